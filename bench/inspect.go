@@ -171,7 +171,7 @@ func (r *inspectRig) watch(ctx context.Context, watchTime time.Duration) (Measur
 	}
 	defer os.RemoveAll(dir)
 	state := filepath.Join(dir, "deployed.json")
-	if err := deployed.New(r.plan, r.target, os.Getpid()).Write(state); err != nil {
+	if err := deployed.New(r.plan, r.target).Write(state); err != nil {
 		return Measurement{}, err
 	}
 	u, err := start(ctx, 1, "", "inspect", "--state", state, "--listen", "127.0.0.1:0", "--for", watchTime.String(), "-q")

@@ -70,6 +70,16 @@ func (s *staying) end() {
 	}
 }
 
+// stateOf returns the state file of a folder's deployment.
+func stateOf(t *testing.T, dir string) string {
+	t.Helper()
+	state, err := deployed.StateOf(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
 func p4lb(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("p4lb", args...)
@@ -87,11 +97,15 @@ func p4lb(t *testing.T, dir string, args ...string) string {
 func TestDeployAgain(t *testing.T) {
 	dir := t.TempDir()
 	first := stay(t, dir, "--scheme", "hula", "--topology", "qall")
-	d, _, err := deployed.Read(filepath.Join(dir, deployed.StateFile))
+	state := stateOf(t, dir)
+	d, _, err := deployed.Read(state)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.PID != first.cmd.Process.Pid || d.Target != "embedded" || len(d.Switches) != 4 || d.Scheme != "hula" || !d.ByLeaf {
+	if pid, err := deployed.Owner(state); err != nil || pid != first.cmd.Process.Pid {
+		t.Errorf("process %d owns the deployment, want %d: %v", pid, first.cmd.Process.Pid, err)
+	}
+	if !d.Kept || d.Target != "embedded" || len(d.Switches) != 4 || d.Scheme != "hula" || !d.ByLeaf {
 		t.Errorf("the note is %+v", d)
 	}
 	again := []string{"deploy", "--scheme", "hula", "--topology", "qall", "--once"}
@@ -110,7 +124,7 @@ func TestDeployAgain(t *testing.T) {
 		t.Errorf("the process before has taken the change back: %s", out)
 	}
 	first.end()
-	if _, err := os.Stat(filepath.Join(dir, deployed.StateFile)); !os.IsNotExist(err) {
+	if _, err := os.Stat(state); !os.IsNotExist(err) {
 		t.Errorf("the note is still there: %v", err)
 	}
 	if !strings.Contains(first.out.String(), "4 switches verified") {

@@ -63,7 +63,7 @@ func bringUp(t *testing.T, name string) *deployment {
 	if _, err := controller.Deploy(t.Context(), d.plan, d.target, controller.DeployOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := deployed.New(d.plan, d.target, os.Getpid()).Write(d.state); err != nil {
+	if err := deployed.New(d.plan, d.target).Write(d.state); err != nil {
 		t.Fatal(err)
 	}
 	return d

@@ -78,7 +78,7 @@ func killNetworks(t *testing.T) {
 		}
 		// A note is left by a process that had no time; who finds it takes it away.
 		started(dir, "hosts").Run()
-		if files, err := filepath.Glob(filepath.Join(dir, ".p4lb", "*")); err != nil || len(files) > 0 {
+		if files, err := filepath.Glob(filepath.Join(os.Getenv("XDG_STATE_HOME"), "p4lb", "*")); err != nil || len(files) > 0 {
 			t.Fatalf("network %d, %s: there are files left: %v %v", n, how, files, err)
 		}
 	}

@@ -29,7 +29,21 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"p4lb": main})
+	testscript.Main(withState{m}, map[string]func(){"p4lb": main})
+}
+
+// withState runs the tests with a folder of their own for the state of
+// deployments.
+type withState struct{ m *testing.M }
+
+func (w withState) Run() int {
+	dir, err := os.MkdirTemp("", "p4lb-test-state-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("XDG_STATE_HOME", dir)
+	return w.m.Run()
 }
 
 // TestScripts runs testdata/script, one script or more per verb. The short form,
@@ -78,6 +92,7 @@ func scripts() testscript.Params {
 		Setup: func(env *testscript.Env) error {
 			// The race detector lets every process sleep a second at its end.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
 			env.Setenv("GOGC", "") // p4lb has its own way, unless it is told
 			return nil
 		},

@@ -61,7 +61,7 @@ balancers written in P4_16, in one binary: no p4c, no BMv2, nothing to install.`
 	c.AddFlags(root.PersistentFlags())
 
 	root.AddCommand(
-		newCompile(c), newLint(c), newFmt(c), newTest(c), newSchemes(c), newGen(c), newResources(c), serve.New(c), newFit(c), newAdvise(c), newTopo(c), network.NewDeploy(c), network.NewHosts(c), network.NewExec(c), network.NewTraffic(c), network.NewDown(c), experiment.New(c), experiment.NewResults(c), newBench(c),
+		newCompile(c), newLint(c), newFmt(c), newTest(c), newSchemes(c), newGen(c), newResources(c), serve.New(c), newFit(c), newAdvise(c), newTopo(c), network.NewDeploy(c), network.NewPs(c), network.NewHosts(c), network.NewExec(c), network.NewTraffic(c), network.NewDown(c), experiment.New(c), experiment.NewResults(c), newBench(c),
 		newNew(c), newManifest(c),
 		network.NewInspect(c), network.NewRegister(c), network.NewObserve(c), newConformance(c), newDoctor(c), newVersion(c), newCompletion(c), newMan(c),
 	)

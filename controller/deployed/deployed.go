@@ -1,6 +1,6 @@
-// Package deployed is the note that a deployment leaves in a file: what others on
-// the machine need to know about it, to look into its switches, to reach its
-// hosts, and to end it.
+// Package deployed keeps the state of deployments: a file for each with what
+// other processes of the user need to inspect its switches, to reach its hosts
+// and to end it, and the lock of the process that runs it.
 package deployed
 
 import (
@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/target"
@@ -18,22 +19,19 @@ import (
 	"github.com/p4lb/p4lb/plain"
 )
 
-// StateFile is where a deployment is noted unless another file is named.
-const StateFile = ".p4lb/deployed.json"
-
-// A Note is the note of a deployment: what others need to know about it so
-// that they need no arguments.
+// A Note is the state of a deployment.
 type Note struct {
-	Version  int    `json:"version"`
-	Scheme   string `json:"scheme"`
-	Target   string `json:"target"`
-	PID      int    `json:"pid"`               // of the process that keeps it up; 0: none
-	Began    string `json:"began,omitempty"`   // when that process did, in the system's words
-	Name     string `json:"name,omitempty"`    // of a deployment that is kept in namespaces; "": it is not
-	Control  string `json:"control,omitempty"` // where it takes commands for hosts; "": it has none
-	Project  string `json:"project,omitempty"` // the file of the project that it is; "": it is a scheme
-	Topology string `json:"topology"`          // as YAML
-	ByLeaf   bool   `json:"by_leaf"`           // the ids of groups are numbers of leaves
+	Version  int       `json:"version"`
+	Scheme   string    `json:"scheme"`
+	Target   string    `json:"target"`
+	Kept     bool      `json:"kept,omitempty"` // the switches end with the process that owns the deployment
+	Began    time.Time `json:"began,omitzero"`
+	Folder   string    `json:"folder,omitempty"`  // that it was deployed from
+	Name     string    `json:"name,omitempty"`    // of a deployment in named namespaces; "": there are none
+	Control  string    `json:"control,omitempty"` // the address of the owner's control socket; "": it has none
+	Project  string    `json:"project,omitempty"` // the project's file; "": a scheme is deployed
+	Topology string    `json:"topology"`          // as YAML
+	ByLeaf   bool      `json:"by_leaf"`           // group ids are leaf numbers
 
 	Manifests map[fabric.Role]*manifest.Manifest `json:"manifests"`
 	Switches  []Switch                           `json:"switches"`
@@ -52,16 +50,16 @@ type Switch struct {
 	Manifest *manifest.Manifest `json:"manifest,omitempty"`
 }
 
-const version = 2
+const version = 3
 
 // BfRt is the API of switches with Intel's SDE.
 const BfRt = "bfrt"
 
-// New notes a plan and where its switches are. Those that the target
-// cannot say it of are where the topology has them.
-func New(p *plan.Plan, t target.Target, pid int) *Note {
+// New describes the deployment of a plan on a target. A switch that the target
+// does not serve has the addresses of the topology.
+func New(p *plan.Plan, t target.Target) *Note {
 	d := &Note{
-		Version: version, Scheme: p.Scheme, Target: t.Name(), PID: pid, Began: processStart(pid),
+		Version: version, Scheme: p.Scheme, Target: t.Name(), Began: time.Now().Truncate(time.Second),
 		Topology: string(p.Topology.YAML()), ByLeaf: p.Grouping >= fabric.ByLeaf,
 		Manifests: map[fabric.Role]*manifest.Manifest{},
 	}
@@ -85,35 +83,35 @@ func New(p *plan.Plan, t target.Target, pid int) *Note {
 	return d
 }
 
-// Running reports whether the process that keeps the deployment up is there.
-func (d *Note) Running() bool {
-	if d.PID == 0 {
-		return false
-	}
-	began := processStart(d.PID)
-	return began != "" && (d.Began == "" || d.Began == began)
-}
-
-// Write writes the note to a file, all or nothing, with the folders on the way.
-// Others on the machine need not know where the switches take commands.
+// Write writes the state to a file, atomically, and makes its folder. Other users
+// may not read it: it has the addresses that control the switches.
 func (d *Note) Write(file string) error {
 	text, err := json.MarshalIndent(d, "", " ")
 	if err != nil {
 		return fmt.Errorf("encoding the state: %w", err)
 	}
-	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() { // it would be replaced
+	if info, err := os.Lstat(file); err == nil && !info.Mode().IsRegular() { // it would be replaced
 		return fmt.Errorf("writing the state: %s: %w", file, plain.ErrNotRegular)
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return fmt.Errorf("writing the state: %w", err)
 	}
-	part := file + ".part"
-	err = os.WriteFile(part, append(text, '\n'), 0o600)
-	if err == nil {
-		err = os.Rename(part, file)
+	name := partFile(file)
+	err = remove(name)
+	var part *os.File
+	if err == nil { // O_EXCL follows no link
+		part, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	}
 	if err != nil {
-		os.Remove(part)
+		return fmt.Errorf("writing the state: %w", err)
+	}
+	_, err = part.Write(append(text, '\n'))
+	err = errors.Join(err, part.Close())
+	if err == nil {
+		err = os.Rename(name, file)
+	}
+	if err != nil {
+		os.Remove(name)
 		return fmt.Errorf("writing the state: %w", err)
 	}
 	return nil
@@ -136,16 +134,20 @@ func (d *Note) Nodes(t *fabric.Topology) ([]*plan.Node, error) {
 	return nodes, err
 }
 
-// ErrNothing is wrapped by the error about a file of a deployment that is
-// not there.
-var ErrNothing = errors.New("nothing has been deployed from here")
+// ErrNothing is wrapped by the error about a state file that does not exist.
+var ErrNothing = errors.New("there is no deployment here")
 
-// Read reads the note of a deployment, and its topology.
+// Read reads the state of a deployment, and its topology. It follows no link.
 func Read(file string) (*Note, *fabric.Topology, error) {
-	text, err := plain.ReadFile(file)
+	f, err := openRegular(file, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%w: there is no %s", ErrNothing, file)
+		return nil, nil, fmt.Errorf("%w: %s does not exist", ErrNothing, file)
 	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the state: %s: %w", file, plain.Bare(err))
+	}
+	defer f.Close()
+	text, err := plain.ReadAll(f)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the state: %s: %w", file, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -53,25 +52,14 @@ func Detach() (begun bool, code int, err error) {
 	return false, cmd.ProcessState.ExitCode(), err
 }
 
-// Begun lets the process that waits for this one go. What is printed from now on
-// goes to a file.
-func Begun(log string) error {
-	if !IsDetached() {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(log), 0o755); err != nil {
-		return fmt.Errorf("going to the background: %w", err)
-	}
-	f, err := os.OpenFile(log, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
-	if err != nil {
-		return fmt.Errorf("going to the background: %w", err)
-	}
-	defer f.Close()
-	if err := redirect(int(f.Fd())); err != nil {
+// Begun lets the process that waits for this one end. Later output goes to the
+// log.
+func Begun(log *os.File) error {
+	if err := redirect(int(log.Fd())); err != nil {
 		return err
 	}
 	w := os.NewFile(readyFile, "the process that waits")
-	_, err = w.Write([]byte{1})
+	_, err := w.Write([]byte{1})
 	return errors.Join(err, w.Close())
 }
 

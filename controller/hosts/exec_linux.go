@@ -242,13 +242,27 @@ func sameUser(c *net.UnixConn) (err error) {
 // ErrGone is wrapped by the error about a network that does not answer.
 var ErrGone = errors.New("the network is not up any more")
 
+// dial connects to a door of the same user: another user's would get the
+// environment and the files of this process.
+func dial(address string) (*net.UnixConn, error) {
+	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: address, Net: "unixpacket"})
+	if err != nil {
+		return nil, ErrGone
+	}
+	if err := sameUser(c); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
 // Exec runs a command on a host of the network behind a door, with the standard
 // streams and the environment of this process, and returns its exit code.
 // Signals that end this process are passed on. Once ctx ends it waits no longer.
 func Exec(ctx context.Context, address, host string, args []string) (code int, err error) {
-	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: address, Net: "unixpacket"})
+	c, err := dial(address)
 	if err != nil {
-		return 0, ErrGone
+		return 0, err
 	}
 	defer c.Close()
 	dir, err := os.Getwd()
@@ -311,9 +325,9 @@ type Sockets struct {
 
 // Knock goes to a door.
 func Knock(address string) (*Sockets, error) {
-	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: address, Net: "unixpacket"})
+	c, err := dial(address)
 	if err != nil {
-		return nil, ErrGone
+		return nil, err
 	}
 	return &Sockets{c: c}, nil
 }

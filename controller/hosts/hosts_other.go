@@ -5,6 +5,7 @@ package hosts
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 
 	"github.com/p4lb/p4lb/fabric"
@@ -44,7 +45,7 @@ func IsDetached() bool { return false }
 func Detach() (begun bool, code int, err error) { return false, 0, errLinux }
 
 // Begun has nothing to do.
-func Begun(string) error { return nil }
+func Begun(*os.File) error { return nil }
 
 // Port fails.
 func (*Network) Port(string) (ports.Port, error) { return nil, errLinux }

@@ -77,8 +77,9 @@ hosts with their commands, its links with rates and delays. --program names
 another program, such as the solution of an exercise, for all switches or with
 SWITCH=FILE for one. p4lb inspect shows its tables, counters and registers.
 
-What is deployed is noted in .p4lb/deployed.json, so that p4lb inspect, register
-and observe find it.
+p4lb inspect, exec, down and others find the network by the folder that it was
+deployed from. Its state and, with --detach, its log are in $XDG_STATE_HOME/p4lb,
+by default ~/.local/state/p4lb.
 
 Exit codes: 1 the topology, the scheme or the plan is wrong; 3 a switch could not
 be reached or has refused something; 4 interrupted.`,
@@ -92,6 +93,9 @@ be reached or has refused something; 4 interrupted.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cli.TidiesUp(cmd.Context())
 			if err := j.check(cmd); err != nil {
+				return err
+			}
+			if err := findState(&j.state); err != nil {
 				return err
 			}
 			return j.run(cmd.Context())
@@ -120,10 +124,12 @@ type deployJob struct {
 	format   cli.Format
 	state    string
 
-	owner *deployed.Note // who has the switches that were taken over
+	owner *deployed.Note // of the process whose switches were taken over
+	lock  *deployed.Lock // on the deployment, unless another process has it
 
 	anyPort  bool
 	seed     uint64
+	ended    bool // the switches end with this process
 	configs  []string
 	bfrt     bool   // BfRt is spoken
 	api      string // what Tofino switches speak
@@ -154,7 +160,7 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&j.once, "once", false, "end once the switches hold the plan")
 	f.BoolVar(&j.noTasks, "no-tasks", false, "stay without running the scheme's tasks")
 	cli.AddFormat(cmd, &j.format, cli.Table, cli.JSON, cli.YAML, cli.CSV)
-	f.StringVar(&j.state, "state", deployed.StateFile, "note the deployment in `FILE`")
+	addState(cmd, &j.state)
 	f.BoolVar(&j.anyPort, "any-port", false, "embedded: serve at free ports of 127.0.0.1")
 	f.Uint64Var(&j.seed, "seed", 1, "embedded: the seed of the random numbers")
 	f.StringArrayVar(&j.configs, "device-config", nil, "tofino: what the switches of a role load, as `ROLE=FILE`: p4c's .conf, for p4lb switch --bfrt PROG.json, for Stratum its pipeline (repeatable)")
@@ -299,6 +305,10 @@ func (j *deployJob) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := j.own(); err != nil {
+		return err
+	}
+	defer j.disown()
 	if j.app != "" {
 		return j.runApp(ctx)
 	}
@@ -318,6 +328,34 @@ func (j *deployJob) run(ctx context.Context) error {
 	}
 	err = j.deploy(ctx, plan, target, attached)
 	return errors.Join(err, target.Close(), j.hosts.close())
+}
+
+// own makes this process the owner of the deployment, unless nothing is deployed
+// or another process owns the switches.
+func (j *deployJob) own() (err error) {
+	if j.dryRun || j.diff {
+		return nil
+	}
+	j.lock, err = deployed.Own(j.state)
+	if _, other := errors.AsType[*deployed.OwnedError](err); other {
+		return nil
+	}
+	return err
+}
+
+// disown gives up the deployment, and removes its state if its switches end with
+// this process.
+func (j *deployJob) disown() {
+	if j.lock == nil {
+		return
+	}
+	err := j.lock.Release
+	if j.ended {
+		err = j.lock.Forget
+	}
+	if err := err(); err != nil {
+		j.c.Log.Error("the state of the deployment stays behind", "error", err)
+	}
 }
 
 // stays reports whether the process goes on once the switches hold the plan.
@@ -356,7 +394,8 @@ func (j *deployJob) deploy(ctx context.Context, plan *plan.Plan, target target.T
 	if j.once && ours {
 		return nil
 	}
-	if err := j.note(plan, target).Write(j.state); err != nil {
+	j.ended = ours
+	if err := j.writeNote(plan, target, ours); err != nil {
 		return err
 	}
 	if err := j.howTo(plan); err != nil {
@@ -365,24 +404,39 @@ func (j *deployJob) deploy(ctx context.Context, plan *plan.Plan, target target.T
 	if j.once {
 		return nil
 	}
-	if ours {
-		defer os.Remove(j.state)
-	}
 	if j.page.Listen != "" {
 		if j.shown, err = j.page.WatchNetwork(ctx, j.c, c, plan, view.PageEvery); err != nil {
 			return err
 		}
 	}
-	if err := hosts.Begun(logFile(j.state)); err != nil {
+	if err := j.begun(); err != nil {
 		return err
 	}
 	return j.stay(ctx, c, plan)
 }
 
-// note notes the deployment. Switches that have been taken over stay those of
-// the process that has them.
-func (j *deployJob) note(plan *plan.Plan, target target.Target) *deployed.Note {
-	d := deployed.New(plan, target, os.Getpid())
+// begun ends the wait of the process that started this one in the background.
+func (j *deployJob) begun() error {
+	if !hosts.IsDetached() {
+		return nil
+	}
+	log, err := deployed.OpenLog(j.state)
+	if err != nil {
+		return fmt.Errorf("going to the background: %w", err)
+	}
+	defer log.Close()
+	return hosts.Begun(log)
+}
+
+// writeNote writes the state of the deployment. Switches that were taken over
+// stay those of the process that runs them.
+func (j *deployJob) writeNote(plan *plan.Plan, target target.Target, kept bool) error {
+	d := deployed.New(plan, target)
+	d.Kept, d.Project = kept, j.app
+	var err error
+	if d.Folder, err = os.Getwd(); err != nil {
+		return fmt.Errorf("writing the state: %w", err)
+	}
 	if j.target == targetBMv2 && !j.bmv2.attach {
 		d.Name = cmp.Or(j.bmv2.name, plan.Topology.Name)
 	}
@@ -390,7 +444,7 @@ func (j *deployJob) note(plan *plan.Plan, target target.Target) *deployed.Note {
 		d.Control = j.hosts.door.Address
 	}
 	if j.owner != nil {
-		d.Target, d.PID, d.Began, d.Control = j.owner.Target, j.owner.PID, j.owner.Began, j.owner.Control
+		d.Target, d.Kept, d.Began, d.Control = j.owner.Target, j.owner.Kept, j.owner.Began, j.owner.Control
 		for i, s := range d.Switches {
 			for _, o := range j.owner.Switches {
 				if o.Name == s.Name {
@@ -399,7 +453,7 @@ func (j *deployJob) note(plan *plan.Plan, target target.Target) *deployed.Note {
 			}
 		}
 	}
-	return d
+	return d.Write(j.state)
 }
 
 // A deployBar shows how far a deployment is, until it ends.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -21,7 +20,6 @@ import (
 	"github.com/p4lb/p4lb/cmd/p4lb/cli"
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/controller/embedded"
-	"github.com/p4lb/p4lb/controller/hosts"
 	"github.com/p4lb/p4lb/controller/netspace"
 	"github.com/p4lb/p4lb/controller/plan"
 	"github.com/p4lb/p4lb/controller/target"
@@ -103,19 +101,17 @@ func (j *deployJob) runApp(ctx context.Context) (err error) {
 	if err := j.commands(ctx, project, network); err != nil {
 		return err
 	}
-	note := j.note(planned, network)
-	note.Project = j.app
-	if err := note.Write(j.state); err != nil {
+	j.ended = true
+	if err := j.writeNote(planned, network, true); err != nil {
 		return err
 	}
-	defer os.Remove(j.state)
 	if err := j.showApp(switches); err != nil {
 		return err
 	}
 	if err := j.howTo(planned); err != nil {
 		return err
 	}
-	if err := hosts.Begun(logFile(j.state)); err != nil {
+	if err := j.begun(); err != nil {
 		return err
 	}
 	j.c.Log.Info("the project is up, until Ctrl-C", "state", j.state)

@@ -55,13 +55,13 @@ func (j *deployJob) openTarget(plan *plan.Plan) (to target.Target, attached bool
 		return j.bmv2.open(j.c, options), false, nil
 	}
 	if j.owner = j.running(plan); j.owner != nil {
-		j.c.Log.Info("taking over the switches of another process", "pid", j.owner.PID)
+		j.c.Log.Info("taking over the switches of another process")
 		options.Addresses = map[string]string{}
 		for _, s := range j.owner.Switches {
 			options.Addresses[s.Name] = s.GRPC
 		}
 		if there := j.owner.Switches[0].API == deployed.BfRt; there != j.bfrt {
-			return nil, false, cli.Hinted(fmt.Errorf("the switches of process %d serve %s", j.owner.PID, apiNames[there]), "--bfrt says which of both is spoken; end that process for the other")
+			return nil, false, cli.Hinted(fmt.Errorf("the switches that run serve %s", apiNames[there]), "--bfrt says which of both is spoken; end that process for the other")
 		}
 		if j.bfrt {
 			return tofino.New(options), true, nil
@@ -110,7 +110,7 @@ func (j *deployJob) addressesFree(plan *plan.Plan) error {
 // embedded and is alive, or nil.
 func (j *deployJob) running(plan *plan.Plan) *deployed.Note {
 	d, _, err := deployed.Read(j.state)
-	if err != nil || d.Target != targetEmbedded || len(d.Switches) != len(plan.Switches) {
+	if err != nil || !d.Kept || d.Target != targetEmbedded || len(d.Switches) != len(plan.Switches) {
 		return nil
 	}
 	for _, s := range d.Switches {
@@ -118,7 +118,7 @@ func (j *deployJob) running(plan *plan.Plan) *deployed.Note {
 			return nil
 		}
 	}
-	if d.PID == os.Getpid() || !d.Running() {
+	if pid, err := deployed.Owner(j.state); err != nil || pid == 0 || pid == os.Getpid() {
 		return nil
 	}
 	return d

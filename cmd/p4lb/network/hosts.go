@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,14 +31,33 @@ type hostJob struct {
 }
 
 func (j *hostJob) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&j.state, "state", deployed.StateFile, "the note of the deployment is `FILE`")
+	addState(cmd, &j.state)
+}
+
+// addState adds the flag that names the state of a deployment.
+func addState(cmd *cobra.Command, state *string) {
+	cmd.Flags().StringVar(state, "state", "", "the state of the deployment is in `FILE` (default: that of this folder, see p4lb ps)")
+}
+
+// findState sets an empty name to the state file of the current folder.
+func findState(state *string) (err error) {
+	if *state == "" {
+		*state, err = deployed.StateOf(".")
+	}
+	return err
 }
 
 // read reads the note of the deployment.
 func (j *hostJob) read() (*deployed.Note, *fabric.Topology, error) {
+	if err := findState(&j.state); err != nil {
+		return nil, nil, err
+	}
 	d, t, err := deployed.Read(j.state)
 	if errors.Is(err, deployed.ErrNothing) {
-		return nil, nil, cli.Hinted(err, "p4lb deploy --scheme SCHEME --topology TOPOLOGY brings a network up")
+		if pid, err := deployed.Owner(j.state); err == nil && pid == 0 {
+			deployed.Forget(j.state) // what a process left that was killed before it wrote the state
+		}
+		return nil, nil, cli.Hinted(err, "p4lb deploy --scheme SCHEME --topology TOPOLOGY brings a network up; p4lb ps lists those of other folders")
 	}
 	return d, t, err
 }
@@ -55,27 +71,19 @@ func (j *hostJob) running() (*deployed.Note, *fabric.Topology, error) {
 	return d, t, err
 }
 
-// up finds out whether the deployment's process is there. A note that a process
-// has left which had no time to take it away, that of a network within itself, is
-// taken away now.
+// up returns an error if the process that the switches live in has ended. It
+// then removes the state, which that process had no time to remove.
 func up(d *deployed.Note, state string) error {
-	if d.Target != targetEmbedded || d.PID == 0 || d.Running() {
+	if !d.Kept {
 		return nil
 	}
-	if err := forget(state); err != nil {
+	if pid, err := deployed.Owner(state); err != nil || pid != 0 {
 		return err
 	}
-	return cli.Hinted(fmt.Errorf("%w: process %d, which kept it, has ended", hosts.ErrGone, d.PID), "p4lb deploy brings it up again")
-}
-
-// forget takes away what a deployment has left in files.
-func forget(state string) error {
-	for _, file := range []string{state, logFile(state)} {
-		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
+	if err := deployed.Forget(state); err != nil {
+		return err
 	}
-	return nil
+	return cli.Hinted(fmt.Errorf("%w: the process that ran it has ended", hosts.ErrGone), "p4lb deploy brings it up again")
 }
 
 // host finds a host of a deployment that has some.
@@ -98,8 +106,8 @@ func NewHosts(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hosts [-o FORMAT]",
 		Short: "List the hosts of the network that is deployed",
-		Long: `Hosts lists the hosts of the deployment that is noted in .p4lb/deployed.json, with
-their addresses and the ports of the switches that they are at. p4lb exec runs a
+		Long: `Hosts lists the hosts of the network deployed from this folder, with their
+addresses and the ports of the switches that they are at. p4lb exec runs a
 command on one.`,
 		Example: `  p4lb hosts
   p4lb hosts -o json`,
@@ -137,8 +145,8 @@ func NewExec(c *cli.Console) *cobra.Command {
 		Use:   "exec HOST -- COMMAND [ARG]...",
 		Short: "Run a command on a host of the network that is deployed",
 		Long: `Exec runs a command where the network is that of a host: with its address and its
-link, and with everything else as here. The deployment is the one noted in
-.p4lb/deployed.json; it is the same user who may run commands in it.
+link, and with everything else as here. The network is the one deployed from this
+folder. Only the user who deployed it may run commands in it.
 
 The exit code is the command's, 127 where it could not be started. What still
 runs on a host when the network is taken down is ended.`,
@@ -200,10 +208,12 @@ func NewDown(c *cli.Console) *cobra.Command {
 		SuggestFor: []string{"stop", "destroy", "cleanup"},
 		Use:        "down",
 		Short:      "Take down the network that is deployed",
-		Long: `Down ends the deployment that is noted in .p4lb/deployed.json: the process that
-keeps embedded switches up, or the namespaces and switches that deploy --target
-bmv2 --keep has left. What runs on hosts is ended. Switches of other targets are
-not p4lb's to end.`,
+		Long: `Down ends the deployment of this folder: the process that runs it with its
+embedded switches, and the namespaces and switches that deploy --target bmv2 --keep
+has left. Commands on hosts end too. Switches of other targets go on.
+
+Down signals a process only if the kernel confirms that it holds the lock of this
+deployment.`,
 		Example: `  p4lb deploy --scheme drill --topology qall --detach
   p4lb down`,
 		Args: cli.WantArgs(0, 0, "no arguments"),
@@ -212,20 +222,19 @@ not p4lb's to end.`,
 			if err != nil {
 				return err
 			}
-			if d.Target != targetEmbedded && d.Name == "" {
-				return cli.Hinted(fmt.Errorf("the switches of target %s are not p4lb's to end", d.Target), "end the process that serves them; remove %s to forget the deployment", j.state)
+			pid, err := endOwner(cmd.Context(), j.state)
+			if err != nil {
+				return err
 			}
-			if d.PID != 0 && d.PID != os.Getpid() && d.Running() {
-				if err := endProcess(cmd.Context(), d); err != nil {
-					return err
-				}
+			if !d.Kept && d.Name == "" && pid == 0 {
+				return cli.Hinted(fmt.Errorf("the switches of target %s are not p4lb's to end", d.Target), "end the process that serves them; remove %s to forget the deployment", j.state)
 			}
 			if d.Name != "" {
 				if _, err := testbed.Remove(d.Name); err != nil {
 					return deployFailure(err)
 				}
 			}
-			if err := forget(j.state); err != nil {
+			if err := deployed.Forget(j.state); err != nil {
 				return err
 			}
 			j.c.Log.Info("the network is down", "topology", t.Name)
@@ -236,30 +245,16 @@ not p4lb's to end.`,
 	return cmd
 }
 
-// logFile is where a deployment in the background writes its messages.
-func logFile(state string) string { return filepath.Join(filepath.Dir(state), "deploy.log") }
-
 // endTime is how long a deployment has to take itself down.
 const endTime = 10 * time.Second
 
-// endProcess asks the process of a deployment to end, and waits for it.
-func endProcess(ctx context.Context, d *deployed.Note) error {
-	if err := syscall.Kill(d.PID, syscall.SIGTERM); err != nil {
-		return fmt.Errorf("ending process %d: %w", d.PID, err)
+// endOwner ends the process that runs a deployment, if there is one.
+func endOwner(ctx context.Context, state string) (pid int, err error) {
+	pid, err = deployed.EndOwner(ctx, state, endTime)
+	if errors.Is(err, deployed.ErrStays) {
+		return pid, &cli.Failure{Code: cli.ExitRefused, Err: err, Hint: fmt.Sprintf("kill -9 %d ends it and everything that it has started", pid)}
 	}
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
-	late := time.After(endTime)
-	for d.Running() {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-late:
-			return &cli.Failure{Code: cli.ExitRefused, Err: fmt.Errorf("process %d has not ended within %v", d.PID, endTime), Hint: fmt.Sprintf("kill -9 %d ends it, and all that it has made", d.PID)}
-		case <-poll.C:
-		}
-	}
-	return nil
+	return pid, err
 }
 
 // hostFlags holds the flags of deploy about hosts of the embedded target.

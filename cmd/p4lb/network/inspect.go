@@ -105,6 +105,9 @@ func (j *inspectJob) completeSwitches(*cobra.Command, []string, string) ([]strin
 
 // switchNames lists the switches that are deployed; none where nothing is.
 func (r *reach) switchNames() []string {
+	if findState(&r.state) != nil {
+		return nil
+	}
 	d, _, err := deployed.Read(r.state)
 	if err != nil {
 		return nil

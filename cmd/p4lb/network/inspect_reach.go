@@ -40,15 +40,14 @@ type reach struct {
 }
 
 // reachHelp says how switches are found, for the help of the verbs.
-const reachHelp = `The switches are those that p4lb deploy has brought up from this folder, noted in
-.p4lb/deployed.json. --topology with --scheme stands for any others that run a
+const reachHelp = `The switches are those that p4lb deploy has brought up from this folder. --topology with --scheme stands for any others that run a
 scheme at the addresses of the topology, and with --manifest --thrift, --grpc
 or --bfrt for a single one. Registers are read by Thrift where there is an
 address for it, else by P4Runtime or BfRt, which tell no clock.`
 
 func (r *reach) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.state, "state", deployed.StateFile, "the note of the deployment is `FILE`")
+	addState(cmd, &r.state)
 	f.StringVar(&r.topology, "topology", "", "the switches are those of a `TOPOLOGY`, a file or a preset")
 	r.request.addFlags(cmd)
 	f.StringVar(&r.thrift, "thrift", "", "one switch, whose Thrift server is at `ADDR`")
@@ -151,9 +150,12 @@ func (r *reach) find(c *cli.Console) (*site, map[string]target.Endpoint, error) 
 
 // findDeployed reads the note of a deployment.
 func (r *reach) findDeployed() (*site, map[string]target.Endpoint, error) {
+	if err := findState(&r.state); err != nil {
+		return nil, nil, err
+	}
 	d, t, err := deployed.Read(r.state)
 	if errors.Is(err, deployed.ErrNothing) {
-		return nil, nil, cli.Hinted(err, "p4lb deploy writes it; or say --topology T --scheme S, or --thrift ADDR --manifest FILE")
+		return nil, nil, cli.Hinted(err, "run p4lb deploy, or name switches with --topology T --scheme S or --thrift ADDR --manifest FILE; p4lb ps lists the deployments of other folders")
 	}
 	if err != nil {
 		return nil, nil, cli.Hinted(err, "p4lb deploy writes it anew")

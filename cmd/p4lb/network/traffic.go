@@ -46,8 +46,8 @@ func NewTraffic(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "traffic [--workload W] [--load L]",
 		Short: "Send flows between the hosts of the network that is deployed",
-		Long: `Traffic sends flows between the hosts of the deployment that is noted in
-.p4lb/deployed.json, by the kernel's own TCP, and prints how long they took.
+		Long: `Traffic sends flows between the hosts of the network deployed from this folder, by
+the kernel's own TCP, and prints how long they took.
 
 Sizes, times and pairs of hosts are drawn as in the lab, from the same seeds; or
 a file lists them (--flows). A completion time is from the connection's beginning
