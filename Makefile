@@ -18,10 +18,10 @@ RACED = $(shell grep -rlE --include='*.go' '^[[:space:]]*go [a-zA-Z_]|[.]Go[^a-z
 .PHONY: help build test golden fuzz soak bench check demo release site recording
 
 build: # one static binary, bin/p4lb
-	$(FEWGC) $(GO) build -ldflags "-X github.com/p4lb/p4lb/provenance.commit=$(COMMIT)" -o bin/p4lb ./cmd/p4lb
+	$(FEWGC) $(GO) build -ldflags "-X github.com/p4lb/p4lb/internal/provenance.commit=$(COMMIT)" -o bin/p4lb ./cmd/p4lb
 
 test: # all tests; soak waits for longest, and begins
-	$(TEST) ./soak ./...
+	$(TEST) ./tools/soak ./...
 
 golden: # rewrites the expected outputs: read the difference before committing it
 	$(GO) test $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -update
@@ -33,7 +33,7 @@ fuzz: # every fuzz target in turn, FUZZTIME each
 	done
 
 soak: build # attacks for SOAKTIME: input that once hung p4lb or took the memory
-	$(GO) run ./soak -p4lb bin/p4lb -for $(SOAKTIME)
+	$(GO) run ./tools/soak -p4lb bin/p4lb -for $(SOAKTIME)
 
 bench: build # speed, on this machine
 	bin/p4lb bench
@@ -41,9 +41,9 @@ bench: build # speed, on this machine
 check: # what must hold beside the tests: format, vet, staticcheck, races, tidy, goldens
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	$(FEWGC) $(GO) vet ./...
-	$(FEWGC) $(GO) vet -tags closures ./dataplane/asm # what the line above does not see
+	$(FEWGC) $(GO) vet -tags closures ./internal/dataplane/asm # what the line above does not see
 	GOGC=200 $(GO) tool staticcheck ./...
-	$(TEST) -tags closures ./dataplane/... ./sim # the reference engine
+	$(TEST) -tags closures ./internal/dataplane/... ./internal/sim # the reference engine
 	CGO_ENABLED=1 $(TEST) -race -short $(RACED)
 	$(GO) mod tidy -diff
 	$(GO) generate ./... && git diff --exit-code -- p4src
@@ -52,13 +52,13 @@ demo: build # QALL against DRILL, LetFlow and ECMP, every switch running its gen
 	@bin/p4lb lab run examples/demo.yaml -o build/demo
 
 release: # archives for linux and darwin, packages (deb, rpm), SBOMs and checksums, in dist
-	$(GO) run ./release -o dist
+	$(GO) run ./tools/release -o dist
 
 site: # the documents as HTML, in build/site
-	$(GO) run ./docs/site -o build/site
+	$(GO) run ./tools/docs/site -o build/site
 
 recording: build # docs/session.svg, from the commands of docs/session.txt
-	$(GO) run ./docs/recording -rows 36 docs/session.txt
+	$(GO) run ./tools/docs/recording -rows 36 docs/session.txt
 
 help: # this list
 	@sed -n 's/^\([a-z]*\):[^#]*# */\1\t/p' $(MAKEFILE_LIST)

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/p4lb/p4lb/lab"
-	"github.com/p4lb/p4lb/lab/spec"
-	"github.com/p4lb/p4lb/scheme"
+	"github.com/p4lb/p4lb/internal/lab"
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/scheme"
 )
 
 // Results are what an experiment came to.

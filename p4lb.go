@@ -17,8 +17,8 @@ import (
 	"io/fs"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/p4"
-	"github.com/p4lb/p4lb/scheme"
+	"github.com/p4lb/p4lb/internal/p4"
+	"github.com/p4lb/p4lb/internal/scheme"
 )
 
 // Options are what Build needs beside a name. The zero value makes what the

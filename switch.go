@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/dataplane"
-	"github.com/p4lb/p4lb/lists"
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // A Switch runs a program on packets, as BMv2's simple_switch or a pipe of Tofino

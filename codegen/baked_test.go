@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/p4lb/p4lb/manifest"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
 // TestEnds: the last grid of each path, of 256; absent paths count nothing.

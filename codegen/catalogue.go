@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/p4lb/p4lb/lists"
+	"github.com/p4lb/p4lb/internal/text/lists"
 	"github.com/p4lb/p4lb/templates"
 )
 

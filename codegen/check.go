@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/p4lb/p4lb/lists"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // What is checked of blocks and rows when they are read, before anything is

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/p4lb/p4lb/manifest"
-	"github.com/p4lb/p4lb/p4/syntax"
-	"github.com/p4lb/p4lb/plain"
+	"github.com/p4lb/p4lb/internal/p4/syntax"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
 // indexes says what registers are indexed by.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/p4lb/p4lb/manifest"
-	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/internal/p4/syntax"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
 	"github.com/p4lb/p4lb/p4src"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/p4lb/p4lb/lists"
-	"github.com/p4lb/p4lb/plain"
+	"github.com/p4lb/p4lb/internal/text/lists"
+	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
 // ErrUnknown is wrapped by errors about a name that is not there: a scheme, a

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/internal/p4"
 )
 
 // simpleSwitchGRPC is a process that is filled through P4Runtime. Packets go

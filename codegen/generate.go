@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/fitting"
-	"github.com/p4lb/p4lb/lists"
-	"github.com/p4lb/p4lb/manifest"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // Roles are the places of a switch in the network. Schemes that decide at the

@@ -11,12 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fitting"
-	"github.com/p4lb/p4lb/manifest"
-	"github.com/p4lb/p4lb/p4"
-	"github.com/p4lb/p4lb/p4/format"
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/p4"
+	"github.com/p4lb/p4lb/internal/p4/format"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
 // maxLines bounds the longest program of the catalogue.

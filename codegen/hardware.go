@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/p4lb/p4lb/lists"
-	"github.com/p4lb/p4lb/manifest"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // What the templates for Tofino are told beside the rest: sizes of tables that

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/p4lb/p4lb/lists"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // What the templates for Tofino are told where probes know about paths, and

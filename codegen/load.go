@@ -13,8 +13,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/p4lb/p4lb/lists"
-	"github.com/p4lb/p4lb/plain"
+	"github.com/p4lb/p4lb/internal/text/lists"
+	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
 // rowsFile is the name of a catalogue's rows.

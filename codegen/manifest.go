@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/p4lb/p4lb/manifest"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
 // Each block says in its template what its part of the program means: the

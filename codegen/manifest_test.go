@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/manifest"
-	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/internal/p4"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
 // TestManifests holds the manifest of every program of the catalogue against the

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/dataplane"
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
 // embedded is the embedded switch as a subject.

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/bmv2/thrift"
-	"github.com/p4lb/p4lb/manifest"
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+	"github.com/p4lb/p4lb/internal/server/thrift"
 )
 
 // record sends random packets through a program on simple_switch and writes

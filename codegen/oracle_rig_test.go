@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/p4lb/p4lb/manifest"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
 // What a switch takes from its clock, its queues and its random source cannot

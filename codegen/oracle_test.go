@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/internal/bmv2"
 )
 
 // oracleDir holds for each scheme what simple_switch did with its program:

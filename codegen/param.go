@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/p4lb/p4lb/units"
+	"github.com/p4lb/p4lb/internal/text/units"
 )
 
 // A Param is what a user can set of a scheme.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/fitting"
-	"github.com/p4lb/p4lb/lists"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // A polyView is a polynomial as the program writes it.

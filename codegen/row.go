@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/p4lb/p4lb/lists"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // A Row is a scheme: one block of each kind, with the paper's parameters.

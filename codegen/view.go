@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/fitting"
-	"github.com/p4lb/p4lb/lists"
-	"github.com/p4lb/p4lb/manifest"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // A view is the one value that the templates get: a row with its parameters

@@ -8,8 +8,8 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"github.com/p4lb/p4lb/controller/report"
-	"github.com/p4lb/p4lb/lists"
+	"github.com/p4lb/p4lb/internal/controller/report"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // apply makes changes, in an order that leaves no packet without a way: what is

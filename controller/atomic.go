@@ -7,7 +7,7 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"github.com/p4lb/p4lb/controller/p4info"
+	"github.com/p4lb/p4lb/internal/controller/p4info"
 )
 
 // A snapshot is what a switch held before it was changed.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/p4lb/p4lb/bmv2/thrift"
-	"github.com/p4lb/p4lb/controller/plan"
-	"github.com/p4lb/p4lb/controller/target"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/target"
+	"github.com/p4lb/p4lb/internal/server/thrift"
 )
 
 // A thriftSwitch is a server's side of a switch with a single register.

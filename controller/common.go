@@ -7,9 +7,9 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"github.com/p4lb/p4lb/controller/p4info"
-	"github.com/p4lb/p4lb/controller/plan"
-	"github.com/p4lb/p4lb/controller/report"
+	"github.com/p4lb/p4lb/internal/controller/p4info"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/report"
 )
 
 // A common is what all switches of a pipeline hold: the entries that are Common

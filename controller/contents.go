@@ -12,8 +12,8 @@ import (
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"github.com/p4lb/p4lb/controller/p4info"
-	"github.com/p4lb/p4lb/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/p4info"
+	"github.com/p4lb/p4lb/internal/controller/plan"
 )
 
 // Contents are what a switch holds, or should: objects by their keys, in the

@@ -8,10 +8,10 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/p4lb/p4lb/controller/plan"
-	"github.com/p4lb/p4lb/controller/primary"
-	"github.com/p4lb/p4lb/controller/report"
-	"github.com/p4lb/p4lb/controller/target"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/primary"
+	"github.com/p4lb/p4lb/internal/controller/report"
+	"github.com/p4lb/p4lb/internal/controller/target"
 )
 
 // DeployOptions are how a plan is carried out. The zero value works.

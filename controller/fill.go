@@ -5,10 +5,10 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"github.com/p4lb/p4lb/controller/p4info"
-	"github.com/p4lb/p4lb/controller/plan"
-	"github.com/p4lb/p4lb/controller/primary"
-	"github.com/p4lb/p4lb/controller/target"
+	"github.com/p4lb/p4lb/internal/controller/p4info"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/primary"
+	"github.com/p4lb/p4lb/internal/controller/target"
 )
 
 // Fill gives a switch of a target a program, and then what updates say, in their

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/p4lb/p4lb/controller/plan"
-	"github.com/p4lb/p4lb/controller/report"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/report"
 )
 
 // liveFilters reads how the filters are set.

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/controller/inspect"
-	"github.com/p4lb/p4lb/controller/plan"
-	"github.com/p4lb/p4lb/controller/task"
-	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/internal/controller/inspect"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/task"
+	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
 // ticks is a time as programs for Tofino count it.

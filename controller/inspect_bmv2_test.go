@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/controller"
-	"github.com/p4lb/p4lb/controller/embedded"
-	"github.com/p4lb/p4lb/controller/inspect"
-	"github.com/p4lb/p4lb/controller/plan"
-	"github.com/p4lb/p4lb/controller/registers"
-	"github.com/p4lb/p4lb/controller/target"
+	"github.com/p4lb/p4lb/internal/controller/inspect"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/controller/target"
+	"github.com/p4lb/p4lb/internal/network/embedded"
 )
 
 // BenchmarkSnapshot reads all registers of the scheme that has the most cells,

@@ -12,13 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/controller/inspect"
-	"github.com/p4lb/p4lb/controller/plan"
-	"github.com/p4lb/p4lb/controller/registers"
-	"github.com/p4lb/p4lb/fabric"
-	"github.com/p4lb/p4lb/manifest"
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/controller/inspect"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
 // inspector looks into one switch of a virtual network.

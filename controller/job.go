@@ -9,10 +9,10 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
-	"github.com/p4lb/p4lb/controller/plan"
-	"github.com/p4lb/p4lb/controller/primary"
-	"github.com/p4lb/p4lb/controller/report"
-	"github.com/p4lb/p4lb/controller/target"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/primary"
+	"github.com/p4lb/p4lb/internal/controller/report"
+	"github.com/p4lb/p4lb/internal/controller/target"
 )
 
 // A job is one switch of a deployment.

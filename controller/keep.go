@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/p4lb/p4lb/controller/primary"
-	"github.com/p4lb/p4lb/controller/report"
+	"github.com/p4lb/p4lb/internal/controller/primary"
+	"github.com/p4lb/p4lb/internal/controller/report"
 )
 
 // Keep makes a switch hold the plan again whenever it has come back, until ctx

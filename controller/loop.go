@@ -8,9 +8,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/controller/registers"
-	"github.com/p4lb/p4lb/controller/task"
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/controller/task"
 )
 
 // LoopOptions are how tasks run in real time. The zero value works.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/controller"
-	"github.com/p4lb/p4lb/controller/embedded"
-	"github.com/p4lb/p4lb/controller/task"
+	"github.com/p4lb/p4lb/internal/controller/task"
+	"github.com/p4lb/p4lb/internal/network/embedded"
 )
 
 // A syncBuffer can be looked at while it is written.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/controller/inspect"
-	"github.com/p4lb/p4lb/controller/plan"
-	"github.com/p4lb/p4lb/controller/registers"
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/controller/inspect"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/registers"
 )
 
 // metered is a switch whose ports are counted.

@@ -12,10 +12,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/p4lb/p4lb/controller/p4info"
-	"github.com/p4lb/p4lb/controller/primary"
-	"github.com/p4lb/p4lb/controller/registers"
-	"github.com/p4lb/p4lb/controller/target"
+	"github.com/p4lb/p4lb/internal/controller/p4info"
+	"github.com/p4lb/p4lb/internal/controller/primary"
+	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/controller/target"
 )
 
 // A Peek reads the registers of a switch without being one of its controllers,

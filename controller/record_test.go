@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/p4lb/p4lb/controller/inspect"
+	"github.com/p4lb/p4lb/internal/controller/inspect"
 )
 
 // TestRecording wants back what was recorded, round by round, in both forms.

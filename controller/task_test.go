@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/controller/plan"
-	"github.com/p4lb/p4lb/controller/task"
-	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
-	"github.com/p4lb/p4lb/manifest"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/task"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
 const ms = time.Millisecond

@@ -13,14 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/p4lb/p4lb/bmv2"
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/controller/plan"
-	"github.com/p4lb/p4lb/controller/registers"
-	"github.com/p4lb/p4lb/controller/task"
-	"github.com/p4lb/p4lb/dataplane"
-	"github.com/p4lb/p4lb/fabric"
-	"github.com/p4lb/p4lb/scheme"
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/controller/task"
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme"
 )
 
 // A virtualNet is a fabric of data planes in virtual time, with what a plan

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/p4lb/p4lb/lists"
-	"github.com/p4lb/p4lb/plain"
+	"github.com/p4lb/p4lb/internal/text/lists"
+	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
 // modelVersion is the version of the model file that Encode writes.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/p4lb/p4lb/lists"
+	"github.com/p4lb/p4lb/internal/text/lists"
 	"gonum.org/v1/gonum/floats"
 )
 

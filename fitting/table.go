@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/p4lb/p4lb/lists"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // TableOptions say how coarse a lookup table is.

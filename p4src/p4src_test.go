@@ -9,8 +9,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/p4lb/p4lb/p4/format"
-	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/internal/p4/format"
+	"github.com/p4lb/p4lb/internal/p4/syntax"
 	"github.com/p4lb/p4lb/p4src"
 )
 

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/p4lb/p4lb/advice"
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/internal/scheme/advice"
 )
 
 func newAdvise(c *cli.Console) *cobra.Command {

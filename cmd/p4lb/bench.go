@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p4lb/p4lb/bench"
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
-	"github.com/p4lb/p4lb/controller/hosts"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/internal/network/hosts"
+	"github.com/p4lb/p4lb/tools/bench"
 )
 
 func newBench(c *cli.Console) *cobra.Command {

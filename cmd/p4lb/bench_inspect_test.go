@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/p4lb/p4lb/bench"
+	"github.com/p4lb/p4lb/tools/bench"
 )
 
 // TestBenchInspect is here because it runs this program as p4lb. It measures once, and wants a figure for every way to registers

@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
-	"github.com/p4lb/p4lb/dataplane"
-	"github.com/p4lb/p4lb/manifest"
-	"github.com/p4lb/p4lb/p4"
-	"github.com/p4lb/p4lb/p4/syntax"
-	"github.com/p4lb/p4lb/provenance"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/p4"
+	"github.com/p4lb/p4lb/internal/p4/syntax"
+	"github.com/p4lb/p4lb/internal/provenance"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
 func newCompile(c *cli.Console) *cobra.Command {

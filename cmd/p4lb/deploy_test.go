@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
-	"github.com/p4lb/p4lb/controller/deployed"
-	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/internal/controller/deployed"
+	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
 // A staying deploy is a process of p4lb deploy that keeps its switches up.

@@ -15,12 +15,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
 	"github.com/p4lb/p4lb/fitting"
-	"github.com/p4lb/p4lb/fitting/dataset"
-	"github.com/p4lb/p4lb/fitting/picture"
-	"github.com/p4lb/p4lb/leaf"
-	"github.com/p4lb/p4lb/plain"
+	"github.com/p4lb/p4lb/internal/lab/dataset"
+	"github.com/p4lb/p4lb/internal/lab/picture"
+	"github.com/p4lb/p4lb/internal/scheme/leaf"
+	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
 func newFit(c *cli.Console) *cobra.Command {

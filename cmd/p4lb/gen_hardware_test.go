@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/scheme"
+	"github.com/p4lb/p4lb/internal/scheme"
 )
 
 // hardwareArchs are the architectures without a switch of our own, whose

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/leaf"
-	"github.com/p4lb/p4lb/scheme"
+	"github.com/p4lb/p4lb/internal/scheme"
+	"github.com/p4lb/p4lb/internal/scheme/leaf"
 )
 
 // goldenDir holds the program of each scheme.

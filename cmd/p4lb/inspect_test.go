@@ -15,18 +15,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/controller"
-	"github.com/p4lb/p4lb/controller/deployed"
-	"github.com/p4lb/p4lb/controller/embedded"
-	"github.com/p4lb/p4lb/controller/inspect"
-	"github.com/p4lb/p4lb/controller/pipeline"
-	"github.com/p4lb/p4lb/controller/plan"
-	"github.com/p4lb/p4lb/fabric"
 	"github.com/p4lb/p4lb/fitting"
-	"github.com/p4lb/p4lb/fitting/dataset"
-	"github.com/p4lb/p4lb/scheme"
+	"github.com/p4lb/p4lb/internal/controller/deployed"
+	"github.com/p4lb/p4lb/internal/controller/inspect"
+	"github.com/p4lb/p4lb/internal/controller/pipeline"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/lab/dataset"
+	"github.com/p4lb/p4lb/internal/network/embedded"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme"
 )
 
 // A deployment is a fabric of embedded switches with the note that verbs find

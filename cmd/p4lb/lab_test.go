@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
 )
 
 // TestLabInterrupted: an interrupted lab says so by its exit code, keeps what is

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
-	"github.com/p4lb/p4lb/p4"
-	"github.com/p4lb/p4lb/p4/lint"
-	"github.com/p4lb/p4lb/p4/syntax"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/internal/p4"
+	"github.com/p4lb/p4lb/internal/p4/lint"
+	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
 // lintTargets are the switches that programs are held to.

@@ -4,7 +4,7 @@ package main
 import (
 	"os"
 
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
 )
 
 func main() {

@@ -20,10 +20,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
 	"github.com/p4lb/p4lb/examples"
-	"github.com/p4lb/p4lb/fitting/dataset"
-	"github.com/p4lb/p4lb/plain"
+	"github.com/p4lb/p4lb/internal/lab/dataset"
+	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")

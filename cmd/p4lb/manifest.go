@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/lists"
-	"github.com/p4lb/p4lb/manifest"
-	"github.com/p4lb/p4lb/p4"
+	"github.com/p4lb/p4lb/internal/p4"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 func newManifest(c *cli.Console) *cobra.Command {

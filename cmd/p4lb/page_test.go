@@ -3,8 +3,8 @@ package main
 import (
 	"testing"
 
-	"github.com/p4lb/p4lb/controller/inspect"
-	"github.com/p4lb/p4lb/live"
+	"github.com/p4lb/p4lb/internal/controller/inspect"
+	"github.com/p4lb/p4lb/internal/ui/live"
 )
 
 // TestQuantitiesOfPorts: what is counted has the names by which it is shown.

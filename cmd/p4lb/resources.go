@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/own"
-	"github.com/p4lb/p4lb/plain"
-	"github.com/p4lb/p4lb/scheme"
+	"github.com/p4lb/p4lb/internal/scheme"
+	"github.com/p4lb/p4lb/internal/scheme/own"
+	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
 // tofinoCompilers are the compilers with a Tofino backend, by name.

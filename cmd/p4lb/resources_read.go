@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/p4lb/p4lb/plain"
+	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
 // A demand is what a program takes of a pipe, over all stages.

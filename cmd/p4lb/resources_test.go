@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/scheme"
+	"github.com/p4lb/p4lb/internal/scheme"
 )
 
 // TestTofinoRecord holds the record of what p4c made of the programs to the

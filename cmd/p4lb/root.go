@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
-	"github.com/p4lb/p4lb/cmd/p4lb/experiment"
-	"github.com/p4lb/p4lb/cmd/p4lb/network"
-	"github.com/p4lb/p4lb/cmd/p4lb/serve"
-	"github.com/p4lb/p4lb/plain"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/experiment"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/network"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/serve"
+	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
 // run executes one command line and returns the exit code. A verb that ends well

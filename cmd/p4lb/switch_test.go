@@ -19,10 +19,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/p4lb/p4lb/bmv2/thrift"
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
-	"github.com/p4lb/p4lb/cmd/p4lb/serve"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/serve"
 	"github.com/p4lb/p4lb/examples"
+	"github.com/p4lb/p4lb/internal/server/thrift"
 )
 
 const switchPatience = 3 * time.Minute
@@ -251,7 +251,7 @@ func TestSwitchEntries(t *testing.T) {
 	try := func(entries string) (int, string) {
 		var stderr bytes.Buffer
 		code := run(t.Context(), []string{
-			"switch", "--load", "../../bmv2/thrift/testdata/session.p4", "--entries", entries, "--grpc", "off", "-i", "0@pcap:" + in + ",", "-i", "6@pcap:," + out,
+			"switch", "--load", "../../internal/server/thrift/testdata/session.p4", "--entries", entries, "--grpc", "off", "-i", "0@pcap:" + in + ",", "-i", "6@pcap:," + out,
 		}, strings.NewReader(""), io.Discard, &stderr)
 		return code, stderr.String()
 	}

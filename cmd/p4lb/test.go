@@ -7,14 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p4lb/p4lb/bmv2"
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/dataplane"
-	"github.com/p4lb/p4lb/dataplane/stf"
-	"github.com/p4lb/p4lb/own"
-	"github.com/p4lb/p4lb/p4"
-	"github.com/p4lb/p4lb/plain"
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/dataplane/stf"
+	"github.com/p4lb/p4lb/internal/p4"
+	"github.com/p4lb/p4lb/internal/scheme/own"
+	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
 func newTest(c *cli.Console) *cobra.Command {

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
 )
 
 func newTopo(c *cli.Console) *cobra.Command {

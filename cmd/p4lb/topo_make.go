@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
-	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
 func newTopoLeafSpine(c *cli.Console) *cobra.Command {

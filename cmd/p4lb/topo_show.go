@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p4lb/p4lb/cmd/p4lb/cli"
-	"github.com/p4lb/p4lb/fabric"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
 func newTopoShow(c *cli.Console) *cobra.Command {

@@ -1,0 +1,92 @@
+package experiment
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/internal/lab"
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/text/lists"
+	"github.com/p4lb/p4lb/internal/text/plain"
+)
+
+func (j *labJob) addExplain(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&j.explain, "explain", "", "run the variations of the experiment (vary:) instead, and say how much each choice that the paper leaves open moves the numbers of `FIGURE`, or of all")
+}
+
+// tellMechanisms prints what is recorded of why rows come out otherwise than printed.
+func (j *labJob) tellMechanisms(list []*spec.Experiment) error {
+	known, err := lab.Mechanisms(list, j.explain)
+	if err != nil || len(known) == 0 || j.c.Quiet {
+		return err
+	}
+	fmt.Fprintln(j.c.Out, "why rows come out otherwise; figures are counters of recorded runs, what has none is drawn from how the scheme works:")
+	for i := range known {
+		fmt.Fprintf(j.c.Out, "- %s\n", &known[i])
+	}
+	fmt.Fprintln(j.c.Out)
+	j.c.Out.Flush()
+	return nil
+}
+
+// explainAll screens the open choices of those experiments that say which they are.
+func (j *labJob) explainAll(cmd *cobra.Command, list []*spec.Experiment) error {
+	if err := j.check(cmd); err != nil {
+		return err
+	}
+	if !slices.Equal(j.worlds, []string{lab.Sim}) || j.looks() > 0 {
+		return cli.UsageError(cmd, "--explain runs in the simulator, and looks at no single run")
+	}
+	names := lists.Map(list, func(x *spec.Experiment) string { return x.Name })
+	list = slices.DeleteFunc(list, func(x *spec.Experiment) bool { return x.Vary == nil })
+	if len(list) == 0 {
+		return fmt.Errorf("%s: nothing is said under vary, so that there is nothing to explain by", strings.Join(names, ", "))
+	}
+	document, err := j.document()
+	if err != nil {
+		return err
+	}
+	defer document(nil)
+	var sections []byte
+	for i, x := range list {
+		dir := j.dir
+		switch {
+		case dir == "":
+			dir = filepath.Join("results", plain.Folder(x.Name)+"-explained")
+		case len(list) > 1:
+			dir = filepath.Join(dir, plain.Folder(x.Name))
+		}
+		bar := newLabProgress(j.c, x.Name)
+		r := &lab.Runner{
+			Dir: dir, Cores: j.cores, Within: j.within, Resume: j.resume, Parquet: j.parquet, Read: cli.Besides(j.dirs...), Limits: j.limits(), Rounds: j.rounds,
+			Progress: bar.ended,
+		}
+		s, err := r.Explain(cmd.Context(), x)
+		bar.close()
+		if err != nil {
+			return explainLab(err)
+		}
+		if i > 0 {
+			fmt.Fprintln(j.c.Out)
+		}
+		if err := cli.Show(j.c.Out, cli.Table, s.Table(), nil); err != nil {
+			return err
+		}
+		fmt.Fprintln(j.c.Out)
+		for _, line := range s.Summary() {
+			fmt.Fprintln(j.c.Out, line)
+		}
+		command := cmd.CommandPath() + " " + strings.Join(cmd.Flags().Args(), " ") + " --explain " + j.explain
+		if err := s.Keep(dir, command); err != nil {
+			return err
+		}
+		fmt.Fprintf(j.c.Out, "\n%s\n", filepath.Join(dir, "sensitivity.svg"))
+		sections = append(sections, s.Markdown(command)...)
+	}
+	return document(sections)
+}

@@ -1,0 +1,448 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/view"
+	"github.com/p4lb/p4lb/internal/controller/inspect"
+	"github.com/p4lb/p4lb/internal/lab"
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/lab/store"
+	"github.com/p4lb/p4lb/internal/network/hosts"
+	"github.com/p4lb/p4lb/internal/provenance"
+	"github.com/p4lb/p4lb/internal/text/plain"
+)
+
+// A labJob is the running of experiments.
+type labJob struct {
+	c        *cli.Console
+	dir      string
+	cores    int
+	within   int // of them for each run
+	resume   bool
+	observe  string
+	record   string
+	watch    bool
+	page     view.PageServer
+	pcap     string
+	every    time.Duration
+	parquet  bool
+	wide     bool
+	worlds   []string
+	overload bool
+
+	explain string // a figure, or spec.AllFigures; "" for none
+
+	dirs []string // of the experiments
+
+	store     string
+	st        *store.Store
+	shardText string
+	shard     lab.Shard
+
+	rounds    int
+	maxEvents float64
+	maxMemory cli.MemorySize
+
+	markdown string
+	sections []byte
+	command  string // that repeats an experiment, up to its name
+}
+
+func (j *labJob) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&j.dir, "output", "o", "", "write the results into the folder `DIR` (default results/ and the experiment's name and digest)")
+	addStoreFlag(cmd, &j.store)
+	f.StringVar(&j.shardText, "shard", "", "run part `I/N` of the runs and keep them in the --store; /N where Slurm or Kubernetes says which part")
+	f.IntVar(&j.cores, "cores", 0, "run on `N` cores (default all)")
+	f.IntVar(&j.within, "cores-per-run", 1, "split each run over `N` of the cores: for large networks, in an experiment with ties: place")
+	f.BoolVar(&j.resume, "resume", false, "skip the runs that are in the folder already")
+	f.BoolVar(&j.parquet, "parquet", false, "write flows and links as Parquet too")
+	f.BoolVar(&j.wide, "wide", false, "show all metrics of the table, in more than 80 columns")
+	f.StringSliceVar(&j.worlds, "on", []string{lab.Sim}, "run on these `SWITCHES`: sim (simulated, in virtual time), embedded or bmv2 (in real time, with hosts and the kernel's TCP on this machine)")
+	f.BoolVar(&j.overload, "overload", false, "in real time: run even what this machine is too slow for")
+	cli.CompleteWith(cmd, "on", lab.Worlds)
+	cli.AddRoundsFlag(cmd, &j.rounds)
+	f.Float64Var(&j.maxEvents, "max-events", lab.DefaultEvents, "refuse runs that would take more than `N` events each, such as 1e12; 0 for any")
+	f.Var(&j.maxMemory, "max-memory", "refuse runs that would take more than `SIZE` of memory together, such as 4GiB; 0 for any (default what the machine has)")
+	f.StringVar(&j.markdown, "markdown", "", "write a table of the paper's numbers, and whether each was met, to `FILE` in Markdown")
+	f.StringVar(&j.observe, "observe", "", "write a dataset for p4lb fit to `FILE`.csv or .parquet, from the first run of the first scheme")
+	f.StringVar(&j.record, "record", "", "record the registers of the switches in that run to `FILE`.csv or .parquet, for p4lb inspect --replay")
+	f.BoolVarP(&j.watch, "watch", "w", false, "show the registers of the switches on the terminal during that run")
+	cli.AddPcapFlag(cmd, &j.pcap, "in virtual time, for that run: ")
+	j.page.AddFlags(cmd, "that run as it goes on, in virtual time")
+	f.DurationVar(&j.every, "every", 10*time.Millisecond, "observe, record and watch every `TIME`, which is virtual")
+}
+
+func (j *labJob) check(cmd *cobra.Command) error {
+	for _, f := range []struct{ flag, name string }{{"observe", j.observe}, {"record", j.record}} {
+		if f.name != "" && cli.RecordFormat(f.name) == "" {
+			return cli.UsageError(cmd, "--%s %s: want a name that ends in .%s", f.flag, f.name, strings.Join(inspect.RecordFormats, " or ."))
+		}
+	}
+	for i, w := range j.worlds {
+		if !slices.Contains(lab.Worlds, w) {
+			return cli.UsageError(cmd, "--on %s: want one of %s", w, strings.Join(lab.Worlds, ", "))
+		}
+		if slices.Contains(j.worlds[:i], w) {
+			return cli.UsageError(cmd, "--on %s: named twice", w)
+		}
+	}
+	if err := cmp.Or(
+		j.page.Check(cmd),
+		cli.Wants(cmd, j.looks() > 0 && j.pcap == "", "--observe, --record, --watch or --listen", "every"),
+		cli.Wants(cmd, !slices.Equal(j.worlds, []string{lab.Sim}), "--on embedded or bmv2: the simulator takes its time", "overload"),
+	); err != nil {
+		return err
+	}
+	switch {
+	case j.store != "" && !slices.Equal(j.worlds, []string{lab.Sim}):
+		return cli.UsageError(cmd, "--store keeps runs that come out the same anywhere: those in virtual time, not --on %s", strings.Join(j.worlds, ","))
+	case j.store != "" && j.parquet:
+		return cli.UsageError(cmd, "--parquet is for folders: p4lb results export writes it from a store")
+	case j.store != "" && j.resume:
+		return cli.UsageError(cmd, "--resume is for folders: what is in the --store is not made again")
+	case j.store == "" && j.shardText != "":
+		return cli.UsageError(cmd, "--shard wants a --store, where the shards meet")
+	case j.shardText != "" && (j.watch || j.observe != "" || j.record != "" || j.markdown != "" || j.dir != "" || j.page.Listen != ""):
+		return cli.UsageError(cmd, "--shard makes runs alone: lab report makes the rest of them")
+	case j.watch && !slices.Equal(j.worlds, []string{lab.Sim}):
+		return cli.UsageError(cmd, "--watch looks at the simulator: deploy and p4lb inspect --watch show switches in real time")
+	case j.looks() > 1:
+		return cli.UsageError(cmd, "--observe, --record, --pcap, --watch and --listen exclude each other")
+	case j.pcap != "" && !slices.Contains(j.worlds, lab.Sim):
+		return cli.UsageError(cmd, "--pcap captures in the simulator: p4lb deploy --pcap does in real time")
+	case j.page.Listen != "" && !slices.Contains(j.worlds, lab.Sim):
+		return cli.UsageError(cmd, "--listen shows the simulator: p4lb deploy --listen shows switches in real time")
+	case j.watch && !cli.IsTerminal(os.Stdout):
+		return cli.UsageError(cmd, "--watch wants a terminal; --record keeps the same in a file")
+	case j.every <= 0:
+		return cli.UsageError(cmd, "--every %v: want a time above 0", j.every)
+	case j.rounds <= 0:
+		return cli.UsageError(cmd, "--rounds %d: want at least 1", j.rounds)
+	case !(j.maxEvents >= 0):
+		return cli.UsageError(cmd, "--max-events %v: want a number, 0 for any", j.maxEvents)
+	case j.cores < 0:
+		return cli.UsageError(cmd, "--cores %d: want 1 or more", j.cores)
+	case j.within < 1:
+		return cli.UsageError(cmd, "--cores-per-run %d: want 1 or more", j.within)
+	}
+	return nil
+}
+
+// looks is how many want to look at the first run.
+func (j *labJob) looks() int {
+	return cli.Count(j.observe != "", j.record != "", j.pcap != "", j.watch, j.page.Listen != "")
+}
+
+// limits bounds what one experiment may take, by its flags or by this machine.
+func (j *labJob) limits() lab.Limits {
+	l := lab.Limits{Events: j.maxEvents, Bytes: float64(j.maxMemory.Bytes)}
+	if !j.maxMemory.Given {
+		l.Bytes = float64(cli.MemoryLimit())
+	}
+	return l
+}
+
+// open checks the flags, and opens the store.
+func (j *labJob) open(cmd *cobra.Command) (err error) {
+	if err := j.check(cmd); err != nil {
+		return err
+	}
+	if j.store == "" || j.st != nil {
+		return nil
+	}
+	from := ""
+	if j.shard, from, err = labShard(j.shardText, os.Getenv); err != nil {
+		return cli.UsageError(cmd, "%w", err)
+	}
+	if from != "" && !j.c.Quiet {
+		fmt.Fprintf(j.c.Err, "shard %d of %d, by %s\n", j.shard.Index+1, j.shard.Of, from)
+	}
+	j.st, err = openStore(cmd.Context(), j.store, true)
+	return err
+}
+
+func (j *labJob) run(cmd *cobra.Command, list []*spec.Experiment) error {
+	if err := j.open(cmd); err != nil {
+		return err
+	}
+	if err := j.page.Open(); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(j.worlds, func(world string) bool { return world != lab.Sim }) {
+		cli.TidiesUp(cmd.Context())
+	}
+	folders := map[string]string{}
+	for _, x := range list {
+		folder := plain.Folder(x.Name)
+		if other, taken := folders[folder]; taken {
+			return fmt.Errorf("the experiments %q and %q would both be kept in the folder %s: want names that differ in letters and digits", other, x.Name, folder)
+		}
+		folders[folder] = x.Name
+	}
+	var outcomes []lab.Outcome
+	began := time.Now()
+	j.command = strings.Join(append([]string{cmd.CommandPath()}, cmd.Flags().Args()...), " ")
+	if slices.Contains(j.worlds, lab.Embedded) && !hosts.Capable() {
+		code, err := hosts.AsRoot()
+		switch {
+		case err != nil:
+			return &cli.Failure{Code: cli.ExitRefused, Err: err}
+		case code != 0:
+			return &cli.Failure{Code: code}
+		}
+		return nil
+	}
+	document, err := j.document()
+	if err != nil {
+		return err
+	}
+	defer document(nil)
+	for _, x := range list {
+		var beside []*lab.Comparison
+		for _, world := range j.worlds {
+			comparison, err := j.one(cmd.Context(), x, world, len(list) > 1)
+			if err != nil {
+				return err
+			}
+			if j.shard.Of > 0 {
+				continue // its table is that of all shards: lab report
+			}
+			beside = append(beside, comparison)
+			if world == lab.Sim {
+				outcomes = append(outcomes, comparison.Judge()...)
+			}
+		}
+		if len(beside) > 1 {
+			fmt.Fprintln(j.c.Out)
+			if err := cli.Show(j.c.Out, cli.Table, lab.SideBySide(beside), nil); err != nil {
+				return err
+			}
+		}
+	}
+	if err := document(j.sections); err != nil {
+		return err
+	}
+	if len(outcomes) > 0 {
+		return j.showOutcomes(list, outcomes, time.Since(began))
+	}
+	return nil
+}
+
+// one runs an experiment in one world and shows what it came to, also if it was
+// cut short.
+func (j *labJob) one(ctx context.Context, x *spec.Experiment, world string, several bool) (*lab.Comparison, error) {
+	dir, under := j.dir, ""
+	switch {
+	case j.shard.Of > 0:
+	case dir == "":
+		under = resultsDir
+	case several:
+		dir = filepath.Join(dir, plain.Folder(x.Name))
+	}
+	if dir != "" && world != lab.Sim {
+		dir += "-" + world
+	}
+	r := &lab.Runner{
+		Dir: dir, Under: under, Store: j.st, Shard: j.shard, Log: func(text string) { j.c.Warning("%s", text) }, Cores: j.cores, Within: j.within, Resume: j.resume, Parquet: j.parquet, Read: cli.Besides(j.dirs...), Limits: j.limits(), Rounds: j.rounds,
+		World: world, Real: lab.RealOptions{Overload: j.overload},
+	}
+	finish, err := j.recorder(r)
+	if err != nil {
+		return nil, err
+	}
+	bar := newLabProgress(j.c, x.Name)
+	r.Progress = bar.ended
+	leave := func() error { return nil }
+	if j.pcap != "" && world == lab.Sim {
+		r.Record = lab.Capture(j.pcap, j.c.CaptureFailed)
+	}
+	if j.page.Listener != nil && world == lab.Sim {
+		leave = j.show(ctx, r, x)
+		j.page.Listener = nil // of one experiment
+	}
+	if j.watch {
+		leave = j.screen(ctx, r, x, bar)
+	}
+	began := time.Now()
+	comparison, err := r.Run(ctx, x)
+	err = errors.Join(err, leave())
+	bar.close()
+	err = errors.Join(explainLab(err), finish(err == nil))
+	if comparison == nil {
+		return nil, err
+	}
+	if j.shard.Of > 0 {
+		fmt.Fprintf(j.c.Out, "shard %d of %d of %s: %d runs made, %d were there, %d are made by others\n", j.shard.Index+1, j.shard.Of, x.Name, comparison.Made, comparison.Taken, comparison.Left)
+		return comparison, err
+	}
+	if done := slices.ContainsFunc(comparison.Results, func(r *lab.Result) bool { return r != nil }); !done {
+		if err == nil {
+			err = fmt.Errorf("%s: none of its runs has been made, and none can be taken from where they are kept", x.Name)
+		}
+		return nil, err
+	}
+	if e := j.showTable(comparison); e != nil {
+		return nil, e
+	}
+	j.c.Out.Flush()
+	if ctx.Err() != nil {
+		again := "p4lb lab … --resume"
+		if j.st != nil {
+			again = "the same command"
+		}
+		fmt.Fprintf(j.c.Err, "%s %s goes on with the runs that are missing\n", j.c.Paint.Bold("hint:"), again)
+		return nil, ctx.Err()
+	}
+	if errors.Is(err, lab.ErrDiskFull) {
+		return nil, err // there is no room for a report either
+	}
+	j.sections = append(j.sections, comparison.Markdown(j.command, time.Since(began))...)
+	report, e := comparison.Keep(r.Dir, origin())
+	if err == nil && e == nil {
+		linkLatest(r.Dir, x.Name, world)
+		fmt.Fprintf(j.c.Out, "\n%s\n", report)
+	}
+	return comparison, errors.Join(err, e)
+}
+
+// origin is what reports say of where they come from. They are dated
+// by SOURCE_DATE_EPOCH where it is set, for folders that are to be the same twice.
+func origin() lab.Origin {
+	at := time.Now()
+	if s, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
+		at = time.Unix(s, 0)
+	}
+	return lab.Origin{Command: plain.Shell(append([]string{"p4lb"}, os.Args[1:]...)), Version: provenance.This().String(), Date: at.UTC().Format("2006-01-02 15:04 UTC")}
+}
+
+// columns is how wide tables are that have to fit a terminal of any kind.
+const columns = 80
+
+// showTable prints what the runs came to, and in words what it means.
+func (j *labJob) showTable(c *lab.Comparison) error {
+	table := c.Brief(columns)
+	if j.wide {
+		table = c.Table()
+	}
+	if err := cli.Show(j.c.Out, cli.Table, table, nil); err != nil {
+		return err
+	}
+	lines := c.Conclusion()
+	if len(lines) > 0 {
+		fmt.Fprintln(j.c.Out)
+	}
+	for _, line := range lines {
+		fmt.Fprintln(j.c.Out, strings.Join(plain.Wrap(line, columns), "\n"))
+	}
+	return nil
+}
+
+// document begins the file of --markdown, before there is work to be lost. The
+// function that it returns writes it, or without a text throws it away.
+func (j *labJob) document() (finish func(text []byte) error, err error) {
+	if j.markdown == "" {
+		return func([]byte) error { return nil }, nil
+	}
+	file, err := plain.Create(j.markdown)
+	if err != nil {
+		return nil, cli.CannotWrite(j.markdown, err)
+	}
+	return func(text []byte) error {
+		defer file.Discard()
+		if text == nil {
+			return nil
+		}
+		_, err := file.Write(text)
+		if err == nil {
+			err = file.Place()
+		}
+		if err != nil {
+			return cli.CannotWrite(j.markdown, err)
+		}
+		return nil
+	}, nil
+}
+
+// recorder sets up what looks at the first run. The function that it returns
+// puts the file in place, or throws it away.
+func (j *labJob) recorder(r *lab.Runner) (finish func(bool) error, err error) {
+	target, look := j.observe, lab.Observe
+	if j.record != "" {
+		target, look = j.record, lab.Record
+	}
+	if target == "" {
+		return func(bool) error { return nil }, nil
+	}
+	file, err := plain.Create(target)
+	if err != nil {
+		return nil, cli.CannotWrite(target, err)
+	}
+	r.Record = look(file, cli.RecordFormat(target), j.every)
+	return func(good bool) error {
+		defer file.Discard()
+		if !good {
+			return nil
+		}
+		if err := file.Place(); err != nil {
+			return cli.CannotWrite(target, err)
+		}
+		return nil
+	}, nil
+}
+
+// explainLab adds a way out where there is one.
+func explainLab(err error) error {
+	switch {
+	case errors.Is(err, lab.ErrSame):
+		return cli.Hinted(err, "rows must differ in what they run: another scheme, --set or engine")
+	case errors.Is(err, lab.ErrTooLarge):
+		return cli.Hinted(err, "a shorter duration or larger flows; or --max-events and --max-memory")
+	case errors.Is(err, store.ErrFull):
+		return cli.Hinted(err, "what was finished is kept: make room, then the same command goes on")
+	case errors.Is(err, lab.ErrDiskFull):
+		return cli.Hinted(err, "what was finished is kept: make room, then --resume")
+	}
+	return explainStore(err)
+}
+
+// showOutcomes prints how the targets of papers fared.
+func (j *labJob) showOutcomes(list []*spec.Experiment, outcomes []lab.Outcome, took time.Duration) error {
+	rows := cli.Grid{{"", "TARGET", "PRINTED", "MEASURED", "VERDICT"}}
+	for _, o := range outcomes {
+		rows = append(rows, []string{o.Figure, o.Name, o.Printed, o.Measured, string(o.Verdict)})
+	}
+	fmt.Fprintln(j.c.Out)
+	if err := cli.Show(j.c.Out, cli.Table, rows, nil); err != nil {
+		return err
+	}
+	fmt.Fprintln(j.c.Out)
+	if line := lab.Corrected(outcomes); line != "" {
+		fmt.Fprintln(j.c.Out, line)
+	}
+	for _, x := range list {
+		for _, a := range x.Assumed {
+			fmt.Fprintf(j.c.Out, "assumed: %s\n", a)
+		}
+		if x.Scaled != "" {
+			fmt.Fprintf(j.c.Out, "smaller than in the paper: %s\n", x.Scaled)
+		}
+	}
+	if !j.c.Quiet && took > 0 {
+		fmt.Fprintf(j.c.Err, "took %v\n", took.Round(time.Second))
+	}
+	return nil
+}

@@ -1,0 +1,294 @@
+// Package experiment holds the verbs about experiments: running them here and on
+// clusters, and what came of them.
+package experiment
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/internal/lab"
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/text/plain"
+)
+
+// New is the verb lab.
+func New(c *cli.Console) *cobra.Command {
+	j := &labJob{c: c}
+	q := &labQuestion{}
+	cmd := &cobra.Command{
+		SuggestFor: []string{"simulate", "sim", "experiment", "compare"},
+		Use:        "lab --scheme S [--vs S,S…] [--workload W] [--load L]",
+		Short:      "Compare schemes in a simulated network that runs their programs",
+		Long: `Lab runs schemes in a network in virtual time and compares them. Every switch
+runs the generated P4 program, deployed by the controller over P4Runtime, with
+byte-accurate queues, link rates and losses; hosts send with real transports. The
+same seed gives the same result files, on any number of cores.
+
+Programs may be those for Tofino (--arch tna, t2na), or those of one row
+(drill@tna): the switches then are Tofinos with what these have, from queues in
+cells to mirrors and recirculation ports.
+
+The flows of a run are drawn by its seed alone: every scheme gets the same ones.
+Numbers are means over the seeds with 95 % confidence intervals, and the last
+column says what the first scheme saves against a row, paired by seed. Below it
+stands who can be told apart, how many seeds would tell the others, and what
+limits the flows. p4lb lab list metrics defines the columns.
+
+Without flags beyond --scheme and --vs a question is about 1000 flows a run, of web
+search up to 2 MB, at 70 % of what the fabric of the preset leaf-spine carries,
+with the parameters that p4lb advise computes for it, and takes about a minute.
+
+-o names the folder of the results (else results/ with the experiment's name and
+digest, to which results/NAME leads): report.html, the table, plots, manifest.json
+with all that is needed to repeat the experiment, and for each run its flows and
+links in CSV. An interrupted lab keeps the runs that are finished, and --resume
+goes on from there. --watch shows on the terminal what the switches of the first
+run hold, as p4lb inspect --watch does of real ones; while the screen is paused,
+virtual time stands still. --listen shows it in a browser, and --pcap captures
+the packets of every port, with the headers in full and of payloads the length.
+
+With --store URL runs are kept where others find them too, and those that are
+there are taken, whoever made them: nothing is made twice, on one machine or on a
+cluster (lab submit).
+
+  lab run FILE.yaml    an experiment with everything that can be set
+  lab paper NAME       the experiments of a paper, and what it prints
+  lab report           the table and the report of what a store has
+  lab submit           the runs as a job of Slurm or Kubernetes; then status, wait, cancel
+  lab list             workloads, metrics and papers
+  lab defaults         the choices of modelling in which simulators differ, and the defaults here`,
+		Example: `  p4lb lab --scheme qall-poly3 --vs ecmp,letflow,drill --workload websearch --load 0.7
+  p4lb lab --scheme drill+rlb --vs drill --topology net.yaml --transport dcqcn --engine native
+  p4lb lab --scheme drill@tna --vs drill,ecmp@tna --load 0.7
+  p4lb lab run experiment.yaml -o results/mine
+  p4lb lab paper qall fig10`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.UnknownVerb(cmd, args[0])
+			}
+			x, err := q.experiment(c, cmd)
+			if err != nil {
+				return err
+			}
+			return j.run(cmd, []*spec.Experiment{x})
+		},
+	}
+	q.addFlags(cmd)
+	j.addFlags(cmd)
+	cmd.AddCommand(newLabRun(c), newLabPaper(c), newLabReport(c), newLabSubmit(c), newLabStatus(c), newLabWait(c), newLabCancel(c), newLabList(c), newLabDefaults(c))
+	return cmd
+}
+
+func newLabRun(c *cli.Console) *cobra.Command {
+	j, q := &labJob{c: c}, &labChoice{}
+	cmd := &cobra.Command{
+		Use:   "run " + choiceUse,
+		Short: "Run experiments from files",
+		Long: `Run runs the experiments of files. All that is not given has a default. A folder
+stands for its experiment.yaml, and nothing for that of the current one. What is
+no file may be a paper, an experiment of one, or one that the --store has.
+
+  name: quick
+  topology: qall              # a preset or file, or a maker:
+                              # {leaf-spine: {leaves: 2, spines: 4, hosts: 8, rate: 10G}}
+  schemes:
+    - qall-poly3
+    - {scheme: drill, label: drill-4, set: {d: 4}}
+    - {scheme: drill, arch: tna}    # the program for Tofino; drill@tna is the same
+    - {scheme: rps, candidates: paths}    # a port that more paths begin with gets more
+    - ./mine                              # a program of your own: see p4lb new
+  parameters: advised         # what p4lb advise computes for the network, in place of
+                              # the catalogue's defaults, where set: says nothing
+  traffic:                    # several may go on at once
+    - {workload: websearch, pattern: halves, load-of: hosts}
+  loads: [0.5, 0.7]
+  transport: dctcp            # tcp, dctcp, dcqcn, udp, or with constants:
+                              # {kind: dcqcn, rdma: {cut-interval: 50us, nack-every: 500us}}
+                              # {kind: dcqcn, rdma: {nack: selective, window: 100KB}}: IRN
+                              # {kind: tcp, max-dupacks: 300}: learns from reordering
+  switches: {ecn: 65, pfc: false}
+  like: ns3                   # what is modelled in several ways, and not given, is done
+                              # as there: lab defaults lists it
+  seeds: 5                    # how many, or which: [3, 5]
+  duration: 2s                # flows begin within it; then it goes on until they end
+  warmup: 5%
+  faults:
+    - {at: 500ms, until: 1s, link: l1-s1, down: true}
+    - {at: 1s, until: 1.5s, link: l1-s2, rate: 100Mbps}
+    - {at: 1s, switch: s2, drop: 0.0035}
+  ceiling: [keep-early, fast-core]    # what the best possible scheme could save, by taking
+                              # away what schemes fight; also no-pauses, oracle
+  vary:                       # what is left open: --explain says which choice moves which
+    open: {transport.dupacks: [3, 8], set.gap: [100us, 500us]}   # target, by how much
+    design: factorial         # then all together: one-at-a-time (not), factorial or morris
+    seeds: 3
+    at-most: 200              # runs
+  engine: native              # the models in place of the programs: faster, same results
+  metrics: [fct-mean, fct-p99:short, queue-variance]
+
+Faults make a link or switch fail (down), of which the controller hears; or a
+link slower (rate); or a switch lose a share of the packets (drop), or all those
+between a share of the pairs of hosts (black-hole), of which nobody hears. In real
+time (--on) links and switches fail and come back; the others are the simulator's.
+Programs are for the architecture arch: v1model, tna or t2na, of all rows or of
+one. On Tofino probes come from the controller, or with probes: generator from
+the packet generator.
+With observe: {every: 1ms, test: 0.25} each run notes the traffic of the ports
+between switches, their queues and the intervals between packets, and fits them,
+for the metrics fit-….
+Patterns are ` + strings.Join(spec.Patterns, ", ") + `.
+A load is relative to what the hosts that send could send (load-of: hosts), what
+the links between leaves and spines carry (fabric), or a rate. Files and programs
+are found beside the experiment, files else from where p4lb runs.`,
+		Example: `  p4lb lab run experiment.yaml
+  p4lb lab run experiment.yaml --resume --cores 1
+  p4lb lab run experiment.yaml --store s3://bucket/runs
+  p4lb lab run experiment.yaml --store /shared/runs --shard 3/64`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := j.open(cmd); err != nil {
+				return err
+			}
+			list, err := q.load(cmd, c, j.st, args)
+			if err != nil {
+				return err
+			}
+			j.dirs = q.dirs
+			if j.explain != "" {
+				for i, x := range list {
+					if list[i], err = x.Only(j.explain); err != nil {
+						return err
+					}
+				}
+				return j.explainAll(cmd, list)
+			}
+			return j.run(cmd, list)
+		},
+	}
+	q.addFlags(cmd)
+	j.addFlags(cmd)
+	j.addExplain(cmd)
+	return cmd
+}
+
+func newLabPaper(c *cli.Console) *cobra.Command {
+	j := &labJob{c: c}
+	q := &labChoice{}
+	var show, recorded bool
+	cmd := &cobra.Command{
+		Use:   "paper NAME [FIGURE]",
+		Short: "Run the experiments of a paper and hold them against what it prints",
+		Long: `Paper runs the experiments of a paper and compares each number or order that the
+paper prints with what is measured:
+
+  within band        the value is met within the stated band
+  ordering holds     the sign or order is, beyond the 95 % interval; the value is not
+  out of reach here  no scheme could save that much here, as a ceiling shows
+  contrary           it is the other way round, or another value, beyond the interval
+  not as printed     the interval excludes what is printed, and not its sign; or the
+                     rows are level, and the note says where the interval ends; of an
+                     order, neighbours are level within one percent
+  undecided          the interval is too wide to tell; the note says how many seeds would
+
+and lists what had to be assumed. Before it runs anything it prints the recorded
+results (--recorded: nothing else): of a paper a summary, and how long all of it
+takes; of a FIGURE, or an experiment such as rlb-fct, each row. Where the paper's
+setting takes hours, the experiment is a smaller one that says so; --full takes the
+paper's. --explain FIGURE varies what the paper leaves open, and says how much each
+choice moves each number; before that it prints why numbers differ from the paper's,
+by the counters of the recorded runs.
+
+The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
+		Example: `  p4lb lab paper qall fig10
+  p4lb lab paper qdaps --full --resume
+  p4lb lab paper rlb --recorded
+  p4lb lab paper rlb fig14 --recorded
+  p4lb lab paper rlb --explain fig14
+  p4lb lab paper rlb --explain fig14 --recorded
+  p4lb lab paper rlb --show > rlb.yaml`,
+		Args: cli.WantArgs(1, 2, "a paper: "+strings.Join(lab.Papers(), ", ")),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			figure := ""
+			switch {
+			case len(args) > 1 && j.explain != "":
+				return cli.UsageError(cmd, "--explain %s and %s: want one figure", j.explain, args[1])
+			case j.explain != "" && (q.full || q.engine != "" || q.seeds != 0):
+				return cli.UsageError(cmd, "--explain runs what vary says: --full, --engine and --seeds are not for it")
+			case len(args) > 1:
+				figure = args[1]
+			case j.explain != spec.AllFigures:
+				figure = j.explain
+			}
+			list, err := lab.Paper(args[0], figure, q.full)
+			if err != nil {
+				return err
+			}
+			if show {
+				return showPaper(c, list)
+			}
+			if err := q.adjust(cmd, list); err != nil {
+				return err
+			}
+			if !c.Quiet || recorded {
+				tellRecorded(c, args[0], figure, list)
+			}
+			if j.explain != "" {
+				if err := j.tellMechanisms(list); err != nil {
+					return err
+				}
+			}
+			if recorded {
+				return nil
+			}
+			if j.explain != "" {
+				return j.explainAll(cmd, list)
+			}
+			return j.run(cmd, list)
+		},
+		ValidArgs: lab.Papers(),
+	}
+	j.addFlags(cmd)
+	j.addExplain(cmd)
+	cmd.Flags().BoolVar(&recorded, "recorded", false, "print what the recorded results come to, with --explain why, and run nothing")
+	cmd.Flags().BoolVar(&show, "show", false, "print the experiments' files instead of running them")
+	q.addFlags(cmd)
+	return cmd
+}
+
+// tellRecorded prints what has been recorded of a paper; of one experiment or figure
+// each row.
+func tellRecorded(c *cli.Console, name, figure string, list []*spec.Experiment) {
+	defer c.Out.Flush()
+	if text, err := lab.Recorded(name); err == nil && figure == "" {
+		text = strings.ReplaceAll("recorded: "+strings.TrimSpace(text), `\*`, "*") // it is Markdown
+		for paragraph := range strings.SplitSeq(text, "\n\n") {
+			fmt.Fprintf(c.Out, "%s\n\n", strings.Join(plain.Wrap(paragraph, 80), "\n"))
+		}
+		return
+	}
+	for _, x := range list {
+		if rows := lab.RecordedRows(x.File, figure); len(rows) > 0 {
+			fmt.Fprintf(c.Out, "recorded of %s:\n", x.File)
+			for _, r := range rows {
+				fmt.Fprintf(c.Out, "\n%s: %s\n", r.Figure, r.Target)
+				text := fmt.Sprintf("printed %s, measured %s: %s", r.Printed, r.Measured, r.Verdict)
+				fmt.Fprintf(c.Out, "  %s\n", strings.Join(plain.Wrap(text, 78), "\n  "))
+			}
+			fmt.Fprintln(c.Out)
+		}
+	}
+}
+
+func showPaper(c *cli.Console, list []*spec.Experiment) error {
+	for _, x := range list {
+		text, err := lab.PaperFile(x.File)
+		if err != nil {
+			return err
+		}
+		c.Out.Write(text)
+	}
+	return nil
+}

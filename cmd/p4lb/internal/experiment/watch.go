@@ -1,0 +1,94 @@
+package experiment
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/view"
+	"github.com/p4lb/p4lb/internal/controller/inspect"
+	"github.com/p4lb/p4lb/internal/lab"
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/text/plain"
+	"github.com/p4lb/p4lb/internal/ui/live"
+	"github.com/p4lb/p4lb/internal/ui/web"
+)
+
+// frameEvery is how long a frame of a lab is seen at least.
+const frameEvery = 100 * time.Millisecond
+
+// screen shows the first run of an experiment while it goes on. A run that is
+// ahead of the screen waits for it, and so stands still while that is paused;
+// once the user has left the screen it goes on alone. The function that screen
+// returns waits until then.
+func (j *labJob) screen(ctx context.Context, r *lab.Runner, x *spec.Experiment, bar *labProgress) (leave func() error) {
+	rounds, left, ended := make(chan *view.Round), make(chan struct{}), make(chan struct{})
+	r.Record = lab.Watch(j.every, nil, func(list []*inspect.Snapshot) error {
+		select {
+		case rounds <- view.RoundOf(list, x.Name):
+		case <-left:
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	frames := live.SourceFunc(func(ctx context.Context) (*live.Frame, error) {
+		if err := plain.Pause(ctx, frameEvery); err != nil {
+			return nil, err
+		}
+		select {
+		case r := <-rounds:
+			return r.Frame(j.c.Verbose), nil
+		case <-ended:
+			return nil, io.EOF
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	})
+	bar.Hold(true)
+	var err error
+	go func() {
+		defer close(left)
+		err = live.Watch(ctx, frames, live.Options{NoColor: bool(!j.c.Paint)})
+		bar.Hold(false)
+	}()
+	return func() error {
+		close(ended)
+		<-left
+		return err
+	}
+}
+
+// show serves the page of the first run of an experiment while it goes on. While
+// somebody looks, the run waits for the page, which shows frameEvery; otherwise
+// it goes on as fast as it can. The function that show returns ends the page:
+// whoever looks has the end of the run before him until then.
+func (j *labJob) show(ctx context.Context, r *lab.Runner, x *spec.Experiment) (leave func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var failure error
+	var page *web.Server
+	exporter := &live.Exporter{}
+	at := j.page
+	begin := func(v *lab.View) {
+		page = at.Serve(ctx, j.c, v.Topology, exporter, func(err error) { failure = err })
+	}
+	r.Record = lab.Watch(j.every, begin, func(list []*inspect.Snapshot) error {
+		f := view.RoundOf(list, x.Name).PageFrame()
+		f.Virtual = true
+		exporter.Show(f)
+		page.Show(f)
+		if page.Watched() {
+			plain.Pause(ctx, frameEvery)
+		}
+		return nil
+	})
+	return func() error {
+		defer cancel()
+		if page != nil {
+			page.End()
+			if page.Watched() {
+				plain.Pause(ctx, frameEvery) // for the last frame to be sent
+			}
+		}
+		return failure
+	}
+}

@@ -1,0 +1,571 @@
+// Package network holds the verbs about networks of switches that run: what is
+// deployed, its hosts and their traffic, what its registers hold.
+package network
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/view"
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/internal/controller/deployed"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/primary"
+	"github.com/p4lb/p4lb/internal/controller/report"
+	"github.com/p4lb/p4lb/internal/controller/target"
+	"github.com/p4lb/p4lb/internal/network/hosts"
+	"github.com/p4lb/p4lb/internal/text/plain"
+	"github.com/p4lb/p4lb/internal/ui/live"
+)
+
+// NewDeploy is the verb deploy.
+func NewDeploy(c *cli.Console) *cobra.Command {
+	j := &deployJob{c: c}
+	cmd := &cobra.Command{
+		SuggestFor: []string{"install", "up", "start"},
+		Use:        "deploy --scheme SCHEME --topology TOPOLOGY [--target TARGET] | --p4app FILE",
+		Short:      "Bring a scheme onto a network and keep it there",
+		Long: `Deploy generates the program of a scheme for every role in a network, computes
+what every switch must hold, compares that with what it does hold, writes the
+differences and reads them back. A second deploy writes nothing; after a change
+of the topology or the scheme only what that changes is written.
+
+Then it stays: it runs the tasks that the scheme wants of a controller (probes,
+thresholds), and brings switches that come back to what they must hold. With
+--once it ends instead. SIGHUP makes it read the topology again, Ctrl-C ends it.
+
+The target says where the switches are:
+
+  embedded     in this process, served at the addresses of the topology, which
+               needs nothing else; --any-port takes free ports instead. It runs
+               the programs for Tofino too (--arch tna, t2na), with --bfrt
+               served and deployed to as Intel's SDE is. On Linux, with or
+               without root, the topology's hosts come up with it, each in a
+               network namespace: p4lb exec runs commands on them. Where
+               another p4lb deploy has brought them up from this folder, its
+               switches are taken over rather than brought up again
+  p4runtime    P4Runtime servers at the addresses of the topology
+  tofino       Tofino switches there with Intel's SDE, spoken to by BfRt: tables,
+               mirror sessions, multicast, ports, the rates and lengths of
+               queues, filters, registers. They run the programs already, or
+               load what their compiler has made, which --device-config names
+               for each role. --tofino-api p4runtime is for Stratum
+  bmv2         a simple_switch_grpc for each switch, started here in network
+               namespaces that veth links join, with the hosts (wants root);
+               --keep leaves them up, --attach takes switches that run already
+
+--dry-run prints the plan and needs no switch; --diff prints what is different
+on the switches and writes nothing. With --atomic either all switches hold the
+new plan in the end or all what they held before.
+
+--p4app brings up a project of p4-utils (p4app.json) or of the P4 tutorials
+(topology.json) instead, on the embedded target or with --target bmv2: its
+program, compiled here, its entries, JSON or commands of simple_switch_CLI, its
+hosts with their commands, its links with rates and delays. --program names
+another program, such as the solution of an exercise, for all switches or with
+SWITCH=FILE for one. p4lb inspect shows its tables, counters and registers.
+
+p4lb inspect, exec, down and others find the network by the folder that it was
+deployed from. Its state and, with --detach, its log are in $XDG_STATE_HOME/p4lb,
+by default ~/.local/state/p4lb.
+
+Exit codes: 1 the topology, the scheme or the plan is wrong; 3 a switch could not
+be reached or has refused something; 4 interrupted.`,
+		Example: `  p4lb deploy --scheme qall-poly3 --topology qall
+  p4lb deploy --scheme ecmp --topology net.yaml --dry-run
+  p4lb deploy --scheme dhlb --topology net.yaml --target p4runtime --atomic --once
+  p4lb deploy --scheme qall-poly3 --topology qall --fail l1-s1 --diff
+  p4lb deploy --scheme drill --arch tna --topology qall
+  p4lb deploy --p4app pod-topo/topology.json --program solution/basic.p4`,
+		Args: cli.WantArgs(0, 0, "no arguments: --scheme and --topology say what to deploy"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cli.TidiesUp(cmd.Context())
+			if err := j.check(cmd); err != nil {
+				return err
+			}
+			if err := findState(&j.state); err != nil {
+				return err
+			}
+			return j.run(cmd.Context())
+		},
+	}
+	j.addFlags(cmd)
+	return cmd
+}
+
+// A deployJob is one run of the deploy verb.
+type deployJob struct {
+	c       *cli.Console
+	request schemeRequest
+
+	app      string   // the file of a project
+	programs []string // that its switches run
+
+	topology string
+	fail     []string
+	target   string
+	dryRun   bool
+	diff     bool
+	atomic   bool
+	once     bool
+	noTasks  bool
+	format   cli.Format
+	state    string
+
+	owner *deployed.Note // of the process whose switches were taken over
+	lock  *deployed.Lock // on the deployment, unless another process has it
+
+	anyPort  bool
+	seed     uint64
+	ended    bool // the switches end with this process
+	configs  []string
+	bfrt     bool   // BfRt is spoken
+	api      string // what Tofino switches speak
+	tls      clientTLS
+	bmv2     bmv2Flags
+	hosts    hostFlags
+	page     view.PageServer
+	shown    *view.NetworkPage // nil without a page
+	election string
+	takeover bool
+	backup   bool
+	timeout  time.Duration
+	mtu      int
+	queue    int
+}
+
+func (j *deployJob) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	j.request.addFlags(cmd)
+	f.StringVar(&j.topology, "topology", "", "the `TOPOLOGY`, a YAML file or a preset")
+	f.StringVar(&j.app, "p4app", "", "bring up a project of p4-utils or the P4 tutorials: its p4app.json or topology.json, `FILE`")
+	f.StringArrayVar(&j.programs, "program", nil, "p4app: the switches run `FILE`, or one of them with SWITCH=FILE, not the program that is named there (repeatable)")
+	cli.AddFailFlag(cmd, &j.fail)
+	f.StringVar(&j.target, "target", targetNames[0], "deploy to `TARGET`: "+strings.Join(targetNames, ", "))
+	f.BoolVar(&j.dryRun, "dry-run", false, "print the plan, and do nothing")
+	f.BoolVar(&j.diff, "diff", false, "print what is different on the switches, and write nothing")
+	f.BoolVar(&j.atomic, "atomic", false, "if one switch fails, put all back to what they held")
+	f.BoolVar(&j.once, "once", false, "end once the switches hold the plan")
+	f.BoolVar(&j.noTasks, "no-tasks", false, "stay without running the scheme's tasks")
+	cli.AddFormat(cmd, &j.format, cli.Table, cli.JSON, cli.YAML, cli.CSV)
+	addState(cmd, &j.state)
+	f.BoolVar(&j.anyPort, "any-port", false, "embedded: serve at free ports of 127.0.0.1")
+	f.Uint64Var(&j.seed, "seed", 1, "embedded: the seed of the random numbers")
+	f.StringArrayVar(&j.configs, "device-config", nil, "tofino: what the switches of a role load, as `ROLE=FILE`: p4c's .conf, for p4lb switch --bfrt PROG.json, for Stratum its pipeline (repeatable)")
+	f.StringVar(&j.api, "tofino-api", tofinoAPIs[0], "tofino: the switches speak `API`: "+strings.Join(tofinoAPIs, ", "))
+	f.BoolVar(&j.bfrt, "bfrt", false, "embedded: programs for Tofino are served in BfRt, and deployed over it")
+	j.hosts.addFlags(cmd)
+	j.page.AddFlags(cmd, "the network as it changes")
+	j.bmv2.addFlags(cmd)
+	j.tls.addFlags(cmd)
+	f.StringVar(&j.election, "election-id", "1", "the election `ID` to become primary with, at least; it takes no switch from another controller")
+	f.BoolVar(&j.takeover, "takeover", false, "become primary where another controller is")
+	f.BoolVar(&j.backup, "backup", false, "where another controller is primary, wait until it is gone")
+	f.DurationVar(&j.timeout, "timeout", 5*time.Second, "how long a switch may take to answer")
+	f.IntVar(&j.mtu, "mtu", 1500, "the size of packets in `BYTES`, by which rates become packets per second")
+	f.IntVar(&j.queue, "queue", 64, "`PACKETS` of a queue where the topology does not say")
+	cli.CompleteWith(cmd, "target", targetNames)
+	cli.CompleteWith(cmd, "tofino-api", tofinoAPIs)
+	if err := cmd.RegisterFlagCompletionFunc("topology", cli.CompleteTopology); err != nil {
+		panic(err) // the flag has just been defined
+	}
+}
+
+// check finds mistakes in the command line.
+func (j *deployJob) check(cmd *cobra.Command) error {
+	if j.app != "" {
+		return j.checkApp(cmd)
+	}
+	switch {
+	case len(j.programs) > 0:
+		return cli.UsageError(cmd, "--program is for --p4app")
+	case j.request.Scheme == "" && j.request.File == "" && !j.bmv2.remove:
+		return cli.UsageError(cmd, "deploy wants a --scheme")
+	case j.topology == "":
+		return cli.UsageError(cmd, "deploy wants a --topology")
+	case j.takeover && j.backup:
+		return cli.UsageError(cmd, "--takeover and --backup exclude each other")
+	case j.dryRun && j.diff:
+		return cli.UsageError(cmd, "--dry-run and --diff exclude each other: the first needs no switches, the second does")
+	case j.timeout <= 0:
+		return cli.UsageError(cmd, "--timeout %v: want a positive time", j.timeout)
+	case len(j.configs) > 0 && j.target != targetTofino:
+		return cli.UsageError(cmd, "--device-config is for --target tofino")
+	case !slices.Contains(tofinoAPIs, j.api):
+		return cli.UsageError(cmd, "--tofino-api %s: want one of %s", j.api, strings.Join(tofinoAPIs, ", "))
+	case cmd.Flags().Changed("tofino-api") && j.target != targetTofino:
+		return cli.UsageError(cmd, "--tofino-api is for --target tofino")
+	case j.bfrt && j.target != targetEmbedded:
+		return cli.UsageError(cmd, "--bfrt is for --target embedded: --target tofino speaks it by itself")
+	case j.target == targetTofino && !j.speaksBfRt() && len(j.configs) == 0 && !j.dryRun:
+		return cli.UsageError(cmd, "--tofino-api p4runtime wants --device-config ROLE=FILE: the compiler of the hardware makes it from what p4lb gen --arch tna writes")
+	case j.target == targetTofino && j.takeover && len(j.configs) == 0 && !j.dryRun:
+		return cli.UsageError(cmd, "--takeover wants --device-config ROLE=FILE: over BfRt a client loses its program only to one that is loaded")
+	}
+	j.bfrt = j.speaksBfRt()
+	if _, err := parseElection(j.election); err != nil {
+		return cli.UsageError(cmd, "--election-id %s: %w", j.election, err)
+	}
+	if !slices.Contains(targetNames, j.target) {
+		return cli.UsageError(cmd, "--target %s: want one of %s", j.target, strings.Join(targetNames, ", "))
+	}
+	if err := cmp.Or(
+		j.hosts.check(cmd, j.target),
+		j.page.Check(cmd),
+		cli.Wants(cmd, j.target == targetEmbedded, "--target embedded", "any-port", "seed"),
+		cli.Wants(cmd, j.target == targetServers || j.target == targetTofino, "--target p4runtime or tofino", "tls-ca", "tls-cert", "tls-key"),
+		cli.Wants(cmd, !j.dryRun && !j.diff, "a deployment, and --dry-run and --diff make none", "no-tasks", "atomic", "pcap"),
+		cli.Wants(cmd, !j.once, "a network that stays, and with --once it does not", "no-tasks"),
+	); err != nil {
+		return err
+	}
+	if j.page.Listen != "" && !j.stays() {
+		return cli.UsageError(cmd, "--listen goes without --once, --dry-run and --diff: it shows a network that stays")
+	}
+	if err := j.bmv2.check(cmd, j.target); err != nil || j.bmv2.remove {
+		return err
+	}
+	if err := j.request.check(cmd, j.c); err != nil {
+		return err
+	}
+	return j.checkArch(cmd)
+}
+
+// speaksBfRt reports whether the target is spoken to by BfRt.
+func (j *deployJob) speaksBfRt() bool {
+	return j.bfrt || j.target == targetTofino && j.api == tofinoAPIs[0]
+}
+
+// checkArch settles what the programs are for: what the target takes.
+func (j *deployJob) checkArch(cmd *cobra.Command) error {
+	arch := &j.request.Arch
+	hardware := *arch != "" && *arch != codegen.Archs[0]
+	switch {
+	case j.target == targetTofino && *arch == "":
+		*arch = "tna"
+	case j.target == targetTofino && !hardware:
+		return cli.UsageError(cmd, "--target tofino takes --arch tna or t2na")
+	case j.target == targetTofino && j.request.StatePath == "ghost":
+		return cli.UsageError(cmd, "--target tofino takes --state-path recirc: the numbers of its traffic manager's queues, which the ghost thread goes by, are not known here")
+	case j.bfrt && !hardware:
+		return cli.UsageError(cmd, "--bfrt wants --arch tna or t2na: BfRt is for programs for Tofino")
+	case j.target == targetBMv2 && hardware:
+		return cli.UsageError(cmd, "--target bmv2 takes --arch v1model: simple_switch runs no other programs; --target embedded does")
+	}
+	return nil
+}
+
+// parseElection reads an election id: a number, or with a dot its high and low
+// 64 bits.
+func parseElection(text string) (primary.ElectionID, error) {
+	var id primary.ElectionID
+	high, low, both := strings.Cut(text, ".")
+	if !both {
+		high, low = "0", text
+	}
+	var errs [2]error
+	id.High, errs[0] = strconv.ParseUint(high, 10, 64)
+	id.Low, errs[1] = strconv.ParseUint(low, 10, 64)
+	if errors.Join(errs[:]...) != nil || id.IsZero() {
+		return id, errors.New("want a number above 0, or HIGH.LOW")
+	}
+	return id, nil
+}
+
+// run plans, and deploys if that is what is wanted.
+func (j *deployJob) run(ctx context.Context) error {
+	if j.bmv2.remove {
+		return j.takeAway()
+	}
+	if j.hosts.detach && !hosts.IsDetached() {
+		begun, code, err := hosts.Detach()
+		switch {
+		case err != nil:
+			return err
+		case !begun:
+			return &cli.Failure{Code: code}
+		}
+		fmt.Fprintln(j.c.Out, "the network stays up; to end it: p4lb down")
+		return nil
+	}
+	if j.target == targetEmbedded && j.stays() {
+		if done, err := j.hosts.enter(j.c); done || err != nil {
+			return err
+		}
+	}
+	if err := j.own(); err != nil {
+		return err
+	}
+	defer j.disown()
+	if j.app != "" {
+		return j.runApp(ctx)
+	}
+	plan, err := j.plan(ctx)
+	if err != nil {
+		return err
+	}
+	if j.dryRun {
+		return cli.Show(j.c.Out, j.format, plan.Rows(), plan)
+	}
+	if err := j.page.Open(); err != nil {
+		return err
+	}
+	target, attached, err := j.openTarget(plan)
+	if err != nil {
+		return errors.Join(err, j.hosts.close())
+	}
+	err = j.deploy(ctx, plan, target, attached)
+	return errors.Join(err, target.Close(), j.hosts.close())
+}
+
+// own makes this process the owner of the deployment, unless nothing is deployed
+// or another process owns the switches.
+func (j *deployJob) own() (err error) {
+	if j.dryRun || j.diff {
+		return nil
+	}
+	j.lock, err = deployed.Own(j.state)
+	if _, other := errors.AsType[*deployed.OwnedError](err); other {
+		return nil
+	}
+	return err
+}
+
+// disown gives up the deployment, and removes its state if its switches end with
+// this process.
+func (j *deployJob) disown() {
+	if j.lock == nil {
+		return
+	}
+	err := j.lock.Release
+	if j.ended {
+		err = j.lock.Forget
+	}
+	if err := err(); err != nil {
+		j.c.Log.Error("the state of the deployment stays behind", "error", err)
+	}
+}
+
+// stays reports whether the process goes on once the switches hold the plan.
+func (j *deployJob) stays() bool { return !j.once && !j.dryRun && !j.diff }
+
+// deploy carries the plan out, and stays if that is wanted.
+func (j *deployJob) deploy(ctx context.Context, plan *plan.Plan, target target.Target, attached bool) error {
+	election, _ := parseElection(j.election) // has been checked
+	options := controller.DeployOptions{
+		Election: election, Takeover: j.takeover || attached && !j.backup && !j.bfrt, Backup: j.backup,
+		DryRun: j.diff, Atomic: j.atomic, Timeout: j.timeout, Log: j.c.Log,
+	}
+	bar := j.progress(plan, &options)
+	c, err := controller.New(ctx, plan, target, options)
+	if err != nil {
+		bar.End()
+		return deployFailure(err)
+	}
+	defer c.Close()
+	report, err := c.Deploy(ctx)
+	bar.End()
+	if err := j.showReport(report); err != nil {
+		return err
+	}
+	if err := j.c.Out.Flush(); err != nil {
+		return fmt.Errorf("writing to standard output: %w", plain.Bare(err))
+	}
+	if err != nil {
+		return j.deployErrors(err)
+	}
+	if j.diff {
+		return nil
+	}
+	// The switches end with this process.
+	ours := j.target == targetEmbedded && !attached || j.target == targetBMv2 && !j.bmv2.keep && !j.bmv2.attach
+	if j.once && ours {
+		return nil
+	}
+	j.ended = ours
+	if err := j.writeNote(plan, target, ours); err != nil {
+		return err
+	}
+	if err := j.howTo(plan); err != nil {
+		return err
+	}
+	if j.once {
+		return nil
+	}
+	if j.page.Listen != "" {
+		if j.shown, err = j.page.WatchNetwork(ctx, j.c, c, plan, view.PageEvery); err != nil {
+			return err
+		}
+	}
+	if err := j.begun(); err != nil {
+		return err
+	}
+	return j.stay(ctx, c, plan)
+}
+
+// begun ends the wait of the process that started this one in the background.
+func (j *deployJob) begun() error {
+	if !hosts.IsDetached() {
+		return nil
+	}
+	log, err := deployed.OpenLog(j.state)
+	if err != nil {
+		return fmt.Errorf("going to the background: %w", err)
+	}
+	defer log.Close()
+	return hosts.Begun(log)
+}
+
+// writeNote writes the state of the deployment. Switches that were taken over
+// stay those of the process that runs them.
+func (j *deployJob) writeNote(plan *plan.Plan, target target.Target, kept bool) error {
+	d := deployed.New(plan, target)
+	d.Kept, d.Project = kept, j.app
+	var err error
+	if d.Folder, err = os.Getwd(); err != nil {
+		return fmt.Errorf("writing the state: %w", err)
+	}
+	if j.target == targetBMv2 && !j.bmv2.attach {
+		d.Name = cmp.Or(j.bmv2.name, plan.Topology.Name)
+	}
+	if j.hosts.door != nil {
+		d.Control = j.hosts.door.Address
+	}
+	if j.owner != nil {
+		d.Target, d.Kept, d.Began, d.Control = j.owner.Target, j.owner.Kept, j.owner.Began, j.owner.Control
+		for i, s := range d.Switches {
+			for _, o := range j.owner.Switches {
+				if o.Name == s.Name {
+					d.Switches[i].Thrift = o.Thrift
+				}
+			}
+		}
+	}
+	return d.Write(j.state)
+}
+
+// A deployBar shows how far a deployment is, until it ends.
+type deployBar struct {
+	*live.Progress
+	ended atomic.Bool
+}
+
+// End ends the bar, however much is heard of later.
+func (b *deployBar) End() {
+	if b.Progress != nil && !b.ended.Swap(true) {
+		b.Progress.End()
+	}
+}
+
+// progress makes a bar that hears of what is done with the options.
+func (j *deployJob) progress(plan *plan.Plan, o *controller.DeployOptions) *deployBar {
+	bar := &deployBar{}
+	if j.c.Quiet {
+		return bar
+	}
+	bar.Progress = live.NewProgress(live.ProgressOptions{
+		Out: j.c.Err, Terminal: cli.IsTerminal(j.c.Err), What: "deploy", Unit: "switches", Total: len(plan.Switches),
+	})
+	o.Progress = func(p controller.Progress) {
+		if !bar.ended.Load() {
+			bar.Set(p.Done, p.Switch+": "+p.Step)
+		}
+	}
+	return bar
+}
+
+// showReport prints what has been done, or with --diff what is different.
+func (j *deployJob) showReport(r *report.Report) error {
+	if j.diff && (j.format == cli.Table || j.format == cli.CSV) {
+		rows := r.ChangeRows()
+		if len(rows) == 1 && r.Err() == nil && j.format == cli.Table {
+			_, err := fmt.Fprintln(j.c.Out, "nothing differs")
+			return err
+		}
+		return cli.Show(j.c.Out, j.format, rows, r)
+	}
+	if err := cli.Show(j.c.Out, j.format, r.Rows(), r); err != nil {
+		return err
+	}
+	if j.format != cli.Table {
+		return nil
+	}
+	// Each note stands there once, with the switches that it is about.
+	about := map[string][]string{}
+	var order []string
+	for _, s := range r.Switches {
+		for _, n := range s.Notes {
+			if about[n] == nil {
+				order = append(order, n)
+			}
+			about[n] = append(about[n], s.Name)
+		}
+	}
+	for _, n := range order {
+		fmt.Fprintf(j.c.Out, "note: %s (%s)\n", n, abbreviated(about[n]))
+	}
+	if r.Verified() {
+		_, err := fmt.Fprintf(j.c.Out, "%d switches verified in %v, %d changes written\n", len(r.Switches), r.Elapsed.Round(time.Millisecond), r.Written())
+		return err
+	}
+	return nil
+}
+
+// deployErrors prints the errors of switches, a line each with its hint.
+func (j *deployJob) deployErrors(err error) error { return j.eachError(err, deployFailure) }
+
+// planErrors prints what is wrong with a plan, error by error.
+func (j *deployJob) planErrors(err error) error {
+	return j.eachError(err, func(err error) error {
+		if e, ok := errors.AsType[*plan.Error](err); ok {
+			return cli.Hinted(err, "%s", e.Hint)
+		}
+		return err
+	})
+}
+
+// eachError prints all of a list but the last, which it returns. What is the
+// same for several switches is said once.
+func (j *deployJob) eachError(err error, failure func(error) error) error {
+	var list plan.Errors
+	if !errors.As(err, &list) {
+		return failure(err)
+	}
+	about := map[string][]string{}
+	var merged plan.Errors
+	for _, e := range list {
+		text := e.Err.Error() + e.Hint
+		if about[text] == nil {
+			merged = append(merged, e)
+		}
+		about[text] = append(about[text], e.Switch)
+	}
+	for i, e := range merged {
+		err = failure(&plan.Error{Switch: abbreviated(about[e.Err.Error()+e.Hint]), Err: e.Err, Hint: e.Hint})
+		if i < len(merged)-1 {
+			j.c.Report(err)
+		}
+	}
+	return err
+}
+
+// deployFailure gives an error about switches its exit code and its hint.
+func deployFailure(err error) error {
+	f := &cli.Failure{Code: cli.ExitRefused, Err: err}
+	if e, ok := errors.AsType[*plan.Error](err); ok {
+		f.Hint = e.Hint
+	}
+	return f
+}

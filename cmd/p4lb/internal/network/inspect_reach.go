@@ -1,0 +1,332 @@
+package network
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/view"
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/internal/controller/deployed"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/controller/target"
+	"github.com/p4lb/p4lb/internal/controller/tofino"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// A reach is how the switches are found that a verb looks into: by the note of
+// a deployment, by a topology with a scheme, or one by its address.
+type reach struct {
+	state    string
+	topology string
+	request  schemeRequest
+
+	grpc     string
+	thrift   string
+	bfrt     string
+	device   uint64
+	manifest string
+	tls      clientTLS
+}
+
+// reachHelp says how switches are found, for the help of the verbs.
+const reachHelp = `The switches are those that p4lb deploy has brought up from this folder. --topology with --scheme stands for any others that run a
+scheme at the addresses of the topology, and with --manifest --thrift, --grpc
+or --bfrt for a single one. Registers are read by Thrift where there is an
+address for it, else by P4Runtime or BfRt, which tell no clock.`
+
+func (r *reach) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	addState(cmd, &r.state)
+	f.StringVar(&r.topology, "topology", "", "the switches are those of a `TOPOLOGY`, a file or a preset")
+	r.request.addFlags(cmd)
+	f.StringVar(&r.thrift, "thrift", "", "one switch, whose Thrift server is at `ADDR`")
+	f.StringVar(&r.grpc, "grpc", "", "one switch, whose P4Runtime server is at `ADDR`")
+	f.StringVar(&r.bfrt, "bfrt", "", "one switch, whose BfRt server is at `ADDR`")
+	f.Uint64Var(&r.device, "device-id", 1, "its device id there")
+	f.StringVar(&r.manifest, "manifest", "", "the manifest of its program, in `FILE`")
+	r.tls.addFlags(cmd)
+	if err := cmd.RegisterFlagCompletionFunc("topology", cli.CompleteTopology); err != nil {
+		panic(err) // the flag has just been defined
+	}
+}
+
+// check refuses what the flags together make no sense of.
+func (r *reach) check(cmd *cobra.Command, c *cli.Console) error {
+	one := r.thrift != "" || r.grpc != "" || r.bfrt != ""
+	scheme := r.request.Scheme != "" || r.request.File != ""
+	if err := cli.Wants(cmd, one, "the address of a switch, --thrift, --grpc or --bfrt", "manifest", "device-id"); err != nil {
+		return err
+	}
+	switch {
+	case one && (r.topology != "" || scheme):
+		return cli.UsageError(cmd, "--topology and an address: either the switches of a topology or one")
+	case r.bfrt != "" && (r.thrift != "" || r.grpc != ""):
+		return cli.UsageError(cmd, "--bfrt goes without --thrift and --grpc: a switch is read by one of them")
+	case one && r.manifest == "":
+		return cli.UsageError(cmd, "--thrift, --grpc and --bfrt want the --manifest of the program: it says what registers mean")
+	case (r.topology != "") != scheme:
+		return cli.UsageError(cmd, "--topology and --scheme go together")
+	case (one || scheme) && cmd.Flags().Changed("state"):
+		return cli.UsageError(cmd, "--state: the switches are named otherwise")
+	case scheme:
+		return r.request.check(cmd, c)
+	}
+	return cli.Wants(cmd, false, "a --scheme", "set", "blocks", "coeffs", "state-path", "errata", "arch")
+}
+
+// A reached switch is one with the way to its registers.
+type reached struct {
+	node      *plan.Node
+	endpoint  target.Endpoint
+	registers registers.Access
+	err       error // why there is no way
+}
+
+// A site is all that a verb looks into.
+type site struct {
+	scheme   string
+	fabric   string
+	topology *fabric.Topology // nil where only one switch is known
+	project  bool             // the programs are somebody's, and no scheme
+	switches []*reached
+}
+
+// close closes the connections.
+func (s *site) close() {
+	for _, sw := range s.switches {
+		if c, ok := sw.registers.(io.Closer); ok {
+			c.Close()
+		}
+	}
+}
+
+// open finds the switches and connects to those that are named, or to all.
+func (r *reach) open(ctx context.Context, c *cli.Console, names []string) (*site, error) {
+	s, endpoints, err := r.find(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.only(names); err != nil {
+		return nil, err
+	}
+	tls, err := r.tls.config(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, sw := range s.switches {
+		e := endpoints[sw.node.Name]
+		e.TLS = tls
+		sw.endpoint = e
+		sw.registers, sw.err = connect(ctx, e)
+	}
+	if err := s.reachable(c); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// find knows the switches, and where each is.
+func (r *reach) find(c *cli.Console) (*site, map[string]target.Endpoint, error) {
+	switch {
+	case r.thrift != "" || r.grpc != "" || r.bfrt != "":
+		return r.findOne(c)
+	case r.topology != "":
+		return r.findScheme(c)
+	}
+	return r.findDeployed()
+}
+
+// findDeployed reads the note of a deployment.
+func (r *reach) findDeployed() (*site, map[string]target.Endpoint, error) {
+	if err := findState(&r.state); err != nil {
+		return nil, nil, err
+	}
+	d, t, err := deployed.Read(r.state)
+	if errors.Is(err, deployed.ErrNothing) {
+		return nil, nil, cli.Hinted(err, "run p4lb deploy, or name switches with --topology T --scheme S or --thrift ADDR --manifest FILE; p4lb ps lists the deployments of other folders")
+	}
+	if err != nil {
+		return nil, nil, cli.Hinted(err, "p4lb deploy writes it anew")
+	}
+	if err := up(d, r.state); err != nil {
+		return nil, nil, err
+	}
+	nodes, err := d.Nodes(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := newSite(d.Scheme, t, nodes)
+	s.project = d.Project != ""
+	endpoints := map[string]target.Endpoint{}
+	for _, sw := range d.Switches {
+		e := target.Endpoint{Address: sw.GRPC, Device: sw.Device, Thrift: sw.Thrift}
+		if sw.API == deployed.BfRt {
+			e.Speak = tofino.Watch(sw.Device)
+		}
+		endpoints[sw.Name] = e
+	}
+	return s, endpoints, nil
+}
+
+func newSite(scheme string, t *fabric.Topology, nodes []*plan.Node) *site {
+	s := &site{scheme: scheme, fabric: t.Name, topology: t}
+	for _, n := range nodes {
+		s.switches = append(s.switches, &reached{node: n})
+	}
+	return s
+}
+
+// findScheme takes the topology's addresses, and manifests as p4lb deploy would
+// generate them.
+func (r *reach) findScheme(c *cli.Console) (*site, map[string]target.Endpoint, error) {
+	t, err := c.Topology(r.topology)
+	if err != nil {
+		return nil, nil, err
+	}
+	t = plan.DevicePorts(t, r.request.Arch)
+	manifests, err := r.manifests(c, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	nodes, err := plan.NewNodes(t, manifests, plan.GroupingOf(manifests))
+	if err != nil {
+		return nil, nil, err
+	}
+	endpoints := map[string]target.Endpoint{}
+	for _, sw := range t.Switches {
+		endpoints[sw.Name] = target.Endpoint{Address: sw.GRPC, Device: sw.ID, Thrift: sw.Thrift}
+	}
+	return newSite(nodes[0].Manifest.Scheme, t, nodes), endpoints, nil
+}
+
+// manifests generates the program of each role for its manifest.
+func (r *reach) manifests(c *cli.Console, t *fabric.Topology) (map[fabric.Role]*manifest.Manifest, error) {
+	schemes, err := r.request.Schemes()
+	if err != nil {
+		return nil, err
+	}
+	params, err := r.request.Params(c)
+	if err != nil {
+		return nil, err
+	}
+	params.Ports, params.MaxPort = plan.Sizes(t)
+	manifests := map[fabric.Role]*manifest.Manifest{}
+	for _, sw := range t.Switches {
+		if manifests[sw.Role] != nil {
+			continue
+		}
+		params.Role = string(sw.Role)
+		p, err := schemes[0].Build(params)
+		if err != nil {
+			return nil, err
+		}
+		manifests[sw.Role] = &p.Manifest
+	}
+	return manifests, nil
+}
+
+// findOne knows one switch, by the manifest of its program.
+func (r *reach) findOne(c *cli.Console) (*site, map[string]target.Endpoint, error) {
+	text, err := c.ReadSource(r.manifest)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := manifest.Decode(cli.DisplayName(r.manifest), text)
+	if err != nil {
+		return nil, nil, cli.Hinted(err, "want the manifest.json that p4lb gen writes beside a program")
+	}
+	name := cmp.Or(r.thrift, r.grpc, r.bfrt)
+	e := target.Endpoint{Address: r.grpc, Device: r.device, Thrift: r.thrift}
+	if r.bfrt != "" {
+		e.Address, e.Device, e.Speak = r.bfrt, 0, tofino.Watch(0)
+	}
+	s := &site{scheme: m.Scheme, switches: []*reached{{node: &plan.Node{Name: name, Role: fabric.Role(m.Role), Manifest: m}}}}
+	return s, map[string]target.Endpoint{name: e}, nil
+}
+
+// only keeps the switches that are named; none stands for all.
+func (s *site) only(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	have := lists.Map(s.switches, func(sw *reached) string { return sw.node.Name })
+	for _, name := range names {
+		if !slices.Contains(have, name) {
+			return cli.Hinted(fmt.Errorf("there is no switch %q", name), "there are %s", abbreviated(have))
+		}
+	}
+	s.switches = slices.DeleteFunc(s.switches, func(sw *reached) bool { return !slices.Contains(names, sw.node.Name) })
+	return nil
+}
+
+// abbreviated lists names, not more of them than fit a line.
+func abbreviated(names []string) string {
+	const most = 12
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// connect finds the way to the registers of a switch.
+func connect(ctx context.Context, e target.Endpoint) (registers.Access, error) {
+	switch {
+	case e.Registers != nil:
+		return e.Registers, nil
+	case e.Thrift != "":
+		t := target.NewThrift(e.Thrift)
+		short, cancel := context.WithTimeout(ctx, view.ReachTimeout)
+		defer cancel()
+		if _, err := t.Clock(short); err == nil || e.Address == "" {
+			return t, err
+		}
+		t.Close()
+	}
+	return controller.NewPeek(ctx, e, view.ReachTimeout)
+}
+
+// vanished is an error about a switch that cannot be reached; the exit code says
+// so.
+func vanished(err error) error {
+	f := &cli.Failure{Code: cli.ExitInput, Err: err}
+	if known, ok := errors.AsType[*plan.Error](err); ok {
+		f.Hint = known.Hint
+	}
+	if errors.Is(err, target.ErrUnreachable) {
+		f.Code, f.Hint = cli.ExitRefused, "is the switch up? p4lb deploy keeps those of the embedded target running"
+	}
+	return f
+}
+
+// reachable keeps the switches that there is a way to, and says which there is
+// none to. It is an error if none is left.
+func (s *site) reachable(c *cli.Console) error {
+	var last error
+	s.switches = slices.DeleteFunc(s.switches, func(sw *reached) bool {
+		if sw.err == nil {
+			return false
+		}
+		if last != nil {
+			c.Report(last)
+		}
+		last = vanished(fmt.Errorf("%s: %w", sw.node.Name, sw.err))
+		return true
+	})
+	if last != nil && len(s.switches) > 0 {
+		c.Report(last)
+		return nil
+	}
+	return last
+}

@@ -1,0 +1,214 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/internal/controller/deployed"
+	"github.com/p4lb/p4lb/internal/lab"
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/network/hosts"
+	"github.com/p4lb/p4lb/internal/network/testbed"
+	"github.com/p4lb/p4lb/internal/text/plain"
+)
+
+// A trafficJob is one run of the traffic verb.
+type trafficJob struct {
+	hostJob
+	flows    spec.Traffic
+	cut      string
+	load     string
+	list     string
+	duration time.Duration
+	drain    time.Duration
+	seeds    int
+	tcp      string
+	metrics  []string
+	dir      string
+	format   cli.Format
+}
+
+// NewTraffic is the verb traffic.
+func NewTraffic(c *cli.Console) *cobra.Command {
+	j := &trafficJob{hostJob: hostJob{c: c}}
+	cmd := &cobra.Command{
+		Use:   "traffic [--workload W] [--load L]",
+		Short: "Send flows between the hosts of the network that is deployed",
+		Long: `Traffic sends flows between the hosts of the network deployed from this folder, by
+the kernel's own TCP, and prints how long they took.
+
+Sizes, times and pairs of hosts are drawn as in the lab, from the same seeds; or
+a file lists them (--flows). A completion time is from the connection's beginning
+to the receiver's last byte. Segments sent again, timeouts and segments out of
+order are the kernel's counts.
+
+p4lb lab --on embedded does the same for several schemes, each on a network of
+its own, and compares them.`,
+		Example: `  p4lb traffic --load 0.5 --duration 10s
+  p4lb traffic --pattern incast --cut 1MB --seeds 3 -o flows
+  p4lb traffic --flows list.txt`,
+		Args: cli.WantArgs(0, 0, "flags only"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return j.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&j.flows.Workload, "workload", "websearch", "flow sizes: a `NAME` of lab list workloads, or a file of lines \"bytes p\"")
+	f.StringVar(&j.cut, "cut", "", "no flow is larger than `SIZE`, such as 1MB")
+	f.StringVar(&j.load, "load", "0.5", "the `LOAD` from 0 to 1")
+	f.StringVar(&j.flows.LoadOf, "load-of", spec.OfHosts, "what a load of 1 is: `BASE` hosts (those that send), fabric (the links from leaves to spines), or a rate")
+	f.StringVar(&j.flows.Pattern, "pattern", spec.Halves, "who sends to whom: "+strings.Join(spec.Patterns[:4], ", "))
+	f.StringVar(&j.list, "flows", "", "send the flows of `FILE` instead: lines \"SOURCE DESTINATION BYTES SECONDS\"")
+	f.DurationVar(&j.duration, "duration", 5*time.Second, "flows begin within this `TIME`")
+	f.DurationVar(&j.drain, "drain", 30*time.Second, "and have this `TIME` more to end")
+	f.IntVar(&j.seeds, "seeds", 1, "send the flows of the seeds 1 to `N`, one after the other")
+	f.StringVar(&j.tcp, "congestion", "", "the kernel's congestion control, a `NAME` such as reno or bbr (default what the machine is set to)")
+	f.StringSliceVar(&j.metrics, "metrics", []string{"fct-mean", "fct-mean:short", "fct-p99", "slowdown-mean", "out-of-order", "retransmitted", "timeouts", "unfinished"}, "`METRICS` to print, of lab list metrics")
+	f.StringVarP(&j.dir, "output", "o", "", "write a row for each flow into files of the folder `DIR`")
+	cli.AddFormatFlag(cmd, &j.format, "format", "", []cli.Format{cli.Table, cli.JSON, cli.CSV})
+	j.addFlags(cmd)
+	cli.CompleteWith(cmd, "workload", spec.Workloads())
+	cli.CompleteWith(cmd, "pattern", spec.Patterns[:4])
+	return cmd
+}
+
+func (j *trafficJob) run(cmd *cobra.Command) error {
+	switch {
+	case j.seeds < 1 || j.seeds > 1000:
+		return cli.UsageError(cmd, "--seeds %d: want 1 to 1000", j.seeds)
+	case j.duration <= 0 || j.drain <= 0:
+		return cli.UsageError(cmd, "--duration %v, --drain %v: want times above 0", j.duration, j.drain)
+	}
+	if err := cli.Wants(cmd, j.list == "", "flows to draw: --flows lists them", "workload", "cut", "load", "load-of", "pattern"); err != nil {
+		return err
+	}
+	d, t, err := j.read()
+	if err != nil {
+		return err
+	}
+	if len(t.Hosts) < 2 {
+		return fmt.Errorf("the topology %s has %d hosts: traffic wants two", t.Name, len(t.Hosts))
+	}
+	if _, err := j.host(d, t, t.Hosts[0].Name); err != nil {
+		return err
+	}
+	x, err := j.experiment(cmd, d)
+	if err != nil {
+		return err
+	}
+	network, err := openSockets(d, t)
+	if err != nil {
+		return cli.Hinted(err, "p4lb deploy brings the network up again")
+	}
+	defer network.Close()
+	row, err := j.send(cmd.Context(), x, t, network)
+	if row != nil && len(row.Runs) > 0 {
+		err = errors.Join(j.show(row), err)
+	}
+	return err
+}
+
+// deployedTopology is what the experiment calls the topology of the deployment.
+const deployedTopology = "deployed.yaml"
+
+// experiment is what the lab would run.
+func (j *trafficJob) experiment(cmd *cobra.Command, d *deployed.Note) (*spec.Experiment, error) {
+	x := &spec.Experiment{
+		Name: "traffic", Seeds: spec.FirstSeeds(j.seeds), Metrics: j.metrics,
+		Schemes: []spec.Scheme{{Scheme: "ecmp"}}, // whatever runs: the flows do not depend on it
+	}
+	x.Topology.Name = deployedTopology
+	x.Duration, x.Drain = spec.Time(j.duration), spec.Time(j.drain)
+	x.Warmup = spec.NoWarmup()
+	var l spec.LoadLevel
+	if err := l.Parse(j.load); err != nil {
+		return nil, cli.UsageError(cmd, "--load: %w", err)
+	}
+	x.Loads = []spec.LoadLevel{l}
+	if j.cut != "" {
+		if err := j.flows.Cut.Parse(j.cut); err != nil {
+			return nil, cli.UsageError(cmd, "--cut: %w", err)
+		}
+	}
+	if j.list != "" {
+		j.flows = spec.Traffic{Pattern: spec.List, File: j.list}
+	}
+	x.Traffic = []spec.Traffic{j.flows}
+	return x, x.Complete("traffic", func(name string) ([]byte, error) {
+		if name == deployedTopology {
+			return []byte(d.Topology), nil
+		}
+		return plain.ReadFile(name)
+	}, nil)
+}
+
+// send sends the flows.
+func (j *trafficJob) send(ctx context.Context, x *spec.Experiment, t *fabric.Topology, n *socketNetwork) (*lab.Row, error) {
+	var files func(seed uint64) (io.WriteCloser, error)
+	if j.dir != "" {
+		if err := os.MkdirAll(j.dir, 0o777); err != nil {
+			return nil, fmt.Errorf("making %s: %w", j.dir, plain.Bare(err))
+		}
+		files = func(seed uint64) (io.WriteCloser, error) {
+			return os.Create(filepath.Join(j.dir, fmt.Sprintf("flows-%d.csv", seed)))
+		}
+	}
+	return lab.Send(ctx, x, t, n, j.tcp, files)
+}
+
+// show prints the metrics, with confidence intervals over the seeds.
+func (j *trafficJob) show(row *lab.Row) error {
+	rows := cli.Grid{{"METRIC", "VALUE", "UNIT", "ABOUT"}}
+	list := []map[string]any{}
+	for _, name := range j.metrics {
+		base, _, _ := strings.Cut(name, ":")
+		i := slices.IndexFunc(spec.Metrics(), func(m spec.Metric) bool { return m.Name == base })
+		m := spec.Metrics()[i] // has been checked
+		e := row.Estimate(name)
+		rows = append(rows, []string{name, e.String(), m.Unit, m.About})
+		one := map[string]any{"metric": name, "unit": m.Unit, "runs": e.N}
+		if e.N > 0 {
+			one["mean"], one["half_interval"] = e.Mean, e.Half
+		}
+		list = append(list, one)
+	}
+	return cli.Show(j.c.Out, j.format, rows, list)
+}
+
+// A socketNetwork is the hosts of a deployment.
+type socketNetwork struct {
+	topo   *fabric.Topology
+	socket func(host string) (int, error)
+	end    func() error
+}
+
+// openSockets finds the hosts of a deployment.
+func openSockets(d *deployed.Note, t *fabric.Topology) (*socketNetwork, error) {
+	if d.Name != "" {
+		return &socketNetwork{t, testbed.Sockets(d.Name).Socket, func() error { return nil }}, nil
+	}
+	s, err := hosts.Knock(d.Control)
+	if err != nil {
+		return nil, err
+	}
+	return &socketNetwork{t, s.Socket, s.Close}, nil
+}
+
+// Socket makes a socket on a host.
+func (n *socketNetwork) Socket(host string) (int, error) { return n.socket(host) }
+
+// Address is a host's.
+func (n *socketNetwork) Address(host string) netip.Addr { return n.topo.Host(host).IP.Addr() }
+
+// Close lets go of the hosts.
+func (n *socketNetwork) Close() error { return n.end() }

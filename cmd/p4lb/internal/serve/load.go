@@ -1,0 +1,33 @@
+package serve
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+)
+
+// tlsConfig is how clients connect, nil for without TLS.
+func (j *switchJob) tlsConfig() (*tls.Config, error) {
+	if j.cert == "" {
+		return nil, nil
+	}
+	pair, err := cli.KeyPair(j.cert, j.key)
+	if err != nil {
+		return nil, err
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	if j.ca == "" {
+		return config, nil
+	}
+	text, err := j.c.ReadSource(j.ca)
+	if err != nil {
+		return nil, err
+	}
+	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+	if !config.ClientCAs.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("reading %s: there is no certificate in it", j.ca)
+	}
+	return config, nil
+}

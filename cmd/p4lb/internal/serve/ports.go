@@ -1,0 +1,63 @@
+package serve
+
+import (
+	"errors"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+
+	"github.com/p4lb/p4lb/internal/device/ports"
+	"github.com/p4lb/p4lb/internal/server/p4rt"
+	"github.com/p4lb/p4lb/internal/server/thrift"
+)
+
+// switchPorts is a device whose ports Thrift's clients list, connect and take
+// away.
+type switchPorts struct {
+	*p4rt.Device
+	log   *slog.Logger
+	given []string // as on the command line
+
+	mu    sync.Mutex
+	names map[uint32]string // of those that clients have connected
+}
+
+// Ports lists the ports by number.
+func (s *switchPorts) Ports() (list []thrift.PortInfo) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := map[uint32]string{}
+	for _, text := range s.given {
+		number, where, _ := parsePort(text) // has been checked
+		names[number] = where
+	}
+	maps.Copy(names, s.names)
+	for _, number := range s.PortNumbers() {
+		list = append(list, thrift.PortInfo{Number: number, Name: names[number], Up: s.PortUp(number)})
+	}
+	return list
+}
+
+// Connect makes a network interface a port.
+func (s *switchPorts) Connect(number uint32, iface string) error {
+	if strings.Contains(iface, ":") {
+		return errors.New("a file or an address is no network interface")
+	}
+	p, err := ports.Open(iface)
+	if err != nil {
+		return err
+	}
+	failed := func(err error) { s.log.Error("port", "number", number, "error", err) }
+	if err := s.AddPort(number, p, failed); err != nil {
+		p.Close()
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.names[number] = iface
+	return nil
+}
+
+// Disconnect takes a port away.
+func (s *switchPorts) Disconnect(number uint32) error { return s.RemovePort(number) }

@@ -1,0 +1,94 @@
+package inspect
+
+import (
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+)
+
+// News is where a switch remembers when it last heard of what it chooses paths
+// by: how old that is, is the delay of its decisions.
+type News struct {
+	// ByPort: there is a time for each port, by its number; else for each path,
+	// destination or flow.
+	ByPort bool
+
+	array *registers.Array
+	limit time.Duration // of flows: those that are older have ended
+	cells []uint64
+}
+
+// NewsOf finds the times of what the program chooses paths by, nil where it notes
+// none.
+func NewsOf(n *plan.Node) *News {
+	a := newsOf(registers.Of(n.Manifest, nil), n.Manifest.Decides)
+	if a == nil {
+		return nil
+	}
+	news := &News{ByPort: a.Index == manifest.ByPort, array: a}
+	if a.Index == manifest.ByFlow {
+		news.limit = 2 * time.Duration(n.Manifest.FlowTimeout)
+	}
+	return news
+}
+
+// newsOf is the array of times: when what decides was heard of; if that is about
+// ports, when they were reported; when anything was heard of or reported; or when
+// the epoch began that decides.
+func newsOf(list []*registers.Array, decides string) *registers.Array {
+	last := func(ok func(a *registers.Array) bool) *registers.Array {
+		for _, a := range slices.Backward(list) {
+			if a.Kind == manifest.Moment && ok(a) {
+				return a
+			}
+		}
+		return nil
+	}
+	event := func(e manifest.Event) *registers.Array {
+		return last(func(a *registers.Array) bool { return a.Event == e })
+	}
+	reported := event(manifest.Reported)
+	about := func(e manifest.Event) *registers.Array {
+		return last(func(a *registers.Array) bool { return decides != "" && a.Of == decides && a.Event == e })
+	}
+	if a := about(manifest.Heard); a != nil {
+		return a
+	}
+	byPort := slices.ContainsFunc(list, func(a *registers.Array) bool { return a.Name == decides && a.Index == manifest.ByPort })
+	if byPort && reported != nil {
+		return reported
+	}
+	if a := event(manifest.Heard); a != nil {
+		return a
+	}
+	if reported != nil {
+		return reported
+	}
+	return about(manifest.Began)
+}
+
+// Ages calls see with the age of what was heard of each port, path, destination
+// or flow, by the clock of the switch. Read appends the cells of a register.
+func (n *News) Ages(read func(register string, dst []uint64) ([]uint64, error), clock time.Duration, see func(i int, age time.Duration)) error {
+	now := clock.Truncate(time.Microsecond)
+	for _, p := range n.array.Parts {
+		var err error
+		if n.cells, err = read(p.Register.Name, n.cells[:0]); err != nil {
+			return err
+		}
+		for i, cell := range n.cells {
+			if cell == 0 { // most of an array by flow
+				continue
+			}
+			at, raw := n.array.Number(cell, p, clock)
+			age := now - registers.Micros(at)
+			if raw != 0 && age >= 0 && (n.limit == 0 || age <= n.limit) {
+				see(i, age)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+// Package p4info finds what a P4Info describes: by name, as manifests do, and by
+// id, as switches do.
+package p4info
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+)
+
+// An index finds what a P4Info is about by name, as manifests name it, and by
+// id, as switches do.
+type Index struct {
+	Cookie    uint64
+	Tables    []*Table
+	ByName    map[string]*Table
+	ByID      map[uint32]*Table
+	Registers map[string]*Register
+}
+
+type Table struct {
+	ID       uint32
+	Name     string
+	Fields   []Field
+	Actions  map[string]*Action // by the name without its control
+	ByAction map[uint32]*Action
+	Initial  *p4v1.Action // the default action of the program
+	Size     int64
+	Fixed    bool // the entries are the program's
+	Begun    bool // some are
+	locked   bool // the default action is, or is that of an action profile
+	Routes   bool // its entries refer to those of others
+}
+
+// Presets reports whether the table's default action can be set.
+func (t *Table) Presets() bool { return !t.Fixed && !t.locked }
+
+type Field struct {
+	ID    uint32
+	Name  string
+	Width int
+	Kind  configv1.MatchField_MatchType
+}
+
+type Action struct {
+	ID     uint32
+	Name   string // without its control
+	Params []Field
+}
+
+type Register struct {
+	ID      uint32
+	Name    string
+	Size    int
+	Members []int // the widths of the members, where a cell is a struct
+}
+
+// mostReplicated is how many clone sessions and multicast groups there can be.
+const mostReplicated = 1 << 16
+
+// Holds is how many entities of a kind a switch with the program can have.
+func (x *Index) Holds() int {
+	n := int64(mostReplicated)
+	for _, t := range x.Tables {
+		n += max(t.Size, 1024) + 1
+	}
+	for _, r := range x.Registers {
+		n += int64(max(r.Size, 0))
+	}
+	return int(min(n, 1<<30))
+}
+
+func New(info *configv1.P4Info, config []byte) (*Index, error) {
+	if info == nil {
+		return nil, errors.New("there is no P4Info")
+	}
+	cookie, err := cookieOf(info, config)
+	if err != nil {
+		return nil, err
+	}
+	x := &Index{
+		Cookie: cookie,
+		ByName: map[string]*Table{}, ByID: map[uint32]*Table{},
+		Registers: map[string]*Register{},
+	}
+	actions := map[uint32]*Action{}
+	for _, a := range info.GetActions() {
+		info := &Action{ID: a.GetPreamble().GetId(), Name: manifest.Short(a.GetPreamble().GetName())}
+		for _, p := range a.GetParams() {
+			info.Params = append(info.Params, Field{ID: p.GetId(), Name: p.GetName(), Width: int(p.GetBitwidth())})
+		}
+		actions[info.ID] = info
+	}
+	for _, t := range info.GetTables() {
+		x.addTable(t, actions)
+	}
+	for _, r := range info.GetRegisters() {
+		s := info.GetTypeInfo().GetStructs()[r.GetTypeSpec().GetStruct().GetName()]
+		info := &Register{ID: r.GetPreamble().GetId(), Name: r.GetPreamble().GetName(), Size: int(r.GetSize())}
+		for _, m := range s.GetMembers() {
+			info.Members = append(info.Members, int(m.GetTypeSpec().GetBitstring().GetBit().GetBitwidth()))
+		}
+		x.Registers[info.Name] = info
+	}
+	return x, nil
+}
+
+func (x *Index) addTable(t *configv1.Table, actions map[uint32]*Action) {
+	d := t.GetInitialDefaultAction()
+	a := &p4v1.Action{ActionId: d.GetActionId()}
+	for _, arg := range d.GetArguments() {
+		a.Params = append(a.Params, &p4v1.Action_Param{ParamId: arg.GetParamId(), Value: arg.GetValue()})
+	}
+	info := &Table{
+		ID: t.GetPreamble().GetId(), Name: t.GetPreamble().GetName(), Size: t.GetSize(), Fixed: t.GetIsConstTable(), Begun: t.GetHasInitialEntries(),
+		locked:  t.GetConstDefaultActionId() != 0,
+		Initial: a,
+		Actions: map[string]*Action{}, ByAction: map[uint32]*Action{},
+	}
+	for _, f := range t.GetMatchFields() {
+		info.Fields = append(info.Fields, Field{
+			ID: f.GetId(), Name: f.GetName(), Width: int(f.GetBitwidth()), Kind: f.GetMatchType(),
+		})
+	}
+	for _, ref := range t.GetActionRefs() {
+		if a := actions[ref.GetId()]; a != nil {
+			info.Actions[a.Name], info.ByAction[a.ID] = a, a
+		}
+	}
+	x.Tables = append(x.Tables, info)
+	x.ByName[info.Name], x.ByID[info.ID] = info, info
+}
+
+// Match holds a manifest against the P4Info of its program, and notes what it
+// says about tables.
+func (x *Index) Match(m *manifest.Manifest, info *configv1.P4Info) error {
+	if err := manifest.Check(m, info); err != nil {
+		return fmt.Errorf("the manifest of %s does not match its program: %w", m.Scheme, err)
+	}
+	for _, t := range m.Tables {
+		x.ByName[t.Name].Routes = t.Purpose == manifest.Route
+	}
+	return nil
+}
+
+// cookieOf is a number that stands for a program: two that differ have the same
+// one with a chance of 2^-64.
+func cookieOf(info *configv1.P4Info, config []byte) (uint64, error) {
+	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(info)
+	if err != nil {
+		return 0, fmt.Errorf("encoding the P4Info: %w", err)
+	}
+	h := sha256.New()
+	binary.Write(h, binary.BigEndian, uint64(len(text)))
+	h.Write(text)
+	h.Write(config)
+	return binary.BigEndian.Uint64(h.Sum(nil)), nil
+}

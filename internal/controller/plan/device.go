@@ -1,0 +1,99 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+)
+
+// portQueues is how many queues a port of p4lb's own switch has by the numbers
+// that the ghost thread is told (dataplane.QueueNumber).
+const portQueues = 4
+
+// QueueNumber is the number of the first queue of a port, the only one that
+// programs use.
+func QueueNumber(port int) uint64 { return uint64(port) * portQueues }
+
+// DevicePorts returns a topology whose switches have the ports of a Tofino: what
+// the port is that the nth front port of a topology is. Where the topology has
+// none of those that the hardware keeps for itself it stays as it is: then its
+// ports may well be device ports already.
+func DevicePorts(t *fabric.Topology, arch string) *fabric.Topology {
+	kept := map[string][]int{"tna": {0, 64, 65, 66, 67, 68, 69, 70, 71}, "t2na": {0, 1, 2, 3, 4, 5, 6, 7}}[arch]
+	inPipe := func(port int) bool { return slices.Contains(kept, port%pipePorts) }
+	for _, s := range t.Switches {
+		if slices.ContainsFunc(t.Ports(s.Name), func(p fabric.Port) bool { return inPipe(p.Number) }) {
+			return t.Renumber(func(port int) int {
+				free := pipePorts - len(kept)
+				pipe, n := (port-1)/free, (port-1)%free
+				for _, k := range kept {
+					if k <= n {
+						n++
+					}
+				}
+				return pipe*pipePorts + n
+			})
+		}
+	}
+	return t
+}
+
+// pipePorts is how many ports the number of a pipe stands for.
+const pipePorts = 128
+
+// A Filter is how the cells of one of Tofino's low-pass filters are set, all
+// alike. A rate is what comes in, which adds up and fades by e within Time; a
+// sample the average of what came within Time. 1/2^Shift of it comes out.
+type Filter struct {
+	Name   string        `json:"name"` // in a plan without its control
+	Sample bool          `json:"sample,omitempty"`
+	Time   time.Duration `json:"time_ns"`
+	Shift  int           `json:"shift"`
+}
+
+// String is how the filter is set, as in rate over 1.31 ms, 1/2^8.
+func (f Filter) String() string {
+	kind := "rate"
+	if f.Sample {
+		kind = "sample"
+	}
+	return fmt.Sprintf("%s over %v, 1/2^%d", kind, f.Time.Round(10*time.Nanosecond), f.Shift)
+}
+
+// fullLoad is what filters give for a link that is busy all the time.
+const fullLoad = 256
+
+// FiltersOf are the filters that a program wants, as they are to be set.
+func FiltersOf(m *manifest.Manifest) []Filter {
+	var list []Filter
+	for i := range m.Tasks {
+		t := &m.Tasks[i]
+		var f Filter
+		switch t.Kind {
+		case manifest.RateFilter:
+			// This gives 256 for a link of the program's rate that is always busy. It scales
+			// by powers of 2 alone; so it is the time constant that makes up for the rest, and
+			// is the window within a factor of 1.42.
+			rate := float64(t.Rate) / 8
+			window := float64(time.Duration(t.Window).Microseconds()) / 1e6
+			shift := max(0, math.Round(math.Log2(rate*window/fullLoad)))
+			seconds := fullLoad * math.Exp2(shift) / rate
+			f = Filter{Time: time.Duration(math.Round(seconds * 1e9)), Shift: int(shift)}
+		case manifest.SampleFilter:
+			f = Filter{Sample: true, Time: time.Duration(t.Window)}
+		default:
+			continue
+		}
+		for _, f.Name = range t.Filters {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// Is reports whether two filters have the same name, one with its control.
+func (f Filter) Is(other Filter) bool { return manifest.Short(f.Name) == manifest.Short(other.Name) }

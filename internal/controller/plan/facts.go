@@ -1,0 +1,350 @@
+package plan
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+)
+
+// A place is what the expressions of a manifest are about: a switch, and what
+// they are repeated for there.
+type place struct {
+	b     *planner
+	facts map[manifest.Fact]int64
+	way   *way
+}
+
+// A way is how something is reached from the switch.
+type way struct {
+	to      string // a host or a leaf, "" where it is neither
+	hops    []fabric.Hop
+	weights []uint64
+	group   int // 0: there is no choice
+	first   int // the number of the group's first member, through all groups
+	base    int // how many hops those before it have together
+	nth     int // among those that it is one of
+}
+
+// Each calls do in every place that something is repeated for.
+func (b *planner) each(r *manifest.Repeat, do func(*place) error) error {
+	if len(r.Switches) > 0 && !slices.Contains(r.Switches, b.sw.Name) || len(r.Roles) > 0 && !slices.Contains(r.Roles, string(b.sw.Role)) {
+		return nil
+	}
+	return b.here().nest(r.Each.Words(), func(p *place) error {
+		if !r.Where.IsZero() {
+			if ok, err := r.Where.Eval(p.fact); err != nil || ok == 0 {
+				return err
+			}
+		}
+		return do(p)
+	})
+}
+
+// here is the switch itself.
+func (b *planner) here() *place {
+	hosts := 0
+	for _, p := range b.ports {
+		if p.PeerTier == 0 {
+			hosts++
+		}
+	}
+	return &place{b: b, facts: map[manifest.Fact]int64{
+		manifest.NodeNumber: int64(b.number), manifest.Home: int64(b.sw.Leaf), manifest.Tier: int64(b.sw.Role.Tier()),
+		manifest.PortTotal: int64(len(b.ports)), manifest.HostTotal: int64(hosts), manifest.CPU: int64(b.out.CPUPort),
+	}}
+}
+
+// with is the place with more facts, which come before those that it has.
+func (p *place) with(more map[manifest.Fact]int64) *place {
+	for name, v := range p.facts {
+		if _, ok := more[name]; !ok {
+			more[name] = v
+		}
+	}
+	return &place{b: p.b, facts: more, way: p.way}
+}
+
+// nest calls do for all that the words stand for, the last one counting fastest.
+func (p *place) nest(words []string, do func(*place) error) error {
+	if len(words) == 0 {
+		return do(p)
+	}
+	inner := func(q *place) error { return q.nest(words[1:], do) }
+	if from, to, ok := manifest.Range(words[0]); ok {
+		for i := from; i <= to; i++ {
+			if err := inner(p.with(map[manifest.Fact]int64{manifest.RangeNumber: int64(i)})); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	switch words[0] {
+	case "port", "neighbour":
+		return p.eachPort(words[0] == "neighbour", inner)
+	case "path":
+		return p.eachPath(inner)
+	case "group":
+		return p.eachGroup(inner)
+	case "route":
+		return p.eachRoute(inner)
+	case "leaf":
+		return p.eachLeaf(inner)
+	case "host":
+		return p.eachHost(inner)
+	}
+	return fmt.Errorf("nothing is known about each %s", words[0])
+}
+
+func (p *place) eachPort(switches bool, do func(*place) error) error {
+	for i := range p.b.ports {
+		port := &p.b.ports[i]
+		if switches && port.PeerTier == 0 {
+			continue
+		}
+		facts := p.b.portFacts(port)
+		facts[manifest.IngressPort], facts[manifest.FloodTo] = int64(port.Number), int64(p.b.onward(*port))
+		if session, ok := p.b.sessionTo(*port); ok {
+			facts[manifest.CloneTo] = int64(session)
+		}
+		t := p.b.plan.Topology
+		if s := t.Switch(port.Peer); s != nil {
+			facts[manifest.LeafNumber] = int64(s.Leaf)
+		}
+		facts[manifest.HostNumber], facts[manifest.HostAddress], facts[manifest.HostMAC] = 0, 0, 0
+		if h := t.Host(port.Peer); h != nil {
+			facts[manifest.HostNumber], facts[manifest.HostAddress], facts[manifest.HostMAC] = p.b.numberOf(h.Name), addressNumber(h.IP.Addr()), int64(macNumber(h.MAC))
+		}
+		if err := do(p.with(facts)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *place) eachPath(do func(*place) error) error {
+	for slot := range p.way.hops {
+		if err := do(p.with(p.b.hopFacts(p.way, slot))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *place) eachGroup(do func(*place) error) error {
+	base := 0
+	for i, g := range p.b.out.Routes.Groups {
+		w := way{hops: g.Hops, weights: p.b.weights(g), group: g.ID, first: base, base: base, nth: i}
+		if err := p.reached(w, map[manifest.Fact]int64{}, do); err != nil {
+			return err
+		}
+		base += len(g.Hops)
+	}
+	return nil
+}
+
+func (p *place) eachRoute(do func(*place) error) error {
+	base := 0
+	for i, r := range p.b.out.Routes.Routes {
+		w := p.b.wayOf(r)
+		w.base, w.nth = base, i
+		facts := map[manifest.Fact]int64{manifest.Destination: addressNumber(r.Prefix.Addr()), manifest.PrefixLength: int64(r.Prefix.Bits())}
+		if err := p.reached(w, facts, do); err != nil {
+			return err
+		}
+		base += len(w.hops)
+	}
+	return nil
+}
+
+func (p *place) eachLeaf(do func(*place) error) error {
+	t, base := p.b.plan.Topology, 0
+	for i, leaf := range t.Leaves() {
+		h := slices.IndexFunc(t.Hosts, func(h fabric.Host) bool { return h.Switch == leaf.Name })
+		w, ok := p.b.wayTo(t.Hosts[h].IP.Addr())
+		if !ok || leaf.Name == p.b.sw.Name {
+			continue
+		}
+		w.to, w.base, w.nth = leaf.Name, base, i
+		if err := p.reached(w, map[manifest.Fact]int64{manifest.LeafNumber: int64(leaf.Leaf)}, do); err != nil {
+			return err
+		}
+		base += len(w.hops)
+	}
+	return nil
+}
+
+func (p *place) eachHost(do func(*place) error) error {
+	t, base, places := p.b.plan.Topology, 0, map[string]int{}
+	for i, h := range t.Hosts {
+		at := places[h.Switch]
+		places[h.Switch]++
+		w, ok := p.b.wayTo(h.IP.Addr())
+		if !ok {
+			continue
+		}
+		w.to, w.base, w.nth = h.Name, base, i
+		facts := map[manifest.Fact]int64{
+			manifest.HostNumber: int64(i + 1), manifest.HostPlace: int64(at),
+			manifest.HostAddress: addressNumber(h.IP.Addr()), manifest.HostMAC: int64(macNumber(h.MAC)),
+			manifest.LeafNumber: int64(t.Switch(h.Switch).Leaf), manifest.Here: truth(h.Switch == p.b.sw.Name),
+		}
+		if err := p.reached(w, facts, do); err != nil {
+			return err
+		}
+		base += len(w.hops)
+	}
+	return nil
+}
+
+// reached is the place with what is reached that way. The next hop, where it is
+// not that of a path, is the same one of several every time.
+func (p *place) reached(w way, facts map[manifest.Fact]int64, do func(*place) error) error {
+	maps.Copy(facts, p.b.hopFacts(&w, w.nth%len(w.hops)))
+	q := p.with(facts)
+	q.way = &w
+	return do(q)
+}
+
+// wayTo is how an address is reached, false if it is not.
+func (b *planner) wayTo(ip netip.Addr) (way, bool) {
+	for _, r := range b.out.Routes.Routes {
+		if r.Prefix.Contains(ip) {
+			return b.wayOf(r), true
+		}
+	}
+	return way{}, false
+}
+
+func (b *planner) wayOf(r fabric.Route) way {
+	first := 0
+	for _, g := range b.out.Routes.Groups {
+		if g.ID == r.Group {
+			return way{hops: g.Hops, weights: b.weights(g), group: g.ID, first: first}
+		}
+		first += len(g.Hops)
+	}
+	return way{hops: []fabric.Hop{r.Hop}, weights: []uint64{1}}
+}
+
+// hopFacts says of one path of a way what expressions may ask: its slot, its port,
+// its addresses.
+func (b *planner) hopFacts(w *way, slot int) map[manifest.Fact]int64 {
+	port := b.port(w.hops[slot].Port)
+	facts := b.portFacts(&port)
+	facts[manifest.GroupID], facts[manifest.PathCount] = int64(w.group), int64(len(w.hops))
+	facts[manifest.FirstMember], facts[manifest.MemberIndex] = int64(w.first), int64(w.first+slot)
+	facts[manifest.FirstPath], facts[manifest.PathNumber] = int64(w.base), int64(w.base+slot)
+	facts[manifest.NextPort] = 0
+	if hops, err := b.plan.Routes.NextHops(port.Peer, w.to); err == nil && len(hops) > 0 && port.PeerTier > 0 {
+		facts[manifest.NextPort] = int64(hops[0].Number)
+	}
+	facts[manifest.SlotNumber], facts[manifest.PathWeight] = int64(slot), int64(w.weights[slot])
+	return facts
+}
+
+// portFacts are the facts about a port that has a link: what tables for ports can
+// ask for, and more.
+func (b *planner) portFacts(p *fabric.Port) map[manifest.Fact]int64 {
+	facts := map[manifest.Fact]int64{
+		manifest.FarPort: int64(p.PeerPort), manifest.LinkSpeed: int64(p.Rate / fabric.Mbps), manifest.LinkDelay: p.Delay.Microseconds(),
+		manifest.LinkUp: truth(!p.Down), manifest.LeadsAbove: truth(p.PeerTier > b.sw.Role.Tier()), manifest.LeadsBelow: truth(p.PeerTier < b.sw.Role.Tier()),
+		manifest.Neighbouring: 0,
+	}
+	if p.PeerTier > 0 {
+		facts[manifest.Neighbouring] = b.numberOf(p.Peer)
+	}
+	about := b.aboutPort(*p)
+	for _, f := range []manifest.Fact{
+		manifest.EgressPort, manifest.OwnMAC, manifest.NextMAC, manifest.QueueNumber, manifest.ServiceTime,
+		manifest.Capacity, manifest.Reciprocal, manifest.LinkRate,
+	} {
+		v, _ := about(f, 0)
+		facts[f] = int64(v)
+	}
+	return facts
+}
+
+// numberOf is the number of a switch or a host, from 1.
+func (b *planner) numberOf(node string) int64 {
+	t := b.plan.Topology
+	if i := slices.IndexFunc(t.Switches, func(s fabric.Switch) bool { return s.Name == node }); i >= 0 {
+		return int64(i + 1)
+	}
+	return int64(slices.IndexFunc(t.Hosts, func(h fabric.Host) bool { return h.Name == node }) + 1)
+}
+
+// fact gives the number of a fact, of a node where it is about one.
+func (p *place) fact(f manifest.Fact, node string) (int64, error) {
+	if node != "" {
+		return p.b.nodeFact(f, node)
+	}
+	v, ok := p.facts[f]
+	if !ok {
+		return 0, fmt.Errorf("there is no $%s here", f)
+	}
+	return v, nil
+}
+
+// nodeFact is a fact about a switch or a host by its name, or about the way
+// there.
+func (b *planner) nodeFact(f manifest.Fact, node string) (int64, error) {
+	t := b.plan.Topology
+	sw, host := t.Switch(node), t.Host(node)
+	switch {
+	case sw == nil && host == nil:
+		return 0, fmt.Errorf("topology %s has no %s", t.Name, node)
+	case f == manifest.NodeNumber || f == manifest.HostNumber:
+		return b.numberOf(node), nil
+	case f == manifest.LeafNumber && host != nil:
+		return int64(t.Switch(host.Switch).Leaf), nil
+	case f == manifest.LeafNumber:
+		return int64(sw.Leaf), nil
+	case (f == manifest.HostAddress || f == manifest.HostMAC) && host == nil:
+		return 0, fmt.Errorf("%s is a switch: $%s is one of hosts", node, f)
+	case f == manifest.HostAddress:
+		return addressNumber(host.IP.Addr()), nil
+	case f == manifest.HostMAC:
+		return int64(macNumber(host.MAC)), nil
+	}
+	w, err := b.wayToNode(node)
+	if err != nil {
+		return 0, fmt.Errorf("$%s(%s): %w", f, node, err)
+	}
+	return b.hopFacts(&w, 0)[f], nil
+}
+
+// wayToNode is the way to a neighbour, or to a host or a leaf.
+func (b *planner) wayToNode(node string) (way, error) {
+	for _, p := range b.ports {
+		if p.Peer == node {
+			return way{hops: []fabric.Hop{{Port: p.Number, Dst: p.PeerMAC, Src: p.MAC}}, weights: []uint64{1}}, nil
+		}
+	}
+	t := b.plan.Topology
+	for _, h := range t.Hosts {
+		if h.Name == node || h.Switch == node {
+			if w, ok := b.wayTo(h.IP.Addr()); ok {
+				return w, nil
+			}
+		}
+	}
+	return way{}, errors.New("there is no way from " + b.sw.Name)
+}
+
+func addressNumber(ip netip.Addr) int64 {
+	b := ip.As4()
+	return int64(binary.BigEndian.Uint32(b[:]))
+}
+
+func truth(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

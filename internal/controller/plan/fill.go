@@ -1,0 +1,537 @@
+package plan
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"net/netip"
+	"slices"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+
+	"github.com/p4lb/p4lb/internal/controller/p4info"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+)
+
+// A planner fills tables by what manifests say that they are for, and that their
+// fields and parameters carry: it knows no table by its name.
+
+// groupingOf says what a program wants the ids of groups to mean. They are the
+// numbers of the leaves where a table says so, and where paths have weights:
+// those depend on the destination. What one role wants, all get.
+func groupingOf(m *manifest.Manifest) fabric.Grouping {
+	byLeaf := []manifest.Purpose{manifest.Leaf, manifest.LeafOf, manifest.Arrival}
+	for i := range m.Tables {
+		t := &m.Tables[i]
+		weighted := t.Purpose == manifest.Group || t.Purpose == manifest.Member
+		if slices.Contains(byLeaf, t.Purpose) || weighted && t.Action(manifest.PathWeight, manifest.WeightEnd, manifest.LeafNumber) != nil {
+			return fabric.ByLeaf
+		}
+	}
+	return fabric.ByHops
+}
+
+// fillers say what the entries of tables are, by their purposes.
+var fillers = map[manifest.Purpose]func(b *planner, t *manifest.Table){
+	manifest.Route:      (*planner).fillRoutes,
+	manifest.Member:     (*planner).fillMembers,
+	manifest.Group:      (*planner).fillGroups,
+	manifest.PortConfig: (*planner).fillPorts,
+	manifest.Neighbour:  (*planner).fillPorts,
+	manifest.Upstream:   (*planner).fillPorts,
+	manifest.Leaf:       (*planner).fillLeaves,
+	manifest.LeafOf:     (*planner).fillLeafOf,
+	manifest.Arrival:    (*planner).fillArrivals,
+	manifest.Identity:   (*planner).fillIdentity,
+	manifest.Polynomial: (*planner).fillPolynomial,
+	manifest.BakedTable: (*planner).fillBaked,
+}
+
+// A lookup is what is known about an entry: the number of a fact, of a slot in
+// tables by group.
+type lookup func(f manifest.Fact, slot int) (uint64, bool)
+
+// with adds facts to those of a lookup.
+func (l lookup) with(more map[manifest.Fact]uint64) lookup {
+	return func(f manifest.Fact, slot int) (uint64, bool) {
+		if v, ok := more[f]; ok {
+			return v, true
+		}
+		return l(f, slot)
+	}
+}
+
+// aboutPort is what is known about a port.
+func (b *planner) aboutPort(p fabric.Port) lookup {
+	return func(f manifest.Fact, _ int) (uint64, bool) {
+		switch f {
+		case manifest.EgressPort, manifest.IngressPort:
+			return uint64(p.Number), true
+		case manifest.OwnMAC:
+			return macNumber(p.MAC), true
+		case manifest.NextMAC:
+			return macNumber(p.PeerMAC), true
+		case manifest.QueueNumber:
+			return QueueNumber(p.Number), true
+		case manifest.ServiceTime: // us/65536
+			return min(math.MaxUint32, 65536*1e6/PacketRate(p.Rate, b.plan.Options.MTU)), true
+		case manifest.Capacity:
+			return uint64(b.capacity(p)), true
+		case manifest.Reciprocal:
+			return min(uint64(255*65536/max(1, b.capacity(p)-1)), 1<<24-1), true
+		case manifest.LinkRate:
+			return PacketRate(p.Rate, b.plan.Options.MTU), true
+		case manifest.NodeNumber:
+			return uint64(b.number), true
+		case manifest.LeafNumber:
+			return uint64(b.sw.Leaf), true
+		case manifest.CloneTo:
+			return b.sessionTo(p)
+		case manifest.FloodTo:
+			return b.onward(p), true
+		}
+		return 0, false
+	}
+}
+
+func macNumber(m fabric.MAC) uint64 {
+	var b [8]byte
+	copy(b[2:], m[:])
+	return binary.BigEndian.Uint64(b[:])
+}
+
+func (b *planner) port(number int) fabric.Port {
+	i := slices.IndexFunc(b.ports, func(p fabric.Port) bool { return p.Number == number })
+	return b.ports[i]
+}
+
+// sessionTo is the clone session that leads to a port.
+func (b *planner) sessionTo(p fabric.Port) (uint64, bool) {
+	i := slices.IndexFunc(b.m.CloneSessions, func(s manifest.Session) bool { return s.PerPort })
+	if i < 0 || p.PeerTier == 0 {
+		return 0, false
+	}
+	return uint64(b.m.CloneSessions[i].Session + p.Number), true
+}
+
+// paths are the groups of the switch. A program that has no way to send packets
+// to a port but by a group gets groups of one path beside those that there are.
+func (b *planner) paths() []fabric.Group {
+	if b.groups != nil {
+		return b.groups
+	}
+	b.groups = slices.Clone(b.out.Routes.Groups)
+	b.single = map[fabric.Hop]int{}
+	i := slices.IndexFunc(b.m.Tables, func(t manifest.Table) bool { return t.Purpose == manifest.Route })
+	if i < 0 || b.m.Tables[i].Action(manifest.EgressPort) != nil {
+		return b.groups
+	}
+	id := 0
+	for _, g := range b.groups {
+		id = max(id, g.ID)
+	}
+	for _, r := range b.out.Routes.Routes {
+		if r.Group == 0 && b.single[r.Hop] == 0 {
+			id++
+			b.single[r.Hop] = id
+			b.groups = append(b.groups, fabric.Group{ID: id, Hops: []fabric.Hop{r.Hop}})
+		}
+	}
+	return b.groups
+}
+
+// aboutGroup is what is known about a group as a whole, and about its paths.
+func (b *planner) aboutGroup(g fabric.Group) lookup {
+	first := 0
+	for _, other := range b.paths() {
+		if other.ID == g.ID {
+			break
+		}
+		first += len(other.Hops)
+	}
+	var weights []uint64
+	return func(f manifest.Fact, slot int) (uint64, bool) {
+		switch f {
+		case manifest.GroupID:
+			return uint64(g.ID), true
+		case manifest.PathCount:
+			return uint64(len(g.Hops)), true
+		case manifest.FirstMember:
+			return uint64(first), true
+		case manifest.MemberIndex:
+			return uint64(first + slot), true
+		case manifest.SlotNumber:
+			return uint64(slot), true
+		case manifest.LeafNumber:
+			return uint64(g.ID), b.plan.Grouping >= fabric.ByLeaf
+		case manifest.PathWeight, manifest.WeightEnd:
+			if weights == nil {
+				weights = b.weights(g)
+			}
+			if f == manifest.WeightEnd {
+				// The last of 256 shares of a path is in proportion to the weights.
+				const total = 256
+				var all, so uint64
+				for i, w := range weights {
+					all += w
+					if i <= slot {
+						so += w
+					}
+				}
+				return max(so*total/max(1, all), 1) - 1, true
+			}
+		}
+		switch {
+		case slot >= len(g.Hops):
+			return b.absent(f), true
+		case f == manifest.PathWeight:
+			return weights[slot], true
+		}
+		return b.aboutPort(b.port(g.Hops[slot].Port))(f, slot)
+	}
+}
+
+// absent is a fact about a path that a group does not have. On hardware it
+// is the state of port 511, or of its last queue, where no link is.
+func (b *planner) absent(f manifest.Fact) uint64 {
+	switch {
+	case !b.m.Arch.Hardware():
+	case f == manifest.EgressPort:
+		return fabric.MaxPort + 1
+	case f == manifest.QueueNumber:
+		return QueueNumber(fabric.MaxPort+1) + portQueues - 1
+	}
+	return 0
+}
+
+// fillRoutes: the next hop of each destination, or its group.
+func (b *planner) fillRoutes(t *manifest.Table) {
+	groups := map[int]fabric.Group{}
+	for _, g := range b.paths() {
+		groups[g.ID] = g
+	}
+	direct, grouped := widest(t, manifest.EgressPort), widest(t, manifest.GroupID, manifest.FirstMember)
+	for i, r := range b.out.Routes.Routes {
+		var about lookup
+		action := grouped
+		switch id := cmp.Or(r.Group, b.single[r.Hop]); {
+		case id != 0 && grouped != nil:
+			about = b.aboutGroup(groups[id])
+		case id != 0: // a program of one path takes one of them
+			hops := groups[id].Hops
+			action, about = direct, b.aboutPort(b.port(hops[i%len(hops)].Port))
+		default:
+			action, about = direct, b.aboutPort(b.port(r.Hop.Port))
+		}
+		b.addEntry(t, action, &r.Prefix, about)
+	}
+}
+
+// widest is the action with most parameters of those that carry one of some
+// facts.
+func widest(t *manifest.Table, facts ...manifest.Fact) *manifest.Action {
+	var found *manifest.Action
+	for i := range t.Actions {
+		a := &t.Actions[i]
+		carries := slices.ContainsFunc(a.Params, func(p manifest.Param) bool { return slices.Contains(facts, p.Carries) })
+		if carries && (found == nil || len(a.Params) > len(found.Params)) {
+			found = a
+		}
+	}
+	return found
+}
+
+// fillMembers: the paths of each group, slot by slot.
+func (b *planner) fillMembers(t *manifest.Table) {
+	action := widest(t, manifest.EgressPort, manifest.QueueNumber)
+	for _, g := range b.paths() {
+		about := b.aboutGroup(g)
+		add := func(slot, of int) {
+			b.addEntry(t, action, nil, lookup(func(f manifest.Fact, _ int) (uint64, bool) { return about(f, of) }).
+				with(map[manifest.Fact]uint64{manifest.SlotNumber: uint64(slot)}))
+		}
+		for slot := range g.Hops {
+			add(slot, slot)
+		}
+		if !b.m.Arch.Hardware() || t.Key(manifest.SlotNumber) == nil {
+			continue
+		}
+		// What hardware remembers of a slot it does not check: if a group has
+		// become smaller, the slots that it had lead along the paths that it has.
+		for slot := len(g.Hops); slot < b.m.Paths; slot++ {
+			add(slot, slot%len(g.Hops))
+		}
+	}
+}
+
+// fillGroups: something about each path of each group, also about slots beyond
+// the last one.
+func (b *planner) fillGroups(t *manifest.Table) {
+	i := slices.IndexFunc(t.Actions, func(a manifest.Action) bool { return len(a.Params) > 0 })
+	for _, g := range b.paths() {
+		b.addEntry(t, &t.Actions[i], nil, b.aboutGroup(g))
+	}
+}
+
+// fillPorts: each port, or each that leads to another switch.
+func (b *planner) fillPorts(t *manifest.Table) {
+	i := slices.IndexFunc(t.Actions, func(a manifest.Action) bool { return len(a.Params) > 0 })
+	if i < 0 {
+		b.fail("", "table %s: no action has a parameter", t.Name)
+		return
+	}
+	for _, p := range b.ports {
+		if p.PeerTier > 0 || t.Purpose == manifest.PortConfig {
+			b.addEntry(t, &t.Actions[i], nil, b.aboutPort(p))
+		}
+	}
+}
+
+// fillLeaves: the way to every leaf, which for this one ends here. Where several
+// ways are equally short, leaves share them out.
+func (b *planner) fillLeaves(t *manifest.Table) {
+	away, home := widest(t, manifest.EgressPort), widest(t, manifest.LeafNumber, manifest.NodeNumber)
+	for _, leaf := range b.plan.Topology.Leaves() {
+		number := map[manifest.Fact]uint64{manifest.LeafNumber: uint64(leaf.Leaf)}
+		if leaf.Name == b.sw.Name {
+			if home != nil {
+				b.addEntry(t, home, nil, b.aboutPort(fabric.Port{}).with(number))
+			}
+			continue
+		}
+		if hops := b.hops(leaf); len(hops) > 0 {
+			b.addEntry(t, away, nil, b.aboutPort(hops[leaf.Leaf%len(hops)]).with(number))
+		}
+	}
+}
+
+// hops are the ports that lead to a leaf, in the order of their slots.
+func (b *planner) hops(leaf *fabric.Switch) []fabric.Port {
+	hops, _ := b.plan.Routes.NextHops(b.sw.Name, leaf.Name) // both are there
+	return hops
+}
+
+// fillLeafOf: the leaf of every address that is not below this switch, whether
+// or not there is a way back.
+func (b *planner) fillLeafOf(t *manifest.Table) {
+	for _, d := range b.plan.Topology.Destinations() {
+		if d.Leaf != b.sw.Leaf {
+			number := map[manifest.Fact]uint64{manifest.LeafNumber: uint64(d.Leaf)}
+			b.addEntry(t, t.Action(manifest.LeafNumber), &d.Prefix, b.aboutPort(fabric.Port{}).with(number))
+		}
+	}
+}
+
+// fillArrivals: a probe that comes in where packets to its origin go out knows
+// about that path.
+func (b *planner) fillArrivals(t *manifest.Table) {
+	for _, leaf := range b.plan.Topology.Leaves() {
+		if leaf.Name == b.sw.Name {
+			continue
+		}
+		for slot, p := range b.hops(leaf) {
+			b.addEntry(t, widest(t, manifest.SlotNumber, manifest.FloodTo), nil, b.aboutPort(p).with(map[manifest.Fact]uint64{
+				manifest.LeafNumber: uint64(leaf.Leaf), manifest.SlotNumber: uint64(slot),
+			}))
+		}
+	}
+}
+
+// onward is the multicast group of what came in at a port, 0 where that goes
+// nowhere.
+func (b *planner) onward(p fabric.Port) uint64 {
+	for i := range b.m.MulticastGroups {
+		g := &b.m.MulticastGroups[i]
+		if g.PerPort && len(b.members(g, &p)) > 0 {
+			return uint64(g.Group + p.Number)
+		}
+	}
+	return 0
+}
+
+// fillIdentity: the number of the switch, in the default action.
+func (b *planner) fillIdentity(t *manifest.Table) {
+	b.addEntry(t, widest(t, manifest.NodeNumber, manifest.LeafNumber), nil, b.aboutPort(fabric.Port{}))
+}
+
+// fillPolynomial: the coefficients, as two's complements, in the default action.
+func (b *planner) fillPolynomial(t *manifest.Table) {
+	given := b.plan.Options.Coefficients
+	if len(given) == 0 {
+		b.noPolynomial()
+		return
+	}
+	action := widest(t, manifest.Coefficient)
+	info := b.x.ByName[t.Name].Actions[action.Name]
+	b.add(t.Name, action.Name, nil, func(name string) (uint64, bool) {
+		i := slices.IndexFunc(info.Params, func(p p4info.Field) bool { return p.Name == name })
+		w := info.Params[i].Width
+		v, ok := given[name]
+		if !ok || w < 64 && (v >= 1<<(w-1) || v < -1<<(w-1)) {
+			return 0, false
+		}
+		return uint64(v) & (1<<w - 1), true
+	})
+}
+
+// noPolynomial fails for want of coefficients.
+func (b *planner) noPolynomial() {
+	b.fail("fit some with p4lb fit, and give the model with --coeffs FILE", "the program of %s leaves its polynomial to the controller, and there is none", b.m.Scheme)
+}
+
+// fillBaked: an entry for every key, the first field counting fastest. There may
+// be 65,536, so they are made once for all switches of the pipeline.
+func (b *planner) fillBaked(t *manifest.Table) {
+	if len(t.Baked.Values) == 0 && len(t.Baked.Weights) == 0 {
+		b.noPolynomial()
+		return
+	}
+	p := b.out.Pipeline
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if list, done := p.baked[t.Name]; done {
+		b.out.Entries = append(b.out.Entries, list...)
+		return
+	}
+	from, faults := len(b.out.Entries), len(b.errs)
+	b.bake(t)
+	if len(b.errs) > faults {
+		return
+	}
+	list := b.out.Entries[from:]
+	for i := range list {
+		list[i].Common = true
+	}
+	if p.baked == nil {
+		p.baked = map[string][]Entry{}
+	}
+	p.baked[t.Name] = slices.Clone(list)
+}
+
+// bake adds the entries of a table that is computed in advance.
+func (b *planner) bake(t *manifest.Table) {
+	baked := t.Baked
+	total := 1
+	for _, k := range baked.Keys {
+		total *= k.Values
+	}
+	for i := range total {
+		key := make([]int, len(baked.Keys))
+		rest := i
+		for k, field := range baked.Keys {
+			key[k], rest = rest%field.Values, rest/field.Values
+		}
+		var args []int
+		if len(baked.Values) > 0 {
+			args = baked.Values[i : i+1]
+		} else {
+			args = baked.Ends(key)
+		}
+		b.add(t.Name, baked.Action, exact(key...), func(string) (uint64, bool) {
+			if len(args) == 0 {
+				return 0, false
+			}
+			v := args[0]
+			args = args[1:]
+			return uint64(v), true
+		})
+	}
+}
+
+// addEntry adds what the manifest says of an entry about which something is
+// known, and to which prefix it is if it is to one.
+func (b *planner) addEntry(t *manifest.Table, a *manifest.Action, prefix *netip.Prefix, about lookup) {
+	if a == nil {
+		b.fail("", "table %s: no action carries what its purpose wants", t.Name)
+		return
+	}
+	info := b.x.ByName[t.Name]
+	var key []Match
+	for _, f := range info.Fields {
+		m, ok := b.match(t, f, prefix, about)
+		if !ok {
+			b.fail("", "table %s: nothing is known about the field %s", t.Name, f.Name)
+			return
+		}
+		key = append(key, m)
+	}
+	b.add(t.Name, manifest.Short(a.Name), key, func(name string) (uint64, bool) {
+		i := slices.IndexFunc(a.Params, func(p manifest.Param) bool { return p.Name == name })
+		switch {
+		case i < 0:
+			return 0, false
+		case a.Params[i].Value != "":
+			m, err := literal(a.Params[i].Value)
+			return m.Value, err == nil
+		}
+		return about(a.Params[i].Carries, a.Params[i].Slot)
+	})
+}
+
+// Match is what an entry says about a field of the key.
+func (b *planner) match(t *manifest.Table, f p4info.Field, prefix *netip.Prefix, about lookup) (Match, bool) {
+	i := slices.IndexFunc(t.Keys, func(k manifest.Key) bool { return k.Name == f.Name })
+	switch {
+	case i < 0:
+		return Match{}, false
+	case t.Keys[i].Value != "":
+		m, err := literal(t.Keys[i].Value)
+		return m, err == nil
+	case t.Keys[i].Carries == manifest.Destination:
+		addr := prefix.Addr().As4()
+		return Match{Value: uint64(binary.BigEndian.Uint32(addr[:])), Bits: prefix.Bits()}, true
+	}
+	v, ok := about(t.Keys[i].Carries, 0)
+	m := Match{Value: v}
+	if f.Kind == configv1.MatchField_LPM {
+		m.Bits = f.Width
+	}
+	return m, ok
+}
+
+// literal is a value that a manifest has for a field or a parameter.
+func literal(text string) (Match, error) {
+	var m manifest.Match
+	if err := m.UnmarshalText([]byte(text)); err != nil {
+		return Match{}, err
+	}
+	value, _ := m.Value.Number()
+	bits, _ := m.Other.Number()
+	return Match{Value: value, Bits: int(bits)}, nil
+}
+
+// members are the ports that a multicast group leads to, for what came in at a
+// port, or nil.
+func (b *planner) members(g *manifest.Multicast, from *fabric.Port) []int {
+	here := b.sw.Role.Tier()
+	other := func(p fabric.Port) bool { return from == nil || p.Number != from.Number }
+	switch g.Members {
+	case manifest.MembersUp:
+		return b.portsTo(func(p fabric.Port) bool { return p.PeerTier > here })
+	case manifest.MembersOnward:
+		if from == nil || from.PeerTier == 0 {
+			return nil
+		}
+		below := from.PeerTier < here
+		return b.portsTo(func(p fabric.Port) bool { return p.PeerTier > 0 && other(p) && (below || p.PeerTier < here) })
+	case manifest.MembersSwitches:
+		return b.portsTo(func(p fabric.Port) bool { return p.PeerTier > 0 && other(p) })
+	case manifest.MembersHosts:
+		return b.portsTo(func(p fabric.Port) bool { return p.PeerTier == 0 && other(p) })
+	case manifest.MembersAll:
+		return b.portsTo(other)
+	}
+	return slices.Clone(g.Ports)
+}
+
+// portsTo are the ports that are up and meet a condition.
+func (b *planner) portsTo(ok func(fabric.Port) bool) []int {
+	var list []int
+	for _, p := range b.ports {
+		if !p.Down && ok(p) {
+			list = append(list, p.Number)
+		}
+	}
+	return list
+}

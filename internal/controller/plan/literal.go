@@ -1,0 +1,327 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+
+	"github.com/p4lb/p4lb/internal/controller/p4info"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+)
+
+// What a manifest writes out: entries, cells, sessions and groups with
+// expressions over the facts of the network (facts.go).
+
+// addEntries adds the entries that are written out for a table.
+func (b *planner) addEntries(t *manifest.Table) {
+	seen := map[string]bool{}
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		err := b.each(&e.Repeat, func(p *place) error {
+			made, err := p.entry(b.x.ByName[t.Name], e)
+			if err != nil {
+				return err
+			}
+			if key := made.key() + fmt.Sprint(made.Priority); !seen[key] {
+				seen[key] = true
+				b.out.Entries = append(b.out.Entries, made)
+				return nil
+			}
+			return fmt.Errorf("there is an entry %s already", made.key())
+		})
+		if err != nil {
+			b.fail("", "table %s, entry %d of the manifest: %w", t.Name, i+1, err)
+		}
+	}
+}
+
+// entry computes an entry in a place.
+func (p *place) entry(info *p4info.Table, e *manifest.Entry) (Entry, error) {
+	a := info.Actions[manifest.Short(e.Action)]
+	if a == nil {
+		return Entry{}, fmt.Errorf("there is no action %s", e.Action)
+	}
+	out := Entry{Table: info.Name, Action: a.Name}
+	if !e.Default {
+		out.Match = []Match{}
+	}
+	overlaps := false
+	for _, f := range info.Fields {
+		if e.Default {
+			break
+		}
+		m, err := p.match(f, e.Match)
+		if err != nil {
+			return Entry{}, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		out.Match = append(out.Match, m)
+		overlaps = overlaps || f.Kind != configv1.MatchField_EXACT && f.Kind != configv1.MatchField_LPM
+	}
+	if overlaps {
+		n, err := e.Priority.Eval(p.fact)
+		if err != nil {
+			return Entry{}, fmt.Errorf("priority: %w", err)
+		}
+		out.Priority = max(1, int(n)) // P4Runtime knows none of 0
+	}
+	if e.OneOf == "" {
+		var err error
+		out.Args, err = p.args(a, e.Args)
+		return out, err
+	}
+	out.Action = ""
+	err := p.nest(e.OneOf.Words(), func(q *place) error {
+		args, err := q.args(a, e.Args)
+		out.OneOf = append(out.OneOf, Call{a.Name, args})
+		return err
+	})
+	if err == nil && len(out.OneOf) == 0 {
+		err = fmt.Errorf("there is no %s to choose from", e.OneOf)
+	}
+	return out, err
+}
+
+func (p *place) args(a *p4info.Action, list map[string]manifest.Expr) ([]Arg, error) {
+	var out []Arg
+	for _, q := range a.Params {
+		v, err := list[q.Name].Eval(p.fact)
+		if err == nil {
+			err = fits(v, q.Width)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", q.Name, err)
+		}
+		out = append(out, Arg{Name: q.Name, Value: uint64(v), Width: q.Width})
+	}
+	return out, nil
+}
+
+func (p *place) match(f p4info.Field, list map[string]manifest.Match) (Match, error) {
+	m, given := list[f.Name]
+	out := Match{Field: f.Name, Width: f.Width, Bits: f.Width}
+	if !given || m.Kind == manifest.AnyMatch {
+		out.Any, out.Bits = true, 0
+		return out, nil
+	}
+	v, err := m.Value.Eval(p.fact)
+	if err == nil {
+		err = fits(v, f.Width)
+	}
+	var other int64
+	if err == nil {
+		other, err = m.Other.Eval(p.fact)
+	}
+	if err != nil {
+		return out, err
+	}
+	out.Value = uint64(v)
+	end := uint64(other)
+	switch m.Kind {
+	case manifest.MaskMatch:
+		out.Mask = &end
+	case manifest.RangeMatch:
+		if out.High = &end; end < out.Value {
+			return out, fmt.Errorf("the range %d..%d is empty", out.Value, end)
+		}
+	case manifest.PrefixMatch:
+		if other < 0 || other > int64(f.Width) {
+			return out, fmt.Errorf("a prefix of %d bits: the field has %d", other, f.Width)
+		}
+		out.Bits = int(other)
+		out.Value &^= uint64(1)<<(f.Width-out.Bits) - 1
+	default:
+		if f.Kind == configv1.MatchField_LPM && m.Value.String() == "$"+string(manifest.Destination) {
+			out.Bits = int(p.facts[manifest.PrefixLength])
+		}
+	}
+	return out, nil
+}
+
+// fits finds numbers that have no room.
+func fits(v int64, width int) error {
+	if width < 64 && uint64(v)>>width != 0 {
+		return fmt.Errorf("%d does not fit %d bits", v, width)
+	}
+	return nil
+}
+
+// addFills gives cells of a register what they begin with.
+func (b *planner) addFills(r *manifest.Register) {
+	info := b.x.Registers[r.Name]
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		err := b.each(&c.Repeat, func(p *place) error {
+			at, err := c.At.Eval(p.fact)
+			if err != nil {
+				return err
+			}
+			v, err := c.Value.Eval(p.fact)
+			if err == nil && (at < 0 || at >= int64(info.Size)) {
+				err = fmt.Errorf("there is no cell %d, but %d", at, info.Size)
+			}
+			if err != nil {
+				return err
+			}
+			b.out.Registers = append(b.out.Registers, Cells{Register: r.Name, From: int(at), To: int(at) + 1, Value: uint64(v)})
+			return nil
+		})
+		if err != nil {
+			b.fail("", "register %s, cells %d of the manifest: %w", r.Name, i+1, err)
+		}
+	}
+}
+
+// addSession adds a clone session, or those that it is repeated for.
+func (b *planner) addSession(s *manifest.Session) {
+	err := b.each(&s.Repeat, func(p *place) error {
+		id, port := int64(s.Session), int64(s.Port)
+		var err error
+		if !s.At.IsZero() {
+			id, err = s.At.Eval(p.fact)
+		}
+		if !s.To.IsZero() && err == nil {
+			port, err = s.To.Eval(p.fact)
+		}
+		if err == nil && id < 1 {
+			err = fmt.Errorf("session %d: want a number from 1", id)
+		}
+		if err == nil && slices.ContainsFunc(b.out.Sessions, func(have Session) bool { return have.ID == int(id) }) {
+			err = fmt.Errorf("there is a session %d already", id)
+		}
+		if err == nil {
+			b.out.Sessions = append(b.out.Sessions, Session{ID: int(id), Port: int(port), Bytes: s.Bytes})
+		}
+		return err
+	})
+	if err != nil {
+		b.fail("", "clone sessions of the manifest: %w", err)
+	}
+}
+
+// addGroup adds a multicast group, or those that it is repeated for.
+func (b *planner) addGroup(g *manifest.Multicast) {
+	err := b.each(&g.Repeat, func(p *place) error {
+		id := int64(g.Group)
+		var err error
+		if !g.At.IsZero() {
+			if id, err = g.At.Eval(p.fact); err != nil {
+				return err
+			}
+		}
+		ports, err := p.leadsTo(g)
+		if err != nil {
+			return err
+		}
+		switch {
+		case id < 1:
+			return fmt.Errorf("group %d: want a number from 1", id)
+		case slices.ContainsFunc(b.out.Groups, func(have Multicast) bool { return have.ID == int(id) }):
+			return fmt.Errorf("there is a group %d already", id)
+		}
+		b.addMulticast(int(id), ports)
+		return nil
+	})
+	if err != nil {
+		b.fail("", "multicast groups of the manifest: %w", err)
+	}
+}
+
+// leadsTo are the ports that a multicast group leads to.
+func (p *place) leadsTo(g *manifest.Multicast) ([]int, error) {
+	if g.To.IsZero() {
+		return p.b.members(g, nil), nil
+	}
+	var ports []int
+	for i := range p.b.ports {
+		yes, err := g.To.Eval(p.to(i).fact)
+		if err != nil {
+			return nil, err
+		}
+		if yes != 0 {
+			ports = append(ports, p.b.ports[i].Number)
+		}
+	}
+	return ports, nil
+}
+
+// to is the place with the facts of a port that a multicast group may lead to.
+func (p *place) to(i int) *place {
+	port := p.b.portFacts(&p.b.ports[i])
+	var host int64
+	if port[manifest.Neighbouring] == 0 {
+		host = p.b.numberOf(p.b.ports[i].Peer)
+	}
+	return p.with(map[manifest.Fact]int64{
+		manifest.ToPort: port[manifest.EgressPort], manifest.ToNeighbour: port[manifest.Neighbouring], manifest.ToHost: host,
+		manifest.ToAbove: port[manifest.LeadsAbove], manifest.ToBelow: port[manifest.LeadsBelow],
+	})
+}
+
+// A Frame is what the controller hands to a switch at intervals.
+type Frame struct {
+	Every time.Duration `json:"every_ns"`
+	Bytes []byte        `json:"bytes"`
+}
+
+// addFrames adds the frames that tasks send.
+func (b *planner) addFrames() {
+	for i := range b.m.Tasks {
+		t := &b.m.Tasks[i]
+		if t.Kind != manifest.SendFrame {
+			continue
+		}
+		err := b.each(&t.Repeat, func(p *place) error {
+			frame, err := p.frame(t.Frame)
+			b.out.Frames = append(b.out.Frames, Frame{time.Duration(t.Period), frame})
+			return err
+		})
+		if err != nil {
+			b.fail("", "task %d of the manifest: %w", i+1, err)
+		}
+	}
+}
+
+// frame lays out a frame.
+func (p *place) frame(fields []manifest.FrameField) ([]byte, error) {
+	var w BitWriter
+	for _, f := range fields {
+		v, err := f.Value.Eval(p.fact)
+		if err == nil {
+			err = fits(v, f.Bits)
+		}
+		if err != nil {
+			return nil, err
+		}
+		w.Write(uint64(v), f.Bits)
+	}
+	switch {
+	case w.free != 0:
+		return nil, errors.New("the frame is no whole number of bytes")
+	case len(w.Bytes) < 14:
+		return nil, fmt.Errorf("the frame has %d bytes, an Ethernet header 14", len(w.Bytes))
+	}
+	return w.Bytes, nil
+}
+
+// A BitWriter appends numbers of any width, the most significant bit first.
+type BitWriter struct {
+	Bytes []byte
+	free  int // bits of the last byte
+}
+
+func (w *BitWriter) Write(v uint64, width int) {
+	for width > 0 {
+		if w.free == 0 {
+			w.Bytes = append(w.Bytes, 0)
+			w.free = 8
+		}
+		n := min(width, w.free)
+		part := byte(v>>(width-n)) & (1<<n - 1)
+		w.free -= n
+		width -= n
+		w.Bytes[len(w.Bytes)-1] |= part << w.free
+	}
+}

@@ -1,0 +1,88 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// A Node is a switch of a fabric as tasks and inspectors know it: where it
+// stands, and what it runs.
+type Node struct {
+	Name     string
+	Role     fabric.Role
+	Leaf     int // the number of a switch with hosts, 0 for the others
+	Manifest *manifest.Manifest
+	Ports    []fabric.Port  // that have a link, by number
+	Groups   []fabric.Group // of next hops
+	ByLeaf   bool           // the id of a group is the number of the leaf that it leads to
+
+	// Weights are what the plan gives the paths of each group, by its id, where
+	// the program takes weights from the controller.
+	Weights map[int][]uint64
+}
+
+// Nodes lists the switches of the plan with what they run.
+func (p *Plan) Nodes() []*Node {
+	return lists.Map(p.Switches, func(s *Switch) *Node { return p.node(p.Topology.Switch(s.Name), &s.Pipeline.Manifest) })
+}
+
+// node is a switch that runs the program of a manifest.
+func (p *Plan) node(s *fabric.Switch, m *manifest.Manifest) *Node {
+	table, _ := p.Routes.Table(s.Name, p.Grouping)
+	n := &Node{
+		Name: s.Name, Role: s.Role, Leaf: s.Leaf, Manifest: m,
+		Ports: p.Topology.Ports(s.Name), Groups: table.Groups, ByLeaf: p.Grouping >= fabric.ByLeaf,
+	}
+	if m.Weights != nil && m.Weights.From == manifest.FromController {
+		n.Weights = map[int][]uint64{}
+		for _, g := range n.Groups {
+			n.Weights[g.ID] = (&planner{plan: p, sw: s}).weights(g)
+		}
+	}
+	return n
+}
+
+// NewNodes lists the switches of a fabric with what they run, by their roles.
+func NewNodes(t *fabric.Topology, manifests map[fabric.Role]*manifest.Manifest, by fabric.Grouping) ([]*Node, error) {
+	p := &Plan{Topology: t, Routes: t.Routes(), Grouping: by}
+	var list []*Node
+	for i := range t.Switches {
+		s := &t.Switches[i]
+		m := manifests[s.Role]
+		if m == nil {
+			return nil, fmt.Errorf("switch %s: there is no program for the role %s", s.Name, s.Role)
+		}
+		list = append(list, p.node(s, m))
+	}
+	return list, nil
+}
+
+// GroupingOf says what the ids of groups mean to the programs of a fabric: what
+// one of them wants, all get.
+func GroupingOf(manifests map[fabric.Role]*manifest.Manifest) (by fabric.Grouping) {
+	for _, m := range manifests {
+		by = max(by, groupingOf(m))
+	}
+	return by
+}
+
+// Port finds a port by its number.
+func (n *Node) Port(number int) (fabric.Port, bool) {
+	i := slices.IndexFunc(n.Ports, func(p fabric.Port) bool { return p.Number == number })
+	if i < 0 {
+		return fabric.Port{}, false
+	}
+	return n.Ports[i], true
+}
+
+// PortCells is how many cells of a register by port are in use.
+func PortCells(n *Node) int {
+	if len(n.Ports) == 0 {
+		return 0
+	}
+	return n.Ports[len(n.Ports)-1].Number + 1
+}

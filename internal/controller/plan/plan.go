@@ -1,0 +1,229 @@
+// Package plan computes what every switch of a network must hold: from the
+// topology, and from the manifests of the programs, one for each role.
+//
+// A plan is names and numbers, and independent of what it is deployed to. Two
+// plans can be compared without a switch, and the same one fills a P4Runtime
+// server, a simulation and a printed table. What a manifest says of a table is
+// its purpose (fill.go), or entries with expressions over the facts of the
+// network (literal.go, facts.go).
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+
+	"github.com/p4lb/p4lb/internal/controller/p4info"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// A Pipeline is a compiled program with what it means. It must not be copied or
+// changed once it is in use; switches of one role share it.
+type Pipeline struct {
+	Manifest manifest.Manifest
+	P4Info   *configv1.P4Info
+	Config   []byte // p4_device_config: BMv2 JSON, or what the target wants
+	// Schema makes the BfRt schema of a program for Tofino; nil for others.
+	Schema func() ([]byte, error)
+
+	once  sync.Once
+	index *p4info.Index
+	err   error
+
+	mu    sync.Mutex
+	baked map[string][]Entry // by table, the same for all switches
+}
+
+// Options are what a topology leaves open. The zero value works.
+type Options struct {
+	// MTU is the size of the packets, in bytes, by which rates become packets
+	// per second; 0 stands for 1500.
+	MTU int
+	// Queue is the capacity of a queue in packets where the topology states
+	// neither that nor a buffer; 0 stands for 64.
+	Queue int
+	// Coefficients belong to a polynomial that the program leaves to the
+	// controller, by the names of the action's parameters.
+	Coefficients map[string]int64
+	// Grouping is what groups are made of, where the programs do not ask for
+	// more.
+	Grouping fabric.Grouping
+}
+
+// A Plan is what every switch of a network must hold.
+type Plan struct {
+	Scheme   string           `json:"scheme"`
+	Topology *fabric.Topology `json:"-"`
+	Routes   *fabric.Routes   `json:"-"`
+	Grouping fabric.Grouping  `json:"-"` // what the ids of groups mean
+	Switches []*Switch        `json:"switches"`
+	Options  Options          `json:"-"` // nothing left open
+	byName   map[string]*Switch
+}
+
+// ByMAC reports whether a switch forwards by the MACs of hosts.
+func (p *Plan) ByMAC() bool {
+	return slices.ContainsFunc(p.Switches, func(s *Switch) bool { return s.Pipeline.Manifest.ByMAC() })
+}
+
+// A Switch is what one switch must hold.
+type Switch struct {
+	Name     string       `json:"name"`
+	Role     fabric.Role  `json:"role"`
+	Device   uint64       `json:"device_id"`
+	Leaf     int          `json:"leaf,omitempty"` // its number as a destination; 0: it has no hosts
+	CPUPort  int          `json:"cpu_port"`
+	Pipeline *Pipeline    `json:"-"`
+	Routes   fabric.Table `json:"-"` // what Entries were made of
+
+	Entries   []Entry     `json:"entries"`
+	Sessions  []Session   `json:"clone_sessions"`
+	Groups    []Multicast `json:"multicast_groups"`
+	Registers []Cells     `json:"registers"`
+	Queues    []Queue     `json:"queues"`
+	Filters   []Filter    `json:"filters,omitempty"` // of Tofino
+	Frames    []Frame     `json:"frames,omitempty"`  // that the controller sends
+}
+
+// An Entry is one of a table, or with no Match the default action of the table.
+type Entry struct {
+	Table    string  `json:"table"`
+	Match    []Match `json:"match,omitempty"`
+	Priority int     `json:"priority,omitempty"` // the largest wins, where entries overlap
+	Action   string  `json:"action"`
+	Args     []Arg   `json:"args,omitempty"`
+	// OneOf are the actions of an action selector, of which the switch takes one
+	// for each packet; then Action is none.
+	OneOf []Call `json:"one_of,omitempty"`
+	// Common entries are in the tables of all switches of the pipeline, which share
+	// the memory of their matches and arguments.
+	Common bool `json:"-"`
+}
+
+// A Call is an action with its arguments.
+type Call struct {
+	Action string `json:"action"`
+	Args   []Arg  `json:"args,omitempty"`
+}
+
+// A Match is what an entry says about one field of the key.
+type Match struct {
+	Field string  `json:"field"`
+	Value uint64  `json:"value"`
+	Bits  int     `json:"bits"`           // of the prefix; for an exact match all
+	Mask  *uint64 `json:"mask,omitempty"` // of a ternary match; none: all bits count
+	High  *uint64 `json:"high,omitempty"` // the end of a range, which begins with Value
+	Any   bool    `json:"any,omitempty"`  // it matches everything
+	Width int     `json:"-"`
+}
+
+// An Arg is an argument of an action.
+type Arg struct {
+	Name  string `json:"name"`
+	Value uint64 `json:"value"`
+	Width int    `json:"-"`
+}
+
+// A Session is a clone session that leads to a port.
+type Session struct {
+	ID    int `json:"id"`
+	Port  int `json:"port"`
+	Bytes int `json:"bytes,omitempty"` // that copies are cut to; 0: they are whole
+}
+
+// A Multicast is a multicast group with the ports that it leads to.
+type Multicast struct {
+	ID    int   `json:"id"`
+	Ports []int `json:"ports"`
+}
+
+// Cells are the cells From ≤ i < To of a register, and what they begin with.
+type Cells struct {
+	Register string `json:"register"`
+	From     int    `json:"from"`
+	To       int    `json:"to"`
+	Value    uint64 `json:"value"`
+}
+
+// A Queue is the queue of a port.
+type Queue struct {
+	Port  int    `json:"port"`
+	Rate  uint64 `json:"rate"`  // packets per second
+	Depth int    `json:"depth"` // packets
+}
+
+// Around are the ports by which the program sends packets round, to which nobody
+// else may be attached.
+func (s *Switch) Around() []int {
+	return lists.Map(s.Pipeline.Manifest.VirtualPorts, func(v manifest.VirtualPort) int { return v.Port })
+}
+
+// Switch returns the plan of the named switch, or nil.
+func (p *Plan) Switch(name string) *Switch { return p.byName[name] }
+
+// Empty lists the tables with a key that the plan puts nothing into, each once,
+// and that the program does not fill itself: every packet takes their default
+// action. Tables about groups of paths may be empty where no switch has more than
+// one path to anywhere.
+func (p *Plan) Empty() []string {
+	var list []string
+	for _, s := range p.Switches {
+		x, err := s.Pipeline.Index()
+		if err != nil {
+			continue // there would be no plan
+		}
+		for _, t := range x.Tables {
+			filled := slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Table == t.Name }) ||
+				!p.Balances() && slices.ContainsFunc(s.Pipeline.Manifest.Tables, func(m manifest.Table) bool {
+					return m.Name == t.Name && (m.Purpose == manifest.Group || m.Purpose == manifest.Member)
+				})
+			if len(t.Fields) > 0 && !t.Fixed && !t.Begun && !filled && !slices.Contains(list, t.Name) {
+				list = append(list, t.Name)
+			}
+		}
+	}
+	return list
+}
+
+// Balances reports whether any switch has more than one path to somewhere.
+func (p *Plan) Balances() bool {
+	return slices.ContainsFunc(p.Switches, func(s *Switch) bool { return len(s.Routes.Groups) > 0 })
+}
+
+// Cut says who cannot be reached with the links that are down, a line each, nil
+// for nobody. Packets to them are dropped; there is no reason not to deploy.
+func (p *Plan) Cut() []string {
+	var list []string
+	for _, h := range p.Topology.Hosts {
+		for _, port := range p.Topology.Ports(h.Switch) {
+			if port.Number == h.Port && port.Down {
+				list = append(list, fmt.Sprintf("%s at %s: its link is down", h.Name, h.Switch))
+			}
+		}
+	}
+	leaves := p.Topology.Leaves()
+	for _, to := range leaves {
+		for _, from := range leaves {
+			if hops, _ := p.Routes.NextHops(from.Name, to.Name); from != to && len(hops) == 0 && from.Leaf < to.Leaf {
+				list = append(list, fmt.Sprintf("the hosts of %s: no way from %s", to.Name, from.Name))
+				break
+			}
+		}
+	}
+	return list
+}
+
+// Index returns the index, which is made once.
+func (p *Pipeline) Index() (*p4info.Index, error) {
+	p.once.Do(func() {
+		p.index, p.err = p4info.New(p.P4Info, p.Config)
+		if p.err == nil {
+			p.err = p.index.Match(&p.Manifest, p.P4Info)
+		}
+	})
+	return p.index, p.err
+}

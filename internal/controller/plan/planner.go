@@ -1,0 +1,344 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+
+	"github.com/p4lb/p4lb/internal/controller/p4info"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+)
+
+const (
+	defaultMTU   = 1500
+	defaultQueue = 64 // as simple_switch has it
+	defaultCPU   = 255
+)
+
+// New computes what every switch of a topology must hold, with one program
+// for each role. The error, if any, is of type Errors.
+func New(t *fabric.Topology, pipelines map[fabric.Role]*Pipeline, o Options) (*Plan, error) {
+	if o.MTU < 0 || o.Queue < 0 {
+		return nil, Errors{{Err: fmt.Errorf("MTU %d, queue %d: want positive numbers", o.MTU, o.Queue)}}
+	}
+	o.MTU, o.Queue = cmp.Or(o.MTU, defaultMTU), cmp.Or(o.Queue, defaultQueue)
+	p := &Plan{Topology: t, Routes: t.Routes(), Grouping: o.Grouping, Options: o, byName: map[string]*Switch{}}
+	for _, pipeline := range pipelines {
+		p.Grouping = max(p.Grouping, groupingOf(&pipeline.Manifest))
+	}
+	var errs Errors
+	for i := range t.Switches {
+		b := &planner{plan: p, sw: &t.Switches[i], number: i + 1}
+		s := b.switchPlan(pipelines)
+		errs = append(errs, b.errs...)
+		if s != nil {
+			p.Scheme = cmp.Or(p.Scheme, s.Pipeline.Manifest.Scheme)
+			p.Switches = append(p.Switches, s)
+			p.byName[s.Name] = s
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return p, nil
+}
+
+// A planner makes the plan of one switch.
+type planner struct {
+	plan   *Plan
+	sw     *fabric.Switch
+	number int // of the switch, from 1
+	m      *manifest.Manifest
+	x      *p4info.Index
+	ports  []fabric.Port
+	out    *Switch
+	errs   Errors
+
+	groups []fabric.Group     // nil: not made yet
+	single map[fabric.Hop]int // the groups of one path
+}
+
+func (b *planner) fail(hint, format string, args ...any) {
+	b.errs = append(b.errs, &Error{Switch: b.sw.Name, Err: fmt.Errorf(format, args...), Hint: hint})
+}
+
+// switchPlan is nil where there is no program to plan for.
+func (b *planner) switchPlan(pipelines map[fabric.Role]*Pipeline) *Switch {
+	pipeline := pipelines[b.sw.Role]
+	if pipeline == nil {
+		b.fail("generate one with --role "+string(b.sw.Role), "there is no program for the role %s", b.sw.Role)
+		return nil
+	}
+	var err error
+	if b.x, err = pipeline.Index(); err != nil {
+		b.fail("generate program and manifest together", "%w", err)
+		return nil
+	}
+	b.m, b.ports = &pipeline.Manifest, b.plan.Topology.Ports(b.sw.Name)
+	b.out = &Switch{
+		Name: b.sw.Name, Role: b.sw.Role, Device: b.sw.ID, Leaf: b.sw.Leaf, Pipeline: pipeline,
+		CPUPort: defaultCPU,
+	}
+	if b.m.CPUPort != nil {
+		b.out.CPUPort = *b.m.CPUPort
+	}
+	b.out.Routes, _ = b.plan.Routes.Table(b.sw.Name, b.plan.Grouping)
+	b.checkPorts()
+	b.checkGroups()
+	if len(b.errs) > 0 {
+		return b.out
+	}
+	b.addTables()
+	b.addSessions()
+	b.addMulticasts()
+	b.addCells()
+	// Every port that has a link gets the rate of the link. Virtual ports stay
+	// without.
+	for _, p := range b.ports {
+		b.out.Queues = append(b.out.Queues, Queue{Port: p.Number, Rate: PacketRate(p.Rate, b.plan.Options.MTU), Depth: b.capacity(p)})
+	}
+	b.addFrames()
+	b.out.Filters = FiltersOf(b.m)
+	return b.out
+}
+
+// checkPorts finds links at ports that the program needs for itself.
+func (b *planner) checkPorts() {
+	for _, p := range b.ports {
+		if p.Number == b.out.CPUPort {
+			b.fail("give the link another port, or the program another one with --set cpu=N", "port %d has a link, and is that of the controller", p.Number)
+		}
+		for _, taken := range b.out.Around() {
+			if p.Number == taken {
+				b.fail("give the link another port, or generate the program for the ports in use", "port %d has a link, and is one that no interface may be attached to", p.Number)
+			}
+		}
+	}
+}
+
+// checkGroups finds groups that are larger than the program's.
+func (b *planner) checkGroups() {
+	worst := fabric.Group{}
+	for _, g := range b.out.Routes.Groups {
+		if len(g.Hops) > len(worst.Hops) {
+			worst = g
+		}
+	}
+	if n := len(worst.Hops); n > b.m.Paths && b.m.Paths > 0 {
+		b.fail(fmt.Sprintf("generate it with --ports %d (at most %d)", n, manifest.MaxPaths), "group %d has %d next hops, the program of the role %s is for %d", worst.ID, n, b.sw.Role, b.m.Paths)
+	}
+}
+
+// add adds an entry to a table: the values of the key in its order, and the
+// arguments of the action by name.
+func (b *planner) add(table, action string, key []Match, args func(name string) (uint64, bool)) {
+	info := b.x.ByName[table]
+	a := info.Actions[action]
+	if a == nil || len(key) != len(info.Fields) && key != nil {
+		b.fail("", "table %s has no action %s for %d keys", table, action, len(key))
+		return
+	}
+	e := Entry{Table: table, Action: action, Match: slices.Grow([]Match(nil), len(key)), Args: slices.Grow([]Arg(nil), len(a.Params))}
+	for i, m := range key {
+		f := info.Fields[i]
+		m.Field, m.Width = f.Name, f.Width
+		if f.Kind != configv1.MatchField_LPM {
+			m.Bits = f.Width
+		}
+		b.checkWidth(table, m.Field, m.Value, m.Width)
+		e.Match = append(e.Match, m)
+	}
+	for _, p := range a.Params {
+		v, ok := args(p.Name)
+		if !ok {
+			b.fail("", "table %s: nothing is known about the argument %s of %s", table, p.Name, action)
+			return
+		}
+		b.checkWidth(table, p.Name, v, p.Width)
+		e.Args = append(e.Args, Arg{Name: p.Name, Value: v, Width: p.Width})
+	}
+	b.out.Entries = append(b.out.Entries, e)
+}
+
+func (b *planner) checkWidth(table, name string, v uint64, width int) {
+	if width < 64 && v>>width != 0 {
+		b.fail("the network is too large for the program", "table %s: %s is %d, which %d bits cannot hold", table, name, v, width)
+	}
+}
+
+// exact is a key of numbers.
+func exact(values ...int) []Match {
+	key := make([]Match, len(values))
+	for i, v := range values {
+		key[i].Value = uint64(v)
+	}
+	return key
+}
+
+// addTables fills the tables of the manifest, and checks that they have room.
+func (b *planner) addTables() {
+	for i := range b.m.Tables {
+		t := &b.m.Tables[i]
+		info := b.x.ByName[t.Name]
+		if info.Fixed {
+			continue
+		}
+		before := len(b.out.Entries)
+		if fill := fillers[t.Purpose]; fill != nil {
+			fill(b, t)
+		}
+		b.addEntries(t)
+		n := 0
+		for _, e := range b.out.Entries[before:] {
+			if e.Match != nil { // a default action takes no room
+				n++
+			}
+		}
+		if int64(n) > info.Size && len(info.Fields) > 0 {
+			b.fail("the network is too large for the program", "table %s would have %d entries, and has room for %d", t.Name, n, info.Size)
+		}
+	}
+}
+
+func (b *planner) addSessions() {
+	for i := range b.m.CloneSessions {
+		s := &b.m.CloneSessions[i]
+		if !s.PerPort {
+			b.addSession(s)
+			continue
+		}
+		for _, p := range b.ports {
+			if p.PeerTier > 0 {
+				b.out.Sessions = append(b.out.Sessions, Session{ID: s.Session + p.Number, Port: p.Number, Bytes: s.Bytes})
+			}
+		}
+	}
+}
+
+func (b *planner) addMulticasts() {
+	for i := range b.m.MulticastGroups {
+		g := &b.m.MulticastGroups[i]
+		if !g.PerPort {
+			b.addGroup(g)
+			continue
+		}
+		for k := range b.ports {
+			b.addMulticast(g.Group+b.ports[k].Number, b.members(g, &b.ports[k]))
+		}
+	}
+}
+
+func (b *planner) addMulticast(id int, ports []int) {
+	if len(ports) > 0 {
+		slices.Sort(ports)
+		b.out.Groups = append(b.out.Groups, Multicast{ID: id, Ports: ports})
+	}
+}
+
+// addCells gives registers what they begin with where that is not 0: those that
+// the controller writes, and no task does, and cells that stand for paths which
+// groups do not have. Those of a register whose cells all begin alike are the
+// program's.
+func (b *planner) addCells() {
+	tasks := map[string]bool{}
+	for _, t := range b.m.Tasks {
+		for _, label := range t.Registers {
+			tasks[label] = true
+		}
+	}
+	for i := range b.m.Registers {
+		r := &b.m.Registers[i]
+		b.addFills(r)
+		for _, c := range r.Initial {
+			if c.Index >= 0 {
+				b.out.Registers = append(b.out.Registers, Cells{Register: r.Name, From: c.Index, To: c.Index + 1, Value: uint64(c.Value)})
+			}
+		}
+		if r.Writer != manifest.Controller || tasks[r.Called()] || len(r.Initial)+len(r.Cells) > 0 {
+			continue
+		}
+		switch {
+		case r.Kind != manifest.Delay:
+			b.fail("give it to a task, or say what its cells begin with", "register %s is the controller's to write, and nobody knows what", r.Name)
+		case r.Index == manifest.ByPath:
+			b.addRoundTrips(r, func(group, slot int) int { return group*manifest.MaxPaths + slot })
+		case r.Index == manifest.ByGroup && r.Copy != nil:
+			b.addRoundTrips(r, func(group, slot int) int {
+				if slot != r.Copy.Slot {
+					return -1
+				}
+				return group
+			})
+		}
+	}
+}
+
+// addRoundTrips gives a register the round-trip times of the paths from here, by
+// the delays of the links alone, where at says that it has them.
+func (b *planner) addRoundTrips(r *manifest.Register, at func(group, slot int) int) {
+	unit := time.Duration(r.Unit.Nanoseconds())
+	for _, g := range b.out.Routes.Groups {
+		if g.ID > len(b.plan.Topology.Leaves()) {
+			continue
+		}
+		leaf := b.plan.Topology.Leaves()[g.ID-1]
+		for slot, h := range g.Hops {
+			port := b.port(h.Port)
+			rtt := 2 * port.Delay
+			if span, ok := b.plan.Routes.Span(port.Peer, leaf.Name); ok {
+				rtt += span.RTT
+			}
+			if i := at(g.ID, slot); i >= 0 {
+				b.out.Registers = append(b.out.Registers, Cells{Register: r.Name, From: i, To: i + 1, Value: uint64((rtt + unit/2) / unit)})
+			}
+		}
+	}
+}
+
+// PacketRate is how many full packets a link carries in a second.
+func PacketRate(r fabric.Rate, mtu int) uint64 {
+	return uint64(max(1, int64(r)/int64(8*mtu)))
+}
+
+// capacity is how many packets a port's queue holds: as the topology states it, or
+// the port's share of the switch's buffer.
+func (b *planner) capacity(p fabric.Port) int {
+	switch {
+	case p.Queue > 0:
+		return p.Queue
+	case b.sw.Buffer > 0:
+		return max(2, int(b.sw.Buffer)/len(b.ports)/b.plan.Options.MTU)
+	}
+	return b.plan.Options.Queue
+}
+
+// Sizes are what the programs for a topology have to be generated for: the
+// largest group of next hops and the highest number of a port. The group is one
+// of any links failing, as far as programs go: then all ports of a switch that
+// lead to other switches may be next hops, those down as well as those up.
+func Sizes(t *fabric.Topology) (group, port int) {
+	all := make([]int, len(t.Links))
+	for i := range all {
+		all[i] = i
+	}
+	healthy := t.Restore(all...).Routes()
+	for _, s := range t.Switches {
+		ways := 0
+		for _, p := range t.Ports(s.Name) {
+			port = max(port, p.Number)
+			if p.PeerTier > 0 {
+				ways++
+			}
+		}
+		group = max(group, min(ways, manifest.MaxPaths))
+		table, _ := healthy.Table(s.Name, fabric.ByLeaf)
+		for _, g := range table.Groups {
+			group = max(group, len(g.Hops))
+		}
+	}
+	return max(group, 2), port
+}

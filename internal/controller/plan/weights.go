@@ -1,0 +1,65 @@
+package plan
+
+import (
+	"math"
+
+	"github.com/p4lb/p4lb/internal/network/fabric"
+)
+
+// weights are in proportion to what each path of a group can carry: the rate of
+// the link, or less where the next switch cannot send as much on. Parallel
+// links share what it can.
+func (b *planner) weights(g fabric.Group) []uint64 {
+	if b.plan.Grouping < fabric.ByLeaf {
+		return make([]uint64, len(g.Hops))
+	}
+	rates := b.plan.hopRates(b.sw.Name, g.ID)
+	weights := make([]uint64, len(g.Hops))
+	var divisor, largest uint64
+	for i, h := range g.Hops {
+		weights[i] = max(1, uint64(rates[h.Port]/fabric.Kbps))
+		divisor, largest = gcd(weights[i], divisor), max(largest, weights[i])
+	}
+	const most = 1 << 20 // 16 of them add up to less than 32 bits
+	if largest/divisor > most {
+		divisor = largest / most
+	}
+	for i := range weights {
+		weights[i] = max(1, weights[i]/divisor)
+	}
+	return weights
+}
+
+func gcd(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// hopRates is what each next hop from a switch to a leaf can carry, by port.
+func (p *Plan) hopRates(from string, leaf int) map[int]fabric.Rate {
+	to := p.Topology.Leaves()[leaf-1]
+	hops, _ := p.Routes.NextHops(from, to.Name)
+	links := map[string]fabric.Rate{} // to each next switch together
+	for _, h := range hops {
+		links[h.Peer] += h.Rate
+	}
+	onward := map[string]fabric.Rate{}
+	for peer := range links {
+		if peer != to.Name {
+			for _, r := range p.hopRates(peer, leaf) {
+				onward[peer] += r
+			}
+		}
+	}
+	rates := map[int]fabric.Rate{}
+	for _, h := range hops {
+		rates[h.Number] = h.Rate
+		if h.Peer != to.Name {
+			share := float64(h.Rate) / float64(links[h.Peer])
+			rates[h.Number] = min(h.Rate, fabric.Rate(math.Round(share*float64(onward[h.Peer]))))
+		}
+	}
+	return rates
+}

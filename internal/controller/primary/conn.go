@@ -1,0 +1,482 @@
+package primary
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/target"
+)
+
+// Options are how to become primary. Election, which is not 0, is the election id
+// to begin with; controller.DeployOptions says what the others mean.
+type Options struct {
+	Election         ElectionID
+	Takeover, Backup bool
+	DryRun           bool // look, without an election
+	Timeout          time.Duration
+	Log              *slog.Logger
+}
+
+// A Conn is the connection to one switch. It has a goroutine that opens a
+// stream, claims to be primary, and does so again when the stream has ended.
+type Conn struct {
+	name   string
+	target target.Target
+	opts   Options
+	end    context.CancelFunc
+	ended  chan struct{}
+
+	// Busy is for those who use the connection: they hold it while they look at
+	// the contents of the switch and change them.
+	Busy sync.Mutex
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed when what follows changes
+	election ElectionID
+	epoch    int // counts the times that this controller has become primary
+	link     *Link
+	err      error // why there is no link, or it is not primary
+	settled  bool  // err will not go away by waiting for it
+	refused  bool  // another controller is primary
+	waits    bool  // a backup, and has said that it waits
+
+	// vacant: the switch has said that nobody is primary there.
+	vacant bool
+	// displaced: another controller has become primary after this one. It keeps
+	// the switch even when it ends: what it has written is not to be undone.
+	displaced bool
+}
+
+// A Link is a stream that is open.
+type Link struct {
+	Endpoint target.Endpoint
+	Client   p4v1.P4RuntimeClient
+	send     func(*p4v1.StreamMessageRequest) error
+	primary  bool // guarded by the lock of the conn
+	claims   int  // of larger election ids
+}
+
+// maxClaims is how often a controller tries a larger election id before it
+// concludes that the switch does not want it.
+const maxClaims = 16
+
+// The time between attempts at a switch doubles from the first to the second.
+const (
+	FirstPause = 20 * time.Millisecond
+	LastPause  = 2 * time.Second
+)
+
+// New begins to connect to the named switch of a target, until ctx is done or
+// the connection closed.
+func New(ctx context.Context, name string, t target.Target, o Options) *Conn {
+	ctx, end := context.WithCancel(ctx)
+	c := &Conn{
+		name: name, target: t, opts: o, end: end, ended: make(chan struct{}),
+		changed: make(chan struct{}), election: o.Election,
+	}
+	go c.run(ctx)
+	return c
+}
+
+// End ends the connection, without waiting for it.
+func (c *Conn) End() { c.end() }
+
+// Close ends the connection and waits for it.
+func (c *Conn) Close() {
+	c.end()
+	<-c.ended
+}
+
+// run connects again and again until ctx ends.
+func (c *Conn) run(ctx context.Context) {
+	defer close(c.ended)
+	pause := FirstPause
+	for ctx.Err() == nil {
+		before := c.State().Epoch
+		again, err := c.session(ctx)
+		if c.State().Epoch != before {
+			pause = FirstPause
+		}
+		c.down(err)
+		if again {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, LastPause)
+	}
+}
+
+// A State is what a connection is at one time.
+type State struct {
+	Link    *Link           // nil: there is none
+	Primary bool            // whether this controller is, over that link
+	Epoch   int             // counts the times that it has become so
+	Err     error           // why there is no link, or it is not primary
+	Changed <-chan struct{} // closed when any of this changes
+
+	settled bool
+}
+
+// State is what the connection is now.
+func (c *Conn) State() State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return State{c.link, c.link != nil && c.link.primary, c.epoch, c.err, c.changed, c.settled}
+}
+
+// session is one stream from beginning to end. again says that the next one may
+// begin at once, with another election id.
+func (c *Conn) session(ctx context.Context) (again bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	e, err := c.target.Endpoint(c.name)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", target.ErrUnreachable, err)
+	}
+	cc, err := Dial(e, c.opts.Timeout)
+	if err != nil {
+		return false, err
+	}
+	defer cc.Close()
+	client := e.Open(cc)
+	c.mu.Lock()
+	c.vacant = false
+	c.mu.Unlock()
+	if c.opts.DryRun {
+		return false, c.observe(ctx, &Link{Endpoint: e, Client: client, primary: true})
+	}
+	stream, err := client.StreamChannel(ctx)
+	if err != nil {
+		return false, c.streamError(e, err)
+	}
+	var sending sync.Mutex
+	l := &Link{Endpoint: e, Client: client, send: func(m *p4v1.StreamMessageRequest) error {
+		sending.Lock()
+		defer sending.Unlock()
+		return stream.Send(m)
+	}}
+	return c.converse(l, stream, cancel)
+}
+
+// converse claims to be primary and listens until the stream ends.
+func (c *Conn) converse(l *Link, stream p4v1.P4Runtime_StreamChannelClient, cancel func()) (again bool, err error) {
+	e := l.Endpoint
+	// The server may be silent for a while, but not before its first answer.
+	var silent atomic.Bool
+	watchdog := time.AfterFunc(c.opts.Timeout, func() {
+		silent.Store(true)
+		cancel()
+	})
+	defer watchdog.Stop()
+	if err := l.send(c.claim(e)); err != nil {
+		_, err = stream.Recv() // says why
+		return c.lost(e, err)
+	}
+	for {
+		m, err := stream.Recv()
+		watchdog.Stop()
+		switch {
+		case err != nil && silent.Load():
+			return false, fmt.Errorf("%w: no answer from %s within %v", target.ErrUnreachable, e.Address, c.opts.Timeout)
+		case err != nil:
+			return c.lost(e, err)
+		}
+		if u := m.GetArbitration(); u != nil {
+			if claim := c.arbitrated(l, u); claim {
+				if err := l.send(c.claim(e)); err != nil {
+					return c.lost(e, err)
+				}
+			}
+		} else if e := m.GetError(); e != nil {
+			c.opts.Log.Warn("the switch answers", "switch", c.name, "code", codes.Code(e.GetCanonicalCode()), "message", Clean(e.GetMessage()))
+		}
+	}
+}
+
+// observe is a session without a stream: reading takes none, and disturbs no
+// other controller.
+func (c *Conn) observe(ctx context.Context, l *Link) error {
+	short, cancel := context.WithTimeout(ctx, c.opts.Timeout)
+	defer cancel()
+	_, err := l.Client.GetForwardingPipelineConfig(short, &p4v1.GetForwardingPipelineConfigRequest{
+		DeviceId: l.Endpoint.Device, ResponseType: p4v1.GetForwardingPipelineConfigRequest_COOKIE_ONLY,
+	})
+	// That there is no program is an answer too.
+	if err != nil && status.Code(err) != codes.FailedPrecondition {
+		return c.streamError(l.Endpoint, err)
+	}
+	c.mu.Lock()
+	c.epoch++
+	c.link, c.err, c.settled = l, nil, false
+	c.announce()
+	c.mu.Unlock()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// claim is an arbitration message with the present election id, or without one
+// from a controller that only watches.
+func (c *Conn) claim(e target.Endpoint) *p4v1.StreamMessageRequest {
+	u := &p4v1.MasterArbitrationUpdate{DeviceId: e.Device}
+	c.mu.Lock()
+	if c.claims() {
+		u.ElectionId = c.election.proto()
+	}
+	c.mu.Unlock()
+	return &p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{Arbitration: u}}
+}
+
+// claims reports whether to claim to be primary, rather than to ask who is: to
+// take a switch over from another controller is --takeover's alone, and not a
+// matter of election ids. The caller holds c.mu.
+func (c *Conn) claims() bool {
+	return !c.election.IsZero() && !c.displaced && (c.vacant || c.opts.Takeover && c.epoch == 0)
+}
+
+// arbitrated notes who is primary, and reports whether to claim it with a
+// larger election id.
+func (c *Conn) arbitrated(l *Link, u *p4v1.MasterArbitrationUpdate) (claim bool) {
+	highest := electionOf(u.GetElectionId())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	code := codes.Code(u.GetStatus().GetCode())
+	if code == codes.OK && !c.claims() && !c.displaced {
+		code = codes.NotFound // BMv2 takes a question for the claim of id 0
+	}
+	switch code {
+	case codes.OK:
+		if !l.primary {
+			c.epoch++
+		}
+		l.primary, c.link, c.err, c.settled, c.refused = true, l, nil, false, false
+		if c.waits {
+			c.waits = false
+			c.opts.Log.Info("the other controller is gone: this one is primary", "switch", c.name)
+		}
+	case codes.NotFound:
+		// Nobody is primary: whoever was is gone.
+		l.primary, c.link, c.vacant = false, l, true
+		switch claim = !c.displaced; {
+		case !claim:
+		case c.opts.Backup && !highest.IsZero():
+			// No larger than the last primary's: should it come back before
+			// the claim is there, it keeps the switch.
+			c.election = highest
+			if l.claims > 0 {
+				c.election = highest.Next()
+			}
+		case c.election.Less(highest.Next()):
+			c.election = highest.Next()
+		}
+	default:
+		l.primary, c.link, c.err = false, l, notPrimary(highest)
+		switch {
+		case c.opts.Backup:
+			if c.vacant = false; !c.waits {
+				c.waits = true
+				c.opts.Log.Info("another controller is primary: waiting until it is gone", "switch", c.name, "election_id", highest)
+			}
+		case c.opts.Takeover && c.epoch == 0:
+			c.election, claim = highest.Next(), true
+		default:
+			if c.epoch > 0 && !c.displaced {
+				c.displaced = true
+				c.opts.Log.Warn("another controller has taken over; this one leaves it the switch", "switch", c.name)
+			}
+			c.giveWay()
+		}
+	}
+	if claim {
+		if l.claims++; l.claims > maxClaims {
+			claim, c.settled = false, true
+			c.err = fmt.Errorf("%w: no election id makes this controller primary, not even %v", target.ErrRefused, c.election)
+		}
+	}
+	c.announce()
+	return claim
+}
+
+func notPrimary(highest ElectionID) error {
+	if highest.IsZero() { // where none is elected
+		return &plan.Error{Err: target.ErrNotPrimary, Hint: "--takeover ends the other by loading the program anew, --backup waits until it is gone"}
+	}
+	return &plan.Error{
+		Err:  fmt.Errorf("%w, with election id %v", target.ErrNotPrimary, highest),
+		Hint: "--takeover makes this one primary, --backup waits until the other is gone",
+	}
+}
+
+// lost says why a stream has ended.
+func (c *Conn) lost(e target.Endpoint, err error) (again bool, why error) {
+	if status.Code(err) != codes.InvalidArgument {
+		return false, c.streamError(e, err)
+	}
+	// The election id is another controller's, who is alive.
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	taken := c.election
+	switch {
+	case c.opts.Takeover && c.epoch == 0:
+		c.election = taken.Next()
+		return true, notPrimary(taken)
+	case c.opts.Backup && c.vacant:
+		c.vacant = false
+		return true, notPrimary(taken)
+	}
+	c.giveWay()
+	return false, notPrimary(taken)
+}
+
+// giveWay accepts that another controller is primary, if that is so a little
+// later too: one that has just ended is primary until the switch has noticed.
+// The caller holds c.mu.
+func (c *Conn) giveWay() {
+	if c.refused {
+		return
+	}
+	c.refused, c.settled = true, false
+	time.AfterFunc(c.opts.Timeout/10, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.refused {
+			c.settled = true
+			c.announce()
+		}
+	})
+}
+
+// streamError is why there is no stream, by the code that the server or the
+// network has given.
+func (c *Conn) streamError(e target.Endpoint, err error) error {
+	s := status.Convert(err)
+	switch s.Code() {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.OK:
+		return &plan.Error{
+			Err:  fmt.Errorf("%w at %s: %s", target.ErrUnreachable, e.Address, LastPart(s.Message())),
+			Hint: "is a P4Runtime server running there? the topology's grpc says where to look",
+		}
+	}
+	c.mu.Lock()
+	c.settled = true
+	c.mu.Unlock()
+	hint := ""
+	if s.Code() == codes.NotFound {
+		hint = "the topology's id is the device id of the switch"
+	}
+	return &plan.Error{Err: fmt.Errorf("%w as device %d at %s: %s (%v)", target.ErrRefused, e.Device, e.Address, s.Message(), s.Code()), Hint: hint}
+}
+
+// LastPart is what gRPC's message about a connection comes down to.
+func LastPart(msg string) string {
+	for _, intro := range []string{"desc = ", "Error while dialing: ", "connect: "} {
+		if i := strings.LastIndex(msg, intro); i >= 0 {
+			msg = msg[i+len(intro):]
+		}
+	}
+	return strings.Trim(msg, `"`)
+}
+
+// down notes that there is no stream.
+func (c *Conn) down(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.link, c.err = nil, err
+	c.announce()
+}
+
+// announce wakes those who wait. The caller holds c.mu.
+func (c *Conn) announce() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// Wait waits until this controller is primary, at most until ctx is done, and
+// returns the link and its epoch.
+func (c *Conn) Wait(ctx context.Context) (*Link, int, error) {
+	for {
+		s := c.State()
+		switch {
+		case s.Primary:
+			return s.Link, s.Epoch, nil
+		case s.settled && s.Err != nil:
+			return nil, 0, s.Err
+		}
+		select {
+		case <-s.Changed:
+		case <-ctx.Done():
+			switch {
+			case errors.Is(ctx.Err(), context.Canceled):
+				return nil, 0, ctx.Err()
+			case s.Err == nil:
+				return nil, 0, fmt.Errorf("%w: no answer within %v", target.ErrUnreachable, c.opts.Timeout)
+			}
+			return nil, 0, s.Err
+		}
+	}
+}
+
+// Election is the election id to write with.
+func (c *Conn) Election() *p4v1.Uint128 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.election.proto()
+}
+
+// maxMessage is the size of the largest message that is taken: a program.
+const maxMessage = 64 << 20
+
+// Dial prepares a connection; it is made when it is used first.
+func Dial(e target.Endpoint, timeout time.Duration) (*grpc.ClientConn, error) {
+	creds := insecure.NewCredentials()
+	if e.TLS != nil {
+		creds = credentials.NewTLS(e.TLS)
+	}
+	options := []grpc.DialOption{
+		grpc.WithTransportCredentials(creds),
+		grpc.WithUnaryInterceptor(cleanCall), grpc.WithStreamInterceptor(cleanStream),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		// Whether to try again is decided here, not in there.
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: LastPause, MaxDelay: LastPause, Multiplier: 1}, MinConnectTimeout: timeout}),
+		// Servers in C++ hang up on clients that ask for signs of life more often
+		// than every five minutes.
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 6 * time.Minute, Timeout: timeout}),
+	}
+	if e.Dial != nil {
+		options = append(options, grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return e.Dial(ctx) }))
+	}
+	cc, err := grpc.NewClient("passthrough:"+e.Address, options...)
+	if err != nil {
+		return nil, fmt.Errorf("%w at %s: %w", target.ErrUnreachable, e.Address, err)
+	}
+	return cc, nil
+}
+
+// PacketOut hands a packet to the switch.
+func (c *Conn) PacketOut(packet []byte) error {
+	s := c.State()
+	if !s.Primary {
+		return fmt.Errorf("sending a packet: %w", cmp.Or(s.Err, target.ErrUnreachable))
+	}
+	return s.Link.send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{Payload: packet}}})
+}

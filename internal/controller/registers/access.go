@@ -1,0 +1,47 @@
+// Package registers says how registers are reached, and what their cells mean by
+// the types in the manifest: an Array is plain numbers, whatever the program has
+// packed, copied or scaled to keep them.
+package registers
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+)
+
+// A Meter knows what the ports of a switch take in, send and lose, whatever the
+// program counts. The Access of a target implements it where the target can.
+type Meter interface {
+	// PortCounts are the counts of all ports, by number, since any time. The error
+	// wraps errors.ErrUnsupported where nobody counts.
+	PortCounts(ctx context.Context) ([]bmv2.PortCounts, error)
+}
+
+// Access reads and writes the registers of one switch, however it is reached. Its methods may be
+// called at the same time; their errors name the register.
+type Access interface {
+	// Read appends the cells from ≤ i < to of a register to dst, all of one
+	// moment where the switch can.
+	Read(ctx context.Context, name string, from, to int, dst []uint64) ([]uint64, error)
+	// Write sets these cells to a value.
+	Write(ctx context.Context, name string, from, to int, value uint64) error
+	// Clock is the clock that the switch's timestamps are in. The error wraps ErrNoClock where
+	// it cannot be had.
+	Clock(ctx context.Context) (time.Duration, error)
+}
+
+// A Fabric reaches the registers of many switches, by their names.
+type Fabric interface {
+	// ReadRegister appends the cells from ≤ i < to of a register to dst.
+	ReadRegister(sw, register string, from, to int, dst []uint64) ([]uint64, error)
+	// WriteRegister sets the cells from ≤ i < to.
+	WriteRegister(sw, register string, from, to int, value uint64) error
+	// Clock is the clock of the switch's own timestamps. The error wraps
+	// ErrNoClock where it cannot be had.
+	Clock(sw string) (time.Duration, error)
+}
+
+// ErrNoClock: there is no way to the clock of the switch.
+var ErrNoClock = errors.New("the target has no way to the clock of its data plane")

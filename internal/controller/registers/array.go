@@ -1,0 +1,251 @@
+package registers
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// Registers say the same things in many ways. The cells of some are numbers, of
+// others several numbers beside each other; on hardware, where a packet accesses
+// a register once, what is looked up for all paths of a group is there as often
+// as there are paths; and times count in us, in ns, or in 1024 ns of which a cell
+// holds 32 bits. What readers see of all this are arrays of plain numbers, whose
+// times are in us.
+
+// An array is what the cells of a register say, or of its copies together.
+type Array struct {
+	manifest.Content
+	Name  string
+	Index manifest.Index
+	Size  int
+	Each  int    // cells that a group has, of an array by memory
+	width int    // of a number
+	Parts []part // for each slot, of copies that are about the paths of a group
+
+	Cells []uint64 // what was last read; times in us
+	Raw   []uint64 // as the registers have it
+}
+
+// A part is where the numbers of an array are: so many bits of a register's.
+type part struct {
+	Register *manifest.Register
+	shift    int
+	width    int
+}
+
+// Of are what the registers of a program say. Copies for the slots of a
+// group are one array: those by group together are one by path, the others are
+// alike. Registers that are named are shown as they are.
+func Of(m *manifest.Manifest, named []string) []*Array {
+	var list []*Array
+	merged := map[string][]*Array{}
+	for i := range m.Registers {
+		r := &m.Registers[i]
+		if len(named) > 0 && !slices.Contains(named, r.Name) {
+			continue
+		}
+		first := merged[r.Called()]
+		if r.Copy == nil || len(named) > 0 || first == nil {
+			arrays := fieldsOf(r)
+			list = append(list, arrays...)
+			if r.Copy != nil && len(named) == 0 {
+				merged[r.Called()] = arrays
+			}
+		} else if r.Index == manifest.ByGroup {
+			for k, a := range first {
+				a.Parts = append(a.Parts, fieldsOf(r)[k].Parts...)
+			}
+		}
+	}
+	for _, a := range list {
+		if len(a.Parts) > 1 {
+			a.Index, a.Size = manifest.ByPath, a.Size*manifest.MaxPaths
+		}
+	}
+	return list
+}
+
+// fieldsOf are the arrays that a register is: one, or one for each field of its
+// cells.
+func fieldsOf(r *manifest.Register) []*Array {
+	if len(r.Fields) == 0 {
+		return []*Array{arrayOf(r, r.Called(), r.Content, 0, r.Width)}
+	}
+	return lists.Map(r.Fields, func(f manifest.Field) *Array { return arrayOf(r, f.Label, f.Content, f.Shift, f.Width) })
+}
+
+func arrayOf(r *manifest.Register, name string, c manifest.Content, shift, width int) *Array {
+	a := &Array{
+		Content: c, Name: name, Index: r.Index, Size: r.Size, Each: r.Each, width: width,
+		Parts: []part{{r, shift, width}},
+	}
+	if a.Index == "" && a.Size == 1 {
+		a.Index = manifest.BySwitch
+	}
+	return a
+}
+
+// Moment reports whether the numbers are points of time rather than spans of it.
+func (a *Array) Moment() bool { return a.Kind == manifest.Moment || a.Ahead() }
+
+// Ahead reports whether these lie in the future.
+func (a *Array) Ahead() bool { return a.Kind == manifest.Deadline }
+
+// Plain reports whether cells are the numbers themselves.
+func (a *Array) Plain() bool {
+	p := a.Parts[0]
+	return len(a.Parts) == 1 && p.shift == 0 && p.width == p.Register.Width && a.Offset == 0 &&
+		(a.Unit.Nanoseconds() == 0 || a.Unit == manifest.Microseconds)
+}
+
+// UnitName is what the numbers are in, as readings say it.
+func (a *Array) UnitName() string {
+	switch {
+	case a.Unit.Nanoseconds() > 0:
+		return string(manifest.Microseconds)
+	case a.Unit != "":
+		return string(a.Unit)
+	}
+	switch a.Kind {
+	case manifest.Marks, manifest.Utilisation:
+		return "share"
+	case manifest.Occupancy, manifest.Congestion, manifest.Degree, manifest.Trend, manifest.Slot:
+		return string(a.Kind)
+	}
+	return ""
+}
+
+// Number is what a cell says, by a clock that is about the switch's: of times
+// that wrap, the one that is nearest to it.
+func (a *Array) Number(cell uint64, p part, clock time.Duration) (number, raw uint64) {
+	raw = cell >> p.shift
+	if p.width > 0 && p.width < 64 {
+		raw &= 1<<p.width - 1
+	}
+	number = raw
+	switch ns := a.Unit.Nanoseconds(); {
+	case ns == 0:
+		number += uint64(a.Offset)
+	case ns == 1000:
+	case a.Moment() && raw != 0 && a.Unit == manifest.Ticks:
+		// A time of 32 bits in 1024 ns becomes the one in us that is nearest to the
+		// clock.
+		now := int64(clock) >> 10
+		at := now + int64(int32(uint32(raw)-uint32(now)))
+		number = uint64(max(1, at*1024/1000))
+	case ns > 1000:
+		number = raw * uint64(ns) / 1000
+	default:
+		number = raw / uint64(1000/ns)
+	}
+	return number, raw
+}
+
+// Middle is a clock by which no time is before the clock began.
+const Middle = 1 << 31 * 1024 * time.Nanosecond
+
+// PartOf finds the array that plays a part in a task, nil where none does.
+func PartOf(m *manifest.Manifest, t *manifest.Task, p manifest.Part) *Array {
+	name := t.Registers[p]
+	if name == "" {
+		return nil
+	}
+	if a := lists.First(Of(m, nil), func(a *Array) bool { return a.Name == name }); a != nil {
+		return a
+	}
+	if r := m.Register(name); r != nil {
+		return arrayOf(r, r.Called(), manifest.Content{}, 0, r.Width)
+	}
+	return nil
+}
+
+// MomentOf finds the array of when something happened to another one, or nil.
+func MomentOf(list []*Array, of string, event manifest.Event) *Array {
+	return lists.First(list, func(a *Array) bool { return a.Kind == manifest.Moment && a.Of == of && a.Event == event })
+}
+
+// Read appends the cells from ≤ i < to of an array to dst, as numbers.
+func (a *Array) Read(f Fabric, sw string, from, to int, clock time.Duration, dst []uint64) ([]uint64, error) {
+	begin := len(dst)
+	dst, err := f.ReadRegister(sw, a.Parts[0].Register.Name, from, to, dst)
+	if err != nil || a.Plain() {
+		return dst, err
+	}
+	for i, cell := range dst[begin:] {
+		dst[begin+i], _ = a.Number(cell, a.Parts[0], clock)
+	}
+	return dst, nil
+}
+
+// ReadMoments reads the first n cells of an array of times, with the clock of the
+// switch: where that cannot be had, the latest of these times.
+func (a *Array) ReadMoments(f Fabric, sw string, n int, dst []uint64) ([]uint64, time.Duration, error) {
+	clock, err := f.Clock(sw)
+	unknown := errors.Is(err, ErrNoClock)
+	switch {
+	case unknown:
+		clock = Middle
+	case err != nil:
+		return dst, 0, err
+	}
+	dst, err = a.Read(f, sw, 0, n, clock, dst)
+	if unknown && err == nil {
+		clock = 0
+		for _, v := range dst {
+			clock = max(clock, Micros(v))
+		}
+	}
+	return dst, clock, err
+}
+
+// Write sets the cells from ≤ i < to of an array and of all its copies, with
+// nothing in the other fields.
+func (a *Array) Write(f Fabric, m *manifest.Manifest, sw string, from, to int, value uint64) error {
+	for i := range m.Registers {
+		r := &m.Registers[i]
+		if r.Called() != a.Parts[0].Register.Called() {
+			continue
+		}
+		if err := f.WriteRegister(sw, r.Name, from, to, value<<a.Parts[0].shift); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func Micros(v uint64) time.Duration { return time.Duration(v) * time.Microsecond }
+
+// WindowBytes is what a link of a rate in bit/s carries within a window.
+func WindowBytes(rate float64, window time.Duration) float64 {
+	return rate / 8 * float64(window.Microseconds()) / 1e6
+}
+
+// Faded is what is left now of the bytes that were sent by a time of the
+// switch's clock: they fade evenly within the window, as in the data plane.
+func Faded(bytes, at uint64, now, window time.Duration) float64 {
+	elapsed, span := now.Microseconds()-int64(at), window.Microseconds()
+	if elapsed <= 0 {
+		return float64(bytes)
+	}
+	return float64(bytes) * float64(max(0, span-elapsed)) / float64(span)
+}
+
+// Cell is a cell of an array; ok is false where there is none.
+func (a *Array) Cell(i int) (v uint64, ok bool) {
+	if a == nil || i >= len(a.Cells) {
+		return 0, false
+	}
+	return a.Cells[i], true
+}
+
+// PathCell is the cell about a path: of the path itself, or of its port.
+func (a *Array) PathCell(group, slot, port int) int {
+	if a.Index == manifest.ByPath {
+		return group*manifest.MaxPaths + slot
+	}
+	return port
+}

@@ -1,0 +1,139 @@
+// Package report says what a deployment has done, switch by switch.
+package report
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/controller/plan"
+)
+
+// A Report is what a deployment has done.
+type Report struct {
+	Switches []Switch      `json:"switches"` // in the order of the plan
+	Elapsed  time.Duration `json:"elapsed_ns"`
+}
+
+// A Switch is what a deployment has done to one switch.
+type Switch struct {
+	Name string `json:"name"`
+	// Pushed: the program was not the one that ran.
+	Pushed bool `json:"pushed"`
+	// Changes are the differences that were found, and but for a dry run
+	// applied.
+	Changes []Change `json:"changes,omitempty"`
+	// Written is the number of them that the switch has taken.
+	Written int `json:"written"`
+	// Verified: what the switch holds was read again and is the plan.
+	Verified bool `json:"verified"`
+	// RolledBack: the switch was put back to what it held before.
+	RolledBack bool `json:"rolled_back,omitempty"`
+	// Notes say what could not be done or looked at, without being an error.
+	Notes []string `json:"notes,omitempty"`
+	// Err is why the switch does not hold the plan.
+	Err error `json:"-"`
+	// Error is what Err says.
+	Error string `json:"error,omitempty"`
+}
+
+// A Change is a difference between the plan and a switch.
+type Change struct {
+	Kind   Kind   `json:"change"`
+	Object string `json:"object"`           // such as "LbIngress.member gid=2 slot=0"
+	Before string `json:"before,omitempty"` // what the switch holds
+	After  string `json:"after,omitempty"`  // what it should
+}
+
+// A Kind says what is done to an object.
+type Kind string
+
+// The kinds of changes.
+const (
+	Insert Kind = "insert"
+	Modify Kind = "modify"
+	Delete Kind = "delete"
+	Push   Kind = "push" // a program
+)
+
+// Written is the number of changes on all switches.
+func (r *Report) Written() int {
+	n := 0
+	for _, s := range r.Switches {
+		n += s.Written
+	}
+	return n
+}
+
+// Verified reports whether every switch holds the plan.
+func (r *Report) Verified() bool {
+	return !slices.ContainsFunc(r.Switches, func(s Switch) bool { return !s.Verified })
+}
+
+// Err joins the errors of all switches, as Errors; nil if there are none.
+func (r *Report) Err() error {
+	var list plan.Errors
+	for _, s := range r.Switches {
+		if e, ok := errors.AsType[*plan.Error](s.Err); ok {
+			list = append(list, e)
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	return list
+}
+
+// Rows are the report as a table, a row for each switch.
+func (r *Report) Rows() [][]string {
+	rows := [][]string{{"SWITCH", "PROGRAM", "INSERTED", "MODIFIED", "DELETED", "WRITTEN", "STATE"}}
+	for _, s := range r.Switches {
+		counts := map[Kind]int{}
+		for _, c := range s.Changes {
+			counts[c.Kind]++
+		}
+		program := "kept"
+		switch {
+		case s.Pushed:
+			program = "pushed"
+		case counts[Push] > 0:
+			program = "to push"
+		}
+		rows = append(rows, []string{
+			s.Name, program, fmt.Sprint(counts[Insert]), fmt.Sprint(counts[Modify]), fmt.Sprint(counts[Delete]),
+			fmt.Sprint(s.Written), s.state(),
+		})
+	}
+	return rows
+}
+
+// state sums a switch up in a word or two.
+func (s *Switch) state() string {
+	switch {
+	case s.Verified:
+		return "verified"
+	case s.RolledBack:
+		return "rolled back"
+	case s.Err != nil:
+		return "failed"
+	case len(s.Notes) > 0:
+		return s.Notes[0]
+	}
+	if len(s.Changes) > 0 {
+		return "differs"
+	}
+	return "as planned"
+}
+
+// ChangeRows are the changes of all switches as a table.
+func (r *Report) ChangeRows() [][]string {
+	rows := [][]string{{"SWITCH", "CHANGE", "OBJECT", "BEFORE", "AFTER"}}
+	for _, s := range r.Switches {
+		for _, c := range s.Changes {
+			rows = append(rows, []string{s.Name, string(c.Kind), c.Object, cmp.Or(c.Before, "-"), cmp.Or(c.After, "-")})
+		}
+	}
+	return rows
+}

@@ -1,0 +1,60 @@
+package target
+
+import (
+	"github.com/p4lb/p4lb/internal/controller/plan"
+)
+
+import "context"
+
+// Attached is a target of simple_switch_grpc processes that run already, at
+// the addresses of the topology: P4Runtime, and Thrift for registers and queues
+// where the topology names an address. It starts and stops nothing.
+type Attached struct {
+	*Servers
+	remotes map[string]*Thrift
+}
+
+// AttachBMv2 makes a target of switches that somebody else has started.
+func AttachBMv2(o ServersOptions) *Attached {
+	o.Limits.KeepsReplication, o.Limits.NoRegisters = true, true
+	return &Attached{Servers: &Servers{name: "bmv2", opts: o}, remotes: map[string]*Thrift{}}
+}
+
+// Start notes where the switches of a plan are.
+func (a *Attached) Start(ctx context.Context, p *plan.Plan) error {
+	if err := a.Servers.Start(ctx, p); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, sw := range p.Topology.Switches {
+		if sw.Thrift != "" && a.remotes[sw.Name] == nil {
+			a.remotes[sw.Name] = NewThrift(sw.Thrift)
+		}
+	}
+	return nil
+}
+
+// Endpoint says how the named switch is reached.
+func (a *Attached) Endpoint(name string) (Endpoint, error) {
+	e, err := a.Servers.Endpoint(name)
+	if err != nil {
+		return e, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if t := a.remotes[name]; t != nil {
+		e.Thrift, e.Registers, e.Queues = t.address, t, t
+	}
+	return e, nil
+}
+
+// Close closes the connections.
+func (a *Attached) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, t := range a.remotes {
+		t.Close()
+	}
+	return nil
+}

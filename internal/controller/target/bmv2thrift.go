@@ -1,0 +1,190 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/server/thrift"
+)
+
+// A Thrift reaches the registers and queues of a simple_switch by its Thrift
+// server, which is the only way to them there. It connects when it is first
+// asked, and again after the connection was lost.
+type Thrift struct {
+	address string
+
+	mu     sync.Mutex
+	client *thrift.Client
+	queues map[int]plan.Queue // as set: the switch does not tell them
+
+	looked     bool // for these, since it has connected
+	interfaces *interfaceMeter
+	missing    error // why there are none
+}
+
+var (
+	_ registers.Access = (*Thrift)(nil)
+	_ Queues           = (*Thrift)(nil)
+)
+
+// NewThrift makes the Thrift of the server at an address such as
+// 127.0.0.1:9090.
+func NewThrift(address string) *Thrift {
+	return &Thrift{address: address, queues: map[int]plan.Queue{}}
+}
+
+// few is the number of cells up to which they are asked for one by one: a
+// register is otherwise read whole, since Thrift has no ranges for reading. A
+// switch takes about as long for so many calls as for a register of 16,384
+// cells.
+const few = 64
+
+// Read appends the cells from ≤ i < to of a register to dst. More than a few
+// are read at one moment.
+func (t *Thrift) Read(ctx context.Context, name string, from, to int, dst []uint64) ([]uint64, error) {
+	var cells []uint64
+	first := from
+	err := t.call(ctx, func(c *thrift.Client) (err error) {
+		if to-from > few {
+			cells, err = c.RegisterReadAll(ctx, name)
+			first = 0
+		} else {
+			cells, err = c.RegisterReadRange(ctx, name, from, to)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return dst, err
+	case from < first || to-first > len(cells):
+		return dst, fmt.Errorf("cells %d to %d of %s, which has %d", from, to-1, name, len(cells))
+	}
+	return append(dst, cells[from-first:to-first]...), nil
+}
+
+// Write sets the cells from ≤ i < to of a register.
+func (t *Thrift) Write(ctx context.Context, name string, from, to int, value uint64) error {
+	return t.call(ctx, func(c *thrift.Client) error {
+		return c.RegisterWriteRange(ctx, name, from, to, value)
+	})
+}
+
+// Clock reads the clock of the data plane, in whose time the timestamps are.
+func (t *Thrift) Clock(ctx context.Context) (now time.Duration, err error) {
+	err = t.call(ctx, func(c *thrift.Client) error {
+		now, err = c.Elapsed(ctx)
+		return err
+	})
+	return now, err
+}
+
+// Queue returns what SetQueue has set, and false before.
+func (t *Thrift) Queue(_ context.Context, port int) (plan.Queue, bool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	q, ok := t.queues[port]
+	return q, ok, nil
+}
+
+// SetQueue sets the rate and the depth of a port's queues.
+func (t *Thrift) SetQueue(ctx context.Context, q plan.Queue) error {
+	return t.call(ctx, func(c *thrift.Client) error {
+		if err := c.SetQueueDepth(ctx, q.Port, -1, q.Depth); err != nil {
+			return err
+		}
+		if err := c.SetQueueRate(ctx, q.Port, -1, q.Rate); err != nil {
+			return err
+		}
+		t.queues[q.Port] = q
+		return nil
+	})
+}
+
+// KnownQueues lists the queues that have been set here, by port: BMv2 does not
+// tell how a queue is set.
+func (t *Thrift) KnownQueues() []plan.Queue {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.SortedFunc(maps.Values(t.queues), func(a, b plan.Queue) int { return a.Port - b.Port })
+}
+
+// Assume takes it that the queues have been set so, by somebody before.
+func (t *Thrift) Assume(list []plan.Queue) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, q := range list {
+		t.queues[q.Port] = q
+	}
+}
+
+// Forget takes it that the switch is a new one: its queues are as it made them,
+// and connections lead nowhere.
+func (t *Thrift) Forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.queues)
+	t.hangUp()
+}
+
+// Close closes the connection, if there is one.
+func (t *Thrift) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.hangUp()
+	return nil
+}
+
+func (t *Thrift) hangUp() {
+	t.looked = false
+	if t.client != nil {
+		t.client.Close()
+		t.client = nil
+	}
+}
+
+// starting is how long a switch may listen without knowing its calls.
+const starting = 2 * time.Second
+
+// call has f speak to the switch, once more where a connection from before
+// turns out to be dead. What the switch itself answers is final, but that it
+// does not know its own calls: it says so while it starts, since it listens
+// before it knows them.
+func (t *Thrift) call(ctx context.Context, f func(*thrift.Client) error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for begun := time.Now(); ; {
+		old := t.client != nil
+		if !old {
+			c, err := thrift.Dial(ctx, t.address)
+			if err != nil {
+				return fmt.Errorf("%w by Thrift at %s: %w", ErrUnreachable, t.address, err)
+			}
+			t.client = c
+		}
+		err := f(t.client)
+		var answer *thrift.Error
+		if errors.As(err, &answer) && strings.Contains(answer.Msg, "Unknown service") && time.Since(begun) < starting {
+			t.hangUp()
+			select {
+			case <-time.After(starting / 20):
+				continue
+			case <-ctx.Done():
+			}
+		}
+		if err == nil || answer != nil {
+			return err
+		}
+		t.hangUp()
+		if !old || ctx.Err() != nil {
+			return fmt.Errorf("%w by Thrift at %s: %w", ErrUnreachable, t.address, err)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/server/thrift"
+)
+
+var _ registers.Meter = (*Thrift)(nil)
+
+// PortCounts are what the kernel counts of the interfaces of a BMv2 on this
+// machine, and of others what a Thrift server of p4lb tells. BMv2's tells nothing;
+// it is not asked, since a switch that starts does not know its calls either, and
+// is given time.
+func (t *Thrift) PortCounts(ctx context.Context) (list []bmv2.PortCounts, err error) {
+	m, missing := t.meter()
+	if m != nil {
+		return m.counts()
+	}
+	err = t.call(ctx, func(c *thrift.Client) error {
+		list, err = c.PortCounts(ctx)
+		return err
+	})
+	if _, ok := errors.AsType[*thrift.Error](err); ok {
+		return nil, fmt.Errorf("%w: %w", errors.ErrUnsupported, missing)
+	}
+	return list, err
+}
+
+// meter looks for the interfaces of the switch, once for a connection.
+func (t *Thrift) meter() (*interfaceMeter, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.looked {
+		t.interfaces, t.missing = newInterfaceMeter(t.address)
+		t.looked = true
+	}
+	return t.interfaces, t.missing
+}

@@ -1,0 +1,96 @@
+package target
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/p4lb/p4lb/internal/controller/plan"
+)
+
+// Servers is a target of switches that are there already: P4Runtime servers at
+// known addresses. It starts and stops nothing.
+type Servers struct {
+	name   string
+	alone  bool // an address is one device, of number 0
+	opts   ServersOptions
+	mu     sync.Mutex
+	places map[string]Endpoint
+}
+
+// ServersOptions are what P4Runtime servers have in common.
+type ServersOptions struct {
+	// Addresses are host:port by the name of the switch, where they are not
+	// those of the topology.
+	Addresses map[string]string
+	// TLS is how to speak to them; nil is without.
+	TLS *tls.Config
+	// Limits are what they lack.
+	Limits Limits
+}
+
+// NewServers makes a target of servers of whatever kind.
+func NewServers(o ServersOptions) *Servers { return &Servers{name: "p4runtime", opts: o} }
+
+// NewTofino makes a target of Tofino switches that run Stratum. Replicas are
+// deleted before a new program, which Stratum does not do by itself, and
+// batches are small, since the hardware takes its time with each update. Rates
+// and depths of queues have no object in P4Runtime; they stay as gNMI or the
+// chassis configuration have them.
+func NewTofino(o ServersOptions) *Servers {
+	o.Limits.KeepsReplication = true
+	o.Limits.Batch = cmp.Or(o.Limits.Batch, 200)
+	return &Servers{name: "tofino", opts: o}
+}
+
+// NewBfRt makes a target of Tofino switches that run Intel's SDE; what is said to
+// them is for others to know (controller/tofino).
+func NewBfRt(o ServersOptions) *Servers { return &Servers{name: "tofino", alone: true, opts: o} }
+
+// Name is p4runtime or tofino.
+func (s *Servers) Name() string { return s.name }
+
+// Start notes where the switches of a plan are.
+func (s *Servers) Start(_ context.Context, p *plan.Plan) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.places = map[string]Endpoint{}
+	taken := map[string]string{}
+	for _, sw := range p.Topology.Switches {
+		e := Endpoint{Address: sw.GRPC, Device: sw.ID, TLS: s.opts.TLS, Limits: s.opts.Limits}
+		if s.alone {
+			e.Device = 0
+		}
+		if a := s.opts.Addresses[sw.Name]; a != "" {
+			e.Address = a
+		}
+		if e.Address == "" {
+			return &plan.Error{Switch: sw.Name, Err: errors.New("has no address for controllers"), Hint: "name it in the topology, as in grpc: 192.0.2.1:9559"}
+		}
+		// One address may serve several devices, as PI's servers do.
+		place := fmt.Sprintf("%s, device %d", e.Address, e.Device)
+		if other := taken[place]; other != "" {
+			return &plan.Error{Switch: sw.Name, Err: fmt.Errorf("is the same as %s: both are %s", other, place), Hint: "give each switch its own grpc address in the topology"}
+		}
+		taken[place] = sw.Name
+		s.places[sw.Name] = e
+	}
+	return nil
+}
+
+// Endpoint says how the named switch is reached.
+func (s *Servers) Endpoint(name string) (Endpoint, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.places[name]
+	if !ok {
+		return Endpoint{}, fmt.Errorf("there is no switch %s", name)
+	}
+	return e, nil
+}
+
+// Close has nothing to end.
+func (s *Servers) Close() error { return nil }

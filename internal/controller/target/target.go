@@ -1,0 +1,130 @@
+// Package target is where a plan is deployed to: how switches are brought up or
+// found, and how each is reached. P4Runtime servers that run already (servers.go)
+// and BMv2 by Thrift (bmv2*.go) are here; what starts switches itself has a room
+// of its own, such as controller/embedded.
+package target
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/registers"
+)
+
+// A Target is where a plan is deployed to. It brings switches up, or knows
+// where they are.
+type Target interface {
+	// Name is the target's in messages, such as embedded or bmv2.
+	Name() string
+	// Start brings up the switches of a plan, or finds out whether they are
+	// there, as far as that is for the target to know. It may be called again
+	// with another plan of the same switches, and leaves those that run alone.
+	Start(ctx context.Context, p *plan.Plan) error
+	// Endpoint says how the named switch is reached. It is asked again before
+	// every attempt to connect.
+	Endpoint(name string) (Endpoint, error)
+	// Close ends what Start has begun.
+	Close() error
+}
+
+// An Endpoint is how to reach a switch. Only Address must be set.
+type Endpoint struct {
+	Address string // host:port of its server for controllers
+	Device  uint64 // its device id there
+	Thrift  string // host:port of its Thrift server, "" for none; for others to use
+	// Dial connects to it; nil stands for TCP to Address.
+	Dial func(ctx context.Context) (net.Conn, error)
+	// TLS is how to speak to it; nil is without.
+	TLS *tls.Config
+	// Access reaches its registers; nil stands for P4Runtime.
+	Registers registers.Access
+	// Queues reaches its queues; nil where the target has no way to.
+	Queues Queues
+	// Filters reaches its filters; nil where the target has no way to.
+	Filters Filters
+	// Local is the switch's server where it is in this process and entries need
+	// not be encoded and decoded; nil stands for the connection.
+	Local Local
+	// Speak opens a session in another protocol than P4Runtime over a connection;
+	// nil stands for P4Runtime.
+	Speak func(grpc.ClientConnInterface) Session
+	// Limits are what its P4Runtime server lacks.
+	Limits Limits
+}
+
+// A Local server takes and gives messages as they are: neither side may change
+// one that the other has.
+type Local interface {
+	Write(req *p4v1.WriteRequest) error
+	Entities(req *p4v1.ReadRequest) ([]*p4v1.Entity, error) // those that Read would send
+}
+
+// A Session is what is said to a switch in another protocol, in P4Runtime's terms
+// and, where that has none, by the ways that an Endpoint has too.
+type Session struct {
+	Client    p4v1.P4RuntimeClient
+	Registers registers.Access
+	Queues    Queues
+	Filters   Filters
+}
+
+// Open makes the client for a connection; a session in another protocol brings the
+// ways along by which it reaches registers, queues and filters.
+func (e *Endpoint) Open(conn grpc.ClientConnInterface) p4v1.P4RuntimeClient {
+	if e.Speak == nil {
+		return p4v1.NewP4RuntimeClient(conn)
+	}
+	s := e.Speak(conn)
+	e.Registers, e.Queues, e.Filters = s.Registers, s.Queues, s.Filters
+	return s.Client
+}
+
+// Limits are what a P4Runtime server lacks, or does in its own way.
+type Limits struct {
+	// KeepsReplication: clone sessions and multicast groups outlive the program.
+	// They are deleted before a new one is pushed, since inserting them again
+	// would double the copies.
+	KeepsReplication bool
+	// NoRegisters: RegisterEntry is UNIMPLEMENTED.
+	NoRegisters bool
+	// NoReplication: there are no clone sessions and multicast groups. A plan
+	// that wants some is refused.
+	NoReplication bool
+	// Batch is the largest number of updates in a request; 0 stands for 1000.
+	Batch int
+}
+
+// Queues sets the queues of one switch, and says what is known of them.
+type Queues interface {
+	// Queue returns what is known of the queue of a port; false where nothing
+	// is, since no one has set it or it cannot be read back.
+	Queue(ctx context.Context, port int) (plan.Queue, bool, error)
+	// SetQueue sets the rate and the depth.
+	SetQueue(ctx context.Context, q plan.Queue) error
+}
+
+// Filters lists and sets the low-pass filters of one switch for Tofino.
+type Filters interface {
+	// List returns the filters of the program that runs, as they are set.
+	List(ctx context.Context) ([]plan.Filter, error)
+	// SetFilter sets all cells of a filter.
+	SetFilter(ctx context.Context, f plan.Filter) error
+}
+
+// Reasons for which a switch does not hold the plan.
+var (
+	// ErrUnreachable: there is no server at the address, or it has vanished.
+	ErrUnreachable = errors.New("cannot be reached")
+	// ErrNotPrimary: another controller is primary.
+	ErrNotPrimary = errors.New("another controller is primary")
+	// ErrRefused: the switch has refused something.
+	ErrRefused = errors.New("refused")
+	// ErrOtherProgram: the switch answers with another program than it was given.
+	ErrOtherProgram = errors.New("another program")
+)

@@ -1,0 +1,77 @@
+package task
+
+import (
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+)
+
+// FlowAges is what a sweep over QDAPS's flows finds: how many still wait for
+// their last packet to leave.
+type FlowAges struct {
+	Time    time.Duration // of the task's clock
+	Switch  string
+	Slots   int           // that hold a flow
+	Waiting int           // whose last packet has not left
+	Expired int           // whose last packet left before the sweep, two RTTs ago or more
+	Longest time.Duration // that a packet still has to wait
+}
+
+// An ageingTask counts QDAPS's flows. Section III-D forgets those that are idle
+// for two RTTs; in the data plane a flow whose last packet should be gone is as
+// good as new at once, so the sweep has nothing to write: it is telemetry.
+type ageingTask struct {
+	identity
+	period   time.Duration
+	idle     time.Duration
+	deadline *registers.Array // of each flow's last packet
+	slot     *registers.Array // its path
+	report   func(FlowAges)
+
+	due, held []uint64
+}
+
+// leastSweep bounds how often a table of 65,536 flows is read.
+const leastSweep = 100 * time.Millisecond
+
+func newAgeingTask(s *site) (Task, error) {
+	idle := 2 * largestRTT(s.topology, s.Node)
+	return &ageingTask{
+		identity: s.identity(), period: max(leastSweep, idle), idle: idle, report: s.options.Ageing,
+		deadline: s.array(manifest.PartDeadline), slot: s.array(manifest.PartSlot),
+	}, nil
+}
+
+// Run counts the flows.
+func (t *ageingTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
+	next := now + t.period
+	clock, err := f.Clock(t.sw)
+	if err != nil {
+		return next, err
+	}
+	n := t.deadline.Size
+	if t.due, err = t.deadline.Read(f, t.sw, 0, n, clock, slices.Grow(t.due[:0], n)); err != nil {
+		return next, err
+	}
+	if t.held, err = t.slot.Read(f, t.sw, 0, n, clock, slices.Grow(t.held[:0], n)); err != nil {
+		return next, err
+	}
+	ages := FlowAges{Time: now, Switch: t.sw}
+	for i, d := range t.due {
+		if v := t.slot.Valid; v > 0 && t.held[i]>>v&1 == 0 || v == 0 && d == 0 {
+			continue
+		}
+		ages.Slots++
+		switch left := registers.Micros(d) - clock; {
+		case left > 0:
+			ages.Waiting++
+			ages.Longest = max(ages.Longest, left)
+		case -left >= t.idle:
+			ages.Expired++
+		}
+	}
+	t.report(ages)
+	return next, nil
+}

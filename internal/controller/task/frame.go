@@ -1,0 +1,63 @@
+package task
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+)
+
+// broadcast is where probes go: their EtherType leads them, not their address.
+var broadcast = fabric.MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+
+// A frameMaker makes Ethernet frames with one header of a manifest.
+type frameMaker struct {
+	header *manifest.Header
+	src    fabric.MAC
+}
+
+// newFrameMaker makes what lays out the frames of a task, whose header has an EtherType of its own.
+func newFrameMaker(n *plan.Node, t *manifest.Task) frameMaker {
+	m := frameMaker{header: n.Manifest.HeaderNamed(t.Header)}
+	if len(n.Ports) > 0 {
+		m.src = n.Ports[0].MAC
+	}
+	return m
+}
+
+// frame lays out the header, with the manifest's values in the fields that carry
+// nothing. What does not fit a field is an error: a probe about another switch
+// would be believed. A field that counts has room for its lowest bits.
+func (m frameMaker) frame(values map[manifest.FieldRole]uint64) ([]byte, error) {
+	w := plan.BitWriter{Bytes: slices.Concat(broadcast[:], m.src[:])}
+	w.Write(uint64(m.header.EtherType), 16)
+	for _, f := range m.header.Fields {
+		v, carried := values[f.Carries]
+		switch {
+		case f.Carries == "" || !carried:
+			v = f.Value
+		case f.Carries == manifest.Sequence && f.Width < 64:
+			v &= 1<<f.Width - 1
+		}
+		if bits.Len64(v) > f.Width {
+			return nil, fmt.Errorf("%d does not fit the %d bits of %s.%s", v, f.Width, m.header.Name, f.Name)
+		}
+		w.Write(v, f.Width)
+	}
+	return w.Bytes, nil
+}
+
+// A sendTask hands a frame to a switch again and again.
+type sendTask struct {
+	identity
+	plan.Frame
+}
+
+// Run sends the frame.
+func (t *sendTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
+	return now + t.Every, f.PacketOut(t.sw, t.Bytes)
+}

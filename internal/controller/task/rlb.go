@@ -1,0 +1,250 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+)
+
+// A rezeroTask sets RLB's ingress queues to 0 while the switch holds no packet:
+// a packet that found its egress queue full was counted in and never out.
+type rezeroTask struct {
+	identity
+	period   time.Duration
+	cells    int              // of the ports that are there
+	queue    *registers.Array // what came in at each and is still there
+	interval *registers.Array // when the interval of each began
+
+	queued, before []uint64 // the queues now and the last time
+	began, earlier []uint64 // the intervals, now and the last time
+	seen           bool
+}
+
+func newRezeroTask(s *site) (Task, error) {
+	if s.array(manifest.PartQueue) == nil {
+		return newRestartTask(s)
+	}
+	return &rezeroTask{
+		identity: s.identity(), period: time.Duration(s.task.Period), cells: plan.PortCells(s.Node),
+		queue: s.array(manifest.PartQueue), interval: s.array(manifest.PartInterval),
+	}, nil
+}
+
+// Run clears what is left over.
+func (t *rezeroTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
+	next := now + t.period
+	var err error
+	if t.queued, err = t.queue.Read(f, t.sw, 0, t.cells, 0, t.queued[:0]); err != nil {
+		return next, err
+	}
+	quiet, err := t.quiet(f)
+	if err != nil || !quiet {
+		return next, err
+	}
+	for port, bytes := range t.queued {
+		if bytes == 0 {
+			continue
+		}
+		if err := f.WriteRegister(t.sw, t.queue.Parts[0].Register.Name, port, port+1, 0); err != nil {
+			return next, err
+		}
+	}
+	return next, nil
+}
+
+// quiet reports whether no packet is in the switch. One that does not tell is
+// taken to hold none if nothing at all has moved since the last run: a packet
+// that came in would have begun an interval, one that left would have changed a
+// queue.
+func (t *rezeroTask) quiet(f Fabric) (bool, error) {
+	empty, err := f.QueuesEmpty(t.sw)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return empty, err
+	}
+	if t.interval != nil {
+		if t.began, err = t.interval.Read(f, t.sw, 0, t.cells, registers.Middle, t.began[:0]); err != nil {
+			return false, err
+		}
+	}
+	still := t.seen && slices.Equal(t.queued, t.before) && slices.Equal(t.began, t.earlier)
+	t.before = append(t.before[:0], t.queued...)
+	t.earlier = append(t.earlier[:0], t.began...)
+	t.seen = true
+	return still, nil
+}
+
+// A limitTask computes RLB's N_rc, how often a packet may recirculate (Eq. 5).
+// The paper's equation is bytes over time and leaves out the queue.
+type limitTask struct {
+	identity
+	period time.Duration
+	cells  int
+	model  fitting.RLB
+	most   int
+
+	queue, in, out *registers.Array // the ingress queues; without, what came in and what has gone of it
+	roundTime      *registers.Array
+	limit          *registers.Array
+
+	queued []uint64
+	gone   []uint64
+}
+
+func newLimitTask(s *site) (Task, error) {
+	task := s.task
+	t := &limitTask{
+		identity: s.identity(), period: time.Duration(task.Period), cells: plan.PortCells(s.Node), most: int(task.Limit),
+		model: fitting.RLB{
+			N: float64(task.Incast), C: float64(task.Rate) / 8, D: time.Duration(task.Delay).Seconds(),
+			QPFC: float64(task.Pause), MTU: float64(s.options.MTU),
+		},
+		queue: s.array(manifest.PartQueue), in: s.array(manifest.PartIn), out: s.array(manifest.PartOut),
+		roundTime: s.array(manifest.PartRoundTime), limit: s.array(manifest.PartLimit),
+	}
+	if t.queue == nil && t.out == nil {
+		return nil, fmt.Errorf("task %s wants a register for %s", task.Kind, manifest.PartOut)
+	}
+	return t, nil
+}
+
+// Run writes the limit for the longest ingress queue.
+func (t *limitTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
+	next := now + t.period
+	if err := t.read(f); err != nil {
+		return next, err
+	}
+	var longest uint64
+	for _, q := range t.queued {
+		longest = max(longest, q)
+	}
+	var cell [1]uint64
+	round, err := t.roundTime.Read(f, t.sw, 0, 1, 0, cell[:0])
+	if err != nil {
+		return next, err
+	}
+	m := t.model
+	m.TRC = float64(round[0]) / 1e6
+	_, limit := m.Recirculations(float64(longest))
+	return next, writeIfOther(f, t.sw, t.limit, uint64(min(limit, t.most)))
+}
+
+// Read reads the ingress queues: on hardware, what came in less what is known to
+// have gone.
+func (t *limitTask) read(f Fabric) (err error) {
+	if t.queue != nil {
+		t.queued, err = t.queue.Read(f, t.sw, 0, t.cells, 0, t.queued[:0])
+		return err
+	}
+	if t.queued, err = t.in.Read(f, t.sw, 0, t.cells, 0, t.queued[:0]); err != nil {
+		return err
+	}
+	if t.gone, err = t.out.Read(f, t.sw, 0, t.cells, 0, t.gone[:0]); err != nil {
+		return err
+	}
+	for i, gone := range t.gone {
+		t.queued[i] -= min(t.queued[i], gone)
+	}
+	return nil
+}
+
+// A failureTask is RLB's Algorithm 2: where packets recirculate too often, the
+// port that they do so for leads to a failed switch. As printed, it assigns the
+// suspicion the wrong way round, keeps the counts of ports that are cleared,
+// and spins; here it looks once in an interval.
+type failureTask struct {
+	identity
+	period time.Duration
+	cells  int
+	node   *plan.Node
+	alert  func(Alert)
+
+	rounds, packets, limit *registers.Array
+	perPort                *registers.Array
+	faulty                 *registers.Array
+
+	suspect int // the port of the last interval, 0 for none
+	counts  []uint64
+}
+
+func newFailureTask(s *site) (Task, error) {
+	return &failureTask{
+		identity: s.identity(), period: time.Duration(s.task.Period), cells: plan.PortCells(s.Node), node: s.Node, alert: s.options.Alert,
+		rounds: s.array(manifest.PartRounds), packets: s.array(manifest.PartPackets), limit: s.array(manifest.PartLimit),
+		perPort: s.array(manifest.PartPortRounds), faulty: s.array(manifest.PartFaulty),
+	}, nil
+}
+
+// Run looks at one interval and begins the next.
+func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
+	next := now + t.period
+	exceeded, err := t.exceeded(f)
+	if err != nil {
+		return next, err
+	}
+	if t.counts, err = t.perPort.Read(f, t.sw, 0, t.cells, 0, t.counts[:0]); err != nil {
+		return next, err
+	}
+	port := 0
+	if exceeded {
+		port = busiest(t.counts)
+	}
+	if port != 0 && port == t.suspect {
+		if err := t.set(f, t.faulty, port, port+1, 1); err != nil {
+			return next, err
+		}
+		t.alert(t.describe(now, port))
+		port = 0
+	}
+	t.suspect = port
+	// The next interval begins its counts at 0.
+	return next, errors.Join(
+		t.set(f, t.rounds, 0, 1, 0),
+		t.set(f, t.packets, 0, 1, 0),
+		t.set(f, t.perPort, 0, t.cells, 0),
+	)
+}
+
+// exceeded compares Rc_avg with N_rc. The program lets no packet recirculate more
+// often than N_rc, so the average of an interval can only reach it: that counts.
+func (t *failureTask) exceeded(f Fabric) (bool, error) {
+	var figures [3]uint64
+	for i, a := range []*registers.Array{t.rounds, t.packets, t.limit} {
+		var cell [1]uint64
+		v, err := a.Read(f, t.sw, 0, 1, 0, cell[:0])
+		if err != nil {
+			return false, err
+		}
+		figures[i] = v[0]
+	}
+	rounds, packets, limit := figures[0], figures[1], figures[2]
+	return rounds > 0 && rounds >= limit*packets, nil
+}
+
+// busiest is the port with the largest count, the first of several, 0 for none.
+func busiest(counts []uint64) (port int) {
+	for p, n := range counts {
+		if n > 0 && (port == 0 || n > counts[port]) {
+			port = p
+		}
+	}
+	return port
+}
+
+func (t *failureTask) describe(now time.Duration, port int) Alert {
+	a := Alert{Time: now, Task: t.Name(), Switch: t.sw, Port: port, Text: fmt.Sprintf("port %d is faulty", port)}
+	if p, ok := t.node.Port(port); ok {
+		a.Text += ": " + p.Peer + " behind it has failed"
+	}
+	return a
+}
+
+// set sets cells of an array of the switch.
+func (t *failureTask) set(f Fabric, a *registers.Array, from, to int, value uint64) error {
+	return a.Write(f, t.node.Manifest, t.sw, from, to, value)
+}

@@ -1,0 +1,129 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+)
+
+// A restartTask is RLB's rezero on hardware, where a queue is what came in less
+// what has gone, as reported: both begin anew while the switch holds no packet.
+// What found an egress queue full was counted in and never out, and what left
+// last may not be reported.
+type restartTask struct {
+	identity
+	period  time.Duration
+	cells   int
+	arrays  [3]*registers.Array // what came in, what is known to have gone, what has gone
+	counts  [3][]uint64         // of these, now
+	before  [3][]uint64         // and the last time
+	started bool
+}
+
+func newRestartTask(s *site) (Task, error) {
+	t := &restartTask{identity: s.identity(), period: time.Duration(s.task.Period), cells: plan.PortCells(s.Node)}
+	for i, part := range []manifest.Part{manifest.PartIn, manifest.PartOut, manifest.PartGone} {
+		if t.arrays[i] = s.array(part); t.arrays[i] == nil {
+			return nil, fmt.Errorf("task %s wants a register for %s", s.task.Kind, part)
+		}
+	}
+	return t, nil
+}
+
+// Run clears the counts of ports whose queue is not 0.
+func (t *restartTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
+	next := now + t.period
+	for i, a := range t.arrays {
+		var err error
+		if t.counts[i], err = a.Read(f, t.sw, 0, t.cells, 0, t.counts[i][:0]); err != nil {
+			return next, err
+		}
+	}
+	quiet, err := t.quiet(f)
+	if err != nil || !quiet {
+		return next, err
+	}
+	for port, in := range t.counts[0] {
+		if in == t.counts[1][port] {
+			continue
+		}
+		for _, a := range t.arrays {
+			if err := f.WriteRegister(t.sw, a.Parts[0].Register.Name, port, port+1, 0); err != nil {
+				return next, err
+			}
+		}
+	}
+	return next, nil
+}
+
+// quiet reports whether no packet is in the switch. One that does not tell is
+// taken to hold none if nothing has moved since the last run.
+func (t *restartTask) quiet(f Fabric) (bool, error) {
+	empty, err := f.QueuesEmpty(t.sw)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return empty, err
+	}
+	still := t.started
+	for i := range t.counts {
+		still = still && slices.Equal(t.counts[i], t.before[i])
+		t.before[i] = append(t.before[i][:0], t.counts[i]...)
+	}
+	t.started = true
+	return still, nil
+}
+
+// An expireTask erases best paths that no probe has told of for too long: on
+// hardware a probe cannot see how old what it is compared with is.
+type expireTask struct {
+	identity
+	period time.Duration
+	cells  int
+	heard  *registers.Array
+	best   *registers.Array
+	none   uint64 // what the register of best paths begins with: a path of no use
+
+	at, held []uint64
+}
+
+func newExpireTask(s *site) (Task, error) {
+	t := &expireTask{
+		identity: s.identity(), period: time.Duration(s.task.Period),
+		heard: s.array(manifest.PartMoment), best: s.array(manifest.PartBest),
+	}
+	for _, c := range t.best.Parts[0].Register.Initial {
+		if c.Index == -1 {
+			t.none = uint64(c.Value)
+		}
+	}
+	for _, g := range s.Groups {
+		t.cells = max(t.cells, g.ID+1)
+	}
+	return t, nil
+}
+
+// Run erases what is too old.
+func (t *expireTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
+	next := now + t.period
+	var clock time.Duration
+	var err error
+	if t.at, clock, err = t.heard.ReadMoments(f, t.sw, t.cells, t.at[:0]); err != nil {
+		return next, err
+	}
+	if t.held, err = t.best.Read(f, t.sw, 0, t.cells, clock, t.held[:0]); err != nil {
+		return next, err
+	}
+	for group, at := range t.at {
+		if at == 0 || t.held[group] == t.none || clock-registers.Micros(at) <= t.period {
+			continue
+		}
+		if err := f.WriteRegister(t.sw, t.best.Parts[0].Register.Name, group, group+1, t.none); err != nil {
+			return next, err
+		}
+	}
+	return next, nil
+}

@@ -1,0 +1,180 @@
+package tofino
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/p4lb/p4lb/internal/bfrt/wire"
+)
+
+// A change is an update of P4Runtime in BfRt's.
+type change struct {
+	list []*wire.Update
+	err  error // why there are none
+}
+
+// Write does a batch. An update may take several of BfRt, of which the first that
+// fails is the update's error.
+func (s *session) Write(ctx context.Context, req *p4v1.WriteRequest, _ ...grpc.CallOption) (*p4v1.WriteResponse, error) {
+	p, err := s.ours(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []*wire.Update
+	changes := make([]change, len(req.GetUpdates()))
+	for i, u := range req.GetUpdates() {
+		c := &changes[i]
+		c.list, c.err = s.updates(ctx, p, u)
+		all = append(all, c.list...)
+	}
+	var each []*wire.Error
+	if len(all) > 0 {
+		if each, err = s.write(ctx, s.place().everywhere(), all); err != nil {
+			return nil, err
+		}
+	}
+	var details []*p4v1.Error
+	refused := false
+	for _, c := range changes {
+		e := &p4v1.Error{}
+		if c.err != nil {
+			e.CanonicalCode, e.Message = int32(status.Code(c.err)), status.Convert(c.err).Message()
+		}
+		for range c.list {
+			if len(each) == 0 {
+				break
+			}
+			if each[0].GetCanonicalCode() != int32(codes.OK) && e.CanonicalCode == int32(codes.OK) {
+				e.CanonicalCode, e.Message = each[0].GetCanonicalCode(), each[0].GetMessage()
+			}
+			each = each[1:]
+		}
+		refused = refused || e.CanonicalCode != int32(codes.OK)
+		details = append(details, e)
+	}
+	if !refused {
+		return &p4v1.WriteResponse{}, nil
+	}
+	st := status.New(codes.Unknown, "updates were refused")
+	for _, d := range details {
+		if st, err = st.WithDetails(d); err != nil {
+			return nil, err
+		}
+	}
+	return nil, st.Err()
+}
+
+var kinds = map[p4v1.Update_Type]wire.Update_Type{
+	p4v1.Update_INSERT: wire.Update_INSERT, p4v1.Update_MODIFY: wire.Update_MODIFY, p4v1.Update_DELETE: wire.Update_DELETE,
+}
+
+func (s *session) updates(ctx context.Context, p *program, u *p4v1.Update) ([]*wire.Update, error) {
+	kind := kinds[u.GetType()]
+	if e := u.GetEntity().GetTableEntry(); e != nil {
+		out, err := p.entry(e)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case e.GetIsDefaultAction() && e.GetAction() == nil:
+			kind = wire.Update_DELETE // the program's own again
+		case kind == wire.Update_DELETE:
+			out.Data = nil
+		}
+		return []*wire.Update{update(kind, out)}, nil
+	}
+	r := u.GetEntity().GetPacketReplicationEngineEntry()
+	if m := r.GetCloneSessionEntry(); m != nil {
+		return s.mirror(ctx, kind, m)
+	}
+	if g := r.GetMulticastGroupEntry(); g != nil {
+		return s.group(ctx, kind, g)
+	}
+	return nil, status.Error(codes.Unimplemented, "this kind of entity is not written over BfRt")
+}
+
+// An answer is what a read has found, as a stream.
+type answer struct {
+	grpc.ClientStream
+	list []*p4v1.Entity
+	done bool
+}
+
+// Recv returns all at once.
+func (a *answer) Recv() (*p4v1.ReadResponse, error) {
+	if a.done {
+		return nil, io.EOF
+	}
+	a.done = true
+	return &p4v1.ReadResponse{Entities: a.list}, nil
+}
+
+// Read reads tables, default actions, clone sessions and multicast groups.
+func (s *session) Read(ctx context.Context, req *p4v1.ReadRequest, _ ...grpc.CallOption) (p4v1.P4Runtime_ReadClient, error) {
+	p, err := s.ours(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{}
+	var ask []*wire.TableEntry
+	for _, e := range req.GetEntities() {
+		r := e.GetPacketReplicationEngineEntry()
+		switch {
+		case e.GetTableEntry() != nil:
+			list, err := p.ask(e.GetTableEntry())
+			if err != nil {
+				return nil, err
+			}
+			ask = append(ask, list...)
+		case r.GetCloneSessionEntry() != nil:
+			err = s.mirrors(ctx, a)
+		case r.GetMulticastGroupEntry() != nil:
+			err = s.groups(ctx, a)
+		default:
+			err = status.Error(codes.Unimplemented, "this kind of entity is not read over BfRt")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	err = s.read(ctx, s.place().everywhere(), ask, func(e *wire.TableEntry) error {
+		t := p.byID[e.GetTableId()]
+		if t == nil {
+			return status.Errorf(codes.DataLoss, "the switch answers with an entry of table %d, which was not asked for", e.GetTableId())
+		}
+		out := t.back(e)
+		a.list = append(a.list, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: out}})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// ask is what to ask for an entry of P4Runtime; one that names no table stands for
+// the entries of all tables.
+func (p *program) ask(e *p4v1.TableEntry) ([]*wire.TableEntry, error) {
+	flags := &wire.TableFlags{FromHw: false}
+	if e.GetTableId() != 0 {
+		t := p.byP4[e.GetTableId()]
+		if t == nil {
+			return nil, status.Errorf(codes.NotFound, "there is no table %d", e.GetTableId())
+		}
+		return []*wire.TableEntry{{TableId: t.schema.ID, IsDefaultEntry: e.GetIsDefaultAction(), TableFlags: flags}}, nil
+	}
+	var list []*wire.TableEntry
+	for _, t := range p.byP4 {
+		if len(t.keys) > 0 && !t.p4.Fixed {
+			list = append(list, &wire.TableEntry{TableId: t.schema.ID, TableFlags: flags})
+		}
+	}
+	slices.SortFunc(list, func(a, b *wire.TableEntry) int { return int(int64(a.GetTableId()) - int64(b.GetTableId())) })
+	return list, nil
+}

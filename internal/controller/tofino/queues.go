@@ -1,0 +1,185 @@
+package tofino
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/p4lb/p4lb/internal/bfrt/wire"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/target"
+)
+
+// queues reaches ports, and the rates and lengths of their first queues in the
+// traffic manager.
+type queues struct{ s *session }
+
+var _ target.Queues = (*queues)(nil)
+
+// speeds are the speeds that a port can have, in bits a second.
+var speeds = []struct {
+	bits uint64
+	name string
+}{
+	{1e9, "BF_SPEED_1G"}, {10e9, "BF_SPEED_10G"}, {25e9, "BF_SPEED_25G"}, {40e9, "BF_SPEED_40G"}, {50e9, "BF_SPEED_50G"},
+	{100e9, "BF_SPEED_100G"}, {200e9, "BF_SPEED_200G"}, {400e9, "BF_SPEED_400G"},
+}
+
+// speed is the least that a rate fits into.
+func speed(bits uint64) string {
+	for _, s := range speeds {
+		if bits <= s.bits {
+			return s.name
+		}
+	}
+	return speeds[len(speeds)-1].name
+}
+
+// get reads one entry of a table of the chip; nil if there is none.
+func (s *session) get(ctx context.Context, to *wire.TargetDevice, name string, key ...uint64) (row, error) {
+	t, err := s.chipNamed(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	e, err := t.entry(key, "")
+	if err != nil {
+		return nil, err
+	}
+	e.TableFlags = &wire.TableFlags{}
+	var r row
+	err = s.read(ctx, to, []*wire.TableEntry{e}, func(e *wire.TableEntry) error {
+		r = t.row(e.GetData())
+		return nil
+	})
+	return r, err
+}
+
+// put writes one.
+func (s *session) put(ctx context.Context, to *wire.TargetDevice, kind wire.Update_Type, name string, key []uint64, action string, data ...any) error {
+	t, err := s.chipNamed(ctx, name)
+	if err != nil {
+		return err
+	}
+	e, err := t.entry(key, action, data...)
+	if err != nil {
+		return err
+	}
+	return s.set(ctx, to, update(kind, e))
+}
+
+// The tables of the traffic manager, behind the chip's name.
+const (
+	portConfig  = "tm.port.cfg"
+	queueMap    = "tm.queue.map"
+	queueSched  = "tm.queue.sched_cfg"
+	queueShape  = "tm.queue.sched_shaping"
+	queueBuffer = "tm.queue.buffer"
+)
+
+// queueOf finds the first queue of a port, by its group and its number there, and
+// makes sure that the chip means the same one.
+func (s *session) queueOf(ctx context.Context, port int) (key []uint64, err error) {
+	at := s.place()
+	r, err := s.get(ctx, at.everywhere(), portConfig, uint64(port))
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		return nil, status.Errorf(codes.NotFound, "the traffic manager has no port %d", port)
+	}
+	key = []uint64{r.number("pg_id"), r.number("pg_port_nr") * r.number("port_queues_count")}
+	m, err := s.get(ctx, at.in(port), queueMap, key...)
+	if err != nil {
+		return nil, err
+	}
+	if int(m.number("dev_port")) != port || m.number("queue_nr") != 0 {
+		return nil, fmt.Errorf("queue %d of port group %d is queue %d of port %d, not the first of port %d", key[1], key[0], m.number("queue_nr"), m.number("dev_port"), port)
+	}
+	return key, nil
+}
+
+// cellBytes is the size of the cells of the packet buffer.
+func (s *session) cellBytes(ctx context.Context) (int, error) {
+	t, err := s.chipNamed(ctx, queueBuffer)
+	if err != nil {
+		return 0, err
+	}
+	if len(t.Name) > 3 && t.Name[:3] == "tf1" {
+		return 80, nil
+	}
+	return 176, nil
+}
+
+// Queue returns the rate and the depth of a port's queue, in packets of the size
+// that the plan counts by; none where the port or one of both is not set.
+func (q *queues) Queue(ctx context.Context, port int) (plan.Queue, bool, error) {
+	at := q.s.place()
+	have := plan.Queue{Port: port}
+	p, err := q.s.get(ctx, at.everywhere(), "$PORT", uint64(port))
+	if err != nil || !p.flag("$PORT_ENABLE") {
+		return have, false, err
+	}
+	key, err := q.s.queueOf(ctx, port)
+	if err != nil {
+		return have, false, err
+	}
+	cell, err := q.s.cellBytes(ctx)
+	if err != nil {
+		return have, false, err
+	}
+	to := at.in(port)
+	sched, err := q.s.get(ctx, to, queueSched, key...)
+	if err != nil || !sched.flag("max_rate_enable") {
+		return have, false, err
+	}
+	shape, err := q.s.get(ctx, to, queueShape, key...)
+	if err != nil || shape.text("unit") == "PPS" {
+		return have, false, err
+	}
+	buffer, err := q.s.get(ctx, to, queueBuffer, key...)
+	if err != nil {
+		return have, false, err
+	}
+	have.Rate = shape.number("max_rate") * 1000 / uint64(8*at.mtu)
+	have.Depth = int(buffer.number("pool_max_cells")) * cell / at.mtu
+	return have, true, nil
+}
+
+// SetQueue adds the port where it is not there, and sets its queue: a rate in bits
+// a second, so that small packets are not held back, and a length without a share
+// of what others leave.
+func (q *queues) SetQueue(ctx context.Context, set plan.Queue) error {
+	at := q.s.place()
+	bits := set.Rate * uint64(8*at.mtu)
+	p, err := q.s.get(ctx, at.everywhere(), "$PORT", uint64(set.Port))
+	switch {
+	case err != nil:
+		return err
+	case p == nil:
+		err = q.s.put(ctx, at.everywhere(), wire.Update_INSERT, "$PORT", []uint64{uint64(set.Port)}, "", "$SPEED", speed(bits), "$FEC", "BF_FEC_TYP_NONE", "$PORT_ENABLE", true)
+	case !p.flag("$PORT_ENABLE"):
+		err = q.s.put(ctx, at.everywhere(), wire.Update_MODIFY, "$PORT", []uint64{uint64(set.Port)}, "", "$PORT_ENABLE", true)
+	}
+	if err != nil {
+		return err
+	}
+	key, err := q.s.queueOf(ctx, set.Port)
+	if err != nil {
+		return err
+	}
+	cell, err := q.s.cellBytes(ctx)
+	if err != nil {
+		return err
+	}
+	to := at.in(set.Port)
+	cells := (set.Depth*at.mtu + cell - 1) / cell
+	if err := q.s.put(ctx, to, wire.Update_MODIFY, queueBuffer, key, "shared_pool", "pool_id", "EG_APP_POOL_0", "pool_max_cells", uint64(cells), "dynamic_baf", "DISABLE"); err != nil {
+		return err
+	}
+	if err := q.s.put(ctx, to, wire.Update_MODIFY, queueShape, key, "", "unit", "BPS", "provisioning", "UPPER", "max_rate", (bits+999)/1000); err != nil {
+		return err
+	}
+	return q.s.put(ctx, to, wire.Update_MODIFY, queueSched, key, "", "max_rate_enable", true)
+}

@@ -1,0 +1,266 @@
+package tofino
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/p4lb/p4lb/internal/bfrt"
+	"github.com/p4lb/p4lb/internal/bfrt/wire"
+	"github.com/p4lb/p4lb/internal/controller/p4info"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/target"
+)
+
+// A place is what is known of a switch before it is asked.
+type place struct {
+	device uint32
+	client uint32 // the number of this client
+	mtu    int    // of the packets by which rates are counted
+
+	// What the switch is to hold, and its index; nil where only registers are
+	// asked for.
+	plan  *plan.Switch
+	index *p4info.Index
+	// config is the program for it to load; nil where it has been loaded.
+	config *wire.ForwardingPipelineConfig
+}
+
+// everywhere is the target of what is alike in all pipes.
+func (p *place) everywhere() *wire.TargetDevice {
+	return &wire.TargetDevice{DeviceId: p.device, PipeId: wire.AllPipes, Direction: wire.AllDirections, PrsrId: wire.AllParsers}
+}
+
+// in is the target of what belongs to the pipe of a port.
+func (p *place) in(port int) *wire.TargetDevice {
+	t := p.everywhere()
+	t.PipeId = uint32(port) >> 7
+	return t
+}
+
+// A session is what is said to a switch by one connection. It translates the calls
+// of P4Runtime.
+type session struct {
+	wire  wire.Client
+	place func() *place // the target may get another plan
+
+	mu     sync.Mutex
+	told   []byte        // what follows was made of this answer
+	of     *p4info.Index // and held against this program
+	prog   *program      // of the plan, nil while another one runs
+	runs   string        // the name of what runs instead
+	bound  string        // the program that this client is bound to
+	why    error         // why that is another one
+	chip   *bfrt.Schema
+	all    []*wire.ForwardingPipelineConfig
+	pushed int                 // answers of the stream to this client's own programs, that have not come
+	nodes  map[uint32][]uint32 // of multicast groups, as they were read
+}
+
+// open begins a session over a connection.
+func open(conn grpc.ClientConnInterface, where func() *place) target.Session {
+	s := &session{wire: wire.Client{Conn: conn}, place: where, nodes: map[uint32][]uint32{}}
+	return target.Session{Client: s, Registers: &cells{s}, Queues: &queues{s}, Filters: &filters{s}}
+}
+
+// look asks which programs run, and finds the plan's among them.
+func (s *session) look(ctx context.Context) error {
+	at := s.place()
+	m, err := s.wire.GetForwardingPipelineConfig(ctx, &wire.GetForwardingPipelineConfigRequest{DeviceId: at.device, ClientId: at.client}, callOptions...)
+	if err != nil {
+		return err
+	}
+	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.told != nil && string(text) == string(s.told) && s.of == at.index {
+		return nil
+	}
+	if s.chip, err = parse(m.GetNonP4Config().GetBfruntimeInfo()); err != nil {
+		return status.Error(codes.DataLoss, err.Error())
+	}
+	s.told, s.of, s.all = text, at.index, m.GetConfig()
+	s.prog, s.runs, s.why = nil, "", errors.New("it runs no program")
+	for _, c := range m.GetConfig() {
+		schema, err := parse(c.GetBfruntimeInfo())
+		if err != nil {
+			return status.Error(codes.DataLoss, err.Error())
+		}
+		p, err := at.program(c, schema)
+		if err == nil {
+			s.prog, s.why = p, nil
+			return nil
+		}
+		s.runs, s.why = c.GetP4Name(), fmt.Errorf("it runs %s: %w", c.GetP4Name(), err)
+	}
+	return nil
+}
+
+// program is a program that runs, if it is the plan's. What this controller has
+// loaded is known by its name, which says of what binary it is: a schema does not
+// tell constants of the program.
+func (p *place) program(c *wire.ForwardingPipelineConfig, schema *bfrt.Schema) (*program, error) {
+	if p.index == nil {
+		return &program{name: c.GetP4Name(), schema: schema}, nil
+	}
+	if p.config != nil && !isNamed(c.GetP4Name(), p.config.GetP4Name()) {
+		return nil, fmt.Errorf("want %s", p.config.GetP4Name())
+	}
+	return newProgram(c.GetP4Name(), schema, p.index)
+}
+
+// ours is the plan's program on the switch.
+func (s *session) ours(ctx context.Context) (*program, error) {
+	s.mu.Lock()
+	p := s.prog
+	s.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.prog == nil {
+		return nil, status.Errorf(codes.FailedPrecondition, "the switch does not run the program: %v", s.why)
+	}
+	return s.prog, nil
+}
+
+// chipNamed is a table that every chip has, by the end of its name: that of the
+// chip stands before some.
+func (s *session) chipNamed(ctx context.Context, name string) (chipTable, error) {
+	s.mu.Lock()
+	chip := s.chip
+	s.mu.Unlock()
+	if chip == nil {
+		if err := s.look(ctx); err != nil {
+			return chipTable{}, err
+		}
+		s.mu.Lock()
+		chip = s.chip
+		s.mu.Unlock()
+	}
+	for _, t := range chip.Tables {
+		if t.Name == name || inPipe(t.Name) == name {
+			return chipTable{t}, nil
+		}
+	}
+	return chipTable{}, status.Errorf(codes.Unimplemented, "the switch has no table %s", name)
+}
+
+// callOptions let a program pass.
+var callOptions = []grpc.CallOption{grpc.MaxCallRecvMsgSize(1 << 28), grpc.MaxCallSendMsgSize(1 << 28)}
+
+// write sends updates to be done one after the other, whatever becomes of those
+// before. The errors are by their places; err is one about all.
+func (s *session) write(ctx context.Context, to *wire.TargetDevice, list []*wire.Update) (each []*wire.Error, err error) {
+	p, err := s.ours(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.wire.Write(ctx, &wire.WriteRequest{
+		Target: to, ClientId: s.place().client, P4Name: p.name, Updates: list, Atomicity: wire.WriteRequest_CONTINUE_ON_ERROR,
+	}, callOptions...)
+	if each = outcomes(err); len(each) == len(list) {
+		return each, nil
+	}
+	return nil, err
+}
+
+// set writes updates that should not fail.
+func (s *session) set(ctx context.Context, to *wire.TargetDevice, list ...*wire.Update) error {
+	each, err := s.write(ctx, to, list)
+	for _, e := range each {
+		if e.GetCanonicalCode() != int32(codes.OK) {
+			return status.Error(codes.Code(e.GetCanonicalCode()), e.GetMessage())
+		}
+	}
+	return err
+}
+
+// outcomes are what an error of BfRt says of each update or entity.
+func outcomes(err error) (list []*wire.Error) {
+	for _, d := range status.Convert(err).Details() {
+		if e, ok := d.(*wire.Error); ok {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// read asks for entries, and calls each with those that come. What is not there
+// is no error.
+func (s *session) read(ctx context.Context, to *wire.TargetDevice, list []*wire.TableEntry, each func(*wire.TableEntry) error) error {
+	if len(list) == 0 {
+		return nil
+	}
+	p, err := s.ours(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	req := &wire.ReadRequest{Target: to, ClientId: s.place().client, P4Name: p.name}
+	for _, e := range list {
+		req.Entities = append(req.Entities, &wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: e}})
+	}
+	stream, err := s.wire.Read(ctx, req, callOptions...)
+	if err != nil {
+		return err
+	}
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return notThere(err)
+		}
+		for _, e := range m.GetEntities() {
+			if t := e.GetTableEntry(); t != nil {
+				if err := each(t); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+// notThere is nil for an error that tells of nothing but what is not there.
+func notThere(err error) error {
+	if status.Code(err) == codes.NotFound {
+		return nil
+	}
+	list := outcomes(err)
+	if len(list) == 0 {
+		return err
+	}
+	for _, e := range list {
+		if c := codes.Code(e.GetCanonicalCode()); c != codes.OK && c != codes.NotFound {
+			return status.Error(c, e.GetMessage())
+		}
+	}
+	return nil
+}
+
+func update(kind wire.Update_Type, e *wire.TableEntry) *wire.Update {
+	return &wire.Update{Type: kind, Entity: &wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: e}}}
+}
+
+// Capabilities tells what is translated.
+func (s *session) Capabilities(context.Context, *p4v1.CapabilitiesRequest, ...grpc.CallOption) (*p4v1.CapabilitiesResponse, error) {
+	return &p4v1.CapabilitiesResponse{P4RuntimeApiVersion: "1.3.0"}, nil
+}

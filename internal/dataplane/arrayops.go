@@ -1,0 +1,328 @@
+package dataplane
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/big"
+
+	"github.com/p4lb/p4lb/internal/dataplane/cell"
+	"github.com/p4lb/p4lb/internal/dataplane/hash"
+	"github.com/p4lb/p4lb/internal/dataplane/num"
+)
+
+func (s *Switch) withRegister(name string, f func(*cell.Register) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.prog.Registers[name]
+	if r == nil {
+		return fmt.Errorf("unknown register %q", name)
+	}
+	return f(r)
+}
+
+// RegisterRead returns a cell.
+func (s *Switch) RegisterRead(name string, index int) (v *big.Int, err error) {
+	err = s.withRegister(name, func(r *cell.Register) error {
+		if err := r.Check(index, index+1); err != nil {
+			return err
+		}
+		v = r.Big(index)
+		return nil
+	})
+	return v, err
+}
+
+// RegisterReadAll returns all cells, those of one moment.
+func (s *Switch) RegisterReadAll(name string) (list []*big.Int, err error) {
+	err = s.withRegister(name, always(func(r *cell.Register) {
+		list = make([]*big.Int, r.Size)
+		for i := range list {
+			list[i] = r.Big(i)
+		}
+	}))
+	return list, err
+}
+
+// RegisterCells returns the cells of a register of at most 64 bits: the cheap
+// way to watch a large one. They are appended to dst.
+func (s *Switch) RegisterCells(name string, dst []uint64) (list []uint64, err error) {
+	err = s.withRegister(name, func(r *cell.Register) error {
+		if r.Words > 1 {
+			return fmt.Errorf("register %s has %d bits, more than 64", name, r.Width)
+		}
+		list = append(dst, r.Cells...)
+		return nil
+	})
+	return list, err
+}
+
+// RegisterRange appends the cells from ≤ i < to of any register, each in as many
+// words as it takes, the least significant first.
+func (s *Switch) RegisterRange(name string, from, to int, dst []uint64) (list []uint64, err error) {
+	list = dst
+	err = s.withRegister(name, func(r *cell.Register) error {
+		switch {
+		case from < 0 || from > to || to > r.Size:
+			return fmt.Errorf("register %s: cells %d to %d are outside 0..%d", name, from, to-1, r.Size-1)
+		}
+		list = append(dst, r.Cells[from*r.Words:to*r.Words]...)
+		return nil
+	})
+	return list, err
+}
+
+// RegisterWrite sets a cell; v is cut to the register's width.
+func (s *Switch) RegisterWrite(name string, index int, v *big.Int) error {
+	return s.RegisterWriteRange(name, index, index+1, v)
+}
+
+// RegisterWriteRange sets the cells from ≤ i < to.
+func (s *Switch) RegisterWriteRange(name string, from, to int, v *big.Int) error {
+	return s.withRegister(name, func(r *cell.Register) error {
+		if err := r.Check(from, to); err != nil {
+			return err
+		}
+		limbs := num.OfBig(new(big.Int).And(v, num.Most(r.Width)), r.Words)
+		for i := from; i < to; i++ {
+			copy(r.Cells[i*r.Words:], limbs)
+		}
+		return nil
+	})
+}
+
+// RegisterReset sets all cells to zero, or to what the program starts with.
+func (s *Switch) RegisterReset(name string) error {
+	return s.withRegister(name, always(func(r *cell.Register) { r.Reset() }))
+}
+
+// RegisterInfo returns the number of cells of a register and their width.
+func (s *Switch) RegisterInfo(name string) (size, width int, err error) {
+	err = s.withRegister(name, always(func(r *cell.Register) { size, width = r.Size, r.Width }))
+	return size, width, err
+}
+
+// withCounter finds a counter: a cell of an array, or the entry with the
+// handle index of the table that a direct counter belongs to.
+func (s *Switch) withCounter(name string, index int, f func(*Count)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.prog.Counters[name]
+	if a == nil {
+		return fmt.Errorf("unknown counter %q", name)
+	}
+	if a.Table != "" {
+		return s.entryCounter(a.Table, Handle(index), f)
+	}
+	if index < 0 || index >= len(a.Cells) {
+		return fmt.Errorf("counter %s: cell %d is outside 0..%d", name, index, len(a.Cells)-1)
+	}
+	f(&a.Cells[index])
+	return nil
+}
+
+func (s *Switch) entryCounter(name string, h Handle, f func(*Count)) error {
+	t, err := s.table(name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !t.Counters:
+		return fmt.Errorf("table %s: counters: %w", name, ErrNotSupported)
+	case h == DefaultEntry:
+		f(&t.Missed)
+		return nil
+	}
+	e, err := t.Entry(h)
+	if err != nil {
+		return fmt.Errorf("table %s: %w", name, err)
+	}
+	f(&e.Counter)
+	return nil
+}
+
+// CounterRead returns a counter: a cell of an array, or for a direct counter
+// the one of the entry with the handle index.
+func (s *Switch) CounterRead(name string, index int) (v Count, err error) {
+	err = s.withCounter(name, index, func(c *Count) { v = *c })
+	return v, err
+}
+
+// CounterWrite sets a counter.
+func (s *Switch) CounterWrite(name string, index int, v Count) error {
+	return s.withCounter(name, index, func(c *Count) { *c = v })
+}
+
+// CounterReadAll returns all cells of an array that is not direct.
+func (s *Switch) CounterReadAll(name string) ([]Count, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.prog.Counters[name]
+	if a == nil || a.Table != "" {
+		return nil, fmt.Errorf("unknown counter array %q", name)
+	}
+	return append([]Count{}, a.Cells...), nil
+}
+
+// CounterRange appends the cells from ≤ i < to of an array that is not direct,
+// those of one moment.
+func (s *Switch) CounterRange(name string, from, to int, dst []Count) ([]Count, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.prog.Counters[name]
+	switch {
+	case a == nil || a.Table != "":
+		return dst, fmt.Errorf("unknown counter array %q", name)
+	case from < 0 || to > len(a.Cells) || from > to:
+		return dst, fmt.Errorf("counter %s: cells %d to %d are outside 0..%d", name, from, to-1, len(a.Cells)-1)
+	}
+	return append(dst, a.Cells[from:to]...), nil
+}
+
+// EntryCounter returns the direct counter of a table entry.
+func (s *Switch) EntryCounter(table string, h Handle) (v Count, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err = s.entryCounter(table, h, func(c *Count) { v = *c })
+	return v, err
+}
+
+// SetEntryCounter sets the direct counter of a table entry.
+func (s *Switch) SetEntryCounter(table string, h Handle, v Count) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.entryCounter(table, h, func(c *Count) { *c = v })
+}
+
+// withMeter finds a meter: a cell, or of a direct meter the one of an entry.
+func (s *Switch) withMeter(name string, index int, f func(*cell.Meter) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.prog.Meters[name]
+	if m == nil {
+		return fmt.Errorf("unknown meter %q", name)
+	}
+	at, err := s.meterAt(m, index)
+	if err == nil {
+		err = f(at)
+	}
+	if err != nil {
+		return fmt.Errorf("meter %s: %w", name, err)
+	}
+	return nil
+}
+
+func (s *Switch) meterAt(m *cell.Meters, index int) (*cell.Meter, error) {
+	if m.Direct {
+		if int64(index) == int64(DefaultEntry) {
+			return &m.Missed, nil
+		}
+		if s.prog.Tables[m.Table] == nil {
+			return nil, ErrBadHandle
+		}
+		if _, err := s.prog.Tables[m.Table].Entry(Handle(index)); err != nil {
+			return nil, err
+		}
+		index = Handle(index).Slot()
+	}
+	if index < 0 || index >= len(m.Cells) {
+		return nil, fmt.Errorf("cell %d is outside 0..%d", index, len(m.Cells)-1)
+	}
+	return &m.Cells[index], nil
+}
+
+// MeterSet sets the rates of a meter, smallest first: committed, peak. The
+// index is the number of a cell, or for a direct meter the handle of an entry.
+func (s *Switch) MeterSet(name string, index int, rates []MeterRate) error {
+	return s.withMeter(name, index, func(m *cell.Meter) error { return m.Configure(rates) })
+}
+
+// MeterReset takes the rates away; the meter marks everything green.
+func (s *Switch) MeterReset(name string, index int) error {
+	return s.withMeter(name, index, always(func(m *cell.Meter) { m.Configured = false }))
+}
+
+// MeterRates returns the rates of a meter, or nil if it has none.
+func (s *Switch) MeterRates(name string, index int) (rates []MeterRate, err error) {
+	err = s.withMeter(name, index, always(func(m *cell.Meter) { rates = m.Get() }))
+	return rates, err
+}
+
+// MeterAdjust has each packet count for so many bytes more, or less, than it has, to
+// all meters of an array.
+func (s *Switch) MeterAdjust(name string, bytes int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.prog.Meters[name]
+	if m == nil {
+		return fmt.Errorf("unknown meter %q", name)
+	}
+	m.Adjust = bytes
+	return nil
+}
+
+// MeterCounts returns what a meter has marked green, yellow and red.
+func (s *Switch) MeterCounts(name string, index int) (v [3]Count, err error) {
+	err = s.withMeter(name, index, always(func(m *cell.Meter) { v = m.Seen }))
+	return v, err
+}
+
+// SetMeterCounts sets what MeterCounts returns.
+func (s *Switch) SetMeterCounts(name string, index int, v [3]Count) error {
+	return s.withMeter(name, index, always(func(m *cell.Meter) { m.Seen = v }))
+}
+
+// MeterSetAll sets the rates of all cells of a meter array.
+func (s *Switch) MeterSetAll(name string, rates []MeterRate) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.prog.Meters[name]
+	if m == nil {
+		return fmt.Errorf("unknown meter %q", name)
+	}
+	for i := range m.Cells {
+		if err := m.Cells[i].Configure(rates); err != nil {
+			return fmt.Errorf("meter %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// SetCRC changes the parameters of a calculation with one of the algorithms
+// crc8_custom, crc16_custom, crc32_custom and crc64_custom.
+func (s *Switch) SetCRC(calculation string, c hash.CRC) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.prog.Calcs[calculation]
+	if k == nil {
+		return fmt.Errorf("unknown calculation %q", calculation)
+	}
+	t, ok := k.Algo.(*hash.Table)
+	if !ok || t.Width != c.Width || k.AlgoID == "crcCCITT" {
+		return fmt.Errorf("calculation %s is no custom CRC of %d bits", calculation, c.Width)
+	}
+	k.Algo = hash.NewCRC(c)
+	return nil
+}
+
+// SetToeplitzKey changes the key of a calculation with the algorithm toeplitz: 4
+// bytes or a multiple.
+func (s *Switch) SetToeplitzKey(calculation string, key []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.prog.Calcs[calculation]
+	if k == nil {
+		return fmt.Errorf("unknown calculation %q", calculation)
+	}
+	t, ok := k.Algo.(*hash.Toeplitz)
+	switch {
+	case !ok:
+		return fmt.Errorf("calculation %s is no Toeplitz hash", calculation)
+	case len(key) == 0 || len(key)%4 != 0:
+		return fmt.Errorf("calculation %s: a key of %d bytes, want a multiple of 4", calculation, len(key))
+	}
+	t.Key = nil
+	for ; len(key) > 0; key = key[4:] {
+		t.Key = append(t.Key, binary.BigEndian.Uint32(key))
+	}
+	return nil
+}

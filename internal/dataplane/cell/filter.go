@@ -1,0 +1,134 @@
+package cell
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane/num"
+	"github.com/p4lb/p4lb/internal/dataplane/vector"
+)
+
+// A FilterSpec is how a low-pass filter of Tofino works (BfRt's $LPF_SPEC). Of
+// values x that come a time dt after each other it keeps v, and gives
+// v / 2^Shift, cut to a whole number of the filter's width:
+//
+//	rate    v = v exp(-dt/Gain) + x
+//	sample  v = v + (1 - exp(-dt/tau)) (x - v), tau = Gain if x > v, else Decay
+//
+// So a rate is about the sum of what came during the last Gain, a sample an
+// average. Both are 0 when the switch starts. The hardware computes with fewer
+// digits, and has time constants of a mantissa and an exponent; how it rounds
+// is not published.
+type FilterSpec struct {
+	Rate        bool // else sample
+	Gain, Decay time.Duration
+	Shift       int
+}
+
+// Validate refuses what cannot be set.
+func (f FilterSpec) Validate() error {
+	if f.Gain < 0 || f.Decay < 0 || f.Shift < 0 || f.Shift > 31 {
+		return errors.New("a time constant is negative or the shift outside 0..31")
+	}
+	return nil
+}
+
+// A Filter is a cell of a filterArray. One that has not been set gives 0.
+type Filter struct {
+	Spec  FilterSpec
+	Set   bool
+	value float64
+	last  time.Duration
+	Wred  WredSpec
+}
+
+// A Filters is an array of filters, or of early detections by such filters.
+type Filters struct {
+	name  string
+	Wred  bool
+	Width int
+	limit float64 // of the result
+	Cells []Filter
+}
+
+// NewFilters makes the array of a program; its filters are not set.
+func NewFilters(c *bmv2.FilterArray) *Filters {
+	return &Filters{
+		name: c.Name, Wred: c.Wred, Width: c.Bitwidth, limit: float64(num.Mask64(c.Bitwidth)),
+		Cells: make([]Filter, c.Size),
+	}
+}
+
+// Link links the execution of a cell; out of range it gives 0.
+func (f *Filters) Link(l *vector.Linker, to, v, at *bmv2.Expr, draw func(lo, hi uint64) uint64) (vector.Step, error) {
+	dst, err := l.Place(to)
+	if err != nil {
+		return nil, err
+	}
+	value, index, err := vector.Both(l.Number, v, at)
+	if err != nil {
+		return nil, err
+	}
+	x, low, set := value.Low(), index.Low(), dst.Set()
+	return func(p *vector.State) {
+		i := uint64(uint32(low(p)))
+		if i >= uint64(len(f.Cells)) {
+			set(p, 0)
+			return
+		}
+		k := &f.Cells[i]
+		k.take(float64(x(p)), p.Now)
+		set(p, f.give(k, draw))
+	}, nil
+}
+
+// give is what a filter gives now, or whether an early detection drops.
+func (f *Filters) give(k *Filter, draw func(lo, hi uint64) uint64) uint64 {
+	switch {
+	case !f.Wred:
+		return f.Result(k)
+	case k.Wred.drops(k.value, draw):
+		return 1
+	}
+	return 0
+}
+
+// take takes a value in.
+func (k *Filter) take(x float64, now time.Duration) {
+	if !k.Set {
+		return
+	}
+	dt := now - k.last
+	k.last = now
+	if k.Spec.Rate {
+		k.value = k.value*fade(dt, k.Spec.Gain) + x
+		return
+	}
+	tau := k.Spec.Decay
+	if x > k.value {
+		tau = k.Spec.Gain
+	}
+	k.value += (1 - fade(dt, tau)) * (x - k.value)
+}
+
+// fade is what is left of a value after a time.
+func fade(dt, tau time.Duration) float64 {
+	switch {
+	case dt <= 0:
+		return 1
+	case tau <= 0:
+		return 0
+	}
+	return math.Exp(-float64(dt) / float64(tau))
+}
+
+// Result is what a filter gives now.
+func (f *Filters) Result(k *Filter) uint64 {
+	v := math.Floor(math.Ldexp(k.value, -k.Spec.Shift))
+	if v >= f.limit {
+		return num.Mask64(f.Width)
+	}
+	return uint64(v)
+}

@@ -1,0 +1,186 @@
+package code
+
+import (
+	"unsafe"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane/asm"
+	"github.com/p4lb/p4lb/internal/dataplane/hash"
+	"github.com/p4lb/p4lb/internal/dataplane/num"
+)
+
+// The CRCs that programs choose paths by are computed over the vector: the
+// fields are put together to words of up to eight bytes, and each word goes
+// through as many tables at once ("slicing by eight").
+
+// A piece is some bits of a word of the vector, or of a constant, as part of a
+// word of a hash's input.
+type piece struct {
+	off   int
+	right int // shifted so far to the right
+	width int
+	left  int // and then to the left
+}
+
+// maxHashed is the most bytes that are hashed by code.
+const maxHashed = 64
+
+// hashed cuts the inputs of a calculation into words of up to eight bytes; nil
+// if they are not fields of metadata alone that fill whole bytes.
+func hashed(ins []hash.Input) (words [][]piece, bytes int) {
+	var all []piece
+	bits := 0
+	for _, in := range ins {
+		if in.Parts == nil || !in.Always {
+			return nil, 0
+		}
+		for _, q := range in.Parts {
+			all = append(all, piece{off: q.Off, width: q.Width})
+			bits += q.Width
+		}
+	}
+	if bits == 0 || bits%8 != 0 || bits > 8*maxHashed {
+		return nil, 0
+	}
+	var word []piece
+	room := 64
+	for len(all) > 0 {
+		p := all[0]
+		n := min(p.width, room)
+		room -= n
+		word = append(word, piece{off: p.off, right: p.width - n, width: n, left: room})
+		all[0].width -= n
+		if all[0].width == 0 {
+			all = all[1:]
+		}
+		if room == 0 {
+			words, word, room = append(words, word), nil, 64
+		}
+	}
+	if word != nil {
+		words = append(words, word)
+	}
+	return words, bits / 8
+}
+
+// HashInto writes base + H % max, for the CRCs that slicedCRCs has. Where the
+// control plane may change what is computed, the code looks whether it has, and
+// does what changed writes then.
+func (k *Writer) HashInto(c *hash.Calculation, a []*bmv2.Expr, changed func()) bool {
+	dst, err := k.Place(a[0])
+	if err != nil || dst.Base != nil || dst.Field.Signed || dst.Field.VarLen || dst.Field.Width > 64 {
+		return false
+	}
+	base, size := k.Tree(a[1]), k.Tree(a[3])
+	if c == nil || c.Payload || c.Extends() || base == nil || size == nil || base.depth+1 > len(Pool) || size.depth+1 > len(Pool) {
+		return false
+	}
+	crc := hash.SlicedCRCs()[c.AlgoID]
+	words, bytes := hashed(c.Inputs)
+	if crc == nil || words == nil {
+		return false
+	}
+	v, err := k.Number(a[3])
+	if err != nil {
+		return false
+	}
+	if c.Hash != nil {
+		asSaid, end := k.NewLabel(), k.NewLabel()
+		k.ref(asm.CX, unsafe.Pointer(&c.Set))
+		k.Load(asm.AX, asm.At(asm.CX, 0))
+		k.Test(asm.AX, asm.AX)
+		k.JumpIf(asm.Equal, asSaid)
+		changed()
+		k.Jump(end)
+		k.Bind(asSaid)
+		defer k.Bind(end)
+	}
+	k.crc(crc, words, bytes)
+	r := Pool[0]
+	if m, ok := v.RemainderMask(); ok {
+		k.Mask(r, m)
+	} else {
+		// The rest of a division by 0 is 0.
+		zero, end := k.NewLabel(), k.NewLabel()
+		k.Eval(size, 1)
+		k.Test(Pool[1], Pool[1])
+		k.JumpIf(asm.Equal, zero)
+		k.Move(asm.AX, Pool[0])
+		k.Set(asm.DX, 0)
+		k.Div(Pool[1])
+		k.Move(Pool[0], asm.DX)
+		k.Jump(end)
+		k.Bind(zero)
+		k.Set(Pool[0], 0)
+		k.Bind(end)
+	}
+	if base.op != treeConst || base.bits != 0 {
+		k.Eval(base, 1)
+		k.Do(asm.Add, r, Pool[1])
+	}
+	k.Mask(r, num.Mask64(dst.Field.Width))
+	k.Store(Word(dst.Field.Off), r)
+	return true
+}
+
+// crc computes a CRC into the first register of the pool.
+func (k *Writer) crc(c *hash.Sliced, words [][]piece, bytes int) {
+	state, data, rest := Pool[0], Pool[1], Pool[2]
+	k.ref(asm.CX, unsafe.Pointer(&c.Table))
+	for i, w := range words {
+		n := min(8, bytes-8*i)
+		// The pieces of the word are put together.
+		for i, p := range w {
+			r := rest
+			if i == 0 {
+				r = data
+			}
+			k.Load(r, Word(p.off))
+			k.ShiftConst(asm.Shr, r, byte(p.right))
+			k.ShiftConst(asm.Shl, r, byte(64-p.width)) // what is above goes
+			k.ShiftConst(asm.Shr, r, byte(64-p.width-p.left))
+			if i > 0 {
+				k.Do(asm.Or, data, rest)
+			}
+		}
+		k.Swap(data, 8)
+		first := i == 0 && c.Init == 0
+		switch {
+		case first:
+		case i == 0:
+			k.Set(state, uint64(c.Init))
+			fallthrough
+		default:
+			k.Do(asm.Xor, data, state)
+		}
+		k.slices(state, data, n, first)
+	}
+	if c.Xor != 0 {
+		k.Set(asm.AX, uint64(c.Xor))
+		k.Do(asm.Xor, state, asm.AX)
+	}
+}
+
+// slices takes n bytes from data, into which the state has been put, through the
+// tables. Of a state with more bits than that the rest stays; at the beginning
+// there is none.
+func (k *Writer) slices(state, data asm.Reg, n int, none bool) {
+	rest := !none && n < 4
+	if rest {
+		k.ShiftConst(asm.Shr, state, byte(8*n))
+	}
+	for j := range n {
+		k.Low8(asm.AX, data)
+		if j < n-1 {
+			k.ShiftConst(asm.Shr, data, 8)
+		}
+		m := asm.Element(asm.CX, asm.AX, 4)
+		m.Disp = int32((n - 1 - j) * int(unsafe.Sizeof(hash.Sliced{}.Table[0])))
+		if j == 0 && !rest {
+			k.LoadBytes(state, m, 4)
+			continue
+		}
+		k.LoadBytes(asm.DX, m, 4)
+		k.Do(asm.Xor, state, asm.DX)
+	}
+}

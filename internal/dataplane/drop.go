@@ -1,0 +1,84 @@
+package dataplane
+
+import (
+	"encoding/binary"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane/lookup"
+)
+
+// The causes of drops, as a trace names them.
+const (
+	dropAssertion = "assertion"
+	dropBuffer    = "recirculation buffer"
+	dropEgress    = "egress"
+	dropIngress   = "ingress"
+	dropParser    = "parser error"
+	dropPriority  = "priority"
+	dropQueue     = "queue"
+	dropRounds    = "rounds"
+)
+
+// drop ends a packet.
+func (s *Switch) drop(p *Packet, why string, out []Outcome) []Outcome {
+	if s.opts.Trace != nil {
+		s.prog.Trace(p.st.ID, Event{Kind: EventDrop, Name: why})
+	}
+	if s.opts.Dropped != nil {
+		s.opts.Dropped(p.dropped(why))
+	}
+	s.release(p)
+	return out
+}
+
+// dropped says where a drop counts, and why it was. The program gives no reason
+// for its drops: they are told apart by what the packet is and has met.
+func (p *Packet) dropped(why string) (port uint32, reason bmv2.DropReason) {
+	switch why {
+	case dropQueue, dropPriority:
+		return p.egressPort, bmv2.DropQueue
+	case dropAssertion:
+		return p.ingressPort, bmv2.DropAssertion
+	case dropParser:
+		return p.ingressPort, bmv2.DropParser
+	case dropRounds:
+		return p.ingressPort, bmv2.DropRounds
+	case dropBuffer:
+		return p.ingressPort, bmv2.DropBuffer
+	}
+	port = p.ingressPort
+	if why == dropEgress {
+		port = p.egressPort
+	}
+	switch {
+	case p.rounds.copy:
+		return port, bmv2.EndCopy
+	case why == dropEgress:
+		return port, bmv2.DropProgram
+	case p.expired():
+		return port, bmv2.DropTTL
+	case p.st.Entry == lookup.None:
+		return port, bmv2.DropNoEntry
+	}
+	return port, bmv2.DropProgram
+}
+
+const (
+	etherTypeAt, etherTypeIPv4, etherTypeVLAN = 12, 0x0800, 0x8100
+
+	vlanBytes = 4
+	ttlAt     = 14 + 8 // behind Ethernet
+)
+
+// expired reports whether the packet has come in as IPv4 that must not be
+// forwarded any more.
+func (p *Packet) expired() bool {
+	if p.st.Buf == nil || p.st.End-p.st.Start <= ttlAt+vlanBytes {
+		return false
+	}
+	b := p.st.Buf[p.st.Start:p.st.End]
+	if binary.BigEndian.Uint16(b[etherTypeAt:]) == etherTypeVLAN {
+		b = b[vlanBytes:]
+	}
+	return binary.BigEndian.Uint16(b[etherTypeAt:]) == etherTypeIPv4 && b[ttlAt] <= 1
+}

@@ -1,0 +1,183 @@
+package hash
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane/num"
+)
+
+// A Setting is what the control plane of a Tofino has a hash compute in place of
+// what the program says.
+type Setting struct {
+	// Slices are the parts of the input that count, first to last.
+	Slices   []Slice
+	Function Function
+	// Rotate is by how many places the bits that the program uses are turned to
+	// the left.
+	Rotate int
+	// Seed, if not nil, stands in place of what Function gives for zeros.
+	Seed *uint64
+}
+
+// A Slice is Width bits of the input from bit At on, counted from its front. It
+// may change places with the one at With.
+type Slice struct {
+	At, Width int
+	With      int // -1: with none
+}
+
+// A Function is the algorithm of a hash, with as many bits as it has.
+type Function struct {
+	Width  int
+	CRC    *Table // nil: the exclusive or of words of Width bits
+	Copy   bool   // nothing is computed: the last bits of the input
+	Extend bool   // begins again where more bits are wanted
+}
+
+// functionOf is the function of a calculation for Tofino.
+func functionOf(c *bmv2.Calculation) (Function, error) {
+	f := Function{Extend: c.Hash.Extend}
+	switch c.Algo {
+	case bmv2.AlgoCRC:
+		f.CRC = crcOf(c.CRC)
+	case "crc16", "crc32":
+		h, err := New(c.Algo + "_custom") // the same, as a table
+		if err != nil {
+			return f, err
+		}
+		f.CRC = h.(*Table)
+	case "xor8", "xor16", "xor32":
+		f.Width = map[string]int{"xor8": 8, "xor16": 16, "xor32": 32}[c.Algo]
+	default:
+		return f, fmt.Errorf("the algorithm %s is none of a hash of Tofino", c.Algo)
+	}
+	if f.CRC != nil {
+		f.Width = f.CRC.Width
+	}
+	return f, nil
+}
+
+// sum is the function of bits, one in each byte, of which the first stands at the
+// front. As on the chip zeros fill the front of what a CRC gets up to whole bytes,
+// and the end of the last word that is added.
+func (f *Function) sum(in []byte) uint64 {
+	switch {
+	case f.CRC != nil:
+		w := num.BitWriter{Buf: make([]byte, 0, len(in)/8+9)}
+		w.Put(0, -len(in)&7)
+		for _, b := range in {
+			w.Put(uint64(b), 1)
+		}
+		return f.CRC.Sum(w.Finish())
+	case f.Copy:
+		in = in[max(0, len(in)-f.Width):]
+		var v uint64
+		for _, b := range in {
+			v = v<<1 | uint64(b)
+		}
+		return v
+	}
+	var v uint64
+	for i, b := range in {
+		v ^= uint64(b) << (f.Width - 1 - i%f.Width)
+	}
+	return v
+}
+
+// extended repeats the bits of a value of the function up to a width, if the
+// function begins again.
+func (f *Function) extended(v uint64, width int) uint64 {
+	for n := f.Width; f.Extend && n < width; n += f.Width {
+		v |= v & num.Mask64(f.Width) << n
+	}
+	return v & num.Mask64(width)
+}
+
+// A Matrix is what the chip computes a hash by: a column for each bit of the input
+// that counts, of which those add up whose bits are set, and the seed.
+type Matrix struct {
+	columns []column
+	seed    uint64
+}
+
+// A column is what a bit of the input, counted from its front, adds.
+type column struct {
+	bit int
+	add uint64
+}
+
+// Matrix computes the matrix of a setting as Tofino's drivers do, for those bits of
+// a hash that the program uses. Of slices that may change places both have the bits
+// that either's columns have: the drivers mean their exclusive or, and do not take
+// away what is there.
+func (s *Setting) Matrix(h *bmv2.Hash) *Matrix {
+	var in []byte
+	for _, x := range s.Slices {
+		in = append(in, make([]byte, x.Width)...)
+	}
+	m, zeros, of := &Matrix{}, uint64(0), map[int]uint64{}
+	if len(in) > 0 {
+		zeros = s.Function.extended(s.Function.sum(in), h.Width)
+	}
+	i := 0
+	for _, x := range s.Slices {
+		for k := range x.Width {
+			in[i] = 1
+			of[x.At+k] = s.Function.extended(s.Function.sum(in), h.Width) ^ zeros
+			in[i] = 0
+			i++
+		}
+	}
+	for _, x := range s.Slices {
+		for k := range x.Width {
+			add := of[x.At+k]
+			if x.With >= 0 {
+				add |= of[x.With+k]
+			}
+			m.columns = append(m.columns, column{x.At + k, s.turned(add, h)})
+		}
+	}
+	if s.Seed != nil {
+		zeros = *s.Seed
+	}
+	m.seed = s.turned(zeros, h)
+	return m
+}
+
+// turned is a value with the bits that are used rotated, without the others.
+func (s *Setting) turned(v uint64, h *bmv2.Hash) uint64 {
+	n := h.High - h.Low + 1
+	v = v >> h.Low & num.Mask64(n)
+	if k := s.Rotate % n; k > 0 {
+		v = (v<<k | v>>(n-k)) & num.Mask64(n)
+	}
+	return v << h.Low
+}
+
+// Sum is the hash of an input, whose bits begin at the front of raw.
+func (m *Matrix) Sum(raw []byte) uint64 {
+	v := m.seed
+	for _, c := range m.columns {
+		v ^= c.add & -uint64(raw[c.bit/8]>>(7-c.bit%8)&1)
+	}
+	return v
+}
+
+// Seed is what zeros give.
+func (m *Matrix) Seed() uint64 { return m.seed }
+
+// Reflected is a CRC as the chip has it: where it reflects bytes, by ReflectIn, it
+// reflects the result too, and adds XorOut before.
+func Reflected(c CRC) *Table {
+	if c.ReflectIn {
+		c.ReflectOut = true
+		c.XorOut = bits.Reverse64(c.XorOut) >> (64 - c.Width)
+	}
+	return NewCRC(c)
+}
+
+// Configurable says of a calculation whose hash a control plane may change what its
+// program computes, and how many bits it is given.
+func (k *Calculation) Configurable() (Function, int) { return k.own, k.bits }

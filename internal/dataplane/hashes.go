@@ -1,0 +1,44 @@
+package dataplane
+
+import (
+	"fmt"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane/hash"
+)
+
+// hashes are the calculations of a hash of a program for Tofino: one for each place
+// where it is asked.
+func (s *Switch) hashes(name string) (list []*hash.Calculation) {
+	for _, k := range s.prog.Calcs {
+		if k.Hash != nil && k.Hash.Name == name {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// HashInfo tells of a hash of a program for Tofino what it gives, what the program
+// has it compute, and how many bits it is given. It fails if the program has no
+// such hash that can be changed.
+func (s *Switch) HashInfo(name string) (*bmv2.Hash, hash.Function, int, error) {
+	list := s.hashes(name)
+	if len(list) == 0 {
+		return nil, hash.Function{}, 0, fmt.Errorf("the hash %s cannot be changed", name)
+	}
+	f, bits := list[0].Configurable()
+	return list[0].Hash, f, bits, nil
+}
+
+// SetHash has a hash compute something else than the program says; nil undoes that.
+func (s *Switch) SetHash(name string, to *hash.Matrix) error {
+	if _, _, _, err := s.HashInfo(name); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.hashes(name) {
+		k.Set = to
+	}
+	return nil
+}

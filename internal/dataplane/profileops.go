@@ -1,0 +1,196 @@
+package dataplane
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/p4lb/p4lb/internal/dataplane/program"
+)
+
+func (s *Switch) withProfile(name string, f func(*program.Profile) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pr := s.prog.Profiles[name]
+	if pr == nil {
+		return fmt.Errorf("unknown action profile %q", name)
+	}
+	if err := f(pr); err != nil {
+		return fmt.Errorf("action profile %s: %w", name, err)
+	}
+	return nil
+}
+
+// A Member is a member of an action profile.
+type Member struct {
+	Handle Handle
+	Action ActionCall
+}
+
+// A Group is a group of an action profile, its members by handle.
+type Group struct {
+	Handle  Handle
+	Members []Handle
+}
+
+// MemberAdd adds a member.
+func (s *Switch) MemberAdd(name string, c ActionCall) (h Handle, err error) {
+	err = s.withProfile(name, func(pr *program.Profile) error {
+		a, args, err := program.ResolveCall(pr.Actions, c)
+		if err != nil {
+			return err
+		}
+		if pr.MemberHandles.InUse() >= pr.Most() {
+			return ErrTableFull
+		}
+		h = pr.MemberHandles.Take()
+		for int(h) >= len(pr.Members) {
+			pr.Members = append(pr.Members, program.ProfileMember{})
+		}
+		pr.Members[h] = program.ProfileMember{Used: true, Call: program.Call{Action: a, Args: args}}
+		return nil
+	})
+	return h, err
+}
+
+// MemberModify changes the action of a member, for all entries that use it.
+func (s *Switch) MemberModify(name string, h Handle, c ActionCall) error {
+	return s.withProfile(name, func(pr *program.Profile) error {
+		m := pr.Member(h)
+		if m == nil {
+			return ErrBadHandle
+		}
+		a, args, err := program.ResolveCall(pr.Actions, c)
+		if err != nil {
+			return err
+		}
+		m.Call.Action, m.Call.Args = a, args
+		return nil
+	})
+}
+
+// MemberDelete removes a member that nothing uses.
+func (s *Switch) MemberDelete(name string, h Handle) error {
+	return s.withProfile(name, func(pr *program.Profile) error {
+		m := pr.Member(h)
+		switch {
+		case m == nil:
+			return ErrBadHandle
+		case m.Uses > 0:
+			return ErrStillUsed
+		}
+		*m = program.ProfileMember{}
+		pr.MemberHandles.Release(h)
+		return nil
+	})
+}
+
+// Members returns all members by handle.
+func (s *Switch) Members(name string) (list []Member, err error) {
+	err = s.withProfile(name, always(func(pr *program.Profile) {
+		for h, m := range pr.Members {
+			if m.Used {
+				list = append(list, Member{Handle(h), program.CallOf(m.Call.Action, m.Call.Args)})
+			}
+		}
+	}))
+	return list, err
+}
+
+// GroupAdd makes an empty group. A table entry can refer to it once it has
+// members.
+func (s *Switch) GroupAdd(name string) (h Handle, err error) {
+	err = s.withProfile(name, func(pr *program.Profile) error {
+		if !pr.Selects {
+			return ErrNotSupported
+		}
+		if pr.GroupHandles.InUse() >= pr.Most() {
+			return ErrTableFull
+		}
+		h = pr.GroupHandles.Take()
+		for int(h) >= len(pr.Groups) {
+			pr.Groups = append(pr.Groups, program.ProfileGroup{})
+		}
+		pr.Groups[h] = program.ProfileGroup{Used: true}
+		return nil
+	})
+	return h, err
+}
+
+// GroupDelete removes a group that no entry uses.
+func (s *Switch) GroupDelete(name string, h Handle) error {
+	return s.withProfile(name, func(pr *program.Profile) error {
+		g := pr.Group(h)
+		switch {
+		case g == nil:
+			return ErrBadHandle
+		case g.Uses > 0:
+			return ErrStillUsed
+		}
+		for _, m := range g.Members {
+			pr.Members[m].Uses--
+		}
+		*g = program.ProfileGroup{}
+		pr.GroupHandles.Release(h)
+		return nil
+	})
+}
+
+// GroupUsed reports whether entries lead to a group.
+func (s *Switch) GroupUsed(name string, h Handle) (used bool, err error) {
+	err = s.withProfile(name, func(pr *program.Profile) error {
+		g := pr.Group(h)
+		if g == nil {
+			return ErrBadHandle
+		}
+		used = g.Uses > 0
+		return nil
+	})
+	return used, err
+}
+
+// GroupAddMember puts a member into a group.
+func (s *Switch) GroupAddMember(name string, group, member Handle) error {
+	return s.withProfile(name, func(pr *program.Profile) error {
+		g, m := pr.Group(group), pr.Member(member)
+		if g == nil || m == nil {
+			return ErrBadHandle
+		}
+		i, found := slices.BinarySearch(g.Members, member)
+		if found {
+			return ErrMemberInGroup
+		}
+		g.Members = slices.Insert(g.Members, i, member)
+		m.Uses++
+		return nil
+	})
+}
+
+// GroupRemoveMember takes a member out of a group. A group that is left empty
+// while entries use it does nothing to their packets.
+func (s *Switch) GroupRemoveMember(name string, group, member Handle) error {
+	return s.withProfile(name, func(pr *program.Profile) error {
+		g, m := pr.Group(group), pr.Member(member)
+		if g == nil || m == nil {
+			return ErrBadHandle
+		}
+		i, found := slices.BinarySearch(g.Members, member)
+		if !found {
+			return ErrNotInGroup
+		}
+		g.Members = slices.Delete(g.Members, i, i+1)
+		m.Uses--
+		return nil
+	})
+}
+
+// ProfileGroups returns all groups of an action profile by handle.
+func (s *Switch) ProfileGroups(name string) (list []Group, err error) {
+	err = s.withProfile(name, always(func(pr *program.Profile) {
+		for h, g := range pr.Groups {
+			if g.Used {
+				list = append(list, Group{Handle(h), slices.Clone(g.Members)})
+			}
+		}
+	}))
+	return list, err
+}

@@ -1,0 +1,313 @@
+package program
+
+import (
+	"slices"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane/asm"
+	"github.com/p4lb/p4lb/internal/dataplane/code"
+	"github.com/p4lb/p4lb/internal/dataplane/vector"
+)
+
+// compile makes machine code of a linked program, if that can be done here.
+// Nothing is lost if it cannot.
+func (s *Program) compile(l *Linker, c *bmv2.Config) {
+	if !asm.Supported || s.opts.Closures || s.opts.Trace != nil {
+		return
+	}
+	k := &compiler{Writer: code.New(l.Linker), prog: s, actions: map[*action]asm.Label{}}
+	if s.Tofino() {
+		k.halves(c)
+	} else {
+		k.program(c)
+	}
+	if k.Len() > maxReach {
+		return
+	}
+	code, err := asm.Load(k.Bytes())
+	if err != nil {
+		return // a system that forbids it
+	}
+	s.Compiled = k.settle(code)
+}
+
+const (
+	// maxCode is where primitives are no longer written out: one may become as
+	// much as its header or union has members, and there may be as many.
+	maxCode = 32 << 20
+	// maxReach is how far jumps reach on every processor.
+	maxReach = 128 << 20
+)
+
+// full reports whether what is left to write must be short.
+func (k *compiler) full() bool { return k.Len() > maxCode }
+
+// begin writes the stub that ends a run.
+func (k *compiler) begin(c *bmv2.Config) {
+	k.sources = map[*action]*bmv2.Action{}
+	for i, a := range c.Actions {
+		k.sources[k.prog.actions[i]] = a
+	}
+	k.end = k.Here()
+	k.Set(asm.AX, 0)
+	k.Return()
+}
+
+// halves compiles the halves of the pipes of a program for Tofino, whose parts
+// run one by one.
+func (k *compiler) halves(c *bmv2.Config) {
+	k.begin(c)
+	k.entries = map[*uintptr]asm.Label{}
+	for _, h := range k.prog.Halves {
+		k.entries[&h.Parser.entry] = k.Here()
+		k.parseStates(h.Parser, c, h.name+"_parser")
+		k.Jump(k.end)
+		if pl := h.Control; pl != nil && pl.first != nil && !circular(pl.first, (*node).successors) {
+			k.entries[&pl.entry] = k.Here()
+			k.compileControl(pl, c)
+		}
+		d := h.Deparser
+		k.entries[&d.prepares] = k.Here()
+		k.beforeHeaders(d, c, h.name+"_deparser")
+		k.Jump(k.end)
+		k.entries[&d.emits] = k.Here()
+		k.emitHeaders(d)
+		k.Jump(k.end)
+	}
+	k.pickedActions()
+}
+
+// program compiles all that a packet passes.
+func (k *compiler) program(c *bmv2.Config) {
+	k.begin(c)
+	k.ingress = k.NewLabel()
+	k.compileParser(c)
+	k.Bind(k.ingress)
+	k.putStd(&k.prog.Std.ParserError, code.StateError, 8)
+	k.putStd(&k.prog.Std.ChecksumError, code.StateSumBad, 1)
+	k.compileControl(k.prog.Ingress, c)
+	k.egress = k.Here()
+	k.compileControl(k.prog.Egress, c)
+	k.compileDeparser(c)
+	k.pickedActions()
+}
+
+// pickedActions writes the actions that tables pick.
+func (k *compiler) pickedActions() {
+	for len(k.queue) > 0 {
+		a := k.queue[0]
+		k.queue = k.queue[1:]
+		k.Bind(k.actions[a])
+		k.takesArgs = a.argWords > 0
+		k.loadArgs()
+		k.body(a)
+		if k.exits {
+			k.CmpByte(code.StateExit, 0)
+			k.JumpIf(asm.NotEqual, k.end)
+		}
+		k.JumpTo(code.StateNext)
+	}
+}
+
+// settle tells everybody where their code is.
+func (k *compiler) settle(code *asm.Code) *compiled {
+	at := func(l asm.Label) uintptr { return code.Entry(k.Offset(l)) }
+	c := &compiled{prog: k.prog, Code: code, refs: k.Refs, outs: k.outs, end: at(k.end)}
+	if !k.prog.Tofino() {
+		c.Ingress, c.Parse, c.Egress, c.deparse = at(k.ingress), at(k.parse), at(k.egress), at(k.deparse)
+	}
+	for entry, l := range k.entries {
+		*entry = at(l)
+	}
+	for i, r := range k.resumes {
+		c.outs[i].resume, c.outs[i].other = at(r.resume), at(r.other)
+	}
+	for a, l := range k.actions {
+		a.entry = at(l)
+	}
+	for n, l := range k.nodes {
+		n.entry = at(l)
+	}
+	for s, l := range k.states {
+		s.entry = at(l)
+	}
+	return c
+}
+
+// putStd writes a field of the switch's own from a field of the packet.
+func (k *compiler) putStd(f *StdField, from asm.Mem, bytes int) {
+	if !f.OK {
+		return
+	}
+	k.LoadBytes(code.Pool[0], from, bytes)
+	k.Mask(code.Pool[0], f.Mask)
+	k.Store(code.Word(f.off), code.Pool[0])
+}
+
+// compileControl compiles a control from its first node on.
+func (k *compiler) compileControl(pl *Pipeline, c *bmv2.Config) {
+	if pl == nil || pl.first == nil {
+		k.Jump(k.end)
+		return
+	}
+	k.CmpByte(code.StateExit, 0) // an assertion of the parser
+	k.JumpIf(asm.NotEqual, k.end)
+	src := c.Pipelines[slices.IndexFunc(c.Pipelines, func(x *bmv2.Pipeline) bool { return x.Name == pl.name })]
+	if k.nodes == nil {
+		k.nodes = map[*node]asm.Label{}
+	}
+	if circular(pl.first, (*node).successors) {
+		k.call(func(p *vector.State) { pl.Apply(k.prog, p) })
+		k.Jump(k.end)
+		return
+	}
+	g := &controlGraph{graph: graph[node]{compiler: k, labels: k.nodes, last: k.end}, conditions: map[string]*bmv2.Expr{}}
+	for _, x := range src.Conditionals {
+		g.conditions[x.Name] = x.Expression
+	}
+	g.node = g.step
+	g.write(pl.first)
+}
+
+// circular reports whether a control or a parser can come back to where it has been:
+// then its steps have to be counted.
+func circular[N any](first *N, successors func(*N) []*N) bool {
+	open := map[*N]bool{} // of those that have been seen: the way leads through it
+	var visit func(n *N) bool
+	visit = func(n *N) bool {
+		if n == nil {
+			return false
+		}
+		if on, seen := open[n]; seen {
+			return on
+		}
+		open[n] = true
+		if slices.ContainsFunc(successors(n), visit) {
+			return true
+		}
+		open[n] = false
+		return false
+	}
+	return visit(first)
+}
+
+// successors are the nodes that a control may go to from n.
+func (n *node) successors() []*node {
+	t := n.table
+	if t == nil {
+		return []*node{n.yes, n.no}
+	}
+	list := []*node{t.base, t.hit, t.miss}
+	for _, a := range t.actions {
+		list = append(list, t.next[a])
+	}
+	return list
+}
+
+// A graph is a control or a parser on its way to code.
+type graph[N any] struct {
+	*compiler
+	labels map[*N]asm.Label
+	last   asm.Label     // where no node is next
+	node   func(n *N) *N // writes one node and returns the one to write behind it
+	later  []*N          // that have been jumped to
+}
+
+// write writes all nodes that the first leads to.
+func (g *graph[N]) write(first *N) {
+	g.follow(first)
+	for len(g.later) > 0 {
+		n := g.later[0]
+		g.later = g.later[1:]
+		if !g.Bound(g.labels[n]) {
+			g.follow(n)
+		}
+	}
+}
+
+// label is where a node is or will be.
+func (g *graph[N]) label(n *N) asm.Label {
+	if n == nil {
+		return g.last
+	}
+	l, ok := g.labels[n]
+	if !ok {
+		l = g.NewLabel()
+		g.labels[n] = l
+	}
+	if !g.Bound(l) {
+		g.later = append(g.later, n)
+	}
+	return l
+}
+
+// follow writes nodes one behind the other, from n on, as long as they are not
+// written yet.
+func (g *graph[N]) follow(n *N) {
+	for n != nil {
+		l := g.label(n)
+		if g.Bound(l) {
+			break
+		}
+		g.Bind(l)
+		n = g.node(n)
+	}
+	g.Jump(g.label(n))
+}
+
+// A controlGraph is a control on its way to code.
+type controlGraph struct {
+	graph[node]
+	conditions map[string]*bmv2.Expr
+}
+
+// step writes one node and returns the one to write behind it.
+func (g *controlGraph) step(n *node) *node {
+	switch {
+	case n.table != nil && n.table.Fixed:
+		g.inlined(n.table.Def.Action, n.table.Def.Args)
+		return n.table.Def.next
+	case n.table != nil:
+		// All that may follow the lookup must be there.
+		t := n.table
+		for _, next := range n.successors() {
+			g.label(next)
+		}
+		for _, a := range t.actions {
+			g.picked(a)
+		}
+		if a := t.initial.Action; a != nil {
+			g.picked(a)
+		}
+		g.out(callout{table: t}, g.end)
+		return nil
+	case n.cond != nil:
+		if b := g.Condition(g.conditions[n.name]); b != nil {
+			g.Branch(b, 0, g.label(n.yes), true)
+		} else {
+			g.out(callout{test: n.cond}, g.label(n.yes))
+		}
+		return n.no
+	}
+	g.inlined(n.call, nil)
+	return n.no
+}
+
+// picked sees to it that an action is there for tables to pick.
+func (k *compiler) picked(a *action) {
+	if _, ok := k.actions[a]; !ok {
+		k.actions[a] = k.NewLabel()
+		k.queue = append(k.queue, a)
+	}
+}
+
+// inlined writes an action whose arguments are known, in place.
+func (k *compiler) inlined(a *action, args []uint64) {
+	k.InPlace, k.Known, k.takesArgs = true, args, a.argWords > 0
+	k.body(a)
+	k.InPlace, k.Known = false, nil
+	if k.exits {
+		k.CmpByte(code.StateExit, 0)
+		k.JumpIf(asm.NotEqual, k.end)
+	}
+}

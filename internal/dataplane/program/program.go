@@ -1,0 +1,223 @@
+// Package program links BMv2 JSON to what runs: parsers, controls with their
+// tables and actions, deparsers, as closures over a vector.State, and on Linux as
+// machine code of amd64 or arm64 as well. Package dataplane puts ports, copies and
+// queues around it.
+package program
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane/cell"
+	"github.com/p4lb/p4lb/internal/dataplane/hash"
+	"github.com/p4lb/p4lb/internal/dataplane/num"
+	"github.com/p4lb/p4lb/internal/dataplane/vector"
+)
+
+// A Program is a linked program: what its parsers, controls and deparsers do to a
+// State. It knows neither queues nor ports, and one packet is in it at a time.
+type Program struct {
+	Config  *bmv2.Config
+	opts    Env
+	Layout  *vector.Layout
+	Scratch vector.Scratch
+	bits    num.BitWriter // of the deparsers
+	Std     stdFields
+
+	Compiled *compiled // nil: the closures run
+	Halves   []*Half   // of the pipes of Tofino
+	parser   *Parser
+	Ingress  *Pipeline
+	Egress   *Pipeline
+	Deparser *deparser
+	Controls map[string]*Pipeline
+	updates  []*checksum
+	verifies []*checksum
+	Asked    requests
+
+	actions    []*action
+	actionByID map[int]*action
+	Tables     map[string]*Table
+	Profiles   map[string]*Profile
+	Registers  map[string]*cell.Register
+	Counters   map[string]*cell.Counters
+	Meters     map[string]*cell.Meters
+	Filters    map[string]*cell.Filters
+	Calcs      map[string]*hash.Calculation
+	Late       cell.Late // of the packet in egress
+	ValueSets  map[string]*valueSet
+}
+
+// An Env is what a program is linked to beside itself; see dataplane.Options.
+type Env struct {
+	DropPort int
+	Closures bool
+	Random   func(lo, hi uint64) uint64
+	Log      func(line string)
+	Trace    func(Event)
+	// PortData is the bytes of port metadata of Tofino.
+	PortData int
+}
+
+// A Half is what one half of a pipe of Tofino runs.
+type Half struct {
+	name       string
+	Parser     *Parser
+	Control    *Pipeline
+	Deparser   *deparser
+	ReadsError bool // its control looks at parser_err
+}
+
+// Tofino reports whether the program is one for Tofino.
+func (s *Program) Tofino() bool { return s.Config.Architecture() != "" }
+
+// A Linker turns the actions, tables and parsers of a program into closures over
+// the vector. It lives only while a Program is made.
+type Linker struct {
+	*vector.Linker
+	prog *Program
+	call *bmv2.Primitive // being linked
+}
+
+// NewLinker makes the linker of a program, for more than New has linked.
+func (s *Program) NewLinker() *Linker {
+	l := &Linker{Linker: &vector.Linker{Layout: s.Layout}, prog: s}
+	l.Cells = l
+	return l
+}
+
+// A StdField is a field that the switch itself reads or writes.
+type StdField struct {
+	off  int
+	Mask uint64
+	OK   bool
+}
+
+// stdFields are all of them, under the names that simple_switch looks for.
+type stdFields struct {
+	IngressPort, PacketLength, InstanceType, EgressSpec, EgressPort StdField
+	ParserError, ChecksumError                                      StdField
+	IngressTime, EgressTime, McastGrp, EgressRid, Priority          StdField
+	EnqTime, EnqDepth, DeqDelta, DeqDepth, Qid                      StdField
+	Queueing                                                        bool
+}
+
+// ActionByName is the action of a name, or nil.
+func (s *Program) ActionByName(name string) *action {
+	for _, a := range s.actions {
+		if a.name == name {
+			return a
+		}
+	}
+	return nil
+}
+
+// find looks the fields up. The five that simple_switch insists on must be
+// there.
+func (f *stdFields) find(l *vector.Layout) error {
+	for _, x := range []struct {
+		dst          *StdField
+		header, name string
+		required     bool
+	}{
+		{&f.IngressPort, "standard_metadata", "ingress_port", true},
+		{&f.PacketLength, "standard_metadata", "packet_length", true},
+		{&f.InstanceType, "standard_metadata", "instance_type", true},
+		{&f.EgressSpec, "standard_metadata", "egress_spec", true},
+		{&f.EgressPort, "standard_metadata", "egress_port", true},
+		{&f.ParserError, "standard_metadata", "parser_error", false},
+		{&f.ChecksumError, "standard_metadata", "checksum_error", false},
+		{&f.IngressTime, "intrinsic_metadata", "ingress_global_timestamp", false},
+		{&f.EgressTime, "intrinsic_metadata", "egress_global_timestamp", false},
+		{&f.McastGrp, "intrinsic_metadata", "mcast_grp", false},
+		{&f.EgressRid, "intrinsic_metadata", "egress_rid", false},
+		{&f.Priority, "intrinsic_metadata", "priority", false},
+		{&f.EnqTime, "queueing_metadata", "enq_timestamp", false},
+		{&f.EnqDepth, "queueing_metadata", "enq_qdepth", false},
+		{&f.DeqDelta, "queueing_metadata", "deq_timedelta", false},
+		{&f.DeqDepth, "queueing_metadata", "deq_qdepth", false},
+		{&f.Qid, "queueing_metadata", "qid", false},
+	} {
+		fd, ok := l.Target(x.header, x.name)
+		if !ok && x.required {
+			return fmt.Errorf("the program lacks the field %s.%s", x.header, x.name)
+		}
+		*x.dst = StdField{off: fd.Off, Mask: num.Mask64(min(fd.Width, 64)), OK: ok}
+	}
+	f.Queueing = f.EnqTime.OK && f.EnqDepth.OK && f.DeqDelta.OK && f.DeqDepth.OK
+	return nil
+}
+
+// Put writes a field of the switch's own, if the program has it.
+func (f *StdField) Put(w []uint64, v uint64) {
+	if f.OK {
+		w[f.off] = v & f.Mask
+	}
+}
+
+// Get reads the field; what the program does not have is 0.
+func (f *StdField) Get(w []uint64) uint64 {
+	if f.OK {
+		return w[f.off]
+	}
+	return 0
+}
+
+// Find looks up a field by the name of its header and its own.
+func (f *StdField) Find(l *vector.Layout, header, name string) {
+	if fd, err := l.Field(header, name); err == nil {
+		*f = StdField{off: fd.Off, Mask: num.Mask64(min(fd.Width, 64)), OK: true}
+	}
+}
+
+// requests are what a deparser asks for; of several calls the last one counts.
+type requests struct {
+	Mirror, Resubmit bool
+	Session          uint16
+	Mirrored, Again  []byte // the headers of the two
+}
+
+// Clear begins anew, for the next packet.
+func (r *requests) Clear() { *r = requests{Mirrored: r.Mirrored[:0], Again: r.Again[:0]} }
+
+// Passive reports whether nothing of a program depends on when, or behind how
+// many others, a packet leaves its queue: it has no egress control, and what
+// deparsing looks at are headers alone.
+func (s *Program) Passive() bool {
+	c, l := s.Config, s.NewLinker()
+	if s.Tofino() || s.opts.Trace != nil || s.Egress != nil && s.Egress.first != nil || s.Deparser.before.code != nil {
+		return false
+	}
+	for _, sum := range s.updates {
+		i := slices.IndexFunc(c.Calculations, func(k *bmv2.Calculation) bool { return k.Name == sum.src.Calculation })
+		if i < 0 || !l.headersOnly(sum.src.IfCond) || slices.ContainsFunc(c.Calculations[i].Input, func(e *bmv2.Expr) bool { return !l.headersOnly(e) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// headersOnly reports whether an expression looks at nothing but headers and
+// their fields.
+func (l *Linker) headersOnly(e *bmv2.Expr) bool {
+	if e = e.Unwrap(); e == nil {
+		return true
+	}
+	switch e.Type {
+	case bmv2.TypeHexstr, bmv2.TypeBool:
+		return true
+	case bmv2.TypeField, bmv2.TypeHeader:
+		h := l.Layout.HeaderNames[e.Name]
+		return h != nil && !h.Metadata
+	case bmv2.TypeExpression:
+		return l.headersOnly(e.Left) && l.headersOnly(e.Right) && l.headersOnly(e.Cond)
+	}
+	return false
+}
+
+// Trace reports an event; the callers have looked whether anybody listens.
+func (s *Program) Trace(id uint64, e Event) {
+	e.Packet = id
+	s.opts.Trace(e)
+}

@@ -1,0 +1,270 @@
+package program
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane/num"
+	"github.com/p4lb/p4lb/internal/dataplane/vector"
+)
+
+// A selectKey computes the key of a select: its fields, each filled up to
+// whole bytes, one after the other.
+type selectKey struct {
+	parts []keyPart
+	bytes int
+}
+
+// A keyPart is one field of the key, shift bits above the key's end.
+type keyPart struct {
+	low   vector.Eval
+	wide  func(*vector.State, []uint64) // for more than 64 bits
+	width int
+	shift int
+}
+
+func (l *Linker) selectKey(list []*bmv2.Expr) (selectKey, error) {
+	var k selectKey
+	for _, e := range list {
+		v, width, err := l.keyValue(e)
+		if err != nil {
+			return k, fmt.Errorf("transition key: %w", err)
+		}
+		k.parts = append(k.parts, keyPart{low: v.Low(), wide: v.Wide, width: width})
+		k.bytes += num.Bytes(width)
+	}
+	shift := 8 * k.bytes
+	for i := range k.parts {
+		shift -= 8 * num.Bytes(k.parts[i].width)
+		k.parts[i].shift = shift
+	}
+	return k, nil
+}
+
+func (l *Linker) keyValue(e *bmv2.Expr) (vector.Value, int, error) {
+	switch e.Type {
+	case bmv2.TypeField:
+		f, err := l.FieldRef(e)
+		return vector.FieldValue(f), f.Width, err
+	case bmv2.TypeStackField, bmv2.TypeUnionStackField:
+		last := l.LastPlace
+		if e.Type == bmv2.TypeUnionStackField {
+			last = l.LastUnionPlace
+		}
+		pl, err := last(e)
+		if err != nil {
+			return vector.Value{}, 0, err
+		}
+		return pl.Value(), pl.Field.Width, nil
+	case bmv2.TypeLookahead:
+		return lookahead(e), e.Width, nil
+	}
+	return vector.Value{}, 0, fmt.Errorf("%s is not allowed", e.Type)
+}
+
+// words computes a key of any size.
+func (k *selectKey) words(p *vector.State, dst []uint64) {
+	clear(dst)
+	n := len(dst)
+	t := p.Scratch.Push(n)
+	for i := range k.parts {
+		part := &k.parts[i]
+		clear(t)
+		if part.wide != nil {
+			part.wide(p, t)
+		} else {
+			t[0] = part.low(p)
+		}
+		num.Mask(t, part.width)
+		num.Shl(t, t, uint64(part.shift))
+		for j, v := range t {
+			dst[j] |= v
+		}
+	}
+	p.Scratch.Pop(n)
+}
+
+// A parseCase is one case of a select: a value under a mask, or a value set.
+type parseCase struct {
+	value, mask []uint64
+	set         *caseSet
+	next        *parseState
+}
+
+func (l *Linker) parseCase(st *parseState, t bmv2.Transition, next *parseState) (parseCase, error) {
+	c := parseCase{next: next}
+	n := max(1, (st.key.bytes+7)/8)
+	all := num.Most(8 * st.key.bytes)
+	mask := all
+	if t.Mask != "" {
+		m, err := bmv2.ParseHex(t.Mask)
+		if err != nil {
+			return c, err
+		}
+		mask = new(big.Int).And(m, all)
+	}
+	c.mask = num.OfBig(mask, n)
+	if t.Type == "parse_vset" {
+		v := l.prog.ValueSets[t.Value]
+		if v == nil {
+			return c, fmt.Errorf("unknown value set %q", t.Value)
+		}
+		c.set = v.addCase(&st.key, c.mask)
+		return c, nil
+	}
+	v, err := bmv2.ParseHex(t.Value)
+	if err != nil {
+		return c, err
+	}
+	c.value = num.OfBig(new(big.Int).And(v, mask), n)
+	return c, nil
+}
+
+// next decides where the parser goes.
+func (st *parseState) next(p *vector.State) *parseState {
+	if len(st.cases) == 0 {
+		return st.others
+	}
+	if st.key.bytes <= 8 {
+		var key uint64
+		for i := range st.key.parts {
+			part := &st.key.parts[i]
+			key |= part.low(p) & num.Mask64(part.width) << uint(part.shift)
+		}
+		for i := range st.cases {
+			c := &st.cases[i]
+			if c.set != nil {
+				if c.set.has(key & c.mask[0]) {
+					return c.next
+				}
+			} else if key&c.mask[0] == c.value[0] {
+				return c.next
+			}
+		}
+		return st.others
+	}
+	return st.nextWide(p)
+}
+
+func (st *parseState) nextWide(p *vector.State) *parseState {
+	n := (st.key.bytes + 7) / 8
+	key := p.Scratch.Push(n)
+	defer p.Scratch.Pop(n)
+	st.key.words(p, key)
+	for i := range st.cases {
+		if st.cases[i].matches(key) {
+			return st.cases[i].next
+		}
+	}
+	return st.others
+}
+
+func (c *parseCase) matches(key []uint64) bool {
+	if c.set != nil {
+	next:
+		for _, m := range c.set.list {
+			for i, v := range key {
+				if v&c.mask[i] != m[i] {
+					continue next
+				}
+			}
+			return true
+		}
+		return false
+	}
+	for i, v := range key {
+		if v&c.mask[i] != c.value[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// A parseState is a state: its operations, then the first case that matches
+// the key, else the default; a nil state accepts.
+type parseState struct {
+	name   string
+	ops    []parserOp
+	key    selectKey
+	cases  []parseCase
+	others *parseState
+	entry  uintptr // in the compiled program
+}
+
+func (st *parseState) run(p *vector.State) int64 {
+	for _, op := range st.ops {
+		if code := op(p); code != noError {
+			return code
+		}
+	}
+	return noError
+}
+
+// A valueSet is a parser value set: what the control plane has put into it,
+// and for every select that asks for it a caseSet with the members in that
+// select's form.
+type valueSet struct {
+	name    string
+	Width   int // of a member, without padding
+	MaxSize int // 0: any
+	members []*big.Int
+	cases   []*caseSet
+}
+
+// A caseSet is a value set as one case of a select sees it: the fields of a
+// member filled up to bytes, under the case's mask.
+type caseSet struct {
+	key  *selectKey
+	mask []uint64
+	list [][]uint64
+}
+
+func (v *valueSet) addCase(k *selectKey, mask []uint64) *caseSet {
+	c := &caseSet{key: k, mask: mask}
+	v.cases = append(v.cases, c)
+	return c
+}
+
+func (c *caseSet) has(key uint64) bool {
+	for _, m := range c.list {
+		if m[0] == key {
+			return true
+		}
+	}
+	return false
+}
+
+// MaxValues is the most members of a set of which the program gives no size.
+const MaxValues = 1 << 16
+
+// Set replaces the members.
+func (v *valueSet) Set(members []*big.Int) {
+	v.members = members
+	for _, c := range v.cases {
+		c.list = nil
+		for _, m := range members {
+			rest := new(big.Int).Set(m)
+			padded := new(big.Int)
+			for i := len(c.key.parts) - 1; i >= 0; i-- {
+				part := c.key.parts[i]
+				v := new(big.Int).And(rest, num.Most(part.width))
+				padded.Or(padded, v.Lsh(v, uint(part.shift)))
+				rest.Rsh(rest, uint(part.width))
+			}
+			limbs := num.OfBig(padded, len(c.mask))
+			for i := range limbs {
+				limbs[i] &= c.mask[i]
+			}
+			c.list = append(c.list, limbs)
+		}
+	}
+}
+
+// List writes the members as numbers of full width.
+func (v *valueSet) List() (members [][]byte) {
+	for _, m := range v.members {
+		members = append(members, m.FillBytes(make([]byte, num.Bytes(v.Width))))
+	}
+	return members
+}

@@ -1,0 +1,460 @@
+package program
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane/cell"
+	"github.com/p4lb/p4lb/internal/dataplane/lookup"
+	"github.com/p4lb/p4lb/internal/dataplane/num"
+	"github.com/p4lb/p4lb/internal/dataplane/vector"
+)
+
+// A Table is a match-action table. Its entries are found by one of three
+// indexes, and kept by handle.
+type Table struct {
+	name    string
+	Key     *tableKey
+	match   string // exact, lpm, ternary or range
+	exact   *lookup.Exact
+	lpm     *lookup.LPM
+	ternary *lookup.Ternary
+	Scratch []uint64 // the key of the lookup in progress
+	Few     []fewEntry
+
+	size    int
+	Entries []TableEntry
+	handles Handles
+	Count   int
+	// byMatch finds the entries of a ternary or range table by match and
+	// priority. Only the control plane needs it.
+	byMatch map[string]int32
+
+	Profile  *Profile // of an indirect table
+	selector bool     // groups are allowed
+	Def      Call
+	DefUsed  bool // def is set
+	initial  Call // def as the program has it
+	ConstDef bool // def cannot change
+	// constAction is the only action that def may have, if not nil.
+	ConstAction *action
+	Immutable   bool
+	// Fixed tables are made of statements by compilers: nothing is looked up in
+	// them, and they always do the same.
+	Fixed bool
+
+	actions []*action
+	next    map[*action]*node
+	hasHit  bool // next goes by hit and miss
+	hit     *node
+	miss    *node
+	base    *node // on a miss without action
+
+	Counters bool
+	late     bool       // they count what leaves
+	Missed   cell.Count // of the default entry
+	Ageing   bool
+	meters   *cell.Meters
+}
+
+// defaultTableSize is the size of a table whose document gives none.
+const defaultTableSize = 16384
+
+// maxTableSize is the most that BMv2 allows.
+const maxTableSize = 1<<24 - 1
+
+func (l *Linker) table(t *bmv2.Table) (*Table, error) {
+	tb := &Table{name: t.Name, match: t.MatchType, size: t.MaxSize, Counters: t.WithCounters, Ageing: t.SupportTimeout, next: map[*action]*node{}}
+	for _, c := range l.prog.Counters {
+		tb.late = tb.late || c.Table == t.Name && c.Late != nil
+	}
+	if tb.size <= 0 {
+		tb.size = defaultTableSize
+	}
+	tb.size = min(tb.size, maxTableSize)
+	var err error
+	if tb.Key, err = l.tableKey(t); err != nil {
+		return nil, err
+	}
+	if err := tb.newIndex(); err != nil {
+		return nil, err
+	}
+	tb.Scratch = make([]uint64, tb.Key.Words)
+	if err := l.tableActions(tb, t); err != nil {
+		return nil, err
+	}
+	if t.Type != bmv2.TableSimple {
+		tb.Profile, tb.selector = l.prog.Profiles[t.ActionProfile], t.Type == bmv2.TableIndirectSelect
+		// Members may have the actions of the table.
+		for _, a := range tb.actions {
+			if !slices.Contains(tb.Profile.Actions, a) {
+				tb.Profile.Actions = append(tb.Profile.Actions, a)
+			}
+		}
+	}
+	if t.DirectMeters != "" {
+		if tb.meters = l.prog.Meters[t.DirectMeters]; tb.meters == nil {
+			return nil, fmt.Errorf("unknown direct meter array %q", t.DirectMeters)
+		}
+		tb.meters.Table = t.Name
+	}
+	return tb, nil
+}
+
+// newIndex makes the empty index for the table's kind of match.
+func (t *Table) newIndex() error {
+	switch {
+	case t.Key.Words == 0:
+	case t.match == bmv2.MatchExact:
+		t.exact = lookup.NewExact(t.Key.Words)
+	case t.match == bmv2.MatchLPM:
+		last := t.Key.Fields[t.Key.order[len(t.Key.order)-1]]
+		if last.Kind != MatchLPM {
+			return errors.New("an lpm table without an lpm key")
+		}
+		t.lpm = lookup.NewLPM(last.Word, last.Width)
+	default:
+		places := make([]lookup.Place, len(t.Key.Fields))
+		for i, f := range t.Key.Fields {
+			places[i] = lookup.Place{Word: f.Word, Width: f.Width}
+		}
+		t.ternary = lookup.NewTernary(places)
+		t.byMatch = map[string]int32{}
+	}
+	return nil
+}
+
+func (l *Linker) tableActions(tb *Table, t *bmv2.Table) error {
+	if len(t.ActionIDs) > 0 {
+		for _, id := range t.ActionIDs {
+			tb.actions = append(tb.actions, l.prog.actionByID[id])
+		}
+		return nil
+	}
+	for _, name := range t.Actions {
+		a := l.prog.ActionByName(name)
+		if a == nil {
+			return fmt.Errorf("unknown action %q", name)
+		}
+		tb.actions = append(tb.actions, a)
+	}
+	return nil
+}
+
+// link resolves where the table leads to, once all nodes of its control exist.
+func (t *Table) link(src *bmv2.Table, nodes map[string]*node) error {
+	labels := map[string]*node{}
+	for _, n := range src.NextTables {
+		labels[n.Label] = nodes[n.Next]
+	}
+	t.base = nodes[src.BaseDefaultNext]
+	_, hit := labels[bmv2.NextHit]
+	_, miss := labels[bmv2.NextMiss]
+	if hit != miss {
+		return errors.New("next_tables has one of __HIT__ and __MISS__ without the other")
+	}
+	t.hasHit, t.hit, t.miss = hit, labels[bmv2.NextHit], labels[bmv2.NextMiss]
+	if hit {
+		t.base = t.miss
+		return nil
+	}
+	for _, a := range t.actions {
+		next, ok := labels[a.name]
+		if !ok {
+			return fmt.Errorf("next_tables lacks action %s", a.name)
+		}
+		t.next[a] = next
+	}
+	return nil
+}
+
+// nextNode is where the control goes after action a.
+func (t *Table) nextNode(a *action, hit bool) *node {
+	switch {
+	case !t.hasHit:
+		return t.next[a]
+	case hit:
+		return t.hit
+	}
+	return t.miss
+}
+
+// Find returns the slot of the entry that p matches, or none.
+func (t *Table) Find(p *vector.State) int32 {
+	switch {
+	case t.Count == 0:
+		return lookup.None
+	case t.Few != nil:
+		return t.findFew(p)
+	}
+	t.Key.Build(p, t.Scratch)
+	return t.Lookup(t.Scratch)
+}
+
+// Lookup returns the slot of the entry that a key matches, or none.
+func (t *Table) Lookup(key []uint64) int32 {
+	switch {
+	case t.exact != nil:
+		return t.exact.Find(key)
+	case t.lpm != nil:
+		return t.lpm.Find(key)
+	case t.ternary != nil:
+		return t.ternary.Find(key)
+	}
+	return lookup.None
+}
+
+// choose looks p up. It returns the call to run, nil if there is none, and where
+// the control goes on behind it.
+func (t *Table) choose(s *Program, p *vector.State) (*Call, *node) {
+	slot := t.Find(p)
+	if slot == lookup.None {
+		return t.chooseMiss(s, p)
+	}
+	e := &t.Entries[slot]
+	p.Entry = slot
+	switch {
+	case t.late:
+		s.Late.Add(&e.Counter)
+	case t.Counters:
+		e.Counter.Add(p)
+	}
+	if t.Ageing {
+		e.LastHit = p.Now
+	}
+	if t.meters != nil {
+		t.meters.Mark(&t.meters.Cells[slot], p)
+	}
+	if s.opts.Trace != nil {
+		s.Trace(p.ID, Event{Kind: EventTableHit, Name: t.name, Value: int64(slot)})
+	}
+	if t.Profile == nil {
+		return &e.Call, e.Call.next
+	}
+	return t.chooseIndirect(p, &e.Call, true)
+}
+
+func (t *Table) chooseMiss(s *Program, p *vector.State) (*Call, *node) {
+	if s.opts.Trace != nil {
+		s.Trace(p.ID, Event{Kind: EventTableMiss, Name: t.name})
+	}
+	p.Entry = lookup.None
+	switch {
+	case t.late:
+		s.Late.Add(&t.Missed)
+	case t.Counters:
+		t.Missed.Add(p)
+	}
+	// simple_switch has no meter here, and leaves the colour as it was.
+	if t.meters != nil && t.meters.Missed.Configured {
+		t.meters.Mark(&t.meters.Missed, p)
+	}
+	switch {
+	case !t.DefUsed:
+		return nil, t.base
+	case t.Def.target == TargetAction:
+		return &t.Def, t.Def.next
+	}
+	return t.chooseIndirect(p, &t.Def, false)
+}
+
+// chooseIndirect finds the member that c leads to. An empty group does nothing.
+func (t *Table) chooseIndirect(p *vector.State, c *Call, hit bool) (*Call, *node) {
+	m := t.Profile.lookup(p, c)
+	if m == nil {
+		return nil, t.base
+	}
+	return m, t.nextNode(m.Action, hit)
+}
+
+// entryKey turns the matches of an entry into the form of the table's index,
+// and into the canonical one.
+func (t *Table) entryKey(e *TableEntry) error {
+	if len(e.Match) != len(t.Key.Fields) || len(e.Match) == 0 {
+		return ErrBadMatch
+	}
+	for i := range e.Match {
+		m, f := &e.Match[i], &t.Key.Fields[i]
+		if !num.Fits(m.Value, f.Width) || f.Kind == MatchLPM && (m.PrefixLen < 0 || m.PrefixLen > f.Width) {
+			return fmt.Errorf("%w: field %s", ErrBadMatch, f.Name)
+		}
+		if f.Kind == MatchLPM {
+			e.prefix = m.PrefixLen
+		}
+	}
+	e.Match = canonical(t.Key, e.Match)
+	e.key = make([]uint64, t.Key.Words)
+	for i := range e.Match {
+		f := &t.Key.Fields[i]
+		// The number goes to the field's place in the key.
+		number := num.OfBytes(e.Match[i].Value, f.Words)
+		for j, x := range number {
+			if f.Mask != nil {
+				x &= f.Mask[j]
+			}
+			e.key[f.Word+j] |= x << uint(f.Shift)
+		}
+	}
+	return nil
+}
+
+// demands turns the matches of an entry into what the ternary index wants.
+func (t *Table) demands(e *TableEntry) (lookup.TernaryEntry, error) {
+	x := lookup.TernaryEntry{Priority: e.Priority}
+	if len(e.Match) != len(t.Key.Fields) || len(e.Match) == 0 {
+		return x, ErrBadMatch
+	}
+	for i := range e.Match {
+		f := &t.Key.Fields[i]
+		d, ok := f.demand(e.Match[i])
+		if !ok {
+			return x, fmt.Errorf("%w: field %s", ErrBadMatch, f.Name)
+		}
+		x.Ranges = x.Ranges || d.High != nil
+		x.Fields = append(x.Fields, d)
+	}
+	return x, nil
+}
+
+func (f *KeyField) demand(m Match) (lookup.TernaryField, bool) {
+	d := lookup.TernaryField{Word: f.Word, Mask: num.Prefix(f.Width, f.Width)}
+	ok := num.Fits(m.Value, f.Width)
+	switch f.Kind {
+	case MatchTernary:
+		ok = ok && num.Fits(m.Mask, f.Width)
+		d.Mask = num.OfBytes(m.Mask, f.Words)
+	case MatchOptional:
+		if m.Value == nil {
+			clear(d.Mask)
+		}
+	case MatchLPM:
+		if ok = ok && m.PrefixLen >= 0 && m.PrefixLen <= f.Width; ok {
+			d.Mask = num.Prefix(f.Width, m.PrefixLen)
+		}
+	case MatchRange:
+		n := num.Bytes(f.Width)
+		ok = ok && num.Fits(m.High, f.Width) && bytes.Compare(num.Aligned(m.Value, n), num.Aligned(m.High, n)) <= 0
+		d.High = num.OfBytes(m.High, f.Words)
+	}
+	d.Value = make([]uint64, f.Words)
+	for i, x := range num.OfBytes(m.Value, f.Words) {
+		if f.Mask != nil && d.High == nil {
+			d.Mask[i] &= f.Mask[i]
+		}
+		d.Value[i] = x
+		if d.High == nil {
+			d.Value[i] &= d.Mask[i]
+		}
+	}
+	return d, ok
+}
+
+// MaxFew is the most entries that are tried.
+const MaxFew = 4
+
+// A fewEntry is an entry with what it demands of the vector. Programs for Tofino do
+// much with tables of two or three entries, where others have conditions. To try
+// the entries one after the other, on the packet itself, is faster there than to
+// build a key and to ask an index.
+type fewEntry struct {
+	slot     int32
+	priority int
+	demands  []fewDemand
+}
+
+// A fewDemand wants a word of the vector to have a value under a mask.
+type fewDemand struct {
+	off         int
+	mask, value uint64
+}
+
+// renewFew makes the list of the entries in the order in which they win, if
+// there are few of them and they demand nothing more than that.
+func (t *Table) renewFew() {
+	t.Few = nil
+	if t.lpm != nil || t.Count > MaxFew || !t.Key.plain() {
+		return
+	}
+	var list []fewEntry
+	for slot := range t.Entries {
+		e := &t.Entries[slot]
+		if !e.Used {
+			continue
+		}
+		few := fewEntry{slot: int32(slot), priority: e.Priority}
+		for i := range t.Key.Fields {
+			f := &t.Key.Fields[i]
+			d, _ := f.demand(e.Match[i]) // it was checked when the entry was added
+			if d.High != nil {
+				return
+			}
+			if d.Mask[0] != 0 {
+				few.demands = append(few.demands, fewDemand{f.Off, d.Mask[0], d.Value[0]})
+			}
+		}
+		list = append(list, few)
+	}
+	slices.SortStableFunc(list, func(a, b fewEntry) int { return a.priority - b.priority })
+	t.Few = list
+}
+
+// plain is whether all fields are words that count whatever is valid.
+func (k *tableKey) plain() bool {
+	return !slices.ContainsFunc(k.Fields, func(f KeyField) bool { return !f.always || f.Words > 1 || f.Mask != nil })
+}
+
+// findFew returns the slot of the entry that p matches, or none.
+func (t *Table) findFew(p *vector.State) int32 {
+next:
+	for i := range t.Few {
+		e := &t.Few[i]
+		for j := range e.demands {
+			d := &e.demands[j]
+			if p.W[d.off]&d.mask != d.value {
+				continue next
+			}
+		}
+		return e.slot
+	}
+	return lookup.None
+}
+
+// A node is a step of a control: a table, a branch or a call of an action.
+type node struct {
+	table *Table
+	cond  vector.Test
+	yes   *node
+	no    *node // also the next node after a call
+	call  *action
+	name  string
+	entry uintptr // in the compiled program
+}
+
+// A Call is a linked Target: the action with its data in words and the node
+// that the control continues at, or an index into the profile.
+type Call struct {
+	target TargetKind
+	Action *action
+	Args   []uint64
+	next   *node
+	index  Handle
+}
+
+// A TableEntry is an entry at work.
+type TableEntry struct {
+	Used     bool
+	version  uint8 // of the handle; it outlives the entry
+	Match    []Match
+	Priority int
+	Call     Call
+	Counter  cell.Count
+	Idle     time.Duration
+	LastHit  time.Duration
+	constant bool
+	key      []uint64 // as the exact and the lpm index have it
+	prefix   int
+}

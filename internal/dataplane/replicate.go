@@ -1,0 +1,293 @@
+package dataplane
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/p4lb/p4lb/internal/dataplane/program"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// replication is the packet replication engine: groups have nodes, a node has
+// a replication id, ports, and link aggregation groups (LAGs), of which each
+// gives one of its ports. The copies of a group go by node, in the order in
+// which they joined, then by port, then by LAG.
+type replication struct {
+	groups map[uint32]*mcGroup
+	nodes  []mcNode
+	hn     program.Handles
+	lags   map[uint32][]uint32 // their ports
+}
+
+type mcGroup struct {
+	nodes  []Handle
+	copies []Replica
+}
+
+type mcNode struct {
+	used  bool
+	rid   uint32
+	ports []uint32
+	lags  []uint32
+	group uint32
+	bound bool
+}
+
+// lagHash takes the place of a hash of the packet: it decides on the port of a
+// LAG, in simple_switch too.
+const lagHash = 0xff
+
+func (r *replication) copies(group uint32) []Replica {
+	if g := r.groups[group]; g != nil {
+		return g.copies
+	}
+	return nil
+}
+
+// renew computes the copies of a group.
+func (r *replication) renew(g *mcGroup) {
+	g.copies = nil
+	for _, h := range g.nodes {
+		for _, port := range r.nodes[h].ports {
+			g.copies = append(g.copies, Replica{r.nodes[h].rid, port})
+		}
+		for _, lag := range r.nodes[h].lags {
+			if ports := r.lags[lag]; len(ports) > 0 {
+				g.copies = append(g.copies, Replica{r.nodes[h].rid, ports[lagHash%len(ports)]})
+			}
+		}
+	}
+}
+
+func (r *replication) node(h Handle) *mcNode {
+	if int(h) < len(r.nodes) && r.nodes[h].used {
+		return &r.nodes[h]
+	}
+	return nil
+}
+
+// create makes an empty group.
+func (r *replication) create(group uint32) error {
+	if group == 0 {
+		return errGroupZero
+	}
+	if r.groups == nil {
+		r.groups = map[uint32]*mcGroup{}
+	}
+	if r.groups[group] == nil {
+		r.groups[group] = &mcGroup{}
+	}
+	return nil
+}
+
+var errGroupZero = errors.New("multicast group 0 stands for none")
+
+func (r *replication) createNode(rid uint32, ports, lags []uint32) Handle {
+	h := r.hn.Take()
+	for int(h) >= len(r.nodes) {
+		r.nodes = append(r.nodes, mcNode{})
+	}
+	r.nodes[h] = mcNode{used: true, rid: rid, ports: lists.Set(ports), lags: lists.Set(lags)}
+	return h
+}
+
+func (r *replication) join(group uint32, h Handle) error {
+	g, n := r.groups[group], r.node(h)
+	switch {
+	case g == nil:
+		return fmt.Errorf("unknown multicast group %d", group)
+	case n == nil:
+		return ErrBadHandle
+	case n.bound:
+		return fmt.Errorf("node %d is in multicast group %d already", h, n.group)
+	}
+	n.group, n.bound = group, true
+	g.nodes = append(g.nodes, h)
+	r.renew(g)
+	return nil
+}
+
+// leave takes a node out of its group.
+func (r *replication) leave(h Handle) {
+	n := &r.nodes[h]
+	if !n.bound {
+		return
+	}
+	g := r.groups[n.group]
+	g.nodes = slices.DeleteFunc(g.nodes, func(x Handle) bool { return x == h })
+	n.bound = false
+	r.renew(g)
+}
+
+func (r *replication) deleteNode(h Handle) error {
+	if r.node(h) == nil {
+		return ErrBadHandle
+	}
+	r.leave(h)
+	r.nodes[h] = mcNode{}
+	r.hn.Release(h)
+	return nil
+}
+
+// CreateGroup makes an empty multicast group, unless it is there. Group 0
+// stands for no multicast and cannot be used.
+func (s *Switch) CreateGroup(group uint32) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pre.create(group)
+}
+
+// DeleteGroup removes a multicast group; its nodes stay, without group.
+func (s *Switch) DeleteGroup(group uint32) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.pre.groups[group]
+	if g == nil {
+		return fmt.Errorf("unknown multicast group %d", group)
+	}
+	for _, h := range g.nodes {
+		s.pre.nodes[h].bound = false
+	}
+	delete(s.pre.groups, group)
+	return nil
+}
+
+// CreateNode makes a node with a replication id, ports and LAGs. Each counts
+// once.
+func (s *Switch) CreateNode(rid uint32, ports, lags []uint32) Handle {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pre.createNode(rid, ports, lags)
+}
+
+// UpdateNode changes the ports and the LAGs of a node.
+func (s *Switch) UpdateNode(h Handle, ports, lags []uint32) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.pre.node(h)
+	if n == nil {
+		return ErrBadHandle
+	}
+	n.ports, n.lags = lists.Set(ports), lists.Set(lags)
+	if n.bound {
+		s.pre.renew(s.pre.groups[n.group])
+	}
+	return nil
+}
+
+// JoinGroup adds a node to a group. A node is in one group at most.
+func (s *Switch) JoinGroup(group uint32, h Handle) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pre.join(group, h)
+}
+
+// LeaveGroup takes a node out of its group.
+func (s *Switch) LeaveGroup(h Handle) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pre.node(h) == nil {
+		return ErrBadHandle
+	}
+	s.pre.leave(h)
+	return nil
+}
+
+// DeleteNode removes a node, from its group too.
+func (s *Switch) DeleteNode(h Handle) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pre.deleteNode(h)
+}
+
+// SetLAG says which ports a link aggregation group has.
+func (s *Switch) SetLAG(lag uint32, ports []uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pre.lags == nil {
+		s.pre.lags = map[uint32][]uint32{}
+	}
+	s.pre.lags[lag] = lists.Set(ports)
+	for _, g := range s.pre.groups {
+		s.pre.renew(g)
+	}
+}
+
+// LAGs returns the ports of the link aggregation groups.
+func (s *Switch) LAGs() map[uint32][]uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.pre.lags)
+}
+
+// A MulticastNode is a node of the replication engine.
+type MulticastNode struct {
+	Handle   Handle
+	Instance uint32 // the egress_rid of its copies
+	Ports    []uint32
+	LAGs     []uint32
+}
+
+// Multicast returns the nodes by handle, and the groups with theirs in the order
+// in which they joined.
+func (s *Switch) Multicast() (nodes []MulticastNode, groups map[uint32][]Handle) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for h, n := range s.pre.nodes {
+		if n.used {
+			nodes = append(nodes, MulticastNode{Handle(h), n.rid, n.ports, n.lags})
+		}
+	}
+	groups = map[uint32][]Handle{}
+	for id, g := range s.pre.groups {
+		groups[id] = slices.Clone(g.nodes)
+	}
+	return nodes, groups
+}
+
+// A Replica is one copy that a multicast group makes.
+type Replica struct {
+	Instance uint32 // the egress_rid of the copy
+	Port     uint32
+}
+
+// Groups lists the multicast groups.
+func (s *Switch) Groups() []uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.pre.groups))
+}
+
+// GroupReplicas returns the copies that a group makes.
+func (s *Switch) GroupReplicas(group uint32) ([]Replica, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.pre.groups[group]
+	if g == nil {
+		return nil, fmt.Errorf("unknown multicast group %d", group)
+	}
+	return slices.Clone(g.copies), nil
+}
+
+// SetGroup makes a group that makes exactly these copies, whatever it was
+// before: a whole P4Runtime group at once.
+func (s *Switch) SetGroup(group uint32, list []Replica) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.pre.create(group); err != nil {
+		return err
+	}
+	for _, h := range slices.Clone(s.pre.groups[group].nodes) {
+		if err := s.pre.deleteNode(h); err != nil {
+			return err
+		}
+	}
+	for _, r := range list {
+		if err := s.pre.join(group, s.pre.createNode(r.Instance, []uint32{r.Port}, nil)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,341 @@
+package dataplane
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/dataplane/lookup"
+	"github.com/p4lb/p4lb/internal/dataplane/program"
+)
+
+// What follows is the control plane's side of a Switch. Tables, profiles and
+// arrays go by the names in the program. A refused change leaves everything as
+// it was; the error wraps one of the Err values.
+
+func (s *Switch) table(name string) (*program.Table, error) {
+	if t := s.prog.Tables[name]; t != nil {
+		return t, nil
+	}
+	return nil, fmt.Errorf("unknown table %q", name)
+}
+
+// withTable runs f on a table under the lock and names it in the error.
+func (s *Switch) withTable(name string, f func(*program.Table) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, err := s.table(name)
+	if err != nil {
+		return err
+	}
+	if err := f(t); err != nil {
+		return fmt.Errorf("table %s: %w", name, err)
+	}
+	return nil
+}
+
+// always is f for a caller of what may fail.
+func always[T any](f func(T)) func(T) error {
+	return func(x T) error {
+		f(x)
+		return nil
+	}
+}
+
+// TableAdd adds an entry and returns its handle.
+func (s *Switch) TableAdd(name string, e Entry) (h Handle, err error) {
+	err = s.withTable(name, func(t *program.Table) error {
+		if t.Immutable {
+			return ErrImmutable
+		}
+		if e.IdleTimeout > 0 && !t.Ageing {
+			return ErrNotSupported
+		}
+		c, err := t.Resolve(e.Target, true)
+		if err != nil {
+			return err
+		}
+		te := program.TableEntry{Match: e.Match, Priority: e.Priority, Call: c, Idle: e.IdleTimeout, LastHit: s.now}
+		if h, err = t.Add(te); err == nil && t.Profile != nil {
+			t.Profile.Refer(&c, 1)
+		}
+		return err
+	})
+	return h, err
+}
+
+// TableModify changes what an entry leads to.
+func (s *Switch) TableModify(name string, h Handle, target Target) error {
+	return s.withTable(name, func(t *program.Table) error {
+		if t.Immutable {
+			return ErrImmutable
+		}
+		e, err := t.Entry(h)
+		if err != nil {
+			return err
+		}
+		c, err := t.Resolve(target, true)
+		if err != nil {
+			return err
+		}
+		if t.Profile != nil {
+			t.Profile.Refer(&c, 1)
+			t.Profile.Refer(&e.Call, -1)
+		}
+		e.Call = c
+		return nil
+	})
+}
+
+// TableDelete removes an entry.
+func (s *Switch) TableDelete(name string, h Handle) error {
+	return s.withTable(name, func(t *program.Table) error {
+		if t.Immutable {
+			return ErrImmutable
+		}
+		if _, err := t.Entry(h); err != nil {
+			return err
+		}
+		t.Delete(h.Slot())
+		return nil
+	})
+}
+
+// TableClear removes all entries, and puts the default action of the program
+// back if withDefault is set.
+func (s *Switch) TableClear(name string, withDefault bool) error {
+	return s.withTable(name, func(t *program.Table) error {
+		if t.Immutable {
+			return ErrImmutable
+		}
+		t.Clear(withDefault)
+		return nil
+	})
+}
+
+// TableFind returns the handle of the entry with a match and, in a ternary or
+// range table, a priority.
+func (s *Switch) TableFind(name string, match []Match, priority int) (h Handle, err error) {
+	err = s.withTable(name, func(t *program.Table) error {
+		e := program.TableEntry{Match: match, Priority: priority}
+		if _, err := t.Prepare(&e); err != nil {
+			return err
+		}
+		i := t.Same(&e)
+		if i == lookup.None {
+			return ErrBadHandle
+		}
+		h = t.Handle(int(i))
+		return nil
+	})
+	return h, err
+}
+
+// TableEntry returns an entry.
+func (s *Switch) TableEntry(name string, h Handle) (e Entry, err error) {
+	err = s.withTable(name, func(t *program.Table) error {
+		te, err := t.Entry(h)
+		if err != nil {
+			return err
+		}
+		e = te.Export(h)
+		return nil
+	})
+	return e, err
+}
+
+// TableEntries returns all entries by handle, those of one moment.
+func (s *Switch) TableEntries(name string) (list []Entry, err error) {
+	err = s.withTable(name, always(func(t *program.Table) {
+		for slot := range t.Entries {
+			if t.Entries[slot].Used {
+				list = append(list, t.Entries[slot].Export(t.Handle(slot)))
+			}
+		}
+	}))
+	return list, err
+}
+
+// TableCount is how many entries a table has.
+func (s *Switch) TableCount(name string) (n int, err error) {
+	err = s.withTable(name, always(func(t *program.Table) { n = t.Count }))
+	return n, err
+}
+
+// TableWalk returns some entries, in order of their handles, and where to go on:
+// below 0 it has seen all. What stays in the table all the while comes once.
+func (s *Switch) TableWalk(name string, from, most int) (list []Entry, next int, err error) {
+	next = -1
+	err = s.withTable(name, always(func(t *program.Table) {
+		for slot := from; slot < len(t.Entries); slot++ {
+			if slot == from+most {
+				next = slot
+				break
+			}
+			if t.Entries[slot].Used {
+				list = append(list, t.Entries[slot].Export(t.Handle(slot)))
+			}
+		}
+	}))
+	return list, next, err
+}
+
+// TableUnlock lets the entries of a table that the program has filled be
+// changed, as those of any other: P4 has it so unless it says const entries,
+// BMv2 JSON does not tell the two apart.
+func (s *Switch) TableUnlock(name string) error {
+	return s.withTable(name, always(func(t *program.Table) { t.Immutable = false }))
+}
+
+// TableSetDefault sets what a table does on a miss.
+func (s *Switch) TableSetDefault(name string, target Target) error {
+	return s.withTable(name, func(t *program.Table) error {
+		if t.ConstDef {
+			return ErrConstDefault
+		}
+		c, err := t.Resolve(target, false)
+		if err != nil {
+			return err
+		}
+		if t.ConstAction != nil && c.Action != t.ConstAction {
+			return ErrConstAction
+		}
+		if t.Profile != nil {
+			t.Profile.Refer(&c, 1)
+			if t.DefUsed {
+				t.Profile.Refer(&t.Def, -1)
+			}
+		}
+		t.Def, t.DefUsed = c, true
+		return nil
+	})
+}
+
+// TableResetDefault puts the default action of the program back.
+func (s *Switch) TableResetDefault(name string) error {
+	return s.withTable(name, always(func(t *program.Table) { t.ResetDefault() }))
+}
+
+// TableDefault returns what a table does on a miss; ok is false if nothing.
+func (s *Switch) TableDefault(name string) (target Target, ok bool, err error) {
+	err = s.withTable(name, always(func(t *program.Table) {
+		if ok = t.DefUsed; ok {
+			target = t.Def.ToTarget()
+		}
+	}))
+	return target, ok, err
+}
+
+// A KeyField describes a field of a table's key.
+type KeyField struct {
+	Name  string
+	Kind  MatchKind
+	Width int
+}
+
+// TableKey describes a table's key; ordered is whether entries have a
+// priority.
+func (s *Switch) TableKey(name string) (fields []KeyField, ordered bool, err error) {
+	err = s.withTable(name, always(func(t *program.Table) {
+		for _, f := range t.Key.Fields {
+			fields = append(fields, KeyField{f.Name, f.Kind, f.Width})
+		}
+		ordered = t.Ordered()
+	}))
+	return fields, ordered, err
+}
+
+// ActionWidths returns the widths of an action's parameters.
+func (s *Switch) ActionWidths(name string) (widths []int, err error) {
+	a := s.prog.ActionByName(name)
+	if a == nil {
+		return nil, fmt.Errorf("unknown action %q", name)
+	}
+	for _, p := range a.Params {
+		widths = append(widths, p.Width)
+	}
+	return widths, nil
+}
+
+// SetIdleTimeout sets the idle timeout of an entry; the time begins anew.
+func (s *Switch) SetIdleTimeout(name string, h Handle, timeout, now time.Duration) error {
+	return s.withTable(name, func(t *program.Table) error {
+		if !t.Ageing {
+			return ErrNotSupported
+		}
+		e, err := t.Entry(h)
+		if err != nil {
+			return err
+		}
+		e.Idle, e.LastHit = timeout, now
+		return nil
+	})
+}
+
+// LastHit is the time of an entry's last hit (or of SetIdleTimeout).
+func (s *Switch) LastHit(name string, h Handle) (at time.Duration, err error) {
+	err = s.withTable(name, func(t *program.Table) error {
+		if !t.Ageing {
+			return ErrNotSupported
+		}
+		e, err := t.Entry(h)
+		if err != nil {
+			return err
+		}
+		at = e.LastHit
+		return nil
+	})
+	return at, err
+}
+
+// IdleEntries returns entries of a table that have not been hit for their idle
+// timeout, at most so many. The search begins at a place in the table, and next
+// is the one to go on with, so that with few at a time all have their turn.
+func (s *Switch) IdleEntries(name string, now time.Duration, from, most int) (list []Entry, next int, err error) {
+	err = s.withTable(name, always(func(t *program.Table) {
+		if from >= len(t.Entries) {
+			from = 0
+		}
+		next = from
+		for i := range t.Entries {
+			if len(list) == most {
+				break
+			}
+			slot := (from + i) % len(t.Entries)
+			next = slot + 1
+			if e := &t.Entries[slot]; e.Used && e.Idle > 0 && now-e.LastHit >= e.Idle {
+				list = append(list, e.Export(t.Handle(slot)))
+			}
+		}
+	}))
+	return list, next, err
+}
+
+// Reset empties tables that are not constant, action profiles and multicast groups,
+// and makes counters, meters and registers as they were in the
+// beginning. Clone sessions stay.
+func (s *Switch) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.prog.Tables {
+		if !t.Immutable && !t.Fixed {
+			t.Clear(true)
+		}
+	}
+	for _, pr := range s.prog.Profiles {
+		// What a constant entry refers to stays.
+		pr.Clear()
+	}
+	for _, c := range s.prog.Counters {
+		clear(c.Cells)
+	}
+	for _, m := range s.prog.Meters {
+		for i := range m.Cells {
+			m.Cells[i].Configured = false
+		}
+		m.Missed.Configured = false
+	}
+	for _, r := range s.prog.Registers {
+		r.Reset()
+	}
+	s.pre = replication{}
+}

@@ -1,0 +1,171 @@
+package stf
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/dataplane/program"
+)
+
+// Run runs a test on a new switch with a program. The error says what has
+// failed, one line per failure.
+func Run(cfg *bmv2.Config, text string) error {
+	s, err := Parse("stf", text)
+	if err != nil {
+		return err
+	}
+	sw, err := dataplane.New(cfg, s.Options(cfg))
+	if err != nil {
+		return err
+	}
+	return s.Run(sw)
+}
+
+// Options are what a switch that runs the test needs: a port of Tofino at which
+// packets are expected does not recirculate.
+func (s *Script) Options(cfg *bmv2.Config) dataplane.Options {
+	loops := slices.DeleteFunc(dataplane.Loopback(cfg.Architecture()), func(port uint32) bool { return s.outlets[port] })
+	return dataplane.Options{Loopback: loops}
+}
+
+// step is how much time passes between two lines.
+const step = time.Millisecond
+
+// A runner is a test in progress.
+type runner struct {
+	script   *Script
+	engine   *dataplane.Engine
+	sw       *dataplane.Switch
+	now      time.Duration
+	sent     map[uint32][][]byte
+	expected map[uint32][]stmt
+	handles  map[string]program.Handle
+}
+
+// Run runs the test on a switch as it is. Packets are compared at the end.
+func (s *Script) Run(sw *dataplane.Switch) error {
+	r := &runner{
+		script: s, engine: dataplane.NewEngine(sw), sw: sw, now: time.Second,
+		sent: map[uint32][][]byte{}, expected: map[uint32][]stmt{}, handles: map[string]program.Handle{},
+	}
+	var errs []error
+	for _, st := range s.stmts {
+		r.now += step
+		r.collect(r.engine.Run(r.now))
+		if err := r.do(st); err != nil {
+			errs = append(errs, fmt.Errorf("%s:%d: %s: %w", s.name, st.line, st.op, err))
+		}
+	}
+	r.drain()
+	return errors.Join(append(errs, r.comparePackets()...)...)
+}
+
+func (r *runner) do(st stmt) error {
+	switch st.op {
+	case "packet":
+		data, err := hex.DecodeString(st.data)
+		if err != nil {
+			return err
+		}
+		r.collect(r.engine.Process(st.port, data, r.now))
+		return nil
+	case "expect":
+		r.expected[st.port] = append(r.expected[st.port], st)
+		return nil
+	case "no_packet":
+		return nil
+	case "wait":
+		r.drain()
+		return nil
+	}
+	return r.command(st)
+}
+
+func (r *runner) collect(out []dataplane.Out) {
+	for _, o := range out {
+		if r.script.ports[o.Port] {
+			r.sent[o.Port] = append(r.sent[o.Port], slices.Clone(o.Data))
+		}
+	}
+}
+
+// maxDrain bounds the time that queued packets are waited for.
+const maxDrain = 10000
+
+// drain lets time pass until nothing is queued any more.
+func (r *runner) drain() {
+	for range maxDrain {
+		at, ok := r.engine.Next()
+		if !ok {
+			return
+		}
+		r.now = max(r.now, at)
+		r.collect(r.engine.Run(r.now))
+	}
+}
+
+// comparePackets holds what has left against what was expected, port by port.
+func (r *runner) comparePackets() []error {
+	var errs []error
+	for _, port := range slices.Sorted(maps.Keys(r.script.ports)) {
+		want, got := r.expected[port], r.sent[port]
+		for i := range max(len(want), len(got)) {
+			var err error
+			switch {
+			case i >= len(got):
+				data := want[i].data
+				if want[i].any {
+					data = "any"
+				}
+				err = fmt.Errorf("%s:%d: port %d: no packet, expected %s", r.script.name, want[i].line, port, data)
+			case i >= len(want):
+				err = fmt.Errorf("%s: port %d: unexpected packet %X", r.script.name, port, got[i])
+			default:
+				err = r.comparePacket(want[i], got[i])
+			}
+			if err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errs
+}
+
+// comparePacket compares a packet with an expectation, digit by digit.
+func (r *runner) comparePacket(want stmt, data []byte) error {
+	if want.any {
+		return nil
+	}
+	pattern, exact := strings.CutSuffix(want.data, "$")
+	got := fmt.Sprintf("%X", data)
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("%s:%d: port %d: %s\n  expected %s\n  got      %s\n  %*s",
+			r.script.name, want.line, want.port, fmt.Sprintf(format, args...), want.data, got, 10+difference(pattern, got), "^")
+	}
+	switch i := difference(pattern, got); {
+	case i < len(pattern) && i < len(got):
+		return fail("byte %d differs", i/2)
+	case len(got) < len(pattern):
+		return fail("%d bytes, expected %d", len(data), len(pattern)/2)
+	case exact && len(got) > len(pattern):
+		return fail("%d bytes, expected exactly %d", len(data), len(pattern)/2)
+	}
+	return nil
+}
+
+// difference is the index of the first digit that differs.
+func difference(pattern, got string) int {
+	for i := range min(len(pattern), len(got)) {
+		if pattern[i] != '*' && pattern[i] != got[i] {
+			return i
+		}
+	}
+	return min(len(pattern), len(got))
+}

@@ -1,0 +1,249 @@
+package dataplane
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane/program"
+	"github.com/p4lb/p4lb/internal/dataplane/vector"
+)
+
+// A program for Tofino runs in a pipe of two halves, each with a parser, a
+// control and a deparser of its own, with the traffic manager between them:
+//
+//	port → ingress → traffic manager → (a queue per Outcome) → egress → port
+//
+// What passes between the two are bytes: headers and metadata end with each
+// half. The parsers find what the hardware knows of a packet before its first
+// byte:
+//
+//	ingress  intrinsic metadata, port metadata or the header of a resubmit, packet
+//	egress   intrinsic metadata, the header of a mirror if it is a copy, packet
+//
+// The rest of what the hardware tells and is told are the fields of metadata
+// of fixed names (ig_prsr_md, ig_dprsr_md, ig_tm_md, eg_prsr_md, eg_dprsr_md,
+// and gh_intr_md of the ghost thread).
+//
+// What differs from the hardware: pipes with one program share its registers, but
+// for an Engine that has a Switch for each pipe; lengths leave the four bytes of the frame's checksum out; a queue is as long as
+// its caller says, and nothing is deflected from a full one; packets of the generator come when the caller makes
+// them. A packet takes no time on its way: of the two times that ingress sees,
+// the first is that of Receive (or of the turn, if it recirculates), the second
+// that of Ingress.
+
+// A tofino runs the program of a Switch as a pipe of Tofino does.
+type tofino struct {
+	sw   *Switch
+	chip chip
+	// words holds headers and metadata of the one packet that is worked on.
+	words []uint64
+
+	programs []threads
+	of       [pipes]*threads // by pipe
+
+	inHeader  ingressHeader
+	outHeader egressHeader
+	tm        tmFields
+	errors    map[uint64]uint64 // bits of parser_err, by the program's error codes
+
+	loops    []bool // by port
+	portData [][]byte
+	trees    Trees
+}
+
+// A chip is what differs between Tofino 1 and 2.
+type chip struct {
+	cell      int    // bytes that queues count in
+	portData  int    // bytes of port metadata
+	loops     []byte // ports of a pipe that lead round
+	generator uint32
+	appBits   int // of the number of a packet generator's application
+	// selects is whether a mirror can take the other form of the packet.
+	selects bool
+}
+
+// Loopback lists the ports that lead round to ingress, in all pipes; none for
+// architectures other than those of Tofino.
+func Loopback(arch string) []uint32 {
+	c := chips[arch]
+	return c.loopback()
+}
+
+func (c *chip) loopback() []uint32 {
+	ports := []uint32{}
+	for pipe := range uint32(pipes) {
+		for _, port := range c.loops {
+			ports = append(ports, pipe<<7|uint32(port))
+		}
+	}
+	return ports
+}
+
+var chips = map[string]chip{
+	bmv2.TNA:  {cell: 80, portData: 8, loops: []byte{68, 69, 70, 71}, generator: 68, appBits: 3},
+	bmv2.T2NA: {cell: 176, portData: 24, loops: []byte{6}, generator: 6, appBits: 4, selects: true},
+}
+
+// Threads are what a pipe runs. Most often all have the same.
+type threads struct {
+	in, out gress
+	ghost   *ghost // nil for most programs
+}
+
+// at is the program of the pipe that a port belongs to.
+func (t *tofino) at(port uint32) *threads { return t.of[port/(devPorts/pipes)%pipes] }
+
+// A gress is one half of the pipe.
+type gress struct {
+	*program.Half
+	time, parserErr program.StdField
+	drop, mirrorIO  program.StdField
+}
+
+// Device ports have 9 bits, of which two name the pipe.
+const (
+	devPorts = 512
+	pipes    = 4
+)
+
+// CellSize is how many bytes a cell has, in which the program's queue lengths
+// are counted; 0 if they count packets.
+func (s *Switch) CellSize() int {
+	if s.tofino == nil {
+		return 0
+	}
+	return s.tofino.chip.cell
+}
+
+// cells is what a packet adds to the length of its queue: its cells, or 1 if
+// packets are counted.
+func (s *Switch) cells(p *Packet) int {
+	return cells(p, s.CellSize())
+}
+
+// newTofino makes the pipe that runs a linked program.
+func newTofino(s *Switch) *tofino {
+	c := s.prog.Config
+	t := &tofino{sw: s, chip: chips[c.Architecture()], words: make([]uint64, s.prog.Layout.Words)}
+	// Where there are more pipes than the document speaks of, its programs repeat.
+	t.programs = make([]threads, c.Programs())
+	of := c.Meta.Pipes
+	if len(of) == 0 {
+		of = []int{0}
+	}
+	for i := range t.of {
+		t.of[i] = &t.programs[of[i%len(of)]]
+	}
+	t.inHeader.find(s.prog.Layout)
+	t.outHeader.find(s.prog.Layout)
+	t.tm.find(s.prog.Layout)
+	room := 0
+	for i := range t.programs {
+		k, prefix := &t.programs[i], bmv2.PipePrefix(i)
+		k.in.Half, k.out.Half = s.prog.Halves[2*i], s.prog.Halves[2*i+1]
+		k.in.find(s.prog.Layout, "ig")
+		k.out.find(s.prog.Layout, "eg")
+		room = max(room, k.in.Deparser.Room()+k.out.Deparser.Room())
+		if j := slices.IndexFunc(c.Pipelines, func(p *bmv2.Pipeline) bool { return p.Name == prefix+"ghost" }); j >= 0 {
+			k.ghost = newGhost(s.prog, c.Pipelines[j])
+		}
+	}
+	t.errors = program.ErrorBits(c.Errors)
+	ports := s.opts.Loopback
+	t.loops = make([]bool, devPorts)
+	if ports == nil {
+		ports = t.chip.loopback()
+	}
+	for _, port := range ports {
+		if port < devPorts {
+			t.loops[port] = true
+		}
+	}
+	t.portData = make([][]byte, devPorts)
+	s.headroom = room + t.chip.portData + 2*maxIntrinsic
+	return t
+}
+
+// find looks up the fields that the hardware itself reads or writes.
+func (g *gress) find(l *vector.Layout, prefix string) {
+	g.time.Find(l, prefix+"_prsr_md", "global_tstamp")
+	g.parserErr.Find(l, prefix+"_prsr_md", "parser_err")
+	g.drop.Find(l, prefix+"_dprsr_md", "drop_ctl")
+	g.mirrorIO.Find(l, prefix+"_dprsr_md", "mirror_io_select")
+}
+
+// SetPortMetadata sets what the ingress parser finds in front of the packets
+// of a port, after the intrinsic metadata; what is missing is zero.
+func (s *Switch) SetPortMetadata(port uint32, data []byte) error {
+	if s.tofino == nil {
+		return fmt.Errorf("port metadata: %w", ErrNotSupported)
+	}
+	if n := s.tofino.chip.portData; port >= devPorts || len(data) > n {
+		return fmt.Errorf("port metadata: port %d is outside 0..%d or %d bytes are more than %d", port, devPorts-1, len(data), n)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tofino.portData[port] = slices.Clone(data)
+	return nil
+}
+
+func (t *tofino) newPacket() *Packet { return &Packet{tm: new(forTM)} }
+
+// vector is none: a packet has the one of its pipe while it is worked on.
+func (t *tofino) vector() []uint64 { return nil }
+
+func (t *tofino) hasPriority(int) bool { return true }
+
+// open gives a packet the vector, empty.
+func (t *tofino) open(p *Packet, now time.Duration) {
+	clear(t.words)
+	p.st.W, p.st.Now = t.words, now
+	p.st.Digest, p.st.ParserError = 0, 0
+	t.sw.prog.Asked.Clear()
+}
+
+// close takes it away: only bytes leave a half of the pipe.
+func (t *tofino) close(p *Packet) { p.st.W = nil }
+
+func (t *tofino) drop(p *Packet, why string, out []Outcome) []Outcome {
+	t.close(p)
+	return t.sw.drop(p, why, out)
+}
+
+// parse runs a half's parser from head bytes before the packet on. It returns
+// false if ingress has to drop the packet for what was wrong: if the program
+// does not look at that, or if no transition was found.
+func (t *tofino) parse(g *gress, p *Packet, head int) bool {
+	p.st.Head = p.st.Start - head
+	// Behind what the parser has read may stand the packet's check sequence.
+	p.st.Framed, p.st.Check = p.extra == 0, 0
+	g.Parser.Run(t.sw.prog, &p.st)
+	p.st.Framed = false
+	if p.st.Check > 0 && p.st.Head <= p.st.End-p.st.Check {
+		p.st.DropCheck()
+	}
+	g.time.Put(p.st.W, uint64(p.st.Now))
+	if p.st.ParserError == uint64(g.Parser.Codes.None) {
+		return true
+	}
+	wrong := t.errors[p.st.ParserError]
+	g.parserErr.Put(p.st.W, wrong)
+	return wrong == 0 || g.ReadsError && wrong&program.ErrNoMatch == 0
+}
+
+// work runs a half's control and what its deparser does before it emits. It
+// returns false if an assertion was false.
+func (t *tofino) work(g *gress, p *Packet) bool {
+	g.Control.Apply(t.sw.prog, &p.st)
+	p.st.Exit = false
+	if p.st.Dead {
+		return false
+	}
+	g.Deparser.Prepare(t.sw.prog, &p.st)
+	if p.st.Digest != 0 {
+		t.sw.learn(p, p.st.Digest)
+	}
+	return true
+}

@@ -1,0 +1,207 @@
+package lab
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// A Comparison is what the runs of an experiment came to, by row.
+type Comparison struct {
+	Experiment *spec.Experiment
+	Results    []*Result // by job; nil: not run
+	Rows       []*Row
+	World      string // in which they ran
+
+	// With a store: runs made now, those that were there, and those that others
+	// make.
+	Made, Taken, Left int
+}
+
+// A Row is a scheme in a case at a load: a run for each seed.
+type Row struct {
+	Case   *spec.Case
+	Scheme *spec.Scheme
+	Load   float64
+	Runs   []*Result // those that are done, by seed
+
+	network *fabric.Topology // as the experiment speaks of it
+}
+
+// errUnseeded is wrapped by the refusal to compare rows that did not see the
+// same flows.
+var errUnseeded = errors.New("rows with other seeds cannot be compared")
+
+func newComparison(x *spec.Experiment, jobs []*Job, results []*Result) *Comparison {
+	c := &Comparison{Experiment: x, Results: results}
+	var row *Row
+	for i, j := range jobs {
+		if row == nil || row.Case != j.Case || row.Scheme != j.Scheme || row.Load != j.Load {
+			row = &Row{Case: j.Case, Scheme: j.Scheme, Load: j.Load}
+			if j.setup != nil {
+				row.network = j.setup.named
+			}
+			c.Rows = append(c.Rows, row)
+		}
+		if results[i] != nil {
+			row.Runs = append(row.Runs, results[i])
+		}
+	}
+	return c
+}
+
+// Row finds the row of a label in a case, at a load.
+func (c *Comparison) Row(caseName, label string, load float64) *Row {
+	return lists.First(c.Rows, func(r *Row) bool { return r.Case.Name == caseName && r.Scheme.Label == label && r.Load == load })
+}
+
+// values are a metric of the row by seed; NaN where a run does not have it.
+func (r *Row) values(metric string) []float64 {
+	var list []float64
+	for _, run := range r.Runs {
+		v, ok := run.Metrics[metric]
+		if !ok {
+			v = math.NaN()
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// Estimate is a metric of the row, with its confidence interval.
+func (r *Row) Estimate(metric string) Estimate { return newEstimate(r.values(metric)) }
+
+// against estimates by how many percent a metric of the row lies below that of
+// another row. Both must be of runs with the same seeds, of different programs.
+func (r *Row) against(other *Row, metric string) (Estimate, error) {
+	if err := r.comparable(other); err != nil {
+		return Estimate{}, err
+	}
+	return reduction(r.values(metric), other.values(metric)), nil
+}
+
+// comparable refuses what no conclusion can be drawn from.
+func (r *Row) comparable(other *Row) error {
+	if len(r.Runs) != len(other.Runs) || len(r.Runs) == 0 {
+		return fmt.Errorf("%s has %d runs and %s %d: %w", r.Scheme.Label, len(r.Runs), other.Scheme.Label, len(other.Runs), errUnseeded)
+	}
+	for i, a := range r.Runs {
+		b := other.Runs[i]
+		if a.Seed != b.Seed || a.Seed == 0 {
+			return fmt.Errorf("%s with seed %d, %s with seed %d: %w", a.Label, a.Seed, b.Label, b.Seed, errUnseeded)
+		}
+		if r.Case == other.Case && r.Scheme.Candidates == other.Scheme.Candidates && a.Engine == b.Engine && maps.Equal(a.Programs, b.Programs) && maps.Equal(a.Parameters, b.Parameters) {
+			return fmt.Errorf("%s and %s: %w", a.Label, b.Label, ErrSame)
+		}
+	}
+	return nil
+}
+
+// Table is the comparison in rows: for each case and load a line for each
+// scheme, with its metrics and in words what the first scheme saves against it.
+func (c *Comparison) Table() [][]string {
+	x, head := c.Experiment, c.lead("CASE", "LOAD", "SCHEME")
+	for _, name := range x.Metrics {
+		m, _ := spec.MetricNamed(name, x.Classes)
+		head = append(head, m.Label())
+	}
+	if len(x.Schemes) > 1 {
+		head = append(head, fmt.Sprintf("%s OF %s", x.Metrics[0], x.Schemes[0].Label))
+	}
+	table := [][]string{head}
+	for _, r := range c.Rows {
+		if len(r.Runs) == 0 {
+			continue // cut short, before its turn came
+		}
+		line := c.lead(r.Case.Name, spec.Number(r.Load), r.Scheme.Label)
+		for _, m := range x.Metrics {
+			line = append(line, r.Estimate(m).String())
+		}
+		if len(x.Schemes) > 1 {
+			words := ""
+			if f, ok := c.finding(r); ok {
+				words = f.String()
+			}
+			line = append(line, words)
+		}
+		table = append(table, line)
+	}
+	return table
+}
+
+// lead are the columns of Table that say which row it is: of case and load those of
+// which there are several.
+func (c *Comparison) lead(caseName, load, label string) (list []string) {
+	if len(c.Experiment.Cases) > 1 {
+		list = append(list, caseName)
+	}
+	if c.severalLoads() {
+		list = append(list, load)
+	}
+	return append(list, label)
+}
+
+// leadColumns is how many these are.
+func (c *Comparison) leadColumns() int { return len(c.lead("", "", "")) }
+
+func (c *Comparison) severalLoads() bool {
+	return slices.ContainsFunc(c.Rows, func(r *Row) bool { return r.Load != c.Rows[0].Load })
+}
+
+// String is the estimate as tables show it: 12.3 ±0.4.
+func (e Estimate) String() string {
+	switch {
+	case math.IsNaN(e.Mean):
+		return "-"
+	case e.N < 2:
+		return digits(e.Mean)
+	}
+	return digits(e.Mean) + " ±" + digits(e.Half)
+}
+
+// digits writes three digits that count.
+func digits(v float64) string {
+	a := math.Abs(v)
+	switch {
+	case a >= 100 || a == 0:
+		return fmt.Sprintf("%.0f", v)
+	case a >= 10:
+		return fmt.Sprintf("%.1f", v)
+	case a >= 1:
+		return fmt.Sprintf("%.2f", v)
+	case a >= 0.1:
+		return fmt.Sprintf("%.3f", v)
+	case a >= 0.001:
+		return fmt.Sprintf("%.4f", v)
+	}
+	return fmt.Sprintf("%.2g", v)
+}
+
+// csv is the table with all metrics: a line for each row and metric.
+func (c *Comparison) csv() []byte {
+	var b bytes.Buffer
+	out := csv.NewWriter(&b)                                // labels have commas
+	write := func(cells ...string) { _ = out.Write(cells) } // memory takes all
+	write("case", "scheme", "load", "metric", "unit", "mean", "ci95", "runs")
+	for _, r := range c.Rows {
+		for _, m := range spec.AllMetrics(c.Experiment.Classes) {
+			if e := r.Estimate(m.Key); !math.IsNaN(e.Mean) {
+				write(r.Case.Name, r.Scheme.Label, spec.Number(r.Load), m.Key, m.Unit, fmt.Sprintf("%.8g", e.Mean), fmt.Sprintf("%.8g", e.Half), strconv.Itoa(e.N))
+			}
+		}
+	}
+	out.Flush()
+	return b.Bytes()
+}
+
+// ErrSame is wrapped by the refusal to compare rows that run the same.
+var ErrSame = errors.New("two rows run the same program")

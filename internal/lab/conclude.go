@@ -1,0 +1,263 @@
+package lab
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/p4lb/p4lb/internal/lab/spec"
+)
+
+// A Finding is what the runs say of the experiment's first scheme against
+// another one, by the first metric of the table.
+type Finding struct {
+	Case   string
+	Load   float64
+	Base   string // the first scheme
+	Other  string
+	Metric string
+
+	// Saved is by how many percent Base lies below Other, paired by seed.
+	Saved Estimate
+}
+
+// Findings lists what can be said of the first scheme, row by row.
+func (c *Comparison) Findings() []Finding {
+	var list []Finding
+	for _, r := range c.Rows {
+		if f, ok := c.finding(r); ok {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// finding compares the first scheme with a row, where both have run.
+func (c *Comparison) finding(r *Row) (Finding, bool) {
+	x := c.Experiment
+	f := Finding{Case: r.Case.Name, Load: r.Load, Base: x.Schemes[0].Label, Other: r.Scheme.Label, Metric: x.Metrics[0]}
+	base := c.Row(f.Case, f.Base, f.Load)
+	if base == nil || base == r || len(r.Runs) == 0 {
+		return f, false
+	}
+	var err error
+	f.Saved, err = base.against(r, f.Metric)
+	return f, err == nil && !math.IsNaN(f.Saved.Mean)
+}
+
+// clear reports whether the interval leaves no doubt who is ahead.
+func (f Finding) clear() bool { return f.Saved.excludes(0) }
+
+// level reports whether the two are so close that the figures printed do not tell them
+// apart: where the hosts limit, schemes often are.
+func (f Finding) level() bool {
+	const shown = 0.05 // percent, of which points writes one decimal
+	return f.Saved.N > 1 && math.Abs(f.Saved.Mean)+f.Saved.Half < shown
+}
+
+// String is the finding in words: 27 % less than drill (±21).
+func (f Finding) String() string {
+	switch {
+	case f.Saved.N < 2:
+		return f.size() + " (one seed)"
+	case f.level():
+		return "level with " + f.Other
+	case !f.clear():
+		return fmt.Sprintf("no clear difference (%s ±%s %%)", points(-f.Saved.Mean), points(f.Saved.Half))
+	}
+	return fmt.Sprintf("%s (±%s)", f.size(), points(f.Saved.Half))
+}
+
+// size is the difference without its interval.
+func (f Finding) size() string {
+	word := "less"
+	if f.Saved.Mean < 0 {
+		word = "more"
+	}
+	return fmt.Sprintf("%s %% %s than %s", points(math.Abs(f.Saved.Mean)), word, f.Other)
+}
+
+// points writes a number of percent: two digits that count.
+func points(v float64) string {
+	if math.Abs(v) < 0.05 {
+		return "0.0" // and not -0.0
+	}
+	if math.Abs(v) >= 9.95 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.1f", v)
+}
+
+// Conclusion says in words what the table shows: for each case and load which
+// schemes the first one can be told from, how many seeds would tell it from the
+// others, and what limits the flows. No more than a handful of lines.
+func (c *Comparison) Conclusion() []string {
+	const most = 6
+	var lines []string
+	groups := 0
+	var group []Finding
+	flush := func() {
+		if len(group) > 0 {
+			if groups++; groups <= most {
+				lines = append(lines, c.where(group[0])+conclude(group))
+			}
+		}
+		group = nil
+	}
+	for _, f := range c.Findings() {
+		if len(group) > 0 && (group[0].Case != f.Case || group[0].Load != f.Load) {
+			flush()
+		}
+		group = append(group, f)
+	}
+	flush()
+	if groups > most {
+		lines = append(lines, fmt.Sprintf("and so on for %d more cases and loads, in the table's last column", groups-most))
+	}
+	if line := c.limits(); line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// where names the case and the load, if there are several.
+func (c *Comparison) where(f Finding) string {
+	var parts []string
+	if len(c.Experiment.Cases) > 1 {
+		parts = append(parts, f.Case)
+	}
+	if c.severalLoads() {
+		parts = append(parts, "load "+spec.Number(f.Load))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, ", ") + ": "
+}
+
+// conclude puts the findings of one case and load into a sentence.
+func conclude(list []Finding) string {
+	var clear, open []string
+	seeds := 0.0
+	for _, f := range list {
+		if f.clear() || f.level() {
+			clear = append(clear, f.String())
+			continue
+		}
+		open = append(open, f.Other)
+		seeds = max(seeds, f.Saved.seeds(0))
+	}
+	head := fmt.Sprintf("%s of %s", list[0].Metric, list[0].Base)
+	var text string
+	if len(clear) > 0 {
+		text = head + " is " + andList(clear)
+	}
+	if len(open) == 0 {
+		return text
+	}
+	if text != "" {
+		text += "; against "
+	} else {
+		text = head + " against "
+	}
+	text += andList(open) + " nothing can be said: "
+	switch {
+	case list[0].Saved.N < 2:
+		return text + "one seed tells nothing of chance, try 5"
+	case seeds > 1000:
+		return text + "the intervals overlap, and more than 1000 seeds would have to tell"
+	}
+	return text + fmt.Sprintf("the intervals overlap; some %.0f seeds would tell", seeds)
+}
+
+// seeds estimates how many would tell the mean from a value: the half-width
+// falls with the square root of their number. It is infinite where nothing does.
+func (e Estimate) seeds(from float64) float64 {
+	off := math.Abs(e.Mean - from)
+	if e.N < 2 || off == 0 {
+		return math.Inf(1)
+	}
+	return max(float64(e.N+1), math.Ceil(float64(e.N)*(e.Half/off)*(e.Half/off)))
+}
+
+func andList(list []string) string {
+	n := len(list)
+	if n < 2 {
+		return strings.Join(list, "")
+	}
+	return strings.Join(list[:n-1], ", ") + " and " + list[n-1]
+}
+
+// limits says how many flows a run has and what they fill first. A balancer
+// shares out the links between switches: where hosts are the ones to limit, all
+// schemes look alike.
+func (c *Comparison) limits() string {
+	if c.World != Sim || len(c.Rows) == 0 || len(c.Experiment.Cases) > 1 {
+		return ""
+	}
+	r := c.Rows[len(c.Rows)-1]
+	if r.network == nil {
+		return ""
+	}
+	o, ok := r.Case.Offer(r.network, r.Load)
+	if !ok {
+		return ""
+	}
+	text := fmt.Sprintf("about %s flows a run", thousands(o.Flows))
+	if c.severalLoads() {
+		text += " at load " + spec.Number(r.Load)
+	}
+	if o.Hosts > o.Fabric {
+		// At the same load of the fabric, hosts must be able to send as much.
+		advice := "try load-of fabric"
+		if of := r.Case.Traffic[0].LoadOf; of == spec.OfFabric || o.Hosts/o.Fabric*r.Load > 1 {
+			advice = "the network wants more or faster hosts, or less above them"
+		}
+		return text + fmt.Sprintf("; the hosts limit, of whose links they ask %.0f %%, and %.0f %% of the fabric's: a balancer cannot change much, %s", 100*o.Hosts, 100*o.Fabric, advice)
+	}
+	return text + fmt.Sprintf("; the fabric limits, of whose links they ask %.0f %%, and %.0f %% of the hosts'", 100*o.Fabric, 100*o.Hosts)
+}
+
+// thousands writes a count to three digits, as people read it: 1,010.
+func thousands(v float64) string {
+	digit := math.Pow(10, max(0, math.Floor(math.Log10(max(v, 1)))-2))
+	s := fmt.Sprintf("%.0f", math.Round(v/digit)*digit)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Brief is the table with as many metrics as fit into so many columns of text,
+// and always the first one and the words.
+func (c *Comparison) Brief(columns int) [][]string {
+	table := c.Table()
+	lead, words := c.leadColumns(), 0
+	if len(c.Experiment.Schemes) > 1 {
+		words = 1
+	}
+	width := make([]int, len(table[0]))
+	for _, line := range table {
+		for i, cell := range line {
+			width[i] = max(width[i], utf8.RuneCountInString(cell)+2)
+		}
+	}
+	all := len(width)
+	room := columns + 2 // nothing stands behind the last column
+	for i := range lead {
+		room -= width[i]
+	}
+	for i := all - words; i < all; i++ {
+		room -= width[i]
+	}
+	keep := lead
+	for keep < all-words && (keep == lead || width[keep] <= room) {
+		room -= width[keep]
+		keep++
+	}
+	for i, line := range table {
+		table[i] = append(line[:keep:keep], line[all-words:]...)
+	}
+	return table
+}

@@ -1,0 +1,114 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/sim"
+)
+
+// A Demand says what a run will take at least, before it begins: the flows
+// that the load asks for, each packet of theirs at each switch, and the samples
+// of the links. Retransmissions, probes and copies come on top.
+type Demand struct {
+	Flows  float64
+	Events float64
+	Bytes  float64 // of memory
+}
+
+// Limits end an experiment before it begins whose runs would take more; 0 is no
+// limit.
+type Limits struct {
+	Events float64 // of one run
+	Bytes  float64 // of memory, of the runs that go on side by side
+}
+
+// maxNodes bounds the networks of all cases, which are there while any of them
+// runs, at a kilobyte a host.
+var maxNodes = 500_000
+
+// DefaultEvents is the limit of who sets none: days on today's machines.
+const DefaultEvents = 2e11
+
+// ErrTooLarge is wrapped by the refusal of an experiment that passes a limit.
+var ErrTooLarge = errors.New("the experiment is too large")
+
+// What the parts of a run take of the process, with what the collector leaves, as
+// measured with runs of 20,000 flows to a million of each.
+const (
+	bytesPerFlow    = 2500
+	bytesPerWaiting = 300 // of the packets that a flow sends before it hears anything
+	bytesPerSample  = 480
+	eventsPerHop    = 2 // an arrival, and the end of a transmission
+	ackShare        = 2 // packets back for packets forth
+	defaultSegment  = 1460.0
+	firstSegments   = 10
+)
+
+// demand is what one run takes.
+func (j *Job) demand() (Demand, error) {
+	var e Demand
+	t := j.setup.topo
+	tiers := 1.0
+	for _, s := range t.Switches {
+		tiers = max(tiers, float64(2*s.Role.Tier()-1))
+	}
+	segment := float64(j.Case.Transport.MSS)
+	if segment <= 0 || segment > defaultSegment {
+		segment = defaultSegment
+	}
+	var hosts, bits, waiting float64 // what hosts send in a second, what they are to send, packets of flows that have just begun
+	for _, s := range t.Switches {
+		for _, p := range t.Ports(s.Name) {
+			if p.PeerTier == 0 {
+				hosts += float64(p.Rate)
+			}
+		}
+	}
+	for i := range j.Case.Traffic {
+		flows, mean, err := j.Case.Traffic[i].Expected(t, j.Load, j.Case.Length())
+		if err != nil {
+			return e, err
+		}
+		e.Flows += flows
+		packets := math.Ceil(mean / segment)
+		e.Events += flows * packets * ackShare * (tiers + 1) * eventsPerHop
+		bits += 8 * flows * (mean + packets*sim.UDPHeaders) // of flows of a few bytes nearly all
+		waiting += flows * min(packets, firstSegments)
+	}
+	// Of what the hosts cannot send while flows begin, the first packets wait there.
+	if carried := hosts * time.Duration(j.Case.Length()).Seconds(); bits > carried {
+		waiting *= 1 - carried/bits
+	} else {
+		waiting = 0
+	}
+	interval := time.Duration(j.x.Interval)
+	if interval <= 0 {
+		interval = spec.DefaultInterval(j.Case.Length())
+	}
+	samples := float64(j.Case.Length()) / float64(interval)
+	e.Events += samples
+	e.Bytes = e.Flows*bytesPerFlow + waiting*bytesPerWaiting + samples*bytesPerSample
+	return e, nil
+}
+
+// check refuses jobs that would pass a limit, so many of which run side by side.
+func (l Limits) check(jobs []*Job, cores int) error {
+	for _, j := range jobs {
+		e, err := j.demand()
+		if err != nil {
+			return err
+		}
+		together := e.Bytes * float64(min(cores, len(jobs)))
+		switch {
+		case l.Events > 0 && e.Events > l.Events:
+			return fmt.Errorf("%w: %s would take about %.1e events (%.1e flows), more than %.1e", ErrTooLarge, j.Name(), e.Events, e.Flows, l.Events)
+		case l.Bytes > 0 && together > l.Bytes:
+			return fmt.Errorf("%w: %s would take about %.1f GiB of memory on %d cores (%.1e flows), more than %.1f GiB", ErrTooLarge, j.Name(), together/(1<<30), min(cores, len(jobs)), e.Flows, l.Bytes/(1<<30))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,318 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/controller/pipeline"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/task"
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/lab/native"
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/network/embedded"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/sim"
+)
+
+// A deployment is what the switches of a run hold, and how that is changed.
+type deployment interface {
+	// change makes them hold another plan.
+	change(ctx context.Context, plan *plan.Plan) error
+	close()
+}
+
+// deploy brings a run's scheme onto its switches: the programs by the controller
+// that deploys to real ones too, or the models.
+func deploy(ctx context.Context, r *running) (_ deployment, err error) {
+	if r.planned, err = r.plan(r.topo); err != nil {
+		return nil, err
+	}
+	for _, s := range r.planned.Switches {
+		sw := r.net.Switch(s.Name)
+		sw.SetCPU(s.CPUPort)
+		sw.AddVirtual(s.Around()...)
+	}
+	if r.Scheme.Engine == spec.EngineNative {
+		return deployModels(r)
+	}
+	return deployPrograms(ctx, r)
+}
+
+// plan is what the switches must hold with some links down.
+func (r *running) plan(t *fabric.Topology) (*plan.Plan, error) {
+	pipelines := map[fabric.Role]*plan.Pipeline{}
+	for role, p := range r.setup.byRole {
+		var err error
+		if pipelines[role], err = pipeline.Compiled(p); err != nil {
+			return nil, err
+		}
+	}
+	return plan.New(t, pipelines, plan.Options{Queue: r.Case.Switches.Queue, Grouping: r.Scheme.Grouping()})
+}
+
+// programsAtWork is the deployment of P4 programs: P4Runtime servers within the
+// process, whose data planes the simulator takes.
+type programsAtWork struct {
+	target *embedded.Target
+	ctl    *controller.Controller
+}
+
+func deployPrograms(ctx context.Context, r *running) (deployment, error) {
+	chance := &chance{configs: map[string]*bmv2.Config{}, sources: map[*dataplane.Switch]*drawing{}}
+	chance.rounds, chance.ended = r.rounds, r.packetEnded
+	target := embedded.New(embedded.Options{Memory: true, Still: true, Seed: r.Seed, Load: chance.load})
+	ctl, err := controller.New(ctx, r.planned, target, controller.DeployOptions{})
+	if err != nil {
+		target.Close()
+		return nil, err
+	}
+	d := &programsAtWork{target, ctl}
+	if err := apply(ctx, ctl); err != nil {
+		d.close()
+		return nil, err
+	}
+	for _, s := range r.planned.Switches {
+		sw := target.Switch(s.Name)
+		chance.seed(sw, sim.Random(r.Seed, s.Name))
+		r.net.Switch(s.Name).Load(sw)
+	}
+	return d, nil
+}
+
+// apply makes the switches hold a controller's plan, and fails if one does not.
+func apply(ctx context.Context, ctl *controller.Controller) error {
+	report, err := ctl.Deploy(ctx)
+	if err != nil {
+		return fmt.Errorf("deploying: %w", err)
+	}
+	if !report.Verified() {
+		return fmt.Errorf("deploying: not every switch holds the plan")
+	}
+	return nil
+}
+
+func (d *programsAtWork) change(ctx context.Context, plan *plan.Plan) error {
+	if err := d.ctl.SetPlan(ctx, plan); err != nil {
+		return err
+	}
+	return apply(ctx, d.ctl)
+}
+
+func (d *programsAtWork) close() {
+	d.ctl.Close()
+	d.target.Close()
+}
+
+// A chance gives the switches the random numbers that a run's seed says. A
+// switch is made before it is known which it is, so they are set afterwards.
+type chance struct {
+	mu      sync.Mutex
+	configs map[string]*bmv2.Config
+	sources map[*dataplane.Switch]*drawing
+
+	rounds int // of a packet: see dataplane.Options
+	ended  func(dataplane.Ended)
+}
+
+type drawing struct{ draw func(lo, hi uint64) uint64 }
+
+// load links a program, which is read once for all switches that run it.
+func (c *chance) load(program []byte, o dataplane.Options) (*dataplane.Switch, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	config := c.configs[string(program)]
+	if config == nil {
+		var err error
+		if config, err = bmv2.Load(program); err != nil {
+			return nil, err
+		}
+		c.configs[string(program)] = config
+	}
+	o.Rounds, o.Ended = c.rounds, c.ended
+	d := &drawing{o.Random}
+	o.Random = func(lo, hi uint64) uint64 { return d.draw(lo, hi) }
+	sw, err := dataplane.New(config, o)
+	if err == nil {
+		c.sources[sw] = d
+	}
+	return sw, err
+}
+
+func (c *chance) seed(sw *dataplane.Switch, draw func(lo, hi uint64) uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sources[sw].draw = draw
+}
+
+// taskFabric is what the controller's tasks reach: the switches of the
+// simulation. What they write takes effect after a latency; so a task decides
+// on what it saw that long ago.
+type taskFabric struct {
+	r       *running
+	latency time.Duration
+	cells   scratch
+	sent    int64 // frames
+	bytes   int64
+	lately  map[string][]time.Duration // when frames were last handed to each switch
+}
+
+// keptTimes is how many times of frames are kept: more than are on their way.
+const keptTimes = 8
+
+// note keeps when a frame reaches a switch.
+func (f *taskFabric) note(sw string) {
+	at := f.r.net.Now() + f.latency
+	list := f.lately[sw]
+	if n := len(list); n > 0 && list[n-1] == at {
+		return
+	}
+	if len(list) == keptTimes {
+		list = append(list[:0], list[1:]...)
+	}
+	f.lately[sw] = append(list, at)
+}
+
+var _ task.Fabric = (*taskFabric)(nil)
+
+// startTasks lets the controller's tasks run in virtual time.
+func (r *running) startTasks() {
+	tasks, err := task.ForPlan(r.planned, task.Options{
+		FlowSize: r.longFlow(),
+		Alert:    func(a task.Alert) { r.alerts = append(r.alerts, a.String()) },
+	})
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	if len(tasks) == 0 {
+		return
+	}
+	r.tasks = &taskFabric{r: r, latency: time.Duration(r.x.Latency), lately: map[string][]time.Duration{}}
+	schedule := task.NewSchedule(tasks, 0)
+	var turn func()
+	turn = func() {
+		for _, err := range schedule.Run(r.net.Now(), r.tasks) {
+			r.fail(err)
+		}
+		if next := schedule.Next(); next != task.Never {
+			r.net.At(next, turn)
+		}
+	}
+	r.net.At(0, turn)
+}
+
+// longFlow is the mean size of the first traffic's flows, which some solvers ask
+// for.
+func (r *running) longFlow() float64 {
+	d, err := r.Case.Traffic[0].Maker(r.topo)
+	if err != nil || d.Pattern == spec.List {
+		return 0
+	}
+	return d.Mean()
+}
+
+// ReadRegister appends cells of a register to dst.
+func (f *taskFabric) ReadRegister(sw, register string, from, to int, dst []uint64) ([]uint64, error) {
+	s := f.r.net.Switch(sw)
+	if s == nil {
+		return dst, fmt.Errorf("there is no switch %q", sw)
+	}
+	return f.cells.read(s, register, from, to, dst)
+}
+
+// WriteRegister sets cells, once the latency has passed.
+func (f *taskFabric) WriteRegister(sw, register string, from, to int, value uint64) error {
+	s := f.r.net.Switch(sw)
+	if s == nil {
+		return fmt.Errorf("there is no switch %q", sw)
+	}
+	f.later(func() {
+		if err := s.WriteRegister(register, from, to, value); err != nil {
+			f.r.fail(err)
+		}
+	})
+	return nil
+}
+
+// Clock is the time by which the switch stamps its packets.
+func (f *taskFabric) Clock(sw string) (time.Duration, error) { return f.r.net.Switch(sw).Clock(), nil }
+
+// PacketOut makes a switch process a frame, once the latency has passed.
+func (f *taskFabric) PacketOut(sw string, frame []byte) error {
+	s := f.r.net.Switch(sw)
+	if s == nil {
+		return fmt.Errorf("there is no switch %q", sw)
+	}
+	f.sent++
+	f.bytes += int64(len(frame))
+	f.note(sw)
+	if f.r.x.Probes == spec.FromGenerator && f.r.Scheme.Arch != "" {
+		s.Generate(frame)
+		return nil
+	}
+	f.later(func() { s.PacketOut(frame) })
+	return nil
+}
+
+// QueuesEmpty reports whether no packet waits in the switch.
+func (f *taskFabric) QueuesEmpty(sw string) (bool, error) {
+	return f.r.net.Switch(sw).Buffered() == 0, nil
+}
+
+func (f *taskFabric) later(do func()) { f.r.net.At(f.r.net.Now()+f.latency, do) }
+
+// modelsAtWork is the deployment of models: the same plan, put into the switches
+// directly, since models speak no P4Runtime.
+type modelsAtWork struct{ net *sim.Network }
+
+func deployModels(r *running) (deployment, error) {
+	for _, s := range r.planned.Switches {
+		m, err := native.ModelOf(&s.Pipeline.Manifest, r.setup.polynomial)
+		if err != nil {
+			return nil, err
+		}
+		r.Case.Switches.Vary(&m)
+		sw := r.net.Switch(s.Name)
+		if err := sw.LoadModel(m, native.TablesOf(s)); err != nil {
+			return nil, err
+		}
+		if m.Hardware != nil {
+			continue // a model knows which paths a group has without cells that stand for the others
+		}
+		for _, c := range s.Registers {
+			if err := sw.WriteRegister(c.Register, c.From, c.To, c.Value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return modelsAtWork{r.net}, nil
+}
+
+func (d modelsAtWork) change(_ context.Context, plan *plan.Plan) error {
+	for _, s := range plan.Switches {
+		if err := d.net.Switch(s.Name).SetTables(native.TablesOf(s)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (modelsAtWork) close() {}
+
+// polynomial of a degree is what the programs are generated with: the
+// experiment's own, or the paper's.
+func (u *setup) polynomial(degree int) *fitting.Poly {
+	if u.poly != nil {
+		return u.poly
+	}
+	if p, ok := fitting.Paper(degree, u.scheme.Errata == "printed"); ok {
+		return &p
+	}
+	return nil
+}

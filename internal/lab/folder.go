@@ -1,0 +1,245 @@
+package lab
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/p4lb/p4lb/internal/text/plain"
+)
+
+// A folder keeps finished runs, each in a folder of its own below runs: its
+// result, its flows and its links. A folder appears when the run is complete,
+// under its name, all at once.
+type folder struct {
+	dir     string
+	parquet bool
+}
+
+// Files of a run's folder.
+const (
+	resultFile = "result.json"
+	flowsFile  = "flows.csv"
+	linksFile  = "links.csv"
+)
+
+// tempPrefix begins the names of folders of runs that are under way.
+const tempPrefix = ".run-"
+
+// ErrDiskFull is wrapped by the error of a run that could not be kept.
+var ErrDiskFull = errors.New("the disk is full")
+
+func (s *folder) path(j *Job) string {
+	return filepath.Join(s.dir, "runs", filepath.FromSlash(j.Name()))
+}
+
+// load returns the result of a run that is done, nil if it is not.
+func (s *folder) load(j *Job) *Result {
+	text, err := plain.ReadFile(filepath.Join(s.path(j), resultFile))
+	if err != nil {
+		return nil
+	}
+	var r Result
+	if json.Unmarshal(text, &r) != nil || r.Spec != j.Key() {
+		return nil
+	}
+	return &r
+}
+
+// run runs a job and keeps what it came to.
+func (s *folder) run(j *Job, do func(flows, links *os.File) (*Result, error)) (*Result, error) {
+	final := s.path(j)
+	parent := filepath.Dir(final)
+	if err := os.MkdirAll(parent, 0o777); err != nil {
+		return nil, fileError("making", parent, err)
+	}
+	temp, err := os.MkdirTemp(parent, tempPrefix)
+	if err != nil {
+		return nil, fileError("making a folder in", parent, err)
+	}
+	defer plain.Temp(temp)()
+	defer os.RemoveAll(temp)
+	r, err := s.fill(temp, do)
+	if err != nil {
+		return nil, err
+	}
+	if s.parquet {
+		if err := addParquet(temp); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.Chmod(temp, 0o755); err != nil {
+		return nil, fileError("keeping", final, err)
+	}
+	if err := os.RemoveAll(final); err != nil {
+		return nil, fileError("replacing", final, err)
+	}
+	if err := os.Rename(temp, final); err != nil {
+		return nil, fileError("keeping", final, err)
+	}
+	return r, nil
+}
+
+// fill makes the files of a run.
+func (s *folder) fill(dir string, do func(flows, links *os.File) (*Result, error)) (r *Result, err error) {
+	flows, err := os.Create(filepath.Join(dir, flowsFile))
+	if err != nil {
+		return nil, fileError("writing", flowsFile, err)
+	}
+	defer func() { err = errors.Join(err, closing(flows)) }()
+	links, err := os.Create(filepath.Join(dir, linksFile))
+	if err != nil {
+		return nil, fileError("writing", linksFile, err)
+	}
+	defer func() { err = errors.Join(err, closing(links)) }()
+	if r, err = do(flows, links); err != nil {
+		return nil, diskError(err)
+	}
+	return r, writeJSON(filepath.Join(dir, resultFile), r)
+}
+
+func closing(f *os.File) error {
+	if err := f.Close(); err != nil {
+		return fileError("writing", f.Name(), err)
+	}
+	return nil
+}
+
+// writeJSON writes a file in JSON.
+func writeJSON(name string, v any) error {
+	text, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return writeFile(name, append(text, '\n'))
+}
+
+// writeFile writes a file, all of it or nothing: another process sees the old
+// one until the new one is complete.
+func writeFile(name string, data []byte) error {
+	if err := plain.WriteFile(name, data); err != nil {
+		return fileError("writing", name, err)
+	}
+	return nil
+}
+
+// fileError names the file once, and a full disk for what it is.
+func fileError(doing, name string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%s %s: %w", doing, name, ErrDiskFull)
+	}
+	return fmt.Errorf("%s %s: %w", doing, name, plain.Bare(err))
+}
+
+// diskError is a run's error, in one line if it is about a full disk.
+func diskError(err error) error {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		return fileError("writing", filepath.Base(path.Path), err)
+	}
+	return err
+}
+
+// addParquet writes the tables of a run's folder as Parquet too.
+func addParquet(dir string) error {
+	for _, name := range []string{flowsFile, linksFile} {
+		out, err := os.Create(filepath.Join(dir, strings.TrimSuffix(name, ".csv")+".parquet"))
+		if err != nil {
+			return fileError("writing", name, err)
+		}
+		if err := errors.Join(ToParquet(filepath.Join(dir, name), out), closing(out)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// textColumns lists the columns of tables that hold no numbers.
+var textColumns = map[string]bool{
+	"class": true, "src": true, "dst": true, "from": true, "to": true, "counted": true, "finished": true,
+	"run": true, "case": true, "scheme": true, "arch": true, "engine": true,
+}
+
+// ToParquet writes a CSV file of flows, links or runs as Parquet.
+func ToParquet(from string, to *os.File) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return fileError("reading", from, err)
+	}
+	defer in.Close()
+	rows := csv.NewReader(in)
+	rows.ReuseRecord = true
+	head, err := rows.Read()
+	if err != nil {
+		return fileError("reading", from, err)
+	}
+	group := parquet.Group{}
+	names := append([]string(nil), head...)
+	for _, name := range names {
+		switch {
+		case name == "counted" || name == "finished":
+			group[name] = parquet.Leaf(parquet.BooleanType)
+		case textColumns[name]:
+			group[name] = parquet.Encoded(parquet.String(), &parquet.RLEDictionary)
+		default:
+			group[name] = parquet.Leaf(parquet.DoubleType)
+		}
+	}
+	schema := parquet.NewSchema("rows", group)
+	w := parquet.NewGenericWriter[any](to, schema, parquet.Compression(&parquet.Zstd))
+	if err = copyRows(w, rows, schema, names); err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return fileError("writing", to.Name(), err)
+	}
+	return nil
+}
+
+func copyRows(w *parquet.GenericWriter[any], rows *csv.Reader, schema *parquet.Schema, names []string) error {
+	place := make([]int, len(names))
+	for i, name := range names {
+		leaf, _ := schema.Lookup(name)
+		place[i] = leaf.ColumnIndex
+	}
+	row := make(parquet.Row, len(names))
+	for {
+		fields, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i, text := range fields {
+			row[place[i]] = cellOf(names[i], text).Level(0, 0, place[i])
+		}
+		if _, err := w.WriteRows([]parquet.Row{row}); err != nil {
+			return err
+		}
+	}
+}
+
+func cellOf(column, text string) parquet.Value {
+	switch {
+	case column == "counted" || column == "finished":
+		return parquet.BooleanValue(text == "true")
+	case textColumns[column]:
+		return parquet.ByteArrayValue([]byte(text))
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return parquet.DoubleValue(math.NaN()) // a metric that a run does not have
+	}
+	return parquet.DoubleValue(v)
+}

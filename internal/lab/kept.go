@@ -1,0 +1,141 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/lab/store"
+	"github.com/p4lb/p4lb/internal/scheme"
+	"github.com/p4lb/p4lb/internal/text/lists"
+	"github.com/p4lb/p4lb/internal/text/plain"
+)
+
+// A Kept is an experiment as it is kept beside its runs: all that repeats it, and
+// the keys of its runs. It is the same whoever writes it.
+type Kept struct {
+	Format  string            `json:"format"`
+	Name    string            `json:"name"`
+	Digest  string            `json:"digest"` // of the runs' names and keys
+	World   string            `json:"world,omitempty"`
+	Version int               `json:"result_version"`
+	Rounds  int               `json:"rounds,omitempty"`
+	Form    string            `json:"form"`            // see writeForm
+	Files   map[string]string `json:"files,omitempty"` // that it names
+	Runs    []KeptRun         `json:"runs"`
+
+	entry string // of the folder that it was found in
+}
+
+// A KeptRun is a run of an experiment.
+type KeptRun struct {
+	Name string `json:"name"`
+	Key  string `json:"key"`
+}
+
+const (
+	keptFile   = "experiment.json"
+	keptFormat = "p4lb-experiment 1"
+)
+
+// ID is the place of an experiment: its name, and a part of its digest, so that
+// one that has been changed has another.
+func (k *Kept) ID() string {
+	id := plain.Folder(k.Name) + "-" + k.Digest[:8]
+	if k.World != "" {
+		id += "-" + k.World
+	}
+	return id
+}
+
+// describe describes an experiment as it is kept.
+func (r *Runner) describe(x *spec.Experiment, jobs []*Job) *Kept {
+	k := &Kept{Format: keptFormat, Name: x.Name, World: r.World, Version: resultVersion, Rounds: r.Rounds, Files: x.ReadFiles()}
+	if k.World == Sim {
+		k.World = ""
+	}
+	k.Runs = lists.Map(jobs, func(j *Job) KeptRun { return KeptRun{j.Name(), j.Key()} })
+	k.Digest = digestOf(k.Runs)
+	var b bytes.Buffer
+	plain := *x
+	plain.Vary = nil // it is about other experiments
+	spec.WriteForm(&b, "", plain)
+	k.Form = b.String()
+	return k
+}
+
+func digestOf(runs []KeptRun) string {
+	sum := sha256.New()
+	for _, run := range runs {
+		fmt.Fprintf(sum, "%s %s\n", run.Name, run.Key)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// KeepExperiment writes the description of an experiment into the folder and the
+// store.
+func (r *Runner) KeepExperiment(ctx context.Context, k *Kept) error {
+	text, err := json.MarshalIndent(k, "", " ")
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	if r.Dir != "" {
+		err = writeFile(filepath.Join(r.Dir, keptFile), text)
+	}
+	if r.Store != nil && err == nil {
+		err = r.Store.PutText(ctx, "experiments/"+k.ID()+"/"+keptFile, text)
+	}
+	return err
+}
+
+// parseKept reads what KeepExperiment has written; where says where from.
+func parseKept(where string, text []byte) (*Kept, error) {
+	k := new(Kept)
+	err := json.Unmarshal(text, k)
+	switch {
+	case err != nil || !strings.HasPrefix(k.Format, "p4lb-experiment "):
+		return nil, fmt.Errorf("%s is no description of an experiment", where)
+	case k.Format != keptFormat:
+		return nil, fmt.Errorf("%s has the form %q, this p4lb knows %q", where, k.Format, keptFormat)
+	}
+	if digestOf(k.Runs) != k.Digest {
+		return nil, fmt.Errorf("%s has another digest than it says: it is not used", where)
+	}
+	// The rest becomes names of files and of objects, and whoever has written it
+	// may have written the digest as well.
+	if k.World != "" && !slices.Contains(Worlds, k.World) {
+		return nil, fmt.Errorf("%s is of the world %q, which is none: it is not used", where, k.World)
+	}
+	for _, run := range k.Runs {
+		if !filepath.IsLocal(filepath.FromSlash(run.Name)) || !store.IsKey(run.Key) {
+			return nil, fmt.Errorf("%s names a run %q with the key %q: it is not used", where, run.Name, run.Key)
+		}
+	}
+	return k, nil
+}
+
+// Experiment puts the experiment together again. library has the schemes, nil for
+// the catalogue's. What this p4lb would run otherwise is refused where it is run,
+// by the keys.
+func (k *Kept) Experiment(library *scheme.Library) (*spec.Experiment, error) {
+	x, err := spec.FromForm([]byte(k.Form))
+	if err != nil {
+		return nil, fmt.Errorf("experiment %s: %w", k.ID(), err)
+	}
+	err = x.Complete("experiment "+k.ID(), func(name string) ([]byte, error) {
+		if text, ok := k.Files[name]; ok {
+			return []byte(text), nil
+		}
+		return nil, fs.ErrNotExist
+	}, library)
+	return x, err
+}

@@ -1,0 +1,141 @@
+package lab
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+)
+
+// resultVersion is raised by every change after which a run comes to another
+// result: in the simulator, in the switches, in a model, in what is measured. It
+// is part of every run's key, so that what an older binary has made is not taken
+// for what this one would. TestResultVersion fails where recorded runs differ and
+// this is still the same.
+const resultVersion = 1
+
+// Key is the digest of all that decides what a run comes to: who has the same key
+// gets the same bytes, on any machine. It knows no names of files, but what is in
+// them, and no labels, which results are given when they are read.
+func (j *Job) Key() string {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "result-version=%d\n", resultVersion)
+	spec.WriteForm(&b, "", j.decisive())
+	j.setup.once.Do(func() { j.setup.contents = j.contents() })
+	b.WriteString(j.setup.contents)
+	sum := sha256.Sum256(b.Bytes())
+	return hex.EncodeToString(sum[:16])
+}
+
+// contents is what all runs of a row in a case have in common: network, workloads
+// and programs.
+func (j *Job) contents() string {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "topology=%q\n", j.setup.topo.YAML())
+	for i, text := range j.workloads() {
+		fmt.Fprintf(&b, "workload[%d]=%q\n", i, text)
+	}
+	for _, role := range slices.Sorted(maps.Keys(j.setup.byRole)) {
+		p := j.setup.byRole[role]
+		fmt.Fprintf(&b, "program{%s}=%s %x\n", role, p.Digest, sha256.Sum256(machineForm(&p.Manifest)))
+	}
+	return b.String()
+}
+
+// forPeople are the keys of a manifest that no run depends on: sentences, and
+// names of files.
+var forPeople = []string{"meaning", "title", "what", "why", "error", "packet", "symbol", "program", "includes", "provenance"}
+
+// machineForm is a manifest without what is for people, its keys in order.
+func machineForm(m *manifest.Manifest) []byte {
+	text, err := json.Marshal(m)
+	var tree any
+	if err == nil {
+		err = json.Unmarshal(text, &tree)
+	}
+	var strip func(any)
+	strip = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for k, inner := range v {
+				if slices.Contains(forPeople, k) {
+					delete(v, k)
+				} else {
+					strip(inner)
+				}
+			}
+		case []any:
+			for _, inner := range v {
+				strip(inner)
+			}
+		}
+	}
+	strip(tree)
+	if err == nil {
+		text, err = json.Marshal(tree)
+	}
+	if err != nil {
+		panic(err) // plain data
+	}
+	return text
+}
+
+// A decisive is what of an experiment decides a run, beside its topology, its
+// workloads and its programs.
+type decisive struct {
+	spec.Setting `yaml:",inline"`
+	Scheme       spec.Scheme       `yaml:"scheme"`
+	Set          map[string]string `yaml:"parameters"`
+	Classes      []spec.Class      `yaml:"classes"`
+	Interval     spec.Time         `yaml:"interval"`
+	Latency      spec.Time         `yaml:"latency"`
+	Probes       string            `yaml:"probes"`
+	Observe      *spec.Observing   `yaml:"observe"`
+	Load         float64           `yaml:"load"`
+	Seed         uint64            `yaml:"seed"`
+	World        string            `yaml:"world"`
+	Rounds       int               `yaml:"rounds"`
+}
+
+func (j *Job) decisive() decisive {
+	d := decisive{
+		Setting: j.Case.Setting, Scheme: *j.Scheme, Set: j.setup.parameters(), Classes: j.x.Classes, Interval: j.x.Interval,
+		Latency: j.x.Latency, Probes: j.x.Probes, Observe: j.x.Observe, Load: j.Load, Seed: j.Seed, World: j.world, Rounds: j.rounds,
+	}
+	if d.Rounds == dataplane.DefaultRounds {
+		d.Rounds = 0
+	}
+	d.Setting.ClearDefaults()
+	// What is named has its contents in the key.
+	d.Topology = spec.Network{}
+	d.Traffic = slices.Clone(d.Traffic)
+	for i := range d.Traffic {
+		d.Traffic[i].Workload, d.Traffic[i].File = "", ""
+	}
+	d.Scheme.Label, d.Scheme.Coeffs, d.Scheme.Set = "", "", nil
+	if j.Scheme.Made().Native() != nil {
+		d.Scheme.Scheme = "" // a file
+	}
+	return d
+}
+
+// workloads are the distributions and flow lists, exactly.
+func (j *Job) workloads() []string {
+	var list []string
+	for _, t := range j.Case.Traffic {
+		switch {
+		case t.Distribution() != nil:
+			list = append(list, fmt.Sprint(t.Distribution().Points))
+		case t.Listed() != nil:
+			list = append(list, string(spec.FlowList(t.Listed(), j.setup.topo)))
+		}
+	}
+	return list
+}

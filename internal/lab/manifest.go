@@ -1,0 +1,168 @@
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/provenance"
+	"github.com/p4lb/p4lb/internal/text/plain"
+)
+
+// Manifest is all that is needed to repeat an experiment. It says nothing about
+// when and where it ran, so that a repetition writes the same.
+type Manifest struct {
+	Format     string            `json:"format"`
+	Name       string            `json:"name"`
+	Versions   map[string]string `json:"versions"`
+	Experiment any               `json:"experiment"` // with everything filled in
+	Workloads  map[string]string `json:"workloads,omitempty"`
+	Topologies map[string]string `json:"topologies"`
+	Rows       []ManifestRow     `json:"rows"`
+	Runs       []string          `json:"runs"`
+}
+
+// ManifestRow is a scheme in a case.
+type ManifestRow struct {
+	Case       string            `json:"case,omitempty"`
+	Label      string            `json:"label"`
+	Scheme     string            `json:"scheme"`
+	Engine     string            `json:"engine"`
+	Arch       string            `json:"arch,omitempty"` // "" is v1model
+	Parameters map[string]string `json:"parameters"`
+	Programs   map[string]string `json:"programs"` // digests by role
+	Seeds      []uint64          `json:"seeds"`
+	Loads      []spec.LoadLevel  `json:"loads"`
+}
+
+// manifestFile is its name in a folder of results.
+const manifestFile = "manifest.json"
+
+const manifestFormat = "p4lb-lab 1"
+
+// keepManifest writes the manifest of the runs to come.
+func (r *Runner) keepManifest(x *spec.Experiment, jobs []*Job) error {
+	if err := r.clean(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(r.Dir, 0o777); err != nil {
+		return fileError("making", r.Dir, err)
+	}
+	repeatable := *x // the parts of cases that were filled in are all there
+	repeatable.Full, repeatable.Targets = nil, nil
+	m := Manifest{
+		Format: manifestFormat, Name: x.Name, Versions: versions(), Experiment: repeatable,
+		Workloads: map[string]string{}, Topologies: map[string]string{},
+	}
+	for _, j := range jobs {
+		row := ManifestRow{
+			Case: j.Case.Name, Label: j.Scheme.Label, Scheme: j.Scheme.Scheme, Engine: j.Scheme.Engine, Arch: j.Scheme.Arch,
+			Parameters: j.setup.parameters(), Programs: j.setup.digests(), Seeds: j.Case.Seeds, Loads: j.Case.Loads,
+		}
+		if !slices.ContainsFunc(m.Rows, func(o ManifestRow) bool { return o.Case == row.Case && o.Label == row.Label }) {
+			m.Rows = append(m.Rows, row)
+		}
+		m.Topologies[j.setup.named.Name] = string(j.setup.named.YAML())
+		for _, t := range j.Case.Traffic {
+			if d := t.Distribution(); d != nil {
+				m.Workloads[d.Name] = string(d.Text())
+			}
+		}
+		m.Runs = append(m.Runs, j.Name())
+	}
+	return writeJSON(filepath.Join(r.Dir, manifestFile), m)
+}
+
+// clean removes what an earlier experiment has left in the folder: the runs that
+// its manifest names, but when this one goes on, and those that were killed. What
+// no experiment has made is left alone.
+func (r *Runner) clean() error {
+	runs := filepath.Join(r.Dir, "runs")
+	made, err := madeRuns(filepath.Join(r.Dir, manifestFile))
+	if err != nil {
+		if list, _ := os.ReadDir(runs); len(list) > 0 {
+			return fmt.Errorf("%s holds runs and no %s: want another folder", r.Dir, manifestFile)
+		}
+		return nil
+	}
+	if !r.Resume {
+		if err := removeRuns(runs, made); err != nil {
+			return err
+		}
+	}
+	return filepath.WalkDir(runs, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return fileError("reading", name, err)
+		case d.IsDir() && strings.HasPrefix(d.Name(), tempPrefix):
+			os.RemoveAll(name)
+			return fs.SkipDir
+		}
+		return nil
+	})
+}
+
+// madeRuns lists the runs of the experiment that a manifest is about.
+func madeRuns(file string) ([]string, error) {
+	text, err := plain.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var m struct {
+		Format string   `json:"format"`
+		Runs   []string `json:"runs"`
+	}
+	if err := json.Unmarshal(text, &m); err != nil || m.Format != manifestFormat {
+		return nil, errors.New("not a manifest of an experiment")
+	}
+	return m.Runs, nil
+}
+
+func removeRuns(dir string, names []string) error {
+	runs, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fileError("reading", dir, err)
+	}
+	defer runs.Close()
+	for _, name := range names {
+		if err := removeRun(runs, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeRun removes the folder of a run, and those around it that it leaves
+// empty. What a manifest calls a run may be anything, also a way out by a link:
+// what is not within runs is no run of ours.
+func removeRun(runs *os.Root, name string) error {
+	name = filepath.FromSlash(name)
+	if !filepath.IsLocal(name) || filepath.Clean(name) == "." {
+		return nil
+	}
+	if err := runs.RemoveAll(name); err != nil {
+		return fileError("removing", filepath.Join(runs.Name(), name), err)
+	}
+	for dir := filepath.Dir(name); dir != "." && runs.Remove(dir) == nil; {
+		dir = filepath.Dir(dir)
+	}
+	return nil
+}
+
+// versions names what determines a result: the release, its commit, and Go.
+func versions() map[string]string {
+	b := provenance.This()
+	return map[string]string{"go": runtime.Version(), "p4lb": b.Version, "commit": b.Revision()}
+}

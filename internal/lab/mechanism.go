@@ -1,0 +1,45 @@
+package lab
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/p4lb/p4lb/internal/lab/spec"
+)
+
+// A Mechanism is why rows of a paper come out otherwise than printed, as counters of
+// the runs show it.
+type Mechanism struct {
+	Experiment string   `yaml:"experiment"`
+	Figure     string   `yaml:"figure"`
+	Rows       []string `yaml:"rows"` // what the names of the rows begin with
+	Why        string   `yaml:"why"`
+}
+
+// Mechanisms are those recorded of experiments and of what they show of a figure, or
+// of all (spec.AllFigures, "").
+func Mechanisms(list []*spec.Experiment, figure string) ([]Mechanism, error) {
+	text, err := paperFiles.ReadFile("papers/recorded/mechanisms.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var all, found []Mechanism
+	if err := yaml.UnmarshalWithOptions(text, &all, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("reading the mechanisms: %w", err)
+	}
+	for _, m := range all {
+		for _, x := range list {
+			if m.Experiment == x.File && (figure == "" || figure == spec.AllFigures || figure == m.Figure) {
+				found = append(found, m)
+			}
+		}
+	}
+	return found, nil
+}
+
+// String is a line of the page of the paper.
+func (m *Mechanism) String() string {
+	return fmt.Sprintf("%s, %s (%s): %s", m.Experiment, m.Figure, strings.Join(m.Rows, "; "), m.Why)
+}

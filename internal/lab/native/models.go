@@ -1,0 +1,121 @@
+// Package native puts the oracle where programs are: models, configured by what
+// manifests and plans say.
+package native
+
+import (
+	"fmt"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+	"github.com/p4lb/p4lb/internal/scheme/model"
+	"github.com/p4lb/p4lb/internal/sim"
+)
+
+// ModelOf is the model of what a manifest describes. poly finds the polynomial
+// of a degree, for schemes whose signal is fitted.
+func ModelOf(m *manifest.Manifest, poly func(degree int) *fitting.Poly) (sim.Model, error) {
+	out := sim.Model{
+		Config: model.Config{
+			Granularity: m.Granularity, Signal: m.Signal, Choice: m.Choice, Guard: m.Guard,
+			Paths: m.Paths, Edge: m.Role == "leaf" || m.Role == "tor",
+			Direct: m.StatePath == manifest.Shared, Ghost: m.StatePath == manifest.Ghost,
+		},
+		ReportLen: headerLen(m, manifest.ReportHeader), OverlayLen: headerLen(m, manifest.OverlayHeader),
+		NoticeLen: headerLen(m, manifest.WarningHeader), BridgeLen: headerLen(m, manifest.BridgeHeader),
+		AgainLen: headerLen(m, manifest.RoundHeader),
+		Cells:    map[string]int{},
+	}
+	if m.Arch.Hardware() {
+		out.Hardware = HardwareOf(m)
+	}
+	for _, p := range m.VirtualPorts {
+		if p.Kind == manifest.RecirculationPort && out.AgainPort == 0 {
+			out.AgainPort = p.Port
+		}
+	}
+	for _, s := range m.CloneSessions {
+		if s.Kind == manifest.WarningCopies {
+			out.NoticeSession = s.Session
+		} else {
+			out.ReportSession = s.Session
+		}
+		out.MirrorLen = s.Bytes
+	}
+	for _, g := range m.MulticastGroups {
+		if g.PerPort {
+			out.ProbesFrom = g.Group
+		} else {
+			out.ProbesUp = g.Group
+		}
+	}
+	for _, r := range m.Registers {
+		out.Cells[r.Name] = r.Size
+	}
+	for _, v := range m.Parameters {
+		switch {
+		case v.Name == "degree" && m.Signal == "fitted":
+			out.Poly = poly(int(v.Number))
+		case v.Name == "ecnk":
+			out.ProbeMark = int(v.Number)
+			if out.Hardware != nil { // in cells, of packets of full length
+				out.ProbeMark = int(v.Number) * 1500 / out.Hardware.Cell
+			}
+		}
+		if err := out.Set(v.Name, v.Number); err != nil {
+			return out, fmt.Errorf("the model of %s: %w", m.Scheme, err)
+		}
+	}
+	return out, nil
+}
+
+// HardwareOf is what a manifest says of the hardware that its program is for.
+func HardwareOf(m *manifest.Manifest) *model.Hardware {
+	h := &model.Hardware{Cell: codegen.CellBytes(string(m.Arch))}
+	for _, t := range m.Tables {
+		switch {
+		case t.Baked == nil:
+		case t.Baked.Values != nil:
+			h.Index = t.Baked.Values
+		default:
+			h.Weights, h.Zero = t.Baked.Weights, t.Baked.Zero
+		}
+	}
+	for _, r := range m.Registers {
+		if r.Index == manifest.ByFlow {
+			h.Flows = r.Size
+		}
+	}
+	return h
+}
+
+// headerLen is the length of a header, 0 where there is none of that kind.
+func headerLen(m *manifest.Manifest, kind manifest.HeaderKind) int {
+	if h := m.Header(kind); h != nil {
+		return h.Bytes()
+	}
+	return 0
+}
+
+// TablesOf are what a plan puts into a switch that runs a model.
+func TablesOf(s *plan.Switch) sim.Tables {
+	t := sim.Tables{Sessions: map[int]int{}, Multicast: map[int][]int{}}
+	for _, e := range s.Entries {
+		entry := sim.Entry{Table: e.Table, Action: e.Action, Args: map[string]uint64{}}
+		for _, m := range e.Match {
+			entry.Key = append(entry.Key, sim.Key{Value: m.Value, Bits: m.Bits})
+		}
+		for _, a := range e.Args {
+			entry.Args[a.Name] = a.Value
+		}
+		t.Entries = append(t.Entries, entry)
+	}
+	for _, c := range s.Sessions {
+		t.Sessions[c.ID] = c.Port
+	}
+	for _, g := range s.Groups {
+		t.Multicast[g.ID] = g.Ports
+	}
+	return t
+}

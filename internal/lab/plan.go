@@ -1,0 +1,124 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/lab/store"
+)
+
+// A Plan is what an experiment takes that is to run in shards.
+type Plan struct {
+	Kept    *Kept
+	Runs    int
+	There   int     // of Runs: the store has them
+	Seconds float64 // that the others take on one core
+	Longest float64 // that the dearest shard takes
+	Run     float64 // that the dearest run takes
+	Bytes   float64 // of memory that the largest run takes
+}
+
+// Plan says what the runs would take that the runner's store does not have, and
+// keeps the experiment's description there, from which others can run it.
+func (r *Runner) Plan(ctx context.Context, x *spec.Experiment, shards int) (*Plan, error) {
+	jobs, err := r.prepare(x)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Limits.check(jobs, 1); err != nil {
+		return nil, err
+	}
+	have, err := r.Store.Has(ctx)
+	if err != nil {
+		return nil, err
+	}
+	costs, err := r.costs(ctx, jobs)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Kept: r.describe(x, jobs), Runs: len(jobs)}
+	for i, run := range p.Kept.Runs {
+		if _, ok := have[run.Key]; ok {
+			p.There++
+			costs[i] = 0
+			continue
+		}
+		d, err := jobs[i].demand()
+		if err != nil {
+			return nil, err
+		}
+		p.Seconds += costs[i]
+		p.Run = max(p.Run, costs[i])
+		p.Bytes = max(p.Bytes, d.Bytes)
+	}
+	for i := range shards {
+		own, _ := Shard{i, shards}.divide(costs)
+		sum := 0.0
+		for _, k := range own {
+			sum += costs[k]
+		}
+		p.Longest = max(p.Longest, sum)
+	}
+	return p, nil
+}
+
+// Collect makes a comparison of what the runner's store has of an experiment, and
+// runs nothing.
+func (r *Runner) Collect(ctx context.Context, x *spec.Experiment) (*Comparison, error) {
+	jobs, err := r.prepare(x)
+	if err != nil {
+		return nil, err
+	}
+	k := r.describe(x, jobs)
+	r.settle(k)
+	have, err := r.Store.Has(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []int
+	for i, run := range k.Runs {
+		if _, ok := have[run.Key]; ok {
+			list = append(list, i)
+		}
+	}
+	results := make([]*Result, len(jobs))
+	err = sideBySide(loaders, list, func(i int) error {
+		var err error
+		results[i], err = r.stored(ctx, jobs[i], k.Runs[i].Key)
+		var damaged *store.DamagedError
+		switch {
+		case errors.Is(err, store.ErrMissing):
+			return nil
+		case errors.As(err, &damaged):
+			if r.Log != nil {
+				r.Log(err.Error())
+			}
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := newComparison(x, jobs, results)
+	c.World = cmp.Or(r.World, Sim)
+	return c, nil
+}
+
+// Missing is how many runs of the comparison there are not, of how many.
+func (c *Comparison) Missing() (missing, of int) {
+	for _, r := range c.Results {
+		if r == nil {
+			missing++
+		}
+	}
+	return missing, len(c.Results)
+}
+
+// Done is how many runs of an experiment the store has, by store.Has.
+func (k *Kept) Done(have map[string]int64) int {
+	return len(slices.DeleteFunc(slices.Clone(k.Runs), func(r KeptRun) bool { _, ok := have[r.Key]; return !ok }))
+}

@@ -1,0 +1,143 @@
+package lab
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+)
+
+// programs holds what the rows of an experiment run, each program compiled once
+// and shared by all runs.
+type programs struct {
+	mu   sync.Mutex
+	list map[string]*scheme.Program // by digest and manifest
+	read spec.Reader
+}
+
+// A setup is the programs of one row in one case.
+type setup struct {
+	scheme  *spec.Scheme
+	params  map[string]string
+	poly    *fitting.Poly
+	byRole  map[fabric.Role]*scheme.Program
+	topo    *fabric.Topology // with the ports that the row's switches have
+	named   *fabric.Topology // with those that the experiment speaks of
+	lengths int              // of the largest group
+
+	once     sync.Once
+	contents string // of keys: see Job.contents
+}
+
+// setUp makes the programs of a row, one for each role in the network.
+func (p *programs) setUp(x *spec.Experiment, s *spec.Scheme, c *spec.Case, t *fabric.Topology) (*setup, error) {
+	params, err := x.Parameters(s, c, t)
+	if err != nil {
+		return nil, err
+	}
+	phases, err := c.Phases(t)
+	if err != nil {
+		return nil, err
+	}
+	u := &setup{
+		scheme: s, params: params, byRole: map[fabric.Role]*scheme.Program{},
+		topo: plan.DevicePorts(t, s.Arch), named: t, lengths: max(2, spec.WidestGroup(phases, s.Grouping())),
+	}
+	if s.Coeffs != "" {
+		text, err := p.read(s.Coeffs)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", s.Coeffs, err)
+		}
+		poly, err := fitting.DecodePoly(text)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", s.Coeffs, err)
+		}
+		u.poly = &poly
+	}
+	for i := range t.Switches {
+		role := t.Switches[i].Role
+		if u.byRole[role] != nil {
+			continue
+		}
+		one, err := p.build(u, role)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Label, err)
+		}
+		u.byRole[role] = one
+	}
+	return u, nil
+}
+
+// build makes the program of a role, or finds it.
+func (p *programs) build(u *setup, role fabric.Role) (*scheme.Program, error) {
+	made, err := u.scheme.Made().Build(codegen.Params{
+		Arch: u.scheme.Arch, Ports: u.lengths, MaxPort: spec.HighestPort(u.topo), Set: u.params, StatePath: u.scheme.StatePath,
+		Role: string(role), Printed: u.scheme.Errata == "printed", Coeffs: u.poly,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := made.Digest + beside(&made.Manifest)
+	p.list[key] = cmp.Or(p.list[key], made)
+	return p.list[key], nil
+}
+
+// beside is what a manifest has that is not in the text of the program: tasks,
+// and for hardware the contents of tables.
+func beside(m *manifest.Manifest) string {
+	text := fmt.Sprintf(" %+v", m.Tasks)
+	for _, t := range m.Tables {
+		if t.Baked != nil {
+			text += fmt.Sprintf(" %+v", *t.Baked)
+		}
+	}
+	return text
+}
+
+// digests names the programs, by role, by what is in them.
+func (u *setup) digests() map[string]string {
+	d := map[string]string{}
+	for role, p := range u.byRole {
+		d[string(role)] = p.Digest
+	}
+	return d
+}
+
+// spread reports whether the candidates are paths, and not as many with each
+// port.
+func (u *setup) spread() bool {
+	if u.scheme.Candidates != spec.ByPaths {
+		return false
+	}
+	routes := u.topo.Routes()
+	return slices.ContainsFunc(u.topo.Switches, func(s fabric.Switch) bool {
+		byPath, _ := routes.Table(s.Name, fabric.ByPath)
+		byLeaf, _ := routes.Table(s.Name, fabric.ByLeaf)
+		return !slices.EqualFunc(byPath.Groups, byLeaf.Groups, func(a, b fabric.Group) bool { return len(a.Hops) == len(b.Hops) })
+	})
+}
+
+// identity tells rows apart that would run the same: engine, programs and what
+// the controller does beside them.
+func (u *setup) identity() string {
+	id := u.scheme.Engine
+	if u.spread() {
+		id += " among " + spec.ByPaths
+	}
+	for _, role := range slices.Sorted(maps.Keys(u.byRole)) {
+		p := u.byRole[role]
+		id += fmt.Sprintf("\n%s %s", role, p.Digest) + beside(&p.Manifest)
+	}
+	return id
+}

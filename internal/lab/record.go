@@ -1,0 +1,252 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/controller/inspect"
+	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/sim"
+)
+
+// fullPacket is the length by which room in bytes is told in packets.
+const fullPacket = 1500
+
+// simRegisters reaches the registers of a switch in the simulation as tools reach
+// a real one's.
+type simRegisters struct {
+	sw    *sim.Switch
+	cells scratch
+}
+
+// A scratch is room for all cells of a register.
+type scratch []uint64
+
+// read appends some cells of a register to dst.
+func (c *scratch) read(sw *sim.Switch, name string, from, to int, dst []uint64) ([]uint64, error) {
+	cells, err := sw.ReadRegister(name, (*c)[:0])
+	*c = cells
+	if err != nil {
+		return dst, err
+	}
+	if from < 0 || from > to || to > len(cells) {
+		return dst, fmt.Errorf("register %s has %d cells, not %d to %d", name, len(cells), from, to)
+	}
+	return append(dst, cells[from:to]...), nil
+}
+
+var (
+	_ registers.Access = (*simRegisters)(nil)
+	_ registers.Meter  = (*simRegisters)(nil)
+)
+
+// Read appends cells to dst.
+func (r *simRegisters) Read(_ context.Context, name string, from, to int, dst []uint64) ([]uint64, error) {
+	return r.cells.read(r.sw, name, from, to, dst)
+}
+
+// Write sets cells.
+func (r *simRegisters) Write(_ context.Context, name string, from, to int, value uint64) error {
+	return r.sw.WriteRegister(name, from, to, value)
+}
+
+// Clock is the time by which the switch stamps its packets.
+func (r *simRegisters) Clock(context.Context) (time.Duration, error) { return r.sw.Clock(), nil }
+
+// PortCounts counts what has passed each port in the simulation. What a port has
+// received is what the other end has sent.
+func (r *simRegisters) PortCounts(context.Context) ([]bmv2.PortCounts, error) {
+	var list []bmv2.PortCounts
+	for _, p := range r.sw.Ports() {
+		sent := p.Counters()
+		c := bmv2.PortCounts{
+			Port: p.Number, Down: p.Link() != nil && p.Link().Down(), OutPackets: uint64(sent.Packets), OutBytes: uint64(sent.Bytes),
+			Queued: uint64(p.QueuePackets()), Room: uint64(p.Limit() / fullPacket),
+		}
+		if far := p.Far(); far != nil {
+			got := far.Counters()
+			c.InPackets, c.InBytes = uint64(got.Packets), uint64(got.Bytes)
+		}
+		c.Drops[bmv2.DropQueue] = uint64(sent.Dropped)
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// Record makes a Recorder that keeps what all switches remember, at intervals of
+// virtual time, in one of controller.RecordFormats: what p4lb inspect --replay
+// shows.
+func Record(w io.Writer, format string, every time.Duration) Recorder {
+	r := &recording{w: w, format: format}
+	r.look = looking{every: every, each: r.keep}
+	return r
+}
+
+type recording struct {
+	w      io.Writer
+	format string
+	look   looking
+	to     inspect.Recorder
+}
+
+// Begin plans the snapshots.
+func (r *recording) Begin(v *View) (err error) {
+	if r.to, err = inspect.NewRecorder(r.w, r.format); err != nil {
+		return err
+	}
+	return r.look.Begin(v)
+}
+
+func (r *recording) keep(list []*inspect.Snapshot) error {
+	for _, s := range list {
+		if err := r.to.Record(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// End writes what is left.
+func (r *recording) End() error {
+	if err := r.look.End(); err != nil {
+		return err
+	}
+	return r.to.Close()
+}
+
+// Watch makes a Recorder that hands on what all switches remember, at intervals
+// of virtual time, which stands still until each returns. Where begin is given,
+// it hears of the run first.
+func Watch(every time.Duration, begin func(*View), each func([]*inspect.Snapshot) error) Recorder {
+	return &looking{every: every, begin: begin, each: each}
+}
+
+type looking struct {
+	every time.Duration
+	begin func(*View)
+	each  func([]*inspect.Snapshot) error
+
+	inspectors []*inspect.Inspector
+	failed     error
+}
+
+// Begin plans the snapshots.
+func (l *looking) Begin(v *View) error {
+	if l.begin != nil {
+		l.begin(v)
+	}
+	for _, n := range v.Nodes {
+		in, err := inspect.New(n, &simRegisters{sw: v.Net.Switch(n.Name)}, inspect.Options{NoFlows: true})
+		if err != nil {
+			return err
+		}
+		l.inspectors = append(l.inspectors, in)
+	}
+	end := v.Job.Case.Length()
+	v.Net.Every(l.every, func(now time.Duration) bool {
+		l.failed = l.snapshot(now)
+		return l.failed == nil && now+l.every <= end
+	})
+	return nil
+}
+
+func (l *looking) snapshot(now time.Duration) error {
+	var list []*inspect.Snapshot
+	for _, in := range l.inspectors {
+		s, err := in.Snapshot(context.Background())
+		if err != nil {
+			return err
+		}
+		s.Time = now
+		list = append(list, s)
+	}
+	return l.each(list)
+}
+
+// End says what went wrong on the way.
+func (l *looking) End() error { return l.failed }
+
+// Observe makes a Recorder that writes QALL's dataset: the traffic of the ports
+// between switches, and how their queues behaved meanwhile, from the end of the
+// warm-up on. The scheme need not measure queue behaviour itself: the simulator
+// knows.
+func Observe(w io.Writer, format string, every time.Duration) Recorder {
+	return &observing{w: w, format: format, every: every}
+}
+
+type observing struct {
+	w      io.Writer
+	format string
+	every  time.Duration
+	only   []string // switches; empty: all
+	latest bool     // the interval is that between the last two packets, not the average
+
+	keep   func([]inspect.Observation) error
+	to     *inspect.ObservationWriter
+	ports  []*watched
+	list   []inspect.Observation
+	failed error
+}
+
+// Begin plans the samples.
+func (o *observing) Begin(v *View) (err error) {
+	if o.to, err = inspect.NewObservationWriter(o.w, o.format); err != nil {
+		return err
+	}
+	o.keep = o.to.Write
+	o.plan(v)
+	return nil
+}
+
+func (o *observing) plan(v *View) {
+	for _, sw := range v.Net.Switches() {
+		if len(o.only) > 0 && !slices.Contains(o.only, sw.Name) {
+			continue
+		}
+		for _, p := range v.Topology.Ports(sw.Name) {
+			if port := sw.Port(p.Number); p.PeerTier > 0 && port != nil && !p.Down {
+				o.ports = append(o.ports, &watched{Port: port, sw: sw, limit: float64(max(1, port.Limit()))})
+			}
+		}
+	}
+	end := v.Job.Case.Length()
+	v.Net.Every(o.every, func(now time.Duration) bool {
+		o.failed = o.sample(now, now >= v.Job.Case.WarmupTime())
+		return o.failed == nil && now+o.every <= end
+	})
+}
+
+// sample keeps a row for each port that has sent something.
+func (o *observing) sample(now time.Duration, keep bool) error {
+	o.list = o.list[:0]
+	for _, w := range o.ports {
+		c := w.Counters()
+		packets, bytes := c.Packets-w.last.Packets, c.Bytes-w.last.Bytes
+		w.last = c
+		if packets == 0 || !keep {
+			continue
+		}
+		o.list = append(o.list, inspect.Observation{
+			ClockUS: now.Microseconds(), Switch: w.sw.Name, Port: int64(w.Number),
+			Traffic:  float64(bytes) * 8 / o.every.Seconds() / 1e3,
+			Queue:    100 * min(1, float64(w.Queue())/w.limit),
+			Interval: o.every.Seconds() * 1e6 / float64(packets),
+		})
+		if o.latest {
+			o.list[len(o.list)-1].Interval = c.Interval.Seconds() * 1e6
+		}
+	}
+	return o.keep(o.list)
+}
+
+// End writes what is left.
+func (o *observing) End() error {
+	if o.failed != nil {
+		return o.failed
+	}
+	return o.to.Close()
+}

@@ -1,0 +1,139 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/p4lb/p4lb/internal/lab/spec"
+)
+
+// TestRecorded: the summary and the rows that lab paper prints are those of the
+// paper's page, and no row of a page is without a verdict that says what it is.
+func TestRecorded(t *testing.T) {
+	known := []Verdict{Within, Holds, OutOfReach, Decided, Smaller, Contrary, Undecided}
+	rows, all := map[Verdict]int{}, 0
+	table := "experiment\tfigure\ttarget\tprinted\tmeasured\tverdict\n"
+	for _, paper := range Papers() {
+		text, err := Recorded(paper)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		page, err := os.ReadFile("../../docs/reproduction/" + paper + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(page), text) {
+			t.Errorf("docs/reproduction/%s.md lacks the summary", paper)
+		}
+		section := ""
+		for line := range strings.Lines(string(page)) {
+			if name, ok := strings.CutPrefix(line, "## "); ok {
+				section = strings.TrimSpace(name)
+			}
+			cells := strings.Split(strings.Trim(strings.TrimSpace(line), "| "), " | ")
+			if len(cells) != 5 || strings.HasPrefix(line, "| |") || strings.HasPrefix(line, "|-") {
+				continue
+			}
+			table += section + "\t" + strings.ReplaceAll(strings.Join(cells, "\t"), "**", "") + "\n"
+			found := false
+			for _, v := range known {
+				if strings.HasPrefix(strings.TrimLeft(cells[4], " *"), string(v)) {
+					found = true
+					rows[v]++
+					all++
+				}
+			}
+			if !found {
+				t.Errorf("%s: %s", paper, line)
+			}
+		}
+	}
+	for file, want := range map[string]string{
+		"../../docs/reproduction.md": fmt.Sprintf("Of %d rows %d are within their band, in %d the ordering holds, %d are out of reach here, %d are decided by an open choice, %d are not as printed, %d contrary, and %d undecided.",
+			all, rows[Within], rows[Holds], rows[OutOfReach], rows[Decided], rows[Smaller], rows[Contrary], rows[Undecided]),
+		"../../README.md": fmt.Sprintf("Of %d numbers and orders that the papers print, %d come out within their band here and %d in order; %d are out of reach in the setting that is described, %d hang on a choice that the paper leaves open, %d come out otherwise, %d are undecided",
+			all, rows[Within], rows[Holds], rows[OutOfReach], rows[Decided], rows[Smaller]+rows[Contrary], rows[Undecided]),
+	} {
+		if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%v: %s does not say: %s", err, file, want)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(recordedRowsFile, []byte(table), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, err := os.ReadFile(recordedRowsFile); err != nil || string(text) != table {
+		t.Errorf("%s differs from the pages (%v): go test ./lab -run TestRecorded -update", recordedRowsFile, err)
+	}
+	list, err := Paper("rlb", "fig14", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range list {
+		if got := RecordedRows(x.File, "fig14"); len(got) == 0 || got[0].Figure != "fig14" || len(got) > len(RecordedRows(x.File, "")) {
+			t.Errorf("of fig14 %s has recorded %d rows", x.File, len(got))
+		}
+	}
+	if _, err := Recorded("none"); err == nil {
+		t.Error("something is recorded of no paper")
+	}
+}
+
+// TestMechanisms: of each recorded row that came out otherwise than printed it is said
+// why, on the page as by --explain, and of no other.
+func TestMechanisms(t *testing.T) {
+	leftToPlainRun(t)
+	for _, paper := range Papers() {
+		list, err := Paper(paper, "", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, err := Mechanisms(list, spec.AllFigures)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile("../../docs/reproduction/" + paper + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		used, section := make([]bool, len(known)), ""
+		for line := range strings.Lines(string(text)) {
+			if name, ok := strings.CutPrefix(line, "## "); ok {
+				section = strings.TrimSpace(name)
+			}
+			cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+			if len(cells) != 5 || cells[4] == "" {
+				continue
+			}
+			verdict := strings.TrimLeft(cells[4], " *")
+			otherwise := strings.HasPrefix(verdict, string(Contrary)) || strings.HasPrefix(verdict, string(Smaller))
+			covered := false
+			for i := range known {
+				if known[i].Experiment == section && known[i].covers(strings.TrimSpace(cells[0]), cells[1]) && otherwise {
+					covered, used[i] = true, true
+				}
+			}
+			if otherwise && !covered {
+				t.Errorf("%s, %s: nothing says why %q is %s", section, cells[0], cells[1], verdict)
+			}
+		}
+		for i := range known {
+			if !used[i] {
+				t.Errorf("%s, %s: no row begins with %q", known[i].Experiment, known[i].Figure, known[i].Rows)
+			}
+			if !strings.Contains(string(text), "- "+known[i].String()+"\n") {
+				t.Errorf("docs/reproduction/%s.md lacks: - %s", paper, &known[i])
+			}
+		}
+	}
+}
+
+// covers reports whether a row is one of those.
+func (m *Mechanism) covers(figure, row string) bool {
+	return slices.ContainsFunc(m.Rows, func(name string) bool { return m.Figure == figure && strings.HasPrefix(row, name) })
+}

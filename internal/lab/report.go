@@ -1,0 +1,342 @@
+package lab
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html/template"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/lab/chart"
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme/advice"
+)
+
+//go:embed report.tmpl
+var reportText string
+
+// reportFile is the page's name in a folder of results.
+const reportFile = "report.html"
+
+// An Origin says where a report comes from: what a reader needs to make it again.
+type Origin struct {
+	Command string
+	Version string
+	Date    string // "" leaves it out
+}
+
+// Keep writes what the comparison came to into the folder of its runs: the
+// report, the table, and each figure as SVG, PDF and numbers. It returns the name
+// of the report.
+func (c *Comparison) Keep(dir string, from Origin) (string, error) {
+	figures := c.Figures()
+	text, err := c.page(figures, from)
+	if err != nil {
+		return "", err
+	}
+	plots := filepath.Join(dir, "plots")
+	if err := os.MkdirAll(plots, 0o777); err != nil {
+		return "", fileError("making", plots, err)
+	}
+	for _, f := range figures {
+		for format, data := range map[string][]byte{".svg": f.SVG(), ".pdf": f.PDF(), ".csv": f.CSV()} {
+			if err := writeFile(filepath.Join(plots, f.Name+format), data); err != nil {
+				return "", err
+			}
+		}
+	}
+	report := filepath.Join(dir, reportFile)
+	return report, errors.Join(writeFile(filepath.Join(dir, "table.csv"), c.csv()), writeFile(report, text))
+}
+
+// A page is what the report's template gets.
+type page struct {
+	*Comparison
+	Origin
+	Head     []column
+	Lines    [][]string
+	Outcomes []Outcome
+	Figures  []shown
+	Words    int // the column that says who saves what; -1: none
+	Missing  int // runs
+	Runs     int
+	Network  template.URL // its picture, "" for several
+	Style    template.CSS
+	Light    template.CSS
+	Dark     template.CSS
+}
+
+// A column is a head of the table, with what it means.
+type column struct{ Text, Means string }
+
+// A shown figure is one on the page.
+type shown struct {
+	*chart.Chart
+	SVG  template.HTML
+	Data template.JS
+}
+
+func (c *Comparison) page(figures []*chart.Chart, from Origin) ([]byte, error) {
+	table, words := c.Table(), -1
+	lead := c.leadColumns()
+	if len(c.Experiment.Schemes) > 1 {
+		// Words come first: a page has less room to the right than below.
+		words = lead
+		for i, line := range table {
+			last := len(line) - 1
+			table[i] = slices.Insert(line[:last:last], lead, line[last])
+		}
+	}
+	p := page{
+		Comparison: c, Origin: from, Words: words, Lines: table[1:], Outcomes: c.Judge(), Network: c.picture(),
+		Style: template.CSS(chart.Style()), Light: template.CSS(chart.Colours(false)), Dark: template.CSS(chart.Colours(true)),
+	}
+	for _, text := range table[0] {
+		p.Head = append(p.Head, column{Text: text})
+	}
+	for i, name := range c.Experiment.Metrics {
+		m, err := spec.MetricNamed(name, c.Experiment.Classes)
+		if err != nil {
+			return nil, err
+		}
+		p.Head[len(p.Head)-len(c.Experiment.Metrics)+i].Means = m.About
+	}
+	p.Missing, p.Runs = c.Missing()
+	for _, f := range figures {
+		data, err := f.Data()
+		if err != nil {
+			return nil, fmt.Errorf("the figure %s: %w", f.Name, err)
+		}
+		p.Figures = append(p.Figures, shown{f, template.HTML(f.Inline()), template.JS(data)})
+	}
+	t, err := template.New("report").Funcs(template.FuncMap{"join": strings.Join, "add": func(a, b int) int { return a + b }, "file": func(name string) template.URL { return template.URL("plots/" + name) }}).Parse(reportText)
+	if err != nil {
+		return nil, fmt.Errorf("the report's template: %w", err)
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, p); err != nil {
+		return nil, fmt.Errorf("writing the report: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// picture is the network of the experiment, if its cases have one.
+func (c *Comparison) picture() template.URL {
+	var t *fabric.Topology
+	for _, r := range c.Rows {
+		if r.network == nil || t != nil && r.network != t && r.network.Name != t.Name {
+			return ""
+		}
+		t = r.network
+	}
+	if t == nil {
+		return ""
+	}
+	return template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(t.SVG()))
+}
+
+// A Tuned parameter is one of a row's scheme, as it was and as it might be.
+type Tuned struct {
+	Row, Name, Value, Default, Advised, Formula, Meaning string
+}
+
+// Parameters lists what the programs of all rows are generated with, in the first
+// case.
+func (p page) Parameters() []Tuned {
+	var list []Tuned
+	c := &p.Experiment.Cases[0]
+	for _, r := range p.rowsOf(c.Name) {
+		if r.Load != p.Rows[0].Load {
+			continue
+		}
+		advice := map[string]advice.Parameter{}
+		if r.network != nil {
+			for _, a := range r.Scheme.Advice(c, r.network) {
+				advice[a.Name] = a
+			}
+		}
+		for _, q := range r.Scheme.Parameters() {
+			a := advice[q.Name]
+			list = append(list, Tuned{r.Scheme.Label, q.Name, r.Runs[0].Parameters[q.Name], q.Default, a.Value, a.Formula, q.Meaning})
+		}
+	}
+	return list
+}
+
+// Sizes are how many flows of each size a run had, on average, by row of the
+// table: the flows are the same in all rows.
+func (p page) Sizes() [][2]string {
+	var list [][2]string
+	rows := p.rowsOf(p.Experiment.Cases[0].Name)
+	if len(rows) == 0 {
+		return nil
+	}
+	runs := heaviest(rows)[0].Runs
+	for i := range sizeBins {
+		n := 0
+		for _, r := range runs {
+			if i < len(r.Plots.Sizes) {
+				n += r.Plots.Sizes[i].Flows
+			}
+		}
+		if n > 0 {
+			list = append(list, [2]string{sizeName(i), digits(float64(n) / float64(len(runs)))})
+		}
+	}
+	return list
+}
+
+// Definitions are the metrics of the table.
+func (p page) Definitions() [][2]string {
+	var list [][2]string
+	for _, c := range p.Head {
+		if c.Means != "" {
+			list = append(list, [2]string{c.Text, c.Means})
+		}
+	}
+	return list
+}
+
+// Settings are what the report says about how it was run.
+func (p page) Settings() [][2]string {
+	x := p.Experiment
+	var list [][2]string
+	add := func(name, value string) {
+		if value != "" {
+			list = append(list, [2]string{name, value})
+		}
+	}
+	for i := range x.Cases {
+		c := &x.Cases[i]
+		prefix := ""
+		if c.Name != "" {
+			prefix = c.Name + ": "
+		}
+		network := c.Topology.Name
+		if rows := p.rowsOf(c.Name); len(rows) > 0 && rows[0].network != nil {
+			t := rows[0].network
+			network = fmt.Sprintf("%s, of %d switches and %d hosts", cmp.Or(network, t.Name), len(t.Switches), len(t.Hosts))
+		}
+		add(prefix+"network", network)
+		for _, t := range c.Traffic {
+			add(prefix+"traffic", t.Describe())
+		}
+		add(prefix+"transport", c.Transport.Kind)
+		add(prefix+"modelled otherwise than by default", c.Otherwise())
+		add(prefix+"beside other simulators", x.Apart(c))
+		add(prefix+"flows begin within", c.Duration.String())
+		add(prefix+"warm-up", fmt.Sprint(spec.Time(c.WarmupTime())))
+		add(prefix+"seeds", fmt.Sprint(c.Seeds))
+	}
+	add("parameters", x.Values)
+	if p.World == Sim {
+		add("controller's latency", x.Latency.String())
+	} else {
+		add("in real time, on", p.World)
+	}
+	return list
+}
+
+// Digests are the programs of the rows.
+func (p page) Digests() [][2]string {
+	var list [][2]string
+	seen := map[string]bool{}
+	for _, r := range p.Results {
+		if r == nil {
+			continue
+		}
+		for role, d := range r.Programs {
+			name := r.Label + ", " + role
+			if r.Arch != "" {
+				name += ", for " + r.Arch
+			}
+			if !seen[name+d] {
+				seen[name+d] = true
+				list = append(list, [2]string{name, d[:16]})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b [2]string) int { return strings.Compare(a[0]+a[1], b[0]+b[1]) })
+	return list
+}
+
+// Markdown writes how the targets of an experiment fared, with what it was and
+// what was assumed, as a section of a document.
+func (c *Comparison) Markdown(command string, took time.Duration) []byte {
+	x := c.Experiment
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "### %s\n\n%s.\n\n`%s`", x.Name, strings.TrimSuffix(x.About, "."), command)
+	if took > 0 {
+		fmt.Fprintf(&b, " (%s)", took.Round(time.Second))
+	}
+	outcomes := c.Judge()
+	b.WriteString("\n\n| | target | printed | measured | verdict |\n|---|---|---|---|---|\n")
+	for _, o := range outcomes {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", o.Figure, o.Name, o.Printed, o.measuredAt(x), verdictMark(o))
+	}
+	b.WriteString("\n")
+	if line := Corrected(outcomes); line != "" {
+		fmt.Fprintf(&b, "%s%s.\n\n", strings.ToUpper(line[:1]), line[1:])
+	}
+	list := func(head string, items []string) {
+		if len(items) > 0 {
+			fmt.Fprintf(&b, "%s: %s.\n\n", head, strings.Join(items, "; "))
+		}
+	}
+	list("Assumed", x.Assumed)
+	list("Modelled otherwise than by default", perCase(x, (*spec.Case).Otherwise))
+	list("Beside other simulators", perCase(x, x.Apart))
+	if x.Scaled != "" {
+		list("Smaller than in the paper", []string{x.Scaled})
+	}
+	return b.Bytes()
+}
+
+// perCase lists what of says of the cases of an experiment, once for all cases of
+// which it says the same.
+func perCase(x *spec.Experiment, of func(*spec.Case) string) []string {
+	names, order := map[string][]string{}, []string(nil)
+	for i := range x.Cases {
+		if s := of(&x.Cases[i]); s != "" {
+			if names[s] == nil {
+				order = append(order, s)
+			}
+			names[s] = append(names[s], x.Cases[i].Name)
+		}
+	}
+	for i, s := range order {
+		if len(names[s]) < len(x.Cases) {
+			order[i] = strings.Join(names[s], ", ") + ": " + s
+		}
+	}
+	return order
+}
+
+// measuredAt is what was measured, with the load where there are several.
+func (o *Outcome) measuredAt(x *spec.Experiment) string {
+	several := slices.ContainsFunc(x.Cases, func(c spec.Case) bool { return len(c.Loads) > 1 })
+	if several && o.Measured != "" {
+		return fmt.Sprintf("%s, load %s", o.Measured, spec.Number(o.Load))
+	}
+	return o.Measured
+}
+
+// verdictMark is the verdict, bold where it is good, with the note.
+func verdictMark(o Outcome) string {
+	s := string(o.Verdict)
+	if good(o.Verdict) {
+		s = "**" + s + "**"
+	}
+	if o.Note != "" {
+		s += " (" + o.Note + ")"
+	}
+	return s
+}

@@ -1,0 +1,452 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/sim"
+	"github.com/p4lb/p4lb/internal/text/plain"
+)
+
+// A Job is one run to be made: a row in a case at a load with a seed.
+type Job struct {
+	Case   *spec.Case
+	Scheme *spec.Scheme
+	Load   float64
+	Seed   uint64
+
+	setup  *setup
+	x      *spec.Experiment
+	rounds int    // of a packet in a switch; 0: the data plane's default
+	cores  int    // for this run, where ties are decided by place
+	world  string // where it runs; "" stands for Sim
+}
+
+// Name names the run, and the folder that keeps it.
+func (j *Job) Name() string {
+	name := fmt.Sprintf("%s/load-%s/seed-%d", plain.Folder(j.Scheme.Label), spec.Number(j.Load), j.Seed)
+	if j.Case.Name != "" {
+		name = plain.Folder(j.Case.Name) + "/" + name
+	}
+	return name
+}
+
+// A Result is what a run came to.
+type Result struct {
+	Experiment string             `json:"experiment"`
+	Case       string             `json:"case,omitempty"`
+	Scheme     string             `json:"scheme"`
+	Label      string             `json:"label"`
+	Engine     string             `json:"engine"`
+	Arch       string             `json:"arch,omitempty"`  // "" is v1model
+	World      string             `json:"world,omitempty"` // "" is Sim
+	Load       float64            `json:"load"`
+	Seed       uint64             `json:"seed"`
+	Spec       string             `json:"spec"` // the run's key: see Job.Key
+	Programs   map[string]string  `json:"programs"`
+	Parameters map[string]string  `json:"parameters"`
+	Flows      int                `json:"flows"`   // that count
+	Hops       int64              `json:"hops"`    // packets that switches took in
+	Elapsed    time.Duration      `json:"elapsed"` // in virtual time
+	Metrics    map[string]float64 `json:"metrics"`
+	Lost       map[string]int64   `json:"lost,omitempty"` // packets by reason
+	Plots      Plots              `json:"plots"`
+	Alerts     []string           `json:"alerts,omitempty"`
+}
+
+// Plots are the curves of one run.
+type Plots struct {
+	FCT      []float64 `json:"fct_ms"`   // quantiles 0 to 100 % in steps of 1 %
+	Slowdown []float64 `json:"slowdown"` // quantiles in the same steps
+	Sizes    []SizeBin `json:"sizes"`    // by sizeBins
+	Time     []float64 `json:"time_s"`
+	Queue    []float64 `json:"queue"`  // occupancy of the queues upwards, by Time
+	Names    []string  `json:"paths"`  // links upwards
+	Shares   []float64 `json:"shares"` // of the bytes of their leaf, by Names
+}
+
+// A SizeBin is the flows of about one size.
+type SizeBin struct {
+	Flows    int     `json:"flows"`
+	Slowdown float64 `json:"slowdown"` // mean
+}
+
+// sizeBins are the largest sizes of the bins, 0 for the last.
+var sizeBins = []int64{10e3, 30e3, 100e3, 300e3, 1e6, 3e6, 10e6, 0}
+
+// sizeName is a bin as people read it.
+func sizeName(bin int) string {
+	if sizeBins[bin] == 0 {
+		return "> " + spec.Size(sizeBins[bin-1]).String()
+	}
+	return "≤ " + spec.Size(sizeBins[bin]).String()
+}
+
+// bySize sorts the flows that count into the bins.
+func bySize(flows []*outcome) []SizeBin {
+	bins := make([]SizeBin, len(sizeBins))
+	for _, f := range flows {
+		if f.counts {
+			i := slices.IndexFunc(sizeBins, func(upto int64) bool { return upto == 0 || f.Bytes <= upto })
+			bins[i].Flows++
+			bins[i].Slowdown += slowdown(f)
+		}
+	}
+	for i := range bins {
+		if bins[i].Flows > 0 {
+			bins[i].Slowdown = round(bins[i].Slowdown / float64(bins[i].Flows))
+		}
+	}
+	return bins
+}
+
+// run runs a job. The rows of flows and links go to the writers, nil for none.
+// record, if not nil, sees the run while it runs.
+func (j *Job) run(ctx context.Context, flows, links io.Writer, record Recorder) (*Result, error) {
+	if record != nil {
+		alone := *j
+		alone.cores = 1 // what looks at packets does so from one goroutine
+		j = &alone
+	}
+	r, err := j.prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	if record != nil {
+		if err := record.Begin(r.view()); err != nil {
+			return nil, err
+		}
+	}
+	r.sampler = newSampler(r, links)
+	r.sampler.start()
+	rows := r.observe()
+	if err := r.startFlows(); err != nil {
+		return nil, err
+	}
+	if err := r.planFaults(ctx); err != nil {
+		return nil, err
+	}
+	r.startTasks()
+	if err := r.advance(ctx); err != nil {
+		return nil, err
+	}
+	if record != nil {
+		if err := record.End(); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.sampler.err(); err != nil {
+		return nil, err
+	}
+	fit, err := r.fit(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	result := r.result(fit)
+	return result, writeFlows(flows, r)
+}
+
+// A running is a run at work.
+type running struct {
+	*Job
+	net      *sim.Network
+	topo     *fabric.Topology
+	deploy   deployment
+	planned  *plan.Plan // that the switches hold in the beginning
+	nodes    []*plan.Node
+	flows    []*outcome
+	sims     []*sim.Flow // by flow; nil: not begun
+	left     int         // flows to end
+	sampler  *sampler
+	tasks    *taskFabric
+	alerts   []string
+	failed   error // in an event
+	unturned unturned
+}
+
+// unturned are the packets that had no round left in a switch, as switches on
+// several cores tell of them.
+type unturned struct {
+	mu    sync.Mutex
+	n     int64
+	least string // alert, where nobody knows which was the first
+}
+
+// prepare makes the network with what its switches run.
+func (j *Job) prepare(ctx context.Context) (*running, error) {
+	r := &running{Job: j, topo: j.setup.topo}
+	var err error
+	if r.net, err = sim.New(r.topo, j.simOptions()); err != nil {
+		return nil, err
+	}
+	if r.deploy, err = deploy(ctx, r); err != nil {
+		return nil, err
+	}
+	r.nodes = r.planned.Nodes()
+	return r, nil
+}
+
+// packetEnded notes a packet that its switch has ended because it went round too
+// often.
+func (r *running) packetEnded(e dataplane.Ended) {
+	u := &r.unturned
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.n++
+	switch text := e.String(); {
+	case r.Case.Ties != spec.ByPlace && u.n == 1:
+		r.alerts = append(r.alerts, text)
+	case r.Case.Ties == spec.ByPlace && (u.n == 1 || text < u.least):
+		u.least = text
+	}
+}
+
+func (r *running) close() { r.deploy.close() }
+
+// simOptions are the network's.
+func (j *Job) simOptions() sim.Options {
+	w := &j.Case.Switches
+	const frame = 1514
+	o := sim.Options{Seed: j.Seed, Alpha: w.Alpha, Cores: j.cores}
+	if j.Case.Ties == spec.ByPlace {
+		o.Ties = sim.ByPlace
+	}
+	o.Cut = j.Case.Lines == spec.WholeNanoseconds
+	if w.PFC != nil && *w.PFC {
+		o.PFC = sim.PFC{On: true, Pause: fabric.Size(w.Pause), Alpha: w.Alpha}
+		o.Alpha = 0
+	}
+	switch {
+	case w.KMax > 0:
+		o.ECN = sim.ECN{Min: fabric.Size(w.KMin), Max: fabric.Size(w.KMax), P: w.PMax}
+	case w.ECN > 0:
+		k := fabric.Size(w.ECN * frame)
+		o.ECN = sim.ECN{Min: k, Max: k}
+	}
+	if w.Queue > 0 {
+		o.Queue = fabric.Size(w.Queue * frame)
+	}
+	for _, p := range j.setup.byRole {
+		o.ByMAC = o.ByMAC || p.Manifest.ByMAC()
+	}
+	w.Apply(&o)
+	return o
+}
+
+// startFlows plans the beginning of all flows.
+func (r *running) startFlows() error {
+	if err := r.drawFlows(); err != nil {
+		return err
+	}
+	r.sims = make([]*sim.Flow, len(r.flows))
+	for i, o := range r.flows {
+		kind, tuning := r.transport(o.Flow)
+		spec := sim.FlowSpec{
+			From: r.topo.Hosts[o.Src].Name, To: r.topo.Hosts[o.Dst].Name, Bytes: o.Bytes,
+			Transport: kind, Tuning: tuning, Rate: int64(o.Rate),
+		}
+		if o.counts {
+			spec.Done = func(*sim.Flow) {
+				if r.left--; r.left == 0 && r.net.Now() >= r.Case.Length() {
+					r.net.Stop()
+				}
+			}
+		}
+		if err := r.net.PlanFlow(o.Start, spec, &r.sims[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drawFlows draws the flows of the run, which are the same in every world.
+func (r *running) drawFlows() error {
+	flows, err := spec.Generate(r.topo, r.Case.Traffic, r.Load, r.Case.Length(), r.Seed)
+	if err != nil {
+		return err
+	}
+	if len(flows) == 0 {
+		return fmt.Errorf("no flow begins within %v: want a longer duration", r.Case.Duration)
+	}
+	r.flows = make([]*outcome, len(flows))
+	routes := r.topo.Routes()
+	for i, f := range flows {
+		o := &outcome{Flow: f, class: classOf(r.x.Classes, f.Bytes), Started: f.Start}
+		o.counts = f.Start >= r.Case.WarmupTime() && !f.Background
+		o.ideal = r.ideal(routes, f)
+		r.flows[i] = o
+		if o.counts {
+			r.left++
+		}
+	}
+	if r.left == 0 {
+		return fmt.Errorf("all flows that count begin in the warm-up of %v: want a longer duration, or warmup: 0", r.Case.WarmupTime())
+	}
+	return nil
+}
+
+func (r *running) fail(err error) {
+	if r.failed == nil {
+		r.failed = err
+	}
+	r.net.Stop()
+}
+
+// transport is what a flow is sent with.
+func (r *running) transport(f spec.Flow) (sim.Transport, *sim.Tuning) {
+	t := &r.Case.Transport
+	k, err := sim.ParseTransport(cmp.Or(f.Kind, t.Kind))
+	if err != nil {
+		panic(err) // it has been checked
+	}
+	return k, t.Tuning()
+}
+
+// ideal is the slowdown's denominator: the base round trip and the bytes at the
+// rate of the slowest link.
+func (r *running) ideal(routes *fabric.Routes, f spec.Flow) time.Duration {
+	src, dst := r.topo.Hosts[f.Src].Name, r.topo.Hosts[f.Dst].Name
+	span, ok := routes.Span(src, dst)
+	if !ok {
+		return time.Duration(math.MaxInt64)
+	}
+	return span.RTT + time.Duration(float64(f.Bytes)*8/float64(span.Rate)*1e9)
+}
+
+// advance lets virtual time pass: to the end of the duration, and then until the
+// flows have ended or the drain is over. Between steps it looks whether the run
+// is to stop; in the end it checks that no byte was lost without a reason.
+func (r *running) advance(ctx context.Context) error {
+	length, end := r.Case.Length(), r.Case.Length()+time.Duration(r.Case.Drain)
+	const steps = 1024
+	for k := 1; k <= steps; k++ {
+		if err := r.step(ctx, length*time.Duration(k)/steps); err != nil {
+			return err
+		}
+	}
+	for at := length; at < end && r.left > 0; {
+		at = min(at+max(length/steps, 10*time.Microsecond), end)
+		if err := r.step(ctx, at); err != nil {
+			return err
+		}
+	}
+	return r.net.Audit()
+}
+
+func (r *running) step(ctx context.Context, until time.Duration) error {
+	r.net.Advance(until)
+	if r.failed != nil {
+		return r.failed
+	}
+	return ctx.Err()
+}
+
+// result puts together what the run came to.
+func (r *running) result(fit *fitting.Fit) *Result {
+	end := r.net.Now()
+	for i, o := range r.flows {
+		o.end = end
+		if f := r.sims[i]; f != nil {
+			o.FlowStats, o.Started, o.Finished = f.FlowStats, f.Started, f.Finished
+		}
+	}
+	m := r.sampler.measured()
+	m.flows, m.classes, m.fit = r.flows, r.x.Classes, fit
+	res := r.blankResult()
+	res.Hops, res.Elapsed, res.Metrics, res.Plots, res.Alerts = r.net.Hops(), end, m.values(), r.plots(r.sampler.plots()), r.alerts
+	lost := map[string]int64{"no round left": r.unturned.n}
+	for _, why := range sim.Reasons() {
+		lost[why.String()] = r.net.Lost(why).Packets
+	}
+	maps.DeleteFunc(lost, func(_ string, n int64) bool { return n == 0 })
+	if len(lost) > 0 {
+		res.Lost = lost
+	}
+	if r.unturned.least != "" {
+		res.Alerts = append(res.Alerts, r.unturned.least)
+	}
+	return res
+}
+
+// blankResult says what has been run.
+func (r *running) blankResult() *Result {
+	res := &Result{
+		Experiment: r.x.Name, Case: r.Case.Name, Scheme: r.Scheme.Scheme, Label: r.Scheme.Label, Engine: r.Scheme.Engine,
+		Arch: r.Scheme.Arch, Load: r.Load, Seed: r.Seed, Spec: r.Key(), Programs: r.setup.digests(), Parameters: r.setup.parameters(),
+		World: r.world,
+	}
+	for _, o := range r.flows {
+		if o.counts {
+			res.Flows++
+		}
+	}
+	return res
+}
+
+// plots adds the curves of the flows to those of the network.
+func (r *running) plots(p Plots) Plots {
+	for i, v := range p.Queue {
+		if math.IsNaN(v) {
+			p.Queue[i] = 0 // no queue leads upwards
+		}
+	}
+	var fct, slow []float64
+	for _, o := range r.flows {
+		if o.counts {
+			fct = append(fct, fctMS(o))
+			slow = append(slow, slowdown(o))
+		}
+	}
+	p.Sizes = bySize(r.flows)
+	slices.Sort(fct)
+	slices.Sort(slow)
+	for q := 0; q <= 100; q++ {
+		p.FCT = append(p.FCT, round(percentile(fct, float64(q)/100)))
+		p.Slowdown = append(p.Slowdown, round(percentile(slow, float64(q)/100)))
+	}
+	return p
+}
+
+// round keeps six digits, which is all that a plot shows.
+func round(v float64) float64 {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return v
+	}
+	scale := math.Pow(10, 6-math.Ceil(math.Log10(math.Abs(v))))
+	return math.Round(v*scale) / scale
+}
+
+// classOf is the place of the class that flows of a size belong to.
+func classOf(classes []spec.Class, bytes int64) int {
+	for i, c := range classes {
+		if c.Upto == 0 || bytes <= int64(c.Upto) {
+			return i
+		}
+	}
+	return len(classes) - 1
+}
+
+// parameters gives what the programs were generated with, by name, as the leaf's
+// manifest has it.
+func (u *setup) parameters() map[string]string {
+	p := map[string]string{}
+	for _, role := range slices.Sorted(maps.Keys(u.byRole)) {
+		for _, v := range u.byRole[role].Manifest.Parameters {
+			p[v.Name] = v.Text
+		}
+	}
+	return p
+}

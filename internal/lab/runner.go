@@ -1,0 +1,366 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/lab/store"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme"
+)
+
+// A Runner runs experiments, independent runs side by side.
+type Runner struct {
+	Dir    string      // for results; "" keeps them in memory alone, or where Under says
+	Under  string      // Dir is below it, by the experiment's name and digest, where none is given
+	Cores  int         // 0: all
+	Within int         // of them for each run, where ties are decided by place; 0: one
+	Resume bool        // take the runs that Dir has for done
+	Read   spec.Reader // of the files that the experiment names; nil: none
+
+	// World is where runs are made: one of Worlds, "" stands for Sim. In real time
+	// there is one run after the other.
+	World string
+	Real  RealOptions
+
+	// Progress hears of every run that has ended, one at a time.
+	Progress func(Progress)
+	// Record, if not nil, looks at the first run while it runs.
+	Record Recorder
+	// Parquet: flows and links also in that form.
+	Parquet bool
+	// Rounds bound what becomes of a packet within a switch: see
+	// dataplane.Options.
+	Rounds int
+	// Limits refuse what would take too much.
+	Limits Limits
+
+	known map[string]*Result // by key: runs of other settings that are the same
+
+	// Store, where there is one, keeps the runs instead of Dir, and has those that
+	// need not be made, whoever made them.
+	Store *store.Store
+	Shard Shard         // of the runs, with a Store
+	Beat  time.Duration // in which a worker says that it lives; 0: store.DefaultBeat
+	// Log hears in one line of what the store has and cannot be used.
+	Log func(string)
+}
+
+// Progress is how far an experiment has got.
+type Progress struct {
+	Done, Of int
+	Taken    int // of Done: were there already
+	Name     string
+	Hops     int64         // of this run
+	Took     time.Duration // this run, in real time
+	Err      error
+}
+
+// Jobs lists the runs of an experiment, the seeds of a row one after the other,
+// with the programs generated. Rows that would run the same are refused.
+func (r *Runner) Jobs(x *spec.Experiment) ([]*Job, error) {
+	read := r.Read
+	if read == nil {
+		read = spec.NoFiles
+	}
+	read = x.Reading(read)
+	made := &programs{list: map[string]*scheme.Program{}, read: read}
+	var jobs []*Job
+	nodes := 0
+	for i := range x.Cases {
+		c := &x.Cases[i]
+		t, err := c.Network(read)
+		if err != nil {
+			return nil, err
+		}
+		if nodes += len(t.Hosts) + len(t.Switches); nodes > maxNodes {
+			return nil, fmt.Errorf("%w: the networks of its first %d cases have %d hosts and switches together, more than %d", ErrTooLarge, i+1, nodes, maxNodes)
+		}
+		setups, err := setUps(made, x, c, t)
+		if err != nil {
+			return nil, err
+		}
+		for _, load := range c.Loads {
+			for _, u := range setups {
+				for _, seed := range c.Seeds {
+					jobs = append(jobs, &Job{Case: c, Scheme: u.scheme, Load: float64(load), Seed: seed, setup: u, x: x, rounds: r.Rounds, cores: r.Within})
+				}
+			}
+		}
+	}
+	return jobs, nil
+}
+
+// setUps generates the programs of all rows of a case.
+func setUps(made *programs, x *spec.Experiment, c *spec.Case, t *fabric.Topology) ([]*setup, error) {
+	var list []*setup
+	seen := map[string]string{}
+	for _, s := range x.SchemesOf(c) {
+		u, err := made.setUp(x, s, c, t)
+		if err != nil {
+			return nil, err
+		}
+		id := u.identity()
+		if other, ok := seen[id]; ok {
+			return nil, fmt.Errorf("%s and %s: %w", other, s.Label, ErrSame)
+		}
+		seen[id] = s.Label
+		list = append(list, u)
+	}
+	return list, nil
+}
+
+// Run runs an experiment. When ctx is done it stops the runs that are under way
+// and returns what is finished with ctx's error; so it does with the first
+// error of a run, but for those of other runs it goes on.
+func (r *Runner) Run(ctx context.Context, x *spec.Experiment) (*Comparison, error) {
+	jobs, err := r.prepare(x)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Limits.check(jobs, r.cores()); err != nil {
+		return nil, err
+	}
+	if err := r.begin(ctx, x, jobs); err != nil {
+		return nil, err
+	}
+	w := &work{r: r, jobs: jobs, results: make([]*Result, len(jobs))}
+	if r.Store != nil {
+		err = w.share(ctx)
+	} else {
+		err = w.all(ctx)
+	}
+	c := newComparison(x, jobs, w.results)
+	c.World = cmp.Or(r.World, Sim)
+	if w.shared != nil {
+		c.Made, c.Taken, c.Left = w.done-w.taken, w.taken, w.shared.left
+	}
+	if ctx.Err() != nil {
+		return c, ctx.Err()
+	}
+	return c, err
+}
+
+// begin writes down what is to be run.
+func (r *Runner) begin(ctx context.Context, x *spec.Experiment, jobs []*Job) error {
+	k := r.describe(x, jobs)
+	r.settle(k)
+	if r.Dir != "" {
+		if err := r.keepManifest(x, jobs); err != nil {
+			return err
+		}
+	}
+	return r.KeepExperiment(ctx, k)
+}
+
+// settle gives an experiment its place below Under, where no other is given.
+func (r *Runner) settle(k *Kept) {
+	if r.Dir == "" && r.Under != "" {
+		r.Dir = filepath.Join(r.Under, k.ID())
+	}
+}
+
+// prepare makes the jobs of an experiment, which the runner can all run.
+func (r *Runner) prepare(x *spec.Experiment) ([]*Job, error) {
+	jobs, err := r.Jobs(x)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.enter(jobs); err != nil {
+		return nil, err
+	}
+	return jobs, r.checkWithin(jobs)
+}
+
+// enter sends the jobs into the runner's world, if they can all run there.
+func (r *Runner) enter(jobs []*Job) error {
+	if r.World == "" || r.World == Sim {
+		return nil
+	}
+	if r.Record != nil {
+		return fmt.Errorf("recording while it runs is the simulator's alone; p4lb inspect looks at switches in world %s", r.World)
+	}
+	for _, j := range jobs {
+		if err := j.checkWorld(r.World); err != nil {
+			return err
+		}
+		j.world = r.World
+	}
+	return nil
+}
+
+// cores is how many runs go on side by side.
+func (r *Runner) cores() int {
+	return max(1, cmp.Or(max(0, r.Cores), runtime.GOMAXPROCS(0))/max(1, r.Within))
+}
+
+// checkWithin says which of the jobs cannot use several cores.
+func (r *Runner) checkWithin(jobs []*Job) error {
+	if r.Within <= 1 {
+		return nil
+	}
+	for _, j := range jobs {
+		if j.Case.Ties != spec.ByPlace {
+			return fmt.Errorf("%s on %d cores: its ties are decided as planned, on one; want ties: %s in the experiment", j.Name(), r.Within, spec.ByPlace)
+		}
+	}
+	return nil
+}
+
+// work is the running of jobs.
+type work struct {
+	r       *Runner
+	jobs    []*Job
+	results []*Result
+
+	mu    sync.Mutex
+	next  int
+	done  int
+	taken int
+	errs  []error
+	full  bool // the disk is, or the store cannot be used: there is no use in going on
+
+	there  []bool // by job, with a store: needs no work
+	rates  rates  // of the runs that were made
+	shared *sharing
+}
+
+// all runs the jobs on all cores.
+func (w *work) all(ctx context.Context) error {
+	cores := w.r.cores()
+	if w.r.World != "" && w.r.World != Sim {
+		w.r.Real.Cores, cores = cores, 1
+	}
+	var workers sync.WaitGroup
+	for range min(cores, len(w.jobs)) {
+		workers.Go(func() {
+			for i := w.take(ctx); i >= 0; i = w.take(ctx) {
+				w.one(ctx, i)
+			}
+		})
+	}
+	workers.Wait()
+	return w.failure()
+}
+
+// failure is the first error of the runs, with how many there are.
+func (w *work) failure() error {
+	switch n := len(w.errs); n {
+	case 0:
+		return nil
+	case 1:
+		return w.errs[0]
+	default:
+		return fmt.Errorf("%w (and %d more runs failed)", w.errs[0], n-1)
+	}
+}
+
+// take returns the next job, -1 if there is none.
+func (w *work) take(ctx context.Context) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.next == len(w.jobs) || ctx.Err() != nil || w.full {
+		return -1
+	}
+	w.next++
+	return w.next - 1
+}
+
+// one runs a job. A run that panics is lost, and no other.
+func (w *work) one(ctx context.Context, i int) {
+	j := w.jobs[i]
+	began := time.Now()
+	result, taken, err := w.attempt(ctx, i)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ctx.Err() != nil && err != nil {
+		return // cut off
+	}
+	w.results[i] = result
+	w.done++
+	p := Progress{Done: w.done, Of: len(w.jobs), Name: j.Name(), Took: time.Since(began)}
+	if taken {
+		w.taken++
+	}
+	if err != nil {
+		w.full = w.full || errors.Is(err, ErrDiskFull) || errors.Is(err, store.ErrDenied) || errors.Is(err, store.ErrUnreachable)
+		p.Err = fmt.Errorf("%s: %w", j.Name(), err)
+		w.errs = append(w.errs, p.Err)
+	} else {
+		p.Hops = result.Hops
+	}
+	p.Taken = w.taken
+	if w.r.Progress != nil {
+		w.r.Progress(p)
+	}
+}
+
+func (w *work) attempt(ctx context.Context, i int) (result *Result, taken bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			buf := make([]byte, 4096)
+			err = fmt.Errorf("the run failed: %v\n%s", p, buf[:runtime.Stack(buf, false)])
+		}
+	}()
+	j := w.jobs[i]
+	var record Recorder
+	if i == 0 {
+		record = w.r.Record
+	}
+	run := func(flows, links io.Writer) (*Result, error) { return j.run(ctx, flows, links, record) }
+	if j.world != "" {
+		run = func(flows, _ io.Writer) (*Result, error) { return j.runReal(ctx, w.r.Real, flows) }
+	}
+	if have := w.r.known[j.Key()]; have != nil {
+		return have, true, nil
+	}
+	if w.shared != nil {
+		result, err = w.shared.keep(ctx, i, run)
+		return result, false, err
+	}
+	if w.r.Dir == "" {
+		result, err = run(nil, nil)
+		return result, false, err
+	}
+	s := &folder{dir: w.r.Dir, parquet: w.r.Parquet}
+	if w.r.Resume && record == nil {
+		if have := s.load(j); have != nil {
+			return have, true, nil
+		}
+	}
+	result, err = s.run(j, func(flows, links *os.File) (*Result, error) { return run(flows, links) })
+	return result, false, err
+}
+
+// A Shard is a part of an experiment's runs: part Index of Of, from 0. The zero
+// Shard is all of them.
+type Shard struct{ Index, Of int }
+
+func (s Shard) whole() bool { return s.Of <= 1 }
+
+// sharing makes runs beside others who look at the same store, each first what is
+// its own part, then what others have left. Who holds all of an experiment waits
+// for the runs that others make; who holds a part leaves them to those who live.
+type sharing struct {
+	*work
+	store  *store.Store
+	worker *store.Worker
+	keys   []string
+	bad    map[int]bool // its object in the store is damaged
+	left   int          // that others make
+}
+
+// rates are hops that runs were expected to take, and the seconds that they took,
+// by what ran.
+type rates map[string]*spent
+
+type spent struct{ Hops, Seconds float64 }

@@ -1,0 +1,451 @@
+package lab
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/controller/inspect"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+	"github.com/p4lb/p4lb/internal/sim"
+)
+
+// A sampler takes down the state of the links between switches, in intervals,
+// while flows begin.
+type sampler struct {
+	r        *running
+	interval time.Duration
+	out      *bufio.Writer // rows of links.csv; nil: none
+	failed   error
+
+	ports []*watched
+	up    []*watched               // those of leaves that lead upwards
+	news  map[string]*inspect.News // by leaf
+	trips map[string]time.Duration // of probes of leaves that do not note when one comes back
+	cells []uint64
+
+	occupancy []float64
+	times     []float64
+	queues    []float64
+	ages      mean
+	grains    mean
+
+	beginning totals // when the warm-up was over
+	finish    totals // when the duration was
+}
+
+// A watched port is one between switches.
+type watched struct {
+	*sim.Port
+	sw    *sim.Switch
+	leaf  string // that it leads up from; "" for others
+	name  string
+	last  sim.Counters
+	begin sim.Counters // when the warm-up was over
+	end   sim.Counters
+	slots []int64 // bytes by interval, since the warm-up
+	limit float64
+	full  fabric.Rate // of the link, where no fault makes it slower
+}
+
+// totals are counters of the whole network.
+type totals struct {
+	at                                    time.Duration
+	delivered                             sim.Tally
+	received, round, copies, copied, lost int64
+	payload                               int64
+}
+
+type mean struct {
+	sum float64
+	n   int
+}
+
+func (m *mean) add(v float64) { m.sum, m.n = m.sum+v, m.n+1 }
+
+func (m *mean) value() float64 {
+	if m.n == 0 {
+		return math.NaN()
+	}
+	return m.sum / float64(m.n)
+}
+
+// linkHead are the columns of links.csv.
+const linkHead = "t_s,from,to,bytes,utilisation,queue_bytes,queue_packets,dropped,marked,paused_s\n"
+
+func newSampler(r *running, out io.Writer) *sampler {
+	s := &sampler{r: r, interval: time.Duration(r.x.Interval), news: map[string]*inspect.News{}, trips: map[string]time.Duration{}}
+	if s.interval == 0 {
+		s.interval = spec.DefaultInterval(r.Case.Length())
+	}
+	if out != nil {
+		s.out = bufio.NewWriterSize(out, 1<<16)
+		s.print(linkHead)
+	}
+	for _, sw := range r.net.Switches() {
+		s.watch(sw)
+	}
+	for _, n := range r.nodes {
+		switch news := inspect.NewsOf(n); {
+		case n.Leaf == 0:
+		case news != nil:
+			s.news[n.Name] = news
+		case n.Manifest.Task(manifest.PathProbe) != nil:
+			s.trips[n.Name] = s.trip(n.Name)
+		}
+	}
+	return s
+}
+
+// watch adds the ports of a switch that lead to switches.
+func (s *sampler) watch(sw *sim.Switch) {
+	spec := s.r.topo.Switch(sw.Name)
+	for _, p := range s.r.topo.Ports(sw.Name) {
+		port := sw.Port(p.Number)
+		if p.PeerTier == 0 || p.Down || port == nil {
+			continue
+		}
+		w := &watched{Port: port, sw: sw, name: fmt.Sprintf("%s:%d-%s", sw.Name, p.Number, p.Peer), limit: float64(port.Limit()), full: port.Rate()}
+		if w.limit <= 0 {
+			w.limit = 256 * 1514
+		}
+		s.ports = append(s.ports, w)
+		if spec.Leaf > 0 && p.PeerTier > spec.Role.Tier() && s.sends(sw.Name) {
+			w.leaf = sw.Name
+			s.up = append(s.up, w)
+		}
+	}
+}
+
+// sends reports whether a host of the leaf sends in any traffic; with senders
+// and receivers apart, the links upwards from the receivers carry no data.
+func (s *sampler) sends(leaf string) bool {
+	for i := range s.r.Case.Traffic {
+		d, err := s.r.Case.Traffic[i].Maker(s.r.topo)
+		if err != nil || d.Pattern == spec.List || slices.Contains(d.SendingLeaves(), leaf) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *sampler) start() {
+	length := s.r.Case.Length()
+	s.r.net.At(s.r.Case.WarmupTime(), func() { s.mark(&s.beginning, func(w *watched) { w.begin = w.Counters() }) })
+	s.r.net.Every(s.interval, func(now time.Duration) bool {
+		s.sample(now)
+		return now+s.interval <= length
+	})
+	s.r.net.At(length, func() { s.mark(&s.finish, func(w *watched) { w.end = w.Counters() }) })
+}
+
+// mark takes down all counters at one time.
+func (s *sampler) mark(t *totals, each func(*watched)) {
+	*t = s.totals()
+	for _, w := range s.ports {
+		each(w)
+	}
+}
+
+func (s *sampler) totals() totals {
+	n := s.r.net
+	t := totals{at: n.Now(), delivered: n.Delivered(), lost: n.Lost(sim.QueueFull).Packets + n.Lost(sim.BufferFull).Packets}
+	for _, sw := range n.Switches() {
+		c := sw.Counters()
+		t.received += c.Received
+		t.round += c.Recirculated
+		t.copies += c.Copies
+		t.copied += c.CopyBytes
+	}
+	for _, f := range s.r.sims {
+		if f != nil {
+			t.payload += f.Received
+		}
+	}
+	return t
+}
+
+// sample takes down the ports.
+func (s *sampler) sample(now time.Duration) {
+	measuring := now > s.r.Case.WarmupTime()
+	sum := 0.0
+	for _, w := range s.ports {
+		c := w.Counters()
+		bytes := c.Bytes - w.last.Bytes
+		if s.out != nil && (bytes > 0 || w.Queue() > 0 || c.Dropped > w.last.Dropped) {
+			s.row(now, w, c, bytes)
+		}
+		if measuring {
+			w.slots = append(w.slots, bytes)
+		}
+		w.last = c
+	}
+	for _, w := range s.up {
+		o := min(1, float64(w.Queue())/w.limit)
+		sum += o
+		if measuring {
+			s.occupancy = append(s.occupancy, o)
+		}
+	}
+	s.times = append(s.times, round(now.Seconds()))
+	s.queues = append(s.queues, round(sum/float64(len(s.up))))
+	if measuring {
+		s.look()
+	}
+}
+
+func (s *sampler) row(now time.Duration, w *watched, c sim.Counters, bytes int64) {
+	from, to, _ := strings.Cut(w.name, "-")
+	use := float64(bytes) * 8 / float64(w.Rate()) / s.interval.Seconds()
+	s.print("%.9g,%s,%s,%d,%.4g,%d,%d,%d,%d,%.6g\n", now.Seconds(), from, to, bytes, use, w.Queue(), w.QueuePackets(),
+		c.Dropped-w.last.Dropped, c.Marked-w.last.Marked, (c.Paused - w.last.Paused).Seconds())
+}
+
+func (s *sampler) print(format string, args ...any) {
+	if _, err := fmt.Fprintf(s.out, format, args...); err != nil && s.failed == nil {
+		s.failed = err
+	}
+}
+
+// look reads what the schemes themselves know: how old the state of the ports
+// is, and how large PDLB's flowcells are where a leaf sends along several paths.
+func (s *sampler) look() {
+	for _, n := range s.r.nodes {
+		if n.Leaf == 0 || !s.sends(n.Name) {
+			continue
+		}
+		if news := s.news[n.Name]; news != nil {
+			s.lookAge(n.Name, news)
+		} else if trip, ok := s.trips[n.Name]; ok {
+			s.probeAge(n.Name, trip)
+		}
+		if r := granularity(n.Manifest); r != nil {
+			for _, g := range n.Groups {
+				if v, ok := s.cell(n.Name, r.Name, g.ID); ok && v > 0 && len(g.Hops) > 1 {
+					s.grains.add(float64(v))
+				}
+			}
+		}
+	}
+}
+
+// trip is how long a probe takes from a leaf to another one and back, by the
+// delays of the links alone.
+func (s *sampler) trip(leaf string) (longest time.Duration) {
+	routes := s.r.topo.Routes()
+	for _, other := range s.r.topo.Leaves() {
+		if span, ok := routes.Span(leaf, other.Name); ok {
+			longest = max(longest, span.RTT)
+		}
+	}
+	return longest
+}
+
+// probeAge takes down how long ago the last probe that is back came back, for
+// programs that do not note it.
+func (s *sampler) probeAge(leaf string, trip time.Duration) {
+	if s.r.tasks == nil {
+		return
+	}
+	for _, at := range slices.Backward(s.r.tasks.lately[leaf]) {
+		if age := s.r.net.Now() - at - trip; age >= 0 {
+			s.ages.add(float64(age.Microseconds()) / 1e3)
+			return
+		}
+	}
+}
+
+func (s *sampler) lookAge(name string, news *inspect.News) {
+	up := map[int]bool{}
+	for _, w := range s.up {
+		up[w.Number] = up[w.Number] || w.sw.Name == name
+	}
+	// A run goes on where a switch cannot be read: the metric has no value then.
+	sw := s.r.net.Switch(name)
+	_ = news.Ages(sw.ReadRegister, sw.Clock(), func(i int, age time.Duration) {
+		if up[i] || !news.ByPort {
+			s.ages.add(float64(age.Microseconds()) / 1e3)
+		}
+	})
+}
+
+func (s *sampler) cell(name, register string, i int) (uint64, bool) {
+	cells, err := s.r.net.Switch(name).ReadRegister(register, s.cells[:0])
+	s.cells = cells
+	if err != nil || i >= len(cells) {
+		return 0, false
+	}
+	return cells[i], true
+}
+
+// granularity is the register with the size of what goes one way at once, by
+// group, or nil.
+func granularity(m *manifest.Manifest) *manifest.Register {
+	i := slices.IndexFunc(m.Registers, func(r manifest.Register) bool {
+		return r.Kind == manifest.Granularity && r.Index == manifest.ByGroup
+	})
+	if i < 0 {
+		return nil
+	}
+	return &m.Registers[i]
+}
+
+func (s *sampler) err() error {
+	if s.out != nil && s.failed == nil {
+		s.failed = s.out.Flush()
+	}
+	return s.failed
+}
+
+// measured says what the samples come to.
+func (s *sampler) measured() *measured {
+	a, b := s.beginning, s.finish
+	seconds := (b.at - a.at).Seconds()
+	m := &measured{occupancy: s.occupancy, age: s.ages.value(), granularity: s.grains.value()}
+	m.goodput = float64(b.payload-a.payload) * 8 / seconds
+	m.dropped = 100 * ratio(b.lost-a.lost, b.received-a.received)
+	m.recirculated = 100 * ratio(b.round-a.round, b.received-a.received)
+	m.copies = 100 * ratio(b.copied-a.copied, b.delivered.Bytes-a.delivered.Bytes)
+	s.utilisation(m, seconds)
+	m.sharing = s.sharing()
+	s.probes(m, seconds)
+	return m
+}
+
+func ratio(a, b int64) float64 { return float64(a) / float64(b) }
+
+// utilisation computes what concerns links from their counters.
+func (s *sampler) utilisation(m *measured, seconds float64) {
+	m.idlest = math.Inf(1)
+	var all mean
+	for _, w := range s.up {
+		u := float64(w.end.Bytes-w.begin.Bytes) * 8 / float64(w.full) / seconds
+		all.add(u)
+		m.idlest = min(m.idlest, u)
+	}
+	m.utilisation = all.value()
+	for _, w := range s.up {
+		m.whole += float64(w.Counters().Bytes) * 8 / float64(w.full) / s.r.net.Now().Seconds() / float64(len(s.up))
+	}
+	for _, w := range s.ports {
+		m.pauses += float64(w.end.Pauses-w.begin.Pauses) / seconds
+		m.paused += 100 * (w.end.Paused - w.begin.Paused).Seconds() / seconds / float64(len(s.ports))
+	}
+}
+
+// slotCount is into how many slots the run is cut for the load-sharing accuracy.
+const slotCount = 5
+
+// sharing is QALL's load-sharing accuracy, the average over time slots and
+// leaves of max U / min U - 1 over the links upwards.
+func (s *sampler) sharing() float64 {
+	byLeaf := map[string][]*watched{}
+	var leaves []string
+	for _, w := range s.up {
+		if byLeaf[w.leaf] == nil {
+			leaves = append(leaves, w.leaf)
+		}
+		byLeaf[w.leaf] = append(byLeaf[w.leaf], w)
+	}
+	var all mean
+	for _, leaf := range leaves {
+		ports := byLeaf[leaf]
+		n := len(ports[0].slots)
+		for k := range slotCount {
+			from, to := n*k/slotCount, n*(k+1)/slotCount
+			low, high := math.Inf(1), 0.0
+			for _, w := range ports {
+				u := 0.0
+				for _, b := range w.slots[from:to] {
+					u += float64(b) / float64(w.full)
+				}
+				low, high = min(low, u), max(high, u)
+			}
+			if low > 0 {
+				all.add(high/low - 1)
+			}
+		}
+	}
+	return all.value()
+}
+
+// probes estimates the load of probes: those of the controller, and their copies
+// that go on. A report recirculates as often as it is copied; what has been
+// copied and did not recirculate is a probe.
+func (s *sampler) probes(m *measured, seconds float64) {
+	if s.r.tasks == nil || s.r.tasks.sent == 0 {
+		return
+	}
+	a, b := s.beginning, s.finish
+	frames := float64(max(0, (b.copies-a.copies)-(b.round-a.round)))
+	size := float64(s.r.tasks.bytes) / float64(s.r.tasks.sent)
+	capacity := 0.0
+	for _, w := range s.ports {
+		capacity += float64(w.full)
+	}
+	m.probes = 100 * frames * size * 8 / (capacity * seconds)
+}
+
+// plots are the curves that the samples give.
+func (s *sampler) plots() Plots {
+	p := Plots{Time: s.times, Queue: s.queues}
+	sums := map[string]int64{}
+	for _, w := range s.up {
+		sums[w.leaf] += w.end.Bytes - w.begin.Bytes
+	}
+	const most = 32 // a plot shows no more
+	for _, w := range s.up[:min(most, len(s.up))] {
+		p.Names = append(p.Names, w.name)
+		share := 0.0
+		if sums[w.leaf] > 0 {
+			share = round(ratio(w.end.Bytes-w.begin.Bytes, sums[w.leaf]))
+		}
+		p.Shares = append(p.Shares, share)
+	}
+	return p
+}
+
+// flowHead are the columns of flows.csv.
+const flowHead = "flow,class,src,dst,bytes,start_s,fct_s,slowdown,counted,finished,packets,retransmitted,timeouts,dupacks,out_of_order,reordered,degree,marked\n"
+
+// writeFlows writes a row for each flow.
+func writeFlows(out io.Writer, r *running) error {
+	if out == nil {
+		return nil
+	}
+	w := bufio.NewWriterSize(out, 1<<16)
+	w.WriteString(flowHead)
+	for i, f := range r.flows {
+		class := cmp.Or(f.Class, r.x.Classes[f.class].Name)
+		fmt.Fprintf(w, "%d,%s,%s,%s,%d,%.9f,%.9f,%.5g,%t,%t,%d,%d,%d,%d,%d,%d,%d,%d\n", i+1, class,
+			r.topo.Hosts[f.Src].Name, r.topo.Hosts[f.Dst].Name, f.Bytes, f.Started.Seconds(), f.fct().Seconds(), slowdown(f),
+			f.counts, f.Finished > 0, f.Sent, f.Retransmitted, f.Timeouts, f.DupAcks, f.OutOfOrder, f.Overtaken, f.Degree, f.Marked)
+	}
+	return w.Flush()
+}
+
+// View is what a Recorder sees of a run.
+type View struct {
+	Job      *Job
+	Net      *sim.Network
+	Topology *fabric.Topology
+	Nodes    []*plan.Node
+}
+
+// A Recorder looks at a run while it runs.
+type Recorder interface {
+	Begin(v *View) error // before the first flow: plans what it wants with v.Net
+	End() error
+}
+
+func (r *running) view() *View {
+	return &View{Job: r.Job, Net: r.net, Topology: r.topo, Nodes: r.nodes}
+}

@@ -1,0 +1,571 @@
+package spec
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme"
+	"github.com/p4lb/p4lb/internal/sim"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// A Choice is one of modelling: what simulators, cards and switches do in more
+// than one way, and papers do not say. docs/fidelity.md has what each of them
+// moves.
+type Choice struct {
+	Key     string   // such as switches.marking
+	Values  []string // that it can have; none: a quantity
+	Default string
+	About   string
+	Why     string // the default
+
+	like   map[string]string // what the presets say, where that is not the default
+	Kind   string            // the kinds of transport that it is about; "": all
+	native []string          // values that no generated program can have
+}
+
+// Presets are what choices can be like, beside the defaults: ns-3's simulator of
+// RDMA with load balancers (conweave-ns3), ns-2 as the authors of PDLB and QDAPS
+// used it, htsim (csg-htsim), and cards and switches as sold.
+var Presets = []string{"ns3", "ns2", "htsim", "hardware"}
+
+// The values of choices that the code asks for.
+const (
+	ByPlace          = "place"
+	WholeNanoseconds = "whole"
+	exactLines       = "exact"
+	atDequeue        = "dequeue"
+	hashed           = "hashed"
+	first            = "first"
+	hashLikeNS3      = "ns3"
+	ownDraws         = "own"
+	drawsLikeNS3     = "ns3"
+	byHost           = "host"
+	remembered       = "remembered"
+	fiveTuple        = "5-tuple"
+	keyLikeNS3       = "ns3"
+	allPaths         = "all"
+	fourPaths        = "four"
+	carried          = "carried"
+	notCarried       = "free"
+	fading           = "fading"
+	inSteps          = "steps"
+	inTurn           = "turn"
+	asHeard          = "heard"
+	atEnqueue        = "enqueue"
+	atOnce           = "now"
+	everywhere       = "everywhere"
+	nackAny          = "any"
+	nackExpected     = "expected"
+	nackSelective    = "selective"
+	nackNone         = "none"
+	withNotice       = "notice"
+	everyMark        = "each mark"
+	repeatMissing    = "missing"
+	repeatAll        = "all"
+	udpHeaders       = "42"
+	ofEach           = "each"
+	ofAnswered       = "answered"
+	twoFullPackets   = "two packets"
+	waitsInHost      = "host"
+	waitsInCard      = "card"
+	fixedShare       = "share"
+	noPromise        = "none"
+	promisedQueues   = "queues"
+	whatIsFree       = "free"
+	withSACK         = "sack"
+	withoutSACK      = "newreno"
+	cutAtMark        = "mark"
+	cutEachWindow    = "window"
+)
+
+// Choices lists all choices of modelling.
+func Choices() []Choice { return slices.Clone(choices) }
+
+var choices = []Choice{
+	{
+		Key: "ties", Values: []string{"planned", ByPlace}, Default: "planned",
+		About: "which of two events at the same time comes first: what was planned first, or by the port or flow that it comes from; place lets one run use several cores (--cores-per-run), with the same bytes on any number",
+		Why:   "every simulator that runs on one core does so; place differs as another seed does, and a run ends up to the shortest link's delay later",
+	},
+	{
+		Key: "lines", Values: []string{exactLines, WholeNanoseconds}, Default: exactLines,
+		About: "how long a packet takes on a line: what its rate says, what is lost to whole nanoseconds made up for by the next packet, or whole nanoseconds, so that packets of one size take equally long and arrive just when places become free",
+		Why:   "lines then carry what they say: whole nanoseconds are 4 % more at 400 Gb/s; but where queues drop the tail, packets of one size that fit no whole nanosecond lose their turn at random, and not one flow always",
+		like:  map[string]string{"ns3": WholeNanoseconds, "htsim": WholeNanoseconds},
+	},
+	{
+		Key: "switches.marking", Values: []string{atEnqueue, atDequeue}, Default: atEnqueue,
+		About: "when ECN marks: as a packet comes, by the queue that it finds, or as it leaves, by what it leaves behind",
+		Why:   "RED and DCTCP are defined so, and ns-2 does it, where three of the papers measured",
+		like:  map[string]string{"ns3": atDequeue, "htsim": atDequeue, "hardware": atDequeue},
+	},
+	{
+		Key: "switches.control", Values: []string{"balanced", hashed}, Default: "balanced",
+		About: "the paths of ACKs, Nacks and notices: the scheme's, as for data, or their flow's hash, unseen by the scheme",
+		Why:   "the programs, like those of the papers, do not tell them from data",
+		like:  map[string]string{"ns3": hashed}, native: []string{hashed},
+	},
+	{
+		Key: "switches.control-priority", Values: []string{"none", first}, Default: "none",
+		About: "whether ACKs, Nacks and notices pass data in queues, and are neither paused nor counted for pauses",
+		Why:   "one queue a port is what the papers' switches have, and BMv2 as it comes",
+		like:  map[string]string{"ns3": first},
+	},
+	{
+		Key: "switches.hash", Values: []string{"crc32", hashLikeNS3}, Default: "crc32",
+		About: "what flows' paths come from: CRC32, or MurmurHash3 of ns-3's addresses and ports with the switch's number",
+		Why:   "it is what the programs compute; the other one is there so that ECMP takes the very paths that it takes in ns-3",
+		like:  map[string]string{"ns3": hashLikeNS3}, native: []string{hashLikeNS3},
+	},
+	{
+		Key: "switches.draws", Values: []string{ownDraws, drawsLikeNS3}, Default: ownDraws,
+		About: "where schemes' random choices come from: a stream for each switch, or one for all, glibc's rand() begun with the run's seed as in conweave-ns3 with that RANDOM_SEED",
+		Why:   "what one switch draws then does not depend on what others do; the other one is there so that LetFlow's flows take the very paths that they take in ns-3, until a flowlet ends in one of the two alone",
+		like:  map[string]string{"ns3": drawsLikeNS3}, native: []string{drawsLikeNS3},
+	},
+	{
+		Key: "switches.pfc-hysteresis", Default: twoFullPackets,
+		About: "how far below the threshold that paused it a port goes on",
+		Why:   "as RLB's description and cards have it; ns-3 goes on 16 bytes times alpha below, which is one byte",
+		like:  map[string]string{"ns3": "1"},
+	},
+	{
+		Key: "switches.pfc-promised", Values: []string{noPromise, promisedQueues}, Default: noPromise,
+		About: "what is promised of the buffer before ports share it by pfc-alpha: nothing, or a packet to each of the eight queues of a port, by which ECN then does not go; an ingress port has two packets beside its share then",
+		Why:   "RLB's description shares all but the headroom; ns-3 follows a Broadcom switch",
+		like:  map[string]string{"ns3": promisedQueues},
+	},
+	{
+		Key: "switches.queue-limit", Values: []string{fixedShare, whatIsFree}, Default: fixedShare,
+		About: "without PFC, how much may wait at a port of a switch with a buffer: its share of the buffer or its link's number of packets, or as much as is free of the buffer (a dynamic threshold, alpha 1; pfc-alpha is another)",
+		Why:   "topologies, papers and BMv2 state queues in packets; with as much as is free one incast has half of the buffer",
+		like:  map[string]string{"ns3": whatIsFree, "hardware": whatIsFree},
+	},
+	{
+		Key: "switches.drill-memory", Values: []string{"group", byHost}, Default: "group",
+		About: "whether DRILL remembers its least loaded path for each group of next hops, or for each destination host",
+		Why:   "DRILL's paper has one memory for an engine and a group; the program has as many cells as groups",
+		like:  map[string]string{"ns3": byHost}, native: []string{byHost},
+	},
+	{
+		Key: "switches.drill-ties", Values: []string{"sampled", remembered}, Default: "sampled",
+		About: "which of two queues of the same length DRILL takes: one that it has drawn, or the one that it remembers",
+		Why:   "the program looks at what it has drawn first",
+		like:  map[string]string{"ns3": remembered}, native: []string{remembered},
+	},
+	{
+		Key: "switches.flow-key", Values: []string{fiveTuple, keyLikeNS3}, Default: fiveTuple,
+		About: "what schemes that remember flows know them by: all of the 5-tuple, or, as conweave-ns3's LetFlow and CONGA, the destination and the ports, four destination ports being one: the first flows of several hosts of a leaf to one host then are one flow, and take one path",
+		Why:   "the papers say 5-tuple, and the programs hash it; what ns-3 leaves out of its key is there by oversight",
+		like:  map[string]string{"ns3": keyLikeNS3}, native: []string{keyLikeNS3},
+	},
+	{
+		Key: "switches.conga-paths", Values: []string{allPaths, fourPaths}, Default: allPaths,
+		About: "which paths CONGA compares: all, of equals the next from a random one on, or four that are next to each other, of equals any, so that of six paths the two in the middle are taken three times as often as those at the ends",
+		Why:   "CONGA's paper compares all; the program looks at them in a row",
+		like:  map[string]string{"ns3": fourPaths}, native: []string{fourPaths},
+	},
+	{
+		Key: "switches.overlay", Values: []string{carried, notCarried}, Default: carried,
+		About: "whether the headers by which leaves tell each other of paths (CONGA's, QDAPS*') take time on lines, or packets are as long as without",
+		Why:   "the programs put them before IPv4; between hosts whose links are as fast as the fabric's a flow at full rate then is a little too much for any path, with lines: whole by a nanosecond of 21 at 400 Gb/s",
+		like:  map[string]string{"ns3": notCarried}, native: []string{notCarried},
+	},
+	{
+		Key: "switches.conga-rates", Values: []string{fading, inSteps}, Default: fading,
+		About: "how CONGA estimates what a port sends: each port's fades with the time since its last packet, and is 0 after 2^window us, or all fade by a fifth each 50 us",
+		Why:   "the program has HULA's estimator, which needs no timer; the paper's is the other one",
+		like:  map[string]string{"ns3": inSteps}, native: []string{inSteps},
+	},
+	{
+		Key: "switches.conga-news", Values: []string{inTurn, asHeard}, Default: inTurn,
+		About: "what a leaf with CONGA tells another one about paths: of all in turn, whatever is the last that came by them, or of one by which something came in the last 500 us, at random; news as old as that then is forgotten",
+		Why:   "the program tells in turn, as the paper, and forgets what it was told after ageing",
+		like:  map[string]string{"ns3": asHeard}, native: []string{asHeard},
+	},
+	{
+		Key: "switches.knowledge", Values: []string{"departure", atEnqueue, atOnce, everywhere}, Default: "departure",
+		About: "when a scheme that goes by queues learns of them: as packets leave, also as they come, or at the decision itself, in bytes; with now one that goes by loads counts packets as they come; everywhere is now, with the queues of the next switch",
+		Why:   "a program of a software switch measures in egress, and learns by report or shared register; the ghost thread of Tofino 2 sees both; nothing sees a queue at once",
+		like:  map[string]string{"ns3": atOnce, "htsim": atOnce, "ns2": atOnce}, native: []string{atEnqueue, atOnce, everywhere},
+	},
+	{
+		Key: "transport.waiting", Values: []string{waitsInHost, waitsInCard}, Default: waitsInHost, Kind: "tcp dctcp",
+		About: "where what TCP's window lets go waits for the host's link: in the host, whose flows take turns, or in the card, in the order in which it was let go, with ACKs of other flows behind it",
+		Why:   "Linux does: it holds back what its card has no room for (TCP small queues), and its fair queueing lets flows take turns",
+		like:  map[string]string{"htsim": waitsInCard},
+	},
+	{
+		Key: "transport.recovery", Values: []string{withSACK, withoutSACK}, Default: withSACK, Kind: "tcp dctcp",
+		About: "what TCP knows of losses: all that has arrived (SACK, RFC 6675), or the first byte that is missing, so that a round trip repairs one loss (NewReno, RFC 6582)",
+		Why:   "Linux, which Mininet's hosts are, has SACK",
+		like:  map[string]string{"htsim": withoutSACK},
+	},
+	{
+		Key: "transport.dctcp-alpha", Values: []string{"1", "0"}, Default: "1", Kind: "dctcp",
+		About: "DCTCP's estimate of congestion in the beginning: the first mark halves the window, or hardly moves it",
+		Why:   "RFC 8257 recommends it, and Linux has it",
+		like:  map[string]string{"htsim": "0"},
+	},
+	{
+		Key: "transport.dctcp-cut", Values: []string{cutAtMark, cutEachWindow}, Default: cutAtMark, Kind: "dctcp",
+		About: "when DCTCP takes its estimate off the window: at a mark, once in a window of data, or as each window ends, whether it met a mark or not",
+		Why:   "RFC 8257 says so",
+		like:  map[string]string{"htsim": cutEachWindow},
+	},
+	{
+		Key: "transport.rdma.nack", Values: []string{nackAny, nackExpected, nackSelective, nackNone}, Default: nackAny, Kind: "dcqcn",
+		About: "early packets are thrown away, and the sender goes back on any Nack, or on one of the first byte not acknowledged; or they are kept, and it repeats what is missing (selective, as IRN), or nothing before a timeout (none)",
+		Why:   "an ACK may overtake a Nack where control packets are balanced; who ignores the Nack then waits for a timeout",
+		like:  map[string]string{"hardware": nackExpected},
+	},
+	{
+		Key: "transport.rdma.nack-as", Values: []string{"nack", withNotice}, Default: "nack", Kind: "dcqcn",
+		About: "whether a Nack slows the sender as a notice of congestion does",
+		Why:   "DCQCN's notices are of marks; conweave-ns3 adds them to Nacks, and ConnectX cards slow down on their own (RoCE slow restart)",
+		like:  map[string]string{"ns3": withNotice, "hardware": withNotice},
+	},
+	{
+		Key: "transport.rdma.repeat", Values: []string{repeatMissing, repeatAll}, Default: repeatMissing, Kind: "dcqcn",
+		About: "with nack: selective, what a Nack has sent again: what is missing below what has arrived, or all from the first missing byte on that is on its way, but for one range that has arrived",
+		Why:   "IRN's description says so; conweave-ns3 goes back as go-back-N does, and sends four times as much again where packets overtake each other",
+		like:  map[string]string{"ns3": repeatAll},
+	},
+	{
+		Key: "transport.rdma.notices", Values: []string{ofEach, ofAnswered}, Default: ofEach, Kind: "dcqcn",
+		About: "which marks the sender is told of: those of each packet, or of packets that are answered: not of those that come early too soon after another to get a Nack",
+		Why:   "DCQCN's receiver sends notices as packets of their own; conweave-ns3 sets a bit in ACKs and Nacks",
+		like:  map[string]string{"ns3": ofAnswered},
+	},
+	{
+		Key: "transport.rdma.notice-every", Default: everyMark, Kind: "dcqcn",
+		About: "the least time between two notices of congestion to one sender; up to alpha-interval it limits nothing",
+		Why:   "the sender takes one for each interval of alpha and of reductions anyway; a limit of its own swallows the one that falls into the next",
+		like:  map[string]string{"hardware": "4us"},
+	},
+	{
+		Key: "transport.rdma.headers", Default: udpHeaders, Kind: "dcqcn",
+		About: "bytes of a packet of data beside its payload, from Ethernet's on; what is more than those of Ethernet, IP and UDP is payload to switches",
+		Why:   "it is what the programs parse; RoCEv2 has 16 bytes more, BTH and ICRC, conweave-ns3 six",
+		like:  map[string]string{"ns3": "48", "hardware": "58"},
+	},
+	{
+		Key: "transport.rdma.answer", Default: udpHeaders, Kind: "dcqcn",
+		About: "bytes of an ACK, Nack or notice, from Ethernet's header on",
+		Why:   "as headers; RoCEv2 has 20 bytes more, BTH, AETH and ICRC, conweave-ns3 the shortest frame of Ethernet",
+		like:  map[string]string{"ns3": "60", "hardware": "62"},
+	},
+}
+
+// places are the indices of the fields of a setting by their keys, found once: the
+// keys of runs ask for all choices.
+var places = sync.OnceValue(func() map[string][]int {
+	list := map[string][]int{}
+	var walk func(t reflect.Type, path string, index []int)
+	walk = func(t reflect.Type, path string, index []int) {
+		for i := range t.NumField() {
+			name, ok := formName(t.Field(i))
+			key, at := path+name, append(slices.Clip(index), i)
+			if ok {
+				list[strings.TrimPrefix(key, ".")] = at
+			}
+			if t := t.Field(i).Type; ok && t.Kind() == reflect.Struct {
+				walk(t, key, at)
+			}
+		}
+	}
+	walk(reflect.TypeFor[Setting](), "", nil)
+	return list
+})
+
+// field finds the choice in a setting, by its key.
+func (c *Choice) field(s *Setting) reflect.Value {
+	return reflect.ValueOf(s).Elem().FieldByIndex(places()[c.Key])
+}
+
+// get is the choice in a setting as text; "" where it is not set.
+func (c *Choice) get(s *Setting) string {
+	v := c.field(s)
+	if v.IsZero() {
+		return ""
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+func (c *Choice) set(s *Setting, value string) {
+	var err error
+	switch v := c.field(s).Addr().Interface().(type) {
+	case *string:
+		*v = value
+	case *Size:
+		err = v.Parse(value)
+	case *Time:
+		err = v.parse(value)
+	}
+	if err != nil {
+		panic(err) // of a preset
+	}
+}
+
+// concerns reports whether the choice is about a setting's transport.
+func (c *Choice) concerns(s *Setting) bool {
+	if s.Ties == ByPlace && c.Key == "switches.draws" {
+		return false // one sequence for all needs one order
+	}
+	return c.Kind == "" || slices.Contains(strings.Fields(c.Kind), s.Transport.Kind)
+}
+
+// Like is what a preset says; "" gives the default.
+func (c *Choice) Like(preset string) string { return cmp.Or(c.like[preset], c.Default) }
+
+// as sets what a preset says, where nothing else has been said.
+func (s *Setting) as(preset string) {
+	for i := range choices {
+		c := &choices[i]
+		if v, ok := c.like[preset]; ok && c.concerns(s) && c.get(s) == "" {
+			c.set(s, v)
+		}
+	}
+}
+
+// Of is what the choice is in a setting.
+func (c *Choice) Of(s *Setting) string { return cmp.Or(c.get(s), c.Default) }
+
+// checkChoices refuses a choice that there is not, or that some row cannot have,
+// and returns the key under which the file has it.
+func (x *Experiment) checkChoices(c *Case) (key string, err error) {
+	if c.Like != "" && !slices.Contains(Presets, c.Like) {
+		return "like", fmt.Errorf("like %q: want one of %s", c.Like, strings.Join(Presets, ", "))
+	}
+	for i := range choices {
+		k := &choices[i]
+		v := k.Of(&c.Setting)
+		if len(k.Values) > 0 && !slices.Contains(k.Values, v) {
+			return k.Key, fmt.Errorf("%q: want %s", v, orList(k.Values))
+		}
+		if err := x.fits(c, k, v); err != nil {
+			return k.Key, err
+		}
+	}
+	w, r := &c.Switches, &c.Transport.RDMA
+	if c.Ties == ByPlace && w.Knowledge == everywhere {
+		return "ties", errors.New("place does not know the queues of other switches at once, which knowledge: everywhere asks for: want planned")
+	}
+	if c.Ties == ByPlace && w.Draws == drawsLikeNS3 {
+		return "ties", errors.New("place has no order in which switches draw from one sequence, which draws: ns3 asks for: want planned")
+	}
+	pfc := w.PFC != nil && *w.PFC
+	switch {
+	case w.Hysteresis > 0 && !pfc && c.Like == "":
+		return "switches.pfc-hysteresis", errors.New("without pfc nothing is paused: want pfc: true")
+	case w.Limit == whatIsFree && w.Queue > 0 && c.Like == "":
+		return "switches.queue-limit", fmt.Errorf("free, and queue: %d packets: want one of them", w.Queue)
+	case w.Pause > 0 && w.Hysteresis > w.Pause:
+		return "switches.pfc-hysteresis", fmt.Errorf("%v is more than the threshold of %v: a port would not go on", w.Hysteresis, w.Pause)
+	case w.Marking != "" && w.ECN == 0 && w.KMax == 0 && c.Like == "":
+		return "switches.marking", errors.New("nothing is marked: want ecn, or ecn-min and ecn-max")
+	case c.Transport.Loss == withoutSACK && c.Transport.MaxDup > 0:
+		return "transport.max-dupacks", errors.New("with recovery newreno nothing tells reordering from loss: want recovery: sack, or no max-dupacks")
+	case r.NackAs == withNotice && r.Nack == nackNone:
+		return "transport.rdma.nack-as", errors.New("there are no Nacks with nack: none")
+	case r.NackEvery > 0 && r.Nack == nackNone:
+		return "transport.rdma.nack-every", errors.New("there are no Nacks with nack: none")
+	}
+	return "", nil
+}
+
+// fits reports whether all rows of a case can have a value of a choice.
+func (x *Experiment) fits(c *Case, k *Choice, value string) error {
+	if !slices.Contains(k.native, value) {
+		return nil
+	}
+	for _, s := range x.SchemesOf(c) {
+		switch {
+		case s.Engine == EngineP4:
+			return fmt.Errorf("%s runs a generated program, which cannot have %q: want engine native, or %s", s.Label, value, k.Default)
+		case value == hashed && s.heedsEchoes():
+			return fmt.Errorf("%s goes by what acknowledgments echo, and would not see them", s.Label)
+		}
+	}
+	return nil
+}
+
+// heedsEchoes reports whether a scheme learns from acknowledgments.
+func (s *Scheme) heedsEchoes() bool {
+	row, ok := scheme.RowOf(s.made)
+	return ok && row.Signal == "echo"
+}
+
+func orList(values []string) string {
+	n := len(values) - 1
+	return strings.Join(values[:n], ", ") + " or " + values[n]
+}
+
+// Apply makes the choices those of the network.
+func (w *SwitchSpec) Apply(o *sim.Options) {
+	o.ECN.Dequeue = w.Marking == atDequeue
+	o.Answers = sim.Answers{Hashed: w.Control == hashed, First: w.Priority == first}
+	o.PFC.Resume, o.PFC.Promised = fabric.Size(w.Hysteresis), w.Promised == promisedQueues
+	if w.Limit == whatIsFree && w.Queue == 0 && !o.PFC.On && o.Alpha == 0 {
+		o.Alpha = 1
+	}
+	if w.Hash == hashLikeNS3 {
+		o.Hash = sim.HashNS3
+	}
+	if w.Draws == drawsLikeNS3 {
+		o.Draws = sim.DrawsNS3
+	}
+}
+
+// Vary makes the choices those of a model.
+func (w *SwitchSpec) Vary(m *sim.Model) {
+	m.HostMemory, m.MemoryFirst = w.DrillMemory == byHost, w.DrillTies == remembered
+	m.LooseFlows, m.FourPaths = w.FlowKey == keyLikeNS3, w.CongaPaths == fourPaths
+	m.Steps, m.HeardNews = w.CongaRates == inSteps, w.CongaNews == asHeard
+	if w.Overlay == notCarried {
+		m.OverlayLen = 0
+	}
+	switch w.Knowledge {
+	case atEnqueue:
+		m.Ghost = true
+	case atOnce, everywhere:
+		m.AtOnce, m.Onward = true, w.Knowledge == everywhere
+	}
+}
+
+// nackPolicy is the simulator's form.
+func (s *RDMASpec) nackPolicy() sim.NackPolicy {
+	switch s.Nack {
+	case nackExpected:
+		return sim.GoBackOnExpected
+	case nackSelective:
+		return sim.Selective
+	case nackNone:
+		return sim.KeepEarly
+	}
+	return sim.GoBackOnAny
+}
+
+// A Chosen is a choice that differs from the default, as reports list it.
+type Chosen struct{ Key, Value, Default, About string }
+
+// Chosen lists what a setting has otherwise than the defaults.
+func (s *Setting) Chosen() []Chosen {
+	var list []Chosen
+	for i := range choices {
+		if c := &choices[i]; c.concerns(s) && c.Of(s) != c.Default {
+			list = append(list, Chosen{c.Key, c.Of(s), c.Default, c.About})
+		}
+	}
+	return list
+}
+
+// Apart says which choice takes the results of some rows further than a tenth from
+// those of ns-3, and how far: docs/fidelity.md has the measurements.
+func (x *Experiment) Apart(c *Case) string {
+	r := &c.Transport.RDMA
+	if c.Transport.Kind != "dcqcn" || r.NackAs == withNotice || r.Nack == nackSelective || r.Nack == nackNone {
+		return ""
+	}
+	var rows []string
+	for _, s := range x.SchemesOf(c) {
+		if row, ok := scheme.RowOf(s.made); ok && (row.Granularity == "packet" || row.Granularity == "flowcell") {
+			rows = append(rows, s.Label)
+		}
+	}
+	if rows == nil {
+		return ""
+	}
+	return strings.Join(rows, ", ") + ": packets overtake each other, and a Nack does not slow the sender (transport.rdma.nack-as: nack), which then sends again and again at full rate; where it does, as in ns-3, such flows took 0.4 to 0.6 of the time"
+}
+
+// Defaults writes all choices as an experiment's file has them, with the reasons
+// Of the defaults or, like a preset, those that differ from these.
+func Defaults(preset string) ([]byte, error) {
+	if preset != "" && !slices.Contains(Presets, preset) {
+		return nil, fmt.Errorf("like %q: want one of %s", preset, strings.Join(Presets, ", "))
+	}
+	var b bytes.Buffer
+	if preset != "" {
+		fmt.Fprintf(&b, "# the same as like: %s\n", preset)
+	}
+	above := []string{}
+	for i := range choices {
+		c := &choices[i]
+		path := strings.Split(c.Key, ".")
+		same := 0
+		for same < len(above) && above[same] == path[same] {
+			same++
+		}
+		for d := same; d < len(path)-1; d++ {
+			fmt.Fprintf(&b, "%s%s:\n", strings.Repeat("  ", d), path[d])
+			if path[d] == "transport" {
+				b.WriteString("  kind: dcqcn\n")
+			}
+		}
+		above = path[:len(path)-1]
+		c.write(&b, strings.Repeat("  ", len(above)), path[len(path)-1], preset)
+	}
+	return b.Bytes(), nil
+}
+
+// write writes one choice. A default that is no value is left out.
+func (c *Choice) write(b *bytes.Buffer, indent, name, preset string) {
+	value := c.Like(preset)
+	why := "default, because " + c.Why
+	if value != c.Default {
+		why = "default " + c.Default
+	}
+	fmt.Fprintf(b, "%s# %s\n%s# %s\n", indent, c.About, indent, why)
+	if len(c.Values) == 0 && value == c.Default {
+		fmt.Fprintf(b, "%s# %s: %s\n", indent, name, value)
+		return
+	}
+	fmt.Fprintf(b, "%s%s: %s", indent, name, value)
+	if len(c.Values) > 0 {
+		fmt.Fprintf(b, " # %s", orList(c.Values))
+	}
+	b.WriteString("\n")
+}
+
+// Nearest are the presets that a setting agrees with in all choices.
+func (s *Setting) Nearest() []string {
+	agree := map[string]bool{}
+	for _, p := range Presets {
+		agree[p] = !slices.ContainsFunc(choices, func(c Choice) bool { return c.concerns(s) && c.Of(s) != c.Like(p) })
+	}
+	maps.DeleteFunc(agree, func(_ string, ok bool) bool { return !ok })
+	return slices.Sorted(maps.Keys(agree))
+}
+
+// Otherwise lists the choices of modelling that differ from the defaults.
+func (s *Setting) Otherwise() string {
+	list := lists.Map(s.Chosen(), func(c Chosen) string { return fmt.Sprintf("%s: %s (default %s)", c.Key, c.Value, c.Default) })
+	text := strings.Join(list, "; ")
+	if same := s.Nearest(); text != "" && len(same) > 0 {
+		text += "; so they are all like " + strings.Join(same, ", ")
+	}
+	return text
+}
+
+// ClearDefaults takes out what is chosen as it is by default, and what the
+// choices are like: settings that do the same are then the same, however they
+// were made.
+func (s *Setting) ClearDefaults() {
+	s.Like = ""
+	for i := range choices {
+		if c := &choices[i]; len(c.Values) > 0 && c.Of(s) == c.Default {
+			c.set(s, "")
+		}
+	}
+}

@@ -1,0 +1,482 @@
+// Package spec is what an experiment is stated in: a network, schemes, traffic and
+// its workloads, faults, choices of modelling, and the targets that it is held
+// against, as files say them. An Experiment that Load or Complete has returned
+// has been checked, names what it is about and leaves nothing out; nothing here
+// runs it.
+package spec
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme"
+	"github.com/p4lb/p4lb/internal/scheme/advice"
+	"github.com/p4lb/p4lb/internal/sim"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// An Experiment compares schemes in one network under the same flows. Each
+// scheme is run in each case at each load with each seed.
+type Experiment struct {
+	File    string   `yaml:"-"` // of a paper's experiment: its name for PaperFile
+	Name    string   `yaml:"name"`
+	About   string   `yaml:"about"`
+	Paper   string   `yaml:"paper"`
+	Figures []string `yaml:"figures"`
+	Assumed []string `yaml:"assumed"` // what the paper leaves out, and was chosen here
+	Scaled  string   `yaml:"scaled"`  // what is smaller than in the paper
+
+	Setting `yaml:",inline"`
+
+	Schemes  []Scheme    `yaml:"schemes"`
+	Blocks   string      `yaml:"blocks"` // a folder of blocks and rows beside the catalogue's
+	Loads    []LoadLevel `yaml:"loads"`
+	Seeds    Seeds       `yaml:"seeds"`
+	Engine   string      `yaml:"engine"`
+	Values   string      `yaml:"parameters"` // of the schemes that are not set: default, or advised for each network
+	Arch     string      `yaml:"arch"`       // that the programs are for: v1model, tna or t2na
+	Probes   string      `yaml:"probes"`     // on Tofino: from the controller, or from the packet generator, which knows no latency
+	State    string      `yaml:"state-path"` // of the schemes that have one: recirc, shared where a switch reads its queues at once, or ghost
+	Interval Time        `yaml:"interval"`   // between samples of the links
+	Latency  Time        `yaml:"latency"`    // of a controller task: from its look to its effect
+	Classes  []Class     `yaml:"classes"`    // of flows, by size
+	Metrics  []string    `yaml:"metrics"`    // of the table
+	Observe  *Observing  `yaml:"observe"`    // and fit, for the metrics that begin with fit-
+
+	Ceiling []string `yaml:"ceiling"` // what the best possible scheme could save: see Ceilings
+	Vary    *Vary    `yaml:"vary"`    // what a paper leaves open
+	Cases   []Case   `yaml:"cases"`
+	Full    *Case    `yaml:"full"` // as the paper has it, where that takes long
+	Targets []Target `yaml:"targets"`
+
+	origin origin
+	figure string // that the experiment has been cut to; "" is all
+	files  *files // that it names, as they were read
+}
+
+// An origin is what an experiment was read from, so that it can be read once more
+// with other choices.
+type origin struct {
+	file    string
+	text    []byte
+	read    Reader
+	library *scheme.Library
+}
+
+// A Setting is what a case may change of an experiment.
+type Setting struct {
+	Topology  Network       `yaml:"topology"`
+	Links     []LinkChange  `yaml:"links"`
+	Fail      []string      `yaml:"fail"` // links that are down from the start
+	Traffic   []Traffic     `yaml:"traffic"`
+	Transport TransportSpec `yaml:"transport"`
+	Switches  SwitchSpec    `yaml:"switches"`
+	Like      string        `yaml:"like"` // what choices of modelling that are not given are like: see Presets
+	Ties      string        `yaml:"ties"` // which of two events at the same time comes first
+	Lines     string        `yaml:"lines"`
+	Faults    []Fault       `yaml:"faults"`
+	Duration  Time          `yaml:"duration"` // in which flows start
+	Warmup    Warmup        `yaml:"warmup"`   // flows that start earlier do not count
+	Drain     Time          `yaml:"drain"`    // for the last flows to end
+}
+
+// A Case is an experiment with something changed.
+type Case struct {
+	Name    string            `yaml:"name"`
+	X       float64           `yaml:"x"` // its place on the axis, where cases are a sweep
+	Setting `yaml:",inline"`  // what is not given is as in the experiment
+	Loads   []LoadLevel       `yaml:"loads"`
+	Seeds   Seeds             `yaml:"seeds"`
+	Schemes []string          `yaml:"schemes"` // labels; empty: all
+	Set     map[string]string `yaml:"set"`     // parameters of all schemes that have them
+
+	ceilingOf, ceiling string // of a ceiling: the case that it is one of, and which
+}
+
+// A Network is the topology of an experiment: a preset or file, or a maker.
+type Network struct {
+	Name      string     `yaml:"-"`
+	LeafSpine *LeafSpine `yaml:"leaf-spine"`
+	FatTree   *FatTree   `yaml:"fat-tree"`
+}
+
+// LeafSpine is fabric.LeafSpine as a file writes it.
+type LeafSpine struct {
+	Leaves           int     `yaml:"leaves"`
+	Spines           int     `yaml:"spines"`
+	Parallel         int     `yaml:"parallel"`
+	Hosts            int     `yaml:"hosts"`
+	Oversubscription float64 `yaml:"oversubscription"`
+	Buffer           Size    `yaml:"buffer"`
+	Links            `yaml:",inline"`
+}
+
+// FatTree is fabric.FatTree as a file writes it.
+type FatTree struct {
+	K      int  `yaml:"k"`
+	Hosts  int  `yaml:"hosts"`
+	Buffer Size `yaml:"buffer"`
+	Links  `yaml:",inline"`
+}
+
+// Links is fabric.Links as a file writes it.
+type Links struct {
+	HostRate  Bitrate `yaml:"host-rate"`
+	Rate      Bitrate `yaml:"rate"`
+	HostDelay Time    `yaml:"host-delay"`
+	Delay     Time    `yaml:"delay"`
+	Queue     int     `yaml:"queue"`
+}
+
+// A Scheme is a row of the comparison.
+type Scheme struct {
+	Scheme    string            `yaml:"scheme"`
+	Label     string            `yaml:"label"` // the scheme's name where there is none
+	Set       map[string]string `yaml:"set"`
+	StatePath string            `yaml:"state-path"`
+	Coeffs    string            `yaml:"coeffs"` // a model's file
+	Errata    string            `yaml:"errata"`
+
+	// Candidates are what the scheme chooses among: the ports to the next
+	// switches, or the paths that begin with them, of which a port may have
+	// several.
+	Candidates string `yaml:"candidates"`
+
+	Engine string `yaml:"engine"`
+	Arch   string `yaml:"arch"` // "" stands for v1model, once the experiment has been checked
+
+	made scheme.Scheme // by Complete
+}
+
+// TransportSpec is what hosts send with.
+type TransportSpec struct {
+	Kind   string `yaml:"kind"` // tcp, dctcp, dcqcn or udp
+	MinRTO Time   `yaml:"min-rto"`
+	DupAck int    `yaml:"dupacks"`
+	MaxDup int    `yaml:"max-dupacks"` // as far as dupacks rises where packets are reordered, as in Linux up to 300
+	MSS    int    `yaml:"mss"`
+	Window int    `yaml:"window"` // of the beginning, in packets
+
+	MaxWindow Size `yaml:"max-window"` // that the receiver allows
+
+	// Choices: see there.
+	Waiting string `yaml:"waiting"`
+	Loss    string `yaml:"recovery"`
+	Alpha   string `yaml:"dctcp-alpha"`
+	Cut     string `yaml:"dctcp-cut"`
+
+	RDMA RDMASpec `yaml:"rdma"` // of dcqcn
+}
+
+// Tuning is the simulator's form.
+func (t *TransportSpec) Tuning() *sim.Tuning {
+	return &sim.Tuning{
+		Segment: t.MSS, Window: t.Window, DupAcks: t.DupAck, MaxDupAcks: t.MaxDup, MinRTO: time.Duration(t.MinRTO), MaxWindow: int64(t.MaxWindow),
+		AtOnce: t.Waiting == waitsInCard, NewReno: t.Loss == withoutSACK, AlphaFromZero: t.Alpha == "0", CutEachWindow: t.Cut == cutEachWindow,
+		RDMA: sim.RDMA{
+			AlphaInterval: time.Duration(t.RDMA.AlphaInterval), CutInterval: time.Duration(t.RDMA.CutInterval),
+			RaiseInterval: time.Duration(t.RDMA.RaiseInterval), RaiseBytes: int64(t.RDMA.RaiseBytes), Recovery: t.RDMA.Recovery,
+			Additive: int64(t.RDMA.Additive), Hyper: int64(t.RDMA.Hyper),
+			NoticeEvery: time.Duration(t.RDMA.NoticeEvery), NackEvery: time.Duration(t.RDMA.NackEvery), Window: int64(t.RDMA.Window),
+			Nack: t.RDMA.nackPolicy(), NackNotice: t.RDMA.NackAs == withNotice, Answered: t.RDMA.Notices == ofAnswered,
+			RepeatAll: t.RDMA.Nack == nackSelective && t.RDMA.Repeat == repeatAll,
+			Headers:   int(t.RDMA.Headers), Answer: int(t.RDMA.Answer),
+		},
+	}
+}
+
+// RDMASpec is sim.RDMA as a file writes it; what is not given is as there.
+type RDMASpec struct {
+	AlphaInterval Time    `yaml:"alpha-interval"`
+	CutInterval   Time    `yaml:"cut-interval"`
+	RaiseInterval Time    `yaml:"raise-interval"`
+	RaiseBytes    Size    `yaml:"raise-bytes"`
+	Recovery      int     `yaml:"recovery"`
+	Additive      Bitrate `yaml:"additive"`
+	Hyper         Bitrate `yaml:"hyper"`
+	NoticeEvery   Time    `yaml:"notice-every"`
+	NackEvery     Time    `yaml:"nack-every"`
+	Window        Size    `yaml:"window"` // outstanding at most
+
+	// Choices: see there.
+	Nack    string `yaml:"nack"`
+	NackAs  string `yaml:"nack-as"`
+	Repeat  string `yaml:"repeat"`
+	Notices string `yaml:"notices"`
+	Headers Size   `yaml:"headers"`
+	Answer  Size   `yaml:"answer"`
+}
+
+// SwitchSpec is what the switches' queues do.
+type SwitchSpec struct {
+	ECN   int     `yaml:"ecn"`     // mark from so many packets
+	KMin  Size    `yaml:"ecn-min"` // or by RED between two sizes
+	KMax  Size    `yaml:"ecn-max"`
+	PMax  float64 `yaml:"ecn-p"`
+	Queue int     `yaml:"queue"` // packets, instead of the topology's
+	PFC   *bool   `yaml:"pfc"`
+	Pause Size    `yaml:"pfc-threshold"` // of an ingress port; 0: a share of what is free of the buffer, 256 KiB without one
+	Alpha float64 `yaml:"pfc-alpha"`
+
+	// Choices: see there.
+	Marking     string `yaml:"marking"`
+	Control     string `yaml:"control"`
+	Priority    string `yaml:"control-priority"`
+	Hash        string `yaml:"hash"`
+	Draws       string `yaml:"draws"`
+	Hysteresis  Size   `yaml:"pfc-hysteresis"`
+	Promised    string `yaml:"pfc-promised"`
+	Limit       string `yaml:"queue-limit"`
+	DrillMemory string `yaml:"drill-memory"`
+	DrillTies   string `yaml:"drill-ties"`
+	FlowKey     string `yaml:"flow-key"`
+	CongaPaths  string `yaml:"conga-paths"`
+	Overlay     string `yaml:"overlay"`
+	CongaRates  string `yaml:"conga-rates"`
+	CongaNews   string `yaml:"conga-news"`
+	Knowledge   string `yaml:"knowledge"`
+}
+
+// A Fault is something that happens to a link or a switch while flows run.
+type Fault struct {
+	At     Time    `yaml:"at"`
+	Until  Time    `yaml:"until"` // 0: to the end
+	Link   string  `yaml:"link"`  // such as l1-s2 or l1:3
+	Switch string  `yaml:"switch"`
+	Down   bool    `yaml:"down"`       // the link is down, or all of the switch, and the controller is told
+	Drop   float64 `yaml:"drop"`       // the switch loses this share of the packets, and nobody is told
+	Hole   float64 `yaml:"black-hole"` // it loses all packets of this share of the pairs of hosts
+	Rate   Bitrate `yaml:"rate"`       // the link, or all of the switch, is that fast meanwhile, and nobody is told
+}
+
+// A Class is the flows up to a size, and above that of the class before.
+type Class struct {
+	Name string `yaml:"name"`
+	Upto Size   `yaml:"upto"` // 0: no limit
+}
+
+// Warmup is a time, or a share of the duration.
+type Warmup struct {
+	Share float64
+	Time  Time
+	given bool
+}
+
+// NoWarmup lets all flows count.
+func NoWarmup() Warmup { return Warmup{given: true} }
+
+// Seeds are the seeds of an experiment: so many from 1, or those of a list.
+type Seeds []uint64
+
+// A LoadLevel is a share from 0 to 1, both left out.
+type LoadLevel float64
+
+// settleArch finds out what a row is for: a scheme may be called drill@tna. What
+// is for v1model says nothing of it.
+func (s *Scheme) settleArch(common string) {
+	if i := strings.LastIndexByte(s.Scheme, '@'); i > strings.LastIndexByte(s.Scheme, '/') {
+		s.Scheme, s.Arch = s.Scheme[:i], s.Scheme[i+1:]
+	}
+	s.Arch = cmp.Or(s.Arch, common)
+	if s.Arch == codegen.Archs[0] {
+		s.Arch = ""
+	}
+}
+
+// settleOwn takes from a scheme that is not of the catalogue what its programs
+// are for, and what it is called unless another row is called that.
+func (s *Scheme) settleOwn(rows []Scheme) {
+	if s.made.Native() == nil {
+		return
+	}
+	named := s.Label == s.name()
+	if arch := s.made.Archs()[0]; s.Arch == "" && arch != codegen.Archs[0] {
+		s.Arch = arch
+	}
+	name := s.made.Name()
+	if named && !slices.ContainsFunc(rows, func(r Scheme) bool { return r.Label == name }) {
+		s.Label = name
+	}
+}
+
+// name is the scheme's, with what it is for where that is hardware.
+func (s *Scheme) name() string {
+	if s.Arch == "" {
+		return s.Scheme
+	}
+	return s.Scheme + "@" + s.Arch
+}
+
+// Grouping is what the scheme's groups are made of at least.
+func (s *Scheme) Grouping() fabric.Grouping {
+	if s.Candidates == ByPaths {
+		return fabric.ByPath
+	}
+	return fabric.ByHops
+}
+
+// Parameters lists the parameters of the scheme on its architecture.
+func (s *Scheme) Parameters() []codegen.Param {
+	list, _ := s.made.Parameters(s.Arch) // the architecture has been checked
+	return list
+}
+
+// has reports whether the scheme has a parameter.
+func (s *Scheme) has(name string) bool {
+	return slices.ContainsFunc(s.Parameters(), func(p codegen.Param) bool { return p.Name == name })
+}
+
+// ErrNoAdvice is wrapped by the refusal to compute parameters for a network that
+// the papers' formulas cannot be applied to.
+var ErrNoAdvice = errors.New("there is no advice")
+
+// Parameters is what a scheme's parameters are set to in a case, whose network is t: by
+// the row, else by the case, else by advice.
+func (x *Experiment) Parameters(s *Scheme, c *Case, t *fabric.Topology) (map[string]string, error) {
+	set := map[string]string{}
+	if x.Values == AdvisedValues {
+		advised, err := s.advised(c, t)
+		if err != nil {
+			return nil, fmt.Errorf("%w for %s: %w", ErrNoAdvice, s.Label, err)
+		}
+		maps.Copy(set, advised)
+	}
+	for _, p := range s.Parameters() {
+		if v, ok := c.Set[p.Name]; ok {
+			set[p.Name] = v
+		}
+	}
+	maps.Copy(set, s.Set)
+	return set, nil
+}
+
+// advised are the values that the papers' formulas give the scheme in a network.
+func (s *Scheme) advised(c *Case, t *fabric.Topology) (map[string]string, error) {
+	n, err := c.advisedOn(t)
+	if err != nil {
+		return nil, err
+	}
+	names := lists.Map(s.Parameters(), func(p codegen.Param) string { return p.Name })
+	return advice.Set(n, s.Scheme, names)
+}
+
+// Advice is all that can be said of the scheme's parameters, nothing where there
+// is no formula.
+func (s *Scheme) Advice(c *Case, t *fabric.Topology) []advice.Parameter {
+	n, err := c.advisedOn(t)
+	if err != nil {
+		return nil
+	}
+	list, _ := advice.For(n, s.Scheme)
+	return list
+}
+
+// advisedOn is the case's network as the formulas see it.
+func (c *Case) advisedOn(t *fabric.Topology) (advice.Network, error) {
+	n, err := advice.Of(t)
+	if c.Switches.Queue > 0 {
+		n.Buffer = c.Switches.Queue
+	} else if n.Buffer == 0 {
+		n.Buffer = usualQueue
+	}
+	if c.Switches.ECN > 0 && c.Switches.ECN <= n.Buffer {
+		n.ECN = c.Switches.ECN
+	}
+	return n, err
+}
+
+// LengthFor is the time within which so many flows begin on average, at the
+// smallest load of an experiment that has not been completed yet; 0 where flows
+// come by no rate.
+func (x *Experiment) LengthFor(flows float64, read Reader) (time.Duration, error) {
+	one := *x
+	one.Traffic = slices.Clone(x.Traffic)
+	one.Setting.defaults()
+	t, err := one.Network(read)
+	if err != nil {
+		return 0, err
+	}
+	load := float64(defaultLoad)
+	if len(x.Loads) > 0 {
+		load = float64(slices.Min(x.Loads))
+	}
+	c := Case{Setting: one.Setting}
+	c.Duration = Time(time.Second)
+	for i := range c.Traffic {
+		if err := c.Traffic[i].resolve(t, read); err != nil {
+			return 0, err
+		}
+	}
+	o, ok := c.Offer(t, load)
+	if !ok {
+		return 0, nil
+	}
+	length := flows / o.Flows * 1e9 // ns
+	digit := math.Pow(10, math.Floor(math.Log10(length))-1)
+	return time.Duration(math.Ceil(length/digit) * digit), nil
+}
+
+// Length is the time in which flows start: to the last of them where their
+// times are given.
+func (s *Setting) Length() time.Duration { return time.Duration(s.Duration) }
+
+// Adjust takes another engine for all rows, and the seeds 1 to n, unless they
+// are "" and 0.
+func (x *Experiment) Adjust(engine string, seeds int) error {
+	if engine != "" && engine != EngineP4 && engine != EngineNative || seeds < 0 {
+		return fmt.Errorf("engine %q with %d seeds: want p4 or native, and at least one seed", engine, seeds)
+	}
+	for i := range x.Schemes {
+		if engine == EngineNative {
+			if err := x.Schemes[i].made.Native(); err != nil {
+				return err
+			}
+		}
+		if engine != "" {
+			x.Schemes[i].Engine = engine
+		}
+	}
+	for i := range x.Cases {
+		if seeds > 0 {
+			x.Cases[i].Seeds = FirstSeeds(seeds)
+		}
+	}
+	return x.checkRuns()
+}
+
+// Observing is what is noted about ports while flows begin, and fitted when the
+// run is over: QALL's dataset (Section III-B) and its Table I. The interval is
+// that between the last two packets, as a switch measures it.
+type Observing struct {
+	Every    Time     `yaml:"every"`
+	Switches []string `yaml:"switches"` // whose ports to other switches; empty: all
+	Outliers string   `yaml:"outliers"` // as p4lb fit drops them: none, sigma:3
+	Test     float64  `yaml:"test"`     // share of the rows that is held back
+}
+
+func (o *Observing) check() error {
+	switch {
+	case o.Every <= 0:
+		return fmt.Errorf("every %v: want a time above 0", o.Every)
+	case !(o.Test > 0 && o.Test < 1):
+		return fmt.Errorf("test %g: want a share of the rows above 0 and below 1", o.Test)
+	}
+	_, err := fitting.ParseOutliers(o.Outliers)
+	return err
+}
+
+// Made is the scheme, once the experiment has been checked.
+func (s *Scheme) Made() scheme.Scheme { return s.made }
+
+// A Reader reads the files that an experiment names: topologies, workloads,
+// flow lists, models.
+type Reader func(name string) ([]byte, error)

@@ -1,0 +1,371 @@
+package spec
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// A LinkChange makes links of the topology other than they are, from the start.
+type LinkChange struct {
+	Link  string  `yaml:"link"` // such as l1-s2, l1:3, or s1 for all links of it
+	Rate  Bitrate `yaml:"rate"`
+	Delay Time    `yaml:"delay"`
+	Queue int     `yaml:"queue"`
+	Down  bool    `yaml:"down"`
+}
+
+// Network makes the topology of a setting, with its links as changed, and those
+// down that fail from the start.
+// An error is a *keyError.
+func (s *Setting) Network(read Reader) (*fabric.Topology, error) {
+	t, err := s.Topology.make(read)
+	if err != nil {
+		return nil, &keyError{"topology", err}
+	}
+	for i := range s.Links {
+		if t, err = s.Links[i].apply(t); err != nil {
+			return nil, &keyError{fmt.Sprintf("links[%d]", i), err}
+		}
+	}
+	for _, name := range s.Fail {
+		links, err := t.FindLinks(name)
+		if err != nil {
+			return nil, &keyError{"fail", err}
+		}
+		t = t.Fail(links...)
+	}
+	return t, nil
+}
+
+// A keyError is what is wrong with a key of a setting.
+type keyError struct {
+	key string
+	err error
+}
+
+// Error says which key it is.
+func (e *keyError) Error() string { return e.key + ": " + e.err.Error() }
+
+// Unwrap is what is wrong with it.
+func (e *keyError) Unwrap() error { return e.err }
+
+// make makes the network by its name or maker.
+func (n Network) make(read Reader) (*fabric.Topology, error) {
+	switch {
+	case n.LeafSpine != nil:
+		m := n.LeafSpine
+		return fabric.LeafSpine{
+			Name: "leaf-spine", Leaves: m.Leaves, Spines: m.Spines, Parallel: m.Parallel, Hosts: m.Hosts,
+			Oversubscription: m.Oversubscription, Buffer: fabric.Size(m.Buffer), Links: m.links(),
+		}.Make()
+	case n.FatTree != nil:
+		m := n.FatTree
+		return fabric.FatTree{Name: "fat-tree", K: m.K, Hosts: m.Hosts, Buffer: fabric.Size(m.Buffer), Links: m.links()}.Make()
+	}
+	if text, err := read(n.Name); err == nil {
+		return fabric.Load(n.Name, text)
+	}
+	p, err := fabric.PresetNamed(n.Name)
+	if err != nil {
+		return nil, fmt.Errorf("no file of that name, and %w (p4lb topo presets lists them)", err)
+	}
+	return p.Make()
+}
+
+func (l Links) links() fabric.Links {
+	return fabric.Links{
+		HostRate: fabric.Rate(l.HostRate), Rate: fabric.Rate(l.Rate),
+		HostDelay: time.Duration(l.HostDelay), Delay: time.Duration(l.Delay), Queue: l.Queue,
+	}
+}
+
+// apply makes the topology with some links changed.
+func (c *LinkChange) apply(t *fabric.Topology) (*fabric.Topology, error) {
+	places, err := c.places(t)
+	if err != nil {
+		return nil, err
+	}
+	links := slices.Clone(t.Links)
+	for _, i := range places {
+		l := &links[i]
+		if c.Rate > 0 {
+			l.Rate = fabric.Rate(c.Rate)
+		}
+		if c.Delay > 0 {
+			l.Delay = time.Duration(c.Delay)
+		}
+		if c.Queue > 0 {
+			l.Queue = c.Queue
+		}
+		l.Down = l.Down || c.Down
+	}
+	return t.WithLinks(links)
+}
+
+// places finds the links.
+func (c *LinkChange) places(t *fabric.Topology) ([]int, error) {
+	if t.Switch(c.Link) == nil {
+		return t.FindLinks(c.Link)
+	}
+	return lists.Map(t.Ports(c.Link), func(p fabric.Port) int { return p.Link }), nil
+}
+
+// rate is the number of arrivals per second: ρ·base / (8·E(F)).
+func (d *flowMaker) rate(load float64) (float64, error) {
+	if d.Rate > 0 {
+		return d.Rate, nil
+	}
+	if d.Load > 0 {
+		load = d.Load
+	} else if d.Share > 0 {
+		load *= d.Share
+	}
+	base, err := d.capacity()
+	if err != nil {
+		return 0, err
+	}
+	r := load * base / (8 * d.Mean())
+	if !(r > 0) {
+		return 0, fmt.Errorf("load %g of %g bit/s: there would be no flow", load, base)
+	}
+	return r, nil
+}
+
+// capacity is what a load of 1 means in bit/s, all flows counted.
+func (d *flowMaker) capacity() (float64, error) {
+	switch d.LoadOf {
+	case OfHosts, "":
+		return d.hostRate(), nil
+	case OfFabric:
+		return d.fabricRate() / d.crossing() / max(1, d.Grown), nil
+	}
+	r, err := fabric.ParseRate(d.LoadOf)
+	return float64(r), err
+}
+
+// hostRate is what the hosts that send could send.
+func (d *flowMaker) hostRate() float64 {
+	sum := 0.0
+	for _, h := range lists.Set(d.from) {
+		sum += float64(hostRate(d.t, h))
+	}
+	return sum
+}
+
+// fabricRate is what the links upwards carry of those leaves that send.
+func (d *flowMaker) fabricRate() float64 {
+	sum := 0.0
+	for _, name := range d.SendingLeaves() {
+		for _, p := range d.t.Ports(name) {
+			if p.PeerTier > 0 && !p.Down {
+				sum += float64(p.Rate)
+			}
+		}
+	}
+	return sum
+}
+
+func (d *flowMaker) SendingLeaves() []string {
+	return lists.Set(lists.Map(d.from, func(h int) string { return d.t.Hosts[h].Switch }))
+}
+
+// crossing is the share of the flows that leave their leaf.
+func (d *flowMaker) crossing() float64 {
+	if d.Pattern == Permutation || d.Pattern == Incast {
+		return 1
+	}
+	cross, all := 0, 0
+	count := func(a, b int) {
+		if a != b {
+			all++
+			if d.leaf[a] != d.leaf[b] {
+				cross++
+			}
+		}
+	}
+	for _, p := range d.pairs {
+		count(p[0], p[1])
+	}
+	if d.Pattern != Pairs {
+		for _, a := range d.from {
+			for _, b := range d.to {
+				count(a, b)
+			}
+		}
+	}
+	if cross == 0 {
+		return 1
+	}
+	return float64(cross) / float64(all)
+}
+
+// Expected is how many flows a traffic makes, and their mean size.
+func (tr *Traffic) Expected(t *fabric.Topology, load float64, length time.Duration) (flows, mean float64, err error) {
+	if tr.Pattern == List {
+		for _, f := range tr.flows {
+			mean += float64(f.Bytes) / float64(len(tr.flows))
+		}
+		return float64(len(tr.flows)), mean, nil
+	}
+	d, err := tr.Maker(t)
+	if err != nil {
+		return 0, 0, err
+	}
+	mean = d.Mean()
+	switch {
+	case tr.Pattern == Pairs && len(tr.At) > 0:
+		return float64(len(tr.At) * len(d.pairs)), mean, nil
+	case tr.Pattern == Burst:
+		return float64(len(tr.At)*len(d.from)) * float64(max(tr.Degree, 1)), mean, nil
+	}
+	rate, err := d.rate(load)
+	if err != nil {
+		return 0, 0, err
+	}
+	stop := length
+	if s := time.Duration(tr.Stop); s > 0 {
+		stop = min(stop, s)
+	}
+	flows = rate * max(0, stop-time.Duration(tr.Start)).Seconds()
+	if tr.Flows > 0 {
+		flows = float64(tr.Flows)
+	}
+	if tr.Pattern == Incast { // a request's size is that of all answers
+		answers := float64(min(max(tr.Degree, 1), len(d.from)))
+		return flows * answers, mean / answers, nil
+	}
+	return flows, mean, nil
+}
+
+// An Offer is what a run's flows ask for: how many there are, and the shares of
+// what the hosts' links and the links upwards of the leaves could carry.
+type Offer struct {
+	Flows, Hosts, Fabric float64
+}
+
+// Offer is what the flows of a case ask for at a load; false where flows are given
+// one by one.
+func (c *Case) Offer(t *fabric.Topology, load float64) (Offer, bool) {
+	var o Offer
+	length := c.Length()
+	for i := range c.Traffic {
+		tr := &c.Traffic[i]
+		if tr.Pattern == List || tr.Pattern == Burst || len(tr.At) > 0 || tr.background() {
+			return o, false
+		}
+		flows, mean, err := tr.Expected(t, load, length)
+		if err != nil {
+			return o, false
+		}
+		d, err := tr.Maker(t)
+		if err != nil {
+			return o, false
+		}
+		o.Flows += flows
+		bits := flows * mean * 8 / length.Seconds()
+		o.Hosts += bits / d.hostRate()
+		if rate := d.fabricRate(); rate > 0 {
+			o.Fabric += bits * d.crossing() / rate
+		}
+	}
+	return o, o.Flows > 0
+}
+
+// Maker makes flows of a traffic that no run has: for who asks what it would be.
+func (tr *Traffic) Maker(t *fabric.Topology) (*flowMaker, error) {
+	return newDraw(tr, t, NewRandom(1, 0))
+}
+
+// Phases are a network as it is in the beginning, and after each link of the case's
+// faults has failed or come back.
+func (c *Case) Phases(t *fabric.Topology) ([]*fabric.Topology, error) {
+	turns, err := c.Turns(t)
+	if err != nil {
+		return nil, err
+	}
+	list := []*fabric.Topology{t}
+	var down []int
+	for _, turn := range turns {
+		down = Toggled(down, turn.Links, turn.Fail)
+		list = append(list, t.Fail(down...))
+	}
+	return list, nil
+}
+
+// A Turn is a moment at which links fail or come back.
+type Turn struct {
+	At    Time
+	Links []int
+	Fail  bool
+}
+
+// Turns lists when links of the case's faults fail and come back, by time.
+func (c *Case) Turns(t *fabric.Topology) ([]Turn, error) {
+	var list []Turn
+	for i := range c.Faults {
+		f := &c.Faults[i]
+		if !f.Down {
+			continue
+		}
+		links, err := f.Links(t)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Turn{f.At, links, true})
+		if f.Until > 0 {
+			list = append(list, Turn{f.Until, links, false})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Turn) int { return cmp.Compare(a.At, b.At) })
+	return list, nil
+}
+
+// Toggled adds links to a list, or takes them out.
+func Toggled(list, links []int, on bool) []int {
+	list = slices.DeleteFunc(list, func(l int) bool { return slices.Contains(links, l) })
+	if on {
+		list = append(list, links...)
+	}
+	return list
+}
+
+// check says what is wrong with a fault.
+func (f *Fault) check(t *fabric.Topology) error {
+	what := 0
+	for _, set := range []bool{f.Down, f.Drop != 0, f.Hole != 0, f.Rate != 0} {
+		if set {
+			what++
+		}
+	}
+	switch {
+	case what != 1:
+		return errors.New("want one of down, drop, black-hole and rate")
+	case f.Drop < 0 || f.Drop > 1 || f.Hole < 0 || f.Hole > 1:
+		return errors.New("want a share from 0 to 1")
+	case f.Until != 0 && f.Until <= f.At:
+		return fmt.Errorf("until %v is not after at %v", f.Until, f.At)
+	case (f.Link == "") == (f.Switch == ""):
+		return errors.New("want either a link or a switch")
+	case !f.Down && f.Rate == 0 && f.Switch == "":
+		return errors.New("drop and black-hole are of a switch")
+	}
+	_, err := f.Links(t)
+	return err
+}
+
+// Links are the places in Topology.Links that the fault is about.
+func (f *Fault) Links(t *fabric.Topology) ([]int, error) {
+	if f.Link != "" {
+		return t.FindLinks(f.Link)
+	}
+	if t.Switch(f.Switch) == nil {
+		return nil, fmt.Errorf("there is no switch %q", f.Switch)
+	}
+	return lists.Map(t.Ports(f.Switch), func(p fabric.Port) int { return p.Link }), nil
+}

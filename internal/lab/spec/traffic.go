@@ -1,0 +1,400 @@
+package spec
+
+import (
+	_ "embed"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// The patterns of Traffic.
+const (
+	AllToAll    = "all-to-all"  // from any host of From to any other of To
+	Halves      = "halves"      // from any of the first half to any of the second
+	Permutation = "permutation" // every host sends to one of another leaf, and gets from one
+	Incast      = "incast"      // a host asks, many answer at once
+	Pairs       = "pairs"       // between the pairs that are given
+	Burst       = "burst"       // all of From at once, at stated times
+	List        = "list"        // the flows of a file
+)
+
+// Patterns lists the patterns.
+var Patterns = []string{AllToAll, Halves, Permutation, Incast, Pairs, Burst, List}
+
+// The bases of a load.
+const (
+	OfHosts  = "hosts"  // what the hosts that send could send
+	OfFabric = "fabric" // what the links between leaves and spines carry one way
+)
+
+// Traffic says who sends what to whom. Where nothing is given, all hosts send to
+// each other flows of the web search workload.
+type Traffic struct {
+	Workload string `yaml:"workload"` // a distribution's name or file
+	Size     Size   `yaml:"size"`     // all flows have this size instead
+	Cut      Size   `yaml:"cut"`      // no flow is larger
+	MinSize  Size   `yaml:"min-size"` // with Size as the maximum, sizes are uniform from here
+	Tail     bool   `yaml:"tail"`     // MinSize to Size is heavy-tailed (Pareto, 1.2), not uniform
+
+	Pattern string   `yaml:"pattern"`
+	From    []string `yaml:"from"`  // hosts, leaves, and ranges such as h1..h16; empty: all
+	To      []string `yaml:"to"`    // hosts, leaves and ranges; empty: all
+	Pairs   []string `yaml:"pairs"` // such as h1-h17
+	File    string   `yaml:"file"`  // of a flow list
+
+	Load   float64 `yaml:"load"`    // its own, instead of that of the run
+	Share  float64 `yaml:"share"`   // of the run's load; 0: all
+	LoadOf string  `yaml:"load-of"` // hosts, fabric, or a rate such as 1600Mbps
+	Flows  int     `yaml:"flows"`   // so many and no more; without it as many as fit in the duration
+	Rate   float64 `yaml:"rate"`    // flows (incast: requests) per second instead of a load
+	Degree int     `yaml:"degree"`  // incast: how many answer; burst: flows of each host
+	At     []Time  `yaml:"at"`      // burst, pairs: when they start
+	Start  Time    `yaml:"start"`
+	Stop   Time    `yaml:"stop"`
+	Class  string  `yaml:"class"`     // what results call its flows
+	Kind   string  `yaml:"transport"` // its own, such as udp
+	Speed  Bitrate `yaml:"udp-rate"`  // of a UDP source
+	Count  *bool   `yaml:"count"`     // false: its flows are background, not measured; so is UDP beside other flows unless true
+
+	// Grown is how many times faster the fabric is than the one that the load is of: a
+	// ceiling has the same flows in a faster core.
+	Grown float64 `yaml:"-" json:",omitempty"`
+
+	cdf   *CDF
+	flows []Flow
+}
+
+// A flowMaker is the making of one traffic's flows.
+type flowMaker struct {
+	*Traffic
+	t        *fabric.Topology
+	rng      *rand.Rand
+	leaf     []int // by host: the leaf it is at
+	from, to []int
+	next     []int // permutation: by host its partner
+	pairs    [][2]int
+	base     int // the group numbers given so far
+}
+
+// background reports whether the flows are there for what they do to others. UDP
+// of its own is, where the experiment's transport is another.
+func (t *Traffic) background() bool {
+	if t.Count != nil {
+		return !*t.Count
+	}
+	return t.Kind == "udp"
+}
+
+// Generate makes the flows of a run, by start. The same seed and load give the
+// same flows, whatever the scheme.
+func Generate(t *fabric.Topology, list []Traffic, load float64, length time.Duration, seed uint64) ([]Flow, error) {
+	var all []Flow
+	groups := 0
+	for i := range list {
+		d, err := newDraw(&list[i], t, NewRandom(seed, uint64(i)+1))
+		if err != nil {
+			return nil, err
+		}
+		d.base = groups
+		flows, err := d.make(load, length)
+		if err != nil {
+			return nil, err
+		}
+		for j := range flows {
+			f := &flows[j]
+			f.Class, f.Kind, f.Rate = d.Class, d.Kind, d.Speed
+			f.Background = d.background()
+			groups = max(groups, flows[j].Group)
+		}
+		all = append(all, flows...)
+	}
+	slices.SortStableFunc(all, func(a, b Flow) int { return int(a.Start - b.Start) })
+	return all, nil
+}
+
+func newDraw(tr *Traffic, t *fabric.Topology, rng *rand.Rand) (*flowMaker, error) {
+	d := &flowMaker{Traffic: tr, t: t, rng: rng, leaf: leafOf(t)}
+	var err error
+	if d.from, err = hostSet(t, tr.From); err != nil {
+		return nil, fmt.Errorf("from: %w", err)
+	}
+	if d.to, err = hostSet(t, tr.To); err != nil {
+		return nil, fmt.Errorf("to: %w", err)
+	}
+	switch tr.Pattern {
+	case Halves:
+		half := len(t.Hosts) / 2
+		d.from, d.to = sequence(0, half), sequence(half, len(t.Hosts))
+	case Permutation:
+		if d.next, err = permute(d.from, d.leaf, rng); err != nil {
+			return nil, err
+		}
+	case Pairs:
+		if d.pairs, err = hostPairs(t, tr.Pairs); err != nil {
+			return nil, fmt.Errorf("pairs: %w", err)
+		}
+		d.from = d.from[:0]
+		for _, p := range d.pairs {
+			d.from = append(d.from, p[0])
+		}
+	}
+	if len(d.from) == 0 || len(d.to) == 0 || len(d.from) == 1 && len(d.to) == 1 && d.from[0] == d.to[0] {
+		return nil, fmt.Errorf("pattern %s: nobody to send, or to receive", tr.Pattern)
+	}
+	return d, nil
+}
+
+// make makes the flows of one traffic.
+func (d *flowMaker) make(load float64, length time.Duration) ([]Flow, error) {
+	switch {
+	case d.Pattern == List:
+		return d.flows, nil
+	case d.Pattern == Burst || d.Pattern == Pairs && len(d.At) > 0:
+		return d.timed(), nil
+	}
+	rate, err := d.rate(load)
+	if err != nil {
+		return nil, err
+	}
+	stop := length
+	if s := time.Duration(d.Stop); s > 0 {
+		stop = min(stop, s)
+	}
+	var flows []Flow
+	at := float64(d.Start)
+	for n := 0; d.Flows == 0 || n < d.Flows; n++ {
+		at += d.rng.ExpFloat64() / rate * 1e9
+		if d.Flows == 0 && at >= float64(stop) {
+			break
+		}
+		flows = d.arrive(flows, time.Duration(at), n)
+	}
+	return flows, nil
+}
+
+// arrive adds the flow, or the flows of a request, that start at one time.
+func (d *flowMaker) arrive(flows []Flow, at time.Duration, n int) []Flow {
+	if d.Pattern != Incast {
+		src, dst := d.ends()
+		return append(flows, Flow{Src: src, Dst: dst, Bytes: d.size(), Start: at})
+	}
+	dst := pick(d.rng, d.to)
+	total := d.size()
+	degree := min(d.Degree, len(d.from)-1)
+	left := degree
+	for _, k := range d.rng.Perm(len(d.from)) {
+		if src := d.from[k]; left > 0 && src != dst && (d.leaf[src] != d.leaf[dst] || len(d.t.Leaves()) == 1) {
+			flows = append(flows, Flow{Src: src, Dst: dst, Bytes: max(1, total/int64(degree)), Start: at, Group: d.base + n + 1})
+			left--
+		}
+	}
+	return flows
+}
+
+// ends draws who sends to whom.
+func (d *flowMaker) ends() (src, dst int) {
+	switch d.Pattern {
+	case Permutation:
+		src = pick(d.rng, d.from)
+		return src, d.next[src]
+	case Pairs:
+		p := d.pairs[d.rng.IntN(len(d.pairs))]
+		return p[0], p[1]
+	}
+	for {
+		src, dst = pick(d.rng, d.from), pick(d.rng, d.to)
+		if src != dst {
+			return src, dst
+		}
+	}
+}
+
+// timed makes the flows whose times are given.
+func (d *flowMaker) timed() []Flow {
+	var flows []Flow
+	for i, at := range d.At {
+		if d.Pattern == Pairs {
+			for _, p := range d.pairs {
+				flows = append(flows, Flow{Src: p[0], Dst: p[1], Bytes: d.size(), Start: time.Duration(at)})
+			}
+			continue
+		}
+		for _, src := range d.from {
+			for range max(d.Degree, 1) {
+				dst := pick(d.rng, d.to)
+				if dst != src {
+					flows = append(flows, Flow{Src: src, Dst: dst, Bytes: d.size(), Start: time.Duration(at), Group: d.base + i + 1})
+				}
+			}
+		}
+	}
+	return flows
+}
+
+// size draws a flow's size.
+func (d *flowMaker) size() int64 {
+	var n int64
+	switch u := d.rng.Float64(); {
+	case d.Size > 0 && d.MinSize > 0 && d.Tail:
+		n = int64(boundedPareto(float64(d.MinSize), float64(d.Size), u))
+	case d.Size > 0 && d.MinSize > 0:
+		n = int64(d.MinSize) + int64(u*float64(d.Size-d.MinSize+1))
+	case d.Size > 0:
+		n = int64(d.Size)
+	default:
+		n = d.cdf.quantile(u)
+	}
+	return max(n, 1)
+}
+
+// Mean is the mean of size.
+func (d *flowMaker) Mean() float64 {
+	switch {
+	case d.Size > 0 && d.MinSize > 0 && d.Tail:
+		lo := float64(d.MinSize)
+		hi := float64(d.Size)
+		const a = paretoShape
+		r := math.Pow(lo/hi, a)
+		return math.Pow(lo, a) / (1 - r) * a / (a - 1) * (math.Pow(lo, 1-a) - math.Pow(hi, 1-a))
+	case d.Size > 0 && d.MinSize > 0:
+		return float64(d.Size+d.MinSize) / 2
+	case d.Size > 0:
+		return float64(d.Size)
+	}
+	return d.cdf.Mean()
+}
+
+func pick(rng *rand.Rand, list []int) int { return list[rng.IntN(len(list))] }
+
+// permute gives every host a partner at another leaf.
+func permute(hosts, leaf []int, rng *rand.Rand) ([]int, error) {
+	next := make([]int, len(leaf))
+	// By leaf, shuffled within; then everybody sends to the one half a round
+	// further, which is at another leaf unless one leaf has more than half.
+	order := slices.Clone(hosts)
+	rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	slices.SortStableFunc(order, func(a, b int) int { return leaf[a] - leaf[b] })
+	for i, h := range order {
+		next[h] = order[(i+len(order)/2)%len(order)]
+		if leaf[h] == leaf[next[h]] {
+			return nil, fmt.Errorf("pattern permutation: %d hosts cannot all send to another leaf", len(hosts))
+		}
+	}
+	return next, nil
+}
+
+// leafOf is the leaf's number by host.
+func leafOf(t *fabric.Topology) []int {
+	return lists.Map(t.Hosts, func(h fabric.Host) int { return t.Switch(h.Switch).Leaf })
+}
+
+// hostRate is the rate of a host's link.
+func hostRate(t *fabric.Topology, host int) fabric.Rate {
+	h := &t.Hosts[host]
+	for _, p := range t.Ports(h.Switch) {
+		if p.Number == h.Port {
+			return p.Rate
+		}
+	}
+	return 0
+}
+
+// hostSet reads hosts by name, all of a leaf, and ranges; nothing is all.
+func hostSet(t *fabric.Topology, names []string) ([]int, error) {
+	if len(names) == 0 {
+		return sequence(0, len(t.Hosts)), nil
+	}
+	place := map[string]int{}
+	for i, h := range t.Hosts {
+		place[h.Name] = i
+	}
+	var set []int
+	for _, name := range names {
+		first, last, isRange := strings.Cut(name, "..")
+		a, okA := place[first]
+		b, okB := place[last]
+		switch {
+		case isRange && okA && okB && a <= b:
+			set = append(set, sequence(a, b+1)...)
+		case okA && !isRange:
+			set = append(set, a)
+		case t.Switch(name) != nil:
+			for i, h := range t.Hosts {
+				if h.Switch == name {
+					set = append(set, i)
+				}
+			}
+		default:
+			return nil, fmt.Errorf("there is no host %q in %s, nor a leaf or range h1..h%d", name, t.Name, len(t.Hosts))
+		}
+	}
+	return lists.Set(set), nil
+}
+
+func hostPairs(t *fabric.Topology, names []string) ([][2]int, error) {
+	var pairs [][2]int
+	for _, name := range names {
+		a, b, ok := strings.Cut(name, "-")
+		if !ok {
+			return nil, fmt.Errorf("%q: want two hosts, as in h1-h17", name)
+		}
+		src, err := hostSet(t, []string{a})
+		if err != nil {
+			return nil, err
+		}
+		dst, err := hostSet(t, []string{b})
+		if err != nil {
+			return nil, err
+		}
+		if len(src) != len(dst) {
+			return nil, fmt.Errorf("%q: %d hosts on one side and %d on the other", name, len(src), len(dst))
+		}
+		for i := range src {
+			pairs = append(pairs, [2]int{src[i], dst[i]})
+		}
+	}
+	if len(pairs) == 0 {
+		return nil, fmt.Errorf("none are given")
+	}
+	return pairs, nil
+}
+
+func sequence(from, to int) []int {
+	list := make([]int, 0, max(0, to-from))
+	for i := from; i < to; i++ {
+		list = append(list, i)
+	}
+	return list
+}
+
+// NewRandom makes the random numbers of one consumer.
+func NewRandom(seed, consumer uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, consumer)) }
+
+// Describe is the traffic in a line.
+func (tr *Traffic) Describe() string {
+	what := tr.Workload
+	switch {
+	case tr.File != "":
+		what = tr.File
+	case tr.Size > 0 && tr.MinSize > 0:
+		what = fmt.Sprintf("%v to %v", tr.MinSize, tr.Size)
+	case tr.Size > 0:
+		what = tr.Size.String()
+	}
+	if tr.Cut > 0 {
+		what += fmt.Sprintf(" (at most %v)", tr.Cut)
+	}
+	return what + ", " + tr.Pattern
+}
+
+// Distribution is what the sizes of flows are drawn from; nil where they are not.
+func (tr *Traffic) Distribution() *CDF { return tr.cdf }
+
+// Listed are the flows of a list, nil where they are drawn.
+func (tr *Traffic) Listed() []Flow { return tr.flows }

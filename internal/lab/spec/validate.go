@@ -1,0 +1,441 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme"
+	"github.com/p4lb/p4lb/internal/sim"
+	"github.com/p4lb/p4lb/internal/text/lists"
+	"github.com/p4lb/p4lb/internal/text/plain"
+)
+
+// NoFiles is the Reader of who brings none.
+func NoFiles(name string) ([]byte, error) { return nil, fs.ErrNotExist }
+
+// Load reads an experiment, checks all of it and fills in what it leaves out.
+// file is what messages call it; library has the schemes, nil for the catalogue's.
+// An error about the text is a *FileError.
+func Load(file string, text []byte, read Reader, library *scheme.Library) (*Experiment, error) {
+	x := new(Experiment)
+	src, err := decode(file, text, x)
+	if err != nil {
+		return nil, err
+	}
+	x.origin = origin{file, text, read, library}
+	if err := x.complete(src, read, library); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// Complete checks an experiment that was put together in the program, and fills
+// in what it leaves out, as Load does. name is what messages call it.
+func (x *Experiment) Complete(name string, read Reader, library *scheme.Library) error {
+	return x.complete(&source{file: name}, read, library)
+}
+
+// complete checks the experiment, key by key.
+func (x *Experiment) complete(src *source, read Reader, library *scheme.Library) error {
+	if read == nil {
+		read = NoFiles
+	}
+	x.files = &files{texts: map[string]string{}}
+	read = x.files.reading(read)
+	switch {
+	case len(x.Schemes) > maxRows:
+		return src.wrong("schemes", fmt.Errorf("%d rows: want at most %d", len(x.Schemes), maxRows))
+	case len(x.Cases) > maxCases:
+		return src.wrong("cases", fmt.Errorf("%d cases: want at most %d", len(x.Cases), maxCases))
+	}
+	x.defaults()
+	if err := x.addCeilings(src); err != nil {
+		return err
+	}
+	if err := x.checkRuns(); err != nil {
+		return src.wrong("cases", err)
+	}
+	if x.Probes != "" && x.Probes != fromController && x.Probes != FromGenerator {
+		return src.wrong("probes", fmt.Errorf("probes %q: want controller or generator", x.Probes))
+	}
+	if x.Values != DefaultValues && x.Values != AdvisedValues {
+		return src.wrong("parameters", fmt.Errorf("parameters %q: want default or advised", x.Values))
+	}
+	if library == nil {
+		library = &scheme.Library{}
+	}
+	if x.Blocks != "" {
+		var err error
+		if library, err = library.With(x.Blocks); err != nil {
+			return src.wrong("blocks", err)
+		}
+	}
+	if len(x.Schemes) == 0 {
+		return src.wrong("schemes", errors.New("there is no scheme to run"))
+	}
+	if err := x.checkSchemes(src, read, library); err != nil {
+		return err
+	}
+	if err := x.checkMetrics(src); err != nil {
+		return err
+	}
+	if x.Observe != nil {
+		if err := x.Observe.check(); err != nil {
+			return src.wrong("observe", err)
+		}
+	}
+	folders := map[string]string{}
+	for i := range x.Cases {
+		if err := ownFolder(folders, "case", x.Cases[i].Name); err != nil {
+			return src.wrong(fmt.Sprintf("cases[%d].name", i), err)
+		}
+		if err := x.checkCase(i, src, read); err != nil {
+			return err
+		}
+	}
+	if err := x.checkTargets(src); err != nil {
+		return err
+	}
+	return x.checkVary(src)
+}
+
+// What an experiment may ask for before anything of it is made: each run is a
+// folder, each case has a network and each row of it a program.
+const (
+	maxRows  = 1000
+	maxCases = 1000
+	maxRuns  = 100_000
+)
+
+func (x *Experiment) checkRuns() error {
+	if n := x.Runs(); n > maxRuns {
+		return fmt.Errorf("its cases, loads, rows and seeds are %.0f runs together: want at most %d", n, maxRuns)
+	}
+	return nil
+}
+
+func (x *Experiment) checkSchemes(src *source, read Reader, library *scheme.Library) error {
+	labels, folders := map[string]bool{}, map[string]string{}
+	for i := range x.Schemes {
+		s, key := &x.Schemes[i], fmt.Sprintf("schemes[%d]", i)
+		var err error
+		if s.made, err = library.Find(s.Scheme); err != nil {
+			return src.wrong(key, err)
+		}
+		s.settleOwn(x.Schemes)
+		switch native := s.made.Native(); {
+		case s.Engine == EngineNative && native != nil:
+			return src.wrong(key+".engine", native)
+		case labels[s.Label]:
+			return src.wrong(key, fmt.Errorf("two rows are called %s: give one a label", s.Label))
+		case s.Engine != EngineP4 && s.Engine != EngineNative:
+			return src.wrong(key+".engine", fmt.Errorf("engine %q: want p4 or native", s.Engine))
+		case s.Arch != "" && !slices.Contains(codegen.Archs, s.Arch):
+			return src.wrong(key+".arch", fmt.Errorf("arch %q: want one of %s", s.Arch, strings.Join(codegen.Archs, ", ")))
+		case s.StatePath != "" && !slices.Contains(codegen.StatePaths, s.StatePath):
+			return src.wrong("state-path", fmt.Errorf("state path %q: want recirc, shared or ghost", s.StatePath))
+		case s.Candidates != "" && s.Candidates != byPorts && s.Candidates != ByPaths:
+			return src.wrong(key+".candidates", fmt.Errorf("candidates %q: want ports or paths", s.Candidates))
+		case s.Errata != "" && s.Errata != "printed":
+			return src.wrong(key+".errata", fmt.Errorf("errata %q: want printed", s.Errata))
+		}
+		labels[s.Label] = true
+		if err := ownFolder(folders, "row", s.Label); err != nil {
+			return src.wrong(key, err)
+		}
+		for name := range s.Set {
+			if !s.has(name) {
+				return src.wrong(key+".set."+name, fmt.Errorf("%s has no such parameter: it has %s", s.name(), parameterNames(s.Parameters())))
+			}
+		}
+		if s.Coeffs != "" {
+			if _, err := read(s.Coeffs); err != nil {
+				return src.wrong(key+".coeffs", fmt.Errorf("reading %s: %w", s.Coeffs, err))
+			}
+		}
+	}
+	return nil
+}
+
+// ownFolder refuses a name whose runs would go where those of another do.
+func ownFolder(folders map[string]string, what, name string) error {
+	folder := plain.Folder(name)
+	other, taken := folders[folder]
+	switch {
+	case taken && other == name:
+		return fmt.Errorf("two %ss are called %q", what, name)
+	case taken:
+		return fmt.Errorf("the %ss %q and %q would both be kept in the folder %s: want names that differ in letters and digits", what, other, name, folder)
+	}
+	folders[folder] = name
+	return nil
+}
+
+func parameterNames(list []codegen.Param) string {
+	names := lists.Map(list, func(p codegen.Param) string { return p.Name })
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+func (x *Experiment) checkMetrics(src *source) error {
+	for i, name := range x.Metrics {
+		if _, err := MetricNamed(name, x.Classes); err != nil {
+			return src.wrong(fmt.Sprintf("metrics[%d]", i), err)
+		}
+	}
+	for i, c := range x.Classes {
+		if last := i == len(x.Classes)-1; c.Name == "" || (c.Upto == 0) != last || i > 0 && !last && c.Upto <= x.Classes[i-1].Upto {
+			return src.wrong(fmt.Sprintf("classes[%d]", i), errors.New("want a name and a limit above the one before; none for the last class"))
+		}
+	}
+	return nil
+}
+
+// checkCase checks one case. An error names the case's own key, or the
+// experiment's where the case takes it from there.
+func (x *Experiment) checkCase(i int, src *source, read Reader) error {
+	c := &x.Cases[i]
+	own := fmt.Sprintf("cases[%d].", i)
+	at := func(key string) string {
+		if src.node(own+key) != nil {
+			return own + key
+		}
+		return key
+	}
+	t, err := c.Network(read)
+	if err != nil {
+		wrong := err.(*keyError)
+		return src.wrong(at(wrong.key), wrong.err)
+	}
+	for j := range c.Traffic {
+		if err := c.Traffic[j].resolve(t, read); err != nil {
+			return src.wrong(fmt.Sprintf("%s[%d]", at("traffic"), j), err)
+		}
+	}
+	if err := c.Switches.check(); err != nil {
+		return src.wrong(at("switches"), err)
+	}
+	if err := c.Transport.check(); err != nil {
+		return src.wrong(at("transport"), err)
+	}
+	if key, err := x.checkChoices(c); err != nil {
+		return src.wrong(at(key), err)
+	}
+	if n := len(c.Faults); n > maxFaults {
+		return src.wrong(at("faults"), fmt.Errorf("%d of them: want %d at most", n, maxFaults))
+	}
+	for j := range c.Faults {
+		if err := c.Faults[j].check(t); err != nil {
+			return src.wrong(fmt.Sprintf("%s[%d]", at("faults"), j), err)
+		}
+	}
+	for name := range c.Set {
+		if !slices.ContainsFunc(x.Schemes, func(s Scheme) bool { return s.has(name) }) {
+			return src.wrong(own+"set."+name, errors.New("none of the rows has such a parameter"))
+		}
+	}
+	for _, label := range c.Schemes {
+		if !slices.ContainsFunc(x.Schemes, func(s Scheme) bool { return s.Label == label }) {
+			return src.wrong(own+"schemes", fmt.Errorf("there is no row %q", label))
+		}
+	}
+	if c.WarmupTime() >= c.Length() {
+		return src.wrong(at("warmup"), fmt.Errorf("the warm-up is as long as the whole duration of %v", c.Duration))
+	}
+	return x.checkFit(c, t, src, at)
+}
+
+// checkFit checks that the topology and the schemes go together.
+func (x *Experiment) checkFit(c *Case, t *fabric.Topology, src *source, at func(string) string) error {
+	phases, err := c.Phases(t)
+	if err != nil {
+		return src.wrong(at("faults"), err)
+	}
+	for i := range x.Schemes {
+		s := &x.Schemes[i]
+		widest := WidestGroup(phases, s.Grouping())
+		if widest > codegen.MaxPaths {
+			return src.wrong(at("topology"), fmt.Errorf("%d next hops in %s: a generated program has at most %d", widest, t.Name, codegen.MaxPaths))
+		}
+		set, err := x.Parameters(s, c, t)
+		if err != nil {
+			return src.wrong("parameters", err)
+		}
+		p := codegen.Params{
+			Arch: s.Arch, Set: set, Ports: max(2, widest), MaxPort: HighestPort(plan.DevicePorts(t, s.Arch)),
+			Role: string(t.Leaves()[0].Role),
+		}
+		if _, err := s.made.Build(p); err != nil {
+			return src.wrong(fmt.Sprintf("schemes[%d]", i), err)
+		}
+	}
+	return nil
+}
+
+// resolve reads what the traffic names, and tries it.
+func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
+	if !slices.Contains(Patterns, tr.Pattern) {
+		return fmt.Errorf("pattern %q: want one of %s", tr.Pattern, strings.Join(Patterns, ", "))
+	}
+	if tr.Kind != "" && !slices.Contains(Transports, tr.Kind) {
+		return fmt.Errorf("transport %q: want one of %s", tr.Kind, strings.Join(Transports, ", "))
+	}
+	switch {
+	case !(tr.Load >= 0 && tr.Load <= 1): // which NaN is neither
+		return fmt.Errorf("load %g: want a share up to 1", tr.Load)
+	case !(tr.Share >= 0 && tr.Share <= 1):
+		return fmt.Errorf("share %g: want a share up to 1", tr.Share)
+	case tr.File != "" && tr.Pattern != List:
+		return fmt.Errorf("pattern %s: file is of pattern %s alone", tr.Pattern, List)
+	case tr.Pattern == Burst && len(tr.At) == 0:
+		return errors.New("pattern burst: want the times, as at: [1ms]")
+	case tr.Pattern == List:
+		text, err := read(tr.File)
+		if err != nil {
+			return fmt.Errorf("reading flow list %q: %w", tr.File, err)
+		}
+		tr.flows, err = parseFlows(tr.File, text, t)
+		return err
+	}
+	if tr.Size == 0 {
+		if tr.cdf, err = workload(tr.Workload, read); err != nil {
+			return err
+		}
+		if tr.Cut > 0 {
+			tr.cdf = tr.cdf.cut(float64(tr.Cut))
+		}
+	}
+	if tr.LoadOf != "" && tr.LoadOf != OfHosts && tr.LoadOf != OfFabric {
+		if _, err := fabric.ParseRate(tr.LoadOf); err != nil {
+			return fmt.Errorf("load-of %q: want hosts, fabric or a rate", tr.LoadOf)
+		}
+	}
+	d, err := tr.Maker(t)
+	if err != nil {
+		return err
+	}
+	_, err = d.rate(defaultLoad)
+	return err
+}
+
+// check says what is wrong with the switches' queues.
+func (w *SwitchSpec) check() error {
+	switch {
+	case w.ECN < 0:
+		return fmt.Errorf("ecn %d: want a number of packets, 0 for none", w.ECN)
+	case w.Queue < 0:
+		return fmt.Errorf("queue %d: want a number of packets", w.Queue)
+	}
+	return nil
+}
+
+// check says what is wrong with a transport.
+func (t *TransportSpec) check() error {
+	switch {
+	case !slices.Contains(Transports, t.Kind):
+		return fmt.Errorf("transport %q: want one of %s", t.Kind, strings.Join(Transports, ", "))
+	case t.RDMA != (RDMASpec{}) && t.Kind != "dcqcn":
+		return fmt.Errorf("rdma with %s: its constants are dcqcn's", t.Kind)
+	case t.RDMA.Recovery < 0:
+		return fmt.Errorf("recovery %d: want 0 or more raises", t.RDMA.Recovery)
+	}
+	for _, h := range []struct {
+		key   string
+		bytes Size
+	}{{"headers", t.RDMA.Headers}, {"answer", t.RDMA.Answer}} {
+		if h.bytes > 0 && (h.bytes < sim.UDPHeaders || h.bytes > sim.MostHeaders) {
+			return fmt.Errorf("rdma: %s of %v: want %d bytes, those of Ethernet, IP and UDP, to %d", h.key, h.bytes, sim.UDPHeaders, sim.MostHeaders)
+		}
+	}
+	return nil
+}
+
+// workload finds a distribution by name, or reads it from a file.
+func workload(name string, read Reader) (*CDF, error) {
+	text, err := read(name)
+	switch {
+	case err == nil:
+		return parseCDF(name, text)
+	case strings.ContainsAny(name, "/.") && !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("reading workload %s: %w", name, err)
+	}
+	return WorkloadNamed(name)
+}
+
+// WidestGroup is the largest group of any switch in any phase: where a link fails, a
+// way around may begin with more ports than any did before.
+func WidestGroup(phases []*fabric.Topology, by fabric.Grouping) int {
+	n := 0
+	for _, t := range phases {
+		routes := t.Routes()
+		for _, s := range t.Switches {
+			table, _ := routes.Table(s.Name, by)
+			for _, g := range table.Groups {
+				n = max(n, len(g.Hops))
+			}
+		}
+	}
+	return n
+}
+
+// HighestPort is the largest port number of any switch.
+func HighestPort(t *fabric.Topology) int {
+	n := 0
+	for _, s := range t.Switches {
+		for _, p := range t.Ports(s.Name) {
+			n = max(n, p.Number)
+		}
+	}
+	return n
+}
+
+// files keeps what an experiment has read, so that it can be repeated without
+// them.
+type files struct {
+	mu    sync.Mutex
+	texts map[string]string
+}
+
+// reading hands on what read finds, and takes it down; what was read once stays
+// as it was.
+func (f *files) reading(read Reader) Reader {
+	return func(name string) ([]byte, error) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if text, ok := f.texts[name]; ok {
+			return []byte(text), nil
+		}
+		text, err := read(name)
+		if err == nil {
+			f.texts[name] = string(text)
+		}
+		return text, err
+	}
+}
+
+// ReadFiles are the files that the experiment has read, by name.
+func (x *Experiment) ReadFiles() map[string]string {
+	if x.files == nil {
+		return nil
+	}
+	x.files.mu.Lock()
+	defer x.files.mu.Unlock()
+	return x.files.texts
+}
+
+// Reading hands on what read finds, and takes down what the experiment reads.
+func (x *Experiment) Reading(read Reader) Reader {
+	if x.files == nil {
+		return read
+	}
+	return x.files.reading(read)
+}

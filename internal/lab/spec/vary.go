@@ -1,0 +1,485 @@
+package spec
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// A Vary is what a paper leaves open, and how it is screened: which of these
+// choices moves which result, by how much. Each level of each choice is tried alone
+// first; a second design changes all of them together, where what one does may
+// depend on another.
+type Vary struct {
+	Open    openChoices `yaml:"open"`
+	Design  string      `yaml:"design"`  // the second: see Designs
+	Cases   []string    `yaml:"cases"`   // whose targets count; none: all
+	Seeds   Seeds       `yaml:"seeds"`   // none: the experiment's
+	Confirm Seeds       `yaml:"confirm"` // of what was found; none: as many that follow the largest used
+	AtMost  int         `yaml:"at-most"` // runs; 0: 500
+}
+
+// designs are the ways to look at choices together.
+var designs = []string{oneAtATime, Factorial, Morris}
+
+const (
+	oneAtATime = "one-at-a-time"
+	// Factorial: a two-level fractional factorial design and its mirror image, in
+	// which main effects are clear of effects of pairs (resolution IV).
+	Factorial = "factorial"
+	// Morris: paths through the levels that change one choice after the other, from
+	// random places (elementary effects).
+	Morris = "morris"
+
+	DefaultRuns  = 500
+	mostChoices  = 31
+	Trajectories = 4
+)
+
+// An OpenChoice is a key of the experiment and the values that it may have. A key
+// is a path such as transport.rdma.nack or traffic[0].cut; set.NAME is a parameter
+// of all schemes that have it.
+type OpenChoice struct {
+	Key    string
+	Levels []Level
+	line   int
+}
+
+// A Level is a value that an open choice may have.
+type Level struct {
+	Text  string
+	value any
+}
+
+type openChoices []OpenChoice
+
+// UnmarshalYAML reads keys with lists of values.
+func (o *openChoices) UnmarshalYAML(n ast.Node) error {
+	m, ok := n.(ast.MapNode)
+	if !ok {
+		return misplaced(n, errors.New("want keys, each with a list of values"))
+	}
+	for it := m.MapRange(); it.Next(); {
+		list, ok := it.Value().(*ast.SequenceNode)
+		key := it.Key().GetToken().Value
+		if !ok || len(list.Values) == 0 {
+			return misplaced(it.Value(), fmt.Errorf("%s: want a list of values", key))
+		}
+		c := OpenChoice{Key: key, line: it.Key().GetToken().Position.Line}
+		for _, item := range list.Values {
+			l := Level{Text: strings.TrimSpace(item.String())}
+			if err := yaml.NodeToValue(item, &l.value); err != nil {
+				return misplaced(item, err)
+			}
+			c.Levels = append(c.Levels, l)
+		}
+		*o = append(*o, c)
+	}
+	return nil
+}
+
+// Describe says what is otherwise.
+func (v *Vary) Describe(levels []int) string {
+	var parts []string
+	for i, l := range levels {
+		if l >= 0 {
+			parts = append(parts, v.Open[i].Key+": "+v.Open[i].Levels[l].Text)
+		}
+	}
+	if parts == nil {
+		return "as the file says"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Alone lists the settings in which one choice is otherwise.
+func (v *Vary) Alone() (list [][]int) {
+	for i := range v.Open {
+		for l := range v.Open[i].Levels {
+			s := slices.Repeat([]int{-1}, len(v.Open))
+			s[i] = l
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// Together lists the settings of the second design.
+func (v *Vary) Together() (list [][]int) {
+	k := len(v.Open)
+	switch v.Design {
+	case Factorial:
+		n := 1 << bits.Len(uint(k)) // so that there is a column of its own for each
+		for _, mirror := range []int{0, 1} {
+			for run := range n {
+				s := make([]int, k)
+				for i := range s {
+					if bits.OnesCount(uint(run&(i+1)))%2 != mirror {
+						s[i] = len(v.Open[i].Levels) - 1
+					}
+				}
+				list = append(list, s)
+			}
+		}
+	case Morris:
+		r := rand.New(rand.NewPCG(uint64(k), Trajectories)) // the same on every run
+		for range Trajectories {
+			s := make([]int, k)
+			for i := range s {
+				s[i] = r.IntN(len(v.Open[i].Levels))
+			}
+			list = append(list, slices.Clone(s))
+			for _, i := range r.Perm(k) {
+				s[i] = (s[i] + 1 + r.IntN(len(v.Open[i].Levels)-1)) % len(v.Open[i].Levels)
+				list = append(list, slices.Clone(s))
+			}
+		}
+	}
+	return list
+}
+
+// checkVary says which of the choices is none, before anything runs.
+func (x *Experiment) checkVary(src *source) error {
+	v := x.Vary
+	if v == nil || src.tree == nil {
+		return nil
+	}
+	v.Design = cmp.Or(v.Design, oneAtATime)
+	v.AtMost = max(v.AtMost, 0)
+	switch {
+	case !slices.Contains(designs, v.Design):
+		return src.wrong("vary.design", fmt.Errorf("%q: want one of %s", v.Design, strings.Join(designs, ", ")))
+	case len(v.Open) == 0 || len(v.Open) > mostChoices:
+		return src.wrong("vary", fmt.Errorf("want open: with 1 to %d keys and the values that they may have", mostChoices))
+	case slices.ContainsFunc(v.Confirm, func(s uint64) bool { return slices.Contains(v.Screened(x), s) }):
+		return src.wrong("vary.confirm", errors.New("a seed that choices are screened with confirms nothing: want others"))
+	}
+	for i, name := range v.Cases {
+		if !slices.ContainsFunc(x.Targets, func(t Target) bool { return t.Case == name }) {
+			return src.wrong(fmt.Sprintf("vary.cases[%d]", i), fmt.Errorf("there is no target of a case %q", name))
+		}
+	}
+	for _, o := range v.Open {
+		if v.Design != oneAtATime && len(o.Levels) < 2 {
+			return src.wrong("vary.open", fmt.Errorf("%s has one value: design %s wants two", o.Key, v.Design))
+		}
+	}
+	if x.Paper != "" {
+		return nil // tests read the settings of p4lb's own, which are asked for by --explain
+	}
+	for _, levels := range v.Alone() {
+		if _, err := x.Variant(levels); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Screened lists the seeds of the runs that screen choices.
+func (v *Vary) Screened(x *Experiment) Seeds {
+	if len(v.Seeds) > 0 {
+		return v.Seeds
+	}
+	return x.Seeds
+}
+
+// Fresh are seeds that nothing has been looked at with.
+func (v *Vary) Fresh(x *Experiment) Seeds {
+	if len(v.Confirm) > 0 {
+		return v.Confirm
+	}
+	last := slices.Max(append(slices.Clone(v.Screened(x)), x.Seeds...))
+	var list Seeds
+	for i := range v.Screened(x) {
+		list = append(list, last+1+uint64(i))
+	}
+	return list
+}
+
+// Variant is the experiment with other choices, read anew so that all of it is
+// checked as if the file had said so.
+func (x *Experiment) Variant(levels []int) (*Experiment, error) {
+	var tree map[string]any
+	if err := yaml.Unmarshal(x.origin.text, &tree); err != nil {
+		return nil, err
+	}
+	for _, key := range []string{"vary", "full", "ceiling"} {
+		delete(tree, key)
+	}
+	var last *OpenChoice // whom to blame
+	var err error
+	for i, l := range levels {
+		if l < 0 || err != nil {
+			continue
+		}
+		last = &x.Vary.Open[i]
+		err = putAt(tree, last.Key, last.Levels[l].value, x.Vary.Cases)
+	}
+	var other *Experiment
+	if err == nil {
+		var text []byte
+		if text, err = yaml.Marshal(tree); err == nil {
+			other, err = Load(x.origin.file, text, x.origin.read, x.origin.library)
+		}
+	}
+	if err != nil {
+		if last == nil {
+			return nil, err
+		}
+		msg := err.Error()
+		if f, ok := errors.AsType[*FileError](err); ok {
+			msg = f.Key + ": " + f.Msg
+		}
+		return nil, &FileError{File: x.origin.file, Line: last.line, Key: "vary.open", Msg: x.Vary.Describe(levels) + ": " + msg, err: err}
+	}
+	other.Name, other.File, other.Vary = x.Name, x.File, x.Vary
+	return other, nil
+}
+
+// putAt puts a value where a key says, also in those of the cases that have a
+// section of their own in the place of the experiment's.
+func putAt(tree map[string]any, key string, value any, only []string) error {
+	if name, ok := strings.CutPrefix(key, "set."); ok {
+		return putParameter(tree, name, value)
+	}
+	head, _, _ := strings.Cut(key, ".")
+	head, _, indexed := strings.Cut(head, "[")
+	put := false
+	cases, _ := tree["cases"].([]any)
+	for _, c := range cases {
+		m, ok := c.(map[string]any)
+		name, _ := m["name"].(string)
+		if !ok || m[head] == nil || head == "name" || head == "schemes" || len(only) > 0 && !slices.Contains(only, name) {
+			continue
+		}
+		if err := putIn(m, key, value); err != nil {
+			return err
+		}
+		put = true
+	}
+	if put && tree[head] == nil && indexed {
+		return nil
+	}
+	return putIn(tree, key, value)
+}
+
+// putParameter sets a parameter of all schemes.
+func putParameter(tree map[string]any, name string, value any) error {
+	schemes, _ := tree["schemes"].([]any)
+	for _, s := range schemes {
+		if m, ok := s.(map[string]any); ok {
+			if set, ok := m["set"].(map[string]any); ok && set[name] != nil {
+				set[name] = value
+			}
+		}
+	}
+	cases, _ := tree["cases"].([]any)
+	if len(cases) == 0 {
+		cases = []any{map[string]any{}}
+	}
+	for _, c := range cases {
+		if m, ok := c.(map[string]any); ok {
+			set, _ := m["set"].(map[string]any)
+			if set == nil {
+				set = map[string]any{}
+			}
+			set[name], m["set"] = value, set
+		}
+	}
+	tree["cases"] = cases
+	return nil
+}
+
+// putIn puts a value where a path leads, making sections on the way.
+func putIn(tree map[string]any, path string, value any) error {
+	name, rest, more := strings.Cut(path, ".")
+	name, index, indexed := strings.Cut(name, "[")
+	if indexed {
+		i, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
+		list, ok := tree[name].([]any)
+		if err != nil || !ok || i < 0 || i >= len(list) {
+			return fmt.Errorf("there is no %s[%s", name, index)
+		}
+		if !more {
+			list[i] = value
+			return nil
+		}
+		m, ok := list[i].(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s[%d] has no keys", name, i)
+		}
+		return putIn(m, rest, value)
+	}
+	if !more {
+		tree[name] = value
+		return nil
+	}
+	switch m := tree[name].(type) {
+	case map[string]any:
+		return putIn(m, rest, value)
+	case string: // the short form of a transport
+		tree[name] = map[string]any{"kind": m}
+	case nil:
+		tree[name] = map[string]any{}
+	default:
+		return fmt.Errorf("%s has no keys", name)
+	}
+	return putIn(tree[name].(map[string]any), rest, value)
+}
+
+// Needed leaves out the targets of other cases, and the rows that no target is
+// about.
+func (x *Experiment) Needed() {
+	if only := x.Vary.Cases; len(only) > 0 {
+		x.Targets = slices.DeleteFunc(slices.Clone(x.Targets), func(t Target) bool { return !slices.Contains(only, t.Case) })
+	}
+	wanted := map[string]map[string]bool{}
+	add := func(name string, labels ...string) {
+		if wanted[name] == nil {
+			wanted[name] = map[string]bool{}
+		}
+		for _, l := range labels {
+			if l != "" {
+				wanted[name][l] = true
+			}
+		}
+	}
+	for i := range x.Targets {
+		t := &x.Targets[i]
+		add(t.Case, append(slices.Clone(t.Order), t.Of)...)
+		inCase, against := t.Case, t.Against
+		if t.AgainstCase != "" {
+			inCase = t.AgainstCase
+			against = cmp.Or(against, t.Of)
+		}
+		add(inCase, against)
+	}
+	x.Cases = slices.DeleteFunc(x.Cases, func(c Case) bool { return wanted[c.Name] == nil })
+	for i := range x.Cases {
+		x.Cases[i].Schemes = slices.Sorted(maps.Keys(wanted[x.Cases[i].Name]))
+	}
+}
+
+// A Target is a statement of a paper that an experiment is held against: an
+// order of schemes, a reduction, a ratio or a value of a metric.
+type Target struct {
+	Name   string    `yaml:"name"`   // as the paper says it
+	Figure string    `yaml:"figure"` // such as fig9 or table3
+	Metric string    `yaml:"metric"`
+	Case   string    `yaml:"case"`
+	Load   LoadLevel `yaml:"load"` // 0: the largest
+	UpTo   bool      `yaml:"upto"` // the paper says "up to": the best of all loads
+
+	Order []string `yaml:"order"` // rows from the least to the most
+
+	Of          string   `yaml:"of"`
+	Against     string   `yaml:"against"`      // a row: percent by which Of lies below it
+	AgainstCase string   `yaml:"against-case"` // the same row in another case
+	Ratio       bool     `yaml:"ratio"`        // Of over Against, instead of percent
+	Printed     *float64 `yaml:"printed"`
+	Band        float64  `yaml:"band"` // how far off still counts: points for reductions, otherwise percent; 0: 15
+	AtMost      *float64 `yaml:"at-most"`
+	AtLeast     *float64 `yaml:"at-least"`
+}
+
+const defaultBand = 15
+
+func (x *Experiment) checkTargets(src *source) error {
+	for i := range x.Targets {
+		if err := x.checkTarget(&x.Targets[i]); err != nil {
+			return src.wrong(fmt.Sprintf("targets[%d]", i), err)
+		}
+	}
+	return nil
+}
+
+func (x *Experiment) checkTarget(t *Target) error {
+	if _, err := MetricNamed(t.Metric, x.Classes); err != nil {
+		return err
+	}
+	t.Band = cmp.Or(t.Band, defaultBand)
+	for _, name := range []string{t.Case, t.AgainstCase} {
+		if name != "" && !slices.ContainsFunc(x.Cases, func(c Case) bool { return c.Name == name }) {
+			return fmt.Errorf("there is no case %q", name)
+		}
+	}
+	rows := slices.Clone(t.Order)
+	if len(t.Order) == 0 {
+		rows = append(rows, t.Of)
+	}
+	if t.Against != "" {
+		rows = append(rows, t.Against)
+	}
+	for _, label := range rows {
+		if !slices.ContainsFunc(x.Schemes, func(s Scheme) bool { return s.Label == label }) {
+			return fmt.Errorf("there is no row %q", label)
+		}
+	}
+	switch {
+	case len(t.Order) == 1:
+		return errors.New("order: want two rows or more")
+	case len(t.Order) == 0 && t.Printed == nil && t.AtMost == nil && t.AtLeast == nil:
+		return errors.New("want an order, a printed value, at-most or at-least")
+	}
+	return nil
+}
+
+// AllFigures stands for the name of a figure.
+const AllFigures = "all"
+
+// Only keeps of an experiment what a figure needs.
+func (x *Experiment) Only(figure string) (*Experiment, error) {
+	if figure == AllFigures {
+		return x, nil
+	}
+	var figures []string
+	for _, t := range x.Targets {
+		figures = lists.Add(figures, t.Figure)
+	}
+	if !slices.Contains(figures, figure) {
+		return nil, fmt.Errorf("%s has no target of a figure %q: want one of %s", x.Name, figure, strings.Join(append(figures, AllFigures), ", "))
+	}
+	return x.OnlyFigure(figure), nil
+}
+
+// OnlyFigure keeps of an experiment the targets of a figure, and the cases that they
+// are about.
+func (x *Experiment) OnlyFigure(figure string) *Experiment {
+	if figure == "" {
+		return x
+	}
+	cut := *x
+	cut.Name += "-" + figure
+	cut.figure = figure
+	cut.Targets, cut.Cases = nil, nil
+	wanted := map[string]bool{}
+	for _, t := range x.Targets {
+		if t.Figure == figure {
+			cut.Targets = append(cut.Targets, t)
+			wanted[t.Case] = true
+			if t.AgainstCase != "" {
+				wanted[t.AgainstCase] = true
+			}
+		}
+	}
+	for _, c := range x.Cases {
+		if wanted[c.Name] || c.ceiling != "" && wanted[c.ceilingOf] || len(wanted) == 0 {
+			cut.Cases = append(cut.Cases, c)
+		}
+	}
+	return &cut
+}
+
+// Figure is the figure that the experiment has been cut to; "" is all.
+func (x *Experiment) Figure() string { return x.figure }

@@ -1,0 +1,304 @@
+package spec
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/text/plain"
+	"github.com/p4lb/p4lb/internal/text/units"
+)
+
+// Time is a time as a file writes it: 500us, 1.5ms, 2s.
+type Time time.Duration
+
+// UnmarshalYAML reads a time.
+func (t *Time) UnmarshalYAML(n ast.Node) error { return scalar(n, t.parse) }
+
+func (t *Time) parse(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return fmt.Errorf("time %q: want a time such as 500us, 1.5ms or 2s", text)
+	}
+	if d > maxTime {
+		return fmt.Errorf("time %q: want %.0f hours at most", text, maxTime.Hours())
+	}
+	*t = Time(d)
+	return nil
+}
+
+// maxTime is the longest time that a file can say: sums and multiples of such
+// are still times.
+const maxTime = 1000 * time.Hour
+
+// String is the time as a file writes it.
+func (t Time) String() string { return fabric.FormatDelay(time.Duration(t)) }
+
+// MarshalText writes what String writes.
+func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// Size is a number of bytes as a file writes it: 1500, 64KB or 9MiB.
+type Size int64
+
+// UnmarshalYAML reads a size.
+func (s *Size) UnmarshalYAML(n ast.Node) error { return scalar(n, s.Parse) }
+
+// Parse reads a size as a file writes it; a number alone is one of bytes.
+func (s *Size) Parse(text string) error {
+	v, ok := units.Sizes.Parse(text)
+	if !ok {
+		v, ok = units.Sizes.Parse(text + "B")
+	}
+	if !ok || v < 1 || v >= 1e12 {
+		return fmt.Errorf("size %q: want bytes such as 1500, 64KB, 1MB or 9MiB", text)
+	}
+	*s = Size(v)
+	return nil
+}
+
+// String is the size as a file writes it.
+func (s Size) String() string {
+	switch {
+	case s >= 1e6 && s%1e5 == 0:
+		return Number(float64(s)/1e6) + "MB"
+	case s >= 1e3 && s%100 == 0:
+		return Number(float64(s)/1e3) + "KB"
+	}
+	return strconv.FormatInt(int64(s), 10)
+}
+
+// MarshalText writes what String writes.
+func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Bitrate is a rate as a file writes it: 400Mbps, 40G.
+type Bitrate fabric.Rate
+
+// UnmarshalYAML reads a rate.
+func (r *Bitrate) UnmarshalYAML(n ast.Node) error {
+	return scalar(n, func(text string) error {
+		v, err := fabric.ParseRate(text)
+		*r = Bitrate(v)
+		return err
+	})
+}
+
+// MarshalText writes the rate as a file writes it.
+func (r Bitrate) MarshalText() ([]byte, error) { return fabric.Rate(r).MarshalText() }
+
+// UnmarshalYAML reads a time or a share such as 5%.
+func (w *Warmup) UnmarshalYAML(n ast.Node) error { return scalar(n, w.parse) }
+
+func (w *Warmup) parse(text string) error {
+	w.given = true
+	if text == "0" {
+		return nil
+	}
+	share, ok := strings.CutSuffix(text, "%")
+	if !ok {
+		return w.Time.parse(text)
+	}
+	v, err := strconv.ParseFloat(share, 64)
+	if err != nil || !(v >= 0 && v < 100) {
+		return fmt.Errorf("warm-up %q: want a time, or a share below 100%%", text)
+	}
+	w.Share = v / 100
+	return nil
+}
+
+// MarshalText writes the warm-up as a file writes it.
+func (w Warmup) MarshalText() ([]byte, error) {
+	if w.Time > 0 {
+		return w.Time.MarshalText()
+	}
+	return []byte(Number(w.Share*100) + "%"), nil
+}
+
+// UnmarshalYAML reads a load, as 0.7 or 70%.
+func (l *LoadLevel) UnmarshalYAML(n ast.Node) error { return scalar(n, l.Parse) }
+
+// Parse reads a load as a file writes it.
+func (l *LoadLevel) Parse(text string) error {
+	in, percent := strings.CutSuffix(text, "%")
+	v, err := strconv.ParseFloat(in, 64)
+	if percent {
+		v /= 100
+	}
+	if err != nil || !(v > 0 && v <= 1) {
+		return fmt.Errorf("load %s: want a share above 0 and up to 1, such as 0.7", text)
+	}
+	*l = LoadLevel(v)
+	return nil
+}
+
+// UnmarshalYAML reads the number of seeds or the seeds themselves.
+func (s *Seeds) UnmarshalYAML(n ast.Node) error {
+	var many int
+	switch {
+	case n.Type() == ast.IntegerType && yaml.NodeToValue(n, &many) == nil && many >= 1 && many <= maxSeeds:
+		*s = FirstSeeds(many)
+		return nil
+	case n.Type() == ast.SequenceType:
+		if list, ok := seedList(n.(*ast.SequenceNode)); ok {
+			*s = list
+			return nil
+		}
+	}
+	return misplaced(n, fmt.Errorf("want how many, up to %d, or a list of different numbers from 1 to 2^64-1 such as [1, 2, 3]", maxSeeds))
+}
+
+// maxSeeds bounds the seeds of an experiment.
+const maxSeeds = 1000
+
+// maxFaults is how many faults a case may have: for each of a link the network is
+// planned anew.
+const maxFaults = 10_000
+
+// seedList reads the seeds themselves. The YAML package would cut 1.5 to 1 and
+// 2^64 to 2^63.
+func seedList(n *ast.SequenceNode) (list Seeds, ok bool) {
+	for _, item := range n.Values {
+		seed, err := strconv.ParseUint(item.GetToken().Value, 10, 64)
+		if err != nil || item.Type() != ast.IntegerType || seed == 0 || slices.Contains(list, seed) {
+			return nil, false
+		}
+		list = append(list, seed)
+	}
+	return list, len(list) > 0 && len(list) <= maxSeeds
+}
+
+// FirstSeeds are the seeds from 1 to n.
+func FirstSeeds(n int) Seeds {
+	var s Seeds
+	for i := 1; i <= n; i++ {
+		s = append(s, uint64(i))
+	}
+	return s
+}
+
+// UnmarshalYAML reads the name of a preset or file, or a maker.
+func (n *Network) UnmarshalYAML(node ast.Node) error {
+	type maker Network
+	return shortOrLong(node, &n.Name, (*maker)(n))
+}
+
+// UnmarshalYAML reads a scheme's name, or the scheme with what is set of it.
+func (s *Scheme) UnmarshalYAML(node ast.Node) error {
+	type long Scheme
+	return shortOrLong(node, &s.Scheme, (*long)(s))
+}
+
+// UnmarshalYAML reads a transport's name, or the transport with its constants.
+func (t *TransportSpec) UnmarshalYAML(node ast.Node) error {
+	type long TransportSpec
+	return shortOrLong(node, &t.Kind, (*long)(t))
+}
+
+// shortOrLong reads a name, or the mapping that it is short for.
+func shortOrLong(n ast.Node, name *string, long any) error {
+	if n.Type() == ast.StringType {
+		return yaml.NodeToValue(n, name)
+	}
+	return yaml.NodeToValue(n, long, yaml.Strict())
+}
+
+// scalar hands a scalar's text to its reader.
+func scalar(n ast.Node, read func(string) error) error {
+	if err := read(n.GetToken().Value); err != nil {
+		return misplaced(n, err)
+	}
+	return nil
+}
+
+// misplaced is an error about a node.
+func misplaced(n ast.Node, err error) error {
+	return &FileError{Line: n.GetToken().Position.Line, Key: plain.KeyOf(n.GetPath()), Msg: err.Error()}
+}
+
+// A FileError is a mistake in an experiment, with its place.
+type FileError struct {
+	File string
+	Line int    // 0 where it is about no line
+	Key  string // such as traffic[0].workload
+	Msg  string
+	err  error // that it is about; nil: Msg says it all
+}
+
+// Unwrap gives what it is about, which may know a way out.
+func (e *FileError) Unwrap() error { return e.err }
+
+// Error is the mistake in one line, as in exp.yaml:7: loads[1]: load 1.2: …
+func (e *FileError) Error() string {
+	s := e.File
+	if e.Line > 0 {
+		s = fmt.Sprintf("%s:%d", e.File, e.Line)
+	}
+	if e.Key != "" {
+		s += ": " + e.Key
+	}
+	return s + ": " + e.Msg
+}
+
+// A source is an experiment's text, to find the lines of its keys in.
+type source struct {
+	file string
+	tree *ast.File
+}
+
+// wrong is an error about a key, given as a path such as loads[1].
+func (s *source) wrong(key string, err error) error {
+	msg, _, _ := strings.Cut(err.Error(), "\n")
+	e := &FileError{File: s.file, Key: key, Msg: msg, err: err}
+	e.Line = s.line(key)
+	return e
+}
+
+// node is what the text has under a key; nil where there is nothing.
+func (s *source) node(key string) ast.Node {
+	p, err := yaml.PathString("$." + key)
+	if err != nil || s.tree == nil {
+		return nil
+	}
+	node, err := p.FilterFile(s.tree)
+	if err != nil {
+		return nil
+	}
+	return node
+}
+
+// line finds the line of a key, or of what it would stand in.
+func (s *source) line(key string) int {
+	for ; key != ""; key = key[:max(0, strings.LastIndexAny(key, ".["))] {
+		if node := s.node(key); node != nil {
+			return node.GetToken().Position.Line
+		}
+	}
+	return 0
+}
+
+// decode reads the text into x, with no key left over.
+func decode(file string, text []byte, x *Experiment) (*source, error) {
+	tree, err := plain.Decode(text, x)
+	if err != nil {
+		e := &FileError{File: file, Msg: err.Error()}
+		if y := (*plain.YAMLError)(nil); errors.As(err, &y) {
+			e.Line, e.Key = y.Line, y.Key
+		}
+		if own := (*FileError)(nil); errors.As(err, &own) {
+			e.Line, e.Key, e.Msg = own.Line, own.Key, own.Msg
+		}
+		e.Msg, _, _ = strings.Cut(e.Msg, "\n")
+		return nil, e
+	}
+	return &source{file, tree}, nil
+}
+
+// Number writes a number as short as can be.
+func Number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -1,0 +1,175 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/p4lb/p4lb/internal/text/plain"
+)
+
+// A folder is a bucket in a file system, which several machines may share: an
+// object is a file, made under another name and linked to its own, which a file
+// system does for one of many.
+type folder struct{ root string }
+
+// scratchName begins no object's name.
+const scratchName = ".tmp"
+
+// makings is how often an object's folder is made before it is believed that it
+// cannot be: who removes the last object of a folder removes the folder too, also
+// one that was made just now for another object.
+const makings = 1000
+
+func (d *folder) String() string { return d.root }
+
+func (d *folder) path(name string) string { return filepath.Join(d.root, filepath.FromSlash(name)) }
+
+func (d *folder) scratch() (string, error) {
+	dir := filepath.Join(d.root, scratchName)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", d.explain("writing into", err)
+	}
+	return dir, nil
+}
+
+func (d *folder) put(_ context.Context, name string, b *body, fresh bool) error {
+	temp, err := d.temp(b)
+	if err != nil {
+		return d.explain("writing "+name+" into", err)
+	}
+	defer os.Remove(temp)
+	final := d.path(name)
+	place := os.Rename
+	if fresh {
+		place = linkNew
+	}
+	err = place(temp, final)
+	for n := 0; n < makings && errors.Is(err, fs.ErrNotExist); n++ { // its folder is not there yet
+		if err = os.MkdirAll(filepath.Dir(final), 0o777); err == nil {
+			err = place(temp, final)
+		} else if errors.Is(err, fs.ErrExist) { // it was, and went before one could look
+			err = fs.ErrNotExist
+		}
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return errExists
+	}
+	if err != nil {
+		return d.explain("writing "+name+" into", err)
+	}
+	return nil
+}
+
+// temp is a file in the folder's file system with what is to be kept.
+func (d *folder) temp(b *body) (string, error) {
+	dir, err := d.scratch()
+	if err != nil {
+		return "", err
+	}
+	if b.file != "" && filepath.Dir(b.file) == dir {
+		return b.file, os.Chmod(b.file, 0o644)
+	}
+	f, err := os.CreateTemp(dir, "put-")
+	if err != nil {
+		return "", err
+	}
+	in, err := b.open()
+	if err == nil {
+		_, err = io.Copy(f, in)
+		in.Close()
+	}
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return f.Name(), err
+}
+
+// linkNew gives a file a second name, which nothing may have. Where a file
+// system knows no links, it makes an empty file of that name, which tells who
+// was first, and puts the other in its place.
+func linkNew(from, to string) error {
+	err := os.Link(from, to)
+	if !errors.Is(err, syscall.EPERM) && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	mark, err := os.OpenFile(to+".new", os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(mark.Name())
+	mark.Close()
+	if _, err := os.Lstat(to); err == nil {
+		return fs.ErrExist
+	}
+	return os.Rename(from, to)
+}
+
+func (d *folder) get(_ context.Context, name string) (io.ReadCloser, error) {
+	f, err := plain.OpenFile(d.path(name))
+	if err != nil {
+		return nil, d.explain("reading "+name+" of", err)
+	}
+	return f, nil
+}
+
+func (d *folder) list(ctx context.Context, prefix string, each func(Object) error) error {
+	from := d.path(prefix)
+	if prefix != "" && !strings.HasSuffix(prefix, "/") {
+		from = filepath.Dir(from)
+	}
+	return filepath.WalkDir(from, func(file string, e fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(d.root, file)
+		name := filepath.ToSlash(rel)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return d.explain("listing", err)
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case e.IsDir() && name == scratchName:
+			return fs.SkipDir
+		case !e.Type().IsRegular() || !strings.HasPrefix(name, prefix):
+			return nil
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // removed meanwhile
+		}
+		if err != nil {
+			return d.explain("listing", err)
+		}
+		return each(Object{name, info.Size(), info.ModTime()})
+	})
+}
+
+func (d *folder) remove(_ context.Context, name string) error {
+	file := d.path(name)
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return d.explain("removing "+name+" of", err)
+	}
+	for dir := filepath.Dir(file); len(dir) > len(d.root) && os.Remove(dir) == nil; {
+		dir = filepath.Dir(dir)
+	}
+	return nil
+}
+
+// explain says of an error what it means for a store.
+func (d *folder) explain(doing string, err error) error {
+	cause := plain.Bare(err)
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		cause = ErrFull
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		cause = fmt.Errorf("%w (%v)", ErrDenied, cause)
+	}
+	return fmt.Errorf("%s the store %s: %w", doing, d.root, cause)
+}

@@ -1,0 +1,445 @@
+package lab
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// A Verdict says how a target fared.
+type Verdict string
+
+// The verdicts.
+const (
+	Within  Verdict = "within band"
+	Holds   Verdict = "ordering holds"
+	Unknown Verdict = "not measured"
+
+	// OutOfReach: no scheme could save as much here, as a ceiling shows.
+	OutOfReach Verdict = "out of reach here"
+	// Contrary: it is the other way round, beyond the interval, or a value that
+	// the interval excludes.
+	Contrary Verdict = "contrary"
+	// Undecided: the interval is too wide, or the seeds are too few, to tell what is
+	// printed from no effect, or neighbours of an order from each other.
+	Undecided Verdict = "undecided"
+	// Decided: it comes out or not by something that the paper leaves open, as a
+	// Sensitivity and other seeds show. No run alone can tell, so that it is said of
+	// recorded results only.
+	Decided Verdict = "decided by an open choice"
+	// Smaller: the sign holds, or rows are level, and the interval excludes the size; of
+	// an order, neighbours are level, and the others in order.
+	Smaller Verdict = "not as printed"
+)
+
+// An Outcome is a target and what was measured.
+type Outcome struct {
+	*spec.Target
+	Experiment string
+	Printed    string
+	Measured   string
+	Load       float64
+	Verdict    Verdict
+	Note       string
+	P          float64 // that rows compared differ as much by chance; NaN where none are
+
+	value Estimate // measured, where it is a number
+}
+
+// Judge holds a comparison against the targets of its experiment.
+func (c *Comparison) Judge() []Outcome {
+	var list []Outcome
+	for i := range c.Experiment.Targets {
+		t := &c.Experiment.Targets[i]
+		var o Outcome
+		switch {
+		case len(t.Order) > 0:
+			o = c.judgeOrder(t)
+		case t.Against == "" && t.AgainstCase == "":
+			o = c.judgeValue(t)
+		default:
+			o = c.judgePair(t)
+		}
+		if o.Verdict == Unknown {
+			o.P = math.NaN()
+		}
+		c.beyond(t, &o)
+		o.Target, o.Experiment = t, c.Experiment.Name
+		list = append(list, o)
+	}
+	return list
+}
+
+// loads lists the loads at which a target is looked at.
+func (c *Comparison) loads(t *spec.Target) []float64 {
+	var all []float64
+	for _, r := range c.Rows {
+		if r.Case.Name == t.Case && len(r.Runs) > 0 {
+			all = lists.Add(all, r.Load)
+		}
+	}
+	switch {
+	case t.Load > 0:
+		return []float64{float64(t.Load)}
+	case len(all) > 0 && !t.UpTo:
+		return []float64{slices.Max(all)}
+	}
+	return all
+}
+
+// levelWithin is by how many percent neighbours of an order may differ and count as
+// level. What a paper prints in an order can be seen to differ in its figure; of bars as
+// high as a hand, one percent is the breadth of a line.
+const levelWithin = 1.0
+
+// judgeOrder looks whether the rows come in the order, the first and the last
+// beyond their interval, and which neighbours can be told apart, or are level: the
+// interval of their difference ends within levelWithin.
+func (c *Comparison) judgeOrder(t *spec.Target) Outcome {
+	o := Outcome{Printed: strings.Join(t.Order, " < "), Verdict: Unknown}
+	loads := c.loads(t)
+	if len(loads) == 0 {
+		return o
+	}
+	o.Load = loads[0]
+	var rows []*Row
+	for _, label := range t.Order {
+		r := c.Row(t.Case, label, o.Load)
+		if r == nil || len(r.Runs) == 0 {
+			o.Note = label + " has not run"
+			return o
+		}
+		rows = append(rows, r)
+	}
+	order := slices.Clone(rows)
+	slices.SortStableFunc(order, func(a, b *Row) int {
+		return compareFloats(a.Estimate(t.Metric).Mean, b.Estimate(t.Metric).Mean)
+	})
+	parts := lists.Map(order, func(r *Row) string { return r.Scheme.Label + " " + digits(r.Estimate(t.Metric).Mean) })
+	o.Measured = strings.Join(parts, " < ")
+	holds, sure, wrong, need, level, within := 0, 0, 0, 0.0, 0, 0.0
+	for i := 1; i < len(rows); i++ {
+		e, err := rows[i-1].against(rows[i], t.Metric)
+		if err == nil && !e.excludes(0) {
+			need = max(need, e.seeds(0))
+			if most := max(-e.low(), e.high()); e.N > 1 && most <= levelWithin {
+				level++
+				within = max(within, most)
+			}
+		}
+		switch {
+		case err == nil && e.Mean > 0:
+			holds++
+			if e.excludes(0) {
+				sure++
+			}
+		case err == nil && e.excludes(0):
+			wrong++
+		}
+	}
+	n := len(rows) - 1
+	ends, err := rows[0].against(rows[n], t.Metric)
+	o.P = ends.p(0)
+	o.Verdict, o.Note = Undecided, fmt.Sprintf("%d of %d neighbours in order, %d beyond the 95 %% interval", holds, n, sure)
+	if wrong > 0 {
+		o.Verdict = Contrary
+		o.Note += fmt.Sprintf(", %d the other way beyond it", wrong)
+	}
+	if holds == n && err == nil && (ends.N < 2 || ends.excludes(0)) {
+		o.Verdict = Holds
+	}
+	switch {
+	case o.Verdict == Undecided && level > 0 && sure+level == n:
+		o.Verdict = Smaller
+		o.Note += fmt.Sprintf(", %d level: within %s %%", level, digits(within))
+	case o.Verdict == Undecided && ends.N > 1:
+		o.Note += ", " + wants(need) + " all neighbours apart"
+	}
+	return o
+}
+
+// judgePair judges a reduction or ratio between two rows, or between two cases
+// of one.
+func (c *Comparison) judgePair(t *spec.Target) Outcome {
+	o := Outcome{Verdict: Unknown}
+	var best Estimate
+	for _, load := range c.loads(t) {
+		e, err := c.pair(t, load)
+		if err != nil {
+			o.Note = err.Error()
+			continue
+		}
+		if o.Load == 0 || e.Mean > best.Mean {
+			best, o.Load = e, load
+		}
+	}
+	unit := " %"
+	if t.Ratio {
+		unit = " x"
+	}
+	o.Printed = printedText(t, unit)
+	if o.Load == 0 {
+		return o
+	}
+	o.Note = ""
+	o.Measured, o.value = best.String()+unit, best
+	o.Verdict, o.P = verdictOn(t, best), best.p(noEffect(t))
+	switch {
+	case o.Verdict == Undecided:
+		o.Note = wants(min(best.seeds(noEffect(t)), best.seeds(nearestBound(t, best.Mean))))
+	case o.Verdict == Smaller && best == (Estimate{Mean: noEffect(t), N: best.N}):
+		o.Note = "the same in all runs"
+	case o.Verdict == Smaller && !best.excludes(noEffect(t)):
+		o.Note = fmt.Sprintf("level: the interval ends at %s and %s%s", digits(best.low()), digits(best.high()), unit)
+	}
+	return o
+}
+
+// pair is the reduction or ratio at a load.
+func (c *Comparison) pair(t *spec.Target, load float64) (Estimate, error) {
+	against, inCase := cmp.Or(t.Against, t.Of), cmp.Or(t.AgainstCase, t.Case)
+	a, b := c.Row(t.Case, t.Of, load), c.Row(inCase, against, load)
+	if a == nil || b == nil {
+		return Estimate{}, fmt.Errorf("%s or %s has not run at load %g", t.Of, against, load)
+	}
+	if err := a.comparable(b); err != nil {
+		return Estimate{}, err
+	}
+	return newEstimate(c.samples(t, load)), nil
+}
+
+// samples are what a target measures at a load, by seed: a reduction or a ratio, a
+// value, or of an order how many neighbours are in it.
+func (c *Comparison) samples(t *spec.Target, load float64) []float64 {
+	if len(t.Order) > 0 {
+		return c.inOrder(t, load)
+	}
+	a := c.Row(t.Case, t.Of, load)
+	if a == nil {
+		return nil
+	}
+	list := a.values(t.Metric)
+	if t.Against == "" && t.AgainstCase == "" {
+		return list
+	}
+	b := c.Row(cmp.Or(t.AgainstCase, t.Case), cmp.Or(t.Against, t.Of), load)
+	if b == nil || len(b.Runs) != len(a.Runs) {
+		return nil
+	}
+	others := b.values(t.Metric)
+	if !t.Ratio {
+		return reductions(list, others)
+	}
+	for i := range list {
+		list[i] /= others[i]
+	}
+	return list
+}
+
+// inOrder is how many neighbours of an order are in it, by seed.
+func (c *Comparison) inOrder(t *spec.Target, load float64) (list []float64) {
+	for k := 1; k < len(t.Order); k++ {
+		a, b := c.Row(t.Case, t.Order[k-1], load), c.Row(t.Case, t.Order[k], load)
+		if a == nil || b == nil || len(a.Runs) != len(b.Runs) {
+			return nil
+		}
+		x, y := a.values(t.Metric), b.values(t.Metric)
+		if list == nil {
+			list = make([]float64, len(x))
+		}
+		for i := range list {
+			if x[i] < y[i] {
+				list[i]++
+			}
+		}
+	}
+	return list
+}
+
+// judgeValue judges a metric of one row by itself.
+func (c *Comparison) judgeValue(t *spec.Target) Outcome {
+	o := Outcome{Printed: printedText(t, ""), Verdict: Unknown, P: math.NaN()}
+	loads := c.loads(t)
+	if len(loads) == 0 {
+		return o
+	}
+	o.Load = loads[0]
+	r := c.Row(t.Case, t.Of, o.Load)
+	if r == nil || len(r.Runs) == 0 {
+		o.Note = t.Of + " has not run"
+		return o
+	}
+	e := r.Estimate(t.Metric)
+	if math.IsNaN(e.Mean) {
+		o.Note = "there was nothing to measure"
+		return o
+	}
+	o.Measured, o.Verdict, o.value = e.String(), verdictOn(t, e), e
+	if o.Verdict == Undecided {
+		o.Note = wants(e.seeds(nearestBound(t, e.Mean)))
+	}
+	if e.N < len(r.Runs) {
+		o.Note = fmt.Sprintf("in %d of %d runs alone", e.N, len(r.Runs))
+		if e.N < 2 {
+			o.Verdict = Unknown
+		}
+	}
+	return o
+}
+
+// nearestBound is the number of what is printed that a value is nearest to.
+func nearestBound(t *spec.Target, v float64) float64 {
+	best := math.Inf(1)
+	for _, p := range []*float64{t.Printed, t.AtLeast, t.AtMost} {
+		if p != nil && math.Abs(*p-v) < math.Abs(best-v) {
+			best = *p
+		}
+	}
+	return best
+}
+
+// printedText is what the paper says.
+func printedText(t *spec.Target, unit string) string {
+	var parts []string
+	if t.Printed != nil {
+		s := digits(*t.Printed) + unit
+		if t.UpTo {
+			s = "up to " + s
+		}
+		parts = append(parts, s)
+	}
+	if t.AtLeast != nil {
+		parts = append(parts, "at least "+digits(*t.AtLeast)+unit)
+	}
+	if t.AtMost != nil {
+		parts = append(parts, "at most "+digits(*t.AtMost)+unit)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// verdictOn judges a number. A reduction that is too large or too small still
+// shows that the order holds, if its interval excludes none at all.
+func verdictOn(t *spec.Target, e Estimate) Verdict {
+	pair := (t.Against != "" || t.AgainstCase != "") && !t.Ratio
+	sure := e.N < 2 || !pair || e.excludes(0)
+	in := t.AtLeast == nil || e.Mean >= *t.AtLeast
+	in = in && (t.AtMost == nil || e.Mean <= *t.AtMost)
+	if t.Printed != nil {
+		width := t.Band
+		if !pair {
+			width = math.Abs(*t.Printed) * t.Band / 100
+		}
+		in = in && math.Abs(e.Mean-*t.Printed) <= width
+	}
+	sameSign := pair && t.Printed != nil && e.Mean*(*t.Printed) > 0
+	switch {
+	case in && sure && (!pair || t.Printed == nil || sameSign):
+		return Within
+	case sameSign && sure:
+		return Holds
+	case t.Ratio && t.Printed != nil && (e.Mean-1)*(*t.Printed-1) > 0 && e.excludes(1):
+		return Holds
+	}
+	return missed(t, e)
+}
+
+// noEffect is the number that stands for no difference between two rows.
+func noEffect(t *spec.Target) float64 {
+	if t.Ratio {
+		return 1
+	}
+	return 0
+}
+
+// missed says what kind of miss a number is.
+func missed(t *spec.Target, e Estimate) Verdict {
+	against := t.Against != "" || t.AgainstCase != ""
+	way := func(v float64) bool { return (e.Mean-noEffect(t))*(v-noEffect(t)) < 0 }
+	switch {
+	case e.N < 2:
+		return Undecided
+	case against && t.Printed != nil && e.excludes(noEffect(t)) && way(*t.Printed):
+		return Contrary
+	case against && t.AtLeast != nil && *t.AtLeast > noEffect(t) && e.high() < noEffect(t):
+		return Contrary
+	case against && t.AtMost != nil && *t.AtMost < noEffect(t) && e.low() > noEffect(t):
+		return Contrary
+	case !excludes(t, e):
+		return Undecided
+	case against:
+		return Smaller
+	}
+	return Contrary
+}
+
+// excludes reports whether the interval leaves no room for what is printed.
+func excludes(t *spec.Target, e Estimate) bool {
+	return t.Printed != nil && e.excludes(*t.Printed) || t.AtLeast != nil && e.high() < *t.AtLeast || t.AtMost != nil && e.low() > *t.AtMost
+}
+
+// wants says how many seeds would tell, as seeds has it.
+func wants(seeds float64) string {
+	switch {
+	case math.IsInf(seeds, 1):
+		return "one seed tells nothing"
+	case seeds > 1000:
+		return "more than 1000 seeds would have to tell"
+	}
+	return fmt.Sprintf("some %.0f seeds would tell", seeds)
+}
+
+// Corrected says how many of the differences that outcomes rest on stand if it is
+// taken into account that so many were looked at (Holm); "" where there are not two.
+func Corrected(list []Outcome) string {
+	p := slices.DeleteFunc(lists.Map(list, func(o Outcome) float64 { return o.P }), math.IsNaN)
+	if len(p) < 2 {
+		return ""
+	}
+	below := func(p []float64) int { return len(lists.Filter(p, func(v float64) bool { return v < sureAt })) }
+	return fmt.Sprintf("of %d differences %d lie beyond their 95 %% intervals, and %d do if it counts that so many were looked at (Holm)", len(p), below(p), below(holm(p)))
+}
+
+// A reach is what the best possible scheme could save.
+type reach struct {
+	kind string
+	Estimate
+}
+
+// ceiling is the highest of the ceilings of a target, in percent by which its
+// metric lies below that of the row that it compares with.
+func (c *Comparison) ceiling(t *spec.Target, load float64) (best reach, ok bool) {
+	base := c.Row(t.Case, t.Against, load)
+	if base == nil || t.Ratio || t.Against == "" {
+		return best, false
+	}
+	for _, kind := range c.Experiment.Ceiling {
+		label := t.Against
+		if kind == spec.Oracle {
+			label = spec.OracleRow
+		}
+		row := c.Row(spec.CeilingName(t.Case, kind), label, load)
+		if row == nil {
+			continue
+		}
+		if e, err := row.against(base, t.Metric); err == nil && e.N > 1 && (!ok || e.Mean > best.Mean) {
+			best, ok = reach{kind, e}, true
+		}
+	}
+	return best, ok
+}
+
+// beyond judges a target again whose printed number no scheme could reach.
+func (c *Comparison) beyond(t *spec.Target, o *Outcome) {
+	if o.Verdict == Within || t.Printed == nil || o.Load == 0 {
+		return
+	}
+	if best, ok := c.ceiling(t, o.Load); ok && *t.Printed > best.high() {
+		o.Verdict = OutOfReach
+		o.Note = fmt.Sprintf("the best ceiling, %s, saves %s %%", best.kind, best)
+	}
+}

@@ -1,0 +1,218 @@
+package lab
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/scheme"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// errUnlike is wrapped where a repetition came to something else.
+var errUnlike = errors.New("the repetition differs")
+
+// Check reads all that an archive has of an experiment, and compares it with its
+// digests. Each hears of every run, with what is wrong with it; nil is nothing.
+func (a *Archive) Check(ctx context.Context, k *Kept, each func(run KeptRun, err error)) (there int, err error) {
+	for _, run := range k.Runs {
+		if ctx.Err() != nil {
+			return there, ctx.Err()
+		}
+		r, err := a.Result(ctx, k, run)
+		if err == nil && r == nil {
+			continue
+		}
+		there++
+		for _, name := range []string{flowsFile, linksFile} {
+			if err == nil {
+				_, err = a.sum(ctx, k, run, name)
+			}
+		}
+		each(run, err)
+	}
+	return there, nil
+}
+
+// sum reads a table to the end, and returns its digest.
+func (a *Archive) sum(ctx context.Context, k *Kept, run KeptRun, name string) ([]byte, error) {
+	t, err := a.Table(ctx, k, run, name)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, t); err != nil {
+		return nil, err
+	}
+	return h.Sum(nil), nil
+}
+
+// Repeat makes runs of an experiment anew, so many of those that there are, spread
+// over all, and compares what they come to byte for byte. library has the schemes.
+func (a *Archive) Repeat(ctx context.Context, k *Kept, library *scheme.Library, sample int, each func(run KeptRun, err error)) error {
+	x, err := k.Experiment(library)
+	if err != nil {
+		return err
+	}
+	jobs, err := (&Runner{Rounds: k.Rounds}).Jobs(x)
+	if err != nil {
+		return err
+	}
+	if k.World != "" {
+		return fmt.Errorf("%s ran in world %s: what runs in real time does not come out the same twice", k.ID(), k.World)
+	}
+	var list []int
+	for i, j := range jobs {
+		if i >= len(k.Runs) || k.Runs[i].Key != j.Key() {
+			return fmt.Errorf("%s is of result version %d, this p4lb of %d, which would run something else: want the p4lb that made it", k.ID(), k.Version, resultVersion)
+		}
+		if r, err := a.Result(ctx, k, k.Runs[i]); err == nil && r != nil {
+			list = append(list, i)
+		}
+	}
+	for n := range min(sample, len(list)) {
+		i := list[n*len(list)/min(sample, len(list))]
+		err := a.repeat(ctx, k, k.Runs[i], jobs[i])
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		each(k.Runs[i], err)
+	}
+	return nil
+}
+
+func (a *Archive) repeat(ctx context.Context, k *Kept, run KeptRun, j *Job) error {
+	sums := map[string]hash.Hash{flowsFile: sha256.New(), linksFile: sha256.New()}
+	got, err := j.run(ctx, sums[flowsFile], sums[linksFile], nil)
+	if err != nil {
+		return err
+	}
+	have, err := a.Result(ctx, k, run)
+	if err != nil {
+		return err
+	}
+	x, err := storedForm(got)
+	if err != nil {
+		return err
+	}
+	y, err := storedForm(have)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(x, y) {
+		return fmt.Errorf("%w: %s", errUnlike, firstDifference(got, have))
+	}
+	for name, h := range sums {
+		kept, err := a.sum(ctx, k, run, name)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(kept, h.Sum(nil)) {
+			return fmt.Errorf("%w in %s", errUnlike, name)
+		}
+	}
+	return nil
+}
+
+// firstDifference names a number that two results disagree in.
+func firstDifference(got, have *Result) string {
+	if got.Hops != have.Hops {
+		return fmt.Sprintf("%d hops, kept are %d", got.Hops, have.Hops)
+	}
+	var names []string
+	for name, v := range got.Metrics {
+		if have.Metrics[name] != v {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	if len(names) == 0 {
+		return "beside the metrics"
+	}
+	return fmt.Sprintf("%s is %v, kept is %v", names[0], got.Metrics[names[0]], have.Metrics[names[0]])
+}
+
+// Prune removes experiments from an archive, and from a store all runs that no
+// experiment that stays has, and the notes of workers and jobs that belong to
+// none; anyway also where one may be at work. With keep it removes nothing; each hears of all that goes.
+func (a *Archive) Prune(ctx context.Context, gone []*Kept, keep, anyway bool, each func(what string)) error {
+	all, err := a.List(ctx, func(error) {})
+	if err != nil {
+		return err
+	}
+	leaves := func(k *Kept) bool {
+		return slices.ContainsFunc(gone, func(g *Kept) bool { return g.ID() == k.ID() })
+	}
+	if a.Store == nil {
+		return a.pruneFolder(all, leaves, keep, each)
+	}
+	needed, places := map[string]bool{}, map[string]bool{}
+	for _, k := range all {
+		if leaves(k) {
+			continue
+		}
+		places[k.ID()] = true
+		for _, run := range k.Runs {
+			needed[run.Key] = true
+		}
+	}
+	return a.Store.Prune(ctx, needed, places, keep, anyway, each)
+}
+
+func (a *Archive) pruneFolder(all []*Kept, leaves func(*Kept) bool, keep bool, each func(string)) error {
+	for _, k := range all {
+		if !leaves(k) {
+			continue
+		}
+		dir := a.folder(k)
+		each(dir)
+		if keep {
+			continue
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			return fileError("removing", dir, err)
+		}
+	}
+	return nil
+}
+
+// Rows writes a line for each run that there is: what it is, and its metrics.
+func (a *Archive) Rows(ctx context.Context, k *Kept, warn func(error), head func([]string) error, line func([]string) error) error {
+	c, err := a.Comparison(ctx, k, warn)
+	if err != nil {
+		return err
+	}
+	columns := []string{"case", "scheme", "arch", "engine", "load", "seed", "flows", "hops", "elapsed_s"}
+	names := lists.Map(spec.AllMetrics(c.Experiment.Classes), func(m spec.Measure) string { return m.Key })
+	if err := head(append(columns, names...)); err != nil {
+		return err
+	}
+	for _, r := range c.Results {
+		if r == nil {
+			continue
+		}
+		cells := []string{
+			r.Case, r.Label, cmp.Or(r.Arch, "v1model"), r.Engine, spec.Number(r.Load), fmt.Sprint(r.Seed), fmt.Sprint(r.Flows), fmt.Sprint(r.Hops), fmt.Sprint(r.Elapsed.Seconds()),
+		}
+		for _, name := range names {
+			text := ""
+			if v, ok := r.Metrics[name]; ok {
+				text = fmt.Sprint(v)
+			}
+			cells = append(cells, text)
+		}
+		if err := line(cells); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,347 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/target"
+	"github.com/p4lb/p4lb/internal/controller/task"
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/network/embedded"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/network/hosts"
+	"github.com/p4lb/p4lb/internal/network/testbed"
+	real "github.com/p4lb/p4lb/internal/network/traffic"
+	"github.com/p4lb/p4lb/internal/server/p4rt"
+)
+
+// The worlds that an experiment can run in: virtual time, and two in real time,
+// in which the kernel's own TCP sends between hosts on this machine.
+const (
+	Sim      = "sim"      // the simulator
+	Embedded = "embedded" // the embedded switches
+	BMv2     = "bmv2"     // simple_switch_grpc
+)
+
+// Worlds lists them.
+var Worlds = []string{Sim, Embedded, BMv2}
+
+// errOverload is wrapped by the refusal of a run that a machine like this one
+// cannot carry in real time.
+var errOverload = errors.New("more than this machine can carry in real time")
+
+// carries is how many packets a second the switches of a world take in together
+// on a core, with room left for the hosts: some half of what p4lb bench has.
+var carries = map[string]float64{Embedded: 150e3, BMv2: 8e3}
+
+// A RealOptions is how runs in real time are made.
+type RealOptions struct {
+	Overload bool // run also what the machine is too slow for
+	Cores    int  // that the switches have
+}
+
+// checkWorld says why a job cannot run in a world.
+func (j *Job) checkWorld(world string) error {
+	c := j.Case
+	kinds := []string{c.Transport.Kind}
+	for _, t := range c.Traffic {
+		if t.Kind != "" {
+			kinds = append(kinds, t.Kind)
+		}
+	}
+	switch {
+	case world == Sim:
+		return nil
+	case slices.ContainsFunc(kinds, func(k string) bool { return k != "tcp" }):
+		return fmt.Errorf("transport %s is the simulator's alone: in world %s the kernel sends, by tcp", strings.Join(kinds, ", "), world)
+	case j.Scheme.Engine == spec.EngineNative:
+		return fmt.Errorf("%s: engine native is the simulator's alone: in world %s the programs forward", j.Scheme.Label, world)
+	case slices.ContainsFunc(c.Faults, func(f spec.Fault) bool { return !f.Down }):
+		return fmt.Errorf("faults other than down are the simulator's alone: in world %s links and switches fail and come back", world)
+	case c.Switches.PFC != nil && *c.Switches.PFC, c.Switches.ECN > 0, c.Switches.KMax > 0:
+		return fmt.Errorf("pfc and ecn are the simulator's alone: the switches of world %s neither pause nor mark", world)
+	case j.x.Observe != nil:
+		return fmt.Errorf("observe is the simulator's alone; in world %s, p4lb observe looks at switches that run", world)
+	case world == BMv2 && j.Scheme.Arch != "" && j.Scheme.Arch != codegen.Archs[0]:
+		return fmt.Errorf("%s: simple_switch runs programs for %s alone", j.Scheme.Label, codegen.Archs[0])
+	}
+	return nil
+}
+
+// A place is a network in real time: switches that hold a plan, and hosts.
+type place struct {
+	*controller.Controller
+	target  target.Target
+	sockets interface {
+		Socket(host string) (int, error)
+	}
+	topo *fabric.Topology
+	end  []func() error
+}
+
+// Socket makes a socket on a host.
+func (p *place) Socket(host string) (int, error) { return p.sockets.Socket(host) }
+
+// Address is a host's.
+func (p *place) Address(host string) netip.Addr { return p.topo.Host(host).IP.Addr() }
+
+func (p *place) close() error {
+	var errs []error
+	for _, end := range slices.Backward(p.end) {
+		errs = append(errs, end())
+	}
+	return errors.Join(errs...)
+}
+
+// openPlace brings a plan up.
+func (r *running) openPlace(ctx context.Context, plan *plan.Plan) (_ *place, err error) {
+	p := &place{topo: r.topo}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.close())
+		}
+	}()
+	var target target.Target
+	if r.world == BMv2 {
+		bed := testbed.New(testbed.Options{Name: "lab"})
+		target, p.sockets = bed, bed
+	} else {
+		network, err := hosts.Open(r.topo, hosts.Options{MTU: plan.Options.MTU, Rates: true, ByMAC: plan.ByMAC()})
+		if err != nil {
+			return nil, err
+		}
+		p.end, p.sockets = append(p.end, network.Close), network
+		target = embedded.New(embedded.Options{
+			Memory: true, Seed: r.Seed, Rates: true,
+			Host: func(name string) (p4rt.Port, error) { return network.Port(name) },
+		})
+	}
+	p.target = target
+	p.end = append(p.end, target.Close)
+	if p.Controller, err = controller.New(ctx, plan, target, controller.DeployOptions{}); err != nil {
+		return nil, err
+	}
+	p.end = append(p.end, func() error { p.Controller.Close(); return nil })
+	return p, apply(ctx, p.Controller)
+}
+
+// runReal runs a job in real time.
+func (j *Job) runReal(ctx context.Context, o RealOptions, flows io.Writer) (_ *Result, err error) {
+	r := &running{Job: j, topo: j.setup.topo}
+	if err := r.drawFlows(); err != nil {
+		return nil, err
+	}
+	if err := r.checkLoad(o); err != nil {
+		return nil, err
+	}
+	plan, err := r.plan(r.topo)
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.openPlace(ctx, plan)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	if err := r.sendReal(ctx, p); err != nil {
+		return nil, err
+	}
+	return r.realResult(), writeFlows(flows, r)
+}
+
+// checkLoad refuses more packets than the switches of the world can take in.
+func (r *running) checkLoad(o RealOptions) error {
+	const segment = 1448
+	routes := r.topo.Routes()
+	packets := 0.0
+	for _, f := range r.flows {
+		span, ok := routes.Span(r.topo.Hosts[f.Src].Name, r.topo.Hosts[f.Dst].Name)
+		if !ok {
+			continue // it will not get there
+		}
+		// For every two segments there is an acknowledgment.
+		packets += 1.5 * math.Ceil(float64(f.Bytes)/segment) * float64(span.Links-1)
+	}
+	rate, most := packets/r.Case.Length().Seconds(), carries[r.world]*float64(max(1, o.Cores))
+	if rate > most && !o.Overload {
+		return fmt.Errorf("%s in world %s: %w: %.0f packets a second through switches, of %.0f; want load %.2g, slower links or --overload",
+			r.Name(), r.world, errOverload, rate, most, r.Load*most/rate)
+	}
+	return nil
+}
+
+// sendReal sends the flows, while the controller's tasks run.
+func (r *running) sendReal(ctx context.Context, p *place) error {
+	tasks, err := task.ForPlan(p.Plan(), task.Options{
+		FlowSize: r.longFlow(),
+		Alert:    func(a task.Alert) { r.alerts = append(r.alerts, a.String()) },
+	})
+	if err != nil {
+		return err
+	}
+	inner, cancel := context.WithCancel(ctx)
+	looped := make(chan struct{})
+	go func() {
+		defer close(looped)
+		if len(tasks) > 0 {
+			p.Loop(inner, tasks, controller.LoopOptions{})
+		}
+	}()
+	turns, err := r.Case.Turns(r.setup.named)
+	struck := make(chan error, 1)
+	if err == nil {
+		go func() { struck <- r.happen(inner, p, turns) }()
+		err = r.carry(ctx, p, likeSim)
+		cancel()
+		err = errors.Join(err, <-struck)
+	}
+	cancel()
+	<-looped
+	return err
+}
+
+// likeSim is the kernel's congestion control that experiments are sent by: the
+// one that is most like the simulator's TCP, and that every kernel has.
+const likeSim = "reno"
+
+// carry sends the flows between the hosts of a network, by the kernel's congestion
+// control of that name, or its own choice with "".
+func (r *running) carry(ctx context.Context, n real.Network, congestion string) error {
+	list := make([]real.Flow, len(r.flows))
+	for i, f := range r.flows {
+		list[i] = real.Flow{From: r.topo.Hosts[f.Src].Name, To: r.topo.Hosts[f.Dst].Name, Bytes: f.Bytes, Start: f.Start}
+	}
+	outcomes, err := real.Run(ctx, n, list, real.Options{Drain: time.Duration(r.Case.Drain), Congestion: congestion})
+	if err != nil {
+		return err
+	}
+	end := r.Case.Length()
+	for i, o := range outcomes {
+		f := r.flows[i]
+		f.Started, f.Finished = o.Started, o.Finished
+		f.Sent, f.Retransmitted, f.Timeouts, f.OutOfOrder, f.Received = o.Sent, o.Retransmitted, o.Timeouts, o.OutOfOrder, o.Received
+		f.DupAcks = o.OutOfOrder // a receiver answers each segment that comes early at once (RFC 5681)
+		end = max(end, o.Finished)
+	}
+	for i, o := range outcomes {
+		r.flows[i].end = end
+		if o.Finished == 0 {
+			r.flows[i].end = end + time.Duration(r.Case.Drain) // at least
+		}
+	}
+	return nil
+}
+
+// Send sends the flows of an experiment's first case, at its first load, between
+// the hosts of a network that is up, once for each seed. It returns what the
+// kernel can tell of them; the rows of the flows go to flows, nil for nowhere.
+// congestion names the kernel's congestion control, "" its own choice.
+func Send(ctx context.Context, x *spec.Experiment, t *fabric.Topology, n real.Network, congestion string, flows func(seed uint64) (io.WriteCloser, error)) (*Row, error) {
+	c := &x.Cases[0]
+	row := &Row{Case: c, Scheme: &spec.Scheme{}, Load: float64(c.Loads[0])}
+	for _, seed := range c.Seeds {
+		r := &running{Job: &Job{Case: c, Scheme: row.Scheme, Load: row.Load, Seed: seed, x: x}, topo: t}
+		if err := r.drawFlows(); err != nil {
+			return nil, err
+		}
+		if err := r.carry(ctx, n, congestion); err != nil {
+			return row, err
+		}
+		row.Runs = append(row.Runs, &Result{Seed: seed, Load: row.Load, Metrics: r.realMetrics()})
+		if flows == nil {
+			continue
+		}
+		out, err := flows(seed)
+		if err == nil {
+			err = errors.Join(writeFlows(out, r), out.Close())
+		}
+		if err != nil {
+			return row, err
+		}
+	}
+	return row, nil
+}
+
+// measuredReal are the metrics that the kernel can tell of flows.
+var measuredReal = []string{
+	"fct-mean", "fct-p50", "fct-p99", "slowdown-mean", "slowdown-p50", "slowdown-p99", "request-mean", "request-p99",
+	"flow-rate", "unfinished", "out-of-order", "dupacks", "retransmitted", "timeouts",
+}
+
+// realMetrics are the metrics of the flows.
+func (r *running) realMetrics() map[string]float64 {
+	m := &measured{flows: r.flows, classes: r.x.Classes}
+	values := m.values()
+	maps.DeleteFunc(values, func(key string, _ float64) bool {
+		name, _, _ := strings.Cut(key, ":")
+		return !slices.Contains(measuredReal, name)
+	})
+	return values
+}
+
+func (r *running) realResult() *Result {
+	res := r.blankResult()
+	res.Metrics = r.realMetrics()
+	for _, f := range r.flows {
+		res.Elapsed = max(res.Elapsed, f.end)
+	}
+	res.Plots, res.Alerts = r.plots(Plots{}), r.alerts
+	return res
+}
+
+// SideBySide sets comparisons of one experiment in several worlds beside each
+// other: for each row and metric what each world has come to, and by how much it
+// differs from the first.
+func SideBySide(list []*Comparison) [][]string {
+	first := list[0]
+	head := []string{"SCHEME", "LOAD", "METRIC"}
+	for _, c := range list {
+		head = append(head, c.World)
+	}
+	for _, c := range list[1:] {
+		head = append(head, c.World+"/"+first.World)
+	}
+	table := [][]string{head}
+	for _, row := range first.Rows {
+		for _, name := range first.Experiment.Metrics {
+			metric, _ := spec.MetricNamed(name, first.Experiment.Classes)
+			if base, _, _ := strings.Cut(name, ":"); !slices.Contains(measuredReal, base) {
+				continue
+			}
+			label := row.Scheme.Label
+			if row.Case.Name != "" {
+				label = row.Case.Name + " " + label
+			}
+			line := []string{label, spec.Number(row.Load), metric.Label()}
+			var means []float64
+			for _, c := range list {
+				e := newEstimate(nil)
+				if other := c.Row(row.Case.Name, row.Scheme.Label, row.Load); other != nil {
+					e = other.Estimate(name)
+				}
+				means = append(means, e.Mean)
+				line = append(line, e.String())
+			}
+			for _, v := range means[1:] {
+				ratio := "-"
+				if q := v / means[0]; !math.IsNaN(q) && !math.IsInf(q, 0) {
+					ratio = fmt.Sprintf("%.2f", q)
+				}
+				line = append(line, ratio)
+			}
+			table = append(table, line)
+		}
+	}
+	return table
+}

@@ -1,0 +1,109 @@
+package embedded_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/network/embedded"
+)
+
+// refuser lets writes through until it is told not to.
+func refuser() (*fault, *atomic.Bool) {
+	var refuse atomic.Bool
+	return &fault{write: func(context.Context, *p4v1.WriteRequest) error {
+		if refuse.Load() {
+			return status.Error(codes.Internal, "no")
+		}
+		return nil
+	}}, &refuse
+}
+
+// TestAtomic: where one switch refuses, all hold afterwards what they held
+// before, with the same program or another one.
+func TestAtomic(t *testing.T) {
+	topology := preset(t, "qall")
+	for name, next := range map[string]*plan.Plan{
+		"another topology": planFor(t, "drill+rlb", topology.Fail(39)),
+		"another program":  planFor(t, "hula", topology),
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := planFor(t, "drill+rlb", topology)
+			f, refuse := refuser()
+			target := newFaulty(t, before, "l2", f)
+			deploy(t, before, target, controller.DeployOptions{})
+			refuse.Store(true)
+			r, err := controller.Deploy(testContext(t), next, target, controller.DeployOptions{Atomic: true})
+			if err == nil {
+				t.Fatal("the refusal is not reported")
+			}
+			for _, s := range r.Switches {
+				switch {
+				case s.Verified && s.Written > 0:
+					t.Errorf("%s: verified", s.Name)
+				case s.Name != "l2" && (s.Written > 0 || s.Pushed) && !s.RolledBack:
+					t.Errorf("%s: not rolled back: %+v", s.Name, s)
+				}
+			}
+			refuse.Store(false)
+			if name == "another program" {
+				// The program of l2 was pushed, and its tables cannot be filled again.
+				deploy(t, before, target, controller.DeployOptions{})
+			}
+			settled(t, before, target)
+		})
+	}
+}
+
+// TestAtomicEmpty: switches that held nothing hold nothing but the program.
+func TestAtomicEmpty(t *testing.T) {
+	p := planFor(t, "drill+rlb", preset(t, "qall"))
+	f, refuse := refuser()
+	refuse.Store(true)
+	target := newFaulty(t, p, "l2", f)
+	r, err := controller.Deploy(testContext(t), p, target, controller.DeployOptions{Atomic: true})
+	if err == nil {
+		t.Fatal("the refusal is not reported")
+	}
+	for _, s := range r.Switches {
+		if s.Name == "l2" {
+			continue
+		}
+		if !s.RolledBack || !strings.Contains(strings.Join(s.Notes, " "), "with empty tables") {
+			t.Errorf("%s: %+v", s.Name, s.Notes)
+		}
+		list, err := target.Switch(s.Name).TableEntries("LbIngress.ipv4_route")
+		if err != nil || len(list) != 0 {
+			t.Errorf("%s: %d routes are left (%v)", s.Name, len(list), err)
+		}
+		if ids := target.Switch(s.Name).MirrorIDs(); len(ids) != 0 {
+			t.Errorf("%s: the sessions %v are left", s.Name, ids)
+		}
+	}
+}
+
+// TestAtomicUnreachable: where one switch is not there, none is touched.
+func TestAtomicUnreachable(t *testing.T) {
+	p := planFor(t, "ecmp", preset(t, "qall"))
+	target := newTarget(t, embedded.Options{Memory: true, Still: true})
+	if err := target.Start(testContext(t), p); err != nil {
+		t.Fatal(err)
+	}
+	if err := target.Stop("s2"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := controller.Deploy(testContext(t), p, target, controller.DeployOptions{Atomic: true, Timeout: short})
+	if err == nil || !strings.HasPrefix(err.Error(), "s2: cannot be reached") {
+		t.Errorf("the error is %v", err)
+	}
+	if r.Written() != 0 || target.Switch("l1") != nil {
+		t.Errorf("%d changes although a switch is not there", r.Written())
+	}
+}

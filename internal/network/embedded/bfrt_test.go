@@ -1,0 +1,257 @@
+package embedded_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/controller/report"
+	"github.com/p4lb/p4lb/internal/controller/target"
+	"github.com/p4lb/p4lb/internal/controller/tofino"
+	"github.com/p4lb/p4lb/internal/network/embedded"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+)
+
+// bfrtPlan is a plan for switches that serve BfRt.
+func bfrtPlan(t testing.TB, scheme string, topology *fabric.Topology) *plan.Plan {
+	t.Helper()
+	_, arch, _ := strings.Cut(scheme, "@")
+	p := planFor(t, scheme, plan.DevicePorts(topology, arch))
+	configs := map[*plan.Pipeline]bool{}
+	for _, s := range p.Switches {
+		if configs[s.Pipeline] {
+			continue
+		}
+		configs[s.Pipeline] = true
+		copied := &plan.Pipeline{Manifest: s.Pipeline.Manifest, P4Info: s.Pipeline.P4Info, Schema: s.Pipeline.Schema}
+		a, err := tofino.Embedded(s.Pipeline)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if copied.Config, err = a.Encode(); err != nil {
+			t.Fatal(err)
+		}
+		old := s.Pipeline
+		for _, other := range p.Switches {
+			if other.Pipeline == old {
+				other.Pipeline = copied
+			}
+		}
+		configs[copied] = true
+	}
+	return p
+}
+
+// TestBfRt: a plan is written over BfRt, with all that it wants beside tables, and
+// read back; a second deployment finds nothing to do.
+func TestBfRt(t *testing.T) {
+	schemes := []string{"drill@tna", "conga@tna", "ecmp@tna", "dhlb@tna", "letflow+rlb@tna", "hermes@t2na"}
+	if testing.Short() { // under the race detector each takes long
+		schemes = schemes[:2]
+	}
+	for _, scheme := range schemes {
+		t.Run(scheme, func(t *testing.T) {
+			target := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
+			p := bfrtPlan(t, scheme, preset(t, "qall"))
+			first := deploy(t, p, target, controller.DeployOptions{})
+			if first.Written() == 0 || !first.Switches[0].Pushed {
+				t.Errorf("the first deployment has written %d objects", first.Written())
+			}
+			second := deploy(t, p, target, controller.DeployOptions{})
+			if n := second.Written(); n != 0 || second.Switches[0].Pushed {
+				t.Errorf("the second deployment has written %d objects: %+v", n, second.Switches[0].Changes)
+			}
+		})
+	}
+}
+
+// TestBfRtLinkFails: of a plan that changes, only that is written which does.
+func TestBfRtLinkFails(t *testing.T) {
+	top := preset(t, "qall")
+	target := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
+	deploy(t, bfrtPlan(t, "drill@tna", top), target, controller.DeployOptions{})
+	links, err := top.FindLinks("l1-s1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := bfrtPlan(t, "drill@tna", top.Fail(links...))
+	second := deploy(t, p, target, controller.DeployOptions{})
+	kinds := map[report.Kind]int{}
+	for _, s := range second.Switches {
+		for _, c := range s.Changes {
+			kinds[c.Kind]++
+		}
+	}
+	if second.Written() == 0 || kinds[report.Push] > 0 {
+		t.Errorf("the changes are %v", kinds)
+	}
+	if third := deploy(t, p, target, controller.DeployOptions{}); third.Written() != 0 {
+		t.Errorf("once more %d changes", third.Written())
+	}
+}
+
+// TestBfRtRegisters: cells by number and in bulk, halves too, and what ports
+// count.
+func TestBfRtRegisters(t *testing.T) {
+	to := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
+	p := bfrtPlan(t, "letflow@tna", preset(t, "qall"))
+	c, err := controller.New(testContext(t), p, to, controller.DeployOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Deploy(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	regs, err := c.Registers("l1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range p.Switch("l1").Pipeline.Manifest.Registers {
+		most := uint64(1)<<r.Width - 1
+		for _, span := range [][2]int{{1, 2}, {0, min(r.Size, 300)}} {
+			value := most - uint64(span[0])
+			if err := regs.Write(testContext(t), r.Name, span[0], span[1], value); err != nil {
+				t.Fatal(err)
+			}
+			got, err := regs.Read(testContext(t), r.Name, span[0], span[1], nil)
+			if err != nil || !slices.Equal(got, slices.Repeat([]uint64{value}, span[1]-span[0])) {
+				t.Errorf("%s: %d cells begin with %v, %v; want %v", r.Name, len(got), got[:min(2, len(got))], err, value)
+			}
+		}
+		if _, err := regs.Read(testContext(t), r.Name, 0, r.Size+1, nil); err == nil || !strings.Contains(err.Error(), "outside") {
+			t.Errorf("%s beyond its end: %v", r.Name, err)
+		}
+	}
+	if _, err := regs.Read(testContext(t), "none", 0, 1, nil); err == nil || !strings.Contains(err.Error(), "no register none") {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := regs.Clock(testContext(t)); !errors.Is(err, registers.ErrNoClock) {
+		t.Errorf("the clock: %v", err)
+	}
+	counts, err := regs.(registers.Meter).PortCounts(testContext(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, port := range p.Topology.Ports("l1") {
+		if !slices.ContainsFunc(counts, func(c bmv2.PortCounts) bool { return c.Port == port.Number }) {
+			t.Errorf("port %d is not counted", port.Number)
+		}
+	}
+}
+
+// TestBfRtBound: a program has one client; the next waits until that is gone.
+func TestBfRtBound(t *testing.T) {
+	to := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
+	p := bfrtPlan(t, "ecmp@tna", preset(t, "qall"))
+	first, err := controller.New(testContext(t), p, to, controller.DeployOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Deploy(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	other := &otherClient{Target: to, speaker: tofino.NewSpeaker()}
+	_, err = controller.Deploy(testContext(t), p, other, controller.DeployOptions{})
+	if !errors.Is(err, target.ErrNotPrimary) || strings.Contains(err.Error(), "election") {
+		t.Errorf("the second controller: %v", err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := controller.Deploy(testContext(t), p, other, controller.DeployOptions{Backup: true})
+		done <- err
+	}()
+	first.Close()
+	if err := <-done; err != nil {
+		t.Errorf("once the first is gone: %v", err)
+	}
+}
+
+// TestBfRtTakeover: who takes a switch over loads the program anew, which ends the
+// other client; a switch that somebody has is not given another program either.
+func TestBfRtTakeover(t *testing.T) {
+	to := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
+	top := preset(t, "qall")
+	p := bfrtPlan(t, "ecmp@tna", top)
+	log := toldHandler{make(chan string, 1000)}
+	running(t, p, to, controller.DeployOptions{Log: slog.New(log)})
+	_, err := controller.Deploy(testContext(t), bfrtPlan(t, "letflow@tna", top), &otherClient{Target: to, speaker: tofino.NewSpeaker()}, controller.DeployOptions{})
+	if !errors.Is(err, target.ErrNotPrimary) {
+		t.Errorf("another program while the first client is bound: %v", err)
+	}
+	second, err := controller.New(testContext(t), p, &otherClient{Target: to, speaker: tofino.NewSpeaker()}, controller.DeployOptions{Takeover: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	for n := range 2 { // and then it is there
+		r, err := second.Deploy(testContext(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.Verified() || (r.Written() > 0) != (n == 0) {
+			t.Errorf("deployment %d of the second controller has written %d", n+1, r.Written())
+		}
+	}
+	for left := len(p.Switches); left > 0; {
+		select {
+		case m := <-log.messages:
+			if strings.HasPrefix(m, "another controller has taken over") {
+				left--
+			}
+		case <-testContext(t).Done():
+			t.Fatalf("the first controller has not noticed at %d switches", left)
+		}
+	}
+	_, err = controller.Deploy(testContext(t), p, &otherClient{Target: to, speaker: tofino.NewSpeaker()}, controller.DeployOptions{})
+	if !errors.Is(err, target.ErrNotPrimary) {
+		t.Errorf("a third controller: %v", err)
+	}
+}
+
+// An otherClient reaches the same switches by another number.
+type otherClient struct {
+	*embedded.Target
+	speaker *tofino.Speaker
+}
+
+func (o *otherClient) Start(_ context.Context, p *plan.Plan) error { return o.speaker.Plan(p) }
+
+func (o *otherClient) Endpoint(name string) (target.Endpoint, error) {
+	e, err := o.Target.Endpoint(name)
+	e.Speak = o.speaker.To(name, e.Device)
+	return e, err
+}
+
+// TestBfRtOtherProgram: a switch that has loaded its program is taken as it is,
+// and one that runs another is not written to.
+func TestBfRtOtherProgram(t *testing.T) {
+	to := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
+	top := preset(t, "qall")
+	deploy(t, bfrtPlan(t, "ecmp@tna", top), to, controller.DeployOptions{})
+	loaded := bfrtPlan(t, "ecmp@tna", top)
+	for _, s := range loaded.Switches {
+		s.Pipeline.Config = nil
+	}
+	if r := deploy(t, loaded, to, controller.DeployOptions{}); r.Written() != 0 || r.Switches[0].Pushed {
+		t.Errorf("%d changes of a program that is there", r.Written())
+	}
+	other := bfrtPlan(t, "drill@tna", top)
+	for _, s := range other.Switches {
+		s.Pipeline.Config = nil
+	}
+	_, err := controller.Deploy(testContext(t), other, to, controller.DeployOptions{})
+	if err == nil || !strings.Contains(err.Error(), "it runs ecmp_") || !strings.Contains(err.Error(), "--device-config") {
+		t.Errorf("the error is %v", err)
+	}
+	if r := deploy(t, loaded, to, controller.DeployOptions{}); r.Written() != 0 {
+		t.Errorf("%d changes after the refusal", r.Written())
+	}
+}

@@ -1,0 +1,321 @@
+// Package embedded is the target that needs nothing: every switch of a plan is
+// a p4rt.Device with its server in this process, joined by the links of the
+// topology.
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/target"
+	"github.com/p4lb/p4lb/internal/controller/tofino"
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/device/ports"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/server/p4rt"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// Options are how the switches run. The zero value serves P4Runtime and Thrift
+// at the addresses of the topology, and moves packets in real time.
+type Options struct {
+	// Load links a program; nil stands for BMv2 JSON, read once for all
+	// switches that run it.
+	Load func(program []byte, o dataplane.Options) (*dataplane.Switch, error)
+	// Memory: connections within the process, no addresses.
+	Memory bool
+	// AnyPort: free ports rather than those of the topology.
+	AnyPort bool
+	// Still: links move no packets; a simulator takes the data planes.
+	Still bool
+	// Host opens the switch's end of a host's link; nil makes hosts that send and
+	// receive by Host alone.
+	Host func(name string) (p4rt.Port, error)
+	// Rates: links take as long as their rate and delay say. Without them, links
+	// between hosts from outside are as fast as they go.
+	Rates bool
+	// Captures, where set, get the packets of every port.
+	Captures *ports.Captures
+	// BfRt serves programs for Tofino in BfRt rather than in P4Runtime, and the
+	// controller speaks that to them; Thrift is not served then.
+	BfRt bool
+	// Priorities is the number of queues of each port; 0 stands for 1.
+	Priorities int
+	// Seed begins the random numbers; each switch has its own from it.
+	Seed uint64
+	// Log gets what happens; nil is silence.
+	Log *slog.Logger
+}
+
+// protocol is what controllers speak to the switches.
+func (o *Options) protocol() string {
+	if o.BfRt {
+		return "BfRt"
+	}
+	return "P4Runtime"
+}
+
+// A Target runs switches in this process.
+type Target struct {
+	opts    Options
+	speaker *tofino.Speaker
+	keys    p4rt.Keys
+
+	mu     sync.Mutex
+	nodes  map[string]*node
+	links  map[linkEnds][]wire
+	hosts  map[string]*Host
+	closed bool
+	taken  []string // addresses for Thrift, and whose they should have been
+}
+
+var _ target.Target = (*Target)(nil)
+
+// New makes a target without switches.
+func New(o Options) *Target {
+	if o.Load == nil {
+		o.Load = sharedLoader()
+	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	return &Target{opts: o, speaker: tofino.NewSpeaker(), nodes: map[string]*node{}, links: map[linkEnds][]wire{}, hosts: map[string]*Host{}}
+}
+
+// Name is embedded.
+func (t *Target) Name() string { return "embedded" }
+
+// Start makes the switches and links that are not there yet, and takes links
+// down and up as the plan's topology has them. A switch that cannot be had,
+// since its address is taken, fails by its Endpoint.
+func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return errors.New("the embedded switches have been closed")
+	}
+	if t.opts.BfRt {
+		if err := t.speaker.Plan(p); err != nil {
+			return err
+		}
+	}
+	for i, s := range p.Switches {
+		if n := t.nodes[s.Name]; n != nil {
+			continue
+		}
+		n := &node{target: t, seed: t.opts.Seed + uint64(i), sw: *p.Topology.Switch(s.Name), cpu: uint32(s.CPUPort), arch: s.Pipeline.Manifest.Arch}
+		t.nodes[s.Name] = n
+	}
+	if !t.opts.Still {
+		for _, l := range p.Topology.Links {
+			ends := linkEnds{l.A, l.B}
+			if t.links[ends] == nil {
+				t.links[ends] = t.join(l)
+			}
+			for _, w := range t.links[ends] {
+				w.setUp(!l.Down)
+			}
+		}
+	}
+	for _, s := range p.Switches {
+		n := t.nodes[s.Name]
+		if n.dev != nil || n.stopped {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := n.start(); err != nil {
+			t.opts.Log.Error("starting a switch", "name", s.Name, "error", err)
+		}
+	}
+	t.tellTaken()
+	return nil
+}
+
+// tellTaken tells once of all addresses for Thrift that could not be had.
+func (t *Target) tellTaken() {
+	if len(t.taken) > 0 {
+		t.opts.Log.Warn("no Thrift at addresses that are taken: --any-port takes free ones", "addresses", strings.Join(t.taken, ", "))
+	}
+	t.taken = nil
+}
+
+// join makes a link. A host outside of this process has only a switch's end.
+func (t *Target) join(l fabric.Link) []wire {
+	for _, e := range []struct{ here, there fabric.End }{{l.A, l.B}, {l.B, l.A}} {
+		if t.opts.Host != nil && t.nodes[e.there.Node] == nil {
+			o := &outlet{port: func() (p4rt.Port, error) { return t.opts.Host(e.there.Node) }}
+			if t.opts.Rates {
+				o.bits, o.delay = uint64(l.Rate), l.Delay
+			}
+			t.attach(l, e.here, o)
+			return []wire{o}
+		}
+	}
+	made := newLink()
+	if t.opts.Rates {
+		made.keep(uint64(l.Rate), l.Delay)
+	}
+	t.attach(l, l.A, made.a)
+	t.attach(l, l.B, made.b)
+	return []wire{made.a, made.b}
+}
+
+// attach gives an end of a link to the switch or host there.
+func (t *Target) attach(l fabric.Link, at fabric.End, w wire) {
+	n := t.nodes[at.Node]
+	if n == nil {
+		w.open()
+		t.hosts[at.Node] = &Host{end: w.(*end)}
+		return
+	}
+	e := portEnd{port: uint32(at.Port), wire: w}
+	switch {
+	case t.opts.Rates:
+		e.bits = uint64(l.Rate)
+	case t.opts.Host != nil: // as fast as it goes, whatever the plan sets its queues to
+		e.bits = math.MaxInt64
+	}
+	n.ends = append(n.ends, e)
+	if n.dev != nil {
+		n.addPort(e)
+	}
+}
+
+// Endpoint says how the named switch is reached.
+func (t *Target) Endpoint(name string) (target.Endpoint, error) {
+	n, err := t.node(name)
+	if err != nil {
+		return target.Endpoint{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n.dev == nil {
+		return target.Endpoint{}, n.why()
+	}
+	e := target.Endpoint{Address: n.grpc.Addr().String(), Device: n.sw.ID}
+	if t.opts.BfRt {
+		e.Device, e.Speak = 0, t.speaker.To(name, 0) // a chip is the first of its switch
+	} else {
+		e.Registers, e.Queues, e.Filters = deviceRegisters{n.dev}, queues{n.dev}, filters{n.dev}
+		e.Local = n.server.Local(&t.keys)
+	}
+	if n.thriftListener != nil {
+		e.Thrift = n.thriftListener.Addr().String()
+	}
+	dev, memory := n.dev, n.memory
+	if memory != nil {
+		e.Address, e.Dial = "memory:"+name, memory.DialContext
+		return e, nil
+	}
+	// A connection is to the device that registers and queues are of, not to one
+	// that has been started since.
+	e.Dial = func(ctx context.Context) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", e.Address)
+		if err == nil && t.Device(name) != dev {
+			c.Close()
+			return nil, fmt.Errorf("switch %s has been restarted", name)
+		}
+		return c, err
+	}
+	return e, nil
+}
+
+func (t *Target) node(name string) (*node, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := t.nodes[name]; n != nil {
+		return n, nil
+	}
+	return nil, fmt.Errorf("there is no switch %s", name)
+}
+
+// Device returns the named switch, or nil where it does not run.
+func (t *Target) Device(name string) *p4rt.Device {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := t.nodes[name]; n != nil {
+		return n.dev
+	}
+	return nil
+}
+
+// Server returns the P4Runtime server of the named switch, or nil where it does
+// not run.
+func (t *Target) Server(name string) *p4rt.Server {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := t.nodes[name]; n != nil {
+		return n.server
+	}
+	return nil
+}
+
+// Switch returns the data plane of the named switch: nil before the first
+// program, another one after each.
+func (t *Target) Switch(name string) *dataplane.Switch {
+	if d := t.Device(name); d != nil {
+		return d.Switch()
+	}
+	return nil
+}
+
+// Host returns the named host, or nil. There are none where links stand still.
+func (t *Target) Host(name string) *Host {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.hosts[name]
+}
+
+// Stop ends the named switch as if its process had died: connections break, its
+// state is lost.
+func (t *Target) Stop(name string) error {
+	n, err := t.node(name)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n.stopped = true
+	return n.stop()
+}
+
+// Restart begins the named switch anew, empty, at the address it had.
+func (t *Target) Restart(name string) error {
+	n, err := t.node(name)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return errors.New("the embedded switches have been closed")
+	}
+	n.stopped = true
+	err = n.stop()
+	n.stopped = false
+	err = errors.Join(err, n.start())
+	t.tellTaken()
+	return err
+}
+
+// Close ends all switches.
+func (t *Target) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+	errs := lists.Map(slices.Sorted(maps.Keys(t.nodes)), func(name string) error { return t.nodes[name].stop() })
+	for _, h := range t.hosts {
+		h.end.Close()
+	}
+	return errors.Join(errs...)
+}

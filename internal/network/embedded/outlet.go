@@ -1,0 +1,142 @@
+package embedded
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/server/p4rt"
+)
+
+// An outlet is a switch's end of the link to a host that is outside of this
+// process. The host's side keeps the rate of what comes from there.
+type outlet struct {
+	port  func() (p4rt.Port, error) // opens the interface
+	bits  uint64
+	delay time.Duration
+
+	lost atomic.Bool   // the link is down
+	gone atomic.Uint64 // packets sent meanwhile
+
+	mu     sync.Mutex
+	onLink func(up bool)
+}
+
+// shortest is the delay from which on a link to a host is made as long as it is:
+// an interface takes some 20 to 50 us by itself.
+const shortest = 100 * time.Microsecond
+
+func (o *outlet) open() (p4rt.Port, error) {
+	p, err := o.port()
+	if err != nil {
+		return nil, err
+	}
+	p = &barrier{p, o}
+	if o.delay < shortest {
+		return p, nil
+	}
+	l := newLink()
+	l.keep(o.bits, o.delay)
+	l.a.open()
+	l.b.open()
+	return &detour{end: l.a, port: p}, nil
+}
+
+func (o *outlet) up() bool { return !o.lost.Load() }
+
+func (o *outlet) setUp(up bool) {
+	o.mu.Lock()
+	tell := o.onLink
+	o.mu.Unlock()
+	if o.lost.Swap(!up) == up && tell != nil {
+		tell(up)
+	}
+}
+
+// A barrier is an interface behind which packets are lost while the link is down.
+type barrier struct {
+	p4rt.Port
+	o *outlet
+}
+
+// OnLink lets a device hear of the link.
+func (b *barrier) OnLink(f func(up bool)) {
+	b.o.mu.Lock()
+	defer b.o.mu.Unlock()
+	b.o.onLink = f
+}
+
+// Receive hands on packets until Close.
+func (b *barrier) Receive(deliver func(packets [][]byte)) error {
+	return b.Port.Receive(func(packets [][]byte) {
+		if b.o.up() {
+			deliver(packets)
+		}
+	})
+}
+
+// Send sends a packet to the host.
+func (b *barrier) Send(packet []byte) {
+	if !b.o.up() {
+		b.o.gone.Add(1)
+		return
+	}
+	b.Port.Send(packet)
+}
+
+// Lost is what the interface has lost, and the link while it was down.
+func (b *barrier) Lost() (in, out uint64) {
+	if l, ok := b.Port.(interface{ Lost() (in, out uint64) }); ok {
+		in, out = l.Lost()
+	}
+	return in, out + b.o.gone.Load()
+}
+
+// A detour takes packets over a link of this process, which delays them, before
+// the interface and behind it.
+type detour struct {
+	*end
+	port p4rt.Port
+}
+
+// Receive hands on packets until Close.
+func (d *detour) Receive(deliver func(packets [][]byte)) error {
+	var pumps sync.WaitGroup
+	pumps.Go(func() {
+		d.far.Receive(func(packets [][]byte) {
+			for _, p := range packets {
+				d.port.Send(p)
+			}
+			d.port.Flush()
+		})
+	})
+	failed := make(chan error, 1)
+	pumps.Go(func() {
+		failed <- d.port.Receive(func(packets [][]byte) {
+			for _, p := range packets {
+				d.far.Send(p)
+			}
+		})
+		d.end.Close()
+	})
+	err := d.end.Receive(deliver)
+	d.Close()
+	pumps.Wait()
+	return errors.Join(err, <-failed)
+}
+
+// Lost is what either has lost.
+func (d *detour) Lost() (in, out uint64) {
+	_, there := d.end.Lost()
+	_, back := d.far.Lost()
+	if l, ok := d.port.(interface{ Lost() (in, out uint64) }); ok {
+		in, out = l.Lost()
+	}
+	return in + back, out + there
+}
+
+// Close ends Receive.
+func (d *detour) Close() error {
+	return errors.Join(d.port.Close(), d.end.Close(), d.far.Close())
+}

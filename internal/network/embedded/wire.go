@@ -1,0 +1,197 @@
+package embedded
+
+import (
+	"sync"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/server/p4rt"
+)
+
+// linkEnds name a link.
+type linkEnds struct{ a, b fabric.End }
+
+// A wire is what a switch has at a port: an end of a link within the process, or
+// of one to a host.
+type wire interface {
+	// open makes it take packets, anew after the port has been closed.
+	open() (p4rt.Port, error)
+	// setUp makes it carry packets or lose them, and tells who is there.
+	setUp(up bool)
+	up() bool
+}
+
+// A link joins two ends. The queues in front of it have its rate; the link adds
+// the time that a packet takes on the wire, and the delay.
+type link struct{ a, b *end }
+
+func newLink() *link {
+	l := &link{a: &end{}, b: &end{}}
+	l.a.far, l.b.far = l.b, l.a
+	l.a.ready.L, l.b.ready.L = &l.a.mu, &l.b.mu
+	return l
+}
+
+// keep makes the link as long as it is, in bits per second and in delay.
+func (l *link) keep(bits uint64, delay time.Duration) {
+	for _, e := range []*end{l.a, l.b} {
+		e.mu.Lock()
+		e.bits, e.delay = bits, delay
+		e.mu.Unlock()
+	}
+}
+
+// backlog is how many packets wait at an end for its switch; more are lost.
+const backlog = 1024
+
+// An end is a port of a switch, or a host's.
+type end struct {
+	far *end
+
+	mu     sync.Mutex
+	ready  sync.Cond
+	inbox  []arriving
+	isOpen bool
+	isDown bool
+	bits   uint64
+	delay  time.Duration
+	onLink func(up bool)
+
+	refused uint64 // packets that it has not taken
+}
+
+// An arriving packet is there at a time; the zero time is at once.
+type arriving struct {
+	packet []byte
+	at     time.Time
+}
+
+func (e *end) open() (p4rt.Port, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.isOpen, e.inbox = true, nil
+	return e, nil
+}
+
+// OnLink lets a device hear of the link.
+func (e *end) OnLink(f func(up bool)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.onLink = f
+}
+
+func (e *end) up() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !e.isDown
+}
+
+func (e *end) setUp(up bool) {
+	e.mu.Lock()
+	changed, tell := e.isDown == up, e.onLink
+	e.isDown = !up
+	e.mu.Unlock()
+	if changed && tell != nil {
+		tell(up)
+	}
+}
+
+// Send takes a packet to the other end, where it is lost if nobody is there.
+func (e *end) Send(packet []byte) {
+	f := e.far
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.isOpen || f.isDown || len(f.inbox) >= backlog {
+		f.refused++
+		return
+	}
+	a := arriving{packet: append([]byte(nil), packet...)}
+	if f.bits > 0 {
+		a.at = time.Now().Add(f.delay + dataplane.OnWire(len(packet), f.bits))
+	}
+	f.inbox = append(f.inbox, a)
+	f.ready.Signal()
+}
+
+// Lost is how many packets the other end has not taken.
+func (e *end) Lost() (in, out uint64) {
+	e.far.mu.Lock()
+	defer e.far.mu.Unlock()
+	return 0, e.far.refused
+}
+
+// Flush has nothing to do.
+func (e *end) Flush() error { return nil }
+
+// Receive hands on packets until Close.
+func (e *end) Receive(deliver func(packets [][]byte)) error {
+	for {
+		packets, ok := e.take()
+		if !ok {
+			return nil
+		}
+		deliver(packets)
+	}
+}
+
+const (
+	// step is how long at most an end sleeps before it looks whether it is closed.
+	step = 50 * time.Millisecond
+	// The runtime's timers are late by up to a millisecond.
+	coarse = 2 * time.Millisecond
+)
+
+// take waits for packets, and until the first of them is there.
+func (e *end) take() (packets [][]byte, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for {
+		for e.isOpen && len(e.inbox) == 0 {
+			e.ready.Wait()
+		}
+		if !e.isOpen {
+			return nil, false
+		}
+		n := 0
+		now := time.Now()
+		for n < len(e.inbox) && !e.inbox[n].at.After(now) {
+			packets = append(packets, e.inbox[n].packet)
+			n++
+		}
+		if n > 0 {
+			e.inbox = append(e.inbox[:0], e.inbox[n:]...)
+			return packets, true
+		}
+		wait := e.inbox[0].at.Sub(now)
+		e.mu.Unlock()
+		if wait > coarse {
+			time.Sleep(min(wait-coarse/2, step))
+		} else {
+			p4rt.Nap(wait)
+		}
+		e.mu.Lock()
+	}
+}
+
+// Close ends Receive.
+func (e *end) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.isOpen, e.onLink = false, nil
+	e.ready.Broadcast()
+	return nil
+}
+
+// A Host is a host's end of a link, for tests and for who is one himself.
+type Host struct{ end *end }
+
+// Send sends a packet to the host's switch.
+func (h *Host) Send(packet []byte) { h.end.Send(packet) }
+
+// Receive returns the packets that have come since the last time, and waits
+// until there are some; none once the target is closed.
+func (h *Host) Receive() [][]byte {
+	packets, _ := h.end.take()
+	return packets
+}

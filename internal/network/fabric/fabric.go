@@ -1,0 +1,317 @@
+// Package fabric describes a network of switches and hosts and computes what
+// its switches need to know: addresses, shortest and k-shortest paths, groups
+// of next hops, and the routes of each switch.
+package fabric
+
+// # From a file to tables
+//
+// A file, a maker (LeafSpine, FatTree), a preset or an import gives a draft,
+// in which almost everything may be left out. finish completes the draft and
+// checks it, and the result is a Topology: whoever holds one need check nothing
+// any more. It does not change; Fail and Restore return another one.
+//
+// What is left out is filled in from what is there and its order in the file,
+// never from chance or the clock: ports by the order of the links, addresses by
+// the leaf and the place of the host at it, MACs by the address or by switch
+// and port. A link that fails keeps its ports, so that nothing is renumbered.
+//
+// Routes are by the number of hops, as in all the papers: each link that brings
+// a packet nearer to its destination is a next hop, parallel links each for
+// itself. A switch routes by the leaf that a destination is at, so paths are
+// computed to leaves rather than to hosts.
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// A Role is what a switch is for; it sets the row that the switch is drawn in
+// and what is above and below it.
+type Role string
+
+// The roles of a network of two tiers and of one of three, as p4lb gen --role
+// knows them.
+const (
+	Leaf  Role = "leaf"
+	Spine Role = "spine"
+
+	Tor  Role = "tor" // top of rack, also called edge
+	Agg  Role = "agg"
+	Core Role = "core"
+)
+
+var roles = []Role{Leaf, Spine, Tor, Agg, Core}
+
+// Tier is the height of the role above the hosts: 1 for leaf and tor, 2 for
+// spine and agg, 3 for core. Hosts are at 0.
+func (r Role) Tier() int {
+	switch r {
+	case Leaf, Tor:
+		return 1
+	case Spine, Agg:
+		return 2
+	}
+	return 3
+}
+
+// A Topology is a network, complete and checked. It must not be changed.
+type Topology struct {
+	Name     string
+	About    string
+	Switches []Switch
+	Hosts    []Host
+	Links    []Link
+
+	nodes  map[string]int // switches from 0 in their order, then hosts
+	ports  [][]Port       // of each switch, by number
+	byPort []map[int]int  // of each switch: where a number is in ports
+	leaves []int          // the switches with hosts
+
+	destinations []Destination
+}
+
+// A Switch is a switch and how to reach what controls it.
+type Switch struct {
+	Name   string
+	Role   Role
+	ID     uint64 // P4Runtime's device_id
+	GRPC   string // host:port of its P4Runtime server
+	Thrift string // host:port of its Thrift server
+	Buffer Size   // shared by its ports; 0 where nothing is known
+
+	// Leaf numbers the switches that have hosts, from 1 in their order; it is
+	// 0 for the others.
+	Leaf int
+}
+
+// A Host is a host. It has one link.
+type Host struct {
+	Name string
+	IP   netip.Prefix // the address, with the length of its subnet's prefix
+	MAC  MAC
+
+	Switch string // that it is linked to
+	Port   int    // of that switch
+}
+
+// A Link joins two switches, or a host and a switch. Both directions are alike.
+type Link struct {
+	A, B  End
+	Rate  Rate
+	Delay time.Duration // one way
+	Queue int           // packets at a port; 0 where nothing is known
+	Down  bool
+}
+
+// String names the link by its ends, such as l1:3-s1:1.
+func (l Link) String() string { return l.A.String() + "-" + l.B.String() }
+
+// An End is where a link ends: a port of a switch, or a host, where Port is 0.
+type End struct {
+	Node string
+	Port int
+}
+
+// String is the end as a topology file writes it: l1:3, or h1.
+func (e End) String() string {
+	if e.Port == 0 {
+		return e.Node
+	}
+	return e.Node + ":" + strconv.Itoa(e.Port)
+}
+
+// MaxPort is the largest number of a port: v1model's ports have 9 bits, and 511
+// stands for a drop.
+const MaxPort = 510
+
+// cpuPort is the port that BMv2 and Tofino usually keep for the controller. It
+// is not given to a link that does not ask for it.
+const cpuPort = 255
+
+// A Port is an end of a link as its switch sees it.
+type Port struct {
+	Number int
+	MAC    MAC
+	Link   int // place in Topology.Links
+	Rate   Rate
+	Delay  time.Duration
+	Queue  int
+	Down   bool
+
+	Peer     string // the node at the other end
+	PeerPort int
+	PeerMAC  MAC
+	PeerTier int // 0: the peer is a host
+}
+
+// Has reports whether there is a switch or a host of that name.
+func (t *Topology) Has(name string) bool {
+	_, ok := t.nodes[name]
+	return ok
+}
+
+// Switch returns the named switch, or nil.
+func (t *Topology) Switch(name string) *Switch {
+	if i, ok := t.switchIndex(name); ok {
+		return &t.Switches[i]
+	}
+	return nil
+}
+
+// Host returns the named host, or nil.
+func (t *Topology) Host(name string) *Host {
+	if i, ok := t.nodes[name]; ok && i >= len(t.Switches) {
+		return &t.Hosts[i-len(t.Switches)]
+	}
+	return nil
+}
+
+// Ports returns the ports of the named switch that have a link, by number, and
+// nil where there is no such switch.
+func (t *Topology) Ports(name string) []Port {
+	if i, ok := t.switchIndex(name); ok {
+		return t.ports[i]
+	}
+	return nil
+}
+
+// Leaves returns the switches that have hosts; that at place i has the number
+// i+1.
+func (t *Topology) Leaves() []*Switch {
+	return lists.Map(t.leaves, func(s int) *Switch { return &t.Switches[s] })
+}
+
+// FindLinks returns the places in Links of what the text names: one link by an
+// end, as in l1:3 or h1, or all links between two nodes, as in l1-s1.
+func (t *Topology) FindLinks(text string) ([]int, error) {
+	var found []int
+	for i, l := range t.Links {
+		if text == l.String() || text == l.A.String() || text == l.B.String() ||
+			text == l.A.Node+"-"+l.B.Node || text == l.B.Node+"-"+l.A.Node {
+			found = append(found, i)
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("there is no link %q: want one by a port, as in l1:3, or those between two nodes, as in l1-s1", text)
+	}
+	return found, nil
+}
+
+// Fail returns the topology with the links at these places in Links down.
+func (t *Topology) Fail(links ...int) *Topology { return t.with(true, links) }
+
+// Restore returns the topology with the links at these places in Links up.
+func (t *Topology) Restore(links ...int) *Topology { return t.with(false, links) }
+
+// mostQueued bounds the packets that a link's port queues.
+const mostQueued = 1 << 20
+
+// WithLinks returns the topology with links between the same ends, in the same
+// order, whose rates, delays, queues and states are others.
+func (t *Topology) WithLinks(links []Link) (*Topology, error) {
+	for _, l := range links {
+		switch {
+		case l.Delay < 0 || l.Delay > maxDelay:
+			return nil, fmt.Errorf("link %v: delay %v: want a time of up to %v", l, l.Delay, maxDelay)
+		case l.Queue < 0 || l.Queue > mostQueued:
+			return nil, fmt.Errorf("link %v: queue %d: want a number from 1 to %d", l, l.Queue, mostQueued)
+		}
+	}
+	u := *t
+	u.Switches, u.Links = slices.Clone(t.Switches), links
+	u.index()
+	return &u, nil
+}
+
+func (t *Topology) with(down bool, links []int) *Topology {
+	u := *t
+	u.Links, u.ports = slices.Clone(t.Links), slices.Clone(t.ports)
+	for _, i := range links {
+		u.Links[i].Down = down
+		for _, e := range []End{u.Links[i].A, u.Links[i].B} {
+			if s, ok := u.switchIndex(e.Node); ok {
+				u.ports[s] = slices.Clone(u.ports[s])
+				u.ports[s][u.byPort[s][e.Port]].Down = down
+			}
+		}
+	}
+	return &u
+}
+
+// failed reports whether any link is down.
+func (t *Topology) failed() bool {
+	return slices.ContainsFunc(t.Links, func(l Link) bool { return l.Down })
+}
+
+func (t *Topology) switchIndex(name string) (int, bool) {
+	i, ok := t.nodes[name]
+	return i, ok && i < len(t.Switches)
+}
+
+// leafOf is the switch that the named node is at: itself if it is one.
+func (t *Topology) leafOf(name string) (int, error) {
+	if h := t.Host(name); h != nil {
+		name = h.Switch
+	}
+	i, ok := t.switchIndex(name)
+	if !ok {
+		return 0, fmt.Errorf("there is no switch or host %q", name)
+	}
+	return i, nil
+}
+
+// index fills in what follows from the exported fields.
+func (t *Topology) index() {
+	t.nodes = make(map[string]int, len(t.Switches)+len(t.Hosts))
+	for i := range t.Switches {
+		t.nodes[t.Switches[i].Name] = i
+	}
+	for i := range t.Hosts {
+		t.nodes[t.Hosts[i].Name] = len(t.Switches) + i
+	}
+	t.ports = make([][]Port, len(t.Switches))
+	for i, l := range t.Links {
+		t.addPort(i, l, l.A, l.B)
+		t.addPort(i, l, l.B, l.A)
+	}
+	t.byPort = make([]map[int]int, len(t.Switches))
+	for i, list := range t.ports {
+		slices.SortFunc(list, func(a, b Port) int { return cmp.Compare(a.Number, b.Number) })
+		t.byPort[i] = make(map[int]int, len(list))
+		for k, p := range list {
+			t.byPort[i][p.Number] = k
+		}
+	}
+	t.leaves = nil
+	for i, list := range t.ports {
+		if slices.ContainsFunc(list, func(p Port) bool { return p.PeerTier == 0 }) {
+			t.leaves = append(t.leaves, i)
+			t.Switches[i].Leaf = len(t.leaves)
+		}
+	}
+	t.destinations = t.findDestinations()
+}
+
+func (t *Topology) addPort(i int, l Link, here, there End) {
+	s, ok := t.switchIndex(here.Node)
+	if !ok {
+		return
+	}
+	p := Port{
+		Number: here.Port, MAC: portMAC(s, here.Port), Link: i,
+		Rate: l.Rate, Delay: l.Delay, Queue: l.Queue, Down: l.Down,
+		Peer: there.Node, PeerPort: there.Port,
+	}
+	if k, ok := t.switchIndex(there.Node); ok {
+		p.PeerMAC, p.PeerTier = portMAC(k, there.Port), t.Switches[k].Role.Tier()
+	} else {
+		p.PeerMAC = t.Host(there.Node).MAC
+	}
+	t.ports[s] = append(t.ports[s], p)
+}

@@ -1,0 +1,299 @@
+package fabric
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/p4lb/p4lb/internal/text/lists"
+	"github.com/p4lb/p4lb/internal/text/plain"
+)
+
+// Load reads a topology in YAML. file is what messages call it. An error is of
+// type Errors or *Error.
+//
+//	name: small
+//	defaults:                # of links that say nothing themselves
+//	  switch-links: {rate: 400Mbps, delay: 10us, queue: 64}
+//	  host-links: {rate: 100Mbps}
+//	switches:
+//	  l1: {role: leaf, id: 1, grpc: 127.0.0.1:9559, thrift: 127.0.0.1:9090, buffer: 9MiB}
+//	  s1: {role: spine}
+//	  l2:
+//	hosts:
+//	  h1: {ip: 10.0.1.1/24, mac: "02:00:0a:00:01:01"}
+//	  h2:
+//	links:
+//	  - {ends: [h1, l1]}
+//	  - {ends: [h2, l2:7]}   # at port 7
+//	  - {ends: [l1, s1], parallel: 2}
+//	  - {ends: [l2, s1], rate: 200Mbps, down: true}
+//
+// Everything but the names, the ends and the rates may be left out.
+func Load(file string, text []byte) (*Topology, error) {
+	v, err := parseYAML(file, text)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{reporter{file: file}}
+	d := &draft{}
+	r.object(v, "the topology", "name", "about", "defaults", "switches", "hosts", "links")
+	d.name = r.word(v.get("name"), "name")
+	d.about = r.word(v.get("about"), "about")
+	for _, f := range r.object(v.get("switches"), "switches") {
+		d.switches = append(d.switches, r.switchOf(f))
+	}
+	isHost := map[string]bool{}
+	for _, f := range r.object(v.get("hosts"), "hosts") {
+		what := "host " + f.key
+		r.object(f.value, what, "ip", "mac")
+		h := draftHost{line: f.line, name: f.key}
+		parse(r, f.get("ip"), what+": ip", parseHostIP, &h.ip)
+		parse(r, f.get("mac"), what+": mac", pointer(parseMAC), &h.mac)
+		d.hosts = append(d.hosts, h)
+		isHost[f.key] = true
+	}
+	defaults := v.get("defaults")
+	r.object(defaults, "defaults", "switch-links", "host-links")
+	basis := map[bool]draftLink{
+		false: r.defaults(defaults.get("switch-links"), "defaults of switch-links"),
+		true:  r.defaults(defaults.get("host-links"), "defaults of host-links"),
+	}
+	for _, item := range r.list(v.get("links"), "links") {
+		if len(d.links) > maxLinks {
+			break // finish says so
+		}
+		d.links = append(d.links, r.linksOf(item, func(a, b End) draftLink { return basis[isHost[a.Node] || isHost[b.Node]] })...)
+	}
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	return d.finish(file)
+}
+
+// A reader makes a draft from a value.
+type reader struct{ reporter }
+
+// defaults reads what links have that say nothing themselves.
+func (r *reader) defaults(v value, what string) (l draftLink) {
+	r.object(v, what, "rate", "delay", "queue")
+	r.linkData(v, &l, what)
+	return l
+}
+
+// object returns the fields of v, which may be left out. Where keys are given
+// there must be no others.
+func (r *reader) object(v value, what string, keys ...string) []field {
+	if v.kind != object && v.kind != null {
+		r.errorf(v.line, "%s: want keys with values, not %v", what, v.kind)
+	}
+	for _, f := range v.fields {
+		if keys != nil && !slices.Contains(keys, f.key) {
+			r.errorf(f.line, "%s: there is no key %q%s", what, f.key, plain.Meant(f.key, keys))
+		}
+	}
+	return v.fields
+}
+
+func (r *reader) list(v value, what string) []value {
+	if v.kind != list && v.kind != null {
+		r.errorf(v.line, "%s: want a list, not %v", what, v.kind)
+	}
+	return v.items
+}
+
+// word returns what v says, and "" where it says nothing.
+func (r *reader) word(v value, what string) string {
+	if v.kind == list || v.kind == object {
+		r.errorf(v.line, "%s: want a word, not %v", what, v.kind)
+	}
+	return v.text
+}
+
+// parse reads v by a function that knows the form; where v was left out, x stays
+// as it is.
+func parse[T any](r *reader, v value, what string, f func(string) (T, error), x *T) {
+	text := r.word(v, what)
+	if v.kind != scalar {
+		return
+	}
+	var err error
+	if *x, err = f(text); err != nil {
+		r.errorf(v.line, "%s %v", what, err)
+	}
+}
+
+// pointer reads for parse what is nil where it was left out.
+func pointer[T any](f func(string) (T, error)) func(string) (*T, error) {
+	return func(text string) (*T, error) {
+		x, err := f(text)
+		return &x, err
+	}
+}
+
+func (r *reader) switchOf(f field) draftSwitch {
+	what := "switch " + f.key
+	r.object(f.value, what, "role", "id", "grpc", "thrift", "buffer")
+	s := draftSwitch{line: f.line, name: f.key}
+	parse(r, f.get("role"), what+": role", parseRole, &s.role)
+	parse(r, f.get("id"), what+": id", pointer(parseID), &s.id)
+	s.grpc = r.word(f.get("grpc"), what+": grpc")
+	s.thrift = r.word(f.get("thrift"), what+": thrift")
+	parse(r, f.get("buffer"), what+": buffer", ParseSize, &s.buffer)
+	return s
+}
+
+// asWord undoes that the parser takes the colon of l1:3 for that of a key where
+// it stands in braces and brackets.
+func asWord(v value) value {
+	if len(v.fields) == 1 && v.fields[0].kind == scalar {
+		return value{line: v.line, kind: scalar, text: v.fields[0].key + ":" + v.fields[0].text}
+	}
+	return v
+}
+
+// maxParallel bounds the links that one item stands for.
+const maxParallel = 128
+
+// linksOf returns the links that an item stands for. basis is what links
+// between two ends have by default.
+func (r *reader) linksOf(v value, basis func(a, b End) draftLink) []draftLink {
+	r.object(v, "link", "ends", "rate", "delay", "queue", "parallel", "down")
+	ends := v.get("ends").items
+	if len(ends) != 2 {
+		if v.kind == object {
+			r.errorf(v.line, "link: want two ends, as in ends: [l1, s1:3]")
+		}
+		return nil
+	}
+	var a, b End
+	parse(r, asWord(ends[0]), "link: end", parseEnd, &a)
+	parse(r, asWord(ends[1]), "link: end", parseEnd, &b)
+	l := basis(a, b)
+	l.line, l.a, l.b = v.line, a, b
+	what := fmt.Sprintf("link %v", l)
+	r.linkData(v, &l, what)
+	parse(r, v.get("down"), what+": down", parseBool, &l.down)
+	n, p := 1, v.get("parallel")
+	parse(r, p, what+": parallel", within(1, maxParallel), &n)
+	if n > 1 && (a.Port != 0 || b.Port != 0) {
+		r.errorf(p.line, "%s: parallel links cannot share the port: want one item for each", what)
+	}
+	return slices.Repeat([]draftLink{l}, n)
+}
+
+// linkData reads what links and defaults have in common; what is left out
+// stays as it is.
+func (r *reader) linkData(v value, l *draftLink, what string) {
+	parse(r, v.get("rate"), what+": rate", ParseRate, &l.rate)
+	parse(r, v.get("delay"), what+": delay", ParseDelay, &l.delay)
+	parse(r, v.get("queue"), what+": queue", within(1, mostQueued), &l.queue)
+}
+
+func parseRole(text string) (Role, error) {
+	if !slices.Contains(roles, Role(text)) {
+		names := lists.Map(roles, func(r Role) string { return string(r) })
+		return "", fmt.Errorf("%q%s", text, plain.Meant(text, names))
+	}
+	return Role(text), nil
+}
+
+func parseID(text string) (uint64, error) {
+	id, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q: want a number from 0", text)
+	}
+	return id, nil
+}
+
+func parseInt(text string, low, high int) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < low || n > high {
+		return 0, fmt.Errorf("%q: want a number from %d to %d", text, low, high)
+	}
+	return n, nil
+}
+
+// within reads a number for parse.
+func within(low, high int) func(string) (int, error) {
+	return func(text string) (int, error) { return parseInt(text, low, high) }
+}
+
+func parseBool(text string) (bool, error) {
+	if text != "true" && text != "false" {
+		return false, fmt.Errorf("%q: want true or false", text)
+	}
+	return text == "true", nil
+}
+
+// parseEnd reads a node with or without a port: l1, l1:3.
+func parseEnd(text string) (End, error) {
+	node, port, ok := strings.Cut(text, ":")
+	if !ok {
+		return End{Node: node}, nil
+	}
+	n, err := parseInt(port, 1, MaxPort)
+	if err != nil {
+		return End{}, fmt.Errorf("%q: want a node and a port from 1 to %d, as in l1:3", text, MaxPort)
+	}
+	return End{node, n}, nil
+}
+
+// YAML writes the topology as Load reads it, nothing left out: a link that is
+// added later changes no number.
+func (t *Topology) YAML() []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "name: %s\n", quoted(t.Name))
+	if t.About != "" {
+		fmt.Fprintf(&b, "about: %s\n", quoted(t.About))
+	}
+	b.WriteString("\nswitches:\n")
+	for _, s := range t.Switches {
+		fmt.Fprintf(&b, "  %s: {role: %s, id: %d, grpc: %s, thrift: %s", quoted(s.Name), s.Role, s.ID, quoted(s.GRPC), quoted(s.Thrift))
+		if s.Buffer > 0 {
+			fmt.Fprintf(&b, ", buffer: %v", s.Buffer)
+		}
+		b.WriteString("}\n")
+	}
+	b.WriteString("\nhosts:\n")
+	for _, h := range t.Hosts {
+		// Quoted, because some of them are numbers to base 60 in older YAML.
+		fmt.Fprintf(&b, "  %s: {ip: %v, mac: \"%v\"}\n", quoted(h.Name), h.IP, h.MAC)
+	}
+	b.WriteString("\nlinks:\n")
+	for _, l := range t.Links {
+		fmt.Fprintf(&b, "  - {ends: [%s, %s], rate: %v, delay: %s", quoted(l.A.String()), quoted(l.B.String()), l.Rate, FormatDelay(l.Delay))
+		if l.Queue > 0 {
+			fmt.Fprintf(&b, ", queue: %d", l.Queue)
+		}
+		if l.Down {
+			b.WriteString(", down: true")
+		}
+		b.WriteString("}\n")
+	}
+	return []byte(b.String())
+}
+
+// notWords are what some reader of YAML takes for something else than a word.
+var notWords = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
+
+// quoted writes a word, in quotes where it would not be read as one.
+func quoted(word string) string {
+	for _, c := range word {
+		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-' || c == ':'
+		if !plain {
+			return quoteYAML(word)
+		}
+	}
+	first := word[:min(1, len(word))]
+	if strings.Trim(first, "0123456789") != "" && first != "-" && first != "." && first != ":" && !strings.HasSuffix(word, ":") &&
+		!slices.Contains(notWords, strings.ToLower(word)) || checkAddress(word) == nil {
+		return word
+	}
+	return quoteYAML(word)
+}
+
+// quoteYAML writes a text in double quotes. Go's escapes are YAML's, but for
+// those of bytes that are not UTF-8.
+func quoteYAML(text string) string { return strconv.Quote(strings.ToValidUTF8(text, "\uFFFD")) }

@@ -1,0 +1,28 @@
+// Package hosts gives the hosts of a topology to a deployment whose switches run
+// in this process: a network namespace for each, joined to its switch by a pair
+// of interfaces, and a way for other processes to run commands on a host.
+//
+// The namespaces have no names. They live by the process that made them and by
+// the commands on the hosts, which the kernel ends with it: however the process
+// ends, nothing is left.
+package hosts
+
+import (
+	"errors"
+	"log/slog"
+
+	"github.com/p4lb/p4lb/internal/network/netspace"
+)
+
+// Options are how hosts are joined to their switches.
+type Options struct {
+	MTU   int  // of the hosts; 0: 1500
+	Rates bool // a host sends no faster than its link is
+	Known netspace.Known
+	ByMAC bool // switches forward by the MACs of hosts
+	Log   *slog.Logger
+}
+
+// ErrNotHere is wrapped by the error about a machine, or a user of it, that can
+// have no hosts.
+var ErrNotHere = errors.New("hosts are not possible here")

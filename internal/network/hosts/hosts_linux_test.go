@@ -1,0 +1,204 @@
+package hosts_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/device/ports"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/network/hosts"
+)
+
+// helper makes this test the command that runs on a host.
+const helper = "HOSTS_TEST_HELPER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv("P4LB_FIRST_OF_NETWORK") != "" {
+		os.Exit(1) // it is not to come here; all that is on the hosts ends with it
+	}
+	switch os.Getenv(helper) {
+	case "":
+		os.Exit(m.Run())
+	case "addresses":
+		list, err := net.InterfaceAddrs()
+		fmt.Println(list, err)
+	case "daemon": // one that has left its session, and holds the pipe open
+		cmd := exec.Command(os.Args[0])
+		cmd.Env, cmd.Stdout = []string{helper + "=sleep"}, os.Stdout
+		if err := cmd.Start(); err != nil {
+			fmt.Println(err)
+		}
+	case "sleep":
+		time.Sleep(time.Minute)
+	}
+}
+
+const patience = 3 * time.Minute
+
+func open(t *testing.T, o hosts.Options) (*hosts.Network, *fabric.Topology) {
+	t.Helper()
+	if !hosts.Capable() {
+		t.Skip("network namespaces want root, or a user namespace around the test")
+	}
+	topology, err := fabric.Load("net.yaml", []byte(`name: small
+switches:
+  l1: {role: leaf, id: 1}
+hosts:
+  h1: {ip: 10.0.1.1/24}
+  h2: {ip: 10.0.1.2/24}
+  h3: {ip: 10.0.2.1/24}
+links:
+- {ends: [h1, l1:1], rate: 100Mbps}
+- {ends: [h2, l1:2], rate: 100Mbps}
+- {ends: [h3, l1:3], rate: 100Mbps}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := hosts.Open(topology, o)
+	if errors.Is(err, hosts.ErrNotHere) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { n.Close() })
+	return n, topology
+}
+
+func command(what string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = []string{helper + "=" + what}
+	return cmd
+}
+
+// TestHost: a command on a host has the host's address alone, and what it sends
+// arrives at the switch's end of the link with the MACs of both.
+func TestHost(t *testing.T) {
+	n, topology := open(t, hosts.Options{Rates: true})
+	var out bytes.Buffer
+	cmd := command("addresses")
+	cmd.Stdout = &out
+	ended := make(chan error, 1)
+	if err := n.Run("h1", cmd, func(err error) { ended <- err }); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil || !strings.Contains(out.String(), "10.0.1.1/24") || strings.Contains(out.String(), "10.0.1.2") {
+		t.Errorf("addresses of h1: %s (%v)", out.String(), err)
+	}
+	got := received(t, n)
+	if data := ping(t, n, "10.0.1.2", got); data != nil {
+		h := topology.Host("h1")
+		if !bytes.Equal(data[6:12], h.MAC[:]) || data[12] != 8 || data[23] != 1 {
+			t.Errorf("h1 sends %x", data)
+		}
+	}
+}
+
+// received is what arrives at the switch from h1.
+func received(t *testing.T, n *hosts.Network) chan []byte {
+	t.Helper()
+	p, err := n.Port("h1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	got := make(chan []byte, 16)
+	go p.Receive(func(list [][]byte) {
+		for _, data := range list {
+			got <- bytes.Clone(data)
+		}
+	})
+	return got
+}
+
+// ping pings an address from h1, and returns what arrives at the switch.
+func ping(t *testing.T, n *hosts.Network, address string, got chan []byte) []byte {
+	t.Helper()
+	cmd := exec.Command("ping", "-c", "1", "-W", "1", address)
+	if err := n.Run("h1", cmd, func(error) {}); err != nil {
+		t.Skip("there is no program called ping:", err)
+	}
+	select {
+	case data := <-got:
+		return data
+	case <-time.After(patience):
+		t.Error("nothing arrives at the switch")
+		return nil
+	}
+}
+
+// TestByMAC: where switches forward by the MACs of hosts, hosts send to these, also
+// beyond their subnet.
+func TestByMAC(t *testing.T) {
+	n, topology := open(t, hosts.Options{ByMAC: true})
+	got := received(t, n)
+	for _, name := range []string{"h2", "h3"} {
+		to := topology.Host(name)
+		if data := ping(t, n, to.IP.Addr().String(), got); !bytes.HasPrefix(data, to.MAC[:]) {
+			t.Errorf("to %s of %v h1 sends %x", name, to.MAC, data)
+		}
+	}
+}
+
+// TestCloseEndsDaemons: what runs on a host ends with the network, also what has
+// left the process that was started.
+func TestCloseEndsDaemons(t *testing.T) {
+	n, _ := open(t, hosts.Options{Rates: true})
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd := command("daemon")
+	cmd.Stdout = w
+	ended := make(chan error, 1)
+	if err := n.Run("h2", cmd, func(err error) { ended <- err }); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+	r.SetReadDeadline(time.Now().Add(patience))
+	if _, err := r.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("a daemon on a host has outlived the network")
+	}
+	if err := n.Run("h2", command("addresses"), func(error) {}); err == nil {
+		t.Error("a command runs on a host that is gone")
+	}
+}
+
+var _ ports.Port // what Port returns
+
+// TestFirstEndsAlone: the first process of a network ends with the process that
+// has it, also where the kernel has not been asked to see to that yet.
+func TestFirstEndsAlone(t *testing.T) {
+	life, alive, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env, cmd.ExtraFiles = []string{"P4LB_FIRST_OF_NETWORK=1"}, []*os.File{life}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	life.Close()
+	alive.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it has not ended by itself: %v", err)
+	}
+}

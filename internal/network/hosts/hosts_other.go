@@ -1,0 +1,81 @@
+//go:build !linux
+
+package hosts
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"github.com/p4lb/p4lb/internal/device/ports"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+)
+
+var errLinux = fmt.Errorf("%w: they are network namespaces, which Linux alone has", ErrNotHere)
+
+// A Network is the hosts of a topology.
+type Network struct{}
+
+// A Door lets other processes run commands on the hosts.
+type Door struct{ Address string }
+
+// ErrGone is wrapped by the error about a network that does not answer.
+var ErrGone = errLinux
+
+// NotStarted is the exit code of a command that could not be started.
+const NotStarted = 127
+
+// Open fails.
+func Open(*fabric.Topology, Options) (*Network, error) { return nil, errLinux }
+
+// Capable reports that there can be no hosts.
+func Capable() bool { return false }
+
+// Possible reports that there can be no hosts.
+func Possible() error { return errLinux }
+
+// AsRoot fails.
+func AsRoot() (int, error) { return 0, errLinux }
+
+// IsDetached reports that nothing runs in the background.
+func IsDetached() bool { return false }
+
+// Detach fails.
+func Detach() (begun bool, code int, err error) { return false, 0, errLinux }
+
+// Begun has nothing to do.
+func Begun(*os.File) error { return nil }
+
+// Port fails.
+func (*Network) Port(string) (ports.Port, error) { return nil, errLinux }
+
+// Socket fails.
+func (*Network) Socket(string) (int, error) { return 0, errLinux }
+
+// Run fails.
+func (*Network) Run(string, *exec.Cmd, func(error)) error { return errLinux }
+
+// Serve fails.
+func (*Network) Serve() (*Door, error) { return nil, errLinux }
+
+// Close has nothing to do.
+func (*Network) Close() error { return nil }
+
+// Close has nothing to do.
+func (*Door) Close() error { return nil }
+
+// Exec fails.
+func Exec(context.Context, string, string, []string) (int, error) { return 0, errLinux }
+
+// Sockets makes sockets on the hosts of the network behind a door.
+type Sockets struct{}
+
+// Knock fails.
+func Knock(string) (*Sockets, error) { return nil, errLinux }
+
+// Socket fails.
+func (*Sockets) Socket(string) (int, error) { return 0, errLinux }
+
+// Close has nothing to do.
+func (*Sockets) Close() error { return nil }

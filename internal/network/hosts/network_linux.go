@@ -1,0 +1,188 @@
+package hosts
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"github.com/p4lb/p4lb/internal/device/ports"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/network/netspace"
+)
+
+// A Network is the hosts of a topology.
+type Network struct {
+	edge  *netspace.Space // the switches' ends of the links
+	names map[string]string
+	hosts map[string]*netspace.Space
+
+	first     *os.Process // of those on the hosts
+	alive     *os.File    // which it ends with
+	processes *os.File    // their namespace
+
+	mu       sync.Mutex
+	closed   bool
+	finished sync.WaitGroup
+}
+
+// Open makes the hosts of a topology.
+func Open(t *fabric.Topology, o Options) (_ *Network, err error) {
+	n := &Network{names: map[string]string{}, hosts: map[string]*netspace.Space{}}
+	defer func() {
+		if err != nil {
+			n.Close()
+		}
+	}()
+	if n.edge, err = netspace.New(""); err != nil {
+		return nil, refusal(err)
+	}
+	if err = n.startFirst(); err != nil {
+		return nil, refusal(err)
+	}
+	shaped := o.Rates
+	for i := range t.Hosts {
+		h := &t.Hosts[i]
+		if err := n.add(t, h, fmt.Sprintf("h%d", i), o); err != nil {
+			return nil, fmt.Errorf("setting up host %s: %w", h.Name, err)
+		}
+		if !shaped {
+			continue
+		}
+		err := n.limit(h.Name, linkOf(t, h).Rate)
+		if errors.Is(err, unix.ENOENT) {
+			shaped = false
+			o.log().Warn("this kernel has no token buckets (sch_tbf): hosts send as fast as they can")
+		} else if err != nil {
+			return nil, fmt.Errorf("limiting what host %s sends: %w", h.Name, err)
+		}
+	}
+	return n, nil
+}
+
+func (o Options) log() *slog.Logger {
+	return cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+}
+
+// add makes a host, whose link ends in the edge under a name of its own.
+func (n *Network) add(t *fabric.Topology, h *fabric.Host, name string, o Options) error {
+	mtu := cmp.Or(o.MTU, 1500)
+	space, err := netspace.New("")
+	if err != nil {
+		return err
+	}
+	n.names[h.Name], n.hosts[h.Name] = name, space
+	here := netspace.EndOf(t, fabric.End{Node: h.Name}, mtu)
+	there := netspace.EndOf(t, fabric.End{Node: h.Switch, Port: h.Port}, mtu)
+	here.Space, there.Space, there.Name = space, n.edge, name
+	if err := netspace.Join(here, there); err != nil {
+		return err
+	}
+	return netspace.Settle(t, h, space, o.Known.In(o.ByMAC))
+}
+
+// linkOf is the link between a host and its switch.
+func linkOf(t *fabric.Topology, h *fabric.Host) fabric.Link {
+	i := slices.IndexFunc(t.Links, func(l fabric.Link) bool { return l.A.Node == h.Name || l.B.Node == h.Name })
+	return t.Links[i]
+}
+
+const (
+	// hostQueue is how many full packets wait at a host, as at an interface that
+	// is as Linux makes it.
+	hostQueue = 1000
+	// bucket is how much may leave at once: the kernel's timers are not finer.
+	bucket = 4
+)
+
+// limit makes a host send at a rate.
+func (n *Network) limit(host string, r fabric.Rate) error {
+	s := n.hosts[host]
+	dev, err := s.LinkByName(netspace.HostPort)
+	if err != nil {
+		return err
+	}
+	packet := uint32(dev.Attrs().MTU + 14)
+	bytes := uint64(r) / 8
+	burst := max(bucket*packet, uint32(min(bytes/1000, 1<<20))) // a millisecond's worth
+	return s.QdiscAdd(&netlink.Tbf{
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Parent: netlink.HANDLE_ROOT, Handle: netlink.MakeHandle(1, 0)},
+		Rate:       bytes, Limit: hostQueue * packet, Buffer: netlink.Xmittime(bytes, burst),
+	})
+}
+
+// Port opens the switch's end of a host's link.
+func (n *Network) Port(host string) (p ports.Port, err error) {
+	name, ok := n.names[host]
+	if !ok {
+		return nil, fmt.Errorf("there is no host %s", host)
+	}
+	err = n.edge.Do(func() error {
+		p, err = ports.Open(name)
+		return err
+	})
+	return p, err
+}
+
+// Socket makes a TCP socket on a host.
+func (n *Network) Socket(host string) (fd int, err error) {
+	space := n.hosts[host]
+	if space == nil {
+		return 0, fmt.Errorf("there is no host %s", host)
+	}
+	return space.Socket()
+}
+
+// Run starts a command on a host, and calls ended when it has ended. It ends
+// with the network.
+func (n *Network) Run(host string, cmd *exec.Cmd, ended func(error)) error {
+	space := n.hosts[host]
+	if space == nil {
+		return fmt.Errorf("there is no host %s", host)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return errors.New("the network is being taken down")
+	}
+	started := make(chan error)
+	n.finished.Go(func() {
+		runtime.LockOSThread() // and never unlocked: nothing else must run on this thread
+		err := netns.Set(space.NS)
+		if err == nil {
+			err = unix.Setns(int(n.processes.Fd()), unix.CLONE_NEWPID)
+		}
+		if err == nil {
+			err = cmd.Start()
+		}
+		started <- err
+		if err == nil {
+			ended(cmd.Wait())
+		}
+	})
+	return <-started
+}
+
+// Close ends what runs on the hosts, and takes them away.
+func (n *Network) Close() error {
+	n.mu.Lock()
+	n.closed = true
+	n.mu.Unlock()
+	err := n.endAll()
+	for _, s := range n.hosts {
+		s.Close()
+	}
+	if n.edge != nil {
+		n.edge.Close()
+	}
+	return err
+}

@@ -1,0 +1,261 @@
+package testbed
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/target"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/network/netspace"
+	"github.com/vishvananda/netns"
+)
+
+// A bed is a deployment that this process holds.
+type bed struct {
+	o        Options
+	name     string // as nameOf makes it
+	lock     *os.File
+	note     note
+	switches []*node
+	noDelays sync.Once // that has been said
+
+	links *fabric.Topology // as they are up or down now
+}
+
+// A note is what the next process has to know of a deployment.
+type note struct {
+	Topology string                `json:"topology"` // with all links up
+	MTU      int                   `json:"mtu"`
+	Known    netspace.Known        `json:"known"` // to hosts
+	Block    int                   `json:"block"` // of addresses
+	Queues   map[string]knownQueue `json:"queues,omitempty"`
+}
+
+// A knownQueue is what the queues of a switch have been set to, as long as it
+// is that process.
+type knownQueue struct {
+	PID    int          `json:"pid"`
+	Queues []plan.Queue `json:"queues"`
+}
+
+// openBed takes over the network of the plan, or builds it where there is none
+// such. Its switches may not run yet.
+func openBed(o Options, p *plan.Plan) (*bed, error) {
+	name := cmp.Or(o.Name, p.Topology.Name)
+	b := &bed{o: o, name: nameOf(name)}
+	var err error
+	if b.lock, err = takeLock(b.name); err != nil {
+		return nil, err
+	}
+	if err := b.adoptOrBuild(p); err != nil {
+		return nil, errors.Join(err, dropLock(b.lock, b.name))
+	}
+	for i, s := range p.Switches {
+		address := management(b.note.Block, i, 1).String()
+		n := &node{
+			bed: b, plan: s, ports: p.Topology.Ports(s.Name),
+			grpc: net.JoinHostPort(address, grpcPort), thrift: net.JoinHostPort(address, thriftPort),
+		}
+		n.remote = target.NewThrift(n.thrift)
+		b.switches = append(b.switches, n)
+	}
+	return b, b.findProcesses()
+}
+
+func (b *bed) adoptOrBuild(p *plan.Plan) error {
+	b.o.Known = b.o.Known.In(p.ByMAC())
+	want := note{Topology: bare(p.Topology), MTU: p.Options.MTU, Known: b.o.Known}
+	if had, err := readNote(b.name); err == nil && had.Topology == want.Topology && had.MTU == want.MTU && had.Known == want.Known && complete(b.name, p.Topology) {
+		b.o.Log.Info("taking over", "deployment", b.name)
+		b.note = *had
+		return nil
+	}
+	found, err := remove(b.name)
+	if err != nil {
+		return err
+	}
+	if found {
+		b.o.Log.Info("removed what an earlier run left", "deployment", b.name)
+	}
+	if want.Block, err = freeBlock(b.name); err != nil {
+		return err
+	}
+	b.note = want
+	if err := b.build(p); err != nil {
+		_, e := remove(b.name)
+		return errors.Join(err, e)
+	}
+	return b.writeNote()
+}
+
+// run starts the switches that do not run as the plan wants them, and waits for
+// all.
+func (b *bed) run(ctx context.Context, p *plan.Plan) error {
+	errs := make([]error, len(b.switches))
+	var wg sync.WaitGroup
+	for i, n := range b.switches {
+		n.plan = p.Switches[i]
+		wg.Go(func() {
+			if n.fits() {
+				err := n.ready(ctx)
+				if err == nil || ctx.Err() != nil {
+					errs[i] = err
+					return
+				}
+				b.o.Log.Warn("a switch that runs does not answer, and is started anew", "switch", n.plan.Name)
+			}
+			n.stop()
+			errs[i] = n.start(ctx)
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// close lets go of the deployment.
+func (b *bed) close(keep bool) (err error) {
+	defer func() { err = errors.Join(err, dropLock(b.lock, b.name)) }()
+	b.note.Queues = map[string]knownQueue{}
+	for _, n := range b.switches {
+		if q := n.remote.KnownQueues(); len(q) > 0 && n.alive() {
+			b.note.Queues[n.plan.Name] = knownQueue{n.pid(), q}
+		}
+		n.remote.Close()
+	}
+	if keep {
+		return b.writeNote()
+	}
+	_, err = remove(b.name)
+	return err
+}
+
+// dir is where the files of a deployment are.
+func dir(name string) string { return filepath.Join(RunDir, name) }
+
+// noteFile says how a deployment can be taken over.
+func noteFile(name string) string { return filepath.Join(dir(name), "note.json") }
+
+// takeLock makes this process the only one that works on a deployment. The
+// kernel takes the lock back when the process ends, however it does.
+func takeLock(name string) (*os.File, error) {
+	for {
+		if err := os.MkdirAll(RunDir, 0o755); err != nil {
+			return nil, fmt.Errorf("noting the deployment: %w", err)
+		}
+		f, err := os.OpenFile(lockFile(name), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("noting the deployment: %w", err)
+		}
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+			f.Close()
+			return nil, &plan.Error{
+				Err:  fmt.Errorf("deployment %s: %w", name, ErrBusy),
+				Hint: "end that process, or give this deployment another name",
+			}
+		}
+		// Whoever has ended since may have taken the file away that was opened.
+		if mine, err := f.Stat(); err == nil {
+			if there, err := os.Stat(lockFile(name)); err == nil && os.SameFile(mine, there) {
+				return f, nil
+			}
+		}
+		f.Close()
+	}
+}
+
+func lockFile(name string) string { return dir(name) + ".lock" }
+
+// dropLock gives the lock back, and leaves no file.
+func dropLock(f *os.File, name string) error {
+	err := os.Remove(lockFile(name))
+	return errors.Join(err, f.Close())
+}
+
+func readNote(name string) (*note, error) {
+	text, err := os.ReadFile(noteFile(name))
+	if err != nil {
+		return nil, err
+	}
+	n := &note{}
+	return n, json.Unmarshal(text, n)
+}
+
+func (b *bed) writeNote() error {
+	text, err := json.Marshal(b.note)
+	if err != nil {
+		return fmt.Errorf("noting the deployment: %w", err)
+	}
+	if err := os.MkdirAll(dir(b.name), 0o755); err != nil {
+		return fmt.Errorf("noting the deployment: %w", err)
+	}
+	// Whoever is killed while he writes leaves the note that there was.
+	part := noteFile(b.name) + ".part"
+	if err := os.WriteFile(part, text, 0o600); err != nil {
+		return fmt.Errorf("noting the deployment: %w", err)
+	}
+	if err := os.Rename(part, noteFile(b.name)); err != nil {
+		return fmt.Errorf("noting the deployment: %w", err)
+	}
+	return nil
+}
+
+// remove takes away all that bears the name of a deployment: processes,
+// namespaces, files. Links go with the namespaces, in the kernel's own time.
+// Waiting comes last: whoever interrupts it has nothing left behind.
+func remove(name string) (found bool, err error) {
+	// The note goes first: what is half removed when this process is killed is
+	// for nobody to take over.
+	if err := os.Remove(noteFile(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("removing the note of the deployment: %w", err)
+	}
+	entries, err := os.ReadDir(namespaceDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("listing namespaces: %w", err)
+	}
+	var spaces []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix(name)) {
+			spaces = append(spaces, e.Name())
+		}
+	}
+	running, err := processes(spaces)
+	if err != nil {
+		return false, err
+	}
+	running.signal(unix.SIGTERM)
+	for _, s := range spaces {
+		// The kernel removes the rest when the last process has left.
+		err := netns.DeleteNamed(s)
+		if errors.Is(err, unix.EINVAL) { // a file that nothing is mounted on
+			err = os.Remove(filepath.Join(namespaceDir, s))
+		}
+		if err != nil {
+			return true, fmt.Errorf("deleting namespace %s: %w", s, err)
+		}
+	}
+	_, err = os.Stat(dir(name))
+	found = err == nil || len(spaces) > 0
+	if err := os.RemoveAll(dir(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return found, fmt.Errorf("removing the files of the deployment: %w", err)
+	}
+	// All that have been asked to end have some time for it.
+	deadline := time.Now().Add(endTime)
+	for running.signal(0) && time.Now().Before(deadline) {
+		time.Sleep(pollEvery)
+	}
+	running.signal(unix.SIGKILL)
+	return found, nil
+}

@@ -1,0 +1,74 @@
+package testbed
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/network/netspace"
+)
+
+// setLinks makes links fail and come back, as the topology has them.
+//
+// A link that has failed swallows what is sent into it, at both ends; its
+// interfaces stay up. The switch would not survive to see one go down: libpcap
+// then waits for it to come back, and the one thread that receives the packets
+// of all ports waits with it.
+func (b *bed) setLinks(t *fabric.Topology) error {
+	for i, l := range t.Links {
+		if b.links != nil && b.links.Links[i].Down == l.Down {
+			continue
+		}
+		for _, e := range []fabric.End{l.A, l.B} {
+			if err := b.setEnd(t, l, e); err != nil {
+				return fmt.Errorf("setting link %v: %w", l, err)
+			}
+		}
+	}
+	b.links = t
+	return nil
+}
+
+// setEnd chooses the discipline by which an end of a link sends.
+func (b *bed) setEnd(t *fabric.Topology, l fabric.Link, e fabric.End) error {
+	s, err := netspace.Open(namespace(b.name, e.Node))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	dev, err := s.LinkByName(netspace.EndOf(t, e, 0).Name)
+	if err != nil {
+		return err
+	}
+	attrs := netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Parent: netlink.HANDLE_ROOT}
+	// Whatever there was: one discipline cannot replace just any other.
+	err = s.QdiscDel(&netlink.GenericQdisc{QdiscAttrs: attrs})
+	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	switch {
+	case l.Down:
+		return s.QdiscAdd(&netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: "blackhole"})
+	case l.Delay > 0:
+		return b.delay(s, attrs, l)
+	}
+	return nil
+}
+
+// delay makes what is sent take as long as the link says, where the kernel can.
+func (b *bed) delay(s *netspace.Space, attrs netlink.QdiscAttrs, l fabric.Link) error {
+	attrs.Handle = netlink.MakeHandle(1, 0)
+	err := s.QdiscAdd(netlink.NewNetem(attrs, netlink.NetemQdiscAttrs{
+		Latency: uint32(l.Delay.Microseconds()), Limit: 10000,
+	}))
+	if errors.Is(err, unix.ENOENT) {
+		b.noDelays.Do(func() {
+			b.o.Log.Warn("this kernel has no netem: links have no delay of their own")
+		})
+		return nil
+	}
+	return err
+}

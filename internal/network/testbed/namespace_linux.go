@@ -1,0 +1,125 @@
+package testbed
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/network/netspace"
+)
+
+// namespaceDir is where the kernel's namespaces have names, by convention of
+// the program ip.
+const namespaceDir = "/run/netns"
+
+// complete reports whether all nodes of the topology have their namespace, and
+// all links their ends.
+func complete(name string, t *fabric.Topology) bool {
+	for _, node := range nodes(t) {
+		s, err := netspace.Open(namespace(name, node))
+		if err != nil {
+			return false
+		}
+		there := hasEnds(t, node, s)
+		s.Close()
+		if !there {
+			return false
+		}
+	}
+	return true
+}
+
+// hasEnds reports whether a node has the interfaces that the topology wants.
+func hasEnds(t *fabric.Topology, node string, s *netspace.Space) bool {
+	list, err := s.LinkList()
+	if err != nil {
+		return false
+	}
+	has := map[string]bool{}
+	for _, l := range list {
+		has[l.Attrs().Name] = true
+	}
+	if t.Switch(node) != nil && !has[mgmtPort] {
+		return false
+	}
+	for _, l := range t.Links {
+		for _, e := range []fabric.End{l.A, l.B} {
+			if e.Node == node && !has[netspace.EndOf(t, e, 0).Name] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// inode identifies a namespace; 0 is none.
+func inode(path string) uint64 {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return 0
+	}
+	return st.Ino
+}
+
+// A resident is a process in a namespace of a deployment.
+type resident struct {
+	pid   int
+	space string // the name of the namespace
+	inode uint64 // what it is to the kernel
+}
+
+type residents []resident
+
+// processes lists what runs in namespaces, other than this process.
+func processes(spaces []string) (residents, error) {
+	byInode := map[uint64]string{}
+	for _, s := range spaces {
+		if i := inode(filepath.Join(namespaceDir, s)); i != 0 {
+			byInode[i] = s
+		}
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("listing processes: %w", err)
+	}
+	var list residents
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		i := inodeOf(pid)
+		if s, ok := byInode[i]; ok {
+			list = append(list, resident{pid, s, i})
+		}
+	}
+	return list, nil
+}
+
+// inodeOf identifies the namespace of a process; 0 is none, which one has that
+// has ended, even if nobody has waited for it.
+func inodeOf(pid int) uint64 { return inode(fmt.Sprintf("/proc/%d/ns/net", pid)) }
+
+// signal sends a signal to those that are still there, and says whether there
+// are any.
+func (list residents) signal(s unix.Signal) (any bool) {
+	for _, r := range list {
+		if inodeOf(r.pid) == r.inode {
+			any = true
+			unix.Kill(r.pid, s)
+		}
+	}
+	return any
+}
+
+const (
+	// endTime is how long processes are given to end by themselves.
+	endTime = 2 * time.Second
+	// pollEvery is how often is looked whether a process has come or gone.
+	pollEvery = 20 * time.Millisecond
+)

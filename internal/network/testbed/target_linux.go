@@ -1,0 +1,253 @@
+package testbed
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/target"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/network/netspace"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+)
+
+// A Target runs switches as processes of this machine.
+type Target struct {
+	o Options
+
+	mu  sync.Mutex
+	bed *bed // nil before Start
+}
+
+var _ target.Target = (*Target)(nil)
+
+// New makes a target without switches.
+func New(o Options) *Target {
+	o.Program = cmp.Or(o.Program, Program)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	return &Target{o: o}
+}
+
+// Name is bmv2.
+func (t *Target) Name() string { return "bmv2" }
+
+// Start builds the network, or takes over the one that an earlier process has
+// kept, starts those switches that do not run, and puts links up and down as
+// the topology of the plan says.
+func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := len(p.Switches); n > blockSwitches {
+		return &plan.Error{
+			Err:  fmt.Errorf("%d switches: a deployment of BMv2 has at most %d", n, blockSwitches),
+			Hint: "the embedded target has no such limit",
+		}
+	}
+	if t.bed == nil {
+		if err := t.o.usable(ctx); err != nil {
+			return err
+		}
+		b, err := openBed(t.o, p)
+		if err != nil {
+			return err
+		}
+		t.bed = b
+		t.o.warnOfProbes(p)
+	}
+	if t.bed.note.Topology != bare(p.Topology) {
+		return &plan.Error{
+			Err:  errors.New("the topology is not the one that runs"),
+			Hint: "only links may fail and come back; for another network, deploy anew",
+		}
+	}
+	if err := t.bed.run(ctx, p); err != nil {
+		return err
+	}
+	return t.bed.setLinks(p.Topology)
+}
+
+var errNotStarted = errors.New("the switches have not been started")
+
+// usable finds out what is missing on this machine.
+func (o *Options) usable(ctx context.Context) error {
+	if os.Geteuid() != 0 {
+		return &plan.Error{
+			Err:  errors.New("the bmv2 target makes network namespaces, which wants root"),
+			Hint: "run it with sudo, or leave out --target: the embedded switch wants nothing",
+		}
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		return &plan.Error{
+			Err:  errors.New("there is no ip on PATH"),
+			Hint: "it is in the package iproute2 of most distributions",
+		}
+	}
+	path, err := exec.LookPath(o.Program)
+	if err != nil {
+		return &plan.Error{
+			Err:  fmt.Errorf("there is no %s on PATH", o.Program),
+			Hint: "install BMv2 with P4Runtime, or leave out --target: the embedded switch wants nothing",
+		}
+	}
+	o.Program = path
+	o.silent = o.lacksNotifications(ctx)
+	return nil
+}
+
+// lacksNotifications reports whether the switch knows no --notifications-addr: BMv2 that
+// is built without nanomsg ends when it is given one.
+func (o *Options) lacksNotifications(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	help, err := exec.CommandContext(ctx, o.Program, "--help").CombinedOutput()
+	return err == nil && !bytes.Contains(help, []byte("--notifications-addr"))
+}
+
+// manyProbes is how often simple_switch can be given something to do by its
+// controller beside its work.
+const manyProbes = 5 * time.Millisecond
+
+// warnOfProbes tells of tasks that would keep the switches busy by themselves.
+func (o *Options) warnOfProbes(p *plan.Plan) {
+	told := map[manifest.TaskKind]bool{}
+	for _, s := range p.Switches {
+		for _, task := range s.Pipeline.Manifest.Tasks {
+			sends := task.Header != "" || task.Kind == manifest.SendFrame
+			if every := time.Duration(task.Period); sends && every > 0 && every < manyProbes && !told[task.Kind] {
+				told[task.Kind] = true
+				o.Log.Warn("simple_switch hardly keeps up with so many packets of its controller", "task", task.Kind, "every", every)
+			}
+		}
+	}
+}
+
+// Endpoint says how the named switch is reached.
+func (t *Target) Endpoint(name string) (target.Endpoint, error) {
+	n, err := t.node(name)
+	if err != nil {
+		return target.Endpoint{}, err
+	}
+	return target.Endpoint{
+		Address: n.grpc, Device: n.plan.Device, Thrift: n.thrift,
+		Registers: n.remote, Queues: n.remote,
+		Limits: target.Limits{KeepsReplication: true, NoRegisters: true},
+	}, nil
+}
+
+// node is the switch of that name.
+func (t *Target) node(name string) (*node, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bed == nil {
+		return nil, errNotStarted
+	}
+	for _, n := range t.bed.switches {
+		if n.plan.Name == name {
+			return n, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no switch %s", name)
+}
+
+// SetLinks puts links up and down as the topology says.
+func (t *Target) SetLinks(topology *fabric.Topology) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bed == nil {
+		return errNotStarted
+	}
+	return t.bed.setLinks(topology)
+}
+
+// Stop kills the named switch: its state is lost, its ports stay.
+func (t *Target) Stop(name string) error {
+	n, err := t.node(name)
+	if err != nil {
+		return err
+	}
+	n.stop()
+	return nil
+}
+
+// Restart begins the named switch anew, empty.
+func (t *Target) Restart(ctx context.Context, name string) error {
+	n, err := t.node(name)
+	if err != nil {
+		return err
+	}
+	n.stop()
+	if err := n.start(ctx); err != nil {
+		return err
+	}
+	return t.SetLinks(n.bed.links)
+}
+
+// In calls f in the network namespace of the named host or switch. f must not leave
+// its goroutine.
+func (t *Target) In(node string, f func() error) error {
+	t.mu.Lock()
+	b := t.bed
+	t.mu.Unlock()
+	if b == nil {
+		return errNotStarted
+	}
+	s, err := netspace.Open(namespace(b.name, node))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return s.Do(f)
+}
+
+// Socket makes a TCP socket on a host.
+func (t *Target) Socket(host string) (fd int, err error) {
+	t.mu.Lock()
+	b := t.bed
+	t.mu.Unlock()
+	if b == nil {
+		return 0, errNotStarted
+	}
+	return Sockets(b.name).Socket(host)
+}
+
+// Socket makes a TCP socket on a host.
+func (d Sockets) Socket(host string) (int, error) {
+	s, err := netspace.Open(namespace(nameOf(string(d)), host))
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	return s.Socket()
+}
+
+// Close ends the switches and takes everything away, or with Keep leaves it.
+func (t *Target) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bed == nil {
+		return nil
+	}
+	b := t.bed
+	t.bed = nil
+	return b.close(t.o.Keep)
+}
+
+// Remove takes away what there is of a deployment. ok is false if there was
+// nothing.
+func Remove(name string) (ok bool, err error) {
+	name = nameOf(name)
+	lock, err := takeLock(name)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, dropLock(lock, name)) }()
+	return remove(name)
+}

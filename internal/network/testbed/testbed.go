@@ -1,0 +1,122 @@
+// Package testbed is the target of real switches: it runs a simple_switch_grpc
+// for each switch of a topology on this machine, with links and hosts that the
+// kernel provides. It wants Linux, root, and the program on PATH.
+//
+// Every node has a network namespace of its own, named after the deployment:
+//
+//	namespace p4lb-NAME-h1          namespace p4lb-NAME-l1
+//	  eth0: the host's address  ===   port1 ... port5  ===  port1 of s1 ...
+//	                                  mgmt
+//	                                    ║
+//	                                  p4lb07-0, in the namespace of p4lb
+//
+// Data links are veth pairs. A switch has one more, mgmt, with an address out of
+// 198.18.0.0/15, which is set aside for testing devices: its P4Runtime and
+// Thrift servers answer there, to programs of this machine and to nobody else,
+// at port numbers that are always the same.
+//
+// What is there is in the kernel and in RunDir: a process that ends with Keep
+// leaves it to the next, which finds it by the name of the deployment; what a
+// process left that has crashed, the next one of that name removes.
+package testbed
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/network/netspace"
+)
+
+// Program is the switch that is run unless Options name another.
+const Program = "simple_switch_grpc"
+
+// RunDir is where deployments are noted while they are up.
+const RunDir = "/run/p4lb"
+
+// ErrBusy is wrapped by the error about a deployment that a running process
+// holds.
+var ErrBusy = errors.New("another process holds it")
+
+// Options are how the switches run. The zero value works.
+type Options struct {
+	// Name tells deployments apart; "" stands for the name of the topology.
+	Name string
+	// Program is the switch; "" stands for the constant.
+	Program string
+	// Keep: Close leaves all up for a later process.
+	Keep bool
+	// Known is what hosts know of others when they begin.
+	Known netspace.Known
+	// Priorities is the number of queues of each port; 0 stands for 1.
+	Priorities int
+	// Log gets what happens; nil is silence.
+	Log *slog.Logger
+
+	silent bool // the switch has no notifications
+}
+
+// nameOf is the name of a deployment as it occurs in names of namespaces. It
+// has no hyphen, so that no name is the begin of another.
+func nameOf(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '_'
+	}, name)
+	return clean[:min(len(clean), 32)]
+}
+
+// namespace is the name of a node's namespace.
+func namespace(deployment, node string) string {
+	return prefix(deployment) + node
+}
+
+func prefix(deployment string) string { return "p4lb-" + deployment + "-" }
+
+// Shell is what to write before a command so that it runs on a host or a switch
+// of a deployment.
+func Shell(deployment, node string) []string {
+	return []string{"ip", "netns", "exec", namespace(nameOf(deployment), node)}
+}
+
+// Exec runs a command on a host or a switch of a deployment, with the standard
+// streams of this process, and returns its exit code.
+func Exec(deployment, node string, args []string) (code int, err error) {
+	line := append(Shell(deployment, node), args...)
+	cmd := exec.Command(line[0], line[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), "P4LB_HOST="+node)
+	err = cmd.Run()
+	if _, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = nil
+	}
+	return cmd.ProcessState.ExitCode(), err
+}
+
+// Sockets makes sockets on the hosts of a deployment that another process keeps,
+// or none.
+type Sockets string
+
+// blockSwitches is the number of switches that a block of addresses has room
+// for.
+const blockSwitches = 256
+
+// bare is a topology with all links up, as text: what does not change while a
+// deployment lives.
+func bare(t *fabric.Topology) string {
+	var down []int
+	for i, l := range t.Links {
+		if l.Down {
+			down = append(down, i)
+		}
+	}
+	return string(t.Restore(down...).YAML())
+}

@@ -1,0 +1,47 @@
+//go:build !linux
+
+package testbed
+
+import (
+	"context"
+	"errors"
+
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/target"
+)
+
+var errLinux = &plan.Error{
+	Err:  errors.New("the bmv2 target makes network namespaces, which only Linux has"),
+	Hint: "leave out --target: the embedded switch runs everywhere",
+}
+
+// A Target runs nothing on this system.
+type Target struct{}
+
+var _ target.Target = (*Target)(nil)
+
+// New makes a target that cannot be started.
+func New(Options) *Target { return &Target{} }
+
+// Name is bmv2.
+func (t *Target) Name() string { return "bmv2" }
+
+// Start fails.
+func (t *Target) Start(context.Context, *plan.Plan) error { return errLinux }
+
+// Endpoint fails.
+func (t *Target) Endpoint(string) (target.Endpoint, error) {
+	return target.Endpoint{}, errLinux
+}
+
+// Socket fails.
+func (t *Target) Socket(string) (int, error) { return 0, errLinux }
+
+// Socket fails.
+func (Sockets) Socket(string) (int, error) { return 0, errLinux }
+
+// Close does nothing.
+func (t *Target) Close() error { return nil }
+
+// Remove finds nothing.
+func Remove(string) (bool, error) { return false, errLinux }

@@ -1,0 +1,214 @@
+// Package p4 compiles P4_16 programs: text in, BMv2 JSON and P4Info out. It is
+// the façade of the compiler, whose stages are packages syntax and types, then lower and describe.
+//
+// Programs for Tofino (TNA, T2NA) are lowered too: to documents in the same
+// terms, which name their architecture and which package dataplane runs. Neither
+// simple_switch nor the hardware takes those; for Tofino itself programs are
+// compiled by p4c. What is not supported of TNA and T2NA is refused with its
+// position, docs/tofino.md has the list.
+//
+// The program and its includes are read from an fs.FS; nothing else is touched.
+// core.p4, v1model.p4, tna.p4 and t2na.p4 are built in.
+package p4
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+
+	"github.com/p4lb/p4lb/internal/bfrt"
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/p4/describe"
+	"github.com/p4lb/p4lb/internal/p4/lower"
+	"github.com/p4lb/p4lb/internal/p4/syntax"
+	"github.com/p4lb/p4lb/internal/p4/types"
+	"github.com/p4lb/p4lb/p4src"
+)
+
+// Options tune a compilation; the zero value is good for most programs.
+type Options struct {
+	// IncludeDirs are folders of the program's file system that are searched,
+	// in order, for what #include names, before the built-in files.
+	IncludeDirs []string
+	// Defines are macros: NAME, which is 1, or NAME=VALUE.
+	Defines []string
+	// Arch is one of Archs; "" takes what the program includes.
+	Arch string
+	// Show turns a name in the file system into the one that messages show;
+	// nil leaves names alone.
+	Show func(name string) string
+}
+
+// A Program is a program that passed the checks, and what was made of it.
+type Program struct {
+	File *syntax.File
+	Info *types.Info
+	Arch string // one of Archs, "" where the program has no main
+
+	Config *bmv2.Config     // nil before Lower
+	P4Info *configv1.P4Info // nil before Describe
+	Schema *bfrt.Schema     // nil before DescribeBfRt
+	// Entries are what tables start with; nil before DescribeEntries.
+	Entries []describe.Entry
+
+	Warnings syntax.Errors
+}
+
+// Compile compiles the named program. The error, if any, is a syntax.Errors.
+func Compile(fsys fs.FS, name string, opts Options) (*Program, error) {
+	p, err := Check(fsys, name, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Lower(); err != nil {
+		return nil, err
+	}
+	if err := p.Describe(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// CompileText compiles a program that is one text in memory, as Compile does a
+// file. Name is what messages and the document call it, a path as fs.FS has them.
+func CompileText(name string, text []byte, opts Options) (*Program, error) {
+	return Compile(syntax.OneFile(name, text), name, opts)
+}
+
+// Check reads and checks the named program, for whatever architecture it is
+// written. The error, if any, is a syntax.Errors.
+func Check(fsys fs.FS, name string, opts Options) (*Program, error) {
+	file, arch, errs := parse(fsys, name, opts)
+	if file == nil {
+		return nil, errs
+	}
+	info, more := types.Check(file)
+	errs = append(errs, more...)
+	if opts.Arch != "" && arch != "" && arch != opts.Arch {
+		errs = append(errs, &syntax.Error{
+			Pos: mainDecl(file).Pos(),
+			Msg: fmt.Sprintf("this is a program for %s; %[2]s wants #include <%[2]s.p4>", arch, opts.Arch),
+		})
+	}
+	errs = errs.Clean()
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	return &Program{File: file, Info: info, Arch: arch, Warnings: errs}, nil
+}
+
+// parse reads a program, and finds its architecture. Only what has been read
+// tells which macros the program expects, so it may take a second look.
+func parse(fsys fs.FS, name string, opts Options) (*syntax.File, string, syntax.Errors) {
+	arch := cmp.Or(opts.Arch, Archs[0])
+	file, errs := parseFor(fsys, name, opts, arch)
+	if file == nil {
+		return nil, "", errs
+	}
+	is := archOf(file)
+	if is == "" || is == arch || opts.Arch != "" {
+		return file, is, errs
+	}
+	if file, errs = parseFor(fsys, name, opts, is); file == nil {
+		return nil, "", errs
+	}
+	return file, is, errs
+}
+
+func parseFor(fsys fs.FS, name string, opts Options, arch string) (*syntax.File, syntax.Errors) {
+	return syntax.Parse(fsys, name, syntax.Options{
+		IncludeDirs: opts.IncludeDirs,
+		Includes:    p4src.Include(),
+		Defines:     append([]string{targets[arch]}, opts.Defines...), // as p4c does
+		Show:        opts.Show,
+	})
+}
+
+// Main is the name of the package that the program instantiates as main, ""
+// where it has none.
+func (p *Program) Main() string {
+	main := p.Info.Top["main"]
+	if main == nil || main.Kind != types.InstObj {
+		return ""
+	}
+	if pkg, ok := main.Type.(*types.Package); ok {
+		return pkg.Name
+	}
+	return ""
+}
+
+// Lower makes Config. The error, if any, is a syntax.Errors; what is valid but
+// cannot be lowered is "not supported".
+func (p *Program) Lower() error {
+	if p.Main() == "" {
+		return syntax.Errors{{Msg: p.File.Name + " has no main, there is nothing to run", Class: syntax.NoMain}}
+	}
+	config, errs := lower.Lower(p.File, p.Info, lower.Options{Program: p.File.Name, Arch: p.Arch})
+	if err := p.add(errs); err != nil {
+		return err
+	}
+	p.Config = config
+	return nil
+}
+
+// Describe makes P4Info, which is possible for programs that Lower does not
+// support too. The error, if any, is a syntax.Errors.
+func (p *Program) Describe() error {
+	info, errs := describe.P4Info(p.File, p.Info, p.Arch)
+	if err := p.add(errs); err != nil {
+		return err
+	}
+	p.P4Info = info
+	return nil
+}
+
+// DescribeBfRt makes the schema that Intel's SDE has of a program for Tofino. The
+// error, if any, is a syntax.Errors; it warns of what Describe warns of.
+func (p *Program) DescribeBfRt() error {
+	schema, errs := describe.BfRt(p.File, p.Info, p.Arch)
+	if schema == nil {
+		return p.add(errs)
+	}
+	p.Schema = schema
+	return nil
+}
+
+// DescribeEntries makes the entries that the program's tables start with. The error, if
+// any, is a syntax.Errors; it warns of what Describe warns of.
+func (p *Program) DescribeEntries() error {
+	list, errs := describe.Entries(p.File, p.Info, p.Arch)
+	if errs.Err() != nil {
+		return p.add(errs)
+	}
+	p.Entries = list
+	return nil
+}
+
+// add keeps the warnings of a stage; errors come back with all warnings so far.
+func (p *Program) add(errs syntax.Errors) error {
+	all := slices.Concat(p.Warnings, errs).Clean()
+	if err := all.Err(); err != nil {
+		return err
+	}
+	p.Warnings = all
+	return nil
+}
+
+// JSON is the Config as a document, which simple_switch loads if the program is
+// for v1model.
+func (p *Program) JSON() []byte {
+	var b bytes.Buffer
+	p.Config.Write(&b) // a buffer takes everything
+	return b.Bytes()
+}
+
+// P4InfoText is the P4Info in the text form of protocol buffers.
+func (p *Program) P4InfoText() []byte { return describe.Text(p.P4Info) }
+
+// EntriesText is the Entries as the text of the P4Runtime WriteRequest that inserts
+// them.
+func (p *Program) EntriesText() []byte { return describe.EntriesText(p.Entries) }

@@ -1,0 +1,244 @@
+package describe
+
+import (
+	"slices"
+
+	"github.com/p4lb/p4lb/internal/p4/names"
+	"github.com/p4lb/p4lb/internal/p4/syntax"
+	"github.com/p4lb/p4lb/internal/p4/types"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// Ids are hashes of names, aliases depend on all names together, and tools
+// compare the messages as they are, so what is alive, what it is called and in
+// which order it comes must agree with p4c. The view computes these from the
+// tree of instances alone.
+
+// A view is the program as the control plane sees it.
+type view struct {
+	info  *types.Info
+	top   map[*syntax.InstDecl]*site
+	units []*unit
+	// globals are the extern objects declared at top level.
+	globals []*site
+	sites   int                    // how many there are
+	steps   int                    // how many statements were walked
+	busy    map[*types.Object]bool // functions and actions being walked
+	// pipes are the names of TNA's pipes by where they are made, if their
+	// programs differ; prefix is the name, with a dot, of the pipe whose
+	// blocks are being made.
+	pipes  map[syntax.Node]string
+	prefix string
+}
+
+// A unit is a parser or control that the architecture runs, with all that is
+// inlined into it.
+type unit struct {
+	root    *site
+	objects []any // *tableSite, *site of an extern object, *setSite
+	actions []*actionSite
+	calls   []*externCall // from the body, in order of execution
+	called  []calledAction
+}
+
+// A calledAction is an action that a control's body calls itself.
+type calledAction struct {
+	obj  *types.Object
+	site *site
+}
+
+// A tableSite is a table of one control instance.
+type tableSite struct {
+	site *site
+	decl *syntax.TableDecl
+	name string
+}
+
+// A setSite is a value set of one parser instance.
+type setSite struct {
+	site *site
+	decl *syntax.ValueSetDecl
+}
+
+// An actionSite is an action of one control instance; global actions have one
+// in each unit.
+type actionSite struct {
+	obj   *types.Object
+	decl  *syntax.ActionDecl
+	name  string
+	scope *scope
+	// listed is set where a table can run the action; one that is only called
+	// gets its arguments from the call and shows no parameters.
+	listed bool
+	calls  []*externCall
+}
+
+// An externCall is a reachable call of an extern function.
+type externCall struct {
+	call  *types.Call
+	at    *syntax.CallExpr
+	scope *scope
+}
+
+func newView(file *syntax.File, info *types.Info) *view {
+	v := &view{info: info, top: map[*syntax.InstDecl]*site{}, busy: map[*types.Object]bool{}, pipes: pipeNames(info)}
+	var blocks []*site
+	var main *site
+	for _, d := range file.Decls {
+		inst, ok := d.(*syntax.InstDecl)
+		if !ok || info.Insts[inst] == nil {
+			continue
+		}
+		s := v.newSite(info.Insts[inst], &scope{}, names.Declared("", inst.Annotations, inst.Name), inst)
+		s.notes = inst.Annotations
+		v.top[inst] = s
+		switch s.typ.(type) {
+		case *types.Extern:
+			v.globals = append(v.globals, s)
+		case *types.Package:
+			blocks = append(blocks, s.blocks(true)...)
+			if inst.Name.Value == "main" {
+				main = s
+			}
+		default:
+			blocks = append(blocks, s)
+		}
+	}
+	if main != nil {
+		// The blocks stand in the order of their declarations; main uses some of them.
+		used := main.blocks(false)
+		for _, s := range blocks {
+			if !slices.Contains(used, s) {
+				continue
+			}
+			u := &unit{root: s}
+			v.units = append(v.units, u)
+			v.reach(s, u)
+			v.flatten(s, u)
+			v.collectActions(u)
+		}
+	}
+	return v
+}
+
+// pipeNames are the names of pipes with different programs, by what makes them.
+func pipeNames(info *types.Info) map[syntax.Node]string {
+	call := info.Insts[mainDecl(info)]
+	if call == nil {
+		return nil
+	}
+	pipes, _ := names.Pipes(info, call)
+	if len(pipes) < 2 {
+		return nil
+	}
+	made := map[syntax.Node]string{}
+	for k, x := range pipes {
+		name := names.Pipe(x, k)
+		made[x] = name
+		if n, ok := syntax.Unparen(x).(*syntax.Name); ok && info.Uses[n] != nil {
+			made[info.Uses[n].Decl] = name
+		}
+	}
+	return made
+}
+
+// blocks lists the parsers and controls that a package is made of, also those
+// of packages in it; with inline only those that its arguments make.
+func (s *site) blocks(inline bool) []*site {
+	var list []*site
+	for _, a := range s.args {
+		b, ok := a.(*site)
+		switch {
+		case !ok || inline && !b.inline:
+		case b.scope != nil:
+			list = append(list, b)
+		default:
+			list = append(list, b.blocks(inline)...)
+		}
+	}
+	return list
+}
+
+// flatten lists what s declares in p4c's order: each inlined instance brings
+// its own declarations to where it stands.
+func (v *view) flatten(s *site, u *unit) {
+	for _, m := range s.made {
+		v.flattenInstance(m, u)
+	}
+	for _, d := range s.body.Locals {
+		switch d := d.(type) {
+		case *syntax.InstDecl:
+			if i := s.locals[d]; i != nil {
+				v.flattenInstance(i, u)
+			}
+		case *syntax.TableDecl:
+			if s.tables[d] {
+				u.objects = append(u.objects, &tableSite{site: s, decl: d, name: names.Declared(s.name, d.Annotations, d.Name)})
+			}
+		case *syntax.ValueSetDecl:
+			if s.sets[d] {
+				u.objects = append(u.objects, &setSite{site: s, decl: d})
+			}
+		case *syntax.ActionDecl:
+			o := v.info.Defs[d]
+			u.actions = append(u.actions, &actionSite{obj: o, decl: d, name: names.Declared(s.name, d.Annotations, d.Name), scope: s.scope})
+		}
+	}
+	for _, i := range s.direct {
+		v.flattenInstance(i, u)
+	}
+}
+
+func (v *view) flattenInstance(i *site, u *unit) {
+	if i.extern() != nil {
+		u.objects = append(u.objects, i)
+	} else if i.reached {
+		v.flatten(i, u)
+	}
+}
+
+// collectActions keeps the actions of u that something uses: copies of the
+// global ones first, in the order of their first use.
+func (v *view) collectActions(u *unit) {
+	used := map[*scope]map[*types.Object]*actionSite{nil: {}}
+	for _, a := range u.actions {
+		if used[a.scope] == nil {
+			used[a.scope] = map[*types.Object]*actionSite{}
+		}
+		used[a.scope][a.obj] = a
+	}
+	var globals []*actionSite
+	alive := map[*actionSite]bool{}
+	use := func(o *types.Object, s *site) *actionSite {
+		a := used[s.scope][o]
+		if a == nil {
+			a = used[nil][o]
+		}
+		if a == nil {
+			decl, ok := o.Decl.(*syntax.ActionDecl)
+			if !ok {
+				return &actionSite{}
+			}
+			a = &actionSite{obj: o, decl: decl, name: names.Declared("", decl.Annotations, decl.Name), scope: &scope{}}
+			used[nil][o] = a
+			globals = append(globals, a)
+		}
+		alive[a] = true
+		return a
+	}
+	for _, obj := range u.objects {
+		if t, ok := obj.(*tableSite); ok {
+			for _, r := range v.actionRefs(t) {
+				use(r.obj, t.site).listed = true
+			}
+		}
+	}
+	for _, c := range u.called {
+		use(c.obj, c.site)
+	}
+	u.actions = append(globals, lists.Filter(u.actions, func(a *actionSite) bool { return alive[a] })...)
+	for _, a := range u.actions {
+		w := &walker{view: v, unit: u, scope: a.scope, calls: &a.calls, inAction: true}
+		w.body(a.decl.Body)
+	}
+}

@@ -1,0 +1,416 @@
+package lower
+
+import (
+	"slices"
+
+	"github.com/p4lb/p4lb/internal/p4/syntax"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// assign copies src into the place dst.
+func (l *lowerer) assign(dst, src value) {
+	switch d := dst.(type) {
+	case nil:
+	case *field:
+		l.set(d, cast(l.toEx(src, l.at), d.st))
+	case *header:
+		l.assignHeader(d, src)
+	case *union:
+		l.assignUnion(d, src)
+	case *stack:
+		l.assignStack(d, src)
+	case *aggregate:
+		l.assignAggregate(d, src)
+	case *element:
+		l.assignElement(d, src)
+	default:
+		l.unsupported(l.at, "assigning to this")
+	}
+}
+
+func (l *lowerer) assignHeader(d *header, src value) {
+	switch s := src.(type) {
+	case *header:
+		if s != d {
+			l.prim("assign_header", d, s)
+		}
+	case *literal:
+		if s.invalid {
+			l.prim("remove_header", d)
+			return
+		}
+		// Values that the assignments before theirs change are saved first.
+		vals := make([]*ex, len(s.fields))
+		var written footprint
+		for j, v := range s.fields {
+			vals[j] = v
+			if l.touches(&written, v) {
+				t := l.temp(v.st)
+				l.set(t, v)
+				vals[j] = fieldEx(t)
+			}
+			l.cover(&written, d.fields[j])
+		}
+		l.prim(l.arch.traits().addHeader, d)
+		for i, f := range d.fields {
+			l.set(f, vals[i])
+		}
+	case *aggregate:
+		l.assignHeader(d, l.headerLiteral(&aggregate{typ: d.typ, elems: s.elems}))
+	case *element:
+		l.eachElement(s, func(v value) { l.assignHeader(d, v) })
+	default:
+		l.unsupported(l.at, "assigning this to a header")
+	}
+}
+
+func (l *lowerer) assignUnion(d *union, src value) {
+	switch s := src.(type) {
+	case *union:
+		if s != d {
+			l.prim("assign_union", d, s)
+		}
+	case *literal:
+		for _, m := range d.members {
+			l.prim("remove_header", m)
+		}
+	case *element:
+		l.eachElement(s, func(v value) { l.assignUnion(d, v) })
+	default:
+		l.unsupported(l.at, "assigning this to a header union")
+	}
+}
+
+func (l *lowerer) assignStack(d *stack, src value) {
+	switch s := src.(type) {
+	case *stack:
+		if s == d {
+			return
+		}
+		if d.union {
+			l.prim("assign_union_stack", d, s)
+		} else {
+			l.prim("assign_header_stack", d, s)
+		}
+	case *aggregate:
+		for i, el := range d.elems {
+			if i < len(s.elems) {
+				l.assign(el, s.elems[i])
+			}
+		}
+	default:
+		l.unsupported(l.at, "assigning this to a header stack")
+	}
+}
+
+// assignAggregate copies part by part; parts that read what an earlier one
+// overwrites are saved first.
+func (l *lowerer) assignAggregate(d *aggregate, src value) {
+	s, ok := src.(*aggregate)
+	if !ok || len(s.elems) != len(d.elems) {
+		l.unsupported(l.at, "assigning this to a struct")
+	}
+	if s == d {
+		return
+	}
+	vals := append([]value(nil), s.elems...)
+	var written footprint
+	for j := range vals {
+		if l.touches(&written, vals[j]) {
+			vals[j] = l.saved(vals[j])
+		}
+		l.cover(&written, d.elems[j])
+	}
+	for i, p := range d.elems {
+		l.assign(p, vals[i])
+	}
+}
+
+// overlaps reports whether writing the place p may change the value v.
+func (l *lowerer) overlaps(p, v value) bool {
+	var written footprint
+	l.cover(&written, p)
+	return l.touches(&written, v)
+}
+
+// A footprint is what some assignments write: fields, and whole places.
+type footprint struct {
+	places map[value]bool
+	fields int
+}
+
+// cover adds the place p.
+func (l *lowerer) cover(w *footprint, p value) {
+	if w.places == nil {
+		w.places = map[value]bool{}
+	}
+	fs := leaves(p)
+	l.spend(1 + len(fs))
+	for _, f := range fs {
+		w.places[f] = true
+	}
+	w.fields += len(fs)
+	if p != nil {
+		w.places[p] = true
+	}
+}
+
+// touches reports whether what w has may change the value v.
+func (l *lowerer) touches(w *footprint, v value) bool {
+	switch v := v.(type) {
+	case *ex:
+		l.spend(1 + v.size)
+		return v.any(func(n *ex) bool { return n.op == opField && w.places[n.f] || n.op == opLast && w.fields > 0 })
+	case *literal:
+		return slices.ContainsFunc(v.fields, func(f *ex) bool { return l.touches(w, f) })
+	case *element:
+		return l.touches(w, &aggregate{elems: v.elems}) || l.touches(w, v.index)
+	case *aggregate:
+		return slices.ContainsFunc(v.elems, func(el value) bool { return l.touches(w, el) })
+	}
+	fs := leaves(v)
+	l.spend(1 + len(fs))
+	return slices.ContainsFunc(fs, func(f *field) bool { return w.places[f] }) || v != nil && w.places[v]
+}
+
+// saved copies v to a temporary.
+func (l *lowerer) saved(v value) value {
+	switch v := v.(type) {
+	case *ex:
+		return l.settled(v)
+	case *field:
+		return l.settled(fieldEx(v))
+	case *header:
+		t := l.newHeader(l.unique("tmp"), v.typ, true)
+		l.assign(t, v)
+		return t
+	case *aggregate:
+		c := &aggregate{typ: v.typ}
+		for _, el := range v.elems {
+			c.elems = append(c.elems, l.saved(el))
+		}
+		return c
+	case *literal:
+		c := &literal{typ: v.typ, invalid: v.invalid}
+		for _, f := range v.fields {
+			c.fields = append(c.fields, l.settled(f))
+		}
+		return c
+	case *union:
+		t := l.newUnion(l.unique("tmp"), v.typ, true)
+		l.assign(t, v)
+		return t
+	case *stack:
+		t := l.newStack(l.unique("tmp"), v.typ, true)
+		l.assign(t, v)
+		return t
+	case *element:
+		return l.readElement(v)
+	}
+	return v
+}
+
+// equalValues builds a == b for values of any type.
+func (l *lowerer) equalValues(a, b value, at syntax.Node) *ex {
+	switch av := a.(type) {
+	case *aggregate:
+		if _, ok := b.(*aggregate); !ok {
+			l.unsupported(at, "this comparison")
+		}
+		return l.equalParts(a, b, at)
+	case *header, *literal:
+		return l.equalHeaders(a, b, at)
+	case *union, *stack:
+		return l.equalParts(a, b, at)
+	case *element:
+		if av.isHeader() {
+			return l.equalValues(l.materialize(av), b, at)
+		}
+	}
+	return equal(l.toEx(a, at), l.toEx(b, at))
+}
+
+// elementsOf lists what a union, a stack or an aggregate consists of.
+func elementsOf(v value) []value {
+	switch v := v.(type) {
+	case *union:
+		return lists.Map(v.members, func(m *header) value { return m })
+	case *stack:
+		return v.elems
+	case *aggregate:
+		return v.elems
+	}
+	return nil
+}
+
+// equalParts compares part by part.
+func (l *lowerer) equalParts(a, b value, at syntax.Node) *ex {
+	as, bs := elementsOf(a), elementsOf(b)
+	if len(as) != len(bs) {
+		l.unsupported(at, "this comparison")
+	}
+	r := boolEx(true)
+	for i := range as {
+		r = l.bounded(andAlso(r, l.equalValues(as[i], bs[i], at)), at)
+	}
+	return r
+}
+
+// equalHeaders: both invalid, or both valid with equal fields.
+func (l *lowerer) equalHeaders(a, b value, at syntax.Node) *ex {
+	if e, ok := b.(*element); ok {
+		b = l.materialize(e)
+	}
+	va, fa := headerParts(a)
+	vb, fb := headerParts(b)
+	if va == nil || vb == nil {
+		l.unsupported(at, "this comparison")
+	}
+	same := andAlso(va, vb)
+	if !same.isFalse() {
+		for i := range fa {
+			same = l.bounded(andAlso(same, equal(fa[i], fb[i])), at)
+		}
+	}
+	return orElse(andAlso(not(va), not(vb)), same)
+}
+
+func headerParts(v value) (valid *ex, fields []*ex) {
+	switch v := v.(type) {
+	case *header:
+		return &ex{op: opValid, h: v, st: boolean}, lists.Map(v.fields, fieldEx)
+	case *literal:
+		return boolEx(!v.invalid), v.fields
+	}
+	return nil, nil
+}
+
+// isHeader reports whether the selected thing is a whole header or union.
+func (d *element) isHeader() bool {
+	switch d.at(0).(type) {
+	case *header, *union:
+		return true
+	}
+	return false
+}
+
+// at is the selected part of the i-th element.
+func (d *element) at(i int) value {
+	v := d.elems[i]
+	for _, k := range d.sel {
+		if h, ok := v.(*header); ok {
+			v = h.parts[k]
+		} else {
+			v = elementsOf(v)[k]
+		}
+	}
+	return v
+}
+
+// inner is part k of the selected thing; a struct is taken apart.
+func (d *element) inner(k int) value {
+	sel := &element{elems: d.elems, index: d.index, last: d.last, sel: append(slices.Clone(d.sel), k)}
+	a, ok := sel.at(0).(*aggregate)
+	if !ok {
+		return sel
+	}
+	c := &aggregate{typ: a.typ}
+	for i := range a.elems {
+		c.elems = append(c.elems, sel.inner(i))
+	}
+	return c
+}
+
+// readElement reads a scalar of stack[index]: of stack.last directly, of
+// others as a chain of choices, since an index out of range must do no harm.
+func (l *lowerer) readElement(d *element) *ex {
+	if d.isHeader() {
+		l.unsupported(l.at, "a header where a number is wanted")
+	}
+	n := len(d.elems)
+	if f, ok := d.at(n - 1).(*field); ok && d.last != nil && l.block == parserBlock {
+		r := &ex{op: opLast, s: d.last, str: f.name, st: f.st}
+		if d.last.union {
+			r.member = d.elems[0].(*union).typ.Fields[d.sel[0]].Name
+		}
+		return r
+	}
+	index := l.settled(d.index)
+	r := l.toEx(d.at(n-1), l.at)
+	for i := n - 2; i >= 0; i-- {
+		if fits(i, index.st) {
+			r = l.bounded(cond(equal(index, intEx(int64(i), index.st)), l.toEx(d.at(i), l.at), r), l.at)
+		}
+	}
+	return r
+}
+
+func fits(i int, st scalar) bool { return st.width == 0 || st.width > 30 || i < 1<<st.width }
+
+// eachElement runs f on the element that the index chooses, on none if it is
+// out of range.
+func (l *lowerer) eachElement(d *element, f func(v value)) {
+	index := l.settled(d.index)
+	end := &label{}
+	for i := range d.elems {
+		if !fits(i, index.st) {
+			break
+		}
+		skip := &label{}
+		l.branch(equal(index, intEx(int64(i), index.st)), skip)
+		f(d.at(i))
+		l.jump(end)
+		l.place(skip)
+	}
+	l.place(end)
+}
+
+func (l *lowerer) assignElement(d *element, src value) {
+	switch s := src.(type) {
+	case *ex:
+		if s.reads() {
+			src = l.settled(s)
+		}
+	case *element:
+		src = l.materialize(s)
+	}
+	if d.isHeader() {
+		l.eachElement(d, func(v value) { l.assign(v, src) })
+		return
+	}
+	index, x := l.settled(d.index), l.toEx(src, l.at)
+	for i := range d.elems {
+		if f, ok := d.at(i).(*field); ok && fits(i, index.st) {
+			l.set(f, cond(equal(index, intEx(int64(i), index.st)), cast(x, f.st), fieldEx(f)))
+		}
+	}
+}
+
+// materialize copies the chosen element to a variable.
+func (l *lowerer) materialize(d *element) value {
+	if !d.isHeader() {
+		return l.settled(l.readElement(d))
+	}
+	var t value
+	switch v := d.at(0).(type) {
+	case *header:
+		t = l.newHeader(l.unique("tmp"), v.typ, true)
+	case *union:
+		t = l.newUnion(l.unique("tmp"), v.typ, true)
+	}
+	l.invalidate(t)
+	l.eachElement(d, func(v value) { l.assign(t, v) })
+	return t
+}
+
+// invalidate resets the headers of a variable that comes into life.
+func (l *lowerer) invalidate(v value) {
+	switch v := v.(type) {
+	case *header:
+		l.prim("remove_header", v)
+	case *union, *stack, *aggregate:
+		for _, e := range elementsOf(v) {
+			l.invalidate(e)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package lower
+
+import (
+	"github.com/p4lb/p4lb/internal/p4/syntax"
+)
+
+// Code is what all bodies become first: a flat list of instructions with
+// labels. Actions keep it as jumps, pipelines cut it into nodes of a graph,
+// parsers into states.
+type code struct {
+	list []*instr
+}
+
+// A label is a place in the code.
+type label struct {
+	name string // a parser state's name, empty for others
+	used bool
+}
+
+// An instrKind says what an instruction does.
+type instrKind uint8
+
+const (
+	iPrim   instrKind = iota // prim(args)
+	iLabel                   // label:
+	iJump                    // goto label
+	iBranch                  // if !cond goto label
+	iApply                   // apply table, continue at the label of the outcome
+	iExit                    // leave the pipeline
+	iSelect                  // parser: choose the next state
+	iAccept                  // parser: end
+)
+
+// An instr is one instruction.
+type instr struct {
+	kind  instrKind
+	prim  string
+	args  []any // *ex, places, or reference values of emit.go
+	cond  *ex
+	label *label
+	table *table
+	hit   *label // of iApply, where the outcome matters
+	miss  *label
+	runs  map[string]*label // by action; hit is the default then
+	cases []selectCase
+	keys  []*ex
+	at    syntax.Node
+}
+
+// A selectCase is one transition of a parser state.
+type selectCase struct {
+	vset  string    // a value set's name
+	bytes []byteKey // nil: default
+	next  *label    // nil accepts
+}
+
+// A byteKey is the value and mask of one key of a transition.
+type byteKey struct {
+	value, mask *ex
+	width       int
+}
+
+// add appends an instruction.
+func (l *lowerer) add(i *instr) *instr {
+	if i.at == nil {
+		i.at = l.at
+	}
+	l.spend(1 + costOperand*i.operands())
+	l.code.list = append(l.code.list, i)
+	return i
+}
+
+// operands counts the operators that the instruction's document will have.
+func (i *instr) operands() int {
+	n := len(i.keys) + len(i.cases)
+	if i.cond != nil {
+		n += i.cond.size
+	}
+	for _, a := range i.args {
+		if x, ok := a.(*ex); ok {
+			n += x.size
+		}
+	}
+	return n
+}
+
+// prim appends a primitive.
+func (l *lowerer) prim(name string, args ...any) {
+	l.add(&instr{kind: iPrim, prim: name, args: args})
+}
+
+func (l *lowerer) jump(to *label) {
+	to.used = true
+	l.add(&instr{kind: iJump, label: to})
+}
+
+// branch continues at els unless c holds.
+func (l *lowerer) branch(c *ex, els *label) {
+	els.used = true
+	l.add(&instr{kind: iBranch, cond: c, label: els})
+}
+
+func (l *lowerer) place(lb *label) { l.add(&instr{kind: iLabel, label: lb}) }
+
+// set assigns e to the field f.
+func (l *lowerer) set(f *field, e *ex) {
+	if e.op == opField && e.f == f {
+		return
+	}
+	if f.st.varbit {
+		l.prim("assign_VL", f, e)
+		return
+	}
+	l.prim("assign", f, e)
+	if f.asked != nil {
+		l.prim("assign", f.asked, intEx(1, f.asked.st))
+	}
+}
+
+// mark is a place in the code to return to.
+func (l *lowerer) mark() int { return len(l.code.list) }
+
+// insert puts what f emits at mark m instead of at the end.
+func (l *lowerer) insert(m int, f func()) {
+	tail := append([]*instr(nil), l.code.list[m:]...)
+	l.spend(len(tail))
+	l.code.list = l.code.list[:m]
+	f()
+	l.code.list = append(l.code.list, tail...)
+}
+
+// sub runs f and returns what it emitted, taken out of the code.
+func (l *lowerer) sub(f func()) []*instr {
+	m := l.mark()
+	f()
+	got := append([]*instr(nil), l.code.list[m:]...)
+	l.spend(len(got))
+	l.code.list = l.code.list[:m]
+	return got
+}
+
+// inCode runs f with a fresh code buffer and returns it.
+func (l *lowerer) inCode(f func()) *code {
+	saved := l.code
+	l.code = &code{}
+	defer func() { l.code = saved }()
+	f()
+	return l.code
+}
+
+// stable makes x survive the code that was emitted since mark m: what that
+// code may have changed is saved in front of it.
+func (l *lowerer) stable(x *ex, m int) *ex {
+	if l.mark() == m || !x.reads() || !l.clobbers(m, x) {
+		return x
+	}
+	t := l.temp(x.st)
+	l.insert(m, func() { l.set(t, x) })
+	return fieldEx(t)
+}
+
+// clobbers reports whether the code since m may change what x reads. A write
+// to one field changes just that; everything else might change anything.
+func (l *lowerer) clobbers(m int, x *ex) bool {
+	for _, i := range l.code.list[m:] {
+		l.spend(1 + x.size)
+		switch i.kind {
+		case iLabel, iJump, iBranch:
+			continue
+		case iPrim:
+			if f, ok := soleTarget(i); ok {
+				if x.readsField(f) {
+					return true
+				}
+				continue
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// soleTarget is the one field that a primitive writes, where it is one.
+func soleTarget(i *instr) (*field, bool) {
+	switch i.prim {
+	case "assign", "register_read", "modify_field_with_hash_based_offset", "modify_field_rng_uniform", "register_entry", "filter_execute", "wred_execute":
+		f, ok := i.args[0].(*field)
+		return f, ok
+	}
+	return nil, false
+}

@@ -1,0 +1,421 @@
+package lower
+
+import (
+	"fmt"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/p4/names"
+	"github.com/p4lb/p4lb/internal/p4/syntax"
+	"github.com/p4lb/p4lb/internal/p4/types"
+)
+
+// globals instantiates the extern objects declared at top level.
+func (l *lowerer) globals() {
+	root := &env{l: l}
+	for _, d := range l.file.Decls {
+		if inst, ok := d.(*syntax.InstDecl); ok && inst.Name.Value != "main" {
+			l.topInstance(inst, root)
+		}
+	}
+}
+
+// topInstance gives the one instance of a top-level instantiation.
+func (l *lowerer) topInstance(d *syntax.InstDecl, root *env) *instance {
+	if i := l.instances[d]; i != nil {
+		return i
+	}
+	i := l.instantiate(d, l.info.Insts[d], root, names.Declared("", d.Annotations, d.Name))
+	l.instances[d] = i
+	return i
+}
+
+// instantiate evaluates a constructor call.
+func (l *lowerer) instantiate(d *syntax.InstDecl, call *types.Call, e *env, name string) *instance {
+	l.spend(costCall)
+	i := &instance{
+		typ: e.subst(call.Result), decl: d, name: name, outer: e, at: l.at, block: l.block,
+		vars: map[variable]value{}, params: map[string]value{}, users: map[*bmv2.Action]bool{},
+	}
+	if d != nil {
+		i.at = d
+	}
+	switch t := i.typ.(type) {
+	case *types.Control:
+		i.env = l.bodyEnv(i, t.Ctor, call, e)
+	case *types.Parser:
+		i.env = l.bodyEnv(i, t.Ctor, call, e)
+	case *types.Extern:
+		for k, arg := range call.Args {
+			i.args = append(i.args, l.argument(arg, call.Type, k, e))
+		}
+		l.externs = append(l.externs, i)
+		if i.name != "" {
+			l.claim(i.extern().Name, i.name, i.at)
+		}
+		if !l.arch.declare(i) {
+			// An extern that is not v1model's own: a BMv2 that was built or started with
+			// it knows what to do.
+			out := &bmv2.ExternInstance{Name: i.name, ID: l.nextID("extern_instances"), SourceInfo: l.source(i.at), Type: i.extern().Name}
+			// The attributes are named after the parameters of the constructor.
+			var names []string
+			for _, m := range i.extern().Methods {
+				if m.IsCtor && len(m.Type.Params) == len(i.args) {
+					for _, p := range m.Type.Params {
+						names = append(names, p.Name)
+					}
+					break
+				}
+			}
+			for k, m := range names {
+				if v, ok := i.args[k].(*ex); ok && v.isConst() {
+					out.AttributeValues = append(out.AttributeValues, bmv2.ExternAttribute{Name: m, Value: bmv2.Hex(v.v, bytesOf(v.st.width))})
+				}
+			}
+			l.cfg.ExternInstances = append(l.cfg.ExternInstances, out)
+		}
+	}
+	return i
+}
+
+// bodyEnv is the environment of a parser's or control's declarations.
+func (l *lowerer) bodyEnv(i *instance, ctor *types.Func, call *types.Call, e *env) *env {
+	b, _ := types.BodyOf(i.typ)
+	body := &env{l: l, inst: i}
+	var params []*types.TypeParam
+	for _, p := range b.TypeParams {
+		if o := l.info.Defs[p]; o != nil {
+			if tp, ok := o.Type.(*types.TypeParam); ok {
+				params = append(params, tp)
+			}
+		}
+	}
+	body.bindTypes(params, b.TypeArgs, e)
+	for k, p := range b.CtorParams {
+		if k < len(call.Args) {
+			v := l.argument(call.Args[k], ctor, k, e)
+			if inst, ok := v.(*instance); ok && inst.decl == nil && inst.name == "" {
+				inst.name = i.name + "." + p.Name.Value
+			}
+			i.args = append(i.args, v)
+			body.bind(l.info.Defs[p], v)
+		}
+	}
+	return body
+}
+
+// blockArg evaluates an argument of a package that is a parser or control.
+func (l *lowerer) blockArg(arg syntax.Expr, pkg string) *instance {
+	inst, ok := l.eval(arg, &env{l: l}).(*instance)
+	if !ok {
+		l.unsupported(arg, "%s as an argument of %s", syntax.String(arg), pkg)
+	}
+	if b, ok := types.BodyOf(inst.typ); ok {
+		inst.name = names.Block(b)
+	}
+	return inst
+}
+
+func (l *lowerer) declareCounter(i *instance) {
+	l.cfg.CounterArrays = append(l.cfg.CounterArrays, &bmv2.CounterArray{
+		Name: i.name, ID: l.nextID("counter_arrays"), SourceInfo: l.source(i.at), Size: l.cells(i, l.constArg(i, 0), bmv2.CounterWords), TrueEgress: l.trueEgress(i, 2),
+	})
+}
+
+// trueEgress reports whether a counter counts packets as they leave.
+func (l *lowerer) trueEgress(i *instance, arg int) bool {
+	x, ok := i.arg(arg).(*ex)
+	return ok && x.isTrue()
+}
+
+func (l *lowerer) declareMeter(i *instance) {
+	l.cfg.MeterArrays = append(l.cfg.MeterArrays, &bmv2.MeterArray{
+		Name: i.name, ID: l.nextID("meter_arrays"), SourceInfo: l.source(i.at), Size: l.cells(i, l.constArg(i, 0), bmv2.MeterWords), RateCount: 2, Type: l.meterType(i, 1),
+	})
+}
+
+// claim notes the control plane's name of an object: one of a kind has it.
+func (l *lowerer) claim(kind, name string, at syntax.Node) {
+	key := kind + " " + name
+	if l.claimed[key] {
+		l.errorf(at, "another %s is called %s; name one of them with @name, or its control's instance", kind, name)
+		panic(bail{})
+	}
+	l.claimed[key] = true
+}
+
+// foreign emits a call of an extern that is not v1model's own.
+func (l *lowerer) foreign(x *syntax.CallExpr, op string, self []any, call *types.Call, e *env) value {
+	if call.Result != nil && call.Result != types.Void {
+		l.unsupported(x, "the result of %s: BMv2 calls externs for their effects", syntax.String(x.Fun))
+	}
+	if l.block == noBlock || l.block == verifyBlock || l.block == computeBlock {
+		l.unsupported(x, "the extern %s in this control", syntax.String(x.Fun))
+	}
+	args := self
+	bs := l.bindArgs(call.Type.Params, call, e, never)
+	for _, b := range bs {
+		switch b.value.(type) {
+		case *ex, *field, *header, *union, *stack:
+			args = append(args, b.value)
+		default:
+			l.unsupported(x, "an argument of this form for %s", syntax.String(x.Fun))
+		}
+	}
+	l.prim(op, args...)
+	l.copyBack(bs, e)
+	return nil
+}
+
+func (l *lowerer) declareRegister(i *instance) {
+	size := l.constArg(i, 0)
+	if size == 0 {
+		l.unsupported(i.at, "a direct register (size 0) in v1model on BMv2")
+	}
+	st, ok := scalarOf(i.extern().Args[0])
+	if !ok || st.bool || st.width == 0 || st.varbit {
+		l.unsupported(i.at, "a register of %s; BMv2 has registers of bit<W> and int<W>", i.extern().Args[0])
+	}
+	l.cfg.RegisterArrays = append(l.cfg.RegisterArrays, &bmv2.RegisterArray{
+		Name: i.name, ID: l.nextID("register_arrays"), SourceInfo: l.source(i.at), Size: l.cells(i, size, bmv2.RegisterWords(st.width)), Bitwidth: st.width,
+	})
+}
+
+// cells is the size of an array, whose cells take so many words of 64 bits each; what
+// no switch is to hold is refused here, where the program's line is known.
+func (l *lowerer) cells(i *instance, size, words int) int {
+	if size < 0 || size > bmv2.MaxCells {
+		l.unsupported(i.at, "%s of %d cells: want 0 to %d", i.extern().Name, size, bmv2.MaxCells)
+	}
+	if l.words += size * words; l.words > bmv2.MaxWords {
+		l.unsupported(i.at, "arrays that take more than %d words of 64 bits up to %s", bmv2.MaxWords, i.name)
+	}
+	return size
+}
+
+// constArg is a constructor argument that must be a constant.
+func (l *lowerer) constArg(i *instance, k int) int {
+	if k < len(i.args) {
+		if v, ok := i.args[k].(*ex); ok && v.isConst() && v.v.IsInt64() {
+			return int(v.v.Int64())
+		}
+	}
+	l.errorf(i.at, "argument %d of %s must be a constant", k+1, i.extern().Name)
+	return 0
+}
+
+func (l *lowerer) meterType(i *instance, k int) string {
+	if l.constArg(i, k) == 1 {
+		return "bytes"
+	}
+	return "packets"
+}
+
+// finishDirect emits direct counters and meters, whose tables are known only
+// after everything is lowered.
+func (l *lowerer) finishDirect() {
+	for _, i := range l.externs {
+		switch i.extern().Name {
+		case "direct_counter", "DirectCounter":
+			if i.table == nil {
+				l.report(i.at, true, "direct counter %s is not attached to a table", i.name)
+				continue
+			}
+			l.cfg.CounterArrays = append(l.cfg.CounterArrays, &bmv2.CounterArray{
+				Name: i.name, ID: l.nextID("counter_arrays"), SourceInfo: l.source(i.at), IsDirect: true, Binding: i.table.name, TrueEgress: l.trueEgress(i, 1),
+			})
+			i.table.out.CounterActions = i.table.executing(i)
+		case "direct_meter", "DirectMeter":
+			l.finishDirectMeter(i)
+		case "action_selector", "ActionSelector":
+			if i.inputs == nil {
+				l.report(i.at, true, "action selector %s belongs to no table", i.name)
+			}
+		default:
+			l.arch.finish(i)
+		}
+	}
+}
+
+func (l *lowerer) finishDirectMeter(i *instance) {
+	if i.table == nil {
+		if i.target != nil {
+			l.errorf(i.at, "direct meter %s is read but attached to no table: add meters = %s to one", i.name, i.decl.Name.Value)
+		}
+		return
+	}
+	m := &bmv2.MeterArray{
+		Name: i.name, ID: l.nextID("meter_arrays"), SourceInfo: l.source(i.at), IsDirect: true, RateCount: 2,
+		Type: l.meterType(i, 0), Size: i.table.out.MaxSize, Binding: i.table.name,
+	}
+	f, ok := i.target.(*field)
+	if !ok {
+		f = l.temp(scalar{width: 2})
+	}
+	m.ResultTarget = &bmv2.FieldRef{Header: f.header, Field: f.name}
+	l.cfg.MeterArrays = append(l.cfg.MeterArrays, m)
+	i.table.out.MeterActions = i.table.executing(i)
+}
+
+// uses notes that the action that is being lowered executes a direct counter or
+// meter.
+func (l *lowerer) uses(i *instance) {
+	if l.inAction != nil {
+		i.users[l.inAction] = true
+	}
+}
+
+// executing are the ids of a table's actions that execute its direct counter or
+// meter, none where all or none of them do: BMv2 then counts for all.
+func (t *table) executing(i *instance) []int {
+	var ids []int
+	for _, a := range t.actions {
+		if i.users[a.out] {
+			ids = append(ids, a.out.ID)
+		}
+	}
+	if len(ids) == len(t.actions) {
+		return nil
+	}
+	return ids
+}
+
+var hashAlgorithms = []string{"crc32", "crc32_custom", "crc16", "crc16_custom", "random", "identity", "csum16", "xor16"}
+
+func (l *lowerer) hashAlgorithm(v value, at syntax.Node) string {
+	return l.algorithm(v, at, "HashAlgorithm", hashAlgorithms)
+}
+
+// algorithm is the member of an enum of hash algorithms that a constant is.
+func (l *lowerer) algorithm(v value, at syntax.Node, enum string, members []string) string {
+	x, ok := v.(*ex)
+	if !ok || !x.isConst() || !x.v.IsInt64() || x.v.Int64() >= int64(len(members)) {
+		l.unsupported(at, "a hash algorithm that is not a constant of %s", enum)
+	}
+	return members[x.v.Int64()]
+}
+
+// A destination is a field that a primitive writes, and the copy that follows
+// where the argument is no plain field, or one whose sign BMv2 would not see in
+// the bits that arrive.
+type destination struct {
+	f    *field
+	back func()
+}
+
+// destination evaluates an out argument to a field.
+func (l *lowerer) destination(x syntax.Expr, t types.Type, e *env) destination {
+	none := func() {}
+	if x == nil {
+		st, _ := scalarOf(t)
+		return destination{l.temp(st), none}
+	}
+	if sl, ok := syntax.Unparen(x).(*syntax.SliceExpr); ok {
+		f := l.temp(l.shape(x, e))
+		return destination{f, func() { l.writeSlice(sl, fieldEx(f), e) }}
+	}
+	p := l.lvalue(x, e)
+	if f, ok := p.(*field); ok && !f.st.bool && !f.st.signed {
+		return destination{f, none}
+	}
+	st, ok := scalarOf(t)
+	if !ok {
+		l.unsupported(x, "%s as the result of an extern", t)
+	}
+	f := l.temp(scalar{width: st.width, bool: st.bool})
+	return destination{f, func() { l.assign(p, cast(fieldEx(f), st)) }}
+}
+
+// inputs flattens the data of a hash or digest into fields and constants; what
+// BMv2 cannot take as an input goes through a variable.
+func (l *lowerer) inputs(v value, at syntax.Node) []*bmv2.Expr {
+	var out []*bmv2.Expr
+	switch v := v.(type) {
+	case *aggregate:
+		for _, el := range v.elems {
+			out = append(out, l.inputs(el, at)...)
+		}
+	case *literal:
+		for _, f := range v.fields {
+			out = append(out, l.inputs(f, at)...)
+		}
+	case *header, *union, *stack:
+		for _, f := range leaves(v) {
+			out = append(out, bmv2.FieldOf(f.header, f.name))
+		}
+	default:
+		out = append(out, l.input(l.toEx(v, at)))
+	}
+	return out
+}
+
+// hashInput is inputs for the hash function, whose arguments are values: BMv2
+// leaves the fields of invalid headers out of a calculation, so fields of
+// headers are copied first, as p4c does, and hashed as they stand.
+func (l *lowerer) hashInput(v value, at syntax.Node) []*bmv2.Expr {
+	list := l.inputs(v, at)
+	for i, x := range list {
+		if x.Type != bmv2.TypeField || x.Name == scalarsName || x.Name == standardName {
+			continue
+		}
+		for _, f := range leaves(l.hdrs) {
+			if f.header == x.Name && f.name == x.Field && !f.st.varbit {
+				t := l.temp(f.st)
+				l.set(t, fieldEx(f))
+				list[i] = bmv2.FieldOf(t.header, t.name)
+			}
+		}
+	}
+	return list
+}
+
+func (l *lowerer) input(x *ex) *bmv2.Expr {
+	switch {
+	case x.op == opField:
+		return bmv2.FieldOf(x.f.header, x.f.name)
+	case x.isConst() && x.st.width > 0:
+		c := bmv2.Hex(wrap(x.v, scalar{width: x.st.width}), bytesOf(x.st.width))
+		c.Bitwidth = x.st.width
+		return c
+	}
+	t := l.temp(x.st)
+	l.set(t, x)
+	return bmv2.FieldOf(t.header, t.name)
+}
+
+// calculation declares a hash over input.
+func (l *lowerer) calculation(algo string, input []*bmv2.Expr, payload bool) *bmv2.Expr {
+	name := l.calculationName(algo, input, payload)
+	return bmv2.Ref(bmv2.TypeCalculation, name)
+}
+
+func (l *lowerer) calculationName(algo string, input []*bmv2.Expr, payload bool) string {
+	id := l.nextID("calculations")
+	c := &bmv2.Calculation{Name: fmt.Sprintf("calc_%d", id), ID: id, SourceInfo: l.source(l.at), Algo: algo, Input: input}
+	if id == 0 {
+		c.Name = "calc"
+	}
+	if payload {
+		c.Input = append(c.Input, &bmv2.Expr{Type: bmv2.TypePayload})
+	}
+	if c.Input == nil {
+		c.Input = []*bmv2.Expr{}
+	}
+	l.cfg.Calculations = append(l.cfg.Calculations, c)
+	return c.Name
+}
+
+// learnList declares what a digest sends.
+func (l *lowerer) learnList(name string, v value, x *syntax.CallExpr, at syntax.Node) *ex {
+	elems := l.inputs(v, at)
+	for i, x := range elems {
+		if x.Type == bmv2.TypeHexstr { // a learn list has fields alone
+			v, _ := bmv2.ParseHex(x.Hex)
+			t := l.temp(scalar{width: x.Bitwidth})
+			l.set(t, constEx(v, t.st))
+			elems[i] = bmv2.FieldOf(t.header, t.name)
+		}
+	}
+	id := len(l.cfg.LearnLists) + 1
+	l.cfg.LearnLists = append(l.cfg.LearnLists, &bmv2.FieldList{ID: id, Name: name, SourceInfo: l.source(x), Elements: elems})
+	return intEx(int64(id), code32)
+}

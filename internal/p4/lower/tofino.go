@@ -1,0 +1,382 @@
+package lower
+
+import (
+	"slices"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/p4/names"
+	"github.com/p4lb/p4lb/internal/p4/syntax"
+	"github.com/p4lb/p4lb/internal/p4/types"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// tofino lowers what programs for TNA and T2NA have of their own, to a document
+// of one pipe: a parser, a pipeline and a deparser of ingress, the same of
+// egress, and nothing in common between the two but registers and the like.
+// Where pipes have different programs, those of the others have names that begin
+// with pipe1 and so on, as the program's own begin with the name of its pipe.
+//
+// What Tofino tells a parser are bytes before the packet, which the program
+// extracts. What it tells the controls and wants to be told are metadata
+// headers of fixed names, with the fields of tofino.p4. All state of a gress is
+// 0, and its headers invalid, when its parser begins.
+type tofino struct {
+	*lowerer
+	gress *gress // that is being lowered
+	// pipe is what the names of its program in the document begin with.
+	pipe string
+	// shared are the places of the architecture's metadata, by instance.
+	shared map[string]value
+	// message is what the ghost thread is told; nil where there is none.
+	message value
+	// logs are the registers that count the cells of logs.
+	logs map[*instance]*bmv2.Expr
+	// queues are the registers that say what queues and stacks hold.
+	queues map[*instance]*bmv2.Expr
+	// counters are the values under the tops of parser counters.
+	counters map[*instance][]coveredCounter
+	// prefixes are the headers that Mirror and Resubmit objects put before packets.
+	prefixes map[*instance]*header
+}
+
+// A gress is one half of a pipe: what its parser, control and deparser share.
+type gress struct {
+	name string // ingress or egress
+	// own are the program's headers and metadata.
+	hdrs, meta value
+	// given are the places of the architecture's parameters, by their types.
+	given map[string]value
+}
+
+// intrinsics lists the types of the architecture's parameters with the names of
+// their instances.
+var intrinsics = map[string][]struct{ typ, name string }{
+	"ingress": {
+		{"ingress_intrinsic_metadata_t", "ig_intr_md"},
+		{"ingress_intrinsic_metadata_from_parser_t", "ig_prsr_md"},
+		{"ingress_intrinsic_metadata_for_deparser_t", "ig_dprsr_md"},
+		{"ingress_intrinsic_metadata_for_tm_t", "ig_tm_md"},
+	},
+	"egress": {
+		{"egress_intrinsic_metadata_t", "eg_intr_md"},
+		{"egress_intrinsic_metadata_from_parser_t", "eg_prsr_md"},
+		{"egress_intrinsic_metadata_for_deparser_t", "eg_dprsr_md"},
+		{"egress_intrinsic_metadata_for_output_port_t", "eg_oport_md"},
+	},
+}
+
+// The packages of tna.p4 and t2na.p4 that hold the blocks of a pipe.
+const (
+	pipelinePackage      = "Pipeline"
+	multiPipelinePackage = "MultiParserPipeline"
+)
+
+func (l *tofino) traits() traits {
+	return traits{runner: "p4lb", pkg: "Switch", addHeader: "add_header_fast", branches: true, defaults: true, entriesFit: true, divides: true}
+}
+
+// program lowers the pipes of Switch: one, if all have the same program.
+func (l *tofino) program(decl *syntax.InstDecl, call *types.Call) {
+	pipes, of := names.Pipes(l.info, call)
+	if len(pipes) == 0 {
+		l.unsupported(decl, "package %s; p4lb runs the package %s", typeName(call.Result), l.traits().pkg)
+	}
+	var blocks [][]*instance
+	for k, pipe := range pipes {
+		list := l.pipeBlocks(pipe)
+		for _, b := range list {
+			if len(pipes) > 1 {
+				b.name = names.Pipe(pipe, k) + "." + b.name
+			}
+		}
+		blocks = append(blocks, list)
+	}
+	l.headerType0()
+	l.globals()
+	for k, list := range blocks {
+		if k > 0 {
+			l.pipe = bmv2.PipePrefix(k)
+			l.cfg.Meta.Pipes = of
+		}
+		l.lowerPipe(list)
+	}
+}
+
+// lowerPipe lowers the program of a pipe.
+func (l *tofino) lowerPipe(blocks []*instance) {
+	l.message = nil
+	if len(blocks) > 6 || l.wantsMessage(blocks[1]) {
+		t, ok := l.topType(messageType).(*types.Struct)
+		if !ok {
+			l.unsupported(blocks[1].at, "a ghost thread without %s", messageType)
+		}
+		l.message = l.intrinsic(messageName, t)
+	}
+	l.lowerGress("ingress", blocks[:3])
+	l.lowerGress("egress", blocks[3:6])
+	if len(blocks) > 6 {
+		// the ghost thread's control
+		control := blocks[6]
+		l.gress = &gress{name: ghostThread, given: map[string]value{messageType: l.message}}
+		l.block, l.hdrs = ingressBlock, nil
+		l.lowerPipeline(l.pipe+ghostThread, control, l.args(control)...)
+		for _, f := range leaves(l.message) {
+			l.pipeline.PingPong = l.pipeline.PingPong || f.name == "ping_pong" && f.named
+		}
+	}
+}
+
+// construction is the call that makes a package, in place or where its name is
+// declared.
+func construction(info *types.Info, x syntax.Expr) *types.Call {
+	switch n := syntax.Unparen(x).(type) {
+	case *syntax.Name:
+		if o := info.Uses[n]; o != nil {
+			if d, ok := o.Decl.(*syntax.InstDecl); ok {
+				return info.Insts[d]
+			}
+		}
+	case *syntax.CallExpr:
+		return info.Calls[n]
+	}
+	return nil
+}
+
+// pipeBlocks evaluates the blocks of a Pipeline, which is made in place or has a
+// name: six, and the ghost thread's.
+func (l *tofino) pipeBlocks(x syntax.Expr) []*instance {
+	call := construction(l.info, x)
+	if call == nil || typeName(call.Result) != pipelinePackage && typeName(call.Result) != multiPipelinePackage {
+		l.unsupported(x, "%s as a pipe", syntax.String(x))
+	}
+	var blocks []*instance
+	for _, arg := range call.Args {
+		if arg == nil {
+			continue
+		}
+		blocks = append(blocks, l.blockArg(l.firstParser(arg), pipelinePackage))
+	}
+	return blocks
+}
+
+// firstParser is the first of several parsers, of which the hardware gives each
+// port one; arg itself where it is no IngressParsers or EgressParsers.
+func (l *tofino) firstParser(arg syntax.Expr) syntax.Expr {
+	call := construction(l.info, arg)
+	if call == nil {
+		return arg
+	}
+	if _, ok := call.Result.(*types.Package); !ok || len(call.Args) == 0 {
+		return arg
+	}
+	if slices.ContainsFunc(call.Args[1:], func(x syntax.Expr) bool { return x != nil }) {
+		l.report(arg, true, "the first parser is that of all ports: p4lb does not know which port has which")
+	}
+	return call.Args[0]
+}
+
+// lowerGress lowers a parser, a control and a deparser.
+func (l *tofino) lowerGress(name string, blocks []*instance) {
+	parser, control, deparser := blocks[0], blocks[1], blocks[2]
+	l.gress = l.newGress(name, parser)
+	l.hdrs = l.gress.hdrs
+	p := l.lowerParser(l.pipe+name+"_parser", parser, l.args(parser)...)
+	if name == "egress" && !extracts(p, "eg_intr_md") {
+		l.before(p, "advance", intEx(int64(l.widthOf(l.topType("egress_intrinsic_metadata_t"))), code32))
+	}
+	if h, ok := l.gress.meta.(*header); ok {
+		l.before(p, "add_header_fast", h) // metadata have their fields, whatever the type
+	}
+	l.block = ingressBlock
+	if name == "egress" {
+		l.block = egressBlock
+	}
+	l.lowerPipeline(l.pipe+name, control, l.args(control)...)
+	p.ReadsError = l.gress.intrinsic("from_parser", "parser_err").named
+	l.lowerDeparser(l.pipe+name+"_deparser", deparser, l.args(deparser)...)
+}
+
+// extracts reports whether the parser reads the header of that name.
+func extracts(p *bmv2.Parser, name string) bool {
+	for _, st := range p.ParseStates {
+		for _, op := range st.ParserOps {
+			if op.Op == "extract" && op.Parameters[0].Name == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// before puts an operation before all that the parser does: the program's first
+// state may be entered again.
+func (l *tofino) before(p *bmv2.Parser, op string, args ...any) {
+	first := &bmv2.ParseState{
+		Name: "$before_" + p.InitState, ID: l.nextID("parse_states"),
+		ParserOps:   []*bmv2.ParserOp{l.parserOp(&instr{kind: iPrim, prim: op, args: args})},
+		Transitions: []bmv2.Transition{{Type: "default"}}, TransitionKey: []*bmv2.Expr{},
+	}
+	if len(p.ParseStates) > 0 {
+		first.Transitions = jumpTo(p.InitState)
+	}
+	p.ParseStates = append([]*bmv2.ParseState{first}, p.ParseStates...)
+	p.InitState = first.Name
+}
+
+// newGress makes the places of what the blocks of a gress share.
+func (l *tofino) newGress(name string, parser *instance) *gress {
+	g := &gress{name: name, given: map[string]value{}}
+	for _, in := range intrinsics[name] {
+		t, ok := l.topType(in.typ).(*types.Struct)
+		if !ok {
+			l.unsupported(parser.at, "a program without %s", in.typ)
+		}
+		g.given[in.typ] = l.intrinsic(in.name, t)
+	}
+	if l.message != nil && name == "ingress" {
+		g.given[messageType] = l.message
+	}
+	// asked notes whether the program writes the fields that tell which object of
+	// the deparser is to do something, if 0 is one of their values: a packet for
+	// which they are not written is not for that one. A program may ask too.
+	for _, w := range []struct{ extern, field string }{{"Resubmit", "resubmit_type"}, {"Digest", "digest_type"}, {"", "mirror_type"}} {
+		if f := g.intrinsic("for_deparser", w.field); f != nil && f.asked == nil && (w.extern != "" && l.hasZeroType(w.extern) || l.calls("is_validated")) {
+			f.asked = l.scalars.add(l.unique(f.header+"."+f.name), scalar{width: 1}, false)
+		}
+	}
+	// The program chooses the types of these parameters.
+	b, _ := types.BodyOf(parser.typ)
+	var own []*syntax.Param
+	for _, p := range b.Params {
+		t := l.paramType(parser, p)
+		if _, isExtern := t.(*types.Extern); !isExtern && g.of(t) == nil {
+			own = append(own, p)
+		}
+	}
+	if len(own) != 2 {
+		l.unsupported(parser.at, "a parser with these parameters as a block of %s", pipelinePackage)
+	}
+	g.hdrs = l.archHeaders(l.pipe+name+".", l.paramType(parser, own[0]), own[0])
+	if t, ok := l.paramType(parser, own[1]).(*types.Struct); ok && t.Kind == syntax.StructKindStruct {
+		g.meta = l.userMetadata(l.pipe+name+".meta.", t, own[1])
+	} else {
+		g.meta = l.alloc(l.pipe+name+".meta", t, false)
+	}
+	return g
+}
+
+// intrinsic is the place of the architecture's metadata, the same for all pipes.
+func (l *tofino) intrinsic(name string, t *types.Struct) value {
+	v, ok := l.shared[name]
+	switch {
+	case ok:
+	case t.Kind == syntax.StructKindHeader && name != messageName:
+		v = l.newHeader(l.unique(name), t, false)
+	default:
+		v = l.metadataHeader(l.unique(name), t.Name, t)
+	}
+	l.shared[name] = v
+	for _, f := range leaves(v) {
+		f.named = false
+	}
+	return v
+}
+
+// calls reports whether the program calls the extern function of that name.
+func (l *tofino) calls(name string) bool {
+	for _, c := range l.info.Calls {
+		if c.Kind == types.ExternCall && c.Callee != nil && c.Callee.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// hasZeroType reports whether the program has an object of the extern whose
+// type is 0, or not known.
+func (l *tofino) hasZeroType(extern string) bool {
+	for _, call := range l.info.Insts {
+		if x, ok := call.Result.(*types.Extern); !ok || x.Name != extern {
+			continue
+		}
+		if len(call.Args) == 0 {
+			return true
+		}
+		if n := types.Number(l.info.Types[syntax.Unparen(call.Args[0])].Value); n == nil || n.Sign() == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *tofino) topType(name string) types.Type {
+	if o := l.info.Top[name]; o != nil {
+		return o.Type
+	}
+	return nil
+}
+
+// wantsMessage reports whether a control asks for what the ghost thread is told,
+// which it may without such a thread.
+func (l *tofino) wantsMessage(control *instance) bool {
+	b, _ := types.BodyOf(control.typ)
+	return slices.ContainsFunc(b.Params, func(p *syntax.Param) bool {
+		s, ok := l.paramType(control, p).(*types.Struct)
+		return ok && s.Name == messageType
+	})
+}
+
+func (l *tofino) paramType(inst *instance, p *syntax.Param) types.Type {
+	return types.Underlying(inst.env.subst(l.info.Defs[p].Type))
+}
+
+// of is the place of a parameter of the architecture's type t.
+func (g *gress) of(t types.Type) value {
+	if s, ok := t.(*types.Struct); ok {
+		return g.given[s.Name]
+	}
+	return nil
+}
+
+// args are the arguments of a block. Most of the architecture's parameters are
+// optional, so that types and not places tell what is what.
+func (l *tofino) args(inst *instance) []value {
+	b, _ := types.BodyOf(inst.typ)
+	own := []value{l.gress.hdrs, l.gress.meta}
+	var args []value
+	for _, p := range b.Params {
+		t := l.paramType(inst, p)
+		given := l.gress.of(t)
+		_, isExtern := t.(*types.Extern)
+		switch {
+		case isExtern:
+			args = append(args, l.packet(p))
+		case given != nil:
+			args = append(args, given)
+		case len(own) > 0:
+			args = append(args, own[0])
+			own = own[1:]
+		default:
+			l.unsupported(p, "the parameter %s of a block of %s", p.Name.Value, pipelinePackage)
+		}
+	}
+	return args
+}
+
+// intrinsic is a field of the architecture's metadata, nil where the gress has
+// no such field.
+func (g *gress) intrinsic(typ, name string) *field {
+	return lists.First(leaves(g.given[g.name+"_intrinsic_metadata_"+typ+"_t"]), func(f *field) bool { return f.name == name })
+}
+
+// A coveredCounter is a value under the top of a parser counter, and whether it
+// follows what is over it.
+type coveredCounter struct{ value, follows *field }
+
+// The ghost thread of Tofino 2 is a control without packets. What the traffic
+// manager tells it is metadata of a fixed name, which ingress may ask for too.
+const (
+	ghostThread = "ghost"
+	messageType = "ghost_intrinsic_metadata_t"
+	messageName = "gh_intr_md"
+)

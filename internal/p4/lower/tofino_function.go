@@ -1,0 +1,252 @@
+package lower
+
+import (
+	"math/big"
+
+	"github.com/p4lb/p4lb/internal/p4/syntax"
+	"github.com/p4lb/p4lb/internal/p4/types"
+)
+
+// function: the extern functions of tofino.p4.
+func (l *tofino) function(x *syntax.CallExpr, call *types.Call, e *env) value {
+	arg := func(k int) *ex { return l.scalar(call.Args[k], e) }
+	switch name := call.Callee.Name; name {
+	case "max", "min":
+		a := arg(0)
+		m := l.mark()
+		b := arg(1)
+		a = l.stable(a, m)
+		op := syntax.Geq
+		if name == "min" {
+			op = syntax.Leq
+		}
+		return cond(binary(op, a, b, boolean), a, b)
+	case "funnel_shift_right":
+		// The low half of two numbers side by side, shifted to the right.
+		hi := l.scalar(call.Args[1], e)
+		m := l.mark()
+		lo := l.scalar(call.Args[2], e)
+		hi = l.stable(hi, m)
+		by := l.scalar(call.Args[3], e)
+		if !by.isConst() || by.v.Sign() < 0 || by.v.Cmp(big.NewInt(int64(lo.st.width))) > 0 {
+			l.unsupported(x, "a funnel shift by a number that is not a constant up to %d", lo.st.width)
+		}
+		n, u := int(by.v.Int64()), scalar{width: lo.st.width}
+		both := binary(syntax.Concat, cast(hi, u), cast(lo, u), scalar{width: 2 * u.width})
+		l.give(call.Args[0], cast(slice(both, n+u.width-1, n), lo.st), e)
+		return nil
+	case "invalidate":
+		l.invalidateCall(l.lvalue(call.Args[0], e), x)
+		return nil
+	case "is_validated":
+		switch v := l.eval(call.Args[0], e).(type) {
+		case *header:
+			return l.isValid(v, x)
+		case *field:
+			if v.asked != nil {
+				return equal(fieldEx(v.asked), intEx(1, v.asked.st))
+			}
+		}
+	case "sizeInBits":
+		return intEx(int64(l.widthOf(e.typeOf(call.Args[0]))), code32)
+	case "sizeInBytes":
+		return intEx(int64(bytesOf(l.widthOf(e.typeOf(call.Args[0])))), code32)
+	case "port_metadata_unpack":
+		// What the control plane says of the ingress port stands where the parser is,
+		// which leaves it behind.
+		size := types.Number(l.info.Top["PORT_METADATA_SIZE"].Value)
+		if l.block != parserBlock || size == nil {
+			l.unsupported(x, "port_metadata_unpack here")
+		}
+		v := l.lookahead(x, e.subst(call.Result))
+		l.prim("advance", cast(constEx(size, code32), code32))
+		return v
+	}
+	l.unsupported(x, "the function %s", call.Callee.Name)
+	return nil
+}
+
+// invalidateCall: a field that is not valid is 0, but no port is not port 0.
+func (l *tofino) invalidateCall(v value, x *syntax.CallExpr) {
+	switch v := v.(type) {
+	case *field:
+		none := new(big.Int)
+		if v == l.gress.intrinsic("for_tm", "ucast_egress_port") {
+			none = maskOf(v.st.width)
+		}
+		l.set(v, constEx(none, v.st))
+		if v.asked != nil {
+			l.set(v.asked, intEx(0, v.asked.st))
+		}
+	case *header:
+		l.setValidity(v, false, x)
+	default:
+		l.unsupported(x, "invalidating this")
+	}
+}
+
+// method: the methods of extern objects of TNA and T2NA.
+func (l *tofino) method(inst *instance, method string, x *syntax.CallExpr, call *types.Call, e *env) value {
+	c := &methodCall{inst: inst, method: method, x: x, call: call, e: e}
+	switch kind := inst.extern().Name; kind {
+	case "Counter", "DirectCounter":
+		return l.countCall(c)
+	case "Meter":
+		return l.meterCall(c)
+	case "DirectMeter":
+		return l.directMeterCall(c)
+	case "Lpf", "DirectLpf":
+		f := l.temp(l.resultShape(c))
+		l.filter("filter_execute", c, f)
+		return f
+	case "Wred", "DirectWred":
+		return l.wredCall(c)
+	case "Register", "DirectRegister", "RegisterParam":
+		return l.registerCall(c)
+	case "RegisterAction", "RegisterAction2", "RegisterAction3", "RegisterAction4",
+		"DirectRegisterAction", "DirectRegisterAction2", "DirectRegisterAction3", "DirectRegisterAction4",
+		"MinMaxAction", "MinMaxAction2", "MinMaxAction3", "MinMaxAction4":
+		switch method {
+		case "execute", "execute_log":
+			return l.execute(c)
+		case "enqueue", "dequeue", "push", "pop":
+			return l.queueCall(c)
+		case "predicate":
+			return l.predicateCall(c)
+		case "min8", "max8", "min16", "max16":
+			return l.reduceCall(c)
+		}
+	case "Hash":
+		return l.hashCall(c)
+	case "MathUnit":
+		return l.mathUnitCall(c)
+	case "Random":
+		st := l.resultShape(c)
+		f := l.temp(scalar{width: st.width})
+		l.prim("modify_field_rng_uniform", f, intEx(0, f.st), constEx(maskOf(st.width), f.st))
+		return l.as(f, st)
+	case "Checksum":
+		return l.checksumObjectCall(c)
+	case "ParserCounter":
+		return l.parserCounterCall(c)
+	case "ParserPriority":
+		return nil // which packet the buffer drops first: none
+	case "Mirror":
+		return l.mirrorCall(c)
+	case "Resubmit":
+		return l.resubmitCall(c)
+	case "Digest":
+		return l.digestCall(c)
+	case "Pktgen":
+		l.report(x, true, "no packet comes of this: p4lb has no buffer of the packet generator; who runs the switch makes its packets")
+		return nil
+	}
+	l.unsupported(x, "the method %s of %s", method, inst.extern().Name)
+	return nil
+}
+
+// Mirror, Resubmit and Digest are for deparsers. Each has a value of the field
+// of the same name that must hold for it to do anything, if its constructor got
+// one.
+
+// whenAsked lowers f under the condition that the field of that name, at which
+// the architecture looks, has the value that the object was made with.
+func (l *tofino) whenAsked(c *methodCall, name string, f func()) {
+	if l.block != deparserBlock {
+		l.unsupported(c.x, "the method %s of %s outside of a deparser", c.method, c.inst.extern().Name)
+	}
+	want, _ := c.inst.arg(0).(*ex)
+	asks := l.gress.intrinsic("for_deparser", name)
+	if asks == nil {
+		f()
+		return
+	}
+	when := boolEx(true)
+	if asks.asked != nil {
+		when = equal(fieldEx(asks.asked), intEx(1, asks.asked.st))
+	}
+	if want != nil && !l.justAsked(asks, want) {
+		when = andAlso(when, equal(fieldEx(asks), cast(want, asks.st)))
+	}
+	end := &label{}
+	if !when.isTrue() {
+		l.branch(when, end)
+	}
+	f()
+	l.place(end)
+}
+
+// justAsked reports whether the program has asked for that very value itself.
+func (l *tofino) justAsked(f *field, want *ex) bool {
+	if l.mark() == 0 {
+		return false
+	}
+	last := l.code.list[l.mark()-1]
+	c := last.cond
+	return last.kind == iBranch && c.op == opBinary && c.tok == syntax.Eql && c.x.op == opField && c.x.f == f &&
+		want.isConst() && c.y.isConst() && c.y.v.Cmp(want.v) == 0
+}
+
+// mirrorCall: a copy of the packet goes to a session, with a header before it.
+func (l *tofino) mirrorCall(c *methodCall) value {
+	l.whenAsked(c, "mirror_type", func() {
+		h := l.prefix(c) // writes nothing that the session could depend on
+		session := l.scalar(c.arg("session_id"), c.e)
+		if h == nil {
+			l.prim("mirror_emit", session)
+			return
+		}
+		l.prim("mirror_emit", session, h)
+	})
+	return nil
+}
+
+// resubmitCall: the packet goes through ingress again, with a header in place
+// of the port metadata.
+func (l *tofino) resubmitCall(c *methodCall) value {
+	l.whenAsked(c, "resubmit_type", func() {
+		if h := l.prefix(c); h != nil {
+			l.prim("resubmit_emit", h)
+			return
+		}
+		l.prim("resubmit_emit")
+	})
+	return nil
+}
+
+// prefix puts the header that goes before the packet into a variable: the
+// fields are what counts, not whether the argument is valid.
+func (l *tofino) prefix(c *methodCall) *header {
+	x := c.arg("hdr")
+	if x == nil {
+		return nil
+	}
+	t, ok := types.Underlying(c.e.typeOf(x)).(*types.Struct)
+	if len(c.call.TypeArgs) > 0 {
+		t, ok = types.Underlying(c.e.subst(c.call.TypeArgs[0])).(*types.Struct)
+	}
+	if !ok || t.Kind == syntax.StructKindUnion {
+		l.unsupported(x, "%s before a packet; a header is wanted", c.e.typeOf(x))
+	}
+	if width := l.widthOf(t); width == 0 {
+		l.unsupported(x, "an empty header before a packet")
+	}
+	v := l.scalarsOf(convert(l.eval(x, c.e), t), t)
+	h, ok := l.prefixes[c.inst]
+	if !ok || h.typ != t {
+		h = l.newHeader(l.unique(c.inst.name), t, true)
+		l.prefixes[c.inst] = h
+	}
+	l.assignHeader(h, &literal{typ: t, fields: v})
+	return h
+}
+
+// digestCall sends a message, named after the object.
+func (l *tofino) digestCall(c *methodCall) value {
+	l.whenAsked(c, "digest_type", func() {
+		arg := c.arg("data")
+		id := l.learnList(c.inst.name, l.eval(arg, c.e), c.x, arg)
+		l.prim("generate_digest", intEx(0, code32), id)
+	})
+	return nil
+}

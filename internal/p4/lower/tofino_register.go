@@ -1,0 +1,369 @@
+package lower
+
+import (
+	"math/big"
+	"strings"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/p4/syntax"
+	"github.com/p4lb/p4lb/internal/p4/types"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// Packets go through the switch one at a time. So a RegisterAction, which is
+// one step for the hardware, may be three here: the cell is read, the body of
+// apply works on a variable, and the cell is written.
+
+// registerCall: the methods of registers themselves.
+func (l *tofino) registerCall(c *methodCall) value {
+	t := c.inst.extern().Args[0]
+	switch c.method {
+	case "read":
+		if c.inst.extern().Name == "RegisterParam" {
+			return l.readCell(c.inst, intEx(0, code32), t)
+		}
+		return l.readCell(c.inst, l.slot(c, c.inst), t)
+	case "write":
+		index := l.slot(c, c.inst)
+		m := l.mark()
+		v := l.eval(c.arg("value"), c.e)
+		l.writeCell(c.inst, l.stable(index, m), v, t)
+		return v
+	case "clear":
+		l.prim("register_fill", bmv2.Ref(bmv2.TypeRegisterArray, c.inst.name), l.joined(l.scalarsOf(convert(l.eval(c.arg("value"), c.e), t), t)))
+		return nil
+	}
+	l.unsupported(c.x, "the method %s of %s", c.method, c.inst.extern().Name)
+	return nil
+}
+
+// readCell reads a cell as a value of type t.
+func (l *tofino) readCell(reg *instance, index *ex, t types.Type) value {
+	st, isScalar := scalarOf(t)
+	raw := l.temp(scalar{width: l.widthOf(t)})
+	l.prim("register_read", raw, bmv2.Ref(bmv2.TypeRegisterArray, reg.name), index)
+	if isScalar && st == raw.st {
+		return raw
+	}
+	at := raw.st.width
+	return l.cutOut(fieldEx(raw), t, &at)
+}
+
+func (l *tofino) writeCell(reg *instance, index *ex, v value, t types.Type) {
+	v = convert(v, t)
+	l.prim("register_write", bmv2.Ref(bmv2.TypeRegisterArray, reg.name), index, l.joined(l.scalarsOf(v, t)))
+}
+
+// scalarsOf lists the numbers that a value of type t consists of.
+func (l *tofino) scalarsOf(v value, t types.Type) []*ex {
+	switch v := v.(type) {
+	case *header:
+		return lists.Map(v.fields, fieldEx)
+	case *literal:
+		return v.fields
+	}
+	return l.flat(v, t)
+}
+
+// execute runs the method apply of a RegisterAction on a cell.
+func (l *tofino) execute(c *methodCall) value {
+	reg, apply := l.registerAction(c)
+	body := l.methodEnv(c)
+	params := l.paramObjects(apply.Params)
+	var results []value
+	l.onCell(c, apply, body, reg, l.slot(c, reg), func() { results = l.results(apply.Body, params[1:], body) })
+	return l.handOut(c, results)
+}
+
+// onCell runs a method's body on the cell of an index; bind gives the results
+// their places, behind the code that reads the cell.
+func (l *tofino) onCell(c *methodCall, f *syntax.FuncDecl, body *env, reg *instance, index *ex, bind func()) {
+	params := l.paramObjects(f.Params)
+	t := body.subst(params[0].Type)
+	have, cells := l.widthOf(body.subst(reg.extern().Args[0])), 1
+	if w := l.widthOf(t); strings.HasPrefix(c.inst.extern().Name, "MinMaxAction") && w > have && w%have == 0 {
+		cells = w / have
+	} else if w != have {
+		l.unsupported(f, "a RegisterAction for %d bits on a register of %d", w, have)
+	}
+	held, _ := l.declareVar(params[0], body)
+	use := l.cellUse(f.Body, params[0])
+	use.written = use.written || l.postmods(f.Body)
+	switch {
+	case cells > 1:
+		var parts []*ex
+		for k := cells - 1; k >= 0; k-- {
+			f := l.temp(scalar{width: l.widthOf(reg.extern().Args[0])})
+			l.prim("register_read", f, bmv2.Ref(bmv2.TypeRegisterArray, reg.name), cellAt(index, cells, k))
+			parts = append(parts, fieldEx(f))
+		}
+		l.assign(held, l.joined(parts))
+	case use.read:
+		// The cell is read without a detour where that is possible.
+		m := l.mark()
+		cell := l.readCell(reg, index, t)
+		if !l.intoDestination(held, cell, m) {
+			l.assign(held, cell)
+		} else if f, ok := cell.(*field); ok {
+			f.dropped = true
+		}
+	}
+	bind()
+	l.enter(c.x, func() { l.stmts(f.Body.Stmts, body) })
+	l.place(body.ret)
+	switch {
+	case !use.written:
+	case cells > 1:
+		width := l.widthOf(reg.extern().Args[0])
+		for k := range cells {
+			part := slice(l.toEx(held, reg.at), (k+1)*width-1, k*width)
+			l.prim("register_write", bmv2.Ref(bmv2.TypeRegisterArray, reg.name), cellAt(index, cells, k), part)
+		}
+	default:
+		l.writeCell(reg, index, held, t)
+	}
+}
+
+// cellAt is the index of the k-th of n cells that one action of the stateful ALU
+// looks at: the last is on top.
+func cellAt(index *ex, n, k int) *ex {
+	first := binary(syntax.Mul, cast(index, code32), intEx(int64(n), code32), code32)
+	return binary(syntax.Add, first, intEx(int64(k), code32), code32)
+}
+
+// registerAction is the register of a RegisterAction and its method apply.
+func (l *tofino) registerAction(c *methodCall) (reg *instance, apply *syntax.FuncDecl) {
+	reg, ok := c.inst.arg(0).(*instance)
+	apply = c.inst.implementation("apply")
+	if !ok || apply == nil {
+		l.unsupported(c.x, "this call of execute")
+	}
+	return reg, apply
+}
+
+// implementation is the method that the instance's body gives.
+func (i *instance) implementation(name string) *syntax.FuncDecl {
+	if i.decl == nil {
+		return nil
+	}
+	for _, d := range i.decl.Body {
+		if f, ok := d.(*syntax.FuncDecl); ok && f.Name.Value == name && f.Body != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// methodEnv is the environment of a method that an instance implements: it sees
+// what its control sees, as that was last applied.
+func (l *tofino) methodEnv(c *methodCall) *env {
+	scope := c.inst.outer
+	if owner := scope.inst; owner != nil && owner.active != nil {
+		scope = owner.active
+	}
+	body := scope.child()
+	body.inst, body.ret, body.loops = c.inst, &label{}, c.e.loops
+	body.result, body.brk, body.cont = nil, nil, nil
+	return body
+}
+
+// results makes variables for what execute returns. What apply does not assign
+// is 0.
+func (l *tofino) results(apply *syntax.BlockStmt, params []*types.Object, body *env) []value {
+	var list []value
+	for _, p := range params {
+		v := l.alloc("tmp", body.subst(p.Type), true)
+		if f, ok := v.(*field); ok {
+			f.result = true
+		}
+		if !l.surelyAssigns(apply, p) {
+			l.assign(v, l.defaultOf(body.subst(p.Type)))
+		}
+		body.bind(p, v)
+		list = append(list, v)
+	}
+	return list
+}
+
+// handOut gives the first result to the caller, the others to the arguments
+// for them.
+func (l *tofino) handOut(c *methodCall, results []value) value {
+	for k, name := range []string{"rv2", "rv3", "rv4"} {
+		if x := c.arg(name); x != nil && k+1 < len(results) {
+			l.give(x, results[k+1], c.e)
+		}
+	}
+	t := c.e.subst(c.call.Result)
+	switch {
+	case t == nil || t == types.Void:
+		return nil
+	case len(results) == 0:
+		return l.defaultOf(t)
+	}
+	return results[0]
+}
+
+// give assigns to an out argument, which may be a slice.
+func (l *tofino) give(x syntax.Expr, v value, e *env) {
+	if sl, ok := syntax.Unparen(x).(*syntax.SliceExpr); ok {
+		l.writeSlice(sl, l.toEx(v, x), e)
+		return
+	}
+	l.assign(l.lvalue(x, e), v)
+}
+
+// A cellUse says what a method does with its value.
+type cellUse struct{ read, written bool }
+
+// cellUse finds out whether the body reads o, the cell, before it writes it,
+// and whether it writes it at all.
+func (l *tofino) cellUse(body *syntax.BlockStmt, o *types.Object) cellUse {
+	use := cellUse{read: true, written: l.assigned(body)[o]}
+	if len(body.Stmts) == 0 {
+		return use
+	}
+	first, ok := body.Stmts[0].(*syntax.AssignStmt)
+	if !ok || first.Op != syntax.NoOp || l.mentionsObject(first.RHS, o) {
+		return use
+	}
+	if n, ok := syntax.Unparen(first.LHS).(*syntax.Name); ok && l.info.Uses[n] == o {
+		use.read = false
+	}
+	return use
+}
+
+func (l *tofino) mentionsObject(x syntax.Node, o *types.Object) bool {
+	for name := range syntax.Each[*syntax.Name](x) {
+		if l.info.Uses[name] == o {
+			return true
+		}
+	}
+	return false
+}
+
+// mayReturn reports whether a way through s leaves the method.
+func mayReturn(s syntax.Stmt) bool {
+	for range syntax.Each[*syntax.ReturnStmt](s) {
+		return true
+	}
+	return false
+}
+
+// surelyAssigns reports whether every way through s assigns to o as a whole.
+func (l *tofino) surelyAssigns(s syntax.Stmt, o *types.Object) bool {
+	switch s := s.(type) {
+	case *syntax.BlockStmt:
+		for _, s := range s.Stmts {
+			if l.surelyAssigns(s, o) {
+				return true
+			}
+			if mayReturn(s) {
+				return false
+			}
+		}
+	case *syntax.AssignStmt:
+		n, ok := syntax.Unparen(s.LHS).(*syntax.Name)
+		return ok && s.Op == syntax.NoOp && l.info.Uses[n] == o
+	case *syntax.IfStmt:
+		return s.Else != nil && l.surelyAssigns(s.Then, o) && l.surelyAssigns(s.Else, o)
+	}
+	return false
+}
+
+// What the body of a RegisterAction may ask of the stateful ALU itself, as
+// this.NAME(...).
+
+// predicateCall is a number with one bit set: that whose place the conditions
+// make, the first of them the lowest bit of the place.
+func (l *tofino) predicateCall(c *methodCall) value {
+	st := l.resultShape(c)
+	var conds []*ex
+	for k := range c.call.Type.Params {
+		when := boolEx(false)
+		if k < len(c.call.Args) && c.call.Args[k] != nil {
+			when = l.settled(l.scalar(c.call.Args[k], c.e))
+		}
+		conds = append(conds, when)
+	}
+	var bit func(k int, place uint) *ex
+	bit = func(k int, place uint) *ex {
+		if k == len(conds) {
+			return cast(constEx(new(big.Int).Lsh(big.NewInt(1), place), code32), st)
+		}
+		return cond(conds[k], bit(k+1, place+1<<k), bit(k+1, place))
+	}
+	return bit(0, 0)
+}
+
+// reduceCall is the least or the greatest of the bytes, or halves, of a value
+// that a mask selects, and where it is: of several that are equal the highest.
+// Without any it is 0. A MinMaxAction may add to it afterwards, within bounds.
+func (l *tofino) reduceCall(c *methodCall) value {
+	width := 8
+	if strings.HasSuffix(c.method, "16") {
+		width = 16
+	}
+	if _, ok := types.Underlying(c.e.typeOf(c.arg("val"))).(*types.Bits); !ok {
+		l.unsupported(c.arg("val"), "%s of %s", c.method, c.e.typeOf(c.arg("val")))
+	}
+	val := l.settled(l.scalar(c.arg("val"), c.e))
+	mask := l.settled(l.scalar(c.arg("mask"), c.e))
+	u, at := scalar{width: width}, scalar{width: 4}
+	best, index, found := l.temp(u), l.temp(at), l.temp(scalar{width: 1})
+	for _, f := range []*field{best, index, found} {
+		l.set(f, intEx(0, f.st))
+	}
+	op := syntax.Leq
+	if strings.HasPrefix(c.method, "max") {
+		op = syntax.Geq
+	}
+	one, take := intEx(1, found.st), l.temp(boolean)
+	for i := range val.st.width / width {
+		element := slice(val, (i+1)*width-1, i*width)
+		better := binary(op, element, fieldEx(best), boolean)
+		l.set(take, andAlso(equal(slice(mask, i, i), one), cond(equal(fieldEx(found), one), better, boolEx(true))))
+		l.set(best, cond(fieldEx(take), element, fieldEx(best)))
+		l.set(index, cond(fieldEx(take), intEx(int64(i), at), fieldEx(index)))
+		l.set(found, cond(fieldEx(take), one, fieldEx(found)))
+	}
+	if x := c.arg("index"); x != nil {
+		l.give(x, cast(fieldEx(index), l.shape(x, c.e)), c.e)
+	}
+	if x := c.arg("postmod"); x != nil {
+		l.postmod(c, best, index, found, x)
+	}
+	return fieldEx(best)
+}
+
+// postmod adds to the element of the cell that has been chosen, without going
+// round at 0 or all ones.
+func (l *tofino) postmod(c *methodCall, best, index, found *field, x syntax.Expr) {
+	cell, ok := l.lvalue(c.arg("val"), c.e).(*field)
+	if !ok {
+		l.unsupported(x, "a change of what is not the cell")
+	}
+	width := best.st.width
+	wide := scalar{width: width + 2, signed: true}
+	sum := l.settled(binary(syntax.Add, cast(cast(fieldEx(best), scalar{width: wide.width}), wide), cast(l.scalar(x, c.e), wide), wide))
+	low, high := intEx(0, wide), constEx(maskOf(width), wide)
+	changed := cast(cast(cond(binary(syntax.Lss, sum, low, boolean), low, cond(binary(syntax.Gtr, sum, high, boolean), high, sum)), scalar{width: wide.width}), best.st)
+	changed = l.settled(changed)
+	for i := range cell.st.width / width {
+		here := andAlso(equal(fieldEx(found), intEx(1, found.st)), equal(fieldEx(index), intEx(int64(i), index.st)))
+		rest := new(big.Int).Xor(maskOf(cell.st.width), new(big.Int).Lsh(maskOf(width), uint(i*width)))
+		put := binary(syntax.Shl, cast(changed, cell.st), intEx(int64(i*width), code32), cell.st)
+		put = binary(syntax.Or, binary(syntax.And, fieldEx(cell), constEx(rest, cell.st), cell.st), put, cell.st)
+		l.set(cell, cond(here, put, fieldEx(cell)))
+	}
+}
+
+// postmods reports whether the body changes its cell by a reduction.
+func (l *tofino) postmods(body *syntax.BlockStmt) bool {
+	for x := range syntax.Each[*syntax.CallExpr](body) {
+		c := &methodCall{call: l.info.Calls[x]}
+		if c.call != nil && c.call.Type != nil && c.arg("postmod") != nil {
+			return true
+		}
+	}
+	return false
+}

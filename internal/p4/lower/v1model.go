@@ -1,0 +1,345 @@
+package lower
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/p4/syntax"
+	"github.com/p4lb/p4lb/internal/p4/types"
+)
+
+// v1model lowers what programs for BMv2's simple_switch have of their own.
+type v1model struct{ *lowerer }
+
+// v1switch is the package of v1model.p4.
+const v1switch = "V1Switch"
+
+func (l v1model) traits() traits {
+	return traits{runner: "BMv2", pkg: v1switch, addHeader: "add_header"}
+}
+
+// program lowers the six programmable blocks of V1Switch.
+func (l v1model) program(decl *syntax.InstDecl, call *types.Call) {
+	pkg, ok := call.Result.(*types.Package)
+	if !ok || pkg.Name != v1switch || len(call.Args) != 6 {
+		l.unsupported(decl, "package %s; the architecture is v1model, whose package is V1Switch", typeName(call.Result))
+	}
+	var p [6]*instance
+	for i, arg := range call.Args {
+		p[i] = l.blockArg(arg, v1switch)
+	}
+	parser, verify, ingress, egress, compute, deparser := p[0], p[1], p[2], p[3], p[4], p[5]
+	t, isParser := parser.typ.(*types.Parser)
+	if !isParser || len(t.Decl.Params) != 4 {
+		l.unsupported(parser.at, "this parser; V1Switch wants one with four parameters")
+	}
+	meta, std := l.places(parser, t)
+	l.globals()
+	l.lowerParser("parser", parser, l.packet(t.Decl.Params[0]), l.hdrs, meta, std)
+	l.block = ingressBlock
+	l.lowerPipeline("ingress", ingress, l.hdrs, meta, std)
+	l.block = egressBlock
+	l.lowerPipeline("egress", egress, l.hdrs, meta, std)
+	l.block = deparserBlock
+	c, ok := types.BodyOf(deparser.typ)
+	if !ok || len(c.Params) != 2 {
+		l.unsupported(deparser.at, "this deparser; V1Switch wants a control with two parameters")
+	}
+	l.lowerDeparser("deparser", deparser, l.packet(c.Params[0]), l.hdrs)
+	l.block = computeBlock
+	l.lowerChecksums(compute, false, meta)
+	l.block = verifyBlock
+	l.lowerChecksums(verify, true, meta)
+}
+
+// places makes the places of V1Switch's parameters: the headers, the user's
+// metadata and the standard metadata.
+func (l v1model) places(parser *instance, t *types.Parser) (meta, std value) {
+	paramType := func(i int) types.Type {
+		return types.Underlying(parser.env.subst(l.info.Defs[t.Decl.Params[i]].Type))
+	}
+	l.headerType0()
+	std = l.metadataHeader(standardName, standardName, paramType(3))
+	l.hdrs = l.archHeaders("", paramType(1), t.Decl.Params[1])
+	return l.userMetadata("userMetadata.", paramType(2), t.Decl.Params[2]), std
+}
+
+// finish: v1model has nothing more.
+func (l v1model) finish(*instance) {}
+
+func (l v1model) selectorAlgorithm(inst *instance) string {
+	return l.hashAlgorithm(inst.args[0], inst.at)
+}
+
+// declare emits an extern object of v1model.
+func (l v1model) declare(i *instance) bool {
+	switch i.extern().Name {
+	case "counter":
+		l.declareCounter(i)
+	case "meter":
+		l.declareMeter(i)
+	case "register":
+		l.declareRegister(i)
+	case "direct_counter", "direct_meter", "action_profile", "action_selector", "Checksum16", "packet_in", "packet_out":
+	default:
+		return false
+	}
+	return true
+}
+
+// method: the methods of v1model's extern objects.
+func (l v1model) method(inst *instance, method string, x *syntax.CallExpr, call *types.Call, e *env) value {
+	kind := inst.extern().Name
+	switch kind + "." + method {
+	case "counter.count":
+		l.prim("count", bmv2.Ref(bmv2.TypeCounterArray, inst.name), l.scalar(call.Args[0], e))
+		return nil
+	case "direct_counter.count":
+		l.uses(inst)
+		return nil
+	case "direct_meter.read":
+		l.uses(inst)
+		// BMv2 runs a direct meter with the lookup and leaves the colour in the field
+		// that the meter names, so there is one such field.
+		p := l.lvalue(call.Args[0], e)
+		f, ok := p.(*field)
+		if !ok {
+			l.unsupported(x, "reading a direct meter into anything but a field")
+		}
+		if inst.target != nil && inst.target != value(f) {
+			l.unsupported(x, "reading direct meter %s into two different fields", inst.name)
+		}
+		inst.target = f
+		return nil
+	case "meter.execute_meter", "meter.execute":
+		index := l.scalar(call.Args[0], e)
+		d := l.destination(call.Args[1], call.Type.Params[1].Type, e)
+		l.prim("execute_meter", bmv2.Ref(bmv2.TypeMeterArray, inst.name), index, d.f)
+		d.back()
+		return nil
+	case "register.read":
+		d := l.destination(call.Args[0], call.Type.Params[0].Type, e)
+		l.prim("register_read", d.f, bmv2.Ref(bmv2.TypeRegisterArray, inst.name), l.scalar(call.Args[1], e))
+		d.back()
+		return nil
+	case "register.write":
+		index := l.scalar(call.Args[0], e)
+		m := l.mark()
+		v := l.scalar(call.Args[1], e)
+		l.prim("register_write", bmv2.Ref(bmv2.TypeRegisterArray, inst.name), l.stable(index, m), boolData(v, v.st))
+		return nil
+	}
+	if kind == "Checksum16" || kind == "packet_in" || kind == "packet_out" {
+		l.unsupported(x, "the method %s of %s in v1model on BMv2", method, kind)
+	}
+	self := bmv2.Ref(bmv2.TypeExtern, inst.name)
+	return l.foreign(x, "_"+kind+"_"+method, []any{self}, call, e)
+}
+
+// function: the extern functions of v1model.p4.
+func (l v1model) function(x *syntax.CallExpr, call *types.Call, e *env) value {
+	name := call.Callee.Name
+	arg := func(k int) *ex { return l.scalar(call.Args[k], e) }
+	switch name {
+	case "mark_to_drop":
+		l.prim("mark_to_drop", bmv2.Ref(bmv2.TypeHeader, standardName))
+	case "random":
+		d := l.destination(call.Args[0], call.Type.Params[0].Type, e)
+		lo := arg(1)
+		m := l.mark()
+		hi := arg(2)
+		for _, bound := range []*ex{lo, hi} { // BMv2 dies of a negative one
+			if bound.st.signed && (!bound.isConst() || bound.v.Sign() < 0) {
+				l.unsupported(x, "random numbers between bounds that may be negative")
+			}
+		}
+		l.prim("modify_field_rng_uniform", d.f, l.stable(lo, m), hi)
+		d.back()
+	case "hash":
+		// The result is base + H(data) % max.
+		d := l.destination(call.Args[0], call.Type.Params[0].Type, e)
+		base := l.scalar(call.Args[2], e)
+		algo := l.hashAlgorithm(l.eval(call.Args[1], e), call.Args[1])
+		input := l.hashInput(l.eval(call.Args[3], e), call.Args[3])
+		limit := l.scalar(call.Args[4], e)
+		l.prim("modify_field_with_hash_based_offset", d.f, base, l.calculation(algo, input, false), limit)
+		d.back()
+	case "digest":
+		l.digest(x, call, e)
+	case "clone", "clone3", "clone_preserving_field_list":
+		l.clone(x, call, e)
+	case "resubmit", "resubmit_preserving_field_list":
+		l.again(x, "resubmit", ingressBlock, call, e)
+	case "recirculate", "recirculate_preserving_field_list":
+		l.again(x, "recirculate", egressBlock, call, e)
+	case "truncate":
+		l.prim("truncate", arg(0))
+	case "assert", "assume":
+		l.prim(name, boolData(arg(0), scalar{width: 1}))
+	case "log_msg":
+		l.logMsg(x, call, e)
+	case "verify_checksum", "verify_checksum_with_payload", "update_checksum", "update_checksum_with_payload":
+		l.unsupported(x, "%s outside of the checksum controls", name)
+	default:
+		return l.foreign(x, name, nil, call, e)
+	}
+	return nil
+}
+
+// digest sends a learn list; it is named after the struct that it carries.
+func (l v1model) digest(x *syntax.CallExpr, call *types.Call, e *env) {
+	receiver := l.scalar(call.Args[0], e)
+	name := ""
+	if len(call.TypeArgs) > 0 {
+		if s, ok := types.Underlying(e.subst(call.TypeArgs[0])).(*types.Struct); ok {
+			name = l.headerTypeName(s)
+		}
+	}
+	if name == "" {
+		name = fmt.Sprintf("digest_%d", l.nextID("unnamed digests"))
+	}
+	id := l.learnList(name, l.eval(call.Args[1], e), x, call.Args[1])
+	l.prim("generate_digest", receiver, id)
+}
+
+// clone: type, session and, in the forms that keep metadata, a field list.
+func (l v1model) clone(x *syntax.CallExpr, call *types.Call, e *env) {
+	kind := l.scalar(call.Args[0], e)
+	if !kind.isConst() {
+		l.unsupported(x, "a clone whose type is not a constant")
+	}
+	session := l.scalar(call.Args[1], e)
+	op, want, label := "clone_ingress_pkt_to_egress", ingressBlock, "I2E"
+	if kind.v.Sign() != 0 {
+		op, want, label = "clone_egress_pkt_to_egress", egressBlock, "E2E"
+	}
+	if l.block != want {
+		l.unsupported(x, "clone(%s, …) outside of the %s", label, blockName(want))
+	}
+	var list *bmv2.FieldList
+	if call.Callee.Name == "clone" {
+		list = l.anonymousList(nil)
+	} else {
+		list = l.preserved(call.Callee.Name == "clone3", call.Args[2], e)
+	}
+	l.prim(op, session, intEx(int64(list.ID), code32))
+}
+
+func blockName(b block) string {
+	if b == ingressBlock {
+		return "ingress"
+	}
+	return "egress"
+}
+
+// preserved is the field list that a call names by number, or (in the old
+// forms) by the data themselves.
+func (l v1model) preserved(inline bool, x syntax.Expr, e *env) *bmv2.FieldList {
+	if inline {
+		return l.anonymousList(l.inputs(l.eval(x, e), x))
+	}
+	v := l.scalar(x, e)
+	if !v.isConst() || !v.v.IsInt64() {
+		l.unsupported(x, "a field list whose number is not a constant")
+	}
+	index := int(v.v.Int64())
+	if _, ok := l.fieldLists[index]; !ok {
+		l.report(x, true, "no metadata field is marked @field_list(%d): nothing is preserved", index)
+	}
+	return l.fieldList(index)
+}
+
+func (l v1model) anonymousList(elems []*bmv2.Expr) *bmv2.FieldList {
+	if elems == nil {
+		elems = []*bmv2.Expr{}
+	}
+	list := &bmv2.FieldList{ID: len(l.cfg.FieldLists) + 1, Elements: elems}
+	list.Name = fmt.Sprintf("fl_%d", list.ID)
+	l.cfg.FieldLists = append(l.cfg.FieldLists, list)
+	return list
+}
+
+// again: resubmit and recirculate.
+func (l v1model) again(x *syntax.CallExpr, op string, want block, call *types.Call, e *env) {
+	if l.block != want {
+		l.unsupported(x, "%s outside of the %s", op, blockName(want))
+	}
+	list := l.preserved(call.Callee.Name == op, call.Args[0], e)
+	l.prim(op, intEx(int64(list.ID), code32))
+}
+
+func (l v1model) logMsg(x *syntax.CallExpr, call *types.Call, e *env) {
+	msg := l.scalar(call.Args[0], e)
+	if msg.op != opString {
+		l.unsupported(x, "a message that is not a literal")
+	}
+	format := msg.str
+	var list []*bmv2.Expr
+	if len(call.Args) > 1 {
+		format, list = l.logValues(format, l.eval(call.Args[1], e), x)
+	}
+	l.prim("log_msg", &bmv2.Expr{Type: bmv2.TypeString, Name: format}, bmv2.Vector(list...))
+}
+
+// logValues gives the numbers that a message shows. One place of the format is
+// for one value of the list; that of a header or struct becomes
+// (field:{},field:{}), as simple_switch shows it.
+func (l v1model) logValues(format string, v value, x *syntax.CallExpr) (string, []*bmv2.Expr) {
+	elems := []value{v}
+	if a, ok := v.(*aggregate); ok {
+		elems = a.elems
+	}
+	var list []*bmv2.Expr
+	rest, shown := format, ""
+	for _, el := range elems {
+		text, numbers := l.logValue(el, x)
+		list = append(list, numbers...)
+		before, place, after := cutPlace(rest)
+		if len(numbers) != 1 && place != "" {
+			place = text
+		}
+		shown, rest = shown+before+place, after
+	}
+	return shown + rest, list
+}
+
+// cutPlace cuts a format at its first {…}; the place is "" where it has none.
+func cutPlace(s string) (before, place, after string) {
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			i++
+			continue
+		}
+		if n := strings.IndexByte(s[i:], '}'); s[i] == '{' && n > 0 {
+			return s[:i], s[i : i+n+1], s[i+n+1:]
+		}
+	}
+	return s, "", ""
+}
+
+// logValue is how one value is shown, and the numbers for that.
+func (l v1model) logValue(v value, x *syntax.CallExpr) (string, []*bmv2.Expr) {
+	var names []string
+	var parts []value
+	switch v := v.(type) {
+	case *aggregate:
+		names, _, _ = components(v.typ)
+		parts = v.elems
+	case *header:
+		for _, f := range v.fields {
+			names = append(names, f.name)
+			parts = append(parts, f)
+		}
+	default:
+		return "{}", []*bmv2.Expr{param(l.toEx(v, x))}
+	}
+	var texts []string
+	var list []*bmv2.Expr
+	for i, p := range parts {
+		text, numbers := l.logValue(p, x)
+		list = append(list, numbers...)
+		texts = append(texts, names[i]+":"+text)
+	}
+	return "(" + strings.Join(texts, ",") + ")", list
+}

@@ -1,0 +1,161 @@
+package syntax
+
+import (
+	"strings"
+
+	"github.com/p4lb/p4lb/internal/p4/token"
+)
+
+// An Element is what a text consists of before it is preprocessed: a token, a
+// comment or a directive, and where it stands.
+type Element struct {
+	Class  ElementClass
+	Kind   token.Kind
+	Text   string
+	Breaks int  // line breaks before it
+	Space  bool // white space before it
+	Line   int
+	Col    int // bytes before it on its line
+}
+
+// An ElementClass tells what an element is.
+type ElementClass uint8
+
+// The classes of elements.
+const (
+	TokenElement ElementClass = iota
+	LineComment               // also the line behind a quotation mark that ends nowhere in its conditional group
+	BlockComment
+	Directive
+)
+
+// Elements cuts text into elements: together with white space they are all of it.
+// They are to be used only where the errors are no more than warnings.
+func Elements(name, text string) ([]Element, Errors) {
+	var errs Errors
+	l := &elementScanner{scanner: newScanner(newSource(name, text, Pos{}), errs.add)}
+	for l.one() {
+	}
+	return l.list, errs
+}
+
+// An elementScanner collects elements; what the scanner skips is read again for
+// its comments.
+type elementScanner struct {
+	*scanner
+	list []Element
+	at   int // up to where the text has been collected
+	line int
+	bol  int // where that line begins
+	open int // conditional groups around it
+}
+
+// one collects one token with the comments before it.
+func (l *elementScanner) one() bool {
+	var t Token
+	l.next(&t)
+	start := l.from
+	e := Element{Kind: t.Kind, Text: l.text[start:l.off]}
+	if (t.Kind == token.Hash || t.Kind == token.HashHash) && t.flag&bol != 0 {
+		l.skipLine()
+		e.Class = Directive
+		e.Text = trimmed(l.text[start:l.off])
+		l.group(e.Text)
+	}
+	if t.Kind == token.String && l.apart {
+		e.Class = LineComment
+	}
+	breaks, space := l.gap(start)
+	if t.Kind == token.EOF {
+		return false
+	}
+	e.Breaks, e.Space = breaks, space
+	l.add(e, start, l.off)
+	return true
+}
+
+// group counts the conditional groups that a directive opens or ends. What they
+// leave out need not be program text.
+func (l *elementScanner) group(directive string) {
+	name := strings.TrimLeft(directive, "# \t")
+	switch {
+	case strings.HasPrefix(name, "if"):
+		l.open++
+	case strings.HasPrefix(name, "endif"):
+		l.open = max(0, l.open-1)
+	}
+	l.inGroup = l.open > 0
+}
+
+// add appends e, which takes the text from start to end.
+func (l *elementScanner) add(e Element, start, end int) {
+	e.Line, e.Col = l.line+1, start-l.bol
+	l.list = append(l.list, e)
+	l.advance(start, end)
+}
+
+func (l *elementScanner) advance(start, end int) {
+	if n := strings.Count(l.text[start:end], "\n"); n > 0 {
+		l.line += n
+		l.bol = start + strings.LastIndexByte(l.text[start:end], '\n') + 1
+	}
+	l.at = end
+}
+
+// trimmed is a comment or directive without the blanks at its end, but for one behind a
+// backslash, which would have the next line belong to it.
+func trimmed(text string) string {
+	bare := strings.TrimRight(text, " \t\r")
+	if len(bare) < len(text) && strings.HasSuffix(bare, `\`) {
+		return bare + " "
+	}
+	return bare
+}
+
+// gap collects the comments between the last element and offset end, and returns
+// the line breaks behind the last of them.
+func (l *elementScanner) gap(end int) (breaks int, space bool) {
+	for l.at < end {
+		rest := l.text[l.at:end]
+		switch {
+		case rest[0] == '\n':
+			breaks++
+			l.advance(l.at, l.at+1)
+			space = true
+			continue
+		case strings.HasPrefix(rest, "//"):
+			n := lineCommentLen(rest)
+			l.add(Element{Class: LineComment, Text: trimmed(rest[:n]), Breaks: breaks, Space: space}, l.at, l.at+n)
+		case strings.HasPrefix(rest, "/*"):
+			n := len(rest)
+			if i := strings.Index(rest[2:], "*/"); i >= 0 {
+				n = i + 4
+			}
+			l.add(Element{Class: BlockComment, Text: rest[:n], Breaks: breaks, Space: space}, l.at, l.at+n)
+		default:
+			l.advance(l.at, l.at+1)
+			space = true
+			continue
+		}
+		breaks, space = 0, false
+	}
+	return breaks, space
+}
+
+// lineCommentLen is the length of the comment that text starts with, over
+// lines that end in a backslash.
+func lineCommentLen(text string) int {
+	end := 0
+	for {
+		n := strings.IndexByte(text[end:], '\n')
+		if n < 0 {
+			return len(text)
+		}
+		line := strings.TrimSuffix(text[end:end+n], "\r")
+		end += n
+		if !strings.HasSuffix(line, "\\") {
+			return end
+		}
+		end++
+	}
+}

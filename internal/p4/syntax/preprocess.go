@@ -1,0 +1,347 @@
+package syntax
+
+import (
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/p4lb/p4lb/internal/p4/token"
+)
+
+// The preprocessor works on tokens: files are scanned once, macros are lists
+// of tokens, and what it hands to the parser is one slice. Two stacks hold
+// where tokens come from: files (the includes) and, above the innermost file,
+// contexts (the macros being expanded). A macro is disabled while a context
+// holds its body; its own name met there is painted and never expanded again.
+
+const (
+	maxTokens    = 1 << 21 // how many tokens the files have, includes counted each time
+	maxInclude   = 100     // how deep includes nest
+	maxFiles     = 10000   // how many there are
+	maxExpansion = 1 << 20 // how many tokens the uses of macros may take and produce in all
+	maxContext   = 1000    // how deep macros nest
+	maxNested    = 200     // how deep uses of macros nest in arguments
+)
+
+// A preproc runs the directives and expands the macros of one translation unit.
+type preproc struct {
+	opts    *Options
+	fsys    fs.FS
+	errs    *Errors
+	macros  map[string]*macro
+	once    map[string]bool
+	files   []*inputFile
+	file    *inputFile // the innermost
+	ctxs    []context
+	unread  Token // handed out next where hasUnread is set
+	spent   int   // tokens that uses of macros have taken and produced
+	nested  int   // lists being expanded
+	opened  int   // files
+	scanned int   // tokens of the files
+
+	hasUnread bool
+	isolated  bool // read contexts only, never the file
+	inArgs    bool // collecting the arguments of a macro
+	stopped   bool // a limit was hit: no more tokens
+}
+
+// An inputFile is a file being read.
+type inputFile struct {
+	*scanner
+	name  string // in its file system
+	from  fs.FS
+	conds []cond
+}
+
+// A context is a list of tokens waiting to be read, of macro where that is set.
+type context struct {
+	toks  []Token
+	macro *macro
+}
+
+func newPreproc(fsys fs.FS, opts *Options, errs *Errors) *preproc {
+	p := &preproc{opts: opts, fsys: fsys, errs: errs, macros: make(map[string]*macro, 16)}
+	for _, name := range []string{"__FILE__", "__LINE__"} {
+		p.macros[name] = &macro{name: name, builtin: true}
+	}
+	for _, d := range opts.Defines {
+		// An option is NAME or NAME=VALUE.
+		name, value, ok := strings.Cut(d, "=")
+		if !ok {
+			value = "1"
+		}
+		p.file = &inputFile{scanner: newScanner(newSource("command line", name+" "+value, Pos{}), p.errorf)}
+		p.file.inDirective = true
+		p.define()
+		p.file = nil
+	}
+	return p
+}
+
+func (p *preproc) errorf(pos Pos, format string, args ...any) { p.errs.add(pos, format, args...) }
+
+// stop reports that a limit was exceeded; nothing useful can follow.
+func (p *preproc) stop(pos Pos, format string, args ...any) {
+	if !p.stopped {
+		p.errorf(pos, format, args...)
+	}
+	p.stopped = true
+}
+
+// run preprocesses the file called name, whose text is given, and appends its
+// tokens to some; the last one is the end of file.
+func (p *preproc) run(name, text string, toks []Token) []Token {
+	p.push(name, p.fsys, text, Pos{})
+	toks = slices.Grow(toks, min(len(text)/4+64, maxTokens))
+	for {
+		t := p.next()
+		toks = append(toks, t)
+		if t.Kind == token.EOF {
+			return toks
+		}
+	}
+}
+
+func (p *preproc) push(name string, from fs.FS, text string, at Pos) {
+	if p.opened++; p.opened > maxFiles {
+		p.stop(at, "program includes more than %d files", maxFiles)
+	}
+	src := newSource(p.opts.shown(name), text, at)
+	p.file = &inputFile{scanner: newScanner(src, p.errorf), name: name, from: from}
+	p.files = append(p.files, p.file)
+}
+
+// pop leaves the innermost file for the one that includes it.
+func (p *preproc) pop() {
+	for i := len(p.file.conds) - 1; i >= 0; i-- {
+		c := p.file.conds[i]
+		p.errorf(c.pos, "#%s without #endif", c.name)
+	}
+	p.file.conds = nil
+	if n := len(p.files) - 1; n > 0 {
+		p.files = p.files[:n]
+		p.file = p.files[n-1]
+	}
+}
+
+// next is the next token with all macros expanded.
+func (p *preproc) next() Token {
+	for {
+		t := p.lex()
+		if t.Kind != token.Name && t.Kind < token.Abstract || t.flag&painted != 0 {
+			return t
+		}
+		m := p.macros[t.Text]
+		if m == nil {
+			return t
+		}
+		if m.busy {
+			t.flag |= painted
+			return t
+		}
+		if !p.expand(m, t) {
+			return t
+		}
+	}
+}
+
+// lex is the next token as it stands: from what was put back, from the
+// macros being expanded, or from the files.
+func (p *preproc) lex() Token {
+	if p.stopped {
+		return Token{Kind: token.EOF, Pos: p.file.posAt(p.file.off)}
+	}
+	if p.hasUnread {
+		p.hasUnread = false
+		return p.unread
+	}
+	for n := len(p.ctxs); n > 0; n-- {
+		c := &p.ctxs[n-1]
+		if len(c.toks) > 0 {
+			t := c.toks[0]
+			c.toks = c.toks[1:]
+			return t
+		}
+		if c.macro != nil {
+			c.macro.busy = false
+		}
+		p.ctxs = p.ctxs[:n-1]
+	}
+	if p.isolated {
+		return Token{Kind: token.EOF}
+	}
+	var t Token
+	for !p.stopped {
+		p.read(&t)
+		switch {
+		case t.Kind == token.Hash && t.flag&bol != 0:
+			p.directive(t.Pos)
+		case t.Kind == token.HashHash && t.flag&bol != 0:
+			p.noDirective(t.Pos)
+		case t.Kind == token.EOF && len(p.files) > 1 && !p.inArgs:
+			p.pop()
+		case t.Kind == token.EOF && !p.inArgs:
+			p.pop()
+			return t
+		default:
+			return t
+		}
+	}
+	return p.lex()
+}
+
+// read scans one token of the innermost file, of which a program has so many.
+func (p *preproc) read(t *Token) {
+	p.file.next(t)
+	if p.scanned++; p.scanned > maxTokens {
+		p.stop(t.Pos, "program has more than %d tokens", maxTokens)
+	}
+}
+
+// directive runs the directive whose # is at pos.
+func (p *preproc) directive(pos Pos) {
+	file := p.file
+	file.inDirective = true
+	var t Token
+	file.next(&t)
+	switch t.Text {
+	case "": // the null directive
+	case "define":
+		p.define()
+	case "undef":
+		p.undef()
+	case "include":
+		p.include(t.Pos)
+	case "if", "ifdef", "ifndef":
+		c := cond{name: t.Text, pos: t.Pos}
+		c.taken = p.condition(strings.TrimPrefix(t.Text, "if"))
+		p.file.conds = append(p.file.conds, c)
+		if !c.taken {
+			p.skipGroups()
+		}
+	case "elif", "elifdef", "elifndef", "else":
+		// What follows the group that is being read is skipped.
+		if c := p.innermost(t); c != nil {
+			p.checkElse(c, t)
+			p.skipGroups()
+		}
+	case "endif":
+		p.endif(t)
+	case "line":
+		p.lineDirective(p.expandedLine())
+	case "error":
+		p.errorf(pos, "#error %s", p.restOfLine())
+	case "warning":
+		p.errs.warn(pos, "#warning %s", p.restOfLine())
+	case "pragma":
+		p.pragma()
+	default:
+		switch {
+		case t.Kind == token.Int && isDecimal(t.Text): // # 12 "file", as cpp writes it
+			p.lineDirective(append([]Token{t}, p.line()...))
+		case t.IsName():
+			p.errs.warn(t.Pos, "unknown directive #%s ignored", clip(t.Text))
+		case t.Kind == token.Illegal || t.Kind == token.Backslash:
+			p.errorf(t.Pos, "unexpected %s, expected the name of a directive", t.describe())
+		default:
+			p.noDirective(t.Pos)
+		}
+	}
+	file.skipLine()
+}
+
+// noDirective leaves out a line that begins with # and is no directive, such as
+// a comment of another language: so does p4c.
+func (p *preproc) noDirective(pos Pos) {
+	p.errs.warn(pos, "this line begins with # and is no directive: ignored")
+	p.file.skipLine()
+}
+
+// skipLine leaves the rest of a directive's line.
+func (s *scanner) skipLine() {
+	s.inDirective = true
+	for {
+		switch s.skipSpace(); {
+		case s.off >= len(s.text) || s.text[s.off] == '\n':
+			s.inDirective = false
+			return
+		case s.text[s.off] == '"':
+			s.off += max(stringLen(s.text[s.off:], true), 1)
+		default:
+			s.off++
+		}
+	}
+}
+
+// line is the rest of the directive's line, unexpanded.
+func (p *preproc) line() []Token {
+	var toks []Token
+	for {
+		var t Token
+		p.read(&t)
+		switch {
+		case p.stopped:
+			return nil
+		case t.Kind == token.EOL:
+			return toks
+		}
+		toks = append(toks, t)
+	}
+}
+
+// expandedLine is the rest of the directive's line with its macros expanded.
+func (p *preproc) expandedLine() []Token { return p.expandList(p.line()) }
+
+// restOfLine is the text behind #error and #warning; skipLine passes over it.
+func (p *preproc) restOfLine() string {
+	s := p.file.scanner
+	text := s.text[s.off:]
+	return strings.TrimSpace(text[:lineLen(text)])
+}
+
+// end checks that nothing but a comment follows a directive's operands.
+func (p *preproc) end(directive string) {
+	var t Token
+	if p.file.next(&t); t.Kind != token.EOL {
+		p.errs.warn(t.Pos, "text after #%s ignored", directive)
+	}
+}
+
+func (p *preproc) pragma() {
+	var t Token
+	p.file.next(&t)
+	if t.Text != "once" {
+		return
+	}
+	if p.once == nil {
+		p.once = make(map[string]bool)
+	}
+	p.once[p.file.name] = true
+}
+
+// lineDirective runs #line N "file": the next line is line N of that file.
+func (p *preproc) lineDirective(toks []Token) {
+	s := p.file.scanner
+	if len(toks) == 0 || !isDecimal(toks[0].Text) {
+		p.errorf(s.posAt(s.off), "#line needs a line number")
+		return
+	}
+	n, err := strconv.ParseUint(toks[0].Text, 10, 31)
+	if err != nil {
+		p.errorf(toks[0].Pos, "line number %s is too large", clip(toks[0].Text))
+		return
+	}
+	name := s.src.Name
+	if len(toks) > 1 {
+		if !toks[1].IsString() {
+			p.errorf(toks[1].Pos, "#line needs a file name in quotes, found %s", toks[1].describe())
+			return
+		}
+		name = unquote(toks[1].Text)
+	}
+	physical := s.line - s.src.base
+	base := uint32(n) - (physical + 1)
+	s.src = s.src.renamed(name, base)
+	s.line = physical + base
+}

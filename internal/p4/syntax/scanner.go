@@ -1,0 +1,254 @@
+package syntax
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/p4lb/p4lb/internal/p4/token"
+)
+
+// A scanner cuts one source into tokens. Spellings are slices of the source's
+// text, so scanning allocates nothing.
+type scanner struct {
+	src  *Source
+	text string
+	off  int    // of the next byte
+	from int    // offset where the last token begins
+	bol  int    // offset where the current line begins
+	line uint32 // the current line as shown
+
+	// inDirective makes the end of the line a token.
+	inDirective bool
+	// inGroup is text that a conditional may leave out, where a quotation mark may
+	// stand alone; apart tells that the last string was such a one.
+	inGroup, apart bool
+	errorf         func(pos Pos, format string, args ...any)
+}
+
+func newScanner(src *Source, errorf func(Pos, string, ...any)) *scanner {
+	s := &scanner{src: src, text: src.text, line: 1, errorf: errorf}
+	if strings.HasPrefix(s.text, "\ufeff") {
+		s.off, s.bol = 3, 3
+	}
+	return s
+}
+
+func (s *scanner) posAt(off int) Pos {
+	return Pos{src: s.src, line: s.line, col: uint32(off-s.bol) + 1}
+}
+
+// next scans one token into t.
+func (s *scanner) next(t *Token) {
+	t.flag = s.skipSpace()
+	text, i := s.text, s.off
+	s.from = i
+	t.Pos = s.posAt(i)
+	if i >= len(text) {
+		t.Kind, t.Text = token.EOF, ""
+		if s.inDirective {
+			t.Kind = token.EOL
+		}
+		return
+	}
+	switch c := text[i]; {
+	case token.IsLetter(c):
+		i++
+		for i < len(text) && token.IsWord(text[i]) {
+			i++
+		}
+		t.Text = text[s.off:i]
+		t.Kind = token.Word(t.Text)
+	case token.IsDigit(c):
+		// Letters that follow belong to the literal, as in a C pp-number, so
+		// that 8w ## N pastes and 12abc is one mistake.
+		for i++; i < len(text) && token.IsWord(text[i]); i++ {
+		}
+		t.Kind, t.Text = token.Int, text[s.off:i]
+	case c == '"':
+		s.string(t)
+		return
+	case c == '\n': // only in a directive, see skipSpace
+		t.Kind, t.Text = token.EOL, ""
+		return
+	default:
+		kind, n := token.Operator(text[i:])
+		if kind == token.Illegal {
+			var r rune
+			if r, n = utf8.DecodeRuneInString(text[i:]); r == utf8.RuneError && n == 1 {
+				s.errorf(t.Pos, "the text is not valid UTF-8")
+			}
+		}
+		i += n
+		t.Kind, t.Text = kind, text[s.off:i]
+	}
+	s.off = i
+}
+
+// skipSpace skips white space, comments and line continuations, and says how
+// the next token stands.
+func (s *scanner) skipSpace() tokenFlag {
+	var flag tokenFlag
+	if s.off == s.bol && !s.inDirective {
+		flag = bol
+	}
+	text := s.text
+	for s.off < len(text) {
+		switch text[s.off] {
+		case ' ', '\t', '\r', '\v', '\f':
+			s.off++
+		case '\n':
+			if s.inDirective {
+				return flag
+			}
+			s.off++
+			s.newline()
+			flag |= bol
+		case '\\':
+			n := continuation(text[s.off:])
+			if n == 0 {
+				return flag
+			}
+			s.off += n
+			s.newline()
+		case '/':
+			if !s.comment() {
+				return flag
+			}
+		default:
+			return flag
+		}
+		flag |= spaced
+	}
+	return flag
+}
+
+func (s *scanner) newline() {
+	s.line++
+	s.bol = s.off
+}
+
+// continuation is the length of a backslash and the end of line behind it, or 0.
+// Blanks between the two do not count, as in the preprocessor that p4c uses.
+func continuation(text string) int {
+	rest := strings.TrimLeft(text[1:], " \t\r")
+	if text[0] != '\\' || !strings.HasPrefix(rest, "\n") {
+		return 0
+	}
+	return len(text) - len(rest) + 1
+}
+
+// comment skips a comment if there is one.
+func (s *scanner) comment() bool {
+	rest := s.text[s.off+1:]
+	switch {
+	case strings.HasPrefix(rest, "/"):
+		s.lineComment()
+	case strings.HasPrefix(rest, "*"):
+		body := s.text[s.off+2:]
+		n := strings.Index(body, "*/")
+		if n < 0 {
+			s.errorf(s.posAt(s.off), "comment not terminated")
+			n = len(body)
+			body += "*/"
+		}
+		end := min(s.off+n+4, len(s.text))
+		s.skipLines(body[:n], s.off+2)
+		s.off = end
+	default:
+		return false
+	}
+	return true
+}
+
+// lineComment skips to the end of the line, and on to the next one behind a
+// backslash, as in C.
+func (s *scanner) lineComment() {
+	rest := s.text[s.off:]
+	n := lineCommentLen(rest)
+	s.skipLines(rest[:n], s.off)
+	if n == len(rest) && strings.HasSuffix(rest, "\\") {
+		s.errorf(s.posAt(max(s.off, s.bol)), "comment ends in a backslash at the end of the file")
+	}
+	s.off += n
+}
+
+// skipLines counts the lines that end in part, which starts at offset off.
+func (s *scanner) skipLines(part string, off int) {
+	if n := strings.Count(part, "\n"); n > 0 {
+		s.line += uint32(n)
+		s.bol = off + strings.LastIndexByte(part, '\n') + 1
+	}
+}
+
+// string scans a string literal. It may run over several lines, but not in a
+// directive without a continuation; escapes stay as they are.
+func (s *scanner) string(t *Token) {
+	start := s.off
+	n := stringLen(s.text[start:], s.inDirective)
+	s.apart = s.inGroup && (n == 0 || hasDirective(s.text[start:start+n]))
+	if s.apart || n == 0 {
+		if !s.apart {
+			s.errorf(t.Pos, "string not terminated")
+		}
+		n = len(strings.TrimRight(s.text[start:start+lineLen(s.text[start:])], "\r\n"))
+		t.Kind, t.Text = token.String, s.text[start:start+n]+`"`
+		s.off += n
+		return
+	}
+	t.Kind, t.Text = token.String, s.text[start:start+n]
+	s.skipLines(t.Text, start)
+	s.off = start + n
+	if strings.Contains(t.Text, "\n") {
+		// Line continuations are taken out. A backslash behind another one is an escape's
+		// and continues nothing.
+		var b strings.Builder
+		for i := 0; i < len(t.Text); i++ {
+			if t.Text[i] == '\\' {
+				if n := continuation(t.Text[i:]); n > 0 {
+					i += n - 1
+					continue
+				}
+				if i+1 < len(t.Text) {
+					b.WriteByte(t.Text[i])
+					i++
+				}
+			}
+			b.WriteByte(t.Text[i])
+		}
+		t.Text = b.String()
+	}
+	if !utf8.ValidString(t.Text) {
+		s.errorf(t.Pos, "string is not valid UTF-8")
+	}
+}
+
+// hasDirective tells whether a line of text behind the first is a directive.
+func hasDirective(text string) bool {
+	for {
+		_, rest, ok := strings.Cut(text, "\n")
+		if !ok {
+			return false
+		}
+		if text = rest; strings.HasPrefix(strings.TrimLeft(text, " \t"), "#") {
+			return true
+		}
+	}
+}
+
+// stringLen is the length of the string literal that text starts with, or 0
+// where it does not end.
+func stringLen(text string, oneLine bool) int {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			i += max(1, continuation(text[i:])-1)
+		case '\n':
+			if oneLine {
+				return 0
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,353 @@
+// Package types resolves the names of a P4_16 program, checks its types and
+// folds its constants. The syntax tree stays as it is: what is found out goes
+// into the side tables of an Info.
+package types
+
+import (
+	"math/big"
+
+	"github.com/p4lb/p4lb/internal/p4/syntax"
+)
+
+// A Type is the type of an expression or what a type name stands for.
+// Identical compares two; typedefs are transparent and leave no trace here.
+type Type interface {
+	String() string
+	aType()
+}
+
+// The types. Bits, the basic ones and New are compared by content; Struct,
+// Enum, Extern, Parser, Control and Package by declaration and type arguments.
+type (
+	// Basic is a type without parts: see the variables Bool … Invalid.
+	Basic struct{ name string }
+
+	// Bits is bit<Width> or, Signed, int<Width>.
+	Bits struct {
+		Width  int
+		Signed bool
+	}
+
+	// Varbit is varbit<Max>.
+	Varbit struct{ Max int }
+
+	// Named is what the types have in common that can have type parameters:
+	// these are replaced by Args.
+	Named struct {
+		Name string
+		Args []Type
+
+		generic *generic
+	}
+
+	// Struct is a struct, header or header_union.
+	Struct struct {
+		Named
+		Kind   syntax.StructKind
+		Decl   *syntax.StructDecl
+		Fields []Field
+
+		index map[string]int // of the fields by name
+	}
+
+	// Enum is an enum; Repr is its representation, nil for a plain one.
+	Enum struct {
+		Name    string
+		Decl    *syntax.EnumDecl
+		Repr    *Bits
+		Members []EnumMember
+
+		index map[string]int // of the members by name
+	}
+
+	// Stack is Elem[Size] of headers or unions; arrays of other types too
+	// where the language allows them.
+	Stack struct {
+		Elem Type
+		Size int
+	}
+
+	// Tuple is tuple<Elems>; the type of a list expression before it is
+	// converted to what its context wants.
+	Tuple struct{ Elems []Type }
+
+	// List is list<Elem>.
+	List struct{ Elem Type }
+
+	// New is a type declared by "type Underlying Name".
+	New struct {
+		Name       string
+		Decl       *syntax.TypedefDecl
+		Underlying Type
+
+		base Type // see Underlying
+	}
+
+	// TypeParam is a type parameter inside the generic declaration.
+	TypeParam struct {
+		Name string
+		Decl *syntax.Name
+	}
+
+	// Func is the signature of anything called: function, extern function or
+	// method, action, constructor, and the apply method of parsers and controls.
+	Func struct {
+		TypeParams []*TypeParam
+		Params     []*Object // kind ParamObj, in order
+		Result     Type      // Void where there is none
+	}
+
+	// Extern is an extern object type.
+	Extern struct {
+		Named
+		Decl    *syntax.ExternDecl
+		Params  []*TypeParam // as declared
+		Methods []*Method    // constructors included, signatures already substituted
+
+		index map[string][]*Method // of the methods by name, where they are many
+	}
+
+	// Block is what parsers and controls have in common.
+	Block struct {
+		Named
+		Apply *Func // TypeParams of the block itself; Params of apply
+		Ctor  *Func
+	}
+
+	// Parser is a parser or a parser type.
+	Parser struct {
+		Block
+		Decl *syntax.ParserDecl
+	}
+
+	// Control is a control or a control type.
+	Control struct {
+		Block
+		Decl *syntax.ControlDecl
+	}
+
+	// Package is a package type.
+	Package struct {
+		Named
+		Decl *syntax.PackageDecl
+		Ctor *Func
+	}
+
+	// Table is the type of a table's name.
+	Table struct{ Decl *syntax.TableDecl }
+
+	// ApplyResult is what table.apply() gives: hit, miss, action_run.
+	ApplyResult struct{ Table *syntax.TableDecl }
+
+	// ActionRun is the type of apply().action_run, whose values are the table's actions.
+	ActionRun struct{ Table *syntax.TableDecl }
+
+	// Set is a keyset over Elem: value sets, masks, ranges.
+	Set struct{ Elem Type }
+)
+
+// A Field is a field of a Struct.
+type Field struct {
+	Name string
+	Type Type
+	Decl *syntax.Field
+}
+
+// An EnumMember is a member of an Enum; Value is set where the enum has a representation.
+type EnumMember struct {
+	Name  string
+	Value *big.Int
+	Decl  *syntax.EnumMember
+}
+
+// A Method is a method of an extern; IsCtor marks constructors.
+type Method struct {
+	Name   string
+	Decl   *syntax.FuncDecl
+	Type   *Func
+	IsCtor bool
+}
+
+// A Value is what a constant expression folds to: *big.Int, bool, string,
+// *EnumValue, *ErrorValue, *AggregateValue.
+type Value any
+
+// An EnumValue is a member of an enum (of one with a representation too: its
+// number is Type.Members[Index].Value). A number cast to an enum that has no
+// member for it is a *big.Int.
+type EnumValue struct {
+	Type  *Enum
+	Index int
+}
+
+// An ErrorValue is a member of error; Index counts all declared errors in order.
+type ErrorValue struct {
+	Name  string
+	Index int
+}
+
+// An AggregateValue is a constant struct, tuple or list. A header is valid
+// unless Invalid is set.
+type AggregateValue struct {
+	Elems   []Value
+	Invalid bool
+}
+
+// An ObjectKind says what a name stands for.
+type ObjectKind uint8
+
+// The kinds of object.
+const (
+	ConstObj     ObjectKind = iota + 1 // a constant; Value set
+	VarObj                             // a local variable (also of a for loop)
+	ParamObj                           // a parameter; constructor parameters have Ctor set
+	TypeObj                            // a type name: struct, enum, typedef, extern, parser, control, package, type parameter
+	FuncObj                            // a function or extern function
+	ActionObj                          // an action
+	TableObj                           // a table
+	InstObj                            // an instance: extern object, parser, control, package
+	StateObj                           // a parser state; accept and reject have no Decl
+	ValueSetObj                        // a value set
+	ErrorObj                           // a member of error; Value set
+	MatchKindObj                       // a member of match_kind
+)
+
+// An Object is one declared thing.
+type Object struct {
+	Kind  ObjectKind
+	Name  string
+	Decl  syntax.Node // the declaration: a syntax.Decl, *syntax.Param, *syntax.StateDecl or *syntax.Name
+	Type  Type        // for TypeObj the type itself; for FuncObj and ActionObj a *Func
+	Value Value       // of constants and errors
+
+	Dir      syntax.Direction // of parameters
+	Ctor     bool             // a constructor parameter
+	Default  syntax.Expr      // the default argument of a parameter
+	Optional bool             // a parameter with @optional
+
+	// Parent is the parser, control, action, function, table or extern method
+	// that the object is declared in, nil at top level.
+	Parent *Object
+
+	next *Object // the function of the same name declared before this one
+	used bool
+
+	flow    *flow // of a variable whose value is undefined at first
+	inState bool  // a variable of a parser state
+	action  bool  // a parameter of an action
+	named   bool  // an action or table with @name
+}
+
+// TypeAndValue is what is known of an expression. An int literal (or any
+// expression of type int) that its context converts is recorded with the
+// converted type and value.
+type TypeAndValue struct {
+	Type   Type
+	Value  Value // nil where the expression is not a compile-time constant
+	IsType bool  // the expression names a type
+	LValue bool
+
+	// known is set where the expression is known at compile time; it has no
+	// Value still where it depends on a constructor parameter.
+	known bool
+}
+
+// A CallKind says what a CallExpr does.
+type CallKind uint8
+
+// The kinds of call.
+const (
+	FuncCall    CallKind = iota + 1 // a function with a body
+	ExternCall                      // an extern function
+	MethodCall                      // a method of an extern object: Recv, Method
+	ActionCall                      // a direct call of an action
+	TableApply                      // Recv.apply() of a table
+	ApplyCall                       // Recv.apply(…) of a parser or control instance (or of its type: direct application, Recv names the type)
+	BuiltinCall                     // a method of headers, unions and stacks, or a size method: Builtin, Recv
+	Constructor                     // Type(args)
+)
+
+// A Call is a resolved call or instantiation.
+type Call struct {
+	Kind     CallKind
+	Recv     syntax.Expr // what stands before the dot
+	Callee   *Object     // FuncCall, ExternCall, ActionCall, TableApply; the instance for MethodCall and ApplyCall where it is a name
+	Method   *Method     // MethodCall; the constructor for externs
+	Builtin  string      // isValid setValid setInvalid push_front pop_front minSizeInBits minSizeInBytes maxSizeInBits maxSizeInBytes
+	Type     *Func       // the signature with type arguments substituted
+	TypeArgs []Type      // explicit or inferred, in the order of the declaration's type parameters
+	Result   Type        // what the call gives; the constructed type for constructors
+	// Args holds the argument of each parameter of Type in order: nil where
+	// the argument is left out (default or optional) or is _.
+	Args []syntax.Expr
+}
+
+// An Info holds what Check found out.
+type Info struct {
+	// Types has every expression, type expressions included.
+	Types map[syntax.Expr]TypeAndValue
+	// Uses maps every use of a name that stands for an object to it: variables,
+	// types, actions in a table's list, states in transitions, match kinds.
+	// Fields, methods, enum members and error members after a dot are not here.
+	Uses map[*syntax.Name]*Object
+	// Defs maps each declaration (Decl, Param, StateDecl) to its object.
+	Defs map[syntax.Node]*Object
+	// Calls maps each call.
+	Calls map[*syntax.CallExpr]*Call
+	// Insts maps each instantiation to its constructor call.
+	Insts map[*syntax.InstDecl]*Call
+	// ActionRefs maps what acts as a call of an action in a table: each
+	// *syntax.ActionRef of actions and entries, and the value of
+	// default_action, which may be a plain name. Arguments that the control
+	// plane supplies are nil.
+	ActionRefs map[syntax.Node]*Call
+	// Errors lists the declared errors in order, MatchKinds the match kinds.
+	Errors     []string
+	MatchKinds []string
+	// Top maps the top-level names to their objects (not overloaded functions).
+	Top map[string]*Object
+}
+
+// The basic types.
+var (
+	Bool      = &Basic{"bool"}
+	Int       = &Basic{"int"} // arbitrary precision
+	String    = &Basic{"string"}
+	Void      = &Basic{"void"}
+	Error     = &Basic{"error"}
+	MatchKind = &Basic{"match_kind"}
+	Invalid   = &Basic{"invalid type"} // after an error: fits everything, says nothing
+	DontCare  = &Basic{"_"}
+)
+
+// A flow follows a variable or out parameter through a body. It speaks up only
+// where no path has written the variable before it is read: a write in one
+// branch silences the reads after it, so there are no false alarms.
+type flow struct {
+	written bool
+	loops   int            // the loops around the declaration
+	reads   []*syntax.Name // while nothing was written
+	late    bool           // read where the order of execution is not that of the text
+}
+
+// What some things cost, in the steps of maxWork.
+const (
+	costField  = 4  // of an instance
+	costParam  = 8  // of a method of one, or of a call of what is generic
+	costMethod = 16 // of an instance
+)
+
+// A generic makes the instances of one declaration with type parameters, each
+// list of arguments once. Types inside the declaration itself are instances
+// whose arguments are the type parameters.
+type generic struct {
+	params []*TypeParam
+	self   Type // the declaration's own type: arguments = parameters
+	insts  []Type
+	spend  func(steps int)   // see maxWork
+	found  map[uint64][]Type // the same, by the likeness of their arguments, where they are many
+	// open is set while the declaration is being read: instances made
+	// meanwhile are filled when it is complete.
+	open  bool
+	depth int
+}

@@ -1,0 +1,452 @@
+package types
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/p4lb/p4lb/internal/p4/syntax"
+	"github.com/p4lb/p4lb/internal/text/plain"
+)
+
+// A checker is the state of one Check.
+type checker struct {
+	info   *Info
+	errs   syntax.Errors
+	said   map[said]bool // where errs has something
+	top    *scope
+	scope  *scope
+	env    env
+	errors map[string]*Object                      // the members of error
+	tables map[*syntax.TableDecl]map[*Object]*Call // the listed actions
+	paths  map[string]*Object                      // control-plane names of actions
+
+	done     bool // what comes then, instances for the lowering, is bounded there
+	work     int  // in the steps of maxWork
+	compared int  // names that wrong ones have been compared with
+	wrong    int  // errors so far
+}
+
+// The limits of one program; docs/limits.md lists them.
+const (
+	// maxWork bounds what a program asks for and does not write out: parameters that
+	// calls leave out, members of instances of generic types, signatures in messages.
+	maxWork = 1 << 23
+	// maxErrors bounds the errors: a text of the program may be in each, and only the
+	// first are shown.
+	maxErrors = 1000
+)
+
+// enough ends the checking of a program that has an error.
+type enough struct{}
+
+// spend counts n steps of work.
+func (c *checker) spend(pos syntax.Pos, n int) {
+	if c.work += n; c.work > maxWork && !c.done {
+		c.errorf(pos, "the program takes more than %d steps to check: members of instances, parameters left out or the like multiply here", maxWork)
+		panic(enough{})
+	}
+}
+
+// said is a place that has a diagnostic of its kind.
+type said struct {
+	pos     syntax.Pos
+	warning bool
+}
+
+// An env is where the checker stands: what surrounds a statement or expression.
+type env struct {
+	owner    *Object // the innermost parser, control, action, function, table or method
+	place    place
+	result   Type // what return gives; nil outside functions
+	loops    int
+	this     Type         // the extern that an abstract method is implemented for
+	apply    *syntax.Name // what is being declared, for a hint about recursion
+	parser   bool         // somewhere in a parser
+	control  bool         // somewhere in a control
+	table    bool         // in a table
+	inSwitch bool         // the head of a switch
+	inSelect bool         // a keyset of a select
+}
+
+// A place is the innermost body that holds statements.
+type place uint8
+
+const (
+	nowhere place = iota
+	inApply
+	inAction
+	inFunction
+	inState
+)
+
+func (p place) String() string {
+	return [...]string{"here", "in an apply block", "in an action", "in a function", "in a parser state"}[p]
+}
+
+// within runs f with a changed environment and a scope of its own.
+func (c *checker) within(e env, f func()) {
+	old := c.env
+	c.env = e
+	c.push()
+	f()
+	c.pop()
+	c.env = old
+}
+
+// block runs f in a scope of its own.
+func (c *checker) block(f func()) {
+	c.push()
+	f()
+	c.pop()
+}
+
+// A scope holds the names of one block, in the block around it. Most blocks
+// declare nothing or little, so the names are a list until there are many.
+type scope struct {
+	parent *scope
+	names  map[string]*Object
+	owner  *Object
+}
+
+func (c *checker) push() *scope {
+	c.scope = &scope{parent: c.scope, owner: c.env.owner}
+	return c.scope
+}
+
+func (c *checker) pop() {
+	// What nothing uses in the scope, and what is read and never written, is worth
+	// a warning.
+	for _, o := range c.scope.names {
+		c.warnUnused(o)
+		f := o.flow
+		if f == nil || len(f.reads) == 0 && !(o.Dir == syntax.Out && !f.written) {
+			continue
+		}
+		switch {
+		case f.late && f.written:
+		case o.Kind == VarObj:
+			c.warnf(f.reads[0].Pos(), "%s is read before anything is written to it", o.Name)
+		case len(f.reads) > 0:
+			c.warnf(f.reads[0].Pos(), "the out parameter %s is read before anything is written to it", o.Name)
+		case !quiet(o.Decl.(*syntax.Param).Annotations, "uninitialized_out_param"):
+			c.warnf(o.Decl.(*syntax.Param).Name.Pos(), "nothing is written to the out parameter %s", o.Name)
+		}
+	}
+	c.scope = c.scope.parent
+}
+
+// lookup finds the innermost object called name that want accepts.
+func (s *scope) lookup(name string, want func(*Object) bool) *Object {
+	for ; s != nil; s = s.parent {
+		if o := s.names[name]; o != nil && (want == nil || want(o)) {
+			return o
+		}
+	}
+	return nil
+}
+
+// declare adds o to the current scope and files it under its declaration.
+// Functions may share a name if a call can tell them apart.
+func (c *checker) declare(o *Object, decl syntax.Node, name *syntax.Name) *Object {
+	o.Decl = decl
+	o.Name = name.Value
+	o.Parent = cmp.Or(o.Parent, c.env.owner)
+	c.info.Defs[decl] = o
+	c.insert(o, name.Pos())
+	return o
+}
+
+func (c *checker) insert(o *Object, pos syntax.Pos) {
+	if o.Name == "_" {
+		c.errorf(pos, "_ cannot be declared: it is no name")
+		return
+	}
+	s := c.scope
+	if s.names == nil {
+		s.names = map[string]*Object{}
+	}
+	old := s.names[o.Name]
+	switch {
+	case old == nil:
+		c.warnShadow(o, pos)
+	case o.Kind == FuncObj && old.Kind == FuncObj || sameBlocks(o, old):
+		o.next = old
+		c.checkOverload(o, pos)
+	default:
+		c.errorf(pos, "%s is declared twice; the first is the %s at %s", o.Name, describeKind(old), c.posOf(old))
+		return
+	}
+	s.names[o.Name] = o
+	if s == c.top {
+		c.defineTop(o)
+	}
+}
+
+// defineTop keeps Info.Top: the names that stand for one thing.
+func (c *checker) defineTop(o *Object) {
+	if o.next != nil {
+		delete(c.info.Top, o.Name)
+		return
+	}
+	c.info.Top[o.Name] = o
+	if _, ok := o.Type.(*Package); o.Name == "main" && !(ok && o.Kind == InstObj) && o.Kind != FuncObj && o.Type != Invalid {
+		c.errorf(o.Decl.Pos(), "main must be an instance of a package, it is %s", describe(o))
+	}
+}
+
+// sameBlocks reports whether two objects are parsers with bodies, controls with
+// bodies or packages, which may share a name as functions do.
+func sameBlocks(o, old *Object) bool {
+	switch kind := typeKind(o.Type); kind {
+	case "parser", "control", "package":
+		return o.Kind == TypeObj && old.Kind == TypeObj && kind == typeKind(old.Type)
+	}
+	return false
+}
+
+// callable is the signature by which a call tells o from its namesakes: that
+// of a function, or of the constructor of a block.
+func callable(o *Object) *Func {
+	if f, ok := o.Type.(*Func); ok {
+		return f
+	}
+	return ctorOf(o.Type)
+}
+
+// checkOverload wants a function to differ from those of its name in the
+// number or the names of the parameters.
+func (c *checker) checkOverload(o *Object, pos syntax.Pos) {
+	f := callable(o)
+	if f == nil {
+		return
+	}
+	n := 1
+	for p := o.next; p != nil; p = p.next {
+		if n++; n == maxOverloads+1 {
+			c.errorf(pos, "%s is declared more than %d times", o.Name, maxOverloads)
+			return
+		}
+		g := callable(p)
+		if g == nil || !sameParamNames(f, g) {
+			continue
+		}
+		if o.Kind == FuncObj && identicalFuncs(f, g) {
+			c.warnf(pos, "%s is declared twice with the same parameters; the first is at %s", o.Name, c.posOf(p))
+		} else {
+			c.errorf(pos, "%s is declared twice with the same parameters; the first is at %s", o.Name, c.posOf(p))
+			return
+		}
+	}
+}
+
+// maxOverloads bounds those of one name: a call looks at all of them.
+const maxOverloads = 256
+
+// sameParamNames reports whether no call could tell f and g apart: overloads
+// are chosen by the number and the names of the arguments.
+func sameParamNames(f, g *Func) bool {
+	if len(f.Params) != len(g.Params) {
+		return false
+	}
+	find := g.finder()
+	for _, p := range f.Params {
+		if q, _ := find(p.Name); q == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *checker) posOf(o *Object) string {
+	if o.Decl == nil {
+		return "the start"
+	}
+	return o.Decl.Pos().String()
+}
+
+// find resolves a name to an object that want accepts, and files the use. It
+// reports names that stand for nothing and returns nil for them.
+func (c *checker) find(n *syntax.Name, what string, want func(*Object) bool) *Object {
+	s := c.scope
+	if n.Global {
+		s = c.top
+	}
+	o := s.lookup(n.Value, want)
+	if o == nil {
+		c.undeclared(n, s, what, want)
+		return nil
+	}
+	o.used = true
+	c.info.Uses[n] = o
+	if o.Kind != FuncObj {
+		c.warnDeprecated(n.Pos(), o)
+	}
+	return o
+}
+
+// undeclared says what is wrong with a name that find has no object for.
+func (c *checker) undeclared(n *syntax.Name, s *scope, what string, want func(*Object) bool) {
+	if other := s.lookup(n.Value, nil); other != nil {
+		c.errorf(n.Pos(), "%s is %s, not %s", n.Value, describe(other), what)
+		return
+	}
+	if n.Value == "_" {
+		c.errorf(n.Pos(), "_ cannot stand here")
+		return
+	}
+	hint := ""
+	switch near := c.nearest(n.Value, s, want); {
+	case c.env.apply != nil && c.env.apply.Value == n.Value, c.env.owner != nil && c.env.owner.Name == n.Value:
+		hint = "; a declaration cannot use itself"
+	case near != "":
+		hint = "; did you mean " + near + "?"
+	case n.Value == "NoAction" || n.Value == "packet_in" || n.Value == "packet_out":
+		hint = "; it is declared in core.p4"
+	}
+	c.errorf(n.Pos(), "%s is not declared%s", n.Value, hint)
+}
+
+// nearest finds the declared name that is closest to name, "" if none is close.
+func (c *checker) nearest(name string, s *scope, want func(*Object) bool) string {
+	var all []string
+	for ; s != nil && c.mayCompare(len(s.names)); s = s.parent {
+		for n, o := range s.names {
+			if want == nil || want(o) {
+				all = append(all, n)
+			}
+		}
+	}
+	slices.Sort(all)
+	return plain.Nearest(name, all)
+}
+
+// maxCompared bounds the names that wrong ones are compared with: a long program may be
+// wrong in each line, and only the first errors are shown.
+const maxCompared = 1 << 20
+
+// mayCompare counts names that a wrong one is compared with.
+func (c *checker) mayCompare(names int) bool {
+	c.compared += names
+	return c.compared <= maxCompared
+}
+
+// words are names to suggest that are there as a list.
+func words(names ...string) func() []string { return func() []string { return names } }
+
+// suggest is "; did you mean …?" for the closest of names, or lists them.
+func (c *checker) suggest(name string, listed func() []string) string {
+	if c.compared > maxCompared { // nor are they listed
+		return ""
+	}
+	names := listed()
+	if !c.mayCompare(len(names)) {
+		return ""
+	}
+	if near := plain.Nearest(name, names); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	switch last := len(names) - 1; {
+	case last < 0 || last >= 8:
+		return ""
+	case last == 0:
+		return "; it has " + names[0]
+	default:
+		return "; it has " + strings.Join(names[:last], ", ") + " and " + names[last]
+	}
+}
+
+func isTypeObj(o *Object) bool { return o.Kind == TypeObj }
+
+// describe names an object for a message: "the table ipv4".
+func describe(o *Object) string {
+	k := describeKind(o)
+	if k[0] == 'a' || k[0] == 'i' || k[0] == 'e' {
+		return "an " + k
+	}
+	return "a " + k
+}
+
+func describeKind(o *Object) string {
+	if o.Kind == ParamObj && o.Ctor {
+		return "constructor parameter"
+	}
+	if o.Kind == TypeObj {
+		return typeKind(o.Type)
+	}
+	return [...]string{"thing", "constant", "variable", "parameter", "type", "function", "action",
+		"table", "instance", "parser state", "value set", "error", "match kind"}[o.Kind]
+}
+
+func typeKind(t Type) string {
+	switch t := t.(type) {
+	case *Parser:
+		if t.Decl != nil && t.Decl.TypeOnly {
+			return "parser type"
+		}
+		return "parser"
+	case *Control:
+		if t.Decl != nil && t.Decl.TypeOnly {
+			return "control type"
+		}
+		return "control"
+	case *Package:
+		return "package"
+	case *Extern:
+		return "extern type"
+	case *TypeParam:
+		return "type parameter"
+	}
+	return "type"
+}
+
+func (c *checker) errorf(pos syntax.Pos, format string, args ...any) {
+	c.report(pos, false, format, args)
+}
+
+func (c *checker) warnf(pos syntax.Pos, format string, args ...any) {
+	c.report(pos, true, format, args)
+}
+
+// report adds a diagnostic. A second one at the same place is a follow-on and
+// is dropped, and so is one that speaks of an invalid type.
+func (c *checker) report(pos syntax.Pos, warning bool, format string, args []any) {
+	for _, a := range args {
+		if a == Type(Invalid) {
+			return
+		}
+	}
+	at := said{pos, warning}
+	if c.said[at] && pos.IsKnown() {
+		return
+	}
+	c.said[at] = true
+	c.errs = append(c.errs, syntax.NewError(pos, warning, fmt.Sprintf(format, args...)))
+	if !warning {
+		if c.wrong++; c.wrong >= maxErrors {
+			panic(enough{})
+		}
+	}
+}
+
+// maxShow bounds the text of an expression in a message.
+const maxShow = 60
+
+// show writes an expression for a message, short.
+func show(e syntax.Expr) string {
+	s := syntax.Head(e, maxShow)
+	if i := strings.IndexByte(s, '\n'); i >= 0 {
+		s = s[:i] + "..."
+	}
+	if len(s) > maxShow {
+		s = strings.ToValidUTF8(s[:maxShow-3], "") + "..."
+	}
+	return s
+}
+
+// record files what is known of e.
+func (c *checker) record(e syntax.Expr, tv TypeAndValue) TypeAndValue {
+	c.info.Types[e] = tv
+	return tv
+}

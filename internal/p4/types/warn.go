@@ -1,0 +1,173 @@
+package types
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/p4lb/p4lb/internal/p4/syntax"
+)
+
+// follow begins to follow o where its value is undefined at first.
+func (c *checker) follow(o *Object) {
+	if undefined(o.Type) {
+		o.flow = &flow{loops: c.env.loops}
+	}
+}
+
+// followOut begins to follow the out parameters of something with a body.
+func (c *checker) followOut(f *Func) {
+	for _, p := range f.Params {
+		if p.Dir == syntax.Out {
+			c.follow(p)
+		}
+	}
+}
+
+// undefined reports whether a variable of type t has no value at first.
+// Headers have one: they are invalid.
+func undefined(t Type) bool {
+	switch t := Underlying(t).(type) {
+	case *Bits, *Enum:
+		return true
+	case *Basic:
+		return t == Bool || t == Error
+	case *Tuple:
+		return !slices.ContainsFunc(t.Elems, func(e Type) bool { return !undefined(e) }) && len(t.Elems) > 0
+	case *Struct:
+		return t.Kind == syntax.StructKindStruct && len(t.Fields) > 0 &&
+			!slices.ContainsFunc(t.Fields, func(f Field) bool { return !undefined(f.Type) })
+	}
+	return false
+}
+
+// reads notes that n, which stands for o, is read; writes takes that back where
+// the name turns out to be written.
+func (c *checker) reads(n *syntax.Name, o *Object) {
+	f := o.flow
+	if f == nil || f.written || c.env.loops > f.loops {
+		return
+	}
+	// Late is a place that is reached in another order than that of the text,
+	// seen from the declaration of o: in a state, an action or a table.
+	f.late = f.late || (c.env.owner != o.Parent || c.env.place == nowhere || c.env.place == inState && !o.inState)
+	f.reads = append(f.reads, n)
+}
+
+// writes notes that e is written, at least in part.
+func (c *checker) writes(e syntax.Expr) {
+	n := root(e)
+	if n == nil {
+		return
+	}
+	o := c.info.Uses[n]
+	if o == nil || o.flow == nil || o.flow.written {
+		return
+	}
+	o.flow.written = true
+	o.flow.reads = slices.DeleteFunc(o.flow.reads, func(r *syntax.Name) bool { return r == n })
+}
+
+// root is the variable that an l-value is part of.
+func root(e syntax.Expr) *syntax.Name {
+	switch x := syntax.Unparen(e).(type) {
+	case *syntax.Name:
+		return x
+	case *syntax.SelectorExpr:
+		return root(x.X)
+	case *syntax.IndexExpr:
+		return root(x.X)
+	case *syntax.SliceExpr:
+		return root(x.X)
+	}
+	return nil
+}
+
+// warnUnused warns about a local thing that nothing mentions.
+func (c *checker) warnUnused(o *Object) {
+	if o.used || o.Name == "_" {
+		return
+	}
+	switch d := o.Decl.(type) {
+	case *syntax.VarDecl, *syntax.ConstDecl, *syntax.ActionDecl, *syntax.TableDecl, *syntax.ValueSetDecl:
+	case *syntax.InstDecl:
+		if c.env.this != nil || d.HasBody {
+			return
+		}
+	default:
+		return
+	}
+	if !quiet(syntax.AnnotationsOf(o.Decl), "unused") {
+		c.warnf(declPos(o), "%s %s is never used", describeKind(o), o.Name)
+	}
+}
+
+// quiet reports whether @noWarn("what") or plain @noWarn is among as.
+func quiet(as syntax.Annotations, what string) bool {
+	return slices.ContainsFunc(as, func(a *syntax.Annotation) bool {
+		s, _ := a.Text()
+		return a.Name.Value == "noWarn" && (s == what || s == "")
+	})
+}
+
+// warnShadow warns about a local that hides another one, or a parameter.
+func (c *checker) warnShadow(o *Object, pos syntax.Pos) {
+	if o.Kind != VarObj && o.Kind != ConstObj && o.Kind != InstObj || c.scope.parent == nil {
+		return
+	}
+	if d, ok := o.Decl.(*syntax.VarDecl); ok && quiet(d.Annotations, "shadow") {
+		return
+	}
+	hidden := c.scope.parent.lookup(o.Name, nil)
+	if hidden == nil || hidden.Decl == nil {
+		return
+	}
+	switch hidden.Kind {
+	case VarObj, ConstObj, ParamObj, InstObj:
+		c.warnf(pos, "%s hides the %s at %s", o.Name, describeKind(hidden), c.posOf(hidden))
+	}
+}
+
+// maxWhy bounds what a warning repeats of a deprecation, for each use.
+const maxWhy = 400
+
+// warnDeprecated repeats what @deprecated says about a thing that is used.
+func (c *checker) warnDeprecated(pos syntax.Pos, o *Object) {
+	switch o.Decl.(type) {
+	case *syntax.FuncDecl, *syntax.ExternDecl, *syntax.ActionDecl, *syntax.ControlDecl, *syntax.ParserDecl, *syntax.PackageDecl,
+		*syntax.StructDecl, *syntax.EnumDecl, *syntax.ConstDecl, *syntax.TypedefDecl:
+	default:
+		return
+	}
+	if pos.File() == o.Decl.Pos().File() {
+		return
+	}
+	as := syntax.AnnotationsOf(o.Decl)
+	if as.Get("deprecated") == nil {
+		return
+	}
+	why, _ := as.Text("deprecated")
+	if len(why) > maxWhy {
+		why = strings.ToValidUTF8(why[:maxWhy], "") + "…"
+	}
+	if why != "" {
+		why = ": " + why
+	}
+	c.warnf(pos, "%s is deprecated%s", o.Name, why)
+}
+
+// changes notes that e is read and then written.
+func (c *checker) changes(e syntax.Expr) {
+	if n := root(e); n != nil {
+		if o := c.info.Uses[n]; o != nil && o.flow != nil {
+			o.flow.written = true
+		}
+	}
+}
+
+// declPos is where the name of o stands in its declaration.
+func declPos(o *Object) syntax.Pos {
+	if d, ok := o.Decl.(syntax.Decl); ok && d.DeclName() != nil {
+		return d.DeclName().Pos()
+	}
+	return o.Decl.Pos()
+}

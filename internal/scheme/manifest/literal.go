@@ -1,0 +1,348 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/p4lb/p4lb/internal/text/lists"
+	"github.com/p4lb/p4lb/internal/text/plain"
+)
+
+// What a manifest writes out: entries, cells, sessions, groups and frames of the
+// program's own, which may depend on facts of the network.
+
+// A Repeat says where something is written, and how often.
+type Repeat struct {
+	Each     Each     `json:"each,omitempty"`     // once for each of these; none: once
+	Where    Expr     `json:"where,omitzero"`     // and only where this is not 0
+	Switches []string `json:"switches,omitempty"` // by name; none: all
+	Roles    []string `json:"roles,omitempty"`    // of the switches; none: all
+}
+
+// An Entry is one of a table, or several alike.
+type Entry struct {
+	Repeat
+	Match    map[string]Match `json:"match,omitempty"`   // by field; a field that is left out matches anything
+	Default  bool             `json:"default,omitempty"` // the table's default action, of which a switch has one
+	Priority Expr             `json:"priority,omitzero"` // the largest wins; of ternary, range and optional fields
+	Action   string           `json:"action"`
+	Args     map[string]Expr  `json:"args,omitempty"`
+	// OneOf is what there is an action each for, of a table with an action
+	// selector: the switch takes one of them for each packet.
+	OneOf Each `json:"one_of,omitempty"`
+}
+
+// ByMAC reports whether the program forwards by the MACs of hosts: an entry matches
+// one. To its hosts the network is one link then: they send to each other's MACs, and
+// not to that of their switch.
+func (m *Manifest) ByMAC() (yes bool) {
+	for i := range m.Tables {
+		for _, e := range m.Tables[i].Entries {
+			for _, match := range e.Match {
+				match.Value.facts(func(f Fact, _ string) { yes = yes || f == HostMAC })
+			}
+		}
+	}
+	return yes
+}
+
+// A Fill is what a cell of a register begins with.
+type Fill struct {
+	Repeat
+	At    Expr `json:"at"`
+	Value Expr `json:"value"`
+}
+
+// A FrameField is a value with its width, as in "0x812:16".
+type FrameField struct {
+	Value Expr
+	Bits  int
+}
+
+// UnmarshalText reads a field.
+func (f *FrameField) UnmarshalText(text []byte) error {
+	i := strings.LastIndexByte(string(text), ':')
+	bits, err := strconv.Atoi(string(text[i+1:]))
+	if i < 0 || err != nil || bits < 1 || bits > 64 {
+		return fmt.Errorf(`%q: want a value with its width of 1 to 64 bits, as in "0x812:16"`, text)
+	}
+	f.Bits = bits
+	f.Value, err = ParseExpr(string(text[:i]))
+	return err
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (f FrameField) MarshalText() ([]byte, error) {
+	return fmt.Appendf(nil, "%s:%d", f.Value, f.Bits), nil
+}
+
+// A Match is what an entry says about a field of the key: a value; a value with
+// the length of its prefix, as in 10.0.0.0/8; with a mask, as in 0x800&&&0xff00;
+// a range, as in 1..9; or * for anything.
+type Match struct {
+	Kind         MatchKind
+	Value, Other Expr // Other is the length, the mask or the end
+}
+
+// MatchKind is the sign that tells matches apart.
+type MatchKind string
+
+// The kinds.
+const (
+	ValueMatch  MatchKind = ""
+	PrefixMatch MatchKind = "/"
+	MaskMatch   MatchKind = "&&&"
+	RangeMatch  MatchKind = ".."
+	AnyMatch    MatchKind = "*"
+)
+
+// UnmarshalText reads a match.
+func (m *Match) UnmarshalText(text []byte) (err error) {
+	*m = Match{}
+	rest := strings.TrimSpace(string(text))
+	if rest == string(AnyMatch) {
+		m.Kind = AnyMatch
+		return nil
+	}
+	for _, kind := range []MatchKind{MaskMatch, RangeMatch, PrefixMatch} {
+		if value, other, ok := strings.Cut(rest, string(kind)); ok {
+			m.Kind, rest = kind, value
+			if m.Other, err = ParseExpr(other); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	m.Value, err = ParseExpr(rest)
+	return err
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (m Match) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// String is the match as a manifest writes it.
+func (m Match) String() string { return m.Value.text + string(m.Kind) + m.Other.text }
+
+func (m Match) facts(see func(Fact, string)) {
+	m.Value.facts(see)
+	m.Other.facts(see)
+}
+
+// Each is what something is repeated for: words for what there is in a network,
+// or a range of numbers, nested from left to right, as in "host path" or "0..7".
+type Each string
+
+// UnmarshalText reads words.
+func (e *Each) UnmarshalText(text []byte) error {
+	*e = Each(text)
+	return nil
+}
+
+// check checks the words, each after those before it.
+func (e Each) check() error {
+	words := e.Words()
+	for i, word := range words {
+		if err := checkWord(word, words[:i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Words are the words one by one.
+func (e Each) Words() []string { return strings.Fields(string(e)) }
+
+// maxRange bounds what one entry of a manifest can become.
+const maxRange = 1 << 16
+
+// Range reads a word such as 0..7.
+func Range(word string) (from, to int, ok bool) {
+	a, b, ok := strings.Cut(word, "..")
+	from, errA := strconv.Atoi(a)
+	to, errB := strconv.Atoi(b)
+	return from, to, ok && errA == nil && errB == nil && from >= 0 && from <= to && to-from < maxRange
+}
+
+// checkWord checks a word of an Each that comes after others.
+func checkWord(word string, before []string) error {
+	_, _, ranged := Range(word)
+	isRange := func(w string) bool { return strings.Contains(w, "..") }
+	names := lists.Map(scopes, func(s scope) string { return s.word })
+	switch {
+	case slices.Contains(before, word) || ranged && slices.ContainsFunc(before, isRange):
+		return fmt.Errorf("%q stands there twice", word)
+	case isRange(word) && !ranged:
+		return fmt.Errorf("%q: want a range such as 0..7, of %d numbers at most", word, maxRange)
+	case !ranged && !slices.Contains(names, word):
+		return fmt.Errorf("there is no %q to repeat something for%s", word, plain.Meant(word, append(names, "a range such as 0..7")))
+	case word == "path" && !slices.ContainsFunc(before, reached):
+		return errors.New("a path is one to something: want a host, route, leaf or group before it, as in group path")
+	}
+	return nil
+}
+
+// A scope is what something can be repeated for, with the facts that there are
+// of each.
+type scope struct {
+	word  string
+	about string
+	facts []Fact
+}
+
+// linkFacts are about a port that has a link.
+var linkFacts = append([]Fact{Neighbouring, FarPort, LinkSpeed, LinkDelay, LinkUp, LeadsAbove, LeadsBelow}, aboutLink...)
+
+// aboutLink are the facts about a link that tables for ports can ask for too.
+var aboutLink = []Fact{EgressPort, OwnMAC, NextMAC, QueueNumber, ServiceTime, Capacity, Reciprocal, LinkRate}
+
+// wayFacts are about how something is reached: the port of the next hop, of
+// several the same one every time.
+var wayFacts = append([]Fact{GroupID, PathCount, FirstMember, MemberIndex, FirstPath, PathNumber, NextPort, SlotNumber, PathWeight}, linkFacts...)
+
+var scopes = []scope{
+	{"port", "each port that has a link", append([]Fact{IngressPort, HostNumber, HostAddress, HostMAC, CloneTo, FloodTo}, linkFacts...)},
+	{"neighbour", "each port that leads to another switch", append([]Fact{IngressPort, LeafNumber, CloneTo, FloodTo}, linkFacts...)},
+	{"host", "each host of the network that there is a way to", append([]Fact{HostNumber, HostPlace, HostAddress, HostMAC, LeafNumber, Here}, wayFacts...)},
+	{"route", "each destination, as the tables for routes have them", append([]Fact{Destination, PrefixLength}, wayFacts...)},
+	{"leaf", "each other leaf that there is a way to", append([]Fact{LeafNumber}, wayFacts...)},
+	{"group", "each group of paths", wayFacts},
+	{"path", "each path to what comes before it", nil},
+}
+
+// reached reports whether there are paths to what a word stands for.
+func reached(word string) bool {
+	return slices.Contains([]string{"host", "route", "leaf", "group"}, word)
+}
+
+// switchFacts are the facts that every switch knows of itself.
+var switchFacts = []Fact{NodeNumber, Home, Tier, PortTotal, HostTotal, CPU}
+
+// nodeFacts are about a host or switch that is named, and the way to it.
+var nodeFacts = append([]Fact{HostAddress, HostMAC, LeafNumber, NodeNumber, PathCount, GroupID}, linkFacts...)
+
+// toFacts are about the ports that a multicast group may lead to.
+var toFacts = []Fact{ToPort, ToHost, ToNeighbour, ToAbove, ToBelow}
+
+// known lists the facts that there are in a repetition.
+func (r *Repeat) known() []Fact {
+	list := slices.Clone(switchFacts)
+	for _, word := range r.Each.Words() {
+		if _, _, ok := Range(word); ok {
+			list = append(list, RangeNumber)
+		}
+		for _, s := range scopes {
+			if s.word == word {
+				list = append(list, s.facts...)
+			}
+		}
+	}
+	return list
+}
+
+// check checks that there are the facts that expressions name.
+func (r *Repeat) check(place string, expr Expr, more ...Fact) error {
+	known := append(r.known(), more...)
+	var err error
+	expr.facts(func(f Fact, node string) {
+		switch {
+		case err != nil:
+		case node != "" && !slices.Contains(nodeFacts, f):
+			err = at(place, "nothing is known of $%s of a node: want %s", f, orList(nodeFacts))
+		case node == "" && !slices.Contains(known, f):
+			err = at(place, "there is no $%s here%s", f, whereFact(f))
+		}
+	})
+	return err
+}
+
+// whereFact says where there is a fact.
+func whereFact(f Fact) string {
+	var list []string
+	for _, s := range scopes {
+		if slices.Contains(s.facts, f) {
+			list = append(list, s.word)
+		}
+	}
+	switch {
+	case len(list) > 0:
+		return ": it is one of each: " + strings.Join(list, ", ")
+	case slices.Contains(toFacts, f):
+		return ": it is one of the ports of a multicast group"
+	case f == RangeNumber:
+		return ": it is the number of a range, as in each: 0..7"
+	}
+	return ""
+}
+
+func (e *Entry) validate(place string) error {
+	switch {
+	case e.Action == "":
+		return at(place+".action", "is missing")
+	case e.Default && len(e.Match) > 0:
+		return at(place+".match", "a default action matches everything: want no match")
+	case !e.Default && len(e.Match) == 0:
+		return at(place+".match", "is missing: want the fields of the key, or default: true")
+	}
+	if err := e.checkEach(place); err != nil {
+		return err
+	}
+	if err := e.check(place+".where", e.Where); err != nil {
+		return err
+	}
+	if err := e.check(place+".priority", e.Priority); err != nil {
+		return err
+	}
+	for _, name := range sortedKeys(e.Match) {
+		m := e.Match[name]
+		for _, x := range []Expr{m.Value, m.Other} {
+			if err := e.check(place+".match."+name, x); err != nil {
+				return err
+			}
+		}
+	}
+	args := e.Repeat
+	args.Each += " " + e.OneOf
+	if err := args.Each.check(); err != nil {
+		return at(place+".one_of", "%v", err)
+	}
+	for _, name := range sortedKeys(e.Args) {
+		if err := args.check(place+".args."+name, e.Args[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkEach checks what there is a repetition for.
+func (r *Repeat) checkEach(place string) error {
+	if err := r.Each.check(); err != nil {
+		return at(place+".each", "%v", err)
+	}
+	return nil
+}
+
+// checkAll checks several expressions by their keys.
+func (r *Repeat) checkAll(place string, list map[string]Expr) error {
+	if err := r.checkEach(place); err != nil {
+		return err
+	}
+	for _, key := range sortedKeys(list) {
+		if err := r.check(place+"."+key, list[key]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Fill) validate(place string) error {
+	switch {
+	case f.At.IsZero():
+		return at(place+".at", "is missing: want the number of the cell")
+	case f.Value.IsZero():
+		return at(place+".value", "is missing")
+	}
+	return f.checkAll(place, map[string]Expr{"where": f.Where, "at": f.At, "value": f.Value})
+}

@@ -1,0 +1,55 @@
+// Package manifesttest helps to test that readers of manifests go by their types.
+package manifesttest
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+)
+
+// sentences are the fields that are for people.
+var sentences = []string{"Meaning", "Title", "What", "Why", "Error", "Packet", "Symbol"}
+
+// Wipe returns a copy of a manifest with an x in the place of every sentence.
+func Wipe(m *manifest.Manifest) (*manifest.Manifest, error) {
+	text, err := m.JSON()
+	if err != nil {
+		return nil, err
+	}
+	bare, err := manifest.Decode("a copy", text)
+	if err != nil {
+		return nil, err
+	}
+	if n := wipe(reflect.ValueOf(bare).Elem()); n < len(m.Registers)+len(m.Tables) {
+		return nil, fmt.Errorf("only %d sentences", n)
+	}
+	return bare, nil
+}
+
+// wipe counts what it has replaced.
+func wipe(v reflect.Value) (n int) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			switch f := v.Type().Field(i); {
+			case !f.IsExported():
+			case slices.Contains(sentences, f.Name):
+				v.Field(i).SetString("x")
+				n++
+			default:
+				n += wipe(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			n += wipe(v.Index(i))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			n = wipe(v.Elem())
+		}
+	}
+	return n
+}

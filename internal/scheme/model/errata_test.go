@@ -1,0 +1,497 @@
+package model_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/internal/scheme/model"
+)
+
+// The rows of the trouble tables of QDAPS, RLB, PDLB and DHLB that the data
+// plane decides, each on the program and the model at once. Those that are the
+// controller's arithmetic are tested where that is.
+
+// qdapsRig has a group of queues of the given lengths that serve a packet in
+// 10 µs each.
+func qdapsRig(t *testing.T, set map[string]string, lens ...int) *rig {
+	t.Helper()
+	r := newRig(t, scheme{"qdaps", codegen.Params{Ports: len(lens), StatePath: "shared", Set: set}}, 1)
+	g := groupOf(len(lens))
+	for i, port := range g.Ports {
+		r.setPort(port, 256, 10)
+		r.measure(port, lens[i], 1000)
+	}
+	r.setGroup(0, g)
+	return r
+}
+
+func TestErratumQDAPS1_D(t *testing.T) {
+	r := qdapsRig(t, nil, 30, 10, 20, 11)
+	for sport := range uint16(50) {
+		if slot := r.send(tcp(0, sport)); slot != 1 {
+			t.Fatalf("a new flow takes path %d, want the shortest queue of all", slot)
+		}
+	}
+	r = qdapsRig(t, map[string]string{"d": "2"}, 30, 10, 20, 11)
+	seen := map[int]bool{}
+	for sport := range uint16(200) {
+		seen[r.send(tcp(0, sport))] = true
+	}
+	if !seen[1] || !seen[2] || !seen[3] || seen[0] {
+		t.Errorf("the least of two are %v, want all but the longest queue", seen)
+	}
+}
+
+func TestErratumQDAPS2_NoneQualifies(t *testing.T) {
+	r := qdapsRig(t, nil, 30, 10, 20, 11)
+	r.send(tcp(0, 1)) // path 1, gone after 110 µs
+	for i, port := range r.groups[0].Ports {
+		r.measure(port, i, 1001)
+	}
+	r.now = 1010
+	if slot := r.send(tcp(0, 1)); slot != 1 {
+		t.Errorf("no queue is as long as the packet before has to wait: path %d, want the last one, 1", slot)
+	}
+}
+
+func TestErratumQDAPS3_NegativeRQD(t *testing.T) {
+	// The first packet waits for 11 services of 10.3 µs, to 1113. Afterwards a
+	// packet waits 10, 61, 217 and 124 µs in the four queues.
+	for at, want := range map[model.Time]int{
+		1051: 3, // 62 µs are left
+		1053: 1,
+		1102: 1, // 11 µs
+		1104: 0,
+		1113: 0, // it is gone, and any queue will do
+		1114: 0,
+		9999: 0,
+	} {
+		r := qdapsRig(t, nil, 30, 10, 20, 11)
+		if slot := r.send(tcp(0, 1)); slot != 1 {
+			t.Fatalf("the first packet takes path %d", slot)
+		}
+		r.measure(firstPort, 0, 1001)
+		r.measure(firstPort+1, 0, 1002)
+		r.measure(firstPort+1, 5, 1003)
+		r.now = at
+		if slot := r.send(tcp(0, 1)); slot != want {
+			t.Errorf("at %d the next packet takes path %d, want %d", at, slot, want)
+		}
+	}
+}
+
+// The offset between the leaves' clocks must not change the choices.
+func TestErratumQDAPS6_ClockOffset(t *testing.T) {
+	var want []int
+	for _, ahead := range []model.Time{0, 1, 12_345_678, 1<<47 - 100, 1 << 47, 1<<48 - 777} {
+		r := newRig(t, scheme{"qdaps-star", codegen.Params{Ports: 4, StatePath: "shared"}}, 5)
+		g := groupOf(4)
+		for _, port := range g.Ports {
+			r.setPort(port, 256, 10)
+		}
+		r.setGroup(0, g)
+		r.now = 5000
+		for path, delay := range []model.Time{100, 300, 120, 90} {
+			p := tcp(-1, 1)
+			p.Group, p.From, p.Flow = -1, 0, model.Flow{Src: groupNet(0) + 1, Dst: localNet(firstPort), Protocol: 1}
+			p.Overlay = model.Overlay{Valid: true, Tag: 0, FbTag: uint8(path), FbDelay: ahead.After(delay)}
+			r.send(p)
+		}
+		var got []int
+		for i := range 300 {
+			r.runUntil(r.now + model.Time(i%37))
+			got = append(got, r.send(tcp(0, uint16(i%5))))
+		}
+		if want == nil {
+			want = got
+		}
+		for i := range got {
+			if got[i] != want[i] {
+				t.Fatalf("with the clock %d ahead, packet %d takes path %d instead of %d", ahead, i, got[i], want[i])
+			}
+		}
+	}
+}
+
+// QDAPS* must not let a packet overtake the one before it after that has left
+// the switch.
+func TestQDAPSStarKeepsOrderInFlight(t *testing.T) {
+	r := newRig(t, scheme{"qdaps-star", codegen.Params{Ports: 2, StatePath: "shared"}}, 5)
+	g := groupOf(2)
+	for _, port := range g.Ports {
+		r.setPort(port, 256, 10)
+	}
+	r.setGroup(0, g)
+	delays := func(a, b model.Time) {
+		for path, delay := range []model.Time{a, b} {
+			r.send(model.Packet{
+				Flow: model.Flow{Src: groupNet(0) + 1, Dst: localNet(1 + path), Protocol: 1}, Len: 100, In: 1, Group: -1,
+				Overlay: model.Overlay{Valid: true, FbTag: uint8(path), FbDelay: delay},
+			})
+		}
+	}
+	r.setPort(1, 256, 1)
+	r.setPort(2, 256, 1)
+	r.now = 1000
+	delays(300, 900)
+	if slot := r.send(tcp(0, 1)); slot != 0 {
+		t.Fatalf("the first packet takes path %d, want the faster one", slot)
+	}
+	delays(300, 10) // the other one is free again
+	for _, c := range []struct {
+		at   model.Time
+		want int
+	}{{1200, 0}, {1250, 0}, {1560, 1}} {
+		r.runUntil(c.at)
+		if slot := r.send(tcp(0, 1)); slot != c.want {
+			t.Errorf("at %d path %d, want %d", c.at, slot, c.want)
+		}
+	}
+}
+
+// rlbRig is round-robin under RLB, with paths of the given RTTs.
+func rlbRig(t *testing.T, guard string, set map[string]string, rtts ...uint32) *rig {
+	t.Helper()
+	r := newRig(t, scheme{"drb+" + guard, codegen.Params{Ports: max(4, len(rtts)), Set: set}}, 1)
+	g := groupOf(len(rtts))
+	for _, port := range append(g.Ports, 1) {
+		r.setPort(port, 64, 1)
+	}
+	r.setGroup(0, g)
+	r.now = 1000
+	for slot, rtt := range rtts {
+		r.learnPath(model.PathNews{Group: 0, Slot: slot, RTT: rtt})
+	}
+	return r
+}
+
+// warn expects ports to be paused for long.
+func (r *rig) warn(slots ...int) {
+	r.t.Helper()
+	for _, slot := range slots {
+		r.heed(firstPort+slot, model.Warn, 100_000)
+	}
+}
+
+// sendRounds sends a packet and lets it come round until it leaves; it returns
+// the path and the number of recirculations.
+func (r *rig) sendRounds(p model.Packet) (slot, rounds int) {
+	r.t.Helper()
+	before := r.again
+	slot = r.send(p)
+	for slot < 0 {
+		it := r.rounds[0]
+		r.rounds = r.rounds[1:]
+		r.now = max(r.now, it.due)
+		slot = r.comeAgain(it)
+	}
+	return slot, r.again - before
+}
+
+func TestErratumRLB1_Bounded(t *testing.T) {
+	for _, n := range []int{2, 3, 4} {
+		rtts := []uint32{100, 50_000, 90_000, 150_000}[:n]
+		r := rlbRig(t, "rlb", rlb("rc", "5"), rtts...)
+		r.warn([]int{0, 1, 2, 3}[:n]...)
+		for turn := range 2 * n {
+			slot, rounds := r.sendRounds(tcp(0, 1))
+			if slot != turn%n {
+				t.Errorf("%d paths, all warned: path %d is left for %d, want the first choice", n, turn%n, slot)
+			}
+			// All but the slowest path have a much slower one next to them.
+			if want := 5; turn%n == 0 && rounds != want {
+				t.Errorf("%d rounds, want the limit of %d", rounds, want)
+			}
+		}
+	}
+}
+
+func TestErratumRLB2_LowerBound(t *testing.T) {
+	// d*C is 2 us * 40 Gb/s = 10,000 bytes: no warning up to there.
+	r := rlbRig(t, "rlb", map[string]string{"link": "40G", "delay": "2us", "predict": "threshold"}, 100, 100)
+	for bytes := 1000; bytes <= 11_000; bytes += 1000 {
+		before := r.notices
+		p := tcp(0, 1)
+		p.Len = 1000
+		r.send(p)
+		if warned := r.notices > before; warned != (bytes == 11_000) {
+			t.Errorf("with %d bytes in the queue, warned: %v", bytes, warned)
+		}
+	}
+}
+
+func TestErratumRLB3_EmptyRange(t *testing.T) {
+	row, err := codegen.Parse("drill+rlb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := map[string]string{"link": "100G", "delay": "2us", "qpfc": "256KiB"}
+	for n, ok := range map[string]bool{"10": true, "11": false} {
+		set["incast"] = n
+		_, err := codegen.Generate(row, codegen.Params{Set: set})
+		if (err == nil) != ok {
+			t.Errorf("n=%s: %v", n, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "25000") {
+			t.Errorf("the error does not say what would do: %v", err)
+		}
+	}
+}
+
+func TestErratumRLB5_RoundsOfRLBStar(t *testing.T) {
+	for nrc, want := range map[uint64]int{0: 0, 1: 1, 3: 3, 60: 5} {
+		r := rlbRig(t, "rlb-star", rlb("rc", "5"), 100, 50_000)
+		r.write("nrc", 0, nrc)
+		r.warn(0)
+		if slot, rounds := r.sendRounds(tcp(0, 1)); rounds != want || slot != 1 {
+			t.Errorf("N_rc=%d: %d rounds, then path %d; want %d, then path 1", nrc, rounds, slot, want)
+		}
+	}
+}
+
+func TestErratumRLB6_RecirculationDelay(t *testing.T) {
+	r := rlbRig(t, "rlb", rlb("rc", "2"), 100, 50_000)
+	r.warn(0)
+	r.send(tcp(0, 1))
+	for _, want := range []model.Time{17, 23} {
+		it := r.rounds[0]
+		r.rounds = r.rounds[1:]
+		r.now += want
+		r.comeAgain(it)
+	}
+	if got := r.cell("t_rc", 0); got != 17 {
+		t.Errorf("t_rc is %d us after the second queueing, want 17, the time from the first", got)
+	}
+	r.runUntil(r.now + 100)
+	if got := r.cell("t_rc", 0); got != 23 {
+		t.Errorf("t_rc is %d us when the packet leaves, want 23", got)
+	}
+}
+
+// Eq. 6 holds an accumulated delay against a difference of RTTs; owd halves
+// that.
+func TestErratumRLB7_RTTDifference(t *testing.T) {
+	for owd, want := range map[string]int{"false": 4, "true": 2} {
+		r := rlbRig(t, "rlb-star", rlb("rc", "9", "owd", owd), 100, 140)
+		r.write("nrc", 0, 9)
+		r.warn(0)
+		r.send(tcp(0, 1))
+		start, rounds := r.now, 0
+		for slot := -1; slot < 0; rounds++ {
+			it := r.rounds[0]
+			r.rounds = r.rounds[1:]
+			r.now += 10
+			slot = r.comeAgain(it)
+		}
+		// t_rc is 10: after 40 µs the next round would end 50 µs after the
+		// arrival.
+		if rounds != want || r.now-start != model.Time(10*want) {
+			t.Errorf("owd=%s: %d rounds in %d us, want %d of 10 us each", owd, rounds, r.now-start, want)
+		}
+	}
+}
+
+func TestErratumRLB8_OverTheLimit(t *testing.T) {
+	for _, c := range []struct {
+		warned []int
+		want   int
+	}{{[]int{0}, 1}, {[]int{0, 1}, 2}, {[]int{0, 1, 2}, 0}} {
+		r := rlbRig(t, "rlb", rlb("rc", "0"), 100, 200, 300)
+		r.warn(c.warned...)
+		if slot := r.send(tcp(0, 1)); slot != c.want {
+			t.Errorf("paths %v are warned of: path %d, want %d", c.warned, slot, c.want)
+		}
+	}
+}
+
+// Algorithm 2 runs in the controller; what it finds is out of use.
+func TestErratumRLB9_Faulty(t *testing.T) {
+	r := rlbRig(t, "rlb-star", rlb(), 100, 100, 100)
+	r.write("faulty", firstPort+1, 1)
+	for range 30 {
+		if slot, _ := r.sendRounds(tcp(0, 1)); slot == 1 {
+			t.Fatal("a packet takes the path of the faulty port")
+		}
+	}
+	r.write("faulty", firstPort+1, 0)
+	for range 3 {
+		r.sendRounds(tcp(0, 1))
+	}
+	if r.taken[[2]int{0, 1}] != 1 {
+		t.Error("the port stays out of use")
+	}
+}
+
+func TestErratumRLB10_Derivative(t *testing.T) {
+	fill := func(predict string, pause model.Time) int {
+		r := rlbRig(t, "rlb", rlb("predict", predict, "dt", "100us", "twarn", "500us", "qpfc", "40KiB", "qth", "8KiB"), 100, 100)
+		p := tcp(0, 1)
+		p.Len = 1000
+		for range 20 {
+			r.now += pause
+			r.send(p) // nothing leaves
+		}
+		return r.notices
+	}
+	if n := fill("threshold", 300); n == 0 {
+		t.Error("a queue above Q_th does not warn")
+	}
+	// 1000 bytes in 300 µs reach 40 KB far later than in T_warn.
+	if n := fill("derivative", 300); n != 0 {
+		t.Errorf("%d warnings of a queue that grows slowly", n)
+	}
+	if n := fill("derivative", 10); n == 0 {
+		t.Error("no warning of a queue that grows fast")
+	}
+}
+
+func TestErratumRLB11_WarningEnds(t *testing.T) {
+	r := rlbRig(t, "rlb", rlb("rc", "0"), 100, 100)
+	takes := func(want int) {
+		t.Helper()
+		if slot := r.send(tcp(0, 1)); slot != want {
+			t.Errorf("at %d path %d, want %d", r.now, slot, want)
+		}
+	}
+	r.heed(firstPort, model.Warn, 50)
+	takes(1) // turn of 0
+	takes(1)
+	r.now += 49
+	takes(1)
+	takes(1)
+	r.now++ // the time is over
+	takes(0)
+	takes(1)
+	r.warn(0)
+	takes(1)
+	takes(1)
+	r.heed(firstPort, model.Clear, 0)
+	takes(0)
+}
+
+func TestErratumPDLB8_Packets(t *testing.T) {
+	r := rigOf(t, "pdlb", codegen.Params{}, 16, nil)
+	r.write("pd_gran", 0, 7)
+	p := tcp(0, 1)
+	cell, changes := -1, 0
+	for i := range 700 {
+		p.Len = 64 + i%1400 // bytes do not count
+		slot := r.send(p)
+		r.queues[firstPort+slot].items = nil
+		switch {
+		case i%7 == 0:
+			if slot != cell {
+				changes++
+			}
+			cell = slot
+		case slot != cell:
+			t.Fatalf("packet %d of a cell of 7 leaves path %d for %d", i%7, cell, slot)
+		}
+	}
+	if changes < 80 {
+		t.Errorf("the path changes at %d of 100 cells", changes)
+	}
+}
+
+func TestErratumDHLB1_EWMA(t *testing.T) {
+	r := rigOf(t, "dhlb", codegen.Params{Role: "tor", StatePath: "shared", Set: map[string]string{"window": "10"}}, 2, nil)
+	// A steady load of 100 bytes every 8 µs is 12,800 bytes in 1024 µs.
+	for i := range model.Time(2000) {
+		r.measure(firstPort, 0, 1000+8*i)
+	}
+	if u := r.cell("u", firstPort); u < 12_500 || u > 13_000 {
+		t.Errorf("U is %d at a load of 12,800 bytes in delta", u)
+	}
+	// Eq. 1 would be negative here.
+	for _, pause := range []model.Time{1023, 1024, 5000, 1 << 40} {
+		r.measure(firstPort, 0, r.now+pause)
+		if u := r.cell("u", firstPort); u < 100 || u > 13_000 || pause >= 1024 && u != 100 {
+			t.Errorf("U is %d after a pause of %d us", u, pause)
+		}
+	}
+}
+
+func TestErratumDHLB2_Boundaries(t *testing.T) {
+	// 8 Mb/s are 1024 bytes in 1024 µs.
+	for sent, want := range map[int]uint64{0: 5, 255: 5, 256: 3, 511: 3, 512: 2, 716: 2, 717: 1, 921: 1, 922: 0, 1024: 0, 1500: 0} {
+		r := rigOf(t, "dhlb", codegen.Params{Role: "tor", StatePath: "shared", Set: map[string]string{"link": "8Mbps"}}, 2, nil)
+		r.now = 5000
+		if sent > 0 {
+			r.measureLen(firstPort, sent)
+		}
+		r.flood(model.Probe{Origin: 0, Degree: 5}, firstPort)
+		if got := r.cell("deg", 0); got != want {
+			t.Errorf("%d of 1024 bytes are a load degree of %d, want %d", sent, got, want)
+		}
+	}
+}
+
+// Table 2 has a degree of 4, which Table 1 cannot give.
+func TestErratumDHLB3_NoDegree4(t *testing.T) {
+	for sent := 100; sent < 1100; sent += 90 {
+		r := rigOf(t, "dhlb", codegen.Params{Role: "tor", StatePath: "shared", Set: map[string]string{"link": "8Mbps"}}, 2, nil)
+		r.now = 5000
+		r.measureLen(firstPort, sent)
+		r.flood(model.Probe{Origin: 0, Degree: 5}, firstPort)
+		if d := r.cell("deg", 0); d == 4 || d > 5 {
+			t.Errorf("%d bytes are a degree of %d", sent, d)
+		}
+	}
+}
+
+func TestErratumDHLB4_AllFull(t *testing.T) {
+	r := rigOf(t, "dhlb", codegen.Params{Role: "tor", Set: map[string]string{"gap": "1us"}}, 4, nil)
+	r.now = 1000
+	for slot := range 4 {
+		r.flood(model.Probe{Origin: 0, Degree: 0}, firstPort+slot)
+	}
+	taken := make([]int, 4)
+	for range 20_000 {
+		r.now += 2
+		slot := r.send(tcp(0, 1))
+		taken[slot]++
+		r.queues[firstPort+slot].items = nil
+	}
+	checkShares(t, taken, equal(4))
+}
+
+// The paper's delta is the flowlet gap as well.
+func TestErratumDHLB6_Separate(t *testing.T) {
+	row, err := codegen.Parse("dhlb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, err := codegen.Generate(row, codegen.Params{Role: "tor", Set: map[string]string{"gap": "123us", "window": "14"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range prog.Manifest.Parameters {
+		if v.Name == "gap" && v.Number != 123_000 || v.Name == "window" && v.Number != 14 {
+			t.Errorf("%s is %d", v.Name, v.Number)
+		}
+	}
+}
+
+func TestErratumDHLB7_BestWithinTheWindow(t *testing.T) {
+	r := rigOf(t, "dhlb", codegen.Params{Role: "tor", Set: map[string]string{"tprobe": "200us"}}, 2, nil)
+	probe := func(at model.Time, degree uint8) uint64 {
+		r.now = at
+		r.flood(model.Probe{Origin: 0, Degree: degree}, firstPort)
+		return r.cell("deg", 0)
+	}
+	for _, c := range []struct {
+		at     model.Time
+		degree uint8
+		want   uint64
+	}{
+		{1000, 2, 2}, {1010, 5, 5}, // two paths behind one next hop: the better one
+		{1200, 2, 5}, {1210, 3, 5}, {1410, 3, 5},
+		{1411, 3, 3}, // the better one has not been heard of for two periods
+		{1420, 1, 3}, {1421, 5, 5},
+	} {
+		if got := probe(c.at, c.degree); got != c.want {
+			t.Errorf("at %d a probe of degree %d leaves %d, want %d", c.at, c.degree, got, c.want)
+		}
+	}
+}

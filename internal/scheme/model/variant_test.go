@@ -1,0 +1,163 @@
+package model_test
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/p4lb/p4lb/internal/scheme/model"
+)
+
+// variant is the model of a scheme with as many paths, in a variant.
+func variant(t *testing.T, granularity, choice string, paths int, v model.Variant) *model.Switch {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	m, err := model.New(model.Config{
+		Granularity: granularity, Signal: "queue", Choice: choice, Paths: paths, Edge: true, Direct: true, Variant: v,
+		Params: model.Params{Gap: 100}, Random: func(lo, hi uint64) uint64 { return lo + r.Uint64N(hi-lo+1) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports := make([]int, paths)
+	for i := range ports {
+		ports[i] = i + 1
+	}
+	m.SetGroup(0, model.Group{Ports: ports})
+	return m
+}
+
+// TestLooseFlows: flows to one host with the same source port and neighbouring
+// destination ports are one, and take one path for as long as any of them sends.
+func TestLooseFlows(t *testing.T) {
+	for _, loose := range []bool{false, true} {
+		m := variant(t, "flowlet", "uniform", 8, model.Variant{LooseFlows: loose})
+		slots := map[uint16][]int{}
+		for host := range uint32(40) {
+			for _, dport := range []uint16{100, 103, 104} {
+				p := &model.Packet{Flow: model.Flow{Src: host, Dst: 1000, Protocol: 17, Sport: 10000, Dport: dport}}
+				slots[dport] = append(slots[dport], m.Ingress(p, model.Time(host)).Slot)
+			}
+		}
+		one := func(list []int) bool { return slices.Min(list) == slices.Max(list) }
+		if got := one(slots[100]) && one(slots[104]) && slots[100][0] == slots[103][0]; got != loose {
+			t.Errorf("loose %t: paths %v", loose, slots)
+		}
+		if loose && slots[100][0] == slots[104][0] {
+			t.Error("ports 103 and 104 are one")
+		}
+	}
+}
+
+// TestFourPaths: of six paths that are alike those in the middle are taken three
+// times as often as those at the ends, and of two that are better than others
+// each as often as the other.
+func TestFourPaths(t *testing.T) {
+	const packets = 12000
+	for _, c := range []struct {
+		busy []int // slots with a queue
+		want []int // twelfths
+	}{
+		{nil, []int{1, 2, 3, 3, 2, 1}},
+		{[]int{1, 2, 4, 5}, []int{2, 0, 0, 10, 0, 0}}, // two of the first four are free, and one of the others
+		{[]int{0, 1, 4, 5}, []int{0, 0, 6, 6, 0, 0}},
+	} {
+		m := variant(t, "packet", "least", 6, model.Variant{FourPaths: true})
+		for _, slot := range c.busy {
+			m.Egress(model.Departure{Port: slot + 1, Met: 9, Left: 9, Packet: &model.Packet{}}, 0)
+		}
+		taken := make([]int, 6)
+		for range packets {
+			taken[m.Ingress(&model.Packet{}, 1).Slot]++
+		}
+		for slot, n := range taken {
+			if want := c.want[slot] * packets / 12; n < want*9/10 || n > want*11/10 {
+				t.Errorf("with %v busy path %d is taken %d times, want %d", c.busy, slot, n, want)
+			}
+		}
+	}
+}
+
+// conga is the model of a leaf with CONGA, of two paths at 100 Gb/s to leaf 0.
+func conga(t *testing.T, v model.Variant) *model.Switch {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	v.LoadNow = true
+	m, err := model.New(model.Config{
+		Granularity: "flow", Signal: "piggyback", Choice: "least", Paths: 2, Edge: true, Direct: true, Variant: v,
+		Params: model.Params{Link: 100e9, Window: 8, Ageing: 10000}, Random: func(lo, hi uint64) uint64 { return lo + r.Uint64N(hi-lo+1) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.SetGroup(0, model.Group{Ports: []int{1, 2}})
+	return m
+}
+
+// TestSteps: a load fades by a fifth each 50 µs from the first packet on, and is in
+// eighths of what a link sends in 250 µs; without, it is gone after 256 µs.
+func TestSteps(t *testing.T) {
+	const whole = 100e9 / 8 * 250e-6
+	for _, c := range []struct {
+		after model.Time
+		steps bool
+		want  uint8
+	}{
+		{0, true, 8}, {49, true, 8}, {50, true, 6}, {99, true, 6}, {100, true, 5}, {250, true, 2}, {260, true, 2}, {450, true, 1}, {500, true, 0},
+		{0, false, 7}, {50, false, 6}, {130, false, 3}, {256, false, 0},
+	} {
+		m := conga(t, model.Variant{Steps: c.steps})
+		m.Arrived(1, whole, &model.Overlay{}, 1000)
+		m.Arrived(1, 0, &model.Overlay{}, 1000+c.after)
+		h := &model.Overlay{Valid: true}
+		m.Arrived(1, 0, h, 1000+c.after)
+		if !c.steps { // packets gather it as they leave
+			p := &model.Packet{Overlay: *h}
+			m.Egress(model.Departure{Port: 1, Packet: p}, 1000+c.after)
+			h = &p.Overlay
+		}
+		if h.CE != c.want {
+			t.Errorf("after %d us, steps %t: %d eighths, want %d", c.after, c.steps, h.CE, c.want)
+		}
+	}
+}
+
+// TestHeardNews: a leaf tells of paths by which something came lately, and of no
+// others.
+func TestHeardNews(t *testing.T) {
+	told := func(m *model.Switch, at model.Time) map[uint8]uint8 {
+		list := map[uint8]uint8{}
+		for range 20 {
+			p := &model.Packet{From: -1}
+			m.Ingress(p, at)
+			list[p.Overlay.FbTag] = p.Overlay.FbMetric
+		}
+		return list
+	}
+	hear := func(m *model.Switch, tag, ce uint8, at model.Time) {
+		m.Ingress(&model.Packet{From: 0, Group: -1, Overlay: model.Overlay{Valid: true, Tag: tag, CE: ce, FbTag: 0xff}}, at)
+	}
+	const nothing = 0xff
+	m := conga(t, model.Variant{HeardNews: true})
+	for _, c := range []struct {
+		at    model.Time
+		hears uint8 // of path 0 or 1
+		want  map[uint8]uint8
+	}{
+		{1000, nothing, map[uint8]uint8{nothing: 0}},
+		{1010, 1, map[uint8]uint8{1: 5}},
+		{1500, nothing, map[uint8]uint8{1: 5}}, // 490 µs old
+		{1999, 0, map[uint8]uint8{0: 5, 1: 5}}, // it is looked for each 500 µs
+		{2000, nothing, map[uint8]uint8{0: 5}},
+		{2499, nothing, map[uint8]uint8{0: 5}},
+		{2500, nothing, map[uint8]uint8{nothing: 0}},
+	} {
+		if c.hears != nothing {
+			hear(m, c.hears, 5, c.at)
+		}
+		if got := told(m, c.at); !maps.Equal(got, c.want) {
+			t.Errorf("at %d us: told %v, want %v", c.at, got, c.want)
+		}
+	}
+}

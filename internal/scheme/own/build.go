@@ -1,0 +1,152 @@
+package own
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/internal/p4"
+	"github.com/p4lb/p4lb/internal/p4/syntax"
+	"github.com/p4lb/p4lb/internal/scheme"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+	"github.com/p4lb/p4lb/internal/text/lists"
+	"github.com/p4lb/p4lb/internal/text/plain"
+)
+
+// Build compiles the program for a role and completes its manifest.
+func (s *Scheme) Build(p codegen.Params) (*scheme.Program, error) {
+	one := s.sourceOf(p.Role)
+	switch {
+	case one == nil:
+		roles := lists.Map(s.sources, func(one *source) string { return one.manifest.Role })
+		return nil, fmt.Errorf("%s has no program for the role %s: it has some for %s", s.path, p.Role, strings.Join(roles, " and "))
+	case p.Arch != "" && p.Arch != string(one.manifest.Arch):
+		return nil, fmt.Errorf("%s is a program for %s, not for %s", s.path, one.manifest.Arch, p.Arch)
+	case p.Coeffs != nil:
+		return nil, fmt.Errorf("%s is a program of its own: a fitted polynomial is for schemes that are generated", s.path)
+	}
+	known, _ := s.Parameters("")
+	for _, name := range slices.Sorted(maps.Keys(p.Set)) {
+		if !slices.ContainsFunc(known, func(k codegen.Param) bool { return k.Name == name }) {
+			return nil, fmt.Errorf("%s has no parameter %s: those of a program of its own are what its manifest defines", s.path, name)
+		}
+	}
+	return one.build(s.name, p.Set, p.Provenance)
+}
+
+// sourceOf is the program for a role, or the one that is for all, or nil.
+func (s *Scheme) sourceOf(role string) *source {
+	for _, want := range []string{role, ""} {
+		for _, one := range s.sources {
+			if one.manifest.Role == want {
+				return one
+			}
+		}
+	}
+	if role == "" {
+		return s.sources[0]
+	}
+	return nil
+}
+
+// defines are the names of the macros that the manifest defines.
+func (s *source) defines() []string { return slices.Sorted(maps.Keys(s.manifest.Defines)) }
+
+// build compiles the program, once for what is set.
+func (s *source) build(name string, set map[string]string, made *codegen.Provenance) (*scheme.Program, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var defines []string
+	m := *s.manifest
+	m.Parameters = slices.Clone(m.Parameters)
+	for _, macro := range s.defines() {
+		value, ok := set[macro]
+		if !ok {
+			value = m.Defines[macro]
+		}
+		defines = append(defines, macro+"="+value)
+		m.Parameters = append(m.Parameters, manifest.Parameter{Name: macro, Text: value})
+	}
+	if made != nil {
+		m.Provenance = manifest.MadeBy(made.Version, "gen", append([]string{"--scheme", name}, made.Flags...))
+	}
+	key := fmt.Sprintf("%q %v", defines, m.Provenance)
+	if p := s.built[key]; p != nil {
+		return p, nil
+	}
+	compiled, err := compile(s.program, s.shown, string(m.Arch), s.includes(), defines)
+	if err != nil {
+		return nil, err
+	}
+	if err := manifest.CheckFile(s.manifestFile, s.manifestText, &m, compiled.P4Info); err != nil {
+		return nil, err
+	}
+	Complete(&m, compiled.P4Info)
+	m.Program, m.Includes, m.Defines = "", nil, nil // it has been compiled
+	text, err := plain.ReadFile(s.program)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", s.shown, err)
+	}
+	if m.Provenance != nil {
+		m.Provenance.Licence = syntax.Licence(text)
+	}
+	// The same program with other entries runs otherwise.
+	digest := scheme.Digest(slices.Concat(compiled.JSON(), s.manifestText))
+	p := scheme.New(name, string(m.Arch), m, digest, func() ([]byte, *p4.Program, error) {
+		return text, compiled, nil
+	})
+	s.built[key] = p
+	return p, nil
+}
+
+// includes are the folders of the includes, which the manifest names from where
+// it is itself.
+func (s *source) includes() []string {
+	return lists.Map(s.manifest.Includes, func(dir string) string { return within(s.folder, dir) })
+}
+
+// compile compiles a program with what it includes, wherever that is.
+func compile(program, shown, arch string, includes, defines []string) (*p4.Program, error) {
+	abs, err := filepath.Abs(program)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", shown, err)
+	}
+	o := p4.Options{Arch: arch, Defines: defines}
+	for _, dir := range includes {
+		if dir, err = filepath.Abs(dir); err != nil {
+			return nil, fmt.Errorf("finding the includes of %s: %w", shown, err)
+		}
+		o.IncludeDirs = append(o.IncludeDirs, rooted(dir))
+	}
+	here, there := filepath.Dir(abs)+"/", filepath.Dir(shown)
+	o.Show = func(name string) string {
+		if rest, ok := strings.CutPrefix("/"+name, here); ok {
+			return filepath.Join(there, rest)
+		}
+		return "/" + name
+	}
+	compiled, err := p4.Compile(machine{}, rooted(abs), o)
+	switch {
+	case err != nil:
+		return nil, err
+	case compiled.Config == nil:
+		return nil, fmt.Errorf("%s has no main: want a program that instantiates its architecture's package", shown)
+	}
+	return compiled, nil
+}
+
+// rooted is the name of a file in machine.
+func rooted(abs string) string { return strings.TrimPrefix(filepath.ToSlash(abs), "/") }
+
+// machine is the file system from the root on.
+type machine struct{}
+
+// Open opens a file.
+func (machine) Open(name string) (fs.File, error) { return plain.OpenFile("/" + name) }
+
+// ReadFile reads a file that can be a source.
+func (machine) ReadFile(name string) ([]byte, error) { return plain.ReadFile("/" + name) }

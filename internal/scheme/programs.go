@@ -1,0 +1,104 @@
+package scheme
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/internal/p4"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+)
+
+// Make makes the program of a scheme and compiles it.
+func Make(s Scheme, params codegen.Params) (*Program, error) {
+	p, err := s.Build(params)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.Compiled(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// MakeAll makes the programs of schemes side by side, and returns them in
+// their order.
+func MakeAll(ctx context.Context, schemes []Scheme, params codegen.Params) ([]*Program, error) {
+	list := make([]*Program, len(schemes))
+	errs := make([]error, len(schemes))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(schemes)) {
+		workers.Go(func() {
+			for i := range next {
+				list[i], errs[i] = Make(schemes[i], params)
+			}
+		})
+	}
+	for i := range schemes {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return list, errors.Join(errs...)
+}
+
+// A File is one to be written.
+type File struct {
+	Name string
+	Data []byte
+}
+
+// Files makes what a program is written to disk as: the text first, BMv2 JSON,
+// P4Info and manifest, and for Tofino the BfRt schema.
+func Files(p *Program) ([]File, error) {
+	text, err := p.Text()
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := p.Compiled()
+	if err != nil {
+		return nil, err
+	}
+	files := []File{
+		{p.Name + ".p4", text},
+		{p.Name + ".json", document(p, compiled)},
+		{p.Name + ".p4info.txtpb", compiled.P4InfoText()},
+		{p.Name + ".manifest.json", manifestText(&p.Manifest)},
+	}
+	if compiled.Config.Architecture() != "" {
+		if err := compiled.DescribeBfRt(); err != nil {
+			return nil, err
+		}
+		files = append(files, File{p.Name + ".bf-rt.json", compiled.Schema.JSON()})
+	}
+	return files, nil
+}
+
+// document is the BMv2 JSON, with where it comes from if that is known.
+func document(p *Program, compiled *p4.Program) []byte {
+	made := p.Manifest.Provenance
+	if made == nil {
+		return compiled.JSON()
+	}
+	var b bytes.Buffer
+	compiled.Config.MadeBy(made.Generator, made.Command, made.Licence).Write(&b) // a buffer takes everything
+	return b.Bytes()
+}
+
+func manifestText(m *manifest.Manifest) []byte {
+	text, err := m.JSON()
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	return text
+}

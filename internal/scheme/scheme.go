@@ -1,0 +1,204 @@
+// Package scheme is the one way from the name of a load balancer to the programs
+// that switches run.
+//
+// A Library finds a Scheme by its name: a row of the catalogue, a composition of
+// its blocks, or what a Source has. A Scheme builds a Program for each role in
+// the network. A Program is the P4_16 text and its manifest; what the compiler
+// makes of it, BMv2 JSON and P4Info, is made when it is first asked for.
+package scheme
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/internal/text/lists"
+	"github.com/p4lb/p4lb/internal/text/plain"
+)
+
+// A Scheme is a load balancer.
+type Scheme interface {
+	// Name is what users and reports call it.
+	Name() string
+	// Archs lists what its programs can be for, the default first.
+	Archs() []string
+	// Parameters lists what can be set of it on one of Archs, "" for the default.
+	Parameters(arch string) ([]codegen.Param, error)
+	// Build makes the program for a role, for groups of so many paths.
+	Build(codegen.Params) (*Program, error)
+	// Native says why there is no model of it for the native engine of the
+	// simulator, nil if there is one.
+	Native() error
+}
+
+// A Library is where names are looked up. The zero value has the catalogue of
+// p4lb itself.
+type Library struct {
+	Sources   []Source           // asked one after the other, before the catalogue
+	Catalogue *codegen.Catalogue // nil: p4lb's own
+
+	// Open opens a folder of blocks; nil opens those of the machine.
+	Open func(dir string) (fs.FS, error)
+}
+
+// A Source has schemes that are not in the catalogue. For a name that is none of
+// its own it returns neither a scheme nor an error.
+type Source func(name string) (Scheme, error)
+
+// With is the library with the blocks and rows of a folder beside its own, as
+// codegen.Catalogue.With reads them.
+func (l *Library) With(dir string) (*Library, error) {
+	open := l.Open
+	if open == nil {
+		open = func(dir string) (fs.FS, error) { return plain.DirFS(dir), nil }
+	}
+	folder, err := open(dir)
+	if err != nil {
+		return nil, err
+	}
+	more := *l
+	more.Catalogue, err = l.catalogue().With(dir, folder)
+	if err != nil {
+		return nil, err
+	}
+	return &more, nil
+}
+
+func (l *Library) catalogue() *codegen.Catalogue {
+	if l.Catalogue == nil {
+		return codegen.Standard()
+	}
+	return l.Catalogue
+}
+
+// Find finds a scheme by its name.
+func (l *Library) Find(name string) (Scheme, error) {
+	for _, find := range l.Sources {
+		if s, err := find(name); s != nil || err != nil {
+			return s, err
+		}
+	}
+	row, err := l.Row(name)
+	if err != nil {
+		return nil, err
+	}
+	return &generated{row: row, found: true}, nil
+}
+
+// Row finds a row of the catalogue, or a composition, by its name.
+func (l *Library) Row(name string) (codegen.Row, error) { return l.catalogue().Parse(name) }
+
+// Compose finds a scheme by its blocks, as codegen.Catalogue.Compose does.
+func (l *Library) Compose(granularity, signal, choice, guard string) (Scheme, error) {
+	row, err := l.catalogue().Compose(granularity, signal, choice, guard)
+	if err != nil {
+		return nil, err
+	}
+	return Of(row), nil
+}
+
+// Rows lists the rows of the catalogue.
+func (l *Library) Rows() []codegen.Row { return l.catalogue().Rows() }
+
+// All lists the schemes of the catalogue.
+func (l *Library) All() []Scheme {
+	return lists.Map(l.Rows(), Of)
+}
+
+// Of is the scheme of a row.
+func Of(row codegen.Row) Scheme { return &generated{row: row} }
+
+// RowOf is the row of a scheme that has one.
+func RowOf(s Scheme) (codegen.Row, bool) {
+	g, ok := s.(*generated)
+	if !ok {
+		return codegen.Row{}, false
+	}
+	return g.row, true
+}
+
+// Build makes the program of a row.
+func Build(row codegen.Row, p codegen.Params) (*Program, error) { return Of(row).Build(p) }
+
+// generated is a scheme whose programs are generated. One that was found by its
+// name takes those that were generated for the same name before: experiments are
+// checked by building what their runs build again, and most of them share schemes.
+type generated struct {
+	row   codegen.Row
+	found bool
+}
+
+func (g *generated) Name() string    { return g.row.Name }
+func (g *generated) Archs() []string { return codegen.Archs }
+
+// Native is about the row's blocks: models know p4lb's own.
+func (g *generated) Native() error {
+	if list := g.row.Outside(); len(list) > 0 {
+		return fmt.Errorf("%s runs as a program alone: the native engine has no model of %s, which is not one of p4lb's own blocks; want the engine p4", g.row.Name, strings.Join(list, " and "))
+	}
+	return nil
+}
+
+func (g *generated) Parameters(arch string) ([]codegen.Param, error) {
+	return g.row.ParametersOn(arch)
+}
+
+func (g *generated) Build(p codegen.Params) (*Program, error) {
+	generate := codegen.Generate
+	if g.found {
+		generate = generateOnce
+	}
+	made, err := generate(g.row, p)
+	if err != nil {
+		return nil, err
+	}
+	return newGenerated(made, p.Arch), nil
+}
+
+// generateOnce takes what was generated for the same row and parameters before, if
+// it is kept.
+func generateOnce(row codegen.Row, p codegen.Params) (*codegen.Program, error) {
+	rest := p
+	rest.Coeffs, rest.Provenance = nil, nil // by what they point to
+	key := fmt.Sprintf("%#v %#v", row, rest)
+	if p.Coeffs != nil {
+		key += fmt.Sprintf(" with %#v", *p.Coeffs)
+	}
+	if p.Provenance != nil {
+		key += fmt.Sprintf(" by %#v", *p.Provenance)
+	}
+	before.Lock()
+	k, ok := before.programs[key]
+	before.Unlock()
+	if ok {
+		return k.program, nil
+	}
+	made, err := codegen.Generate(row, p)
+	if err != nil {
+		return nil, err
+	}
+	before.Lock()
+	defer before.Unlock()
+	if len(before.programs) >= maxBefore {
+		clear(before.programs)
+	}
+	before.programs[key] = generatedBefore{row, made}
+	return made, nil
+}
+
+// before are texts and manifests by all that they depend on, a few MB of them.
+var before = struct {
+	sync.Mutex
+	programs map[string]generatedBefore
+}{programs: map[string]generatedBefore{}}
+
+const maxBefore = 128
+
+// generatedBefore holds the row as well: the key names its catalogue by the address,
+// which nothing else gets as long as the row is there.
+type generatedBefore struct {
+	row     codegen.Row
+	program *codegen.Program
+}

@@ -1,0 +1,182 @@
+package server
+
+import (
+	"time"
+
+	"github.com/p4lb/p4lb/internal/bfrt/wire"
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/server/p4rt"
+)
+
+func (a *ageing) timeout(d *entryData) time.Duration {
+	if d.ttl == nil {
+		return 0
+	}
+	return time.Duration(*d.ttl) * time.Millisecond
+}
+
+func (a *ageing) woken(pipe int, h dataplane.Handle) { delete(a.idle, entryAt{pipe, h}) }
+
+func (a *ageing) forget(pipe int, h dataplane.Handle) {
+	a.woken(pipe, h)
+	delete(a.active, entryAt{pipe, h})
+	delete(a.came, entryAt{pipe, h})
+}
+
+// configure sets how entries age.
+func (a *ageing) configure(t *matchTable, c *wire.IdleTable) error {
+	if c.GetEnable() && c.GetIdleTableMode() == wire.IdleTable_IDLE_TABLE_NOTIFY_MODE && c.GetMaxTtl() != 0 && c.GetMinTtl() > c.GetMaxTtl() {
+		return invalidf("the least time to live, %d ms, is above the greatest, %d ms", c.GetMinTtl(), c.GetMaxTtl())
+	}
+	if c.GetIdleTableMode() == wire.IdleTable_IDLE_TABLE_POLL_MODE {
+		c = &wire.IdleTable{Enable: c.GetEnable(), IdleTableMode: c.GetIdleTableMode()} // the rest is of the other mode
+	}
+	every := time.Duration(0)
+	if c.GetEnable() {
+		every = max(time.Duration(c.GetTtlQueryInterval())*time.Millisecond, p4rt.IdleScan)
+	}
+	a.passed.change(t.s.dev.Elapsed(), every)
+	if a.config.GetIdleTableMode() != c.GetIdleTableMode() {
+		clear(a.idle) // otherwise what has been told of stays so, while ageing is off too
+	}
+	a.config = c
+	clear(a.active)
+	return nil
+}
+
+// update looks which entries have been hit since it was last asked.
+func (a *ageing) update(t *matchTable) {
+	now := t.s.dev.Elapsed()
+	clear(a.active)
+	for _, pipe := range t.program.pipes {
+		list, err := t.sw(pipe).TableEntries(t.name)
+		if err != nil {
+			continue
+		}
+		for _, x := range list {
+			at := entryAt{pipe, x.Handle}
+			if hit, err := t.sw(pipe).LastHit(t.name, x.Handle); err == nil && hit > max(a.polled, a.came[at]) {
+				a.active[at] = true
+			}
+		}
+	}
+	a.polled = now
+}
+
+// arrived notes a new entry, which nothing has hit yet.
+func (a *ageing) arrived(t *matchTable, pipe int, h dataplane.Handle) {
+	if a.ttl != nil {
+		a.came[entryAt{pipe, h}] = t.s.dev.Elapsed()
+	}
+}
+
+// set writes the hit state that a client gives an entry.
+func (a *ageing) set(pipe int, h dataplane.Handle, state string) {
+	if at := (entryAt{pipe, h}); state == "ENTRY_ACTIVE" {
+		a.active[at] = true
+	} else {
+		delete(a.active, at)
+	}
+}
+
+// tell puts the time to live and the hit state into the data of an entry.
+func (a *ageing) tell(t *matchTable, out *wire.TableData, at *place, x *dataplane.Entry, r *request, want *filter) {
+	if a.ttl == nil {
+		return
+	}
+	last, active := time.Duration(0), false
+	for i, pipe := range at.pipes {
+		if at.handles[i] >= 0 {
+			active = active || a.active[entryAt{pipe, dataplane.Handle(at.handles[i])}]
+			hit, _ := t.sw(pipe).LastHit(t.name, dataplane.Handle(at.handles[i]))
+			last = max(last, hit)
+		}
+	}
+	if a.hit != nil && a.config.GetEnable() && a.config.GetIdleTableMode() == wire.IdleTable_IDLE_TABLE_POLL_MODE && want.has(a.hit.id) {
+		out.Fields = append(out.Fields, a.hit.text(ifElse(active, "ENTRY_ACTIVE", "ENTRY_IDLE")))
+	}
+	if a.config.GetIdleTableMode() == wire.IdleTable_IDLE_TABLE_NOTIFY_MODE && want.has(a.ttl.id) {
+		ttl := x.IdleTimeout
+		if r.flags.GetFromHw() && ttl > 0 {
+			ttl = max(0, ttl-a.passed.since(last, t.s.dev.Elapsed()))
+		}
+		out.Fields = append(out.Fields, a.ttl.number(uint64(ttl/time.Millisecond)))
+	}
+}
+
+// idleAtOnce bounds the entries of a table that are looked at together.
+const idleAtOnce = 1 << 12
+
+// reportIdle tells clients of idle entries.
+func (s *Server) reportIdle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.programs {
+		for _, o := range p.tables {
+			t, ok := o.(*matchTable)
+			if !ok || !t.ageing.config.GetEnable() || t.ageing.config.GetIdleTableMode() != wire.IdleTable_IDLE_TABLE_NOTIFY_MODE {
+				continue
+			}
+			for _, part := range t.scope.parts {
+				t.reportIdle(part)
+			}
+		}
+	}
+}
+
+// reportIdle tells of the entries of a part of the pipes that have been hit in
+// none of them for their time, and of those that were told of and have been hit
+// since.
+func (t *matchTable) reportIdle(part []int) {
+	a, now := &t.ageing, t.s.dev.Elapsed()
+	first := part[0]
+	last := func(h dataplane.Handle) time.Duration {
+		var v time.Duration
+		for _, pipe := range part {
+			hit, _ := t.sw(pipe).LastHit(t.name, h)
+			v = max(v, hit)
+		}
+		return v
+	}
+	for at, told := range a.idle {
+		if at.pipe != first {
+			continue
+		}
+		x, err := t.sw(first).TableEntry(t.name, at.handle)
+		if err != nil {
+			delete(a.idle, at)
+			continue
+		}
+		// However long ago: who looks late has not been told of it.
+		if last(at.handle) > told {
+			delete(a.idle, at)
+			t.tellIdle(part, &x, wire.IdleTimeoutNotification_ENTRY_ACTIVE, (*wire.Subscribe_Notifications).GetEnableEntryActiveNotifications)
+		}
+	}
+	list, next, err := t.sw(first).IdleEntries(t.name, now, a.from[first], idleAtOnce)
+	if err != nil {
+		return
+	}
+	a.from[first] = next
+	for i := range list {
+		x := &list[i]
+		at := entryAt{first, x.Handle}
+		if _, told := a.idle[at]; !told && a.passed.since(last(x.Handle), now) >= x.IdleTimeout {
+			a.idle[at] = now
+			t.tellIdle(part, x, wire.IdleTimeoutNotification_ENTRY_IDLE, (*wire.Subscribe_Notifications).GetEnableIdletimeoutNotifications)
+		}
+	}
+}
+
+func (t *matchTable) tellIdle(part []int, x *dataplane.Entry, kind wire.IdleTimeoutNotification_NotificationType, wants func(*wire.Subscribe_Notifications) bool) {
+	to := t.s.everywhere()
+	if len(t.scope.parts) > 1 {
+		to.PipeId = uint32(part[0])
+	}
+	t.s.clients.tell(wants, t.program, &wire.StreamMessageResponse{Update: &wire.StreamMessageResponse_IdleTimeoutNotification{
+		IdleTimeoutNotification: &wire.IdleTimeoutNotification{
+			Target: to, Type: kind,
+			TableEntry: &wire.TableEntry{TableId: t.schema.ID, Value: &wire.TableEntry_Key{Key: t.keyOf(x)}},
+		},
+	}})
+}

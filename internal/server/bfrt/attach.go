@@ -1,0 +1,271 @@
+package server
+
+import (
+	"math/big"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/p4lb/p4lb/internal/bfrt/wire"
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+func (a *attachments) find(t *matchTable, p *program) error {
+	a.specs, a.known = map[entryAt]spec{}, map[entryAt]dataplane.Count{}
+	a.bytes, a.packets = t.field("$COUNTER_SPEC_BYTES"), t.field("$COUNTER_SPEC_PKTS")
+	if s := newMeterSpec(t.table); s != nil {
+		if s.name = p.directMeter(t.name); s.name == "" {
+			return failf(codes.Internal, "table %s has a meter that the program lacks", t.name)
+		}
+		a.meter = s
+	}
+	for _, kind := range []struct {
+		dst    **filterSpec
+		prefix string
+		wred   bool
+	}{{&a.lpf, "$LPF_SPEC_", false}, {&a.wred, "$WRED_SPEC_", true}} {
+		if s := newFilterSpec(t.table, kind.prefix, kind.wred); s != nil {
+			if s.name = p.directFilter(t.name, kind.wred); s.name == "" {
+				return failf(codes.Internal, "table %s has a filter that the program lacks", t.name)
+			}
+			*kind.dst = s
+		}
+	}
+	cells := map[string]*registerCell{}
+	for _, d := range t.schema.Data {
+		f := d.Singleton
+		if f == nil || !isRegister(f) {
+			continue
+		}
+		name := p.short(f.Name[:strings.LastIndexByte(f.Name, '.')])
+		c := cells[name]
+		if c == nil {
+			c = &registerCell{name: name}
+			cells[name] = c
+			a.registers = append(a.registers, c)
+		}
+		c.parts = append(c.parts, t.fields[f.ID])
+	}
+	for _, c := range a.registers {
+		if err := c.measure(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renew clears what a new entry finds of one that had its place.
+func (a *attachments) renew(t *matchTable, pipe int, h dataplane.Handle) {
+	for _, c := range a.registers {
+		c.reset(t.sw(pipe), h.Slot())
+	}
+	a.forget(pipe, h)
+}
+
+func (a *attachments) forget(pipe int, h dataplane.Handle) {
+	delete(a.specs, entryAt{pipe, h})
+	delete(a.known, entryAt{pipe, h})
+}
+
+// count is the counter of an entry: the chip's, or as it is remembered.
+func (a *attachments) count(t *matchTable, pipe int, h dataplane.Handle, fresh bool) dataplane.Count {
+	at := entryAt{pipe, h}
+	if fresh {
+		a.known[at], _ = t.sw(pipe).EntryCounter(t.name, h)
+	}
+	return a.known[at]
+}
+
+// sync remembers the counts of all entries.
+func (a *attachments) sync(t *matchTable) {
+	if a.bytes == nil && a.packets == nil {
+		return
+	}
+	for _, pipe := range t.program.pipes {
+		list, err := t.sw(pipe).TableEntries(t.name)
+		if err != nil {
+			continue
+		}
+		for _, x := range list {
+			a.count(t, pipe, x.Handle, true)
+		}
+		a.count(t, pipe, dataplane.DefaultEntry, true)
+	}
+}
+
+// set writes what an update says of them. What is counted, whose sum over the
+// pipes is told, is written into the first.
+func (a *attachments) set(t *matchTable, pipe int, h dataplane.Handle, d *entryData, first bool) error {
+	if len(d.rest) == 0 {
+		return nil
+	}
+	sw, at := t.sw(pipe), entryAt{pipe, h}
+	var count *dataplane.Count
+	s := a.specs[at]
+	rates, filters := false, false
+	for _, x := range d.rest {
+		f := t.fields[x.GetFieldId()]
+		switch {
+		case f == a.bytes || f == a.packets:
+			if count == nil {
+				c, err := sw.EntryCounter(t.name, h)
+				if err != nil {
+					return err
+				}
+				count = &c
+			}
+			n := ifElse(first, uintOf(x.GetStream()), 0)
+			if f == a.bytes {
+				count.Bytes = n
+			} else {
+				count.Packets = n
+			}
+		case a.cell(f) != nil:
+			if h == dataplane.DefaultEntry {
+				return failf(unimplemented, "the default entry has no cell of a register")
+			}
+			if err := a.cell(f).set(sw, h.Slot(), f, x.GetStream()); err != nil {
+				return err
+			}
+		default:
+			next := spec{x.GetFieldId(): x}
+			for k, v := range s {
+				if k != x.GetFieldId() {
+					next[k] = v
+				}
+			}
+			s = next
+			rates = rates || a.meter != nil && a.meter.has(f)
+			filters = filters || !(a.meter != nil && a.meter.has(f))
+		}
+	}
+	if count != nil {
+		if err := sw.SetEntryCounter(t.name, h, *count); err != nil {
+			return err
+		}
+		a.known[at] = *count
+	}
+	if rates {
+		if err := a.meter.apply(sw, int(h), s); err != nil {
+			return err
+		}
+	}
+	if filters {
+		for _, k := range []*filterSpec{a.lpf, a.wred} {
+			if k == nil {
+				continue
+			}
+			if h == dataplane.DefaultEntry {
+				return failf(unimplemented, "the default entry has no filter")
+			}
+			if err := k.apply(sw, h.Slot(), s); err != nil {
+				return err
+			}
+		}
+	}
+	if rates || filters {
+		a.specs[at] = s
+	}
+	return nil
+}
+
+func (a *attachments) cell(f *datum) *registerCell {
+	return lists.First(a.registers, func(c *registerCell) bool { return slices.Contains(c.parts, f) })
+}
+
+// A saved state is what a rollback puts back.
+type saved struct {
+	count dataplane.Count
+	known dataplane.Count
+	spec  spec
+	cells []*big.Int
+}
+
+func (a *attachments) save(t *matchTable, pipe int, h dataplane.Handle) *saved {
+	x := &saved{spec: a.specs[entryAt{pipe, h}]}
+	if a.bytes != nil || a.packets != nil {
+		x.count, _ = t.sw(pipe).EntryCounter(t.name, h)
+		x.known = a.known[entryAt{pipe, h}]
+	}
+	for _, c := range a.registers {
+		if h != dataplane.DefaultEntry {
+			v, _ := t.sw(pipe).RegisterRead(c.name, h.Slot())
+			x.cells = append(x.cells, v)
+		}
+	}
+	return x
+}
+
+func (a *attachments) restore(t *matchTable, pipe int, h dataplane.Handle, x *saved) {
+	sw := t.sw(pipe)
+	if a.bytes != nil || a.packets != nil {
+		sw.SetEntryCounter(t.name, h, x.count)
+	}
+	for i, v := range x.cells {
+		if v != nil {
+			sw.RegisterWrite(a.registers[i].name, h.Slot(), v)
+		}
+	}
+	a.forget(pipe, h)
+	a.known[entryAt{pipe, h}] = x.known
+	if x.spec == nil {
+		return
+	}
+	a.specs[entryAt{pipe, h}] = x.spec
+	if a.meter != nil {
+		a.meter.apply(sw, int(h), x.spec)
+	}
+	for _, k := range []*filterSpec{a.lpf, a.wred} {
+		if k != nil {
+			k.apply(sw, h.Slot(), x.spec)
+		}
+	}
+}
+
+// tell puts them into the data of an entry.
+func (a *attachments) tell(t *matchTable, out *wire.TableData, at *place, fresh bool, want *filter) {
+	if a.bytes != nil || a.packets != nil {
+		var sum dataplane.Count
+		for i, pipe := range at.pipes {
+			if at.handles[i] >= 0 {
+				c := a.count(t, pipe, dataplane.Handle(at.handles[i]), fresh)
+				sum.Bytes += c.Bytes
+				sum.Packets += c.Packets
+			}
+		}
+		tellCount(out, a.bytes, a.packets, sum, want)
+	}
+	for _, c := range a.registers {
+		for i, pipe := range at.pipes {
+			if at.handles[i] >= 0 && at.handles[i] != int64(dataplane.DefaultEntry) {
+				c.tell(t.sw(pipe), dataplane.Handle(at.handles[i]).Slot(), out, want)
+			}
+		}
+	}
+	s := spec(nil)
+	for i, pipe := range at.pipes {
+		if at.handles[i] >= 0 && s == nil {
+			s = a.specs[entryAt{pipe, dataplane.Handle(at.handles[i])}]
+		}
+	}
+	for _, f := range t.order {
+		if a.meter != nil && a.meter.has(f) || a.lpf != nil && a.lpf.has(f) || a.wred != nil && a.wred.has(f) {
+			s.tell(f, out, want)
+		}
+	}
+}
+
+// tell gives what was asked for, or what is without that.
+func (s spec) tell(f *datum, out *wire.TableData, want *filter) {
+	if !want.has(f.id) {
+		return
+	}
+	switch v := s[f.id]; {
+	case v != nil:
+		out.Fields = append(out.Fields, v)
+	case f.preset != nil:
+		out.Fields = append(out.Fields, f.preset)
+	}
+}

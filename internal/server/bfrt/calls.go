@@ -1,0 +1,342 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/p4lb/p4lb/internal/bfrt/wire"
+	"github.com/p4lb/p4lb/internal/server/gate"
+)
+
+// wishes are what a client asks for in the metadata of a call.
+type wishes struct {
+	ignoreNotFound bool // what is not there need not be deleted
+	inResponse     bool // outcomes go into the response
+	until          time.Time
+	stop           <-chan struct{} // is closed when the server ends
+}
+
+func (s *Server) wishesOf(ctx context.Context) (w wishes) {
+	w.stop = s.stop
+	md, _ := metadata.FromIncomingContext(ctx)
+	is := func(key string) bool { return slices.Contains(md.Get(key), "1") }
+	w.ignoreNotFound, w.inResponse = is("ignore_not_found"), is("error_in_resp")
+	var d time.Duration
+	for key, unit := range map[string]time.Duration{"deadline_sec": time.Second, "deadline_nsec": time.Nanosecond} {
+		for _, v := range md.Get(key) {
+			if n, err := strconv.ParseUint(v, 10, 31); err == nil {
+				d += time.Duration(n) * unit
+			}
+		}
+	}
+	if d > 0 {
+		w.until = time.Now().Add(d)
+	}
+	return w
+}
+
+// late says why a request is not gone on with: a batch of a million updates is not
+// what a server waits for that ends.
+func (w *wishes) late() error {
+	select {
+	case <-w.stop:
+		return failf(codes.Unavailable, "the switch ends")
+	default:
+	}
+	if !w.until.IsZero() && time.Now().After(w.until) {
+		return failf(codes.DeadlineExceeded, "the time that the client gave is over")
+	}
+	return nil
+}
+
+// table is a table that a request names by its number.
+func (s *Server) table(p *program, id uint32) (object, error) {
+	if o := s.chip.tables[id]; o != nil {
+		return o, nil
+	}
+	if o := p.tables[id]; o != nil {
+		return o, nil
+	}
+	return nil, failf(notFound, "there is no table %#x", id)
+}
+
+// Write does a batch of updates. Of one with errors, what was refused is in the
+// details of the status.
+func (s *Server) Write(ctx context.Context, req *wire.WriteRequest) (*wire.WriteResponse, error) {
+	if n := len(req.GetUpdates()); n > s.opts.MaxUpdates {
+		return nil, failf(codes.ResourceExhausted, "the batch has %d updates, more than %d", n, s.opts.MaxUpdates)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, err := s.programFor(req.GetP4Name(), req.GetClientId())
+	if err != nil {
+		return nil, err
+	}
+	b := &batch{s: s, p: p, wishes: s.wishesOf(ctx), last: map[string]func(){}}
+	switch a := req.GetAtomicity(); a {
+	case wire.WriteRequest_CONTINUE_ON_ERROR:
+		b.run(req)
+	case wire.WriteRequest_ROLLBACK_ON_ERROR:
+		b.rollback = true
+		b.run(req)
+	case wire.WriteRequest_DATAPLANE_ATOMIC:
+		b.rollback, b.held = true, true
+		s.chip.ports.hold(func() { b.run(req) })
+		for _, f := range b.later {
+			f()
+		}
+	default:
+		return nil, invalidf("there is no atomicity %d", a)
+	}
+	if b.late != nil {
+		return nil, b.late
+	}
+	if b.refused {
+		gate.Owe(ctx, len(b.outcomes))
+		return nil, refused(b.outcomes)
+	}
+	m := &wire.WriteResponse{}
+	if b.wishes.inResponse || b.wishes.ignoreNotFound {
+		m.Status = b.outcomes
+	}
+	return m, nil
+}
+
+// A batch is a write at work, or a read.
+type batch struct {
+	s        *Server
+	p        *program
+	answer   *answer // of a read
+	wishes   wishes
+	rollback bool
+	held     bool     // no packet moves
+	later    []func() // what waits until packets move again
+	last     map[string]func()
+	undo     []func()
+	outcomes []*wire.Error
+	refused  bool
+	late     error
+}
+
+func (b *batch) run(req *wire.WriteRequest) {
+	defer func() {
+		for _, f := range b.last {
+			f()
+		}
+	}()
+	b.outcomes = make([]*wire.Error, len(req.GetUpdates()))
+	good := &wire.Error{}
+	for i, u := range req.GetUpdates() {
+		if b.late = b.wishes.late(); b.late != nil {
+			return
+		}
+		err := b.update(req.GetTarget(), u)
+		b.outcomes[i] = good
+		if err == nil {
+			continue
+		}
+		b.outcomes[i] = outcome(err)
+		if errors.Is(err, errModified) || b.wishes.ignoreNotFound && u.GetType() == wire.Update_DELETE && failureOf(err).code == notFound {
+			continue
+		}
+		b.refused = true
+		if b.rollback {
+			for _, back := range slices.Backward(b.undo) {
+				back()
+			}
+			b.outcomes = b.outcomes[:i+1]
+			b.later = nil
+			return
+		}
+	}
+}
+
+// request is what one update or entity of a call knows.
+func (b *batch) request(general, own *wire.TargetDevice, flags *wire.TableFlags) (*request, error) {
+	r := &request{s: b.s, target: general, flags: flags}
+	if own != nil {
+		r.target, r.own = own, own
+	}
+	if r.target.GetDeviceId() != b.s.opts.Device {
+		return nil, invalidf("there is no device %d", r.target.GetDeviceId())
+	}
+	if b.rollback {
+		r.undo = &b.undo
+	}
+	if b.held {
+		r.later = &b.later
+	}
+	if a := b.answer; a != nil {
+		r.out, r.pages, r.rest = a.add, a.addEncoded, a.rest
+	}
+	r.last = b.last
+	return r, nil
+}
+
+// about does what an update or an entity asks of a table.
+func (b *batch) about(id uint32, general, own *wire.TargetDevice, flags *wire.TableFlags, do func(r *request, o object) error) error {
+	o, err := b.s.table(b.p, id)
+	if err != nil {
+		return err
+	}
+	r, err := b.request(general, own, flags)
+	if err != nil {
+		return err
+	}
+	if err = do(r, o); err == errModified {
+		return err
+	}
+	return within(o.head().schema.Name, err)
+}
+
+func (b *batch) update(target *wire.TargetDevice, u *wire.Update) error {
+	switch x := u.GetEntity().GetEntity().(type) {
+	case *wire.Entity_TableEntry:
+		e, flags := x.TableEntry, x.TableEntry.GetTableFlags()
+		if f := e.GetTableModIncFlag(); f != nil && flags == nil {
+			flags = &wire.TableFlags{ModDel: f.GetType() == wire.TableModIncFlag_MOD_INC_DELETE}
+		}
+		return b.about(e.GetTableId(), target, e.GetEntryTgt(), flags, func(r *request, o object) error {
+			if err := possible(u.GetType(), e); err != nil {
+				return err
+			}
+			return o.write(r, u.GetType(), e)
+		})
+	case *wire.Entity_TableAttribute:
+		return b.about(x.TableAttribute.GetTableId(), target, nil, nil, func(r *request, o object) error {
+			return b.s.setAttribute(r, o, x.TableAttribute)
+		})
+	case *wire.Entity_TableOperation:
+		return b.about(x.TableOperation.GetTableId(), target, nil, nil, func(_ *request, o object) error {
+			return operate(o, x.TableOperation.GetTableOperationsType())
+		})
+	case nil:
+		return invalidf("the update has no entity")
+	}
+	return failf(codes.Unimplemented, "an entity of this kind is not written")
+}
+
+// possible says what is wrong with an update of an entry whatever its table.
+func possible(kind wire.Update_Type, e *wire.TableEntry) error {
+	switch {
+	case kind < wire.Update_INSERT || kind > wire.Update_RESET:
+		return invalidf("there is no update of type %v", kind)
+	case !e.GetIsDefaultEntry():
+		return nil
+	case len(e.GetKey().GetFields()) > 0:
+		return invalidf("the default entry has no key")
+	case kind == wire.Update_INSERT:
+		return failf(unimplemented, "the default entry is there, and is modified")
+	}
+	return nil
+}
+
+// Read answers with what the entities ask for. What is wrong with one does not
+// keep the others; it comes with the end, or in the last response.
+func (s *Server) Read(req *wire.ReadRequest, stream wire.ReadServer) error {
+	if n := len(req.GetEntities()); n > maxReads {
+		return failf(codes.ResourceExhausted, "the read has %d requests, more than %d", n, maxReads)
+	}
+	defer s.reads.Add(-1)
+	if s.reads.Add(1) > int64(s.opts.MaxReads) {
+		return failf(codes.ResourceExhausted, "there are %d reads already, and no more are taken", s.opts.MaxReads)
+	}
+	w := s.wishesOf(stream.Context())
+	a := &answer{s: s, stream: stream}
+	defer a.leave()
+	if err := a.enter(); err != nil {
+		return err
+	}
+	p, err := s.programFor(req.GetP4Name(), req.GetClientId())
+	if err != nil {
+		return err
+	}
+	a.program = p
+	b := &batch{s: s, p: p, answer: a}
+	outcomes := make([]*wire.Error, len(req.GetEntities()))
+	bad, good := false, &wire.Error{}
+	for i, e := range req.GetEntities() {
+		if err := w.late(); err != nil {
+			return err
+		}
+		err := b.entity(req.GetTarget(), e)
+		if a.ended != nil {
+			return a.ended
+		}
+		if outcomes[i] = good; err != nil {
+			outcomes[i], bad = outcome(err), true
+		}
+		if n := len(a.pages); n > 0 && isFull(a.pages[n-1]) || i%walkSize == walkSize-1 {
+			if err := a.rest(); err != nil {
+				return err
+			}
+		}
+	}
+	a.leave()
+	if w.inResponse {
+		a.last().Status = outcomes
+	}
+	if err := a.send(len(a.pages)); err != nil {
+		return err
+	}
+	if bad && !w.inResponse {
+		return refused(outcomes)
+	}
+	return nil
+}
+
+func (b *batch) entity(target *wire.TargetDevice, e *wire.Entity) error {
+	switch x := e.GetEntity().(type) {
+	case *wire.Entity_TableEntry:
+		e, flags := x.TableEntry, x.TableEntry.GetTableFlags()
+		if f := e.GetTableReadFlag(); f != nil && flags == nil {
+			flags = &wire.TableFlags{FromHw: f.GetFromHw(), KeyOnly: f.GetKeyOnly()}
+		}
+		return b.about(e.GetTableId(), target, e.GetEntryTgt(), flags, func(r *request, o object) error { return o.read(r, e) })
+	case *wire.Entity_TableUsage:
+		id := x.TableUsage.GetTableId()
+		return b.about(id, target, nil, nil, func(r *request, o object) error {
+			c, ok := o.(counted)
+			if !ok {
+				return failf(unimplemented, "the table does not tell how many entries it has")
+			}
+			n, err := c.usage(r)
+			if err != nil {
+				return err
+			}
+			return r.out(&wire.Entity{Entity: &wire.Entity_TableUsage{TableUsage: &wire.TableUsage{TableId: id, Usage: n}}})
+		})
+	case *wire.Entity_TableAttribute:
+		return b.about(x.TableAttribute.GetTableId(), target, nil, nil, func(r *request, o object) error {
+			a, err := b.s.attribute(r, o, x.TableAttribute)
+			if err != nil {
+				return err
+			}
+			return r.out(&wire.Entity{Entity: &wire.Entity_TableAttribute{TableAttribute: a}})
+		})
+	case *wire.Entity_Handle:
+		id := x.Handle.GetTableId()
+		return b.about(id, target, nil, nil, func(r *request, o object) error {
+			h, ok := o.(handled)
+			if !ok {
+				return failf(unimplemented, "the table's entries have no handles")
+			}
+			n, err := h.handle(r, x.Handle.GetKey())
+			if err != nil {
+				return err
+			}
+			return r.out(&wire.Entity{Entity: &wire.Entity_Handle{Handle: &wire.HandleId{TableId: id, Value: &wire.HandleId_HandleId{HandleId: n}}}})
+		})
+	case *wire.Entity_ObjectId:
+		return b.s.objectID(b.p, x.ObjectId, b.answer)
+	case nil:
+		return invalidf("the request has no entity")
+	}
+	return failf(codes.Unimplemented, "an entity of this kind is not read")
+}

@@ -1,0 +1,38 @@
+package server
+
+import (
+	"sync"
+
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+
+	"github.com/p4lb/p4lb/internal/bfrt/wire"
+)
+
+// A codec encodes messages as any other, but the programs once for all who ask
+// for them: an encoded answer is there until its client has taken it.
+type codec struct {
+	encoding.CodecV2
+
+	mu   sync.Mutex
+	last *wire.GetForwardingPipelineConfigResponse // that was encoded
+	text []byte
+}
+
+func (c *codec) Marshal(v any) (mem.BufferSlice, error) {
+	m, ok := v.(*wire.GetForwardingPipelineConfigResponse)
+	if !ok {
+		return c.CodecV2.Marshal(v)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last != m {
+		list, err := c.CodecV2.Marshal(m)
+		if err != nil {
+			return nil, err
+		}
+		c.last, c.text = m, list.Materialize()
+		list.Free()
+	}
+	return mem.BufferSlice{mem.SliceBuffer(c.text)}, nil
+}

@@ -1,0 +1,148 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	spb "google.golang.org/genproto/googleapis/rpc/status"
+
+	"github.com/p4lb/p4lb/internal/bfrt/wire"
+	"github.com/p4lb/p4lb/internal/dataplane"
+)
+
+// A failure is why an update was refused, with gRPC's code for it.
+type failure struct {
+	code codes.Code
+	msg  string
+}
+
+func (f *failure) Error() string { return f.msg }
+
+// GRPCStatus lets package status see the code.
+func (f *failure) GRPCStatus() *status.Status { return status.New(f.code, f.msg) }
+
+// The SDE's words for the codes, which begin its messages and ours.
+var words = map[codes.Code]string{
+	codes.InvalidArgument:   "Invalid arguments",
+	codes.NotFound:          "Object not found",
+	codes.AlreadyExists:     "Already exists",
+	codes.ResourceExhausted: "Not enough space",
+	codes.Unimplemented:     "Operation not supported",
+	codes.Unavailable:       "Not ready",
+	codes.Unknown:           "Unexpected error",
+	codes.Internal:          "Internal error",
+	codes.DeadlineExceeded:  "Deadline exceeded",
+}
+
+func failf(code codes.Code, format string, args ...any) error {
+	msg := fmt.Sprintf(format, args...)
+	if w := words[code]; w != "" {
+		msg = w + ": " + msg
+	}
+	return &failure{code, msg}
+}
+
+// invalidf is for what a request says wrong, the most frequent failure.
+func invalidf(format string, args ...any) error {
+	return failf(codes.InvalidArgument, format, args...)
+}
+
+// within names the table that an error is about.
+func within(table string, err error) error {
+	if err == nil {
+		return nil
+	}
+	f := failureOf(err)
+	head, rest, ok := strings.Cut(f.msg, ": ")
+	if !ok {
+		return &failure{f.code, f.msg + ": table " + table}
+	}
+	return &failure{f.code, head + ": table " + table + ": " + rest}
+}
+
+// failureOf gives errors of the data plane their codes.
+func failureOf(err error) *failure {
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f
+	}
+	if errors.Is(err, dataplane.ErrStillUsed) {
+		return &failure{codes.AlreadyExists, "Action data entry is being referenced by match entries: " + err.Error()}
+	}
+	code := codes.InvalidArgument
+	switch {
+	case errors.Is(err, dataplane.ErrDuplicate), errors.Is(err, dataplane.ErrMemberInGroup):
+		code = codes.AlreadyExists
+	case errors.Is(err, dataplane.ErrBadHandle), errors.Is(err, dataplane.ErrNotInGroup):
+		code = codes.NotFound
+	case errors.Is(err, dataplane.ErrTableFull):
+		code = codes.ResourceExhausted
+	case errors.Is(err, dataplane.ErrNotSupported), errors.Is(err, dataplane.ErrImmutable), errors.Is(err, dataplane.ErrConstDefault):
+		code = codes.Unimplemented
+	}
+	return &failure{code, words[code] + ": " + err.Error()}
+}
+
+// outcome is what became of an update, as clients read it.
+func outcome(err error) *wire.Error {
+	if err == nil {
+		return &wire.Error{}
+	}
+	f := failureOf(err)
+	e := &wire.Error{CanonicalCode: int32(f.code), Message: f.msg, Code: int32(f.code)}
+	if err == errModified {
+		e.CanonicalCode = int32(codes.OK)
+	}
+	return e
+}
+
+const (
+	// maxDetails bounds the details of a status: they travel in a header, a third
+	// longer, of which most clients take no more than 16 MiB.
+	maxDetails = 8 << 20
+	// detailSize is about what an outcome takes without its message.
+	detailSize = 60
+)
+
+// refused is the status of a batch in which something was refused: the details
+// have an outcome for each update, good ones too, without messages where there
+// are too many for one header, and none at all where not even the codes fit.
+func refused(list []*wire.Error) error {
+	s := &spb.Status{Code: int32(codes.Unknown), Message: "Error(s) in the batch"}
+	size := detailSize * len(list)
+	for _, e := range list {
+		size += len(e.Message)
+	}
+	if detailSize*len(list) > maxDetails {
+		list = nil
+	}
+	var value []byte
+	for _, e := range list {
+		if size > maxDetails {
+			e = &wire.Error{CanonicalCode: e.CanonicalCode, Code: e.Code}
+		}
+		value, _ = proto.MarshalOptions{}.MarshalAppend(nil, e)
+		s.Details = append(s.Details, &anypb.Any{TypeUrl: errorURL, Value: value})
+	}
+	return status.ErrorProto(s)
+}
+
+const errorURL = "type.googleapis.com/bfrt_proto.Error"
+
+const notFound = codes.NotFound
+
+const unimplemented = codes.Unimplemented
+
+// errModified tells that INSERT_OR_MODIFY has found an entry: the update is done,
+// and its outcome says so.
+var errModified = failf(codes.AlreadyExists, "the entry was there, and has been modified")
+
+const (
+	alreadyExists = codes.AlreadyExists
+	noSpace       = codes.ResourceExhausted
+)

@@ -1,0 +1,91 @@
+package server
+
+import (
+	"time"
+
+	"github.com/p4lb/p4lb/internal/bfrt"
+	"github.com/p4lb/p4lb/internal/bfrt/wire"
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// newLearner finds the list of fields that a learn filter has in the program.
+func (s *Server) newLearner(p *program, f *bfrt.LearnFilter) (*learner, error) {
+	name := p.short(f.Name)
+	for _, l := range p.config.LearnLists {
+		if l.Name != name && l.Name != f.Name {
+			continue
+		}
+		fields := lists.Map(f.Fields, func(f *bfrt.Field) *datum { return newDatum(f, true) })
+		return &learner{id: f.ID, list: l.Name, fields: fields}, nil
+	}
+	return nil, failf(notFound, "the program has no digest %s", f.Name)
+}
+
+// learnFor is how long records of a digest are collected.
+const learnFor = time.Millisecond
+
+// most records of a notification.
+const maxRecords = 1024
+
+// learn takes a record, while a packet is processed.
+func (p *program) learn(pipe int, d dataplane.Digest) {
+	l := p.learners[d.List]
+	if l == nil {
+		return
+	}
+	m := l.record(d.Data)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.pending[pipe]) >= maxRecords {
+		return
+	}
+	l.pending[pipe] = append(l.pending[pipe], m)
+	if l.timer == nil {
+		l.timer = time.AfterFunc(learnFor, func() { p.tellLearned(l) })
+	}
+}
+
+// record takes the bytes of a record apart: fields are filled up to whole bytes.
+func (l *learner) record(data []byte) *wire.TableData {
+	m := &wire.TableData{}
+	for _, f := range l.fields {
+		n := min((f.width+7)/8, len(data))
+		m.Fields = append(m.Fields, &wire.DataField{FieldId: f.id, Value: &wire.DataField_Stream{Stream: append([]byte(nil), data[:n]...)}})
+		data = data[n:]
+	}
+	return m
+}
+
+func (p *program) tellLearned(l *learner) {
+	l.mu.Lock()
+	pending := l.pending
+	l.pending, l.timer = [maxPipes][]*wire.TableData{}, nil
+	first := l.next
+	l.next += maxPipes
+	l.mu.Unlock()
+	for pipe, list := range pending {
+		if len(list) == 0 {
+			continue
+		}
+		to := p.s.everywhere()
+		to.PipeId = uint32(pipe)
+		p.s.clients.tell((*wire.Subscribe_Notifications).GetEnableLearnNotifications, p, &wire.StreamMessageResponse{
+			Update: &wire.StreamMessageResponse_Digest{Digest: &wire.DigestList{DigestId: l.id, ListId: first + uint32(pipe), Data: list, Target: to}},
+		})
+	}
+}
+
+// everywhere is all of the chip.
+func (s *Server) everywhere() *wire.TargetDevice {
+	return &wire.TargetDevice{DeviceId: s.opts.Device, PipeId: wire.AllPipes, Direction: wire.AllDirections, PrsrId: wire.AllParsers}
+}
+
+// portsChanged tells of ports that went up or down.
+func (s *Server) portsChanged() { go s.tellPorts() }
+
+func (s *Server) tellPorts() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.chip.ports.tell()
+}

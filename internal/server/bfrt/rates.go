@@ -1,0 +1,139 @@
+package server
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/bfrt/wire"
+	"github.com/p4lb/p4lb/internal/dataplane"
+)
+
+// newMeterSpec finds the fields of a meter; nil if it has not all of them.
+func newMeterSpec(t *table) *meterSpec {
+	m := &meterSpec{cir: t.field("$METER_SPEC_CIR_KBPS"), pir: t.field("$METER_SPEC_PIR_KBPS"), cbs: t.field("$METER_SPEC_CBS_KBITS"), pbs: t.field("$METER_SPEC_PBS_KBITS")}
+	if m.cir == nil {
+		m = &meterSpec{cir: t.field("$METER_SPEC_CIR_PPS"), pir: t.field("$METER_SPEC_PIR_PPS"), cbs: t.field("$METER_SPEC_CBS_PKTS"), pbs: t.field("$METER_SPEC_PBS_PKTS"), packets: true}
+	}
+	if slices.Contains([]*datum{m.cir, m.pir, m.cbs, m.pbs}, nil) {
+		return nil
+	}
+	if !m.packets {
+		// What the chip can at most, which is what it tells of a meter that nobody
+		// has set.
+		most := ifElse[uint64](t.s.second(), 4087999890, 5195848221)
+		m.cir.preset, m.pir.preset = m.cir.number(most), m.pir.number(most)
+		m.cbs.preset, m.pbs.preset = m.cbs.number(mostBurst), m.pbs.number(mostBurst)
+	}
+	return m
+}
+
+// mostBurst is the greatest burst of a meter, in kilobits.
+const mostBurst = 4380866642
+
+func (m *meterSpec) has(f *datum) bool { return f == m.cir || f == m.pir || f == m.cbs || f == m.pbs }
+
+// unlimited is a rate that nothing exceeds.
+const unlimited = 1 << 40
+
+// rates turns a specification into the rates of the data plane: per microsecond,
+// the smaller first.
+func (m *meterSpec) rates(s spec) ([]dataplane.MeterRate, error) {
+	get := func(d *datum) float64 {
+		v := cmp.Or(s[d.id], d.preset)
+		n := uintOf(v.GetStream())
+		if v == nil || n == math.MaxUint64 {
+			return unlimited
+		}
+		return float64(n)
+	}
+	rate, burst := 1e-6, 1.0
+	if !m.packets {
+		rate, burst = 1e3/8/1e6, 1e3/8
+	}
+	c := dataplane.MeterRate{PerMicrosecond: get(m.cir) * rate, Burst: uint64(math.Min(get(m.cbs)*burst, 1<<62))}
+	p := dataplane.MeterRate{PerMicrosecond: get(m.pir) * rate, Burst: uint64(math.Min(get(m.pbs)*burst, 1<<62))}
+	if p.PerMicrosecond < c.PerMicrosecond {
+		return nil, invalidf("the peak rate is below the committed rate")
+	}
+	return []dataplane.MeterRate{c, p}, nil
+}
+
+func (m *meterSpec) apply(sw *dataplane.Switch, index int, s spec) error {
+	rates, err := m.rates(s)
+	if err != nil {
+		return err
+	}
+	return sw.MeterSet(m.name, index, rates)
+}
+
+// newFilterSpec finds the fields of a low-pass filter or an early detection; nil if
+// it has not all of them.
+func newFilterSpec(t *table, prefix string, wred bool) *filterSpec {
+	f := &filterSpec{wred: wred}
+	if wred {
+		f.constant, f.least, f.most, f.chances = t.field(prefix+"TIME_CONSTANT_NS"), t.field(prefix+"MIN_THRESH_CELLS"), t.field(prefix+"MAX_THRESH_CELLS"), t.field(prefix+"MAX_PROBABILITY")
+		if slices.Contains([]*datum{f.constant, f.least, f.most, f.chances}, nil) {
+			return nil
+		}
+		f.constant.preset, f.chances.preset = f.constant.float(0), f.chances.float(0)
+		f.least.preset, f.most.preset = f.least.number(0xff000000), f.most.number(0xff000000)
+		return f
+	}
+	f.kind, f.gain, f.decay, f.scale = t.field(prefix+"TYPE"), t.field(prefix+"GAIN_TIME_CONSTANT_NS"), t.field(prefix+"DECAY_TIME_CONSTANT_NS"), t.field(prefix+"OUT_SCALE_DOWN_FACTOR")
+	if slices.Contains([]*datum{f.kind, f.gain, f.decay, f.scale}, nil) {
+		return nil
+	}
+	f.kind.preset, f.scale.preset = f.kind.text("SAMPLE"), f.scale.number(0)
+	f.gain.preset, f.decay.preset = f.gain.float(0), f.decay.float(0)
+	return f
+}
+
+func (f *filterSpec) has(d *datum) bool {
+	return d != nil && (d == f.kind || d == f.gain || d == f.decay || d == f.scale || d == f.constant || d == f.least || d == f.most || d == f.chances)
+}
+
+func (f *filterSpec) apply(sw *dataplane.Switch, index int, s spec) error {
+	get := func(d *datum) *wire.DataField { return cmp.Or(s[d.id], d.preset) }
+	ns := func(d *datum) time.Duration { return time.Duration(get(d).GetFloatVal()) }
+	if f.wred {
+		return sw.WredSet(f.name, index, dataplane.WredSpec{
+			Time: ns(f.constant), Min: uintOf(get(f.least).GetStream()), Max: uintOf(get(f.most).GetStream()),
+			Probability: float64(get(f.chances).GetFloatVal()),
+		})
+	}
+	return sw.FilterSet(f.name, index, dataplane.FilterSpec{
+		Rate: get(f.kind).GetStrVal() == "RATE", Gain: ns(f.gain), Decay: ns(f.decay), Shift: int(uintOf(get(f.scale).GetStream())),
+	})
+}
+
+// meterTable is an array of meters, filters or early detections: rows of what was
+// asked for, which the data plane of each pipe follows.
+func ratesTable(t *table, apply func(sw *dataplane.Switch, index int, s spec) error, reset func(sw *dataplane.Switch, index int) error) *recordTable {
+	rt := newRecords(t)
+	rt.constant = true
+	rt.apply = func(r *request, before, after *record) error {
+		pipes, err := r.pipesOf(t.program)
+		if err != nil {
+			return err
+		}
+		row := cmp.Or(after, before)
+		index, err := indexOf(t.keys, row.key, int(t.schema.Size))
+		if err != nil {
+			return err
+		}
+		for _, pipe := range pipes {
+			if after == nil {
+				err = reset(t.sw(pipe), index)
+			} else {
+				err = apply(t.sw(pipe), index, after.fields)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return rt
+}

@@ -1,0 +1,65 @@
+// Package server serves BfRt, the runtime interface of Intel's SDE for Tofino,
+// over gRPC for an embedded switch: to the SDE's clients it is a chip.
+//
+// Everything is a table of a schema (package bfrt): those of the program, and
+// those that every chip has: ports, mirror sessions, the replication engine, the
+// traffic manager. Each pipe has registers, counters, meters and entries of its
+// own; a target says which pipes are meant.
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	encproto "google.golang.org/grpc/encoding/proto"
+
+	"github.com/p4lb/p4lb/internal/bfrt/wire"
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/server/gate"
+	"github.com/p4lb/p4lb/internal/server/p4rt"
+)
+
+func (o *Options) validate() error {
+	if o.Arch != bmv2.TNA && o.Arch != bmv2.T2NA {
+		return errors.New("BfRt is for programs for Tofino (tna, t2na)")
+	}
+	o.Pipes = cmp.Or(o.Pipes, maxPipes)
+	if o.Pipes < 1 || o.Pipes > maxPipes {
+		return errors.New("a chip has 1 to 4 pipes")
+	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	return o.Limits.Complete()
+}
+
+// New makes a server for d, without program.
+func New(d *p4rt.Device, o Options) (*Server, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{dev: d, opts: o, stop: make(chan struct{}), turn: make(chan struct{}, 1), cpu: d.CPU()}
+	s.chip = newFixed(s)
+	s.gate = gate.New(&s.opts.Limits, wire.ServiceName, d.Busy, o.Log)
+	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS, &codec{CodecV2: encoding.GetCodecV2(encproto.Name)}), grpc.MaxSendMsgSize(1<<30))...)
+	wire.Register(s.grpc, s)
+	s.work.Go(func() { p4rt.WatchIdle(s.stop, s.reportIdle) })
+	d.OnPorts(s.portsChanged)
+	return s, nil
+}
+
+// Serve answers clients on l until Stop is called.
+func (s *Server) Serve(l net.Listener) error {
+	return s.gate.Serve(s.grpc, l)
+}
+
+// Stop ends streams, lets requests finish until ctx is done, and then closes all
+// connections.
+func (s *Server) Stop(ctx context.Context) {
+	s.stopOnce.Do(func() { close(s.stop) })
+	gate.EndServer(ctx, s.grpc)
+	s.work.Wait()
+}

@@ -1,0 +1,120 @@
+package server
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/p4lb/p4lb/internal/bfrt/wire"
+)
+
+// given answers with the entry that a walk found i-th, and rests now and then.
+func (r *request) given(i int, x *wire.TableEntry) error {
+	if err := r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: x}}); err != nil {
+		return err
+	}
+	if i%walkSize == walkSize-1 {
+		return r.rest()
+	}
+	return nil
+}
+
+// done notes how to take back what has been done.
+func (r *request) done(back func()) {
+	if r.undo != nil {
+		*r.undo = append(*r.undo, back)
+	}
+}
+
+// moving runs f once packets move, which is now unless they are held.
+func (r *request) moving(f func()) {
+	if r.later != nil {
+		*r.later = append(*r.later, f)
+		return
+	}
+	f()
+}
+
+// settle runs f behind the last update of the batch.
+func (r *request) settle(f func()) { r.last["replication"] = f }
+
+// all reports whether the target is all pipes.
+func (r *request) all() bool { return r.target.GetPipeId() == wire.AllPipes }
+
+// pipesOf lists the pipes of a program that the request's target names.
+func (r *request) pipesOf(p *program) ([]int, error) {
+	if r.all() {
+		return p.pipes, nil
+	}
+	id := int(r.target.GetPipeId())
+	if id >= len(r.s.pipes) {
+		return nil, invalidf("there is no pipe %d", id)
+	}
+	if !slices.Contains(p.pipes, id) {
+		return nil, invalidf("program %s is not in pipe %d", p.name, id)
+	}
+	return []int{id}, nil
+}
+
+func allOf() *wire.Mode { return &wire.Mode{Scope: &wire.Mode_Predef{Predef: wire.Mode_ALL}} }
+
+func wholeScope(p *program) scope {
+	return scope{mode: allOf(), gress: allOf(), parser: allOf(), parts: [][]int{p.pipes}}
+}
+
+// newScope reads a scope: all pipes, each for itself, or a set of pipes in each
+// byte of a number.
+func newScope(p *program, e *wire.EntryScope) (scope, error) {
+	m := e.GetPipeScope()
+	c := scope{mode: m, gress: cmp.Or(e.GetGressScope(), allOf()), parser: cmp.Or(e.GetPrsrScope(), allOf())}
+	switch x := m.GetScope().(type) {
+	case *wire.Mode_UserDefined:
+		seen := map[int]bool{}
+		for rest := x.UserDefined; rest != 0; rest >>= 8 {
+			var part []int
+			for pipe := range 8 {
+				if rest&(1<<pipe) == 0 {
+					continue
+				}
+				if seen[pipe] {
+					return c, invalidf("scope %#x has pipe %d twice", x.UserDefined, pipe)
+				}
+				if seen[pipe] = true; slices.Contains(p.pipes, pipe) {
+					part = append(part, pipe)
+				}
+			}
+			if part != nil {
+				c.parts = append(c.parts, part)
+			}
+		}
+		for _, pipe := range p.pipes {
+			if !seen[pipe] {
+				return c, invalidf("scope %#x leaves pipe %d out", x.UserDefined, pipe)
+			}
+		}
+	case *wire.Mode_Predef:
+		if x.Predef == wire.Mode_SINGLE {
+			for _, pipe := range p.pipes {
+				c.parts = append(c.parts, []int{pipe})
+			}
+			break
+		}
+		c.parts = [][]int{p.pipes}
+	default:
+		c.mode, c.parts = allOf(), [][]int{p.pipes}
+	}
+	return c, nil
+}
+
+// of are the pipes that a target means: all of the parts it is in.
+func (c *scope) of(r *request, p *program) ([]int, error) {
+	pipes, err := r.pipesOf(p)
+	if err != nil || r.all() {
+		return pipes, err
+	}
+	for _, part := range c.parts {
+		if slices.Contains(part, pipes[0]) {
+			return part, nil
+		}
+	}
+	return pipes, nil
+}

@@ -1,0 +1,314 @@
+package p4rt
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/dataplane/num"
+)
+
+// priorityBytes is how many bytes at the beginning of a key.id are the priority.
+const priorityBytes = 4
+
+// A key is the match of an entry: in the form of the data plane, and as a
+// string that equal matches share.
+type key struct {
+	match []dataplane.Match
+	id    string
+}
+
+// parseKey checks the match of an entry and makes its byte strings canonical,
+// in the message itself. A field that is left out matches anything.
+func parseKey(fields []fieldInfo, kinds []dataplane.MatchKind, list []*p4v1.FieldMatch, priority int32) (key, error) {
+	k := key{match: make([]dataplane.Match, len(fields))}
+	var buf [128]byte
+	id := binary.BigEndian.AppendUint32(buf[:0], uint32(priority))
+	given := 0
+	for i := range fields {
+		m := findMatch(list, fields[i].id, i)
+		if m == nil {
+			if fields[i].match == configv1.MatchField_EXACT {
+				return k, failf(codes.InvalidArgument, "match field %s is missing", fields[i].name)
+			}
+			k.match[i] = anyMatch(&fields[i], kinds[i])
+			continue
+		}
+		given++
+		var err error
+		if k.match[i], err = parseMatch(&fields[i], kinds[i], m); err != nil {
+			return k, unsound(prefixed(err, "match field %s", fields[i].name))
+		}
+		id = appendMatch(id, i, &k.match[i])
+	}
+	if given != len(list) {
+		return k, surplusMatch(fields, list)
+	}
+	k.id = string(id)
+	return k, nil
+}
+
+// findMatch looks for a field's match, first where it usually is.
+func findMatch(list []*p4v1.FieldMatch, id uint32, guess int) *p4v1.FieldMatch {
+	if guess < len(list) && list[guess].GetFieldId() == id {
+		return list[guess]
+	}
+	for _, m := range list {
+		if m.GetFieldId() == id {
+			return m
+		}
+	}
+	return nil
+}
+
+// surplusMatch says which match is one too many.
+func surplusMatch(fields []fieldInfo, list []*p4v1.FieldMatch) error {
+	seen := map[uint32]bool{}
+	for _, m := range list {
+		if seen[m.GetFieldId()] {
+			return failf(codes.InvalidArgument, "match field %d occurs twice", m.GetFieldId())
+		}
+		seen[m.GetFieldId()] = true
+	}
+	for i := range fields {
+		delete(seen, fields[i].id)
+	}
+	for id := range seen {
+		return failf(codes.InvalidArgument, "there is no match field %d", id)
+	}
+	return failf(codes.InvalidArgument, "there are %d matches for %d fields", len(list), len(fields))
+}
+
+// appendMatch adds what tells one match of a field from another.
+func appendMatch(id []byte, field int, m *dataplane.Match) []byte {
+	id = append(id, byte(field), byte(field>>8))
+	id = binary.BigEndian.AppendUint32(id, uint32(m.PrefixLen))
+	for _, b := range [][]byte{m.Value, m.Mask, m.High} {
+		id = binary.AppendUvarint(id, uint64(len(b)))
+		id = append(id, b...)
+	}
+	return id
+}
+
+// anyMatch is what a field is that the match leaves out.
+func anyMatch(f *fieldInfo, kind dataplane.MatchKind) dataplane.Match {
+	switch kind {
+	case dataplane.MatchTernary:
+		return dataplane.Match{Value: []byte{0}, Mask: []byte{0}}
+	case dataplane.MatchRange:
+		return dataplane.Match{Value: []byte{0}, High: ones(f.width)}
+	case dataplane.MatchLPM:
+		return dataplane.Match{Value: []byte{0}}
+	}
+	return dataplane.Match{} // optional
+}
+
+// ones is the largest number of a width.
+func ones(width int) []byte {
+	b := make([]byte, (width+7)/8)
+	for i := range b {
+		b[i] = 0xff
+	}
+	if spare := 8*len(b) - width; spare > 0 {
+		b[0] >>= spare
+	}
+	return b
+}
+
+func parseMatch(f *fieldInfo, kind dataplane.MatchKind, m *p4v1.FieldMatch) (dataplane.Match, error) {
+	var none dataplane.Match
+	switch v := m.GetFieldMatchType().(type) {
+	case *p4v1.FieldMatch_Exact_:
+		if f.match == configv1.MatchField_EXACT {
+			return parseExact(f, &v.Exact.Value)
+		}
+	case *p4v1.FieldMatch_Lpm:
+		if f.match == configv1.MatchField_LPM {
+			return parseLPM(f, v.Lpm)
+		}
+	case *p4v1.FieldMatch_Ternary_:
+		if f.match == configv1.MatchField_TERNARY {
+			return parseTernary(f, v.Ternary)
+		}
+	case *p4v1.FieldMatch_Range_:
+		if f.match == configv1.MatchField_RANGE {
+			return parseRange(f, v.Range)
+		}
+	case *p4v1.FieldMatch_Optional_:
+		if f.match == configv1.MatchField_OPTIONAL {
+			return parseOptional(f, kind, v.Optional)
+		}
+	case nil:
+		return none, failf(codes.InvalidArgument, "there is no match in it")
+	}
+	return none, failf(codes.InvalidArgument, "the field is matched as %v, not with %T", f.match, m.GetFieldMatchType())
+}
+
+func parseExact(f *fieldInfo, value *[]byte) (dataplane.Match, error) {
+	b, err := parseValue(value, f.width, f.names)
+	return dataplane.Match{Value: b}, err
+}
+
+func parseLPM(f *fieldInfo, v *p4v1.FieldMatch_LPM) (dataplane.Match, error) {
+	m, err := parseExact(f, &v.Value)
+	m.PrefixLen = int(v.GetPrefixLen())
+	switch {
+	case err != nil:
+	case m.PrefixLen <= 0 || m.PrefixLen > f.width:
+		err = failf(codes.InvalidArgument, "the prefix length is %d, want 1 to %d: leave the field out to match anything", m.PrefixLen, f.width)
+	case !num.TrailingZeros(m.Value, f.width-m.PrefixLen):
+		err = failf(codes.InvalidArgument, "0x%x has bits behind its prefix of %d", m.Value, m.PrefixLen)
+	}
+	return m, err
+}
+
+func parseTernary(f *fieldInfo, v *p4v1.FieldMatch_Ternary) (dataplane.Match, error) {
+	m, err := parseExact(f, &v.Value)
+	if err != nil {
+		return m, err
+	}
+	if m.Mask, err = canonize(&v.Mask, f.width); err != nil {
+		return m, prefixed(err, "mask")
+	}
+	switch {
+	case num.IsZero(m.Mask):
+		err = failf(codes.InvalidArgument, "the mask is zero: leave the field out to match anything")
+	case !num.Within(m.Value, m.Mask):
+		err = failf(codes.InvalidArgument, "0x%x has bits outside the mask 0x%x", m.Value, m.Mask)
+	}
+	return m, err
+}
+
+func parseRange(f *fieldInfo, v *p4v1.FieldMatch_Range) (dataplane.Match, error) {
+	m, err := parseExact(f, &v.Low)
+	if err != nil {
+		return m, prefixed(err, "low")
+	}
+	if m.High, err = canonize(&v.High, f.width); err != nil {
+		return m, prefixed(err, "high")
+	}
+	switch {
+	case less(m.High, m.Value):
+		err = failf(codes.InvalidArgument, "the low end 0x%x is above the high end 0x%x", m.Value, m.High)
+	case num.IsZero(m.Value) && num.AllOnes(m.High, f.width):
+		err = failf(codes.InvalidArgument, "the range has everything: leave the field out to match anything")
+	}
+	return m, err
+}
+
+// parseOptional allows for compilers that give the data plane a ternary field
+// where the program says optional.
+func parseOptional(f *fieldInfo, kind dataplane.MatchKind, v *p4v1.FieldMatch_Optional) (dataplane.Match, error) {
+	m, err := parseExact(f, &v.Value)
+	if kind == dataplane.MatchTernary {
+		m.Mask = ones(f.width)
+	}
+	return m, err
+}
+
+// less compares two canonical numbers.
+func less(a, b []byte) bool {
+	return len(a) < len(b) || len(a) == len(b) && string(a) < string(b)
+}
+
+// fieldMatch is the message for a match of the data plane, nil where it
+// matches anything.
+func fieldMatch(f *fieldInfo, m dataplane.Match) *p4v1.FieldMatch {
+	fm := &p4v1.FieldMatch{FieldId: f.id}
+	if f.match == configv1.MatchField_OPTIONAL && (m.Value == nil || m.Mask != nil && num.IsZero(canonical(m.Mask))) {
+		return nil
+	}
+	value := showValue(canonical(m.Value), f.names)
+	switch f.match {
+	case configv1.MatchField_EXACT:
+		fm.FieldMatchType = &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: value}}
+	case configv1.MatchField_LPM:
+		if m.PrefixLen == 0 {
+			return nil
+		}
+		fm.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: value, PrefixLen: int32(m.PrefixLen)}}
+	case configv1.MatchField_TERNARY:
+		if num.IsZero(canonical(m.Mask)) {
+			return nil
+		}
+		fm.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: value, Mask: canonical(m.Mask)}}
+	case configv1.MatchField_RANGE:
+		if high := canonical(m.High); !num.IsZero(value) || !num.AllOnes(high, f.width) {
+			fm.FieldMatchType = &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: value, High: high}}
+			return fm
+		}
+		return nil
+	default:
+		fm.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: value}}
+	}
+	return fm
+}
+
+// P4Runtime carries integers as big-endian byte strings. A receiver takes any
+// length as long as the number fits its type; a sender writes the shortest
+// string. Zero is one zero byte, never the empty string.
+
+// Keys has the keys of entries, and the calls of their actions, whose messages the
+// servers of one process share: each is checked once for all of them. The zero
+// value works; it keeps the messages.
+type Keys struct {
+	mu    sync.RWMutex
+	of    map[**p4v1.FieldMatch]sharedKey // by where the list of matches is
+	calls map[*p4v1.Action]sharedCall
+}
+
+// A sharedKey is a checked key with the fields of the table that it was checked
+// for: only for tables with the same fields is it valid.
+type sharedKey struct {
+	key
+	fields   []fieldInfo
+	kinds    []dataplane.MatchKind
+	count    int
+	priority int32
+}
+
+// key checks the fields that identify an entry, if that has not been done.
+func (k *Keys) key(t *tableState, m *p4v1.TableEntry) (key, error) {
+	list := m.GetMatch()
+	if k == nil || len(list) == 0 {
+		return t.key(m)
+	}
+	k.mu.RLock()
+	have, ok := k.of[&list[0]]
+	k.mu.RUnlock()
+	if ok && have.count == len(list) && have.priority == m.GetPriority() && slices.Equal(have.fields, t.info.fields) && slices.Equal(have.kinds, t.kinds) {
+		return have.key, nil
+	}
+	made, err := t.key(m)
+	if err == nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.of == nil {
+			k.of = map[**p4v1.FieldMatch]sharedKey{}
+		}
+		k.of[&list[0]] = sharedKey{made, t.info.fields, t.kinds, len(list), m.GetPriority()}
+	}
+	return made, err
+}
+
+// key checks the fields that identify an entry.
+func (t *tableState) key(m *p4v1.TableEntry) (key, error) {
+	switch {
+	case len(t.info.fields) == 0:
+		return key{}, t.failf(codes.InvalidArgument, "it has no key, and so a default entry only")
+	case t.info.ranked && m.GetPriority() <= 0:
+		return key{}, t.failf(codes.InvalidArgument, "the priority is %d, want a positive one", m.GetPriority())
+	case !t.info.ranked && m.GetPriority() != 0:
+		return key{}, t.failf(codes.InvalidArgument, "the priority is %d, want 0: no two entries match the same", m.GetPriority())
+	}
+	k, err := parseKey(t.info.fields, t.kinds, m.GetMatch(), m.GetPriority())
+	if err != nil {
+		return k, prefixed(err, "table %s", t.info.name)
+	}
+	return k, nil
+}

@@ -1,0 +1,160 @@
+package p4rt
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
+
+	"github.com/p4lb/p4lb/internal/server/gate"
+)
+
+// apiVersion is the version of P4Runtime that is served.
+const apiVersion = "1.5.0"
+
+// Options are what a server is made of. The zero value serves device 0 without
+// TLS.
+type Options struct {
+	// DeviceID is the id by which clients name the device. The specification
+	// wants it to be positive; 0 is what BMv2 has unless told otherwise.
+	DeviceID uint64
+	// TLS, if not nil, is how clients connect.
+	TLS *tls.Config
+	// Limits bound what clients can take.
+	gate.Limits
+	// Log gets what happens; nil is silence.
+	Log *slog.Logger
+}
+
+func (o *Options) validate() error {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	return o.Limits.Complete()
+}
+
+// A Server serves P4Runtime for one device.
+type Server struct {
+	p4v1.UnimplementedP4RuntimeServer
+	dev  *Device
+	arb  *arbiter
+	log  *slog.Logger
+	grpc *grpc.Server
+
+	health *health.Server
+
+	limits gate.Limits
+	gate   *gate.Gate
+	turns  *turns       // of those who read
+	reads  atomic.Int64 // in progress
+
+	stop     chan struct{}
+	stopOnce sync.Once
+
+	// mu guards what the control plane knows. Lock order: arb.mu, mu, dev.mu,
+	// the data plane's own; packets take the last two only.
+	mu      sync.RWMutex
+	current *pipeline // to which requests refer
+	running *pipeline // through which packets go
+}
+
+// NewServer makes a server for d. A device has one server.
+func NewServer(d *Device, o Options) (*Server, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		dev: d, arb: newArbiter(o.DeviceID, o.Limits), log: o.Log,
+		limits: o.Limits, turns: newTurns(d.Busy), stop: make(chan struct{}),
+	}
+	s.gate = gate.New(&s.limits, p4v1.P4Runtime_ServiceDesc.ServiceName, d.Busy, o.Log)
+	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS, newCodec()), gate.Notes())...)
+	p4v1.RegisterP4RuntimeServer(s.grpc, s)
+	// For tools that know no P4Runtime: who lists services, and who asks whether
+	// they work, of the server as a whole or by name.
+	s.health = health.NewServer()
+	s.health.SetServingStatus(p4v1.P4Runtime_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)
+	healthv1.RegisterHealthServer(s.grpc, s.health)
+	reflection.Register(s.grpc)
+	d.OnPorts(s.portsChanged)
+	go WatchIdle(s.stop, s.reportIdle)
+	return s, nil
+}
+
+// Serve answers clients on l until Stop is called.
+func (s *Server) Serve(l net.Listener) error {
+	return s.gate.Serve(s.grpc, l)
+}
+
+// Stop ends streams, lets requests finish until ctx is done, and then closes
+// all connections.
+func (s *Server) Stop(ctx context.Context) {
+	s.stopOnce.Do(func() {
+		close(s.stop)
+		s.health.Shutdown()
+	})
+	gate.EndServer(ctx, s.grpc)
+}
+
+// Load commits a program that no client has sent: BMv2 JSON and its P4Info.
+func (s *Server) Load(program []byte, info *configv1.P4Info) error {
+	return s.configure(p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
+		&p4v1.ForwardingPipelineConfig{P4Info: info, P4DeviceConfig: program})
+}
+
+// Put applies updates that no client has sent to the configuration that requests
+// refer to, all or none. It returns the first that is refused, and why.
+func (s *Server) Put(updates []*p4v1.Update) (refused int, err error) {
+	results := make([]error, len(updates))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == nil {
+		return 0, errNoProgram
+	}
+	s.writeOrNone(nil, updates, results, chunk)
+	for i, err := range results {
+		if s := status.Convert(err); err != nil && s.Code() != codes.Aborted {
+			return i, errors.New(s.Message())
+		}
+	}
+	return 0, nil
+}
+
+// Capabilities says which version of P4Runtime this is.
+func (s *Server) Capabilities(_ context.Context, req *p4v1.CapabilitiesRequest) (*p4v1.CapabilitiesResponse, error) {
+	if req.GetDeviceId() != 0 {
+		if err := s.arb.checkDevice(req.GetDeviceId()); err != nil {
+			return nil, err
+		}
+	}
+	return &p4v1.CapabilitiesResponse{P4RuntimeApiVersion: apiVersion}, nil
+}
+
+// portsChanged brings the groups that watch ports up to date.
+func (s *Server) portsChanged() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range []*pipeline{s.current, s.running} {
+		if p != nil {
+			s.dev.Exclusively(p.watchPorts)
+		}
+	}
+}
+
+func (s *Server) sendDigest(list *p4v1.DigestList) {
+	s.arb.broadcast(
+		&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: list}},
+		func(sc *scope) bool { return sc.allows(list.GetDigestId()) },
+	)
+}

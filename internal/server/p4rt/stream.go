@@ -1,0 +1,172 @@
+package p4rt
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/p4lb/p4lb/internal/server/gate"
+)
+
+// StreamChannel is the session of one controller, for as long as the stream
+// lives.
+func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error {
+	c := &controller{out: newOutbox(s.limits.MaxPending, s.gate.Pending())}
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		s.sendAll(stream, c.out)
+	}()
+	// The order matters: the role is free at once, even if the last message
+	// has still to be sent to a client that does not read.
+	defer func() { <-sent }()
+	defer c.out.close()
+	defer s.arb.leave(c)
+
+	received := make(chan received)
+	go receiveAll(stream, received)
+	for {
+		select {
+		case r := <-received:
+			if errors.Is(r.err, io.EOF) {
+				return nil
+			} else if r.err != nil {
+				return r.err
+			}
+			if err := s.handle(stream.Context(), c, r.msg); err != nil {
+				return err
+			}
+		case <-stream.Context().Done():
+			return status.FromContextError(stream.Context().Err()).Err()
+		case <-s.stop:
+			return errStopping
+		}
+	}
+}
+
+type received struct {
+	msg *p4v1.StreamMessageRequest
+	err error
+}
+
+// receiveAll hands on what comes in until the stream ends. The stream's
+// context ends with the handler, so nothing is left waiting.
+func receiveAll(stream p4v1.P4Runtime_StreamChannelServer, to chan<- received) {
+	for {
+		msg, err := stream.Recv()
+		select {
+		case to <- received{msg, err}:
+		case <-stream.Context().Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// sendAll sends what is put into the outbox until it is closed or the client
+// gone.
+func (s *Server) sendAll(stream p4v1.P4Runtime_StreamChannelServer, out *outbox) {
+	for {
+		m, lost, ok := out.next()
+		if lost > 0 {
+			s.log.Warn("a controller receives too slowly", "lost", lost)
+		}
+		if !ok || stream.Send(m) != nil {
+			return
+		}
+	}
+}
+
+// handle deals with one message. Only arbitration can end the stream; what
+// else is wrong is reported on it.
+func (s *Server) handle(ctx context.Context, c *controller, m *p4v1.StreamMessageRequest) error {
+	switch u := m.GetUpdate().(type) {
+	case *p4v1.StreamMessageRequest_Arbitration:
+		return s.arb.update(c, u.Arbitration)
+	case *p4v1.StreamMessageRequest_Packet:
+		if err := s.packetOut(c, u.Packet); err != nil {
+			c.refuse(ctx, err, &p4v1.StreamError{Details: &p4v1.StreamError_PacketOut{PacketOut: &p4v1.PacketOutError{PacketOut: u.Packet}}})
+		}
+	case *p4v1.StreamMessageRequest_DigestAck:
+		if err := s.digestAck(c, u.DigestAck); err != nil {
+			c.refuse(ctx, err, &p4v1.StreamError{Details: &p4v1.StreamError_DigestListAck{DigestListAck: &p4v1.DigestListAckError{DigestListAck: u.DigestAck}}})
+		}
+	case *p4v1.StreamMessageRequest_Other:
+		err := failf(codes.Unimplemented, "messages of type %s are not known here", u.Other.GetTypeUrl())
+		c.refuse(ctx, err, &p4v1.StreamError{Details: &p4v1.StreamError_Other{Other: &p4v1.StreamOtherError{Other: u.Other}}})
+	}
+	return nil
+}
+
+// maxEcho is the size of the largest message that comes back with the error
+// about it: with more a client might not receive it.
+const maxEcho = 1 << 20
+
+// refuse tells a controller what is wrong with a message.
+func (c *controller) refuse(ctx context.Context, err error, e *p4v1.StreamError) {
+	size := proto.Size(e)
+	gate.Owe(ctx, 1+size/refusedPart)
+	if size > maxEcho {
+		e.Details = nil
+	}
+	e.CanonicalCode, e.Message = int32(codeOf(err)), err.Error()
+	c.out.bulk(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Error{Error: e}})
+}
+
+// refusedPart is how much of a refused message counts as a part of a request.
+const refusedPart = 2 << 10
+
+// packetOut sends a controller's packet into the running program.
+func (s *Server) packetOut(c *controller, m *p4v1.PacketOut) error {
+	sc, primary := s.arb.isPrimary(c)
+	if !primary || !sc.sendsPackets() {
+		return failf(codes.PermissionDenied, "only a primary whose role has the packet_out header may send packets")
+	}
+	if !s.dev.hasCPU() {
+		return failf(codes.FailedPrecondition, "the switch has no CPU port: it is started without --cpu-port")
+	}
+	s.mu.RLock()
+	p := s.running
+	s.mu.RUnlock()
+	if p == nil {
+		return errNoPipeline
+	}
+	frame, err := p.info.packetOut.encode(m)
+	if err != nil {
+		return err
+	}
+	s.dev.inject(frame)
+	return nil
+}
+
+// packetIn sends what the program has sent to the CPU port to the primaries.
+// It may be called at any time: it takes no lock of the server's.
+func (s *Server) packetIn(p *pipeline, frame []byte) {
+	m := &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: p.info.packetIn.decode(frame)}}
+	s.arb.broadcast(m, (*scope).receivesPackets)
+}
+
+func (s *Server) digestAck(c *controller, ack *p4v1.DigestListAck) error {
+	sc, primary := s.arb.isPrimary(c)
+	if !primary || !sc.allows(ack.GetDigestId()) {
+		return failf(codes.PermissionDenied, "only a primary whose role has the digest may acknowledge its lists")
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.running == nil {
+		return errNoPipeline
+	}
+	d := s.running.digests[ack.GetDigestId()]
+	if d == nil {
+		return failf(codes.InvalidArgument, "there is no digest %#x", ack.GetDigestId())
+	}
+	d.acknowledge(ack.GetListId())
+	return nil
+}

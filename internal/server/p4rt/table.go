@@ -1,0 +1,265 @@
+package p4rt
+
+import (
+	"cmp"
+	"math"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+
+	"github.com/p4lb/p4lb/internal/dataplane"
+)
+
+func (p *pipeline) writeTable(j *journal, typ p4v1.Update_Type, m *p4v1.TableEntry) error {
+	t, err := p.table(m.GetTableId())
+	if err != nil {
+		return err
+	}
+	if m.GetIsConst() {
+		return t.failf(codes.InvalidArgument, "is_const is for the program to set")
+	}
+	if m.GetIsDefaultAction() {
+		return p.writeDefault(j, typ, t, m)
+	}
+	if t.constEntries && typ != p4v1.Update_MODIFY {
+		return t.failf(codes.PermissionDenied, "%v", dataplane.ErrImmutable)
+	}
+	k, err := p.keys.key(t, m)
+	if err != nil {
+		return err
+	}
+	e := t.entries[k.id]
+	switch {
+	case typ == p4v1.Update_INSERT && e != nil:
+		return t.failf(codes.AlreadyExists, "there is an entry with this match already")
+	case typ != p4v1.Update_INSERT && e == nil:
+		return t.failf(codes.NotFound, "there is no such entry")
+	case e.fixed() && (typ == p4v1.Update_DELETE || m.GetAction() != nil):
+		return t.failf(codes.PermissionDenied, "%v", dataplane.ErrImmutable)
+	case e.fixed() && m.GetIdleTimeoutNs() > 0:
+		return t.failf(codes.InvalidArgument, "an entry that is constant does not time out")
+	case typ == p4v1.Update_DELETE:
+		return p.deleteEntry(j, t, e)
+	}
+	if err := t.checkResources(m, cmp.Or(m.GetAction(), e.action())); err != nil {
+		return err
+	}
+	if typ == p4v1.Update_INSERT {
+		return p.insertEntry(j, t, k, m)
+	}
+	return p.modifyEntry(j, t, e, m)
+}
+
+// fixed is set for an entry of the program that it says is constant.
+func (e *tableEntry) fixed() bool { return e != nil && e.msg.GetIsConst() }
+
+func (e *tableEntry) action() *p4v1.TableAction {
+	if e == nil {
+		return nil
+	}
+	return e.msg.GetAction()
+}
+
+// priorityOf turns a priority around: the largest wins in P4Runtime, the
+// smallest in BMv2.
+func priorityOf(m *p4v1.TableEntry) int { return math.MaxInt32 - int(m.GetPriority()) }
+
+func (p *pipeline) insertEntry(j *journal, t *tableState, k key, m *p4v1.TableEntry) error {
+	if m.GetAction() == nil {
+		return t.failf(codes.InvalidArgument, "the entry has no action")
+	}
+	tg, err := p.newTarget(t, m.GetAction(), nil)
+	if err != nil {
+		return err
+	}
+	e := &tableEntry{msg: kept(m), id: k.id, use: tg.use}
+	err = p.occupied(tg.group, func() (err error) {
+		e.handle, err = p.sw.TableAdd(t.info.name, dataplane.Entry{Match: k.match, Priority: priorityOf(m), Target: tg.data})
+		return err
+	})
+	if err != nil {
+		p.dropTarget(tg.use)
+		return t.refused(err)
+	}
+	tg.hold(1)
+	t.add(e)
+	p.setResources(t, e, m, true)
+	j.add(func() { p.takeOut(t, t.entries[e.id]) })
+	return nil
+}
+
+// takeOut removes an entry with what belongs to it alone.
+func (p *pipeline) takeOut(t *tableState, e *tableEntry) {
+	if p.readers.Load() > 0 {
+		e.last = p.look(t, e)
+	}
+	p.must(p.sw.TableDelete(t.info.name, e.handle))
+	t.remove(e)
+	e.use.hold(-1)
+	p.dropTarget(e.use)
+}
+
+func (p *pipeline) deleteEntry(j *journal, t *tableState, e *tableEntry) error {
+	if j != nil {
+		again := p.snapshot(t, e)
+		j.add(func() {
+			k, err := t.key(again)
+			p.must(err)
+			p.must(p.insertEntry(nil, t, k, again))
+		})
+	}
+	p.takeOut(t, e)
+	return nil
+}
+
+// snapshot is the message that would write an entry as it is now.
+func (p *pipeline) snapshot(t *tableState, e *tableEntry) *p4v1.TableEntry {
+	m := stored(e.msg)
+	if t.info.counter {
+		m.CounterData = p.entryCounter(t, e)
+	}
+	if t.info.meter != nil {
+		m.MeterCounterData = p.meterCounters(t.info.meter, int(e.handle))
+	}
+	return m
+}
+
+func (p *pipeline) modifyEntry(j *journal, t *tableState, e *tableEntry, m *p4v1.TableEntry) error {
+	before := p.snapshot(t, e)
+	next := stored(m)
+	next.IsConst = e.msg.GetIsConst()
+	if next.Action == nil || next.IsConst {
+		next.Action = e.msg.GetAction()
+	} else if err := p.retarget(t, e, next.Action); err != nil {
+		return err
+	}
+	t.change(e, next)
+	p.setResources(t, e, m, false)
+	j.add(func() { p.must(p.modifyEntry(nil, t, t.entries[e.id], before)) })
+	return nil
+}
+
+// retarget gives an entry another action.
+func (p *pipeline) retarget(t *tableState, e *tableEntry, a *p4v1.TableAction) error {
+	tg, err := p.newTarget(t, a, e.use.group)
+	if err != nil {
+		return err
+	}
+	err = p.occupied(tg.group, func() error { return p.sw.TableModify(t.info.name, e.handle, tg.data) })
+	if err != nil {
+		p.dropTarget(tg.use)
+		return t.refused(err)
+	}
+	tg.hold(1)
+	e.use.hold(-1)
+	p.dropTarget(e.use)
+	e.use = tg.use
+	return nil
+}
+
+func (p *pipeline) writeDefault(j *journal, typ p4v1.Update_Type, t *tableState, m *p4v1.TableEntry) error {
+	switch {
+	case typ != p4v1.Update_MODIFY:
+		return t.failf(codes.InvalidArgument, "the default entry is always there: it can be modified only")
+	case len(m.GetMatch()) > 0 || m.GetPriority() != 0:
+		return t.failf(codes.InvalidArgument, "the default entry has neither match nor priority")
+	case m.GetIdleTimeoutNs() != 0 || m.GetTimeSinceLastHit() != nil:
+		return t.failf(codes.InvalidArgument, "the default entry does not time out")
+	case t.constDefault || t.info.profile != nil:
+		return t.failf(codes.PermissionDenied, "%v", dataplane.ErrConstDefault)
+	}
+	if err := t.checkResources(m, cmp.Or(m.GetAction(), t.initial.GetAction())); err != nil {
+		return err
+	}
+	before := p.snapshot(t, t.defaultEntry())
+	if t.def == t.initial {
+		before.Action = nil
+	}
+	if err := p.setDefault(t, m); err != nil {
+		return err
+	}
+	j.add(func() { p.must(p.setDefault(t, before)) })
+	return nil
+}
+
+// setDefault sets the default entry with what belongs to it. Without an action
+// in m it has that of the program again.
+func (p *pipeline) setDefault(t *tableState, m *p4v1.TableEntry) error {
+	if err := p.setDefaultAction(t, m); err != nil {
+		return err
+	}
+	p.setResources(t, t.defaultEntry(), m, false)
+	return nil
+}
+
+func (p *pipeline) setDefaultAction(t *tableState, m *p4v1.TableEntry) error {
+	if m.GetAction() == nil {
+		t.def = t.initial
+		if m.GetMeterConfig() != nil {
+			t.def = stored(t.initial)
+			t.def.MeterConfig = m.GetMeterConfig()
+		}
+		return t.refused(p.sw.TableResetDefault(t.info.name))
+	}
+	a, ok := m.GetAction().GetType().(*p4v1.TableAction_Action)
+	if !ok {
+		return t.failf(codes.InvalidArgument, "the default entry wants an action, not %T", m.GetAction().GetType())
+	}
+	call, err := p.entryAction(t.info, a.Action, true)
+	if err != nil {
+		return err
+	}
+	if err := p.sw.TableSetDefault(t.info.name, dataplane.Target{Action: call}); err != nil {
+		return t.refused(err)
+	}
+	t.def = stored(m)
+	return nil
+}
+
+// checkResources checks the fields of a written entry that are not match or
+// action. A counter or a meter that the entry's action does not execute cannot
+// be set with it.
+func (t *tableState) checkResources(m *p4v1.TableEntry, a *p4v1.TableAction) error {
+	id := a.GetAction().GetActionId()
+	switch {
+	case m.GetTimeSinceLastHit() != nil:
+		return t.failf(codes.InvalidArgument, "time_since_last_hit can only be read")
+	case m.GetIdleTimeoutNs() < 0:
+		return t.failf(codes.InvalidArgument, "the idle timeout is negative")
+	case m.GetIdleTimeoutNs() > 0 && !t.timesOut():
+		return t.failf(codes.InvalidArgument, "its entries do not time out")
+	case m.GetCounterData() != nil && !t.info.counter:
+		return t.failf(codes.InvalidArgument, "its entries have no counters")
+	case (m.GetMeterConfig() != nil || m.GetMeterCounterData() != nil) && t.info.meter == nil:
+		return t.failf(codes.InvalidArgument, "its entries have no meters")
+	case m.GetCounterData() != nil && id != 0 && t.counting != nil && !t.counting[id]:
+		return t.failf(codes.InvalidArgument, "the action does not count: the entry cannot have counter_data")
+	case m.GetMeterConfig() != nil && id != 0 && t.metering != nil && !t.metering[id]:
+		return t.failf(codes.InvalidArgument, "the action does not execute the meter: the entry cannot have meter_config")
+	}
+	if err := onlyZero(m.GetMeterCounterData()); err != nil {
+		return prefixed(err, "table %s", t.info.name)
+	}
+	if m.GetMeterConfig() == nil {
+		return nil
+	}
+	_, err := meterRates(t.info.meter.spec, m.GetMeterConfig())
+	return err
+}
+
+// setResources applies what checkResources has accepted.
+func (p *pipeline) setResources(t *tableState, e *tableEntry, m *p4v1.TableEntry, fresh bool) {
+	if t.info.counter && m.GetCounterData() != nil {
+		p.must(p.sw.SetEntryCounter(t.info.name, e.handle, countOf(m.GetCounterData())))
+	}
+	if t.info.meter != nil && (m.GetMeterConfig() != nil || !fresh) {
+		p.setMeter(t.info.meter, int(e.handle), m.GetMeterConfig())
+	}
+	if t.info.meter != nil {
+		p.setMeterCounters(t.info.meter, int(e.handle), m.GetMeterCounterData())
+	}
+	if t.timesOut() && !m.GetIsDefaultAction() && (m.GetIdleTimeoutNs() > 0 || !fresh) {
+		p.must(p.sw.SetIdleTimeout(t.info.name, e.handle, time.Duration(m.GetIdleTimeoutNs()), p.clock()))
+	}
+}

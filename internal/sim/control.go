@@ -1,0 +1,96 @@
+package sim
+
+import (
+	"encoding/binary"
+
+	"github.com/p4lb/p4lb/internal/scheme/model"
+)
+
+// control is what a native packet that belongs to no flow tells.
+type control struct {
+	form   form
+	report model.Report
+	notice model.Notice
+	hold   model.Time
+	probe  model.Probe
+	path   pathProbe
+}
+
+// A form is a packet that switches or the controller make.
+type form uint8
+
+const (
+	noForm form = iota
+	reportForm
+	noticeForm
+	probeForm
+	pathForm
+)
+
+// A pathProbe goes along a path to a leaf and back.
+type pathProbe struct {
+	src, dst, path, flags uint8
+	sent                  model.Time
+}
+
+// Flags of a path probe.
+const (
+	probeReply  = 1
+	probeMarked = 2
+)
+
+// EtherTypes of what schemes put on the wire.
+const (
+	typeNotice = 0x88B5
+	typeProbe  = 0x88B6
+	typePath   = 0x88B7
+)
+
+// readControl reads the packets that a controller sends: probes of DHLB or of
+// HULA, with the fields of hardware or of a software switch.
+func readControl(b []byte, degree, hardware bool) (c control, ok bool) {
+	if len(b) < ethernetLen {
+		return c, false
+	}
+	body := b[ethernetLen:]
+	switch binary.BigEndian.Uint16(b[12:]) {
+	case typeProbe:
+		c.form = probeForm
+		if hardware {
+			return readHardwareProbe(body, degree)
+		}
+		if degree && len(body) >= 5 {
+			c.probe = model.Probe{Origin: int(body[0]), Degree: body[3], Hop: body[4]}
+			return c, true
+		}
+		if !degree && len(body) >= 6 {
+			c.probe = model.Probe{Origin: int(binary.BigEndian.Uint16(body)), Util: binary.BigEndian.Uint32(body[2:])}
+			return c, true
+		}
+	case typePath:
+		if len(body) >= 10 {
+			c.form = pathForm
+			if hardware { // leaves have 16 bits, of which 8 count
+				body = []byte{body[1], body[3], body[4], body[5]}
+			}
+			c.path = pathProbe{src: body[0], dst: body[1], path: body[2], flags: body[3]}
+			return c, true
+		}
+	}
+	return c, false
+}
+
+// readHardwareProbe reads a probe for Tofino: the origin in 16 bits, then HULA's
+// utilisation in 16, or DHLB's number in 16, degree in 32 and hops in 8.
+func readHardwareProbe(body []byte, degree bool) (c control, ok bool) {
+	switch {
+	case degree && len(body) >= 9:
+		c.probe = model.Probe{Degree: body[7], Hop: body[8]}
+	case !degree && len(body) >= 4:
+		c.probe = model.Probe{Util: uint32(binary.BigEndian.Uint16(body[2:]))}
+	default:
+		return c, false
+	}
+	c.form, c.probe.Origin = probeForm, int(binary.BigEndian.Uint16(body))
+	return c, true
+}

@@ -1,0 +1,84 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/p4lb/p4lb/internal/network/fabric"
+)
+
+// Links are the links, in the order of the topology.
+func (n *Network) Links() []*Link { return n.links }
+
+// Down reports whether the link has failed.
+func (l *Link) Down() bool { return l.A.down }
+
+// Fail cuts the link: what is on it is lost, and what is sent to it.
+func (l *Link) Fail() {
+	l.A.down, l.B.down = true, true
+	l.A.cut()
+	l.B.cut()
+}
+
+// Restore repairs the link.
+func (l *Link) Restore() { l.A.down, l.B.down = false, false }
+
+// SetRate makes the link faster or slower, from the next packet on in either
+// direction. Hosts that send by the rate of their link keep to what it was when
+// a flow began.
+func (l *Link) SetRate(r fabric.Rate) error {
+	if r <= 0 {
+		return errors.New("a link's rate is above 0")
+	}
+	for _, o := range []*Port{l.A, l.B} {
+		o.rate, o.rest = int64(r), 0
+		if o.sw != nil {
+			o.sw.reserve = 0 // anew: headroom depends on rates
+		}
+	}
+	return nil
+}
+
+// cut loses what is on the link, PFC frames too, and ends any pause: nobody is
+// there to do it.
+func (o *Port) cut() {
+	o.net.events.cancel(&o.arriving)
+	o.net.events.cancel(&o.pfc.flight)
+	o.pfc.pausing, o.pfc.line = false, o.pfc.line[:0]
+	for o.wire.n > 0 {
+		o.net.lose(o.wire.pop().p, LinkDown)
+	}
+	o.resume()
+}
+
+func (s *Switch) faulty() *faults {
+	if s.faults == nil {
+		s.faults = &faults{random: s.net.stream("faults/" + s.Name), holes: map[[2]*Host]bool{}}
+	}
+	return s.faults
+}
+
+// DropSilently makes the switch lose a share of the packets that come in, 0 to
+// 1.
+func (s *Switch) DropSilently(share float64) error {
+	if share < 0 || share > 1 {
+		return errors.New("a share of packets is from 0 to 1")
+	}
+	s.faulty().share = share
+	return nil
+}
+
+// BlackHole makes the switch lose all packets from one host to another, or ends
+// that.
+func (s *Switch) BlackHole(from, to string, on bool) error {
+	a, b := s.net.Host(from), s.net.Host(to)
+	if a == nil || b == nil {
+		return fmt.Errorf("a black hole from %q to %q: want two hosts", from, to)
+	}
+	if on {
+		s.faulty().holes[[2]*Host{a, b}] = true
+	} else if s.faults != nil {
+		delete(s.faults.holes, [2]*Host{a, b})
+	}
+	return nil
+}

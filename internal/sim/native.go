@@ -1,0 +1,524 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/p4lb/p4lb/internal/scheme/model"
+)
+
+// A Model is what a switch is to run in place of a program.
+type Model struct {
+	model.Config // its Random is set by LoadModel
+
+	// The bytes of headers: that which copies to ingress carry, that which leaves
+	// exchange, that of notices, that of what ingress tells egress about each
+	// packet, and that with which packets recirculate, by AgainPort.
+	ReportLen, OverlayLen, NoticeLen, BridgeLen, AgainLen int
+	AgainPort                                             int
+	// MirrorLen is what is left, on hardware, of a packet that is copied for a
+	// report or a notice.
+	MirrorLen int
+	// The clone sessions of reports, and of notices to port 0, and so on; the
+	// multicast groups of an edge switch's own probes, and of those from port 0,
+	// and so on.
+	ReportSession, NoticeSession, ProbesUp, ProbesFrom int
+	// ProbeMark: probes along paths are marked that met more packets.
+	ProbeMark int
+	// Cells are how many a register of the program has, by name. Those that the
+	// model does not keep are 0.
+	Cells map[string]int
+	// AtOnce: signal queue knows queues as they are, in bytes, and loads count
+	// packets as they come.
+	AtOnce bool
+	// Onward: to the length of a queue comes that of the queue which the packet
+	// meets in the next switch.
+	Onward bool
+}
+
+// native is the engine that runs a model. What the program would do beside
+// choosing paths, to reports, probes and notices, it does here: packets of the
+// same lengths take the same ways at the same times.
+type native struct {
+	s     *Switch
+	o     Model
+	model *model.Switch
+	look  *lookups
+	// persists: the scheme keeps something with packets.
+	persists bool
+	packet   model.Packet // that the model is told about
+	drawn    int          // random numbers, for the packet that is at work
+}
+
+// LoadModel lets the switch run the model of its scheme. Nothing may wait in
+// the switch.
+func (s *Switch) LoadModel(o Model, t Tables) error {
+	if s.net.whole.bytes {
+		return fmt.Errorf("switch %s: a network runs either programs or models", s.Name)
+	}
+	e := &native{s: s}
+	random := Random(s.net.opts.Seed, s.Name)
+	if s.net.draws != nil {
+		random = s.net.draws.between
+	}
+	o.Random = func(lo, hi uint64) uint64 {
+		e.drawn++
+		return random(lo, hi)
+	}
+	o.Elapsed = func() int64 { return int64(s.Clock()) }
+	if o.AtOnce {
+		o.QueueNow, o.LoadNow = func(port int, to model.Flow) uint32 { return e.queueNow(port, to) }, true
+	}
+	if s.net.ns3 != nil {
+		o.PathHash = s.net.ns3.hash(s)
+	}
+	m, err := model.New(o.Config)
+	if err != nil {
+		return fmt.Errorf("switch %s: %w", s.Name, err)
+	}
+	e.o, e.model = o, m
+	e.persists = o.Guard != "" && o.Guard != "none" || o.Signal == "piggyback" || o.Signal == "one-way" || o.AgainLen > 0
+	s.run(e)
+	return s.SetTables(t)
+}
+
+// queueNow is the length of a port's queue.
+func (e *native) queueNow(port int, to model.Flow) uint32 {
+	o := e.s.ports[port]
+	n := o.waiting()
+	if !e.o.Onward || o.peer == nil || o.peer.sw == nil {
+		return n
+	}
+	next, ok := o.peer.sw.engine.(*native)
+	if !ok {
+		return n
+	}
+	if w, ok := longest(next.look.routes, to.Dst); ok && w.group == 0 && w.port >= 0 {
+		n += o.peer.sw.ports[w.port].waiting()
+	}
+	return n
+}
+
+// SetTables replaces what the controller has put into a switch that runs a
+// model. What the model remembers stays.
+func (s *Switch) SetTables(t Tables) error {
+	e, ok := s.engine.(*native)
+	if !ok {
+		return fmt.Errorf("switch %s runs no model", s.Name)
+	}
+	look, err := newLookups(t)
+	if err != nil {
+		return fmt.Errorf("switch %s: %w", s.Name, err)
+	}
+	look.resolve(s.net.hosts)
+	look.configure(e.model)
+	e.look = look
+	return nil
+}
+
+func (e *native) now() model.Time { return e.o.Hardware.Clock(int64(e.s.Clock())) }
+
+// drawAll draws the random numbers that a program for Tofino draws before it knows
+// whether it needs them. Which paths are to be looked at it draws for each
+// packet, and Hermes's new path for each that chooses.
+func (e *native) drawAll(choosing bool) {
+	most := 0
+	switch {
+	case e.o.Hardware == nil:
+	case e.o.Choice == "sampled" || e.o.Choice == "ordered":
+		most = 2
+	case e.o.Choice == "cautious" && choosing:
+		most = 1
+	}
+	for e.drawn < most {
+		e.o.Random(0, 1<<12-1)
+	}
+	e.drawn = 0
+}
+
+func (e *native) ingress(p *Packet) {
+	switch {
+	case p.Flow == nil:
+		e.drawAll(false)
+		e.takeControl(p)
+	case p.again:
+		p.again = false
+		p.native.came = p.Size
+		p.Size -= e.o.AgainLen
+		e.decide(p, e.returned(p), true)
+	default:
+		if e.persists || e.o.Hardware != nil {
+			p.native.received, p.native.came, p.native.round = p.Size, p.Size, model.Round{}
+		}
+		e.decide(p, e.now(), false)
+	}
+}
+
+// returned is when a packet was recirculated, as its program sees it: on a
+// software switch when it left its queue.
+func (e *native) returned(p *Packet) model.Time {
+	if e.o.Hardware != nil {
+		return e.now()
+	}
+	return p.native.stamp
+}
+
+// describe tells the model about a packet. What the model does not change is
+// found anew each time, so that packets stay small, and what only some schemes
+// ask for is left out for others: a look at the hosts and ports of a large
+// network is what takes the time.
+func (e *native) describe(p *Packet) *model.Packet {
+	d := p.Flow.toward(p.Kind)
+	mp := &e.packet
+	mp.Flow, mp.Len = d.tuple, p.Size
+	mp.Ack = p.Kind == Ack && d.tuple.Protocol == protocolTCP
+	mp.Echo = mp.Ack && p.Echo
+	if e.persists {
+		mp.Len = p.native.received
+		mp.In, mp.From = p.from.Number, e.look.leafHost[p.Src.place]
+		mp.Overlay, mp.Round = p.native.overlay, p.native.round
+	}
+	return mp
+}
+
+// remember keeps what the model has changed.
+func (e *native) remember(p *Packet) {
+	if e.persists {
+		p.native.overlay, p.native.round = e.packet.Overlay, e.packet.Round
+	}
+}
+
+// decide asks the model for the way of a packet, which may have been recirculated.
+func (e *native) decide(p *Packet, now model.Time, again bool) {
+	to := e.look.toHost[p.place]
+	if e.past(p) {
+		e.byHash(p, to)
+		return
+	}
+	mp := e.describe(p)
+	mp.Group = -1
+	if to.group != 0 {
+		mp.Group = int(to.group)
+	}
+	overlaid := mp.Overlay.Valid
+	if overlaid && e.stranger(mp) || to.group == 0 && to.port < 0 {
+		e.drawAll(false)
+		e.s.drop(p)
+		return
+	}
+	d := e.model.Ingress(mp, now)
+	e.drawAll(to.group != 0 && !again)
+	e.remember(p)
+	if mp.Overlay.Valid != overlaid {
+		p.Size += e.overlayLen(mp.Overlay.Valid)
+	}
+	if d.Notice != model.None {
+		e.notify(p, d.Notice)
+	}
+	if !d.Again {
+		p.Size += e.o.bridge()
+	}
+	switch {
+	case d.Again:
+		p.Size += e.o.AgainLen
+		e.s.enqueue(p, e.o.AgainPort)
+	case to.group == 0:
+		e.s.enqueue(p, int(to.port))
+	case d.Port < 0:
+		e.s.drop(p)
+	default:
+		e.s.enqueue(p, d.Port)
+	}
+}
+
+// stranger reports whether a leaf drops a packet with another leaf's header since
+// it does not know that leaf: it is its own, and what a failure has sent back. A
+// program for Tofino looks at what ends here alone.
+func (e *native) stranger(p *model.Packet) bool {
+	return e.o.Edge && p.From < 0 && (e.o.Hardware == nil || p.Group < 0)
+}
+
+// past reports whether a packet passes the scheme by.
+func (e *native) past(p *Packet) bool { return e.s.net.opts.Answers.Hashed && p.Kind.answers() }
+
+// byHash sends a packet the way of its flow's hash.
+func (e *native) byHash(p *Packet, to way) {
+	switch ports := e.look.groups[int(to.group)]; {
+	case to.group != 0 && len(ports) > 0:
+		hash := e.model.PathHash(p.Flow.toward(p.Kind).tuple)
+		e.s.enqueue(p, ports[hash%uint64(len(ports))])
+	case to.group == 0 && to.port >= 0:
+		e.s.enqueue(p, int(to.port))
+	default:
+		e.s.drop(p)
+	}
+}
+
+// overlayLen is by how many bytes a packet grows with the header that leaves
+// exchange, or shrinks without it.
+func (e *native) overlayLen(on bool) int {
+	if !on {
+		return -e.o.OverlayLen
+	}
+	return e.o.OverlayLen
+}
+
+// bridge is by how many bytes packets are longer between ingress and egress.
+func (o *Model) bridge() int {
+	if o.Hardware == nil {
+		return 0
+	}
+	return o.BridgeLen
+}
+
+// mirrored is what a copy of a packet of a switch with a header before it takes
+// on hardware, which cuts it.
+func (o *Model) mirrored(header, bytes int) int { return min(o.MirrorLen, header+bytes) }
+
+// notify sends a copy of a packet back as a notice, unless a host is there.
+func (e *native) notify(p *Packet, what model.Notice) {
+	port, ok := e.look.Sessions[e.o.NoticeSession+e.packet.In]
+	if !ok {
+		return
+	}
+	size := p.native.received
+	if e.o.Hardware != nil {
+		size = e.o.mirrored(e.o.NoticeLen, size)
+	}
+	c := e.s.copyOf(p, size)
+	*c.tell() = control{form: noticeForm, notice: what, hold: e.o.Hold}
+	e.s.enqueue(c, port)
+}
+
+// tell returns what a packet of a switch tells.
+func (p *Packet) tell() *control {
+	if p.ctl == nil {
+		p.ctl = new(control)
+	}
+	return p.ctl
+}
+
+func (e *native) cell() int {
+	if e.o.Hardware == nil {
+		return 0
+	}
+	return e.o.Hardware.Cell
+}
+
+func (e *native) enqueued(p *Packet, o *Port, depth int) {
+	if e.past(p) {
+		return
+	}
+	e.model.Enqueued(o.Number, depth+int(e.s.cellsOf(p.Size)))
+	if e.o.LoadNow {
+		e.model.Arrived(o.Number, p.Size, &p.native.overlay, e.now())
+	}
+	p.met = int32(depth)
+	if e.persists {
+		p.native.queued = e.now()
+	}
+}
+
+func (e *native) egress(p *Packet, o *Port, depth int) fate {
+	if p.Flow == nil {
+		return e.egressControl(p, o, depth)
+	}
+	if e.past(p) {
+		return sent
+	}
+	if e.o.Hardware != nil && e.o.AgainLen > 0 && o.Number == e.o.AgainPort {
+		p.again = true // past egress
+		return round
+	}
+	p.Size -= e.o.bridge()
+	d := model.Departure{Port: o.Number, Met: int(p.met), Left: depth, Len: p.Size, Packet: &e.packet}
+	if e.o.Hardware != nil {
+		d.Len = p.native.came
+	}
+	if e.persists {
+		d.Packet, d.Queued = e.describe(p), p.native.queued
+	}
+	if e.o.Hardware == nil && e.o.AgainLen > 0 && o.Number == e.o.AgainPort {
+		e.model.Recirculated(d)
+		e.remember(p)
+		p.again, p.native.stamp = true, e.now()
+		return round
+	}
+	r, due := e.model.Egress(d, e.now())
+	e.remember(p)
+	if due {
+		e.report(p, r)
+	}
+	return sent
+}
+
+// egressControl lets a packet of a switch leave. Probes are packets among
+// others to what is measured.
+func (e *native) egressControl(p *Packet, o *Port, depth int) fate {
+	switch p.ctl.form {
+	case reportForm:
+		p.Size = p.native.short
+		p.native.stamp = e.now()
+		return round
+	case noticeForm:
+		if e.o.Hardware == nil {
+			p.Size = ethernetLen + e.o.NoticeLen
+		}
+		return sent
+	case probeForm:
+		p.Size -= e.o.bridge()
+	case pathForm:
+		p.Size -= e.o.bridge()
+		if e.o.ProbeMark > 0 && int(p.met) > e.o.ProbeMark {
+			p.ctl.path.flags |= probeMarked
+		}
+	}
+	e.packet = e.strange(p)
+	d := model.Departure{Port: o.Number, Met: int(p.met), Left: depth, Len: p.Size, Packet: &e.packet}
+	if r, due := e.model.Egress(d, e.now()); due {
+		e.report(p, r)
+	}
+	return sent
+}
+
+// strange is a packet that is no flow's, as a program tells its egress. That for
+// Tofino counts none of its bytes, and says where it came in; not if packets come
+// round, since it knows that of flows' packets only. Copies that flood are of
+// schemes that do not ask.
+func (e *native) strange(p *Packet) model.Packet {
+	mp := model.Packet{Group: -1}
+	if e.o.Hardware == nil {
+		return mp
+	}
+	mp.Len = ethernetLen
+	if p.from != nil && e.o.AgainLen == 0 {
+		mp.In = p.from.Number
+	}
+	return mp
+}
+
+// report sends a copy of a packet round, as a report.
+func (e *native) report(p *Packet, r model.Report) {
+	port, ok := e.look.Sessions[e.o.ReportSession]
+	if !ok {
+		return
+	}
+	if e.o.Hardware != nil {
+		c := e.s.copyOf(p, e.o.mirrored(e.o.ReportLen, p.Size))
+		*c.tell() = control{form: reportForm, report: r}
+		c.native.short = c.Size
+		e.s.enqueue(c, port)
+		return
+	}
+	c := e.s.copyOf(p, p.Size)
+	*c.tell() = control{form: reportForm, report: r}
+	// The report takes the place of the headers.
+	c.native.short = e.o.ReportLen
+	if p.Flow != nil {
+		c.native.short += p.Size - ethernetLen - ipv4Len
+		if p.native.overlay.Valid {
+			c.native.short -= e.overlayLen(true)
+		}
+	}
+	e.s.enqueue(c, port)
+}
+
+func (e *native) forget(*Packet) {}
+
+// takeControl takes in a packet of a switch or the controller.
+func (e *native) takeControl(p *Packet) {
+	if p.from == e.s.cpu {
+		c, ok := readControl(p.head, e.o.Signal == "degree", e.o.Hardware != nil)
+		if !ok {
+			e.s.drop(p)
+			return
+		}
+		*p.tell() = c
+	}
+	switch p.ctl.form {
+	case reportForm:
+		e.model.Learn(p.ctl.report, e.returned(p))
+		e.s.drop(p)
+	case noticeForm:
+		e.model.Heed(p.from.Number, p.ctl.notice, p.ctl.hold, e.now())
+		e.s.drop(p)
+	case probeForm:
+		e.takeProbe(p)
+	case pathForm:
+		e.takePathProbe(p)
+	}
+}
+
+// takeProbe takes in a probe of HULA or DHLB, and floods it further.
+func (e *native) takeProbe(p *Packet) {
+	group := e.o.ProbesUp
+	if p.from != e.s.cpu {
+		news, ok := e.model.Probe(p.ctl.probe, p.from.Number, e.now())
+		if !ok || e.o.Edge {
+			e.s.drop(p)
+			return
+		}
+		p.ctl.probe, group = news, e.o.ProbesFrom+p.from.Number
+	}
+	for _, port := range e.look.Multicast[group] {
+		c := e.s.copyOf(p, p.Size)
+		*c.tell() = *p.ctl
+		e.send(c, port)
+	}
+	e.s.drop(p)
+}
+
+// send lets a probe leave ingress.
+func (e *native) send(p *Packet, port int) {
+	p.Size += e.o.bridge()
+	e.s.enqueue(p, port)
+}
+
+// takePathProbe sends a probe along a path, onwards, back, or learns from it.
+func (e *native) takePathProbe(p *Packet) {
+	k := &p.ctl.path
+	if p.from == e.s.cpu {
+		k.sent = e.now()
+		if ports := e.look.groups[int(k.dst)]; int(k.path) < len(ports) {
+			e.send(p, ports[k.path])
+			return
+		}
+		e.s.drop(p)
+		return
+	}
+	port, onward := e.look.toLeaf[int(k.dst)]
+	switch {
+	case onward:
+		e.send(p, port)
+	case int(k.dst) != e.look.home:
+		e.s.drop(p)
+	case k.flags&probeReply == 0:
+		k.dst, k.src, k.flags = k.src, uint8(e.look.home), k.flags|probeReply
+		e.send(p, p.from.Number)
+	default:
+		e.model.LearnPath(model.PathNews{
+			Group: int(k.src), Slot: int(k.path), RTT: uint32(e.o.Hardware.Count(e.now().Since(k.sent))), Marked: k.flags&probeMarked != 0,
+		}, e.now())
+		e.s.drop(p)
+	}
+}
+
+func (e *native) register(name string, dst []uint64) ([]uint64, error) {
+	cells := e.model.Cells(name)
+	if cells == nil {
+		return dst, fmt.Errorf("the model of switch %s has no register %s", e.s.Name, name)
+	}
+	dst = append(dst, cells...)
+	for range e.o.Cells[name] - len(cells) {
+		dst = append(dst, 0)
+	}
+	return dst, nil
+}
+
+func (e *native) setRegister(name string, from, to int, value uint64) error {
+	for i := from; i < to; i++ {
+		if !e.model.SetCell(name, i, value) {
+			return fmt.Errorf("the model of switch %s does not take the register %s", e.s.Name, name)
+		}
+	}
+	return nil
+}

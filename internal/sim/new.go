@@ -1,0 +1,123 @@
+package sim
+
+import (
+	"encoding/binary"
+
+	"github.com/p4lb/p4lb/internal/network/fabric"
+)
+
+// New makes the network of a topology. Its switches drop everything until they
+// are given programs or models.
+func New(t *fabric.Topology, o Options) (*Network, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	n := &Network{topology: t, opts: o, byName: map[string]any{}}
+	n.whole, n.parts = n, []*Network{n}
+	for i := range t.Switches {
+		s := newSwitch(n, &t.Switches[i])
+		n.switches = append(n.switches, s)
+		n.byName[s.Name] = s
+	}
+	for i := range t.Hosts {
+		h := newHost(n, &t.Hosts[i])
+		n.hosts = append(n.hosts, h)
+		n.byName[h.Name] = h
+	}
+	for i := range t.Links {
+		n.links = append(n.links, n.connect(i, &t.Links[i]))
+	}
+	for _, h := range n.hosts {
+		h.gateway = h.nic.peer.mac
+	}
+	n.events.fetches = len(n.hosts) > fitsCache
+	if o.Hash == HashNS3 {
+		n.ns3 = newNS3Numbers(n)
+	}
+	if o.Draws == DrawsNS3 {
+		n.draws = newNS3Random(uint32(o.Seed))
+	}
+	if o.Ties == ByPlace {
+		n.divide(max(1, o.Cores))
+	}
+	return n, nil
+}
+
+// fitsCache is how many hosts a network may have whose packets and flows are in
+// the cache anyway. To fetch them ahead would be a seventh of a hop there.
+const fitsCache = 64
+
+func newSwitch(n *Network, spec *fabric.Switch) *Switch {
+	s := &Switch{Name: spec.Name, Role: spec.Role, net: n, buffer: int(spec.Buffer), macs: map[int]fabric.MAC{}}
+	s.random = n.stream("ecn/" + s.Name)
+	for _, p := range n.topology.Ports(s.Name) {
+		s.macs[p.Number] = p.MAC
+	}
+	s.share = s.buffer / max(1, len(s.macs))
+	s.cpu = n.newPort(n.opts.CPU)
+	s.cpu.sw = s
+	s.loop = s.virtual(-1)
+	s.engine = idle{s}
+	return s
+}
+
+// virtual makes a port for recirculation.
+func (s *Switch) virtual(number int) *Port {
+	o := s.net.newPort(number)
+	o.sw = s
+	o.rate, o.delay = int64(s.net.opts.Virtual.Rate), s.net.opts.Virtual.Latency
+	o.limit = clampQueue(s.net.opts.queue(0))
+	return o
+}
+
+// AddVirtual makes ports, by number, that lead round: packets that the program
+// sends there and recirculates pass ingress again.
+func (s *Switch) AddVirtual(ports ...int) {
+	for _, number := range ports {
+		if s.ports[number] == nil {
+			s.ports[number] = s.virtual(number)
+		}
+	}
+}
+
+func newHost(n *Network, h *fabric.Host) *Host {
+	a := h.IP.Addr().As4()
+	return &Host{Name: h.Name, IP: binary.BigEndian.Uint32(a[:]), net: n, place: len(n.hosts), mac: h.MAC}
+}
+
+func (n *Network) newPort(number int) *Port {
+	p := &Port{Number: number, net: n, far: n, place: n.newPlace()}
+	p.serving.what = (*serveHandler)(p)
+	p.arriving.what = (*arriveHandler)(p)
+	return p
+}
+
+// connect makes the link at a place of the topology.
+func (n *Network) connect(i int, l *fabric.Link) *Link {
+	link := &Link{Place: i}
+	link.A, link.B = n.end(l.A, l), n.end(l.B, l)
+	link.A.peer, link.B.peer = link.B, link.A
+	link.A.link, link.B.link = link, link
+	link.A.down, link.B.down = l.Down, l.Down
+	return link
+}
+
+// end makes the port at an end of a link.
+func (n *Network) end(e fabric.End, l *fabric.Link) *Port {
+	p := n.newPort(e.Port)
+	p.rate, p.delay = int64(l.Rate), l.Delay
+	p.limit = clampQueue(n.opts.queue(0))
+	switch node := n.byName[e.Node].(type) {
+	case *Host:
+		p.host, node.nic = node, p
+		p.mac = node.mac
+	case *Switch:
+		p.sw, node.ports[e.Port] = node, p
+		p.mac = node.macs[e.Port]
+		p.limit = clampQueue(n.opts.queue(node.share))
+	}
+	if l.Queue > 0 {
+		p.limit = clampQueue(l.Queue * n.frame())
+	}
+	return p
+}

@@ -1,0 +1,279 @@
+package sim
+
+import (
+	"encoding/binary"
+	"time"
+	"unsafe"
+
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/dataplane/asm"
+	"github.com/p4lb/p4lb/internal/scheme/model"
+)
+
+// A Kind is what a packet is to the transports.
+type Kind uint8
+
+// The kinds of packet.
+const (
+	Data    Kind = iota // from the source of its flow to the destination
+	Ack                 // back, as the kinds that follow
+	Nack                // DCQCN: Ack is the first byte that is missing
+	CNP                 // DCQCN: congestion was seen
+	Control             // of a switch or controller: belongs to no flow
+)
+
+// Lengths of headers, in bytes.
+const (
+	ethernetLen = 14
+	ipv4Len     = 20
+	udpLen      = 8
+	tcpLen      = 20
+
+	// UDPHeaders and TCPHeaders are what a packet has in front of its payload.
+	UDPHeaders = ethernetLen + ipv4Len + udpLen
+	TCPHeaders = ethernetLen + ipv4Len + tcpLen
+)
+
+// A Range is the bytes from From to before To.
+type Range struct{ From, To int64 }
+
+// A Packet is a packet in the network. What hosts tell each other is in its
+// fields; switches see header bytes that say the same, and no payload but its
+// length. Packets belong to the Network: who gets one in receive must not keep
+// it.
+type Packet struct {
+	// What every hop looks at is one line of the cache.
+	next *Packet // in the queue that it is in, or the pool
+	from *Port   // the port of this switch that it came in at
+	dp   *dataplane.Packet
+	Flow *Flow
+	Dst  *Host
+	// Size is the length on the wire, from the Ethernet header on. Send sets
+	// it.
+	Size  int
+	place int32 // of Dst among the hosts
+	met   int32 // packets that stood in the queue when it came
+
+	Kind    Kind
+	ECT     bool // capable of ECN
+	CE      bool // congestion was met
+	Echo    bool // Ack: the receiver has seen CE (ECE)
+	Last    bool // Data: the flow ends with it
+	mark    bool // gets CE on its way out
+	charged bool // it occupies the switch's buffer
+	again   bool // it recirculates
+
+	Src     *Host
+	born    int32  // bytes that it is accounted for with, from its beginning to its end
+	padding int32  // bytes behind head that are no flow's
+	head    []byte // the header bytes, where switches run P4
+	extra   int    // bytes that follow head: padding and payload
+	Payload int    // bytes
+	Seq     int64  // Data: place of the first byte in the flow
+
+	Ack    int64 // Ack, Nack: all bytes before have arrived
+	Sacks  [3]Range
+	NSacks int // of Sacks in use
+
+	Sent   time.Duration // when it was given to the NIC
+	Stamp  time.Duration // the transport's own: what an Ack echoes of Sent
+	Number int64         // the transport's own: say, transmissions before
+
+	native nativePacket // what models add
+	ctl    *control     // what it tells there, if it has no flow
+}
+
+// nativePacket is what models add to a packet, beside what is found in its flow:
+// what stays from hop to hop, and from ingress to egress.
+type nativePacket struct {
+	overlay  model.Overlay
+	round    model.Round
+	received int        // bytes, when it came in
+	came     int        // bytes, when it came in last: it may have been recirculated
+	short    int        // bytes when it was recirculated, of a report
+	queued   model.Time // when it was
+	stamp    model.Time // when it was recirculated
+}
+
+// newPacket takes a packet from the pool.
+func (n *Network) newPacket() *Packet {
+	p := n.pool
+	if p == nil {
+		r := new(roomy)
+		r.head = r.room[:0]
+		return &r.Packet
+	}
+	n.pool = p.next
+	head, ctl := p.head[:0], p.ctl
+	*p = Packet{head: head, ctl: ctl}
+	return p
+}
+
+// A roomy packet has the room for its header bytes beside it: where that is in
+// memory is known before the packet is there.
+type roomy struct {
+	Packet
+	room [80]byte
+}
+
+// fetch brings what a hop looks at into the cache, with the header bytes if asked
+// for.
+func (p *Packet) fetch(bytes bool) {
+	asm.Prefetch(unsafe.Pointer(p))
+	if bytes {
+		asm.Prefetch(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(*p)))
+	}
+}
+
+// release gives a packet back.
+func (n *Network) release(p *Packet) {
+	p.next = n.pool
+	p.Flow, p.Src, p.Dst, p.from = nil, nil, nil, nil
+	n.pool = p
+}
+
+// NewPacket makes a packet of a flow, for Host.Send: Data for its destination,
+// other kinds for its source. payload is in bytes.
+func (n *Network) NewPacket(f *Flow, k Kind, payload int) *Packet {
+	p := n.newPacket()
+	p.Flow, p.Kind, p.Payload = f, k, payload
+	p.Src, p.Dst = f.Src, f.Dst
+	if k != Data {
+		p.Src, p.Dst = f.Dst, f.Src
+	}
+	p.place = int32(p.Dst.place)
+	return p
+}
+
+// answers reports whether the packet is one of a receiver's: an acknowledgment, a
+// Nack or a notice.
+func (k Kind) answers() bool { return k != Data && k != Control }
+
+// urgent reports whether a packet goes before others.
+func (n *Network) urgent(p *Packet) bool { return n.opts.Answers.First && p.Kind.answers() }
+
+// A headers is the bytes in front of the payload of a flow's packets in one
+// direction.
+type headers struct {
+	bytes [TCPHeaders]byte
+	n     int
+	sum   uint32 // of the IP header, without length and checksum
+	tuple model.Flow
+}
+
+const (
+	typeIPv4    = 0x0800
+	protocolTCP = 6
+	protocolUDP = 17
+)
+
+// newHeaders makes the headers from one host to another.
+func newHeaders(from, to *Host, protocol uint8, sport, dport uint16) headers {
+	h := headers{n: UDPHeaders, tuple: model.Flow{Src: from.IP, Dst: to.IP, Protocol: protocol, Sport: sport, Dport: dport}}
+	if protocol == protocolTCP {
+		h.n = TCPHeaders
+		h.bytes[46] = 5 << 4 // the header's length
+	}
+	b := h.bytes[:]
+	copy(b, from.gateway[:])
+	if from.net.opts.ByMAC {
+		copy(b, to.mac[:])
+	}
+	copy(b[6:], from.mac[:])
+	binary.BigEndian.PutUint16(b[12:], typeIPv4)
+	ip := b[ethernetLen:]
+	ip[0], ip[8], ip[9] = 0x45, 64, protocol
+	binary.BigEndian.PutUint32(ip[12:], from.IP)
+	binary.BigEndian.PutUint32(ip[16:], to.IP)
+	binary.BigEndian.PutUint16(ip[20:], sport)
+	binary.BigEndian.PutUint16(ip[22:], dport)
+	for i := 0; i < ipv4Len; i += 2 {
+		h.sum += uint32(binary.BigEndian.Uint16(ip[i:]))
+	}
+	return h
+}
+
+// write puts the headers of a packet in front of it.
+func (h *headers) write(p *Packet) {
+	b := append(p.head[:0], h.bytes[:h.n]...)
+	ip := b[ethernetLen:]
+	length := ipv4Len + (h.n - ethernetLen - ipv4Len) + int(p.padding) + p.Payload
+	ecn := uint32(0)
+	if p.ECT {
+		ecn = 2
+	}
+	ip[1] = byte(ecn)
+	binary.BigEndian.PutUint16(ip[2:], uint16(length))
+	binary.BigEndian.PutUint16(ip[10:], ^fold(h.sum+ecn+uint32(uint16(length))))
+	if h.tuple.Protocol == protocolTCP {
+		writeTCP(b[ethernetLen+ipv4Len:], p)
+	}
+	p.head, p.extra = b, int(p.padding)+p.Payload
+}
+
+func writeTCP(b []byte, p *Packet) {
+	binary.BigEndian.PutUint32(b[4:], uint32(p.Seq))
+	binary.BigEndian.PutUint32(b[8:], uint32(p.Ack))
+	flags := byte(0)
+	if p.Kind == Ack {
+		flags = tcpAck
+	}
+	if p.Echo {
+		flags |= tcpEcho
+	}
+	b[13] = flags
+}
+
+// Flags of TCP.
+const (
+	tcpAck  = 0x10
+	tcpEcho = 0x40
+)
+
+// fold adds the carries of a ones' complement sum.
+func fold(sum uint32) uint16 {
+	sum = sum>>16 + sum&0xFFFF
+	return uint16(sum + sum>>16)
+}
+
+// markBytes sets CE in the header bytes of a packet that is capable of ECN. The
+// checksum follows.
+func markBytes(b []byte) {
+	at := ipv4At(b)
+	if at == 0 || b[at+1]&3 == 0 {
+		return
+	}
+	ip := b[at:]
+	before := uint32(ip[1])
+	ip[1] |= 3
+	sum := uint32(^binary.BigEndian.Uint16(ip[10:])) + uint32(^uint16(before)) + uint32(ip[1])
+	binary.BigEndian.PutUint16(ip[10:], ^fold(sum))
+}
+
+// marked reports whether the header bytes say CE.
+func marked(b []byte) bool {
+	at := ipv4At(b)
+	return at != 0 && b[at+1]&3 == 3
+}
+
+// ipv4At finds the IP header, at the end of the Ethernet header; 0 if there is
+// none. Behind another type, by which schemes mark their own headers, it is found
+// by the length of the whole: what hosts send has UDP or TCP behind IP.
+func ipv4At(b []byte) int {
+	if len(b) < UDPHeaders {
+		return 0
+	}
+	if binary.BigEndian.Uint16(b[12:]) == typeIPv4 {
+		return ethernetLen
+	}
+	for _, n := range [...]int{TCPHeaders, UDPHeaders} {
+		at := len(b) - n + ethernetLen
+		if at < ethernetLen || b[at] != 0x45 {
+			continue
+		}
+		if tcp := b[at+9] == protocolTCP; tcp == (n == TCPHeaders) {
+			return at
+		}
+	}
+	return 0
+}

@@ -1,0 +1,360 @@
+package sim
+
+import (
+	"math"
+	"time"
+	"unsafe"
+
+	"github.com/p4lb/p4lb/internal/dataplane/asm"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+)
+
+func (q *fifo) push(p *Packet) {
+	p.next = nil
+	if q.head == nil {
+		q.head = p
+	} else {
+		q.tail.next = p
+	}
+	q.tail = p
+}
+
+func (q *fifo) pop() *Packet {
+	p := q.head
+	q.head, p.next = p.next, nil
+	return p
+}
+
+func (r *ring[T]) first() *T { return &r.slots[r.head] }
+
+func (r *ring[T]) push(v T) {
+	if int(r.n) == len(r.slots) {
+		r.grow()
+	}
+	r.slots[int(r.head+r.n)&(len(r.slots)-1)] = v
+	r.n++
+}
+
+func (r *ring[T]) grow() {
+	slots := make([]T, max(4, 2*len(r.slots)))
+	for i := range r.slots {
+		slots[i] = r.slots[(int(r.head)+i)&(len(r.slots)-1)]
+	}
+	r.slots, r.head = slots, 0
+}
+
+func (r *ring[T]) pop() (v T) {
+	at := &r.slots[r.head]
+	*at, v = v, *at
+	r.head = int32(int(r.head+1) & (len(r.slots) - 1))
+	r.n--
+	return v
+}
+
+// each calls f for all that is in it.
+func (r *ring[T]) each(f func(*T)) {
+	for i := range r.n {
+		f(&r.slots[int(r.head+i)&(len(r.slots)-1)])
+	}
+}
+
+// serving and arriving have a handler each.
+type (
+	serveHandler  Port
+	arriveHandler Port
+)
+
+func (h *serveHandler) fire()  { (*Port)(h).serve() }
+func (h *arriveHandler) fire() { (*Port)(h).arrive() }
+
+func (h *serveHandler) soon(next bool) {
+	p := h.queue.head
+	switch {
+	case p == nil:
+	case next:
+		asm.Prefetch(unsafe.Pointer(p.dp))
+	default:
+		p.fetch(h.net.bytes)
+	}
+}
+
+func (h *arriveHandler) soon(next bool) {
+	switch {
+	case h.wire.n == 0:
+	case !next:
+		h.wire.first().p.fetch(h.net.bytes)
+	case h.peer != nil && h.peer.host != nil:
+		asm.Prefetch(unsafe.Pointer(h.wire.first().p.Flow))
+	}
+}
+
+// Peer returns the host or switch at the other end and its port; both names are
+// empty for a port without link.
+func (o *Port) Peer() (name string, port int) {
+	switch {
+	case o.peer == nil:
+		return "", 0
+	case o.peer.host != nil:
+		return o.peer.host.Name, 0
+	}
+	return o.peer.sw.Name, o.peer.Number
+}
+
+// Switch is the name of the switch that has the port, "" at a host.
+func (o *Port) Switch() string {
+	if o.sw == nil {
+		return ""
+	}
+	return o.sw.Name
+}
+
+// Far is the port at the other end, or nil.
+func (o *Port) Far() *Port { return o.peer }
+
+// Link is the link at the port, or nil.
+func (o *Port) Link() *Link { return o.link }
+
+// Rate is the rate of the port's link.
+func (o *Port) Rate() fabric.Rate { return fabric.Rate(o.rate) }
+
+// Queue is the number of bytes that wait.
+func (o *Port) Queue() int { return int(o.bytes) }
+
+// QueuePackets is the number of packets that wait.
+func (o *Port) QueuePackets() int { return int(o.packets) }
+
+// Limit is the number of bytes that may wait.
+func (o *Port) Limit() int { return int(o.limit) }
+
+// Paused reports whether the port may not send (PFC).
+func (o *Port) Paused() bool { return o.paused }
+
+// Counters are the port's.
+func (o *Port) Counters() Counters {
+	c := o.count
+	if o.paused {
+		c.Paused += o.net.now - o.since
+	}
+	return c
+}
+
+// accept puts a packet into the queue, which must have room.
+func (o *Port) accept(p *Packet) {
+	o.queue.push(p)
+	o.bytes += int32(p.Size)
+	o.packets++
+	if o.sw != nil {
+		o.cells += o.sw.cellsOf(p.Size)
+	}
+	o.count.MaxQueue = max(o.count.MaxQueue, int(o.bytes))
+	o.wake()
+}
+
+// hasten puts a packet before all that waits, but for others like it.
+func (o *Port) hasten(p *Packet) {
+	o.urgent.push(p)
+	o.wake()
+}
+
+// waiting is the number of bytes that wait, with what goes first.
+func (o *Port) waiting() uint32 {
+	n := uint32(o.bytes)
+	for p := o.urgent.head; p != nil; p = p.next {
+		n += uint32(p.Size)
+	}
+	return n
+}
+
+// idle reports whether there is nothing that the port may send.
+func (o *Port) idle() bool { return (o.queue.head == nil || o.paused) && o.urgent.head == nil }
+
+// wake lets the port send if it can: at once, or when the link is free.
+func (o *Port) wake() {
+	if o.serving.planned() || o.idle() && (o.host == nil || !o.host.wanted()) {
+		return
+	}
+	if o.free > o.net.now {
+		o.net.events.planAs(&o.serving, o.free, o.place.next(o.net))
+		return
+	}
+	o.serve()
+}
+
+// serve sends the first packet of the queue.
+func (o *Port) serve() {
+	if o.idle() {
+		if o.host != nil {
+			o.host.freed()
+		}
+		return
+	}
+	var p *Packet
+	if o.urgent.head != nil {
+		p = o.urgent.pop()
+	} else {
+		p = o.queue.pop()
+		o.bytes -= int32(p.Size)
+		o.packets--
+		if o.sw != nil {
+			o.cells -= o.sw.cellsOf(p.Size)
+		}
+	}
+	if o.sw != nil {
+		o.sw.depart(p, o)
+	} else {
+		o.host.depart(p, o)
+	}
+	o.wake()
+}
+
+// transmit puts a packet on the link, which is free.
+func (o *Port) transmit(p *Packet) {
+	o.count.Packets++
+	o.count.Bytes += int64(p.Size)
+	o.count.Interval, o.left = o.net.now-o.left, o.net.now
+	o.free = o.net.now + o.time(p.Size)
+	if o.net.tap != nil && o.sw != nil {
+		o.net.tap(o, p.head, p.Size)
+	}
+	if o.down {
+		o.net.lose(p, LinkDown)
+		return
+	}
+	a := arrival{o.free + o.delay, o.place.next(o.net), p}
+	if o.far != o.net {
+		o.net.cross(o.far, crossing{arrival: a, from: o})
+		return
+	}
+	o.carry(a)
+}
+
+// carry lets a packet travel that is on the link.
+func (o *Port) carry(a arrival) {
+	o.wire.push(a)
+	if !o.arriving.planned() {
+		o.far.events.planAs(&o.arriving, a.at, a.seq)
+	}
+}
+
+// time is what a packet takes to be sent. What is lost to whole ns is made up
+// for by the next, if by any.
+func (o *Port) time(bytes int) time.Duration {
+	bits := int64(bytes)*8*int64(time.Second) + o.rest
+	t := bits / o.rate
+	if !o.net.opts.Cut {
+		o.rest = bits - t*o.rate
+	}
+	return time.Duration(t)
+}
+
+// arrive hands the first packet on the link over.
+func (o *Port) arrive() {
+	p := o.wire.pop().p
+	if o.wire.n > 0 {
+		next := o.wire.first()
+		o.far.events.planAs(&o.arriving, next.at, next.seq)
+	}
+	if o.net.tap != nil && o.peer != nil && o.peer.sw != nil {
+		o.net.tap(o.peer, p.head, p.Size)
+	}
+	switch {
+	case o.peer == nil:
+		o.sw.count.Recirculated++
+		o.sw.engine.ingress(p)
+	case o.peer.sw != nil:
+		o.peer.sw.receive(p, o.peer)
+	default:
+		o.peer.host.receive(p)
+	}
+}
+
+// clampQueue is a number of bytes that may wait, at most 2 GiB.
+func clampQueue(bytes int) int32 { return int32(min(bytes, math.MaxInt32)) }
+
+// frame is the length of the largest packet of hosts.
+func (n *Network) frame() int { return n.opts.MTU + ethernetLen }
+
+// cross hands what leaves a port to another part, after the window; at once where
+// nobody is at work, for those outside may look.
+func (n *Network) cross(to *Network, c crossing) {
+	if !n.running {
+		n.gain--
+		to.take(&c)
+		return
+	}
+	out := n.out[n.odd]
+	out[to.number] = append(out[to.number], c)
+	n.gain--
+}
+
+// take takes in what has crossed.
+func (n *Network) take(c *crossing) {
+	n.gain++
+	switch {
+	case c.from == nil:
+		n.release(c.p)
+	case c.p == nil:
+		c.from.warn(pauseFrame{c.at, c.seq, c.pause})
+	default:
+		c.from.carry(c.arrival)
+	}
+}
+
+// warn lets a PFC frame travel that is on the link.
+func (o *Port) warn(f pauseFrame) {
+	o.pfc.line = append(o.pfc.line, f)
+	if !o.pfc.flight.planned() {
+		o.pfc.flight.what = (*pauseHandler)(o)
+		o.planWarning()
+	}
+}
+
+// planWarning plans the arrival of the first PFC frame on the link, which has its
+// number, or draws it now.
+func (o *Port) planWarning() {
+	f := o.pfc.line[0]
+	if f.seq == 0 {
+		f.seq = o.net.events.next()
+	}
+	o.far.events.planAs(&o.pfc.flight, f.at, f.seq)
+}
+
+type pauseHandler Port
+
+func (h *pauseHandler) fire() { (*Port)(h).heard() }
+
+func (h *pauseHandler) soon(bool) {}
+
+// heard lets the first PFC frame arrive.
+func (o *Port) heard() {
+	f := o.pfc.line[0]
+	o.pfc.line = append(o.pfc.line[:0], o.pfc.line[1:]...)
+	if len(o.pfc.line) > 0 {
+		o.planWarning()
+	}
+	if o.down {
+		return
+	}
+	if f.pause {
+		o.peer.pause()
+	} else {
+		o.peer.resume()
+	}
+}
+
+// pause keeps the port from sending after the packet on its way out.
+func (o *Port) pause() {
+	if !o.paused {
+		o.paused, o.since = true, o.net.now
+		o.count.Pauses++
+	}
+}
+
+// resume lets the port go on.
+func (o *Port) resume() {
+	if o.paused {
+		o.paused = false
+		o.count.Paused += o.net.now - o.since
+		o.wake()
+	}
+}

@@ -1,0 +1,190 @@
+package sim
+
+import (
+	"math/big"
+
+	"github.com/p4lb/p4lb/internal/dataplane"
+)
+
+// program is the engine that runs a P4 program.
+type program struct {
+	s     *Switch
+	sw    *dataplane.Switch
+	alone dataplane.Held // while held is set
+	held  bool
+	// park is the length of the queue, as the program counts it, behind which
+	// packets are made small.
+	park int
+	// out is a stack: what egress makes of one packet may send others through
+	// egress before the rest is looked at.
+	out []dataplane.Outcome
+}
+
+// Random is the source of random numbers that the program or model of a switch
+// is to draw from, so that a run is determined by its seed, and both draw the
+// same.
+func Random(seed uint64, switchName string) func(lo, hi uint64) uint64 {
+	r := Stream(seed, "switch/"+switchName)
+	return func(lo, hi uint64) uint64 {
+		if n := hi - lo + 1; n != 0 {
+			return lo + r.Uint64N(n)
+		}
+		return r.Uint64()
+	}
+}
+
+// Load lets the switch run a program. Nothing may wait in the switch.
+func (s *Switch) Load(sw *dataplane.Switch) {
+	e := &program{s: s, sw: sw, park: parkBehind}
+	if cell := sw.CellSize(); cell > 0 {
+		e.park = parkBehind * s.net.frame() / cell
+	}
+	s.run(e)
+	s.net.withBytes()
+}
+
+// take makes the switch the network's alone. It stays so while the network runs,
+// until somebody outside may look at it; else done ends it.
+func (e *program) take() dataplane.Held {
+	if !e.held {
+		e.held, e.alone = true, e.sw.Hold()
+		e.s.net.held = append(e.s.net.held, e)
+	}
+	return e.alone
+}
+
+func (e *program) done() {
+	if !e.s.net.running {
+		e.s.net.letGo()
+	}
+}
+
+func (e *program) ingress(p *Packet) {
+	s := e.s
+	now := s.Clock()
+	base := len(e.out)
+	if sw := e.take(); p.dp == nil {
+		p.dp, e.out = sw.Arrive(uint32(p.from.Number), p.head, p.extra, now, e.out)
+	} else {
+		e.out = sw.Ingress(p.dp, now, e.out)
+	}
+	e.done()
+	dp := p.dp
+	alive := false
+	for i := base; i < len(e.out); i++ {
+		o := e.out[i]
+		switch {
+		case o.Kind == dataplane.ToIngress: // resubmitted
+			alive, p.dp = true, o.Packet
+			s.loop.transmit(p)
+		case o.Packet == dp:
+			alive = true
+			p.Size = dp.Len()
+			s.enqueue(p, int(o.Port))
+		default:
+			e.duplicate(p, o)
+		}
+	}
+	e.out = e.out[:base]
+	if !alive {
+		p.dp = nil
+		s.drop(p)
+	}
+}
+
+// duplicate queues a copy that the program has made of a packet.
+func (e *program) duplicate(p *Packet, o dataplane.Outcome) {
+	c := e.s.copyOf(p, o.Packet.Len())
+	c.dp = o.Packet
+	e.s.enqueue(c, int(o.Port))
+}
+
+// parkBehind is how many packets wait before one that is made small: those that
+// leave soon are not worth the work.
+const parkBehind = 8
+
+// enqueued has a packet for which the program has nothing left to do when it
+// leaves finished at once: only its bytes wait.
+func (e *program) enqueued(p *Packet, _ *Port, depth int) {
+	now := e.s.Clock()
+	switch sw := e.take(); {
+	case sw.Passive(p.dp):
+		p.head, p.extra, e.out = sw.Leave(p.dp, depth, now, p.head, e.out)
+		p.dp = nil
+	default:
+		sw.Enqueued(p.dp, depth, now)
+		if depth >= e.park {
+			sw.Park(p.dp)
+		}
+	}
+	e.done()
+}
+
+func (e *program) cell() int { return e.sw.CellSize() }
+
+func (e *program) egress(p *Packet, _ *Port, depth int) fate {
+	dp, base := p.dp, len(e.out)
+	if dp == nil { // finished
+		p.Size = len(p.head) + p.extra
+		return sent
+	}
+	p.dp = nil
+	f, extra := gone, 0
+	p.head, extra, e.out = e.take().Leave(dp, depth, e.s.Clock(), p.head, e.out)
+	e.done()
+	if extra >= 0 {
+		f, p.extra, p.Size = sent, extra, len(p.head)+extra
+	}
+	for i := base; i < len(e.out); i++ {
+		o := e.out[i]
+		switch o.Kind {
+		case dataplane.ToQueue:
+			e.duplicate(p, o)
+		case dataplane.ToIngress:
+			p.dp, p.Size = o.Packet, o.Packet.Len()
+			f = round
+		}
+	}
+	e.out = e.out[:base]
+	return f
+}
+
+func (e *program) forget(p *Packet) {
+	if p.dp != nil {
+		e.take().Free(p.dp)
+		e.done()
+		p.dp = nil
+	}
+}
+
+func (e *program) register(name string, dst []uint64) ([]uint64, error) {
+	e.s.net.letGo()
+	return e.sw.RegisterCells(name, dst)
+}
+
+func (e *program) setRegister(name string, from, to int, value uint64) error {
+	e.s.net.letGo()
+	return e.sw.RegisterWriteRange(name, from, to, new(big.Int).SetUint64(value))
+}
+
+// Generate lets a packet come from the packet generator of a Tofino, behind the
+// header of a timer. Elsewhere it is one of the controller's.
+func (s *Switch) Generate(bytes []byte) {
+	e, ok := s.engine.(*program)
+	if !ok || s.cellSize == 0 {
+		s.PacketOut(bytes)
+		return
+	}
+	p := s.net.newPacket()
+	p.Kind = Control
+	s.net.letGo()
+	p.dp = e.sw.Generate(generatorApp, 0, s.generated, bytes, s.Clock())
+	p.Size = p.dp.Len()
+	s.generated++
+	s.net.begin(p)
+	p.from = s.cpu
+	s.engine.ingress(p)
+}
+
+// generatorApp is the application of the packet generator that manifests name.
+const generatorApp = 1

@@ -1,0 +1,347 @@
+package sim
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"time"
+	"unsafe"
+
+	"github.com/p4lb/p4lb/internal/dataplane/asm"
+)
+
+// A schedule is a calendar: a ring of buckets, each for a span of time, that
+// has the plans of the near future without order; the bucket whose time has come
+// is sorted, and the plans behind the end of the ring wait in a heap. So a plan
+// costs the same in a network of thirty hosts and of a thousand, where a heap of
+// all would be deeper and move more memory. Two plans are always taken in the
+// order of their times and numbers, whatever the width of the buckets.
+//
+// The width follows the traffic: it is changed when the buckets that come up
+// hold too many plans to be sorted fast, or too few to be worth a bucket.
+type schedule struct {
+	now   []plan // of the present bucket and before, the next one last
+	day   int64  // the present bucket: time >> shift
+	shift uint   // a bucket spans 1<<shift ns
+	ring  [][]plan
+	some  [days / 64]uint64 // which buckets are not empty
+	n     int               // plans in the ring
+	later heap
+
+	fetches       bool // what the next events look at, ahead: a small network is in the cache
+	taken, opened int  // plans and buckets since the width was looked at
+	seq           uint64
+}
+
+// days is the number of buckets of the ring.
+const days = 1024
+
+// A bucket should have about this many plans.
+const (
+	fewest  = 4
+	most    = 20
+	watched = 256 // buckets between two looks at the width
+)
+
+// firstShift is the width to begin with: 128 ns.
+const firstShift = 7
+
+// next draws the number that orders events of the same time.
+func (s *schedule) next() uint64 {
+	s.seq++
+	return s.seq
+}
+
+// plan lets an event happen at a time.
+func (s *schedule) plan(e *event, at time.Duration) { s.planAs(e, at, s.next()) }
+
+// planAs plans an event with a number drawn earlier: among events of one time those
+// with lower numbers come first.
+func (s *schedule) planAs(e *event, at time.Duration, seq uint64) {
+	e.seq = seq
+	s.put(plan{at, seq, e})
+}
+
+func (s *schedule) put(p plan) {
+	switch ahead := int64(p.at)>>s.shift - s.day; {
+	case ahead <= 0:
+		s.insert(p)
+	case ahead < days && s.ring != nil:
+		i := int(int64(p.at)>>s.shift) & (days - 1)
+		s.ring[i] = append(s.ring[i], p)
+		s.some[i/64] |= 1 << (i % 64)
+		s.n++
+	default:
+		s.later.push(p)
+	}
+}
+
+// insert puts a plan among those of the present bucket.
+func (s *schedule) insert(p plan) {
+	i := len(s.now)
+	s.now = append(s.now, p)
+	if i > 0 && !p.before(&s.now[i-1]) {
+		i, _ = slices.BinarySearchFunc(s.now[:i], p, latestFirst)
+		copy(s.now[i+1:], s.now[i:])
+		s.now[i] = p
+	}
+}
+
+// latestFirst is the order of the present bucket.
+func latestFirst(a, b plan) int {
+	if a.before(&b) {
+		return 1
+	}
+	return -1
+}
+
+// cancel takes an event back. It need not be planned.
+func (s *schedule) cancel(e *event) { e.seq = 0 }
+
+// pop takes the first event off the schedule, if there is one by a time.
+func (s *schedule) pop(until time.Duration) (e *event, at time.Duration) {
+	for {
+		last := len(s.now) - 1
+		if last < 0 {
+			if !s.open(until) {
+				return nil, 0
+			}
+			continue
+		}
+		p := &s.now[last]
+		if p.at > until {
+			return nil, 0
+		}
+		s.now = s.now[:last]
+		if p.ev.seq == p.seq {
+			p.ev.seq = 0
+			if last > 0 && s.fetches {
+				s.fetch(last)
+			}
+			return p.ev, p.at
+		}
+	}
+}
+
+// fetch prepares for the next events: n wait in the present bucket.
+func (s *schedule) fetch(n int) {
+	if n >= 3 {
+		asm.Prefetch(unsafe.Pointer(s.now[n-3].ev))
+	}
+	if n >= 2 {
+		s.now[n-2].ev.what.soon(false)
+	}
+	s.now[n-1].ev.what.soon(true)
+}
+
+// first is the time of the next plan, or never.
+func (s *schedule) first() time.Duration {
+	if n := len(s.now); n > 0 {
+		return s.now[n-1].at
+	}
+	at := never
+	if s.n > 0 {
+		for _, p := range s.ring[int(s.day+s.ahead())&(days-1)] {
+			at = min(at, p.at)
+		}
+	}
+	if len(s.later) > 0 {
+		at = min(at, s.later[0].at)
+	}
+	return at
+}
+
+// open makes the next bucket that has a plan the present one. It returns false
+// if there is none that begins by a time.
+func (s *schedule) open(until time.Duration) bool {
+	if s.ring == nil {
+		s.ring = make([][]plan, days)
+		s.shift, s.day = firstShift, -1
+		s.refile(nil)
+	}
+	if s.opened == watched {
+		s.adapt()
+	}
+	next := int64(math.MaxInt64)
+	if s.n > 0 {
+		next = s.day + s.ahead()
+	}
+	if len(s.later) > 0 {
+		next = min(next, int64(s.later[0].at)>>s.shift)
+	}
+	if next == math.MaxInt64 || next > int64(until)>>s.shift {
+		return false
+	}
+	s.day = next
+	i := int(s.day) & (days - 1)
+	s.now, s.ring[i] = s.ring[i], s.now[:0]
+	s.some[i/64] &^= 1 << (i % 64)
+	s.n -= len(s.now)
+	for len(s.later) > 0 && int64(s.later[0].at)>>s.shift-s.day < days {
+		p := s.later.pop()
+		if int64(p.at)>>s.shift <= s.day {
+			s.now = append(s.now, p)
+		} else {
+			s.put(p)
+		}
+	}
+	s.taken += len(s.now)
+	s.opened++
+	s.sort()
+	return true
+}
+
+// sort orders the present bucket, which mostly has few plans.
+func (s *schedule) sort() {
+	if len(s.now) > 2*most {
+		slices.SortFunc(s.now, latestFirst)
+		return
+	}
+	for i := 1; i < len(s.now); i++ {
+		p, j := s.now[i], i
+		for ; j > 0 && s.now[j-1].before(&p); j-- {
+			s.now[j] = s.now[j-1]
+		}
+		s.now[j] = p
+	}
+}
+
+// ahead is how many buckets behind the present one the next is that has a plan.
+// There is one.
+func (s *schedule) ahead() int64 {
+	at := int(s.day+1) & (days - 1)
+	i := at / 64
+	if w := s.some[i] >> (at % 64); w != 0 {
+		return 1 + int64(bits.TrailingZeros64(w))
+	}
+	gone := 64 - at%64
+	for {
+		i = (i + 1) % len(s.some)
+		if w := s.some[i]; w != 0 {
+			return 1 + int64(gone+bits.TrailingZeros64(w))
+		}
+		gone += 64
+	}
+}
+
+// adapt changes the width of the buckets if they have held too many or too few
+// plans of late. The present bucket is empty.
+func (s *schedule) adapt() {
+	mean := s.taken / s.opened
+	s.taken, s.opened = 0, 0
+	before, shift := s.shift, s.shift
+	switch {
+	case mean > most && shift > 0:
+		shift--
+	case mean < fewest && shift < 20:
+		shift++
+	default:
+		return
+	}
+	var all []plan
+	for i, b := range s.ring {
+		all = append(all, b...)
+		s.ring[i] = b[:0]
+	}
+	s.some, s.n = [days / 64]uint64{}, 0
+	s.day = ((s.day+1)<<before)>>shift - 1
+	s.shift = shift
+	s.refile(all)
+}
+
+// refile puts plans, and those of the heap, where they now belong.
+func (s *schedule) refile(plans []plan) {
+	later := s.later
+	s.later = nil
+	for _, p := range plans {
+		s.put(p)
+	}
+	for _, p := range later {
+		s.put(p)
+	}
+}
+
+// A heap is plans in a heap with four children to a node: half as deep as one
+// with two, and the children share cache lines.
+type heap []plan
+
+const children = 4
+
+func (h *heap) push(p plan) {
+	*h = append(*h, p)
+	s := *h
+	i := len(s) - 1
+	for i > 0 {
+		parent := (i - 1) / children
+		if !p.before(&s[parent]) {
+			break
+		}
+		s[i] = s[parent]
+		i = parent
+	}
+	s[i] = p
+}
+
+// pop takes the first plan. There is one.
+func (h *heap) pop() plan {
+	s := *h
+	top, last := s[0], len(s)-1
+	p := s[last]
+	s[last].ev = nil
+	s = s[:last]
+	*h = s
+	if last == 0 {
+		return top
+	}
+	i := 0
+	for {
+		first := i*children + 1
+		if first >= len(s) {
+			break
+		}
+		least := first
+		for c := first + 1; c < min(first+children, len(s)); c++ {
+			if s[c].before(&s[least]) {
+				least = c
+			}
+		}
+		if !s[least].before(&p) {
+			break
+		}
+		s[i] = s[least]
+		i = least
+	}
+	s[i] = p
+	return top
+}
+
+// A handler is what an event does. A little before, soon is called twice, the
+// second time with next set, so that what fire will look at can come into the
+// cache meanwhile, and what that leads to: a large network does not fit there.
+type handler interface {
+	fire()
+	soon(next bool)
+}
+
+// An event is something that happens at a time. It is part of what it happens
+// to, so that planning it allocates nothing; it can be planned once at a time.
+type event struct {
+	seq  uint64 // of its plan; 0: not planned
+	what handler
+}
+
+func (e *event) planned() bool { return e.seq != 0 }
+
+// A plan is an event's entry in the schedule. Of two at the same time, the one
+// with the smaller number comes first. A plan whose event has another number has
+// been cancelled.
+type plan struct {
+	at  time.Duration
+	seq uint64
+	ev  *event
+}
+
+func (a *plan) before(b *plan) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }
+
+// never is the deadline of a stopped timer.
+const never time.Duration = math.MaxInt64

@@ -1,0 +1,270 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/network/fabric"
+)
+
+// Port returns the port of a number, or nil.
+func (s *Switch) Port(number int) *Port {
+	if number < 0 || number >= len(s.ports) {
+		return nil
+	}
+	return s.ports[number]
+}
+
+// Ports are the ports that have a link, by number.
+func (s *Switch) Ports() []*Port {
+	var list []*Port
+	for _, o := range s.ports {
+		if o != nil && o.link != nil {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// Counters are the switch's.
+func (s *Switch) Counters() SwitchCounters { return s.count }
+
+// Buffered is the number of bytes that wait in the switch.
+func (s *Switch) Buffered() int { return s.used }
+
+// OnPacketIn sets what gets the packets to the controller. The bytes are valid
+// until it returns.
+func (s *Switch) OnPacketIn(f func(port int, bytes []byte)) { s.packetIn = f }
+
+// PacketOut lets a packet of the controller come in at the port to it.
+func (s *Switch) PacketOut(bytes []byte) {
+	p := s.net.newPacket()
+	p.Kind = Control
+	p.head = append(p.head, bytes...)
+	p.Size = len(bytes)
+	s.net.begin(p)
+	p.from = s.cpu
+	s.engine.ingress(p)
+}
+
+// tell hands a packet to the controller.
+func (s *Switch) tell(bytes []byte) {
+	if !s.net.placed() {
+		s.net.outside(func() { s.packetIn(s.cpu.Number, bytes) })
+		return
+	}
+	bytes = slices.Clone(bytes)
+	s.net.defers(s.cpu.place, func() { s.packetIn(s.cpu.Number, bytes) })
+}
+
+// ReadRegister appends the cells of a register of the program to dst: also where
+// the switch runs the model.
+func (s *Switch) ReadRegister(name string, dst []uint64) ([]uint64, error) {
+	return s.engine.register(name, dst)
+}
+
+// WriteRegister sets the cells from ≤ i < to. A model takes what a controller
+// has to write.
+func (s *Switch) WriteRegister(name string, from, to int, value uint64) error {
+	return s.engine.setRegister(name, from, to, value)
+}
+
+// receive takes in a packet from a link.
+func (s *Switch) receive(p *Packet, o *Port) {
+	s.net.hops++
+	s.count.Received++
+	p.from = o
+	if s.faults != nil {
+		if why, hit := s.faults.strike(p); hit {
+			s.net.lose(p, why)
+			return
+		}
+	}
+	s.engine.ingress(p)
+}
+
+// end ends a packet that no queue or link holds.
+func (s *Switch) end(p *Packet, why Reason) {
+	s.engine.forget(p)
+	s.net.lose(p, why)
+}
+
+// drop ends a packet that the engine drops.
+func (s *Switch) drop(p *Packet) {
+	if p.Kind == Control {
+		s.end(p, Consumed)
+	} else {
+		s.end(p, Program)
+	}
+}
+
+// copyOf makes a copy, which is to have a size.
+func (s *Switch) copyOf(p *Packet, size int) *Packet {
+	c := s.net.newPacket()
+	c.Kind, c.Size = Control, size
+	s.net.begin(c)
+	s.count.Copies++
+	s.count.CopyBytes += int64(size)
+	return c
+}
+
+// enqueue puts a packet into the queue of a port, if there is room.
+func (s *Switch) enqueue(p *Packet, number int) {
+	if number == s.cpu.Number {
+		s.toController(p)
+		return
+	}
+	o := s.Port(number)
+	if o == nil {
+		s.end(p, NoPort)
+		return
+	}
+	if s.net.urgent(p) {
+		s.engine.enqueued(p, o, s.depth(o))
+		o.hasten(p)
+		return
+	}
+	if why, ok := s.admit(p, o); !ok {
+		o.count.Dropped++
+		o.count.DroppedBytes += int64(p.Size)
+		s.end(p, why)
+		return
+	}
+	s.engine.enqueued(p, o, s.depth(o))
+	if p.ECT && !p.CE && !s.net.opts.ECN.Dequeue && s.marks(int(o.bytes)+p.Size) {
+		p.mark = true
+		o.count.Marked++
+	}
+	s.charge(p)
+	o.accept(p)
+}
+
+// depth is a queue as programs count it: in packets of full length, or in cells
+// of which each packet fills its own.
+func (s *Switch) depth(o *Port) int {
+	if s.cellSize > 0 {
+		return int(o.cells)
+	}
+	frame := s.net.frame()
+	return (int(o.bytes) + frame - 1) / frame
+}
+
+// cellsOf is how many cells a packet takes.
+func (s *Switch) cellsOf(bytes int) int32 {
+	if s.cellSize == 0 {
+		return 0
+	}
+	return int32((bytes + s.cellSize - 1) / s.cellSize)
+}
+
+// uptime is how long a Tofino has been running when a run begins. To its
+// programs a register that is 0 stands for the moment at which it was switched
+// on: to them, all flows of the first moments would be ones of before.
+const uptime = time.Second
+
+// run puts an engine into the switch.
+func (s *Switch) run(e engine) {
+	s.engine, s.cellSize, s.up = e, e.cell(), 0
+	if s.cellSize > 0 {
+		s.up = uptime
+	}
+}
+
+// Clock is the time that the switch's timestamps are of.
+func (s *Switch) Clock() time.Duration { return s.net.now + s.up }
+
+// SetCPU gives the port that leads to the controller another number.
+func (s *Switch) SetCPU(number int) { s.cpu.Number = number }
+
+// marks decides about a packet that makes a queue so long (RED without
+// averaging, as switches do it for DCTCP and DCQCN).
+func (s *Switch) marks(bytes int) bool {
+	e := &s.net.opts.ECN
+	b := fabric.Size(bytes)
+	if s.net.opts.PFC.Promised {
+		b -= fabric.Size(s.net.frame())
+	}
+	switch {
+	case e.Max == 0 || b <= e.Min:
+		return false
+	case b > e.Max || e.Min == e.Max:
+		return true
+	}
+	return s.random.Float64() < e.P*float64(b-e.Min)/float64(e.Max-e.Min)
+}
+
+// depart lets a packet leave the queue of a port.
+func (s *Switch) depart(p *Packet, o *Port) {
+	s.discharge(p)
+	if s.net.opts.ECN.Dequeue && p.ECT && !p.CE && !s.net.urgent(p) && s.marks(int(o.bytes)) {
+		p.mark = true
+		o.count.Marked++
+	}
+	switch s.engine.egress(p, o, s.depth(o)) {
+	case gone:
+		s.drop(p)
+	case round:
+		if o.peer != nil {
+			o = s.loop
+		}
+		o.transmit(p)
+	default:
+		if o.peer == nil {
+			s.end(p, NoPort)
+			return
+		}
+		if p.mark {
+			p.mark, p.CE = false, true
+			if s.net.bytes {
+				markBytes(p.head)
+			}
+		}
+		o.transmit(p)
+	}
+}
+
+// toController passes a packet through egress at once: the way to the
+// controller has neither queue nor rate.
+func (s *Switch) toController(p *Packet) {
+	s.engine.enqueued(p, s.cpu, 0)
+	switch s.engine.egress(p, s.cpu, 0) {
+	case gone:
+		s.drop(p)
+	case round:
+		s.loop.transmit(p)
+	default:
+		if s.packetIn != nil {
+			s.tell(p.head)
+		}
+		s.end(p, Consumed)
+	}
+}
+
+// idle is the engine of a switch that has none.
+type idle struct{ s *Switch }
+
+func (e idle) ingress(p *Packet)             { e.s.net.lose(p, NoProgram) }
+func (idle) enqueued(*Packet, *Port, int)    {}
+func (idle) cell() int                       { return 0 }
+func (idle) egress(*Packet, *Port, int) fate { return gone }
+func (idle) forget(*Packet)                  {}
+func (e idle) register(name string, dst []uint64) ([]uint64, error) {
+	return dst, errNoProgram(e.s.Name)
+}
+func (e idle) setRegister(string, int, int, uint64) error { return errNoProgram(e.s.Name) }
+
+func errNoProgram(name string) error {
+	return fmt.Errorf("switch %s has neither program nor model", name)
+}
+
+// strike decides whether a packet that comes in is lost.
+func (f *faults) strike(p *Packet) (Reason, bool) {
+	if len(f.holes) > 0 && f.holes[[2]*Host{p.Src, p.Dst}] {
+		return BlackHole, true
+	}
+	if f.share > 0 && f.random.Float64() < f.share {
+		return Silent, true
+	}
+	return 0, false
+}

@@ -1,0 +1,292 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/p4lb/p4lb/internal/scheme/model"
+)
+
+// Tables are what a controller has put into a switch. A switch that runs a
+// model takes them as they are, by the names that programs give to tables,
+// actions and arguments, without the controls that they are in: so both engines
+// are set up from the same plan.
+type Tables struct {
+	Entries   []Entry
+	Sessions  map[int]int   // clone sessions: the port that each leads to
+	Multicast map[int][]int // groups: the ports
+}
+
+// An Entry is one of a table, or with no Key its default action.
+type Entry struct {
+	Table  string
+	Key    []Key
+	Action string
+	Args   map[string]uint64
+}
+
+// A Key is what an entry says about one field.
+type Key struct {
+	Value uint64
+	Bits  int // of the prefix, in a table for longest prefixes
+}
+
+// A way is where packets to a host go: to a port, or to a group if that is not
+// 0. What goes nowhere has port -1.
+type way struct{ port, group int32 }
+
+// nowhere is the way of a host that no entry is about.
+var nowhere = way{port: -1}
+
+// lookups are the tables of a model, as it needs them.
+type lookups struct {
+	routes   []prefix // ipv4_route; 0 is no group
+	leaves   []prefix // leaf_of
+	toHost   []way    // by host, found in routes when first needed
+	leafHost []int    // by host, found in leaves; -1: not there
+	groups   map[int][]int
+	weights  map[int][]uint32
+	toLeaf   map[int]int // leaf: the port of a probe
+	home     int         // leaf: this switch's number
+	number   int         // self
+	service  map[int]uint32
+	capacity map[int]int
+	pattern  []int64
+	sizes    map[int]int // of groups, where routes say so
+	Tables
+}
+
+type prefix struct {
+	addr, mask uint32
+	bits       int
+	to         way
+}
+
+// newLookups reads tables.
+func newLookups(t Tables) (*lookups, error) {
+	l := &lookups{
+		Tables: t, groups: map[int][]int{}, weights: map[int][]uint32{}, toLeaf: map[int]int{}, home: -1,
+		service: map[int]uint32{}, capacity: map[int]int{},
+		sizes: map[int]int{},
+	}
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		if base(e.Table) == "index" || base(e.Table) == "upstream" || base(e.Table) == "grids" && len(e.Key) > 1 {
+			continue // the model has these tables, or has sessions instead
+		}
+		read := entryReaders[base(e.Table)]
+		if read == nil {
+			return nil, fmt.Errorf("no model has a table %s", e.Table)
+		}
+		if err := read(l, e); err != nil {
+			return nil, fmt.Errorf("table %s: %w", e.Table, err)
+		}
+	}
+	return l, nil
+}
+
+// base is a name without the control that it is in.
+func base(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
+
+// entryReaders are by the names of tables.
+var entryReaders = map[string]func(*lookups, *Entry) error{
+	"ipv4_route": (*lookups).addRoute,
+	"member":     (*lookups).addMember,
+	"candidates": (*lookups).addCandidates,
+	"path_a":     told,
+	"path_b":     told,
+	"path_m":     told,
+	"port_cfg":   (*lookups).addPort,
+	"leaf":       (*lookups).addLeaf,
+	"leaf_of":    (*lookups).addLeafOf,
+	"arrival":    (*lookups).addArrival,
+	"self":       (*lookups).addSelf,
+	"pattern":    (*lookups).addPattern,
+	"grids":      (*lookups).addGrids,
+}
+
+func newPrefix(k Key, to way) prefix {
+	mask := uint32(0)
+	if k.Bits > 0 {
+		mask = ^uint32(0) << (32 - k.Bits)
+	}
+	return prefix{uint32(k.Value) & mask, mask, k.Bits, to}
+}
+
+func (l *lookups) addRoute(e *Entry) error {
+	to := nowhere
+	switch base(e.Action) {
+	case "set_port", "forward":
+		to = way{port: int32(e.Args["port"])}
+	case "set_group":
+		to = way{port: -1, group: int32(e.Args["gid"])}
+		l.sizes[int(to.group)] = int(e.Args["n"])
+	}
+	l.routes = append(l.routes, newPrefix(e.Key[0], to))
+	return nil
+}
+
+func (l *lookups) addMember(e *Entry) error {
+	return l.addPath(int(e.Key[0].Value), int(e.Key[1].Value), int(e.Args["port"]))
+}
+
+// told reads what members tell as well: the ports of paths.
+func told(*lookups, *Entry) error { return nil }
+
+func (l *lookups) addPath(group, slot, port int) error {
+	if slot >= model.MaxPaths {
+		return fmt.Errorf("slot %d is more than a group can have", slot)
+	}
+	ports := l.groups[group]
+	for len(ports) <= slot {
+		ports = append(ports, -1)
+	}
+	ports[slot] = port
+	l.groups[group] = ports
+	return nil
+}
+
+// addCandidates reads what is known of the paths beside their ports, which
+// members tell as well.
+func (l *lookups) addCandidates(e *Entry) error {
+	group := int(e.Key[0].Value)
+	for name, v := range e.Args {
+		kind, place, ok := strings.Cut(name, "_")
+		slot, err := strconv.Atoi(place)
+		if !ok || err != nil || slot >= model.MaxPaths {
+			return fmt.Errorf("nothing is known about the argument %s", name)
+		}
+		switch kind {
+		case "weight":
+			for len(l.weights[group]) <= slot {
+				l.weights[group] = append(l.weights[group], 0)
+			}
+			l.weights[group][slot] = uint32(v)
+		case "svc":
+			if port, ok := e.Args["port_"+place]; ok && v != 0 {
+				l.service[int(port)] = uint32(v)
+			}
+		}
+	}
+	return nil
+}
+
+// addGrids finds the weights of a group's paths from where their grids end, of
+// 256.
+func (l *lookups) addGrids(e *Entry) error {
+	var weights []uint32
+	before := -1
+	for slot := range len(e.Args) {
+		end, ok := e.Args[fmt.Sprintf("end_%d", slot)]
+		if !ok {
+			return fmt.Errorf("the end of path %d is not there", slot)
+		}
+		weights = append(weights, uint32(int(end)-before))
+		before = int(end)
+	}
+	l.weights[int(e.Key[0].Value)] = append(weights, uint32(255-before))
+	return nil
+}
+
+// addPort finds the capacity of a queue from its reciprocal, which is
+// 255*2^16/(capacity-1).
+func (l *lookups) addPort(e *Entry) error {
+	rl := int(e.Args["rl"])
+	if rl == 0 {
+		return fmt.Errorf("a queue of port %d without capacity", e.Key[0].Value)
+	}
+	l.capacity[int(e.Key[0].Value)] = 1 + 255<<16/rl
+	return nil
+}
+
+func (l *lookups) addLeaf(e *Entry) error {
+	if base(e.Action) == "at_home" {
+		l.home = int(e.Key[0].Value)
+	} else {
+		l.toLeaf[int(e.Key[0].Value)] = int(e.Args["port"])
+	}
+	return nil
+}
+
+func (l *lookups) addLeafOf(e *Entry) error {
+	l.leaves = append(l.leaves, newPrefix(e.Key[0], way{group: int32(e.Args["leaf"])}))
+	return nil
+}
+
+// addArrival makes a group of what leads to the origin of probes: also where
+// there is but one way, which packets need no group for.
+func (l *lookups) addArrival(e *Entry) error {
+	return l.addPath(int(e.Key[0].Value), int(e.Args["slot"]), int(e.Key[1].Value))
+}
+
+func (l *lookups) addSelf(e *Entry) error {
+	l.number = int(e.Args["id"])
+	return nil
+}
+
+// addPattern reads the coefficients of a polynomial, c_i_j of L^i T^j, into the
+// order of the model: by degree, then by j.
+func (l *lookups) addPattern(e *Entry) error {
+	for degree := 0; len(l.pattern) < len(e.Args); degree++ {
+		for j := range degree + 1 {
+			name := fmt.Sprintf("c_%d_%d", degree-j, j)
+			v, ok := e.Args[name]
+			if !ok {
+				return fmt.Errorf("the coefficient %s is not there", name)
+			}
+			l.pattern = append(l.pattern, int64(int32(v)))
+		}
+	}
+	return nil
+}
+
+// longest finds the longest prefix of an address.
+func longest(list []prefix, addr uint32) (to way, ok bool) {
+	most := -1
+	for i := range list {
+		if p := &list[i]; addr&p.mask == p.addr && p.bits > most {
+			to, most = p.to, p.bits
+		}
+	}
+	return to, most >= 0
+}
+
+// resolve finds the ways to all hosts, and their leaves.
+func (l *lookups) resolve(hosts []*Host) {
+	for _, h := range hosts {
+		to, ok := longest(l.routes, h.IP)
+		if !ok {
+			to = nowhere
+		}
+		l.toHost = append(l.toHost, to)
+		leaf := -1
+		if to, ok := longest(l.leaves, h.IP); ok {
+			leaf = int(to.group)
+		}
+		l.leafHost = append(l.leafHost, leaf)
+	}
+}
+
+// configure tells a model about its groups and ports.
+func (l *lookups) configure(m *model.Switch) {
+	if l.pattern != nil {
+		m.SetPattern(l.pattern)
+	}
+	for id, ports := range l.groups {
+		weights := l.weights[id]
+		// Hardware has an entry for each slot that a group may have.
+		if n := l.sizes[id]; n > 0 && n < len(ports) {
+			ports, weights = ports[:n], weights[:min(n, len(weights))]
+		}
+		m.SetGroup(id, model.Group{Ports: ports, Weights: weights})
+	}
+	for port, capacity := range l.capacity {
+		m.SetPort(port, model.Port{Capacity: capacity, Service: l.service[port]})
+	}
+	for port, service := range l.service {
+		if l.capacity[port] == 0 {
+			m.SetPort(port, model.Port{Service: service})
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package live
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/server/gate"
+)
+
+const (
+	// maxConnections is how many connections of clients there may be.
+	maxConnections = 512
+	// answerTime is how long an answer may take to be accepted, unless the handler
+	// says otherwise.
+	answerTime = 10 * time.Second
+)
+
+// Serve has h answer requests at l until ctx ends, with TLS where there is a secret.
+// None has anything but a head: there is nothing to change.
+func Serve(ctx context.Context, l net.Listener, secret *tls.Config, h http.Handler) error {
+	at := l.Addr()
+	l = gate.Bound(l, maxConnections, secret != nil, slog.New(slog.DiscardHandler))
+	if secret != nil {
+		l = gate.InTurn(l, secret)
+	}
+	server := &http.Server{
+		Handler: guard(h), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: answerTime, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, placeKey{}, gate.PlaceOf(c))
+		},
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	server.SetKeepAlivesEnabled(false)
+	stop := context.AfterFunc(ctx, func() { server.Close() })
+	defer stop()
+	err := server.Serve(l)
+	if ctx.Err() != nil && errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serving at %v: %w", at, err)
+}
+
+type placeKey struct{}
+
+// guard notes who is being answered, who keeps the place of the connection
+// meanwhile, and does not wait for the body of a request.
+func guard(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			w.Header().Set("Connection", "close")
+			http.Error(w, "a request has nothing but a head here", http.StatusRequestEntityTooLarge)
+			// What is left of it would be read before the connection is closed.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+			return
+		}
+		place := r.Context().Value(placeKey{}).(*gate.Place)
+		place.Begin()
+		defer place.End()
+		h.ServeHTTP(w, r)
+	})
+}

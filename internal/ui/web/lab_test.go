@@ -1,0 +1,158 @@
+package web
+
+import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+)
+
+// labServer is p4lb lab as it runs, with its page; flags say how that is served.
+// It returns the page's address.
+func labServer(t *testing.T, flags ...string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("the page is that of a process of its own, which the race detector does not see")
+	}
+	browserPath(t)
+	binary := filepath.Join(t.TempDir(), "p4lb")
+	if text, err := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "../../../cmd/p4lb").CombinedOutput(); err != nil {
+		t.Fatalf("building p4lb: %v: %s", err, text)
+	}
+	args := append([]string{"lab", "--scheme", "qall-poly3", "--load", "0.6", "--duration", "1m", "--seeds", "1", "--listen", "127.0.0.1:0"}, flags...)
+	cmd := exec.Command(binary, args...)
+	cmd.Dir = t.TempDir()
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	lines := bufio.NewScanner(said)
+	at := regexp.MustCompile(`address=(https?://\S+/)`)
+	var all string
+	for lines.Scan() {
+		all += lines.Text() + "\n"
+		if m := at.FindStringSubmatch(lines.Text()); m != nil {
+			go io.Copy(io.Discard, said)
+			return m[1]
+		}
+	}
+	t.Fatalf("there is no page: %s", all)
+	return ""
+}
+
+// certificate writes one for this machine, with its key.
+func certificate(t *testing.T) (cert, key string, pool *x509.CertPool) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, form, form, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, kind string, bytes []byte) string {
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	pool = x509.NewCertPool()
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.AddCert(parsed)
+	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "EC PRIVATE KEY", secret), pool
+}
+
+// TestLabPage opens the page of an experiment in virtual time, on a screen and on
+// a phone, light and dark.
+func TestLabPage(t *testing.T) {
+	url := labServer(t)
+	b := newBrowser(t)
+	for _, scheme := range []string{"light", "dark"} {
+		for _, width := range []int{390, 1280} {
+			b.show(url, width, scheme)
+			b.until(`document.querySelector("#state")?.textContent.startsWith("live,")`)
+			b.until(`document.querySelectorAll("#ports tbody tr").length > 0`)
+			b.until(`+document.querySelector("#history").max > 10`)
+			if got := b.eval(`document.documentElement.scrollWidth`); got != float64(width) {
+				t.Errorf("at %d the page is %v wide", width, got)
+			}
+			b.shoot(fmt.Sprintf("lab-%d-%s", width, scheme))
+		}
+	}
+	for expression, want := range map[string]any{
+		`document.title.startsWith("qall-poly3 on ")`:                                                                            true,
+		`document.querySelectorAll("#drawing .node").length > 3`:                                                                 true,
+		`document.querySelectorAll("#paths .bar").length > 0`:                                                                    true,
+		`document.querySelector("#hint").textContent`:                                                                            "",
+		`[...document.querySelectorAll("#registers h3")].length > 0`:                                                             true,
+		`[...document.querySelectorAll("#ports td")].some(e => /bit.s$/.test(e.textContent) && !e.textContent.startsWith("0 "))`: true,
+	} {
+		if got := b.eval(expression); got != want {
+			t.Errorf("%s is %v, want %v", expression, got, want)
+		}
+	}
+	b.quiet()
+}
+
+// TestGuardedLabPage serves the page with TLS, to who knows the token.
+func TestGuardedLabPage(t *testing.T) {
+	cert, key, pool := certificate(t)
+	url := labServer(t, "--listen-token", "s3cret", "--listen-cert", cert, "--listen-key", key)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for path, want := range map[string]int{"": 401, "metrics": 401, "events": 401, "?token=wrong": 401, "?token=s3cret": 303} {
+		r, err := client.Get(url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		if r.StatusCode != want {
+			t.Errorf("/%s: %s, want %d", path, r.Status, want)
+		}
+	}
+	if r, err := http.Get(url + "?token=s3cret"); err == nil {
+		r.Body.Close()
+		t.Error("a client that does not know the certificate gets through")
+	}
+	b := newBrowser(t)
+	b.call("Security.setIgnoreCertificateErrors", map[string]any{"ignore": true})
+	b.show(url+"?token=s3cret", 1280, "light")
+	b.until(`document.querySelector("#state")?.textContent.startsWith("live,")`)
+	if got := b.eval(`location.href`); got != url {
+		t.Errorf("the page is at %v: the token stays in sight", got)
+	}
+	b.quiet()
+}

@@ -1,0 +1,219 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/lab/native"
+	"github.com/p4lb/p4lb/internal/network/embedded"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/sim"
+)
+
+// A simBench is a network to measure: what its switches run, a scheme, leaves
+// with four spines above them, and hosts. Every host sends to one below another
+// leaf, and hears from one.
+type simBench struct {
+	engine, scheme string
+	leaves, hosts  int
+}
+
+var simBenches = []simBench{
+	{"p4", "ecmp", 4, 32},
+	{"p4", "qall-poly3", 4, 32},
+	{"p4", "ecmp", 8, 128},
+	{"p4", "ecmp", 32, 1024},
+	{"native", "ecmp", 4, 32},
+	{"native", "qall-poly3", 4, 32},
+	{"native", "ecmp", 8, 128},
+	{"native", "ecmp", 32, 1024},
+}
+
+// benchHops is how many packet-hops one run of a simulator benchmark has: each
+// is the way of a packet through one switch.
+const benchHops = 200_000
+
+// Simulate measures the simulator on one core, with generated programs in every
+// switch, deployed as to real ones, and with the models of their schemes.
+func Simulate(ctx context.Context, runs int) ([]Measurement, error) {
+	var list []Measurement
+	for _, b := range simBenches {
+		m, err := b.run(ctx, runs)
+		if err != nil {
+			return nil, fmt.Errorf("measuring %s: %w", b.name(), err)
+		}
+		list = append(list, m)
+	}
+	for _, scheme := range []string{"ecmp", "qall-poly3"} {
+		m, err := benchSimMemory(ctx, simBench{"p4", scheme, 4, 32})
+		if err != nil {
+			return nil, fmt.Errorf("measuring the memory of packets: %w", err)
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+func (b simBench) name() string { return fmt.Sprintf("sim.%s.%s.%d", b.engine, b.scheme, b.hosts) }
+
+// run takes the median rate of some runs, which go on with the same network.
+func (b simBench) run(ctx context.Context, runs int) (Measurement, error) {
+	n, closing, err := b.network(ctx, 256)
+	if err != nil {
+		return Measurement{}, err
+	}
+	defer closing()
+	if err := b.send(n, sim.FlowSpec{Transport: sim.DCTCP}); err != nil {
+		return Measurement{}, err
+	}
+	if err := n.Run(2 * time.Millisecond); err != nil { // warms up
+		return Measurement{}, err
+	}
+	runtime.GC()
+	spent, err := repeat(ctx, runs, 2*time.Second, threadTime, func() error {
+		end := n.Hops() + benchHops
+		n.Every(time.Microsecond, func(time.Duration) bool {
+			if n.Hops() >= end {
+				n.Stop()
+			}
+			return n.Hops() < end
+		})
+		return n.Run(sim.Forever)
+	})
+	if err != nil {
+		return Measurement{}, err
+	}
+	return Measurement{b.name(), benchHops / median(spent).Seconds() / 1e6, "Mhop/s", fmt.Sprintf(
+		"%d leaves, 4 spines, a DCTCP flow from each of %d hosts at 10 Gbps, CPU time of one core, median of %d", b.leaves, b.hosts, len(spent))}, nil
+}
+
+// network makes the network, with queues of so many packets, and deploys the
+// scheme.
+func (b simBench) network(ctx context.Context, queue int) (n *sim.Network, closing func(), err error) {
+	below := b.hosts / b.leaves
+	topo, err := fabric.LeafSpine{Leaves: b.leaves, Spines: 4, Hosts: below, Links: fabric.Links{
+		HostRate: 10 * fabric.Gbps, Rate: fabric.Rate(below) * 5 / 2 * fabric.Gbps,
+		HostDelay: time.Microsecond, Delay: 2 * time.Microsecond, Queue: queue,
+	}}.Make()
+	if err != nil {
+		return nil, nil, err
+	}
+	const threshold = 65 * 1514 // DCTCP's K
+	if n, err = sim.New(topo, sim.Options{Seed: 1, ECN: sim.ECN{Min: threshold, Max: threshold}}); err != nil {
+		return nil, nil, err
+	}
+	plan, err := planOf(b.scheme, codegen.Params{Ports: 4}, topo)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range plan.Switches {
+		for _, v := range s.Pipeline.Manifest.VirtualPorts {
+			n.Switch(s.Name).AddVirtual(v.Port)
+		}
+	}
+	if b.engine == "native" {
+		return n, func() {}, loadSimModels(n, plan)
+	}
+	closing, err = loadSimPrograms(ctx, n, plan)
+	return n, closing, err
+}
+
+// loadSimPrograms deploys over P4Runtime, within the process.
+func loadSimPrograms(ctx context.Context, n *sim.Network, plan *plan.Plan) (closing func(), err error) {
+	target := embedded.New(embedded.Options{Memory: true, Still: true, Seed: 1})
+	c, err := controller.New(ctx, plan, target, controller.DeployOptions{})
+	if err != nil {
+		return nil, errors.Join(err, target.Close())
+	}
+	closing = func() {
+		c.Close()
+		target.Close()
+	}
+	report, err := c.Deploy(ctx)
+	if err == nil && !report.Verified() {
+		err = errors.New("not every switch holds the plan")
+	}
+	if err != nil {
+		closing()
+		return nil, err
+	}
+	for _, s := range plan.Switches {
+		n.Switch(s.Name).Load(target.Switch(s.Name))
+	}
+	return closing, nil
+}
+
+// loadSimModels gives the switches the models of their programs.
+func loadSimModels(n *sim.Network, plan *plan.Plan) error {
+	poly := func(degree int) *fitting.Poly {
+		if p, ok := fitting.Paper(degree, false); ok {
+			return &p
+		}
+		return nil
+	}
+	for _, s := range plan.Switches {
+		m, err := native.ModelOf(&s.Pipeline.Manifest, poly)
+		if err != nil {
+			return err
+		}
+		if err := n.Switch(s.Name).LoadModel(m, native.TablesOf(s)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send starts a flow from each host to one as far into its leaf, below another
+// one.
+func (b simBench) send(n *sim.Network, spec sim.FlowSpec) error {
+	below := b.hosts / b.leaves
+	for i := range b.hosts {
+		to := (i + below*(1+i%(b.leaves-1))) % b.hosts
+		spec.From, spec.To = n.Hosts()[i].Name, n.Hosts()[to].Name
+		if _, err := n.StartFlow(spec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// benchSimMemory measures what a packet takes that waits in a switch: all hosts
+// send to one.
+func benchSimMemory(ctx context.Context, b simBench) (Measurement, error) {
+	n, closing, err := b.network(ctx, 1<<20)
+	if err != nil {
+		return Measurement{}, err
+	}
+	defer closing()
+	for _, h := range n.Hosts()[1:] {
+		if _, err := n.StartFlow(sim.FlowSpec{From: h.Name, To: n.Hosts()[0].Name, Rate: int64(10 * fabric.Gbps)}); err != nil {
+			return Measurement{}, err
+		}
+	}
+	heap := func(until time.Duration) (int64, error) {
+		err := n.Run(until)
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc), err
+	}
+	before, err := heap(100 * time.Microsecond)
+	if err != nil {
+		return Measurement{}, err
+	}
+	packets := n.InFlight().Packets
+	after, err := heap(2 * time.Millisecond)
+	if err != nil {
+		return Measurement{}, err
+	}
+	packets = n.InFlight().Packets - packets
+	return Measurement{"sim.packet." + b.scheme, float64(after-before) / float64(packets), "B",
+		fmt.Sprintf("heap for each of %d packets that wait in switches with programs", packets)}, nil
+}

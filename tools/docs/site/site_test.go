@@ -1,0 +1,115 @@
+package main
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/p4lb/p4lb/codegen"
+)
+
+// TestSite makes the site of this checkout. Every link leads to a page, a file or
+// a heading that is there, and nothing is fetched from elsewhere.
+func TestSite(t *testing.T) {
+	s := &site{root: "../../..", dir: t.TempDir()}
+	if err := s.build(); err != nil {
+		t.Fatal(err)
+	}
+	text := map[string]string{}
+	ids := map[string]bool{}
+	id := regexp.MustCompile(` id="([^"]+)"`)
+	for _, p := range s.pages {
+		data, err := os.ReadFile(filepath.Join(s.dir, p.Name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text[p.Name] = string(data)
+		for _, m := range id.FindAllStringSubmatch(string(data), -1) {
+			ids[p.Name+"#"+m[1]] = true
+		}
+	}
+	for _, name := range codegen.Names() {
+		if text["schemes/"+name+".html"] == "" {
+			t.Errorf("%s has no page", name)
+		}
+	}
+	for _, name := range []string{"index.html", "tutorial.html", "faq.html", "reproduction/qall.html", "rationale.html"} {
+		if text[name] == "" {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	reference := regexp.MustCompile(` (href|src)="([^"]*)"`)
+	for name, page := range text {
+		for _, m := range reference.FindAllStringSubmatch(page, -1) {
+			s.check(t, name, m[1], m[2], ids)
+		}
+		if strings.Contains(page, "<script") || strings.Contains(page, "@import") || strings.Contains(page, "url(") {
+			t.Errorf("%s fetches something", name)
+		}
+	}
+}
+
+// TestNames wants each target on the pages of the rows that it compares.
+func TestNames(t *testing.T) {
+	rows := []string{"drill", "drill+rlb", "drill+rlb-star", "hermes", "hermes+rlb", "qdaps", "qdaps-star"}
+	for target, want := range map[string]string{
+		"p99 of DRILL with RLB below without":                                "drill drill+rlb",
+		"PFC pauses of DRILL with RLB* below RLB, black hole":                "drill+rlb drill+rlb-star",
+		"p99 of Hermes with recirculation below without, data mining":        "hermes+rlb",
+		"p99 of DRILL without PFC below with":                                "drill",
+		"average FCT of Hermes with RLB below without, cache follower, 20 %": "hermes hermes+rlb",
+		"average FCT of QDAPS* below QDAPS, one path of 300 us":              "qdaps qdaps-star",
+		"average FCT of QDAPS* below ECMP":                                   "qdaps-star",
+		"qall-poly3 below DRILL":                                             "drill",
+	} {
+		var got []string
+		for _, row := range rows {
+			if names(target, row) {
+				got = append(got, row)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: on the pages of %q, want %s", target, got, want)
+		}
+	}
+}
+
+// check follows a link of a page.
+func (s *site) check(t *testing.T, name, kind, link string, ids map[string]bool) {
+	t.Helper()
+	if file, ok := strings.CutPrefix(link, repository); ok {
+		file, _, _ = strings.Cut(file, "#")
+		if _, err := os.Stat(filepath.Join(s.root, file)); err != nil {
+			t.Errorf("%s links to %s, which is no file", name, link)
+		}
+		return
+	}
+	if strings.Contains(link, "://") {
+		if kind == "src" {
+			t.Errorf("%s shows %s, which is elsewhere", name, link)
+		}
+		return
+	}
+	to, anchor, _ := strings.Cut(link, "#")
+	at := name
+	if to != "" {
+		at = path.Join(path.Dir(name), to)
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, at)); err != nil {
+		t.Errorf("%s links to %s, which is not there", name, link)
+	}
+	if anchor != "" && !ids[at+"#"+anchor] {
+		t.Errorf("%s links to %s, and there is no such heading", name, link)
+	}
+}
+
+// TestComments: a comment of a program goes with the code up to an empty line.
+func TestComments(t *testing.T) {
+	got := comments("    // Eq. 4: C.\n    // The paper's is wrong.\n    c = 1;\n    // inside\n    d = 2;\n\nelse\n// alone\n\nx\n")
+	if len(got) != 3 || !got[1].inside || got[2].inside || got[0].text != "Eq. 4: C. The paper's is wrong." || len(got[0].code) != 3 || got[0].lines[2] != "c = 1;" || len(got[2].code) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
