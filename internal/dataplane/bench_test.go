@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane/asm"
 	"github.com/p4lb/p4lb/internal/dataplane/hash"
 )
 
@@ -111,6 +112,8 @@ var engines = []struct {
 }{{"reflector", reflector}, {"router", router}, {"flowlet", flowlet}, {"feedback", feedback}}
 
 func BenchmarkProcess(b *testing.B) {
+	asm.Debug = false
+	defer func() { asm.Debug = true }()
 	for _, e := range engines {
 		for _, size := range []int{64, 1500} {
 			b.Run(fmt.Sprintf("%s/%d", e.name, size), func(b *testing.B) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane/asm"
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
@@ -150,6 +151,8 @@ func TestRowsForward(t *testing.T) {
 }
 
 func BenchmarkRows(b *testing.B) {
+	asm.Debug = false
+	defer func() { asm.Debug = true }()
 	for _, arch := range []string{bmv2.TNA, bmv2.T2NA} {
 		for _, row := range slices.Sorted(maps.Keys(rows[arch]())) {
 			b.Run(fmt.Sprintf("%s/%s", arch, row), func(b *testing.B) {

@@ -4,10 +4,10 @@ package asm
 
 import "encoding/binary"
 
-// Bytes is the code, in which all jumps find their labels.
-func (a *Asm) Bytes() []byte {
+// bytes returns the code with the distances of its jumps filled in.
+func (a *Asm) bytes() []byte {
 	for _, j := range a.jumps {
-		binary.LittleEndian.PutUint32(a.code[j.at:], uint32(a.labels[j.to]-j.at-4))
+		binary.LittleEndian.PutUint32(a.code[j.at:], uint32(a.labels[j.to].at-j.at-4))
 	}
 	a.jumps = a.jumps[:0]
 	return a.code
@@ -72,15 +72,15 @@ func scaleBits(n byte) byte {
 	return 0
 }
 
-// Move copies a register.
-func (a *Asm) Move(dst, src Reg) {
+// move copies a register.
+func (a *Asm) move(dst, src Reg) {
 	if dst != src {
 		a.rr(true, src, dst, 0x89)
 	}
 }
 
-// Set gives a register a constant.
-func (a *Asm) Set(dst Reg, v uint64) {
+// set gives a register a constant.
+func (a *Asm) set(dst Reg, v uint64) {
 	switch {
 	case v == 0:
 		a.rr(false, dst, dst, 0x31)
@@ -96,11 +96,11 @@ func (a *Asm) Set(dst Reg, v uint64) {
 	}
 }
 
-// Load reads memory.
-func (a *Asm) Load(dst Reg, m Mem) { a.rm(true, dst, m, 0x8b) }
+// load reads memory.
+func (a *Asm) load(dst Reg, m Mem) { a.rm(true, dst, m, 0x8b) }
 
-// LoadBytes reads 1, 2, 4 or 8 bytes, the rest of the register is zero.
-func (a *Asm) LoadBytes(dst Reg, m Mem, bytes int) {
+// loadBytes reads 1, 2, 4 or 8 bytes, the rest of the register is zero.
+func (a *Asm) loadBytes(dst Reg, m Mem, bytes int) {
 	switch bytes {
 	case 1:
 		a.rm(false, dst, m, 0x0f, 0xb6)
@@ -109,18 +109,15 @@ func (a *Asm) LoadBytes(dst Reg, m Mem, bytes int) {
 	case 4:
 		a.rm(false, dst, m, 0x8b)
 	default:
-		a.Load(dst, m)
+		a.load(dst, m)
 	}
 }
 
-// LoadSigned reads 4 bytes with their sign extended.
-func (a *Asm) LoadSigned(dst Reg, m Mem) { a.rm(true, dst, m, 0x63) }
+// store writes a register.
+func (a *Asm) store(m Mem, src Reg) { a.rm(true, src, m, 0x89) }
 
-// Store writes a register.
-func (a *Asm) Store(m Mem, src Reg) { a.rm(true, src, m, 0x89) }
-
-// StoreBytes writes the lowest 1, 2, 4 or 8 bytes of a register.
-func (a *Asm) StoreBytes(m Mem, src Reg, bytes int) {
+// storeBytes writes the lowest 1, 2, 4 or 8 bytes of a register.
+func (a *Asm) storeBytes(m Mem, src Reg, bytes int) {
 	switch bytes {
 	case 1:
 		a.rm(false, src, m, 0x88)
@@ -130,30 +127,30 @@ func (a *Asm) StoreBytes(m Mem, src Reg, bytes int) {
 	case 4:
 		a.rm(false, src, m, 0x89)
 	default:
-		a.Store(m, src)
+		a.store(m, src)
 	}
 }
 
-// StoreConst writes a constant that Fits.
-func (a *Asm) StoreConst(m Mem, v uint64) {
+// storeConst writes a constant that Fits.
+func (a *Asm) storeConst(m Mem, v uint64) {
 	a.rm(true, 0, m, 0xc7)
 	a.imm32(int32(v))
 }
 
-// StoreByte writes one byte.
-func (a *Asm) StoreByte(m Mem, v byte) {
+// storeByte writes one byte.
+func (a *Asm) storeByte(m Mem, v byte) {
 	a.rm(false, 0, m, 0xc6)
 	a.emit(v)
 }
 
-// Do computes dst op src.
-func (a *Asm) Do(op Op, dst, src Reg) { a.rr(true, src, dst, byte(op)<<3|1) }
+// do computes dst op src.
+func (a *Asm) do(op Op, dst, src Reg) { a.rr(true, src, dst, byte(op)<<3|1) }
 
-// DoMem computes dst op memory.
-func (a *Asm) DoMem(op Op, dst Reg, m Mem) { a.rm(true, dst, m, byte(op)<<3|3) }
+// doMem computes dst op memory.
+func (a *Asm) doMem(op Op, dst Reg, m Mem) { a.rm(true, dst, m, byte(op)<<3|3) }
 
-// DoConst computes dst op a constant that Fits.
-func (a *Asm) DoConst(op Op, dst Reg, v uint64) {
+// doConst computes dst op a constant that Fits.
+func (a *Asm) doConst(op Op, dst Reg, v uint64) {
 	if v == uint64(int64(int8(v))) {
 		a.rr(true, Reg(op), dst, 0x83)
 		a.emit(byte(v))
@@ -163,8 +160,8 @@ func (a *Asm) DoConst(op Op, dst Reg, v uint64) {
 	a.imm32(int32(v))
 }
 
-// MemConst computes memory op a constant that Fits.
-func (a *Asm) MemConst(op Op, m Mem, v uint64) {
+// memConst computes memory op a constant that Fits.
+func (a *Asm) memConst(op Op, m Mem, v uint64) {
 	if v == uint64(int64(int8(v))) {
 		a.rm(true, Reg(op), m, 0x83)
 		a.emit(byte(v))
@@ -174,53 +171,53 @@ func (a *Asm) MemConst(op Op, m Mem, v uint64) {
 	a.imm32(int32(v))
 }
 
-// MemDo computes memory op src.
-func (a *Asm) MemDo(op Op, m Mem, src Reg) { a.rm(true, src, m, byte(op)<<3|1) }
+// memDo computes memory op src.
+func (a *Asm) memDo(op Op, m Mem, src Reg) { a.rm(true, src, m, byte(op)<<3|1) }
 
-// CmpByte compares a byte in memory with a constant.
-func (a *Asm) CmpByte(m Mem, v byte) {
+// cmpByte compares a byte in memory with a constant.
+func (a *Asm) cmpByte(m Mem, v byte) {
 	a.rm(false, Reg(Cmp), m, 0x80)
 	a.emit(v)
 }
 
-// Test sets the flags by dst and src.
-func (a *Asm) Test(dst, src Reg) { a.rr(true, src, dst, 0x85) }
+// test sets the flags by dst and src.
+func (a *Asm) test(dst, src Reg) { a.rr(true, src, dst, 0x85) }
 
-// Mul computes the lower half of dst · src.
-func (a *Asm) Mul(dst, src Reg) { a.rr(true, dst, src, 0x0f, 0xaf) }
+// mul computes the lower half of dst · src.
+func (a *Asm) mul(dst, src Reg) { a.rr(true, dst, src, 0x0f, 0xaf) }
 
-// MulMem computes the lower half of dst · memory.
-func (a *Asm) MulMem(dst Reg, m Mem) { a.rm(true, dst, m, 0x0f, 0xaf) }
+// mulMem computes the lower half of dst · memory.
+func (a *Asm) mulMem(dst Reg, m Mem) { a.rm(true, dst, m, 0x0f, 0xaf) }
 
-// MulConst computes the lower half of src · a constant that Fits.
-func (a *Asm) MulConst(dst, src Reg, v uint64) {
+// mulConst computes the lower half of src · a constant that Fits.
+func (a *Asm) mulConst(dst, src Reg, v uint64) {
 	a.rr(true, dst, src, 0x69)
 	a.imm32(int32(v))
 }
 
-// Div divides DX:AX by src: AX is the quotient, DX the remainder.
-func (a *Asm) Div(src Reg) { a.rr(true, 6, src, 0xf7) }
+// div divides DX:AX by src: AX is the quotient, DX the remainder.
+func (a *Asm) div(src Reg) { a.rr(true, 6, src, 0xf7) }
 
-// Neg computes -dst.
-func (a *Asm) Neg(dst Reg) { a.rr(true, 3, dst, 0xf7) }
+// neg computes -dst.
+func (a *Asm) neg(dst Reg) { a.rr(true, 3, dst, 0xf7) }
 
-// Not computes ^dst.
-func (a *Asm) Not(dst Reg) { a.rr(true, 2, dst, 0xf7) }
+// not computes ^dst.
+func (a *Asm) not(dst Reg) { a.rr(true, 2, dst, 0xf7) }
 
-// ShiftConst shifts by n < 64 bits.
-func (a *Asm) ShiftConst(op Shift, dst Reg, n byte) {
+// shiftConst shifts by n < 64 bits.
+func (a *Asm) shiftConst(op Shift, dst Reg, n byte) {
 	if n != 0 {
 		a.rr(true, Reg(op), dst, 0xc1)
 		a.emit(n)
 	}
 }
 
-// ShiftCX shifts by the lowest six bits of CX.
-func (a *Asm) ShiftCX(op Shift, dst Reg) { a.rr(true, Reg(op), dst, 0xd3) }
+// shiftCX shifts by the lowest six bits of CX.
+func (a *Asm) shiftCX(op Shift, dst Reg) { a.rr(true, Reg(op), dst, 0xd3) }
 
-// Swap turns the lowest 2, 4 or 8 bytes of a register round; the rest must be
+// swap turns the lowest 2, 4 or 8 bytes of a register round; the rest must be
 // zero.
-func (a *Asm) Swap(dst Reg, bytes int) {
+func (a *Asm) swap(dst Reg, bytes int) {
 	switch bytes {
 	case 2:
 		a.emit(0x66)
@@ -233,34 +230,34 @@ func (a *Asm) Swap(dst Reg, bytes int) {
 	}
 }
 
-// SetIf makes dst 1 or 0 as the flags are. It changes no flags.
-func (a *Asm) SetIf(c Cond, dst Reg) {
+// setIf makes dst 1 or 0 as the flags are. It changes no flags.
+func (a *Asm) setIf(c Cond, dst Reg) {
 	a.rr(false, 0, dst, 0x0f, 0x90|byte(c))
 	a.rr(false, dst, dst, 0x0f, 0xb6)
 }
 
-// Jump goes to a label.
-func (a *Asm) Jump(l Label) {
+// jump goes to a label.
+func (a *Asm) jump(l Label) {
 	a.emit(0xe9)
 	a.jumps = append(a.jumps, jump{len(a.code), l})
 	a.imm32(0)
 }
 
-// JumpIf goes to a label if the flags are so.
-func (a *Asm) JumpIf(c Cond, l Label) {
+// jumpIf goes to a label if the flags are so.
+func (a *Asm) jumpIf(c Cond, l Label) {
 	a.emit(0x0f, 0x80|byte(c))
 	a.jumps = append(a.jumps, jump{len(a.code), l})
 	a.imm32(0)
 }
 
-// JumpTo goes to the address in memory.
-func (a *Asm) JumpTo(m Mem) { a.rm(false, 4, m, 0xff) }
+// jumpTo goes to the address in memory.
+func (a *Asm) jumpTo(m Mem) { a.rm(false, 4, m, 0xff) }
 
-// Return ends the code; the result is AX.
-func (a *Asm) Return() { a.emit(0xc3) }
+// ret ends the code; the result is AX.
+func (a *Asm) ret() { a.emit(0xc3) }
 
-// Low32 keeps the lowest 32 bits of a register.
-func (a *Asm) Low32(dst Reg) { a.rr(false, dst, dst, 0x89) }
+// low32 keeps the lowest 32 bits of a register.
+func (a *Asm) low32(dst Reg) { a.rr(false, dst, dst, 0x89) }
 
-// Low8 is the lowest byte of a register.
-func (a *Asm) Low8(dst, src Reg) { a.rr(false, dst, src, 0x0f, 0xb6) }
+// low8 is the lowest byte of a register.
+func (a *Asm) low8(dst, src Reg) { a.rr(false, dst, src, 0x0f, 0xb6) }

@@ -1,11 +1,32 @@
-// Package asm assembles and runs machine code: the few instructions of amd64
-// that a compiled program needs, and a way to call them. On arm64 each of them
-// becomes what does the same there, with the registers of the same numbers.
+// Package asm assembles, verifies and runs machine code. It has the few
+// instructions of amd64 that a compiled program needs. On arm64 each becomes
+// one or more instructions with the same effect on registers of the same numbers.
 //
-// The code is a leaf: it calls nothing, uses no stack but the address that it
-// returns to, and leaves the registers alone that Go keeps to itself (R14, BP,
-// SP). It gets three pointers, in the registers that Call names, and gives one
-// number back. Whatever it cannot do it asks for by returning.
+// The code is a leaf function. It calls nothing, uses no stack but its return
+// address, and does not touch the registers that Go reserves (R14, BP, SP). Call
+// passes three pointers in BX, R12 and R13. The code returns one number in AX;
+// for everything that it cannot do it returns to Go with the number of a request.
+//
+// # Memory safety
+//
+// The bytes of a packet are numbers to the code, never addresses. The verifier
+// (verify.go) enforces this while the code is assembled: the base of each
+// access is a register with an address, and addresses come only from
+//
+//   - BX, R12 and R13, which Call sets and the code cannot write,
+//   - LoadAddress and AddAddress, which read State and refs where only Go writes.
+//
+// Accesses at a constant place are checked against the size of the memory when
+// the code is assembled. Indices are checked by the code itself: the verifier
+// accepts an index only if a comparison or the width of a load bounds it, and
+// only if the largest index is within the memory. The callers of LoadAddress and
+// AddAddress vouch for the size that they state. There are three of them: the
+// arguments of an action, the cells of an array and the packet's buffer; the
+// comments beside them give the reason.
+//
+// Code that the verifier refuses never runs: Assemble fails, and the program
+// runs as closures. A test binary also poisons all other registers at each entry
+// (Debug), so that tests do not depend on the verifier alone.
 package asm
 
 // A Reg is a general-purpose register.
@@ -95,45 +116,85 @@ func (c Cond) Not() Cond { return c ^ 1 }
 // A Label is a place in the code that jumps lead to.
 type Label int
 
-// An Asm is code in the making. All operands have 64 bits where a name does not
-// say otherwise.
+// An Asm assembles code. Operands have 64 bits unless a method states another size.
 type Asm struct {
 	code   []byte
-	labels []int // offsets, -1: not bound
+	labels []label
 	jumps  []jump
+	verifier
 }
 
-// A jump is four bytes that are to hold the distance to a label.
+// A label is where a Label is bound, and what the verifier knows of it.
+type label struct {
+	at        int  // -1: not bound
+	entry     bool // bound by Entry
+	enterable bool // Go may enter here
+	known     *facts
+}
+
+// A jump is the place of a distance to a label.
 type jump struct {
 	at int
 	to Label
 }
 
-// Len is how many bytes there are so far.
+// New returns an empty Asm.
+func New() *Asm { return &Asm{verifier: verifier{now: entry}} }
+
+// Assemble returns the code, or the first error that the verifier has found.
+func (a *Asm) Assemble(m Memory) ([]byte, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
+	if err := m.check(&a.verifier); err != nil {
+		return nil, err
+	}
+	return a.bytes(), nil
+}
+
+// Len returns the number of bytes assembled so far.
 func (a *Asm) Len() int { return len(a.code) }
 
-// NewLabel makes a label without a place.
+// NewLabel returns a label that is not bound.
 func (a *Asm) NewLabel() Label {
-	a.labels = append(a.labels, -1)
+	a.labels = append(a.labels, label{at: -1})
 	return Label(len(a.labels) - 1)
 }
 
-// Bind gives a label the present place.
-func (a *Asm) Bind(l Label) { a.labels[l] = len(a.code) }
+// Bind binds a label to this place. Only code before it jumps to the label.
+func (a *Asm) Bind(l Label) {
+	p := &a.labels[l]
+	p.at = len(a.code)
+	switch {
+	case p.known == nil:
+	case a.dead:
+		a.now, a.dead = *p.known, false
+	default:
+		a.now.join(p.known)
+	}
+	p.known = nil
+}
 
-// Here makes a label for the present place.
-func (a *Asm) Here() Label {
+// Entry binds a label to this place. Go may enter at the label, and code behind
+// it may jump back to it, so nothing but the pointers of Call is loaded there.
+func (a *Asm) Entry(l Label) {
+	a.labels[l] = label{at: len(a.code), entry: true}
+	a.now, a.dead = entry, false
+}
+
+// EntryHere returns a label that Entry has bound to this place.
+func (a *Asm) EntryHere() Label {
 	l := a.NewLabel()
-	a.Bind(l)
+	a.Entry(l)
 	return l
 }
 
-// Bound reports whether a label has its place.
-func (a *Asm) Bound(l Label) bool { return a.labels[l] >= 0 }
+// Bound reports whether a label is bound.
+func (a *Asm) Bound(l Label) bool { return a.labels[l].at >= 0 }
 
-// Offset is where a label is in the code.
-func (a *Asm) Offset(l Label) int { return a.labels[l] }
+// Offset returns where a label is in the code.
+func (a *Asm) Offset(l Label) int { return a.labels[l].at }
 
-// Fits reports whether a constant is its lowest 32 bits with their sign
-// extended, as instructions have it.
+// Fits reports whether a constant fits in an instruction, which holds its lowest
+// 32 bits and extends their sign.
 func Fits(v uint64) bool { return int64(v) == int64(int32(v)) }

@@ -12,10 +12,10 @@ func run(t testing.TB, w []uint64, f func(*Asm)) uint64 {
 	if !Supported {
 		t.Skip("machine code cannot be run here")
 	}
-	a := new(Asm)
+	a := New()
 	f(a)
 	a.Return()
-	c, err := Load(a.Bytes())
+	c, err := Load(a.bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,6 @@ func TestMemory(t *testing.T) {
 		for _, at := range []int{0, 1, 100} {
 			for _, r := range allRegs {
 				check(t, "Load", base, r, run(t, w, func(a *Asm) { a.Load(r, At(base, 8*at)); a.Move(AX, r) }), w[at])
-				check(t, "LoadSigned", base, r, run(t, w, func(a *Asm) { a.LoadSigned(r, At(base, 8*at)); a.Move(AX, r) }), uint64(int64(int32(w[at]))))
 				check(t, "Element", base, r, run(t, w, func(a *Asm) { a.Set(r, uint64(at)); a.Load(r, Element(base, r, 8)); a.Move(AX, r) }), w[at])
 				for _, n := range []int{1, 2, 4, 8} {
 					want := w[at] << (64 - 8*n) >> (64 - 8*n)
@@ -127,10 +126,12 @@ func check(t *testing.T, what string, d, s Reg, got, want uint64) {
 }
 
 func BenchmarkCall(b *testing.B) {
-	a := new(Asm)
+	Debug = false
+	defer func() { Debug = true }()
+	a := New()
 	a.Set(AX, 0)
 	a.Return()
-	c, err := Load(a.Bytes())
+	c, err := Load(a.bytes())
 	if err != nil {
 		b.Skip(err)
 	}

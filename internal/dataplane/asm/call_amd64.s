@@ -14,6 +14,27 @@ TEXT ·call(SB), NOSPLIT, $8-40
 	MOVQ AX, ret+32(FP)
 	RET
 
+// func callPoisoned(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
+//
+// As an address the number is invalid, and a Go panic results that tests report.
+TEXT ·callPoisoned(SB), NOSPLIT, $8-40
+	MOVQ entry+0(FP), AX
+	MOVQ bx+8(FP), BX
+	MOVQ r12+16(FP), R12
+	MOVQ r13+24(FP), R13
+	MOVQ $0xbad, CX
+	MOVQ CX, DX
+	MOVQ CX, SI
+	MOVQ CX, DI
+	MOVQ CX, R8
+	MOVQ CX, R9
+	MOVQ CX, R10
+	MOVQ CX, R11
+	MOVQ CX, R15
+	CALL AX
+	MOVQ AX, ret+32(FP)
+	RET
+
 // func Prefetch(p unsafe.Pointer)
 TEXT ·Prefetch(SB), NOSPLIT, $0-8
 	MOVQ p+0(FP), AX

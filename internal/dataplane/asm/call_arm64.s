@@ -12,6 +12,30 @@ TEXT ·call(SB), NOSPLIT, $16-40
 	MOVD R0, ret+32(FP)
 	RET
 
+// func callPoisoned(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
+//
+// As an address the number is invalid, and a Go panic results that tests report.
+TEXT ·callPoisoned(SB), NOSPLIT, $16-40
+	MOVD entry+0(FP), R16
+	MOVD bx+8(FP), R3
+	MOVD r12+16(FP), R12
+	MOVD r13+24(FP), R13
+	MOVD $0xbad, R0
+	MOVD R0, R1
+	MOVD R0, R2
+	MOVD R0, R4
+	MOVD R0, R6
+	MOVD R0, R7
+	MOVD R0, R8
+	MOVD R0, R9
+	MOVD R0, R10
+	MOVD R0, R11
+	MOVD R0, R15
+	MOVD R0, R17
+	CALL (R16)
+	MOVD R0, ret+32(FP)
+	RET
+
 // func Prefetch(p unsafe.Pointer)
 TEXT ·Prefetch(SB), NOSPLIT, $0-8
 	MOVD p+0(FP), R0

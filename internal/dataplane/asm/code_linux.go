@@ -22,8 +22,16 @@ func call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
 //go:noescape
 func Prefetch(p unsafe.Pointer)
 
+//go:noescape
+func callPoisoned(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
+
 // Call runs code from an address on, with pointers in BX, R12 and R13.
-func Call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64 { return call(entry, bx, r12, r13) }
+func Call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64 {
+	if Debug {
+		return callPoisoned(entry, bx, r12, r13)
+	}
+	return call(entry, bx, r12, r13)
+}
 
 // A Code is code in memory that can be run. It stays there as long as the Code
 // is reachable.

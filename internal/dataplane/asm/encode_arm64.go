@@ -13,10 +13,10 @@ const (
 	second Reg = 4  // a constant beside a datum
 )
 
-// Bytes is the code, in which all jumps find their labels.
-func (a *Asm) Bytes() []byte {
+// bytes returns the code with the distances of its jumps filled in.
+func (a *Asm) bytes() []byte {
 	for _, j := range a.jumps {
-		distance := uint32(a.labels[j.to]-j.at) / 4
+		distance := uint32(a.labels[j.to].at-j.at) / 4
 		binary.LittleEndian.PutUint32(a.code[j.at:], 0x14000000|distance&(1<<26-1))
 	}
 	a.jumps = a.jumps[:0]
@@ -36,15 +36,15 @@ var flagged = map[Op]uint32{Add: 0xab000000, Or: 0xaa000000, Adc: 0xba000000, An
 // conditions are the codes of arm64 for the conditions.
 var conditions = map[Cond]uint32{Below: 3, AboveEqual: 2, Equal: 0, NotEqual: 1, BelowEqual: 9, Above: 8, Less: 11, GreaterEqual: 10, LessEqual: 13, Greater: 12}
 
-// Move copies a register.
-func (a *Asm) Move(dst, src Reg) {
+// move copies a register.
+func (a *Asm) move(dst, src Reg) {
 	if dst != src {
 		a.three(0xaa000000, dst, zero, src)
 	}
 }
 
-// Set gives a register a constant.
-func (a *Asm) Set(dst Reg, v uint64) {
+// set gives a register a constant.
+func (a *Asm) set(dst Reg, v uint64) {
 	const movz, movk, movn = 0xd2800000, 0xf2800000, 0x92800000
 	zeros, ones := 0, 0
 	for i := range 4 {
@@ -89,7 +89,7 @@ func (a *Asm) direct(m Mem, bytes int) (Reg, int32) {
 		base = place
 	}
 	if d := m.Disp; d < -256 || d > 255 && (d%int32(bytes) != 0 || d/int32(bytes) > 4095) {
-		a.Set(second, uint64(int64(d)))
+		a.set(second, uint64(int64(d)))
 		a.three(0x8b000000, place, base, second)
 		return place, 0
 	}
@@ -113,26 +113,20 @@ var (
 	stores = map[int]uint32{1: 0x39000000, 2: 0x79000000, 4: 0xb9000000, 8: 0xf9000000}
 )
 
-// Load reads memory.
-func (a *Asm) Load(dst Reg, m Mem) { a.LoadBytes(dst, m, 8) }
+// load reads memory.
+func (a *Asm) load(dst Reg, m Mem) { a.loadBytes(dst, m, 8) }
 
-// LoadBytes reads 1, 2, 4 or 8 bytes, the rest of the register is zero.
-func (a *Asm) LoadBytes(dst Reg, m Mem, bytes int) {
+// loadBytes reads 1, 2, 4 or 8 bytes, the rest of the register is zero.
+func (a *Asm) loadBytes(dst Reg, m Mem, bytes int) {
 	base, disp := a.direct(m, bytes)
 	a.transfer(loads[bytes], dst, base, disp, bytes)
 }
 
-// LoadSigned reads 4 bytes with their sign extended.
-func (a *Asm) LoadSigned(dst Reg, m Mem) {
-	base, disp := a.direct(m, 4)
-	a.transfer(0xb9800000, dst, base, disp, 4)
-}
+// store writes a register.
+func (a *Asm) store(m Mem, src Reg) { a.storeBytes(m, src, 8) }
 
-// Store writes a register.
-func (a *Asm) Store(m Mem, src Reg) { a.StoreBytes(m, src, 8) }
-
-// StoreBytes writes the lowest 1, 2, 4 or 8 bytes of a register.
-func (a *Asm) StoreBytes(m Mem, src Reg, bytes int) {
+// storeBytes writes the lowest 1, 2, 4 or 8 bytes of a register.
+func (a *Asm) storeBytes(m Mem, src Reg, bytes int) {
 	base, disp := a.direct(m, bytes)
 	a.transfer(stores[bytes], src, base, disp, bytes)
 }
@@ -142,23 +136,23 @@ func (a *Asm) constant(v uint64) Reg {
 	if v == 0 {
 		return zero
 	}
-	a.Set(second, v)
+	a.set(second, v)
 	return second
 }
 
-// StoreConst writes a constant that Fits.
-func (a *Asm) StoreConst(m Mem, v uint64) { a.storeConst(m, v, 8) }
+// storeConst writes a constant that Fits.
+func (a *Asm) storeConst(m Mem, v uint64) { a.storeImmediate(m, v, 8) }
 
-// StoreByte writes one byte.
-func (a *Asm) StoreByte(m Mem, v byte) { a.storeConst(m, uint64(v), 1) }
+// storeByte writes one byte.
+func (a *Asm) storeByte(m Mem, v byte) { a.storeImmediate(m, uint64(v), 1) }
 
-func (a *Asm) storeConst(m Mem, v uint64, bytes int) {
+func (a *Asm) storeImmediate(m Mem, v uint64, bytes int) {
 	base, disp := a.direct(m, bytes)
 	a.transfer(stores[bytes], a.constant(v), base, disp, bytes)
 }
 
-// Do computes dst op src.
-func (a *Asm) Do(op Op, dst, src Reg) {
+// do computes dst op src.
+func (a *Asm) do(op Op, dst, src Reg) {
 	to := dst
 	if op == Cmp {
 		to = zero
@@ -166,17 +160,17 @@ func (a *Asm) Do(op Op, dst, src Reg) {
 	a.three(flagged[op], to, dst, src)
 }
 
-// DoMem computes dst op memory.
-func (a *Asm) DoMem(op Op, dst Reg, m Mem) {
-	a.Load(datum, m)
-	a.Do(op, dst, datum)
+// doMem computes dst op memory.
+func (a *Asm) doMem(op Op, dst Reg, m Mem) {
+	a.load(datum, m)
+	a.do(op, dst, datum)
 }
 
-// DoConst computes dst op a constant that Fits.
-func (a *Asm) DoConst(op Op, dst Reg, v uint64) {
+// doConst computes dst op a constant that Fits.
+func (a *Asm) doConst(op Op, dst Reg, v uint64) {
 	short := map[Op]uint32{Add: 0xb1000000, Sub: 0xf1000000, Cmp: 0xf1000000}[op]
 	if short == 0 || v > 4095 {
-		a.Do(op, dst, a.constant(v))
+		a.do(op, dst, a.constant(v))
 		return
 	}
 	to := dst
@@ -186,14 +180,14 @@ func (a *Asm) DoConst(op Op, dst Reg, v uint64) {
 	a.emit(short | uint32(v)<<10 | uint32(dst)<<5 | uint32(to))
 }
 
-// MemConst computes memory op a constant that Fits.
-func (a *Asm) MemConst(op Op, m Mem, v uint64) {
-	a.inMemory(op, m, func() { a.DoConst(op, datum, v) })
+// memConst computes memory op a constant that Fits.
+func (a *Asm) memConst(op Op, m Mem, v uint64) {
+	a.inMemory(op, m, func() { a.doConst(op, datum, v) })
 }
 
-// MemDo computes memory op src.
-func (a *Asm) MemDo(op Op, m Mem, src Reg) {
-	a.inMemory(op, m, func() { a.Do(op, datum, src) })
+// memDo computes memory op src.
+func (a *Asm) memDo(op Op, m Mem, src Reg) {
+	a.inMemory(op, m, func() { a.do(op, datum, src) })
 }
 
 func (a *Asm) inMemory(op Op, m Mem, do func()) {
@@ -205,45 +199,45 @@ func (a *Asm) inMemory(op Op, m Mem, do func()) {
 	}
 }
 
-// CmpByte compares a byte in memory with a constant.
-func (a *Asm) CmpByte(m Mem, v byte) {
-	a.LoadBytes(datum, m, 1)
-	a.DoConst(Cmp, datum, uint64(v))
+// cmpByte compares a byte in memory with a constant.
+func (a *Asm) cmpByte(m Mem, v byte) {
+	a.loadBytes(datum, m, 1)
+	a.doConst(Cmp, datum, uint64(v))
 }
 
-// Test sets the flags by dst and src.
-func (a *Asm) Test(dst, src Reg) { a.three(flagged[And], zero, dst, src) }
+// test sets the flags by dst and src.
+func (a *Asm) test(dst, src Reg) { a.three(flagged[And], zero, dst, src) }
 
-// Mul computes the lower half of dst · src.
-func (a *Asm) Mul(dst, src Reg) { a.three(0x9b007c00, dst, dst, src) }
+// mul computes the lower half of dst · src.
+func (a *Asm) mul(dst, src Reg) { a.three(0x9b007c00, dst, dst, src) }
 
-// MulMem computes the lower half of dst · memory.
-func (a *Asm) MulMem(dst Reg, m Mem) {
-	a.Load(datum, m)
-	a.Mul(dst, datum)
+// mulMem computes the lower half of dst · memory.
+func (a *Asm) mulMem(dst Reg, m Mem) {
+	a.load(datum, m)
+	a.mul(dst, datum)
 }
 
-// MulConst computes the lower half of src · a constant that Fits.
-func (a *Asm) MulConst(dst, src Reg, v uint64) {
-	a.Set(second, v)
+// mulConst computes the lower half of src · a constant that Fits.
+func (a *Asm) mulConst(dst, src Reg, v uint64) {
+	a.set(second, v)
 	a.three(0x9b007c00, dst, src, second)
 }
 
-// Div divides AX by src; DX is 0 before. AX is the quotient, DX the remainder.
-func (a *Asm) Div(src Reg) {
+// div divides AX by src; DX is 0 before. AX is the quotient, DX the remainder.
+func (a *Asm) div(src Reg) {
 	a.three(0x9ac00800, datum, AX, src)
 	a.three(0x9b008000|uint32(AX)<<10, DX, datum, src)
-	a.Move(AX, datum)
+	a.move(AX, datum)
 }
 
-// Neg computes -dst.
-func (a *Asm) Neg(dst Reg) { a.three(0xcb000000, dst, zero, dst) }
+// neg computes -dst.
+func (a *Asm) neg(dst Reg) { a.three(0xcb000000, dst, zero, dst) }
 
-// Not computes ^dst.
-func (a *Asm) Not(dst Reg) { a.three(0xaa200000, dst, zero, dst) }
+// not computes ^dst.
+func (a *Asm) not(dst Reg) { a.three(0xaa200000, dst, zero, dst) }
 
-// ShiftConst shifts by n < 64 bits.
-func (a *Asm) ShiftConst(op Shift, dst Reg, n byte) {
+// shiftConst shifts by n < 64 bits.
+func (a *Asm) shiftConst(op Shift, dst Reg, n byte) {
 	if n == 0 {
 		return
 	}
@@ -260,8 +254,8 @@ func (a *Asm) ShiftConst(op Shift, dst Reg, n byte) {
 	}
 }
 
-// ShiftCX shifts by the lowest six bits of CX.
-func (a *Asm) ShiftCX(op Shift, dst Reg) {
+// shiftCX shifts by the lowest six bits of CX.
+func (a *Asm) shiftCX(op Shift, dst Reg) {
 	if op == Rol {
 		a.three(0xcb000000, datum, zero, CX)
 		a.three(0x9ac02c00, dst, dst, datum)
@@ -270,43 +264,43 @@ func (a *Asm) ShiftCX(op Shift, dst Reg) {
 	a.three(map[Shift]uint32{Shl: 0x9ac02000, Shr: 0x9ac02400, Sar: 0x9ac02800}[op], dst, dst, CX)
 }
 
-// Swap turns the lowest 2, 4 or 8 bytes of a register round; the rest must be
+// swap turns the lowest 2, 4 or 8 bytes of a register round; the rest must be
 // zero.
-func (a *Asm) Swap(dst Reg, bytes int) {
+func (a *Asm) swap(dst Reg, bytes int) {
 	if op := map[int]uint32{2: 0x5ac00400, 4: 0x5ac00800, 8: 0xdac00c00}[bytes]; op != 0 {
 		a.emit(op | uint32(dst)<<5 | uint32(dst))
 	}
 }
 
-// SetIf makes dst 1 or 0 as the flags are. It changes no flags.
-func (a *Asm) SetIf(c Cond, dst Reg) {
+// setIf makes dst 1 or 0 as the flags are. It changes no flags.
+func (a *Asm) setIf(c Cond, dst Reg) {
 	a.three(0x9a800400|(conditions[c]^1)<<12, dst, zero, zero)
 }
 
-// Jump goes to a label.
-func (a *Asm) Jump(l Label) {
+// jump goes to a label.
+func (a *Asm) jump(l Label) {
 	a.jumps = append(a.jumps, jump{len(a.code), l})
 	a.emit(0)
 }
 
-// JumpIf goes to a label if the flags are so. A condition alone would not reach
+// jumpIf goes to a label if the flags are so. A condition alone would not reach
 // as far.
-func (a *Asm) JumpIf(c Cond, l Label) {
+func (a *Asm) jumpIf(c Cond, l Label) {
 	a.emit(0x54000000 | 2<<5 | conditions[c] ^ 1)
-	a.Jump(l)
+	a.jump(l)
 }
 
-// JumpTo goes to the address in memory.
-func (a *Asm) JumpTo(m Mem) {
-	a.Load(datum, m)
+// jumpTo goes to the address in memory.
+func (a *Asm) jumpTo(m Mem) {
+	a.load(datum, m)
 	a.emit(0xd61f0000 | uint32(datum)<<5)
 }
 
-// Return ends the code; the result is AX.
-func (a *Asm) Return() { a.emit(0xd65f03c0) }
+// ret ends the code; the result is AX.
+func (a *Asm) ret() { a.emit(0xd65f03c0) }
 
-// Low32 keeps the lowest 32 bits of a register.
-func (a *Asm) Low32(dst Reg) { a.three(0x2a000000, dst, zero, dst) }
+// low32 keeps the lowest 32 bits of a register.
+func (a *Asm) low32(dst Reg) { a.three(0x2a000000, dst, zero, dst) }
 
-// Low8 is the lowest byte of a register.
-func (a *Asm) Low8(dst, src Reg) { a.emit(0x53001c00 | uint32(src)<<5 | uint32(dst)) }
+// low8 is the lowest byte of a register.
+func (a *Asm) low8(dst, src Reg) { a.emit(0x53001c00 | uint32(src)<<5 | uint32(dst)) }

@@ -86,7 +86,7 @@ func (k *Writer) HashInto(c *hash.Calculation, a []*bmv2.Expr, changed func()) b
 	}
 	if c.Hash != nil {
 		asSaid, end := k.NewLabel(), k.NewLabel()
-		k.ref(asm.CX, unsafe.Pointer(&c.Set))
+		k.ref(asm.CX, unsafe.Pointer(&c.Set), int(unsafe.Sizeof(c.Set)))
 		k.Load(asm.AX, asm.At(asm.CX, 0))
 		k.Test(asm.AX, asm.AX)
 		k.JumpIf(asm.Equal, asSaid)
@@ -126,7 +126,7 @@ func (k *Writer) HashInto(c *hash.Calculation, a []*bmv2.Expr, changed func()) b
 // crc computes a CRC into the first register of the pool.
 func (k *Writer) crc(c *hash.Sliced, words [][]piece, bytes int) {
 	state, data, rest := Pool[0], Pool[1], Pool[2]
-	k.ref(asm.CX, unsafe.Pointer(&c.Table))
+	k.ref(asm.CX, unsafe.Pointer(&c.Table), int(unsafe.Sizeof(c.Table)))
 	for i, w := range words {
 		n := min(8, bytes-8*i)
 		// The pieces of the word are put together.

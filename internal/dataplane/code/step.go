@@ -76,15 +76,19 @@ func (k *Writer) storeField(f vector.Field, t *Tree) bool {
 	return true
 }
 
-// cell computes an index of an array into the register d of the pool, and jumps
-// if it is outside; the array's address is in AX.
-func (k *Writer) cell(index *Tree, d, size int, first unsafe.Pointer, outside asm.Label) {
-	r := Pool[d]
-	k.Eval(index, d)
+// cell computes an index of an array with size cells into the first register of
+// the pool, and jumps to outside if the array has no such cell.
+func (k *Writer) cell(index *Tree, size int, outside asm.Label) {
+	r := Pool[0]
+	k.Eval(index, 0)
 	k.Low32(r)
 	k.DoConst(asm.Cmp, r, uint64(size))
 	k.JumpIf(asm.AboveEqual, outside)
-	k.ref(asm.AX, first)
+}
+
+// cells loads the address of an array's cells into AX.
+func cells[T any](k *Writer, list []T) {
+	k.ref(asm.AX, unsafe.Pointer(&list[0]), len(list)*int(unsafe.Sizeof(list[0])))
 }
 
 // ReadCell writes register_read.
@@ -98,7 +102,8 @@ func (k *Writer) ReadCell(r *cell.Register, to, at *bmv2.Expr) bool {
 		return false
 	}
 	skip := k.NewLabel()
-	k.cell(index, 0, r.Size, unsafe.Pointer(&r.Cells[0]), skip)
+	k.cell(index, r.Size, skip)
+	cells(k, r.Cells)
 	k.Load(Pool[0], asm.Element(asm.AX, Pool[0], 8))
 	if dst.Field.Width < r.Width {
 		k.Mask(Pool[0], num.Mask64(dst.Field.Width))
@@ -115,13 +120,13 @@ func (k *Writer) WriteCell(r *cell.Register, at, what *bmv2.Expr) bool {
 		return false
 	}
 	skip := k.NewLabel()
-	k.cell(index, 0, r.Size, unsafe.Pointer(&r.Cells[0]), skip)
+	k.cell(index, r.Size, skip)
 	k.Eval(v, 1)
 	// What the register holds may be larger than its cell.
 	if !v.v.FitsUnsigned() || v.v.Hi.Cmp(new(big.Int).SetUint64(r.Mask)) > 0 {
 		k.Mask(Pool[1], r.Mask)
 	}
-	k.ref(asm.AX, unsafe.Pointer(&r.Cells[0]))
+	cells(k, r.Cells)
 	k.Store(asm.Element(asm.AX, Pool[0], 8), Pool[1])
 	k.Bind(skip)
 	return true
@@ -137,13 +142,16 @@ func (k *Writer) CountPacket(c *cell.Counters, at *bmv2.Expr) bool {
 		return true
 	}
 	skip := k.NewLabel()
-	k.cell(index, 0, len(c.Cells), unsafe.Pointer(&c.Cells[0]), skip)
-	k.ShiftConst(asm.Shl, Pool[0], 4)
-	k.Do(asm.Add, asm.AX, Pool[0])
-	// The counter's place is in AX.
-	k.MemConst(asm.Add, asm.At(asm.AX, int(unsafe.Offsetof(cell.Count{}.Packets))), 1)
+	k.cell(index, len(c.Cells), skip)
+	cells(k, c.Cells)
+	k.ShiftConst(asm.Shl, Pool[0], 1) // a Count has two words
+	packets := asm.Element(asm.AX, Pool[0], 8)
+	bytes := packets
+	packets.Disp = int32(unsafe.Offsetof(cell.Count{}.Packets))
+	bytes.Disp = int32(unsafe.Offsetof(cell.Count{}.Bytes))
+	k.MemConst(asm.Add, packets, 1)
 	k.Load(asm.CX, stateIngress)
-	k.MemDo(asm.Add, asm.At(asm.AX, int(unsafe.Offsetof(cell.Count{}.Bytes))), asm.CX)
+	k.MemDo(asm.Add, bytes, asm.CX)
 	k.Bind(skip)
 	return true
 }

@@ -24,7 +24,7 @@ type Writer struct {
 
 // New begins a program.
 func New(l *vector.Linker) *Writer {
-	return &Writer{Asm: new(asm.Asm), Linker: l, refIndex: map[unsafe.Pointer]int{}}
+	return &Writer{Asm: asm.New(), Linker: l, refIndex: map[unsafe.Pointer]int{}}
 }
 
 // Registers with a fixed meaning. AX, CX and DX are for what lies between.
@@ -56,13 +56,42 @@ var (
 	StateSteps   = asm.At(State, int(unsafe.Offsetof(vector.State{}.Steps)))
 )
 
-// ref loads an address into a register.
-func (k *Writer) ref(dst asm.Reg, p unsafe.Pointer) {
+// ref loads the address of a block of size bytes into a register.
+//
+// What does a packet control here? Nothing: the addresses in Refs are those of
+// arrays and tables that the program keeps alive, with the sizes that they have.
+func (k *Writer) ref(dst asm.Reg, p unsafe.Pointer, size int) {
 	i, ok := k.refIndex[p]
 	if !ok {
 		i = len(k.Refs)
 		k.Refs = append(k.Refs, p)
 		k.refIndex[p] = i
 	}
-	k.Load(dst, asm.At(refs, 8*i))
+	k.LoadAddress(dst, asm.At(refs, 8*i), size)
+}
+
+// Finish returns the code, or the first error that the verifier has found.
+func (k *Writer) Finish() ([]byte, error) {
+	var s vector.State
+	m := asm.Memory{Vector: 8 * k.Layout.Words, Refs: 8 * len(k.Refs), State: int(unsafe.Sizeof(s))}
+	for _, at := range []uintptr{unsafe.Offsetof(s.Args), unsafe.Offsetof(s.Buf), unsafe.Offsetof(s.Next)} {
+		m.Addresses = append(m.Addresses, int(at))
+	}
+	for _, f := range [][2]uintptr{
+		{unsafe.Offsetof(s.Head), unsafe.Sizeof(s.Head)},
+		{unsafe.Offsetof(s.Length), unsafe.Sizeof(s.Length)},
+		{unsafe.Offsetof(s.CloneOn), unsafe.Sizeof(s.CloneOn)},
+		{unsafe.Offsetof(s.CloneSession), unsafe.Sizeof(s.CloneSession)},
+		{unsafe.Offsetof(s.CloneList), unsafe.Sizeof(s.CloneList)},
+		{unsafe.Offsetof(s.Resubmit), unsafe.Sizeof(s.Resubmit)},
+		{unsafe.Offsetof(s.Recirculate), unsafe.Sizeof(s.Recirculate)},
+		{unsafe.Offsetof(s.Digest), unsafe.Sizeof(s.Digest)},
+		{unsafe.Offsetof(s.Steps), unsafe.Sizeof(s.Steps)},
+		{unsafe.Offsetof(s.Exit), unsafe.Sizeof(s.Exit)},
+		{unsafe.Offsetof(s.ParserError), unsafe.Sizeof(s.ParserError)},
+		{unsafe.Offsetof(s.ChecksumError), unsafe.Sizeof(s.ChecksumError)},
+	} {
+		m.Writable = append(m.Writable, [2]int{int(f[0]), int(f[1])})
+	}
+	return k.Assemble(m)
 }

@@ -125,8 +125,10 @@ type compiler struct {
 	queue                    []*action             // of these, not written yet
 	sources                  map[*action]*bmv2.Action
 	entries                  map[*uintptr]asm.Label // of the parts of a program for Tofino
-	takesArgs, exits         bool                   // of the action being compiled: it has some; it may exit
-	callout                  func()                 // has Go do the primitive being compiled
+	argWords                 int                    // of the action being compiled
+	exits                    bool                   // the action being compiled may exit
+	result                   *compiled
+	callout                  func() // has Go do the primitive being compiled
 }
 
 // outLabels are where a callout goes on.
@@ -140,7 +142,8 @@ func (k *compiler) out(o callout, other asm.Label) {
 	k.resumes = append(k.resumes, outLabels{resume, other})
 	k.Set(asm.AX, uint64(len(k.outs)))
 	k.Return()
-	k.Bind(resume)
+	k.Enter(other)
+	k.Entry(resume)
 }
 
 // call has Go do a step.
@@ -149,10 +152,13 @@ func (k *compiler) call(do vector.Step) {
 	k.loadArgs()
 }
 
-// loadArgs makes the arguments of the running action available, as they are to
-// be at its beginning and behind a callout.
+// loadArgs loads the address of the running action's arguments, at its beginning
+// and after each return from Go.
+//
+// What does a packet control here? Which entry it hits, and so which arguments:
+// each entry has as many words of them as its action takes.
 func (k *compiler) loadArgs() {
-	if k.takesArgs && !k.InPlace {
-		k.Load(code.ArgData, code.StateArgs)
+	if k.argWords > 0 && !k.InPlace {
+		k.LoadAddress(code.ArgData, code.StateArgs, 8*k.argWords)
 	}
 }

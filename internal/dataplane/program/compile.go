@@ -24,11 +24,23 @@ func (s *Program) compile(l *Linker, c *bmv2.Config) {
 	if k.Len() > maxReach {
 		return
 	}
-	code, err := asm.Load(k.Bytes())
+	addresses := k.addresses()
+	bytes, err := k.Finish()
 	if err != nil {
-		return // a system that forbids it
+		if asm.Debug {
+			panic(err)
+		}
+		return // the closures are safe where the code may not be
 	}
-	s.Compiled = k.settle(code)
+	code, err := asm.Load(bytes)
+	if err != nil {
+		return // the system forbids it
+	}
+	for _, a := range addresses {
+		*a.of = code.Entry(k.Offset(a.label))
+	}
+	k.result.Code = code
+	s.Compiled = k.result
 }
 
 const (
@@ -48,7 +60,7 @@ func (k *compiler) begin(c *bmv2.Config) {
 	for i, a := range c.Actions {
 		k.sources[k.prog.actions[i]] = a
 	}
-	k.end = k.Here()
+	k.end = k.EntryHere()
 	k.Set(asm.AX, 0)
 	k.Return()
 }
@@ -59,18 +71,18 @@ func (k *compiler) halves(c *bmv2.Config) {
 	k.begin(c)
 	k.entries = map[*uintptr]asm.Label{}
 	for _, h := range k.prog.Halves {
-		k.entries[&h.Parser.entry] = k.Here()
+		k.entries[&h.Parser.entry] = k.EntryHere()
 		k.parseStates(h.Parser, c, h.name+"_parser")
 		k.Jump(k.end)
 		if pl := h.Control; pl != nil && pl.first != nil && !circular(pl.first, (*node).successors) {
-			k.entries[&pl.entry] = k.Here()
+			k.entries[&pl.entry] = k.EntryHere()
 			k.compileControl(pl, c)
 		}
 		d := h.Deparser
-		k.entries[&d.prepares] = k.Here()
+		k.entries[&d.prepares] = k.EntryHere()
 		k.beforeHeaders(d, c, h.name+"_deparser")
 		k.Jump(k.end)
-		k.entries[&d.emits] = k.Here()
+		k.entries[&d.emits] = k.EntryHere()
 		k.emitHeaders(d)
 		k.Jump(k.end)
 	}
@@ -82,11 +94,11 @@ func (k *compiler) program(c *bmv2.Config) {
 	k.begin(c)
 	k.ingress = k.NewLabel()
 	k.compileParser(c)
-	k.Bind(k.ingress)
+	k.Entry(k.ingress)
 	k.putStd(&k.prog.Std.ParserError, code.StateError, 8)
 	k.putStd(&k.prog.Std.ChecksumError, code.StateSumBad, 1)
 	k.compileControl(k.prog.Ingress, c)
-	k.egress = k.Here()
+	k.egress = k.EntryHere()
 	k.compileControl(k.prog.Egress, c)
 	k.compileDeparser(c)
 	k.pickedActions()
@@ -97,8 +109,8 @@ func (k *compiler) pickedActions() {
 	for len(k.queue) > 0 {
 		a := k.queue[0]
 		k.queue = k.queue[1:]
-		k.Bind(k.actions[a])
-		k.takesArgs = a.argWords > 0
+		k.Entry(k.actions[a])
+		k.argWords = a.argWords
 		k.loadArgs()
 		k.body(a)
 		if k.exits {
@@ -109,29 +121,44 @@ func (k *compiler) pickedActions() {
 	}
 }
 
-// settle tells everybody where their code is.
-func (k *compiler) settle(code *asm.Code) *compiled {
-	at := func(l asm.Label) uintptr { return code.Entry(k.Offset(l)) }
-	c := &compiled{prog: k.prog, Code: code, refs: k.Refs, outs: k.outs, end: at(k.end)}
+// An address is where Go keeps the address of a label.
+type address struct {
+	of    *uintptr
+	label asm.Label
+}
+
+// addresses lists the labels at which Go may enter the code.
+func (k *compiler) addresses() (list []address) {
+	c := &compiled{prog: k.prog, refs: k.Refs, outs: k.outs}
+	k.result = c
+	add := func(of *uintptr, l asm.Label) { list = append(list, address{of, l}) }
+	add(&c.end, k.end)
 	if !k.prog.Tofino() {
-		c.Ingress, c.Parse, c.Egress, c.deparse = at(k.ingress), at(k.parse), at(k.egress), at(k.deparse)
+		add(&c.Ingress, k.ingress)
+		add(&c.Parse, k.parse)
+		add(&c.Egress, k.egress)
+		add(&c.deparse, k.deparse)
 	}
 	for entry, l := range k.entries {
-		*entry = at(l)
+		add(entry, l)
 	}
 	for i, r := range k.resumes {
-		c.outs[i].resume, c.outs[i].other = at(r.resume), at(r.other)
+		add(&c.outs[i].resume, r.resume)
+		add(&c.outs[i].other, r.other)
 	}
 	for a, l := range k.actions {
-		a.entry = at(l)
+		add(&a.entry, l)
 	}
 	for n, l := range k.nodes {
-		n.entry = at(l)
+		add(&n.entry, l)
 	}
 	for s, l := range k.states {
-		s.entry = at(l)
+		add(&s.entry, l)
 	}
-	return c
+	for _, a := range list {
+		k.Enter(a.label)
+	}
+	return list
 }
 
 // putStd writes a field of the switch's own from a field of the packet.
@@ -249,7 +276,7 @@ func (g *graph[N]) follow(n *N) {
 		if g.Bound(l) {
 			break
 		}
-		g.Bind(l)
+		g.Entry(l)
 		n = g.node(n)
 	}
 	g.Jump(g.label(n))
@@ -303,7 +330,7 @@ func (k *compiler) picked(a *action) {
 
 // inlined writes an action whose arguments are known, in place.
 func (k *compiler) inlined(a *action, args []uint64) {
-	k.InPlace, k.Known, k.takesArgs = true, args, a.argWords > 0
+	k.InPlace, k.Known, k.argWords = true, args, a.argWords
 	k.body(a)
 	k.InPlace, k.Known = false, nil
 	if k.exits {

@@ -12,7 +12,7 @@ import (
 // compileParser writes the parser and the verification of checksums. It goes on
 // at Packet.next.
 func (k *compiler) compileParser(c *bmv2.Config) {
-	k.parse = k.Here()
+	k.parse = k.EntryHere()
 	k.StoreByte(code.StateSumBad, 0)
 	k.parseStates(k.prog.parser, c, "parser")
 	k.verifySums()
@@ -57,7 +57,7 @@ type parseGraph struct {
 
 // state writes a state and returns the one to write behind it.
 func (g *parseGraph) state(st *parseState, src *bmv2.ParseState) *parseState {
-	g.InPlace, g.Known, g.takesArgs, g.Params = true, nil, false, nil
+	g.InPlace, g.Known, g.argWords, g.Params = true, nil, 0, nil
 	defer func() { g.InPlace = false }()
 	for i, op := range st.ops { // src is nil for what refuse has added
 		if src == nil || !g.op(src.ParserOps[i]) {
@@ -140,10 +140,14 @@ func (g *parseGraph) op(op *bmv2.ParserOp) bool {
 	return false
 }
 
-// need makes CX point to what is not parsed yet, which must be n bytes. On Tofino
-// there may be more behind the end.
+// need makes CX point to the next bytes to parse, of which there must be n. On
+// Tofino the frame's check sequence may still follow.
+//
+// What does a packet control here? How many bytes it has: with less than n the
+// parser fails. Up to 8 bytes more may be read, and are not used: every buffer
+// has some behind the packet.
 func (g *parseGraph) need(n int) {
-	again, enough := g.Here(), g.NewLabel()
+	again, enough := g.EntryHere(), g.NewLabel()
 	g.Load(asm.AX, code.StateEnd)
 	g.Load(asm.CX, code.StateHead)
 	g.Do(asm.Sub, asm.AX, asm.CX)
@@ -154,7 +158,7 @@ func (g *parseGraph) need(n int) {
 	}
 	g.fail(g.codes.tooShort)
 	g.Bind(enough)
-	g.DoMem(asm.Add, asm.CX, code.StateBuf)
+	g.AddAddress(asm.CX, code.StateBuf, n+8)
 }
 
 // look stores the next bits of the packet in a field.
@@ -266,7 +270,7 @@ func (k *compiler) sumCondition(sum *checksum, skip asm.Label) {
 
 // compileDeparser writes what puts the headers before the payload.
 func (k *compiler) compileDeparser(c *bmv2.Config) {
-	k.deparse = k.Here()
+	k.deparse = k.EntryHere()
 	k.updateSums()
 	k.beforeHeaders(k.prog.Deparser, c, "deparser")
 	k.emitHeaders(k.prog.Deparser)
@@ -279,7 +283,7 @@ func (k *compiler) beforeHeaders(d *deparser, c *bmv2.Config, name string) {
 		return
 	}
 	src := deparserNamed(c, name)
-	k.InPlace, k.Known, k.takesArgs = true, nil, false
+	k.InPlace, k.Known, k.argWords = true, nil, 0
 	k.primitives(d.before, src.Primitives)
 	k.InPlace = false
 }
@@ -313,11 +317,17 @@ func (k *compiler) emitHeaders(d *deparser) {
 			k.JumpIf(asm.NotEqual, slow)
 		}
 	}
-	at := asm.CX
+	// What does a packet control here? Which headers are valid. The code makes room
+	// for exactly those before it writes them, and every buffer has room for all
+	// headers of the deparser before the packet.
+	at, all := asm.CX, 0
 	k.Load(at, code.StateHead)
-	k.eachValid(d, func(h *vector.Header) { k.DoConst(asm.Sub, at, uint64(h.Type.Bits/8)) })
+	k.eachValid(d, func(h *vector.Header) {
+		k.DoConst(asm.Sub, at, uint64(h.Type.Bits/8))
+		all += h.Type.Bits / 8
+	})
 	k.Store(code.StateHead, at)
-	k.DoMem(asm.Add, at, code.StateBuf)
+	k.AddAddress(at, code.StateBuf, all)
 	k.eachValid(d, func(h *vector.Header) {
 		n := 0
 		for i := range h.Type.Chunks {
