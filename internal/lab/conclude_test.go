@@ -128,7 +128,7 @@ func TestMetricsPage(t *testing.T) {
 	}
 	got, err := os.ReadFile(page)
 	if err != nil || string(got) != string(want) {
-		t.Errorf("%s differs from the definitions (%v): go test ./lab -run TestMetricsPage -update", file, err)
+		t.Errorf("%s differs from the definitions (%v): go test ./internal/lab -run TestMetricsPage -update", file, err)
 	}
 }
 

@@ -55,7 +55,7 @@ func TestRecorded(t *testing.T) {
 	for file, want := range map[string]string{
 		"../../docs/reproduction.md": fmt.Sprintf("Of %d rows %d are within their band, in %d the ordering holds, %d are out of reach here, %d are decided by an open choice, %d are not as printed, %d contrary, and %d undecided.",
 			all, rows[Within], rows[Holds], rows[OutOfReach], rows[Decided], rows[Smaller], rows[Contrary], rows[Undecided]),
-		"../../README.md": fmt.Sprintf("Of %d numbers and orders that the papers print, %d come out within their band here and %d in order; %d are out of reach in the setting that is described, %d hang on a choice that the paper leaves open, %d come out otherwise, %d are undecided",
+		"../../README.md": fmt.Sprintf("The papers print %d numbers and orderings. The lab measures %d within the stated band and %d in the printed order; %d are out of reach in the described setting, %d depend on details that the paper omits, %d disagree, and %d are undecided",
 			all, rows[Within], rows[Holds], rows[OutOfReach], rows[Decided], rows[Smaller]+rows[Contrary], rows[Undecided]),
 	} {
 		if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), want) {
@@ -68,7 +68,7 @@ func TestRecorded(t *testing.T) {
 		}
 	}
 	if text, err := os.ReadFile(recordedRowsFile); err != nil || string(text) != table {
-		t.Errorf("%s differs from the pages (%v): go test ./lab -run TestRecorded -update", recordedRowsFile, err)
+		t.Errorf("%s differs from the pages (%v): go test ./internal/lab -run TestRecorded -update", recordedRowsFile, err)
 	}
 	list, err := Paper("rlb", "fig14", false)
 	if err != nil {

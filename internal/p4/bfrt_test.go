@@ -92,7 +92,7 @@ func TestBfRtKinds(t *testing.T) {
 		return
 	}
 	if !bytes.Equal(got, archive.Files[1].Data) {
-		t.Errorf("the schema is not that of %s: go test ./p4 -run TestBfRtKinds -update-bfrt, and read the difference", file)
+		t.Errorf("the schema is not that of %s: go test ./internal/p4 -run TestBfRtKinds -update-bfrt, and read the difference", file)
 	}
 }
 

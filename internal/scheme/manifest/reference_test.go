@@ -50,7 +50,7 @@ func TestReference(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if want != string(text) {
-		t.Errorf("%s differs from the package: run go test ./manifest -run Reference -update", reference)
+		t.Errorf("%s differs from the package: run go test ./internal/scheme/manifest -run Reference -update", reference)
 	}
 }
 

@@ -25,7 +25,7 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(have, manifest.Schema()) {
-		t.Errorf("%s is not what the types say: go test ./manifest -run TestSchema -update", file)
+		t.Errorf("%s is not what the types say: go test ./internal/scheme/manifest -run TestSchema -update", file)
 	}
 	var schema struct {
 		Defs map[string]json.RawMessage `json:"$defs"`
