@@ -114,7 +114,7 @@ func ExampleRun() {
 	results, err := p4lb.Run(context.Background(), `
 topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 4, rate: 1G}}
 schemes: [rps, ecmp]
-traffic: [{workload: webserver, pattern: halves}]
+traffic: [{workload: webserver, load-of: hosts}]
 loads: [0.6]
 seeds: 2
 duration: 20ms

@@ -36,7 +36,7 @@ schemes: [drill, {scheme: drill, label: own, set: {tb: 7us}}, letflow, ecmp]
 			t.Errorf("%s: %v, %v, want %v", x.Schemes[i].Label, set, err, want)
 		}
 	}
-	if _, err := spec.Load("x.yaml", []byte("parameters: best\nschemes: [ecmp]\n"), nil, nil); err == nil || !strings.Contains(err.Error(), `parameters "best": want default or advised`) {
+	if _, err := spec.Load("x.yaml", []byte("parameters: best\nschemes: [ecmp]\n"), nil, nil); err == nil || !strings.Contains(err.Error(), `parameters "best": want advised or default`) {
 		t.Errorf("%v", err)
 	}
 }

@@ -131,7 +131,7 @@ func TestChoicesRefused(t *testing.T) {
 		{"cases: [{switches: {pfc-hysteresis: 2B, ecn: 5}}]\n", "without pfc nothing is paused"},
 		{"cases: [{switches: {pfc: true, pfc-threshold: 1KB, pfc-hysteresis: 2KB}}]\n", "a port would not go on"},
 		{"cases: [{switches: {queue-limit: free, queue: 30}}]\n", "queue-limit: free, and queue: 30 packets: want one of them"},
-		{"cases: [{switches: {pfc: true, marking: dequeue}}]\n", "nothing is marked"},
+		{"cases: [{switches: {ecn: none, pfc: true, marking: dequeue}}]\n", "nothing is marked"},
 		{"cases: [{ties: place, switches: {draws: ns3}}]\n", "place has no order in which switches draw from one sequence"},
 		{"cases: [{transport: {kind: dcqcn, rdma: {nack: none, nack-as: notice}}}]\n", "there are no Nacks"},
 		{"cases: [{transport: {kind: dcqcn, rdma: {nack: none, nack-every: 4us}}}]\n", "there are no Nacks"},

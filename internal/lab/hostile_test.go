@@ -37,7 +37,7 @@ func TestRefused(t *testing.T) {
 		{"a part of a seed", hostile("", "seeds: [1.5]"), "x.yaml:7: seeds: want how many"},
 		{"a seed of 65 bits", hostile("", "seeds: [18446744073709551616]"), "x.yaml:7: seeds: want how many"},
 		{"a seed twice", hostile("", "seeds: [3, 3]"), "x.yaml:7: seeds: want how many"},
-		{"marking below nothing", hostile("", "switches: {ecn: -1}"), "x.yaml:7: switches: ecn -1"},
+		{"marking below nothing", hostile("", "switches: {ecn: -1}"), `x.yaml:7: switches.ecn: threshold "-1": want a number of packets, or none`},
 		{"a queue below nothing", hostile("", "switches: {queue: -1}"), "x.yaml:7: switches: queue -1"},
 		{"rows of one folder", hostile("[ecmp, letflow]", `[{scheme: ecmp, label: "a b"}, {scheme: letflow, label: a_b}]`), `the rows "a b" and "a_b" would both be kept in the folder a_b`},
 		{"cases of one folder", hostile("", `cases: [{name: "../c"}, {name: "_./c"}]`), "would both be kept in the folder _._c"},
@@ -108,7 +108,7 @@ func TestManyNetworks(t *testing.T) {
 // TestNoLinkUp: in a network all of whose links between switches are down
 // nothing is a number that JSON does not have, and the figures are drawn.
 func TestNoLinkUp(t *testing.T) {
-	x, err := spec.Load("x.yaml", []byte(hostile("", "fail: [l1-s1, l1-s2, l2-s1, l2-s2]")), nil, nil)
+	x, err := spec.Load("x.yaml", []byte(strings.Replace(hostile("", "fail: [l1-s1, l1-s2, l2-s1, l2-s2]"), "{size: 10KB}", "{size: 10KB, load-of: hosts}", 1)), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

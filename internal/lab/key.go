@@ -113,11 +113,16 @@ func (j *Job) decisive() decisive {
 		d.Rounds = 0
 	}
 	d.Setting.ClearDefaults()
+	d.Switches.ECN = max(0, d.Switches.ECN)
 	// What is named has its contents in the key.
 	d.Topology = spec.Network{}
 	d.Traffic = slices.Clone(d.Traffic)
 	for i := range d.Traffic {
-		d.Traffic[i].Workload, d.Traffic[i].File = "", ""
+		t := &d.Traffic[i]
+		t.Workload, t.File, t.Cut = "", "", max(0, t.Cut)
+		if t.LoadOf == spec.OfHosts {
+			t.LoadOf = ""
+		}
 	}
 	d.Scheme.Label, d.Scheme.Coeffs, d.Scheme.Set = "", "", nil
 	if j.Scheme.Made().Native() != nil {

@@ -21,9 +21,11 @@ schemes:
   - {scheme: conga, engine: native}
   - {scheme: drill, arch: tna}
   - dhlb
-traffic: [{workload: webserver}]
+traffic: [{workload: webserver, pattern: all-to-all, load-of: hosts, cut: none}]
 loads: [0.6]
+seeds: 1
 duration: 4ms
+parameters: default
 cases:
   - {name: tcp}
   - {name: dctcp, transport: dctcp, switches: {ecn: 20}, faults: [{at: 1ms, until: 2ms, link: l1-s1, down: true}]}
@@ -113,7 +115,7 @@ func TestKey(t *testing.T) {
 		with("duration: 5ms", "duration: 5ms\ninterval: 1ms"),
 		with("rate: 100Mbps", "rate: 100001kbps"),
 		with("workload: webserver", "workload: websearch"),
-		with("workload: webserver", "workload: webserver, cut: 1MB"),
+		with("cut: none", "cut: 1MB"),
 		with("[ecmp,", "[{scheme: ecmp, engine: native},"),
 		with("[ecmp,", "[letflow,"),
 		with("[ecmp,", "[{scheme: letflow, set: {gap: 300us}},"),

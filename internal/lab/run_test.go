@@ -487,7 +487,7 @@ func TestManifest(t *testing.T) {
 	if err := json.Unmarshal(text, &m); err != nil {
 		t.Fatal(err)
 	}
-	if len(m.Rows) != 3 || len(m.Runs) != 6 || len(m.Rows[0].Programs) != 2 || m.Rows[0].Parameters["tb"] != "1ms" || m.Workloads["webserver"] == "" {
+	if len(m.Rows) != 3 || len(m.Runs) != 6 || len(m.Rows[0].Programs) != 2 || m.Rows[0].Parameters["tb"] != "155us" || m.Workloads["webserver"] == "" {
 		t.Errorf("got %+v", m)
 	}
 	if strings.Contains(string(text), dir) || strings.Contains(string(text), time.Now().Format("2006-01-02")) {

@@ -19,7 +19,8 @@ const smallSweep = `
 name: sweep
 topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 100Mbps}}
 schemes: [ecmp, {scheme: drill, engine: native}]
-traffic: [{workload: webserver}]
+traffic: [{workload: webserver, pattern: all-to-all, load-of: hosts, cut: none}]
+parameters: default
 loads: [0.4, 0.6]
 seeds: 2
 duration: 5ms

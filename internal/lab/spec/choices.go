@@ -372,7 +372,7 @@ func (x *Experiment) checkChoices(c *Case) (key string, err error) {
 		return "switches.queue-limit", fmt.Errorf("free, and queue: %d packets: want one of them", w.Queue)
 	case w.Pause > 0 && w.Hysteresis > w.Pause:
 		return "switches.pfc-hysteresis", fmt.Errorf("%v is more than the threshold of %v: a port would not go on", w.Hysteresis, w.Pause)
-	case w.Marking != "" && w.ECN == 0 && w.KMax == 0 && c.Like == "":
+	case w.Marking != "" && w.ECN <= 0 && w.KMax == 0 && c.Like == "":
 		return "switches.marking", errors.New("nothing is marked: want ecn, or ecn-min and ecn-max")
 	case c.Transport.Loss == withoutSACK && c.Transport.MaxDup > 0:
 		return "transport.max-dupacks", errors.New("with recovery newreno nothing tells reordering from loss: want recovery: sack, or no max-dupacks")

@@ -2,9 +2,12 @@ package spec
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
@@ -35,13 +38,24 @@ const (
 // Transports lists what hosts can send with.
 var Transports = []string{"tcp", "dctcp", "dcqcn", "udp"}
 
-// The defaults of an experiment.
+// The defaults of an experiment, by flags and by file alike: a fabric that limits
+// before its hosts do, flows that end within the run, and enough of them to tell
+// schemes apart in about a minute.
 const (
-	defaultDuration = Time(time.Second)
-	defaultWarmup   = 0.05
-	defaultLoad     = 0.7
-	defaultLatency  = Time(100 * time.Microsecond)
-	usualQueue      = 64 // packets, as simple_switch has them
+	DefaultTopology = "leaf-spine"
+	DefaultWorkload = "websearch"
+	DefaultPattern  = Halves
+	DefaultLoadOf   = OfFabric
+	DefaultCut      = Cut(2 * 1000 * 1000)
+	DefaultLoad     = 0.7
+	DefaultSeeds    = 5
+	DefaultFlows    = 1000 // that begin in the duration of a run
+
+	fixedDuration  = Time(time.Second) // where flows do not come at a rate
+	defaultWarmup  = 0.05
+	defaultLatency = Time(100 * time.Microsecond)
+	defaultECN     = Threshold(65) // of queues that hold more
+	usualQueue     = 64            // packets, as simple_switch has them
 )
 
 // defaultClasses are the mice and elephants that the papers speak of.
@@ -50,13 +64,12 @@ var defaultClasses = []Class{{"short", 100 * 1000}, {"medium", 1000 * 1000}, {"l
 // defaults fills in what an experiment leaves out.
 func (x *Experiment) defaults() {
 	if len(x.Loads) == 0 {
-		x.Loads = []LoadLevel{defaultLoad}
+		x.Loads = []LoadLevel{DefaultLoad}
 	}
 	if len(x.Seeds) == 0 {
-		x.Seeds = Seeds{1}
+		x.Seeds = FirstSeeds(DefaultSeeds)
 	}
 	x.Engine = cmp.Or(x.Engine, EngineP4)
-	x.Values = cmp.Or(x.Values, DefaultValues)
 	x.Latency = cmp.Or(x.Latency, defaultLatency)
 	if len(x.Classes) == 0 {
 		x.Classes = defaultClasses
@@ -80,34 +93,105 @@ func (x *Experiment) defaults() {
 	}
 }
 
+// defaults fills in what does not depend on the network; settle fills in the rest.
 func (s *Setting) defaults() {
 	if s.Topology == (Network{}) {
-		s.Topology.Name = "qall"
+		s.Topology.Name = DefaultTopology
 	}
 	if len(s.Traffic) == 0 {
 		s.Traffic = []Traffic{{}}
 	}
-	s.Duration = cmp.Or(s.Duration, defaultDuration)
 	if !s.Warmup.given {
 		s.Warmup = Warmup{Share: defaultWarmup}
 	}
-	s.Drain = cmp.Or(s.Drain, 20*s.Duration)
+	s.Drain = cmp.Or(s.Drain, drainFactor*s.Duration)
 	s.Transport.Kind = cmp.Or(s.Transport.Kind, "tcp")
 	for i := range s.Traffic {
-		t := &s.Traffic[i]
-		if t.Pattern == "" {
-			t.Pattern = AllToAll
-			if t.File != "" {
-				t.Pattern = List
-			}
-		}
-		if t.Workload == "" && t.Size == 0 {
-			t.Workload = "websearch"
-		}
-		if t.Pattern == Incast && t.Degree == 0 {
-			t.Degree = 15
+		s.Traffic[i].defaults()
+	}
+}
+
+// drainFactor is how many times the duration a run waits for its last flows.
+const drainFactor = 20
+
+func (t *Traffic) defaults() {
+	if t.Pattern == "" {
+		switch {
+		case t.File != "":
+			t.Pattern = List
+		case len(t.From)+len(t.To) > 0:
+			t.Pattern = AllToAll // halves are of all hosts
+		default:
+			t.Pattern = DefaultPattern
 		}
 	}
+	if t.Workload == "" && t.Size == 0 {
+		t.Workload = DefaultWorkload
+	}
+	if t.draws() {
+		t.Cut = cmp.Or(t.Cut, DefaultCut)
+	}
+	if t.hasLoad() {
+		t.LoadOf = cmp.Or(t.LoadOf, DefaultLoadOf)
+	}
+	if t.Pattern == Incast && t.Degree == 0 {
+		t.Degree = 15
+	}
+}
+
+// draws reports whether the sizes of the flows are drawn from a distribution.
+func (t *Traffic) draws() bool { return t.Size == 0 && t.Pattern != List }
+
+// hasLoad reports whether the flows come at the rate of a load.
+func (t *Traffic) hasLoad() bool {
+	return t.Rate == 0 && len(t.At) == 0 && t.Pattern != List
+}
+
+// settle fills in what a case leaves out and what depends on its network, whose
+// flows have been resolved: how long flows begin, and from where on queues mark.
+func (c *Case) settle(t *fabric.Topology) error {
+	if c.Duration == 0 {
+		length, err := c.lengthFor(DefaultFlows, t)
+		if err != nil {
+			return err
+		}
+		c.Duration = cmp.Or(length, fixedDuration)
+	}
+	c.Drain = cmp.Or(c.Drain, drainFactor*c.Duration)
+	if w := &c.Switches; w.ECN == 0 && w.KMax == 0 && c.marks() {
+		w.ECN = defaultECN
+		if n, _ := c.advisedOn(t); n.Buffer <= int(defaultECN) {
+			w.ECN = Threshold(max(1, n.Buffer/4))
+		}
+	}
+	return nil
+}
+
+// marks reports whether a transport of the setting reacts to ECN marks.
+func (s *Setting) marks() bool {
+	reacts := func(kind string) bool { return kind == "dctcp" || kind == "dcqcn" }
+	return reacts(s.Transport.Kind) || slices.ContainsFunc(s.Traffic, func(t Traffic) bool { return reacts(t.Kind) })
+}
+
+// lengthFor returns the time in which n flows begin on average at the smallest
+// load of the case, to two digits; 0 if its flows do not come at a rate.
+func (c *Case) lengthFor(n float64, t *fabric.Topology) (Time, error) {
+	if slices.ContainsFunc(c.Traffic, func(t Traffic) bool { return t.Flows > 0 }) {
+		return 0, nil
+	}
+	one := *c
+	one.Duration = Time(time.Second)
+	o, ok := one.Offer(t, float64(slices.Min(c.Loads)))
+	if !ok {
+		return 0, nil
+	}
+	length := n / o.Flows * 1e9 // ns
+	digit := math.Pow(10, math.Floor(math.Log10(length))-1)
+	length = math.Ceil(length/digit) * digit
+	if !(length < float64(maxTime)) {
+		return 0, fmt.Errorf("%.0f flows would take %.3g hours to begin: want a duration", n, length/float64(time.Hour))
+	}
+	return max(1, Time(length)), nil
 }
 
 // inherit takes over what the case leaves as it is.

@@ -21,6 +21,6 @@ loads: [0.7]
 		fmt.Println(s.Label, x.Engine, x.Seeds)
 	}
 	// Output:
-	// drill p4 [1]
-	// ecmp p4 [1]
+	// drill p4 [1 2 3 4 5]
+	// ecmp p4 [1 2 3 4 5]
 }

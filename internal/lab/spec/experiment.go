@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -42,7 +41,7 @@ type Experiment struct {
 	Loads    []LoadLevel `yaml:"loads"`
 	Seeds    Seeds       `yaml:"seeds"`
 	Engine   string      `yaml:"engine"`
-	Values   string      `yaml:"parameters"` // of the schemes that are not set: default, or advised for each network
+	Values   string      `yaml:"parameters"` // of the schemes that are not set: advised for each network, or default
 	Arch     string      `yaml:"arch"`       // that the programs are for: v1model, tna or t2na
 	Probes   string      `yaml:"probes"`     // on Tofino: from the controller, or from the packet generator, which knows no latency
 	State    string      `yaml:"state-path"` // of the schemes that have one: recirc, shared where a switch reads its queues at once, or ghost
@@ -60,7 +59,9 @@ type Experiment struct {
 
 	origin origin
 	figure string // that the experiment has been cut to; "" is all
-	files  *files // that it names, as they were read
+
+	unadvised error  // why the parameters are the catalogue's, where the file leaves it open
+	files     *files // that it names, as they were read
 }
 
 // An origin is what an experiment was read from, so that it can be read once more
@@ -218,14 +219,14 @@ type RDMASpec struct {
 
 // SwitchSpec is what the switches' queues do.
 type SwitchSpec struct {
-	ECN   int     `yaml:"ecn"`     // mark from so many packets
-	KMin  Size    `yaml:"ecn-min"` // or by RED between two sizes
-	KMax  Size    `yaml:"ecn-max"`
-	PMax  float64 `yaml:"ecn-p"`
-	Queue int     `yaml:"queue"` // packets, instead of the topology's
-	PFC   *bool   `yaml:"pfc"`
-	Pause Size    `yaml:"pfc-threshold"` // of an ingress port; 0: a share of what is free of the buffer, 256 KiB without one
-	Alpha float64 `yaml:"pfc-alpha"`
+	ECN   Threshold `yaml:"ecn"`     // mark from so many packets
+	KMin  Size      `yaml:"ecn-min"` // or by RED between two sizes
+	KMax  Size      `yaml:"ecn-max"`
+	PMax  float64   `yaml:"ecn-p"`
+	Queue int       `yaml:"queue"` // packets, instead of the topology's
+	PFC   *bool     `yaml:"pfc"`
+	Pause Size      `yaml:"pfc-threshold"` // of an ingress port; 0: a share of what is free of the buffer, 256 KiB without one
+	Alpha float64   `yaml:"pfc-alpha"`
 
 	// Choices: see there.
 	Marking     string `yaml:"marking"`
@@ -388,41 +389,10 @@ func (c *Case) advisedOn(t *fabric.Topology) (advice.Network, error) {
 	} else if n.Buffer == 0 {
 		n.Buffer = usualQueue
 	}
-	if c.Switches.ECN > 0 && c.Switches.ECN <= n.Buffer {
-		n.ECN = c.Switches.ECN
+	if c.Switches.ECN > 0 && int(c.Switches.ECN) <= n.Buffer {
+		n.ECN = int(c.Switches.ECN)
 	}
 	return n, err
-}
-
-// LengthFor is the time within which so many flows begin on average, at the
-// smallest load of an experiment that has not been completed yet; 0 where flows
-// come by no rate.
-func (x *Experiment) LengthFor(flows float64, read Reader) (time.Duration, error) {
-	one := *x
-	one.Traffic = slices.Clone(x.Traffic)
-	one.Setting.defaults()
-	t, err := one.Network(read)
-	if err != nil {
-		return 0, err
-	}
-	load := float64(defaultLoad)
-	if len(x.Loads) > 0 {
-		load = float64(slices.Min(x.Loads))
-	}
-	c := Case{Setting: one.Setting}
-	c.Duration = Time(time.Second)
-	for i := range c.Traffic {
-		if err := c.Traffic[i].resolve(t, read); err != nil {
-			return 0, err
-		}
-	}
-	o, ok := c.Offer(t, load)
-	if !ok {
-		return 0, nil
-	}
-	length := flows / o.Flows * 1e9 // ns
-	digit := math.Pow(10, math.Floor(math.Log10(length))-1)
-	return time.Duration(math.Ceil(length/digit) * digit), nil
 }
 
 // Length is the time in which flows start: to the last of them where their

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -219,6 +220,33 @@ func (f *formReader) leaf(v reflect.Value, value string) (err error) {
 	return fmt.Errorf("%v has no value", v.Type())
 }
 
+// spellOut sets what a form leaves out because it is zero, and which zero in a file
+// leaves to the defaults.
+func (x *Experiment) spellOut() {
+	x.Setting.spellOut()
+	for i := range x.Cases {
+		x.Cases[i].Setting.spellOut()
+	}
+	if x.Full != nil {
+		x.Full.Setting.spellOut()
+	}
+}
+
+func (s *Setting) spellOut() {
+	if s.marks() && s.Switches.KMax == 0 {
+		s.Switches.ECN = cmp.Or(s.Switches.ECN, Never)
+	}
+	for i := range s.Traffic {
+		t := &s.Traffic[i]
+		if t.hasLoad() {
+			t.LoadOf = cmp.Or(t.LoadOf, OfHosts)
+		}
+		if t.draws() {
+			t.Cut = cmp.Or(t.Cut, Uncut)
+		}
+	}
+}
+
 // FromForm reads an experiment that was complete when its form was written.
 func FromForm(form []byte) (*Experiment, error) {
 	x := new(Experiment)
@@ -228,6 +256,7 @@ func FromForm(form []byte) (*Experiment, error) {
 	// All cases have what they inherited, ceilings among them.
 	x.Ceiling, x.Links, x.Fail, x.Faults, x.Like, x.Switches = nil, nil, nil, nil, "", SwitchSpec{}
 	x.Warmup.given = true
+	x.spellOut()
 	for i := range x.Cases {
 		x.Cases[i].Warmup.given = true
 	}

@@ -33,12 +33,12 @@ const (
 	OfFabric = "fabric" // what the links between leaves and spines carry one way
 )
 
-// Traffic says who sends what to whom. Where nothing is given, all hosts send to
-// each other flows of the web search workload.
+// Traffic describes the flows of an experiment: senders, receivers, sizes and
+// arrivals.
 type Traffic struct {
 	Workload string `yaml:"workload"` // a distribution's name or file
 	Size     Size   `yaml:"size"`     // all flows have this size instead
-	Cut      Size   `yaml:"cut"`      // no flow is larger
+	Cut      Cut    `yaml:"cut"`      // no flow of a distribution is larger
 	MinSize  Size   `yaml:"min-size"` // with Size as the maximum, sizes are uniform from here
 	Tail     bool   `yaml:"tail"`     // MinSize to Size is heavy-tailed (Pareto, 1.2), not uniform
 

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -65,8 +66,8 @@ func (x *Experiment) complete(src *source, read Reader, library *scheme.Library)
 	if x.Probes != "" && x.Probes != fromController && x.Probes != FromGenerator {
 		return src.wrong("probes", fmt.Errorf("probes %q: want controller or generator", x.Probes))
 	}
-	if x.Values != DefaultValues && x.Values != AdvisedValues {
-		return src.wrong("parameters", fmt.Errorf("parameters %q: want default or advised", x.Values))
+	if x.Values != "" && x.Values != DefaultValues && x.Values != AdvisedValues {
+		return src.wrong("parameters", fmt.Errorf("parameters %q: want advised or default", x.Values))
 	}
 	if library == nil {
 		library = &scheme.Library{}
@@ -91,19 +92,35 @@ func (x *Experiment) complete(src *source, read Reader, library *scheme.Library)
 			return src.wrong("observe", err)
 		}
 	}
-	folders := map[string]string{}
-	for i := range x.Cases {
-		if err := ownFolder(folders, "case", x.Cases[i].Name); err != nil {
-			return src.wrong(fmt.Sprintf("cases[%d].name", i), err)
-		}
-		if err := x.checkCase(i, src, read); err != nil {
-			return err
-		}
+	if err := x.checkCases(src, read); err != nil {
+		return err
 	}
 	if err := x.checkTargets(src); err != nil {
 		return err
 	}
 	return x.checkVary(src)
+}
+
+// checkCases checks all cases. If an experiment does not say which parameters it
+// wants, and a network has no advice, the catalogue's are used in all cases.
+func (x *Experiment) checkCases(src *source, read Reader) error {
+	open := x.Values == ""
+	x.Values = cmp.Or(x.Values, AdvisedValues)
+	folders := map[string]string{}
+	for i := range x.Cases {
+		if err := ownFolder(folders, "case", x.Cases[i].Name); err != nil {
+			return src.wrong(fmt.Sprintf("cases[%d].name", i), err)
+		}
+		err := x.checkCase(i, src, read)
+		if open && errors.Is(err, ErrNoAdvice) {
+			x.Values, x.unadvised = DefaultValues, errors.Unwrap(err)
+			return x.checkCases(src, read)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // What an experiment may ask for before anything of it is made: each run is a
@@ -221,6 +238,9 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 			return src.wrong(fmt.Sprintf("%s[%d]", at("traffic"), j), err)
 		}
 	}
+	if err := c.settle(t); err != nil {
+		return src.wrong(at("duration"), err)
+	}
 	if err := c.Switches.check(); err != nil {
 		return src.wrong(at("switches"), err)
 	}
@@ -323,14 +343,14 @@ func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = d.rate(defaultLoad)
+	_, err = d.rate(DefaultLoad)
 	return err
 }
 
 // check says what is wrong with the switches' queues.
 func (w *SwitchSpec) check() error {
 	switch {
-	case w.ECN < 0:
+	case w.ECN < Never:
 		return fmt.Errorf("ecn %d: want a number of packets, 0 for none", w.ECN)
 	case w.Queue < 0:
 		return fmt.Errorf("queue %d: want a number of packets", w.Queue)

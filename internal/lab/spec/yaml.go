@@ -78,6 +78,65 @@ func (s Size) String() string {
 // MarshalText writes what String writes.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
+// A Cut is the largest size of a flow that is drawn from a distribution, as a file
+// writes it: 2MB, or none.
+type Cut Size
+
+// Uncut leaves flows as large as their distribution has them.
+const Uncut = Cut(-1)
+
+// UnmarshalYAML reads a size, or none.
+func (c *Cut) UnmarshalYAML(n ast.Node) error { return scalar(n, c.Parse) }
+
+// Parse reads a cut as a file writes it; 0 is none.
+func (c *Cut) Parse(text string) error {
+	if text == "none" || text == "0" {
+		*c = Uncut
+		return nil
+	}
+	return (*Size)(c).Parse(text)
+}
+
+// String returns the cut as a file writes it.
+func (c Cut) String() string {
+	if c < 0 {
+		return "none"
+	}
+	return Size(c).String()
+}
+
+// MarshalText writes what String returns.
+func (c Cut) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// A Threshold is the number of packets in a queue from which on it marks; 0 leaves
+// the choice to the transport.
+type Threshold int
+
+// Never is the threshold of queues that do not mark.
+const Never = Threshold(-1)
+
+// UnmarshalYAML reads a number of packets, or none.
+func (t *Threshold) UnmarshalYAML(n ast.Node) error { return scalar(n, t.Parse) }
+
+// Parse reads a threshold as a file writes it; none and 0 are Never.
+func (t *Threshold) Parse(text string) error {
+	v, err := strconv.Atoi(text)
+	if text == "none" {
+		v, err = 0, nil
+	}
+	if err != nil || v < 0 || v > maxThreshold {
+		return fmt.Errorf("threshold %q: want a number of packets, or none", text)
+	}
+	*t = Threshold(v)
+	if v == 0 {
+		*t = Never
+	}
+	return nil
+}
+
+// maxThreshold is more packets than any queue holds.
+const maxThreshold = 1e9
+
 // Bitrate is a rate as a file writes it: 400Mbps, 40G.
 type Bitrate fabric.Rate
 

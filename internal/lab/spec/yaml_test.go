@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"strings"
@@ -149,5 +150,66 @@ func TestTagOfNothing(t *testing.T) {
 	_, err := Load("f", []byte("topology: qall\nschemes: !tag\nloads"), nil, nil)
 	if err == nil || err.Error() != "f:2: want plain keys and values, without anchors, tags and merges" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestSettled: what depends on the network is filled in for each case.
+func TestSettled(t *testing.T) {
+	const shallow = "{leaf-spine: {leaves: 2, spines: 2, hosts: 4, rate: 1G, queue: 40}}"
+	const deep = "{leaf-spine: {leaves: 2, spines: 2, hosts: 4, rate: 1G, queue: 400}}"
+	for _, c := range []struct {
+		text string
+		ecn  Threshold
+		long Time
+		cut  Cut
+		of   string
+	}{
+		{"topology: " + deep, 0, 0, DefaultCut, OfFabric},
+		{"topology: " + deep + "\ntransport: dctcp", 65, 0, DefaultCut, OfFabric},
+		{"topology: " + shallow + "\ntransport: dctcp", 10, 0, DefaultCut, OfFabric},
+		{"topology: " + deep + "\ntransport: dctcp\nswitches: {queue: 48}", 12, 0, DefaultCut, OfFabric},
+		{"topology: " + deep + "\ntransport: dctcp\nswitches: {ecn: 0}", Never, 0, DefaultCut, OfFabric},
+		{"topology: " + deep + "\ntransport: dcqcn\nswitches: {ecn-min: 5KB, ecn-max: 9KB}", 0, 0, DefaultCut, OfFabric},
+		{"topology: " + deep + "\nduration: 3ms\ntraffic: [{cut: none}]", 0, 3e6, Uncut, OfFabric},
+		{"topology: " + deep + "\ntraffic: [{size: 10KB, rate: 5000}]", 0, 200e6, 0, ""},
+		{"topology: " + deep + "\ntraffic: [{size: 10KB, pattern: pairs, pairs: [h1-h5], at: [0ms]}]", 0, fixedDuration, 0, ""},
+	} {
+		x, err := Load("x.yaml", []byte(c.text+"\nschemes: [ecmp]\n"), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &x.Cases[0].Setting
+		long := s.Duration
+		if c.long == 0 {
+			net, err := s.Network(NoFiles)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o, ok := x.Cases[0].Offer(net, DefaultLoad); !ok || o.Flows < DefaultFlows || o.Flows > 1.1*DefaultFlows {
+				t.Errorf("%s: %g flows begin", c.text, o.Flows)
+			}
+			long = 0
+		}
+		if s.Switches.ECN != c.ecn || long != c.long || s.Traffic[0].Cut != c.cut || s.Traffic[0].LoadOf != c.of || s.Drain != 20*s.Duration {
+			t.Errorf("%s: marks from %d packets, %v, cut %v, load of %q, drain %v", c.text, s.Switches.ECN, s.Duration, s.Traffic[0].Cut, s.Traffic[0].LoadOf, s.Drain)
+		}
+		var form bytes.Buffer
+		WriteForm(&form, "", *x)
+		again, err := FromForm(form.Bytes())
+		if err == nil {
+			err = again.Complete("again", nil, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var second bytes.Buffer
+		if WriteForm(&second, "", again.Cases); err != nil {
+			t.Fatal(err)
+		}
+		var first bytes.Buffer
+		WriteForm(&first, "", x.Cases)
+		if first.String() != second.String() {
+			t.Errorf("%s: read again it is\n%s\nand was\n%s", c.text, &second, &first)
+		}
 	}
 }

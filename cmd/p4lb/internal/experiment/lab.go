@@ -37,9 +37,10 @@ column says what the first scheme saves against a row, paired by seed. Below it
 stands who can be told apart, how many seeds would tell the others, and what
 limits the flows. p4lb lab list metrics defines the columns.
 
-Without flags beyond --scheme and --vs a question is about 1000 flows a run, of web
-search up to 2 MB, at 70 % of what the fabric of the preset leaf-spine carries,
-with the parameters that p4lb advise computes for it, and takes about a minute.
+By default a run has about 1000 flows of web search up to 2 MB, at 70 % of what the
+fabric of the preset leaf-spine carries, with the parameters that p4lb advise
+computes for the network. DCTCP and DCQCN have switches that mark. Files have the
+same defaults.
 
 -o names the folder of the results (else results/ with the experiment's name and
 digest, to which results/NAME leads): report.html, the table, plots, manifest.json
@@ -70,7 +71,7 @@ cluster (lab submit).
 			if len(args) > 0 {
 				return cli.UnknownVerb(cmd, args[0])
 			}
-			x, err := q.experiment(c, cmd)
+			x, err := q.experiment(cmd)
 			if err != nil {
 				return err
 			}
@@ -88,12 +89,13 @@ func newLabRun(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run " + choiceUse,
 		Short: "Run experiments from files",
-		Long: `Run runs the experiments of files. All that is not given has a default. A folder
-stands for its experiment.yaml, and nothing for that of the current one. What is
-no file may be a paper, an experiment of one, or one that the --store has.
+		Long: `Run runs the experiments of files. A key that a file leaves out has the default of
+the flag of p4lb lab. A folder stands for its experiment.yaml, and no argument for
+the experiment.yaml of the current folder. A name that is no file may be a paper, an
+experiment of a paper, or an experiment that the --store has.
 
   name: quick
-  topology: qall              # a preset or file, or a maker:
+  topology: leaf-spine        # a preset or file, or a maker:
                               # {leaf-spine: {leaves: 2, spines: 4, hosts: 8, rate: 10G}}
   schemes:
     - qall-poly3
@@ -101,20 +103,21 @@ no file may be a paper, an experiment of one, or one that the --store has.
     - {scheme: drill, arch: tna}    # the program for Tofino; drill@tna is the same
     - {scheme: rps, candidates: paths}    # a port that more paths begin with gets more
     - ./mine                              # a program of your own: see p4lb new
-  parameters: advised         # what p4lb advise computes for the network, in place of
-                              # the catalogue's defaults, where set: says nothing
+  parameters: advised         # those that set: leaves out: advised as p4lb advise
+                              # computes them for the network, or default, the catalogue's
   traffic:                    # several may go on at once
-    - {workload: websearch, pattern: halves, load-of: hosts}
+    - {workload: websearch, pattern: halves, load-of: fabric, cut: 2MB}    # cut: none
   loads: [0.5, 0.7]
   transport: dctcp            # tcp, dctcp, dcqcn, udp, or with constants:
                               # {kind: dcqcn, rdma: {cut-interval: 50us, nack-every: 500us}}
                               # {kind: dcqcn, rdma: {nack: selective, window: 100KB}}: IRN
                               # {kind: tcp, max-dupacks: 300}: learns from reordering
-  switches: {ecn: 65, pfc: false}
+  switches: {ecn: 65, pfc: false}    # ecn: none
   like: ns3                   # what is modelled in several ways, and not given, is done
                               # as there: lab defaults lists it
   seeds: 5                    # how many, or which: [3, 5]
-  duration: 2s                # flows begin within it; then it goes on until they end
+  duration: 2s                # flows begin within it (by default 1000 of them); then the
+                              # run goes on until they end
   warmup: 5%
   faults:
     - {at: 500ms, until: 1s, link: l1-s1, down: true}

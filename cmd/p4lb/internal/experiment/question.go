@@ -1,8 +1,6 @@
 package experiment
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -22,7 +20,7 @@ type labQuestion struct {
 	loads                                                                                                              []string
 	seeds                                                                                                              int
 	duration                                                                                                           time.Duration
-	ecn                                                                                                                int
+	ecn                                                                                                                string
 	pfc                                                                                                                bool
 }
 
@@ -31,18 +29,18 @@ func (q *labQuestion) addFlags(cmd *cobra.Command) {
 	f.StringVar(&q.scheme, "scheme", "", "the `SCHEME`, such as qall-poly3, drill+rlb or ./mine")
 	cli.AddBlocksFlag(cmd, &q.blocks)
 	f.StringSliceVar(&q.vs, "vs", nil, "compare with these `SCHEMES`")
-	f.StringVar(&q.workload, "workload", "websearch", "flow sizes: a `NAME` of lab list workloads, or a file of lines \"bytes p\"")
-	f.StringVar(&q.cut, "cut", "", "no flow is larger than `SIZE`, 0 for as large as they come: a short run is then not about one flow (default "+quickCut+" of a distribution)")
-	f.StringSliceVar(&q.loads, "load", []string{"0.7"}, "`LOAD` from 0 to 1 (repeatable)")
-	f.StringVar(&q.loadOf, "load-of", spec.OfFabric, "what a load of 1 is: `BASE` fabric (the links from leaves to spines), hosts (those that send), or a rate")
-	f.StringVar(&q.topology, "topology", quickNetwork, "the network: a `FILE` or a preset of p4lb topo presets")
+	f.StringVar(&q.workload, "workload", spec.DefaultWorkload, "flow sizes: a `NAME` of lab list workloads, or a file of lines \"bytes p\"")
+	f.StringVar(&q.cut, "cut", "", "no flow of a distribution is larger than `SIZE`, so that one flow does not decide a short run; none for no limit (default "+spec.DefaultCut.String()+")")
+	f.StringSliceVar(&q.loads, "load", []string{spec.Number(spec.DefaultLoad)}, "`LOAD` from 0 to 1 (repeatable)")
+	f.StringVar(&q.loadOf, "load-of", spec.DefaultLoadOf, "what a load of 1 is: `BASE` fabric (the links from leaves to spines), hosts (those that send), or a rate")
+	f.StringVar(&q.topology, "topology", spec.DefaultTopology, "the network: a `FILE` or a preset of p4lb topo presets")
 	f.StringArrayVar(&q.fail, "fail", nil, "a `LINK` is down: one by a port, as in l1:3, or all between two nodes, as in l1-s1 (repeatable)")
-	f.StringVar(&q.pattern, "pattern", spec.Halves, "who sends to whom: "+strings.Join(spec.Patterns[:4], ", "))
+	f.StringVar(&q.pattern, "pattern", spec.DefaultPattern, "who sends to whom: "+strings.Join(spec.Patterns[:4], ", "))
 	f.StringVar(&q.transport, "transport", "tcp", "what hosts send with: "+strings.Join(spec.Transports, ", "))
-	f.IntVar(&q.ecn, "ecn", 0, "switches mark from `N` packets on (default 65 with dctcp, else never)")
+	f.StringVar(&q.ecn, "ecn", "", "switches mark from `N` packets on, none for never (default 65 with dctcp and dcqcn, or a quarter of a shorter queue; else none)")
 	f.BoolVar(&q.pfc, "pfc", false, "links are lossless: PFC")
-	f.DurationVar(&q.duration, "duration", 0, fmt.Sprintf("flows begin within this virtual `TIME` (default the time in which %d do)", quickFlows))
-	f.IntVar(&q.seeds, "seeds", 5, "run with the seeds 1 to `N`")
+	f.DurationVar(&q.duration, "duration", 0, fmt.Sprintf("flows begin within this virtual `TIME` (default the time in which %d do)", spec.DefaultFlows))
+	f.IntVar(&q.seeds, "seeds", spec.DefaultSeeds, "run with the seeds 1 to `N`")
 	f.StringArrayVar(&q.set, "set", nil, "set a parameter of all schemes that have it, as `NAME=VALUE` (repeatable)")
 	f.StringVar(&q.parameters, "parameters", "", "what parameters are that --set does not: `WHICH` of advised (p4lb advise, for the network) and default (the catalogue's) (default advised where there is advice)")
 	cli.CompleteWith(cmd, "parameters", []string{spec.AdvisedValues, spec.DefaultValues})
@@ -61,30 +59,8 @@ func (q *labQuestion) addFlags(cmd *cobra.Command) {
 	cli.CompleteWith(cmd, "engine", []string{spec.EngineP4, spec.EngineNative})
 }
 
-// What a question is about that leaves it open: a fabric that limits before its
-// hosts do, flows that end within the run, and enough of them to tell schemes
-// apart in about a minute.
-const (
-	quickNetwork = "leaf-spine"
-	quickCut     = "2MB"
-	quickFlows   = 1000
-)
-
-// experiment is what the flags ask for. Where there is no advice for the network,
-// and none was asked for, the catalogue's parameters are taken, and a warning says
-// so.
-func (q *labQuestion) experiment(c *cli.Console, cmd *cobra.Command) (*spec.Experiment, error) {
-	values := cmp.Or(q.parameters, spec.AdvisedValues)
-	x, err := q.asked(cmd, values)
-	if errors.Is(err, spec.ErrNoAdvice) && q.parameters == "" {
-		c.Warning("%v; the catalogue's parameters are used", err)
-		return q.asked(cmd, spec.DefaultValues)
-	}
-	return x, err
-}
-
-// asked is the experiment with the parameters of one kind.
-func (q *labQuestion) asked(cmd *cobra.Command, values string) (*spec.Experiment, error) {
+// experiment returns what the flags ask for. It has the defaults of a file.
+func (q *labQuestion) experiment(cmd *cobra.Command) (*spec.Experiment, error) {
 	switch {
 	case q.scheme == "":
 		return nil, cli.UsageError(cmd, "lab wants a --scheme, or a verb: run, paper or list")
@@ -93,18 +69,23 @@ func (q *labQuestion) asked(cmd *cobra.Command, values string) (*spec.Experiment
 	case q.duration < 0 || q.duration == 0 && cmd.Flags().Changed("duration"):
 		return nil, cli.UsageError(cmd, "--duration %v: want a time above 0", q.duration)
 	}
-	x := &spec.Experiment{Name: "lab", Engine: q.engine, Arch: q.arch, State: q.state, Blocks: q.blocks, Seeds: spec.FirstSeeds(q.seeds), Metrics: q.metrics, Values: values}
+	x := &spec.Experiment{Name: "lab", Engine: q.engine, Arch: q.arch, State: q.state, Blocks: q.blocks, Seeds: spec.FirstSeeds(q.seeds), Metrics: q.metrics, Values: q.parameters}
 	x.Topology.Name, x.Fail = q.topology, q.fail
 	x.Traffic = []spec.Traffic{{Workload: q.workload, Pattern: q.pattern, LoadOf: q.loadOf}}
-	if cut := cmp.Or(q.cut, quickCut); cut != "0" {
-		if err := x.Traffic[0].Cut.Parse(cut); err != nil {
+	if q.cut != "" {
+		if err := x.Traffic[0].Cut.Parse(q.cut); err != nil {
 			return nil, cli.UsageError(cmd, "--cut: %w", err)
 		}
 	}
 	x.Transport.Kind, x.Duration = q.transport, spec.Time(q.duration)
-	x.Switches.ECN, x.Switches.PFC, x.Like = q.ecn, &q.pfc, q.like
-	if q.ecn == 0 && q.transport == "dctcp" {
-		x.Switches.ECN = 65
+	x.Like = q.like
+	if q.pfc {
+		x.Switches.PFC = &q.pfc
+	}
+	if q.ecn != "" {
+		if err := x.Switches.ECN.Parse(q.ecn); err != nil {
+			return nil, cli.UsageError(cmd, "--ecn: %w", err)
+		}
 	}
 	for _, text := range q.loads {
 		var l spec.LoadLevel
@@ -112,12 +93,6 @@ func (q *labQuestion) asked(cmd *cobra.Command, values string) (*spec.Experiment
 			return nil, cli.UsageError(cmd, "--load: %w", err)
 		}
 		x.Loads = append(x.Loads, l)
-	}
-	if q.duration == 0 {
-		// What is wrong with the experiment is for Complete to say, by its key.
-		if length, err := x.LengthFor(quickFlows, plain.ReadFile); err == nil {
-			x.Duration = spec.Time(length)
-		}
 	}
 	set, err := cli.Assigned(cmd, q.set)
 	if err != nil {
@@ -135,7 +110,6 @@ func (q *labQuestion) asked(cmd *cobra.Command, values string) (*spec.Experiment
 		x.Schemes = append(x.Schemes, s)
 	}
 	x.About = q.about()
-
 	return x, x.Complete("the experiment", plain.ReadFile, cli.LibraryFrom("."))
 }
 

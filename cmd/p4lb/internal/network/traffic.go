@@ -135,6 +135,7 @@ func (j *trafficJob) experiment(cmd *cobra.Command, d *deployed.Note) (*spec.Exp
 		return nil, cli.UsageError(cmd, "--load: %w", err)
 	}
 	x.Loads = []spec.LoadLevel{l}
+	j.flows.Cut = spec.Uncut
 	if j.cut != "" {
 		if err := j.flows.Cut.Parse(j.cut); err != nil {
 			return nil, cli.UsageError(cmd, "--cut: %w", err)
