@@ -51,20 +51,19 @@ func (l *lowerer) actionBody(a *bmv2.Action, o *types.Object, d *syntax.ActionDe
 	mentioned := l.mentions(d)
 	visible := func(x syntax.Expr) bool { r := l.rootObject(x); return r == nil || mentioned[r] }
 	assigned := l.assigned(d.Body)
-	var bs []binding
-	for k, p := range l.paramObjects(d.Params) {
+	params := l.paramObjects(d.Params)
+	for k, p := range params {
 		if p.Dir == syntax.NoDir {
 			l.runtimeParam(a, p, assigned[p], callee)
-			continue
+			params[k] = nil
 		}
-		b := l.bindArg(p, k, call, e, bs, visible)
-		callee.bind(p, b.value)
-		bs = append(bs, b)
 	}
+	bs := l.bindArgs(params, call, e, visible)
+	callee.bindAll(bs)
 	callee.exit = l.onExit(bs, e)
 	l.stmts(d.Body.Stmts, callee)
 	l.place(callee.ret)
-	l.copyBack(bs, e)
+	l.copyBack(bs)
 }
 
 // runtimeParam adds one parameter of action data. An action in which it is

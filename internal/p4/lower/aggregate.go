@@ -23,6 +23,8 @@ func (l *lowerer) assign(dst, src value) {
 		l.assignAggregate(d, src)
 	case *element:
 		l.assignElement(d, src)
+	case *bits:
+		l.assignBits(d, src)
 	default:
 		l.unsupported(l.at, "assigning to this")
 	}
@@ -126,53 +128,6 @@ func (l *lowerer) assignAggregate(d *aggregate, src value) {
 	}
 }
 
-// overlaps reports whether writing the place p may change the value v.
-func (l *lowerer) overlaps(p, v value) bool {
-	var written footprint
-	l.cover(&written, p)
-	return l.touches(&written, v)
-}
-
-// A footprint is what some assignments write: fields, and whole places.
-type footprint struct {
-	places map[value]bool
-	fields int
-}
-
-// cover adds the place p.
-func (l *lowerer) cover(w *footprint, p value) {
-	if w.places == nil {
-		w.places = map[value]bool{}
-	}
-	fs := leaves(p)
-	l.spend(1 + len(fs))
-	for _, f := range fs {
-		w.places[f] = true
-	}
-	w.fields += len(fs)
-	if p != nil {
-		w.places[p] = true
-	}
-}
-
-// touches reports whether what w has may change the value v.
-func (l *lowerer) touches(w *footprint, v value) bool {
-	switch v := v.(type) {
-	case *ex:
-		l.spend(1 + v.size)
-		return v.any(func(n *ex) bool { return n.op == opField && w.places[n.f] || n.op == opLast && w.fields > 0 })
-	case *literal:
-		return slices.ContainsFunc(v.fields, func(f *ex) bool { return l.touches(w, f) })
-	case *element:
-		return l.touches(w, &aggregate{elems: v.elems}) || l.touches(w, v.index)
-	case *aggregate:
-		return slices.ContainsFunc(v.elems, func(el value) bool { return l.touches(w, el) })
-	}
-	fs := leaves(v)
-	l.spend(1 + len(fs))
-	return slices.ContainsFunc(fs, func(f *field) bool { return w.places[f] }) || v != nil && w.places[v]
-}
-
 // saved copies v to a temporary.
 func (l *lowerer) saved(v value) value {
 	switch v := v.(type) {
@@ -205,7 +160,9 @@ func (l *lowerer) saved(v value) value {
 		l.assign(t, v)
 		return t
 	case *element:
-		return l.readElement(v)
+		return l.materialize(v)
+	case *bits:
+		return l.settled(l.toEx(v, l.at))
 	}
 	return v
 }
@@ -228,19 +185,6 @@ func (l *lowerer) equalValues(a, b value, at syntax.Node) *ex {
 		}
 	}
 	return equal(l.toEx(a, at), l.toEx(b, at))
-}
-
-// elementsOf lists what a union, a stack or an aggregate consists of.
-func elementsOf(v value) []value {
-	switch v := v.(type) {
-	case *union:
-		return lists.Map(v.members, func(m *header) value { return m })
-	case *stack:
-		return v.elems
-	case *aggregate:
-		return v.elems
-	}
-	return nil
 }
 
 // equalParts compares part by part.
@@ -292,19 +236,6 @@ func (d *element) isHeader() bool {
 		return true
 	}
 	return false
-}
-
-// at is the selected part of the i-th element.
-func (d *element) at(i int) value {
-	v := d.elems[i]
-	for _, k := range d.sel {
-		if h, ok := v.(*header); ok {
-			v = h.parts[k]
-		} else {
-			v = elementsOf(v)[k]
-		}
-	}
-	return v
 }
 
 // inner is part k of the selected thing; a struct is taken apart.
@@ -413,4 +344,11 @@ func (l *lowerer) invalidate(v value) {
 			l.invalidate(e)
 		}
 	}
+}
+
+// assignBits writes a slice: it reads the whole field as it is now, and writes it
+// with the bits of the slice replaced.
+func (l *lowerer) assignBits(b *bits, src value) {
+	whole := l.toEx(b.of, l.at)
+	l.assign(b.of, insertBits(whole, cast(l.toEx(src, l.at), scalar{width: b.width}), b.lo, b.width))
 }

@@ -35,7 +35,7 @@ func (l *lowerer) callApply(x *syntax.CallExpr, call *types.Call, e *env) value 
 		callee.loops, callee.exit = e.loops, l.onExit(bs, e)
 		callee.bindAll(bs)
 		l.controlBody(inst, t, callee)
-		l.copyBack(bs, e)
+		l.copyBack(bs)
 	case *types.Parser:
 		// The states of a sub-parser are inlined; its accept continues here.
 		bs := l.bindArgs(l.paramObjects(t.Decl.Params), call, e, never)
@@ -44,7 +44,7 @@ func (l *lowerer) callApply(x *syntax.CallExpr, call *types.Call, e *env) value 
 		done := &label{used: true}
 		l.parserBody(inst, t, callee, done)
 		l.place(done)
-		l.copyBack(bs, e)
+		l.copyBack(bs)
 	default:
 		l.unsupported(x, "applying this")
 	}

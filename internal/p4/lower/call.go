@@ -11,177 +11,196 @@ import (
 // maxDepth bounds nested inlining; the checker has excluded recursion.
 const maxDepth = 200
 
-// bindArgs evaluates the arguments in order. visible tells whether the callee
-// can name the root of an argument on its own.
+// Calls follow section 6.8 of the P4_16 specification. The arguments are
+// evaluated from left to right: an in argument to a value, an out argument to a
+// place, an inout argument to both. The body runs on copies of them. On return
+// the out and inout copies are written back to their places, from left to right.
+//
+// bindArgs first evaluates all arguments. A value that the evaluation of a later
+// argument changes is saved in a temporary at the point where it was read
+// (keepBefore). Then bindArgs decides which parameters need a copy: a parameter
+// stands for the argument's own place if the body cannot tell the difference.
+
+// bindArgs evaluates the arguments for params; a nil parameter is skipped. The
+// function visible reports whether the callee can name the variable in which an
+// argument is stored.
 func (l *lowerer) bindArgs(params []*types.Object, call *types.Call, e *env, visible func(syntax.Expr) bool) []binding {
-	var bs []binding
+	bs := make([]binding, 0, len(params))
 	for k, p := range params {
-		m := l.mark()
-		b := l.bindArg(p, k, call, e, bs, visible)
-		if p.Dir >= syntax.Out || l.mark() != m {
-			l.spend(len(bs) / costOperand)
-			l.keepBefore(bs, m)
+		if p == nil {
+			continue
 		}
+		m := l.mark()
+		b := l.evalArg(p, k, call, e)
+		l.keepBefore(bs, m)
 		bs = append(bs, b)
+	}
+	for i := range bs {
+		b := &bs[i]
+		b.ref = b.param.Dir >= syntax.Out && b.byReference(visible) && !l.overlapsBefore(bs[:i], b.place)
+	}
+	for i := range bs {
+		l.pass(bs, i, visible)
+	}
+	for _, b := range bs {
+		if b.ref && b.param.Dir == syntax.Out {
+			l.invalidate(b.place)
+		}
 	}
 	return bs
 }
 
-// keepBefore makes the in arguments already evaluated survive the code since m.
-func (l *lowerer) keepBefore(bs []binding, m int) {
-	for i := range bs {
-		if bs[i].saved {
-			bs[i].saved = false
-			continue
-		}
-		if bs[i].param.Dir == syntax.In || bs[i].param.Dir == syntax.NoDir {
-			n := l.mark()
-			bs[i].value = l.stableValue(bs[i].value, m)
-			m += l.mark() - n
-		}
-	}
-}
-
-func (l *lowerer) bindArg(p *types.Object, k int, call *types.Call, e *env, before []binding, visible func(syntax.Expr) bool) binding {
-	var arg syntax.Expr
+// evalArg evaluates the k-th argument of a call: an in argument to its value, an
+// out argument to its place, an inout argument to both.
+func (l *lowerer) evalArg(p *types.Object, k int, call *types.Call, e *env) binding {
+	b := binding{param: p, typ: e.subst(call.Type.Params[k].Type)}
 	if k < len(call.Args) {
-		arg = call.Args[k]
+		b.arg = call.Args[k]
 	}
-	t := e.subst(call.Type.Params[k].Type)
-	if p.Dir == syntax.Out || p.Dir == syntax.InOut {
-		return l.bindOut(p, arg, t, e, before, visible)
+	if p.Dir >= syntax.Out {
+		if b.arg != nil {
+			b.place = l.lvalue(b.arg, e)
+		}
+		if p.Dir == syntax.InOut {
+			b.value = b.place
+		}
+		return b
 	}
-	v := l.argument(arg, call.Type, k, e)
-	if v == nil {
-		return binding{param: p, value: l.alloc(p.Name, t, true)}
-	}
-	if st, ok := scalarOf(t); ok && !st.str && st.width > 0 {
+	v := l.argument(b.arg, call.Type, k, e)
+	if st, ok := scalarOf(b.typ); v != nil && ok && !st.str && st.width > 0 {
 		if _, isField := v.(*field); !isField {
 			v = cast(l.toEx(v, l.at), st)
 		}
 	}
-	return binding{param: p, value: l.inValue(p, v, t, arg, before, visible)}
+	b.value = v
+	return b
 }
 
-// inValue passes v by reference where the callee cannot change it meanwhile.
-func (l *lowerer) inValue(p *types.Object, v value, t types.Type, arg syntax.Expr, before []binding, visible func(syntax.Expr) bool) value {
-	switch v := v.(type) {
-	case *instance, nil:
+// keepBefore saves the values in bs that the code since mark m changes.
+func (l *lowerer) keepBefore(bs []binding, m int) {
+	if l.mark() == m {
+		return
+	}
+	l.spend(len(bs) / costOperand)
+	for i := range bs {
+		n := l.mark()
+		bs[i].value = l.stableValue(bs[i].value, m)
+		m += l.mark() - n
+	}
+}
+
+// byReference reports whether the place of an out or inout argument can stand
+// for the parameter: it is a fixed place that still holds the value of the
+// argument, and the callee does not name it itself.
+func (b *binding) byReference(visible func(syntax.Expr) bool) bool {
+	unchanged := b.param.Dir == syntax.Out || b.value == b.place
+	return b.place != nil && unchanged && isPlace(b.place) && !visible(b.arg)
+}
+
+// overlapsBefore reports whether one of the out and inout arguments bs shares
+// bits with the place v.
+func (l *lowerer) overlapsBefore(bs []binding, v value) bool {
+	return slices.ContainsFunc(bs, func(b binding) bool {
+		_, isObject := b.place.(*instance)
+		return b.place != nil && !isObject && l.overlaps(v, b.place)
+	})
+}
+
+// pass gives the i-th parameter its place, and copies the argument in unless the
+// parameter stands for the argument's own place.
+func (l *lowerer) pass(bs []binding, i int, visible func(syntax.Expr) bool) {
+	b := &bs[i]
+	if b.param.Dir < syntax.Out {
+		b.value = l.passIn(bs, i, visible)
+		return
+	}
+	switch b.place.(type) {
+	case *instance, *next:
+		b.value = b.place
+		return
+	}
+	if b.ref {
+		b.value = b.place
+		return
+	}
+	tmp := l.alloc(b.param.Name, b.typ, false)
+	switch {
+	case b.param.Dir == syntax.Out || b.value == nil:
+		l.invalidate(tmp)
+	default:
+		l.assign(tmp, b.value)
+	}
+	b.value, b.back = tmp, b.place
+}
+
+// passIn returns the value of the i-th parameter, an in parameter: the argument's
+// own, or a copy if the body could change it through another parameter or by name.
+func (l *lowerer) passIn(bs []binding, i int, visible func(syntax.Expr) bool) value {
+	b := &bs[i]
+	switch v := b.value.(type) {
+	case nil:
+		return l.alloc(b.param.Name, b.typ, true)
+	case *instance, *next:
 		return v
 	case *ex:
 		if !v.reads() || v.st.str {
 			return v
 		}
-	case *next:
-		return v
 	case *field, *header, *union, *stack, *aggregate:
-		if isPlace(v) && !l.overlapsAny(before, v) && arg != nil && !visible(arg) {
-			return v
+		if isPlace(v) && b.arg != nil && !visible(b.arg) {
+			return l.apart(bs, v)
 		}
 	}
-	tmp := l.alloc(p.Name, t, true)
-	l.assign(tmp, v)
+	tmp := l.alloc(b.param.Name, b.typ, true)
+	l.assign(tmp, b.value)
 	return tmp
 }
 
-func (l *lowerer) overlapsAny(bs []binding, v value) bool {
-	return slices.ContainsFunc(bs, func(b binding) bool {
-		return b.param.Dir >= syntax.Out && (l.overlaps(b.value, v) || b.back != nil && l.overlaps(b.back, v))
-	})
+// apart copies the parts of v that an argument passed by reference can change.
+func (l *lowerer) apart(bs []binding, v value) value {
+	var written footprint
+	for _, b := range bs {
+		if b.ref {
+			l.cover(&written, b.place)
+		}
+	}
+	if written.places == nil {
+		return v
+	}
+	return l.savedIn(v, &written)
 }
 
-func (l *lowerer) bindOut(p *types.Object, arg syntax.Expr, t types.Type, e *env, before []binding, visible func(syntax.Expr) bool) binding {
-	if arg == nil {
-		return binding{param: p, value: l.alloc(p.Name, t, true)}
-	}
-	if sl, ok := syntax.Unparen(arg).(*syntax.SliceExpr); ok {
-		tmp := l.alloc(p.Name, t, true)
-		if p.Dir == syntax.InOut {
-			l.assign(tmp, l.eval(sl, e))
-		}
-		return binding{param: p, value: tmp, back: sl}
-	}
-	place := l.lvalue(arg, e)
-	if inst, ok := place.(*instance); ok {
-		return binding{param: p, value: inst}
-	}
-	if _, isNext := place.(*next); isNext {
-		return binding{param: p, value: place}
-	}
-	// The in arguments that share a place with this out argument are copied.
-	for i, b := range before {
-		if b.param.Dir != syntax.Out && b.param.Dir != syntax.InOut && b.value != nil && l.overlaps(place, b.value) {
-			var written footprint
-			l.cover(&written, place)
-			before[i].value, before[i].saved = l.savedIn(b.value, &written), true
-		}
-	}
-	if isPlace(place) && !l.overlapsBinding(before, place) && !visible(arg) {
-		if p.Dir == syntax.Out {
-			l.invalidate(place)
-		}
-		return binding{param: p, value: place}
-	}
-	tmp := l.alloc(p.Name, t, true)
-	if p.Dir == syntax.InOut {
-		l.assign(tmp, place)
-	}
-	return binding{param: p, value: tmp, back: place}
-}
-
-// savedIn copies the parts of v whose places are written.
+// savedIn copies the parts of v that are written.
 func (l *lowerer) savedIn(v value, written *footprint) value {
+	if !l.touches(written, v) {
+		return v
+	}
 	a, ok := v.(*aggregate)
 	if !ok {
 		return l.saved(v)
 	}
 	c := &aggregate{typ: a.typ}
 	for _, el := range a.elems {
-		if l.touches(written, el) {
-			el = l.savedIn(el, written)
-		}
-		c.elems = append(c.elems, el)
+		c.elems = append(c.elems, l.savedIn(el, written))
 	}
 	return c
 }
 
-func (l *lowerer) overlapsBinding(bs []binding, v value) bool {
-	return slices.ContainsFunc(bs, func(b binding) bool {
-		_, ok := b.value.(*instance)
-		return !ok && b.value != nil && l.overlaps(v, b.value)
-	})
-}
-
-// copyBack writes what out parameters hold to where the arguments are.
-func (l *lowerer) copyBack(bs []binding, e *env) {
+// copyBack writes the out and inout copies to the places of their arguments, in
+// the order of the parameters.
+func (l *lowerer) copyBack(bs []binding) {
 	for _, b := range bs {
-		switch back := b.back.(type) {
-		case nil:
-		case *syntax.SliceExpr:
-			l.writeSlice(back, l.toEx(b.value, back), e)
-		default:
-			l.assign(back, b.value)
+		if b.back != nil {
+			l.assign(b.back, b.value)
 		}
 	}
 }
 
-// writeSlice assigns v to x[hi:lo].
-func (l *lowerer) writeSlice(sl *syntax.SliceExpr, v *ex, e *env) {
-	hi, lo := l.sliceBounds(sl, e)
-	base := syntax.Unparen(sl.X)
-	old := l.scalar(base, e)
-	whole := insertBits(old, cast(v, scalar{width: hi - lo + 1}), lo, hi-lo+1)
-	if inner, ok := base.(*syntax.SliceExpr); ok {
-		l.writeSlice(inner, whole, e)
-		return
-	}
-	l.assign(l.lvalue(base, e), whole)
-}
-
-// onExit copies out of this call and of those around it.
+// onExit returns a function that copies out of this call and of the calls around
+// it: section 12.5 lets exit copy out too.
 func (l *lowerer) onExit(bs []binding, e *env) func() {
 	return func() {
-		l.copyBack(bs, e)
+		l.copyBack(bs)
 		if e.exit != nil {
 			e.exit()
 		}
@@ -222,8 +241,9 @@ func (l *lowerer) inline(x syntax.Node, params []*syntax.Param, body *syntax.Blo
 		}
 	})
 	l.place(callee.ret)
-	l.copyBack(bs, e)
-	return result
+	m := l.mark()
+	l.copyBack(bs)
+	return l.stableValue(result, m)
 }
 
 // soleReturn evaluates a body that is one return statement without a detour
@@ -278,7 +298,8 @@ func (l *lowerer) rootObject(x syntax.Expr) *types.Object {
 	}
 }
 
-// mentions lists what an action's body names, through actions that it calls.
+// mentions returns the objects that an action's body names, itself or in the
+// actions and methods that it calls.
 func (l *lowerer) mentions(d *syntax.ActionDecl) map[*types.Object]bool {
 	seen := map[*types.Object]bool{}
 	var visit func(n syntax.Node)
@@ -289,8 +310,13 @@ func (l *lowerer) mentions(d *syntax.ActionDecl) map[*types.Object]bool {
 				continue
 			}
 			seen[o] = true
-			if a, ok := o.Decl.(*syntax.ActionDecl); ok {
-				visit(a.Body)
+			switch d := o.Decl.(type) {
+			case *syntax.ActionDecl:
+				visit(d.Body)
+			case *syntax.InstDecl: // the methods that it implements
+				for _, m := range d.Body {
+					visit(m)
+				}
 			}
 		}
 	}

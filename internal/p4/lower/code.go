@@ -148,38 +148,6 @@ func (l *lowerer) inCode(f func()) *code {
 	return l.code
 }
 
-// stable makes x survive the code that was emitted since mark m: what that
-// code may have changed is saved in front of it.
-func (l *lowerer) stable(x *ex, m int) *ex {
-	if l.mark() == m || !x.reads() || !l.clobbers(m, x) {
-		return x
-	}
-	t := l.temp(x.st)
-	l.insert(m, func() { l.set(t, x) })
-	return fieldEx(t)
-}
-
-// clobbers reports whether the code since m may change what x reads. A write
-// to one field changes just that; everything else might change anything.
-func (l *lowerer) clobbers(m int, x *ex) bool {
-	for _, i := range l.code.list[m:] {
-		l.spend(1 + x.size)
-		switch i.kind {
-		case iLabel, iJump, iBranch:
-			continue
-		case iPrim:
-			if f, ok := soleTarget(i); ok {
-				if x.readsField(f) {
-					return true
-				}
-				continue
-			}
-		}
-		return true
-	}
-	return false
-}
-
 // soleTarget is the one field that a primitive writes, where it is one.
 func soleTarget(i *instr) (*field, bool) {
 	switch i.prim {

@@ -38,6 +38,8 @@ func (l *lowerer) toEx(v value, at syntax.Node) *ex {
 		return fieldEx(v)
 	case *element:
 		return l.readElement(v)
+	case *bits:
+		return slice(l.toEx(v.of, at), v.lo+v.width-1, v.lo)
 	case *aggregate:
 		if len(v.elems) == 1 {
 			return l.toEx(v.elems[0], at)
@@ -178,11 +180,17 @@ func (l *lowerer) evalIndex(x *syntax.IndexExpr, e *env) value {
 	return s.elems[index.v.Int64()]
 }
 
-// settled makes sure that x is cheap to use several times and does not change.
+// settled returns x in a form that is cheap to use several times and does not
+// change: a constant, an action parameter or a temporary.
 func (l *lowerer) settled(x *ex) *ex {
 	if x.op == opConst || x.op == opParam || x.op == opField && x.f.temp {
 		return x
 	}
+	return l.copyOf(x)
+}
+
+// copyOf returns the value of x in a new temporary.
+func (l *lowerer) copyOf(x *ex) *ex {
 	t := l.temp(x.st)
 	l.set(t, x)
 	return fieldEx(t)
@@ -290,43 +298,6 @@ func (l *lowerer) evalCond(x *syntax.CondExpr, e *env) value {
 	l.assign(t, b)
 	l.place(end)
 	return t
-}
-
-// stableValue is stable for values of any form.
-func (l *lowerer) stableValue(v value, m int) value {
-	if l.mark() == m {
-		return v
-	}
-	switch v := v.(type) {
-	case *ex:
-		return l.stable(v, m)
-	case *field:
-		return l.stable(fieldEx(v), m)
-	case *aggregate:
-		c := &aggregate{typ: v.typ}
-		for _, el := range v.elems {
-			n := l.mark()
-			c.elems = append(c.elems, l.stableValue(el, m))
-			m += l.mark() - n
-		}
-		return c
-	case *literal:
-		c := &literal{typ: v.typ, invalid: v.invalid}
-		for _, f := range v.fields {
-			n := l.mark()
-			c.fields = append(c.fields, l.stable(f, m))
-			m += l.mark() - n
-		}
-		return c
-	case *header:
-		if !l.clobbers(m, &ex{op: opValid, h: v}) {
-			return v
-		}
-		t := l.newHeader(l.unique("tmp"), v.typ, true)
-		l.insert(m, func() { l.prim("assign_header", t, v) })
-		return t
-	}
-	return v
 }
 
 // bounded refuses an expression that has grown too large, and lets a variable

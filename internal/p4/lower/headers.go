@@ -210,6 +210,7 @@ func (l *lowerer) newUnion(name string, t *types.Struct, local bool) *union {
 	out := &bmv2.HeaderUnion{Name: name, ID: l.nextID("header_unions"), UnionType: l.unionType(t), PIOmit: true}
 	for _, f := range t.Fields {
 		m := l.newHeader(name+"."+f.Name, types.Underlying(f.Type).(*types.Struct), local)
+		m.member = true
 		u.members = append(u.members, m)
 		out.HeaderIDs = append(out.HeaderIDs, l.headerIDs[m.name])
 	}

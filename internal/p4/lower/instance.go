@@ -7,6 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/names"
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 	"github.com/p4lb/p4lb/internal/p4/types"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // globals instantiates the extern objects declared at top level.
@@ -162,7 +163,7 @@ func (l *lowerer) foreign(x *syntax.CallExpr, op string, self []any, call *types
 		}
 	}
 	l.prim(op, args...)
-	l.copyBack(bs, e)
+	l.copyBack(bs)
 	return nil
 }
 
@@ -294,35 +295,49 @@ func (l *lowerer) algorithm(v value, at syntax.Node, enum string, members []stri
 	return members[x.v.Int64()]
 }
 
-// A destination is a field that a primitive writes, and the copy that follows
-// where the argument is no plain field, or one whose sign BMv2 would not see in
-// the bits that arrive.
+// A destination is a field that a primitive writes. The function back copies the
+// field to the argument's place if a primitive cannot write there: a slice, an
+// element chosen at run time, a boolean, or a signed field, whose sign BMv2 would
+// not see in the bits that arrive.
 type destination struct {
 	f    *field
 	back func()
 }
 
-// destination evaluates an out argument to a field.
-func (l *lowerer) destination(x syntax.Expr, t types.Type, e *env) destination {
+// destination returns the field for an out argument of type t with the place p,
+// which is nil if the call omits the argument.
+func (l *lowerer) destination(p value, t types.Type, at syntax.Node) destination {
 	none := func() {}
-	if x == nil {
-		st, _ := scalarOf(t)
+	st, ok := scalarOf(t)
+	if !ok {
+		l.unsupported(at, "%s as the result of an extern", t)
+	}
+	if p == nil {
 		return destination{l.temp(st), none}
 	}
-	if sl, ok := syntax.Unparen(x).(*syntax.SliceExpr); ok {
-		f := l.temp(l.shape(x, e))
-		return destination{f, func() { l.writeSlice(sl, fieldEx(f), e) }}
-	}
-	p := l.lvalue(x, e)
 	if f, ok := p.(*field); ok && !f.st.bool && !f.st.signed {
 		return destination{f, none}
 	}
-	st, ok := scalarOf(t)
-	if !ok {
-		l.unsupported(x, "%s as the result of an extern", t)
-	}
 	f := l.temp(scalar{width: st.width, bool: st.bool})
 	return destination{f, func() { l.assign(p, cast(fieldEx(f), st)) }}
+}
+
+// operands evaluates the arguments of an extern's call from left to right: in
+// arguments to their values, out and inout arguments to their places.
+func (l *lowerer) operands(call *types.Call, e *env) []value {
+	var bs []binding
+	for k, p := range call.Type.Params {
+		m := l.mark()
+		b := l.evalArg(p, k, call, e)
+		l.keepBefore(bs, m)
+		bs = append(bs, b)
+	}
+	return lists.Map(bs, func(b binding) value {
+		if b.param.Dir >= syntax.Out {
+			return b.place
+		}
+		return b.value
+	})
 }
 
 // inputs flattens the data of a hash or digest into fields and constants; what

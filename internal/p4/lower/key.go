@@ -11,8 +11,11 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// declareKey decides how the key's element reaches BMv2.
-func (l *lowerer) declareKey(t *table, k *syntax.KeyElem) *tableKey {
+// declareKey decides how BMv2 reads an element of the key: in place, if inPlace is
+// set and the element is a field, or from a variable that is set in front of the
+// table. A key whose elements call functions that write variables is not read in
+// place, because all elements are evaluated before the lookup.
+func (l *lowerer) declareKey(t *table, k *syntax.KeyElem, inPlace bool) *tableKey {
 	key := &tableKey{elem: k, kind: k.Match.Value, name: names.Key(l.info, k), typ: t.env.typeOf(k.X)}
 	st, ok := scalarOf(key.typ)
 	if !ok {
@@ -26,7 +29,7 @@ func (l *lowerer) declareKey(t *table, k *syntax.KeyElem) *tableKey {
 	default:
 		l.unsupported(k, "the match kind %s", key.kind)
 	}
-	if !l.directKey(key, t.env) {
+	if !inPlace || !l.directKey(key, t.env) {
 		key.temp = l.temp(st)
 		key.target = bmv2.FieldRef{Header: key.temp.header, Field: key.temp.name}
 	}

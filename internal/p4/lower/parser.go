@@ -107,9 +107,13 @@ func (l *lowerer) state(s *syntax.StateDecl, e *env, done *label) {
 	case *syntax.SelectExpr:
 		// BMv2 keys are fields, so other keys go through variables, and the keyset is
 		// one string of bytes.
-		var keys []*ex
+		var vals []value
 		for _, a := range t.Args {
-			keys = append(keys, l.selectKeys(l.eval(a, body), a)...)
+			vals = append(vals, l.evalNext(vals, a, body))
+		}
+		var keys []*ex
+		for i, a := range t.Args {
+			keys = append(keys, l.selectKeys(vals[i], a)...)
 		}
 		in := &instr{kind: iSelect, keys: keys, at: t}
 		for _, c := range t.Cases {

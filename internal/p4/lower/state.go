@@ -193,14 +193,15 @@ func (i *instance) typeLabel() string {
 	return i.name
 }
 
-// A binding is how one argument reaches a parameter.
+// A binding connects one argument of a call to its parameter.
 type binding struct {
 	param *types.Object
-	value value
-	back  value // where an out value goes afterwards, nil by reference
-	// saved is set while the argument after this one is evaluated, which would
-	// have changed the value: it is in temporaries now.
-	saved bool
+	typ   types.Type  // the parameter's, with type arguments filled in
+	arg   syntax.Expr // nil if the call omits it
+	place value       // the place of an out or inout argument
+	value value       // the argument's value; once passed, the parameter's place or value
+	ref   bool        // the parameter stands for place itself
+	back  value       // where the parameter is copied to on return, nil for none
 }
 
 // An architecture is what the programs for one kind of switch have of their

@@ -2,7 +2,6 @@ package lower
 
 import (
 	"cmp"
-	"math/big"
 
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/p4/names"
@@ -101,10 +100,6 @@ func (l *lowerer) declareVar(o *types.Object, e *env) (v value, again bool) {
 
 func (l *lowerer) assignStmt(s *syntax.AssignStmt, e *env) {
 	lhs := syntax.Unparen(s.LHS)
-	if sl, ok := lhs.(*syntax.SliceExpr); ok {
-		l.assignSlice(sl, s, e)
-		return
-	}
 	dst := l.lvalue(lhs, e)
 	m := l.mark()
 	src := l.eval(s.RHS, e)
@@ -186,8 +181,12 @@ func mentions(a any, f *field) bool {
 	return true
 }
 
-// lvalue evaluates a place to assign to.
+// lvalue evaluates x to the place that it names. Indices are evaluated now, so
+// that the place stays the same when the variables in them change.
 func (l *lowerer) lvalue(x syntax.Expr, e *env) value {
+	if sl, ok := syntax.Unparen(x).(*syntax.SliceExpr); ok {
+		return l.sliceOf(sl, e)
+	}
 	v := l.eval(x, e)
 	if p, ok := v.(*ex); ok && p.op == opParam {
 		l.unsupported(x, "assigning to the action parameter %s, which the control plane supplies", syntax.String(x))
@@ -195,42 +194,14 @@ func (l *lowerer) lvalue(x syntax.Expr, e *env) value {
 	return v
 }
 
-// assignSlice writes some bits of a field: the others are read and kept.
-func (l *lowerer) assignSlice(sl *syntax.SliceExpr, s *syntax.AssignStmt, e *env) {
-	var slices []*syntax.SliceExpr
-	base := syntax.Expr(sl)
-	for {
-		n, ok := syntax.Unparen(base).(*syntax.SliceExpr)
-		if !ok {
-			break
-		}
-		slices = append(slices, n)
-		base = n.X
+// sliceOf evaluates a slice to a place.
+func (l *lowerer) sliceOf(sl *syntax.SliceExpr, e *env) *bits {
+	hi, lo := l.sliceBounds(sl, e)
+	of := l.lvalue(sl.X, e)
+	if inner, ok := of.(*bits); ok {
+		return &bits{of: inner.of, lo: inner.lo + lo, width: hi - lo + 1}
 	}
-	dst := l.lvalue(base, e)
-	lo, width := 0, 0
-	for i := len(slices) - 1; i >= 0; i-- {
-		h, b := l.sliceBounds(slices[i], e)
-		lo, width = lo+b, h-b+1
-	}
-	m := l.mark()
-	src := l.scalar(s.RHS, e)
-	old := l.toEx(l.stableValue(dst, m), base)
-	part := scalar{width: width}
-	if s.Op != syntax.NoOp {
-		src = binary(s.Op, slice(old, lo+width-1, lo), src, part)
-	}
-	l.assign(dst, insertBits(old, cast(src, part), lo, width))
-}
-
-// insertBits is old with the bits [lo+width-1:lo] replaced by v.
-func insertBits(old, v *ex, lo, width int) *ex {
-	st := old.st
-	unsigned := scalar{width: st.width}
-	hole := new(big.Int).AndNot(maskOf(st.width), new(big.Int).Lsh(maskOf(width), uint(lo)))
-	kept := binary(syntax.And, cast(old, unsigned), constEx(hole, unsigned), unsigned)
-	put := binary(syntax.Shl, cast(v, unsigned), intEx(int64(lo), code32), unsigned)
-	return cast(binary(syntax.Or, kept, put, unsigned), st)
+	return &bits{of: of, lo: lo, width: hi - lo + 1}
 }
 
 func (l *lowerer) ifStmt(s *syntax.IfStmt, e *env) {

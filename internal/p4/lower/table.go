@@ -16,9 +16,16 @@ func (l *lowerer) applyTable(x *syntax.CallExpr, call *types.Call, e *env) *inst
 		l.unsupported(x, "applying a table outside of the ingress and egress controls")
 	}
 	t := l.tableOf(call.Callee, e)
+	var vals []value
 	for _, k := range t.keys {
 		if k.temp != nil {
-			l.set(k.temp, cast(l.scalar(k.elem.X, e), k.st))
+			vals = append(vals, l.evalNext(vals, k.elem.X, e))
+		}
+	}
+	for _, k := range t.keys {
+		if k.temp != nil {
+			l.set(k.temp, cast(l.toEx(vals[0], k.elem.X), k.st))
+			vals = vals[1:]
 		}
 	}
 	i := l.add(&instr{kind: iApply, table: t, at: x})
@@ -41,8 +48,9 @@ func (l *lowerer) tableOf(o *types.Object, e *env) *table {
 	l.at = d
 	defer func() { l.at = saved }()
 	if d.Key != nil {
+		inPlace := !slices.ContainsFunc(d.Key.Elems, func(k *syntax.KeyElem) bool { return len(l.assigned(k.X)) > 0 })
 		for _, k := range d.Key.Elems {
-			t.keys = append(t.keys, l.declareKey(t, k))
+			t.keys = append(t.keys, l.declareKey(t, k, inPlace))
 		}
 	}
 	l.emitTable(t)

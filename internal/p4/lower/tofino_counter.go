@@ -202,6 +202,7 @@ func (l *tofino) queueCall(c *methodCall) value {
 			}
 		}
 	}
+	out := l.outArgs(c)
 	q := l.queueOf(reg)
 	size := intEx(int64(l.constArg(reg, 0)), code32)
 	q.read(l)
@@ -224,7 +225,7 @@ func (l *tofino) queueCall(c *methodCall) value {
 	l.onCell(c, apply, env, reg, index, bind(params))
 	q.change(l, c.method, size)
 	l.place(end)
-	return l.handOut(c, results)
+	return l.handOut(c, out, results)
 }
 
 // A queue is the variables of a queue or stack: the index of its first element

@@ -9,31 +9,25 @@ import (
 
 // function: the extern functions of tofino.p4.
 func (l *tofino) function(x *syntax.CallExpr, call *types.Call, e *env) value {
-	arg := func(k int) *ex { return l.scalar(call.Args[k], e) }
 	switch name := call.Callee.Name; name {
 	case "max", "min":
-		a := arg(0)
-		m := l.mark()
-		b := arg(1)
-		a = l.stable(a, m)
+		args := l.operands(call, e)
+		a, b := l.toEx(args[0], x), l.toEx(args[1], x)
 		op := syntax.Geq
 		if name == "min" {
 			op = syntax.Leq
 		}
 		return cond(binary(op, a, b, boolean), a, b)
 	case "funnel_shift_right":
-		// The low half of two numbers side by side, shifted to the right.
-		hi := l.scalar(call.Args[1], e)
-		m := l.mark()
-		lo := l.scalar(call.Args[2], e)
-		hi = l.stable(hi, m)
-		by := l.scalar(call.Args[3], e)
+		// The result is the low half of the two numbers side by side, shifted right.
+		args := l.operands(call, e)
+		hi, lo, by := l.toEx(args[1], x), l.toEx(args[2], x), l.toEx(args[3], x)
 		if !by.isConst() || by.v.Sign() < 0 || by.v.Cmp(big.NewInt(int64(lo.st.width))) > 0 {
 			l.unsupported(x, "a funnel shift by a number that is not a constant up to %d", lo.st.width)
 		}
 		n, u := int(by.v.Int64()), scalar{width: lo.st.width}
 		both := binary(syntax.Concat, cast(hi, u), cast(lo, u), scalar{width: 2 * u.width})
-		l.give(call.Args[0], cast(slice(both, n+u.width-1, n), lo.st), e)
+		l.assign(args[0], cast(slice(both, n+u.width-1, n), lo.st))
 		return nil
 	case "invalidate":
 		l.invalidateCall(l.lvalue(call.Args[0], e), x)
@@ -190,8 +184,10 @@ func (l *tofino) justAsked(f *field, want *ex) bool {
 // mirrorCall: a copy of the packet goes to a session, with a header before it.
 func (l *tofino) mirrorCall(c *methodCall) value {
 	l.whenAsked(c, "mirror_type", func() {
-		h := l.prefix(c) // writes nothing that the session could depend on
 		session := l.scalar(c.arg("session_id"), c.e)
+		m := l.mark()
+		h := l.prefix(c)
+		session = l.stable(session, m)
 		if h == nil {
 			l.prim("mirror_emit", session)
 			return

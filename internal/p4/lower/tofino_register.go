@@ -71,8 +71,12 @@ func (l *tofino) execute(c *methodCall) value {
 	body := l.methodEnv(c)
 	params := l.paramObjects(apply.Params)
 	var results []value
-	l.onCell(c, apply, body, reg, l.slot(c, reg), func() { results = l.results(apply.Body, params[1:], body) })
-	return l.handOut(c, results)
+	index := l.slot(c, reg)
+	m := l.mark()
+	out := l.outArgs(c)
+	index = l.stable(index, m)
+	l.onCell(c, apply, body, reg, index, func() { results = l.results(apply.Body, params[1:], body) })
+	return l.handOut(c, out, results)
 }
 
 // onCell runs a method's body on the cell of an index; bind gives the results
@@ -87,6 +91,7 @@ func (l *tofino) onCell(c *methodCall, f *syntax.FuncDecl, body *env, reg *insta
 		l.unsupported(f, "a RegisterAction for %d bits on a register of %d", w, have)
 	}
 	held, _ := l.declareVar(params[0], body)
+	start := l.mark()
 	use := l.cellUse(f.Body, params[0])
 	use.written = use.written || l.postmods(f.Body)
 	switch {
@@ -111,6 +116,9 @@ func (l *tofino) onCell(c *methodCall, f *syntax.FuncDecl, body *env, reg *insta
 	bind()
 	l.enter(c.x, func() { l.stmts(f.Body.Stmts, body) })
 	l.place(body.ret)
+	if use.written {
+		index = l.stable(index, start)
+	}
 	switch {
 	case !use.written:
 	case cells > 1:
@@ -185,12 +193,26 @@ func (l *tofino) results(apply *syntax.BlockStmt, params []*types.Object, body *
 	return list
 }
 
-// handOut gives the first result to the caller, the others to the arguments
-// for them.
-func (l *tofino) handOut(c *methodCall, results []value) value {
-	for k, name := range []string{"rv2", "rv3", "rv4"} {
-		if x := c.arg(name); x != nil && k+1 < len(results) {
-			l.give(x, results[k+1], c.e)
+// outArgs evaluates the places of the arguments for the second result and those
+// after it, before the body runs. A place is nil if the call omits the argument.
+func (l *tofino) outArgs(c *methodCall) []value {
+	var places []value
+	for _, name := range []string{"rv2", "rv3", "rv4"} {
+		var p value
+		if x := c.arg(name); x != nil {
+			p = l.lvalue(x, c.e)
+		}
+		places = append(places, p)
+	}
+	return places
+}
+
+// handOut returns the first result and assigns the others to the places in out.
+func (l *tofino) handOut(c *methodCall, out, results []value) value {
+	m := l.mark()
+	for k, p := range out {
+		if p != nil && k+1 < len(results) {
+			l.assign(p, results[k+1])
 		}
 	}
 	t := c.e.subst(c.call.Result)
@@ -200,17 +222,11 @@ func (l *tofino) handOut(c *methodCall, results []value) value {
 	case len(results) == 0:
 		return l.defaultOf(t)
 	}
-	return results[0]
+	return l.stableValue(results[0], m)
 }
 
-// give assigns to an out argument, which may be a slice.
-func (l *tofino) give(x syntax.Expr, v value, e *env) {
-	if sl, ok := syntax.Unparen(x).(*syntax.SliceExpr); ok {
-		l.writeSlice(sl, l.toEx(v, x), e)
-		return
-	}
-	l.assign(l.lvalue(x, e), v)
-}
+// give assigns v to an out argument.
+func (l *tofino) give(x syntax.Expr, v value, e *env) { l.assign(l.lvalue(x, e), v) }
 
 // A cellUse says what a method does with its value.
 type cellUse struct{ read, written bool }
@@ -308,6 +324,10 @@ func (l *tofino) reduceCall(c *methodCall) value {
 	}
 	val := l.settled(l.scalar(c.arg("val"), c.e))
 	mask := l.settled(l.scalar(c.arg("mask"), c.e))
+	var indexTo value
+	if x := c.arg("index"); x != nil {
+		indexTo = l.lvalue(x, c.e)
+	}
 	u, at := scalar{width: width}, scalar{width: 4}
 	best, index, found := l.temp(u), l.temp(at), l.temp(scalar{width: 1})
 	for _, f := range []*field{best, index, found} {
@@ -327,7 +347,7 @@ func (l *tofino) reduceCall(c *methodCall) value {
 		l.set(found, cond(fieldEx(take), one, fieldEx(found)))
 	}
 	if x := c.arg("index"); x != nil {
-		l.give(x, cast(fieldEx(index), l.shape(x, c.e)), c.e)
+		l.assign(indexTo, cast(fieldEx(index), l.shape(x, c.e)))
 	}
 	if x := c.arg("postmod"); x != nil {
 		l.postmod(c, best, index, found, x)

@@ -88,7 +88,7 @@ func (l v1model) declare(i *instance) bool {
 	return true
 }
 
-// method: the methods of v1model's extern objects.
+// method lowers the methods of v1model's extern objects.
 func (l v1model) method(inst *instance, method string, x *syntax.CallExpr, call *types.Call, e *env) value {
 	kind := inst.extern().Name
 	switch kind + "." + method {
@@ -113,21 +113,21 @@ func (l v1model) method(inst *instance, method string, x *syntax.CallExpr, call 
 		inst.target = f
 		return nil
 	case "meter.execute_meter", "meter.execute":
-		index := l.scalar(call.Args[0], e)
-		d := l.destination(call.Args[1], call.Type.Params[1].Type, e)
-		l.prim("execute_meter", bmv2.Ref(bmv2.TypeMeterArray, inst.name), index, d.f)
+		args := l.operands(call, e)
+		d := l.destination(args[1], call.Type.Params[1].Type, x)
+		l.prim("execute_meter", bmv2.Ref(bmv2.TypeMeterArray, inst.name), l.toEx(args[0], x), d.f)
 		d.back()
 		return nil
 	case "register.read":
-		d := l.destination(call.Args[0], call.Type.Params[0].Type, e)
-		l.prim("register_read", d.f, bmv2.Ref(bmv2.TypeRegisterArray, inst.name), l.scalar(call.Args[1], e))
+		args := l.operands(call, e)
+		d := l.destination(args[0], call.Type.Params[0].Type, x)
+		l.prim("register_read", d.f, bmv2.Ref(bmv2.TypeRegisterArray, inst.name), l.toEx(args[1], x))
 		d.back()
 		return nil
 	case "register.write":
-		index := l.scalar(call.Args[0], e)
-		m := l.mark()
-		v := l.scalar(call.Args[1], e)
-		l.prim("register_write", bmv2.Ref(bmv2.TypeRegisterArray, inst.name), l.stable(index, m), boolData(v, v.st))
+		args := l.operands(call, e)
+		v := l.toEx(args[1], x)
+		l.prim("register_write", bmv2.Ref(bmv2.TypeRegisterArray, inst.name), l.toEx(args[0], x), boolData(v, v.st))
 		return nil
 	}
 	if kind == "Checksum16" || kind == "packet_in" || kind == "packet_out" {
@@ -137,33 +137,30 @@ func (l v1model) method(inst *instance, method string, x *syntax.CallExpr, call 
 	return l.foreign(x, "_"+kind+"_"+method, []any{self}, call, e)
 }
 
-// function: the extern functions of v1model.p4.
+// function lowers the extern functions of v1model.p4.
 func (l v1model) function(x *syntax.CallExpr, call *types.Call, e *env) value {
 	name := call.Callee.Name
-	arg := func(k int) *ex { return l.scalar(call.Args[k], e) }
 	switch name {
 	case "mark_to_drop":
 		l.prim("mark_to_drop", bmv2.Ref(bmv2.TypeHeader, standardName))
 	case "random":
-		d := l.destination(call.Args[0], call.Type.Params[0].Type, e)
-		lo := arg(1)
-		m := l.mark()
-		hi := arg(2)
+		args := l.operands(call, e)
+		d := l.destination(args[0], call.Type.Params[0].Type, x)
+		lo, hi := l.toEx(args[1], x), l.toEx(args[2], x)
 		for _, bound := range []*ex{lo, hi} { // BMv2 dies of a negative one
 			if bound.st.signed && (!bound.isConst() || bound.v.Sign() < 0) {
 				l.unsupported(x, "random numbers between bounds that may be negative")
 			}
 		}
-		l.prim("modify_field_rng_uniform", d.f, l.stable(lo, m), hi)
+		l.prim("modify_field_rng_uniform", d.f, lo, hi)
 		d.back()
 	case "hash":
 		// The result is base + H(data) % max.
-		d := l.destination(call.Args[0], call.Type.Params[0].Type, e)
-		base := l.scalar(call.Args[2], e)
-		algo := l.hashAlgorithm(l.eval(call.Args[1], e), call.Args[1])
-		input := l.hashInput(l.eval(call.Args[3], e), call.Args[3])
-		limit := l.scalar(call.Args[4], e)
-		l.prim("modify_field_with_hash_based_offset", d.f, base, l.calculation(algo, input, false), limit)
+		args := l.operands(call, e)
+		d := l.destination(args[0], call.Type.Params[0].Type, x)
+		algo := l.hashAlgorithm(args[1], call.Args[1])
+		input := l.hashInput(args[3], call.Args[3])
+		l.prim("modify_field_with_hash_based_offset", d.f, l.toEx(args[2], x), l.calculation(algo, input, false), l.toEx(args[4], x))
 		d.back()
 	case "digest":
 		l.digest(x, call, e)
@@ -174,9 +171,9 @@ func (l v1model) function(x *syntax.CallExpr, call *types.Call, e *env) value {
 	case "recirculate", "recirculate_preserving_field_list":
 		l.again(x, "recirculate", egressBlock, call, e)
 	case "truncate":
-		l.prim("truncate", arg(0))
+		l.prim("truncate", l.scalar(call.Args[0], e))
 	case "assert", "assume":
-		l.prim(name, boolData(arg(0), scalar{width: 1}))
+		l.prim(name, boolData(l.scalar(call.Args[0], e), scalar{width: 1}))
 	case "log_msg":
 		l.logMsg(x, call, e)
 	case "verify_checksum", "verify_checksum_with_payload", "update_checksum", "update_checksum_with_payload":
@@ -189,7 +186,7 @@ func (l v1model) function(x *syntax.CallExpr, call *types.Call, e *env) value {
 
 // digest sends a learn list; it is named after the struct that it carries.
 func (l v1model) digest(x *syntax.CallExpr, call *types.Call, e *env) {
-	receiver := l.scalar(call.Args[0], e)
+	args := l.operands(call, e)
 	name := ""
 	if len(call.TypeArgs) > 0 {
 		if s, ok := types.Underlying(e.subst(call.TypeArgs[0])).(*types.Struct); ok {
@@ -199,17 +196,17 @@ func (l v1model) digest(x *syntax.CallExpr, call *types.Call, e *env) {
 	if name == "" {
 		name = fmt.Sprintf("digest_%d", l.nextID("unnamed digests"))
 	}
-	id := l.learnList(name, l.eval(call.Args[1], e), x, call.Args[1])
-	l.prim("generate_digest", receiver, id)
+	id := l.learnList(name, args[1], x, call.Args[1])
+	l.prim("generate_digest", l.toEx(args[0], x), id)
 }
 
 // clone: type, session and, in the forms that keep metadata, a field list.
 func (l v1model) clone(x *syntax.CallExpr, call *types.Call, e *env) {
-	kind := l.scalar(call.Args[0], e)
+	args := l.operands(call, e)
+	kind := l.toEx(args[0], x)
 	if !kind.isConst() {
 		l.unsupported(x, "a clone whose type is not a constant")
 	}
-	session := l.scalar(call.Args[1], e)
 	op, want, label := "clone_ingress_pkt_to_egress", ingressBlock, "I2E"
 	if kind.v.Sign() != 0 {
 		op, want, label = "clone_egress_pkt_to_egress", egressBlock, "E2E"
@@ -221,9 +218,9 @@ func (l v1model) clone(x *syntax.CallExpr, call *types.Call, e *env) {
 	if call.Callee.Name == "clone" {
 		list = l.anonymousList(nil)
 	} else {
-		list = l.preserved(call.Callee.Name == "clone3", call.Args[2], e)
+		list = l.preserved(call.Callee.Name == "clone3", args[2], call.Args[2])
 	}
-	l.prim(op, session, intEx(int64(list.ID), code32))
+	l.prim(op, l.toEx(args[1], x), intEx(int64(list.ID), code32))
 }
 
 func blockName(b block) string {
@@ -235,11 +232,11 @@ func blockName(b block) string {
 
 // preserved is the field list that a call names by number, or (in the old
 // forms) by the data themselves.
-func (l v1model) preserved(inline bool, x syntax.Expr, e *env) *bmv2.FieldList {
+func (l v1model) preserved(inline bool, arg value, x syntax.Expr) *bmv2.FieldList {
 	if inline {
-		return l.anonymousList(l.inputs(l.eval(x, e), x))
+		return l.anonymousList(l.inputs(arg, x))
 	}
-	v := l.scalar(x, e)
+	v := l.toEx(arg, x)
 	if !v.isConst() || !v.v.IsInt64() {
 		l.unsupported(x, "a field list whose number is not a constant")
 	}
@@ -265,7 +262,7 @@ func (l v1model) again(x *syntax.CallExpr, op string, want block, call *types.Ca
 	if l.block != want {
 		l.unsupported(x, "%s outside of the %s", op, blockName(want))
 	}
-	list := l.preserved(call.Callee.Name == op, call.Args[0], e)
+	list := l.preserved(call.Callee.Name == op, l.eval(call.Args[0], e), call.Args[0])
 	l.prim(op, intEx(int64(list.ID), code32))
 }
 

@@ -37,6 +37,7 @@ type header struct {
 	parts  []value
 	fields []*field
 	local  bool // a variable: not parsed, not deparsed
+	member bool // of a union
 }
 
 // A union is one BMv2 header union; its members are headers of their own.
@@ -74,6 +75,14 @@ type element struct {
 	index *ex
 	sel   []int
 	last  *stack // of stack.last, which BMv2's parser reads directly
+}
+
+// A bits is a slice of a place: width bits of the field, or of the field that an
+// element selects, from bit lo on.
+type bits struct {
+	of    value
+	lo    int
+	width int
 }
 
 // A next is stack.next, or a member of such a union.
@@ -131,6 +140,14 @@ func leaves(p value) []*field {
 		return []*field{p}
 	case *header:
 		return p.fields
+	case *bits:
+		return leaves(p.of)
+	case *element:
+		var fs []*field
+		for i := range p.elems {
+			fs = append(fs, leaves(p.at(i))...)
+		}
+		return fs
 	}
 	return slices.Concat(lists.Map(elementsOf(p), leaves)...)
 }
@@ -450,3 +467,39 @@ func boolData(x *ex, st scalar) *ex {
 }
 
 func bytesOf(width int) int { return (width + 7) / 8 }
+
+// insertBits returns old with the bits [lo+width-1:lo] replaced by v.
+func insertBits(old, v *ex, lo, width int) *ex {
+	st := old.st
+	unsigned := scalar{width: st.width}
+	hole := new(big.Int).AndNot(maskOf(st.width), new(big.Int).Lsh(maskOf(width), uint(lo)))
+	kept := binary(syntax.And, cast(old, unsigned), constEx(hole, unsigned), unsigned)
+	put := binary(syntax.Shl, cast(v, unsigned), intEx(int64(lo), code32), unsigned)
+	return cast(binary(syntax.Or, kept, put, unsigned), st)
+}
+
+// elementsOf lists what a union, a stack or an aggregate consists of.
+func elementsOf(v value) []value {
+	switch v := v.(type) {
+	case *union:
+		return lists.Map(v.members, func(m *header) value { return m })
+	case *stack:
+		return v.elems
+	case *aggregate:
+		return v.elems
+	}
+	return nil
+}
+
+// at is the selected part of the i-th element.
+func (d *element) at(i int) value {
+	v := d.elems[i]
+	for _, k := range d.sel {
+		if h, ok := v.(*header); ok {
+			v = h.parts[k]
+		} else {
+			v = elementsOf(v)[k]
+		}
+	}
+	return v
+}
