@@ -38,7 +38,7 @@ soak: build # attacks for SOAKTIME: input that once hung p4lb or took the memory
 bench: build # speed, on this machine
 	bin/p4lb bench
 
-check: # what must hold beside the tests: format, vet, staticcheck, races, tidy, goldens
+check: # format, prose, vet, staticcheck, races, tidy, goldens: all but the tests
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	$(FEWGC) $(GO) vet ./...
 	$(FEWGC) $(GO) vet -tags closures ./internal/dataplane/asm # what the line above does not see

@@ -48,6 +48,8 @@ var rooms = map[string][]string{
 	"tools/soak": {"internal/bfrt/wire"},
 	// What a release consists of, from a checkout.
 	"tools/release": {},
+	// The check of prose that make check runs.
+	"tools/prose": {},
 	// The picture of a session in README.
 	"tools/docs": {},
 	// The documents as HTML.
