@@ -1,7 +1,6 @@
-// Command site makes the documents as plain HTML: a page for README and each
-// Markdown file of docs, and one for each scheme, from the catalogue, its program
-// and what has been recorded of it. Pages want nothing from elsewhere. It runs in
-// a checkout: make site.
+// Command site renders the documentation as HTML: a page for README and each
+// Markdown file of docs, and one for each scheme with its program and recorded
+// results. Pages load nothing from other servers. Run it in a checkout: make site.
 package main
 
 import (
@@ -18,10 +17,10 @@ import (
 	"strings"
 )
 
-// repository is where files are that are no pages.
+// repository is the address of files that are not pages.
 const repository = "https://github.com/p4lb/p4lb/blob/main/"
 
-//go:embed page.tmpl style.css
+//go:embed page.tmpl style.css search.js
 var parts embed.FS
 
 func main() {
@@ -35,36 +34,37 @@ func main() {
 	fmt.Printf("%d pages, from %s\n", len(s.pages), filepath.Join(*to, "index.html"))
 }
 
-// A site is one being made.
+// A site is the set of pages to write.
 type site struct {
-	root  string // of the checkout
+	root  string // the folder of the checkout
 	dir   string
 	pages []*page
+	index []entry // of the search box
 }
 
 // A page is one of the site.
 type page struct {
-	Name   string // of its file in the site, such as schemes/drill.html
-	source string // the file that it is made from, such as docs/drill.md; "" if it is generated
-	text   string // in Markdown
+	Name   string // its file in the site, such as schemes/drill.html
+	source string // its Markdown file, such as docs/drill.md; "" if it is generated
+	text   string // Markdown
 	Group  string
 	Title  string
 }
 
-// groups is the order of pages in the margin; what is not named comes last in its
-// group, by name.
+// groups orders the pages in the margin. Pages without a group come last in
+// Reference, by name.
 var groups = []struct {
 	name  string
 	pages []string
 }{
-	{"Begin", []string{"index", "tutorial", "comparison", "faq", "troubleshooting", "cite"}},
-	{"Use", []string{"own-program", "blocks", "live", "inspect", "bmv2", "tofino", "tools", "worlds", "cluster"}},
-	{"Look up", []string{"install", "schemes/index", "metrics", "formats", "manifest", "limits", "glossary", "changelog"}},
-	{"Believe", []string{"reproduction", "reproduction/qall", "reproduction/qdaps", "reproduction/rlb", "reproduction/pdlb", "reproduction/dhlb", "fidelity", "conformance", "p4runtime"}},
-	{"Inside", []string{"architecture", "rationale", "contributing"}},
+	{"Start", []string{"index", "tutorial", "install", "comparison", "faq", "troubleshooting"}},
+	{"Guides", []string{"own-program", "blocks", "live", "inspect", "bmv2", "tofino", "tools", "worlds", "cluster"}},
+	{"Reference", []string{"schemes/index", "metrics", "formats", "manifest", "limits", "glossary", "changelog", "cite"}},
+	{"Validation", []string{"reproduction", "reproduction/qall", "reproduction/qdaps", "reproduction/rlb", "reproduction/pdlb", "reproduction/dhlb", "fidelity", "conformance", "p4runtime"}},
+	{"Development", []string{"architecture", "decisions/readme", "contributing"}},
 }
 
-// Short is the title without what stands behind a colon, for the margin.
+// Short returns the title up to a colon, for the margin.
 func (p *page) Short() string {
 	short, _, _ := strings.Cut(p.Title, ": ")
 	return short
@@ -81,7 +81,7 @@ func (s *site) build() error {
 	for _, p := range s.pages {
 		html, err := s.render(p)
 		if err != nil {
-			return fmt.Errorf("making %s: %w", p.Name, err)
+			return fmt.Errorf("rendering %s: %w", p.Name, err)
 		}
 		if err := s.write(p.Name, html); err != nil {
 			return err
@@ -92,7 +92,7 @@ func (s *site) build() error {
 
 // read reads the Markdown files of the checkout.
 func (s *site) read() error {
-	files := []string{"README.md", "RATIONALE.md", "CONTRIBUTING.md", "CHANGELOG.md"}
+	files := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}
 	err := fs.WalkDir(os.DirFS(s.root), "docs", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && path.Ext(name) == ".md" {
 			files = append(files, name)
@@ -136,10 +136,10 @@ func (s *site) sort() {
 				return 100*i + j
 			}
 		}
-		if strings.HasPrefix(name, "schemes/") {
-			return 1000 // they are listed on a page of their own
+		if strings.HasPrefix(name, "schemes/") || strings.HasPrefix(name, "decisions/") {
+			return 1000 // an index page lists them
 		}
-		p.Group = "Look up"
+		p.Group = "Reference"
 		return 299
 	}
 	slices.SortStableFunc(s.pages, func(a, b *page) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a.Name, b.Name)) })
@@ -155,11 +155,13 @@ func (s *site) write(name string, data []byte) error {
 
 // copy copies what pages show beside text.
 func (s *site) copy() error {
-	style, err := parts.ReadFile("style.css")
-	if err != nil {
-		return err
+	var errs []error
+	for _, name := range []string{"style.css", "search.js"} {
+		data, err := parts.ReadFile(name)
+		errs = append(errs, err, s.write(name, data))
 	}
-	errs := []error{s.write("style.css", style)}
+	found, err := index(s.index)
+	errs = append(errs, err, s.write("search-index.js", found))
 	for _, pattern := range []string{"docs/*.svg", "docs/*.png", "docs/*.json"} {
 		files, err := filepath.Glob(filepath.Join(s.root, pattern))
 		errs = append(errs, err)

@@ -18,7 +18,7 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// render is a page as HTML.
+// render returns a page as HTML and adds its sections to the search index.
 func (s *site) render(p *page) ([]byte, error) {
 	source := []byte(p.text)
 	md := goldmark.New(goldmark.WithExtensions(extension.GFM),
@@ -28,11 +28,12 @@ func (s *site) render(p *page) ([]byte, error) {
 	if err := s.relink(p, doc); err != nil {
 		return nil, err
 	}
+	s.index = append(s.index, p.entries(doc, source)...)
 	var body, out bytes.Buffer
 	if err := md.Renderer().Render(&body, source, doc); err != nil {
 		return nil, err
 	}
-	// What is wider than a phone scrolls by itself.
+	// Tables wider than a phone scroll on their own.
 	wide := strings.NewReplacer("<table>", `<div class="wide" tabindex="0"><table>`, "</table>", "</table></div>").Replace(body.String())
 	t, err := template.ParseFS(parts, "page.tmpl")
 	if err != nil {
@@ -65,13 +66,13 @@ func (s *site) render(p *page) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// A margin is a group of pages in the list beside them all.
+// A margin is a group of pages in the list of pages.
 type margin struct {
 	Name  string
 	Pages []*page
 }
 
-// A heading is one of a page, for its list of contents.
+// A heading is an item of the table of contents.
 type heading struct{ ID, Text string }
 
 func plainText(n ast.Node, source []byte) string {

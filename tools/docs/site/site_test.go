@@ -5,14 +5,16 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/p4lb/p4lb/codegen"
 )
 
-// TestSite makes the site of this checkout. Every link leads to a page, a file or
-// a heading that is there, and nothing is fetched from elsewhere.
+// TestSite builds the site of this checkout. Every link leads to an existing
+// page, file or heading, every section of a page is in the search index, and
+// pages load nothing from other servers.
 func TestSite(t *testing.T) {
 	s := &site{root: "../../..", dir: t.TempDir()}
 	if err := s.build(); err != nil {
@@ -36,17 +38,32 @@ func TestSite(t *testing.T) {
 			t.Errorf("%s has no page", name)
 		}
 	}
-	for _, name := range []string{"index.html", "tutorial.html", "faq.html", "reproduction/qall.html", "rationale.html"} {
+	for _, name := range []string{"index.html", "tutorial.html", "faq.html", "reproduction/qall.html", "decisions/readme.html"} {
 		if text[name] == "" {
 			t.Errorf("there is no %s", name)
 		}
+	}
+	headings := map[string]string{}
+	for _, e := range s.index {
+		headings[e.URL] = e.Heading
+		if at, anchor, _ := strings.Cut(e.URL, "#"); text[at] == "" || anchor != "" && !ids[e.URL] {
+			t.Errorf("the search index leads to %s, which does not exist", e.URL)
+		}
+	}
+	if want := "3. Start a live network (10 minutes)"; headings["tutorial.html#3-start-a-live-network-10-minutes"] != want {
+		t.Errorf("the search index lacks the tutorial's section %q", want)
+	}
+	if !slices.ContainsFunc(s.index, func(e entry) bool {
+		return e.URL == "tutorial.html#4-watch-it-10-minutes" && strings.Contains(e.Text, "p4lb inspect --watch") && strings.Contains(e.Text, "serves the same values to a browser")
+	}) {
+		t.Error("the search index lacks the commands or the sentences of a section")
 	}
 	reference := regexp.MustCompile(` (href|src)="([^"]*)"`)
 	for name, page := range text {
 		for _, m := range reference.FindAllStringSubmatch(page, -1) {
 			s.check(t, name, m[1], m[2], ids)
 		}
-		if strings.Contains(page, "<script") || strings.Contains(page, "@import") || strings.Contains(page, "url(") {
+		if strings.Count(page, "<script") != 1 || strings.Contains(page, "@import") || strings.Contains(page, "url(") {
 			t.Errorf("%s fetches something", name)
 		}
 	}
