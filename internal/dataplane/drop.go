@@ -16,6 +16,7 @@ const (
 	dropParser    = "parser error"
 	dropPriority  = "priority"
 	dropQueue     = "queue"
+	dropResubmit  = "second resubmit"
 	dropRounds    = "rounds"
 )
 
@@ -41,7 +42,7 @@ func (p *Packet) dropped(why string) (port uint32, reason bmv2.DropReason) {
 		return p.ingressPort, bmv2.DropAssertion
 	case dropParser:
 		return p.ingressPort, bmv2.DropParser
-	case dropRounds:
+	case dropRounds, dropResubmit:
 		return p.ingressPort, bmv2.DropRounds
 	case dropBuffer:
 		return p.ingressPort, bmv2.DropBuffer

@@ -57,13 +57,18 @@ func (t *tofino) ingress(p *Packet, now time.Duration, out []Outcome) []Outcome 
 		return t.drop(p, dropAssertion, out)
 	}
 	dropped := g.drop.Get(p.st.W)
+	// A resubmitted packet goes nowhere else, so its mirror is not sent (TNA 5.6). A
+	// packet that the program resubmits a second time is dropped (TNA 7.14).
+	if t.sw.prog.Asked.Resubmit && dropped&dropPacket == 0 {
+		if p.tm.resubmitted {
+			return t.drop(p, dropResubmit, out)
+		}
+		return t.resubmit(p, now, out)
+	}
 	mirrors := t.sw.prog.Asked.Mirror && dropped&dropMirror == 0
 	late := mirrors && g.mirrorIO.Get(p.st.W) != 0
 	if mirrors && !late {
 		out = t.mirror(p, p.st.Start, false, out)
-	}
-	if t.sw.prog.Asked.Resubmit && dropped&dropPacket == 0 && !p.tm.resubmitted {
-		return t.resubmit(p, now, out)
 	}
 	return t.forward(g, p, dropped, late, out)
 }
@@ -124,9 +129,8 @@ func (t *tofino) write(g *gress, p *Packet) {
 	p.st.Length = p.st.End - p.st.Head + p.extra
 }
 
-// resubmit sends the packet as it came through ingress once more, with a
-// header where the port metadata was. The hardware resubmits
-// a packet once.
+// resubmit sends the received packet through ingress again. The resubmit header
+// replaces the port metadata.
 func (t *tofino) resubmit(p *Packet, now time.Duration, out []Outcome) []Outcome {
 	if !t.sw.turns(p, turn{EventResubmit, p.ingressPort}) {
 		return t.drop(p, dropRounds, out)

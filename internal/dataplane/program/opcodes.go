@@ -151,7 +151,8 @@ var opcodes = sync.OnceValue(func() map[string]opcode {
 
 		"mirror_emit": {-1, tofino, (*Linker).mirrorEmit, nil}, "resubmit_emit": {-1, tofino, (*Linker).resubmitEmit, nil},
 		"csum_add": sum(0xffff), "csum_subtract": sum(0),
-		"csum_payload":   {1, tofino, func(l *Linker, a exprs) (vector.Step, error) { return l.sumRest(a[0]) }, nil},
+		"csum_mark":      {1, tofino, func(l *Linker, a exprs) (vector.Step, error) { return l.sumMark(a[0]) }, nil},
+		"csum_deposit":   {3, tofino, (*Linker).sumDeposit, nil},
 		"filter_execute": filter(false), "wred_execute": filter(true),
 		"execute_meter_colored": {4, tofino, (*Linker).executeMeter, nil},
 		"math_unit":             {6, tofino, func(l *Linker, a exprs) (vector.Step, error) { return cell.LinkMathUnit(l.Linker, a) }, nil},

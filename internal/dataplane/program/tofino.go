@@ -117,13 +117,42 @@ func (l *Linker) sum(acc, calc *bmv2.Expr, flip uint64) (vector.Step, error) {
 	return func(p *vector.State) { place(p, onesSum(get(p), c.Output(p)&0xffff^flip)) }, nil
 }
 
-// sumRest links what takes off all that the parser has not read yet.
-func (l *Linker) sumRest(acc *bmv2.Expr) (vector.Step, error) {
-	place, get, err := l.accumulator(acc)
+// sumMark links an operation that marks the parser's position in the buffer, plus
+// one, so that 0 means no mark.
+func (l *Linker) sumMark(mark *bmv2.Expr) (vector.Step, error) {
+	place, _, err := l.accumulator(mark)
 	if err != nil {
 		return nil, err
 	}
-	return func(p *vector.State) { place(p, onesSum(get(p), uint64(hash.Internet(p.Payload())))) }, nil
+	return func(p *vector.State) { place(p, uint64(p.Head+1)) }, nil
+}
+
+// sumDeposit links an operation that writes a residual checksum: the sum, less the
+// bytes that the parser has read since the mark. Without a mark it does nothing.
+func (l *Linker) sumDeposit(a []*bmv2.Expr) (vector.Step, error) {
+	residual, _, err := l.accumulator(a[0])
+	if err != nil {
+		return nil, err
+	}
+	_, sum, err := l.accumulator(a[1])
+	if err != nil {
+		return nil, err
+	}
+	_, mark, err := l.accumulator(a[2])
+	if err != nil {
+		return nil, err
+	}
+	return func(p *vector.State) {
+		m := int(mark(p))
+		if m == 0 {
+			return
+		}
+		s := sum(p)
+		if read := p.Buf[m-1 : p.Head]; len(read) > 0 {
+			s = onesSum(s, uint64(hash.Internet(read)))
+		}
+		residual(p, s)
+	}, nil
 }
 
 func (l *Linker) accumulator(e *bmv2.Expr) (func(*vector.State, uint64), vector.Eval, error) {

@@ -35,6 +35,8 @@ type tofino struct {
 	queues map[*instance]*bmv2.Expr
 	// counters are the values under the tops of parser counters.
 	counters map[*instance][]coveredCounter
+	// deposits are the checksum residuals to write when the gress's parser ends.
+	deposits []*instr
 	// prefixes are the headers that Mirror and Resubmit objects put before packets.
 	prefixes map[*instance]*header
 }
@@ -180,7 +182,11 @@ func (l *tofino) lowerGress(name string, blocks []*instance) {
 	parser, control, deparser := blocks[0], blocks[1], blocks[2]
 	l.gress = l.newGress(name, parser)
 	l.hdrs = l.gress.hdrs
+	l.deposits = nil
 	p := l.lowerParser(l.pipe+name+"_parser", parser, l.args(parser)...)
+	if len(l.deposits) > 0 {
+		l.after(p, lists.Map(l.deposits, l.parserOp))
+	}
 	if name == "egress" && !extracts(p, "eg_intr_md") {
 		l.before(p, "advance", intEx(int64(l.widthOf(l.topType("egress_intrinsic_metadata_t"))), code32))
 	}
@@ -221,6 +227,23 @@ func (l *tofino) before(p *bmv2.Parser, op string, args ...any) {
 	}
 	p.ParseStates = append([]*bmv2.ParseState{first}, p.ParseStates...)
 	p.InitState = first.Name
+}
+
+// after adds a state with the operations ops and enters it from every transition
+// that ends the parser.
+func (l *tofino) after(p *bmv2.Parser, ops []*bmv2.ParserOp) {
+	last := &bmv2.ParseState{
+		Name: "$after_" + p.Name, ID: l.nextID("parse_states"),
+		ParserOps: ops, Transitions: []bmv2.Transition{{Type: "default"}}, TransitionKey: []*bmv2.Expr{},
+	}
+	for _, st := range p.ParseStates {
+		for i := range st.Transitions {
+			if t := &st.Transitions[i]; t.NextState == "" {
+				t.NextState = last.Name
+			}
+		}
+	}
+	p.ParseStates = append(p.ParseStates, last)
 }
 
 // newGress makes the places of what the blocks of a gress share.

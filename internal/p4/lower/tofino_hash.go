@@ -179,8 +179,9 @@ func (l *tofino) numbers(v value, at syntax.Node) []*ex {
 	return list
 }
 
-// checksumObjectCall: in a parser the sum is a variable, which starts at 0 and grows
-// in ones' complement; in a deparser update computes a checksum at once.
+// checksumObjectCall lowers a method of a Checksum. A parser keeps the ones'
+// complement sum of the object in a variable that starts at 0. In a deparser,
+// update computes the checksum of its arguments.
 func (l *tofino) checksumObjectCall(c *methodCall) value {
 	if c.method == "update" {
 		return l.updateChecksum(c)
@@ -205,12 +206,25 @@ func (l *tofino) checksumObjectCall(c *methodCall) value {
 		l.set(t, andAlso(isNot(0xffff), isNot(0)))
 		return fieldEx(t)
 	case "subtract_all_and_deposit":
-		l.prim("csum_payload", sum)
-		l.give(c.arg("residual"), cast(fieldEx(sum), l.shape(c.arg("residual"), c.e)), c.e)
+		l.deposit(sum, c.arg("residual"), c.e)
 		return nil
 	}
 	l.unsupported(c.x, "the method %s of Checksum", c.method)
 	return nil
+}
+
+// deposit lowers subtract_all_and_deposit (TNA 7.5). The call marks the position of
+// the parser. The residual gets its value when the parser ends: the sum, less the
+// headers that the parser extracts after the mark. The payload stays in the sum,
+// because the checksum that the program subtracts covers it (RFC 1624).
+func (l *tofino) deposit(sum *field, residual syntax.Expr, e *env) {
+	dst, ok := l.lvalue(residual, e).(*field)
+	if !ok || dst.st.width != 16 {
+		l.unsupported(residual, "a residual that is not a field or variable of type bit<16>")
+	}
+	mark := l.scalars.add(l.unique(sum.name+".mark"), scalar{width: 32}, false)
+	l.prim("csum_mark", mark)
+	l.deposits = append(l.deposits, &instr{kind: iPrim, prim: "csum_deposit", args: []any{dst, sum, mark}, at: residual})
 }
 
 // updateChecksum leaves the fields of headers that are not valid out, as the
