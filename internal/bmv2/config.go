@@ -54,6 +54,9 @@ type Meta struct {
 	// Architecture is "" in BMv2's own documents, TNA or T2NA in those that
 	// have a pipe of Tofino in the same terms.
 	Architecture string `bmv2:"architecture,omitempty"`
+	// Chip is T2NA for a program of architecture TNA that is compiled for Tofino 2.
+	// Otherwise it is empty, and the architecture implies the chip.
+	Chip string `bmv2:"chip,omitempty"`
 	// Pipes are the programs of Tofino's pipes, where these differ: program 0
 	// has the blocks ingress_parser and so on, program 1 pipe1.ingress_parser.
 	Pipes []int `bmv2:"pipes,omitempty"`
@@ -99,6 +102,15 @@ func (c *Config) Architecture() string {
 		return ""
 	}
 	return c.Meta.Architecture
+}
+
+// Chip returns the chip of the program: TNA for Tofino 1, T2NA for Tofino 2, and
+// the empty string for v1model.
+func (c *Config) Chip() string {
+	if c.Meta == nil || c.Meta.Chip == "" {
+		return c.Architecture()
+	}
+	return c.Meta.Chip
 }
 
 // SourceInfo is where in the P4 program an object comes from.

@@ -16,6 +16,10 @@ func (v *validator) pipe() {
 		v.failf("__meta__.architecture", "unknown architecture %q, only %s and %s are known", v.c.Architecture(), TNA, T2NA)
 		return
 	}
+	if chip := v.c.Meta.Chip; chip != "" && chip != T2NA {
+		v.failf("__meta__.chip", "unknown chip %q: leave it out for %s, or name %s", chip, v.c.Architecture(), T2NA)
+		return
+	}
 	for _, name := range pipeHeaders {
 		if v.types[name] == nil {
 			v.failf("header_types", "a program for %s needs the header type %s", v.c.Architecture(), name)

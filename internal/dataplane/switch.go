@@ -50,7 +50,7 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 	}
 	env := program.Env{
 		DropPort: o.DropPort, Closures: o.Closures, Random: o.Random, Log: o.Log, Trace: o.Trace,
-		PortData: chips[c.Architecture()].portData,
+		PortData: chips[c.Chip()].portData,
 	}
 	prog, err := program.New(c, env)
 	if err != nil {

@@ -126,7 +126,7 @@ func (s *Switch) cells(p *Packet) int {
 // newTofino makes the pipe that runs a linked program.
 func newTofino(s *Switch) *tofino {
 	c := s.prog.Config
-	t := &tofino{sw: s, chip: chips[c.Architecture()], words: make([]uint64, s.prog.Layout.Words)}
+	t := &tofino{sw: s, chip: chips[c.Chip()], words: make([]uint64, s.prog.Layout.Words)}
 	// Where there are more pipes than the document speaks of, its programs repeat.
 	t.programs = make([]threads, c.Programs())
 	of := c.Meta.Pipes

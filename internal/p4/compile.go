@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 
@@ -119,11 +120,22 @@ func parse(fsys fs.FS, name string, opts Options) (*syntax.File, string, syntax.
 	return file, is, errs
 }
 
+// defines returns the macros of a compilation: the target's, as p4c defines it, and
+// those of the options. An option replaces the target's macro.
+func defines(arch string, opts []string) []string {
+	name := func(define string) string { n, _, _ := strings.Cut(define, "="); return n }
+	target := targets[arch]
+	if slices.ContainsFunc(opts, func(d string) bool { return name(d) == name(target) }) {
+		return opts
+	}
+	return append([]string{target}, opts...)
+}
+
 func parseFor(fsys fs.FS, name string, opts Options, arch string) (*syntax.File, syntax.Errors) {
 	return syntax.Parse(fsys, name, syntax.Options{
 		IncludeDirs: opts.IncludeDirs,
 		Includes:    p4src.Include(),
-		Defines:     append([]string{targets[arch]}, opts.Defines...), // as p4c does
+		Defines:     defines(arch, opts.Defines),
 		Show:        opts.Show,
 	})
 }

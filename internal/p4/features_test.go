@@ -55,20 +55,20 @@ func testFeatures(t *testing.T, dir string) {
 	for name, archive := range featureArchives(t, dir) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			runFeature(t, frame, archive)
+			runFeature(t, frame, archive, p4.Options{})
 		})
 	}
 }
 
-// runFeature compiles program.p4 of an archive, within the frame, and holds it
-// to cases.stf.
-func runFeature(t *testing.T, frame []byte, archive *txtar.Archive) {
+// runFeature compiles program.p4 of an archive with the frame and checks the packets
+// of cases.stf. It returns the compiled program.
+func runFeature(t *testing.T, frame []byte, archive *txtar.Archive, opts p4.Options) *bmv2.Config {
 	t.Helper()
 	fsys := fstest.MapFS{"frame.p4": {Data: frame}}
 	for _, f := range archive.Files {
 		fsys[f.Name] = &fstest.MapFile{Data: f.Data}
 	}
-	config, err := bmv2.Load(compile(t, fsys, "program.p4", p4.Options{}).JSON())
+	config, err := bmv2.Load(compile(t, fsys, "program.p4", opts).JSON())
 	if err != nil {
 		t.Fatalf("the document does not load: %v", err)
 	}
@@ -82,6 +82,7 @@ func runFeature(t *testing.T, frame []byte, archive *txtar.Archive) {
 	if err := stf.Run(config, string(cases)); err != nil {
 		t.Error(err)
 	}
+	return config
 }
 
 func countLines(text, prefix string) int {

@@ -10,12 +10,37 @@ import (
 	"testing/fstest"
 
 	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane"
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
 // TestTofinoFeatures compiles a program for each construct of TNA and T2NA and
 // sends packets through the embedded switch, which gets the written document.
 func TestTofinoFeatures(t *testing.T) { testFeatures(t, tofinoFeatures) }
+
+// tna.p4 compiles for Tofino 2 too. The chip puts 24 bytes of port metadata before a
+// packet and counts queues in cells of 176 bytes, as T2NA programs see it.
+func TestTNAForTofino2(t *testing.T) {
+	frame, err := os.ReadFile(tofinoFeatures + "/frame.p4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := featureArchives(t, tofinoFeatures)["checksum_residual"]
+	for target, cell := range map[string]int{"1": 80, "2": 176} {
+		config := runFeature(t, frame, archive, p4.Options{Defines: []string{"__TARGET_TOFINO__=" + target}})
+		sw, err := dataplane.New(config, dataplane.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sw.CellSize() != cell {
+			t.Errorf("target %s: a cell has %d bytes, want %d", target, sw.CellSize(), cell)
+		}
+	}
+	_, err = p4.CompileText("p.p4", []byte("#include <tna.p4>\n"), p4.Options{Defines: []string{"__TARGET_TOFINO__=3"}})
+	if err == nil || !strings.Contains(err.Error(), "set __TARGET_TOFINO__ to 1 or 2") {
+		t.Errorf("target 3: %v", err)
+	}
+}
 
 // TestTofinoRows compiles the generated programs for Tofino: each becomes a
 // document that loads, in which the control plane finds what P4Info names.

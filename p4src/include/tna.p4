@@ -13,6 +13,9 @@
 #ifndef __TARGET_TOFINO__
 #define __TARGET_TOFINO__ 1
 #endif
+#if __TARGET_TOFINO__ != 1 && __TARGET_TOFINO__ != 2
+#error tna.p4 is for Tofino 1 and Tofino 2: set __TARGET_TOFINO__ to 1 or 2
+#endif
 
 #define PORT_ID_WIDTH 9
 #define MULTICAST_GROUP_ID_WIDTH 16

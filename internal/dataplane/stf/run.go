@@ -31,7 +31,7 @@ func Run(cfg *bmv2.Config, text string) error {
 // Options are what a switch that runs the test needs: a port of Tofino at which
 // packets are expected does not recirculate.
 func (s *Script) Options(cfg *bmv2.Config) dataplane.Options {
-	loops := slices.DeleteFunc(dataplane.Loopback(cfg.Architecture()), func(port uint32) bool { return s.outlets[port] })
+	loops := slices.DeleteFunc(dataplane.Loopback(cfg.Chip()), func(port uint32) bool { return s.outlets[port] })
 	return dataplane.Options{Loopback: loops}
 }
 

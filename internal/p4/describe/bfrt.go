@@ -10,6 +10,7 @@ import (
 
 	"github.com/p4lb/p4lb/internal/bfrt"
 	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/p4/names"
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 	"github.com/p4lb/p4lb/internal/p4/types"
 	"github.com/p4lb/p4lb/internal/text/lists"
@@ -28,7 +29,11 @@ func BfRt(file *syntax.File, info *types.Info, arch string) (*bfrt.Schema, synta
 	if g.errs.Err() != nil {
 		return nil, g.errs
 	}
-	b := &schemaGen{infoGen: g, out: &bfrt.Schema{Version: "1.0.0", Tables: []*bfrt.Table{}, LearnFilters: []*bfrt.LearnFilter{}}}
+	chip := g.arch
+	if names.Tofino2(info) {
+		chip = bmv2.T2NA
+	}
+	b := &schemaGen{infoGen: g, chip: chip, out: &bfrt.Schema{Version: "1.0.0", Tables: []*bfrt.Table{}, LearnFilters: []*bfrt.LearnFilter{}}}
 	b.sites, b.owners = map[string][]*site{}, map[*site]uint32{}
 	for _, s := range b.view.globals {
 		b.note(s)
@@ -51,7 +56,7 @@ func BfRt(file *syntax.File, info *types.Info, arch string) (*bfrt.Schema, synta
 	b.addValueSets()
 	b.addSnapshots()
 	b.addPortMetadata()
-	t := bfrt.NewTable("tbl_dbg_counter", bfrt.ID(bfrt.DebugCounter, 0), "TblDbgCnt", int64(stages[b.arch]*tablesOfStage))
+	t := bfrt.NewTable("tbl_dbg_counter", bfrt.ID(bfrt.DebugCounter, 0), "TblDbgCnt", int64(stages[b.chip]*tablesOfStage))
 	t.AddKey(bfrt.DebugTableName, "tbl_name", true, "Exact", bfrt.Plain("string"))
 	kinds := bfrt.OneOf("DISABLED", "TBL_MISS", "TBL_HIT", "GW_TBL_MISS", "GW_TBL_HIT", "GW_TBL_INHIBIT").With("TBL_HIT")
 	t.Data = append(t.Data,
@@ -67,6 +72,7 @@ func BfRt(file *syntax.File, info *types.Info, arch string) (*bfrt.Schema, synta
 // which the first of a kind appears, then what every program has.
 type schemaGen struct {
 	*infoGen
+	chip  string // bmv2.TNA for Tofino 1, bmv2.T2NA for Tofino 2
 	out   *bfrt.Schema
 	kinds []string
 	sites map[string][]*site // extern objects by kind

@@ -92,7 +92,7 @@ func (b *schemaGen) addSnapshots() {
 		s := g.control.root
 		of := bfrt.SnapshotOf{
 			Pipe: b.pipeOf(g.control), Gress: g.name, Hash: hashName(b.full(s.name) + "." + s.name[strings.LastIndexByte(s.name, '.')+1:]),
-			Stages: stages[b.arch], Second: b.arch == bmv2.T2NA,
+			Stages: stages[b.chip], Second: b.chip == bmv2.T2NA,
 		}
 		for i, p := range s.body.Params {
 			b.vector(p.Name.Value, s.scope.subst(b.info.Defs[p].Type), i == 0, func(name string, width int) {
@@ -142,7 +142,7 @@ func (b *schemaGen) vector(name string, t types.Type, valid bool, visit func(nam
 // addPortMetadata adds the table of what ingress parsers find behind the
 // intrinsic metadata: the fields of the struct that the program unpacks, or bits.
 func (b *schemaGen) addPortMetadata() {
-	width := map[string]int{bmv2.TNA: 64, bmv2.T2NA: 128}[b.arch]
+	width := map[string]int{bmv2.TNA: 64, bmv2.T2NA: 128}[b.chip]
 	for _, g := range b.gresses() {
 		if g.name != "ingress" {
 			continue

@@ -79,6 +79,9 @@ func (l *tofino) traits() traits {
 
 // program lowers the pipes of Switch: one, if all have the same program.
 func (l *tofino) program(decl *syntax.InstDecl, call *types.Call) {
+	if l.opts.Arch == bmv2.TNA && names.Tofino2(l.info) {
+		l.cfg.Meta.Chip = bmv2.T2NA
+	}
 	pipes, of := names.Pipes(l.info, call)
 	if len(pipes) == 0 {
 		l.unsupported(decl, "package %s; p4lb runs the package %s", typeName(call.Result), l.traits().pkg)

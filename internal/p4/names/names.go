@@ -142,3 +142,19 @@ func Pipe(pipe syntax.Expr, k int) string {
 	}
 	return fmt.Sprintf("pipe%d", k)
 }
+
+// Tofino2 reports whether a program is compiled for Tofino 2, where 192 bits of port
+// metadata precede the packet. tna.p4 serves both chips, so the architecture alone
+// does not identify the chip.
+func Tofino2(info *types.Info) bool {
+	o := info.Top["PORT_METADATA_SIZE"]
+	if o == nil {
+		return false
+	}
+	d, ok := o.Decl.(*syntax.ConstDecl)
+	if !ok {
+		return false
+	}
+	n := types.Number(info.Types[syntax.Unparen(d.Value)].Value)
+	return n != nil && n.IsInt64() && n.Int64() == 192
+}

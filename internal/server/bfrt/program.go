@@ -42,8 +42,8 @@ func (s *Server) newProgram(x Program, switches []*dataplane.Switch) (*program, 
 	if p.config, err = bmv2.Load(x.Binary); err != nil {
 		return nil, invalidf("program %s: its binary is not the JSON of p4lb compile: %v", p.name, err)
 	}
-	if p.config.Architecture() != s.opts.Arch {
-		return nil, invalidf("program %s is for %s, and the chip runs %s", p.name, ifElse(p.config.Architecture() == "", "v1model", p.config.Architecture()), s.opts.Arch)
+	if chip := p.config.Chip(); chip != s.opts.Arch {
+		return nil, invalidf("program %s is for %s, and the chip runs %s", p.name, ifElse(chip == "", "v1model", chip), s.opts.Arch)
 	}
 	for _, f := range p.schema.LearnFilters {
 		l, err := s.newLearner(p, f)

@@ -196,7 +196,7 @@ func (j *switchJob) bfrtProgram(file string) (binary, schema []byte, arch string
 		if err != nil {
 			return nil, nil, "", fmt.Errorf("loading %s: %w", cli.DisplayName(file), err)
 		}
-		arch = c.Architecture()
+		arch = c.Chip()
 	} else {
 		p, err := j.c.CheckProgram(file, j.sources)
 		if err != nil {
@@ -205,7 +205,7 @@ func (j *switchJob) bfrtProgram(file string) (binary, schema []byte, arch string
 		if err := p.Lower(); err != nil {
 			return nil, nil, "", j.c.Diagnose(err)
 		}
-		if arch = p.Arch; arch == bmv2.TNA || arch == bmv2.T2NA {
+		if arch = p.Config.Chip(); arch == bmv2.TNA || arch == bmv2.T2NA {
 			if err := p.DescribeBfRt(); err != nil {
 				return nil, nil, "", j.c.Diagnose(err)
 			}
