@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"testing"
+
+	"github.com/p4lb/p4lb/internal/p4"
 )
 
 // TestSpecification runs the archives of testdata/spec. Each begins with a section
@@ -28,7 +30,7 @@ func TestSpecification(t *testing.T) {
 			if bytes.Contains(archive.Files[0].Data, []byte("na.p4>")) {
 				frame = tna
 			}
-			runFeature(t, frame, archive)
+			runFeature(t, frame, archive, p4.Options{})
 		})
 	}
 }
