@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"math/big"
+
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
@@ -231,7 +233,32 @@ func (l *lowerer) evalBinary(x *syntax.BinaryExpr, e *env) value {
 	if x.Op == syntax.Div || x.Op == syntax.Mod {
 		l.checkDivision(x, xa, xb)
 	}
+	if x.Op == syntax.Shl || x.Op == syntax.Shr {
+		xb = l.shiftAmount(x, x.Op, xa, xb)
+	}
 	return binary(x.Op, xa, xb, l.shape(x, e))
+}
+
+// shiftAmount returns the amount by for a shift of x in at most 32 bits. BMv2 uses
+// the low 32 bits of a wider amount. By the specification, and in an architecture
+// with wideShifts, amounts from the width of x on leave 0 or copies of the sign.
+func (l *lowerer) shiftAmount(at syntax.Node, op syntax.Operator, x, by *ex) *ex {
+	if by.isConst() {
+		if width := int64(x.st.width); width > 0 && by.v.Cmp(big.NewInt(width)) > 0 {
+			return intEx(width, code32)
+		}
+		return by
+	}
+	if by.st.width <= code32.width {
+		return by
+	}
+	if !l.arch.traits().wideShifts {
+		l.report(at, true, "%s by an amount of %d bits: %s uses its low 32 bits: make the amount bit<32> or narrower", op, by.st.width, l.arch.traits().target)
+		return by
+	}
+	by = l.settled(by)
+	width := intEx(int64(x.st.width), code32)
+	return cond(binary(syntax.Geq, by, cast(width, by.st), boolean), width, cast(by, code32))
 }
 
 // checkDivision: BMv2 dies of a division by zero, so the divisor must be known.

@@ -53,9 +53,12 @@ func (l *lowerer) directKey(key *tableKey, e *env) bool {
 		return ok
 	}
 	if b, ok := x.(*syntax.BinaryExpr); ok && b.Op == syntax.And {
-		mask, ok := l.info.Types[syntax.Unparen(b.Y)].Value.(*big.Int)
-		f, isField := l.pure(b.X, e).(*field)
-		if ok && isField && mask != nil {
+		of, mask := b.X, l.number(b.Y)
+		if mask == nil {
+			of, mask = b.Y, l.number(b.X)
+		}
+		f, isField := l.pure(of, e).(*field)
+		if isField && mask != nil {
 			key.target, key.mask = bmv2.FieldRef{Header: f.header, Field: f.name}, wrap(mask, scalar{width: f.st.width})
 			key.value = fieldEx(f)
 			return true
@@ -71,6 +74,12 @@ func (l *lowerer) directKey(key *tableKey, e *env) bool {
 		}
 	}
 	return false
+}
+
+// number returns the value of x if x is a number known at compile time, or nil.
+func (l *lowerer) number(x syntax.Expr) *big.Int {
+	n, _ := l.info.Types[syntax.Unparen(x)].Value.(*big.Int)
+	return n
 }
 
 // pure evaluates x if that needs no code, and gives nil otherwise.
@@ -153,18 +162,17 @@ func (l *lowerer) entries(t *table) {
 				keys = list.Elems
 			}
 		}
+		id := ""
 		for k, key := range t.keys {
 			if k < len(keys) && key.kind != "selector" {
-				out.MatchKey = append(out.MatchKey, l.matchKey(key, keys[k], t.env))
+				m, match := l.matchKey(key, keys[k], t.env)
+				out.MatchKey = append(out.MatchKey, m)
+				id += match
 			}
 		}
 		if t.out.MatchType == "exact" || t.out.MatchType == "lpm" {
-			id := ""
-			for _, m := range out.MatchKey {
-				id += fmt.Sprint(*m)
-			}
 			if seen[id] {
-				l.errorf(en, "an entry with the same key is there already")
+				l.errorf(en, "an earlier entry of table %s has the same key: remove one", t.name)
 			}
 			seen[id] = true
 		}
@@ -210,8 +218,9 @@ func (l *lowerer) byPriority(t *table) []*syntax.Entry {
 	return list
 }
 
-// matchKey lowers one keyset of an entry.
-func (l *lowerer) matchKey(k *tableKey, x syntax.Expr, e *env) *bmv2.MatchKey {
+// matchKey lowers one keyset of an entry. It also returns a text that is equal for
+// keysets that match the same packets of an exact or lpm key.
+func (l *lowerer) matchKey(k *tableKey, x syntax.Expr, e *env) (*bmv2.MatchKey, string) {
 	x = syntax.Unparen(x)
 	value, mask, last := l.keyset(x, k.st, e)
 	n := bytesOf(k.st.width)
@@ -244,7 +253,28 @@ func (l *lowerer) matchKey(k *tableKey, x syntax.Expr, e *env) *bmv2.MatchKey {
 			out.End = hex(maskOf(k.st.width))
 		}
 	}
-	return out
+	compared := l.underMask(k, value, mask, x)
+	return out, fmt.Sprintf("%s/%d;", hex(compared), out.PrefixLength)
+}
+
+// underMask returns the bits of an entry's value that the switch compares. Under a
+// masked key (key = { h.a & 0x0F: exact; }) it ignores the others, though by the
+// specification no value of the key has them, and the entry would never match.
+func (l *lowerer) underMask(k *tableKey, value, mask *big.Int, x syntax.Expr) *big.Int {
+	if k.mask == nil || k.kind == "range" {
+		return value
+	}
+	asked := wrap(value, scalar{width: k.st.width})
+	if mask != nil {
+		asked.And(asked, mask)
+	}
+	compared := new(big.Int).And(asked, k.mask)
+	if compared.Cmp(asked) != 0 {
+		n := bytesOf(k.st.width)
+		l.report(x, true, "key %s: the entry %s has bits outside of the mask %s, which %s ignores: it matches %s",
+			k.name, bmv2.HexString(asked, n), bmv2.HexString(k.mask, n), l.arch.traits().target, bmv2.HexString(compared, n))
+	}
+	return compared
 }
 
 // keyset reads a constant keyset: a value, a value under a mask, or a range

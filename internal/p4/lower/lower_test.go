@@ -161,3 +161,52 @@ func TestLeastChange(t *testing.T) {
 		t.Errorf("x / 4 is operator %d, want a shift", got.tok)
 	}
 }
+
+// TestMaskedKeys checks entries under a masked key. P4_16 section 14.2.1.1 matches
+// the value of the key expression, which has no bits outside of the mask; p4c's
+// documents carry the mask beside the field, and simple_switch applies it to the
+// entry as well (bm::MatchUnitExact, apply_big_mask). p4lb stays equal to them and
+// warns. Line 18 has the locals.
+func TestMaskedKeys(t *testing.T) {
+	table := func(key, entries string) string {
+		return `table t { key = { ` + key + `: exact @name("k"); } actions = { nop; } default_action = nop; const entries = { ` + entries + ` } } apply { t.apply(); }`
+	}
+	for _, test := range []struct{ locals, want string }{
+		{table("h.h.g & 0x0f", "0x12: nop; 0x03: nop;"), `^program.p4:18:\d+: warning: key k: the entry 0x12 has bits outside of the mask 0x0f, which BMv2 ignores: it matches 0x02$`},
+		{table("0x0f & h.h.g", "0x12: nop;"), `warning: key k: the entry 0x12 has bits outside of the mask 0x0f`},
+		{table("h.h.g & 0x0f", "0x02: nop; 0x0f: nop;"), `^$`},
+		{table("h.h.g & 0x0f", "0x02: nop; 0x12: nop;"), `an earlier entry of table In.t has the same key: remove one`},
+		{table("h.h.g", "0x12: nop;"), `^$`},
+	} {
+		file, info := p4test.Check(t, p4test.V1Model(test.locals))
+		_, errs := Lower(file, info, Options{})
+		text := ""
+		for _, e := range errs {
+			text = e.Error()
+		}
+		if !regexp.MustCompile(test.want).MatchString(text) {
+			t.Errorf("%s: got %q, want %q", test.locals, text, test.want)
+		}
+	}
+}
+
+// TestShiftWarning checks that v1model warns of an amount wider than the 32 bits
+// that simple_switch uses, and of no other.
+func TestShiftWarning(t *testing.T) {
+	for _, test := range []struct{ apply, want string }{
+		{"h.h.g = h.h.g << 40w3;", ""},
+		{"h.h.g = h.h.g << h.h.f;", ""},
+		{"h.h.g = h.h.g << ((bit<33>)m.x);", "program.p4:18:17: warning: << by an amount of 33 bits: BMv2 uses its low 32 bits: make the amount bit<32> or narrower"},
+		{"h.h.g >>= (bit<64>)m.x;", "program.p4:18:9: warning: >> by an amount of 64 bits: BMv2 uses its low 32 bits: make the amount bit<32> or narrower"},
+	} {
+		file, info := p4test.Check(t, p4test.V1Model("apply { "+test.apply+" }"))
+		_, errs := Lower(file, info, Options{})
+		text := ""
+		for _, e := range errs {
+			text = e.Error()
+		}
+		if text != test.want {
+			t.Errorf("%s: got %q, want %q", test.apply, text, test.want)
+		}
+	}
+}

@@ -226,8 +226,12 @@ type architecture interface {
 
 // Traits say where the switches of architectures differ.
 type traits struct {
-	// runner is the switch, as messages call it.
+	// runner is the switch that runs the document, as messages call it.
 	runner string
+	// target is the switch for which the architecture is made, as messages call it.
+	target string
+	// wideShifts is set where an amount of more than 32 bits counts in full.
+	wideShifts bool
 	// pkg is the name of the package that main must be an instance of.
 	pkg string
 	// branches is set where deparsers may have conditions.

@@ -109,6 +109,9 @@ func (l *lowerer) assignStmt(s *syntax.AssignStmt, e *env) {
 		if s.Op == syntax.Div || s.Op == syntax.Mod {
 			l.checkDivision(s, x, y)
 		}
+		if s.Op == syntax.Shl || s.Op == syntax.Shr {
+			y = l.shiftAmount(s, s.Op, x, y)
+		}
 		src = binary(s.Op, x, y, x.st)
 	}
 	if l.intoDestination(dst, src, m) {

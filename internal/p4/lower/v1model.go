@@ -16,7 +16,7 @@ type v1model struct{ *lowerer }
 const v1switch = "V1Switch"
 
 func (l v1model) traits() traits {
-	return traits{runner: "BMv2", pkg: v1switch, addHeader: "add_header"}
+	return traits{runner: "BMv2", target: "BMv2", pkg: v1switch, addHeader: "add_header"}
 }
 
 // program lowers the six programmable blocks of V1Switch.
