@@ -98,7 +98,7 @@ func (s *Server) Write(ctx context.Context, req *wire.WriteRequest) (*wire.Write
 		return nil, b.late
 	}
 	if b.refused {
-		gate.Owe(ctx, len(b.outcomes))
+		gate.Charge(ctx, len(b.outcomes))
 		return nil, refused(b.outcomes)
 	}
 	m := &wire.WriteResponse{}

@@ -2,43 +2,44 @@ package gate
 
 import "sync/atomic"
 
-// A Backlog counts what waits for clients that do not take it, of all of a server
-// together: each may leave what it has room for, and a thousand of them would take
-// the machine.
+// A Backlog counts the bytes queued for clients that read too slowly, over all
+// clients of a server. Each client has its own quota; the backlog keeps a
+// thousand slow clients from exhausting the memory together.
 type Backlog struct {
-	most int64
-	held atomic.Int64
+	limit int64
+	held  atomic.Int64
 }
 
 const (
-	// allPending is how many clients may leave as much as one may.
-	allPending = 8
-	// OwnPending is what a client may leave whatever others have left: they do
-	// not make one lose anything that keeps up.
-	OwnPending = 64 << 10
+	// allPending is the number of clients that may use their whole quota at
+	// once.
+	pendingClients = 8
+	// MinPending is the number of bytes that a client may always have queued. A
+	// full backlog therefore never drops messages of a client that keeps up.
+	MinPending = 64 << 10
 )
 
-// NewBacklog makes one that holds so many bytes.
-func NewBacklog(most int64) *Backlog { return &Backlog{most: most} }
+// NewBacklog returns a backlog with room for limit bytes.
+func NewBacklog(limit int64) *Backlog { return &Backlog{limit: limit} }
 
-// Take counts n bytes for a client that has left own so far, unless there is no
-// room.
+// Take reserves n bytes for a client that has own bytes queued already, and
+// reports whether there was room.
 func (b *Backlog) Take(n, own int) bool {
-	if b.held.Add(int64(n)) > b.most && own+n > OwnPending {
+	if b.held.Add(int64(n)) > b.limit && own+n > MinPending {
 		b.Give(n)
 		return false
 	}
 	return true
 }
 
-// Add counts n bytes whether there is room or not.
+// Add counts n bytes regardless of the limit.
 func (b *Backlog) Add(n int) { b.held.Add(int64(n)) }
 
-// Give counts n bytes out again.
+// Give releases n bytes.
 func (b *Backlog) Give(n int) { b.held.Add(-int64(n)) }
 
-// Held is how many bytes are counted.
+// Held returns the number of bytes counted.
 func (b *Backlog) Held() int64 { return b.held.Load() }
 
-// Full says that nothing may wait beyond what each client may leave anyway.
-func (b *Backlog) Full() bool { return b.held.Load() > b.most }
+// Full reports whether clients may queue no more than MinPending bytes each.
+func (b *Backlog) Full() bool { return b.held.Load() > b.limit }

@@ -9,14 +9,14 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// An endable context belongs to a call which the server may end: what waits for
-// the client's window waits for the context as well, and nothing else is told to
-// the client than what the context says.
+// An endable context belongs to a call that the server can end. Canceling it
+// also wakes a handler blocked on the client's flow-control window. Err returns
+// DeadlineExceeded after endLate, so the client receives that status.
 type endable struct {
 	context.Context
 	cancel context.CancelFunc
 	late   atomic.Bool
-	size   atomic.Int64 // of the request, as it came
+	size   atomic.Int64 // size of the request on the wire
 }
 
 type endableKey struct{}
@@ -27,7 +27,7 @@ func newEndable(ctx context.Context) *endable {
 	return c
 }
 
-// Err says why a call has ended.
+// Err returns the reason why the call has ended.
 func (c *endable) Err() error {
 	err := c.Context.Err()
 	if err != nil && c.late.Load() {
@@ -36,7 +36,8 @@ func (c *endable) Err() error {
 	return err
 }
 
-// Value finds the context itself below others.
+// Value returns the endable context itself for endableKey, also through
+// contexts derived from it.
 func (c *endable) Value(key any) any {
 	if key == (endableKey{}) {
 		return c
@@ -44,7 +45,7 @@ func (c *endable) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// endLate ends a call whose client has taken too long.
+// endLate ends a call whose client reads too slowly.
 func endLate(ctx context.Context) {
 	if c, ok := ctx.Value(endableKey{}).(*endable); ok {
 		c.late.Store(true)
@@ -52,15 +53,16 @@ func endLate(ctx context.Context) {
 	}
 }
 
-// Notes is the option of a server that wants RequestSize and Line of its calls.
-func Notes() grpc.ServerOption { return grpc.StatsHandler(notes{}) }
+// CallInfo returns the server option that RequestSize and ConnSemaphore need.
+func CallInfo() grpc.ServerOption { return grpc.StatsHandler(callInfo{}) }
 
-// notes are how large the requests are that come, and over which connection.
-type notes struct{}
+// callInfo records the size of each request and gives each connection a
+// semaphore.
+type callInfo struct{}
 
-func (notes) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+func (callInfo) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
-func (notes) HandleRPC(ctx context.Context, e stats.RPCStats) {
+func (callInfo) HandleRPC(ctx context.Context, e stats.RPCStats) {
 	if in, ok := e.(*stats.InPayload); ok {
 		if c, ok := ctx.Value(endableKey{}).(*endable); ok {
 			c.size.Store(int64(in.Length))
@@ -68,15 +70,15 @@ func (notes) HandleRPC(ctx context.Context, e stats.RPCStats) {
 	}
 }
 
-type lineKey struct{}
+type semaphoreKey struct{}
 
-func (notes) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
-	return context.WithValue(ctx, lineKey{}, make(chan struct{}, 1))
+func (callInfo) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
+	return context.WithValue(ctx, semaphoreKey{}, make(chan struct{}, 1))
 }
 
-func (notes) HandleConn(context.Context, stats.ConnStats) {}
+func (callInfo) HandleConn(context.Context, stats.ConnStats) {}
 
-// RequestSize is the size of the request of a call, as it came.
+// RequestSize returns the size of a call's request on the wire.
 func RequestSize(ctx context.Context) int {
 	if c, ok := ctx.Value(endableKey{}).(*endable); ok {
 		return int(c.size.Load())
@@ -84,8 +86,9 @@ func RequestSize(ctx context.Context) int {
 	return math.MaxInt
 }
 
-// Line has room for one of the calls that came over the same connection.
-func Line(ctx context.Context) chan struct{} {
-	line, _ := ctx.Value(lineKey{}).(chan struct{})
+// ConnSemaphore returns a semaphore with one slot, shared by all calls of the
+// connection that the call arrived on.
+func ConnSemaphore(ctx context.Context) chan struct{} {
+	line, _ := ctx.Value(semaphoreKey{}).(chan struct{})
 	return line
 }

@@ -2,25 +2,26 @@ package gate
 
 import "encoding/binary"
 
-// frames cuts what goes over a connection into the frames of HTTP/2, wherever it
-// is cut itself, and tells of those that begin, fill and end streams.
+// frames splits the byte stream of a connection into HTTP/2 frames (RFC 9113)
+// and calls back when a frame opens, fills, grants or ends a stream. The input
+// may be cut at any byte.
 type frames struct {
-	skip  int                 // bytes before the first frame
-	began func(stream uint32) // headers
-	heads func(n int)         // so many bytes of a call's head are to come
-	data  func(stream uint32, b []byte)
-	ended func(stream uint32) // nothing follows in this direction
-	reset func(stream uint32)
-	grant func(stream uint32) // more may come in the other direction
+	skip           int                 // bytes before the first frame
+	onHeaders      func(stream uint32) // a HEADERS frame
+	onHeaderBytes  func(n int)         // n bytes of a header block follow
+	onData         func(stream uint32, b []byte)
+	onEnd          func(stream uint32) // END_STREAM: this direction is finished
+	onReset        func(stream uint32)
+	onWindowUpdate func(stream uint32) // a WINDOW_UPDATE frame: the other direction may send more
 
-	head  [9]byte // length, type, flags and stream
-	has   int     // bytes of it that have come
-	left  int     // of the payload
-	pad   int     // of left: what is no data
-	first bool    // the next byte is the length of the padding
+	head  [9]byte // length, type, flags and stream identifier
+	has   int     // bytes of head received
+	left  int     // bytes of payload to come
+	pad   int     // bytes of padding within left
+	first bool    // the next byte is the padding length
 }
 
-// The frames and flags that matter here, by RFC 9113.
+// Frame types and flags of RFC 9113 that the gate looks at.
 const (
 	dataFrame         = 0
 	headersFrame      = 1
@@ -32,7 +33,7 @@ const (
 	padded    = 0x8
 )
 
-func (f *frames) look(b []byte) {
+func (f *frames) parse(b []byte) {
 	n := min(f.skip, len(b))
 	f.skip -= n
 	b = b[n:]
@@ -54,46 +55,46 @@ func (f *frames) look(b []byte) {
 
 func (f *frames) stream() uint32 { return binary.BigEndian.Uint32(f.head[5:]) &^ (1 << 31) }
 
-// begin is called when the head of a frame is there.
+// begin handles a complete frame header.
 func (f *frames) begin() {
 	f.left = int(f.head[0])<<16 | int(f.head[1])<<8 | int(f.head[2])
 	f.pad, f.first = 0, f.head[3] == dataFrame && f.head[4]&padded != 0
-	if f.head[3] == headersFrame && f.began != nil {
-		f.began(f.stream())
+	if f.head[3] == headersFrame && f.onHeaders != nil {
+		f.onHeaders(f.stream())
 	}
-	if (f.head[3] == headersFrame || f.head[3] == continuationFrame) && f.heads != nil {
-		f.heads(f.left)
+	if (f.head[3] == headersFrame || f.head[3] == continuationFrame) && f.onHeaderBytes != nil {
+		f.onHeaderBytes(f.left)
 	}
 	if f.left == 0 {
 		f.end()
 	}
 }
 
-// fill takes more of a frame's payload.
+// fill handles the next part of a frame's payload.
 func (f *frames) fill(b []byte) {
 	f.left -= len(b)
 	if f.first {
 		f.pad, f.first = int(b[0]), false
 		b = b[1:]
 	}
-	if f.head[3] == dataFrame && f.data != nil {
-		// What is left of the payload is padding from some byte on.
-		f.data(f.stream(), b[:max(0, len(b)-max(0, f.pad-f.left))])
+	if f.head[3] == dataFrame && f.onData != nil {
+		// The last pad bytes of the payload are padding.
+		f.onData(f.stream(), b[:max(0, len(b)-max(0, f.pad-f.left))])
 	}
 	if f.left == 0 {
 		f.end()
 	}
 }
 
-// end is called when a frame is complete.
+// end handles the end of a frame.
 func (f *frames) end() {
 	f.has = 0
 	switch kind := f.head[3]; {
-	case kind == resetFrame && f.reset != nil:
-		f.reset(f.stream())
-	case kind == windowFrame && f.grant != nil:
-		f.grant(f.stream())
-	case (kind == dataFrame || kind == headersFrame) && f.head[4]&endStream != 0 && f.ended != nil:
-		f.ended(f.stream())
+	case kind == resetFrame && f.onReset != nil:
+		f.onReset(f.stream())
+	case kind == windowFrame && f.onWindowUpdate != nil:
+		f.onWindowUpdate(f.stream())
+	case (kind == dataFrame || kind == headersFrame) && f.head[4]&endStream != 0 && f.onEnd != nil:
+		f.onEnd(f.stream())
 	}
 }

@@ -1,9 +1,14 @@
-// Package gate bounds what the clients of a gRPC server, whichever protocol it
-// serves, can make it hold: connections and calls (listener.go, gate.go, limits.go),
-// messages that come (incoming.go), frames (pace.go), and what they do not take
-// (backlog.go, call.go). What they make it trip over ends their call alone (panics.go).
-// How many connections there are, and what their handshakes take (handshake.go),
-// it bounds for servers of HTTP as well.
+// Package gate limits the resources that clients of a gRPC server can use,
+// whichever protocol the server implements:
+//
+//   - connections and calls (listener.go, gate.go, limits.go)
+//   - memory of incoming messages (incoming.go)
+//   - processor time spent on frames (pace.go)
+//   - memory of outgoing messages that clients do not read (backlog.go, call.go)
+//
+// A panic in a handler ends only the call that caused it (panics.go). The
+// limits on connections and TLS handshakes (handshake.go) also serve HTTP
+// servers.
 package gate
 
 import (
@@ -26,8 +31,8 @@ import (
 	"google.golang.org/grpc/tap"
 )
 
-// A Gate is the way of calls into a gRPC server, whichever protocol it serves: of
-// all its clients together it lets in no more than the limits say.
+// A Gate stands between the clients of a gRPC server and its handlers. It
+// applies the limits to all clients together.
 type Gate struct {
 	limits   *Limits
 	service  string
@@ -39,30 +44,32 @@ type Gate struct {
 	pace     *pace
 }
 
-// New makes the gate of a server for a service by its name. The limits are
-// complete. Hurried says whether what is no request, a packet, wants the processors.
-func New(l *Limits, service string, hurried func() bool, log *slog.Logger) *Gate {
+// New returns the gate of the server for the named gRPC service. The limits
+// must be complete (see [Limits.Complete]). packetsWaiting reports whether
+// packets are waiting for a processor; the gate then gives less time to
+// clients.
+func New(l *Limits, service string, packetsWaiting func() bool, log *slog.Logger) *Gate {
 	return &Gate{
-		limits: l, service: service, log: log, pace: &pace{hurried: hurried},
-		incoming: newIncoming(max(l.MaxIncoming, l.MaxMessage), log), pending: NewBacklog(allPending * int64(l.MaxPending)),
+		limits: l, service: service, log: log, pace: &pace{packetsWaiting: packetsWaiting},
+		incoming: newIncoming(max(l.MaxIncoming, l.MaxMessage), log), pending: NewBacklog(pendingClients * int64(l.MaxPending)),
 	}
 }
 
-// Options put a gRPC server behind the gate. They also let clients ask for
-// signs of life often, and ask for such themselves: a controller that vanishes
-// without a word is no longer one after half a minute. A connection that says
-// nothing is closed. What panics is the error of a call.
+// Options returns the options for the gRPC server behind the gate. The server
+// pings idle clients, so a vanished controller is disconnected after 30
+// seconds. Clients may ping once a second. The server closes connections that
+// have had no call for a while and turns panics into errors of their calls.
 func (g *Gate) Options(secret *tls.Config, codec encoding.CodecV2) []grpc.ServerOption {
 	creds := insecure.NewCredentials()
 	if g.secure = secret != nil; g.secure {
 		creds = credentials.NewTLS(secret)
 	}
-	return append(g.surviving(codec),
+	return append(g.recovering(codec),
 		grpc.MaxRecvMsgSize(g.limits.MaxMessage),
 		grpc.MaxConcurrentStreams(uint32(g.limits.MaxStreams)),
-		// A message that is larger than the window comes in one go all the same.
+		// gRPC enlarges the window for a message that does not fit into it.
 		grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(4<<20),
-		// The head of a call is kept for as long as the call.
+		// The server keeps a call's headers as long as the call.
 		grpc.MaxHeaderListSize(maxHead),
 		grpc.ConnectionTimeout(greeting), grpc.SharedWriteBuffer(true), grpc.ReadBufferSize(16<<10),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: unused}),
@@ -71,47 +78,47 @@ func (g *Gate) Options(secret *tls.Config, codec encoding.CodecV2) []grpc.Server
 	)
 }
 
-// Serve has s answer the clients of l, as many as may connect, until s is stopped,
-// which may have come first.
+// Serve accepts connections from l and serves them with s until s is stopped.
+// It returns at once if s has been stopped already.
 func (g *Gate) Serve(s *grpc.Server, l net.Listener) error {
-	err := s.Serve(Bound(Paced(l, g.pace.hurried), g.limits.MaxConnections, g.secure, g.log))
+	err := s.Serve(Bound(Paced(l, g.pace.packetsWaiting), g.limits.MaxConnections, g.secure, g.log))
 	if errors.Is(err, grpc.ErrServerStopped) {
 		return nil
 	}
 	return err
 }
 
-// admit counts a call in, or refuses it before its message is received, and gives
-// it a context that the server can end.
+// admit counts a new call, or rejects it before its message is received. The
+// returned context can be ended by the server.
 func (g *Gate) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
 	if !strings.HasPrefix(info.FullMethodName, "/"+g.service+"/") && !strings.HasPrefix(info.FullMethodName, "/grpc.") {
-		return ctx, nil // there is no such service
+		return ctx, nil // no such service
 	}
 	if n := g.calls.Add(1); n > int64(g.limits.MaxCalls) {
 		g.calls.Add(-1)
-		return ctx, status.Errorf(codes.ResourceExhausted, "there are %d requests and streams already, and no more are taken", g.limits.MaxCalls)
+		return ctx, status.Errorf(codes.ResourceExhausted, "too many requests and streams: the server is at its limit of %d", g.limits.MaxCalls)
 	}
 	ctx = newEndable(ctx)
 	context.AfterFunc(ctx, func() { g.calls.Add(-1) })
 	return ctx, nil
 }
 
-// Calls is how many calls are in progress.
+// Calls returns the number of calls in progress.
 func (g *Gate) Calls() int { return int(g.calls.Load()) }
 
-// Send sends a message of an answer; a client that leaves it where it is for too
-// long ends the call.
+// Send sends one message of a response. It ends the call if the client does not
+// read for MaxStall.
 func (g *Gate) Send(stream grpc.ServerStream, m any) error {
 	timer := time.AfterFunc(g.limits.MaxStall, func() { endLate(stream.Context()) })
 	defer timer.Stop()
 	return stream.SendMsg(m)
 }
 
-// Pending is the backlog of the server's clients.
+// Pending returns the backlog of messages that clients have not read yet.
 func (g *Gate) Pending() *Backlog { return g.pending }
 
-// EndServer lets the requests of a server finish until ctx is done, and then closes
-// all connections.
+// EndServer waits until the calls in progress have finished or ctx is done, and
+// then closes all connections.
 func EndServer(ctx context.Context, s *grpc.Server) {
 	finished := make(chan struct{})
 	go func() {

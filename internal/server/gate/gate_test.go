@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// A door is a bounded listener and what it has accepted.
+// A door is a bounded listener with the connections that it has accepted.
 type door struct {
 	*testing.T
 	*boundedListener
 	came chan *boundedConn
 }
 
-// newDoor opens one. Moments are no matter of the clock: they are over at once.
-func newDoor(t *testing.T, most int, handshakes bool) *door {
+// newDoor opens a door with a grace period of zero, so the tests do not wait.
+func newDoor(t *testing.T, limit int, handshakes bool) *door {
 	t.Helper()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &door{t, Bound(inner, most, handshakes, slog.New(slog.DiscardHandler)).(*boundedListener), make(chan *boundedConn)}
-	d.moment = 0
+	d := &door{t, Bound(inner, limit, handshakes, slog.New(slog.DiscardHandler)).(*boundedListener), make(chan *boundedConn)}
+	d.grace = 0
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -50,7 +50,7 @@ func newDoor(t *testing.T, most int, handshakes bool) *door {
 	return d
 }
 
-// dial is a client that says something.
+// dial connects a client that sends text.
 func (d *door) dial(text string) net.Conn {
 	d.Helper()
 	c, err := net.Dial("tcp", d.Addr().String())
@@ -64,19 +64,19 @@ func (d *door) dial(text string) net.Conn {
 	return c
 }
 
-// enter is a client that says something and gets a place.
+// enter connects a client that sends a greeting and gets a slot.
 func (d *door) enter() (client net.Conn, served *boundedConn) {
 	d.Helper()
 	return d.dial("hello"), <-d.came
 }
 
-// gone reports whether the other side has closed a connection.
-func gone(c net.Conn) bool {
+// closed reports whether the other side has closed a connection.
+func closed(c net.Conn) bool {
 	_, err := c.Read(make([]byte, 1))
 	return err != nil
 }
 
-// until waits for something of the listener's.
+// until waits until ok returns true; it holds the listener's lock for the call.
 func (d *door) until(is func() bool) {
 	d.Helper()
 	for done, late := false, time.After(patience); !done; {
@@ -92,61 +92,62 @@ func (d *door) until(is func() bool) {
 	}
 }
 
-// TestConnectionLimit: for a connection beyond the limit one without a call gives way,
-// or it is closed where all have one in progress.
+// TestConnectionLimit: at the limit, a new connection replaces one without
+// calls. If all connections have a call in progress, the listener closes the
+// new one.
 func TestConnectionLimit(t *testing.T) {
 	d := newDoor(t, 2, false)
 	_, first := d.enter()
-	first.place.Begin()
+	first.slot.Begin()
 	idle, _ := d.enter()
-	served, second := d.enter() // in place of the idle one
-	if !gone(idle) {
-		t.Error("a connection without any call is kept where there is no room")
+	served, second := d.enter() // replaces the idle one
+	if !closed(idle) {
+		t.Error("a connection without calls was kept at the limit")
 	}
-	second.place.Begin()
-	if !gone(d.dial("hello")) {
-		t.Error("a third connection is kept beside two with calls in progress")
+	second.slot.Begin()
+	if !closed(d.dial("hello")) {
+		t.Error("a third connection was accepted beside two with calls in progress")
 	}
-	second.place.Begin()
-	second.place.End()
-	second.place.End()
-	first.place.Begin()
+	second.slot.Begin()
+	second.slot.End()
+	second.slot.End()
+	first.slot.Begin()
 	_, third := d.enter()
-	if !gone(served) {
-		t.Error("the connection whose calls are over is kept")
+	if !closed(served) {
+		t.Error("a connection without calls in progress was kept")
 	}
-	third.place.Begin()
+	third.slot.Begin()
 	first.Close()
-	first.Close() // is counted once
+	first.Close() // is counted only once
 	d.enter()
 }
 
-// TestNewcomersTakeNoPlace: who says nothing takes none, and goes where there is no room
-// for more such: the first to come of the same address.
-func TestNewcomersTakeNoPlace(t *testing.T) {
+// TestNewcomersTakeNoSlot: a silent connection takes no slot. If there are too
+// many silent connections, the oldest one of the busiest address is closed.
+func TestNewcomersTakeNoSlot(t *testing.T) {
 	d := newDoor(t, 2, false)
 	_, first := d.enter()
 	_, second := d.enter()
 	oldest := d.dial("")
 	d.until(func() bool { return d.lobby.held == 1 })
 	var others []net.Conn
-	for range d.lobby.most {
+	for range d.lobby.limit {
 		others = append(others, d.dial(""))
 	}
-	if !gone(oldest) {
-		t.Error("the one goes on waiting that came first")
+	if !closed(oldest) {
+		t.Error("the oldest silent connection was kept")
 	}
 	d.mu.Lock()
-	if n := len(d.open); n != 2 || !first.place.taken || !second.place.taken {
-		t.Errorf("%d have places", n)
+	if n := len(d.open); n != 2 || !first.slot.taken || !second.slot.taken {
+		t.Errorf("%d connections have slots, want 2", n)
 	}
 	d.mu.Unlock()
 	io.WriteString(others[0], "at last")
 	<-d.came
 }
 
-// TestWhoGoesWaitsForNothing: who is gone does not come to a place.
-func TestWhoGoesWaitsForNothing(t *testing.T) {
+// TestClosedNewcomer: a connection that its client has closed gets no slot.
+func TestClosedNewcomer(t *testing.T) {
 	d := newDoor(t, 1, true)
 	_, first := d.enter() // has the turn
 	d.dial("hello").Close()
@@ -154,23 +155,24 @@ func TestWhoGoesWaitsForNothing(t *testing.T) {
 	d.until(func() bool { return d.lobby.waiting == 1 })
 	gone.Close()
 	d.until(func() bool { return d.lobby.held == 0 })
-	first.place.stop()
-	if _, next := d.enter(); !next.place.taken {
-		t.Error("there is no place for who comes next")
+	first.slot.stop()
+	if _, next := d.enter(); !next.slot.taken {
+		t.Error("the next connection got no slot")
 	}
 }
 
-// TestCrowds: of those that wait addresses take turns, and the largest crowd gives way.
-func TestCrowds(t *testing.T) {
-	l := &lobby{most: 6, crowds: map[netip.Prefix]*crowd{}}
+// TestPeers: addresses take turns, and the address with the most newcomers
+// loses one when the lobby is full.
+func TestPeers(t *testing.T) {
+	l := &lobby{limit: 6, peers: map[netip.Prefix]*peerQueue{}}
 	one, other := netip.MustParsePrefix("10.0.0.1/32"), netip.MustParsePrefix("10.0.0.2/32")
 	newcomer := func(from netip.Prefix) *boundedConn {
-		return &boundedConn{from: from, left: make(chan struct{})}
+		return &boundedConn{from: from, leftLobby: make(chan struct{})}
 	}
 	enter := func(from netip.Prefix) *boundedConn {
 		c := newcomer(from)
 		if gone := l.enter(c); gone != nil {
-			t.Fatal("there is room, and somebody goes")
+			t.Fatal("a newcomer was dropped although there was room")
 		}
 		return c
 	}
@@ -181,11 +183,11 @@ func TestCrowds(t *testing.T) {
 	}
 	for i, want := range []*boundedConn{first, rare, second, third} {
 		if got := l.next(); got != want {
-			t.Errorf("it is not the right one that goes on as number %d", i+1)
+			t.Errorf("wrong newcomer admitted as number %d", i+1)
 		}
 	}
-	if l.waiting != 0 || len(l.inTurn) != 0 || l.held != 1 || !silent.here {
-		t.Errorf("%d wait, %d addresses have turns, %d are left", l.waiting, len(l.inTurn), l.held)
+	if l.waiting != 0 || len(l.inTurn) != 0 || l.held != 1 || !silent.inLobby {
+		t.Errorf("%d are waiting, %d addresses have turns, %d are in the lobby", l.waiting, len(l.inTurn), l.held)
 	}
 	first, second = enter(one), enter(one)
 	l.wait(first)
@@ -193,24 +195,24 @@ func TestCrowds(t *testing.T) {
 		enter(one)
 	}
 	if gone := l.enter(newcomer(other)); gone != second {
-		t.Error("it is not the silent one of the crowd that goes")
+		t.Error("the dropped connection is not the silent one of the busiest address")
 	}
 	for c := l.evict(); c != nil; c = l.evict() {
 	}
-	if l.held != 0 || l.waiting != 0 || len(l.crowds) != 0 {
-		t.Errorf("%d are left, %d wait", l.held, l.waiting)
+	if l.held != 0 || l.waiting != 0 || len(l.peers) != 0 {
+		t.Errorf("%d are in the lobby, %d are waiting", l.held, l.waiting)
 	}
 }
 
-// TestWhoHasAskedKeepsHalf: those that have asked before stay where others come and
-// go, up to half of the room.
-func TestWhoHasAskedKeepsHalf(t *testing.T) {
+// TestCalledKeepHalf: connections that have made a call before keep up to half
+// of the slots when others arrive.
+func TestCalledKeepHalf(t *testing.T) {
 	d := newDoor(t, 4, false)
 	open := func(asks bool) *boundedConn {
 		_, c := d.enter()
 		if asks {
-			c.place.Begin()
-			c.place.End()
+			c.slot.Begin()
+			c.slot.End()
 		}
 		return c
 	}
@@ -224,38 +226,37 @@ func TestWhoHasAskedKeepsHalf(t *testing.T) {
 		open(false)
 	}
 	if !is(asked) || !is(askedToo) {
-		t.Error("two of four places are not those of who has asked")
+		t.Error("connections that have made calls do not keep two of four slots")
 	}
 	third := open(true)
 	open(false)
 	if is(asked) || !is(askedToo) || !is(third) {
-		t.Error("of three that have asked the first does not give way")
+		t.Error("the oldest of three connections that have made calls was kept")
 	}
 }
 
-// A step has a served connection read what its client says next, as a part of its
-// handshake.
-func (d *door) step(c *greeted) chan error {
+// step reads the next data of a client as a part of its handshake.
+func (d *door) step(c *handshakeConn) chan error {
 	read := make(chan error, 1)
 	go func() { _, err := c.Read(make([]byte, 10)); read <- err }()
 	return read
 }
 
-// TestHandshakesTakeTurns: who waits for a client has no turn, and who goes on with a
-// handshake has one before newcomers.
+// TestHandshakesTakeTurns: a connection that waits for its client holds no
+// turn, and one that continues its handshake goes before newcomers.
 func TestHandshakesTakeTurns(t *testing.T) {
 	d := newDoor(t, 4, true)
-	d.turns.most = 1
+	d.turns.limit = 1
 	client, raw := d.enter()
-	one := &greeted{Conn: raw, place: PlaceOf(raw)}
+	one := &handshakeConn{Conn: raw, slot: SlotOf(raw)}
 	if err := <-d.step(one); err != nil {
 		t.Fatal(err)
 	}
 	clientToo := d.dial("hello")
 	d.until(func() bool { return d.lobby.waiting == 1 })
-	next := d.step(one) // waits for its client: the turn goes to the other
+	next := d.step(one) // waits for its client: the turn goes to the other one
 	rawToo := <-d.came
-	other := &greeted{Conn: rawToo, place: PlaceOf(rawToo)}
+	other := &handshakeConn{Conn: rawToo, slot: SlotOf(rawToo)}
 	if err := <-d.step(other); err != nil {
 		t.Fatal(err)
 	}
@@ -269,27 +270,28 @@ func TestHandshakesTakeTurns(t *testing.T) {
 	}
 	select {
 	case <-d.came:
-		t.Fatal("a newcomer goes before who has begun")
+		t.Fatal("a newcomer went before a handshake in progress")
 	default:
 	}
 	one.end()
 	<-d.came
 	clientToo.Close()
 	if err := <-nextToo; err == nil {
-		t.Error("the end is not told")
+		t.Error("the read did not report the end of the connection")
 	}
 	other.end()
 	if _, err := one.Write([]byte("done")); err != nil || d.turns.taken != 1 {
-		t.Errorf("%d turns are taken, %v", d.turns.taken, err)
+		t.Errorf("%d turns are taken, error %v", d.turns.taken, err)
 	}
 }
 
-// TestClosedInTurn: for who is gone when its turn comes nothing is done.
+// TestClosedInTurn: a connection that is closed when its turn comes does no
+// work.
 func TestClosedInTurn(t *testing.T) {
 	d := newDoor(t, 4, true)
-	d.turns.most = 1
+	d.turns.limit = 1
 	client, raw := d.enter()
-	one := &greeted{Conn: raw, place: PlaceOf(raw)}
+	one := &handshakeConn{Conn: raw, slot: SlotOf(raw)}
 	<-d.step(one)
 	next := d.step(one)
 	d.until(func() bool { return d.turns.taken == 0 })
@@ -297,27 +299,27 @@ func TestClosedInTurn(t *testing.T) {
 	io.WriteString(client, "more")
 	d.until(func() bool { return len(d.turns.queue) == 1 })
 	one.Close()
-	other.place.stop()
+	other.slot.stop()
 	if err := <-next; !errors.Is(err, net.ErrClosed) {
-		t.Errorf("it reads on: %v", err)
+		t.Errorf("reading continued: %v", err)
 	}
 	if d.turns.taken != 0 {
-		t.Error("the turn is kept")
+		t.Error("the turn was kept")
 	}
 }
 
-// TestWhoWaitsForTheServerStays: a place is not taken from who does its part of a
-// handshake, and newcomers wait.
-func TestWhoWaitsForTheServerStays(t *testing.T) {
+// TestWorkingKeepsSlot: a connection that the server is working for keeps its
+// slot, and newcomers wait.
+func TestWorkingKeepsSlot(t *testing.T) {
 	d := newDoor(t, 1, true)
-	d.turns.most = 2
+	d.turns.limit = 2
 	_, raw := d.enter()
 	d.dial("hello")
 	d.until(func() bool { return d.lobby.waiting == 1 && d.alarm })
-	if !raw.place.taken {
-		t.Error("it gives its place away while the server works for it")
+	if !raw.slot.taken {
+		t.Error("it lost its slot while the server worked for it")
 	}
-	raw.place.stop()
+	raw.slot.stop()
 	<-d.came
-	d.until(func() bool { return !raw.place.taken })
+	d.until(func() bool { return !raw.slot.taken })
 }

@@ -10,34 +10,35 @@ import (
 	"time"
 )
 
-// turns are those in which connections do their part of a handshake, as many at a time
-// as there are processors for half of them: a flood of them leaves processors to those
-// whose handshake is over. A connection comes to its place with the first turn, in the
-// order of the lobby; for what follows it goes before newcomers, who could otherwise
-// keep it from ever ending. The listener's lock guards them.
+// turns is a semaphore for the server's work in handshakes. Half of the
+// processors may work on handshakes at a time, so a flood of handshakes leaves
+// processors to established connections. A connection gets its slot together
+// with its first turn, in the order of the lobby. Later turns of the same
+// handshake go before newcomers, which could otherwise keep it from
+// ever finishing. The listener's lock guards the fields.
 type turns struct {
-	most  int // 0: there are no handshakes
+	limit int // 0: connections do not shake hands
 	taken int
-	queue []chan struct{} // of those that go on, the first to come first
+	queue []chan struct{} // handshakes that continue, in order of arrival
 }
 
-// free reports whether a newcomer may have one.
-func (t *turns) free() bool { return t.most == 0 || t.taken < t.most && len(t.queue) == 0 }
+// free reports whether a newcomer may have a turn.
+func (t *turns) free() bool { return t.limit == 0 || t.taken < t.limit && len(t.queue) == 0 }
 
-// start begins a connection's time at its place: with a turn, where there are such. The
-// caller holds the lock.
-func (p *Place) start() {
-	if t := &p.listener.turns; t.most > 0 {
+// start marks a slot as taken. If the listener has handshakes, the connection
+// gets a turn. The caller holds the lock.
+func (p *Slot) start() {
+	if t := &p.listener.turns; t.limit > 0 {
 		t.taken++
 		p.work()
 	} else {
-		p.rest()
+		p.becomeIdle()
 	}
 }
 
-// goOn waits for another turn. It reports false, without one, where the connection is
-// closed: there is nobody to do anything for.
-func (p *Place) goOn() bool {
+// nextTurn waits for another turn. It returns false, without a turn, if the
+// connection has been closed.
+func (p *Slot) nextTurn() bool {
 	l := p.listener
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -45,7 +46,7 @@ func (p *Place) goOn() bool {
 		return false
 	}
 	p.work()
-	if l.turns.taken < l.turns.most {
+	if l.turns.taken < l.turns.limit {
 		l.turns.taken++
 		return true
 	}
@@ -62,27 +63,27 @@ func (p *Place) goOn() bool {
 	return true
 }
 
-// stop gives the turn back, if there is one.
-func (p *Place) stop() {
+// stop gives the turn back, if the connection has one.
+func (p *Slot) stop() {
 	p.listener.mu.Lock()
 	defer p.listener.mu.Unlock()
 	p.pass()
 }
 
-// work notes that the server does something for the connection from now on, or waits
-// for the turn to. The caller holds the lock.
-func (p *Place) work() { p.working, p.began = true, time.Now() }
+// work marks the connection as worked on by the server, or waiting for its
+// turn. The caller holds the lock.
+func (p *Slot) work() { p.working, p.began = true, time.Now() }
 
-// pass gives the turn back, if there is one, to who waits for it. The caller holds the
-// lock.
-func (p *Place) pass() {
+// pass gives the turn, if the connection has one, to the next handshake in the
+// queue or to a newcomer. The caller holds the lock.
+func (p *Slot) pass() {
 	t := &p.listener.turns
 	if !p.working {
 		return
 	}
 	p.working = false
-	p.owe(time.Since(p.began))
-	p.rest()
+	p.charge(time.Since(p.began))
+	p.becomeIdle()
 	if len(t.queue) > 0 {
 		close(t.queue[0])
 		t.queue = t.queue[1:]
@@ -92,74 +93,75 @@ func (p *Place) pass() {
 	p.listener.admit()
 }
 
-// A greeted connection is one that shakes hands. It has a turn from when something comes
-// until it waits for more.
-type greeted struct {
+// A handshakeConn is a connection in its handshake. It holds a turn while the
+// server works, and gives it back while it waits for the client.
+type handshakeConn struct {
 	net.Conn
-	place *Place // nil: nobody bounds the connections
-	begun bool   // something has been read, with the turn that the place came with
-	over  bool   // the handshake
+	slot    *Slot // nil: the listener is not bounded
+	started bool  // has read, using the turn that came with the slot
+	over    bool  // the handshake is finished
 }
 
-// Read reads what the client sends. After the handshake it is in nobody's way.
-func (c *greeted) Read(b []byte) (int, error) {
-	if c.over || c.place == nil {
+// Read reads from the client. During the handshake it gives the turn back
+// before it blocks and takes another one when data arrives.
+func (c *handshakeConn) Read(b []byte) (int, error) {
+	if c.over || c.slot == nil {
 		return c.Conn.Read(b)
 	}
-	if !c.begun {
-		c.begun = true
+	if !c.started {
+		c.started = true
 		return c.Conn.Read(b)
 	}
-	c.place.stop()
+	c.slot.stop()
 	n, err := c.Conn.Read(b)
-	if n > 0 && !c.place.goOn() {
+	if n > 0 && !c.slot.nextTurn() {
 		return 0, net.ErrClosed
 	}
 	return n, err
 }
 
-// end ends the handshake.
-func (c *greeted) end() {
+// end marks the handshake as finished.
+func (c *handshakeConn) end() {
 	c.over = true
-	if c.place != nil {
-		c.place.stop()
+	if c.slot != nil {
+		c.slot.stop()
 	}
 }
 
-// InTurn has the connections of a bounded listener do TLS. They shake hands when they
-// are read from first.
-func InTurn(l net.Listener, secret *tls.Config) net.Listener {
-	return &greeter{Listener: l, secret: secret}
+// WithTLS returns a listener of TLS connections. They do their handshakes in
+// the first Read, in the turns of the bounded listener l.
+func WithTLS(l net.Listener, secret *tls.Config) net.Listener {
+	return &tlsListener{Listener: l, secret: secret}
 }
 
-type greeter struct {
+type tlsListener struct {
 	net.Listener
 	secret *tls.Config
 }
 
-// Accept waits for a connection. It does not wait for a handshake.
-func (l *greeter) Accept() (net.Conn, error) {
+// Accept waits for a connection. It does not wait for the handshake.
+func (l *tlsListener) Accept() (net.Conn, error) {
 	raw, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	begun := &greeted{Conn: raw, place: PlaceOf(raw)}
-	return &secured{Conn: tls.Server(begun, l.secret), begun: begun}, nil
+	handshaking := &handshakeConn{Conn: raw, slot: SlotOf(raw)}
+	return &tlsConn{Conn: tls.Server(handshaking, l.secret), handshaking: handshaking}, nil
 }
 
-// A secured connection is one of TLS.
-type secured struct {
+// A tlsConn is a TLS connection that does its handshake in the first Read.
+type tlsConn struct {
 	*tls.Conn
-	begun *greeted
-	once  sync.Once
-	err   error // of the handshake
+	handshaking *handshakeConn
+	once        sync.Once
+	err         error // result of the handshake
 }
 
-// Read reads what the client says, after the handshake.
-func (c *secured) Read(b []byte) (int, error) {
+// Read does the handshake if necessary and reads from the client.
+func (c *tlsConn) Read(b []byte) (int, error) {
 	c.once.Do(func() {
 		c.err = c.Handshake()
-		c.begun.end()
+		c.handshaking.end()
 		explain(c.err)
 	})
 	if c.err != nil {
@@ -168,11 +170,11 @@ func (c *secured) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// explain tells a client that speaks HTTP without TLS what is amiss.
+// explain answers a client that speaks HTTP without TLS.
 func explain(err error) {
 	var plain tls.RecordHeaderError
 	if errors.As(err, &plain) && plain.Conn != nil && bytes.ContainsAny(plain.RecordHeader[:1], "GHPO") {
-		// It may be gone: then nobody reads it.
-		_, _ = io.WriteString(plain.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nthis is served with TLS: its address begins with https://\n")
+		// The client may be gone; the result does not matter.
+		_, _ = io.WriteString(plain.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nthis server requires TLS: use an address that begins with https://\n")
 	}
 }

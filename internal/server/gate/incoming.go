@@ -11,94 +11,100 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// A message is kept as far as it has come until it is whole, and a thousand
-// clients may send a half of the largest each. gRPC bounds a message and not all
-// of them, so the frames of the connections are looked at as they come: DATA
-// frames of HTTP/2 hold messages with their length before them.
+// gRPC buffers a message until it is complete. It limits the size of one
+// message, not the sum over all connections, so a thousand clients could each
+// send half of the largest message. The gate therefore reads the HTTP/2 frames
+// of its connections as they arrive. DATA frames hold messages, each preceded
+// by its length.
+//
+// The invariant: bytes buffered for large messages never exceed a limit. A
+// message reserves room for its full length before its payload is read, and
+// messages get room in order of arrival. If messages got room piece by piece,
+// senders that all wait for room for their rest would block each other and
+// all others forever. A message that stalls while others wait is dropped.
 
-// incoming bounds the memory of requests that are coming or being answered, of
-// all connections. Who begins a large message waits until there is room for the
-// whole of it, in turn: were room given part by part, senders that all wait for
-// the rest of theirs would keep each other, and everybody else, waiting for ever.
+// incoming limits the memory of requests that are being received or answered,
+// over all connections.
 type incoming struct {
-	most    int
-	patient time.Duration // how long nothing may come of a message that others wait for
+	limit        int
+	stallTimeout time.Duration // how long a message may stall while others wait for room
 
 	mu      sync.Mutex
 	held    int
-	freed   chan struct{} // is closed when room or turns change, and made anew
+	freed   chan struct{} // closed and replaced whenever room or turns change
 	open    map[*message]bool
-	waiting []*message // for room, in their turn
+	waiting []*message // for room, in order of arrival
 	log     *slog.Logger
 }
 
-// A message is the last large one of a stream: it is held until another begins
-// or the server ends the stream.
+// A message is the last large message of a stream. It holds its room until the
+// next message of the stream begins or the server ends the stream.
 type message struct {
 	conn        *countedConn
-	began, last time.Time // when it got room, and the last part of it came
-	size        int       // of the room that it has
-	ahead       int       // of size, for what has not come
-	whole       bool      // all of it has come
-	over        bool      // and all that the client says
-	answered    bool      // the server has begun to answer
+	began, last time.Time // when it got room, when its last part arrived
+	size        int       // room it holds
+	reserved    int       // part of size reserved for bytes still to come
+	whole       bool      // all of it has arrived
+	over        bool      // the client has ended its side of the stream
+	answered    bool      // the server has started to respond
 }
 
 const (
-	// freeMessage is the size of messages that are not counted: all calls that
-	// there may be have room for theirs.
+	// freeMessage is the size up to which messages are not counted: there is
+	// room for such a message of every call that MaxCalls allows.
 	freeMessage = 32 << 10
-	// freeBacklog is what else may come of a stream, uncounted, until the server
-	// says that it has taken something.
+	// freeBacklog is the number of bytes of a stream that may arrive uncounted,
+	// besides its large message, before the server reads some of them.
 	freeBacklog = 96 << 10
-	// streamWindow is what flow control lets come of a stream, without a message
-	// that is larger. The server says so when a quarter of it is taken: in pieces
-	// of 20 bytes that is no backlog yet.
+	// streamWindow is the HTTP/2 flow-control window of a stream. The server
+	// updates the window when a quarter of it has been read. Even in pieces of
+	// 20 bytes that stays below freeBacklog.
 	streamWindow = 64 << 10
-	// slowest is how many times as long as nothing may come of a message it may
-	// take as a whole, while others wait for room.
-	slowest = 60
-	// pieceSize is what keeping a piece takes beyond its bytes.
+	// slowFactor limits the total time of a message to this many stall timeouts
+	// while others wait for room.
+	slowFactor = 60
+	// pieceSize is the memory needed per buffered piece besides its bytes.
 	pieceSize = 64
 )
 
-func newIncoming(most int, log *slog.Logger) *incoming {
-	return &incoming{most: most, patient: time.Second, freed: make(chan struct{}), open: map[*message]bool{}, log: log}
+func newIncoming(limit int, log *slog.Logger) *incoming {
+	return &incoming{limit: limit, stallTimeout: time.Second, freed: make(chan struct{}), open: map[*message]bool{}, log: log}
 }
 
-// grow takes note of n more bytes of a message, for which there is room or is
-// waited until there is.
+// grow counts n more received bytes of a message. It blocks until there is room
+// for the bytes that were not reserved.
 func (in *incoming) grow(m *message, n int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	covered := min(n, m.ahead)
-	m.ahead -= covered
+	covered := min(n, m.reserved)
+	m.reserved -= covered
 	in.room(m, n-covered)
 	m.last = time.Now()
 }
 
-// reserve makes room for n bytes of a message that are to come. What is larger
-// than all that there may be is refused by gRPC, and takes none.
+// reserve blocks until there is room for the n bytes of a message to come. gRPC
+// rejects messages larger than the limit, so they reserve nothing.
 func (in *incoming) reserve(m *message, n int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if n <= in.most {
+	if n <= in.limit {
 		in.room(m, n)
-		m.ahead = n
+		m.reserved = n
 		m.began = time.Now()
 		m.last = m.began
 	}
 }
 
-// room gives a message n bytes more once there are so many, in turn. Meanwhile
-// connections give way whose messages do not come. The caller holds the lock.
+// room adds n bytes to a message once it is the message's turn and there is
+// room. While it waits, it drops messages that have stalled. The caller holds
+// the lock.
 func (in *incoming) room(m *message, n int) {
 	if n == 0 || !in.open[m] {
 		return
 	}
 	began := time.Now()
 	in.waiting = append(in.waiting, m)
-	for in.open[m] && (in.waiting[0] != m || in.held+n > in.most) {
+	for in.open[m] && (in.waiting[0] != m || in.held+n > in.limit) {
 		var late <-chan time.Time
 		if in.waiting[0] == m {
 			if oldest, at := in.oldest(); oldest != nil {
@@ -106,8 +112,8 @@ func (in *incoming) room(m *message, n int) {
 					late = time.After(rest)
 				} else {
 					in.drop(oldest)
-					if !oldest.taken() {
-						in.log.Warn("a request that does not end gives way to others", "client", oldest.conn.RemoteAddr(), "bytes", oldest.size-oldest.ahead)
+					if !oldest.consumed() {
+						in.log.Warn("closing a connection: its request has stalled and others wait for room", "client", oldest.conn.RemoteAddr(), "bytes", oldest.size-oldest.reserved)
 						go oldest.conn.Close()
 					}
 					continue
@@ -128,33 +134,36 @@ func (in *incoming) room(m *message, n int) {
 		m.size += n
 		in.held += n
 	}
-	if len(in.waiting) > 0 { // it is another's turn
+	if len(in.waiting) > 0 { // the next message has its turn
 		in.changed()
 	}
 	m.conn.work.waited(time.Since(began))
 }
 
-// taken reports whether the server is done with a message: with a whole one of a stream
-// that goes on, and is answered. It has asked for all that is larger than the window;
-// what is smaller may wait for it uncounted.
-func (m *message) taken() bool { return m.whole && m.answered && !m.over }
+// consumed reports whether the server has read a message completely although
+// its stream continues. A whole message that the server has started to respond to
+// and whose stream is still open has been read, because the server has asked
+// for more than fits into the window. A message within the window may still be
+// unread; it is not counted.
+func (m *message) consumed() bool { return m.whole && m.answered && !m.over }
 
-// oldest is the message with room that has to give way next, and when: where
-// nothing came of it for a while, or it has been coming for much longer, or its
-// answer has not ended for as long. One that waits for more room has to only where
-// there is no other.
+// oldest returns the message that is dropped next if others need room, and
+// when. A message is due once it has stalled for stallTimeout or has taken
+// slowFactor times as long in total; a complete request is due once its
+// response has taken that long. Messages that wait for room themselves are
+// chosen only if there is no other.
 func (in *incoming) oldest() (oldest *message, at time.Time) {
-	waits := false // the oldest
+	waits := false // whether oldest waits for room
 	for m := range in.open {
 		if m.size == 0 {
 			continue
 		}
-		until := m.last.Add(in.patient)
-		switch most := m.began.Add(slowest * in.patient); {
+		until := m.last.Add(in.stallTimeout)
+		switch limit := m.began.Add(slowFactor * in.stallTimeout); {
 		case m.whole && m.over:
-			until = m.last.Add(slowest * in.patient)
-		case most.Before(until):
-			until = most
+			until = m.last.Add(slowFactor * in.stallTimeout)
+		case limit.Before(until):
+			until = limit
 		}
 		also := slices.Contains(in.waiting, m)
 		if oldest == nil || waits && !also || waits == also && until.Before(at) {
@@ -164,13 +173,13 @@ func (in *incoming) oldest() (oldest *message, at time.Time) {
 	return oldest, at
 }
 
-// changed wakes those who wait. The caller holds the lock.
+// changed wakes all waiters. The caller holds the lock.
 func (in *incoming) changed() {
 	close(in.freed)
 	in.freed = make(chan struct{})
 }
 
-// drop forgets a message. The caller holds the lock.
+// drop removes a message and frees its room. The caller holds the lock.
 func (in *incoming) drop(m *message) {
 	if in.open[m] {
 		delete(in.open, m)
@@ -195,8 +204,8 @@ func (in *incoming) end(m *message) {
 	}
 }
 
-// counting are credentials whose connections are counted, above what encrypts
-// them.
+// counting wraps transport credentials. Its connections count the decrypted
+// bytes.
 type counting struct {
 	credentials.TransportCredentials
 	in   *incoming
@@ -204,52 +213,52 @@ type counting struct {
 }
 
 func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	begun := &greeted{Conn: raw, place: PlaceOf(raw)}
-	conn, info, err := c.TransportCredentials.ServerHandshake(begun)
-	begun.end()
+	handshaking := &handshakeConn{Conn: raw, slot: SlotOf(raw)}
+	conn, info, err := c.TransportCredentials.ServerHandshake(handshaking)
+	handshaking.end()
 	if err != nil {
 		return nil, nil, err
 	}
-	counted := &countedConn{Conn: conn, in: c.in, streams: map[uint32]*body{}, closed: make(chan struct{})}
-	counted.place, counted.work.pace = begun.place, c.pace
+	counted := &countedConn{Conn: conn, in: c.in, streams: map[uint32]*streamState{}, closed: make(chan struct{})}
+	counted.slot, counted.work.pace = handshaking.slot, c.pace
 	counted.received = frames{
-		skip: len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), began: counted.began, heads: counted.headed, data: counted.came, ended: counted.over, reset: counted.givenUp,
+		skip: len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), onHeaders: counted.streamBegan, onHeaderBytes: counted.headerBytes, onData: counted.dataReceived, onEnd: counted.clientDone, onReset: counted.streamReset,
 	}
-	counted.sent = frames{began: counted.answers, data: counted.says, ended: counted.done, reset: counted.done, grant: counted.took}
-	return counted, known{info, &counted.work}, nil
+	counted.sent = frames{onHeaders: counted.responseBegan, onData: counted.responseData, onEnd: counted.serverDone, onReset: counted.serverDone, onWindowUpdate: counted.windowUpdated}
+	return counted, workerInfo{info, &counted.work}, nil
 }
 
 func (c *counting) Clone() credentials.TransportCredentials {
 	return &counting{c.TransportCredentials.Clone(), c.in, c.pace}
 }
 
-// A countedConn looks at the frames of a connection in both directions.
+// A countedConn parses the HTTP/2 frames of a connection in both directions.
 type countedConn struct {
 	net.Conn
 	in             *incoming
 	received, sent frames
-	place          *Place // that it takes, where there is a listener
+	slot           *Slot // nil: the listener is not bounded
 	once           sync.Once
 	closed         chan struct{}
 	work           worker
-	calls          int  // in what is worked on
-	message        bool // so is a part of one
+	calls          int  // calls that arrived with the last read
+	message        bool // the last read held a part of a message
 
 	mu      sync.Mutex
-	streams map[uint32]*body
+	streams map[uint32]*streamState
 }
 
-// A body is what has come of a stream's messages.
-type body struct {
-	head     [5]byte // of the message: flags and length
-	heads    int     // bytes of it that have come
-	left     int     // of the message
+// A streamState describes the data received on a stream.
+type streamState struct {
+	head     [5]byte // message prefix: compression flag and length
+	heads    int     // bytes of head received
+	left     int     // bytes of the message to come
 	large    *message
-	answered bool     // the server has begun to
-	said     bool     // and said something
-	unread   int      // has come besides, since the server took something
-	size     int      // of what has come before that
-	backlog  *message // counts it, once it is much
+	answered bool     // the server has started to respond
+	dataSent bool     // the server has sent data
+	unread   int      // bytes received besides the large message since the server last read
+	size     int      // bytes received before the server sent data
+	backlog  *message // counts unread bytes once they exceed freeBacklog
 }
 
 func (c *countedConn) Read(b []byte) (int, error) {
@@ -266,28 +275,28 @@ func (c *countedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.work.got(began, time.Now(), n == len(b))
 	c.calls, c.message = 0, false
-	c.received.look(b[:n])
+	c.received.parse(b[:n])
 	if err != nil {
-		c.work.gone()
+		c.work.idle()
 	}
 	return n, err
 }
 
 func (c *countedConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
-	c.sent.look(b[:n])
+	c.sent.parse(b[:n])
 	return n, err
 }
 
-// Close closes the connection and forgets its messages.
+// Close closes the connection and drops its messages.
 func (c *countedConn) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
-		if c.place != nil {
-			c.place.owe(c.work.left(time.Now()))
+		if c.slot != nil {
+			c.slot.charge(c.work.unpaidWork(time.Now()))
 		}
 		close(c.closed)
-		c.work.gone()
+		c.work.idle()
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, s := range c.streams {
@@ -299,22 +308,22 @@ func (c *countedConn) Close() error {
 	return err
 }
 
-// came takes what a client has sent of a stream's messages.
-func (c *countedConn) came(stream uint32, data []byte) {
+// dataReceived handles data that the client sent on a stream.
+func (c *countedConn) dataReceived(stream uint32, data []byte) {
 	s := c.stream(stream)
 	if s == nil || len(data) == 0 {
 		return
 	}
 	c.message = true
 	c.mu.Lock()
-	if !s.said {
+	if !s.dataSent {
 		s.size += len(data)
 	}
 	c.mu.Unlock()
 	small := len(data) < smallPiece
 	piece := pieceSize
 	if s.large == nil {
-		c.keep(s, len(data)+pieceSize)
+		c.countSmall(s, len(data)+pieceSize)
 		piece = 0
 	}
 	for len(data) > 0 {
@@ -344,12 +353,12 @@ func (c *countedConn) came(stream uint32, data []byte) {
 		}
 	}
 	if small && (s.left > 0 || s.heads > 0) {
-		c.work.idle += pieceWork
+		c.work.waste += pieceWork
 	}
 }
 
-// keep counts what has come of small messages, in one piece.
-func (c *countedConn) keep(s *body, n int) {
+// countSmall counts n bytes, one piece, of a stream's small messages.
+func (c *countedConn) countSmall(s *streamState, n int) {
 	c.mu.Lock()
 	if s.unread += n; s.unread > freeBacklog && s.backlog == nil && c.streams != nil {
 		s.backlog, n = c.in.begin(c, s.answered), s.unread
@@ -361,8 +370,9 @@ func (c *countedConn) keep(s *body, n int) {
 	}
 }
 
-// took is called when the server has taken what had come of a stream.
-func (c *countedConn) took(stream uint32) {
+// windowUpdated is called when the server has read the received data of a
+// stream.
+func (c *countedConn) windowUpdated(stream uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.streams[stream]; s != nil {
@@ -371,32 +381,32 @@ func (c *countedConn) took(stream uint32) {
 	}
 }
 
-// began notes that a client has begun a stream.
-func (c *countedConn) began(id uint32) {
+// streamBegan is called when the client opens a stream.
+func (c *countedConn) streamBegan(id uint32) {
 	c.calls++
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.streams != nil && c.streams[id] == nil {
-		c.streams[id] = &body{}
-		if c.place != nil {
-			c.place.Begin()
+		c.streams[id] = &streamState{}
+		if c.slot != nil {
+			c.slot.Begin()
 		}
 	}
 }
 
-// headed notes that the head of a call has n bytes more.
-func (c *countedConn) headed(n int) {
-	c.work.idle += time.Duration(max(0, n-freeHead)) * headWork
+// headerBytes charges n bytes of a call's headers.
+func (c *countedConn) headerBytes(n int) {
+	c.work.waste += time.Duration(max(0, n-freeHead)) * headWork
 }
 
-func (c *countedConn) stream(id uint32) *body {
+func (c *countedConn) stream(id uint32) *streamState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.streams[id]
 }
 
 // begin begins the next message of a stream.
-func (c *countedConn) begin(s *body) {
+func (c *countedConn) begin(s *streamState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.in.end(s.large)
@@ -406,8 +416,8 @@ func (c *countedConn) begin(s *body) {
 	}
 }
 
-// over is called when a client says no more on a stream.
-func (c *countedConn) over(stream uint32) {
+// clientDone is called when the client has ended its side of a stream.
+func (c *countedConn) clientDone(stream uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.streams[stream]; s != nil && s.large != nil {
@@ -417,8 +427,8 @@ func (c *countedConn) over(stream uint32) {
 	}
 }
 
-// answers is called when the server begins to answer.
-func (c *countedConn) answers(stream uint32) {
+// responseBegan is called when the server begins to respond.
+func (c *countedConn) responseBegan(stream uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.streams[stream]; s != nil {
@@ -431,36 +441,37 @@ func (c *countedConn) answers(stream uint32) {
 	}
 }
 
-// says is called when the server sends a part of a message.
-func (c *countedConn) says(stream uint32, _ []byte) {
+// responseData is called when the server sends a part of a message.
+func (c *countedConn) responseData(stream uint32, _ []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.streams[stream]; s != nil {
-		s.said = true
+		s.dataSent = true
 	}
 }
 
-// done is called when the server has ended a stream, givenUp when its client has.
-func (c *countedConn) done(stream uint32)    { c.end(stream, false) }
-func (c *countedConn) givenUp(stream uint32) { c.end(stream, true) }
+// serverDone is called when the server has ended a stream, streamReset when the
+// client has.
+func (c *countedConn) serverDone(stream uint32)  { c.end(stream, false) }
+func (c *countedConn) streamReset(stream uint32) { c.end(stream, true) }
 
-// end forgets a stream. What the server has said nothing to, and what a client does not
-// want any more, was for nothing.
+// end removes a stream. The work was wasted if the server has sent no data or
+// the client canceled the call; the connection is charged for it.
 func (c *countedConn) end(stream uint32, unwanted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.streams[stream]; s != nil {
 		switch {
-		case !s.said:
-			c.work.owed.Add(int64(callWork + time.Duration(s.size)*byteWork))
+		case !s.dataSent:
+			c.work.charged.Add(int64(callWork + time.Duration(s.size)*byteWork))
 		case unwanted:
-			c.work.owed.Add(int64(callWork))
+			c.work.charged.Add(int64(callWork))
 		}
 		c.in.end(s.large)
 		c.in.end(s.backlog)
 		delete(c.streams, stream)
-		if c.place != nil {
-			c.place.End()
+		if c.slot != nil {
+			c.slot.End()
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 )
 
-// A stuckConn sends so many bytes, and then no more.
+// A stuckConn sends left bytes and then blocks.
 type stuckConn struct {
 	net.Conn
 	left   int
@@ -35,17 +35,17 @@ func (c *stuckConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// A service takes what comes and refuses it.
+// A service rejects all requests.
 type service struct {
 	p4v1.UnimplementedP4RuntimeServer
 }
 
-// Write answers once the whole request is there.
+// Write rejects a request once it has arrived completely.
 func (service) Write(context.Context, *p4v1.WriteRequest) (*p4v1.WriteResponse, error) {
-	return nil, status.Error(codes.PermissionDenied, "nobody may write")
+	return nil, status.Error(codes.PermissionDenied, "writing is not allowed")
 }
 
-// StreamChannel takes messages until the stream ends.
+// StreamChannel receives messages until the stream ends.
 func (service) StreamChannel(s p4v1.P4Runtime_StreamChannelServer) error {
 	for {
 		m, err := s.Recv()
@@ -84,7 +84,7 @@ func newRig(t *testing.T, l Limits) *rig {
 	return r
 }
 
-// patience is how long anything may take on a loaded machine.
+// patience is the timeout of the tests, long enough for a loaded machine.
 const patience = 30 * time.Second
 
 func (r *rig) context() context.Context {
@@ -93,7 +93,7 @@ func (r *rig) context() context.Context {
 	return ctx
 }
 
-// held is what messages hold, and how many they are.
+// held returns the bytes held by messages, and the number of messages.
 func (r *rig) held() (n, messages int) {
 	in := r.gate.incoming
 	in.mu.Lock()
@@ -101,13 +101,13 @@ func (r *rig) held() (n, messages int) {
 	return in.held, len(in.open)
 }
 
-// over is a client of the rig whose connection is what wrap makes of it.
+// over returns a client of the rig whose connection is wrapped by wrap.
 func (r *rig) over(wrap func(net.Conn) net.Conn) p4v1.P4RuntimeClient {
 	r.t.Helper()
 	return p4v1.NewP4RuntimeClient(r.conn(wrap))
 }
 
-// conn is a connection to the rig.
+// conn connects to the rig.
 func (r *rig) conn(wrap func(net.Conn) net.Conn) *grpc.ClientConn {
 	r.t.Helper()
 	conn, err := grpc.NewClient("passthrough:rig",
@@ -130,11 +130,12 @@ func asItIs(c net.Conn) net.Conn { return c }
 
 func (r *rig) client() p4v1.P4RuntimeClient { return r.over(asItIs) }
 
-// TestHalfMessages: clients that send a half of a large message each hold no
-// more than the limit together, and keep nobody from sending a whole one.
+// TestHalfMessages: clients that each send half of a large message never hold
+// more than the limit together, and do not block a client that sends a whole
+// one.
 func TestHalfMessages(t *testing.T) {
 	if testing.Short() {
-		t.Skip("with the race detector a whole message takes as long as a half one that is given up")
+		t.Skip("too slow with the race detector: a whole message takes as long as the stall timeout")
 	}
 	const limit = 8 << 20
 	r := newRig(t, Limits{MaxMessage: 4 << 20, MaxIncoming: limit})
@@ -151,22 +152,22 @@ func TestHalfMessages(t *testing.T) {
 	deadline := time.Now().Add(patience)
 	for n := 0; n < limit-half; n, _ = r.held() {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d bytes have come", n)
+			t.Fatalf("%d bytes have arrived", n)
 		}
 		runtime.Gosched()
 	}
 	for range 5 {
 		if _, err := client.Write(r.context(), large); status.Code(err) != codes.PermissionDenied {
-			t.Errorf("a whole message beside the halves: %v", err)
+			t.Errorf("writing a whole message beside the halves: %v", err)
 		}
 		if n, _ := r.held(); n > limit {
-			t.Errorf("%d bytes are held, want %d at most", n, limit)
+			t.Errorf("%d bytes are held, want at most %d", n, limit)
 		}
 	}
 }
 
-// TestIncomingIsFreed: nothing stays counted of requests that are answered, of
-// calls that are cancelled and of connections that go.
+// TestIncomingIsFreed: answered requests, canceled calls and closed connections
+// release their memory.
 func TestIncomingIsFreed(t *testing.T) {
 	r := newRig(t, Limits{})
 	client := r.client()
@@ -183,7 +184,7 @@ func TestIncomingIsFreed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, messages := r.held(); n < len(large) || messages != 1 {
-		t.Errorf("%d bytes of %d messages are held of a stream that goes on", n, messages)
+		t.Errorf("%d bytes of %d messages are held for an open stream", n, messages)
 	}
 	conn, stop := context.WithCancel(r.context())
 	if _, err := client.Write(conn, &p4v1.WriteRequest{Role: strings.Repeat("x", len(large))}); status.Code(err) != codes.PermissionDenied {
@@ -204,19 +205,19 @@ func TestIncomingIsFreed(t *testing.T) {
 	}
 }
 
-// Read takes what comes.
+// Read returns an empty response.
 func (service) Read(*p4v1.ReadRequest, p4v1.P4Runtime_ReadServer) error { return nil }
 
-// TestWholeMessagesGiveWay: whole messages of streams that go on, and of calls whose
-// clients never say that this was all, do not keep the room for ever.
+// TestWholeMessagesGiveWay: complete messages of open streams, and requests
+// whose clients never end the stream, release their room when others need it.
 func TestWholeMessagesGiveWay(t *testing.T) {
 	r := newRig(t, Limits{MaxMessage: 4 << 20, MaxIncoming: 8 << 20})
-	r.gate.incoming.patient = 50 * time.Millisecond
+	r.gate.incoming.stallTimeout = 50 * time.Millisecond
 	client, large := r.client(), make([]byte, 3_600_000)
 	write := func(beside string) {
 		t.Helper()
 		if _, err := client.Write(r.context(), &p4v1.WriteRequest{Role: string(large)}); status.Code(err) != codes.PermissionDenied {
-			t.Errorf("a write beside %s: %v", beside, err)
+			t.Errorf("writing beside %s: %v", beside, err)
 		}
 	}
 	var streams []p4v1.P4Runtime_StreamChannelClient
@@ -239,9 +240,9 @@ func TestWholeMessagesGiveWay(t *testing.T) {
 	}
 	write("messages of streams")
 	for _, s := range streams {
-		say(s, large[:10]) // nobody has closed it
+		say(s, large[:10]) // the stream is still open
 	}
-	for range 2 { // were there another who waits, the write would have to hurry as well
+	for range 2 { // two, so that neither of them alone is the one dropped
 		s, err := r.conn(asItIs).NewStream(r.context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/p4.v1.P4Runtime/Read")
 		if err != nil {
 			t.Fatal(err)
@@ -251,14 +252,15 @@ func TestWholeMessagesGiveWay(t *testing.T) {
 	deadline := time.Now().Add(patience)
 	for n := 0; n < 2*len(large); n, _ = r.held() {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d bytes have come", n)
+			t.Fatalf("%d bytes have arrived", n)
 		}
 		runtime.Gosched()
 	}
 	write("calls without an end")
 }
 
-// TestFrames: frames are found wherever the connection cuts them.
+// TestFrames: the parser finds frames regardless of how the connection cuts
+// them.
 func TestFrames(t *testing.T) {
 	frame := func(kind, flags byte, stream byte, payload ...byte) []byte {
 		return append([]byte{0, 0, byte(len(payload)), kind, flags, 0, 0, 0, stream}, payload...)
@@ -271,37 +273,37 @@ func TestFrames(t *testing.T) {
 	for step := 1; step <= len(text); step++ {
 		var got []byte
 		f := frames{skip: len("preface"),
-			began: func(id uint32) { got = append(got, '0'+byte(id)) },
-			data:  func(_ uint32, b []byte) { got = append(got, b...) },
-			ended: func(id uint32) { got = append(got, '.') },
-			reset: func(id uint32) { got = append(got, '!') },
+			onHeaders: func(id uint32) { got = append(got, '0'+byte(id)) },
+			onData:    func(_ uint32, b []byte) { got = append(got, b...) },
+			onEnd:     func(id uint32) { got = append(got, '.') },
+			onReset:   func(id uint32) { got = append(got, '!') },
 		}
 		for at := 0; at < len(text); at += step {
-			f.look(text[at:min(at+step, len(text))])
+			f.parse(text[at:min(at+step, len(text))])
 		}
 		if string(got) != "1abcde3!f." {
 			t.Fatalf("in steps of %d: %q", step, got)
 		}
 	}
-	for range 1000 { // anything may come
+	for range 1000 { // arbitrary bytes
 		b := make([]byte, 200)
 		rand.Read(b)
-		f := frames{data: func(uint32, []byte) {}, began: func(uint32) {}, ended: func(uint32) {}, reset: func(uint32) {}}
-		f.look(b)
+		f := frames{onData: func(uint32, []byte) {}, onHeaders: func(uint32) {}, onEnd: func(uint32) {}, onReset: func(uint32) {}}
+		f.parse(b)
 	}
 }
 
-// TestCallsForNothing: a call that the server says nothing to, or its client gives up,
-// is work for nothing; one that has an answer is not.
-func TestCallsForNothing(t *testing.T) {
+// TestWastedCalls: a call that the server sends no data to, or that its client
+// cancels, is charged as wasted work; an answered one is not.
+func TestWastedCalls(t *testing.T) {
 	const client, server = true, false
 	type frame struct {
 		from        bool
 		kind, flags byte
 	}
 	for name, c := range map[string]struct {
-		frames []frame
-		owed   time.Duration
+		frames  []frame
+		charged time.Duration
 	}{
 		"answered":  {[]frame{{client, headersFrame, endStream}, {server, headersFrame, 0}, {server, dataFrame, 0}, {server, headersFrame, endStream}}, 0},
 		"refused":   {[]frame{{client, headersFrame, endStream}, {server, headersFrame, endStream}}, callWork},
@@ -322,18 +324,18 @@ func TestCallsForNothing(t *testing.T) {
 			if f.from == server {
 				to = &counted.sent
 			}
-			to.look([]byte{0, 0, 1, f.kind, f.flags, 0, 0, 0, 1, 0})
+			to.parse([]byte{0, 0, 1, f.kind, f.flags, 0, 0, 0, 1, 0})
 		}
-		if got := time.Duration(counted.work.owed.Load()); got != c.owed {
-			t.Errorf("%s: %v are owed, want %v", name, got, c.owed)
+		if got := time.Duration(counted.work.charged.Load()); got != c.charged {
+			t.Errorf("%s: charged %v, want %v", name, got, c.charged)
 		}
 		conn.Close()
 		other.Close()
 	}
 }
 
-// TestTinyFrames: what comes a byte at a time counts for what keeping it takes,
-// within a message and behind one, until the server has taken it.
+// TestTinyFrames: data sent byte by byte counts with the memory needed per
+// piece, within a message and after one, until the server has read it.
 func TestTinyFrames(t *testing.T) {
 	const limit = 1 << 20
 	frame := func(kind byte, payload ...byte) []byte {
@@ -349,13 +351,13 @@ func TestTinyFrames(t *testing.T) {
 	} {
 		client, raw := net.Pipe()
 		in := newIncoming(limit, slog.New(slog.DiscardHandler))
-		in.patient = 0
+		in.stallTimeout = 0
 		held := func() int {
 			in.mu.Lock()
 			defer in.mu.Unlock()
 			return in.held
 		}
-		conn, _, err := (&counting{insecure.NewCredentials(), in, &pace{hurried: func() bool { return false }}}).ServerHandshake(raw)
+		conn, _, err := (&counting{insecure.NewCredentials(), in, &pace{packetsWaiting: func() bool { return false }}}).ServerHandshake(raw)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -379,7 +381,7 @@ func TestTinyFrames(t *testing.T) {
 		for range pieces {
 			send(frame(dataFrame, 0))
 		}
-		send(frame(dataFrame)) // the others have been looked at
+		send(frame(dataFrame)) // the parser has seen the previous ones
 		if n := held(); n < pieces*pieceSize || n > 2*pieces*pieceSize {
 			t.Errorf("%s: %d bytes are held for %d pieces", c.name, n, pieces)
 		}
@@ -387,18 +389,18 @@ func TestTinyFrames(t *testing.T) {
 			go client.Read(make([]byte, 100))
 			conn.Write(frame(windowFrame, 0, 0, 0x10, 0))
 			if n := held(); n != 0 {
-				t.Errorf("%s: %d bytes are held of what the server has taken", c.name, n)
+				t.Errorf("%s: %d bytes are held after the server has read them", c.name, n)
 			}
 		}
 		for n := 0; send(frame(dataFrame, 0)); n++ {
 			if n > 2*limit/pieceSize {
-				t.Fatalf("%s: the connection stays, with %d bytes held", c.name, held())
+				t.Fatalf("%s: the connection stays open, with %d bytes held", c.name, held())
 			}
 		}
 		<-gone
 		conn.Close()
 		if n := held(); n != 0 {
-			t.Errorf("%s: %d bytes are held of a connection that has gone", c.name, n)
+			t.Errorf("%s: %d bytes are held for a closed connection", c.name, n)
 		}
 	}
 }

@@ -6,42 +6,44 @@ import (
 	"time"
 )
 
-// Limits are what the clients of a server can make it hold or do. A zero stands
-// for the default.
+// Limits are the limits on the clients of a server. Zero stands for the
+// default, given in parentheses.
 type Limits struct {
-	// MaxConnections is the number of connections at a time (1024). For one more,
-	// one that has made no call is closed, or one without any in progress, or else
-	// itself.
+	// MaxConnections is the number of open connections (1024). At the limit, a
+	// new connection replaces one that has made no call, or one without calls
+	// in progress. If there is none, the new connection is closed.
 	MaxConnections int
 	// MaxCalls is the number of requests and streams of all clients at a time
-	// (8192), MaxReads that of reads among them (1024), each of which may hold
-	// 300 KB for a client that does not take it, MaxStreams that of one
-	// connection (1024), MaxControllers that of the streams of one role (1024).
+	// (8192). MaxReads is the number of reads among them (1024); each may hold
+	// 300 KB for a client that reads slowly. MaxStreams is the number of calls
+	// of one connection (1024), MaxControllers the number of streams of one role
+	// (1024).
 	MaxCalls, MaxReads, MaxStreams, MaxControllers int
-	// MaxRoles is the number of roles (256). A role that nobody has a stream for
-	// is forgotten to make room for another one.
+	// MaxRoles is the number of roles (256). The server forgets a role without
+	// streams to make room for another one.
 	MaxRoles int
-	// MaxMessage is the size of the largest message that is taken (64 MiB),
-	// MaxEntity that of the largest entity or role config in it (1 MiB): it must
-	// fit into what clients receive.
+	// MaxMessage is the size of the largest accepted message (64 MiB).
+	// MaxEntity is the size of the largest entity or role config in it (1 MiB);
+	// it must fit into the messages that clients can receive.
 	MaxMessage, MaxEntity int
-	// MaxIncoming is the size of all large messages together that are coming or
-	// being answered (128 MiB). A message waits for room; if there is none for a
-	// second, the connection whose message is unfinished for longest is closed.
+	// MaxIncoming is the total size of large messages being received or
+	// answered (128 MiB). A message waits for room. If there is none for a
+	// second, the server closes the connection whose message has been
+	// unfinished longest.
 	MaxIncoming int
-	// MaxUpdates is the number of updates in a batch (131,072), MaxRequests that
-	// of the requests of a read (32,768).
+	// MaxUpdates is the number of updates in a batch (131,072). MaxRequests is
+	// the number of requests in a read (32,768).
 	MaxUpdates, MaxRequests int
-	// MaxPending is about the memory that notifications may take that a client
-	// has not received yet (16 MiB): packets, digests, idle timeouts and stream
-	// errors for which there is no room are lost.
+	// MaxPending is the approximate memory of notifications queued for one
+	// client (16 MiB): packets, digests, idle timeouts and stream errors.
+	// Further ones are dropped.
 	MaxPending int
-	// MaxStall is how long a client may leave the next message of an answer to a
-	// read where it is (30 s): the read then ends with DEADLINE_EXCEEDED.
+	// MaxStall is how long a client may take to read the next message of a
+	// response (30 s). The read then fails with DEADLINE_EXCEEDED.
 	MaxStall time.Duration
 }
 
-// Complete puts the defaults for what is not set, and refuses what cannot be.
+// Complete sets the defaults and rejects negative limits.
 func (l *Limits) Complete() error {
 	for _, x := range []struct {
 		n      *int
@@ -53,13 +55,13 @@ func (l *Limits) Complete() error {
 	} {
 		switch {
 		case *x.n < 0:
-			return errors.New("a limit cannot be negative")
+			return errors.New("negative limit: use 0 for the default or a positive number")
 		case *x.n == 0:
 			*x.n = x.preset
 		}
 	}
 	if l.MaxStall < 0 {
-		return errors.New("a limit cannot be negative")
+		return errors.New("negative limit: use 0 for the default or a positive duration")
 	}
 	l.MaxStall = cmp.Or(l.MaxStall, 30*time.Second)
 	return nil
@@ -68,8 +70,8 @@ func (l *Limits) Complete() error {
 const (
 	// greeting is the time that a new connection has for its handshakes.
 	greeting = 10 * time.Second
-	// maxHead is the size of a call's head, as HTTP/2 counts it.
+	// maxHead is the largest header list of a call, counted as in HTTP/2.
 	maxHead = 16 << 10
-	// unused is how long a connection without any call is kept.
+	// unused is how long a connection without calls stays open.
 	unused = 5 * time.Minute
 )

@@ -10,19 +10,25 @@ import (
 	"time"
 )
 
-// A boundedListener has so many places for connections that have said something, and
-// a lobby for as many that have not, or wait for a place (lobby.go). For one more connection, the
-// one gives its place away that has had it for longest without any call, or else
-// without one in progress, once it has had a moment for one: a flood of connections
-// keeps out nobody who has something to ask. Those that have asked before go first
-// where they take more than half of the places. If all have a call in progress, the new
-// one is closed. Files may run out all the same: newcomers go then, and where there are
-// none Accept says so, and servers try again later.
+// A boundedListener limits the number of open connections. Connections get one
+// of limit slots once they have sent data. Silent connections and connections that
+// wait for a slot stay in the lobby (lobby.go), which also holds limit
+// connections.
+//
+// When all slots are taken, a new connection replaces the idle connection that
+// has held its slot longest without any call, or else the longest one without
+// calls in progress. A connection keeps its slot for a grace period, so a flood
+// of connections does not keep out clients with requests. Connections that have
+// made calls before are replaced first while they hold more than half of the
+// slots. If every connection has a call in progress, the new one is closed.
+//
+// If the process runs out of file descriptors, the listener drops newcomers.
+// Without newcomers Accept returns the error, and servers retry later.
 type boundedListener struct {
 	net.Listener
-	most   int
-	moment time.Duration // for a handshake and a call
-	log    *slog.Logger
+	limit int
+	grace time.Duration // for a handshake and a call
+	log   *slog.Logger
 
 	begin, end sync.Once
 	accepted   chan *boundedConn
@@ -33,30 +39,30 @@ type boundedListener struct {
 	lobby lobby
 	turns turns
 	open  map[*boundedConn]bool
-	count uint64 // of connections that got a place or are left without a call
-	full  bool   // has been reported
-	alarm bool   // goes off when a moment is over
+	count uint64 // advances whenever a connection gets a slot or becomes idle
+	full  bool   // the limit has been reported
+	alarm bool   // a timer will call admit
 }
 
-// moment is what a connection has for a handshake and a call, without what it waits
-// for the server itself.
-const moment = 200 * time.Millisecond
+// gracePeriod is how long a new connection keeps its slot to shake hands and
+// make a call, without the time it waits for the server.
+const gracePeriod = 200 * time.Millisecond
 
-// Bound lets so many connections of a listener be open at a time. Where they shake
-// hands, they do so in turns.
-func Bound(l net.Listener, most int, handshakes bool, log *slog.Logger) net.Listener {
+// Bound returns a listener with at most limit open connections. If handshakes
+// is set, the connections do their handshakes in turns.
+func Bound(l net.Listener, limit int, handshakes bool, log *slog.Logger) net.Listener {
 	b := &boundedListener{
-		Listener: l, most: most, moment: moment, log: log,
+		Listener: l, limit: limit, grace: gracePeriod, log: log,
 		accepted: make(chan *boundedConn), failed: make(chan error), closed: make(chan struct{}),
-		lobby: lobby{most: most, crowds: map[netip.Prefix]*crowd{}}, open: map[*boundedConn]bool{},
+		lobby: lobby{limit: limit, peers: map[netip.Prefix]*peerQueue{}}, open: map[*boundedConn]bool{},
 	}
 	if handshakes {
-		b.turns.most = max(1, runtime.GOMAXPROCS(0)/2)
+		b.turns.limit = max(1, runtime.GOMAXPROCS(0)/2)
 	}
 	return b
 }
 
-// Accept waits for a connection that has said something and has got a place.
+// Accept waits for a connection that has sent data and has a slot.
 func (l *boundedListener) Accept() (net.Conn, error) {
 	l.begin.Do(func() { go l.receive() })
 	select {
@@ -69,7 +75,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends the listener. Newcomers go.
+// Close closes the listener and its newcomers.
 func (l *boundedListener) Close() error {
 	err := l.Listener.Close()
 	l.end.Do(func() { close(l.closed) })
@@ -78,14 +84,14 @@ func (l *boundedListener) Close() error {
 	return err
 }
 
-// receive takes connections as they come.
+// receive accepts connections until the listener is closed.
 func (l *boundedListener) receive() {
 	for {
 		raw, err := l.Listener.Accept()
 		switch {
 		case err == nil:
 			l.greet(raw)
-		case l.evict(): // its file may be what is missing
+		case l.evict(): // free its file descriptor
 		default:
 			select {
 			case l.failed <- err:
@@ -98,18 +104,18 @@ func (l *boundedListener) receive() {
 
 // greet lets a connection into the lobby.
 func (l *boundedListener) greet(raw net.Conn) {
-	c := &boundedConn{Conn: raw, from: homeOf(raw), left: make(chan struct{})}
-	c.place.listener = l
+	c := &boundedConn{Conn: raw, from: homeOf(raw), leftLobby: make(chan struct{})}
+	c.slot.listener = l
 	l.mu.Lock()
-	gone := l.lobby.enter(c)
+	evicted := l.lobby.enter(c)
 	l.mu.Unlock()
-	if gone != nil {
-		gone.Conn.Close()
+	if evicted != nil {
+		evicted.Conn.Close()
 	}
 	go l.attend(c)
 }
 
-// evict has a newcomer go, if there is one.
+// evict drops a newcomer and reports whether there was one.
 func (l *boundedListener) evict() bool {
 	l.mu.Lock()
 	c := l.lobby.evict()
@@ -121,43 +127,43 @@ func (l *boundedListener) evict() bool {
 	return true
 }
 
-// admit gives places to newcomers that wait for one, and turns with them. The caller
-// holds the lock.
+// admit gives slots, and turns if there are handshakes, to waiting newcomers.
+// The caller holds the lock.
 func (l *boundedListener) admit() {
 	for l.lobby.waiting > 0 && l.turns.free() {
-		if len(l.open) >= l.most {
-			gone, wait := l.idlest()
+		if len(l.open) >= l.limit {
+			evicted, wait := l.idlest()
 			switch {
-			case wait > 0: // whose moment is not over, or who does its part of a handshake
+			case wait > 0: // in the grace period or in a handshake
 				l.admitIn(wait)
 				return
-			case gone == nil: // all have a call in progress
+			case evicted == nil: // all have a call in progress
 				l.lobby.next().Conn.Close()
 				continue
 			}
-			gone.leave()
-			gone.Conn.Close()
+			evicted.leave()
+			evicted.Conn.Close()
 		}
 		c := l.lobby.next()
-		l.open[c], c.place.taken = true, true
-		c.place.start()
+		l.open[c], c.slot.taken = true, true
+		c.slot.start()
 		l.report()
-		if c.reads {
-			c.Conn.SetReadDeadline(time.Unix(1, 0)) // it need not read on
+		if c.reading {
+			c.Conn.SetReadDeadline(time.Unix(1, 0)) // it need not read any more
 		}
 	}
 }
 
-// report says that there is no room left, once each time.
+// report logs each time that the limit is reached.
 func (l *boundedListener) report() {
-	full := len(l.open) >= l.most
+	full := len(l.open) >= l.limit
 	if full && !l.full {
-		l.log.Warn("there are too many connections", "address", l.Addr(), "open", l.most)
+		l.log.Warn("connection limit reached", "address", l.Addr(), "open", l.limit)
 	}
 	l.full = full
 }
 
-// admitIn calls admit later, as others do when a place or a turn is left.
+// admitIn calls admit after wait. Freed slots and turns call it earlier.
 func (l *boundedListener) admitIn(wait time.Duration) {
 	if l.alarm {
 		return
@@ -171,18 +177,19 @@ func (l *boundedListener) admitIn(wait time.Duration) {
 	})
 }
 
-// idlest is the connection that gives its place away next, or how long until there may
-// be one.
-func (l *boundedListener) idlest() (gone *boundedConn, wait time.Duration) {
+// idlest returns the connection that loses its slot next, and how long it keeps
+// it. If a connection may become idle soon, the result is nil with a positive
+// wait.
+func (l *boundedListener) idlest() (evicted *boundedConn, wait time.Duration) {
 	var silent, idle *boundedConn
 	idles := 0
-	older := func(c, than *boundedConn) bool { return than == nil || c.place.since < than.place.since }
+	older := func(c, than *boundedConn) bool { return than == nil || c.slot.since < than.slot.since }
 	for c := range l.open {
 		switch {
-		case c.place.calls > 0:
-		case c.place.working:
-			wait = moment
-		case c.place.called:
+		case c.slot.calls > 0:
+		case c.slot.working:
+			wait = gracePeriod
+		case c.slot.called:
 			if idles++; older(c, idle) {
 				idle = c
 			}
@@ -190,42 +197,42 @@ func (l *boundedListener) idlest() (gone *boundedConn, wait time.Duration) {
 			silent = c
 		}
 	}
-	if gone = silent; gone == nil || idles > l.most/2 {
-		gone = idle
+	if evicted = silent; evicted == nil || idles > l.limit/2 {
+		evicted = idle
 	}
-	if gone == nil {
+	if evicted == nil {
 		return nil, wait
 	}
-	return gone, l.moment - time.Since(gone.place.at)
+	return evicted, l.grace - time.Since(evicted.slot.at)
 }
 
 // A boundedConn is a connection of a boundedListener.
 type boundedConn struct {
 	net.Conn
-	place Place
-	from  netip.Prefix
+	slot Slot
+	from netip.Prefix
 
-	said   []byte        // and not read yet
-	here   bool          // it is a newcomer
-	silent *list.Element // of its crowd
-	reads  bool          // as such
-	left   chan struct{} // is closed when it is one no more
+	buf       []byte        // received, not read yet
+	inLobby   bool          // the connection is in the lobby
+	silent    *list.Element // its element in the silent list of its address
+	reading   bool          // attend is reading from it
+	leftLobby chan struct{} // closed when it leaves the lobby
 }
 
-// Read reads what has come.
+// Read returns the data received in the lobby first.
 func (c *boundedConn) Read(b []byte) (int, error) {
-	if len(c.said) > 0 {
-		n := copy(b, c.said)
-		c.said = c.said[n:]
+	if len(c.buf) > 0 {
+		n := copy(b, c.buf)
+		c.buf = c.buf[n:]
 		return n, nil
 	}
-	c.said = nil
+	c.buf = nil
 	return c.Conn.Read(b)
 }
 
-// Close closes the connection and makes room for another.
+// Close closes the connection and gives its slot to a newcomer.
 func (c *boundedConn) Close() error {
-	l := c.place.listener
+	l := c.slot.listener
 	l.mu.Lock()
 	c.leave()
 	l.admit()
@@ -233,63 +240,65 @@ func (c *boundedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// leave gives the place away. The caller holds the lock.
+// leave frees the slot. The caller holds the lock.
 func (c *boundedConn) leave() {
-	c.place.taken = false
-	delete(c.place.listener.open, c)
+	c.slot.taken = false
+	delete(c.slot.listener.open, c)
 }
 
-// A Place is what a connection takes at a listener that bounds them. The listener's
+// A Slot is the share of a connection in a bounded listener. The listener's
 // lock guards it.
-type Place struct {
+type Slot struct {
 	listener *boundedListener
 	taken    bool
-	calls    int // in progress
+	calls    int // calls in progress
 	called   bool
-	working  bool      // the server has to do something for it, and it waits
-	began    time.Time // the server did
-	since    uint64    // it has had neither, by the listener's count
-	at       time.Time // the same by the clock
+	working  bool      // the server works for the connection, or owes it a turn
+	began    time.Time // when the server began to work
+	since    uint64    // when it last became idle, by the listener's count
+	at       time.Time // when it last became idle
 }
 
-// PlaceOf is the place of a connection; nil where nobody bounds them.
-func PlaceOf(c net.Conn) *Place {
+// SlotOf returns the slot of a connection, or nil if its listener is not
+// bounded.
+func SlotOf(c net.Conn) *Slot {
 	switch c := c.(type) {
 	case *boundedConn:
-		return &c.place
-	case *secured:
-		return c.begun.place
+		return &c.slot
+	case *tlsConn:
+		return c.handshaking.slot
 	}
 	return nil
 }
 
-// owe notes work for the connection that newcomers wait for.
-func (p *Place) owe(d time.Duration) {
+// charge adds work to the debt of the listener, which pauses before it accepts
+// newcomers.
+func (p *Slot) charge(d time.Duration) {
 	if l, ok := p.listener.Listener.(*pacedListener); ok {
-		l.owed.Add(int64(min(d, maxOwed)))
+		l.charged.Add(int64(min(d, maxCharge)))
 	}
 }
 
-// Begin counts a call that a client has begun.
-func (p *Place) Begin() {
+// Begin counts a new call.
+func (p *Slot) Begin() {
 	p.listener.mu.Lock()
 	defer p.listener.mu.Unlock()
 	p.calls++
 	p.called = true
 }
 
-// End counts it out.
-func (p *Place) End() {
+// End counts a call that has ended.
+func (p *Slot) End() {
 	p.listener.mu.Lock()
 	defer p.listener.mu.Unlock()
 	if p.calls--; p.calls == 0 {
-		p.rest()
+		p.becomeIdle()
 		p.listener.admit()
 	}
 }
 
-// rest notes that the client's moment begins.
-func (p *Place) rest() {
+// becomeIdle starts the grace period.
+func (p *Slot) becomeIdle() {
 	p.listener.count++
 	p.since, p.at = p.listener.count, time.Now()
 }

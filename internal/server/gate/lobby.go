@@ -10,54 +10,56 @@ import (
 	"time"
 )
 
-// A connection costs a server little until it has said something, and its handshake
-// costs it most. So newcomers wait in a lobby: those that say nothing keep nobody out of
-// it, and those that have said something go on one after the other, as turns and places
-// become free. Who goes meanwhile costs nothing, and addresses take turns: a crowd at one
-// of them makes nobody wait at another.
+// A silent connection costs a server little; its handshake costs most. New
+// connections therefore wait in a lobby until they have sent data and there is
+// a slot, and a turn, for them. Silent connections never block others, and a
+// connection that leaves the lobby early costs nothing. Addresses take turns,
+// so many connections from one address do not delay other addresses.
 
-// maxSaid is how much is read of what a newcomer says, to see whether it goes.
-const maxSaid = 4 << 10
+// maxRead is the number of bytes read ahead of a newcomer, to notice when its
+// client disconnects.
+const maxRead = 4 << 10
 
-// A lobby holds the newcomers of a listener, whose lock guards it.
+// A lobby holds the newcomers of a listener. The listener's lock guards it.
 type lobby struct {
-	most    int
+	limit   int
 	held    int
-	waiting int // those that have said something
-	crowds  map[netip.Prefix]*crowd
-	inTurn  []netip.Prefix // addresses of those that wait
+	waiting int // newcomers that have sent data
+	peers   map[netip.Prefix]*peerQueue
+	inTurn  []netip.Prefix // addresses with waiting newcomers; the first one is next
 }
 
-// A crowd are the newcomers of one address, in the order in which they came, or said
-// something.
-type crowd struct {
+// A peerQueue is the list of newcomers from one address. silent is in order of
+// arrival, waiting in the order in which they sent data.
+type peerQueue struct {
 	silent  list.List // of *boundedConn
 	waiting []*boundedConn
 }
 
-func (c *crowd) held() int { return c.silent.Len() + len(c.waiting) }
+func (c *peerQueue) held() int { return c.silent.Len() + len(c.waiting) }
 
-// enter lets a newcomer in. If there is no room, another goes.
-func (l *lobby) enter(c *boundedConn) (gone *boundedConn) {
-	if l.held >= l.most {
-		gone = l.evict()
+// enter adds a newcomer. If the lobby is full, another one is evicted.
+func (l *lobby) enter(c *boundedConn) (evicted *boundedConn) {
+	if l.held >= l.limit {
+		evicted = l.evict()
 	}
-	own := l.crowds[c.from]
+	own := l.peers[c.from]
 	if own == nil {
-		own = new(crowd)
-		l.crowds[c.from] = own
+		own = new(peerQueue)
+		l.peers[c.from] = own
 	}
-	c.here = true
+	c.inLobby = true
 	c.silent = own.silent.PushBack(c)
 	l.held++
-	return gone
+	return evicted
 }
 
-// evict has one of the largest crowd go: who has been silent for longest, or else who
-// came last. Without newcomers it is nil.
-func (l *lobby) evict() (gone *boundedConn) {
-	var largest *crowd
-	for _, c := range l.crowds {
+// evict drops one connection of the address with the most newcomers: the one
+// silent longest, or else the one that came last. It returns nil if the lobby
+// is empty.
+func (l *lobby) evict() (evicted *boundedConn) {
+	var largest *peerQueue
+	for _, c := range l.peers {
 		if largest == nil || c.held() > largest.held() {
 			largest = c
 		}
@@ -66,17 +68,17 @@ func (l *lobby) evict() (gone *boundedConn) {
 	case largest == nil:
 		return nil
 	case largest.silent.Len() > 0:
-		gone = largest.silent.Front().Value.(*boundedConn)
+		evicted = largest.silent.Front().Value.(*boundedConn)
 	default:
-		gone = largest.waiting[len(largest.waiting)-1]
+		evicted = largest.waiting[len(largest.waiting)-1]
 	}
-	l.leave(gone)
-	return gone
+	l.leave(evicted)
+	return evicted
 }
 
-// wait notes that a newcomer has said something.
+// wait moves a newcomer that has sent data to the waiting ones.
 func (l *lobby) wait(c *boundedConn) {
-	own := l.crowds[c.from]
+	own := l.peers[c.from]
 	own.silent.Remove(c.silent)
 	c.silent = nil
 	if len(own.waiting) == 0 {
@@ -86,18 +88,18 @@ func (l *lobby) wait(c *boundedConn) {
 	l.waiting++
 }
 
-// next has the newcomer leave that goes on next.
+// next removes and returns the newcomer that is admitted next.
 func (l *lobby) next() *boundedConn {
 	from := l.inTurn[0]
-	c := l.crowds[from].waiting[0]
+	c := l.peers[from].waiting[0]
 	l.inTurn = append(l.inTurn[1:], from)
 	l.leave(c)
 	return c
 }
 
-// leave has a newcomer go, wherever to.
+// leave removes a newcomer from the lobby.
 func (l *lobby) leave(c *boundedConn) {
-	own := l.crowds[c.from]
+	own := l.peers[c.from]
 	if c.silent != nil {
 		own.silent.Remove(c.silent)
 		c.silent = nil
@@ -111,15 +113,15 @@ func (l *lobby) leave(c *boundedConn) {
 		}
 	}
 	if own.held() == 0 {
-		delete(l.crowds, c.from)
+		delete(l.peers, c.from)
 	}
 	l.held--
-	c.here = false
-	close(c.left)
+	c.inLobby = false
+	close(c.leftLobby)
 }
 
-// homeOf is where a connection comes from: an address, or what IPv6 gives to one
-// machine.
+// homeOf returns the address that a connection comes from; for IPv6 its /64
+// prefix, which belongs to one machine.
 func homeOf(c net.Conn) netip.Prefix {
 	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
 	if !ok {
@@ -133,24 +135,24 @@ func homeOf(c net.Conn) netip.Prefix {
 	return p
 }
 
-// attend waits until a newcomer has said something and has a place. It reads on
-// meanwhile: for who goes nothing is to be done. First it asks for a byte: who is silent
-// costs no more room.
+// attend handles a newcomer until it has a slot or leaves. It keeps reading, so
+// it notices when the client disconnects. The first read asks for one byte: a
+// silent connection needs no larger buffer.
 func (l *boundedListener) attend(c *boundedConn) {
 	c.Conn.SetReadDeadline(time.Now().Add(greeting))
-	for most, waits := 1, true; waits; most = maxSaid {
-		room := most - len(c.said)
+	for limit, waits := 1, true; waits; limit = maxRead {
+		room := limit - len(c.buf)
 		if room == 0 {
-			<-c.left
+			<-c.leftLobby
 		}
-		at := len(c.said)
-		c.said = slices.Grow(c.said, room)[:at+room]
-		n, err := c.Conn.Read(c.said[at:])
-		c.said = c.said[:at+n]
+		at := len(c.buf)
+		c.buf = slices.Grow(c.buf, room)[:at+room]
+		n, err := c.Conn.Read(c.buf[at:])
+		c.buf = c.buf[:at+n]
 		waits = l.heard(c, err)
 	}
 	l.mu.Lock()
-	taken := c.place.taken
+	taken := c.slot.taken
 	l.mu.Unlock()
 	if !taken {
 		return
@@ -163,25 +165,25 @@ func (l *boundedListener) attend(c *boundedConn) {
 	}
 }
 
-// heard takes note of what a newcomer has said, or why it says nothing. It reports
-// whether it is still one.
+// heard records the result of a read from a newcomer, and reports whether it is
+// still in the lobby.
 func (l *boundedListener) heard(c *boundedConn, err error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c.reads = false
+	c.reading = false
 	switch {
-	case c.here && err != nil: // it goes, or has been silent for too long
+	case c.inLobby && err != nil: // disconnected, or silent for too long
 		l.lobby.leave(c)
 		c.Conn.Close()
-	case c.silent != nil && len(c.said) > 1:
+	case c.silent != nil && len(c.buf) > 1:
 		l.lobby.wait(c)
 		l.admit()
-	case c.place.taken && err != nil && !errors.Is(err, os.ErrDeadlineExceeded): // it goes as it is admitted
+	case c.slot.taken && err != nil && !errors.Is(err, os.ErrDeadlineExceeded): // disconnected as it was admitted
 		c.leave()
-		c.place.pass()
+		c.slot.pass()
 		l.admit()
 		c.Conn.Close()
 	}
-	c.reads = c.here
-	return c.reads
+	c.reading = c.inLobby
+	return c.reading
 }

@@ -12,99 +12,111 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// Frames cost a client nothing and a server something, whether they are calls or
-// not, and no limit of calls, messages or windows bounds how many come: pings,
-// settings, priorities, calls that are reset at once. So who never lets the server
-// wait for the next of them rests, the longer the more such there are: together
-// they have a fraction of the processors, and who has one call to make now and then
-// finds the others free. Where a processor is missed at once, by packets, idle work
-// has less: frames that are of no call, calls that the server says nothing to or that
-// their client gives up, and requests that come to nothing.
+// Frames cost the client nothing and the server something, and no limit on
+// calls, messages or windows bounds how many arrive: pings, settings,
+// priorities, calls that are reset at once. The server therefore makes busy
+// connections pause.
+//
+// A connection is busy if the server never has to wait for its next frame. The
+// more connections are busy, the longer each of them pauses, so together they
+// use a fraction of the processors. A client with an occasional call finds the
+// rest free.
+//
+// Wasted work is limited further while packets wait for a processor: frames
+// outside of calls, calls that get no response or that the client cancels, and
+// rejected requests. A connection pauses 64 times as long as its wasted work,
+// even if it is the only one.
+//
+// Both debts are measured in processor time. Waiting for the client reduces
+// them.
 
 const (
-	// busyFrom is the work without a pause from which a connection is busy.
+	// busyFrom is the debt from which a connection is busy.
 	busyFrom = time.Millisecond
-	// callWork is what a call is taken to cost beside its frames, whatever it is.
+	// callWork is the assumed cost of a call besides its frames.
 	callWork = 50 * time.Microsecond
-	// headWork is what a byte of a call's head is taken to cost beyond freeHead of a
-	// frame, pieceWork a piece of a message that is shorter than smallPiece and does
-	// not end it, byteWork a byte of what the server says nothing to.
+	// headWork is the assumed cost per header byte beyond the first freeHead of
+	// a frame, pieceWork the cost of a piece of a message that is shorter than
+	// smallPiece and does not end it, byteWork the cost per byte of a request
+	// without a response.
 	headWork   = 10 * time.Nanosecond
 	freeHead   = 1 << 10
 	pieceWork  = time.Microsecond
 	smallPiece = 64
 	byteWork   = time.Nanosecond
-	// maxRest bounds a rest, after which something is read again: a message of which
-	// nothing comes for a second may have to give way.
-	maxRest = 500 * time.Millisecond
-	// maxRests bounds those that idle work is followed by, all of them.
-	maxRests = 4 * maxRest
-	// restIdle is how many times as long as idle work a connection rests after it.
-	restIdle = 64
+	// maxPause bounds one pause. It must be well below the stall timeout of
+	// incoming messages, which is one second.
+	maxPause = 500 * time.Millisecond
+	// maxPauses bounds the total pause for wasted work.
+	maxPauses = 4 * maxPause
+	// wastePauseFactor is the ratio of pause to wasted work.
+	wastePauseFactor = 64
 )
 
-// A pace counts the connections of a server that make work without a pause.
+// A pace counts the busy connections of a server.
 type pace struct {
-	busy    atomic.Int64
-	hurried func() bool // processors are missed
+	busy           atomic.Int64
+	packetsWaiting func() bool // reports whether packets wait for a processor
 }
 
-// A worker is a connection as far as it makes work. It belongs to who reads from it.
+// A worker measures the work for one connection. Its fields without atomics
+// belong to the goroutine that reads from the connection.
 type worker struct {
-	pace  *pace
-	since time.Time     // what was read last is worked on
-	debt  time.Duration // work since the client last let the server wait
-	idle  time.Duration // work for nothing, of which pauses take little away
-	rests time.Duration // after it, that are still to come
-	owed  atomic.Int64  // idle work that others have done
-	busy  atomic.Bool
+	pace    *pace
+	since   time.Time     // when the work on the last read began
+	debt    time.Duration // work since the client last let the server wait
+	waste   time.Duration // wasted work; waiting reduces it by 1/wastePauseFactor only
+	pauses  time.Duration // pauses for wasted work still to come
+	charged atomic.Int64  // wasted work charged by other goroutines
+	busy    atomic.Bool
 
-	at     atomic.Int64 // when it began to work on something, by the wall clock, or 0
-	unpaid atomic.Int64 // idle work that it has not rested for
+	at     atomic.Int64 // wall clock when work on a read began, or 0
+	unpaid atomic.Int64 // wasted work without a pause so far
 }
 
-// worked is called when all that came has been worked on, calls of it included; idle
-// says that it was of no call at all. It returns how long to rest.
-func (w *worker) worked(now time.Time, calls int, idle bool) time.Duration {
+// worked is called when all data of a read has been handled. calls is the
+// number of calls that began in it; waste reports that it belonged to no call.
+// The result is how long to pause.
+func (w *worker) worked(now time.Time, calls int, waste bool) time.Duration {
 	w.at.Store(0)
-	defer func() { w.unpaid.Store(int64(w.idle + w.rests/restIdle)) }()
+	defer func() { w.unpaid.Store(int64(w.waste + w.pauses/wastePauseFactor)) }()
 	var work time.Duration
 	if !w.since.IsZero() {
 		work = now.Sub(w.since)
 	}
 	w.debt += work + time.Duration(calls)*callWork
-	if idle {
-		w.idle += work
+	if waste {
+		w.waste += work
 	}
-	w.idle += time.Duration(w.owed.Swap(0))
-	if w.debt < busyFrom && w.idle < busyFrom && w.rests == 0 {
+	w.waste += time.Duration(w.charged.Swap(0))
+	if w.debt < busyFrom && w.waste < busyFrom && w.pauses == 0 {
 		return 0
 	}
 	if w.busy.CompareAndSwap(false, true) {
 		w.pace.busy.Add(1)
 	}
 	processors, others := time.Duration(runtime.GOMAXPROCS(0)), time.Duration(w.pace.busy.Load()-1)
-	rest := time.Duration(0)
+	pause := time.Duration(0)
 	if w.debt >= busyFrom {
-		rest = w.debt * 4 * others / processors
+		pause = w.debt * 4 * others / processors
 		w.debt = 0
 	}
-	if w.pace.hurried() {
-		if w.idle >= busyFrom {
-			w.rests = min(w.rests+w.idle*restIdle*(others+1)/processors, maxRests)
-			w.idle = 0
+	if w.pace.packetsWaiting() {
+		if w.waste >= busyFrom {
+			w.pauses = min(w.pauses+w.waste*wastePauseFactor*(others+1)/processors, maxPauses)
+			w.waste = 0
 		}
-		rest = max(rest, w.rests)
+		pause = max(pause, w.pauses)
 	} else {
-		w.rests, w.idle = 0, 0
+		w.pauses, w.waste = 0, 0
 	}
-	rest = min(rest, maxRest)
-	w.rests = max(0, w.rests-rest)
-	return rest
+	pause = min(pause, maxPause)
+	w.pauses = max(0, w.pauses-pause)
+	return pause
 }
 
-// got is called when more has come that was asked for at a time. What fills all the
-// room for it was there already: to take it was work.
+// got is called when a read has returned. A read that fills its buffer did not
+// wait: its time counts as work.
 func (w *worker) got(began, now time.Time, full bool) {
 	w.at.Store(now.UnixNano())
 	if full {
@@ -113,106 +125,106 @@ func (w *worker) got(began, now time.Time, full bool) {
 	}
 	w.since = now
 	took := now.Sub(began)
-	w.idle = max(0, w.idle-took/restIdle)
+	w.waste = max(0, w.waste-took/wastePauseFactor)
 	if w.debt = max(0, w.debt-took); took > busyFrom {
 		w.debt = 0
-		w.gone()
+		w.idle()
 	}
 }
 
-// A known client is one of whose connection the handlers of its calls know.
-type known struct {
+// A workerInfo lets the handlers of calls reach the worker of their connection.
+type workerInfo struct {
 	credentials.AuthInfo
 	work *worker
 }
 
-// refusedWork is what a part of a request is taken to cost that is refused, with its
+// rejectedWork is the assumed cost of a rejected part of a request with its
 // error.
-const refusedWork = 2 * time.Microsecond
+const rejectedWork = 2 * time.Microsecond
 
-// Owe notes that so many parts of a call's request have come to nothing, which counts as
-// frames do that are of no call.
-func Owe(ctx context.Context, parts int) {
+// Charge adds n rejected parts of a call's request to the wasted work of its
+// connection.
+func Charge(ctx context.Context, parts int) {
 	if p, ok := peer.FromContext(ctx); ok {
-		if k, ok := p.AuthInfo.(known); ok {
-			k.work.owed.Add(int64(parts) * int64(refusedWork))
+		if k, ok := p.AuthInfo.(workerInfo); ok {
+			k.work.charged.Add(int64(parts) * int64(rejectedWork))
 		}
 	}
 }
 
-// waited takes from the work what was none.
+// waited subtracts time spent waiting from the work.
 func (w *worker) waited(d time.Duration) { w.since = w.since.Add(d) }
 
-// left is the idle work that nobody has rested for when the connection is closed, what it
-// is closed during included.
-func (w *worker) left(now time.Time) time.Duration {
-	d := time.Duration(w.unpaid.Load() + w.owed.Load())
+// unpaidWork returns the wasted work without a pause so far, including the work
+// in progress. It is charged to the listener when the connection is closed.
+func (w *worker) unpaidWork(now time.Time) time.Duration {
+	d := time.Duration(w.unpaid.Load() + w.charged.Load())
 	if at := w.at.Load(); at != 0 {
 		d += time.Duration(now.UnixNano() - at)
 	}
 	return d
 }
 
-// gone says that the connection makes no work for now.
-func (w *worker) gone() {
+// idle marks the connection as not busy.
+func (w *worker) idle() {
 	if w.busy.CompareAndSwap(true, false) {
 		w.pace.busy.Add(-1)
 	}
 }
 
-// A connection that comes costs a server something whatever becomes of it, a handshake
-// that it begins much more. So where packets want the processors, a crowd of newcomers
-// has a fraction of one of them: others wait with the kernel, and those that are there
-// are in nobody's way. What connections have not rested for when they go counts, too:
-// else who makes idle work would come again instead.
+// Every accepted connection costs the server something, and its handshake costs
+// much more. While packets wait for a processor, the listener pauses in
+// proportion to that work: a flood of new connections uses a fraction of one
+// processor. Other newcomers wait in the kernel's queue, and established
+// connections are not delayed. A closed connection adds its unpaid wasted work;
+// otherwise a client could escape its pauses by reconnecting.
 
 const (
-	// arrivalWork is what a connection is taken to cost that comes and goes.
+	// arrivalWork is the assumed cost of accepting and closing a connection.
 	arrivalWork = 80 * time.Microsecond
-	// restArrivals is how many times as long as it works for newcomers a listener
-	// takes none after it.
-	restArrivals = 8
-	// maxOwed bounds what a connection leaves others to wait for.
-	maxOwed = time.Millisecond
+	// arrivalPauseFactor is the ratio of the listener's pause to its work.
+	arrivalPauseFactor = 8
+	// maxCharge bounds the work that one connection charges to the listener.
+	maxCharge = time.Millisecond
 )
 
-// Paced has a listener take connections slowly while hurried, after so many as are a
-// crowd.
-func Paced(l net.Listener, hurried func() bool) net.Listener {
-	return &pacedListener{Listener: l, hurried: hurried, closed: make(chan struct{})}
+// Paced returns a listener that accepts connections slowly while packetsWaiting
+// returns true and more of them arrive than a few at once.
+func Paced(l net.Listener, packetsWaiting func() bool) net.Listener {
+	return &pacedListener{Listener: l, packetsWaiting: packetsWaiting, closed: make(chan struct{})}
 }
 
 type pacedListener struct {
 	net.Listener
-	hurried func() bool
-	debt    time.Duration // work since there was a pause; it belongs to who accepts
-	owed    atomic.Int64  // work of handshakes and of connections that are gone
-	end     sync.Once
-	closed  chan struct{}
+	packetsWaiting func() bool
+	debt           time.Duration // work since the last pause; it belongs to the goroutine in Accept
+	charged        atomic.Int64  // work of handshakes and of closed connections
+	end            sync.Once
+	closed         chan struct{}
 }
 
-// Accept waits for a connection.
+// Accept waits for a connection, after a pause if necessary.
 func (l *pacedListener) Accept() (net.Conn, error) {
-	l.rest()
+	l.pause()
 	began := time.Now()
 	c, err := l.Listener.Accept()
-	l.debt = max(0, l.debt-time.Since(began)/restArrivals)
+	l.debt = max(0, l.debt-time.Since(began)/arrivalPauseFactor)
 	if err == nil {
 		l.debt += arrivalWork
 	}
 	return c, err
 }
 
-func (l *pacedListener) rest() {
-	l.debt += time.Duration(l.owed.Swap(0))
+func (l *pacedListener) pause() {
+	l.debt += time.Duration(l.charged.Swap(0))
 	switch {
 	case l.debt < busyFrom:
-	case !l.hurried():
+	case !l.packetsWaiting():
 		l.debt = 0
 	default:
-		rest := min(l.debt*restArrivals, maxRest)
-		l.debt -= rest / restArrivals
-		timer := time.NewTimer(rest)
+		pause := min(l.debt*arrivalPauseFactor, maxPause)
+		l.debt -= pause / arrivalPauseFactor
+		timer := time.NewTimer(pause)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
@@ -221,7 +233,7 @@ func (l *pacedListener) rest() {
 	}
 }
 
-// Close ends the listener, and a rest of it.
+// Close closes the listener and ends its pause.
 func (l *pacedListener) Close() error {
 	l.end.Do(func() { close(l.closed) })
 	return l.Listener.Close()

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 )
 
-// A faulty service panics where it is asked to, and so does what encodes for it.
+// A faulty service panics as requested, in its methods or in its codec.
 type faulty struct {
 	healthv1.UnimplementedHealthServer
 	encoding.CodecV2
@@ -61,8 +61,8 @@ func (f faulty) Unmarshal(list mem.BufferSlice, v any) error {
 	return err
 }
 
-// TestFaults: a call that panics, wherever, is answered with INTERNAL, and one line of
-// the log has the stack; the server goes on.
+// TestFaults: a call that panics anywhere is answered with INTERNAL, and one
+// line of the log has the stack; the server continues.
 func TestFaults(t *testing.T) {
 	var said bytes.Buffer
 	limits := new(Limits)
@@ -116,11 +116,11 @@ func TestFaults(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
 	if len(lines) != faults {
-		t.Errorf("%d lines of log, want %d:\n%s", len(lines), faults, said.String())
+		t.Errorf("%d log lines, want %d:\n%s", len(lines), faults, said.String())
 	}
 	for _, line := range lines {
 		if !strings.Contains(line, "panics_test.go") {
-			t.Errorf("this line does not have the stack: %s", line)
+			t.Errorf("log line without a stack: %s", line)
 		}
 	}
 }

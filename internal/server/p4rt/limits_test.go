@@ -342,7 +342,7 @@ func TestBacklogOfAll(t *testing.T) {
 		}
 		list = append(list, o)
 	}
-	if n := all.Held(); n < most || n > most+int64(100*(gate.OwnPending+costOf(claim))) {
+	if n := all.Held(); n < most || n > most+int64(100*(gate.MinPending+costOf(claim))) {
 		t.Errorf("%d bytes wait, want hardly more than %d", n, most)
 	}
 	late := newOutbox(1<<20, all)

@@ -31,7 +31,7 @@ func (s *Server) Read(req *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) e
 	if err := s.plan(sc, req.GetEntities(), &todo, results); err != nil {
 		return err
 	}
-	client := &readStream{P4Runtime_ReadServer: stream, turns: s.turns, line: gate.Line(stream.Context()), stop: s.stop, gate: s.gate}
+	client := &readStream{P4Runtime_ReadServer: stream, turns: s.turns, line: gate.ConnSemaphore(stream.Context()), stop: s.stop, gate: s.gate}
 	if err := client.begin(); err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func NewServer(d *Device, o Options) (*Server, error) {
 		limits: o.Limits, turns: newTurns(d.Busy), stop: make(chan struct{}),
 	}
 	s.gate = gate.New(&s.limits, p4v1.P4Runtime_ServiceDesc.ServiceName, d.Busy, o.Log)
-	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS, newCodec()), gate.Notes())...)
+	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS, newCodec()), gate.CallInfo())...)
 	p4v1.RegisterP4RuntimeServer(s.grpc, s)
 	// For tools that know no P4Runtime: who lists services, and who asks whether
 	// they work, of the server as a whole or by name.

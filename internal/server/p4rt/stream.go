@@ -112,7 +112,7 @@ const maxEcho = 1 << 20
 // refuse tells a controller what is wrong with a message.
 func (c *controller) refuse(ctx context.Context, err error, e *p4v1.StreamError) {
 	size := proto.Size(e)
-	gate.Owe(ctx, 1+size/refusedPart)
+	gate.Charge(ctx, 1+size/refusedPart)
 	if size > maxEcho {
 		e.Details = nil
 	}

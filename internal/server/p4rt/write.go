@@ -31,7 +31,7 @@ func (s *Server) write(ctx context.Context, req *p4v1.WriteRequest, size int, ke
 	s.turns.write()
 	defer s.turns.write()
 	if n := len(req.GetUpdates()); n > s.limits.MaxUpdates {
-		gate.Owe(ctx, n)
+		gate.Charge(ctx, n)
 		return failf(codes.ResourceExhausted, "the batch has %d updates, want at most %d", n, s.limits.MaxUpdates)
 	}
 	results := make([]error, len(req.GetUpdates()))
@@ -48,7 +48,7 @@ func (s *Server) write(ctx context.Context, req *p4v1.WriteRequest, size int, ke
 			failed++
 		}
 	}
-	gate.Owe(ctx, failed)
+	gate.Charge(ctx, failed)
 	return batchError("updates", results)
 }
 

@@ -27,12 +27,12 @@ func Serve(ctx context.Context, l net.Listener, secret *tls.Config, h http.Handl
 	at := l.Addr()
 	l = gate.Bound(l, maxConnections, secret != nil, slog.New(slog.DiscardHandler))
 	if secret != nil {
-		l = gate.InTurn(l, secret)
+		l = gate.WithTLS(l, secret)
 	}
 	server := &http.Server{
 		Handler: guard(h), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: answerTime, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, placeKey{}, gate.PlaceOf(c))
+			return context.WithValue(ctx, placeKey{}, gate.SlotOf(c))
 		},
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
@@ -59,7 +59,7 @@ func guard(h http.Handler) http.Handler {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 			return
 		}
-		place := r.Context().Value(placeKey{}).(*gate.Place)
+		place := r.Context().Value(placeKey{}).(*gate.Slot)
 		place.Begin()
 		defer place.End()
 		h.ServeHTTP(w, r)
