@@ -10,8 +10,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
-// parseAction checks an action with its arguments and makes the arguments
-// canonical, in the message itself.
+// parseAction checks an action and its arguments. It replaces the arguments in
+// the message by their canonical form.
 func (in *info) parseAction(a *p4v1.Action) (dataplane.ActionCall, error) {
 	act := in.actions[a.GetActionId()]
 	if act == nil {
@@ -28,17 +28,18 @@ func (in *info) parseAction(a *p4v1.Action) (dataplane.ActionCall, error) {
 		}
 		var err error
 		if call.Params[i], err = parseValue(&p.Value, act.params[i].width, act.params[i].names); err != nil {
-			return call, unsound(prefixed(err, "action %s: parameter %s", act.name, act.params[i].name))
+			return call, asInvalid(prefixed(err, "action %s: parameter %s", act.name, act.params[i].name))
 		}
 	}
-	// All parameters are there: what is left over is unknown or a repetition.
+	// Every parameter is present, so a surplus argument is unknown or repeated.
 	if len(a.GetParams()) != len(act.params) {
 		return call, failf(codes.InvalidArgument, "action %s has %d parameters, not %d", act.name, len(act.params), len(a.GetParams()))
 	}
 	return call, nil
 }
 
-// findParam looks for an argument, first where it usually is.
+// findParam returns the argument with the given id. It looks at the expected
+// position first.
 func findParam(list []*p4v1.Action_Param, id uint32, guess int) *p4v1.Action_Param {
 	if guess < len(list) && list[guess].GetParamId() == id {
 		return list[guess]
@@ -51,14 +52,14 @@ func findParam(list []*p4v1.Action_Param, id uint32, guess int) *p4v1.Action_Par
 	return nil
 }
 
-// A sharedCall is a checked call with the parameters of the action that it was
-// checked for: only for actions with the same parameters is it valid.
+// A sharedCall is a checked call. It is valid for any action with the same name
+// and parameters.
 type sharedCall struct {
 	dataplane.ActionCall
 	params []paramInfo
 }
 
-// call checks an action, if that has not been done.
+// call returns the checked form of an action and caches it in k.
 func (k *Keys) call(in *info, a *p4v1.Action) (dataplane.ActionCall, error) {
 	act := in.actions[a.GetActionId()]
 	if k == nil || act == nil {
@@ -82,7 +83,8 @@ func (k *Keys) call(in *info, a *p4v1.Action) (dataplane.ActionCall, error) {
 	return made, err
 }
 
-// entryAction checks an action for an entry of a table, or for its default.
+// entryAction checks the action of an entry of a table, or of its default
+// entry.
 func (p *pipeline) entryAction(t *tableInfo, a *p4v1.Action, isDefault bool) (dataplane.ActionCall, error) {
 	scope, ok := t.actions[a.GetActionId()]
 	switch {
@@ -96,8 +98,8 @@ func (p *pipeline) entryAction(t *tableInfo, a *p4v1.Action, isDefault bool) (da
 	return p.keys.call(p.info, a)
 }
 
-// actionMessage is the message for an action of the data plane; nil if P4Info
-// does not know it.
+// actionMessage returns the message for an action of the data plane, or nil if
+// P4Info does not contain it.
 func (in *info) actionMessage(ids map[string]*actionInfo, call dataplane.ActionCall) *p4v1.Action {
 	act := ids[call.Name]
 	if act == nil || len(call.Params) != len(act.params) {

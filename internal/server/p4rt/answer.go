@@ -13,20 +13,19 @@ import (
 	"github.com/p4lb/p4lb/internal/server/gate"
 )
 
-// What a read costs is bounded whatever it asks for: a plan is made at one
-// moment, of views, and then walked as fast as the client takes the answer.
-// Between two messages a walk holds nothing but its place. Encoding is done by
-// few readers at a time, so that many of them leave processors to packets and
-// writers.
+// A read answers from immutable views of the tables, taken together under the
+// server's lock (a plan). Walking the plan needs no lock, so a slow client
+// blocks no writer, and the server keeps no copy of the answer. Walking and
+// encoding are limited to a few readers at a time, so many readers leave
+// processors to packets and writers.
 
-// A plan is what a read request will be answered with: walks over what there
-// was when it was made.
+// A plan is the answer to a read request: a list of walks over views.
 type plan struct {
 	walks []walk
 	done  []func()
 }
 
-// A walk puts entities into an answer until it is told to stop by an error.
+// A walk adds entities to an answer until it is finished or an add fails.
 type walk func(*answer) error
 
 func (p *plan) walk(w walk) { p.walks = append(p.walks, w) }
@@ -35,7 +34,7 @@ func (p *plan) one(e *p4v1.Entity) {
 	p.walk(func(a *answer) error { return a.add(e) })
 }
 
-// each plans an entity for each message of a view.
+// each plans one entity per message of a view.
 func each[T any](p *plan, v view[T], entity func(T) *p4v1.Entity) {
 	p.walk(func(a *answer) error {
 		for _, m := range v.all() {
@@ -47,7 +46,7 @@ func each[T any](p *plan, v view[T], entity func(T) *p4v1.Entity) {
 	})
 }
 
-// run walks the plan.
+// run executes the walks of the plan.
 func (p *plan) run(a *answer) error {
 	for _, w := range p.walks {
 		if err := w(a); err != nil {
@@ -57,7 +56,7 @@ func (p *plan) run(a *answer) error {
 	return a.flush()
 }
 
-// list walks the plan and returns what it finds.
+// list executes the plan and returns its entities.
 func (p *plan) list() (all []*p4v1.Entity, err error) {
 	err = p.run(&answer{take: func(e *p4v1.Entity) error {
 		all = append(all, e)
@@ -66,26 +65,27 @@ func (p *plan) list() (all []*p4v1.Entity, err error) {
 	return all, err
 }
 
-// close must be called when the plan is not needed any more.
+// close must be called when the plan is no longer needed.
 func (p *plan) close() {
 	for _, f := range p.done {
 		f()
 	}
 }
 
-// An answer gathers entities and sends them, some at a time. Without a stream
-// they go to take, one by one.
+// An answer collects entities and sends them in messages. Without a stream it
+// passes each entity to take.
 type answer struct {
 	stream *readStream
 	take   func(*p4v1.Entity) error
-	buf    []byte // entities of the next message, encoded
+	buf    []byte // encoded entities of the next message
 }
 
-// maxAnswerSize is the size of a message, unless a single entity is larger: that
-// of buffers that gRPC uses again. The next larger ones have a megabyte.
+// maxAnswerSize is the size of a message, unless a single entity is larger.
+// gRPC has a pool of buffers of this size; the next larger pool has buffers of
+// 1 MiB.
 const maxAnswerSize = 32 << 10
 
-// entityTag begins an entity of a ReadResponse.
+// entityTag is the tag of an entity in a ReadResponse.
 const entityTag = 1<<3 | byte(protowire.BytesType)
 
 func (a *answer) add(e *p4v1.Entity) error {
@@ -102,7 +102,7 @@ func (a *answer) add(e *p4v1.Entity) error {
 	return err
 }
 
-// room sees to it that there is room for so many bytes in the message.
+// room makes room for size bytes in the message.
 func (a *answer) room(size int) error {
 	if len(a.buf) > 0 && len(a.buf)+size > maxAnswerSize {
 		return a.flush()
@@ -110,8 +110,8 @@ func (a *answer) room(size int) error {
 	return nil
 }
 
-// flush sends what has been gathered. To protobuf entities that are encoded
-// already are unknown fields, which it writes as they are.
+// flush sends the collected entities. They are already encoded; as unknown
+// fields of the message, protobuf writes them verbatim.
 func (a *answer) flush() error {
 	if len(a.buf) == 0 {
 		return nil
@@ -126,66 +126,65 @@ func (a *answer) flush() error {
 	return err
 }
 
-// A turn of a reader is followed by so many times as long in which nobody has one:
-// a message costs who receives it some ten times what it costs the switch, and a crowd
-// of readers on the machine of the packets takes its share of their processors, too.
+// After each turn, readers pause for a multiple of the turn's time. Receiving a
+// message costs the client about ten times as much as sending it costs the
+// switch, and clients often run on the machine that processes the packets.
 const (
-	restAlone = 16 // while packets come; and while writes come, where readers wait for each other
-	restCrowd = 64 // while packets come and readers wait for each other
+	pauseAlone     = 16 // packets arrive, or writes arrive and readers wait for turns
+	pauseContended = 64 // packets arrive and readers wait for turns
 )
 
-// recently is how long packets and writes keep readers resting. Packets that other
-// work on the machine delays for some milliseconds would else be delayed by readers
-// for longer, and so on.
+// recently is the time for which a packet or a write makes readers pause. With
+// a shorter time, packets delayed by other work on the machine would be delayed
+// further by readers.
 const recently = 50 * time.Millisecond
 
-// turns are those in which readers walk.
+// turns is a semaphore for walking readers.
 type turns struct {
-	free    chan struct{} // has room for those that may be had at a time
+	free    chan struct{} // the semaphore: its capacity is the number of turns
 	waiting atomic.Int64
-	wrote   atomic.Int64 // when the last write came or ended, by the wall clock
-	packets func() bool  // come
+	wrote   atomic.Int64 // when the last write began or ended, by the wall clock
+	packets func() bool  // reports whether packets are arriving
 }
 
 func newTurns(packets func() bool) *turns {
 	return &turns{free: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), packets: packets}
 }
 
-// write notes that somebody writes.
+// write records that a client is writing.
 func (t *turns) write() { t.wrote.Store(time.Now().UnixNano()) }
 
-// rest is how many times as long as a turn nobody has one after it.
-func (t *turns) rest() time.Duration {
+// pause returns the pause after a turn, as a multiple of the turn's time.
+func (t *turns) pause() time.Duration {
 	switch packets, crowd := t.packets(), t.waiting.Load() > 0; {
 	case packets && crowd:
-		return restCrowd
+		return pauseContended
 	case packets, crowd && time.Now().UnixNano()-t.wrote.Load() < int64(recently):
-		return restAlone
+		return pauseAlone
 	}
 	return 0
 }
 
-// A readStream is the client of one read. Its walk has a turn but while a
-// message is being sent.
+// A readStream is the client of one read. It holds a turn except while it sends
+// a message.
 type readStream struct {
 	p4v1.P4Runtime_ReadServer
-	turns *turns
-	line  chan struct{}   // of those of the connection that wait for a turn: the first alone does
-	stop  <-chan struct{} // of the server
-	gate  *gate.Gate
+	turns   *turns
+	connSem chan struct{}   // semaphore of the connection: only one of its reads waits for a turn
+	stop    <-chan struct{} // closed when the server stops
+	gate    *gate.Gate
 
-	began time.Time // of the turn; zero without one
+	began time.Time // when the turn began; zero without a turn
 }
 
-// begin waits for a turn, which connections have one after the other, however many
-// reads come over each.
+// begin waits for a turn. Only one read of each connection competes for it.
 func (s *readStream) begin() error {
 	s.turns.waiting.Add(1)
 	defer s.turns.waiting.Add(-1)
-	if err := s.enter(s.line); err != nil {
+	if err := s.enter(s.connSem); err != nil {
 		return err
 	}
-	defer func() { <-s.line }()
+	defer func() { <-s.connSem }()
 	if err := s.enter(s.turns.free); err != nil {
 		return err
 	}
@@ -193,7 +192,7 @@ func (s *readStream) begin() error {
 	return nil
 }
 
-// enter waits for room.
+// enter acquires a semaphore.
 func (s *readStream) enter(room chan<- struct{}) error {
 	select {
 	case room <- struct{}{}:
@@ -205,7 +204,7 @@ func (s *readStream) enter(room chan<- struct{}) error {
 	}
 }
 
-// end gives the turn back, if there is one.
+// end gives the turn back, if the stream holds one, after the pause.
 func (s *readStream) end() {
 	if s.began.IsZero() {
 		return
@@ -213,14 +212,14 @@ func (s *readStream) end() {
 	took := time.Since(s.began)
 	s.began = time.Time{}
 	give := func() { <-s.turns.free }
-	if rest := s.turns.rest(); rest > 0 {
-		time.AfterFunc(rest*took, give)
+	if pause := s.turns.pause(); pause > 0 {
+		time.AfterFunc(pause*took, give)
 		return
 	}
 	give()
 }
 
-// send waits for the client, without a turn.
+// send sends a message. The stream holds no turn meanwhile.
 func (s *readStream) send(m *p4v1.ReadResponse) error {
 	s.end()
 	err := s.gate.Send(s.P4Runtime_ReadServer, m)
@@ -232,7 +231,7 @@ func (s *readStream) send(m *p4v1.ReadResponse) error {
 
 var errStopping = failf(codes.Unavailable, "the switch is stopping")
 
-// inPieces plans to read cells, so many at a time.
+// inPieces plans reading the cells from ≤ i < to in pieces.
 func (p *plan) inPieces(from, to int, f func(a *answer, from, to int) error) {
 	p.walk(func(a *answer) error {
 		for at := from; at < to; at += piece {
@@ -244,6 +243,6 @@ func (p *plan) inPieces(from, to int, f func(a *answer, from, to int) error) {
 	})
 }
 
-// piece is how many cells of an array are read at one moment: an array may be
-// larger than what a client that does not read can be let hold.
+// piece is the number of cells of an array that are read at once. An array may
+// be larger than the memory granted to one client.
 const piece = 1 << 14

@@ -17,7 +17,7 @@ import (
 	"github.com/p4lb/p4lb/internal/server/gate"
 )
 
-// An electionID is the 128-bit number by which a controller claims a role.
+// An electionID is the 128-bit number with which a controller claims a role.
 type electionID struct{ high, low uint64 }
 
 func (a electionID) less(b electionID) bool {
@@ -32,62 +32,62 @@ func (a electionID) proto() *p4v1.Uint128 {
 	return &p4v1.Uint128{High: a.high, Low: a.low}
 }
 
-// A controller is one stream of a client, which claims a role by its first
-// arbitration message.
+// A controller is one stream of a client. Its first arbitration message selects
+// the role.
 type controller struct {
 	out  *outbox
-	role *role // nil before the first arbitration
-	// election counts if claims is set: without one the controller can only
-	// be a backup.
+	role *role // nil before the first arbitration message
+	// election is valid if claims is set. A controller without an election id
+	// can only be a backup.
 	election electionID
 	claims   bool
 }
 
-// A role has at most one primary: the live controller whose election id is the
-// highest that the role has ever seen. When it goes, nobody takes its place
-// until somebody claims an id at least as high.
+// A role has at most one primary: the live controller with the highest election
+// id that the role has ever seen. After the primary leaves, the role has none
+// until a controller claims an id at least as high.
 type role struct {
 	name    string
 	highest electionID
-	known   bool // highest is set
+	known   bool // highest is valid
 	config  *anypb.Any
 	scope   *scope
 	primary *controller
 	live    []*controller
-	left    uint64 // when it was last left by all, by the arbiter's count
-	// writes is read-locked by each write in progress, so that a new primary
-	// can wait for those of the old one.
+	left    uint64 // the arbiter's count when the last controller left
+	// writes is read-locked by each write in progress, so a new primary can
+	// wait for the writes of the old one.
 	writes sync.RWMutex
 }
 
-// An arbiter decides who may write. It never sends by itself: notifications go
-// to the outboxes of the streams, so no client can hold it up.
+// An arbiter decides which controllers may write. It only queues notifications,
+// so a slow client cannot block it.
 type arbiter struct {
 	device uint64
 	limits gate.Limits
 
 	mu    sync.Mutex
 	roles map[string]*role
-	left  uint64 // counts the roles that nobody has a stream for any more
-	// primaries are the primary controllers of all roles, for broadcast: it is
-	// called while packets are processed and must not wait for mu, whose holder may be
-	// waiting for a write, which waits for the packets.
+	left  uint64 // counts the times that a role lost its last controller
+	// primaries lists the primaries of all roles for broadcast. Broadcast runs
+	// while packets are processed and must not wait for mu: the holder of mu
+	// may wait for a write, which waits for packets.
 	primaries atomic.Pointer[[]audience]
 }
 
-// An audience is a primary that notifications go to, as far as its role may
-// see them.
+// An audience is a primary that receives notifications, restricted to the scope
+// of its role.
 type audience struct {
 	out   *outbox
 	scope *scope
 }
 
 func newArbiter(device uint64, l gate.Limits) *arbiter {
-	// The default role is there before anybody claims it.
+	// The default role exists from the beginning.
 	return &arbiter{device: device, limits: l, roles: map[string]*role{"": {}}}
 }
 
-// maxRoleName bounds the names of roles, in bytes.
+// maxRoleName is the longest name of a role in bytes.
 const maxRoleName = 1 << 10
 
 // update handles an arbitration message. An error ends the stream.
@@ -122,7 +122,7 @@ func (a *arbiter) update(c *controller, u *p4v1.MasterArbitrationUpdate) error {
 	return nil
 }
 
-// join adds a controller to the role that its first message names.
+// join adds a controller to the role named in its first message.
 func (a *arbiter) join(c *controller, u *p4v1.MasterArbitrationUpdate) error {
 	if err := a.checkDevice(u.GetDeviceId()); err != nil {
 		return err
@@ -133,10 +133,10 @@ func (a *arbiter) join(c *controller, u *p4v1.MasterArbitrationUpdate) error {
 		r = &role{name: name}
 	}
 	if r.taken(c, u.GetElectionId()) {
-		return failf(codes.InvalidArgument, "election id %s is another controller's", show128(u.GetElectionId()))
+		return failf(codes.InvalidArgument, "election id %s is in use by another controller", show128(u.GetElectionId()))
 	}
 	if len(r.live) >= a.limits.MaxControllers {
-		return failf(codes.ResourceExhausted, "role %q has %d controllers, and cannot have more", name, len(r.live))
+		return failf(codes.ResourceExhausted, "role %q is at its limit of %d controllers", name, len(r.live))
 	}
 	if err := a.roomFor(name); err != nil {
 		return err
@@ -147,8 +147,8 @@ func (a *arbiter) join(c *controller, u *p4v1.MasterArbitrationUpdate) error {
 	return nil
 }
 
-// roomFor sees to it that there is room for a role. The one that is forgotten
-// has been without streams for longest: its highest election id goes with it.
+// roomFor makes room for a role. At the limit it forgets the role that has been
+// without controllers longest, including its highest election id.
 func (a *arbiter) roomFor(name string) error {
 	if a.roles[name] != nil || len(a.roles) < a.limits.MaxRoles {
 		return nil
@@ -160,13 +160,13 @@ func (a *arbiter) roomFor(name string) error {
 		}
 	}
 	if oldest == nil {
-		return failf(codes.ResourceExhausted, "there are %d roles, all with controllers, and cannot be more", len(a.roles))
+		return failf(codes.ResourceExhausted, "too many roles: the limit is %d and all have controllers", len(a.roles))
 	}
 	delete(a.roles, oldest.name)
 	return nil
 }
 
-// checkSame checks a later message of a controller.
+// checkSame checks that a later message fits the controller's device and role.
 func (a *arbiter) checkSame(c *controller, u *p4v1.MasterArbitrationUpdate) error {
 	switch {
 	case u.GetDeviceId() != a.device:
@@ -174,7 +174,7 @@ func (a *arbiter) checkSame(c *controller, u *p4v1.MasterArbitrationUpdate) erro
 	case u.GetRole().GetName() != c.role.name:
 		return failf(codes.FailedPrecondition, "the stream is for role %q, not %q: another role wants another stream", c.role.name, u.GetRole().GetName())
 	case c.role.taken(c, u.GetElectionId()):
-		return failf(codes.InvalidArgument, "election id %s is another controller's", show128(u.GetElectionId()))
+		return failf(codes.InvalidArgument, "election id %s is in use by another controller", show128(u.GetElectionId()))
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func (a *arbiter) checkDevice(id uint64) error {
 	return nil
 }
 
-// taken reports whether another live controller has the election id.
+// taken reports whether another live controller uses the election id.
 func (r *role) taken(c *controller, id *p4v1.Uint128) bool {
 	return id != nil && slices.ContainsFunc(r.live, func(o *controller) bool {
 		return o != c && o.claims && o.election == electionOf(id)
@@ -203,9 +203,9 @@ func (a *arbiter) becomeBackup(c *controller) {
 	a.notify(c.role.live...)
 }
 
-// becomePrimary follows the order of the specification: nobody may write, the
-// others hear of the change, writes in progress end, the new primary hears
-// that it may begin. That a.mu is held keeps new writes out.
+// becomePrimary follows the order of the specification: revoke the old primary,
+// notify the other controllers, wait for writes in progress, notify the new
+// primary. The caller holds a.mu, which blocks new writes.
 func (a *arbiter) becomePrimary(c *controller, config *anypb.Any, sc *scope) {
 	r := c.role
 	r.primary, r.highest, r.known = c, c.election, true
@@ -220,14 +220,14 @@ func (a *arbiter) becomePrimary(c *controller, config *anypb.Any, sc *scope) {
 	a.notify(c)
 }
 
-// drain waits until no write of the role is in progress. No new one can begin
-// meanwhile: the caller holds a.mu.
+// drain waits until no write of the role is in progress. The caller holds a.mu,
+// so no new one can begin.
 func (r *role) drain() {
 	r.writes.Lock()
 	defer r.writes.Unlock()
 }
 
-// leave removes a controller whose stream has ended.
+// leave removes a controller after its stream has ended.
 func (a *arbiter) leave(c *controller) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -247,7 +247,7 @@ func (a *arbiter) leave(c *controller) {
 	}
 }
 
-// notify tells controllers of one role who is primary.
+// notify sends controllers of one role the current state of the arbitration.
 func (a *arbiter) notify(list ...*controller) {
 	for _, c := range list {
 		r := c.role
@@ -272,7 +272,7 @@ func (r *role) statusFor(c *controller) *rpcstatus.Status {
 	return &rpcstatus.Status{Code: int32(codes.AlreadyExists), Message: "another controller is primary"}
 }
 
-// A permit lets one request of a primary write, until it is given back.
+// A permit allows one request of a primary to write until it is released.
 type permit struct {
 	role  *role
 	scope *scope
@@ -292,13 +292,13 @@ func (a *arbiter) admit(device uint64, name string, election *p4v1.Uint128) (per
 		return permit{}, failf(codes.NotFound, "there is no role %q", name)
 	}
 	if election == nil || r.primary == nil || r.highest != electionOf(election) {
-		return permit{}, failf(codes.PermissionDenied, "election id %s is not that of the primary", show128(election))
+		return permit{}, failf(codes.PermissionDenied, "election id %s is not the primary's", show128(election))
 	}
 	r.writes.RLock()
 	return permit{r, r.scope}, nil
 }
 
-// readScope is what a read request of a role may see.
+// readScope returns the scope of a role for a read request.
 func (a *arbiter) readScope(device uint64, name string) (*scope, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -312,7 +312,8 @@ func (a *arbiter) readScope(device uint64, name string) (*scope, error) {
 	return r.scope, nil
 }
 
-// isPrimary reports whether c is the primary of its role, and with what scope.
+// isPrimary reports whether c is the primary of its role, and returns the
+// role's scope.
 func (a *arbiter) isPrimary(c *controller) (*scope, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -322,7 +323,7 @@ func (a *arbiter) isPrimary(c *controller) (*scope, bool) {
 	return c.role.scope, true
 }
 
-// publish renews primaries, once they have changed.
+// publish updates primaries after a change.
 func (a *arbiter) publish() {
 	var list []audience
 	for _, r := range a.roles {
@@ -333,8 +334,7 @@ func (a *arbiter) publish() {
 	a.primaries.Store(&list)
 }
 
-// broadcast puts a notification into the outbox of each primary whose role
-// may see it.
+// broadcast queues a notification for each primary with access to its object.
 func (a *arbiter) broadcast(m *p4v1.StreamMessageResponse, allowed func(*scope) bool) {
 	list := a.primaries.Load()
 	if list == nil {
@@ -347,7 +347,7 @@ func (a *arbiter) broadcast(m *p4v1.StreamMessageResponse, allowed func(*scope) 
 	}
 }
 
-// show128 writes an election id for messages.
+// show128 formats an election id.
 func show128(id *p4v1.Uint128) string {
 	switch {
 	case id == nil:
@@ -358,10 +358,11 @@ func show128(id *p4v1.Uint128) string {
 	return fmt.Sprintf("%#x%016x", id.GetHigh(), id.GetLow())
 }
 
-// A scope is what a role may touch. The specification leaves the scheme open;
-// here a role's config is a P4Info, the part of the program's that belongs to
-// the role. Without a config, and this is a nil scope, a role has it all. The
-// replication engine is in no P4Info: it belongs to roles without config.
+// A scope is the set of objects that a role may access. The specification
+// leaves the format of a role config open; here it is a P4Info with the objects
+// of the role. A role without config has a nil scope, which allows everything.
+// P4Info does not describe the replication engine, so only roles without config
+// may use it.
 type scope struct {
 	ids                 map[uint32]bool
 	packetIn, packetOut bool
@@ -386,7 +387,7 @@ func newScope(config *anypb.Any) (*scope, error) {
 	return s, nil
 }
 
-// allows reports whether the object of an id belongs to the role.
+// allows reports whether the role may access the object with the id.
 func (s *scope) allows(id uint32) bool { return s == nil || s.ids[id] }
 
 func (s *scope) replicates() bool { return s == nil }

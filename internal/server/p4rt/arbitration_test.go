@@ -20,16 +20,16 @@ func TestHighestElectionIDWins(t *testing.T) {
 	b.claim(arbitration(3))
 	b.wantArbitration(codes.AlreadyExists, uint128(5))
 
-	// Only high counts before low does.
+	// high takes precedence over low.
 	big := &p4v1.Uint128{High: 1}
 	b.claim(&p4v1.MasterArbitrationUpdate{DeviceId: testDevice, ElectionId: big})
 	a.wantArbitration(codes.AlreadyExists, big)
 	b.wantArbitration(codes.OK, big)
 }
 
-// TestNobodySucceeds: when a primary goes, the highest backup does not take its
-// place: it has to claim an id as high as any before.
-func TestNobodySucceeds(t *testing.T) {
+// TestNoSuccession: when the primary leaves, the highest backup does not
+// replace it. A backup has to claim an id at least as high as any before.
+func TestNoSuccession(t *testing.T) {
 	r := newRig(t, Options{})
 	a, b := r.open(), r.open()
 	a.claim(arbitration(5))
@@ -58,7 +58,7 @@ func TestPrimaryStepsDown(t *testing.T) {
 }
 
 // TestNoOpClaim: a primary that claims again is treated as newly elected, so
-// the others hear of it too.
+// the other controllers are notified too.
 func TestNoOpClaim(t *testing.T) {
 	r := newRig(t, Options{})
 	a, b := r.open(), r.open()
@@ -76,7 +76,7 @@ func TestStandbyWithoutElectionID(t *testing.T) {
 	a := r.open()
 	a.claim(&p4v1.MasterArbitrationUpdate{DeviceId: testDevice})
 	a.wantArbitration(codes.NotFound, nil)
-	// Zero is an id, unlike none.
+	// Zero is a valid id, different from no id.
 	a.claim(&p4v1.MasterArbitrationUpdate{DeviceId: testDevice, ElectionId: &p4v1.Uint128{}})
 	a.wantArbitration(codes.OK, &p4v1.Uint128{})
 }
@@ -139,8 +139,8 @@ func pack(t testing.TB, m proto.Message) *anypb.Any {
 	return a
 }
 
-// TestRoles: each role has a primary of its own, and one with a config may
-// touch what it lists and nothing else.
+// TestRoles: each role has its own primary. A role with a config may access
+// only the listed objects.
 func TestRoles(t *testing.T) {
 	all := configured(t)
 	part := &configv1.P4Info{Tables: testInfo(t).proto.Tables[:1]}
@@ -162,7 +162,7 @@ func TestRoles(t *testing.T) {
 
 	everything := entityOf(&p4v1.TableEntry{})
 	s.mustRead(1, everything)
-	all.mustRead(4, everything) // two are the program's
+	all.mustRead(4, everything) // two entries belong to the program
 	stranger := &session{t: t, rig: all.rig, role: "nobody"}
 	if _, err := stranger.read(everything); codeOfRPC(err) != codes.NotFound {
 		t.Errorf("an unknown role reads: %v", err)

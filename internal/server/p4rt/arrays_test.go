@@ -70,7 +70,7 @@ func TestRegisters(t *testing.T) {
 	}
 }
 
-// TestRegistersUnderTraffic reads what packets write.
+// TestRegistersUnderTraffic reads cells written by packets.
 func TestRegistersUnderTraffic(t *testing.T) {
 	s := configured(t)
 	p := newTestPort()
@@ -193,8 +193,8 @@ func TestMeters(t *testing.T) {
 	}
 }
 
-// TestMeterCounters: meters count by colour, and the counters are written and
-// read through each entity that has them.
+// TestMeterCounters: meters count by color. Every entity that contains the
+// counters can read and write them.
 func TestMeterCounters(t *testing.T) {
 	s := configured(t)
 	in, out := newTestPort(), newTestPort()
@@ -214,7 +214,7 @@ func TestMeterCounters(t *testing.T) {
 			Red:    &p4v1.CounterData{PacketCount: red, ByteCount: red * n},
 		}
 	}
-	// No rates, only bursts: one packet, one more, no more.
+	// The rates are zero: the bursts allow one green and one yellow packet.
 	config := &p4v1.MeterConfig{Cburst: int64(len(packet)), Pburst: 2 * int64(len(packet))}
 	s.must(s.write(
 		insert(t, exactEntry(t, "AllIngress.macs", "AllIngress.forward", []string{"\x04"}, "\x02", "\x01")),
@@ -243,7 +243,7 @@ func TestMeterCounters(t *testing.T) {
 	s.must(s.write(insert(t, r)))
 	direct := directMeter(keyOf(r), config)
 	direct.GetDirectMeterEntry().CounterData = counts(1, 2, 3)
-	s.wantWrite(codes.InvalidArgument, update(mod, direct)) // they can be cleared only
+	s.wantWrite(codes.InvalidArgument, update(mod, direct)) // they can only be cleared
 	direct.GetDirectMeterEntry().CounterData = counts(0, 0, 0)
 	s.must(s.write(update(mod, direct)))
 	want(direct)

@@ -15,8 +15,8 @@ func macEntry(t testing.TB, mac string) *p4v1.TableEntry {
 	return exactEntry(t, "AllIngress.macs", "AllIngress.forward", []string{"\x01"}, mac, "\x02")
 }
 
-// TestContinueOnError: each update is attempted, and the details have one
-// error for each, in order.
+// TestContinueOnError: the server attempts each update, and the details contain
+// one error per update, in order.
 func TestContinueOnError(t *testing.T) {
 	s := configured(t)
 	err := s.write(
@@ -40,8 +40,8 @@ func TestContinueOnError(t *testing.T) {
 	s.mustRead(2, entityOf(&p4v1.TableEntry{TableId: idOf(t, "AllIngress.macs")}))
 }
 
-// TestAllOrNone fills the switch with one of everything, then lets batches
-// that change all of it fail at the last update: everything must be as before.
+// TestAllOrNone fills the switch with one entity of each kind. Then batches
+// that change all of them fail at the last update: the state must be unchanged.
 func TestAllOrNone(t *testing.T) {
 	for _, a := range []p4v1.WriteRequest_Atomicity{p4v1.WriteRequest_ROLLBACK_ON_ERROR, p4v1.WriteRequest_DATAPLANE_ATOMIC} {
 		t.Run(a.String(), func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestAllOrNone(t *testing.T) {
 				}
 				for _, c := range got[:len(batch)] {
 					if c != codes.Aborted {
-						t.Errorf("%s: a sound update has code %v, want ABORTED", name, c)
+						t.Errorf("%s: a valid update has code %v, want ABORTED", name, c)
 					}
 				}
 				after, err := s.read(everything()...)
@@ -81,8 +81,8 @@ func backwards(list []*p4v1.Update) []*p4v1.Update {
 	return list
 }
 
-// oneOfEach has an update for one entity of each kind, in the order in which
-// they can be inserted. What is always there is left out of deletions.
+// oneOfEach returns an update of one entity of each kind, in an order in which
+// they can be inserted. A deletion omits objects that always exist.
 func oneOfEach(t testing.TB, typ p4v1.Update_Type) []*p4v1.Update {
 	t.Helper()
 	port := "\x01"
@@ -123,7 +123,7 @@ func oneOfEach(t testing.TB, typ p4v1.Update_Type) []*p4v1.Update {
 	return updates
 }
 
-// always are entities that can only be modified.
+// always returns entities that can only be modified.
 func always(t testing.TB, port string) []*p4v1.Entity {
 	n := int64(port[0])
 	return []*p4v1.Entity{
@@ -160,8 +160,9 @@ func replica(port string, instance uint32) *p4v1.Replica {
 	return &p4v1.Replica{PortKind: &p4v1.Replica_Port{Port: []byte(port)}, Instance: instance}
 }
 
-// TestModifyKeepsResources: a modified entry keeps its counter unless told
-// otherwise, and loses its meter unless told again.
+// TestModifyKeepsResources: a modified entry keeps its counter unless the
+// update sets it, and loses its meter configuration unless the update repeats
+// it.
 func TestModifyKeepsResources(t *testing.T) {
 	s := configured(t)
 	r := route(t, "\x0a\x00\x00\x00", 8, "\x01")
@@ -186,7 +187,7 @@ func TestModifyKeepsResources(t *testing.T) {
 
 func TestTableFull(t *testing.T) {
 	s := configured(t)
-	for i := range 4 { // the size of macs
+	for i := range 4 { // the size of the table macs
 		s.must(s.write(insert(t, macEntry(t, string(rune('a'+i))))))
 	}
 	s.wantWrite(codes.ResourceExhausted, insert(t, macEntry(t, "z")))

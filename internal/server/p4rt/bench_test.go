@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// loopback is a configured server on a real socket, with its primary.
+// loopback returns the primary of a configured server on a TCP socket.
 func loopback(b *testing.B) *session {
 	b.Helper()
 	r := newRig(b, Options{})
@@ -36,7 +36,7 @@ func loopback(b *testing.B) *session {
 	return s
 }
 
-// count reads and counts, without keeping anything.
+// count reads entities and returns their number.
 func (s *session) count(e *p4v1.Entity) int {
 	stream, err := s.rig.client.Read(context.Background(), &p4v1.ReadRequest{DeviceId: testDevice, Entities: []*p4v1.Entity{e}})
 	s.must(err)
@@ -51,7 +51,7 @@ func (s *session) count(e *p4v1.Entity) int {
 	}
 }
 
-// batch makes inserts of n routes from the first on.
+// routes returns inserts of n routes, starting with number first.
 func routes(b testing.TB, first, n int) []*p4v1.Update {
 	list := make([]*p4v1.Update, n)
 	table, act := idOf(b, "AllIngress.routes"), idOf(b, "AllIngress.metered")
@@ -102,7 +102,7 @@ func BenchmarkWrites(b *testing.B) {
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "writes/s")
 }
 
-// BenchmarkSingleWrites has one update in each request.
+// BenchmarkSingleWrites sends one update per request.
 func BenchmarkSingleWrites(b *testing.B) {
 	s := loopback(b)
 	in, out := routes(b, 0, 1), routes(b, 0, 1)

@@ -13,8 +13,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
-// newPipeline checks a configuration and links its program. notify gets the
-// digests.
+// newPipeline checks a configuration and links its program. notify receives the
+// program's digests.
 func newPipeline(c *p4v1.ForwardingPipelineConfig, dev *Device, log *slog.Logger, notify func(*p4v1.DigestList)) (*pipeline, error) {
 	in, err := newInfo(c.GetP4Info())
 	if err != nil {
@@ -46,7 +46,8 @@ func newPipeline(c *p4v1.ForwardingPipelineConfig, dev *Device, log *slog.Logger
 }
 
 // programOf returns the BMv2 JSON in a device config. Older controllers, among
-// them those of the P4 tutorials, put it into a message of PI's, as field 3.
+// them the P4 tutorials, wrap it in the P4DeviceConfig message of PI, as field
+// 3.
 func programOf(config []byte) []byte {
 	if bytes.HasPrefix(bytes.TrimSpace(config), []byte("{")) {
 		return config
@@ -70,8 +71,8 @@ func programOf(config []byte) []byte {
 	return config
 }
 
-// fill makes the state of tables and profiles, with what the program itself
-// puts into them.
+// fill creates the state of tables and profiles and adds the program's own
+// entries.
 func (p *pipeline) fill() error {
 	for id, pr := range p.info.profiles {
 		p.profiles[id] = &profileState{info: pr, members: map[uint32]*member{}, groups: map[uint32]*group{}, oneShots: map[*group]bool{}}
@@ -93,27 +94,28 @@ func (p *pipeline) fill() error {
 	return nil
 }
 
-// newTable checks that the program has the table that P4Info describes.
+// newTable checks that the program has the table described in P4Info.
 func (p *pipeline) newTable(ti *tableInfo) (*tableState, error) {
 	key, _, err := p.sw.TableKey(ti.name)
 	if err != nil {
 		return nil, infoError(ti.GetPreamble(), "the program has no such table")
 	}
 	if len(key) != len(ti.fields) {
-		return nil, infoError(ti.GetPreamble(), "it has %d match fields, in the program %d", len(ti.fields), len(key))
+		return nil, infoError(ti.GetPreamble(), "it has %d match fields, but %d in the program", len(ti.fields), len(key))
 	}
 	t := &tableState{info: ti, entries: map[string]*tableEntry{}, byHandle: map[dataplane.Handle]*tableEntry{}, constEntries: ti.GetIsConstTable()}
 	for i, f := range key {
 		if !compatible(ti.fields[i].match, f.Kind) {
-			return nil, infoError(ti.GetPreamble(), "match field %s is %v, in the program %v", ti.fields[i].name, ti.fields[i].match, f.Kind)
+			return nil, infoError(ti.GetPreamble(), "match field %s is %v, but %v in the program", ti.fields[i].name, ti.fields[i].match, f.Kind)
 		}
 		t.kinds = append(t.kinds, f.Kind)
 	}
 	return t, nil
 }
 
-// compatible reports whether the data plane can match a field as P4Info says.
-// Widths may differ: those of translated types do.
+// compatible reports whether the data plane's match kind fits P4Info's match
+// type. It does not compare widths, because translated types have different
+// ones.
 func compatible(m configv1.MatchField_MatchType, k dataplane.MatchKind) bool {
 	switch m {
 	case configv1.MatchField_EXACT:
@@ -128,7 +130,7 @@ func compatible(m configv1.MatchField_MatchType, k dataplane.MatchKind) bool {
 	return k == dataplane.MatchOptional || k == dataplane.MatchTernary
 }
 
-// fillTable takes over the default entry and the entries of the program.
+// fillTable adds the program's default entry and entries to the table's state.
 func (p *pipeline) fillTable(t *tableState, id uint32) error {
 	t.initial = &p4v1.TableEntry{TableId: id, IsDefaultAction: true}
 	if d, ok, err := p.sw.TableDefault(t.info.name); err == nil && ok {
@@ -143,8 +145,8 @@ func (p *pipeline) fillTable(t *tableState, id uint32) error {
 	if err != nil {
 		return failf(codes.InvalidArgument, "%v", err)
 	}
-	// A P4Info that has no word for entries that are there from the beginning
-	// is older than those that may be changed.
+	// A P4Info without has_initial_entries comes from a compiler that predates
+	// modifiable initial entries: its entries are const.
 	t.constEntries = t.constEntries || len(list) > 0 && !t.info.GetHasInitialEntries()
 	if !t.constEntries && len(list) > 0 {
 		p.must(p.sw.TableUnlock(t.info.name))
@@ -161,8 +163,8 @@ func (p *pipeline) fillTable(t *tableState, id uint32) error {
 			}
 		}
 		if t.info.ranked {
-			// The first entry of the program has the smallest number there and
-			// the largest here.
+			// The program's first entry has the smallest priority number in
+			// BMv2 and needs the largest in P4Runtime.
 			m.Priority = int32(highest + 1 - e.Priority)
 		}
 		if a := p.info.actionMessage(p.actionByName, e.Target.Action); a != nil {
@@ -176,8 +178,8 @@ func (p *pipeline) fillTable(t *tableState, id uint32) error {
 			t.add(&tableEntry{msg: m, handle: e.Handle, id: k.id})
 			continue
 		}
-		// It is one among those of the controllers, and has a priority of the
-		// same kind.
+		// Insert the entry again like an entry of a controller, so that its
+		// priority is in the same form.
 		p.must(p.sw.TableDelete(t.info.name, e.Handle))
 		if err := p.insertEntry(nil, t, k, m); err != nil {
 			return recode(err, codes.InvalidArgument)
@@ -186,8 +188,8 @@ func (p *pipeline) fillTable(t *tableState, id uint32) error {
 	return nil
 }
 
-// executing are the actions of a table that execute its direct counter and its
-// meter, as far as the program says; nil stands for all.
+// executing returns the actions of a table that execute its direct counter and
+// its direct meter; nil stands for all actions.
 func (p *pipeline) executing(t *tableState) (counting, metering map[uint32]bool) {
 	cfg := p.sw.Config()
 	ids := func(list []int) map[uint32]bool {
@@ -212,7 +214,8 @@ func (p *pipeline) executing(t *tableState) (counting, metering map[uint32]bool)
 	return nil, nil
 }
 
-// checkArrays checks that the program has the arrays that P4Info describes.
+// checkArrays checks that the program has the arrays and digests described in
+// P4Info.
 func (p *pipeline) checkArrays() error {
 	for _, r := range p.info.registers {
 		size, width, err := p.sw.RegisterInfo(r.name)
@@ -220,7 +223,7 @@ func (p *pipeline) checkArrays() error {
 		case err != nil:
 			return failf(codes.InvalidArgument, "p4info: the program has no register %s", r.name)
 		case int64(size) != r.size || width != r.width() && r.data.form != boolForm:
-			return failf(codes.InvalidArgument, "p4info: register %s is not that of the program, which has %d cells of %d bits", r.name, size, width)
+			return failf(codes.InvalidArgument, "p4info: register %s does not match the program, which has %d cells of %d bits", r.name, size, width)
 		}
 	}
 	for _, c := range p.info.counters {
@@ -237,14 +240,15 @@ func (p *pipeline) checkArrays() error {
 	}
 	for _, d := range p.info.digests {
 		if widths, err := p.sw.DigestWidths(d.name); err != nil || !d.data.fits(widths) {
-			return failf(codes.InvalidArgument, "p4info: digest %s is not that of the program", d.name)
+			return failf(codes.InvalidArgument, "p4info: digest %s does not match the program", d.name)
 		}
 	}
 	return nil
 }
 
-// fitNames finds out how wide the types are that are translated to strings:
-// P4Info does not say, the program does. It precedes the first string.
+// fitNames sets the widths of types translated to strings. P4Info does not
+// contain them, the program does. It must run before the first string is
+// translated.
 func (p *pipeline) fitNames() error {
 	if len(p.info.translations) == 0 {
 		return nil
@@ -281,7 +285,8 @@ func (p *pipeline) fitNames() error {
 	return p.info.setWidths()
 }
 
-// setWidths gives all that is translated to strings the width of its numbers.
+// setWidths sets the width of every field, parameter and leaf of a translated
+// type.
 func (in *info) setWidths() error {
 	for _, t := range in.translations {
 		if t.width <= 0 || t.width > 64 {
@@ -324,7 +329,8 @@ func setFieldWidths(list []fieldInfo) {
 	}
 }
 
-// setParamWidths returns the sum of all widths.
+// setParamWidths sets the widths of translated parameters and returns the sum
+// of all widths.
 func setParamWidths(list []paramInfo) (sum int) {
 	for i := range list {
 		if list[i].names != nil {

@@ -34,7 +34,7 @@ func TestValidBytestrings(t *testing.T) {
 		{true, 12, -739, "\xfd\x1d", true},
 		{true, 16, 0, "\x00\x00", false},
 		{true, 16, 0, "\x00", true},
-		// The zero of the unsigned types is no example there, but follows.
+		// Not an example of the table: the zero of the unsigned types.
 		{false, 16, 0, "\x00", true},
 	} {
 		parse, format := unsigned, num.Shortest

@@ -11,7 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// TestAppendCell compares the encoding of cells with that of protobuf.
+// TestAppendCell compares the encoding of cells with protobuf's.
 func TestAppendCell(t *testing.T) {
 	for _, id := range []uint32{1, 127, 128, 0x16573049, math.MaxUint32} {
 		for _, index := range []int{0, 1, 127, 128, 65535, math.MaxInt32} {
@@ -37,8 +37,8 @@ func TestAppendCell(t *testing.T) {
 	}
 }
 
-// TestReadInOrder: encoded cells stay between the entities that were asked for
-// before and after them.
+// TestReadInOrder: cells in the optimized encoding keep their position between
+// other entities.
 func TestReadInOrder(t *testing.T) {
 	s := configured(t)
 	s.must(s.write(insert(t, macEntry(t, "\x01"))))

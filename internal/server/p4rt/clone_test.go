@@ -9,8 +9,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// cloning is a primary of a device with two priorities, whose packets from port
-// 1 to MAC address 2 are cloned to session 100, and those to 3 go to port 4.
+// cloning returns the primary of a device with two priorities. Packets from
+// port 1 to MAC address 2 are cloned to session 100, packets to address 3 go to
+// port 4.
 func cloning(t *testing.T) (s *session, in, out *testPort) {
 	t.Helper()
 	s = newRigOn(t, Options{}, DeviceOptions{Priorities: 2}).primary()
@@ -47,7 +48,7 @@ func TestCloneLength(t *testing.T) {
 		{plain, 16, 16},
 		{plain, 1, 1},
 		{ip, 40, 40},
-		{ip, 20, 20}, // within the IPv4 header, which cannot be parsed then
+		{ip, 20, 20}, // within the IPv4 header, so it cannot be parsed
 	} {
 		e := cloneSession(0, c.length)
 		s.must(s.write(update(typ, e)))
@@ -76,7 +77,7 @@ func TestCloneClassOfService(t *testing.T) {
 	in.in <- clone
 	out.wantPacket(t, clone)
 
-	// A class that there is no queue for changes nothing.
+	// A class without a queue changes nothing.
 	s.wantWrite(codes.InvalidArgument, update(mod, cloneSession(2, 0)))
 	s.wantWrite(codes.InvalidArgument, update(mod, cloneSession(1<<31, 0)))
 	if got := s.mustRead(1, cloneEntity(&p4v1.CloneSessionEntry{}))[0]; !proto.Equal(got, cloneSession(1, 0)) {

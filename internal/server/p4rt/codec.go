@@ -12,21 +12,22 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A codec encodes messages as any other, but for the program: its bytes are in
-// each answer that has them, and not copied for each client that asks for it. A
-// program takes up to 64 MiB, and an encoded answer is there until it is taken.
+// A codec encodes pipeline configs without copying the program. Answers share
+// its bytes and the encoded P4Info: a program may have 64 MiB, and gRPC keeps
+// an encoded answer until the client has received it. Other messages use the
+// default codec.
 type codec struct {
 	encoding.CodecV2
 
 	mu   sync.Mutex
-	info *configv1.P4Info // that was encoded last
+	info *configv1.P4Info // the P4Info encoded last
 	text []byte
 }
 
 func newCodec() *codec { return &codec{CodecV2: encoding.GetCodecV2(encproto.Name)} }
 
-// The fields of GetForwardingPipelineConfigResponse and of
-// ForwardingPipelineConfig that hold a program.
+// Field numbers of GetForwardingPipelineConfigResponse and
+// ForwardingPipelineConfig.
 const (
 	configField       = 1
 	p4InfoField       = 1
@@ -41,7 +42,7 @@ func (c *codec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.config(m.GetConfig())
 }
 
-// config encodes a pipeline config: the cookie, and then what all answers share.
+// config encodes a pipeline config: the cookie first, then the shared parts.
 func (c *codec) config(m *p4v1.ForwardingPipelineConfig) (mem.BufferSlice, error) {
 	head, err := proto.Marshal(&p4v1.ForwardingPipelineConfig{Cookie: m.GetCookie()})
 	if err != nil {
@@ -67,7 +68,8 @@ func (c *codec) config(m *p4v1.ForwardingPipelineConfig) (mem.BufferSlice, error
 	return append(mem.BufferSlice{mem.SliceBuffer(whole)}, list...), nil
 }
 
-// encoded encodes a P4Info, which nobody changes, once.
+// encoded returns the encoding of a P4Info. It is cached, because a P4Info
+// never changes.
 func (c *codec) encoded(m *configv1.P4Info) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,11 +13,11 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
-// SetForwardingPipelineConfig checks, saves or realises a program.
+// SetForwardingPipelineConfig verifies, saves or commits a program.
 //
-// A saved configuration is a pipeline of its own: requests refer to it from
-// then on, packets still go through the one before. Committing it puts it in
-// that one's place, with all that has been written to it meanwhile.
+// A saved configuration is a pipeline of its own. Requests refer to it from
+// then on, but packets still use the previous one. COMMIT then sends packets
+// through the saved pipeline, with everything written to it in between.
 func (s *Server) SetForwardingPipelineConfig(_ context.Context, req *p4v1.SetForwardingPipelineConfigRequest) (*p4v1.SetForwardingPipelineConfigResponse, error) {
 	permit, err := s.arb.admit(req.GetDeviceId(), req.GetRole(), req.GetElectionId())
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *Server) SetForwardingPipelineConfig(_ context.Context, req *p4v1.SetFor
 	}
 	defer permit.release()
 	if permit.scope != nil {
-		return nil, failf(codes.PermissionDenied, "the role has a part of the program, and cannot replace it")
+		return nil, failf(codes.PermissionDenied, "a role with a config cannot replace the program: use a role without config")
 	}
 	if err := s.configure(req.GetAction(), req.GetConfig()); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (s *Server) configure(action configAction, c *p4v1.ForwardingPipelineConfig
 	if action == p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT && s.runs(c) {
 		return nil
 	}
-	// Linking a program takes long; packets and other requests need not wait.
+	// Linking a program takes long, so it happens without a lock.
 	p, err := newPipeline(c, s.dev, s.log, s.sendDigest)
 	if err != nil {
 		return err
@@ -66,9 +66,9 @@ func (s *Server) configure(action configAction, c *p4v1.ForwardingPipelineConfig
 	return install(p)
 }
 
-// runs gives the config that is at work the cookie of c if that is all in which
-// they differ. So a controller that comes back and has its own program
-// reconciled costs nothing, however many entries there are.
+// runs reports whether the running config equals c except for its cookie, and
+// updates the cookie. A controller that reconnects and reconciles its own
+// program therefore costs nothing, regardless of the number of entries.
 func (s *Server) runs(c *p4v1.ForwardingPipelineConfig) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,9 +119,8 @@ func (s *Server) commitSaved(c *p4v1.ForwardingPipelineConfig) error {
 	return nil
 }
 
-// reconcile commits p with all that has been written to the configuration
-// before. What the packets themselves have changed, counters and registers,
-// comes along where p has the same.
+// reconcile commits p with everything written to the previous configuration. It
+// also keeps the registers and counters that both programs have.
 func (s *Server) reconcile(p *pipeline) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,16 +136,16 @@ func (s *Server) reconcile(p *pipeline) error {
 	}
 	p.clearInitial(old)
 	if err := old.contents(func(u *p4v1.Update) error { return p.update(nil, nil, u) }); err != nil {
-		return recode(prefixed(err, "the forwarding state cannot be kept"), codes.InvalidArgument)
+		return recode(prefixed(err, "cannot keep the forwarding state"), codes.InvalidArgument)
 	}
 	s.dev.Exclusively(func() { p.inherit(old) })
 	s.run(p)
 	return nil
 }
 
-// clearInitial removes the entries that p begins with and that controllers may
-// remove, where old has the table as well: what is left there of those is among
-// its contents.
+// clearInitial removes those initial entries of p that controllers may remove,
+// in tables that old has too. The ones still present in old are part of its
+// contents.
 func (p *pipeline) clearInitial(old *pipeline) {
 	for id, t := range p.tables {
 		for _, r := range t.rows.view().all() {
@@ -157,8 +156,9 @@ func (p *pipeline) clearInitial(old *pipeline) {
 	}
 }
 
-// contents passes the updates that write what a pipeline has been given, in an
-// order in which they can be done, until one cannot.
+// contents calls do with the updates that recreate the state written to a
+// pipeline, in an order that respects dependencies. It stops at the first
+// error.
 func (p *pipeline) contents(do func(*p4v1.Update) error) error {
 	var todo plan
 	defer todo.close()
@@ -175,7 +175,7 @@ func (p *pipeline) contents(do func(*p4v1.Update) error) error {
 	var meters []*p4v1.Update
 	err := todo.run(&answer{take: func(e *p4v1.Entity) error {
 		if t := e.GetTableEntry(); t.GetMeterConfig() != nil {
-			// Apart, since the action need not execute the meter.
+			// Separate, because the action need not execute the meter.
 			meters = append(meters, meterOf(t))
 			e = entityOf(unmetered(t))
 		}
@@ -195,7 +195,7 @@ func (p *pipeline) contents(do func(*p4v1.Update) error) error {
 	return nil
 }
 
-// meterOf is the update that configures the meter of an entry.
+// meterOf returns the update that configures the meter of an entry.
 func meterOf(m *p4v1.TableEntry) *p4v1.Update {
 	return &p4v1.Update{Type: p4v1.Update_MODIFY, Entity: &p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: &p4v1.DirectMeterEntry{
 		TableEntry: keyOf(m), Config: m.GetMeterConfig(),
@@ -208,7 +208,7 @@ func unmetered(m *p4v1.TableEntry) *p4v1.TableEntry {
 	return m
 }
 
-// modifications are the updates for what is there from the beginning: default
+// modifications returns the updates of objects that always exist: default
 // entries, value sets and meters.
 func (p *pipeline) modifications() []*p4v1.Update {
 	var list []*p4v1.Update
@@ -243,8 +243,7 @@ func (p *pipeline) modifications() []*p4v1.Update {
 	return list
 }
 
-// inherit copies the contents of registers and counters from old, where both
-// programs have the same.
+// inherit copies registers and counters that both programs have from old.
 func (p *pipeline) inherit(old *pipeline) {
 	for id, r := range p.info.registers {
 		o := old.info.registers[id]

@@ -80,7 +80,7 @@ func TestConfigActions(t *testing.T) {
 	}
 }
 
-// TestSavedConfig: requests refer to a saved config, packets to the committed
+// TestSavedConfig: requests refer to a saved config; packets use the committed
 // one until the next commit.
 func TestSavedConfig(t *testing.T) {
 	s := configured(t)
@@ -91,7 +91,7 @@ func TestSavedConfig(t *testing.T) {
 	s.must(s.write(insert(t, old)))
 
 	s.must(s.configure(saveOnly, testConfig(t)))
-	s.mustRead(2, entityOf(&p4v1.TableEntry{})) // the program's own
+	s.mustRead(2, entityOf(&p4v1.TableEntry{})) // the program's own entries
 	next := exactEntry(t, "AllIngress.macs", "AllIngress.forward", []string{"\x02"}, "\x07", "\x01")
 	s.must(s.write(insert(t, next)))
 	in.in <- frame(1, 9, "old")
@@ -104,7 +104,7 @@ func TestSavedConfig(t *testing.T) {
 	if err := s.configure(commitOld, nil); codeOfRPC(err) != codes.NotFound {
 		t.Errorf("a second commit: %v", err)
 	}
-	// A commit that brings its own config forgets the saved one.
+	// A commit with its own config discards the saved one.
 	s.must(s.configure(saveOnly, testConfig(t)))
 	s.must(s.configure(commitNew, testConfig(t)))
 	if err := s.configure(commitOld, nil); codeOfRPC(err) != codes.NotFound {
@@ -144,7 +144,7 @@ func TestReconcile(t *testing.T) {
 		t.Errorf("the cookie is %d", c)
 	}
 
-	// A program without a table that has entries cannot keep them.
+	// A program that lacks a table with entries cannot keep them.
 	other := proto.Clone(next).(*p4v1.ForwardingPipelineConfig)
 	for i, tb := range other.P4Info.Tables {
 		if tb.GetPreamble().GetName() == "AllIngress.macs" {
@@ -160,8 +160,8 @@ func TestReconcile(t *testing.T) {
 	wantSame(t, before, after)
 }
 
-// TestReconcileSame: the program that runs goes on as it is, meters included, and
-// gets the new cookie.
+// TestReconcileSame: the running program continues unchanged, including its
+// meters, and gets the new cookie.
 func TestReconcileSame(t *testing.T) {
 	s := configured(t)
 	s.must(s.write(oneOfEach(t, ins)...))
@@ -175,7 +175,7 @@ func TestReconcileSame(t *testing.T) {
 	if c := s.rig.getConfig(p4v1.GetForwardingPipelineConfigRequest_COOKIE_ONLY).GetCookie().GetCookie(); c != 43 {
 		t.Errorf("the cookie is %d", c)
 	}
-	// Where another one has been saved, that is the one to go on from.
+	// If another program has been saved, it is the base for reconciling.
 	s.must(s.configure(p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE, nextConfig(t)))
 	s.must(s.configure(reconcile, same))
 	if s.rig.server.running == runs {
@@ -184,7 +184,7 @@ func TestReconcileSame(t *testing.T) {
 	s.mustRead(0, entityOf(&p4v1.TableEntry{TableId: idOf(t, "AllIngress.routes")}))
 }
 
-// TestBadP4Info changes the P4Info so that it does not fit the program.
+// TestBadP4Info modifies the P4Info so that it does not fit the program.
 func TestBadP4Info(t *testing.T) {
 	for name, change := range map[string]func(*configv1.P4Info){
 		"id twice":   func(p *configv1.P4Info) { p.Tables[1].Preamble.Id = p.Tables[0].Preamble.Id },
@@ -220,7 +220,7 @@ func TestBadP4Info(t *testing.T) {
 	}
 }
 
-// TestTutorialConfig: the controllers of the P4 tutorials wrap the JSON.
+// TestTutorialConfig: controllers of the P4 tutorials wrap the JSON.
 func TestTutorialConfig(t *testing.T) {
 	s := newRig(t, Options{}).primary()
 	c := testConfig(t)
@@ -233,8 +233,7 @@ func TestTutorialConfig(t *testing.T) {
 	}
 }
 
-// TestProgramEntries: the entries of the program are there to read, with the
-// first one first.
+// TestProgramEntries: the program's entries can be read, in their order.
 func TestProgramEntries(t *testing.T) {
 	s := configured(t)
 	id := idOf(t, "AllIngress.fixed")
@@ -292,7 +291,7 @@ func TestReadFilters(t *testing.T) {
 			t.Errorf("%s: got %d entries, %v, want %d", name, len(list), err, c.want)
 		}
 	}
-	// Of a batch the sound requests are answered.
+	// The valid requests of a batch are answered.
 	list, err := s.read(entityOf(&p4v1.TableEntry{TableId: a.TableId}), &p4v1.Entity{}, entityOf(&p4v1.TableEntry{TableId: 1}), counterEntity(t, 1, nil))
 	got := updateCodes(err)
 	if len(list) != 3 || len(got) != 4 || got[0] != codes.OK || got[1] != codes.InvalidArgument || got[2] != codes.InvalidArgument || got[3] != codes.OK {
@@ -300,8 +299,8 @@ func TestReadFilters(t *testing.T) {
 	}
 }
 
-// TestConfigAnswers: what clients are told of the config is what has been set,
-// and the program is not copied for each of them.
+// TestConfigAnswers: clients receive the config that was set, and the program
+// is not copied for each of them.
 func TestConfigAnswers(t *testing.T) {
 	c := newCodec()
 	config := testConfig(t)

@@ -10,12 +10,12 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
-// What follows is the control of a device beside P4Runtime: what the Thrift
-// interface of BMv2 offers, on the program that packets go through.
+// The methods below control a device without P4Runtime. They offer the
+// operations of BMv2's Thrift interface on the running program.
 
 var errNoProgram = errors.New("the switch has no program yet")
 
-// running is the program that packets go through.
+// running returns the program that processes packets.
 func (d *Device) running() (*dataplane.Switch, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -25,14 +25,14 @@ func (d *Device) running() (*dataplane.Switch, error) {
 	return d.engine.Switch(), nil
 }
 
-// Program is the BMv2 JSON that runs, empty if none does.
+// Program returns the BMv2 JSON of the running program, or nil.
 func (d *Device) Program() []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.program
 }
 
-// RegisterSize is the number of cells of a register.
+// RegisterSize returns the number of cells of a register.
 func (d *Device) RegisterSize(name string) (cells int, ok bool) {
 	sw, err := d.running()
 	if err != nil {
@@ -42,14 +42,14 @@ func (d *Device) RegisterSize(name string) (cells int, ok bool) {
 	return cells, err == nil
 }
 
-// ReadRegister returns the cells from ≤ i < to as they are at one moment. A
-// cell that has more than 64 bits set is the largest number.
+// ReadRegister returns the cells from ≤ i < to, read at one moment. A cell with
+// more than 64 significant bits is returned as the largest uint64.
 func (d *Device) ReadRegister(name string, from, to int) ([]uint64, error) {
 	return d.AppendRegister(nil, name, from, to)
 }
 
-// AppendRegister appends what ReadRegister returns to dst: who watches large
-// registers needs no new memory each time.
+// AppendRegister appends the cells to dst like ReadRegister, without allocating
+// if dst has room.
 func (d *Device) AppendRegister(dst []uint64, name string, from, to int) ([]uint64, error) {
 	sw, err := d.running()
 	if err != nil {
@@ -77,7 +77,8 @@ func (d *Device) AppendRegister(dst []uint64, name string, from, to int) ([]uint
 	return dst, nil
 }
 
-// WriteRegister sets the cells from ≤ i < to; the value is cut to their width.
+// WriteRegister sets the cells from ≤ i < to; the value is truncated to their
+// width.
 func (d *Device) WriteRegister(name string, from, to int, value uint64) error {
 	sw, err := d.running()
 	if err != nil {
@@ -86,7 +87,7 @@ func (d *Device) WriteRegister(name string, from, to int, value uint64) error {
 	return sw.RegisterWriteRange(name, from, to, new(big.Int).SetUint64(value))
 }
 
-// CounterSize is the number of cells of a counter that is not direct.
+// CounterSize returns the number of cells of an indirect counter.
 func (d *Device) CounterSize(name string) (cells int, ok bool) {
 	sw, err := d.running()
 	if err != nil {
@@ -120,8 +121,8 @@ func (d *Device) WriteCounter(name string, from, to int, packets, bytes uint64) 
 	return err
 }
 
-// Session returns a mirroring session: its port and its multicast group, -1 for
-// none.
+// Session returns the port and the multicast group of a mirroring session; -1
+// stands for none.
 func (d *Device) Session(id int) (port, group int, ok bool) {
 	sw, err := d.running()
 	if err != nil || id < 0 {
@@ -138,8 +139,8 @@ func (d *Device) Session(id int) (port, group int, ok bool) {
 	return port, group, ok
 }
 
-// SetSession makes the clones of a session go to a port, to a multicast group,
-// or both; -1 is none.
+// SetSession sends the clones of a session to a port, to a multicast group, or
+// to both; -1 stands for none.
 func (d *Device) SetSession(id, port, group int) error {
 	if id < 0 || id > maxSession || port > maxPort || group > math.MaxUint16 {
 		return fmt.Errorf("mirroring session %d to port %d and group %d: out of range", id, port, group)
@@ -170,15 +171,15 @@ func (d *Device) DeleteSession(id int) error {
 	return sw.DeleteMirror(uint32(id))
 }
 
-// A queueSetting is a depth or a rate of queues: of one, of all of a port
-// (priority -1), of all there are (port -1).
+// A queueSetting is the depth or the rate of one queue, of all queues of a port
+// (priority -1), or of all queues (port -1).
 type queueSetting struct {
 	port, priority int
 	rate           bool
 	value          uint64
 }
 
-// covers reports whether s makes an older setting o idle.
+// covers reports whether s makes an older setting o ineffective.
 func (s queueSetting) covers(o queueSetting) bool {
 	return s.rate == o.rate && (s.port == -1 || s.port == o.port && (s.priority == -1 || s.priority == o.priority))
 }
@@ -197,23 +198,23 @@ func (s queueSetting) apply(q *dataplane.Queues) error {
 	return nil
 }
 
-// SetQueueDepth sets the capacity of queues in packets: of one, of all of a
-// port (priority -1), or of all there are (port -1).
+// SetQueueDepth sets the capacity in packets of one queue, of all queues of a
+// port (priority -1), or of all queues (port -1).
 func (d *Device) SetQueueDepth(port, priority, packets int) error {
 	if packets < 0 {
-		return fmt.Errorf("a queue cannot have %d packets", packets)
+		return fmt.Errorf("queue depth %d is negative: want a number of packets", packets)
 	}
 	return d.setQueue(queueSetting{port, priority, false, uint64(packets)})
 }
 
-// SetQueueRate sets the rate of queues in packets per second: of one, of all of a
-// port (priority -1), or of all there are (port -1); 0 is no limit.
+// SetQueueRate sets the rate in packets per second of one queue, of all queues
+// of a port (priority -1), or of all queues (port -1); 0 stands for no limit.
 func (d *Device) SetQueueRate(port, priority int, packetsPerSecond uint64) error {
 	return d.setQueue(queueSetting{port, priority, true, packetsPerSecond})
 }
 
-// SetPortRate makes a port send in bits per second, as its link does. Rates of
-// its queues in packets are kept, and count again once it is 0.
+// SetPortRate limits a port to a rate in bits per second, like a link. It
+// overrides the packet rates of the port's queues until it is set to 0.
 func (d *Device) SetPortRate(port uint32, bits uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -223,13 +224,13 @@ func (d *Device) SetPortRate(port uint32, bits uint64) {
 	}
 }
 
-// setQueue applies a setting and remembers it for programs to come.
+// setQueue applies a setting and remembers it for later programs.
 func (d *Device) setQueue(s queueSetting) (err error) {
 	if s.port < -1 || s.port > maxPort {
 		return fmt.Errorf("port %d is outside 0..%d", s.port, maxPort)
 	}
-	if most := max(1, d.opts.Priorities) - 1; s.priority < -1 || s.priority > most {
-		return fmt.Errorf("priority %d is outside 0..%d", s.priority, most)
+	if limit := max(1, d.opts.Priorities) - 1; s.priority < -1 || s.priority > limit {
+		return fmt.Errorf("priority %d is outside 0..%d", s.priority, limit)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

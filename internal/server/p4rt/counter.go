@@ -12,7 +12,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
-// onlyModify refuses an update of something that is always there.
+// onlyModify rejects inserting or deleting an object that always exists.
 func onlyModify(typ p4v1.Update_Type, what string) error {
 	if typ != p4v1.Update_MODIFY {
 		return failf(codes.InvalidArgument, "%s can only be modified, not %s", what, typ)
@@ -20,7 +20,8 @@ func onlyModify(typ p4v1.Update_Type, what string) error {
 	return nil
 }
 
-// span is the cells that an index names: one, or all where it is unset.
+// span returns the range of cells that an index selects: one cell, or all if it
+// is nil.
 func span(i *p4v1.Index, size int64, what string) (from, to int, err error) {
 	switch {
 	case i == nil:
@@ -69,7 +70,7 @@ func (p *pipeline) writeCounter(j *journal, typ p4v1.Update_Type, m *p4v1.Counte
 	return nil
 }
 
-// directEntry finds the entry that a direct counter or meter belongs to.
+// directEntry returns the entry that a direct counter or meter belongs to.
 func (p *pipeline) directEntry(m *p4v1.TableEntry, has func(*tableInfo) bool, what string) (*tableState, *tableEntry, error) {
 	t, err := p.table(m.GetTableId())
 	if err != nil {
@@ -79,7 +80,7 @@ func (p *pipeline) directEntry(m *p4v1.TableEntry, has func(*tableInfo) bool, wh
 	case !has(t.info):
 		return nil, nil, t.failf(codes.InvalidArgument, "its entries have no %ss", what)
 	case m.GetIsDefaultAction() && (len(m.GetMatch()) > 0 || m.GetPriority() != 0):
-		return nil, nil, t.failf(codes.InvalidArgument, "the default entry has neither match nor priority")
+		return nil, nil, t.failf(codes.InvalidArgument, "the default entry cannot have a match or a priority")
 	case m.GetIsDefaultAction():
 		return t, t.defaultEntry(), nil
 	}
@@ -118,15 +119,14 @@ func (p *pipeline) writeDirectCounter(j *journal, typ p4v1.Update_Type, m *p4v1.
 	return nil
 }
 
-// meterCounters is what a meter has counted by colour.
+// meterCounters returns a meter's packet and byte counts per color.
 func (p *pipeline) meterCounters(m *meterInfo, index int) *p4v1.MeterCounterData {
 	c, err := p.sw.MeterCounts(m.name, index)
 	p.must(err)
 	return &p4v1.MeterCounterData{Green: counterData(c[0]), Yellow: counterData(c[1]), Red: counterData(c[2])}
 }
 
-// onlyZero checks what a direct meter's counters are set to: they can be
-// cleared, and no more.
+// onlyZero rejects values other than zero for the counters of a direct meter.
 func onlyZero(d *p4v1.MeterCounterData) error {
 	for _, c := range []*p4v1.CounterData{d.GetGreen(), d.GetYellow(), d.GetRed()} {
 		if c.GetPacketCount() != 0 || c.GetByteCount() != 0 {
@@ -136,26 +136,26 @@ func onlyZero(d *p4v1.MeterCounterData) error {
 	return nil
 }
 
-// setMeterCounters is the reverse; nil leaves all as it is.
+// setMeterCounters sets a meter's counts; nil leaves them unchanged.
 func (p *pipeline) setMeterCounters(m *meterInfo, index int, d *p4v1.MeterCounterData) {
 	if d != nil {
 		p.must(p.sw.SetMeterCounts(m.name, index, [3]dataplane.Count{countOf(d.GetGreen()), countOf(d.GetYellow()), countOf(d.GetRed())}))
 	}
 }
 
-// meterRates checks a meter's configuration and puts it into the form of the
-// data plane: committed rate, peak rate, per microsecond.
+// meterRates checks a meter's configuration and converts it to the data plane's
+// form: committed and peak rate, per microsecond.
 func meterRates(spec *configv1.MeterSpec, c *p4v1.MeterConfig) ([]dataplane.MeterRate, error) {
 	equal := c.GetCir() == c.GetPir() && c.GetCburst() == c.GetPburst()
 	switch {
 	case min(c.GetCir(), c.GetPir(), c.GetCburst(), c.GetPburst(), c.GetEburst()) < 0:
 		return nil, failf(codes.InvalidArgument, "meter: a rate or burst is negative")
 	case spec.GetType() != configv1.MeterSpec_TWO_RATE_THREE_COLOR && !equal:
-		return nil, failf(codes.InvalidArgument, "meter: it has a single rate: cir and pir, cburst and pburst must be equal")
+		return nil, failf(codes.InvalidArgument, "meter: a single-rate meter needs cir equal to pir and cburst equal to pburst")
 	case c.GetEburst() != 0 && spec.GetType() != configv1.MeterSpec_SINGLE_RATE_THREE_COLOR:
-		return nil, failf(codes.InvalidArgument, "meter: only a single rate three colour meter has an excess burst")
+		return nil, failf(codes.InvalidArgument, "meter: only a single-rate three-color meter has an excess burst")
 	case c.GetEburst() != 0:
-		return nil, failf(codes.Unimplemented, "meter: this target has no excess burst")
+		return nil, failf(codes.Unimplemented, "meter: this target does not support an excess burst")
 	case c.GetPir() < c.GetCir():
 		return nil, failf(codes.InvalidArgument, "meter: the peak rate %d is below the committed rate %d", c.GetPir(), c.GetCir())
 	}
@@ -165,8 +165,7 @@ func meterRates(spec *configv1.MeterSpec, c *p4v1.MeterConfig) ([]dataplane.Mete
 	}, nil
 }
 
-// setMeter configures a meter, or takes the configuration away. What the
-// configuration says has been checked.
+// setMeter applies a checked configuration to a meter; nil removes it.
 func (p *pipeline) setMeter(m *meterInfo, index int, c *p4v1.MeterConfig) {
 	if c == nil {
 		p.must(p.sw.MeterReset(m.name, index))
@@ -177,7 +176,7 @@ func (p *pipeline) setMeter(m *meterInfo, index int, c *p4v1.MeterConfig) {
 	p.must(p.sw.MeterSet(m.name, index, rates))
 }
 
-// setCell is setMeter for a cell of an array.
+// setCell applies setMeter to a cell of an array.
 func (p *pipeline) setCell(id uint32, index int, c *p4v1.MeterConfig) {
 	p.setMeter(p.info.meters[id], index, c)
 	put(p.meters[id], uint32(index), c)
@@ -247,17 +246,17 @@ func (p *pipeline) setEntryMeter(t *tableState, e *tableEntry, c *p4v1.MeterConf
 	t.change(e, next)
 }
 
-// A lossy port knows of packets that it has lost, which the device never sees or
-// takes for sent.
+// A lossy port counts packets that it lost before the device received them, or
+// after the device sent them.
 type lossy interface {
-	// Lost is how many packets were lost before they came in, and on their way
-	// out.
+	// Lost returns the number of packets lost on the way in and on the way out.
 	Lost() (in, out uint64)
 }
 
-// PortCounts are what the ports have taken in, sent and lost since the device
-// was made, by number: those that are there, and those that packets were for.
-// Programs may come and go meanwhile.
+// PortCounts returns the packets received, sent and dropped by each port since
+// the device was created, in order of port number. It includes disconnected
+// ports and ports that never existed if packets were sent to them. Changing the
+// program does not reset the counts.
 func (d *Device) PortCounts() []bmv2.PortCounts {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// routerDevice runs the router of the examples with the entries of its test, on
-// ports 1 and 3; behind port 2, which it has a route to, there is nothing.
+// routerDevice runs the router of the examples with the entries of its test on
+// ports 1 and 3. It also has a route to port 2, which is not connected.
 func routerDevice(t *testing.T) *Device {
 	t.Helper()
 	p, err := p4.Compile(examples.FS, "router.p4", p4.Options{})
@@ -58,7 +58,7 @@ func routerDevice(t *testing.T) *Device {
 	return dev
 }
 
-// TestPortCounts sends a packet for every fate that a router has for one.
+// TestPortCounts sends one packet for each possible outcome in the router.
 func TestPortCounts(t *testing.T) {
 	dev := routerDevice(t)
 	send := func(packet string) {
@@ -74,7 +74,7 @@ func TestPortCounts(t *testing.T) {
 		routed  = head + "4500002000014000401122C90A0003030A000101" + payload
 	)
 	send(routed)
-	send(head + "4500002000014000401122490A0003030A000181" + payload) // by port 2
+	send(head + "4500002000014000401122490A0003030A000181" + payload) // route to the missing port 2
 	send(head + "4500002000014000401121C90A0003030A000201" + payload) // no route
 	send(head + "4500002000014000011161C90A0003030A000101" + payload) // TTL 1
 	send(head + "4500002000014000401122C80A0003030A000101" + payload) // a wrong checksum

@@ -20,7 +20,7 @@ func directMeter(m *p4v1.TableEntry, c *p4v1.MeterConfig) *p4v1.Entity {
 	return &p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: &p4v1.DirectMeterEntry{TableEntry: m, Config: c}}}
 }
 
-// TestDefaultCounter: the counter of a default entry counts what misses.
+// TestDefaultCounter: the counter of a default entry counts misses.
 func TestDefaultCounter(t *testing.T) {
 	s := configured(t)
 	in, out := newTestPort(), newTestPort()
@@ -31,7 +31,7 @@ func TestDefaultCounter(t *testing.T) {
 		insert(t, route(t, "\x0a\x00\x00\x00", 8, "\x04")),
 	))
 	packet := append(frame(2, 9, "")[:12], 0x08, 0x00, 0x45)
-	packet = append(packet, make([]byte, 29)...) // to 0.0.0.0, which no route has
+	packet = append(packet, make([]byte, 29)...) // to 0.0.0.0, which matches no route
 	send := func(n int) {
 		for range n {
 			in.in <- packet
@@ -83,8 +83,8 @@ func TestDefaultCounter(t *testing.T) {
 	s.wantWrite(codes.InvalidArgument, update(mod, directCounter(matching, &p4v1.CounterData{})))
 }
 
-// TestDefaultMeter: the meter of a default entry is configured through either
-// entity, and keeps its configuration in a new program.
+// TestDefaultMeter: the meter of a default entry can be configured through
+// either entity, and keeps its configuration in a new program.
 func TestDefaultMeter(t *testing.T) {
 	s := configured(t)
 	slow := &p4v1.MeterConfig{Cir: 1, Cburst: 1, Pir: 2, Pburst: 2}
@@ -108,7 +108,7 @@ func TestDefaultMeter(t *testing.T) {
 	want(slow)
 	e := defaultRoute(t)
 	e.Action, e.MeterConfig = tableAction(action(t, "AllIngress.drop")), fast
-	s.wantWrite(codes.InvalidArgument, modify(t, e)) // it does not execute the meter
+	s.wantWrite(codes.InvalidArgument, modify(t, e)) // the action does not execute the meter
 	e.Action = tableAction(action(t, "AllIngress.metered", "\x01"))
 	if err := s.writeAs(p4v1.WriteRequest_ROLLBACK_ON_ERROR, modify(t, e), modify(t, aclEntry(t, 1, exact(4, "\x01")))); err == nil {
 		t.Fatal("a batch with an entry that is not there is done")

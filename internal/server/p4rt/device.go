@@ -14,14 +14,14 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
-// DeviceOptions are what a device is made of. Without more than Load it is a
-// device without CPU port, with simple_switch's queues.
+// DeviceOptions configure a device. Only Load is required: the default is a
+// device without CPU port and with the queues of simple_switch.
 type DeviceOptions struct {
-	// CPUPort is the port behind which the controllers are; 0 is none, or where
-	// CPUZero is set the port of that number, as Tofino 2 has it.
+	// CPUPort is the port number that leads to the controllers. 0 stands for
+	// none, unless CPUZero is set: Tofino 2 can use port 0.
 	CPUPort uint32
 	CPUZero bool
-	// DropPort is the egress_spec that drops; 0 stands for 511.
+	// DropPort is the egress_spec that drops a packet; 0 stands for 511.
 	DropPort uint32
 	// Priorities is the number of queues per port; 0 stands for 1.
 	Priorities int
@@ -29,82 +29,82 @@ type DeviceOptions struct {
 	Rate uint64
 	// Depth is the capacity of each queue in packets; 0 stands for 64.
 	Depth int
-	// Seed begins the switch's random numbers.
+	// Seed seeds the switch's random numbers.
 	Seed uint64
-	// Load links a program, which is the p4_device_config of a pipeline config:
-	// BMv2 JSON, if it is bmv2.Load and dataplane.New. It must be set.
+	// Load links a program, given as the p4_device_config of a pipeline config.
+	// For BMv2 JSON it combines bmv2.Load and dataplane.New.
 	Load func(program []byte, o dataplane.Options) (*dataplane.Switch, error)
-	// Trace gets what happens to packets, Log the lines of log_msg. Neither
-	// may call the device.
+	// Trace receives the events of packet processing, Log the lines of log_msg.
+	// Neither may call the device.
 	Trace func(dataplane.Event)
 	Log   func(line string)
-	// CPUIsPort lets the CPU port be one with an interface, as a chip has it.
+	// CPUIsPort allows AddPort to connect the CPU port, as on a chip.
 	CPUIsPort bool
 }
 
-// A Port moves packets between a device and what is outside.
+// A Port moves packets between a device and its environment.
 type Port interface {
-	// Receive hands on the packets that come in, some at a time, until the
-	// port is closed, which is no error. The packets are the port's again once
+	// Receive passes incoming packets to deliver, in batches, until the port is
+	// closed; closing is not an error. The port may reuse the packets after
 	// deliver returns.
 	Receive(deliver func(packets [][]byte)) error
-	// Send takes a packet to send; it is the caller's again when Send returns.
-	// It may wait for Flush.
+	// Send sends a packet, possibly not before Flush. The caller may reuse the
+	// packet after Send returns.
 	Send(packet []byte)
-	// Flush sees to it that what Send has taken is sent.
+	// Flush sends all packets passed to Send.
 	Flush() error
 	// Close ends Receive.
 	Close() error
 }
 
-// A Device is a switch in real time: a program, ports, and the clock and the
-// chance that the data plane itself does without.
+// A Device is a switch in real time. It adds ports, a clock and a source of
+// random numbers to a program of the data plane.
 type Device struct {
 	opts  DeviceOptions
 	start time.Time
-	wake  chan struct{} // for the pacer: something is queued
+	wake  chan struct{} // wakes the pacer: a packet is queued
 	done  chan struct{}
 	work  sync.WaitGroup // all goroutines
-	inlet sync.WaitGroup // those that receive
+	inlet sync.WaitGroup // receiving goroutines
 	close sync.Once
 
-	// mu keeps packets and changes that must look like one apart. Whoever
-	// holds it waits for nobody but the data plane.
+	// mu separates packets from changes that must appear atomic. Its holder
+	// waits for nothing but the data plane.
 	mu       sync.Mutex
 	engine   *dataplane.Engine // nil before the first program
 	program  []byte
 	packetIn func(frame []byte)
 	ports    map[uint32]*attached
-	counts   map[uint32]*bmv2.PortCounts // of ports that are or were there, or packets were for
-	dirty    []*attached                 // that have something to flush
+	counts   map[uint32]*bmv2.PortCounts // of ports that exist, existed or were sent packets
+	dirty    []*attached                 // ports with packets to flush
 	queueing []queueSetting
-	bitRates map[uint32]uint64 // of ports that send as a link does
-	off      map[uint32]bool   // ports that are told to be silent
+	bitRates map[uint32]uint64 // of ports that have a rate in bits per second
+	off      map[uint32]bool   // ports disabled by SetPort
 
-	came    atomic.Int64                    // when packets came last, by now
-	down    atomic.Pointer[map[uint32]bool] // of the ports that are there
-	changed func()                          // a port went up or down
+	came    atomic.Int64                    // time of the last packets, by now
+	down    atomic.Pointer[map[uint32]bool] // of the connected ports
+	changed func()                          // called when a port goes up or down
 }
 
-// An attached port is one with its number.
+// An attached port is a connected port.
 type attached struct {
 	Port
 	number uint32
 	dirty  bool
-	failed func(error) // hears of the first error in sending
+	failed func(error) // called with the first error in sending
 	counts *bmv2.PortCounts
 }
 
-// NewDevice makes a device without program.
+// NewDevice creates a device without program.
 func NewDevice(o DeviceOptions) (*Device, error) {
 	if o.CPUPort > maxPort || o.DropPort > maxPort {
 		return nil, fmt.Errorf("CPU port %d or drop port %d is above %d", o.CPUPort, o.DropPort, maxPort)
 	}
 	if o.Load == nil {
-		return nil, errors.New("a device wants a function that loads programs")
+		return nil, errors.New("device: DeviceOptions.Load is not set")
 	}
 	if o.Depth < 0 || o.Priorities < 0 {
-		return nil, errors.New("depth and priorities cannot be negative")
+		return nil, errors.New("negative queue depth or number of priorities")
 	}
 	d := &Device{
 		opts: o, start: time.Now(), wake: make(chan struct{}, 1), done: make(chan struct{}),
@@ -121,14 +121,15 @@ func NewDevice(o DeviceOptions) (*Device, error) {
 	return d, nil
 }
 
-// now is the time of the data plane: that since the device was made.
+// now returns the time of the data plane, which starts when the device is
+// created.
 func (d *Device) now() time.Duration { return time.Since(d.start) }
 
-// Elapsed is the clock of the timestamps in the data plane.
+// Elapsed returns the clock used for timestamps in the data plane.
 func (d *Device) Elapsed() time.Duration { return d.now() }
 
-// CPU is the port of the copies for the CPU, which may be changed while no packet
-// is processed; nil if the device has none.
+// CPU returns the CPU port, or nil if the device has none. The caller may
+// change the value while no packet is processed.
 func (d *Device) CPU() *uint32 {
 	if !d.hasCPU() {
 		return nil
@@ -136,7 +137,7 @@ func (d *Device) CPU() *uint32 {
 	return &d.opts.CPUPort
 }
 
-// Link links a program for the device, without running it.
+// Link links a program for the device without running it.
 func (d *Device) Link(program []byte, digest func(dataplane.Digest)) (*dataplane.Switch, error) {
 	return d.opts.Load(program, dataplane.Options{
 		CPU:      d.CPU(),
@@ -148,7 +149,7 @@ func (d *Device) Link(program []byte, digest func(dataplane.Digest)) (*dataplane
 }
 
 // run sends packets through another program. Queues keep their rates and
-// depths; packets in them are lost.
+// depths; queued packets are lost.
 func (d *Device) run(sw *dataplane.Switch, program []byte, packetIn func([]byte)) {
 	d.replace(dataplane.NewEngine(sw), program, packetIn)
 }
@@ -159,7 +160,7 @@ func (d *Device) replace(e *dataplane.Engine, program []byte, packetIn func([]by
 	d.program, d.packetIn, d.engine = program, packetIn, e
 	d.engine.Queues(func(q *dataplane.Queues) {
 		for _, s := range d.queueing {
-			s.apply(q) // has been checked
+			s.apply(q) // was checked before
 		}
 		for port, bits := range d.bitRates {
 			q.SetBitRate(port, bits)
@@ -167,21 +168,22 @@ func (d *Device) replace(e *dataplane.Engine, program []byte, packetIn func([]by
 	})
 }
 
-// A NewPort is a port to connect. Failed hears of the error that ends receiving and
-// of the first one in sending; nil ignores them.
+// A NewPort is a port to connect. Failed is called with the error that ends
+// receiving and with the first error in sending; it may be nil.
 type NewPort struct {
 	Number uint32
 	Port   Port
 	Failed func(error)
 }
 
-// AddPort connects a port and begins to receive from it, as AddPorts does.
+// AddPort connects one port; see AddPorts.
 func (d *Device) AddPort(number uint32, p Port, failed func(error)) error {
 	return d.AddPorts(NewPort{number, p, failed})
 }
 
-// AddPorts connects ports, or after a mistake none of them. No packet comes in before
-// all are there: the first may be for the last.
+// AddPorts connects ports and starts receiving. If one of them is invalid, it
+// connects none. It connects all ports before it receives a packet, which may
+// be for the last one.
 func (d *Device) AddPorts(list ...NewPort) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -191,7 +193,7 @@ func (d *Device) AddPorts(list ...NewPort) error {
 		case p.Number > maxPort:
 			return fmt.Errorf("port %d is above %d", p.Number, maxPort)
 		case d.ports[p.Number] != nil || given[p.Number]:
-			return fmt.Errorf("port %d is there already", p.Number)
+			return fmt.Errorf("port %d exists already", p.Number)
 		case d.hasCPU() && p.Number == d.opts.CPUPort && !d.opts.CPUIsPort:
 			return fmt.Errorf("port %d is the CPU port", p.Number)
 		}
@@ -201,7 +203,7 @@ func (d *Device) AddPorts(list ...NewPort) error {
 		d.ports[p.Number] = &attached{Port: p.Port, number: p.Number, failed: p.Failed, counts: d.countsOf(p.Number)}
 		d.setDown(p.Number, false)
 	}
-	for _, p := range list { // what they receive waits for d.mu
+	for _, p := range list { // received packets wait for d.mu
 		if l, ok := p.Port.(interface{ OnLink(func(up bool)) }); ok {
 			l.OnLink(func(up bool) { d.SetPortUp(p.Number, up) })
 		}
@@ -239,24 +241,24 @@ func (d *Device) RemovePort(number uint32) error {
 	return err
 }
 
-// PortNumbers are the ports that are connected.
+// PortNumbers returns the connected ports in order.
 func (d *Device) PortNumbers() []uint32 { return slices.Sorted(maps.Keys(*d.down.Load())) }
 
-// PortUp reports whether a port is there and has a link.
+// PortUp reports whether a port is connected and its link is up.
 func (d *Device) PortUp(number uint32) bool {
 	down, there := (*d.down.Load())[number]
 	return there && !down
 }
 
-// setDown notes the state of a port. The caller holds d.mu.
+// setDown records the link state of a port. The caller holds d.mu.
 func (d *Device) setDown(number uint32, down bool) {
 	next := maps.Clone(*d.down.Load())
 	next[number] = down
 	d.down.Store(&next)
 }
 
-// SetPortUp tells the device whether a port has a link. Groups that watch it
-// leave its members out while it has none.
+// SetPortUp sets the link state of a port. Groups skip members with a watched
+// port that is down.
 func (d *Device) SetPortUp(number uint32, up bool) {
 	d.mu.Lock()
 	down, there := (*d.down.Load())[number]
@@ -286,7 +288,7 @@ func (d *Device) portExists(number uint32) bool {
 
 func (d *Device) hasCPU() bool { return d.opts.CPUPort != 0 || d.opts.CPUZero }
 
-// receive processes packets that have come in at a port.
+// receive processes packets received on a port.
 func (d *Device) receive(port uint32, packets [][]byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -306,13 +308,13 @@ func (d *Device) receive(port uint32, packets [][]byte) {
 	d.settle()
 }
 
-// Busy reports whether packets are coming.
+// Busy reports whether packets have arrived recently.
 func (d *Device) Busy() bool { return d.now()-time.Duration(d.came.Load()) < recently }
 
 // inject processes a packet from the controllers.
 func (d *Device) inject(packet []byte) { d.receive(d.opts.CPUPort, [][]byte{packet}) }
 
-// emit sends what the data plane has let go.
+// emit sends the packets that have left the data plane.
 func (d *Device) emit(list []dataplane.Out) {
 	for _, o := range list {
 		if d.packetIn != nil && d.hasCPU() && o.Port == d.opts.CPUPort {
@@ -352,7 +354,7 @@ func (d *Device) settle() {
 	}
 }
 
-// pace lets packets go whose time has come, where queues have a rate.
+// pace releases packets from rate-limited queues when they are due.
 func (d *Device) pace() {
 	for {
 		wait, ok := d.runDue()
@@ -370,7 +372,7 @@ func (d *Device) pace() {
 	}
 }
 
-// runDue does what is due and returns how long it is until something else is.
+// runDue processes due packets and returns the time until the next event.
 func (d *Device) runDue() (wait time.Duration, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -383,14 +385,15 @@ func (d *Device) runDue() (wait time.Duration, ok bool) {
 	return at - d.now(), ok
 }
 
-// The runtime's timers are late by up to a millisecond; shorter waits are left
-// to the kernel, in steps, since something may become due earlier.
+// Timers of the Go runtime are up to a millisecond late. Shorter waits sleep in
+// the kernel, in steps of fine, because an earlier event may be added
+// meanwhile.
 const (
 	coarse = 2 * time.Millisecond
 	fine   = 100 * time.Microsecond
 )
 
-// pause waits, at most until the next packet may be due. It reports false when
+// pause waits at most until the next packet may be due. It returns false when
 // the device is closed.
 func (d *Device) pause(wait time.Duration) bool {
 	select {
@@ -413,8 +416,8 @@ func (d *Device) pause(wait time.Duration) bool {
 	return true
 }
 
-// Drain waits until no port receives any more, as happens when all play
-// captures, and until no packet is queued.
+// Drain waits until all ports have stopped receiving, for example at the end of
+// their captures, and all queues are empty.
 func (d *Device) Drain() {
 	d.inlet.Wait()
 	for {
@@ -425,7 +428,7 @@ func (d *Device) Drain() {
 	}
 }
 
-// Close closes the ports and waits until nothing moves any more.
+// Close closes the ports and waits for all goroutines.
 func (d *Device) Close() (err error) {
 	d.close.Do(func() {
 		d.mu.Lock()
@@ -441,16 +444,16 @@ func (d *Device) Close() (err error) {
 	return err
 }
 
-// Switch is the data plane of the program that packets go through, nil before
-// the first one. A simulator may send packets of its own through it, as long as
-// the device has no ports: what the controllers write concerns them at once.
+// Switch returns the running program in the data plane, or nil. A simulator may
+// send its own packets through it as long as the device has no ports.
+// Controllers' writes affect them immediately.
 func (d *Device) Switch() *dataplane.Switch {
 	sw, _ := d.running()
 	return sw
 }
 
-// Queue returns the rate and the depth of the queues of a port as they have
-// been set for it; false where they have not, both.
+// Queue returns the rate and the depth set for the queues of a port. ok is
+// false unless both have been set.
 func (d *Device) Queue(port int) (packetsPerSecond uint64, depth int, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -467,8 +470,8 @@ func (d *Device) Queue(port int) (packetsPerSecond uint64, depth int, ok bool) {
 	return packetsPerSecond, depth, rate && room
 }
 
-// countsOf are the counts of a port, which begin with the first packet that has
-// to do with it. The caller holds d.mu.
+// countsOf returns the counts of a port and creates them if necessary. The
+// caller holds d.mu.
 func (d *Device) countsOf(port uint32) *bmv2.PortCounts {
 	c := d.counts[port]
 	if c == nil {

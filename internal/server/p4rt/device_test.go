@@ -2,7 +2,7 @@ package p4rt
 
 import "testing"
 
-// TestRemovePort: a port that is taken away is closed, and its number is free.
+// TestRemovePort: a removed port is closed, and its number can be used again.
 func TestRemovePort(t *testing.T) {
 	r := newRig(t, Options{})
 	if err := r.dev.RemovePort(3); err == nil {
@@ -24,7 +24,7 @@ func TestRemovePort(t *testing.T) {
 	}
 }
 
-// TestAddPorts: ports come together, or none does.
+// TestAddPorts: either all ports are added or none.
 func TestAddPorts(t *testing.T) {
 	r := newRig(t, Options{})
 	for name, list := range map[string][]NewPort{

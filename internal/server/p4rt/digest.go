@@ -10,14 +10,14 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// maxDigests bounds a list for which the client sets no bound, and the records
-// that wait for an acknowledgement.
+// maxDigests bounds a list if the client sets no bound, maxUnacked the number
+// of records waiting for an acknowledgement.
 const (
 	maxDigests = 1024
 	maxUnacked = 1 << 16
 )
 
-// A sentList waits for its acknowledgement until its time is over.
+// A sentList waits for its acknowledgement until the timeout.
 type sentList struct {
 	records []string
 	until   time.Time
@@ -27,7 +27,7 @@ func newDigester(id uint32, info *digestInfo, send func(*p4v1.DigestList)) *dige
 	return &digester{id: id, info: info, send: send, known: map[string]uint64{}, lists: map[uint64]*sentList{}}
 }
 
-// configure switches the digest on, changes it, or with nil switches it off.
+// configure enables or reconfigures the digest; nil disables it.
 func (d *digester) configure(c *p4v1.DigestEntry_Config) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -49,7 +49,7 @@ func (d *digester) stopTimer() {
 	}
 }
 
-// learn takes a record from the data plane.
+// learn adds a record from the data plane.
 func (d *digester) learn(data []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,7 +66,7 @@ func (d *digester) learn(data []byte) {
 	d.flushIfDue()
 }
 
-// flushIfDue sends what is pending, or sees to it that it is sent in time.
+// flushIfDue sends the pending records, or starts the timer to send them later.
 func (d *digester) flushIfDue() {
 	limit := int(d.config.GetMaxListSize())
 	if limit <= 0 || limit > maxDigests {
@@ -83,7 +83,7 @@ func (d *digester) flushIfDue() {
 	}
 }
 
-// timeout is called by a timer, which may have been stopped too late.
+// timeout is called by a timer, which may have fired although it was stopped.
 func (d *digester) timeout(t **time.Timer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -114,7 +114,7 @@ func (d *digester) flush() {
 	d.send(list)
 }
 
-// expire forgets the lists that have not been acknowledged in time.
+// expire forgets lists without acknowledgement after their timeout.
 func (d *digester) expire(now time.Time) {
 	for len(d.order) > 0 {
 		l := d.lists[d.order[0]]
@@ -126,7 +126,7 @@ func (d *digester) expire(now time.Time) {
 	}
 }
 
-// acknowledge forgets a list: its records may be learnt again.
+// acknowledge forgets a list, so its records can be learned again.
 func (d *digester) acknowledge(id uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -144,8 +144,8 @@ func (d *digester) forget(id uint64) {
 	}
 }
 
-// message makes a record, the fields of which take whole bytes each, into the
-// digest's type.
+// message converts a record into the digest's type. Each field of a record
+// occupies whole bytes.
 func (d *digestInfo) message(record []byte) *p4v1.P4Data {
 	return d.data.build(func(t *dataType) []uint64 {
 		n := min((t.width+7)/8, len(record))

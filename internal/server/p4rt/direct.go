@@ -8,33 +8,34 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// What follows is for servers of other protocols than P4Runtime, and for whoever
-// has the device in his own process. A device has one server.
+// The methods below serve other protocols than P4Runtime and programs that
+// embed the device. A device has only one server.
 
-// RunPipes sends packets through a switch for each pipe of a chip. What is for
-// the CPU leaves by its port.
+// RunPipes runs one switch per pipe of a chip. Packets to the CPU leave through
+// the CPU port.
 func (d *Device) RunPipes(pipes []*dataplane.Switch, program []byte) {
 	d.replace(dataplane.NewPipes(pipes), program, nil)
 }
 
-// Exclusively runs f while no packet is processed.
+// Exclusively calls f while no packet is processed.
 func (d *Device) Exclusively(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f()
 }
 
-// OnPorts has f hear that a port went up or down, or came.
+// OnPorts registers f, which is called when a port is added, removed, or
+// changes its link state.
 func (d *Device) OnPorts(f func()) { d.Exclusively(func() { d.changed = f }) }
 
-// A PortState is what a device knows of a port.
+// A PortState is the state and the traffic of a port.
 type PortState struct {
 	Up                             bool
 	SentPackets, SentBytes         uint64
 	ReceivedPackets, ReceivedBytes uint64
 }
 
-// PortStates tells of all ports that there are, by number.
+// PortStates returns the state of all connected ports by number.
 func (d *Device) PortStates() map[uint32]PortState {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -51,7 +52,7 @@ func (d *Device) PortStates() map[uint32]PortState {
 	return list
 }
 
-// SetPort lets a port send and receive, or neither.
+// SetPort enables or disables sending and receiving on a port.
 func (d *Device) SetPort(number uint32, on bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -65,7 +66,7 @@ func (d *Device) SetPort(number uint32, on bool) {
 	}
 }
 
-// Filters are the names of the filters of the program that packets go through.
+// Filters returns the names of the running program's filters.
 func (d *Device) Filters() ([]string, error) {
 	sw, err := d.running()
 	if err != nil {
@@ -74,8 +75,7 @@ func (d *Device) Filters() ([]string, error) {
 	return lists.Map(sw.Config().FilterArrays, func(f *bmv2.FilterArray) string { return f.Name }), nil
 }
 
-// FilterSpec is how the cells of a filter are set. Those that are not all alike
-// are an error.
+// FilterSpec returns the settings of a filter. It fails if its cells differ.
 func (d *Device) FilterSpec(name string) (spec dataplane.FilterSpec, err error) {
 	sw, err := d.running()
 	if err != nil {
@@ -95,7 +95,7 @@ func (d *Device) FilterSpec(name string) (spec dataplane.FilterSpec, err error) 
 	return spec, err
 }
 
-// SetFilter sets all cells of a filter.
+// SetFilter configures all cells of a filter.
 func (d *Device) SetFilter(name string, spec dataplane.FilterSpec) error {
 	sw, err := d.running()
 	if err != nil {

@@ -20,7 +20,7 @@ func testInfo(t testing.TB) *info {
 	return in
 }
 
-// idOf finds the id of an object of testdata/all.p4.
+// idOf returns the id of an object of testdata/all.p4.
 func idOf(t testing.TB, name string) uint32 {
 	t.Helper()
 	for _, p := range preambles(testConfig(t).GetP4Info()) {
@@ -65,7 +65,7 @@ func optional(id uint32, v string) *p4v1.FieldMatch {
 	return &p4v1.FieldMatch{FieldId: id, FieldMatchType: &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: []byte(v)}}}
 }
 
-// exactEntry is an entry of a table that is matched exactly, or by nothing.
+// exactEntry returns an entry of a table with exact matches or without key.
 func exactEntry(t testing.TB, table, act string, params []string, values ...string) *p4v1.TableEntry {
 	t.Helper()
 	e := &p4v1.TableEntry{TableId: idOf(t, table)}
@@ -106,8 +106,8 @@ func route(t testing.TB, prefix string, n int32, port string) *p4v1.TableEntry {
 	}
 }
 
-// TestReadBack writes one entry of each kind of match and reads it back as it
-// was, or in the canonical form if it was not in that.
+// TestReadBack writes one entry per kind of match and reads it back unchanged,
+// or in canonical form.
 func TestReadBack(t *testing.T) {
 	s := configured(t)
 	ttl := exact(4, "\x40")
@@ -218,7 +218,7 @@ func TestBadEntries(t *testing.T) {
 	}
 }
 
-// everything reads all there is.
+// everything returns a request for all entities.
 func everything() []*p4v1.Entity {
 	return []*p4v1.Entity{
 		entityOf(&p4v1.TableEntry{MeterConfig: &p4v1.MeterConfig{}, CounterData: &p4v1.CounterData{}}),

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 )
 
-// A failure is why a request, or one update of it, was refused, with the code
-// that the specification names for it.
+// A failure is the reason for rejecting a request or an update, with the status
+// code required by the specification.
 type failure struct {
 	code codes.Code
 	msg  string
@@ -20,15 +20,15 @@ type failure struct {
 
 func (f *failure) Error() string { return f.msg }
 
-// GRPCStatus lets package status see the code.
+// GRPCStatus makes the code visible to package status.
 func (f *failure) GRPCStatus() *status.Status { return status.New(f.code, f.msg) }
 
 func failf(code codes.Code, format string, args ...any) error {
 	return &failure{code, fmt.Sprintf(format, args...)}
 }
 
-// codeOf is the code of an error of this package; an error from elsewhere is
-// the server's own.
+// codeOf returns the code of an error of this package. Other errors are
+// internal ones.
 func codeOf(err error) codes.Code {
 	if err == nil {
 		return codes.OK
@@ -39,8 +39,8 @@ func codeOf(err error) codes.Code {
 	return codes.Internal
 }
 
-// recode gives err another code, where a section of the specification names
-// one for what the general rule calls something else.
+// recode gives err another code, for sections of the specification that deviate
+// from the general rule.
 func recode(err error, code codes.Code) error {
 	if err == nil {
 		return nil
@@ -48,30 +48,30 @@ func recode(err error, code codes.Code) error {
 	return &failure{code, err.Error()}
 }
 
-// unsound gives a byte string that is no value of its type the code that it has
-// in matches, arguments and packet metadata.
-func unsound(err error) error {
+// asInvalid turns OUT_OF_RANGE into INVALID_ARGUMENT, the code for invalid byte
+// strings in matches, arguments and packet metadata.
+func asInvalid(err error) error {
 	if codeOf(err) == codes.OutOfRange {
 		return recode(err, codes.InvalidArgument)
 	}
 	return err
 }
 
-// prefixed says what err is about.
+// prefixed adds a prefix to the message of err.
 func prefixed(err error, format string, args ...any) error {
 	return &failure{codeOf(err), fmt.Sprintf(format, args...) + ": " + err.Error()}
 }
 
-// maxDetails bounds the details of a status: they travel in a header, a third
-// longer, of which most clients take no more than 16 MiB.
+// maxDetails bounds the details of a status. They are sent base64-encoded in a
+// header, and most clients accept headers of at most 16 MiB.
 const maxDetails = 8 << 20
 
-// detailSize is about what an element's error takes without its message.
+// detailSize is the approximate size of an element's error without its message.
 const detailSize = 48
 
-// batchError is the status of a batch: nil if all went well, else UNKNOWN with
-// one p4.v1.Error for each element, in order. The errors of a batch that has too
-// many for one header have shorter messages, or none.
+// batchError returns the status of a batch: nil on success, else UNKNOWN with
+// one p4.v1.Error per element, in order. If the errors do not fit into a
+// header, their messages are shortened or dropped.
 func batchError(what string, results []error) error {
 	failed, text := 0, 0
 	for _, err := range results {
@@ -104,7 +104,7 @@ func batchError(what string, results []error) error {
 	return st.Err()
 }
 
-// shorten cuts a message to so many bytes, at a character.
+// shorten truncates a message to n bytes at a character boundary.
 func shorten(s string, n int) string {
 	if len(s) <= n {
 		return s

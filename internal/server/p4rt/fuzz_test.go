@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// FuzzUpdate applies any update to a switch that has one of everything, and
-// takes it back: nothing may panic, the data plane must agree to what has been
-// accepted, a refused update must leave everything as it was, and so must one
-// that is taken back.
+// FuzzUpdate applies an arbitrary update to a switch with one entity of each
+// kind and undoes it. Nothing may panic, the data plane must accept everything the
+// control plane has accepted, and both a rejected and an undone update must
+// leave the state unchanged.
 func FuzzUpdate(f *testing.F) {
 	for _, typ := range []p4v1.Update_Type{ins, mod, del} {
 		for _, u := range oneOfEach(f, typ) {
@@ -39,13 +39,13 @@ func FuzzUpdate(f *testing.F) {
 			}
 			return
 		}
-		p.all(t) // whatever it is, it can be read
+		p.all(t) // any accepted state can be read
 		j.rollBack()
 		wantSame(t, before, p.all(t))
 	})
 }
 
-// FuzzP4Info reads any P4Info: no panic, and an error or an index.
+// FuzzP4Info parses an arbitrary P4Info: it must return an error or an index.
 func FuzzP4Info(f *testing.F) {
 	b, err := proto.Marshal(testConfig(f).GetP4Info())
 	if err != nil {
@@ -63,7 +63,7 @@ func FuzzP4Info(f *testing.F) {
 	})
 }
 
-// filled is a pipeline with one of everything.
+// filled returns a pipeline with one entity of each kind.
 func filled(t *testing.T, config *p4v1.ForwardingPipelineConfig) *pipeline {
 	t.Helper()
 	dev, err := NewDevice(DeviceOptions{CPUPort: 255, Load: loadProgram})
@@ -85,7 +85,7 @@ func filled(t *testing.T, config *p4v1.ForwardingPipelineConfig) *pipeline {
 	return p
 }
 
-// all reads everything.
+// all reads all entities.
 func (p *pipeline) all(t *testing.T) []*p4v1.Entity {
 	t.Helper()
 	var todo plan

@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestGoClient lets the client of antoninbas drive a switch over a real
-// socket, in a process of its own (see testdata/goclient/go.mod).
+// TestGoClient drives a switch with antoninbas's client over a TCP socket, in a
+// separate process (see testdata/goclient/go.mod).
 func TestGoClient(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds another program")
@@ -71,7 +71,7 @@ func TestGoClient(t *testing.T) {
 	}
 }
 
-// olderInfo leaves out what P4Info had not when the client was written.
+// olderInfo removes the fields of P4Info that are newer than the client.
 func olderInfo(p *configv1.P4Info) *configv1.P4Info {
 	p = proto.Clone(p).(*configv1.P4Info)
 	for _, t := range p.GetTables() {
@@ -80,7 +80,8 @@ func olderInfo(p *configv1.P4Info) *configv1.P4Info {
 	return p
 }
 
-// buildGoClient builds testdata/goclient, if its modules can be had.
+// buildGoClient builds testdata/goclient. It skips the test if its modules are
+// not available.
 func buildGoClient(t *testing.T) string {
 	t.Helper()
 	tool := func(args ...string) ([]byte, error) {
@@ -90,7 +91,7 @@ func buildGoClient(t *testing.T) string {
 		return cmd.CombinedOutput()
 	}
 	if out, err := tool("mod", "download"); err != nil {
-		t.Skipf("the modules of the client cannot be had: %v\n%s", err, out)
+		t.Skipf("the modules of the client are not available: %v\n%s", err, out)
 	}
 	name := filepath.Join(t.TempDir(), "goclient")
 	if out, err := tool("build", "-o", name, "."); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
-// maxGroupWeight bounds the weights of one group, of which each unit is a
-// member of its own in the data plane.
+// maxGroupWeight bounds the sum of the weights in a group. Each unit of weight
+// is a member of its own in the data plane.
 const maxGroupWeight = 1 << 12
 
 func (p *pipeline) writeGroup(j *journal, typ p4v1.Update_Type, m *p4v1.ActionProfileGroup) error {
@@ -20,7 +20,7 @@ func (p *pipeline) writeGroup(j *journal, typ p4v1.Update_Type, m *p4v1.ActionPr
 	old := pr.groups[m.GetGroupId()]
 	switch {
 	case !pr.info.GetWithSelector():
-		return pr.failf(codes.InvalidArgument, "it is no selector, and so has no groups")
+		return pr.failf(codes.InvalidArgument, "it is not a selector and cannot have groups")
 	case m.GetGroupId() == 0:
 		return pr.failf(codes.InvalidArgument, "0 is no group id")
 	case typ == p4v1.Update_INSERT && old != nil:
@@ -38,7 +38,7 @@ func (p *pipeline) writeGroup(j *journal, typ p4v1.Update_Type, m *p4v1.ActionPr
 
 func (p *pipeline) insertGroup(j *journal, pr *profileState, m *p4v1.ActionProfileGroup) error {
 	if len(pr.oneShots) > 0 {
-		return pr.failf(codes.InvalidArgument, "it has one-shot entries, and so no groups")
+		return pr.failf(codes.InvalidArgument, "it has one-shot entries and cannot have groups")
 	}
 	parts, err := p.groupParts(pr, m)
 	if err != nil {
@@ -84,7 +84,7 @@ func (p *pipeline) deleteGroup(j *journal, pr *profileState, g *group) error {
 	return nil
 }
 
-// setParts gives a group its members.
+// setParts replaces the members of a group.
 func (p *pipeline) setParts(g *group, parts []groupPart) {
 	for _, part := range parts {
 		part.member.groups++
@@ -153,7 +153,7 @@ func (pr *profileState) checkWeights(parts []groupPart) error {
 // newPart checks the weight and the watch port of a member of a group.
 func (p *pipeline) newPart(pr *profileState, weight int32, port []byte, watch int32) (groupPart, error) {
 	part := groupPart{weight: int(weight)}
-	most := pr.info.GetSumOfMembers().GetMaxMemberWeight()
+	limit := pr.info.GetSumOfMembers().GetMaxMemberWeight()
 	switch {
 	case pr.info.GetWeightsDisallowed():
 		if part.weight = 1; weight != 0 {
@@ -161,8 +161,8 @@ func (p *pipeline) newPart(pr *profileState, weight int32, port []byte, watch in
 		}
 	case weight <= 0:
 		return part, failf(codes.InvalidArgument, "the weight is %d, want a positive one", weight)
-	case most > 0 && weight > most:
-		return part, failf(codes.InvalidArgument, "the weight is %d, more than %d", weight, most)
+	case limit > 0 && weight > limit:
+		return part, failf(codes.InvalidArgument, "the weight is %d, more than %d", weight, limit)
 	}
 	switch {
 	case len(port) > 0:
@@ -180,11 +180,11 @@ func (p *pipeline) newPart(pr *profileState, weight int32, port []byte, watch in
 	return part, nil
 }
 
-// oneShotTarget makes the group of a one-shot entry: each of its actions is a
-// member of its own, even if two are equal.
+// oneShotTarget creates the group of a one-shot entry. Each of its actions
+// becomes a member of its own, even if two are equal.
 func (p *pipeline) oneShotTarget(t *tableState, pr *profileState, set *p4v1.ActionProfileActionSet, before *group) (target, error) {
 	if len(pr.members) > 0 || len(pr.groups) > 0 {
-		return target{}, t.failf(codes.InvalidArgument, "the selector has members or groups, and so no one-shot entries")
+		return target{}, t.failf(codes.InvalidArgument, "the selector has members or groups and cannot have one-shot entries")
 	}
 	parts, err := p.oneShotParts(t, pr, set)
 	if err != nil {
@@ -196,7 +196,7 @@ func (p *pipeline) oneShotTarget(t *tableState, pr *profileState, set *p4v1.Acti
 		used -= before.size
 	}
 	if limit := pr.info.GetSize(); limit > 0 && int64(used+size) > limit {
-		return target{}, pr.failf(codes.ResourceExhausted, "its one-shot entries have size %d, and cannot have more than %d", used+size, limit)
+		return target{}, pr.failf(codes.ResourceExhausted, "the total size of its one-shot entries would be %d, want at most %d", used+size, limit)
 	}
 	g := &group{profile: pr, size: size}
 	pr.oneShotSize += size
@@ -234,11 +234,11 @@ func (p *pipeline) oneShotParts(t *tableState, pr *profileState, set *p4v1.Actio
 	return parts, pr.checkWeights(parts)
 }
 
-// oneShotSize checks the modes that a set asks for, and says whether its size
-// is the sum of the weights. The selector's own hash is the only way to choose.
+// oneShotSize checks the modes of an action set, and reports whether its size
+// is the sum of the weights. Selection always uses the selector's own hash.
 func oneShotSize(pr *profileState, set *p4v1.ActionProfileActionSet) (weights bool, err error) {
 	if set.GetActionSelectionMode() == p4v1.ActionProfileActionSet_RANDOM {
-		return false, pr.failf(codes.Unimplemented, "it chooses by hash, not at random")
+		return false, pr.failf(codes.Unimplemented, "it selects by hash: random selection is not supported")
 	}
 	switch set.GetSizeSemantics() {
 	case p4v1.ActionProfileActionSet_SUM_OF_WEIGHTS:
@@ -249,10 +249,10 @@ func oneShotSize(pr *profileState, set *p4v1.ActionProfileActionSet) (weights bo
 	return sumsWeights(pr.info.ActionProfile), nil
 }
 
-// occupied calls f while g is not empty. The data plane refuses entries that
-// lead to an empty group, P4Runtime does not: so one that is, for instance
-// because the ports that it watches are down, has a member for that moment. No
-// packet sees it, since writes keep packets out.
+// occupied calls f while g has at least one member. The data plane rejects
+// entries that refer to an empty group, but P4Runtime allows them, for example
+// if all watched ports are down. If necessary, g gets a placeholder member
+// during f. No packet sees it, because writes block packets.
 func (p *pipeline) occupied(g *group, f func() error) error {
 	if g == nil || len(g.active) > 0 {
 		return f()
@@ -269,7 +269,7 @@ func (p *pipeline) occupied(g *group, f func() error) error {
 	return err
 }
 
-// anyAction is a call of one of a profile's actions.
+// anyAction returns a call of an arbitrary action of a profile.
 func (p *pipeline) anyAction(pr *profileState) dataplane.ActionCall {
 	var call dataplane.ActionCall
 	for id := range pr.info.actions {

@@ -6,8 +6,8 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// TestSwitch: a device without program has no data plane, one with a program
-// that of the program.
+// TestSwitch: a device without program has no data plane; otherwise Switch
+// returns the program's.
 func TestSwitch(t *testing.T) {
 	r := newRig(t, Options{})
 	if r.dev.Switch() != nil {
@@ -24,8 +24,8 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
-// TestQueue: what has been set of a port's queues is known, and outlives the
-// program; settings of all ports are not those of one.
+// TestQueue: Queue returns the settings of one port's queues, across programs.
+// Settings of all ports do not count.
 func TestQueue(t *testing.T) {
 	s := configured(t)
 	d := s.rig.dev

@@ -28,10 +28,10 @@ import (
 
 const testDevice = 7
 
-// patience is how long a test waits for something that must come.
+// patience is the timeout for events that must happen.
 const patience = 3 * time.Minute
 
-// program is testdata/all.p4, compiled once.
+// program returns testdata/all.p4, compiled once.
 var program = sync.OnceValues(func() (*p4v1.ForwardingPipelineConfig, error) {
 	p, err := p4.Compile(os.DirFS("testdata"), "all.p4", p4.Options{})
 	if err != nil {
@@ -40,7 +40,8 @@ var program = sync.OnceValues(func() (*p4v1.ForwardingPipelineConfig, error) {
 	return &p4v1.ForwardingPipelineConfig{P4Info: p.P4Info, P4DeviceConfig: p.JSON()}, nil
 })
 
-// testConfig has parts that are shared: a test that changes them clones them.
+// testConfig returns a config with shared parts: clone them before changing
+// them.
 func testConfig(t testing.TB) *p4v1.ForwardingPipelineConfig {
 	t.Helper()
 	c, err := program()
@@ -53,8 +54,8 @@ func testConfig(t testing.TB) *p4v1.ForwardingPipelineConfig {
 	}
 }
 
-// nextConfig is the config of a program that differs from testConfig's by its
-// version alone.
+// nextConfig returns the config of a program that differs from testConfig's
+// only in its version.
 func nextConfig(t testing.TB) *p4v1.ForwardingPipelineConfig {
 	c := testConfig(t)
 	c.P4Info = proto.Clone(c.P4Info).(*configv1.P4Info)
@@ -70,8 +71,8 @@ func loadProgram(json []byte, o dataplane.Options) (*dataplane.Switch, error) {
 	return dataplane.New(c, o)
 }
 
-// failOnError is the log of servers under test: that the two halves of one
-// disagree is nothing that a client would see.
+// failOnError is a log handler that fails the test on errors, because clients
+// do not notice if control plane and data plane disagree.
 type failOnError struct{ t testing.TB }
 
 func (f failOnError) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelError }
@@ -106,7 +107,7 @@ func newRig(t testing.TB, opts Options) *rig {
 	return newRigOn(t, opts, DeviceOptions{})
 }
 
-// newRigOn is newRig with a device that is not the usual one.
+// newRigOn is newRig with a custom device.
 func newRigOn(t testing.TB, opts Options, device DeviceOptions) *rig {
 	t.Helper()
 	if device.CPUPort == 0 {
@@ -163,7 +164,7 @@ func (r *rig) context() context.Context {
 	return ctx
 }
 
-// A session is a controller's stream with what it has received.
+// A session is a controller's stream with the messages it has received.
 type session struct {
 	t      testing.TB
 	rig    *rig
@@ -175,7 +176,7 @@ type session struct {
 	cancel func()
 }
 
-// open opens a stream without claiming anything. It lasts as long as the test.
+// open opens a stream without claiming a role. It lasts as long as the test.
 func (r *rig) open() *session {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -218,7 +219,7 @@ func (s *session) send(m *p4v1.StreamMessageRequest) {
 	}
 }
 
-// next is the next message, which must come.
+// next returns the next message and fails without one.
 func (s *session) next() *p4v1.StreamMessageResponse {
 	s.t.Helper()
 	select {
@@ -233,7 +234,7 @@ func (s *session) next() *p4v1.StreamMessageResponse {
 	return nil
 }
 
-// wantArbitration expects an arbitration message with a code, and the highest
+// wantArbitration expects an arbitration message with a code and the highest
 // election id (nil: none yet).
 func (s *session) wantArbitration(code codes.Code, highest *p4v1.Uint128) *p4v1.MasterArbitrationUpdate {
 	s.t.Helper()
@@ -288,7 +289,7 @@ func (s *session) must(err error) {
 	}
 }
 
-// describe writes an error with the details of a batch.
+// describe formats an error with the details of a batch.
 func describe(err error) string {
 	var b strings.Builder
 	b.WriteString(err.Error())
@@ -318,7 +319,7 @@ func (s *session) writeAs(a p4v1.WriteRequest_Atomicity, updates ...*p4v1.Update
 	return err
 }
 
-// wantWrite writes one update and expects its code.
+// wantWrite writes one update and expects a code.
 func (s *session) wantWrite(code codes.Code, u *p4v1.Update) {
 	s.t.Helper()
 	err := s.write(u)
@@ -334,7 +335,7 @@ func (s *session) wantWrite(code codes.Code, u *p4v1.Update) {
 	}
 }
 
-// updateCodes are the codes of the single updates of a failed write.
+// updateCodes returns the codes of the updates of a failed write.
 func updateCodes(err error) []codes.Code {
 	var list []codes.Code
 	for _, d := range status.Convert(err).Details() {
@@ -363,7 +364,7 @@ func (s *session) read(list ...*p4v1.Entity) ([]*p4v1.Entity, error) {
 	}
 }
 
-// mustRead reads and wants so many entities.
+// mustRead reads and expects n entities.
 func (s *session) mustRead(n int, e *p4v1.Entity) []*p4v1.Entity {
 	s.t.Helper()
 	list, err := s.read(e)

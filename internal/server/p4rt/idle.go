@@ -7,10 +7,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// IdleScan is how often entries are looked at for their idle timeout.
+// IdleScan is the interval at which entries are checked for their idle timeout.
 const IdleScan = 50 * time.Millisecond
 
-// WatchIdle has idle entries reported every IdleScan until a server stops.
+// WatchIdle calls report every IdleScan until stop is closed.
 func WatchIdle(stop <-chan struct{}, report func()) {
 	tick := time.NewTicker(IdleScan)
 	defer tick.Stop()
@@ -24,15 +24,15 @@ func WatchIdle(stop <-chan struct{}, report func()) {
 	}
 }
 
-// Entries that time out together are reported in messages that any client can
-// receive, and no more of a table at a time than leave others their turn.
+// Idle entries are reported in messages small enough for any client, and in
+// batches per table, so one table does not delay the others.
 const (
 	idleAtOnce  = 1 << 14
-	idleMessage = 256 << 10 // bytes
+	idleMessage = 256 << 10 // in bytes
 )
 
-// reportIdle sends the primaries the entries that have not been hit for their
-// timeout, and starts their timers again.
+// reportIdle sends the primaries the entries with an elapsed idle timeout,
+// and restarts their timers.
 func (s *Server) reportIdle() {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -8,14 +8,14 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// The names of the two headers that P4Info describes for packet I/O.
+// The names of the two packet I/O headers in P4Info.
 const (
 	packetInName  = "packet_in"
 	packetOutName = "packet_out"
 )
 
-// An info is a P4Info, indexed by what requests name: ids. Names lead from it
-// to the objects of the program.
+// An info is a P4Info indexed by id. Names link its objects to the objects of
+// the program.
 type info struct {
 	proto     *configv1.P4Info
 	actions   map[uint32]*actionInfo
@@ -26,11 +26,11 @@ type info struct {
 	registers map[uint32]*registerInfo
 	valueSets map[uint32]*valueSetInfo
 	digests   map[uint32]*digestInfo
-	// Direct resources, by their own id: the table that has them.
+	// Direct resources by id, with the id of their table.
 	directCounters map[uint32]uint32
 	directMeters   map[uint32]uint32
 
-	packetIn, packetOut *packetHeader // nil where the program has none
+	packetIn, packetOut *packetHeader // nil if the program has none
 
 	translations translations
 }
@@ -46,16 +46,16 @@ type paramInfo struct {
 	id    uint32
 	name  string
 	width int
-	names *translation // nil: a number
+	names *translation // nil: not translated
 }
 
-// A fieldInfo is one field of a table's or value set's key.
+// A fieldInfo is a field in the key of a table or value set.
 type fieldInfo struct {
 	id    uint32
 	name  string
 	match configv1.MatchField_MatchType
 	width int
-	names *translation // nil: a number
+	names *translation // nil: not translated
 }
 
 // A tableInfo is a table with its key in the program's order.
@@ -65,16 +65,17 @@ type tableInfo struct {
 	fields  []fieldInfo
 	actions map[uint32]configv1.ActionRef_Scope
 	profile *profileInfo // nil for a direct table
-	// ranked says that entries have a priority.
+	// ranked is set if entries have a priority.
 	ranked  bool
 	counter bool
-	meter   *meterInfo // direct
+	meter   *meterInfo // direct meter
 }
 
 type profileInfo struct {
 	*configv1.ActionProfile
 	name string
-	// actions are what members may call: what all tables of the profile have.
+	// actions are the actions that members may call: those common to all tables
+	// of the profile.
 	actions map[uint32]bool
 }
 
@@ -101,8 +102,8 @@ type digestInfo struct {
 	data *dataType
 }
 
-// newInfo indexes a P4Info. What it cannot be right about is an error: an id
-// used twice, a reference to nothing, a type that no message can carry.
+// newInfo indexes a P4Info. It rejects duplicate ids, dangling references, and
+// types that P4Runtime messages cannot carry.
 func newInfo(p *configv1.P4Info) (*info, error) {
 	in := &info{
 		proto: p, actions: map[uint32]*actionInfo{}, tables: map[uint32]*tableInfo{},
@@ -133,7 +134,7 @@ func checkIDs(p *configv1.P4Info) error {
 		case pre.GetId() == 0:
 			return infoError(pre, "the id is 0")
 		case twice:
-			return infoError(pre, "its id %#x is also that of %s", pre.GetId(), other)
+			return infoError(pre, "its id %#x is also used by %s", pre.GetId(), other)
 		}
 		seen[pre.GetId()] = pre.GetName()
 	}
@@ -144,7 +145,7 @@ func infoError(pre *configv1.Preamble, format string, args ...any) error {
 	return failf(codes.InvalidArgument, "p4info: %s: %s", pre.GetName(), fmt.Sprintf(format, args...))
 }
 
-// maxWidth is the width of the widest number that a message may carry.
+// maxWidth is the largest supported width of a number in bits.
 const maxWidth = 1 << 16
 
 func checkWidth(pre *configv1.Preamble, what, name string, width int) error {
@@ -157,8 +158,8 @@ func checkWidth(pre *configv1.Preamble, what, name string, width int) error {
 	return nil
 }
 
-// param checks a parameter or a piece of packet metadata. The width of one that
-// is translated to a string is known later.
+// param checks a parameter or a metadata field. The width of one translated to
+// strings is set later, by setWidths.
 func (in *info) param(pre *configv1.Preamble, what string, p paramInfo) (paramInfo, error) {
 	if p.names != nil {
 		p.width = 0
@@ -213,7 +214,7 @@ func (in *info) addTables() error {
 	return nil
 }
 
-// allow keeps of the profile's actions those that another table has as well.
+// allow removes the profile's actions that a table does not have.
 func (p *profileInfo) allow(actions map[uint32]configv1.ActionRef_Scope) {
 	if p.actions == nil {
 		p.actions = map[uint32]bool{}
@@ -224,7 +225,8 @@ func (p *profileInfo) allow(actions map[uint32]configv1.ActionRef_Scope) {
 	maps.DeleteFunc(p.actions, func(id uint32, _ bool) bool { _, ok := actions[id]; return !ok })
 }
 
-// newFields reads a key. ranked is whether several entries can match.
+// newFields reads a key. ranked reports whether several entries can match one
+// packet.
 func (in *info) newFields(pre *configv1.Preamble, src []*configv1.MatchField) (fields []fieldInfo, ranked bool, err error) {
 	for _, f := range src {
 		fd := fieldInfo{f.GetId(), f.GetName(), f.GetMatchType(), int(f.GetBitwidth()), in.names(f.GetTypeName())}
@@ -237,7 +239,7 @@ func (in *info) newFields(pre *configv1.Preamble, src []*configv1.MatchField) (f
 		}
 		if fd.names != nil {
 			if fd.match != configv1.MatchField_EXACT && fd.match != configv1.MatchField_OPTIONAL {
-				return nil, false, infoError(pre, "match field %s is translated to strings, which are matched exactly or optionally, not as %v", fd.name, fd.match)
+				return nil, false, infoError(pre, "match field %s is translated to strings, which support exact and optional matches, not %v", fd.name, fd.match)
 			}
 			fd.width = 0
 		} else if err := checkWidth(pre, "match field", fd.name, fd.width); err != nil {
@@ -324,20 +326,20 @@ func (in *info) addPacketHeaders() error {
 	return nil
 }
 
-// names is the translation of a type, nil if its values are numbers.
+// names returns the translation of a type, or nil if its values are numbers.
 func (in *info) names(typ *configv1.P4NamedType) *translation {
 	return in.translations.of(in.proto.GetTypeInfo(), typ.GetName())
 }
 
-// A packetHeader is the header that the program puts before packets to the
-// controller, or expects before packets from it. On the wire between switch
-// and CPU port it is that header, in P4Runtime a list of metadata.
+// A packetHeader is the header of packets to and from the controllers. Between
+// switch and CPU port it is part of the packet; in P4Runtime it is a list of
+// metadata.
 type packetHeader struct {
 	fields []paramInfo
 	bits   int
 }
 
-// preambles lists the preambles of all objects that an entity can name.
+// preambles returns the preambles of all objects that entities refer to.
 func preambles(info *configv1.P4Info) []*configv1.Preamble {
 	var list []*configv1.Preamble
 	list = appendPreambles(list, info.GetTables())
@@ -359,5 +361,5 @@ func appendPreambles[T interface{ GetPreamble() *configv1.Preamble }](list []*co
 	return list
 }
 
-// width is the number of bits of a cell.
+// width returns the number of bits of a cell.
 func (r *registerInfo) width() int { return r.data.bits() }

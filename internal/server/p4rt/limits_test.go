@@ -25,7 +25,7 @@ import (
 	"github.com/p4lb/p4lb/internal/server/gate"
 )
 
-// routes fills the table of routes with n of /32.
+// routes fills the table of routes with n /32 prefixes.
 func (s *session) routes(t testing.TB, n int) {
 	t.Helper()
 	var batch []*p4v1.Update
@@ -35,8 +35,8 @@ func (s *session) routes(t testing.TB, n int) {
 	s.must(s.write(batch...))
 }
 
-// TestFault: a write that panics is answered with INTERNAL, and leaves nothing locked:
-// the next one is answered, too.
+// TestFault: a write that panics is answered with INTERNAL and releases its
+// locks: the next write succeeds.
 func TestFault(t *testing.T) {
 	var said bytes.Buffer
 	r := newRig(t, Options{Log: slog.New(slog.NewTextHandler(&said, nil))})
@@ -58,7 +58,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// allRoutes asks for all routes with what they have counted.
+// allRoutes requests all routes with their counters.
 func allRoutes(t testing.TB) *p4v1.Entity {
 	return entityOf(&p4v1.TableEntry{TableId: idOf(t, "AllIngress.routes"), CounterData: &p4v1.CounterData{}})
 }
@@ -74,9 +74,9 @@ func (s *session) startRead(t testing.TB, e *p4v1.Entity) p4v1.P4Runtime_ReadCli
 	return stream
 }
 
-// TestReadIsOfOneMoment: a client that takes its answer slowly keeps no writer
-// waiting, and gets what there was when it asked, with what had been counted
-// when it went.
+// TestReadIsOfOneMoment: a slow reader does not block writers. It gets the
+// entries of the moment of its request; deleted entries have the counters they
+// had when they were deleted.
 func TestReadIsOfOneMoment(t *testing.T) {
 	const n = 20000
 	s := configured(t)
@@ -114,8 +114,9 @@ func TestReadIsOfOneMoment(t *testing.T) {
 	}
 }
 
-// TestReadThatNobodyTakes ends when its time is over, and with the server.
-func TestReadThatNobodyTakes(t *testing.T) {
+// TestReadThatStalls: a read ends when the client does not receive for
+// MaxStall, and when the server stops.
+func TestReadThatStalls(t *testing.T) {
 	r := newRig(t, Options{Limits: gate.Limits{MaxStall: 500 * time.Millisecond}})
 	s := r.primary()
 	s.must(s.configure(commitNew, testConfig(t)))
@@ -171,15 +172,15 @@ func TestLargeRequests(t *testing.T) {
 		t.Errorf("a read of 3: %v, want RESOURCE_EXHAUSTED", err)
 	}
 	if got := s.mustRead(1, entityOf(&p4v1.TableEntry{TableId: idOf(t, "AllIngress.macs")})); len(got[0].GetTableEntry().GetMetadata()) != 3000 {
-		t.Error("what was refused is there")
+		t.Error("a rejected update was applied")
 	}
 }
 
-// TestManyFailures: the errors of a large batch fit into what a client receives,
-// one for each update.
+// TestManyFailures: the errors of a large batch fit into the message that a
+// client can receive, one per update.
 func TestManyFailures(t *testing.T) {
 	n := 100_000
-	if testing.Short() { // under the race detector each takes long
+	if testing.Short() { // slow under the race detector
 		n = 10_000
 	}
 	s := configured(t)
@@ -222,7 +223,7 @@ func TestRoleLimits(t *testing.T) {
 	}
 }
 
-// leave ends a stream and waits until the server knows.
+// leave ends a stream and waits until the server has noticed.
 func (s *session) leave() {
 	s.t.Helper()
 	s.cancel()
@@ -260,8 +261,7 @@ func TestCallLimit(t *testing.T) {
 	}
 }
 
-// TestReadLimit: reads that nobody takes leave no room for one more, and make it
-// when they end.
+// TestReadLimit: stalled reads count against the limit until they end.
 func TestReadLimit(t *testing.T) {
 	r := newRig(t, Options{Limits: gate.Limits{MaxReads: 2}})
 	s := r.primary()
@@ -286,9 +286,9 @@ func TestReadLimit(t *testing.T) {
 	}
 }
 
-// TestOutboxHoldsSoMuch: a client that receives nothing loses what there is no
-// room for, whatever it is.
-func TestOutboxHoldsSoMuch(t *testing.T) {
+// TestOutboxLimit: messages to a client that receives nothing are dropped at
+// the limit, regardless of their type.
+func TestOutboxLimit(t *testing.T) {
 	o := newOutbox(1<<20, gate.NewBacklog(1<<30))
 	packet := &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: &p4v1.PacketIn{Payload: make([]byte, 100_000)}}}
 	digest := &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: &p4v1.DigestList{Data: make([]*p4v1.P4Data, 1000)}}}
@@ -326,11 +326,11 @@ func TestOutboxHoldsSoMuch(t *testing.T) {
 	}
 }
 
-// TestBacklogOfAll: many clients that receive nothing hold no more than some, and
-// one that has left little loses nothing by them.
+// TestBacklogOfAll: many clients that receive nothing share a limit. A client
+// with few queued messages loses nothing.
 func TestBacklogOfAll(t *testing.T) {
-	const most, size = 10 << 20, 10_000
-	all := gate.NewBacklog(most)
+	const limit, size = 10 << 20, 10_000
+	all := gate.NewBacklog(limit)
 	message := &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: &p4v1.PacketIn{Payload: make([]byte, size)}}}
 	claim := &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Arbitration{Arbitration: &p4v1.MasterArbitrationUpdate{}}}
 	var list []*outbox
@@ -342,8 +342,8 @@ func TestBacklogOfAll(t *testing.T) {
 		}
 		list = append(list, o)
 	}
-	if n := all.Held(); n < most || n > most+int64(100*(gate.MinPending+costOf(claim))) {
-		t.Errorf("%d bytes wait, want hardly more than %d", n, most)
+	if n := all.Held(); n < limit || n > limit+int64(100*(gate.MinPending+costOf(claim))) {
+		t.Errorf("%d bytes wait, want hardly more than %d", n, limit)
 	}
 	late := newOutbox(1<<20, all)
 	late.bulk(message)
@@ -365,8 +365,8 @@ func TestBacklogOfAll(t *testing.T) {
 	}
 }
 
-// TestManyIdleTimeouts: entries that time out together are reported in messages
-// of a size that any client receives, each once.
+// TestManyIdleTimeouts: entries that time out together are reported once each,
+// in messages that any client can receive.
 func TestManyIdleTimeouts(t *testing.T) {
 	const n = 6000
 	s := configured(t)
@@ -403,9 +403,9 @@ func TestManyIdleTimeouts(t *testing.T) {
 	}
 }
 
-// TestReadersRestForWriters: while writes come, readers that wait for each other
-// have their turns seldom; one alone does not wait for anything.
-func TestReadersRestForWriters(t *testing.T) {
+// TestReadersPauseForWriters: while writes arrive, competing readers pause
+// after their turns; a single reader does not.
+func TestReadersPauseForWriters(t *testing.T) {
 	for _, x := range []struct {
 		name    string
 		packets bool
@@ -414,15 +414,15 @@ func TestReadersRestForWriters(t *testing.T) {
 		want    time.Duration
 	}{
 		{"nothing comes", false, 0, 3, 0},
-		{"packets come, and nobody waits", true, 0, 0, 16},
-		{"packets come, and somebody waits", true, 0, 1, 64},
-		{"writes come, and nobody waits", false, math.MaxInt64, 0, 0},
-		{"writes come, and somebody waits", false, math.MaxInt64, 1, 16},
+		{"packets, no other reader", true, 0, 0, 16},
+		{"packets, competing readers", true, 0, 1, 64},
+		{"writes, no other reader", false, math.MaxInt64, 0, 0},
+		{"writes, competing readers", false, math.MaxInt64, 1, 16},
 	} {
 		turns := newTurns(func() bool { return x.packets })
 		turns.wrote.Store(x.wrote)
 		turns.waiting.Store(x.waiting)
-		if got := turns.rest(); got != x.want {
+		if got := turns.pause(); got != x.want {
 			t.Errorf("%s: got %v, want %v", x.name, got, x.want)
 		}
 	}
@@ -433,8 +433,8 @@ func TestReadersRestForWriters(t *testing.T) {
 	}
 }
 
-// TestConnectionsTakeTurns: who has one read on a connection waits for one of each
-// other connection, and not for all that somebody has on another.
+// TestConnectionsTakeTurns: a connection's read waits for at most one read of
+// each other connection.
 func TestConnectionsTakeTurns(t *testing.T) { synctest.Test(t, testConnectionsTakeTurns) }
 
 func testConnectionsTakeTurns(t *testing.T) {
@@ -443,7 +443,7 @@ func testConnectionsTakeTurns(t *testing.T) {
 	turns.free <- struct{}{}
 	had := make(chan string)
 	begin := func(name string, line chan struct{}) {
-		s := &readStream{P4Runtime_ReadServer: stillStream{}, turns: turns, line: line}
+		s := &readStream{P4Runtime_ReadServer: stillStream{}, turns: turns, connSem: line}
 		go func() {
 			s.begin()
 			had <- name
@@ -467,12 +467,12 @@ func testConnectionsTakeTurns(t *testing.T) {
 	}
 }
 
-// A stillStream is that of a client that does nothing.
+// A stillStream is the stream of a client that does nothing.
 type stillStream struct{ p4v1.P4Runtime_ReadServer }
 
 func (stillStream) Context() context.Context { return context.Background() }
 
-// TestLargeHeads: what a client says about a call is not kept beyond measure.
+// TestLargeHeads: the headers of a call are limited.
 func TestLargeHeads(t *testing.T) {
 	r := newRig(t, Options{})
 	r.primary()

@@ -6,19 +6,19 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// A Local is a server as its own process has it: messages come and go as they
-// are, neither encoded nor decoded, and are those that the server keeps. So
-// nobody may change them, and many servers may share one.
+// A Local gives programs in the same process access to a server. Messages are
+// neither encoded nor copied, and the server keeps references to them. Callers
+// must not change them afterwards; several servers may share one message.
 type Local struct {
 	s    *Server
 	keys *Keys
 }
 
-// Local is the server for its own process. Servers that are told the same things
-// may share keys, nil for none.
+// Local returns the server for use in its own process. Servers that receive the
+// same messages may share keys; nil disables the cache.
 func (s *Server) Local(keys *Keys) Local { return Local{s, keys} }
 
-// Write applies a batch of updates, as Server.Write.
+// Write applies a batch of updates like Server.Write.
 func (l Local) Write(req *p4v1.WriteRequest) error {
 	if err := l.ended(); err != nil {
 		return err
@@ -26,7 +26,8 @@ func (l Local) Write(req *p4v1.WriteRequest) error {
 	return l.s.write(context.Background(), req, 0, l.keys)
 }
 
-// ended is an error once the server has been stopped, as a connection would be.
+// ended returns an error after the server has been stopped, like a connection
+// would.
 func (l Local) ended() error {
 	select {
 	case <-l.s.stop:
@@ -36,7 +37,7 @@ func (l Local) ended() error {
 	}
 }
 
-// Entities returns the entities that Read would send over the network.
+// Entities returns the entities that Read would send.
 func (l Local) Entities(req *p4v1.ReadRequest) ([]*p4v1.Entity, error) {
 	if err := l.ended(); err != nil {
 		return nil, err

@@ -13,18 +13,18 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// priorityBytes is how many bytes at the beginning of a key.id are the priority.
+// priorityBytes is the length of the priority at the beginning of key.id.
 const priorityBytes = 4
 
-// A key is the match of an entry: in the form of the data plane, and as a
-// string that equal matches share.
+// A key is the match of an entry in the form of the data plane. Equal matches
+// have equal ids.
 type key struct {
 	match []dataplane.Match
 	id    string
 }
 
-// parseKey checks the match of an entry and makes its byte strings canonical,
-// in the message itself. A field that is left out matches anything.
+// parseKey checks the match of an entry and replaces its byte strings in the
+// message by their canonical form. A missing field matches anything.
 func parseKey(fields []fieldInfo, kinds []dataplane.MatchKind, list []*p4v1.FieldMatch, priority int32) (key, error) {
 	k := key{match: make([]dataplane.Match, len(fields))}
 	var buf [128]byte
@@ -42,7 +42,7 @@ func parseKey(fields []fieldInfo, kinds []dataplane.MatchKind, list []*p4v1.Fiel
 		given++
 		var err error
 		if k.match[i], err = parseMatch(&fields[i], kinds[i], m); err != nil {
-			return k, unsound(prefixed(err, "match field %s", fields[i].name))
+			return k, asInvalid(prefixed(err, "match field %s", fields[i].name))
 		}
 		id = appendMatch(id, i, &k.match[i])
 	}
@@ -53,7 +53,8 @@ func parseKey(fields []fieldInfo, kinds []dataplane.MatchKind, list []*p4v1.Fiel
 	return k, nil
 }
 
-// findMatch looks for a field's match, first where it usually is.
+// findMatch returns the match of a field. It looks at the expected position
+// first.
 func findMatch(list []*p4v1.FieldMatch, id uint32, guess int) *p4v1.FieldMatch {
 	if guess < len(list) && list[guess].GetFieldId() == id {
 		return list[guess]
@@ -66,7 +67,7 @@ func findMatch(list []*p4v1.FieldMatch, id uint32, guess int) *p4v1.FieldMatch {
 	return nil
 }
 
-// surplusMatch says which match is one too many.
+// surplusMatch returns the error for a match too many.
 func surplusMatch(fields []fieldInfo, list []*p4v1.FieldMatch) error {
 	seen := map[uint32]bool{}
 	for _, m := range list {
@@ -84,7 +85,7 @@ func surplusMatch(fields []fieldInfo, list []*p4v1.FieldMatch) error {
 	return failf(codes.InvalidArgument, "there are %d matches for %d fields", len(list), len(fields))
 }
 
-// appendMatch adds what tells one match of a field from another.
+// appendMatch appends a unique encoding of a field's match.
 func appendMatch(id []byte, field int, m *dataplane.Match) []byte {
 	id = append(id, byte(field), byte(field>>8))
 	id = binary.BigEndian.AppendUint32(id, uint32(m.PrefixLen))
@@ -95,7 +96,7 @@ func appendMatch(id []byte, field int, m *dataplane.Match) []byte {
 	return id
 }
 
-// anyMatch is what a field is that the match leaves out.
+// anyMatch returns the match that stands for a missing field.
 func anyMatch(f *fieldInfo, kind dataplane.MatchKind) dataplane.Match {
 	switch kind {
 	case dataplane.MatchTernary:
@@ -108,7 +109,7 @@ func anyMatch(f *fieldInfo, kind dataplane.MatchKind) dataplane.Match {
 	return dataplane.Match{} // optional
 }
 
-// ones is the largest number of a width.
+// ones returns the largest number of a width.
 func ones(width int) []byte {
 	b := make([]byte, (width+7)/8)
 	for i := range b {
@@ -144,7 +145,7 @@ func parseMatch(f *fieldInfo, kind dataplane.MatchKind, m *p4v1.FieldMatch) (dat
 			return parseOptional(f, kind, v.Optional)
 		}
 	case nil:
-		return none, failf(codes.InvalidArgument, "there is no match in it")
+		return none, failf(codes.InvalidArgument, "the field match is empty")
 	}
 	return none, failf(codes.InvalidArgument, "the field is matched as %v, not with %T", f.match, m.GetFieldMatchType())
 }
@@ -160,9 +161,9 @@ func parseLPM(f *fieldInfo, v *p4v1.FieldMatch_LPM) (dataplane.Match, error) {
 	switch {
 	case err != nil:
 	case m.PrefixLen <= 0 || m.PrefixLen > f.width:
-		err = failf(codes.InvalidArgument, "the prefix length is %d, want 1 to %d: leave the field out to match anything", m.PrefixLen, f.width)
+		err = failf(codes.InvalidArgument, "the prefix length is %d, want 1 to %d: omit the field to match anything", m.PrefixLen, f.width)
 	case !num.TrailingZeros(m.Value, f.width-m.PrefixLen):
-		err = failf(codes.InvalidArgument, "0x%x has bits behind its prefix of %d", m.Value, m.PrefixLen)
+		err = failf(codes.InvalidArgument, "0x%x has bits set beyond its prefix of %d bits", m.Value, m.PrefixLen)
 	}
 	return m, err
 }
@@ -177,7 +178,7 @@ func parseTernary(f *fieldInfo, v *p4v1.FieldMatch_Ternary) (dataplane.Match, er
 	}
 	switch {
 	case num.IsZero(m.Mask):
-		err = failf(codes.InvalidArgument, "the mask is zero: leave the field out to match anything")
+		err = failf(codes.InvalidArgument, "the mask is zero: omit the field to match anything")
 	case !num.Within(m.Value, m.Mask):
 		err = failf(codes.InvalidArgument, "0x%x has bits outside the mask 0x%x", m.Value, m.Mask)
 	}
@@ -196,13 +197,13 @@ func parseRange(f *fieldInfo, v *p4v1.FieldMatch_Range) (dataplane.Match, error)
 	case less(m.High, m.Value):
 		err = failf(codes.InvalidArgument, "the low end 0x%x is above the high end 0x%x", m.Value, m.High)
 	case num.IsZero(m.Value) && num.AllOnes(m.High, f.width):
-		err = failf(codes.InvalidArgument, "the range has everything: leave the field out to match anything")
+		err = failf(codes.InvalidArgument, "the range includes every value: omit the field to match anything")
 	}
 	return m, err
 }
 
-// parseOptional allows for compilers that give the data plane a ternary field
-// where the program says optional.
+// parseOptional supports compilers that turn optional fields into ternary ones
+// in the data plane.
 func parseOptional(f *fieldInfo, kind dataplane.MatchKind, v *p4v1.FieldMatch_Optional) (dataplane.Match, error) {
 	m, err := parseExact(f, &v.Value)
 	if kind == dataplane.MatchTernary {
@@ -216,7 +217,7 @@ func less(a, b []byte) bool {
 	return len(a) < len(b) || len(a) == len(b) && string(a) < string(b)
 }
 
-// fieldMatch is the message for a match of the data plane, nil where it
+// fieldMatch returns the message for a match of the data plane, or nil if it
 // matches anything.
 func fieldMatch(f *fieldInfo, m dataplane.Match) *p4v1.FieldMatch {
 	fm := &p4v1.FieldMatch{FieldId: f.id}
@@ -249,21 +250,20 @@ func fieldMatch(f *fieldInfo, m dataplane.Match) *p4v1.FieldMatch {
 	return fm
 }
 
-// P4Runtime carries integers as big-endian byte strings. A receiver takes any
+// P4Runtime encodes integers as big-endian byte strings. A receiver accepts any
 // length as long as the number fits its type; a sender writes the shortest
 // string. Zero is one zero byte, never the empty string.
 
-// Keys has the keys of entries, and the calls of their actions, whose messages the
-// servers of one process share: each is checked once for all of them. The zero
-// value works; it keeps the messages.
+// Keys caches checked keys and action calls of messages that several servers of
+// one process share, so that each is checked once. The zero value is ready to
+// use. The cache keeps references to the messages.
 type Keys struct {
 	mu    sync.RWMutex
-	of    map[**p4v1.FieldMatch]sharedKey // by where the list of matches is
+	of    map[**p4v1.FieldMatch]sharedKey // by the address of the first match
 	calls map[*p4v1.Action]sharedCall
 }
 
-// A sharedKey is a checked key with the fields of the table that it was checked
-// for: only for tables with the same fields is it valid.
+// A sharedKey is a checked key. It is valid for tables with the same fields.
 type sharedKey struct {
 	key
 	fields   []fieldInfo
@@ -272,7 +272,7 @@ type sharedKey struct {
 	priority int32
 }
 
-// key checks the fields that identify an entry, if that has not been done.
+// key returns the checked key of an entry and caches it in k.
 func (k *Keys) key(t *tableState, m *p4v1.TableEntry) (key, error) {
 	list := m.GetMatch()
 	if k == nil || len(list) == 0 {
@@ -296,15 +296,15 @@ func (k *Keys) key(t *tableState, m *p4v1.TableEntry) (key, error) {
 	return made, err
 }
 
-// key checks the fields that identify an entry.
+// key checks the match fields and the priority of an entry.
 func (t *tableState) key(m *p4v1.TableEntry) (key, error) {
 	switch {
 	case len(t.info.fields) == 0:
-		return key{}, t.failf(codes.InvalidArgument, "it has no key, and so a default entry only")
+		return key{}, t.failf(codes.InvalidArgument, "it has no key: only its default entry can be written")
 	case t.info.ranked && m.GetPriority() <= 0:
 		return key{}, t.failf(codes.InvalidArgument, "the priority is %d, want a positive one", m.GetPriority())
 	case !t.info.ranked && m.GetPriority() != 0:
-		return key{}, t.failf(codes.InvalidArgument, "the priority is %d, want 0: no two entries match the same", m.GetPriority())
+		return key{}, t.failf(codes.InvalidArgument, "the priority is %d, want 0: all its fields are exact or LPM", m.GetPriority())
 	}
 	k, err := parseKey(t.info.fields, t.kinds, m.GetMatch(), m.GetPriority())
 	if err != nil {

@@ -9,24 +9,24 @@ import (
 	"github.com/p4lb/p4lb/internal/server/gate"
 )
 
-// An outbox holds what is to be sent on a stream, so that nobody who has
-// something to say waits for a slow client. Packets, digests and idle timeouts
-// may be lost by the specification: they are dropped when the client does not
-// keep up. Of the arbitration messages the oldest go, since each of them says
-// all there is to say.
+// An outbox queues the messages to be sent on a stream, so senders never wait
+// for a slow client. If the client is too slow, packets, digests and idle
+// timeouts are dropped, as the specification permits. Arbitration messages have
+// their own queue, which drops the oldest ones: each message contains the
+// complete state.
 type outbox struct {
-	room int // in bytes, for each of the queues
+	room int // limit in bytes, for each of the queues
 	all  *gate.Backlog
 
 	mu      sync.Mutex
 	changed sync.Cond
-	first   queue // arbitration
+	first   queue // arbitration messages
 	rest    queue
-	lost    int // of rest, since they were last told of
+	lost    int // dropped from rest and not reported yet
 	closed  bool
 }
 
-// A queue knows about how much memory its messages take.
+// A queue is a list of messages with its approximate memory.
 type queue struct {
 	list []*p4v1.StreamMessageResponse
 	cost int
@@ -47,14 +47,14 @@ func (q *queue) pop() *p4v1.StreamMessageResponse {
 	return m
 }
 
-// The messages that an outbox holds at most, whatever their size.
+// The maximum numbers of messages in an outbox, regardless of their size.
 const (
 	maxUrgent = 256
 	maxBulk   = 4096
 )
 
-// costOf is about the memory that a message takes. The entries of an idle
-// timeout are the table's.
+// costOf returns the approximate memory of a message. The entries of an idle
+// timeout belong to the table and do not count.
 func costOf(m *p4v1.StreamMessageResponse) int {
 	const message, record = 256, 320
 	switch u := m.GetUpdate().(type) {
@@ -74,7 +74,7 @@ func newOutbox(room int, all *gate.Backlog) *outbox {
 	return o
 }
 
-// urgent adds an arbitration message, which is sent before all others.
+// urgent adds an arbitration message. It is sent before all other messages.
 func (o *outbox) urgent(m *p4v1.StreamMessageResponse) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -89,7 +89,7 @@ func (o *outbox) urgent(m *p4v1.StreamMessageResponse) {
 	o.changed.Signal()
 }
 
-// bulk adds another message unless there is no room.
+// bulk adds another message, or drops it if there is no room.
 func (o *outbox) bulk(m *p4v1.StreamMessageResponse) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -104,8 +104,8 @@ func (o *outbox) bulk(m *p4v1.StreamMessageResponse) {
 	o.changed.Signal()
 }
 
-// next waits for a message. ok is false once the outbox is closed. lost is how
-// many others have been dropped since it was last asked.
+// next waits for a message. It returns false once the outbox is closed. lost is
+// the number of messages dropped since the previous call.
 func (o *outbox) next() (m *p4v1.StreamMessageResponse, lost int, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -122,7 +122,7 @@ func (o *outbox) next() (m *p4v1.StreamMessageResponse, lost int, ok bool) {
 	return o.pop(&o.rest), lost, true
 }
 
-// pop takes a message out of one of the queues.
+// pop removes a message from one of the queues.
 func (o *outbox) pop(q *queue) *p4v1.StreamMessageResponse {
 	before := q.cost
 	m := q.pop()
@@ -130,7 +130,7 @@ func (o *outbox) pop(q *queue) *p4v1.StreamMessageResponse {
 	return m
 }
 
-// close ends next, for all time.
+// close ends next permanently.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// A dataType is the type of what a register holds or a digest carries. A
-// struct, header or tuple has members, any other type is one number.
+// A dataType is the type of a register cell or a digest. A struct, header or
+// tuple has members; any other type is a single number.
 type dataType struct {
 	form    dataForm
 	width   int
@@ -25,22 +25,22 @@ const (
 	bitForm dataForm = iota
 	intForm
 	boolForm
-	enumForm // a serializable one
+	enumForm // serializable enum
 	stringForm
 	structForm
 	headerForm
 	tupleForm
 )
 
-// maxMembers bounds the members of a type, those of its members included, so
-// that a P4Info whose types contain themselves ends in an error.
+// maxMembers bounds the nested members of a type, so a recursive type in P4Info
+// is an error and not an endless loop.
 const maxMembers = 1 << 12
 
-// A typeResolver turns types of P4Info into dataTypes.
+// A typeResolver converts types of P4Info to dataTypes.
 type typeResolver struct {
 	types   *configv1.P4TypeInfo
 	names   translations
-	members int // seen so far
+	members int // visited so far
 }
 
 // newDataType resolves a type of P4Info.
@@ -104,7 +104,7 @@ func (r *typeResolver) newType(name string) (*dataType, error) {
 	case t.GetTranslatedType().GetSdnString() != nil:
 		return &dataType{form: stringForm, names: r.names.of(r.types, name)}, nil
 	}
-	return nil, fmt.Errorf("type %q is translated to nothing", name)
+	return nil, fmt.Errorf("type %q has no translation", name)
 }
 
 func (r *typeResolver) structType(name string) (*dataType, error) {
@@ -150,7 +150,7 @@ func (r *typeResolver) membersOf(form dataForm, specs []*configv1.P4DataTypeSpec
 // scalar reports whether a value is a single number.
 func (t *dataType) scalar() bool { return t.form < structForm }
 
-// leaves are the numbers of a value, in order.
+// leaves returns the numbers in a value, in order.
 func (t *dataType) leaves() []*dataType {
 	if t.scalar() {
 		return []*dataType{t}
@@ -162,7 +162,7 @@ func (t *dataType) leaves() []*dataType {
 	return list
 }
 
-// fits reports whether a value's numbers have these widths.
+// fits reports whether the numbers in a value have these widths.
 func (t *dataType) fits(widths []int) bool {
 	leaves := t.leaves()
 	if len(leaves) != len(widths) {
@@ -176,7 +176,7 @@ func (t *dataType) fits(widths []int) bool {
 	return true
 }
 
-// number is the message for a number of the type, given in words.
+// number returns the message for a number of the type.
 func (t *dataType) number(words []uint64) *p4v1.P4Data {
 	switch t.form {
 	case boolForm:
@@ -187,7 +187,7 @@ func (t *dataType) number(words []uint64) *p4v1.P4Data {
 	return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: t.bytes(words)}}
 }
 
-// bytes is the canonical byte string of a number of the type.
+// bytes returns the canonical byte string of a number of the type.
 func (t *dataType) bytes(words []uint64) []byte {
 	switch t.form {
 	case intForm:
@@ -226,10 +226,10 @@ func (t *dataType) parse(d *p4v1.P4Data) ([]uint64, error) {
 			return num.OfBytes(b, n), err
 		}
 	}
-	return nil, failf(codes.InvalidArgument, "the data is %T, which is not the object's type", d.GetData())
+	return nil, failf(codes.InvalidArgument, "the data is %T: it does not have the type of the object", d.GetData())
 }
 
-// signedWords reads a two's complement byte string into the low width bits of
+// signedWords converts a two's complement byte string to the low width bits of
 // n words.
 func signedWords(b []byte, n, width int) []uint64 {
 	words := num.OfBytes(b, n)
@@ -245,8 +245,8 @@ func signedWords(b []byte, n, width int) []uint64 {
 	return words
 }
 
-// build makes the message for a value from its leaves, which next gives one
-// after the other.
+// build returns the message for a value. next returns the number for each leaf
+// in turn.
 func (t *dataType) build(next func(*dataType) []uint64) *p4v1.P4Data {
 	if t.scalar() {
 		return t.number(next(t))
@@ -268,7 +268,7 @@ func (t *dataType) build(next func(*dataType) []uint64) *p4v1.P4Data {
 	return &p4v1.P4Data{Data: &p4v1.P4Data_Struct{Struct: s}}
 }
 
-// bits is the width of all numbers in a value.
+// bits returns the total width of the numbers in a value.
 func (t *dataType) bits() int {
 	n := t.width
 	for _, m := range t.members {

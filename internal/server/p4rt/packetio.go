@@ -5,7 +5,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// size is the header in bytes.
+// size returns the size of the header in bytes.
 func (h *packetHeader) size() int {
 	if h == nil {
 		return 0
@@ -13,7 +13,7 @@ func (h *packetHeader) size() int {
 	return (h.bits + 7) / 8
 }
 
-// encode turns a packet-out into what the CPU port receives.
+// encode converts a packet-out to the frame for the CPU port.
 func (h *packetHeader) encode(m *p4v1.PacketOut) ([]byte, error) {
 	frame := make([]byte, h.size(), h.size()+len(m.GetPayload()))
 	var fields []paramInfo
@@ -21,7 +21,7 @@ func (h *packetHeader) encode(m *p4v1.PacketOut) ([]byte, error) {
 		fields = h.fields
 	}
 	if len(m.GetMetadata()) != len(fields) {
-		return nil, failf(codes.InvalidArgument, "the packet has %d metadata, the program's packet_out header %d", len(m.GetMetadata()), len(fields))
+		return nil, failf(codes.InvalidArgument, "the packet has %d metadata fields, want the %d of the program's packet_out header", len(m.GetMetadata()), len(fields))
 	}
 	at := 0
 	for _, f := range fields {
@@ -35,25 +35,25 @@ func (h *packetHeader) encode(m *p4v1.PacketOut) ([]byte, error) {
 	return append(frame, m.GetPayload()...), nil
 }
 
-// metadataValue finds the value of a field. Since there are as many metadata
-// as fields, one that occurs twice leaves another one out.
+// metadataValue returns the value of a field. encode has checked the number of
+// metadata, so a repeated one implies a missing one.
 func metadataValue(list []*p4v1.PacketMetadata, f paramInfo) ([]byte, error) {
 	for _, m := range list {
 		if m.GetMetadataId() != f.id {
 			continue
 		}
-		v := m.GetValue() // the message stays as it is
+		v := m.GetValue() // parseValue may replace it; the message stays unchanged
 		b, err := parseValue(&v, f.width, f.names)
 		if err != nil {
-			return nil, unsound(prefixed(err, "metadata %s", f.name))
+			return nil, asInvalid(prefixed(err, "metadata %s", f.name))
 		}
 		return b, nil
 	}
 	return nil, failf(codes.InvalidArgument, "metadata %s (id %d) is missing", f.name, f.id)
 }
 
-// decode turns what was sent to the CPU port into a packet-in. A packet that is
-// shorter than the header is given as payload alone.
+// decode converts a frame for the CPU port to a packet-in. A frame shorter than
+// the header becomes the payload.
 func (h *packetHeader) decode(frame []byte) *p4v1.PacketIn {
 	n := h.size()
 	if h == nil || len(frame) < n {
@@ -72,8 +72,8 @@ func (h *packetHeader) decode(frame []byte) *p4v1.PacketIn {
 	return m
 }
 
-// putBits writes a number, canonical, as width bits from bit at on. The bits
-// were zero.
+// putBits writes a canonical number as width bits at bit offset at, where the
+// frame contains zeros.
 func putBits(frame []byte, at, width int, b []byte) {
 	for i := range min(width, 8*len(b)) {
 		if b[len(b)-1-i/8]>>(i%8)&1 == 1 {
@@ -83,7 +83,7 @@ func putBits(frame []byte, at, width int, b []byte) {
 	}
 }
 
-// getBits reads width bits from bit at on as a canonical number.
+// getBits reads width bits at bit offset at as a canonical number.
 func getBits(frame []byte, at, width int) []byte {
 	b := make([]byte, max(1, (width+7)/8))
 	for i := range width {

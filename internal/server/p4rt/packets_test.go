@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A testPort is a port that a test holds the other end of.
+// A testPort is a port with the test at its other end.
 type testPort struct {
 	in  chan []byte
 	out chan []byte
@@ -212,7 +212,7 @@ func TestDigest(t *testing.T) {
 			t.Errorf("record %d is %v", i, d)
 		}
 	}
-	// Until the list is acknowledged the same sources are not news.
+	// Until the list is acknowledged, the same sources are not reported again.
 	for _, src := range []byte{1, 2, 3, 4} {
 		p.in <- frame(1, src, "")
 	}
@@ -225,7 +225,8 @@ func TestDigest(t *testing.T) {
 		t.Errorf("an unknown digest is acknowledged: %v", e)
 	}
 	s.send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_DigestAck{DigestAck: &p4v1.DigestListAck{DigestId: id, ListId: list.GetListId()}}})
-	// A refused packet-out comes back once the acknowledgement is dealt with.
+	// The error for this packet-out arrives after the acknowledgement is
+	// processed.
 	s.send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{}}})
 	s.next()
 	p.in <- frame(1, 1, "")
@@ -235,7 +236,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestDigestTimes runs a digester on a clock of its own.
+// TestDigestTimes tests a digester with a fake clock.
 func TestDigestTimes(t *testing.T) {
 	in := testInfo(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -257,7 +258,7 @@ func TestDigestTimes(t *testing.T) {
 		d.learn(record(2))
 		want(400*time.Millisecond, 2)
 
-		// A record is news again when its acknowledgement is overdue.
+		// A record is reported again after the acknowledgement has timed out.
 		time.Sleep(59 * time.Second)
 		d.learn(record(1))
 		time.Sleep(2 * time.Second)
@@ -282,7 +283,7 @@ func TestIdleTimeout(t *testing.T) {
 	e.IdleTimeoutNs, e.Metadata = int64(20*time.Millisecond), []byte("m")
 	forever := exactEntry(t, "AllIngress.sources", "NoAction", nil, "\x02")
 	s.must(s.write(insert(t, e), insert(t, forever)))
-	for range 2 { // the timer starts again after each report
+	for range 2 { // the timer restarts after each report
 		n := s.next().GetIdleTimeoutNotification()
 		if len(n.GetTableEntry()) != 1 || n.GetTimestamp() == 0 {
 			t.Fatalf("got %v", n)

@@ -14,9 +14,9 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
-// A pipeline is a program with all that the control plane has put into it. It
-// works before packets go through it, so that a saved configuration can be
-// filled before it is committed.
+// A pipeline is a program with everything the control plane has written to it.
+// It can be filled before packets use it, so a saved configuration can be
+// prepared before it is committed.
 type pipeline struct {
 	config *p4v1.ForwardingPipelineConfig
 	info   *info
@@ -24,11 +24,11 @@ type pipeline struct {
 	dev    *Device
 	log    *slog.Logger
 
-	keys *Keys // of the batch that is being written
+	keys *Keys // cache of the batch being written
 
 	tables       map[uint32]*tableState
 	profiles     map[uint32]*profileState
-	meters       map[uint32]*versioned[*p4v1.MeterConfig] // of cells that have one
+	meters       map[uint32]*versioned[*p4v1.MeterConfig] // configured cells
 	multicast    versioned[*p4v1.MulticastGroupEntry]
 	clones       versioned[*p4v1.CloneSessionEntry]
 	valueSets    map[uint32][]*p4v1.ValueSetMember
@@ -36,25 +36,26 @@ type pipeline struct {
 	digestByName map[string]*digester
 	actionByName map[string]*actionInfo
 
-	// readers are the answers in progress that ask what packets change.
+	// readers counts the answers in progress that include data changed by
+	// packets.
 	readers atomic.Int32
 }
 
-// must takes an error of the data plane for something that has been checked:
-// it says that the two halves disagree, which is a bug, but no reason for the
-// switch to stop.
+// must logs an error of the data plane for a checked operation. Such an error
+// means that control plane and data plane disagree, which is a bug; the switch
+// continues.
 func (p *pipeline) must(err error) {
 	if err != nil {
 		p.log.Error("control plane and data plane disagree", "error", err)
 	}
 }
 
-// clock is the time of the data plane.
+// clock returns the time of the data plane.
 func (p *pipeline) clock() time.Duration { return p.dev.now() }
 
 var errNoPipeline = failf(codes.FailedPrecondition, "there is no forwarding pipeline config yet")
 
-// table finds the table that an entry names.
+// table returns the table with the id.
 func (p *pipeline) table(id uint32) (*tableState, error) {
 	if t := p.tables[id]; t != nil {
 		return t, nil
@@ -62,21 +63,21 @@ func (p *pipeline) table(id uint32) (*tableState, error) {
 	return nil, failf(codes.InvalidArgument, "there is no table %#x", id)
 }
 
-// A tableState is what the control plane has put into a table. Entries are kept
-// as the client wrote them, so that reading gives back what was written; the
-// data plane has its own form of them under a handle.
+// A tableState is the state of a table in the control plane. It stores entries
+// as the client wrote them, so a read returns them unchanged. The data plane
+// has its own form under a handle.
 type tableState struct {
 	info    *tableInfo
-	kinds   []dataplane.MatchKind // of the key, as the data plane has it
+	kinds   []dataplane.MatchKind // match kinds of the key in the data plane
 	entries map[string]*tableEntry
-	// byHandle has the entries of a table whose entries time out, idleFrom is the
-	// first that is looked at for it next; nobody else uses it.
+	// byHandle indexes the entries if the table has idle timeouts. idleFrom is
+	// the position at which the next idle scan starts.
 	byHandle map[dataplane.Handle]*tableEntry
 	idleFrom int
-	// rows are the entries in no particular but reproducible order, for those
-	// who read the table while it changes.
+	// rows lists the entries in an unspecified but reproducible order, for
+	// readers of a changing table.
 	rows versioned[row]
-	// def is the default entry, initial what the program makes of it.
+	// def is the default entry, initial the program's default entry.
 	def, initial *p4v1.TableEntry
 	constDefault bool
 	constEntries bool
@@ -85,33 +86,34 @@ type tableState struct {
 	counting, metering map[uint32]bool
 }
 
-// A tableEntry is an entry of a table. Its message must not be changed once it
-// is here: readers share it.
+// A tableEntry is an entry of a table. Readers share its message, so the
+// message must not change.
 type tableEntry struct {
 	msg    *p4v1.TableEntry
 	handle dataplane.Handle
 	id     string
-	at     uint32 // in rows
+	at     uint32 // index in rows
 	use    use
-	// last is what a reader who began before it was removed is told of it.
+	// last is set when the entry is removed, for readers that still see it.
 	last *lastSeen
 }
 
-// A row is an entry with the message that it had when a reader began.
+// A row is an entry together with its message at the time of a view.
 type row struct {
 	msg   *p4v1.TableEntry
 	entry *tableEntry
 }
 
-// lastSeen is what packets change of an entry, as far as its table has it.
+// lastSeen is the part of an entry that packets change, as far as its table has
+// it.
 type lastSeen struct {
 	counter *p4v1.CounterData
 	meter   *p4v1.MeterCounterData
 	idle    *p4v1.TableEntry_IdleTimeout
 }
 
-// kept is what is kept of a written entry: the message itself, which servers and
-// versions of a pipeline then share, if there is nothing to leave out.
+// kept returns the message to store for a written entry: m itself if it
+// contains nothing to omit. Servers and versions of a pipeline then share it.
 func kept(m *p4v1.TableEntry) *p4v1.TableEntry {
 	if m.CounterData == nil && m.MeterCounterData == nil && m.TimeSinceLastHit == nil && len(m.ProtoReflect().GetUnknown()) == 0 {
 		return m
@@ -119,7 +121,8 @@ func kept(m *p4v1.TableEntry) *p4v1.TableEntry {
 	return stored(m)
 }
 
-// stored is a written entry without what packets change.
+// stored returns a copy of a written entry without the parts that packets
+// change.
 func stored(m *p4v1.TableEntry) *p4v1.TableEntry {
 	return &p4v1.TableEntry{
 		TableId: m.GetTableId(), Match: m.GetMatch(), Action: m.GetAction(), Priority: m.GetPriority(),
@@ -134,7 +137,7 @@ func (t *tableState) timesOut() bool {
 	return t.info.GetIdleTimeoutBehavior() != configv1.Table_NO_TIMEOUT
 }
 
-// change gives an entry another message.
+// change replaces the message of an entry.
 func (t *tableState) change(e *tableEntry, m *p4v1.TableEntry) {
 	e.msg = m
 	t.rows.set(e.at, row{m, e})
@@ -159,13 +162,14 @@ func (t *tableState) remove(e *tableEntry) {
 	t.rows.delete(last)
 }
 
-// defaultEntry is the default entry as one among others. It is made when it is
-// needed: def is what lasts.
+// defaultEntry returns the default entry as a tableEntry, created on demand
+// from def.
 func (t *tableState) defaultEntry() *tableEntry {
 	return &tableEntry{msg: t.def, handle: dataplane.DefaultEntry}
 }
 
-// again is what an entry has become when a batch is taken back.
+// again returns the current entry with the key of e. Rolling back a batch
+// replaces entries.
 func (t *tableState) again(e *tableEntry) *tableEntry {
 	if e.handle == dataplane.DefaultEntry {
 		return t.defaultEntry()
@@ -177,7 +181,7 @@ func (t *tableState) failf(code codes.Code, format string, args ...any) error {
 	return prefixed(failf(code, format, args...), "table %s", t.info.name)
 }
 
-// refused gives an error of the data plane the code of the specification.
+// refused converts an error of the data plane to the code of the specification.
 func (t *tableState) refused(err error) error {
 	if err == nil {
 		return nil
@@ -194,66 +198,66 @@ func (t *tableState) refused(err error) error {
 	return recode(err, code)
 }
 
-// A profileState is an action profile or selector: members, groups of them,
-// and the groups that one-shot entries bring along. The specification allows
-// members and groups or one-shots, not both.
+// A profileState is the state of an action profile or selector: members,
+// groups, and the groups of one-shot entries. The specification allows either
+// members and groups or one-shots.
 type profileState struct {
 	info     *profileInfo
 	members  map[uint32]*member
 	groups   map[uint32]*group
 	oneShots map[*group]bool
-	// memberMsgs and groupMsgs are the messages of members and groups, for those
-	// who read them while they change.
+	// memberMsgs and groupMsgs are the messages of members and groups, for
+	// readers of a changing profile.
 	memberMsgs versioned[*p4v1.ActionProfileMember]
 	groupMsgs  versioned[*p4v1.ActionProfileGroup]
-	// oneShotSize is the sum of their sizes.
+	// oneShotSize is the total size of the one-shot entries.
 	oneShotSize int
 }
 
-// A member is an action that entries and groups share. In a group it can have
-// a weight: the data plane then has as many copies of it, since there a member
-// is in a group once.
+// A member is an action shared by entries and groups. A member with a weight in
+// a group has as many copies in the data plane, where a group contains each
+// member once.
 type member struct {
 	msg    *p4v1.ActionProfileMember
 	call   dataplane.ActionCall
-	copies []dataplane.Handle // the first is the one for table entries
-	uses   int                // by table entries
-	groups int                // that it is in
+	copies []dataplane.Handle // the first one is used by table entries
+	uses   int                // number of table entries
+	groups int                // number of groups
 }
 
-// A group is a set of members of which the program's selector picks one per
-// packet. The data plane knows those alone whose watch port is up.
+// A group is a set of members from which the program's selector picks one per
+// packet. The data plane lacks members with a watch port that is down.
 type group struct {
 	profile *profileState
 	msg     *p4v1.ActionProfileGroup // nil for a one-shot
 	handle  dataplane.Handle
 	parts   []groupPart
 	active  []dataplane.Handle
-	uses    int // by table entries
-	size    int // of a one-shot
+	uses    int // number of table entries
+	size    int // size of a one-shot
 }
 
 type groupPart struct {
 	member *member
 	weight int
-	// port is watched if watch is set.
+	// port is valid if watch is set.
 	port  uint32
 	watch bool
 }
 
-// A target is what a table entry leads to.
+// A target is the action, member or group of a table entry.
 type target struct {
 	use
 	data dataplane.Target
 }
 
-// A use is what an entry needs to stay.
+// A use is the member or group that a table entry refers to.
 type use struct {
 	member *member
 	group  *group
 }
 
-// A digester collects the records of one digest into lists. Records come while
+// A digester collects the records of one digest into lists. It is called while
 // a packet is processed, so it takes no lock but its own.
 type digester struct {
 	id   uint32
@@ -262,16 +266,16 @@ type digester struct {
 
 	mu      sync.Mutex
 	config  *p4v1.DigestEntry_Config // nil: the digest is off
-	pending []string                 // records, none twice
-	known   map[string]uint64        // a record pending (0) or sent, by list
+	pending []string                 // records without duplicates
+	known   map[string]uint64        // list id of each record; 0 while it is pending
 	lists   map[uint64]*sentList
-	order   []uint64 // of lists, oldest first
-	last    uint64   // list id
+	order   []uint64 // ids of sent lists, oldest first
+	last    uint64   // id of the last list
 	timer   *time.Timer
 }
 
-// A journal remembers how to take back what a batch has done. A nil journal
-// remembers nothing: a batch that continues on error needs none.
+// A journal records how to undo the updates of a batch. A nil journal records
+// nothing; a batch that continues on errors needs none.
 type journal struct {
 	undo []func()
 }
@@ -282,8 +286,8 @@ func (j *journal) add(undo func()) {
 	}
 }
 
-// rollBack takes everything back, last things first: each step then finds the
-// state that its update has left.
+// rollBack undoes all updates in reverse order, so each step finds the state
+// that its update left behind.
 func (j *journal) rollBack() {
 	for i := len(j.undo) - 1; i >= 0; i-- {
 		j.undo[i]()

@@ -10,8 +10,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// The bounds of simple_switch's replication engine. The groups
-// from firstSession on hold the copies of clone sessions.
+// The limits of simple_switch's replication engine. Groups from firstSession on
+// hold the copies of clone sessions.
 const (
 	maxPort      = 1<<9 - 1
 	maxInstance  = 1<<16 - 1
@@ -20,7 +20,7 @@ const (
 	firstSession = 1 << 15
 )
 
-// parsePort reads a port number.
+// parsePort parses a port number.
 func parsePort(b []byte) (uint32, error) {
 	b, err := unsigned(b, 32)
 	if err != nil {
@@ -39,8 +39,8 @@ func (p *pipeline) writeReplication(j *journal, typ p4v1.Update_Type, m *p4v1.Pa
 	return failf(codes.InvalidArgument, "the replication entry is neither a multicast group nor a clone session")
 }
 
-// existence checks that an update finds what it wants: nothing to insert,
-// something to modify or delete.
+// existence checks that the object to insert does not exist, or that the one to
+// modify or delete does.
 func existence(typ p4v1.Update_Type, there bool, what string, id uint32) error {
 	switch {
 	case typ == p4v1.Update_INSERT && there:
@@ -70,7 +70,7 @@ func (p *pipeline) writeMulticast(j *journal, typ p4v1.Update_Type, m *p4v1.Mult
 	return nil
 }
 
-// setMulticast makes a group as a checked message says; nil removes it.
+// setMulticast sets a group from a checked message; nil removes it.
 func (p *pipeline) setMulticast(id uint32, m *p4v1.MulticastGroupEntry) {
 	p.setReplicas(id, m.GetReplicas(), m != nil)
 	put(&p.multicast, id, m)
@@ -87,7 +87,7 @@ func (p *pipeline) setReplicas(group uint32, list []*p4v1.Replica, there bool) {
 	p.must(p.sw.SetGroup(group, replicas))
 }
 
-// parseReplicas checks the copies of a group.
+// parseReplicas checks the replicas of a group.
 func parseReplicas(list []*p4v1.Replica) ([]dataplane.Replica, error) {
 	seen := map[dataplane.Replica]bool{}
 	var replicas []dataplane.Replica
@@ -112,9 +112,9 @@ func parseReplicas(list []*p4v1.Replica) ([]dataplane.Replica, error) {
 	return replicas, nil
 }
 
-// replicaPort takes the port as a byte string or in the older form. A port
-// need not have an interface: packets to one that has none can be counted or
-// recirculated.
+// replicaPort returns the port of a replica, given as a byte string or in the
+// deprecated form. The port need not have an interface: packets sent to it can
+// be counted or recirculated.
 func replicaPort(r *p4v1.Replica) (uint32, error) {
 	var port uint32
 	switch x := r.GetPortKind().(type) {
@@ -168,9 +168,8 @@ func checkClone(m *p4v1.CloneSessionEntry) error {
 	return err
 }
 
-// setClone makes a session as a checked message says; nil removes it. Its
-// copies are kept as a multicast group; their class of service is the priority of
-// their queues.
+// setClone sets a session from a checked message; nil removes it. The copies
+// form a multicast group; the class of service is the priority of their queues.
 func (p *pipeline) setClone(id uint32, m *p4v1.CloneSessionEntry) error {
 	if m == nil {
 		p.setReplicas(firstSession+id, nil, false)

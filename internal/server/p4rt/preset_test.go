@@ -11,9 +11,9 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// TestPreinitialized has the facts about entries that a program brings along and
-// that are not constant (9.1.5), and about direct resources that only some
-// actions execute (9.1.7).
+// TestPreinitialized contains the facts about initial entries that are not
+// const (9.1.5) and about direct resources that only some actions execute
+// (9.1.7).
 func TestPreinitialized(t *testing.T) {
 	p, err := p4.Compile(os.DirFS("testdata"), "preset.p4", p4.Options{})
 	if err != nil {
@@ -55,7 +55,7 @@ func TestPreinitialized(t *testing.T) {
 		left   int
 	}{
 		{"INSERT", nil, insert(t, preset("\x30", "\xf0", 9, 4)), ok, 4},
-		{"INSERT of what is there", nil, insert(t, preset("\x20", "\xf0", 2, 4)), codes.AlreadyExists, 3},
+		{"INSERT of an existing entry", nil, insert(t, preset("\x20", "\xf0", 2, 4)), codes.AlreadyExists, 3},
 		{"MODIFY", nil, modify(t, preset("\x20", "\xf0", 2, 4)), ok, 3},
 		{"DELETE", nil, remove(t, free), ok, 2},
 		{"DELETE of what matches all", nil, remove(t, any), ok, 2},
@@ -79,7 +79,7 @@ func TestPreinitialized(t *testing.T) {
 						t.Errorf("read %v", m)
 					}
 				}
-				// And the same when the program is pushed again with what it holds.
+				// The same after pushing the program again with its state.
 				s.must(s.configure(p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT, config))
 			}
 		})

@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
-// hold counts an entry that needs it, or one less.
+// hold adds n to the reference counts of the member and the group.
 func (u use) hold(n int) {
 	if u.member != nil {
 		u.member.uses += n
@@ -19,9 +19,9 @@ func (u use) hold(n int) {
 	}
 }
 
-// newTarget checks the action of a table entry. What it makes for a one-shot
-// must be given back with dropTarget if it is not used. It takes the place of
-// before, nil for none.
+// newTarget checks the action of a table entry. The caller must pass a one-shot
+// target to dropTarget if it does not use it. before is the one-shot group that
+// it replaces, or nil.
 func (p *pipeline) newTarget(t *tableState, a *p4v1.TableAction, before *group) (target, error) {
 	profile := p.profileOf(t)
 	switch x := a.GetType().(type) {
@@ -43,7 +43,7 @@ func (p *pipeline) newTarget(t *tableState, a *p4v1.TableAction, before *group) 
 			return p.oneShotTarget(t, profile, x.ActionProfileActionSet, before)
 		}
 	}
-	return target{}, t.failf(codes.InvalidArgument, "%T is not what its entries lead to", a.GetType())
+	return target{}, t.failf(codes.InvalidArgument, "its entries cannot have an action of type %T", a.GetType())
 }
 
 func (p *pipeline) profileOf(t *tableState) *profileState {
@@ -57,7 +57,7 @@ func memberTarget(t *tableState, profile *profileState, id uint32) (target, erro
 	m := profile.members[id]
 	switch {
 	case len(profile.oneShots) > 0:
-		return target{}, t.failf(codes.InvalidArgument, "the selector has one-shot entries, and so no members")
+		return target{}, t.failf(codes.InvalidArgument, "the selector has one-shot entries and cannot have members")
 	case m == nil:
 		return target{}, t.failf(codes.NotFound, "there is no member %d", id)
 	}
@@ -68,14 +68,14 @@ func groupTarget(t *tableState, profile *profileState, id uint32) (target, error
 	g := profile.groups[id]
 	switch {
 	case len(profile.oneShots) > 0:
-		return target{}, t.failf(codes.InvalidArgument, "the selector has one-shot entries, and so no groups")
+		return target{}, t.failf(codes.InvalidArgument, "the selector has one-shot entries and cannot have groups")
 	case g == nil:
 		return target{}, t.failf(codes.NotFound, "there is no group %d", id)
 	}
 	return target{data: dataplane.Target{Kind: dataplane.TargetGroup, Index: g.handle}, use: use{group: g}}, nil
 }
 
-// dropTarget removes the group of a one-shot entry that is gone.
+// dropTarget removes the group of a deleted one-shot entry.
 func (p *pipeline) dropTarget(u use) {
 	if u.group != nil && u.group.msg == nil {
 		p.dropOneShot(u.group)
@@ -128,14 +128,14 @@ func (p *pipeline) memberAction(pr *profileState, a *p4v1.Action) (dataplane.Act
 
 func (p *pipeline) insertMember(j *journal, pr *profileState, m *p4v1.ActionProfileMember) error {
 	if len(pr.oneShots) > 0 {
-		return pr.failf(codes.InvalidArgument, "it has one-shot entries, and so no members")
+		return pr.failf(codes.InvalidArgument, "it has one-shot entries and cannot have members")
 	}
 	call, err := p.memberAction(pr, m.GetAction())
 	if err != nil {
 		return err
 	}
 	if size := pr.info.GetSize(); size > 0 && int64(len(pr.members)) >= size {
-		return pr.failf(codes.ResourceExhausted, "it has %d members, and cannot have more", size)
+		return pr.failf(codes.ResourceExhausted, "it is full: it has %d members", size)
 	}
 	h, err := p.sw.MemberAdd(pr.info.name, call)
 	if err != nil {
@@ -186,8 +186,7 @@ func (p *pipeline) freeMember(pr *profileState, mb *member) {
 	}
 }
 
-// copiesOf returns so many handles of a member, with new ones where there are
-// too few.
+// copiesOf returns n handles of a member and creates missing ones.
 func (p *pipeline) copiesOf(pr *profileState, mb *member, n int) []dataplane.Handle {
 	for len(mb.copies) < n {
 		h, err := p.sw.MemberAdd(pr.info.name, mb.call)
@@ -199,9 +198,9 @@ func (p *pipeline) copiesOf(pr *profileState, mb *member, n int) []dataplane.Han
 	return mb.copies[:n]
 }
 
-// activate brings the data plane's group up to date: with the members whose
-// watch port is up. What is new comes first, so that the group is not empty
-// in between.
+// activate updates a group in the data plane: its members are those without
+// a watch port and those with one that is up. New members are added first, so
+// the group is never empty in between.
 func (p *pipeline) activate(g *group) {
 	var want []dataplane.Handle
 	for _, part := range g.parts {
@@ -223,7 +222,7 @@ func (p *pipeline) activate(g *group) {
 	g.active = want
 }
 
-// watchPorts follows a change of a port's state.
+// watchPorts updates all groups after a port has changed its state.
 func (p *pipeline) watchPorts() {
 	for _, pr := range p.profiles {
 		for _, g := range pr.groups {

@@ -73,7 +73,7 @@ func TestMembersAndGroups(t *testing.T) {
 	s.wantWrite(codes.NotFound, update(del, groupEntity(t, 7)))
 	s.wantWrite(codes.OK, update(del, memberEntity(t, choice, 2, "\x01")))
 
-	// A profile without selector has members alone.
+	// A profile without selector has only members.
 	plain := exactEntry(t, "AllIngress.members", "", nil, "\x01")
 	plain.Action = groupAction(1)
 	s.wantWrite(codes.InvalidArgument, insert(t, plain))
@@ -88,7 +88,7 @@ func TestMembersAndGroups(t *testing.T) {
 	s.wantWrite(codes.ResourceExhausted, update(ins, memberEntity(t, "AllIngress.plain", 17, "\x01")))
 }
 
-// TestEmptyGroups: an entry may lead to a group without members.
+// TestEmptyGroups: an entry may refer to a group without members.
 func TestEmptyGroups(t *testing.T) {
 	s := configured(t)
 	entry := exactEntry(t, "AllIngress.groups", "", nil, "\x01")
@@ -117,7 +117,7 @@ func TestOneShot(t *testing.T) {
 		return &p4v1.ActionProfileAction{Action: action(t, "AllIngress.forward", port), Weight: weight}
 	}
 	entry := exactEntry(t, "AllIngress.groups", "", nil, "\x01")
-	// Equal actions stay two, as they were written.
+	// Equal actions stay separate, as they were written.
 	entry.Action = actionSet(t, forward("\x01", 2), forward("\x01", 2), forward("\x02", 1))
 	s.must(s.write(insert(t, entry)))
 	if got := s.mustRead(1, entityOf(&p4v1.TableEntry{TableId: entry.TableId}))[0].GetTableEntry(); !proto.Equal(got, entry) {
@@ -149,7 +149,7 @@ func TestOneShot(t *testing.T) {
 	entry.Action = actionSet(t, forward("\x03", 1))
 	s.wantWrite(codes.OK, modify(t, entry))
 	s.wantWrite(codes.OK, remove(t, entry))
-	// Nothing is left behind.
+	// Everything is freed.
 	sw := s.rig.server.current.sw
 	if list, err := sw.Members("AllIngress.choice"); err != nil || len(list) > 0 {
 		t.Errorf("members of the data plane: %v, %v", list, err)
@@ -161,7 +161,7 @@ func TestOneShot(t *testing.T) {
 	s.wantWrite(codes.InvalidArgument, insert(t, entry))
 }
 
-// TestWatchPorts: a member whose port is down takes no part.
+// TestWatchPorts: a member is inactive while its port is down.
 func TestWatchPorts(t *testing.T) {
 	s := configured(t)
 	a, b := newTestPort(), newTestPort()

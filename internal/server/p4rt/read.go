@@ -12,7 +12,7 @@ import (
 	"github.com/p4lb/p4lb/internal/server/gate"
 )
 
-// Read sends the entities that match the request, as they are at one moment.
+// Read sends the entities that match the request, as of one moment.
 func (s *Server) Read(req *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) error {
 	sc, err := s.arb.readScope(req.GetDeviceId(), req.GetRole())
 	if err != nil {
@@ -23,7 +23,7 @@ func (s *Server) Read(req *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) e
 	}
 	defer s.reads.Add(-1)
 	if s.reads.Add(1) > int64(s.limits.MaxReads) {
-		return failf(codes.ResourceExhausted, "there are %d reads already, and no more are taken", s.limits.MaxReads)
+		return failf(codes.ResourceExhausted, "too many reads: the server is at its limit of %d", s.limits.MaxReads)
 	}
 	var todo plan
 	defer todo.close()
@@ -31,7 +31,7 @@ func (s *Server) Read(req *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) e
 	if err := s.plan(sc, req.GetEntities(), &todo, results); err != nil {
 		return err
 	}
-	client := &readStream{P4Runtime_ReadServer: stream, turns: s.turns, line: gate.ConnSemaphore(stream.Context()), stop: s.stop, gate: s.gate}
+	client := &readStream{P4Runtime_ReadServer: stream, turns: s.turns, connSem: gate.ConnSemaphore(stream.Context()), stop: s.stop, gate: s.gate}
 	if err := client.begin(); err != nil {
 		return err
 	}
@@ -43,8 +43,8 @@ func (s *Server) Read(req *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) e
 	return batchError("requests", results)
 }
 
-// plan takes the views that the requests want. It is the only part of a read
-// that keeps writers out.
+// plan takes the views needed for the requests. It is the only part of a read
+// that blocks writers.
 func (s *Server) plan(sc *scope, list []*p4v1.Entity, out *plan, results []error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -101,15 +101,15 @@ func (p *pipeline) read(sc *scope, e *p4v1.Entity, out *plan) error {
 		})
 	case *p4v1.Entity_ExternEntry:
 		if x.ExternEntry.GetExternTypeId() == 0 {
-			return nil // a wildcard over the externs, of which there are none
+			return nil // a wildcard over externs, of which there are none
 		}
-		return failf(codes.Unimplemented, "this target has no externs but those with entities of their own")
+		return failf(codes.Unimplemented, "this target supports only externs with entities of their own")
 	}
 	return failf(codes.InvalidArgument, "the request has no entity")
 }
 
-// eachID calls f for an id, or for 0 with all ids that the role may see, in
-// order.
+// eachID calls f for one id, or, if id is 0, for all ids that the role may see,
+// in order.
 func eachID[T any](sc *scope, objects map[uint32]T, id uint32, what string, f func(uint32) error) error {
 	if id != 0 {
 		if _, ok := objects[id]; !ok {
@@ -136,7 +136,7 @@ func (p *pipeline) readTables(sc *scope, m *p4v1.TableEntry, out *plan) error {
 	})
 }
 
-// readTable plans the entries of a table that pass the filter m.
+// readTable plans the entries of a table that match the filter m.
 func (p *pipeline) readTable(t *tableState, m *p4v1.TableEntry, out *plan) error {
 	alone := m.GetTableId() != 0
 	if alone {
@@ -147,7 +147,7 @@ func (p *pipeline) readTable(t *tableState, m *p4v1.TableEntry, out *plan) error
 	show := t.shownAs(m)
 	if m.GetIsDefaultAction() {
 		if len(m.GetMatch()) > 0 || m.GetPriority() != 0 {
-			return t.failf(codes.InvalidArgument, "the default entry has neither match nor priority")
+			return t.failf(codes.InvalidArgument, "the default entry cannot have a match or a priority")
 		}
 		if passes(t.def, m, alone) {
 			p.planRow(out, t, row{t.def, t.defaultEntry()}, volatile(m), show)
@@ -174,7 +174,7 @@ func (p *pipeline) readTable(t *tableState, m *p4v1.TableEntry, out *plan) error
 	return nil
 }
 
-// checkRead refuses to read what the table does not have.
+// checkRead rejects a read of resources that the table does not have.
 func (t *tableState) checkRead(m *p4v1.TableEntry) error {
 	switch {
 	case m.GetTimeSinceLastHit() != nil && (m.GetIsDefaultAction() || !t.timesOut()):
@@ -187,8 +187,8 @@ func (t *tableState) checkRead(m *p4v1.TableEntry) error {
 	return nil
 }
 
-// passes applies the filters of a request for one table; one for all tables
-// has none.
+// passes applies the filters of a request for one table. A request for all
+// tables has no filters.
 func passes(e, m *p4v1.TableEntry, alone bool) bool {
 	if !alone {
 		return true
@@ -206,12 +206,13 @@ func entityOf(m *p4v1.TableEntry) *p4v1.Entity {
 	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: m}}
 }
 
-// volatile reports whether a request asks for what the packets change.
+// volatile reports whether a request includes data changed by packets.
 func volatile(m *p4v1.TableEntry) bool {
 	return m.GetCounterData() != nil || m.GetMeterCounterData() != nil || m.GetTimeSinceLastHit() != nil
 }
 
-// shownAs makes an entry's message with the parts that the request asks for.
+// shownAs returns a function that builds an entry's message with the requested
+// parts.
 func (t *tableState) shownAs(m *p4v1.TableEntry) shower {
 	return func(e *p4v1.TableEntry, seen *lastSeen) *p4v1.Entity {
 		if seen == nil && (m.GetMeterConfig() != nil || e.GetMeterConfig() == nil) {
@@ -252,7 +253,7 @@ func (p *pipeline) readGroups(sc *scope, m *p4v1.ActionProfileGroup, out *plan) 
 	})
 }
 
-// planMessages plans the message of an id, or with 0 all.
+// planMessages plans the message with the id, or all messages if id is 0.
 func planMessages[T any](out *plan, from *versioned[*T], id uint32, entity func(*T) *p4v1.Entity) {
 	if id == 0 {
 		each(out, from.view(), entity)
@@ -306,8 +307,8 @@ func (p *pipeline) readMeter(id uint32, filter *p4v1.MeterEntry, out *plan) erro
 	return nil
 }
 
-// readDirect plans the direct counters or meters of one entry, of all entries of
-// a table, or of all tables.
+// readDirect plans the direct counters or meters of one entry, of all entries
+// of a table, or of all tables.
 func (p *pipeline) readDirect(sc *scope, m *p4v1.TableEntry, has func(*tableInfo) bool, what string, out *plan, show shower) error {
 	if len(m.GetMatch()) > 0 || m.GetIsDefaultAction() || p.namesAny(m) {
 		t, e, err := p.directEntry(m, has, what)
@@ -329,8 +330,8 @@ func (p *pipeline) readDirect(sc *scope, m *p4v1.TableEntry, has func(*tableInfo
 	})
 }
 
-// namesAny reports whether m, which has no match, names the entry of a table
-// that matches anything: it has a priority, by which it differs from a wildcard.
+// namesAny reports whether m, which has no match fields, names the entry that
+// matches anything. Such an entry has a priority; a wildcard has none.
 func (p *pipeline) namesAny(m *p4v1.TableEntry) bool {
 	t := p.tables[m.GetTableId()]
 	return t != nil && m.GetPriority() > 0 && !slices.ContainsFunc(t.info.fields, func(f fieldInfo) bool {
@@ -338,7 +339,7 @@ func (p *pipeline) namesAny(m *p4v1.TableEntry) bool {
 	})
 }
 
-// keyOf is an entry with no more than what identifies it.
+// keyOf returns an entry with only its identifying fields.
 func keyOf(m *p4v1.TableEntry) *p4v1.TableEntry {
 	return &p4v1.TableEntry{TableId: m.GetTableId(), Match: m.GetMatch(), Priority: m.GetPriority(), IsDefaultAction: m.GetIsDefaultAction()}
 }

@@ -16,7 +16,8 @@ func (p *pipeline) writeRegister(j *journal, typ p4v1.Update_Type, m *p4v1.Regis
 	if r == nil {
 		return failf(codes.InvalidArgument, "there is no register %#x", m.GetRegisterId())
 	}
-	// An example of the specification inserts a cell.
+	// INSERT is accepted, because an example of the specification inserts a
+	// cell.
 	if typ == p4v1.Update_DELETE {
 		return failf(codes.InvalidArgument, "a register cannot be deleted")
 	}
@@ -42,14 +43,14 @@ func (p *pipeline) writeRegister(j *journal, typ p4v1.Update_Type, m *p4v1.Regis
 	return nil
 }
 
-// cellWords is the number of words of a cell.
+// cellWords returns the number of words of a cell.
 func cellWords(r *registerInfo) int { return max(1, (r.width()+63)/64) }
 
 func bigOf(words []uint64) *big.Int {
 	return new(big.Int).SetBytes(num.BytesOf(words, 64*len(words)))
 }
 
-// readRegister plans the cells from ≤ i < to.
+// readRegister plans the cells selected by an index.
 func (p *pipeline) readRegister(out *plan, id uint32, index *p4v1.Index) error {
 	r := p.info.registers[id]
 	from, to, err := span(index, r.size, "register "+r.name)
@@ -85,8 +86,7 @@ func addSmallCells(a *answer, id uint32, r *registerInfo, words []uint64, from i
 	return nil
 }
 
-// The tags in the encoding of a ReadResponse with a RegisterEntry: the numbers
-// of the fields and how each is written.
+// The tags, field number and wire type, of a ReadResponse with a RegisterEntry.
 const (
 	registerEntryTag = 11<<3 | byte(protowire.BytesType)
 	registerIDTag    = 1<<3 | byte(protowire.VarintType)
@@ -96,13 +96,13 @@ const (
 	bitstringTag     = 1<<3 | byte(protowire.BytesType)
 )
 
-// cellSize is the most that appendCell appends.
+// cellSize is the maximum number of bytes that appendCell appends.
 const cellSize = 48
 
 // appendCell appends an unsigned cell of at most 64 bits as an entity of a
-// ReadResponse. A register has as many of them as cells, each of five nested
-// messages; to build and to encode them would be nearly all that a read costs
-// the server. No length is above 127, so each takes one byte.
+// ReadResponse. Each cell consists of five nested messages, and building and
+// encoding them would dominate the cost of reading a register. No length is
+// above 127, so each takes one byte.
 func appendCell(b []byte, id uint32, index int, v uint64) []byte {
 	n := max(1, (bits.Len64(v)+7)/8)
 	idSize, indexSize := 1+protowire.SizeVarint(uint64(id)), 0
@@ -123,7 +123,7 @@ func appendCell(b []byte, id uint32, index int, v uint64) []byte {
 	return b
 }
 
-// addCells is the general form, for cells that are wide, signed or structs.
+// addCells adds cells of any type: wide, signed or structs.
 func addCells(a *answer, id uint32, r *registerInfo, words []uint64, from int) error {
 	n := cellWords(r)
 	for i := range len(words) / n {
@@ -136,11 +136,11 @@ func addCells(a *answer, id uint32, r *registerInfo, words []uint64, from int) e
 	return nil
 }
 
-// A cell of a register may be a struct, as those that Tofino's stateful ALUs
-// access at once are. The data plane has it as one number, the first member in
+// A cell of a register may be a struct, like the pairs that Tofino's stateful
+// ALUs access. The data plane stores it as one number with the first member in
 // the most significant bits.
 
-// message is a cell, given in words, as a message.
+// message converts a cell to a message.
 func (r *registerInfo) message(words []uint64) *p4v1.P4Data {
 	if r.data.scalar() {
 		return r.data.number(words)
@@ -190,8 +190,8 @@ func (t *dataType) each(d *p4v1.P4Data, f func(leaf *dataType, part *p4v1.P4Data
 	return nil
 }
 
-// bitsAt are so many bits of a number from one on, counted from the least
-// significant.
+// bitsAt extracts width bits of a number, starting at bit from, where bit 0 is
+// the least significant.
 func bitsAt(words []uint64, from, width int) []uint64 {
 	out := make([]uint64, max(1, (width+63)/64))
 	for i := range out {
@@ -207,7 +207,7 @@ func bitsAt(words []uint64, from, width int) []uint64 {
 	return out
 }
 
-// putBitsAt adds a number to one whose bits from there on are zero.
+// putBitsAt inserts v at bit from, where words contains zeros.
 func putBitsAt(words []uint64, from int, v []uint64) {
 	for i, w := range v {
 		at := from + 64*i

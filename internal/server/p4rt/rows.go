@@ -6,11 +6,12 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
-// A shower makes the entity of an entry, with what packets have changed of it if
-// the read asks for that.
+// A shower returns the entity for an entry. lastSeen is nil unless the read
+// includes data changed by packets.
 type shower func(*p4v1.TableEntry, *lastSeen) *p4v1.Entity
 
-// look reads what packets change of an entry. No packet is processed meanwhile.
+// look reads the data of an entry that packets change. The caller ensures that
+// no packet is processed.
 func (p *pipeline) look(t *tableState, e *tableEntry) *lastSeen {
 	s := &lastSeen{}
 	if t.info.counter {
@@ -37,8 +38,7 @@ func (p *pipeline) planRow(out *plan, t *tableState, r row, volatile bool, show 
 	out.walk(func(a *answer) error { return p.addRows(a, t, []row{r}, show) })
 }
 
-// planRows plans the entries of a table that are picked, out of those that it
-// has now.
+// planRows plans the current entries of a table for which pick returns true.
 func (p *pipeline) planRows(out *plan, t *tableState, volatile bool, show shower, pick func(row) bool) {
 	rows := t.rows.view()
 	if !volatile {
@@ -74,16 +74,16 @@ func (p *pipeline) planRows(out *plan, t *tableState, volatile bool, show shower
 	})
 }
 
-// hold has entries that are removed keep what packets have changed of them, as
-// long as the plan is open.
+// hold makes removed entries keep their counters and meters while the plan is
+// open.
 func (p *pipeline) hold(out *plan) {
 	p.readers.Add(1)
 	out.done = append(out.done, func() { p.readers.Add(-1) })
 }
 
-// addRows adds entries with what packets have changed of them, which is looked
-// at while no packet is processed: else each look would wait for a packet. An
-// entry that has been removed meanwhile is as it was then.
+// addRows adds entries with the data changed by packets. It reads a whole batch
+// between packets, because waiting for a packet per entry would take long. An
+// entry removed in the meantime has the data it had then.
 func (p *pipeline) addRows(a *answer, t *tableState, rows []row, show shower) error {
 	seen := make([]*lastSeen, len(rows))
 	p.dev.Exclusively(func() {

@@ -22,20 +22,19 @@ import (
 	"github.com/p4lb/p4lb/internal/server/gate"
 )
 
-// apiVersion is the version of P4Runtime that is served.
+// apiVersion is the implemented version of P4Runtime.
 const apiVersion = "1.5.0"
 
-// Options are what a server is made of. The zero value serves device 0 without
-// TLS.
+// Options configure a server. The zero value serves device 0 without TLS.
 type Options struct {
-	// DeviceID is the id by which clients name the device. The specification
-	// wants it to be positive; 0 is what BMv2 has unless told otherwise.
+	// DeviceID is the id that clients use for the device. The specification
+	// requires it to be positive; 0 is BMv2's default.
 	DeviceID uint64
-	// TLS, if not nil, is how clients connect.
+	// TLS is the configuration for clients; nil disables TLS.
 	TLS *tls.Config
-	// Limits bound what clients can take.
+	// Limits bound the resources that clients can use.
 	gate.Limits
-	// Log gets what happens; nil is silence.
+	// Log receives log messages; nil discards them.
 	Log *slog.Logger
 }
 
@@ -56,20 +55,20 @@ type Server struct {
 
 	limits gate.Limits
 	gate   *gate.Gate
-	turns  *turns       // of those who read
+	turns  *turns       // of readers
 	reads  atomic.Int64 // in progress
 
 	stop     chan struct{}
 	stopOnce sync.Once
 
-	// mu guards what the control plane knows. Lock order: arb.mu, mu, dev.mu,
-	// the data plane's own; packets take the last two only.
+	// mu guards the state of the control plane. Lock order: arb.mu, mu, dev.mu,
+	// the data plane's lock; packets take only the last two.
 	mu      sync.RWMutex
-	current *pipeline // to which requests refer
-	running *pipeline // through which packets go
+	current *pipeline // used by requests
+	running *pipeline // used by packets
 }
 
-// NewServer makes a server for d. A device has one server.
+// NewServer creates a server for d. A device has only one server.
 func NewServer(d *Device, o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -81,8 +80,8 @@ func NewServer(d *Device, o Options) (*Server, error) {
 	s.gate = gate.New(&s.limits, p4v1.P4Runtime_ServiceDesc.ServiceName, d.Busy, o.Log)
 	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS, newCodec()), gate.CallInfo())...)
 	p4v1.RegisterP4RuntimeServer(s.grpc, s)
-	// For tools that know no P4Runtime: who lists services, and who asks whether
-	// they work, of the server as a whole or by name.
+	// Generic tools can list services by reflection and query their health, for
+	// the whole server or by name.
 	s.health = health.NewServer()
 	s.health.SetServingStatus(p4v1.P4Runtime_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)
 	healthv1.RegisterHealthServer(s.grpc, s.health)
@@ -92,13 +91,13 @@ func NewServer(d *Device, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Serve answers clients on l until Stop is called.
+// Serve serves clients on l until Stop is called.
 func (s *Server) Serve(l net.Listener) error {
 	return s.gate.Serve(s.grpc, l)
 }
 
-// Stop ends streams, lets requests finish until ctx is done, and then closes
-// all connections.
+// Stop ends streams, waits for requests until ctx is done, and then closes all
+// connections.
 func (s *Server) Stop(ctx context.Context) {
 	s.stopOnce.Do(func() {
 		close(s.stop)
@@ -107,14 +106,14 @@ func (s *Server) Stop(ctx context.Context) {
 	gate.EndServer(ctx, s.grpc)
 }
 
-// Load commits a program that no client has sent: BMv2 JSON and its P4Info.
+// Load commits a program given as BMv2 JSON and its P4Info.
 func (s *Server) Load(program []byte, info *configv1.P4Info) error {
 	return s.configure(p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
 		&p4v1.ForwardingPipelineConfig{P4Info: info, P4DeviceConfig: program})
 }
 
-// Put applies updates that no client has sent to the configuration that requests
-// refer to, all or none. It returns the first that is refused, and why.
+// Put applies updates to the configuration that requests refer to, all or none.
+// It returns the index of the first rejected update and the reason.
 func (s *Server) Put(updates []*p4v1.Update) (refused int, err error) {
 	results := make([]error, len(updates))
 	s.mu.Lock()
@@ -131,7 +130,7 @@ func (s *Server) Put(updates []*p4v1.Update) (refused int, err error) {
 	return 0, nil
 }
 
-// Capabilities says which version of P4Runtime this is.
+// Capabilities returns the implemented version of P4Runtime.
 func (s *Server) Capabilities(_ context.Context, req *p4v1.CapabilitiesRequest) (*p4v1.CapabilitiesResponse, error) {
 	if req.GetDeviceId() != 0 {
 		if err := s.arb.checkDevice(req.GetDeviceId()); err != nil {
@@ -141,7 +140,7 @@ func (s *Server) Capabilities(_ context.Context, req *p4v1.CapabilitiesRequest) 
 	return &p4v1.CapabilitiesResponse{P4RuntimeApiVersion: apiVersion}, nil
 }
 
-// portsChanged brings the groups that watch ports up to date.
+// portsChanged updates the groups that watch ports.
 func (s *Server) portsChanged() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,8 +35,8 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// TestLargeMessage: a message above the limit is refused, and the connection
-// goes on.
+// TestLargeMessage: the server rejects a message above the limit and keeps the
+// connection.
 func TestLargeMessage(t *testing.T) {
 	r := newRig(t, Options{})
 	s := r.primary()
@@ -47,7 +47,7 @@ func TestLargeMessage(t *testing.T) {
 	s.must(s.configure(commitNew, testConfig(t)))
 }
 
-// TestManyConnections has 200 controllers on connections of their own.
+// TestManyConnections has 200 controllers on separate connections.
 func TestManyConnections(t *testing.T) {
 	r := newRig(t, Options{})
 	s := r.primary()
@@ -92,7 +92,7 @@ func TestStopEndsStreams(t *testing.T) {
 	s.wantEnd(codes.Unavailable)
 }
 
-// certificate makes a certificate, signed by parent or by itself.
+// certificate creates a certificate, signed by parent or self-signed.
 func certificate(t *testing.T, name string, parent *tls.Certificate) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -119,10 +119,8 @@ func certificate(t *testing.T, name string, parent *tls.Certificate) tls.Certifi
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// TestMutualTLS runs on a real socket: only a client with a certificate of the
-// right authority gets in.
-// TestStopBeforeServe stops a server before it has begun to serve, as happens where
-// both are asked for by different goroutines: it ends, and so does its listener.
+// TestStopBeforeServe stops a server before Serve is called, as may happen with
+// two goroutines: Serve must return and close the listener.
 func TestStopBeforeServe(t *testing.T) {
 	dev, err := NewDevice(DeviceOptions{Load: loadProgram})
 	if err != nil {
@@ -194,10 +192,10 @@ func TestMutualTLS(t *testing.T) {
 	}
 }
 
-// TestFight lets two controllers take mastership from each other and write,
-// a third one read, clients vanish in the middle of what they do, and configs
-// be pushed, all under traffic. In the end no entry that was acknowledged is
-// lost, and nothing hangs. It is for the race detector as well.
+// TestFight lets two controllers take mastership from each other and write, a
+// third one read, clients disconnect at arbitrary points, and configs be
+// pushed, all under traffic. No acknowledged entry may be lost, and nothing may
+// hang. It also exercises the race detector.
 func TestFight(t *testing.T) {
 	s := configured(t)
 	r := s.rig
@@ -207,7 +205,7 @@ func TestFight(t *testing.T) {
 
 	var next atomic.Uint64 // election id
 	next.Store(1)
-	// Traffic and reads go on beside the fight, some of each for each of its rounds.
+	// Traffic and reads run in parallel, a batch of each per round.
 	rounds := [2]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)}
 	var work sync.WaitGroup
 	work.Go(func() { // traffic
@@ -217,7 +215,7 @@ func TestFight(t *testing.T) {
 			}
 		}
 	})
-	work.Go(func() { // a reader that often leaves early
+	work.Go(func() { // a reader that often cancels
 		for i := 0; ; i++ {
 			if _, ok := <-rounds[1]; !ok {
 				return
@@ -240,7 +238,7 @@ func TestFight(t *testing.T) {
 	}
 	work.Wait()
 
-	// Whoever is last has the switch.
+	// The last controller is the primary.
 	last := r.open()
 	last.claim(&p4v1.MasterArbitrationUpdate{DeviceId: testDevice, ElectionId: uint128(1 << 40)})
 	last.wantArbitration(codes.OK, uint128(1<<40))
@@ -249,14 +247,14 @@ func TestFight(t *testing.T) {
 	last.mustRead(1, entityOf(&p4v1.TableEntry{TableId: idOf(t, "AllIngress.macs")}))
 }
 
-// fight claims mastership again and again, and writes what it must find again
-// as long as it is primary. Each round is told to those who go on beside it.
+// fight repeatedly claims mastership, and while it is primary writes entries
+// that it must read back. It signals each round to the parallel goroutines.
 func fight(t *testing.T, r *rig, who byte, next *atomic.Uint64, rounds []chan struct{}) {
 	for i := range 100 {
 		for _, c := range rounds {
 			select {
 			case c <- struct{}{}:
-			default: // still at the last one
+			default: // still busy with the previous round
 			}
 		}
 		id := uint128(next.Add(1))
@@ -285,8 +283,8 @@ func fight(t *testing.T, r *rig, who byte, next *atomic.Uint64, rounds []chan st
 			t.Errorf("inserting: %s", describe(err))
 		}
 		if err == nil && i%10 == 5 {
-			// The entry has to survive a new config under traffic, of the program that
-			// runs and of another version.
+			// The entry must survive pushing a config under traffic, both of
+			// the running program and of another version.
 			config := testConfig(t)
 			if i/10%2 == 1 {
 				config = nextConfig(t)
@@ -308,7 +306,7 @@ func fight(t *testing.T, r *rig, who byte, next *atomic.Uint64, rounds []chan st
 			write(ctx, modify(t, entry))
 			write(ctx, remove(t, entry))
 		}
-		// Vanish, every other time in the middle of a write.
+		// Disconnect, every other time in the middle of a write.
 		if i%2 == 0 {
 			var batch []*p4v1.Update
 			for j := range 50 {

@@ -10,8 +10,9 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// TestHealth: the server says that it serves, as a whole and by its service, and
-// does not know others; who watches hears when it stops.
+// TestHealth: the health service reports the server and the P4Runtime service
+// as serving, rejects unknown services, and notifies watchers when the server
+// stops.
 func TestHealth(t *testing.T) {
 	r := newRig(t, Options{})
 	c := healthv1.NewHealthClient(r.conn)
@@ -36,8 +37,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestReflection: a client that knows no P4Runtime finds its service, and the
-// description of it.
+// TestReflection: a generic client finds the P4Runtime service and its
+// description.
 func TestReflection(t *testing.T) {
 	r := newRig(t, Options{})
 	s, err := reflectionv1.NewServerReflectionClient(r.conn).ServerReflectionInfo(t.Context())

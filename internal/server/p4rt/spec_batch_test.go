@@ -10,14 +10,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// kindsOfEntities names what oneOfEach modifies, in its order.
+// kindsOfEntities names the entities of oneOfEach, in its order.
 var kindsOfEntities = []string{
 	"a member", "an entry with a member", "an entry with a one-shot", "an entry with a prefix", "an entry", "a group", "a session", "a digest",
 	"a default entry", "a counter", "a direct counter", "a meter", "a direct meter", "a value set", "a register",
 }
 
-// specBatches has what becomes of a change of each kind of entity in a batch
-// with an update that fails, before it and behind it.
+// specBatches tests a change of each kind of entity in a batch with a failing
+// update, placed before or after it.
 func specBatches(t testing.TB) []spec {
 	bad := remove(t, macEntry(t, "\x77"))
 	var all []spec
@@ -50,8 +50,8 @@ func specBatches(t testing.TB) []spec {
 						if err := s.write(change); err != nil {
 							t.Fatal(describe(err))
 						}
-						wantSame(t, after, held(t, s)) // it was done already
-						// To its member the entry leads as before.
+						wantSame(t, after, held(t, s)) // it was applied already
+						// An entry still refers to the same member.
 						if i != 1 && slices.EqualFunc(before, after, func(a, b *p4v1.Entity) bool { return proto.Equal(a, b) }) {
 							t.Error("nothing has changed")
 						}
@@ -63,7 +63,7 @@ func specBatches(t testing.TB) []spec {
 	return all
 }
 
-// specConfigs has what becomes of each kind of entity when the program is set.
+// specConfigs tests how pushing a program affects each kind of entity.
 func specConfigs(t testing.TB) []spec {
 	const (
 		save   = p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE
@@ -94,7 +94,7 @@ func specConfigs(t testing.TB) []spec {
 				case i < len(there):
 					list = there[i : i+1]
 				default:
-					list = []*p4v1.Update{there[3], oneOfEach(t, mod)[i]} // the route that direct resources belong to
+					list = []*p4v1.Update{there[3], oneOfEach(t, mod)[i]} // with the route that direct resources belong to
 				}
 				if err := s.write(list...); err != nil {
 					t.Fatal(describe(err))
@@ -122,7 +122,7 @@ func specConfigs(t testing.TB) []spec {
 	return all
 }
 
-// held is all that a switch holds, of registers that which kindsOfEntities has.
+// held reads all entities; of registers only the one in kindsOfEntities.
 func held(t *testing.T, s *session) []*p4v1.Entity {
 	t.Helper()
 	list, err := s.read(append(everything(), registerEntity(t, "AllIngress.sizes", -1, nil))...)

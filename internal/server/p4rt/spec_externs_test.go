@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// specProfiles has members and groups. The selector has room for 64 members, and
-// groups have no limit of their own.
+// specProfiles tests members and groups. The selector has room for 64 members;
+// its groups have no limit of their own.
 func specProfiles(t testing.TB) []spec {
 	member := func(id uint32) *p4v1.Entity { return memberEntity(t, "AllIngress.choice", id, "\x01") }
 	bare := func(profile, id uint32, a *p4v1.Action) *p4v1.Entity {
@@ -100,7 +100,7 @@ func specProfiles(t testing.TB) []spec {
 	)
 }
 
-// specOneShots has entries that bring their group along.
+// specOneShots tests entries with one-shot groups.
 func specOneShots(t testing.TB) []spec {
 	one := func(port string, weight int32) *p4v1.ActionProfileAction {
 		return &p4v1.ActionProfileAction{Action: action(t, "AllIngress.forward", port), Weight: weight}
@@ -136,7 +136,7 @@ func specOneShots(t testing.TB) []spec {
 		{"9.2.3 a port to watch that is none", nil, insert(t, entry("\x01", watching("\x4d"))), bad},
 		{"9.2.3 more than the selector has room for", nil, insert(t, entry("\x01", one("\x01", 65))), full},
 		{"9.2.3 all one-shots have the selector's room", there, insert(t, entry("\x02", one("\x01", 5))), full},
-		{"9.2.3 what is left of the room", there, insert(t, entry("\x02", one("\x01", 4))), ok},
+		{"9.2.3 the remaining room", there, insert(t, entry("\x02", one("\x01", 4))), ok},
 		{"9.2.3 another set in the room of the one before", there, modify(t, entry("\x01", one("\x02", 64))), ok},
 		{"9.2.3 a member beside one-shots", there, member, bad},
 		{"9.2.3 a group beside one-shots", there, update(ins, groupEntity(t, 1)), bad},
@@ -163,7 +163,7 @@ func specOneShots(t testing.TB) []spec {
 	)
 }
 
-// specArrays has counters, meters and registers: 8, 4, and 512 cells.
+// specArrays tests counters, meters and registers with 8, 4 and 512 cells.
 func specArrays(t testing.TB) []spec {
 	counter := func(id uint32, index *p4v1.Index, d *p4v1.CounterData) *p4v1.Entity {
 		return &p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{CounterId: id, Index: index, Data: d}}}
@@ -200,7 +200,7 @@ func specArrays(t testing.TB) []spec {
 		{"9.4.2 a meter's cell behind the last", meter(limit, at(4), rates), codes.OutOfRange},
 		{"9.4 a negative rate", meter(limit, at(0), &p4v1.MeterConfig{Cir: -1}), bad},
 		{"9.4 a negative burst", meter(limit, at(0), &p4v1.MeterConfig{Cburst: -1}), bad},
-		{"9.4 a peak below what is committed", meter(limit, at(0), &p4v1.MeterConfig{Cir: 2, Pir: 1}), bad},
+		{"9.4 a peak below the committed rate", meter(limit, at(0), &p4v1.MeterConfig{Cir: 2, Pir: 1}), bad},
 		{"9.4 an excess burst of two rates", meter(limit, at(0), &p4v1.MeterConfig{Cir: 1, Pir: 1, Eburst: 1}), bad},
 		{"9.7 a register's cell", register(sizes, at(0), bitstring("\x09")), ok},
 		{"9.7 a register's last cell", register(sizes, at(511), bitstring("\x09")), ok},
@@ -254,8 +254,8 @@ func specArrays(t testing.TB) []spec {
 	return all
 }
 
-// specDirect has the counters and meters of entries. Only metered executes the
-// meter of routes.
+// specDirect tests the counters and meters of entries. Only the action metered
+// executes the meter of routes.
 func specDirect(t testing.TB) []spec {
 	r := route(t, "\x0a\x00\x00\x00", 8, "\x01")
 	gone := route(t, "\x0b\x00\x00\x00", 8, "\x01")
@@ -301,13 +301,13 @@ func specDirect(t testing.TB) []spec {
 		{"9.1.7 MODIFY with a meter's count", there, modify(t, cleared(r, 1)), bad},
 		{"9.3.1 the count of an entry", there, update(mod, directCounter(keyOf(r), n)), ok},
 		{"9.3.1 no count", there, update(mod, directCounter(keyOf(r), nil)), ok},
-		{"9.3.1 the count of what is not there", there, update(mod, directCounter(keyOf(gone), n)), lost},
+		{"9.3.1 the count of a missing entry", there, update(mod, directCounter(keyOf(gone), n)), lost},
 		{"9.3.1 the count of another table", there, update(mod, directCounter(keyOf(macEntry(t, "\x01")), n)), bad},
 		{"9.3.1 the count of no table", there, update(mod, directCounter(nil, n)), bad},
 		{"9.3.1 the count of misses", nil, update(mod, directCounter(defaultRoute(t), n)), ok},
 		{"9.4.1 the rates of an entry", there, update(mod, directMeter(keyOf(r), rates)), ok},
 		{"9.4.1 no rates", there, update(mod, directMeter(keyOf(r), nil)), ok},
-		{"9.4.1 the rates of what is not there", there, update(mod, directMeter(keyOf(gone), rates)), lost},
+		{"9.4.1 the rates of a missing entry", there, update(mod, directMeter(keyOf(gone), rates)), lost},
 		{"9.4.1 the rates of another table", there, update(mod, directMeter(keyOf(macEntry(t, "\x01")), rates)), bad},
 		{"9.4.1 a negative rate", there, update(mod, directMeter(keyOf(r), &p4v1.MeterConfig{Cir: -1})), bad},
 		{"9.4.1 an excess burst", there, update(mod, directMeter(keyOf(r), &p4v1.MeterConfig{Eburst: 1})), bad},
@@ -319,17 +319,17 @@ func specDirect(t testing.TB) []spec {
 	fixed := &p4v1.TableEntry{TableId: idOf(t, "AllIngress.routes")}
 	return append(all,
 		spec{name: "9.3.1 reading the count of an entry", before: there, ask: directCounter(keyOf(r), nil), n: 1},
-		spec{name: "9.3.1 reading the count of what is not there", before: there, ask: directCounter(keyOf(gone), nil), asked: lost},
+		spec{name: "9.3.1 reading the count of a missing entry", before: there, ask: directCounter(keyOf(gone), nil), asked: lost},
 		spec{name: "9.3.1 reading the counts of a table", before: there, ask: directCounter(fixed, nil), n: 1},
 		spec{name: "9.3.1 reading the counts of a table that has none", before: there, ask: directCounter(&p4v1.TableEntry{TableId: idOf(t, "AllIngress.macs")}, nil), asked: bad},
 		spec{name: "9.3.1 reading the counts of all tables", before: there, ask: directCounter(&p4v1.TableEntry{}, nil), n: 1},
 		spec{name: "9.4.1 reading the rates of an entry", before: there, ask: directMeter(keyOf(r), nil), n: 1},
-		spec{name: "9.4.1 reading the rates of what is not there", before: there, ask: directMeter(keyOf(gone), nil), asked: lost},
+		spec{name: "9.4.1 reading the rates of a missing entry", before: there, ask: directMeter(keyOf(gone), nil), asked: lost},
 		spec{name: "9.4.1 reading the rates of all tables", before: there, ask: directMeter(&p4v1.TableEntry{}, nil), n: 1},
 	)
 }
 
-// specReplication has multicast groups and clone sessions.
+// specReplication tests multicast groups and clone sessions.
 func specReplication(t testing.TB) []spec {
 	group := func(id uint32, list ...*p4v1.Replica) *p4v1.Entity {
 		return multicastEntity(&p4v1.MulticastGroupEntry{MulticastGroupId: id, Replicas: list})
@@ -393,7 +393,7 @@ func replicationOf(m *p4v1.PacketReplicationEngineEntry) *p4v1.Entity {
 	return &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: m}}
 }
 
-// specSets has value sets, of two members, and digests.
+// specSets tests value sets with two members, and digests.
 func specSets(t testing.TB) []spec {
 	set := func(id uint32, members ...string) *p4v1.Entity {
 		e := &p4v1.ValueSetEntry{ValueSetId: id}

@@ -16,14 +16,14 @@ const (
 	full   = codes.ResourceExhausted
 )
 
-// changed is a copy of an entry with a change.
+// changed returns a modified copy of an entry.
 func changed(e *p4v1.TableEntry, change func(*p4v1.TableEntry)) *p4v1.TableEntry {
 	e = proto.Clone(e).(*p4v1.TableEntry)
 	change(e)
 	return e
 }
 
-// specMatches has the keys of entries.
+// specMatches tests the keys of entries.
 func specMatches(t testing.TB) []spec {
 	ttl := exact(4, "\x40")
 	acl := func(match ...*p4v1.FieldMatch) *p4v1.TableEntry { return aclEntry(t, 5, append(match, ttl)...) }
@@ -141,7 +141,7 @@ func specMatches(t testing.TB) []spec {
 	return all
 }
 
-// specActions has the actions of entries.
+// specActions tests the actions of entries.
 func specActions(t testing.TB) []spec {
 	with := func(a *p4v1.TableAction) *p4v1.TableEntry {
 		return changed(macEntry(t, "\x01"), func(e *p4v1.TableEntry) { e.Action = a })
@@ -191,7 +191,7 @@ func specActions(t testing.TB) []spec {
 	)
 }
 
-// specDefaults has default entries.
+// specDefaults tests default entries.
 func specDefaults(t testing.TB) []spec {
 	def := func(table, act string, params ...string) *p4v1.TableEntry {
 		e := &p4v1.TableEntry{TableId: idOf(t, table), IsDefaultAction: true}
@@ -233,8 +233,8 @@ func specDefaults(t testing.TB) []spec {
 	)
 }
 
-// specConstants has the entries that a program brings along; those of
-// preinitialized tables are in TestPreinitialized.
+// specConstants tests the const entries of a program. TestPreinitialized tests
+// preinitialized tables.
 func specConstants(t testing.TB) []spec {
 	fixed := func(v, mask string, priority int32) *p4v1.TableEntry {
 		e := &p4v1.TableEntry{TableId: idOf(t, "AllIngress.fixed"), Priority: priority}
@@ -253,9 +253,9 @@ func specConstants(t testing.TB) []spec {
 		want codes.Code
 	}{
 		{"9.1.4 INSERT into a constant table", insert(t, mark(fixed("\x20", "\xf0", 9))), denied},
-		{"9.1.4 INSERT of what is there", insert(t, mark(fixed("\x10", "\xf0", 2))), denied},
+		{"9.1.4 INSERT of an existing entry", insert(t, mark(fixed("\x10", "\xf0", 2))), denied},
 		{"9.1.4 DELETE of a constant entry", remove(t, fixed("\x10", "\xf0", 2)), denied},
-		{"9.1.4 DELETE of what is not there", remove(t, fixed("\x70", "\xf0", 2)), denied},
+		{"9.1.4 DELETE of a missing entry", remove(t, fixed("\x70", "\xf0", 2)), denied},
 		{"9.1.4 MODIFY of the action of a constant entry", modify(t, mark(fixed("\x10", "\xf0", 2))), denied},
 		{"9.1.4 MODIFY without action", modify(t, fixed("\x10", "\xf0", 2)), ok},
 		{"9.1.4 MODIFY of the entry that matches all", modify(t, fixed("", "", 1)), ok},
@@ -294,7 +294,7 @@ func specConstants(t testing.TB) []spec {
 	)
 }
 
-// specReads has the wildcards of tables.
+// specReads tests wildcard reads of tables.
 func specReads(t testing.TB) []spec {
 	cookie := func(e *p4v1.TableEntry, m string) *p4v1.TableEntry {
 		return changed(e, func(e *p4v1.TableEntry) { e.Metadata = []byte(m) })

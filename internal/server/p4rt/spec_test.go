@@ -12,10 +12,10 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// A spec is one fact of the P4Runtime specification, of the section that its
-// name begins with. The program is new for each: what is before is written, then
-// the update is attempted and must end with a code, and then what is asked for is
-// read: so many entities, or one error.
+// A spec is one fact of the P4Runtime specification; its name begins with the
+// section. Each spec starts with a fresh program: it writes some entities,
+// attempts an update that must end with a code, and reads, expecting a number
+// of entities or an error.
 type spec struct {
 	name   string
 	before []*p4v1.Update
@@ -27,7 +27,7 @@ type spec struct {
 	run    func(*testing.T, *session)
 }
 
-// TestSpecification holds the server against docs/p4runtime.md, fact by fact.
+// TestSpecification checks the server against the facts in docs/p4runtime.md.
 func TestSpecification(t *testing.T) {
 	r := newRig(t, Options{})
 	for _, port := range []uint32{1, 2, 3} {
@@ -91,13 +91,13 @@ func wantAnswer(t *testing.T, s *session, c *spec) {
 	}
 }
 
-// verbs names an update by its type.
+// verbs maps types of updates to their names.
 var verbs = map[p4v1.Update_Type]string{
 	p4v1.Update_UNSPECIFIED: "UNSPECIFIED", ins: "INSERT", mod: "MODIFY", del: "DELETE", 77: "an unknown type",
 }
 
-// specUpdates has what each kind of entity does with each type of update, when
-// it is there and when it is not.
+// specUpdates tests each type of update for each kind of entity, both if the
+// entity exists and if it does not.
 func specUpdates(t testing.TB) []spec {
 	var all []spec
 	const bad = codes.InvalidArgument
@@ -105,7 +105,7 @@ func specUpdates(t testing.TB) []spec {
 	there, gone := oneOfEach(t, ins), oneOfEach(t, ins)
 	for i, kind := range kinds {
 		e := func() *p4v1.Entity { return oneOfEach(t, mod)[i].GetEntity() }
-		// The entry that leads to the member is no more part of it.
+		// The entry that refers to the member is not needed here.
 		before := there[i : i+1]
 		if i == 1 {
 			before = there[:2]
@@ -149,7 +149,7 @@ func specUpdates(t testing.TB) []spec {
 	)
 }
 
-// specRequests has what makes a whole request wrong.
+// specRequests tests errors of whole requests.
 func specRequests(t testing.TB) []spec {
 	entry := macEntry(t, "\x01")
 	device := func(code codes.Code, call func(*session) error) func(*testing.T, *session) {
@@ -214,8 +214,8 @@ func specRequests(t testing.TB) []spec {
 	add("12 a write with another high part", codes.PermissionDenied, write(testDevice, "", &p4v1.Uint128{High: 1, Low: 1}, 0, insert(t, entry)))
 	add("12 a write of nothing", codes.OK, write(testDevice, "", one, 0))
 	add("12.2 an unknown atomicity", codes.InvalidArgument, write(testDevice, "", one, 9, insert(t, entry)))
-	add("12.2 ROLLBACK_ON_ERROR of what is right", codes.OK, write(testDevice, "", one, p4v1.WriteRequest_ROLLBACK_ON_ERROR, insert(t, entry)))
-	add("12.2 DATAPLANE_ATOMIC of what is right", codes.OK, write(testDevice, "", one, p4v1.WriteRequest_DATAPLANE_ATOMIC, insert(t, entry)))
+	add("12.2 ROLLBACK_ON_ERROR of valid updates", codes.OK, write(testDevice, "", one, p4v1.WriteRequest_ROLLBACK_ON_ERROR, insert(t, entry)))
+	add("12.2 DATAPLANE_ATOMIC of valid updates", codes.OK, write(testDevice, "", one, p4v1.WriteRequest_DATAPLANE_ATOMIC, insert(t, entry)))
 	add("12.3 a batch that fails is UNKNOWN", codes.Unknown, write(testDevice, "", one, 0, insert(t, entry), insert(t, entry)))
 	add("13 a read of another device", codes.NotFound, read(9, ""))
 	add("13 a read of an unknown role", codes.NotFound, read(testDevice, "x"))
@@ -244,8 +244,8 @@ func specRequests(t testing.TB) []spec {
 	return all
 }
 
-// wantDocument checks that what docs/p4runtime.md names as shown is there: each
-// test, and for each section with facts one at least.
+// wantDocument checks that the tests named in docs/p4runtime.md exist, and that
+// each section with facts has at least one.
 func wantDocument(t *testing.T, facts map[string]bool) {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/p4runtime.md")

@@ -13,8 +13,8 @@ import (
 	"github.com/p4lb/p4lb/internal/server/gate"
 )
 
-// StreamChannel is the session of one controller, for as long as the stream
-// lives.
+// StreamChannel is the session of one controller. It lasts as long as the
+// stream.
 func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error {
 	c := &controller{out: newOutbox(s.limits.MaxPending, s.gate.Pending())}
 	sent := make(chan struct{})
@@ -22,8 +22,8 @@ func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error 
 		defer close(sent)
 		s.sendAll(stream, c.out)
 	}()
-	// The order matters: the role is free at once, even if the last message
-	// has still to be sent to a client that does not read.
+	// The order matters: it frees the role at once, even if the last message is
+	// still being sent to a client that does not read.
 	defer func() { <-sent }()
 	defer c.out.close()
 	defer s.arb.leave(c)
@@ -54,8 +54,8 @@ type received struct {
 	err error
 }
 
-// receiveAll hands on what comes in until the stream ends. The stream's
-// context ends with the handler, so nothing is left waiting.
+// receiveAll passes received messages on until the stream ends. The handler's
+// return cancels the stream's context, so this goroutine never leaks.
 func receiveAll(stream p4v1.P4Runtime_StreamChannelServer, to chan<- received) {
 	for {
 		msg, err := stream.Recv()
@@ -70,13 +70,13 @@ func receiveAll(stream p4v1.P4Runtime_StreamChannelServer, to chan<- received) {
 	}
 }
 
-// sendAll sends what is put into the outbox until it is closed or the client
-// gone.
+// sendAll sends messages from the outbox until it is closed or the client
+// disconnects.
 func (s *Server) sendAll(stream p4v1.P4Runtime_StreamChannelServer, out *outbox) {
 	for {
 		m, lost, ok := out.next()
 		if lost > 0 {
-			s.log.Warn("a controller receives too slowly", "lost", lost)
+			s.log.Warn("dropped messages: a controller receives too slowly", "lost", lost)
 		}
 		if !ok || stream.Send(m) != nil {
 			return
@@ -84,8 +84,8 @@ func (s *Server) sendAll(stream p4v1.P4Runtime_StreamChannelServer, out *outbox)
 	}
 }
 
-// handle deals with one message. Only arbitration can end the stream; what
-// else is wrong is reported on it.
+// handle processes one message. Only an arbitration error ends the stream;
+// other errors are reported on it.
 func (s *Server) handle(ctx context.Context, c *controller, m *p4v1.StreamMessageRequest) error {
 	switch u := m.GetUpdate().(type) {
 	case *p4v1.StreamMessageRequest_Arbitration:
@@ -99,20 +99,20 @@ func (s *Server) handle(ctx context.Context, c *controller, m *p4v1.StreamMessag
 			c.refuse(ctx, err, &p4v1.StreamError{Details: &p4v1.StreamError_DigestListAck{DigestListAck: &p4v1.DigestListAckError{DigestListAck: u.DigestAck}}})
 		}
 	case *p4v1.StreamMessageRequest_Other:
-		err := failf(codes.Unimplemented, "messages of type %s are not known here", u.Other.GetTypeUrl())
+		err := failf(codes.Unimplemented, "messages of type %s are not supported", u.Other.GetTypeUrl())
 		c.refuse(ctx, err, &p4v1.StreamError{Details: &p4v1.StreamError_Other{Other: &p4v1.StreamOtherError{Other: u.Other}}})
 	}
 	return nil
 }
 
-// maxEcho is the size of the largest message that comes back with the error
-// about it: with more a client might not receive it.
+// maxEcho is the size of the largest message returned with its error. A client
+// might not be able to receive a larger one.
 const maxEcho = 1 << 20
 
-// refuse tells a controller what is wrong with a message.
+// refuse reports a rejected message to its controller.
 func (c *controller) refuse(ctx context.Context, err error, e *p4v1.StreamError) {
 	size := proto.Size(e)
-	gate.Charge(ctx, 1+size/refusedPart)
+	gate.Charge(ctx, 1+size/rejectedPart)
 	if size > maxEcho {
 		e.Details = nil
 	}
@@ -120,17 +120,18 @@ func (c *controller) refuse(ctx context.Context, err error, e *p4v1.StreamError)
 	c.out.bulk(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Error{Error: e}})
 }
 
-// refusedPart is how much of a refused message counts as a part of a request.
-const refusedPart = 2 << 10
+// rejectedPart is the part of a rejected message, in bytes, that is charged
+// like one rejected update.
+const rejectedPart = 2 << 10
 
-// packetOut sends a controller's packet into the running program.
+// packetOut sends a controller's packet through the running program.
 func (s *Server) packetOut(c *controller, m *p4v1.PacketOut) error {
 	sc, primary := s.arb.isPrimary(c)
 	if !primary || !sc.sendsPackets() {
-		return failf(codes.PermissionDenied, "only a primary whose role has the packet_out header may send packets")
+		return failf(codes.PermissionDenied, "only the primary of a role with the packet_out header may send packets")
 	}
 	if !s.dev.hasCPU() {
-		return failf(codes.FailedPrecondition, "the switch has no CPU port: it is started without --cpu-port")
+		return failf(codes.FailedPrecondition, "the switch has no CPU port: start it with --cpu-port")
 	}
 	s.mu.RLock()
 	p := s.running
@@ -146,8 +147,8 @@ func (s *Server) packetOut(c *controller, m *p4v1.PacketOut) error {
 	return nil
 }
 
-// packetIn sends what the program has sent to the CPU port to the primaries.
-// It may be called at any time: it takes no lock of the server's.
+// packetIn sends a packet from the CPU port to the primaries. It takes none of
+// the server's locks, so it can be called at any time.
 func (s *Server) packetIn(p *pipeline, frame []byte) {
 	m := &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: p.info.packetIn.decode(frame)}}
 	s.arb.broadcast(m, (*scope).receivesPackets)
@@ -156,7 +157,7 @@ func (s *Server) packetIn(p *pipeline, frame []byte) {
 func (s *Server) digestAck(c *controller, ack *p4v1.DigestListAck) error {
 	sc, primary := s.arb.isPrimary(c)
 	if !primary || !sc.allows(ack.GetDigestId()) {
-		return failf(codes.PermissionDenied, "only a primary whose role has the digest may acknowledge its lists")
+		return failf(codes.PermissionDenied, "only the primary of a role with the digest may acknowledge its lists")
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()

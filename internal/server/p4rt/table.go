@@ -17,7 +17,7 @@ func (p *pipeline) writeTable(j *journal, typ p4v1.Update_Type, m *p4v1.TableEnt
 		return err
 	}
 	if m.GetIsConst() {
-		return t.failf(codes.InvalidArgument, "is_const is for the program to set")
+		return t.failf(codes.InvalidArgument, "is_const cannot be written: only the program sets it")
 	}
 	if m.GetIsDefaultAction() {
 		return p.writeDefault(j, typ, t, m)
@@ -51,7 +51,7 @@ func (p *pipeline) writeTable(j *journal, typ p4v1.Update_Type, m *p4v1.TableEnt
 	return p.modifyEntry(j, t, e, m)
 }
 
-// fixed is set for an entry of the program that it says is constant.
+// fixed reports whether e is a const entry of the program.
 func (e *tableEntry) fixed() bool { return e != nil && e.msg.GetIsConst() }
 
 func (e *tableEntry) action() *p4v1.TableAction {
@@ -61,8 +61,8 @@ func (e *tableEntry) action() *p4v1.TableAction {
 	return e.msg.GetAction()
 }
 
-// priorityOf turns a priority around: the largest wins in P4Runtime, the
-// smallest in BMv2.
+// priorityOf converts a priority: the largest wins in P4Runtime, the smallest
+// in BMv2.
 func priorityOf(m *p4v1.TableEntry) int { return math.MaxInt32 - int(m.GetPriority()) }
 
 func (p *pipeline) insertEntry(j *journal, t *tableState, k key, m *p4v1.TableEntry) error {
@@ -89,7 +89,7 @@ func (p *pipeline) insertEntry(j *journal, t *tableState, k key, m *p4v1.TableEn
 	return nil
 }
 
-// takeOut removes an entry with what belongs to it alone.
+// takeOut removes an entry together with its one-shot group.
 func (p *pipeline) takeOut(t *tableState, e *tableEntry) {
 	if p.readers.Load() > 0 {
 		e.last = p.look(t, e)
@@ -113,7 +113,7 @@ func (p *pipeline) deleteEntry(j *journal, t *tableState, e *tableEntry) error {
 	return nil
 }
 
-// snapshot is the message that would write an entry as it is now.
+// snapshot returns the message that recreates an entry in its current state.
 func (p *pipeline) snapshot(t *tableState, e *tableEntry) *p4v1.TableEntry {
 	m := stored(e.msg)
 	if t.info.counter {
@@ -140,7 +140,7 @@ func (p *pipeline) modifyEntry(j *journal, t *tableState, e *tableEntry, m *p4v1
 	return nil
 }
 
-// retarget gives an entry another action.
+// retarget replaces the action of an entry.
 func (p *pipeline) retarget(t *tableState, e *tableEntry, a *p4v1.TableAction) error {
 	tg, err := p.newTarget(t, a, e.use.group)
 	if err != nil {
@@ -161,9 +161,9 @@ func (p *pipeline) retarget(t *tableState, e *tableEntry, a *p4v1.TableAction) e
 func (p *pipeline) writeDefault(j *journal, typ p4v1.Update_Type, t *tableState, m *p4v1.TableEntry) error {
 	switch {
 	case typ != p4v1.Update_MODIFY:
-		return t.failf(codes.InvalidArgument, "the default entry is always there: it can be modified only")
+		return t.failf(codes.InvalidArgument, "the default entry always exists: it can only be modified")
 	case len(m.GetMatch()) > 0 || m.GetPriority() != 0:
-		return t.failf(codes.InvalidArgument, "the default entry has neither match nor priority")
+		return t.failf(codes.InvalidArgument, "the default entry cannot have a match or a priority")
 	case m.GetIdleTimeoutNs() != 0 || m.GetTimeSinceLastHit() != nil:
 		return t.failf(codes.InvalidArgument, "the default entry does not time out")
 	case t.constDefault || t.info.profile != nil:
@@ -183,8 +183,8 @@ func (p *pipeline) writeDefault(j *journal, typ p4v1.Update_Type, t *tableState,
 	return nil
 }
 
-// setDefault sets the default entry with what belongs to it. Without an action
-// in m it has that of the program again.
+// setDefault sets the default entry and its resources. Without an action in m
+// it restores the program's action.
 func (p *pipeline) setDefault(t *tableState, m *p4v1.TableEntry) error {
 	if err := p.setDefaultAction(t, m); err != nil {
 		return err
@@ -204,7 +204,7 @@ func (p *pipeline) setDefaultAction(t *tableState, m *p4v1.TableEntry) error {
 	}
 	a, ok := m.GetAction().GetType().(*p4v1.TableAction_Action)
 	if !ok {
-		return t.failf(codes.InvalidArgument, "the default entry wants an action, not %T", m.GetAction().GetType())
+		return t.failf(codes.InvalidArgument, "the default entry needs an action, not %T", m.GetAction().GetType())
 	}
 	call, err := p.entryAction(t.info, a.Action, true)
 	if err != nil {
@@ -217,9 +217,8 @@ func (p *pipeline) setDefaultAction(t *tableState, m *p4v1.TableEntry) error {
 	return nil
 }
 
-// checkResources checks the fields of a written entry that are not match or
-// action. A counter or a meter that the entry's action does not execute cannot
-// be set with it.
+// checkResources checks the fields of a written entry besides match and action.
+// The entry can set only a counter or meter that its action executes.
 func (t *tableState) checkResources(m *p4v1.TableEntry, a *p4v1.TableAction) error {
 	id := a.GetAction().GetActionId()
 	switch {
@@ -248,7 +247,7 @@ func (t *tableState) checkResources(m *p4v1.TableEntry, a *p4v1.TableAction) err
 	return err
 }
 
-// setResources applies what checkResources has accepted.
+// setResources applies fields that checkResources has accepted.
 func (p *pipeline) setResources(t *tableState, e *tableEntry, m *p4v1.TableEntry, fresh bool) {
 	if t.info.counter && m.GetCounterData() != nil {
 		p.must(p.sw.SetEntryCounter(t.info.name, e.handle, countOf(m.GetCounterData())))

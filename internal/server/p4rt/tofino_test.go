@@ -15,7 +15,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// tofinoProgram is testdata/tofino.p4, compiled once.
+// tofinoProgram returns testdata/tofino.p4, compiled once.
 var tofinoProgram = sync.OnceValues(func() (*p4v1.ForwardingPipelineConfig, error) {
 	p, err := p4.Compile(os.DirFS("testdata"), "tofino.p4", p4.Options{Arch: "tna"})
 	if err != nil {
@@ -24,14 +24,14 @@ var tofinoProgram = sync.OnceValues(func() (*p4v1.ForwardingPipelineConfig, erro
 	return &p4v1.ForwardingPipelineConfig{P4Info: p.P4Info, P4DeviceConfig: p.JSON()}, nil
 })
 
-// A tofinoRig is a primary with a program for Tofino, and ports 1 to 4.
+// A tofinoRig is a primary of a Tofino program with ports 1 to 4.
 type tofinoRig struct {
 	*session
 	config *p4v1.ForwardingPipelineConfig
 	ports  []*testPort
 }
 
-// tofinoCPU is its CPU port.
+// tofinoCPU is the CPU port of the rig.
 const tofinoCPU = 192
 
 func newTofinoRig(t *testing.T) *tofinoRig {
@@ -88,8 +88,8 @@ func (r *tofinoRig) cell(index int64, packets, last string) *p4v1.Entity {
 	return &p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: e}}
 }
 
-// TestPairRegisters: a register whose cells are structs is read and written as
-// such, whole and cell by cell, by the controller and by packets.
+// TestPairRegisters: controllers and packets read and write registers of
+// structs, as a whole and cell by cell.
 func TestPairRegisters(t *testing.T) {
 	r := newTofinoRig(t)
 	r.dmac("\x02", "In.set_port", "\x02")
@@ -110,7 +110,7 @@ func TestPairRegisters(t *testing.T) {
 	if got, want := r.mustRead(1, r.cell(1, "", ""))[0], r.cell(1, "\x08", "\x09"); !proto.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
-	// The data plane has the first member in the upper half.
+	// The data plane stores the first member in the upper half.
 	cells, err := r.rig.dev.ReadRegister("In.seen", 1, 3)
 	if want := []uint64{8<<32 | 9, 0xffffffff << 32}; err != nil || !slices.Equal(cells, want) {
 		t.Errorf("got %x (%v), want %x", cells, err, want)
@@ -134,8 +134,8 @@ func TestPairRegisters(t *testing.T) {
 	}
 }
 
-// TestTofinoReplication: mirrors, groups and packets of the controller go the
-// ways that it has set.
+// TestTofinoReplication: mirrors, multicast groups and packet-outs reach the
+// configured ports.
 func TestTofinoReplication(t *testing.T) {
 	r := newTofinoRig(t)
 	r.must(r.write(
@@ -170,7 +170,7 @@ func TestTofinoReplication(t *testing.T) {
 	}
 }
 
-// TestTofinoDigest: what the deparser packs comes as a list.
+// TestTofinoDigest: records packed by the deparser arrive as a digest list.
 func TestTofinoDigest(t *testing.T) {
 	r := newTofinoRig(t)
 	id := r.config.GetP4Info().GetDigests()[0].GetPreamble().GetId()
@@ -187,7 +187,7 @@ func TestTofinoDigest(t *testing.T) {
 	}
 }
 
-// TestTofinoSelector: groups of an action selector share out by its hash.
+// TestTofinoSelector: an action selector distributes packets by its hash.
 func TestTofinoSelector(t *testing.T) {
 	r := newTofinoRig(t)
 	profile := r.config.GetP4Info().GetActionProfiles()[0].GetPreamble().GetId()
@@ -225,7 +225,8 @@ func TestTofinoSelector(t *testing.T) {
 	}
 }
 
-// TestFilters: a filter is set for all of its cells, and says how it is set.
+// TestFilters: SetFilter configures all cells of a filter, and FilterSpec
+// returns the settings.
 func TestFilters(t *testing.T) {
 	r := newTofinoRig(t)
 	names, err := r.rig.dev.Filters()
@@ -246,7 +247,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// TestCPUZero: port 0 is a CPU port where it is said to be one, as on Tofino 2.
+// TestCPUZero: port 0 is the CPU port only if CPUZero is set, as on Tofino 2.
 func TestCPUZero(t *testing.T) {
 	for _, zero := range []bool{false, true} {
 		d, err := NewDevice(DeviceOptions{CPUZero: zero, Load: loadProgram})

@@ -12,32 +12,31 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// A translation gives the values of a type with @p4runtime_translation("…",
-// string) their numbers in the data plane. The specification leaves open how;
-// here
+// A translation maps the values of a type with @p4runtime_translation("…",
+// string) to numbers in the data plane. The specification leaves the mapping to
+// the target. Here:
 //
-//   - a string that the program lists in @p4runtime_translation_mappings has
-//     the number that it says,
+//   - a string listed in @p4runtime_translation_mappings has the listed number,
 //   - a decimal number stands for itself, unless that number has another name,
-//   - any other string is given a number of its own when it is first used, from
-//     1 on, and keeps it.
+//   - any other string gets the lowest free number, starting at 1, when it is first used,
+//     and keeps it.
 //
-// A number that has no name is written in decimal, so that each of the values
-// that packets bring has one string and no two have the same.
+// A number without a name is written in decimal. Each number in a packet
+// therefore has one string, and no two numbers have the same string.
 type translation struct {
 	typ string
 
-	mu      sync.Mutex // digests and packets come while requests are served
-	width   int        // of the numbers; 0 before the program has been looked at
+	mu      sync.Mutex // digests and packets arrive while requests are served
+	width   int        // of the numbers; 0 until fitNames has run
 	numbers map[string]uint64
 	texts   map[uint64]string
-	next    uint64 // no number below it is free
+	next    uint64 // all lower numbers are taken
 }
 
-// maxText bounds the strings of controllers.
+// maxText is the length of the longest string that controllers may use.
 const maxText = 1 << 10
 
-// mapping is one pair of a @p4runtime_translation_mappings.
+// mapping matches one pair of a @p4runtime_translation_mappings annotation.
 var mapping = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\{\s*("(?:[^"\\]|\\.)*")\s*,\s*(0[xX][0-9a-fA-F]+|[0-9]+)\s*,?\s*\}`)
 })
@@ -61,7 +60,7 @@ func newTranslation(name string, t *configv1.P4NewTypeSpec) *translation {
 	return tr
 }
 
-// bind gives a string and a number to each other, if both are free.
+// bind maps a string and a number to each other if both are free.
 func (t *translation) bind(text string, n uint64) {
 	_, named := t.numbers[text]
 	_, taken := t.texts[n]
@@ -70,14 +69,14 @@ func (t *translation) bind(text string, n uint64) {
 	}
 }
 
-// fit notes that the program has the type's values in so many bits.
+// fit records a width in bits of the type's values in the program.
 func (t *translation) fit(width int) {
 	if t.width == 0 || width < t.width {
 		t.width = width
 	}
 }
 
-// number is what the data plane has for a string, in canonical form.
+// number returns the number for a string, in canonical form.
 func (t *translation) number(text []byte) ([]byte, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,7 +115,7 @@ func (t *translation) find(text string) (uint64, error) {
 
 func (t *translation) largest() uint64 { return 1<<t.width - 1 }
 
-// text is the string for a number of the data plane.
+// text returns the string for a number of the data plane.
 func (t *translation) text(b []byte) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,7 +126,7 @@ func (t *translation) text(b []byte) []byte {
 	return strconv.AppendUint(nil, n, 10)
 }
 
-// keep is text for a number in the program, which no other string may get.
+// keep returns the string for a number in the program and reserves it.
 func (t *translation) keep(b []byte) []byte {
 	text := t.text(b)
 	t.mu.Lock()
@@ -136,7 +135,7 @@ func (t *translation) keep(b []byte) []byte {
 	return text
 }
 
-// inherit takes over the numbers that strings had in another program.
+// inherit copies the mapping from another program.
 func (t *translation) inherit(old *translation) {
 	old.mu.Lock()
 	defer old.mu.Unlock()
@@ -149,8 +148,7 @@ func (t *translation) inherit(old *translation) {
 	}
 }
 
-// translations has the translated types of a P4Info by name, each made when it is
-// first met.
+// translations are the translated types of a P4Info by name, created on demand.
 type translations map[string]*translation
 
 func (l translations) of(types *configv1.P4TypeInfo, name string) *translation {
@@ -164,8 +162,8 @@ func (l translations) of(types *configv1.P4TypeInfo, name string) *translation {
 	return l[name]
 }
 
-// parseValue checks a value, a number or a string, and returns it as a number
-// in canonical form. A number that is in another form is replaced.
+// parseValue checks a value, a number or a string, and returns it as a
+// canonical number. It replaces a non-canonical number in the message.
 func parseValue(field *[]byte, width int, names *translation) ([]byte, error) {
 	if names != nil {
 		return names.number(*field)
@@ -173,7 +171,7 @@ func parseValue(field *[]byte, width int, names *translation) ([]byte, error) {
 	return canonize(field, width)
 }
 
-// showValue is the reverse of parseValue for what is in the program.
+// showValue converts a number of the program to a value for messages.
 func showValue(b []byte, names *translation) []byte {
 	if names != nil {
 		return names.keep(b)
@@ -181,7 +179,7 @@ func showValue(b []byte, names *translation) []byte {
 	return canonical(b)
 }
 
-// canonical is the shortest form of a number that is known to fit.
+// canonical returns the shortest form of a number.
 func canonical(b []byte) []byte {
 	for len(b) > 1 && b[0] == 0 {
 		b = b[1:]
@@ -206,8 +204,8 @@ func unsigned(b []byte, width int) ([]byte, error) {
 }
 
 // canonize replaces an unsigned byte string in a message by its canonical form.
-// It does not touch one that is canonical already: messages that are stored
-// are, and readers share them.
+// It does not write to one that is canonical already, because readers share
+// stored messages.
 func canonize(field *[]byte, width int) ([]byte, error) {
 	b, err := unsigned(*field, width)
 	if err == nil && len(b) != len(*field) {

@@ -13,7 +13,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// namesConfig is testdata/names.p4.
+// namesConfig returns the config of testdata/names.p4.
 func namesConfig(t testing.TB) *p4v1.ForwardingPipelineConfig {
 	t.Helper()
 	p, err := p4.Compile(os.DirFS("testdata"), "names.p4", p4.Options{})
@@ -59,7 +59,7 @@ func (r *namesRig) route(vrf, from, to string) *p4v1.TableEntry {
 	return e
 }
 
-// TestStrings sends packets through entries that are written with strings.
+// TestStrings sends packets through entries written with strings.
 func TestStrings(t *testing.T) {
 	r := newNamesRig(t)
 	one, uplink := newTestPort(), newTestPort()
@@ -122,7 +122,7 @@ func TestStrings(t *testing.T) {
 	}
 }
 
-// TestBadStrings: each refusal leaves the numbers of the strings as they were.
+// TestBadStrings: a rejected request does not change the mapping of strings.
 func TestBadStrings(t *testing.T) {
 	r := newNamesRig(t)
 	if d := r.mustRead(1, entityOf(&p4v1.TableEntry{TableId: r.ids["NamesIngress.vrfs"], IsDefaultAction: true}))[0].GetTableEntry(); string(d.GetAction().GetAction().GetParams()[0].GetValue()) != "0" {
@@ -138,7 +138,7 @@ func TestBadStrings(t *testing.T) {
 			t.Fatal(name)
 		}
 	}
-	// 0 is in the program; three are left of a bit<2>.
+	// 0 is used by the program; three values of a bit<2> are free.
 	for i := range 3 {
 		r.must(r.write(insert(t, r.vrf(strconv.Itoa(i), "vrf-"+strconv.Itoa(i)))))
 	}
@@ -152,7 +152,8 @@ func TestBadStrings(t *testing.T) {
 	}
 }
 
-// TestReconcileKeepsStrings: what strings stand for outlives the program.
+// TestReconcileKeepsStrings: the mapping of strings survives a change of
+// program.
 func TestReconcileKeepsStrings(t *testing.T) {
 	r := newNamesRig(t)
 	one, uplink := newTestPort(), newTestPort()

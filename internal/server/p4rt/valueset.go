@@ -17,7 +17,7 @@ func (p *pipeline) writeValueSet(j *journal, typ p4v1.Update_Type, m *p4v1.Value
 		return err
 	}
 	if v.size > 0 && len(m.GetMembers()) > v.size {
-		return failf(codes.ResourceExhausted, "value set %s has room for %d members, not for %d", v.name, v.size, len(m.GetMembers()))
+		return failf(codes.ResourceExhausted, "value set %s has room for %d members, not %d", v.name, v.size, len(m.GetMembers()))
 	}
 	members, err := v.members(m.GetMembers())
 	if err != nil {
@@ -32,8 +32,8 @@ func (p *pipeline) writeValueSet(j *journal, typ p4v1.Update_Type, m *p4v1.Value
 	return nil
 }
 
-// members checks the members of a set and makes a number of each: its fields
-// one after the other.
+// members checks the members of a set and packs the fields of each into one
+// number.
 func (v *valueSetInfo) members(list []*p4v1.ValueSetMember) ([][]byte, error) {
 	kinds := make([]dataplane.MatchKind, len(v.fields))
 	width := 0

@@ -6,20 +6,21 @@ import (
 	"sync/atomic"
 )
 
-// A versioned map has numbers as keys and is walked in their order. A view of
-// it, as it is at one moment, costs nothing: who reads a table of a million
-// entries neither copies it nor keeps writers out while the answer is sent.
+// A versioned map has numbers as keys and iterates in their order. Taking a
+// view of its current state costs nothing: a reader of a million entries
+// neither copies the table nor blocks writers while its answer is sent.
 //
-// It is a trie over the bits of the key. A node belongs to the map alone as long
-// as it is of the map's epoch; taking a view begins another one, so that the
-// next change of a node that the view can see copies it first, and with it the
-// few nodes above. Nodes that no view sees any more are the garbage collector's.
+// The map is a trie over the bits of the key with copy-on-write nodes. A node
+// with the epoch of the map belongs to the map alone. Taking a view starts a
+// new epoch, so the next change of a node visible to the view copies that node
+// and its ancestors. The garbage collector frees nodes that no view uses any
+// more.
 //
-// Changes want a lock; views may be taken by several at a time while none
-// changes the map, and walked without any.
+// Changes need a lock. Several goroutines may take views at once if no other
+// changes the map, and may iterate over views without a lock.
 type versioned[T any] struct {
 	root  *trieNode[T]
-	shift uint // of the key, for the place in root
+	shift uint // of the key, to get the index in root
 	n     int
 	epoch atomic.Uint64
 }
@@ -29,15 +30,15 @@ const (
 	fanOut  = 1 << fanBits
 )
 
-// A trieNode has values if it is a leaf, and else nodes.
+// A trieNode has values if it is a leaf, and child nodes otherwise.
 type trieNode[T any] struct {
 	epoch uint64
-	used  uint32 // bit i: place i is taken
+	used  uint32 // bit i: slot i is used
 	kids  []*trieNode[T]
 	vals  []T
 }
 
-// A view is a versioned map as it was.
+// A view is the state of a versioned map at one moment.
 type view[T any] struct {
 	root  *trieNode[T]
 	shift uint
@@ -50,7 +51,7 @@ func (m *versioned[T]) view() view[T] {
 	return view[T]{m.root, m.shift}
 }
 
-// own returns the node in a place such that it may be changed, new if need be.
+// own returns a node that may be changed: n itself, a copy, or a new one.
 func (m *versioned[T]) own(n *trieNode[T], leaf bool) *trieNode[T] {
 	epoch := m.epoch.Load()
 	switch {
@@ -64,7 +65,7 @@ func (m *versioned[T]) own(n *trieNode[T], leaf bool) *trieNode[T] {
 	return n
 }
 
-// reaches reports whether k has a place below a root with this shift.
+// reaches reports whether k fits below a root with this shift.
 func reaches(k uint32, shift uint) bool { return uint64(k)>>(shift+fanBits) == 0 }
 
 func place(k uint32, shift uint) uint32 { return k >> shift & (fanOut - 1) }
@@ -109,7 +110,7 @@ func (m *versioned[T]) set(k uint32, v T) {
 	(*at).vals[i] = v
 }
 
-// put sets a value, or with nil deletes it.
+// put sets a value; nil deletes it.
 func put[T any](m *versioned[*T], k uint32, v *T) {
 	if v == nil {
 		m.delete(k)
@@ -125,7 +126,7 @@ func (m *versioned[T]) delete(k uint32) {
 	}
 }
 
-// without returns n less the value of a key that it has, nil if it was the last.
+// without returns n without the value of k, or nil if it was the last one.
 func (m *versioned[T]) without(n *trieNode[T], k uint32, shift uint) *trieNode[T] {
 	i := place(k, shift)
 	var kid *trieNode[T]
@@ -150,7 +151,7 @@ func (m *versioned[T]) without(n *trieNode[T], k uint32, shift uint) *trieNode[T
 	return n
 }
 
-// all gives the keys and values in order.
+// all iterates over keys and values in order of the keys.
 func (v view[T]) all() iter.Seq2[uint32, T] {
 	return func(yield func(uint32, T) bool) {
 		if v.root != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestVersions holds a versioned map and views of it against plain maps that are
-// copied.
+// TestVersions compares a versioned map and its views with plain maps and their
+// copies.
 func TestVersions(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	key := func() uint32 {
@@ -77,6 +77,6 @@ func TestVersions(t *testing.T) {
 	}
 	check(views[0].view, views[0].plain)
 	for range views[0].view.all() {
-		break // a walk may end early
+		break // iteration may end early
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/p4lb/p4lb/internal/server/gate"
 )
 
-// chunk is how many updates are done before packets get their turn.
+// chunk is the number of updates applied before packets get their turn.
 const chunk = 64
 
 // Write applies a batch of updates.
@@ -21,7 +21,8 @@ func (s *Server) Write(ctx context.Context, req *p4v1.WriteRequest) (*p4v1.Write
 	return &p4v1.WriteResponse{}, nil
 }
 
-// write applies a batch of so many bytes; keys are of messages that are shared.
+// write applies a batch; size is its size in bytes. keys caches shared messages
+// and may be nil.
 func (s *Server) write(ctx context.Context, req *p4v1.WriteRequest, size int, keys *Keys) error {
 	permit, err := s.arb.admit(req.GetDeviceId(), req.GetRole(), req.GetElectionId())
 	if err != nil {
@@ -35,9 +36,10 @@ func (s *Server) write(ctx context.Context, req *p4v1.WriteRequest, size int, ke
 		return failf(codes.ResourceExhausted, "the batch has %d updates, want at most %d", n, s.limits.MaxUpdates)
 	}
 	results := make([]error, len(req.GetUpdates()))
-	// Looking at each is a fifth of what a write of routes costs.
+	// The check takes a fifth of the time of a write of routes, so skip it if
+	// the whole request is small.
 	if size > s.limits.MaxEntity {
-		s.refuseLarge(req.GetUpdates(), results)
+		s.rejectLarge(req.GetUpdates(), results)
 	}
 	if err := s.writeBatch(permit.scope, req, results, keys); err != nil {
 		return err
@@ -86,8 +88,8 @@ func (s *Server) writeAll(sc *scope, updates []*p4v1.Update, results []error) {
 	}
 }
 
-// writeOrNone attempts updates until one fails; then it takes all back. So
-// many updates at a time are out of the packets' sight.
+// writeOrNone applies updates until one fails; then it undoes all of them.
+// Packets see no intermediate state of step consecutive updates.
 func (s *Server) writeOrNone(sc *scope, updates []*p4v1.Update, results []error, step int) {
 	j := &journal{}
 	for from := 0; from < len(updates); from += step {
@@ -110,18 +112,17 @@ func (s *Server) writeOrNone(sc *scope, updates []*p4v1.Update, results []error,
 	}
 }
 
-// abort gives all results but the failed one the code of a batch that has not
-// been done.
+// abort sets ABORTED as the result of all updates but the failed one.
 func abort(results []error, failed int) {
 	for i := range results {
 		if i != failed {
-			results[i] = failf(codes.Aborted, "update %d failed, and the batch is all or nothing", failed)
+			results[i] = failf(codes.Aborted, "not applied: update %d of the all-or-nothing batch failed", failed)
 		}
 	}
 }
 
-// refuseLarge refuses the updates of entities that are too large.
-func (s *Server) refuseLarge(updates []*p4v1.Update, results []error) {
+// refuseLarge rejects updates with entities that are too large.
+func (s *Server) rejectLarge(updates []*p4v1.Update, results []error) {
 	for i, u := range updates {
 		if n := proto.Size(u.GetEntity()); n > s.limits.MaxEntity {
 			results[i] = failf(codes.InvalidArgument, "the entity has %d bytes, want at most %d", n, s.limits.MaxEntity)
@@ -129,7 +130,7 @@ func (s *Server) refuseLarge(updates []*p4v1.Update, results []error) {
 	}
 }
 
-// update applies one update. If it fails nothing has changed.
+// update applies one update. If it fails, nothing has changed.
 func (p *pipeline) update(j *journal, sc *scope, u *p4v1.Update) error {
 	switch u.GetType() {
 	case p4v1.Update_INSERT, p4v1.Update_MODIFY, p4v1.Update_DELETE:
@@ -163,7 +164,7 @@ func (p *pipeline) update(j *journal, sc *scope, u *p4v1.Update) error {
 	case *p4v1.Entity_DigestEntry:
 		return p.writeDigest(j, u.GetType(), x.DigestEntry)
 	case *p4v1.Entity_ExternEntry:
-		return failf(codes.Unimplemented, "this target has no externs but those with entities of their own")
+		return failf(codes.Unimplemented, "this target supports only externs with entities of their own")
 	}
 	return failf(codes.InvalidArgument, "the update has no entity")
 }
@@ -186,7 +187,7 @@ func (s *scope) check(e *p4v1.Entity) error {
 	return nil
 }
 
-// entityID is the id of the P4Info object that an entity belongs to.
+// entityID returns the id of the P4Info object that an entity belongs to.
 func entityID(e any) uint32 {
 	switch x := e.(type) {
 	case *p4v1.Entity_TableEntry:

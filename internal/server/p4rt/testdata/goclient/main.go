@@ -1,6 +1,6 @@
-// Command goclient drives a switch with the P4Runtime client of antoninbas. It
-// wants the switch to run nothing yet, and a packet for each line that it
-// prints.
+// Command goclient tests a switch with antoninbas's P4Runtime client. The
+// switch must not run a program yet. The caller sends one packet for each line
+// that goclient prints.
 package main
 
 import (
@@ -143,8 +143,9 @@ func (d *driver) arrays() {
 	check("deleting a session", d.DeleteCloneSession(d.ctx, 5))
 }
 
-// streams lets the switch send a digest and a packet. The other side sends a
-// packet from a new source, and one to the CPU port, once it is told.
+// streams makes the switch send a digest and a packet. The caller sends a
+// packet from a new source and one to the CPU port when it reads the
+// corresponding lines.
 func (d *driver) streams() {
 	check("enabling a digest", d.EnableDigest(d.ctx, "learned_t", &p4v1.DigestEntry_Config{MaxListSize: 1, AckTimeoutNs: 1e9}))
 	fmt.Println("digest")
@@ -170,7 +171,7 @@ func (d *driver) streams() {
 	}}))
 	fmt.Println("sent")
 	var line string
-	fmt.Scanln(&line) // the packet has come back
+	fmt.Scanln(&line) // wait until the packet has returned
 }
 
 func (d *driver) next() *p4v1.StreamMessageResponse {
