@@ -76,6 +76,24 @@ func TestExamples(t *testing.T) {
 	check(newRoot(&cli.Console{Out: bufio.NewWriter(io.Discard), Err: io.Discard}))
 }
 
+// TestGroups: the help lists every verb of p4lb in a group, and no group names a
+// verb that does not exist.
+func TestGroups(t *testing.T) {
+	root := newRoot(&cli.Console{Out: bufio.NewWriter(io.Discard), Err: io.Discard})
+	for _, verb := range root.Commands() {
+		if verb.IsAvailableCommand() && verb.GroupID == "" {
+			t.Errorf("%s is in no group of verbGroups", verb.Name())
+		}
+	}
+	for _, g := range verbGroups {
+		for _, name := range g.verbs {
+			if verb, _, err := root.Find([]string{name}); err != nil || verb == root {
+				t.Errorf("verbGroups names %s, which is no verb", name)
+			}
+		}
+	}
+}
+
 // commandsOf are those that a line of code shows: it begins with p4lb, or joins
 // several by && or |.
 func commandsOf(code string) []string {

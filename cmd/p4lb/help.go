@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 
@@ -25,7 +27,8 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// usage prints how cmd is used: the part of a help text below the description.
+// usage prints the part of a help text below the description: usage line,
+// examples, verbs and flags.
 func usage(cmd *cobra.Command) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n", cmd.UseLine())
@@ -33,12 +36,7 @@ func usage(cmd *cobra.Command) error {
 		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
 	}
 	if cmd.HasAvailableSubCommands() {
-		b.WriteString("\nVerbs:\n")
-		for _, verb := range cmd.Commands() {
-			if verb.IsAvailableCommand() {
-				fmt.Fprintf(&b, "  %-*s  %s\n", verb.NamePadding(), verb.Name(), verb.Short)
-			}
-		}
+		listVerbs(&b, cmd)
 	}
 	own, shared := cmd.LocalFlags(), cmd.InheritedFlags()
 	if !cmd.HasParent() {
@@ -50,14 +48,29 @@ func usage(cmd *cobra.Command) error {
 	}
 	fmt.Fprintf(&b, "\nFlags of every verb:\n%s", described(shared))
 	if !cmd.HasParent() {
-		fmt.Fprintf(&b, "\n%s VERB --help says more about a verb.\n", cmd.Name())
+		fmt.Fprintf(&b, "\n%s VERB --help describes a verb.\n", cmd.Name())
 	}
 	_, err := cmd.OutOrStdout().Write([]byte(b.String()))
 	return err
 }
 
-// described are flags with what they do. What a value is called in Go is no word
-// for who types it.
+// listVerbs prints the verbs of cmd below the titles of their groups.
+func listVerbs(w io.Writer, cmd *cobra.Command) {
+	title := ""
+	for _, verb := range cmd.Commands() {
+		if !verb.IsAvailableCommand() {
+			continue
+		}
+		if next := cmp.Or(verb.GroupID, "Verbs"); next != title {
+			title = next
+			fmt.Fprintf(w, "\n%s:\n", title)
+		}
+		fmt.Fprintf(w, "  %-*s  %s\n", verb.NamePadding(), verb.Name(), verb.Short)
+	}
+}
+
+// described returns the lines of flags with their descriptions. It replaces the
+// names of Go types by words for users.
 func described(flags *pflag.FlagSet) string {
 	typed := regexp.MustCompile(`(?m)^( +(?:-\w, )?--[\w-]+ )(string|int|uint|ints|duration)\b`)
 	return typed.ReplaceAllStringFunc(flags.FlagUsages(), func(found string) string {
@@ -66,7 +79,7 @@ func described(flags *pflag.FlagSet) string {
 	})
 }
 
-// valueName is what a value is called whose flag does not say it.
+// valueName returns the user's word for the Go type of a flag.
 func valueName(typed string) string {
 	switch typed {
 	case "string":

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -15,8 +16,9 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// run executes one command line and returns the exit code. A verb that ends well
-// although it was interrupted was done, or is one that is ended that way.
+// run executes one command line and returns the exit code. An interrupted verb
+// that returns no error counts as successful: it had finished, or an interrupt is
+// its normal end.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	c := cli.New(ctx, args, stdin, stdout, stderr)
 	root := newRoot(c)
@@ -35,13 +37,12 @@ func newRoot(c *cli.Console) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "p4lb VERB [ARG]...",
 		Short: "Generate, run, deploy and measure load balancers in P4_16",
-		Long: `p4lb generates, compiles, runs, deploys, measures and inspects in-network load
-balancers written in P4_16, in one binary: no p4c, no BMv2, nothing to install.`,
-		Example: `  p4lb schemes
-  p4lb gen --scheme qall-poly3 -o out
-  p4lb lab --scheme qall-poly3 --vs ecmp,letflow,drill --load 0.7
-  p4lb deploy --scheme qall-poly3 --topology qall
-  p4lb inspect --watch`,
+		Long: `p4lb builds, tests and compares in-network load balancers written in P4_16.
+It needs no p4c, no BMv2 and no root.`,
+		Example: `  p4lb lab --scheme qall-poly3 --vs ecmp,letflow,drill --load 0.7   # compare schemes
+  p4lb gen --scheme qall-poly3 -o out                              # generate a program
+  p4lb deploy --scheme qall-poly3 --topology qall                  # start a live network
+  p4lb inspect --watch                                             # watch its registers`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
@@ -65,12 +66,48 @@ balancers written in P4_16, in one binary: no p4c, no BMv2, nothing to install.`
 		newNew(c), newManifest(c),
 		network.NewInspect(c), network.NewRegister(c), network.NewObserve(c), newConformance(c), newDoctor(c), newVersion(c), newCompletion(c), newMan(c),
 	)
+	group(root)
 	asDeclared(root)
 	return root
 }
 
-// asDeclared has all verbs print their flags in the order in which they are
-// declared, and their usage as it is written.
+func init() { cobra.EnableCommandSorting = false } // verbs have the order of their groups
+
+// verbGroups lists the verbs by task, in the order of the help.
+var verbGroups = []struct {
+	title string
+	verbs []string
+}{
+	{"Compare load balancers", []string{"lab", "results", "advise", "fit", "topo"}},
+	{"Generate and compile programs", []string{"schemes", "gen", "compile", "fmt", "lint", "resources"}},
+	{"Write your own load balancer", []string{"new", "manifest", "test"}},
+	{"Deploy and operate a network", []string{"deploy", "down", "ps", "hosts", "exec", "traffic", "inspect", "register", "observe", "switch"}},
+	{"Check this machine", []string{"doctor", "bench", "version", "completion"}},
+}
+
+// group assigns each verb to its group, in the order of verbGroups. Other verbs
+// follow without a group.
+func group(root *cobra.Command) {
+	verbs := root.Commands()
+	rank := func(c *cobra.Command) int {
+		for i, g := range verbGroups {
+			if j := slices.Index(g.verbs, c.Name()); j >= 0 {
+				c.GroupID = g.title
+				return 100*i + j
+			}
+		}
+		return 100 * len(verbGroups)
+	}
+	for _, g := range verbGroups {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+	}
+	root.RemoveCommand(verbs...)
+	slices.SortStableFunc(verbs, func(a, b *cobra.Command) int { return rank(a) - rank(b) })
+	root.AddCommand(verbs...)
+}
+
+// asDeclared makes every verb print its flags in the order of their declaration
+// and its usage line unchanged.
 func asDeclared(cmd *cobra.Command) {
 	cmd.Flags().SortFlags = false
 	cmd.DisableFlagsInUseLine = true
@@ -79,7 +116,8 @@ func asDeclared(cmd *cobra.Command) {
 	}
 }
 
-// noVerb is what the root does by itself: it explains what is missing.
+// noVerb handles a command line without a known verb: it prints the help or
+// reports the unknown word.
 func noVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		cmd.SetOut(cmd.ErrOrStderr())
