@@ -65,6 +65,11 @@ func (t *valueSet) write(r *request, kind wire.Update_Type, e *wire.TableEntry) 
 	} else if kind != wire.Update_DELETE {
 		return invalidf("the entry has neither key nor handle")
 	}
+	if id != "" {
+		if err := t.scope.fits(r); err != nil {
+			return err
+		}
+	}
 	for _, pipe := range pipes {
 		before := t.rows[pipe]
 		next := maps.Clone(before)

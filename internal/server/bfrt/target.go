@@ -105,6 +105,46 @@ func newScope(p *program, e *wire.EntryScope) (scope, error) {
 	return c, nil
 }
 
+// fits reports whether the target of a request matches the scopes of a value set. A
+// scope ALL requires the wildcard, and a scope SINGLE requires one gress, pipe or
+// parser. A group of pipes is addressed by its lowest pipe. The rules are those of
+// pipe_mgr_pvs_verify_gress, _pipe and _parser in Intel's driver.
+func (c *scope) fits(r *request) error {
+	whole := func(m *wire.Mode) bool { return m.GetPredef() == wire.Mode_ALL }
+	t := r.target
+	for _, x := range []struct {
+		what      string
+		mode      *wire.Mode
+		id, every uint32
+	}{
+		{"gress", c.gress, t.GetDirection(), wire.AllDirections},
+		{"parser", c.parser, t.GetPrsrId(), wire.AllParsers},
+	} {
+		switch {
+		case whole(x.mode) && x.id != x.every:
+			return invalidf("the %s scope is ALL: the target must name every %s (%#x), not %d", x.what, x.what, x.every, x.id)
+		case !whole(x.mode) && x.id == x.every:
+			return invalidf("the %s scope is SINGLE: the target must name one %s, not all (%#x)", x.what, x.what, x.every)
+		}
+	}
+	id := int(t.GetPipeId())
+	if _, user := c.mode.GetScope().(*wire.Mode_UserDefined); user {
+		for _, part := range c.parts {
+			if !r.all() && part[0] == id {
+				return nil
+			}
+		}
+		return invalidf("the pipe scope is a set of groups: the target must name the lowest pipe of a group, not %d", id)
+	}
+	switch {
+	case whole(c.mode) && !r.all():
+		return invalidf("the pipe scope is ALL: the target must name every pipe (%#x), not %d", wire.AllPipes, id)
+	case !whole(c.mode) && r.all():
+		return invalidf("the pipe scope is SINGLE: the target must name one pipe, not all (%#x)", wire.AllPipes)
+	}
+	return nil
+}
+
 // of are the pipes that a target means: all of the parts it is in.
 func (c *scope) of(r *request, p *program) ([]int, error) {
 	pipes, err := r.pipesOf(p)

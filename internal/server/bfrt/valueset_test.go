@@ -1,0 +1,69 @@
+package server
+
+import (
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/p4lb/p4lb/internal/bfrt/wire"
+)
+
+// The target of a value set's entry must match the set's scopes. The cases are those
+// of open-p4studio's tna_pvs, whose test hides its failures, and of the verify
+// functions in Intel's pipe_mgr_p4parser.c.
+func TestValueSetScope(t *testing.T) {
+	const table, all = "InPrs.kinds", wire.AllPipes
+	predef := func(m wire.Mode_PredefinedMode) *wire.Mode { return &wire.Mode{Scope: &wire.Mode_Predef{Predef: m}} }
+	single, every := predef(wire.Mode_SINGLE), predef(wire.Mode_ALL)
+	groups := &wire.Mode{Scope: &wire.Mode_UserDefined{UserDefined: 0x0a05}} // pipes 0 and 2, 1 and 3
+	ingress, both, anyParser := uint32(0), uint32(wire.AllDirections), uint32(wire.AllParsers)
+	for _, c := range []struct {
+		name                  string
+		gress, pipes, parsers *wire.Mode
+		pipe, dir, parser     uint32
+		want                  codes.Code
+	}{
+		{"all of all", every, every, every, all, both, anyParser, codes.OK},
+		{"one gress of all", every, every, every, all, ingress, anyParser, codes.InvalidArgument},
+		{"one pipe of all", every, every, every, 0, both, anyParser, codes.InvalidArgument},
+		{"one parser of all", every, every, every, all, both, 0, codes.InvalidArgument},
+		{"single", single, single, single, 1, ingress, 0, codes.OK},
+		{"every gress of single", single, single, single, 0, both, 0, codes.InvalidArgument},
+		{"every pipe of single", single, single, single, all, ingress, 0, codes.InvalidArgument},
+		{"every parser of single", single, single, single, 1, ingress, anyParser, codes.InvalidArgument},
+		{"lowest pipe of group 0", every, groups, single, 0, both, 0, codes.OK},
+		{"lowest pipe of group 1", every, groups, single, 1, both, 0, codes.OK},
+		{"another pipe of group 0", every, groups, single, 2, both, 0, codes.InvalidArgument},
+		{"another pipe of group 1", every, groups, single, 3, both, 0, codes.InvalidArgument},
+		{"every pipe of groups", every, groups, single, all, both, 0, codes.InvalidArgument},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t)
+			r.must(r.write(everywhere, &wire.Update{Type: ins, Entity: &wire.Entity{Entity: &wire.Entity_TableAttribute{TableAttribute: &wire.TableAttribute{
+				TableId: r.table(table).schema.ID, Attribute: &wire.TableAttribute_EntryScope{EntryScope: &wire.EntryScope{GressScope: c.gress, PipeScope: c.pipes, PrsrScope: c.parsers}},
+			}}}}))
+			target := &wire.TargetDevice{PipeId: c.pipe, Direction: c.dir, PrsrId: c.parser}
+			entry := r.entry(table, r.key(table, 0x1234), nil)
+			err := r.write(target, update(ins, entry))
+			if c.want == codes.OK {
+				r.must(err)
+				r.must(r.write(target, update(del, entry)))
+				return
+			}
+			if err == nil || codes.Code(details(t, err)[0].GetCanonicalCode()) != c.want {
+				t.Errorf("insert: %v, want %v", err, c.want)
+			}
+			if n := len(r.list(table)); n != 0 {
+				t.Errorf("the refused insert left %d entries", n)
+			}
+		})
+	}
+}
+
+// list reads all entries of a table.
+func (r *rig) list(table string) []*wire.TableEntry {
+	r.t.Helper()
+	list, err := r.read(everywhere, r.entry(table, nil, nil))
+	r.must(err)
+	return list
+}
