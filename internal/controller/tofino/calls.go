@@ -17,6 +17,8 @@ import (
 type change struct {
 	list []*wire.Update
 	err  error // why there are none
+	// after are updates for when all of list succeeded, undo those for when one failed.
+	after, undo []*wire.Update
 }
 
 // Write does a batch. An update may take several of BfRt, of which the first that
@@ -28,10 +30,10 @@ func (s *session) Write(ctx context.Context, req *p4v1.WriteRequest, _ ...grpc.C
 	}
 	var all []*wire.Update
 	changes := make([]change, len(req.GetUpdates()))
+	in := newBatch()
 	for i, u := range req.GetUpdates() {
-		c := &changes[i]
-		c.list, c.err = s.updates(ctx, p, u)
-		all = append(all, c.list...)
+		changes[i] = s.updates(ctx, p, u, in)
+		all = append(all, changes[i].list...)
 	}
 	var each []*wire.Error
 	if len(all) > 0 {
@@ -40,6 +42,7 @@ func (s *session) Write(ctx context.Context, req *p4v1.WriteRequest, _ ...grpc.C
 		}
 	}
 	var details []*p4v1.Error
+	var later []*wire.Update
 	refused := false
 	for _, c := range changes {
 		e := &p4v1.Error{}
@@ -55,8 +58,18 @@ func (s *session) Write(ctx context.Context, req *p4v1.WriteRequest, _ ...grpc.C
 			}
 			each = each[1:]
 		}
-		refused = refused || e.CanonicalCode != int32(codes.OK)
+		if failed := e.CanonicalCode != int32(codes.OK); failed {
+			later, refused = append(later, c.undo...), true
+		} else {
+			later = append(later, c.after...)
+		}
 		details = append(details, e)
+	}
+	if len(later) > 0 {
+		// Another entry may use a member or group: then it stays.
+		if _, err := s.write(ctx, s.place().everywhere(), later); err != nil {
+			return nil, err
+		}
 	}
 	if !refused {
 		return &p4v1.WriteResponse{}, nil
@@ -74,12 +87,15 @@ var kinds = map[p4v1.Update_Type]wire.Update_Type{
 	p4v1.Update_INSERT: wire.Update_INSERT, p4v1.Update_MODIFY: wire.Update_MODIFY, p4v1.Update_DELETE: wire.Update_DELETE,
 }
 
-func (s *session) updates(ctx context.Context, p *program, u *p4v1.Update) ([]*wire.Update, error) {
+func (s *session) updates(ctx context.Context, p *program, u *p4v1.Update, in *batch) (c change) {
 	kind := kinds[u.GetType()]
 	if e := u.GetEntity().GetTableEntry(); e != nil {
 		out, err := p.entry(e)
 		if err != nil {
-			return nil, err
+			return change{err: err}
+		}
+		if t := p.byP4[e.GetTableId()]; t.in != nil && !e.GetIsDefaultAction() {
+			return s.indirect(ctx, t, kind, e, out, in)
 		}
 		switch {
 		case e.GetIsDefaultAction() && e.GetAction() == nil:
@@ -87,16 +103,18 @@ func (s *session) updates(ctx context.Context, p *program, u *p4v1.Update) ([]*w
 		case kind == wire.Update_DELETE:
 			out.Data = nil
 		}
-		return []*wire.Update{update(kind, out)}, nil
+		return change{list: []*wire.Update{update(kind, out)}}
 	}
 	r := u.GetEntity().GetPacketReplicationEngineEntry()
-	if m := r.GetCloneSessionEntry(); m != nil {
-		return s.mirror(ctx, kind, m)
+	switch {
+	case r.GetCloneSessionEntry() != nil:
+		c.list, c.err = s.mirror(ctx, kind, r.GetCloneSessionEntry())
+	case r.GetMulticastGroupEntry() != nil:
+		c.list, c.err = s.group(ctx, kind, r.GetMulticastGroupEntry())
+	default:
+		c.err = status.Error(codes.Unimplemented, "this kind of entity is not written over BfRt")
 	}
-	if g := r.GetMulticastGroupEntry(); g != nil {
-		return s.group(ctx, kind, g)
-	}
-	return nil, status.Error(codes.Unimplemented, "this kind of entity is not written over BfRt")
+	return c
 }
 
 // An answer is what a read has found, as a stream.
@@ -143,12 +161,23 @@ func (s *session) Read(ctx context.Context, req *p4v1.ReadRequest, _ ...grpc.Cal
 			return nil, err
 		}
 	}
+	held := map[*table]*holding{}
+	for _, e := range ask {
+		if t := p.byID[e.GetTableId()]; t != nil && t.in != nil && held[t] == nil {
+			if held[t], err = s.held(ctx, t); err != nil {
+				return nil, err
+			}
+		}
+	}
 	err = s.read(ctx, s.place().everywhere(), ask, func(e *wire.TableEntry) error {
 		t := p.byID[e.GetTableId()]
 		if t == nil {
 			return status.Errorf(codes.DataLoss, "the switch answers with an entry of table %d, which was not asked for", e.GetTableId())
 		}
 		out := t.back(e)
+		if h := held[t]; h != nil && !e.GetIsDefaultEntry() {
+			out.Action = h.action(t, e.GetData())
+		}
 		a.list = append(a.list, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: out}})
 		return nil
 	})

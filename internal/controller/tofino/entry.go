@@ -33,15 +33,25 @@ func (p *program) entry(e *p4v1.TableEntry) (*wire.TableEntry, error) {
 	if e.GetAction() == nil {
 		return out, nil
 	}
+	if t.in != nil && !e.GetIsDefaultAction() {
+		return out, nil // indirect adds the data
+	}
 	call := e.GetAction().GetAction()
 	if call == nil {
-		return nil, status.Errorf(codes.Unimplemented, "table %s: entries with members or groups of an action profile are not written over BfRt", t.p4.Name)
+		return nil, status.Errorf(codes.InvalidArgument, "table %s has no action profile: an entry has one action, no member, group or set", t.p4.Name)
 	}
+	data, err := t.data(call)
+	out.Data = data
+	return out, err
+}
+
+// data returns an action of a table with its arguments as BfRt's data.
+func (t *table) data(call *p4v1.Action) (*wire.TableData, error) {
 	a := t.actions[call.GetActionId()]
 	if a == nil {
 		return nil, status.Errorf(codes.NotFound, "table %s has no action %d", t.p4.Name, call.GetActionId())
 	}
-	out.Data = &wire.TableData{ActionId: a.id}
+	out := &wire.TableData{ActionId: a.id}
 	for i, p := range a.p4.Params {
 		d := &wire.DataField{FieldId: a.params[i]}
 		var value []byte
@@ -51,7 +61,7 @@ func (p *program) entry(e *p4v1.TableEntry) (*wire.TableEntry, error) {
 			}
 		}
 		d.Value = &wire.DataField_Stream{Stream: padded(value, p.Width)}
-		out.Data.Fields = append(out.Data.Fields, d)
+		out.Fields = append(out.Fields, d)
 	}
 	return out, nil
 }
@@ -112,20 +122,27 @@ func (t *table) back(e *wire.TableEntry) *p4v1.TableEntry {
 			out.Priority = int32(mostPriority - min(numberOf(given.GetExact().GetValue()), mostPriority))
 		}
 	}
-	a := t.byID[e.GetData().GetActionId()]
+	if call := t.call(e.GetData()); call != nil {
+		out.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: call}}
+	}
+	return out
+}
+
+// call returns the action in BfRt's data as P4Runtime has it, nil if there is none.
+func (t *table) call(data *wire.TableData) *p4v1.Action {
+	a := t.byID[data.GetActionId()]
 	if a == nil {
-		return out
+		return nil
 	}
 	call := &p4v1.Action{ActionId: a.p4.ID}
 	for i, p := range a.p4.Params {
-		for _, d := range e.GetData().GetFields() {
+		for _, d := range data.GetFields() {
 			if d.GetFieldId() == a.params[i] {
 				call.Params = append(call.Params, &p4v1.Action_Param{ParamId: p.ID, Value: short(d.GetStream())})
 			}
 		}
 	}
-	out.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: call}}
-	return out
+	return call
 }
 
 func (f key) back(m *wire.KeyField) *p4v1.FieldMatch {

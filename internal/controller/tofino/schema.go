@@ -30,6 +30,7 @@ type table struct {
 	order   uint32             // the field of the priority, 0 if there is none
 	actions map[uint32]*action // by the numbers of P4Info
 	byID    map[uint32]*action // by those of the schema
+	in      *indirection       // nil unless the table's actions are those of a profile
 }
 
 // A key is a field of a table's key.
@@ -83,7 +84,7 @@ func newProgram(name string, schema *bfrt.Schema, x *p4info.Index) (*program, er
 		if s == nil {
 			return nil, fmt.Errorf("it has no table %s", t.Name)
 		}
-		made, err := newTable(t, s)
+		made, err := newTable(t, s, schema)
 		if err != nil {
 			return nil, fmt.Errorf("table %s: %w", t.Name, err)
 		}
@@ -97,7 +98,7 @@ func newProgram(name string, schema *bfrt.Schema, x *p4info.Index) (*program, er
 	return p, nil
 }
 
-func newTable(p4 *p4info.Table, s *bfrt.Table) (*table, error) {
+func newTable(p4 *p4info.Table, s *bfrt.Table, schema *bfrt.Schema) (*table, error) {
 	t := &table{p4: p4, schema: s, actions: map[uint32]*action{}, byID: map[uint32]*action{}}
 	for _, f := range p4.Fields {
 		name := strings.Replace(f.Name, "$valid$", "$valid", 1) // each has its own way to write isValid()
@@ -112,13 +113,17 @@ func newTable(p4 *p4info.Table, s *bfrt.Table) (*table, error) {
 			t.order = k.ID
 		}
 	}
+	var err error
+	if t.in, err = indirectionOf(schema, s); err != nil {
+		return nil, err
+	}
 	specs := s.Actions()
+	if t.in != nil {
+		specs = t.in.members.Actions()
+	}
 	for _, a := range p4.Actions {
 		i := slices.IndexFunc(specs, func(spec *bfrt.ActionSpec) bool { return manifest.Short(spec.Name) == a.Name })
 		if i < 0 {
-			if specs == nil {
-				continue // the actions are those of a profile
-			}
 			return nil, fmt.Errorf("it has no action %s", a.Name)
 		}
 		made := &action{p4: a, id: specs[i].ID}
