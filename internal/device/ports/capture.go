@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// Captures write what passes ports to files, one for each port with both
-// directions. A file that cannot be written any more is given up; packets go on.
+// Captures write the packets of ports to pcap files, one per port with both
+// directions. If a file cannot be written, its capture ends and the port
+// continues.
 type Captures struct {
 	dir    string
 	failed func(error)
@@ -21,11 +22,11 @@ type Captures struct {
 	work  sync.WaitGroup
 }
 
-// flushEvery is how late a packet may be in the file.
+// flushEvery is the longest delay between a packet and its record in the file.
 const flushEvery = time.Second
 
-// NewCaptures makes the folder. failed hears of the first file that has to be
-// given up: a disk that is full is so for all.
+// NewCaptures creates the folder. failed is called only for the first capture
+// that ends, because a full disk ends all of them.
 func NewCaptures(dir string, failed func(error)) (*Captures, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("capturing packets: %w", err)
@@ -56,8 +57,8 @@ func (c *Captures) each(do func(*captureFile)) {
 	}
 }
 
-// Tap returns the port with a capture called NAME.pcap. A port that is opened
-// anew under a name goes on with its file.
+// Tap wraps a port with a capture named NAME.pcap. A port opened again under
+// the same name continues its file.
 func (c *Captures) Tap(name string, p Port) (Port, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +74,7 @@ func (c *Captures) Tap(name string, p Port) (Port, error) {
 	return &tap{p, f}, nil
 }
 
-// Close writes what is left.
+// Close flushes and closes all files.
 func (c *Captures) Close() error {
 	close(c.done)
 	c.work.Wait()
@@ -89,7 +90,7 @@ func (c *Captures) Close() error {
 type captureFile struct {
 	mu     sync.Mutex
 	w      *pcapWriter
-	given  bool // up
+	given  bool // writing failed: the capture has ended
 	failed func(error)
 }
 
@@ -123,7 +124,7 @@ type tap struct {
 	f *captureFile
 }
 
-// Receive is part of Port.
+// Receive implements Port.
 func (t *tap) Receive(deliver func([][]byte)) error {
 	return t.Port.Receive(func(packets [][]byte) {
 		t.f.write(packets...)
@@ -131,13 +132,13 @@ func (t *tap) Receive(deliver func([][]byte)) error {
 	})
 }
 
-// Send is part of Port.
+// Send implements Port.
 func (t *tap) Send(packet []byte) {
 	t.f.write(packet)
 	t.Port.Send(packet)
 }
 
-// Lost is passed on, where the port knows of it.
+// Lost returns the counts of the wrapped port, or zeros if it has none.
 func (t *tap) Lost() (in, out uint64) {
 	if l, ok := t.Port.(interface{ Lost() (in, out uint64) }); ok {
 		return l.Lost()
@@ -145,7 +146,7 @@ func (t *tap) Lost() (in, out uint64) {
 	return 0, 0
 }
 
-// OnLink is passed on, where the port knows of its link.
+// OnLink passes f to the wrapped port if it watches its link.
 func (t *tap) OnLink(f func(up bool)) {
 	if l, ok := t.Port.(interface{ OnLink(func(up bool)) }); ok {
 		l.OnLink(f)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A loop is a port that what is sent comes back through.
+// A loop is a port that receives the packets it sends.
 type loop struct {
 	packets chan []byte
 }
@@ -22,8 +22,8 @@ func (l *loop) Send(p []byte) { l.packets <- append([]byte(nil), p...) }
 func (l *loop) Flush() error  { return nil }
 func (l *loop) Close() error  { close(l.packets); return nil }
 
-// TestCaptures: a capture holds both directions, also of a port that is opened
-// anew under the same name.
+// TestCaptures: a capture holds both directions, also for a port that is opened
+// again under the same name.
 func TestCaptures(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "folder")
 	c, err := NewCaptures(dir, func(err error) { t.Error(err) })
@@ -56,8 +56,8 @@ func TestCaptures(t *testing.T) {
 	wantEnd(t, end)
 }
 
-// TestCaptureOnFullDisk: a capture that cannot be written is given up with one
-// error, and packets go on.
+// TestCaptureOnFullDisk: a capture that cannot be written ends with one error,
+// and the port continues.
 func TestCaptureOnFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -67,7 +67,7 @@ func TestCaptureOnFullDisk(t *testing.T) {
 	f := &captureFile{w: newPcapWriter(full), failed: func(err error) { errs = append(errs, err) }}
 	p := &tap{&loop{make(chan []byte, 1000)}, f}
 	for range 1000 {
-		p.Send(make([]byte, 100)) // more than is kept in memory
+		p.Send(make([]byte, 100)) // more than the buffer holds
 		f.flush()
 	}
 	if len(errs) != 1 || errors.Unwrap(errs[0]) == nil {

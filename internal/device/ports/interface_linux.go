@@ -11,47 +11,47 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An interfacePort is a network interface. Packets come and go through memory
-// that is shared with the kernel, in one of two ways (an exchange); the port
-// itself watches the link, waits, and ends.
+// An interfacePort is a network interface. An exchange moves packets through
+// memory shared with the kernel; the port itself watches the link, waits for
+// packets, and handles Close.
 type interfacePort struct {
 	name  string
-	fd    int // a packet socket; the link answers to it, and is promiscuous for it
-	wake  int // an eventfd that ends Receive
-	links int // a netlink socket that tells of changes of links
+	fd    int // packet socket: for link queries and promiscuous mode
+	wake  int // eventfd that ends Receive
+	links int // netlink socket for link changes
 	exchange
 
 	mu sync.Mutex
-	// What is last, the end of Receive or Close, releases the memory.
+	// The last of Receive and Close to end releases the memory.
 	receiving, closed bool
 
 	onLink func(up bool)
-	up     bool // as last told
+	up     bool // last state passed to onLink
 }
 
-// An exchange is how packets get from the kernel and to it.
+// An exchange moves packets from and to the kernel.
 type exchange interface {
-	// collect takes packets that are there, as far as one burst goes, and says
-	// whether there were any, be they for the port or not. They are the
-	// kernel's again behind giveBack.
+	// collect appends available packets to burst, up to maxBurst, and reports
+	// whether it took any, including packets for others. They are valid until
+	// giveBack.
 	collect(burst [][]byte) ([][]byte, bool)
 	giveBack()
-	// put takes a packet to send; it reports that there is a burst. flush sends
-	// them, and returns the error that is more than the loss of packets.
+	// put queues a packet and reports whether the burst is full. flush sends
+	// the queued packets; its error means more than lost packets.
 	put(packet []byte) bool
 	flush() error
-	// lost is how many packets had no room before they came in, and how many could
-	// not be sent.
+	// lost returns the number of packets dropped before they were received, and
+	// of packets that could not be sent.
 	lost() (in, out uint64)
-	// pollFd can be read when packets are there.
+	// pollFd returns a descriptor that is readable when packets are available.
 	pollFd() int
 	free()
 }
 
 const maxBurst = 64
 
-// ways are the exchanges by what a description may ask for. Without asking it is
-// the first that the interface can do.
+// ways lists the exchanges by the prefix that selects them. Without a prefix,
+// the first one that the interface supports is used.
 var ways = []struct {
 	name string
 	open func(*interfacePort, *net.Interface) (exchange, error)
@@ -60,12 +60,13 @@ var ways = []struct {
 	{"packet", func(p *interfacePort, link *net.Interface) (exchange, error) { return newPacketRing(p.fd, link) }},
 }
 
-// openInterface opens an interface in a way, or without one in the best.
+// openInterface opens an interface with the given exchange, or with the best
+// one if way is empty.
 func openInterface(way, name string) (Port, error) {
 	p, err := newInterface(way, name)
 	switch {
 	case errors.Is(err, unix.EPERM):
-		return nil, fmt.Errorf("port %s: raw sockets want root or CAP_NET_RAW", name)
+		return nil, fmt.Errorf("port %s: no permission for raw sockets: run as root or with CAP_NET_RAW", name)
 	case err != nil:
 		return nil, fmt.Errorf("port %s: %w", name, err)
 	}
@@ -75,9 +76,9 @@ func openInterface(way, name string) (Port, error) {
 func newInterface(way, name string) (*interfacePort, error) {
 	link, err := net.InterfaceByName(name)
 	if err != nil {
-		return nil, errors.New("there is no such network interface")
+		return nil, errors.New("no such network interface")
 	}
-	// Without a protocol nothing comes in here.
+	// Without a protocol this socket receives no packets.
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -124,13 +125,13 @@ func (p *interfacePort) watchLinks() (err error) {
 	return unix.Bind(p.links, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: unix.RTMGRP_LINK})
 }
 
-// OnLink makes Receive tell of the link: once if it is down at the beginning,
-// and whenever it changes. It is called before Receive.
+// OnLink registers a function that Receive calls if the link is down at the
+// beginning, and whenever it changes. It must be called before Receive.
 func (p *interfacePort) OnLink(f func(up bool)) { p.onLink = f }
 
-// tellLink asks for the state of the link, which is what the netlink messages,
-// of all links, are worth.
-func (p *interfacePort) tellLink() {
+// checkLink queries the link's state and reports a change. Netlink messages,
+// which concern all links, only trigger it.
+func (p *interfacePort) checkLink() {
 	up := p.running()
 	if up != p.up && p.onLink != nil {
 		p.up = up
@@ -138,8 +139,8 @@ func (p *interfacePort) tellLink() {
 	}
 }
 
-// running asks the socket, which knows the interface in the namespace where it
-// was opened, wherever the thread that asks is.
+// running queries the state through the socket, which refers to the namespace
+// where it was opened, regardless of the calling thread's namespace.
 func (p *interfacePort) running() bool {
 	request, err := unix.NewIfreq(p.name)
 	if err != nil || unix.IoctlIfreq(p.fd, unix.SIOCGIFFLAGS, request) != nil {
@@ -148,8 +149,8 @@ func (p *interfacePort) running() bool {
 	return request.Uint16()&unix.IFF_RUNNING != 0
 }
 
-// gone reports whether the interface has been deleted: the kernel then takes the
-// socket off it.
+// gone reports whether the interface has been deleted: the kernel then unbinds
+// the socket.
 func (p *interfacePort) gone() bool {
 	a, err := unix.Getsockname(p.fd)
 	link, ok := a.(*unix.SockaddrLinklayer)
@@ -159,20 +160,21 @@ func (p *interfacePort) gone() bool {
 func (p *interfacePort) drainLinks() {
 	buf := make([]byte, 1<<13)
 	for {
-		// An overrun is as good as a message.
+		// An overrun means that messages were lost; checkLink queries the state
+		// anyway.
 		if _, err := unix.Read(p.links, buf); err != nil && !errors.Is(err, unix.ENOBUFS) {
 			return
 		}
 	}
 }
 
-// Receive is part of Port.
+// Receive implements Port.
 func (p *interfacePort) Receive(deliver func([][]byte)) error {
 	if !p.begin() {
 		return nil
 	}
 	defer p.finish()
-	p.tellLink()
+	p.checkLink()
 	burst := make([][]byte, 0, maxBurst)
 	for {
 		var taken bool
@@ -192,7 +194,8 @@ func (p *interfacePort) Receive(deliver func([][]byte)) error {
 	}
 }
 
-// waitForPackets reports true when the port is closed.
+// waitForPackets waits for packets or a link change. It returns true when the
+// port is closed.
 func (p *interfacePort) waitForPackets() (ended bool, err error) {
 	fds := []unix.PollFd{
 		{Fd: int32(p.pollFd()), Events: unix.POLLIN}, {Fd: int32(p.wake), Events: unix.POLLIN}, {Fd: int32(p.links), Events: unix.POLLIN},
@@ -205,13 +208,14 @@ func (p *interfacePort) waitForPackets() (ended bool, err error) {
 	}
 	if fds[2].Revents != 0 {
 		p.drainLinks()
-		p.tellLink()
+		p.checkLink()
 		if p.gone() {
 			return false, fmt.Errorf("port %s: the interface has been deleted", p.name)
 		}
 	}
 	if fds[0].Revents&unix.POLLERR != 0 {
-		// An interface that is down says so once; it may come back.
+		// The kernel reports ENETDOWN once when the interface goes down; it may
+		// come up again.
 		if n, err := unix.GetsockoptInt(p.pollFd(), unix.SOL_SOCKET, unix.SO_ERROR); err == nil && n != 0 && syscall.Errno(n) != unix.ENETDOWN {
 			return false, syscall.Errno(n)
 		}
@@ -225,7 +229,7 @@ func (p *interfacePort) isClosed() bool {
 	return p.closed
 }
 
-// Send is part of Port.
+// Send implements Port.
 func (p *interfacePort) Send(packet []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -234,7 +238,7 @@ func (p *interfacePort) Send(packet []byte) {
 	}
 }
 
-// Flush is part of Port.
+// Flush implements Port.
 func (p *interfacePort) Flush() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -247,8 +251,8 @@ func (p *interfacePort) Flush() error {
 	return nil
 }
 
-// Lost is how many packets had no room before they came in, and how many the
-// interface would not send.
+// Lost returns the number of packets dropped before they were received, and of
+// packets that the interface did not send.
 func (p *interfacePort) Lost() (in, out uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -258,7 +262,7 @@ func (p *interfacePort) Lost() (in, out uint64) {
 	return p.lost()
 }
 
-// Close is part of Port.
+// Close implements Port.
 func (p *interfacePort) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -274,7 +278,7 @@ func (p *interfacePort) Close() error {
 	return err
 }
 
-// begin reports false if the port is closed already.
+// begin returns false if the port is closed.
 func (p *interfacePort) begin() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

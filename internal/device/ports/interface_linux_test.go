@@ -13,22 +13,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// vethPair makes two interfaces that are the ends of one cable. It wants root.
+// vethPair creates a pair of connected interfaces. It needs root.
 func vethPair(t testing.TB) (a, b string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("network interfaces want root")
+		t.Skip("creating network interfaces needs root")
 	}
 	a, b = fmt.Sprintf("p4lb%da", os.Getpid()%100000), fmt.Sprintf("p4lb%db", os.Getpid()%100000)
 	link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: a}, PeerName: b}
 	if err := netlink.LinkAdd(link); err != nil {
-		t.Skipf("this machine makes no veth pairs: %v", err)
+		t.Skipf("cannot create veth pairs: %v", err)
 	}
 	t.Cleanup(func() { netlink.LinkDel(link) })
 	for _, name := range []string{a, b} {
 		l, err := netlink.LinkByName(name)
 		if err == nil {
-			// Without addresses the kernel does not talk on the cable.
+			// Without addresses the kernel sends nothing of its own.
 			os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0)
 			err = netlink.LinkSetUp(l)
 		}
@@ -48,15 +48,14 @@ func open(t testing.TB, name string) Port {
 	return p
 }
 
-// eachWay runs a test for each way in which a port can exchange packets with the
-// kernel.
+// eachWay runs a test with each exchange.
 func eachWay(t *testing.T, test func(t *testing.T, nameA, nameB, way string)) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
 			a, b := vethPair(t)
 			p, err := Open(w.name + ":" + a)
 			if err != nil {
-				t.Skipf("this machine exchanges no packets so: %v", err)
+				t.Skipf("exchange not supported on this machine: %v", err)
 			}
 			p.Close()
 			test(t, a, b, w.name+":")
@@ -73,7 +72,7 @@ func TestInterface(t *testing.T) {
 		a, b := open(t, way+nameA), open(t, way+nameB)
 		fromA, endB := collect(b)
 		fromB, endA := collect(a)
-		// More than one burst, and sizes from the smallest to the MTU.
+		// More than one burst, with sizes from the minimum to the MTU.
 		var sent []string
 		for i := range 3 * maxBurst {
 			sent = append(sent, ethernet(string(bytes.Repeat([]byte{byte(i)}, 1+i*7))))
@@ -89,7 +88,7 @@ func TestInterface(t *testing.T) {
 		if err := b.Flush(); err != nil {
 			t.Error(err)
 		}
-		// A port does not hear itself.
+		// A port does not receive the packets it sends.
 		want(t, fromB, ethernet("back"))
 		for _, p := range []Port{a, b} {
 			if err := p.Close(); err != nil {
@@ -105,7 +104,8 @@ func TestInterface(t *testing.T) {
 	})
 }
 
-// TestInterfaceVLAN: the kernel takes the tag off, and the port puts it back.
+// TestInterfaceVLAN: the kernel removes the VLAN tag, and the port inserts it
+// again.
 func TestInterfaceVLAN(t *testing.T) {
 	eachWay(t, func(t *testing.T, nameA, nameB, way string) {
 		a, b := open(t, way+nameA), open(t, way+nameB)
@@ -121,8 +121,8 @@ func TestInterfaceVLAN(t *testing.T) {
 	})
 }
 
-// TestInterfaceDown: packets to an interface that is down are lost, and it may
-// come back.
+// TestInterfaceDown: packets to an interface that is down are lost, and the
+// interface can come up again.
 func TestInterfaceDown(t *testing.T) {
 	eachWay(t, func(t *testing.T, nameA, nameB, way string) {
 		a, b := open(t, way+nameA), open(t, way+nameB)
@@ -147,7 +147,7 @@ func TestInterfaceDown(t *testing.T) {
 			t.Error(err)
 		}
 		set(true)
-		// The kernel takes its time before it sends again.
+		// The kernel sends again only after a while.
 		again := time.NewTicker(20 * time.Millisecond)
 		defer again.Stop()
 		for deadline := time.After(patience); ; {
@@ -171,7 +171,7 @@ func TestInterfaceDown(t *testing.T) {
 	})
 }
 
-// TestLinkState: a port tells when the other end of its cable goes and comes.
+// TestLinkState: a port reports when the other end of its cable goes down and up.
 func TestLinkState(t *testing.T) {
 	eachWay(t, func(t *testing.T, nameA, nameB, way string) {
 		a := open(t, way+nameA)
@@ -197,7 +197,7 @@ func TestLinkState(t *testing.T) {
 					}
 					continue // it was not up yet when it was opened
 				case <-deadline:
-					t.Fatalf("the link is not said to be up: %v", up)
+					t.Fatalf("the link is not reported as up: %v", up)
 				}
 				break
 			}
@@ -205,7 +205,7 @@ func TestLinkState(t *testing.T) {
 	})
 }
 
-// TestUnattached: a port that never receives gives back all it has.
+// TestUnattached: a port that never receives releases all its resources.
 func TestUnattached(t *testing.T) {
 	eachWay(t, func(t *testing.T, nameA, _, way string) {
 		p := open(t, way+nameA).(*interfacePort)
@@ -224,7 +224,7 @@ func TestUnattached(t *testing.T) {
 	})
 }
 
-// TestDeletedInterface: a port says that its interface is no more.
+// TestDeletedInterface: Receive returns an error when the interface is deleted.
 func TestDeletedInterface(t *testing.T) {
 	eachWay(t, func(t *testing.T, nameA, _, way string) {
 		a := open(t, way+nameA)
@@ -243,13 +243,12 @@ func TestDeletedInterface(t *testing.T) {
 				t.Errorf("receiving ends with %v", err)
 			}
 		case <-time.After(patience):
-			t.Fatal("nothing is said of it")
+			t.Fatal("Receive did not return")
 		}
 	})
 }
 
-// TestManyPackets: frames go round, in both directions, for longer than there
-// are any.
+// TestManyPackets sends more packets than there are frames, in both directions.
 func TestManyPackets(t *testing.T) {
 	eachWay(t, func(t *testing.T, nameA, nameB, way string) {
 		a, b := open(t, way+nameA), open(t, way+nameB)
@@ -289,13 +288,13 @@ func TestManyPackets(t *testing.T) {
 	})
 }
 
-// TestStackSeesNothing: what a port takes through XDP does not reach the
-// machine's own stack, and does again when the port is closed.
+// TestStackSeesNothing: packets received through XDP do not reach the host's
+// network stack; after the port is closed they do.
 func TestStackSeesNothing(t *testing.T) {
 	nameA, nameB := vethPair(t)
 	port, err := Open("xdp:" + nameB)
 	if err != nil {
-		t.Skipf("this machine has no XDP: %v", err)
+		t.Skipf("XDP is not supported on this machine: %v", err)
 	}
 	a, beside := open(t, "packet:"+nameA), open(t, "packet:"+nameB)
 	defer a.Close()
@@ -327,9 +326,9 @@ func TestStackSeesNothing(t *testing.T) {
 	}
 }
 
-// TestXDPRefused: what XDP cannot do is said, and where no way is asked for
-// there is the other one.
-func TestXDPRefused(t *testing.T) {
+// TestXDPRejected: an unsupported interface is an error for xdp:, and uses the
+// packet ring without a prefix.
+func TestXDPRejected(t *testing.T) {
 	name, _ := vethPair(t)
 	l, err := netlink.LinkByName(name)
 	if err == nil {
@@ -338,7 +337,7 @@ func TestXDPRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open("xdp:" + name); err == nil || !strings.Contains(err.Error(), "an MTU of 9000 is more than XDP has room for") {
+	if _, err := Open("xdp:" + name); err == nil || !strings.Contains(err.Error(), "the MTU is 9000") {
 		t.Errorf("got %v", err)
 	}
 	p := open(t, name).(*interfacePort)

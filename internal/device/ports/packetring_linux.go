@@ -11,28 +11,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A packetRing is a raw socket. Packets come in through a ring that is shared
-// with the kernel, so that under load they cost no system call each; those to
-// send are collected and handed over with one call.
+// A packetRing is a raw socket. It receives packets through a ring shared with
+// the kernel, without a system call per packet under load. Packets to send are
+// collected and passed to the kernel in one call.
 //
-// The ring is of version 2: version 3 packs packets better, but tells of a
-// block only when it is full or a timer of at least a millisecond has run out,
-// and each hop would cost a lone packet that time.
+// The ring has version 2. Version 3 uses memory better, but it reports a block
+// only when it is full or after a timer of at least a millisecond, which would
+// delay a single packet at every hop.
 type packetRing struct {
 	fd    int
 	ring  []byte
-	first int // frame of the burst
-	next  int // frame of the ring
+	first int // first frame of the burst
+	next  int // next frame of the ring
 
 	frameSize, frames int
-	vlan              []byte // room for a packet whose tag is put back
+	vlan              []byte // buffer for a packet with its tag inserted
 
-	out  []byte // the packets to send, one after the other
+	out  []byte // packets to send, concatenated
 	ends []int
 	msgs []mmsghdr
 	vecs []unix.Iovec
 
-	unread, unsent uint64 // packets that were lost
+	unread, unsent uint64 // lost packets
 }
 
 const (
@@ -40,10 +40,10 @@ const (
 	sendBuffer = 4 << 20
 
 	vlanTag       = 4
-	ethernetHosts = 12 // the addresses before the tag
+	ethernetHosts = 12 // length of the addresses before the tag
 )
 
-// A mmsghdr is what sendmmsg takes for each packet.
+// A mmsghdr is the structure that sendmmsg takes per packet.
 type mmsghdr struct {
 	hdr unix.Msghdr
 	len uint32
@@ -56,7 +56,7 @@ func newPacketRing(fd int, link *net.Interface) (exchange, error) {
 	if err := p.makeRing(link.MTU); err != nil {
 		return nil, fmt.Errorf("making the receive ring: %w", err)
 	}
-	// Neither is vital: older kernels lack the first.
+	// Both are optional: older kernels lack the first.
 	unix.SetsockoptInt(p.fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1)
 	unix.SetsockoptInt(p.fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendBuffer)
 	if err := unix.Bind(p.fd, &unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL), Ifindex: link.Index}); err != nil {
@@ -78,12 +78,12 @@ func networkOrder(v uint16) uint16 {
 	return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, v))
 }
 
-// makeRing makes frames for packets as large as the interface has them.
+// makeRing creates a ring with frames large enough for the interface's MTU.
 func (p *packetRing) makeRing(mtu int) error {
 	if err := unix.SetsockoptInt(p.fd, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V2); err != nil {
 		return err
 	}
-	const headers = 256 // of the frame, of Ethernet, and a tag
+	const headers = 256 // of the frame, Ethernet, and a tag
 	p.frameSize = 2048
 	for p.frameSize < min(mtu+headers, maxPacket) {
 		p.frameSize *= 2
@@ -102,7 +102,7 @@ func (p *packetRing) makeRing(mtu int) error {
 	return err
 }
 
-// collect takes the packets that are there, as far as one burst goes.
+// collect implements exchange.
 func (p *packetRing) collect(burst [][]byte) ([][]byte, bool) {
 	p.first = p.next
 	for range maxBurst {
@@ -115,7 +115,7 @@ func (p *packetRing) collect(burst [][]byte) ([][]byte, bool) {
 		}
 		p.next = (p.next + 1) % p.frames
 		if len(p.vlan) > 0 {
-			break // the room for tags is taken
+			break // only one packet per burst can use vlan
 		}
 	}
 	return burst, p.next != p.first
@@ -125,8 +125,8 @@ func (p *packetRing) header(frame int) *unix.Tpacket2Hdr {
 	return (*unix.Tpacket2Hdr)(unsafe.Pointer(&p.ring[frame*p.frameSize]))
 }
 
-// packet returns the packet in a frame; nil if it is one that the machine has
-// sent itself or that does not fit.
+// packet returns the packet in a frame, or nil if the host has sent it itself
+// or it does not fit.
 func (p *packetRing) packet(frame int, h *unix.Tpacket2Hdr) []byte {
 	const address = (unix.SizeofTpacket2Hdr + unix.TPACKET_ALIGNMENT - 1) &^ (unix.TPACKET_ALIGNMENT - 1)
 	from := (*unix.RawSockaddrLinklayer)(unsafe.Pointer(&p.ring[frame*p.frameSize+address]))
@@ -140,7 +140,7 @@ func (p *packetRing) packet(frame int, h *unix.Tpacket2Hdr) []byte {
 	return p.tagged(data, h)
 }
 
-// tagged puts back the tag that the kernel has taken off.
+// tagged inserts the VLAN tag that the kernel has removed.
 func (p *packetRing) tagged(data []byte, h *unix.Tpacket2Hdr) []byte {
 	tpid := uint16(unix.ETH_P_8021Q)
 	if h.Status&unix.TP_STATUS_VLAN_TPID_VALID != 0 {
@@ -166,8 +166,8 @@ func (p *packetRing) put(packet []byte) bool {
 	return len(p.ends) == maxBurst
 }
 
-// flush sends what is collected. Like any queue that is full, an interface
-// that takes no more loses packets: waiting would stop the whole switch.
+// flush implements exchange. If the interface's queue is full, packets are
+// lost: waiting would block the whole switch.
 func (p *packetRing) flush() error {
 	if len(p.ends) == 0 {
 		return nil
@@ -193,14 +193,14 @@ func (p *packetRing) flush() error {
 }
 
 func (p *packetRing) lost() (in, out uint64) {
-	// The kernel counts from the last time it was asked.
+	// The kernel resets the count whenever it is read.
 	if s, err := unix.GetsockoptTpacketStats(p.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
 		p.unread += uint64(s.Drops)
 	}
 	return p.unread, p.unsent
 }
 
-// prepare points the messages at the packets.
+// prepare points the messages to the packets.
 func (p *packetRing) prepare() {
 	if p.msgs == nil {
 		p.msgs, p.vecs = make([]mmsghdr, maxBurst), make([]unix.Iovec, maxBurst)

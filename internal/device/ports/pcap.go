@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// A pcapPort plays one capture in at the pace at which it was taken, and
-// writes what is sent to another. What that file held stays until the port is used:
-// another port of the switch may not open.
+// A pcapPort replays one capture at its original pace and writes sent packets
+// to another. An existing output file is truncated only when the port is used:
+// opening another port of the switch may still fail.
 type pcapPort struct {
-	in    *pcapReader // nil: nothing comes in
-	out   *pcapWriter // nil: what is sent is lost
-	fresh bool        // out's file was not there before
+	in    *pcapReader // nil: the port receives nothing
+	out   *pcapWriter // nil: sent packets are lost
+	fresh bool        // the output file did not exist
 	done  chan struct{}
 
 	mu            sync.Mutex
@@ -49,33 +49,34 @@ func openPcap(in, out string) (Port, error) {
 	return p, nil
 }
 
-// begin empties the file that is written, once.
+// begin truncates the output file, once.
 func (p *pcapPort) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.out != nil && !p.begun && !p.closed {
-		p.out.file.Truncate(0) // a device or a pipe has nothing to empty
+		p.out.file.Truncate(0) // has no effect on a device or a pipe
 		p.begun = true
 	}
 }
 
-// openCapture opens a capture to be played, which must not be the one that is to
-// be written: that would be emptied first. Opening a pipe might wait for ever.
+// openCapture opens a capture for replay. It rejects the output file, which
+// would be truncated first, and anything but a regular file, because opening a
+// pipe may block.
 func openCapture(in, out string) (*os.File, error) {
 	info, err := os.Stat(in)
 	if err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", in)
 	}
 	if other, err := os.Stat(out); err == nil && os.SameFile(info, other) {
-		return nil, fmt.Errorf("%s would be played and written: want two files", in)
+		return nil, fmt.Errorf("%s cannot be both input and output: want two files", in)
 	}
 	return os.Open(in)
 }
 
-// Finite says that Receive ends by itself, once the capture is played.
+// Finite reports that Receive ends by itself at the end of the capture.
 func (p *pcapPort) Finite() bool { return true }
 
-// Receive is part of Port.
+// Receive implements Port.
 func (p *pcapPort) Receive(deliver func([][]byte)) error {
 	p.begin()
 	if p.in == nil {
@@ -96,7 +97,7 @@ func (p *pcapPort) Receive(deliver func([][]byte)) error {
 			first = at
 		}
 		if at -= first; at > maxPlaying {
-			return fmt.Errorf("%s: packet %d: it comes %v after the first, want at most %v", p.in.file.Name(), n+1, at, maxPlaying)
+			return fmt.Errorf("%s: packet %d: its time is %v after the first packet's, want at most %v", p.in.file.Name(), n+1, at, maxPlaying)
 		}
 		if !p.wait(at - time.Since(start)) {
 			return nil
@@ -105,11 +106,11 @@ func (p *pcapPort) Receive(deliver func([][]byte)) error {
 	}
 }
 
-// maxPlaying is how long a capture may play. One with the wrong times in it would
-// otherwise keep the switch for a century, and say nothing.
+// maxPlaying is the longest duration of a capture. Wrong timestamps could
+// otherwise keep the switch busy for a century without any message.
 const maxPlaying = 1000 * time.Hour
 
-// wait reports false when the port is closed meanwhile.
+// wait waits for d. It returns false if the port is closed.
 func (p *pcapPort) wait(d time.Duration) bool {
 	if d <= 0 {
 		select {
@@ -129,7 +130,7 @@ func (p *pcapPort) wait(d time.Duration) bool {
 	}
 }
 
-// Send is part of Port.
+// Send implements Port.
 func (p *pcapPort) Send(packet []byte) {
 	if p.out != nil {
 		p.begin()
@@ -137,7 +138,7 @@ func (p *pcapPort) Send(packet []byte) {
 	}
 }
 
-// Flush is part of Port.
+// Flush implements Port.
 func (p *pcapPort) Flush() error {
 	if p.out == nil {
 		return nil
@@ -146,7 +147,7 @@ func (p *pcapPort) Flush() error {
 	return p.out.buf.Flush()
 }
 
-// Close is part of Port.
+// Close implements Port.
 func (p *pcapPort) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,7 +167,7 @@ func (p *pcapPort) Close() error {
 	return p.out.file.Close()
 }
 
-// The magic numbers of captures with times in micro- and nanoseconds.
+// The magic numbers of captures with microsecond and nanosecond timestamps.
 const (
 	magicMicro = 0xa1b2c3d4
 	magicNano  = 0xa1b23c4d
@@ -174,10 +175,10 @@ const (
 	pcapHeader   = 24
 	recordHeader = 16
 	linkEthernet = 1
-	linkBits     = 1<<26 - 1 // of the field; the others say how long a frame's checksum is
+	linkBits     = 1<<26 - 1 // the link type within its field; the other bits describe the frame check sequence
 )
 
-// A pcapReader reads a capture in the classic format, of either byte order.
+// A pcapReader reads a capture in the classic format, in either byte order.
 type pcapReader struct {
 	file  *os.File
 	buf   *bufio.Reader
@@ -189,7 +190,7 @@ func newPcapReader(f *os.File) (*pcapReader, error) {
 	r := &pcapReader{file: f, buf: bufio.NewReader(f), order: binary.LittleEndian}
 	var head [pcapHeader]byte
 	if _, err := io.ReadFull(r.buf, head[:]); err != nil {
-		return nil, errors.New("not a capture: it is too short")
+		return nil, errors.New("not a capture: the file is too short")
 	}
 	if magic := binary.BigEndian.Uint32(head[:]); magic == magicMicro || magic == magicNano {
 		r.order = binary.BigEndian
@@ -205,22 +206,22 @@ func newPcapReader(f *os.File) (*pcapReader, error) {
 	if link := r.order.Uint32(head[20:]); link&linkBits != linkEthernet {
 		name, known := links[link&linkBits]
 		if !known {
-			name = "not known"
+			name = "unknown"
 		}
-		return nil, fmt.Errorf("its packets have link type %d (%s): want %d (Ethernet)", link, name, linkEthernet)
+		return nil, fmt.Errorf("the capture has link type %d (%s): want %d (Ethernet)", link, name, linkEthernet)
 	}
 	return r, nil
 }
 
-// links are the link types, beside Ethernet, that captures are often of.
+// links are common link types of captures besides Ethernet.
 var links = map[uint32]string{
-	0: "loopback of BSD", 12: "raw IP", 101: "raw IP", 105: "802.11", 108: "loopback of OpenBSD", 113: "any interface of Linux",
-	127: "802.11 with radio", 228: "raw IPv4", 229: "raw IPv6", 276: "any interface of Linux",
+	0: "BSD loopback", 12: "raw IP", 101: "raw IP", 105: "802.11", 108: "OpenBSD loopback", 113: "Linux cooked",
+	127: "802.11 with radiotap", 228: "raw IPv4", 229: "raw IPv6", 276: "Linux cooked v2",
 }
 
-var errCut = errors.New("the capture ends within it")
+var errCut = errors.New("the capture is truncated within this packet")
 
-// next returns a packet and its time. The packet is the caller's.
+// next returns a packet and its time. The packet belongs to the caller.
 func (r *pcapReader) next() (time.Duration, []byte, error) {
 	var head [recordHeader]byte
 	if _, err := io.ReadFull(r.buf, head[:]); errors.Is(err, io.ErrUnexpectedEOF) {
@@ -230,7 +231,7 @@ func (r *pcapReader) next() (time.Duration, []byte, error) {
 	}
 	n := r.order.Uint32(head[8:])
 	if n > maxPacket {
-		return 0, nil, fmt.Errorf("it has %d bytes, more than %d", n, maxPacket)
+		return 0, nil, fmt.Errorf("the packet has %d bytes, want at most %d", n, maxPacket)
 	}
 	packet := make([]byte, n)
 	if _, err := io.ReadFull(r.buf, packet); err != nil {
@@ -240,8 +241,8 @@ func (r *pcapReader) next() (time.Duration, []byte, error) {
 	return at, packet, nil
 }
 
-// A pcapWriter writes a capture of Ethernet packets with microseconds, or of
-// virtual time with nanoseconds. An error stays until it is flushed.
+// A pcapWriter writes a capture of Ethernet packets, with microseconds, or with
+// nanoseconds for virtual time. Flush returns an earlier error.
 type pcapWriter struct {
 	file *os.File
 	buf  *bufio.Writer
@@ -265,23 +266,22 @@ func (w *pcapWriter) write(at time.Time, packet []byte) {
 	w.record(uint32(at.Unix()), uint32(at.Nanosecond()/1000), packet, len(packet))
 }
 
-// record writes a packet of a length, of which head is there, at a time in seconds and
-// parts of one.
+// record writes the first bytes of a packet with the given original length. The
+// time is in seconds and fractions, in the unit of the file.
 func (w *pcapWriter) record(seconds, parts uint32, head []byte, length int) error {
 	var record [recordHeader]byte
 	for i, v := range []uint32{seconds, parts, uint32(len(head)), uint32(length)} {
 		binary.LittleEndian.PutUint32(record[4*i:], v)
 	}
 	w.buf.Write(record[:])
-	_, err := w.buf.Write(head) // of any of the two
+	_, err := w.buf.Write(head) // returns the error of either write
 	return err
 }
 
-// A VirtualCapture is a capture in virtual time, of packets of which only the
-// first bytes are there.
+// A VirtualCapture is a capture in virtual time with truncated packets.
 type VirtualCapture struct{ w *pcapWriter }
 
-// CreateVirtual begins a capture in a file.
+// CreateVirtual creates a capture file.
 func CreateVirtual(file string) (*VirtualCapture, error) {
 	f, err := os.Create(file)
 	if err != nil {
@@ -290,11 +290,11 @@ func CreateVirtual(file string) (*VirtualCapture, error) {
 	return &VirtualCapture{writePcap(f, magicNano)}, nil
 }
 
-// Write adds a packet of a length, whose first bytes are head. The error, such
-// as a full disk, may be about packets that were added before.
+// Write adds a packet of the given length; head holds its first bytes. The
+// error, for example a full disk, may concern earlier packets.
 func (c *VirtualCapture) Write(at time.Duration, head []byte, length int) error {
 	return c.w.record(uint32(at/time.Second), uint32(at%time.Second), head, length)
 }
 
-// Close writes what is left.
+// Close flushes and closes the file.
 func (c *VirtualCapture) Close() error { return errors.Join(c.w.buf.Flush(), c.w.file.Close()) }

@@ -1,6 +1,5 @@
-// Package ports connects a switch in real time with what is outside: network
-// interfaces, UDP sockets and packet captures. Each port is what package p4rt
-// calls a Port.
+// Package ports connects a switch to its environment in real time: to network
+// interfaces, UDP sockets and packet captures. Each port implements p4rt.Port.
 package ports
 
 import (
@@ -8,26 +7,27 @@ import (
 	"strings"
 )
 
-// A Port moves packets between a switch and what is outside.
+// A Port moves packets between a switch and its environment.
 type Port interface {
-	// Receive hands on the packets that come in until Close. The packets are
-	// the port's again once deliver returns.
+	// Receive passes incoming packets to deliver until Close. The port may
+	// reuse the packets after deliver returns.
 	Receive(deliver func(packets [][]byte)) error
-	// Send takes a packet, which is the caller's again when Send returns.
+	// Send sends a packet, possibly not before Flush. The caller may reuse the
+	// packet after Send returns.
 	Send(packet []byte)
-	// Flush sends what Send has taken.
+	// Flush sends all packets passed to Send.
 	Flush() error
 	// Close ends Receive.
 	Close() error
 }
 
-// Open opens what a description says:
+// Open opens the port with the given description:
 //
-//	NAME                    a network interface, through XDP where it can
-//	packet:NAME             a network interface, through a packet socket
-//	xdp:NAME                a network interface, through XDP
+//	NAME                    a network interface, with XDP if it supports it
+//	packet:NAME             a network interface, with a packet socket
+//	xdp:NAME                a network interface, with XDP
 //	pcap:IN.pcap,OUT.pcap   captures to read and to write; either may be empty
-//	udp:LOCAL,REMOTE        a UDP socket; a datagram is a packet
+//	udp:LOCAL,REMOTE        a UDP socket; each datagram is a packet
 func Open(description string) (Port, error) {
 	if err := Check(description); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func Open(description string) (Port, error) {
 	return openInterface(kind, rest)
 }
 
-// Check finds what no port can be opened from, whatever there is.
+// Check reports a description with invalid syntax.
 func Check(description string) error {
 	kind, rest, found := strings.Cut(description, ":")
 	a, b, two := strings.Cut(rest, ",")
@@ -59,5 +59,5 @@ func Check(description string) error {
 	return errors.New("want INTERFACE, xdp:INTERFACE, packet:INTERFACE, pcap:IN,OUT or udp:LOCAL,REMOTE")
 }
 
-// maxPacket is the size of the largest packet that a port takes.
+// maxPacket is the size of the largest supported packet.
 const maxPacket = 1 << 16

@@ -15,7 +15,8 @@ import (
 
 const patience = 3 * time.Minute
 
-// collect starts to receive from a port and returns what comes in, and the end.
+// collect receives from a port and returns channels for its packets and its
+// result.
 func collect(p Port) (packets chan []byte, end chan error) {
 	packets, end = make(chan []byte, 1<<12), make(chan error, 1)
 	go func() {
@@ -104,7 +105,8 @@ func TestUDP(t *testing.T) {
 	wantEnd(t, end)
 }
 
-// TestUDPWithoutPeer: that nobody listens yet is no reason to stop.
+// TestUDPWithoutPeer: a port keeps running while nothing listens at the remote
+// address.
 func TestUDPWithoutPeer(t *testing.T) {
 	peer, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -120,14 +122,14 @@ func TestUDPWithoutPeer(t *testing.T) {
 	packets, _ := collect(p)
 	p.Send([]byte("lost"))
 	if peer, err = net.ListenUDP("udp", addr); err != nil {
-		t.Skipf("the port is taken meanwhile: %v", err)
+		t.Skipf("the port has been taken by another process: %v", err)
 	}
 	defer peer.Close()
 	peer.WriteToUDP([]byte("in"), p.(*udpPort).conn.LocalAddr().(*net.UDPAddr))
 	want(t, packets, "in")
 }
 
-// capture writes a capture with nanoseconds and the other byte order.
+// capture writes a capture with nanoseconds in big-endian byte order.
 func capture(t *testing.T, packets ...string) string {
 	t.Helper()
 	b := binary.BigEndian.AppendUint32(nil, magicNano)
@@ -174,8 +176,9 @@ func TestPcap(t *testing.T) {
 	wantEnd(t, end)
 }
 
-// TestPcapUnused: a port that is closed before it is used leaves alone what a file holds,
-// and no file where there was none. One that is used empties it, though nothing is sent.
+// TestPcapUnused: a port closed before use leaves an existing file unchanged
+// and creates none. Using the port truncates the file, even if it sends
+// nothing.
 func TestPcapUnused(t *testing.T) {
 	old, fresh := capture(t, "one"), filepath.Join(t.TempDir(), "fresh.pcap")
 	before, err := os.ReadFile(old)
@@ -224,10 +227,10 @@ func TestBrokenPcap(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"cut packet":      {good[:len(good)-1], "packet 2: the capture ends within it"},
-		"cut record":      {good[:len(good)-10], "packet 2: the capture ends within it"},
-		"huge packet":     {huge, "packet 1: it has 2147483648 bytes, more than 65536"},
-		"after a century": {late, "packet 2: it comes 1193046h28m14.000001s after the first, want at most 1000h0m0s"},
+		"cut packet":      {good[:len(good)-1], "packet 2: the capture is truncated within this packet"},
+		"cut record":      {good[:len(good)-10], "packet 2: the capture is truncated within this packet"},
+		"huge packet":     {huge, "packet 1: the packet has 2147483648 bytes, want at most 65536"},
+		"after a century": {late, "packet 2: its time is 1193046h28m14.000001s after the first packet's, want at most 1000h0m0s"},
 	} {
 		file := filepath.Join(t.TempDir(), "in.pcap")
 		if err := os.WriteFile(file, c.data, 0o600); err != nil {
@@ -253,8 +256,8 @@ func TestBrokenPcap(t *testing.T) {
 		}
 	}
 	for link, want := range map[uint32]string{
-		101:       "its packets have link type 101 (raw IP): want 1 (Ethernet)",
-		1<<32 - 1: "its packets have link type 4294967295 (not known): want 1 (Ethernet)",
+		101:       "the capture has link type 101 (raw IP): want 1 (Ethernet)",
+		1<<32 - 1: "the capture has link type 4294967295 (unknown): want 1 (Ethernet)",
 	} {
 		data := bytes.Clone(good)
 		binary.BigEndian.PutUint32(data[20:], link)
@@ -267,7 +270,7 @@ func TestBrokenPcap(t *testing.T) {
 		}
 	}
 	checked := bytes.Clone(good)
-	binary.BigEndian.PutUint32(checked[20:], 0x24000000|linkEthernet) // frames end in two 16-bit words of checksum
+	binary.BigEndian.PutUint32(checked[20:], 0x24000000|linkEthernet) // frames end with a checksum of two 16-bit words
 	file := filepath.Join(t.TempDir(), "in.pcap")
 	if err := os.WriteFile(file, checked, 0o600); err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// A udpPort has packets as datagrams between two addresses: it needs no
-// rights, and reaches other machines.
+// A udpPort exchanges packets as UDP datagrams between two addresses. It needs
+// no privileges and reaches other machines.
 type udpPort struct {
 	conn *net.UDPConn
 }
@@ -26,13 +26,13 @@ func openUDP(local, remote string) (Port, error) {
 	if err != nil {
 		return nil, fmt.Errorf("port udp:%s,%s: %w", local, remote, err)
 	}
-	// Best effort: the kernel has a limit of its own.
+	// Best effort: the kernel has its own limit.
 	conn.SetReadBuffer(4 << 20)
 	conn.SetWriteBuffer(4 << 20)
 	return &udpPort{conn}, nil
 }
 
-// Receive is part of Port.
+// Receive implements Port.
 func (u *udpPort) Receive(deliver func([][]byte)) error {
 	buf := make([]byte, maxPacket)
 	burst := make([][]byte, 1)
@@ -42,7 +42,7 @@ func (u *udpPort) Receive(deliver func([][]byte)) error {
 		case errors.Is(err, net.ErrClosed):
 			return nil
 		case errors.Is(err, syscall.ECONNREFUSED):
-			continue // nobody listens at the other end yet
+			continue // nothing listens at the remote address yet
 		case err != nil:
 			return err
 		}
@@ -51,11 +51,11 @@ func (u *udpPort) Receive(deliver func([][]byte)) error {
 	}
 }
 
-// Send is part of Port. A datagram that cannot be sent is lost, as packets are.
+// Send implements Port. A datagram that cannot be sent is lost.
 func (u *udpPort) Send(packet []byte) { u.conn.Write(packet) }
 
-// Flush is part of Port.
+// Flush implements Port.
 func (u *udpPort) Flush() error { return nil }
 
-// Close is part of Port.
+// Close implements Port.
 func (u *udpPort) Close() error { return u.conn.Close() }

@@ -12,42 +12,43 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An xdpSocket is an AF_XDP socket: packets come in and go out in frames of
-// memory that the kernel knows, without a socket buffer on the way in and
-// without a call per packet on the way out. A program at the interface hands
-// all that arrives to the socket, so that the machine's own stack sees none of
-// it.
+// An xdpSocket is an AF_XDP socket. Packets are received and sent in frames of
+// memory registered with the kernel, without socket buffers for received
+// packets and without a system call per sent packet. A BPF program at the
+// interface passes all incoming packets to the socket, so the host's network
+// stack sees none.
 //
-// The frames are shared out once: the first rxFrames go round between the fill
-// and the receive ring, the rest between free, the send and the completion ring.
+// The frames are partitioned: the first rxFrames circulate between the fill and
+// the receive ring, the others between unused, the send and the completion
+// ring.
 type xdpSocket struct {
 	fd       int
 	redirect *xdpRedirect
 	memory   []byte
-	frame    int // bytes of a frame
+	frame    int // bytes per frame
 
 	fill, rx, tx, done xdpRing
-	taken              []uint64 // frames of the burst, to go back to fill
+	taken              []uint64 // frames of the burst, to be returned to the fill ring
 
-	unused  []uint64 // frames to send in
-	waiting int      // packets put since the last flush
-	unsent  uint64   // packets that were lost
+	unused  []uint64 // frames free for sending
+	waiting int      // packets queued since the last flush
+	unsent  uint64   // lost packets
 }
 
 const (
 	rxFrames = 2048
 	txFrames = 512
-	// xdpHeadroom is what the kernel leaves free before a packet that it
-	// receives.
+	// xdpHeadroom is the space that the kernel reserves before a received
+	// packet.
 	xdpHeadroom = 256
-	// sendTries bounds the calls in which the kernel takes none of the packets.
+	// sendTries bounds consecutive calls in which the kernel takes no packet.
 	sendTries = 4
-	// queuePatience is how long a queue may be in use.
+	// queuePatience is how long to wait for a queue that is in use.
 	queuePatience = 3 * time.Second
 )
 
 // An xdpRing is one of the four rings of a socket. One side advances producer,
-// the other one consumer; entries are descriptors or addresses of frames.
+// the other consumer; entries are descriptors or frame addresses.
 type xdpRing struct {
 	memory             []byte
 	producer, consumer *uint32
@@ -63,19 +64,19 @@ func (r *xdpRing) desc(i uint32) *unix.XDPDesc {
 	return (*unix.XDPDesc)(unsafe.Add(r.entries, uintptr(i&(r.size-1))*unsafe.Sizeof(unix.XDPDesc{})))
 }
 
-// newXDP opens a socket on an interface. It fails where the kernel, the driver or
-// the rights are not there, where packets may be larger than a frame, and where
-// an interface has several queues, each of which would want a socket.
+// newXDP opens a socket on an interface. It fails if the kernel, the driver or
+// the permissions do not allow it, if packets may be larger than a frame, or if
+// the interface has several queues, each of which would need a socket.
 func newXDP(link *net.Interface) (_ exchange, err error) {
 	const ethernetAndTags = 14 + 8
 	x := &xdpSocket{fd: -1, frame: 2048}
 	if need := link.MTU + ethernetAndTags + xdpHeadroom; need > x.frame {
 		if x.frame = 4096; need > x.frame {
-			return nil, fmt.Errorf("an MTU of %d is more than XDP has room for", link.MTU)
+			return nil, fmt.Errorf("the MTU is %d: packets of that size do not fit into an XDP frame", link.MTU)
 		}
 	}
 	if queues, _ := filepath.Glob("/sys/class/net/" + link.Name + "/queues/rx-*"); len(queues) > 1 {
-		return nil, fmt.Errorf("it has %d receive queues, XDP wants one: ethtool -L %s combined 1", len(queues), link.Name)
+		return nil, fmt.Errorf("the interface has %d receive queues, XDP needs exactly one: run ethtool -L %s combined 1", len(queues), link.Name)
 	}
 	defer func() {
 		if err != nil {
@@ -88,10 +89,10 @@ func newXDP(link *net.Interface) (_ exchange, err error) {
 	if err = x.share(); err != nil {
 		return nil, fmt.Errorf("XDP: sharing memory: %w", err)
 	}
-	// Copying is what every driver can; where there are no copies to save,
-	// as between the ends of a cable, it is as fast.
+	// Every driver supports copy mode. Between virtual interfaces, where
+	// zero-copy saves nothing, it is as fast.
 	address := &unix.SockaddrXDP{Flags: unix.XDP_COPY | unix.XDP_USE_NEED_WAKEUP, Ifindex: uint32(link.Index)}
-	// The kernel frees the queue of a socket some time after it has been closed.
+	// The kernel releases the queue of a closed socket with a delay.
 	for end := time.Now().Add(queuePatience); ; time.Sleep(time.Millisecond) {
 		if err = unix.Bind(x.fd, address); !errors.Is(err, unix.EBUSY) || time.Now().After(end) {
 			break
@@ -106,7 +107,7 @@ func newXDP(link *net.Interface) (_ exchange, err error) {
 	return x, nil
 }
 
-// share makes the frames and the rings, and gives the kernel those to receive in.
+// share allocates the frames and rings and fills the fill ring.
 func (x *xdpSocket) share() (err error) {
 	const frames = rxFrames + txFrames
 	x.memory, err = unix.Mmap(-1, 0, frames*x.frame, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_POPULATE)
@@ -124,7 +125,7 @@ func (x *xdpSocket) share() (err error) {
 			return err
 		}
 	}
-	// Not vital: without it 32 packets go out in one call.
+	// Optional: without it, one call sends 32 packets.
 	unix.SetsockoptInt(x.fd, unix.SOL_XDP, unix.XDP_MAX_TX_SKB_BUDGET, maxBurst)
 	if err := x.mapRings(); err != nil {
 		return err
@@ -178,7 +179,7 @@ func (x *xdpSocket) mapRings() error {
 }
 
 func (x *xdpSocket) collect(burst [][]byte) ([][]byte, bool) {
-	at := *x.rx.consumer // ours
+	at := *x.rx.consumer // written by this side only
 	n := min(atomic.LoadUint32(x.rx.producer)-at, maxBurst)
 	for i := range n {
 		d := x.rx.desc(at + i)
@@ -189,10 +190,10 @@ func (x *xdpSocket) collect(burst [][]byte) ([][]byte, bool) {
 	return burst, n > 0
 }
 
-// giveBack has the kernel receive in the frames of the burst again. There is
-// room for all frames in the ring.
+// giveBack returns the frames of the burst to the fill ring, which has room for
+// all frames.
 func (x *xdpSocket) giveBack() {
-	at := *x.fill.producer // ours
+	at := *x.fill.producer // written by this side only
 	for i, a := range x.taken {
 		*x.fill.address(at + uint32(i)) = a
 	}
@@ -200,8 +201,8 @@ func (x *xdpSocket) giveBack() {
 	x.taken = x.taken[:0]
 }
 
-// put loses packets that are larger than a frame, or come while all frames are
-// under way.
+// put drops packets that are larger than a frame, and all packets while no
+// frame is free.
 func (x *xdpSocket) put(packet []byte) bool {
 	if len(x.unused) == 0 {
 		x.reap()
@@ -218,7 +219,7 @@ func (x *xdpSocket) put(packet []byte) bool {
 	return x.waiting == maxBurst
 }
 
-// reap takes back the frames that have been sent.
+// reap takes back the frames of sent packets.
 func (x *xdpSocket) reap() {
 	at, to := *x.done.consumer, atomic.LoadUint32(x.done.producer)
 	for ; at != to; at++ {
@@ -227,9 +228,8 @@ func (x *xdpSocket) reap() {
 	atomic.StoreUint32(x.done.consumer, at)
 }
 
-// flush has the kernel copy the packets. Like any queue that is full, an
-// interface that takes no more loses packets: waiting would stop the whole
-// switch.
+// flush makes the kernel copy the packets. If the interface's queue is full,
+// packets are lost: waiting would block the whole switch.
 func (x *xdpSocket) flush() error {
 	if x.waiting == 0 {
 		return nil
@@ -259,8 +259,8 @@ func (x *xdpSocket) flush() error {
 	return nil
 }
 
-// lose takes back packets that the kernel has not taken: it passes by what lies
-// outside of its memory.
+// lose takes back packets that the kernel has not sent. The kernel skips
+// descriptors with an address outside its memory.
 func (x *xdpSocket) lose(from, to uint32) {
 	for ; from != to; from++ {
 		d := x.tx.desc(from)

@@ -9,19 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An xdpRedirect is the program at an interface that hands packets to a socket.
-// It is there as long as the link is open, at the longest as long as this
-// process runs.
+// An xdpRedirect is the BPF program at an interface that passes packets to a
+// socket. It stays attached until the link is closed or the process ends.
 type xdpRedirect struct{ sockets, program, link int }
 
-// The modes of attaching: by the driver, which sees a packet first, else by the
-// kernel for it.
+// The attach modes: in the driver, before other processing, or generic.
 var xdpModes = []uint32{unix.XDP_FLAGS_DRV_MODE, unix.XDP_FLAGS_SKB_MODE}
 
-// redirectTo attaches a program to an interface.
+// redirectTo attaches the program to an interface.
 func redirectTo(socket, ifindex int) (_ *xdpRedirect, err error) {
 	if bits.UintSize != 64 {
-		return nil, errors.New("XDP: wants a machine of 64 bits")
+		return nil, errors.New("XDP needs a 64-bit machine")
 	}
 	r := &xdpRedirect{-1, -1, -1}
 	defer func() {
@@ -67,7 +65,7 @@ func loadRedirect(sockets int) (int, error) {
 		pass        = 2
 	)
 	type instruction struct {
-		op, registers byte // the source in the upper four bits
+		op, registers byte // the source register in the upper four bits
 		off           int16
 		imm           int32
 	}
@@ -86,7 +84,7 @@ func loadRedirect(sockets int) (int, error) {
 	return bpf(unix.BPF_PROG_LOAD, unsafe.Pointer(&load), unsafe.Sizeof(load))
 }
 
-// bpf is the system call of that name. Its structures have pointers of 64 bits.
+// bpf calls the system call bpf. Its structures contain 64-bit pointers.
 func bpf(command uintptr, attributes unsafe.Pointer, size uintptr) (int, error) {
 	n, _, errno := unix.Syscall(unix.SYS_BPF, command, uintptr(attributes), size)
 	if errno != 0 {

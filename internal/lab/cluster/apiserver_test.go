@@ -18,12 +18,12 @@ import (
 	"time"
 )
 
-// TestAPIServer: a real API server takes the manifest, each field of which it
-// knows. That its pods run is tested by cmd/p4lb, with the controller of Jobs.
+// TestAPIServer: a real API server accepts the manifest and knows each of its
+// fields. A test in cmd/p4lb with the Job controller checks that the pods run.
 func TestAPIServer(t *testing.T) {
 	for _, name := range []string{"etcd", "kube-apiserver"} {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("there is no %s here", name)
+			t.Skipf("%s is not installed", name)
 		}
 	}
 	if testing.Short() {
@@ -47,7 +47,7 @@ func TestAPIServer(t *testing.T) {
 	goOn(t, "kube-apiserver", "--etcd-servers=http://"+etcd, "--service-account-issuer=https://test", "--service-account-key-file="+in("key"), "--service-account-signing-key-file="+in("key"),
 		"--token-auth-file="+in("tokens"), "--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir="+in("certs"), "--service-cluster-ip-range=10.0.0.0/24")
 
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // the certificate is its own
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // self-signed
 	ask := func(method, path, text string) (int, string) {
 		r, err := http.NewRequestWithContext(t.Context(), method, "https://"+server+path, strings.NewReader(text))
 		if err != nil {
@@ -70,7 +70,7 @@ func TestAPIServer(t *testing.T) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatal("in two minutes the API server does not answer")
+			t.Fatal("the API server does not answer within two minutes")
 		}
 	}
 

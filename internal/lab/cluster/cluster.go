@@ -1,7 +1,7 @@
-// Package cluster hands an experiment's shards to a scheduler that a site has,
-// as one job of many tasks: an array of Slurm, an Indexed Job of Kubernetes. It
-// writes what these know, calls their own command-line tools, and asks them how it
-// goes. It schedules nothing itself.
+// Package cluster submits the shards of an experiment to a site's scheduler as
+// one job with many tasks: a Slurm job array or a Kubernetes Indexed Job. It
+// writes the job description, calls the scheduler's command-line tools, and
+// queries the job's state. The scheduler decides when and where tasks run.
 package cluster
 
 import (
@@ -14,36 +14,37 @@ import (
 	"time"
 )
 
-// A Job is shards to be run, each by one task.
+// A Job is a set of shards, each executed by one task.
 type Job struct {
-	Name    string // letters, digits and hyphens, as schedulers take them
+	Name    string // letters, digits and hyphens, as schedulers require
 	Command []string
 	Shards  int
-	Cores   int           // of a task
-	Memory  int64         // bytes, of a task
-	Time    time.Duration // that a task may take
-	Folder  string        // to run in, and for what tasks print: Slurm
+	Cores   int           // per task
+	Memory  int64         // per task, in bytes
+	Time    time.Duration // time limit of a task
+	Folder  string        // Slurm: working directory, also for the tasks' output
 
-	// Of Kubernetes.
+	// Options for Kubernetes.
 	Image     string
 	Namespace string
-	Secret    string // whose entries become the tasks' environment
+	Secret    string // its entries become the tasks' environment
 	Volume    string // a claim that is mounted at Mount
 	Mount     string
 
-	// Of Slurm.
+	// Options for Slurm.
 	Partition string
 	Account   string
 }
 
-// A State is how many tasks of a job do what. Slurm forgets those that have ended.
+// A State counts the tasks of a job by state. Slurm forgets tasks some time
+// after they end.
 type State struct {
 	Pending, Running, Done, Failed int
 	Gone                           bool // the scheduler does not know the job any more
 	Reason                         string
 }
 
-// Active is how many tasks may still make runs.
+// Active returns the number of tasks that may still execute runs.
 func (s State) Active() int { return s.Pending + s.Running }
 
 func (s State) String() string {
@@ -66,20 +67,20 @@ func (s State) String() string {
 	return text
 }
 
-// A Scheduler takes jobs.
+// A Scheduler accepts jobs.
 type Scheduler interface {
-	// Text is what is submitted.
+	// Text returns the job description to submit.
 	Text(j *Job) string
-	// Submit hands it over, and returns the name that the scheduler gives it.
+	// Submit submits the job and returns the scheduler's id for it.
 	Submit(ctx context.Context, j *Job) (string, error)
 	State(ctx context.Context, id string) (State, error)
 	Cancel(ctx context.Context, id string) error
 }
 
-// Schedulers lists those that there are.
+// Schedulers lists the supported schedulers.
 var Schedulers = []string{"slurm", "kubernetes"}
 
-// Named finds a scheduler; namespace is Kubernetes'.
+// Named returns a scheduler by name; namespace applies to Kubernetes.
 func Named(name, namespace string) (Scheduler, error) {
 	switch name {
 	case "slurm":
@@ -90,9 +91,10 @@ func Named(name, namespace string) (Scheduler, error) {
 	return nil, fmt.Errorf("scheduler %q: want %s", name, strings.Join(Schedulers, " or "))
 }
 
-// Submitted finds the scheduler that a job was submitted to, by a note of it. Who
-// may write notes would otherwise have a say in what the tools do: they take a word
-// that begins with a hyphen for an option, and scancel --me ends all jobs of one's.
+// Submitted returns the scheduler of a submitted job from a note in the store.
+// It validates the id: an id starting with a hyphen would be an option for the
+// scheduler's tools, and the note could be forged (scancel --me ends all jobs
+// of the user).
 func Submitted(name, namespace, id string) (Scheduler, error) {
 	if !isWord(id) || namespace != "" && !isWord(namespace) {
 		return nil, fmt.Errorf("job %q in namespace %q: want letters, digits, and within them -, _ and dots", id, namespace)
@@ -109,8 +111,8 @@ func isWord(text string) bool {
 	return text != "" && strings.Contains(letters, text[:1]) && strings.Trim(text, within) == ""
 }
 
-// run calls a tool of the scheduler, with text on its standard input, and returns
-// what it prints.
+// run calls a tool of the scheduler with the given standard input and returns
+// its output.
 func run(ctx context.Context, text, tool string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, tool, args...)
 	cmd.Stdin = strings.NewReader(text)
@@ -118,7 +120,7 @@ func run(ctx context.Context, text, tool string, args ...string) (string, error)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", fmt.Errorf("there is no %s on the path: this wants a machine from which jobs are submitted", tool)
+		return "", fmt.Errorf("%s not found: run this on a machine that can submit jobs", tool)
 	}
 	if err != nil {
 		said := strings.Join(strings.Fields(errs.String()), " ")
@@ -130,10 +132,10 @@ func run(ctx context.Context, text, tool string, args ...string) (string, error)
 	return strings.TrimSpace(out.String()), nil
 }
 
-// A refusal is what a tool of the scheduler has said.
+// A refusal is an error message of a scheduler's tool.
 type refusal struct{ error }
 
-// Validate says what is wrong with a job, whoever is to run it.
+// Validate reports options that no scheduler accepts.
 func (j *Job) Validate() error {
 	switch {
 	case j.Shards < 1 || j.Shards > 10000:

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// small is a job with something to quote.
+// small returns a job with words that need quoting.
 func small() *Job {
 	return &Job{
 		Name: "p4lb-demo-1a2b3c4d", Command: []string{"/opt/p4lb's/p4lb", "lab", "run", "demo-1a2b3c4d", "--store", "s3://b/p?endpoint=http://h:9000&region=r", "--shard", "/3"},
@@ -47,8 +47,8 @@ exit $code
 	}
 }
 
-// TestKubernetesText: the manifest is YAML, whatever is in the texts, and says what
-// it should; that the server takes it is tested where there is one.
+// TestKubernetesText: the manifest is valid YAML for arbitrary texts and has
+// the expected content. TestAPIServer checks that a server accepts it.
 func TestKubernetesText(t *testing.T) {
 	j := small()
 	j.Image, j.Namespace, j.Secret, j.Volume, j.Mount = "registry/p4lb:1", "net", "keys", "claim", "/shared"
@@ -108,11 +108,11 @@ func TestStates(t *testing.T) {
 		}
 	}
 	if _, err := kubernetesState("no"); err == nil {
-		t.Error("what is no JSON is a job")
+		t.Error("invalid JSON was accepted as a job")
 	}
 }
 
-// TestSubmitted: a note in a store may be anybody's.
+// TestSubmitted: notes in a store are untrusted.
 func TestSubmitted(t *testing.T) {
 	for _, c := range []struct {
 		scheduler, namespace, id string
@@ -135,8 +135,8 @@ func TestSubmitted(t *testing.T) {
 	}
 }
 
-// TestTools: what a tool says of an error is one line; one that is not there is
-// named.
+// TestTools: the error message of a tool is reported in one line, and a missing
+// tool by its name.
 func TestTools(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
@@ -145,7 +145,7 @@ func TestTools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Submit(t.Context(), small()); err == nil || !strings.Contains(err.Error(), "on the path") {
+		if _, err := s.Submit(t.Context(), small()); err == nil || !strings.Contains(err.Error(), "not found: run this on a machine that can submit jobs") {
 			t.Errorf("%s without its tools: %v", name, err)
 		}
 	}

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// kubernetes submits an Indexed Job: completion index 0 to N-1 is shard 1 to N,
-// which lab run takes from JOB_COMPLETION_INDEX.
+// kubernetes submits an Indexed Job. Completion indexes 0 to N-1 are shards 1
+// to N; lab run reads the index from JOB_COMPLETION_INDEX.
 type kubernetes struct{ namespace string }
 
-// retries is how often a shard is begun anew that failed, or whose node did.
+// retries is how often a failed shard is restarted.
 const retries = 3
 
-// Text is a manifest.
+// Text returns the manifest.
 func (kubernetes) Text(j *Job) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -36,7 +36,7 @@ func (kubernetes) Text(j *Job) string {
 	line("  maxFailedIndexes: %d", j.Shards)
 	line("  podFailurePolicy:")
 	line("    rules:")
-	line("      - action: Ignore # a node that is drained counts as no failure")
+	line("      - action: Ignore # draining a node is not a failure")
 	line("        onPodConditions: [{type: DisruptionTarget}]")
 	line("  template:")
 	line("    metadata:")
@@ -65,16 +65,16 @@ func (kubernetes) Text(j *Job) string {
 	return b.String()
 }
 
-// quoted is a text in YAML: JSON's strings are.
+// quoted quotes a text for YAML, which accepts JSON strings.
 func quoted(text string) string {
 	b, err := json.Marshal(text)
 	if err != nil {
-		panic(err) // a string
+		panic(err) // cannot happen: text is a string
 	}
 	return string(b)
 }
 
-// kubectl calls it in the namespace.
+// kubectl calls kubectl in the namespace.
 func (k kubernetes) kubectl(ctx context.Context, text string, args ...string) (string, error) {
 	if k.namespace != "" {
 		args = append([]string{"--namespace", k.namespace}, args...)
@@ -82,15 +82,15 @@ func (k kubernetes) kubectl(ctx context.Context, text string, args ...string) (s
 	return run(ctx, text, "kubectl", args...)
 }
 
-// Submit replaces a Job of that name that has ended: the same experiment's, whose
-// runs are in the store.
+// Submit replaces a finished Job of the same name. It belongs to the same
+// experiment, and the store has its runs.
 func (k kubernetes) Submit(ctx context.Context, j *Job) (string, error) {
 	state, err := k.State(ctx, j.Name)
 	if err != nil {
 		return "", err
 	}
 	if state.Active() > 0 {
-		return "", fmt.Errorf("job %s is there, with %v: lab cancel ends it", j.Name, state)
+		return "", fmt.Errorf("job %s exists (%v): cancel it with lab cancel", j.Name, state)
 	}
 	if !state.Gone {
 		if err := k.Cancel(ctx, j.Name); err != nil {
@@ -109,7 +109,7 @@ func (k kubernetes) State(ctx context.Context, id string) (State, error) {
 	return kubernetesState(out)
 }
 
-// kubernetesState reads a Job's status.
+// kubernetesState parses the status of a Job.
 func kubernetesState(out string) (State, error) {
 	if out == "" {
 		return State{Gone: true}, nil
@@ -123,7 +123,7 @@ func kubernetesState(out string) (State, error) {
 		}
 	}
 	if err := json.Unmarshal([]byte(out), &job); err != nil {
-		return State{}, errors.New("kubectl: prints no job")
+		return State{}, errors.New("kubectl: the output is not a job")
 	}
 	s := State{Running: job.Status.Ready, Done: job.Status.Succeeded, Failed: indexes(job.Status.FailedIndexes)}
 	s.Pending = job.Spec.Completions - s.Running - s.Done - s.Failed
@@ -139,7 +139,7 @@ func kubernetesState(out string) (State, error) {
 	return s, nil
 }
 
-// indexes counts those of a list such as 1,3-5.
+// indexes counts the elements of a list such as 1,3-5.
 func indexes(list string) (n int) {
 	for part := range strings.SplitSeq(list, ",") {
 		var from, to int

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// slurm submits an array: task 1 to N is shard 1 to N, which lab run takes from
-// SLURM_ARRAY_TASK_ID.
+// slurm submits a job array. Tasks 1 to N are shards 1 to N; lab run reads the
+// number from SLURM_ARRAY_TASK_ID.
 type slurm struct{}
 
-// Text is a script for sbatch.
+// Text returns the script for sbatch.
 func (slurm) Text(j *Job) string {
 	var b strings.Builder
 	b.WriteString("#!/bin/sh\n")
@@ -23,10 +23,10 @@ func (slurm) Text(j *Job) string {
 	option("ntasks=1")
 	option("cpus-per-task=%d", j.Cores)
 	option("mem=%dM", (j.Memory+1<<20-1)>>20)
-	// Slurm has whole minutes.
+	// Slurm's time limits are whole minutes.
 	m := int(math.Ceil(j.Time.Minutes()))
 	option("time=%d-%02d:%02d:00", m/1440, m/60%24, m%60)
-	option("requeue") // what was finished is in the store
+	option("requeue") // finished runs are in the store
 	option("signal=B:USR1@60")
 	option("open-mode=append")
 	if j.Partition != "" {
@@ -41,12 +41,12 @@ func (slurm) Text(j *Job) string {
 	return b.String()
 }
 
-// restarts is how often a task begins anew that has run out of time: one whose
-// single run takes longer would never end.
+// restarts bounds how often a task is requeued after a timeout. A single run
+// that takes longer than the time limit would never finish.
 const restarts = 20
 
-// inTime runs a command; what Slurm says a minute before the time is over, or two,
-// is answered by going into the queue again, which Slurm does not do by itself.
+// inTime runs a command. When Slurm signals, one to two minutes before the time
+// limit, the script requeues the task, which Slurm does not do by itself.
 const inTime = `trap '[ "${SLURM_RESTART_COUNT:-0}" -ge %d ] || scontrol requeue "$SLURM_JOB_ID"' USR1
 %s &
 wait $!; code=$?
@@ -54,7 +54,7 @@ while kill -0 $! 2>/dev/null; do wait $!; code=$?; done
 exit $code
 `
 
-// slurmWord quotes what has a space: Slurm splits options at them.
+// slurmWord quotes a value with spaces, because Slurm splits options at them.
 func slurmWord(text string) string {
 	if strings.ContainsAny(text, " \t") {
 		return `"` + text + `"`
@@ -76,7 +76,7 @@ func shellWords(words []string) string {
 
 func (s slurm) Submit(ctx context.Context, j *Job) (string, error) {
 	out, err := run(ctx, s.Text(j), "sbatch", "--parsable")
-	id, _, _ := strings.Cut(out, ";") // behind it the cluster's name
+	id, _, _ := strings.Cut(out, ";") // the cluster's name follows the id
 	return id, err
 }
 
@@ -92,7 +92,7 @@ func (slurm) State(ctx context.Context, id string) (State, error) {
 	return slurmState(out), nil
 }
 
-// slurmState counts the lines that squeue prints, one for each task that has not
+// slurmState counts the lines printed by squeue, one per task that has not
 // ended long ago.
 func slurmState(out string) (s State) {
 	s.Gone = out == ""

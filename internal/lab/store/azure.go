@@ -23,15 +23,15 @@ import (
 type azure struct {
 	rest
 	account string
-	key     []byte     // of the account
-	token   url.Values // or a shared access signature
+	key     []byte     // account key
+	token   url.Values // shared access signature, used instead of a key
 }
 
-// azureVersion is the version of the interface that requests ask for.
+// azureVersion is the version of the REST API that requests use.
 const azureVersion = "2021-08-06"
 
-// openAzure opens az://CONTAINER/PREFIX?endpoint=URL, with the account's key or
-// a shared access signature.
+// openAzure opens az://CONTAINER/PREFIX?endpoint=URL with an account key or a
+// shared access signature.
 func openAzure(u *url.URL) (bucket, error) {
 	addr := shown(u)
 	account, err := wantEnv(addr, "AZURE_STORAGE_ACCOUNT")
@@ -41,7 +41,7 @@ func openAzure(u *url.URL) (bucket, error) {
 	a := &azure{account: account[0]}
 	if sas := os.Getenv("AZURE_STORAGE_SAS_TOKEN"); sas != "" {
 		if a.token, err = url.ParseQuery(strings.TrimPrefix(sas, "?")); err != nil {
-			return nil, fmt.Errorf("the store %s: AZURE_STORAGE_SAS_TOKEN is no query: %w", addr, err)
+			return nil, fmt.Errorf("the store %s: AZURE_STORAGE_SAS_TOKEN is not a query string: %w", addr, err)
 		}
 	} else {
 		key, err := wantEnv(addr, "AZURE_STORAGE_KEY")
@@ -49,7 +49,7 @@ func openAzure(u *url.URL) (bucket, error) {
 			return nil, err
 		}
 		if a.key, err = base64.StdEncoding.DecodeString(key[0]); err != nil {
-			return nil, fmt.Errorf("the store %s: AZURE_STORAGE_KEY is not in base 64", addr)
+			return nil, fmt.Errorf("the store %s: AZURE_STORAGE_KEY is not valid base64", addr)
 		}
 	}
 	base, err := withBucket(cmp.Or(u.Query().Get("endpoint"), "https://"+a.account+".blob.core.windows.net"), u.Host)
@@ -62,7 +62,8 @@ func openAzure(u *url.URL) (bucket, error) {
 	return a, nil
 }
 
-// sign adds a signature by the account's key, or the one that the user has got.
+// sign signs a request with the account key, or adds the shared access
+// signature.
 func (a *azure) sign(r *http.Request, b *body, now time.Time) error {
 	h := r.Header
 	h.Set("x-ms-version", azureVersion)
@@ -82,7 +83,8 @@ func (a *azure) sign(r *http.Request, b *body, now time.Time) error {
 		return nil
 	}
 	var text strings.Builder
-	// The verb, then encoding, language, length, MD5, type, date and conditions.
+	// The verb, then encoding, language, length, MD5, type, date and
+	// conditions.
 	for _, v := range []string{r.Method, "", "", length, "", h.Get("Content-Type"), "", "", "", h.Get("If-None-Match"), "", ""} {
 		text.WriteString(v + "\n")
 	}

@@ -13,45 +13,45 @@ import (
 	"time"
 )
 
-// A bucket keeps objects by name: a folder, or a container of an object store.
-// Names are paths with slashes. An object appears whole or not at all.
+// A bucket stores objects by name, in a folder or in a container of an object
+// store. Names are paths with slashes. A stored object is either complete or
+// absent.
 type bucket interface {
-	// put keeps an object; with fresh it gives errExists, and changes nothing,
-	// where there is one of that name. Of many that put at once, one succeeds.
+	// put stores an object. With fresh it returns errExists and changes nothing
+	// if the name is taken; of several concurrent calls, exactly one succeeds.
 	put(ctx context.Context, name string, b *body, fresh bool) error
-	// get opens an object; an error that is fs.ErrNotExist says that there is none.
+	// get opens an object; the error wraps fs.ErrNotExist if there is none.
 	get(ctx context.Context, name string) (io.ReadCloser, error)
-	// list calls each for the objects whose names begin with prefix, in the order
-	// of their names.
+	// list calls each for the objects with the prefix, in order of their names.
 	list(ctx context.Context, prefix string, each func(Object) error) error
-	// remove removes an object, if there is one.
+	// remove removes an object if it exists.
 	remove(ctx context.Context, name string) error
-	// scratch is the folder for files that are to be put: "" for the system's.
+	// scratch returns the folder for files that are to be put; "" is the
+	// system's.
 	scratch() (string, error)
-	// String is the store's address, without credentials.
+	// String returns the store's address without credentials.
 	String() string
 }
 
-// An Object is what a listing says of an object.
+// An Object is an entry of a listing.
 type Object struct {
 	Name string
 	Size int64
-	Time time.Time // of its last change, by the store's clock: for people alone
+	Time time.Time // last change, by the store's clock; only for display
 }
 
 var (
 	errExists = errors.New("the object exists")
 
-	// ErrFull is wrapped by the error of a store that has no room left.
+	// ErrFull is wrapped by errors of a full store.
 	ErrFull = errors.New("the store is full")
-	// ErrUnreachable is wrapped where no answer came, or none that a store gives.
+	// ErrUnreachable is wrapped by errors without a response of an object store.
 	ErrUnreachable = errors.New("the store cannot be reached")
-	// ErrDenied is wrapped where the store does not allow what is asked.
-	ErrDenied = errors.New("the store does not allow it")
+	// ErrDenied is wrapped by errors about missing permissions.
+	ErrDenied = errors.New("access denied")
 )
 
-// A body is what an object is to hold: bytes, or a file, which putting may move
-// away.
+// A body is the content of an object: bytes, or a file, which put may move.
 type body struct {
 	data []byte
 	file string
@@ -63,7 +63,7 @@ func bytesBody(data []byte) *body {
 	return &body{data: data, size: int64(len(data)), sum: sha256.Sum256(data)}
 }
 
-// fileBody reads the file once, for its digest.
+// fileBody returns a body for a file. It reads the file once for the digest.
 func fileBody(name string) (*body, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -88,7 +88,7 @@ func (b *body) open() (io.ReadCloser, error) {
 	return os.Open(b.file)
 }
 
-// read returns all of an object, up to a limit.
+// read returns the content of an object up to a size limit.
 func read(ctx context.Context, b bucket, name string, limit int64) ([]byte, error) {
 	r, err := b.get(ctx, name)
 	if err != nil {
@@ -100,7 +100,7 @@ func read(ctx context.Context, b bucket, name string, limit int64) ([]byte, erro
 	case err != nil:
 		return nil, fmt.Errorf("reading %s of %s: %w", name, b, err)
 	case int64(len(data)) > limit:
-		return nil, fmt.Errorf("%s of %s is larger than %d bytes: nothing that belongs there", name, b, limit)
+		return nil, fmt.Errorf("%s of %s is larger than %d bytes: it was not written by p4lb", name, b, limit)
 	}
 	return data, nil
 }

@@ -14,18 +14,19 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A folder is a bucket in a file system, which several machines may share: an
-// object is a file, made under another name and linked to its own, which a file
-// system does for one of many.
+// A folder is a bucket in a file system, which several machines may share. An
+// object is written to a temporary file and then linked to its name; the link
+// succeeds for exactly one of several writers. 23 scratchName is the folder of
+// temporary files; no object's name begins with it.
 type folder struct{ root string }
 
 // scratchName begins no object's name.
 const scratchName = ".tmp"
 
-// makings is how often an object's folder is made before it is believed that it
-// cannot be: who removes the last object of a folder removes the folder too, also
-// one that was made just now for another object.
-const makings = 1000
+// mkdirTries is how often put creates an object's folder again. Removing the
+// last object of a folder also removes the folder, even if another process has
+// just created it.
+const mkdirTries = 1000
 
 func (d *folder) String() string { return d.root }
 
@@ -51,10 +52,10 @@ func (d *folder) put(_ context.Context, name string, b *body, fresh bool) error 
 		place = linkNew
 	}
 	err = place(temp, final)
-	for n := 0; n < makings && errors.Is(err, fs.ErrNotExist); n++ { // its folder is not there yet
+	for n := 0; n < mkdirTries && errors.Is(err, fs.ErrNotExist); n++ { // its folder does not exist
 		if err = os.MkdirAll(filepath.Dir(final), 0o777); err == nil {
 			err = place(temp, final)
-		} else if errors.Is(err, fs.ErrExist) { // it was, and went before one could look
+		} else if errors.Is(err, fs.ErrExist) { // it existed and was removed in between
 			err = fs.ErrNotExist
 		}
 	}
@@ -67,7 +68,7 @@ func (d *folder) put(_ context.Context, name string, b *body, fresh bool) error 
 	return nil
 }
 
-// temp is a file in the folder's file system with what is to be kept.
+// temp returns a file in the folder's file system with the content of b.
 func (d *folder) temp(b *body) (string, error) {
 	dir, err := d.scratch()
 	if err != nil {
@@ -92,9 +93,9 @@ func (d *folder) temp(b *body) (string, error) {
 	return f.Name(), err
 }
 
-// linkNew gives a file a second name, which nothing may have. Where a file
-// system knows no links, it makes an empty file of that name, which tells who
-// was first, and puts the other in its place.
+// linkNew links a file to a second name that must be free. On file systems
+// without hard links it creates a marker file exclusively, which decides
+// between several writers, and renames the file.
 func linkNew(from, to string) error {
 	err := os.Link(from, to)
 	if !errors.Is(err, syscall.EPERM) && !errors.Is(err, errors.ErrUnsupported) {
@@ -142,7 +143,7 @@ func (d *folder) list(ctx context.Context, prefix string, each func(Object) erro
 		}
 		info, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // removed meanwhile
+			return nil // removed in between
 		}
 		if err != nil {
 			return d.explain("listing", err)
@@ -162,7 +163,7 @@ func (d *folder) remove(_ context.Context, name string) error {
 	return nil
 }
 
-// explain says of an error what it means for a store.
+// explain adds the store to an error and classifies it.
 func (d *folder) explain(doing string, err error) error {
 	cause := plain.Bare(err)
 	switch {

@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// googleFront stands in for Google Cloud Storage: it takes requests as its XML API
-// documents them (signatures GOOG4-HMAC-SHA256, x-goog-if-generation-match), checks
-// each by itself, and has MinIO keep the objects. Servers that others wrote to
-// stand in speak Google's JSON API, and put no object for a signature in headers
+// googleFront stands in for Google Cloud Storage. It accepts requests as
+// documented for the XML API (signatures GOOG4-HMAC-SHA256,
+// x-goog-if-generation-match), checks each of them, and stores the objects in
+// MinIO. Existing stand-ins use Google's JSON API and accept no signed uploads
 // (fake-gcs-server 1.52.2: "invalid uploadType").
 func googleFront(t *testing.T, key, secret string, behind *rest) *httptest.Server {
 	t.Helper()
@@ -68,8 +68,8 @@ func googleFront(t *testing.T, key, secret string, behind *rest) *httptest.Serve
 	return server
 }
 
-// googleDenies checks a signature as Google's documentation has it, or says what is
-// wrong with it.
+// googleDenies checks a signature according to Google's documentation and
+// returns the problem.
 func googleDenies(r *http.Request, text []byte, key, secret string) string {
 	var credential, names, signature string
 	fields := strings.NewReplacer(",", " ", "Credential=", "", "SignedHeaders=", "", "Signature=", "").Replace(r.Header.Get("Authorization"))
@@ -127,7 +127,7 @@ func googleDenies(r *http.Request, text []byte, key, secret string) string {
 	return ""
 }
 
-// TestGCS is about the form in which Google Cloud Storage is asked.
+// TestGCS tests the requests to Google Cloud Storage.
 func TestGCS(t *testing.T) {
 	s := minio(t)
 	t.Setenv("GCS_ACCESS_KEY_ID", "GOOGTEST")

@@ -14,20 +14,20 @@ import (
 	"time"
 )
 
-// A Worker makes runs beside others that look at the same store. It takes a
-// lease on a run before it makes it, so that no other makes it as well.
+// A Worker executes runs while other workers use the same store. It takes a
+// lease on a run first, so no other worker executes the same run.
 //
-// Whether the holder of a lease is still there is told by a counter that he
-// raises, as each observer sees it by his own clock: who has not raised it for
-// three of his intervals is dead. No clock is compared with another. Leases of a
-// run are numbered; who takes one over puts the next number, which the store lets
-// only one do. A holder that was taken for dead and is not may finish: the result
-// is the same.
+// Workers detect dead lease holders without comparing clocks. Each worker
+// increments a counter in the store at an interval. An observer considers a
+// worker dead if, by the observer's own clock, the counter has not changed for
+// three of the worker's intervals. Leases of a run are numbered; taking over a
+// lease creates the next number, which the store allows only once. A holder
+// wrongly considered dead may finish its run: the result is the same.
 type Worker struct {
 	s     *Store
 	id    string
 	every time.Duration
-	now   func() time.Time // the observer's; only differences count
+	now   func() time.Time // the observer's clock; only differences matter
 
 	mu    sync.Mutex
 	owner owner
@@ -36,31 +36,32 @@ type Worker struct {
 	done  sync.WaitGroup
 }
 
-// An owner is what a worker says of itself, in owners/ID.
+// An owner is the description of a worker, stored in owners/ID.
 type owner struct {
 	Beat  int64           `json:"beat"`
-	Every time.Duration   `json:"every"` // between beats
-	Place string          `json:"place"` // machine and process space; in one place processes see each other
+	Every time.Duration   `json:"every"` // interval of the counter
+	Place string          `json:"place"` // machine and PID namespace; workers with equal places can check each other's processes
 	Host  string          `json:"host"`
 	PID   int             `json:"pid"`
 	Ended bool            `json:"ended"`
 	Note  json.RawMessage `json:"note,omitempty"`
 }
 
-// A sighting is a counter as it was, and when it was first seen so.
+// A sighting is the last observed value of a counter.
 type sighting struct {
 	beat  int64
 	since time.Time
-	moved bool // it has been seen to rise
+	moved bool // the counter has changed since the first observation
 }
 
-// defaultBeat is the interval of workers.
+// defaultBeat is the default interval.
 const defaultBeat = 10 * time.Second
 
-// beatsToDie is how many intervals without a beat a worker is allowed.
+// beatsToDie is the number of intervals without a change after which a worker
+// is dead.
 const beatsToDie = 3
 
-// NewWorker makes a worker, and begins to raise its counter. Close ends it.
+// NewWorker registers a worker and starts its counter. Close ends it.
 func (s *Store) NewWorker(ctx context.Context, every time.Duration) (*Worker, error) {
 	if every <= 0 {
 		every = defaultBeat
@@ -78,8 +79,8 @@ func (s *Store) NewWorker(ctx context.Context, every time.Duration) (*Worker, er
 	return w, nil
 }
 
-// live raises the counter until the worker is closed. A beat that the store does
-// not take is tried again with the next one.
+// live increments the counter until the worker is closed. A failed update is
+// repaired by the next one.
 func (w *Worker) live(ctx context.Context) {
 	t := time.NewTicker(w.every)
 	defer t.Stop()
@@ -104,8 +105,8 @@ func (w *Worker) beat(ctx context.Context) error {
 	return w.s.PutText(ctx, "owners/"+w.id, text)
 }
 
-// Note keeps something with the worker, from its next beat on: what others may
-// learn from it.
+// Note stores a value that other workers can read, starting with the next
+// update.
 func (w *Worker) Note(note any) error {
 	text, err := json.Marshal(note)
 	if err != nil {
@@ -117,7 +118,7 @@ func (w *Worker) Note(note any) error {
 	return nil
 }
 
-// Close ends the worker: its leases, if it has any, are free.
+// Close marks the worker as ended, which frees its leases.
 func (w *Worker) Close(ctx context.Context) error {
 	w.stop()
 	w.done.Wait()
@@ -127,7 +128,7 @@ func (w *Worker) Close(ctx context.Context) error {
 	return w.beat(ctx)
 }
 
-// A Lease is a worker's on a run.
+// A Lease is the exclusive right of a worker to execute a run.
 type Lease struct {
 	w      *Worker
 	key    string
@@ -135,17 +136,17 @@ type Lease struct {
 	since  time.Time
 }
 
-// A HeldError says who makes a run.
+// A HeldError describes the holder of a lease.
 type HeldError struct {
 	Host  string
 	PID   int
-	Alive bool // he has been seen to be
+	Alive bool // the holder's counter has changed while observed
 }
 
-func (e *HeldError) Error() string { return fmt.Sprintf("process %d on %s makes it", e.PID, e.Host) }
+func (e *HeldError) Error() string { return fmt.Sprintf("process %d on %s executes it", e.PID, e.Host) }
 
-// Take takes the lease on a run, where nobody that lives has it: otherwise the
-// error is a *HeldError.
+// Take takes the lease on a run. If a live worker holds it, the error is a
+// *HeldError.
 func (w *Worker) Take(ctx context.Context, key string) (*Lease, error) {
 	first := leaseName(key, 1)
 	err := w.s.b.put(ctx, first, bytesBody([]byte(w.id)), true)
@@ -167,7 +168,7 @@ func (w *Worker) Take(ctx context.Context, key string) (*Lease, error) {
 	next := leaseName(key, number+1)
 	err = w.s.b.put(ctx, next, bytesBody([]byte(w.id)), true)
 	if errors.Is(err, errExists) {
-		return nil, &HeldError{Host: "another machine"} // who was faster
+		return nil, &HeldError{Host: "another machine"} // another worker was faster
 	}
 	if err != nil {
 		return nil, err
@@ -186,7 +187,8 @@ func asError(h *HeldError) error {
 
 func leaseName(key string, number int) string { return fmt.Sprintf("leases/%s/%d", key, number) }
 
-// holder finds the last lease of a run; "" where it has gone meanwhile.
+// holder returns the number and the worker of a run's latest lease, or "" if it
+// has been removed.
 func (w *Worker) holder(ctx context.Context, key string) (number int, id string, err error) {
 	err = w.s.b.list(ctx, "leases/"+key+"/", func(o Object) error {
 		if n, err := strconv.Atoi(o.Name[strings.LastIndexByte(o.Name, '/')+1:]); err == nil {
@@ -204,13 +206,13 @@ func (w *Worker) holder(ctx context.Context, key string) (number int, id string,
 	return number, string(text), err
 }
 
-// alive says who the worker is, unless it is dead.
+// alive returns a description of the worker, or nil if it is dead.
 func (w *Worker) alive(ctx context.Context, id string) (*HeldError, error) {
 	if !isHex(id, 16) {
-		return nil, nil // nobody can hold it
+		return nil, nil // not a worker's id
 	}
 	if id == w.id {
-		return &HeldError{w.owner.Host, w.owner.PID, true}, nil // another goroutine
+		return &HeldError{w.owner.Host, w.owner.PID, true}, nil // held by another goroutine of this process
 	}
 	text, err := read(ctx, w.s.b, "owners/"+id, 1<<20)
 	if isMissing(err) {
@@ -239,11 +241,11 @@ func (w *Worker) alive(ctx context.Context, id string) (*HeldError, error) {
 	return &HeldError{o.Host, o.PID, last.moved}, nil
 }
 
-// Release gives the lease back, and the leases that it took over, unless it was
-// itself taken over.
+// Release removes the lease and the older leases that it took over, unless
+// another worker has taken it over.
 func (l *Lease) Release(ctx context.Context) error {
 	w := l.w
-	if w.now().Sub(l.since) > beatsToDie*w.every { // long enough to be taken for dead
+	if w.now().Sub(l.since) > beatsToDie*w.every { // it may have been considered dead
 		if last, _, err := w.holder(ctx, l.key); err != nil || last > l.number {
 			return err
 		}
@@ -256,7 +258,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	return nil
 }
 
-// Notes are what workers have kept, of those that Note can be read into.
+// Notes calls each with the notes of all workers.
 func (s *Store) Notes(ctx context.Context, each func(json.RawMessage)) error {
 	list, err := s.List(ctx, "owners/")
 	if err != nil {

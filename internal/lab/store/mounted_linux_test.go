@@ -12,12 +12,12 @@ import (
 	"testing"
 )
 
-// mounted is an empty file system of some bytes in memory.
+// mounted mounts an empty tmpfs of the given size.
 func mounted(t *testing.T, bytes int) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
-		t.Skipf("a file system cannot be mounted here: %v", err)
+		t.Skipf("cannot mount a file system: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, 0); err != nil {
@@ -27,7 +27,7 @@ func mounted(t *testing.T, bytes int) string {
 	return dir
 }
 
-// noise is a result that no file system makes smaller.
+// noise returns a result that cannot be compressed.
 func noise(i int) []byte {
 	var b bytes.Buffer
 	r := rand.New(rand.NewPCG(1, uint64(i)))
@@ -39,8 +39,8 @@ func noise(i int) []byte {
 
 func numbered(i int) string { return fmt.Sprintf("%032x", i) }
 
-// TestFullFileSystem: what does not fit is refused as a whole, what was there before
-// stays right, and once there is room it goes on.
+// TestFullFileSystem: an object that does not fit is rejected completely,
+// existing objects stay intact, and writing works again once there is room.
 func TestFullFileSystem(t *testing.T) {
 	dir := mounted(t, 1<<20)
 	s := openTest(t, dir)
@@ -54,7 +54,7 @@ func TestFullFileSystem(t *testing.T) {
 		if err = errors.Join(err, file.Close()); err == nil {
 			err = s.Put(t.Context(), numbered(i), noise(i), map[string]string{"flows.csv": name}, false)
 		}
-		os.Remove(name) // as lab does, where Put has not taken it
+		os.Remove(name) // like lab does if Put fails
 		return err
 	}
 	kept := 0
@@ -86,8 +86,8 @@ func TestFullFileSystem(t *testing.T) {
 	}
 }
 
-// TestReadOnlyFileSystem: what is there can be read, and nothing pretends to be
-// written, also for root, whom permissions do not keep from it.
+// TestReadOnlyFileSystem: existing objects can be read, and writing fails, also
+// for root, despite its privileges.
 func TestReadOnlyFileSystem(t *testing.T) {
 	dir := mounted(t, 1<<20)
 	s := openTest(t, filepath.Join(dir, "store"))

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// place names the machine, since it was started, and the process space: two
-// processes with the same one see each other by their numbers.
+// place identifies the machine since its boot and the PID namespace. Processes
+// with equal places can find each other by process id.
 func place() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -2,7 +2,7 @@
 
 package store
 
-// place is not known here: workers are observed by their counters alone.
+// place is unknown on this system: workers are observed only by their counters.
 func place() string { return "" }
 
 func processExists(int) bool { return true }

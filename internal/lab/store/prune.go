@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Prune removes the runs whose keys are not needed, the experiments and notes of
-// jobs that have no place any more, tables that no run has, leases of runs that
-// are there or of workers that are gone, and those workers. With keep it removes
-// nothing; each hears of all that goes. Where a worker may be at work, whose
-// tables no run has yet, the error is a *HeldError, unless anyway is set.
+// Prune removes runs with keys not in needed, experiments and job notes with
+// names not in places, tables without a run, leases of finished runs or of dead
+// workers, and dead workers. each is called with every removed name; with keep
+// nothing is removed. A live worker may have stored tables that do not belong to
+// a run yet, so the error is a *HeldError if there is one, unless anyway is set.
 func (s *Store) Prune(ctx context.Context, needed, places map[string]bool, keep, anyway bool, each func(name string)) error {
 	w := &Worker{s: s, now: time.Now, seen: map[string]sighting{}}
 	w.owner.Place = place()

@@ -21,20 +21,19 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A rest is a client of an object store's interface over HTTP: what those of
-// several makers have in common, which is the requests, but for their signatures
-// and the names of headers.
+// A rest is an HTTP client for object stores. It contains the parts common to
+// several vendors; signatures and header names differ.
 type rest struct {
 	addr   string // as the user wrote it, for messages
-	base   string // of an object's address: to the container, without a slash
-	prefix string // of names: empty, or it ends in a slash
+	base   string // URL of the container, without a trailing slash
+	prefix string // prefix of names: empty or with a trailing slash
 	client *http.Client
 	sign   func(r *http.Request, b *body, now time.Time) error
 	// onlyNew marks a request that must not replace an object.
 	onlyNew func(http.Header)
 
-	// skew is by how much the store's clock is ahead of this machine's, as far as
-	// it has said so: signatures hold the time.
+	// skew is the difference between the store's clock and this machine's, as
+	// far as known. Signatures contain the time.
 	skew atomic.Int64
 	now  func() time.Time
 	wait func(context.Context, time.Duration) error
@@ -42,7 +41,7 @@ type rest struct {
 	patience time.Duration
 }
 
-// tries is how often a request is made that fails for a reason that may pass.
+// tries is the maximum number of attempts for a request with transient errors.
 const tries = 5
 
 func newRest(addr, base, prefix string) rest {
@@ -63,7 +62,7 @@ func (c *rest) scratch() (string, error)   { return "", nil }
 func (c *rest) object(name string) string  { return c.base + "/" + escapePath(c.prefix+name) }
 func (c *rest) said(err error) (e *answer) { errors.As(err, &e); return e }
 
-// An answer is an error that the store gave.
+// An answer is an error response of the store.
 type answer struct {
 	Status  int
 	Code    string `xml:"Code"`
@@ -78,7 +77,7 @@ func (a *answer) Error() string {
 	}
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
-			return -1 // a terminal might obey it
+			return -1 // control characters could affect a terminal
 		}
 		return r
 	}, text)
@@ -88,7 +87,7 @@ func (a *answer) Error() string {
 	return fmt.Sprintf("%d %s", a.Status, text)
 }
 
-// do makes a request until it is answered for good. The caller closes the body.
+// do sends a request and retries transient errors. The caller closes the body.
 func (c *rest) do(ctx context.Context, method, address string, b *body, set func(http.Header)) (resp *http.Response, err error) {
 	began := time.Now()
 	for try := 1; ; try++ {
@@ -102,13 +101,13 @@ func (c *rest) do(ctx context.Context, method, address string, b *body, set func
 	}
 }
 
-// passing reports whether the request may succeed when it is made again.
+// passing reports whether the error is transient.
 func (c *rest) passing(err error) bool {
 	a := c.said(err)
 	if a == nil {
 		var op *net.OpError
 		refused := errors.As(err, &op) && op.Op == "dial"
-		return !refused && err != errSlow // who does not listen now will not in a second
+		return !refused && err != errSlow // a refused connection will not succeed within seconds
 	}
 	if a.Status == http.StatusForbidden && !a.date.IsZero() {
 		if skew := a.date.Sub(c.now()); (skew - time.Duration(c.skew.Load())).Abs() > 5*time.Minute {
@@ -176,7 +175,7 @@ func (c *rest) once(ctx context.Context, method, address string, b *body, set fu
 	return nil, a
 }
 
-// explain says of an error what it means for a store.
+// explain adds the store to an error and classifies it.
 func (c *rest) explain(ctx context.Context, doing string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -185,7 +184,7 @@ func (c *rest) explain(ctx context.Context, doing string, err error) error {
 	switch {
 	case a == nil:
 		if _, ok := errors.AsType[*fs.PathError](err); ok {
-			return err // a file of this machine
+			return err // a local file
 		}
 		err = fmt.Errorf("%w: %v", ErrUnreachable, err)
 	case a.Code == "XMinioStorageFull", a.Code == "QuotaExceeded", strings.Contains(a.Code, "StorageFull"), a.Status == http.StatusInsufficientStorage:
@@ -193,11 +192,11 @@ func (c *rest) explain(ctx context.Context, doing string, err error) error {
 	case a.Status == http.StatusForbidden, a.Status == http.StatusUnauthorized:
 		err = fmt.Errorf("%w: %v", ErrDenied, a)
 	case a.Code == "NoSuchBucket", a.Code == "ContainerNotFound":
-		err = fmt.Errorf("there is no such bucket (%v)", a)
+		err = fmt.Errorf("no such bucket (%v)", a)
 	case a.Status == http.StatusNotFound:
 		err = fmt.Errorf("%w (%v)", fs.ErrNotExist, a)
 	case a.Code == "":
-		err = fmt.Errorf("%w: what answers is no object store (%v)", ErrUnreachable, a)
+		err = fmt.Errorf("%w: not an object store (%v)", ErrUnreachable, a)
 	}
 	return fmt.Errorf("%s the store %s: %w", doing, c.addr, err)
 }
@@ -236,8 +235,8 @@ func (c *rest) remove(ctx context.Context, name string) error {
 	return drained(resp)
 }
 
-// pages asks for a listing page by page: next makes the query that follows a
-// page, nil after the last.
+// pages requests a listing page by page. page returns the query for the next
+// page, or nil after the last one.
 func (c *rest) pages(ctx context.Context, query url.Values, page func(io.Reader) (url.Values, error)) error {
 	for n := 0; query != nil; n++ {
 		if n == maxPages {
@@ -250,7 +249,7 @@ func (c *rest) pages(ctx context.Context, query url.Values, page func(io.Reader)
 		next, err := page(io.LimitReader(resp.Body, maxPage))
 		resp.Body.Close()
 		if err == nil && maps.EqualFunc(query, next, slices.Equal) {
-			err = errors.New("what follows a page is the same page")
+			err = errors.New("the store returned the same page twice")
 		}
 		if err != nil {
 			return fmt.Errorf("listing the store %s: %w", c.addr, err)
@@ -265,7 +264,8 @@ func drained(resp *http.Response) error {
 	return resp.Body.Close()
 }
 
-// escapePath and escapeQuery escape all but what signatures leave as it is.
+// escapePath and escapeQuery escape all characters that the signatures require
+// to be escaped.
 func escapePath(p string) string {
 	var b strings.Builder
 	for i := range len(p) {
@@ -284,7 +284,7 @@ func unreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-_.~", c) >= 0
 }
 
-// wantEnv reads what the environment must have.
+// wantEnv returns environment variables that must be set.
 func wantEnv(addr string, names ...string) ([]string, error) {
 	var values, missing []string
 	for _, n := range names {
@@ -295,7 +295,7 @@ func wantEnv(addr string, names ...string) ([]string, error) {
 		values = append(values, v)
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("the store %s: the environment has no %s", addr, strings.Join(missing, " and no "))
+		return nil, fmt.Errorf("the store %s: environment variable not set: %s", addr, strings.Join(missing, ", "))
 	}
 	return values, nil
 }

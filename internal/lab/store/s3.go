@@ -17,15 +17,14 @@ import (
 	"time"
 )
 
-// An s3 is a bucket of S3, of one of the servers that speak as it does (MinIO,
-// SeaweedFS, Ceph), or of Google Cloud Storage, whose signatures are the same
-// with other names.
+// An s3 is a bucket of S3, of a compatible server (MinIO, SeaweedFS, Ceph), or
+// of Google Cloud Storage, which uses the same signatures with other names.
 type s3 struct {
 	rest
 	v4
 }
 
-// v4 makes signatures of version 4 (AWS4-HMAC-SHA256, GOOG4-HMAC-SHA256).
+// v4 creates signatures of version 4 (AWS4-HMAC-SHA256, GOOG4-HMAC-SHA256).
 type v4 struct {
 	maker              string // aws or goog
 	algorithm, headers string // AWS4-HMAC-SHA256 and x-amz-
@@ -33,8 +32,8 @@ type v4 struct {
 	region, service    string
 }
 
-// openS3 opens s3://BUCKET/PREFIX?endpoint=URL&region=R. What the address does
-// not say comes from the variables that other programs for S3 read as well.
+// openS3 opens s3://BUCKET/PREFIX?endpoint=URL&region=R. Values missing in the
+// address come from the environment variables of other S3 programs.
 func openS3(u *url.URL) (bucket, error) {
 	addr := shown(u)
 	keys, err := wantEnv(addr, "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
@@ -58,7 +57,7 @@ func openS3(u *url.URL) (bucket, error) {
 	return s, nil
 }
 
-// openGCS opens gs://BUCKET/PREFIX, with a service account's HMAC key.
+// openGCS opens gs://BUCKET/PREFIX with the HMAC key of a service account.
 func openGCS(u *url.URL) (bucket, error) {
 	addr := shown(u)
 	keys, err := wantEnv(addr, "GCS_ACCESS_KEY_ID", "GCS_SECRET_ACCESS_KEY")
@@ -78,7 +77,7 @@ func openGCS(u *url.URL) (bucket, error) {
 	return s, nil
 }
 
-// withBucket is the address of a bucket of a server.
+// withBucket returns the URL of a bucket at an endpoint.
 func withBucket(endpoint, bucket string) (string, error) {
 	e, err := url.Parse(endpoint)
 	if err != nil || e.Host == "" || e.Scheme != "http" && e.Scheme != "https" {
@@ -87,14 +86,14 @@ func withBucket(endpoint, bucket string) (string, error) {
 	return strings.TrimSuffix(endpoint, "/") + "/" + bucket, nil
 }
 
-// shown is an address without what is not to be printed.
+// shown returns an address without its credentials.
 func shown(u *url.URL) string {
 	plain := *u
 	plain.User = nil
 	return plain.String()
 }
 
-// sign adds the headers of a signature of version 4.
+// sign adds the headers of a version 4 signature.
 func (v *v4) sign(r *http.Request, b *body, now time.Time) error {
 	sum := sha256.Sum256(nil)
 	if b != nil {

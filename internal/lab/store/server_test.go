@@ -19,13 +19,13 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// serve starts a server of an object store for the test and waits until it
-// answers. It runs on loopback, with its data in a folder of the test.
+// serve starts an object store on loopback with its data in a folder of the
+// test, and waits until it answers.
 func serve(t *testing.T, name string, args func(addr, dir string) []string, env ...string) (endpoint string) {
 	t.Helper()
 	program, err := exec.LookPath(name)
 	if err != nil {
-		t.Skipf("there is no %s here: %v", name, err)
+		t.Skipf("%s is not installed: %v", name, err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -62,7 +62,7 @@ func serve(t *testing.T, name string, args func(addr, dir string) []string, env 
 	}
 }
 
-// inBucket makes a bucket, and opens a store in it.
+// inBucket creates a bucket and opens a store in it.
 func inBucket(t *testing.T, addr string, query url.Values) *Store {
 	t.Helper()
 	b, err := open(addr)
@@ -74,7 +74,7 @@ func inBucket(t *testing.T, addr string, query url.Values) *Store {
 	if len(query) > 0 {
 		address += "?" + query.Encode()
 	}
-	for try := 0; ; try++ { // a server that listens may not be ready
+	for try := 0; ; try++ { // a listening server may not be ready 101 minio starts MinIO and opens a store in it.
 		resp, err := c.do(t.Context(), http.MethodPut, address, nil, nil)
 		if err == nil {
 			drained(resp)
@@ -106,11 +106,11 @@ func minio(t *testing.T) *Store {
 	return inBucket(t, "s3://bucket/a prefix/?endpoint="+endpoint, nil)
 }
 
-// TestS3 is about a real server, MinIO.
+// TestS3 tests a real server, MinIO.
 func TestS3(t *testing.T) {
 	s := minio(t)
 	exercise(t, s)
-	for i := range 1001 { // more than a page
+	for i := range 1001 { // more than one page
 		if err := s.PutText(t.Context(), fmt.Sprintf("leases/%04d/1", i), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,8 @@ func TestS3(t *testing.T) {
 		t.Errorf("%d objects are listed, %v", len(list), err)
 	}
 
-	// A clock that is an hour late: the server says so, and signatures follow its own.
+	// The client's clock is an hour off: it learns the server's time and signs
+	// with it.
 	c := clientOf(s.b)
 	real := c.now
 	for _, by := range []time.Duration{-time.Hour, time.Hour} {
@@ -130,7 +131,7 @@ func TestS3(t *testing.T) {
 	}
 	c.now = real
 
-	// Keys that the server does not know, and a bucket that it does not have.
+	// An unknown key, and a missing bucket.
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong")
 	if _, err := Open(t.Context(), s.String(), true); !errors.Is(err, ErrDenied) {
 		t.Errorf("with a wrong key: %v", err)
@@ -142,7 +143,7 @@ func TestS3(t *testing.T) {
 	}
 }
 
-// TestAzure is about a real server, Azurite.
+// TestAzure tests a real server, Azurite.
 func TestAzure(t *testing.T) {
 	t.Setenv("AZURE_STORAGE_ACCOUNT", "p4lb")
 	t.Setenv("AZURE_STORAGE_KEY", "cDRsYi10ZXN0LXNlY3JldA==")
@@ -157,7 +158,7 @@ func TestAzure(t *testing.T) {
 	}
 }
 
-// TestAnswers: what a server may answer beside what is asked, in one line each.
+// TestAnswers: unexpected responses of a server result in one-line errors.
 func TestAnswers(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "a")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
@@ -186,7 +187,7 @@ func TestAnswers(t *testing.T) {
 		{always(507, "<Error><Code>XMinioStorageFull</Code><Message>no\nroom</Message></Error>"), ErrFull, "507 XMinioStorageFull no room", 1},
 		{always(403, "<Error><Code>AccessDenied</Code><Message>Access Denied.</Message></Error>"), ErrDenied, "AccessDenied", 1},
 		{always(404, "<html>nothing"), os.ErrNotExist, "404", 1},
-		{always(418, "<html>a teapot"), ErrUnreachable, "what answers is no object store", 1},
+		{always(418, "<html>a teapot"), ErrUnreachable, "not an object store", 1},
 		{always(503, "<Error><Code>SlowDown</Code></Error>"), nil, "503 SlowDown", tries},
 		{func(w http.ResponseWriter, n int32) { always(map[bool]int{true: 500, false: 200}[n < 3], "")(w, n) }, nil, "", 3},
 	} {
@@ -199,11 +200,11 @@ func TestAnswers(t *testing.T) {
 	}
 	server.Close()
 	if err := b.put(t.Context(), "x", bytesBody(nil), false); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "connection refused") {
-		t.Errorf("where nobody listens: %v", err)
+		t.Errorf("connection refused: %v", err)
 	}
 }
 
-// TestSignature compares with the example that Amazon publishes of a signature.
+// TestSignature uses the published example of an AWS signature.
 func TestSignature(t *testing.T) {
 	v := v4{maker: "aws", algorithm: "AWS4-HMAC-SHA256", headers: "x-amz-", key: "AKIAIOSFODNN7EXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", region: "us-east-1", service: "s3"}
 	r, _ := http.NewRequest(http.MethodGet, "https://examplebucket.s3.amazonaws.com/test.txt", nil)

@@ -8,31 +8,32 @@ import (
 	"time"
 )
 
-// What answers may be no store, or one that means ill: it says nothing, trickles,
-// lists without end. All that waits for it, or keeps what it says, has a limit.
+// A server may not be an object store, or may be malicious: it may not respond,
+// respond very slowly, or list objects endlessly. Everything that waits for its
+// data or stores it has a limit.
 
 const (
-	// patience is how long a store may say nothing, or take nothing.
+	// patience is how long a store may neither send nor receive anything.
 	patience = 20 * time.Second
-	// slowest is how many bytes a second must come or go after that.
+	// slowest is the minimum rate in bytes per second after that.
 	slowest = 16 << 10
-	// maxPage is the size of one page of a listing, maxPages their number, and
-	// maxListing about what all of a listing takes.
+	// maxPage is the size of a page of a listing, maxPages the number of pages,
+	// and maxListing the approximate memory for a complete listing.
 	maxPage, maxPages, maxListing = 16 << 20, 1 << 12, 128 << 20
-	// maxRest is how much of an answer is read that nobody wants.
+	// maxRest is the number of bytes of an unneeded response that are read.
 	maxRest = 1 << 20
 )
 
-var errSlow = errors.New("it says nothing, or too slowly")
+var errSlow = errors.New("no response, or a response that is too slow")
 
-// A reply is the body of an answer. What waits for it is given up in time; the time
-// that whoever reads it takes himself does not count.
+// A reply is the body of a response. Reading it times out; the time between two
+// reads does not count.
 type reply struct {
 	io.ReadCloser
 	ctx   context.Context
 	timer *time.Timer
 	end   context.CancelCauseFunc
-	left  time.Duration // to wait for more
+	left  time.Duration // time left for waiting
 }
 
 func (r *reply) Read(p []byte) (int, error) {
@@ -54,13 +55,13 @@ func (r *reply) Close() error {
 	return r.ReadCloser.Close()
 }
 
-// bounded hands on the objects of a listing: not more than there is room for, and
-// none whose name is not of a store.
+// bounded passes the objects of a listing on. It fails if the listing is too
+// large and skips names that are invalid in a store.
 func bounded(each func(Object) error) func(Object) error {
 	room := maxListing
 	return func(o Object) error {
 		if room -= len(o.Name) + 64; room < 0 {
-			return fmt.Errorf("the listing takes more than %d MiB: nothing that belongs there", maxListing>>20)
+			return fmt.Errorf("the listing is larger than %d MiB: not a store of p4lb", maxListing>>20)
 		}
 		for i := range len(o.Name) {
 			if o.Name[i] <= ' ' || o.Name[i] > '~' {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestHostileStores: what a store says or does not say ends in an error that says
-// so.
+// TestHostileStores: misbehaving stores result in an error that describes the
+// problem.
 func TestHostileStores(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "x")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "x")
@@ -57,7 +57,7 @@ func TestHostileStores(t *testing.T) {
 		"an object without end":     {forever(0, "", strings.Repeat("x", 1<<16)), text, "is larger than"},
 		"the same page":             {page(func() string { return "again" }), has, "the same page"},
 		"an answer after an upload": {forever(0, "", strings.Repeat("x", 1<<16)), put, ""},
-		"what a terminal obeys": {func(w http.ResponseWriter, _ *http.Request) {
+		"terminal control characters": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusForbidden)
 			io.WriteString(w, "<Error><Code>\u009b31mRed</Code><Message>\u009b2J\u202eword</Message></Error>")
 		}, text, "403 31mRed 2Jword"},
@@ -85,7 +85,7 @@ func TestHostileStores(t *testing.T) {
 	}
 }
 
-// TestTablesThatAreTooLong: the rows of a run are not read on for ever.
+// TestTablesThatAreTooLong: reading the rows of a run stops at their size.
 func TestTablesThatAreTooLong(t *testing.T) {
 	s, err := Open(t.Context(), t.TempDir(), true)
 	if err != nil {

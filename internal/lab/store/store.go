@@ -1,20 +1,22 @@
-// Package store keeps what runs came to, each under the digest of all that
-// decides it, where several processes on several machines find it: in a folder,
-// which they may share, or in an object store. Whoever looks for a run that
-// somebody has made already takes it; so resuming, sharing and caching are one.
+// Package store keeps the results of runs. The key of a run is the digest of
+// everything that determines its result. Processes on several machines share a
+// store, which is a folder or an object store. A process uses a stored result
+// instead of executing the run, so the store provides resuming, sharing and
+// caching.
 //
-// Nothing coordinates the processes. What makes that safe is one operation, to
-// put an object only where there is none (bucket.put), and digests:
+// Nothing coordinates the processes. Two properties make this safe: an
+// operation that creates an object only if it does not exist (bucket.put), and
+// digests of all content.
 //
-//	p4lb-store.json         which form the store has
-//	runs/ab/abcd….run       a result, with its digest, and the digests of its tables
-//	tables/ef/ef01….csv     rows of a run, under their own digest
-//	leases/abcd…/1          who makes a run now (lease.go)
-//	owners/…                that he is still there, by a counter
-//	experiments/NAME-1a2b/… what an experiment consists of
+//	p4lb-store.json         the format of the store
+//	runs/ab/abcd….run       a result with its digest, and the digests of its tables
+//	tables/ef/ef01….csv     rows of a run, named by their digest
+//	leases/abcd…/1          the worker that executes a run (lease.go)
+//	owners/…                a counter that shows that a worker is alive
+//	experiments/NAME-1a2b/… the description of an experiment
 //
-// A run is written once, whole, after its tables. What is truncated, or is
-// something else, is said in one line and never used.
+// A run is written once, after its tables. Damaged objects are reported in one
+// line and never used.
 package store
 
 import (
@@ -33,21 +35,22 @@ import (
 	"strings"
 )
 
-// A Store keeps runs. All methods may be called at once.
+// A Store keeps runs. Its methods are safe for concurrent use.
 type Store struct{ b bucket }
 
 const (
 	markerName = "p4lb-store.json"
 	format     = "p4lb-store 1"
 	runFormat  = "p4lb-run 1"
-	maxObject  = 64 << 20 // of what is read as a whole
+	maxObject  = 64 << 20 // limit for objects that are read completely
 )
 
-// schemes lists how addresses of stores begin; all else is a folder.
+// schemes lists the URL schemes of stores; any other address is a folder.
 var schemes = []string{"file", "s3", "gs", "az"}
 
-// Open opens a store: a folder, or s3://BUCKET/PREFIX, gs://… or az://…. Where
-// there is nothing yet, it makes one if it may, and says so otherwise.
+// Open opens a store: a folder, or s3://BUCKET/PREFIX, gs://… or az://…. If the
+// location is empty, it creates a store if create is set, and returns an error
+// that wraps ErrNone otherwise.
 func Open(ctx context.Context, addr string, create bool) (*Store, error) {
 	b, err := open(addr)
 	if err != nil {
@@ -65,10 +68,10 @@ func Open(ctx context.Context, addr string, create bool) (*Store, error) {
 		Format string `json:"format"`
 	}
 	if json.Unmarshal(text, &m) != nil || !strings.HasPrefix(m.Format, "p4lb-store ") {
-		return nil, fmt.Errorf("%s of %s is none of p4lb's", markerName, b)
+		return nil, fmt.Errorf("%s of %s was not written by p4lb", markerName, b)
 	}
 	if m.Format != format {
-		return nil, fmt.Errorf("the store %s has the form %q, this p4lb knows %q: want the p4lb that made it, or another store", b, m.Format, format)
+		return nil, fmt.Errorf("the store %s has format %q, but this p4lb uses %q: use the p4lb version that created it, or another store", b, m.Format, format)
 	}
 	return s, nil
 }
@@ -103,7 +106,7 @@ func open(addr string) (bucket, error) {
 
 func openFolder(dir string) (bucket, error) {
 	if dir == "" {
-		return nil, errors.New("the store has no name: want a folder, or an address such as s3://bucket/prefix")
+		return nil, errors.New("empty store name: want a folder, or an address such as s3://bucket/prefix")
 	}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("store %s: is a file: want a folder", dir)
@@ -111,13 +114,13 @@ func openFolder(dir string) (bucket, error) {
 	return &folder{filepath.Clean(dir)}, nil
 }
 
-// ErrNone is wrapped by the error of opening what is not there and is not to be
-// made; the store that comes with it is empty.
-var ErrNone = errors.New("there is no store")
+// ErrNone is wrapped by the error of Open if there is no store and none may be
+// created. The store returned with it is empty.
+var ErrNone = errors.New("no store")
 
 var errSomething = errors.New("something is there")
 
-// begin makes a store where nothing is.
+// begin creates a store in an empty location.
 func (s *Store) begin(ctx context.Context, create bool) error {
 	if !create {
 		return fmt.Errorf("%w at %s", ErrNone, s.b)
@@ -128,22 +131,22 @@ func (s *Store) begin(ctx context.Context, create bool) error {
 		return errSomething
 	})
 	if errors.Is(err, errSomething) {
-		return fmt.Errorf("%s is no store of p4lb's, and not empty (%s): want another place", s.b, first)
+		return fmt.Errorf("%s is not a p4lb store and not empty (it has %s): choose another location", s.b, first)
 	}
 	if err != nil {
 		return err
 	}
 	err = s.b.put(ctx, markerName, bytesBody([]byte(`{"format": "`+format+`"}`+"\n")), true)
 	if errors.Is(err, errExists) {
-		return nil // another one began it
+		return nil // another process created it
 	}
 	return err
 }
 
-// String is the store's address.
+// String returns the store's address.
 func (s *Store) String() string { return s.b.String() }
 
-// Scratch makes a file to be given to Put, which may move it away.
+// Scratch creates a file for Put, which may move it.
 func (s *Store) Scratch() (*os.File, error) {
 	dir, err := s.b.scratch()
 	if err != nil {
@@ -152,13 +155,13 @@ func (s *Store) Scratch() (*os.File, error) {
 	return os.CreateTemp(dir, "p4lb-run-")
 }
 
-// A Run is what the store has of a run.
+// A Run is the stored result of a run.
 type Run struct {
 	Result json.RawMessage  `json:"result"`
-	Tables map[string]Table `json:"tables"` // by name, such as flows.csv
+	Tables map[string]Table `json:"tables"` // by name, for example flows.csv
 }
 
-// A Table is rows of a run, kept under their digest.
+// A Table is a table of a run, stored under its digest.
 type Table struct {
 	Digest string `json:"digest"`
 	Size   int64  `json:"size"`
@@ -174,22 +177,22 @@ const keyLength = 32
 // IsKey reports whether text can be the key of a run.
 func IsKey(text string) bool { return isHex(text, keyLength) }
 
-// isHex reports whether text is lower-case hexadecimal of a length.
+// isHex reports whether text consists of n lower-case hexadecimal digits.
 func isHex(text string, n int) bool {
 	return len(text) == n && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// ErrMissing is wrapped by Get's error about a run that the store does not have.
-var ErrMissing = errors.New("the store does not have it")
+// ErrMissing is wrapped by errors about an object that the store does not have.
+var ErrMissing = errors.New("not in the store")
 
-// A DamagedError is about an object that is not what its name says.
+// A DamagedError describes an object with content that does not match its name.
 type DamagedError struct{ Store, Name, Why string }
 
 func (e *DamagedError) Error() string {
 	return fmt.Sprintf("%s of the store %s %s: it is not used", e.Name, e.Store, e.Why)
 }
 
-// Get reads a run, and checks that it is the one, and whole.
+// Get reads a run and verifies its key and digest.
 func (s *Store) Get(ctx context.Context, key string) (*Run, error) {
 	name := runName(key)
 	text, err := read(ctx, s.b, name, maxObject)
@@ -206,7 +209,7 @@ func (s *Store) Get(ctx context.Context, key string) (*Run, error) {
 	return run, nil
 }
 
-// parseRun takes a run's object apart, or says what is wrong with it.
+// parseRun parses a run's object, or returns the reason why it is invalid.
 func parseRun(key string, text []byte) (run *Run, why string) {
 	head, rest, whole := strings.Cut(string(text), "\n")
 	var gotKey, sum string
@@ -218,9 +221,9 @@ func parseRun(key string, text []byte) (run *Run, why string) {
 		case !whole && (strings.HasPrefix(runFormat, head) || strings.HasPrefix(head, runFormat)):
 			return nil, fmt.Sprintf("is truncated to %d bytes", len(text))
 		case strings.HasPrefix(head, "p4lb-run "):
-			return nil, "is of another version of p4lb"
+			return nil, "was written by another version of p4lb"
 		}
-		return nil, "is something else than a run"
+		return nil, "is not a run"
 	}
 	switch {
 	case gotKey != key:
@@ -228,11 +231,11 @@ func parseRun(key string, text []byte) (run *Run, why string) {
 	case len(rest) < size:
 		return nil, fmt.Sprintf("is truncated: %d bytes of %d", len(rest), size)
 	case len(rest) != size || digest([]byte(rest)) != sum:
-		return nil, "has another digest than it says"
+		return nil, "does not match its digest"
 	}
 	run = new(Run)
 	if err := json.Unmarshal([]byte(rest), run); err != nil {
-		return nil, "is no JSON behind its digest"
+		return nil, "is not valid JSON"
 	}
 	for _, t := range run.Tables {
 		if !isHex(t.Digest, 2*sha256.Size) {
@@ -247,13 +250,13 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// errDiffers is wrapped by Put's error about a run that is there with another
+// errDiffers is wrapped by Put's error about a stored run with a different
 // result.
-var errDiffers = errors.New("the same run came to two results")
+var errDiffers = errors.New("the same run has two different results")
 
-// Put keeps a run: its result in JSON, and its tables, which are files. Where
-// another one has kept it meanwhile, with the same result, nothing changes; with
-// replace what is there goes.
+// Put stores a run: its result in JSON and its tables, which are files. Storing
+// the same result again changes nothing; with replace an existing run is
+// overwritten.
 func (s *Store) Put(ctx context.Context, key string, result []byte, tables map[string]string, replace bool) error {
 	run := Run{Result: result, Tables: map[string]Table{}}
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
@@ -289,13 +292,13 @@ func (s *Store) putRun(ctx context.Context, key string, object []byte, replace b
 		if _, why := parseRun(key, have); why != "" {
 			return s.putRun(ctx, key, object, true)
 		}
-		return fmt.Errorf("%w: %s of %s: the binaries differ, or a run depends on what is not in its key", errDiffers, runName(key), s)
+		return fmt.Errorf("%w: %s of %s: the binaries differ, or a run depends on something outside its key", errDiffers, runName(key), s)
 	}
 	return nil
 }
 
-// Has reports which runs there are, by key, without reading them, and how large
-// what is read of them first is.
+// Has returns the keys of all stored runs, with the sizes of their objects,
+// without reading them.
 func (s *Store) Has(ctx context.Context) (map[string]int64, error) {
 	keys := map[string]int64{}
 	err := s.b.list(ctx, "runs/", func(o Object) error {
@@ -308,8 +311,7 @@ func (s *Store) Has(ctx context.Context) (map[string]int64, error) {
 	return keys, err
 }
 
-// OpenTable reads the rows of a run. Whoever reads them to the end hears whether
-// they are what was kept.
+// OpenTable opens a table of a run. Reading it to the end verifies its digest.
 func (s *Store) OpenTable(ctx context.Context, t Table) (io.ReadCloser, error) {
 	r, err := s.b.get(ctx, t.name())
 	if isMissing(err) {
@@ -321,7 +323,8 @@ func (s *Store) OpenTable(ctx context.Context, t Table) (io.ReadCloser, error) {
 	return &checked{ReadCloser: r, s: s, t: t, sum: sha256.New()}, nil
 }
 
-// A checked reader ends with an error where what it has read has another digest.
+// A checked reader returns an error at the end if the content does not match
+// its digest.
 type checked struct {
 	io.ReadCloser
 	s   *Store
@@ -346,17 +349,17 @@ func (c *checked) Read(p []byte) (int, error) {
 	case c.size < c.t.Size:
 		return n, &DamagedError{c.s.String(), c.t.name(), fmt.Sprintf("is truncated: %d bytes of %d", c.size, c.t.Size)}
 	case hex.EncodeToString(c.sum.Sum(nil)) != c.t.Digest:
-		return n, &DamagedError{c.s.String(), c.t.name(), "has another digest than its name"}
+		return n, &DamagedError{c.s.String(), c.t.name(), "does not match the digest in its name"}
 	}
 	return n, io.EOF
 }
 
-// PutText keeps a small text under a name, and replaces what is there.
+// PutText stores a small text under a name and replaces an existing one.
 func (s *Store) PutText(ctx context.Context, name string, text []byte) error {
 	return s.b.put(ctx, name, bytesBody(text), false)
 }
 
-// Text reads a small text; an error that wraps ErrMissing says that there is none.
+// Text reads a small text; the error wraps ErrMissing if there is none.
 func (s *Store) Text(ctx context.Context, name string) ([]byte, error) {
 	text, err := read(ctx, s.b, name, maxObject)
 	if isMissing(err) {
@@ -365,7 +368,7 @@ func (s *Store) Text(ctx context.Context, name string) ([]byte, error) {
 	return text, err
 }
 
-// List lists the objects whose names begin with prefix.
+// List returns the objects with the prefix.
 func (s *Store) List(ctx context.Context, prefix string) (list []Object, err error) {
 	err = s.b.list(ctx, prefix, func(o Object) error { list = append(list, o); return nil })
 	return list, err

@@ -29,7 +29,7 @@ func openTest(t *testing.T, addr string) *Store {
 	return s
 }
 
-// write makes a file that Put may move away.
+// write creates a file that Put may move.
 func write(t *testing.T, s *Store, text string) string {
 	t.Helper()
 	f, err := s.Scratch()
@@ -53,7 +53,8 @@ func readTable(s *Store, table Table) (string, error) {
 	return string(text), err
 }
 
-// exercise does with a store what lab does, and wants what lab relies on.
+// exercise uses a store like lab does and checks the properties that lab relies
+// on.
 func exercise(t *testing.T, s *Store) {
 	ctx := t.Context()
 	if _, err := s.Get(ctx, testKey); !errors.Is(err, ErrMissing) {
@@ -63,7 +64,7 @@ func exercise(t *testing.T, s *Store) {
 	put := func(result string) error {
 		return s.Put(ctx, testKey, []byte(result), map[string]string{"flows.csv": write(t, s, rows), "empty.csv": write(t, s, "")}, false)
 	}
-	for range 2 { // the second changes nothing
+	for range 2 { // the second call changes nothing
 		if err := put(`{"a":1}`); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +85,7 @@ func exercise(t *testing.T, s *Store) {
 		t.Errorf("has %v, %v", have, err)
 	}
 
-	// Names with all that may be in them, and more than a page of them.
+	// Names with every permitted kind of character.
 	odd := "experiments/a+b c=d&é~(1)/x.json"
 	if err := s.PutText(ctx, odd, []byte("odd")); err != nil {
 		t.Error(err)
@@ -99,10 +100,10 @@ func exercise(t *testing.T, s *Store) {
 		t.Error(err)
 	}
 	if _, err := s.Text(ctx, odd); !errors.Is(err, ErrMissing) {
-		t.Errorf("what was removed: %v", err)
+		t.Errorf("after removing: %v", err)
 	}
 
-	// Of many that put at once, one succeeds.
+	// Of several concurrent writers, exactly one succeeds.
 	var won atomic.Int32
 	var group sync.WaitGroup
 	for i := range 8 {
@@ -121,9 +122,9 @@ func exercise(t *testing.T, s *Store) {
 		t.Errorf("%d of 8 were the only one", won.Load())
 	}
 
-	// What is damaged is said, and replaced by who has it whole.
+	// A damaged object is reported, and replaced when the run is stored again.
 	for _, c := range []struct{ text, want string }{
-		{"", "is empty"}, {"p4lb-ru", "truncated to 7 bytes"}, {"p4lb-run 1 0011", "truncated to 15 bytes"}, {"{}", "something else than a run"}, {"p4lb-run 9 x\n", "another version"},
+		{"", "is empty"}, {"p4lb-ru", "truncated to 7 bytes"}, {"p4lb-run 1 0011", "truncated to 15 bytes"}, {"{}", "is not a run"}, {"p4lb-run 9 x\n", "another version"},
 	} {
 		if err := s.PutText(ctx, runName(testKey), []byte(c.text)); err != nil {
 			t.Fatal(err)
@@ -159,7 +160,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestParseRun: no object that was cut or changed anywhere is taken for a run.
+// TestParseRun: a truncated or modified object is never accepted as a run.
 func TestParseRun(t *testing.T) {
 	dir := t.TempDir()
 	s := openTest(t, dir)
@@ -189,7 +190,8 @@ func TestParseRun(t *testing.T) {
 	}
 }
 
-// TestOpen: what is no store is none, in one line that says what would be.
+// TestOpen: an invalid address is rejected with a line that describes a valid
+// one.
 func TestOpen(t *testing.T) {
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AZURE_STORAGE_ACCOUNT", "GCS_ACCESS_KEY_ID", "GCS_SECRET_ACCESS_KEY"} {
 		t.Setenv(name, "")
@@ -203,25 +205,25 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ addr, want string }{
-		{"", "has no name"},
-		{full, "not empty (thesis.tex): want another place"},
+		{"", "empty store name"},
+		{full, "not empty (it has thesis.tex): choose another location"},
 		{filepath.Join(full, "thesis.tex"), "is a file"},
-		{foreign, "none of p4lb's"},
-		{later, `has the form "p4lb-store 2", this p4lb knows "p4lb-store 1"`},
+		{foreign, "was not written by p4lb"},
+		{later, `has format "p4lb-store 2", but this p4lb uses "p4lb-store 1"`},
 		{"ftp://x/y", "want a folder, or an address that begins with one of"},
 		{"s3://", "want the name of a bucket"},
 		{"file://home/x", "want three slashes"},
-		{"s3://b/p", "the environment has no AWS_ACCESS_KEY_ID and no AWS_SECRET_ACCESS_KEY"},
-		{"gs://b/p", "the environment has no GCS_ACCESS_KEY_ID"},
-		{"az://b/p", "the environment has no AZURE_STORAGE_ACCOUNT"},
+		{"s3://b/p", "environment variable not set: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY"},
+		{"gs://b/p", "environment variable not set: GCS_ACCESS_KEY_ID"},
+		{"az://b/p", "environment variable not set: AZURE_STORAGE_ACCOUNT"},
 	} {
 		_, err := Open(t.Context(), c.addr, true)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want %s", c.addr, err, c.want)
 		}
 	}
-	if _, err := Open(t.Context(), filepath.Join(full, "none"), false); err == nil || !strings.Contains(err.Error(), "there is no store at") {
-		t.Errorf("to read where nothing is: %v", err)
+	if _, err := Open(t.Context(), filepath.Join(full, "none"), false); err == nil || !strings.Contains(err.Error(), "no store at") {
+		t.Errorf("opening a missing store for reading: %v", err)
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", "a")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
@@ -230,10 +232,11 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// worker makes one with a clock and a place of its own, as on another machine.
+// worker creates a worker with its own clock and place, like on another
+// machine.
 func worker(t *testing.T, s *Store, clock func() time.Time) *Worker {
 	t.Helper()
-	w, err := s.NewWorker(t.Context(), time.Hour) // the test beats itself
+	w, err := s.NewWorker(t.Context(), time.Hour) // the test increments the counter itself
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,8 +248,9 @@ func worker(t *testing.T, s *Store, clock func() time.Time) *Worker {
 	return w
 }
 
-// TestLeases: a lease is its holder's while he lives, by the observer's clock
-// alone, though the machines' clocks are an hour apart; then one other's.
+// TestLeases: a lease belongs to its holder while the holder is alive by the
+// observer's clock, even if the machines' clocks differ by an hour. Afterwards
+// exactly one other worker gets it.
 func TestLeases(t *testing.T) {
 	ctx := t.Context()
 	s := openTest(t, t.TempDir())
@@ -268,7 +272,7 @@ func TestLeases(t *testing.T) {
 		}
 	}
 	held(b, false)
-	held(a, true) // by another goroutine of the same
+	held(a, true) // held by another goroutine of the same process
 	passed += 2 * time.Hour
 	held(b, false)
 	if err := a.beat(ctx); err != nil {
@@ -277,14 +281,14 @@ func TestLeases(t *testing.T) {
 	held(b, true)
 	passed += beatsToDie*time.Hour - time.Minute
 	held(b, true)
-	held(c, false) // which begins to look now
+	held(c, false) // c observes a for the first time
 	passed += 2 * time.Minute
-	taken, err := b.Take(ctx, testKey) // a is dead to b
+	taken, err := b.Take(ctx, testKey) // b considers a dead
 	if err != nil {
 		t.Fatal(err)
 	}
 	held(c, false)
-	if err := lease.Release(ctx); err != nil { // a was not dead
+	if err := lease.Release(ctx); err != nil { // a was alive after all
 		t.Fatal(err)
 	}
 	held(c, false)
@@ -294,14 +298,14 @@ func TestLeases(t *testing.T) {
 	if _, err = c.Take(ctx, testKey); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Close(ctx); err != nil { // without giving it back
+	if err := c.Close(ctx); err != nil { // without releasing the lease
 		t.Fatal(err)
 	}
 	if _, err := b.Take(ctx, testKey); err != nil {
 		t.Fatalf("the lease of one that has ended: %v", err)
 	}
 
-	// Of many who find a dead holder, one takes over.
+	// Of several workers that find a dead holder, exactly one takes over.
 	other := strings.Repeat("e", keyLength)
 	if err := s.PutText(ctx, leaseName(other, 1), []byte("garbage")); err != nil {
 		t.Fatal(err)
@@ -320,7 +324,8 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// TestDeadProcess: on one machine a worker that is gone is dead at once.
+// TestDeadProcess: a worker on the same machine is dead as soon as its process
+// is gone.
 func TestDeadProcess(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	a, err := s.NewWorker(t.Context(), time.Hour)
@@ -329,7 +334,7 @@ func TestDeadProcess(t *testing.T) {
 	}
 	defer a.Close(context.Background())
 	if a.owner.Place == "" {
-		t.Skip("processes are not known by place on this system")
+		t.Skip("place does not identify processes on this system")
 	}
 	b := worker(t, s, time.Now)
 	b.owner.Place = a.owner.Place
@@ -337,7 +342,7 @@ func TestDeadProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.mu.Lock()
-	a.owner.PID = 1 << 30 // no process
+	a.owner.PID = 1 << 30 // no such process
 	a.mu.Unlock()
 	if err := a.beat(t.Context()); err != nil {
 		t.Fatal(err)
@@ -347,7 +352,7 @@ func TestDeadProcess(t *testing.T) {
 	}
 }
 
-// TestPipe: what is no file is not waited for.
+// TestPipe: reading a pipe does not block.
 func TestPipe(t *testing.T) {
 	dir := t.TempDir()
 	s := openTest(t, dir)
@@ -362,7 +367,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// TestReadOnly: a folder that cannot be written says so.
+// TestReadOnly: writing into a read-only folder is an error.
 func TestReadOnly(t *testing.T) {
 	dir := t.TempDir()
 	s := openTest(t, dir)
@@ -375,7 +380,7 @@ func TestReadOnly(t *testing.T) {
 		}
 	}
 	if os.Getuid() == 0 {
-		return // root writes anywhere
+		return // root can write anyway
 	}
 	if err := os.Chmod(dir, 0o500); err != nil {
 		t.Fatal(err)
@@ -386,9 +391,9 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestFolderComesAndGoes: an object arrives although others remove the last ones of
-// its folders, and the folders with them, at every moment.
-func TestFolderComesAndGoes(t *testing.T) {
+// TestConcurrentRemove: an object is stored even if others remove the last
+// objects of its folders, with their folders, at any moment.
+func TestConcurrentRemove(t *testing.T) {
 	b, err := openFolder(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
