@@ -110,12 +110,13 @@ func (r *Row) comparable(other *Row) error {
 // scheme, with its metrics and in words what the first scheme saves against it.
 func (c *Comparison) Table() [][]string {
 	x, head := c.Experiment, c.lead("CASE", "LOAD", "SCHEME")
-	for _, name := range x.Metrics {
+	shown := slices.Concat(x.Metrics, c.extra())
+	for _, name := range shown {
 		m, _ := spec.MetricNamed(name, x.Classes)
 		head = append(head, m.Label())
 	}
 	if len(x.Schemes) > 1 {
-		head = append(head, fmt.Sprintf("%s OF %s", x.Metrics[0], x.Schemes[0].Label))
+		head = append(head, x.Schemes[0].Label+" vs this scheme")
 	}
 	table := [][]string{head}
 	for _, r := range c.Rows {
@@ -123,8 +124,8 @@ func (c *Comparison) Table() [][]string {
 			continue // cut short, before its turn came
 		}
 		line := c.lead(r.Case.Name, spec.Number(r.Load), r.Scheme.Label)
-		for _, m := range x.Metrics {
-			line = append(line, r.Estimate(m).String())
+		for _, m := range shown {
+			line = append(line, r.cell(m))
 		}
 		if len(x.Schemes) > 1 {
 			words := ""

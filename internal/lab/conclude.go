@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -20,6 +21,8 @@ type Finding struct {
 
 	// Saved is by how many percent Base lies below Other, paired by seed.
 	Saved Estimate
+	// NoVerdict says why the two are not compared; "" if they are.
+	NoVerdict string
 }
 
 // Findings lists what can be said of the first scheme, row by row.
@@ -43,6 +46,7 @@ func (c *Comparison) finding(r *Row) (Finding, bool) {
 	}
 	var err error
 	f.Saved, err = base.against(r, f.Metric)
+	f.NoVerdict = undecidable(f.Metric, base, r)
 	return f, err == nil && !math.IsNaN(f.Saved.Mean)
 }
 
@@ -59,12 +63,14 @@ func (f Finding) level() bool {
 // String is the finding in words: 27 % less than drill (±21).
 func (f Finding) String() string {
 	switch {
+	case f.NoVerdict != "":
+		return "no verdict: " + f.NoVerdict
 	case f.Saved.N < 2:
 		return f.size() + " (one seed)"
 	case f.level():
 		return "level with " + f.Other
 	case !f.clear():
-		return fmt.Sprintf("no clear difference (%s ±%s %%)", points(-f.Saved.Mean), points(f.Saved.Half))
+		return fmt.Sprintf("no significant difference (%s ±%s %%)", points(-f.Saved.Mean), points(f.Saved.Half))
 	}
 	return fmt.Sprintf("%s (±%s)", f.size(), points(f.Saved.Half))
 }
@@ -106,6 +112,9 @@ func (c *Comparison) Conclusion() []string {
 		group = nil
 	}
 	for _, f := range c.Findings() {
+		if f.NoVerdict != "" {
+			continue
+		}
 		if len(group) > 0 && (group[0].Case != f.Case || group[0].Load != f.Load) {
 			flush()
 		}
@@ -113,8 +122,9 @@ func (c *Comparison) Conclusion() []string {
 	}
 	flush()
 	if groups > most {
-		lines = append(lines, fmt.Sprintf("and so on for %d more cases and loads, in the table's last column", groups-most))
+		lines = append(lines, fmt.Sprintf("The last column of the table has %d more cases and loads.", groups-most))
 	}
+	lines = append(lines, c.cautions()...)
 	if line := c.limits(); line != "" {
 		lines = append(lines, line)
 	}
@@ -136,7 +146,7 @@ func (c *Comparison) where(f Finding) string {
 	return strings.Join(parts, ", ") + ": "
 }
 
-// conclude puts the findings of one case and load into a sentence.
+// conclude puts the findings of one case and load into sentences.
 func conclude(list []Finding) string {
 	var clear, open []string
 	seeds := 0.0
@@ -148,27 +158,24 @@ func conclude(list []Finding) string {
 		open = append(open, f.Other)
 		seeds = max(seeds, f.Saved.seeds(0))
 	}
-	head := fmt.Sprintf("%s of %s", list[0].Metric, list[0].Base)
-	var text string
+	head := fmt.Sprintf("%s of %s: ", list[0].Metric, list[0].Base)
 	if len(clear) > 0 {
-		text = head + " is " + andList(clear)
+		head += andList(clear) + "."
 	}
 	if len(open) == 0 {
-		return text
+		return head
 	}
-	if text != "" {
-		text += "; against "
-	} else {
-		text = head + " against "
+	if len(clear) > 0 {
+		head += " "
 	}
-	text += andList(open) + " nothing can be said: "
-	switch {
+	switch text := head + "No significant difference from " + andList(open); {
 	case list[0].Saved.N < 2:
-		return text + "one seed tells nothing of chance, try 5"
+		return head + "One seed gives no confidence interval for " + andList(open) + "; use at least 5."
 	case seeds > 1000:
-		return text + "the intervals overlap, and more than 1000 seeds would have to tell"
+		return text + "; more than 1000 seeds would be needed."
+	default:
+		return text + fmt.Sprintf("; about %.0f seeds would be needed.", seeds)
 	}
-	return text + fmt.Sprintf("the intervals overlap; some %.0f seeds would tell", seeds)
 }
 
 // seeds estimates how many would tell the mean from a value: the half-width
@@ -204,19 +211,19 @@ func (c *Comparison) limits() string {
 	if !ok {
 		return ""
 	}
-	text := fmt.Sprintf("about %s flows a run", thousands(o.Flows))
+	flows := fmt.Sprintf("About %s flows a run", thousands(o.Flows))
 	if c.severalLoads() {
-		text += " at load " + spec.Number(r.Load)
+		flows += " at load " + spec.Number(r.Load)
 	}
-	if o.Hosts > o.Fabric {
-		// At the same load of the fabric, hosts must be able to send as much.
-		advice := "try load-of fabric"
-		if of := r.Case.Traffic[0].LoadOf; of == spec.OfFabric || o.Hosts/o.Fabric*r.Load > 1 {
-			advice = "the network wants more or faster hosts, or less above them"
-		}
-		return text + fmt.Sprintf("; the hosts limit, of whose links they ask %.0f %%, and %.0f %% of the fabric's: a balancer cannot change much, %s", 100*o.Hosts, 100*o.Fabric, advice)
+	if o.Hosts <= o.Fabric {
+		return fmt.Sprintf("Bottleneck: the fabric (offered load %.0f %% of the fabric, %.0f %% of the hosts). %s.", 100*o.Fabric, 100*o.Hosts, flows)
 	}
-	return text + fmt.Sprintf("; the fabric limits, of whose links they ask %.0f %%, and %.0f %% of the hosts'", 100*o.Fabric, 100*o.Hosts)
+	// At the same load of the fabric, hosts must be able to send as much.
+	advice := "use load-of: fabric"
+	if of := r.Case.Traffic[0].LoadOf; of == spec.OfFabric || o.Hosts/o.Fabric*r.Load > 1 {
+		advice = "use more or faster hosts, or slower links between switches"
+	}
+	return fmt.Sprintf("Bottleneck: the hosts (offered load %.0f %% of the hosts, %.0f %% of the fabric), so load balancers differ little; %s. %s.", 100*o.Hosts, 100*o.Fabric, advice, flows)
 }
 
 // thousands writes a count to three digits, as people read it: 1,010.
@@ -229,9 +236,10 @@ func thousands(v float64) string {
 	return s
 }
 
-// Brief is the table with as many metrics as fit into so many columns of text,
-// and always the first one and the words.
-func (c *Comparison) Brief(columns int) [][]string {
+// Brief returns the table within so many columns of text. The first table has as many
+// metrics as fit, at least one, beside the words and what has to be seen; further
+// tables have the other metrics, if the experiment asks for them.
+func (c *Comparison) Brief(columns int) [][][]string {
 	table := c.Table()
 	lead, words := c.leadColumns(), 0
 	if len(c.Experiment.Schemes) > 1 {
@@ -243,21 +251,55 @@ func (c *Comparison) Brief(columns int) [][]string {
 			width[i] = max(width[i], utf8.RuneCountInString(cell)+2)
 		}
 	}
-	all := len(width)
-	room := columns + 2 // nothing stands behind the last column
-	for i := range lead {
-		room -= width[i]
+	first := sequence(0, lead)
+	must := sequence(len(width)-words-len(c.extra()), len(width))
+	rest := sequence(lead, must.from(len(width)))
+	var list [][][]string
+	for len(rest) > 0 || list == nil {
+		room := columns + 2 // nothing stands behind the last column
+		for _, i := range slices.Concat(first, must) {
+			room -= width[i]
+		}
+		n := 0
+		for n < len(rest) && (n == 0 || width[rest[n]] <= room) {
+			room -= width[rest[n]]
+			n++
+		}
+		list = append(list, pick(table, slices.Concat(first, rest[:n], must)))
+		rest, must = rest[n:], nil
+		if !c.Experiment.MetricsAsked {
+			break
+		}
 	}
-	for i := all - words; i < all; i++ {
-		room -= width[i]
+	return list
+}
+
+// columnList are places of columns.
+type columnList []int
+
+func sequence(from, to int) columnList {
+	var list columnList
+	for i := from; i < to; i++ {
+		list = append(list, i)
 	}
-	keep := lead
-	for keep < all-words && (keep == lead || width[keep] <= room) {
-		room -= width[keep]
-		keep++
+	return list
+}
+
+// from returns the first of the places, or otherwise.
+func (l columnList) from(otherwise int) int {
+	if len(l) == 0 {
+		return otherwise
 	}
+	return l[0]
+}
+
+// pick returns the table with some of its columns.
+func pick(table [][]string, columns []int) [][]string {
+	list := make([][]string, len(table))
 	for i, line := range table {
-		table[i] = append(line[:keep:keep], line[all-words:]...)
+		for _, c := range columns {
+			list[i] = append(list[i], line[c])
+		}
 	}
-	return table
+	return list
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -36,20 +37,20 @@ func TestConclusion(t *testing.T) {
 		"a": {10, 11, 10, 11}, "worse": {20, 22, 20, 22}, "better": {8, 8.8, 8, 8.8}, "near": {10, 12, 9.9, 11.5}, "same": {10, 11, 10, 11},
 	}, "a", "worse", "better", "near", "same")
 	want := []string{
-		"fct-mean of a is 50 % less than worse (±0.0), 25 % more than better (±0.0) and level with same; against near nothing can be said: the intervals overlap; some 22 seeds would tell",
+		"fct-mean of a: 50 % less than worse (±0.0), 25 % more than better (±0.0) and level with same. No significant difference from near; about 22 seeds would be needed.",
 	}
 	if got := c.Conclusion(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("%q\nwant %q", got, want)
 	}
 	c = made(map[string][]float64{"a": {10, 11, 10, 11}, "near": {10, 12, 9.9, 11.5}}, "a", "near")
-	if got := c.Conclusion(); len(got) != 1 || !strings.Contains(got[0], "the intervals overlap; some 22 seeds would tell") {
+	if got := c.Conclusion(); len(got) != 1 || !strings.Contains(got[0], "No significant difference from near; about 22 seeds would be needed.") {
 		t.Errorf("%q", got)
 	}
-	if f := c.Findings(); len(f) != 1 || f[0].clear() || f[0].String() != "no clear difference (-2.9 ±6.8 %)" {
+	if f := c.Findings(); len(f) != 1 || f[0].clear() || f[0].String() != "no significant difference (-2.9 ±6.8 %)" {
 		t.Errorf("%v", f)
 	}
 	c = made(map[string][]float64{"a": {10}, "b": {11}}, "a", "b")
-	if got := c.Conclusion(); len(got) != 1 || !strings.Contains(got[0], "one seed tells nothing of chance") {
+	if got := c.Conclusion(); len(got) != 1 || !strings.Contains(got[0], "One seed gives no confidence interval for b; use at least 5.") {
 		t.Errorf("%q", got)
 	}
 	if got := made(map[string][]float64{"a": {10}}, "a").Conclusion(); got != nil {
@@ -62,7 +63,11 @@ func TestBrief(t *testing.T) {
 	c := made(map[string][]float64{"qall-poly3": {10, 11}, "drill": {20, 22}}, "qall-poly3", "drill")
 	c.Experiment.Metrics = []string{"fct-mean", "fct-p99", "slowdown-mean", "reordered", "retransmitted", "queue-mean", "sharing"}
 	for columns, want := range map[int]int{20: 3, 80: 4, 400: 9} {
-		table := c.Brief(columns)
+		tables := c.Brief(columns)
+		table := tables[0]
+		if len(tables) != 1 {
+			t.Errorf("%d columns of text: %d tables of metrics that nobody asked for", columns, len(tables))
+		}
 		if len(table[0]) != want {
 			t.Errorf("%d columns of text: %q", columns, table[0])
 		}
@@ -75,8 +80,37 @@ func TestBrief(t *testing.T) {
 				t.Errorf("%d columns of text: %q", columns, line)
 			}
 		}
-		if table[0][1] != "fct-mean (ms)" || table[0][want-1] != "fct-mean OF qall-poly3" || !strings.Contains(table[2][want-1], "50 % less than drill") {
+		if table[0][1] != "fct-mean (ms)" || table[0][want-1] != "qall-poly3 vs this scheme" || !strings.Contains(table[2][want-1], "50 % less than drill") {
 			t.Errorf("%d columns of text: %q", columns, table)
+		}
+	}
+}
+
+// TestBriefAsked: all metrics that an experiment asks for are shown.
+func TestBriefAsked(t *testing.T) {
+	c := made(map[string][]float64{"qall-poly3": {10, 11}, "drill": {20, 22}}, "qall-poly3", "drill")
+	c.Experiment.Metrics = []string{"fct-mean", "fct-p99", "slowdown-mean", "reordered", "retransmitted", "queue-mean", "sharing"}
+	c.Experiment.MetricsAsked = true
+	var shown []string
+	for _, table := range c.Brief(60) {
+		if table[0][0] != "SCHEME" || table[1][0] != "qall-poly3" {
+			t.Errorf("a table without its rows: %q", table)
+		}
+		width := 0
+		for _, cell := range table[0] {
+			width += 2 + utf8.RuneCountInString(cell)
+		}
+		if width-2 > 60 {
+			t.Errorf("%d columns of text: %q", width-2, table[0])
+		}
+		for _, cell := range table[0][1:] {
+			name, _, _ := strings.Cut(cell, " ")
+			shown = append(shown, name)
+		}
+	}
+	for _, m := range c.Experiment.Metrics {
+		if !slices.Contains(shown, m) {
+			t.Errorf("%s is not shown: %q", m, shown)
 		}
 	}
 }
@@ -87,10 +121,10 @@ func TestOffer(t *testing.T) {
 		return fmt.Sprintf("{leaf-spine: {leaves: 4, spines: 4, hosts: %d, rate: 1G, host-rate: 1G, delay: 1us, queue: 64}}", hosts)
 	}
 	for _, c := range []struct{ of, network, want string }{
-		{spec.OfFabric, "leaf-spine", "; the fabric limits, of whose links they ask 60 %, and 15 % of the hosts'"},
-		{spec.OfHosts, few(3), "; the hosts limit, of whose links they ask 60 %, and 45 % of the fabric's: a balancer cannot change much, try load-of fabric"},
-		{spec.OfHosts, few(1), "; the hosts limit, of whose links they ask 60 %, and 15 % of the fabric's: a balancer cannot change much, the network wants more or faster hosts, or less above them"},
-		{spec.OfFabric, few(3), "; the hosts limit, of whose links they ask 80 %, and 60 % of the fabric's: a balancer cannot change much, the network wants more or faster hosts, or less above them"},
+		{spec.OfFabric, "leaf-spine", "Bottleneck: the fabric (offered load 60 % of the fabric, 15 % of the hosts). "},
+		{spec.OfHosts, few(3), "Bottleneck: the hosts (offered load 60 % of the hosts, 45 % of the fabric), so load balancers differ little; use load-of: fabric. "},
+		{spec.OfHosts, few(1), "Bottleneck: the hosts (offered load 60 % of the hosts, 15 % of the fabric), so load balancers differ little; use more or faster hosts, or slower links between switches. "},
+		{spec.OfFabric, few(3), "Bottleneck: the hosts (offered load 80 % of the hosts, 60 % of the fabric), so load balancers differ little; use more or faster hosts, or slower links between switches. "},
 	} {
 		of, network, want := c.of, c.network, c.want
 		x, err := spec.Load("x.yaml", []byte(fmt.Sprintf("topology: %s\nschemes: [ecmp]\ntraffic: [{workload: webserver, pattern: halves, load-of: %s}]\nloads: [0.6]\n", network, of)), nil, nil)
@@ -102,7 +136,7 @@ func TestOffer(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &Comparison{Experiment: x, World: Sim, Rows: []*Row{{Case: &x.Cases[0], Scheme: &x.Schemes[0], Load: 0.6, network: top}}}
-		if got := c.limits(); !strings.HasSuffix(got, want) {
+		if got := c.limits(); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, want %q", of, got, want)
 		}
 		if o, ok := x.Cases[0].Offer(top, 0.6); !ok || o.Flows < 1000 || o.Flows > 1100 {

@@ -46,6 +46,7 @@ func computations() map[string]func(*measured, []*outcome) float64 {
 		"utilisation":       func(m *measured, _ []*outcome) float64 { return 100 * m.utilisation },
 		"utilisation-whole": func(m *measured, _ []*outcome) float64 { return 100 * m.whole },
 		"utilisation-min":   func(m *measured, _ []*outcome) float64 { return 100 * m.idlest },
+		"paths-used":        func(m *measured, _ []*outcome) float64 { return 100 * m.pathsUsed },
 		"dropped":           func(m *measured, _ []*outcome) float64 { return m.dropped },
 		"pauses":            func(m *measured, _ []*outcome) float64 { return m.pauses },
 		"paused":            func(m *measured, _ []*outcome) float64 { return m.paused },
@@ -95,6 +96,7 @@ type measured struct {
 	utilisation float64
 	whole       float64 // utilisation until the run was over
 	idlest      float64
+	pathsUsed   float64 // share of the ports upwards
 
 	dropped, pauses, paused, recirculated, copies, probes float64
 	age, granularity                                      float64

@@ -282,11 +282,11 @@ func (r *running) drawFlows() error {
 		return fmt.Errorf("no flow begins within %v: want a longer duration", r.Case.Duration)
 	}
 	r.flows = make([]*outcome, len(flows))
-	routes := r.topo.Routes()
+	least := newIdealTimer(r.topo, r.Case.Lines == spec.WholeNanoseconds)
 	for i, f := range flows {
 		o := &outcome{Flow: f, class: classOf(r.x.Classes, f.Bytes), Started: f.Start}
 		o.counts = f.Start >= r.Case.WarmupTime() && !f.Background
-		o.ideal = r.ideal(routes, f)
+		o.ideal = least.of(f, r.framingOf(r.transport(f)))
 		r.flows[i] = o
 		if o.counts {
 			r.left++
@@ -313,17 +313,6 @@ func (r *running) transport(f spec.Flow) (sim.Transport, *sim.Tuning) {
 		panic(err) // it has been checked
 	}
 	return k, t.Tuning()
-}
-
-// ideal is the slowdown's denominator: the base round trip and the bytes at the
-// rate of the slowest link.
-func (r *running) ideal(routes *fabric.Routes, f spec.Flow) time.Duration {
-	src, dst := r.topo.Hosts[f.Src].Name, r.topo.Hosts[f.Dst].Name
-	span, ok := routes.Span(src, dst)
-	if !ok {
-		return time.Duration(math.MaxInt64)
-	}
-	return span.RTT + time.Duration(float64(f.Bytes)*8/float64(span.Rate)*1e9)
 }
 
 // advance lets virtual time pass: to the end of the duration, and then until the

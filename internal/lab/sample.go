@@ -315,7 +315,7 @@ func (s *sampler) measured() *measured {
 	m.recirculated = 100 * ratio(b.round-a.round, b.received-a.received)
 	m.copies = 100 * ratio(b.copied-a.copied, b.delivered.Bytes-a.delivered.Bytes)
 	s.utilisation(m, seconds)
-	m.sharing = s.sharing()
+	m.sharing, m.pathsUsed = s.sharing(), s.pathsUsed()
 	s.probes(m, seconds)
 	return m
 }
@@ -372,6 +372,36 @@ func (s *sampler) sharing() float64 {
 			if low > 0 {
 				all.add(high/low - 1)
 			}
+		}
+	}
+	return all.value()
+}
+
+// pathsUsed returns the share of the ports upwards that carry data, as the mean over
+// the leaves that send upwards; NaN if no leaf does or none has a choice.
+func (s *sampler) pathsUsed() float64 {
+	type uplinks struct{ bytes, ports, used int64 }
+	byLeaf := map[string]*uplinks{}
+	var leaves []*uplinks
+	sent := func(w *watched) int64 { return w.end.Bytes - w.begin.Bytes }
+	for _, w := range s.up {
+		if byLeaf[w.leaf] == nil {
+			byLeaf[w.leaf] = new(uplinks)
+			leaves = append(leaves, byLeaf[w.leaf])
+		}
+		byLeaf[w.leaf].ports++
+		byLeaf[w.leaf].bytes += sent(w)
+	}
+	const least = 20 // of an equal share
+	for _, w := range s.up {
+		if u := byLeaf[w.leaf]; u.bytes > 0 && sent(w)*least*u.ports >= u.bytes {
+			u.used++
+		}
+	}
+	var all mean
+	for _, u := range leaves {
+		if u.bytes > 0 && u.ports > 1 {
+			all.add(ratio(u.used, u.ports))
 		}
 	}
 	return all.value()

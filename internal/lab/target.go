@@ -65,14 +65,40 @@ func (c *Comparison) Judge() []Outcome {
 		default:
 			o = c.judgePair(t)
 		}
+		if o.Verdict != Unknown {
+			if why := undecidable(t.Metric, c.rowsFor(t, o.Load)...); why != "" {
+				o.Verdict, o.Note = Unknown, why
+			} else {
+				c.beyond(t, &o)
+			}
+		}
 		if o.Verdict == Unknown {
 			o.P = math.NaN()
 		}
-		c.beyond(t, &o)
 		o.Target, o.Experiment = t, c.Experiment.Name
 		list = append(list, o)
 	}
 	return list
+}
+
+// rowsFor returns the rows that a target is about, at a load.
+func (c *Comparison) rowsFor(t *spec.Target, load float64) []*Row {
+	var rows []*Row
+	add := func(caseName, label string) {
+		if r := c.Row(caseName, label, load); r != nil {
+			rows = append(rows, r)
+		}
+	}
+	for _, label := range t.Order {
+		add(t.Case, label)
+	}
+	if len(t.Order) == 0 {
+		add(t.Case, t.Of)
+		if t.Against != "" || t.AgainstCase != "" {
+			add(cmp.Or(t.AgainstCase, t.Case), cmp.Or(t.Against, t.Of))
+		}
+	}
+	return rows
 }
 
 // loads lists the loads at which a target is looked at.

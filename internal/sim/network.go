@@ -3,6 +3,7 @@ package sim
 import (
 	"hash/fnv"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/p4lb/p4lb/internal/network/fabric"
@@ -145,6 +146,7 @@ type Flow struct {
 
 	FlowStats
 
+	accounted   int64 // of UDP: bytes that have arrived or are lost
 	net         *Network
 	ahead, back headers
 	sender      sender
@@ -178,6 +180,16 @@ func (f *Flow) finish(n *Network) {
 		n.defers(f.place(receiving), func() { f.Done(f) })
 	default:
 		n.outside(func() { f.Done(f) })
+	}
+}
+
+// account notes that a packet of a UDP flow has arrived or is lost. The flow ends when
+// all of its bytes are accounted for, in any order: nothing is repeated. Parts of the
+// network account for the packets that they see.
+func (f *Flow) account(n *Network, p *Packet) {
+	payload := int64(p.Payload)
+	if sum := atomic.AddInt64(&f.accounted, payload); f.Bytes > 0 && sum >= f.Bytes && sum-payload < f.Bytes {
+		f.finish(n)
 	}
 }
 
@@ -468,11 +480,11 @@ func (n *Network) begin(p *Packet) {
 	n.ledger.began.add(p)
 }
 
-// lose ends a packet. With its last one a UDP flow ends, which nobody repeats.
+// lose ends a packet.
 func (n *Network) lose(p *Packet, why Reason) {
 	n.ledger.lost[why].add(p)
-	if f := p.Flow; p.Kind == Data && p.Last && f.Transport == UDP && f.Finished == 0 {
-		f.finish(n)
+	if f := p.Flow; p.Kind == Data && f.Transport == UDP {
+		f.account(n, p)
 	}
 	n.release(p)
 }

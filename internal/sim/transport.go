@@ -97,7 +97,10 @@ type sink struct {
 func (s *sink) receive(p *Packet) {
 	s.half.receive(s.net.now, p)
 	s.answer()
-	if complete := s.Received == s.Bytes || s.Transport == UDP && p.Last; complete && s.Finished == 0 {
+	switch {
+	case s.Transport == UDP:
+		s.account(s.net, p)
+	case s.Received == s.Bytes && s.Finished == 0:
 		s.finish(s.net)
 	}
 }

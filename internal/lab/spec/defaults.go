@@ -75,7 +75,7 @@ func (x *Experiment) defaults() {
 		x.Classes = defaultClasses
 	}
 	x.Setting.defaults()
-	if len(x.Metrics) == 0 {
+	if x.MetricsAsked = len(x.Metrics) > 0; !x.MetricsAsked {
 		x.Metrics = defaultMetrics(x.Transport.Kind)
 	}
 	if len(x.Cases) == 0 {

@@ -49,7 +49,11 @@ type Experiment struct {
 	Latency  Time        `yaml:"latency"`    // of a controller task: from its look to its effect
 	Classes  []Class     `yaml:"classes"`    // of flows, by size
 	Metrics  []string    `yaml:"metrics"`    // of the table
-	Observe  *Observing  `yaml:"observe"`    // and fit, for the metrics that begin with fit-
+
+	// MetricsAsked: the experiment names its metrics, and wants to see all of them.
+	MetricsAsked bool `yaml:"-" json:"-"`
+
+	Observe *Observing `yaml:"observe"` // and fit, for the metrics that begin with fit-
 
 	Ceiling []string `yaml:"ceiling"` // what the best possible scheme could save: see Ceilings
 	Vary    *Vary    `yaml:"vary"`    // what a paper leaves open

@@ -70,7 +70,7 @@ func (j *labJob) addFlags(cmd *cobra.Command) {
 	f.IntVar(&j.within, "cores-per-run", 1, "split each run over `N` of the cores: for large networks, in an experiment with ties: place")
 	f.BoolVar(&j.resume, "resume", false, "skip the runs that are in the folder already")
 	f.BoolVar(&j.parquet, "parquet", false, "write flows and links as Parquet too")
-	f.BoolVar(&j.wide, "wide", false, "show all metrics of the table, in more than 80 columns")
+	f.BoolVar(&j.wide, "wide", false, "show all metrics in one table, which may have more than 80 columns")
 	f.StringSliceVar(&j.worlds, "on", []string{lab.Sim}, "run on these `SWITCHES`: sim (simulated, in virtual time), embedded or bmv2 (in real time, with hosts and the kernel's TCP on this machine)")
 	f.BoolVar(&j.overload, "overload", false, "in real time: run even what this machine is too slow for")
 	cli.CompleteWith(cmd, "on", lab.Worlds)
@@ -334,12 +334,17 @@ const columns = 80
 
 // showTable prints what the runs came to, and in words what it means.
 func (j *labJob) showTable(c *lab.Comparison) error {
-	table := c.Brief(columns)
+	tables := c.Brief(columns)
 	if j.wide {
-		table = c.Table()
+		tables = [][][]string{c.Table()}
 	}
-	if err := cli.Show(j.c.Out, cli.Table, table, nil); err != nil {
-		return err
+	for i, table := range tables {
+		if i > 0 {
+			fmt.Fprintln(j.c.Out)
+		}
+		if err := cli.Show(j.c.Out, cli.Table, table, nil); err != nil {
+			return err
+		}
 	}
 	lines := c.Conclusion()
 	if len(lines) > 0 {

@@ -31,11 +31,13 @@ Programs may be those for Tofino (--arch tna, t2na), or those of one row
 (drill@tna): the switches then are Tofinos with what these have, from queues in
 cells to mirrors and recirculation ports.
 
-The flows of a run are drawn by its seed alone: every scheme gets the same ones.
-Numbers are means over the seeds with 95 % confidence intervals, and the last
-column says what the first scheme saves against a row, paired by seed. Below it
-stands who can be told apart, how many seeds would tell the others, and what
-limits the flows. p4lb lab list metrics defines the columns.
+The flows of a run depend on its seed alone: every scheme gets the same ones.
+Numbers are means over the seeds with 95 % confidence intervals. The last column
+compares the first scheme with each row, paired by seed. Sentences below the table
+name the significant differences, the seeds that the others would need, and the
+bottleneck. If more than 1 % of the flows of a row do not finish, its completion
+times are lower bounds (≥) and it gets no verdict; a row that uses one of several
+paths is named. p4lb lab list metrics defines the columns.
 
 By default a run has about 1000 flows of web search up to 2 MB, at 70 % of what the
 fabric of the preset leaf-spine carries, with the parameters that p4lb advise

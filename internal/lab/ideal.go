@@ -1,0 +1,171 @@
+package lab
+
+import (
+	"math"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/sim"
+)
+
+// The denominator of a flow's slowdown is the least time in which a network without
+// other flows could carry it, whatever path each packet takes: from the first bit at
+// the sender to the last byte at the receiver, as completion times are measured.
+// Packets are stored and forwarded, so the time is at least
+//
+//	the time of the whole flow on the slowest part of the way
+//	+ the time of one packet on each other link
+//	+ the delay of the fastest path.
+//
+// The slowest part is the sender's link, the receiver's link, or the fabric, which
+// carries no more between two leaves than their maximum flow. An idealTimer takes the
+// largest of the three bounds, so no flow has a slowdown below 1.
+type idealTimer struct {
+	topo   *fabric.Topology
+	routes *fabric.Routes
+	hosts  []float64   // bit/s of their links
+	inner  fabric.Rate // of the fastest link between switches
+	cut    bool        // links take whole nanoseconds, rounded down
+	flow   map[[2]string]float64
+}
+
+func newIdealTimer(t *fabric.Topology, cut bool) *idealTimer {
+	i := &idealTimer{topo: t, routes: t.Routes(), cut: cut, flow: map[[2]string]float64{}}
+	byName := map[string]float64{}
+	for _, s := range t.Switches {
+		for _, p := range t.Ports(s.Name) {
+			if p.PeerTier == 0 {
+				byName[p.Peer] = float64(p.Rate)
+			} else if !p.Down {
+				i.inner = max(i.inner, p.Rate)
+			}
+		}
+	}
+	for _, h := range t.Hosts {
+		i.hosts = append(i.hosts, byName[h.Name])
+	}
+	return i
+}
+
+// A framing is how a transport cuts a flow into packets.
+type framing struct {
+	segment int64 // bytes of payload in a full packet
+	headers int64
+}
+
+// framingOf returns the framing of a flow's transport. The kernel may send several
+// segments under one header in real time, so there headers do not count.
+func (r *running) framingOf(kind sim.Transport, t *sim.Tuning) framing {
+	const frame = 1514 // without checksum
+	f := framing{headers: sim.UDPHeaders}
+	switch kind {
+	case sim.TCP, sim.DCTCP:
+		f.headers = sim.TCPHeaders
+	case sim.DCQCN:
+		f.headers = max(f.headers, int64(t.RDMA.Headers))
+	}
+	f.segment = frame - f.headers
+	if t.Segment > 0 {
+		f.segment = int64(t.Segment)
+	}
+	if r.world != "" && r.world != Sim {
+		f.headers = 0
+	}
+	return f
+}
+
+// of returns the least time of a flow; the largest duration if there is no path.
+func (i *idealTimer) of(f spec.Flow, frames framing) time.Duration {
+	src, dst := &i.topo.Hosts[f.Src], &i.topo.Hosts[f.Dst]
+	span, ok := i.routes.Span(src.Name, dst.Name)
+	if !ok {
+		return time.Duration(math.MaxInt64)
+	}
+	full := (f.Bytes - 1) / frames.segment // packets before the last
+	last := f.Bytes - full*frames.segment + frames.headers
+	first := last
+	if full > 0 {
+		first = frames.segment + frames.headers
+	}
+	out, in := i.hosts[f.Src], i.hosts[f.Dst]
+	one := func(bytes int64, rate float64) float64 { return i.onLine(float64(bytes), rate) }
+	whole := func(rate float64) float64 { return float64(full)*one(first, rate) + one(last, rate) }
+
+	hops := float64(span.Links - 2) // between switches
+	inner := float64(i.inner)
+	bound := whole(out) + hops*one(last, inner) + one(last, in)
+	rest := whole(in)
+	if full > 0 {
+		rest -= one(last, in) // the last packet may overtake the first on another path
+	}
+	bound = max(bound, one(first, out)+hops*one(first, inner)+rest)
+	if hops > 0 {
+		if rate := i.between(src.Switch, dst.Switch); rate > 0 {
+			bound = max(bound, one(first, out)+whole(rate)+(hops-1)*one(last, inner)+one(last, in))
+		}
+	}
+	rounding := time.Duration(span.Links) // of times on lines
+	return max(1, span.RTT/2+max(0, time.Duration(bound)-rounding))
+}
+
+// onLine returns the ns that bytes take at a rate.
+func (i *idealTimer) onLine(bytes, rate float64) float64 {
+	ns := bytes * 8e9 / rate
+	if i.cut {
+		return math.Floor(ns)
+	}
+	return ns
+}
+
+// between returns the bit/s that the fabric can carry from one leaf to another.
+func (i *idealTimer) between(from, to string) float64 {
+	key := [2]string{from, to}
+	rate, ok := i.flow[key]
+	if !ok {
+		rate = maxFlow(i.topo, from, to)
+		i.flow[key] = rate
+	}
+	return rate
+}
+
+// maxFlow returns the maximum flow between two switches by the method of Edmonds and
+// Karp: it augments along shortest paths with room until there is none.
+func maxFlow(t *fabric.Topology, from, to string) float64 {
+	room := map[[2]string]float64{}
+	next := map[string][]string{}
+	for _, s := range t.Switches {
+		for _, p := range t.Ports(s.Name) {
+			if p.PeerTier > 0 && !p.Down {
+				if room[[2]string{s.Name, p.Peer}] == 0 {
+					next[s.Name] = append(next[s.Name], p.Peer)
+				}
+				room[[2]string{s.Name, p.Peer}] += float64(p.Rate)
+			}
+		}
+	}
+	total := 0.0
+	for {
+		before := map[string]string{from: from}
+		for queue := []string{from}; len(queue) > 0 && before[to] == ""; queue = queue[1:] {
+			for _, n := range next[queue[0]] {
+				if before[n] == "" && room[[2]string{queue[0], n}] > 0 {
+					before[n] = queue[0]
+					queue = append(queue, n)
+				}
+			}
+		}
+		if before[to] == "" {
+			return total
+		}
+		least := math.Inf(1)
+		for n := to; n != from; n = before[n] {
+			least = min(least, room[[2]string{before[n], n}])
+		}
+		for n := to; n != from; n = before[n] {
+			room[[2]string{before[n], n}] -= least
+			room[[2]string{n, before[n]}] += least
+		}
+		total += least
+	}
+}
