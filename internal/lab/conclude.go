@@ -226,6 +226,45 @@ func (c *Comparison) limits() string {
 	return fmt.Sprintf("Bottleneck: the hosts (offered load %.0f %% of the hosts, %.0f %% of the fabric), so load balancers differ little; %s. %s.", 100*o.Hosts, 100*o.Fabric, advice, flows)
 }
 
+// undecidable returns why completion times of rows are not compared; "" if they are.
+func undecidable(metric string, rows ...*Row) string {
+	if !timed(metric) {
+		return ""
+	}
+	for _, r := range rows {
+		if u := r.unfinished(); u > noVerdictAbove {
+			return fmt.Sprintf("%s %% of the flows of %s unfinished", points(u), r.Scheme.Label)
+		}
+	}
+	return ""
+}
+
+// cautions returns what a reader of the table has to know of its rows: which of them
+// have too many unfinished flows to be compared, and which use one path of several.
+func (c *Comparison) cautions() []string {
+	var lost, single []string
+	for _, r := range c.Rows {
+		if len(r.Runs) == 0 {
+			continue
+		}
+		name := c.where(Finding{Case: r.Case.Name, Load: r.Load}) + r.Scheme.Label
+		if u := r.unfinished(); u > noVerdictAbove {
+			lost = append(lost, fmt.Sprintf("%s (%s %%)", name, points(u)))
+		}
+		if r.singlePath() {
+			single = append(single, fmt.Sprintf("%s (1 of %s)", name, spec.Number(math.Round(r.paths()))))
+		}
+	}
+	var lines []string
+	if len(lost) > 0 {
+		lines = append(lines, "No verdict: more than 1 % of the flows did not finish with "+andList(lost)+"; their completion times are lower bounds.")
+	}
+	if len(single) > 0 {
+		lines = append(lines, "One path only: "+andList(single)+". A comparison with such a row is not one of load balancers.")
+	}
+	return lines
+}
+
 // thousands writes a count to three digits, as people read it: 1,010.
 func thousands(v float64) string {
 	digit := math.Pow(10, max(0, math.Floor(math.Log10(max(v, 1)))-2))

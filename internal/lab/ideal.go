@@ -6,7 +6,6 @@ import (
 
 	"github.com/p4lb/p4lb/internal/lab/spec"
 	"github.com/p4lb/p4lb/internal/network/fabric"
-	"github.com/p4lb/p4lb/internal/sim"
 )
 
 // The denominator of a flow's slowdown is the least time in which a network without
@@ -52,27 +51,6 @@ func newIdealTimer(t *fabric.Topology, cut bool) *idealTimer {
 type framing struct {
 	segment int64 // bytes of payload in a full packet
 	headers int64
-}
-
-// framingOf returns the framing of a flow's transport. The kernel may send several
-// segments under one header in real time, so there headers do not count.
-func (r *running) framingOf(kind sim.Transport, t *sim.Tuning) framing {
-	const frame = 1514 // without checksum
-	f := framing{headers: sim.UDPHeaders}
-	switch kind {
-	case sim.TCP, sim.DCTCP:
-		f.headers = sim.TCPHeaders
-	case sim.DCQCN:
-		f.headers = max(f.headers, int64(t.RDMA.Headers))
-	}
-	f.segment = frame - f.headers
-	if t.Segment > 0 {
-		f.segment = int64(t.Segment)
-	}
-	if r.world != "" && r.world != Sim {
-		f.headers = 0
-	}
-	return f
 }
 
 // of returns the least time of a flow; the largest duration if there is no path.

@@ -315,6 +315,27 @@ func (r *running) transport(f spec.Flow) (sim.Transport, *sim.Tuning) {
 	return k, t.Tuning()
 }
 
+// framingOf returns the framing of a flow's transport. The kernel may send several
+// segments under one header in real time, so there headers do not count.
+func (r *running) framingOf(kind sim.Transport, t *sim.Tuning) framing {
+	const frame = 1514 // without checksum
+	f := framing{headers: sim.UDPHeaders}
+	switch kind {
+	case sim.TCP, sim.DCTCP:
+		f.headers = sim.TCPHeaders
+	case sim.DCQCN:
+		f.headers = max(f.headers, int64(t.RDMA.Headers))
+	}
+	f.segment = frame - f.headers
+	if t.Segment > 0 {
+		f.segment = int64(t.Segment)
+	}
+	if r.world != "" && r.world != Sim {
+		f.headers = 0
+	}
+	return f
+}
+
 // advance lets virtual time pass: to the end of the duration, and then until the
 // flows have ended or the drain is over. Between steps it looks whether the run
 // is to stop; in the end it checks that no byte was lost without a reason.
