@@ -49,7 +49,7 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 		return nil, err
 	}
 	env := program.Env{
-		DropPort: o.DropPort, Closures: o.Closures, Random: o.Random, Log: o.Log, Trace: o.Trace,
+		DropPort: o.DropPort, Closures: o.Closures, LeaveToGo: o.LeaveToGo, Random: o.Random, Log: o.Log, Trace: o.Trace,
 		PortData: chips[c.Chip()].portData,
 	}
 	prog, err := program.New(c, env)
@@ -100,6 +100,9 @@ type Options struct {
 	// machine allows that: what it does is the same. A switch with Trace has
 	// nothing compiled either.
 	Closures bool
+	// LeaveToGo has machine code return to Go for all that it may: each primitive,
+	// condition, checksum and operation of a parser. It is slow, and for tests.
+	LeaveToGo bool
 	// Digest gets the digests, during Ingress. The record is valid until it
 	// returns. It must not call the Switch.
 	Digest func(Digest)

@@ -51,6 +51,8 @@ type callout struct {
 	inside bool        // of an action that is compiled in place, which has
 	args   []uint64    //
 
+	fallback *fallback
+
 	resume, other uintptr
 }
 
@@ -61,7 +63,11 @@ func (c *compiled) Run(p *vector.State, entry uintptr) {
 		if n == 0 {
 			return
 		}
-		entry = c.outs[n-1].run(c, p)
+		out := &c.outs[n-1]
+		if asm.Debug {
+			out.fallback.taken.Add(1)
+		}
+		entry = out.run(c, p)
 	}
 }
 
@@ -128,15 +134,16 @@ type compiler struct {
 	argWords                 int                    // of the action being compiled
 	exits                    bool                   // the action being compiled may exit
 	result                   *compiled
-	callout                  func() // has Go do the primitive being compiled
+	toGo                     func(from string) // has Go do the primitive being compiled
 }
 
 // outLabels are where a callout goes on.
 type outLabels struct{ resume, other asm.Label }
 
-// out returns to Go with a callout. The code goes on behind it, at resume; a
-// callout that decides may also go to other.
-func (k *compiler) out(o callout, other asm.Label) {
+// out returns to Go with a callout, from a place named in fallbacks. The code
+// continues behind it, at resume; a callout that decides may also go to other.
+func (k *compiler) out(from string, o callout, other asm.Label) {
+	o.fallback = fallbackNamed(from)
 	k.outs = append(k.outs, o)
 	resume := k.NewLabel()
 	k.resumes = append(k.resumes, outLabels{resume, other})
@@ -147,8 +154,8 @@ func (k *compiler) out(o callout, other asm.Label) {
 }
 
 // call has Go do a step.
-func (k *compiler) call(do vector.Step) {
-	k.out(callout{do: do, args: k.Known, inside: k.InPlace}, k.end)
+func (k *compiler) call(from string, do vector.Step) {
+	k.out(from, callout{do: do, args: k.Known, inside: k.InPlace}, k.end)
 	k.loadArgs()
 }
 

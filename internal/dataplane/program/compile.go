@@ -51,8 +51,9 @@ const (
 	maxReach = 128 << 20
 )
 
-// full reports whether what is left to write must be short.
-func (k *compiler) full() bool { return k.Len() > maxCode }
+// leaves reports whether the code leaves to Go what it can, because it is long
+// already or a test wants it.
+func (k *compiler) leaves() bool { return k.Len() > maxCode || k.prog.opts.LeaveToGo }
 
 // begin writes the stub that ends a run.
 func (k *compiler) begin(c *bmv2.Config) {
@@ -184,7 +185,7 @@ func (k *compiler) compileControl(pl *Pipeline, c *bmv2.Config) {
 		k.nodes = map[*node]asm.Label{}
 	}
 	if circular(pl.first, (*node).successors) {
-		k.call(func(p *vector.State) { pl.Apply(k.prog, p) })
+		k.call(fromControlLoop, func(p *vector.State) { pl.Apply(k.prog, p) })
 		k.Jump(k.end)
 		return
 	}
@@ -306,13 +307,13 @@ func (g *controlGraph) step(n *node) *node {
 		if a := t.initial.Action; a != nil {
 			g.picked(a)
 		}
-		g.out(callout{table: t}, g.end)
+		g.out(fromTable, callout{table: t}, g.end)
 		return nil
 	case n.cond != nil:
-		if b := g.Condition(g.conditions[n.name]); b != nil {
+		if b := g.Condition(g.conditions[n.name]); b != nil && !g.leaves() {
 			g.Branch(b, 0, g.label(n.yes), true)
 		} else {
-			g.out(callout{test: n.cond}, g.label(n.yes))
+			g.out(fromCondition, callout{test: n.cond}, g.label(n.yes))
 		}
 		return n.no
 	}

@@ -24,7 +24,7 @@ func (k *compiler) primitives(a *action, list []*bmv2.Primitive) {
 		}
 	}
 	if a.jumpsBack() {
-		k.call(func(p *vector.State) { a.run(p, p.Args) })
+		k.call(fromActionLoop, func(p *vector.State) { a.run(p, p.Args) })
 		return
 	}
 	labels := make([]asm.Label, len(list)+1)
@@ -35,9 +35,9 @@ func (k *compiler) primitives(a *action, list []*bmv2.Primitive) {
 		k.Bind(labels[i])
 		switch in := a.code[i]; {
 		case in.do != nil:
-			k.callout = func() { k.call(in.do) }
-			if k.full() || !k.primitive(p) {
-				k.callout()
+			k.toGo = func(from string) { k.call(from, in.do) }
+			if k.leaves() || !k.primitive(p) {
+				k.toGo(fromPrimitive + p.Op)
 			}
 		case in.when == nil:
 			k.Jump(labels[in.target])
@@ -68,7 +68,7 @@ func (k *compiler) jumpIfZero(e *bmv2.Expr, in instr, to asm.Label) {
 	} else {
 		b = k.Comparison("==", k.Tree(e), k.Leaf(vector.ConstInt(0)))
 	}
-	if b == nil {
+	if b == nil || k.leaves() {
 		k.test(in.when, to)
 		return
 	}
@@ -80,7 +80,7 @@ func (k *compiler) jumpIfZero(e *bmv2.Expr, in instr, to asm.Label) {
 // again: what stands at the label expects them there.
 func (k *compiler) test(when vector.Test, to asm.Label) {
 	holds, past := k.NewLabel(), k.NewLabel()
-	k.out(callout{test: when, args: k.Known, inside: k.InPlace}, holds)
+	k.out(fromActionTest, callout{test: when, args: k.Known, inside: k.InPlace}, holds)
 	k.loadArgs()
 	k.Jump(past)
 	k.Bind(holds)

@@ -59,9 +59,12 @@ type parseGraph struct {
 func (g *parseGraph) state(st *parseState, src *bmv2.ParseState) *parseState {
 	g.InPlace, g.Known, g.argWords, g.Params = true, nil, 0, nil
 	defer func() { g.InPlace = false }()
-	for i, op := range st.ops { // src is nil for what refuse has added
-		if src == nil || !g.op(src.ParserOps[i]) {
-			g.out(callout{parse: op}, g.parsed)
+	for i, op := range st.ops {
+		switch {
+		case src == nil: // the state that the linker has added for Tofino
+			g.out(fromNoMatch, callout{parse: op}, g.parsed)
+		case !g.op(src.ParserOps[i]):
+			g.out(fromOp(src.ParserOps[i]), callout{parse: op}, g.parsed)
 		}
 	}
 	if g.counts {
@@ -80,7 +83,7 @@ func (g *parseGraph) state(st *parseState, src *bmv2.ParseState) *parseState {
 	}
 	if !g.key(st, src) {
 		g.label(st.others)
-		g.out(callout{next: st}, g.parsed)
+		g.out(fromSelect, callout{next: st}, g.parsed)
 		g.Jump(g.parsed) // never reached: next decides
 		return nil
 	}
@@ -100,11 +103,14 @@ func (g *parseGraph) fail(number int64) {
 
 func (g *parseGraph) op(op *bmv2.ParserOp) bool {
 	a := op.Parameters
+	if g.leaves() {
+		return false
+	}
 	switch op.Op {
 	case "extract":
 		if a[0].Type == bmv2.TypeRegular {
 			h := g.Layout.HeaderNames[a[0].Name]
-			if !code.Compiles(h.Type) || h.Metadata || g.full() {
+			if !code.Compiles(h.Type) || h.Metadata {
 				return false
 			}
 			n, at := h.Type.Bits/8, 0
@@ -154,7 +160,7 @@ func (g *parseGraph) need(n int) {
 	g.DoConst(asm.Cmp, asm.AX, uint64(n))
 	g.JumpIf(asm.GreaterEqual, enough)
 	if g.prog.Tofino() {
-		g.out(callout{test: func(p *vector.State) bool { return p.More(n) }}, again)
+		g.out(fromFrameCheck, callout{test: func(p *vector.State) bool { return p.More(n) }}, again)
 	}
 	g.fail(g.codes.tooShort)
 	g.Bind(enough)
@@ -182,7 +188,7 @@ func (g *parseGraph) look(dst, src *bmv2.Expr) bool {
 
 // key computes the key of a select into the first register of the pool.
 func (g *parseGraph) key(st *parseState, src *bmv2.ParseState) bool {
-	if st.key.bytes > 8 {
+	if st.key.bytes > 8 || g.leaves() {
 		return false
 	}
 	for i := range st.cases {
@@ -237,13 +243,13 @@ func (k *compiler) verifySums() {
 			k.JumpIf(asm.Equal, skip)
 		}
 		k.sumCondition(sum, skip)
-		if sum.calc.Terms != nil {
+		if sum.calc.Terms != nil && !k.leaves() {
 			k.Checksum(sum.calc)
 			k.DoMem(asm.Cmp, code.Pool[0], code.Word(sum.target.Off))
 			k.JumpIf(asm.Equal, skip)
 			k.StoreByte(code.StateSumBad, 1)
 		} else {
-			k.out(callout{do: func(p *vector.State) {
+			k.out(fromVerifyChecksum, callout{do: func(p *vector.State) {
 				if sum.calc.Output(p) != p.W[sum.target.Off] {
 					p.ChecksumError = true
 				}
@@ -258,12 +264,12 @@ func (k *compiler) sumCondition(sum *checksum, skip asm.Label) {
 	if sum.cond == nil {
 		return
 	}
-	if b := k.Condition(sum.src.IfCond); b != nil {
+	if b := k.Condition(sum.src.IfCond); b != nil && !k.leaves() {
 		k.Branch(b, 0, skip, false)
 		return
 	}
 	yes := k.NewLabel()
-	k.out(callout{test: sum.cond}, yes)
+	k.out(fromSumCondition, callout{test: sum.cond}, yes)
 	k.Jump(skip)
 	k.Bind(yes)
 }
@@ -293,11 +299,11 @@ func (k *compiler) updateSums() {
 	for _, sum := range k.prog.updates {
 		skip := k.NewLabel()
 		k.sumCondition(sum, skip)
-		if f := sum.target; sum.calc.Terms != nil && !f.Signed && f.Width >= 16 && f.Width <= 64 {
+		if f := sum.target; sum.calc.Terms != nil && !f.Signed && f.Width >= 16 && f.Width <= 64 && !k.leaves() {
 			k.Checksum(sum.calc)
 			k.Store(code.Word(f.Off), code.Pool[0])
 		} else {
-			k.out(callout{do: func(p *vector.State) { sum.set(p, sum.calc.Output(p)) }}, k.end)
+			k.out(fromUpdateChecksum, callout{do: func(p *vector.State) { sum.set(p, sum.calc.Output(p)) }}, k.end)
 		}
 		k.Bind(skip)
 	}
@@ -307,6 +313,9 @@ func (k *compiler) updateSums() {
 // not compiled, Go does.
 func (k *compiler) emitHeaders(d *deparser) {
 	slow, end := k.NewLabel(), k.NewLabel()
+	if k.leaves() {
+		k.Jump(slow)
+	}
 	for _, h := range d.order {
 		switch {
 		case code.Compiles(h.Type):
@@ -339,7 +348,7 @@ func (k *compiler) emitHeaders(d *deparser) {
 	})
 	k.Jump(end)
 	k.Bind(slow)
-	k.out(callout{do: func(p *vector.State) { d.write(k.prog, p) }}, k.end)
+	k.out(fromDeparser, callout{do: func(p *vector.State) { d.write(k.prog, p) }}, k.end)
 	k.Bind(end)
 }
 

@@ -129,7 +129,9 @@ var opcodes = sync.OnceValue(func() map[string]opcode {
 
 		"modify_field_rng_uniform": {3, everywhere, (*Linker).random, nil},
 		"modify_field_with_hash_based_offset": {4, everywhere, (*Linker).hash,
-			func(k *compiler, a exprs) bool { return k.HashInto(k.prog.Calcs[a[2].Name], a, k.callout) }},
+			func(k *compiler, a exprs) bool {
+				return k.HashInto(k.prog.Calcs[a[2].Name], a, func() { k.toGo(fromHashSetting) })
+			}},
 		"count": {2, everywhere, (*Linker).count,
 			func(k *compiler, a exprs) bool { return k.CountPacket(k.prog.Counters[a[0].Name], a[1]) }},
 		"execute_meter": {3, everywhere, (*Linker).executeMeter, nil},

@@ -53,9 +53,11 @@ type Program struct {
 type Env struct {
 	DropPort int
 	Closures bool
-	Random   func(lo, hi uint64) uint64
-	Log      func(line string)
-	Trace    func(Event)
+	// LeaveToGo has machine code return to Go wherever it may.
+	LeaveToGo bool
+	Random    func(lo, hi uint64) uint64
+	Log       func(line string)
+	Trace     func(Event)
 	// PortData is the bytes of port metadata of Tofino.
 	PortData int
 }
