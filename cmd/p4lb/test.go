@@ -42,7 +42,7 @@ A test is a list of lines in p4c's Simple Test Framework:
   packet 3 0200000000010200...                         a packet comes in at port 3
   expect 1 0200******** 0800$                          one leaves at port 1: * is
                                                        any digit, $ the end
-  no_packet                                            nothing else leaves
+  no_packet                                            nothing else leaves, at any port
   check_counter hits(3) packets == 2                   of the counter hits
   check_register last(3) lo = 0x0102                   a cell, or half of a pair
   ghost run 5:80                                       queue 5 has 80 cells (Tofino 2)

@@ -2,6 +2,7 @@ package cell
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -75,14 +76,38 @@ type MeterRate struct {
 	Burst          uint64
 }
 
-// A bucket is a rate at work. BMv2 counts all tokens since the meter's start,
-// so that the rounding of one interval does not add up.
+// A bucket is a token bucket: its rate, its size, and what is in it.
 type bucket struct {
-	rate   float64
+	rate   float64 // tokens per microsecond
 	burst  uint64
 	tokens uint64
-	last   uint64
+	last   int64 // the microsecond at which tokens were last added
 	color  uint64
+}
+
+// maxExact is a number of tokens that is still far below the overflow of uint64.
+const maxExact = 1 << 62
+
+// fill adds the tokens that have come by a microsecond. Like BMv2 it rounds the
+// tokens since the switch's start, so that rounding errors do not add up. Where
+// this number would overflow, because of the rate or the uptime, a microsecond
+// brings so many tokens that the rounding of one interval does not matter.
+func (b *bucket) fill(now int64) {
+	before, after, elapsed := float64(b.last)*b.rate, float64(now)*b.rate, now-b.last
+	b.last = now
+	var tokens uint64
+	switch {
+	case elapsed <= 0:
+	case after < maxExact:
+		tokens = uint64(after) - uint64(before)
+	default:
+		tokens = uint64(min(float64(elapsed)*b.rate, maxExact))
+	}
+	if tokens >= b.burst-b.tokens {
+		b.tokens = b.burst
+	} else {
+		b.tokens += tokens
+	}
 }
 
 // A Meter marks packets with a colour: 0 if they are within all rates, 1 above
@@ -139,9 +164,7 @@ func (m *Meter) color(bytes bool, length int, had uint64, now time.Duration) uin
 	}
 	for i := range m.buckets[:m.rates] {
 		b := &m.buckets[i]
-		since := uint64(float64(now.Microseconds()) * b.rate)
-		b.tokens = min(b.tokens+since-min(since, b.last), b.burst)
-		b.last = since
+		b.fill(now.Microseconds())
 		if b.tokens < input || b.color <= had {
 			return b.color
 		}
@@ -152,7 +175,7 @@ func (m *Meter) color(bytes bool, length int, had uint64, now time.Duration) uin
 
 var (
 	// ErrRates refuses rates that do not fit a meter.
-	ErrRates     = errors.New("the rates must be one per colour, smallest first")
+	ErrRates     = errors.New("the rates must be one per colour, smallest first, none negative or infinite")
 	errRateCount = errors.New("meters have one or two rates")
 )
 
@@ -161,8 +184,9 @@ func (m *Meter) Configure(rates []MeterRate) error {
 	if len(rates) != m.rates {
 		return ErrRates
 	}
-	for i := 1; i < len(rates); i++ {
-		if rates[i].PerMicrosecond < rates[i-1].PerMicrosecond {
+	for i, r := range rates {
+		finite := r.PerMicrosecond >= 0 && r.PerMicrosecond <= math.MaxFloat64
+		if !finite || i > 0 && r.PerMicrosecond < rates[i-1].PerMicrosecond {
 			return ErrRates
 		}
 	}

@@ -1,6 +1,10 @@
 package cell
 
-import "testing"
+import (
+	"math"
+	"testing"
+	"time"
+)
 
 // A packet that comes with a colour keeps it or gets a worse one, and takes
 // tokens of the rates above its colour alone: four of the peak rate, two of the
@@ -24,6 +28,62 @@ func TestColoredMeter(t *testing.T) {
 			if got := m.execute(false, 100, had, 0); got != c.want[i] {
 				t.Errorf("%v: packet %d gets %d, want %d", c.had, i, got, c.want[i])
 			}
+		}
+	}
+}
+
+// A packet within the rate is green however high the rate is, how long the
+// switch runs and how large the burst is. The rates are those of an int64 of
+// bytes per second, and larger.
+func TestMeterDoesNotOverflow(t *testing.T) {
+	const (
+		year    = 365 * 24 * time.Hour
+		highest = math.MaxInt64 / 1e6 // of P4Runtime, per microsecond
+	)
+	for _, c := range []struct {
+		name  string
+		rate  MeterRate
+		at    []time.Duration
+		bytes int
+		want  uint64 // the colour of each packet
+	}{
+		{"the highest rate after a second", MeterRate{highest, 1500}, []time.Duration{1 * time.Second, 2 * time.Second, 3 * time.Second}, 1500, 0},
+		{"the highest rate, packets 1 us apart", MeterRate{highest, 1500}, []time.Duration{time.Hour, time.Hour + time.Microsecond}, 1500, 0},
+		{"the highest rate after 290 years", MeterRate{highest, 1500}, []time.Duration{290 * year, 290*year + time.Microsecond}, 1500, 0},
+		{"100 Gbit/s after 290 years", MeterRate{12500, 1500}, []time.Duration{290 * year, 290*year + time.Microsecond}, 1500, 0},
+		{"the largest float", MeterRate{math.MaxFloat64, 1500}, []time.Duration{0, time.Microsecond, year}, 1500, 0},
+		{"the largest burst", MeterRate{highest, math.MaxUint64}, []time.Duration{time.Second, time.Hour, year}, 1500, 0},
+		{"more than the burst", MeterRate{highest, 1500}, []time.Duration{time.Second, 2 * time.Second}, 1501, 1},
+	} {
+		m := Meter{rates: 1}
+		if err := m.Configure([]MeterRate{c.rate}); err != nil {
+			t.Fatal(err)
+		}
+		for i, at := range c.at {
+			if got := m.execute(true, c.bytes, 0, at); got != c.want {
+				t.Errorf("%s: packet %d is %d, want %d", c.name, i, got, c.want)
+			}
+		}
+	}
+}
+
+// Tokens come as BMv2 counts them: the tokens since the start, rounded down. At
+// 0.3 per microsecond there are 0, 0, 0, 0, 1, 1, 1, 2 after 0 to 7 µs.
+func TestTokensAreRoundedOnce(t *testing.T) {
+	b := bucket{rate: 0.3, burst: 100}
+	for us, want := range []uint64{0, 0, 0, 0, 1, 1, 1, 2} {
+		if b.fill(int64(us)); b.tokens != want {
+			t.Errorf("%d tokens after %d µs, want %d", b.tokens, us, want)
+		}
+	}
+}
+
+// Rates that are not numbers of tokens are refused.
+func TestMeterRefusesRates(t *testing.T) {
+	for _, rate := range []float64{-1, math.NaN(), math.Inf(1)} {
+		m := Meter{rates: 1}
+		if err := m.Configure([]MeterRate{{rate, 1}}); err == nil || m.Configured {
+			t.Errorf("the rate %v is accepted", rate)
 		}
 	}
 }

@@ -8,7 +8,9 @@
 //	expect PORT HEX…            a packet leaves; * is any digit, $ at the end
 //	                            means that nothing follows
 //	expect PORT                 a packet leaves, whatever is in it
-//	no_packet                   nothing else leaves
+//	no_packet                   nothing leaves any port because of the packet lines
+//	                            before, but what expect lines name; queues are
+//	                            emptied first
 //	add TABLE [PRIORITY] KEY:VALUE… ACTION(ARG:VALUE, …) [= NAME]
 //	setdefault TABLE ACTION(ARG:VALUE, …)
 //	remove all

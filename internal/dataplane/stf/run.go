@@ -47,6 +47,11 @@ type runner struct {
 	sent     map[uint32][][]byte
 	expected map[uint32][]stmt
 	handles  map[string]program.Handle
+
+	left    map[uint32][]byte // the last packet that left each port
+	surplus map[uint32]int    // packets that left each port, less those expected
+	before  map[uint32]int    // surplus at the first packet line of a group
+	grouped bool              // the last line about packets is a packet line
 }
 
 // Run runs the test on a switch as it is. Packets are compared at the end.
@@ -54,6 +59,7 @@ func (s *Script) Run(sw *dataplane.Switch) error {
 	r := &runner{
 		script: s, engine: dataplane.NewEngine(sw), sw: sw, now: time.Second,
 		sent: map[uint32][][]byte{}, expected: map[uint32][]stmt{}, handles: map[string]program.Handle{},
+		left: map[uint32][]byte{}, surplus: map[uint32]int{}, before: map[uint32]int{},
 	}
 	var errs []error
 	for _, st := range s.stmts {
@@ -74,13 +80,18 @@ func (r *runner) do(st stmt) error {
 		if err != nil {
 			return err
 		}
+		if !r.grouped {
+			r.grouped, r.before = true, maps.Clone(r.surplus)
+		}
 		r.collect(r.engine.Process(st.port, data, r.now))
 		return nil
 	case "expect":
+		r.grouped = false
+		r.surplus[st.port]--
 		r.expected[st.port] = append(r.expected[st.port], st)
 		return nil
 	case "no_packet":
-		return nil
+		return r.noPacket()
 	case "wait":
 		r.drain()
 		return nil
@@ -88,8 +99,24 @@ func (r *runner) do(st stmt) error {
 	return r.command(st)
 }
 
+// noPacket fails if a packet has left any port since the first of the packet
+// lines before, other than those that expect lines name.
+func (r *runner) noPacket() error {
+	r.drain()
+	r.grouped = false
+	for _, port := range slices.Sorted(maps.Keys(r.left)) {
+		// A packet that is expected may leave late, among those of the next group.
+		if r.surplus[port] > max(r.before[port], 0) {
+			return fmt.Errorf("port %d: a packet left: %X", port, r.left[port])
+		}
+	}
+	return nil
+}
+
 func (r *runner) collect(out []dataplane.Out) {
 	for _, o := range out {
+		r.surplus[o.Port]++
+		r.left[o.Port] = slices.Clone(o.Data)
 		if r.script.ports[o.Port] {
 			r.sent[o.Port] = append(r.sent[o.Port], slices.Clone(o.Data))
 		}

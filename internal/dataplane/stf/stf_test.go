@@ -10,6 +10,7 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/dataplane"
 	"github.com/p4lb/p4lb/internal/dataplane/program"
+	"github.com/p4lb/p4lb/internal/p4"
 )
 
 func load(t *testing.T, name string) *bmv2.Config {
@@ -90,6 +91,50 @@ func TestFailuresSayWhere(t *testing.T) {
 			t.Errorf("%q: %v", c.text, err)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%q:\n got %v\nwant %s", c.text, err, c.want)
+		}
+	}
+}
+
+// toPort is a program that sends a packet to the port in its first byte, and
+// drops it for 0.
+const toPort = `#include <v1model.p4>
+header h_t { bit<8> port; }
+struct H { h_t h; }
+struct M { }
+parser P(packet_in b, out H hdr, inout M m, inout standard_metadata_t sm) { state start { b.extract(hdr.h); transition accept; } }
+control V(inout H hdr, inout M m) { apply { } }
+control I(inout H hdr, inout M m, inout standard_metadata_t sm) {
+    apply { if (hdr.h.port == 0) { mark_to_drop(sm); } else { sm.egress_spec = (bit<9>)hdr.h.port; } }
+}
+control E(inout H hdr, inout M m, inout standard_metadata_t sm) { apply { } }
+control D(packet_out b, in H hdr) { apply { b.emit(hdr.h); } }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+`
+
+// no_packet fails where a packet has left, at a port that the test names or not,
+// and holds for the packet lines before it: those since the last expectation.
+func TestNoPacket(t *testing.T) {
+	out, err := p4.CompileText("x.p4", []byte(toPort), p4.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ text, want string }{
+		{"packet 1 00\nno_packet", ""},
+		{"packet 1 01\nno_packet", "stf:2: no_packet: port 1: a packet left: 01"},
+		{"packet 1 07\nno_packet", "stf:2: no_packet: port 7: a packet left: 07"},
+		{"packet 1 07\nexpect 7 07\nno_packet", ""},
+		{"packet 1 07\nno_packet\nexpect 7 07", "stf:2: no_packet: port 7"},
+		{"packet 1 00\npacket 1 07\npacket 1 00\nno_packet", "stf:4: no_packet: port 7"},
+		{"packet 1 07\npacket 1 07\nexpect 7\nno_packet\nexpect 7", "stf:4: no_packet: port 7"},
+		{"packet 1 07\nexpect 7\npacket 1 07\nno_packet\nexpect 7", "stf:4: no_packet: port 7"},
+		{"packet 1 07\npacket 1 08\nexpect 7\nexpect 8\nno_packet", ""},
+		{"packet 1 07\nwait\npacket 1 00\nno_packet\nexpect 7", "stf:4: no_packet: port 7"},
+		{"packet 1 07\nexpect 7\npacket 1 00\nno_packet\npacket 1 08\nno_packet", "stf:6: no_packet: port 8"},
+		{"no_packet\npacket 1 07\nexpect 7", ""},
+	} {
+		err := Run(out.Config, c.text)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %q", c.text, err, c.want)
 		}
 	}
 }
