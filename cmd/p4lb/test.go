@@ -53,7 +53,16 @@ The dialect of Tofino's compiler tests is read too: actions without brackets, = 
 a comparison, statements separated by ;, lines that go on behind a \.
 On a port that a test names, nothing else may leave. Commands of
 simple_switch_CLI: mirroring_*, mc_mgrp_create, mc_node_create, mc_node_update,
-mc_node_associate, counter_*, register_*, meter_*.`,
+mc_node_associate, counter_*, register_*, meter_*, and for tables with an action
+profile or selector, whose members and groups count from 0:
+
+  act_prof_create_member paths via 7                   member 0: via(7)
+  act_prof_create_group paths                          group 0
+  act_prof_add_member_to_group paths 0 0               member 0 into group 0
+  table_indirect_add_with_group routes 0x0A000001/8 => 0
+                                                       an entry with group 0;
+                                                       table_indirect_add: member
+  table_indirect_set_default routes 0                  member 0 on a miss`,
 		Example: `  p4lb test router.p4 router.stf
   p4lb test -D FLOW_SLOTS=16 flowlet.p4 *.stf
   p4lb test p4src/tna/ecmp.p4 ecmp.stf`,

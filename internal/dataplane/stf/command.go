@@ -36,6 +36,9 @@ func (r *runner) command(st stmt) error {
 	case "meter_get_rates", "meter_set_rates", "meter_array_set_rates":
 		return r.meter(st)
 	}
+	if isProfileCommand(st.op) {
+		return r.profileCommand(st.op, c)
+	}
 	return errors.New("unknown statement")
 }
 

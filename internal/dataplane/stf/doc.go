@@ -24,7 +24,10 @@
 // mirroring_delete, mirroring_get, mc_mgrp_create, mc_node_create,
 // mc_node_update, mc_node_associate, counter_read, counter_write,
 // register_read, register_write, register_reset, meter_get_rates,
-// meter_set_rates, meter_array_set_rates.
+// meter_set_rates, meter_array_set_rates, act_prof_create_member,
+// act_prof_create_group, act_prof_add_member_to_group, table_indirect_add,
+// table_indirect_add_with_group, table_indirect_set_default,
+// table_indirect_set_default_with_group. Values are numbers in all of them.
 //
 // Names of tables, actions and keys may be given by their last components. A
 // port takes part in a test if a packet or expect line names it: on such a
