@@ -169,3 +169,11 @@ func (k *compiler) loadArgs() {
 		k.LoadAddress(code.ArgData, code.StateArgs, 8*k.argWords)
 	}
 }
+
+// maxCode is the size from which on primitives are left to Go. One primitive may
+// take as much code as its header or union has members.
+const maxCode = 32 << 20
+
+// leaves reports whether the code leaves to Go what it can, because it is long
+// already or a test wants it.
+func (k *compiler) leaves() bool { return k.Len() > maxCode || k.prog.opts.LeaveToGo }

@@ -43,17 +43,8 @@ func (s *Program) compile(l *Linker, c *bmv2.Config) {
 	s.Compiled = k.result
 }
 
-const (
-	// maxCode is where primitives are no longer written out: one may become as
-	// much as its header or union has members, and there may be as many.
-	maxCode = 32 << 20
-	// maxReach is how far jumps reach on every processor.
-	maxReach = 128 << 20
-)
-
-// leaves reports whether the code leaves to Go what it can, because it is long
-// already or a test wants it.
-func (k *compiler) leaves() bool { return k.Len() > maxCode || k.prog.opts.LeaveToGo }
+// maxReach is how far jumps reach on every processor.
+const maxReach = 128 << 20
 
 // begin writes the stub that ends a run.
 func (k *compiler) begin(c *bmv2.Config) {
