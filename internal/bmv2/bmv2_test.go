@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// small is a program with one of most things.
+// small is a program with most kinds of objects.
 const small = `{
   "header_types" : [
     {
@@ -277,8 +277,8 @@ func TestWriteGivesBackWhatLoadRead(t *testing.T) {
 	}
 }
 
-// p4c's own documents: loading and writing is a fixpoint, and the layout is
-// p4c's.
+// TestP4CDocuments loads and writes documents of p4c: writing is a fixpoint and
+// uses p4c's layout.
 func TestP4CDocuments(t *testing.T) {
 	files, err := filepath.Glob("../dataplane/testdata/*.json")
 	if err != nil || len(files) < 4 {
@@ -302,18 +302,18 @@ func TestP4CDocuments(t *testing.T) {
 			continue
 		}
 		if !reflect.DeepEqual(c, again) {
-			t.Errorf("%s: something is lost when it is written", f)
+			t.Errorf("%s: writing loses information", f)
 		}
 		if strings.TrimSpace(out) == strings.TrimSpace(string(data)) {
 			same++
 		}
 	}
 	if same < 2 {
-		t.Errorf("%d documents of %d come out byte for byte", same, len(files))
+		t.Errorf("%d of %d documents are unchanged byte for byte", same, len(files))
 	}
 }
 
-// Every form of an expression, as p4c writes it.
+// TestExprForms tests every form of an expression as written by p4c.
 func TestExprForms(t *testing.T) {
 	for _, c := range []struct {
 		json string
@@ -369,21 +369,21 @@ func TestExprForms(t *testing.T) {
 	}
 }
 
-// An error names the place.
+// TestLoadErrors: an error contains the path of the faulty value.
 func TestLoadErrors(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{small, "", "reading JSON: it ends too early, after 0 bytes"},
+		{small, "", "reading JSON: unexpected end after 0 bytes"},
 		{small, small + "{", "text after the document"},
 		{small, strings.Repeat("[", maxDepth+2), "nested too deeply"},
 		{small, "[]", "expected an object, found an array"},
-		{small, `{"a" : [1, 2`, "reading JSON: it ends too early, after 12 bytes"},
+		{small, `{"a" : [1, 2`, "reading JSON: unexpected end after 12 bytes"},
 		{small, `{"a" : [1 2]}`, `reading JSON at byte 10: found '2', want a comma or ']'`},
 		{small, `{"a" : 1, }`, `reading JSON at byte 10: found '}', want a key in quotes`},
 		{small, `{"a" 1}`, `reading JSON at byte 5: found '1', want a colon`},
 		{small, `{"a" : yes}`, `reading JSON at byte 7: found 'y', want a value`},
-		{small, `{"a" : 007}`, "reading JSON at byte 7: 007 is no number"},
+		{small, `{"a" : 007}`, "reading JSON at byte 7: 007 is not a number"},
 		{small, `{"a" : "\x"}`, "reading JSON at byte 7: invalid character 'x' in string escape code"},
-		{small, "{\"a\" : \"\n\"}", `reading JSON at byte 8: found '\n', want it to be escaped in a string`},
+		{small, "{\"a\" : \"\n\"}", `reading JSON at byte 8: found '\n', want an escape sequence: control characters are not allowed in a string`},
 		{`["x", 8, false]`, `["x", "8", false]`, "header_types[0].fields[0][1]: expected a number, found a string"},
 		{`["x", 8, false]`, `["x", 0, false]`, "header_types[0].fields[0]: width 0 of meta.x is outside"},
 		{`["x", 8, false]`, `["y", 8, false]`, `header_types[0].fields[1]: field name "y" is empty or not unique`},
@@ -392,9 +392,9 @@ func TestLoadErrors(t *testing.T) {
 		{`"header_ids" : [1]`, `"header_ids" : [0]`, "header_stacks[0].header_ids[0]: id 0 is of type meta, expected var"},
 		{`"init_state" : "start"`, `"init_state" : "begin"`, `parsers[0]: unknown init_state "begin"`},
 		{`"type" : "stack",`, `"type" : "heap",`, `parsers[0].parse_states[0].parser_ops[0].parameters[0].value: unknown type "heap"`},
-		{`"value" : [0, 8]`, `"value" : [0]`, "parsers[0].parse_states[0].transition_key[0].value: an array of 1 elements, expected 2 to 2"},
+		{`"value" : [0, 8]`, `"value" : [0]`, "parsers[0].parse_states[0].transition_key[0].value: an array of 1 elements: want 2 to 2"},
 		{`"value" : "0x03"`, `"value" : "0x0g"`, `right.value: "0x0g" is not a hexadecimal number`},
-		{`"bitwidth" : 8`, `"bitwidth" : 1.5`, "register_arrays[0].bitwidth: 1.5 is not an integer"},
+		{`"bitwidth" : 8`, `"bitwidth" : 1.5`, "register_arrays[0].bitwidth: 1.5 is not a 64-bit integer"},
 		{`"target" : ["m", "y"]`, `"target" : ["m", "z"]`, `pipelines[0].tables[0].key[0].target: header type meta has no field "z"`},
 		{`"init_table" : "t"`, `"init_table" : "s"`, `pipelines[0].init_table: unknown node "s"`},
 		{`"set" : "c"`, `"set" : "d"`, `pipelines[0].tables[0].next_tables.set: unknown node "d"`},
@@ -404,7 +404,7 @@ func TestLoadErrors(t *testing.T) {
 		{`"action_ids" : [0]`, `"action_ids" : [4]`, "pipelines[0].tables[0].action_ids[0]: unknown action id 4"},
 		{`"action_data" : ["0x1"]`, `"action_data" : []`, "pipelines[0].tables[0].default_entry: action set takes 1 arguments, found 0"},
 		{`"action_data" : ["0x2"]`, `"action_data" : ["2z"]`, `pipelines[0].tables[0].entries[0].action_entry.action_data[0]: "2z"`},
-		{`"action_data" : ["0x2"]`, `"action_data" : ["-0x2"]`, "pipelines[0].tables[0].entries[0].action_entry.action_data[0]: -0x2 is negative, which simple_switch does not take"},
+		{`"action_data" : ["0x2"]`, `"action_data" : ["-0x2"]`, "pipelines[0].tables[0].entries[0].action_entry.action_data[0]: -0x2 is negative: simple_switch does not support"},
 		{`"action_data" : ["0x1"]`, `"action_data" : ["-0x1"]`, "pipelines[0].tables[0].default_entry.action_data[0]: -0x1 is negative"},
 		{`"key" : "0x0100"`, `"key" : "-0x0100"`, "pipelines[0].tables[0].entries[0].match_key[0]: -0x0100 is negative"},
 		{`"version" : [2, 23]`, `"version" : [1, 0]`, "__meta__.version: version is not 2.x"},
@@ -460,10 +460,10 @@ func FuzzLoad(f *testing.F) {
 		out := write(t, c)
 		again, err := Load([]byte(out))
 		if err != nil {
-			t.Fatalf("what was written does not load: %v", err)
+			t.Fatalf("the written document does not load: %v", err)
 		}
 		if write(t, again) != out {
-			t.Error("writing is no fixpoint")
+			t.Error("writing is not a fixpoint")
 		}
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Load reads a document and validates it. An error names the place:
-// "pipelines[0].tables[3].key[1].target: …".
+// Load parses and validates a document. Errors contain the path of the faulty
+// value, for example "pipelines[0].tables[3].key[1].target: …".
 func Load(data []byte) (*Config, error) {
 	c, err := decode(data)
 	if err != nil {
@@ -35,8 +35,8 @@ func decode(data []byte) (*Config, error) {
 	return c, nil
 }
 
-// Write writes the document as p4c lays it out. The same Config always gives
-// the same bytes.
+// Write writes the document in p4c's layout. Equal Configs result in equal
+// bytes.
 func (c *Config) Write(w io.Writer) error {
 	p := &printer{w: w}
 	p.value(reflect.ValueOf(c), 0)
@@ -45,8 +45,8 @@ func (c *Config) Write(w io.Writer) error {
 	return p.err
 }
 
-// A printer writes values part by part: the nodes of a whole document would
-// take many times the memory of its text.
+// A printer writes values part by part. The nodes of a complete document would
+// need many times the memory of its text.
 type printer struct {
 	w   io.Writer
 	b   bytes.Buffer
@@ -120,16 +120,16 @@ func isStructure(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(reflect.TypeFor[custom]())
 }
 
-// custom is implemented by types whose JSON form is not an object with one key
-// per struct field. decodeNode reports through d and may leave the receiver
-// half filled.
+// custom is implemented by types with a JSON form other than an object with one
+// key per struct field. decodeNode reports errors through d and may leave the
+// receiver incomplete.
 type custom interface {
 	decodeNode(d *decoder, n *node)
 	encodeNode() *node
 }
 
-// A decoder fills Go values from nodes. It remembers where it is in the
-// document and the first error.
+// A decoder fills Go values from nodes. It tracks the path in the document and
+// records the first error.
 type decoder struct {
 	path []string
 	err  error
@@ -148,7 +148,7 @@ func placed(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// at runs f with one more step on the path.
+// at calls f with a step added to the path.
 func (d *decoder) at(step string, f func()) {
 	d.path = append(d.path, step)
 	f()
@@ -226,12 +226,12 @@ func (d *decoder) integer(n *node) int {
 	}
 	i, err := strconv.ParseInt(n.text, 10, 0)
 	if err != nil {
-		d.failf("%s is not an integer of 64 bits", n.text)
+		d.failf("%s is not a 64-bit integer", n.text)
 	}
 	return int(i)
 }
 
-// boolean also takes numbers: p4c writes 0 for the sign of a boolean field.
+// boolean also accepts numbers: p4c writes 0 for the sign of a boolean field.
 func (d *decoder) boolean(n *node) bool {
 	switch n.kind {
 	case falseNode, trueNode:
@@ -243,24 +243,24 @@ func (d *decoder) boolean(n *node) bool {
 	return false
 }
 
-// tuple checks that n is an array of at least low and at most high elements.
+// tuple checks that n is an array of low to high elements.
 func (d *decoder) tuple(n *node, low, high int) bool {
 	if !d.is(n, arrayNode) {
 		return false
 	}
 	if len(n.list) < low || len(n.list) > high {
-		d.failf("an array of %d elements, expected %d to %d", len(n.list), low, high)
+		d.failf("an array of %d elements: want %d to %d", len(n.list), low, high)
 		return false
 	}
 	return true
 }
 
-// member decodes the element i of a tuple.
+// member decodes element i of a tuple.
 func (d *decoder) member(n *node, i int, f func(*node)) {
 	d.index(i, func() { f(n.list[i]) })
 }
 
-// key decodes the value of a key of an object, if it is there and not null.
+// key decodes the value of a key if the object has it and it is not null.
 func (d *decoder) key(n *node, key string, f func(*node)) {
 	if e := n.get(key); e != nil && e.kind != nullNode {
 		d.at("."+key, func() { f(e) })

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// The struct tags drive the codec (codec.go). Options after the key:
+// The struct tags control the codec (codec.go). Options after the key:
 //
-//	omitempty  the key is absent when the value is zero (for a slice: nil)
-//	null       the empty string is written as null, null reads as empty
+//	omitempty  omit the key if the value is zero (for a slice: nil)
+//	null       write the empty string as null and read null as empty
 //
-// The order of the fields is the order in which p4c writes the keys.
+// The fields are in the order in which p4c writes the keys.
 
 // A Config is one BMv2 JSON document.
 type Config struct {
@@ -42,28 +42,27 @@ type Config struct {
 	Meta              *Meta               `bmv2:"__meta__,omitempty"`
 }
 
-// Meta is the document's own description. A document without it is of a
-// version before 2.0.
+// Meta describes the document. A document without it predates version 2.0.
 type Meta struct {
 	Version  []int  `bmv2:"version"`
 	Compiler string `bmv2:"compiler,omitempty"`
-	// Command made the document, of a program under this licence, as SPDX names
-	// it. simple_switch reads neither.
+	// Command created the document from a program with this license (an SPDX
+	// identifier). simple_switch reads neither.
 	Command string `bmv2:"command,omitempty"`
 	Licence string `bmv2:"license,omitempty"`
-	// Architecture is "" in BMv2's own documents, TNA or T2NA in those that
-	// have a pipe of Tofino in the same terms.
+	// Architecture is "" in BMv2's documents, and TNA or T2NA in documents that
+	// describe a pipe of Tofino.
 	Architecture string `bmv2:"architecture,omitempty"`
 	// Chip is T2NA for a program of architecture TNA that is compiled for Tofino 2.
 	// Otherwise it is empty, and the architecture implies the chip.
 	Chip string `bmv2:"chip,omitempty"`
-	// Pipes are the programs of Tofino's pipes, where these differ: program 0
+	// Pipes are the program numbers of Tofino's pipes if they differ. Program 0
 	// has the blocks ingress_parser and so on, program 1 pipe1.ingress_parser.
 	Pipes []int `bmv2:"pipes,omitempty"`
 }
 
-// MadeBy is the document with what made it: a compiler, by which command, of a
-// program under which licence, which may be "".
+// MadeBy returns a copy of the document with its origin: the compiler, its
+// command, and the license of the program, which may be "".
 func (c *Config) MadeBy(compiler, command, licence string) *Config {
 	made, meta := *c, Meta{}
 	if c.Meta != nil {
@@ -74,7 +73,7 @@ func (c *Config) MadeBy(compiler, command, licence string) *Config {
 	return &made
 }
 
-// PipePrefix is what the blocks of a program for a pipe begin with.
+// PipePrefix returns the prefix of the block names of a pipe's program.
 func PipePrefix(program int) string {
 	if program == 0 {
 		return ""
@@ -82,7 +81,7 @@ func PipePrefix(program int) string {
 	return fmt.Sprintf("pipe%d.", program)
 }
 
-// Programs is how many programs the pipes of Tofino have.
+// Programs returns the number of different programs in Tofino's pipes.
 func (c *Config) Programs() int {
 	if c.Meta == nil || len(c.Meta.Pipes) == 0 {
 		return 1
@@ -90,13 +89,13 @@ func (c *Config) Programs() int {
 	return max(0, slices.Max(c.Meta.Pipes)) + 1
 }
 
-// The architectures of programs that BMv2 cannot run.
+// The architectures that BMv2 cannot run.
 const (
 	TNA  = "tna"
 	T2NA = "t2na"
 )
 
-// Architecture names the architecture of the program, "" for v1model.
+// Architecture returns the architecture of the program, or "" for v1model.
 func (c *Config) Architecture() string {
 	if c.Meta == nil {
 		return ""
@@ -113,7 +112,7 @@ func (c *Config) Chip() string {
 	return c.Meta.Chip
 }
 
-// SourceInfo is where in the P4 program an object comes from.
+// SourceInfo is the position of an object in the P4 program.
 type SourceInfo struct {
 	Filename       string `bmv2:"filename"`
 	Line           int    `bmv2:"line"`
@@ -121,15 +120,14 @@ type SourceInfo struct {
 	SourceFragment string `bmv2:"source_fragment"`
 }
 
-// A NamedValue is a name with the number that stands for it in the data
-// plane: ["NoError", 0].
+// A NamedValue is a name with its number in the data plane: ["NoError", 0].
 type NamedValue struct {
 	Name  string
 	Value int
 }
 
-// An Enum is a P4 enum without underlying type; the values are those that the
-// compiler chose.
+// An Enum is a P4 enum without underlying type; the compiler chooses the
+// values.
 type Enum struct {
 	Name    string       `bmv2:"name"`
 	Entries []NamedValue `bmv2:"entries"`
@@ -141,13 +139,13 @@ type HeaderType struct {
 	ID        int           `bmv2:"id"`
 	Fields    []HeaderField `bmv2:"fields"`
 	LengthExp *Expr         `bmv2:"length_exp,omitempty"`
-	// MaxLength is the header's largest size in bytes, for a header with a
-	// variable-length field.
+	// MaxLength is the maximum size in bytes of a header with a variable-length
+	// field.
 	MaxLength int `bmv2:"max_length,omitempty"`
 }
 
-// A HeaderField is one field of a header type. Width is 0 for the
-// variable-length field, which the document writes as "*".
+// A HeaderField is a field of a header type. Width is 0 for a variable-length
+// field, which is "*" in the document.
 type HeaderField struct {
 	Name   string
 	Width  int
@@ -187,8 +185,8 @@ type UnionMember struct {
 	HeaderType string
 }
 
-// A HeaderUnion is a union instance; every member is a header instance of its
-// own, and at most one of them is valid.
+// A HeaderUnion is a union instance. Each member is a separate header instance,
+// and at most one of them is valid.
 type HeaderUnion struct {
 	Name      string `bmv2:"name"`
 	ID        int    `bmv2:"id"`
@@ -215,14 +213,14 @@ type FieldList struct {
 	Elements   []*Expr     `bmv2:"elements"`
 }
 
-// A FieldRef names a field as ["header", "field"]. Field is empty where the
-// format allows a header alone.
+// A FieldRef is a field, written as ["header", "field"]. Field is empty where
+// the format allows a header alone.
 type FieldRef struct {
 	Header string
 	Field  string
 }
 
-// A FieldAlias gives a field the name under which the target looks for it.
+// A FieldAlias gives a field the name that the target uses for it.
 type FieldAlias struct {
 	Alias string
 	Field FieldRef
@@ -236,8 +234,8 @@ type ParseVSet struct {
 	MaxSize            int    `bmv2:"max_size,omitempty"`
 }
 
-// A Deparser is the order in which valid headers are written, with
-// primitives to run before.
+// A Deparser is the order in which valid headers are emitted, with primitives
+// to execute before.
 type Deparser struct {
 	Name       string       `bmv2:"name"`
 	ID         int          `bmv2:"id"`
@@ -246,7 +244,7 @@ type Deparser struct {
 	Primitives []*Primitive `bmv2:"primitives,omitempty"`
 }
 
-// A MeterArray is an array of meters, or the meters of a table's entries.
+// A MeterArray is an array of meters, or the direct meters of a table.
 type MeterArray struct {
 	Name         string      `bmv2:"name"`
 	ID           int         `bmv2:"id"`
@@ -259,8 +257,7 @@ type MeterArray struct {
 	ResultTarget *FieldRef   `bmv2:"result_target,omitempty"`
 }
 
-// A CounterArray is an array of counters, or the counters of a table's
-// entries.
+// A CounterArray is an array of counters, or the direct counters of a table.
 type CounterArray struct {
 	Name       string      `bmv2:"name"`
 	ID         int         `bmv2:"id"`
@@ -268,7 +265,8 @@ type CounterArray struct {
 	Size       int         `bmv2:"size,omitempty"`
 	IsDirect   bool        `bmv2:"is_direct"`
 	Binding    string      `bmv2:"binding,omitempty"`
-	// TrueEgress, of Tofino 2, counts packets as they leave egress.
+	// TrueEgress makes the counter count packets as they leave egress (Tofino
+	// 2).
 	TrueEgress bool `bmv2:"true_egress,omitempty"`
 }
 
@@ -279,16 +277,17 @@ type RegisterArray struct {
 	SourceInfo *SourceInfo `bmv2:"source_info,omitempty"`
 	Size       int         `bmv2:"size"`
 	Bitwidth   int         `bmv2:"bitwidth"`
-	// Initial is what the cells start with, as a hexstr; "" is 0, which is
-	// all that BMv2 knows.
+	// Initial is the initial value of the cells as a hexstr; "" is 0, the only
+	// value in BMv2.
 	Initial string `bmv2:"initial,omitempty"`
-	// Pair says that a cell is two numbers of half its bits, the first on top, as
-	// Tofino's stateful ALUs have them.
+	// Pair is set if a cell consists of two numbers of half its width, the
+	// first one in the upper bits, like the pairs of Tofino's stateful ALUs.
 	Pair bool `bmv2:"pair,omitempty"`
 }
 
 // A FilterArray is an array of low-pass filters for values of Bitwidth bits, or
-// of random early detections by such filters. Tofino has them, BMv2 has not.
+// of random early detection (WRED) based on such filters. BMv2 has no such
+// objects.
 type FilterArray struct {
 	Name       string      `bmv2:"name"`
 	ID         int         `bmv2:"id"`
@@ -304,15 +303,15 @@ type Calculation struct {
 	ID         int         `bmv2:"id"`
 	SourceInfo *SourceInfo `bmv2:"source_info,omitempty"`
 	Algo       string      `bmv2:"algo"`
-	CRC        *CRC        `bmv2:"crc,omitempty"` // of the algorithm AlgoCRC
+	CRC        *CRC        `bmv2:"crc,omitempty"` // if Algo is AlgoCRC
 	Input      []*Expr     `bmv2:"input"`
 	Hash       *Hash       `bmv2:"hash,omitempty"`
 }
 
-// A Hash is what a Calculation stands for in a program for Tofino, where the
-// control plane may have it computed otherwise. Its result has Width bits, of which
-// the program uses Low to High. Extend is whether the program's algorithm begins
-// again where it has fewer bits; they are 0 otherwise.
+// A Hash describes a Calculation of a Tofino program with an algorithm that the
+// control plane can replace. The result has Width bits, of which the program
+// uses bits Low to High. Extend is set if the program repeats the result of an
+// algorithm with fewer bits; otherwise the missing bits are 0.
 type Hash struct {
 	Name   string `bmv2:"name"`
 	Width  int    `bmv2:"width"`
@@ -321,12 +320,12 @@ type Hash struct {
 	Extend bool   `bmv2:"extend,omitempty"`
 }
 
-// AlgoCRC is the algorithm of a Calculation that brings its polynomial along.
+// AlgoCRC is the algorithm of a Calculation with its own polynomial.
 const AlgoCRC = "crc_custom"
 
-// A CRC is a cyclic redundancy check of Width bits, 8 to 64. Poly (without the
-// leading bit), Init and Xor are hexstr; Reversed is of both input bytes and
-// result.
+// A CRC is a cyclic redundancy check with 8 to 64 bits. Poly (without the
+// leading bit), Init and Xor are hexstr; Reversed applies to both input bytes
+// and result.
 type CRC struct {
 	Width    int    `bmv2:"width"`
 	Poly     string `bmv2:"poly"`
@@ -335,7 +334,7 @@ type CRC struct {
 	Reversed bool   `bmv2:"reversed"`
 }
 
-// A Checksum writes (update) or checks (verify) the field Target.
+// A Checksum updates or verifies the field Target.
 type Checksum struct {
 	Name        string      `bmv2:"name"`
 	ID          int         `bmv2:"id"`
@@ -348,7 +347,7 @@ type Checksum struct {
 	IfCond      *Expr       `bmv2:"if_cond"`
 }
 
-// An ExternInstance is an instance of an extern type that the target knows.
+// An ExternInstance is an instance of an extern type of the target.
 type ExternInstance struct {
 	Name            string            `bmv2:"name"`
 	ID              int               `bmv2:"id"`

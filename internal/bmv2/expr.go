@@ -9,7 +9,7 @@ import (
 // An ExprType is the "type" of a type-value object.
 type ExprType string
 
-// The types of Expr, with the fields that each uses.
+// The types of Expr, with the fields that each one uses.
 const (
 	TypeField            ExprType = "field"              // Name, Field
 	TypeHexstr           ExprType = "hexstr"             // Hex, optionally Bitwidth
@@ -38,13 +38,13 @@ const (
 	TypeStack            ExprType = "stack"              // Name (extract to a stack)
 	TypeUnionStack       ExprType = "union_stack"        // Name, Member (extract)
 
-	// TypeInt is a bare number, where the format has one instead of an
-	// object (the right side of access_field, the parameter of shift).
+	// TypeInt is a bare number, used by the format instead of an object in some
+	// places (the right side of access_field, the parameter of shift).
 	TypeInt ExprType = "" // Int
 )
 
-// An Expr is a "type value object" of the format: a constant, a reference or
-// an operation. Which fields count depends on Type.
+// An Expr is a "type value object" of the format: a constant, a reference or an
+// operation. Type determines which fields are used.
 type Expr struct {
 	Type   ExprType
 	Name   string // the object referred to, or the text of a string
@@ -55,75 +55,77 @@ type Expr struct {
 	Int    int
 	Offset int // of a lookahead, in bits
 	Width  int // of a lookahead, in bits
-	// Bitwidth is the width of a constant in a calculation's input; 0 where
-	// the format has none.
+	// Bitwidth is the width of a constant in a calculation's input; 0
+	// elsewhere.
 	Bitwidth int
 
 	Op    string
 	Left  *Expr // nil for a unary operation
 	Right *Expr
 	Cond  *Expr // of "?"
-	// Inner is the value of an expression that merely wraps another: p4c
-	// wraps operations that are arguments of primitives once more.
+	// Inner is the wrapped expression: p4c wraps operations in arguments of
+	// primitives once more.
 	Inner *Expr
 
 	List []*Expr
-	// SourceInfo is carried by some objects.
+	// SourceInfo is optional.
 	SourceInfo *SourceInfo
 }
 
-// FieldOf refers to a header's field; "$valid$" is the hidden field that says
-// whether the header is valid.
+// FieldOf returns a reference to a field of a header. The hidden field
+// "$valid$" is set if the header is valid.
 func FieldOf(header, field string) *Expr {
 	return &Expr{Type: TypeField, Name: header, Field: field}
 }
 
-// Ref refers to a named object: a header, a stack, a register array.
+// Ref returns a reference to a named object: a header, a stack, a register
+// array.
 func Ref(t ExprType, name string) *Expr { return &Expr{Type: t, Name: name} }
 
-// Hex is the constant v. A positive bytes pads to so many bytes.
+// Hex returns the constant v, padded to the given number of bytes.
 func Hex(v *big.Int, bytes int) *Expr {
 	return &Expr{Type: TypeHexstr, Hex: HexString(v, bytes)}
 }
 
-// HexInt is the constant v.
+// HexInt returns the constant v, padded to the given number of bytes.
 func HexInt(v int64, bytes int) *Expr { return Hex(big.NewInt(v), bytes) }
 
-// BoolOf is the constant b.
+// BoolOf returns the constant b.
 func BoolOf(b bool) *Expr { return &Expr{Type: TypeBool, Bool: b} }
 
-// Local refers to the parameter index of an action from inside an expression,
-// RuntimeData from a primitive's argument.
+// Local returns a reference to an action's parameter for use in an expression.
 func Local(index int) *Expr { return &Expr{Type: TypeLocal, Int: index} }
 
-// RuntimeData refers to the parameter index of an action.
+// RuntimeData returns a reference to an action's parameter for use as an
+// argument of a primitive.
 func RuntimeData(index int) *Expr { return &Expr{Type: TypeRuntimeData, Int: index} }
 
-// Lookahead reads width bits of the packet, offset bits ahead.
+// Lookahead returns an expression that reads width bits of the packet, offset
+// bits ahead.
 func Lookahead(offset, width int) *Expr {
 	return &Expr{Type: TypeLookahead, Offset: offset, Width: width}
 }
 
-// Op1 is a unary operation.
+// Op1 returns a unary operation.
 func Op1(op string, right *Expr) *Expr {
 	return &Expr{Type: TypeExpression, Op: op, Right: right}
 }
 
-// Op2 is a binary operation.
+// Op2 returns a binary operation.
 func Op2(op string, left, right *Expr) *Expr {
 	return &Expr{Type: TypeExpression, Op: op, Left: left, Right: right}
 }
 
-// Cond is the operation cond ? left : right.
+// Cond returns the operation cond ? left : right.
 func Cond(cond, left, right *Expr) *Expr {
 	return &Expr{Type: TypeExpression, Op: "?", Left: left, Right: right, Cond: cond}
 }
 
-// Wrap puts e into an expression object of its own, as p4c does with
-// operations and stack fields that are arguments of primitives.
+// Wrap wraps e in another expression object, as p4c does with operations and
+// stack fields in arguments of primitives.
 func Wrap(e *Expr) *Expr { return &Expr{Type: TypeExpression, Inner: e} }
 
-// Vector is the argument list of log_msg.
+// Vector returns the argument list of log_msg.
 func Vector(list ...*Expr) *Expr { return &Expr{Type: TypeParametersVector, List: list} }
 
 // Unwrap removes the wrapping expression objects around e.
@@ -134,7 +136,8 @@ func (e *Expr) Unwrap() *Expr {
 	return e
 }
 
-// HexString writes v as p4c does: sign, 0x, digits padded to bytes bytes.
+// HexString formats v like p4c: sign, 0x, digits padded to the given number of
+// bytes.
 func HexString(v *big.Int, bytes int) string {
 	digits := new(big.Int).Abs(v).Text(16)
 	if n := 2*bytes - len(digits); n > 0 {
@@ -146,7 +149,7 @@ func HexString(v *big.Int, bytes int) string {
 	return "0x" + digits
 }
 
-// ParseHex reads a hexstr, with or without sign and 0x.
+// ParseHex parses a hexstr, with or without sign and 0x.
 func ParseHex(s string) (*big.Int, error) {
 	digits, negative := strings.CutPrefix(s, "-")
 	if strings.HasPrefix(digits, "0x") || strings.HasPrefix(digits, "0X") {
@@ -162,7 +165,7 @@ func ParseHex(s string) (*big.Int, error) {
 	return v, nil
 }
 
-// String writes e for messages.
+// String formats e for messages.
 func (e *Expr) String() string {
 	e = e.Unwrap()
 	if e == nil {

@@ -18,7 +18,7 @@ func (e *Expr) decodeNode(d *decoder, n *node) {
 	d.key(n, "bitwidth", func(v *node) { e.Bitwidth = d.integer(v) })
 	value := n.get("value")
 	if value == nil {
-		d.failf("an object without type and value")
+		d.failf("the object has no value: want type and value")
 		return
 	}
 	d.at(".value", func() { e.decodeValue(d, value) })

@@ -2,8 +2,8 @@ package bmv2
 
 import "reflect"
 
-// Here are the types whose JSON form is a tuple, a map or depends on a type
-// field. Expr has a file of its own.
+// This file has the types that are a tuple or a map in JSON, or whose form
+// depends on a type field. Expr has its own files.
 
 func (v *NamedValue) decodeNode(d *decoder, n *node) {
 	if d.tuple(n, 2, 2) {
@@ -62,7 +62,7 @@ func (r *FieldRef) encodeNode() *node {
 	return listNode(textNode(r.Header), textNode(r.Field))
 }
 
-// String is "header.field".
+// String returns "header.field".
 func (r FieldRef) String() string {
 	if r.Field == "" {
 		return r.Header

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// A node is a JSON value that remembers the order of an object's keys, which
-// encoding/json's maps do not.
+// A node is a JSON value that preserves the order of an object's keys, unlike
+// the maps of encoding/json.
 type node struct {
 	kind nodeKind
 	text string  // of a string (decoded) or a number
@@ -40,7 +40,7 @@ func (k nodeKind) String() string {
 // exhaust the stack. p4c nests two levels per operator of an expression.
 const maxDepth = 5000
 
-// parseNode reads a JSON document.
+// parseNode parses a JSON document.
 func parseNode(data []byte) (*node, error) {
 	r := &nodeReader{text: string(data)}
 	n, err := r.value(0)
@@ -52,22 +52,23 @@ func parseNode(data []byte) (*node, error) {
 	case err == nil:
 		return n, nil
 	case r.ended():
-		return nil, fmt.Errorf("reading JSON: it ends too early, after %d bytes", len(data))
+		return nil, fmt.Errorf("reading JSON: unexpected end after %d bytes", len(data))
 	}
 	return nil, fmt.Errorf("reading JSON at byte %d: %w", at, err)
 }
 
-// A nodeReader reads JSON text. Programs of a megabyte are read at each start of a
-// switch, and encoding/json's tokens, each of them allocated and looked at three
-// times, took most of that start. Keys and most strings are parts of the text.
+// A nodeReader parses JSON text. Switches read programs of a megabyte when they
+// start, and encoding/json, which allocates every token and scans it three
+// times, took most of that time. Keys and most strings share the memory of the
+// text.
 type nodeReader struct {
 	text string
-	at   int    // where it stands; where an error is
-	free []node // allocated, not yet used
+	at   int    // current position, or position of an error
+	free []node // allocated nodes not used yet
 }
 
-// peek returns the next byte that is not white space, without taking it, and 0 at
-// the end.
+// peek returns the next byte that is not white space, without consuming it, or
+// 0 at the end.
 func (r *nodeReader) peek() byte {
 	for ; r.at < len(r.text); r.at++ {
 		switch c := r.text[r.at]; c {
@@ -81,7 +82,7 @@ func (r *nodeReader) peek() byte {
 
 func (r *nodeReader) ended() bool { return r.peek() == 0 && r.at == len(r.text) }
 
-// unexpected says what stands where something else had to.
+// unexpected returns an error about the current character.
 func (r *nodeReader) unexpected(want string) error {
 	c, _ := utf8.DecodeRuneInString(r.text[r.at:])
 	return fmt.Errorf("found %q, want %s", c, want)
@@ -120,7 +121,7 @@ func (r *nodeReader) value(depth int) (n *node, err error) {
 	return n, err
 }
 
-// members reads what is in an array or an object until it ends.
+// members parses the elements of an array or an object up to its end.
 func (r *nodeReader) members(n *node, end byte, depth int) error {
 	r.at++
 	for r.peek() != end {
@@ -154,7 +155,7 @@ func (r *nodeReader) members(n *node, end byte, depth int) error {
 	return nil
 }
 
-// string reads a string whose first quote is next.
+// string parses a string at its opening quote.
 func (r *nodeReader) string() (s string, err error) {
 	begin, plain := r.at, true
 	for r.at++; r.at < len(r.text); r.at++ {
@@ -172,7 +173,7 @@ func (r *nodeReader) string() (s string, err error) {
 			r.at++
 			plain = false
 		case c < ' ':
-			return "", r.unexpected("it to be escaped in a string")
+			return "", r.unexpected("an escape sequence: control characters are not allowed in a string")
 		case c >= utf8.RuneSelf:
 			plain = false
 		}
@@ -181,7 +182,7 @@ func (r *nodeReader) string() (s string, err error) {
 	return "", io.ErrUnexpectedEOF
 }
 
-// number reads a number, of which a digit or a minus sign is next.
+// number parses a number at its first digit or minus sign.
 func (r *nodeReader) number() (string, error) {
 	begin := r.at
 	for r.at < len(r.text) && strings.IndexByte("+-.0123456789Ee", r.text[r.at]) >= 0 {
@@ -190,7 +191,7 @@ func (r *nodeReader) number() (string, error) {
 	text := r.text[begin:r.at]
 	if !json.Valid([]byte(text)) {
 		r.at = begin
-		return "", fmt.Errorf("%.40s is no number", text) // which may be as long as the file
+		return "", fmt.Errorf("%.40s is not a number", text) // shortened, since it may be as long as the file
 	}
 	return text, nil
 }
@@ -223,7 +224,8 @@ func textNode(s string) *node { return &node{kind: stringNode, text: s} }
 
 func listNode(list ...*node) *node { return &node{kind: arrayNode, list: list} }
 
-// object makes an object node of key, value, key, value, ….
+// object returns an object node with the given keys and values: key, value,
+// key, value, ….
 func object(pairs ...any) *node {
 	n := &node{kind: objectNode}
 	for i := 0; i < len(pairs); i += 2 {
@@ -232,8 +234,8 @@ func object(pairs ...any) *node {
 	return n
 }
 
-// write lays n out as p4c does: an array of scalars on one line, everything
-// else one member per line, two spaces per level, a blank on both sides of the
+// write formats n like p4c: an array of scalars on one line, anything else with
+// one member per line, two spaces per level, and a space on both sides of the
 // colon.
 func (n *node) write(b *bytes.Buffer, indent int) {
 	switch n.kind {
@@ -281,8 +283,8 @@ func (n *node) write(b *bytes.Buffer, indent int) {
 	}
 }
 
-// maxIndent is the deepest level that is set off: the indentation of deep
-// expressions would be many times their text.
+// maxIndent is the deepest indented level: the indentation of deep expressions
+// would be much longer than their text.
 const maxIndent = 60
 
 func newline(b *bytes.Buffer, indent int) {
@@ -296,11 +298,10 @@ func newline(b *bytes.Buffer, indent int) {
 
 var indentation = strings.Repeat("  ", maxIndent)
 
-// writeString escapes what JSON demands and no more: p4c leaves <, > and &
-// alone.
+// writeString escapes only what JSON requires: p4c does not escape <, > and &.
 func writeString(b *bytes.Buffer, s string) {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
-	e.Encode(s)             // of a string: cannot fail
+	e.Encode(s)             // a string cannot fail
 	b.Truncate(b.Len() - 1) // the encoder's newline
 }

@@ -2,22 +2,22 @@ package bmv2
 
 import "iter"
 
-// PortCounts are what a port of a switch has taken in, sent and lost since the
-// switch began, whatever its program counts.
+// PortCounts are the numbers of packets that a port has received, sent and
+// dropped since the switch was started, independent of the program.
 type PortCounts struct {
 	Port       int
-	Down       bool // it has no link
+	Down       bool // no link
 	InPackets  uint64
 	InBytes    uint64
 	OutPackets uint64
 	OutBytes   uint64
-	Queued     uint64 // packets that wait to leave now
-	Room       uint64 // how many may; 0: not known
+	Queued     uint64 // packets in its queues now
+	Room       uint64 // their capacity; 0: unknown
 	Drops      [DropReasons]uint64
 }
 
-// Lost are the reasons for which packets were dropped, with how many. The end of a
-// copy is no drop.
+// Lost iterates over the reasons of dropped packets, with their numbers. The
+// end of a copy is not a drop.
 func (p *PortCounts) Lost() iter.Seq2[DropReason, uint64] {
 	return func(yield func(DropReason, uint64) bool) {
 		for i, n := range p.Drops {
@@ -28,7 +28,7 @@ func (p *PortCounts) Lost() iter.Seq2[DropReason, uint64] {
 	}
 }
 
-// Dropped is the sum of the drops.
+// Dropped returns the number of all dropped packets.
 func (p *PortCounts) Dropped() (sum uint64) {
 	for _, n := range p.Lost() {
 		sum += n
@@ -36,40 +36,40 @@ func (p *PortCounts) Dropped() (sum uint64) {
 	return sum
 }
 
-// A DropReason is why a packet went no further. Those before the queues count at
-// the port where the packet came in, the others where it would have left.
+// A DropReason is the reason why a packet was dropped. Drops before the queues
+// are counted at the packet's input port, the others at its output port.
 type DropReason int
 
 // The reasons.
 const (
 	DropQueue     DropReason = iota // the queue of its port was full
-	DropNoEntry                     // the program dropped it after a table without an entry for it: there is no route
-	DropTTL                         // the program dropped it, and it had no hop left
-	DropProgram                     // the program dropped it for a reason of its own
-	DropParser                      // the parser refused it
-	DropRounds                      // it went round too often
-	DropBuffer                      // no room for packets that go round
+	DropNoEntry                     // dropped by the program after a table miss: there is no route
+	DropTTL                         // dropped by the program with TTL 0 or 1
+	DropProgram                     // dropped by the program for another reason
+	DropParser                      // rejected by the parser
+	DropRounds                      // recirculated too often
+	DropBuffer                      // no room for recirculated packets
 	DropNoPort                      // nothing is connected to its port
-	DropLink                        // the link is down, or whoever is at its end is too slow
-	DropUnread                      // the interface had no room for it before the switch saw it
-	DropAssertion                   // an assertion of the program was false
-	EndCopy                         // the program ended a copy that it had made, for instance to tell itself something
-	DropReasons                     // how many there are
+	DropLink                        // the link is down, or the receiver is too slow
+	DropUnread                      // the interface had no room for it before the switch read it
+	DropAssertion                   // an assertion of the program failed
+	EndCopy                         // the program ended a copy that it had made for its own use
+	DropReasons                     // number of reasons
 )
 
 var dropNames = [DropReasons]string{
 	"queue full", "no entry", "TTL used up", "program", "parser error", "rounds", "no room to recirculate", "no such port", "link", "not read in time", "assertion", "copy",
 }
 
-// String names the reason.
+// String returns the name of the reason.
 func (r DropReason) String() string { return dropNames[r] }
 
-// portFields is how many numbers a port has on the wire: those that every
-// version has, and the drops.
+// portFields is the number of values per port in all versions, without the
+// drops.
 const portFields = 8
 
-// EncodePorts lays counts out as numbers: how many a port has, then those of
-// each port. Later versions may add reasons at the end.
+// EncodePorts encodes counts as numbers: first the number of values per port,
+// then the values of each port. Later versions may append reasons.
 func EncodePorts(list []PortCounts) []uint64 {
 	numbers := append(make([]uint64, 0, 1+len(list)*(portFields+int(DropReasons))), uint64(portFields+DropReasons))
 	for i := range list {
@@ -84,7 +84,7 @@ func EncodePorts(list []PortCounts) []uint64 {
 	return numbers
 }
 
-// DecodePorts reads what EncodePorts has written; ok is false for anything else.
+// DecodePorts decodes the result of EncodePorts; ok is false for anything else.
 func DecodePorts(numbers []uint64) (list []PortCounts, ok bool) {
 	if len(numbers) == 0 || numbers[0] < portFields || numbers[0] > 1<<10 || (len(numbers)-1)%int(numbers[0]) != 0 {
 		return nil, false

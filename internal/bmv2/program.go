@@ -1,17 +1,17 @@
 package bmv2
 
-// A Parser is a parse graph. InitState names its first state.
+// A Parser is a parse graph. InitState is its first state.
 type Parser struct {
 	Name        string        `bmv2:"name"`
 	ID          int           `bmv2:"id"`
 	InitState   string        `bmv2:"init_state"`
 	ParseStates []*ParseState `bmv2:"parse_states"`
-	// ReadsError is set where the control that follows reads parser_err:
-	// otherwise Tofino drops what its ingress parser finds wrong.
+	// ReadsError is set if the following control reads parser_err. Otherwise
+	// Tofino drops packets with an error in the ingress parser.
 	ReadsError bool `bmv2:"reads_error,omitempty"`
 }
 
-// A ParseState does its operations, then follows the first transition that
+// A ParseState executes its operations and follows the first transition that
 // matches the key. An empty key with a default transition is a jump.
 type ParseState struct {
 	Name          string       `bmv2:"name"`
@@ -32,8 +32,8 @@ type ParserOp struct {
 }
 
 // A Transition is one case of a select. Type is "hexstr", "parse_vset" or
-// "default"; documents before 2.23 leave it out and mean hexstr or default by
-// the value. NextState "" accepts.
+// "default"; documents before 2.23 omit it, so the value decides between hexstr
+// and default. NextState "" accepts.
 type Transition struct {
 	Type      string `bmv2:"type,omitempty"`
 	Value     string `bmv2:"value,null"`
@@ -49,7 +49,7 @@ type Action struct {
 	Primitives  []*Primitive   `bmv2:"primitives"`
 }
 
-// A RuntimeParam is a parameter that a table entry supplies.
+// A RuntimeParam is a parameter set by a table entry.
 type RuntimeParam struct {
 	Name     string `bmv2:"name"`
 	Bitwidth int    `bmv2:"bitwidth"`
@@ -72,12 +72,12 @@ type Pipeline struct {
 	ActionProfiles []*ActionProfile `bmv2:"action_profiles"`
 	Conditionals   []*Conditional   `bmv2:"conditionals"`
 	ActionCalls    []*ActionCall    `bmv2:"action_calls,omitempty"`
-	// PingPong is set where a ghost thread's program looks at ping_pong: it keeps
-	// two copies of its state itself. simple_switch does not know it.
+	// PingPong is set if the program of a ghost thread uses ping_pong and keeps
+	// two copies of its state itself. simple_switch ignores it.
 	PingPong bool `bmv2:"ping_pong,omitempty"`
 }
 
-// Kinds of match, for tables and for keys.
+// Match kinds of tables and of keys.
 const (
 	MatchExact    = "exact"
 	MatchLPM      = "lpm"
@@ -90,12 +90,11 @@ const (
 // Implementations of a table.
 const (
 	TableSimple         = "simple"
-	TableIndirect       = "indirect"    // through an action profile
-	TableIndirectSelect = "indirect_ws" // through an action selector
+	TableIndirect       = "indirect"    // with an action profile
+	TableIndirectSelect = "indirect_ws" // with an action selector
 )
 
-// Labels of NextTables that stand for the lookup's outcome rather than for an
-// action.
+// Labels of NextTables that stand for a hit or a miss instead of an action.
 const (
 	NextHit  = "__HIT__"
 	NextMiss = "__MISS__"
@@ -120,18 +119,18 @@ type Table struct {
 	NextTables      NextTables    `bmv2:"next_tables"`
 	DefaultEntry    *DefaultEntry `bmv2:"default_entry,omitempty"`
 	Entries         []*Entry      `bmv2:"entries,omitempty"`
-	// CounterActions and MeterActions are p4lb's own, and empty where it goes
-	// without saying: the ids of the actions that count or meter, where some of
-	// the table's do and others do not. BMv2 reads no such keys.
+	// CounterActions and MeterActions are the ids of the actions that count or
+	// meter, if others in the table do not; otherwise they are empty. They are
+	// extensions of p4lb, which BMv2 ignores.
 	CounterActions []int `bmv2:"counter_actions,omitempty"`
 	MeterActions   []int `bmv2:"meter_actions,omitempty"`
 }
 
-// NextTables says where the control continues after each action (or after a
-// hit and a miss), in the document's order.
+// NextTables are the successors of a table after each action (or after a hit
+// and a miss), in the document's order.
 type NextTables []NextTable
 
-// A NextTable is one arrow out of a table; Next "" ends the pipeline.
+// A NextTable is one edge from a table; Next "" ends the pipeline.
 type NextTable struct {
 	Label string // an action's name, NextHit or NextMiss
 	Next  string
@@ -145,7 +144,7 @@ type TableKey struct {
 	Mask      string   `bmv2:"mask,null"`
 }
 
-// A DefaultEntry is what a table does on a miss until told otherwise.
+// A DefaultEntry is the initial action of a table on a miss.
 type DefaultEntry struct {
 	ActionID         int      `bmv2:"action_id"`
 	ActionConst      bool     `bmv2:"action_const"`
@@ -153,22 +152,22 @@ type DefaultEntry struct {
 	ActionEntryConst bool     `bmv2:"action_entry_const"`
 }
 
-// An Entry is a table entry of the program. To BMv2 a table that has any is
-// immutable.
+// An Entry is a table entry of the program. BMv2 does not allow changes to a
+// table with such entries.
 type Entry struct {
 	SourceInfo  *SourceInfo  `bmv2:"source_info,omitempty"`
 	MatchKey    []*MatchKey  `bmv2:"match_key"`
 	ActionEntry *ActionEntry `bmv2:"action_entry"`
-	// Priority is smallest first here, unlike at run time through P4Runtime.
+	// Priority: the smallest wins, unlike in P4Runtime.
 	Priority int `bmv2:"priority"`
-	// IsConst is p4lb's own: in a preinitialized table, whose other entries may
-	// be changed, this one may not. BMv2 reads no such key.
+	// IsConst marks an immutable entry in a preinitialized table with mutable
+	// entries. It is an extension of p4lb, which BMv2 ignores.
 	IsConst bool `bmv2:"is_const,omitempty"`
 }
 
-// A MatchKey is one field of an entry: Key (exact), Key and Mask (ternary),
-// Key and PrefixLength (lpm), Start and End (range). A valid match has the
-// key "0x01" or "0x00", which the document writes as true or false.
+// A MatchKey is one field of an entry: Key (exact), Key and Mask (ternary), Key
+// and PrefixLength (lpm), Start and End (range). A valid match has the key
+// "0x01" or "0x00", which is true or false in the document.
 type MatchKey struct {
 	MatchType    string
 	Key          string
@@ -193,12 +192,12 @@ type ActionProfile struct {
 	Selector   *Selector   `bmv2:"selector,omitempty"`
 }
 
-// A Selector says how a member of a group is chosen.
+// A Selector describes how a member of a group is chosen.
 type Selector struct {
 	Algo  string  `bmv2:"algo"`
 	Input []*Expr `bmv2:"input"`
-	// MaxGroupSize is how many members a group may have, of programs for Tofino;
-	// 0: it is not said.
+	// MaxGroupSize is the maximum number of members of a group (Tofino); 0:
+	// unspecified.
 	MaxGroupSize int `bmv2:"max_group_size,omitempty"`
 }
 
@@ -212,7 +211,7 @@ type Conditional struct {
 	FalseNext  string      `bmv2:"false_next,null"`
 }
 
-// An ActionCall runs a parameterless action in a control.
+// An ActionCall executes an action without parameters in a control.
 type ActionCall struct {
 	Name       string      `bmv2:"name"`
 	ID         int         `bmv2:"id"`

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Validate checks that names and ids are unique and that every reference leads
-// somewhere. What an operation does with its operands is the concern of the
-// switch that runs it.
+// Validate checks that names and ids are unique and that every reference
+// resolves. The switch that runs the document checks the operands of
+// operations.
 func (c *Config) Validate() error {
 	v := &validator{c: c}
 	steps := []func(){
@@ -22,15 +22,15 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// A validator indexes the document as it goes; later steps rely on what
-// earlier ones have indexed.
+// A validator indexes the document while it checks it; later steps use the
+// indexes of earlier ones.
 type validator struct {
 	c     *Config
 	err   error
-	words int // of all arrays
+	words int // total size of all arrays
 
 	types      map[string]*HeaderType
-	fields     map[*HeaderType]map[string]bool // by name
+	fields     map[*HeaderType]map[string]bool // fields by name
 	instances  map[string]*HeaderType          // by header name
 	headerIDs  map[int]string                  // header type by header id
 	stacksOf   map[string]string               // stack name to header type
@@ -43,14 +43,14 @@ type validator struct {
 	tables     map[string]bool
 }
 
-// failf records the first error; the path is a format's first operand.
+// failf records the first error at a path.
 func (v *validator) failf(path, format string, args ...any) {
 	if v.err == nil {
 		v.err = placed(path, fmt.Errorf(format, args...))
 	}
 }
 
-// at writes a step of a path: at("headers", 3) is "headers[3]".
+// at returns a step of a path: at("headers", 3) is "headers[3]".
 func at(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
 var errOldVersion = errors.New("version is not 2.x")
@@ -88,8 +88,8 @@ func (v *validator) headerTypes() {
 	}
 }
 
-// maxWidth bounds the width of a field and of a register, so that a hostile
-// document cannot make the switch allocate without end.
+// maxWidth bounds the width of fields and registers, so that a hostile document
+// cannot make the switch allocate too much memory.
 const maxWidth = 1 << 16
 
 func (v *validator) headerType(path string, t *HeaderType) {
@@ -131,8 +131,8 @@ func (v *validator) headers() {
 	}
 }
 
-// ids checks that the members of a stack or union exist and have the type that
-// want gives for each.
+// ids checks that the members of a stack or union exist and have the type
+// returned by want.
 func (v *validator) ids(path string, ids []int, known map[int]string, want func(i int) string) {
 	if len(ids) == 0 {
 		v.failf(path, "no members")
@@ -206,23 +206,24 @@ func (v *validator) unionStacks() {
 const (
 	// MaxCells bounds the size of one array of registers, counters or meters.
 	MaxCells = 1 << 25
-	// MaxWords bounds what all of them take, in words of 64 bits: 1 GiB.
+	// MaxWords bounds the size of all arrays in 64-bit words: 1 GiB.
 	MaxWords = 1 << 27
-	// CounterWords and MeterWords are what a cell of these takes.
+	// CounterWords and MeterWords are the sizes of their cells in words.
 	CounterWords, MeterWords = 2, 8
 )
 
-// RegisterWords is what a cell of so many bits takes.
+// RegisterWords returns the size in words of a cell with the given number of
+// bits.
 func RegisterWords(bits int) int { return (max(bits, 1) + 63) / 64 }
 
-// size checks that of an array whose cells take so many words each.
+// size checks the number of cells of an array with words per cell.
 func (v *validator) size(path string, size, words int) {
 	if size < 0 || size > MaxCells {
 		v.failf(path, "size %d is outside 0..%d", size, MaxCells)
 		return
 	}
 	if v.words += size * words; v.words > MaxWords {
-		v.failf(path, "the arrays up to here take more than %d words of 64 bits", MaxWords)
+		v.failf(path, "all arrays together have more than %d 64-bit words", MaxWords)
 	}
 }
 
@@ -309,7 +310,7 @@ func (v *validator) lists() {
 	for i, k := range v.c.Calculations {
 		v.crc(at("calculations", i), k)
 		if h := k.Hash; h != nil && (h.Width < 1 || h.Width > 64 || h.Low < 0 || h.Low > h.High || h.High >= h.Width) {
-			v.failf(at("calculations", i)+".hash", "bits %d to %d of %d: want some of 64 at most", h.Low, h.High, h.Width)
+			v.failf(at("calculations", i)+".hash", "bits %d to %d of %d: want a range within at most 64 bits", h.Low, h.High, h.Width)
 		}
 		v.exprs(at("calculations", i)+".input", k.Input)
 	}

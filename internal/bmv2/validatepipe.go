@@ -2,18 +2,18 @@ package bmv2
 
 import "slices"
 
-// pipeHeaders are the types of what Tofino puts before a packet for its
-// parsers.
+// pipeHeaders are the types of the intrinsic metadata that Tofino puts before a
+// packet for its parsers.
 var pipeHeaders = []string{"ingress_intrinsic_metadata_t", "egress_intrinsic_metadata_t"}
 
-// pipe checks that a document for Tofino has the blocks of a pipe.
+// pipe checks that a Tofino document has the blocks of a pipe.
 func (v *validator) pipe() {
 	switch v.c.Architecture() {
 	case "":
 		return
 	case TNA, T2NA:
 	default:
-		v.failf("__meta__.architecture", "unknown architecture %q, only %s and %s are known", v.c.Architecture(), TNA, T2NA)
+		v.failf("__meta__.architecture", "unknown architecture %q: want %s or %s", v.c.Architecture(), TNA, T2NA)
 		return
 	}
 	if chip := v.c.Meta.Chip; chip != "" && chip != T2NA {
@@ -26,11 +26,11 @@ func (v *validator) pipe() {
 		}
 	}
 	if pipes := v.c.Meta.Pipes; len(pipes) > maxPipes || slices.ContainsFunc(pipes, func(k int) bool { return k < 0 || k >= maxPipes }) {
-		v.failf("__meta__.pipes", "%v are not the programs of at most %d pipes", pipes, maxPipes)
+		v.failf("__meta__.pipes", "%v: want the program numbers of at most %d pipes", pipes, maxPipes)
 		return
 	}
 	for k := range v.c.Programs() {
-		// The program of a pipe has its blocks.
+		// Each program has its own blocks.
 		prefix := PipePrefix(k)
 		for _, gress := range []string{prefix + "ingress", prefix + "egress"} {
 			needs(v, "parsers", v.c.Parsers, gress+"_parser", func(p *Parser) string { return p.Name })
@@ -40,10 +40,10 @@ func (v *validator) pipe() {
 	}
 }
 
-// maxPipes is how many pipes a Tofino has.
+// maxPipes is the number of pipes of a Tofino.
 const maxPipes = 4
 
-// needs checks that one of the blocks has a name.
+// needs checks that one of the blocks has the name.
 func needs[T any](v *validator, path string, blocks []T, name string, nameOf func(T) string) {
 	if !slices.ContainsFunc(blocks, func(b T) bool { return nameOf(b) == name }) {
 		v.failf(path, "a program for %s needs %s", v.c.Architecture(), name)
@@ -61,8 +61,8 @@ func (v *validator) filters() {
 	}
 }
 
-// crc checks that the calculation has a polynomial if and only if its
-// algorithm needs one.
+// crc checks that the calculation has a polynomial if and only if its algorithm
+// needs one.
 func (v *validator) crc(path string, k *Calculation) {
 	if (k.Algo == AlgoCRC) != (k.CRC != nil) {
 		v.failf(path, "algorithm %q with crc %v: crc belongs to %s", k.Algo, k.CRC != nil, AlgoCRC)
@@ -87,6 +87,6 @@ func (v *validator) number(path, hex string, width int) {
 	case err != nil:
 		v.failf(path, "%w", err)
 	case n.Sign() < 0 || n.BitLen() > width:
-		v.failf(path, "%s does not fit %d bits", hex, width)
+		v.failf(path, "%s does not fit into %d bits", hex, width)
 	}
 }

@@ -2,9 +2,8 @@ package bmv2
 
 import "math"
 
-// field checks that a header has a field. The hidden field $valid$ is
-// everywhere; p4c also lets it stand for a union ("_valid" is another spelling
-// of old compilers).
+// field checks that a header has a field. Every header has the hidden field
+// $valid$, also spelled "_valid" by old compilers; p4c also uses it for unions.
 func (v *validator) field(path, header, field string) {
 	t := v.instances[header]
 	if t == nil {
@@ -29,7 +28,7 @@ func (v *validator) exprs(path string, list []*Expr) {
 	}
 }
 
-// expr checks the references in e and in what it contains.
+// expr checks the references in e and its subexpressions.
 func (v *validator) expr(path string, e *Expr) {
 	if e == nil || v.err != nil {
 		return
@@ -70,7 +69,7 @@ func (v *validator) expr(path string, e *Expr) {
 	v.exprs(path, e.List)
 }
 
-// member finds the header type of a member of a union stack.
+// member returns the header type of a member of a union stack.
 func (v *validator) member(path, stack, member string) *HeaderType {
 	t := v.unionStack[stack]
 	if t == nil {
@@ -101,8 +100,8 @@ func (v *validator) actions() {
 	v.actionsOf = map[int]*Action{}
 	for i, a := range list {
 		path := at("actions", i)
-		// The name may repeat: p4c gives one name to the copies of an action
-		// that several tables use.
+		// Names need not be unique: p4c gives the copies of an action used by
+		// several tables the same name.
 		if ids[a.ID] {
 			v.failf(path, "a second id %d (%s)", a.ID, a.Name)
 		}
@@ -182,7 +181,7 @@ func (v *validator) checksums() {
 	}
 }
 
-// bindings checks that a direct counter or meter belongs to a table.
+// bindings checks that each direct counter or meter belongs to a table.
 func (v *validator) bindings() {
 	for i, a := range v.c.MeterArrays {
 		if a.IsDirect && !v.tables[a.Binding] {

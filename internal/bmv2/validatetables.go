@@ -49,7 +49,7 @@ func (v *validator) pipelines() {
 	}
 }
 
-// nodes collects the names that a control can go to.
+// nodes returns the names of the nodes in a control.
 func (v *validator) nodes(path string, p *Pipeline) map[string]bool {
 	names := lists.Map(p.Tables, func(t *Table) string { return t.Name })
 	for _, k := range p.Conditionals {
@@ -74,7 +74,7 @@ func (v *validator) next(path, name string, nodes map[string]bool) {
 	}
 }
 
-// action checks that an action exists and takes so many arguments.
+// action checks that an action exists and takes the given arguments.
 func (v *validator) action(path string, id int, data []string) {
 	a := v.actionsOf[id]
 	if a == nil {
@@ -89,13 +89,13 @@ func (v *validator) action(path string, id int, data []string) {
 	}
 }
 
-// entryNumber checks a number of an entry. p4c writes negative ones for signed
-// fields and parameters; over these simple_switch ends with an assertion.
+// entryNumber checks a number of an entry. p4c writes negative numbers for
+// signed fields and parameters; simple_switch fails an assertion on these.
 func (v *validator) entryNumber(path, hex string) {
 	if _, err := ParseHex(hex); err != nil {
 		v.failf(path, "%w", err)
 	} else if strings.HasPrefix(hex, "-") {
-		v.failf(path, "%s is negative, which simple_switch does not take in an entry", hex)
+		v.failf(path, "%s is negative: simple_switch does not support negative numbers in entries", hex)
 	}
 }
 
@@ -170,7 +170,7 @@ func (v *validator) key(path string, t *Table, k *TableKey) {
 	}
 }
 
-// rank orders the kinds of tables by what keys they can hold.
+// rank orders the match kinds of tables by the keys that they support.
 var rank = map[string]int{MatchLPM: 1, MatchTernary: 2, MatchOptional: 2, MatchRange: 3}
 
 func (v *validator) entry(path string, t *Table, e *Entry) {
@@ -194,7 +194,7 @@ func (v *validator) entry(path string, t *Table, e *Entry) {
 	v.action(path+".action_entry", e.ActionEntry.ActionID, e.ActionEntry.ActionData)
 }
 
-// values lists the hexadecimal numbers of a match key.
+// values returns the hexadecimal numbers of a match key.
 func (k *MatchKey) values() []string {
 	switch k.MatchType {
 	case MatchRange:

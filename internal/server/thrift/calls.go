@@ -11,14 +11,14 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
-// A Target is the switch behind a Server. Its methods may be called at the
-// same time. Cells are numbered from 0; ranges exclude their end.
+// A Target is the switch behind a Server. Its methods must be safe for
+// concurrent use. Cells are numbered from 0; ranges exclude their end.
 type Target interface {
-	// RegisterSize is the number of cells of a register; ok is false if there
-	// is no such register.
+	// RegisterSize returns the number of cells of a register; ok is false if
+	// there is no such register.
 	RegisterSize(name string) (cells int, ok bool)
-	// ReadRegister returns cells as they are at one moment. A cell that has
-	// more than 64 bits set is the largest number.
+	// ReadRegister returns cells, read at one moment. A cell with more than 64
+	// significant bits is returned as the largest uint64.
 	ReadRegister(name string, from, to int) ([]uint64, error)
 	WriteRegister(name string, from, to int, value uint64) error
 
@@ -26,32 +26,34 @@ type Target interface {
 	ReadCounter(name string, index int) (packets, bytes uint64, err error)
 	WriteCounter(name string, from, to int, packets, bytes uint64) error
 
-	// SetQueueDepth and SetQueueRate are for one queue, for all of a port
-	// (priority -1) or for all there are (port -1 too). A rate of 0 is none.
+	// SetQueueDepth and SetQueueRate apply to one queue, to all queues of a
+	// port (priority -1), or to all queues (port -1 too). Rate 0 stands for no
+	// limit.
 	SetQueueDepth(port, priority, packets int) error
 	SetQueueRate(port, priority int, packetsPerSecond uint64) error
 
-	// Session returns a mirroring session; its port and its multicast group
-	// are -1 if it has none.
+	// Session returns the port and the multicast group of a mirroring session;
+	// -1 stands for none.
 	Session(id int) (port, group int, ok bool)
 	SetSession(id, port, group int) error
 	DeleteSession(id int) error
 
-	// PortCounts are what the ports have taken in, sent and lost, by number.
+	// PortCounts returns the packets received, sent and dropped by each port,
+	// by number.
 	PortCounts() []bmv2.PortCounts
 
-	// Switch is the data plane of the program that runs, nil if none does.
+	// Switch returns the running program in the data plane, or nil.
 	Switch() *dataplane.Switch
-	// Elapsed is the clock of the data plane's timestamps.
+	// Elapsed returns the clock used for timestamps in the data plane.
 	Elapsed() time.Duration
-	// Program is the BMv2 JSON that runs, empty if none does.
+	// Program returns the BMv2 JSON of the running program, or nil.
 	Program() []byte
 }
 
-// An exception is an error that a call declares: a struct with a code.
+// An exception is the code of an error that a call declares.
 type exception int32
 
-// The codes of exceptions. They mean the same for registers and counters.
+// The codes of exceptions, equal for registers and counters.
 const (
 	badName     exception = 1
 	badIndex    exception = 2
@@ -61,8 +63,8 @@ const (
 	resultError           = int32(1)
 )
 
-// A call is what a method does: arguments in, a value for field 0 of the
-// result out (nil for void), or the exception for field 1.
+// A call implements a method. It takes the arguments and returns the value of
+// result field 0 (nil for void), or the exception for field 1.
 type call func(t Target, in record) (any, exception)
 
 // services are the calls by service and name.
@@ -117,14 +119,14 @@ func joined(parts ...map[string]call) map[string]call {
 	return all
 }
 
-// ownService is of calls that BMv2 does not have.
+// ownService has calls that BMv2 does not have.
 const ownService = "p4lb"
 
-// saturate fits a number into the 64 signed bits of the wire.
+// saturate limits a number to the signed 64 bits of the protocol.
 func saturate(v uint64) int64 { return int64(min(v, math.MaxInt64)) }
 
-// done is the answer of a call that returns nothing, and refused where it has
-// not worked.
+// done returns the result of a call without return value: the exception if err
+// is not nil.
 func done(err error, refused exception) (any, exception) {
 	if err != nil {
 		return nil, refused
@@ -132,7 +134,7 @@ func done(err error, refused exception) (any, exception) {
 	return nil, 0
 }
 
-// A part is which cells of an array of some size a call is about.
+// A part selects the cells of an array that a call accesses.
 type part func(in record, size int) (from, to int)
 
 func oneCell(in record, _ int) (from, to int) {
@@ -144,11 +146,10 @@ func someCells(in record, _ int) (from, to int) { return int(in.int32At(3)), int
 
 func allCells(_ record, size int) (from, to int) { return 0, size }
 
-// A cellCall is a call about cells that there are.
+// A cellCall is a call on existing cells.
 type cellCall func(t Target, in record, name string, from, to int) (any, exception)
 
-// ofCells makes a call of f: one that refuses registers or counters, and cells
-// of them, that there are not.
+// ofCells turns f into a call that checks the name and the cells first.
 func ofCells(sizeOf func(t Target, name string) (int, bool), which part, f cellCall) call {
 	return func(t Target, in record) (any, exception) {
 		name := in.textAt(2)
@@ -180,7 +181,7 @@ func registerReadAll(t Target, _ record, name string, from, to int) (any, except
 	return values, 0
 }
 
-// registerWrite writes the argument of an id.
+// registerWrite writes the argument with the field id value.
 func registerWrite(value int16) cellCall {
 	return func(t Target, in record, name string, from, to int) (any, exception) {
 		return done(t.WriteRegister(name, from, to, uint64(in.int64At(value))), otherError)
@@ -213,12 +214,12 @@ func configMD5(t Target, _ record) (any, exception) {
 	return sum[:], 0
 }
 
-// A setting sets what the argument of an id says, for the queues of a port and a
-// priority as SetQueueDepth names them.
+// A setting applies the argument with the given id to the queues of a port and
+// a priority; see SetQueueDepth.
 type setting func(t Target, in record, id int16, port, priority int) (done bool)
 
-// ofQueues makes a call of set whose first arguments are so many of a port and a
-// priority. It declares no exception: it tells of an error by its result.
+// ofQueues turns set into a call. The first named arguments are the port and
+// the priority. The call declares no exception; it returns an error code.
 func ofQueues(named int16, set setting) call {
 	return func(t Target, in record) (any, exception) {
 		which := [2]int{-1, -1}
@@ -244,7 +245,8 @@ func setRate(t Target, in record, id int16, port, priority int) (done bool) {
 	return pps >= 0 && t.SetQueueRate(port, priority, uint64(pps)) == nil
 }
 
-// sessionFields is where a mirroring session leads to, without what is -1.
+// sessionFields encodes the destination of a mirroring session; values of -1
+// are omitted.
 func sessionFields(port, group int) fields {
 	config := fields{}
 	if port >= 0 {
@@ -256,7 +258,7 @@ func sessionFields(port, group int) fields {
 	return config
 }
 
-// session is the opposite of sessionFields.
+// session is the inverse of sessionFields.
 func (r record) session() (port, group int) {
 	port, group = -1, -1
 	if v, ok := r[1].(int32); ok {
@@ -285,7 +287,7 @@ func sessionGet(t Target, in record) (any, exception) {
 	return sessionFields(port, group), 0
 }
 
-// mappingAdd and mappingDelete answer with whether they did it, as a number.
+// mappingAdd and mappingDelete return whether they succeeded, as a number.
 func mappingAdd(t Target, in record) (any, exception) {
 	return flag(t.SetSession(int(in.int32At(1)), int(in.int32At(2)), -1) == nil), 0
 }

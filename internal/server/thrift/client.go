@@ -15,18 +15,18 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/hash"
 )
 
-// A Client is a connection to the Thrift server of a switch: BMv2's or the
-// embedded one's. Its methods may be called at the same time; each waits its
-// turn.
+// A Client is a connection to the Thrift server of a switch: BMv2 or the
+// embedded switch. It is safe for concurrent use; calls are executed one after
+// the other.
 type Client struct {
 	mu      sync.Mutex
 	conn    *answerConn
 	in, out wire.TProtocol
 	seq     int32
-	broken  error // why the connection cannot be used any more
+	broken  error // the error after which the connection cannot be used
 }
 
-// An Error is an exception that a switch has answered with.
+// An Error is an exception returned by the switch.
 type Error struct {
 	Call string
 	Code int32
@@ -35,21 +35,21 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Call, e.Msg) }
 
-// maxReply is the size of the largest reply that is taken: a register of eight
-// million cells.
+// maxReply is the maximum size of a reply: a register of eight million cells.
 const maxReply = 64 << 20
 
 const clientBuffer = 1 << 16
 
-// An answerConn bounds what comes of an answer: the protocol bounds each part of it.
+// An answerConn bounds the size of a complete reply; the protocol bounds only
+// its parts.
 type answerConn struct {
 	net.Conn
-	came int // since the last answer
+	came int // bytes received since the last reply
 }
 
 func (c *answerConn) Read(b []byte) (int, error) {
-	if c.came > maxReply+clientBuffer { // of which a part may belong to the next
-		return 0, fmt.Errorf("the answer is larger than the %d bytes that are taken", maxReply)
+	if c.came > maxReply+clientBuffer { // a part may belong to the next reply
+		return 0, fmt.Errorf("the reply is larger than %d bytes", maxReply)
 	}
 	n, err := c.Conn.Read(b)
 	c.came += n
@@ -76,7 +76,8 @@ func Dial(ctx context.Context, addr string) (*Client, error) {
 // Close closes the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// do makes a call that returns nothing. If ctx ends first, the connection is lost.
+// do makes a call without return value. If ctx ends first, the connection
+// becomes unusable.
 func (c *Client) do(ctx context.Context, service, method string, args fields) error {
 	replies, err := c.calls(ctx, service, method, []fields{args})
 	if err != nil {
@@ -86,7 +87,7 @@ func (c *Client) do(ctx context.Context, service, method string, args fields) er
 	return err
 }
 
-// ask makes a call that returns a T, as do makes one.
+// ask is like do for a call that returns a T.
 func ask[T any](ctx context.Context, c *Client, service, method string, args fields) (none T, err error) {
 	replies, err := c.calls(ctx, service, method, []fields{args})
 	if err != nil {
@@ -95,8 +96,8 @@ func ask[T any](ctx context.Context, c *Client, service, method string, args fie
 	return resultOf[T](method, replies[0])
 }
 
-// calls makes several calls of a method at once: the switch answers one after
-// the other, without a way there and back between them.
+// calls pipelines several calls of a method: the switch answers them in order,
+// without a round trip per call.
 func (c *Client) calls(ctx context.Context, service, method string, args []fields) ([]record, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,7 +107,7 @@ func (c *Client) calls(ctx context.Context, service, method string, args []field
 	stop := context.AfterFunc(ctx, func() { c.conn.Close() })
 	replies, err := c.exchange(ctx, service+":"+method, args)
 	if !stop() && err == nil {
-		err = ctx.Err() // the connection is closed, answer or not
+		err = ctx.Err() // the connection is closed even if the reply arrived
 	}
 	refused, ok := errors.AsType[*Error](err)
 	switch {
@@ -122,7 +123,7 @@ func (c *Client) calls(ctx context.Context, service, method string, args []field
 	return nil, c.broken
 }
 
-// exchange sends the calls and reads the answers.
+// exchange sends the calls and reads the replies.
 func (c *Client) exchange(ctx context.Context, name string, args []fields) ([]record, error) {
 	first := c.seq + 1
 	for _, a := range args {
@@ -150,7 +151,7 @@ func (c *Client) exchange(ctx context.Context, name string, args []fields) ([]re
 	return replies, nil
 }
 
-// reply reads the answer to a call.
+// reply reads the reply to a call.
 func (c *Client) reply(ctx context.Context, name string, call int32) (record, error) {
 	c.conn.came = 0
 	_, typ, seq, err := c.in.ReadMessageBegin(ctx)
@@ -166,16 +167,16 @@ func (c *Client) reply(ctx context.Context, name string, call int32) (record, er
 	}
 	switch {
 	case seq != call:
-		return nil, fmt.Errorf("the answer is to call %d, not %d", seq, call)
+		return nil, fmt.Errorf("the reply belongs to call %d, not %d", seq, call)
 	case typ == wire.EXCEPTION:
-		return nil, &Error{Call: name, Code: reply.int32At(2), Msg: "the switch refuses: " + reply.textAt(1)}
+		return nil, &Error{Call: name, Code: reply.int32At(2), Msg: "rejected by the switch: " + reply.textAt(1)}
 	case typ != wire.REPLY:
-		return nil, fmt.Errorf("the answer is of type %d, not a reply", typ)
+		return nil, fmt.Errorf("the message has type %d, want a reply", typ)
 	}
 	return reply, nil
 }
 
-// result0 takes the value or the declared exception out of a reply.
+// result0 returns the value or the declared exception in a reply.
 func result0(method string, reply record) (any, error) {
 	if e, ok := reply[1].(record); ok {
 		code := e.int32At(1)
@@ -184,11 +185,11 @@ func result0(method string, reply record) (any, error) {
 	return reply[0], nil
 }
 
-// meaning says what the code of an exception of one of the calls here means.
+// meaning returns the meaning of an exception's code.
 func meaning(method string, code int32) string {
-	names := map[int32]string{1: "there is no such name", 2: "there is no such index", 3: "the switch has an error"}
+	names := map[int32]string{1: "no such name", 2: "no such index", 3: "internal error of the switch"}
 	if method == "mirroring_session_get" || method == "mirroring_session_delete" || method == "mirroring_session_add" {
-		names = map[int32]string{1: "there is no such mirroring session"}
+		names = map[int32]string{1: "no such mirroring session"}
 	}
 	if s := names[code]; s != "" {
 		return s
@@ -201,26 +202,25 @@ func resultOf[T any](method string, reply record) (T, error) {
 	v, err := result0(method, reply)
 	x, ok := v.(T)
 	if err == nil && !ok {
-		err = fmt.Errorf("%s: the answer is %T, which is not what it should be", method, v)
+		err = fmt.Errorf("%s: unexpected type %T in the reply", method, v)
 	}
 	return x, err
 }
 
-// context 0 is the only one there is.
+// named returns arguments that begin with context 0, the only one, and a name.
 func named(name string, rest ...field) fields {
 	return append(fields{{1, int32(0)}, {2, name}}, rest...)
 }
 
-// RegisterRead returns a cell. Values from 2^63 on are cut to the largest
-// below.
+// RegisterRead returns a cell. Values from 2^63 on saturate at 2^63-1.
 func (c *Client) RegisterRead(ctx context.Context, name string, index int) (uint64, error) {
 	x, err := ask[int64](ctx, c, "standard", "bm_register_read", named(name, field{3, int32(index)}))
 	return uint64(x), err
 }
 
-// RegisterReadRange returns the cells from ≤ i < to, which are not all of one
-// moment: for a few cells of a large register. The calls for them go out
-// together.
+// RegisterReadRange returns the cells from ≤ i < to, read one by one in
+// pipelined calls, so not all at one moment. Use it for a few cells of a large
+// register.
 func (c *Client) RegisterReadRange(ctx context.Context, name string, from, to int) ([]uint64, error) {
 	if from >= to {
 		return nil, nil
@@ -244,7 +244,7 @@ func (c *Client) RegisterReadRange(ctx context.Context, name string, from, to in
 	return cells, nil
 }
 
-// RegisterReadAll returns all cells, those of one moment.
+// RegisterReadAll returns all cells, read at one moment.
 func (c *Client) RegisterReadAll(ctx context.Context, name string) ([]uint64, error) {
 	return ask[[]uint64](ctx, c, "standard", "bm_register_read_all", named(name))
 }
@@ -260,8 +260,8 @@ func (c *Client) RegisterWriteRange(ctx context.Context, name string, from, to i
 		named(name, field{3, int32(from)}, field{4, int32(to)}, field{5, int64(value)}))
 }
 
-// RegisterReset sets all cells to zero. On BMv2 it can miss what packets write
-// meanwhile: RegisterWriteRange cannot.
+// RegisterReset sets all cells to zero. On BMv2 it can miss cells that packets
+// write at the same time; RegisterWriteRange cannot.
 func (c *Client) RegisterReset(ctx context.Context, name string) error {
 	return c.do(ctx, "standard", "bm_register_reset", named(name))
 }
@@ -283,7 +283,7 @@ func (c *Client) CounterReset(ctx context.Context, name string) error {
 	return c.do(ctx, "standard", "bm_counter_reset_all", named(name))
 }
 
-// ConfigMD5 is the MD5 sum of the program that the switch runs.
+// ConfigMD5 returns the MD5 sum of the running program.
 func (c *Client) ConfigMD5(ctx context.Context) ([]byte, error) {
 	return ask[[]byte](ctx, c, "standard", "bm_get_config_md5", nil)
 }
@@ -294,14 +294,14 @@ func (c *Client) Info(ctx context.Context) (device uint64, port int, err error) 
 	return uint64(r.int64At(1)), int(r.int32At(2)), err
 }
 
-// Elapsed is the clock of the data plane's timestamps.
+// Elapsed returns the clock used for timestamps in the data plane.
 func (c *Client) Elapsed(ctx context.Context) (time.Duration, error) {
 	x, err := ask[int64](ctx, c, "simple_switch", "get_time_elapsed_us", nil)
 	return time.Duration(x) * time.Microsecond, err
 }
 
-// PortCounts are what the ports have taken in, sent and lost. BMv2 refuses the
-// call, with an Error: it keeps no such counts.
+// PortCounts returns the packets received, sent and dropped by each port. BMv2
+// has no such call and returns an Error.
 func (c *Client) PortCounts(ctx context.Context) ([]bmv2.PortCounts, error) {
 	numbers, err := ask[[]uint64](ctx, c, ownService, "port_counts", nil)
 	if err != nil {
@@ -309,22 +309,22 @@ func (c *Client) PortCounts(ctx context.Context) ([]bmv2.PortCounts, error) {
 	}
 	list, ok := bmv2.DecodePorts(numbers)
 	if !ok {
-		return nil, fmt.Errorf("port_counts: the answer is %d numbers, which are no counts of ports", len(numbers))
+		return nil, fmt.Errorf("port_counts: cannot decode the reply of %d numbers", len(numbers))
 	}
 	return list, nil
 }
 
-// status makes an error of a call whose result is 0 for success.
+// status makes a call that returns 0 for success.
 func (c *Client) status(ctx context.Context, method string, args fields) error {
 	code, err := ask[int32](ctx, c, "simple_switch", method, args)
 	if err == nil && code != resultOK {
-		err = &Error{Call: method, Code: code, Msg: "the switch refuses"}
+		err = &Error{Call: method, Code: code, Msg: "rejected by the switch"}
 	}
 	return err
 }
 
-// SetQueueDepth sets the capacity of the queues of a port in packets: of one
-// priority, or with -1 of all.
+// SetQueueDepth sets the capacity in packets of the queue of a port with a
+// priority, or of all queues of the port if priority is -1.
 func (c *Client) SetQueueDepth(ctx context.Context, port, priority, packets int) error {
 	if priority < 0 {
 		return c.status(ctx, "set_egress_queue_depth", fields{{1, int32(port)}, {2, int32(packets)}})
@@ -337,8 +337,9 @@ func (c *Client) SetAllQueueDepths(ctx context.Context, packets int) error {
 	return c.status(ctx, "set_all_egress_queue_depths", fields{{1, int32(packets)}})
 }
 
-// SetQueueRate sets the rate of the queues of a port in packets per second: of
-// one priority, or with -1 of all. 0 is no limit.
+// SetQueueRate sets the rate in packets per second of the queue of a port with
+// a priority, or of all queues of the port if priority is -1. 0 stands for no
+// limit.
 func (c *Client) SetQueueRate(ctx context.Context, port, priority int, pps uint64) error {
 	if priority < 0 {
 		return c.status(ctx, "set_egress_queue_rate", fields{{1, int32(port)}, {2, int64(pps)}})
@@ -351,8 +352,8 @@ func (c *Client) SetAllQueueRates(ctx context.Context, pps uint64) error {
 	return c.status(ctx, "set_all_egress_queue_rates", fields{{1, int64(pps)}})
 }
 
-// SetSession makes clones of a session go to a port or to a multicast group; -1
-// is none.
+// SetSession sends the clones of a session to a port or to a multicast group;
+// -1 stands for none.
 func (c *Client) SetSession(ctx context.Context, id, port, group int) error {
 	args := fields{{1, int32(id)}, {2, sessionFields(port, group)}}
 	return c.do(ctx, "simple_switch", "mirroring_session_add", args)
@@ -363,8 +364,8 @@ func (c *Client) DeleteSession(ctx context.Context, id int) error {
 	return c.do(ctx, "simple_switch", "mirroring_session_delete", fields{{1, int32(id)}})
 }
 
-// Session returns the port and the multicast group of a mirroring session, -1
-// for none.
+// Session returns the port and the multicast group of a mirroring session; -1
+// stands for none.
 func (c *Client) Session(ctx context.Context, id int) (port, group int, err error) {
 	r, err := ask[record](ctx, c, "simple_switch", "mirroring_session_get", fields{{1, int32(id)}})
 	if err != nil {
@@ -374,7 +375,7 @@ func (c *Client) Session(ctx context.Context, id int) (port, group int, err erro
 	return port, group, nil
 }
 
-// SetMeter sets the rates of a cell of a meter, or with -1 of all.
+// SetMeter sets the rates of a cell of a meter, or of all cells if index is -1.
 func (c *Client) SetMeter(ctx context.Context, name string, index int, rates []dataplane.MeterRate) error {
 	method, args := "bm_meter_array_set_rates", named(name, field{3, wireRates(rates)})
 	if index >= 0 {

@@ -13,32 +13,33 @@ import (
 	wire "github.com/apache/thrift/lib/go/thrift"
 )
 
-// The wire says of each value what it is, so it can be read without knowing
-// what to expect: as bool, int8, int16, int32, int64, float64, []byte (strings
-// too), record, or []any; a list of 64-bit integers as []uint64.
+// The protocol contains the type of each value, so values can be decoded
+// without a schema: to bool, int8, int16, int32, int64, float64, []byte (also
+// for strings), record, or []any; a list of 64-bit integers becomes []uint64.
 
-// A record is a struct: values by field id.
+// A record is a decoded struct: values by field id.
 type record map[int16]any
 
-// A field is one value of a struct that is written.
+// A field is one value of a struct to encode.
 type field struct {
 	id    int16
 	value any
 }
 
-// fields is a struct that is written, in order.
+// fields is a struct to encode, in order.
 type fields []field
 
 const (
-	// maxDepth bounds the nesting of what is read.
+	// maxDepth bounds the nesting of decoded values.
 	maxDepth = 8
-	// callValues and answerValues bound how many values there may be in a call
-	// and in an answer, numbers in lists aside: one of a byte takes a hundred.
+	// callValues and answerValues bound the number of values in a call and in a
+	// reply, without numbers in lists. A value of one byte takes a hundred
+	// bytes of memory.
 	callValues   = 1 << 16
 	answerValues = 1 << 23
 )
 
-// A reader reads a message, of no more values than are left to it.
+// A reader decodes a message of at most left values.
 type reader struct {
 	in   wire.TProtocol
 	left int
@@ -72,7 +73,7 @@ func (r *reader) record(ctx context.Context, depth int) (record, error) {
 
 func (r *reader) value(ctx context.Context, typ wire.TType, depth int) (any, error) {
 	if r.left--; r.left < 0 {
-		return nil, errors.New("there are too many values in one message")
+		return nil, errors.New("too many values in one message")
 	}
 	in := r.in
 	switch typ {
@@ -95,8 +96,8 @@ func (r *reader) value(ctx context.Context, typ wire.TType, depth int) (any, err
 	case wire.LIST:
 		return r.list(ctx, depth-1)
 	}
-	// No call of the interface takes a map or a set. A list of something that
-	// takes no room must not be walked through either: it could be endless.
+	// No call takes a map or a set. Skipping a list of empty elements is not an
+	// option either: it could be endless.
 	return nil, fmt.Errorf("values of wire type %d are not expected", typ)
 }
 
@@ -110,12 +111,12 @@ func (r *reader) list(ctx context.Context, depth int) (any, error) {
 		return nil, err
 	}
 	if n < 0 {
-		return nil, fmt.Errorf("a list of %d elements", n)
+		return nil, fmt.Errorf("a list has the negative length %d", n)
 	}
 	if typ == wire.I64 {
 		return readInts(ctx, in, n)
 	}
-	// The protocol has checked that so many elements fit into the message.
+	// The protocol has checked that the elements fit into the message.
 	list := make([]any, 0, min(n, 1024))
 	for range n {
 		v, err := r.value(ctx, typ, depth)
@@ -127,13 +128,13 @@ func (r *reader) list(ctx context.Context, depth int) (any, error) {
 	return list, in.ReadListEnd(ctx)
 }
 
-// intsAtOnce is how many 64-bit integers are read or written at once: a register
-// is a list of many, and to ask the protocol for each would be most of what
-// reading one costs.
+// intsAtOnce is the number of 64-bit integers read or written at once. A
+// register is a long list, and one protocol call per element would dominate the
+// cost of reading it.
 const intsAtOnce = 4096
 
-// readInts reads the elements of a list, which the binary protocol lays out one
-// after the other.
+// readInts reads the elements of a list, which are consecutive in the binary
+// protocol.
 func readInts(ctx context.Context, in wire.TProtocol, n int) ([]uint64, error) {
 	list := make([]uint64, 0, min(n, 1<<16))
 	buf := make([]byte, 8*min(n, intsAtOnce))
@@ -237,7 +238,7 @@ func writeValue(ctx context.Context, out wire.TProtocol, v any) error {
 	for part := range slices.Chunk(list, intsAtOnce) {
 		buf = buf[:0]
 		for _, x := range part {
-			buf = binary.BigEndian.AppendUint64(buf, min(x, math.MaxInt64)) // the wire has signed ones
+			buf = binary.BigEndian.AppendUint64(buf, min(x, math.MaxInt64)) // the protocol has signed integers
 		}
 		if _, err := out.Transport().Write(buf); err != nil {
 			return err
@@ -258,8 +259,8 @@ func writeList[T any](ctx context.Context, out wire.TProtocol, typ wire.TType, l
 	return out.WriteListEnd(ctx)
 }
 
-// int32At, int64At and textAt read an argument; a missing one is zero, as
-// elsewhere in Thrift.
+// int32At, int64At and textAt return an argument; a missing one is zero, as
+// usual in Thrift.
 func (r record) int32At(id int16) int32 { v, _ := r[id].(int32); return v }
 
 func (r record) int64At(id int16) int64 { v, _ := r[id].(int64); return v }
@@ -272,7 +273,7 @@ func (r record) boolAt(id int16) bool { v, _ := r[id].(bool); return v }
 
 func (r record) bytesAt(id int16) []byte { v, _ := r[id].([]byte); return v }
 
-// listAt reads a list; elements of another type than T are left out.
+// listAt returns the elements of a list that have type T.
 func listAt[T any](r record, id int16) []T {
 	list, _ := r[id].([]any)
 	out := make([]T, 0, len(list))

@@ -15,7 +15,8 @@ import (
 	wire "github.com/apache/thrift/lib/go/thrift"
 )
 
-// A poorListener cannot accept at first, since there are no files left.
+// A poorListener first fails to accept because there are no file descriptors
+// left.
 type poorListener struct {
 	net.Listener
 	fails int
@@ -28,8 +29,8 @@ func (l *poorListener) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// TestNoFilesLeft: a server survives that no connection can be accepted, and
-// goes on when one can.
+// TestNoFilesLeft: a server survives a lack of file descriptors and continues
+// afterwards.
 func TestNoFilesLeft(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -47,11 +48,12 @@ func TestNoFilesLeft(t *testing.T) {
 		t.Error(err)
 	}
 	if passes(errors.New("something else")) {
-		t.Error("every error passes")
+		t.Error("every error counts as temporary")
 	}
 }
 
-// TestCloseWhileNoFilesAreLeft does not wait for the next attempt.
+// TestCloseWhileNoFilesAreLeft: Close does not wait for the next attempt to
+// accept.
 func TestCloseWhileNoFilesAreLeft(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -71,13 +73,13 @@ func TestCloseWhileNoFilesAreLeft(t *testing.T) {
 	}
 }
 
-// A faultyTarget has a register that it cannot read.
+// A faultyTarget panics when a register is read.
 type faultyTarget struct{ *fakeTarget }
 
-func (faultyTarget) ReadRegister(string, int, int) ([]uint64, error) { panic("it cannot be read") }
+func (faultyTarget) ReadRegister(string, int, int) ([]uint64, error) { panic("cannot read") }
 
-// TestFault: a call that panics ends its connection, one line of the log has the stack,
-// and others are answered.
+// TestFault: a call that panics ends its connection and logs the stack in one
+// line; other calls are answered.
 func TestFault(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -108,7 +110,7 @@ func TestTooManyConnections(t *testing.T) {
 	}
 	s := NewServer(newFake(), 7)
 	s.Limit(2)
-	s.silence = time.Hour // nobody has been silent for so long
+	s.silence = time.Hour // so no connection counts as idle
 	go s.Serve(l)
 	defer s.Close()
 	addr := l.Addr().String()
@@ -124,8 +126,8 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
-// TestSilentClientsGiveWay: clients that have called once do not keep others out, and
-// the one that has been silent for longest goes first.
+// TestSilentClientsGiveWay: connections that have called once can be replaced,
+// the longest idle one first.
 func TestSilentClientsGiveWay(t *testing.T) {
 	s := NewServer(newFake(), 7)
 	s.Limit(3)
@@ -139,26 +141,26 @@ func TestSilentClientsGiveWay(t *testing.T) {
 		s.conns[c] = true
 		list = append(list, c)
 	}
-	list[0].rests.Store(0) // is in a call
+	list[0].rests.Store(0) // it is in a call
 	for i, want := range []bool{true, true, false} {
 		if got := s.makeRoom(); got != want {
 			t.Fatalf("room for one more, the %d. time: %v", i+1, got)
 		}
 	}
 	if !s.conns[list[0]] || len(s.conns) != 1 {
-		t.Error("it is not the one with a call in progress that is left")
+		t.Error("the remaining connection is not the one with a call in progress")
 	}
 	calling := &timedConn{}
 	calling.spoke.Store(true)
 	calling.idle()
 	s.conns = map[*timedConn]bool{calling: true}
 	if s.silence = time.Hour; s.makeRoom() {
-		t.Error("one gives way that has just called")
+		t.Error("a connection that has just called was replaced")
 	}
 }
 
-// TestSilentClients: a connection is given up that never calls, that calls too
-// slowly, or that does not take its answer.
+// TestSilentClients: a connection is closed if it never calls, calls too
+// slowly, or does not read its reply.
 func TestSilentClients(t *testing.T) {
 	a, b := net.Pipe()
 	defer a.Close()
@@ -170,12 +172,12 @@ func TestSilentClients(t *testing.T) {
 	c = &timedConn{Conn: b, wait: time.Minute}
 	go a.Write([]byte{1})
 	if _, err := c.Read(buf); c.spoke.Load() {
-		t.Error("the beginning of a call counts as one")
+		t.Error("a partial call counts as a call")
 	} else if err != nil {
 		t.Fatal(err)
 	}
 	if left := time.Until(c.until); left <= 0 || left > callTime {
-		t.Errorf("a call that has begun has %v left", left)
+		t.Errorf("a partial call has %v left", left)
 	}
 	c.until = time.Now().Add(-time.Second)
 	if _, err := c.Read(buf); !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -187,8 +189,8 @@ func TestSilentClients(t *testing.T) {
 	}
 }
 
-// TestMessagesWithoutEnd: parts of a call or an answer that are small enough each do
-// not make it as large as its sender likes, nor do values that take no room.
+// TestMessagesWithoutEnd: the size of a call or a reply is limited even if each
+// of its parts is small, and so are values without content.
 func TestMessagesWithoutEnd(t *testing.T) {
 	begin := "\x80\x01\x00\x01\x00\x00\x00\x01x\x00\x00\x00\x01" // a call of x
 	answer := "\x80\x01\x00\x02\x00\x00\x00\x01x\x00\x00\x00\x01"

@@ -18,8 +18,7 @@ const (
 	mcError       exception = 5
 )
 
-// The most groups, nodes and LAGs that the replication engine of simple_switch
-// has.
+// The limits of simple_switch's replication engine.
 const (
 	maxGroups = 4096
 	maxNodes  = 4096
@@ -40,7 +39,7 @@ func multicastCalls() map[string]call {
 	}
 }
 
-// replicating refuses calls while there is no program.
+// replicating turns f into a call that fails while there is no program.
 func replicating(f func(sw *dataplane.Switch, in record) (any, exception)) call {
 	return func(t Target, in record) (any, exception) {
 		if sw := t.Switch(); sw != nil {
@@ -50,7 +49,7 @@ func replicating(f func(sw *dataplane.Switch, in record) (any, exception)) call 
 	}
 }
 
-// bitmap reads a string of 0 and 1, that for number 0 at its end.
+// bitmap parses a string of 0 and 1, with number 0 at its end.
 func bitmap(text string) (set []uint32, ok bool) {
 	for i := range len(text) {
 		switch text[len(text)-1-i] {
@@ -64,7 +63,7 @@ func bitmap(text string) (set []uint32, ok bool) {
 	return set, len(text) <= maxPort+1
 }
 
-// maxPort is the largest number of a port.
+// maxPort is the largest port number.
 const maxPort = 511
 
 func createMgrp(sw *dataplane.Switch, in record) (any, exception) {
@@ -80,13 +79,13 @@ func createMgrp(sw *dataplane.Switch, in record) (any, exception) {
 	return id, 0
 }
 
-// destroyMgrp is content where there is nothing to destroy, as simple_switch is.
+// destroyMgrp ignores a missing group, like simple_switch.
 func destroyMgrp(sw *dataplane.Switch, in record) (any, exception) {
 	_ = sw.DeleteGroup(uint32(in.int32At(2)))
 	return nil, 0
 }
 
-// members reads the ports of a node, and its LAGs.
+// members parses the ports and the LAGs of a node.
 func members(in record) (ports, lags []uint32, ok bool) {
 	if ports, ok = bitmap(in.textAt(3)); ok {
 		lags, ok = bitmap(in.textAt(4))
@@ -117,7 +116,8 @@ func destroyNode(sw *dataplane.Switch, in record) (any, exception) {
 	return done(sw.DeleteNode(dataplane.Handle(uint32(in.int32At(2)))), invalidNode)
 }
 
-// aGroupAndNode reads a group and a node, and says which there is not.
+// aGroupAndNode returns the group and the node of a call, or an exception if
+// one does not exist.
 func aGroupAndNode(sw *dataplane.Switch, in record) (group uint32, node dataplane.Handle, joined bool, e exception) {
 	group, node = uint32(in.int32At(2)), dataplane.Handle(uint32(in.int32At(3)))
 	nodes, groups := sw.Multicast()
@@ -157,8 +157,9 @@ func setLAG(sw *dataplane.Switch, in record) (any, exception) {
 	return nil, 0
 }
 
-// multicastEntries is all there is as JSON. A node is two there: one with its
-// replication id, one with its ports, which go by the same handle here.
+// multicastEntries returns the complete state as JSON. In simple_switch a node
+// consists of two objects, one with its replication id and one with its ports;
+// here both have the same handle.
 func multicastEntries(sw *dataplane.Switch, _ record) (any, exception) {
 	type group struct {
 		ID    uint32             `json:"id"`
@@ -196,6 +197,6 @@ func multicastEntries(sw *dataplane.Switch, _ record) (any, exception) {
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		out.LAGs = append(out.LAGs, lagPorts{id, append([]uint32{}, all[id]...)})
 	}
-	text, _ := json.MarshalIndent(out, "", "\t") // numbers and lists: cannot fail
+	text, _ := json.MarshalIndent(out, "", "\t") // numbers and lists cannot fail
 	return string(text) + "\n", 0
 }

@@ -24,18 +24,18 @@ import (
 	"github.com/p4lb/p4lb/internal/server/p4rt"
 )
 
-// A recorded is a call of a client of simple_switch with what that answered. A
-// struct is an object with the fields "ID:TYPE"; bytes that are not text are
-// {"hex": …}.
+// A recorded is a call of a simple_switch client with the reply of
+// simple_switch. A struct is an object with the fields "ID:TYPE"; bytes that
+// are not text are {"hex": …}.
 type recorded struct {
-	Session string          // begins one: a switch with nothing in it
+	Session string          // starts a session with a switch in its initial state
 	Call    string          // service:method
 	In, Out json.RawMessage // the arguments, and the result with its fields
 }
 
-// TestOracle makes the calls that simple_switch_CLI and other clients made of a
-// simple_switch, of a switch of ours with the same program, and wants the same
-// answers: results, handles, codes of exceptions.
+// TestOracle replays calls that simple_switch_CLI and other clients made to
+// simple_switch against this switch with the same program, and expects the same
+// replies: results, handles, codes of exceptions.
 func TestOracle(t *testing.T) {
 	var c *caller
 	calls, methods := 0, map[string]bool{}
@@ -45,7 +45,7 @@ func TestOracle(t *testing.T) {
 		case r.Session != "":
 			c = newCaller(t, serveProgram(t))
 			continue
-		case r.Call == "": // what the file is about
+		case r.Call == "": // a description of the file
 			continue
 		}
 		got, want := settled(t, c.call(r.Call, r.In)), settled(t, decode(t, r.Out))
@@ -60,7 +60,7 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// oracle reads what has been recorded, by line.
+// oracle reads the recorded calls, one per line.
 func oracle(t testing.TB) (list []recorded) {
 	t.Helper()
 	file, err := os.Open("../../../testdata/oracle/thrift.jsonl")
@@ -83,7 +83,7 @@ func oracle(t testing.TB) (list []recorded) {
 	return list
 }
 
-// newDevice makes a switch with the program of the sessions.
+// newDevice returns a switch with the program of the sessions.
 func newDevice(t testing.TB) *p4rt.Device {
 	t.Helper()
 	p, err := p4.Compile(os.DirFS("testdata"), "session.p4", p4.Options{})
@@ -116,7 +116,7 @@ func newDevice(t testing.TB) *p4rt.Device {
 	return dev
 }
 
-// serveProgram starts a switch with the program of the sessions.
+// serveProgram starts a server for a switch with the program of the sessions.
 func serveProgram(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -135,7 +135,7 @@ func serveProgram(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// A caller makes any call, through Thrift's own protocol.
+// A caller makes arbitrary calls with Thrift's own protocol.
 type caller struct {
 	t       *testing.T
 	in, out wire.TProtocol
@@ -180,7 +180,7 @@ func (c *caller) call(method string, in json.RawMessage) object {
 	return reply
 }
 
-// An object is a struct by "ID:TYPE". Its values are what JSON makes of them.
+// An object is a struct by "ID:TYPE". Its values are decoded JSON.
 type object = map[string]any
 
 func decode(t testing.TB, text json.RawMessage) object {
@@ -330,9 +330,9 @@ func readAny(ctx context.Context, in wire.TProtocol, typ wire.TType) (any, error
 	return nil, fmt.Errorf("values of type %d are not expected", typ)
 }
 
-// settled takes away what has no order, or differs from one moment to the
-// next: the replication engine's JSON is compared as such with its lists of
-// objects sorted, and the time since an entry was hit is left out.
+// settled normalizes values without a defined order, and removes values that
+// change over time: it sorts the lists in the replication engine's JSON and
+// omits the time since an entry was hit.
 func settled(t *testing.T, v any) any {
 	t.Helper()
 	switch v := v.(type) {
@@ -384,8 +384,8 @@ func sorted(v any) any {
 	return v
 }
 
-// TestOwnAnswers has the calls that simple_switch answers otherwise, and why ours
-// does not.
+// TestOwnAnswers contains the calls with replies that deliberately differ from
+// simple_switch, with the reasons.
 func TestOwnAnswers(t *testing.T) {
 	const add, exact = "standard:bm_mt_add_entry", `{"1:i32":0,"2:bytes":"SessionIngress.exact_one","3:list<struct>":[` +
 		`{"1:i32":0,"2:struct":{"1:bytes":{"hex":"000000000001"}}},{"1:i32":0,"2:struct":{"1:bytes":{"hex":"%s"}}}],` +

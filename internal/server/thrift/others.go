@@ -12,11 +12,11 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// What follows are the calls about meters, parser value sets, hashes, ports and
-// the switch as a whole. What a code of an exception means depends on the
-// kind of the call.
+// This file has the calls about meters, parser value sets, hashes, ports and
+// the switch as a whole. The meaning of an exception's code depends on the kind
+// of call.
 
-// The codes of exceptions about meters beside badName and badIndex.
+// The codes of exceptions about meters besides badName and badIndex.
 const (
 	badRates  exception = 3
 	badRate   exception = 4
@@ -30,11 +30,11 @@ const (
 	badParameters  exception = 3
 )
 
-// swapDisabled is the code of calls that change the program: P4Runtime does that
-// here, with the P4Info that belongs to it.
+// swapDisabled is the code of calls that change the program. Here only
+// P4Runtime does that, because it needs the program's P4Info.
 const swapDisabled exception = 1
 
-// Codes of exceptions that have but one or two.
+// Codes of exceptions of other kinds of calls.
 const (
 	noValueSet    exception = 1
 	valueSetError exception = 2
@@ -44,8 +44,8 @@ const (
 	noSuchName    exception = 1
 )
 
-// zeroCode stands for the code 0, which is an exception too where the kind of a
-// name is not one.
+// zeroCode stands for code 0, which bm_get_id_from_name returns for an unknown
+// kind of object.
 const zeroCode exception = math.MinInt32
 
 func otherCalls() map[string]call {
@@ -82,7 +82,7 @@ func otherCalls() map[string]call {
 	}
 }
 
-// ratesOf reads rates: units per microsecond, and bursts.
+// ratesOf parses rates in units per microsecond, with bursts.
 func ratesOf(in record, id int16) ([]dataplane.MeterRate, exception) {
 	var rates []dataplane.MeterRate
 	for _, r := range listAt[record](in, id) {
@@ -102,7 +102,7 @@ func wireRates(rates []dataplane.MeterRate) []fields {
 	})
 }
 
-// meterArray finds a meter, direct ones too, by its name.
+// meterArray returns a meter by name, including direct ones.
 func meterArray(t Target, in record) (*dataplane.Switch, *bmv2.MeterArray) {
 	sw := t.Switch()
 	if sw == nil {
@@ -116,7 +116,7 @@ func meterArray(t Target, in record) (*dataplane.Switch, *bmv2.MeterArray) {
 	return sw, nil
 }
 
-// checkRates finds what is wrong with rates as simple_switch does.
+// checkRates validates rates like simple_switch.
 func checkRates(m *bmv2.MeterArray, rates []dataplane.MeterRate) exception {
 	if len(rates) != m.RateCount {
 		return badRates
@@ -128,7 +128,7 @@ func checkRates(m *bmv2.MeterArray, rates []dataplane.MeterRate) exception {
 	return 0
 }
 
-// meterCell finds a cell of a meter that is not direct.
+// meterCell returns a cell of an indirect meter.
 func meterCell(t Target, in record) (sw *dataplane.Switch, m *bmv2.MeterArray, index int, e exception) {
 	sw, m = meterArray(t, in)
 	index = int(in.int32At(3))
@@ -203,7 +203,7 @@ func getValueSet(t Target, in record) (any, exception) {
 	return members, e
 }
 
-// valueSet finds a parser's value set by its name.
+// valueSet returns a parser's value set by name.
 func valueSet(t Target, in record) (sw *dataplane.Switch, members [][]byte, e exception) {
 	if sw = t.Switch(); sw == nil {
 		return nil, nil, noValueSet
@@ -215,7 +215,7 @@ func valueSet(t Target, in record) (sw *dataplane.Switch, members [][]byte, e ex
 	return sw, members, 0
 }
 
-// calculation says what is wrong with a hash that is to be of an algorithm.
+// calculation checks that a hash exists and uses the algorithm.
 func calculation(sw *dataplane.Switch, name, algo string) exception {
 	if sw == nil {
 		return noCalculation
@@ -260,9 +260,9 @@ func setToeplitzKey(t Target, in record) (any, exception) {
 	return done(sw.SetToeplitzKey(name, in.bytesAt(3)), badParameters)
 }
 
-// learnList makes a call about a list of digests that answers with a code.
-// Digests go to P4Runtime's clients alone: nothing waits for an acknowledgement
-// here, and there is nothing to set.
+// learnList returns a call about a digest list with a fixed reply. Only
+// P4Runtime clients receive digests, so there is nothing to acknowledge or to
+// configure here.
 func learnList(e exception) call {
 	return func(t Target, in record) (any, exception) {
 		if sw := t.Switch(); sw != nil {
@@ -276,7 +276,7 @@ func learnList(e exception) call {
 	}
 }
 
-// idOfName is the number that the program's document gives a thing.
+// idOfName returns the id of an object in the program's document.
 func idOfName(t Target, in record) (any, exception) {
 	sw, name := t.Switch(), in.textAt(3)
 	if sw == nil {
@@ -323,7 +323,7 @@ func idOfName(t Target, in record) (any, exception) {
 	return int32(id), 0
 }
 
-// resetState empties all that a program keeps, but for constant entries.
+// resetState resets all state of the program except constant entries.
 func resetState(t Target, _ record) (any, exception) {
 	if sw := t.Switch(); sw != nil {
 		sw.Reset()
@@ -331,23 +331,22 @@ func resetState(t Target, _ record) (any, exception) {
 	return nil, 0
 }
 
-// Ports is a Target that tells of its ports and may get others.
+// Ports is a Target that can list and change its ports.
 type Ports interface {
 	Ports() []PortInfo
-	// Connect makes a network interface a port, Disconnect takes one away.
+	// Connect makes a network interface a port, Disconnect removes a port.
 	Connect(number uint32, iface string) error
 	Disconnect(number uint32) error
 }
 
-// A PortInfo is a port with what is behind it.
+// A PortInfo is a port with the name of its interface.
 type PortInfo struct {
 	Number uint32
 	Name   string
 	Up     bool
 }
 
-// addPort takes no file for captures, as simple_switch would: it has none of its
-// own to write.
+// addPort rejects a file for captures, which simple_switch would write.
 func addPort(t Target, in record) (any, exception) {
 	number := in.int32At(2)
 	p, ok := t.(Ports)

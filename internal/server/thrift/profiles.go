@@ -33,8 +33,8 @@ func ofProfile(f tableCall) call {
 	}
 }
 
-// aboutHandle is the code of an error about a member or a group, which takes the
-// place of the one for an entry.
+// aboutHandle returns the code of an error about a member or a group, which
+// differs from the code for an entry.
 func aboutHandle(err error, invalid, used exception) exception {
 	switch {
 	case errors.Is(err, dataplane.ErrBadHandle):
@@ -71,7 +71,7 @@ func deleteGroup(r *request) (any, exception) {
 	return nil, aboutHandle(r.sw.GroupDelete(r.name, r.handle()), invalidGroup, groupStillUsed)
 }
 
-// ofPair makes a call of f about a member and a group that there are.
+// ofPair turns f into a call that checks the member and the group first.
 func ofPair(f func(sw *dataplane.Switch, profile string, group, member dataplane.Handle) error) call {
 	return ofProfile(func(r *request) (any, exception) {
 		member, group := r.handle(), dataplane.Handle(uint32(r.in.int32At(4)))

@@ -21,10 +21,10 @@ import (
 type Server struct {
 	target Target
 	device uint64
-	most   int // connections
+	most   int // maximum number of connections
 	log    *slog.Logger
 
-	silence time.Duration // from which a connection gives way to another
+	silence time.Duration // idle time after which a connection can be replaced
 
 	mu     sync.Mutex
 	listen net.Listener
@@ -32,30 +32,30 @@ type Server struct {
 	closed bool
 	work   sync.WaitGroup
 
-	closing chan struct{} // is closed with the server
+	closing chan struct{} // closed with the server
 }
 
-// MaxConnections is the number of connections that a server has at a time unless
-// told otherwise: an answer may be the whole of a register, and is in memory
-// until the client has it.
+// MaxConnections is the default maximum number of connections. A reply may
+// contain a complete register, and is in memory until the client has received
+// it.
 const MaxConnections = 64
 
-// NewServer makes a server for a switch and the id that it goes by.
+// NewServer creates a server for a switch with a device id.
 func NewServer(t Target, device uint64) *Server {
 	return &Server{target: t, device: device, most: MaxConnections, log: slog.New(slog.DiscardHandler), silence: busyTime, conns: map[*timedConn]bool{}, closing: make(chan struct{})}
 }
 
-// Limit sets the number of connections at a time, before Serve. For one more, the
-// one gives way that has not called for longest since it was opened; if all have
-// called, the one that has been silent for longest, a second at least; if there is
-// none, the new one is closed.
+// Limit sets the maximum number of connections. It must be called before Serve.
+// At the limit, a new connection replaces the oldest one that has never made a
+// call, or else the one that has been idle longest, for at least a second. If
+// there is none, the new connection is closed.
 func (s *Server) Limit(connections int) { s.most = connections }
 
-// LogTo has l say which calls have met a fault of the switch.
+// LogTo sets the logger for panics in calls.
 func (s *Server) LogTo(l *slog.Logger) { s.log = l }
 
-// The limits of what a client can send: calls are short. The protocol bounds each
-// part of a call by maxMessage, and the connection all of them together.
+// The limits of calls, which are short. The protocol limits each part of a call
+// to maxMessage; timedConn limits their sum.
 const (
 	maxMessage   = 1 << 20
 	serverBuffer = 1 << 13
@@ -97,22 +97,21 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
-// The time between attempts to accept connections doubles from the first to the
-// second.
+// The pause between attempts to accept doubles from firstPause to lastPause.
 const (
 	firstPause = 5 * time.Millisecond
 	lastPause  = time.Second
 )
 
-// passes reports whether accepting may work later: files and memory run out, and
-// come back when connections are closed.
+// passes reports whether accepting may succeed later: files and memory become
+// available when connections are closed.
 func passes(err error) bool {
 	return slices.ContainsFunc([]error{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EINTR, syscall.EAGAIN,
 	}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// add starts to serve a connection, unless the server is closed or has no room.
+// add starts serving a connection, unless the server is closed or full.
 func (s *Server) add(conn net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,12 +125,12 @@ func (s *Server) add(conn net.Conn) {
 		defer s.drop(c)
 		conf := configuration()
 		socket := wire.NewTSocketFromConnConf(c, conf)
-		// One buffer each way: a flood of connections costs little more than its files.
+		// One buffer per direction limits the memory of a flood of connections.
 		both := wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, serverBuffer), conf)
 		ctx := context.Background()
-		defer func() { // a fault that one call meets ends no more than its connection
+		defer func() { // a panic in a call ends only its connection
 			if p := recover(); p != nil {
-				s.log.Error("a request has met a fault of the switch", "client", conn.RemoteAddr(), "fault", fmt.Sprint(p), "stack", string(debug.Stack()))
+				s.log.Error("panic while handling a call", "client", conn.RemoteAddr(), "fault", fmt.Sprint(p), "stack", string(debug.Stack()))
 			}
 		}()
 		for s.answer(ctx, both, both, c.busy) == nil {
@@ -140,8 +139,8 @@ func (s *Server) add(conn net.Conn) {
 	})
 }
 
-// makeRoom closes the connection without a call that has been open for longest, or
-// else the one that has been silent for longest, if there is any. The caller holds
+// makeRoom closes the oldest connection without a call, or else the one that
+// has been idle longest, and reports whether there was one. The caller holds
 // s.mu.
 func (s *Server) makeRoom() bool {
 	var gone, silent *timedConn
@@ -191,8 +190,8 @@ func (s *Server) Close() error {
 	return err
 }
 
-// answer deals with one call, and says when all of it is there. An error ends the
-// connection.
+// answer handles one call and calls there when the call has been received
+// completely. An error ends the connection.
 func (s *Server) answer(ctx context.Context, in, out wire.TProtocol, there func()) error {
 	name, typ, seq, err := in.ReadMessageBegin(ctx)
 	if err != nil {
@@ -213,9 +212,9 @@ func (s *Server) answer(ctx context.Context, in, out wire.TProtocol, there func(
 	do := s.find(service, method)
 	switch {
 	case typ != wire.CALL && typ != wire.ONEWAY:
-		return s.refuse(ctx, out, method, seq, wire.INVALID_MESSAGE_TYPE_EXCEPTION, "a call is expected")
+		return s.refuse(ctx, out, method, seq, wire.INVALID_MESSAGE_TYPE_EXCEPTION, "want a call")
 	case do == nil:
-		return s.refuse(ctx, out, method, seq, wire.UNKNOWN_METHOD, "there is no "+name)
+		return s.refuse(ctx, out, method, seq, wire.UNKNOWN_METHOD, "unknown method "+name)
 	}
 	value, exc := do(s.target, args)
 	if typ == wire.ONEWAY {
@@ -239,7 +238,8 @@ func (s *Server) answer(ctx context.Context, in, out wire.TProtocol, there func(
 	return finish(ctx, out)
 }
 
-// find returns the call of a name. bm_mgmt_get_info is the server's own.
+// find returns the call with a name. The server itself implements
+// bm_mgmt_get_info.
 func (s *Server) find(service, method string) call {
 	if service == "standard" && method == "bm_mgmt_get_info" {
 		return func(Target, record) (any, exception) {

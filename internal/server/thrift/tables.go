@@ -41,7 +41,7 @@ const (
 	tableError            exception = 100
 )
 
-// reasons are the codes of what the data plane says.
+// reasons maps errors of the data plane to codes.
 var reasons = []struct {
 	err  error
 	code exception
@@ -62,7 +62,7 @@ var reasons = []struct {
 	{dataplane.ErrBadTarget, wrongTableType},
 }
 
-// code is the exception for an error of the data plane.
+// code returns the exception for an error of the data plane.
 func code(err error) exception {
 	if err == nil {
 		return 0
@@ -75,8 +75,8 @@ func code(err error) exception {
 	return tableError
 }
 
-// supported is the code of an error of the data plane, and disabled if it is that
-// the table or the action profile has nothing of the kind.
+// supported is like code, but returns disabled if the table or the action
+// profile does not support the operation.
 func supported(err error, disabled exception) exception {
 	if errors.Is(err, dataplane.ErrNotSupported) {
 		return disabled
@@ -84,7 +84,7 @@ func supported(err error, disabled exception) exception {
 	return code(err)
 }
 
-// A tableCall is a call about a table that there is.
+// A tableCall is a call about an existing table.
 type tableCall func(r *request) (any, exception)
 
 // A request is a call about a table or an action profile.
@@ -92,13 +92,13 @@ type request struct {
 	target  Target
 	sw      *dataplane.Switch
 	name    string
-	table   *bmv2.Table         // of a call about one
-	profile *bmv2.ActionProfile // of a call about one
+	table   *bmv2.Table         // nil unless the name is a table's
+	profile *bmv2.ActionProfile // nil unless the name is an action profile's
 	in      record
 }
 
-// about makes a call of f: one that refuses tables that there are not, and those
-// that are not of the types given; none stands for all.
+// about turns f into a call that checks that the table exists and has one of
+// the types; no types stand for all.
 func about(f tableCall, types ...string) call {
 	return func(t Target, in record) (any, exception) {
 		r := newRequest(t, in)
@@ -112,8 +112,8 @@ func about(f tableCall, types ...string) call {
 	}
 }
 
-// listed makes a call of f that answers with empty for a name that there is not:
-// simple_switch does not tell of it.
+// listed turns f into a call that returns empty for an unknown name, like
+// simple_switch.
 func listed(has func(*request) bool, f tableCall, empty any) call {
 	return func(t Target, in record) (any, exception) {
 		if r := newRequest(t, in); has(r) {
@@ -148,8 +148,8 @@ func newRequest(t Target, in record) *request {
 	return r
 }
 
-// direct, indirect and selecting are the types of tables whose entries have an
-// action, a member, and a member or a group.
+// The types of tables whose entries have an action, a member, or a member or a
+// group.
 const (
 	direct    = bmv2.TableSimple
 	indirect  = bmv2.TableIndirect
@@ -190,13 +190,13 @@ func tableCalls() map[string]call {
 	}
 }
 
-// handle is the argument of an entry's handle.
+// handle returns the handle of an entry.
 func (r *request) handle() dataplane.Handle { return dataplane.Handle(uint32(r.in.int32At(3))) }
 
-// A targetOf reads what an entry is to lead to.
+// A targetOf reads the target of an entry.
 type targetOf func(r *request) (dataplane.Target, exception)
 
-// actionAt reads the name of an action, and its arguments behind it.
+// actionAt reads the name of an action and its arguments.
 func actionAt(id int16) targetOf {
 	return func(r *request) (dataplane.Target, exception) {
 		name := r.in.textAt(id)
@@ -214,8 +214,8 @@ func handleAt(id int16, kind dataplane.TargetKind) targetOf {
 	}
 }
 
-// aboutTarget is the code of an error about a new entry: a handle that there is
-// not is that of the target.
+// aboutTarget returns the code of an error about a new entry. An invalid handle
+// is the target's.
 func aboutTarget(err error, to dataplane.Target) exception {
 	switch {
 	case !errors.Is(err, dataplane.ErrBadHandle):
@@ -226,8 +226,8 @@ func aboutTarget(err error, to dataplane.Target) exception {
 	return invalidGroup
 }
 
-// refused is the code of an error about an entry that leads to a target: a
-// handle that there is not may be that of the target.
+// refused returns the code of an error about a target of an entry. An invalid
+// handle may be the target's or the entry's.
 func (r *request) refused(err error, to dataplane.Target) exception {
 	if errors.Is(err, dataplane.ErrBadHandle) && to.Kind != dataplane.TargetAction {
 		if _, e := r.sw.TableEntry(r.name, r.handle()); e == nil || r.in[3] == nil {
@@ -237,7 +237,7 @@ func (r *request) refused(err error, to dataplane.Target) exception {
 	return code(err)
 }
 
-// addEntry reads the match before and the options behind the target.
+// addEntry reads a match, a target and options.
 func addEntry(to targetOf) tableCall {
 	return func(r *request) (any, exception) {
 		target, e := to(r)
@@ -260,7 +260,7 @@ func addEntry(to targetOf) tableCall {
 	}
 }
 
-// The types of a parameter of a match on the wire, each with its own field.
+// The types of match parameters in the protocol; each uses its own field.
 const (
 	paramExact   = int32(0)
 	paramLPM     = int32(1)
@@ -269,8 +269,8 @@ const (
 	paramRange   = int32(4)
 )
 
-// match reads the parameters of a match. Each must be of its key's kind and as
-// long as that is.
+// match parses the parameters of a match. Each must have the kind and the
+// length of its key field.
 func (r *request) match(params []record) (list []dataplane.Match, ok bool) {
 	key, _, err := r.sw.TableKey(r.name)
 	if err != nil || len(params) != len(key) {
@@ -313,7 +313,7 @@ func matchOf(k dataplane.KeyField, p record) (m dataplane.Match, ok bool) {
 	return m, false
 }
 
-// paramOf is the opposite of matchOf.
+// paramOf is the inverse of matchOf.
 func paramOf(k dataplane.KeyField, m dataplane.Match) fields {
 	param := func(typ int32, v ...field) fields { return fields{{1, typ}, {int16(typ) + 2, fields(v)}} }
 	value := padded(m.Value, k.Width)
@@ -338,7 +338,7 @@ func paramOf(k dataplane.KeyField, m dataplane.Match) fields {
 	return param(paramExact, field{1, value})
 }
 
-// padded is a number in as many bytes as so many bits take.
+// padded returns a number in the number of bytes of a field.
 func padded(b []byte, width int) []byte {
 	out := make([]byte, (width+7)/8)
 	if over := len(b) - len(out); over > 0 {
@@ -388,14 +388,14 @@ func clearEntries(r *request) (any, exception) {
 	return nil, code(r.sw.TableClear(r.name, r.in.boolAt(3)))
 }
 
-// What simple_switch says of an entry of a table that there is not: every field
-// that is not optional, with nothing in it.
+// simple_switch's reply for an entry of an unknown table: all required fields
+// with empty values.
 var (
 	noAction = fields{{1, int32(0)}}
 	noEntry  = fields{{1, []fields{}}, {2, fields{}}, {3, int32(0)}, {4, noAction}}
 )
 
-// actionOf is what an entry leads to.
+// actionOf encodes the target of an entry.
 func actionOf(t dataplane.Target) fields {
 	switch t.Kind {
 	case dataplane.TargetMember:
@@ -406,7 +406,7 @@ func actionOf(t dataplane.Target) fields {
 	return fields{{1, int32(1)}, {2, t.Action.Name}, {3, dataOf(t.Action)}}
 }
 
-// dataOf are the arguments of an action, each without zeros before it.
+// dataOf returns the arguments of an action without leading zeros.
 func dataOf(c dataplane.ActionCall) [][]byte {
 	list := [][]byte{}
 	for _, p := range c.Params {
@@ -418,7 +418,7 @@ func dataOf(c dataplane.ActionCall) [][]byte {
 	return list
 }
 
-// entry is an entry on the wire.
+// entry encodes an entry.
 func (r *request) entry(key []dataplane.KeyField, ordered bool, e dataplane.Entry) fields {
 	match := []fields{}
 	for i, m := range e.Match {
@@ -468,7 +468,7 @@ func getDefault(r *request) (any, exception) {
 	return actionOf(target), code(err)
 }
 
-// getEntryOfKey answers with the default entry if there is no match at all.
+// getEntryOfKey returns the default entry if the match is empty.
 func getEntryOfKey(r *request) (any, exception) {
 	params := listAt[record](r.in, 3)
 	if len(params) == 0 {
@@ -506,7 +506,7 @@ func resetEntryCounters(r *request) (any, exception) {
 		return nil, code(err)
 	}
 	for _, e := range list {
-		// What is deleted meanwhile has no counter any more.
+		// An entry deleted in the meantime has no counter.
 		_ = r.sw.SetEntryCounter(r.name, e.Handle, dataplane.Count{})
 	}
 	return nil, 0

@@ -21,7 +21,7 @@ import (
 
 const patience = 3 * time.Minute
 
-// A fakeTarget keeps what it is told.
+// A fakeTarget stores the values that it receives.
 type fakeTarget struct {
 	mu        sync.Mutex
 	registers map[string][]uint64
@@ -182,8 +182,8 @@ func TestRegisters(t *testing.T) {
 	}
 }
 
-// TestExceptions: the errors that a call declares come back as such, and the
-// connection goes on.
+// TestExceptions: clients receive the errors declared by a call, and the
+// connection continues.
 func TestExceptions(t *testing.T) {
 	c, ctx := dial(t, serve(t, newFake()))
 	for name, x := range map[string]struct {
@@ -267,8 +267,8 @@ func TestCountersQueuesSessions(t *testing.T) {
 	}
 }
 
-// TestUnknownMethod calls what the server does not know through the library's
-// own client: it gets a proper exception, and the connection goes on.
+// TestUnknownMethod calls unknown methods with the library's own client: it
+// gets an exception, and the connection continues.
 func TestUnknownMethod(t *testing.T) {
 	addr := serve(t, newFake())
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -297,8 +297,7 @@ func TestUnknownMethod(t *testing.T) {
 	}
 }
 
-// tables has the arguments of a call that is not known here, with a list of
-// structs among them.
+// tables are the arguments of an unknown call, including a list of structs.
 type tables struct{}
 
 func (tables) Write(ctx context.Context, p wire.TProtocol) error {
@@ -307,7 +306,7 @@ func (tables) Write(ctx context.Context, p wire.TProtocol) error {
 
 func (tables) Read(ctx context.Context, p wire.TProtocol) error { return p.Skip(ctx, wire.STRUCT) }
 
-// TestBrokenClient: garbage and half a call end one connection and no other.
+// TestBrokenClient: garbage and partial calls end only their connection.
 func TestBrokenClient(t *testing.T) {
 	addr := serve(t, newFake())
 	for _, text := range []string{
@@ -332,7 +331,7 @@ func TestBrokenClient(t *testing.T) {
 	}
 }
 
-// TestNegativeListLength: a list of -1 elements used to end the whole process.
+// TestNegativeListLength: a list of -1 elements is rejected.
 func TestNegativeListLength(t *testing.T) {
 	for _, elements := range []string{"\x0c", "\x0a", "\x0b"} { // structs, 64-bit integers, strings
 		var in, out wire.TMemoryBuffer
@@ -340,12 +339,12 @@ func TestNegativeListLength(t *testing.T) {
 		conf := configuration()
 		err := NewServer(newFake(), 1).answer(context.Background(), wire.NewTBinaryProtocolConf(&in, conf), wire.NewTBinaryProtocolConf(&out, conf), func() {})
 		if err == nil {
-			t.Errorf("a list of -1 elements of type %q is taken", elements)
+			t.Errorf("a list of -1 elements of type %q is accepted", elements)
 		}
 	}
 }
 
-// TestCancelledCall: a call that is given up says why, and so do later ones.
+// TestCancelledCall: a canceled call returns the reason, and so do later calls.
 func TestCancelledCall(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // never answers
 	if err != nil {
@@ -362,8 +361,7 @@ func TestCancelledCall(t *testing.T) {
 	}
 }
 
-// FuzzServer sends the server any bytes: it must not panic, and must come to an
-// end.
+// FuzzServer sends arbitrary bytes: the server must neither panic nor hang.
 func FuzzServer(f *testing.F) {
 	call := func(name string, args fields) []byte {
 		var buf wire.TMemoryBuffer
@@ -404,8 +402,8 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-// TestPortCounts reads counts as they are, and those of a switch that has more
-// reasons for drops without the ones that are not known here.
+// TestPortCounts decodes counts, including those of a later version with
+// unknown reasons.
 func TestPortCounts(t *testing.T) {
 	f := newFake()
 	f.ports = []bmv2.PortCounts{

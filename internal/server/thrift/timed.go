@@ -8,46 +8,45 @@ import (
 )
 
 const (
-	// callTime is how long a call may take to come in once it has begun, the
-	// first one from the connection on, and an answer to go out.
+	// callTime is the maximum time for receiving a call, and for sending a
+	// reply. For the first call it starts with the connection.
 	callTime = 10 * time.Second
-	// idleTime is how long a connection may be silent between calls: people type
-	// them.
+	// idleTime is the maximum time between calls, which people may type.
 	idleTime = 10 * time.Minute
-	// busyTime is how long it may be so where others want its place: programs call
-	// more often.
+	// busyTime is the idle time after which a connection can be replaced.
+	// Programs call more often.
 	busyTime = time.Second
 )
 
-// A timedConn gives up a client that has gone, or that was never there: a
-// connection costs memory and a file.
+// A timedConn closes the connection of a client that has disappeared or never
+// calls. Each connection costs memory and a file descriptor.
 type timedConn struct {
 	net.Conn
 	wait  time.Duration // for the next call
-	until time.Time     // the call that is coming in must be there; zero before it
-	since time.Time     // it was opened
+	until time.Time     // deadline for the incoming call; zero before it begins
+	since time.Time     // when it was opened
 	spoke atomic.Bool   // there has been a call
-	rests atomic.Int64  // when the last call was answered, by the clock; 0 while there is one
-	came  int           // bytes, since the last call
+	rests atomic.Int64  // when the last call was answered, in nanoseconds since 1970; 0 during a call
+	came  int           // bytes received since the last call
 }
 
-// errLong ends a connection with a call that does not end.
+// errLong ends a connection with a call that is too long.
 var errLong = errors.New("a call is too long")
 
-// idle says that a call has been answered.
+// idle marks the call as answered.
 func (c *timedConn) idle() {
 	c.wait, c.until, c.came = idleTime, time.Time{}, 0
 	c.rests.Store(time.Now().UnixNano())
 }
 
-// busy says that a call is there, as a whole: who begins one is as silent as before.
+// busy marks a call as received. A partial call does not count.
 func (c *timedConn) busy() {
 	c.spoke.Store(true)
 	c.rests.Store(0)
 }
 
 func (c *timedConn) Read(b []byte) (int, error) {
-	if c.came > maxMessage+serverBuffer { // of which a part may belong to the next
+	if c.came > maxMessage+serverBuffer { // a part may belong to the next call
 		return 0, errLong
 	}
 	until := c.until
@@ -68,7 +67,7 @@ func (c *timedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// SetDeadline and the like are Thrift's, which has none to set.
+// SetDeadline does nothing: this type sets all deadlines.
 func (c *timedConn) SetDeadline(time.Time) error { return nil }
 
 // SetReadDeadline does nothing.
