@@ -12,7 +12,7 @@ import (
 // A MAC is an Ethernet address.
 type MAC [6]byte
 
-// parseMAC reads an address such as 02:00:0a:00:01:01.
+// parseMAC parses an address such as 02:00:0a:00:01:01.
 func parseMAC(text string) (MAC, error) {
 	var m MAC
 	b, err := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
@@ -22,26 +22,26 @@ func parseMAC(text string) (MAC, error) {
 	return MAC(b), nil
 }
 
-// String writes the address in the usual way.
+// String formats the address in the usual way.
 func (m MAC) String() string {
 	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
 }
 
-// MarshalText writes what String writes.
+// MarshalText implements encoding.TextMarshaler.
 func (m MAC) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 // unicast reports whether an interface can have the address.
 func (m MAC) unicast() bool { return m[0]&1 == 0 && m != MAC{} }
 
-// Both kinds of derived MACs are locally administered; the first byte keeps
-// them apart.
+// Both kinds of derived MACs are locally administered. They differ in the first
+// byte.
 const (
-	hostMACs = 0x02 // and the IPv4 address
-	portMACs = 0x06 // and the place of the switch and the port
+	hostMACs = 0x02 // followed by the IPv4 address
+	portMACs = 0x06 // followed by the numbers of the switch and the port
 )
 
-// hostMAC is derived from the address, so that a table entry shows whom it is
-// about.
+// hostMAC derives a MAC from the IPv4 address, so table entries show which host
+// they concern.
 func hostMAC(ip netip.Addr) MAC {
 	m := MAC{hostMACs}
 	a := ip.As4()
@@ -49,7 +49,8 @@ func hostMAC(ip netip.Addr) MAC {
 	return m
 }
 
-// portMAC is the MAC of a port of the switch at a place in Topology.Switches.
+// portMAC returns the MAC of a port of the switch at an index of
+// Topology.Switches.
 func portMAC(place, port int) MAC {
 	m := MAC{portMACs}
 	binary.BigEndian.PutUint16(m[2:], uint16(place+1))
@@ -57,7 +58,7 @@ func portMAC(place, port int) MAC {
 	return m
 }
 
-// parseHostIP reads an address with the length of its prefix.
+// parseHostIP parses an address with a prefix length.
 func parseHostIP(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if err != nil || !p.Addr().Is4() || p.Bits() < 8 || p.Addr().IsMulticast() || p.Addr().IsLoopback() || p.Addr().IsUnspecified() {
@@ -66,21 +67,22 @@ func parseHostIP(text string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// A plan gives each leaf a subnet of 10.0.0.0/8: leaf 3 has 10.0.3.0/24, or a
-// larger one in larger steps where a leaf has more hosts than a /24 holds.
-type plan struct{ bits int } // of the host's part
+// A plan gives each leaf a subnet of 10.0.0.0/8. Leaf 3 has 10.0.3.0/24, or a
+// larger subnet if a leaf has more hosts than a /24 holds.
+type plan struct{ bits int } // number of bits in the host's part
 
-// planFor is the plan for so many leaves with at most so many hosts each.
+// planFor returns the plan for the given numbers of leaves and of hosts per
+// leaf.
 func planFor(leaves, hosts int) (plan, error) {
 	p := plan{max(8, bits.Len(uint(hosts+1)))}
 	if leaves>>(24-p.bits) != 0 {
-		return plan{}, fmt.Errorf("%d leaves with up to %d hosts do not fit in 10.0.0.0/8: give the hosts addresses", leaves, hosts)
+		return plan{}, fmt.Errorf("%d leaves with up to %d hosts do not fit into 10.0.0.0/8: give the hosts addresses", leaves, hosts)
 	}
 	return p, nil
 }
 
-// host is the address of a host by the number of its leaf and its own, both
-// from 1.
+// host returns the address of a host by the numbers of its leaf and of the host
+// at it, both counted from 1.
 func (p plan) host(leaf, host int) netip.Prefix {
 	var a [4]byte
 	binary.BigEndian.PutUint32(a[:], 10<<24|uint32(leaf)<<p.bits|uint32(host))

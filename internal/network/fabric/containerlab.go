@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// containerlab reads the object topology of containerlab's files:
+// containerlab reads the topology object of a containerlab file:
 //
 //	nodes:
 //	  leaf1: {kind: nokia_srlinux, group: leaf}
@@ -18,9 +18,10 @@ import (
 //	links:
 //	  - endpoints: ["leaf1:e1-1", "client1:eth1"]
 //
-// A node of the kind linux with one link is a host, every other node a switch. A
-// port has the number at the end of its interface's name, where all those of the
-// switch have one of their own; otherwise ports count from 1 in the links' order.
+// A node of kind linux with one link is a host; any other node is a switch. The
+// number of a port is the number at the end of its interface's name if all
+// interfaces of the switch have different numbers. Otherwise ports are numbered
+// from 1 in the order of the links.
 func (m *importer) containerlab(v value) {
 	defaults, groups := v.get("defaults"), v.get("groups")
 	links := m.containerlabLinks(v.get("links"))
@@ -79,15 +80,15 @@ type labLink struct {
 	ends [2]labEnd
 }
 
-// containerlabLinks reads the links between nodes; those to the machine itself or
-// to a management network are none of a fabric's.
+// containerlabLinks reads the links between nodes. It skips links to the
+// machine itself or to a management network.
 func (m *importer) containerlabLinks(v value) (links []labLink) {
 	for _, item := range m.list(v, "links") {
 		m.object(item, "link")
 		ends := item.get("endpoints")
 		if ends.kind == null || len(ends.items) != 2 {
 			if typ := item.get("type").text; typ != "" && typ != "veth" {
-				m.notef(item.line, "a link of the type %s is left out: it leads out of the topology", typ)
+				m.notef(item.line, "link of type %s ignored: it leads out of the topology", typ)
 				continue
 			}
 			m.errorf(item.line, `link: want two endpoints, as in ["leaf1:e1-1", "client1:eth1"]`)
@@ -103,7 +104,7 @@ func (m *importer) containerlabLinks(v value) (links []labLink) {
 			}
 		}
 		if outside != "" {
-			m.notef(item.line, "a link to %s is left out: it leads out of the topology", outside)
+			m.notef(item.line, "link to %s ignored: it leads out of the topology", outside)
 			continue
 		}
 		links = append(links, l)
@@ -111,7 +112,7 @@ func (m *importer) containerlabLinks(v value) (links []labLink) {
 	return links
 }
 
-// labEnd reads NODE:INTERFACE, or an object with both.
+// labEnd parses NODE:INTERFACE, or an object with both.
 func (m *importer) labEnd(v value) labEnd {
 	if v.kind == object {
 		return labEnd{m.word(v.get("node"), "link: node"), m.word(v.get("interface"), "link: interface")}
@@ -125,7 +126,7 @@ func (m *importer) labEnd(v value) labEnd {
 
 var lastNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+$`) })
 
-// portNumbersOf gives each end of a link at a switch its port.
+// portNumbersOf returns the port number of each end of a link at a switch.
 func portNumbersOf(links []labLink) map[labEnd]int {
 	named, taken, order := map[labEnd]int{}, map[string]map[int]bool{}, map[string][]labEnd{}
 	unclear := map[string]bool{}
@@ -156,8 +157,8 @@ var addAddress = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\bip\s+(?:-4\s+)?a(?:ddr(?:ess)?)?\s+(?:add|replace)\s+(\d+\.\d+\.\d+\.\d+/\d+)\b`)
 })
 
-// execAddress is the address that a host gives itself by a command: none is left
-// to us.
+// execAddress returns the address that a host assigns itself in a command. The
+// result is invalid if there is none.
 func (m *importer) execAddress(v value, what string) (ip netip.Prefix) {
 	for _, item := range m.list(v, what+": exec") {
 		match := addAddress().FindStringSubmatch(item.text)

@@ -39,8 +39,9 @@ topology:
       endpoint: {node: leaf2, interface: e9}
 `
 
-// TestContainerlab: hosts and switches, ports by their interfaces' names or in
-// order, addresses from commands, what leads out of the topology noted.
+// TestContainerlab: the import distinguishes hosts and switches, numbers ports
+// by interface names or in order, reads addresses from commands, and notes
+// ignored links.
 func TestContainerlab(t *testing.T) {
 	topology, notes, err := Imports{}.Import("clos.clab.yml", []byte(clos))
 	if err != nil {
@@ -60,14 +61,14 @@ func TestContainerlab(t *testing.T) {
 	if s := topology.Switch("spine1"); s == nil || s.Role != Spine {
 		t.Errorf("spine1 is %+v", s)
 	}
-	for _, part := range []string{"clos.clab.yml:30: a link to mgmt-net is left out", "clos.clab.yml:31: a link of the type host is left out"} {
+	for _, part := range []string{"clos.clab.yml:30: link to mgmt-net ignored", "clos.clab.yml:31: link of type host ignored"} {
 		if !strings.Contains(strings.Join(notes, "\n"), part) {
 			t.Errorf("the notes have no %q:\n%s", part, strings.Join(notes, "\n"))
 		}
 	}
 }
 
-// TestContainerlabMistakes names the line and what would be right.
+// TestContainerlabMistakes: errors name the line and describe valid input.
 func TestContainerlabMistakes(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{`"leaf1:e1-1", "client1:eth1"`, `"leaf1", "client1:eth1"`, `clos.clab.yml:21: link: endpoint "leaf1": want NODE:INTERFACE`},
@@ -83,8 +84,8 @@ func TestContainerlabMistakes(t *testing.T) {
 	}
 }
 
-// TestPortsOfP4Utils: links that name no ports have those that p4-utils gives
-// them, by the nodes' names and not by the links' order.
+// TestPortsOfP4Utils: links without port numbers get the same ones as in
+// p4-utils, in the order of the nodes' names instead of the order of the links.
 func TestPortsOfP4Utils(t *testing.T) {
 	const app = `{"topology": {"assignment_strategy": "mixed", "hosts": {"h1": {}, "h3": {}, "h10": {}}, "switches": {"s1": {}, "s2": {}, "s10": {}},
 	  "links": [["s1", "s10"], ["s2", "s1"], ["h1", "s1"], ["h10", "s1", {"port2": 3}], ["h3", "s1"]]}}`
@@ -96,7 +97,7 @@ func TestPortsOfP4Utils(t *testing.T) {
 	for _, l := range topology.Links {
 		links = append(links, l.String())
 	}
-	// By name: h1-s1, h3-s1, h10-s1 (which has port 3), s1-s10, s2-s1.
+	// In order of names: h1-s1, h3-s1, h10-s1 (port 3), s1-s10, s2-s1.
 	if got, want := strings.Join(links, " "), "s1:4-s10:1 s2:1-s1:5 h1-s1:1 h10-s1:3 h3-s1:2"; got != want {
 		t.Errorf("the links are %s, want %s", got, want)
 	}

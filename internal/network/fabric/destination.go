@@ -4,13 +4,14 @@ import "slices"
 
 import "net/netip"
 
-// A Destination is a prefix all of whose hosts are at one leaf.
+// A Destination is a prefix; all its hosts are at one leaf.
 type Destination struct {
 	Prefix netip.Prefix
 	Leaf   int // Switch.Leaf
 }
 
-// Destinations lists where packets can go to, by address, whether or not there
-// is a way: the subnets, or where those are spread the hosts' addresses. No two
+// Destinations returns the possible destinations of packets in order of their
+// addresses, whether or not they are reachable: the subnets, or the addresses
+// of the hosts in subnets that are spread over several leaves. They do not
 // overlap.
 func (t *Topology) Destinations() []Destination { return slices.Clone(t.destinations) }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestDestinations: the subnets of the leaves, and single addresses where a
-// subnet is at several, whatever links are down.
+// TestDestinations: destinations are the subnets of the leaves, and single
+// addresses for a subnet at several leaves, regardless of failed links.
 func TestDestinations(t *testing.T) {
 	topology, err := Load("test.yaml", []byte(`
 switches: {l1: {role: leaf}, l2: {role: leaf}, s1: {role: spine}}

@@ -14,8 +14,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A draft is a topology in which things may still be left out or be wrong. Each
-// item knows its line, which is 0 where the draft is from no file.
+// A draft is a topology that may be incomplete or invalid. Each item has its
+// line, which is 0 if the draft does not come from a file.
 type draft struct {
 	name, about string
 	switches    []draftSwitch
@@ -26,22 +26,22 @@ type draft struct {
 type draftSwitch struct {
 	line         int
 	name         string
-	role         Role    // "": from where the hosts are
-	id           *uint64 // nil: the next one
-	grpc, thrift string  // "": the next port of this machine
+	role         Role    // "": derived from the positions of the hosts
+	id           *uint64 // nil: the next free one
+	grpc, thrift string  // "": the next free port of this machine
 	buffer       Size
 }
 
 type draftHost struct {
 	line int
 	name string
-	ip   netip.Prefix // invalid: by leaf and place
-	mac  *MAC         // nil: by the address
+	ip   netip.Prefix // invalid: derived from the leaf and the host's number at it
+	mac  *MAC         // nil: derived from the address
 }
 
 type draftLink struct {
 	line  int
-	a, b  End // with port 0: the next one
+	a, b  End // port 0: the next free one
 	rate  Rate
 	delay time.Duration
 	queue int
@@ -50,19 +50,19 @@ type draftLink struct {
 
 func (l draftLink) String() string { return Link{A: l.a, B: l.b}.String() }
 
-// Bounds on what is accepted, far beyond what a controller could serve.
+// Limits of the input, far above the capacity of a controller.
 const (
 	maxNodes = 60000
 	maxLinks = 200000
 )
 
-// finish completes the draft and checks it. file is what messages call it.
+// finish completes and checks the draft. file is its name in messages.
 func (d *draft) finish(file string) (*Topology, error) {
 	f := &finisher{draft: d, reporter: reporter{file: file}}
 	for _, step := range []func(){f.names, f.joints, f.connected, f.portNumbers, f.switchData, f.hostData} {
 		step()
 		if err := f.err(); err != nil {
-			return nil, err // the next step would only tell of its consequences
+			return nil, err // later steps would only report consequences of these errors
 		}
 	}
 	f.t.index()
@@ -75,15 +75,15 @@ type finisher struct {
 	reporter
 	t Topology
 
-	nodes map[string]int // as Topology.nodes
-	links [][]int        // of each node: places in draft.links
+	nodes map[string]int // like Topology.nodes
+	links [][]int        // of each node: indexes in draft.links
 }
 
 var namePattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,62}$`)
 })
 
-// names checks the names and makes the nodes.
+// names checks the names and creates the nodes.
 func (f *finisher) names() {
 	f.nodes = map[string]int{}
 	f.t.Name, f.t.About = f.name, f.about
@@ -111,14 +111,14 @@ func (f *finisher) addName(line int, what, name string) {
 		f.errorf(line, "%s %q: want a name of up to 63 letters, digits, '.', '_' and '-' that starts with a letter", what, name)
 	}
 	if _, ok := f.nodes[name]; ok {
-		f.errorf(line, "there are two nodes %s: want another name", name)
+		f.errorf(line, "there are two nodes %s: want different names", name)
 	}
 	f.nodes[name] = len(f.nodes)
 }
 
 func (f *finisher) isHost(node string) bool { return f.nodes[node] >= len(f.switches) }
 
-// joints checks that each link joins two nodes that can be joined.
+// joints checks that each link connects two nodes that may be connected.
 func (f *finisher) joints() {
 	f.links = make([][]int, len(f.nodes))
 	for i, l := range f.draft.links {
@@ -143,21 +143,21 @@ func (f *finisher) joints() {
 	}
 }
 
-// known reports whether there is the node, and a message if not.
+// known checks that a node exists and reports an error otherwise.
 func (f *finisher) known(l draftLink, node string) bool {
 	if _, ok := f.nodes[node]; ok {
 		return true
 	}
 	near := ""
-	if len(f.found) < maxErrors { // beyond that it would not be told
+	if len(f.found) < maxErrors { // further errors are not shown
 		near = plain.Meant(node, slices.Sorted(maps.Keys(f.nodes)))
 	}
 	f.errorf(l.line, "link %v: there is no node %s%s", l, node, near)
 	return false
 }
 
-// connected checks that each host has one link and that there is a way from
-// every node to every other. Links that are down count: they can come up.
+// connected checks that each host has one link and that all nodes are
+// connected. Links that are down count, because they can come up.
 func (f *finisher) connected() {
 	for i, h := range f.hosts {
 		switch n := len(f.links[len(f.switches)+i]); {
@@ -170,16 +170,16 @@ func (f *finisher) connected() {
 	far := f.distances([]int{0})
 	for i, s := range f.switches {
 		if far[i] < 0 {
-			f.errorf(s.line, "there is no way from switch %s to %s: want a link between the two parts of the network", s.name, f.switches[0].name)
+			f.errorf(s.line, "no path from switch %s to %s: want a link between the two parts of the network", s.name, f.switches[0].name)
 			return
 		}
 	}
 }
 
-// portNumbers checks the given ports and assigns the others, each the smallest
-// that is free, in the order of the links.
+// portNumbers checks the given port numbers and assigns the others in the order
+// of the links, each the smallest free number.
 func (f *finisher) portNumbers() {
-	used := make([]map[int]int, len(f.switches)) // port to link
+	used := make([]map[int]int, len(f.switches)) // link by port
 	for i := range used {
 		used[i] = map[int]int{cpuPort: -1}
 	}
@@ -222,11 +222,12 @@ func (f *finisher) takePort(used map[int]int, link int, e End) {
 	used[e.Port] = link
 }
 
-// switchData fills in roles, ids and addresses of the switches.
+// switchData completes the roles, ids and addresses of the switches.
 func (f *finisher) switchData() {
 	f.assignRoles()
 	f.assignIDs()
-	// Behind simple_switch_grpc's usual ports, as other tools count them.
+	// Thrift uses the ports after simple_switch_grpc's usual ones, as in other
+	// tools.
 	grpc, thrift := 9559, 9090
 	if thrift+len(f.switches) > grpc {
 		thrift = grpc + len(f.switches)
@@ -235,7 +236,7 @@ func (f *finisher) switchData() {
 	f.assignAddresses("thrift", thrift, func(s *Switch) *string { return &s.Thrift })
 }
 
-// assignIDs gives the switches without an id the smallest that are free, from 1.
+// assignIDs gives each switch without an id the smallest free one, from 1.
 func (f *finisher) assignIDs() {
 	type device struct {
 		grpc string
@@ -266,8 +267,8 @@ func (f *finisher) assignIDs() {
 	}
 }
 
-// assignAddresses checks one address of each switch, and gives those without
-// it consecutive ports of this machine.
+// assignAddresses checks one address of each switch, and gives switches without
+// one consecutive ports of this machine.
 func (f *finisher) assignAddresses(key string, port int, field func(*Switch) *string) {
 	used := map[string]string{}
 	for i, s := range f.switches {
@@ -280,7 +281,7 @@ func (f *finisher) assignAddresses(key string, port int, field func(*Switch) *st
 		}
 		// One P4Runtime server may serve several devices.
 		if other, ok := used[addr]; ok && key == "thrift" {
-			f.errorf(s.line, "switch %s: %s %s is that of switch %s: want another", s.name, key, addr, other)
+			f.errorf(s.line, "switch %s: %s %s is in use by switch %s: want another", s.name, key, addr, other)
 		}
 		used[addr] = s.name
 	}
@@ -307,9 +308,9 @@ func checkAddress(addr string) error {
 	return nil
 }
 
-// assignRoles gives the switches without a role one by how far they are from
-// the nearest host: a network of two tiers has leaves and spines, a higher one
-// tops of rack, aggregation and core.
+// assignRoles gives each switch without a role one by its distance from the
+// nearest host: leaf and spine in a network of two tiers, tor, agg and core in
+// a higher one.
 func (f *finisher) assignRoles() {
 	far := f.heights()
 	names := []Role{Leaf, Spine}
@@ -326,8 +327,8 @@ func (f *finisher) assignRoles() {
 	}
 }
 
-// heights returns for each switch how many links it is away from the nearest
-// switch with hosts: -1 where there are no hosts.
+// heights returns the number of links from each switch to the nearest switch
+// with hosts, or -1 if there are no hosts.
 func (f *finisher) heights() []int {
 	var leaves []int
 	for i := range f.switches {
@@ -340,8 +341,8 @@ func (f *finisher) heights() []int {
 	return f.distances(leaves)[:len(f.switches)]
 }
 
-// distances returns for each node how many links it is away from the nearest of
-// some: -1 where there is no way.
+// distances returns the number of links from each node to the nearest of the
+// given ones, or -1 if there is no path.
 func (f *finisher) distances(from []int) []int {
 	far := slices.Repeat([]int{-1}, len(f.nodes))
 	for _, n := range from {

@@ -2,7 +2,7 @@ package fabric
 
 import "net/netip"
 
-// hostData says where each host is and fills in its addresses.
+// hostData sets the switch and the addresses of each host.
 func (f *finisher) hostData() {
 	for i := range f.t.Hosts {
 		h := &f.t.Hosts[i]
@@ -54,7 +54,7 @@ func (f *finisher) assignIPs() {
 		return
 	}
 	leaf, most := f.countLeaves()
-	p, err := planFor(len(leaf), most+len(used)) // given addresses may lie in the way
+	p, err := planFor(len(leaf), most+len(used)) // given addresses may be in the range
 	if err != nil {
 		f.errorf(0, "%v", err)
 		return
@@ -75,8 +75,8 @@ func (f *finisher) assignIPs() {
 	}
 }
 
-// countLeaves numbers the switches with hosts from 1 in their order, as
-// Topology does, and returns the largest number of hosts at one as well.
+// countLeaves numbers the switches with hosts from 1 in their order, like
+// Topology, and returns the largest number of hosts at a switch.
 func (f *finisher) countLeaves() (number map[string]int, most int) {
 	hosts := map[string]int{}
 	for _, h := range f.t.Hosts {

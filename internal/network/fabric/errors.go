@@ -10,14 +10,15 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// An Error is something wrong in a topology file.
+// An Error is an error in a topology file.
 type Error struct {
 	File string
-	Line int // 0 where it is about no line
+	Line int // 0 if it concerns no single line
 	Msg  string
 }
 
-// Error is the message with its place, as in net.yaml:12: there is no node l3.
+// Error returns the message with its position, as in net.yaml:12: there is no
+// node l3.
 func (e *Error) Error() string {
 	switch {
 	case e.File == "":
@@ -28,32 +29,33 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
 }
 
-// maxErrors is how many errors are told of one file.
+// maxErrors is the maximum number of errors reported for a file.
 const maxErrors = 10
 
-// Errors is all that is wrong in a topology file, in the order of its lines.
+// Errors are all errors in a topology file in the order of their lines.
 type Errors []*Error
 
-// Error is one line for each error.
+// Error returns one line per error.
 func (list Errors) Error() string {
 	return strings.Join(lists.Map(list, (*Error).Error), "\n")
 }
 
-// A reporter collects what is wrong with one file.
+// A reporter collects the errors in a file.
 type reporter struct {
 	file  string
 	found Errors
 }
 
-// maxMessage is the length at which a message is cut: names of the file's are in it.
+// maxMessage is the maximum length of a message, which may contain names from
+// the file.
 const maxMessage = 4096
 
-// errorf notes one line, whatever the names in it are made of.
+// errorf records an error. Unprintable characters in names are replaced.
 func (r *reporter) errorf(line int, format string, args ...any) {
 	r.found = append(r.found, &Error{r.file, line, plain.Printable(fmt.Sprintf(format, args...), "", maxMessage)})
 }
 
-// err is nil if nothing was reported. What no line is to blame for comes last.
+// err returns the collected errors, or nil. Errors without a line come last.
 func (r *reporter) err() error {
 	if len(r.found) == 0 {
 		return nil
@@ -70,5 +72,5 @@ func (r *reporter) err() error {
 	return r.found
 }
 
-// errNoPreset is wrapped by the error about a name that no preset has.
+// errNoPreset is wrapped by the error about an unknown preset.
 var errNoPreset = errors.New("no such preset")

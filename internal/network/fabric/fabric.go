@@ -1,24 +1,25 @@
-// Package fabric describes a network of switches and hosts and computes what
-// its switches need to know: addresses, shortest and k-shortest paths, groups
-// of next hops, and the routes of each switch.
+// Package fabric describes a network of switches and hosts and computes the
+// data that its switches need: addresses, shortest and k-shortest paths, groups
+// of next hops, and routes.
 package fabric
 
 // # From a file to tables
 //
-// A file, a maker (LeafSpine, FatTree), a preset or an import gives a draft,
-// in which almost everything may be left out. finish completes the draft and
-// checks it, and the result is a Topology: whoever holds one need check nothing
-// any more. It does not change; Fail and Restore return another one.
+// A file, a generator (LeafSpine, FatTree), a preset or an import results in a
+// draft, which may be mostly empty. finish completes and checks the draft and
+// returns a Topology, which needs no further checks. A Topology is immutable;
+// Fail and Restore return another one.
 //
-// What is left out is filled in from what is there and its order in the file,
-// never from chance or the clock: ports by the order of the links, addresses by
-// the leaf and the place of the host at it, MACs by the address or by switch
-// and port. A link that fails keeps its ports, so that nothing is renumbered.
+// Missing values are derived from the others and their order in the file, never
+// from random numbers or the clock: ports from the order of the links,
+// addresses from the leaf and the host's number at it, MACs from the address or
+// from switch and port. A failed link keeps its ports, so nothing is
+// renumbered.
 //
-// Routes are by the number of hops, as in all the papers: each link that brings
-// a packet nearer to its destination is a next hop, parallel links each for
-// itself. A switch routes by the leaf that a destination is at, so paths are
-// computed to leaves rather than to hosts.
+// Routes minimize the number of hops, as in all the papers. Each link that
+// brings a packet nearer to its destination is a next hop; parallel links are
+// separate next hops. A switch routes by the leaf of a destination, so paths
+// are computed to leaves instead of hosts.
 
 import (
 	"cmp"
@@ -31,12 +32,11 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Role is what a switch is for; it sets the row that the switch is drawn in
-// and what is above and below it.
+// A Role is the function of a switch. It determines its row in a drawing and
+// which switches are above and below it.
 type Role string
 
-// The roles of a network of two tiers and of one of three, as p4lb gen --role
-// knows them.
+// The roles in networks of two and of three tiers, as in p4lb gen --role.
 const (
 	Leaf  Role = "leaf"
 	Spine Role = "spine"
@@ -48,8 +48,8 @@ const (
 
 var roles = []Role{Leaf, Spine, Tor, Agg, Core}
 
-// Tier is the height of the role above the hosts: 1 for leaf and tor, 2 for
-// spine and agg, 3 for core. Hosts are at 0.
+// Tier returns the height of the role above the hosts: 1 for leaf and tor, 2
+// for spine and agg, 3 for core. Hosts have tier 0.
 func (r Role) Tier() int {
 	switch r {
 	case Leaf, Tor:
@@ -60,7 +60,7 @@ func (r Role) Tier() int {
 	return 3
 }
 
-// A Topology is a network, complete and checked. It must not be changed.
+// A Topology is a complete and valid network. It must not be changed.
 type Topology struct {
 	Name     string
 	About    string
@@ -69,56 +69,57 @@ type Topology struct {
 	Links    []Link
 
 	nodes  map[string]int // switches from 0 in their order, then hosts
-	ports  [][]Port       // of each switch, by number
-	byPort []map[int]int  // of each switch: where a number is in ports
+	ports  [][]Port       // of each switch, in order of their numbers
+	byPort []map[int]int  // of each switch: index in ports by port number
 	leaves []int          // the switches with hosts
 
 	destinations []Destination
 }
 
-// A Switch is a switch and how to reach what controls it.
+// A Switch is a switch with the addresses of its control interfaces.
 type Switch struct {
 	Name   string
 	Role   Role
 	ID     uint64 // P4Runtime's device_id
 	GRPC   string // host:port of its P4Runtime server
 	Thrift string // host:port of its Thrift server
-	Buffer Size   // shared by its ports; 0 where nothing is known
+	Buffer Size   // shared by its ports; 0: unknown
 
-	// Leaf numbers the switches that have hosts, from 1 in their order; it is
-	// 0 for the others.
+	// Leaf is the number of a switch with hosts, counted from 1 in their order;
+	// 0 for other switches.
 	Leaf int
 }
 
 // A Host is a host. It has one link.
 type Host struct {
 	Name string
-	IP   netip.Prefix // the address, with the length of its subnet's prefix
+	IP   netip.Prefix // the address with the prefix length of its subnet
 	MAC  MAC
 
-	Switch string // that it is linked to
-	Port   int    // of that switch
+	Switch string // the switch that it is connected to
+	Port   int    // the port of that switch
 }
 
-// A Link joins two switches, or a host and a switch. Both directions are alike.
+// A Link connects two switches, or a host and a switch. Both directions have
+// the same properties.
 type Link struct {
 	A, B  End
 	Rate  Rate
 	Delay time.Duration // one way
-	Queue int           // packets at a port; 0 where nothing is known
+	Queue int           // capacity of a port's queue in packets; 0: unknown
 	Down  bool
 }
 
 // String names the link by its ends, such as l1:3-s1:1.
 func (l Link) String() string { return l.A.String() + "-" + l.B.String() }
 
-// An End is where a link ends: a port of a switch, or a host, where Port is 0.
+// An End is an end of a link: a port of a switch, or a host with Port 0.
 type End struct {
 	Node string
 	Port int
 }
 
-// String is the end as a topology file writes it: l1:3, or h1.
+// String formats the end as in a topology file: l1:3, or h1.
 func (e End) String() string {
 	if e.Port == 0 {
 		return e.Node
@@ -126,19 +127,19 @@ func (e End) String() string {
 	return e.Node + ":" + strconv.Itoa(e.Port)
 }
 
-// MaxPort is the largest number of a port: v1model's ports have 9 bits, and 511
-// stands for a drop.
+// MaxPort is the largest port number: v1model's ports have 9 bits, and 511
+// means drop.
 const MaxPort = 510
 
-// cpuPort is the port that BMv2 and Tofino usually keep for the controller. It
-// is not given to a link that does not ask for it.
+// cpuPort is the port that BMv2 and Tofino usually reserve for the controller.
+// It is assigned to a link only on request.
 const cpuPort = 255
 
-// A Port is an end of a link as its switch sees it.
+// A Port is an end of a link at a switch.
 type Port struct {
 	Number int
 	MAC    MAC
-	Link   int // place in Topology.Links
+	Link   int // index in Topology.Links
 	Rate   Rate
 	Delay  time.Duration
 	Queue  int
@@ -150,7 +151,7 @@ type Port struct {
 	PeerTier int // 0: the peer is a host
 }
 
-// Has reports whether there is a switch or a host of that name.
+// Has reports whether there is a switch or a host with the name.
 func (t *Topology) Has(name string) bool {
 	_, ok := t.nodes[name]
 	return ok
@@ -172,8 +173,8 @@ func (t *Topology) Host(name string) *Host {
 	return nil
 }
 
-// Ports returns the ports of the named switch that have a link, by number, and
-// nil where there is no such switch.
+// Ports returns the connected ports of the named switch in order of their
+// numbers, or nil if there is no such switch.
 func (t *Topology) Ports(name string) []Port {
 	if i, ok := t.switchIndex(name); ok {
 		return t.ports[i]
@@ -181,14 +182,13 @@ func (t *Topology) Ports(name string) []Port {
 	return nil
 }
 
-// Leaves returns the switches that have hosts; that at place i has the number
-// i+1.
+// Leaves returns the switches with hosts; index i has number i+1.
 func (t *Topology) Leaves() []*Switch {
 	return lists.Map(t.leaves, func(s int) *Switch { return &t.Switches[s] })
 }
 
-// FindLinks returns the places in Links of what the text names: one link by an
-// end, as in l1:3 or h1, or all links between two nodes, as in l1-s1.
+// FindLinks returns the indexes in Links of the links that text names: one link
+// by an end, as in l1:3 or h1, or all links between two nodes, as in l1-s1.
 func (t *Topology) FindLinks(text string) ([]int, error) {
 	var found []int
 	for i, l := range t.Links {
@@ -198,22 +198,22 @@ func (t *Topology) FindLinks(text string) ([]int, error) {
 		}
 	}
 	if found == nil {
-		return nil, fmt.Errorf("there is no link %q: want one by a port, as in l1:3, or those between two nodes, as in l1-s1", text)
+		return nil, fmt.Errorf("there is no link %q: want a port, as in l1:3, or two nodes, as in l1-s1", text)
 	}
 	return found, nil
 }
 
-// Fail returns the topology with the links at these places in Links down.
+// Fail returns the topology with the given links (indexes in Links) down.
 func (t *Topology) Fail(links ...int) *Topology { return t.with(true, links) }
 
-// Restore returns the topology with the links at these places in Links up.
+// Restore returns the topology with the given links (indexes in Links) up.
 func (t *Topology) Restore(links ...int) *Topology { return t.with(false, links) }
 
-// mostQueued bounds the packets that a link's port queues.
+// mostQueued is the maximum capacity of a port's queue in packets.
 const mostQueued = 1 << 20
 
-// WithLinks returns the topology with links between the same ends, in the same
-// order, whose rates, delays, queues and states are others.
+// WithLinks returns the topology with other rates, delays, queues and states of
+// its links. links must have the same ends in the same order.
 func (t *Topology) WithLinks(links []Link) (*Topology, error) {
 	for _, l := range links {
 		switch {
@@ -254,7 +254,8 @@ func (t *Topology) switchIndex(name string) (int, bool) {
 	return i, ok && i < len(t.Switches)
 }
 
-// leafOf is the switch that the named node is at: itself if it is one.
+// leafOf returns the switch that the named node is connected to, or the node
+// itself if it is a switch.
 func (t *Topology) leafOf(name string) (int, error) {
 	if h := t.Host(name); h != nil {
 		name = h.Switch
@@ -266,7 +267,7 @@ func (t *Topology) leafOf(name string) (int, error) {
 	return i, nil
 }
 
-// index fills in what follows from the exported fields.
+// index computes the unexported fields.
 func (t *Topology) index() {
 	t.nodes = make(map[string]int, len(t.Switches)+len(t.Hosts))
 	for i := range t.Switches {

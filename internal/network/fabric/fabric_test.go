@@ -33,7 +33,7 @@ func TestLookups(t *testing.T) {
 		t.Errorf("h16 is %+v", h)
 	}
 	if top.Switch("h1") != nil || top.Switch("x") != nil || top.Host("t1") != nil || top.Host("x") != nil || top.Ports("h1") != nil {
-		t.Error("found what is not there")
+		t.Error("found a missing node")
 	}
 	if !top.Has("h1") || !top.Has("c4") || top.Has("c5") {
 		t.Error("Has is wrong")
@@ -43,7 +43,8 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// TestPorts compares each port with its link and with the port at the other end.
+// TestPorts compares each port with its link and with the port at the other
+// end.
 func TestPorts(t *testing.T) {
 	for _, name := range []string{"qall-asym", "dhlb", "rlb-12x12-asym"} {
 		top := preset(t, name)
@@ -78,7 +79,7 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// TestJSON wants values in JSON as they are in a topology file.
+// TestJSON: values have the same form in JSON as in a topology file.
 func TestJSON(t *testing.T) {
 	text, err := json.Marshal(struct {
 		Rate Rate

@@ -6,20 +6,20 @@ import (
 	"net/netip"
 )
 
-// A FatTree makes a network of three tiers from switches of K ports: K pods of
-// K/2 switches at the hosts (top of rack) and K/2 above them (aggregation), (K/2)²
-// core switches and K³/4 hosts. They are t1 and so on, a1, c1 and h1, counted
-// pod by pod. The address of a host is 10.pod.tor.host, with pods and the
-// switches of a pod counted from 0.
+// A FatTree generates a network of three tiers from switches with K ports. It
+// has K pods with K/2 top of rack switches and K/2 aggregation switches each,
+// (K/2)² core switches and K³/4 hosts. Their names are t1, a1, c1, h1 and so
+// on, numbered pod by pod. The address of a host is 10.pod.tor.host, with pods
+// and the switches of a pod numbered from 0.
 type FatTree struct {
 	Name, About string
 	K           int // even, 2 to 254; zero: 4
-	Hosts       int // at each top of rack; zero: K/2
+	Hosts       int // at each top of rack switch; zero: K/2
 	Links
 	Buffer Size // of each switch
 }
 
-// Make makes the network.
+// Make generates the network.
 func (o FatTree) Make() (*Topology, error) {
 	d, err := o.draft()
 	if err != nil {
@@ -53,8 +53,8 @@ func (o FatTree) draft() (*draft, error) {
 			d.links = append(d.links, o.between(tor.name, agg.name))
 		}
 	}
-	// The i-th aggregation switch of each pod is joined to the i-th group of
-	// core switches, which so have pod p at port p.
+	// The i-th aggregation switch of each pod is connected to the i-th group of
+	// core switches, so pod p is at port p of each core switch.
 	for i, agg := range aggs {
 		for _, core := range cores[i%half*half:][:half] {
 			d.links = append(d.links, o.between(agg.name, core.name))
@@ -63,7 +63,7 @@ func (o FatTree) draft() (*draft, error) {
 	return d, nil
 }
 
-// complete fills in what is zero and checks the rest.
+// complete sets defaults for zero values and checks the others.
 func (o *FatTree) complete() error {
 	o.K = cmp.Or(o.K, 4)
 	if o.K < 2 || o.K > 254 || o.K%2 != 0 {

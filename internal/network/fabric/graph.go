@@ -2,8 +2,7 @@ package fabric
 
 import "slices"
 
-// A graph is the switches and the links between them that are up, by places
-// instead of names.
+// A graph consists of the switches and the links between them, by index.
 type graph struct {
 	edges [][]edge // of each switch, by port
 }
@@ -11,14 +10,14 @@ type graph struct {
 // An edge leads from one switch to another.
 type edge struct {
 	to   int
-	port int // place in the ports of the switch that it starts from
-	link int // place in Topology.Links
+	port int // index in the ports of the switch at its start
+	link int // index in Topology.Links
 
 	rate  Rate
 	delay int64 // ns
 }
 
-// graphOf is the graph of the links that are up, or of all of them.
+// graphOf returns the graph of the links that are up, or of all links.
 func (t *Topology) graphOf(all bool) *graph {
 	g := &graph{edges: make([][]edge, len(t.Switches))}
 	for i, ports := range t.ports {
@@ -32,8 +31,8 @@ func (t *Topology) graphOf(all bool) *graph {
 	return g
 }
 
-// distances returns how many links each switch is away from one, -1 where there
-// is no way, and the switches in the order of it.
+// distances returns the number of links from each switch to one, or -1 without
+// a path, and the switches in order of that distance.
 func (g *graph) distances(from int) (far []int32, order []int) {
 	far = slices.Repeat([]int32{-1}, len(g.edges))
 	far[from] = 0

@@ -14,15 +14,16 @@ import (
 	"github.com/p4lb/p4lb/internal/text/units"
 )
 
-// Imports fills in what other tools' files leave out. Its zero value works.
+// Imports are defaults for values missing in other tools' files. The zero value
+// is ready to use.
 type Imports struct {
-	Rate  Rate // of links that state none; zero: 1 Gbps
+	Rate  Rate // of links without a rate; zero: 1 Gbps
 	Delay time.Duration
 }
 
-// Import reads the topology out of a file of p4-utils (p4app.json), of the P4
-// tutorials (topology.json) or of containerlab (NAME.clab.yml). The notes are about what the file says and a
-// Topology cannot: a line each, as errors are.
+// Import reads a topology from a file of p4-utils (p4app.json), of the P4
+// tutorials (topology.json) or of containerlab (NAME.clab.yml). The notes list
+// information that a Topology cannot represent, one line each.
 func (o Imports) Import(file string, text []byte) (*Topology, []string, error) {
 	tree, isJSON := parseYAML, bytes.HasPrefix(bytes.TrimSpace(text), []byte{'{'})
 	if isJSON {
@@ -46,7 +47,7 @@ func (o Imports) Import(file string, text []byte) (*Topology, []string, error) {
 	case isJSON && v.get("links").kind == list:
 		m.tutorial(v)
 	default:
-		return nil, nil, &Error{file, 0, "not a topology: want p4-utils' p4app.json, with an object topology, the tutorials' topology.json, with a list links, or a containerlab file, with nodes in topology"}
+		return nil, nil, &Error{file, 0, "not a topology: want p4-utils' p4app.json (object topology), the tutorials' topology.json (list links), or a containerlab file (nodes in topology)"}
 	}
 	if err := m.err(); err != nil {
 		return nil, nil, err
@@ -56,21 +57,21 @@ func (o Imports) Import(file string, text []byte) (*Topology, []string, error) {
 		return nil, nil, err
 	}
 	if m.unrated > 0 {
-		m.notef(0, "links that state no rate (%d) have %v", m.unrated, o.Rate)
+		m.notef(0, "links without a rate (%d) have %v", m.unrated, o.Rate)
 	}
 	return t, m.notes, nil
 }
 
-// An importer makes a draft from another tool's file.
+// An importer builds a draft from another tool's file.
 type importer struct {
 	reader
 	Imports
 	draft draft
 
-	switchAt, hostAt map[string]int // places in the draft
+	switchAt, hostAt map[string]int // indexes in the draft
 
 	notes   []string
-	unrated int // links
+	unrated int // number of links without a rate
 }
 
 func (m *importer) notef(line int, format string, args ...any) {
@@ -78,14 +79,14 @@ func (m *importer) notef(line int, format string, args ...any) {
 	m.notes = append(m.notes, e.Error())
 }
 
-// tutorial reads the form of p4lang/tutorials:
+// tutorial reads the format of p4lang/tutorials:
 //
 //	"hosts": {"h1": {"ip": "10.0.1.1/24", "mac": "08:00:00:00:01:11"}},
 //	"switches": {"s1": {}, "s2": {}},
 //	"links": [["h1", "s1-p1"], ["s1-p2", "s2-p1", "5ms", 10]]
 //
-// A link's third item is its delay, in ms if it is a number, the fourth its
-// rate in Mbps.
+// The third item of a link is its delay, in ms if it is a number; the fourth is
+// its rate in Mbps.
 func (m *importer) tutorial(v value) {
 	for _, f := range m.object(v.get("hosts"), "hosts") {
 		m.draft.hosts = append(m.draft.hosts, m.host(f, f.get("ip"), f.get("mac")))
@@ -109,7 +110,7 @@ func (m *importer) tutorial(v value) {
 		l := draftLink{line: item.line, rate: m.Rate, delay: m.Delay}
 		parse(&m.reader, parts[0], "link: end", parseTutorialEnd, &l.a)
 		parse(&m.reader, parts[1], "link: end", parseTutorialEnd, &l.b)
-		parts = append(parts, value{}, value{}) // for what is left out
+		parts = append(parts, value{}, value{}) // for missing items
 		m.linkTraits(&l, parts[2], parts[3])
 		m.draft.links = append(m.draft.links, l)
 	}
@@ -119,7 +120,7 @@ var tutorialEnd = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(.+)-p(\d+)$`)
 })
 
-// parseTutorialEnd reads h1, s1 or s1-p3.
+// parseTutorialEnd parses h1, s1 or s1-p3.
 func parseTutorialEnd(text string) (End, error) {
 	match := tutorialEnd().FindStringSubmatch(text)
 	if match == nil {
@@ -132,7 +133,7 @@ func parseTutorialEnd(text string) (End, error) {
 	return End{match[1], n}, nil
 }
 
-// host makes a host; an address that is auto is left to us.
+// host reads a host. The address "auto" counts as missing.
 func (m *importer) host(f field, ip, mac value) draftHost {
 	what := "host " + f.key
 	m.object(f.value, what)
@@ -146,7 +147,7 @@ func (m *importer) host(f field, ip, mac value) draftHost {
 	return h
 }
 
-// linkTraits reads a delay and a rate as Mininet takes them.
+// linkTraits reads a delay and a rate in Mininet's format.
 func (m *importer) linkTraits(l *draftLink, delay, rate value) {
 	parse(&m.reader, delay, fmt.Sprintf("link %v: delay", l), parseMininetDelay, &l.delay)
 	if rate.kind == null {
@@ -162,13 +163,13 @@ func (m *importer) linkTraits(l *draftLink, delay, rate value) {
 	}, &l.rate)
 }
 
-// mininetTimes are the times of tc; a number alone is one of ms.
+// mininetTimes are the units of tc; a number without a unit is in ms.
 var mininetTimes = units.Times.With([]units.Suffix{
 	{Name: "", Times: 1e6}, {Name: "msec", Times: 1e6}, {Name: "msecs", Times: 1e6}, {Name: "usec", Times: 1e3}, {Name: "usecs", Times: 1e3},
 	{Name: "sec", Times: 1e9}, {Name: "secs", Times: 1e9},
 }...)
 
-// parseMininetDelay reads a delay as tc does, or a number of ms.
+// parseMininetDelay parses a delay like tc, or a number of ms.
 func parseMininetDelay(text string) (time.Duration, error) {
 	n, ok := mininetTimes.Parse(text)
 	if d := time.Duration(n); ok && d <= maxDelay {
@@ -177,7 +178,7 @@ func parseMininetDelay(text string) (time.Duration, error) {
 	return 0, fmt.Errorf("%q: want a time of up to 10s such as 5ms, or a number of ms", text)
 }
 
-// numberIn is the number in a name such as h12.
+// numberIn returns the number in a name such as h12.
 func numberIn(name string, letter byte) (int, bool) {
 	if name == "" || name[0] != letter {
 		return 0, false

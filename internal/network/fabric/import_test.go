@@ -9,8 +9,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// TestImport imports every X.json of an archive and compares with X.yaml and
-// X.notes, or with X.errors.
+// TestImport imports each X.json of an archive and compares the result with
+// X.yaml and X.notes, or with X.errors.
 func TestImport(t *testing.T) {
 	eachArchive(t, "import", func(t *testing.T, a *txtar.Archive) map[string]string {
 		got := map[string]string{}
@@ -31,11 +31,11 @@ func TestImport(t *testing.T) {
 	})
 }
 
-// TestImportDefaults wants what the caller states for links that state nothing.
+// TestImportDefaults: links without values get the caller's defaults.
 func TestImportDefaults(t *testing.T) {
 	text := `{"hosts": {"h1": {}}, "switches": {"s1": {}, "s2": {}}, "links": [["h1", "s1"], ["s1", "s2", 3, 2.5]]}`
 	top, notes, err := Imports{Rate: 20 * Mbps, Delay: us}.Import("t.json", []byte(text))
-	if err != nil || len(notes) != 1 || notes[0] != "t.json: links that state no rate (1) have 20Mbps" {
+	if err != nil || len(notes) != 1 || notes[0] != "t.json: links without a rate (1) have 20Mbps" {
 		t.Fatalf("notes %q (%v)", notes, err)
 	}
 	if l := top.Links[0]; l.Rate != 20*Mbps || l.Delay != us {

@@ -6,39 +6,39 @@ import (
 	"slices"
 )
 
-// # How the picture is laid out
+// # Layout of the drawing
 //
-// Each tier is a row, the highest on top. The hosts of a leaf are a block of
-// dots below it. A row is as wide as its nodes need, the picture as the widest
-// row, and the nodes of a row are spread evenly. Their order is that of the
-// topology in the lowest row, and above it that of the mean place of the nodes
-// below that they are joined to, which keeps pods together.
+// Each tier is a row, the highest on top. The hosts of a leaf form a block of
+// dots below it. A row is as wide as its nodes need, the drawing as wide as the
+// widest row, and the nodes of a row are spread evenly. The lowest row has the
+// order of the topology. A node of a higher row is placed by the mean position
+// of its neighbors below, which keeps pods together.
 
-// Measures of the picture, in pixels.
+// Dimensions of the drawing in pixels.
 const (
 	margin    = 24
 	nodeH     = 28
-	letterW   = 8   // of a name
+	letterW   = 8   // width of a letter in a name
 	nodeGap   = 20  // between nodes of a row
-	rowPitch  = 120 // at least; more in a wide picture, so that lines keep apart
+	rowPitch  = 120 // minimum; a wide drawing uses more, so that lines stay apart
 	dotPitch  = 14
 	dotRadius = 4.5
 	dotsInRow = 8
 	hostsGap  = 56 // between a leaf and its hosts
 )
 
-// A box is where a switch is drawn.
-type box struct{ x, y, w float64 } // x and y of its centre
+// A box is the position of a switch.
+type box struct{ x, y, w float64 } // x and y of its center
 
-// A layout is where everything is drawn.
+// A layout is the position of everything.
 type layout struct {
 	boxes  []box   // of the switches
-	hosts  [][]int // of each switch: places in Topology.Hosts
+	hosts  [][]int // of each switch: indexes in Topology.Hosts
 	width  float64
 	height float64
 }
 
-// layOut places the switches below a head of some height.
+// layOut places the switches below a header of the given height.
 func (t *Topology) layOut(head float64) *layout {
 	l := &layout{boxes: make([]box, len(t.Switches)), hosts: make([][]int, len(t.Switches))}
 	for i, h := range t.Hosts {
@@ -47,7 +47,7 @@ func (t *Topology) layOut(head float64) *layout {
 	}
 	rows := t.rows()
 	for _, row := range rows {
-		// This is the width that each node of the row needs.
+		// The width needed by each node of the row.
 		widest := 0.0
 		for _, s := range row {
 			l.boxes[s].w = max(48, float64(len(t.Switches[s].Name)*letterW+20))
@@ -57,7 +57,7 @@ func (t *Topology) layOut(head float64) *layout {
 		l.width = max(l.width, (widest+nodeGap)*float64(len(row)))
 	}
 	down := math.Round(min(max(rowPitch, l.width/9), 2.5*rowPitch))
-	below := 0.0 // the tallest block of hosts
+	below := 0.0 // bottom of the lowest block of hosts
 	for i, row := range slices.Backward(rows) {
 		if i < len(rows)-1 {
 			l.order(t, row)
@@ -77,7 +77,7 @@ func (t *Topology) layOut(head float64) *layout {
 	return l
 }
 
-// rows lists the switches by tier, the highest first.
+// rows returns the switches by tier, the highest first.
 func (t *Topology) rows() [][]int {
 	var rows [3][]int
 	for i, s := range t.Switches {
@@ -86,7 +86,7 @@ func (t *Topology) rows() [][]int {
 	return slices.DeleteFunc(rows[:], func(row []int) bool { return row == nil })
 }
 
-// dots is the shape of a block of n hosts.
+// dots returns the shape of a block of n hosts.
 func dots(n int) (columns, rows int) {
 	columns = min(n, dotsInRow)
 	if n > 8*dotsInRow {
@@ -95,8 +95,8 @@ func dots(n int) (columns, rows int) {
 	return columns, (n + max(columns, 1) - 1) / max(columns, 1)
 }
 
-// order sorts a row by what it is joined to in the rows below, which have
-// their places.
+// order sorts a row by the positions of its neighbors in lower rows, which have
+// been placed.
 func (l *layout) order(t *Topology, row []int) {
 	mean := map[int]float64{}
 	for _, s := range row {

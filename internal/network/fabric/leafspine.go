@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Links are what the makers say of all links: to hosts, and between switches.
+// Links are the properties of generated links, to hosts and between switches.
 type Links struct {
-	HostRate, Rate   Rate // zero: 10 Gbps, and as HostRate
+	HostRate, Rate   Rate // zero: 10 Gbps, and like HostRate
 	HostDelay, Delay time.Duration
-	Queue            int // packets at a port between switches and of a switch to a host
+	Queue            int // capacity in packets of a port between switches or to a host
 }
 
 func (l *Links) complete() error {
@@ -24,12 +24,12 @@ func (l *Links) complete() error {
 	case min(l.Delay, l.HostDelay) < 0 || max(l.Delay, l.HostDelay) > maxDelay:
 		return fmt.Errorf("delays %v and %v: want 0 to %v", l.HostDelay, l.Delay, maxDelay)
 	case l.Queue < 0:
-		return fmt.Errorf("queue %d: want a number of packets, or 0 for the target's own", l.Queue)
+		return fmt.Errorf("queue %d: want a number of packets, or 0 for the target's default", l.Queue)
 	}
 	return nil
 }
 
-// toHost is a link to a host, between a link between switches.
+// toHost returns a link to a host; between returns a link between switches.
 func (l *Links) toHost(host, leaf string) draftLink {
 	return draftLink{a: End{Node: host}, b: End{Node: leaf}, rate: l.HostRate, delay: l.HostDelay, queue: l.Queue}
 }
@@ -38,24 +38,23 @@ func (l *Links) between(lower, upper string) draftLink {
 	return draftLink{a: End{Node: lower}, b: End{Node: upper}, rate: l.Rate, delay: l.Delay, queue: l.Queue}
 }
 
-// A LeafSpine makes a network of two tiers, each leaf joined to each spine.
-// Leaves are l1, l2 and so on, spines s1, hosts h1, counted leaf by leaf. A
-// leaf's first ports lead to its hosts.
+// A LeafSpine generates a network of two tiers in which each leaf is connected
+// to each spine. Leaves are l1, l2 and so on, spines s1, hosts h1, numbered
+// leaf by leaf. A leaf's first ports lead to its hosts.
 type LeafSpine struct {
 	Name, About    string
 	Leaves, Spines int // zero: 2
 	Parallel       int // links between a leaf and a spine; zero: 1
-	Hosts          int // at each leaf; zero: 2
+	Hosts          int // per leaf; zero: 2
 	Links
 	Buffer Size // of each switch
 
-	// Oversubscription is what the hosts of a leaf could send over what its
-	// links to the spines carry. Where it is given and Rate is not, it sets
-	// Rate.
+	// Oversubscription is the ratio of the total host rate of a leaf to the
+	// total rate of its links to spines. It determines Rate if Rate is zero.
 	Oversubscription float64
 }
 
-// Make makes the network.
+// Make generates the network.
 func (o LeafSpine) Make() (*Topology, error) {
 	d, err := o.draft()
 	if err != nil {
@@ -95,7 +94,7 @@ func (d *draft) addHosts(leaf string, n int, links *Links) {
 	}
 }
 
-// complete fills in what is zero and checks the rest.
+// complete sets defaults for zero values and checks the others.
 func (o *LeafSpine) complete() error {
 	for _, n := range []*int{&o.Leaves, &o.Spines, &o.Hosts} {
 		*n = cmp.Or(*n, 2)
@@ -117,7 +116,7 @@ func (o *LeafSpine) complete() error {
 	return o.oversubscribe(derived)
 }
 
-// oversubscribe sets the rate by the oversubscription, or checks that they
+// oversubscribe sets the rate from the oversubscription, or checks that both
 // agree.
 func (o *LeafSpine) oversubscribe(derived bool) error {
 	if o.Oversubscription == 0 {
@@ -133,7 +132,7 @@ func (o *LeafSpine) oversubscribe(derived bool) error {
 	if derived {
 		o.Rate = Rate(math.Round(rate))
 	} else if math.Abs(rate-float64(o.Rate)) > 1 {
-		return fmt.Errorf("oversubscription %g wants links of %v, not %v: leave one of them out", o.Oversubscription, Rate(math.Round(rate)), o.Rate)
+		return fmt.Errorf("oversubscription %g requires links of %v, not %v: omit one of them", o.Oversubscription, Rate(math.Round(rate)), o.Rate)
 	}
 	return nil
 }

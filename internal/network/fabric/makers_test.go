@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// count is what a network consists of.
+// count is the size of a network.
 type count struct{ switches, hosts, links, leaves int }
 
 func countOf(top *Topology) count {
@@ -36,7 +36,7 @@ func TestLeafSpine(t *testing.T) {
 	}
 }
 
-// checkStars wants each switch to have the ports from 1 on.
+// checkStars checks that each switch has consecutive ports from 1 on.
 func checkStars(t *testing.T, top *Topology, leafPorts, upperPorts int) {
 	t.Helper()
 	for _, s := range top.Switches {
@@ -90,8 +90,9 @@ func TestFatTree(t *testing.T) {
 	}
 }
 
-// TestFatTreeRoutes counts by hand: a switch has a route for each host or
-// switch below it, and one for each other pod, or for several of them.
+// TestFatTreeRoutes compares with numbers counted by hand: a switch has a route
+// for each host or switch below it, and one for each other pod or for several
+// pods.
 func TestFatTreeRoutes(t *testing.T) {
 	top, err := FatTree{K: 8}.Make()
 	if err != nil {
@@ -142,7 +143,7 @@ func TestMakerErrors(t *testing.T) {
 		"200×3 links to leaves at a spine: want at most 510":                 LeafSpine{Leaves: 200, Parallel: 3}.Make,
 		"oversubscription -1: want a number above 0":                         LeafSpine{Oversubscription: -1}.Make,
 		"oversubscription NaN: want":                                         LeafSpine{Oversubscription: math.NaN()}.Make,
-		"oversubscription 2 wants links of 5Gbps, not 40Gbps: leave one":     LeafSpine{Oversubscription: 2, Links: Links{Rate: 40 * Gbps}}.Make,
+		"oversubscription 2 requires links of 5Gbps, not 40Gbps: omit one":     LeafSpine{Oversubscription: 2, Links: Links{Rate: 40 * Gbps}}.Make,
 		"oversubscription 1e+30 makes links of":                              LeafSpine{Oversubscription: 1e30}.Make,
 		"a fat-tree of 5-port switches: want an even number":                 FatTree{K: 5}.Make,
 		"a fat-tree of 256-port switches: want an even number from 2 to 254": FatTree{K: 256}.Make,
@@ -159,7 +160,7 @@ func TestMakerErrors(t *testing.T) {
 	}
 }
 
-// TestPresets holds the presets against the numbers in the papers.
+// TestPresets compares the presets with the numbers in the papers.
 func TestPresets(t *testing.T) {
 	type numbers struct {
 		Switches, Hosts, Links int
@@ -212,7 +213,7 @@ func TestPresets(t *testing.T) {
 		}
 		n.Oversubscription = float64(down) / float64(up)
 		if p.Name == "rlb-12x12-asym" {
-			n.Oversubscription = 0 // as the lot falls
+			n.Oversubscription = 0 // depends on the random choice
 		}
 		paths, err := top.Routes().Paths("h1", lastLeafHost(top))
 		if err != nil {
@@ -229,7 +230,7 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// lastLeafHost is a host at the last leaf.
+// lastLeafHost returns a host at the last leaf.
 func lastLeafHost(top *Topology) string {
 	leaves := top.Leaves()
 	for _, h := range top.Hosts {
@@ -240,7 +241,7 @@ func lastLeafHost(top *Topology) string {
 	return ""
 }
 
-// TestAsymmetry wants just the links slowed down that the papers name.
+// TestAsymmetry: exactly the links that the papers name are slower.
 func TestAsymmetry(t *testing.T) {
 	slow := map[Rate]int{}
 	for _, l := range preset(t, "rlb-12x12-asym").Links {
@@ -256,7 +257,7 @@ func TestAsymmetry(t *testing.T) {
 		}
 	}
 	if _, err := PresetNamed("qal"); err == nil || !strings.Contains(err.Error(), "did you mean qall?") {
-		t.Errorf("for a slip of the hand: %v", err)
+		t.Errorf("for a typing error: %v", err)
 	}
 }
 

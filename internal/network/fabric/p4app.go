@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// p4app reads the object topology of p4-utils' files:
+// p4app reads the topology object of p4-utils' files:
 //
 //	"assignment_strategy": "mixed",
 //	"default": {"bw": 10},
@@ -25,7 +25,7 @@ func (m *importer) p4app(v value) {
 		m.draft.hosts = append(m.draft.hosts, m.host(f, f.get("ip"), f.get("mac")))
 	}
 	if r := v.get("routers"); len(r.fields) > 0 {
-		m.errorf(r.fields[0].line, "router %s: there are no routers here: want switches and hosts", r.fields[0].key)
+		m.errorf(r.fields[0].line, "router %s: routers are not supported: want switches and hosts", r.fields[0].key)
 	}
 	for _, item := range m.list(v.get("links"), "links") {
 		m.p4appLink(item, v.get("default"))
@@ -36,10 +36,9 @@ func (m *importer) p4app(v value) {
 	}
 }
 
-// numberPorts gives the ports that links do not name the numbers that p4-utils
-// would give them, for its commands are about these: link by link in the order of
-// their nodes' names as written, whatever their order in the file, each the lowest
-// free one.
+// numberPorts numbers ports without a number as p4-utils does, because its
+// commands use these numbers: link by link in the order of the nodes' names,
+// regardless of their order in the file, each port gets the lowest free number.
 func (m *importer) numberPorts() {
 	taken := map[End]bool{}
 	order := make([]int, len(m.draft.links))
@@ -64,7 +63,7 @@ func (m *importer) numberPorts() {
 	}
 }
 
-// natural compares names as people do: s2 is before s10.
+// natural compares names in natural order: s2 comes before s10.
 func natural(a, b string) int {
 	for a != "" && b != "" {
 		x, y := leadingNumber(a), leadingNumber(b)
@@ -84,7 +83,7 @@ func natural(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// leadingNumber is how many digits a text begins with.
+// leadingNumber returns the number of digits at the beginning of a text.
 func leadingNumber(s string) int {
 	n := 0
 	for n < len(s) && '0' <= s[n] && s[n] <= '9' {
@@ -111,8 +110,8 @@ func (m *importer) p4appSwitch(f field) draftSwitch {
 	return s
 }
 
-// p4appLink reads a link: two nodes and what is special about it. What it says
-// itself comes before what all links have in common.
+// p4appLink reads a link: two nodes and an optional object. Properties of the
+// object take precedence over the defaults of all links.
 func (m *importer) p4appLink(item, common value) {
 	parts := m.list(item, "link")
 	if len(parts) < 2 || len(parts) > 3 {
@@ -147,15 +146,15 @@ func (m *importer) p4appLink(item, common value) {
 		m.linkEnd(end, what, own.get("port"+n), own.get("addr"+n), own.get("params"+n).get("ip"))
 	}
 	if loss := get("loss"); loss.kind != null && loss.text != "0" {
-		m.notef(loss.line, "%s: loss of %s %% is left out", what, loss.text)
+		m.notef(loss.line, "%s: loss of %s %% ignored", what, loss.text)
 	}
 	if weight := get("weight"); weight.kind != null && weight.text != "1" {
-		m.notef(weight.line, "%s: weight %s is left out: paths are by the number of links", what, weight.text)
+		m.notef(weight.line, "%s: weight %s ignored: paths minimize the number of links", what, weight.text)
 	}
 	m.draft.links = append(m.draft.links, l)
 }
 
-// linkEnd sets what a link says of an end: the port of a switch, the addresses
+// linkEnd reads the properties of an end: the port of a switch, the addresses
 // of a host.
 func (m *importer) linkEnd(end *End, what string, port, mac, ip value) {
 	i, ok := m.hostAt[end.Node]
@@ -168,8 +167,8 @@ func (m *importer) linkEnd(end *End, what string, port, mac, ip value) {
 	parse(&m.reader, mac, what+": addr", pointer(parseMAC), &h.mac)
 }
 
-// strategy gives the hosts without an address the one that p4-utils would give
-// them, so that scripts written for it go on working.
+// strategy gives hosts without an address the one that p4-utils would assign,
+// so that scripts written for p4-utils keep working.
 func (m *importer) strategy(v value) {
 	name := strings.ToLower(m.word(v, "assignment_strategy"))
 	if name == "" {
@@ -193,7 +192,7 @@ func (m *importer) strategy(v value) {
 		}
 		ip, ok := strategyIP(name, host.name, at)
 		if !ok || used[ip.Addr()] {
-			continue // it has a name that p4-utils does not number by; ours will do
+			continue // p4-utils has no number for its name; finish assigns an address
 		}
 		used[ip.Addr()] = true
 		host.ip = ip
@@ -205,8 +204,8 @@ func (m *importer) strategy(v value) {
 	}
 }
 
-// hostEnd returns the host that the link leads to, if it does, and the number
-// of the switch at the other end.
+// hostEnd returns the host at one end of the link, if any, and the number of
+// the switch at the other end.
 func (m *importer) hostEnd(l draftLink) (host *draftHost, at int) {
 	for _, ends := range [][2]string{{l.a.Node, l.b.Node}, {l.b.Node, l.a.Node}} {
 		if i, ok := m.hostAt[ends[0]]; ok {
@@ -216,8 +215,8 @@ func (m *importer) hostEnd(l draftLink) (host *draftHost, at int) {
 	return nil, 0
 }
 
-// switchNumber is the number that p4-utils counts a switch by: its id, that in
-// its name, or its place.
+// switchNumber returns p4-utils' number of a switch: its id, the number in its
+// name, or its position.
 func (m *importer) switchNumber(name string) int {
 	i, ok := m.switchAt[name]
 	if !ok {
@@ -232,7 +231,8 @@ func (m *importer) switchNumber(name string) int {
 	return i + 1
 }
 
-// strategyIP is the address of a host by its number and that of its switch.
+// strategyIP returns the address of a host by its number and its switch's
+// number.
 func strategyIP(strategy, host string, at int) (netip.Prefix, bool) {
 	n, ok := numberIn(host, 'h')
 	a, bits := [4]byte{10, 0, byte(n >> 8), byte(n)}, 16

@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// A Path is a way through the network without a loop.
+// A Path is a path through the network without a loop.
 type Path struct {
-	// ID numbers the shortest paths between two leaves from 0. A path has the
-	// same id whatever other links fail.
+	// ID numbers the shortest paths between two leaves from 0. It does not
+	// change when other links fail.
 	ID int
 
 	Nodes []string      // from end to end
-	Ports []int         // Ports[i] is where Nodes[i] sends; 0 for a host
-	Links []int         // places in Topology.Links
-	Delay time.Duration // one way, by the delay of the links alone
+	Ports []int         // Ports[i] is the port through which Nodes[i] sends; 0 for a host
+	Links []int         // indexes in Topology.Links
+	Delay time.Duration // one way, the sum of the links' delays
 	Rate  Rate          // of the slowest link
 }
 
-// MaxPaths is the most paths that Paths and KShortest return.
+// MaxPaths is the maximum number of paths returned by Paths and KShortest.
 const MaxPaths = 4096
 
 // Paths returns the shortest paths between two switches or hosts over the links
-// that are up, in the order of their ids, which follows the ports they take:
-// nil where there is no way. There is a path for each parallel link.
+// that are up, in the order of their ids, which follows the order of their
+// ports, or nil if there are none. Parallel links result in separate paths.
 //
-// The shortest paths over all links have the first ids. Only when all of them
-// have failed is there a longer one, with an id behind theirs.
+// The shortest paths over all links have the first ids. Longer paths are
+// returned only if all of these have failed, with larger ids.
 func (r *Routes) Paths(from, to string) ([]Path, error) {
 	t := r.t
 	src, dst, err := t.endpoints(from, to)
@@ -48,7 +48,7 @@ func (r *Routes) Paths(from, to string) ([]Path, error) {
 	return t.withHosts(list, from, to), nil
 }
 
-// endpoints returns the switches that two nodes are, or are at.
+// endpoints returns the switches of two nodes.
 func (t *Topology) endpoints(from, to string) (src, dst int, err error) {
 	if src, err = t.leafOf(from); err != nil {
 		return 0, 0, err
@@ -89,7 +89,7 @@ func (t *Topology) shortestPaths(g *graph, src, dst int) []Path {
 	return list
 }
 
-// path is the path along edges from a switch.
+// path returns the path along edges from a switch.
 func (t *Topology) path(src int, trail []edge) Path {
 	p := Path{Nodes: []string{t.Switches[src].Name}, Rate: 1<<63 - 1}
 	for s, i := src, 0; i < len(trail); i++ {
@@ -104,8 +104,8 @@ func (t *Topology) path(src int, trail []edge) Path {
 	return p
 }
 
-// withHosts puts the links of hosts before and behind each path between the
-// hosts' switches. There are none left if such a link is down.
+// withHosts adds the links of the hosts to both ends of each path. The result
+// is empty if one of them is down.
 func (t *Topology) withHosts(list []Path, from, to string) []Path {
 	a, b := t.Host(from), t.Host(to)
 	for i := range list {
@@ -136,7 +136,7 @@ func (t *Topology) addLink(p *Path, link int) {
 	p.Rate = min(p.Rate, t.Links[link].Rate)
 }
 
-// linkOf is the place in Links of a host's link.
+// linkOf returns the index in Links of a host's link.
 func (t *Topology) linkOf(h *Host) int {
 	s, _ := t.switchIndex(h.Switch)
 	return t.ports[s][t.byPort[s][h.Port]].Link

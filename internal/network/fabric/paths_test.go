@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// allTrails is every path without a loop between two switches, in Yen's order.
+// allTrails returns all paths without a loop between two switches in Yen's
+// order.
 func allTrails(g *graph, src, dst int) []trail {
 	var list []trail
 	passed := map[int]bool{}
@@ -32,8 +33,8 @@ func allTrails(g *graph, src, dst int) []trail {
 	return list
 }
 
-// TestYen compares with all paths there are: one too many is asked for, or one
-// too few.
+// TestYen compares with all existing paths and requests one too few, all, and
+// one too many.
 func TestYen(t *testing.T) {
 	manyTopologies(t, 150, 6, 0.1, func(t *testing.T, top *Topology) {
 		g := top.graphOf(false)
@@ -75,13 +76,13 @@ func checkYen(t *testing.T, top *Topology, from, to string, k int, want []trail)
 	}
 }
 
-// TestYenOnFabrics wants the candidate paths that the papers count.
+// TestYenOnFabrics: the numbers of candidate paths agree with the papers.
 func TestYenOnFabrics(t *testing.T) {
 	for _, c := range []struct {
 		preset, from, to string
-		shortest         int // how many shortest paths there are
-		links            int // of these
-		then             int // links of the next best
+		shortest         int // number of shortest paths
+		links            int // links of a shortest path
+		then             int // links of the next best path
 	}{
 		{"qall", "h1", "h17", 8, 4, 0}, // all others pass a switch twice
 		{"qall-asym", "h1", "h17", 6, 4, 0},
@@ -107,8 +108,8 @@ func TestYenOnFabrics(t *testing.T) {
 	}
 }
 
-// TestPaths wants exactly those of all paths that are shortest, in the order
-// of the ports.
+// TestPaths: the result is exactly the set of shortest paths, in the order of
+// the ports.
 func TestPaths(t *testing.T) {
 	manyTopologies(t, 150, 6, 0.1, func(t *testing.T, top *Topology) {
 		g, r := top.graphOf(false), top.Routes()
@@ -141,8 +142,7 @@ func TestPaths(t *testing.T) {
 	})
 }
 
-// TestPathIDs fails links and wants every path that is left to have the id it
-// had.
+// TestPathIDs: when links fail, the remaining paths keep their ids.
 func TestPathIDs(t *testing.T) {
 	top := preset(t, "dhlb")
 	ids := func(top *Topology) map[string]int {
@@ -164,7 +164,7 @@ func TestPathIDs(t *testing.T) {
 			}
 		}
 	}
-	// Without any of them a longer path has an id of its own.
+	// After all of them have failed, a longer path has an id of its own.
 	for _, name := range []string{"a1-c1", "a1-c2", "t1-a2"} {
 		top = top.Fail(links(t, top, name)...)
 	}
@@ -174,7 +174,7 @@ func TestPathIDs(t *testing.T) {
 		}
 	}
 	if len(ids(top)) == 0 {
-		t.Error("no way round")
+		t.Error("no detour")
 	}
 }
 
@@ -212,7 +212,7 @@ func TestPathsOfHosts(t *testing.T) {
 	}
 }
 
-// TestMaxPaths asks a network with some million shortest paths for them.
+// TestMaxPaths requests paths in a network with millions of shortest paths.
 func TestMaxPaths(t *testing.T) {
 	d := &draft{}
 	for i := range 8 {

@@ -13,9 +13,9 @@ import (
 // A Preset is the network of an experiment in one of the papers.
 type Preset struct {
 	Name  string
-	About string // what the paper says, and where
+	About string // description from the paper, with its source
 
-	// Assumed is what the paper leaves out and was chosen here, "" for nothing.
+	// Assumed lists values chosen here because the paper omits them.
 	Assumed string
 
 	draft func() (*draft, error)
@@ -23,17 +23,18 @@ type Preset struct {
 
 const us = time.Microsecond
 
-// The delays of links that make a path's round trip, which passes eight links:
-// 100 us and 1 ms, all links alike.
+// Link delays for a given round-trip time of a path, which passes eight equal
+// links: 100 us and 1 ms.
 const (
 	hop100us = 100 * us / 8
 	hop1ms   = time.Millisecond / 8
 
-	// With its four links between switches slow, a path has 300 us.
+	// The delay of the four links between switches on a path with a round trip
+	// of 300 us.
 	slow300us = (300*us - 4*hop100us) / 4
 )
 
-// presets are the networks of experiments.md, paper by paper.
+// presets are the networks of the experiments, paper by paper.
 var presets = []Preset{
 	{
 		Name:    "qall",
@@ -58,7 +59,7 @@ var presets = []Preset{
 	}, {
 		Name:    "qdaps-8-asym",
 		About:   "QDAPS, Fig. 11: as qdaps-8, with one link between a leaf and a spine at 200 Mbps",
-		Assumed: "the link is that between L1 and S1",
+		Assumed: "the link between L1 and S1",
 		draft:   vary(qdaps(8, 50), between("s1", "l1", func(l *draftLink) { l.rate = 200 * Mbps })),
 	}, {
 		Name:  "qdaps-8x8",
@@ -69,7 +70,7 @@ var presets = []Preset{
 	}, {
 		Name:    "qdaps-star",
 		About:   "QDAPS, Fig. 14: as qdaps-4, with one path of 300us",
-		Assumed: "the path is that through S1",
+		Assumed: "the path through S1",
 		draft:   vary(qdaps(4, 30), slowSpine),
 	}, {
 		Name:    "qdaps-mininet",
@@ -102,7 +103,7 @@ var presets = []Preset{
 	}, {
 		Name:    "pdlb",
 		About:   "PDLB, Fig. 11: 8 leaves, 8 spines, 256 hosts, 10 Gbps, round trip 100us, one path of 300us, 250 KB of buffer, in Table 4 200 packets",
-		Assumed: "the path is that through S1; the buffer is of each port",
+		Assumed: "the path through S1; the buffer is of each port",
 		draft:   vary(pdlb, slowSpine),
 	}, {
 		Name:    "pdlb-sym",
@@ -112,7 +113,7 @@ var presets = []Preset{
 	}, {
 		Name:    "pdlb-2x8",
 		About:   "PDLB, Fig. 3 to 6: 8 paths of 1 Gbps between two leaves, round trip 100us, one path of 300us, queues of 250 packets, 10 flows",
-		Assumed: "the path is that through S1; a host for each end of a flow",
+		Assumed: "the path through S1; a host for each end of a flow",
 		draft: vary(LeafSpine{Spines: 8, Hosts: 10, Links: Links{
 			HostRate: Gbps, Rate: Gbps, HostDelay: hop100us, Delay: hop100us, Queue: 250,
 		}}, slowSpine),
@@ -151,14 +152,14 @@ var (
 	}}
 )
 
-// qdaps is two leaves with some paths between them and some hosts each.
+// qdaps returns two leaves with paths between them and hosts at each.
 func qdaps(paths, hosts int) LeafSpine {
 	return LeafSpine{Spines: paths, Hosts: hosts, Links: Links{
 		HostRate: Gbps, Rate: Gbps, HostDelay: hop100us, Delay: hop100us, Queue: 256,
 	}}
 }
 
-// vary makes a network and changes it.
+// vary generates a network and modifies it.
 func vary(o LeafSpine, change func(*draft)) func() (*draft, error) {
 	return func() (*draft, error) {
 		d, err := o.draft()
@@ -169,7 +170,7 @@ func vary(o LeafSpine, change func(*draft)) func() (*draft, error) {
 	}
 }
 
-// between changes the first link between a spine and a leaf.
+// between modifies the first link between a spine and a leaf.
 func between(spine, leaf string, change func(*draftLink)) func(*draft) {
 	return func(d *draft) {
 		i := slices.IndexFunc(d.links, func(l draftLink) bool { return l.a.Node == leaf && l.b.Node == spine })
@@ -177,7 +178,7 @@ func between(spine, leaf string, change func(*draftLink)) func(*draft) {
 	}
 }
 
-// slowSpine makes the round trip through s1 300us.
+// slowSpine sets the round-trip time through s1 to 300 us.
 func slowSpine(d *draft) {
 	for i := range d.links {
 		if d.links[i].b.Node == "s1" {
@@ -186,7 +187,7 @@ func slowSpine(d *draft) {
 	}
 }
 
-// slowFifth slows a fifth of the links between switches down to 10 Gbps.
+// slowFifth slows a fifth of the links between switches to 10 Gbps.
 func slowFifth(d *draft) {
 	var fabric []int
 	for i, l := range d.links {
@@ -200,10 +201,10 @@ func slowFifth(d *draft) {
 	}
 }
 
-// Presets lists the presets, paper by paper.
+// Presets returns the presets, paper by paper.
 func Presets() []Preset { return append([]Preset(nil), presets...) }
 
-// Make makes the network of the preset.
+// Make generates the network of the preset.
 func (p Preset) Make() (*Topology, error) {
 	d, err := p.draft()
 	if err != nil {
@@ -216,7 +217,7 @@ func (p Preset) Make() (*Topology, error) {
 	return d.finish("")
 }
 
-// PresetNamed returns the preset of a name.
+// PresetNamed returns the preset with a name.
 func PresetNamed(name string) (Preset, error) {
 	var names []string
 	for _, p := range presets {

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// randomTopology is a connected network with parallel links, links within a
-// tier, and unequal rates and delays; a share of the links is down.
+// randomTopology returns a connected network with parallel links, links within
+// a tier, and unequal rates and delays; a fraction of the links is down.
 func randomTopology(t testing.TB, rng *rand.Rand, switches, extra int, down float64) *Topology {
 	t.Helper()
 	d := &draft{name: "random"}
@@ -77,7 +77,7 @@ func preset(t testing.TB, name string) *Topology {
 	return top
 }
 
-// links finds what a text names, which must be there.
+// links returns the links that a text names; there must be at least one.
 func links(t testing.TB, top *Topology, name string) []int {
 	t.Helper()
 	list, err := top.FindLinks(name)
@@ -87,7 +87,7 @@ func links(t testing.TB, top *Topology, name string) []int {
 	return list
 }
 
-// routesIn reads routes such as 10.0.0.0/24>1, to a group each.
+// routesIn parses routes such as 10.0.0.0/24>1, to a group each.
 func routesIn(t testing.TB, text string) []Route {
 	t.Helper()
 	var list []Route
@@ -102,5 +102,5 @@ func routesIn(t testing.TB, text string) []Route {
 	return list
 }
 
-// samePrefix lets package cmp compare addresses.
+// samePrefix lets package cmp compare prefixes.
 var samePrefix = cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })

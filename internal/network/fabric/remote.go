@@ -2,8 +2,8 @@ package fabric
 
 import "net"
 
-// Remote reports whether others than this machine reach a TCP address, a host and
-// a port. One that cannot be understood is left to those who listen there.
+// Remote reports whether other machines can reach a TCP address with host and
+// port. Invalid addresses are reported by Listen.
 func Remote(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil || host == "" {

@@ -2,9 +2,8 @@ package fabric
 
 import "slices"
 
-// Renumber returns the topology with other numbers of the switches' ports: the
-// order of the links, the addresses and who is linked to whom stay. number is
-// called with a port's number and must give each of a switch another one.
+// Renumber returns the topology with other port numbers of the switches. number
+// maps old to new port numbers; it must be injective.
 func (t *Topology) Renumber(number func(port int) int) *Topology {
 	u := *t
 	u.Switches, u.Hosts, u.Links = slices.Clone(t.Switches), slices.Clone(t.Hosts), slices.Clone(t.Links)

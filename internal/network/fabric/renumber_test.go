@@ -2,7 +2,7 @@ package fabric
 
 import "testing"
 
-// TestRenumber: nothing but the numbers changes, and what is down stays down.
+// TestRenumber: only the port numbers change, and failed links stay down.
 func TestRenumber(t *testing.T) {
 	before, err := LeafSpine{Leaves: 2, Spines: 2, Hosts: 2}.Make()
 	if err != nil {
@@ -34,6 +34,6 @@ func TestRenumber(t *testing.T) {
 		}
 	}
 	if hops, _ := after.Routes().NextHops("l1", "l2"); len(hops) != 1 {
-		t.Errorf("%d ways from l1 to l2 with a link down, want 1", len(hops))
+		t.Errorf("%d next hops from l1 to l2 with a link down, want 1", len(hops))
 	}
 }

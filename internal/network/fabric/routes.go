@@ -11,8 +11,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// Routes are the shortest paths of a topology: from each switch to each leaf,
-// all next hops.
+// Routes are the shortest paths of a topology: all next hops from each switch
+// to each leaf.
 type Routes struct {
 	t     *Topology
 	g     *graph
@@ -20,22 +20,22 @@ type Routes struct {
 	sets  []sets  // of each switch
 }
 
-// A way is how a switch reaches a leaf.
+// A way is the result for a switch and a leaf.
 type way struct {
-	far   int32 // links between switches; -1: not at all
-	set   int32 // place in the sets of the switch; -1: no next hop
+	far   int32 // number of links between switches; -1: unreachable
+	set   int32 // index in the sets of the switch; -1: no next hop
 	rate  Rate  // of the slowest link on the best shortest path
-	delay int64 // of the fastest shortest path, ns
+	delay int64 // of the fastest shortest path, in ns
 }
 
 // sets are the different sets of next hops of a switch.
 type sets struct {
 	list  []portSet
 	index map[portSet]int32
-	ids   []int // of the group that is made of the set; 0: no group
+	ids   []int // of the group for the set; 0: no group
 }
 
-// A portSet is a set of places in the list of a switch's ports.
+// A portSet is a set of indexes in the list of a switch's ports.
 type portSet [(MaxPort + 63) / 64]uint64
 
 func (s *portSet) add(i int) { s[i/64] |= 1 << (i % 64) }
@@ -56,7 +56,7 @@ func (s *portSet) hash() uint32 {
 	return h.Sum32()
 }
 
-// places lists the set in order.
+// places returns the elements in order.
 func (s *portSet) places() []int {
 	var list []int
 	for w, word := range s {
@@ -91,8 +91,8 @@ func (t *Topology) routesOver(g *graph) *Routes {
 	return r
 }
 
-// waysTo computes the ways to one leaf, the nearest switches first: what is
-// known of a switch's next hops makes what is known of the switch.
+// waysTo computes the ways to one leaf, beginning with the nearest switches:
+// the result for a switch follows from the results for its next hops.
 func (r *Routes) waysTo(leaf int) []way {
 	far, order := r.g.distances(leaf)
 	ways := make([]way, len(far))
@@ -126,20 +126,21 @@ func (s *sets) intern(set portSet) int32 {
 	return i
 }
 
-// maxGroup is the largest id of a shared group, as far as there are no more of
-// them: a generated program has so many places for what it knows of groups.
+// maxGroup is the largest id of a group with several members, as long as there
+// are no more of them: generated programs have this many slots for the state of
+// groups.
 const maxGroup = 1023
 
-// several lists the sets of more than one next hop, in the order in which they
-// were found: leaf by leaf.
+// several returns the sets of more than one next hop in the order of their
+// discovery, leaf by leaf.
 func (s *sets) several() []portSet {
 	return slices.DeleteFunc(slices.Clone(s.list), func(set portSet) bool { return set.len() < 2 })
 }
 
-// number gives the sets of several next hops the ids of their groups. Those
-// that are there when all links are up have the same ids whatever fails. The
-// others come behind them, at a place that depends on the set itself: so a
-// further failure leaves their ids alone too, unless two of them want one place.
+// number assigns group ids to the sets of several next hops. Sets that exist
+// while all links are up keep their ids regardless of failures. Ids of other
+// sets follow, at a position that depends on a hash of the set, so that another
+// failure does not change them, unless two sets collide.
 func (s *sets) number(healthy []portSet) {
 	ids := make(map[portSet]int, len(healthy))
 	for i, set := range healthy {
@@ -162,7 +163,7 @@ func (s *sets) number(healthy []portSet) {
 	}
 }
 
-// hops returns the next hops of a switch on its way to the leaf at a place in
+// hops returns the next hops of a switch towards the leaf at an index of
 // Topology.leaves.
 func (r *Routes) hops(s, leaf int) []Port {
 	w := r.leafs[leaf][s]
@@ -172,7 +173,7 @@ func (r *Routes) hops(s, leaf int) []Port {
 	return lists.Map(r.sets[s].list[w.set].places(), func(i int) Port { return r.t.ports[s][i] })
 }
 
-// pathsFrom is how many shortest paths to a leaf begin with a port.
+// pathsFrom returns the number of shortest paths to a leaf through a port.
 func (r *Routes) pathsFrom(p Port, leaf int) int {
 	next, _ := r.t.switchIndex(p.Peer)
 	if next == r.t.leaves[leaf] {
@@ -185,9 +186,9 @@ func (r *Routes) pathsFrom(p Port, leaf int) int {
 	return n
 }
 
-// NextHops returns the ports, by number, through which the named switch sends
-// to the named host or leaf: none where there is no way, or where the switch is
-// that leaf.
+// NextHops returns the ports, in order, through which the named switch sends to
+// the named host or leaf. The result is empty if there is no path or the switch
+// is that leaf.
 func (r *Routes) NextHops(from, to string) ([]Port, error) {
 	s, err := r.t.leafOf(from)
 	if err != nil {
@@ -211,15 +212,15 @@ func (r *Routes) NextHops(from, to string) ([]Port, error) {
 	return r.hops(s, n-1), nil
 }
 
-// A Span is what the network allows between two nodes at best.
+// A Span describes the best connection between two nodes.
 type Span struct {
 	Links int           // on a shortest path
-	RTT   time.Duration // there and back on the fastest shortest path, by the delay of the links alone
-	Rate  Rate          // of the slowest link, on the shortest path where it is fastest
+	RTT   time.Duration // round-trip time on the fastest shortest path, the sum of the links' delays
+	Rate  Rate          // of the slowest link, on the fastest shortest path by rate
 }
 
-// Span returns what lies between two hosts, or a host and a leaf; false where
-// there is no way.
+// Span returns the span between two hosts, or a host and a leaf; ok is false if
+// there is no path.
 func (r *Routes) Span(a, b string) (Span, bool) {
 	s, errA := r.t.leafOf(a)
 	leaf, errB := r.t.leafOf(b)

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// floyd is all distances between switches over links that are up, by the
-// textbook; far where there is no way.
+// floyd computes all distances between switches over links that are up with the
+// Floyd-Warshall algorithm; far stands for no path.
 func floyd(top *Topology) [][]int {
 	const far = 1 << 20
 	d := make([][]int, len(top.Switches))
@@ -39,7 +39,7 @@ func floyd(top *Topology) [][]int {
 	return d
 }
 
-// wantHops is what NextHops must return, by distances alone.
+// wantHops computes the expected result of NextHops from distances.
 func wantHops(top *Topology, d [][]int, from, leaf int) []Port {
 	var hops []Port
 	for _, p := range top.ports[from] {
@@ -85,7 +85,7 @@ func TestNextHopsOfNobody(t *testing.T) {
 	}
 }
 
-// lookup is the longest match by looking at all routes.
+// lookup finds the longest matching prefix by searching all routes.
 func lookup(table Table, ip netip.Addr) (Route, bool) {
 	var best Route
 	found := false
@@ -97,7 +97,7 @@ func lookup(table Table, ip netip.Addr) (Route, bool) {
 	return best, found
 }
 
-// hopsOf is where a switch sends to, by its table.
+// hopsOf returns the next hops of a switch by its table.
 func hopsOf(t *testing.T, table Table, ip netip.Addr) []Hop {
 	t.Helper()
 	route, ok := lookup(table, ip)
@@ -116,7 +116,8 @@ func hopsOf(t *testing.T, table Table, ip netip.Addr) []Hop {
 	return nil
 }
 
-// TestTables looks each host up in each table, and wants what NextHops says.
+// TestTables: looking up each host in each table returns the next hops of
+// NextHops.
 func TestTables(t *testing.T) {
 	for _, by := range []Grouping{ByHops, ByLeaf} {
 		manyTopologies(t, 60, 12, 0.2, func(t *testing.T, top *Topology) { checkTables(t, top, by) })
@@ -126,8 +127,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestPlaces gives next hops places by the paths that begin with them, where
-// that differs.
+// TestPlaces: next hops have slots in proportion to the number of their paths.
 func TestPlaces(t *testing.T) {
 	for _, c := range []struct {
 		name, from string
@@ -175,11 +175,11 @@ func checkTables(t *testing.T, top *Topology, by Grouping) {
 			}
 			route, _ := lookup(table, h.IP.Addr())
 			if leaf := top.Switch(h.Switch).Leaf; by == ByLeaf && route.Group != 0 && route.Group != leaf {
-				t.Errorf("%s sends to %s by the group %d, want that of leaf %d", s.Name, h.Name, route.Group, leaf)
+				t.Errorf("%s sends to %s by the group %d, want the group of leaf %d", s.Name, h.Name, route.Group, leaf)
 			}
 		}
 		if ip := netip.MustParseAddr("192.0.2.1"); hopsOf(t, table, ip) != nil {
-			t.Errorf("%s sends on to an address that nobody has", s.Name)
+			t.Errorf("%s forwards to an unassigned address", s.Name)
 		}
 		checkGroups(t, table)
 	}
@@ -188,8 +188,8 @@ func checkTables(t *testing.T, top *Topology, by Grouping) {
 	}
 }
 
-// TestOddSubnets routes to subnets that are spread over several leaves, lie
-// within each other, or have one host each.
+// TestOddSubnets computes routes to subnets that are spread over several
+// leaves, contain each other, or have one host each.
 func TestOddSubnets(t *testing.T) {
 	top, err := Load("odd.yaml", []byte(`
 defaults: {switch-links: {rate: 1G}, host-links: {rate: 1G}}
@@ -231,8 +231,8 @@ links:
 	}
 }
 
-// checkGroups wants every group to have several members, an id of its own, and
-// somebody who uses it.
+// checkGroups checks that every group has several members, a unique id, and at
+// least one route.
 func checkGroups(t *testing.T, table Table) {
 	t.Helper()
 	seen := map[int]bool{}
@@ -245,8 +245,8 @@ func checkGroups(t *testing.T, table Table) {
 	}
 }
 
-// TestDelivery follows every copy that the tables could send of a packet: all
-// must arrive, in as many steps as there are links.
+// TestDelivery follows every copy of a packet that the tables permit: each must
+// arrive after as many steps as there are links.
 func TestDelivery(t *testing.T) {
 	for _, name := range []string{"qall", "qall-asym", "dhlb", "qdaps-star"} {
 		top := preset(t, name)
@@ -316,7 +316,7 @@ func TestSpan(t *testing.T) {
 }
 
 // TestGroupIDs fails links one after the other: a group keeps its id as long as
-// it has the same members, and a state has the same ids however it came about.
+// its members do not change, and the ids depend on the current state only.
 func TestGroupIDs(t *testing.T) {
 	top := preset(t, "rlb-12x12")
 	ids := map[string]map[string]int{} // by switch and ports
@@ -370,7 +370,8 @@ func TestManySets(t *testing.T) {
 	}
 }
 
-// TestChanged wants just the switches whose next hops to some host differ.
+// TestChanged: the result is exactly the set of switches with different next
+// hops to some host.
 func TestChanged(t *testing.T) {
 	manyTopologies(t, 60, 10, 0.1, func(t *testing.T, top *Topology) {
 		before := top.Routes()
@@ -402,8 +403,8 @@ func sameHops(t *testing.T, a, b *Routes, from, to string) bool {
 	return slices.EqualFunc(x, y, func(p, q Port) bool { return p.hop() == q.hop() })
 }
 
-// TestFailureInFatTree counts by hand: the failed link's ends change, and the
-// switches of the other pods that had a way through its core switch.
+// TestFailureInFatTree compares with numbers counted by hand: the link's ends
+// change, and the switches of other pods with a path through its core switch.
 func TestFailureInFatTree(t *testing.T) {
 	for _, k := range []int{4, 6, 8} {
 		top, err := FatTree{K: k}.Make()

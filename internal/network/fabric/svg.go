@@ -16,8 +16,8 @@ import (
 )
 
 // SVG draws the network: a row for each tier, the hosts of a leaf as dots, a
-// line for each link in the colour of its rate and delay. Links that are down
-// are dashed. Whatever the mouse points at says what it is.
+// line for each link in the color of its rate and delay. Failed links are
+// dashed. Each element has a tooltip.
 func (t *Topology) SVG() []byte {
 	p := &picture{t: t}
 	p.kinds = t.linkKinds()
@@ -47,8 +47,8 @@ func (t *Topology) SVG() []byte {
 	return p.b.Bytes()
 }
 
-// style has colours for light and for dark paper. The kinds of links are told
-// apart by people who see few colours too.
+// style supports light and dark mode. The colors of links are distinguishable
+// with color vision deficiency.
 const style = `<style>
 svg { --ink: #1f2933; --soft: #64748b; --paper: #ffffff; --low: #dbeafe; --mid: #ede9fe; --top: #dcfce7; --dot: #f59e0b; --down: #dc2626; background: var(--paper); font: 13px system-ui, sans-serif }
 @media (prefers-color-scheme: dark) { svg { --ink: #e5e7eb; --soft: #94a3b8; --paper: #111827; --low: #1e3a5f; --mid: #3b2f63; --top: #1b4332; --dot: #fbbf24; --down: #f87171 } }
@@ -66,10 +66,10 @@ text { fill: var(--ink); text-anchor: middle }
 </style>
 `
 
-// colours is how many kinds of links the style tells apart.
+// colours is the number of kinds of links with different colors.
 const colours = 6
 
-// A picture is an SVG in the making.
+// A picture is an SVG under construction.
 type picture struct {
 	*layout
 	t     *Topology
@@ -77,7 +77,7 @@ type picture struct {
 	b     bytes.Buffer
 }
 
-// A linkKind is what links of one colour have in common.
+// A linkKind is the common property of links with the same color.
 type linkKind struct {
 	rate  Rate
 	delay time.Duration
@@ -87,19 +87,19 @@ func (k linkKind) String() string { return fmt.Sprintf("%v, %s", k.rate, FormatD
 
 func (l Link) kind() linkKind { return linkKind{l.Rate, l.Delay} }
 
-// linkKinds lists the kinds of links, the fastest first.
+// linkKinds returns the kinds of links, the fastest first.
 func (t *Topology) linkKinds() []linkKind {
 	kinds := lists.Map(t.Links, Link.kind)
 	slices.SortFunc(kinds, linkKind.compare)
 	return slices.Compact(kinds)
 }
 
-// compare puts fast links first.
+// compare orders fast links first.
 func (k linkKind) compare(o linkKind) int {
 	return cmp.Or(cmp.Compare(o.rate, k.rate), cmp.Compare(k.delay, o.delay))
 }
 
-// class is the style of a link.
+// class returns the style of a link.
 func (p *picture) class(l Link) string {
 	i, _ := slices.BinarySearchFunc(p.kinds, l.kind(), linkKind.compare)
 	class := fmt.Sprint("link k", min(i, colours-1))
@@ -109,14 +109,14 @@ func (p *picture) class(l Link) string {
 	return class
 }
 
-// Keys in a row of the legend.
+// Number of keys in a row of the legend.
 const keysInRow = 4
 
 func legendRows(kinds []linkKind) int {
 	return (min(len(kinds), colours) + 1 + keysInRow - 1) / keysInRow
 }
 
-// legend says what the colours mean.
+// legend draws the meaning of the colors.
 func (p *picture) legend(y float64) {
 	var keys []string
 	for i, k := range p.kinds[:min(len(p.kinds), colours)] {
@@ -137,14 +137,14 @@ func (p *picture) legend(y float64) {
 	}
 }
 
-// links draws the lines between switches, the fast ones first and those that
-// are down last, so that what is special is on top; and one from each leaf to
-// its hosts.
+// links draws the lines between switches, the fast ones first and failed ones
+// last, so that unusual links are on top, and one line from each leaf to its
+// hosts.
 func (p *picture) links() {
 	type strand struct {
 		Link
 		ends [2]int // switches
-		nth  int    // among those between them
+		nth  int    // number among the links between them
 	}
 	var strands []strand
 	between := map[[2]int]int{}
@@ -168,20 +168,20 @@ func (p *picture) links() {
 	for s, hosts := range p.hosts {
 		if len(hosts) > 0 {
 			l := p.t.Links[p.t.linkOf(&p.t.Hosts[hosts[0]])]
-			l.Down = false // that is shown at the host
+			l.Down = false // shown at the host
 			fmt.Fprintf(&p.b, `<path class="%s" d="M%.1f %.1fv%d"/>`+"\n", p.class(l), p.boxes[s].x, p.boxes[s].y+nodeH/2, hostsGap-nodeH/2)
 		}
 	}
 }
 
-// link draws a link between two boxes, some steps beside the straight line.
+// link draws a link between two boxes, step positions beside the straight line.
 func (p *picture) link(l Link, a, b box, step float64) {
 	if a.y < b.y {
 		a, b = b, a
 	}
 	from, to := a.y-nodeH/2, b.y+nodeH/2
 	x, y := (a.x+b.x)/2+step*26, (from+to)/2
-	if a.y == b.y { // in one row: over the heads of those between them
+	if a.y == b.y { // in one row: above the boxes in between
 		to = from
 		x, y = (a.x+b.x)/2, from-30-math.Abs(step)*14-step*6
 	}
@@ -189,7 +189,7 @@ func (p *picture) link(l Link, a, b box, step float64) {
 		p.class(l), a.x, from, x, y, b.x, to, escape(describe(l)))
 }
 
-// describe says all that is known of a link.
+// describe returns a description of a link.
 func describe(l Link) string {
 	text := fmt.Sprintf("%v: %v", l, l.kind())
 	if l.Queue > 0 {
@@ -239,7 +239,7 @@ func (p *picture) text(x, y float64, class, text string) {
 
 func escape(text string) string { return html.EscapeString(printable(text)) }
 
-// printable leaves out what XML cannot hold.
+// printable removes characters that XML does not allow.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSVG compares two small pictures; look at them after an update.
+// TestSVG compares two small drawings with goldens; check them by eye after an
+// update.
 func TestSVG(t *testing.T) {
 	for name, top := range map[string]*Topology{"qall-asym": preset(t, "qall-asym"), "dhlb": preset(t, "dhlb")} {
 		path := "testdata/" + name + ".svg"
@@ -33,7 +34,7 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-// shapes counts the elements of a picture by their name and class.
+// shapes counts the elements of a drawing by name and class.
 func shapes(t *testing.T, svg []byte) map[string]int {
 	t.Helper()
 	count := map[string]int{}
@@ -58,7 +59,8 @@ func shapes(t *testing.T, svg []byte) map[string]int {
 	}
 }
 
-// TestPictures wants every switch, host and link drawn, of every preset.
+// TestPictures: the drawing of every preset contains every switch, host and
+// link.
 func TestPictures(t *testing.T) {
 	for _, p := range Presets() {
 		top := preset(t, p.Name)
@@ -82,15 +84,15 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// TestPictureText wants texts that look like markup to stay texts, and whatever
-// XML cannot hold to be left out.
+// TestPictureText: markup in texts is escaped, and characters that XML does not
+// allow are removed.
 func TestPictureText(t *testing.T) {
 	d, err := LeafSpine{Leaves: 3}.draft()
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.name, d.about = "a <b> & \"c\"", "one\x01\x00\ufffe\n"+strings.Repeat("two<script> ", 40)
-	for i := range 9 { // more kinds of links than there are colours; some within a tier
+	for i := range 9 { // more kinds of links than colors, some within a tier
 		d.links = append(d.links, draftLink{a: End{Node: fmt.Sprint("l", i%2+1)}, b: End{Node: fmt.Sprint("l", i%2+2)}, rate: Rate(i+1) * Mbps, down: i == 3})
 	}
 	d.links[0].down = true

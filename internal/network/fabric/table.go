@@ -8,72 +8,72 @@ import (
 	"slices"
 )
 
-// Grouping says what makes next hops a group.
+// Grouping determines which destinations share a group.
 type Grouping int
 
 const (
-	// ByHops gives destinations with the same next hops the same group. The
-	// ids count from 1 at each switch.
+	// ByHops gives destinations with the same next hops the same group. Ids
+	// count from 1 at each switch.
 	ByHops Grouping = iota
 
-	// ByLeaf gives each leaf a group of its own, whose id is Switch.Leaf, the
-	// same at every switch. Schemes that know something about each destination
-	// (CONGA, HULA, Hermes, QDAPS*, PDLB, DHLB) count on it.
+	// ByLeaf gives each leaf its own group with id Switch.Leaf, the same at
+	// every switch. Schemes with state per destination (CONGA, HULA, Hermes,
+	// QDAPS*, PDLB, DHLB) need it.
 	ByLeaf
 
-	// ByPath is ByLeaf with a place in the group for each shortest path, as far
-	// as the next hops differ in that: one that twice as many paths begin with
-	// as with another has two places, so that a scheme which chooses among
-	// places sends it twice as much.
+	// ByPath is ByLeaf with slots in proportion to the number of shortest paths
+	// through each next hop. A next hop with twice as many paths as another has
+	// two slots, so a scheme that chooses among slots sends it twice as much
+	// traffic.
 	ByPath
 )
 
-// A Table is what a switch must hold to forward to every host.
+// A Table is the forwarding state of a switch for all hosts.
 type Table struct {
 	Switch string
-	Routes []Route // by prefix
-	Groups []Group // by id
+	Routes []Route // in order of prefixes
+	Groups []Group // in order of ids
 }
 
-// A Route says where packets to a prefix go: to a group, or where Group is 0
-// to the one next hop.
+// A Route forwards packets to a prefix to a group, or to the single next hop if
+// Group is 0.
 type Route struct {
 	Prefix netip.Prefix
 	Group  int
 	Hop    Hop
 }
 
-// A Group is several ways to one destination. The place in Hops is what
-// generated programs call a slot.
+// A Group is a set of next hops to one destination. Generated programs call the
+// index in Hops a slot.
 type Group struct {
 	ID   int
-	Hops []Hop // by port; ByPath: one may have several places
+	Hops []Hop // in order of ports; ByPath: a port may occur several times
 }
 
-// A Hop is how a switch sends a packet on.
+// A Hop is a next hop.
 type Hop struct {
 	Port int
-	Dst  MAC // of the node at the other end
-	Src  MAC // of the port
+	Dst  MAC // MAC of the node at the other end
+	Src  MAC // MAC of the port
 }
 
 func (p Port) hop() Hop { return Hop{p.Number, p.PeerMAC, p.MAC} }
 
-// Table returns what the named switch must hold, and false where there is no
-// such switch. A host or leaf that it has no way to has no route.
+// Table returns the forwarding state of the named switch; ok is false if there
+// is no such switch. An unreachable host or leaf has no route.
 //
-// Routes are to the hosts at the switch itself and to the subnets elsewhere; a
-// subnet with hosts at several leaves counts as their single addresses. Two
-// halves of a prefix that go the same way are one route. So the routes cover
-// just the subnets of the hosts, and a packet to an address that nobody has is
-// dropped at the leaf at the latest.
+// There are routes to the hosts at the switch itself and to the subnets
+// elsewhere, or to the single addresses of a subnet with hosts at several
+// leaves. Two halves of a prefix with the same next hops are merged. The routes
+// cover exactly the subnets of the hosts, so a packet to an unassigned address
+// is dropped at the leaf at the latest.
 func (r *Routes) Table(name string, by Grouping) (Table, bool) {
 	s, ok := r.t.switchIndex(name)
 	if !ok {
 		return Table{}, false
 	}
 	b := &tableBuilder{r: r, s: s, by: by, groups: map[int]Group{}}
-	// the routes to the hosts at the switch itself
+	// The routes to the hosts at the switch itself.
 	var routes []Route
 	for _, p := range b.r.t.ports[b.s] {
 		if h := b.r.t.Host(p.Peer); h != nil && !p.Down {
@@ -99,7 +99,7 @@ type tableBuilder struct {
 	groups map[int]Group
 }
 
-// route is the route to a destination at another leaf.
+// route returns the route to a destination at another leaf.
 func (b *tableBuilder) route(d Destination) (Route, bool) {
 	w := b.r.leafs[d.Leaf-1][b.s]
 	if w.set < 0 {
@@ -124,7 +124,7 @@ func (b *tableBuilder) route(d Destination) (Route, bool) {
 	return Route{Prefix: d.Prefix, Group: id}, true
 }
 
-// places are how many each next hop has in its group.
+// places returns the number of slots of each next hop.
 func (b *tableBuilder) places(hops []Port, leaf int) []int {
 	list, divisor := slices.Repeat([]int{1}, len(hops)), 0
 	if b.by != ByPath {
@@ -147,10 +147,10 @@ func gcd(a, b int) int {
 	return a
 }
 
-// findDestinations returns the subnets, by address. A subnet that is spread
-// over several leaves, or overlaps with another one, counts as the addresses of
-// its hosts: so no two destinations overlap, and a packet to a leaf that cannot
-// be reached is not sent to another one.
+// findDestinations returns the subnets in order of their addresses. A subnet
+// that is spread over several leaves or overlaps with another one is replaced
+// by the addresses of its hosts. Destinations therefore do not overlap, and a
+// packet to an unreachable leaf is not sent to another one.
 func (t *Topology) findDestinations() []Destination {
 	subnets := map[netip.Prefix][]Destination{}
 	for _, h := range t.Hosts {
@@ -179,17 +179,18 @@ func (t *Topology) findDestinations() []Destination {
 	return list
 }
 
-// comparePrefixes orders prefixes by address, a wider one before those in it.
+// comparePrefixes orders prefixes by address, and a prefix before the prefixes
+// that it contains.
 func comparePrefixes(a, b netip.Prefix) int {
 	return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
 }
 
-// aggregate joins halves that go the same way, until there are none, and sorts
-// the routes. They must not overlap.
+// aggregate sorts the routes, which must not overlap, and merges halves with
+// the same next hops as far as possible.
 func aggregate(routes []Route) []Route {
 	slices.SortFunc(routes, func(a, b Route) int { return comparePrefixes(a.Prefix, b.Prefix) })
-	// As the routes come in the order of their addresses, what can be joined
-	// with a route is right before it.
+	// The routes are in order of their addresses, so a route can only be merged
+	// with its predecessor.
 	list := routes[:0]
 	for _, r := range routes {
 		for n := len(list); n > 0; n = len(list) {
@@ -204,7 +205,7 @@ func aggregate(routes []Route) []Route {
 	return list
 }
 
-// join returns the prefix whose halves a and b are, a being the first.
+// join returns the prefix with the halves a and b; a is the first.
 func join(a, b netip.Prefix) (netip.Prefix, bool) {
 	if a.Bits() != b.Bits() || a.Bits() == 0 {
 		return netip.Prefix{}, false
@@ -217,9 +218,9 @@ func join(a, b netip.Prefix) (netip.Prefix, bool) {
 	return netip.PrefixFrom(a.Addr(), a.Bits()-1), true
 }
 
-// Changed returns the names of the switches whose tables differ between two
-// topologies' routes, in the order of the later one: those that a link which
-// failed or came back concerns. A switch that only one of them has counts too.
+// Changed returns the names of the switches with different tables in two
+// topologies' routes, in the order of the later topology, followed by removed
+// switches.
 func (r *Routes) Changed(before *Routes, by Grouping) []string {
 	var names []string
 	for _, s := range r.t.Switches {

@@ -14,8 +14,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A value is what a file says at one place, in YAML or JSON. Unlike a map it
-// keeps order and lines.
+// A value is a value in a YAML or JSON file. Unlike a map it preserves order
+// and lines.
 type value struct {
 	line   int
 	kind   kind
@@ -39,12 +39,12 @@ const (
 	object
 )
 
-// String names the kind as messages do.
+// String returns the name of the kind in messages.
 func (k kind) String() string {
 	return [...]string{"nothing", "a word", "a list", "keys with values"}[k]
 }
 
-// get returns the value of a key; there is none where it is null.
+// get returns the value of a key, or a null value.
 func (v value) get(key string) value {
 	for _, f := range v.fields {
 		if f.key == key {
@@ -54,7 +54,7 @@ func (v value) get(key string) value {
 	return value{}
 }
 
-// parseYAML reads the one document in text.
+// parseYAML parses a single YAML document.
 func parseYAML(file string, text []byte) (v value, err error) {
 	pieces, line, err := plain.Cut(text)
 	if err != nil {
@@ -82,14 +82,14 @@ func parseYAML(file string, text []byte) (v value, err error) {
 	return v, unlike(file, v)
 }
 
-// parse reads a piece.
+// parse parses a piece.
 func (c yamlConverter) parse() (v value, err error) {
 	f, err := parser.ParseBytes(c.piece.Text, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		e := &Error{c.file, 0, ""}
 		if y := yaml.Error(nil); !errors.As(err, &y) {
 			e.Msg = err.Error()
-		} else { // its Error shows the text around it
+		} else { // its Error would include the surrounding text
 			e.Msg = y.GetMessage()
 			if t := y.GetToken(); t != nil {
 				e.Line = c.piece.Line(t.Position.Line)
@@ -111,7 +111,7 @@ func (c yamlConverter) parse() (v value, err error) {
 	return v, nil
 }
 
-// join appends what another piece says of the same.
+// join appends another piece of the same value.
 func (v *value) join(more value, c yamlConverter) error {
 	if v.kind != more.kind {
 		return &Error{c.file, more.line, fmt.Sprintf("%v among %v: want one of them", more.kind, v.kind)}
@@ -121,7 +121,7 @@ func (v *value) join(more value, c yamlConverter) error {
 	return nil
 }
 
-// unlike refuses a key that is there twice.
+// unlike rejects duplicate keys.
 func unlike(file string, v value) error {
 	lines := make(map[string]int, len(v.fields))
 	for _, f := range v.fields {
@@ -141,7 +141,7 @@ func unlike(file string, v value) error {
 	return nil
 }
 
-// A yamlConverter turns the syntax tree of a piece into values.
+// A yamlConverter converts the syntax tree of a piece to values.
 type yamlConverter struct {
 	file  string
 	piece *plain.Piece
@@ -203,8 +203,8 @@ func (c yamlConverter) object(v value, pairs []*ast.MappingValueNode) (value, er
 	return v, nil
 }
 
-// scalarText is what a scalar says, as it is written: whether yes and 1.0 are
-// words or numbers is for whoever reads the value.
+// scalarText returns the text of a scalar as written. The reader of the value
+// decides whether yes and 1.0 are words or numbers.
 func scalarText(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -217,7 +217,7 @@ func scalarText(n ast.Node) (string, bool) {
 	return "", false
 }
 
-// parseJSON reads the one value in text.
+// parseJSON parses a single JSON value.
 func parseJSON(file string, text []byte) (value, error) {
 	if line, err := plain.Check(text); err != nil {
 		return value{}, &Error{file, line, err.Error()}
@@ -232,22 +232,22 @@ func parseJSON(file string, text []byte) (value, error) {
 	}
 	if err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errors.New("the file ends too early")
+			err = errors.New("unexpected end of file")
 		}
 		return value{}, &Error{file, c.line(), err.Error()}
 	}
 	return v, nil
 }
 
-// A jsonConverter turns the tokens of a decoder into values.
+// A jsonConverter converts the tokens of a decoder to values.
 type jsonConverter struct {
 	text []byte
 	dec  *json.Decoder
 
-	at, offset int // a line, and where it has been counted up to
+	at, offset int // the current line, and the offset up to which lines have been counted
 }
 
-// line is where the decoder is.
+// line returns the line of the decoder's position.
 func (c *jsonConverter) line() int {
 	to := min(int(c.dec.InputOffset()), len(c.text))
 	c.at += bytes.Count(c.text[c.offset:to], []byte("\n"))

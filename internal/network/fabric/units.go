@@ -31,7 +31,7 @@ const (
 	GiB Size = 1 << 30
 )
 
-// ParseRate reads a rate such as 400Mbps, 40G or 2.5Gbps.
+// ParseRate parses a rate such as 400Mbps, 40G or 2.5Gbps.
 func ParseRate(text string) (Rate, error) {
 	v, ok := units.Rates.Parse(text)
 	if !ok || v == 0 {
@@ -40,7 +40,7 @@ func ParseRate(text string) (Rate, error) {
 	return Rate(v), nil
 }
 
-// ParseSize reads a size such as 250KB or 9MiB.
+// ParseSize parses a size such as 250KB or 9MiB.
 func ParseSize(text string) (Size, error) {
 	v, ok := units.Sizes.Parse(text)
 	if !ok {
@@ -49,10 +49,11 @@ func ParseSize(text string) (Size, error) {
 	return Size(v), nil
 }
 
-// maxDelay bounds the delay of a link: what is above it is a slip of the unit.
+// maxDelay is the maximum delay of a link; a larger value has probably the
+// wrong unit.
 const maxDelay = 10 * time.Second
 
-// ParseDelay reads a time such as 2us, 12.5us or 1ms.
+// ParseDelay parses a time such as 2us, 12.5us or 1ms.
 func ParseDelay(text string) (time.Duration, error) {
 	v, ok := units.Times.Parse(text)
 	if text == "0" {
@@ -64,13 +65,13 @@ func ParseDelay(text string) (time.Duration, error) {
 	return time.Duration(v), nil
 }
 
-// String writes the rate as ParseRate reads it.
+// String formats the rate in the form that ParseRate accepts.
 func (r Rate) String() string { return units.Rates.Format(int64(r), 3) }
 
-// String writes the size as ParseSize reads it.
+// String formats the size in the form that ParseSize accepts.
 func (s Size) String() string { return units.Sizes.Format(int64(s), 3) }
 
-// FormatDelay writes a time as ParseDelay reads it.
+// FormatDelay formats a time in the form that ParseDelay accepts.
 func FormatDelay(d time.Duration) string {
 	if d == 0 {
 		return "0s"
@@ -78,8 +79,8 @@ func FormatDelay(d time.Duration) string {
 	return units.Times.Format(int64(d), 3)
 }
 
-// MarshalText writes what String writes.
+// MarshalText implements encoding.TextMarshaler.
 func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// MarshalText writes what String writes.
+// MarshalText implements encoding.TextMarshaler.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

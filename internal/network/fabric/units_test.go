@@ -30,7 +30,7 @@ func TestParseUnits(t *testing.T) {
 	}
 }
 
-// TestUnitsRoundTrip wants values to be read as they were written.
+// TestUnitsRoundTrip: formatted values parse to the same value.
 func TestUnitsRoundTrip(t *testing.T) {
 	for _, want := range []int64{1, 7, 999, 1000, 1001, 1024, 1500, 12500, 1e6, 65536, 123456789, 2.5e9, 9 << 20, 1<<40 + 1} {
 		if got, err := ParseRate(Rate(want).String()); int64(got) != want {
@@ -68,11 +68,12 @@ func TestMAC(t *testing.T) {
 	}
 }
 
-// TestPlan wants a subnet that holds all hosts of a leaf, the same of all.
+// TestPlan: all leaves have subnets of the same size, large enough for their
+// hosts.
 func TestPlan(t *testing.T) {
 	for _, c := range []struct {
 		leaves, hosts int
-		want          string // of the last leaf's last host
+		want          string // address of the last host at the last leaf
 	}{
 		{2, 16, "10.0.2.16/24"},
 		{300, 254, "10.1.44.254/24"},

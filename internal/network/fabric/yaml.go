@@ -10,11 +10,11 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// Load reads a topology in YAML. file is what messages call it. An error is of
+// Load reads a topology in YAML. file is its name in messages. The error has
 // type Errors or *Error.
 //
 //	name: small
-//	defaults:                # of links that say nothing themselves
+//	defaults:                # for links without these values
 //	  switch-links: {rate: 400Mbps, delay: 10us, queue: 64}
 //	  host-links: {rate: 100Mbps}
 //	switches:
@@ -30,7 +30,7 @@ import (
 //	  - {ends: [l1, s1], parallel: 2}
 //	  - {ends: [l2, s1], rate: 200Mbps, down: true}
 //
-// Everything but the names, the ends and the rates may be left out.
+// Only the names, the ends and the rates are required.
 func Load(file string, text []byte) (*Topology, error) {
 	v, err := parseYAML(file, text)
 	if err != nil {
@@ -62,7 +62,7 @@ func Load(file string, text []byte) (*Topology, error) {
 	}
 	for _, item := range r.list(v.get("links"), "links") {
 		if len(d.links) > maxLinks {
-			break // finish says so
+			break // finish reports the error
 		}
 		d.links = append(d.links, r.linksOf(item, func(a, b End) draftLink { return basis[isHost[a.Node] || isHost[b.Node]] })...)
 	}
@@ -72,18 +72,18 @@ func Load(file string, text []byte) (*Topology, error) {
 	return d.finish(file)
 }
 
-// A reader makes a draft from a value.
+// A reader builds a draft from a value.
 type reader struct{ reporter }
 
-// defaults reads what links have that say nothing themselves.
+// defaults reads the default properties of links.
 func (r *reader) defaults(v value, what string) (l draftLink) {
 	r.object(v, what, "rate", "delay", "queue")
 	r.linkData(v, &l, what)
 	return l
 }
 
-// object returns the fields of v, which may be left out. Where keys are given
-// there must be no others.
+// object returns the fields of v, which may be null. If keys are given, other
+// keys are errors.
 func (r *reader) object(v value, what string, keys ...string) []field {
 	if v.kind != object && v.kind != null {
 		r.errorf(v.line, "%s: want keys with values, not %v", what, v.kind)
@@ -103,7 +103,7 @@ func (r *reader) list(v value, what string) []value {
 	return v.items
 }
 
-// word returns what v says, and "" where it says nothing.
+// word returns the text of a scalar, or "" for null.
 func (r *reader) word(v value, what string) string {
 	if v.kind == list || v.kind == object {
 		r.errorf(v.line, "%s: want a word, not %v", what, v.kind)
@@ -111,8 +111,7 @@ func (r *reader) word(v value, what string) string {
 	return v.text
 }
 
-// parse reads v by a function that knows the form; where v was left out, x stays
-// as it is.
+// parse parses v with f. If v is null, x stays unchanged.
 func parse[T any](r *reader, v value, what string, f func(string) (T, error), x *T) {
 	text := r.word(v, what)
 	if v.kind != scalar {
@@ -124,7 +123,7 @@ func parse[T any](r *reader, v value, what string, f func(string) (T, error), x 
 	}
 }
 
-// pointer reads for parse what is nil where it was left out.
+// pointer adapts f for values that are nil if they are missing.
 func pointer[T any](f func(string) (T, error)) func(string) (*T, error) {
 	return func(text string) (*T, error) {
 		x, err := f(text)
@@ -144,8 +143,8 @@ func (r *reader) switchOf(f field) draftSwitch {
 	return s
 }
 
-// asWord undoes that the parser takes the colon of l1:3 for that of a key where
-// it stands in braces and brackets.
+// asWord undoes the parser's interpretation of l1:3 as a key with a value
+// inside braces and brackets.
 func asWord(v value) value {
 	if len(v.fields) == 1 && v.fields[0].kind == scalar {
 		return value{line: v.line, kind: scalar, text: v.fields[0].key + ":" + v.fields[0].text}
@@ -153,11 +152,11 @@ func asWord(v value) value {
 	return v
 }
 
-// maxParallel bounds the links that one item stands for.
+// maxParallel bounds the number of links in one item.
 const maxParallel = 128
 
-// linksOf returns the links that an item stands for. basis is what links
-// between two ends have by default.
+// linksOf returns the links of an item. basis returns the defaults for a link
+// between two ends.
 func (r *reader) linksOf(v value, basis func(a, b End) draftLink) []draftLink {
 	r.object(v, "link", "ends", "rate", "delay", "queue", "parallel", "down")
 	ends := v.get("ends").items
@@ -183,8 +182,8 @@ func (r *reader) linksOf(v value, basis func(a, b End) draftLink) []draftLink {
 	return slices.Repeat([]draftLink{l}, n)
 }
 
-// linkData reads what links and defaults have in common; what is left out
-// stays as it is.
+// linkData reads the properties common to links and defaults; missing ones stay
+// unchanged.
 func (r *reader) linkData(v value, l *draftLink, what string) {
 	parse(r, v.get("rate"), what+": rate", ParseRate, &l.rate)
 	parse(r, v.get("delay"), what+": delay", ParseDelay, &l.delay)
@@ -215,7 +214,7 @@ func parseInt(text string, low, high int) (int, error) {
 	return n, nil
 }
 
-// within reads a number for parse.
+// within returns a function that parses a number in a range.
 func within(low, high int) func(string) (int, error) {
 	return func(text string) (int, error) { return parseInt(text, low, high) }
 }
@@ -227,7 +226,7 @@ func parseBool(text string) (bool, error) {
 	return text == "true", nil
 }
 
-// parseEnd reads a node with or without a port: l1, l1:3.
+// parseEnd parses a node with or without a port: l1, l1:3.
 func parseEnd(text string) (End, error) {
 	node, port, ok := strings.Cut(text, ":")
 	if !ok {
@@ -240,8 +239,8 @@ func parseEnd(text string) (End, error) {
 	return End{node, n}, nil
 }
 
-// YAML writes the topology as Load reads it, nothing left out: a link that is
-// added later changes no number.
+// YAML writes the complete topology in the form that Load reads. Since it
+// contains all numbers, a link added later changes none of them.
 func (t *Topology) YAML() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: %s\n", quoted(t.Name))
@@ -258,7 +257,8 @@ func (t *Topology) YAML() []byte {
 	}
 	b.WriteString("\nhosts:\n")
 	for _, h := range t.Hosts {
-		// Quoted, because some of them are numbers to base 60 in older YAML.
+		// Quoted, because older YAML parsers read some of them as base-60
+		// numbers.
 		fmt.Fprintf(&b, "  %s: {ip: %v, mac: \"%v\"}\n", quoted(h.Name), h.IP, h.MAC)
 	}
 	b.WriteString("\nlinks:\n")
@@ -275,10 +275,11 @@ func (t *Topology) YAML() []byte {
 	return []byte(b.String())
 }
 
-// notWords are what some reader of YAML takes for something else than a word.
+// notWords are words that some YAML parsers do not read as strings.
 var notWords = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
 
-// quoted writes a word, in quotes where it would not be read as one.
+// quoted writes a word, with quotes if a parser could read it as something
+// else.
 func quoted(word string) string {
 	for _, c := range word {
 		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-' || c == ':'
@@ -294,6 +295,6 @@ func quoted(word string) string {
 	return quoteYAML(word)
 }
 
-// quoteYAML writes a text in double quotes. Go's escapes are YAML's, but for
-// those of bytes that are not UTF-8.
+// quoteYAML writes a text in double quotes. Go's escapes are valid in YAML,
+// except for invalid UTF-8.
 func quoteYAML(text string) string { return strconv.Quote(strings.ToValidUTF8(text, "\uFFFD")) }

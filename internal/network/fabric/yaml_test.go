@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected outputs in testdata")
 
-// eachArchive runs f for each archive of a folder of testdata. f returns the
-// outputs that the archive must hold.
+// eachArchive runs f for each archive in a folder of testdata. f returns the
+// outputs that the archive must contain.
 func eachArchive(t *testing.T, folder string, f func(t *testing.T, a *txtar.Archive) map[string]string) {
 	paths, err := filepath.Glob(filepath.Join("testdata", folder, "*.txtar"))
 	if err != nil || len(paths) == 0 {
@@ -36,7 +36,8 @@ func eachArchive(t *testing.T, folder string, f func(t *testing.T, a *txtar.Arch
 	}
 }
 
-// compareArchive compares outputs with those in an archive, or puts them there.
+// compareArchive compares outputs with the files in an archive, or updates
+// them.
 func compareArchive(t *testing.T, path string, a *txtar.Archive, got map[string]string) {
 	t.Helper()
 	for i, file := range a.Files {
@@ -61,8 +62,8 @@ func compareArchive(t *testing.T, path string, a *txtar.Archive, got map[string]
 	}
 }
 
-// TestLoad loads every X.yaml of an archive and compares what it is with
-// X.full, or what is wrong with it with X.errors.
+// TestLoad loads each X.yaml of an archive and compares the result with X.full,
+// or the errors with X.errors.
 func TestLoad(t *testing.T) {
 	eachArchive(t, "load", func(t *testing.T, a *txtar.Archive) map[string]string {
 		got := map[string]string{}
@@ -82,7 +83,7 @@ func TestLoad(t *testing.T) {
 	})
 }
 
-// TestRoundTrip wants a topology that was written to be read as it was.
+// TestRoundTrip: a topology written as YAML is read unchanged.
 func TestRoundTrip(t *testing.T) {
 	check := func(t *testing.T, top *Topology) {
 		text := top.YAML()
@@ -103,7 +104,7 @@ func TestRoundTrip(t *testing.T) {
 	manyTopologies(t, 50, 10, 0.2, check)
 }
 
-// TestErrorType wants errors that a caller can take apart.
+// TestErrorType: callers can inspect the errors.
 func TestErrorType(t *testing.T) {
 	var list Errors
 	if _, err := Load("x.yaml", []byte("switches: {s1: {rol: leaf}, s2: {rol: leaf}}")); !errors.As(err, &list) || len(list) != 2 || list[0].Line != 1 || list[0].File != "x.yaml" {
@@ -115,7 +116,7 @@ func TestErrorType(t *testing.T) {
 	}
 }
 
-// TestDeep wants input that would keep the parser busy for minutes refused.
+// TestDeep: input that would keep the parser busy for minutes is rejected.
 func TestDeep(t *testing.T) {
 	for _, text := range []string{
 		strings.Repeat("[", 1e5), strings.Repeat("{a: ", 1e5), strings.Repeat("- ", 1e5),
@@ -134,7 +135,7 @@ func TestDeep(t *testing.T) {
 
 func FuzzLoad(f *testing.F) {
 	f.Add(randomTopology(f, rand.New(rand.NewPCG(1, 1)), 5, 5, 0.5).YAML())
-	f.Add([]byte("switches: {\"\r\rs\": {\"k\": \"leaf\"}}")) // a name of several lines
+	f.Add([]byte("switches: {\"\r\rs\": {\"k\": \"leaf\"}}")) // a name with several lines
 	paths, err := filepath.Glob("testdata/load/*.txtar")
 	if err != nil {
 		f.Fatal(err)
@@ -161,7 +162,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// checkMessage wants each line of an error to name the file.
+// checkMessage checks that each line of an error names the file.
 func checkMessage(t *testing.T, err error) {
 	t.Helper()
 	for line := range strings.Lines(err.Error()) {
@@ -171,7 +172,7 @@ func checkMessage(t *testing.T, err error) {
 	}
 }
 
-// checkUse does with a topology all that one can do.
+// checkUse uses all operations of a topology.
 func checkUse(t *testing.T, top *Topology) {
 	t.Helper()
 	text := top.YAML()

@@ -9,19 +9,19 @@ import (
 // # Yen's algorithm
 //
 // QALL (Section IV-A) takes the candidate paths of a host pair from Yen's
-// algorithm: the best path first, then, again and again, the best of the paths
-// that leave the last one found at some node by a link that no path found so
-// far takes there. Each candidate is a shortest path in what is left of the
-// network, without the nodes passed already, so no path has a loop.
+// algorithm. It finds the best path first. Then it repeatedly selects the best
+// candidate. The candidates deviate from the last path found at one of its
+// nodes, by a link that no path found so far uses there. Each candidate's
+// remainder is a shortest path in the network without the nodes already passed,
+// so no path has a loop.
 //
-// Paths are ordered by the number of links, then by delay, then by the ports
-// they take. As no two paths are equal in that order, neither chance nor the
-// order of a heap has a say in the result, and parallel links make different
-// paths.
+// Paths are ordered by the number of links, then by delay, then by their ports.
+// Since no two paths are equal in that order, the result is deterministic, and
+// parallel links result in different paths.
 
 // KShortest returns the k best paths without a loop between two switches or
-// hosts, or as many as there are, over the links that are up. Their IDs count
-// from 0.
+// hosts, or all of them if there are fewer, over the links that are up. Their
+// IDs count from 0.
 func (t *Topology) KShortest(from, to string, k int) ([]Path, error) {
 	src, dst, err := t.endpoints(from, to)
 	if err != nil {
@@ -42,13 +42,13 @@ type yen struct {
 	src, dst int
 
 	candidates trails
-	known      map[string]bool // candidates, by their links
+	known      map[string]bool // candidates found so far, by their links
 }
 
-// A trail is a path as edges.
+// A trail is a path as a list of edges.
 type trail []edge
 
-// compare orders trails from one switch to another one.
+// compare orders trails with the same ends.
 func (a trail) compare(b trail) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a.delay(), b.delay()),
 		slices.CompareFunc(a, b, func(x, y edge) int { return cmp.Compare(x.port, y.port) }))
@@ -70,17 +70,17 @@ func (y *yen) best(k int) []trail {
 		last := heap.Pop(&y.candidates).(trail)
 		found = append(found, last)
 		if y.src == y.dst {
-			break // the empty trail, which nothing can leave
+			break // the empty trail has no deviations
 		}
 		if len(found) < k {
-			// The best trails that leave the last one at each of its nodes are offered.
+			// Add the best deviation at each node of the last trail.
 			passed := map[int]bool{}
 			for i := range last {
 				at := y.src
 				if i > 0 {
 					at = last[i-1].to
 				}
-				taken := map[int]bool{} // links
+				taken := map[int]bool{} // links used by trails with the same beginning
 				for _, f := range found {
 					if len(f) > i && slices.Equal(f[:i], last[:i]) {
 						taken[f[i].link] = true
@@ -96,7 +96,7 @@ func (y *yen) best(k int) []trail {
 	return found
 }
 
-// offer makes a trail a candidate, once.
+// offer adds a trail to the candidates unless it is known.
 func (y *yen) offer(t trail, ok bool) {
 	var b []byte
 	for _, e := range t {
@@ -108,8 +108,8 @@ func (y *yen) offer(t trail, ok bool) {
 	}
 }
 
-// shortest returns the best trail to the destination that avoids nodes and, as
-// its first, some links.
+// shortest returns the best trail to the destination that avoids the passed
+// nodes and does not begin with a taken link.
 func (y *yen) shortest(from int, passed, taken map[int]bool) (trail, bool) {
 	costs := y.costs(from, passed)
 	var t trail
@@ -133,7 +133,7 @@ func (y *yen) shortest(from int, passed, taken map[int]bool) (trail, bool) {
 	return t, true
 }
 
-// A cost is what the rest of a trail costs.
+// A cost is the cost of the rest of a trail.
 type cost struct {
 	links int32
 	delay int64
@@ -152,9 +152,9 @@ func (c cost) less(d cost) bool {
 	return c.links < d.links || c.links == d.links && c.delay < d.delay
 }
 
-// costs returns what it costs from each switch to reach the destination
-// without the nodes to avoid, and without coming back to where the trail
-// starts: layer by layer, as the number of links counts first.
+// costs returns the cost from each switch to the destination without the passed
+// nodes and without returning to from. The number of links has priority, so it
+// proceeds in layers.
 func (y *yen) costs(from int, passed map[int]bool) []cost {
 	costs := slices.Repeat([]cost{unreachable}, len(y.g.edges))
 	costs[y.dst] = cost{}
@@ -162,7 +162,7 @@ func (y *yen) costs(from int, passed map[int]bool) []cost {
 	for len(layer) > 0 {
 		var next []int
 		for _, s := range layer {
-			for _, e := range y.g.edges[s] { // each link leads back as well
+			for _, e := range y.g.edges[s] { // links are bidirectional
 				if passed[e.to] || e.to == from {
 					continue
 				}
@@ -180,7 +180,7 @@ func (y *yen) costs(from int, passed map[int]bool) []cost {
 	return costs
 }
 
-// trails is a heap of them, the best on top.
+// trails is a heap with the best trail on top.
 type trails []trail
 
 func (h trails) Len() int           { return len(h) }
@@ -188,7 +188,7 @@ func (h trails) Less(i, j int) bool { return h[i].compare(h[j]) < 0 }
 func (h trails) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 func (h *trails) Push(x any)        { *h = append(*h, x.(trail)) }
 
-// Pop removes the last trail, as package heap asks for.
+// Pop implements heap.Interface.
 func (h *trails) Pop() any {
 	last := (*h)[len(*h)-1]
 	*h = (*h)[:len(*h)-1]
