@@ -1,11 +1,11 @@
-// Package provenance says which p4lb this is: the version and the commit that the
-// binary was made of, whichever way it was built.
+// Package provenance identifies the p4lb binary: its version and the commit
+// from which it was built.
 //
-// A release and make build tell the linker; go build in a checkout records the
-// commit, unless it is told not to; go install of a module records its version,
-// which has the commit where it is no tag; and an archive of the sources, which git
-// archive makes, has the commit in a file. Where none of these knows it, the commit
-// is unknown.
+// Several sources are consulted. Releases and make build pass both to the
+// linker. go build in a checkout records the commit, unless disabled. go
+// install of a module records its version, and the commit if the version is not
+// a tag. An archive created by git archive has the commit in a file. If none of
+// them knows the commit, it is unknown.
 package provenance
 
 import (
@@ -16,23 +16,23 @@ import (
 	"sync"
 )
 
-// What the linker was told by -X: the version that a release is built as, and the
-// commit, with +dirty behind it where not all that was built is in it.
+// Set by the linker with -X: the version of a release, and the commit, with the
+// suffix +dirty if the build has uncommitted changes.
 var version, commit string
 
-// archived is the commit in an archive of the sources, where git has put it in.
+// archived is the commit in an archive of the sources, inserted by git.
 //
 //go:embed commit.txt
 var archived string
 
-// A Build is what a binary was made of.
+// A Build identifies a binary.
 type Build struct {
 	Version string // v1.2.3, or devel
-	Commit  string // in hexadecimal, 12 digits at least; "" where it is not known
-	Changed bool   // what was built had changes that are in no commit
+	Commit  string // in hexadecimal, at least 12 digits; "" if unknown
+	Changed bool   // the build has uncommitted changes
 }
 
-// This is the build of the running binary.
+// This returns the build of the running binary.
 var This = sync.OnceValue(func() Build {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -41,7 +41,7 @@ var This = sync.OnceValue(func() Build {
 	return identify(version, commit, archived, info)
 })
 
-// identify puts together what is known: what the linker was told comes first.
+// identify combines the sources; the linker's values take precedence.
 func identify(version, commit, archived string, info *debug.BuildInfo) Build {
 	b := Build{Version: version}
 	if b.Version == "" || b.Version == "(devel)" {
@@ -71,7 +71,8 @@ func identify(version, commit, archived string, info *debug.BuildInfo) Build {
 	return b
 }
 
-// pseudo matches the versions that the Go tool gives commits without a tag.
+// pseudo matches pseudo-versions, which the Go tool gives commits without a
+// tag.
 var pseudo = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`[-.]\d{14}-([0-9a-f]{12})(?:\+|$)`)
 })
@@ -83,8 +84,8 @@ func inVersion(v string) string {
 	return ""
 }
 
-// Revision is the commit, with +dirty behind it where what was built had changes,
-// or unknown.
+// Revision returns the commit, with the suffix +dirty if the build has
+// uncommitted changes, or unknown.
 func (b Build) Revision() string { return b.revision(len(b.Commit)) }
 
 func (b Build) revision(digits int) string {
@@ -97,7 +98,7 @@ func (b Build) revision(digits int) string {
 	return b.Commit[:digits]
 }
 
-// String is the build in a line: v1.2.3 (commit 0123456789ab).
+// String returns the build in one line: v1.2.3 (commit 0123456789ab).
 func (b Build) String() string {
 	return b.Version + " (commit " + b.revision(min(12, len(b.Commit))) + ")"
 }

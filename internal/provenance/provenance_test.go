@@ -17,7 +17,7 @@ func TestIdentify(t *testing.T) {
 		{name: "a release", version: "v1.2.3", commit: a, want: "v1.2.3 (commit 0123456789ab)"},
 		{name: "make build", commit: a + "+dirty", want: "devel (commit 0123456789ab+dirty)"},
 		{name: "make build where git is not", commit: "", archived: a + "\n", want: "devel (commit 0123456789ab)"},
-		{name: "the linker knows better than what was recorded", commit: a, settings: recorded[:1], want: "devel (commit 0123456789ab)"},
+		{name: "the linker takes precedence over the recorded commit", commit: a, settings: recorded[:1], want: "devel (commit 0123456789ab)"},
 		{name: "go build", settings: recorded, module: "v0.0.0-20260102030405-89abcdef0123+dirty", want: "v0.0.0-20260102030405-89abcdef0123+dirty (commit 89abcdef0123+dirty)"},
 		{name: "go install of a commit", module: "v0.0.0-20260102030405-89abcdef0123", want: "v0.0.0-20260102030405-89abcdef0123 (commit 89abcdef0123)"},
 		{name: "go install of a commit after a tag", module: "v1.2.4-0.20260102030405-89abcdef0123", want: "v1.2.4-0.20260102030405-89abcdef0123 (commit 89abcdef0123)"},

@@ -11,21 +11,22 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// A script reads commands of simple_switch_CLI. A handle in a command counts what
-// the commands before it have made, from 0, as in a switch that was empty.
+// A script executes commands of simple_switch_CLI. Handles are numbers of
+// objects created by previous commands, from 0, as in a switch that was empty
+// at the beginning.
 type script struct {
 	*Entries
 	*names
 	line int
 
 	entries map[string][]*p4v1.TableEntry         // of tables, by handle
-	members map[string]int                        // of profiles, how many
+	members map[string]int                        // number of members by profile
 	groups  map[string][]*p4v1.ActionProfileGroup // of profiles, by handle
 	nodes   []multicastNode                       // by handle
 	trees   map[uint32]*p4v1.MulticastGroupEntry  // by group
 }
 
-// printing are the commands that change nothing.
+// printing lists the prefixes of commands without side effects.
 var printing = []string{"show_", "help", "switch_info", "get_", "EOF", "greet", "table_info", "table_num_entries", "table_dump", "table_show_actions",
 	"act_prof_dump", "mc_dump", "counter_read", "register_read", "meter_get_rates", "mirroring_get", "pvs_get", "write_config_to_file", "serialize_state"}
 
@@ -45,7 +46,7 @@ func (e *Entries) commands(n *names, text string) error {
 		c, ok := commandOf(name)
 		switch {
 		case !ok:
-			return e.errorf(s.line, "%s is no command of simple_switch_CLI that fills a switch", name)
+			return e.errorf(s.line, "unknown command %s: want a command of simple_switch_CLI that writes entries or settings", name)
 		case len(args) < c.least:
 			return e.errorf(s.line, "%s wants %s", name, c.form)
 		}
@@ -56,7 +57,7 @@ func (e *Entries) commands(n *names, text string) error {
 	return nil
 }
 
-// A command takes so many words at least.
+// A command is a supported command with its minimum number of arguments.
 type command struct {
 	least int
 	form  string
@@ -76,7 +77,7 @@ func commandOf(name string) (command, bool) {
 	case "table_set_timeout":
 		return command{3, "TABLE HANDLE MILLISECONDS", (*script).tableTimeout}, true
 	case "table_clear", "table_reset_default", "reset_state", "act_prof_delete_group", "act_prof_delete_member", "mc_mgrp_destroy", "mc_node_destroy":
-		return command{}, false // a switch begins empty
+		return command{}, false // a switch is empty at the beginning
 	case "act_prof_create_member":
 		return command{2, "PROFILE ACTION PARAMETER...", (*script).createMember}, true
 	case "act_prof_create_group":
@@ -125,7 +126,7 @@ func commandOf(name string) (command, bool) {
 
 const crcForm = "CALCULATION POLYNOMIAL INITIAL XOR REFLECT_DATA REFLECT_REMAINDER"
 
-// numberArg reads a small number of the switch's own.
+// numberArg parses a small number such as a port or an index.
 func numberArg(what, text string, most int64) (int, error) {
 	v, err := parseNumber(text)
 	if err != nil || !v.IsInt64() || v.Int64() > most {
@@ -134,11 +135,11 @@ func numberArg(what, text string, most int64) (int, error) {
 	return int(v.Int64()), nil
 }
 
-// key reads the words of a match.
+// key parses the words of a match.
 func key(t *configv1.Table, words []string) (list []*p4v1.FieldMatch, err error) {
 	fields := t.GetMatchFields()
 	if len(words) != len(fields) {
-		return nil, fmt.Errorf("the key has %d fields (%s), and there are %d values", len(fields), strings.TrimPrefix(nearestField(t, ""), "; it has "), len(words))
+		return nil, fmt.Errorf("the key has %d fields (%s), but %d values are given", len(fields), strings.TrimPrefix(nearestField(t, ""), "; it has "), len(words))
 	}
 	for i, f := range fields {
 		m, err := keyField(f, words[i])
@@ -164,7 +165,7 @@ func keyField(f *configv1.MatchField, word string) (*p4v1.FieldMatch, error) {
 	if separator != "" {
 		a, b, both = strings.Cut(word, separator)
 	}
-	switch word { // valid bits, and what is written like one
+	switch word { // for valid bits and similar fields
 	case "true", "True", "valid":
 		a = "1"
 	case "false", "False", "invalid":
@@ -190,10 +191,10 @@ func keyField(f *configv1.MatchField, word string) (*p4v1.FieldMatch, error) {
 	return fieldMatch(f, first, second)
 }
 
-// args reads the arguments of an action.
+// args parses the arguments of an action.
 func args(a *configv1.Action, words []string) (list []*big.Int, err error) {
 	if len(words) != len(a.GetParams()) {
-		return nil, fmt.Errorf("action %s has %d parameters, and there are %d values", a.GetPreamble().GetName(), len(a.GetParams()), len(words))
+		return nil, fmt.Errorf("action %s has %d parameters, but %d values are given", a.GetPreamble().GetName(), len(a.GetParams()), len(words))
 	}
 	for i, p := range a.GetParams() {
 		v, err := number(words[i], int(p.GetBitwidth()))
@@ -205,8 +206,8 @@ func args(a *configv1.Action, words []string) (list []*big.Int, err error) {
 	return list, nil
 }
 
-// split parts the words at the arrow, which a table without key may lack, and
-// takes the priority off the end where entries have one.
+// split splits the words at the arrow, and removes the priority at the end if
+// entries of the table have one.
 func split(t *configv1.Table, words []string) (before, after []string, priority int32, err error) {
 	at := slices.Index(words, "=>")
 	if at < 0 {
@@ -217,9 +218,9 @@ func split(t *configv1.Table, words []string) (before, after []string, priority 
 		return before, after, 0, nil
 	}
 	if len(after) == 0 {
-		return nil, nil, 0, fmt.Errorf("table %s: the priority is missing at the end: the key is ternary, or a range", t.GetPreamble().GetName())
+		return nil, nil, 0, fmt.Errorf("table %s: the priority at the end is missing: entries with ternary or range keys need one", t.GetPreamble().GetName())
 	}
 	n, err := numberArg("priority", after[len(after)-1], math.MaxInt32-1)
-	// The smallest wins there, the largest in P4Runtime.
+	// The smallest priority wins in BMv2, the largest in P4Runtime.
 	return before, after[:len(after)-1], int32(math.MaxInt32 - n), err
 }

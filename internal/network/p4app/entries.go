@@ -12,7 +12,7 @@ import (
 	"github.com/p4lb/p4lb/internal/server/p4rt"
 )
 
-// An Error is what is wrong with a line of a file.
+// An Error is an error in a line of a file.
 type Error struct {
 	File string
 	Line int
@@ -26,16 +26,16 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
 }
 
-// Entries is what a file says that a switch holds.
+// Entries is the content of a file with entries for a switch.
 type Entries struct {
 	file     string
 	updates  []*p4v1.Update
-	lines    []int // of the updates
+	lines    []int // line of each update
 	settings []setting
 }
 
-// Settings are of what P4Runtime does not have: registers, queues, hashes. Where
-// commands say so, -1 is none of a kind, or all of them.
+// Settings are the settings that P4Runtime lacks: registers, queues, hashes. -1
+// stands for none, or for all, depending on the method.
 type Settings interface {
 	SetSession(id, port, group int) error
 	WriteRegister(name string, from, to int, value uint64) error
@@ -47,13 +47,13 @@ type Settings interface {
 	AddValue(set string, value []byte) error
 }
 
-// A setting is one of them.
+// A setting is a call of a method of Settings.
 type setting struct {
 	line int
 	do   func(Settings) error
 }
 
-// device is the embedded switch's settings.
+// device implements Settings for the embedded switch.
 type device struct{ *p4rt.Device }
 
 func (d device) SetMeter(name string, index int, rates []dataplane.MeterRate) error {
@@ -71,7 +71,7 @@ func (d device) AddValue(set string, value []byte) error {
 	return d.Switch().EditValueSet(set, func(members [][]byte) [][]byte { return append(members, value) })
 }
 
-// ParseEntries reads a file of commands or JSON, and looks its names up.
+// ParseEntries parses a file with commands or JSON and resolves its names.
 func ParseEntries(file string, text []byte, info *configv1.P4Info) (*Entries, error) {
 	e := &Entries{file: file}
 	n := &names{info: info, actions: map[uint32]*configv1.Action{}}
@@ -90,7 +90,7 @@ func ParseEntries(file string, text []byte, info *configv1.P4Info) (*Entries, er
 	return e, nil
 }
 
-// Len is the number of updates and settings.
+// Len returns the number of updates and settings.
 func (e *Entries) Len() int { return len(e.updates) + len(e.settings) }
 
 func (e *Entries) errorf(line int, format string, args ...any) error {
@@ -106,8 +106,8 @@ func (e *Entries) set(line int, do func(Settings) error) {
 	e.settings = append(e.settings, setting{line, do})
 }
 
-// Apply writes all to an embedded switch that has the program, or no update at
-// all.
+// Apply writes everything to an embedded switch that runs the program. If one
+// update fails, no update is applied.
 func (e *Entries) Apply(server *p4rt.Server, dev *p4rt.Device) error {
 	if i, err := server.Put(e.updates); err != nil {
 		return e.At(i, err)
@@ -115,10 +115,10 @@ func (e *Entries) Apply(server *p4rt.Server, dev *p4rt.Device) error {
 	return e.Settle(device{dev})
 }
 
-// Updates are what there is to write by P4Runtime, in this order.
+// Updates returns the P4Runtime updates in order.
 func (e *Entries) Updates() []*p4v1.Update { return e.updates }
 
-// At is the error about an update with the line that it stands in.
+// At adds the line of an update to an error about it.
 func (e *Entries) At(update int, err error) error {
 	if update < 0 || update >= len(e.lines) {
 		return err
@@ -126,7 +126,7 @@ func (e *Entries) At(update int, err error) error {
 	return e.errorf(e.lines[update], "%v", err)
 }
 
-// Settle sets the rest, after the updates.
+// Settle applies the settings. The updates must have been applied before.
 func (e *Entries) Settle(sw Settings) error {
 	for _, s := range e.settings {
 		if err := s.do(sw); err != nil {

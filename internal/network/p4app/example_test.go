@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// Names are looked up before anything is written, and what is wrong says its line.
+// Names are resolved before anything is written, and errors contain the line.
 func ExampleParseEntries() {
 	p, err := p4.Compile(os.DirFS("../../../examples"), "router.p4", p4.Options{})
 	if err != nil {

@@ -16,17 +16,17 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// names finds what a P4Info describes, by full names and by those that end like
-// one: ipv4_lpm for MyIngress.ipv4_lpm.
+// names resolves names with a P4Info: full names, and unique suffixes like
+// ipv4_lpm for MyIngress.ipv4_lpm.
 type names struct {
 	info    *configv1.P4Info
 	actions map[uint32]*configv1.Action
 }
 
-// A described thing has a name.
+// A described object has a name.
 type described interface{ GetPreamble() *configv1.Preamble }
 
-// find finds a thing of a list. What is told if there is none names the nearest.
+// find returns the object with a name. The error suggests the nearest name.
 func find[T described](list []T, kind, name string) (T, error) {
 	var found []T
 	for _, x := range list {
@@ -44,10 +44,10 @@ func find[T described](list []T, kind, name string) (T, error) {
 	case 0:
 		return none, fmt.Errorf("there is no %s %s%s", kind, name, nearest(list, name))
 	}
-	return none, fmt.Errorf("%s %s: there are %s and %s, name one in full", kind, name, found[0].GetPreamble().GetName(), found[1].GetPreamble().GetName())
+	return none, fmt.Errorf("%s %s is ambiguous: want the full name %s or %s", kind, name, found[0].GetPreamble().GetName(), found[1].GetPreamble().GetName())
 }
 
-// nearest is what a name may have been meant to be.
+// nearest returns the end of an error message about an unknown name.
 func nearest[T described](list []T, name string) string {
 	best, distance := "", len(name)/2+1
 	for _, x := range list {
@@ -75,7 +75,7 @@ func (n *names) table(name string) (*configv1.Table, error) {
 	return find(n.info.GetTables(), "table", name)
 }
 
-// action finds one of a list of a table's or a profile's.
+// action returns an action of a table or an action profile.
 func (n *names) action(of string, refs []*configv1.ActionRef, name string, isDefault bool) (*configv1.Action, error) {
 	var list []*configv1.Action
 	for _, r := range refs {
@@ -93,7 +93,7 @@ func (n *names) action(of string, refs []*configv1.ActionRef, name string, isDef
 	return a, nil
 }
 
-// call is an action with as many arguments as it has parameters.
+// call returns an action with its arguments.
 func call(a *configv1.Action, args []*big.Int) *p4v1.Action {
 	out := &p4v1.Action{ActionId: a.GetPreamble().GetId()}
 	for i, p := range a.GetParams() {
@@ -117,7 +117,7 @@ func ranked(t *configv1.Table) bool {
 	return false
 }
 
-// bytesOf is a number as P4Runtime writes it.
+// bytesOf returns a number in P4Runtime's encoding.
 func bytesOf(v *big.Int) []byte {
 	if v.Sign() == 0 {
 		return []byte{0}
@@ -125,8 +125,8 @@ func bytesOf(v *big.Int) []byte {
 	return v.Bytes()
 }
 
-// number reads a number of so many bits: decimal, hexadecimal, an address of
-// IPv4 or IPv6, a MAC.
+// number parses a number of at most width bits: decimal, hexadecimal, an IPv4
+// or IPv6 address, or a MAC.
 func number(text string, width int) (*big.Int, error) {
 	v, err := parseNumber(text)
 	switch {
@@ -151,22 +151,22 @@ func parseNumber(text string) (*big.Int, error) {
 		}
 		b, err := hex.DecodeString(digits)
 		if err != nil || len(b) == 0 {
-			return nil, fmt.Errorf("%q is no hexadecimal number", text)
+			return nil, fmt.Errorf("%q is not a hexadecimal number", text)
 		}
 		return new(big.Int).SetBytes(b), nil
 	}
 	v, ok := new(big.Int).SetString(text, 10)
 	if !ok || v.Sign() < 0 || len(text) > 400 {
-		return nil, fmt.Errorf("%.40q is no number, address or MAC", text)
+		return nil, fmt.Errorf("%.40q: want a number, an IP address or a MAC", text)
 	}
 	return v, nil
 }
 
 var errNoMatch = errors.New("any")
 
-// fieldMatch is what an entry wants of a field, whose value and what stands
-// behind it (prefix length, mask, end of a range) are given; errNoMatch says that
-// anything will do, which P4Runtime leaves out.
+// fieldMatch returns the match of a field from its value and the second part:
+// prefix length, mask, or end of a range. It returns errNoMatch if any value
+// matches, which P4Runtime expresses by omitting the field.
 func fieldMatch(f *configv1.MatchField, first, second *big.Int) (*p4v1.FieldMatch, error) {
 	width := int(f.GetBitwidth())
 	m := &p4v1.FieldMatch{FieldId: f.GetId()}
@@ -175,7 +175,7 @@ func fieldMatch(f *configv1.MatchField, first, second *big.Int) (*p4v1.FieldMatc
 		m.FieldMatchType = &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: bytesOf(first)}}
 	case configv1.MatchField_LPM:
 		if !second.IsInt64() || second.Int64() > int64(width) {
-			return nil, fmt.Errorf("a prefix of %v bits in a field of %d", second, width)
+			return nil, fmt.Errorf("the prefix length is %v, want at most the %d bits of the field", second, width)
 		}
 		bits := uint(second.Int64())
 		if bits == 0 {
@@ -202,13 +202,13 @@ func fieldMatch(f *configv1.MatchField, first, second *big.Int) (*p4v1.FieldMatc
 		}
 		m.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: bytesOf(first)}}
 	default:
-		return nil, fmt.Errorf("a match of the kind %v cannot be written", f.GetMatchType())
+		return nil, fmt.Errorf("match kind %v is not supported", f.GetMatchType())
 	}
 	return m, nil
 }
 
-// addMatch adds what an entry wants of a field to a key, where it wants anything,
-// and names the field where that is wrong.
+// addMatch appends the result of fieldMatch to a key, or adds the name of the
+// field to its error.
 func addMatch(key []*p4v1.FieldMatch, f *configv1.MatchField, m *p4v1.FieldMatch, err error) ([]*p4v1.FieldMatch, error) {
 	switch {
 	case errors.Is(err, errNoMatch):
@@ -219,7 +219,7 @@ func addMatch(key []*p4v1.FieldMatch, f *configv1.MatchField, m *p4v1.FieldMatch
 	return append(key, m), nil
 }
 
-// secondOf is what stands behind a value that is given alone.
+// secondOf returns the second part of a value given alone.
 func secondOf(f *configv1.MatchField, first *big.Int) *big.Int {
 	switch f.GetMatchType() {
 	case configv1.MatchField_LPM:

@@ -19,8 +19,8 @@ import (
 	"github.com/p4lb/p4lb/internal/server/p4rt"
 )
 
-// A bench is a switch with the program of the Thrift sessions, which has a table
-// of each kind.
+// A bench is a switch with the program of the Thrift sessions, which has a
+// table of each kind.
 type bench struct {
 	info   *configv1.P4Info
 	dev    *p4rt.Device
@@ -55,7 +55,7 @@ func newBench(t testing.TB) *bench {
 	return b
 }
 
-// apply reads text and writes it.
+// apply parses text and writes it.
 func (b *bench) apply(text string) error {
 	e, err := ParseEntries("entries", []byte(text), b.info)
 	if err != nil {
@@ -64,7 +64,7 @@ func (b *bench) apply(text string) error {
 	return e.Apply(b.server, b.dev)
 }
 
-// holds says what tables hold, an entry a line.
+// holds lists the entries of tables, one per line.
 func (b *bench) holds(t *testing.T, tables ...string) string {
 	t.Helper()
 	var out strings.Builder
@@ -78,7 +78,7 @@ func (b *bench) holds(t *testing.T, tables ...string) string {
 			for _, m := range e.Match {
 				fmt.Fprintf(&out, " %x/%x/%x/%d", m.Value, m.Mask, m.High, m.PrefixLen)
 			}
-			if e.Priority < math.MaxInt32 { // that of P4Runtime's 0
+			if e.Priority < math.MaxInt32 { // P4Runtime's 0 in BMv2
 				fmt.Fprintf(&out, " %d", e.Priority)
 			}
 			if e.Target.Kind == dataplane.TargetAction {
@@ -133,8 +133,8 @@ set_crc32_parameters calc_1 0x04c11db7 0 0 true true
 pvs_add types 0x800
 `
 
-// TestCommands: what commands of simple_switch_CLI say is what the switch holds
-// then.
+// TestCommands executes commands of simple_switch_CLI and checks the state of
+// the switch.
 func TestCommands(t *testing.T) {
 	b := newBench(t)
 	if err := b.apply(session); err != nil {
@@ -200,7 +200,7 @@ const runtime = `{
   "clone_session_entries": [{"clone_session_id": 5, "replicas": [{"egress_port": 4, "instance": 0}], "packet_length_bytes": 64}]
 }`
 
-// TestRuntime: likewise what the tutorials' JSON says.
+// TestRuntime does the same with the tutorials' JSON.
 func TestRuntime(t *testing.T) {
 	b := newBench(t)
 	if err := b.apply(runtime); err != nil {
@@ -224,8 +224,8 @@ lpm_one 00000a000100///40 SessionIngress.drop []
 	}
 }
 
-// TestMistakes: what is wrong is said with its line and what would be right, and
-// nothing is written.
+// TestMistakes: errors contain the line and what would be right, and nothing is
+// written.
 func TestMistakes(t *testing.T) {
 	line := func(n int, with string) string {
 		lines := strings.Split(session, "\n")
@@ -236,26 +236,26 @@ func TestMistakes(t *testing.T) {
 		{line(7, "table_add lpm_on NoAction 0/0 =>"), "entries:7: there is no table lpm_on; did you mean SessionIngress.lpm_one?"},
 		{line(7, "table_add lpm_one NoAktion 0/0 =>"), "entries:7: table SessionIngress.lpm_one: there is no action NoAktion; did you mean NoAction?"},
 		{line(7, "table_add lpm_one NoAction 0 =>"), "entries:7: table SessionIngress.lpm_one: hdr.ethernet.src: 0: want a prefix such as 10.0.0.0/8"},
-		{line(7, "table_add lpm_one NoAction 0/49 =>"), "a prefix of 49 bits in a field of 48"},
-		{line(7, "table_add lpm_one to 0/0 =>"), "has 1 parameters, and there are 0 values"},
+		{line(7, "table_add lpm_one NoAction 0/49 =>"), "the prefix length is 49, want at most the 48 bits of the field"},
+		{line(7, "table_add lpm_one to 0/0 =>"), "has 1 parameters, but 0 values are given"},
 		{line(7, "table_add lpm_one to 0/0 => 512"), "action SessionIngress.to: port: 512 has more than 9 bits"},
-		{line(7, "table_add lpm_one to 0/0 => x"), `"x" is no number, address or MAC`},
+		{line(7, "table_add lpm_one to 0/0 => x"), `"x": want a number, an IP address or a MAC`},
 		{line(7, "table_add lpm_one to 0/0 5"), "the arrow => is missing"},
-		{line(7, "table_add exact_one to 0 => 5"), "the key has 2 fields (hdr.ethernet.dst, standard.ingress_port), and there are 1 values"},
-		{line(7, "table_add ternary_one to 0&&&0 0 =>"), "the priority is missing at the end"},
+		{line(7, "table_add exact_one to 0 => 5"), "the key has 2 fields (hdr.ethernet.dst, standard.ingress_port), but 1 values are given"},
+		{line(7, "table_add ternary_one to 0&&&0 0 =>"), "the priority at the end is missing"},
 		{line(7, "table_add"), "entries:7: table_add wants TABLE ACTION KEY... => PARAMETER... [PRIORITY]"},
-		{line(7, "tabel_add lpm_one"), "entries:7: tabel_add is no command of simple_switch_CLI"},
+		{line(7, "tabel_add lpm_one"), "entries:7: unknown command tabel_add"},
 		{line(7, "table_add exact_one to 00:00:00:00:00:01 3 => 5"), "entries:7: table SessionIngress.exact_one: there is an entry with this match already"},
-		{line(7, "table_delete exact_one 5"), "no command above has made an entry with the handle 5"},
-		{line(7, "act_prof_add_member_to_group ways 0 0"), "no command above has made the member 0"},
-		{line(7, "mc_node_associate 9 0"), "no command above has made the multicast group 9"},
+		{line(7, "table_delete exact_one 5"), "handle 5: no previous command creates such an entry"},
+		{line(7, "act_prof_add_member_to_group ways 0 0"), "member 0: no previous command creates it"},
+		{line(7, "mc_node_associate 9 0"), "multicast group 9: no previous command creates it"},
 		{line(7, "register_write seen 16 1"), "register SessionIngress.seen: index 16: want a number from 0 to 15"},
 		{line(7, "meter_array_set_rates limits x"), "x: want RATE:BURST"},
 		{line(7, "table_add fixed_one to 5 => 1"), "the entries are fixed by the program"},
 		{strings.Replace(runtime, `"lpm_one"`, `"lpm_won"`, 1), "entries:10: there is no table lpm_won; did you mean SessionIngress.lpm_one?"},
 		{strings.Replace(runtime, `"SessionIngress.rewrite"`, `"rewrit"`, 1), "entries:7: table SessionIngress.exact_one: there is no action rewrit; did you mean SessionIngress.rewrite?"},
-		{strings.Replace(runtime, `"hdr.ethernet.dst"`, `"hdr.ethernet.dest"`, 1), "entries:6: table SessionIngress.exact_one: there is nothing about hdr.ethernet.dst"},
-		{strings.Replace(runtime, `"port": 1}`, `"prot": 1}`, 1), "entries:8: table SessionIngress.exact_one: action SessionIngress.rewrite: the parameter port is missing"},
+		{strings.Replace(runtime, `"hdr.ethernet.dst"`, `"hdr.ethernet.dest"`, 1), "entries:6: table SessionIngress.exact_one: field hdr.ethernet.dst is missing"},
+		{strings.Replace(runtime, `"port": 1}`, `"prot": 1}`, 1), "entries:8: table SessionIngress.exact_one: action SessionIngress.rewrite: parameter port is missing"},
 		{strings.Replace(runtime, `"priority": 5`, `"priority": "high"`, 1), "priority: want a whole number, got string"},
 		{runtime[:len(runtime)-20], "unexpected EOF"},
 		{`{"table_entries": 5}`, "want a list"},
@@ -290,7 +290,7 @@ func write(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// TestRead finds programs and entries of both forms of projects.
+// TestRead finds programs and entries in both formats of projects.
 func TestRead(t *testing.T) {
 	const tutorial = `{"hosts": {"h1": {"ip": "10.0.1.1/24", "mac": "08:00:00:00:01:11", "commands": ["route add default gw 10.0.1.10 dev eth0"]}},
 	  "switches": {"s1": {"runtime_json": "pod/s1.json", "cpu_port": "510"}, "s2": {"program": "build/wall.json"}},
@@ -315,7 +315,7 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(p.Notes, func(n string) bool {
-		return strings.HasSuffix(n, "p4app.json: exec_scripts, pcap_dump: what that says is left out")
+		return strings.HasSuffix(n, "p4app.json: ignored: exec_scripts, pcap_dump")
 	}) {
 		t.Errorf("the notes are %q", p.Notes)
 	}
@@ -327,7 +327,7 @@ func TestRead(t *testing.T) {
 		want     string
 	}{
 		{nil, "switch s1: no program is named, and there are "},
-		{map[string]string{"": "basic.p4", "s9": "x.p4"}, "there is no switch s9 that could run x.p4"},
+		{map[string]string{"": "basic.p4", "s9": "x.p4"}, "no switch s9 to run x.p4"},
 	} {
 		if _, err := Read(filepath.Join(dir, "pod/topology.json"), c.programs, fabric.Imports{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
@@ -335,7 +335,7 @@ func TestRead(t *testing.T) {
 	}
 	p, err = Read(filepath.Join(dir, "pod/topology.json"), map[string]string{"s1": "basic.p4"}, fabric.Imports{})
 	if err != nil || filepath.Base(p.Switches[1].Program) != "wall.p4" {
-		t.Errorf("what a Makefile would have made is of %v, %v", p, err)
+		t.Errorf("the program for the output of a Makefile is %v, %v", p, err)
 	}
 }
 
@@ -352,7 +352,7 @@ func TestWithIP(t *testing.T) {
 	}
 }
 
-// FuzzEntries: no text of entries panics.
+// FuzzEntries: no input panics.
 func FuzzEntries(f *testing.F) {
 	f.Add(session)
 	f.Add(runtime)

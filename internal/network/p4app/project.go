@@ -20,32 +20,32 @@ import (
 type Project struct {
 	File     string
 	Topology *fabric.Topology
-	Notes    []string // about what a topology cannot say
+	Notes    []string // information that a topology cannot represent
 	Switches []Switch // as in the topology
 	Hosts    []Host   // as in the topology
 }
 
-// A Switch is what one switch runs.
+// A Switch describes the program of a switch.
 type Switch struct {
 	Name     string
-	Program  string   // a file, P4 or what a compiler makes of it; empty: none is named
+	Program  string   // a P4 or compiled program; empty: none is named
 	Entries  []string // files
 	CPUPort  int      // 0: none
-	Priority int      // the number of queues of a port; 0: one
+	Priority int      // number of queues per port; 0: one
 }
 
-// A Host is what a host does to begin with.
+// A Host describes the initial state of a host.
 type Host struct {
 	Name     string
-	Address  string   // with its prefix
-	Commands []string // of a shell
-	Gateway  string   // empty: whatever its switch has
+	Address  string   // with the prefix length
+	Commands []string // shell commands
+	Gateway  string   // empty: the default of its switch
 }
 
-// form is what there is in the files beside what fabric reads.
+// form contains the parts of the files that package fabric does not read.
 type form struct {
-	Source   string          `json:"p4_src"`  // of p4-utils
-	Old      string          `json:"program"` // of its older versions
+	Source   string          `json:"p4_src"`  // p4-utils
+	Old      string          `json:"program"` // older versions of p4-utils
 	Topology json.RawMessage `json:"topology"`
 	formTopology
 }
@@ -68,9 +68,10 @@ type formTopology struct {
 	} `json:"switches"`
 }
 
-// Read reads a project. Files that it names are looked for beside it, or one
-// folder above, from where the tutorials are begun. programs take the place of
-// those that it names: by the name of a switch, or for all others by an empty one.
+// Read reads a project. Files that it names are searched for in its folder and
+// in the parent folder, from which the tutorials are started. programs override
+// the programs of the project, by name of the switch; the empty name stands for
+// all other switches.
 func Read(file string, programs map[string]string, imports fabric.Imports) (*Project, error) {
 	text, err := plain.ReadFile(file)
 	if err != nil {
@@ -92,7 +93,7 @@ func Read(file string, programs map[string]string, imports fabric.Imports) (*Pro
 		}
 	}
 	if left := leftOut(text); len(left) > 0 {
-		p.Notes = append(p.Notes, fmt.Sprintf("%s: %s: what that says is left out", file, strings.Join(left, ", ")))
+		p.Notes = append(p.Notes, fmt.Sprintf("%s: ignored: %s", file, strings.Join(left, ", ")))
 	}
 	for _, s := range p.Topology.Switches {
 		x := f.Switches[s.Name]
@@ -119,7 +120,7 @@ func Read(file string, programs map[string]string, imports fabric.Imports) (*Pro
 	}
 	for name := range programs {
 		if name != "" && p.Topology.Switch(name) == nil {
-			return nil, &Error{file, 0, fmt.Sprintf("there is no switch %s that could run %s", name, programs[name])}
+			return nil, &Error{file, 0, fmt.Sprintf("no switch %s to run %s", name, programs[name])}
 		}
 	}
 	for _, h := range p.Topology.Hosts {
@@ -129,19 +130,19 @@ func Read(file string, programs map[string]string, imports fabric.Imports) (*Pro
 	return p, nil
 }
 
-// taken are the keys of a project that are read, here or by fabric, and those
-// about the shell, the logs, the compiler and the processes that p4-utils has.
+// taken are the keys of a project that are read, here or by package fabric, and
+// keys about p4-utils' own shell, logs, compiler and processes.
 var taken = []string{
 	"p4_src", "program", "language", "topology", "hosts", "switches", "links",
 	"cli", "enable_log", "compiler", "compiler_module", "switch", "switch_node", "host_node", "topo_module", "mininet_module", "controller_module",
 }
 
-// leftOut are the keys of a project that nobody reads and that say something, in
+// leftOut returns the keys of a project that are not read and have a value, in
 // order.
 func leftOut(text []byte) []string {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(text, &keys) != nil {
-		return nil // it has been read
+		return nil // reported before
 	}
 	maps.DeleteFunc(keys, func(key string, value json.RawMessage) bool {
 		return slices.Contains(taken, key) || slices.Contains([]string{"false", "null", `""`, "[]", "{}"}, string(value))
@@ -149,7 +150,7 @@ func leftOut(text []byte) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// cpuPort is the port of the controller: p4-utils says true for 510.
+// cpuPort returns the port of the controller: in p4-utils, true means 510.
 func cpuPort(v any) (int, error) {
 	switch v := v.(type) {
 	case nil:
@@ -167,7 +168,7 @@ func cpuPort(v any) (int, error) {
 	return 0, fmt.Errorf("cpu_port %v: want true, or a port from 1 to 511", v)
 }
 
-// find finds a file that a project names.
+// find returns the path of a file that a project names.
 func (p *Project) find(who, name string) (string, error) {
 	if filepath.IsAbs(name) {
 		return name, nil
@@ -179,11 +180,11 @@ func (p *Project) find(who, name string) (string, error) {
 			return file, nil
 		}
 	}
-	return "", &Error{p.File, 0, fmt.Sprintf("%s: %s is neither beside this file nor one folder above", who, name)}
+	return "", &Error{p.File, 0, fmt.Sprintf("%s: %s not found: want it in the folder of this file or its parent", who, name)}
 }
 
-// program finds the source of a program: the tutorials name what their Makefile
-// makes of it, or nothing, where it is the one in the folder.
+// program returns the source of a program. The tutorials name the output of
+// their Makefile, or nothing if the folder has only one program.
 func (p *Project) program(sw, name string) (string, error) {
 	if name != "" {
 		base := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
@@ -213,14 +214,14 @@ func (p *Project) program(sw, name string) (string, error) {
 		return list[0], nil
 	}
 	if len(list) == 0 {
-		return "", &Error{p.File, 0, fmt.Sprintf("switch %s: no program is named, and none is beside this file: --program names one", sw)}
+		return "", &Error{p.File, 0, fmt.Sprintf("switch %s: no program is named, and there is none in the folder: name one with --program", sw)}
 	}
-	return "", &Error{p.File, 0, fmt.Sprintf("switch %s: no program is named, and there are %s: --program names one", sw, strings.Join(list, " and "))}
+	return "", &Error{p.File, 0, fmt.Sprintf("switch %s: no program is named, and there are %s: name one with --program", sw, strings.Join(list, " and "))}
 }
 
-// WithIP puts commands of net-tools, which the tutorials' hosts begin with, as
-// those of iproute2: route add default gw ADDRESS, and arp -s ADDRESS MAC. Others
-// stay as they are.
+// WithIP translates commands of net-tools, which the tutorials' hosts use, to
+// iproute2: route add default gw ADDRESS, and arp -s ADDRESS MAC. Other
+// commands are unchanged.
 func WithIP(command string) string {
 	words := strings.Fields(command)
 	dev := ""

@@ -21,7 +21,7 @@ import (
 //	"multicast_group_entries": [{"multicast_group_id": 1, "replicas": [{"egress_port": 1, "instance": 1}]}],
 //	"clone_session_entries": [{"clone_session_id": 5, "replicas": […], "packet_length_bytes": 64}]
 //
-// What the program is called there ("p4info", "bmv2_json") is known already.
+// The names of the program ("p4info", "bmv2_json") are not needed.
 
 type runtimeEntry struct {
 	Table    string                     `json:"table"`
@@ -42,18 +42,19 @@ type runtimeReplicas struct {
 	} `json:"replicas"`
 }
 
-// lineAt is the line of an offset.
+// lineAt returns the line of an offset.
 func lineAt(text []byte, offset int64) int {
 	return 1 + bytes.Count(text[:min(max(offset, 0), int64(len(text)))], []byte{'\n'})
 }
 
-// runtime reads JSON element by element, to know the line of each.
+// runtime decodes the JSON element by element, to know the line of each
+// element.
 func (e *Entries) runtime(n *names, text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	fail := func(err error) error {
 		line, why := plain.JSONError(text, err)
 		if _, ok := errors.AsType[*json.SyntaxError](err); !ok {
-			line = lineAt(text, d.InputOffset()) // the error counts within an element
+			line = lineAt(text, d.InputOffset()) // the error's offset is relative to an element
 		}
 		return e.errorf(line, "%v", why)
 	}
@@ -87,7 +88,7 @@ func (e *Entries) runtime(n *names, text []byte) error {
 	return nil
 }
 
-// each decodes the elements of a list, and tells on which line each begins.
+// each decodes the elements of a list and calls do with the line of each.
 func each[T any](d *json.Decoder, text []byte, do func(line int, x *T, raw json.RawMessage) error) error {
 	if open, err := d.Token(); err != nil || open != json.Delim('[') {
 		return errors.Join(err, fmt.Errorf("%v: want a list", open))
@@ -109,7 +110,7 @@ func each[T any](d *json.Decoder, text []byte, do func(line int, x *T, raw json.
 	return err
 }
 
-// lineOf is the line of a key of an object that begins on a line.
+// lineOf returns the line of a key in an object that begins on a line.
 func lineOf(line int, raw json.RawMessage, key string) int {
 	return line + bytes.Count(raw[:max(0, bytes.Index(raw, []byte(`"`+key+`"`)))], []byte{'\n'})
 }
@@ -152,7 +153,7 @@ func runtimeMatch(t *configv1.Table, match map[string]json.RawMessage) (list []*
 		raw, ok := match[f.GetName()]
 		if !ok {
 			if f.GetMatchType() == configv1.MatchField_EXACT {
-				return nil, fmt.Errorf("there is nothing about %s, which is matched exactly", f.GetName())
+				return nil, fmt.Errorf("field %s is missing: an exact match needs a value", f.GetName())
 			}
 			continue
 		}
@@ -167,7 +168,7 @@ func runtimeMatch(t *configv1.Table, match map[string]json.RawMessage) (list []*
 	}
 	for name := range match {
 		if !known[name] {
-			return nil, fmt.Errorf("its key has no field %s%s", name, nearestField(t, name))
+			return nil, fmt.Errorf("the key has no field %s%s", name, nearestField(t, name))
 		}
 	}
 	return list, nil
@@ -184,7 +185,7 @@ func nearestField(t *configv1.Table, name string) string {
 	return "; it has " + all[2:]
 }
 
-// runtimeValues reads a value, or a list of it and what stands behind it.
+// runtimeValues reads a value, or a list of a value and its second part.
 func runtimeValues(f *configv1.MatchField, raw json.RawMessage) (first, second *big.Int, err error) {
 	width := int(f.GetBitwidth())
 	var pair []json.RawMessage
@@ -201,7 +202,7 @@ func runtimeValues(f *configv1.MatchField, raw json.RawMessage) (first, second *
 		return first, secondOf(f, first), nil
 	}
 	if f.GetMatchType() == configv1.MatchField_LPM {
-		width = 0 // a length
+		width = 0 // a prefix length
 	}
 	second, err = runtimeNumber(pair[1], width)
 	return first, second, err
@@ -221,7 +222,7 @@ func runtimeArgs(a *configv1.Action, params map[string]json.RawMessage) (args []
 		known[p.GetName()] = true
 		raw, ok := params[p.GetName()]
 		if !ok {
-			return nil, fmt.Errorf("the parameter %s is missing", p.GetName())
+			return nil, fmt.Errorf("parameter %s is missing", p.GetName())
 		}
 		v, err := runtimeNumber(raw, int(p.GetBitwidth()))
 		if err != nil {
@@ -231,7 +232,7 @@ func runtimeArgs(a *configv1.Action, params map[string]json.RawMessage) (args []
 	}
 	for name := range params {
 		if !known[name] {
-			return nil, fmt.Errorf("it has no parameter %s", name)
+			return nil, fmt.Errorf("unknown parameter %s", name)
 		}
 	}
 	return args, nil
@@ -250,7 +251,7 @@ func replica(port, instance uint32) *p4v1.Replica {
 
 func (e *Entries) multicast(line int, x *runtimeReplicas) error {
 	if x.Group == 0 {
-		return e.errorf(line, "a multicast group without multicast_group_id, which is at least 1")
+		return e.errorf(line, "multicast group: multicast_group_id is missing: want a number from 1")
 	}
 	e.putMulticast(line, &p4v1.MulticastGroupEntry{MulticastGroupId: x.Group, Replicas: x.replicas()})
 	return nil
@@ -264,7 +265,7 @@ func (e *Entries) putMulticast(line int, m *p4v1.MulticastGroupEntry) {
 
 func (e *Entries) clone(line int, x *runtimeReplicas) error {
 	if x.Session == 0 {
-		return e.errorf(line, "a clone session without clone_session_id, which is at least 1")
+		return e.errorf(line, "clone session: clone_session_id is missing: want a number from 1")
 	}
 	m := &p4v1.CloneSessionEntry{SessionId: x.Session, Replicas: x.replicas(), PacketLengthBytes: x.Length}
 	e.put(line, p4v1.Update_INSERT, &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: &p4v1.PacketReplicationEngineEntry{

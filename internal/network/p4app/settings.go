@@ -33,7 +33,7 @@ func (s *script) createNode(words []string) error {
 	n := multicastNode{instance: uint32(instance)}
 	for _, word := range words[1:] {
 		if word == "|" {
-			return errors.New("nodes with link aggregation groups are for simple_switch_CLI itself")
+			return errors.New("link aggregation groups are not supported: use simple_switch_CLI")
 		}
 		port, err := numberArg("port", word, 511)
 		if err != nil {
@@ -48,11 +48,11 @@ func (s *script) createNode(words []string) error {
 func (s *script) associate(words []string) error {
 	id, err := numberArg("multicast group", words[0], math.MaxUint16)
 	if err != nil || s.trees[uint32(id)] == nil {
-		return fmt.Errorf("no command above has made the multicast group %s", words[0])
+		return fmt.Errorf("multicast group %s: no previous command creates it", words[0])
 	}
 	h, err := numberArg("node", words[1], int64(len(s.nodes))-1)
 	if err != nil {
-		return fmt.Errorf("no command above has made the node %s", words[1])
+		return fmt.Errorf("node %s: no previous command creates it", words[1])
 	}
 	m := s.trees[uint32(id)]
 	for _, port := range s.nodes[h].ports {
@@ -137,7 +137,7 @@ func (s *script) meter(name string) (*configv1.Meter, error) {
 	return find(s.info.GetMeters(), "meter", name)
 }
 
-// rates reads rates in units per microsecond, with their bursts.
+// rates parses rates in units per microsecond, with bursts.
 func rates(words []string) (list []dataplane.MeterRate, err error) {
 	for _, w := range words {
 		rate, burst, ok := strings.Cut(w, ":")
@@ -180,7 +180,7 @@ func (s *script) meterOne(words []string) error {
 	return err
 }
 
-// queue reads which queues are meant; -1 stands for all.
+// queue parses a port and a priority; -1 stands for all.
 func queue(words []string) (port, priority int, err error) {
 	port, priority = -1, -1
 	if len(words) > 0 {

@@ -9,7 +9,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// entry begins an entry of the table that the first word names.
+// entry parses the key and the priority of an entry of the table with a name.
 func (s *script) entry(name string, words []string) (t *configv1.Table, m *p4v1.TableEntry, rest []string, err error) {
 	if t, err = s.table(name); err != nil {
 		return nil, nil, nil, err
@@ -25,7 +25,7 @@ func (s *script) entry(name string, words []string) (t *configv1.Table, m *p4v1.
 	return t, &p4v1.TableEntry{TableId: t.GetPreamble().GetId(), Match: match, Priority: priority}, rest, nil
 }
 
-// insert adds an entry, which has the next handle of its table.
+// insert adds an entry with the next handle of its table.
 func (s *script) insert(t *configv1.Table, m *p4v1.TableEntry) {
 	name := t.GetPreamble().GetName()
 	s.entries[name] = append(s.entries[name], m)
@@ -77,7 +77,7 @@ func (s *script) tableDefault(words []string) error {
 	return nil
 }
 
-// added is the entry with a handle.
+// added returns the entry with a handle.
 func (s *script) added(table, handle string) (*configv1.Table, *p4v1.TableEntry, error) {
 	t, err := s.table(table)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *script) added(table, handle string) (*configv1.Table, *p4v1.TableEntry,
 	case err != nil:
 		return nil, nil, err
 	case h >= len(list) || list[h] == nil:
-		return nil, nil, fmt.Errorf("table %s: no command above has made an entry with the handle %d", name, h)
+		return nil, nil, fmt.Errorf("table %s: handle %d: no previous command creates such an entry", name, h)
 	}
 	return t, list[h], nil
 }
@@ -116,8 +116,8 @@ func (s *script) tableModify(words []string) error {
 	return nil
 }
 
-// tableDelete leaves a gap: the handle that simple_switch gives next has another
-// version.
+// tableDelete leaves a gap: simple_switch would reuse the handle with another
+// version number.
 func (s *script) tableDelete(words []string) error {
 	t, m, err := s.added(words[0], words[1])
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *script) tableTimeout(words []string) error {
 		return err
 	}
 	if t.GetIdleTimeoutBehavior() == configv1.Table_NO_TIMEOUT {
-		return fmt.Errorf("table %s: the program does not let its entries time out", t.GetPreamble().GetName())
+		return fmt.Errorf("table %s: its entries cannot have a timeout: the program has no support_timeout", t.GetPreamble().GetName())
 	}
 	m.IdleTimeoutNs = int64(n) * 1e6
 	return nil
@@ -169,7 +169,7 @@ func (s *script) createMember(words []string) error {
 	if err != nil {
 		return err
 	}
-	s.members[name]++ // P4Runtime's ids begin with 1
+	s.members[name]++ // ids start at 1 in P4Runtime
 	s.put(s.line, p4v1.Update_INSERT, &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{
 		ActionProfileId: p.GetPreamble().GetId(), MemberId: uint32(s.members[name]), Action: call(a, list),
 	}}})
@@ -187,7 +187,8 @@ func (s *script) createGroup(words []string) error {
 	return nil
 }
 
-// joinGroup writes the group with its members so far: the first time it is made.
+// joinGroup writes the group with its members so far. The first member creates
+// the group.
 func (s *script) joinGroup(words []string) error {
 	p, err := s.profile(words[0])
 	if err != nil {
@@ -196,11 +197,11 @@ func (s *script) joinGroup(words []string) error {
 	name := p.GetPreamble().GetName()
 	m, err := numberArg("member", words[1], int64(s.members[name])-1)
 	if err != nil {
-		return fmt.Errorf("action profile %s: no command above has made the member %s", name, words[1])
+		return fmt.Errorf("action profile %s: member %s: no previous command creates it", name, words[1])
 	}
 	h, err := numberArg("group", words[2], int64(len(s.groups[name]))-1)
 	if err != nil {
-		return fmt.Errorf("action profile %s: no command above has made the group %s", name, words[2])
+		return fmt.Errorf("action profile %s: group %s: no previous command creates it", name, words[2])
 	}
 	g := s.groups[name][h]
 	typ := p4v1.Update_MODIFY
@@ -223,7 +224,7 @@ func (s *script) indirect(words []string, to func(id uint32) *p4v1.TableAction) 
 		return err
 	}
 	if len(rest) != 1 {
-		return fmt.Errorf("table %s: want one handle behind the arrow", t.GetPreamble().GetName())
+		return fmt.Errorf("table %s: want one handle after the arrow", t.GetPreamble().GetName())
 	}
 	h, err := numberArg("handle", rest[0], math.MaxInt32-1)
 	if err != nil {

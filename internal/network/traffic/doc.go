@@ -1,9 +1,9 @@
-// Package traffic sends flows between hosts by the kernel's own TCP, and measures
-// when they are complete.
+// Package traffic sends flows between hosts over the kernel's TCP and measures
+// their completion times.
 //
 // The hosts are network namespaces of this machine, but one process sends and
-// receives all flows: a socket belongs to the namespace that it was made in. So
-// both ends of a flow are seen by one clock.
+// receives all flows: a socket belongs to the namespace in which it was
+// created. Both ends of a flow therefore use the same clock.
 package traffic
 
 import (
@@ -12,46 +12,47 @@ import (
 	"time"
 )
 
-// A Flow is a number of bytes that one host is to send to another.
+// A Flow is a number of bytes sent from one host to another.
 type Flow struct {
 	From, To string
 	Bytes    int64
-	Start    time.Duration // after the beginning
+	Start    time.Duration // after the beginning of the run
 }
 
-// An Outcome is what became of a flow, by the kernel's count.
+// An Outcome is the result of a flow, counted by the kernel.
 type Outcome struct {
-	Started  time.Duration // when the sender asked for the connection
+	Started  time.Duration // when the sender opened the connection
 	Finished time.Duration // when the receiver had read the last byte; 0: not in time
-	Received int64         // bytes that the receiver has read
+	Received int64         // bytes read by the receiver
 
-	Sent          int64 // segments with data
-	Retransmitted int64 // of these, those sent again
+	Sent          int64 // data segments
+	Retransmitted int64 // retransmitted ones among these
 	Timeouts      int64
-	OutOfOrder    int64 // segments that came before one that should be first
+	OutOfOrder    int64 // segments that arrived out of order
 	RTT           time.Duration
-	Err           error // why the connection broke
+	Err           error // the reason if the connection failed
 }
 
-// A Network is where the hosts are.
+// A Network contains the hosts.
 type Network interface {
-	// Socket makes a TCP socket on a host, whose file descriptor is the caller's.
+	// Socket creates a TCP socket on a host. The caller owns the file
+	// descriptor.
 	Socket(host string) (fd int, err error)
-	// Address is the address of a host.
+	// Address returns the address of a host.
 	Address(host string) netip.Addr
 }
 
-// Options are how flows are sent.
+// Options describe how flows are sent.
 type Options struct {
-	// Congestion is the kernel's congestion control, such as reno; "" stands for
-	// what the machine is set to.
+	// Congestion is the kernel's congestion control, such as reno; "" is the
+	// system's default.
 	Congestion string
-	// Drain is how long flows may take after the last has started.
+	// Drain is the time limit for flows after the last one has started.
 	Drain time.Duration
-	// Done hears of every flow that has ended.
+	// Done is called whenever a flow has ended.
 	Done func(ended int)
 }
 
-// errCongestion is wrapped by the refusal of a congestion control that the
-// kernel does not have, or keeps from this user.
+// errCongestion is wrapped by the error about a congestion control that the
+// kernel does not have or does not allow this user to select.
 var errCongestion = errors.New("no such congestion control")

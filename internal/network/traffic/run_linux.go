@@ -15,12 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// port is where hosts receive.
+// port is the TCP port on which hosts receive.
 const port = 5001
 
-// Run sends the flows, which are in the order of their starts, and returns what
-// became of each. Flows that have not ended when the drain is over, or when ctx
-// is, are broken off. The error, if any, is about the network, not about flows.
+// Run sends the flows, which must be in order of their start times, and returns
+// their outcomes. Flows that have not ended after the drain time, or when ctx
+// is done, are aborted. The error concerns the network, not single flows.
 func Run(ctx context.Context, n Network, flows []Flow, o Options) ([]Outcome, error) {
 	r := &run{n: n, o: o, flows: flows, outcomes: make([]Outcome, len(flows)), senders: map[netip.AddrPort]int{}, open: map[net.Conn]bool{}}
 	defer r.close()
@@ -55,7 +55,7 @@ func Run(ctx context.Context, n Network, flows []Flow, o Options) ([]Outcome, er
 	return r.outcomes, errors.Join(err, r.failed)
 }
 
-// A run is flows under way.
+// A run is the state of Run.
 type run struct {
 	n     Network
 	o     Options
@@ -67,7 +67,7 @@ type run struct {
 
 	mu        sync.Mutex
 	outcomes  []Outcome
-	senders   map[netip.AddrPort]int // which flow comes from an address
+	senders   map[netip.AddrPort]int // flow by its sender's address
 	listeners []net.Listener
 	open      map[net.Conn]bool
 	closed    bool
@@ -75,7 +75,8 @@ type run struct {
 	failed    error
 }
 
-// sleep waits until a time after the beginning; false once ctx is over.
+// sleep waits until a time after the beginning. It returns false when ctx is
+// done.
 func (r *run) sleep(ctx context.Context, at time.Duration) bool {
 	wait := at - time.Since(r.begin)
 	if wait <= 0 {
@@ -91,7 +92,7 @@ func (r *run) sleep(ctx context.Context, at time.Duration) bool {
 	}
 }
 
-// listen makes every host that receives something take connections.
+// listen makes every receiving host accept connections.
 func (r *run) listen() error {
 	there := map[string]bool{}
 	for _, f := range r.flows {
@@ -123,7 +124,7 @@ func (r *run) listener(host string) (net.Listener, error) {
 		return nil, err
 	}
 	f := os.NewFile(uintptr(fd), host)
-	defer f.Close() // the listener has its own
+	defer f.Close() // the listener has a copy
 	if err := r.setCongestion(fd); err != nil {
 		return nil, err
 	}
@@ -145,7 +146,7 @@ func (r *run) setCongestion(fd int) error {
 	}
 	err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, r.o.Congestion)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("%w as %s in this kernel", errCongestion, r.o.Congestion)
+		return fmt.Errorf("%w: %s is not available in this kernel", errCongestion, r.o.Congestion)
 	}
 	return err
 }
@@ -162,14 +163,15 @@ func (r *run) send(ctx context.Context, i int) {
 	if err == nil {
 		defer r.forget(c)
 		if err = write(c, f.Bytes); err == nil {
-			// The receiver closes once it has all: by then all is acknowledged.
+			// The receiver closes the connection after the last byte, so
+			// everything has been acknowledged.
 			_, err = c.Read(make([]byte, 1))
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c != nil {
-		// What the sender's kernel has counted.
+		// The counts of the sender's kernel.
 		if info := tcpInfo(c); info != nil {
 			o.Sent, o.Retransmitted, o.Timeouts = int64(info.Data_segs_out), int64(info.Total_retrans), int64(info.Total_rto)
 			o.RTT = time.Duration(info.Rtt) * time.Microsecond
@@ -184,8 +186,8 @@ func (r *run) send(ctx context.Context, i int) {
 	}
 }
 
-// connect makes the connection of a flow. By the address of its sender the
-// receiver will know it.
+// connect opens the connection of a flow. The receiver identifies the flow by
+// the sender's address.
 func (r *run) connect(ctx context.Context, i int) (*net.TCPConn, error) {
 	f := &r.flows[i]
 	fd, err := r.n.Socket(f.From)
@@ -225,11 +227,10 @@ func (r *run) connect(ctx context.Context, i int) (*net.TCPConn, error) {
 	return c.(*net.TCPConn), nil
 }
 
-// lookEvery is how often a connection that is not made looks whether it is
-// still wanted.
-const lookEvery = 100 // ms
+// pollInterval is how often a pending connection checks its context.
+const pollInterval = 100 // ms
 
-// finishConnect connects, and waits for it.
+// finishConnect connects and waits for the result.
 func finishConnect(ctx context.Context, fd int, to unix.Sockaddr) error {
 	if err := unix.SetNonblock(fd, true); err != nil {
 		return err
@@ -240,7 +241,7 @@ func finishConnect(ctx context.Context, fd int, to unix.Sockaddr) error {
 			return ctx.Err()
 		}
 		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
-		if n, e := unix.Poll(fds, lookEvery); e != nil && !errors.Is(e, unix.EINTR) {
+		if n, e := unix.Poll(fds, pollInterval); e != nil && !errors.Is(e, unix.EINTR) {
 			return e
 		} else if n == 0 {
 			continue
@@ -257,7 +258,7 @@ func finishConnect(ctx context.Context, fd int, to unix.Sockaddr) error {
 	return err
 }
 
-// chunk is what is written or read at once.
+// chunk is the number of bytes written or read at once.
 const chunk = 1 << 16
 
 var zeros [chunk]byte
@@ -322,7 +323,8 @@ func tcpInfo(c *net.TCPConn) (info *unix.TCPInfo) {
 	return info
 }
 
-// remember notes a connection, to be closed when the run ends; false if it has.
+// remember records a connection, so that it can be closed at the end. It
+// returns false after the end.
 func (r *run) remember(c net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -341,7 +343,7 @@ func (r *run) forget(c net.Conn) {
 	c.Close()
 }
 
-// close ends what is open.
+// close closes all listeners and connections.
 func (r *run) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -350,7 +352,7 @@ func (r *run) close() {
 		l.Close()
 	}
 	for c := range r.open {
-		c.(*net.TCPConn).SetLinger(0) // with a reset: nothing of it is to linger
+		c.(*net.TCPConn).SetLinger(0) // reset, so that the kernel keeps no state
 		c.Close()
 	}
 }

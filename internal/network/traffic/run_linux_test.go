@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A loopback network has its hosts at addresses of this machine's loopback.
+// A loopback network has its hosts at addresses of the loopback interface.
 type loopback map[string]netip.Addr
 
 func (loopback) Socket(string) (int, error) {
@@ -20,7 +20,8 @@ func (l loopback) Address(host string) netip.Addr { return l[host] }
 
 var pair = loopback{"h1": netip.MustParseAddr("127.77.0.1"), "h2": netip.MustParseAddr("127.77.0.2")}
 
-// TestRun sends flows both ways at once, the smallest and some larger.
+// TestRun sends flows in both directions at once, from very small to larger
+// ones.
 func TestRun(t *testing.T) {
 	var flows []Flow
 	for i := range 40 {
@@ -41,13 +42,13 @@ func TestRun(t *testing.T) {
 		}
 	}
 	if ended != len(flows) {
-		t.Errorf("heard of %d flows, want %d", ended, len(flows))
+		t.Errorf("Done was called for %d flows, want %d", ended, len(flows))
 	}
 }
 
-// TestBrokenOff: a flow that nobody can end in time is broken off, and said not
-// to have ended.
-func TestBrokenOff(t *testing.T) {
+// TestAborted: a flow that cannot end in time is aborted and reported as
+// unfinished.
+func TestAborted(t *testing.T) {
 	flows := []Flow{{From: "h1", To: "h2", Bytes: 1 << 50}, {From: "h1", To: "h2", Bytes: 10}}
 	list, err := Run(t.Context(), pair, flows, Options{Drain: 300 * time.Millisecond})
 	if err != nil {
@@ -69,6 +70,6 @@ func TestBrokenOff(t *testing.T) {
 func TestNoSuchCongestionControl(t *testing.T) {
 	_, err := Run(t.Context(), pair, []Flow{{From: "h1", To: "h2", Bytes: 1}}, Options{Congestion: "nonsense", Drain: time.Second})
 	if !errors.Is(err, errCongestion) {
-		t.Errorf("got %v, want ErrCongestion", err)
+		t.Errorf("got %v, want errCongestion", err)
 	}
 }

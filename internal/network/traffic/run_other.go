@@ -7,7 +7,7 @@ import (
 	"errors"
 )
 
-// Run fails.
+// Run returns an error on this system.
 func Run(context.Context, Network, []Flow, Options) ([]Outcome, error) {
-	return nil, errors.New("hosts are network namespaces, which Linux alone has")
+	return nil, errors.New("sending flows needs network namespaces: use Linux")
 }

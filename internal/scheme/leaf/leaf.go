@@ -1,6 +1,7 @@
-// Package leaf runs a generated program as a leaf by itself, on the embedded
-// switch: with a group of paths, hosts, and packets for them. So a program can be
-// measured, and its arithmetic compared with that of the fit (verify.go).
+// Package leaf runs a generated program as a single leaf on the embedded
+// switch, with a group of paths, hosts, and packets for them. It is used to
+// measure programs and to compare their arithmetic with the fitted integers
+// (verify.go).
 package leaf
 
 import (
@@ -16,11 +17,11 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// HostPort is where the hosts of a leaf are attached.
+// HostPort is the port of the leaf's hosts.
 const HostPort = 100
 
-// New starts a generated program as a leaf with a group of paths to
-// 10.0.0.0/8 behind ports 1 to paths, and hosts in 192.168.0.0/16.
+// New starts a generated program as a leaf with a group of paths to 10.0.0.0/8
+// through ports 1 to paths, and hosts in 192.168.0.0/16.
 func New(p *scheme.Program, paths int) (*dataplane.Engine, error) {
 	compiled, err := p.Compiled()
 	if err != nil {
@@ -42,7 +43,7 @@ func New(p *scheme.Program, paths int) (*dataplane.Engine, error) {
 		}
 	}
 	if p.Manifest.Arch.Hardware() {
-		// The tables that stand for arithmetic are filled, and filters set up.
+		// Fill the tables that replace arithmetic, and configure the filters.
 		for _, f := range l.sw.Config().FilterArrays {
 			for i := range f.Size {
 				l.keep(l.sw.FilterSet(f.Name, i, dataplane.FilterSpec{Rate: true, Gain: time.Millisecond, Shift: 8}))
@@ -84,7 +85,7 @@ func (l *rig) keep(err error) {
 	}
 }
 
-// leafTables fills the tables that a leaf needs for forwarding.
+// leafTables fill the tables that a leaf needs for forwarding.
 var leafTables = map[string]func(*rig){
 	"LbIngress.ipv4_route": func(l *rig) {
 		l.add("LbIngress.ipv4_route", "LbIngress.set_group", l.value(map[string]int64{"gid": 1, "n": int64(l.paths)}),
@@ -120,7 +121,7 @@ var leafTables = map[string]func(*rig){
 	"LbIngress.path_b": func(l *rig) { l.drawn("_b") },
 	"LbIngress.path_m": func(l *rig) { l.drawn("_m") },
 	"LbIngress.grids": func(l *rig) {
-		if !l.baked["LbIngress.grids"] { // then the weights are those of the group
+		if !l.baked["LbIngress.grids"] { // otherwise the table has the group's weights
 			l.add("LbIngress.grids", "LbIngress.set_ends", evenEnd(l.paths), dataplane.Match{Value: []byte{0, 1}})
 		}
 	},
@@ -132,7 +133,7 @@ var leafTables = map[string]func(*rig){
 	},
 }
 
-// drawn fills a table that finds where a path leads which was drawn.
+// drawn fills a table that maps a randomly selected path to its port.
 func (l *rig) drawn(name string) {
 	table, action := "LbIngress.path"+name, "LbIngress.set_port"+name
 	if l.widths[action] == nil {
@@ -153,7 +154,7 @@ func countTo(n int) []int {
 	return list
 }
 
-// value gives parameters of an action their values by name.
+// value returns a function that maps parameter names to values.
 func (l *rig) value(values map[string]int64) func(string) int64 {
 	return func(name string) int64 { return values[name] }
 }
@@ -168,7 +169,8 @@ func (l *rig) add(table, action string, value func(name string) int64, key ...da
 	}
 }
 
-// Packets are UDP packets of so many flows from hosts to 10.0.0.0/8.
+// Packets returns UDP packets of the given number of flows from hosts to
+// 10.0.0.0/8.
 func Packets(flows int) [][]byte {
 	var list [][]byte
 	for f := range flows {
@@ -182,7 +184,8 @@ func Packets(flows int) [][]byte {
 	return list
 }
 
-// HeaderChecksum is the checksum of an IPv4 header whose own field is 0.
+// HeaderChecksum returns the checksum of an IPv4 header; its checksum field
+// must be 0.
 func HeaderChecksum(header []byte) uint16 {
 	var sum uint32
 	for i := 0; i < len(header); i += 2 {
@@ -194,7 +197,7 @@ func HeaderChecksum(header []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// evenEnd gives the last of 256 grids of each path where all have as many.
+// evenEnd returns the last of 256 grid cells of each path, with equal shares.
 func evenEnd(paths int) func(string) int64 {
 	return func(name string) int64 {
 		slot, err := strconv.Atoi(strings.TrimPrefix(name, "end_"))
@@ -205,7 +208,7 @@ func evenEnd(paths int) func(string) int64 {
 	}
 }
 
-// bakeTable adds an entry for every key; the first field counts up fastest.
+// bakeTable adds an entry for every key; the first field advances fastest.
 func (l *rig) bakeTable(table string, b *manifest.Baked) {
 	control, _, _ := strings.Cut(table, ".")
 	levels := make([]int, len(b.Keys))
@@ -228,7 +231,7 @@ func (l *rig) bakeTable(table string, b *manifest.Baked) {
 	}
 }
 
-// countUp goes to the next key; there is none after the last one.
+// countUp advances to the next key. It returns false after the last one.
 func countUp(levels []int, keys []manifest.BakedKey) bool {
 	for i := range levels {
 		if levels[i]++; levels[i] < keys[i].Values {

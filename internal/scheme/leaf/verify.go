@@ -14,11 +14,11 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme"
 )
 
-// A prober is the generated program of a polynomial on the embedded switch,
-// with one port whose queue and departures it makes up: a packet that leaves
-// has met a queue of any length, any time after the one before it. What the
-// switch makes of that goes the whole way, through the measurement at egress,
-// the report and the computation at ingress.
+// A prober runs the generated program of a polynomial on the embedded switch
+// with one port. It simulates the queue and the departure times of that port,
+// so a packet can meet a queue of any length at any time after the previous
+// one. The result passes through the measurement at egress, the report and the
+// computation at ingress, as in a real switch.
 type prober struct {
 	sw     *dataplane.Switch
 	packet []byte
@@ -26,7 +26,7 @@ type prober struct {
 	out    []dataplane.Outcome
 }
 
-// probedPort is the port, which the packets' address leads to.
+// probedPort is the port to which the packets are routed.
 const probedPort = 7
 
 func newProber(poly fitting.Poly) (*prober, error) {
@@ -38,7 +38,7 @@ func newProber(poly fitting.Poly) (*prober, error) {
 	if err != nil {
 		return nil, err
 	}
-	// With T_b = 0 each packet is reported.
+	// With T_b = 0 every packet is reported.
 	g, err := scheme.Make(s, codegen.Params{Coeffs: &poly, Set: map[string]string{"tb": "0us"}})
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func newProber(poly fitting.Poly) (*prober, error) {
 	binary.BigEndian.PutUint16(p.packet[24:], HeaderChecksum(p.packet[14:34]))
 	return p, errors.Join(
 		p.add("LbIngress.ipv4_route", dataplane.Match{Value: []byte{172, 16, 0, 0}, PrefixLen: 12}, "LbIngress.set_port", []byte{0, probedPort}),
-		// rl = 2^16: the occupancy is the length of the queue.
+		// rl = 2^16: the occupancy is the queue length.
 		p.add("LbEgress.port_cfg", dataplane.Match{Value: []byte{0, probedPort}}, "LbEgress.set_port_cfg", []byte{1, 0, 0}))
 }
 
@@ -63,8 +63,8 @@ func (p *prober) add(table string, key dataplane.Match, action string, param []b
 	return err
 }
 
-// index is what the switch computes for a port whose queue is l long, wait µs
-// after the packet before.
+// index returns the index that the switch computes for a port with queue length
+// l, wait µs after the previous packet.
 func (p *prober) index(l, wait int64) (int64, error) {
 	p.now += time.Duration(wait) * time.Microsecond
 	p.out = p.sw.Ingress(p.sw.Receive(HostPort, p.packet, p.now), p.now, p.out[:0])
@@ -93,15 +93,15 @@ func (p *prober) index(l, wait int64) (int64, error) {
 	return c.Int64(), nil
 }
 
-// Verify compares the integers of package fitting with the embedded switch
-// at n points, for every occupancy and for intervals up to twice the range. The
-// two must agree to the bit.
+// Verify compares the integers of package fitting with the embedded switch at n
+// points, for all occupancies and for intervals up to twice the range. They
+// must be bit-identical.
 func Verify(ctx context.Context, poly fitting.Poly, n int, seed uint64) error {
 	p, err := newProber(poly)
 	if err != nil {
 		return err
 	}
-	if _, err := p.index(0, 1); err != nil { // the first packet of a port has waited for ever
+	if _, err := p.index(0, 1); err != nil { // for the first packet of a port, the interval is infinite
 		return err
 	}
 	rng := rand.New(rand.NewPCG(seed, 0x7665726966))
@@ -117,7 +117,7 @@ func Verify(ctx context.Context, poly fitting.Poly, n int, seed uint64) error {
 		}
 		want := min(max(grid[poly.LRange().Byte(l)<<8+poly.T.Byte(wait)], 0), cmax)
 		if got != want {
-			return fmt.Errorf("at L = %d and T = %d us the generated program has C = %d, the integers %d", l, wait, got, want)
+			return fmt.Errorf("at L = %d and T = %d us the generated program computes C = %d, want %d", l, wait, got, want)
 		}
 	}
 	return nil

@@ -9,16 +9,15 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/dataset"
 )
 
-// verifiedPoints is on how many points the three columns are compared, over all
-// polynomials together.
+// verifiedPoints is the total number of points compared over all polynomials.
 const verifiedPoints = 1_000_000
 
-// TestThreeColumns compares the float index, the integers of package fitting
-// and the generated program on the embedded switch: the last two must agree to
-// the bit, the first must be near them.
+// TestThreeColumns compares the floating-point index, the integers of package
+// fitting, and the generated program on the embedded switch. The last two must
+// be bit-identical, the first one close to them.
 func TestThreeColumns(t *testing.T) {
 	var rows fitting.Rows
-	// An occupancy whose range is not that of the byte.
+	// An occupancy range that differs from a byte's.
 	options := dataset.Options{FullQueue: 117}
 	if _, err := dataset.Read(t.Context(), dataset.File{Name: "x", Reader: bytes.NewReader(dataset.Synthetic(5000))}, options, &rows); err != nil {
 		t.Fatal(err)
@@ -54,8 +53,8 @@ func TestThreeColumns(t *testing.T) {
 	}
 }
 
-// TestProber compares what the switch computes with Eq. 12 worked out at l/256
-// and t/256, cut off and clamped: 10,000 us are 254 by the reciprocal.
+// TestProber compares the switch with Eq. 12 evaluated at l/256 and t/256,
+// truncated and clamped: 10,000 us are 254 by the reciprocal.
 func TestProber(t *testing.T) {
 	p, _ := fitting.Paper(2, false)
 	s, err := newProber(p)
@@ -63,7 +62,7 @@ func TestProber(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c, err := s.index(0, 1); err != nil || c != 11 {
-		t.Errorf("C is %d for the first packet of a port, %v: want that of tau, 11", c, err)
+		t.Errorf("C is %d for the first packet of a port, %v: want the value for tau, 11", c, err)
 	}
 	for _, l := range []int64{0, 100, 255} {
 		for wait, byteT := range map[int64]float64{1: 0, 5000: 127, 10_000: 254, 30_000: 254} {

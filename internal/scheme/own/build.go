@@ -23,22 +23,23 @@ func (s *Scheme) Build(p codegen.Params) (*scheme.Program, error) {
 	switch {
 	case one == nil:
 		roles := lists.Map(s.sources, func(one *source) string { return one.manifest.Role })
-		return nil, fmt.Errorf("%s has no program for the role %s: it has some for %s", s.path, p.Role, strings.Join(roles, " and "))
+		return nil, fmt.Errorf("%s has no program for the role %s: want %s", s.path, p.Role, strings.Join(roles, " and "))
 	case p.Arch != "" && p.Arch != string(one.manifest.Arch):
 		return nil, fmt.Errorf("%s is a program for %s, not for %s", s.path, one.manifest.Arch, p.Arch)
 	case p.Coeffs != nil:
-		return nil, fmt.Errorf("%s is a program of its own: a fitted polynomial is for schemes that are generated", s.path)
+		return nil, fmt.Errorf("%s is a user program: only generated schemes use a fitted polynomial", s.path)
 	}
 	known, _ := s.Parameters("")
 	for _, name := range slices.Sorted(maps.Keys(p.Set)) {
 		if !slices.ContainsFunc(known, func(k codegen.Param) bool { return k.Name == name }) {
-			return nil, fmt.Errorf("%s has no parameter %s: those of a program of its own are what its manifest defines", s.path, name)
+			return nil, fmt.Errorf("%s has no parameter %s: want a macro that its manifest defines", s.path, name)
 		}
 	}
 	return one.build(s.name, p.Set, p.Provenance)
 }
 
-// sourceOf is the program for a role, or the one that is for all, or nil.
+// sourceOf returns the program for a role, or the program for all roles, or
+// nil.
 func (s *Scheme) sourceOf(role string) *source {
 	for _, want := range []string{role, ""} {
 		for _, one := range s.sources {
@@ -53,10 +54,10 @@ func (s *Scheme) sourceOf(role string) *source {
 	return nil
 }
 
-// defines are the names of the macros that the manifest defines.
+// defines returns the names of the macros in the manifest.
 func (s *source) defines() []string { return slices.Sorted(maps.Keys(s.manifest.Defines)) }
 
-// build compiles the program, once for what is set.
+// build compiles the program, once per combination of settings.
 func (s *source) build(name string, set map[string]string, made *codegen.Provenance) (*scheme.Program, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +87,7 @@ func (s *source) build(name string, set map[string]string, made *codegen.Provena
 		return nil, err
 	}
 	Complete(&m, compiled.P4Info)
-	m.Program, m.Includes, m.Defines = "", nil, nil // it has been compiled
+	m.Program, m.Includes, m.Defines = "", nil, nil // the program has been compiled
 	text, err := plain.ReadFile(s.program)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", s.shown, err)
@@ -94,7 +95,8 @@ func (s *source) build(name string, set map[string]string, made *codegen.Provena
 	if m.Provenance != nil {
 		m.Provenance.Licence = syntax.Licence(text)
 	}
-	// The same program with other entries runs otherwise.
+	// The manifest is part of the digest, because its entries change the
+	// behavior.
 	digest := scheme.Digest(slices.Concat(compiled.JSON(), s.manifestText))
 	p := scheme.New(name, string(m.Arch), m, digest, func() ([]byte, *p4.Program, error) {
 		return text, compiled, nil
@@ -103,13 +105,13 @@ func (s *source) build(name string, set map[string]string, made *codegen.Provena
 	return p, nil
 }
 
-// includes are the folders of the includes, which the manifest names from where
-// it is itself.
+// includes returns the include folders, which are relative to the manifest in
+// the manifest.
 func (s *source) includes() []string {
 	return lists.Map(s.manifest.Includes, func(dir string) string { return within(s.folder, dir) })
 }
 
-// compile compiles a program with what it includes, wherever that is.
+// compile compiles a program with its include files, which may be anywhere.
 func compile(program, shown, arch string, includes, defines []string) (*p4.Program, error) {
 	abs, err := filepath.Abs(program)
 	if err != nil {
@@ -139,14 +141,14 @@ func compile(program, shown, arch string, includes, defines []string) (*p4.Progr
 	return compiled, nil
 }
 
-// rooted is the name of a file in machine.
+// rooted returns the name of a file in machine.
 func rooted(abs string) string { return strings.TrimPrefix(filepath.ToSlash(abs), "/") }
 
-// machine is the file system from the root on.
+// machine is the file system of this machine from its root.
 type machine struct{}
 
-// Open opens a file.
+// Open implements fs.FS.
 func (machine) Open(name string) (fs.File, error) { return plain.OpenFile("/" + name) }
 
-// ReadFile reads a file that can be a source.
+// ReadFile reads a source file.
 func (machine) ReadFile(name string) ([]byte, error) { return plain.ReadFile("/" + name) }

@@ -9,9 +9,9 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// Complete adds what a manifest leaves out as far as the P4Info of its program
-// says it: registers, whose cells mean nothing then, counters, tables, the
-// fields of their keys, the parameters of their actions.
+// Complete adds missing parts of a manifest from the program's P4Info:
+// registers (with opaque content), counters, tables, the fields of their keys,
+// the parameters of their actions.
 func Complete(m *manifest.Manifest, info *configv1.P4Info) {
 	m.Registers = slices.Clone(m.Registers)
 	for _, r := range info.GetRegisters() {
@@ -86,7 +86,7 @@ func completeTable(m *manifest.Manifest, t *configv1.Table, actions map[uint32]*
 	out.Actions = list
 }
 
-// completeKeys has all fields, in the order of the program.
+// completeKeys returns all fields in the order of the program.
 func completeKeys(keys []manifest.Key, t *configv1.Table) []manifest.Key {
 	var list []manifest.Key
 	for _, f := range t.GetMatchFields() {

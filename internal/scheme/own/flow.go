@@ -10,38 +10,40 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A role is what a value of a program is for, as far as that shows in what
-// becomes of it.
+// A role is the purpose of a value in a program, derived from how the program
+// uses it.
 type role int
 
 const (
 	noRole    role = iota
 	toPort         // becomes the egress port
 	toMAC          // becomes the destination of the Ethernet header
-	fromMAC        // its source
+	fromMAC        // becomes the source of the Ethernet header
 	toAddress      // becomes the destination of the IPv4 header
-	someOf         // how many values a hash or a draw chooses among
-	firstOf        // the first of them
-	chosen         // one of them, from 0
-	member         // one of them, from the first
-	flowSlot       // a hash whose range is the program's own
-	clockTime      // the time on the switch's clock, us
-	queued         // the length of a queue, packets
+	someOf         // number of values that a hash or a random number selects from
+	firstOf        // the first of these values
+	chosen         // one of these values, from 0
+	member         // one of these values, from the first
+	flowSlot       // a hash with a range chosen by the program
+	clockTime      // the switch's clock in us
+	queued         // a queue length in packets
 	outOf          // the egress port itself
 	inAt           // the ingress port
-	sizes          // bytes of packets
+	sizes          // packet sizes in bytes
 )
 
-// A flow is where the values of a program come from: for each value those that
-// it is computed of. Values are fields of headers and metadata, parameters of
-// actions, registers.
+// A flow is the data flow of a program. from maps each value to the values from
+// which it is computed. Values are fields of headers and metadata, parameters
+// of actions, and registers. Roles propagate along the edges until nothing
+// changes: a purpose (toPort to firstOf) from a value to its sources, a kind
+// (chosen and later roles) from a source to the values computed from it.
 type flow struct {
 	config *bmv2.Config
 	from   map[string][]string
 	roles  map[string]role
-	// index is the field that a register is read or written at.
+	// index has the fields used as index of each register.
 	index map[string][]string
-	// params are the actions of parameters, by their place in the list.
+	// params has the index of the action of each parameter.
 	params map[string]int
 }
 
@@ -51,7 +53,7 @@ func paramName(action string, i int) string { return fmt.Sprintf("%s(%d)", actio
 
 func registerName(name string) string { return "register " + name }
 
-// flowOf follows the values of a program.
+// flowOf analyzes the values of a program.
 func flowOf(c *bmv2.Config) *flow {
 	f := &flow{config: c, from: map[string][]string{}, roles: map[string]role{}, index: map[string][]string{}, params: map[string]int{}}
 	f.givens()
@@ -65,9 +67,8 @@ func flowOf(c *bmv2.Config) *flow {
 			f.primitive(a, p)
 		}
 	}
-	// What is assigned to something has its purpose; what is computed of
-	// something is of its kind. In the order of their names, a value that becomes
-	// two things has the same role whenever it is asked for.
+	// Values are visited in the order of their names, so a value that could
+	// have two roles always gets the same one.
 	order := slices.Sorted(maps.Keys(f.from))
 	for range order {
 		changed := false
@@ -88,8 +89,8 @@ func flowOf(c *bmv2.Config) *flow {
 	return f
 }
 
-// givens are the roles of the fields that the architecture and the protocols
-// give a meaning.
+// givens sets the roles of fields with a meaning in the architecture and in
+// protocols.
 func (f *flow) givens() {
 	maps.Copy(f.roles, map[string]role{
 		"standard_metadata.egress_spec": toPort, "ig_tm_md.ucast_egress_port": toPort,
@@ -119,8 +120,8 @@ func (f *flow) givens() {
 	}
 }
 
-// isIPv4 reports whether a header has 20 bytes of which the last eight are two
-// fields: the addresses.
+// isIPv4 reports whether a header has 20 bytes and ends with two 32-bit fields,
+// the addresses.
 func isIPv4(widths []int) bool {
 	sum := 0
 	for _, w := range widths {
@@ -130,8 +131,8 @@ func isIPv4(widths []int) bool {
 	return sum == 160 && n > 4 && widths[n-1] == 32 && widths[n-2] == 32
 }
 
-// leaves are the values that an expression is computed of, without those that
-// only decide.
+// leaves returns the values from which an expression is computed, without
+// values that only appear in conditions.
 func leaves(a *bmv2.Action, e *bmv2.Expr) []string {
 	switch {
 	case e == nil:
@@ -191,7 +192,8 @@ func (f *flow) primitive(a *bmv2.Action, p *bmv2.Primitive) {
 	}
 }
 
-// choice notes that a value is chosen between a first one and so many more.
+// choice records that a value is selected from a range given by its first
+// element and its size.
 func (f *flow) choice(to string, first, many []string) {
 	if to == "" {
 		return
@@ -222,7 +224,7 @@ func (f *flow) set(name string, r role) {
 	}
 }
 
-// assigned lists the fields that a parameter is assigned to.
+// assigned returns the fields to which a parameter is assigned.
 func (f *flow) assigned(param string) []string {
 	var list []string
 	for to, from := range f.from {
@@ -234,8 +236,7 @@ func (f *flow) assigned(param string) []string {
 	return list
 }
 
-// cloneSessions are the sessions that the program clones to, where they are
-// constants.
+// cloneSessions returns the constant sessions to which the program clones.
 func (f *flow) cloneSessions() []int {
 	var list []int
 	for _, a := range f.config.Actions {

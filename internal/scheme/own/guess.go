@@ -14,10 +14,10 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// Init writes a first manifest for a program, as YAML: what its registers and
-// tables seem to be for, from what becomes of the values in them. Every guess is
-// marked, with what it rests on. The file is where the manifest is to be written,
-// which says how it names its program; "" is beside that.
+// Init writes a first manifest for a program as YAML. It guesses the purpose of
+// registers and tables from the data flow of the program. Each guess is marked,
+// with the reason. file is where the manifest will be stored, which determines
+// how it refers to the program; "" means in the program's folder.
 func Init(program, shown, file string) ([]byte, error) {
 	compiled, err := compile(program, shown, "", nil, nil)
 	if err != nil {
@@ -33,23 +33,23 @@ func Init(program, shown, file string) ([]byte, error) {
 	return g.write(name), nil
 }
 
-// A guess is a manifest in the making.
+// A guess is a manifest under construction.
 type guess struct {
 	*flow
 	compiled *p4.Program
-	keys     map[string][]string // the fields of each table's key
-	program  string              // named by the manifest; "": it is beside it
-	perHost  bool                // a path writes the destination\'s address: each host has paths of its own
-	notes    map[string]string   // why, by what it is about
+	keys     map[string][]string // fields of each table's key
+	program  string              // name of the program in the manifest; "": in the same folder
+	perHost  bool                // a path rewrites the destination address, so each host has its own paths
+	notes    map[string]string   // reasons by object
 }
 
-// A guessed table is what one seems to be for.
+// A guessed table is the guess for one table.
 type guessed struct {
 	purpose manifest.Purpose
 	why     string
 	keys    []manifest.Key
 	actions []manifest.Action
-	// each is what its entries are repeated for, where they are written out.
+	// each is the repetition of its entries, if they are written out.
 	each string
 }
 
@@ -59,20 +59,20 @@ func (t *guessed) carries(f manifest.Fact) bool {
 	})
 }
 
-// roleFacts are what parameters carry that become something.
+// roleFacts maps the roles of parameters to facts in the manifest.
 var roleFacts = map[role]manifest.Fact{
 	toPort: manifest.EgressPort, toMAC: manifest.NextMAC, fromMAC: manifest.OwnMAC, toAddress: manifest.HostAddress,
 	someOf: manifest.PathCount, firstOf: manifest.FirstMember,
 }
 
-// roleReasons say why.
+// roleReasons are the reasons for roles.
 var roleReasons = map[role]string{
 	toPort: "becomes the egress port", toMAC: "becomes the destination MAC", fromMAC: "becomes the source MAC",
-	toAddress: "becomes the destination address", someOf: "how many are chosen among", firstOf: "the first that is chosen among",
-	chosen: "is chosen by a hash or a draw, from 0", member: "is chosen by a hash or a draw, from a first one",
+	toAddress: "becomes the destination address", someOf: "the number of choices", firstOf: "the first choice",
+	chosen: "selected by a hash or a random number, from 0", member: "selected by a hash or a random number, from a first value",
 }
 
-// keyFields are the fields of the key of each table, as values of the flow.
+// keyFields returns the fields of each table's key, as values of the flow.
 func keyFields(config *bmv2.Config) map[string][]string {
 	keys := map[string][]string{}
 	for _, p := range config.Pipelines {
@@ -83,7 +83,7 @@ func keyFields(config *bmv2.Config) map[string][]string {
 	return keys
 }
 
-// isKey reports whether a value is in the key of a table other than one.
+// isKey reports whether a value is in the key of another table.
 func (g *guess) isKey(value, but string) bool {
 	for table, fields := range g.keys {
 		if table != but && slices.Contains(fields, value) {
@@ -93,7 +93,7 @@ func (g *guess) isKey(value, but string) bool {
 	return false
 }
 
-// carries is what a parameter seems to carry.
+// carries guesses the meaning of a parameter.
 func (g *guess) carries(table, action string, i int) (manifest.Fact, string) {
 	param := paramName(action, i)
 	if f, ok := roleFacts[g.roles[param]]; ok {
@@ -101,17 +101,17 @@ func (g *guess) carries(table, action string, i int) (manifest.Fact, string) {
 	}
 	for _, field := range g.assigned(param) {
 		if g.isKey(field, table) {
-			return manifest.GroupID, "is looked up in another table"
+			return manifest.GroupID, "the key of another table"
 		}
 	}
 	return "", ""
 }
 
-// table guesses what a table is for.
+// table guesses the purpose of a table.
 func (g *guess) table(t *configv1.Table, actions map[uint32]*configv1.Action) guessed {
-	out := guessed{purpose: manifest.None, why: "no guess: it stays empty until entries are given"}
+	out := guessed{purpose: manifest.None, why: "no guess: the table stays empty until you give entries"}
 	if t.GetIsConstTable() {
-		return guessed{purpose: manifest.Program, why: "its entries are the program's"}
+		return guessed{purpose: manifest.Program, why: "the program has its entries"}
 	}
 	name := t.GetPreamble().GetName()
 	facts := map[manifest.Fact]bool{}
@@ -144,21 +144,22 @@ func (g *guess) table(t *configv1.Table, actions map[uint32]*configv1.Action) gu
 	}
 	switch {
 	case key(manifest.Destination) && has(manifest.EgressPort, manifest.GroupID, manifest.FirstMember):
-		out.purpose, out.why = manifest.Route, "its key is the destination, its actions lead there"
+		out.purpose, out.why = manifest.Route, "its key is the destination, its actions set the next hop"
 	case (key(manifest.SlotNumber) && key(manifest.GroupID) || key(manifest.MemberIndex)) && has(manifest.EgressPort):
-		out.purpose, out.why = manifest.Member, "its key is what was chosen, its actions lead there"
+		out.purpose, out.why = manifest.Member, "its key is the selected path, its actions set the next hop"
 	case len(out.keys) == 1 && key(manifest.EgressPort) && has(manifest.OwnMAC, manifest.NextMAC):
-		out.purpose, out.why = manifest.PortConfig, "its key is a port, its actions are about that"
+		out.purpose, out.why = manifest.PortConfig, "its key is a port, its actions set properties of the port"
 	}
 	if to := g.hostAction(&out, fields); out.purpose == manifest.None && to != nil {
-		out.why, out.each = "each host has its MAC, by which the program forwards", "host"
+		out.why, out.each = "one entry per host: the program forwards by MAC", "host"
 		out.keys[0].Carries, out.actions = manifest.HostMAC, []manifest.Action{*to}
 	}
 	return out
 }
 
-// hostAction is the action of a table by which a packet goes to the host that has the
-// destination's MAC; nil if it has none, or one of which not all is known.
+// hostAction returns the action of a table that sends a packet to the host with
+// its destination MAC, or nil if there is none or not all of its parameters are
+// known.
 func (g *guess) hostAction(t *guessed, fields []string) *manifest.Action {
 	if len(t.keys) != 1 || len(fields) != 1 || g.roles[fields[0]] != toMAC {
 		return nil
@@ -171,7 +172,7 @@ func (g *guess) hostAction(t *guessed, fields []string) *manifest.Action {
 	return nil
 }
 
-// keyFact is what a field of a key seems to carry.
+// keyFact guesses the meaning of a field in a key.
 func (g *guess) keyFact(value string) (manifest.Fact, string) {
 	switch g.roles[value] {
 	case toAddress:
@@ -198,7 +199,7 @@ func (g *guess) keyFact(value string) (manifest.Fact, string) {
 	return "", ""
 }
 
-// register guesses what a register holds.
+// register guesses the content of a register.
 func (g *guess) register(name string) (r manifest.Register, why string) {
 	r = manifest.Register{Name: name, Content: manifest.Content{Kind: manifest.Opaque}}
 	reg := registerName(name)
@@ -213,16 +214,16 @@ func (g *guess) register(name string) (r manifest.Register, why string) {
 		}
 	}
 	because := func(text string) string { return strings.TrimPrefix(why+", "+text, ", ") }
-	// What is written, not what that was computed of in turn: a packet counter
-	// that starts anew at times is no time.
+	// Only direct sources count: a packet counter that is reset from time to
+	// time is not a time.
 	for _, f := range g.from[reg] {
 		switch g.roles[f] {
 		case clockTime:
 			if strings.HasSuffix(f, "_global_timestamp") {
-				r.Kind, r.Unit, why = manifest.Moment, manifest.Microseconds, because("the clock is written to it")
+				r.Kind, r.Unit, why = manifest.Moment, manifest.Microseconds, because("it stores the clock")
 			}
 		case queued:
-			r.Kind, r.Unit, why = manifest.QueueLength, manifest.Packets, because("a queue's length is written to it")
+			r.Kind, r.Unit, why = manifest.QueueLength, manifest.Packets, because("it stores a queue length")
 		case toPort:
 			r.Kind, why = manifest.Port, because("it becomes the egress port")
 		}
@@ -257,7 +258,7 @@ func (g *guess) write(name string) []byte {
 		g.perHost = g.perHost || made.purpose == manifest.Member && made.carries(manifest.HostAddress)
 		tables = append(tables, made)
 	}
-	fmt.Fprintf(&b, "# What %s.p4 means, for p4lb. What is marked as a guess was concluded from the\n# program: look at it, and take the mark away. docs/manifest.md explains the words.\n", name)
+	fmt.Fprintf(&b, "# The meaning of %s.p4 for p4lb. Lines marked as a guess were derived from the program:\n# check them and remove the mark. docs/manifest.md explains the keys.\n", name)
 	line("", "version: %d", manifest.Version)
 	line("", "scheme: %s", quoted(name))
 	line("", "arch: %s", arch)
@@ -265,10 +266,10 @@ func (g *guess) write(name string) []byte {
 		line("", "program: %s", quoted(g.program))
 	}
 	if paths {
-		line("the largest group that a table has room for", "paths: %d", manifest.MaxPaths)
+		line("the size of the largest group in a table", "paths: %d", manifest.MaxPaths)
 	}
 	if len(info.GetControllerPacketMetadata()) > 0 {
-		line("the program knows packets to or from a controller", "cpu_port: 255")
+		line("the program exchanges packets with a controller", "cpu_port: 255")
 	}
 	if len(info.GetRegisters()) > 0 {
 		line("", "registers:")
@@ -297,7 +298,7 @@ func (g *guess) writeTable(line func(why, format string, args ...any), t *config
 	name := t.GetPreamble().GetName()
 	line("", "- name: %s", quoted(name))
 	if g.perHost && (made.purpose == manifest.Route || made.purpose == manifest.Member) {
-		made.why, made.each = "each host has paths of its own, since a path writes the host's address", "host"
+		made.why, made.each = "each host has its own paths, because a path rewrites the host's address", "host"
 		if made.purpose == manifest.Member {
 			made.each = "host path"
 		}
@@ -317,7 +318,7 @@ func (g *guess) writeTable(line func(why, format string, args ...any), t *config
 	}
 	for _, k := range made.keys {
 		if k.Carries == "" {
-			line("nothing is known about it, so it matches anything", "  - {name: %s, value: \"*\"}", quoted(k.Name))
+			line("unknown, so it matches anything", "  - {name: %s, value: \"*\"}", quoted(k.Name))
 			continue
 		}
 		line(g.notes[name+" "+k.Name], "  - {name: %s, carries: %s}", quoted(k.Name), k.Carries)
@@ -331,7 +332,7 @@ func (g *guess) writeTable(line func(why, format string, args ...any), t *config
 		line("", "    params:")
 		for _, p := range a.Params {
 			if p.Carries == "" {
-				line("nothing is known about it", "    - {name: %s, value: \"0\"}", quoted(p.Name))
+				line("unknown", "    - {name: %s, value: \"0\"}", quoted(p.Name))
 				continue
 			}
 			line(g.notes[name+" "+a.Name+" "+p.Name], "    - {name: %s, carries: %s}", quoted(p.Name), p.Carries)
@@ -339,13 +340,13 @@ func (g *guess) writeTable(line func(why, format string, args ...any), t *config
 	}
 }
 
-// hostExprs are what a fact is written as in the entries of hosts.
+// hostExprs are the expressions for facts in the entries of hosts.
 var hostExprs = map[manifest.Fact]string{
 	manifest.Destination: "$host-address/32", manifest.GroupID: "$host",
 	manifest.FirstMember: "$first-path", manifest.MemberIndex: "$path",
 }
 
-// writeEntries writes the entries of a table that has some for each host.
+// writeEntries writes the entries of a table with entries for each host.
 func (t *guessed) writeEntries(line func(why, format string, args ...any)) {
 	expr := func(f manifest.Fact) string {
 		if x, ok := hostExprs[f]; ok {
@@ -370,7 +371,7 @@ func (t *guessed) writeEntries(line func(why, format string, args ...any)) {
 	}
 }
 
-// writeShape says what an entry would have to give, as a comment to begin with.
+// writeShape writes the form of an entry as a comment.
 func (g *guess) writeShape(line func(why, format string, args ...any), t *configv1.Table, actions map[uint32]*configv1.Action) {
 	if t.GetIsConstTable() {
 		return
@@ -397,10 +398,10 @@ func (g *guess) writeShape(line func(why, format string, args ...any), t *config
 	}
 }
 
-// noLink is a port that is likely to have no link.
+// noLink is a port that probably has no link.
 const noLink = 500
 
-// writeSessions writes the clone sessions that the program names.
+// writeSessions writes the program's clone sessions.
 func (g *guess) writeSessions(line func(why, format string, args ...any)) {
 	sessions := g.cloneSessions()
 	if len(sessions) == 0 {
@@ -410,7 +411,7 @@ func (g *guess) writeSessions(line func(why, format string, args ...any)) {
 	line("", "clone_sessions:")
 	for _, s := range sessions {
 		if round {
-			line("copies recirculates, so the port is one without a link", "- {session: %d, port: %d}", s, noLink)
+			line("copies recirculate, so use a port without a link", "- {session: %d, port: %d}", s, noLink)
 		} else {
 			line("the port is unknown", "- {session: %d, port: 1}", s)
 		}
@@ -421,7 +422,7 @@ func (g *guess) writeSessions(line func(why, format string, args ...any)) {
 	}
 }
 
-// quoted is a word as YAML takes it for one.
+// quoted writes a word in YAML, with quotes if necessary.
 func quoted(text string) string {
 	plain := strings.IndexFunc(text, func(r rune) bool {
 		return r != '_' && r != '.' && r != '$' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')

@@ -1,18 +1,18 @@
-// Package own makes anybody's program a scheme, which stands wherever one of the
-// catalogue does. Its name is a path: of a folder, of a P4_16 program with its
-// manifest beside it, or of the manifest.
+// Package own makes a user's P4 program a scheme that can be used like a scheme
+// of the catalogue. Its name is a path: of a folder, of a P4_16 program with a
+// manifest in the same folder, or of the manifest.
 //
 //	mine/
 //	    mine.p4              the program, for all roles
-//	    mine.manifest.yaml   what it means, see docs/manifest.md
+//	    mine.manifest.yaml   its meaning, see docs/manifest.md
 //	    mine.stf             its packet tests
-//	    experiment.yaml      what p4lb lab run runs
+//	    experiment.yaml      an experiment for p4lb lab run
 //
-// A folder may have a program for each role instead, each with its manifest,
-// which names the role. A manifest may name a program elsewhere.
+// Alternatively a folder has one program per role, each with a manifest that
+// names the role. A manifest may name a program elsewhere.
 //
-// What a manifest leaves out, the program's P4Info says (Complete). Init writes
-// a first manifest from a program, Scaffold a folder to begin with.
+// Complete adds missing parts of a manifest from the program's P4Info. Init
+// writes a first manifest for a program, Scaffold a folder with an example.
 package own
 
 import (
@@ -33,7 +33,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// Source finds schemes by paths, which are relative to a folder.
+// Source returns a source of schemes by path, relative to a folder.
 func Source(dir string) scheme.Source {
 	return func(name string) (scheme.Scheme, error) {
 		if !IsPath(name) {
@@ -43,8 +43,8 @@ func Source(dir string) scheme.Source {
 	}
 }
 
-// folderOf is the error about a name that is no row of the catalogue, where a
-// folder is called that.
+// folderOf returns the error about an unknown scheme if there is a folder with
+// that name.
 func folderOf(dir, name string) error {
 	if _, err := codegen.Parse(name); err == nil {
 		return nil
@@ -55,49 +55,49 @@ func folderOf(dir, name string) error {
 	return nil
 }
 
-// misnamed is the error about a folder without a slash in its name.
+// misnamed is the error about a folder named without a slash.
 type misnamed struct{ name string }
 
-func (e *misnamed) Error() string { return fmt.Sprintf("there is no scheme %q, but a folder", e.name) }
+func (e *misnamed) Error() string { return fmt.Sprintf("there is no scheme %q, but there is a folder", e.name) }
 
-// Hint says how a folder is named.
+// Hint returns the correct name of the folder.
 func (e *misnamed) Hint() string { return fmt.Sprintf("./%s is the scheme in the folder", e.name) }
 
-// IsPath reports whether the name of a scheme is a path: it has a slash, or is
-// "." or ends as the files do that a scheme is made of.
+// IsPath reports whether the name of a scheme is a path: it contains a slash,
+// is "." or "..", or has an extension of a scheme's files.
 func IsPath(name string) bool {
 	return strings.ContainsRune(name, '/') || name == "." || name == ".." || slices.Contains(endings, filepath.Ext(name))
 }
 
-// endings are what the names of files end in that stand for a scheme.
+// endings are the extensions of files that stand for a scheme.
 var endings = []string{".p4", ".yaml", ".yml", ".json"}
 
-// manifestEnds are what the names of manifests end in, beside a program.
+// manifestEnds are the suffixes of manifests, after the name of the program.
 var manifestEnds = []string{".manifest.yaml", ".manifest.yml", ".manifest.json"}
 
-// A Scheme is a load balancer that somebody has written.
+// A Scheme is a load balancer written by a user.
 type Scheme struct {
-	path    string // as the user names it
+	path    string // as the user wrote it
 	name    string
 	sources []*source
 }
 
 var _ scheme.Scheme = (*Scheme)(nil)
 
-// A source is a program with its manifest, as they were read.
+// A source is a program with its manifest.
 type source struct {
-	manifestFile string // as messages call it
+	manifestFile string // name in messages
 	manifestText []byte
-	folder       string // of the manifest
+	folder       string // folder of the manifest
 	manifest     *manifest.Manifest
 	program      string // its file
-	shown        string // and what messages call that
+	shown        string // its name in messages
 
 	mu    sync.Mutex
-	built map[string]*scheme.Program // by what is set
+	built map[string]*scheme.Program // by settings
 }
 
-// Open reads the manifests of a scheme; its programs are compiled by Build.
+// Open reads the manifests of a scheme. Build compiles its programs.
 func Open(dir, path string) (*Scheme, error) {
 	files, err := manifests(dir, path)
 	if err != nil {
@@ -116,7 +116,7 @@ func Open(dir, path string) (*Scheme, error) {
 	return s, nil
 }
 
-// add adds the program of a role.
+// add adds the program for a role.
 func (s *Scheme) add(one *source) error {
 	m := one.manifest
 	s.name = cmp.Or(s.name, m.Scheme)
@@ -126,30 +126,30 @@ func (s *Scheme) add(one *source) error {
 	}
 	switch {
 	case m.Scheme != s.name:
-		return fmt.Errorf("%s: the scheme is %s, and in %s %s: want one name", one.manifestFile, m.Scheme, first.manifestFile, s.name)
+		return fmt.Errorf("%s: the scheme is %s, but in %s it is %s: want one name", one.manifestFile, m.Scheme, first.manifestFile, s.name)
 	case m.Arch != first.manifest.Arch:
-		return fmt.Errorf("%s: the program is for %s, and that of %s for %s: want one architecture", one.manifestFile, m.Arch, first.manifestFile, first.manifest.Arch)
+		return fmt.Errorf("%s: the program is for %s, but %s is for %s: want one architecture", one.manifestFile, m.Arch, first.manifestFile, first.manifest.Arch)
 	}
 	for _, other := range s.sources {
 		if other.manifest.Role == m.Role {
-			whom := "the role " + m.Role
+			roles := "the role " + m.Role
 			if m.Role == "" {
-				whom = "all roles"
+				roles = "all roles"
 			}
-			return fmt.Errorf("%s: %s is for %s as well: want one program for each role", one.manifestFile, other.manifestFile, whom)
+			return fmt.Errorf("%s: %s is also for %s: want one program per role", one.manifestFile, other.manifestFile, roles)
 		}
 	}
 	s.sources = append(s.sources, one)
 	return nil
 }
 
-// manifests lists the files of the manifests that a path stands for, as the user
+// manifests returns the manifests that a path stands for, named as the user
 // would name them.
 func manifests(dir, path string) ([]string, error) {
 	info, err := os.Stat(within(dir, path))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("there is no scheme %s: no such file or folder", path)
+		return nil, fmt.Errorf("no scheme %s: no such file or folder", path)
 	case err != nil:
 		return nil, fmt.Errorf("reading %s: %w", path, bare(err))
 	case info.IsDir():
@@ -165,8 +165,8 @@ func manifests(dir, path string) ([]string, error) {
 	return nil, &missing{path, besides(path)[0]}
 }
 
-// HasManifest reports whether a file is a manifest, or a program with one beside
-// it.
+// HasManifest reports whether a file is a manifest, or a program with a
+// manifest.
 func HasManifest(file string) bool {
 	list := []string{file}
 	if filepath.Ext(file) == ".p4" {
@@ -178,7 +178,7 @@ func HasManifest(file string) bool {
 	})
 }
 
-// besides lists the names that the manifest of a program may have.
+// besides returns the possible names of a program's manifest.
 func besides(program string) []string {
 	return lists.Map(manifestEnds, func(end string) string { return strings.TrimSuffix(program, ".p4") + end })
 }
@@ -208,22 +208,22 @@ func inFolder(dir, path string) ([]string, error) {
 	case len(programs) > 0:
 		return nil, &missing{programs[0], besides(programs[0])[0]}
 	}
-	return nil, fmt.Errorf("%s is no scheme: it has neither a program NAME.p4 nor a manifest NAME.manifest.yaml", path)
+	return nil, fmt.Errorf("%s is not a scheme: want a program NAME.p4 with a manifest NAME.manifest.yaml", path)
 }
 
 // missing is the error about a program without a manifest.
 type missing struct{ program, manifest string }
 
 func (e *missing) Error() string {
-	return fmt.Sprintf("%s has no manifest: there is no %s", e.program, e.manifest)
+	return fmt.Sprintf("%s has no manifest: want %s", e.program, e.manifest)
 }
 
-// Hint says how to get one.
+// Hint describes how to create one.
 func (e *missing) Hint() string {
-	return fmt.Sprintf("p4lb manifest init %s -o %s writes a first one", e.program, e.manifest)
+	return fmt.Sprintf("create one with p4lb manifest init %s -o %s", e.program, e.manifest)
 }
 
-// within is where a file is that is named relative to a folder.
+// within returns the path of a file named relative to a folder.
 func within(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -231,8 +231,8 @@ func within(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// bare strips the operation and path off an error, for a message that names the
-// path itself.
+// bare removes the operation and the path from an error, for a message that
+// contains the path.
 func bare(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
@@ -259,8 +259,8 @@ func readSource(dir, file string) (*source, error) {
 	return s, nil
 }
 
-// programOf is the program of a manifest: the one that it names, or the one
-// beside it.
+// programOf returns the program that a manifest names, or the one in its
+// folder.
 func programOf(dir, file string, m *manifest.Manifest) (string, error) {
 	if m.Program != "" {
 		program := m.Program
@@ -283,17 +283,16 @@ func programOf(dir, file string, m *manifest.Manifest) (string, error) {
 	if err == nil && len(list) == 1 {
 		return filepath.Join(filepath.Dir(file), filepath.Base(list[0])), nil
 	}
-	return "", fmt.Errorf("%s: there are %d programs beside it: name the one that it is about, as in program: mine.p4", file, len(list))
+	return "", fmt.Errorf("%s: there are %d programs in its folder: name one in the manifest, as in program: mine.p4", file, len(list))
 }
 
-// Name is the scheme's, by its manifests.
+// Name returns the name in the manifests.
 func (s *Scheme) Name() string { return s.name }
 
-// Archs has the one architecture that the programs are written for.
+// Archs returns the architecture of the programs.
 func (s *Scheme) Archs() []string { return []string{string(s.sources[0].manifest.Arch)} }
 
-// Parameters are the macros that the manifests define, which can be defined
-// otherwise.
+// Parameters returns the macros in the manifests, whose values can be changed.
 func (s *Scheme) Parameters(string) ([]codegen.Param, error) {
 	var list []codegen.Param
 	for _, one := range s.sources {
@@ -309,13 +308,14 @@ func (s *Scheme) Parameters(string) ([]codegen.Param, error) {
 	return list, nil
 }
 
-// Native says that there is no model of a program that p4lb has not generated.
+// Native returns an error: there is no model of a program that p4lb has not
+// generated.
 func (s *Scheme) Native() error {
-	return fmt.Errorf("%s is a program of its own: the native engine knows the models of the catalogue alone, so it takes the engine p4", s.path)
+	return fmt.Errorf("%s is a user program: the native engine supports only schemes of the catalogue: use the engine p4", s.path)
 }
 
-// Folders are where the programs find what they include, besides the compiler's
-// own folders.
+// Folders returns the folders with files that the programs include, besides the
+// compiler's own folders.
 func (s *Scheme) Folders() []string {
 	var list []string
 	for _, one := range s.sources {
@@ -326,12 +326,13 @@ func (s *Scheme) Folders() []string {
 
 // Tests are the packet tests of a program.
 type Tests struct {
-	Role  string // that the program is for
+	Role  string // role of the program
 	Files []string
 }
 
-// Tests lists the packet tests beside a scheme's manifests: where it has several
-// programs, those of each begin with its name.
+// Tests returns the packet tests in the folders of a scheme's manifests. If the
+// scheme has several programs, the names of the tests begin with the name of
+// their program.
 func (s *Scheme) Tests(dir string) ([]Tests, error) {
 	var list []Tests
 	for _, one := range s.sources {

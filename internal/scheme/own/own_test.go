@@ -13,7 +13,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// folder writes a scheme to begin with, called mine.
+// folder creates an example scheme called mine.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -108,7 +108,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestNames reaches one scheme by its folder, its program and its manifest.
+// TestNames opens one scheme by its folder, its program and its manifest.
 func TestNames(t *testing.T) {
 	dir := folder(t)
 	find := Source(dir)
@@ -125,7 +125,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestElsewhere has a manifest away from its program, with includes and macros.
+// TestElsewhere has a manifest in another folder than its program, with include
+// files and macros.
 func TestElsewhere(t *testing.T) {
 	dir := folder(t)
 	for _, sub := range []string{"a", "b"} {
@@ -160,7 +161,7 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// TestRoles takes the program of a role, and for others that of all.
+// TestRoles: a role uses its own program, or the program for all roles.
 func TestRoles(t *testing.T) {
 	s := open(t, examples, "twochoice")
 	leaf, err := s.Build(codegen.Params{Role: "leaf"})
@@ -177,12 +178,12 @@ func TestRoles(t *testing.T) {
 	if again, _ := s.Build(codegen.Params{Role: "leaf"}); again != leaf {
 		t.Error("compiled twice")
 	}
-	if _, err := s.Build(codegen.Params{Role: "core"}); err == nil || err.Error() != "twochoice has no program for the role core: it has some for leaf and spine" {
+	if _, err := s.Build(codegen.Params{Role: "core"}); err == nil || err.Error() != "twochoice has no program for the role core: want leaf and spine" {
 		t.Error(err)
 	}
 }
 
-// TestComplete fills in what a manifest leaves out.
+// TestComplete: missing parts of a manifest are added.
 func TestComplete(t *testing.T) {
 	dir := folder(t)
 	write(t, filepath.Join(dir, "mine.manifest.yaml"), "version: 2\nscheme: bare\narch: v1model\n")
@@ -200,7 +201,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestRefuses holds that what is wrong is one line with its file and place.
+// TestRefuses: an error is one line with its file and position.
 func TestRefuses(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"name: Forward.taken", "name: Forward.token", `mine.manifest.yaml:9: registers[0].name: the program has no register "Forward.token"; did you mean Forward.taken?`},
@@ -235,7 +236,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestFolders refuses what is no scheme.
+// TestFolders rejects paths that are not schemes.
 func TestFolders(t *testing.T) {
 	dir := t.TempDir()
 	check := func(path, want string) {
@@ -244,26 +245,26 @@ func TestFolders(t *testing.T) {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}
 	}
-	check("none", "there is no scheme none: no such file or folder")
-	check(".", ". is no scheme: it has neither a program NAME.p4 nor a manifest NAME.manifest.yaml")
+	check("none", "no scheme none: no such file or folder")
+	check(".", ". is not a scheme: want a program NAME.p4 with a manifest NAME.manifest.yaml")
 	write(t, filepath.Join(dir, "a.p4"), "")
-	check(".", "a.p4 has no manifest: there is no a.manifest.yaml")
-	check("a.p4", "a.p4 has no manifest: there is no a.manifest.yaml")
+	check(".", "a.p4 has no manifest: want a.manifest.yaml")
+	check("a.p4", "a.p4 has no manifest: want a.manifest.yaml")
 	write(t, filepath.Join(dir, "b.p4"), "")
 	write(t, filepath.Join(dir, "manifest.yaml"), "{version: 2, scheme: x, arch: v1model}")
-	check(".", "manifest.yaml: there are 2 programs beside it: name the one that it is about, as in program: mine.p4")
+	check(".", "manifest.yaml: there are 2 programs in its folder: name one in the manifest, as in program: mine.p4")
 	for _, name := range []string{"a", "b"} {
 		write(t, filepath.Join(dir, name+".manifest.yaml"), "{version: 2, scheme: x, arch: v1model}")
 	}
 	os.Remove(filepath.Join(dir, "manifest.yaml"))
-	check(".", "b.manifest.yaml: a.manifest.yaml is for all roles as well: want one program for each role")
+	check(".", "b.manifest.yaml: a.manifest.yaml is also for all roles: want one program per role")
 	write(t, filepath.Join(dir, "b.manifest.yaml"), "{version: 2, scheme: y, arch: v1model, role: leaf}")
-	check(".", "b.manifest.yaml: the scheme is y, and in a.manifest.yaml x: want one name")
+	check(".", "b.manifest.yaml: the scheme is y, but in a.manifest.yaml it is x: want one name")
 	write(t, filepath.Join(dir, "b.manifest.yaml"), "{version: 2, scheme: x, arch: tna, role: leaf}")
-	check(".", "b.manifest.yaml: the program is for tna, and that of a.manifest.yaml for v1model: want one architecture")
+	check(".", "b.manifest.yaml: the program is for tna, but a.manifest.yaml is for v1model: want one architecture")
 }
 
-// TestInit holds the guesses about the examples against what their authors say.
+// TestInit compares the guesses about the examples with their manifests.
 func TestInit(t *testing.T) {
 	for name, sure := range map[string]bool{"diffflow/diffflow": true, "twochoice/leaf": true, "twochoice/spine": true, "tinyflow/tinyflow": false} {
 		program := filepath.Join(examples, name+".p4")
@@ -285,7 +286,7 @@ func TestInit(t *testing.T) {
 			case i < 0:
 				t.Errorf("%s: no table %s", name, want.Name)
 			case sure && want.Purpose != "" && !sameTable(&guess.Tables[i], &want):
-				t.Errorf("%s: table %s is guessed to be\n%+v\nand is\n%+v", name, want.Name, guess.Tables[i], want)
+				t.Errorf("%s: table %s is guessed as\n%+v\nbut is\n%+v", name, want.Name, guess.Tables[i], want)
 			}
 		}
 		if !strings.Contains(string(text), "# guess: ") {
@@ -294,8 +295,8 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// TestInitByMAC: a program that forwards by the destination's MAC gets an entry for each
-// host, one that learns or rewrites them as well.
+// TestInitByMAC: a program that forwards by destination MAC gets an entry for
+// each host; a program that learns or rewrites MACs does not.
 func TestInitByMAC(t *testing.T) {
 	const text = `#include <core.p4>
 #include <v1model.p4>
@@ -334,8 +335,8 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;
 	}
 }
 
-// TestInitIsTheSameEachTime: of a value that becomes two things the guess stays
-// the same.
+// TestInitIsTheSameEachTime: the guess for a value with two possible roles is
+// deterministic.
 func TestInitIsTheSameEachTime(t *testing.T) {
 	const text = `#include <core.p4>
 #include <v1model.p4>
@@ -361,7 +362,7 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;
 	}
 	for range 100 {
 		if made, err := Init(program, "both.p4", ""); err != nil || string(made) != string(first) {
-			t.Fatalf("%v: got\n%s\nand before\n%s", err, made, first)
+			t.Fatalf("%v: got\n%s\nbefore it was\n%s", err, made, first)
 		}
 	}
 }
@@ -376,7 +377,7 @@ func sameTable(a, b *manifest.Table) bool {
 	return a.Purpose == b.Purpose && slices.Equal(a.Keys, b.Keys) && slices.Equal(params(a), params(b))
 }
 
-// TestInitElsewhere names the program where the manifest is not beside it.
+// TestInitElsewhere: a manifest in another folder names the program.
 func TestInitElsewhere(t *testing.T) {
 	dir := folder(t)
 	text, err := Init(filepath.Join(dir, "mine.p4"), "mine.p4", "there/mine.manifest.yaml")

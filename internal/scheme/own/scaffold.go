@@ -8,34 +8,34 @@ import (
 	"sync"
 )
 
-// scaffold is a scheme to begin with, called NAME.
+// scaffold is an example scheme called NAME.
 //
 //go:embed scaffold
 var scaffold embed.FS
 
-// A File is one of a scheme to begin with.
+// A File is a file of the example scheme.
 type File struct {
 	Name  string
 	Text  []byte
 	About string
 }
 
-// word is what the name of a scheme can be.
+// word matches valid names of schemes.
 var word = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 })
 
-// Scaffold is a small scheme that works: a program, its manifest, packet tests
-// and an experiment.
+// Scaffold returns a small working scheme: a program, its manifest, packet
+// tests and an experiment.
 func Scaffold(name string) ([]File, error) {
 	if !word().MatchString(name) {
-		return nil, fmt.Errorf("%q cannot be the name of a scheme: want letters, digits, _ and -, a letter first", name)
+		return nil, fmt.Errorf("%q is not a valid name of a scheme: want letters, digits, _ and -, starting with a letter", name)
 	}
 	list := []File{
 		{Name: name + ".p4", About: "the program"},
-		{Name: name + ".manifest.yaml", About: "what it means"},
-		{Name: name + ".stf", About: "its packet tests: p4lb test"},
-		{Name: "experiment.yaml", About: "its experiment: p4lb lab run"},
+		{Name: name + ".manifest.yaml", About: "its meaning for p4lb"},
+		{Name: name + ".stf", About: "packet tests for p4lb test"},
+		{Name: "experiment.yaml", About: "experiment for p4lb lab run"},
 	}
 	for i, from := range []string{"scheme.p4", "manifest.yaml", "tests.stf", "experiment.yaml"} {
 		text, err := scaffold.ReadFile("scaffold/" + from)
