@@ -1,7 +1,8 @@
-// Command release builds what a release of p4lb consists of: for each platform an
-// archive with the static binary, the manual pages, completion for shells and the
-// licence; for Linux packages (deb, rpm); the list of what is linked in (SPDX); and the checksums. The
-// same commit gives the same bytes, wherever it is built.
+// Command release builds a release of p4lb: for each platform an archive with
+// the static binary, the manual pages, shell completion and the license; for
+// Linux also packages (deb, rpm); a software bill of materials (SPDX); and
+// checksums. Builds are reproducible: the same commit results in the same bytes
+// on any machine.
 package main
 
 import (
@@ -24,20 +25,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/gzip" // half the time of Go's
+	"github.com/klauspost/compress/gzip" // twice as fast as Go's
 )
 
-// platforms are what archives are made for. On darwin there are no
-// interfaces and no namespaces; everything else is there.
+// platforms are the platforms of the archives. On darwin, network interfaces
+// and namespaces are not available.
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"}
 
-// stamps is where the linker puts version and commit.
+// stamps is the package with the variables for version and commit.
 const stamps = "github.com/p4lb/p4lb/internal/provenance"
 
 func main() {
 	var r release
 	flag.StringVar(&r.version, "version", "", "the version, such as 0.2.0 (default the commit's tag, or 0.0.0 and the commit)")
-	flag.StringVar(&r.dir, "o", "dist", "the folder to write into")
+	flag.StringVar(&r.dir, "o", "dist", "the output folder")
 	only := flag.String("platforms", strings.Join(platforms, ","), "the platforms")
 	flag.Parse()
 	if err := r.run(strings.Split(*only, ",")); err != nil {
@@ -46,16 +47,16 @@ func main() {
 	}
 }
 
-// A release is one being made.
+// A release is a release under construction.
 type release struct {
 	version string
 	commit  string
 	dir     string
-	date    time.Time // of all files: the commit's
+	date    time.Time // modification time of all files: the commit's
 	files   []string  // written so far
 
-	manual     []entry // by the names of their files
-	completion []entry // by where packages install them
+	manual     []entry // by file name
+	completion []entry // by installation path
 }
 
 func (r *release) run(platforms []string) error {
@@ -89,7 +90,7 @@ func (r *release) run(platforms []string) error {
 	return r.checksums()
 }
 
-// identify finds the version and the date by the commit.
+// identify determines the version and the date from the commit.
 func (r *release) identify() error {
 	git := func(args ...string) (string, error) {
 		out, err := exec.Command("git", args...).Output()
@@ -100,7 +101,7 @@ func (r *release) identify() error {
 		r.commit, err = git("rev-parse", "HEAD")
 	}
 	if err != nil {
-		return fmt.Errorf("a release is made from a checkout: git: %w", err)
+		return fmt.Errorf("not in a git checkout: git: %w", err)
 	}
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
 	if err != nil {
@@ -118,7 +119,7 @@ func (r *release) identify() error {
 	return nil
 }
 
-// binary is the program for a platform, which is built once.
+// binary returns the binary for a platform, built once.
 func (r *release) binary(work, goos, goarch string) (string, error) {
 	name := filepath.Join(work, goos+"-"+goarch)
 	if _, err := os.Stat(name); err == nil {
@@ -127,7 +128,8 @@ func (r *release) binary(work, goos, goarch string) (string, error) {
 	return name, r.build(goos, goarch, name)
 }
 
-// build compiles the binary. Nothing of the machine or the folder goes into it.
+// build compiles the binary. Nothing from the machine or the folder becomes
+// part of it.
 func (r *release) build(goos, goarch, to string) error {
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", fmt.Sprintf("-s -w -buildid= -X %[1]s.version=v%[2]s -X %[1]s.commit=%[3]s", stamps, r.version, r.commit), "-o", to, "./cmd/p4lb")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch, "GOAMD64=v1", "GOFLAGS=")
@@ -138,8 +140,8 @@ func (r *release) build(goos, goarch, to string) error {
 	return nil
 }
 
-// ask asks the binary, as this machine runs it, for its manual and for the
-// completion of shells.
+// ask runs the binary for this machine to generate the manual pages and the
+// shell completion.
 func (r *release) ask(work string) error {
 	self, err := r.binary(work, runtime.GOOS, runtime.GOARCH)
 	if err != nil {
@@ -151,7 +153,7 @@ func (r *release) ask(work string) error {
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.1"))
 	if err != nil || len(files) == 0 {
-		return errors.Join(err, errors.New("there is no manual"))
+		return errors.Join(err, errors.New("p4lb man wrote no pages"))
 	}
 	for _, f := range files {
 		text, err := os.ReadFile(f)
@@ -170,21 +172,21 @@ func (r *release) ask(work string) error {
 	return nil
 }
 
-// completions are where shells look for them.
+// completions are the paths where shells look for completion scripts.
 var completions = map[string]string{
 	"bash": "usr/share/bash-completion/completions/p4lb",
 	"zsh":  "usr/share/zsh/site-functions/_p4lb",
 	"fish": "usr/share/fish/vendor_completions.d/p4lb.fish",
 }
 
-// An entry is a file of an archive.
+// An entry is a file in an archive.
 type entry struct {
 	name string
 	data []byte
 	mode int64
 }
 
-// pack writes what a platform gets.
+// pack writes the files of a platform.
 func (r *release) pack(goos, goarch, binary string) error {
 	program, err := os.ReadFile(binary)
 	if err != nil {
@@ -236,7 +238,8 @@ func (r *release) write(name string, data []byte) error {
 	return os.WriteFile(filepath.Join(r.dir, name), data, 0o644)
 }
 
-// archive is a compressed tape of files, all of one date and nobody's.
+// archive returns a compressed tar archive of files with the same date and
+// without owners.
 func (r *release) archive(list []entry) ([]byte, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.DefaultCompression)
@@ -265,7 +268,7 @@ func (r *release) archive(list []entry) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// parents are the folders that a name lies in, the outermost first.
+// parents returns the parent folders of a name, the outermost first.
 func parents(name string) []string {
 	var list []string
 	for i, c := range name {
@@ -276,11 +279,11 @@ func parents(name string) []string {
 	return list
 }
 
-// bill lists the modules that are linked into a binary, as SPDX 2.3.
+// bill returns the list of modules in a binary as SPDX 2.3.
 func (r *release) bill(binary, base string) ([]byte, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
-		return nil, fmt.Errorf("reading what is in %s: %w", base, err)
+		return nil, fmt.Errorf("reading the build information of %s: %w", base, err)
 	}
 	type packaged struct {
 		Name     string `json:"name"`
@@ -319,7 +322,7 @@ func (r *release) bill(binary, base string) ([]byte, error) {
 	return json.MarshalIndent(doc, "", " ")
 }
 
-// checksums writes the SHA-256 of every file, as sha256sum -c reads them.
+// checksums writes the SHA-256 of every file in the format of sha256sum -c.
 func (r *release) checksums() error {
 	var b strings.Builder
 	slices.Sort(r.files)

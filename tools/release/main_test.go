@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// asRelease makes the program of the tests the command itself.
+// asRelease is the variable that makes the test binary run the command.
 const asRelease = "P4LB_AS_RELEASE"
 
 func TestMain(m *testing.M) {
@@ -25,14 +25,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestReproducible makes the same release in two folders and compares every byte.
+// TestReproducible builds the same release twice and compares every byte.
 func TestReproducible(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it links p4lb twice")
+		t.Skip("links p4lb twice")
 	}
 	head, err := exec.Command("git", "rev-parse", "HEAD").Output()
 	if err != nil {
-		t.Skip("this is no checkout")
+		t.Skip("not in a git checkout")
 	}
 	commit := string(head[:12])
 	self, err := os.Executable()
@@ -89,7 +89,7 @@ func TestReproducible(t *testing.T) {
 	checkRPM(t, filepath.Join(dirs[0], rpmName("1.2.3", runtime.GOARCH)))
 }
 
-// checkRPM looks at the header, and asks rpm where it is installed.
+// checkRPM checks the header, and the package with rpm if it is installed.
 func checkRPM(t *testing.T, name string) {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -120,7 +120,8 @@ func TestRPMVersion(t *testing.T) {
 	}
 }
 
-// untar reads an archive, and wants all of it to be of one date and nobody's.
+// untar reads an archive and checks that its files have the same date and no
+// owner.
 func untar(t *testing.T, archive []byte) map[string]string {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader(archive))

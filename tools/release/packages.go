@@ -17,7 +17,8 @@ const (
 	description = "Generates, compiles, runs, deploys, measures and inspects load balancers\nwritten in P4_16, in one static binary."
 )
 
-// installed are the files of a package, by where they are, in the order of names.
+// installed returns the files of a package by installation path, sorted by
+// name.
 func (r *release) installed(program []byte) ([]entry, error) {
 	list := append([]entry{{"usr/bin/p4lb", program, 0o755}}, r.completion...)
 	for _, p := range r.manual {
@@ -41,13 +42,13 @@ func (r *release) installed(program []byte) ([]entry, error) {
 	return list, nil
 }
 
-// debian is a package for dpkg: an ar(1) of a version, of what it is, and of the
-// files (deb(5)).
+// debian returns a package for dpkg: an ar(1) archive of the format version,
+// the metadata, and the files (deb(5)).
 func (r *release) debian(arch string, installed []entry) ([]byte, error) {
 	var list []entry
 	size := 0
 	for _, e := range installed {
-		e.name = "./" + strings.Replace(e.name, "zsh/site-functions", "zsh/vendor-completions", 1) // Debian's place
+		e.name = "./" + strings.Replace(e.name, "zsh/site-functions", "zsh/vendor-completions", 1) // Debian uses another folder
 		list = append(list, e)
 		size += len(e.data)
 	}
@@ -72,18 +73,18 @@ func (r *release) debian(arch string, installed []entry) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// rpmArchs is what rpm calls the architectures.
+// rpmArchs are rpm's names of the architectures.
 var rpmArchs = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
 
-// rpmVersion is a version as rpm takes it: a dash parts it from the release, and
-// what is before a release sorts before it.
+// rpmVersion converts a version for rpm: a dash would separate the release, and
+// a pre-release must sort before the release.
 func rpmVersion(version string) string { return strings.ReplaceAll(version, "-", "~") }
 
 func rpmName(version, arch string) string {
 	return fmt.Sprintf("p4lb-%s-1.%s.rpm", rpmVersion(version), rpmArchs[arch])
 }
 
-// redHat is a package for rpm.
+// redHat returns a package for rpm.
 func (r *release) redHat(arch string, installed []entry) ([]byte, error) {
 	rpm, err := rpmpack.NewRPM(rpmpack.RPMMetaData{
 		Name: "p4lb", Version: rpmVersion(r.version), Release: "1", Arch: rpmArchs[arch],

@@ -143,7 +143,7 @@ func TestMakerErrors(t *testing.T) {
 		"200×3 links to leaves at a spine: want at most 510":                 LeafSpine{Leaves: 200, Parallel: 3}.Make,
 		"oversubscription -1: want a number above 0":                         LeafSpine{Oversubscription: -1}.Make,
 		"oversubscription NaN: want":                                         LeafSpine{Oversubscription: math.NaN()}.Make,
-		"oversubscription 2 requires links of 5Gbps, not 40Gbps: omit one":     LeafSpine{Oversubscription: 2, Links: Links{Rate: 40 * Gbps}}.Make,
+		"oversubscription 2 requires links of 5Gbps, not 40Gbps: omit one":   LeafSpine{Oversubscription: 2, Links: Links{Rate: 40 * Gbps}}.Make,
 		"oversubscription 1e+30 makes links of":                              LeafSpine{Oversubscription: 1e30}.Make,
 		"a fat-tree of 5-port switches: want an even number":                 FatTree{K: 5}.Make,
 		"a fat-tree of 256-port switches: want an even number from 2 to 254": FatTree{K: 256}.Make,

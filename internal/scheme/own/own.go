@@ -58,7 +58,9 @@ func folderOf(dir, name string) error {
 // misnamed is the error about a folder named without a slash.
 type misnamed struct{ name string }
 
-func (e *misnamed) Error() string { return fmt.Sprintf("there is no scheme %q, but there is a folder", e.name) }
+func (e *misnamed) Error() string {
+	return fmt.Sprintf("there is no scheme %q, but there is a folder", e.name)
+}
 
 // Hint returns the correct name of the folder.
 func (e *misnamed) Hint() string { return fmt.Sprintf("./%s is the scheme in the folder", e.name) }

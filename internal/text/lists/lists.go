@@ -1,4 +1,4 @@
-// Package lists has what the standard library's slices lacks.
+// Package lists has functions that the standard library's slices package lacks.
 package lists
 
 import (
@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Map is f of each of list, in its order, and nil where there is none.
+// Map returns f of each element in order, or nil for an empty list.
 func Map[A, B any](list []A, f func(A) B) []B {
 	if len(list) == 0 {
 		return nil
@@ -18,8 +18,8 @@ func Map[A, B any](list []A, f func(A) B) []B {
 	return out
 }
 
-// Filter is those of list that keep takes, in their order, in a list of their
-// own: nil for none.
+// Filter returns a new list of the elements for which keep returns true, in
+// order, or nil if there are none.
 func Filter[A any](list []A, keep func(A) bool) []A {
 	var out []A
 	for _, x := range list {
@@ -30,15 +30,15 @@ func Filter[A any](list []A, keep func(A) bool) []A {
 	return out
 }
 
-// First is the first of list that is meets, and none's zero value where none does.
-func First[A any](list []A, is func(A) bool) (none A) {
-	if i := slices.IndexFunc(list, is); i >= 0 {
+// First returns the first element for which ok returns true, or the zero value.
+func First[A any](list []A, ok func(A) bool) (none A) {
+	if i := slices.IndexFunc(list, ok); i >= 0 {
 		return list[i]
 	}
 	return none
 }
 
-// Or is list, or other where list is nil.
+// Or returns list, or other if list is nil.
 func Or[S ~[]A, A any](list, other S) S {
 	if list == nil {
 		return other
@@ -46,7 +46,7 @@ func Or[S ~[]A, A any](list, other S) S {
 	return list
 }
 
-// Add is list with x at its end, unless x is in it.
+// Add appends x to list unless list contains it.
 func Add[S ~[]A, A comparable](list S, x A) S {
 	if slices.Contains(list, x) {
 		return list
@@ -54,7 +54,8 @@ func Add[S ~[]A, A comparable](list S, x A) S {
 	return append(list, x)
 }
 
-// Set is what is in list, in order and without doubles, in a list of its own.
+// Set returns the elements of list, sorted and without duplicates, in a new
+// list.
 func Set[S ~[]A, A cmp.Ordered](list S) S {
 	set := slices.Clone(list)
 	slices.Sort(set)

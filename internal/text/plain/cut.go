@@ -7,16 +7,17 @@ import (
 	"sync"
 )
 
-// A Piece of a text in YAML is a text in YAML: a key, and of what stands below it some
-// keys or items. Pieces of one Section say more of the same key.
+// A Piece is a part of a YAML text that is valid YAML itself: a top-level key
+// with some of the keys or items below it. Pieces with the same Section belong
+// to the same key.
 type Piece struct {
 	Text    []byte
 	Section int
 
-	head, body int // the lines of the key and of what is below it, in the whole
+	head, body int // the lines of the key and of its content in the complete text
 }
 
-// Line is which line of the whole the n-th of the piece is.
+// Line returns the line in the complete text of line n of the piece.
 func (p *Piece) Line(n int) int {
 	if n <= 1 {
 		return p.head
@@ -25,16 +26,16 @@ func (p *Piece) Line(n int) int {
 }
 
 const (
-	small      = 4000 // lines of a text that is one piece
-	pieceLines = 1000 // lines of the others
+	small      = 4000 // maximum number of lines of a text in one piece
+	pieceLines = 1000 // lines of each piece otherwise
 )
 
-// bareKey is a line that says nothing behind a key.
+// bareKey matches a line with a key and no value.
 var bareKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+:[ \t\r]*(#.*)?\n$`) })
 
-// Cut cuts a text into pieces that pass Check, as the parser takes a time for lines
-// below one another that grows with their square, and kilobytes for each word. It says
-// in which line the text passes a limit.
+// Cut cuts a text into pieces that pass Check. The YAML parser needs time
+// quadratic in the number of lines at one level, and kilobytes of memory per
+// word. If the text exceeds a limit, Cut returns the line.
 func Cut(text []byte) (pieces []Piece, line int, err error) {
 	if len(text) > MaxBytes {
 		return nil, 0, fmt.Errorf("larger than %d MiB", MaxBytes>>20)
@@ -58,17 +59,17 @@ func Cut(text []byte) (pieces []Piece, line int, err error) {
 	return pieces, 0, nil
 }
 
-// A cutter cuts in front of lines below a bare key that are outside of brackets and
-// quotes and indented as the first of them.
+// A cutter cuts before lines that are below a bare top-level key, outside of
+// brackets and quotes, and indented like the first such line.
 type cutter struct {
 	checker
 	pieces []Piece
-	key    []byte // of the section, if that may be cut
-	from   int    // the line of it
-	indent int    // of what is below; -1 before that
-	list   bool   // that are items
-	lines  int    // of the last piece
-	below  int    // keys or items of the section so far
+	key    []byte // the key of the section, or nil if it cannot be cut
+	from   int    // its line
+	indent int    // indentation of the content; -1 before the content
+	list   bool   // the content is a list of items
+	lines  int    // number of lines of the last piece
+	below  int    // number of keys or items in the section so far
 }
 
 // cut reports whether the text can be cut.
@@ -90,7 +91,7 @@ func (c *cutter) cut(text []byte) bool {
 	return len(c.pieces) > 0
 }
 
-// begin begins a section or a piece with a line, where one begins. It reports whether
+// begin starts a section or a piece at a line if necessary. It reports whether
 // the text can be cut.
 func (c *cutter) begin(line []byte) bool {
 	words := bytes.TrimLeft(line, " \t")

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestCutKeepsAll: pieces say what the whole says, each line of it where it was.
+// TestCutKeepsAll: the pieces contain the complete text, with correct line
+// numbers.
 func TestCutKeepsAll(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# of many\nname: x\nabout: |\n  it's: long\n")
@@ -28,23 +29,23 @@ func TestCutKeepsAll(t *testing.T) {
 		for n, line := range list {
 			at := p.Line(n + 1)
 			if lines[at-1] != line {
-				t.Fatalf("piece %d, line %d is said to be line %d, which is %q, not %q", i, n+1, at, lines[at-1], line)
+				t.Fatalf("piece %d, line %d is reported as line %d, which is %q, not %q", i, n+1, at, lines[at-1], line)
 			}
 			if again := n == 0 && i > 0 && p.Section == pieces[i-1].Section; again {
 				continue
 			}
 			if at != next {
-				t.Fatalf("line %d follows where %d is due", at, next)
+				t.Fatalf("line %d follows instead of line %d", at, next)
 			}
 			next++
 		}
 	}
 	if next != len(lines)+1 {
-		t.Errorf("the pieces end in front of line %d of %d", next, len(lines))
+		t.Errorf("the pieces end before line %d of %d", next, len(lines))
 	}
 }
 
-// TestCutRefuses: what cannot be cut has the limits of a file that is parsed at once.
+// TestCutRefuses: a text that cannot be cut has the limits of a single piece.
 func TestCutRefuses(t *testing.T) {
 	many := strings.Repeat("  k:\n", 20000)
 	for _, c := range []struct{ name, text, want string }{
@@ -67,7 +68,7 @@ func TestCutRefuses(t *testing.T) {
 	}
 }
 
-// FuzzCut: pieces pass Check, and none of the text is lost.
+// FuzzCut: the pieces pass Check and contain the complete text.
 func FuzzCut(f *testing.F) {
 	for _, s := range []string{"a:\n  b: 1\n", "  - {a: [b, 'c']}\n", "hosts:\n  h:\n    ip: 1\n", "a: |\n  b\n", "\"x\n\": 1\n"} {
 		f.Add(s, "k:\n", uint16(5000))

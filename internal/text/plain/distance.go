@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Meant ends a message about a word that is not among those there are: with the one that
-// a slip of the hand made it of, or else with all of them, if these are few.
+// Meant returns the end of an error message about an unknown word: the nearest
+// known word, or all known words if there are few.
 func Meant(word string, have []string) string {
 	const few = 30
 	if near := Nearest(word, have); near != "" {
@@ -18,9 +18,10 @@ func Meant(word string, have []string) string {
 	return ": want " + strings.Join(have, ", ")
 }
 
-// Nearest is the word that a slip of the hand made another of, "" if there is none: a
-// third of the letters may be wrong, and two where there are four, as when they change
-// places. Words of more than 64 letters are left alone.
+// Nearest returns the known word of which the given word is probably a
+// misspelling, or "". Up to a third of the letters may differ, and two of four,
+// because transposed letters count as two. Words with more than 64 letters are
+// not searched.
 func Nearest(word string, have []string) (near string) {
 	if len(word) > longestWord {
 		return ""
@@ -41,13 +42,12 @@ func Nearest(word string, have []string) (near string) {
 	return near
 }
 
-// longestWord is how many letters Distance compares.
+// longestWord is the number of letters that Distance compares.
 const longestWord = 64
 
-// Distance is how many letters of one word have to be inserted, deleted or
-// replaced to make the other of it: what a slip of the hand is measured by. It is
-// computed by bit vectors (Myers), for words of up to 64 letters; of longer ones
-// only these count.
+// Distance returns the number of letters to insert, delete or replace to turn
+// one word into the other (Levenshtein distance). It uses Myers' bit vectors
+// for words of up to 64 letters and ignores further letters of the first word.
 func Distance(a, b string) int {
 	a = a[:min(len(a), longestWord)]
 	if a == "" {

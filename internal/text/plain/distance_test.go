@@ -2,7 +2,7 @@ package plain
 
 import "testing"
 
-// TestMeant is about what a message says of a word that there is not.
+// TestMeant tests the end of a message about an unknown word.
 func TestMeant(t *testing.T) {
 	keys := []string{"load", "loads", "name", "seeds"}
 	for word, want := range map[string]string{
@@ -23,7 +23,7 @@ func TestMeant(t *testing.T) {
 	}
 }
 
-// TestDistance compares with the table that the definition is.
+// TestDistance compares with the table of the definition.
 func TestDistance(t *testing.T) {
 	words := []string{"", "a", "qall", "qal", "qlal", "letflow", "letfow", "presto", "hermes+rlb-star", "hermes+rlb"}
 	for _, a := range words {

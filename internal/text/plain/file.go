@@ -9,18 +9,18 @@ import (
 	"path/filepath"
 )
 
-// maxFile bounds what is read of a file that a user names, so that a disk image
-// given by mistake ends in an error.
+// maxFile is the maximum size of a file that is read, so that a disk image
+// given by mistake is an error.
 const maxFile = 64 << 20
 
 var (
-	// ErrFolder is wrapped where a folder is to be read.
+	// ErrFolder is the error of reading a folder.
 	ErrFolder = errors.New("is a folder, not a file")
-	// ErrNotRegular is wrapped where what is to be read might never end.
+	// ErrNotRegular is the error of reading a file that may never end.
 	ErrNotRegular = errors.New("is a device, pipe or socket, not a file")
 )
 
-// ReadFile reads a file that a user has named. Its errors do not repeat the name.
+// ReadFile reads a file named by a user. Its errors do not contain the name.
 func ReadFile(name string) ([]byte, error) {
 	f, err := OpenFile(name)
 	if err != nil {
@@ -30,11 +30,11 @@ func ReadFile(name string) ([]byte, error) {
 	return ReadAll(f)
 }
 
-// OpenFile opens a file that a user has named, for reading. A device, a pipe or
-// a socket is none: reading it might never end. Who means one writes - and hands
-// it over as standard input.
+// OpenFile opens a file named by a user for reading. It rejects devices, pipes
+// and sockets, because reading them may never end; users can pass their content
+// on standard input.
 func OpenFile(name string) (*os.File, error) {
-	info, err := os.Stat(name) // before opening, which waits at a pipe
+	info, err := os.Stat(name) // before opening, which blocks for a pipe
 	switch {
 	case err != nil:
 		return nil, Bare(err)
@@ -47,7 +47,7 @@ func OpenFile(name string) (*os.File, error) {
 	return f, Bare(err)
 }
 
-// ReadAll reads r to its end unless that is more than maxFile.
+// ReadAll reads r completely, up to maxFile bytes.
 func ReadAll(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
@@ -59,8 +59,8 @@ func ReadAll(r io.Reader) ([]byte, error) {
 	return text, nil
 }
 
-// Bare strips the operation and the names off an error of package os, for a
-// message that names the file itself.
+// Bare removes the operation and the names from an error of package os, for a
+// message that contains the name.
 func Bare(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
@@ -71,7 +71,8 @@ func Bare(err error) error {
 	return err
 }
 
-// DirFS is a folder that a user has named, whose files are read as ReadFile does.
+// DirFS returns the file system of a folder named by a user. It reads files
+// like ReadFile.
 func DirFS(dir string) fs.FS { return dirFS{os.DirFS(dir), dir} }
 
 type dirFS struct {
@@ -79,7 +80,7 @@ type dirFS struct {
 	dir string
 }
 
-// ReadFile reads a file of the folder.
+// ReadFile reads a file in the folder.
 func (d dirFS) ReadFile(name string) ([]byte, error) {
 	if !fs.ValidPath(name) {
 		return nil, fs.ErrInvalid

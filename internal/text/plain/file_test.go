@@ -32,7 +32,7 @@ func TestReadFile(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := fs.ReadFile(DirFS(dir), "../small"); err == nil {
-		t.Error("a file beside the folder is read")
+		t.Error("a file outside of the folder was read")
 	}
 	if _, err := fs.ReadFile(DirFS(dir), "none"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)

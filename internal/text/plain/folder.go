@@ -1,13 +1,13 @@
 package plain
 
-// maxFolder is the longest name of a folder.
+// maxFolder is the maximum length of a folder's name.
 const maxFolder = 100
 
-// Folder is what a folder is called that keeps what belongs to name: an
-// experiment, a case, a row. Letters, digits, - and + stay, and dots that are
-// not in front; all else becomes _. So no name leads out of the folder that it
-// is put into. Names that differ may give one folder: who takes several refuses
-// the second.
+// Folder returns the name of a folder for a named object: an experiment, a
+// case, a row. It keeps letters, digits, -, + and dots that are not at the
+// beginning, and replaces other characters by _. A name can therefore not refer
+// to another folder. Different names may result in the same folder; callers
+// with several names must reject that.
 func Folder(name string) string {
 	folder := []byte(name)
 	for i, c := range folder {

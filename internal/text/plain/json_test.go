@@ -17,9 +17,9 @@ func TestJSONError(t *testing.T) {
 		line int
 		why  string
 	}{
-		"":                                {1, "it ends too early"},
-		"{\"n\":\n":                       {2, "it ends too early"},
-		"{\n\"n\": nan}":                  {2, "it is no JSON from here on"},
+		"":                                {1, "unexpected end"},
+		"{\"n\":\n":                       {2, "unexpected end"},
+		"{\n\"n\": nan}":                  {2, "invalid JSON from here on"},
 		"{\"n\":\n1.5}":                   {2, "n: want a whole number, got number 1.5"},
 		"{\"list\": [{\"f\":\n[]}]}":      {2, "list.f: want a number, got array"},
 		"\n" + strings.Repeat("[", 10001): {2, "brackets and braces are nested more than 10000 deep"},

@@ -9,17 +9,17 @@ import (
 	"path/filepath"
 )
 
-// A NewFile is written beside its place and put there once it is complete: until
-// then, and after an error, what was there before stays. What is no regular file,
-// a device or a pipe, is written as it comes.
+// A NewFile is a temporary file that replaces another one when it is complete.
+// Until then, and after an error, the old file stays unchanged. A device or a
+// pipe is written directly.
 type NewFile struct {
 	*os.File
-	place  string // "" where there is none, or no more
+	place  string // name of the final file; "" if there is none, or after Place
 	placed func()
 }
 
-// Create begins a file that a user has named. A link keeps pointing where it
-// does: its end is replaced. Errors, here and of Place, do not repeat the name.
+// Create creates a file named by a user. A symbolic link stays; the file it
+// points to is replaced. Errors of Create and Place do not contain the name.
 func Create(name string) (*NewFile, error) {
 	if end, err := filepath.EvalSymlinks(name); err == nil {
 		name = end
@@ -52,7 +52,7 @@ func Create(name string) (*NewFile, error) {
 	return n, nil
 }
 
-// Place closes the file, unless that is done, and puts it in its place.
+// Place closes the file and gives it its final name.
 func (f *NewFile) Place() error {
 	if err := f.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return Bare(err)
@@ -68,7 +68,7 @@ func (f *NewFile) Place() error {
 	return nil
 }
 
-// Discard removes what is not in its place.
+// Discard removes the file unless it has been placed.
 func (f *NewFile) Discard() {
 	f.Close()
 	if f.place != "" {
@@ -78,8 +78,8 @@ func (f *NewFile) Discard() {
 	}
 }
 
-// WriteFile writes a file that a user has named, all of it or nothing. Its errors
-// do not repeat the name.
+// WriteFile writes a file named by a user, completely or not at all. Its errors
+// do not contain the name.
 func WriteFile(name string, data []byte) error {
 	f, err := Create(name)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestCreate: a file is complete or as before, and what a link leads to is
-// replaced, not the link.
+// TestCreate: a file is either complete or unchanged, and a link is kept while
+// its target is replaced.
 func TestCreate(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
@@ -45,7 +45,7 @@ func TestCreate(t *testing.T) {
 	}
 	want("new")
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 {
-		t.Errorf("its mode is %v (%v), want that of the file before", info.Mode(), err)
+		t.Errorf("its mode is %v (%v), want the old file's mode", info.Mode(), err)
 	}
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 2 {
 		t.Errorf("left behind: %v (%v)", list, err)
@@ -58,7 +58,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestWritePipe: what is no regular file is written, and stays what it is.
+// TestWritePipe: a pipe is written to and stays a pipe.
 func TestWritePipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

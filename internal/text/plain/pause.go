@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Pause waits for d, but no longer than ctx lasts, whose error it then returns.
+// Pause waits for d or until ctx is done, and returns ctx's error in that case.
 func Pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

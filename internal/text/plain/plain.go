@@ -1,10 +1,10 @@
-// Package plain is what several rooms need to read what users write: bounds of
-// YAML, names that become folders, and slips of the hand.
+// Package plain helps to read files written by users: limits for YAML, names of
+// folders, suggestions for misspelled words.
 //
-// YAML is bounded before a parser sees it. The parser of YAML descends once for each bracket, key, item or anchor that
-// stands inside another, and looks back at long words: a file of a few hundred
-// kilobytes can take it minutes, or end the process with its stack. No
-// topology, experiment or manifest needs such.
+// YAML is checked before it is parsed. The parser recurses for each nested
+// bracket, key, item or anchor, and rescans long words: a file of a few hundred
+// kilobytes can keep it busy for minutes, or overflow the stack. No valid
+// topology, experiment or manifest comes near the limits.
 package plain
 
 import (
@@ -14,21 +14,21 @@ import (
 
 // The limits of a file.
 const (
-	MaxBytes  = 16 << 20 // of the whole text
-	maxFlow   = 64       // brackets and braces inside one another
-	maxIndent = 256      // spaces in front of a line
+	MaxBytes  = 16 << 20 // of the complete text
+	maxFlow   = 64       // nested brackets and braces
+	maxIndent = 256      // spaces at the beginning of a line
 	maxMarks  = 64       // "- ", "? " and ": " in one line, outside of brackets
 	maxWord   = 1024     // bytes without a space or quotes
 	maxSigns  = 1000     // anchors, aliases, tags and "? " in the file
 	maxEmpty  = 10000    // lines that end in "-"
-	maxBlank  = 10000    // lines of nothing in a row, which a text is folded from
-	maxParts  = 1 << 18  // words, brackets, commas and marks: each becomes kilobytes of a tree
-	maxKeys   = 10000    // lines with a key below one another: the parser moves all of them for each
+	maxBlank  = 10000    // consecutive empty lines, which the parser folds
+	maxParts  = 1 << 18  // words, brackets, commas and marks: each needs kilobytes in the syntax tree
+	maxKeys   = 10000    // lines with a key at one level: the parser moves all of them for each one
 	allParts  = 1 << 22  // of a text that is parsed in pieces
-	maxBelow  = 200000   // keys or items below one key there
+	maxBelow  = 200000   // keys or items below one key of such a text
 )
 
-// Check refuses a text that passes a limit, and says in which line.
+// Check returns an error with its line if the text exceeds a limit.
 func Check(text []byte) (line int, err error) {
 	if len(text) > MaxBytes {
 		return 0, fmt.Errorf("larger than %d MiB", MaxBytes>>20)
@@ -43,21 +43,21 @@ func Check(text []byte) (line int, err error) {
 	return 0, nil
 }
 
-// A checker counts what nests. It need not understand YAML: it counts too much
-// in a text that only looks like keys, which the limits have room for.
+// A checker counts nested elements. It does not parse YAML: text that looks
+// like keys counts too, which the limits permit.
 type checker struct {
 	line  int
 	flow  int  // open brackets
-	signs int  // seen so far
+	signs int  // so far
 	empty int  // lines that end in "-"
-	blank int  // lines of nothing, right before
-	quote byte // that is open, 0 outside of quotes
+	blank int  // consecutive empty lines
+	quote byte // the open quote; 0 outside of quotes
 	err   error
 
-	parts, room int // words, brackets, commas and marks; how many there may be
-	keys        int // in lines below one another: how many there may be
+	parts, room int // words, brackets, commas and marks, and their maximum
+	keys        int // maximum number of keys at one level
 	inBlock     [maxIndent + 1]int
-	deepest     int // of inBlock, beyond which all are 0
+	deepest     int // largest index of inBlock that is not 0
 }
 
 func (c *checker) failf(format string, args ...any) {
@@ -66,18 +66,18 @@ func (c *checker) failf(format string, args ...any) {
 	}
 }
 
-// read counts one line.
+// read counts the elements of one line.
 func (c *checker) read(text []byte) {
 	text = bytes.TrimRight(text, "\r\n")
 	if bytes.HasSuffix(text, []byte("-")) {
 		if c.empty++; c.empty > maxEmpty {
-			c.failf("more than %d items that begin in the line below", maxEmpty)
+			c.failf("more than %d items that begin on the next line", maxEmpty)
 		}
 	}
 	switch indent := len(text) - len(bytes.TrimLeft(text, " \t")); {
 	case c.quote != 0:
 	case indent > maxIndent:
-		c.failf("nested too deeply: indented by %d, more than %d", indent, maxIndent)
+		c.failf("nested too deeply: indented by %d, want at most %d", indent, maxIndent)
 	case c.flow == 0:
 		c.block(indent, text[indent:])
 	}
@@ -141,7 +141,7 @@ func (c *checker) read(text []byte) {
 	}
 }
 
-// block counts the keys of lines that are indented alike.
+// block counts keys in lines with the same indentation.
 func (c *checker) block(indent int, text []byte) {
 	if len(text) == 0 || text[0] == '#' {
 		return
@@ -153,7 +153,7 @@ func (c *checker) block(indent int, text []byte) {
 		return
 	}
 	if c.inBlock[indent]++; c.inBlock[indent] > c.keys {
-		c.failf("more than %d keys below one another: in braces there may be more", c.keys)
+		c.failf("more than %d keys at one level: use braces for more", c.keys)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// TestCheck: what the parser would take minutes for or die of is refused, what
-// files have passes.
+// TestCheck: texts that would keep the parser busy for minutes or crash it are
+// rejected, and normal files pass.
 func TestCheck(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"colons", "a" + strings.Repeat(": ", 50000), "more than 64 keys"},
@@ -22,8 +22,8 @@ func TestCheck(t *testing.T) {
 		{"a text of nothing", "a: >\n" + strings.Repeat("\n", 500000), "more than 10000 empty lines in a row"},
 		{"a list of a million", "a: [" + strings.Repeat("1, ", 1<<20) + "1]", "more than 262144 words and signs"},
 		{"a million words", strings.Repeat("x y\n", 1<<20), "more than 262144 words and signs"},
-		{"keys below one another", strings.Repeat("k:\n", 10001), "more than 10000 keys below one another"},
-		{"keys below one another, farther in", "a:\n" + strings.Repeat("  k: 1\n    # more\n", 10001), "more than 10000 keys below one another"},
+		{"keys below one another", strings.Repeat("k:\n", 10001), "more than 10000 keys at one level"},
+		{"keys below one another, farther in", "a:\n" + strings.Repeat("  k: 1\n    # more\n", 10001), "more than 10000 keys at one level"},
 		{"keys in items", strings.Repeat("- a: 1\n  b: 2\n", 20000), ""},
 		{"empty items", strings.Repeat("-\n", 50000), "more than 10000 items"},
 		{"brackets", strings.Repeat("[", 50000), "more than 64 brackets"},
@@ -48,8 +48,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// FuzzCheck: what passes is parsed, whatever it says, without a stack overflow
-// and in a time that the fuzzer does not call a hang.
+// FuzzCheck: a text that passes is parsed without a stack overflow and within
+// the fuzzer's time limit.
 func FuzzCheck(f *testing.F) {
 	for _, s := range []string{"a: b\n", "- {a: [b, 'c']}\n", "? a\n: b\n", "&a *b !c <<: d\n", "a: |\n  b\n"} {
 		f.Add(s, uint16(1))

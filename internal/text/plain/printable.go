@@ -7,17 +7,17 @@ import (
 	"unicode"
 )
 
-// Printable makes a text that comes from a file or from the network fit for a
-// terminal: a character that does not print, which a terminal might obey, is
-// written out as in \x1b unless keep has it, and the text is cut behind so many
-// bytes, with its length said.
-func Printable(text, keep string, most int) string {
-	if len(text) <= most && !strings.ContainsFunc(text, func(r rune) bool { return (r < ' ' || r > '~') && !unicode.IsPrint(r) }) {
-		return text // as nearly all are
+// Printable makes a text from a file or from the network safe for a terminal:
+// unprintable characters, which could be control sequences, are escaped as in
+// \x1b unless keep contains them, and the text is truncated after limit bytes,
+// with its length added.
+func Printable(text, keep string, limit int) string {
+	if len(text) <= limit && !strings.ContainsFunc(text, func(r rune) bool { return (r < ' ' || r > '~') && !unicode.IsPrint(r) }) {
+		return text // the usual case
 	}
 	var b strings.Builder
 	for _, r := range text {
-		if b.Len() >= most {
+		if b.Len() >= limit {
 			fmt.Fprintf(&b, "… (%d bytes)", len(text))
 			break
 		}

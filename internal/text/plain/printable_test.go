@@ -21,7 +21,7 @@ func TestPrintable(t *testing.T) {
 			t.Errorf("%q: %q, want %q", c.text, got, c.want)
 		}
 	}
-	// The bound is one of what is shown, not of what has come.
+	// The limit applies to the result, not to the input.
 	if got := Printable(strings.Repeat("\x1b", 1000), "", 100); len(got) > 120 {
 		t.Errorf("%d bytes of escapes", len(got))
 	}

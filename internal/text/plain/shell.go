@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// Shell is a command line that a shell takes apart into the same words.
+// Shell returns a command line that a shell splits into the given words.
 func Shell(words []string) string {
 	var list []string
 	for _, w := range words {

@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// temps are the files and folders that must not stay when the process ends
-// before its time: what is written beside its place, until it is complete.
+// temps are the temporary files and folders to be removed if the process ends
+// early.
 var temps struct {
 	sync.Mutex
 	names map[string]bool
 }
 
-// Temp notes that a file or folder is only for now. The function that it returns
-// takes that back, once it is gone or in its place.
+// Temp records a temporary file or folder. The returned function must be called
+// when it has been removed or given its final name.
 func Temp(name string) (placed func()) {
 	temps.Lock()
 	defer temps.Unlock()
@@ -28,8 +28,8 @@ func Temp(name string) (placed func()) {
 	}
 }
 
-// RemoveTemps removes what is only for now. Who begins anything of the kind from
-// then on waits for the end of the process.
+// RemoveTemps removes all temporary files and folders. It keeps the lock, so
+// that later calls of Temp block until the process ends.
 func RemoveTemps() {
 	temps.Lock()
 	for name := range temps.names {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTemp: what is in its place stays, what is only for now goes.
+// TestTemp: finished files stay, temporary ones are removed.
 func TestTemp(t *testing.T) {
 	dir := t.TempDir()
 	done, folder := filepath.Join(dir, "done"), filepath.Join(dir, "folder")
@@ -20,12 +20,12 @@ func TestTemp(t *testing.T) {
 	}
 	placed()
 	RemoveTemps()
-	temps.Unlock() // which the end of the process is waited for with
+	temps.Unlock() // RemoveTemps has kept the lock
 	if _, err := os.Stat(done); err != nil {
-		t.Errorf("what is in its place: %v", err)
+		t.Errorf("the finished file: %v", err)
 	}
 	if _, err := os.Stat(folder); err == nil {
-		t.Error("what was only for now is still there")
+		t.Error("the temporary file still exists")
 	}
 	clear(temps.names)
 }

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Wrap breaks text into lines of up to width letters, where there are spaces. A
-// word that is longer has a line of its own.
+// Wrap breaks text at spaces into lines of up to width letters. A longer word
+// gets its own line.
 func Wrap(text string, width int) []string {
 	var lines []string
 	line, letters := "", 0

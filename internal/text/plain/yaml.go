@@ -15,8 +15,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Decode reads YAML into a value, with no key left over, within the limits of Check
-// and without what nothing here needs. Its errors are YAMLErrors.
+// Decode decodes YAML into a value. It applies the limits of Check and rejects
+// unknown keys and unsupported features of YAML. Its errors are YAMLErrors.
 func Decode(text []byte, into any) (*ast.File, error) {
 	line, err := Check(text)
 	if err != nil {
@@ -28,7 +28,7 @@ func Decode(text []byte, into any) (*ast.File, error) {
 			return tree, &YAMLError{Line: line, Text: err.Error(), err: err}
 		}
 		if len(tree.Docs) == 1 && tree.Docs[0].Body != nil && tree.Docs[0].Body.Type() == ast.MappingType {
-			err = yaml.NodeToValue(tree.Docs[0].Body, into, yaml.Strict()) // Unmarshal would parse once more
+			err = yaml.NodeToValue(tree.Docs[0].Body, into, yaml.Strict()) // Unmarshal would parse the text again
 		} else {
 			err = yaml.UnmarshalWithOptions(text, into, yaml.Strict())
 		}
@@ -39,27 +39,26 @@ func Decode(text []byte, into any) (*ast.File, error) {
 	return tree, nil
 }
 
-// A YAMLError is what is wrong with a YAML text, in one line and without words of Go's.
+// A YAMLError is an error in a YAML text, in one line and without Go terms.
 type YAMLError struct {
-	Line int    // 0 where it is not known
-	Key  string // such as traffic[0].workload; "" where it is not known
+	Line int    // 0 if unknown
+	Key  string // for example traffic[0].workload; "" if unknown
 	Text string
 	err  error
 }
 
-// Error is the text alone: who has read a file says which.
+// Error returns the text alone; the caller knows the file.
 func (f *YAMLError) Error() string { return f.Text }
 
-// Unwrap gives the error of who read the value.
+// Unwrap returns the error of the value's own decoder.
 func (f *YAMLError) Unwrap() error { return f.err }
 
-// errorOf is an error of the YAML package about a text that was to become a value of
-// the type.
+// errorOf converts an error of the YAML package about decoding into the type.
 func errorOf(err error, tree *ast.File, into reflect.Type) *YAMLError {
 	f := &YAMLError{err: err}
 	if y := yaml.Error(nil); !errors.As(err, &y) {
 		f.Text, _, _ = strings.Cut(err.Error(), "\n")
-	} else { // its Error shows the text around it, which takes the square of that
+	} else { // its Error would add the surrounding text, which takes quadratic time
 		f.Text = y.GetMessage()
 		if at := y.GetToken(); at != nil {
 			f.Line, f.Key = at.Position.Line, keyAt(tree, at)
@@ -82,7 +81,7 @@ func errorOf(err error, tree *ast.File, into reflect.Type) *YAMLError {
 	return f
 }
 
-// keyAt is the path of a token, or else of the last key on its line.
+// keyAt returns the path of a token, or of the last key in its line.
 func keyAt(tree *ast.File, t *token.Token) string {
 	if tree == nil {
 		return ""
@@ -96,8 +95,8 @@ func keyAt(tree *ast.File, t *token.Token) string {
 	return KeyOf(cmp.Or(v.exact, v.line))
 }
 
-// KeyOf is a path of the YAML package as the file has it: that quotes keys that
-// contain dots.
+// KeyOf converts a path of the YAML package to the form in the file: the
+// package quotes keys that contain dots.
 func KeyOf(path string) string { return strings.ReplaceAll(strings.TrimPrefix(path, "$."), "'", "") }
 
 type tokenVisitor struct {
@@ -105,7 +104,7 @@ type tokenVisitor struct {
 	exact, line string
 }
 
-// Visit looks at one node of the tree.
+// Visit implements ast.Visitor.
 func (v *tokenVisitor) Visit(n ast.Node) ast.Visitor {
 	if t := n.GetToken(); t != nil && t.Position.Line == v.token.Position.Line && n.GetPath() != "$" {
 		v.line = n.GetPath()
@@ -116,8 +115,8 @@ func (v *tokenVisitor) Visit(n ast.Node) ast.Visitor {
 	return v
 }
 
-// keysOf lists the keys that a value of the type has at a place such as "traffic[0].",
-// none where there is no such place.
+// keysOf returns the keys of the type at a position such as "traffic[0].", or
+// none if there is no such position.
 func keysOf(t reflect.Type, place string) []string {
 	for _, key := range strings.FieldsFunc(place, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
 		t = element(t)
@@ -139,7 +138,7 @@ func keysOf(t reflect.Type, place string) []string {
 	return slices.Sorted(maps.Keys(fieldsOf(t)))
 }
 
-// element is what a pointer leads to, and else the type itself.
+// element returns the element type of a pointer, or the type itself.
 func element(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Pointer {
 		return t.Elem()
@@ -147,7 +146,8 @@ func element(t reflect.Type) reflect.Type {
 	return t
 }
 
-// fieldsOf maps the keys of a struct, and of those that are inlined in it, to their types.
+// fieldsOf maps the keys of a struct, including inlined structs, to their
+// types.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
 	for f := range t.Fields() {
@@ -162,10 +162,10 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// checkTree refuses what nothing that p4lb reads needs, and says in which line it is:
-// anchors, aliases and tags, of which one of nothing is more than the YAML package
-// can decode; numbers that are none or have no end, which would have to be looked for
-// wherever there is a limit; and a second document, which nobody would read.
+// checkTree rejects features that no file of p4lb needs: anchors, aliases and
+// tags, some of which the YAML package cannot decode; NaN and infinity, which
+// every range check would have to consider; and a second document, which would
+// be ignored.
 func checkTree(f *ast.File) (line int, err error) {
 	for i, doc := range f.Docs {
 		if doc.Body == nil {
@@ -183,13 +183,13 @@ func checkTree(f *ast.File) (line int, err error) {
 	return 0, nil
 }
 
-// A visitor remembers the first node that is refused.
+// A visitor records the first rejected node.
 type visitor struct {
 	line int
 	err  error
 }
 
-// Visit looks at one node, and at none below what is not plain.
+// Visit implements ast.Visitor. It does not descend after an error.
 func (v *visitor) Visit(n ast.Node) ast.Visitor {
 	if v.err != nil {
 		return nil
@@ -206,7 +206,7 @@ func (v *visitor) Visit(n ast.Node) ast.Visitor {
 	return nil
 }
 
-// kindName says what is written for a Go type.
+// kindName describes a Go type in terms of YAML.
 func kindName(t reflect.Type) string {
 	if t == nil {
 		return "nothing"

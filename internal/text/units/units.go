@@ -1,9 +1,10 @@
-// Package units reads and writes sizes, rates and times, in flags, topologies,
-// experiments and parameters alike.
+// Package units parses and formats sizes, rates and times in flags, topologies,
+// experiments and parameters.
 //
-// KB, MB and GB are powers of 1,000, as links and papers count; KiB, MiB and GiB
-// are powers of 1,024, as memories do. Numbers are exact: what is no whole number
-// of bytes, bit/s or nanoseconds is refused rather than rounded.
+// KB, MB and GB are powers of 1,000, as for links and in papers; KiB, MiB and
+// GiB are powers of 1,024, as for memory. Numbers are exact: values that are
+// not whole numbers of bytes, bit/s or nanoseconds are rejected instead of
+// rounded.
 package units
 
 import (
@@ -12,19 +13,18 @@ import (
 	"strings"
 )
 
-// A Suffix is one multiple of a unit.
+// A Suffix is a multiple of a unit.
 type Suffix struct {
 	Name  string
 	Times int64
 }
 
-// A Scale is the multiples in which a quantity is written, in families: in each
-// the largest comes first, and any of them may be written. Values are written in
-// a suffix of whichever family needs fewer characters, the earlier one if that
-// is none.
+// A Scale is the list of suffixes of a quantity, in families ordered from the
+// largest to the smallest. Format uses the family that needs fewer characters,
+// or the earlier one if both need the same.
 type Scale struct {
 	families [][]Suffix
-	also     []Suffix // are read, and never written
+	also     []Suffix // accepted by Parse but not used by Format
 }
 
 // The scales: sizes in bytes, rates in bit/s, times in nanoseconds.
@@ -43,14 +43,14 @@ var (
 	}
 )
 
-// With is the scale with more suffixes that are read.
+// With returns the scale with more suffixes that Parse accepts.
 func (s Scale) With(more ...Suffix) Scale {
 	s.also = slices.Concat(s.also, more)
 	return s
 }
 
-// Parse reads a number of 0 or more with one of the suffixes. The result must be
-// whole: of 1.5B there is none.
+// Parse parses a non-negative number with one of the suffixes. The result must
+// be a whole number: 1.5B is invalid.
 func (s Scale) Parse(text string) (v int64, ok bool) {
 	text = strings.TrimSpace(text)
 	end := strings.LastIndexAny(text, "0123456789.") + 1
@@ -71,8 +71,8 @@ func (s Scale) Parse(text string) (v int64, ok bool) {
 	return 0, false
 }
 
-// Format writes a value as Parse reads it, with so many digits behind the point
-// at most.
+// Format formats a value in a form that Parse accepts, with at most the given
+// number of decimal places.
 func (s Scale) Format(v int64, digits int) string {
 	best := ""
 	for _, list := range s.families {
@@ -83,11 +83,11 @@ func (s Scale) Format(v int64, digits int) string {
 	return best
 }
 
-// format takes the largest suffix that needs no more digits.
+// format uses the largest suffix that needs no more decimal places.
 func format(v int64, list []Suffix, digits int) string {
-	most := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(digits)), nil)
+	power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(digits)), nil)
 	i := slices.IndexFunc(list, func(x Suffix) bool {
-		scaled := new(big.Rat).Mul(big.NewRat(v, x.Times), new(big.Rat).SetInt(most))
+		scaled := new(big.Rat).Mul(big.NewRat(v, x.Times), new(big.Rat).SetInt(power))
 		return x.Times == 1 || v >= x.Times && scaled.IsInt()
 	})
 	text := big.NewRat(v, list[i].Times).FloatString(digits)

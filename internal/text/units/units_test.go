@@ -18,7 +18,7 @@ func TestParse(t *testing.T) {
 	for _, c := range []struct {
 		scale units.Scale
 		text  string
-		want  int64 // -1: none
+		want  int64 // -1: invalid
 	}{
 		{units.Sizes, "64KB", 64_000}, {units.Sizes, "64KiB", 65_536}, {units.Sizes, "9MB", 9e6}, {units.Sizes, "9MiB", 9 << 20},
 		{units.Sizes, "1.5KB", 1500}, {units.Sizes, "62.5 KB", 62_500}, {units.Sizes, "2GiB", 2 << 30}, {units.Sizes, "0B", 0},
@@ -33,8 +33,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestFormat wants values in the family that is shorter, and to be read as they
-// were written.
+// TestFormat: values use the shorter family and parse to the same value.
 func TestFormat(t *testing.T) {
 	for _, c := range []struct {
 		scale  units.Scale

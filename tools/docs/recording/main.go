@@ -1,7 +1,7 @@
-// Command recording draws a terminal session as SVG: it runs the commands of a
-// file, one to a line, in an empty folder, and shows what they print, as it comes.
-// A test holds the commands of the picture against those of the file, and those
-// against the flags that there are.
+// Command recording renders a terminal session as an animated SVG. It runs the
+// commands in a file, one per line, in an empty folder, and shows their output
+// with its timing. A test compares the commands in the picture with the file
+// and with the existing flags.
 package main
 
 import (
@@ -62,11 +62,12 @@ func record(script, binary, output string, rows int) error {
 		}
 		s.printed(string(out), time.Since(began))
 	}
-	s.at += 6 // to read the end
+	s.at += 6 // time to read the end
 	return os.WriteFile(output, s.svg(rows), 0o644)
 }
 
-// A session is what stood on the terminal, line by line, and since when.
+// A session is the content of the terminal, line by line, with the time at
+// which each line appears.
 type session struct {
 	lines []line
 	at    float64 // seconds so far
@@ -78,7 +79,7 @@ type line struct {
 	command bool
 }
 
-// typed adds a command, at the speed of a person who knows it.
+// typed adds a command at the speed of an experienced user.
 func (s *session) typed(text string) {
 	if len(s.lines) > 0 { // the picture does not begin empty
 		s.at += 0.8
@@ -87,9 +88,9 @@ func (s *session) typed(text string) {
 	s.at += 0.03 * float64(utf8.RuneCountInString(text))
 }
 
-// printed adds what a command printed after the time that it took, of which no
-// more than some seconds are shown. Of lines that replace each other, as those of
-// a progress, the last one stays.
+// printed adds the output of a command after its run time, limited to a few
+// seconds. Of lines that overwrite each other, such as a progress line, only
+// the last one is kept.
 func (s *session) printed(text string, took time.Duration) {
 	s.at += min(took.Seconds(), 4)
 	for text := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
@@ -102,8 +103,8 @@ func (s *session) printed(text string, took time.Duration) {
 	s.lines = append(s.lines, line{"", s.at, false})
 }
 
-// svg draws the session: lines appear at their time, and what no longer fits moves
-// out at the top. A reader without animation sees the end.
+// svg draws the session: lines appear at their time, and the view scrolls when
+// it is full. Without animation it shows the end.
 func (s *session) svg(rows int) []byte {
 	const (
 		size, step, margin = 13.0, 18.0, 14.0

@@ -44,8 +44,8 @@ type site struct {
 
 // A page is one of the site.
 type page struct {
-	Name   string // its file in the site, such as schemes/drill.html
-	source string // its Markdown file, such as docs/drill.md; "" if it is generated
+	Name   string // its file in the site, for example schemes/drill.html
+	source string // its Markdown file, for example docs/drill.md; "" if it is generated
 	text   string // Markdown
 	Group  string
 	Title  string
@@ -112,7 +112,7 @@ func (s *site) read() error {
 	return nil
 }
 
-// target is the page of a Markdown file.
+// target returns the name of the page for a Markdown file.
 func target(file string) string {
 	if file == "README.md" {
 		return "index.html"
@@ -120,13 +120,13 @@ func target(file string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(strings.ToLower(file), "docs/"), ".md") + ".html"
 }
 
-// add adds a page, whose title is its first heading.
+// add adds a page. Its first heading becomes the title.
 func (s *site) add(p *page) {
 	p.Title, _, _ = strings.Cut(strings.TrimPrefix(p.text, "# "), "\n")
 	s.pages = append(s.pages, p)
 }
 
-// sort puts the pages in the order of the margin, each in its group.
+// sort puts the pages into the order of the margin and sets their groups.
 func (s *site) sort() {
 	rank := func(p *page) int {
 		name := strings.TrimSuffix(p.Name, ".html")
@@ -153,7 +153,7 @@ func (s *site) write(name string, data []byte) error {
 	return os.WriteFile(to, data, 0o666)
 }
 
-// copy copies what pages show beside text.
+// copy copies images and other files that pages refer to.
 func (s *site) copy() error {
 	var errs []error
 	for _, name := range []string{"style.css", "search.js"} {

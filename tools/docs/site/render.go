@@ -87,8 +87,8 @@ func plainText(n ast.Node, source []byte) string {
 	return b.String()
 }
 
-// relink leads links between Markdown files to their pages, and those to other
-// files to the repository. One that leads nowhere is an error.
+// relink converts links between Markdown files to links between pages, and
+// links to other files to links to the repository. A broken link is an error.
 func (s *site) relink(p *page, doc ast.Node) error {
 	return ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
@@ -105,7 +105,7 @@ func (s *site) relink(p *page, doc ast.Node) error {
 	})
 }
 
-// follow is where a link of a page leads to in the site.
+// follow returns the target of a page's link in the site.
 func (s *site) follow(p *page, link []byte) ([]byte, error) {
 	to, anchor, _ := strings.Cut(string(link), "#")
 	if to == "" || strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") {
@@ -115,12 +115,12 @@ func (s *site) follow(p *page, link []byte) ([]byte, error) {
 		anchor = "#" + anchor
 	}
 	if p.source == "" {
-		return link, nil // generated, with the links of the site
+		return link, nil // a generated page uses links of the site
 	}
 	file := path.Join(path.Dir(p.source), to)
 	info, err := os.Stat(filepath.Join(s.root, filepath.FromSlash(file)))
 	if err != nil {
-		return nil, fmt.Errorf("%s links to %s, which is not there", p.source, file)
+		return nil, fmt.Errorf("broken link in %s: %s does not exist", p.source, file)
 	}
 	up := strings.Repeat("../", strings.Count(p.Name, "/"))
 	switch {

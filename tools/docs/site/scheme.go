@@ -16,10 +16,10 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// papers are those whose numbers have been measured, with the page of each.
+// papers are the papers with measured numbers, each with its own page.
 var papers = []string{"qall", "qdaps", "rlb", "pdlb", "dhlb"}
 
-// schemes adds a page for each scheme, and one that lists them.
+// schemes adds a page for each scheme and a list of all schemes.
 func (s *site) schemes() error {
 	taken, err := s.resources()
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *site) schemes() error {
 		}
 	}
 	var list strings.Builder
-	list.WriteString("# Schemes\n\nWhat `p4lb schemes` lists, each with its program, its parameters, and what was measured of it.\n\n| scheme | granularity | signal | choice | guard | what it does |\n|---|---|---|---|---|---|\n")
+	list.WriteString("# Schemes\n\nThe schemes of `p4lb schemes`, each with its program, its parameters and measured results.\n\n| scheme | granularity | signal | choice | guard | summary |\n|---|---|---|---|---|---|\n")
 	for _, row := range codegen.Rows() {
 		fmt.Fprintf(&list, "| [%s](%s.html) | %s | %s | %s | %s | %s |\n", row.Name, row.Name, row.Granularity, row.Signal, row.Choice, row.Guard, row.Title)
 		text, err := s.scheme(row, taken, results)
@@ -54,7 +54,7 @@ func (s *site) schemes() error {
 	return nil
 }
 
-// scheme is the page of a row.
+// scheme returns the page of a row.
 func (s *site) scheme(row codegen.Row, taken map[string][]string, results []result) (string, error) {
 	made, err := codegen.Generate(row, codegen.Params{})
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *site) scheme(row codegen.Row, taken map[string][]string, results []resu
 	return b.String(), nil
 }
 
-// picture is the row's blocks, from a packet to its path.
+// picture draws the row's blocks, from a packet to its path.
 func picture(row codegen.Row) string {
 	var b strings.Builder
 	blocks := row.Blocks()
@@ -102,10 +102,10 @@ func picture(row codegen.Row) string {
 
 func parameters(b *strings.Builder, list []codegen.Param) {
 	if len(list) == 0 {
-		b.WriteString("## Parameters\n\nIt has none.\n\n")
+		b.WriteString("## Parameters\n\nThis scheme has no parameters.\n\n")
 		return
 	}
-	b.WriteString("## Parameters\n\nAs `--set NAME=VALUE`; `p4lb advise` computes those that depend on the network.\n\n| parameter | unit | default | from | to | what it is | where the paper says so |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("## Parameters\n\nSet them with `--set NAME=VALUE`. `p4lb advise` computes parameters that depend on the network.\n\n| parameter | unit | default | from | to | meaning | source in the paper |\n|---|---|---|---|---|---|---|\n")
 	for _, p := range list {
 		fmt.Fprintf(b, "| `%s` | %v | %s | %s | %s | %s | %s |\n", p.Name, p.Unit, cell(p.Default), cell(p.Min), cell(p.Max), cell(p.Meaning), cell(p.Source))
 	}
@@ -115,22 +115,22 @@ func parameters(b *strings.Builder, list []codegen.Param) {
 func registers(b *strings.Builder, m *manifest.Manifest) {
 	b.WriteString("## Registers\n\n")
 	if len(m.Registers) == 0 {
-		b.WriteString("A leaf keeps nothing between packets.\n\n")
+		b.WriteString("A leaf keeps no state between packets.\n\n")
 		return
 	}
-	b.WriteString("What a leaf keeps between packets, for BMv2; `p4lb inspect` shows it by what it means.\n\n| register | a cell for each | unit | written by | meaning |\n|---|---|---|---|---|\n")
+	b.WriteString("The state of a leaf between packets, for BMv2. `p4lb inspect` shows it with its meaning.\n\n| register | index | unit | written by | meaning |\n|---|---|---|---|---|\n")
 	for _, r := range m.Registers {
 		fmt.Fprintf(b, "| `%s` | %v | %v | %v | %s |\n", r.Name, r.Index, r.Unit, r.Writer, cell(r.Meaning))
 	}
 	b.WriteByte('\n')
 }
 
-// highlights are the places of the program that name an equation, an algorithm, a
-// figure or a section, and what its comments say about the paper itself.
+// highlights lists the parts of the program that cite an equation, an
+// algorithm, a figure or a section, and the comments about the paper itself.
 func (s *site) highlights(b *strings.Builder, row codegen.Row, program string) {
 	named := regexp.MustCompile(`\b(Eq|Alg|Fig|Table|Section|Sec)\b\.? `)
 	var shown, wrong []string
-	_, body, _ := strings.Cut(program, "#include") // behind what is said at the top
+	_, body, _ := strings.Cut(program, "#include") // after the comment at the top
 	for _, c := range comments(body) {
 		switch {
 		case strings.Contains(strings.ToLower(c.text), "the paper"):
@@ -141,11 +141,11 @@ func (s *site) highlights(b *strings.Builder, row codegen.Row, program string) {
 	}
 	fmt.Fprintf(b, "## The program\n\n[%s.p4](%sp4src/v1model/%s.p4) for groups of up to 4 paths, %d lines.", row.Name, repository, row.Name, strings.Count(program, "\n"))
 	if len(shown) > 0 {
-		b.WriteString(" The places that follow the paper most closely:\n\n```p4\n" + strings.Join(shown, "\n\n") + "\n```")
+		b.WriteString(" The parts that follow the paper most closely:\n\n```p4\n" + strings.Join(shown, "\n\n") + "\n```")
 	}
 	b.WriteString("\n\n")
 	if len(wrong) > 0 {
-		b.WriteString("## Where the paper is wrong, or silent\n\nAs the comments of the program have it:\n\n")
+		b.WriteString("## Errors and omissions in the paper\n\nFrom the comments of the program:\n\n")
 		for _, w := range slices.Compact(wrong) {
 			fmt.Fprintf(b, "- %s\n", w)
 		}
@@ -153,19 +153,19 @@ func (s *site) highlights(b *strings.Builder, row codegen.Row, program string) {
 	}
 }
 
-// A comment is one of a program, with the code that follows it up to an empty
-// line, as it is printed.
+// A comment is a comment of a program with the code that follows it up to an
+// empty line, as printed.
 type comment struct {
 	text   string
 	code   []string
 	lines  []string
-	inside bool // in the code of another one
+	inside bool // in the code of another comment
 }
 
 func comments(program string) []comment {
 	var list []comment
 	lines := strings.Split(program, "\n")
-	end := 0 // of the code of the comment before
+	end := 0 // end of the code of the previous comment
 	for i := 0; i < len(lines); i++ {
 		if !strings.HasPrefix(strings.TrimSpace(lines[i]), "//") {
 			continue
@@ -197,7 +197,8 @@ func comments(program string) []comment {
 	return list
 }
 
-// hardware is what the program takes of Tofino, and how it deviates there.
+// hardware describes the program's resources on Tofino and its deviations
+// there.
 func (s *site) hardware(b *strings.Builder, row codegen.Row, taken map[string][]string) error {
 	b.WriteString("## On Tofino\n\n")
 	var rows []string
@@ -214,9 +215,9 @@ func (s *site) hardware(b *strings.Builder, row codegen.Row, taken map[string][]
 		}
 	}
 	if len(rows) > 0 {
-		b.WriteString("By the open compiler, for groups of 4 paths ([what the columns are](../tofino.html)):\n\n| architecture | ingress + egress stages | SRAM | TCAM | stateful ALUs | |\n|---|---|---|---|---|---|\n" + strings.Join(rows, "") + "\n")
+		b.WriteString("According to the open compiler, for groups of 4 paths ([meaning of the columns](../tofino.html)):\n\n| architecture | ingress + egress stages | SRAM | TCAM | stateful ALUs | |\n|---|---|---|---|---|---|\n" + strings.Join(rows, "") + "\n")
 	} else {
-		b.WriteString("No figures of the compiler have been recorded for this row; [docs/tofino](../tofino.html) has those of its relatives.\n\n")
+		b.WriteString("No figures of the compiler have been recorded for this scheme; [docs/tofino](../tofino.html) has the figures of related schemes.\n\n")
 	}
 	seen := map[string]bool{}
 	for _, d := range deviations {
@@ -224,7 +225,7 @@ func (s *site) hardware(b *strings.Builder, row codegen.Row, taken map[string][]
 			continue
 		}
 		if len(seen) == 0 {
-			b.WriteString("It deviates there from what it was written after:\n\n| what | why | what it costs |\n|---|---|---|\n")
+			b.WriteString("The hardware program deviates from the original:\n\n| deviation | reason | effect |\n|---|---|---|\n")
 		}
 		seen[d.What] = true
 		fmt.Fprintf(b, "| %s | %s | %s |\n", cell(d.What), cell(d.Why), cell(d.Error))
@@ -233,7 +234,8 @@ func (s *site) hardware(b *strings.Builder, row codegen.Row, taken map[string][]
 	return nil
 }
 
-// resources reads what p4c was recorded to take, for groups of 4.
+// resources reads the recorded resource usage reported by p4c for groups of 4
+// paths.
 func (s *site) resources() (map[string][]string, error) {
 	f, err := os.Open(filepath.Join(s.root, "testdata", "oracle", "tofino.tsv"))
 	if err != nil {
@@ -275,15 +277,15 @@ func measured(b *strings.Builder, row codegen.Row, results []result) {
 		}
 	}
 	if len(lines) == 0 {
-		b.WriteString("None of the papers' numbers that were measured names it alone; [reproduction](../reproduction.html) has them all.\n")
+		b.WriteString("No measured number of the papers names only this scheme; [reproduction](../reproduction.html) has all of them.\n")
 		return
 	}
-	fmt.Fprintf(b, "The %d rows of [what the papers print](../reproduction.html) that name it:\n\n| paper | | target | printed | measured | verdict |\n|---|---|---|---|---|---|\n%s", len(lines), strings.Join(lines, ""))
+	fmt.Fprintf(b, "The %d rows of [the papers' numbers](../reproduction.html) that name it:\n\n| paper | | target | printed | measured | verdict |\n|---|---|---|---|---|---|\n%s", len(lines), strings.Join(lines, ""))
 }
 
-// names says whether a target is about a row. RLB compares its own forms in words:
-// "DRILL with RLB below without" is about drill and drill+rlb, "DRILL with RLB*
-// below RLB" about both guards.
+// names reports whether a target concerns a row. RLB compares its own variants
+// in words: "DRILL with RLB below without" concerns drill and drill+rlb, "DRILL
+// with RLB* below RLB" both guards.
 func names(target, row string) bool {
 	base, guard, _ := strings.Cut(row, "+")
 	if plain, ok := strings.CutSuffix(base, "-star"); ok {
@@ -293,7 +295,7 @@ func names(target, row string) bool {
 		return false
 	}
 	star := strings.Contains(target, "with RLB*")
-	forms := strings.Contains(target, "with recirculation") // that warnings take, or not
+	forms := strings.Contains(target, "with recirculation") // compares warnings with and without recirculation
 	switch guard {
 	case "":
 		return !star && !forms
@@ -305,10 +307,10 @@ func names(target, row string) bool {
 	return false
 }
 
-// cell is text in a table.
+// cell escapes text for a table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// upper is a sentence of what an error or a title says.
+// upper turns an error or a title into a sentence.
 func upper(text string) string {
 	if text == "" {
 		return ""

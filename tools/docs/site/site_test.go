@@ -69,7 +69,7 @@ func TestSite(t *testing.T) {
 	}
 }
 
-// TestNames wants each target on the pages of the rows that it compares.
+// TestNames: each target is on the pages of the rows that it compares.
 func TestNames(t *testing.T) {
 	rows := []string{"drill", "drill+rlb", "drill+rlb-star", "hermes", "hermes+rlb", "qdaps", "qdaps-star"}
 	for target, want := range map[string]string{
@@ -100,7 +100,7 @@ func (s *site) check(t *testing.T, name, kind, link string, ids map[string]bool)
 	if file, ok := strings.CutPrefix(link, repository); ok {
 		file, _, _ = strings.Cut(file, "#")
 		if _, err := os.Stat(filepath.Join(s.root, file)); err != nil {
-			t.Errorf("%s links to %s, which is no file", name, link)
+			t.Errorf("%s links to %s, which is not a file", name, link)
 		}
 		return
 	}
@@ -123,7 +123,7 @@ func (s *site) check(t *testing.T, name, kind, link string, ids map[string]bool)
 	}
 }
 
-// TestComments: a comment of a program goes with the code up to an empty line.
+// TestComments: a comment belongs to the code up to the next empty line.
 func TestComments(t *testing.T) {
 	got := comments("    // Eq. 4: C.\n    // The paper's is wrong.\n    c = 1;\n    // inside\n    d = 2;\n\nelse\n// alone\n\nx\n")
 	if len(got) != 3 || !got[1].inside || got[2].inside || got[0].text != "Eq. 4: C. The paper's is wrong." || len(got[0].code) != 3 || got[0].lines[2] != "c = 1;" || len(got[2].code) != 0 {
