@@ -1,7 +1,7 @@
 // Package bench measures p4lb on the machine that it runs on: the compiler, the
-// generator, the embedded switch, the simulator, deployments, fits. Each function
-// returns figures with their units and what was run; CPU time rather than that of
-// the clock wherever another process could be in the way.
+// generator, the embedded switch, the simulator, deployments, fits. Each
+// function returns values with units and descriptions. It measures CPU time
+// instead of elapsed time wherever other processes could interfere.
 package bench
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme"
 )
 
-// A measurement is one line of bench.
+// A Measurement is one result.
 type Measurement struct {
 	Name   string  `json:"name"`
 	Value  float64 `json:"value"`
@@ -27,7 +27,7 @@ type Measurement struct {
 	Detail string  `json:"detail"`
 }
 
-// executable is this binary, for what is measured as a user starts it.
+// executable returns this binary, for measurements of complete commands.
 func executable() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -36,14 +36,14 @@ func executable() (string, error) {
 	return self, nil
 }
 
-// A usage is what processes of p4lb took, from start to end.
+// A usage is the resource usage of p4lb processes from start to end.
 type usage struct {
 	wall, busy []time.Duration
-	memory     []int64 // KiB, at the most
-	said       []byte  // by the last
+	memory     []int64 // peak, in KiB
+	said       []byte  // output of the last process
 }
 
-// start runs p4lb in a folder as a user does, some times.
+// start runs a p4lb command in a folder several times.
 func start(ctx context.Context, runs int, dir string, args ...string) (u usage, err error) {
 	self, err := executable()
 	if err != nil {
@@ -51,7 +51,7 @@ func start(ctx context.Context, runs int, dir string, args ...string) (u usage, 
 	}
 	for range runs {
 		cmd := exec.CommandContext(ctx, self, args...)
-		cmd.Args[0] = "p4lb" // what a program of tests goes by, which would run these otherwise
+		cmd.Args[0] = "p4lb" // a test binary would run tests otherwise
 		cmd.Dir = dir
 		began := time.Now()
 		if u.said, err = cmd.CombinedOutput(); err != nil {
@@ -64,7 +64,7 @@ func start(ctx context.Context, runs int, dir string, args ...string) (u usage, 
 	return u, nil
 }
 
-// planOf plans what the leaves and the spines of a network hold that run a scheme.
+// planOf plans the state of leaves and spines of a network with a scheme.
 func planOf(name string, p codegen.Params, t *fabric.Topology) (*plan.Plan, error) {
 	s, err := new(scheme.Library).Find(name)
 	if err != nil {
@@ -83,7 +83,7 @@ func planOf(name string, p codegen.Params, t *fabric.Topology) (*plan.Plan, erro
 // machineSteps is the length of the loop of Machine.
 const machineSteps = 1_000_000
 
-// Machine measures a loop of integer operations that wait for each other.
+// Machine measures a loop of dependent integer operations.
 func Machine(ctx context.Context, runs int) Measurement {
 	x := uint64(1)
 	spent, err := repeat(ctx, runs, time.Second, threadTime, func() error {
@@ -98,5 +98,5 @@ func Machine(ctx context.Context, runs int) Measurement {
 		return Measurement{Name: "machine.step", Unit: "ns", Detail: "interrupted"}
 	}
 	return Measurement{"machine.step", float64(median(spent).Nanoseconds()) / machineSteps, "ns",
-		"six dependent integer operations, CPU time of one core: how fast the machine is now"}
+		"six dependent integer operations, CPU time of one core: the current speed of the machine"}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/p4lb/p4lb/internal/server/bfrt"
 )
 
-// A chipRig is a switch of four pipes that serves BfRt on loopback, with a client
-// that names the program with each request.
+// A chipRig is a switch with four pipes that serves BfRt on loopback, with a
+// client that names the program in each request.
 type chipRig struct {
 	rig
 	client wire.Client
@@ -56,12 +56,12 @@ func newChipRig(ctx context.Context) (r *chipRig, err error) {
 	return r, err
 }
 
-// table is a table of the program.
+// table returns a table of the program.
 func (r *chipRig) table(name string) *bfrt.Table { return r.schema.Table("pipe.BenchIngress." + name) }
 
 var allPipes = &wire.TargetDevice{PipeId: wire.AllPipes, Direction: wire.AllDirections, PrsrId: wire.AllParsers}
 
-// entries are updates of n entries of the exact table.
+// entries returns updates of n entries of the exact table.
 func (r *chipRig) entries(kind wire.Update_Type, n int) []*wire.Update {
 	t := r.table("dmac")
 	data := &wire.TableData{}
@@ -85,7 +85,7 @@ func (r *chipRig) entries(kind wire.Update_Type, n int) []*wire.Update {
 	return list
 }
 
-// read reads and drops all entries of a table, which must be so many.
+// read reads all entries of a table and checks their number.
 func (r *chipRig) read(to *wire.TargetDevice, t *bfrt.Table, want int) error {
 	stream, err := r.client.Read(r.ctx, &wire.ReadRequest{Target: to, P4Name: chipName, Entities: []*wire.Entity{
 		{Entity: &wire.Entity_TableEntry{TableEntry: &wire.TableEntry{TableId: t.ID, TableFlags: &wire.TableFlags{FromHw: true}}}},
@@ -96,8 +96,8 @@ func (r *chipRig) read(to *wire.TargetDevice, t *bfrt.Table, want int) error {
 	return drain(stream.Recv, want)
 }
 
-// benchBfRt measures BfRt's control plane: changes to a table in all pipes, and
-// reads of a register.
+// benchBfRt measures BfRt: changes to a table in all pipes, and reads of a
+// register.
 func benchBfRt(ctx context.Context, runs int) ([]Measurement, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -121,7 +121,7 @@ func benchBfRt(ctx context.Context, runs int) ([]Measurement, error) {
 		return nil, fmt.Errorf("measuring BfRt: %w", err)
 	}
 	list := []Measurement{{"bfrt.writes", writeBatch * writeBatches / spent.Seconds(), "1/s",
-		"insert and delete exact entries in four pipes, 100 in a request: " + how}}
+		"insert and delete exact entries in four pipes, 100 per request: " + how}}
 	pairs := r.table("pairs")
 	for _, c := range []struct {
 		name, about string

@@ -6,7 +6,6 @@ import "time"
 
 var benchStart = time.Now()
 
-// threadTime and processTime are the time by the clock where the system has no
-// other in common with Linux.
+// threadTime and processTime are the elapsed time on this system.
 func threadTime() time.Duration  { return time.Since(benchStart) }
 func processTime() time.Duration { return time.Since(benchStart) }

@@ -17,12 +17,12 @@ import (
 	"github.com/p4lb/p4lb/p4src"
 )
 
-// benchProgram is what the compiler is measured on.
+// benchProgram is the program used to measure the compiler.
 const benchProgram = "flowlet.p4"
 
-// Compile measures the compiler. The processes come first: a child's peak
-// memory counts from the moment of the fork, when it still shares its parent's,
-// so the parent has to be small then.
+// Compile measures the compiler. It starts processes first: a child's peak
+// memory includes the memory that it shares with its parent at the time of the
+// fork, so the parent must be small.
 func Compile(ctx context.Context, runs int) ([]Measurement, error) {
 	source, err := examples.FS.ReadFile(benchProgram)
 	if err != nil {
@@ -36,7 +36,7 @@ func Compile(ctx context.Context, runs int) ([]Measurement, error) {
 	return append(list, process...), err
 }
 
-// benchProcess measures p4lb compile as a user starts it.
+// benchProcess measures p4lb compile as a process.
 func benchProcess(ctx context.Context, source []byte, runs int) ([]Measurement, error) {
 	dir, err := os.MkdirTemp("", "p4lb-bench-")
 	if err != nil {
@@ -59,24 +59,24 @@ func benchProcess(ctx context.Context, source []byte, runs int) ([]Measurement, 
 	}, nil
 }
 
-// stages are what compileStages times, in order.
+// stages are the stages timed by compileStages, in order.
 var stages = []struct{ name, what string }{
 	{"scan", "preprocess and scan"},
 	{"parse", "preprocess, scan and parse"},
 	{"check", "resolve, type and fold"},
 	{"lower", "lower to BMv2"},
-	{"p4info", "make the P4Info of"},
+	{"p4info", "generate the P4Info of"},
 	{"write", "write JSON and P4Info as text of"},
 }
 
-// benchStages measures the compiler's stages one by one.
+// benchStages measures the compiler's stages separately.
 func benchStages(ctx context.Context, runs int) ([]Measurement, error) {
-	spent := make([][]time.Duration, len(stages)+1) // the last for all together
+	spent := make([][]time.Duration, len(stages)+1) // the last one for all stages together
 	for range runs {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		// The collector's work for one run shall not fall into the next.
+		// Garbage of one run must not be collected in the next one.
 		runtime.GC()
 		marks, err := compileStages()
 		if err != nil {
@@ -96,8 +96,9 @@ func benchStages(ctx context.Context, runs int) ([]Measurement, error) {
 	return append(list, Measurement{"compile.total", total, "ms", "parse to write," + where}), nil
 }
 
-// compileStages compiles the program once and returns when it began and when
-// each stage was over. It is scanned once more before, to tell that apart.
+// compileStages compiles the program and returns the times when it began and
+// when each stage ended. The first stage scans the program separately, so the
+// other stages scan it again.
 func compileStages() ([]time.Time, error) {
 	marks := []time.Time{time.Now()}
 	mark := func() { marks = append(marks, time.Now()) }

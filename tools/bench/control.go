@@ -17,7 +17,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme"
 )
 
-// A controlCase is a deployment that is measured.
+// A controlCase is a measured deployment.
 type controlCase struct {
 	name   string
 	scheme string
@@ -25,7 +25,7 @@ type controlCase struct {
 	make   func() (*fabric.Topology, error)
 }
 
-// The most demanding scheme is that with the largest program.
+// The most demanding scheme is the one with the largest program.
 const controlScheme, controlLarge = "qall-poly3", "hermes+rlb-star"
 
 func controlCases() []controlCase {
@@ -39,8 +39,8 @@ func controlCases() []controlCase {
 	}
 }
 
-// Control measures deployments on embedded switches: as a user starts
-// them, and within a process.
+// Control measures deployments on embedded switches, as a process and within
+// this process.
 func Control(ctx context.Context, runs int) ([]Measurement, error) {
 	var list []Measurement
 	type measure func(controlCase, context.Context, *fabric.Topology, int) ([]Measurement, error)
@@ -61,8 +61,8 @@ func Control(ctx context.Context, runs int) ([]Measurement, error) {
 	return append(list, inspect...), err
 }
 
-// process measures p4lb deploy as a user starts it, from the command to the end
-// of the process after every switch has been verified.
+// process measures p4lb deploy from the start of the command to the end of the
+// process, after every switch has been verified.
 func (c controlCase) process(ctx context.Context, t *fabric.Topology, runs int) ([]Measurement, error) {
 	dir, err := os.MkdirTemp("", "p4lb-bench-")
 	if err != nil {
@@ -77,7 +77,7 @@ func (c controlCase) process(ctx context.Context, t *fabric.Topology, runs int) 
 	if err != nil {
 		return nil, err
 	}
-	what := fmt.Sprintf("p4lb deploy --scheme %s --once, %s, embedded with real sockets: command to verified, process from start to end, median of %d", c.scheme, c.what, runs)
+	what := fmt.Sprintf("p4lb deploy --scheme %s --once, %s, embedded with real sockets, process from start to end including verification, median of %d", c.scheme, c.what, runs)
 	return []Measurement{
 		{"control." + c.name + ".process", median(u.wall).Seconds(), "s", what},
 		{"control." + c.name + ".process_cpu", median(u.busy).Seconds(), "s", "its CPU time, median"},
@@ -85,8 +85,8 @@ func (c controlCase) process(ctx context.Context, t *fabric.Topology, runs int) 
 	}, nil
 }
 
-// again measures what a second deployment takes and writes, and what a link
-// that fails does, in one process with connections in memory.
+// again measures the time and the writes of a second deployment, and of one
+// after a link failure, with in-memory connections.
 func (c controlCase) again(ctx context.Context, t *fabric.Topology, runs int) ([]Measurement, error) {
 	s, err := new(scheme.Library).Find(c.scheme)
 	if err != nil {
@@ -141,18 +141,18 @@ func (c controlCase) again(ctx context.Context, t *fabric.Topology, runs int) ([
 		}
 	}
 	if written != 0 {
-		return nil, errors.New("deployments of what is there already have written something")
+		return nil, errors.New("deploying an unchanged plan wrote entries")
 	}
 	where := fmt.Sprintf("%s, %s, connections in memory, median of ", c.scheme, c.what)
 	return []Measurement{
-		{"control." + c.name + ".again", milliseconds(median(idle)), "ms", fmt.Sprintf("deploy what is there already, %s%d", where, len(idle))},
-		{"control." + c.name + ".again_written", float64(written), "writes", "in all of these together"},
+		{"control." + c.name + ".again", milliseconds(median(idle)), "ms", fmt.Sprintf("deploy an unchanged plan, %s%d", where, len(idle))},
+		{"control." + c.name + ".again_written", float64(written), "writes", "in all of these deployments together"},
 		{"control." + c.name + ".link", milliseconds(median(failed)), "ms", fmt.Sprintf("deploy after a link of a leaf has failed, %s%d", where, len(failed))},
-		{"control." + c.name + ".link_written", float64(changed), "writes", "in one of these"},
+		{"control." + c.name + ".link_written", float64(changed), "writes", "in one of these deployments"},
 	}, nil
 }
 
-// firstUplink is the first port of the first leaf that leads to a switch.
+// firstUplink returns the first port of the first leaf that leads to a switch.
 func firstUplink(t *fabric.Topology) int {
 	for _, p := range t.Ports(t.Leaves()[0].Name) {
 		if p.PeerTier > 0 {

@@ -11,11 +11,11 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/dataset"
 )
 
-// benchRows is how many observations QALL fits (Section III-B).
+// benchRows is the number of observations in QALL (Section III-B).
 const benchRows = 200_000
 
-// Fit measures fitting, on one core: reading a dataset of the paper's
-// size, and fits of two degrees with a test set held back.
+// Fit measures fitting on one core: reading a dataset of the paper's size, and
+// fits of two degrees with a test set.
 func Fit(ctx context.Context, runs int) ([]Measurement, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	text := dataset.Synthetic(benchRows)
@@ -49,7 +49,7 @@ func Fit(ctx context.Context, runs int) ([]Measurement, error) {
 		what := fmt.Sprintf("degree %d, %d terms, %d rows, one core, median of %d", degree, len(fitting.Terms(degree)), benchRows, runs)
 		list = append(list,
 			Measurement{fmt.Sprintf("fit.degree%d", degree), milliseconds(median(fit)), "ms", "split, fit and assess, " + what},
-			Measurement{fmt.Sprintf("fit.degree%d.integers", degree), milliseconds(median(fix)), "ms", "fixed point, its bounds and what it loses, " + what})
+			Measurement{fmt.Sprintf("fit.degree%d.integers", degree), milliseconds(median(fix)), "ms", "conversion to fixed point, its bounds and its loss, " + what})
 	}
 	return list, nil
 }

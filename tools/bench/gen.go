@@ -47,10 +47,10 @@ func Generate(ctx context.Context, runs int) ([]Measurement, error) {
 	return append(result, hardware...), err
 }
 
-// benchTraffic says what the programs forward.
+// benchTraffic describes the forwarded packets.
 const benchTraffic = "4 paths, 200-byte packets of 256 flows, CPU time of one core"
 
-// benchForwarding is the median rate of some runs in packets per µs of CPU time.
+// benchForwarding returns the median rate in packets per µs of CPU time.
 func benchForwarding(ctx context.Context, p *scheme.Program, runs int) (float64, error) {
 	sw, err := leaf.New(p, 4)
 	if err != nil {
@@ -63,13 +63,13 @@ func benchForwarding(ctx context.Context, p *scheme.Program, runs int) (float64,
 		for range leafRun {
 			now += 2 * time.Microsecond
 			if out := sw.Process(leaf.HostPort, packets[n%len(packets)], now); len(out) != 1 {
-				return fmt.Errorf("packet %d: %d came out", n, len(out))
+				return fmt.Errorf("packet %d: %d packets were sent", n, len(out))
 			}
 			n++
 		}
 		return nil
 	}
-	if err := pass(); err != nil { // warms up
+	if err := pass(); err != nil { // warm-up
 		return 0, err
 	}
 	spent, err := repeat(ctx, runs, time.Second, threadTime, pass)
@@ -79,6 +79,6 @@ func benchForwarding(ctx context.Context, p *scheme.Program, runs int) (float64,
 	return leafRun / float64(median(spent).Nanoseconds()) * 1e3, nil
 }
 
-// leafRun is how many packets one run of benchForwarding has: it is shorter
-// than a time slice, so that few runs are interrupted.
+// leafRun is the number of packets in one run of benchForwarding. A run is
+// shorter than a time slice, so few runs are interrupted.
 const leafRun = 2000

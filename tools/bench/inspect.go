@@ -26,14 +26,14 @@ import (
 // five of 16,384.
 const inspectScheme = "hermes+rlb-star"
 
-// An inspectRig is a fabric of embedded switches to look into.
+// An inspectRig is a fabric of embedded switches to inspect.
 type inspectRig struct {
 	plan   *plan.Plan
 	target *embedded.Target
 	nodes  []*plan.Node
 }
 
-// newInspectRig brings up so many leaves, and two spines.
+// newInspectRig starts the given number of leaves and two spines.
 func newInspectRig(ctx context.Context, leaves int) (*inspectRig, error) {
 	top, err := fabric.LeafSpine{Leaves: leaves, Spines: 2, Parallel: 2, Hosts: 1}.Make()
 	if err != nil {
@@ -51,7 +51,7 @@ func newInspectRig(ctx context.Context, leaves int) (*inspectRig, error) {
 	return r, nil
 }
 
-// occupy fills a quarter of the slots of flows, as traffic would.
+// occupy fills a quarter of the flow slots, as traffic would.
 func occupy(ctx context.Context, n *plan.Node, regs registers.Access) error {
 	for _, r := range n.Manifest.Registers {
 		if r.Index == "flow" {
@@ -80,7 +80,7 @@ func Inspect(ctx context.Context, runs int) ([]Measurement, error) {
 	}
 	m, err := r.watch(ctx, time.Duration(min(runs, 10))*time.Second)
 	if err != nil {
-		return nil, fmt.Errorf("measuring a watch: %w", err)
+		return nil, fmt.Errorf("measuring p4lb inspect: %w", err)
 	}
 	list = append(list, m)
 	bmv2, err := benchInspectBMv2(ctx, runs, r)
@@ -90,13 +90,13 @@ func Inspect(ctx context.Context, runs int) ([]Measurement, error) {
 	return append(list, bmv2...), nil
 }
 
-// A wayIn is one to the registers of a switch.
+// A wayIn is a method of accessing the registers of a switch.
 type wayIn struct {
 	name, detail string
 	open         func(ctx context.Context) (registers.Access, error)
 }
 
-// ways are those to the first leaf.
+// ways returns the methods for the first leaf.
 func (r *inspectRig) ways() []wayIn {
 	endpoint := func() (target.Endpoint, error) { return r.target.Endpoint(r.nodes[0].Name) }
 	return []wayIn{
@@ -118,7 +118,7 @@ func (r *inspectRig) ways() []wayIn {
 	}
 }
 
-// measure reads all registers of the first leaf again and again.
+// measure reads all registers of the first leaf repeatedly.
 func (r *inspectRig) measure(ctx context.Context, runs int, way wayIn) (Measurement, error) {
 	n := r.nodes[0]
 	regs, err := way.open(ctx)
@@ -138,7 +138,7 @@ func (r *inspectRig) measure(ctx context.Context, runs int, way wayIn) (Measurem
 	return snapshots(ctx, runs, "inspect.embedded."+way.name, way.detail, n, regs)
 }
 
-// snapshots measures how often a second all registers of a switch can be read
+// snapshots measures how often per second all registers of a switch can be read
 // and explained.
 func snapshots(ctx context.Context, runs int, name, detail string, n *plan.Node, regs registers.Access) (Measurement, error) {
 	in, err := inspect.New(n, regs, inspect.Options{Everything: true})
@@ -162,8 +162,8 @@ func snapshots(ctx context.Context, runs int, name, detail string, n *plan.Node,
 	}, nil
 }
 
-// watch measures what it costs to watch 20 switches as p4lb inspect does: to
-// read them by Thrift twice a second, and to make the frames that are shown.
+// watch measures the cost of watching 20 switches with p4lb inspect: reading
+// them by Thrift twice a second and generating the displayed frames.
 func (r *inspectRig) watch(ctx context.Context, watchTime time.Duration) (Measurement, error) {
 	dir, err := os.MkdirTemp("", "p4lb-bench-")
 	if err != nil {
@@ -180,12 +180,12 @@ func (r *inspectRig) watch(ctx context.Context, watchTime time.Duration) (Measur
 	}
 	return Measurement{
 		Name: "inspect.watch", Value: 100 * u.busy[0].Seconds() / watchTime.Seconds(), Unit: "% of a core",
-		Detail: fmt.Sprintf("p4lb inspect on %d switches with %s, by Thrift, twice a second, the tables of flows every %v: CPU time of its process in %v",
+		Detail: fmt.Sprintf("p4lb inspect on %d switches with %s, by Thrift, twice a second, tables of flows every %v: CPU time of its process in %v",
 			len(r.nodes), inspectScheme, inspect.FlowsEvery(len(r.nodes)), watchTime),
 	}, nil
 }
 
-// benchInspectBMv2 measures a simple_switch where there is one.
+// benchInspectBMv2 measures simple_switch if it is installed.
 func benchInspectBMv2(ctx context.Context, runs int, r *inspectRig) ([]Measurement, error) {
 	path, err := exec.LookPath("simple_switch")
 	if err != nil {
@@ -225,7 +225,7 @@ func benchInspectBMv2(ctx context.Context, runs int, r *inspectRig) ([]Measureme
 	return []Measurement{m}, err
 }
 
-// freePort is a port that nobody listens at.
+// freePort returns an unused port.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -12,19 +12,19 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// What the control plane is measured with.
+// The sizes of the measurements of the control plane.
 const (
 	benchRoutes  = 100_000
 	benchACL     = 10_000
-	loadBatch    = 1000 // updates of a request that loads a table
-	writeBatch   = 100  // and of one that changes some entries
-	writeBatches = 20   // of a run, half of them inserts
-	smallReads   = 20   // of a run
+	loadBatch    = 1000 // updates per request that loads a table
+	writeBatch   = 100  // updates per request that changes entries
+	writeBatches = 20   // requests per run, half of them inserts
+	smallReads   = 20   // reads per run
 	benchLookups = 1 << 16
-	lookupRun    = 1 << 12 // of them in a run, shorter than a time slice
+	lookupRun    = 1 << 12 // lookups per run, shorter than a time slice
 )
 
-// id is the P4Runtime id of an object of the program.
+// id returns the P4Runtime id of an object in the program.
 func (r *controlRig) id(name string) uint32 {
 	info := r.config.GetP4Info()
 	var all []interface{ GetPreamble() *configv1.Preamble }
@@ -42,14 +42,14 @@ func (r *controlRig) id(name string) uint32 {
 			return x.GetPreamble().GetId()
 		}
 	}
-	return 0 // which the server refuses
+	return 0 // the server rejects it
 }
 
 func tableUpdate(typ p4v1.Update_Type, e *p4v1.TableEntry) *p4v1.Update {
 	return &p4v1.Update{Type: typ, Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}}
 }
 
-// canonical is a number without leading zero bytes.
+// canonical encodes a number without leading zero bytes.
 func canonical(v uint64) []byte {
 	b := binary.BigEndian.AppendUint64(nil, v)
 	for len(b) > 1 && b[0] == 0 {
@@ -58,7 +58,7 @@ func canonical(v uint64) []byte {
 	return b
 }
 
-// routes are updates of n prefixes, different ones of 24 to 26 bits.
+// routes returns updates of n different prefixes of 24 to 26 bits.
 func (r *controlRig) routes(typ p4v1.Update_Type, n int) []*p4v1.Update {
 	table, action := r.id("BenchIngress.routes"), r.id("BenchIngress.forward")
 	var list []*p4v1.Update
@@ -88,7 +88,7 @@ func (r *controlRig) benchLoad(runs int) ([]Measurement, error) {
 	}
 	fresh := true
 	spent, how, err := r.timed(min(runs, 5), 4*time.Second, func() error {
-		if !fresh { // costs nothing beside 100,000 entries
+		if !fresh { // the time is negligible compared to 100,000 entries
 			if err := r.configure(); err != nil {
 				return err
 			}
@@ -96,10 +96,10 @@ func (r *controlRig) benchLoad(runs int) ([]Measurement, error) {
 		fresh = false
 		return r.write(batches...)
 	})
-	return []Measurement{{"p4rt.load", spent.Seconds(), "s", "load 100,000 LPM routes, 1000 in a request: " + how}}, err
+	return []Measurement{{"p4rt.load", spent.Seconds(), "s", "load 100,000 LPM routes, 1000 per request: " + how}}, err
 }
 
-// benchWrites measures changes to the table that benchLoad has filled.
+// benchWrites measures changes to the table filled by benchLoad.
 func (r *controlRig) benchWrites(runs int) ([]Measurement, error) {
 	if err := r.write(chunks(r.routes(p4v1.Update_DELETE, writeBatch), writeBatch)...); err != nil {
 		return nil, err
@@ -117,10 +117,10 @@ func (r *controlRig) benchWrites(runs int) ([]Measurement, error) {
 		return nil, err
 	}
 	return []Measurement{{"p4rt.writes", writeBatch * writeBatches / spent.Seconds(), "1/s",
-		"insert and delete LPM routes, 100 in a request: " + how}}, r.write(in)
+		"insert and delete LPM routes, 100 per request: " + how}}, r.write(in)
 }
 
-// benchReads measures reading whole registers whose cells have four bytes.
+// benchReads measures reading whole registers with four-byte cells.
 func (r *controlRig) benchReads(runs int) ([]Measurement, error) {
 	small := &p4v1.RegisterEntry{RegisterId: r.id("BenchIngress.small")}
 	large := &p4v1.RegisterEntry{RegisterId: r.id("BenchIngress.large")}
@@ -147,12 +147,12 @@ func (r *controlRig) benchReads(runs int) ([]Measurement, error) {
 	}
 	many, manyHow, err := r.timed(runs, 2*time.Second, func() error { return r.read(of(large), 65536) })
 	return []Measurement{
-		{"p4rt.read_512", smallReads / few.Seconds(), "1/s", "read a register of 512 cells, 20 times in a run: " + fewHow},
+		{"p4rt.read_512", smallReads / few.Seconds(), "1/s", "read a register of 512 cells, 20 times per run: " + fewHow},
 		{"p4rt.read_65536", milliseconds(many), "ms", "read a register of 65,536 cells: " + manyHow},
 	}, err
 }
 
-// benchLookups measures lookups in the two large tables as a packet makes them.
+// benchLookups measures lookups in the two large tables as for a packet.
 func (r *controlRig) benchLookups(runs int) ([]Measurement, error) {
 	chance := rand.New(rand.NewPCG(1, 2))
 	var keys [][]uint64
@@ -175,9 +175,9 @@ func (r *controlRig) benchLookups(runs int) ([]Measurement, error) {
 	}, err
 }
 
-// accessList is a list over the 5-tuple with prefixes of any length, ports and
-// protocols of which half are left open, and keys that match one of its
-// entries at least.
+// accessList returns a list over the 5-tuple with prefixes of any length, and
+// with ports and protocols of which half are wildcards. Each key matches at
+// least one entry.
 func (r *controlRig) accessList(chance *rand.Rand) (list []*p4v1.Update, keys [][]uint64) {
 	widths := []int{32, 32, 8, 16, 16}
 	table, action := r.id("BenchIngress.acl"), r.id("BenchIngress.drop")
@@ -191,7 +191,7 @@ func (r *controlRig) accessList(chance *rand.Rand) (list []*p4v1.Update, keys []
 				mask = all * uint64(chance.IntN(2))
 			}
 			key[f] = chance.Uint64() & all
-			if mask != 0 { // an open field is left out
+			if mask != 0 { // a wildcard field is omitted
 				e.Match = append(e.Match, &p4v1.FieldMatch{FieldId: uint32(f + 1), FieldMatchType: &p4v1.FieldMatch_Ternary_{
 					Ternary: &p4v1.FieldMatch_Ternary{Value: canonical(key[f] & mask), Mask: canonical(mask)},
 				}})
@@ -203,15 +203,15 @@ func (r *controlRig) accessList(chance *rand.Rand) (list []*p4v1.Update, keys []
 	return list, keys
 }
 
-// lookup is the median time of a lookup in ns.
+// lookup returns the median time of a lookup in ns.
 func (r *controlRig) lookup(table string, runs int, keys [][]uint64) (float64, error) {
 	probe, err := r.sw.Probe(table)
 	if err != nil {
 		return 0, err
 	}
-	runtime.GC() // what the entries have left
+	runtime.GC() // garbage of the entries
 	width := len(keys[0])
-	flat, at := slices.Concat(keys...), 0 // one behind the other: the keys shall cost nothing
+	flat, at := slices.Concat(keys...), 0 // concatenated, so that the keys cost no time
 	spent, err := repeat(r.ctx, runs*len(keys)/lookupRun, time.Second, threadTime, func() error {
 		for range lookupRun {
 			if _, ok := probe.Find(flat[at : at+width]...); !ok {

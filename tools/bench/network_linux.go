@@ -15,10 +15,10 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// benchNetwork measures whole networks with hosts as a user has them: from the
-// command to the first ping that is answered, the way there and back across an
-// idle network, and one TCP connection across it, beside simple_switch_grpc where
-// that is on PATH.
+// benchNetwork measures complete networks with hosts: the time from the command
+// to the first answered ping, the round-trip time across an idle network, and
+// the throughput of a TCP connection, compared with simple_switch_grpc if it is
+// installed.
 func benchNetwork(ctx context.Context, runs int) ([]Measurement, error) {
 	if _, err := exec.LookPath("ping"); err != nil {
 		return nil, nil
@@ -47,25 +47,25 @@ func benchNetwork(ctx context.Context, runs int) ([]Measurement, error) {
 	return list, nil
 }
 
-// A benchedNetwork is brought up from a folder, by other processes.
+// A benchedNetwork is a network started from a folder by other processes.
 type benchedNetwork struct {
 	dir string
 	t   *fabric.Topology
 }
 
-// run runs a verb there.
+// run runs a p4lb command in the folder.
 func (n *benchedNetwork) run(ctx context.Context, args ...string) ([]byte, error) {
 	u, err := start(ctx, 1, n.dir, args...)
 	return u.said, err
 }
 
-// across runs a command on the first host, about the last one.
+// across runs a command on the first host with the address of the last one.
 func (n *benchedNetwork) across(ctx context.Context, args ...string) ([]byte, error) {
 	first, last := n.t.Hosts[0], n.t.Hosts[len(n.t.Hosts)-1]
 	return n.run(ctx, append(append([]string{"exec", first.Name, "--"}, args...), last.IP.Addr().String())...)
 }
 
-// measure brings the network up some times; whole measures what it carries, too.
+// measure starts the network several times. whole also measures its traffic.
 func (n *benchedNetwork) measure(ctx context.Context, runs int, whole bool) (list []Measurement, err error) {
 	file := filepath.Join(n.dir, "network.yaml")
 	if err := os.WriteFile(file, n.t.YAML(), 0o666); err != nil {
@@ -88,7 +88,7 @@ func (n *benchedNetwork) measure(ctx context.Context, runs int, whole bool) (lis
 		}
 	}
 	list = append(list, Measurement{fmt.Sprintf("veth.first_ping_%d", len(n.t.Hosts)), median(spent).Seconds(), "s",
-		fmt.Sprintf("%s, %s, embedded with hosts: from p4lb deploy --detach to a ping across that is answered, median of %d", controlScheme, what, runs)})
+		fmt.Sprintf("%s, %s, embedded with hosts: from p4lb deploy --detach to the first answered ping across the network, median of %d", controlScheme, what, runs)})
 	if !whole || os.Getuid() != 0 {
 		return list, nil
 	}
@@ -105,7 +105,7 @@ func (n *benchedNetwork) measure(ctx context.Context, runs int, whole bool) (lis
 	for _, ours := range list {
 		for _, m := range theirs {
 			if m.Name == ours.Name+".simple_switch_grpc" && m.Unit == "Mbit/s" {
-				theirs = append(theirs, Measurement{ours.Name + ".ratio", ours.Value / m.Value, "", "the embedded switches over these"})
+				theirs = append(theirs, Measurement{ours.Name + ".ratio", ours.Value / m.Value, "", "embedded switches divided by simple_switch_grpc"})
 				break
 			}
 		}
@@ -113,10 +113,10 @@ func (n *benchedNetwork) measure(ctx context.Context, runs int, whole bool) (lis
 	return append(list, theirs...), nil
 }
 
-// pingMean takes the mean out of what ping says at its end.
+// pingMean matches the mean in the summary of ping.
 var pingMean = regexp.MustCompile(`= [0-9.]+/([0-9.]+)/`)
 
-// carries measures the network that is up.
+// carries measures the running network.
 func (n *benchedNetwork) carries(ctx context.Context, suffix string) (list []Measurement, err error) {
 	out, err := n.across(ctx, "ping", "-q", "-c", "100", "-i", "0.01")
 	if err != nil {
@@ -127,7 +127,7 @@ func (n *benchedNetwork) carries(ctx context.Context, suffix string) (list []Mea
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, Measurement{"veth.ping" + suffix, mean, "ms", "there and back by leaf, spine and leaf, nothing else on the way, mean of 100"})
+		list = append(list, Measurement{"veth.ping" + suffix, mean, "ms", "round trip over leaf, spine and leaf in an idle network, mean of 100"})
 	}
 	if _, err := exec.LookPath("iperf3"); err != nil {
 		return list, nil
@@ -136,7 +136,7 @@ func (n *benchedNetwork) carries(ctx context.Context, suffix string) (list []Mea
 	if _, err := n.run(ctx, "exec", last.Name, "--", "iperf3", "-s", "-1", "-D"); err != nil {
 		return nil, err
 	}
-	const tries = 50 // the server takes its time to listen
+	const tries = 50 // the server needs time to listen
 	for range tries {
 		if out, err = n.across(ctx, "iperf3", "-J", "-t", "3", "-c"); err == nil {
 			break
@@ -158,7 +158,7 @@ func (n *benchedNetwork) carries(ctx context.Context, suffix string) (list []Mea
 		}
 	}
 	if err := json.Unmarshal(out, &said); err != nil {
-		return nil, fmt.Errorf("reading what iperf3 says: %w", err)
+		return nil, fmt.Errorf("parsing the output of iperf3: %w", err)
 	}
-	return append(list, Measurement{"veth.tcp" + suffix, said.End.Received.Rate / 1e6, "Mbit/s", "one TCP connection by leaf, spine and leaf, as fast as it goes: iperf3 for 3 s"}), nil
+	return append(list, Measurement{"veth.tcp" + suffix, said.End.Received.Rate / 1e6, "Mbit/s", "one TCP connection over leaf, spine and leaf at full speed: iperf3 for 3 s"}), nil
 }

@@ -16,18 +16,18 @@ import (
 //go:embed bench_switch.p4 bench_chip.p4
 var benchSource embed.FS
 
-// benchElection is the election id of the one client.
+// benchElection is the election id of the client.
 const benchElection = 1
 
-// A controlRig is a switch that serves P4Runtime on loopback, with a client
-// that is primary.
+// A controlRig is a switch that serves P4Runtime on loopback, with a primary
+// client.
 type controlRig struct {
 	rig
 	config *p4v1.ForwardingPipelineConfig
 	client p4v1.P4RuntimeClient
 }
 
-// newControlRig starts the server and the client, which ctx ends.
+// newControlRig starts the server and the client, until ctx is done.
 func newControlRig(ctx context.Context) (*controlRig, error) {
 	compiled, err := p4.Compile(benchSource, "bench_switch.p4", p4.Options{})
 	if err != nil {
@@ -44,7 +44,7 @@ func newControlRig(ctx context.Context) (*controlRig, error) {
 	return r, nil
 }
 
-// begin starts the server, and makes the client primary.
+// begin starts the server and makes the client primary.
 func (r *controlRig) begin() error {
 	s, err := p4rt.NewServer(r.dev, p4rt.Options{})
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *controlRig) begin() error {
 	return err
 }
 
-// configure starts the program anew, without entries.
+// configure sets the program again, which removes all entries.
 func (r *controlRig) configure() error {
 	_, err := r.client.SetForwardingPipelineConfig(r.ctx, &p4v1.SetForwardingPipelineConfigRequest{
 		ElectionId: &p4v1.Uint128{Low: benchElection}, Config: r.config,
@@ -86,7 +86,7 @@ func (r *controlRig) write(batches ...[]*p4v1.Update) error {
 	return nil
 }
 
-// read reads and drops what matches e, which must be so many entities.
+// read reads the entities that match e and checks their number.
 func (r *controlRig) read(e *p4v1.Entity, want int) error {
 	stream, err := r.client.Read(r.ctx, &p4v1.ReadRequest{Entities: []*p4v1.Entity{e}})
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *controlRig) read(e *p4v1.Entity, want int) error {
 	return drain(stream.Recv, want)
 }
 
-// drain drops what a read answers, which must be so many entities.
+// drain receives the answer to a read and checks the number of entities.
 func drain[E any, M interface{ GetEntities() []E }](next func() (M, error), want int) error {
 	n := 0
 	for {
@@ -113,8 +113,8 @@ func drain[E any, M interface{ GetEntities() []E }](next func() (M, error), want
 	}
 }
 
-// benchP4Runtime measures the control plane, and lookups in the tables that it
-// has filled.
+// benchP4Runtime measures the control plane, and lookups in the tables filled
+// by it.
 func benchP4Runtime(ctx context.Context, runs int) ([]Measurement, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -138,8 +138,8 @@ func (r *controlRig) timed(runs int, budget time.Duration, f func() error) (time
 	return timed(r.ctx, runs, budget, f)
 }
 
-// timed repeats f on the clock of the process. The second result says how it
-// was measured.
+// timed repeats f and measures the CPU time of the process. The second result
+// describes the measurement.
 func timed(ctx context.Context, runs int, budget time.Duration, f func() error) (time.Duration, string, error) {
 	var wall []time.Duration
 	spent, err := repeat(ctx, runs, budget, processTime, func() error {
@@ -151,5 +151,5 @@ func timed(ctx context.Context, runs int, budget time.Duration, f func() error) 
 	if err != nil {
 		return 0, "", err
 	}
-	return median(spent), fmt.Sprintf("CPU time of server and client over loopback, median of %d (%.3g ms by the clock)", len(spent), milliseconds(median(wall))), nil
+	return median(spent), fmt.Sprintf("CPU time of server and client over loopback, median of %d (%.3g ms elapsed)", len(spent), milliseconds(median(wall))), nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/p4lb/p4lb/internal/server/p4rt"
 )
 
-// A rig is a switch whose server is on loopback, with a connection to it.
+// A rig is a switch with a server on loopback and a connection to it.
 type rig struct {
 	ctx    context.Context
 	dev    *p4rt.Device
@@ -24,7 +24,7 @@ type rig struct {
 	conn *grpc.ClientConn
 }
 
-// load makes the device.
+// load creates the device.
 func (r *rig) load() (err error) {
 	r.dev, err = p4rt.NewDevice(p4rt.DeviceOptions{Load: func(program []byte, o dataplane.Options) (*dataplane.Switch, error) {
 		config, err := bmv2.Load(program)
@@ -37,19 +37,19 @@ func (r *rig) load() (err error) {
 	return err
 }
 
-// connect starts the server, and the client's connection.
+// connect starts the server and the client's connection.
 func (r *rig) connect(options ...grpc.DialOption) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	go r.server.Serve(l) // an error would be the client's as well
+	go r.server.Serve(l) // the client would see an error too
 	options = append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	r.conn, err = grpc.NewClient(l.Addr().String(), options...)
 	return err
 }
 
-// close stops the server at once.
+// close stops the server immediately.
 func (r *rig) close() {
 	if r.conn != nil {
 		r.conn.Close()
@@ -60,6 +60,6 @@ func (r *rig) close() {
 		r.server.Stop(at)
 	}
 	if r.dev != nil {
-		r.dev.Close() // has no ports whose errors would matter
+		r.dev.Close() // has no ports that could fail
 	}
 }

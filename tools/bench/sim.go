@@ -17,9 +17,8 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// A simBench is a network to measure: what its switches run, a scheme, leaves
-// with four spines above them, and hosts. Every host sends to one below another
-// leaf, and hears from one.
+// A simBench is a network to measure: leaves with a scheme, four spines, and
+// hosts. Every host sends to a host below another leaf and receives from one.
 type simBench struct {
 	engine, scheme string
 	leaves, hosts  int
@@ -36,12 +35,12 @@ var simBenches = []simBench{
 	{"native", "ecmp", 32, 1024},
 }
 
-// benchHops is how many packet-hops one run of a simulator benchmark has: each
-// is the way of a packet through one switch.
+// benchHops is the number of packet-hops in one run. A packet-hop is the path
+// of a packet through one switch.
 const benchHops = 200_000
 
 // Simulate measures the simulator on one core, with generated programs in every
-// switch, deployed as to real ones, and with the models of their schemes.
+// switch, deployed like to real ones, and with native models of schemes.
 func Simulate(ctx context.Context, runs int) ([]Measurement, error) {
 	var list []Measurement
 	for _, b := range simBenches {
@@ -63,7 +62,7 @@ func Simulate(ctx context.Context, runs int) ([]Measurement, error) {
 
 func (b simBench) name() string { return fmt.Sprintf("sim.%s.%s.%d", b.engine, b.scheme, b.hosts) }
 
-// run takes the median rate of some runs, which go on with the same network.
+// run returns the median rate. All runs continue the same simulation.
 func (b simBench) run(ctx context.Context, runs int) (Measurement, error) {
 	n, closing, err := b.network(ctx, 256)
 	if err != nil {
@@ -73,7 +72,7 @@ func (b simBench) run(ctx context.Context, runs int) (Measurement, error) {
 	if err := b.send(n, sim.FlowSpec{Transport: sim.DCTCP}); err != nil {
 		return Measurement{}, err
 	}
-	if err := n.Run(2 * time.Millisecond); err != nil { // warms up
+	if err := n.Run(2 * time.Millisecond); err != nil { // warm-up
 		return Measurement{}, err
 	}
 	runtime.GC()
@@ -94,7 +93,7 @@ func (b simBench) run(ctx context.Context, runs int) (Measurement, error) {
 		"%d leaves, 4 spines, a DCTCP flow from each of %d hosts at 10 Gbps, CPU time of one core, median of %d", b.leaves, b.hosts, len(spent))}, nil
 }
 
-// network makes the network, with queues of so many packets, and deploys the
+// network creates the network with queues of the given size and deploys the
 // scheme.
 func (b simBench) network(ctx context.Context, queue int) (n *sim.Network, closing func(), err error) {
 	below := b.hosts / b.leaves
@@ -105,7 +104,7 @@ func (b simBench) network(ctx context.Context, queue int) (n *sim.Network, closi
 	if err != nil {
 		return nil, nil, err
 	}
-	const threshold = 65 * 1514 // DCTCP's K
+	const threshold = 65 * 1514 // K of DCTCP
 	if n, err = sim.New(topo, sim.Options{Seed: 1, ECN: sim.ECN{Min: threshold, Max: threshold}}); err != nil {
 		return nil, nil, err
 	}
@@ -125,7 +124,7 @@ func (b simBench) network(ctx context.Context, queue int) (n *sim.Network, closi
 	return n, closing, err
 }
 
-// loadSimPrograms deploys over P4Runtime, within the process.
+// loadSimPrograms deploys over P4Runtime within this process.
 func loadSimPrograms(ctx context.Context, n *sim.Network, plan *plan.Plan) (closing func(), err error) {
 	target := embedded.New(embedded.Options{Memory: true, Still: true, Seed: 1})
 	c, err := controller.New(ctx, plan, target, controller.DeployOptions{})
@@ -138,7 +137,7 @@ func loadSimPrograms(ctx context.Context, n *sim.Network, plan *plan.Plan) (clos
 	}
 	report, err := c.Deploy(ctx)
 	if err == nil && !report.Verified() {
-		err = errors.New("not every switch holds the plan")
+		err = errors.New("some switches do not hold the plan")
 	}
 	if err != nil {
 		closing()
@@ -150,7 +149,7 @@ func loadSimPrograms(ctx context.Context, n *sim.Network, plan *plan.Plan) (clos
 	return closing, nil
 }
 
-// loadSimModels gives the switches the models of their programs.
+// loadSimModels gives the switches native models of their programs.
 func loadSimModels(n *sim.Network, plan *plan.Plan) error {
 	poly := func(degree int) *fitting.Poly {
 		if p, ok := fitting.Paper(degree, false); ok {
@@ -170,8 +169,8 @@ func loadSimModels(n *sim.Network, plan *plan.Plan) error {
 	return nil
 }
 
-// send starts a flow from each host to one as far into its leaf, below another
-// one.
+// send starts a flow from each host to the host with the same number below
+// another leaf.
 func (b simBench) send(n *sim.Network, spec sim.FlowSpec) error {
 	below := b.hosts / b.leaves
 	for i := range b.hosts {
@@ -184,7 +183,7 @@ func (b simBench) send(n *sim.Network, spec sim.FlowSpec) error {
 	return nil
 }
 
-// benchSimMemory measures what a packet takes that waits in a switch: all hosts
+// benchSimMemory measures the memory of a packet queued in a switch: all hosts
 // send to one.
 func benchSimMemory(ctx context.Context, b simBench) (Measurement, error) {
 	n, closing, err := b.network(ctx, 1<<20)
@@ -215,5 +214,5 @@ func benchSimMemory(ctx context.Context, b simBench) (Measurement, error) {
 	}
 	packets = n.InFlight().Packets - packets
 	return Measurement{"sim.packet." + b.scheme, float64(after-before) / float64(packets), "B",
-		fmt.Sprintf("heap for each of %d packets that wait in switches with programs", packets)}, nil
+		fmt.Sprintf("heap per packet for %d packets queued in switches with programs", packets)}, nil
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/store"
 )
 
-// benchStoredRuns are as many runs as a large sweep has.
+// benchStoredRuns is the number of runs in a large sweep.
 const benchStoredRuns = 10_000
 
-// Store measures what a store takes beside the runs, in a folder: around
-// each run, and to find and read those of a sweep. P4LB_BENCH_STORE names another
-// store, such as an object store, for the first.
+// Store measures the overhead of a store in a folder: per run, and for finding
+// and reading the runs of a sweep. P4LB_BENCH_STORE names another store for the
+// first measurement, for example an object store.
 func Store(ctx context.Context, runs int) (list []Measurement, err error) {
 	dir, err := os.MkdirTemp("", "p4lb-bench-")
 	if err != nil {
@@ -33,7 +33,7 @@ func Store(ctx context.Context, runs int) (list []Measurement, err error) {
 		return nil, err
 	}
 	defer w.Close(ctx)
-	result, err := json.Marshal(make([]float64, 1500)) // as long as one with its curves
+	result, err := json.Marshal(make([]float64, 1500)) // the size of a result with curves
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func Store(ctx context.Context, runs int) (list []Measurement, err error) {
 		return nil, err
 	}
 	list = append(list, Measurement{"store.run", milliseconds(median(spent)), "ms",
-		fmt.Sprintf("around a run: look, lease, look, keep two tables and a result, release; in %s, median of %d", map[bool]string{true: "a folder", false: where}[where == dir], len(spent))})
+		fmt.Sprintf("overhead of a run: look up, lease, look up, store two tables and a result, release; in %s, median of %d", map[bool]string{true: "a folder", false: where}[where == dir], len(spent))})
 	if where != dir {
 		return list, nil
 	}
@@ -67,13 +67,13 @@ func Store(ctx context.Context, runs int) (list []Measurement, err error) {
 		}
 	}
 	return append(list,
-		Measurement{"store.list", listed.Seconds(), "s", fmt.Sprintf("find %d runs in a folder", len(have))},
-		Measurement{"store.read", time.Since(start).Seconds() - listed.Seconds(), "s", fmt.Sprintf("read and check %d results, one after the other", len(have))}), nil
+		Measurement{"store.list", listed.Seconds(), "s", fmt.Sprintf("list %d runs in a folder", len(have))},
+		Measurement{"store.read", time.Since(start).Seconds() - listed.Seconds(), "s", fmt.Sprintf("read and verify %d results sequentially", len(have))}), nil
 }
 
-// benchOneRun does with a store what lab does around a run.
+// benchOneRun uses a store like lab does for one run.
 func benchOneRun(ctx context.Context, s *store.Store, w *store.Worker, key string, result []byte) error {
-	s.Get(ctx, key) // there is none
+	s.Get(ctx, key) // does not exist
 	lease, err := w.Take(ctx, key)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func benchOneRun(ctx context.Context, s *store.Store, w *store.Worker, key strin
 	return lease.Release(ctx)
 }
 
-// monotonic is a clock of real time.
+// monotonic returns a clock of elapsed time.
 func monotonic() func() time.Duration {
 	start := time.Now()
 	return func() time.Duration { return time.Since(start) }

@@ -17,8 +17,8 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// A switchBench is a program that the embedded switch is measured on, with the
-// entries of its own packet test and the first packet of that test.
+// A switchBench is a program measured on the embedded switch, with the entries
+// and the first packet of its packet test.
 type switchBench struct{ name, what string }
 
 var switchBenches = []switchBench{
@@ -28,15 +28,15 @@ var switchBenches = []switchBench{
 	{"feedback", "each packet cloned at egress and the clone recirculated"},
 }
 
-// benchPackets is how many packets one run of a switch benchmark has.
+// benchPackets is the number of packets in one run.
 const benchPackets = 20_000
 
-// Switch measures the embedded switch: on one core packets in and out
-// through its queues, without any input or output, and table lookups; over
-// loopback what clients of P4Runtime and of BfRt see.
+// Switch measures the embedded switch: packets through its queues on one core,
+// without input and output; table lookups; and the control plane as seen by
+// P4Runtime and BfRt clients over loopback.
 //
-// What is measured is CPU time, of the one thread or of the whole process:
-// on a machine with other work the clock would measure that, too.
+// The values are CPU times of one thread or of the process, because elapsed
+// time would include other work on the machine.
 func Switch(ctx context.Context, runs int) ([]Measurement, error) {
 	var list []Measurement
 	for _, b := range switchBenches {
@@ -58,8 +58,8 @@ func Switch(ctx context.Context, runs int) ([]Measurement, error) {
 	return list, nil
 }
 
-// run takes the median rate of some runs with packets of size bytes, and for
-// small ones that of the reference engine.
+// run measures packets of the given size, and for small packets also the
+// reference engine.
 func (b switchBench) run(ctx context.Context, size, runs int) ([]Measurement, error) {
 	list, err := b.measure(ctx, size, runs, dataplane.Options{})
 	if err != nil || size > 64 {
@@ -74,23 +74,23 @@ func (b switchBench) run(ctx context.Context, size, runs int) ([]Measurement, er
 	return append(list, r), nil
 }
 
-// measure times packets of a size through a switch with options, run after run.
+// measure times packets of the given size through a switch with options.
 func (b switchBench) measure(ctx context.Context, size, runs int, o dataplane.Options) ([]Measurement, error) {
 	engine, port, packet, err := b.load(size, o)
 	if err != nil {
 		return nil, err
 	}
-	now := time.Hour // far behind what the packet test left in the registers
+	now := time.Hour // far later than the times in the registers after the packet test
 	pass := func() error {
 		for range benchPackets {
 			now += time.Microsecond
 			if len(engine.Process(port, packet, now)) != 1 {
-				return errors.New("the packet does not come out")
+				return errors.New("the packet was not forwarded")
 			}
 		}
 		return nil
 	}
-	if err := pass(); err != nil { // warms up
+	if err := pass(); err != nil { // warm-up
 		return nil, err
 	}
 	var before, after runtime.MemStats
@@ -108,8 +108,9 @@ func (b switchBench) measure(ctx context.Context, size, runs int, o dataplane.Op
 	}, nil
 }
 
-// repeat measures f with a clock up to runs times. It ends with three runs if
-// those have taken longer than budget, and with any that take twice as long.
+// repeat measures f with a clock up to runs times. It ends after three runs
+// that took longer than budget in total, and after any run if they took twice
+// as long.
 func repeat(ctx context.Context, runs int, budget time.Duration, clock func() time.Duration, f func() error) ([]time.Duration, error) {
 	runtime.LockOSThread() // the clock may be the thread's
 	defer runtime.UnlockOSThread()
@@ -131,7 +132,8 @@ func repeat(ctx context.Context, runs int, budget time.Duration, clock func() ti
 	return spent, nil
 }
 
-// load compiles the program and prepares a switch and a packet of size bytes.
+// load compiles the program and prepares a switch and a packet of the given
+// size.
 func (b switchBench) load(size int, o dataplane.Options) (*dataplane.Engine, uint32, []byte, error) {
 	p, err := p4.Compile(examples.FS, b.name+".p4", p4.Options{})
 	if err != nil {
@@ -160,7 +162,7 @@ func (b switchBench) load(size int, o dataplane.Options) (*dataplane.Engine, uin
 	return dataplane.NewEngine(sw), port, packet[:max(size, len(packet))], nil
 }
 
-// firstPacket is the first packet that a test sends.
+// firstPacket returns the first packet that a test sends.
 func firstPacket(text string) (uint32, []byte, error) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)

@@ -9,8 +9,8 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme"
 )
 
-// hardwareBenches are the rows whose speed is told for each Tofino, beside the
-// slowest.
+// hardwareBenches are the rows reported for each Tofino, besides the slowest
+// one.
 var hardwareBenches = []string{"ecmp", "letflow", "drill", "qall-poly3", "conga", "letflow+rlb"}
 
 // benchHardware measures the programs for Tofino on the embedded switch.

@@ -30,24 +30,25 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// vethBenches are the programs that are measured between interfaces.
+// vethBenches are the programs measured between interfaces.
 var vethBenches = []string{"router", "flowlet"}
 
 const (
-	// vethWindow is how many packets at most are between the sender and the
-	// receiver: no switch is idle, and none loses packets for want of room.
+	// vethWindow is the maximum number of packets between sender and receiver.
+	// It keeps the switch busy without losses.
 	vethWindow = 256
-	// vethSlice is how long a switch has packets before it is the other's turn.
+	// vethSlice is the time for which a switch gets packets before it is the
+	// other's turn.
 	vethSlice = 100 * time.Millisecond
 	// vethPatience is how long the receiver waits for packets before they count
 	// as lost.
 	vethPatience = 20 * time.Millisecond
-	// vethStall is how long none may come before none will.
+	// vethStall is the time without packets after which the measurement fails.
 	vethStall = 10 * time.Second
 )
 
-// Interfaces measures switches as processes that move packets between two veth
-// interfaces: this one's, and simple_switch where it is on PATH, in turns.
+// Interfaces measures switch processes that forward packets between two veth
+// interfaces: p4lb switch and, if it is installed, simple_switch, in turns.
 func Interfaces(ctx context.Context, runs int) ([]Measurement, error) {
 	dir, err := os.MkdirTemp("", "p4lb-bench-")
 	if err != nil {
@@ -106,27 +107,28 @@ func benchVethProgram(ctx context.Context, dir, name string, size, runs int) ([]
 	ours, sockets := median(rigs[0].rates), median(rigs[1].rates)
 	list := []Measurement{{head, ours / 1e3, "kpkt/s", fmt.Sprintf(
 		"p4lb switch with %s.p4 between veth interfaces, %d-byte packets, for a second of CPU time of its process, median of %d (by XDP where it can)", name, size, runs)},
-		{head + ".packet_sockets", sockets / 1e3, "kpkt/s", "the same without XDP, in turns with it"}}
+		{head + ".packet_sockets", sockets / 1e3, "kpkt/s", "the same without XDP, in alternation"}}
 	if len(rigs) == 2 {
 		return list, nil
 	}
 	theirs := median(rigs[2].rates)
 	return append(list,
-		Measurement{head + ".simple_switch", theirs / 1e3, "kpkt/s", "simple_switch with the same JSON, in turns with it"},
-		Measurement{head + ".ratio", ours / theirs, "", "the first over the second"}), nil
+		Measurement{head + ".simple_switch", theirs / 1e3, "kpkt/s", "simple_switch with the same JSON, in alternation"},
+		Measurement{head + ".ratio", ours / theirs, "", "p4lb switch divided by simple_switch"}), nil
 }
 
-// A vethWay is what switches run, what they get, and where.
+// A vethWay is the input of a measurement: the program, the packet, and the
+// ports.
 type vethWay struct {
 	program string // the file with its JSON
 	packet  []byte
 	in      int
-	outs    []int // where packets may leave
+	outs    []int // possible output ports
 }
 
-// newVethWay takes the packet test of an example: its first packet, and its
-// entries, which are written into the JSON, so that any switch runs it without
-// being told any.
+// newVethWay uses the packet test of an example: its first packet, and its
+// entries, which are written into the JSON, so that any switch runs with them
+// without a control plane.
 func newVethWay(dir, name string) (*vethWay, error) {
 	engine, port, packet, err := switchBench{name: name}.load(0, dataplane.Options{})
 	if err != nil {
@@ -167,7 +169,7 @@ func newVethWay(dir, name string) (*vethWay, error) {
 		os.WriteFile(filepath.Join(dir, name+".p4info.txtpb"), p.P4InfoText(), 0o666))
 }
 
-// fixedEntry is an entry as a program has it.
+// fixedEntry returns an entry as a const entry of a program.
 func fixedEntry(t *bmv2.Table, e dataplane.Entry) *bmv2.Entry {
 	word := func(b []byte) string { return "0x" + hex.EncodeToString(b) }
 	entry := &bmv2.Entry{Priority: max(1, e.Priority), ActionEntry: &bmv2.ActionEntry{ActionData: []string{}}}
@@ -189,13 +191,13 @@ func fixedEntry(t *bmv2.Table, e dataplane.Entry) *bmv2.Entry {
 	return entry
 }
 
-// A vethRig is a switch process between interfaces in a namespace of its own,
-// with a sender at the far end of one and receivers at those of the others.
+// A vethRig is a switch process with interfaces in its own namespace, a sender
+// at one interface and receivers at the others.
 type vethRig struct {
 	way  *vethWay
 	who  string
-	args []string // the switch's, without interfaces
-	kind string   // of its ports
+	args []string // arguments of the switch, without interfaces
+	kind string   // prefix of its ports
 
 	space     *netspace.Space
 	cmd       *exec.Cmd
@@ -205,12 +207,12 @@ type vethRig struct {
 	sinks     []ports.Port
 	receiving sync.WaitGroup
 	came      atomic.Int64
-	arrived   chan struct{} // some have come
+	arrived   chan struct{} // signals that packets have arrived
 	rates     []float64
 }
 
-// start makes the interfaces and the process, and waits for the first packet to
-// come through.
+// start creates the interfaces and the process, and waits for the first
+// forwarded packet.
 func (r *vethRig) start(ctx context.Context) (err error) {
 	if r.space, err = netspace.New(""); err != nil {
 		return err
@@ -225,7 +227,7 @@ func (r *vethRig) start(ctx context.Context) (err error) {
 			return err
 		}
 		r.sinks = append(r.sinks, sink)
-		r.receiving.Go(func() { sink.Receive(r.count) }) // without packets, run says so
+		r.receiving.Go(func() { sink.Receive(r.count) }) // run reports missing packets
 	}
 	if err := r.launch(); err != nil {
 		return err
@@ -235,11 +237,11 @@ func (r *vethRig) start(ctx context.Context) (err error) {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-r.ended:
-			return fmt.Errorf("it has ended: %s", strings.TrimSpace(r.said.String()))
+			return fmt.Errorf("the process has ended: %s", strings.TrimSpace(r.said.String()))
 		default:
 		}
 		if time.Now().After(deadline) {
-			return errors.New("no packet comes through")
+			return errors.New("no packet was forwarded")
 		}
 		r.sender.Send(r.way.packet)
 		if err := r.sender.Flush(); err != nil {
@@ -250,7 +252,7 @@ func (r *vethRig) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// pair makes the interface of a port, and opens what it leads to.
+// pair creates the interface of a port and opens its peer.
 func (r *vethRig) pair(port int) (far ports.Port, err error) {
 	name := netspace.PortName(port)
 	a := netspace.End{Space: r.space, Name: name, MAC: fabric.MAC{2, 0, 0, 0, 0, byte(port)}, MTU: 1600}
@@ -259,13 +261,13 @@ func (r *vethRig) pair(port int) (far ports.Port, err error) {
 		return nil, err
 	}
 	err = r.space.Do(func() error {
-		far, err = ports.Open("packet:" + b.Name) // the cheaper one for who sends to it
+		far, err = ports.Open("packet:" + b.Name) // cheaper for the sender
 		return err
 	})
 	return far, err
 }
 
-// count counts packets that have come through.
+// count counts forwarded packets.
 func (r *vethRig) count(list [][]byte) {
 	r.came.Add(int64(len(list)))
 	select {
@@ -274,7 +276,7 @@ func (r *vethRig) count(list [][]byte) {
 	}
 }
 
-// launch starts the process in the namespace. It ends with this one.
+// launch starts the process in the namespace. It ends with this process.
 func (r *vethRig) launch() error {
 	list := slices.Clone(r.args)
 	for _, port := range append([]int{r.way.in}, r.way.outs...) {
@@ -287,7 +289,7 @@ func (r *vethRig) launch() error {
 	started := make(chan error)
 	go func() {
 		defer close(r.ended)
-		runtime.LockOSThread() // and never unlocked: nothing else must run on this thread
+		runtime.LockOSThread() // and never unlock it: nothing else must run on this thread
 		err := netns.Set(r.space.NS)
 		if err == nil {
 			err = r.cmd.Start()
@@ -300,13 +302,13 @@ func (r *vethRig) launch() error {
 	return <-started
 }
 
-// run keeps the switch busy for a time, and notes packets per second of its CPU
-// time.
+// run keeps the switch busy for a time, and records packets per second of its
+// CPU time.
 func (r *vethRig) run(ctx context.Context, span time.Duration) error {
 	r.await(0)
 	before, busy := r.came.Load(), processTimeOf(r.cmd.Process.Pid)
 	sent := before
-	// A machine that is busy with something else may let the switch wait for longer.
+	// Other work on the machine may delay the switch for longer.
 	waits := func(d time.Duration) bool { return d < span || r.came.Load() == before && d < vethStall }
 	for began := time.Now(); waits(time.Since(began)); {
 		if err := ctx.Err(); err != nil {
@@ -319,19 +321,20 @@ func (r *vethRig) run(ctx context.Context, span time.Duration) error {
 			return err
 		}
 		if !r.await(sent - vethWindow/2) {
-			sent = r.came.Load() // what has not come by now is lost
+			sent = r.came.Load() // packets that have not arrived by now are lost
 		}
 	}
 	r.await(sent)
 	came, spent := r.came.Load()-before, processTimeOf(r.cmd.Process.Pid)-busy
 	if came == 0 || spent <= 0 {
-		return errors.New("no packet comes through any more")
+		return errors.New("no packet was forwarded")
 	}
 	r.rates = append(r.rates, float64(came)/spent.Seconds())
 	return nil
 }
 
-// await waits until so many packets have come, but no longer than they need.
+// await waits until the given number of packets have arrived, or until none
+// arrive for vethPatience.
 func (r *vethRig) await(packets int64) bool {
 	for r.came.Load() < packets {
 		select {
@@ -343,7 +346,7 @@ func (r *vethRig) await(packets int64) bool {
 	return true
 }
 
-// close ends the process; the interfaces end with their namespace.
+// close ends the process; the interfaces are deleted with their namespace.
 func (r *vethRig) close() {
 	if r.cmd != nil && r.cmd.Process != nil {
 		r.cmd.Process.Kill()
@@ -360,8 +363,8 @@ func (r *vethRig) close() {
 	}
 }
 
-// processTimeOf is the CPU time of a process, all its threads together.
+// processTimeOf returns the CPU time of all threads of a process.
 func processTimeOf(pid int) time.Duration {
-	const ofProcess = 2 // CPUCLOCK_SCHED, as clock_getcpuclockid(3) makes it
+	const ofProcess = 2 // CPUCLOCK_SCHED, see clock_getcpuclockid(3)
 	return clock(int32(^pid<<3 | ofProcess))
 }

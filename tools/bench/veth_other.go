@@ -4,5 +4,5 @@ package bench
 
 import "context"
 
-// Interfaces is not called: nothing but Linux is Capable.
+// Interfaces is never called, because only Linux is Capable.
 func Interfaces(context.Context, int) ([]Measurement, error) { return nil, nil }

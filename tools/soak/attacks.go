@@ -7,19 +7,20 @@ import (
 	"strings"
 )
 
-// An attack is a command of p4lb with input that once hung it, took the
-// machine's memory or wrote where it should not.
+// An attack is a p4lb command with input that once made it hang, exhaust memory
+// or write outside of its folder.
 type attack struct {
 	name  string
 	files map[string]string
 	args  []string
-	code  int    // that it must end with
-	says  string // something of what it must say
-	// serve begins a server that lies, at ADDRESS in the files and arguments.
+	code  int    // expected exit code; negative: any
+	says  string // text that the output must contain
+	// serve starts a malicious server. ADDRESS in files and arguments stands
+	// for its address.
 	serve func(net.Listener) (stop func())
 }
 
-// p4 is a program for v1model around what an attack puts into it.
+// p4 returns a v1model program with the given parts.
 func p4(top, locals, apply, egress string) string {
 	return strings.NewReplacer("TOP", top, "LOCALS", locals, "APPLY", apply, "EGRESS", egress).Replace(`#include <core.p4>
 #include <v1model.p4>
@@ -36,7 +37,8 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;
 `)
 }
 
-// numbered joins n copies of text, in which # is the number of each.
+// numbered concatenates n copies of text, in which # stands for the number of
+// the copy.
 func numbered(n int, text string) string {
 	var b strings.Builder
 	for i := range n {
@@ -45,7 +47,8 @@ func numbered(n int, text string) string {
 	return b.String()
 }
 
-// doubling is a chain of n declarations each of which uses the one before twice.
+// doubling returns a chain of n declarations, each of which uses the previous
+// one twice.
 func doubling(first, next string, n int) string {
 	s := first
 	for i := 1; i < n; i++ {
@@ -54,7 +57,7 @@ func doubling(first, next string, n int) string {
 	return s
 }
 
-// manyHosts is a topology of n hosts.
+// manyHosts returns a topology of n hosts.
 func manyHosts(n int) string {
 	leaves := (n + 399) / 400
 	var b strings.Builder
@@ -66,7 +69,8 @@ func manyHosts(n int) string {
 	return b.String()
 }
 
-// besiegedTables is the chip under siege with n tables, each with an action of its own.
+// besiegedTables returns the attacked BfRt program with n tables, each with its
+// own action.
 func besiegedTables(n int) string {
 	return strings.NewReplacer("table routes", numbered(n, "action a#(PortId_t port) { t.ucast_egress_port = port; } table t# { key = { h.h.a: exact; } actions = { a#; NoAction; } }\n")+"table routes",
 		"routes.apply();", "routes.apply(); "+numbered(n, "t#.apply(); ")).Replace(besiegedChip)
@@ -80,7 +84,7 @@ traffic: [{size: 10KB}]
 duration: 2ms
 `
 
-// attacks lists all of them. n scales those that grow: 1 in short.
+// attacks returns all attacks. n scales the size of the input.
 func attacks(n int) []attack {
 	var list []attack
 	compile := func(name, text string, code int, says string) {
@@ -107,13 +111,13 @@ func attacks(n int) []attack {
 	compile("instances of a type of many members", p4(numbered(3000*n, "struct S# { bit<8> x; }\n")+"extern G<T> { G(); "+numbered(3000*n, "void f#(in T x); ")+"}", numbered(3000*n, "G<S#>() g#; "), "", ""), 1, "steps to check")
 	compile("parameters left out", p4("extern void g("+numbered(20000*n, "@optional in bit<8> f#, ")+"@optional in bit<8> f);", "", strings.Repeat("g(); ", 20000*n), ""), 1, "steps to check")
 	compile("types that are each an argument", p4(numbered(20000*n, "type bit<32> S#;\n"), numbered(20000*n, "register<S#>(1) g#; "), "", ""), 0, "more, left out")
-	compile("names that nobody declared", p4("struct S { "+numbered(20000*n, "bit<8> fie#; ")+"}", "", "S s; "+numbered(20000*n, "s.fei# = 1; "), ""), 1, "did you mean")
+	compile("undeclared names", p4("struct S { "+numbered(20000*n, "bit<8> fie#; ")+"}", "", "S s; "+numbered(20000*n, "s.fei# = 1; "), ""), 1, "did you mean")
 	compile("long names", p4("", "", "bit<8> "+strings.Repeat("a", 1000000*n)+"; "+strings.Repeat("a", 1000000*n)+"b = 1;", ""), 1, "bytes)")
 	compile("arguments by name", p4("bit<8> f("+numbered(20000*n, "in bit<8> p#, ")+"in bit<8> p) { return p; }", "", "meta.m = (bit<32>) f("+numbered(20000*n, "p# = 1, ")+"p = 1);", ""), 0, "")
 	compile("controls with a table each", p4("control C(inout bit<32> x) { table t { key = { x: exact; } actions = { NoAction; } } apply { t.apply(); } }", numbered(5000*n, "C() c#; "), numbered(5000*n, "c#.apply(meta.m); "), ""), 0, "")
 	compile("numbers that grow", p4(doubling("const int x0 = 1;\n", "const int x# = x@ << 2000;\n", 5000), "", "meta.m = (bit<32>) x4999;", ""), 1, "the number becomes too large")
 	compile("macros that double", strings.ReplaceAll(doubling("!define A0 meta.m+\n", "!define A# A@ A@\n", 60), "!", "#")+p4("", "", "meta.m = A59 1;", ""), 1, "macros use more than")
-	compile("an include of a device", "#include \"/dev/zero\"\n", 1, "cannot include")
+	compile("including a device", "#include \"/dev/zero\"\n", 1, "cannot include")
 
 	tables := besiegedTables(3000 * n)
 	for _, verb := range []string{"lint", "manifest init"} {
@@ -124,10 +128,10 @@ func attacks(n int) []attack {
 	test := func(name, apply, egress string) {
 		list = append(list, attack{"test: " + name, map[string]string{"x.p4": p4("", "", apply, egress), "x.stf": packets}, []string{"test", "x.p4", "x.stf"}, -1, "no round left", nil})
 	}
-	test("resubmitted for ever", "resubmit_preserving_field_list(0);", "")
-	test("recirculated for ever", "std.egress_spec = 3;", "recirculate_preserving_field_list(0);")
+	test("resubmitted forever", "resubmit_preserving_field_list(0);", "")
+	test("recirculated forever", "std.egress_spec = 3;", "recirculate_preserving_field_list(0);")
 	test("clones of clones", "clone(CloneType.I2E, 5); std.egress_spec = 3;", "clone(CloneType.E2E, 5);")
-	test("two of one, each time", "clone(CloneType.I2E, 5); std.egress_spec = 3;", "recirculate_preserving_field_list(0);")
+	test("doubling clones", "clone(CloneType.I2E, 5); std.egress_spec = 3;", "recirculate_preserving_field_list(0);")
 
 	lab := func(name, text string, says string) {
 		list = append(list, attack{"lab: " + name, map[string]string{"x.yaml": text}, []string{"lab", "run", "x.yaml"}, 1, says, nil})
@@ -145,19 +149,19 @@ func attacks(n int) []attack {
 	lab("coefficients from a device", with("[ecmp]", "[{scheme: ecmp, coeffs: /dev/zero}]"), "is a device")
 	lab("200,000 runs", strings.Replace(with("duration", "seeds: 1000\nloads: ["+strings.Repeat("0.1, ", 99)+"0.2]\nduration"), "[ecmp]", "[ecmp, drill]", 1), "200000 runs together")
 	lab("rows of one folder", with("[ecmp]", `[{scheme: ecmp, label: "a b"}, {scheme: letflow, label: a_b}]`), "both be kept")
-	list = append(list, attack{"lab: a name that leads out", map[string]string{"x.yaml": with("name: x", `name: "../../out"`)}, []string{"lab", "run", "x.yaml"}, 0, "ecmp", nil})
+	list = append(list, attack{"lab: a name that leaves the folder", map[string]string{"x.yaml": with("name: x", `name: "../../out"`)}, []string{"lab", "run", "x.yaml"}, 0, "ecmp", nil})
 
 	footer := "PAR1" + strings.Repeat("x", 100) + string(binary.LittleEndian.AppendUint32(nil, 1<<32-1)) + "PAR1"
 	list = append(list,
 		attack{"inspect: a footer of 4 GiB", map[string]string{"x.parquet": footer}, []string{"inspect", "--replay", "x.parquet"}, 1, "footer is broken", nil},
 		attack{"fit: a footer of 4 GiB", map[string]string{"x.parquet": footer}, []string{"fit", "--data", "x.parquet", "--degree", "2", "-o", "m.json"}, 1, "footer is broken", nil},
 		attack{"fit: a million columns", map[string]string{"x.csv": strings.Repeat("occupancy,", 1<<20) + "x\n1\n"}, []string{"fit", "--data", "x.csv", "--degree", "2", "-o", "m.json"}, 1, "bytes)", nil},
-		attack{"lab: a text of nothing", map[string]string{"x.yaml": experiment + "a: >\n" + strings.Repeat("\n", 500_000)}, []string{"lab", "run", "x.yaml"}, 1, "empty lines", nil},
+		attack{"lab: an empty text", map[string]string{"x.yaml": experiment + "a: >\n" + strings.Repeat("\n", 500_000)}, []string{"lab", "run", "x.yaml"}, 1, "empty lines", nil},
 		attack{"lab: a list of millions", map[string]string{"x.yaml": experiment + "a: [" + strings.Repeat("1,", 3_000_000) + "1]\n"}, []string{"lab", "run", "x.yaml"}, 1, "words and signs", nil},
-		attack{"lab: a load that is no number", map[string]string{"x.yaml": strings.Replace(experiment, "size: 10KB", "workload: websearch, load: .nan", 1)}, []string{"lab", "run", "x.yaml"}, 1, "want a number", nil},
-		attack{"lab: keys below one another", map[string]string{"x.yaml": experiment + numbered(500_000, "k#: 1\n")}, []string{"lab", "run", "x.yaml"}, 1, "x.yaml:10001: more than 10000 keys", nil},
+		attack{"lab: a load that is not a number", map[string]string{"x.yaml": strings.Replace(experiment, "size: 10KB", "workload: websearch, load: .nan", 1)}, []string{"lab", "run", "x.yaml"}, 1, "want a number", nil},
+		attack{"lab: keys at one level", map[string]string{"x.yaml": experiment + numbered(500_000, "k#: 1\n")}, []string{"lab", "run", "x.yaml"}, 1, "x.yaml:10001: more than 10000 keys", nil},
 		attack{"lab: keys in braces", map[string]string{"x.yaml": experiment + "a: {" + numbered(60_000, "k#: 1, ") + "k: 1}\n"}, []string{"lab", "run", "x.yaml"}, 1, "there is no key", nil},
-		attack{"manifest: registers that say nothing", map[string]string{"x.json": `{"version": 2, "registers": [` + strings.Repeat("{},", 500_000) + "{}]}"}, []string{"manifest", "check", "x.json"}, 1, "words and signs", nil},
+		attack{"manifest: empty registers", map[string]string{"x.json": `{"version": 2, "registers": [` + strings.Repeat("{},", 500_000) + "{}]}"}, []string{"manifest", "check", "x.json"}, 1, "words and signs", nil},
 		attack{"topo: a million switches", map[string]string{"x.yaml": "switches:\n" + numbered(1_000_000, "  s#:\n")}, []string{"topo", "validate", "x.yaml"}, 1, "x.yaml:200002: more than 200000", nil},
 		attack{"topo: 59,000 hosts", map[string]string{"x.yaml": manyHosts(59_000)}, []string{"topo", "validate", "x.yaml"}, 0, "59000 hosts", nil},
 		attack{"test: names, numbers and packets of megabytes", map[string]string{

@@ -19,8 +19,8 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// A chip is a switch under siege that serves BfRt.
-type chip struct {
+// A bfrtTarget is an attacked switch that serves BfRt.
+type bfrtTarget struct {
 	context.Context
 	address string
 	client  wire.Client
@@ -52,7 +52,7 @@ Pipeline(IP(), I(), ID(), EP(), E(), ED()) pipe;
 Switch(pipe) main;
 `
 
-func (c *chip) build(binary, dir string) (*exec.Cmd, error) {
+func (c *bfrtTarget) build(binary, dir string) (*exec.Cmd, error) {
 	if err := compiled(binary, dir, besiegedChip, "--bfrt", "schema.json"); err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (c *chip) build(binary, dir string) (*exec.Cmd, error) {
 	return exec.Command(binary, "switch", "--bfrt", address, "--load", filepath.Join(dir, "x.p4")), nil
 }
 
-func (c *chip) find(dir string, addresses []string) error {
+func (c *bfrtTarget) find(dir string, addresses []string) error {
 	text, err := os.ReadFile(filepath.Join(dir, "schema.json"))
 	if err != nil {
 		return err
@@ -92,18 +92,18 @@ func (c *chip) find(dir string, addresses []string) error {
 	return err
 }
 
-// dial is a client of its own connection.
-func (c *chip) dial() (wire.Client, error) {
+// dial returns a client with its own connection.
+func (c *bfrtTarget) dial() (wire.Client, error) {
 	conn, err := grpc.NewClient("passthrough:"+c.address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30), grpc.MaxCallSendMsgSize(1<<30), grpc.WaitForReady(true)))
 	return wire.Client{Conn: conn}, err
 }
 
-// everywhere is the target of all pipes.
+// everywhere is the target device for all pipes.
 var everywhere = &wire.TargetDevice{PipeId: 0xffff, Direction: 0xff, PrsrId: 0xff}
 
-func (c *chip) write(ctx context.Context, kind wire.Update_Type, keys ...uint32) error {
+func (c *bfrtTarget) write(ctx context.Context, kind wire.Update_Type, keys ...uint32) error {
 	req := &wire.WriteRequest{Target: everywhere, P4Name: "x"}
 	for _, key := range keys {
 		e := &wire.TableEntry{TableId: c.ids["routes"], Value: &wire.TableEntry_Key{Key: &wire.TableKey{Fields: []*wire.KeyField{
@@ -118,7 +118,7 @@ func (c *chip) write(ctx context.Context, kind wire.Update_Type, keys ...uint32)
 	return err
 }
 
-func (c *chip) open(entries int, patience time.Duration) error {
+func (c *bfrtTarget) open(entries int, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(c, patience)
 	defer cancel()
 	var keys []uint32
@@ -133,15 +133,15 @@ func (c *chip) open(entries int, patience time.Duration) error {
 	return nil
 }
 
-func (c *chip) change(ctx context.Context) error {
+func (c *bfrtTarget) change(ctx context.Context) error {
 	if err := c.write(ctx, wire.Update_INSERT, 1<<31); err != nil {
 		return err
 	}
 	return c.write(ctx, wire.Update_DELETE, 1<<31)
 }
 
-// whole asks for all that a table holds, n times.
-func (c *chip) whole(table string, n int) *wire.ReadRequest {
+// whole returns a request for n copies of a table's content.
+func (c *bfrtTarget) whole(table string, n int) *wire.ReadRequest {
 	req := &wire.ReadRequest{Target: everywhere, P4Name: "x"}
 	for range n {
 		req.Entities = append(req.Entities, &wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: &wire.TableEntry{TableId: c.ids[table]}}})
@@ -149,9 +149,8 @@ func (c *chip) whole(table string, n int) *wire.ReadRequest {
 	return req
 }
 
-// crowd has n clients do the same, each on a connection of its own, until the time
-// is over.
-func (c *chip) crowd(n int, do func(wire.Client, uint32) error) error {
+// crowd runs n clients, each on its own connection, until the time is over.
+func (c *bfrtTarget) crowd(n int, do func(wire.Client, uint32) error) error {
 	errs := make([]error, n)
 	var all sync.WaitGroup
 	for i := range n {
@@ -172,13 +171,13 @@ func (c *chip) crowd(n int, do func(wire.Client, uint32) error) error {
 	return nil
 }
 
-// chipSieges lists what clients of BfRt do.
+// chipSieges returns the attacks of BfRt clients.
 func chipSieges() []siege {
 	subscribe := func(id uint32) *wire.StreamMessageRequest {
 		return &wire.StreamMessageRequest{ClientId: id, Update: &wire.StreamMessageRequest_Subscribe{Subscribe: &wire.Subscribe{}}}
 	}
-	silent := func(table string, times int) func(*chip) error {
-		return func(c *chip) error {
+	silent := func(table string, times int) func(*bfrtTarget) error {
+		return func(c *bfrtTarget) error {
 			return c.crowd(100, func(client wire.Client, _ uint32) error {
 				_, err := client.Read(c, c.whole(table, times))
 				<-c.Done()
@@ -187,9 +186,9 @@ func chipSieges() []siege {
 		}
 	}
 	return []siege{
-		{name: "readers that take nothing", chip: silent("routes", 100)},
-		{name: "readers of registers that take nothing", chip: silent("cells", 100)},
-		{name: "readers that take everything, for ever", chip: func(c *chip) error {
+		{name: "readers that receive nothing", chip: silent("routes", 100)},
+		{name: "readers of registers that receive nothing", chip: silent("cells", 100)},
+		{name: "readers that receive everything, endlessly", chip: func(c *bfrtTarget) error {
 			return c.crowd(20, func(client wire.Client, _ uint32) error {
 				for c.Err() == nil {
 					stream, err := client.Read(c, c.whole("routes", 1))
@@ -200,7 +199,7 @@ func chipSieges() []siege {
 				return nil
 			})
 		}},
-		{name: "streams that say nothing", chip: func(c *chip) error {
+		{name: "silent streams", chip: func(c *bfrtTarget) error {
 			return c.crowd(10, func(client wire.Client, _ uint32) error {
 				for range 700 {
 					if _, err := client.StreamChannel(c); err != nil {
@@ -211,7 +210,7 @@ func chipSieges() []siege {
 				return nil
 			})
 		}},
-		{name: "subscriptions without end, of which nobody hears", chip: func(c *chip) error {
+		{name: "endless subscriptions without receiver", chip: func(c *bfrtTarget) error {
 			return c.crowd(100, func(client wire.Client, id uint32) error {
 				stream, err := client.StreamChannel(c)
 				for err == nil && c.Err() == nil {
@@ -220,7 +219,7 @@ func chipSieges() []siege {
 				return nil
 			})
 		}},
-		{name: "programs that are asked for and not taken", chip: func(c *chip) error {
+		{name: "programs that are requested but not received", chip: func(c *bfrtTarget) error {
 			return c.crowd(60, func(client wire.Client, _ uint32) error {
 				var all sync.WaitGroup
 				for range 50 {

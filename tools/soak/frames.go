@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// What a client may do to a server of HTTP/2 below the calls: frames that cost it
-// nothing, as fast as it can.
+// Attacks below the level of calls: a client of an HTTP/2 server sends cheap
+// frames as fast as it can.
 
-// The kinds of frames, by RFC 9113.
+// Frame types and flags of RFC 9113.
 const (
 	dataFrame         = 0
 	headersFrame      = 1
@@ -26,7 +26,7 @@ const (
 	padded            = 8
 )
 
-// frame is a frame of HTTP/2.
+// frame encodes an HTTP/2 frame.
 func frame(kind, flags byte, stream uint32, payload []byte) []byte {
 	b := append([]byte{byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload)), kind, flags}, binary.BigEndian.AppendUint32(nil, stream)...)
 	return append(b, payload...)
@@ -34,7 +34,7 @@ func frame(kind, flags byte, stream uint32, payload []byte) []byte {
 
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-// head is the head of a call, as HPACK writes it out, with more fields.
+// head encodes the headers of a call with HPACK literals.
 func head(method string, more ...string) []byte {
 	var b []byte
 	list := append([]string{":method", "POST", ":scheme", "http", ":path", method, ":authority", "switch", "content-type", "application/grpc", "te", "trailers"}, more...)
@@ -61,8 +61,8 @@ func literal(b []byte, name, value string) []byte {
 	return b
 }
 
-// A flood is what a client says on each connection: at first, and then again and
-// again. Streams have the numbers 2i+1.
+// A flood is the data that a client sends on each connection: first once, then
+// next repeatedly. Stream i has the number 2i+1.
 type flood struct {
 	name  string
 	first func(method string) []byte
@@ -70,7 +70,7 @@ type flood struct {
 	deaf  bool // the client reads nothing
 }
 
-// floods lists them.
+// floods returns all floods.
 func floods() []flood {
 	open := func(method string) []byte { return frame(headersFrame, endHeaders, 1, head(method)) }
 	none := func(string) []byte { return nil }
@@ -86,53 +86,53 @@ func floods() []flood {
 		return frame(settingsFrame, 0, 0, binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(nil, id), value))
 	}
 	return []flood{
-		{"calls that are reset at once", none, func(method string, i uint32) []byte {
+		{"calls reset immediately", none, func(method string, i uint32) []byte {
 			return append(call(method, i), frame(resetFrame, 0, 2*i+1, []byte{0, 0, 0, 8})...)
 		}, false},
-		{"calls that are reset at once, by who takes nothing", none, func(method string, i uint32) []byte {
+		{"calls reset immediately, by clients that receive nothing", none, func(method string, i uint32) []byte {
 			return append(call(method, i), frame(resetFrame, 0, 2*i+1, []byte{0, 0, 0, 8})...)
 		}, true},
-		{"calls that are reset at once, without a window", func(string) []byte { return settings(4, 0) }, func(method string, i uint32) []byte {
+		{"calls reset immediately, without a window", func(string) []byte { return settings(4, 0) }, func(method string, i uint32) []byte {
 			return append(call(method, i), frame(resetFrame, 0, 2*i+1, []byte{0, 0, 0, 8})...)
 		}, false},
-		{"heads that go on and on", func(method string) []byte { return frame(headersFrame, 0, 1, head(method)) }, same(frame(continuationFrame, 0, 1, field)), false},
-		{"heads that go on and on without a field", func(method string) []byte { return frame(headersFrame, 0, 1, head(method)) }, same(frame(continuationFrame, 0, 1, nil)), false},
-		{"large heads of calls that stay", none, func(method string, i uint32) []byte { return call(method, i, "x", strings.Repeat("y", 15000)) }, false},
-		{"heads that a table makes large", none, func(method string, i uint32) []byte {
+		{"endless headers", func(method string) []byte { return frame(headersFrame, 0, 1, head(method)) }, same(frame(continuationFrame, 0, 1, field)), false},
+		{"endless headers without fields", func(method string) []byte { return frame(headersFrame, 0, 1, head(method)) }, same(frame(continuationFrame, 0, 1, nil)), false},
+		{"large headers of open calls", none, func(method string, i uint32) []byte { return call(method, i, "x", strings.Repeat("y", 15000)) }, false},
+		{"headers enlarged by the dynamic table", none, func(method string, i uint32) []byte {
 			b := literal(append(head(method), 0x40), "x", strings.Repeat("y", 3900))
 			return frame(headersFrame, endHeaders, 2*i+1, append(b, bytes.Repeat([]byte{0x80 | 62}, 10000)...))
 		}, false},
 		{"settings", none, same(settings(4, 65535)), false},
-		{"settings, by who takes nothing", none, same(settings(4, 65535)), true},
-		{"windows that change under open calls", func(method string) []byte {
+		{"settings, by clients that receive nothing", none, same(settings(4, 65535)), true},
+		{"window changes during open calls", func(method string) []byte {
 			var b []byte
 			for i := range uint32(100) {
 				b = append(b, call(method, i)...)
 			}
 			return b
 		}, same(append(settings(4, 0), settings(4, 1<<31-1)...)), false},
-		{"tables that change", none, same(append(settings(1, 0), settings(1, 1<<31-1)...)), false},
+		{"table size changes", none, same(append(settings(1, 0), settings(1, 1<<31-1)...)), false},
 		{"pings", none, same(frame(pingFrame, 0, 0, make([]byte, 8))), false},
-		{"pings, by who takes nothing", none, same(frame(pingFrame, 0, 0, make([]byte, 8))), true},
+		{"pings, by clients that receive nothing", none, same(frame(pingFrame, 0, 0, make([]byte, 8))), true},
 		{"priorities", none, same(frame(priorityFrame, 0, 1, []byte{0, 0, 0, 3, 16})), false},
-		{"windows that grow by one", none, same(frame(windowFrame, 0, 0, []byte{0, 0, 0, 1})), false},
-		{"frames of no kind", none, same(frame(0xfe, 0, 0, make([]byte, 1<<14))), false},
-		{"data of nothing", open, same(frame(dataFrame, 0, 1, nil)), false},
-		{"data of padding", open, same(frame(dataFrame, padded, 1, append([]byte{255}, make([]byte, 255)...))), false},
-		{"data of calls that there are not", none, same(frame(dataFrame, 0, 1001, []byte{0})), false},
+		{"window updates of one byte", none, same(frame(windowFrame, 0, 0, []byte{0, 0, 0, 1})), false},
+		{"frames of unknown types", none, same(frame(0xfe, 0, 0, make([]byte, 1<<14))), false},
+		{"empty data frames", open, same(frame(dataFrame, 0, 1, nil)), false},
+		{"data frames of padding", open, same(frame(dataFrame, padded, 1, append([]byte{255}, make([]byte, 255)...))), false},
+		{"data of unknown streams", none, same(frame(dataFrame, 0, 1001, []byte{0})), false},
 		{"compressed messages", none, func(method string, i uint32) []byte {
 			b := call(method, i, "grpc-encoding", "gzip")
 			return append(b, frame(dataFrame, 1, 2*i+1, append([]byte{1, 0, 0, 0, 100}, make([]byte, 100)...))...)
 		}, false},
-		{"messages that are none", none, func(method string, i uint32) []byte {
+		{"invalid messages", none, func(method string, i uint32) []byte {
 			b := bytes.Repeat([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f}, 100)
 			return append(call(method, i), frame(dataFrame, 1, 2*i+1, append([]byte{0, 0, 0, 2, 0x58}, b...))...)
 		}, false},
-		{"calls of methods that there are not", none, func(_ string, i uint32) []byte { return call("/"+strings.Repeat("x", 8000), i) }, false},
+		{"calls of unknown methods", none, func(_ string, i uint32) []byte { return call("/"+strings.Repeat("x", 8000), i) }, false},
 	}
 }
 
-// lay has n connections flood a server.
+// lay floods a server on n connections.
 func (f *flood) lay(over context.Context, n int, address, method string) error {
 	return each(over, n, address, func(conn net.Conn) error {
 		if !f.deaf {
@@ -146,16 +146,16 @@ func (f *flood) lay(over context.Context, n int, address, method string) error {
 	})
 }
 
-// floodSieges flood P4Runtime's server with each kind of frames, and BfRt's, which
-// is behind the same gate, with some.
+// floodSieges returns the floods of the P4Runtime server, and some for the BfRt
+// server, which uses the same gate.
 func floodSieges() []siege {
 	var list []siege
 	for i, f := range floods() {
-		list = append(list, siege{name: f.name, run: func(w *walls) error {
+		list = append(list, siege{name: f.name, run: func(w *p4rtTarget) error {
 			return f.lay(w, 20, w.p4runtime, "/p4.v1.P4Runtime/StreamChannel")
 		}})
 		if i%7 == 0 {
-			list = append(list, siege{name: f.name, chip: func(c *chip) error {
+			list = append(list, siege{name: f.name, chip: func(c *bfrtTarget) error {
 				return f.lay(c, 20, c.address, "/bfrt_proto.BfRuntime/StreamChannel")
 			}})
 		}

@@ -15,21 +15,21 @@ import (
 	"time"
 )
 
-// An interruption is a command that is at work when SIGINT comes. It must end soon,
-// with nothing half-written and nothing left in the folder for what is only for now.
+// An interruption is a command that receives SIGINT while it works. It must end
+// soon, without half-written files and without temporary files.
 type interruption struct {
 	name   string
 	files  map[string]string
-	before [][]string // commands that make what it works on
+	before [][]string // commands that prepare its input
 	args   []string
-	// grows says that what it writes is there part by part, each as a whole, and
-	// not the same each time.
+	// grows is set if the output consists of several files, each written
+	// completely, with content that may differ between runs.
 	grows bool
-	// endless says that it would not end by itself.
+	// endless is set if the command does not end by itself.
 	endless bool
 }
 
-// interruptions lists them. n scales what they work on: 1 in short.
+// interruptions returns all interruptions. n scales the work.
 func interruptions(n int) []interruption {
 	large := p4("", "table t { key = { hdr.h.a: exact; } actions = { NoAction; } const entries = {"+numbered(10000*n, "#: NoAction();\n")+"} }", "t.apply();", "")
 	small := p4("", "", "std.egress_spec = 2;", "")
@@ -63,12 +63,12 @@ func interruptions(n int) []interruption {
 		{name: "lab report, with PDFs", files: map[string]string{"x.yaml": run}, before: kept, args: []string{"lab", "report", "x.yaml", "--store", "kept", "-o", "out"}, grows: true},
 		{name: "results verify", files: map[string]string{"x.yaml": run}, before: kept, args: []string{"results", "verify", "x", "--sample", "4", "--store", "kept"}},
 		{name: "results export", files: map[string]string{"x.yaml": run}, before: kept, args: []string{"results", "export", "x", "--store", "kept", "-o", "x.parquet"}},
-		{name: "resources, with a compiler that does not end", files: map[string]string{"p4c": "#!/bin/sh\necho $$ >pid\nsleep 1000\n"},
+		{name: "resources, with a hanging compiler", files: map[string]string{"p4c": "#!/bin/sh\necho $$ >pid\nsleep 1000\n"},
 			args: []string{"resources", "--scheme", "ecmp", "--compiler", "./p4c", "--assembler", "./p4c", "-I", "."}, endless: true, grows: true},
 	}
 }
 
-// run interrupts the command at moments, which are shares of the work that it has.
+// run interrupts the command after the given fractions of its work.
 func (i *interruption) run(binary string, l limits, moments []float64) (o outcome) {
 	whole, work, err := i.finish(binary, l)
 	if err != nil {
@@ -84,8 +84,7 @@ func (i *interruption) run(binary string, l limits, moments []float64) (o outcom
 	return o
 }
 
-// place makes a folder with what the command works on, and one for what is only for
-// now.
+// place creates a folder with the command's input, and one for temporary files.
 func (i *interruption) place(binary string) (dir, temp string, err error) {
 	top, err := os.MkdirTemp("", "p4lb-soak-")
 	if err != nil {
@@ -112,8 +111,8 @@ func (i *interruption) command(ctx context.Context, binary, dir, temp string, ar
 	return cmd
 }
 
-// finish lets the command end by itself, and returns what it has written and how
-// long processors worked for it.
+// finish lets the command end normally, and returns its output files and its
+// CPU time.
 func (i *interruption) finish(binary string, l limits) (whole map[string][]byte, work time.Duration, err error) {
 	if i.endless {
 		return nil, 2 * time.Second, nil
@@ -128,13 +127,13 @@ func (i *interruption) finish(binary string, l limits) (whole map[string][]byte,
 	cmd := i.command(ctx, binary, dir, temp, i.args)
 	text, err := cmd.CombinedOutput()
 	if err != nil {
-		return nil, 0, fmt.Errorf("it does not end well: %v: %.300s", err, text)
+		return nil, 0, fmt.Errorf("it fails without interruption: %v: %.300s", err, text)
 	}
 	return filesBelow(dir), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
 }
 
-// interrupt interrupts it once processors have worked for so long, and returns how
-// long it took to end.
+// interrupt interrupts the command after it has used at of CPU time, and
+// returns how long it took to end.
 func (i *interruption) interrupt(binary string, l limits, at time.Duration, whole map[string][]byte) (took time.Duration, err error) {
 	dir, temp, err := i.place(binary)
 	defer os.RemoveAll(filepath.Dir(dir))
@@ -176,13 +175,13 @@ func (i *interruption) interrupt(binary string, l limits, at time.Duration, whol
 	code := cmd.ProcessState.ExitCode()
 	switch {
 	case ctx.Err() != nil || took > l.end:
-		return took, fmt.Errorf("it takes %v to end", took.Round(time.Millisecond))
-	case cmd.ProcessState.String() == "signal: interrupt": // it had not begun to listen
+		return took, fmt.Errorf("it took %v to end", took.Round(time.Millisecond))
+	case cmd.ProcessState.String() == "signal: interrupt": // it had not installed its signal handler yet
 	case code < 0 || died(said.String()):
-		return took, fmt.Errorf("it died: %v: %.300s", cmd.ProcessState, &said)
+		return took, fmt.Errorf("it crashed: %v: %.300s", cmd.ProcessState, &said)
 	}
 	if list := filesBelow(temp); len(list) > 0 {
-		return took, fmt.Errorf("left for now, and there still: %v", slices.Sorted(maps.Keys(list)))
+		return took, fmt.Errorf("temporary files left: %v", slices.Sorted(maps.Keys(list)))
 	}
 	for name, text := range filesBelow(dir) {
 		old, was := before[name]
@@ -197,21 +196,21 @@ func (i *interruption) interrupt(binary string, l limits, at time.Duration, whol
 	return took, i.childGone(dir)
 }
 
-// childGone waits until the process whose number is in the file pid is gone.
+// childGone waits until the process with the number in the file pid has ended.
 func (i *interruption) childGone(dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, "pid"))
 	if err != nil {
-		return nil // none has begun
+		return nil // it has not started
 	}
 	for began := time.Now(); alive(strings.TrimSpace(string(text))); time.Sleep(10 * time.Millisecond) {
 		if time.Since(began) > 10*time.Second {
-			return errors.New("what it has started goes on")
+			return errors.New("its child process is still running")
 		}
 	}
 	return nil
 }
 
-// filesBelow reads all files of a folder.
+// filesBelow reads all files in a folder.
 func filesBelow(dir string) map[string][]byte {
 	list := map[string][]byte{}
 	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

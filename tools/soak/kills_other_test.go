@@ -4,5 +4,5 @@ package main
 
 import "os/exec"
 
-// asNobody does nothing: there is no root here.
+// asNobody does nothing on this system.
 func asNobody(*exec.Cmd) {}

@@ -20,27 +20,27 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Kills end deployments at random moments by SIGKILL, and then deploy again.
-// Where the switches stay all that the scheme wants must be on them then and
-// nothing else. Where they belong to the deployment, the hosts must reach each
-// other, and once it is taken down nothing of it may be left.
+// The kill tests end deployments at random moments with SIGKILL and then deploy
+// again. If the switches outlive the deployment, they must then hold exactly
+// the entries of the scheme. If they belong to the deployment, its hosts must
+// reach each other, and nothing may remain after p4lb down.
 
-// A field is where deployments are killed.
+// A field is the environment of the killed deployments.
 type field struct {
 	binary, dir string
 	target      string
 	name        string // of the deployments in namespaces
 	patience    time.Duration
 	rnd         *rand.Rand
-	want        map[string][]string // by scheme: what the switches hold
-	length      time.Duration       // of a deployment
-	at          []net.IP            // the switches of the last one in namespaces
+	want        map[string][]string // expected content of the switches, by scheme
+	length      time.Duration       // duration of a deployment
+	at          []net.IP            // addresses of the switches of the last deployment in namespaces
 }
 
 var killSchemes = []string{"ecmp", "drill", "qall-poly3"}
 
-// Where deploy has its switches: in processes of p4lb switch, in itself, there
-// without being root, or in namespaces.
+// The places of the switches: in processes of p4lb switch, in the deployment
+// itself, in the deployment without root, or in namespaces.
 const (
 	onServers  = "p4runtime"
 	onEmbedded = "embedded"
@@ -50,7 +50,7 @@ const (
 
 var killTargets = []string{onServers, onEmbedded, onRootless, onBMv2}
 
-// nobody is the user that is not root.
+// nobody is the id of an unprivileged user.
 const nobody = 65534
 
 // kill kills n deployments on a target.
@@ -112,10 +112,10 @@ func kill(binary, target string, n int, seed uint64, patience time.Duration) err
 	return nil
 }
 
-// sound deploys, and looks whether all is there and nothing else.
+// sound deploys and checks that the result is complete and has nothing else.
 func (f *field) sound(scheme string) error {
 	if f.target == onEmbedded || f.target == onRootless {
-		// The kernel ends what the process has begun, in its own time.
+		// The kernel ends the child processes with a delay.
 		if err := f.await(f.processes); err != nil {
 			return err
 		}
@@ -133,8 +133,8 @@ func (f *field) sound(scheme string) error {
 	return f.takeDown()
 }
 
-// takeDown looks whether the hosts of a deployment reach each other, ends it, and
-// finds out what is left.
+// takeDown checks that the hosts of a deployment reach each other, ends it, and
+// checks for remains.
 func (f *field) takeDown() error {
 	if f.target != onServers {
 		if err := f.run("exec", "h1", "--", "ping", "-q", "-c", "3", "-i", "0.2", "-W", "5", "10.0.2.1"); err != nil {
@@ -147,7 +147,7 @@ func (f *field) takeDown() error {
 	return f.await(f.left)
 }
 
-// await waits until nothing is there any more.
+// await waits until what returns nothing.
 func (f *field) await(what func() []string) error {
 	var left []string
 	for end := time.Now().Add(f.patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -155,11 +155,11 @@ func (f *field) await(what func() []string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("there are left: %q", left)
+	return fmt.Errorf("remaining: %q", left)
 }
 
-// left is what there is that no deployment leaves: files, and but for switches
-// that it has found, processes, namespaces and interfaces.
+// left returns what deployments must not leave behind: files, processes (except
+// switches that existed before), namespaces and interfaces.
 func (f *field) left() (list []string) {
 	files, _ := filepath.Glob(filepath.Join(f.dir, "*"))
 	notes, _ := filepath.Glob(filepath.Join("/run/p4lb", f.name+"*"))
@@ -178,8 +178,8 @@ func (f *field) left() (list []string) {
 	return list
 }
 
-// interfaces are those of this machine's own namespace that lead to the
-// switches of the last deployment.
+// interfaces returns the interfaces in this machine's own namespace that lead
+// to the switches of the last deployment.
 func (f *field) interfaces() (list []string) {
 	all, _ := net.Interfaces()
 	for _, i := range all {
@@ -194,7 +194,7 @@ func (f *field) interfaces() (list []string) {
 	return list
 }
 
-// readAddresses reads where the switches of the deployment are.
+// readAddresses reads the addresses of the deployment's switches.
 func (f *field) readAddresses() error {
 	var note struct {
 		Switches []struct{ Thrift string }
@@ -214,7 +214,8 @@ func (f *field) readAddresses() error {
 	return err
 }
 
-// deployment is a deploy to be killed. keep leaves switches in namespaces up.
+// deployment returns the command to be killed. keep leaves switches in
+// namespaces running.
 func (f *field) deployment(scheme string, keep bool) *exec.Cmd {
 	args := []string{"deploy", "--scheme", scheme, "--topology", "net.yaml", "--timeout", f.patience.String()}
 	switch f.target {
@@ -244,7 +245,7 @@ func (f *field) run(args ...string) error {
 	return f.finish(f.command(args...))
 }
 
-// finish runs a command, which has the time that it gives itself, and more to end in.
+// finish runs a command with a time limit.
 func (f *field) finish(cmd *exec.Cmd) error {
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
@@ -258,7 +259,7 @@ func (f *field) finish(cmd *exec.Cmd) error {
 	return nil
 }
 
-// deploy deploys so that it holds once it has ended.
+// deploy deploys persistently.
 func (f *field) deploy(scheme string) error {
 	cmd := f.deployment(scheme, true)
 	switch f.target {
@@ -276,7 +277,7 @@ func (f *field) deploy(scheme string) error {
 	return nil
 }
 
-// processes are those that work in the folder.
+// processes returns the processes with the folder as working directory.
 func (f *field) processes() (list []string) {
 	found, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, link := range found {
@@ -288,10 +289,10 @@ func (f *field) processes() (list []string) {
 	return list
 }
 
-// The switches, by their device ids from 1 on.
+// The switches, with device ids from 1.
 var killSwitches = []string{"l1", "l2", "s1", "s2"}
 
-// write writes the topology, with free ports.
+// write writes the topology with free ports.
 func (f *field) write() error {
 	text := "name: killed\nswitches:\n"
 	for i, name := range killSwitches {
@@ -319,7 +320,7 @@ links:
 	return os.WriteFile(filepath.Join(f.dir, "net.yaml"), []byte(text), 0o644)
 }
 
-// address is that of a switch's P4Runtime server.
+// address returns the address of a switch's P4Runtime server.
 func (f *field) address(i int) string {
 	text, _ := os.ReadFile(filepath.Join(f.dir, "net.yaml"))
 	_, rest, _ := strings.Cut(string(text), "  "+killSwitches[i]+":")
@@ -328,7 +329,7 @@ func (f *field) address(i int) string {
 	return address
 }
 
-// switches begins the switches that the deployments find.
+// switches starts the switches for the deployments.
 func (f *field) switches() (stop func(), err error) {
 	var list []*exec.Cmd
 	stop = func() {
@@ -347,8 +348,8 @@ func (f *field) switches() (stop func(), err error) {
 	return stop, nil
 }
 
-// holds is what the switches of a p4runtime target hold, in order: all entities
-// but what packets change.
+// holds returns all entities on the switches of a p4runtime target, in order,
+// without counters.
 func (f *field) holds() (all []string, err error) {
 	if f.target != onServers {
 		return nil, nil

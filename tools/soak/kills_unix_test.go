@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// asNobody makes a command run without being root.
+// asNobody makes a command run as an unprivileged user.
 func asNobody(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 }

@@ -13,17 +13,16 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// A liar is a switch that takes whatever it is told, and answers reads as it
-// likes.
+// A liar is a switch that accepts everything and answers reads incorrectly.
 type liar struct {
 	p4v1.UnimplementedP4RuntimeServer
 	lie func(send func(*p4v1.ReadResponse) error) error
 
 	mu     sync.Mutex
-	config *p4v1.ForwardingPipelineConfig // as it was given
+	config *p4v1.ForwardingPipelineConfig // as received
 }
 
-// liedTo is a network of one switch, at the address that takes ADDRESS's place.
+// liedTo is a topology of one switch. ADDRESS stands for its address.
 const liedTo = `name: lied
 switches:
   l1: {role: leaf, id: 1, grpc: "ADDRESS"}
@@ -35,7 +34,8 @@ links:
   - {ends: [h2, l1:2], rate: 10Gbps, delay: 0s}
 `
 
-// liars lists what switches do to who deploys to them: it must end and say so.
+// liars returns attacks by switches on the deploying controller, which must end
+// with an error.
 func liars() []attack {
 	entry := &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: 1}}}
 	large := &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{Metadata: make([]byte, 3<<20)}}}
@@ -55,11 +55,11 @@ func liars() []attack {
 		timeout    string
 		lie        func(func(*p4v1.ReadResponse) error) error
 	}{
-		{"an answer without end", "room for", "1m", forever(0, entry, entry, entry)},
-		{"an answer of large entities without end", "room for", "1m", forever(0, large)},
-		{"an answer of nothing without end", "l1", "500ms", forever(100 * time.Microsecond)},
-		{"an answer that trickles", "l1", "500ms", forever(100*time.Millisecond, entry)},
-		{"nothing of what it was told", "l1", "1m", func(func(*p4v1.ReadResponse) error) error { return nil }},
+		{"an endless answer", "room for", "1m", forever(0, entry, entry, entry)},
+		{"an endless answer of large entities", "room for", "1m", forever(0, large)},
+		{"an endless answer without entities", "l1", "500ms", forever(100 * time.Microsecond)},
+		{"a slow endless answer", "l1", "500ms", forever(100*time.Millisecond, entry)},
+		{"an empty answer", "l1", "1m", func(func(*p4v1.ReadResponse) error) error { return nil }},
 		{"an error for a terminal", "evil", "1m", func(func(*p4v1.ReadResponse) error) error {
 			return status.Error(codes.Internal, strings.Repeat("\x1b]0;evil\x07\n", 10000))
 		}},
@@ -72,7 +72,7 @@ func liars() []attack {
 	return list
 }
 
-// serveLies begins a liar.
+// serveLies returns a function that starts a liar.
 func serveLies(lie func(func(*p4v1.ReadResponse) error) error) func(net.Listener) (stop func()) {
 	return func(l net.Listener) func() {
 		s := grpc.NewServer()
@@ -84,7 +84,7 @@ func serveLies(lie func(func(*p4v1.ReadResponse) error) error) func(net.Listener
 
 func (l *liar) Read(_ *p4v1.ReadRequest, s p4v1.P4Runtime_ReadServer) error { return l.lie(s.Send) }
 
-// StreamChannel makes everybody primary.
+// StreamChannel makes every client primary.
 func (l *liar) StreamChannel(s p4v1.P4Runtime_StreamChannelServer) error {
 	for {
 		m, err := s.Recv()

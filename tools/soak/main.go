@@ -1,7 +1,7 @@
-// Command soak attacks a p4lb binary with the input that once hung it, took the
-// machine's memory or wrote where it should not, and its switch with clients
-// that want too much, for a stated time, and prints what each attack took. A process that takes more memory or longer than it may
-// is killed, and the attack has won.
+// Command soak attacks a p4lb binary with input that once made it hang, exhaust
+// memory or write outside of its folder, and its servers with malicious
+// clients, for a given time. It prints the resources used during each attack.
+// An attack succeeds if a process exceeds its limit of time or memory.
 package main
 
 import (
@@ -21,24 +21,24 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// limits are what a process may take.
+// limits are the limits of a process.
 type limits struct {
 	time   time.Duration
 	memory int64         // in MiB
-	write  time.Duration // of the primary of a switch, but for the slowest hundredth
-	end    time.Duration // of a command that is interrupted
-	// packets is how many times as long they may take; 0: as long as they want.
+	write  time.Duration // 99th percentile of write times on a switch
+	end    time.Duration // time to end after an interrupt
+	// packets is the maximum slowdown of packets under attack; 0: no limit.
 	packets float64
 }
 
-// An outcome is what became of one attack.
+// An outcome is the result of one attack.
 type outcome struct {
-	took   time.Duration // of processors
-	memory int64         // the most that it had, in MiB
-	quiet  time.Duration // what writes took of a switch that nobody attacks
-	writes time.Duration // what they took under attack
-	note   string        // what else is to be said
-	lost   string        // why the attack has won; "" if it has not
+	took   time.Duration // CPU time
+	memory int64         // peak memory in MiB
+	quiet  time.Duration // 99th percentile of write times without attack
+	writes time.Duration // 99th percentile under attack
+	note   string        // additional text
+	lost   string        // reason why the attack succeeded; "" if it failed
 }
 
 func main() {
@@ -50,13 +50,13 @@ func main() {
 		return
 	}
 	binary := flag.String("p4lb", "bin/p4lb", "the `BINARY` to attack")
-	length := flag.Duration("for", time.Minute, "go on for `TIME`, once round at least")
-	memory := flag.Int64("memory", 1024, "what a process may take, in `MiB`")
-	progress := flag.Duration("progress", 30*time.Second, "the `TIME` within which it must end")
-	write := flag.Duration("write", 100*time.Millisecond, "the `TIME` within which a switch does 99 of 100 writes of others")
-	end := flag.Duration("end", time.Second, "the `TIME` within which a command ends that is interrupted")
-	raced := flag.Bool("race", false, "make a binary with the race detector, which lets it take longer and more, and attack that")
-	only := flag.String("only", "", "attacks whose names match the `PATTERN`, a regular expression")
+	length := flag.Duration("for", time.Minute, "run for `TIME`, but at least every attack once")
+	memory := flag.Int64("memory", 1024, "memory limit of a process in `MiB`")
+	progress := flag.Duration("progress", 30*time.Second, "`TIME` limit of a process")
+	write := flag.Duration("write", 100*time.Millisecond, "`TIME` limit for 99 of 100 writes under attack")
+	end := flag.Duration("end", time.Second, "`TIME` limit for ending after an interrupt")
+	raced := flag.Bool("race", false, "build and attack a binary with the race detector, with higher limits")
+	only := flag.String("only", "", "run only attacks with names that match the regular expression `PATTERN`")
 	flag.Parse()
 	names, err := regexp.Compile(*only)
 	if err != nil {
@@ -84,7 +84,8 @@ func main() {
 	}
 }
 
-// withRaceDetector makes the binary of the program here, until remove.
+// withRaceDetector builds a binary with the race detector. The caller must call
+// remove.
 func withRaceDetector() (binary string, remove func(), err error) {
 	dir, err := os.MkdirTemp("", "p4lb-soak-")
 	if err != nil {
@@ -98,13 +99,14 @@ func withRaceDetector() (binary string, remove func(), err error) {
 	return binary, func() { os.RemoveAll(dir) }, nil
 }
 
-// died reports whether what a process has said is what Go says of a crash or a race.
+// died reports whether the output of a process contains a Go crash or a data
+// race.
 func died(said string) bool {
 	return strings.Contains(said, "goroutine ") || strings.Contains(said, "DATA RACE")
 }
 
-// soak runs the attacks of these names, harder each time, until the time is over.
-// It reports whether all of them have been held off.
+// soak runs the attacks with matching names, each round harder than the one
+// before, until the time is over. It reports whether all of them failed.
 func soak(binary string, length time.Duration, names *regexp.Regexp, l limits) bool {
 	held := true
 	fmt.Printf("%-50s %8s %6s %9s %9s\n", "", "", "", "WRITES", "P99 UNDER")
@@ -123,8 +125,8 @@ func soak(binary string, length time.Duration, names *regexp.Regexp, l limits) b
 		}
 		fmt.Printf("%-50s %7.2fs %6d %9s %9s  %s%s\n", name, o.took.Seconds(), o.memory, writes[0], writes[1], o.note, o.lost)
 	}
-	// Clients are of this process, which grows by them, and what it has had counts
-	// for those that it begins later: so the commands come first.
+	// Clients run in this process, and its memory counts for processes that it
+	// starts later, so the commands come first.
 	began, n := time.Now(), 1
 	for ; n == 1 || time.Since(began) < length/2; n++ {
 		for _, a := range slices.Concat(attacks(min(n, 3)), liars(), stores(32)) {
@@ -142,7 +144,7 @@ func soak(binary string, length time.Duration, names *regexp.Regexp, l limits) b
 	return held
 }
 
-// run runs an attack in a folder of its own.
+// run executes an attack in its own folder.
 func (a *attack) run(binary string, l limits) (o outcome) {
 	dir, err := os.MkdirTemp("", "p4lb-soak-")
 	if err != nil {
@@ -183,24 +185,24 @@ func (a *attack) run(binary string, l limits) (o outcome) {
 	code := cmd.ProcessState.ExitCode()
 	switch {
 	case ctx.Err() != nil:
-		o.lost = "does not end"
+		o.lost = "does not end in time"
 	case o.memory > l.memory:
-		o.lost = "takes more memory than it may"
+		o.lost = "exceeds the memory limit"
 	case a.code >= 0 && code != a.code:
 		o.lost = fmt.Sprintf("exit code %d, want %d: %.200s", code, a.code, text)
 	case !strings.Contains(string(text), a.says):
-		o.lost = fmt.Sprintf("it says %.200q, want something with %q", text, a.says)
+		o.lost = fmt.Sprintf("output %.200q, want text containing %q", text, a.says)
 	case died(string(text)):
-		o.lost = fmt.Sprintf("it died: %.200s", text)
+		o.lost = fmt.Sprintf("it crashed: %.200s", text)
 	case strings.ContainsAny(string(text), "\x1b\x07"):
-		o.lost = fmt.Sprintf("it says what a terminal obeys: %.200q", text)
+		o.lost = fmt.Sprintf("control characters in the output: %.200q", text)
 	case !onlyBelow(dir, filepath.Join("a", "b")):
-		o.lost = "it has written outside of its folder"
+		o.lost = "it wrote outside of its folder"
 	}
 	return o
 }
 
-// onlyBelow reports whether all files of dir are below one folder of it.
+// onlyBelow reports whether all files in dir are in one of its folders.
 func onlyBelow(dir, folder string) bool {
 	found, _ := filepath.Glob(filepath.Join(dir, "*"))
 	inner, _ := filepath.Glob(filepath.Join(dir, filepath.Dir(folder), "*"))

@@ -11,31 +11,31 @@ import (
 	"time"
 )
 
-// A convoy are packets through a switch under siege, over two of its ports: how long a
-// thousand of them take is what is measured.
-type convoy struct {
-	*walls
+// A packetTarget is an attacked switch that forwards packets between two ports.
+// The measured value is the time for a thousand packets.
+type packetTarget struct {
+	*p4rtTarget
 	in, out *net.UDPConn
-	sent    int // thousands
+	sent    int // in thousands
 }
 
-// work begins to count what the switch works for a thousand packets and all that it
-// does meanwhile, of which its clients take no part.
-func (c *convoy) work(pid int) (end func() time.Duration) {
+// work starts to measure the CPU time of the switch per thousand packets. The
+// clients' own time does not count.
+func (c *packetTarget) work(pid int) (end func() time.Duration) {
 	began, sent := worked(pid, time.Now()), c.sent
 	return func() time.Duration {
 		return (worked(pid, time.Now()) - began) / time.Duration(max(1, c.sent-sent))
 	}
 }
 
-// elsewhere is the name of what is no attack on the switch at all.
-const elsewhere = "somebody's work elsewhere"
+// elsewhere is the name of the test in which another process uses a processor.
+const elsewhere = "work of another process"
 
-// convoySieges are those of sieges that are laid while packets come, too; digests are
-// made of packets themselves. A process that does nothing but keep a processor busy is
-// there to compare with.
+// convoySieges returns the attacks that are repeated while packets arrive,
+// without the one about digests, which needs its own packets. A process that
+// only uses a processor serves as a baseline.
 func convoySieges() []siege {
-	list := []siege{{name: elsewhere, run: func(w *walls) error {
+	list := []siege{{name: elsewhere, run: func(w *p4rtTarget) error {
 		for w.Err() == nil {
 		}
 		return nil
@@ -52,8 +52,8 @@ func convoySieges() []siege {
 }
 
 // build adds two ports to the switch.
-func (c *convoy) build(binary, dir string) (*exec.Cmd, error) {
-	cmd, err := c.walls.build(binary, dir)
+func (c *packetTarget) build(binary, dir string) (*exec.Cmd, error) {
+	cmd, err := c.p4rtTarget.build(binary, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -72,12 +72,12 @@ func (c *convoy) build(binary, dir string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// change sends a thousand packets, as many at a time as a queue holds half of, and waits
-// until they come.
-func (c *convoy) change(ctx context.Context) error {
+// change sends a thousand packets, at most half a queue at a time, and waits
+// for them.
+func (c *packetTarget) change(ctx context.Context) error {
 	const atATime = 32
 	packet, came := binary.BigEndian.AppendUint32(nil, 1<<24), make([]byte, 64)
-	packet = append(packet, 0, 0, 0, 0) // of the first route
+	packet = append(packet, 0, 0, 0, 0) // matches the first route
 	for left := 1000; left > 0; {
 		n := min(left, atATime)
 		for range n {
@@ -88,19 +88,19 @@ func (c *convoy) change(ctx context.Context) error {
 		c.out.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 		for ; n > 0; n-- {
 			if _, err := c.out.Read(came); err != nil {
-				break // lost, and others are sent
+				break // lost: send others
 			}
 			left--
 		}
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("%d packets do not come: %w", left, err)
+			return fmt.Errorf("%d packets did not arrive: %w", left, err)
 		}
 	}
 	return nil
 }
 
-// Close lets the ports go.
-func (c *convoy) Close() error {
+// Close closes the ports.
+func (c *packetTarget) Close() error {
 	c.in.Close()
 	return c.out.Close()
 }

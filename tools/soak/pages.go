@@ -21,20 +21,19 @@ import (
 	"time"
 )
 
-// A gallery is a page for browsers under siege, with a reader that goes on asking
-// for it, each time with a handshake of its own.
-type gallery struct {
+// A pageTarget is an attacked page for browsers, with a reader that keeps
+// requesting it, each time with a new TLS handshake.
+type pageTarget struct {
 	context.Context
-	near    bool // the reader is at the address of those who besiege
+	near    bool // the reader uses the address of the attackers
 	address string
 	reader  *http.Client
 }
 
-// trusting is the side of a client that takes any certificate: these attacks have
-// nothing to hide.
+// trusting is a client configuration that accepts any certificate.
 var trusting = &tls.Config{InsecureSkipVerify: true}
 
-func (g *gallery) build(binary, dir string) (*exec.Cmd, error) {
+func (g *pageTarget) build(binary, dir string) (*exec.Cmd, error) {
 	record := filepath.Join(dir, "x.csv")
 	if err := os.WriteFile(record, []byte(recorded(1000, "s")), 0o644); err != nil {
 		return nil, err
@@ -50,10 +49,10 @@ func (g *gallery) build(binary, dir string) (*exec.Cmd, error) {
 	return exec.Command(binary, "inspect", "--replay", record, "--listen", address, "--listen-cert", cert, "--listen-key", key), nil
 }
 
-func (g *gallery) find(_ string, addresses []string) error {
+func (g *pageTarget) find(_ string, addresses []string) error {
 	g.address = addresses[0]
-	// Most readers are not where a crowd is: 127.0.0.2 is another address of this machine,
-	// where systems have it.
+	// Most readers have another address than the attackers. 127.0.0.2 is
+	// another address of this machine on some systems.
 	var from net.Dialer
 	if elsewhere := (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}); !g.near {
 		if l, err := net.ListenTCP("tcp", elsewhere); err == nil {
@@ -65,14 +64,14 @@ func (g *gallery) find(_ string, addresses []string) error {
 	return nil
 }
 
-func (g *gallery) open(_ int, patience time.Duration) error {
+func (g *pageTarget) open(_ int, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(g, patience)
 	defer cancel()
 	return g.change(ctx)
 }
 
-// change asks for the page: there is nothing to change. Who is turned away asks again, as people do.
-func (g *gallery) change(ctx context.Context) (err error) {
+// change requests the page until it succeeds, like a person would.
+func (g *pageTarget) change(ctx context.Context) (err error) {
 	for {
 		if err = g.ask(ctx); err == nil || ctx.Err() != nil {
 			return err
@@ -81,7 +80,7 @@ func (g *gallery) change(ctx context.Context) (err error) {
 	}
 }
 
-func (g *gallery) ask(ctx context.Context) error {
+func (g *pageTarget) ask(ctx context.Context) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+g.address, nil)
 	if err != nil {
 		return err
@@ -98,30 +97,30 @@ func (g *gallery) ask(ctx context.Context) error {
 	return err
 }
 
-// pageSieges lists what readers of a page do. Where the reader is at their address, it
-// waits as long as each of them does.
+// pageSieges returns the attacks of a page's readers. A reader at their address
+// waits as long as each of them.
 func pageSieges() []siege {
-	stop := func(g *gallery) error { return connections(g, g.address, hello()) }
-	bodies := func(g *gallery) error {
+	stop := func(g *pageTarget) error { return connections(g, g.address, hello()) }
+	bodies := func(g *pageTarget) error {
 		return g.crowd("GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n", "x")
 	}
 	return []siege{
-		{name: "connections that say nothing", page: func(g *gallery) error { return connections(g, g.address, "") }},
-		{name: "TLS handshakes that stop", page: stop},
-		{name: "TLS handshakes that stop, where the reader is", page: stop, near: true},
-		{name: "heads that do not end", page: func(g *gallery) error { return g.crowd("GET / HTTP/1.1\r\nHost: localhost\r\n", "X: y\r\n") }},
-		{name: "bodies that do not end", page: bodies},
-		{name: "bodies that do not end, where the reader is", page: bodies, near: true},
-		{name: "frames that nobody takes", page: func(g *gallery) error { return g.crowd("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n", "\r\n") }},
-		{name: "pages that nobody takes", page: func(g *gallery) error {
+		{name: "silent connections", page: func(g *pageTarget) error { return connections(g, g.address, "") }},
+		{name: "incomplete TLS handshakes", page: stop},
+		{name: "incomplete TLS handshakes from the reader's address", page: stop, near: true},
+		{name: "endless headers", page: func(g *pageTarget) error { return g.crowd("GET / HTTP/1.1\r\nHost: localhost\r\n", "X: y\r\n") }},
+		{name: "endless bodies", page: bodies},
+		{name: "endless bodies from the reader's address", page: bodies, near: true},
+		{name: "events without receiver", page: func(g *pageTarget) error { return g.crowd("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n", "\r\n") }},
+		{name: "pages without receiver", page: func(g *pageTarget) error {
 			return g.crowd(strings.Repeat("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 100), "\r\n")
 		}},
 	}
 }
 
-// crowd has 600 readers say something, and then the rest every now and then,
-// without reading anything. Who is turned away comes again.
-func (g *gallery) crowd(first, rest string) error {
+// crowd runs 600 readers that send first, then rest repeatedly, without reading
+// anything. A rejected reader connects again.
+func (g *pageTarget) crowd(first, rest string) error {
 	var all sync.WaitGroup
 	for range 600 {
 		all.Go(func() {
@@ -143,14 +142,14 @@ func (g *gallery) crowd(first, rest string) error {
 	return nil
 }
 
-// recorded is a recording of n readings, one each microsecond, or second.
+// recorded returns a recording of n readings, one per microsecond or second.
 func recorded(n int, each string) string {
 	zeros := map[string]string{"µs": "", "s": "000000"}[each]
 	return "time_us,clock_us,switch,role,scheme,register,quantity,cell,index,port,peer,group,path,raw,value,unit,text,change,rate,minor,wall_us\n" +
 		numbered(n, "#"+zeros+",#"+zeros+",l1,leaf,ecmp,,rx packets,1,port 1,1,h1,0,0,0,0,packets,0 packets,0,0,true,0\n")
 }
 
-// certificate makes one that signs itself, with its key.
+// certificate creates a self-signed certificate with its key.
 func certificate(dir string) (cert, key string, err error) {
 	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -172,7 +171,7 @@ func certificate(dir string) (cert, key string, err error) {
 	return cert, key, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}), 0o600)
 }
 
-// hello is how a client begins TLS.
+// hello returns the first message of a TLS handshake.
 func hello() string {
 	ours, theirs := net.Pipe()
 	defer theirs.Close()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// peak is not to be had here.
+// peak is not available on this system.
 func peak(*os.ProcessState) int64 { return 0 }
 
 func worked(_ int, began time.Time) time.Duration { return time.Since(began) }

@@ -24,16 +24,16 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 )
 
-// A siege is what clients do to a switch that runs, while its primary goes on
-// writing. What writes may take is a limit as well.
+// A siege is an attack by clients on a running switch while its primary keeps
+// writing. The time of these writes has a limit too.
 type siege struct {
 	name string
-	run  func(*walls) error   // goes on until the time is over
-	chip func(*chip) error    // the same, of a switch that serves BfRt
-	page func(*gallery) error // and of a page
-	tls  bool                 // clients of P4Runtime come with TLS
-	near bool                 // the reader of a page is at the address of those who besiege it
-	// convoy has packets come, in place of writes.
+	run  func(*p4rtTarget) error // runs until the time is over
+	chip func(*bfrtTarget) error // the same for a switch that serves BfRt
+	page func(*pageTarget) error // the same for a page
+	tls  bool                    // clients of P4Runtime use TLS
+	near bool                    // the reader of a page has the attackers' address
+	// convoy measures packets instead of writes.
 	convoy bool
 }
 
@@ -41,7 +41,7 @@ func allSieges() []siege {
 	return slices.Concat(sieges(), floodSieges(), chipSieges(), pageSieges(), convoySieges())
 }
 
-// title is the name of a siege with what is besieged.
+// title returns the name of a siege with its kind of target.
 func (s *siege) title() string {
 	switch {
 	case s.chip != nil:
@@ -54,22 +54,25 @@ func (s *siege) title() string {
 	return "switch: " + s.name
 }
 
-// A fortress is a switch under siege, with a client that goes on writing. As a context
-// it ends with the switch, and for those who attack with the time that they have.
-type fortress interface {
+// A target is an attacked server with a client that keeps changing something.
+// As a context it ends with the server, and for attackers with the time of the
+// attack.
+type target interface {
 	context.Context
-	// build compiles its program into a folder and says how the switch begins.
+	// build writes the program into a folder and returns the command that
+	// starts the server.
 	build(binary, dir string) (*exec.Cmd, error)
-	// find takes the addresses of the switch, and its program from the folder.
+	// find takes the addresses of the server and reads the program from the
+	// folder.
 	find(dir string, addresses []string) error
-	// open has the client begin, and the switch hold so many entries.
+	// open connects the client and adds the given number of entries.
 	open(entries int, patience time.Duration) error
-	// change writes something.
+	// change makes one change.
 	change(context.Context) error
 }
 
-// walls are a switch under siege.
-type walls struct {
+// A p4rtTarget is an attacked switch that serves P4Runtime and Thrift.
+type p4rtTarget struct {
 	context.Context
 	p4runtime, thrift string // its addresses
 	tls               bool
@@ -101,28 +104,28 @@ control D(packet_out pkt, in H hdr) { apply { pkt.emit(hdr.h); } }
 V1Switch(P(), V(), I(), E(), V(), D()) main;
 `
 
-// electionID is what the primary of a besieged switch claims.
+// electionID is the election id of the attacked switch's primary.
 var electionID = &p4v1.Uint128{Low: 100}
 
-// fortress is a switch of the kind that the siege is of.
-func (s *siege) fortress(over context.Context) (fortress, func() error) {
+// target returns the target of a siege and the function that attacks it.
+func (s *siege) target(over context.Context) (target, func() error) {
 	switch {
 	case s.chip != nil:
-		c := &chip{Context: over}
+		c := &bfrtTarget{Context: over}
 		return c, func() error { return s.chip(c) }
 	case s.page != nil:
-		g := &gallery{Context: over, near: s.near}
+		g := &pageTarget{Context: over, near: s.near}
 		return g, func() error { return s.page(g) }
 	}
-	w := &walls{Context: over, tls: s.tls}
+	w := &p4rtTarget{Context: over, tls: s.tls}
 	attack := func() error { return s.run(w) }
 	if s.convoy {
-		return &convoy{walls: w}, attack
+		return &packetTarget{p4rtTarget: w}, attack
 	}
 	return w, attack
 }
 
-// lay lays siege for a time to a switch with so many routes.
+// lay attacks a switch with the given number of routes for a time.
 func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (o outcome) {
 	dir, err := os.MkdirTemp("", "p4lb-soak-")
 	if err != nil {
@@ -131,7 +134,7 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 	defer os.RemoveAll(dir)
 	alive, dead := context.WithCancel(context.Background())
 	defer dead()
-	within, _ := s.fortress(alive)
+	within, _ := s.target(alive)
 	cmd, err := within.build(binary, dir)
 	if err != nil {
 		return outcome{lost: err.Error()}
@@ -160,17 +163,17 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 	fail := func(format string, args ...any) outcome {
 		o.lost = fmt.Sprintf(format, args...)
 		if alive.Err() != nil && !interrupted {
-			<-ended // it has said all
-			o.lost = fmt.Sprintf("it died: %s: %.300s", o.lost, &said)
+			<-ended // its output is complete
+			o.lost = fmt.Sprintf("it crashed: %s: %.300s", o.lost, &said)
 		}
 		return o
 	}
 	if err := within.open(routes, l.time); err != nil {
 		return fail("%v", err)
 	}
-	packets, convoyed := within.(*convoy)
-	var work func() time.Duration // of the switch for packets, where some come
-	var before time.Duration      // and what it was before the attack
+	packets, convoyed := within.(*packetTarget)
+	var work func() time.Duration // CPU time of the switch for packets, if there are any
+	var before time.Duration      // the same before the attack
 	if convoyed {
 		work = packets.work(cmd.Process.Pid)
 	}
@@ -213,24 +216,24 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 	o.took = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	switch {
 	case died(said.String()):
-		return fail("it died: %.300s", &said)
+		return fail("it crashed: %.300s", &said)
 	case o.memory > l.memory:
-		return fail("takes more memory than it may")
+		return fail("exceeds the memory limit")
 	case s.convoy && s.name != elsewhere && l.packets > 0 && o.writes.Seconds() > l.packets*o.quiet.Seconds():
 		return fail("packets take too long")
 	case s.convoy:
 	case o.writes > l.write && !s.near, o.writes > 10*l.write:
-		return fail("writes of others take too long")
+		return fail("writes under attack take too long")
 	}
 	return o
 }
 
-// besieger, as the first argument, makes of this program the attackers of a siege:
-// they have a process of their own, so that it is the switch that writers of others
-// wait for, and not a crowd that they share a process with.
+// besieger as first argument makes this program run the attackers of a siege.
+// They have their own process, so writes wait for the switch and not for
+// attackers in the same process.
 const besieger = "besiege"
 
-// begin begins the attack. raise ends it and says what has come of it, in time.
+// begin starts the attack. raise ends it and returns its error.
 func (s *siege) begin(dir string, addresses []string, patience time.Duration) (raise func() error, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -250,8 +253,8 @@ func (s *siege) begin(dir string, addresses []string, patience time.Duration) (r
 	if err := crowd.Start(); err != nil {
 		return nil, err
 	}
-	// The time of the siege is not that in which its process begins. One that ends at
-	// once says why when it is raised.
+	// Starting the process does not count as time of the attack. If it ends
+	// immediately, raise returns its error.
 	here.Read(make([]byte, 1))
 	return func() error {
 		over.Close()
@@ -264,32 +267,32 @@ func (s *siege) begin(dir string, addresses []string, patience time.Duration) (r
 	}, nil
 }
 
-// besiege attacks until the input ends. The arguments are the
-// siege's title, a folder and the switch's addresses.
+// besiege attacks until the end of standard input. The arguments are the
+// siege's title, a folder and the target's addresses.
 func besiege(args []string) error {
 	title, dir, addresses := args[0], args[1], args[2:]
 	list := allSieges()
 	at := slices.IndexFunc(list, func(s siege) bool { return s.title() == title })
-	// A deadline would be sent to the switch, which may then end a call a moment
-	// before this side knows that the time is over.
+	// A deadline would be sent to the switch, which could then end a call
+	// slightly before this side knows that the time is over.
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	within, attack := list[at].fortress(ctx)
+	within, attack := list[at].target(ctx)
 	if err := within.find(dir, addresses); err != nil {
 		return err
 	}
-	fmt.Println() // it begins
+	fmt.Println() // the attack begins
 	return attack()
 }
 
-// outputs are what compilers have made of programs: sieges have theirs in common.
+// outputs are the compiled programs, shared by all sieges.
 var outputs = map[string]map[string][]byte{}
 
-// compiled writes a program into a folder, as x.p4, and what a binary makes of it
-// with options, once for all sieges.
+// compiled writes a program as x.p4 and its compiled files into a folder. It
+// compiles each program once.
 func compiled(binary, dir, program string, options ...string) error {
 	key := binary + "\n" + program
 	if outputs[key] == nil {
@@ -311,7 +314,7 @@ func compiled(binary, dir, program string, options ...string) error {
 	return nil
 }
 
-func (w *walls) build(binary, dir string) (*exec.Cmd, error) {
+func (w *p4rtTarget) build(binary, dir string) (*exec.Cmd, error) {
 	if err := compiled(binary, dir, besieged, "-o", "x.json", "--p4info", "x.txtpb"); err != nil {
 		return nil, err
 	}
@@ -333,7 +336,7 @@ func (w *walls) build(binary, dir string) (*exec.Cmd, error) {
 	return exec.Command(binary, args...), nil
 }
 
-func (w *walls) find(dir string, addresses []string) error {
+func (w *p4rtTarget) find(dir string, addresses []string) error {
 	program, err := os.ReadFile(filepath.Join(dir, "x.json"))
 	if err != nil {
 		return err
@@ -365,14 +368,14 @@ func (w *walls) find(dir string, addresses []string) error {
 	return err
 }
 
-// ports counts those that freePort has given.
+// ports counts the ports returned by freePort.
 var ports atomic.Uint32
 
 func init() { ports.Store(rand.Uint32N(10000)) }
 
-// freePort is an address that nobody listens at, another one each time. It is below those
-// that systems give to who asks for any, so that nobody gets it before who is told to
-// listen there.
+// freePort returns an unused address, a different one each time. Its port is
+// below the ephemeral range, so no other process gets it by chance before the
+// server listens.
 func freePort() (address string, err error) {
 	for range 100 {
 		address = fmt.Sprint("127.0.0.1:", 20000+ports.Add(1)%10000)
@@ -384,7 +387,7 @@ func freePort() (address string, err error) {
 	return "", err
 }
 
-// dial is a client of its own connection.
+// dial returns a client with its own connection.
 func dial(address string, more ...grpc.DialOption) (p4v1.P4RuntimeClient, error) {
 	conn, err := grpc.NewClient("passthrough:"+address, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -397,8 +400,8 @@ func dial(address string, more ...grpc.DialOption) (p4v1.P4RuntimeClient, error)
 	return p4v1.NewP4RuntimeClient(conn), nil
 }
 
-// open makes a primary, which sets the program and routes.
-func (w *walls) open(routes int, patience time.Duration) (err error) {
+// open connects as primary, sets the program and inserts the routes.
+func (w *p4rtTarget) open(routes int, patience time.Duration) (err error) {
 	stream, giveUp := context.WithCancel(w)
 	late := time.AfterFunc(patience, giveUp)
 	if _, err = w.claim(stream, w.primary, "", electionID); err != nil {
@@ -425,8 +428,8 @@ func (w *walls) open(routes int, patience time.Duration) (err error) {
 	return nil
 }
 
-// claim opens a stream with a role and an election id, and waits for the answer.
-func (w *walls) claim(ctx context.Context, c p4v1.P4RuntimeClient, role string, id *p4v1.Uint128) (p4v1.P4Runtime_StreamChannelClient, error) {
+// claim opens a stream with a role and an election id and waits for the answer.
+func (w *p4rtTarget) claim(ctx context.Context, c p4v1.P4RuntimeClient, role string, id *p4v1.Uint128) (p4v1.P4Runtime_StreamChannelClient, error) {
 	stream, err := c.StreamChannel(ctx)
 	if err != nil {
 		return nil, err
@@ -442,7 +445,7 @@ func (w *walls) claim(ctx context.Context, c p4v1.P4RuntimeClient, role string, 
 	return stream, err
 }
 
-func (w *walls) route(i uint32) *p4v1.Entity {
+func (w *p4rtTarget) route(i uint32) *p4v1.Entity {
 	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
 		TableId: w.ids["routes"],
 		Match: []*p4v1.FieldMatch{{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Lpm{
@@ -454,22 +457,21 @@ func (w *walls) route(i uint32) *p4v1.Entity {
 	}}}
 }
 
-func (w *walls) batch(list ...*p4v1.Update) *p4v1.WriteRequest {
+func (w *p4rtTarget) batch(list ...*p4v1.Update) *p4v1.WriteRequest {
 	return &p4v1.WriteRequest{DeviceId: 1, ElectionId: electionID, Updates: list}
 }
 
-// change writes as the primary.
-func (w *walls) change(ctx context.Context) error {
+// change inserts and deletes a route as the primary.
+func (w *p4rtTarget) change(ctx context.Context) error {
 	e := w.route(1 << 25)
 	_, err := w.primary.Write(ctx, w.batch(&p4v1.Update{Type: p4v1.Update_INSERT, Entity: e}, &p4v1.Update{Type: p4v1.Update_DELETE, Entity: e}))
 	return err
 }
 
-// changes goes on writing until the time is over, and says how long all but the
-// slowest hundredth took; with packets, the median of what a thousand took in the mean
-// of eight: a burst of other work on the machine is in few of these, and what goes on
-// is in all.
-func (s *siege) changes(over context.Context, b fortress, patience time.Duration) (time.Duration, error) {
+// changes makes changes until the time is over, and returns the 99th percentile
+// of their times. For packets, it returns the median of the means of eight
+// rounds: a short burst of other work on the machine affects few of these.
+func (s *siege) changes(over context.Context, b target, patience time.Duration) (time.Duration, error) {
 	var list []time.Duration
 	for pause := time.NewTicker(5 * time.Millisecond); over.Err() == nil; {
 		ctx, cancel := context.WithTimeout(b, patience)
@@ -483,7 +485,7 @@ func (s *siege) changes(over context.Context, b fortress, patience time.Duration
 		<-pause.C
 	}
 	if len(list) == 0 {
-		return 0, errors.New("there was no time for one")
+		return 0, errors.New("no change completed in time")
 	}
 	if s.convoy {
 		var means []time.Duration
@@ -494,7 +496,7 @@ func (s *siege) changes(over context.Context, b fortress, patience time.Duration
 			}
 			means = append(means, sum/time.Duration(len(part)))
 		}
-		b.(*convoy).sent += len(list)
+		b.(*packetTarget).sent += len(list)
 		slices.Sort(means)
 		return means[len(means)/2], nil
 	}

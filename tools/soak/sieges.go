@@ -18,22 +18,22 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// digestSiege is the name of the siege that needs packets of its own.
-const digestSiege = "packets whose digests nobody takes"
+// digestSiege is the name of the siege that needs its own packets.
+const digestSiege = "digests without receiver"
 
-// sieges lists what clients do.
+// sieges returns the attacks of P4Runtime and Thrift clients.
 func sieges() []siege {
 	return []siege{
-		{name: "readers that take nothing", run: func(w *walls) error {
+		{name: "readers that receive nothing", run: func(w *p4rtTarget) error {
 			return w.crowd(100, 10, func(c p4v1.P4RuntimeClient, i int) error {
 				_, err := c.Read(w, w.everything(i%2 == 0))
 				<-w.Done()
 				return err
 			})
 		}},
-		{name: "readers that take everything, for ever", run: func(w *walls) error { return w.readers(0) }},
-		{name: "readers that trickle", run: func(w *walls) error { return w.readers(50 * time.Millisecond) }},
-		{name: digestSiege, run: func(w *walls) error {
+		{name: "readers that receive everything, endlessly", run: func(w *p4rtTarget) error { return w.readers(0) }},
+		{name: "slow readers", run: func(w *p4rtTarget) error { return w.readers(50 * time.Millisecond) }},
+		{name: digestSiege, run: func(w *p4rtTarget) error {
 			digest := &p4v1.DigestEntry{DigestId: w.ids["digest"], Config: &p4v1.DigestEntry_Config{MaxListSize: 1}}
 			if _, err := w.primary.Write(w, w.batch(&p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: digest}}})); err != nil && w.Err() == nil {
 				return err
@@ -55,17 +55,17 @@ func sieges() []siege {
 				return nil
 			})
 		}},
-		{name: "names of roles of 2 MB", run: func(w *walls) error {
+		{name: "role names of 2 MB", run: func(w *p4rtTarget) error {
 			return w.crowd(50, 10, func(c p4v1.P4RuntimeClient, i int) error {
 				for n := 0; w.Err() == nil; n++ {
 					if _, err := w.claim(w, c, fmt.Sprint(i, " ", n, strings.Repeat("x", 2<<20)), electionID); status.Code(err) != codes.InvalidArgument && w.Err() == nil {
-						return fmt.Errorf("the role is not refused: %v", err)
+						return fmt.Errorf("the role was not rejected: %v", err)
 					}
 				}
 				return nil
 			})
 		}},
-		{name: "roles without end", run: func(w *walls) error {
+		{name: "endless roles", run: func(w *p4rtTarget) error {
 			return w.crowd(20, 10, func(c p4v1.P4RuntimeClient, i int) error {
 				for n := 0; w.Err() == nil; n++ {
 					ctx, cancel := context.WithCancel(w)
@@ -75,13 +75,13 @@ func sieges() []siege {
 				return nil
 			})
 		}},
-		{name: "batches that fail", run: func(w *walls) error {
+		{name: "batches that fail", run: func(w *p4rtTarget) error {
 			return w.batches(100_000, codes.Unknown)
 		}},
-		{name: "batches that are too large", run: func(w *walls) error {
+		{name: "oversized batches", run: func(w *p4rtTarget) error {
 			return w.batches(300_000, codes.ResourceExhausted)
 		}},
-		{name: "halves of large messages", run: func(w *walls) error {
+		{name: "halves of large messages", run: func(w *p4rtTarget) error {
 			gone := &p4v1.Update{Type: p4v1.Update_DELETE, Entity: w.route(1 << 26)}
 			gone.GetEntity().GetTableEntry().Metadata = make([]byte, 900_000)
 			large := w.batch()
@@ -90,7 +90,7 @@ func sieges() []siege {
 			}
 			return w.stuck(60, 20<<20, 1<<62, func(c p4v1.P4RuntimeClient) { c.Write(w, large) })
 		}},
-		{name: "errors of streams that nobody takes", run: func(w *walls) error {
+		{name: "stream errors without receiver", run: func(w *p4rtTarget) error {
 			payload := make([]byte, 30_000)
 			return w.crowd(200, 20, func(c p4v1.P4RuntimeClient, i int) error {
 				stream, err := w.claim(w, c, fmt.Sprint("role", i), &p4v1.Uint128{Low: uint64(i + 1)})
@@ -105,8 +105,8 @@ func sieges() []siege {
 				return nil
 			})
 		}},
-		{name: "messages in pieces of a byte", run: func(w *walls) error { return w.pieces(20, "/p4.v1.P4Runtime/Write") }},
-		{name: "a program that is asked for and not taken", run: func(w *walls) error {
+		{name: "messages in pieces of one byte", run: func(w *p4rtTarget) error { return w.pieces(20, "/p4.v1.P4Runtime/Write") }},
+		{name: "a program that is requested but not received", run: func(w *p4rtTarget) error {
 			return w.stuck(40, 1<<62, 10_000, func(c p4v1.P4RuntimeClient) {
 				var all sync.WaitGroup
 				for range 50 {
@@ -115,17 +115,17 @@ func sieges() []siege {
 				all.Wait()
 			})
 		}},
-		{name: "streams", run: func(w *walls) error {
+		{name: "streams", run: func(w *p4rtTarget) error {
 			return w.crowd(2000, 10, func(c p4v1.P4RuntimeClient, i int) error {
 				c.StreamChannel(w)
 				<-w.Done()
 				return nil
 			})
 		}},
-		{name: "connections to P4Runtime", run: func(w *walls) error { return connections(w, w.p4runtime, "") }},
-		{name: "connections to Thrift", run: func(w *walls) error { return connections(w, w.thrift, "") }},
-		{name: "calls to Thrift that are half-sent", run: (*walls).halfCalls},
-		{name: "messages that come a byte a second", run: func(w *walls) error {
+		{name: "connections to P4Runtime", run: func(w *p4rtTarget) error { return connections(w, w.p4runtime, "") }},
+		{name: "connections to Thrift", run: func(w *p4rtTarget) error { return connections(w, w.thrift, "") }},
+		{name: "partial calls to Thrift", run: (*p4rtTarget).halfCalls},
+		{name: "messages at one byte per second", run: func(w *p4rtTarget) error {
 			return each(w, 200, w.p4runtime, func(conn net.Conn) error {
 				go io.Copy(io.Discard, conn)
 				call := append(frame(headersFrame, endHeaders, 1, head("/p4.v1.P4Runtime/Write")), frame(dataFrame, 0, 1, []byte{0, 2, 0, 0, 0})...)
@@ -141,7 +141,7 @@ func sieges() []siege {
 				return err
 			})
 		}},
-		{name: "calls that are cancelled at once", run: func(w *walls) error {
+		{name: "calls canceled immediately", run: func(w *p4rtTarget) error {
 			return w.crowd(100, 10, func(c p4v1.P4RuntimeClient, i int) error {
 				for w.Err() == nil {
 					ctx, cancel := context.WithCancel(w)
@@ -153,16 +153,16 @@ func sieges() []siege {
 				return nil
 			})
 		}},
-		{name: "a message of 2 GiB to Thrift, begun", run: func(w *walls) error { return connections(w, w.thrift, "\x7f\xff\xff\xff\x80\x01\x00\x01") }},
-		{name: "TLS handshakes that stop", tls: true, run: func(w *walls) error { return connections(w, w.p4runtime, hello()) }},
-		{name: "garbage to P4Runtime", run: func(w *walls) error {
+		{name: "the beginning of a 2 GiB message to Thrift", run: func(w *p4rtTarget) error { return connections(w, w.thrift, "\x7f\xff\xff\xff\x80\x01\x00\x01") }},
+		{name: "incomplete TLS handshakes", tls: true, run: func(w *p4rtTarget) error { return connections(w, w.p4runtime, hello()) }},
+		{name: "garbage to P4Runtime", run: func(w *p4rtTarget) error {
 			return connections(w, w.p4runtime, preface+strings.Repeat("\xff", 1000))
 		}},
 	}
 }
 
-// ended says why the switch has ended a stream on which nothing can be sent any
-// more: Send itself says EOF, also when the time is over.
+// ended returns the reason why the switch has ended a stream. Send only returns
+// EOF, also when the time is over.
 func ended(stream p4v1.P4Runtime_StreamChannelClient) error {
 	for {
 		if _, err := stream.Recv(); err != nil {
@@ -171,8 +171,9 @@ func ended(stream p4v1.P4Runtime_StreamChannelClient) error {
 	}
 }
 
-// crowd has n clients on so many connections do the same until the time is over.
-func (w *walls) crowd(n, connections int, do func(c p4v1.P4RuntimeClient, i int) error) error {
+// crowd runs n clients on the given number of connections until the time is
+// over.
+func (w *p4rtTarget) crowd(n, connections int, do func(c p4v1.P4RuntimeClient, i int) error) error {
 	clients := make([]p4v1.P4RuntimeClient, connections)
 	for i := range clients {
 		var err error
@@ -196,7 +197,7 @@ func (w *walls) crowd(n, connections int, do func(c p4v1.P4RuntimeClient, i int)
 	return nil
 }
 
-func (w *walls) everything(counters bool) *p4v1.ReadRequest {
+func (w *p4rtTarget) everything(counters bool) *p4v1.ReadRequest {
 	e := &p4v1.TableEntry{TableId: w.ids["routes"]}
 	if counters {
 		e.CounterData = &p4v1.CounterData{}
@@ -204,8 +205,8 @@ func (w *walls) everything(counters bool) *p4v1.ReadRequest {
 	return &p4v1.ReadRequest{DeviceId: 1, Entities: []*p4v1.Entity{{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}}}
 }
 
-// readers read everything again and again, with a pause between messages.
-func (w *walls) readers(pause time.Duration) error {
+// readers read everything repeatedly, with a pause between messages.
+func (w *p4rtTarget) readers(pause time.Duration) error {
 	return w.crowd(100, 10, func(c p4v1.P4RuntimeClient, i int) error {
 		for w.Err() == nil {
 			stream, err := c.Read(w, w.everything(i%2 == 0))
@@ -228,8 +229,8 @@ func (w *walls) readers(pause time.Duration) error {
 	})
 }
 
-// batches has the primary write batches of deletions of what is not there.
-func (w *walls) batches(n int, want codes.Code) error {
+// batches makes the primary write batches of deletions of missing entries.
+func (w *p4rtTarget) batches(n int, want codes.Code) error {
 	gone := &p4v1.Update{Type: p4v1.Update_DELETE, Entity: w.route(1 << 26)}
 	list := make([]*p4v1.Update, n)
 	for i := range list {
@@ -243,8 +244,9 @@ func (w *walls) batches(n int, want codes.Code) error {
 	return nil
 }
 
-// stuck has connections that stop after so many bytes sent and received.
-func (w *walls) stuck(n, sent, received int, do func(p4v1.P4RuntimeClient)) error {
+// stuck runs clients with connections that stop after the given numbers of
+// bytes.
+func (w *p4rtTarget) stuck(n, sent, received int, do func(p4v1.P4RuntimeClient)) error {
 	var all sync.WaitGroup
 	for range n {
 		c, err := dial(w.p4runtime, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
@@ -287,9 +289,9 @@ func (c *stuckConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// pieces has connections that each begin sixty calls, as many as flow control
-// lets, and send the message of each a byte at a time, and never all of it.
-func (w *walls) pieces(n int, method string) error {
+// pieces opens connections with sixty calls each, as many as flow control
+// permits, and sends an incomplete message for each call byte by byte.
+func (w *p4rtTarget) pieces(n int, method string) error {
 	return each(w, n, w.p4runtime, func(conn net.Conn) error {
 		go io.Copy(io.Discard, conn)
 		_, err := conn.Write(append([]byte(preface), frame(settingsFrame, 0, 0, nil)...))
@@ -305,15 +307,14 @@ func (w *walls) pieces(n int, method string) error {
 	})
 }
 
-// connections opens connections without end, 2000 at a time, and says something
-// on each.
+// connections keeps opening 2000 connections at a time and sends text on each.
 func connections(over context.Context, address, text string) error {
 	for over.Err() == nil {
 		var list []net.Conn
 		for range 2000 {
 			c, err := net.DialTimeout("tcp", address, time.Second)
 			if err != nil {
-				break // the machine has no more, or the switch does not take it
+				break // the machine or the switch accepts no more
 			}
 			c.Write([]byte(text))
 			list = append(list, c)
@@ -328,8 +329,8 @@ func connections(over context.Context, address, text string) error {
 	return nil
 }
 
-// each has n connections do the same until the time is over, which closes them. Who is
-// turned away comes again.
+// each runs n connections until the time is over, which closes them. A rejected
+// connection is opened again.
 func each(over context.Context, n int, address string, do func(net.Conn) error) error {
 	var all sync.WaitGroup
 	for range n {
@@ -350,9 +351,9 @@ func each(over context.Context, n int, address string, do func(net.Conn) error) 
 	return nil
 }
 
-// halfCalls has more connections than there are places begin calls that they do not end,
-// while somebody asks for something, and must be answered.
-func (w *walls) halfCalls() error {
+// halfCalls begins calls on more connections than the server allows, while
+// another client makes complete calls, which must be answered.
+func (w *p4rtTarget) halfCalls() error {
 	const name = "standard:bm_mgmt_get_info"
 	call := "\x80\x01\x00\x01\x00\x00\x00" + string(rune(len(name))) + name + "\x00\x00\x00\x01\x00"
 	done := make(chan error, 1)
@@ -379,7 +380,7 @@ func (w *walls) halfCalls() error {
 	}
 	<-done
 	if answers == 0 {
-		return errors.New("nobody who asks Thrift is answered")
+		return errors.New("no complete Thrift call was answered")
 	}
 	return nil
 }

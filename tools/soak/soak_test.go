@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// built is the folder of the binary, once a test has wanted one.
+// built is the folder of the binary, if a test has built it.
 var built string
 
-// buildBinary makes the binary that is attacked.
+// buildBinary builds the attacked binary.
 var buildBinary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "p4lb-soak-")
 	if err != nil {
 		return "", err
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { // for users that are not root
+	if err := os.Chmod(dir, 0o755); err != nil { // for unprivileged users
 		return "", err
 	}
 	built = dir
@@ -47,11 +47,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestAttacks is the short form: each attack once, against a binary made for it.
-// What ends is not timed: the limit is there for what does not.
+// TestAttacks is the short form: each attack runs once. The time limit only
+// catches processes that hang.
 func TestAttacks(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it attacks processes of their own, which the race detector does not see")
+		t.Skip("attacks separate processes, which the race detector does not see")
 	}
 	binary, err := buildBinary()
 	if err != nil {
@@ -65,11 +65,12 @@ func TestAttacks(t *testing.T) {
 		})
 	}
 	for _, s := range allSieges() {
-		if s.near || s.convoy && s.name != "readers that take everything, for ever" {
-			continue // these are for what is timed, which is not done here
+		if s.near || s.convoy && s.name != "readers that receive everything, endlessly" {
+			continue // these need time measurements
 		}
 		t.Run(s.title(), func(t *testing.T) {
-			// The memory is as short as the time: what grows without end is found all the same.
+			// The limits of memory and time are low, but unbounded growth is
+			// still detected.
 			if o := s.lay(binary, limits{time: 2 * time.Minute, memory: 200, write: time.Minute}, 100*time.Millisecond, 2000); o.lost != "" {
 				t.Error(o.lost)
 			}
@@ -77,11 +78,11 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// TestDying lays siege to what ends before it is open, as one of its addresses is
-// another's. That must be said, and not waited for.
+// TestDying attacks servers that end immediately because an address is in use.
+// That must be reported without waiting.
 func TestDying(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it is about processes of their own, which the race detector does not see")
+		t.Skip("starts separate processes, which the race detector does not see")
 	}
 	binary, err := buildBinary()
 	if err != nil {
@@ -93,9 +94,9 @@ func TestDying(t *testing.T) {
 	}
 	defer l.Close()
 	for _, test := range []struct{ title, verb, option string }{
-		{"switch: streams", "switch", "--thrift"}, // which is the second: P4Runtime is served by then
-		{"switch --bfrt: streams that say nothing", "switch", "--bfrt"},
-		{"page: heads that do not end", "inspect", "--listen"},
+		{"switch: streams", "switch", "--thrift"}, // the second one: by then P4Runtime is served
+		{"switch --bfrt: silent streams", "switch", "--bfrt"},
+		{"page: endless headers", "inspect", "--listen"},
 	} {
 		t.Run(test.title, func(t *testing.T) {
 			script := filepath.Join(t.TempDir(), "p4lb")
@@ -106,18 +107,18 @@ func TestDying(t *testing.T) {
 			all := allSieges()
 			s := all[slices.IndexFunc(all, func(s siege) bool { return s.title() == test.title })]
 			o := s.lay(script, limits{time: time.Hour, memory: 200, write: time.Minute}, 100*time.Millisecond, 10)
-			if !strings.HasPrefix(o.lost, "it died: ") || !strings.Contains(o.lost, "already in use") {
-				t.Errorf("%q, want that it died, as the address is in use", o.lost)
+			if !strings.HasPrefix(o.lost, "it crashed: ") || !strings.Contains(o.lost, "already in use") {
+				t.Errorf("%q, want a crash because the address is in use", o.lost)
 			}
 		})
 	}
 }
 
-// TestInterrupts is their short form: each command is interrupted once it has done
-// half of its work. How soon it ends is the machine's matter here.
+// TestInterrupts is the short form: each command is interrupted in the middle
+// of its work. How soon it ends depends on the machine.
 func TestInterrupts(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it interrupts processes of their own, which the race detector does not see")
+		t.Skip("interrupts separate processes, which the race detector does not see")
 	}
 	binary, err := buildBinary()
 	if err != nil {
@@ -132,11 +133,11 @@ func TestInterrupts(t *testing.T) {
 	}
 }
 
-// TestKills kills deployments at random moments: three on each target, or as
-// many as P4LB_KILLS says, from the seed P4LB_SEED on.
+// TestKills kills deployments at random moments: three on each target, or
+// P4LB_KILLS, with seeds from P4LB_SEED.
 func TestKills(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it kills processes of their own, which the race detector does not see")
+		t.Skip("kills separate processes, which the race detector does not see")
 	}
 	number := func(name string, preset int) int {
 		n, err := strconv.Atoi(cmp.Or(os.Getenv(name), strconv.Itoa(preset)))
@@ -162,7 +163,7 @@ func TestKills(t *testing.T) {
 	}
 }
 
-// missingFor says what a target wants that this machine does not have.
+// missingFor returns the requirement of a target that this machine lacks.
 func missingFor(target string) string {
 	namespace := exec.Command("unshare", "--user", "--map-root-user", "--net", "ip", "link")
 	switch target {

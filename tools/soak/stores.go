@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// stores lists what object stores do to who keeps runs there. name is how long the
-// names of a listing without end are: the shorter, the more of them fit.
+// stores returns the attacks by object stores. name is the length of the names
+// in an endless listing: shorter names result in more entries.
 func stores(name int) []attack {
 	marker := func(w http.ResponseWriter, r *http.Request) bool {
 		is := strings.HasSuffix(r.URL.Path, "/p4lb-store.json")
@@ -35,23 +35,23 @@ func stores(name int) []attack {
 		args       []string
 		answer     http.HandlerFunc
 	}{
-		{"nothing is said", "too slowly", []string{"results", "list"}, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
-		{"an object trickles", "too slowly", []string{"results", "list"}, func(w http.ResponseWriter, r *http.Request) { forever(w, r, 10*time.Millisecond, "x") }},
-		{"an object without end", "larger than", []string{"lab", "run", "x.yaml"}, func(w http.ResponseWriter, r *http.Request) { forever(w, r, 0, strings.Repeat("x", 1<<16)) }},
-		{"a page without end", "EOF", []string{"results", "list"}, func(w http.ResponseWriter, r *http.Request) {
+		{"no response", "too slow", []string{"results", "list"}, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
+		{"a slow object", "too slow", []string{"results", "list"}, func(w http.ResponseWriter, r *http.Request) { forever(w, r, 10*time.Millisecond, "x") }},
+		{"an endless object", "larger than", []string{"lab", "run", "x.yaml"}, func(w http.ResponseWriter, r *http.Request) { forever(w, r, 0, strings.Repeat("x", 1<<16)) }},
+		{"an endless page", "EOF", []string{"results", "list"}, func(w http.ResponseWriter, r *http.Request) {
 			if !marker(w, r) {
 				io.WriteString(w, "<ListBucketResult>")
 				forever(w, r, 0, strings.Repeat("<Contents><Key>experiments/x</Key></Contents>", 1000))
 			}
 		}},
-		{"pages without end", "listing", []string{"results", "list"}, func(w http.ResponseWriter, r *http.Request) {
+		{"endless pages", "listing", []string{"results", "list"}, func(w http.ResponseWriter, r *http.Request) {
 			if !marker(w, r) {
 				pages++
 				fmt.Fprintf(w, "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>%d</NextContinuationToken>%s</ListBucketResult>", pages,
 					numbered(1000, fmt.Sprintf("<Contents><Key>experiments/x-%0*x/#/experiment.json</Key></Contents>", name, pages)))
 			}
 		}},
-		{"what a terminal obeys", "denied", []string{"lab", "run", "x.yaml"}, func(w http.ResponseWriter, _ *http.Request) {
+		{"control characters", "denied", []string{"lab", "run", "x.yaml"}, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusForbidden)
 			io.WriteString(w, "<Error><Code>denied</Code><Message>\u009b2J\u009b31m</Message></Error>")
 		}},
