@@ -66,14 +66,19 @@ func (p *Provenance) of(row Row) *manifest.Provenance {
 	return m
 }
 
-// A Program is what Generate makes.
+// A Program is a generated program with its manifest.
 type Program struct {
 	Name     string
 	P4       string
-	Manifest manifest.Manifest
+	Manifest Manifest
 }
 
-// Generate makes the program of a row.
+// Manifest describes the registers, tables, sessions and tasks of a program
+// (docs/manifest.md).
+type Manifest = manifest.Manifest
+
+// Generate returns the program of a row, or an error that names the parameter
+// that is out of range.
 func Generate(row Row, p Params) (*Program, error) {
 	v, err := newView(row, p)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/controller/primary"
-	"github.com/p4lb/p4lb/internal/controller/registers"
 	"github.com/p4lb/p4lb/internal/controller/report"
 	"github.com/p4lb/p4lb/internal/controller/target"
 )
@@ -39,7 +38,7 @@ type Controller struct {
 }
 
 // New starts a target and begins to connect to its switches.
-func New(ctx context.Context, p *plan.Plan, t target.Target, o DeployOptions) (*Controller, error) {
+func New(ctx context.Context, p *Plan, t Target, o DeployOptions) (*Controller, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
@@ -55,7 +54,7 @@ func New(ctx context.Context, p *plan.Plan, t target.Target, o DeployOptions) (*
 }
 
 // Plan is what the switches are to hold.
-func (c *Controller) Plan() *plan.Plan {
+func (c *Controller) Plan() *Plan {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.plan
@@ -63,7 +62,7 @@ func (c *Controller) Plan() *plan.Plan {
 
 // SetPlan makes another plan the one to hold, from the next Deploy on. It must
 // be of the same switches.
-func (c *Controller) SetPlan(ctx context.Context, p *plan.Plan) error {
+func (c *Controller) SetPlan(ctx context.Context, p *Plan) error {
 	for _, s := range p.Switches {
 		if c.conns[s.Name] == nil {
 			return &plan.Error{Switch: s.Name, Err: errors.New("is not among the switches of the deployment"), Hint: "deploy the new topology anew"}
@@ -83,7 +82,7 @@ func (c *Controller) SetPlan(ctx context.Context, p *plan.Plan) error {
 
 // Deploy makes the switches hold the plan, some at a time. It may be called
 // again.
-func (c *Controller) Deploy(ctx context.Context) (*report.Report, error) {
+func (c *Controller) Deploy(ctx context.Context) (*Report, error) {
 	begin := time.Now()
 	p := c.Plan()
 	r := &report.Report{Switches: make([]report.Switch, len(p.Switches))}
@@ -146,7 +145,7 @@ const (
 )
 
 // Access reaches those of the named switch.
-func (c *Controller) Registers(name string) (registers.Access, error) {
+func (c *Controller) Registers(name string) (Registers, error) {
 	s := c.Plan().Switch(name)
 	if s == nil {
 		return nil, &plan.Error{Err: fmt.Errorf("there is no switch %s", name)}

@@ -8,17 +8,14 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/controller/primary"
-	"github.com/p4lb/p4lb/internal/controller/report"
-	"github.com/p4lb/p4lb/internal/controller/target"
 )
 
 // DeployOptions are how a plan is carried out. The zero value works.
 type DeployOptions struct {
 	// Election is the election id to become primary with, at least. The zero value
 	// stands for 1. By itself it takes no switch from another controller.
-	Election primary.ElectionID
+	Election ElectionID
 	// Takeover: where another controller is primary, exceed its election id.
 	Takeover bool
 	// Backup: where another controller is primary, wait until it is gone, at
@@ -74,7 +71,7 @@ type Progress struct {
 // they do. One that fails does not stop the others; the error says which did,
 // the report what happened to each. It starts the target, but does not close
 // it.
-func Deploy(ctx context.Context, p *plan.Plan, t target.Target, o DeployOptions) (*report.Report, error) {
+func Deploy(ctx context.Context, p *Plan, t Target, o DeployOptions) (*Report, error) {
 	c, err := New(ctx, p, t, o)
 	if err != nil {
 		return nil, err

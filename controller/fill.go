@@ -8,13 +8,12 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/p4info"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/controller/primary"
-	"github.com/p4lb/p4lb/internal/controller/target"
 )
 
 // Fill gives a switch of a target a program, and then what updates say, in their
 // order, as the controller that is primary just for that: afterwards another may
 // be. at is the update that the error is about, -1 where it is about none.
-func Fill(ctx context.Context, name string, t target.Target, p *plan.Pipeline, updates []*p4v1.Update, o DeployOptions) (at int, err error) {
+func Fill(ctx context.Context, name string, t Target, p *Pipeline, updates []*p4v1.Update, o DeployOptions) (at int, err error) {
 	at = -1
 	if err := o.complete(); err != nil {
 		return at, err

@@ -36,7 +36,7 @@ type LoopReport struct {
 // Loop runs tasks on the switches of the controller in real time, until ctx is
 // done: one goroutine, which waits for the task that is due next. Tasks that
 // fail are tried again.
-func (c *Controller) Loop(ctx context.Context, tasks []task.Task, o LoopOptions) LoopReport {
+func (c *Controller) Loop(ctx context.Context, tasks []Task, o LoopOptions) LoopReport {
 	o.Timeout = cmp.Or(o.Timeout, time.Second)
 	o.BackOff = cmp.Or(o.BackOff, time.Second)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))

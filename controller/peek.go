@@ -21,12 +21,12 @@ import (
 // A Peek reads the registers of a switch without being one of its controllers,
 // which every server allows. By P4Runtime it cannot write.
 type Peek interface {
-	registers.Access
+	Registers
 	io.Closer
 }
 
 // NewPeek asks the switch at an endpoint which program it runs.
-func NewPeek(ctx context.Context, e target.Endpoint, timeout time.Duration) (Peek, error) {
+func NewPeek(ctx context.Context, e Endpoint, timeout time.Duration) (Peek, error) {
 	conn, err := primary.Dial(e, timeout)
 	if err != nil {
 		return nil, err
