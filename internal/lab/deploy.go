@@ -211,7 +211,7 @@ func (r *running) startTasks() {
 // for.
 func (r *running) longFlow() float64 {
 	d, err := r.Case.Traffic[0].Maker(r.topo)
-	if err != nil || d.Pattern == spec.List {
+	if err != nil || d.Pattern == spec.List || d.Pattern == spec.Collective {
 		return 0
 	}
 	return d.Mean()

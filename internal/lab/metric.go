@@ -1,8 +1,11 @@
 package lab
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -11,7 +14,6 @@ import (
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/internal/controller/inspect"
 	"github.com/p4lb/p4lb/internal/lab/spec"
-	"github.com/p4lb/p4lb/internal/sim"
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
@@ -56,6 +58,7 @@ func computations() map[string]func(*measured, []*outcome) float64 {
 		"decision-delay":    func(m *measured, _ []*outcome) float64 { return m.age },
 		"granularity":       func(m *measured, _ []*outcome) float64 { return m.granularity },
 	}
+	maps.Copy(m, collectiveComputations())
 	maps.Copy(m, fitComputations())
 	for _, metric := range spec.Metrics() {
 		if m[metric.Name] == nil {
@@ -63,45 +66,6 @@ func computations() map[string]func(*measured, []*outcome) float64 {
 		}
 	}
 	return m
-}
-
-// An outcome is a flow and what became of it.
-type outcome struct {
-	spec.Flow
-	sim.FlowStats
-	Started  time.Duration
-	Finished time.Duration // 0: not in time
-	ideal    time.Duration // alone in the network
-	end      time.Duration // of the run
-	class    int
-	counts   bool // in the statistics: it began after the warm-up, and was to end
-}
-
-// fct is the completion time; of a flow that had not ended, the time it had.
-func (f *outcome) fct() time.Duration {
-	if f.Finished == 0 {
-		return f.end - f.Started
-	}
-	return f.Finished - f.Started
-}
-
-// measured is what a run comes to beside its flows.
-type measured struct {
-	flows   []*outcome
-	classes []spec.Class
-
-	goodput     float64   // bit/s
-	occupancy   []float64 // samples of the queues upwards, 0 to 1
-	sharing     float64
-	utilisation float64
-	whole       float64 // utilisation until the run was over
-	idlest      float64
-	pathsUsed   float64 // share of the ports upwards
-
-	dropped, pauses, paused, recirculated, copies, probes float64
-	age, granularity                                      float64
-
-	fit *fitting.Fit // of the ports; nil: the experiment has none
 }
 
 // values are all metrics of a run by name. What is not a number is left out.
@@ -185,6 +149,112 @@ func requests(sum func([]float64) float64) func(*measured, []*outcome) float64 {
 	}
 }
 
+// An execution is what the flows of an instance took together.
+type execution struct {
+	*spec.Instance
+	begin, end time.Duration
+	last       map[int]time.Duration // by rank: its last byte
+}
+
+// executions groups flows by their instances, in the order of their first flows.
+func executions(flows []*outcome) []*execution {
+	var list []*execution
+	places := map[*spec.Instance]*execution{}
+	for _, f := range flows {
+		if f.Instance == nil || f.Compute {
+			continue
+		}
+		x := places[f.Instance]
+		if x == nil {
+			x = &execution{Instance: f.Instance, begin: f.Started, last: map[int]time.Duration{}}
+			places[f.Instance] = x
+			list = append(list, x)
+		}
+		end := f.Started + f.fct()
+		x.begin, x.end = min(x.begin, f.Started), max(x.end, end)
+		x.last[f.Dst] = max(x.last[f.Dst], end)
+	}
+	return list
+}
+
+func (x *execution) time() time.Duration { return x.end - x.begin }
+
+// straggling returns the time from the median rank's last byte to the last one's, of
+// the whole time.
+func (x *execution) straggling() float64 {
+	ends := make([]time.Duration, 0, len(x.last))
+	for _, at := range x.last {
+		ends = append(ends, at)
+	}
+	slices.Sort(ends)
+	return float64(x.end-ends[(len(ends)-1)/2]) / float64(x.time())
+}
+
+// collectiveComputations computes the metrics of collectives.
+func collectiveComputations() map[string]func(*measured, []*outcome) float64 {
+	over := func(of func(*measured, *execution) float64, sum func([]float64) float64) func(*measured, []*outcome) float64 {
+		return func(m *measured, _ []*outcome) float64 {
+			var values []float64
+			for _, x := range executions(m.flows) {
+				if v := of(m, x); !math.IsNaN(v) {
+					values = append(values, v)
+				}
+			}
+			return sum(values)
+		}
+	}
+	ms := func(_ *measured, x *execution) float64 { return x.time().Seconds() * 1e3 }
+	bandwidth := func(x *execution) float64 {
+		if x.Bytes == 0 {
+			return math.NaN()
+		}
+		return float64(x.Bytes) * 8 / x.time().Seconds() / 1e9
+	}
+	// Results of other experiments keep the metrics that they had.
+	only := func(of func(*measured, []*outcome) float64) func(*measured, []*outcome) float64 {
+		return func(m *measured, flows []*outcome) float64 {
+			if len(m.ideals) == 0 {
+				return math.NaN()
+			}
+			return of(m, flows)
+		}
+	}
+	return map[string]func(*measured, []*outcome) float64{
+		"fct-max":             only(overFlows(fctMS, greatest)),
+		"link-imbalance":      only(func(m *measured, _ []*outcome) float64 { return 100 * m.imbalance }),
+		"buffer-peak":         only(func(m *measured, _ []*outcome) float64 { return m.bufferPeak }),
+		"cct":                 over(ms, average),
+		"cct-p99":             over(ms, quantile(0.99)),
+		"cct-ideal":           over(func(m *measured, x *execution) float64 { return m.ideals[x.Instance].Seconds() * 1e3 }, average),
+		"cct-ratio":           over(func(m *measured, x *execution) float64 { return float64(x.time()) / float64(m.ideals[x.Instance]) }, average),
+		"algorithm-bandwidth": over(func(_ *measured, x *execution) float64 { return bandwidth(x) }, average),
+		"bus-bandwidth":       over(func(_ *measured, x *execution) float64 { return bandwidth(x) * x.BusFactor() }, average),
+		"straggler-share":     over(func(_ *measured, x *execution) float64 { return 100 * x.straggling() }, average),
+		"iteration-time":      iterationTime,
+	}
+}
+
+// iterationTime is the mean time between the starts of consecutive iterations.
+func iterationTime(m *measured, _ []*outcome) float64 {
+	var all mean
+	var before *execution
+	for _, x := range executions(m.flows) {
+		if before != nil && x.Iteration == before.Iteration+1 && x.Kind == before.Kind {
+			all.add((x.begin - before.begin).Seconds() * 1e3)
+		}
+		before = x
+	}
+	return all.value()
+}
+
+// greatest is the largest value, or NaN.
+func greatest(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	return slices.Max(values)
+}
+
 // observe starts to take down the rows that are to be fitted, if any are.
 func (r *running) observe() *fitting.Rows {
 	o := r.x.Observe
@@ -255,4 +325,26 @@ func ofDegree(degree int, of func(*fitting.Metrics) float64) func(*measured, []*
 		}
 		return math.NaN()
 	})
+}
+
+// flowHead are the columns of flows.csv.
+const flowHead = "flow,class,src,dst,bytes,start_s,fct_s,slowdown,counted,finished,packets,retransmitted,timeouts,dupacks,out_of_order,reordered,degree,marked\n"
+
+// writeFlows writes a row for each flow.
+func writeFlows(out io.Writer, r *running) error {
+	if out == nil {
+		return nil
+	}
+	w := bufio.NewWriterSize(out, 1<<16)
+	w.WriteString(flowHead)
+	for i, f := range r.flows {
+		if f.Compute {
+			continue
+		}
+		class := cmp.Or(f.Class, r.x.Classes[f.class].Name)
+		fmt.Fprintf(w, "%d,%s,%s,%s,%d,%.9f,%.9f,%.5g,%t,%t,%d,%d,%d,%d,%d,%d,%d,%d\n", i+1, class,
+			r.topo.Hosts[f.Src].Name, r.topo.Hosts[f.Dst].Name, f.Bytes, f.Started.Seconds(), f.fct().Seconds(), slowdown(f),
+			f.counts, f.Finished > 0, f.Sent, f.Retransmitted, f.Timeouts, f.DupAcks, f.OutOfOrder, f.Overtaken, f.Degree, f.Marked)
+	}
+	return w.Flush()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/spec"
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/sim"
+	"github.com/p4lb/p4lb/internal/text/lists"
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
@@ -169,6 +170,7 @@ type running struct {
 	nodes    []*plan.Node
 	flows    []*outcome
 	sims     []*sim.Flow // by flow; nil: not begun
+	work     *dependent  // nil: no flow waits for another
 	left     int         // flows to end
 	sampler  *sampler
 	tasks    *taskFabric
@@ -219,8 +221,8 @@ func (r *running) close() { r.deploy.close() }
 // simOptions are the network's.
 func (j *Job) simOptions() sim.Options {
 	w := &j.Case.Switches
-	const frame = 1514
-	o := sim.Options{Seed: j.Seed, Alpha: w.Alpha, Cores: j.cores}
+	frame := j.Case.Frame()
+	o := sim.Options{Seed: j.Seed, Alpha: w.Alpha, Cores: j.cores, MTU: j.Case.MTU}
 	if j.Case.Ties == spec.ByPlace {
 		o.Ties = sim.ByPlace
 	}
@@ -233,7 +235,7 @@ func (j *Job) simOptions() sim.Options {
 	case w.KMax > 0:
 		o.ECN = sim.ECN{Min: fabric.Size(w.KMin), Max: fabric.Size(w.KMax), P: w.PMax}
 	case w.ECN > 0:
-		k := fabric.Size(w.ECN * frame)
+		k := fabric.Size(int(w.ECN) * frame)
 		o.ECN = sim.ECN{Min: k, Max: k}
 	}
 	if w.Queue > 0 {
@@ -252,24 +254,33 @@ func (r *running) startFlows() error {
 		return err
 	}
 	r.sims = make([]*sim.Flow, len(r.flows))
+	if waits(r.flows) {
+		r.work = &dependent{net: r.net, topo: r.topo, setting: &r.Case.Setting, flows: r.flows}
+		return r.work.plan(lists.Map(r.flows, r.flowSpec), r.sims)
+	}
 	for i, o := range r.flows {
-		kind, tuning := r.transport(o.Flow)
-		spec := sim.FlowSpec{
-			From: r.topo.Hosts[o.Src].Name, To: r.topo.Hosts[o.Dst].Name, Bytes: o.Bytes,
-			Transport: kind, Tuning: tuning, Rate: int64(o.Rate),
-		}
-		if o.counts {
-			spec.Done = func(*sim.Flow) {
-				if r.left--; r.left == 0 && r.net.Now() >= r.Case.Length() {
-					r.net.Stop()
-				}
-			}
-		}
-		if err := r.net.PlanFlow(o.Start, spec, &r.sims[i]); err != nil {
+		if err := r.net.PlanFlow(o.Start, r.flowSpec(o), &r.sims[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// flowSpec describes a flow to the simulator.
+func (r *running) flowSpec(o *outcome) sim.FlowSpec {
+	kind, tuning := r.transport(o.Flow)
+	spec := sim.FlowSpec{
+		From: r.topo.Hosts[o.Src].Name, To: r.topo.Hosts[o.Dst].Name, Bytes: o.Bytes,
+		Transport: kind, Tuning: tuning, Rate: int64(o.Rate),
+	}
+	if o.counts {
+		spec.Done = func(*sim.Flow) {
+			if r.left--; r.left == 0 && r.net.Now() >= r.Case.Length() {
+				r.net.Stop()
+			}
+		}
+	}
+	return spec
 }
 
 // drawFlows draws the flows of the run, which are the same in every world.
@@ -285,8 +296,12 @@ func (r *running) drawFlows() error {
 	least := newIdealTimer(r.topo, r.Case.Lines == spec.WholeNanoseconds)
 	for i, f := range flows {
 		o := &outcome{Flow: f, class: classOf(r.x.Classes, f.Bytes), Started: f.Start}
-		o.counts = f.Start >= r.Case.WarmupTime() && !f.Background
-		o.ideal = least.of(f, r.framingOf(r.transport(f)))
+		o.counts = f.Start >= r.Case.WarmupTime() && !f.Background && !f.Compute
+		if !f.Compute {
+			frames := r.framingOf(r.transport(f))
+			o.ideal = least.of(f, frames)
+			o.wire = f.Bytes + (f.Bytes+frames.segment-1)/frames.segment*frames.headers
+		}
 		r.flows[i] = o
 		if o.counts {
 			r.left++
@@ -318,7 +333,7 @@ func (r *running) transport(f spec.Flow) (sim.Transport, *sim.Tuning) {
 // framingOf returns the framing of a flow's transport. The kernel may send several
 // segments under one header in real time, so there headers do not count.
 func (r *running) framingOf(kind sim.Transport, t *sim.Tuning) framing {
-	const frame = 1514 // without checksum
+	frame := int64(r.Case.Frame())
 	f := framing{headers: sim.UDPHeaders}
 	switch kind {
 	case sim.TCP, sim.DCTCP:
@@ -361,6 +376,9 @@ func (r *running) step(ctx context.Context, until time.Duration) error {
 	if r.failed != nil {
 		return r.failed
 	}
+	if err := r.work.stuck(); err != nil {
+		return err
+	}
 	return ctx.Err()
 }
 
@@ -373,8 +391,12 @@ func (r *running) result(fit *fitting.Fit) *Result {
 			o.FlowStats, o.Started, o.Finished = f.FlowStats, f.Started, f.Finished
 		}
 	}
+	if text := r.work.waitingFor(); text != "" {
+		r.alerts = append(r.alerts, text)
+	}
+	r.sampler.ended()
 	m := r.sampler.measured()
-	m.flows, m.classes, m.fit = r.flows, r.x.Classes, fit
+	m.flows, m.classes, m.fit, m.ideals = r.flows, r.x.Classes, fit, idealTimes(r.topo, r.flows)
 	res := r.blankResult()
 	res.Hops, res.Elapsed, res.Metrics, res.Plots, res.Alerts = r.net.Hops(), end, m.values(), r.plots(r.sampler.plots()), r.alerts
 	lost := map[string]int64{"no round left": r.unturned.n}

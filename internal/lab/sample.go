@@ -2,7 +2,6 @@ package lab
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -38,6 +37,7 @@ type sampler struct {
 	ages      mean
 	grains    mean
 
+	whole     bool   // measured until the last flow has ended, not until the duration has passed
 	beginning totals // when the warm-up was over
 	finish    totals // when the duration was
 }
@@ -140,11 +140,26 @@ func (s *sampler) sends(leaf string) bool {
 func (s *sampler) start() {
 	length := s.r.Case.Length()
 	s.r.net.At(s.r.Case.WarmupTime(), func() { s.mark(&s.beginning, func(w *watched) { w.begin = w.Counters() }) })
+	s.whole = s.r.Case.Collective()
 	s.r.net.Every(s.interval, func(now time.Duration) bool {
 		s.sample(now)
-		return now+s.interval <= length
+		return now+s.interval <= length || s.whole && now < wholeFor*length
 	})
-	s.r.net.At(length, func() { s.mark(&s.finish, func(w *watched) { w.end = w.Counters() }) })
+	if !s.whole {
+		s.r.net.At(length, s.end)
+	}
+}
+
+// wholeFor is for how many durations a collective is sampled at most.
+const wholeFor = 100
+
+func (s *sampler) end() { s.mark(&s.finish, func(w *watched) { w.end = w.Counters() }) }
+
+// ended ends the measurement of a run whose messages begin until its end.
+func (s *sampler) ended() {
+	if s.whole {
+		s.end()
+	}
 }
 
 // mark takes down all counters at one time.
@@ -335,10 +350,27 @@ func (s *sampler) utilisation(m *measured, seconds float64) {
 	for _, w := range s.up {
 		m.whole += float64(w.Counters().Bytes) * 8 / float64(w.full) / s.r.net.Now().Seconds() / float64(len(s.up))
 	}
+	m.imbalance = s.imbalance()
+	for _, sw := range s.r.net.Switches() {
+		m.bufferPeak = max(m.bufferPeak, float64(sw.Counters().MaxBuffer)/1e3)
+	}
 	for _, w := range s.ports {
 		m.pauses += float64(w.end.Pauses-w.begin.Pauses) / seconds
 		m.paused += 100 * (w.end.Paused - w.begin.Paused).Seconds() / seconds / float64(len(s.ports))
 	}
+}
+
+// imbalance returns the utilisation of the busiest link upwards over the mean of all,
+// less 1, until the end of the run.
+func (s *sampler) imbalance() float64 {
+	var all mean
+	most := 0.0
+	for _, w := range s.up {
+		u := float64(w.Counters().Bytes) / float64(w.full)
+		all.add(u)
+		most = max(most, u)
+	}
+	return most/all.value() - 1
 }
 
 // slotCount is into how many slots the run is cut for the load-sharing accuracy.
@@ -441,25 +473,6 @@ func (s *sampler) plots() Plots {
 		p.Shares = append(p.Shares, share)
 	}
 	return p
-}
-
-// flowHead are the columns of flows.csv.
-const flowHead = "flow,class,src,dst,bytes,start_s,fct_s,slowdown,counted,finished,packets,retransmitted,timeouts,dupacks,out_of_order,reordered,degree,marked\n"
-
-// writeFlows writes a row for each flow.
-func writeFlows(out io.Writer, r *running) error {
-	if out == nil {
-		return nil
-	}
-	w := bufio.NewWriterSize(out, 1<<16)
-	w.WriteString(flowHead)
-	for i, f := range r.flows {
-		class := cmp.Or(f.Class, r.x.Classes[f.class].Name)
-		fmt.Fprintf(w, "%d,%s,%s,%s,%d,%.9f,%.9f,%.5g,%t,%t,%d,%d,%d,%d,%d,%d,%d,%d\n", i+1, class,
-			r.topo.Hosts[f.Src].Name, r.topo.Hosts[f.Dst].Name, f.Bytes, f.Started.Seconds(), f.fct().Seconds(), slowdown(f),
-			f.counts, f.Finished > 0, f.Sent, f.Retransmitted, f.Timeouts, f.DupAcks, f.OutOfOrder, f.Overtaken, f.Degree, f.Marked)
-	}
-	return w.Flush()
 }
 
 // View is what a Recorder sees of a run.

@@ -71,6 +71,8 @@ func (j *Job) checkWorld(world string) error {
 		return fmt.Errorf("faults other than down are the simulator's alone: in world %s links and switches fail and come back", world)
 	case c.Switches.PFC != nil && *c.Switches.PFC, c.Switches.ECN > 0, c.Switches.KMax > 0:
 		return fmt.Errorf("pfc and ecn are the simulator's alone: the switches of world %s neither pause nor mark", world)
+	case c.MTU != 0:
+		return fmt.Errorf("mtu is the simulator's alone: the links of world %s have 1500 bytes", world)
 	case j.x.Observe != nil:
 		return fmt.Errorf("observe is the simulator's alone; in world %s, p4lb observe looks at switches that run", world)
 	case world == BMv2 && j.Scheme.Arch != "" && j.Scheme.Arch != codegen.Archs[0]:
@@ -141,6 +143,9 @@ func (j *Job) runReal(ctx context.Context, o RealOptions, flows io.Writer) (_ *R
 	r := &running{Job: j, topo: j.setup.topo}
 	if err := r.drawFlows(); err != nil {
 		return nil, err
+	}
+	if waits(r.flows) {
+		return nil, fmt.Errorf("%s: flows that wait for others are the simulator's alone: world %s starts flows by time", r.Name(), r.world)
 	}
 	if err := r.checkLoad(o); err != nil {
 		return nil, err
@@ -254,6 +259,9 @@ func Send(ctx context.Context, x *spec.Experiment, t *fabric.Topology, n real.Ne
 		r := &running{Job: &Job{Case: c, Scheme: row.Scheme, Load: row.Load, Seed: seed, x: x}, topo: t}
 		if err := r.drawFlows(); err != nil {
 			return nil, err
+		}
+		if waits(r.flows) {
+			return nil, errors.New("flows that wait for others are the simulator's alone: here flows start by time")
 		}
 		if err := r.carry(ctx, n, congestion); err != nil {
 			return row, err

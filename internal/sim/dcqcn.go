@@ -150,6 +150,13 @@ func newDCQCNSender(t *Tuning, c *FlowStats, size, line int64) *dcqcnSender {
 	return s
 }
 
+// inherit takes over the rate of a connection's previous flow.
+func (s *dcqcnSender) inherit(from half) {
+	if before, ok := from.(*dcqcnSender); ok {
+		s.r, s.rtt = before.r, before.rtt
+	}
+}
+
 // open reports whether there is something to send, whenever that is.
 func (s *dcqcnSender) open() bool {
 	return s.next < s.size && s.next-s.una < s.t.RDMA.Window

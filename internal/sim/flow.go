@@ -131,6 +131,9 @@ func (f *Flow) connect() error {
 		to = newDCQCNSender(&t, &f.FlowStats, size, rate)
 		from = newGoBackReceiver(&t, &f.FlowStats)
 	}
+	if f.step != nil {
+		f.step.connect(to)
+	}
 	source := newSource(f, to)
 	source.push = f.Transport == UDP || t.AtOnce && f.Transport.protocol() == protocolTCP
 	f.sender, f.receiver = source, &sink{Flow: f, net: f.Dst.net, half: from}

@@ -151,6 +151,7 @@ type Flow struct {
 	ahead, back headers
 	sender      sender
 	receiver    endpoint
+	step        *step // of a workload; nil: none
 }
 
 // An endpoint is one end of a flow. It must not keep the packet.
@@ -174,6 +175,9 @@ func (f *Flow) toward(k Kind) *headers {
 // is called once.
 func (f *Flow) finish(n *Network) {
 	f.Finished = n.now
+	if f.step != nil {
+		f.step.arrived(n)
+	}
 	switch {
 	case f.Done == nil:
 	case n.placed():

@@ -79,6 +79,20 @@ func newTCPSender(t *Tuning, c *FlowStats, size int64, ecn bool) *tcpSender {
 	return s
 }
 
+// inherit takes over the congestion state of a connection's previous flow. A flow in
+// loss recovery leaves the window that recovery ends with.
+func (s *tcpSender) inherit(from half) {
+	before, ok := from.(*tcpSender)
+	if !ok {
+		return
+	}
+	s.window, s.threshold, s.patience, s.rtt = before.window, before.threshold, before.patience, before.rtt
+	if before.phase == tcpRecovery {
+		s.window = before.threshold
+	}
+	s.share.alpha = before.share.alpha
+}
+
 func (s *tcpSender) deadline() time.Duration { return s.alarm }
 
 // pipe estimates the bytes in the network.

@@ -51,6 +51,9 @@ func (s *source) receive(p *Packet) {
 	s.ask()
 	if s.Acknowledged > 0 {
 		s.sender = over{}
+		if s.step != nil {
+			s.step.acknowledged(s.net)
+		}
 		if !s.net.placed() { // else the receiver may be elsewhere
 			s.Flow.receiver = over{}
 		}

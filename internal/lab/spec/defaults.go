@@ -56,6 +56,9 @@ const (
 	defaultLatency = Time(100 * time.Microsecond)
 	defaultECN     = Threshold(65) // of queues that hold more
 	usualQueue     = 64            // packets, as simple_switch has them
+
+	collectiveDuration = Time(time.Millisecond)
+	collectiveDrain    = Time(10 * time.Second)
 )
 
 // defaultClasses are the mice and elephants that the papers speak of.
@@ -76,7 +79,7 @@ func (x *Experiment) defaults() {
 	}
 	x.Setting.defaults()
 	if x.MetricsAsked = len(x.Metrics) > 0; !x.MetricsAsked {
-		x.Metrics = defaultMetrics(x.Transport.Kind)
+		x.Metrics = defaultMetrics(x.Transport.Kind, x.Collective())
 	}
 	if len(x.Cases) == 0 {
 		x.Cases = []Case{{}}
@@ -101,14 +104,21 @@ func (s *Setting) defaults() {
 	if len(s.Traffic) == 0 {
 		s.Traffic = []Traffic{{}}
 	}
+	for i := range s.Traffic {
+		s.Traffic[i].defaults()
+	}
+	if s.Collective() {
+		// Messages begin when others end, not by a rate: no warm-up, and time for the last.
+		s.Duration, s.Drain = cmp.Or(s.Duration, collectiveDuration), cmp.Or(s.Drain, collectiveDrain)
+		if !s.Warmup.given {
+			s.Warmup = NoWarmup()
+		}
+	}
 	if !s.Warmup.given {
 		s.Warmup = Warmup{Share: defaultWarmup}
 	}
 	s.Drain = cmp.Or(s.Drain, drainFactor*s.Duration)
 	s.Transport.Kind = cmp.Or(s.Transport.Kind, "tcp")
-	for i := range s.Traffic {
-		s.Traffic[i].defaults()
-	}
 }
 
 // drainFactor is how many times the duration a run waits for its last flows.
@@ -119,13 +129,15 @@ func (t *Traffic) defaults() {
 		switch {
 		case t.File != "":
 			t.Pattern = List
+		case t.Collective != "":
+			t.Pattern = Collective
 		case len(t.From)+len(t.To) > 0:
 			t.Pattern = AllToAll // halves are of all hosts
 		default:
 			t.Pattern = DefaultPattern
 		}
 	}
-	if t.Workload == "" && t.Size == 0 {
+	if t.Workload == "" && t.Size == 0 && t.Collective == "" {
 		t.Workload = DefaultWorkload
 	}
 	if t.draws() {
@@ -140,11 +152,11 @@ func (t *Traffic) defaults() {
 }
 
 // draws reports whether the sizes of the flows are drawn from a distribution.
-func (t *Traffic) draws() bool { return t.Size == 0 && t.Pattern != List }
+func (t *Traffic) draws() bool { return t.Size == 0 && t.Pattern != List && t.Pattern != Collective }
 
 // hasLoad reports whether the flows come at the rate of a load.
 func (t *Traffic) hasLoad() bool {
-	return t.Rate == 0 && len(t.At) == 0 && t.Pattern != List
+	return t.Rate == 0 && len(t.At) == 0 && t.Pattern != List && t.Pattern != Collective
 }
 
 // settle fills in what a case leaves out and what depends on its network, whose
@@ -194,11 +206,17 @@ func (c *Case) lengthFor(n float64, t *fabric.Topology) (Time, error) {
 	return max(1, Time(length)), nil
 }
 
+// Collective reports whether all traffic is collectives.
+func (s *Setting) Collective() bool {
+	return !slices.ContainsFunc(s.Traffic, func(t Traffic) bool { return t.Pattern != Collective })
+}
+
 // inherit takes over what the case leaves as it is.
 func (c *Case) inherit(x *Experiment) {
 	c.Topology = cmp.Or(c.Topology, x.Topology)
 	c.Links = lists.Or(c.Links, x.Links)
 	c.Fail = lists.Or(c.Fail, x.Fail)
+	c.MTU = cmp.Or(c.MTU, x.MTU)
 	c.Traffic = lists.Or(c.Traffic, x.Traffic)
 	if c.Transport.Kind == "" {
 		c.Transport = x.Transport

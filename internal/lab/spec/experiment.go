@@ -82,6 +82,7 @@ type Setting struct {
 	Topology  Network       `yaml:"topology"`
 	Links     []LinkChange  `yaml:"links"`
 	Fail      []string      `yaml:"fail"` // links that are down from the start
+	MTU       int           `yaml:"mtu"`  // bytes of the largest IP packet; 0: 1500
 	Traffic   []Traffic     `yaml:"traffic"`
 	Transport TransportSpec `yaml:"transport"`
 	Switches  SwitchSpec    `yaml:"switches"`
@@ -388,6 +389,7 @@ func (s *Scheme) Advice(c *Case, t *fabric.Topology) []advice.Parameter {
 // advisedOn is the case's network as the formulas see it.
 func (c *Case) advisedOn(t *fabric.Topology) (advice.Network, error) {
 	n, err := advice.Of(t)
+	n.MTU = cmp.Or(c.MTU, n.MTU)
 	if c.Switches.Queue > 0 {
 		n.Buffer = c.Switches.Queue
 	} else if n.Buffer == 0 {

@@ -3,21 +3,25 @@ package spec
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/sim"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // A Flow is one transfer: so many bytes from one host to another.
 type Flow struct {
 	Src, Dst int // places in Topology.Hosts
 	Bytes    int64
-	Start    time.Duration
+	Start    time.Duration // the earliest, if the flow waits for others
 
 	// Group numbers the transfers that belong together, as the responses to one
 	// request do, from 1; 0 is on its own.
@@ -28,55 +32,239 @@ type Flow struct {
 	Kind       string  // of transport; "": the case's
 	Rate       Bitrate // of UDP
 	Background bool
+
+	Waits      *Waits    // for other flows; nil: for none
+	Connection int32     // shared with other flows, from 1; 0: its own
+	Instance   *Instance // that it is part of; nil: none
+	Compute    bool      // not a transfer but a computation on Src, as long as Waits.Delay
 }
+
+// Waits are the flows that another one waits for, by their places, and how long it
+// waits after the last of them.
+type Waits struct {
+	After    []int32 // received
+	AfterAck []int32 // acknowledged
+	Delay    time.Duration
+}
+
+// An Instance is one execution of a collective operation, or one flow list.
+type Instance struct {
+	Kind      string // "" for a flow list
+	Bytes     int64  // the buffer of a rank
+	Ranks     int    // of a group
+	Iteration int    // from 0
+}
+
+// moved returns the same waits for flows at other places.
+func (w *Waits) moved(to func(int32) int32) *Waits {
+	return &Waits{After: lists.Map(w.After, to), AfterAck: lists.Map(w.AfterAck, to), Delay: w.Delay}
+}
+
+// The columns of a flow list that names them. HPCC's class and port are ignored.
+var flowColumns = []string{"src", "dst", "bytes", "start_s", "class", "port", "id", "after", "after-ack", "delay"}
 
 // parseFlows reads a flow list: a line "src dst bytes start_s" for each flow, or
 // "src dst class port bytes start_s" as HPCC's simulator has it, with spaces or
 // commas between; hosts by name, or by their place counted from 0; comments behind
-// #. The first line may name the columns, or say how many flows there are.
+// #. The first line may state how many flows follow, or name the columns: then they
+// may come in any order, and id, after, after-ack and delay may be among them.
 func parseFlows(file string, text []byte, t *fabric.Topology) ([]Flow, error) {
-	places := map[string]int{}
+	p := &flowParser{file: file, hosts: map[string]int{}, stated: -1}
 	for i := range t.Hosts {
-		places[strconv.Itoa(i)] = i
+		p.hosts[strconv.Itoa(i)] = i
 	}
 	for i, h := range t.Hosts {
-		places[h.Name] = i
+		p.hosts[h.Name] = i
 	}
-	var list []Flow
-	first, stated := true, -1
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	n := 1
 	for ; lines.Scan(); n++ {
-		line, _, _ := strings.Cut(lines.Text(), "#")
-		fields := strings.FieldsFunc(line, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
-		if len(fields) == 0 {
-			continue
-		}
-		if first && fields[0] == "src" {
-			first = false
-			continue
-		}
-		if count, err := strconv.Atoi(fields[0]); first && err == nil && len(fields) == 1 {
-			first, stated = false, count
-			continue
-		}
-		first = false
-		f, err := parseFlow(fields, places)
-		if err != nil {
+		if err := p.line(lines.Text(), n); err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
 		}
-		list = append(list, f)
 	}
 	if lines.Err() != nil {
 		return nil, fmt.Errorf("%s:%d: a line of more than %d bytes", file, n, bufio.MaxScanTokenSize)
 	}
-	if len(list) == 0 {
+	if len(p.flows) == 0 {
 		return nil, fmt.Errorf("%s: there is no flow", file)
 	}
-	if stated >= 0 && stated != len(list) {
-		return nil, fmt.Errorf("%s: the first line says %d flows, and there are %d", file, stated, len(list))
+	if p.stated >= 0 && p.stated != len(p.flows) {
+		return nil, fmt.Errorf("%s: the first line says %d flows, and there are %d", file, p.stated, len(p.flows))
 	}
-	return list, nil
+	return p.flows, p.resolve()
+}
+
+// A flowParser is a flow list that is being read.
+type flowParser struct {
+	file    string
+	hosts   map[string]int
+	columns []string // nil: the line does not name them
+	started bool     // the first line has been read
+	stated  int      // flows, by the first line; -1: not stated
+	flows   []Flow
+	lines   []int // by flow
+	ids     map[string]int32
+	names   []string // ids by flow
+	waits   []listedWaits
+}
+
+// listedWaits are the ids that a flow waits for, as its line lists them.
+type listedWaits struct {
+	flow            int
+	after, afterAck string
+	delay           time.Duration
+}
+
+func (p *flowParser) line(line string, n int) error {
+	line, _, _ = strings.Cut(line, "#")
+	fields := p.split(line)
+	if len(fields) == 0 {
+		return nil
+	}
+	first := !p.started
+	p.started = true
+	if first && slices.Contains(fields, "src") {
+		return p.head(fields)
+	}
+	if count, err := strconv.Atoi(fields[0]); first && err == nil && len(fields) == 1 {
+		p.stated = count
+		return nil
+	}
+	var f Flow
+	var err error
+	if p.columns == nil {
+		f, err = parseFlow(fields, p.hosts)
+	} else {
+		f, err = p.named(fields)
+	}
+	if err != nil {
+		return err
+	}
+	p.flows, p.lines = append(p.flows, f), append(p.lines, n)
+	return nil
+}
+
+// split cuts a line at commas or spaces. Between commas a field of a list with named
+// columns may be empty.
+func (p *flowParser) split(line string) []string {
+	if p.columns == nil || !strings.Contains(line, ",") {
+		return strings.FieldsFunc(line, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+	}
+	fields := strings.Split(line, ",")
+	for i := range fields {
+		fields[i] = strings.TrimSpace(fields[i])
+	}
+	return fields
+}
+
+// head reads the names of the columns.
+func (p *flowParser) head(fields []string) error {
+	for i, name := range fields {
+		if !slices.Contains(flowColumns, name) {
+			return fmt.Errorf("column %q: want one of %s", name, strings.Join(flowColumns, ", "))
+		}
+		if slices.Contains(fields[:i], name) {
+			return fmt.Errorf("column %q: there are two", name)
+		}
+	}
+	for _, name := range []string{"src", "dst", "bytes"} {
+		if !slices.Contains(fields, name) {
+			return fmt.Errorf("there is no column %q", name)
+		}
+	}
+	if !slices.Contains(fields, "id") && (slices.Contains(fields, "after") || slices.Contains(fields, "after-ack")) {
+		return errors.New("column after names flows by their id: want a column id")
+	}
+	p.columns, p.ids = fields, map[string]int32{}
+	return nil
+}
+
+// named reads a line of a list with named columns.
+func (p *flowParser) named(fields []string) (f Flow, err error) {
+	if len(fields) != len(p.columns) {
+		return f, fmt.Errorf("want %s, got %q", strings.Join(p.columns, ", "), strings.Join(fields, " "))
+	}
+	get := func(name, usual string) string {
+		if i := slices.Index(p.columns, name); i >= 0 && fields[i] != "" && fields[i] != "-" {
+			return fields[i]
+		}
+		return usual
+	}
+	if f, err = parseFlow([]string{get("src", ""), get("dst", ""), get("bytes", ""), get("start_s", "0")}, p.hosts); err != nil {
+		return f, err
+	}
+	place := len(p.flows)
+	if id := get("id", ""); id != "" {
+		if _, taken := p.ids[id]; taken {
+			return f, fmt.Errorf("id %q: line %d has it too", id, p.lines[p.ids[id]])
+		}
+		p.ids[id] = int32(place)
+		p.names = append(p.names, id)
+	} else {
+		p.names = append(p.names, "")
+	}
+	w := listedWaits{flow: place, after: get("after", ""), afterAck: get("after-ack", "")}
+	if w.delay, err = time.ParseDuration(get("delay", "0")); err != nil || w.delay < 0 {
+		return f, fmt.Errorf("delay %q: want a time such as 10us", get("delay", "0"))
+	}
+	switch {
+	case w.after != "" || w.afterAck != "":
+		p.waits = append(p.waits, w)
+	default:
+		f.Start += w.delay
+	}
+	return f, nil
+}
+
+// resolve finds the flows that others wait for.
+func (p *flowParser) resolve() error {
+	for _, w := range p.waits {
+		var err error
+		waits := &Waits{Delay: w.delay}
+		if waits.After, err = p.places(w.after); err == nil {
+			waits.AfterAck, err = p.places(w.afterAck)
+		}
+		if err != nil {
+			return fmt.Errorf("%s:%d: %w", p.file, p.lines[w.flow], err)
+		}
+		p.flows[w.flow].Waits = waits
+	}
+	cycle := sim.Cycle(len(p.flows), func(i int) (after, afterAck []int32) {
+		if w := p.flows[i].Waits; w != nil {
+			return w.After, w.AfterAck
+		}
+		return nil, nil
+	})
+	if cycle == nil {
+		return nil
+	}
+	ids := lists.Map(cycle, func(i int) string { return p.names[i] })
+	const most = 8
+	if len(ids) > most {
+		ids = append(ids[:most], fmt.Sprintf("and %d more", len(ids)-most))
+	}
+	return fmt.Errorf("%s:%d: flows wait for each other: %s", p.file, p.lines[cycle[0]], strings.Join(ids, " after "))
+}
+
+// places finds flows by a list of ids with semicolons between.
+func (p *flowParser) places(list string) ([]int32, error) {
+	if list == "" {
+		return nil, nil
+	}
+	var places []int32
+	for id := range strings.SplitSeq(list, ";") {
+		id = strings.TrimSpace(id)
+		at, ok := p.ids[id]
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("after %q: there is no flow with this id", id)
+		case slices.Contains(places, at):
+			return nil, fmt.Errorf("after %q: listed twice", id)
+		}
+		places = append(places, at)
+	}
+	return places, nil
 }
 
 func parseFlow(fields []string, places map[string]int) (Flow, error) {
@@ -105,12 +293,33 @@ func parseFlow(fields []string, places map[string]int) (Flow, error) {
 	return Flow{Src: src, Dst: dst, Bytes: size, Start: time.Duration(math.Round(start * 1e9))}, nil
 }
 
-// FlowList writes flows as ParseFlows reads them.
+// FlowList writes flows as parseFlows reads them. If some of them wait for others, all
+// have their place as id.
 func FlowList(flows []Flow, t *fabric.Topology) []byte {
 	var b bytes.Buffer
-	b.WriteString("# src dst bytes start_s\n")
-	for _, f := range flows {
-		fmt.Fprintf(&b, "%s %s %d %.9f\n", t.Hosts[f.Src].Name, t.Hosts[f.Dst].Name, f.Bytes, f.Start.Seconds())
+	if !slices.ContainsFunc(flows, func(f Flow) bool { return f.Waits != nil }) {
+		b.WriteString("# src dst bytes start_s\n")
+		for _, f := range flows {
+			fmt.Fprintf(&b, "%s %s %d %.9f\n", t.Hosts[f.Src].Name, t.Hosts[f.Dst].Name, f.Bytes, f.Start.Seconds())
+		}
+		return b.Bytes()
+	}
+	b.WriteString("id src dst bytes start_s after after-ack delay\n")
+	for i, f := range flows {
+		w := f.Waits
+		if w == nil {
+			w = new(Waits)
+		}
+		fmt.Fprintf(&b, "%d %s %s %d %.9f %s %s %v\n", i, t.Hosts[f.Src].Name, t.Hosts[f.Dst].Name, f.Bytes, f.Start.Seconds(),
+			idList(w.After), idList(w.AfterAck), w.Delay)
 	}
 	return b.Bytes()
+}
+
+// idList writes places as ids.
+func idList(places []int32) string {
+	if len(places) == 0 {
+		return "-"
+	}
+	return strings.Join(lists.Map(places, func(i int32) string { return strconv.Itoa(int(i)) }), ";")
 }

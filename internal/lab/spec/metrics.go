@@ -23,7 +23,10 @@ type Metric struct {
 
 // defaultMetrics lists the columns of an experiment that names none. UDP repeats
 // nothing, and loses instead.
-func defaultMetrics(transport string) []string {
+func defaultMetrics(transport string, collective bool) []string {
+	if collective {
+		return []string{"cct", "cct-ratio", "bus-bandwidth", "fct-p99", "straggler-share", "link-imbalance", "reordered", "retransmitted"}
+	}
 	if transport == "udp" {
 		return []string{"fct-mean", "fct-p99", "fct-mean:short", "throughput", "dropped", "reordered", "queue-mean", "sharing"}
 	}
@@ -37,11 +40,20 @@ var metrics = slices.Concat([]Metric{
 	{"fct-mean", "ms", "flow completion time: from a flow's start to the arrival of its last byte, mean over the flows", false, true},
 	{"fct-p50", "ms", "flow completion time, median", false, true},
 	{"fct-p99", "ms", "flow completion time that 99 % of the flows do not exceed", false, true},
+	{"fct-max", "ms", "of collectives and flow lists: completion time of the slowest flow", false, true},
 	{"slowdown-mean", "", "a flow's completion time over the least time that the network without other flows needs to carry it, by any paths and without windows; never below 1; mean", false, true},
 	{"slowdown-p50", "", "slowdown, median", false, true},
 	{"slowdown-p99", "", "slowdown that 99 % of the flows do not exceed", false, true},
 	{"request-mean", "ms", "of incast: from a request to the last byte of its last answer, mean over the requests", false, false},
 	{"request-p99", "ms", "time of a request that 99 % of them do not exceed", false, false},
+	{"cct", "ms", "collective completion time: from the start of a collective or flow list to the arrival of its last byte, mean over the iterations", false, false},
+	{"cct-p99", "ms", "collective completion time that 99 % of the iterations do not exceed", false, false},
+	{"cct-ideal", "ms", "least time that a collective can take: the longest chain of its messages alone in the network, or the busiest host's link at full rate", false, false},
+	{"cct-ratio", "", "collective completion time over cct-ideal", false, false},
+	{"algorithm-bandwidth", "Gbit/s", "buffer of a rank over the collective completion time, as nccl-tests define it", true, false},
+	{"bus-bandwidth", "Gbit/s", "algorithm bandwidth times the share of the buffer that each link carries, as nccl-tests define it", true, false},
+	{"straggler-share", "%", "time from the median rank's last byte to that of the last rank, of the collective completion time", false, false},
+	{"iteration-time", "ms", "from the start of an iteration of a collective to the start of the next one, computation included, mean", false, false},
 	{"throughput", "Mbit/s", "payload delivered per second while flows begin, of all hosts together", true, false},
 	{"flow-rate", "Mbit/s", "a flow's payload over its completion time, mean over the flows", true, true},
 	{"unfinished", "%", "flows that had not ended when the run did, of all; the time until then counts as their completion time", false, true},
@@ -57,6 +69,8 @@ var metrics = slices.Concat([]Metric{
 	{"queue-p99", "%", "that occupancy, 99th percentile over ports and samples", false, false},
 	{"queue-variance", "", "variance of that occupancy, taken from 0 to 1, over ports and samples", false, false},
 	{"sharing", "%", "load imbalance: the utilisation of the busiest link upwards of a leaf over that of its idlest, less 1, in each fifth of the time; mean over these and the leaves", false, false},
+	{"link-imbalance", "%", "of collectives and flow lists: utilisation of the busiest link upwards over the mean of all, less 1, until the last flow has ended", false, false},
+	{"buffer-peak", "KB", "of collectives and flow lists: most bytes that waited in one switch", false, false},
 	{"utilisation", "%", "bytes sent on the links upwards over what they can carry, while flows begin", true, false},
 	{"utilisation-whole", "%", "the same until the last flow has ended", true, false},
 	{"paths-used", "%", "ports upwards that carry data, of those of leaves that send: a port counts from a twentieth of its equal share of the leaf's bytes on; mean over the leaves", true, false},

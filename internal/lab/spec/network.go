@@ -43,6 +43,25 @@ func (s *Setting) Network(read Reader) (*fabric.Topology, error) {
 	return t, nil
 }
 
+// The sizes of IP packets that hosts may send.
+const (
+	minMTU   = 256
+	maxMTU   = 9216
+	usualMTU = 1500
+)
+
+// checkMTU reports an MTU that hosts cannot have.
+func (s *Setting) checkMTU() error {
+	if s.MTU != 0 && (s.MTU < minMTU || s.MTU > maxMTU) {
+		return fmt.Errorf("mtu %d: want %d to %d bytes", s.MTU, minMTU, maxMTU)
+	}
+	return nil
+}
+
+// Frame returns the bytes of the largest frame: what a packet counts as in queue
+// limits and ECN thresholds.
+func (s *Setting) Frame() int { return cmp.Or(s.MTU, usualMTU) + 14 }
+
 // A keyError is what is wrong with a key of a setting.
 type keyError struct {
 	key string
@@ -153,7 +172,7 @@ func (d *flowMaker) capacity() (float64, error) {
 func (d *flowMaker) hostRate() float64 {
 	sum := 0.0
 	for _, h := range lists.Set(d.from) {
-		sum += float64(hostRate(d.t, h))
+		sum += float64(HostRate(d.t, h))
 	}
 	return sum
 }
@@ -217,6 +236,13 @@ func (tr *Traffic) Expected(t *fabric.Topology, load float64, length time.Durati
 	if err != nil {
 		return 0, 0, err
 	}
+	if tr.Pattern == Collective {
+		all := d.collective()
+		for _, f := range all {
+			mean += float64(f.Bytes) / float64(len(all))
+		}
+		return float64(len(all)), mean, nil
+	}
 	mean = d.Mean()
 	switch {
 	case tr.Pattern == Pairs && len(tr.At) > 0:
@@ -256,7 +282,7 @@ func (c *Case) Offer(t *fabric.Topology, load float64) (Offer, bool) {
 	length := c.Length()
 	for i := range c.Traffic {
 		tr := &c.Traffic[i]
-		if tr.Pattern == List || tr.Pattern == Burst || len(tr.At) > 0 || tr.background() {
+		if tr.Pattern == List || tr.Pattern == Collective || tr.Pattern == Burst || len(tr.At) > 0 || tr.background() {
 			return o, false
 		}
 		flows, mean, err := tr.Expected(t, load, length)

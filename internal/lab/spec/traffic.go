@@ -22,10 +22,11 @@ const (
 	Pairs       = "pairs"       // between the pairs that are given
 	Burst       = "burst"       // all of From at once, at stated times
 	List        = "list"        // the flows of a file
+	Collective  = "collective"  // the messages of a collective operation
 )
 
 // Patterns lists the patterns.
-var Patterns = []string{AllToAll, Halves, Permutation, Incast, Pairs, Burst, List}
+var Patterns = []string{AllToAll, Halves, Permutation, Incast, Pairs, Burst, List, Collective}
 
 // The bases of a load.
 const (
@@ -62,6 +63,18 @@ type Traffic struct {
 	Speed  Bitrate `yaml:"udp-rate"`  // of a UDP source
 	Count  *bool   `yaml:"count"`     // false: its flows are background, not measured; so is UDP beside other flows unless true
 
+	// Collective operations: see collective.go.
+	Collective  string `yaml:"collective"`
+	Algorithm   string `yaml:"algorithm"`
+	Ranks       int    `yaml:"ranks"`       // of each group; 0: all hosts of From, shared by the groups
+	Groups      int    `yaml:"groups"`      // that run the operation at the same time; 0: one
+	Order       string `yaml:"order"`       // of hosts in groups: local, strided or random
+	Window      int    `yaml:"window"`      // messages that a rank may have unacknowledged; 0: all
+	Chunks      int    `yaml:"chunks"`      // in which trees forward a buffer; 0: one
+	Repeat      int    `yaml:"repeat"`      // iterations; 0: one
+	Compute     Time   `yaml:"compute"`     // of each rank between iterations
+	Connections string `yaml:"connections"` // persistent, or per-message
+
 	// Grown is how many times faster the fabric is than the one that the load is of: a
 	// ceiling has the same flows in a faster core.
 	Grown float64 `yaml:"-" json:",omitempty"`
@@ -89,33 +102,6 @@ func (t *Traffic) background() bool {
 		return !*t.Count
 	}
 	return t.Kind == "udp"
-}
-
-// Generate makes the flows of a run, by start. The same seed and load give the
-// same flows, whatever the scheme.
-func Generate(t *fabric.Topology, list []Traffic, load float64, length time.Duration, seed uint64) ([]Flow, error) {
-	var all []Flow
-	groups := 0
-	for i := range list {
-		d, err := newDraw(&list[i], t, NewRandom(seed, uint64(i)+1))
-		if err != nil {
-			return nil, err
-		}
-		d.base = groups
-		flows, err := d.make(load, length)
-		if err != nil {
-			return nil, err
-		}
-		for j := range flows {
-			f := &flows[j]
-			f.Class, f.Kind, f.Rate = d.Class, d.Kind, d.Speed
-			f.Background = d.background()
-			groups = max(groups, flows[j].Group)
-		}
-		all = append(all, flows...)
-	}
-	slices.SortStableFunc(all, func(a, b Flow) int { return int(a.Start - b.Start) })
-	return all, nil
 }
 
 func newDraw(tr *Traffic, t *fabric.Topology, rng *rand.Rand) (*flowMaker, error) {
@@ -148,34 +134,6 @@ func newDraw(tr *Traffic, t *fabric.Topology, rng *rand.Rand) (*flowMaker, error
 		return nil, fmt.Errorf("pattern %s: nobody to send, or to receive", tr.Pattern)
 	}
 	return d, nil
-}
-
-// make makes the flows of one traffic.
-func (d *flowMaker) make(load float64, length time.Duration) ([]Flow, error) {
-	switch {
-	case d.Pattern == List:
-		return d.flows, nil
-	case d.Pattern == Burst || d.Pattern == Pairs && len(d.At) > 0:
-		return d.timed(), nil
-	}
-	rate, err := d.rate(load)
-	if err != nil {
-		return nil, err
-	}
-	stop := length
-	if s := time.Duration(d.Stop); s > 0 {
-		stop = min(stop, s)
-	}
-	var flows []Flow
-	at := float64(d.Start)
-	for n := 0; d.Flows == 0 || n < d.Flows; n++ {
-		at += d.rng.ExpFloat64() / rate * 1e9
-		if d.Flows == 0 && at >= float64(stop) {
-			break
-		}
-		flows = d.arrive(flows, time.Duration(at), n)
-	}
-	return flows, nil
 }
 
 // arrive adds the flow, or the flows of a request, that start at one time.
@@ -294,8 +252,8 @@ func leafOf(t *fabric.Topology) []int {
 	return lists.Map(t.Hosts, func(h fabric.Host) int { return t.Switch(h.Switch).Leaf })
 }
 
-// hostRate is the rate of a host's link.
-func hostRate(t *fabric.Topology, host int) fabric.Rate {
+// HostRate returns the rate of a host's link.
+func HostRate(t *fabric.Topology, host int) fabric.Rate {
 	h := &t.Hosts[host]
 	for _, p := range t.Ports(h.Switch) {
 		if p.Number == h.Port {
@@ -382,6 +340,8 @@ func (tr *Traffic) Describe() string {
 	switch {
 	case tr.File != "":
 		what = tr.File
+	case tr.Collective != "":
+		return fmt.Sprintf("%s of %v, %s", tr.Collective, tr.Size, tr.Algorithm)
 	case tr.Size > 0 && tr.MinSize > 0:
 		what = fmt.Sprintf("%v to %v", tr.MinSize, tr.Size)
 	case tr.Size > 0:

@@ -241,6 +241,9 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 	if err := c.settle(t); err != nil {
 		return src.wrong(at("duration"), err)
 	}
+	if err := c.checkMTU(); err != nil {
+		return src.wrong(at("mtu"), err)
+	}
 	if err := c.Switches.check(); err != nil {
 		return src.wrong(at("switches"), err)
 	}
@@ -282,6 +285,9 @@ func (x *Experiment) checkFit(c *Case, t *fabric.Topology, src *source, at func(
 	}
 	for i := range x.Schemes {
 		s := &x.Schemes[i]
+		if s.Arch != "" && s.Arch != codegen.Archs[0] && c.MTU > usualMTU {
+			return src.wrong(at("mtu"), fmt.Errorf("mtu %d: %s for %s counts queues in packets of %d bytes at most", c.MTU, s.Label, s.Arch, usualMTU))
+		}
 		widest := WidestGroup(phases, s.Grouping())
 		if widest > codegen.MaxPaths {
 			return src.wrong(at("topology"), fmt.Errorf("%d next hops in %s: a generated program has at most %d", widest, t.Name, codegen.MaxPaths))
@@ -314,6 +320,8 @@ func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
 		return fmt.Errorf("load %g: want a share up to 1", tr.Load)
 	case !(tr.Share >= 0 && tr.Share <= 1):
 		return fmt.Errorf("share %g: want a share up to 1", tr.Share)
+	case (tr.Pattern == Collective) != (tr.Collective != ""):
+		return fmt.Errorf("pattern %s with collective %q: want collective: %s, and no pattern", tr.Pattern, tr.Collective, orList(Collectives))
 	case tr.File != "" && tr.Pattern != List:
 		return fmt.Errorf("pattern %s: file is of pattern %s alone", tr.Pattern, List)
 	case tr.Pattern == Burst && len(tr.At) == 0:
@@ -325,6 +333,16 @@ func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
 		}
 		tr.flows, err = parseFlows(tr.File, text, t)
 		return err
+	}
+	if tr.Pattern == Collective {
+		d, err := tr.Maker(t)
+		if err != nil {
+			return err
+		}
+		return tr.checkCollective(len(d.from))
+	}
+	if tr.own() {
+		return fmt.Errorf("algorithm, ranks, groups, order, window, chunks, repeat, compute and connections are of collectives: want collective: %s", orList(Collectives))
 	}
 	if tr.Size == 0 {
 		if tr.cdf, err = workload(tr.Workload, read); err != nil {

@@ -1,0 +1,183 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/sim"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// waits reports whether flows wait for others or share connections.
+func waits(flows []*outcome) bool {
+	return slices.ContainsFunc(flows, func(o *outcome) bool { return o.Waits != nil || o.Connection > 0 || o.Compute })
+}
+
+// A dependent is a run whose flows wait for others.
+type dependent struct {
+	net      *sim.Network
+	topo     *fabric.Topology
+	setting  *spec.Setting
+	flows    []*outcome
+	work     *sim.Workload
+	progress progress
+}
+
+// plan plans the flows, which the simulator knows as specs.
+func (d *dependent) plan(specs []sim.FlowSpec, sims []*sim.Flow) error {
+	steps := make([]sim.Step, len(d.flows))
+	for i, o := range d.flows {
+		s := &steps[i]
+		s.FlowSpec, s.Start, s.Connection, s.Compute = specs[i], o.Start, o.Connection, o.Compute
+		if w := o.Waits; w != nil {
+			s.After, s.AfterAck, s.Delay = w.After, w.AfterAck, w.Delay
+		}
+	}
+	var err error
+	d.work, err = d.net.PlanWorkload(steps, sims)
+	return err
+}
+
+// A progress is when packets last reached a host.
+type progress struct {
+	packets int64
+	at      time.Duration
+}
+
+// stuckAfter is how long nothing may arrive while flows wait for others: several
+// retransmission timeouts.
+const stuckAfter = time.Second
+
+// stuck returns an error if flows wait for others which do not get on, and no repair
+// of a link is due.
+func (d *dependent) stuck() error {
+	if d == nil {
+		return nil
+	}
+	now := d.net.Now()
+	if n := d.net.Delivered().Packets; n != d.progress.packets || !d.work.Stalled() || d.repairs(now) {
+		d.progress = progress{n, now}
+	}
+	if now-d.progress.at < stuckAfter {
+		return nil
+	}
+	return fmt.Errorf("deadlock: nothing has arrived for %v, at %v: %s", stuckAfter, now, d.waitingFor())
+}
+
+// repairs reports whether a fault is to begin or end after a time.
+func (d *dependent) repairs(now time.Duration) bool {
+	return slices.ContainsFunc(d.setting.Faults, func(f spec.Fault) bool { return time.Duration(max(f.At, f.Until)) >= now })
+}
+
+// waitingFor describes the flows that wait for others, "" if there are none.
+func (d *dependent) waitingFor() string {
+	if d == nil {
+		return ""
+	}
+	const most = 5
+	list := d.work.Waiting(most + 1)
+	if len(list) == 0 {
+		return ""
+	}
+	name := func(i int) string {
+		f := &d.flows[i].Flow
+		if f.Compute {
+			return fmt.Sprintf("the computation %d of %s", i+1, d.topo.Hosts[f.Src].Name)
+		}
+		return fmt.Sprintf("flow %d (%s to %s)", i+1, d.topo.Hosts[f.Src].Name, d.topo.Hosts[f.Dst].Name)
+	}
+	parts := lists.Map(list[:min(most, len(list))], func(w sim.Waiting) string {
+		before := lists.Map(w.For[:min(3, len(w.For))], name)
+		if n := len(w.For) - len(before); n > 0 {
+			before = append(before, fmt.Sprintf("%d more", n))
+		}
+		return name(w.Step) + " waits for " + strings.Join(before, ", ")
+	})
+	if len(list) > most {
+		parts = append(parts, "and others")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// idealTimes returns a lower bound of the time that each instance takes: the larger of
+// two. One is its longest chain of flows, each alone in the network. The other is the
+// time in which the busiest host's link carries what the host sends, or receives, and
+// the shortest way of these bytes to their last host.
+func idealTimes(topo *fabric.Topology, flows []*outcome) map[*spec.Instance]time.Duration {
+	// A load is what a host sends, or receives, in an instance.
+	type load struct {
+		instance *spec.Instance
+		host     int
+		in       bool
+	}
+	bounds := map[*spec.Instance]time.Duration{}
+	busy, nearest := map[load]time.Duration{}, map[load]time.Duration{}
+	chain := make([]time.Duration, len(flows)) // to the end of each flow, since its instance began
+	rates := make([]fabric.Rate, len(topo.Hosts))
+	for i := range rates {
+		rates[i] = spec.HostRate(topo, i)
+	}
+	for _, i := range inOrder(flows) {
+		f := flows[i]
+		if f.Instance == nil {
+			continue
+		}
+		for _, p := range predecessors(f.Waits) {
+			if flows[p].Instance == f.Instance {
+				chain[i] = max(chain[i], chain[p]+f.Waits.Delay)
+			}
+		}
+		if f.Compute {
+			continue
+		}
+		chain[i] += f.ideal
+		bounds[f.Instance] = max(bounds[f.Instance], chain[i])
+		for _, l := range []load{{f.Instance, f.Src, false}, {f.Instance, f.Dst, true}} {
+			onLine := time.Duration(float64(f.wire) * 8 / float64(rates[l.host]) * 1e9)
+			if way, ok := nearest[l]; !ok || f.ideal-onLine < way {
+				nearest[l] = max(0, f.ideal-onLine)
+			}
+			busy[l] += onLine
+		}
+	}
+	for l, t := range busy {
+		bounds[l.instance] = max(bounds[l.instance], t+nearest[l])
+	}
+	return bounds
+}
+
+// predecessors lists the flows that a flow waits for.
+func predecessors(w *spec.Waits) []int32 {
+	if w == nil {
+		return nil
+	}
+	return slices.Concat(w.After, w.AfterAck)
+}
+
+// inOrder lists all flows, each behind its predecessors.
+func inOrder(flows []*outcome) []int {
+	order := make([]int, 0, len(flows))
+	left := make([]int, len(flows))
+	next := make([][]int32, len(flows))
+	for i, f := range flows {
+		list := predecessors(f.Waits)
+		if left[i] = len(list); left[i] == 0 {
+			order = append(order, i)
+		}
+		for _, p := range list {
+			next[p] = append(next[p], int32(i))
+		}
+	}
+	for k := 0; k < len(order); k++ {
+		for _, i := range next[order[k]] {
+			if left[i]--; left[i] == 0 {
+				order = append(order, int(i))
+			}
+		}
+	}
+	return order
+}

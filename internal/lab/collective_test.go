@@ -1,0 +1,79 @@
+package lab
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/p4lb/p4lb/internal/lab/spec"
+)
+
+const collectiveTest = `
+name: collective
+topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 4, rate: 100G, host-rate: 100G, delay: 500ns, host-delay: 500ns, queue: 100}}
+schemes: [%s]
+traffic: [{%s}]
+transport: {kind: dcqcn, rdma: {nack: selective}}
+mtu: 4160
+`
+
+// TestCollective runs two iterations of an all-reduce with programs and with models.
+// One group of a leaf is alone on its links and takes its ideal time.
+func TestCollective(t *testing.T) {
+	const traffic = "collective: all-reduce, from: [l1], size: 4MB, repeat: 2, compute: 50us"
+	var before map[string]float64
+	for _, engine := range []string{"p4", "native"} {
+		x := load(t, fmt.Sprintf(collectiveTest, "rps", traffic)+"engine: "+engine+"\n")
+		m := run(t, &Runner{}, x).Rows[0].Runs[0].Metrics
+		if r := m["cct-ratio"]; r < 1 || r > 1.02 {
+			t.Errorf("%s: %.4f of the ideal time: want 1 to 1.02", engine, r)
+		}
+		if got, want := m["bus-bandwidth"], m["algorithm-bandwidth"]*1.5; math.Abs(got-want) > 1e-9 || got < 95 || got > 100 {
+			t.Errorf("%s: bus bandwidth %.2f Gbit/s: want %.2f, nearly 100", engine, got, want)
+		}
+		if got, want := m["iteration-time"], m["cct"]+0.050; math.Abs(got-want) > 0.01 {
+			t.Errorf("%s: an iteration every %.3f ms: want %.3f", engine, got, want)
+		}
+		for name, v := range before {
+			if m[name] != v {
+				t.Errorf("%s: %g with models, %g with programs", name, m[name], v)
+			}
+		}
+		before = m
+	}
+}
+
+// TestDeadlock ends a run whose flows wait for others that never end.
+func TestDeadlock(t *testing.T) {
+	x := load(t, fmt.Sprintf(collectiveTest, "ecmp", "collective: all-reduce, size: 1MB")+"fail: [l1-s1, l1-s2]\nengine: native\n")
+	_, err := (&Runner{}).Run(t.Context(), x)
+	if err == nil || !strings.Contains(err.Error(), "deadlock: nothing has arrived for 1s") || !strings.Contains(err.Error(), "(h4 to h5)") {
+		t.Errorf("%v: want a deadlock with the flows that wait", err)
+	}
+}
+
+// TestMTU sends packets as large as the experiment allows, and refuses what hosts or
+// programs cannot have.
+func TestMTU(t *testing.T) {
+	packets := func(mtu string) float64 {
+		x := load(t, strings.Replace(fmt.Sprintf(collectiveTest, "ecmp", "collective: send-recv, size: 1MB"), "4160", mtu, 1)+"engine: native\n")
+		return float64(run(t, &Runner{}, x).Rows[0].Runs[0].Hops)
+	}
+	if small, large := packets("1500"), packets("9000"); math.Abs(small/large-6) > 0.4 {
+		t.Errorf("%g packets of 1500 bytes, %g of 9000: want six times as many", small, large)
+	}
+	for text, want := range map[string]string{
+		fmt.Sprintf(collectiveTest, "ecmp", "collective: send-recv, size: 1MB"):     "mtu 10000: want 256 to 9216 bytes",
+		fmt.Sprintf(collectiveTest, "ecmp@tna", "collective: send-recv, size: 1MB"): "counts queues in packets of 1500 bytes",
+	} {
+		mtu := "10000"
+		if strings.Contains(text, "tna") {
+			mtu = "9000"
+		}
+		_, err := spec.Load("t.yaml", []byte(strings.Replace(text, "4160", mtu, 1)), nil, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: want %s", err, want)
+		}
+	}
+}

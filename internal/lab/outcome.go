@@ -1,0 +1,53 @@
+package lab
+
+import (
+	"time"
+
+	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/sim"
+)
+
+// An outcome is a flow and what became of it.
+type outcome struct {
+	spec.Flow
+	sim.FlowStats
+	Started  time.Duration
+	Finished time.Duration // 0: not in time
+	ideal    time.Duration // alone in the network
+	wire     int64         // bytes, with the headers of its packets
+	end      time.Duration // of the run
+	class    int
+	counts   bool // in the statistics: it began after the warm-up, and was to end
+}
+
+// fct is the completion time; of a flow that had not ended, the time it had.
+func (f *outcome) fct() time.Duration {
+	if f.Finished == 0 {
+		return f.end - f.Started
+	}
+	return f.Finished - f.Started
+}
+
+// measured is what a run comes to beside its flows.
+type measured struct {
+	flows   []*outcome
+	classes []spec.Class
+
+	goodput     float64   // bit/s
+	occupancy   []float64 // samples of the queues upwards, 0 to 1
+	sharing     float64
+	utilisation float64
+	whole       float64 // utilisation until the run was over
+	idlest      float64
+	pathsUsed   float64 // share of the ports upwards
+
+	imbalance  float64
+	bufferPeak float64 // KB
+	ideals     map[*spec.Instance]time.Duration
+
+	dropped, pauses, paused, recirculated, copies, probes float64
+	age, granularity                                      float64
+
+	fit *fitting.Fit // of the ports; nil: the experiment has none
+}

@@ -1,0 +1,102 @@
+package spec
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/network/fabric"
+)
+
+// Generate makes the flows of a run, by start. The same seed and load give the
+// same flows, whatever the scheme.
+func Generate(t *fabric.Topology, list []Traffic, load float64, length time.Duration, seed uint64) ([]Flow, error) {
+	var all []Flow
+	groups, connections := 0, int32(0)
+	for i := range list {
+		d, err := newDraw(&list[i], t, NewRandom(seed, uint64(i)+1))
+		if err != nil {
+			return nil, err
+		}
+		d.base = groups
+		flows, err := d.make(load, length)
+		if err != nil {
+			return nil, err
+		}
+		first := len(all)
+		all = append(all, flows...)
+		most := connections
+		var list *Instance
+		if d.Pattern == List {
+			list = new(Instance)
+		}
+		for j := range all[first:] {
+			f := &all[first+j]
+			f.Class, f.Kind, f.Rate = d.Class, d.Kind, d.Speed
+			f.Background = d.background()
+			f.Instance = cmp.Or(f.Instance, list)
+			groups = max(groups, f.Group)
+			if f.Connection > 0 {
+				f.Connection += connections
+				most = max(most, f.Connection)
+			}
+			if f.Waits != nil {
+				f.Waits = f.Waits.moved(func(i int32) int32 { return i + int32(first) })
+			}
+		}
+		connections = most
+	}
+	return byStart(all), nil
+}
+
+// byStart sorts flows by their starts. Predecessors keep their flows.
+func byStart(flows []Flow) []Flow {
+	earlier := func(a, b Flow) int { return cmp.Compare(a.Start, b.Start) }
+	if slices.IsSortedFunc(flows, earlier) {
+		return flows
+	}
+	order := sequence(0, len(flows))
+	slices.SortStableFunc(order, func(i, j int) int { return earlier(flows[i], flows[j]) })
+	place := make([]int32, len(flows))
+	for to, from := range order {
+		place[from] = int32(to)
+	}
+	sorted := make([]Flow, len(flows))
+	for to, from := range order {
+		sorted[to] = flows[from]
+		if w := flows[from].Waits; w != nil {
+			sorted[to].Waits = w.moved(func(i int32) int32 { return place[i] })
+		}
+	}
+	return sorted
+}
+
+// make makes the flows of one traffic.
+func (d *flowMaker) make(load float64, length time.Duration) ([]Flow, error) {
+	switch {
+	case d.Pattern == List:
+		return d.flows, nil
+	case d.Pattern == Collective:
+		return d.collective(), nil
+	case d.Pattern == Burst || d.Pattern == Pairs && len(d.At) > 0:
+		return d.timed(), nil
+	}
+	rate, err := d.rate(load)
+	if err != nil {
+		return nil, err
+	}
+	stop := length
+	if s := time.Duration(d.Stop); s > 0 {
+		stop = min(stop, s)
+	}
+	var flows []Flow
+	at := float64(d.Start)
+	for n := 0; d.Flows == 0 || n < d.Flows; n++ {
+		at += d.rng.ExpFloat64() / rate * 1e9
+		if d.Flows == 0 && at >= float64(stop) {
+			break
+		}
+		flows = d.arrive(flows, time.Duration(at), n)
+	}
+	return flows, nil
+}
