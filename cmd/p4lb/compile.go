@@ -84,8 +84,11 @@ func (j *compileJob) run() error {
 	if err != nil {
 		return err
 	}
+	if err := p.WantArch(); err != nil {
+		return j.c.Diagnose(err)
+	}
 	// Without an output everything is tried that could be asked for.
-	try := j.json == "" && j.p4info == "" && j.entries == "" && j.bfrt == "" && p.Arch != ""
+	try := j.json == "" && j.p4info == "" && j.entries == "" && j.bfrt == "" && p.Main() != ""
 	if j.json != "" || try {
 		if err := p.Lower(); err != nil {
 			return j.c.Diagnose(err)

@@ -1,6 +1,8 @@
 package p4
 
 import (
+	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -18,17 +20,25 @@ var targets = map[string]string{
 	"t2na":    "__TARGET_TOFINO__=2",
 }
 
-// archOf tells the architecture that a program is written for by the package
-// that it makes its main of; "" where there is none, or one of its own.
+// mainPackage returns the name of the package that main instantiates, nil if its
+// type is no name.
+func mainPackage(main *syntax.InstDecl) *syntax.Name {
+	if s, ok := main.Type.(*syntax.SpecializedType); ok {
+		return s.Base
+	}
+	name, _ := main.Type.(*syntax.Name)
+	return name
+}
+
+// archOf returns the architecture of a program, which the package that it
+// instantiates as main decides. It returns "" if there is no main, or if the
+// package is the program's own.
 func archOf(file *syntax.File) string {
 	main := mainDecl(file)
 	if main == nil {
 		return ""
 	}
-	name, _ := main.Type.(*syntax.Name)
-	if s, ok := main.Type.(*syntax.SpecializedType); ok {
-		name = s.Base
-	}
+	name := mainPackage(main)
 	if name == nil {
 		return ""
 	}
@@ -50,6 +60,57 @@ func archOf(file *syntax.File) string {
 		}
 	}
 	return ""
+}
+
+// supported lists the architectures for messages.
+const supported = "p4lb compiles programs for v1model, TNA and T2NA"
+
+// foreignFiles maps the files that programs for other architectures include to the
+// architecture's name.
+var foreignFiles = map[string]string{
+	"psa.p4": "PSA", "bmv2/psa.p4": "PSA", "dpdk/psa.p4": "PSA", "pna.p4": "PNA", "dpdk/pna.p4": "PNA", "tc/pna.p4": "PNA",
+	"ebpf_model.p4": "eBPF", "ubpf_model.p4": "uBPF", "xdp_model.p4": "XDP", "simple_sume_switch.p4": "SimpleSumeSwitch", "sume_switch.p4": "SimpleSumeSwitch",
+}
+
+// foreignPackages maps the packages of other architectures to the architecture's name.
+var foreignPackages = map[string]string{
+	"PSA_Switch": "PSA", "PNA_NIC": "PNA", "ebpfFilter": "eBPF", "ubpf": "uBPF", "xdp": "XDP", "SimpleSumeSwitch": "SimpleSumeSwitch",
+}
+
+// absent explains why a file of another architecture cannot be included.
+func absent(name string) string {
+	if strings.HasPrefix(name, "tofino/") {
+		return "P4_14 for Tofino is not supported: " + supported
+	}
+	if arch := foreignFiles[strings.TrimPrefix(path.Clean(name), "./")]; arch != "" {
+		return fmt.Sprintf("the architecture %s is not supported: %s", arch, supported)
+	}
+	return ""
+}
+
+// foreign returns an error if the program's main is for none of Archs, and nil if
+// it is or if there is no main.
+func foreign(file *syntax.File) *syntax.Error {
+	main := mainDecl(file)
+	if main == nil || archOf(file) != "" {
+		return nil
+	}
+	name := mainPackage(main)
+	if name == nil {
+		return nil
+	}
+	arch := foreignPackages[name.Value]
+	if arch == "" {
+		declared := func(d syntax.Decl) bool {
+			p, ok := d.(*syntax.PackageDecl)
+			return ok && p.Name.Value == name.Value
+		}
+		if !slices.ContainsFunc(file.Decls, declared) {
+			return nil // the checker reports it
+		}
+		arch = "of package " + name.Value
+	}
+	return &syntax.Error{Pos: main.Pos(), Msg: fmt.Sprintf("not supported: the architecture %s: %s", arch, supported), Class: syntax.Unsupported}
 }
 
 func mainDecl(file *syntax.File) *syntax.InstDecl {

@@ -97,6 +97,9 @@ func Check(fsys fs.FS, name string, opts Options) (*Program, error) {
 	}
 	errs = errs.Clean()
 	if err := errs.Err(); err != nil {
+		if e := foreign(file); e != nil && foreignPackages[mainPackage(mainDecl(file)).Value] != "" { // most likely the cause of the others
+			return nil, append(syntax.Errors{e}, errs...)
+		}
 		return nil, err
 	}
 	return &Program{File: file, Info: info, Arch: arch, Warnings: errs}, nil
@@ -135,6 +138,7 @@ func parseFor(fsys fs.FS, name string, opts Options, arch string) (*syntax.File,
 	return syntax.Parse(fsys, name, syntax.Options{
 		IncludeDirs: opts.IncludeDirs,
 		Includes:    p4src.Include(),
+		Absent:      absent,
 		Defines:     defines(arch, opts.Defines),
 		Show:        opts.Show,
 	})
@@ -153,11 +157,23 @@ func (p *Program) Main() string {
 	return ""
 }
 
+// WantArch returns an error, a syntax.Errors, if the program is for an architecture
+// that is none of Archs. A program without a main is for all of them.
+func (p *Program) WantArch() error {
+	if e := foreign(p.File); e != nil {
+		return syntax.Errors{e}
+	}
+	return nil
+}
+
 // Lower makes Config. The error, if any, is a syntax.Errors; what is valid but
 // cannot be lowered is "not supported".
 func (p *Program) Lower() error {
 	if p.Main() == "" {
 		return syntax.Errors{{Msg: p.File.Name + " has no main, there is nothing to run", Class: syntax.NoMain}}
+	}
+	if err := p.WantArch(); err != nil {
+		return err
 	}
 	config, errs := lower.Lower(p.File, p.Info, lower.Options{Program: p.File.Name, Arch: p.Arch})
 	if err := p.add(errs); err != nil {

@@ -202,6 +202,9 @@ func (g *infoGen) matches(t *tableSite, e *syntax.Entry) []Match {
 			break
 		}
 		typ := g.keyType(t, k)
+		if noBits(typ) {
+			continue
+		}
 		m := &matcher{gen: g, scope: t.site.scope, typ: typ, width: max(bitwidth(typ), 1)}
 		if f := m.match(k.Match.Value, syntax.Unparen(keys[i])); f != nil {
 			f.Field = ids[i]

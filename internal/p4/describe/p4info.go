@@ -87,7 +87,7 @@ func (g *infoGen) typeInfo() *configv1.P4TypeInfo {
 // shifts ids, and an alias is the shortest suffix that no other name has.
 func (g *infoGen) build() {
 	if g.view.sites > maxSites || g.view.steps > maxSteps {
-		g.errorf(g.file.Decls[len(g.file.Decls)-1], "not supported: a program that unfolds to more than %d instances or %d statements", maxSites, maxSteps)
+		g.errorf(g.file.Decls[len(g.file.Decls)-1], "not supported: a program that unfolds to more than %d instances or %d statements (docs/limits.md)", maxSites, maxSteps)
 		g.errs[len(g.errs)-1].Class = syntax.Unsupported
 		return
 	}

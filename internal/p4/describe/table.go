@@ -75,6 +75,9 @@ func (g *infoGen) addAction(a *actionSite) {
 	ids := g.paramIDs(params, a.decl)
 	for i, p := range params {
 		t := a.scope.subst(g.info.Defs[p].Type)
+		if noBits(t) {
+			continue
+		}
 		param := &configv1.Action_Param{
 			Id: ids[i], Name: names.Declared("", p.Annotations, p.Name), Annotations: g.annotations(p.Annotations),
 			StructuredAnnotations: g.structured(p.Annotations), Doc: g.doc(p.Annotations),
@@ -157,8 +160,8 @@ func (g *infoGen) tableSize(t *tableSite) int64 {
 	return defaultSize
 }
 
-// matchFields describes the key without selectors, which the control plane
-// does not see; they use up a number all the same.
+// matchFields describes the key. The control plane does not see selectors and
+// keys of type bit<0>, but they have ids.
 func (g *infoGen) matchFields(t *tableSite) []*configv1.MatchField {
 	if t.decl.Key == nil {
 		return nil
@@ -170,6 +173,9 @@ func (g *infoGen) matchFields(t *tableSite) []*configv1.MatchField {
 			continue
 		}
 		typ := g.keyType(t, k)
+		if noBits(typ) {
+			continue
+		}
 		g.typeSpec(typ)
 		f := &configv1.MatchField{
 			Id: ids[i], Name: names.Key(g.info, k), Annotations: g.annotations(k.Annotations), StructuredAnnotations: g.structured(k.Annotations),
@@ -277,7 +283,7 @@ func (g *infoGen) arguments(call *types.Call, s *scope) []Param {
 		if k < len(call.Args) && call.Args[k] != nil {
 			x = call.Args[k]
 		}
-		if x == nil {
+		if x == nil || noBits(g.info.Defs[p].Type) {
 			continue
 		}
 		if v, ok := g.bytes(g.view.fold(x, s), g.info.Defs[p].Type); ok {

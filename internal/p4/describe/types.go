@@ -303,6 +303,12 @@ func newTypeName(t types.Type) *configv1.P4NamedType {
 	return nil
 }
 
+// noBits reports whether t is bit<0>, of which the control plane sends nothing.
+func noBits(t types.Type) bool {
+	b, ok := types.Underlying(t).(*types.Bits)
+	return ok && b.Width == 0
+}
+
 // bitwidth is the width of t for the controller, 0 where that is a string or
 // has none.
 func bitwidth(t types.Type) int {

@@ -69,6 +69,10 @@ func (l *lowerer) actionBody(a *bmv2.Action, o *types.Object, d *syntax.ActionDe
 // runtimeParam adds one parameter of action data. An action in which it is
 // assigned to gets a variable in its place.
 func (l *lowerer) runtimeParam(a *bmv2.Action, p *types.Object, assigned bool, callee *env) {
+	if isNothing(callee.subst(p.Type)) {
+		callee.bind(p, nothing{})
+		return
+	}
 	st, ok := scalarOf(callee.subst(p.Type))
 	if !ok || st.str || st.width == 0 && p.Type == types.Int {
 		l.unsupported(p.Decl, "an action parameter of type %s", p.Type)

@@ -10,7 +10,7 @@ import (
 // assign copies src into the place dst.
 func (l *lowerer) assign(dst, src value) {
 	switch d := dst.(type) {
-	case nil:
+	case nil, nothing:
 	case *field:
 		l.set(d, cast(l.toEx(src, l.at), d.st))
 	case *header:

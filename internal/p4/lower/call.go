@@ -140,7 +140,7 @@ func (l *lowerer) passIn(bs []binding, i int, visible func(syntax.Expr) bool) va
 	switch v := b.value.(type) {
 	case nil:
 		return l.alloc(b.param.Name, b.typ, true)
-	case *instance, *next:
+	case *instance, *next, nothing:
 		return v
 	case *ex:
 		if !v.reads() || v.st.str {

@@ -157,3 +157,19 @@ func soleTarget(i *instr) (*field, bool) {
 	}
 	return nil, false
 }
+
+// settled returns x in a form that is cheap to use several times and does not
+// change: a constant, an action parameter or a temporary.
+func (l *lowerer) settled(x *ex) *ex {
+	if x.op == opConst || x.op == opParam || x.op == opField && x.f.temp {
+		return x
+	}
+	return l.copyOf(x)
+}
+
+// copyOf returns the value of x in a new temporary.
+func (l *lowerer) copyOf(x *ex) *ex {
+	t := l.temp(x.st)
+	l.set(t, x)
+	return fieldEx(t)
+}

@@ -11,6 +11,9 @@ import (
 func (l *lowerer) eval(x syntax.Expr, e *env) value {
 	l.spend(1)
 	v := l.evaluate(x, e)
+	if _, isConst := v.(*ex); isConst && isNothing(e.typeOf(x)) {
+		return nothing{}
+	}
 	if n, ok := v.(*ex); ok {
 		return l.bounded(n, x)
 	}
@@ -36,6 +39,8 @@ func (l *lowerer) toEx(v value, at syntax.Node) *ex {
 	switch v := v.(type) {
 	case *ex:
 		return v
+	case nothing:
+		return intEx(0, scalar{width: 1})
 	case *field:
 		return fieldEx(v)
 	case *element:
@@ -182,22 +187,6 @@ func (l *lowerer) evalIndex(x *syntax.IndexExpr, e *env) value {
 	return s.elems[index.v.Int64()]
 }
 
-// settled returns x in a form that is cheap to use several times and does not
-// change: a constant, an action parameter or a temporary.
-func (l *lowerer) settled(x *ex) *ex {
-	if x.op == opConst || x.op == opParam || x.op == opField && x.f.temp {
-		return x
-	}
-	return l.copyOf(x)
-}
-
-// copyOf returns the value of x in a new temporary.
-func (l *lowerer) copyOf(x *ex) *ex {
-	t := l.temp(x.st)
-	l.set(t, x)
-	return fieldEx(t)
-}
-
 // sliceBounds gives the constant bounds of x[hi:lo] or x[lo+:width].
 func (l *lowerer) sliceBounds(x *syntax.SliceExpr, e *env) (hi, lo int) {
 	number := func(n syntax.Expr) int {
@@ -228,6 +217,12 @@ func (l *lowerer) evalBinary(x *syntax.BinaryExpr, e *env) value {
 			return not(r)
 		}
 		return r
+	}
+	switch {
+	case x.Op == syntax.Concat && a == value(nothing{}):
+		return b
+	case x.Op == syntax.Concat && b == value(nothing{}):
+		return a
 	}
 	xa, xb := l.toEx(a, x.X), l.toEx(b, x.Y)
 	if x.Op == syntax.Div || x.Op == syntax.Mod {
@@ -331,7 +326,7 @@ func (l *lowerer) evalCond(x *syntax.CondExpr, e *env) value {
 // hold one that nests too deep.
 func (l *lowerer) bounded(x *ex, at syntax.Node) *ex {
 	if x.size > maxOperators {
-		l.unsupported(at, "an expression that has more than %d operators once its calls are inlined", maxOperators)
+		l.unsupported(at, "an expression that has more than %d operators once its calls are inlined (docs/limits.md)", maxOperators)
 	}
 	if x.depth > maxNesting && x.st.width > 0 && !x.st.varbit {
 		return l.settled(x)

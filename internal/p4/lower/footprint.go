@@ -26,7 +26,7 @@ func (l *lowerer) cover(w *footprint, p value) {
 	}
 	l.spend(1)
 	switch p := p.(type) {
-	case nil:
+	case nil, nothing:
 		return
 	case *bits:
 		l.cover(w, p.of)
@@ -53,7 +53,7 @@ func (l *lowerer) touches(w *footprint, v value) bool {
 		return false
 	}
 	switch v := v.(type) {
-	case nil, *instance, *next:
+	case nil, nothing, *instance, *next:
 		return false
 	case *ex:
 		l.spend(1 + v.size)

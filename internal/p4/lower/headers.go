@@ -17,8 +17,10 @@ import (
 func (l *lowerer) alloc(name string, t types.Type, temp bool) value {
 	l.spend(costVariable)
 	t = types.Underlying(t)
+	if isNothing(t) {
+		return nothing{}
+	}
 	if st, ok := scalarOf(t); ok {
-		l.wantBits(name, t, l.at)
 		if st.varbit {
 			return l.allocVarbit(l.unique(name), st)
 		}
@@ -55,14 +57,6 @@ func (l *lowerer) allocHeader(name string, t types.Type, local bool) value {
 		}
 	}
 	return nil
-}
-
-// wantBits refuses a field or variable of no bits, which the language has and no
-// target.
-func (l *lowerer) wantBits(name string, t types.Type, at syntax.Node) {
-	if b, ok := types.Underlying(t).(*types.Bits); ok && b.Width == 0 {
-		l.unsupported(at, "%s has no bits", name)
-	}
 }
 
 // unique makes name differ from all names given before.
@@ -160,10 +154,11 @@ func (l *lowerer) headerParts(t *types.Struct, header, prefix string) []value {
 		if f.Decl != nil {
 			name = prefix + names.Declared("", f.Decl.Annotations, f.Decl.Name)
 		}
+		if isNothing(f.Type) {
+			parts = append(parts, nothing{})
+			continue
+		}
 		if st, ok := scalarOf(f.Type); ok {
-			if f.Decl != nil {
-				l.wantBits(name, f.Type, f.Decl)
-			}
 			parts = append(parts, &field{header: header, name: name, st: st})
 			continue
 		}
@@ -174,6 +169,9 @@ func (l *lowerer) headerParts(t *types.Struct, header, prefix string) []value {
 
 // innerParts makes the places of a struct or array inside a header.
 func (l *lowerer) innerParts(t types.Type, header, name string, at syntax.Node) value {
+	if isNothing(t) {
+		return nothing{}
+	}
 	if st, ok := scalarOf(t); ok {
 		return &field{header: header, name: name, st: st}
 	}

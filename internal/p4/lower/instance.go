@@ -172,12 +172,14 @@ func (l *lowerer) declareRegister(i *instance) {
 	if size == 0 {
 		l.unsupported(i.at, "a direct register (size 0) in v1model on BMv2")
 	}
-	st, ok := scalarOf(i.extern().Args[0])
-	if !ok || st.bool || st.width == 0 || st.varbit {
-		l.unsupported(i.at, "a register of %s; BMv2 has registers of bit<W> and int<W>", i.extern().Args[0])
+	t := i.extern().Args[0]
+	st, isScalar := scalarOf(t)
+	width := l.widthOf(t)
+	if width == 0 || isScalar && (st.bool || st.varbit) {
+		l.unsupported(i.at, "a register of %s: want a register of bit<W>, int<W> or a struct of them", t)
 	}
 	l.cfg.RegisterArrays = append(l.cfg.RegisterArrays, &bmv2.RegisterArray{
-		Name: i.name, ID: l.nextID("register_arrays"), SourceInfo: l.source(i.at), Size: l.cells(i, size, bmv2.RegisterWords(st.width)), Bitwidth: st.width,
+		Name: i.name, ID: l.nextID("register_arrays"), SourceInfo: l.source(i.at), Size: l.cells(i, size, bmv2.RegisterWords(width)), Bitwidth: width,
 	})
 }
 
@@ -185,10 +187,10 @@ func (l *lowerer) declareRegister(i *instance) {
 // no switch is to hold is refused here, where the program's line is known.
 func (l *lowerer) cells(i *instance, size, words int) int {
 	if size < 0 || size > bmv2.MaxCells {
-		l.unsupported(i.at, "%s of %d cells: want 0 to %d", i.extern().Name, size, bmv2.MaxCells)
+		l.unsupported(i.at, "%s of %d cells: want 0 to %d (docs/limits.md)", i.extern().Name, size, bmv2.MaxCells)
 	}
 	if l.words += size * words; l.words > bmv2.MaxWords {
-		l.unsupported(i.at, "arrays that take more than %d words of 64 bits up to %s", bmv2.MaxWords, i.name)
+		l.unsupported(i.at, "arrays that take more than %d words of 64 bits up to %s (docs/limits.md)", bmv2.MaxWords, i.name)
 	}
 	return size
 }
@@ -345,6 +347,7 @@ func (l *lowerer) operands(call *types.Call, e *env) []value {
 func (l *lowerer) inputs(v value, at syntax.Node) []*bmv2.Expr {
 	var out []*bmv2.Expr
 	switch v := v.(type) {
+	case nothing:
 	case *aggregate:
 		for _, el := range v.elems {
 			out = append(out, l.inputs(el, at)...)

@@ -22,6 +22,10 @@ func (l *lowerer) declareKey(t *table, k *syntax.KeyElem, inPlace bool) *tableKe
 		l.unsupported(k, "a key of type %s", key.typ)
 	}
 	key.st = st
+	if isNothing(key.typ) {
+		key.absent = true
+		return key
+	}
 	switch key.kind {
 	case "exact", "lpm", "ternary", "range", "optional", "selector":
 	case "atcam_partition_index", "dleft_hash": // how the hardware finds it
@@ -107,7 +111,7 @@ func (k *tableKey) emit() *bmv2.TableKey {
 func (l *lowerer) actionData(call *types.Call, e *env, n int) []string {
 	data := []string{}
 	for k, p := range call.Type.Params {
-		if p.Dir != syntax.NoDir {
+		if p.Dir != syntax.NoDir || isNothing(e.subst(p.Type)) {
 			continue
 		}
 		var arg syntax.Expr
@@ -164,7 +168,7 @@ func (l *lowerer) entries(t *table) {
 		}
 		id := ""
 		for k, key := range t.keys {
-			if k < len(keys) && key.kind != "selector" {
+			if k < len(keys) && key.kind != "selector" && !key.absent {
 				m, match := l.matchKey(key, keys[k], t.env)
 				out.MatchKey = append(out.MatchKey, m)
 				id += match

@@ -107,6 +107,9 @@ func (l *lowerer) headerLiteral(a *aggregate) value {
 
 // flat lists the scalars of v, which is of type t.
 func (l *lowerer) flat(v value, t types.Type) []*ex {
+	if isNothing(t) {
+		return nil
+	}
 	if st, ok := scalarOf(t); ok {
 		return []*ex{cast(l.toEx(v, l.at), st)}
 	}
@@ -136,6 +139,9 @@ func (l *lowerer) literalPart(b *literal, i int) value {
 
 // gather builds a value of type t from the scalars at *at.
 func (l *lowerer) gather(fs []*ex, t types.Type, at *int) value {
+	if isNothing(t) {
+		return nothing{}
+	}
 	if _, ok := scalarOf(t); ok {
 		*at++
 		return fs[*at-1]
@@ -149,6 +155,9 @@ func (l *lowerer) gather(fs []*ex, t types.Type, at *int) value {
 }
 
 func countScalars(t types.Type) int {
+	if isNothing(t) {
+		return 0
+	}
 	if _, ok := scalarOf(t); ok {
 		return 1
 	}
@@ -187,6 +196,9 @@ func (l *lowerer) evalRecord(x *syntax.RecordExpr, e *env) value {
 // defaultOf is the value that "..." stands for.
 func (l *lowerer) defaultOf(t types.Type) value {
 	t = types.Underlying(t)
+	if isNothing(t) {
+		return nothing{}
+	}
 	if st, ok := scalarOf(t); ok {
 		return intEx(0, st)
 	}

@@ -19,7 +19,7 @@ func TestNotSupported(t *testing.T) {
 		{"clone of the egress in the ingress", `apply { clone(CloneType.E2E, 1); }`, `^program.p4:18:9: not supported: clone\(E2E, …\) outside of the egress`},
 		{"recirculate in the ingress", `apply { recirculate_preserving_field_list(0); }`, `not supported: recirculate outside of the egress`},
 		{"checksum in the ingress", `apply { update_checksum(true, { h.h.f }, m.x, HashAlgorithm.crc32); }`, `not supported: update_checksum outside`},
-		{"register of structs", `register<h_t>(4) r; apply { r.read(h.h, 0); }`, `^program.p4:18:\d+: not supported: a register of h_t`},
+		{"register of booleans", `register<bool>(4) r; apply { r.write(0, true); }`, `^program.p4:18:\d+: not supported: a register of bool: want a register of bit<W>, int<W> or a struct of them`},
 		{"direct register", `register<bit<8>>(0) r; apply { r.read(h.h.g, 0); }`, `not supported: a direct register`},
 		{"hash algorithm at run time", `apply { HashAlgorithm a = HashAlgorithm.crc16; if (m.x == 0) { a = HashAlgorithm.crc32; } hash(m.x, a, 32w0, { h.h.f }, 32w8); }`, `not supported: a hash algorithm that is not a constant`},
 		{"two lpm keys", `table t { key = { h.h.f : lpm; m.x : lpm; } actions = { nop; } default_action = nop; } apply { t.apply(); }`, `has 2 lpm keys; BMv2 allows one`},

@@ -187,7 +187,7 @@ func (l *lowerer) selectCases(c *syntax.SelectCase, keys []*ex, e *env, done *la
 		var grown [][]byteKey
 		alts := l.alternatives(parts[i], k.st, e)
 		if len(alts)*len(combos) > maxKeysets {
-			l.unsupported(x, "a keyset whose ranges become more than %d values with masks", maxKeysets)
+			l.unsupported(x, "a keyset whose ranges become more than %d values with masks (docs/limits.md)", maxKeysets)
 		}
 		l.spend(len(alts) * len(combos) * (i + 1))
 		for _, alt := range alts {
@@ -390,6 +390,9 @@ func (l *lowerer) lookahead(x *syntax.CallExpr, t types.Type) value {
 
 // cutOut takes the parts of t out of the bits below *at.
 func (l *lowerer) cutOut(x *ex, t types.Type, at *int) value {
+	if isNothing(t) {
+		return nothing{}
+	}
 	if st, ok := scalarOf(t); ok {
 		*at -= st.width
 		return cast(slice(x, *at+st.width-1, *at), st)

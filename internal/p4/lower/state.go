@@ -245,9 +245,6 @@ type traits struct {
 	// divides is set where a divisor may be known only at run time: division by
 	// zero gives zero.
 	divides bool
-	// entriesFit is set where a table has room for the program's own entries,
-	// whatever size it is given.
-	entriesFit bool
 }
 
 // A table is one table of one control instance.
@@ -282,6 +279,7 @@ type tableKey struct {
 	st     scalar
 	target bmv2.FieldRef
 	mask   *big.Int
+	absent bool   // of type bit<0>: equal for all packets, so BMv2's table goes without
 	temp   *field // set in front of each application, nil where the key is a field
 	value  *ex
 }
@@ -433,6 +431,6 @@ const (
 // spend counts n steps of work.
 func (l *lowerer) spend(n int) {
 	if l.work += n; l.work > maxWork {
-		l.unsupported(l.at, "a program that takes more than %d steps to lower: calls, copies of structs or the like multiply here", maxWork)
+		l.unsupported(l.at, "a program that takes more than %d steps to lower: calls, copies of structs or the like multiply here (docs/limits.md)", maxWork)
 	}
 }

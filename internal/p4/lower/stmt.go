@@ -22,7 +22,7 @@ func (l *lowerer) stmt(s syntax.Stmt, e *env) {
 	defer func() { l.at = saved }()
 	l.spend(costStmt)
 	if l.steps++; l.steps > maxSteps {
-		l.unsupported(s, "a program whose inlined code has more than %d statements", maxSteps)
+		l.unsupported(s, "a program whose inlined code has more than %d statements (docs/limits.md)", maxSteps)
 	}
 	switch s := s.(type) {
 	case *syntax.EmptyStmt:

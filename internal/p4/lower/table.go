@@ -78,7 +78,7 @@ func (l *lowerer) emitTable(t *table) {
 	t.out = out
 	l.implementation(t)
 	for _, k := range t.keys {
-		if k.kind == "selector" {
+		if k.kind == "selector" || k.absent {
 			continue
 		}
 		out.Key = append(out.Key, k.emit())
@@ -93,9 +93,7 @@ func (l *lowerer) emitTable(t *table) {
 	}
 	l.defaultAction(t)
 	l.entries(t)
-	if t.out.Entries != nil && l.arch.traits().entriesFit {
-		out.MaxSize = max(out.MaxSize, len(out.Entries))
-	}
+	out.MaxSize = max(out.MaxSize, len(out.Entries)) // p4c makes room for them too
 }
 
 // tableSize is the size property; without one 1024, or what the entries of the
@@ -177,7 +175,7 @@ func (i *instance) profile() *instance {
 func (l *lowerer) selectorInputs(t *table, inst *instance, p *syntax.Property) {
 	var inputs []*ex
 	for _, k := range t.keys {
-		if k.kind != "selector" {
+		if k.kind != "selector" || k.absent {
 			continue
 		}
 		v := k.value

@@ -74,7 +74,7 @@ const (
 )
 
 func (l *tofino) traits() traits {
-	return traits{runner: "p4lb", target: "Tofino", wideShifts: true, pkg: "Switch", addHeader: "add_header_fast", branches: true, defaults: true, entriesFit: true, divides: true}
+	return traits{runner: "p4lb", target: "Tofino", wideShifts: true, pkg: "Switch", addHeader: "add_header_fast", branches: true, defaults: true, divides: true}
 }
 
 // program lowers the pipes of Switch: one, if all have the same program.

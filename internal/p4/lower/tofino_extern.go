@@ -97,23 +97,6 @@ func (l *tofino) finish(i *instance) {
 	}
 }
 
-// joined puts numbers one after the other, the first in the highest bits.
-func (l *lowerer) joined(list []*ex) *ex {
-	var all *ex
-	for _, x := range list {
-		if x.st.bool {
-			x = boolData(x, scalar{width: 1})
-		}
-		x = cast(x, scalar{width: x.st.width})
-		if all == nil {
-			all = x
-			continue
-		}
-		all = binary(syntax.Concat, all, x, scalar{width: all.st.width + x.st.width})
-	}
-	return all
-}
-
 // A methodCall is a call of a method of an extern object.
 type methodCall struct {
 	inst   *instance

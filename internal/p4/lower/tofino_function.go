@@ -224,10 +224,10 @@ func (l *tofino) prefix(c *methodCall) *header {
 	if !ok || t.Kind == syntax.StructKindUnion {
 		l.unsupported(x, "%s before a packet; a header is wanted", c.e.typeOf(x))
 	}
-	if width := l.widthOf(t); width == 0 {
-		l.unsupported(x, "an empty header before a packet")
-	}
 	v := l.scalarsOf(convert(l.eval(x, c.e), t), t)
+	if l.widthOf(t) == 0 {
+		return nil // an empty header adds no bytes
+	}
 	h, ok := l.prefixes[c.inst]
 	if !ok || h.typ != t {
 		h = l.newHeader(l.unique(c.inst.name), t, true)

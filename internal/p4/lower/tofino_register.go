@@ -7,7 +7,6 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 	"github.com/p4lb/p4lb/internal/p4/types"
-	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // Packets go through the switch one at a time. So a RegisterAction, which is
@@ -37,34 +36,6 @@ func (l *tofino) registerCall(c *methodCall) value {
 	return nil
 }
 
-// readCell reads a cell as a value of type t.
-func (l *tofino) readCell(reg *instance, index *ex, t types.Type) value {
-	st, isScalar := scalarOf(t)
-	raw := l.temp(scalar{width: l.widthOf(t)})
-	l.prim("register_read", raw, bmv2.Ref(bmv2.TypeRegisterArray, reg.name), index)
-	if isScalar && st == raw.st {
-		return raw
-	}
-	at := raw.st.width
-	return l.cutOut(fieldEx(raw), t, &at)
-}
-
-func (l *tofino) writeCell(reg *instance, index *ex, v value, t types.Type) {
-	v = convert(v, t)
-	l.prim("register_write", bmv2.Ref(bmv2.TypeRegisterArray, reg.name), index, l.joined(l.scalarsOf(v, t)))
-}
-
-// scalarsOf lists the numbers that a value of type t consists of.
-func (l *tofino) scalarsOf(v value, t types.Type) []*ex {
-	switch v := v.(type) {
-	case *header:
-		return lists.Map(v.fields, fieldEx)
-	case *literal:
-		return v.fields
-	}
-	return l.flat(v, t)
-}
-
 // execute runs the method apply of a RegisterAction on a cell.
 func (l *tofino) execute(c *methodCall) value {
 	reg, apply := l.registerAction(c)
@@ -87,8 +58,8 @@ func (l *tofino) onCell(c *methodCall, f *syntax.FuncDecl, body *env, reg *insta
 	have, cells := l.widthOf(body.subst(reg.extern().Args[0])), 1
 	if w := l.widthOf(t); strings.HasPrefix(c.inst.extern().Name, "MinMaxAction") && w > have && w%have == 0 {
 		cells = w / have
-	} else if w != have {
-		l.unsupported(f, "a RegisterAction for %d bits on a register of %d", w, have)
+	} else if w != have && !l.narrower(t, reg) {
+		l.unsupported(f, "a RegisterAction for %s on a register of %s: want the same type, or a narrower bit or int type", t, reg.extern().Args[0])
 	}
 	held, _ := l.declareVar(params[0], body)
 	start := l.mark()
@@ -106,7 +77,7 @@ func (l *tofino) onCell(c *methodCall, f *syntax.FuncDecl, body *env, reg *insta
 	case use.read:
 		// The cell is read without a detour where that is possible.
 		m := l.mark()
-		cell := l.readCell(reg, index, t)
+		cell := l.readCellAs(reg, index, t)
 		if !l.intoDestination(held, cell, m) {
 			l.assign(held, cell)
 		} else if f, ok := cell.(*field); ok {
@@ -127,9 +98,31 @@ func (l *tofino) onCell(c *methodCall, f *syntax.FuncDecl, body *env, reg *insta
 			part := slice(l.toEx(held, reg.at), (k+1)*width-1, k*width)
 			l.prim("register_write", bmv2.Ref(bmv2.TypeRegisterArray, reg.name), cellAt(index, cells, k), part)
 		}
+	case l.narrower(t, reg):
+		// The stateful ALU works at the width of the register: a narrower operand is
+		// extended with zeros.
+		cell, _ := scalarOf(reg.extern().Args[0])
+		l.writeCell(reg, index, cast(cast(l.toEx(held, reg.at), scalar{width: l.widthOf(t)}), cell), reg.extern().Args[0])
 	default:
 		l.writeCell(reg, index, held, t)
 	}
+}
+
+// narrower reports whether t is a number with fewer bits than the cells of reg,
+// which are numbers too.
+func (l *tofino) narrower(t types.Type, reg *instance) bool {
+	cell, ok1 := scalarOf(reg.extern().Args[0])
+	st, ok2 := scalarOf(t)
+	return ok1 && ok2 && st.width < cell.width
+}
+
+// readCellAs reads a cell as a value of type t: if t is narrower, its low bits.
+func (l *tofino) readCellAs(reg *instance, index *ex, t types.Type) value {
+	if !l.narrower(t, reg) {
+		return l.readCell(reg, index, t)
+	}
+	st, _ := scalarOf(t)
+	return cast(cast(l.toEx(l.readCell(reg, index, reg.extern().Args[0]), l.at), scalar{width: st.width}), st)
 }
 
 // cellAt is the index of the k-th of n cells that one action of the stateful ALU

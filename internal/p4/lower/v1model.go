@@ -120,12 +120,21 @@ func (l v1model) method(inst *instance, method string, x *syntax.CallExpr, call 
 		return nil
 	case "register.read":
 		args := l.operands(call, e)
-		d := l.destination(args[0], call.Type.Params[0].Type, x)
+		t := e.subst(call.Type.Params[0].Type)
+		if isStructured(t) {
+			l.assign(args[0], l.readCell(inst, l.toEx(args[1], x), t))
+			return nil
+		}
+		d := l.destination(args[0], t, x)
 		l.prim("register_read", d.f, bmv2.Ref(bmv2.TypeRegisterArray, inst.name), l.toEx(args[1], x))
 		d.back()
 		return nil
 	case "register.write":
 		args := l.operands(call, e)
+		if t := e.subst(call.Type.Params[1].Type); isStructured(t) {
+			l.writeCell(inst, l.toEx(args[0], x), args[1], t)
+			return nil
+		}
 		v := l.toEx(args[1], x)
 		l.prim("register_write", bmv2.Ref(bmv2.TypeRegisterArray, inst.name), l.toEx(args[0], x), boolData(v, v.st))
 		return nil

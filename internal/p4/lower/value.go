@@ -85,6 +85,16 @@ type bits struct {
 	width int
 }
 
+// A nothing is a value or a place of type bit<0>. It has no field in the document,
+// reads as 0, and ignores what is written to it.
+type nothing struct{}
+
+// isNothing reports whether t is bit<0>.
+func isNothing(t types.Type) bool {
+	b, ok := types.Underlying(t).(*types.Bits)
+	return ok && b.Width == 0
+}
+
 // A next is stack.next, or a member of such a union.
 type next struct {
 	stack  *stack
@@ -155,7 +165,7 @@ func leaves(p value) []*field {
 // isPlace reports whether v is a fixed place that can be passed by reference.
 func isPlace(v value) bool {
 	switch v := v.(type) {
-	case *field, *header, *union, *stack:
+	case *field, *header, *union, *stack, nothing:
 		return true
 	case *aggregate:
 		return !slices.ContainsFunc(v.elems, func(e value) bool { return !isPlace(e) })
@@ -208,6 +218,12 @@ func scalarOf(t types.Type) (scalar, bool) {
 		return scalar{str: true}, true
 	}
 	return scalar{}, false
+}
+
+// isStructured reports whether a value of type t consists of parts.
+func isStructured(t types.Type) bool {
+	_, ok := scalarOf(t)
+	return !ok
 }
 
 // An opcode says what an ex computes.

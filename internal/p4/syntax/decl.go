@@ -9,6 +9,10 @@ import "github.com/p4lb/p4lb/internal/p4/token"
 // The position of a declaration is behind its annotations.
 func (p *parser) declaration() Decl {
 	as := p.annotations()
+	if p.atP414() {
+		p.giveUp("P4_14 is not supported: p4lb compiles P4_16; p4c translates with p4test --std p4-14 --pp NEW.p4 OLD.p4")
+		return nil
+	}
 	switch p.tok.Kind {
 	case token.Const:
 		return p.constDecl(as)
@@ -40,6 +44,29 @@ func (p *parser) declaration() Decl {
 		return nil
 	}
 	return p.functionOrInstance(as)
+}
+
+// p414 are the words that only declarations of P4_14 begin with. In P4_16 they are
+// names.
+var p414 = map[string]bool{
+	"header_type": true, "field_list": true, "field_list_calculation": true, "calculated_field": true,
+	"primitive_action": true, "parser_exception": true, "metadata": true, "blackbox": true,
+}
+
+// atP414 reports whether the next tokens begin a declaration of P4_14:
+// header_type NAME {, parser NAME {, header TYPE NAME; and the like.
+func (p *parser) atP414() bool {
+	second, third := p.peek(1).Kind, p.peek(2).Kind
+	switch p.tok.Kind {
+	case token.Parser, token.Control:
+		return second.IsName() && third == token.Lbrace
+	case token.Header:
+		return second.IsName() && third.IsName()
+	}
+	if !p.tok.Kind.IsName() || !p414[p.tok.Text] {
+		return false
+	}
+	return second.IsName() && (third == token.Lbrace || third.IsName())
 }
 
 // functionOrInstance = typeOrVoid ( functionRest | instanceRest ) .

@@ -38,7 +38,7 @@ func (p *parser) condRest(x Expr) Expr {
 		x = c
 		p.leave()
 		if n > maxChain {
-			p.giveUp("expression has more than %d conditionals in a row", maxChain)
+			p.giveUp("expression has more than %d conditionals in a row (docs/limits.md)", maxChain)
 		}
 	}
 	return x
@@ -57,7 +57,7 @@ func (p *parser) binaryRest(x Expr, prec int) Expr {
 			return x
 		}
 		if n > maxChain {
-			p.giveUp("expression has more than %d operators in a row", maxChain)
+			p.giveUp("expression has more than %d operators in a row (docs/limits.md)", maxChain)
 			return x
 		}
 		if op == Shr {
@@ -238,7 +238,7 @@ func (p *parser) dontCare() Expr {
 func (p *parser) postfix(x Expr) Expr {
 	for n := 0; !p.panicking; n++ {
 		if n > maxChain {
-			p.giveUp("expression has more than %d parts in a row", maxChain)
+			p.giveUp("expression has more than %d parts in a row (docs/limits.md)", maxChain)
 		}
 		switch p.tok.Kind {
 		case token.Dot, token.Lbrack:

@@ -19,11 +19,16 @@ func (p *preproc) include(pos Pos) {
 	}
 	p.end("include")
 	if len(p.files) >= maxInclude {
-		p.stop(pos, "includes nest more than %d deep%s", maxInclude, p.cycle())
+		p.stop(pos, "includes nest more than %d deep%s (docs/limits.md)", maxInclude, p.cycle())
 		return
 	}
 	file, from, text, err := p.find(name, quoted)
 	if err != nil {
+		if p.opts.Absent != nil {
+			if reason := p.opts.Absent(name); reason != "" {
+				err = errors.New(reason)
+			}
+		}
 		p.stop(pos, "cannot include %s: %v", clip(name), err)
 		return
 	}

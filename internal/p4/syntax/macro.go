@@ -171,11 +171,11 @@ func (p *preproc) expand(m *macro, t Token) bool {
 	}
 	toks := p.substitute(m, args, t)
 	if p.spent += len(toks) + 1; p.spent > maxExpansion {
-		p.stop(t.Pos, "macros use more than %d tokens", maxExpansion)
+		p.stop(t.Pos, "macros use more than %d tokens (docs/limits.md)", maxExpansion)
 		return true
 	}
 	if len(p.ctxs) >= maxContext {
-		p.stop(t.Pos, "macros nest more than %d deep", maxContext)
+		p.stop(t.Pos, "macros nest more than %d deep (docs/limits.md)", maxContext)
 		return true
 	}
 	m.busy = true
@@ -223,7 +223,7 @@ func (p *preproc) macroArgs(m *macro, use Token) (args [][]Token, ok bool) {
 		}
 		arg = append(arg, t)
 		if p.spent++; p.spent > maxExpansion {
-			p.stop(use.Pos, "macros use more than %d tokens", maxExpansion)
+			p.stop(use.Pos, "macros use more than %d tokens (docs/limits.md)", maxExpansion)
 		}
 	}
 }
@@ -375,7 +375,7 @@ func (p *preproc) expandList(toks []Token) []Token {
 		return toks
 	}
 	if p.nested++; p.nested > maxNested {
-		p.stop(toks[0].Pos, "macro arguments nest more than %d deep", maxNested)
+		p.stop(toks[0].Pos, "macro arguments nest more than %d deep (docs/limits.md)", maxNested)
 		return nil
 	}
 	defer func() { p.nested-- }()

@@ -151,7 +151,7 @@ func (p *parser) enter() bool {
 		p.depth++
 		return true
 	}
-	p.giveUp("program nests more than %d deep here", maxDepth)
+	p.giveUp("program nests more than %d deep here (docs/limits.md)", maxDepth)
 	return false
 }
 

@@ -105,7 +105,7 @@ func (p *preproc) run(name, text string, toks []Token) []Token {
 
 func (p *preproc) push(name string, from fs.FS, text string, at Pos) {
 	if p.opened++; p.opened > maxFiles {
-		p.stop(at, "program includes more than %d files", maxFiles)
+		p.stop(at, "program includes more than %d files (docs/limits.md)", maxFiles)
 	}
 	src := newSource(p.opts.shown(name), text, at)
 	p.file = &inputFile{scanner: newScanner(src, p.errorf), name: name, from: from}
@@ -195,7 +195,7 @@ func (p *preproc) lex() Token {
 func (p *preproc) read(t *Token) {
 	p.file.next(t)
 	if p.scanned++; p.scanned > maxTokens {
-		p.stop(t.Pos, "program has more than %d tokens", maxTokens)
+		p.stop(t.Pos, "program has more than %d tokens (docs/limits.md)", maxTokens)
 	}
 }
 

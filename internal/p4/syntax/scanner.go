@@ -52,18 +52,14 @@ func (s *scanner) next(t *Token) {
 	}
 	switch c := text[i]; {
 	case token.IsLetter(c):
-		i++
-		for i < len(text) && token.IsWord(text[i]) {
-			i++
-		}
-		t.Text = text[s.off:i]
+		t.Text = s.word(i)
 		t.Kind = token.Word(t.Text)
+		return
 	case token.IsDigit(c):
 		// Letters that follow belong to the literal, as in a C pp-number, so
 		// that 8w ## N pastes and 12abc is one mistake.
-		for i++; i < len(text) && token.IsWord(text[i]); i++ {
-		}
-		t.Kind, t.Text = token.Int, text[s.off:i]
+		t.Kind, t.Text = token.Int, s.word(i)
+		return
 	case c == '"':
 		s.string(t)
 		return
@@ -80,9 +76,62 @@ func (s *scanner) next(t *Token) {
 		}
 		i += n
 		t.Kind, t.Text = kind, text[s.off:i]
+		if kind != token.Illegal && i < len(text) && text[i] == '\\' && s.splicedOperator(t, i) {
+			return
+		}
 	}
 	s.off = i
 }
+
+// word scans the letters, digits and underscores from offset i on and returns
+// them. Line continuations inside them are left out.
+func (s *scanner) word(i int) string {
+	text, start := s.text, i
+	var joined strings.Builder // what stands in front of start
+	for {
+		for i < len(text) && token.IsWord(text[i]) {
+			i++
+		}
+		s.off = i
+		n := 0
+		if i < len(text) && text[i] == '\\' {
+			n = continuation(text[i:])
+		}
+		if n == 0 || i+n >= len(text) || !token.IsWord(text[i+n]) {
+			if joined.Len() == 0 {
+				return text[start:i]
+			}
+			joined.WriteString(text[start:i])
+			return joined.String()
+		}
+		joined.WriteString(text[start:i])
+		i += n
+		start, s.off = i, i
+		s.newline()
+	}
+}
+
+// splicedOperator extends the operator in t, which ends at offset i, by its
+// characters behind a line continuation. It reports whether there are any.
+func (s *scanner) splicedOperator(t *Token, i int) bool {
+	n := continuation(s.text[i:])
+	if n == 0 {
+		return false
+	}
+	rest := s.text[i+n : min(i+n+maxOperator, len(s.text))]
+	kind, length := token.Operator(t.Text + rest)
+	if kind == token.Illegal || length <= len(t.Text) {
+		return false
+	}
+	s.off = i + n
+	s.newline()
+	s.off += length - len(t.Text)
+	t.Kind, t.Text = kind, t.Text+rest[:length-len(t.Text)]
+	return true
+}
+
+// maxOperator is the length of the longest operator.
+const maxOperator = 4
 
 // skipSpace skips white space, comments and line continuations, and says how
 // the next token stands.

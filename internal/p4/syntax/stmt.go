@@ -203,7 +203,7 @@ func (p *parser) lvalue() Expr {
 	}
 	for n := 0; !p.panicking; n++ {
 		if n > maxChain {
-			p.giveUp("expression has more than %d parts in a row", maxChain)
+			p.giveUp("expression has more than %d parts in a row (docs/limits.md)", maxChain)
 			return x
 		}
 		switch p.tok.Kind {
@@ -229,7 +229,7 @@ func (p *parser) ifStmt() Stmt {
 	var first, last *IfStmt
 	for n := 0; ; n++ {
 		if n > maxChain {
-			p.giveUp("more than %d else if in a row", maxChain)
+			p.giveUp("more than %d else if in a row (docs/limits.md)", maxChain)
 			return first
 		}
 		s := &IfStmt{stmt: stmtAt(p.pos())}

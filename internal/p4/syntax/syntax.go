@@ -20,6 +20,9 @@ type Options struct {
 	IncludeDirs []string
 	// Includes holds files that every program may include; it is searched last.
 	Includes fs.FS
+	// Absent returns why a file that does not exist cannot be included, or "" if
+	// nothing is known about it; nil is as good as a function that knows nothing.
+	Absent func(name string) string
 	// Defines are macros: NAME, which is 1, or NAME=VALUE.
 	Defines []string
 	// Show turns a name in the file system into the one that messages and

@@ -46,7 +46,7 @@ func (p *parser) typeRef() Expr {
 func (p *parser) stackTypes(t Expr) Expr {
 	for n := 0; p.tok.Kind == token.Lbrack && !p.panicking; n++ {
 		if n > maxDepth {
-			p.giveUp("type has more than %d sizes", maxDepth)
+			p.giveUp("type has more than %d sizes (docs/limits.md)", maxDepth)
 			break
 		}
 		t = p.stackType(t)

@@ -244,7 +244,7 @@ func (c *checker) concat(e *syntax.BinaryExpr, x, y TypeAndValue) TypeAndValue {
 	}
 	xt, yt := x.Type.(*Bits), y.Type.(*Bits)
 	if xt.Width+yt.Width > maxWidth {
-		c.errorf(e.Pos(), "%s has %d bits, more than the %d supported", show(e), xt.Width+yt.Width, maxWidth)
+		c.errorf(e.Pos(), "%s has %d bits, more than the %d supported (docs/limits.md)", show(e), xt.Width+yt.Width, maxWidth)
 		return invalid
 	}
 	tv.Type = &Bits{Width: xt.Width + yt.Width, Signed: xt.Signed}

@@ -51,7 +51,7 @@ func (c *checker) intLit(e *syntax.IntLit) TypeAndValue {
 		return tv // 0w0 has a width, none of bits
 	}
 	if e.Width > maxWidth {
-		c.errorf(e.Pos(), "a width of %d is more than the %d bits supported", e.Width, maxWidth)
+		c.errorf(e.Pos(), "a width of %d is more than the %d bits supported (docs/limits.md)", e.Width, maxWidth)
 		return invalid
 	}
 	if e.Signed && e.Width == 0 {

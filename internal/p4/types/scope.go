@@ -44,7 +44,7 @@ type enough struct{}
 // spend counts n steps of work.
 func (c *checker) spend(pos syntax.Pos, n int) {
 	if c.work += n; c.work > maxWork && !c.done {
-		c.errorf(pos, "the program takes more than %d steps to check: members of instances, parameters left out or the like multiply here", maxWork)
+		c.errorf(pos, "the program takes more than %d steps to check: members of instances, parameters left out or the like multiply here (docs/limits.md)", maxWork)
 		panic(enough{})
 	}
 }
@@ -225,7 +225,7 @@ func (c *checker) checkOverload(o *Object, pos syntax.Pos) {
 	n := 1
 	for p := o.next; p != nil; p = p.next {
 		if n++; n == maxOverloads+1 {
-			c.errorf(pos, "%s is declared more than %d times", o.Name, maxOverloads)
+			c.errorf(pos, "%s is declared more than %d times (docs/limits.md)", o.Name, maxOverloads)
 			return
 		}
 		g := callable(p)

@@ -263,7 +263,7 @@ func (c *checker) externDecl(d *syntax.ExternDecl) {
 		same := x.called(m.Name)
 		if len(same) > maxOverloads {
 			if m == same[maxOverloads] {
-				c.errorf(m.Decl.Pos(), "%s.%s is declared more than %d times", x.Name, m.Name, maxOverloads)
+				c.errorf(m.Decl.Pos(), "%s.%s is declared more than %d times (docs/limits.md)", x.Name, m.Name, maxOverloads)
 			}
 			continue
 		}

@@ -152,7 +152,7 @@ func (c *checker) width(e *syntax.BaseType, lo int64) (int, bool) {
 		c.errorf(e.Pos(), "the width of a type cannot be negative, it is %s", n)
 		return 0, false
 	case n.Cmp(big.NewInt(maxWidth)) > 0:
-		c.errorf(e.Pos(), "a width of %s is more than the %d bits supported", n, maxWidth)
+		c.errorf(e.Pos(), "a width of %s is more than the %d bits supported (docs/limits.md)", n, maxWidth)
 		return 0, false
 	}
 	return int(n.Int64()), true

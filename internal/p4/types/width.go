@@ -7,7 +7,7 @@ import (
 
 // maxWidth bounds bit<W>, int<W> and varbit<W>. It is what the reference
 // compiler accepts by default; wider values are a slip, not a program.
-const maxWidth = 2048
+const maxWidth = 1 << 16
 
 // WidthOf returns the number of bits of a value of type t in a packet; ok is
 // false where that is not fixed (varbit, unions) or means nothing.
@@ -84,7 +84,7 @@ const maxParts = 1 << 16
 func (c *checker) bounded(pos syntax.Pos, t Type) bool {
 	left := maxParts
 	if !parts(t, &left) {
-		c.errorf(pos, "the type has more than the %d parts supported", maxParts)
+		c.errorf(pos, "the type has more than the %d parts supported (docs/limits.md)", maxParts)
 		return false
 	}
 	return true
