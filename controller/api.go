@@ -7,6 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/report"
 	"github.com/p4lb/p4lb/internal/controller/target"
 	"github.com/p4lb/p4lb/internal/controller/task"
+	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
 // The signatures of this package use types of internal packages under the
@@ -42,3 +43,6 @@ type Registers = registers.Access
 
 // Task is periodic work of the controller, such as sending probes.
 type Task = task.Task
+
+// A Topology has the switches, hosts and links of a network.
+type Topology = fabric.Topology

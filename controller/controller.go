@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/primary"
 	"github.com/p4lb/p4lb/internal/controller/report"
 	"github.com/p4lb/p4lb/internal/controller/target"
+	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
 const (
@@ -63,13 +65,8 @@ func (c *Controller) Plan() *Plan {
 // SetPlan makes another plan the one to hold, from the next Deploy on. It must
 // be of the same switches.
 func (c *Controller) SetPlan(ctx context.Context, p *Plan) error {
-	for _, s := range p.Switches {
-		if c.conns[s.Name] == nil {
-			return &plan.Error{Switch: s.Name, Err: errors.New("is not among the switches of the deployment"), Hint: "deploy the new topology anew"}
-		}
-	}
-	if len(p.Switches) != len(c.conns) {
-		return &plan.Error{Err: fmt.Errorf("the new plan is about %d of the %d switches", len(p.Switches), len(c.conns)), Hint: "deploy the new topology anew"}
+	if err := c.sameSwitches(p); err != nil {
+		return err
 	}
 	if err := c.target.Start(ctx, p); err != nil {
 		return fmt.Errorf("starting the switches (%s): %w", c.target.Name(), err)
@@ -80,28 +77,93 @@ func (c *Controller) SetPlan(ctx context.Context, p *Plan) error {
 	return nil
 }
 
-// Deploy makes the switches hold the plan, some at a time. It may be called
-// again.
+// sameSwitches returns an error unless a plan is for the switches of this
+// controller.
+func (c *Controller) sameSwitches(p *plan.Plan) error {
+	for _, s := range p.Switches {
+		if c.conns[s.Name] == nil {
+			return &plan.Error{Switch: s.Name, Err: errors.New("the network that runs has no such switch"), Hint: "p4lb down ends it; then deploy the other topology"}
+		}
+	}
+	if len(p.Switches) != len(c.conns) {
+		return &plan.Error{Err: fmt.Errorf("the plan has %d switches, the network that runs has %d", len(p.Switches), len(c.conns)), Hint: "p4lb down ends it; then deploy the other topology"}
+	}
+	return nil
+}
+
+// Deploy makes the switches hold the plan, at most opts.Parallel at once, and
+// verifies that they and the links do. It may be called again.
 func (c *Controller) Deploy(ctx context.Context) (*Report, error) {
+	return c.DeployAs(ctx, c.opts)
+}
+
+// DeployAs is Deploy with other options for this call: Atomic, Timeout, Progress
+// and Log.
+func (c *Controller) DeployAs(ctx context.Context, o DeployOptions) (*Report, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	o.DryRun = c.opts.DryRun
+	return c.carryOut(ctx, c.Plan(), o)
+}
+
+// Compare finds the differences between the network and a plan, and writes
+// nothing. The plan need not be the one that is deployed.
+func (c *Controller) Compare(ctx context.Context, p *Plan) (*Report, error) {
+	if err := c.sameSwitches(p); err != nil {
+		return nil, err
+	}
+	o := c.opts
+	o.DryRun, o.Atomic, o.Progress = true, false, nil
+	return c.carryOut(ctx, p, o)
+}
+
+func (c *Controller) carryOut(ctx context.Context, p *plan.Plan, o DeployOptions) (*Report, error) {
 	begin := time.Now()
-	p := c.Plan()
 	r := &report.Report{Switches: make([]report.Switch, len(p.Switches))}
 	jobs := make([]*job, len(p.Switches))
-	m := &meter{c: c, tell: c.opts.Progress, of: len(p.Switches)}
+	m := &meter{opts: &o, of: len(p.Switches)}
 	for i, s := range p.Switches {
 		r.Switches[i].Name = s.Name
-		jobs[i] = &job{c: c, plan: s, conn: c.conns[s.Name], report: &r.Switches[i], meter: m}
+		jobs[i] = &job{c: c, opts: &o, plan: s, conn: c.conns[s.Name], report: &r.Switches[i], meter: m}
 	}
-	if c.opts.Atomic && !c.opts.DryRun {
+	if o.Atomic && !o.DryRun {
 		c.atomically(ctx, jobs)
 	} else {
 		c.each(jobs, func(j *job) { j.finish(j.deploy(ctx)) })
 	}
+	var err error
+	if r.Links, err = c.linkChanges(cmp.Or(o.Links, p.Topology)); err != nil {
+		return r, errors.Join(r.Err(), err)
+	}
 	r.Elapsed = time.Since(begin)
-	return r, r.Err()
+	if err := r.Err(); err != nil || o.DryRun || len(r.Links) == 0 {
+		return r, err
+	}
+	l := r.Links[0]
+	return r, &plan.Error{Err: fmt.Errorf("%s is %s, the plan has it %s", l.Object, l.Before, l.After), Hint: "deploy again sets the links"}
 }
 
-// Each calls do for every job, so many at a time as the options say.
+// linkChanges lists the links of the target that are not as a topology has them.
+func (c *Controller) linkChanges(t *fabric.Topology) (list []report.Change, err error) {
+	linker, ok := c.target.(target.Linker)
+	if !ok {
+		return nil, nil
+	}
+	state := map[bool]string{true: "down", false: "up"}
+	for _, l := range t.Links {
+		down, err := linker.LinkDown(l)
+		if err != nil {
+			return list, fmt.Errorf("reading the state of link %v: %w", l, err)
+		}
+		if down != l.Down {
+			list = append(list, report.Change{Kind: report.Modify, Object: fmt.Sprintf("link %s-%s", l.A.Node, l.B.Node), Before: state[down], After: state[l.Down]})
+		}
+	}
+	return list, nil
+}
+
+// each calls do for every job, at most opts.Parallel at once.
 func (c *Controller) each(jobs []*job, do func(*job)) {
 	slots := make(chan struct{}, c.opts.Parallel)
 	var all sync.WaitGroup
@@ -115,10 +177,9 @@ func (c *Controller) each(jobs []*job, do func(*job)) {
 	all.Wait()
 }
 
-// A meter counts the switches that are done with.
+// A meter counts the switches that have succeeded or failed.
 type meter struct {
-	c    *Controller
-	tell func(Progress)
+	opts *DeployOptions
 	of   int
 
 	mu   sync.Mutex
@@ -132,9 +193,9 @@ func (m *meter) step(name, step string) {
 	if step == stepDone || step == stepFailed {
 		m.done++
 	}
-	m.c.opts.Log.Debug("deploy", "switch", name, "step", step)
-	if m.tell != nil {
-		m.tell(Progress{Switch: name, Step: step, Done: m.done, Of: m.of})
+	m.opts.Log.Debug("deploy", "switch", name, "step", step)
+	if m.opts.Progress != nil {
+		m.opts.Progress(Progress{Switch: name, Step: step, Done: m.done, Of: m.of})
 	}
 }
 
@@ -144,7 +205,7 @@ const (
 	stepFailed = "failed"
 )
 
-// Access reaches those of the named switch.
+// Registers returns access to the registers of the named switch.
 func (c *Controller) Registers(name string) (Registers, error) {
 	s := c.Plan().Switch(name)
 	if s == nil {

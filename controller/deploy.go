@@ -27,6 +27,9 @@ type DeployOptions struct {
 	DryRun bool
 	// Atomic: where one switch fails, put all back to what they held.
 	Atomic bool
+	// Links has the state that the links must have; nil stands for the topology of
+	// the plan. A link can be down that the plan still uses.
+	Links *Topology
 	// Parallel is the number of switches at a time; 0 stands for 16.
 	Parallel int
 	// Timeout is how long one request may go without an answer, and how long to

@@ -18,6 +18,7 @@ import (
 // A job is one switch of a deployment.
 type job struct {
 	c      *Controller
+	opts   *DeployOptions
 	plan   *plan.Switch
 	conn   *primary.Conn
 	report *report.Switch
@@ -55,10 +56,10 @@ func (j *job) deploy(ctx context.Context) error {
 			return err // it has waited long enough
 		}
 		err = j.attempt(ctx, x, epoch)
-		if err == nil || !passing(err) || ctx.Err() != nil || j.c.opts.DryRun || n == attempts {
+		if err == nil || !passing(err) || ctx.Err() != nil || j.opts.DryRun || n == attempts {
 			return err
 		}
-		j.c.opts.Log.Debug("once more", "switch", j.plan.Name, "after", err)
+		j.opts.Log.Debug("once more", "switch", j.plan.Name, "after", err)
 		select {
 		case <-changed: // the connection is another one
 		case <-time.After(pause):
@@ -101,7 +102,7 @@ func (j *job) attempt(ctx context.Context, x *exchange, epoch int) error {
 	for _, s := range steps {
 		j.report.Changes = append(j.report.Changes, s.Change)
 	}
-	if j.c.opts.DryRun {
+	if j.opts.DryRun {
 		return nil
 	}
 	if len(steps) > 0 {
@@ -131,16 +132,16 @@ func (j *job) exchange(ctx context.Context) (*exchange, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	if !j.c.opts.Backup {
+	if !j.opts.Backup {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, j.c.opts.Timeout)
+		ctx, cancel = context.WithTimeout(ctx, j.opts.Timeout)
 		defer cancel()
 	}
 	link, epoch, err := j.conn.Wait(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	return &exchange{c: j.conn, link: link, timeout: j.c.opts.Timeout, index: index}, epoch, nil
+	return &exchange{c: j.conn, link: link, timeout: j.opts.Timeout, index: index}, epoch, nil
 }
 
 // look reads which program runs, and reports whether it must be replaced, and
@@ -160,7 +161,7 @@ func (j *job) push(ctx context.Context, x *exchange, ran bool, want, have *conte
 	j.report.Changes = append(j.report.Changes, report.Change{
 		Kind: report.Push, Object: "program", After: fmt.Sprintf("%s for the role %s", j.plan.Pipeline.Manifest.Scheme, j.plan.Role),
 	})
-	if j.c.opts.DryRun {
+	if j.opts.DryRun {
 		return nil
 	}
 	j.step("push")

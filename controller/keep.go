@@ -44,7 +44,7 @@ func (c *Controller) keepOne(ctx context.Context, name string, conn *primary.Con
 			continue
 		}
 		r := report.Switch{Name: name}
-		j := &job{c: c, plan: c.Plan().Switch(name), conn: conn, report: &r, meter: &meter{c: c, of: 1}}
+		j := &job{c: c, opts: &c.opts, plan: c.Plan().Switch(name), conn: conn, report: &r, meter: &meter{opts: &c.opts, of: 1}}
 		j.finish(j.deploy(ctx))
 		if ctx.Err() != nil {
 			return

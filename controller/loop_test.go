@@ -95,7 +95,7 @@ func TestLoop(t *testing.T) {
 	until(t, "the log says that the task fails", func() bool {
 		return strings.Contains(log.String(), `msg="task fails" task=granularity switch=l2`)
 	})
-	if err := target.Restart("l2"); err != nil {
+	if err := target.Restart(t.Context(), "l2"); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "l2 has a granularity again", func() bool { return gran("l2", 1) > 0 })

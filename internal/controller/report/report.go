@@ -13,7 +13,8 @@ import (
 
 // A Report is what a deployment has done.
 type Report struct {
-	Switches []Switch      `json:"switches"` // in the order of the plan
+	Switches []Switch      `json:"switches"`        // in the order of the plan
+	Links    []Change      `json:"links,omitempty"` // that are not as the plan has them
 	Elapsed  time.Duration `json:"elapsed_ns"`
 }
 
@@ -67,9 +68,10 @@ func (r *Report) Written() int {
 	return n
 }
 
-// Verified reports whether every switch holds the plan.
+// Verified reports whether every switch holds the plan, and every link is as the
+// plan has it.
 func (r *Report) Verified() bool {
-	return !slices.ContainsFunc(r.Switches, func(s Switch) bool { return !s.Verified })
+	return len(r.Links) == 0 && !slices.ContainsFunc(r.Switches, func(s Switch) bool { return !s.Verified })
 }
 
 // Err joins the errors of all switches, as Errors; nil if there are none.
@@ -134,6 +136,9 @@ func (r *Report) ChangeRows() [][]string {
 		for _, c := range s.Changes {
 			rows = append(rows, []string{s.Name, string(c.Kind), c.Object, cmp.Or(c.Before, "-"), cmp.Or(c.After, "-")})
 		}
+	}
+	for _, c := range r.Links {
+		rows = append(rows, []string{"-", string(c.Kind), c.Object, c.Before, c.After})
 	}
 	return rows
 }

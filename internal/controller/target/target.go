@@ -9,12 +9,14 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc"
 
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
 // A Target is where a plan is deployed to. It brings switches up, or knows
@@ -31,6 +33,27 @@ type Target interface {
 	Endpoint(name string) (Endpoint, error)
 	// Close ends what Start has begun.
 	Close() error
+}
+
+// A Linker is a target that controls the links of the topology.
+type Linker interface {
+	// LinkDown reports whether a link is down.
+	LinkDown(l fabric.Link) (bool, error)
+	// SetLink gives a link the state, rate and delay of l, and makes it lose and
+	// delay packets at random.
+	SetLink(l fabric.Link, r Random) error
+}
+
+// Random is what a link does to packets at random.
+type Random struct {
+	Loss   float64       // probability that it loses a packet, in each direction
+	Jitter time.Duration // the largest deviation from its delay, either way
+}
+
+// A Restarter is a target that can restart its switches.
+type Restarter interface {
+	// Restart ends the named switch and starts it again, without a program.
+	Restart(ctx context.Context, name string) error
 }
 
 // An Endpoint is how to reach a switch. Only Address must be set.

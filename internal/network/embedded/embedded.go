@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/controller/target"
@@ -70,10 +71,12 @@ type Target struct {
 	opts    Options
 	speaker *tofino.Speaker
 	keys    p4rt.Keys
+	trace   atomic.Pointer[trace]
 
 	mu     sync.Mutex
 	nodes  map[string]*node
 	links  map[linkEnds][]wire
+	down   map[linkEnds]bool // as the last plan has them
 	hosts  map[string]*Host
 	closed bool
 	taken  []string // addresses for Thrift, and whose they should have been
@@ -87,15 +90,15 @@ func New(o Options) *Target {
 		o.Load = sharedLoader()
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Target{opts: o, speaker: tofino.NewSpeaker(), nodes: map[string]*node{}, links: map[linkEnds][]wire{}, hosts: map[string]*Host{}}
+	return &Target{opts: o, speaker: tofino.NewSpeaker(), nodes: map[string]*node{}, links: map[linkEnds][]wire{}, down: map[linkEnds]bool{}, hosts: map[string]*Host{}}
 }
 
 // Name is embedded.
 func (t *Target) Name() string { return "embedded" }
 
-// Start makes the switches and links that are not there yet, and takes links
-// down and up as the plan's topology has them. A switch that cannot be had,
-// since its address is taken, fails by its Endpoint.
+// Start makes the switches and links that do not exist yet, and takes down or up
+// the links that differ from the plan before. SetLink changes links meanwhile. A
+// switch whose address is taken fails in Endpoint.
 func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,12 +120,16 @@ func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 	if !t.opts.Still {
 		for _, l := range p.Topology.Links {
 			ends := linkEnds{l.A, l.B}
-			if t.links[ends] == nil {
+			made := t.links[ends] == nil
+			if made {
 				t.links[ends] = t.join(l)
 			}
-			for _, w := range t.links[ends] {
-				w.setUp(!l.Down)
+			if had, ok := t.down[ends]; made || ok && had != l.Down {
+				for _, w := range t.links[ends] {
+					w.setUp(!l.Down)
+				}
 			}
+			t.down[ends] = l.Down
 		}
 	}
 	for _, s := range p.Switches {
@@ -153,7 +160,7 @@ func (t *Target) tellTaken() {
 func (t *Target) join(l fabric.Link) []wire {
 	for _, e := range []struct{ here, there fabric.End }{{l.A, l.B}, {l.B, l.A}} {
 		if t.opts.Host != nil && t.nodes[e.there.Node] == nil {
-			o := &outlet{port: func() (p4rt.Port, error) { return t.opts.Host(e.there.Node) }}
+			o := &outlet{at: e.here, trace: &t.trace, port: func() (p4rt.Port, error) { return t.opts.Host(e.there.Node) }}
 			if t.opts.Rates {
 				o.bits, o.delay = uint64(l.Rate), l.Delay
 			}
@@ -161,7 +168,7 @@ func (t *Target) join(l fabric.Link) []wire {
 			return []wire{o}
 		}
 	}
-	made := newLink()
+	made := newLink(l.A, l.B, &t.trace)
 	if t.opts.Rates {
 		made.keep(uint64(l.Rate), l.Delay)
 	}
@@ -289,8 +296,9 @@ func (t *Target) Stop(name string) error {
 	return n.stop()
 }
 
-// Restart begins the named switch anew, empty, at the address it had.
-func (t *Target) Restart(name string) error {
+// Restart ends the named switch and starts it without a program, at the address
+// that it had.
+func (t *Target) Restart(_ context.Context, name string) error {
 	n, err := t.node(name)
 	if err != nil {
 		return err

@@ -127,7 +127,7 @@ func TestKilled(t *testing.T) {
 func killSwitch(t *testing.T, p *plan.Plan, name string, at int64) {
 	var f *fuse
 	f = newFuse(t, at, func() {
-		if err := f.Restart(name); err != nil {
+		if err := f.Restart(t.Context(), name); err != nil {
 			t.Errorf("restarting %s: %v", name, err)
 		}
 	})
@@ -182,7 +182,7 @@ func TestRestart(t *testing.T) {
 	told := make(chan report.Switch, 100)
 	var kept sync.WaitGroup
 	kept.Go(func() { c.Keep(ctx, func(r report.Switch) { told <- r }) })
-	if err := target.Restart("s1"); err != nil {
+	if err := target.Restart(t.Context(), "s1"); err != nil {
 		t.Fatal(err)
 	}
 	for {

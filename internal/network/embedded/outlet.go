@@ -2,19 +2,27 @@ package embedded
 
 import (
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/p4lb/p4lb/internal/controller/target"
+	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/server/p4rt"
 )
 
 // An outlet is a switch's end of the link to a host that is outside of this
 // process. The host's side keeps the rate of what comes from there.
 type outlet struct {
+	at    fabric.End
+	trace *atomic.Pointer[trace]
 	port  func() (p4rt.Port, error) // opens the interface
 	bits  uint64
 	delay time.Duration
+
+	random atomic.Pointer[target.Random] // nil: it loses nothing at random
 
 	lost atomic.Bool   // the link is down
 	gone atomic.Uint64 // packets sent meanwhile
@@ -36,7 +44,7 @@ func (o *outlet) open() (p4rt.Port, error) {
 	if o.delay < shortest {
 		return p, nil
 	}
-	l := newLink()
+	l := newLink(o.at, fabric.End{}, new(atomic.Pointer[trace]))
 	l.keep(o.bits, o.delay)
 	l.a.open()
 	l.b.open()
@@ -52,6 +60,20 @@ func (o *outlet) setUp(up bool) {
 	if o.lost.Swap(!up) == up && tell != nil {
 		tell(up)
 	}
+}
+
+func (o *outlet) loses(r target.Random) {
+	if r == (target.Random{}) {
+		o.random.Store(nil)
+		return
+	}
+	o.random.Store(&r)
+}
+
+// drops draws whether the link loses a packet.
+func (o *outlet) drops() bool {
+	r := o.random.Load()
+	return r != nil && rand.Float64() < r.Loss
 }
 
 // A barrier is an interface behind which packets are lost while the link is down.
@@ -70,15 +92,20 @@ func (b *barrier) OnLink(f func(up bool)) {
 // Receive hands on packets until Close.
 func (b *barrier) Receive(deliver func(packets [][]byte)) error {
 	return b.Port.Receive(func(packets [][]byte) {
-		if b.o.up() {
-			deliver(packets)
+		if !b.o.up() {
+			return
 		}
+		if b.o.random.Load() != nil {
+			packets = slices.DeleteFunc(packets, func([]byte) bool { return b.o.drops() })
+		}
+		deliver(packets)
 	})
 }
 
 // Send sends a packet to the host.
 func (b *barrier) Send(packet []byte) {
-	if !b.o.up() {
+	b.o.trace.Load().sent(b.o.at, packet)
+	if !b.o.up() || b.o.drops() {
 		b.o.gone.Add(1)
 		return
 	}

@@ -1,9 +1,12 @@
 package embedded
 
 import (
+	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/p4lb/p4lb/internal/controller/target"
 	"github.com/p4lb/p4lb/internal/dataplane"
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/server/p4rt"
@@ -17,8 +20,10 @@ type linkEnds struct{ a, b fabric.End }
 type wire interface {
 	// open makes it take packets, anew after the port has been closed.
 	open() (p4rt.Port, error)
-	// setUp makes it carry packets or lose them, and tells who is there.
+	// setUp makes it carry packets or lose them, and notifies the device.
 	setUp(up bool)
+	// loses sets what it does to packets at random.
+	loses(r target.Random)
 	up() bool
 }
 
@@ -26,8 +31,10 @@ type wire interface {
 // the time that a packet takes on the wire, and the delay.
 type link struct{ a, b *end }
 
-func newLink() *link {
-	l := &link{a: &end{}, b: &end{}}
+// newLink makes the link between two nodes. trace, which may be nil, records the
+// packets that its ends send.
+func newLink(a, b fabric.End, trace *atomic.Pointer[trace]) *link {
+	l := &link{a: &end{at: a, trace: trace}, b: &end{at: b, trace: trace}}
 	l.a.far, l.b.far = l.b, l.a
 	l.a.ready.L, l.b.ready.L = &l.a.mu, &l.b.mu
 	return l
@@ -35,11 +42,14 @@ func newLink() *link {
 
 // keep makes the link as long as it is, in bits per second and in delay.
 func (l *link) keep(bits uint64, delay time.Duration) {
-	for _, e := range []*end{l.a, l.b} {
-		e.mu.Lock()
-		e.bits, e.delay = bits, delay
-		e.mu.Unlock()
-	}
+	l.a.keep(bits, delay)
+	l.b.keep(bits, delay)
+}
+
+func (e *end) keep(bits uint64, delay time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.bits, e.delay = bits, delay
 }
 
 // backlog is how many packets wait at an end for its switch; more are lost.
@@ -47,7 +57,9 @@ const backlog = 1024
 
 // An end is a port of a switch, or a host's.
 type end struct {
-	far *end
+	at    fabric.End
+	far   *end
+	trace *atomic.Pointer[trace]
 
 	mu     sync.Mutex
 	ready  sync.Cond
@@ -56,6 +68,8 @@ type end struct {
 	isDown bool
 	bits   uint64
 	delay  time.Duration
+	random target.Random
+	last   time.Time // when the last packet is due: jitter changes no order
 	onLink func(up bool)
 
 	refused uint64 // packets that it has not taken
@@ -97,18 +111,35 @@ func (e *end) setUp(up bool) {
 	}
 }
 
-// Send takes a packet to the other end, where it is lost if nobody is there.
+func (e *end) loses(r target.Random) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.random = r
+}
+
+// Send takes a packet to the other end. It is lost if the port there is closed.
 func (e *end) Send(packet []byte) {
+	e.trace.Load().sent(e.at, packet)
 	f := e.far
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.isOpen || f.isDown || len(f.inbox) >= backlog {
+	if !f.isOpen || f.isDown || len(f.inbox) >= backlog || f.random.Loss > 0 && rand.Float64() < f.random.Loss {
 		f.refused++
 		return
 	}
 	a := arriving{packet: append([]byte(nil), packet...)}
 	if f.bits > 0 {
 		a.at = time.Now().Add(f.delay + dataplane.OnWire(len(packet), f.bits))
+	}
+	if j := f.random.Jitter; j > 0 {
+		if a.at.IsZero() {
+			a.at = time.Now()
+		}
+		a.at = a.at.Add(time.Duration((2*rand.Float64() - 1) * float64(j)))
+		if a.at.Before(f.last) {
+			a.at = f.last
+		}
+		f.last = a.at
 	}
 	f.inbox = append(f.inbox, a)
 	f.ready.Signal()

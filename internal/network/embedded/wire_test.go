@@ -18,7 +18,7 @@ func TestWires(t *testing.T) {
 	c := running(t, planFor(t, "letflow", topology), target, controller.DeployOptions{})
 	exchangePackets(t, topology, target)
 
-	if err := target.Restart("l1"); err != nil {
+	if err := target.Restart(t.Context(), "l1"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Deploy(testContext(t)); err != nil {

@@ -3,10 +3,12 @@ package testbed
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/p4lb/p4lb/internal/controller/target"
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/network/netspace"
 )
@@ -22,18 +24,44 @@ func (b *bed) setLinks(t *fabric.Topology) error {
 		if b.links != nil && b.links.Links[i].Down == l.Down {
 			continue
 		}
-		for _, e := range []fabric.End{l.A, l.B} {
-			if err := b.setEnd(t, l, e); err != nil {
-				return fmt.Errorf("setting link %v: %w", l, err)
-			}
+		if err := b.setLink(t, l, target.Random{}); err != nil {
+			return err
 		}
 	}
 	b.links = t
 	return nil
 }
 
+func (b *bed) setLink(t *fabric.Topology, l fabric.Link, r target.Random) error {
+	for _, e := range []fabric.End{l.A, l.B} {
+		if err := b.setEnd(t, l, e, r); err != nil {
+			return fmt.Errorf("setting link %v: %w", l, err)
+		}
+	}
+	return nil
+}
+
+// drops reports whether an end of a link has the discipline of a link that is
+// down.
+func (b *bed) drops(e fabric.End) (bool, error) {
+	s, err := netspace.Open(namespace(b.name, e.Node))
+	if err != nil {
+		return false, err
+	}
+	defer s.Close()
+	dev, err := s.LinkByName(netspace.EndOf(b.links, e, 0).Name)
+	if err != nil {
+		return false, err
+	}
+	list, err := s.QdiscList(dev)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(list, func(q netlink.Qdisc) bool { return q.Type() == "blackhole" }), nil
+}
+
 // setEnd chooses the discipline by which an end of a link sends.
-func (b *bed) setEnd(t *fabric.Topology, l fabric.Link, e fabric.End) error {
+func (b *bed) setEnd(t *fabric.Topology, l fabric.Link, e fabric.End, r target.Random) error {
 	s, err := netspace.Open(namespace(b.name, e.Node))
 	if err != nil {
 		return err
@@ -52,18 +80,22 @@ func (b *bed) setEnd(t *fabric.Topology, l fabric.Link, e fabric.End) error {
 	switch {
 	case l.Down:
 		return s.QdiscAdd(&netlink.GenericQdisc{QdiscAttrs: attrs, QdiscType: "blackhole"})
-	case l.Delay > 0:
-		return b.delay(s, attrs, l)
+	case l.Delay > 0, r != target.Random{}:
+		return b.delay(s, attrs, l, r)
 	}
 	return nil
 }
 
-// delay makes what is sent take as long as the link says, where the kernel can.
-func (b *bed) delay(s *netspace.Space, attrs netlink.QdiscAttrs, l fabric.Link) error {
+// delay gives what an end sends the delay, loss and jitter of the link, if the
+// kernel has netem.
+func (b *bed) delay(s *netspace.Space, attrs netlink.QdiscAttrs, l fabric.Link, r target.Random) error {
 	attrs.Handle = netlink.MakeHandle(1, 0)
 	err := s.QdiscAdd(netlink.NewNetem(attrs, netlink.NetemQdiscAttrs{
-		Latency: uint32(l.Delay.Microseconds()), Limit: 10000,
+		Latency: uint32(l.Delay.Microseconds()), Jitter: uint32(r.Jitter.Microseconds()), Loss: float32(100 * r.Loss), Limit: 10000,
 	}))
+	if errors.Is(err, unix.ENOENT) && r != (target.Random{}) {
+		return fmt.Errorf("this kernel has no netem: %w", errors.ErrUnsupported)
+	}
 	if errors.Is(err, unix.ENOENT) {
 		b.noDelays.Do(func() {
 			b.o.Log.Warn("this kernel has no netem: links have no delay of their own")

@@ -167,6 +167,38 @@ func (t *Target) SetLinks(topology *fabric.Topology) error {
 	return t.bed.setLinks(topology)
 }
 
+var (
+	_ target.Linker    = (*Target)(nil)
+	_ target.Restarter = (*Target)(nil)
+)
+
+// SetLink sets the state and the properties of a link. Its rate is that of the
+// switches' queues, which the plan has.
+func (t *Target) SetLink(l fabric.Link, r target.Random) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bed == nil {
+		return errNotStarted
+	}
+	return t.bed.setLink(t.bed.links, l, r)
+}
+
+// LinkDown reports whether a link is down: whether either end drops what it is
+// to send.
+func (t *Target) LinkDown(l fabric.Link) (bool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bed == nil {
+		return false, errNotStarted
+	}
+	for _, e := range []fabric.End{l.A, l.B} {
+		if down, err := t.bed.drops(e); err != nil || down {
+			return down, err
+		}
+	}
+	return false, nil
+}
+
 // Stop kills the named switch: its state is lost, its ports stay.
 func (t *Target) Stop(name string) error {
 	n, err := t.node(name)
