@@ -134,7 +134,7 @@ var rooms = map[string][]string{
 		"internal/network/fabric", "internal/scheme/manifest", "internal/bmv2",
 	},
 	// The target that runs the switches in the process itself.
-	"internal/network/embedded": {"internal/device/ports", "internal/server/bfrt", "internal/controller/tofino", "internal/scheme/manifest", "internal/controller/plan", "internal/controller/registers", "internal/controller/target", "internal/network/fabric", "internal/bmv2", "internal/server/thrift", "internal/dataplane", "internal/server/p4rt", "internal/server/gate"},
+	"internal/network/embedded": {"internal/network/ping", "internal/device/ports", "internal/server/bfrt", "internal/controller/tofino", "internal/scheme/manifest", "internal/controller/plan", "internal/controller/registers", "internal/controller/target", "internal/network/fabric", "internal/bmv2", "internal/server/thrift", "internal/dataplane", "internal/server/p4rt", "internal/server/gate"},
 	// The target of switches with Intel's SDE, and BfRt in P4Runtime's place.
 	"internal/controller/tofino": {"internal/controller/p4info", "internal/controller/plan", "internal/controller/registers", "internal/controller/target", "internal/bfrt", "internal/bfrt/wire", "internal/bmv2", "internal/scheme/manifest", "internal/text/plain"},
 	// The target that runs BMv2 in network namespaces.
@@ -142,6 +142,8 @@ var rooms = map[string][]string{
 	// Network namespaces, and hosts in them for switches in this process.
 	"internal/network/netspace": {"internal/network/fabric"},
 	"internal/network/hosts":    {"internal/device/ports", "internal/network/netspace", "internal/network/fabric", "internal/server/p4rt"},
+	// Echo requests between hosts.
+	"internal/network/ping": {"internal/network/fabric"},
 	// Flows between hosts by the kernel's TCP.
 	"internal/network/traffic": {},
 
@@ -175,7 +177,7 @@ var rooms = map[string][]string{
 	"cmd/p4lb/internal/view":  {"cmd/p4lb/internal/cli", "controller", "internal/controller/inspect", "internal/controller/plan", "internal/network/fabric", "internal/ui/live", "internal/ui/web", "internal/text/plain"},
 	"cmd/p4lb/internal/serve": {"internal/device/ports", "cmd/p4lb/internal/cli", "internal/server/bfrt", "internal/bmv2", "internal/server/thrift", "internal/dataplane", "internal/network/fabric", "internal/p4", "internal/network/p4app", "internal/server/p4rt", "internal/server/gate"},
 	"cmd/p4lb/internal/network": {
-		"internal/device/ports", "cmd/p4lb/internal/cli", "cmd/p4lb/internal/view", "internal/server/thrift", "codegen", "controller", "internal/controller/deployed", "internal/network/embedded", "internal/network/hosts", "internal/controller/inspect",
+		"internal/device/ports", "internal/network/ping", "cmd/p4lb/internal/cli", "cmd/p4lb/internal/view", "internal/server/thrift", "codegen", "controller", "internal/controller/deployed", "internal/network/embedded", "internal/network/hosts", "internal/controller/inspect",
 		"internal/network/netspace", "internal/controller/pipeline", "internal/controller/plan", "internal/controller/primary", "internal/controller/registers", "internal/controller/report", "internal/controller/target", "internal/controller/task", "internal/controller/tofino",
 		"internal/network/testbed", "internal/dataplane", "internal/dataplane/hash", "internal/network/fabric", "internal/lab", "internal/lab/spec", "internal/ui/live", "internal/scheme/manifest", "internal/scheme/own", "internal/p4", "internal/network/p4app", "internal/server/p4rt", "internal/text/plain",
 	},

@@ -157,7 +157,7 @@ func (c *Controller) linkChanges(t *fabric.Topology) (list []report.Change, err 
 			return list, fmt.Errorf("reading the state of link %v: %w", l, err)
 		}
 		if down != l.Down {
-			list = append(list, report.Change{Kind: report.Modify, Object: fmt.Sprintf("link %s-%s", l.A.Node, l.B.Node), Before: state[down], After: state[l.Down]})
+			list = append(list, report.Change{Kind: report.Modify, Object: fmt.Sprintf("link %v", l), Before: state[down], After: state[l.Down]})
 		}
 	}
 	return list, nil

@@ -91,9 +91,9 @@ func p4lb(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// TestDeployAgain: the switches of a process that stays are taken over by the
-// next deploy, which writes what has changed and nothing else. The process
-// before leaves them alone, and takes its note along when it ends.
+// TestDeployAgain: one process runs a network. A further deploy hands its request
+// over, writes what has changed and nothing else, and leaves no process; links
+// follow the plan, and --diff compares them as well.
 func TestDeployAgain(t *testing.T) {
 	dir := t.TempDir()
 	first := stay(t, dir, "--scheme", "hula", "--topology", "qall")
@@ -115,13 +115,35 @@ func TestDeployAgain(t *testing.T) {
 	if out := p4lb(t, dir, again...); !strings.Contains(out, " 0 changes written") {
 		t.Errorf("the second deploy writes: %s", out)
 	}
-	first.wait("another controller has taken over")
-	failed := append(again, "--fail", "l1-s1")
+	// Without --once a second deploy would stay, if it did not hand over.
+	failed := []string{"deploy", "--scheme", "hula", "--topology", "qall", "--fail", "l1-s1"}
 	if out := p4lb(t, dir, failed...); !regexp.MustCompile(` [1-9]\d* changes written`).MatchString(out) {
 		t.Errorf("a failed link changes nothing: %s", out)
 	}
 	if out := p4lb(t, dir, append(failed, "--diff")...); !strings.Contains(out, "nothing differs") {
-		t.Errorf("the process before has taken the change back: %s", out)
+		t.Errorf("the network differs from what was deployed: %s", out)
+	}
+	if out := p4lb(t, dir, append(again, "--diff")...); strings.Count(out, "link l1:") != 2 || !strings.Contains(out, "down") {
+		t.Errorf("two links are down, and --diff prints %s", out)
+	}
+	if out := p4lb(t, dir, "ping", "h1", "h17"); !strings.Contains(out, "l1-s2-l2") {
+		t.Errorf("not around the failed link: %s", out)
+	}
+	if out := p4lb(t, dir, again...); !strings.Contains(out, "packets pass between 8 of 8 pairs") {
+		t.Errorf("the links are not up again: %s", out)
+	}
+	if out := p4lb(t, dir, append(again, "--diff")...); !strings.Contains(out, "nothing differs") {
+		t.Errorf("the links are not as planned: %s", out)
+	}
+	if out := p4lb(t, dir, "deploy", "--scheme", "ecmp", "--topology", "qall", "--detach"); !strings.Contains(out, "4 switches verified") {
+		t.Errorf("another scheme: %s", out)
+	}
+	if pid, err := deployed.Owner(state); err != nil || pid != first.cmd.Process.Pid {
+		t.Errorf("process %d owns the network now: %v", pid, err)
+	}
+	other := exec.Command("p4lb", "deploy", "--scheme", "ecmp", "--topology", "p4-tutorial")
+	if out, err := func() ([]byte, error) { other.Dir = dir; return other.CombinedOutput() }(); err == nil {
+		t.Errorf("another topology is deployed: %s", out)
 	}
 	first.end()
 	if _, err := os.Stat(state); !os.IsNotExist(err) {

@@ -62,13 +62,20 @@ It needs no p4c, no BMv2 and no root.`,
 	c.AddFlags(root.PersistentFlags())
 
 	root.AddCommand(
-		newCompile(c), newLint(c), newFmt(c), newTest(c), newSchemes(c), newGen(c), newResources(c), serve.New(c), newFit(c), newAdvise(c), newTopo(c), network.NewDeploy(c), network.NewPs(c), network.NewHosts(c), network.NewExec(c), network.NewTraffic(c), network.NewDown(c), experiment.New(c), experiment.NewResults(c), newBench(c),
+		newCompile(c), newLint(c), newFmt(c), newTest(c), newSchemes(c), newGen(c), newResources(c), withRestart(c), newFit(c), newAdvise(c), newTopo(c), network.NewDeploy(c), network.NewPs(c), network.NewPing(c), network.NewLink(c), network.NewHosts(c), network.NewExec(c), network.NewTraffic(c), network.NewDown(c), experiment.New(c), experiment.NewResults(c), newBench(c),
 		newNew(c), newManifest(c),
 		network.NewInspect(c), network.NewRegister(c), network.NewObserve(c), newConformance(c), newDoctor(c), newVersion(c), newCompletion(c), newMan(c),
 	)
 	group(root)
 	asDeclared(root)
 	return root
+}
+
+// withRestart is the verb switch, with its own verb for a running network.
+func withRestart(c *cli.Console) *cobra.Command {
+	cmd := serve.New(c)
+	cmd.AddCommand(network.NewRestart(c))
+	return cmd
 }
 
 func init() { cobra.EnableCommandSorting = false } // verbs have the order of their groups
@@ -81,7 +88,7 @@ var verbGroups = []struct {
 	{"Compare load balancers", []string{"lab", "results", "advise", "fit", "topo"}},
 	{"Generate and compile programs", []string{"schemes", "gen", "compile", "fmt", "lint", "resources"}},
 	{"Write your own load balancer", []string{"new", "manifest", "test"}},
-	{"Deploy and operate a network", []string{"deploy", "down", "ps", "hosts", "exec", "traffic", "inspect", "register", "observe", "switch"}},
+	{"Deploy and operate a network", []string{"deploy", "down", "ps", "ping", "link", "hosts", "exec", "traffic", "inspect", "register", "observe", "switch"}},
 	{"Check this machine", []string{"doctor", "bench", "version", "completion"}},
 }
 

@@ -165,10 +165,10 @@ func (s *Switch) Around() []int {
 // Switch returns the plan of the named switch, or nil.
 func (p *Plan) Switch(name string) *Switch { return p.byName[name] }
 
-// Empty lists the tables with a key that the plan puts nothing into, each once,
-// and that the program does not fill itself: every packet takes their default
-// action. Tables about groups of paths may be empty where no switch has more than
-// one path to anywhere.
+// Empty lists the tables with a key into which neither the plan nor the program
+// puts anything on some switch, each once: every packet takes their default
+// action. It leaves out tables about groups of paths on switches that have a
+// single path to every destination.
 func (p *Plan) Empty() []string {
 	var list []string
 	for _, s := range p.Switches {
@@ -178,7 +178,7 @@ func (p *Plan) Empty() []string {
 		}
 		for _, t := range x.Tables {
 			filled := slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Table == t.Name }) ||
-				!p.Balances() && slices.ContainsFunc(s.Pipeline.Manifest.Tables, func(m manifest.Table) bool {
+				len(s.Routes.Groups) == 0 && slices.ContainsFunc(s.Pipeline.Manifest.Tables, func(m manifest.Table) bool {
 					return m.Name == t.Name && (m.Purpose == manifest.Group || m.Purpose == manifest.Member)
 				})
 			if len(t.Fields) > 0 && !t.Fixed && !t.Begun && !filled && !slices.Contains(list, t.Name) {

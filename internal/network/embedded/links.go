@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/p4lb/p4lb/internal/controller/target"
@@ -107,6 +108,19 @@ func (r *trace) sent(at fabric.End, packet []byte) {
 	if len(r.hops[n]) < most {
 		r.hops[n] = append(r.hops[n], at)
 	}
+}
+
+// snapshot copies the hops of packets from a number on.
+func (r *trace) snapshot(first uint32) map[uint32][]fabric.End {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	hops := map[uint32][]fabric.End{}
+	for n, list := range r.hops {
+		if n >= first {
+			hops[n] = slices.Clone(list)
+		}
+	}
+	return hops
 }
 
 // Trace records the way of packets that end in the marker and a number of four

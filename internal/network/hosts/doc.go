@@ -8,8 +8,10 @@
 package hosts
 
 import (
+	"context"
 	"errors"
 	"log/slog"
+	"os"
 
 	"github.com/p4lb/p4lb/internal/network/netspace"
 )
@@ -26,3 +28,15 @@ type Options struct {
 // ErrNotHere is wrapped by the error about a machine, or a user of it, that can
 // have no hosts.
 var ErrNotHere = errors.New("hosts are not possible here")
+
+// A Call is what another process asks of this one: arguments, the folder that
+// they are relative to, and its standard streams.
+type Call struct {
+	Args         []string
+	Dir          string
+	In, Out, Err *os.File
+}
+
+// An Answer answers calls, several at once, and returns the exit code. ctx ends
+// with the caller.
+type Answer func(ctx context.Context, c Call) (exit int)

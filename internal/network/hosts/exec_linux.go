@@ -22,9 +22,11 @@ import (
 // direction and at last the exit code in the other. If the connection breaks,
 // the command is ended.
 
-// A request is a command to run on a host, or without one for a socket there.
+// A request is a command to run on a host, or without one for a socket there; or
+// a call that the process itself answers.
 type request struct {
 	Host string   `json:"host"`
+	Call bool     `json:"call,omitempty"`
 	Args []string `json:"args"`
 	Env  []string `json:"env"`
 	Dir  string   `json:"dir"`
@@ -50,23 +52,25 @@ const (
 	NotStarted = 127
 )
 
-// A Door lets other processes run commands on the hosts.
+// A Door lets other processes of the user run commands on the hosts, and make
+// calls to this process.
 type Door struct {
 	Address  string
 	listener *net.UnixListener
-	network  *Network
+	network  *Network // nil: there are no hosts
+	answer   Answer   // nil: there are no calls
 	serving  sync.WaitGroup
 	slots    chan struct{}
 }
 
-// Serve opens the door of a network.
-func (n *Network) Serve() (*Door, error) {
+// Serve opens a door to the hosts of a network, which may be nil, and for calls.
+func Serve(n *Network, calls Answer) (*Door, error) {
 	address := fmt.Sprintf("@p4lb/%d/%d", os.Getpid(), time.Now().UnixNano())
 	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: address, Net: "unixpacket"})
 	if err != nil {
 		return nil, fmt.Errorf("waiting for commands: %w", err)
 	}
-	d := &Door{Address: address, listener: l, network: n, slots: make(chan struct{}, maxCommands)}
+	d := &Door{Address: address, listener: l, network: n, answer: calls, slots: make(chan struct{}, maxCommands)}
 	d.serving.Go(func() {
 		for {
 			c, err := l.AcceptUnix()
@@ -115,7 +119,14 @@ func (d *Door) serve(c *net.UnixConn) {
 		reply(c, answer{Exit: NotStarted, Error: err.Error()})
 		return
 	}
-	if len(ask.Args) == 0 {
+	switch {
+	case ask.Call:
+		d.call(c, ask, files)
+		return
+	case d.network == nil:
+		reply(c, answer{Exit: NotStarted, Error: "the network has no hosts"})
+		return
+	case len(ask.Args) == 0:
 		d.hand(c, ask.Host)
 		return
 	}
@@ -154,6 +165,29 @@ func (d *Door) serve(c *net.UnixConn) {
 			<-done
 		}
 	}
+}
+
+// call answers a call. Its context ends when the caller does or is interrupted.
+func (d *Door) call(c *net.UnixConn, ask request, files []*os.File) {
+	if d.answer == nil || len(files) != 3 {
+		reply(c, answer{Exit: NotStarted, Error: "this process answers no calls"})
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	d.serving.Go(func() {
+		defer cancel()
+		var told note
+		buf := make([]byte, 256)
+		for {
+			n, err := c.Read(buf)
+			if err != nil || n == 0 || json.Unmarshal(buf[:n], &told) != nil || syscall.Signal(told.Signal) != syscall.SIGWINCH {
+				return
+			}
+		}
+	})
+	exit := d.answer(ctx, Call{ask.Args, ask.Dir, files[0], files[1], files[2]})
+	reply(c, answer{Exit: exit})
 }
 
 // hand gives a socket on a host away, and further ones as long as it is asked.
@@ -260,16 +294,26 @@ func dial(address string) (*net.UnixConn, error) {
 // streams and the environment of this process, and returns its exit code.
 // Signals that end this process are passed on. Once ctx ends it waits no longer.
 func Exec(ctx context.Context, address, host string, args []string) (code int, err error) {
+	return ask(ctx, address, request{Host: host, Args: args, Env: append(os.Environ(), "P4LB_HOST="+host)})
+}
+
+// Ask makes a call to the process behind a door, with the standard streams of
+// this process, and returns its exit code. Signals that end this process, and the
+// end of ctx, end the call.
+func Ask(ctx context.Context, address string, args []string) (code int, err error) {
+	return ask(ctx, address, request{Call: true, Args: args})
+}
+
+func ask(ctx context.Context, address string, r request) (code int, err error) {
 	c, err := dial(address)
 	if err != nil {
 		return 0, err
 	}
 	defer c.Close()
-	dir, err := os.Getwd()
-	if err != nil {
+	if r.Dir, err = os.Getwd(); err != nil {
 		return 0, err
 	}
-	text, err := json.Marshal(request{Host: host, Args: args, Env: append(os.Environ(), "P4LB_HOST="+host), Dir: dir})
+	text, err := json.Marshal(r)
 	if err != nil {
 		return 0, err
 	}

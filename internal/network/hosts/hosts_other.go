@@ -53,11 +53,17 @@ func (*Network) Port(string) (ports.Port, error) { return nil, errLinux }
 // Socket fails.
 func (*Network) Socket(string) (int, error) { return 0, errLinux }
 
+// In fails.
+func (*Network) In(string, func() error) error { return errLinux }
+
 // Run fails.
 func (*Network) Run(string, *exec.Cmd, func(error)) error { return errLinux }
 
 // Serve fails.
-func (*Network) Serve() (*Door, error) { return nil, errLinux }
+func Serve(*Network, Answer) (*Door, error) { return nil, errLinux }
+
+// Ask fails.
+func Ask(context.Context, string, []string) (int, error) { return 0, errLinux }
 
 // Close has nothing to do.
 func (*Network) Close() error { return nil }

@@ -24,6 +24,7 @@ import (
 type Network struct {
 	edge  *netspace.Space // the switches' ends of the links
 	names map[string]string
+	known []byte // the hosts as lines of /etc/hosts
 	hosts map[string]*netspace.Space
 
 	first     *os.Process // of those on the hosts
@@ -37,7 +38,7 @@ type Network struct {
 
 // Open makes the hosts of a topology.
 func Open(t *fabric.Topology, o Options) (_ *Network, err error) {
-	n := &Network{names: map[string]string{}, hosts: map[string]*netspace.Space{}}
+	n := &Network{known: netspace.HostsFile(t), names: map[string]string{}, hosts: map[string]*netspace.Space{}}
 	defer func() {
 		if err != nil {
 			n.Close()
@@ -142,6 +143,15 @@ func (n *Network) Socket(host string) (fd int, err error) {
 	return space.Socket()
 }
 
+// In calls f in the network namespace of a host. f must not leave its goroutine.
+func (n *Network) In(host string, f func() error) error {
+	space := n.hosts[host]
+	if space == nil {
+		return fmt.Errorf("there is no host %s", host)
+	}
+	return space.Do(f)
+}
+
 // Run starts a command on a host, and calls ended when it has ended. It ends
 // with the network.
 func (n *Network) Run(host string, cmd *exec.Cmd, ended func(error)) error {
@@ -159,6 +169,7 @@ func (n *Network) Run(host string, cmd *exec.Cmd, ended func(error)) error {
 		runtime.LockOSThread() // and never unlocked: nothing else must run on this thread
 		err := netns.Set(space.NS)
 		if err == nil {
+			n.resolve()
 			err = unix.Setns(int(n.processes.Fd()), unix.CLONE_NEWPID)
 		}
 		if err == nil {
@@ -170,6 +181,25 @@ func (n *Network) Run(host string, cmd *exec.Cmd, ended func(error)) error {
 		}
 	})
 	return <-started
+}
+
+// resolve gives the thread, and the commands that it starts, an /etc/hosts with
+// the names of the hosts. The file is in memory and ends with the last command.
+// If the kernel refuses, commands do without the names.
+func (n *Network) resolve() {
+	const room = "/tmp" // any folder: the file system in it is hidden at once
+	had, _ := os.ReadFile("/etc/hosts")
+	if unix.Unshare(unix.CLONE_NEWNS) != nil || unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, "") != nil {
+		return
+	}
+	if unix.Mount("tmpfs", room, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=1m,mode=755") != nil {
+		return
+	}
+	defer unix.Unmount(room, unix.MNT_DETACH)
+	file := room + "/hosts"
+	if os.WriteFile(file, append(had, n.known...), 0o644) == nil {
+		unix.Mount(file, "/etc/hosts", "", unix.MS_BIND, "")
+	}
 }
 
 // Close ends what runs on the hosts, and takes them away.

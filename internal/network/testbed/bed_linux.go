@@ -98,7 +98,14 @@ func (b *bed) adoptOrBuild(p *plan.Plan) error {
 		_, e := remove(b.name)
 		return errors.Join(err, e)
 	}
-	return b.writeNote()
+	if err := b.writeNote(); err != nil {
+		return err
+	}
+	had, _ := os.ReadFile("/etc/hosts")
+	if err := os.WriteFile(hostsFile(b.name), append(had, netspace.HostsFile(p.Topology)...), 0o644); err != nil {
+		return fmt.Errorf("noting the names of hosts: %w", err)
+	}
+	return nil
 }
 
 // run starts the switches that do not run as the plan wants them, and waits for

@@ -25,6 +25,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/p4lb/p4lb/internal/network/fabric"
@@ -87,10 +88,16 @@ func Shell(deployment, node string) []string {
 	return []string{"ip", "netns", "exec", namespace(nameOf(deployment), node)}
 }
 
+// hostsFile is what is /etc/hosts for commands on the hosts of a deployment.
+func hostsFile(name string) string { return filepath.Join(RunDir, name, "hosts") }
+
 // Exec runs a command on a host or a switch of a deployment, with the standard
 // streams of this process, and returns its exit code.
 func Exec(deployment, node string, args []string) (code int, err error) {
-	line := append(Shell(deployment, node), args...)
+	// ip has given the command mounts of its own. Names of hosts resolve if the
+	// system has mount.
+	line := append(Shell(deployment, node), "sh", "-c", `mount --bind "$0" /etc/hosts 2>/dev/null; exec "$@"`, hostsFile(nameOf(deployment)))
+	line = append(line, args...)
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), "P4LB_HOST="+node)

@@ -42,6 +42,9 @@ func New(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return &Console{In: interruptible{ctx, stdin}, Out: bufio.NewWriter(stdout), Err: stderr, args: args}
 }
 
+// Args returns the command line.
+func (c *Console) Args() []string { return c.args }
+
 // AddFlags adds the flags that all verbs share.
 func (c *Console) AddFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false

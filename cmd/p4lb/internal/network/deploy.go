@@ -24,14 +24,19 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/controller/primary"
 	"github.com/p4lb/p4lb/internal/controller/report"
-	"github.com/p4lb/p4lb/internal/controller/target"
+	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/network/hosts"
-	"github.com/p4lb/p4lb/internal/text/plain"
 	"github.com/p4lb/p4lb/internal/ui/live"
 )
 
 // NewDeploy is the verb deploy.
 func NewDeploy(c *cli.Console) *cobra.Command {
+	return newDeploy(c, nil)
+}
+
+// newDeploy is the verb deploy. k is set in the process that runs the network,
+// which carries out requests of others.
+func newDeploy(c *cli.Console, k *keeper) *cobra.Command {
 	j := &deployJob{c: c}
 	cmd := &cobra.Command{
 		SuggestFor: []string{"install", "up", "start"},
@@ -46,6 +51,9 @@ Then it stays: it runs the tasks that the scheme wants of a controller (probes,
 thresholds), and brings switches that come back to what they must hold. With
 --once it ends instead. SIGHUP makes it read the topology again, Ctrl-C ends it.
 
+One process runs the network of a folder. A further deploy from the folder hands
+its request over to that process and ends when the switches hold the new plan.
+
 The target says where the switches are:
 
   embedded     in this process, served at the addresses of the topology, which
@@ -53,9 +61,7 @@ The target says where the switches are:
                the programs for Tofino too (--arch tna, t2na), with --bfrt
                served and deployed to as Intel's SDE is. On Linux, with or
                without root, the topology's hosts come up with it, each in a
-               network namespace: p4lb exec runs commands on them. Where
-               another p4lb deploy has brought them up from this folder, its
-               switches are taken over rather than brought up again
+               network namespace: p4lb exec runs commands on them
   p4runtime    P4Runtime servers at the addresses of the topology
   tofino       Tofino switches there with Intel's SDE, spoken to by BfRt: tables,
                mirror sessions, multicast, ports, the rates and lengths of
@@ -91,9 +97,18 @@ be reached or has refused something; 4 interrupted.`,
   p4lb deploy --p4app pod-topo/topology.json --program solution/basic.p4`,
 		Args: cli.WantArgs(0, 0, "no arguments: --scheme and --topology say what to deploy"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cli.TidiesUp(cmd.Context())
+			if k == nil {
+				cli.TidiesUp(cmd.Context())
+			}
 			if err := j.check(cmd); err != nil {
 				return err
+			}
+			var err error
+			if j.dir, err = os.Getwd(); err != nil {
+				return err
+			}
+			if k != nil {
+				return k.deployFor(cmd, j)
 			}
 			if err := findState(&j.state); err != nil {
 				return err
@@ -124,8 +139,9 @@ type deployJob struct {
 	format   cli.Format
 	state    string
 
-	owner *deployed.Note // of the process whose switches were taken over
-	lock  *deployed.Lock // on the deployment, unless another process has it
+	adjust func(*fabric.Topology) (*fabric.Topology, error) // nil: the topology is as it is
+	lock   *deployed.Lock                                   // on the deployment
+	dir    string                                           // that files are relative to
 
 	anyPort  bool
 	seed     uint64
@@ -137,7 +153,6 @@ type deployJob struct {
 	bmv2     bmv2Flags
 	hosts    hostFlags
 	page     view.PageServer
-	shown    *view.NetworkPage // nil without a page
 	election string
 	takeover bool
 	backup   bool
@@ -267,6 +282,18 @@ func (j *deployJob) checkArch(cmd *cobra.Command) error {
 	return nil
 }
 
+// inDir calls f in the folder that the request's files are relative to.
+func (j *deployJob) inDir(f func() error) error {
+	before, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if err := os.Chdir(j.dir); err != nil {
+		return err
+	}
+	return errors.Join(f(), os.Chdir(before))
+}
+
 // parseElection reads an election id: a number, or with a dot its high and low
 // 64 bits.
 func parseElection(text string) (primary.ElectionID, error) {
@@ -288,6 +315,9 @@ func parseElection(text string) (primary.ElectionID, error) {
 func (j *deployJob) run(ctx context.Context) error {
 	if j.bmv2.remove {
 		return j.takeAway()
+	}
+	if handed, err := j.handOver(ctx); handed || err != nil {
+		return err
 	}
 	if j.hosts.detach && !hosts.IsDetached() {
 		begun, code, err := hosts.Detach()
@@ -322,24 +352,22 @@ func (j *deployJob) run(ctx context.Context) error {
 	if err := j.page.Open(); err != nil {
 		return err
 	}
-	target, attached, err := j.openTarget(plan)
+	target, err := j.openTarget(plan)
 	if err != nil {
 		return errors.Join(err, j.hosts.close())
 	}
-	err = j.deploy(ctx, plan, target, attached)
+	k := &keeper{c: j.c, job: j, target: target, plan: plan}
+	err = k.deploy(ctx)
 	return errors.Join(err, target.Close(), j.hosts.close())
 }
 
-// own makes this process the owner of the deployment, unless nothing is deployed
-// or another process owns the switches.
+// own makes this process the owner of the deployment, unless nothing is
+// deployed.
 func (j *deployJob) own() (err error) {
 	if j.dryRun || j.diff {
 		return nil
 	}
 	j.lock, err = deployed.Own(j.state)
-	if _, other := errors.AsType[*deployed.OwnedError](err); other {
-		return nil
-	}
 	return err
 }
 
@@ -361,60 +389,6 @@ func (j *deployJob) disown() {
 // stays reports whether the process goes on once the switches hold the plan.
 func (j *deployJob) stays() bool { return !j.once && !j.dryRun && !j.diff }
 
-// deploy carries the plan out, and stays if that is wanted.
-func (j *deployJob) deploy(ctx context.Context, plan *plan.Plan, target target.Target, attached bool) error {
-	election, _ := parseElection(j.election) // has been checked
-	options := controller.DeployOptions{
-		Election: election, Takeover: j.takeover || attached && !j.backup && !j.bfrt, Backup: j.backup,
-		DryRun: j.diff, Atomic: j.atomic, Timeout: j.timeout, Log: j.c.Log,
-	}
-	bar := j.progress(plan, &options)
-	c, err := controller.New(ctx, plan, target, options)
-	if err != nil {
-		bar.End()
-		return deployFailure(err)
-	}
-	defer c.Close()
-	report, err := c.Deploy(ctx)
-	bar.End()
-	if err := j.showReport(report); err != nil {
-		return err
-	}
-	if err := j.c.Out.Flush(); err != nil {
-		return fmt.Errorf("writing to standard output: %w", plain.Bare(err))
-	}
-	if err != nil {
-		return j.deployErrors(err)
-	}
-	if j.diff {
-		return nil
-	}
-	// The switches end with this process.
-	ours := j.target == targetEmbedded && !attached || j.target == targetBMv2 && !j.bmv2.keep && !j.bmv2.attach
-	if j.once && ours {
-		return nil
-	}
-	j.ended = ours
-	if err := j.writeNote(plan, target, ours); err != nil {
-		return err
-	}
-	if err := j.howTo(plan); err != nil {
-		return err
-	}
-	if j.once {
-		return nil
-	}
-	if j.page.Listen != "" {
-		if j.shown, err = j.page.WatchNetwork(ctx, j.c, c, plan, view.PageEvery); err != nil {
-			return err
-		}
-	}
-	if err := j.begun(); err != nil {
-		return err
-	}
-	return j.stay(ctx, c, plan)
-}
-
 // begun ends the wait of the process that started this one in the background.
 func (j *deployJob) begun() error {
 	if !hosts.IsDetached() {
@@ -426,34 +400,6 @@ func (j *deployJob) begun() error {
 	}
 	defer log.Close()
 	return hosts.Begun(log)
-}
-
-// writeNote writes the state of the deployment. Switches that were taken over
-// stay those of the process that runs them.
-func (j *deployJob) writeNote(plan *plan.Plan, target target.Target, kept bool) error {
-	d := deployed.New(plan, target)
-	d.Kept, d.Project = kept, j.app
-	var err error
-	if d.Folder, err = os.Getwd(); err != nil {
-		return fmt.Errorf("writing the state: %w", err)
-	}
-	if j.target == targetBMv2 && !j.bmv2.attach {
-		d.Name = cmp.Or(j.bmv2.name, plan.Topology.Name)
-	}
-	if j.hosts.door != nil {
-		d.Control = j.hosts.door.Address
-	}
-	if j.owner != nil {
-		d.Target, d.Kept, d.Began, d.Control = j.owner.Target, j.owner.Kept, j.owner.Began, j.owner.Control
-		for i, s := range d.Switches {
-			for _, o := range j.owner.Switches {
-				if o.Name == s.Name {
-					d.Switches[i].Thrift = o.Thrift
-				}
-			}
-		}
-	}
-	return d.Write(j.state)
 }
 
 // A deployBar shows how far a deployment is, until it ends.
@@ -516,10 +462,6 @@ func (j *deployJob) showReport(r *report.Report) error {
 	for _, n := range order {
 		fmt.Fprintf(j.c.Out, "note: %s (%s)\n", n, abbreviated(about[n]))
 	}
-	if r.Verified() {
-		_, err := fmt.Fprintf(j.c.Out, "%d switches verified in %v, %d changes written\n", len(r.Switches), r.Elapsed.Round(time.Millisecond), r.Written())
-		return err
-	}
 	return nil
 }
 
@@ -539,6 +481,9 @@ func (j *deployJob) planErrors(err error) error {
 // eachError prints all of a list but the last, which it returns. What is the
 // same for several switches is said once.
 func (j *deployJob) eachError(err error, failure func(error) error) error {
+	if err == nil {
+		return nil
+	}
 	var list plan.Errors
 	if !errors.As(err, &list) {
 		return failure(err)

@@ -102,21 +102,11 @@ func (j *deployJob) runApp(ctx context.Context) (err error) {
 		return err
 	}
 	j.ended = true
-	if err := j.writeNote(planned, network, true); err != nil {
-		return err
-	}
 	if err := j.showApp(switches); err != nil {
 		return err
 	}
-	if err := j.howTo(planned); err != nil {
-		return err
-	}
-	if err := j.begun(); err != nil {
-		return err
-	}
-	j.c.Log.Info("the project is up, until Ctrl-C", "state", j.state)
-	<-ctx.Done()
-	return nil
+	k := &keeper{c: j.c, job: j, target: network.inner(), plan: planned, endTasks: func() {}}
+	return k.stay(ctx)
 }
 
 // loadApp compiles the programs, each once, and reads the entries.
@@ -215,6 +205,8 @@ func (j *deployJob) showApp(switches []*appSwitch) error {
 // An appNetwork is where the switches and hosts of a project are.
 type appNetwork interface {
 	target.Target
+	// inner is the target itself.
+	inner() target.Target
 	// begin gives a switch its program and its entries.
 	begin(ctx context.Context, s *appSwitch) error
 	// run runs a command line of a shell on a host and waits for it; there may be
@@ -252,6 +244,8 @@ type embeddedApp struct {
 	*embedded.Target
 	hosts *hostFlags
 }
+
+func (a *embeddedApp) inner() target.Target { return a.Target }
 
 func (a *embeddedApp) begin(_ context.Context, s *appSwitch) error {
 	if _, err := a.Endpoint(s.Name); err != nil {
@@ -292,6 +286,8 @@ type bmv2App struct {
 	plan    *plan.Plan
 	options controller.DeployOptions
 }
+
+func (a *bmv2App) inner() target.Target { return a.Target }
 
 // queueDepth is simple_switch's own, in packets.
 const queueDepth = 64

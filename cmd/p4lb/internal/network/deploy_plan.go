@@ -77,6 +77,11 @@ func (j *deployJob) plan(ctx context.Context) (*plan.Plan, error) {
 	if t, err = cli.FailLinks(t, j.fail); err != nil {
 		return nil, err
 	}
+	if j.adjust != nil {
+		if t, err = j.adjust(t); err != nil {
+			return nil, err
+		}
+	}
 	if j.target == targetEmbedded {
 		// Ports that a topology counts from 1 may be ones that the hardware has for itself.
 		d := plan.DevicePorts(t, j.request.Arch)

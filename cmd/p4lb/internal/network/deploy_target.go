@@ -6,20 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
-	"github.com/p4lb/p4lb/internal/controller/deployed"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/controller/target"
 	"github.com/p4lb/p4lb/internal/controller/tofino"
 	"github.com/p4lb/p4lb/internal/network/embedded"
 	"github.com/p4lb/p4lb/internal/network/netspace"
 	"github.com/p4lb/p4lb/internal/network/testbed"
-	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
 // The targets of deploy.
@@ -36,52 +33,35 @@ var targetNames = []string{targetEmbedded, targetBMv2, targetServers, targetTofi
 // other.
 var tofinoAPIs = []string{"bfrt", "p4runtime"}
 
-// openTarget makes the target. attached says that the embedded switches are
-// those of another process.
-func (j *deployJob) openTarget(plan *plan.Plan) (to target.Target, attached bool, err error) {
+// openTarget makes the target.
+func (j *deployJob) openTarget(plan *plan.Plan) (target.Target, error) {
 	config, err := j.tls.config(j.c)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	options := target.ServersOptions{TLS: config}
 	switch {
 	case j.target == targetServers:
-		return target.NewServers(options), false, nil
+		return target.NewServers(options), nil
 	case j.target == targetTofino && j.bfrt:
-		return tofino.New(options), false, nil
+		return tofino.New(options), nil
 	case j.target == targetTofino:
-		return target.NewTofino(options), false, nil
+		return target.NewTofino(options), nil
 	case j.target == targetBMv2:
-		return j.bmv2.open(j.c, options), false, nil
-	}
-	if j.owner = j.running(plan); j.owner != nil {
-		j.c.Log.Info("taking over the switches of another process")
-		options.Addresses = map[string]string{}
-		for _, s := range j.owner.Switches {
-			options.Addresses[s.Name] = s.GRPC
-		}
-		if there := j.owner.Switches[0].API == deployed.BfRt; there != j.bfrt {
-			return nil, false, cli.Hinted(fmt.Errorf("the switches that run serve %s", apiNames[there]), "--bfrt says which of both is spoken; end that process for the other")
-		}
-		if j.bfrt {
-			return tofino.New(options), true, nil
-		}
-		return target.NewServers(options), true, nil
+		return j.bmv2.open(j.c, options), nil
 	}
 	if err := j.addressesFree(plan); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	o := embedded.Options{BfRt: j.bfrt, AnyPort: j.anyPort, Seed: j.seed, Log: j.c.Log}
 	if j.stays() {
 		if err := j.hosts.open(j.c, plan, netspace.KnowsSwitch); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 	}
 	j.hosts.join(&o)
-	return embedded.New(o), false, nil
+	return embedded.New(o), nil
 }
-
-var apiNames = map[bool]string{false: "P4Runtime", true: "BfRt"}
 
 // addressesFree finds out whether the switches can be served at the addresses of
 // the topology, before anything is made.
@@ -102,26 +82,8 @@ func (j *deployJob) addressesFree(plan *plan.Plan) error {
 	if len(taken) == 0 {
 		return nil
 	}
-	return &cli.Failure{Code: cli.ExitRefused, Err: fmt.Errorf("somebody else serves at the addresses of the topology: %s", abbreviated(taken)),
-		Hint: "--any-port takes free ones; or end what serves there, p4lb down if it is a network of p4lb's"}
-}
-
-// running is the deployment of another process that has these very switches
-// embedded and is alive, or nil.
-func (j *deployJob) running(plan *plan.Plan) *deployed.Note {
-	d, _, err := deployed.Read(j.state)
-	if err != nil || !d.Kept || d.Target != targetEmbedded || len(d.Switches) != len(plan.Switches) {
-		return nil
-	}
-	for _, s := range d.Switches {
-		if plan.Switch(s.Name) == nil {
-			return nil
-		}
-	}
-	if pid, err := deployed.Owner(j.state); err != nil || pid == 0 || pid == os.Getpid() {
-		return nil
-	}
-	return d
+	return &cli.Failure{Code: cli.ExitRefused, Err: fmt.Errorf("the addresses of the topology are in use: %s", abbreviated(taken)),
+		Hint: "--any-port takes free ones; p4lb ps lists networks that may serve there"}
 }
 
 // clientTLS are the flags that say how to speak to servers with TLS.
@@ -213,23 +175,5 @@ func (j *deployJob) takeAway() error {
 		return cli.Hinted(fmt.Errorf("there is no deployment %s", name), "ip netns shows what there is: namespaces called p4lb-NAME-NODE")
 	}
 	j.c.Log.Info("removed", "deployment", name)
-	return nil
-}
-
-// howTo says how to use the hosts of a network that has just come up.
-func (j *deployJob) howTo(plan *plan.Plan) error {
-	list := plan.Topology.Hosts
-	live := j.hosts.network != nil || j.target == targetBMv2 && !j.bmv2.attach
-	if !live || len(list) < 2 || j.format != cli.Table {
-		return nil
-	}
-	from, to := list[0], list[len(list)-1]
-	fmt.Fprintf(j.c.Out, "%d hosts; a command on %s: p4lb exec %s -- ping %v\n", len(list), from.Name, from.Name, to.IP.Addr())
-	if j.bmv2.keep {
-		fmt.Fprintln(j.c.Out, "the network stays; to end it: p4lb down")
-	}
-	if err := j.c.Out.Flush(); err != nil {
-		return fmt.Errorf("writing to standard output: %w", plain.Bare(err))
-	}
 	return nil
 }

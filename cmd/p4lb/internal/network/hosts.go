@@ -95,8 +95,13 @@ func (j *hostJob) host(d *deployed.Note, t *fabric.Topology, name string) (*fabr
 	if h := t.Host(name); h != nil {
 		return h, nil
 	}
+	return nil, noHost(t, name)
+}
+
+// noHost is the error about a host that a topology does not have.
+func noHost(t *fabric.Topology, name string) error {
 	names := lists.Map(t.Hosts, func(h fabric.Host) string { return h.Name })
-	return nil, cli.Hinted(fmt.Errorf("there is no host %s", name), "the hosts are %s", abbreviated(names))
+	return cli.Hinted(fmt.Errorf("there is no host %s", name), "the hosts are %s", abbreviated(names))
 }
 
 // NewHosts is the verb hosts.
@@ -266,7 +271,6 @@ type hostFlags struct {
 	pcap   string
 
 	network  *hosts.Network
-	door     *hosts.Door
 	captures *ports.Captures
 }
 
@@ -348,8 +352,7 @@ func (f *hostFlags) open(c *cli.Console, plan *plan.Plan, known netspace.Known) 
 	if err != nil {
 		return &cli.Failure{Code: cli.ExitRefused, Err: err}
 	}
-	f.door, err = f.network.Serve()
-	return err
+	return nil
 }
 
 // join gives switches in this process the hosts and the captures.
@@ -363,9 +366,6 @@ func (f *hostFlags) join(o *embedded.Options) {
 // close takes the hosts away.
 func (f *hostFlags) close() error {
 	var errs []error
-	if f.door != nil {
-		errs = append(errs, f.door.Close())
-	}
 	if f.network != nil {
 		errs = append(errs, f.network.Close())
 	}

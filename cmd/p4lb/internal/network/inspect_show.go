@@ -94,13 +94,13 @@ func (j *inspectJob) showTables(r *view.Round) error {
 		if !j.answered(&result) {
 			continue
 		}
-		if !detail && !r.Contents && result.Snapshot.Idle() {
+		quiet := !detail && !r.Contents && result.Snapshot.Idle()
+		if quiet {
 			idle = append(idle, result.Switch)
-			continue
 		}
 		for i := range result.Snapshot.Readings {
 			v := &result.Snapshot.Readings[i]
-			if v.Minor && !detail {
+			if v.Minor && !detail || quiet && !tables[0].about(v) {
 				continue
 			}
 			at := slices.IndexFunc(tables, func(p *pivot) bool { return p.about(v) })
@@ -125,6 +125,9 @@ func (j *inspectJob) showTables(r *view.Round) error {
 		}
 	}
 	if len(idle) > 0 {
+		if shown > 0 {
+			fmt.Fprintln(j.c.Out)
+		}
 		fmt.Fprintf(j.c.Out, "no traffic since deployment: %s\n", abbreviated(idle))
 		return nil
 	}

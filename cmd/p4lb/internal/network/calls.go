@@ -1,0 +1,162 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/internal/controller/deployed"
+	"github.com/p4lb/p4lb/internal/network/hosts"
+)
+
+// Verbs that act on a running network are carried out by the process that runs
+// it: the verb sends its command line over the control socket, and that process
+// runs the verb with a keeper.
+
+// answer runs a verb for another process, with that process's streams.
+func (k *keeper) answer(ctx context.Context, ask hosts.Call) (exit int) {
+	c := cli.New(ctx, ask.Args, ask.In, ask.Out, ask.Err)
+	root := &cobra.Command{
+		Use: "p4lb", SilenceErrors: true, SilenceUsage: true,
+		PersistentPreRun: func(*cobra.Command, []string) { c.SetUp() },
+	}
+	c.AddFlags(root.PersistentFlags())
+	root.SetFlagErrorFunc(c.FlagError)
+	sw := &cobra.Command{Use: "switch"}
+	sw.AddCommand(newRestart(c, k))
+	root.AddCommand(newDeploy(c, k), newLink(c, k), newPing(c, k), sw)
+	root.SetArgs(ask.Args)
+	root.SetOut(c.Out)
+	root.SetErr(c.Err)
+	var err error
+	run := func(ctx context.Context) {
+		// A folder belongs to the whole process: only the keeper's goroutine
+		// changes it.
+		err = (&deployJob{dir: ask.Dir}).inDir(func() error { return root.ExecuteContext(ctx) })
+	}
+	if cmd, _, e := root.Find(ask.Args); e == nil && cmd.Name() == "ping" {
+		err = root.ExecuteContext(ctx)
+	} else if e := k.do(ctx, run); e != nil {
+		err = e
+	}
+	return c.Report(errors.Join(err, c.Out.Flush()))
+}
+
+// do has the keeper's goroutine call f.
+func (k *keeper) do(ctx context.Context, f func(context.Context)) error {
+	c := &call{do: func(alive context.Context) {
+		// The network's end ends what is done; the tasks that it begins live on.
+		f(alive)
+	}, done: make(chan struct{})}
+	select {
+	case k.calls <- c:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	<-c.done
+	return nil
+}
+
+// handOver hands a request to deploy to the process that runs the network, if
+// there is one.
+func (j *deployJob) handOver(ctx context.Context) (handed bool, err error) {
+	if j.dryRun || hosts.IsDetached() {
+		return false, nil
+	}
+	pid, err := deployed.Owner(j.state)
+	if err != nil || pid == 0 || pid == os.Getpid() {
+		return false, err
+	}
+	return true, ask(ctx, j.c, j.state)
+}
+
+// bringUp is how long a verb waits for a network that comes up.
+const bringUp = 10 * time.Second
+
+// ask has the process that runs a network carry out this command line.
+func ask(ctx context.Context, c *cli.Console, state string) error {
+	var d *deployed.Note
+	for begin := time.Now(); ; {
+		pid, err := deployed.Owner(state)
+		if err != nil {
+			return err
+		}
+		if pid == 0 {
+			return cli.Hinted(errors.New("no process runs the network"), "p4lb deploy does; p4lb ps lists networks")
+		}
+		d, _, err = deployed.Read(state)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, deployed.ErrNothing) {
+			return err
+		}
+		if time.Since(begin) > bringUp {
+			return &cli.Failure{Code: cli.ExitRefused, Err: fmt.Errorf("process %d has been bringing the network up for %v", pid, bringUp), Hint: "p4lb down ends it"}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	if d.Control == "" {
+		return cli.Hinted(errors.New("a process runs the network already, and takes no requests on this system"), "p4lb down ends it")
+	}
+	if err := c.Out.Flush(); err != nil {
+		return err
+	}
+	switch code, err := hosts.Ask(ctx, d.Control, c.Args()); {
+	case err != nil:
+		return &cli.Failure{Code: cli.ExitRefused, Err: err}
+	case code != 0:
+		return &cli.Failure{Code: code}
+	}
+	return nil
+}
+
+// deployFor deploys what another process asks for.
+func (k *keeper) deployFor(cmd *cobra.Command, j *deployJob) error {
+	mine := k.job
+	refused := func(format string, args ...any) error {
+		return &cli.Failure{Code: cli.ExitRefused, Err: fmt.Errorf("process %d runs this network: %w", os.Getpid(), fmt.Errorf(format, args...)), Hint: "p4lb down ends it; then deploy again"}
+	}
+	f := cmd.Flags()
+	switch {
+	case k.ctrl == nil || j.app != "":
+		return refused("a project and another deployment do not mix")
+	case j.target != mine.target || j.bfrt != mine.bfrt || j.api != mine.api || j.bmv2 != mine.bmv2:
+		return refused("it has other switches than --target %s and its flags ask for", j.target)
+	case j.page.Listen != "":
+		return refused("--listen cannot begin now: p4lb inspect --listen shows the network")
+	case j.hosts.pcap != "":
+		return refused("--pcap cannot begin now")
+	case f.Changed("hosts") && j.hosts.wanted != (mine.hosts.network != nil), f.Changed("rates") && j.hosts.rates != mine.hosts.rates:
+		return refused("--hosts and --rates cannot change now")
+	case j.takeover, j.backup:
+		return refused("it is the controller of the switches already")
+	}
+	j.state, j.hosts = mine.state, mine.hosts
+	ctx := cmd.Context()
+	if j.diff {
+		p, err := j.plan(ctx)
+		if err != nil {
+			return err
+		}
+		r, err := k.ctrl.Compare(ctx, p)
+		return errors.Join(j.show(r, nil), j.deployErrors(err))
+	}
+	defer func() { j.c = k.c }() // the request may outlive its process
+	r, err := k.redeploy(ctx, j)
+	j.lock = mine.lock
+	if err != nil {
+		return errors.Join(j.show(r, nil), j.deployErrors(err))
+	}
+	lost := k.verify(ctx, r)
+	return errors.Join(j.show(r, lost), j.lossError(lost))
+}

@@ -1,0 +1,398 @@
+package network
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/view"
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/internal/controller/deployed"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/report"
+	"github.com/p4lb/p4lb/internal/controller/target"
+	"github.com/p4lb/p4lb/internal/controller/task"
+	"github.com/p4lb/p4lb/internal/network/embedded"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/network/hosts"
+	"github.com/p4lb/p4lb/internal/network/ping"
+	"github.com/p4lb/p4lb/internal/network/testbed"
+	"github.com/p4lb/p4lb/internal/text/plain"
+)
+
+// A keeper runs a deployment: it deploys the plan, runs the tasks, restores
+// switches that come back, and carries out what other verbs ask for. There is
+// one for a deployment, in the process that owns it. Its fields belong to the
+// goroutine that runs deploy; requests of other processes reach it by calls.
+type keeper struct {
+	c      *cli.Console
+	job    *deployJob        // the request that is deployed
+	shown  *view.NetworkPage // nil without a page
+	target target.Target
+	ctrl   *controller.Controller // nil for a project: nothing is planned
+	plan   *plan.Plan
+	links  map[int]linkChange // by p4lb link, on top of the job's topology
+	door   *hosts.Door
+	began  time.Time
+	calls  chan *call
+
+	endTasks func() // ends the tasks that run, and waits for them
+	failed   chan error
+}
+
+// A call is a request for the goroutine that owns the keeper.
+type call struct {
+	do   func(ctx context.Context)
+	done chan struct{}
+}
+
+// ours reports whether the switches end with this process.
+func (k *keeper) ours() bool {
+	j := k.job
+	return j.app != "" || j.target == targetEmbedded || j.target == targetBMv2 && !j.bmv2.keep && !j.bmv2.attach
+}
+
+// deploy carries the plan out, and stays if that is wanted.
+func (k *keeper) deploy(ctx context.Context) error {
+	j := k.job
+	election, _ := parseElection(j.election) // has been checked
+	options := controller.DeployOptions{
+		Election: election, Takeover: j.takeover, Backup: j.backup,
+		DryRun: j.diff, Atomic: j.atomic, Timeout: j.timeout, Log: j.c.Log,
+	}
+	bar := j.progress(k.plan, &options)
+	c, err := controller.New(ctx, k.plan, k.target, options)
+	if err != nil {
+		bar.End()
+		return deployFailure(err)
+	}
+	defer c.Close()
+	k.ctrl = c
+	r, err := c.Deploy(ctx)
+	bar.End()
+	if err != nil || j.diff {
+		return errors.Join(j.show(r, nil), j.deployErrors(err))
+	}
+	if err := k.startTasks(ctx); err != nil {
+		return err
+	}
+	defer func() { k.endTasks() }()
+	lost := k.verify(ctx, r)
+	if err := j.show(r, lost); err != nil {
+		return err
+	}
+	if j.once && k.ours() {
+		return j.lossError(lost)
+	}
+	if j.ended = k.ours(); j.once {
+		return errors.Join(k.writeNote(), j.lossError(lost))
+	}
+	if j.page.Listen != "" {
+		if k.shown, err = j.page.WatchNetwork(ctx, j.c, c, k.plan, view.PageEvery); err != nil {
+			return err
+		}
+	}
+	if err := j.lossError(lost); err != nil {
+		j.c.Report(err)
+	}
+	return k.stay(ctx)
+}
+
+// stay keeps the deployment up, answers calls, and on SIGHUP reads the topology
+// again, until ctx ends.
+func (k *keeper) stay(ctx context.Context) error {
+	j := k.job
+	if err := k.open(); err != nil {
+		return err
+	}
+	defer k.door.Close()
+	if err := k.writeNote(); err != nil {
+		return err
+	}
+	if err := k.howTo(); err != nil {
+		return err
+	}
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGHUP)
+	defer signal.Stop(again)
+	if err := j.begun(); err != nil {
+		return err
+	}
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		if k.ctrl != nil {
+			k.ctrl.Keep(ctx, k.restored)
+		}
+	}()
+	if k.ctrl != nil {
+		j.c.Log.Info("keeping the switches as planned, until Ctrl-C", "state", j.state)
+	} else {
+		j.c.Log.Info("the project is up, until Ctrl-C", "state", j.state)
+	}
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case err := <-k.failed:
+			return err
+		case <-again:
+			k.reload(ctx)
+		case c := <-k.calls:
+			c.do(ctx)
+			close(c.done)
+		}
+	}
+	<-kept
+	return nil
+}
+
+// open opens the door for other processes.
+func (k *keeper) open() (err error) {
+	k.began, k.calls = time.Now(), make(chan *call)
+	k.door, err = hosts.Serve(k.job.hosts.network, k.answer)
+	if errors.Is(err, hosts.ErrNotHere) { // not on Linux: the network does without
+		k.door = &hosts.Door{}
+		return nil
+	}
+	return err
+}
+
+// restored logs what has become of a switch that was away.
+func (k *keeper) restored(r report.Switch) {
+	if r.Err != nil {
+		k.c.Log.Warn("a switch does not hold the plan", "switch", r.Name, "error", r.Err)
+		k.shown.Tell(r.Name, "does not hold the plan: "+r.Err.Error(), false)
+		return
+	}
+	k.c.Log.Info("a switch is back", "switch", r.Name, "pushed", r.Pushed, "written", r.Written)
+	k.shown.Tell(r.Name, "is back, and holds the plan", true)
+}
+
+// reload deploys the topology as it is now. A mistake in it changes nothing.
+func (k *keeper) reload(ctx context.Context) {
+	j := k.job
+	r, err := k.redeploy(ctx, j)
+	if err != nil {
+		j.c.Report(j.deployErrors(err))
+	}
+	if r != nil {
+		k.c.Log.Info("deployed again", "written", r.Written(), "verified", r.Verified())
+		k.shown.Tell("", "the topology has been deployed again", r.Verified())
+	}
+}
+
+// redeploy plans a request and deploys it to the switches that run. The request
+// becomes the keeper's unless its plan cannot be made or is rolled back.
+func (k *keeper) redeploy(ctx context.Context, j *deployJob) (*report.Report, error) {
+	var p *plan.Plan
+	err := j.inDir(func() (err error) {
+		p, err = j.plan(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	old, oldJob, oldLinks := k.plan, k.job, k.links
+	if err := k.ctrl.SetPlan(ctx, p); err != nil {
+		return nil, err
+	}
+	k.plan, k.job, k.links = p, j, nil
+	for at := range oldLinks { // Start sets only what the plans differ in
+		if err := k.target.(target.Linker).SetLink(p.Topology.Links[at], target.Random{}); err != nil {
+			j.c.Report(err)
+		}
+	}
+	r, err := k.apply(ctx, j)
+	if err != nil && j.atomic {
+		k.plan, k.job = old, oldJob
+		return r, errors.Join(err, k.ctrl.SetPlan(ctx, old), k.startTasks(ctx))
+	}
+	return r, errors.Join(err, k.writeNote())
+}
+
+// apply deploys the keeper's plan, and runs its tasks.
+func (k *keeper) apply(ctx context.Context, j *deployJob) (*report.Report, error) {
+	k.endTasks()
+	options := controller.DeployOptions{Atomic: j.atomic, Timeout: j.timeout, Log: j.c.Log, Links: k.actual()}
+	bar := j.progress(k.plan, &options)
+	r, err := k.ctrl.DeployAs(ctx, options)
+	bar.End()
+	return r, errors.Join(err, k.startTasks(ctx))
+}
+
+// startTasks runs what the scheme wants of a controller.
+func (k *keeper) startTasks(ctx context.Context) error {
+	j := k.job
+	k.endTasks = func() {}
+	if j.noTasks {
+		return nil
+	}
+	tasks, err := task.ForPlan(k.plan, task.Options{
+		MTU: j.mtu, Queue: j.queue,
+		Alert: func(a task.Alert) {
+			k.c.Log.Warn(a.Text, "switch", a.Switch)
+			k.shown.Tell(a.Switch, a.Text, false)
+		},
+	})
+	if err != nil || len(tasks) == 0 {
+		return err
+	}
+	k.c.Log.Info("running tasks", "number", len(tasks))
+	inner, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		k.ctrl.Loop(inner, tasks, controller.LoopOptions{Log: k.c.Log})
+	}()
+	k.endTasks = func() {
+		cancel()
+		<-done
+	}
+	return nil
+}
+
+// prober returns what sends packets between the hosts, nil if the target has
+// none.
+func (k *keeper) prober() (ping.Prober, ping.Trace) {
+	switch t := k.target.(type) {
+	case *embedded.Target:
+		if k.job.hosts.network != nil {
+			return ping.InSpaces(k.job.hosts.network), t.Trace
+		}
+		return t.Prober(k.plan.Topology, k.plan.ByMAC()), t.Trace
+	case *testbed.Target:
+		return ping.InSpaces(t), nil
+	}
+	return nil, nil
+}
+
+// A check of the connectivity tries so many pairs of hosts for each pair of
+// leaves, and so many at most, again until a packet passes.
+const (
+	pairsOfLeaves = 4
+	mostPairs     = 4096
+	tries         = 5
+)
+
+// A loss is what a check of the connectivity has found.
+type loss struct {
+	pairs  int
+	failed []ping.Result
+	err    error // the check itself has failed
+}
+
+// verify sends packets between all pairs of leaves that the links connect. It
+// returns nil if the target has no hosts.
+func (k *keeper) verify(ctx context.Context, r *report.Report) *loss {
+	prober, trace := k.prober()
+	if prober == nil {
+		return nil
+	}
+	pairs := ping.LeafPairs(k.actual(), pairsOfLeaves, mostPairs)
+	if len(pairs) == 0 {
+		return nil
+	}
+	begin := time.Now()
+	list, err := prober.Probe(ctx, pairs, ping.Options{Count: tries, Until: true, Trace: trace})
+	r.Elapsed += time.Since(begin)
+	return &loss{len(pairs), ping.Failed(list), err}
+}
+
+// show prints a report, and what the check of the connectivity has found.
+func (j *deployJob) show(r *report.Report, lost *loss) error {
+	if r == nil {
+		return nil
+	}
+	if err := j.showReport(r); err != nil {
+		return err
+	}
+	if j.format == cli.Table && r.Verified() && !j.diff {
+		passed := ""
+		if lost != nil && lost.err == nil {
+			passed = fmt.Sprintf("; packets pass between %d of %d pairs of hosts", lost.pairs-len(lost.failed), lost.pairs)
+		}
+		fmt.Fprintf(j.c.Out, "%d switches verified in %v, %d changes written%s\n", len(r.Switches), r.Elapsed.Round(time.Millisecond), r.Written(), passed)
+	}
+	if err := j.c.Out.Flush(); err != nil {
+		return fmt.Errorf("writing to standard output: %w", plain.Bare(err))
+	}
+	return nil
+}
+
+// lossError is the error about pairs of hosts between which no packet passes.
+func (j *deployJob) lossError(lost *loss) error {
+	switch {
+	case lost == nil:
+		return nil
+	case lost.err != nil:
+		return fmt.Errorf("checking the connectivity: %w", lost.err)
+	case len(lost.failed) == 0:
+		return nil
+	}
+	var names []string
+	for _, f := range lost.failed {
+		names = append(names, f.From+" to "+f.To)
+	}
+	return &cli.Failure{
+		Code: cli.ExitRefused,
+		Err:  fmt.Errorf("no packets pass between %d of %d pairs of hosts: %s", len(lost.failed), lost.pairs, abbreviated(names)),
+		Hint: "p4lb ping --all shows every pair; a program of your own may forward other packets than IPv4",
+	}
+}
+
+// writeNote writes the state of the deployment.
+func (k *keeper) writeNote() (err error) {
+	j := k.job
+	d := deployed.New(k.plan, k.target)
+	d.Kept, d.Project, d.Folder = k.ours(), j.app, j.dir
+	if !k.began.IsZero() {
+		d.Began = k.began.Truncate(time.Second)
+	}
+	if j.target == targetBMv2 && !j.bmv2.attach {
+		d.Name = cmp.Or(j.bmv2.name, k.plan.Topology.Name)
+	}
+	if k.door != nil {
+		d.Control = k.door.Address
+	}
+	return d.Write(j.state)
+}
+
+// howTo prints how to use the hosts of a network that has just come up.
+func (k *keeper) howTo() error {
+	j := k.job
+	list := k.plan.Topology.Hosts
+	live := j.hosts.network != nil || j.target == targetBMv2 && !j.bmv2.attach
+	if !live || len(list) < 2 || j.format != cli.Table {
+		return nil
+	}
+	from, to := list[0], list[len(list)-1]
+	fmt.Fprintf(j.c.Out, "%d hosts; a command on %s: p4lb exec %s -- ping %v\n", len(list), from.Name, from.Name, to.IP.Addr())
+	if j.bmv2.keep {
+		fmt.Fprintln(j.c.Out, "the network stays; to end it: p4lb down")
+	}
+	if err := j.c.Out.Flush(); err != nil {
+		return fmt.Errorf("writing to standard output: %w", plain.Bare(err))
+	}
+	return nil
+}
+
+// actual is the topology with its links as they are: a link may be down that the
+// plan uses.
+func (k *keeper) actual() *fabric.Topology {
+	t := k.plan.Topology
+	for at, c := range k.links {
+		switch {
+		case c.link.Down && !t.Links[at].Down:
+			t = t.Fail(at)
+		case !c.link.Down && t.Links[at].Down:
+			t = t.Restore(at)
+		}
+	}
+	return t
+}
