@@ -505,12 +505,3 @@ func (j *deployJob) eachError(err error, failure func(error) error) error {
 	}
 	return err
 }
-
-// deployFailure gives an error about switches its exit code and its hint.
-func deployFailure(err error) error {
-	f := &cli.Failure{Code: cli.ExitRefused, Err: err}
-	if e, ok := errors.AsType[*plan.Error](err); ok {
-		f.Hint = e.Hint
-	}
-	return f
-}

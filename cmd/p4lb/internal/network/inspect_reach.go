@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -269,15 +268,6 @@ func (s *site) only(names []string) error {
 	}
 	s.switches = slices.DeleteFunc(s.switches, func(sw *reached) bool { return !slices.Contains(names, sw.node.Name) })
 	return nil
-}
-
-// abbreviated lists names, not more of them than fit a line.
-func abbreviated(names []string) string {
-	const most = 12
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // connect finds the way to the registers of a switch.

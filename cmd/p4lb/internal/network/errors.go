@@ -1,0 +1,28 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+)
+
+// deployFailure gives an error about switches its exit code and its hint.
+func deployFailure(err error) error {
+	f := &cli.Failure{Code: cli.ExitRefused, Err: err}
+	if e, ok := errors.AsType[*plan.Error](err); ok {
+		f.Hint = e.Hint
+	}
+	return f
+}
+
+// abbreviated lists names, not more of them than fit a line.
+func abbreviated(names []string) string {
+	const most = 12
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
