@@ -22,6 +22,7 @@ type Comparison struct {
 	Results    []*Result // by job; nil: not run
 	Rows       []*Row
 	World      string // in which they ran
+	Warnings   []spec.Warning
 
 	// With a store: runs made now, those that were there, and those that others
 	// make.
@@ -240,9 +241,16 @@ func (r *Row) paths() float64 {
 	return all.value()
 }
 
-// singlePath reports whether the row's leaves send along one of several paths.
+// singlePath reports whether the row's leaves send along one of several paths, although
+// they have flows enough for all.
 func (r *Row) singlePath() bool {
+	const enough = 10 // flows a path
 	n, used := r.paths(), r.Estimate(pathsUsed).Mean
+	for _, run := range r.Runs {
+		if float64(run.Flows) < enough*n {
+			return false
+		}
+	}
 	return n > 1 && used > 0 && used/100*n < 1.5
 }
 

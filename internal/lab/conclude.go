@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // A Finding is what the runs say of the experiment's first scheme against
@@ -129,6 +130,20 @@ func (c *Comparison) Conclusion() []string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// warned returns the names of the warnings that figures show; "" without any.
+func (c *Comparison) warned() string {
+	var rules []string
+	for _, w := range c.Warnings {
+		if w.Reason == "" {
+			rules = lists.Add(rules, w.Rule)
+		}
+	}
+	if len(rules) == 0 {
+		return ""
+	}
+	return "Warnings: " + strings.Join(rules, ", ")
 }
 
 // where names the case and the load, if there are several.

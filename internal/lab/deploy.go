@@ -45,15 +45,62 @@ func deploy(ctx context.Context, r *running) (_ deployment, err error) {
 }
 
 // plan is what the switches must hold with some links down.
-func (r *running) plan(t *fabric.Topology) (*plan.Plan, error) {
+func (j *Job) plan(t *fabric.Topology) (*plan.Plan, error) {
 	pipelines := map[fabric.Role]*plan.Pipeline{}
-	for role, p := range r.setup.byRole {
+	for role, p := range j.setup.byRole {
 		var err error
 		if pipelines[role], err = pipeline.Compiled(p); err != nil {
 			return nil, err
 		}
 	}
-	return plan.New(t, pipelines, plan.Options{Queue: r.Case.Switches.Queue, Grouping: r.Scheme.Grouping()})
+	return plan.New(t, pipelines, plan.Options{Queue: j.Case.Switches.Queue, Grouping: j.Scheme.Grouping()})
+}
+
+// planAll plans every row in every case, with all links and with those down that its
+// faults take down, and deploys programs that are not of the catalogue once: a row that
+// cannot be deployed fails before another has run.
+func planAll(ctx context.Context, jobs []*Job) error {
+	seen := map[*setup]bool{}
+	for _, j := range jobs {
+		if seen[j.setup] {
+			continue
+		}
+		seen[j.setup] = true
+		if err := j.rehearse(ctx); err != nil {
+			return fmt.Errorf("%s: %w", j.row(), err)
+		}
+	}
+	return nil
+}
+
+// row names the row that the run is of.
+func (j *Job) row() string {
+	if j.Case.Name != "" {
+		return j.Scheme.Label + " in case " + j.Case.Name
+	}
+	return j.Scheme.Label
+}
+
+func (j *Job) rehearse(ctx context.Context) error {
+	phases, err := j.Case.Phases(j.setup.topo)
+	if err != nil {
+		return err
+	}
+	const most = 16 // of many faults the first stand for all
+	for _, t := range phases[:min(len(phases), most)] {
+		if _, err := j.plan(t); err != nil {
+			return err
+		}
+	}
+	if j.Scheme.Made().Native() == nil || j.world != "" {
+		return nil
+	}
+	r, err := j.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	r.close()
+	return nil
 }
 
 // programsAtWork is the deployment of P4 programs: P4Runtime servers within the

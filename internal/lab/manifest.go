@@ -25,6 +25,7 @@ type Manifest struct {
 	Experiment any               `json:"experiment"` // with everything filled in
 	Workloads  map[string]string `json:"workloads,omitempty"`
 	Topologies map[string]string `json:"topologies"`
+	Warnings   []spec.Warning    `json:"warnings,omitempty"`
 	Rows       []ManifestRow     `json:"rows"`
 	Runs       []string          `json:"runs"`
 }
@@ -60,6 +61,10 @@ func (r *Runner) keepManifest(x *spec.Experiment, jobs []*Job) error {
 	m := Manifest{
 		Format: manifestFormat, Name: x.Name, Versions: versions(), Experiment: repeatable,
 		Workloads: map[string]string{}, Topologies: map[string]string{},
+	}
+	var err error
+	if m.Warnings, err = x.Lint(r.Read); err != nil {
+		return err
 	}
 	for _, j := range jobs {
 		row := ManifestRow{

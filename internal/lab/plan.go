@@ -105,7 +105,8 @@ func (r *Runner) Collect(ctx context.Context, x *spec.Experiment) (*Comparison, 
 	}
 	c := newComparison(x, jobs, results)
 	c.World = cmp.Or(r.World, Sim)
-	return c, nil
+	c.Warnings, err = x.Lint(r.Read)
+	return c, err
 }
 
 // Missing is how many runs of the comparison there are not, of how many.

@@ -38,6 +38,9 @@ func (c *Comparison) Figures() []*chart.Chart {
 	if f := c.drawPrinted(); f != nil {
 		list = append(list, f)
 	}
+	for _, f := range list {
+		f.Note = c.warned()
+	}
 	return list
 }
 

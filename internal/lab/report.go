@@ -18,6 +18,7 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/spec"
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/scheme/advice"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 //go:embed report.tmpl
@@ -194,6 +195,14 @@ func (p page) Sizes() [][2]string {
 	return list
 }
 
+// Warned returns the warnings that the experiment does not accept.
+func (p page) Warned() []spec.Warning { return spec.Unaccepted(p.Warnings) }
+
+// Accepted returns the warnings that the experiment accepts, with its reasons.
+func (p page) Accepted() []spec.Warning {
+	return slices.DeleteFunc(slices.Clone(p.Warnings), func(w spec.Warning) bool { return w.Reason == "" })
+}
+
 // Definitions are the metrics of the table.
 func (p page) Definitions() [][2]string {
 	var list [][2]string
@@ -297,6 +306,7 @@ func (c *Comparison) Markdown(command string, took time.Duration) []byte {
 	if x.Scaled != "" {
 		list("Smaller than in the paper", []string{x.Scaled})
 	}
+	list("Warnings", lists.Map(spec.Unaccepted(c.Warnings), spec.Warning.String))
 	return b.Bytes()
 }
 

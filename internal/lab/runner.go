@@ -130,6 +130,9 @@ func (r *Runner) Run(ctx context.Context, x *spec.Experiment) (*Comparison, erro
 	if err := r.Limits.check(jobs, r.cores()); err != nil {
 		return nil, err
 	}
+	if err := planAll(ctx, jobs); err != nil {
+		return nil, err
+	}
 	if err := r.begin(ctx, x, jobs); err != nil {
 		return nil, err
 	}
@@ -141,6 +144,9 @@ func (r *Runner) Run(ctx context.Context, x *spec.Experiment) (*Comparison, erro
 	}
 	c := newComparison(x, jobs, w.results)
 	c.World = cmp.Or(r.World, Sim)
+	if c.Warnings, err = lint(x, r.Read, err); err != nil && ctx.Err() == nil {
+		return c, err
+	}
 	if w.shared != nil {
 		c.Made, c.Taken, c.Left = w.done-w.taken, w.taken, w.shared.left
 	}
@@ -148,6 +154,12 @@ func (r *Runner) Run(ctx context.Context, x *spec.Experiment) (*Comparison, erro
 		return c, ctx.Err()
 	}
 	return c, err
+}
+
+// lint returns the warnings about an experiment, beside an error that is there.
+func lint(x *spec.Experiment, read spec.Reader, err error) ([]spec.Warning, error) {
+	list, wrong := x.Lint(read)
+	return list, cmp.Or(err, wrong)
 }
 
 // begin writes down what is to be run.

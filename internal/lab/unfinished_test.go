@@ -100,7 +100,7 @@ seeds: 2
 	}
 	// As if all had gone along the first path.
 	for _, run := range c.Rows[1].Runs {
-		run.Metrics["paths-used"] = 25
+		run.Metrics["paths-used"], run.Flows = 25, 40
 	}
 	if head := strings.Join(c.Table()[0], " "); !strings.Contains(head, "paths-used (%)") {
 		t.Error(head)

@@ -17,6 +17,7 @@ type Chart struct {
 	Name  string // of its files
 	Title string
 	About string // what a reader has to know to read it
+	Note  string // drawn below the chart where it stands alone
 
 	X, Y   Axis
 	Series []Series

@@ -10,7 +10,8 @@ import (
 type layout struct {
 	width, height float64
 	font          float64
-	plot          rect // where the numbers are
+	foot          float64 // of the note below
+	plot          rect    // where the numbers are
 	x, y          span
 	shapes        []shape
 }
@@ -107,6 +108,11 @@ func (c *Chart) lay(width, height, font float64, title, legend bool) *layout {
 		}
 		bottom += min(longest*0.62, height/3)
 	}
+	if legend && c.Note != "" {
+		l.say(point{font * 0.4, height - 0.5*font}, c.Note, start, 0.9*font, soft)
+		bottom += 1.4 * font
+		l.foot = 1.4 * font
+	}
 	left := widest + 0.9*font
 	if c.Y.Label != "" {
 		left += 1.5 * font
@@ -199,7 +205,7 @@ func (c *Chart) axes(l *layout, slant bool) {
 	}
 	l.shapes = append(l.shapes, shape{ink: soft, thin: true, points: []point{{p.x0, p.y0}, {p.x0, p.y1}, {p.x1, p.y1}}})
 	if c.X.Label != "" {
-		l.say(point{(p.x0 + p.x1) / 2, l.height - 0.5*l.font}, c.X.Label, middle, l.font, soft)
+		l.say(point{(p.x0 + p.x1) / 2, l.height - 0.5*l.font - l.foot}, c.X.Label, middle, l.font, soft)
 	}
 	if c.Y.Label != "" {
 		l.shapes = append(l.shapes, shape{ink: soft, points: []point{{1.1 * l.font, (p.y0 + p.y1) / 2}}, words: c.Y.Label, anchor: middle, size: l.font, turned: true})

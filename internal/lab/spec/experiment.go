@@ -55,6 +55,12 @@ type Experiment struct {
 
 	Observe *Observing `yaml:"observe"` // and fit, for the metrics that begin with fit-
 
+	// Accept has the reasons for warnings that the experiment accepts, by rule: see Lint.
+	Accept map[string]string `yaml:"accept"`
+
+	// Expect are thresholds: see Expectation.
+	Expect []string `yaml:"expect"`
+
 	Ceiling []string `yaml:"ceiling"` // what the best possible scheme could save: see Ceilings
 	Vary    *Vary    `yaml:"vary"`    // what a paper leaves open
 	Cases   []Case   `yaml:"cases"`

@@ -98,6 +98,9 @@ func (x *Experiment) complete(src *source, read Reader, library *scheme.Library)
 	if err := x.checkTargets(src); err != nil {
 		return err
 	}
+	if err := cmp.Or(x.checkAccept(src), x.checkExpect(src)); err != nil {
+		return err
+	}
 	return x.checkVary(src)
 }
 

@@ -56,6 +56,10 @@ type labJob struct {
 	maxEvents float64
 	maxMemory cli.MemorySize
 
+	strict bool
+	junit  string
+	suites []lab.JUnitSuite
+
 	markdown string
 	sections []byte
 	command  string // that repeats an experiment, up to its name
@@ -78,6 +82,8 @@ func (j *labJob) addFlags(cmd *cobra.Command) {
 	f.Float64Var(&j.maxEvents, "max-events", lab.DefaultEvents, "refuse runs that would take more than `N` events each, such as 1e12; 0 for any")
 	f.Var(&j.maxMemory, "max-memory", "refuse runs that would take more than `SIZE` of memory together, such as 4GiB; 0 for any (default what the machine has)")
 	f.StringVar(&j.markdown, "markdown", "", "write a table of the paper's numbers, and whether each was met, to `FILE` in Markdown")
+	f.BoolVar(&j.strict, "strict", false, "exit with 1 if a number of a paper is neither within its band nor in order, or there is a warning that the experiment does not accept")
+	f.StringVar(&j.junit, "junit", "", "write what the experiment expects (expect:), and with --strict what papers print, and whether each was met, to `FILE` as JUnit XML")
 	f.StringVar(&j.observe, "observe", "", "write a dataset for p4lb fit to `FILE`.csv or .parquet, from the first run of the first scheme")
 	f.StringVar(&j.record, "record", "", "record the registers of the switches in that run to `FILE`.csv or .parquet, for p4lb inspect --replay")
 	f.BoolVarP(&j.watch, "watch", "w", false, "show the registers of the switches on the terminal during that run")
@@ -222,9 +228,8 @@ func (j *labJob) run(cmd *cobra.Command, list []*spec.Experiment) error {
 				continue // its table is that of all shards: lab report
 			}
 			beside = append(beside, comparison)
-			if world == lab.Sim {
-				outcomes = append(outcomes, comparison.Judge()...)
-			}
+			judged := j.judge(x, world, comparison, time.Since(began))
+			outcomes = append(outcomes, judged...)
 		}
 		if len(beside) > 1 {
 			fmt.Fprintln(j.c.Out)
@@ -237,7 +242,59 @@ func (j *labJob) run(cmd *cobra.Command, list []*spec.Experiment) error {
 		return err
 	}
 	if len(outcomes) > 0 {
-		return j.showOutcomes(list, outcomes, time.Since(began))
+		if err := j.showOutcomes(list, outcomes, time.Since(began)); err != nil {
+			return err
+		}
+	}
+	return j.failures()
+}
+
+// judge notes the checks of an experiment that has run, and returns how its targets
+// fared in virtual time.
+func (j *labJob) judge(x *spec.Experiment, world string, c *lab.Comparison, took time.Duration) []lab.Outcome {
+	s := lab.JUnitSuite{Experiment: x.Name, Checks: c.Checks(), Took: took}
+	var outcomes []lab.Outcome
+	if world == lab.Sim {
+		outcomes = c.Judge()
+	} else {
+		s.Experiment += ", " + world
+	}
+	if j.strict {
+		s.Checks = append(s.Checks, lab.AsChecks(outcomes)...)
+		for _, w := range spec.Unaccepted(c.Warnings) {
+			s.Checks = append(s.Checks, lab.Check{Name: "warning " + w.Rule, Why: w.Text})
+		}
+	}
+	j.suites = append(j.suites, s)
+	return outcomes
+}
+
+// failures writes the file of --junit and prints which checks failed.
+func (j *labJob) failures() error {
+	if j.junit != "" {
+		text, err := lab.JUnit(j.suites)
+		if err == nil {
+			err = os.WriteFile(j.junit, text, 0o666)
+		}
+		if err != nil {
+			return cli.CannotWrite(j.junit, err)
+		}
+	}
+	failed, of := 0, 0
+	for _, s := range j.suites {
+		for _, k := range s.Checks {
+			of++
+			if !k.Met {
+				failed++
+				fmt.Fprintf(j.c.Out, "not met: %s: %s: %s\n", s.Experiment, k.Name, k.Why)
+			}
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d checks not met", failed, of)
+	}
+	if of > 0 {
+		fmt.Fprintf(j.c.Out, "%d of %d checks met\n", of, of)
 	}
 	return nil
 }
@@ -262,6 +319,9 @@ func (j *labJob) one(ctx context.Context, x *spec.Experiment, world string, seve
 	}
 	finish, err := j.recorder(r)
 	if err != nil {
+		return nil, err
+	}
+	if err := warn(j.c, x, r.Read); err != nil {
 		return nil, err
 	}
 	bar := newLabProgress(j.c, x.Name)

@@ -58,6 +58,7 @@ there are taken, whoever made them: nothing is made twice, on one machine or on 
 cluster (lab submit).
 
   lab run FILE.yaml    an experiment with everything that can be set
+  lab check FILE.yaml  what is doubtful about an experiment, before it runs
   lab paper NAME       the experiments of a paper, and what it prints
   lab report           the table and the report of what a store has
   lab submit           the runs as a job of Slurm or Kubernetes; then status, wait, cancel
@@ -82,7 +83,7 @@ cluster (lab submit).
 	}
 	q.addFlags(cmd)
 	j.addFlags(cmd)
-	cmd.AddCommand(newLabRun(c), newLabPaper(c), newLabReport(c), newLabSubmit(c), newLabStatus(c), newLabWait(c), newLabCancel(c), newLabList(c), newLabDefaults(c))
+	cmd.AddCommand(newLabRun(c), newLabCheck(c), newLabPaper(c), newLabReport(c), newLabSubmit(c), newLabStatus(c), newLabWait(c), newLabCancel(c), newLabList(c), newLabDefaults(c))
 	return cmd
 }
 
@@ -134,6 +135,15 @@ experiment of a paper, or an experiment that the --store has.
     at-most: 200              # runs
   engine: native              # the models in place of the programs: faster, same results
   metrics: [fct-mean, fct-p99:short, queue-variance]
+  expect:                     # thresholds: lab run exits with 1 if one is not met
+    - fct-mean of qall-poly3 < 0.9 * ecmp
+    - unfinished == 0         # of each row
+
+An expectation is met if the 95 % confidence interval leaves no doubt of it. --junit
+writes the checks for CI; --strict fails on warnings and on missed targets too.
+Before an experiment runs, lab warns of what is doubtful about it, as lab check
+does. The warnings are in the report, in manifest.json and on the figures, unless the
+experiment accepts them: accept: {hosts-limit: "the network of the paper"}.
 
 Faults make a link or switch fail (down), of which the controller hears; or a
 link slower (rate); or a switch lose a share of the packets (drop), or all those
