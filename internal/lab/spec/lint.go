@@ -134,8 +134,6 @@ func (x *Experiment) checkAccept(src *source) error {
 	return nil
 }
 
-const frameBytes = 1514
-
 func (l *linted) noMarking() []string {
 	w := &l.Switches
 	if !l.marks() {
@@ -181,17 +179,18 @@ func (l *linted) noHeadroom() []string {
 	if w.PFC == nil || !*w.PFC {
 		return nil
 	}
+	frame := float64(l.Frame())
 	for _, s := range l.net.Switches {
 		ports := l.net.Ports(s.Name)
 		headroom, most := 0.0, 0.0
 		for _, p := range ports {
-			h := 2*p.Delay.Seconds()*float64(p.Rate)/8 + 2*frameBytes
+			h := 2*p.Delay.Seconds()*float64(p.Rate)/8 + 2*frame
 			headroom, most = headroom+h, max(most, h)
 		}
 		buffer := float64(s.Buffer)
 		pause := float64(w.Pause)
 		if room := l.queue(); room > 0 && buffer == 0 {
-			buffer = float64(room * frameBytes)
+			buffer = float64(room) * frame
 			if pause == 0 {
 				pause = 256 << 10
 			}
@@ -367,7 +366,7 @@ func (l *linted) shortDrain() []string {
 		}
 		rate := math.Inf(1)
 		for _, h := range lists.Set(d.from) {
-			rate = min(rate, float64(hostRate(l.net, h)))
+			rate = min(rate, float64(HostRate(l.net, h)))
 		}
 		if tr.Kind == "udp" && tr.Speed > 0 {
 			rate = min(rate, float64(tr.Speed))
