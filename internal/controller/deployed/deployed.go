@@ -117,7 +117,7 @@ func (d *Note) Write(file string) error {
 	return nil
 }
 
-// Nodes are the switches of the deployment, for who looks into them.
+// Nodes returns the switches of the deployment for inspectors.
 func (d *Note) Nodes(t *fabric.Topology) ([]*plan.Node, error) {
 	by := fabric.ByHops
 	if d.ByLeaf {

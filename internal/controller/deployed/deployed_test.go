@@ -108,7 +108,7 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// TestForeignProcess: what a file says makes no process the owner.
+// TestForeignProcess: the content of a file does not make a process the owner.
 func TestForeignProcess(t *testing.T) {
 	sleep := exec.Command("sleep", "1000")
 	if err := sleep.Start(); err != nil {
@@ -159,7 +159,7 @@ func TestLinks(t *testing.T) {
 		if err := remove(state, LogFile(state), lockFile(state)); err != nil {
 			t.Fatal(err)
 		}
-		if err := (&Note{}).Write(state); err != nil { // whose temporary name is a link still
+		if err := (&Note{}).Write(state); err != nil { // its temporary name is still a link
 			t.Error(err)
 		}
 		if err := remove(state, partFile(state)); err != nil {

@@ -17,15 +17,15 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// The process that runs a deployment owns it: it holds a POSIX record lock on
-// the deployment's lock file until it ends. The kernel names the holder of such
-// a lock, and drops the lock with the process. So a number in a file is never
-// taken for a process: neither an edited file nor a reused process id can make
-// p4lb signal a process that does not run this deployment.
+// The process that runs a deployment owns it: it holds a POSIX record lock on the
+// deployment's lock file until it ends. The kernel reports the holder of such a lock
+// and drops the lock with the process. So p4lb never trusts a process id in a file:
+// neither an edited file nor a reused id can make it signal a process that does not
+// run this deployment.
 //
-// A process loses its record locks on a file when it closes any descriptor of
-// that file. owned lists the locks of this process, whose files it does not
-// open again.
+// A process loses its record locks on a file when it closes any descriptor of the
+// file. owned lists the locks of this process, and p4lb does not open their files
+// again.
 var (
 	ownedMu sync.Mutex
 	owned   = map[string]*Lock{}

@@ -30,8 +30,8 @@ const (
 	Carried    = "carried" // of a path
 )
 
-// Counted reports whether a reading is by what the switch counts of its ports,
-// rather than by what its program says.
+// Counted reports whether the switch counted the value at its ports, as opposed to the
+// program.
 func (r *Reading) Counted() bool {
 	if r.Register != "" || r.Port == 0 && r.Index != portName(0) {
 		return false
@@ -60,7 +60,7 @@ func (s *Snapshot) Idle() bool {
 	return counted
 }
 
-// count asks the switch what its ports have done, if it knows.
+// count reads the port counters of the switch, if it has any.
 func (in *Inspector) count(ctx context.Context) error {
 	in.ports = nil
 	if in.meter == nil || len(in.opts.Registers) > 0 {
@@ -78,7 +78,7 @@ func (in *Inspector) count(ctx context.Context) error {
 	return nil
 }
 
-// counts adds what the ports have done.
+// counts adds the readings of the port counters.
 func (r *reader) counts() {
 	sent := map[int]float64{} // since the snapshot before
 	for _, p := range r.ports {
@@ -102,8 +102,8 @@ func (r *reader) counts() {
 	}
 }
 
-// port adds what a port has done, and returns how many bytes it has sent since
-// the snapshot before.
+// port adds the readings of one port and returns the number of bytes sent since the
+// previous snapshot.
 func (r *reader) port(p fabric.Port, c *bmv2.PortCounts) (sent float64) {
 	add := func(name string, value float64, unit, text, meaning string, minor bool) *Reading {
 		reading := Reading{
@@ -116,16 +116,16 @@ func (r *reader) port(p fabric.Port, c *bmv2.PortCounts) (sent float64) {
 		return &r.s.Readings[len(r.s.Readings)-1]
 	}
 	add(InPackets, float64(c.InPackets), "packets", "", "", true)
-	in := add(InBytes, float64(c.InBytes), "bytes", "", "what the port has received", false).Rate
+	in := add(InBytes, float64(c.InBytes), "bytes", "", "received bytes", false).Rate
 	add(OutPackets, float64(c.OutPackets), "packets", "", "", true)
-	out := add(OutBytes, float64(c.OutBytes), "bytes", "", "what the port has sent", false)
+	out := add(OutBytes, float64(c.OutBytes), "bytes", "", "sent bytes", false)
 	rate := out.Rate
 	sent = out.Change
 	if r.in.before > 0 {
-		add(InRate, 8*in, "bit/s", "", "what it receives now", false)
-		add(OutRate, 8*rate, "bit/s", "", "what it sends now", false)
+		add(InRate, 8*in, "bit/s", "", "current receive rate", false)
+		add(OutRate, 8*rate, "bit/s", "", "current send rate", false)
 		if p.Rate > 0 {
-			add(Load, 8*rate/float64(p.Rate), "share", "", "what it sends of what its link carries", false)
+			add(Load, 8*rate/float64(p.Rate), "share", "", "send rate as a share of the link rate", false)
 		}
 	}
 	if c.Room > 0 {
@@ -147,8 +147,7 @@ func (r *reader) port(p fabric.Port, c *bmv2.PortCounts) (sent float64) {
 	return sent
 }
 
-// dropsText says how many packets were dropped and why, the most frequent reason
-// first.
+// dropsText lists the drops by reason, the most frequent first.
 func dropsText(c *bmv2.PortCounts) string {
 	total := c.Dropped()
 	if total == 0 {
@@ -166,8 +165,8 @@ func dropsText(c *bmv2.PortCounts) string {
 	return fmt.Sprintf("%d: %s", total, strings.Join(parts, ", "))
 }
 
-// carried is how the ports of each group share what they send together, once for
-// groups that have the same ports.
+// carried adds the share of each port in the traffic of its group. Groups with the
+// same ports share one reading.
 func (r *reader) carried(sent map[int]float64) {
 	seen := map[string]bool{}
 	for _, g := range r.groups {
@@ -196,7 +195,7 @@ func (r *reader) carried(sent map[int]float64) {
 				share = sent[hop.Port] / total
 			}
 			reading.Cell = g.ID<<4 + slot
-			reading.Meaning = "what its port sends of what all ports of the group do"
+			reading.Meaning = "share of the port in the traffic of its group"
 			r.quantity(Carried, valueText(share, "share"), share, "share", reading)
 		}
 	}

@@ -23,9 +23,8 @@ func (r *reader) find(ok func(a *registers.Array) bool) *registers.Array {
 	return lists.First(r.in.arrays, ok)
 }
 
-// utilisation is what each link carries of what it could, from the bytes that
-// fade within a window. Where ingress is told about them by reports, what egress
-// itself knows counts.
+// utilisation adds the utilisation of each link, computed from byte counts that fade
+// within a window. If ingress learns them by reports, the register of egress is used.
 func (r *reader) utilisation() {
 	for _, a := range r.in.arrays {
 		times := registers.MomentOf(r.in.arrays, a.Name, manifest.Updated)
@@ -41,7 +40,7 @@ func (r *reader) utilisation() {
 			share := sent / registers.WindowBytes(float64(p.Rate), window)
 			r.quantity("utilisation", valueText(share, "share"), share, "share", Reading{
 				Cell: p.Number, Index: portName(p.Number), Port: p.Number, Peer: p.Peer,
-				Meaning: fmt.Sprintf("what the port sent within %s of what its link carries", durationText(window)),
+				Meaning: fmt.Sprintf("bytes sent within %s as a share of the link capacity", durationText(window)),
 			})
 		}
 	}
@@ -113,7 +112,7 @@ func (r *reader) weights() {
 	}
 }
 
-// A weightRule is what a path of a group weighs.
+// A weightRule returns the weight of a path of a group.
 type weightRule func(g fabric.Group, slot int, hop fabric.Hop) float64
 
 // weightRule is how the program weighs paths, nil where it does not.
@@ -149,8 +148,9 @@ func (r *reader) weightRule() weightRule {
 	}
 }
 
-// tableRule is how a baked table weighs paths: by their levels. If that gives
-// none of a group a weight, those of the level that the table states count alike.
+// tableRule returns the weights that a precomputed table gives to paths by their
+// levels. If all weights of a group are zero, the paths at the level that the table
+// names have equal weights.
 func (r *reader) tableRule(levels *registers.Array) weightRule {
 	tables := r.in.node.Manifest.Tables
 	i := slices.IndexFunc(tables, func(t manifest.Table) bool { return t.Baked != nil && len(t.Baked.Weights) > 0 })

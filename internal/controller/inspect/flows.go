@@ -11,7 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A FlowTable says how full the slots of flows are.
+// A FlowTable describes how full a table of flow slots is.
 type FlowTable struct {
 	Register string        `json:"register"` // that holds the flow's path, or else its time
 	Slots    int           `json:"slots"`
@@ -91,7 +91,7 @@ func (r *reader) flowTable(a, when *registers.Array) FlowTable {
 	return t
 }
 
-// fullness adds what a table of flows says as a whole.
+// fullness adds the readings that describe a flow table as a whole.
 func (r *reader) fullness(t FlowTable) {
 	about := func(meaning string) Reading { return Reading{Index: t.Register, Meaning: meaning} }
 	count := func(name string, n float64, meaning string) {
@@ -102,7 +102,7 @@ func (r *reader) fullness(t FlowTable) {
 	if !t.Aged {
 		return
 	}
-	count("active", float64(t.Active), "slots whose flow was heard of lately")
+	count("active", float64(t.Active), "slots with a recently active flow")
 	age := float64(t.Median.Microseconds())
 	r.quantity(t.Register+" age", durationText(t.Median), age, "us", about("half of the flows were heard of since"))
 }

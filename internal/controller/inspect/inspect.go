@@ -1,8 +1,8 @@
-// Package inspect looks into switches, by manifests alone: whoever looks needs no
-// plan.
+// Package inspect reads the state of switches and decodes it with their manifests. It
+// needs no plan.
 //
-// An Inspector reads the registers of a switch and says what they mean, a Survey
-// those of many; a Recorder keeps that, a Recording gives it back. An Observer
+// An Inspector reads and decodes the registers of one switch, a Survey the registers of many
+// switches. A Recorder stores readings, a Recording reads them back. An Observer
 // samples ports for a fit.
 package inspect
 
@@ -22,13 +22,13 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Reading is one value of a switch by what it means: a cell of a register, or
-// a quantity that several cells say together.
+// A Reading is one decoded value of a switch: a cell of a register, or a quantity
+// computed from several cells.
 type Reading struct {
 	Register string `json:"register,omitempty"` // "" for a quantity that is computed
-	Quantity string `json:"quantity"`           // what it is in a word, such as occupancy; else the register's name
+	Quantity string `json:"quantity"`           // a word such as occupancy, or the register's name
 	Cell     int    `json:"cell"`               // the register's cell
-	Index    string `json:"index,omitempty"`    // what the cell is about: port 3, or leaf 2 path 1
+	Index    string `json:"index,omitempty"`    // the position, such as port 3, or leaf 2 path 1
 	Port     int    `json:"port,omitempty"`     // 0 where it is about none
 	Peer     string `json:"peer,omitempty"`     // the node behind the port
 	Group    int    `json:"group,omitempty"`    // of next hops; 0 where it is about none
@@ -44,14 +44,14 @@ type Reading struct {
 
 	Meaning string `json:"meaning,omitempty"`
 
-	// Minor readings are what the program keeps for itself: times, and what
-	// egress has measured before it tells ingress.
+	// Minor readings are internal to the program: times, and values that egress
+	// has measured but not yet reported to ingress.
 	Minor bool `json:"minor,omitempty"`
 }
 
-// A Snapshot is what a switch held at one moment.
+// A Snapshot is the decoded state of a switch at one moment.
 type Snapshot struct {
-	Time     time.Duration `json:"time_ns"` // of whoever reads, since the first round of a Survey
+	Time     time.Duration `json:"time_ns"` // the reader's clock, since the first round of a Survey
 	Switch   string        `json:"switch"`
 	Role     string        `json:"role"`
 	Scheme   string        `json:"scheme"`
@@ -62,17 +62,17 @@ type Snapshot struct {
 	Flows    []FlowTable   `json:"flows,omitempty"`
 }
 
-// Options say what is read. The zero value reads everything.
+// Options select the registers to read. The zero value reads all.
 type Options struct {
-	// Access are the names of those to read; none stands for all.
+	// Registers are the names of the registers to read; empty means all.
 	Registers []string
 	// NoFlows leaves out the tables of flows, which are nearly all of the cells.
 	NoFlows bool
-	// FlowsEvery is how often the tables of flows are read; in between, what was
-	// said of them last is said again. 0 is each time.
+	// FlowsEvery is the interval between reads of flow tables. Snapshots in
+	// between repeat the last readings. 0 reads them every time.
 	FlowsEvery time.Duration
-	// Everything reads registers too that nothing is said about unless they are
-	// named: what programs remember of each flow beside its path and its time.
+	// Everything also reads registers that the manifest does not describe and that
+	// Registers does not name, such as per-flow state.
 	Everything bool
 }
 
@@ -83,14 +83,14 @@ type Inspector struct {
 	regs registers.Access
 	opts Options
 
-	meter registers.Meter   // nil: nobody counts what ports do
+	meter registers.Meter   // nil if the switch does not count packets at its ports
 	ports []bmv2.PortCounts // of this snapshot
 
 	arrays []*registers.Array
 	byName map[string]*registers.Array
 
 	fetched map[string][]uint64 // registers that arrays are parts of
-	fresh   map[string]bool     // those of this snapshot
+	fresh   map[string]bool     // the registers read for this snapshot
 
 	before time.Duration // clock of the snapshot before, 0 for none
 	flows  []FlowTable   // that were made last
@@ -144,22 +144,22 @@ func (in *Inspector) wants(a *registers.Array) bool {
 	return !in.opts.NoFlows && (a.Valid > 0 || a.Moment())
 }
 
-// fewCells is how many cells are read each time, though nobody says what each is
-// about.
+// fewCells is the largest register without a described index that is read in every
+// snapshot.
 const fewCells = 256
 
 // small reports whether an array has as few cells as that.
 func small(a *registers.Array) bool { return a.Index == "" && a.Size <= fewCells }
 
-// perFlow reports whether cells are found by hashes, or nobody says by what:
-// there may be many, and most hold nothing.
+// perFlow reports whether a hash selects the cells, or the index is unknown. Such
+// registers may be large and mostly empty.
 func perFlow(by manifest.Index) bool { return by == manifest.ByFlow || by == "" }
 
 // Node is the switch that is looked into.
 func (in *Inspector) Node() *plan.Node { return in.node }
 
-// Snapshot reads the registers and says what they mean. Each register is of one
-// moment where the switch can, all of them nearly so.
+// Snapshot reads and decodes the registers. Each register is read atomically if the
+// switch supports it; different registers are read shortly after each other.
 func (in *Inspector) Snapshot(ctx context.Context) (*Snapshot, error) {
 	sweep := in.opts.FlowsEvery == 0 || time.Since(in.swept) >= in.opts.FlowsEvery
 	if sweep {
@@ -197,7 +197,7 @@ func (in *Inspector) Snapshot(ctx context.Context) (*Snapshot, error) {
 		r.read(a)
 	}
 	if len(in.opts.Registers) == 0 {
-		// These say what several cells say together.
+		// Quantities that are computed from several cells.
 		r.utilisation()
 		r.warnings()
 		r.weights()
@@ -216,8 +216,8 @@ func (in *Inspector) Snapshot(ctx context.Context) (*Snapshot, error) {
 	return s, nil
 }
 
-// explain adds what was read to an error, and what to do about a register that
-// the switch does not have: it runs another program.
+// explain adds the name of the register to an error. For a register that the switch
+// does not have, it adds the hint that the switch runs another program.
 func (in *Inspector) explain(what string, err error) error {
 	return &plan.Error{
 		Switch: in.node.Name, Err: fmt.Errorf("reading %s: %w", what, err),
@@ -241,7 +241,7 @@ func (in *Inspector) used(by manifest.Index, size int) int {
 
 func (in *Inspector) lastGroup() int { return in.node.Groups[len(in.node.Groups)-1].ID }
 
-// latest is the latest time in any register that tells when something was.
+// latest returns the latest time in any register of times.
 func (in *Inspector) latest() (clock time.Duration) {
 	for _, a := range in.arrays {
 		if !a.Moment() || a.Ahead() {

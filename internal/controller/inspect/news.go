@@ -9,20 +9,19 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// News is where a switch remembers when it last heard of what it chooses paths
-// by: how old that is, is the delay of its decisions.
+// News locates the times of a program's path information. The age of this information
+// is the delay of the program's decisions.
 type News struct {
 	// ByPort: there is a time for each port, by its number; else for each path,
 	// destination or flow.
 	ByPort bool
 
 	array *registers.Array
-	limit time.Duration // of flows: those that are older have ended
+	limit time.Duration // older flows have ended
 	cells []uint64
 }
 
-// NewsOf finds the times of what the program chooses paths by, nil where it notes
-// none.
+// NewsOf returns the News of a program, or nil if the program stores no such times.
 func NewsOf(n *plan.Node) *News {
 	a := newsOf(registers.Of(n.Manifest, nil), n.Manifest.Decides)
 	if a == nil {
@@ -70,8 +69,8 @@ func newsOf(list []*registers.Array, decides string) *registers.Array {
 	return about(manifest.Began)
 }
 
-// Ages calls see with the age of what was heard of each port, path, destination
-// or flow, by the clock of the switch. Read appends the cells of a register.
+// Ages calls see with the age of the information about each port, path, destination or
+// flow, by the clock of the switch. The function read appends the cells of a register.
 func (n *News) Ages(read func(register string, dst []uint64) ([]uint64, error), clock time.Duration, see func(i int, age time.Duration)) error {
 	now := clock.Truncate(time.Microsecond)
 	for _, p := range n.array.Parts {

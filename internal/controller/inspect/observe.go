@@ -32,8 +32,8 @@ type Observation struct {
 	Interval float64 `parquet:"dequeue_interval"` // us
 }
 
-// observationColumns are the columns in the order of Observation. Those that a
-// fit reads have the names that it looks for.
+// observationColumns are the column names in the order of the fields of Observation.
+// Package fitting expects these names.
 var observationColumns = []string{"clock_us", "switch", "port", "egress_traffic", "occupancy", "dequeue_interval"}
 
 // An Observer samples the egress ports of a switch that lead to other switches:
@@ -54,8 +54,8 @@ type Observer struct {
 	cells  map[*registers.Array][]uint64
 }
 
-// NewObserver makes an observer of a switch. The program must measure queue
-// behaviour, and have what ingress is told of it.
+// NewObserver returns an observer of a switch. The program must measure queue
+// behaviour and store the values that egress reports to ingress.
 func NewObserver(n *plan.Node, regs registers.Access) (*Observer, error) {
 	if n.Manifest.Arch.Hardware() {
 		return nil, &plan.Error{Switch: n.Name,
@@ -94,9 +94,9 @@ func NewObserver(n *plan.Node, regs registers.Access) (*Observer, error) {
 	return o, nil
 }
 
-// Ready finds out whether all that a sample takes can be had, so that what is
-// missing is told before anything is written. Of a switch without a topology it
-// learns which ports there are.
+// Ready checks that all values of a sample are available, so that a missing one is
+// reported before any output is written. For a switch without a topology it also finds
+// the ports.
 func (o *Observer) Ready(ctx context.Context) error {
 	if err := o.count(ctx); err != nil {
 		return err
@@ -117,7 +117,8 @@ func (o *Observer) Ready(ctx context.Context) error {
 	return err
 }
 
-// count asks what ports have sent. Where nobody counts that, the program must.
+// count reads the bytes sent by each port. If the target does not count them, the
+// program must.
 func (o *Observer) count(ctx context.Context) (err error) {
 	if o.meter != nil {
 		if o.counts, err = o.meter.PortCounts(ctx); err == nil {
@@ -148,9 +149,8 @@ func (o *Observer) clock(ctx context.Context) (time.Duration, error) {
 	return clock, nil
 }
 
-// Sample appends an observation for each port that has been reported since the
-// last time; the first time there is none, as traffic is what has been sent
-// between two samples.
+// Sample appends an observation for each port with a report since the previous sample.
+// The first call appends none, because traffic is the difference between two samples.
 func (o *Observer) Sample(ctx context.Context, list []Observation) ([]Observation, error) {
 	for _, a := range []*registers.Array{o.occupancy, o.interval, o.heard} {
 		if err := o.read(ctx, a); err != nil {
@@ -187,8 +187,8 @@ func (o *Observer) Sample(ctx context.Context, list []Observation) ([]Observatio
 	return list, nil
 }
 
-// traffic is what a port has sent since the last sample, in bit/s: as the
-// target counts it, or else the program.
+// traffic returns the rate of a port since the previous sample in bit/s, from the
+// target's counters or else from the program's.
 func (o *Observer) traffic(ctx context.Context, i int, clock time.Duration, span float64) (float64, error) {
 	port := o.ports[i].Number
 	if o.meter == nil {
@@ -206,12 +206,12 @@ func (o *Observer) traffic(ctx context.Context, i int, clock time.Duration, span
 		return 0, nil // nothing has been connected to it
 	}
 	sent := o.counts[at].OutBytes
-	rate := float64(sent-min(sent, o.sent[i])) * 8 / max(span, 1e-9) // less, where the switch has begun anew
+	rate := float64(sent-min(sent, o.sent[i])) * 8 / max(span, 1e-9) // the counter is smaller after a restart of the switch
 	o.sent[i] = sent
 	return rate, nil
 }
 
-// Read reads what an array says of the ports.
+// read reads the cells of an array for all ports.
 func (o *Observer) read(ctx context.Context, a *registers.Array) error {
 	name := a.Parts[0].Register.Name
 	cells, err := o.regs.Read(ctx, name, 0, plan.PortCells(o.node), o.cells[a][:0])
@@ -258,7 +258,7 @@ func (o *ObservationWriter) Write(list []Observation) error {
 	return o.csv.Error()
 }
 
-// Close writes what is left. It does not close what is written to.
+// Close writes buffered observations. It does not close the underlying writer.
 func (o *ObservationWriter) Close() error {
 	if o.parquet != nil {
 		return o.parquet.Close()

@@ -2,8 +2,8 @@ package inspect
 
 import "time"
 
-// FlowsEvery is how often a watch of so many switches reads the tables of flows,
-// which are most of what there is to read and change slowly as a whole.
+// FlowsEvery returns the interval for reading flow tables while watching a number of
+// switches. Flow tables are the largest registers, and their summary changes slowly.
 func FlowsEvery(switches int) time.Duration {
 	return max(time.Second, time.Duration(switches)*300*time.Millisecond)
 }

@@ -71,7 +71,8 @@ func (r *reader) read(a *registers.Array) {
 		}
 	default:
 		if len(r.in.opts.Registers) > 0 || r.in.opts.Everything && a.Index == "" || small(a) {
-			// All cells that hold something are for who has asked for them.
+			// All non-empty cells are only shown if the register was requested by
+			// name.
 			what := "flow"
 			if a.Index == "" {
 				what = "cell"
@@ -96,7 +97,7 @@ func (r *reader) path(g fabric.Group, slot int, hop fabric.Hop) Reading {
 
 func portName(number int) string { return fmt.Sprintf("port %d", number) }
 
-// groupName is what a group leads to where its number says so.
+// groupName returns the destination of a group if its id determines it.
 func (r *reader) groupName(id int) string {
 	if r.in.node.ByLeaf {
 		return fmt.Sprintf("leaf %d", id)
@@ -163,7 +164,7 @@ func (r *reader) text(a *registers.Array, raw uint64, reading Reading) string {
 	switch a.Kind {
 	case manifest.Slot:
 		if r.in.node.Manifest.Arch.Hardware() && raw >= uint64(r.in.node.Manifest.Paths) {
-			return "none" // registers there have no bit to say so
+			return "none" // these registers have no valid bit
 		}
 		slot := int(raw & 0xff)
 		text := fmt.Sprintf("path %d", slot+1)

@@ -16,12 +16,12 @@ import (
 // reading.
 type Recorder interface {
 	Record(s *Snapshot) error
-	// Close writes what is left. It does not close what is written to.
+	// Close writes buffered rows. It does not close the underlying writer.
 	Close() error
 }
 
-// RecordFormats are the names of the forms that a recording can have, which are
-// those that files end in.
+// RecordFormats are the formats of recordings, which are also the file name
+// extensions.
 var RecordFormats = []string{"csv", "parquet"}
 
 // NewRecorder makes a recorder of one of RecordFormats.
@@ -38,7 +38,7 @@ func NewRecorder(w io.Writer, format string) (Recorder, error) {
 
 // A recordRow is a reading as it is recorded.
 type recordRow struct {
-	TimeUS   int64   `parquet:"time_us,delta"`  // of whoever read
+	TimeUS   int64   `parquet:"time_us,delta"`  // the reader's clock
 	ClockUS  int64   `parquet:"clock_us,delta"` // of the switch
 	Switch   string  `parquet:"switch,dict"`
 	Role     string  `parquet:"role,dict"`
@@ -134,8 +134,7 @@ type parquetRecorder struct {
 	rows []recordRow
 }
 
-// rowGroup is after how many rows a row group is written, so that what is kept
-// in memory stays small.
+// rowGroup is the number of rows in a Parquet row group. It bounds the rows in memory.
 const rowGroup = 1 << 16
 
 // Record keeps the rows until there are enough for a row group.

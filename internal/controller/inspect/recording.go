@@ -16,8 +16,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A Recording is what a Recorder has written. It is read from its beginning to
-// its end.
+// A Recording reads the output of a Recorder, from start to end.
 type Recording struct {
 	rows rowReader
 	next *recordRow // that has been read ahead
@@ -29,7 +28,7 @@ type rowReader interface {
 	row() (*recordRow, error) // io.EOF after the last
 }
 
-// A RecordError is what is wrong with a recording, with its place.
+// A RecordError describes an error in a recording with its position.
 type RecordError struct {
 	File string
 	Line int // 0 where there is none

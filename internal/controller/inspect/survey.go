@@ -14,8 +14,7 @@ type Survey struct {
 	start      time.Time
 }
 
-// A Result is what came of reading one switch: a snapshot, or why there is
-// none.
+// A Result is the outcome of reading one switch: a snapshot or an error.
 type Result struct {
 	Switch   string
 	Snapshot *Snapshot

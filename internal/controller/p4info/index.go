@@ -1,5 +1,5 @@
-// Package p4info finds what a P4Info describes: by name, as manifests do, and by
-// id, as switches do.
+// Package p4info looks up the objects of a P4Info: by name for manifests, by id for
+// switches.
 package p4info
 
 import (
@@ -15,8 +15,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// An index finds what a P4Info is about by name, as manifests name it, and by
-// id, as switches do.
+// An Index looks up the objects of a P4Info by name and by id.
 type Index struct {
 	Cookie    uint64
 	Tables    []*Table
@@ -35,8 +34,8 @@ type Table struct {
 	Size     int64
 	Fixed    bool // the entries are the program's
 	Begun    bool // some are
-	locked   bool // the default action is, or is that of an action profile
-	Routes   bool // its entries refer to those of others
+	locked   bool // the default action is constant, or comes from an action profile
+	Routes   bool // its entries refer to entries of other tables
 }
 
 // Presets reports whether the table's default action can be set.
@@ -138,8 +137,7 @@ func (x *Index) addTable(t *configv1.Table, actions map[uint32]*Action) {
 	x.ByName[info.Name], x.ByID[info.ID] = info, info
 }
 
-// Match holds a manifest against the P4Info of its program, and notes what it
-// says about tables.
+// Match checks a manifest against the P4Info of its program and records its tables.
 func (x *Index) Match(m *manifest.Manifest, info *configv1.P4Info) error {
 	if err := manifest.Check(m, info); err != nil {
 		return fmt.Errorf("the manifest of %s does not match its program: %w", m.Scheme, err)

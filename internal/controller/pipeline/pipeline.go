@@ -1,5 +1,4 @@
-// Package pipeline makes of a scheme what a controller puts on switches: a
-// pipeline for each role in a topology.
+// Package pipeline builds the pipelines of a scheme: one for each role in a topology.
 package pipeline
 
 import (

@@ -10,18 +10,18 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// portQueues is how many queues a port of p4lb's own switch has by the numbers
-// that the ghost thread is told (dataplane.QueueNumber).
+// portQueues is the number of queues per port of p4lb's own switch, in the numbering
+// of the ghost thread (dataplane.QueueNumber).
 const portQueues = 4
 
 // QueueNumber is the number of the first queue of a port, the only one that
 // programs use.
 func QueueNumber(port int) uint64 { return uint64(port) * portQueues }
 
-// DevicePorts returns a topology whose switches have the ports of a Tofino: what
-// the port is that the nth front port of a topology is. Where the topology has
-// none of those that the hardware keeps for itself it stays as it is: then its
-// ports may well be device ports already.
+// DevicePorts returns a topology whose ports are device ports of a Tofino: it replaces
+// the nth front port by its device port. If the topology uses no port that the
+// hardware reserves, it is returned unchanged, because its ports may already be device
+// ports.
 func DevicePorts(t *fabric.Topology, arch string) *fabric.Topology {
 	kept := map[string][]int{"tna": {0, 64, 65, 66, 67, 68, 69, 70, 71}, "t2na": {0, 1, 2, 3, 4, 5, 6, 7}}[arch]
 	inPipe := func(port int) bool { return slices.Contains(kept, port%pipePorts) }
@@ -45,9 +45,9 @@ func DevicePorts(t *fabric.Topology, arch string) *fabric.Topology {
 // pipePorts is how many ports the number of a pipe stands for.
 const pipePorts = 128
 
-// A Filter is how the cells of one of Tofino's low-pass filters are set, all
-// alike. A rate is what comes in, which adds up and fades by e within Time; a
-// sample the average of what came within Time. 1/2^Shift of it comes out.
+// A Filter configures all cells of one of Tofino's low-pass filters. A rate is the sum
+// of the input, which decays by a factor e within Time. A sample is the average of the
+// input within Time. The output is shifted right by Shift bits.
 type Filter struct {
 	Name   string        `json:"name"` // in a plan without its control
 	Sample bool          `json:"sample,omitempty"`

@@ -6,7 +6,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// An Error is what is wrong, and what can be done about it.
+// An Error is an error with a hint how to correct it.
 type Error struct {
 	Switch string // "" where it is about no switch
 	Err    error

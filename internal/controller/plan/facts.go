@@ -12,8 +12,8 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// A place is what the expressions of a manifest are about: a switch, and what
-// they are repeated for there.
+// A place is the context in which an expression of a manifest is evaluated: a switch,
+// and the current element of each repetition.
 type place struct {
 	b     *planner
 	facts map[manifest.Fact]int64
@@ -28,7 +28,7 @@ type way struct {
 	group   int // 0: there is no choice
 	first   int // the number of the group's first member, through all groups
 	base    int // how many hops those before it have together
-	nth     int // among those that it is one of
+	nth     int // the index among the elements of the repetition
 }
 
 // Each calls do in every place that something is repeated for.
@@ -60,7 +60,7 @@ func (b *planner) here() *place {
 	}}
 }
 
-// with is the place with more facts, which come before those that it has.
+// with returns the place with additional facts, which override existing ones.
 func (p *place) with(more map[manifest.Fact]int64) *place {
 	for name, v := range p.facts {
 		if _, ok := more[name]; !ok {
@@ -202,8 +202,8 @@ func (p *place) eachHost(do func(*place) error) error {
 	return nil
 }
 
-// reached is the place with what is reached that way. The next hop, where it is
-// not that of a path, is the same one of several every time.
+// reached calls do for the place with the destination of a way. If the next hop is not
+// the one of a path, the same hop is used each time.
 func (p *place) reached(w way, facts map[manifest.Fact]int64, do func(*place) error) error {
 	maps.Copy(facts, p.b.hopFacts(&w, w.nth%len(w.hops)))
 	q := p.with(facts)
@@ -232,8 +232,7 @@ func (b *planner) wayOf(r fabric.Route) way {
 	return way{hops: []fabric.Hop{r.Hop}, weights: []uint64{1}}
 }
 
-// hopFacts says of one path of a way what expressions may ask: its slot, its port,
-// its addresses.
+// hopFacts returns the facts about one path of a way: its slot, port and addresses.
 func (b *planner) hopFacts(w *way, slot int) map[manifest.Fact]int64 {
 	port := b.port(w.hops[slot].Port)
 	facts := b.portFacts(&port)

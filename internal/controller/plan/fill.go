@@ -14,12 +14,12 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// A planner fills tables by what manifests say that they are for, and that their
-// fields and parameters carry: it knows no table by its name.
+// The planner fills tables by the purposes that manifests give them and by the facts
+// that their key fields and parameters carry. It does not depend on table names.
 
-// groupingOf says what a program wants the ids of groups to mean. They are the
-// numbers of the leaves where a table says so, and where paths have weights:
-// those depend on the destination. What one role wants, all get.
+// groupingOf returns the meaning of group ids that a program requires. Group ids are
+// leaf numbers if a table requires it or if paths have weights, because weights depend
+// on the destination. The requirement of one role applies to all roles.
 func groupingOf(m *manifest.Manifest) fabric.Grouping {
 	byLeaf := []manifest.Purpose{manifest.Leaf, manifest.LeafOf, manifest.Arrival}
 	for i := range m.Tables {
@@ -32,7 +32,7 @@ func groupingOf(m *manifest.Manifest) fabric.Grouping {
 	return fabric.ByHops
 }
 
-// fillers say what the entries of tables are, by their purposes.
+// fillers contains a function for each purpose that adds the entries of a table.
 var fillers = map[manifest.Purpose]func(b *planner, t *manifest.Table){
 	manifest.Route:      (*planner).fillRoutes,
 	manifest.Member:     (*planner).fillMembers,
@@ -48,11 +48,11 @@ var fillers = map[manifest.Purpose]func(b *planner, t *manifest.Table){
 	manifest.BakedTable: (*planner).fillBaked,
 }
 
-// A lookup is what is known about an entry: the number of a fact, of a slot in
-// tables by group.
+// A lookup returns the value of a fact for the current entry, for a slot in tables by
+// group. The second result is false if the fact is unknown.
 type lookup func(f manifest.Fact, slot int) (uint64, bool)
 
-// with adds facts to those of a lookup.
+// with returns a lookup with additional facts.
 func (l lookup) with(more map[manifest.Fact]uint64) lookup {
 	return func(f manifest.Fact, slot int) (uint64, bool) {
 		if v, ok := more[f]; ok {
@@ -62,7 +62,7 @@ func (l lookup) with(more map[manifest.Fact]uint64) lookup {
 	}
 }
 
-// aboutPort is what is known about a port.
+// aboutPort returns the facts about a port.
 func (b *planner) aboutPort(p fabric.Port) lookup {
 	return func(f manifest.Fact, _ int) (uint64, bool) {
 		switch f {
@@ -115,8 +115,8 @@ func (b *planner) sessionTo(p fabric.Port) (uint64, bool) {
 	return uint64(b.m.CloneSessions[i].Session + p.Number), true
 }
 
-// paths are the groups of the switch. A program that has no way to send packets
-// to a port but by a group gets groups of one path beside those that there are.
+// paths returns the groups of the switch. A program that can only send to groups gets
+// additional groups of one path.
 func (b *planner) paths() []fabric.Group {
 	if b.groups != nil {
 		return b.groups
@@ -141,7 +141,7 @@ func (b *planner) paths() []fabric.Group {
 	return b.groups
 }
 
-// aboutGroup is what is known about a group as a whole, and about its paths.
+// aboutGroup returns the facts about a group and its paths.
 func (b *planner) aboutGroup(g fabric.Group) lookup {
 	first := 0
 	for _, other := range b.paths() {
@@ -228,7 +228,7 @@ func (b *planner) fillRoutes(t *manifest.Table) {
 	}
 }
 
-// widest is the action with most parameters of those that carry one of some
+// widest returns the action with the most parameters among those that carry one of the
 // facts.
 func widest(t *manifest.Table, facts ...manifest.Fact) *manifest.Action {
 	var found *manifest.Action
@@ -338,8 +338,8 @@ func (b *planner) fillArrivals(t *manifest.Table) {
 	}
 }
 
-// onward is the multicast group of what came in at a port, 0 where that goes
-// nowhere.
+// onward returns the multicast group for packets from a port, or 0 if they are not
+// forwarded.
 func (b *planner) onward(p fabric.Port) uint64 {
 	for i := range b.m.MulticastGroups {
 		g := &b.m.MulticastGroups[i]
@@ -439,11 +439,11 @@ func (b *planner) bake(t *manifest.Table) {
 	}
 }
 
-// addEntry adds what the manifest says of an entry about which something is
-// known, and to which prefix it is if it is to one.
+// addEntry adds an entry with the facts of the lookup. If the entry is for a prefix,
+// prefix is not nil.
 func (b *planner) addEntry(t *manifest.Table, a *manifest.Action, prefix *netip.Prefix, about lookup) {
 	if a == nil {
-		b.fail("", "table %s: no action carries what its purpose wants", t.Name)
+		b.fail("", "table %s: no action carries the facts of its purpose", t.Name)
 		return
 	}
 	info := b.x.ByName[t.Name]
@@ -469,7 +469,7 @@ func (b *planner) addEntry(t *manifest.Table, a *manifest.Action, prefix *netip.
 	})
 }
 
-// Match is what an entry says about a field of the key.
+// match returns the match of a key field for an entry.
 func (b *planner) match(t *manifest.Table, f p4info.Field, prefix *netip.Prefix, about lookup) (Match, bool) {
 	i := slices.IndexFunc(t.Keys, func(k manifest.Key) bool { return k.Name == f.Name })
 	switch {
@@ -501,8 +501,7 @@ func literal(text string) (Match, error) {
 	return Match{Value: value, Bits: int(bits)}, nil
 }
 
-// members are the ports that a multicast group leads to, for what came in at a
-// port, or nil.
+// members returns the ports of a multicast group for packets from a port, or nil.
 func (b *planner) members(g *manifest.Multicast, from *fabric.Port) []int {
 	here := b.sw.Role.Tier()
 	other := func(p fabric.Port) bool { return from == nil || p.Number != from.Number }

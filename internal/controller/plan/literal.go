@@ -12,8 +12,8 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// What a manifest writes out: entries, cells, sessions and groups with
-// expressions over the facts of the network (facts.go).
+// This file evaluates the explicit parts of a manifest: entries, cells, sessions and
+// groups with expressions over facts of the network (facts.go).
 
 // addEntries adds the entries that are written out for a table.
 func (b *planner) addEntries(t *manifest.Table) {
@@ -148,7 +148,7 @@ func fits(v int64, width int) error {
 	return nil
 }
 
-// addFills gives cells of a register what they begin with.
+// addFills sets the initial values of cells.
 func (b *planner) addFills(r *manifest.Register) {
 	info := b.x.Registers[r.Name]
 	for i := range r.Cells {
@@ -174,7 +174,7 @@ func (b *planner) addFills(r *manifest.Register) {
 	}
 }
 
-// addSession adds a clone session, or those that it is repeated for.
+// addSession adds a clone session, once for each repetition.
 func (b *planner) addSession(s *manifest.Session) {
 	err := b.each(&s.Repeat, func(p *place) error {
 		id, port := int64(s.Session), int64(s.Port)
@@ -201,7 +201,7 @@ func (b *planner) addSession(s *manifest.Session) {
 	}
 }
 
-// addGroup adds a multicast group, or those that it is repeated for.
+// addGroup adds a multicast group, once for each repetition.
 func (b *planner) addGroup(g *manifest.Multicast) {
 	err := b.each(&g.Repeat, func(p *place) error {
 		id := int64(g.Group)
@@ -260,7 +260,7 @@ func (p *place) to(i int) *place {
 	})
 }
 
-// A Frame is what the controller hands to a switch at intervals.
+// A Frame is a packet that the controller sends to a switch periodically.
 type Frame struct {
 	Every time.Duration `json:"every_ns"`
 	Bytes []byte        `json:"bytes"`
@@ -284,7 +284,7 @@ func (b *planner) addFrames() {
 	}
 }
 
-// frame lays out a frame.
+// frame returns the bytes of a frame.
 func (p *place) frame(fields []manifest.FrameField) ([]byte, error) {
 	var w BitWriter
 	for _, f := range fields {

@@ -9,8 +9,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Node is a switch of a fabric as tasks and inspectors know it: where it
-// stands, and what it runs.
+// A Node describes a switch for tasks and inspectors: its position in the network and
+// its program.
 type Node struct {
 	Name     string
 	Role     fabric.Role
@@ -20,12 +20,12 @@ type Node struct {
 	Groups   []fabric.Group // of next hops
 	ByLeaf   bool           // the id of a group is the number of the leaf that it leads to
 
-	// Weights are what the plan gives the paths of each group, by its id, where
+	// Weights are the planned weights of the paths of each group, by group id, if
 	// the program takes weights from the controller.
 	Weights map[int][]uint64
 }
 
-// Nodes lists the switches of the plan with what they run.
+// Nodes lists the switches of the plan with their programs.
 func (p *Plan) Nodes() []*Node {
 	return lists.Map(p.Switches, func(s *Switch) *Node { return p.node(p.Topology.Switch(s.Name), &s.Pipeline.Manifest) })
 }
@@ -46,7 +46,7 @@ func (p *Plan) node(s *fabric.Switch, m *manifest.Manifest) *Node {
 	return n
 }
 
-// NewNodes lists the switches of a fabric with what they run, by their roles.
+// NewNodes lists the switches of a fabric with the programs of their roles.
 func NewNodes(t *fabric.Topology, manifests map[fabric.Role]*manifest.Manifest, by fabric.Grouping) ([]*Node, error) {
 	p := &Plan{Topology: t, Routes: t.Routes(), Grouping: by}
 	var list []*Node
@@ -61,8 +61,8 @@ func NewNodes(t *fabric.Topology, manifests map[fabric.Role]*manifest.Manifest, 
 	return list, nil
 }
 
-// GroupingOf says what the ids of groups mean to the programs of a fabric: what
-// one of them wants, all get.
+// GroupingOf returns the meaning of group ids in a fabric. The requirement of one
+// program applies to all.
 func GroupingOf(manifests map[fabric.Role]*manifest.Manifest) (by fabric.Grouping) {
 	for _, m := range manifests {
 		by = max(by, groupingOf(m))

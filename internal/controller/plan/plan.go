@@ -1,11 +1,11 @@
-// Package plan computes what every switch of a network must hold: from the
-// topology, and from the manifests of the programs, one for each role.
+// Package plan computes the configuration of every switch of a network from the
+// topology and from the manifests of the programs, one for each role.
 //
-// A plan is names and numbers, and independent of what it is deployed to. Two
-// plans can be compared without a switch, and the same one fills a P4Runtime
-// server, a simulation and a printed table. What a manifest says of a table is
-// its purpose (fill.go), or entries with expressions over the facts of the
-// network (literal.go, facts.go).
+// A plan consists of names and numbers and does not depend on the target. Two plans
+// can be compared without a switch, and the same plan fills a P4Runtime server, a
+// simulation and a printed table. A manifest describes a table by its purpose
+// (fill.go) or by entries with expressions over facts of the network (literal.go,
+// facts.go).
 package plan
 
 import (
@@ -21,12 +21,12 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Pipeline is a compiled program with what it means. It must not be copied or
-// changed once it is in use; switches of one role share it.
+// A Pipeline is a compiled program with its manifest. Switches of one role share it,
+// so it must not be copied or changed once it is in use.
 type Pipeline struct {
 	Manifest manifest.Manifest
 	P4Info   *configv1.P4Info
-	Config   []byte // p4_device_config: BMv2 JSON, or what the target wants
+	Config   []byte // p4_device_config: BMv2 JSON, or the format of the target
 	// Schema makes the BfRt schema of a program for Tofino; nil for others.
 	Schema func() ([]byte, error)
 
@@ -38,7 +38,7 @@ type Pipeline struct {
 	baked map[string][]Entry // by table, the same for all switches
 }
 
-// Options are what a topology leaves open. The zero value works.
+// Options complete a topology. The zero value works.
 type Options struct {
 	// MTU is the size of the packets, in bytes, by which rates become packets
 	// per second; 0 stands for 1500.
@@ -59,7 +59,7 @@ type Plan struct {
 	Scheme   string           `json:"scheme"`
 	Topology *fabric.Topology `json:"-"`
 	Routes   *fabric.Routes   `json:"-"`
-	Grouping fabric.Grouping  `json:"-"` // what the ids of groups mean
+	Grouping fabric.Grouping  `json:"-"` // the meaning of group ids
 	Switches []*Switch        `json:"switches"`
 	Options  Options          `json:"-"` // nothing left open
 	byName   map[string]*Switch
@@ -70,7 +70,7 @@ func (p *Plan) ByMAC() bool {
 	return slices.ContainsFunc(p.Switches, func(s *Switch) bool { return s.Pipeline.Manifest.ByMAC() })
 }
 
-// A Switch is what one switch must hold.
+// A Switch is the planned configuration of one switch.
 type Switch struct {
 	Name     string       `json:"name"`
 	Role     fabric.Role  `json:"role"`
@@ -110,7 +110,7 @@ type Call struct {
 	Args   []Arg  `json:"args,omitempty"`
 }
 
-// A Match is what an entry says about one field of the key.
+// A Match is the match of an entry on one key field.
 type Match struct {
 	Field string  `json:"field"`
 	Value uint64  `json:"value"`
@@ -141,7 +141,7 @@ type Multicast struct {
 	Ports []int `json:"ports"`
 }
 
-// Cells are the cells From ≤ i < To of a register, and what they begin with.
+// Cells are initial values for the cells From ≤ i < To of a register.
 type Cells struct {
 	Register string `json:"register"`
 	From     int    `json:"from"`
@@ -156,8 +156,8 @@ type Queue struct {
 	Depth int    `json:"depth"` // packets
 }
 
-// Around are the ports by which the program sends packets round, to which nobody
-// else may be attached.
+// Around returns the ports by which the program recirculates packets. Nothing else may
+// be attached to them.
 func (s *Switch) Around() []int {
 	return lists.Map(s.Pipeline.Manifest.VirtualPorts, func(v manifest.VirtualPort) int { return v.Port })
 }
@@ -194,8 +194,8 @@ func (p *Plan) Balances() bool {
 	return slices.ContainsFunc(p.Switches, func(s *Switch) bool { return len(s.Routes.Groups) > 0 })
 }
 
-// Cut says who cannot be reached with the links that are down, a line each, nil
-// for nobody. Packets to them are dropped; there is no reason not to deploy.
+// Cut returns a line for each node that is unreachable because of failed links, or
+// nil. Switches drop packets to such nodes; the plan can still be deployed.
 func (p *Plan) Cut() []string {
 	var list []string
 	for _, h := range p.Topology.Hosts {

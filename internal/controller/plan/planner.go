@@ -110,7 +110,7 @@ func (b *planner) switchPlan(pipelines map[fabric.Role]*Pipeline) *Switch {
 func (b *planner) checkPorts() {
 	for _, p := range b.ports {
 		if p.Number == b.out.CPUPort {
-			b.fail("give the link another port, or the program another one with --set cpu=N", "port %d has a link, and is that of the controller", p.Number)
+			b.fail("give the link another port, or the program another one with --set cpu=N", "port %d has a link and is also the controller's port", p.Number)
 		}
 		for _, taken := range b.out.Around() {
 			if p.Number == taken {
@@ -239,10 +239,9 @@ func (b *planner) addMulticast(id int, ports []int) {
 	}
 }
 
-// addCells gives registers what they begin with where that is not 0: those that
-// the controller writes, and no task does, and cells that stand for paths which
-// groups do not have. Those of a register whose cells all begin alike are the
-// program's.
+// addCells adds the non-zero initial values of registers: registers that the
+// controller writes without a task, and cells for paths that a group does not have. If
+// all cells of a register start with the same value, the program sets it.
 func (b *planner) addCells() {
 	tasks := map[string]bool{}
 	for _, t := range b.m.Tasks {
@@ -263,7 +262,7 @@ func (b *planner) addCells() {
 		}
 		switch {
 		case r.Kind != manifest.Delay:
-			b.fail("give it to a task, or say what its cells begin with", "register %s is the controller's to write, and nobody knows what", r.Name)
+			b.fail("name it in a task, or give initial values in cells", "register %s: its writer is the controller, but no task writes it and it has no initial values", r.Name)
 		case r.Index == manifest.ByPath:
 			b.addRoundTrips(r, func(group, slot int) int { return group*manifest.MaxPaths + slot })
 		case r.Index == manifest.ByGroup && r.Copy != nil:
@@ -277,8 +276,8 @@ func (b *planner) addCells() {
 	}
 }
 
-// addRoundTrips gives a register the round-trip times of the paths from here, by
-// the delays of the links alone, where at says that it has them.
+// addRoundTrips sets a register to the round-trip times of the paths, computed from
+// the link delays. The function at returns the cell for a group and slot.
 func (b *planner) addRoundTrips(r *manifest.Register, at func(group, slot int) int) {
 	unit := time.Duration(r.Unit.Nanoseconds())
 	for _, g := range b.out.Routes.Groups {
@@ -316,10 +315,9 @@ func (b *planner) capacity(p fabric.Port) int {
 	return b.plan.Options.Queue
 }
 
-// Sizes are what the programs for a topology have to be generated for: the
-// largest group of next hops and the highest number of a port. The group is one
-// of any links failing, as far as programs go: then all ports of a switch that
-// lead to other switches may be next hops, those down as well as those up.
+// Sizes returns the sizes for which the programs of a topology must be generated: the
+// largest group of next hops and the highest port number. To allow for any link
+// failure, all ports to other switches count as next hops, whether up or down.
 func Sizes(t *fabric.Topology) (group, port int) {
 	all := make([]int, len(t.Links))
 	for i := range all {

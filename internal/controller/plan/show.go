@@ -42,7 +42,7 @@ func (p *Plan) Rows() [][]string {
 	return rows
 }
 
-// key is what an entry is about, as in LbIngress.member gid=2 slot=0.
+// key formats the key of an entry, as in LbIngress.member gid=2 slot=0.
 func (e Entry) key() string {
 	if e.Match == nil {
 		return e.Table + " default"
@@ -65,7 +65,7 @@ func (e Entry) key() string {
 	return strings.Join(parts, " ")
 }
 
-// call is what an entry does, as in set_group(gid=2, n=4).
+// call formats the action of an entry, as in set_group(gid=2, n=4).
 func (e Entry) call() string {
 	if len(e.OneOf) == 0 {
 		return Call{e.Action, e.Args}.String()
@@ -92,8 +92,8 @@ func (q Queue) String() string {
 	return fmt.Sprintf("%d packets/s, %d packets", q.Rate, q.Depth)
 }
 
-// FormatNumber writes a number of some bits: 48 as a MAC address, 32 as that of a
-// host where it looks like one.
+// FormatNumber formats a number of a width in bits: 48 bits as a MAC address, 32 bits
+// as an IPv4 address if it looks like a host's.
 func FormatNumber(v uint64, width int) string {
 	switch {
 	case width == 48:

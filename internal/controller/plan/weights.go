@@ -6,9 +6,9 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// weights are in proportion to what each path of a group can carry: the rate of
-// the link, or less where the next switch cannot send as much on. Parallel
-// links share what it can.
+// weights returns weights in proportion to the capacity of each path of a group: the
+// rate of the link, or less if the next switch cannot forward as much. Parallel links
+// share the capacity of the next switch.
 func (b *planner) weights(g fabric.Group) []uint64 {
 	if b.plan.Grouping < fabric.ByLeaf {
 		return make([]uint64, len(g.Hops))
@@ -37,7 +37,7 @@ func gcd(a, b uint64) uint64 {
 	return a
 }
 
-// hopRates is what each next hop from a switch to a leaf can carry, by port.
+// hopRates returns the capacity of each next hop from a switch to a leaf, by port.
 func (p *Plan) hopRates(from string, leaf int) map[int]fabric.Rate {
 	to := p.Topology.Leaves()[leaf-1]
 	hops, _ := p.Routes.NextHops(from, to.Name)

@@ -25,8 +25,8 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/target"
 )
 
-// Options are how to become primary. Election, which is not 0, is the election id
-// to begin with; controller.DeployOptions says what the others mean.
+// Options describe how to become primary. Election is the first election id to use and
+// must not be 0; controller.DeployOptions documents the other fields.
 type Options struct {
 	Election         ElectionID
 	Takeover, Backup bool
@@ -44,24 +44,25 @@ type Conn struct {
 	end    context.CancelFunc
 	ended  chan struct{}
 
-	// Busy is for those who use the connection: they hold it while they look at
-	// the contents of the switch and change them.
+	// Busy is held by users of the connection while they read and change the
+	// contents of the switch.
 	Busy sync.Mutex
 
 	mu       sync.Mutex
-	changed  chan struct{} // closed when what follows changes
+	changed  chan struct{} // closed when one of the following fields changes
 	election ElectionID
 	epoch    int // counts the times that this controller has become primary
 	link     *Link
 	err      error // why there is no link, or it is not primary
 	settled  bool  // err will not go away by waiting for it
 	refused  bool  // another controller is primary
-	waits    bool  // a backup, and has said that it waits
+	waits    bool  // a backup that has logged that it waits
 
-	// vacant: the switch has said that nobody is primary there.
+	// vacant reports whether the switch has no primary.
 	vacant bool
-	// displaced: another controller has become primary after this one. It keeps
-	// the switch even when it ends: what it has written is not to be undone.
+	// displaced reports whether another controller has become primary after this
+	// one. This controller then never writes again, even after the other
+	// disconnects, so that it does not undo the other's changes.
 	displaced bool
 }
 
@@ -127,7 +128,7 @@ func (c *Conn) run(ctx context.Context) {
 	}
 }
 
-// A State is what a connection is at one time.
+// A State is the state of a connection at one moment.
 type State struct {
 	Link    *Link           // nil: there is none
 	Primary bool            // whether this controller is, over that link
@@ -138,15 +139,15 @@ type State struct {
 	settled bool
 }
 
-// State is what the connection is now.
+// State returns the current state of the connection.
 func (c *Conn) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return State{c.link, c.link != nil && c.link.primary, c.epoch, c.err, c.changed, c.settled}
 }
 
-// session is one stream from beginning to end. again says that the next one may
-// begin at once, with another election id.
+// session runs one stream from start to end. The result again reports whether to open
+// the next stream immediately, with another election id.
 func (c *Conn) session(ctx context.Context) (again bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -247,14 +248,14 @@ func (c *Conn) claim(e target.Endpoint) *p4v1.StreamMessageRequest {
 	return &p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{Arbitration: u}}
 }
 
-// claims reports whether to claim to be primary, rather than to ask who is: to
-// take a switch over from another controller is --takeover's alone, and not a
-// matter of election ids. The caller holds c.mu.
+// claims reports whether to claim the role of primary instead of only asking for the
+// current primary. Only --takeover may displace another controller. The caller holds
+// c.mu.
 func (c *Conn) claims() bool {
 	return !c.election.IsZero() && !c.displaced && (c.vacant || c.opts.Takeover && c.epoch == 0)
 }
 
-// arbitrated notes who is primary, and reports whether to claim it with a
+// arbitrated records the current primary and reports whether to claim the role with a
 // larger election id.
 func (c *Conn) arbitrated(l *Link, u *p4v1.MasterArbitrationUpdate) (claim bool) {
 	highest := electionOf(u.GetElectionId())
@@ -275,7 +276,7 @@ func (c *Conn) arbitrated(l *Link, u *p4v1.MasterArbitrationUpdate) (claim bool)
 			c.opts.Log.Info("the other controller is gone: this one is primary", "switch", c.name)
 		}
 	case codes.NotFound:
-		// Nobody is primary: whoever was is gone.
+		// There is no primary: the previous one has disconnected.
 		l.primary, c.link, c.vacant = false, l, true
 		switch claim = !c.displaced; {
 		case !claim:
@@ -319,7 +320,7 @@ func (c *Conn) arbitrated(l *Link, u *p4v1.MasterArbitrationUpdate) (claim bool)
 
 func notPrimary(highest ElectionID) error {
 	if highest.IsZero() { // where none is elected
-		return &plan.Error{Err: target.ErrNotPrimary, Hint: "--takeover ends the other by loading the program anew, --backup waits until it is gone"}
+		return &plan.Error{Err: target.ErrNotPrimary, Hint: "--takeover displaces it by reloading the program, --backup waits until it disconnects"}
 	}
 	return &plan.Error{
 		Err:  fmt.Errorf("%w, with election id %v", target.ErrNotPrimary, highest),
@@ -332,7 +333,7 @@ func (c *Conn) lost(e target.Endpoint, err error) (again bool, why error) {
 	if status.Code(err) != codes.InvalidArgument {
 		return false, c.streamError(e, err)
 	}
-	// The election id is another controller's, who is alive.
+	// The election id belongs to another live controller.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	taken := c.election
@@ -374,7 +375,7 @@ func (c *Conn) streamError(e target.Endpoint, err error) error {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.OK:
 		return &plan.Error{
 			Err:  fmt.Errorf("%w at %s: %s", target.ErrUnreachable, e.Address, LastPart(s.Message())),
-			Hint: "is a P4Runtime server running there? the topology's grpc says where to look",
+			Hint: "check that a P4Runtime server runs at this address, which the key grpc of the topology sets",
 		}
 	}
 	c.mu.Lock()
@@ -405,7 +406,7 @@ func (c *Conn) down(err error) {
 	c.announce()
 }
 
-// announce wakes those who wait. The caller holds c.mu.
+// announce wakes all waiters. The caller holds c.mu.
 func (c *Conn) announce() {
 	close(c.changed)
 	c.changed = make(chan struct{})

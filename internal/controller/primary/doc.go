@@ -1,4 +1,4 @@
-// Package primary keeps a stream of P4Runtime to a switch open, and this
-// controller the switch's primary: it connects again when the stream ends, and
-// settles by election ids who writes where there are several controllers.
+// Package primary keeps a P4Runtime stream to a switch open and this controller
+// primary on it. It reconnects when the stream ends, and resolves conflicts between
+// controllers with election ids.
 package primary

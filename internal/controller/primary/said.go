@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// maxSaid is the length of what is shown of a text from a switch.
+// maxSaid is the maximum length of a displayed text from a switch.
 const maxSaid = 500
 
 // Clean makes a text from a switch fit for a terminal: one line of printable

@@ -1,6 +1,6 @@
-// Package registers says how registers are reached, and what their cells mean by
-// the types in the manifest: an Array is plain numbers, whatever the program has
-// packed, copied or scaled to keep them.
+// Package registers defines the access to registers of a switch and decodes their
+// cells with the types in the manifest. An Array contains plain numbers, regardless of
+// how the program packs, copies or scales its cells.
 package registers
 
 import (
@@ -11,11 +11,12 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 )
 
-// A Meter knows what the ports of a switch take in, send and lose, whatever the
-// program counts. The Access of a target implements it where the target can.
+// A Meter returns the packets received, sent and dropped at the ports of a switch,
+// independent of the program. The Access of a target implements it if the target has
+// such counters.
 type Meter interface {
-	// PortCounts are the counts of all ports, by number, since any time. The error
-	// wraps errors.ErrUnsupported where nobody counts.
+	// PortCounts returns the counters of all ports, sorted by number. The error
+	// wraps errors.ErrUnsupported if the target has no such counters.
 	PortCounts(ctx context.Context) ([]bmv2.PortCounts, error)
 }
 

@@ -9,14 +9,13 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// Registers say the same things in many ways. The cells of some are numbers, of
-// others several numbers beside each other; on hardware, where a packet accesses
-// a register once, what is looked up for all paths of a group is there as often
-// as there are paths; and times count in us, in ns, or in 1024 ns of which a cell
-// holds 32 bits. What readers see of all this are arrays of plain numbers, whose
-// times are in us.
+// Programs store values in different ways. Some cells are one number, others contain
+// several numbers. On hardware a packet accesses each register once, so values for all
+// paths of a group are stored in one register per path. Times count in us, in ns, or
+// in units of 1024 ns truncated to 32 bits. An Array hides these differences: it
+// contains plain numbers and times in us.
 
-// An array is what the cells of a register say, or of its copies together.
+// An Array is the decoded content of a register, or of several copies together.
 type Array struct {
 	manifest.Content
 	Name  string
@@ -26,7 +25,7 @@ type Array struct {
 	width int    // of a number
 	Parts []part // for each slot, of copies that are about the paths of a group
 
-	Cells []uint64 // what was last read; times in us
+	Cells []uint64 // the last values read; times in us
 	Raw   []uint64 // as the registers have it
 }
 
@@ -37,9 +36,9 @@ type part struct {
 	width    int
 }
 
-// Of are what the registers of a program say. Copies for the slots of a
-// group are one array: those by group together are one by path, the others are
-// alike. Registers that are named are shown as they are.
+// Of returns the arrays of a program. Copies of a register for the slots of a group
+// become one array: copies indexed by group become one array indexed by path, other
+// copies have equal content. Registers in named are returned undecoded.
 func Of(m *manifest.Manifest, named []string) []*Array {
 	var list []*Array
 	merged := map[string][]*Array{}
@@ -102,7 +101,7 @@ func (a *Array) Plain() bool {
 		(a.Unit.Nanoseconds() == 0 || a.Unit == manifest.Microseconds)
 }
 
-// UnitName is what the numbers are in, as readings say it.
+// UnitName returns the unit for readers.
 func (a *Array) UnitName() string {
 	switch {
 	case a.Unit.Nanoseconds() > 0:
@@ -119,8 +118,8 @@ func (a *Array) UnitName() string {
 	return ""
 }
 
-// Number is what a cell says, by a clock that is about the switch's: of times
-// that wrap, the one that is nearest to it.
+// Number decodes a part of a cell. For times that wrap it returns the one nearest to
+// clock, the approximate time of the switch.
 func (a *Array) Number(cell uint64, p part, clock time.Duration) (number, raw uint64) {
 	raw = cell >> p.shift
 	if p.width > 0 && p.width < 64 {
@@ -219,13 +218,13 @@ func (a *Array) Write(f Fabric, m *manifest.Manifest, sw string, from, to int, v
 
 func Micros(v uint64) time.Duration { return time.Duration(v) * time.Microsecond }
 
-// WindowBytes is what a link of a rate in bit/s carries within a window.
+// WindowBytes returns the capacity of a link with a rate in bit/s within a window.
 func WindowBytes(rate float64, window time.Duration) float64 {
 	return rate / 8 * float64(window.Microseconds()) / 1e6
 }
 
-// Faded is what is left now of the bytes that were sent by a time of the
-// switch's clock: they fade evenly within the window, as in the data plane.
+// Faded returns the rest of a byte count that was stored at a time of the switch's
+// clock. It fades linearly within the window, as in the data plane.
 func Faded(bytes, at uint64, now, window time.Duration) float64 {
 	elapsed, span := now.Microseconds()-int64(at), window.Microseconds()
 	if elapsed <= 0 {

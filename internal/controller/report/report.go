@@ -1,4 +1,4 @@
-// Package report says what a deployment has done, switch by switch.
+// Package report describes the result of a deployment, switch by switch.
 package report
 
 import (
@@ -11,14 +11,14 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/plan"
 )
 
-// A Report is what a deployment has done.
+// A Report is the result of a deployment.
 type Report struct {
 	Switches []Switch      `json:"switches"`        // in the order of the plan
 	Links    []Change      `json:"links,omitempty"` // that are not as the plan has them
 	Elapsed  time.Duration `json:"elapsed_ns"`
 }
 
-// A Switch is what a deployment has done to one switch.
+// A Switch is the result of a deployment for one switch.
 type Switch struct {
 	Name string `json:"name"`
 	// Pushed: the program was not the one that ran.
@@ -28,11 +28,11 @@ type Switch struct {
 	Changes []Change `json:"changes,omitempty"`
 	// Written is the number of them that the switch has taken.
 	Written int `json:"written"`
-	// Verified: what the switch holds was read again and is the plan.
+	// Verified reports whether the switch was read again and equals the plan.
 	Verified bool `json:"verified"`
-	// RolledBack: the switch was put back to what it held before.
+	// RolledBack reports whether the switch was restored to its previous state.
 	RolledBack bool `json:"rolled_back,omitempty"`
-	// Notes say what could not be done or looked at, without being an error.
+	// Notes describe steps that were impossible or skipped without being errors.
 	Notes []string `json:"notes,omitempty"`
 	// Err is why the switch does not hold the plan.
 	Err error `json:"-"`
@@ -44,11 +44,11 @@ type Switch struct {
 type Change struct {
 	Kind   Kind   `json:"change"`
 	Object string `json:"object"`           // such as "LbIngress.member gid=2 slot=0"
-	Before string `json:"before,omitempty"` // what the switch holds
-	After  string `json:"after,omitempty"`  // what it should
+	Before string `json:"before,omitempty"` // the current state
+	After  string `json:"after,omitempty"`  // the planned state
 }
 
-// A Kind says what is done to an object.
+// A Kind is the kind of a change.
 type Kind string
 
 // The kinds of changes.

@@ -14,7 +14,7 @@ type Attached struct {
 	remotes map[string]*Thrift
 }
 
-// AttachBMv2 makes a target of switches that somebody else has started.
+// AttachBMv2 returns a target for BMv2 switches that are already running.
 func AttachBMv2(o ServersOptions) *Attached {
 	o.Limits.KeepsReplication, o.Limits.NoRegisters = true, true
 	return &Attached{Servers: &Servers{name: "bmv2", opts: o}, remotes: map[string]*Thrift{}}
@@ -35,7 +35,7 @@ func (a *Attached) Start(ctx context.Context, p *plan.Plan) error {
 	return nil
 }
 
-// Endpoint says how the named switch is reached.
+// Endpoint returns the addresses of the named switch.
 func (a *Attached) Endpoint(name string) (Endpoint, error) {
 	e, err := a.Servers.Endpoint(name)
 	if err != nil {

@@ -77,7 +77,7 @@ func (t *Thrift) Write(ctx context.Context, name string, from, to int, value uin
 	})
 }
 
-// Clock reads the clock of the data plane, in whose time the timestamps are.
+// Clock returns the time of the data plane, to which its timestamps refer.
 func (t *Thrift) Clock(ctx context.Context) (now time.Duration, err error) {
 	err = t.call(ctx, func(c *thrift.Client) error {
 		now, err = c.Elapsed(ctx)
@@ -108,15 +108,15 @@ func (t *Thrift) SetQueue(ctx context.Context, q plan.Queue) error {
 	})
 }
 
-// KnownQueues lists the queues that have been set here, by port: BMv2 does not
-// tell how a queue is set.
+// KnownQueues lists the queues that were set through t, by port. BMv2 cannot report
+// the configuration of a queue.
 func (t *Thrift) KnownQueues() []plan.Queue {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.SortedFunc(maps.Values(t.queues), func(a, b plan.Queue) int { return a.Port - b.Port })
 }
 
-// Assume takes it that the queues have been set so, by somebody before.
+// Assume records queues as already configured.
 func (t *Thrift) Assume(list []plan.Queue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -153,10 +153,9 @@ func (t *Thrift) hangUp() {
 // starting is how long a switch may listen without knowing its calls.
 const starting = 2 * time.Second
 
-// call has f speak to the switch, once more where a connection from before
-// turns out to be dead. What the switch itself answers is final, but that it
-// does not know its own calls: it says so while it starts, since it listens
-// before it knows them.
+// call runs f with a client, and once more if an existing connection turns out to be
+// broken. Answers of the switch are final, with one exception: a starting BMv2 listens
+// before it knows its calls and reports them as unknown.
 func (t *Thrift) call(ctx context.Context, f func(*thrift.Client) error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,10 +12,9 @@ import (
 
 var _ registers.Meter = (*Thrift)(nil)
 
-// PortCounts are what the kernel counts of the interfaces of a BMv2 on this
-// machine, and of others what a Thrift server of p4lb tells. BMv2's tells nothing;
-// it is not asked, since a switch that starts does not know its calls either, and
-// is given time.
+// PortCounts returns the kernel's counters of a BMv2 on this machine, or the counters
+// of p4lb's Thrift server. It does not ask BMv2's Thrift server, which has no such
+// counters.
 func (t *Thrift) PortCounts(ctx context.Context) (list []bmv2.PortCounts, err error) {
 	m, missing := t.meter()
 	if m != nil {

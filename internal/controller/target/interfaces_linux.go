@@ -58,8 +58,8 @@ func isAt(process, host string) bool {
 	return err == nil && hasAddress(string(text), host)
 }
 
-// hasAddress reports whether a table like /proc/net/fib_trie has an address as
-// a local one: it is followed by a line that says so.
+// hasAddress reports whether a table in the format of /proc/net/fib_trie lists an
+// address as local: the next line then contains "host LOCAL".
 func hasAddress(table, host string) bool {
 	found := false
 	for line := range strings.Lines(table) {
@@ -72,8 +72,8 @@ func hasAddress(table, host string) bool {
 	return false
 }
 
-// counts are what the kernel counts of the interfaces. How long queues are, and
-// why the switch drops packets, it does not know.
+// counts returns the kernel's counters of the interfaces. The kernel does not know
+// queue lengths and drop reasons of the switch.
 func (m *interfaceMeter) counts() ([]bmv2.PortCounts, error) {
 	text, err := os.ReadFile(filepath.Join(m.process, "net/dev"))
 	if err != nil {
@@ -96,7 +96,7 @@ func (m *interfaceMeter) counts() ([]bmv2.PortCounts, error) {
 	return list, nil
 }
 
-// argument is what follows a flag, or stands behind it and =.
+// argument returns the value of a flag, written as "FLAG VALUE" or "FLAG=VALUE".
 func argument(args []string, flag string) string {
 	for i, a := range args {
 		if v, ok := strings.CutPrefix(a, flag+"="); ok {
@@ -130,7 +130,7 @@ func interfacesOf(args []string) map[int]string {
 
 // interfaceCounts reads a table like /proc/net/dev.
 func interfaceCounts(table string) (map[string]bmv2.PortCounts, error) {
-	// The places of what counts: received first, then sent.
+	// The columns of the counters: receive first, then transmit.
 	const inBytes, inPackets, inDrops, outBytes, outPackets, outDrops, fields = 0, 1, 3, 8, 9, 11, 16
 	list := map[string]bmv2.PortCounts{}
 	for line := range strings.Lines(table) {

@@ -22,8 +22,7 @@ func TestInterfacesOf(t *testing.T) {
 	}
 }
 
-// TestInterfaceCounts tells what interfaces have received from what they have
-// sent.
+// TestInterfaceCounts: receive and transmit counters are not mixed up.
 func TestInterfaceCounts(t *testing.T) {
 	const head = "Inter-|   Receive                            |  Transmit\n" +
 		" face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo colls carrier compressed\n"

@@ -23,12 +23,11 @@ type Servers struct {
 
 // ServersOptions are what P4Runtime servers have in common.
 type ServersOptions struct {
-	// Addresses are host:port by the name of the switch, where they are not
-	// those of the topology.
+	// Addresses override the topology's addresses (host:port), by switch.
 	Addresses map[string]string
 	// TLS is how to speak to them; nil is without.
 	TLS *tls.Config
-	// Limits are what they lack.
+	// Limits describe missing features of the servers.
 	Limits Limits
 }
 
@@ -46,8 +45,8 @@ func NewTofino(o ServersOptions) *Servers {
 	return &Servers{name: "tofino", opts: o}
 }
 
-// NewBfRt makes a target of Tofino switches that run Intel's SDE; what is said to
-// them is for others to know (controller/tofino).
+// NewBfRt returns a target for Tofino switches with Intel's SDE. Package
+// controller/tofino implements the calls.
 func NewBfRt(o ServersOptions) *Servers { return &Servers{name: "tofino", alone: true, opts: o} }
 
 // Name is p4runtime or tofino.
@@ -81,7 +80,7 @@ func (s *Servers) Start(_ context.Context, p *plan.Plan) error {
 	return nil
 }
 
-// Endpoint says how the named switch is reached.
+// Endpoint returns the addresses of the named switch.
 func (s *Servers) Endpoint(name string) (Endpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

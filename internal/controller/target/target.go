@@ -24,14 +24,14 @@ import (
 type Target interface {
 	// Name is the target's in messages, such as embedded or bmv2.
 	Name() string
-	// Start brings up the switches of a plan, or finds out whether they are
-	// there, as far as that is for the target to know. It may be called again
-	// with another plan of the same switches, and leaves those that run alone.
+	// Start starts the switches of a plan, or checks that they are running if the
+	// target does not start them. A later call with another plan for the same
+	// switches leaves running switches alone.
 	Start(ctx context.Context, p *plan.Plan) error
-	// Endpoint says how the named switch is reached. It is asked again before
-	// every attempt to connect.
+	// Endpoint returns the addresses of the named switch. It is called before
+	// every connection attempt.
 	Endpoint(name string) (Endpoint, error)
-	// Close ends what Start has begun.
+	// Close stops everything that Start started.
 	Close() error
 }
 
@@ -77,7 +77,7 @@ type Endpoint struct {
 	// Speak opens a session in another protocol than P4Runtime over a connection;
 	// nil stands for P4Runtime.
 	Speak func(grpc.ClientConnInterface) Session
-	// Limits are what its P4Runtime server lacks.
+	// Limits describe missing features of the P4Runtime server.
 	Limits Limits
 }
 
@@ -85,11 +85,11 @@ type Endpoint struct {
 // one that the other has.
 type Local interface {
 	Write(req *p4v1.WriteRequest) error
-	Entities(req *p4v1.ReadRequest) ([]*p4v1.Entity, error) // those that Read would send
+	Entities(req *p4v1.ReadRequest) ([]*p4v1.Entity, error) // the entities that Read would send
 }
 
-// A Session is what is said to a switch in another protocol, in P4Runtime's terms
-// and, where that has none, by the ways that an Endpoint has too.
+// A Session gives access to a switch with another protocol. It translates P4Runtime's
+// messages, and offers the additional interfaces of an Endpoint.
 type Session struct {
 	Client    p4v1.P4RuntimeClient
 	Registers registers.Access
@@ -108,7 +108,7 @@ func (e *Endpoint) Open(conn grpc.ClientConnInterface) p4v1.P4RuntimeClient {
 	return s.Client
 }
 
-// Limits are what a P4Runtime server lacks, or does in its own way.
+// Limits describe missing features and deviations of a P4Runtime server.
 type Limits struct {
 	// KeepsReplication: clone sessions and multicast groups outlive the program.
 	// They are deleted before a new one is pushed, since inserting them again
@@ -123,10 +123,10 @@ type Limits struct {
 	Batch int
 }
 
-// Queues sets the queues of one switch, and says what is known of them.
+// Queues configures the queues of one switch and reports their configuration.
 type Queues interface {
-	// Queue returns what is known of the queue of a port; false where nothing
-	// is, since no one has set it or it cannot be read back.
+	// Queue returns the configuration of a port's queue, or false if it is
+	// unknown: it was never set, or cannot be read back.
 	Queue(ctx context.Context, port int) (plan.Queue, bool, error)
 	// SetQueue sets the rate and the depth.
 	SetQueue(ctx context.Context, q plan.Queue) error

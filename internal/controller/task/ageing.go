@@ -8,20 +8,19 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// FlowAges is what a sweep over QDAPS's flows finds: how many still wait for
-// their last packet to leave.
+// FlowAges is the result of a sweep over QDAPS's flows.
 type FlowAges struct {
 	Time    time.Duration // of the task's clock
 	Switch  string
 	Slots   int           // that hold a flow
-	Waiting int           // whose last packet has not left
-	Expired int           // whose last packet left before the sweep, two RTTs ago or more
+	Waiting int           // flows with a last packet that has not left
+	Expired int           // flows with a last packet that left at least two RTTs before the sweep
 	Longest time.Duration // that a packet still has to wait
 }
 
-// An ageingTask counts QDAPS's flows. Section III-D forgets those that are idle
-// for two RTTs; in the data plane a flow whose last packet should be gone is as
-// good as new at once, so the sweep has nothing to write: it is telemetry.
+// An ageingTask counts QDAPS's flows. Section III-D deletes flows that are idle for
+// two RTTs. In the data plane a flow counts as new as soon as its last packet has
+// left, so the sweep writes nothing and only reports counts.
 type ageingTask struct {
 	identity
 	period   time.Duration

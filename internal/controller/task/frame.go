@@ -20,7 +20,8 @@ type frameMaker struct {
 	src    fabric.MAC
 }
 
-// newFrameMaker makes what lays out the frames of a task, whose header has an EtherType of its own.
+// newFrameMaker returns a frameMaker for a task with a header that has its own
+// EtherType.
 func newFrameMaker(n *plan.Node, t *manifest.Task) frameMaker {
 	m := frameMaker{header: n.Manifest.HeaderNamed(t.Header)}
 	if len(n.Ports) > 0 {
@@ -29,9 +30,9 @@ func newFrameMaker(n *plan.Node, t *manifest.Task) frameMaker {
 	return m
 }
 
-// frame lays out the header, with the manifest's values in the fields that carry
-// nothing. What does not fit a field is an error: a probe about another switch
-// would be believed. A field that counts has room for its lowest bits.
+// frame returns a frame with the header. Fields that carry nothing have the manifest's
+// values. A value that does not fit its field is an error, because a truncated switch
+// number would be believed. Sequence numbers are truncated to their lowest bits.
 func (m frameMaker) frame(values map[manifest.FieldRole]uint64) ([]byte, error) {
 	w := plan.BitWriter{Bytes: slices.Concat(broadcast[:], m.src[:])}
 	w.Write(uint64(m.header.EtherType), 16)

@@ -11,14 +11,13 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// A maker makes the tasks of one kind for the switches whose programs want
-// it.
+// A maker returns the tasks of one kind for the switches whose programs request it.
 type maker func(t *fabric.Topology, nodes []*plan.Node, o Options) ([]Task, error)
 
 // doneByPlan makes no task.
 func doneByPlan(*fabric.Topology, []*plan.Node, Options) ([]Task, error) { return nil, nil }
 
-// A site is what a task of one switch is made for.
+// A site describes the switch of a task.
 type site struct {
 	*plan.Node
 	topology *fabric.Topology
@@ -63,15 +62,15 @@ func ForPlan(p *plan.Plan, o Options) ([]Task, error) {
 	return list, err
 }
 
-// New makes the tasks that the programs of the switches want, in the order
-// in which manifests name them. A manifest that lacks what a task wants is an
-// error: a scheme without its controller does not do what it is meant to.
+// New returns the tasks that the programs of the switches request, in the order of the
+// manifests. A manifest without the required details is an error, because the scheme
+// would not work without its controller.
 func New(t *fabric.Topology, nodes []*plan.Node, o Options) ([]Task, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	o = o.withDefaults()
-	// Filters are set by plans, and frames are laid out by them.
+	// Filters and frames belong to plans.
 	makers := map[manifest.TaskKind]maker{
 		manifest.RateFilter: doneByPlan, manifest.SampleFilter: doneByPlan, manifest.SendFrame: doneByPlan,
 		manifest.ProbeFlood: func(_ *fabric.Topology, nodes []*plan.Node, _ Options) ([]Task, error) {

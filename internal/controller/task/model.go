@@ -17,7 +17,7 @@ import (
 type granularityTask struct {
 	identity
 	period  time.Duration
-	stale   time.Duration // a path unheard of for so long says nothing
+	stale   time.Duration // the age from which a path's value is ignored
 	average bool          // congested is what exceeds twice the average, as the paper prints
 	leaves  []leafPaths
 
@@ -26,8 +26,8 @@ type granularityTask struct {
 	rtt, at, gran []uint64
 }
 
-// leafPaths are the paths to a leaf: the group that leads there, and what is
-// known of them but their delays.
+// leafPaths describes the paths to a leaf: their group and all known values except
+// delays.
 type leafPaths struct {
 	group int
 	paths int
@@ -65,7 +65,7 @@ func queueOf(n *plan.Node, port int, o Options) int {
 	return o.Queue
 }
 
-// Run solves Eq. 10 for each leaf and writes what has changed.
+// Run solves Eq. 10 for each leaf and writes changed values.
 func (g *granularityTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	next := now + g.period
 	if len(g.leaves) == 0 {

@@ -75,20 +75,20 @@ func (s *prober) send(f Fabric) error {
 	return f.PacketOut(s.name, frame)
 }
 
-// A loadMeter finds sigma of DHLB's Eq. 2: the mean load of the links of the ToR
-// switches, which are those to other switches.
+// A loadMeter computes sigma of DHLB's Eq. 2: the mean load of the links between ToR
+// switches and other switches.
 type loadMeter struct {
 	switches []*meteredSwitch
 	u, at    []uint64
 }
 
-// A meteredSwitch is one with the ports whose load counts: a register has the
-// bytes of each that fade within a window, with the times when they were right,
-// or on hardware the shares of the links' rates.
+// A meteredSwitch is a switch with its metered ports. A register contains the bytes of
+// each port that fade within a window, with their times, or on hardware the share of
+// the link rate.
 type meteredSwitch struct {
 	name     string
 	ports    []int
-	capacity []float64 // what each carries within the window
+	capacity []float64 // the capacity of each port within the window
 	load     *registers.Array
 	updated  *registers.Array // nil: the load is a share
 }

@@ -18,7 +18,7 @@ type rezeroTask struct {
 	identity
 	period   time.Duration
 	cells    int              // of the ports that are there
-	queue    *registers.Array // what came in at each and is still there
+	queue    *registers.Array // the packets of each ingress port that are still in the switch
 	interval *registers.Array // when the interval of each began
 
 	queued, before []uint64 // the queues now and the last time
@@ -36,7 +36,7 @@ func newRezeroTask(s *site) (Task, error) {
 	}, nil
 }
 
-// Run clears what is left over.
+// Run clears remaining counts.
 func (t *rezeroTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	next := now + t.period
 	var err error
@@ -58,9 +58,9 @@ func (t *rezeroTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	return next, nil
 }
 
-// quiet reports whether no packet is in the switch. One that does not tell is
-// taken to hold none if nothing at all has moved since the last run: a packet
-// that came in would have begun an interval, one that left would have changed a
+// quiet reports whether the switch contains no packets. If the switch cannot report
+// this, it counts as empty if nothing has changed since the last run: an arriving
+// packet would have started an interval, and a departing one would have changed a
 // queue.
 func (t *rezeroTask) quiet(f Fabric) (bool, error) {
 	empty, err := f.QueuesEmpty(t.sw)
@@ -88,7 +88,7 @@ type limitTask struct {
 	model  fitting.RLB
 	most   int
 
-	queue, in, out *registers.Array // the ingress queues; without, what came in and what has gone of it
+	queue, in, out *registers.Array // the ingress queues, or the arrived and departed packets instead
 	roundTime      *registers.Array
 	limit          *registers.Array
 
@@ -134,8 +134,7 @@ func (t *limitTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	return next, writeIfOther(f, t.sw, t.limit, uint64(min(limit, t.most)))
 }
 
-// Read reads the ingress queues: on hardware, what came in less what is known to
-// have gone.
+// read reads the ingress queues; on hardware, arrived minus departed packets.
 func (t *limitTask) read(f Fabric) (err error) {
 	if t.queue != nil {
 		t.queued, err = t.queue.Read(f, t.sw, 0, t.cells, 0, t.queued[:0])

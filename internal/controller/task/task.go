@@ -1,6 +1,6 @@
-// Package task is what a controller does while programs run: probes, thresholds,
-// the search for failures, by what the manifests name. A Schedule runs tasks when
-// they are due, by any clock: that of the machine, or a simulation's own.
+// Package task implements the periodic work of a controller: probes, thresholds,
+// failure detection, as requested by manifests. A Schedule runs tasks when they are
+// due, with the machine's clock or with a simulated one.
 package task
 
 import (
@@ -14,18 +14,16 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// A Task is what a controller has to do again and again while the programs run:
-// send probes, compute thresholds, look for failures. It owns no clock and
-// reaches the switches through what it is handed, so that a simulation runs the
-// same code in virtual time.
+// A Task is periodic work of a controller: sending probes, computing thresholds,
+// detecting failures. It has no clock of its own and reaches switches only through its
+// arguments, so that simulations run the same code in virtual time.
 type Task interface {
 	// Name is the task's kind, as manifests write it.
 	Name() string
 	// Switch is the switch that the task is about, "" for all together.
 	Switch() string
-	// Run does what is due now and returns when it is due again: Never, if it
-	// is not. With an error, which is about this time only, the
-	// next time is returned as well.
+	// Run does the work that is due and returns the next time, or Never. An error
+	// concerns only this run; the next time is returned with it.
 	Run(now time.Duration, f Fabric) (next time.Duration, err error)
 }
 
@@ -54,8 +52,8 @@ type Fabric interface {
 	QueuesEmpty(sw string) (bool, error)
 }
 
-// A Schedule runs tasks when they are due. It is what the real-time loop and
-// simulations have in common; it waits for nothing.
+// A Schedule runs tasks when they are due. The real-time loop and simulations share
+// it; it never waits.
 type Schedule struct {
 	queue queue
 	count int
@@ -93,14 +91,14 @@ func (s *Schedule) Next() time.Duration {
 	return s.queue[0].at
 }
 
-// A Error is what a task ran into.
+// An Error is an error of a task.
 type Error struct {
 	Task   string
 	Switch string // "" for all together
 	Err    error
 }
 
-// Error says which task it was, and where.
+// Error returns the message with the task and the switch.
 func (e *Error) Error() string {
 	if e.Switch == "" {
 		return fmt.Sprintf("task %s: %v", e.Task, e.Err)
@@ -167,17 +165,17 @@ func (q *queue) Pop() any {
 	return last
 }
 
-// Options are what tasks depend on beside the programs and the topology. The
-// zero value takes what the papers take.
+// Options configure tasks in addition to programs and topology. The zero value uses
+// the papers' values.
 type Options struct {
 	MTU      int           // bytes of a full packet; 0: 1500
 	FlowSize float64       // bytes of a long flow; 0: 1.6 MB, the mean of web search
 	Flows    int           // that share the paths between two leaves; 0: 1, as PDLB's equations have it
 	Queue    int           // packets of a queue where the topology does not say; 0: 64
-	Recheck  time.Duration // how often what is written once is looked at; 0: 1 s
+	Recheck  time.Duration // the interval for checking values that are written once; 0: 1 s
 
-	// Alert hears of what a person should know: a port found faulty. Nil
-	// ignores it. It is called by Run.
+	// Alert receives events for a person, such as a faulty port. Run calls it. Nil
+	// ignores them.
 	Alert func(Alert)
 	// Ageing hears of every sweep over flows that wait for their last packet.
 	Ageing func(FlowAges)

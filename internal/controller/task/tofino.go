@@ -11,15 +11,15 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// A restartTask is RLB's rezero on hardware, where a queue is what came in less
-// what has gone, as reported: both begin anew while the switch holds no packet.
-// What found an egress queue full was counted in and never out, and what left
-// last may not be reported.
+// A restartTask implements RLB's rezero on hardware, where a queue is the number of
+// arrived minus reported departed packets. It resets both while the switch contains no
+// packets, because packets dropped at a full egress queue are never counted out, and
+// the last departures may be unreported.
 type restartTask struct {
 	identity
 	period  time.Duration
 	cells   int
-	arrays  [3]*registers.Array // what came in, what is known to have gone, what has gone
+	arrays  [3]*registers.Array // arrived, reported departed, departed
 	counts  [3][]uint64         // of these, now
 	before  [3][]uint64         // and the last time
 	started bool
@@ -35,7 +35,7 @@ func newRestartTask(s *site) (Task, error) {
 	return t, nil
 }
 
-// Run clears the counts of ports whose queue is not 0.
+// Run clears the counts of ports with a non-zero queue.
 func (t *restartTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	next := now + t.period
 	for i, a := range t.arrays {
@@ -77,15 +77,15 @@ func (t *restartTask) quiet(f Fabric) (bool, error) {
 	return still, nil
 }
 
-// An expireTask erases best paths that no probe has told of for too long: on
-// hardware a probe cannot see how old what it is compared with is.
+// An expireTask deletes best paths without a recent probe. On hardware a probe cannot
+// see the age of the stored path.
 type expireTask struct {
 	identity
 	period time.Duration
 	cells  int
 	heard  *registers.Array
 	best   *registers.Array
-	none   uint64 // what the register of best paths begins with: a path of no use
+	none   uint64 // the initial value of the register of best paths, which is an unusable path
 
 	at, held []uint64
 }
@@ -106,7 +106,7 @@ func newExpireTask(s *site) (Task, error) {
 	return t, nil
 }
 
-// Run erases what is too old.
+// Run deletes expired paths.
 func (t *expireTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	next := now + t.period
 	var clock time.Duration

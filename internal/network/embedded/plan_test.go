@@ -47,7 +47,7 @@ func TestPlanErrors(t *testing.T) {
 			"l1: group 1 has 4 next hops, the program of the role leaf is for 2", "--ports 4"},
 		{"a link at the controller's port", load("switches:\n  l1: {role: leaf}\nhosts:\n  h1: {ip: 10.0.1.1/24}\nlinks:\n  - {ends: [h1, l1:255], rate: 1G}\n"),
 			map[fabric.Role]*plan.Pipeline{fabric.Leaf: small(fabric.Leaf)},
-			"l1: port 255 has a link, and is that of the controller", "another port"},
+			"l1: port 255 has a link and is also the controller's port", "another port"},
 		{"a link at a virtual port", load("switches:\n  l1: {role: leaf}\nhosts:\n  h1: {ip: 10.0.1.1/24}\nlinks:\n  - {ends: [h1, l1:500], rate: 1G}\n"),
 			map[fabric.Role]*plan.Pipeline{fabric.Leaf: compile(t, programKey{scheme: "drill", role: fabric.Leaf, ports: 2})},
 			"l1: port 500 has a link, and is one that no interface may be attached to", "another port"},

@@ -16,12 +16,12 @@ import (
 type Exporter struct {
 	mu       sync.Mutex
 	frame    *Frame
-	text     []byte // of frame, nil until somebody asks
+	text     []byte // the text of frame; nil until the first request
 	reads    map[string]int
 	failures map[string]int
 }
 
-// Show makes f what is served.
+// Show makes f the served frame.
 func (e *Exporter) Show(f *Frame) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -172,7 +172,7 @@ func (p *page) label(name, value string) {
 	p.WriteByte('"')
 }
 
-// place says which cell it is: by numbers, or by words where there are none.
+// place writes the position of a cell as numbers, or as words if it has none.
 func (p *page) place(v *Value) {
 	if v.Port == 0 && v.Group == 0 && v.Path == 0 {
 		p.label("index", v.Index)

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// scrape is what a Prometheus would get, by lines.
+// scrape returns the lines of the metrics.
 func scrape(t *testing.T, e *Exporter) []string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

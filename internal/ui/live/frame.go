@@ -1,10 +1,9 @@
-// Package live is what a person watches: a terminal screen with the state of a
-// fabric by meaning (Watch), the same as metrics for Prometheus (Exporter), and
-// the progress of a long piece of work (Progress).
+// Package live displays the state of a network: as a terminal screen (Watch), as
+// metrics for Prometheus (Exporter), and as progress of a long task (Progress).
 //
-// It knows neither switches nor schemes. A Source hands it frames: what every
-// switch holds at one moment, each value with the words to show it by. Whoever
-// has a controller or a simulation makes frames out of what these know.
+// It does not know switches or schemes. A Source returns frames: the decoded values of
+// every switch at one moment, with the words to display them. Callers with a
+// controller or a simulation build the frames.
 package live
 
 import (
@@ -27,8 +26,8 @@ type SourceFunc func(ctx context.Context) (*Frame, error)
 // Next calls f.
 func (f SourceFunc) Next(ctx context.Context) (*Frame, error) { return f(ctx) }
 
-// A Frame is the state of a fabric at one moment. Whoever has handed it over
-// must not change it afterwards.
+// A Frame is the state of a network at one moment. The caller must not change it after
+// passing it on.
 type Frame struct {
 	Scheme   string
 	Fabric   string        // name of the topology
@@ -38,7 +37,7 @@ type Frame struct {
 	Switches []Switch      // always in the same order
 }
 
-// A Switch is what one switch holds.
+// A Switch is the state of one switch.
 type Switch struct {
 	Name   string
 	Role   string
@@ -47,7 +46,7 @@ type Switch struct {
 	Values []Value
 }
 
-// A Value is one cell of a register by what it means.
+// A Value is one decoded cell of a register.
 type Value struct {
 	Register string
 	Index    string // which cell, in words: port 3, or group 2 path 1
@@ -62,7 +61,7 @@ type Value struct {
 
 	Change  float64 // since the frame before
 	Rate    float64 // change per second of the switch's clock
-	Meaning string  // what the register is, in a few words
+	Meaning string  // a short description of the register
 }
 
 // text is the value as a person reads it.

@@ -3,8 +3,7 @@ package live
 // span is how many frames a history reaches back.
 const span = 40
 
-// A cell names what has a history: a cell of a register, or the register as a
-// whole.
+// A cell identifies a series: a cell of a register, or the register as a whole.
 type cell struct {
 	sw, register, index string
 	whole               bool
@@ -30,8 +29,8 @@ type memory struct {
 	frame int
 }
 
-// add takes a frame over and forgets what has not been in one for as long as a
-// history lasts.
+// add adds a frame and drops series that have been missing for the length of a
+// history.
 func (m *memory) add(f *Frame) {
 	if m.cells == nil {
 		m.cells = map[cell]*history{}

@@ -4,7 +4,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// A binding is what a key does, for the help.
+// A binding describes a key for the help.
 type binding struct{ key, does string }
 
 // bindings are in the order in which a narrow help line loses them from the
@@ -32,12 +32,12 @@ var helpText = []string{
 	"s, r             sort by the next column; the other way round",
 	"/                filter by words: switch, register, place and meaning;",
 	"                 enter keeps it, esc drops it",
-	"z                leave out what is and was zero, or show it",
+	"z                hide or show values that were always zero",
 	"p, space         pause; simulated time stands still meanwhile",
 	"?                this help, and back",
 }
 
-// key does what a key is for.
+// key handles a key press.
 func (s *screen) key(key string) tea.Cmd {
 	switch key {
 	case "q", "ctrl+c":

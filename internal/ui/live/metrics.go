@@ -2,11 +2,10 @@ package live
 
 import "strings"
 
-// Metrics go by Prometheus' conventions: one for each meaning and unit, the unit
-// at the end of the name, in base units (seconds, bytes, ratios), counters with
-// _total. What is known of every switch, and what schemes measure by the same
-// word, has a metric of its own; the registers of programs share one for each
-// unit, and say by a label which it is.
+// Metrics follow Prometheus' conventions: one for each meaning and unit, with the unit
+// at the end of the name, base units (seconds, bytes, ratios), and _total for
+// counters. Port values and values that several schemes measure have their own
+// metrics. Other registers share one metric per unit, with the register as a label.
 
 // A series is where a value goes: the metric, a factor to its unit, and a label
 // of its own.
@@ -20,8 +19,8 @@ type series struct {
 // A quantity is what values go by one name in all schemes.
 type quantity struct{ register, unit string }
 
-// known are the quantities that have metrics of their own. Rates are left to
-// whoever asks for the rate of a counter.
+// known lists the quantities with their own metrics. Rates are omitted, because
+// Prometheus computes them from counters.
 var known = map[quantity]series{
 	{PortInBytes, "bytes"}:      {"p4lb_port_bytes_total", 1, "direction", "receive"},
 	{PortOutBytes, "bytes"}:     {"p4lb_port_bytes_total", 1, "direction", "transmit"},
@@ -41,7 +40,7 @@ var known = map[quantity]series{
 	{PortOutRate, "bit/s"}:      {},
 }
 
-// units are the metrics of what is a program's own, by its unit.
+// units lists the metrics for other registers, by unit.
 var units = map[string]series{
 	"occupancy":          {"p4lb_queue_occupancy_ratio", 1, "", ""},
 	"congestion":         {"p4lb_congestion_ratio", 1, "", ""},
@@ -81,12 +80,12 @@ var metrics = []metric{
 	{"p4lb_port_drops_by_reason_total", "counter", "Packets that went no further, by reason.", writeValues},
 	{"p4lb_port_copies_ended_total", "counter", "Copies of packets that the program made for itself and ended, where their packet came in or they would have left.", writeValues},
 	{"p4lb_port_queue_packets", "gauge", "Packets that wait to leave by a port.", writeValues},
-	{"p4lb_port_queue_fill_ratio", "gauge", "What waits to leave by a port, of the room that it has.", writeValues},
-	{"p4lb_port_load_ratio", "gauge", "What a port sends, of what its link carries.", writeValues},
+	{"p4lb_port_queue_fill_ratio", "gauge", "Occupied share of a port's queue.", writeValues},
+	{"p4lb_port_load_ratio", "gauge", "Send rate of a port as a share of its link rate.", writeValues},
 	{"p4lb_port_utilisation_ratio", "gauge", "The same as the program of the switch measures it.", writeValues},
 	{"p4lb_port_down", "gauge", "1 if there is no link at a port.", writeValues},
-	{"p4lb_path_carried_ratio", "gauge", "What a path carries of what its group does.", writeValues},
-	{"p4lb_path_share_ratio", "gauge", "What a path is to carry of its group's traffic.", writeValues},
+	{"p4lb_path_carried_ratio", "gauge", "Share of a path in the traffic of its group.", writeValues},
+	{"p4lb_path_share_ratio", "gauge", "Intended share of a path in the traffic of its group.", writeValues},
 	{"p4lb_path_weight", "gauge", "The weight that a path is drawn by.", writeValues},
 	{"p4lb_queue_occupancy_ratio", "gauge", "Occupancy of a queue as a register has it.", writeValues},
 	{"p4lb_congestion_ratio", "gauge", "A congestion index as a register has it.", writeValues},
@@ -95,7 +94,7 @@ var metrics = []metric{
 	{"p4lb_register_bytes_per_second", "gauge", "A rate that a register has.", writeValues},
 	{"p4lb_register_packets", "gauge", "A number of packets that a register has.", writeValues},
 	{"p4lb_register_ratio", "gauge", "A share that a register has.", writeValues},
-	{"p4lb_register", "gauge", "What a register has that is a plain number, or in the unit of its label.", writeValues},
+	{"p4lb_register", "gauge", "Value of a register as a plain number, or in the unit of its label.", writeValues},
 	{"p4lb_switch_up", "gauge", "1 if the switch could be read the last time.", writeUp},
 	{"p4lb_switch_clock_seconds", "gauge", "The clock of the switch's own timestamps.", writeClocks},
 	{"p4lb_reads_total", "counter", "How often the switch was to be read.", writeReads},

@@ -9,11 +9,11 @@ const (
 	PortOutBytes   = "tx bytes"
 	PortInRate     = "rx rate"    // in bit/s
 	PortOutRate    = "tx rate"    // in bit/s
-	PortLoad       = "load"       // what is sent as a share of the link's rate
+	PortLoad       = "load"       // send rate as a share of the link rate
 	PortQueue      = "queued"     // packets that wait
 	PortFill       = "queue fill" // as a share of the room for them
 	PortDrops      = "drops"
 	PortCopies     = "copies ended"
 	PortDown       = "link down" // 1 where it is
-	PathCarried    = "carried"   // a path's share of what its group's ports send
+	PathCarried    = "carried"   // share of a path in the traffic of its group
 )

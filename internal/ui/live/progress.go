@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ProgressOptions say what a Progress tells, and to whom.
+// ProgressOptions configure a Progress.
 type ProgressOptions struct {
 	Out      io.Writer
 	Terminal bool   // Out is one: a bar that moves, rather than a line now and then
@@ -30,13 +30,13 @@ const (
 // barWidth is the length of the bar in columns.
 const barWidth = 24
 
-// A Progress tells how far a long piece of work is: percent, rate and the time
-// that is left. Its methods may be called at the same time.
+// A Progress prints the progress of a long task: percent, rate and remaining time. Its
+// methods may be called concurrently.
 type Progress struct {
 	o     ProgressOptions
 	mu    sync.Mutex
 	start time.Time
-	last  time.Time // when something was said
+	last  time.Time // the time of the last output
 	done  int
 	had   int // of done, before it began
 	note  string
@@ -53,7 +53,7 @@ func NewProgress(o ProgressOptions) *Progress {
 	return &Progress{o: o, start: now, last: now}
 }
 
-// Set says how much is done by now, and with a few words at what the work is.
+// Set sets the amount of finished work and a short description of the current step.
 func (p *Progress) Set(done int, note string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,15 +61,15 @@ func (p *Progress) Set(done int, note string) {
 	p.tick()
 }
 
-// Of says how much work there is, and how much of it was there before: neither
-// rate nor the time that is left count that.
+// Of sets the total amount of work and the amount that existed before. Rate and
+// remaining time exclude the latter.
 func (p *Progress) Of(total, had int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.o.Total, p.had = total, had
 }
 
-// Tick says how the time goes, where Set is called but seldom.
+// Tick updates the elapsed time between rare calls of Set.
 func (p *Progress) Tick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +115,7 @@ func (p *Progress) say(now time.Time) {
 	p.drawn = true
 }
 
-// share is what is done of all, -1 where that is not known.
+// share returns the finished share of the work, or -1 if it is unknown.
 func (p *Progress) share() float64 {
 	if p.o.Total <= 0 {
 		return -1
@@ -123,7 +123,7 @@ func (p *Progress) share() float64 {
 	return min(1, float64(p.done)/float64(p.o.Total))
 }
 
-// facts are what there is to say, as far as it is known.
+// facts returns the known values to print.
 func (p *Progress) facts(elapsed time.Duration) []string {
 	var facts []string
 	if share := p.share(); share >= 0 {

@@ -50,8 +50,8 @@ func TestProgressBar(t *testing.T) {
 	}
 }
 
-// TestProgressHeld says nothing while something else has the terminal, and
-// afterwards how much time has gone by, also without anything done.
+// TestProgressHeld: a Progress prints nothing while something else uses the terminal,
+// and the elapsed time afterwards, even without progress.
 func TestProgressHeld(t *testing.T) {
 	var out strings.Builder
 	now := time.Unix(0, 0)

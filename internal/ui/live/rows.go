@@ -123,8 +123,8 @@ func (r *row) idle() bool {
 	return !slices.ContainsFunc(r.history, func(x float64) bool { return x != 0 })
 }
 
-// matches reports whether each word of the filter, in lower case, occurs in
-// what the row is about.
+// matches reports whether each word of the filter, in lower case, occurs in the row's
+// labels.
 func (r *row) matches(words []string) bool {
 	text := strings.ToLower(r.sw + " " + r.value.Register + " " + r.value.Index + " " + r.value.Meaning)
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })

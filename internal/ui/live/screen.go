@@ -11,7 +11,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// Options say how Watch shows what it shows. The zero value works.
+// Options configure Watch. The zero value works.
 type Options struct {
 	In      io.Reader // the keyboard; nil: standard input
 	Out     io.Writer // the terminal; nil: standard output
@@ -20,8 +20,8 @@ type Options struct {
 	Filter  string
 }
 
-// Watch shows what the source has until the user quits, ctx ends or the source
-// fails. It wants a terminal.
+// Watch displays the source until the user quits, ctx ends or the source fails. It
+// needs a terminal.
 func Watch(ctx context.Context, source Source, o Options) error {
 	options := []tea.ProgramOption{tea.WithAltScreen(), tea.WithoutSignalHandler()}
 	if o.In != nil {
@@ -45,7 +45,7 @@ func Watch(ctx context.Context, source Source, o Options) error {
 	return errors.Join(err, s.err)
 }
 
-// A screen is the state of what is shown: bubbletea's model.
+// A screen is the state of the display: bubbletea's model.
 type screen struct {
 	ctx    context.Context
 	source Source
@@ -161,7 +161,7 @@ func (s *screen) at(name string) int {
 	return slices.IndexFunc(s.frame.Switches, func(sw Switch) bool { return sw.Name == name })
 }
 
-// arrange makes the rows anew, with the cursor on what it was on.
+// arrange rebuilds the rows and keeps the cursor on its row.
 func (s *screen) arrange() {
 	var on row
 	if s.cursor < len(s.rows) {
@@ -190,7 +190,7 @@ func (s *screen) arrange() {
 	s.move(0)
 }
 
-// all is what the view has before it is filtered.
+// all returns the rows of the view before filtering.
 func (s *screen) all() []row {
 	s.columns = cellColumns
 	if s.view == "" {

@@ -284,7 +284,7 @@ func TestPausedAsksForNothing(t *testing.T) {
 	}
 }
 
-// TestHistoriesForget holds that cells which are gone do not stay for ever.
+// TestHistoriesForget: series of removed cells are dropped.
 func TestHistoriesForget(t *testing.T) {
 	var m memory
 	for k := range 10 * span {

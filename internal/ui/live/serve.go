@@ -48,14 +48,15 @@ func Serve(ctx context.Context, l net.Listener, secret *tls.Config, h http.Handl
 
 type placeKey struct{}
 
-// guard notes who is being answered, who keeps the place of the connection
-// meanwhile, and does not wait for the body of a request.
+// guard records active requests, so that their connections keep their places, and does
+// not wait for request bodies.
 func guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
 			w.Header().Set("Connection", "close")
 			http.Error(w, "a request has nothing but a head here", http.StatusRequestEntityTooLarge)
-			// What is left of it would be read before the connection is closed.
+			// Otherwise the server would read the rest of the body before it
+			// closes the connection.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 			return
 		}

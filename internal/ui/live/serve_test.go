@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// serving serves h, and says where.
+// serving serves h and returns its address.
 func serving(t *testing.T, secret *tls.Config, h http.Handler) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -77,8 +77,8 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// TestManyConnections: those that say nothing, or never end what they say, keep
-// nobody out; those that are being answered do.
+// TestManyConnections: silent clients, and clients with endless requests, do not block
+// others; clients with requests in progress do.
 func TestManyConnections(t *testing.T) {
 	for _, text := range []string{"", "GET /", "GET / HTTP/1.1\r\nHost: localhost\r\nX: "} {
 		address := serving(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "here") }))
@@ -112,7 +112,7 @@ func TestManyConnections(t *testing.T) {
 	close(busy)
 }
 
-// TestManyHandshakes: handshakes that are begun and not gone on with keep nobody out.
+// TestManyHandshakes: unfinished handshakes do not block other clients.
 func TestManyHandshakes(t *testing.T) {
 	secret, trusting := secrets(t)
 	address := serving(t, secret, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.TLS != nil) }))
@@ -138,7 +138,7 @@ func TestManyHandshakes(t *testing.T) {
 	}
 }
 
-// TestPlainTextToTLS: who speaks HTTP where there is TLS is told so.
+// TestPlainTextToTLS: an HTTP client on a TLS port gets a helpful answer.
 func TestPlainTextToTLS(t *testing.T) {
 	secret, _ := secrets(t)
 	address := serving(t, secret, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it is let in") }))
@@ -152,7 +152,7 @@ func TestPlainTextToTLS(t *testing.T) {
 	}
 }
 
-// secrets are those of a server, and what its clients know.
+// secrets returns the TLS configurations of a server and of its clients.
 func secrets(t *testing.T) (server, client *tls.Config) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

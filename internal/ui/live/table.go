@@ -10,7 +10,7 @@ import (
 
 const (
 	gap        = 2  // columns between two columns of the table
-	minHistory = 8  // a shorter sparkline says nothing
+	minHistory = 8  // shorter sparklines are not useful
 	margin     = 2  // for the cursor
 	maxText    = 40 // a longer text is cut
 )
@@ -63,7 +63,7 @@ func (s *screen) fit() ([]column, []int) {
 	return columns, widths
 }
 
-// widthOf is what a column needs.
+// widthOf returns the width of a column.
 func (s *screen) widthOf(c column) int {
 	width := utf8.RuneCountInString(c.head)
 	if c.text == nil {

@@ -72,8 +72,8 @@ func (s *screen) View() string {
 	return strings.Join(append(lines, s.stateLine(), s.helpLine()), "\n")
 }
 
-// titleLine says what is watched and when. The facts that fit are shown, the
-// state of the watching first.
+// titleLine returns the name of the network and the time. It shows the facts that fit,
+// the state of the display first.
 func (s *screen) titleLine() string {
 	facts := []string{"p4lb"}
 	if s.ended {
@@ -165,8 +165,7 @@ func around(names []string, i, width int) (from, to int) {
 	}
 }
 
-// stateLine says what the table shows, or what is being typed, or what is
-// wrong.
+// stateLine returns the description of the table, the current input, or the error.
 func (s *screen) stateLine() string {
 	switch {
 	case s.typing:

@@ -108,8 +108,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchInterrupted holds that the end of the context ends the watching, and
-// says so.
+// TestWatchInterrupted: Watch returns an error when its context ends.
 func TestWatchInterrupted(t *testing.T) {
 	tm := newTerminal(t, 90, 20)
 	ctx, interrupt := context.WithCancel(t.Context())
