@@ -77,3 +77,32 @@ func TestMTU(t *testing.T) {
 		}
 	}
 }
+
+// TestEntropy balances a permutation over ECMP with a port for each packet, and
+// cautions of a scheme that ignores ports.
+func TestEntropy(t *testing.T) {
+	const text = "name: e\ntopology: {leaf-spine: {leaves: 2, spines: 8, hosts: 8, rate: 100G, host-rate: 100G, delay: 500ns, host-delay: 500ns, queue: 200}}\n" +
+		"schemes: [ecmp, rps]\ntraffic: [{collective: send-recv, order: strided, groups: 8, size: 1MB}]\n" +
+		"transport: {kind: dctcp, max-dupacks: 300, min-rto: 1ms%s}\nengine: native\nseeds: [3]\n"
+	hashed := run(t, &Runner{}, load(t, fmt.Sprintf(text, "")))
+	sprayed := run(t, &Runner{}, load(t, fmt.Sprintf(text, ", entropy: reps, paths: 64")))
+	cct := func(c *Comparison) float64 { return c.Rows[0].Runs[0].Metrics["cct"] }
+	if cct(sprayed) > cct(hashed)*0.8 {
+		t.Errorf("cct %.4f ms with reps, %.4f without: want a fifth less", cct(sprayed), cct(hashed))
+	}
+	if lines := strings.Join(sprayed.cautions(), "\n"); !strings.Contains(lines, "Source ports without effect: rps chooses") || strings.Contains(lines, "ecmp chooses") {
+		t.Errorf("cautions %q: want one of rps", lines)
+	}
+	if lines := strings.Join(hashed.cautions(), "\n"); strings.Contains(lines, "Source ports") {
+		t.Errorf("cautions %q without entropy", lines)
+	}
+	for entropy, want := range map[string]string{
+		"entropy: magic":            `entropy "magic": want flow, oblivious, reps, bitmap or mixed`,
+		"entropy: reps, paths: 100": "paths 100: want a power of two from 2 to 4096",
+		"paths: 4":                  "paths 4: want entropy oblivious, reps, bitmap or mixed",
+	} {
+		if _, err := spec.Load("t.yaml", []byte(fmt.Sprintf(text, ", "+entropy)), nil, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v: want %s", entropy, err, want)
+		}
+	}
+}

@@ -255,9 +255,10 @@ func undecidable(metric string, rows ...*Row) string {
 }
 
 // cautions returns what a reader of the table has to know of its rows: which of them
-// have too many unfinished flows to be compared, and which use one path of several.
+// have too many unfinished flows to be compared, which use one path of several, and
+// which ignore the ports that senders choose.
 func (c *Comparison) cautions() []string {
-	var lost, single []string
+	var lost, single, portless []string
 	for _, r := range c.Rows {
 		if len(r.Runs) == 0 {
 			continue
@@ -265,6 +266,9 @@ func (c *Comparison) cautions() []string {
 		name := c.where(Finding{Case: r.Case.Name, Load: r.Load}) + r.Scheme.Label
 		if u := r.unfinished(); u > noVerdictAbove {
 			lost = append(lost, fmt.Sprintf("%s (%s %%)", name, points(u)))
+		}
+		if r.Case.Transport.Sprays() && r.Scheme.IgnoresPorts() {
+			portless = append(portless, name)
 		}
 		if r.singlePath() {
 			single = append(single, fmt.Sprintf("%s (1 of %s)", name, spec.Number(math.Round(r.paths()))))
@@ -276,6 +280,9 @@ func (c *Comparison) cautions() []string {
 	}
 	if len(single) > 0 {
 		lines = append(lines, "One path only: "+andList(single)+". A comparison with such a row is not one of load balancers.")
+	}
+	if len(portless) > 0 {
+		lines = append(lines, "Source ports without effect: "+andList(portless)+" chooses the path of each packet without its ports, so transport.entropy balances nothing there.")
 	}
 	return lines
 }

@@ -135,6 +135,9 @@ func (f *Flow) connect() error {
 		f.step.connect(to)
 	}
 	source := newSource(f, to)
+	if t.Entropy != EntropyFlow {
+		source.entropy = newEntropySource(&t, f.net.stream(fmt.Sprintf("entropy/%d", f.ID)))
+	}
 	source.push = f.Transport == UDP || t.AtOnce && f.Transport.protocol() == protocolTCP
 	f.sender, f.receiver = source, &sink{Flow: f, net: f.Dst.net, half: from}
 	return nil

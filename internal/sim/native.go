@@ -170,6 +170,9 @@ func (e *native) describe(p *Packet) *model.Packet {
 	d := p.Flow.toward(p.Kind)
 	mp := &e.packet
 	mp.Flow, mp.Len = d.tuple, p.Size
+	if p.Entropy != 0 {
+		mp.Flow = p.tuple()
+	}
 	mp.Ack = p.Kind == Ack && d.tuple.Protocol == protocolTCP
 	mp.Echo = mp.Ack && p.Echo
 	if e.persists {
@@ -244,7 +247,7 @@ func (e *native) past(p *Packet) bool { return e.s.net.opts.Answers.Hashed && p.
 func (e *native) byHash(p *Packet, to way) {
 	switch ports := e.look.groups[int(to.group)]; {
 	case to.group != 0 && len(ports) > 0:
-		hash := e.model.PathHash(p.Flow.toward(p.Kind).tuple)
+		hash := e.model.PathHash(p.tuple())
 		e.s.enqueue(p, ports[hash%uint64(len(ports))])
 	case to.group == 0 && to.port >= 0:
 		e.s.enqueue(p, int(to.port))

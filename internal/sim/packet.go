@@ -79,6 +79,11 @@ type Packet struct {
 	Stamp  time.Duration // the transport's own: what an Ack echoes of Sent
 	Number int64         // the transport's own: say, transmissions before
 
+	// Entropy is added to the flow's source port; of an answer to its destination
+	// port, which is the port of the packet that is answered.
+	Entropy uint16
+	Spoiled bool // answers: the packet that is answered has met congestion
+
 	native nativePacket // what models add
 	ctl    *control     // what it tells there, if it has no flow
 }
@@ -208,7 +213,25 @@ func (h *headers) write(p *Packet) {
 	if h.tuple.Protocol == protocolTCP {
 		writeTCP(b[ethernetLen+ipv4Len:], p)
 	}
+	if p.Entropy != 0 {
+		port := ip[ipv4Len:]
+		if p.Kind != Data {
+			port = port[2:]
+		}
+		binary.BigEndian.PutUint16(port, binary.BigEndian.Uint16(port)+p.Entropy)
+	}
 	p.head, p.extra = b, int(p.padding)+p.Payload
+}
+
+// tuple returns the addresses and ports of a packet of a flow.
+func (p *Packet) tuple() model.Flow {
+	t := p.Flow.toward(p.Kind).tuple
+	if p.Kind == Data {
+		t.Sport += p.Entropy
+	} else {
+		t.Dport += p.Entropy
+	}
+	return t
 }
 
 func writeTCP(b []byte, p *Packet) {

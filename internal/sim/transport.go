@@ -32,6 +32,10 @@ type source struct {
 	waiting bool // for its turn
 	turn    func()
 	push    bool // it waits for nobody: UDP, or a window that goes to the NIC at once
+
+	entropy  *entropySource // nil: one port for all packets
+	port     uint16         // of the last packet
+	timeouts int64          // that entropy has been told of
 }
 
 func newSource(f *Flow, h half) *source {
@@ -39,6 +43,10 @@ func newSource(f *Flow, h half) *source {
 	s.turn = s.send
 	s.timer = s.net.newTimer(f.place(sending), func() {
 		h.tick(s.net.now)
+		if s.entropy != nil && s.Timeouts > s.timeouts {
+			s.timeouts = s.Timeouts
+			s.entropy.heed(s.net.now, s.port, pathTimeout)
+		}
 		s.ask()
 	})
 	return s
@@ -47,6 +55,13 @@ func newSource(f *Flow, h half) *source {
 func (s *source) start() { s.ask() }
 
 func (s *source) receive(p *Packet) {
+	if s.entropy != nil {
+		met := pathGood
+		if p.Spoiled {
+			met = pathMarked
+		}
+		s.entropy.heed(s.net.now, p.Entropy, met)
+	}
 	s.half.receive(s.net.now, p)
 	s.ask()
 	if s.Acknowledged > 0 {
@@ -84,6 +99,10 @@ func (s *source) send() {
 	if s.half.ready(s.net.now) {
 		p := s.net.NewPacket(s.Flow, Data, 0)
 		s.half.emit(s.net.now, p)
+		if s.entropy != nil {
+			s.port = s.entropy.next(s.net.now)
+			p.Entropy = s.port
+		}
 		s.Src.Send(p)
 	}
 	s.ask()
@@ -95,9 +114,13 @@ type sink struct {
 	net   *Network // the part that the receiving host is in
 	half  half
 	timer *Timer // nil: until it is needed
+
+	entropy uint16 // of the last packet
+	spoiled bool   // it has met congestion
 }
 
 func (s *sink) receive(p *Packet) {
+	s.entropy, s.spoiled = p.Entropy, p.CE
 	s.half.receive(s.net.now, p)
 	s.answer()
 	switch {
@@ -112,6 +135,7 @@ func (s *sink) answer() {
 	for s.half.ready(s.net.now) {
 		p := s.net.NewPacket(s.Flow, Ack, 0)
 		s.half.emit(s.net.now, p)
+		p.Entropy, p.Spoiled = s.entropy, s.spoiled
 		s.Dst.Send(p)
 	}
 	at := s.half.deadline()

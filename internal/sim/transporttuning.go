@@ -28,6 +28,9 @@ type Tuning struct {
 
 	RDMA RDMA
 
+	Entropy Entropy // how the source port of each packet is chosen
+	Paths   int     // source ports of a flow; zero: 256, or 1 with EntropyFlow
+
 	// Poisson makes UDP packets come at random, at the same average rate.
 	Poisson bool
 }
@@ -77,6 +80,7 @@ const (
 	usualDupAcks = 3
 	usualMinRTO  = 10 * time.Millisecond
 	usualMaxRTO  = time.Minute
+	usualPaths   = 256
 )
 
 // tuned returns the parameters with zero values filled in, for a NIC of some
@@ -85,6 +89,9 @@ func (t *Tuning) tuned(rate int64, room int) (Tuning, error) {
 	var u Tuning
 	if t != nil {
 		u = *t
+	}
+	if u.Entropy != EntropyFlow {
+		fill(&u.Paths, usualPaths)
 	}
 	if err := u.validate(room); err != nil {
 		return u, err
@@ -151,7 +158,7 @@ func (t *Tuning) validate(room int) error {
 	case t.Gain < 0 || t.Gain > 1 || d.Gain < 0 || d.Gain > 1:
 		return errors.New("a transport's gain is outside 0..1")
 	}
-	return nil
+	return t.checkEntropy()
 }
 
 // MostHeaders is how many bytes an RDMA packet may have beside its payload.

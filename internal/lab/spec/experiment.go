@@ -180,6 +180,9 @@ type TransportSpec struct {
 
 	MaxWindow Size `yaml:"max-window"` // that the receiver allows
 
+	Entropy string `yaml:"entropy"` // how source ports are chosen: flow, oblivious, reps, bitmap or mixed
+	Paths   int    `yaml:"paths"`   // source ports of a flow, a power of two
+
 	// Choices: see there.
 	Waiting string `yaml:"waiting"`
 	Loss    string `yaml:"recovery"`
@@ -189,9 +192,21 @@ type TransportSpec struct {
 	RDMA RDMASpec `yaml:"rdma"` // of dcqcn
 }
 
+// Sprays reports whether senders choose a source port for each packet.
+func (t *TransportSpec) Sprays() bool { return t.Entropy != "" && t.Entropy != "flow" }
+
+// IgnoresPorts reports whether a scheme chooses the path of each packet by other means
+// than a hash of its ports.
+func (s *Scheme) IgnoresPorts() bool {
+	row, ok := scheme.RowOf(s.made)
+	return ok && row.Granularity == "packet" && row.Choice != "hash"
+}
+
 // Tuning is the simulator's form.
 func (t *TransportSpec) Tuning() *sim.Tuning {
+	entropy, _ := sim.ParseEntropy(cmp.Or(t.Entropy, "flow")) // which has been checked
 	return &sim.Tuning{
+		Entropy: entropy, Paths: t.Paths,
 		Segment: t.MSS, Window: t.Window, DupAcks: t.DupAck, MaxDupAcks: t.MaxDup, MinRTO: time.Duration(t.MinRTO), MaxWindow: int64(t.MaxWindow),
 		AtOnce: t.Waiting == waitsInCard, NewReno: t.Loss == withoutSACK, AlphaFromZero: t.Alpha == "0", CutEachWindow: t.Cut == cutEachWindow,
 		RDMA: sim.RDMA{

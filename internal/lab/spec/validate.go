@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -389,6 +390,9 @@ func (t *TransportSpec) check() error {
 	case t.RDMA.Recovery < 0:
 		return fmt.Errorf("recovery %d: want 0 or more raises", t.RDMA.Recovery)
 	}
+	if err := t.checkEntropy(); err != nil {
+		return err
+	}
 	for _, h := range []struct {
 		key   string
 		bytes Size
@@ -396,6 +400,22 @@ func (t *TransportSpec) check() error {
 		if h.bytes > 0 && (h.bytes < sim.UDPHeaders || h.bytes > sim.MostHeaders) {
 			return fmt.Errorf("rdma: %s of %v: want %d bytes, those of Ethernet, IP and UDP, to %d", h.key, h.bytes, sim.UDPHeaders, sim.MostHeaders)
 		}
+	}
+	return nil
+}
+
+// checkEntropy reports what is wrong with the source ports of a transport.
+func (t *TransportSpec) checkEntropy() error {
+	kind, err := sim.ParseEntropy(cmp.Or(t.Entropy, "flow"))
+	switch {
+	case err != nil:
+		return err
+	case kind == sim.EntropyFlow && t.Paths > 1:
+		return fmt.Errorf("paths %d: want entropy %s", t.Paths, orList(sim.EntropyNames()[1:]))
+	case kind != sim.EntropyFlow && t.Paths != 0 && (t.Paths < 2 || t.Paths > sim.MaxPaths || bits.OnesCount(uint(t.Paths)) != 1):
+		return fmt.Errorf("paths %d: want a power of two from 2 to %d", t.Paths, sim.MaxPaths)
+	case kind != sim.EntropyFlow && t.Kind == "udp":
+		return fmt.Errorf("entropy %s with udp, which gets no acknowledgments: want tcp, dctcp or dcqcn", t.Entropy)
 	}
 	return nil
 }
