@@ -34,9 +34,9 @@ func schemaOf(t testing.TB, fsys fs.FS, name string) *bfrt.Schema {
 	return p.Schema
 }
 
-// The numbers are those that p4c's Tofino backend has written for objects of
-// these names: they are in the bf-rt.json of p4lang/open-p4studio at 1f97778
-// (tna_exact_match, tna_action_profile, tna_action_selector).
+// The numbers are from p4c's Tofino backend, for objects of these names: they are in
+// the bf-rt.json of p4lang/open-p4studio at 1f97778 (tna_exact_match,
+// tna_action_profile, tna_action_selector).
 func TestBfRtNumbers(t *testing.T) {
 	archive, err := txtar.ParseFile("testdata/bfrt/numbers.txtar")
 	if err != nil {
@@ -168,8 +168,8 @@ func TestBfRtOfV1model(t *testing.T) {
 	}
 }
 
-// TestBfRtRecord holds the schemas of all programs for Tofino against the record
-// of those that were compared with p4c's.
+// TestBfRtRecord compares the schemas of all programs for Tofino with the record of
+// the schemas that were compared with p4c's.
 func TestBfRtRecord(t *testing.T) {
 	text, err := os.ReadFile("../../testdata/oracle/bfrt.tsv")
 	if err != nil {

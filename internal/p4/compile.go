@@ -1,11 +1,10 @@
-// Package p4 compiles P4_16 programs: text in, BMv2 JSON and P4Info out. It is
-// the façade of the compiler, whose stages are packages syntax and types, then lower and describe.
+// Package p4 compiles P4_16 programs to BMv2 JSON and P4Info. It is the façade of
+// the compiler; the stages are packages syntax and types, then lower and describe.
 //
-// Programs for Tofino (TNA, T2NA) are lowered too: to documents in the same
-// terms, which name their architecture and which package dataplane runs. Neither
-// simple_switch nor the hardware takes those; for Tofino itself programs are
-// compiled by p4c. What is not supported of TNA and T2NA is refused with its
-// position, docs/tofino.md has the list.
+// Programs for Tofino (TNA, T2NA) are lowered too, to documents in the same terms,
+// which name their architecture. Package dataplane runs them; simple_switch and the
+// hardware do not. For Tofino itself, p4c compiles programs. Unsupported constructs
+// of TNA and T2NA are refused with their positions; docs/tofino.md lists them.
 //
 // The program and its includes are read from an fs.FS; nothing else is touched.
 // core.p4, v1model.p4, tna.p4 and t2na.p4 are built in.
@@ -37,14 +36,14 @@ type Options struct {
 	IncludeDirs []string
 	// Defines are macros: NAME, which is 1, or NAME=VALUE.
 	Defines []string
-	// Arch is one of Archs; "" takes what the program includes.
+	// Arch is one of Archs. If it is empty, the program's includes decide.
 	Arch string
 	// Show turns a name in the file system into the one that messages show;
 	// nil leaves names alone.
 	Show func(name string) string
 }
 
-// A Program is a program that passed the checks, and what was made of it.
+// A Program is a program that passed the checks, with the outputs made from it.
 type Program struct {
 	File *syntax.File
 	Info *types.Info
@@ -105,8 +104,8 @@ func Check(fsys fs.FS, name string, opts Options) (*Program, error) {
 	return &Program{File: file, Info: info, Arch: arch, Warnings: errs}, nil
 }
 
-// parse reads a program, and finds its architecture. Only what has been read
-// tells which macros the program expects, so it may take a second look.
+// parse reads a program and finds its architecture. The macros that the program
+// expects depend on the architecture, so parse may read it twice.
 func parse(fsys fs.FS, name string, opts Options) (*syntax.File, string, syntax.Errors) {
 	arch := cmp.Or(opts.Arch, Archs[0])
 	file, errs := parseFor(fsys, name, opts, arch)
@@ -123,8 +122,8 @@ func parse(fsys fs.FS, name string, opts Options) (*syntax.File, string, syntax.
 	return file, is, errs
 }
 
-// defines returns the macros of a compilation: the target's, as p4c defines it, and
-// those of the options. An option replaces the target's macro.
+// defines returns the macros of a compilation: the target's, as in p4c, and the
+// macros of the options. An option replaces the target's macro.
 func defines(arch string, opts []string) []string {
 	name := func(define string) string { n, _, _ := strings.Cut(define, "="); return n }
 	target := targets[arch]
@@ -166,8 +165,8 @@ func (p *Program) WantArch() error {
 	return nil
 }
 
-// Lower makes Config. The error, if any, is a syntax.Errors; what is valid but
-// cannot be lowered is "not supported".
+// Lower makes Config. The error, if any, is a syntax.Errors; valid P4_16 that cannot
+// be lowered is "not supported".
 func (p *Program) Lower() error {
 	if p.Main() == "" {
 		return syntax.Errors{{Msg: p.File.Name + " has no main, there is nothing to run", Class: syntax.NoMain}}

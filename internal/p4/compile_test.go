@@ -117,8 +117,8 @@ func TestErrorType(t *testing.T) {
 	}
 }
 
-// FuzzCompile compiles any text: a program or errors, never both or neither;
-// what comes out is well formed.
+// FuzzCompile compiles any text. The result must be a program or errors, never both
+// or neither, and a program must be well formed.
 func FuzzCompile(f *testing.F) {
 	for _, name := range programs(f) {
 		text, err := examples.FS.ReadFile(name)
@@ -132,7 +132,8 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// compileAny compiles what may be no program. What comes out is well formed.
+// compileAny compiles text that may be no program, and checks that the result is
+// well formed.
 func compileAny(t *testing.T, fsys fs.FS, name string) {
 	t.Helper()
 	p, err := p4.Compile(fsys, name, p4.Options{})

@@ -20,7 +20,7 @@ func ExampleCompile() {
 	// v1model V1Switch 2 pipelines, 2 tables
 }
 
-// What is wrong says where, and what would be right.
+// An error has a position, and its message has the remedy.
 func ExampleCheck() {
 	file := fstest.MapFS{"h.p4": {Data: []byte("const bit<16> wide = 300;\nconst bit<8> narrow = wide;\n")}}
 	_, err := p4.Check(file, "h.p4", p4.Options{})

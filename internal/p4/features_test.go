@@ -17,9 +17,9 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// These folders hold an archive for each feature of the language and each extern
-// of v1model, or of TNA and T2NA: what it proves, a program, and packets that
-// show it; and the frame that programs include.
+// These folders hold an archive for each feature of the language and each extern of
+// v1model, or of TNA and T2NA: a description, a program, and packets that show the
+// feature. They also hold the frame that the programs include.
 const (
 	features       = "testdata/features"
 	tofinoFeatures = "testdata/tofino"
@@ -95,9 +95,10 @@ func countLines(text, prefix string) int {
 	return n
 }
 
-// TestFeaturesOracle holds the archives against the record of their runs on
-// simple_switch: it knows each of them, ours passed everywhere, and where p4c
-// did not, both switches say so and the archive says why.
+// TestFeaturesOracle compares the archives with the record of their runs on
+// simple_switch. The record has a row for each archive, in which p4lb's document
+// passes on both switches. If p4c's does not, it fails on both, and the archive
+// explains why.
 func TestFeaturesOracle(t *testing.T) {
 	archives := featureArchives(t, features)
 	rows := oracle(t, "../../testdata/oracle/features.tsv")

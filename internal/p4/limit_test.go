@@ -8,7 +8,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// outline is a program for v1model with what a test puts into its places.
+// outline returns a program for v1model with the given texts in its places.
 func outline(top, header, state, locals, apply string) string {
 	return `#include <core.p4>
 #include <v1model.p4>
@@ -40,9 +40,9 @@ func each(n int, f string) string {
 	return b.String()
 }
 
-// TestGrowth compiles programs whose text, tree or document has quadratic and
-// exponential ways to be handled. Those must stay within a size, or be refused
-// at their place; a step that goes back to such a way makes the test run for
+// TestGrowth compiles programs that naive compilers handle in quadratic or
+// exponential time or space. Each must stay within a size, or be refused at its
+// position. A change that makes a step quadratic again makes the test run for
 // minutes.
 func TestGrowth(t *testing.T) {
 	const accept = "transition accept;"

@@ -111,8 +111,8 @@ func documented(c *bmv2.Config) map[string][]string {
 	return lists
 }
 
-// described lists the same from P4Info. Actions that no table lists are not
-// in the document, whose code they are part of.
+// described lists the same from P4Info. The document does not have actions that no
+// table lists: they are inlined.
 func described(p *p4.Program) map[string][]string {
 	lists := map[string][]string{"actions": nil, "tables": nil, "registers": nil, "counters": nil, "profiles": nil}
 	listed := map[uint32]bool{}

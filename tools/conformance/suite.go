@@ -23,7 +23,7 @@ type Suite struct {
 	P4LB    string        // the binary that is tried
 	Dir     string        // the checkout
 	JSONDir string        // NAME.json that p4c compiled, for the category stf; "": our own
-	Match   string        // only programs whose name contains this
+	Match   string        // only programs with this in their names
 	Timeout time.Duration // of one program
 
 	want     []string
@@ -35,7 +35,7 @@ type Suite struct {
 // ErrNoSuite is returned for a folder that is no checkout of p4c.
 var ErrNoSuite = errors.New("no testdata/p4_16_samples in it")
 
-// Categories are what a program can be tried for.
+// Categories are the checks for which a program can be tried.
 var Categories = []string{"samples", "v1model", "p4info", "stf", "errors"}
 
 // A status is how one program fared in one category.
@@ -56,7 +56,7 @@ type Outcome struct {
 	status  status
 }
 
-// A Result is what came out of one category.
+// A Result is the outcome of one category.
 type Result struct {
 	Category     string    `json:"category"`
 	Total        int       `json:"total"`

@@ -90,7 +90,7 @@ type message struct {
 	Class            syntax.Class
 }
 
-// p4lb runs the binary, whose messages are lines of JSON.
+// p4lb runs the binary with JSON messages.
 func (s *Suite) p4lb(ctx context.Context, args ...string) finished {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()

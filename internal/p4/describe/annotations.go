@@ -13,8 +13,9 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// annotations writes the unstructured annotations as in the source. Names, ids
-// and documentation have fields of their own, and so do those in skip.
+// annotations writes the unstructured annotations as in the source. It leaves out
+// names, ids and documentation, which have fields of their own, and the annotations
+// in skip.
 func (g *infoGen) annotations(as syntax.Annotations, skip ...string) []string {
 	var out []string
 	for _, a := range as {

@@ -98,7 +98,7 @@ func (b *schemaGen) note(s *site) {
 	b.sites[kind] = append(b.sites[kind], s)
 }
 
-// full is a name with that of the pipe before it.
+// full returns a name with the name of the pipe in front of it.
 func (b *schemaGen) full(name string) string {
 	if b.ids.pipe == "" {
 		return name

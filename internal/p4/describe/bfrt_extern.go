@@ -175,8 +175,8 @@ func (b *schemaGen) registerData(s *site, first uint32) []*bfrt.Data {
 	return list
 }
 
-// fields are the numbers that a value of type t has: those of a struct by their
-// names, others are f1, f2 and so on.
+// fields returns the numbers in a value of type t: the fields of a struct under
+// their names, others as f1, f2 and so on.
 func (b *schemaGen) fields(t types.Type, prefix string, first uint32) []*bfrt.Field {
 	list := []*bfrt.Field{}
 	add := func(name string, t types.Type) {
@@ -211,8 +211,8 @@ func (b *schemaGen) fields(t types.Type, prefix string, first uint32) []*bfrt.Fi
 	return list
 }
 
-// callsOf lists the calls of a method of an object, by the declaration: what the
-// control plane can change is what is called in one place.
+// callsOf lists the calls of a method of an object, by the object's declaration. The
+// control plane can change objects that are called in one place.
 func (b *schemaGen) callsOf(s *site, method string) []*types.Call {
 	if b.calls == nil {
 		b.calls = map[methodOf][]*types.Call{}
@@ -225,7 +225,7 @@ func (b *schemaGen) callsOf(s *site, method string) []*types.Call {
 	return b.calls[methodOf{s.at, method}]
 }
 
-// methodOf is what a call calls, if that is a method of an object.
+// methodOf returns the method of an object that a call invokes.
 func (b *schemaGen) methodOf(c *types.Call) (m methodOf, ok bool) {
 	n, ok := c.Recv.(*syntax.Name)
 	if !ok || c.Method == nil || b.info.Uses[n] == nil {
@@ -234,8 +234,8 @@ func (b *schemaGen) methodOf(c *types.Call) (m methodOf, ok bool) {
 	return methodOf{b.info.Uses[n].Decl, c.Method.Name}, true
 }
 
-// addReaders says that the parameter of registers needs those whose actions read
-// it: the register, or the table of a direct one.
+// addReaders records that the parameter of registers depends on the tables that read
+// it: the register, or the table of a direct register.
 func (b *schemaGen) addReaders(t *bfrt.Table, param *site) {
 	if b.readers == nil {
 		b.readers = map[syntax.Node][]*site{}
@@ -261,7 +261,7 @@ func (b *schemaGen) addReaders(t *bfrt.Table, param *site) {
 	}
 }
 
-// A hashPart is one field of what a hash is given.
+// A hashPart is one field of a hash's input.
 type hashPart struct {
 	name     string
 	width    int
@@ -269,7 +269,7 @@ type hashPart struct {
 }
 
 // addHash adds the tables of a hash that is computed in one place: its algorithm,
-// the order of its input, and what it gives for an input.
+// the order of its input, and its value for an input.
 func (b *schemaGen) addHash(s *site) {
 	calls := b.callsOf(s, "get")
 	if len(calls) != 1 {
@@ -296,8 +296,8 @@ func (b *schemaGen) addHash(s *site) {
 	b.out.Tables = append(b.out.Tables, bfrt.HashAlgorithmOf(name, hash).Notes(notes), config, compute)
 }
 
-// hashParts takes what a hash is given apart; only a list has parts that the
-// control plane knows.
+// hashParts splits the input of a hash into fields. The control plane knows the
+// fields of a list only.
 func (b *schemaGen) hashParts(x syntax.Expr) []hashPart {
 	list, ok := syntax.Unparen(x).(*syntax.ListExpr)
 	if !ok {

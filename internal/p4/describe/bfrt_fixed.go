@@ -78,9 +78,9 @@ func (b *schemaGen) pipeOf(u *unit) string {
 	return cmp.Or(b.ids.pipe, "pipe0")
 }
 
-// addSnapshots numbers the fields of all controls by their names, those of ingress
-// first. Which of the two gresses comes first, and gives the table of both its
-// number, p4c leaves to the addresses of its objects: here it is egress.
+// addSnapshots numbers the fields of all controls by their names, ingress first. In
+// p4c, the addresses of its objects decide which gress comes first and gives the
+// table of both its number; here it is egress.
 func (b *schemaGen) addSnapshots() {
 	ids := map[string]uint32{}
 	gresses := b.gresses()

@@ -138,10 +138,10 @@ func (g *infoGen) tableEntries(t *tableSite) []Entry {
 	return list
 }
 
-// priorities gives P4Runtime's priorities, 0 for tables whose match kinds have
-// none. Constant entries match in the order of the program, the others by the
-// priorities of the language; like p4c we pass these on as they are, also
-// where the table says that the smallest wins.
+// priorities returns P4Runtime's priorities, 0 for tables with match kinds that have
+// none. Constant entries match in the order of the program, others by the priorities
+// of the language. Like p4c, it passes these on unchanged, even if the smallest
+// priority wins in the table.
 func (g *infoGen) priorities(t *tableSite) (prios []int32, largest bool) {
 	n := len(t.decl.Entries.List)
 	prios, largest = make([]int32, n), true

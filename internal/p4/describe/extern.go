@@ -43,7 +43,7 @@ func profileOf(s *site) *site {
 	return s
 }
 
-// attachable says what the properties of a table can name.
+// attachable lists the externs that each property of a table can name.
 var attachable = map[string][]string{
 	"implementation": {"action_profile", "action_selector", "ActionProfile", "ActionSelector"},
 	"counters":       {"direct_counter", "DirectCounter"},
@@ -287,8 +287,8 @@ func (g *infoGen) addControllerHeader(d *syntax.StructDecl) {
 	}
 }
 
-// addValueSet describes a parser value set: a number, or a struct or enum whose
-// parts are matched one by one.
+// addValueSet describes a parser value set: a number, or a struct or enum. Each part
+// of a struct is a match field.
 func (g *infoGen) addValueSet(s *setSite) {
 	out := &configv1.ValueSet{Preamble: g.preamble(valueSetKind, s.name(), s.decl.Annotations)}
 	n, ok := g.view.fold(s.decl.Size, s.site.scope).(*big.Int)

@@ -28,14 +28,14 @@ const (
 
 const kindShift = 24
 
-// Symbols hands out ids and aliases. An id is the kind of the object and 24
-// bits: those of @id, or the hash of the name, or the next free number.
+// Symbols assigns ids and aliases. An id is the kind of the object and 24 bits: the
+// value of @id, or the hash of the name, or the next free number.
 type symbols struct {
 	ids      map[symbolKind]map[string]uint32 // 0 until assigned
 	taken    map[uint32]bool
 	names    map[string]bool
 	suffixes map[string]int // how many names end in it, at component boundaries
-	pipe     string         // of TNA, which all names but those of actions are hashed with
+	pipe     string         // of TNA: the hash of every name but an action's includes it
 }
 
 func newSymbols() *symbols {
@@ -73,7 +73,7 @@ func (s *symbols) wanted(g *infoGen, kind symbolKind, as syntax.Annotations, at 
 	}
 	prefix := uint32(kind) << kindShift
 	if id>>kindShift != 0 && id>>kindShift != uint32(kind) {
-		g.errorf(at, "@id(%#x) has the prefix of another kind of object; that of this kind is %#02x", id, uint32(kind))
+		g.errorf(at, "@id(%#x) has the prefix of another kind of object; the prefix of this kind is %#02x", id, uint32(kind))
 		return 0
 	}
 	id |= prefix
@@ -85,8 +85,8 @@ func (s *symbols) wanted(g *infoGen, kind symbolKind, as syntax.Annotations, at 
 	return id
 }
 
-// assign gives ids to the objects without one; the order of names decides who
-// gets out of the way where two hashes are equal.
+// assign gives ids to the objects without one. If two hashes are equal, the object
+// with the later name gets another number.
 func (s *symbols) assign() {
 	for kind, ids := range s.ids {
 		var open []string
@@ -152,8 +152,8 @@ func hashName(name string) uint32 {
 	return h + h<<15
 }
 
-// fieldIDs numbers the parts of one object from 1, around those that @id fixes.
-// Like p4c, a part with an @id uses up a number in the sequence as well.
+// fieldIDs numbers the parts of one object from 1 and skips the numbers that @id
+// fixes. Like p4c, a part with an @id uses up a number in the sequence as well.
 func (g *infoGen) fieldIDs(parts []syntax.Annotations, at syntax.Node) []uint32 {
 	ids, taken := make([]uint32, len(parts)), map[uint32]bool{}
 	for i, as := range parts {

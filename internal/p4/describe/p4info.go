@@ -74,8 +74,8 @@ func (g *infoGen) report(n syntax.Node, warning bool, format string, args ...any
 	g.errs = append(g.errs, &syntax.Error{Pos: pos, Msg: fmt.Sprintf(format, args...), Warning: warning})
 }
 
-// typeInfo is the message's description of types, made when first asked for:
-// p4c writes an empty one for programs whose objects have only plain types.
+// typeInfo returns the message's description of types, and creates it on first use:
+// p4c writes an empty one for a program that has objects with plain types only.
 func (g *infoGen) typeInfo() *configv1.P4TypeInfo {
 	if g.out.TypeInfo == nil {
 		g.out.TypeInfo = &configv1.P4TypeInfo{}
@@ -205,7 +205,7 @@ func isCopy(old, o *types.Object) bool {
 	return syntax.String(old.Decl) == syntax.String(o.Decl)
 }
 
-// unique reports an object whose name is taken.
+// unique reports an object with a name that another object of its kind has.
 func (g *infoGen) unique(kind symbolKind, name string, at syntax.Node) {
 	if g.ids.has(kind, name) {
 		what := strings.ToLower(strings.ReplaceAll(kind.String(), "_", " "))

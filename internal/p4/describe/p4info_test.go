@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected outputs in testdata")
 
-// TestP4Info compares with p4c's output for programs of testdata/p4info, byte
-// for byte. Before -update, ask p4c: the files are what it writes.
+// TestP4Info compares with p4c's output for programs of testdata/p4info, byte for
+// byte. The files are p4c's output: run p4c before -update.
 func TestP4Info(t *testing.T) {
 	paths, err := filepath.Glob("testdata/p4info/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -72,7 +72,7 @@ func checkArchive(t *testing.T, path string) {
 }
 
 // Reading the expected texts and printing them again must change nothing: the
-// printer knows all of p4c's forms, and the texts are what their messages say.
+// printer knows all of p4c's forms.
 func TestTextIsStable(t *testing.T) {
 	paths, _ := filepath.Glob("testdata/p4info/*.txtar")
 	for _, path := range paths {
@@ -90,7 +90,7 @@ func TestTextIsStable(t *testing.T) {
 	}
 }
 
-// The text must say what the message says, whatever bytes are in it.
+// The text must parse to the same message, whatever bytes are in it.
 func FuzzText(f *testing.F) {
 	f.Add("a.b", []byte("\x00\xff\"'\\\n\r\t\x7f é"), uint32(7))
 	f.Fuzz(func(t *testing.T, name string, value []byte, id uint32) {

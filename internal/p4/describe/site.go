@@ -88,7 +88,7 @@ func (v *view) newSite(call *types.Call, outer *scope, name string, at syntax.No
 	return s
 }
 
-// enter makes the scope of a parser's or control's body and what is in it.
+// enter makes the scope of a parser's or control's body and the instances in it.
 func (v *view) enter(s *site, call *types.Call, outer *scope) {
 	if s.name == "" {
 		s.name = v.prefix + names.Block(s.body)
@@ -163,7 +163,7 @@ func (s *site) arg(name string) any {
 	return nil
 }
 
-// fold evaluates what is known once all constructors have run: a constant, an
+// fold evaluates an expression after all constructors have run, to a constant, an
 // instance, or nil.
 func (v *view) fold(x syntax.Expr, s *scope) any {
 	x = syntax.Unparen(x)

@@ -96,7 +96,8 @@ func (g *infoGen) addAction(a *actionSite) {
 	}
 }
 
-// runtimeParams are the parameters whose arguments come from the control plane.
+// runtimeParams returns the parameters that get their arguments from the control
+// plane.
 func runtimeParams(d *syntax.ActionDecl) []*syntax.Param {
 	return lists.Filter(d.Params, func(p *syntax.Param) bool { return p.Dir == syntax.NoDir })
 }
@@ -293,8 +294,8 @@ func (g *infoGen) arguments(call *types.Call, s *scope) []Param {
 	return out
 }
 
-// bytes is a constant as P4Runtime carries it; ok is false for what has no
-// bytes: strings, and members of enums without representation.
+// bytes returns a constant in P4Runtime's form. ok is false for values without one:
+// strings, and members of enums without representation.
 func (g *infoGen) bytes(v any, t types.Type) (b []byte, ok bool) {
 	if b, ok := v.(bool); ok {
 		if b {

@@ -150,8 +150,8 @@ func plain(t types.Type) types.Type {
 	return t
 }
 
-// scalarWidth is the width of what is sent as one number: 0 where that is not
-// fixed; ok is false for types that have parts.
+// scalarWidth returns the width of a type that is sent as one number, 0 if the width
+// varies. ok is false for types that have parts.
 func scalarWidth(t types.Type) (width int, ok bool) {
 	switch t := plain(t).(type) {
 	case *types.Bits:
@@ -247,8 +247,8 @@ func (g *infoGen) enumSpec(t *types.Enum) *configv1.P4DataTypeSpec {
 	return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_SerializableEnum{SerializableEnum: named(name)}}
 }
 
-// recordNew describes a type of its own, by what it is made from or, with
-// @p4runtime_translation, by what the controller sees.
+// recordNew describes a type declared by "type", by its underlying type or, with
+// @p4runtime_translation, by the controller's type.
 func (g *infoGen) recordNew(t *types.New) {
 	name := typeLabelOf(t)
 	m := &g.typeInfo().NewTypes

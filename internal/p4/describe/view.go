@@ -9,10 +9,10 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// Ids are hashes of names, aliases depend on all names together, and tools
-// compare the messages as they are, so what is alive, what it is called and in
-// which order it comes must agree with p4c. The view computes these from the
-// tree of instances alone.
+// Ids are hashes of names, aliases depend on all names together, and tools compare
+// the messages byte for byte. So the set of live objects, their names and their
+// order must agree with p4c. The view computes these from the tree of instances
+// alone.
 
 // A view is the program as the control plane sees it.
 type view struct {
@@ -24,9 +24,8 @@ type view struct {
 	sites   int                    // how many there are
 	steps   int                    // how many statements were walked
 	busy    map[*types.Object]bool // functions and actions being walked
-	// pipes are the names of TNA's pipes by where they are made, if their
-	// programs differ; prefix is the name, with a dot, of the pipe whose
-	// blocks are being made.
+	// pipes maps the construction of each TNA pipe to its name, if their programs
+	// differ. prefix is the name, with a dot, of the current pipe.
 	pipes  map[syntax.Node]string
 	prefix string
 }
@@ -121,7 +120,8 @@ func newView(file *syntax.File, info *types.Info) *view {
 	return v
 }
 
-// pipeNames are the names of pipes with different programs, by what makes them.
+// pipeNames maps the construction of each pipe to its name, if their programs
+// differ.
 func pipeNames(info *types.Info) map[syntax.Node]string {
 	call := info.Insts[mainDecl(info)]
 	if call == nil {
@@ -142,8 +142,8 @@ func pipeNames(info *types.Info) map[syntax.Node]string {
 	return made
 }
 
-// blocks lists the parsers and controls that a package is made of, also those
-// of packages in it; with inline only those that its arguments make.
+// blocks lists the parsers and controls of a package and of the packages in it. With
+// inline it lists only the blocks that the package's arguments construct.
 func (s *site) blocks(inline bool) []*site {
 	var list []*site
 	for _, a := range s.args {

@@ -7,15 +7,15 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// A walker visits the code that can run, and notes what it uses.
+// A walker visits the code that can run, and records the objects that it uses.
 type walker struct {
 	view     *view
 	unit     *unit
 	scope    *scope
 	calls    *[]*externCall // where calls of extern functions are noted
 	inAction bool           // actions called from here are inlined
-	// returns is set in a body that has a return: p4c then looks for what is
-	// dead behind returns and exits, and not otherwise.
+	// returns is set in a body that has a return. Only then does p4c remove the dead
+	// code behind returns and exits.
 	returns bool
 }
 
@@ -211,8 +211,8 @@ func (w *walker) expr(x syntax.Expr) {
 	}
 }
 
-// binary visits the operands and gives the value of a && or || that has one;
-// what a constant left operand of these cuts off is left out.
+// binary visits the operands and returns the value of a constant && or ||. It does
+// not visit a right operand that a constant left operand cuts off.
 func (w *walker) binary(x *syntax.BinaryExpr) any {
 	if x.Op != syntax.AndAnd && x.Op != syntax.OrOr {
 		w.expr(x.X)

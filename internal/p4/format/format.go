@@ -1,4 +1,4 @@
-// Package format lays the text of P4 programs out anew, as gofmt does for Go.
+// Package format formats P4 programs, as gofmt does Go programs.
 package format
 
 import (
@@ -11,15 +11,15 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// Format lays the text of a program out anew and changes nothing else: it
-// keeps comments, directives and macros where they are, line breaks and single
-// blank lines as they group the text, and sets indentation and spaces.
+// Format formats a program and changes nothing but white space: it keeps comments,
+// directives and macros in their places, and line breaks and single blank lines that
+// group the text. It sets indentation and spaces.
 //
 // It works on tokens, because text before preprocessing need not parse, and
-// tells types from comparisons by what surrounds them. Where that misleads it,
-// spaces look odd. As a last check the result is scanned and laid out again: it
-// must have the same tokens, comments and directives, and come to rest, so that
-// formatting twice changes nothing more. Else Format refuses.
+// distinguishes types from comparisons by the tokens around them. If that goes
+// wrong, spaces look odd. As a last check it scans and formats the result again: it
+// must have the same tokens, comments and directives, and formatting must not change
+// it any more. Otherwise Format returns an error.
 func Format(src []byte, name string) ([]byte, error) {
 	elems, err := cut(name, string(src))
 	if err != nil {
@@ -52,8 +52,8 @@ func Format(src []byte, name string) ([]byte, error) {
 	return nil, fmt.Errorf("formatting %s comes to no end; it is left as it is", name)
 }
 
-// maxLayouts is how often a text may be laid out until nothing changes. A
-// program needs two, one that does not parse sometimes more.
+// maxLayouts bounds the passes until a text no longer changes. A program needs two;
+// a text that does not parse may need more.
 const maxLayouts = 8
 
 // maxDepth is how many brackets may be open: the compiler takes no more, and each
@@ -66,11 +66,11 @@ type elem struct {
 	role   role
 	match  int  // the other bracket, or the if of an else; -1 where there is none
 	indent int  // of the statement that it is written in
-	pragma bool // on the line of an @pragma, whose end is part of it
+	pragma bool // on the line of an @pragma, which ends with the line
 	free   bool // in the body of an annotation, which has spaces of its own
 }
 
-// A role is what a token does where its kind leaves it open.
+// A role is the function of a token, if its kind leaves that open.
 type role uint8
 
 const (

@@ -105,7 +105,8 @@ func TestFormatBackslashAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestFormatLoneQuotationMark: what a conditional leaves out need not be program text.
+// TestFormatLoneQuotationMark checks text in conditionals that are left out, which
+// need not be valid.
 func TestFormatLoneQuotationMark(t *testing.T) {
 	for text, want := range map[string]string{
 		"#if 0\n5\" wide\n#endif\nconst  bit<8> a=1;":                      "const bit<8> a = 1;\n",
@@ -118,8 +119,8 @@ func TestFormatLoneQuotationMark(t *testing.T) {
 	}
 }
 
-// TestFormatManyComments: what stands in front of a line is not looked for from each
-// line anew; with a million of them the test would run for minutes.
+// TestFormatManyComments checks that formatting does not search for the beginning of
+// each line again. With a million comments that would take minutes.
 func TestFormatManyComments(t *testing.T) {
 	text := []byte(strings.Repeat("// a\n", 300_000))
 	if out, err := Format(text, "in.p4"); err != nil || !bytes.Equal(out, text) {
@@ -127,8 +128,8 @@ func TestFormatManyComments(t *testing.T) {
 	}
 }
 
-// TestCorpusFormats formats the samples of a checkout of p4c, which P4C_DIR
-// names, and what comes out once more; the result must parse to the same tree.
+// TestCorpusFormats formats the samples of the p4c checkout that P4C_DIR names, and
+// formats the result again. The result must parse to the same tree.
 func TestCorpusFormats(t *testing.T) {
 	root := os.Getenv("P4C_DIR")
 	if root == "" {
@@ -204,10 +205,9 @@ func checkFormat(t *testing.T, name string, src []byte) []byte {
 	return once
 }
 
-// FuzzFormat checks that programs can be formatted and that formatting twice
-// changes nothing more. That it keeps the tokens is Format's own check, which
-// may refuse what is no program, and what is no text where a directive leaves
-// it out of the program.
+// FuzzFormat checks that programs can be formatted and that formatting twice changes
+// nothing more. Format itself checks that it keeps the tokens. It may refuse texts
+// that are no programs, even in conditionals that are left out.
 func FuzzFormat(f *testing.F) {
 	for _, pattern := range []string{"testdata/*/*.txtar", "../syntax/testdata/*/*.txtar"} {
 		for _, a := range archives(f, pattern) {

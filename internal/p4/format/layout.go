@@ -84,11 +84,11 @@ func (f *formatter) newline() {
 	f.col = 0
 }
 
-// separate writes what stands between elem i and the one before it.
+// separate writes the white space between elem i and the one before it.
 func (f *formatter) separate(i int) {
 	e, prev := &f.elems[i], &f.elems[i-1]
 	if !f.breakBefore(i) {
-		// What is written next on the current line lines up with its like.
+		// The next text on this line is aligned with the lines around it.
 		if e.role == fieldName || e.Class == syntax.LineComment {
 			p := alignPoint{f.line, f.col, f.out.Len(), e.Class == syntax.LineComment}
 			f.points = append(f.points, p)
@@ -113,9 +113,9 @@ func (f *formatter) separate(i int) {
 func opensBlock(e *elem) bool  { return e.Kind == token.Lbrace && e.role == blockBrace }
 func closesBlock(e *elem) bool { return e.Kind == token.Rbrace && e.role == blockBrace }
 
-// breakBefore decides whether a line ends before elem i: as in the source, but
-// that statements do not share a line unless a block on one line holds them,
-// and that { and else stand behind what they belong to.
+// breakBefore decides whether a line ends before elem i. It follows the source with
+// two exceptions: statements do not share a line unless a block on one line holds
+// them, and { and else stand on the line of their statement.
 func (f *formatter) breakBefore(i int) bool {
 	e, prev := &f.elems[i], &f.elems[i-1]
 	switch {
@@ -253,15 +253,15 @@ func (f *formatter) open(i int) {
 	}
 	b := bracket{elem: i, base: f.base, inside: f.base + indentWidth}
 	if e.role != blockBrace && i+1 < len(f.elems) && !f.breakBefore(i+1) {
-		b.inside = f.col + 1 // align with what follows on this line
+		b.inside = f.col + 1 // align with the text that follows on this line
 	}
 	if f.stack = append(f.stack, b); len(f.stack) > maxDepth && f.deep == 0 {
 		f.deep = e.Line
 	}
 }
 
-// close notes that elem i closes a bracket: what follows on its line belongs
-// to the statement that the bracket stands in.
+// close records that elem i closes a bracket: the text behind it on its line belongs
+// to the statement around the bracket.
 func (f *formatter) close(i int) {
 	n := len(f.stack) - 1
 	switch e := &f.elems[i]; e.Kind {
@@ -273,8 +273,8 @@ func (f *formatter) close(i int) {
 	}
 }
 
-// writeComment writes a block comment, its later lines moved with the first:
-// those that begin with a star stand below the first one.
+// writeComment writes a block comment and moves its later lines with the first.
+// Lines that begin with a star are aligned below the first one.
 func (f *formatter) writeComment(e *elem) {
 	lines := strings.Split(e.Text, "\n")
 	start := f.col
@@ -315,7 +315,7 @@ func (f *formatter) spaceBefore(i int) bool {
 
 // wantsSpace is the house style between two tokens.
 func wantsSpace(l, r *elem) bool {
-	switch { // what holds to its left or right
+	switch { // no space on one side
 	case l.Kind == token.Illegal || r.Kind == token.Illegal || l.Kind == token.Hash || r.Kind == token.Hash || l.Kind == token.Backslash || r.Kind == token.Backslash:
 		return r.Space
 	case l.Kind == token.At:

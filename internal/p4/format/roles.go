@@ -77,8 +77,8 @@ func (f *formatter) typish(e *elem) bool {
 	return f.types[e.Text] || strings.HasSuffix(e.Text, "_t") || 'A' <= c && c <= 'Z'
 }
 
-// matchBrackets pairs brackets. Each branch of an #if starts from what was
-// open before it.
+// matchBrackets pairs brackets. Each branch of an #if starts with the brackets that
+// were open in front of it.
 func (f *formatter) matchBrackets() {
 	var open []int
 	var saved branches[int]
@@ -103,10 +103,12 @@ func (f *formatter) matchBrackets() {
 	}
 }
 
-// branches are what was open at each #if, whose branches all start from it.
+// branches are the brackets that were open at each #if. All branches of the #if
+// start with them.
 type branches[T any] [][]T
 
-// at is what is open behind a directive, where so much was before it.
+// at returns the brackets that are open behind a directive, given the brackets in
+// front of it.
 func (b *branches[T]) at(directive string, open []T) []T {
 	last := len(*b) - 1
 	switch directiveWord(directive) {
@@ -172,7 +174,7 @@ func directiveWord(text string) string {
 	return text[:n]
 }
 
-// markPragmas marks what stands on the line of an @pragma behind it.
+// markPragmas marks the tokens behind an @pragma on its line.
 func (f *formatter) markPragmas() {
 	on := false
 	for i := range f.elems {
@@ -217,7 +219,7 @@ func (f *formatter) resolveAngle(i int) {
 	}
 }
 
-// markBodies marks what stands between the parentheses of an annotation.
+// markBodies marks the tokens between the parentheses of an annotation.
 func (f *formatter) markBodies() {
 	for i := range f.toks {
 		if open := f.tok(i + 2); f.tok(i).Kind == token.At && open.Kind == token.Lparen {
@@ -235,9 +237,9 @@ type angleList struct {
 	end    int
 }
 
-// angleEnd is the token that closes the < at token i, as far as only what can
-// stand in type arguments lies between, and whether there are commas; -1
-// where there is none.
+// angleEnd returns the token that closes the < at token i, if only tokens of type
+// arguments lie between, and whether there are commas. It returns -1 if there is
+// none.
 func (f *formatter) angleEnd(i int) (end int, commas bool) {
 	a := &f.angles[i]
 	if !a.known {
@@ -373,8 +375,8 @@ func (f *formatter) typeEndsAt(k, end int) bool {
 	return k == end
 }
 
-// braceRole tells the braces of a list from those of a block: a list stands
-// where a value does and has no semicolons.
+// braceRole distinguishes the braces of a list from the braces of a block: a list
+// stands where a value does and has no semicolons.
 func (f *formatter) braceRole(i int) role {
 	switch prev := f.tok(i - 1); {
 	case prev.Kind == token.Lparen, prev.Kind == token.Lbrack, prev.Kind == token.Comma, prev.Kind == token.Return, prev.Kind.IsAssign(),
@@ -400,7 +402,7 @@ func (f *formatter) braceRole(i int) role {
 	return exprBrace
 }
 
-// markColons tells the : of a ?: and of a slice from that of a label.
+// markColons distinguishes the : of a ?: and of a slice from the : of a label.
 func (f *formatter) markColons() {
 	type level struct {
 		open    token.Kind
@@ -433,7 +435,7 @@ func (f *formatter) markColons() {
 	}
 }
 
-// markFields marks the names of the fields in the struct whose { is at token i.
+// markFields marks the names of the fields in the struct with its { at token i.
 func (f *formatter) markFields(i int) {
 	n := i - 1
 	if f.tok(n).role == angle {

@@ -91,7 +91,7 @@ func (l *linter) chain(a *syntax.ActionDecl) {
 		if x, ok := syntax.Unparen(s.RHS).(*syntax.BinaryExpr); ok && arithmetic(x.Op) {
 			for _, side := range []syntax.Expr{x.X, x.Y} {
 				if name := syntax.String(side); computed[name] {
-					l.errorf(s, "%s has just been computed in this action, whose statements run at once; it takes another action, a stage later", name)
+					l.errorf(s, "%s is computed in this action, and all statements of an action run at once: read it in another action, a stage later", name)
 				}
 			}
 			if !l.constant(x) {
@@ -101,10 +101,10 @@ func (l *linter) chain(a *syntax.ActionDecl) {
 	}
 }
 
-// maxImmediate is what a table gets of hashes, random numbers and meters.
+// maxImmediate bounds the bits of hashes, random numbers and meters in a table.
 const maxImmediate = 32
 
-// immediates bounds what an action takes from hash and random units.
+// immediates bounds the bits that an action gets from hash and random units.
 func (l *linter) immediates(a *syntax.ActionDecl) {
 	sum := 0
 	for call := range syntax.Each[*syntax.CallExpr](a.Body) {
@@ -114,7 +114,7 @@ func (l *linter) immediates(a *syntax.ActionDecl) {
 			continue
 		}
 		if w := l.width(call); w > maxImmediate {
-			continue // the declaration says so
+			continue // the declaration has the width
 		} else if t.Name == "Hash" && l.knownData(call) {
 			continue // p4c computes it
 		} else if sum += w; sum > maxImmediate {
@@ -123,7 +123,7 @@ func (l *linter) immediates(a *syntax.ActionDecl) {
 	}
 }
 
-// knownData reports whether what a hash is computed over is constant.
+// knownData reports whether the input of a hash is constant.
 func (l *linter) knownData(c *syntax.CallExpr) bool {
 	for _, a := range c.Args {
 		list, ok := syntax.Unparen(a.Value).(*syntax.ListExpr)
@@ -140,15 +140,15 @@ func (l *linter) knownData(c *syntax.CallExpr) bool {
 // maxRange is the widest key that is matched by range.
 const maxRange = 20
 
-// What a condition can look at: 4 bytes to compare for equality, and 12 bits
-// more, which alone can be compared for order.
+// The inputs of a condition: 4 bytes to compare for equality, and 12 more bits, the
+// only ones that can be compared for order.
 const (
 	maxCondition = 44
 	maxOrdered   = 12
 )
 
-// condition wants one that a gateway can decide. The compiler decides what is
-// joined by || one after the other.
+// condition checks that a gateway can decide a condition. The compiler decides the
+// operands of || one after the other.
 func (l *linter) condition(cond syntax.Expr) {
 	if x, ok := syntax.Unparen(cond).(*syntax.BinaryExpr); ok && x.Op == syntax.OrOr && !l.constant(x) {
 		l.condition(x.X)
@@ -199,8 +199,8 @@ func (l *linter) applied(cond syntax.Expr) {
 	}
 }
 
-// constants wants what a deparser sends beside the packet to come from fields,
-// the session of a mirror with a header too.
+// constants checks that the data that a deparser sends beside the packet come from
+// fields, and so does the session of a mirror with a header.
 func (l *linter) constants(c *syntax.CallExpr) {
 	d, _ := l.method(c)
 	t := l.externOf(d)
@@ -220,8 +220,8 @@ func (l *linter) constants(c *syntax.CallExpr) {
 	}
 }
 
-// compared is what a comparison looks at, as text, and its bits: those of a
-// mask alone.
+// compared returns the operand of a comparison as text, and its bits. Of an operand
+// under a mask it counts the bits in the mask.
 func (l *linter) compared(x *syntax.BinaryExpr) (string, int) {
 	side := x.X
 	if l.constant(side) {

@@ -1,21 +1,22 @@
-// Package lint finds what a checked program asks of Tofino that the hardware
-// cannot do, and says where. The rules are those that otherwise show only in
-// the compiler's back end, as errors about its own intermediate form:
+// Package lint reports the parts of a checked program that Tofino's hardware
+// cannot run. Without it, these rules show up in the compiler's back end only, as
+// errors about its own intermediate form:
 //
 //	expressions  no multiplication, division, modulo or shift by a field, no sum
 //	             of three, no result used in the action that computes it
 //	conditions   44 bits of fields, constants to compare with, 12 bits for < and >,
 //	             a table alone
-//	deparsers    no constants but 0 in what Mirror, Resubmit and Digest send
+//	deparsers    Mirror, Resubmit and Digest send no constants but 0
 //	registers    cells of 8, 16, 32 or two such halves, one access for each packet
-//	stateful ALU two comparisons (Tofino 2: four), two fields of the packet,
-//	             signed differences, which alone wrap
+//	stateful ALU two comparisons (Tofino 2: four), two fields of the packet;
+//	             only signed differences wrap
 //	tables       applied once, ranges of 20 bits, 32 bits of hashes and randomness
-//	depth        no more steps that wait for each other than there are stages
+//	depth        no longer chain of dependent steps than there are stages
 //
 // A program that passes may still be too large; the compiler has the last word.
 // So the depth is a warning: the compiler may do several steps at once. Another
-// is what it accepts and means otherwise, unsigned differences that would wrap.
+// warning is about unsigned differences that would wrap: the compiler accepts
+// them with another meaning.
 package lint
 
 import (
@@ -40,7 +41,7 @@ var (
 	Tofino2 = Target{Name: "Tofino 2", Stages: 20, Comparisons: 4, CellBits: 128}
 )
 
-// A linter holds what is known while one program is looked at.
+// A linter holds the state of checking one program.
 type linter struct {
 	file   *syntax.File
 	info   *types.Info
@@ -68,7 +69,7 @@ func Check(file *syntax.File, info *types.Info, target Target) syntax.Errors {
 // errorf reports an error; a place is named once.
 func (l *linter) errorf(n syntax.Node, format string, args ...any) { l.report(n, false, format, args) }
 
-// warnf reports what the compiler accepts, or may.
+// warnf reports code that the compiler accepts, or may accept.
 func (l *linter) warnf(n syntax.Node, format string, args ...any) { l.report(n, true, format, args) }
 
 func (l *linter) report(n syntax.Node, warning bool, format string, args []any) {
@@ -118,8 +119,8 @@ func (l *linter) instance(x syntax.Expr) *syntax.InstDecl {
 	return d
 }
 
-// method is the declaration of the object whose method a call is of, nil where it
-// is none, and the method's name.
+// method returns the declaration of the object of a method call and the method's
+// name. The declaration is nil if the call is no method call.
 func (l *linter) method(c *syntax.CallExpr) (object *syntax.InstDecl, name string) {
 	fun, ok := c.Fun.(*syntax.SelectorExpr)
 	if !ok {

@@ -33,9 +33,9 @@ func load(t *testing.T, fsys fs.FS, name string) (*syntax.File, *types.Info) {
 	return file, info
 }
 
-// TestBroken looks at programs that break one rule each. A comment
-// /* ERROR "rx" */ or /* WARNING "rx" */ stands on the line of what it asks for;
-// one that is missing fails the test and so does one too many.
+// TestBroken checks programs that break one rule each. A comment /* ERROR "rx" */ or
+// /* WARNING "rx" */ stands on the line of each expected message. Missing and
+// additional messages fail the test.
 func TestBroken(t *testing.T) {
 	archive, err := txtar.ParseFile("testdata/broken.txtar")
 	if err != nil {
@@ -71,7 +71,7 @@ func TestBroken(t *testing.T) {
 
 var comment = regexp.MustCompile(`/\* (ERROR|WARNING) ("(?:[^"\\]|\\.)*") \*/`)
 
-// An expectation is what a line of a program asks for.
+// An expectation is the message that a line of a program must cause.
 type expectation struct {
 	rx      *regexp.Regexp
 	warning bool

@@ -8,20 +8,22 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// A packet's way through a control is followed statement by statement, with
-// what it may have met before: the branches of a condition are followed apart,
-// and what any of them did has been done behind it. Two things come of it: what
-// is accessed or applied twice, and how many steps wait for each other.
+// The linter follows a packet through a control statement by statement and records
+// the tables and registers that it has met. The branches of a condition are followed
+// separately; behind the condition, the records of all branches are joined. The
+// results are the objects accessed or applied twice, and the number of steps that
+// depend on each other.
 
-// A state is what has happened on the way.
+// A state is the record of the path so far.
 type state struct {
-	before  *state          // what was so when a branch began; the rest came since
+	before  *state          // the state at the beginning of the branch; the other fields hold the changes since
 	touched map[string]bool // registers and tables
 	written map[string]int  // fields: the stage that wrote them last
 	gate    int             // stage of the conditions around
 }
 
-// fork begins a branch. What was before is not to change until it is joined.
+// fork begins a branch. The state before it must not change until the branch is
+// joined.
 func (s *state) fork() *state {
 	return &state{before: s, touched: map[string]bool{}, written: map[string]int{}, gate: s.gate}
 }
@@ -57,7 +59,7 @@ func (s *state) hasTouched(key string) (touched bool) {
 type walk struct {
 	l      *linter
 	prefix string            // of instances
-	names  map[string]string // parameters of nested controls, and what they stand for
+	names  map[string]string // parameters of nested controls with their arguments
 	deep   *bool             // too many steps: said once
 }
 
@@ -119,7 +121,7 @@ func (w *walk) write(at syntax.Node, st *state, reads, writes []string) {
 	}
 	if stage >= w.l.target.Stages && !*w.deep {
 		*w.deep = true
-		w.l.warnf(at, "step %d of those that wait for each other: %s has %d stages", stage+1, w.l.target.Name, w.l.target.Stages)
+		w.l.warnf(at, "step %d of a chain of dependent steps: %s has %d stages", stage+1, w.l.target.Name, w.l.target.Stages)
 	}
 }
 
@@ -129,7 +131,7 @@ func (w *walk) step(s syntax.Stmt, st *state) {
 	case *syntax.AssignStmt:
 		w.calls(s.RHS, st)
 		if w.copied(s) {
-			// The field has what the other has, no later than that.
+			// The field is ready when the assigned field is, not earlier.
 			to, from := w.field(s.LHS), w.field(s.RHS)
 			if at, ok := st.writtenAt(from); ok && !w.l.constant(s.RHS) {
 				st.written[to] = max(at, st.gate)

@@ -8,7 +8,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// registers looks at what is declared: cells, and the bodies of actions on them.
+// registers checks the declarations: cells, and the bodies of actions on them.
 func (l *linter) registers() {
 	for _, d := range l.file.Decls {
 		for inst := range syntax.Each[*syntax.InstDecl](d) {

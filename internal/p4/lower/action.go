@@ -62,7 +62,7 @@ func (l *lowerer) actionBody(a *bmv2.Action, o *types.Object, d *syntax.ActionDe
 	callee.bindAll(bs)
 	callee.exit = l.onExit(bs, e)
 	l.stmts(d.Body.Stmts, callee)
-	l.place(callee.ret)
+	l.emitLabel(callee.ret)
 	l.copyBack(bs)
 }
 

@@ -105,8 +105,8 @@ func (l *lowerer) assignStack(d *stack, src value) {
 	}
 }
 
-// assignAggregate copies part by part; parts that read what an earlier one
-// overwrites are saved first.
+// assignAggregate copies part by part. A part that an earlier assignment overwrites
+// is saved first.
 func (l *lowerer) assignAggregate(d *aggregate, src value) {
 	s, ok := src.(*aggregate)
 	if !ok || len(s.elems) != len(d.elems) {
@@ -291,9 +291,9 @@ func (l *lowerer) eachElement(d *element, f func(v value)) {
 		l.branch(equal(index, intEx(int64(i), index.st)), skip)
 		f(d.at(i))
 		l.jump(end)
-		l.place(skip)
+		l.emitLabel(skip)
 	}
-	l.place(end)
+	l.emitLabel(end)
 }
 
 func (l *lowerer) assignElement(d *element, src value) {

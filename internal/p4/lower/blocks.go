@@ -10,7 +10,7 @@ import (
 
 // callApply inlines a parser or control that is applied by another.
 func (l *lowerer) callApply(x *syntax.CallExpr, call *types.Call, e *env) value {
-	inst := l.applied0(x, call, e)
+	inst := l.appliedInstance(x, call, e)
 	switch t := inst.typ.(type) {
 	case *types.Control:
 		bs := l.bindArgs(l.paramObjects(t.Decl.Params), call, e, never)
@@ -28,7 +28,7 @@ func (l *lowerer) callApply(x *syntax.CallExpr, call *types.Call, e *env) value 
 			b.value = own
 		}
 		if inst.applied != nil && l.hasTables(t.Decl) {
-			l.keepTogether(x, inst, bs)
+			l.sameArguments(x, inst, bs)
 		}
 		inst.applied = bs
 		callee := inst.env.child()
@@ -43,7 +43,7 @@ func (l *lowerer) callApply(x *syntax.CallExpr, call *types.Call, e *env) value 
 		callee.bindAll(bs)
 		done := &label{used: true}
 		l.parserBody(inst, t, callee, done)
-		l.place(done)
+		l.emitLabel(done)
 		l.copyBack(bs)
 	default:
 		l.unsupported(x, "applying this")
@@ -51,9 +51,9 @@ func (l *lowerer) callApply(x *syntax.CallExpr, call *types.Call, e *env) value 
 	return nil
 }
 
-// applied0 finds the instance that stands before .apply; a type name stands
+// appliedInstance finds the instance that stands before .apply; a type name stands
 // for an instance of its own.
-func (l *lowerer) applied0(x *syntax.CallExpr, call *types.Call, e *env) *instance {
+func (l *lowerer) appliedInstance(x *syntax.CallExpr, call *types.Call, e *env) *instance {
 	if !l.info.Types[syntax.Unparen(call.Recv)].IsType {
 		if inst, ok := l.eval(call.Recv, e).(*instance); ok {
 			return inst
@@ -69,11 +69,11 @@ func (l *lowerer) applied0(x *syntax.CallExpr, call *types.Call, e *env) *instan
 	return inst
 }
 
-// keepTogether sees to it that the parameters of inst are in the same places as
+// sameArguments sees to it that the parameters of inst are in the same places as
 // when it was first applied: BMv2 has each table once, with one set of key
 // fields and one body for each action. What differs gets a place of its own in
 // another run.
-func (l *lowerer) keepTogether(x *syntax.CallExpr, inst *instance, bs []binding) {
+func (l *lowerer) sameArguments(x *syntax.CallExpr, inst *instance, bs []binding) {
 	var parts []string
 	for i, b := range bs {
 		parts = differing(parts, inst.name+"."+b.param.Name, inst.applied[i].value, b.value)
@@ -110,7 +110,9 @@ func differing(list []string, path string, a, b value) []string {
 	return list
 }
 
-// ownPlace is v, or what stands for it in this control alone.
+// ownPlace returns the place of the argument v inside inst: v itself, or a copy for
+// the parts in l.copied (parameters that get different arguments in different
+// applications).
 func (l *lowerer) ownPlace(inst *instance, path string, v value, t types.Type, dir syntax.Direction) value {
 	if _, ok := v.(*instance); ok || v == nil {
 		return v
@@ -182,7 +184,7 @@ func (l *lowerer) lowerDeparser(name string, inst *instance, args ...value) *bmv
 
 // emits takes the emits out of the code, into the order.
 func (l *lowerer) emits(out *bmv2.Deparser, list []*instr) (rest []*instr) {
-	ahead := map[*label]bool{} // labels that jumps may lead to past what comes next
+	ahead := map[*label]bool{} // targets of jumps over the instructions that follow
 	for _, i := range list {
 		delete(ahead, i.label)
 		if i.kind == iPrim && i.prim == emitPrimitive {
@@ -281,7 +283,7 @@ func (l *lowerer) checksumCall(x *syntax.CallExpr, under *ex, verify bool, e *en
 	switch call.Kind {
 	case types.ApplyCall:
 		// A checksum control may apply another one.
-		inst := l.applied0(x, call, e)
+		inst := l.appliedInstance(x, call, e)
 		t, ok := inst.typ.(*types.Control)
 		if !ok {
 			l.unsupported(x, "applying this")

@@ -13,7 +13,7 @@ const maxDepth = 200
 
 // Calls follow section 6.8 of the P4_16 specification. The arguments are
 // evaluated from left to right: an in argument to a value, an out argument to a
-// place, an inout argument to both. The body runs on copies of them. On return
+// emitLabel, an inout argument to both. The body runs on copies of them. On return
 // the out and inout copies are written back to their places, from left to right.
 //
 // bindArgs first evaluates all arguments. A value that the evaluation of a later
@@ -148,7 +148,7 @@ func (l *lowerer) passIn(bs []binding, i int, visible func(syntax.Expr) bool) va
 		}
 	case *field, *header, *union, *stack, *aggregate:
 		if isPlace(v) && b.arg != nil && !visible(b.arg) {
-			return l.apart(bs, v)
+			return l.copyWritten(bs, v)
 		}
 	}
 	tmp := l.alloc(b.param.Name, b.typ, true)
@@ -156,8 +156,8 @@ func (l *lowerer) passIn(bs []binding, i int, visible func(syntax.Expr) bool) va
 	return tmp
 }
 
-// apart copies the parts of v that an argument passed by reference can change.
-func (l *lowerer) apart(bs []binding, v value) value {
+// copyWritten copies the parts of v that an argument passed by reference can change.
+func (l *lowerer) copyWritten(bs []binding, v value) value {
 	var written footprint
 	for _, b := range bs {
 		if b.ref {
@@ -240,7 +240,7 @@ func (l *lowerer) inline(x syntax.Node, params []*syntax.Param, body *syntax.Blo
 			l.stmts(body.Stmts, callee)
 		}
 	})
-	l.place(callee.ret)
+	l.emitLabel(callee.ret)
 	m := l.mark()
 	l.copyBack(bs)
 	return l.stableValue(result, m)

@@ -17,7 +17,7 @@ type label struct {
 	used bool
 }
 
-// An instrKind says what an instruction does.
+// An instrKind is the kind of an instruction.
 type instrKind uint8
 
 const (
@@ -100,7 +100,7 @@ func (l *lowerer) branch(c *ex, els *label) {
 	l.add(&instr{kind: iBranch, cond: c, label: els})
 }
 
-func (l *lowerer) place(lb *label) { l.add(&instr{kind: iLabel, label: lb}) }
+func (l *lowerer) emitLabel(lb *label) { l.add(&instr{kind: iLabel, label: lb}) }
 
 // set assigns e to the field f.
 func (l *lowerer) set(f *field, e *ex) {
@@ -112,8 +112,8 @@ func (l *lowerer) set(f *field, e *ex) {
 		return
 	}
 	l.prim("assign", f, e)
-	if f.asked != nil {
-		l.prim("assign", f.asked, intEx(1, f.asked.st))
+	if f.written != nil {
+		l.prim("assign", f.written, intEx(1, f.written.st))
 	}
 }
 
@@ -129,7 +129,8 @@ func (l *lowerer) insert(m int, f func()) {
 	l.code.list = append(l.code.list, tail...)
 }
 
-// sub runs f and returns what it emitted, taken out of the code.
+// sub runs f, removes the instructions that f emitted from the code, and returns
+// them.
 func (l *lowerer) sub(f func()) []*instr {
 	m := l.mark()
 	f()

@@ -11,7 +11,7 @@ import (
 // is written. So each operation that can leave its type's range is cut back to
 // it, except where the value goes straight into a field of that very width.
 
-// A loose value is an expression whose excess bits its destination cuts off.
+// A loose value is an expression for a destination that cuts off the excess bits.
 type loose struct{ x *ex }
 
 // exactFor relaxes x where dst is a field as wide as x.

@@ -88,12 +88,12 @@ func (l *lowerer) evalSelector(x *syntax.SelectorExpr, e *env) value {
 			i := l.applyTable(c, call, e)
 			t, end := l.temp(boolean), &label{}
 			i.hit, i.miss = &label{used: true}, &label{used: true}
-			l.place(i.hit)
+			l.emitLabel(i.hit)
 			l.set(t, boolEx(x.Sel.Value == "hit"))
 			l.jump(end)
-			l.place(i.miss)
+			l.emitLabel(i.miss)
 			l.set(t, boolEx(x.Sel.Value == "miss"))
-			l.place(end)
+			l.emitLabel(end)
 			return fieldEx(t)
 		}
 	}
@@ -192,7 +192,7 @@ func (l *lowerer) sliceBounds(x *syntax.SliceExpr, e *env) (hi, lo int) {
 	number := func(n syntax.Expr) int {
 		v := l.scalar(n, e)
 		if !v.isConst() || !v.v.IsInt64() {
-			l.unsupported(n, "a slice whose bounds are not known at compile time")
+			l.unsupported(n, "a slice with bounds that are not known at compile time")
 		}
 		return int(v.v.Int64())
 	}
@@ -290,7 +290,7 @@ func (l *lowerer) shortCircuit(x *syntax.BinaryExpr, e *env) value {
 	}
 	l.code.list = append(l.code.list, code...)
 	l.set(t, b)
-	l.place(end)
+	l.emitLabel(end)
 	return fieldEx(t)
 }
 
@@ -315,10 +315,10 @@ func (l *lowerer) evalCond(x *syntax.CondExpr, e *env) value {
 	l.code.list = append(l.code.list, ca...)
 	l.assign(t, a)
 	l.jump(end)
-	l.place(els)
+	l.emitLabel(els)
 	l.code.list = append(l.code.list, cb...)
 	l.assign(t, b)
-	l.place(end)
+	l.emitLabel(end)
 	return t
 }
 

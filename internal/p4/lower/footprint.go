@@ -2,8 +2,8 @@ package lower
 
 import "slices"
 
-// Values are read late: a field stands for its content until some code uses it.
-// A footprint tells which values some code changes. A value that must outlive
+// Values are read late: a field stands for its content until some code uses it. A
+// footprint is the set of places that some code writes. A value that must outlive
 // such code is saved in a temporary in front of it.
 
 // overlaps reports whether writing the place p may change the value v.
@@ -125,8 +125,8 @@ func (l *lowerer) writtenSince(m int) *footprint {
 	return w
 }
 
-// wholeHeader returns the one header whose fields and validity a primitive writes.
-// A member of a union is not alone: another member may become invalid.
+// wholeHeader returns the header that a primitive writes, fields and validity. A
+// member of a union is excluded, because another member may become invalid too.
 func wholeHeader(i *instr) (*header, bool) {
 	switch i.prim {
 	case "add_header", "add_header_fast", "remove_header", "assign_header":

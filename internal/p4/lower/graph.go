@@ -56,7 +56,7 @@ func (l *lowerer) controlBody(inst *instance, c *types.Control, e *env) {
 		}
 	}
 	l.enter(c.Decl, func() { l.stmt(c.Decl.Body, e) })
-	l.place(e.ret)
+	l.emitLabel(e.ret)
 }
 
 // instanceLocals makes the instances of a body, once for all its applications.
@@ -226,7 +226,8 @@ func (l *lowerer) profile(t *table) {
 	l.pipeline.ActionProfiles = append(l.pipeline.ActionProfiles, p)
 }
 
-// sizeOf says which argument of a constructor is the size, where not the first.
+// sizeOf maps an extern to the index of the constructor argument that is its size.
+// The default is 0.
 var sizeOf = map[string]int{"action_selector": 1}
 
 // BMv2 has one node for a table, so a table that is applied in several places
@@ -254,7 +255,7 @@ func (l *lowerer) mergeSites(list []*instr) []*instr {
 	return list
 }
 
-// positions says where the labels of some code are.
+// positions maps each label to its index in the code.
 func positions(list []*instr) map[*label]int {
 	pos := map[*label]int{}
 	for i, in := range list {
@@ -307,7 +308,8 @@ func continuations(list []*instr) func(t *table, sites []int) bool {
 	}
 }
 
-// after is the label behind the action, that of the others where it has none.
+// after returns the label behind the action, or the label of a hit if the action has
+// none.
 func (i *instr) after(action string) *label {
 	if lb := i.runs[action]; lb != nil {
 		return lb
@@ -336,14 +338,14 @@ func (l *lowerer) mergeTable(t *table, list []*instr) []*instr {
 			next := &label{used: true}
 			l.set(which, intEx(int64(len(applies)), which.st))
 			l.jump(entry)
-			l.place(next)
+			l.emitLabel(next)
 			applies, after = append(applies, in), append(after, next)
 		}
 		end := &label{used: true}
 		l.jump(end)
-		l.place(entry)
+		l.emitLabel(entry)
 		l.dispatch(t, which, applies, after)
-		l.place(end)
+		l.emitLabel(end)
 	})
 	return c.list
 }
@@ -354,7 +356,7 @@ func (l *lowerer) dispatch(t *table, which *field, applies []*instr, after []*la
 	one := &instr{kind: iApply, table: t, at: applies[0].at}
 	to := func(pick func(i int) *label) *label {
 		lb := &label{used: true}
-		l.place(lb)
+		l.emitLabel(lb)
 		for i := range applies {
 			next := pick(i)
 			if next == nil {
@@ -367,7 +369,7 @@ func (l *lowerer) dispatch(t *table, which *field, applies []*instr, after []*la
 			skip := &label{}
 			l.branch(equal(fieldEx(which), intEx(int64(i), which.st)), skip)
 			l.jump(next)
-			l.place(skip)
+			l.emitLabel(skip)
 		}
 		return lb
 	}
@@ -387,7 +389,8 @@ func (l *lowerer) dispatch(t *table, which *field, applies []*instr, after []*la
 	}
 }
 
-// labelsOf tells whether the applications ask for actions or for hit and miss.
+// labelsOf returns the actions for which the applications have labels, and reports
+// whether they distinguish hit and miss.
 func labelsOf(applies []*instr, l *lowerer) (actions []string, outcomes bool) {
 	seen := map[string]bool{}
 	for _, in := range applies {

@@ -12,8 +12,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// alloc makes a variable of type t, as fields of the scalars, header instances
-// and stacks whose names start with name.
+// alloc makes a variable of type t from fields of the scalars, header instances and
+// stacks. Their names start with name.
 func (l *lowerer) alloc(name string, t types.Type, temp bool) value {
 	l.spend(costVariable)
 	t = types.Underlying(t)
@@ -125,8 +125,8 @@ func (l *lowerer) headerType(t *types.Struct) *bmv2.HeaderType {
 	return ht
 }
 
-// layoutField is the layout of one field. BMv2 has no signed field of one bit:
-// that is an unsigned one whose sign is made when it is read (emit.go).
+// layoutField returns the layout of one field. BMv2 has no signed field of one bit,
+// so int<1> is an unsigned field, and reading it adds the sign (emit.go).
 func layoutField(name string, st scalar) bmv2.HeaderField {
 	return bmv2.HeaderField{Name: name, Width: st.width, Signed: st.signed && st.width > 1}
 }
@@ -278,15 +278,16 @@ func (l *lowerer) allocVarbit(name string, st scalar) *field {
 	return &field{header: name, name: "field", st: st}
 }
 
-// headerType0 reserves the first header type and instance for the scalars,
+// reserveScalars reserves the first header type and instance for the scalars,
 // which are complete only when everything is lowered.
-func (l *lowerer) headerType0() {
+func (l *lowerer) reserveScalars() {
 	l.cfg.HeaderTypes = append(l.cfg.HeaderTypes, &bmv2.HeaderType{Name: "scalars_0", ID: l.nextID("header_types")})
 	l.cfg.Headers = append(l.cfg.Headers, &bmv2.Header{Name: scalarsName, ID: l.nextID("headers"), HeaderType: "scalars_0", Metadata: true, PIOmit: true})
 	l.names[scalarsName], l.names[standardName] = 1, 1
 }
 
-// archHeaders lays out the struct of headers, whose names start with prefix.
+// archHeaders makes the instances for the struct of headers, with names that start
+// with prefix.
 func (l *lowerer) archHeaders(prefix string, t types.Type, at syntax.Node) value {
 	s, ok := t.(*types.Struct)
 	if !ok {
@@ -318,8 +319,8 @@ func (l *lowerer) archHeader(name string, t types.Type, at syntax.Node) value {
 	return a
 }
 
-// userMetadata lays out the user's metadata, in variables whose names start with
-// prefix, and its @field_list lists.
+// userMetadata makes variables for the user's metadata, with names that start with
+// prefix, and the lists of @field_list.
 func (l *lowerer) userMetadata(prefix string, t types.Type, at syntax.Node) value {
 	s, ok := t.(*types.Struct)
 	if !ok || s.Kind != syntax.StructKindStruct {
@@ -352,8 +353,8 @@ func (l *lowerer) addToFieldLists(an *syntax.Annotation, v value, at syntax.Node
 	}
 }
 
-// annotationNumber reads a number in an annotation, whose expressions the
-// checker does not see: a literal, a constant, or a member of an enum.
+// annotationNumber reads a number in an annotation: a literal, a constant, or a
+// member of an enum. The checker does not evaluate expressions in annotations.
 func (l *lowerer) annotationNumber(x syntax.Expr) *big.Int {
 	switch x := syntax.Unparen(x).(type) {
 	case *syntax.IntLit:
@@ -423,7 +424,8 @@ func pad(fs []bmv2.HeaderField, bits int) []bmv2.HeaderField {
 	return fs
 }
 
-// finishHeaders writes what was collected while lowering.
+// finishHeaders writes the objects that lowering collected: variables, errors and
+// enums.
 func (l *lowerer) finishHeaders() {
 	ht, bits := l.cfg.HeaderTypes[0], 0
 	ht.Fields = []bmv2.HeaderField{}

@@ -54,8 +54,8 @@ func (l *lowerer) instantiate(d *syntax.InstDecl, call *types.Call, e *env, name
 			l.claim(i.extern().Name, i.name, i.at)
 		}
 		if !l.arch.declare(i) {
-			// An extern that is not v1model's own: a BMv2 that was built or started with
-			// it knows what to do.
+			// An extern outside v1model: a BMv2 that is built or started with it
+			// implements it.
 			out := &bmv2.ExternInstance{Name: i.name, ID: l.nextID("extern_instances"), SourceInfo: l.source(i.at), Type: i.extern().Name}
 			// The attributes are named after the parameters of the constructor.
 			var names []string
@@ -183,8 +183,9 @@ func (l *lowerer) declareRegister(i *instance) {
 	})
 }
 
-// cells is the size of an array, whose cells take so many words of 64 bits each; what
-// no switch is to hold is refused here, where the program's line is known.
+// cells returns the size of an array of size cells, of the given number of 64-bit
+// words each. It refuses arrays that no switch would load, because here the
+// program's line is known.
 func (l *lowerer) cells(i *instance, size, words int) int {
 	if size < 0 || size > bmv2.MaxCells {
 		l.unsupported(i.at, "%s of %d cells: want 0 to %d (docs/limits.md)", i.extern().Name, size, bmv2.MaxCells)
@@ -213,8 +214,8 @@ func (l *lowerer) meterType(i *instance, k int) string {
 	return "packets"
 }
 
-// finishDirect emits direct counters and meters, whose tables are known only
-// after everything is lowered.
+// finishDirect emits direct counters and meters. Their tables are known once
+// everything is lowered.
 func (l *lowerer) finishDirect() {
 	for _, i := range l.externs {
 		switch i.extern().Name {
@@ -299,8 +300,8 @@ func (l *lowerer) algorithm(v value, at syntax.Node, enum string, members []stri
 
 // A destination is a field that a primitive writes. The function back copies the
 // field to the argument's place if a primitive cannot write there: a slice, an
-// element chosen at run time, a boolean, or a signed field, whose sign BMv2 would
-// not see in the bits that arrive.
+// element chosen at run time, a boolean, or a signed field, because BMv2 ignores the
+// sign of the bits that arrive.
 type destination struct {
 	f    *field
 	back func()
@@ -366,9 +367,9 @@ func (l *lowerer) inputs(v value, at syntax.Node) []*bmv2.Expr {
 	return out
 }
 
-// hashInput is inputs for the hash function, whose arguments are values: BMv2
-// leaves the fields of invalid headers out of a calculation, so fields of
-// headers are copied first, as p4c does, and hashed as they stand.
+// hashInput returns the inputs of the hash function. Its arguments are values, but
+// BMv2 leaves the fields of invalid headers out of a calculation. So fields of
+// headers are copied first, as p4c does.
 func (l *lowerer) hashInput(v value, at syntax.Node) []*bmv2.Expr {
 	list := l.inputs(v, at)
 	for i, x := range list {
@@ -422,7 +423,7 @@ func (l *lowerer) calculationName(algo string, input []*bmv2.Expr, payload bool)
 	return c.Name
 }
 
-// learnList declares what a digest sends.
+// learnList declares the fields that a digest sends.
 func (l *lowerer) learnList(name string, v value, x *syntax.CallExpr, at syntax.Node) *ex {
 	elems := l.inputs(v, at)
 	for i, x := range elems {

@@ -13,8 +13,8 @@ import (
 
 // declareKey decides how BMv2 reads an element of the key: in place, if inPlace is
 // set and the element is a field, or from a variable that is set in front of the
-// table. A key whose elements call functions that write variables is not read in
-// place, because all elements are evaluated before the lookup.
+// table. inPlace is false if the elements call functions that write variables,
+// because all elements are evaluated before the lookup.
 func (l *lowerer) declareKey(t *table, k *syntax.KeyElem, inPlace bool) *tableKey {
 	key := &tableKey{elem: k, kind: k.Match.Value, name: names.Key(l.info, k), typ: t.env.typeOf(k.X)}
 	st, ok := scalarOf(key.typ)
@@ -281,8 +281,8 @@ func (l *lowerer) underMask(k *tableKey, value, mask *big.Int, x syntax.Expr) *b
 	return compared
 }
 
-// keyset reads a constant keyset: a value, a value under a mask, or a range
-// whose end is last.
+// keyset reads a constant keyset: a value, a value under a mask, or a range that
+// ends at last.
 func (l *lowerer) keyset(x syntax.Expr, st scalar, e *env) (value, mask, last *big.Int) {
 	number := func(x syntax.Expr) *big.Int {
 		v := l.scalar(x, e)

@@ -78,7 +78,7 @@ func (l *lowerer) evalList(x *syntax.ListExpr, e *env) value {
 	return l.headerLiteral(a)
 }
 
-// evalNext evaluates x while the values before it stay what they are.
+// evalNext evaluates x and saves the values before it that the code of x changes.
 func (l *lowerer) evalNext(before []value, x syntax.Expr, e *env) value {
 	m := l.mark()
 	v := l.eval(x, e)

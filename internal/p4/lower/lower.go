@@ -1,17 +1,17 @@
-// Package lower turns a checked program into BMv2 JSON. A program for Tofino
-// (TNA, T2NA) becomes a document in the same terms, of pipes (tofino.go), which
-// package dataplane runs and simple_switch does not. What an architecture has of
-// its own is behind the interface architecture (state.go).
+// Package lower turns a checked program into BMv2 JSON. A program for Tofino (TNA,
+// T2NA) becomes a document of pipes (tofino.go) in the same terms, which package
+// dataplane runs and simple_switch does not. The interface architecture (state.go)
+// hides the differences between architectures.
 //
-// It is a partial evaluator. Starting from the package main, it instantiates
-// parsers and controls and walks their bodies with an environment that binds
-// each name to a value: a constant, an instance, or a place (a BMv2 field,
-// header or stack). What is known at compile time is computed; what is not
-// becomes linear code (code.go) in which calls of functions, sub-parsers and
-// sub-controls are already inlined. Out and inout arguments are passed by
-// reference where nothing else can name the same place, by copy elsewhere.
-// Each block's code is then cut at its labels into what BMv2 knows: parse
-// states, tables with conditionals between them, or an action with jumps.
+// The package is a partial evaluator. It starts from the package main, instantiates
+// parsers and controls, and walks their bodies with an environment that binds each
+// name to a value: a constant, an instance, or a place (a BMv2 field, header or
+// stack). It computes all that is known at compile time. The rest becomes linear
+// code (code.go) in which calls of functions, sub-parsers and sub-controls are
+// inlined. Out and inout arguments are passed by reference if nothing else can name
+// the same place, and by copy otherwise (call.go). Each block's code is then cut at
+// its labels into BMv2's objects: parse states, tables with conditionals between
+// them, or an action with jumps.
 package lower
 
 import (

@@ -11,8 +11,8 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
-// TestNotSupported: what is P4_16 but beyond v1model on BMv2 says so, where it
-// stands. The locals begin on line 18 of the program.
+// TestNotSupported checks that valid P4_16 that v1model on BMv2 cannot express is
+// refused at its position. The locals begin on line 18 of the program.
 func TestNotSupported(t *testing.T) {
 	for _, test := range []struct{ name, locals, want string }{
 		{"division by a run-time value", `apply { h.h.f = h.h.f / m.x; }`, `^program.p4:18:17: not supported: division`},

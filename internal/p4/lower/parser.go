@@ -93,7 +93,7 @@ func (l *lowerer) parserBody(inst *instance, p *types.Parser, e *env, done *labe
 func (l *lowerer) state(s *syntax.StateDecl, e *env, done *label) {
 	l.spend(costStmt)
 	lb, _ := e.lookup(l.info.Defs[s])
-	l.place(lb.(*label))
+	l.emitLabel(lb.(*label))
 	body := e.child()
 	l.stmts(s.Stmts, body)
 	saved := l.at
@@ -123,9 +123,9 @@ func (l *lowerer) state(s *syntax.StateDecl, e *env, done *label) {
 	}
 }
 
-// goTo continues at a state. A rejected packet goes on to the ingress with the
-// parser's error as it is, so reject ends the parser as accept does: so it is in
-// BMv2, and in what the open compiler makes for Tofino.
+// goTo continues at a state. In BMv2, and in p4c's output for Tofino, a rejected
+// packet goes on to the ingress with the parser's error. So reject ends the parser
+// as accept does.
 func (l *lowerer) goTo(o *types.Object, at *syntax.Name, e *env, done *label) {
 	lb := l.stateLabel(o, e, done)
 	if lb == nil {
@@ -187,7 +187,7 @@ func (l *lowerer) selectCases(c *syntax.SelectCase, keys []*ex, e *env, done *la
 		var grown [][]byteKey
 		alts := l.alternatives(parts[i], k.st, e)
 		if len(alts)*len(combos) > maxKeysets {
-			l.unsupported(x, "a keyset whose ranges become more than %d values with masks (docs/limits.md)", maxKeysets)
+			l.unsupported(x, "a keyset with ranges that become more than %d values with masks (docs/limits.md)", maxKeysets)
 		}
 		l.spend(len(alts) * len(combos) * (i + 1))
 		for _, alt := range alts {

@@ -11,7 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// A lowerer holds what is known while one program is lowered.
+// A lowerer holds the state of lowering one program.
 type lowerer struct {
 	file  *syntax.File
 	info  *types.Info
@@ -50,7 +50,7 @@ type lowerer struct {
 	sourceInfo *bmv2.SourceInfo
 
 	pipeline *bmv2.Pipeline
-	inTable  *table                         // whose action is being lowered
+	inTable  *table                         // the table of the action that is being lowered
 	inAction *bmv2.Action                   // which is being lowered
 	direct   map[*syntax.CallExpr]*instance // of types applied directly
 	narrowed map[*syntax.CallExpr][2]int    // the lowest and the highest bit that a slice takes
@@ -91,10 +91,10 @@ type env struct {
 	inst   *instance // the parser or control that the code belongs to
 	ret    *label    // where return goes
 	result value     // where return leaves its value
-	exit   func()    // what remains to be copied out when the program exits here
+	exit   func()    // copies out if the program exits here
 	brk    *label
 	cont   *label
-	loops  int // how many loops are open; what they declare must be reset
+	loops  int // number of open loops; variables declared in them are reset
 	action bool
 }
 
@@ -204,9 +204,8 @@ type binding struct {
 	back  value       // where the parameter is copied to on return, nil for none
 }
 
-// An architecture is what the programs for one kind of switch have of their
-// own: a package and its blocks, extern objects and functions. All else is the
-// language's.
+// An architecture lowers the parts of a program that depend on the switch: a package
+// and its blocks, extern objects and functions.
 type architecture interface {
 	traits() traits
 	// program lowers the blocks that call, the instantiation of main, names.
@@ -214,7 +213,8 @@ type architecture interface {
 	// declare emits an extern object at its instantiation, and reports whether
 	// it is one of the architecture.
 	declare(i *instance) bool
-	// finish emits what is known of an extern object only after all tables.
+	// finish emits the parts of an extern object that depend on tables. It runs after
+	// all tables are lowered.
 	finish(i *instance)
 	// selectorAlgorithm is the hash of an action selector.
 	selectorAlgorithm(inst *instance) string
@@ -224,7 +224,7 @@ type architecture interface {
 	function(x *syntax.CallExpr, call *types.Call, e *env) value
 }
 
-// Traits say where the switches of architectures differ.
+// Traits are the differences between the switches of the architectures.
 type traits struct {
 	// runner is the switch that runs the document, as messages call it.
 	runner string
@@ -236,8 +236,8 @@ type traits struct {
 	pkg string
 	// branches is set where deparsers may have conditions.
 	branches bool
-	// addHeader is the primitive of setValid: in BMv2's the fields start with 0,
-	// in Tofino they keep what they have.
+	// addHeader is the primitive of setValid. BMv2's sets the fields to 0, Tofino's
+	// leaves them alone.
 	addHeader string
 	// defaults is set where a table with an action profile keeps its default
 	// action.
@@ -400,15 +400,15 @@ func typeName(t types.Type) string {
 	return t.String()
 }
 
-// The limits of one program. Inlining makes programs grow: a few lines of
-// nested calls can ask for more code than any machine holds. What is beyond a
-// limit is refused at the place where it is passed; docs/limits.md lists them.
+// The limits of one program. Inlining makes programs grow: a few lines of nested
+// calls can produce more code than any machine holds. A program that exceeds a limit
+// is refused at the statement that exceeds it; docs/limits.md lists the limits.
 const (
 	// maxSteps bounds the statements after inlining.
 	maxSteps = 1 << 20
-	// maxWork bounds what the lowering does, in steps about as long as looking
-	// at one expression or emitting one operand: it ends what is bounded by
-	// nothing else within about a second.
+	// maxWork bounds the work of lowering, in steps of about one expression evaluated
+	// or one operand emitted. It ends lowering that no other limit ends within about
+	// a second.
 	maxWork = 1 << 23
 	// maxOperators bounds one expression after inlining.
 	maxOperators = 1 << 16
@@ -416,7 +416,8 @@ const (
 	// ones are computed in pieces, through variables. simple_switch's parser
 	// of JSON ends at 1000 levels, of which an operator takes two.
 	maxNesting = 128
-	// maxKeysets bounds what the ranges of one case of a select become.
+	// maxKeysets bounds the values and masks that the ranges of one case of a select
+	// become.
 	maxKeysets = 1 << 16
 )
 

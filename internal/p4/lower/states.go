@@ -84,7 +84,7 @@ func (s *states) add(i *instr) {
 		for _, c := range i.cases {
 			ts = append(ts, s.transition(c))
 			if ts[len(ts)-1].Type == "default" {
-				break // what follows is never looked at, where a later default would be
+				break // BMv2 would look at a later default
 			}
 		}
 		if len(ts) == 0 {

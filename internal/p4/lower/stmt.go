@@ -22,7 +22,7 @@ func (l *lowerer) stmt(s syntax.Stmt, e *env) {
 	defer func() { l.at = saved }()
 	l.spend(costStmt)
 	if l.steps++; l.steps > maxSteps {
-		l.unsupported(s, "a program whose inlined code has more than %d statements (docs/limits.md)", maxSteps)
+		l.unsupported(s, "a program with more than %d statements once its calls are inlined (docs/limits.md)", maxSteps)
 	}
 	switch s := s.(type) {
 	case *syntax.EmptyStmt:
@@ -129,7 +129,7 @@ func (l *lowerer) intoDestination(dst, src value, m int) bool {
 	}
 	d, isField := dst.(*field)
 	n := len(l.code.list)
-	if !ok || !isField || !f.temp || n <= m || f.st != d.st || d.asked != nil {
+	if !ok || !isField || !f.temp || n <= m || f.st != d.st || d.written != nil {
 		return false
 	}
 	if f.result {
@@ -178,7 +178,7 @@ func mentions(a any, f *field) bool {
 		return a.readsField(f)
 	case *field:
 		return a == f
-	case *bmv2.Expr: // by name: what is no array may hold f
+	case *bmv2.Expr: // by name: anything but an array may contain f
 		return a.Type != bmv2.TypeRegisterArray
 	}
 	return true
@@ -226,12 +226,12 @@ func (l *lowerer) ifStmt(s *syntax.IfStmt, e *env) {
 	l.stmt(s.Then, e)
 	if s.Else != nil {
 		l.jump(end)
-		l.place(els)
+		l.emitLabel(els)
 		l.stmt(s.Else, e)
 	} else {
-		l.place(els)
+		l.emitLabel(els)
 	}
-	l.place(end)
+	l.emitLabel(end)
 }
 
 // branchOnApply lowers if (t.apply().hit) and its variants without a variable
@@ -260,7 +260,7 @@ func (l *lowerer) branchOnApply(c syntax.Expr, els *label, negated bool, e *env)
 	} else {
 		i.hit, i.miss = els, then
 	}
-	l.place(then)
+	l.emitLabel(then)
 	return true
 }
 
@@ -294,7 +294,7 @@ func (l *lowerer) switchValue(s *syntax.SwitchStmt, e *env) {
 		l.at = c
 		l.branch(equal(x, l.scalar(c.Label, e)), no)
 		l.jump(bodies[i])
-		l.place(no)
+		l.emitLabel(no)
 	}
 	def = cmp.Or(def, end)
 	l.jump(def)
@@ -304,14 +304,14 @@ func (l *lowerer) switchValue(s *syntax.SwitchStmt, e *env) {
 // switchBodies places the bodies; a case without one falls into the next.
 func (l *lowerer) switchBodies(s *syntax.SwitchStmt, bodies []*label, end *label, e *env) {
 	for i, c := range s.Cases {
-		l.place(bodies[i])
+		l.emitLabel(bodies[i])
 		if c.Body == nil {
 			continue
 		}
 		l.stmt(c.Body, e)
 		l.jump(end)
 	}
-	l.place(end)
+	l.emitLabel(end)
 }
 
 func (l *lowerer) switchActionRun(s *syntax.SwitchStmt, x *syntax.CallExpr, call *types.Call, e *env) {
@@ -358,17 +358,17 @@ func (l *lowerer) forStmt(s *syntax.ForStmt, e *env) {
 	}
 	top := &label{used: true}
 	e.cont, e.brk = &label{}, &label{}
-	l.place(top)
+	l.emitLabel(top)
 	if s.Cond != nil {
 		l.branch(l.scalar(s.Cond, e), e.brk)
 	}
 	l.stmt(s.Body, e)
-	l.place(e.cont)
+	l.emitLabel(e.cont)
 	for _, p := range s.Post {
 		l.stmt(p, e)
 	}
 	l.jump(top)
-	l.place(e.brk)
+	l.emitLabel(e.brk)
 }
 
 func (l *lowerer) forInStmt(s *syntax.ForInStmt, e *env) {
@@ -395,9 +395,9 @@ func (l *lowerer) forInStmt(s *syntax.ForInStmt, e *env) {
 		e.cont = &label{}
 		l.assign(item, el)
 		l.stmt(s.Body, e)
-		l.place(e.cont)
+		l.emitLabel(e.cont)
 	}
-	l.place(e.brk)
+	l.emitLabel(e.brk)
 }
 
 // forRange lowers for (T i in lo .. hi), hi included; the counter itself may
@@ -418,12 +418,12 @@ func (l *lowerer) forRange(s *syntax.ForInStmt, r *syntax.RangeExpr, o *types.Ob
 	top := &label{used: true}
 	e.cont, e.brk = &label{}, &label{}
 	l.branch(binary(syntax.Leq, fieldEx(count), hi, boolean), e.brk)
-	l.place(top)
+	l.emitLabel(top)
 	l.set(v, fieldEx(count))
 	l.stmt(s.Body, e)
-	l.place(e.cont)
+	l.emitLabel(e.cont)
 	l.branch(binary(syntax.Lss, fieldEx(count), hi, boolean), e.brk)
 	l.set(count, binary(syntax.Add, fieldEx(count), intEx(1, v.st), v.st))
 	l.jump(top)
-	l.place(e.brk)
+	l.emitLabel(e.brk)
 }

@@ -96,8 +96,8 @@ func (l *lowerer) emitTable(t *table) {
 	out.MaxSize = max(out.MaxSize, len(out.Entries)) // p4c makes room for them too
 }
 
-// tableSize is the size property; without one 1024, or what the entries of the
-// program take.
+// tableSize returns the size property. The default is 1024, or the number of the
+// program's entries if that is greater.
 func (l *lowerer) tableSize(t *table) int {
 	size := 1024
 	if t.decl.Entries != nil {
@@ -127,7 +127,7 @@ func (l *lowerer) implementation(t *table) {
 	}
 	inst, ok := l.eval(p.Value, t.env).(*instance)
 	if ok && inst.extern() != nil && slices.Contains(lookups, inst.extern().Name) {
-		return // of no concern to what the table does
+		return // it does not change which packets match
 	}
 	if !ok || inst.extern() == nil || !slices.Contains(profiles, inst.extern().Name) {
 		l.errorf(p, "the implementation of table %s must be an action_profile or action_selector", t.name)
@@ -149,10 +149,10 @@ func (l *lowerer) implementation(t *table) {
 	t.out.ActionProfile = profile.name
 }
 
-// profiles are the externs that hold what the entries of a table share.
+// profiles are the externs that hold actions which several entries of a table share.
 var profiles = []string{"action_profile", "action_selector", "ActionProfile", "ActionSelector"}
 
-// lookups are the externs that tell how a table of TNA finds its entries.
+// lookups are the externs that choose the lookup algorithm of a TNA table.
 var lookups = []string{"Alpm", "Atcam"}
 
 // selects reports whether the instance is an action selector.

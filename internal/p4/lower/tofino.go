@@ -10,28 +10,28 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// tofino lowers what programs for TNA and T2NA have of their own, to a document
-// of one pipe: a parser, a pipeline and a deparser of ingress, the same of
-// egress, and nothing in common between the two but registers and the like.
-// Where pipes have different programs, those of the others have names that begin
-// with pipe1 and so on, as the program's own begin with the name of its pipe.
+// tofino lowers programs for TNA and T2NA to a document of one pipe: a parser, a
+// pipeline and a deparser of ingress, and the same of egress. The two share only
+// registers and other extern objects. If pipes have different programs, the names of
+// the others begin with pipe1 and so on; the names in the program begin with the
+// name of its pipe.
 //
-// What Tofino tells a parser are bytes before the packet, which the program
-// extracts. What it tells the controls and wants to be told are metadata
-// headers of fixed names, with the fields of tofino.p4. All state of a gress is
-// 0, and its headers invalid, when its parser begins.
+// A parser receives the metadata of Tofino as bytes in front of the packet, which
+// the program extracts. The controls read and write the other metadata in headers of
+// fixed names, with the fields of tofino.p4. When a parser begins, all state of its
+// gress is 0 and its headers are invalid.
 type tofino struct {
 	*lowerer
 	gress *gress // that is being lowered
-	// pipe is what the names of its program in the document begin with.
+	// pipe is the prefix of the names in the document of the current pipe.
 	pipe string
 	// shared are the places of the architecture's metadata, by instance.
 	shared map[string]value
-	// message is what the ghost thread is told; nil where there is none.
+	// message is the metadata of the ghost thread, nil without such a thread.
 	message value
 	// logs are the registers that count the cells of logs.
 	logs map[*instance]*bmv2.Expr
-	// queues are the registers that say what queues and stacks hold.
+	// queues are the registers that hold the indices of queues and stacks.
 	queues map[*instance]*bmv2.Expr
 	// counters are the values under the tops of parser counters.
 	counters map[*instance][]coveredCounter
@@ -41,7 +41,8 @@ type tofino struct {
 	prefixes map[*instance]*header
 }
 
-// A gress is one half of a pipe: what its parser, control and deparser share.
+// A gress is one half of a pipe: the state that its parser, control and deparser
+// share.
 type gress struct {
 	name string // ingress or egress
 	// own are the program's headers and metadata.
@@ -96,7 +97,7 @@ func (l *tofino) program(decl *syntax.InstDecl, call *types.Call) {
 		}
 		blocks = append(blocks, list)
 	}
-	l.headerType0()
+	l.reserveScalars()
 	l.globals()
 	for k, list := range blocks {
 		if k > 0 {
@@ -175,7 +176,7 @@ func (l *tofino) firstParser(arg syntax.Expr) syntax.Expr {
 		return arg
 	}
 	if slices.ContainsFunc(call.Args[1:], func(x syntax.Expr) bool { return x != nil }) {
-		l.report(arg, true, "the first parser is that of all ports: p4lb does not know which port has which")
+		l.report(arg, true, "p4lb uses the first parser for all ports: it does not know the parsers of the ports")
 	}
 	return call.Args[0]
 }
@@ -249,7 +250,7 @@ func (l *tofino) after(p *bmv2.Parser, ops []*bmv2.ParserOp) {
 	p.ParseStates = append(p.ParseStates, last)
 }
 
-// newGress makes the places of what the blocks of a gress share.
+// newGress makes the places that the blocks of a gress share.
 func (l *tofino) newGress(name string, parser *instance) *gress {
 	g := &gress{name: name, given: map[string]value{}}
 	for _, in := range intrinsics[name] {
@@ -262,12 +263,12 @@ func (l *tofino) newGress(name string, parser *instance) *gress {
 	if l.message != nil && name == "ingress" {
 		g.given[messageType] = l.message
 	}
-	// asked notes whether the program writes the fields that tell which object of
-	// the deparser is to do something, if 0 is one of their values: a packet for
-	// which they are not written is not for that one. A program may ask too.
+	// written records whether the program wrote a field that selects an object of the
+	// deparser (resubmit_type and the like), if 0 selects one. A packet without such
+	// a write selects none. A program may read the record with is_validated.
 	for _, w := range []struct{ extern, field string }{{"Resubmit", "resubmit_type"}, {"Digest", "digest_type"}, {"", "mirror_type"}} {
-		if f := g.intrinsic("for_deparser", w.field); f != nil && f.asked == nil && (w.extern != "" && l.hasZeroType(w.extern) || l.calls("is_validated")) {
-			f.asked = l.scalars.add(l.unique(f.header+"."+f.name), scalar{width: 1}, false)
+		if f := g.intrinsic("for_deparser", w.field); f != nil && f.written == nil && (w.extern != "" && l.hasZeroType(w.extern) || l.calls("is_validated")) {
+			f.written = l.scalars.add(l.unique(f.header+"."+f.name), scalar{width: 1}, false)
 		}
 	}
 	// The program chooses the types of these parameters.
@@ -318,8 +319,8 @@ func (l *tofino) calls(name string) bool {
 	return false
 }
 
-// hasZeroType reports whether the program has an object of the extern whose
-// type is 0, or not known.
+// hasZeroType reports whether the program has an object of the extern with the type
+// 0 or with an unknown one.
 func (l *tofino) hasZeroType(extern string) bool {
 	for _, call := range l.info.Insts {
 		if x, ok := call.Result.(*types.Extern); !ok || x.Name != extern {
@@ -342,8 +343,8 @@ func (l *tofino) topType(name string) types.Type {
 	return nil
 }
 
-// wantsMessage reports whether a control asks for what the ghost thread is told,
-// which it may without such a thread.
+// wantsMessage reports whether a control has a parameter for the ghost thread's
+// metadata. A pipe without a ghost thread may have one too.
 func (l *tofino) wantsMessage(control *instance) bool {
 	b, _ := types.BodyOf(control.typ)
 	return slices.ContainsFunc(b.Params, func(p *syntax.Param) bool {
@@ -364,8 +365,8 @@ func (g *gress) of(t types.Type) value {
 	return nil
 }
 
-// args are the arguments of a block. Most of the architecture's parameters are
-// optional, so that types and not places tell what is what.
+// args returns the arguments of a block. Most parameters of the architecture are
+// optional, so they are recognised by their types and not by their positions.
 func (l *tofino) args(inst *instance) []value {
 	b, _ := types.BodyOf(inst.typ)
 	own := []value{l.gress.hdrs, l.gress.meta}
@@ -395,12 +396,12 @@ func (g *gress) intrinsic(typ, name string) *field {
 	return lists.First(leaves(g.given[g.name+"_intrinsic_metadata_"+typ+"_t"]), func(f *field) bool { return f.name == name })
 }
 
-// A coveredCounter is a value under the top of a parser counter, and whether it
-// follows what is over it.
+// A coveredCounter is a value below the top of a parser counter. If follows is 1, a
+// change of the value above changes it too.
 type coveredCounter struct{ value, follows *field }
 
-// The ghost thread of Tofino 2 is a control without packets. What the traffic
-// manager tells it is metadata of a fixed name, which ingress may ask for too.
+// The ghost thread of Tofino 2 is a control without packets. The traffic manager
+// gives it metadata of a fixed name, which ingress may read too.
 const (
 	ghostThread = "ghost"
 	messageType = "ghost_intrinsic_metadata_t"

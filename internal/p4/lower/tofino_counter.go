@@ -94,8 +94,8 @@ func (l *tofino) covered(inst *instance) []coveredCounter {
 	return list
 }
 
-// parserCounterValue is what set and push give the counter: a value, or what they
-// make of a field.
+// parserCounterValue returns the argument of set and push: a value, or a value
+// computed from a field.
 func (l *tofino) parserCounterValue(c *methodCall, u8 scalar) *ex {
 	if c.arg("field") == nil {
 		return cast(l.scalar(c.arg("value"), c.e), u8)
@@ -107,16 +107,16 @@ func (l *tofino) parserCounterValue(c *methodCall, u8 scalar) *ex {
 // no such field its last byte.
 func (l *tofino) byteWith(c *methodCall, u8 scalar) *ex {
 	if f, ok := l.eval(c.arg("field"), c.e).(*field); ok && f.st.width < 8 {
-		if parts := l.aroundInByte(f); parts != nil {
+		if parts := l.fieldsOfByte(f); parts != nil {
 			return cast(l.joined(parts), u8)
 		}
 	}
 	return cast(l.scalar(c.arg("field"), c.e), u8)
 }
 
-// aroundInByte lists the parts of the byte that has all of a header's field f;
+// fieldsOfByte lists the parts of the byte that has all of a header's field f;
 // nil where there is none.
-func (l *tofino) aroundInByte(f *field) []*ex {
+func (l *tofino) fieldsOfByte(f *field) []*ex {
 	i := slices.IndexFunc(l.cfg.Headers, func(h *bmv2.Header) bool { return h.Name == f.header })
 	if i < 0 || l.cfg.Headers[i].Metadata {
 		return nil
@@ -151,7 +151,7 @@ func (l *tofino) parserCounterField(c *methodCall, u8 scalar) *ex {
 	number := func(name string) int64 {
 		x := l.scalar(c.arg(name), c.e)
 		if !x.isConst() {
-			l.unsupported(c.arg(name), "a parser counter whose %s is not a constant", name)
+			l.unsupported(c.arg(name), "a parser counter with a %s that is not a constant", name)
 		}
 		return x.v.Int64()
 	}
@@ -166,8 +166,9 @@ func (l *tofino) parserCounterField(c *methodCall, u8 scalar) *ex {
 	return binary(syntax.Add, v, constEx(big.NewInt(add), u8), u8)
 }
 
-// A register of Tofino 2 may be a queue or a stack. In the document a register
-// of two cells beside it says where the first element is and how many there are.
+// A register of Tofino 2 may be a queue or a stack. In the document, a register of
+// two cells next to it holds the index of the first element and the number of
+// elements.
 
 // queueCall: enqueue, dequeue, push and pop run apply on the cell that is next,
 // and where there is none overflow or underflow.
@@ -216,15 +217,15 @@ func (l *tofino) queueCall(c *methodCall) value {
 		l.declareVar(edge[0], env)
 		bind(edge[1:])()
 		l.enter(c.x, func() { l.stmts(atEdge.Body.Stmts, env) })
-		l.place(env.ret)
+		l.emitLabel(env.ret)
 		env = l.methodEnv(c)
 	}
 	l.jump(end)
-	l.place(there)
+	l.emitLabel(there)
 	index := l.settled(q.next(c.method, size))
 	l.onCell(c, apply, env, reg, index, bind(params))
 	q.change(l, c.method, size)
-	l.place(end)
+	l.emitLabel(end)
 	return l.handOut(c, out, results)
 }
 
@@ -236,7 +237,7 @@ type queue struct {
 }
 
 func (l *tofino) queueOf(reg *instance) *queue {
-	return &queue{array: l.beside(l.queues, reg, ".queue", 2), head: l.temp(code32), count: l.temp(code32)}
+	return &queue{array: l.sideRegister(l.queues, reg, ".queue", 2), head: l.temp(code32), count: l.temp(code32)}
 }
 
 func (q *queue) read(l *tofino) {

@@ -8,8 +8,8 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// declare emits an extern object of TNA or T2NA. Those that belong to a table's
-// entries follow when all tables are known (finishDirect).
+// declare emits an extern object of TNA or T2NA. finishDirect emits the objects that
+// belong to the entries of a table, when all tables are known.
 func (l *tofino) declare(i *instance) bool {
 	switch i.extern().Name {
 	case "Counter":
@@ -83,7 +83,7 @@ func (l *tofino) declareFilter(i *instance, size int) {
 	})
 }
 
-// finish emits what belongs to the entries of a table: a cell for each.
+// finish emits the objects that have one cell for each entry of a table.
 func (l *tofino) finish(i *instance) {
 	size := 1
 	if i.table != nil {
@@ -116,7 +116,7 @@ func (c *methodCall) arg(name string) syntax.Expr {
 	return nil
 }
 
-// resultShape is the shape of what a method call gives, which must be a scalar.
+// resultShape returns the shape of a method's result, which must be a scalar.
 func (l *tofino) resultShape(c *methodCall) scalar {
 	st, ok := scalarOf(c.e.subst(c.call.Result))
 	if !ok {
@@ -125,9 +125,9 @@ func (l *tofino) resultShape(c *methodCall) scalar {
 	return st
 }
 
-// slot is the index of a call. The direct variant, array, goes by the entry of
-// the table whose action makes the call; without a table that has entries it
-// has one cell.
+// slot returns the index of a call. The direct variant, array, uses the entry of the
+// table that runs the calling action; without a table that has entries it has one
+// cell.
 func (l *tofino) slot(c *methodCall, array *instance) *ex {
 	if index := c.arg("index"); index != nil {
 		// An index that is used twice must be cheap.
@@ -147,7 +147,7 @@ func (l *tofino) slot(c *methodCall, array *instance) *ex {
 	if array.table == nil {
 		array.table = t
 	} else if array.table != t {
-		l.errorf(c.x, "%s belongs to the entries of table %s, and cannot to those of %s too", array.name, array.table.name, t.name)
+		l.errorf(c.x, "%s belongs to the entries of table %s and cannot belong to the entries of %s too", array.name, array.table.name, t.name)
 	}
 	f := l.temp(code32)
 	l.prim("register_entry", f)
@@ -158,7 +158,7 @@ func (l *tofino) slot(c *methodCall, array *instance) *ex {
 // document a register of its own counts them, from the last cell on to the first.
 func (l *tofino) logIndex(reg *instance) *ex {
 	size := intEx(int64(l.constArg(reg, 0)), code32)
-	array := l.beside(l.logs, reg, ".log", 1)
+	array := l.sideRegister(l.logs, reg, ".log", 1)
 	now, zero := l.temp(code32), intEx(0, code32)
 	l.prim("register_read", now, array, zero)
 	next := binary(syntax.Add, fieldEx(now), intEx(1, code32), code32)
@@ -166,9 +166,9 @@ func (l *tofino) logIndex(reg *instance) *ex {
 	return fieldEx(now)
 }
 
-// beside is the array of the document that keeps something about a register, of so
+// sideRegister is the array of the document that keeps something about a register, of so
 // many numbers of 32 bits.
-func (l *tofino) beside(known map[*instance]*bmv2.Expr, reg *instance, what string, size int) *bmv2.Expr {
+func (l *tofino) sideRegister(known map[*instance]*bmv2.Expr, reg *instance, what string, size int) *bmv2.Expr {
 	if known[reg] == nil {
 		name := l.unique(reg.name + what)
 		known[reg] = bmv2.Ref(bmv2.TypeRegisterArray, name)
@@ -210,7 +210,7 @@ func (l *tofino) meterCall(c *methodCall) value {
 	l.plainBytes(c)
 	index := l.scalar(c.arg("index"), c.e)
 	m := l.mark()
-	had := l.had(c)
+	had := l.priorColour(c)
 	index = l.stable(index, m)
 	f := l.temp(scalar{width: 2})
 	array := bmv2.Ref(bmv2.TypeMeterArray, c.inst.name)
@@ -229,16 +229,16 @@ func (l *tofino) directMeterCall(c *methodCall) value {
 	l.uses(c.inst)
 	f := l.state(c.inst, c.inst.name+".color", scalar{width: 2})
 	got := fieldEx(f)
-	if had := l.had(c); had != nil {
+	if had := l.priorColour(c); had != nil {
 		had = l.settled(cast(had, f.st))
 		got = cond(binary(syntax.Gtr, had, got, boolean), had, got)
 	}
 	return l.colour(c.inst, got, 1)
 }
 
-// had is the packet's colour before the meter, as the meter's 0, 1 or 2; nil
+// priorColour is the packet's colour before the meter, as the meter's 0, 1 or 2; nil
 // where there is none, or green.
-func (l *tofino) had(c *methodCall) *ex {
+func (l *tofino) priorColour(c *methodCall) *ex {
 	x := c.arg("color")
 	if x == nil {
 		return nil
@@ -262,9 +262,9 @@ func (l *tofino) plainBytes(c *methodCall) {
 	}
 }
 
-// colour turns BMv2's colours 0, 1, 2 into what the program wants: the
-// constructor's arguments red, yellow and green from the k-th on, by default
-// those of MeterColor_t.
+// colour turns BMv2's colours 0, 1, 2 into the program's: the constructor's
+// arguments red, yellow and green from the k-th on, by default the members of
+// MeterColor_t.
 func (l *tofino) colour(inst *instance, c *ex, k int) *ex {
 	st := scalar{width: 8}
 	red, yellow, green := intEx(3, st), intEx(1, st), intEx(0, st)
@@ -284,8 +284,8 @@ func (l *tofino) filter(op string, c *methodCall, f *field) {
 	l.prim(op, f, bmv2.Ref(bmv2.TypeFilterArray, c.inst.name), l.stable(v, m), index)
 }
 
-// wredCall: the last two arguments of the constructor are what it says to a
-// packet that is to be dropped, and to others.
+// wredCall returns the second to last argument of the constructor for a packet that
+// is to be dropped, and the last one for others.
 func (l *tofino) wredCall(c *methodCall) value {
 	f := l.temp(scalar{width: 1})
 	l.filter("wred_execute", c, f)

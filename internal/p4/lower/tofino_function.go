@@ -37,8 +37,8 @@ func (l *tofino) function(x *syntax.CallExpr, call *types.Call, e *env) value {
 		case *header:
 			return l.isValid(v, x)
 		case *field:
-			if v.asked != nil {
-				return equal(fieldEx(v.asked), intEx(1, v.asked.st))
+			if v.written != nil {
+				return equal(fieldEx(v.written), intEx(1, v.written.st))
 			}
 		}
 	case "sizeInBits":
@@ -46,8 +46,8 @@ func (l *tofino) function(x *syntax.CallExpr, call *types.Call, e *env) value {
 	case "sizeInBytes":
 		return intEx(int64(bytesOf(l.widthOf(e.typeOf(call.Args[0])))), code32)
 	case "port_metadata_unpack":
-		// What the control plane says of the ingress port stands where the parser is,
-		// which leaves it behind.
+		// The control plane's data about the ingress port is at the parser's position.
+		// The call moves behind it.
 		size := types.Number(l.info.Top["PORT_METADATA_SIZE"].Value)
 		if l.block != parserBlock || size == nil {
 			l.unsupported(x, "port_metadata_unpack here")
@@ -69,8 +69,8 @@ func (l *tofino) invalidateCall(v value, x *syntax.CallExpr) {
 			none = maskOf(v.st.width)
 		}
 		l.set(v, constEx(none, v.st))
-		if v.asked != nil {
-			l.set(v.asked, intEx(0, v.asked.st))
+		if v.written != nil {
+			l.set(v.written, intEx(0, v.written.st))
 		}
 	case *header:
 		l.setValidity(v, false, x)
@@ -132,7 +132,7 @@ func (l *tofino) method(inst *instance, method string, x *syntax.CallExpr, call 
 	case "Digest":
 		return l.digestCall(c)
 	case "Pktgen":
-		l.report(x, true, "no packet comes of this: p4lb has no buffer of the packet generator; who runs the switch makes its packets")
+		l.report(x, true, "this makes no packet: p4lb has no packet generator; send its packets to the switch")
 		return nil
 	}
 	l.unsupported(x, "the method %s of %s", method, inst.extern().Name)
@@ -143,9 +143,9 @@ func (l *tofino) method(inst *instance, method string, x *syntax.CallExpr, call 
 // of the same name that must hold for it to do anything, if its constructor got
 // one.
 
-// whenAsked lowers f under the condition that the field of that name, at which
+// whenSelected lowers f under the condition that the field of that name, at which
 // the architecture looks, has the value that the object was made with.
-func (l *tofino) whenAsked(c *methodCall, name string, f func()) {
+func (l *tofino) whenSelected(c *methodCall, name string, f func()) {
 	if l.block != deparserBlock {
 		l.unsupported(c.x, "the method %s of %s outside of a deparser", c.method, c.inst.extern().Name)
 	}
@@ -156,10 +156,10 @@ func (l *tofino) whenAsked(c *methodCall, name string, f func()) {
 		return
 	}
 	when := boolEx(true)
-	if asks.asked != nil {
-		when = equal(fieldEx(asks.asked), intEx(1, asks.asked.st))
+	if asks.written != nil {
+		when = equal(fieldEx(asks.written), intEx(1, asks.written.st))
 	}
-	if want != nil && !l.justAsked(asks, want) {
+	if want != nil && !l.justCompared(asks, want) {
 		when = andAlso(when, equal(fieldEx(asks), cast(want, asks.st)))
 	}
 	end := &label{}
@@ -167,11 +167,11 @@ func (l *tofino) whenAsked(c *methodCall, name string, f func()) {
 		l.branch(when, end)
 	}
 	f()
-	l.place(end)
+	l.emitLabel(end)
 }
 
-// justAsked reports whether the program has asked for that very value itself.
-func (l *tofino) justAsked(f *field, want *ex) bool {
+// justCompared reports whether the program has asked for that very value itself.
+func (l *tofino) justCompared(f *field, want *ex) bool {
 	if l.mark() == 0 {
 		return false
 	}
@@ -183,7 +183,7 @@ func (l *tofino) justAsked(f *field, want *ex) bool {
 
 // mirrorCall: a copy of the packet goes to a session, with a header before it.
 func (l *tofino) mirrorCall(c *methodCall) value {
-	l.whenAsked(c, "mirror_type", func() {
+	l.whenSelected(c, "mirror_type", func() {
 		session := l.scalar(c.arg("session_id"), c.e)
 		m := l.mark()
 		h := l.prefix(c)
@@ -200,7 +200,7 @@ func (l *tofino) mirrorCall(c *methodCall) value {
 // resubmitCall: the packet goes through ingress again, with a header in place
 // of the port metadata.
 func (l *tofino) resubmitCall(c *methodCall) value {
-	l.whenAsked(c, "resubmit_type", func() {
+	l.whenSelected(c, "resubmit_type", func() {
 		if h := l.prefix(c); h != nil {
 			l.prim("resubmit_emit", h)
 			return
@@ -210,8 +210,8 @@ func (l *tofino) resubmitCall(c *methodCall) value {
 	return nil
 }
 
-// prefix puts the header that goes before the packet into a variable: the
-// fields are what counts, not whether the argument is valid.
+// prefix puts the header that goes before the packet into a variable. Its fields are
+// used whether or not the argument is valid.
 func (l *tofino) prefix(c *methodCall) *header {
 	x := c.arg("hdr")
 	if x == nil {
@@ -239,7 +239,7 @@ func (l *tofino) prefix(c *methodCall) *header {
 
 // digestCall sends a message, named after the object.
 func (l *tofino) digestCall(c *methodCall) value {
-	l.whenAsked(c, "digest_type", func() {
+	l.whenSelected(c, "digest_type", func() {
 		arg := c.arg("data")
 		id := l.learnList(c.inst.name, l.eval(arg, c.e), c.x, arg)
 		l.prim("generate_digest", intEx(0, code32), id)

@@ -112,8 +112,8 @@ func (l *tofino) hashCall(c *methodCall) value {
 	return cast(cast(all, scalar{width: st.width}), st)
 }
 
-// hashUse is what the control plane, which may have it computed otherwise, has to
-// know of a hash of x: nil where it cannot be, since p4c joins its input's fields.
+// hashUse describes the hash of x to the control plane, which can replace its
+// algorithm. It returns nil if it cannot, because p4c joins the fields of the input.
 func (l *tofino) hashUse(c *methodCall, x syntax.Expr, width int, extends bool) *bmv2.Hash {
 	_, isList := syntax.Unparen(x).(*syntax.ListExpr)
 	if !isList || width > 64 || c.inst.decl == nil ||
@@ -127,9 +127,8 @@ func (l *tofino) hashUse(c *methodCall, x syntax.Expr, width int, extends bool) 
 	return h
 }
 
-// symmetric makes one of the fields that @symmetric pairs, of the data v that x
-// lists, as p4c does: their exclusive or, in the place of the later one. The
-// earlier is 0.
+// symmetric combines the fields that @symmetric pairs in the data v, which x lists,
+// as p4c does: the later one becomes their exclusive or, the earlier one 0.
 func (l *tofino) symmetric(c *methodCall, x syntax.Expr, v value) value {
 	list, ok := syntax.Unparen(x).(*syntax.ListExpr)
 	a, isList := v.(*aggregate)
@@ -153,7 +152,7 @@ func (l *tofino) symmetric(c *methodCall, x syntax.Expr, v value) value {
 		i, ok1 := at[one.Value]
 		k, ok2 := at[two.Value]
 		if !ok1 || !ok2 {
-			l.unsupported(an, "@symmetric for what is not in the list that is hashed")
+			l.unsupported(an, "@symmetric for a field that the hashed list does not contain")
 		}
 		p, q := l.toEx(a.elems[i], x), l.toEx(a.elems[k], x)
 		out.elems[min(i, k)], out.elems[max(i, k)] = intEx(0, p.st), binary(syntax.Xor, p, q, p.st)
@@ -257,7 +256,7 @@ func (l *tofino) selectorAlgorithm(inst *instance) string {
 	return "crc32" // which member it is does not matter, as long as it is spread
 }
 
-// A mathUnit is what the constructor of a MathUnit says: dataplane/mathunit.go
+// A mathUnit holds the constructor's arguments of a MathUnit: dataplane/mathunit.go
 // has the formula.
 type mathUnit struct {
 	shift, scale int64
@@ -282,9 +281,9 @@ var mathOps = []mathOp{
 	{-1, true, func(x float64) float64 { return 1 / math.Sqrt(x) }},
 }
 
-// unit is the math unit of factor times the function. Its scale is the largest
-// with which the table keeps 8 bits: so has it p4c, whose table for RSQR alone
-// is not that of 1/x².
+// unit returns the math unit of factor times the function. Its scale is the largest
+// with which the table keeps 8 bits. p4c does the same, but its table for RSQR
+// differs from 1/x².
 func (op mathOp) unit(factor float64) mathUnit {
 	u := mathUnit{shift: op.shift, invert: op.invert}
 	first, greatest := 8, 0.0
@@ -318,7 +317,7 @@ func (l *tofino) mathUnitOf(i *instance) mathUnit {
 			factor /= float64(l.constArg(i, 2))
 		}
 		if !(factor >= 0) || math.IsInf(factor, 0) {
-			l.unsupported(i.at, "a MathUnit whose factor is not a positive number")
+			l.unsupported(i.at, "a MathUnit with a factor that is not a positive number")
 		}
 		return mathOps[op].unit(factor)
 	}
@@ -326,11 +325,11 @@ func (l *tofino) mathUnitOf(i *instance) mathUnit {
 	u := mathUnit{shift: int64(l.constArg(i, 1)), scale: int64(l.constArg(i, 2)), invert: invert != nil && invert.isTrue()}
 	values := l.numbers(i.args[3], i.at)
 	if u.shift < -1 || len(values) != len(u.table) {
-		l.unsupported(i.at, "a MathUnit whose shift is not -1, 0 or 1, or whose table has not 16 values")
+		l.unsupported(i.at, "a MathUnit with a shift other than -1, 0 or 1, or a table of other than 16 values")
 	}
 	for k, v := range values {
 		if !v.isConst() {
-			l.unsupported(i.at, "a MathUnit whose table is not constant")
+			l.unsupported(i.at, "a MathUnit with a table that is not constant")
 		}
 		u.table[15-k] = byte(v.v.Uint64())
 	}

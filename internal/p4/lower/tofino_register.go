@@ -86,7 +86,7 @@ func (l *tofino) onCell(c *methodCall, f *syntax.FuncDecl, body *env, reg *insta
 	}
 	bind()
 	l.enter(c.x, func() { l.stmts(f.Body.Stmts, body) })
-	l.place(body.ret)
+	l.emitLabel(body.ret)
 	if use.written {
 		index = l.stable(index, start)
 	}
@@ -155,8 +155,8 @@ func (i *instance) implementation(name string) *syntax.FuncDecl {
 	return nil
 }
 
-// methodEnv is the environment of a method that an instance implements: it sees
-// what its control sees, as that was last applied.
+// methodEnv returns the environment of a method that an instance implements: the
+// environment of its control as it was last applied.
 func (l *tofino) methodEnv(c *methodCall) *env {
 	scope := c.inst.outer
 	if owner := scope.inst; owner != nil && owner.active != nil {
@@ -177,7 +177,7 @@ func (l *tofino) results(apply *syntax.BlockStmt, params []*types.Object, body *
 		if f, ok := v.(*field); ok {
 			f.result = true
 		}
-		if !l.surelyAssigns(apply, p) {
+		if !l.alwaysAssigns(apply, p) {
 			l.assign(v, l.defaultOf(body.subst(p.Type)))
 		}
 		body.bind(p, v)
@@ -218,10 +218,10 @@ func (l *tofino) handOut(c *methodCall, out, results []value) value {
 	return l.stableValue(results[0], m)
 }
 
-// give assigns v to an out argument.
-func (l *tofino) give(x syntax.Expr, v value, e *env) { l.assign(l.lvalue(x, e), v) }
+// assignOut assigns v to an out argument.
+func (l *tofino) assignOut(x syntax.Expr, v value, e *env) { l.assign(l.lvalue(x, e), v) }
 
-// A cellUse says what a method does with its value.
+// A cellUse describes how a method uses its value.
 type cellUse struct{ read, written bool }
 
 // cellUse finds out whether the body reads o, the cell, before it writes it,
@@ -258,12 +258,12 @@ func mayReturn(s syntax.Stmt) bool {
 	return false
 }
 
-// surelyAssigns reports whether every way through s assigns to o as a whole.
-func (l *tofino) surelyAssigns(s syntax.Stmt, o *types.Object) bool {
+// alwaysAssigns reports whether every way through s assigns to o as a whole.
+func (l *tofino) alwaysAssigns(s syntax.Stmt, o *types.Object) bool {
 	switch s := s.(type) {
 	case *syntax.BlockStmt:
 		for _, s := range s.Stmts {
-			if l.surelyAssigns(s, o) {
+			if l.alwaysAssigns(s, o) {
 				return true
 			}
 			if mayReturn(s) {
@@ -274,16 +274,16 @@ func (l *tofino) surelyAssigns(s syntax.Stmt, o *types.Object) bool {
 		n, ok := syntax.Unparen(s.LHS).(*syntax.Name)
 		return ok && s.Op == syntax.NoOp && l.info.Uses[n] == o
 	case *syntax.IfStmt:
-		return s.Else != nil && l.surelyAssigns(s.Then, o) && l.surelyAssigns(s.Else, o)
+		return s.Else != nil && l.alwaysAssigns(s.Then, o) && l.alwaysAssigns(s.Else, o)
 	}
 	return false
 }
 
-// What the body of a RegisterAction may ask of the stateful ALU itself, as
+// The functions of the stateful ALU that the body of a RegisterAction calls as
 // this.NAME(...).
 
-// predicateCall is a number with one bit set: that whose place the conditions
-// make, the first of them the lowest bit of the place.
+// predicateCall returns a number with one bit set. The conditions form the index of
+// the bit, the first condition its lowest bit.
 func (l *tofino) predicateCall(c *methodCall) value {
 	st := l.resultShape(c)
 	var conds []*ex
@@ -353,7 +353,7 @@ func (l *tofino) reduceCall(c *methodCall) value {
 func (l *tofino) postmod(c *methodCall, best, index, found *field, x syntax.Expr) {
 	cell, ok := l.lvalue(c.arg("val"), c.e).(*field)
 	if !ok {
-		l.unsupported(x, "a change of what is not the cell")
+		l.unsupported(x, "a postmod on a value that is not the cell")
 	}
 	width := best.st.width
 	wide := scalar{width: width + 2, signed: true}

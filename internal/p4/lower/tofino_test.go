@@ -20,9 +20,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected outputs in testdata")
 
-// tofinoFrame is a program whose blocks do what the sections of an archive say:
-// text before the blocks, declarations and states of the ingress parser,
-// declarations and the body of the ingress control and of its deparser.
+// tofinoFrame is a program that takes the sections of an archive: text before the
+// blocks, declarations and states of the ingress parser, declarations and the body
+// of the ingress control and of its deparser.
 const tofinoFrame = `#include <%[1]s.p4>
 header h_t { bit<8> a; bit<8> b; bit<16> c; bit<32> d; }
 struct headers_t { h_t h; h_t g; }
@@ -61,7 +61,8 @@ func tofinoProgram(arch string, sections map[string]string) []byte {
 	return fmt.Appendf(nil, tofinoFrame, arch, sections["top.p4"], sections["parser.p4"], sections["ingress.p4"], sections["deparser.p4"])
 }
 
-// TestTofino shows what each extern and construct of TNA and T2NA becomes.
+// TestTofino compares the documents of each extern and construct of TNA and T2NA
+// with goldens.
 func TestTofino(t *testing.T) {
 	paths, err := filepath.Glob("testdata/tofino/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -220,13 +221,14 @@ func crcText(c *bmv2.CRC) string {
 	return fmt.Sprintf("%d poly %s init %s xor %s reversed %t ", c.Width, c.Poly, c.Init, c.Xor, c.Reversed)
 }
 
-// TestTofinoNotSupported: what is beyond a document says so, where it stands.
+// TestTofinoNotSupported checks that constructs which a document cannot express are
+// refused at their positions.
 func TestTofinoNotSupported(t *testing.T) {
 	for _, test := range []struct{ name, arch, section, text, want string }{
 		{"math unit", bmv2.TNA, "ingress.p4", `Register<bit<16>, bit<8>>(8) r;
 			MathUnit<bit<16>>(MathOp_t.SQRT, -1) u;
 			RegisterAction<bit<16>, bit<8>, bit<16>>(r) q = { void apply(inout bit<16> v) { v = u.execute(v); } };
-			apply { q.execute(0); }`, `not supported: a MathUnit whose factor is not a positive number`},
+			apply { q.execute(0); }`, `not supported: a MathUnit with a factor that is not a positive number`},
 		{"learn action", bmv2.T2NA, "ingress.p4", `Register<bit<16>, bit<8>>(8) r;
 			LearnAction<bit<16>, bit<8>, bit<8>, bit<8>>(r) l = { void apply(inout bit<16> v, in bit<8> g, in bool learn) {} };
 			apply {}`, `^program.p4:12:4: not supported: a LearnAction`},
@@ -249,7 +251,7 @@ func TestTofinoNotSupported(t *testing.T) {
 			action a2() { q.execute(); }
 			table t { key = { h.h.a: exact; } actions = { a1; } }
 			table u { key = { h.h.a: exact; } actions = { a2; } }
-			apply { t.apply(); u.apply(); }`, `^program.p4:14:18: I.r belongs to the entries of table I.t, and cannot to those of I.u too`},
+			apply { t.apply(); u.apply(); }`, `^program.p4:14:18: I.r belongs to the entries of table I.t and cannot belong to the entries of I.u too`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			file, info := p4test.Check(t, tofinoProgram(test.arch, map[string]string{test.section: test.text, "top.p4": "header empty_t {}"}))
@@ -303,14 +305,13 @@ func TestTofinoPipes(t *testing.T) {
 	}
 }
 
-// TestManyParsers: a switch whose ports have parsers of their own has the first
-// of them for all.
+// TestManyParsers checks that the first of several parsers is used for all ports.
 func TestManyParsers(t *testing.T) {
 	program := strings.Replace(string(tofinoProgram(bmv2.TNA, map[string]string{})), "Pipeline(IP(), I(), ID(), EP(), E(), ED()) pipe;\nSwitch(pipe) main;",
 		"IngressParsers(IP(), IP()) many;\nMultiParserPipeline(many, I(), ID(), EgressParsers(EP()), E(), ED()) pipe;\nMultiParserSwitch(pipe) main;", 1)
 	file, info := p4test.Check(t, []byte(program))
 	cfg, errs := Lower(file, info, Options{Arch: bmv2.TNA})
-	if errs.Err() != nil || len(errs) != 1 || !strings.Contains(errs[0].Msg, "the first parser is that of all ports") {
+	if errs.Err() != nil || len(errs) != 1 || !strings.Contains(errs[0].Msg, "p4lb uses the first parser for all ports") {
 		t.Fatal(errs)
 	}
 	if err := cfg.Validate(); err != nil {

@@ -23,7 +23,7 @@ func (l v1model) traits() traits {
 func (l v1model) program(decl *syntax.InstDecl, call *types.Call) {
 	pkg, ok := call.Result.(*types.Package)
 	if !ok || pkg.Name != v1switch || len(call.Args) != 6 {
-		l.unsupported(decl, "package %s; the architecture is v1model, whose package is V1Switch", typeName(call.Result))
+		l.unsupported(decl, "package %s: the package of v1model is V1Switch", typeName(call.Result))
 	}
 	var p [6]*instance
 	for i, arg := range call.Args {
@@ -59,7 +59,7 @@ func (l v1model) places(parser *instance, t *types.Parser) (meta, std value) {
 	paramType := func(i int) types.Type {
 		return types.Underlying(parser.env.subst(l.info.Defs[t.Decl.Params[i]].Type))
 	}
-	l.headerType0()
+	l.reserveScalars()
 	std = l.metadataHeader(standardName, standardName, paramType(3))
 	l.hdrs = l.archHeaders("", paramType(1), t.Decl.Params[1])
 	return l.userMetadata("userMetadata.", paramType(2), t.Decl.Params[2]), std
@@ -176,9 +176,9 @@ func (l v1model) function(x *syntax.CallExpr, call *types.Call, e *env) value {
 	case "clone", "clone3", "clone_preserving_field_list":
 		l.clone(x, call, e)
 	case "resubmit", "resubmit_preserving_field_list":
-		l.again(x, "resubmit", ingressBlock, call, e)
+		l.repeatPass(x, "resubmit", ingressBlock, call, e)
 	case "recirculate", "recirculate_preserving_field_list":
-		l.again(x, "recirculate", egressBlock, call, e)
+		l.repeatPass(x, "recirculate", egressBlock, call, e)
 	case "truncate":
 		l.prim("truncate", l.scalar(call.Args[0], e))
 	case "assert", "assume":
@@ -214,7 +214,7 @@ func (l v1model) clone(x *syntax.CallExpr, call *types.Call, e *env) {
 	args := l.operands(call, e)
 	kind := l.toEx(args[0], x)
 	if !kind.isConst() {
-		l.unsupported(x, "a clone whose type is not a constant")
+		l.unsupported(x, "a clone with a type that is not a constant")
 	}
 	op, want, label := "clone_ingress_pkt_to_egress", ingressBlock, "I2E"
 	if kind.v.Sign() != 0 {
@@ -247,7 +247,7 @@ func (l v1model) preserved(inline bool, arg value, x syntax.Expr) *bmv2.FieldLis
 	}
 	v := l.toEx(arg, x)
 	if !v.isConst() || !v.v.IsInt64() {
-		l.unsupported(x, "a field list whose number is not a constant")
+		l.unsupported(x, "a field list with a number that is not a constant")
 	}
 	index := int(v.v.Int64())
 	if _, ok := l.fieldLists[index]; !ok {
@@ -266,8 +266,8 @@ func (l v1model) anonymousList(elems []*bmv2.Expr) *bmv2.FieldList {
 	return list
 }
 
-// again: resubmit and recirculate.
-func (l v1model) again(x *syntax.CallExpr, op string, want block, call *types.Call, e *env) {
+// repeatPass: resubmit and recirculate.
+func (l v1model) repeatPass(x *syntax.CallExpr, op string, want block, call *types.Call, e *env) {
 	if l.block != want {
 		l.unsupported(x, "%s outside of the %s", op, blockName(want))
 	}
@@ -288,9 +288,9 @@ func (l v1model) logMsg(x *syntax.CallExpr, call *types.Call, e *env) {
 	l.prim("log_msg", &bmv2.Expr{Type: bmv2.TypeString, Name: format}, bmv2.Vector(list...))
 }
 
-// logValues gives the numbers that a message shows. One place of the format is
-// for one value of the list; that of a header or struct becomes
-// (field:{},field:{}), as simple_switch shows it.
+// logValues returns the numbers that a message shows. One place of the format stands
+// for one value of the list. A place for a header or a struct becomes
+// (field:{},field:{}), as simple_switch prints it.
 func (l v1model) logValues(format string, v value, x *syntax.CallExpr) (string, []*bmv2.Expr) {
 	elems := []value{v}
 	if a, ok := v.(*aggregate); ok {

@@ -11,8 +11,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A value is what an expression evaluates to: *ex, a place (*field, *header,
-// *union, *stack, *element), *aggregate, *literal, *instance, or nil for void.
+// A value is the result of an expression: *ex, a place (*field, *header, *union,
+// *stack, *element, *bits), *aggregate, *literal, *instance, or nil for void.
 type value any
 
 // A field is one BMv2 field: a header's, or a variable among the scalars.
@@ -24,9 +24,9 @@ type field struct {
 	named   bool // the program names it
 	dropped bool // a variable that nothing mentions after all
 	result  bool // a temporary that a whole body may write: see renamed
-	// asked is a variable that is 1 once the program has written the field, for
-	// those of the architecture whose 0 has a meaning; nil for all others.
-	asked *field
+	// written is a variable that is 1 once the program has written the field. Fields of
+	// the architecture in which 0 has a meaning have one; it is nil for others.
+	written *field
 }
 
 // A header is one BMv2 header instance. Parts mirror the declared fields, of
@@ -68,8 +68,8 @@ type literal struct {
 	invalid bool
 }
 
-// An element is stack[index], or an array's, with an index known only at run
-// time, or what is inside of it: sel selects below each element.
+// An element is an element of a stack or an array at an index that is known only at
+// run time, or a part of it that sel selects.
 type element struct {
 	elems []value
 	index *ex
@@ -86,7 +86,7 @@ type bits struct {
 }
 
 // A nothing is a value or a place of type bit<0>. It has no field in the document,
-// reads as 0, and ignores what is written to it.
+// reads as 0, and discards writes.
 type nothing struct{}
 
 // isNothing reports whether t is bit<0>.
@@ -226,7 +226,7 @@ func isStructured(t types.Type) bool {
 	return !ok
 }
 
-// An opcode says what an ex computes.
+// An opcode is the operation of an ex.
 type opcode uint8
 
 const (
@@ -261,10 +261,10 @@ type ex struct {
 	str     string
 	member  string // of opLast on a stack of unions
 
-	size, depth int // of an operation: what the document's expression will have
+	size, depth int // of an operation: the size and depth of its expression in the document
 }
 
-// operation counts what is below an operation.
+// operation counts the operators below an operation.
 func operation(e *ex) *ex {
 	e.size, e.depth = 1, 1
 	if e.op == opBinary || e.op == opCast {
@@ -317,8 +317,8 @@ func (e *ex) reads() bool {
 	})
 }
 
-// readsField reports whether e reads f, or anything whose value hides in a
-// stack's runtime index.
+// readsField reports whether e reads f, or an element that a stack chooses at run
+// time.
 func (e *ex) readsField(f *field) bool {
 	return e.any(func(n *ex) bool { return n.op == opField && n.f == f || n.op == opLast })
 }
@@ -370,8 +370,8 @@ func binary(op syntax.Operator, x, y *ex, st scalar) *ex {
 		}
 	}
 	if op == syntax.Div || op == syntax.Mod {
-		// Division by a power of two becomes a shift or mask, and 0 / y, whose divisor
-		// BMv2 must not see at run time, becomes 0.
+		// Division by a power of two becomes a shift or a mask. 0 / y becomes 0,
+		// because BMv2 must not divide by 0.
 		if x.isConst() && x.v.Sign() == 0 {
 			return intEx(0, st)
 		}
@@ -494,7 +494,7 @@ func insertBits(old, v *ex, lo, width int) *ex {
 	return cast(binary(syntax.Or, kept, put, unsigned), st)
 }
 
-// elementsOf lists what a union, a stack or an aggregate consists of.
+// elementsOf returns the parts of a union, a stack or an aggregate.
 func elementsOf(v value) []value {
 	switch v := v.(type) {
 	case *union:

@@ -1,7 +1,6 @@
-// Package names says what the control plane calls the parts of a checked
-// program. The executable document and the descriptions of the program name the
-// same tables, fields and pipes, so both take the names from here; they are
-// those that p4c gives.
+// Package names returns the control plane's names of the parts of a checked program.
+// The document and the descriptions of the program name the same tables, fields and
+// pipes, so both use this package. The names are p4c's.
 package names
 
 import (
@@ -29,8 +28,8 @@ func Declared(prefix string, as syntax.Annotations, name *syntax.Name) string {
 	return prefix + "." + n
 }
 
-// Block is what the names in a block of the architecture start with: its
-// declaration's name, or that of p4c's copy made for the arguments.
+// Block returns the prefix of the names in a block of the architecture: the name of
+// its declaration, or of the copy that p4c makes of it for its arguments.
 func Block(b types.Body) string {
 	if len(b.TypeArgs) > 0 || len(b.CtorParams) > 0 {
 		return b.Name.Value + "_0"
@@ -38,7 +37,7 @@ func Block(b types.Body) string {
 	return b.Name.Value
 }
 
-// Key is the name of an element of a table's key: its @name, or what it reads as.
+// Key returns the name of an element of a table's key: its @name, or its text.
 func Key(info *types.Info, k *syntax.KeyElem) string {
 	if s, ok := k.Annotations.Text("name"); ok {
 		return s

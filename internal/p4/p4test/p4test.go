@@ -1,4 +1,4 @@
-// Package p4test helps to test what is made of checked programs.
+// Package p4test contains helpers for tests that compile programs.
 package p4test
 
 import (
@@ -39,8 +39,8 @@ func FirstDifference(got, want []byte) string {
 	return "got\n" + show(g) + "\nwant\n" + show(w)
 }
 
-// V1Model is a program for v1model whose ingress control consists of the given
-// locals and body, which begin on line 18.
+// V1Model returns a program for v1model with the given locals and body of the
+// ingress control, which begin on line 18.
 func V1Model(ingress string) []byte { return []byte(programHead + ingress + programTail) }
 
 const (

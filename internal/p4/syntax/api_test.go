@@ -201,8 +201,8 @@ func TestStrings(t *testing.T) {
 	}
 }
 
-// TestTreesKeepTheirTokens: what an annotation has stays when the room in which it was
-// read has other programs.
+// TestTreesKeepTheirTokens checks that an annotation keeps its tokens when later
+// programs reuse the buffer in which it was read.
 func TestTreesKeepTheirTokens(t *testing.T) {
 	first := mustParse(t, "@a(one two three) const bit<8> c = 1;")
 	for range 100 {
@@ -217,7 +217,8 @@ func TestTreesKeepTheirTokens(t *testing.T) {
 	}
 }
 
-// TestAnnotations checks what of an annotation is kept.
+// TestAnnotations checks the tokens and expressions that a tree keeps of an
+// annotation.
 func TestAnnotations(t *testing.T) {
 	text := `@a @b() @c("x\"", 3) @d(no list) @e[1] @f[k = 2] const int x = 1;`
 	as := mustParse(t, text).Decls[0].(*ConstDecl).Annotations
@@ -369,7 +370,8 @@ func TestClean(t *testing.T) {
 	if clean := es.Clean(); len(clean) != maxErrors+3 || clean[len(clean)-1].Msg != "too many errors" {
 		t.Errorf("%d errors are left, the last is %v", len(clean), clean[len(clean)-1])
 	}
-	// What is left out is counted, also where a list comes from lists that left some out.
+	// Omitted diagnostics are counted, also if a list consists of lists that omitted
+	// some.
 	var many Errors
 	for line := range uint32(2*maxWarnings + 100) {
 		many.warn(at(line+1, 1), "unused")
@@ -384,7 +386,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// A string ends in P4Info, whose texts must be UTF-8.
+// Strings end up in P4Info, and its texts must be UTF-8.
 func TestStringsAreUTF8(t *testing.T) {
 	for text, ok := range map[string]bool{"@n(\"gr\u00fcn\") const bit x = 1;": true, "@n(\"gr\xfcn\") const bit x = 1;": false} {
 		fsys := fstest.MapFS{"f.p4": {Data: []byte(text)}}

@@ -293,8 +293,8 @@ func (p *parser) container() (name *Name, typeParams []*Name, params []*Param) {
 	return name, typeParams, params
 }
 
-// blockHead is a parser or control up to its brace, or that of a type with its
-// semicolon.
+// blockHead parses the head of a parser or control up to the brace, or of a parser
+// or control type with its semicolon.
 func (p *parser) blockHead(as Annotations) Block {
 	b := Block{Annotations: as}
 	b.Name, b.TypeParams, b.Params = p.container()

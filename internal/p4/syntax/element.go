@@ -6,8 +6,8 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/token"
 )
 
-// An Element is what a text consists of before it is preprocessed: a token, a
-// comment or a directive, and where it stands.
+// An Element is a part of a text before preprocessing: a token, a comment or a
+// directive, with its position.
 type Element struct {
 	Class  ElementClass
 	Kind   token.Kind
@@ -18,7 +18,7 @@ type Element struct {
 	Col    int // bytes before it on its line
 }
 
-// An ElementClass tells what an element is.
+// An ElementClass is the class of an element.
 type ElementClass uint8
 
 // The classes of elements.
@@ -39,8 +39,8 @@ func Elements(name, text string) ([]Element, Errors) {
 	return l.list, errs
 }
 
-// An elementScanner collects elements; what the scanner skips is read again for
-// its comments.
+// An elementScanner collects elements. It reads the text that the scanner skips
+// again, to find the comments.
 type elementScanner struct {
 	*scanner
 	list []Element
@@ -74,8 +74,8 @@ func (l *elementScanner) one() bool {
 	return true
 }
 
-// group counts the conditional groups that a directive opens or ends. What they
-// leave out need not be program text.
+// group counts the conditional groups that a directive opens or ends. Text in groups
+// that are left out need not be valid.
 func (l *elementScanner) group(directive string) {
 	name := strings.TrimLeft(directive, "# \t")
 	switch {

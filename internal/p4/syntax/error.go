@@ -8,7 +8,7 @@ import (
 )
 
 // An Error is one diagnostic of the scanner, preprocessor, parser, checker or
-// lowering. Warning marks what does not stop the compilation.
+// lowering. A warning does not stop the compilation.
 type Error struct {
 	Pos     Pos
 	Msg     string
@@ -18,7 +18,7 @@ type Error struct {
 	more int // how many warnings this one stands for, which were left out
 }
 
-// A Class tells errors apart for those who act on them without reading them.
+// A Class classifies errors for programs that handle them.
 type Class string
 
 // The classes. The zero value is a program that is wrong.
@@ -40,10 +40,10 @@ func (e *Error) Error() string {
 }
 
 const (
-	// maxErrors is how many errors one list keeps: what follows them is rarely
-	// about another mistake.
+	// maxErrors bounds the errors of one list: later errors are rarely about another
+	// mistake.
 	maxErrors = 20
-	// maxWarnings is how many warnings it keeps; nobody reads more.
+	// maxWarnings bounds the warnings of one list.
 	maxWarnings = 200
 	// maxMessage is how much of a message it keeps: a program may put its text in.
 	maxMessage = 4000
@@ -62,10 +62,10 @@ func (es *Errors) warn(pos Pos, format string, args ...any) {
 	*es = append(*es, &Error{Pos: pos, Msg: fmt.Sprintf(format, args...), Warning: true})
 }
 
-// Clean returns the list as a reader wants it: in the order of the text, at
-// most one error for a line (the first one reported), no warning where the
-// same line has an error, and no more of each kind, and of their texts, than
-// anybody reads.
+// Clean returns the list for a reader: in the order of the text, at most one error
+// for a line (the first one reported), no warning on a line with an error, and at
+// most maxErrors errors and maxWarnings warnings with texts of at most maxMessage
+// bytes.
 func (es Errors) Clean() Errors {
 	sorted := slices.Clone(es)
 	slices.SortStableFunc(sorted, func(a, b *Error) int {
@@ -102,12 +102,12 @@ func (es Errors) Clean() Errors {
 	return clean
 }
 
-// NewError is one diagnostic with as much of its message as anybody reads.
+// NewError returns a diagnostic with at most maxMessage bytes of the message.
 func NewError(pos Pos, warning bool, message string) *Error {
 	return (&Error{Pos: pos, Msg: message, Warning: warning}).brief()
 }
 
-// brief is e with as much of its message as anybody reads.
+// brief returns e with at most maxMessage bytes of its message.
 func (e *Error) brief() *Error {
 	if len(e.Msg) <= maxMessage {
 		return e

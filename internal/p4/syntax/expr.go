@@ -21,8 +21,8 @@ func (p *parser) innerExpr() Expr {
 	return p.expr()
 }
 
-// condRest is what follows the condition x. As p4c has it, and unlike C,
-// a ? b : c ? d : e is (a ? b : c) ? d : e.
+// condRest parses the rest of a conditional behind its condition x. As in p4c, and
+// unlike C, a ? b : c ? d : e is (a ? b : c) ? d : e.
 func (p *parser) condRest(x Expr) Expr {
 	for n := 0; p.tok.Kind == token.Question && !p.panicking; n++ {
 		if n > 0 && !p.trial {

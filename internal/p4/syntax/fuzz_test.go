@@ -52,8 +52,8 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// FuzzPreprocess checks that what comes out is free of macros' traces: run
-// again, it stays the same.
+// FuzzPreprocess checks that the output of the preprocessor contains no macros:
+// running it again changes nothing.
 func FuzzPreprocess(f *testing.F) {
 	seed(f)
 	f.Add([]byte("#define STR(x) #x\nSTR(\\)")) // would escape the quote
@@ -83,8 +83,8 @@ func FuzzPreprocess(f *testing.F) {
 	})
 }
 
-// FuzzParse checks that a file is nil if and only if there are errors, and
-// that what is parsed prints to text of the same tree.
+// FuzzParse checks that a file is nil if and only if there are errors, and that a
+// parsed file prints to text that parses to the same tree.
 func FuzzParse(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -10,8 +10,8 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/token"
 )
 
-// include runs #include "name", #include <name> or #include MACRO; pos is
-// that of the word include.
+// include runs #include "name", #include <name> or #include MACRO; pos is the
+// position of the word include.
 func (p *preproc) include(pos Pos) {
 	name, quoted, ok := p.includeName(pos)
 	if !ok {
@@ -39,7 +39,8 @@ func (p *preproc) include(pos Pos) {
 	p.push(file, from, text, pos)
 }
 
-// cycle says which files include each other, as far as the stack shows it.
+// cycle describes the cycle of files that include each other, as far as the stack
+// shows it.
 func (p *preproc) cycle() string {
 	var names []string
 	for i := len(p.files) - 1; i >= 0; i-- {
@@ -109,7 +110,7 @@ func (p *preproc) find(name string, quoted bool) (file string, from fs.FS, text 
 	return "", nil, "", errors.New("no such file" + p.searched(quoted))
 }
 
-// searched says where a file that was not found was looked for.
+// searched lists the folders in which a missing file was searched.
 func (p *preproc) searched(quoted bool) string {
 	var dirs []string
 	if quoted {

@@ -15,15 +15,15 @@ const maxDigits = 4096
 // it fits an int; the checker has the real limit.
 const maxWidth = 1 << 20
 
-// An intValue is what an integer literal means.
+// An intValue is the value of an integer literal.
 type intValue struct {
 	value  *big.Int
 	width  int
 	signed bool
 }
 
-// parseInt reads an integer literal: [width (w|s)] [0x|0d|0o|0b] digits. The
-// string says what is wrong with it, empty where nothing is.
+// parseInt reads an integer literal: [width (w|s)] [0x|0d|0o|0b] digits. The string
+// describes the error, and is empty if there is none.
 func parseInt(text string) (lit intValue, wrong string) {
 	digits := text
 	lit.value = new(big.Int)
@@ -87,8 +87,8 @@ func digitValue(c byte) int {
 	return 99
 }
 
-// unquote is the value of a string literal. Only \" and \\ are escapes: the
-// language leaves all others to whoever reads the string.
+// unquote returns the value of a string literal. Only \" and \\ are escapes; the
+// language leaves all others to the reader of the string.
 func unquote(lit string) string {
 	s := lit[1 : len(lit)-1]
 	if !strings.Contains(s, `\`) {

@@ -286,7 +286,7 @@ func (p *preproc) substitute(m *macro, args [][]Token, use Token) []Token {
 	return out
 }
 
-// appendOperand appends what one token of a body stands for.
+// appendOperand appends the tokens that one token of a body stands for.
 func (p *preproc) appendOperand(out []Token, b *macroToken, args [][]Token, use Token) []Token {
 	space := b.flag & spaced
 	switch {

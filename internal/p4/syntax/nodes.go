@@ -70,7 +70,7 @@ type File struct {
 // An Annotation is @name, @name(tokens) (Unstructured) or @name[...] (Structured).
 type Annotation struct {
 	Name *Name
-	// Kind says which of the fields below are set.
+	// Kind decides which of the fields below are set.
 	Kind AnnotationKind
 	// Tokens are the raw tokens between the parentheses (balanced); a string
 	// literal keeps its quotes in Text.
@@ -245,7 +245,7 @@ type (
 		expr
 	}
 
-	// ListExpr is {a, b} and, in a keyset, (a, b): Keyset tells which.
+	// ListExpr is {a, b} and, in a keyset, (a, b). Keyset is set for the latter.
 	ListExpr struct {
 		Elems  []Expr // the last may be Dots
 		Keyset bool

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxDepth bounds how deep a program nests, so that neither the parser
-	// nor who walks the tree runs out of stack.
+	// maxDepth bounds the nesting of a program, so that neither the parser nor a
+	// walker of the tree runs out of stack.
 	maxDepth = 1000
 	// maxChain bounds a + b + c + … and else if …, which nest in the tree only.
 	maxChain = 10000
@@ -31,7 +31,7 @@ type parser struct {
 
 	reported  int  // how many errors
 	panicking bool // an error was reported and not yet skipped
-	trial     bool // report nothing: somebody tries whether this parses
+	trial     bool // report nothing: the caller checks whether this parses
 	noGtr     bool // > closes something, it is no operator
 	typesToo  bool // a type may stand where an expression does
 }
@@ -88,7 +88,7 @@ func (p *parser) wantClose(k token.Kind, open Pos) {
 	p.unexpected(what)
 }
 
-// unexpected reports the current token where what was expected.
+// unexpected reports the current token and the text that the grammar expects.
 func (p *parser) unexpected(what string) {
 	p.errorf("unexpected %s, expected %s", p.tok.describe(), what)
 }
@@ -113,7 +113,7 @@ func (p *parser) complain(t *Token, format string, args ...any) {
 	pos := t.Pos
 	if t.Kind == token.EOF {
 		if p.errs.Err() != nil {
-			return // what is missing was most likely lost with an earlier error
+			return // the end is missing because of an earlier error, most likely
 		}
 		if last := p.peek(-1); p.i > 0 && last.flag&fromMacro == 0 {
 			pos = last.Pos
@@ -121,7 +121,7 @@ func (p *parser) complain(t *Token, format string, args ...any) {
 		}
 	}
 	if p.reported++; p.reported > 10*maxErrors {
-		p.seek(len(p.toks) - 1) // enough is enough
+		p.seek(len(p.toks) - 1) // no reader wants more
 		return
 	}
 	msg := fmt.Sprintf(format, args...)
@@ -168,7 +168,7 @@ func (p *parser) giveUp(format string, args ...any) {
 // skipDeclaration ends panic mode at top level: it skips to behind the
 // declaration that started at token start.
 func (p *parser) skipDeclaration(start int) {
-	// What the unfinished productions left open is dropped.
+	// Scopes that the unfinished productions left open are closed.
 	for len(p.open) > 0 {
 		p.closeScope()
 	}
@@ -391,8 +391,8 @@ func (p *parser) skipParens() bool {
 	return false
 }
 
-// annotationBody notes the tokens of a body, and what they say where they
-// read as a list of expressions.
+// annotationBody records the tokens of a body, and its expressions if it parses as a
+// list of expressions.
 func (p *parser) annotationBody(a *Annotation, start, end int) {
 	a.Tokens = slices.Clone(p.toks[start:end])
 	if start == end {

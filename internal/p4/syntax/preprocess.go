@@ -9,11 +9,11 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/token"
 )
 
-// The preprocessor works on tokens: files are scanned once, macros are lists
-// of tokens, and what it hands to the parser is one slice. Two stacks hold
-// where tokens come from: files (the includes) and, above the innermost file,
-// contexts (the macros being expanded). A macro is disabled while a context
-// holds its body; its own name met there is painted and never expanded again.
+// The preprocessor works on tokens: files are scanned once, macros are lists of
+// tokens, and the parser receives one slice. Two stacks hold the sources of tokens:
+// files (the includes) and, above the innermost file, contexts (the macros being
+// expanded). A macro is disabled while a context holds its body; its own name inside
+// it is marked and never expanded again.
 
 const (
 	maxTokens    = 1 << 21 // how many tokens the files have, includes counted each time
@@ -89,8 +89,8 @@ func (p *preproc) stop(pos Pos, format string, args ...any) {
 	p.stopped = true
 }
 
-// run preprocesses the file called name, whose text is given, and appends its
-// tokens to some; the last one is the end of file.
+// run preprocesses the file called name with the given text, and appends its tokens
+// to toks. The last token is the end of file.
 func (p *preproc) run(name, text string, toks []Token) []Token {
 	p.push(name, p.fsys, text, Pos{})
 	toks = slices.Grow(toks, min(len(text)/4+64, maxTokens))
@@ -146,8 +146,8 @@ func (p *preproc) next() Token {
 	}
 }
 
-// lex is the next token as it stands: from what was put back, from the
-// macros being expanded, or from the files.
+// lex returns the next token unexpanded: from the tokens put back, from the macros
+// being expanded, or from the files.
 func (p *preproc) lex() Token {
 	if p.stopped {
 		return Token{Kind: token.EOF, Pos: p.file.posAt(p.file.off)}
@@ -199,7 +199,7 @@ func (p *preproc) read(t *Token) {
 	}
 }
 
-// directive runs the directive whose # is at pos.
+// directive runs the directive with its # at pos.
 func (p *preproc) directive(pos Pos) {
 	file := p.file
 	file.inDirective = true
@@ -221,7 +221,7 @@ func (p *preproc) directive(pos Pos) {
 			p.skipGroups()
 		}
 	case "elif", "elifdef", "elifndef", "else":
-		// What follows the group that is being read is skipped.
+		// The rest of the current group is skipped.
 		if c := p.innermost(t); c != nil {
 			p.checkElse(c, t)
 			p.skipGroups()

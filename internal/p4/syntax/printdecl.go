@@ -102,7 +102,7 @@ func (p *printer) typedefDecl(d *TypedefDecl) {
 	p.print([]string{"typedef ", "type "}[btoi(d.New)])
 	if d.Inline != nil {
 		p.decl(d.Inline)
-		// Brackets of the declarator made Type a stack of what is inline.
+		// Brackets of the declarator made Type a stack of the inline type.
 		p.print(" ", d.Name)
 		p.stackSizes(d.Type)
 		p.print(";")
@@ -148,7 +148,7 @@ func (p *printer) callable(d Decl) {
 	}
 }
 
-// block writes a parser or control, in whose braces n parts follow the declarations.
+// block prints a parser or control. In its braces, n parts follow the declarations.
 func (p *printer) block(word string, b *Block, n int, part func(i int)) {
 	p.print(word, b.Name)
 	p.typeParams(b.TypeParams)

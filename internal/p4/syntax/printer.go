@@ -9,9 +9,9 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/token"
 )
 
-// Print writes the program in canonical form: comments, preprocessor
-// directives and layout of the source are gone, macros and includes expanded.
-// What it writes parses to the same tree.
+// Print writes the program in canonical form: without comments, preprocessor
+// directives and the layout of the source, and with macros and includes expanded.
+// The output parses to the same tree.
 func Print(w io.Writer, f *File) error {
 	p := &printer{}
 	for i, d := range f.Decls {
@@ -179,7 +179,8 @@ func commaList[N Node](p *printer, nodes []N) {
 	}
 }
 
-// condPrec is the precedence of ?:, below that of all binary operators.
+// condPrec is the precedence of ?:, lower than the precedence of all binary
+// operators.
 const condPrec = 0
 
 // expr writes x, in parentheses where its precedence is below prec.

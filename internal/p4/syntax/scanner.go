@@ -19,8 +19,8 @@ type scanner struct {
 
 	// inDirective makes the end of the line a token.
 	inDirective bool
-	// inGroup is text that a conditional may leave out, where a quotation mark may
-	// stand alone; apart tells that the last string was such a one.
+	// inGroup is set for text that a conditional may leave out. A quotation mark may
+	// stand alone there; apart is set if the last string was one.
 	inGroup, apart bool
 	errorf         func(pos Pos, format string, args ...any)
 }
@@ -87,7 +87,7 @@ func (s *scanner) next(t *Token) {
 // them. Line continuations inside them are left out.
 func (s *scanner) word(i int) string {
 	text, start := s.text, i
-	var joined strings.Builder // what stands in front of start
+	var joined strings.Builder // the parts in front of start
 	for {
 		for i < len(text) && token.IsWord(text[i]) {
 			i++
@@ -133,8 +133,8 @@ func (s *scanner) splicedOperator(t *Token, i int) bool {
 // maxOperator is the length of the longest operator.
 const maxOperator = 4
 
-// skipSpace skips white space, comments and line continuations, and says how
-// the next token stands.
+// skipSpace skips white space, comments and line continuations, and returns the
+// flags of the next token.
 func (s *scanner) skipSpace() tokenFlag {
 	var flag tokenFlag
 	if s.off == s.bol && !s.inDirective {
@@ -271,7 +271,7 @@ func (s *scanner) string(t *Token) {
 	}
 }
 
-// hasDirective tells whether a line of text behind the first is a directive.
+// hasDirective reports whether a line of text after the first is a directive.
 func hasDirective(text string) bool {
 	for {
 		_, rest, ok := strings.Cut(text, "\n")

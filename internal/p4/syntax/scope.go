@@ -1,11 +1,11 @@
 package syntax
 
-// P4 cannot be parsed without knowing which names are types: (a) - b casts
-// where a is one and subtracts where it is not, and a < b begins a list of
-// type arguments or a comparison. The parser keeps what it needs of the
-// declarations seen so far, and leaves all the rest to the checker.
+// P4 cannot be parsed without knowing which names are types: (a) - b casts if a is a
+// type and subtracts if it is not, and a < b begins a list of type arguments or a
+// comparison. The parser records which of the names declared so far are types, and
+// leaves the rest to the checker.
 
-// A symKind is what the parser knows of a name.
+// A symKind is the parser's classification of a name.
 type symKind uint8
 
 const (
@@ -15,14 +15,15 @@ const (
 	symType
 )
 
-// A scope is the table of the names in sight. Leaving a block undoes what it declared.
+// A scope is the table of the visible names. Leaving a block removes the names that
+// it declared.
 type scope struct {
 	kinds map[string]symKind
 	undo  []symbol
 	open  []int // for each open block, the length of undo at its start
 }
 
-// A symbol is a name with what it was before a declaration hid it.
+// A symbol is a name with its kind before a declaration hid it.
 type symbol struct {
 	name string
 	kind symKind
@@ -49,7 +50,7 @@ func (s *scope) closeScope() {
 	s.undo = s.undo[:mark]
 }
 
-// global is what the parser knows of a name at top level.
+// global returns the kind of a name at top level.
 func (s *scope) global(name string) symKind {
 	for _, hidden := range s.undo {
 		if hidden.name == name {

@@ -67,9 +67,9 @@ func (p *parser) declStmt(as Annotations) Stmt {
 	return s
 }
 
-// beginsDecl reports whether a variable or an instance is declared here,
-// rather than something assigned or called. What can only be a declaration is one
-// even where the type is not known: the checker has the better message.
+// beginsDecl reports whether a declaration of a variable or an instance begins here,
+// rather than an assignment or a call. Text that can only be a declaration is one
+// even if the type is unknown: the checker has the better message.
 func (p *parser) beginsDecl() bool {
 	if p.typeAt(0) {
 		if p.tok.Kind.BeginsType() || p.tok.Kind == token.List {
@@ -186,8 +186,8 @@ func (p *parser) simpleStmt() Stmt {
 	return &CallStmt{Call: call, stmt: stmtAt(pos)}
 }
 
-// lvalue is what a statement begins with: an expression without operators,
-// where a < can only open type arguments. Calls stand nowhere but at its end.
+// lvalue parses the beginning of a statement: an expression without operators, in
+// which a < can only open type arguments. A call can only be its end.
 func (p *parser) lvalue() Expr {
 	if !p.enter() {
 		return &Name{}

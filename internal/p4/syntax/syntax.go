@@ -13,7 +13,8 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/token"
 )
 
-// Options say how a program is read; the zero value reads one without includes.
+// Options control how a program is read. The zero value reads a program without
+// includes.
 type Options struct {
 	// IncludeDirs are searched for included files, in order; they are
 	// folders of the file system that the program comes from.

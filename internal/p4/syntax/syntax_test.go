@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden parts of testdata anew")
 
-// archives runs a test for each archive of a folder of testdata, and writes
-// the archive anew where the test has changed it and -update is given.
+// archives runs a test for each archive of a folder of testdata. With -update it
+// rewrites the archives that the test has changed.
 func archives(t *testing.T, dir string, test func(t *testing.T, a *txtar.Archive)) {
 	paths, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))
 	if err != nil || len(paths) == 0 {

@@ -19,7 +19,7 @@ func (t Token) IsInt() bool { return t.Kind == token.Int }
 // IsString reports whether the token is a string literal; its Text keeps the quotes.
 func (t Token) IsString() bool { return t.Kind == token.String }
 
-// A tokenFlag tells how a token stood in the text.
+// A tokenFlag describes the surroundings of a token in the text.
 type tokenFlag uint8
 
 const (

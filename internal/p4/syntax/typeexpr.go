@@ -2,7 +2,7 @@ package syntax
 
 import "github.com/p4lb/p4lb/internal/p4/token"
 
-// kindOf is what the parser knows of the name at the n-th token from here.
+// kindOf returns the kind of the name at the n-th token from here.
 func (p *parser) kindOf(n int) symKind {
 	if t := p.peek(n); t.Kind.IsName() {
 		return p.kinds[t.Text]

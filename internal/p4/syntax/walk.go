@@ -27,7 +27,7 @@ func Each[N Node](root Node) iter.Seq[N] {
 	}
 }
 
-// isNil reports whether n is nothing at all, be it in an interface or not.
+// isNil reports whether n is nil or holds a nil pointer.
 func isNil(n Node) bool { return n == nil || reflect.ValueOf(n).IsNil() }
 
 // Children calls visit for each node right below n, in Inspect's order; what

@@ -159,8 +159,8 @@ var kindText = [Count]string{
 	Varbit: "varbit", Void: "void",
 }
 
-// String is how the token is spelled, or a word for those that have no one
-// spelling.
+// String returns the spelling of the token, or a word for kinds with several
+// spellings.
 func (k Kind) String() string { return kindText[k] }
 
 // IsKeyword reports whether the token is a word of the language, in its own place

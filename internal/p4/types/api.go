@@ -1,6 +1,6 @@
-// Package types resolves the names of a P4_16 program, checks its types and
-// folds its constants. The syntax tree stays as it is: what is found out goes
-// into the side tables of an Info.
+// Package types resolves the names of a P4_16 program, checks its types and folds
+// its constants. It leaves the syntax tree alone and records its results in the side
+// tables of an Info.
 package types
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
-// A Type is the type of an expression or what a type name stands for.
-// Identical compares two; typedefs are transparent and leave no trace here.
+// A Type is the type of an expression or the meaning of a type name. Identical
+// compares two types. Typedefs are transparent: a Type is never a typedef.
 type Type interface {
 	String() string
 	aType()
@@ -31,8 +31,8 @@ type (
 	// Varbit is varbit<Max>.
 	Varbit struct{ Max int }
 
-	// Named is what the types have in common that can have type parameters:
-	// these are replaced by Args.
+	// Named is the common part of the types that can have type parameters. Args
+	// replace these.
 	Named struct {
 		Name string
 		Args []Type
@@ -67,8 +67,8 @@ type (
 		Size int
 	}
 
-	// Tuple is tuple<Elems>; the type of a list expression before it is
-	// converted to what its context wants.
+	// Tuple is tuple<Elems>. A list expression has this type before it is converted
+	// to the type of its context.
 	Tuple struct{ Elems []Type }
 
 	// List is list<Elem>.
@@ -139,7 +139,8 @@ type (
 	// ApplyResult is what table.apply() gives: hit, miss, action_run.
 	ApplyResult struct{ Table *syntax.TableDecl }
 
-	// ActionRun is the type of apply().action_run, whose values are the table's actions.
+	// ActionRun is the type of apply().action_run. Its values are the table's
+	// actions.
 	ActionRun struct{ Table *syntax.TableDecl }
 
 	// Set is a keyset over Elem: value sets, masks, ranges.
@@ -168,8 +169,8 @@ type Method struct {
 	IsCtor bool
 }
 
-// A Value is what a constant expression folds to: *big.Int, bool, string,
-// *EnumValue, *ErrorValue, *AggregateValue.
+// A Value is the value of a constant expression: *big.Int, bool, string, *EnumValue,
+// *ErrorValue, *AggregateValue.
 type Value any
 
 // An EnumValue is a member of an enum (of one with a representation too: its
@@ -193,7 +194,7 @@ type AggregateValue struct {
 	Invalid bool
 }
 
-// An ObjectKind says what a name stands for.
+// An ObjectKind is the kind of object that a name denotes.
 type ObjectKind uint8
 
 // The kinds of object.
@@ -232,15 +233,15 @@ type Object struct {
 	next *Object // the function of the same name declared before this one
 	used bool
 
-	flow    *flow // of a variable whose value is undefined at first
+	flow    *flow // of a variable that begins without a value
 	inState bool  // a variable of a parser state
 	action  bool  // a parameter of an action
 	named   bool  // an action or table with @name
 }
 
-// TypeAndValue is what is known of an expression. An int literal (or any
-// expression of type int) that its context converts is recorded with the
-// converted type and value.
+// TypeAndValue is the type of an expression and, if it is a constant, its value. If
+// the context converts an int literal (or another expression of type int), the
+// converted type and value are recorded.
 type TypeAndValue struct {
 	Type   Type
 	Value  Value // nil where the expression is not a compile-time constant
@@ -252,7 +253,7 @@ type TypeAndValue struct {
 	known bool
 }
 
-// A CallKind says what a CallExpr does.
+// A CallKind is the kind of a CallExpr.
 type CallKind uint8
 
 // The kinds of call.
@@ -270,13 +271,13 @@ const (
 // A Call is a resolved call or instantiation.
 type Call struct {
 	Kind     CallKind
-	Recv     syntax.Expr // what stands before the dot
+	Recv     syntax.Expr // the expression in front of the dot
 	Callee   *Object     // FuncCall, ExternCall, ActionCall, TableApply; the instance for MethodCall and ApplyCall where it is a name
 	Method   *Method     // MethodCall; the constructor for externs
 	Builtin  string      // isValid setValid setInvalid push_front pop_front minSizeInBits minSizeInBytes maxSizeInBits maxSizeInBytes
 	Type     *Func       // the signature with type arguments substituted
 	TypeArgs []Type      // explicit or inferred, in the order of the declaration's type parameters
-	Result   Type        // what the call gives; the constructed type for constructors
+	Result   Type        // the type of the result; the constructed type for constructors
 	// Args holds the argument of each parameter of Type in order: nil where
 	// the argument is left out (default or optional) or is _.
 	Args []syntax.Expr
@@ -316,7 +317,7 @@ var (
 	Void      = &Basic{"void"}
 	Error     = &Basic{"error"}
 	MatchKind = &Basic{"match_kind"}
-	Invalid   = &Basic{"invalid type"} // after an error: fits everything, says nothing
+	Invalid   = &Basic{"invalid type"} // after an error: fits every context and causes no message
 	DontCare  = &Basic{"_"}
 )
 
@@ -327,19 +328,19 @@ type flow struct {
 	written bool
 	loops   int            // the loops around the declaration
 	reads   []*syntax.Name // while nothing was written
-	late    bool           // read where the order of execution is not that of the text
+	late    bool           // read in code that runs in another order than the text
 }
 
 // What some things cost, in the steps of maxWork.
 const (
 	costField  = 4  // of an instance
-	costParam  = 8  // of a method of one, or of a call of what is generic
+	costParam  = 8  // of a method of a generic extern, or of a call of a generic function
 	costMethod = 16 // of an instance
 )
 
-// A generic makes the instances of one declaration with type parameters, each
-// list of arguments once. Types inside the declaration itself are instances
-// whose arguments are the type parameters.
+// A generic makes the instances of one declaration with type parameters, once for
+// each list of arguments. Inside the declaration itself, the arguments of an
+// instance are the type parameters.
 type generic struct {
 	params []*TypeParam
 	self   Type // the declaration's own type: arguments = parameters

@@ -125,9 +125,8 @@ func onlyLeftOut(k candidate, v *TypeParam, bound []*syntax.Arg) bool {
 	return found
 }
 
-// weakAllowed decides what to do with a type argument that is int or a
-// structure without a type: int is a type for parameters without direction,
-// the rest is an error.
+// weakAllowed checks a type argument that is int or a structure without a type. int
+// is allowed for parameters without direction; the rest is an error.
 func (c *checker) weakAllowed(pos syntax.Pos, name string, k candidate, v *TypeParam, t Type) bool {
 	if t == Int && !directed(k, v) {
 		return true
@@ -237,9 +236,9 @@ func (c *checker) knownWithData(e syntax.Expr) bool {
 	return false
 }
 
-// openIndex is p with a type where its own was written _ and nothing tells it:
-// the index of a Register<T, _>. Intel's compiler takes that of the argument,
-// p4c refuses the program.
+// openIndex returns p with a type for an index that the register's declaration
+// leaves open, as in Register<T, _>. Intel's compiler takes the type of the
+// argument; p4c refuses the program.
 func (c *checker) openIndex(name string, e syntax.Expr, tv TypeAndValue, p *Object) *Object {
 	if p.Type != DontCare || p.Ctor || p.Dir != syntax.In || !isInteger(tv.Type) {
 		return p
@@ -259,8 +258,8 @@ func orPlain(d syntax.Direction) string {
 	return "an " + dirString(d) + " parameter"
 }
 
-// badArgType says what is wrong with the type that a parameter got from a type
-// argument.
+// badArgType returns an error message if a type argument gave the parameter a type
+// that it cannot have.
 func badArgType(p *Object) string {
 	switch {
 	case p.Ctor:
@@ -291,10 +290,10 @@ func notPassable(t Type) string {
 // A candidate is one of the things that a call may mean.
 type candidate struct {
 	sig    *Func
-	vars   []*TypeParam // what is to be inferred
+	vars   []*TypeParam // to be inferred
 	obj    *Object
 	method *Method
-	typ    Type // what a constructor makes
+	typ    Type // of a constructor's result
 	open   bool // type arguments that are not found are _, no error
 }
 
@@ -308,7 +307,7 @@ func (c *checker) allKnown(call *Call) bool {
 	return !slices.ContainsFunc(call.Args, func(a syntax.Expr) bool { return a != nil && !c.info.Types[a].known })
 }
 
-// args checks arguments that belong to no parameter, for what is wrong in them.
+// args reports the errors in arguments that belong to no parameter.
 func (c *checker) args(as []*syntax.Arg) {
 	for _, a := range as {
 		c.expr(a.Value)

@@ -29,11 +29,11 @@ func (c *checker) funcDecl(d *syntax.FuncDecl) {
 	c.declare(o, d, d.Name)
 }
 
-// noOptional: what has a body needs all its parameters.
+// noOptional refuses @optional parameters of declarations with a body.
 func (c *checker) noOptional(f *Func) {
 	for _, p := range f.Params {
 		if p.Optional {
-			c.errorf(p.Decl.Pos(), "parameter %s cannot be @optional: only those of externs, packages and apply can", p.Name)
+			c.errorf(p.Decl.Pos(), "parameter %s cannot be @optional: only parameters of externs, packages and apply can", p.Name)
 		}
 	}
 }
@@ -59,7 +59,7 @@ func (c *checker) actionDecl(d *syntax.ActionDecl) {
 			p.action = true
 			plain = plain || p.Dir == syntax.NoDir
 			if plain && p.Dir != syntax.NoDir {
-				c.errorf(p.Decl.Pos(), "parameter %s has a direction and must stand before those of the control plane, which have none", p.Name)
+				c.errorf(p.Decl.Pos(), "parameter %s has a direction and must stand before the control plane's parameters, which have none", p.Name)
 			}
 			switch p.Type.(type) {
 			case *Extern:
@@ -81,8 +81,8 @@ func (c *checker) parserDecl(d *syntax.ParserDecl) {
 	c.blockDecl(d, &Parser{Decl: d}, env{parser: true}, func() { c.states(d) })
 }
 
-// blockDecl checks a parser or control of type t; code checks what is in it
-// behind the declarations.
+// blockDecl checks a parser or control of type t; code checks its body behind the
+// declarations.
 func (c *checker) blockDecl(d syntax.Decl, t Type, e env, code func()) {
 	b := blockOf(t)
 	b.Name = d.DeclName().Value
@@ -109,8 +109,8 @@ func (c *checker) blockDecl(d syntax.Decl, t Type, e env, code func()) {
 	c.declare(o, d, body.Name)
 }
 
-// signatures makes the signatures of apply and of the constructor, whose
-// parameters share one scope.
+// signatures makes the signatures of apply and of the constructor. Their parameters
+// share one scope.
 func (c *checker) signatures(ps []*TypeParam, apply, ctor []*syntax.Param, t Type) (a, k *Func) {
 	a = &Func{TypeParams: ps, Params: c.params(apply, false), Result: Void}
 	c.forbid(a.Params, false)
@@ -225,8 +225,8 @@ func (c *checker) checkImplementation(x *Extern, d *syntax.FuncDecl, sig *Func) 
 	}
 }
 
-// sameSignature compares an implementation with its prototype, whose @optional
-// parameters at the end it may leave out.
+// sameSignature compares an implementation with its prototype. The implementation
+// may omit @optional parameters at the end.
 func sameSignature(sig, proto *Func) bool {
 	if len(sig.Params) > len(proto.Params) || !matches(proto.Result, sig.Result) {
 		return false

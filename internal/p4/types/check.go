@@ -407,7 +407,7 @@ func (c *checker) instType(d *syntax.InstDecl) (array *Stack, t Type) {
 	return nil, Invalid
 }
 
-// checkInstPlace knows where what can be instantiated.
+// checkInstPlace reports an instantiation in a place where t cannot be instantiated.
 func (c *checker) checkInstPlace(d *syntax.InstDecl, t Type) {
 	name := d.Name.Value
 	if c.env.place != nowhere {

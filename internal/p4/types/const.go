@@ -350,8 +350,8 @@ func defaultValue(t Type) Value {
 	return nil
 }
 
-// enumValue is the member of t whose number is v; where no member has it, the
-// number alone, which P4 allows for enums with a representation.
+// enumValue returns the member of t with the number v. If there is none, it returns
+// the number alone, which P4 allows for enums with a representation.
 func enumValue(t *Enum, v *big.Int) Value {
 	for i, m := range t.Members {
 		if m.Value != nil && m.Value.Cmp(v) == 0 {

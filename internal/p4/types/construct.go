@@ -163,9 +163,9 @@ func openParams(t Type) []*TypeParam {
 	return nil
 }
 
-// blockConstructors gives the constructors of the parsers, controls or packages
-// that share the name of t. Only packages must have all type arguments known
-// at once: those of the others may follow from where the instance is used.
+// blockConstructors returns the constructors of the parsers, controls or packages of
+// one name. Packages must have all type arguments. The type arguments of parsers and
+// controls may follow from the use of the instance.
 func (c *checker) blockConstructors(t Type, decl syntax.Node) []candidate {
 	_, pkg := t.(*Package)
 	cands := []candidate{{sig: ctorOf(t), vars: openParams(t), typ: t, open: !pkg}}
@@ -186,8 +186,8 @@ func (c *checker) blockConstructors(t Type, decl syntax.Node) []candidate {
 	return cands
 }
 
-// refine gives an instance of a generic parser or control, made without type
-// arguments, those that its place as an argument asks for.
+// refine adds the type arguments that the place of an argument requires to an
+// instance of a generic parser or control that has none.
 func (c *checker) refine(e syntax.Expr, tv TypeAndValue, want Type) TypeAndValue {
 	g := genericOf(tv.Type)
 	x, ok := syntax.Unparen(e).(*syntax.CallExpr)

@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A mismatch says where and why an expression does not fit its context.
+// A mismatch explains where and why an expression does not fit its context.
 type mismatch struct {
 	pos syntax.Pos
 	why string
@@ -76,7 +76,7 @@ func (c *checker) convertExpr(e syntax.Expr, tv TypeAndValue, want Type) (TypeAn
 	return c.convertScalar(e, tv, want)
 }
 
-// weak reports whether a type waits for its context to say what it is.
+// weak reports whether the context of an expression decides its type.
 func weak(t Type) bool {
 	switch t := t.(type) {
 	case *Basic:
@@ -133,8 +133,8 @@ func (c *checker) convertScalar(e syntax.Expr, tv TypeAndValue, want Type) (Type
 	return tv, &mismatch{e.Pos(), castHint(from, want)}
 }
 
-// toInt makes an int of a sized number. One that is not known keeps its type:
-// only a parameter without direction takes it, and that of an extern.
+// toInt converts a sized number to int. A number that is not known keeps its type:
+// only a parameter without direction, or of an extern, takes it.
 func (c *checker) toInt(e syntax.Expr, tv TypeAndValue) (TypeAndValue, *mismatch) {
 	if _, ok := tv.Type.(*Bits); !ok {
 		return tv, &mismatch{e.Pos(), castHint(tv.Type, Int)}
@@ -153,7 +153,7 @@ func numberOrNil(v Value) Value {
 	return nil
 }
 
-// castHint says so where an explicit cast would do.
+// castHint returns a hint if an explicit cast would make the conversion legal.
 func castHint(from, to Type) string {
 	if from == Int {
 		from = &Bits{Width: 32}
@@ -195,7 +195,7 @@ func (c *checker) convertCond(x *syntax.CondExpr, tv TypeAndValue, want Type) (T
 	return tv, nil
 }
 
-// chosen is the value of a conditional whose condition is known.
+// chosen returns the value of a conditional with a constant condition.
 func (c *checker) chosen(x *syntax.CondExpr) Value {
 	cond, ok := c.info.Types[x.Cond].Value.(bool)
 	switch {

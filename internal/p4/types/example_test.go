@@ -8,8 +8,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// What is known at compile time is in the side tables, and what is wrong in the
-// list of errors.
+// The side tables hold the types and constants; the list holds the errors.
 func ExampleCheck() {
 	text := []byte("const bit<8> A = 3;\nconst bit<16> B = A ++ 8w1;\nconst bit<8> C = B;\n")
 	file, errs := syntax.Parse(syntax.OneFile("c.p4", text), "c.p4", syntax.Options{})

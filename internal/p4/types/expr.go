@@ -11,7 +11,7 @@ var (
 	dontCare = TypeAndValue{Type: DontCare, known: true}
 )
 
-// expr checks an expression from the inside out and files what it finds.
+// expr checks an expression from the inside out and records its type and value.
 func (c *checker) expr(e syntax.Expr) TypeAndValue {
 	return c.record(e, c.exprNode(e))
 }
@@ -288,7 +288,7 @@ func (c *checker) cast(e *syntax.CastExpr) TypeAndValue {
 	return TypeAndValue{Type: to, Value: c.castValue(e, tv, to), known: tv.known}
 }
 
-// weakAggregate reports whether e is a literal whose type is the context's.
+// weakAggregate reports whether e is a literal that takes its type from the context.
 func weakAggregate(e syntax.Expr) bool {
 	switch syntax.Unparen(e).(type) {
 	case *syntax.ListExpr, *syntax.RecordExpr, *syntax.InvalidExpr, *syntax.Dots:

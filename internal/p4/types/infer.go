@@ -3,8 +3,8 @@ package types
 import "slices"
 
 // An inference finds the type arguments of one call from its arguments. The
-// unification is lenient: it binds what it can and leaves all complaints to the
-// conversion of the arguments, which knows the words for them.
+// unification is lenient: it binds as much as it can and reports no errors, because
+// the conversion of the arguments has better messages.
 type inference struct {
 	vars  []*TypeParam
 	bound []Type
@@ -26,7 +26,7 @@ func (in *inference) substitution() map[*TypeParam]Type {
 	return m
 }
 
-// unify walks the type of a parameter and that of its argument side by side.
+// unify walks the type of a parameter and the type of its argument in parallel.
 func (in *inference) unify(param, arg Type) {
 	if arg == Invalid || arg == DontCare {
 		return
@@ -111,7 +111,7 @@ func (in *inference) unifyStruct(p *Struct, arg Type) {
 	}
 }
 
-// unifyBlock handles what can be instantiated: a parser type is matched with a
+// unifyBlock unifies parsers, controls and packages: it matches a parser type with a
 // parser by the parameters of apply.
 func (in *inference) unifyBlock(param, arg Type) {
 	switch p := param.(type) {

@@ -12,7 +12,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
-// program checks a program without mistakes and gives what is known of it.
+// program checks a program without errors and returns its tree and its side tables.
 func program(t *testing.T, text string) (*syntax.File, *Info) {
 	t.Helper()
 	core, err := os.ReadFile("testdata/core.p4")

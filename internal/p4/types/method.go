@@ -283,8 +283,8 @@ func (c *checker) callAction(e *syntax.CallExpr, o *Object) (*Call, TypeAndValue
 	case c.env.place == nowhere && !c.env.table:
 		c.errorf(e.Pos(), "the action %s cannot be called here", o.Name)
 	}
-	// What the control plane sets otherwise is read like an in parameter in a direct
-	// call.
+	// In a direct call, parameters that the control plane would set are in
+	// parameters.
 	out := &Func{Result: Void, Params: make([]*Object, len(sig.Params))}
 	for i, p := range sig.Params {
 		q := *p

@@ -22,7 +22,7 @@ type checker struct {
 	tables map[*syntax.TableDecl]map[*Object]*Call // the listed actions
 	paths  map[string]*Object                      // control-plane names of actions
 
-	done     bool // what comes then, instances for the lowering, is bounded there
+	done     bool // set after the checks: the lowering bounds the instances that it makes
 	work     int  // in the steps of maxWork
 	compared int  // names that wrong ones have been compared with
 	wrong    int  // errors so far
@@ -30,8 +30,8 @@ type checker struct {
 
 // The limits of one program; docs/limits.md lists them.
 const (
-	// maxWork bounds what a program asks for and does not write out: parameters that
-	// calls leave out, members of instances of generic types, signatures in messages.
+	// maxWork bounds the work that a short program can cause: parameters that calls
+	// omit, members of instances of generic types, signatures in messages.
 	maxWork = 1 << 23
 	// maxErrors bounds the errors: a text of the program may be in each, and only the
 	// first are shown.
@@ -62,7 +62,7 @@ type env struct {
 	result   Type // what return gives; nil outside functions
 	loops    int
 	this     Type         // the extern that an abstract method is implemented for
-	apply    *syntax.Name // what is being declared, for a hint about recursion
+	apply    *syntax.Name // the name being declared, for a hint about recursion
 	parser   bool         // somewhere in a parser
 	control  bool         // somewhere in a control
 	table    bool         // in a table
@@ -116,8 +116,8 @@ func (c *checker) push() *scope {
 }
 
 func (c *checker) pop() {
-	// What nothing uses in the scope, and what is read and never written, is worth
-	// a warning.
+	// The checker warns of names that nothing uses in their scope, and of variables
+	// that are read and never written.
 	for _, o := range c.scope.names {
 		c.warnUnused(o)
 		f := o.flow
@@ -215,8 +215,8 @@ func callable(o *Object) *Func {
 	return ctorOf(o.Type)
 }
 
-// checkOverload wants a function to differ from those of its name in the
-// number or the names of the parameters.
+// checkOverload reports a function that differs from the others of its name neither
+// in the number nor in the names of its parameters.
 func (c *checker) checkOverload(o *Object, pos syntax.Pos) {
 	f := callable(o)
 	if f == nil {
@@ -241,7 +241,8 @@ func (c *checker) checkOverload(o *Object, pos syntax.Pos) {
 	}
 }
 
-// maxOverloads bounds those of one name: a call looks at all of them.
+// maxOverloads bounds the functions of one name, because a call examines
+// each of them.
 const maxOverloads = 256
 
 // sameParamNames reports whether no call could tell f and g apart: overloads
@@ -286,7 +287,7 @@ func (c *checker) find(n *syntax.Name, what string, want func(*Object) bool) *Ob
 	return o
 }
 
-// undeclared says what is wrong with a name that find has no object for.
+// undeclared reports a name for which find has no object.
 func (c *checker) undeclared(n *syntax.Name, s *scope, what string, want func(*Object) bool) {
 	if other := s.lookup(n.Value, nil); other != nil {
 		c.errorf(n.Pos(), "%s is %s, not %s", n.Value, describe(other), what)
@@ -409,8 +410,8 @@ func (c *checker) warnf(pos syntax.Pos, format string, args ...any) {
 	c.report(pos, true, format, args)
 }
 
-// report adds a diagnostic. A second one at the same place is a follow-on and
-// is dropped, and so is one that speaks of an invalid type.
+// report adds a diagnostic. It drops a second one at the same place, and one that
+// mentions an invalid type: both follow from an earlier error.
 func (c *checker) report(pos syntax.Pos, warning bool, format string, args []any) {
 	for _, a := range args {
 		if a == Type(Invalid) {
@@ -445,7 +446,7 @@ func show(e syntax.Expr) string {
 	return s
 }
 
-// record files what is known of e.
+// record stores the type and value of e.
 func (c *checker) record(e syntax.Expr, tv TypeAndValue) TypeAndValue {
 	c.info.Types[e] = tv
 	return tv

@@ -134,7 +134,7 @@ func (c *checker) index(e *syntax.IndexExpr) TypeAndValue {
 	return invalid
 }
 
-// element checks X[Index] of size elements, whose types elem gives.
+// element checks X[Index] with size elements; elem returns their types.
 func (c *checker) element(e *syntax.IndexExpr, x, i TypeAndValue, size int, elem func(int) Type, what string) TypeAndValue {
 	n := Number(i.Value)
 	if n == nil {

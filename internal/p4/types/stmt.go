@@ -119,8 +119,8 @@ func (c *checker) opAssign(s *syntax.AssignStmt, lhs TypeAndValue) {
 	default:
 		c.arith(e, lhs, y)
 	}
-	// The operator has no node of its own: what is reported without a position
-	// belongs to the statement.
+	// The operator has no node of its own: diagnostics without a position belong to
+	// the statement.
 	for _, err := range c.errs[before:] {
 		if !err.Pos.IsKnown() {
 			err.Pos = s.Pos()

@@ -18,8 +18,8 @@ func (c *checker) typeParams(names []*syntax.Name) []*TypeParam {
 	return ps
 }
 
-// generics declares the type parameters of self, whose arguments they are in its
-// own declaration.
+// generics declares the type parameters of self. In its own declaration they are its
+// arguments.
 func (c *checker) generics(n *Named, self Type, names []*syntax.Name) []*TypeParam {
 	ps := c.typeParams(names)
 	n.Args = lists.Map(ps, func(p *TypeParam) Type { return p })
@@ -119,8 +119,8 @@ func onlyBits(t Type) bool {
 	return t == Bool || t == Invalid
 }
 
-// checkInstance checks the fields of an instance of a generic struct, whose
-// type arguments may break the rules that its declaration kept.
+// checkInstance checks the fields of an instance of a generic struct: its type
+// arguments may break rules that the declaration keeps.
 func (c *checker) checkInstance(pos syntax.Pos, t Type) {
 	if x, ok := t.(*Extern); ok {
 		// The parameters of methods are held to the same rules.
@@ -258,7 +258,7 @@ func (c *checker) externDecl(d *syntax.ExternDecl) {
 		}
 	})
 	x.generic.done()
-	// Overloaded methods must be told apart.
+	// A call must be able to choose between overloaded methods.
 	for _, m := range x.Methods {
 		same := x.called(m.Name)
 		if len(same) > maxOverloads {
@@ -304,7 +304,7 @@ func (c *checker) method(x *Extern, d *syntax.FuncDecl) *Method {
 	return m
 }
 
-// resultType resolves what a function or method returns.
+// resultType resolves the result type of a function or method.
 func (c *checker) resultType(d *syntax.FuncDecl) Type {
 	t := c.typ(d.Return)
 	switch t.(type) {

@@ -8,8 +8,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// Subst returns t with the type parameters of m replaced. What does not change
-// is returned as it is.
+// Subst returns t with the type parameters of m replaced. If nothing changes, it
+// returns t itself.
 func Subst(t Type, m map[*TypeParam]Type) Type {
 	if len(m) == 0 || !mentions(t, m) {
 		return t
@@ -36,8 +36,8 @@ func Subst(t Type, m map[*TypeParam]Type) Type {
 	return t
 }
 
-// mentions reports whether t contains a key of m. The named types say so by
-// their arguments alone.
+// mentions reports whether t contains a key of m. For a named type it looks at the
+// type arguments only.
 func mentions(t Type, m map[*TypeParam]Type) bool {
 	switch t := t.(type) {
 	case *TypeParam:
@@ -109,16 +109,17 @@ func substFunc(f *Func, m map[*TypeParam]Type) *Func {
 	return out
 }
 
-// maxDepth stops an extern whose methods mention ever larger instances of it.
+// maxDepth stops the instantiation of an extern with methods that mention ever
+// larger instances of it.
 const maxDepth = 16
 
-// instance returns the instance for args, as many as there are parameters.
+// instance returns the instance for args, one for each parameter.
 func (g *generic) instance(args []Type) Type {
 	if allIdentical(args, argsOf(g.self)) {
 		return g.self
 	}
 	candidates := g.insts
-	if len(candidates) > many {
+	if len(candidates) > maxLinear {
 		candidates = g.found[likeness(args)]
 	}
 	for _, t := range candidates {
@@ -131,7 +132,7 @@ func (g *generic) instance(args []Type) Type {
 	}
 	t := g.shell(args)
 	g.insts = append(g.insts, t)
-	if len(g.insts) > many {
+	if len(g.insts) > maxLinear {
 		fresh := []Type{t}
 		if g.found == nil {
 			g.found, fresh = map[uint64][]Type{}, g.insts
@@ -230,8 +231,8 @@ func (g *generic) fill(inst Type) {
 	}
 }
 
-// genericOf gives what makes the instances of a named type, nil where it has
-// no type parameters.
+// genericOf returns the generic of a named type, nil if the type has no type
+// parameters.
 func genericOf(t Type) *generic {
 	if n := namedOf(t); n != nil {
 		return n.generic

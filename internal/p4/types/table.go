@@ -7,7 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
-// A table is what the checks of one table's parts share.
+// A table is the state that the checks of one table's parts share.
 type table struct {
 	c       *checker
 	decl    *syntax.TableDecl
@@ -227,7 +227,7 @@ func (t *table) listed(r *syntax.ActionRef, o *Object) *Call {
 			}
 		}
 	}
-	// All parameters but those of the control plane must be bound.
+	// All parameters except the control plane's must be bound.
 	if !slices.ContainsFunc(r.Args, func(a *syntax.Arg) bool { return t.c.info.Types[a.Value].Type == Invalid }) {
 		for i, p := range call.Type.Params {
 			if p.Dir != syntax.NoDir && call.Args[i] == nil && p.Default == nil {
@@ -250,8 +250,9 @@ func paramOf(sig *Func, a *syntax.Arg, i int) *Object {
 	return nil
 }
 
-// chosen checks an action in default_action or an entry: it is in the list,
-// bound to the same arguments, with those of the control plane given as constants.
+// chosen checks an action in default_action or an entry: it must be in the list,
+// bound to the same arguments, and the arguments of the control plane must be
+// constants.
 func (t *table) chosen(pos syntax.Pos, n *syntax.Name, args []*syntax.Arg, what string) *Call {
 	c := t.c
 	o := c.findAction(n)
@@ -338,7 +339,7 @@ func (c *checker) noAction() *Object {
 		return o
 	}
 	if f, ok := o.Type.(*Func); ok && len(f.Params) > 0 {
-		c.errorf(declPos(o), "NoAction has parameters, but tables without default_action call it without; that of core.p4 has none")
+		c.errorf(declPos(o), "NoAction has parameters, but tables without default_action call it without arguments: use the NoAction of core.p4")
 	}
 	return o
 }

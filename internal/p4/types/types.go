@@ -30,8 +30,8 @@ func (*ActionRun) aType()   {}
 func (*Set) aType()         {}
 func (*record) aType()      {}
 
-// A record is the type of {f = a, g = b} before its context says which struct
-// it is.
+// A record is the type of {f = a, g = b} before the context decides which struct it
+// is.
 type record struct{ fields []Field }
 
 // Types of expressions that only a context gives a type to, and of states.
@@ -131,7 +131,7 @@ func (t *Struct) FieldIndex(name string) int {
 	return -1
 }
 
-// add appends a field whose name is new.
+// add appends a field with a new name.
 func (t *Struct) add(f Field) {
 	t.index[f.Name] = len(t.Fields)
 	t.Fields = append(t.Fields, f)
@@ -162,7 +162,7 @@ func (t *Extern) method(name string) *Method {
 
 // called are the methods and constructors with a name, once all are there.
 func (t *Extern) called(name string) []*Method {
-	if len(t.Methods) <= many {
+	if len(t.Methods) <= maxLinear {
 		return lists.Filter(t.Methods, func(m *Method) bool { return m.Name == name })
 	}
 	if t.index == nil {
@@ -184,12 +184,13 @@ func (t *Func) param(name string) (*Object, int) {
 	return nil, -1
 }
 
-// many are so many that finding each by looking at all takes too long.
-const many = 32
+// maxLinear is the length of the longest list that is searched linearly.
+const maxLinear = 32
 
-// finder is param for who asks for several: it lists many parameters once.
+// finder returns a function that finds parameters by name. It builds an index once,
+// for callers that look up several.
 func (t *Func) finder() func(name string) (*Object, int) {
-	if len(t.Params) <= many {
+	if len(t.Params) <= maxLinear {
 		return t.param
 	}
 	var at map[string]int
@@ -244,7 +245,7 @@ func identical(a, b Type) bool {
 	return identicalObjects(a, b)
 }
 
-// identicalObjects is Identical for what can be instantiated or called.
+// identicalObjects is Identical for types that can be instantiated or called.
 func identicalObjects(a, b Type) bool {
 	switch a := a.(type) {
 	case *Extern:
@@ -299,8 +300,8 @@ func identicalFuncs(a, b *Func) bool {
 	return identical(a.Result, b.Result)
 }
 
-// Underlying is what a type declared by "type" is made from, through all such
-// declarations; every other type is itself.
+// Underlying returns the type from which a chain of "type" declarations makes t, and
+// t itself for every other type.
 func Underlying(t Type) Type {
 	if n, ok := t.(*New); ok {
 		return n.base

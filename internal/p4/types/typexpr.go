@@ -103,7 +103,7 @@ func (c *checker) baseType(e *syntax.BaseType) Type {
 		return Bool
 	case syntax.ErrorKind:
 		if len(c.info.Errors) == 0 {
-			c.errorf(e.Pos(), "no errors are declared; those of the language are in core.p4")
+			c.errorf(e.Pos(), "no errors are declared; core.p4 declares the errors of the language")
 		}
 		return Error
 	case syntax.StringKind:

@@ -47,8 +47,8 @@ func (c *checker) reads(n *syntax.Name, o *Object) {
 	if f == nil || f.written || c.env.loops > f.loops {
 		return
 	}
-	// Late is a place that is reached in another order than that of the text,
-	// seen from the declaration of o: in a state, an action or a table.
+	// A use is late if it runs in another order than the text, seen from the
+	// declaration of o: in a state, an action or a table.
 	f.late = f.late || (c.env.owner != o.Parent || c.env.place == nowhere || c.env.place == inState && !o.inState)
 	f.reads = append(f.reads, n)
 }
@@ -127,7 +127,7 @@ func (c *checker) warnShadow(o *Object, pos syntax.Pos) {
 	}
 }
 
-// maxWhy bounds what a warning repeats of a deprecation, for each use.
+// maxWhy bounds the part of a deprecation's text that each warning repeats.
 const maxWhy = 400
 
 // warnDeprecated repeats what @deprecated says about a thing that is used.

@@ -5,8 +5,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// maxWidth bounds bit<W>, int<W> and varbit<W>. It is what the reference
-// compiler accepts by default; wider values are a slip, not a program.
+// maxWidth bounds bit<W>, int<W> and varbit<W>. BMv2 documents have the same bound;
+// p4c's is 2,048.
 const maxWidth = 1 << 16
 
 // WidthOf returns the number of bits of a value of type t in a packet; ok is
@@ -76,8 +76,8 @@ func unionRange(ts []Type) (lo, hi int, ok bool) {
 	return lo, hi, true
 }
 
-// maxParts bounds what a type is made of: fields, elements, and type arguments
-// in its name. A few lines can nest types to sizes that nothing could hold.
+// maxParts bounds the parts of a type: fields, elements, and type arguments in its
+// name. A few lines can nest types to sizes that no machine can hold.
 const maxParts = 1 << 16
 
 // bounded reports a type that has too many parts.

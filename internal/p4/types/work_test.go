@@ -6,8 +6,8 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
-// TestSpend: what is beyond the steps of checking ends it with an error, once; what is
-// made after it, for the lowering, does not.
+// TestSpend checks that a program that exceeds the steps of checking gets one error,
+// and that work after the checks, for the lowering, does not count.
 func TestSpend(t *testing.T) {
 	info, errs := Check(&syntax.File{})
 	if info == nil || len(errs) != 0 {
