@@ -56,6 +56,8 @@ type Meta struct {
 	// Chip is T2NA for a program of architecture TNA that is compiled for Tofino 2.
 	// Otherwise it is empty, and the architecture implies the chip.
 	Chip string `bmv2:"chip,omitempty"`
+	// FlowControl is true if the program pauses and resumes queues (adv_flow_ctl).
+	FlowControl bool `bmv2:"flow_control,omitempty"`
 	// Pipes are the program numbers of Tofino's pipes if they differ. Program 0
 	// has the blocks ingress_parser and so on, program 1 pipe1.ingress_parser.
 	Pipes []int `bmv2:"pipes,omitempty"`

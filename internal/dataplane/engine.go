@@ -94,6 +94,7 @@ func (e *Engine) Swap(s *Switch) {
 	defer s.mu.Unlock()
 	s.pre, s.mirrors = old.pre, old.mirrors
 	old.pre, old.mirrors = replication{}, mirrors{}
+	e.queues.all(func(qu *queue) { e.queues.resume(qu, 0) })
 	for p, _ := e.queues.Pop(farthestDuration); p != nil; p, _ = e.queues.Pop(farthestDuration) {
 		old.release(p)
 	}
@@ -192,6 +193,8 @@ func (e *Engine) settle(from *Switch, now time.Duration) {
 		case ToPort:
 			e.sent = append(e.sent, o.Packet)
 			e.result = append(e.result, Out{Port: o.Port, Data: o.Packet.st.Payload()})
+		case ToScheduler:
+			e.queues.SetPaused(o.Port, o.Priority, o.Pause, now)
 		}
 	}
 }

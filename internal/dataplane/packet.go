@@ -163,6 +163,15 @@ func (s *Switch) resetMetadata(p *Packet) {
 	clear(p.st.W[s.prog.Layout.Metadata[0]:s.prog.Layout.Metadata[1]])
 }
 
+// Queue returns the queue that a program for Tofino has picked for the packet; 0 for
+// other programs.
+func (p *Packet) Queue() uint8 {
+	if p.tm == nil {
+		return 0
+	}
+	return p.tm.qid
+}
+
 // An OutcomeKind is what is to be done with the packet of an Outcome.
 type OutcomeKind byte
 
@@ -176,6 +185,8 @@ const (
 	ToIngress
 	// ToPort: send Packet.Bytes out of Port, then Free it.
 	ToPort
+	// ToScheduler: pause or resume the queue Queue of Port. There is no Packet.
+	ToScheduler
 )
 
 // An Outcome is a packet and what is to be done with it.
@@ -184,6 +195,9 @@ type Outcome struct {
 	Packet   *Packet
 	Port     uint32
 	Priority int
+	// Of ToScheduler: the queue of the port, which is Priority if the switch has so many.
+	Queue uint8
+	Pause bool
 }
 
 func b2u(b bool) uint64 {

@@ -49,6 +49,8 @@ type queue struct {
 	wire     time.Duration // the time of the newest packet on a wire of that rate
 	last     time.Duration // when the newest packet leaves
 	index    int           // in its heap
+	heap     *queueHeap    // of its server and priority
+	paused   bool          // it is in no heap
 }
 
 type queued struct {
@@ -73,20 +75,20 @@ func (q *Queues) port(port uint32) *portQueues {
 			q.near = append(q.near, nil)
 		}
 		if q.near[port] == nil {
-			q.near[port] = q.newPort()
+			q.near[port] = q.newPort(port)
 		}
 		return q.near[port]
 	}
 	if q.far[port] == nil {
-		q.far[port] = q.newPort()
+		q.far[port] = q.newPort(port)
 	}
 	return q.far[port]
 }
 
-func (q *Queues) newPort() *portQueues {
+func (q *Queues) newPort(port uint32) *portQueues {
 	pq := &portQueues{queues: make([]queue, q.priorities)}
 	for i := range pq.queues {
-		pq.queues[i] = queue{capacity: q.capacity, delay: q.delay, last: math.MinInt64 / 2}
+		pq.queues[i] = queue{capacity: q.capacity, delay: q.delay, last: math.MinInt64 / 2, heap: &q.servers[port%servers][i]}
 	}
 	return pq
 }
@@ -123,8 +125,8 @@ func (q *Queues) Push(p *Packet, now time.Duration) (depth int, ok bool) {
 	qu.push(queued{p: p, send: qu.last, seq: q.nextSeq})
 	q.nextSeq++
 	q.count++
-	if qu.n == 1 {
-		q.servers[p.egressPort%servers][p.priority].add(qu)
+	if qu.n == 1 && !qu.paused {
+		qu.heap.add(qu)
 	}
 	return depth, true
 }
@@ -165,6 +167,41 @@ func (q *Queues) Pop(now time.Duration) (p *Packet, depth int) {
 		heap.Fix(best, 0)
 	}
 	return p, qu.length
+}
+
+// SetPaused pauses a queue, which keeps its packets and takes more until it is full, or
+// resumes it. Its packets then leave at the queue's rate.
+func (q *Queues) SetPaused(port uint32, priority int, paused bool, now time.Duration) {
+	qu := &q.port(port).queues[priority]
+	if !paused {
+		q.resume(qu, now)
+		return
+	}
+	if !qu.paused && qu.n > 0 {
+		heap.Remove(qu.heap, qu.index)
+	}
+	qu.paused = true
+}
+
+// resume puts a paused queue back into its heap. The packets get new times to leave.
+func (q *Queues) resume(qu *queue, now time.Duration) {
+	if !qu.paused {
+		return
+	}
+	qu.paused = false
+	if qu.n == 0 {
+		return
+	}
+	at := now
+	for i := range qu.n {
+		e := &qu.ring[(qu.head+i)%len(qu.ring)]
+		e.send = max(e.send, at)
+		qu.last, at = e.send, e.send+qu.delay
+		if qu.bits != 0 {
+			at = e.send + OnWire(e.p.st.Length, qu.bits)
+		}
+	}
+	qu.heap.add(qu)
 }
 
 // cells is how many cells a packet takes, or 1 where packets are counted.

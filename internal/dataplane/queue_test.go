@@ -167,3 +167,41 @@ func TestQueueBitRate(t *testing.T) {
 		t.Errorf("back at a packet a second, one leaves at %v, want 6s", at)
 	}
 }
+
+// A paused queue keeps its packets and takes more. After the resume they leave at the
+// queue's rate, not at once.
+func TestQueuePaused(t *testing.T) {
+	q := newQueues(2)
+	q.SetAllRates(1000)
+	p := func(priority int) *Packet { return &Packet{egressPort: 1, priority: priority} }
+	push := func(p *Packet, now time.Duration) {
+		if _, ok := q.Push(p, now); !ok {
+			t.Fatal("the queue is full")
+		}
+	}
+	first, second, third, other := p(1), p(1), p(1), p(0)
+	push(first, 0)
+	q.SetPaused(1, 1, true, 0)
+	push(second, 0)
+	push(third, 0)
+	push(other, 0)
+	if got, _ := q.Pop(time.Second); got != other {
+		t.Error("the other queue does not go on")
+	}
+	if got, _ := q.Pop(time.Second); got != nil {
+		t.Error("a paused queue sends")
+	}
+	if _, ok := q.Next(); ok || q.Len(1, 1) != 3 {
+		t.Errorf("a paused queue is due, or has %d packets", q.Len(1, 1))
+	}
+	q.SetPaused(1, 1, false, time.Second)
+	for i, want := range []*Packet{first, second, third} {
+		due := time.Second + time.Duration(i)*time.Millisecond
+		if got, _ := q.Pop(due - 1); got != nil {
+			t.Errorf("packet %d leaves before %v", i, due)
+		}
+		if got, _ := q.Pop(due); got != want {
+			t.Errorf("packet %d does not leave at %v", i, due)
+		}
+	}
+}

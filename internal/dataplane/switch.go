@@ -45,6 +45,9 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	if o.Priorities == 0 && c.Meta != nil && c.Meta.FlowControl {
+		o.Priorities = queuesPerPort // a queue can be paused without the others
+	}
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
@@ -78,7 +81,8 @@ func (s *Switch) Config() *bmv2.Config { return s.prog.Config }
 type Options struct {
 	// DropPort is the egress_spec that drops; 0 stands for 511.
 	DropPort int
-	// Priorities is the number of queues per port; 0 stands for 1.
+	// Priorities is the number of queues per port. 0 stands for 1, and for 16 if the
+	// program pauses queues.
 	Priorities int
 	// Rounds is how often a packet, with all that becomes of it, may be
 	// resubmitted, recirculated and cloned; 0 stands for DefaultRounds.

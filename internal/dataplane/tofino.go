@@ -100,6 +100,7 @@ type gress struct {
 	*program.Half
 	time, parserErr program.StdField
 	drop, mirrorIO  program.StdField
+	flowControl     program.StdField
 }
 
 // Device ports have 9 bits, of which two name the pipe.
@@ -172,6 +173,7 @@ func (g *gress) find(l *vector.Layout, prefix string) {
 	g.parserErr.Find(l, prefix+"_prsr_md", "parser_err")
 	g.drop.Find(l, prefix+"_dprsr_md", "drop_ctl")
 	g.mirrorIO.Find(l, prefix+"_dprsr_md", "mirror_io_select")
+	g.flowControl.Find(l, prefix+"_dprsr_md", "adv_flow_ctl")
 }
 
 // SetPortMetadata sets what the ingress parser finds in front of the packets

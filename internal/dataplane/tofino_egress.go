@@ -27,6 +27,7 @@ func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 	if !t.work(g, p) {
 		return t.drop(p, dropAssertion, out)
 	}
+	out = t.schedule(g, p, out)
 	dropped := g.drop.Get(p.st.W)
 	mirrors := t.sw.prog.Asked.Mirror && dropped&dropMirror == 0
 	leaves := dropped&dropPacket != 0 || !t.recirculates(p)

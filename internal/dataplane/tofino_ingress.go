@@ -65,6 +65,7 @@ func (t *tofino) ingress(p *Packet, now time.Duration, out []Outcome) []Outcome 
 		}
 		return t.resubmit(p, now, out)
 	}
+	out = t.schedule(g, p, out)
 	mirrors := t.sw.prog.Asked.Mirror && dropped&dropMirror == 0
 	late := mirrors && g.mirrorIO.Get(p.st.W) != 0
 	if mirrors && !late {

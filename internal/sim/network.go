@@ -329,6 +329,9 @@ type Port struct {
 	link  *Link
 	since time.Duration // that it is paused
 	pfc   pfcState
+	// stopped are the queues that the program has paused, with their packets. Elsewhere
+	// all queues of a port are one: packets leave in the order in which they came.
+	stopped map[uint8]*fifo
 }
 
 // Counters are what a port has counted.

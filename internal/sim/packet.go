@@ -154,6 +154,14 @@ func (n *Network) NewPacket(f *Flow, k Kind, payload int) *Packet {
 // Nack or a notice.
 func (k Kind) answers() bool { return k != Data && k != Control }
 
+// queue is the queue of its port that the program has picked.
+func (p *Packet) queue() uint8 {
+	if p.dp == nil {
+		return 0
+	}
+	return p.dp.Queue()
+}
+
 // urgent reports whether a packet goes before others.
 func (n *Network) urgent(p *Packet) bool { return n.opts.Answers.First && p.Kind.answers() }
 

@@ -140,7 +140,13 @@ func (o *Port) Counters() Counters {
 
 // accept puts a packet into the queue, which must have room.
 func (o *Port) accept(p *Packet) {
-	o.queue.push(p)
+	if o.stopped == nil {
+		o.queue.push(p)
+	} else if held := o.stopped[p.queue()]; held != nil {
+		held.push(p)
+	} else {
+		o.queue.push(p)
+	}
 	o.bytes += int32(p.Size)
 	o.packets++
 	if o.sw != nil {
@@ -148,6 +154,37 @@ func (o *Port) accept(p *Packet) {
 	}
 	o.count.MaxQueue = max(o.count.MaxQueue, int(o.bytes))
 	o.wake()
+}
+
+// stop pauses a queue of the port. Its packets wait apart and keep their bytes.
+func (o *Port) stop(queue uint8) {
+	if o.stopped[queue] != nil {
+		return
+	}
+	if o.stopped == nil {
+		o.stopped = map[uint8]*fifo{}
+	}
+	held, rest := &fifo{}, fifo{}
+	for o.queue.head != nil {
+		if p := o.queue.pop(); p.queue() == queue {
+			held.push(p)
+		} else {
+			rest.push(p)
+		}
+	}
+	o.queue, o.stopped[queue] = rest, held
+}
+
+// start resumes a queue of the port: its packets leave behind those that wait.
+func (o *Port) start(queue uint8) {
+	held := o.stopped[queue]
+	if held == nil {
+		return
+	}
+	delete(o.stopped, queue)
+	for held.head != nil {
+		o.queue.push(held.pop())
+	}
 }
 
 // hasten puts a packet before all that waits, but for others like it.

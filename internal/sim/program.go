@@ -74,6 +74,8 @@ func (e *program) ingress(p *Packet) {
 	for i := base; i < len(e.out); i++ {
 		o := e.out[i]
 		switch {
+		case o.Kind == dataplane.ToScheduler:
+			s.schedule(o, nil)
 		case o.Kind == dataplane.ToIngress: // resubmitted
 			alive, p.dp = true, o.Packet
 			s.loop.transmit(p)
@@ -99,6 +101,22 @@ func (e *program) duplicate(p *Packet, o dataplane.Outcome) {
 	e.s.enqueue(c, int(o.Port))
 }
 
+// schedule pauses or resumes a queue of a port. The port busy is about to send the packet
+// that asked for it, and sends that first.
+func (s *Switch) schedule(o dataplane.Outcome, busy *Port) {
+	port := s.Port(int(o.Port))
+	switch {
+	case port == nil:
+	case o.Pause:
+		port.stop(o.Queue)
+	default:
+		port.start(o.Queue)
+		if port != busy {
+			port.wake()
+		}
+	}
+}
+
 // parkBehind is how many packets wait before one that is made small: those that
 // leave soon are not worth the work.
 const parkBehind = 8
@@ -122,7 +140,7 @@ func (e *program) enqueued(p *Packet, _ *Port, depth int) {
 
 func (e *program) cell() int { return e.sw.CellSize() }
 
-func (e *program) egress(p *Packet, _ *Port, depth int) fate {
+func (e *program) egress(p *Packet, at *Port, depth int) fate {
 	dp, base := p.dp, len(e.out)
 	if dp == nil { // finished
 		p.Size = len(p.head) + p.extra
@@ -143,6 +161,8 @@ func (e *program) egress(p *Packet, _ *Port, depth int) fate {
 		case dataplane.ToIngress:
 			p.dp, p.Size = o.Packet, o.Packet.Len()
 			f = round
+		case dataplane.ToScheduler:
+			e.s.schedule(o, at)
 		}
 	}
 	e.out = e.out[:base]

@@ -86,7 +86,11 @@ func (n *Network) InFlight() Tally {
 		if o == nil {
 			return
 		}
-		for _, q := range [...]fifo{o.queue, o.urgent} {
+		queues := []*fifo{&o.queue, &o.urgent}
+		for _, held := range o.stopped {
+			queues = append(queues, held)
+		}
+		for _, q := range queues {
 			for p := q.head; p != nil; p = p.next {
 				t.add(p)
 			}

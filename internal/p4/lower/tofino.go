@@ -203,6 +203,9 @@ func (l *tofino) lowerGress(name string, blocks []*instance) {
 	}
 	l.lowerPipeline(l.pipe+name, control, l.args(control)...)
 	p.ReadsError = l.gress.intrinsic("from_parser", "parser_err").named
+	if f := l.gress.intrinsic("for_deparser", "adv_flow_ctl"); f != nil && f.named {
+		l.cfg.Meta.FlowControl = true
+	}
 	l.lowerDeparser(l.pipe+name+"_deparser", deparser, l.args(deparser)...)
 }
 
