@@ -206,6 +206,9 @@ func (l *tofino) lowerGress(name string, blocks []*instance) {
 	if f := l.gress.intrinsic("for_deparser", "adv_flow_ctl"); f != nil && f.named {
 		l.cfg.Meta.FlowControl = true
 	}
+	if f := l.gress.intrinsic("for_tm", "deflect_on_drop"); f != nil && f.named {
+		l.report(control.at, true, "deflect_on_drop has no effect: the switch drops a packet that finds its queue full and deflects none")
+	}
 	l.lowerDeparser(l.pipe+name+"_deparser", deparser, l.args(deparser)...)
 }
 

@@ -318,3 +318,21 @@ func TestManyParsers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A field that asks for what the switch does not do is reported by its name.
+func TestTofinoWithoutEffect(t *testing.T) {
+	for body, want := range map[string]string{
+		"apply { tm.deflect_on_drop = 1; }":   "deflect_on_drop has no effect",
+		"apply { tm.ucast_egress_port = 1; }": "",
+	} {
+		file, info := p4test.Check(t, tofinoProgram(bmv2.TNA, map[string]string{"ingress.p4": body}))
+		_, errs := Lower(file, info, Options{Arch: bmv2.TNA})
+		got := ""
+		for _, e := range errs {
+			got += e.Msg
+		}
+		if want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: the warnings are %q, want %q", body, got, want)
+		}
+	}
+}

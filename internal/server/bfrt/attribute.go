@@ -2,6 +2,7 @@ package server
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/p4lb/p4lb/internal/bfrt"
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
@@ -53,7 +54,7 @@ func (s *Server) setAttribute(r *request, o object, a *wire.TableAttribute) erro
 		if err := has("DynamicKeyMask"); err != nil {
 			return err
 		}
-		return failf(unimplemented, "keys are not masked while packets move")
+		return failf(unimplemented, "DynamicKeyMask is not served: the masks of a key are those of the program")
 	case *wire.TableAttribute_DynHashing:
 		if err := has("DynamicHashing"); err != nil || m == nil {
 			return err
@@ -227,6 +228,9 @@ func (s *Server) idInTable(p *program, x *wire.ObjectId_TableObject) (uint32, er
 		if o.head().schema.Name == x.GetTableName() {
 			t = o.head().schema
 		}
+	}
+	if t == nil && strings.Contains(x.GetTableName(), "pktgen.") {
+		return 0, failf(unimplemented, "table %s is not served: BfRt does not reach the packet generator", x.GetTableName())
 	}
 	if t == nil {
 		return 0, failf(notFound, "there is no table %q", x.GetTableName())

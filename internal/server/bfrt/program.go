@@ -233,6 +233,12 @@ func (m *makers) make(t *bfrt.Table) (object, error) {
 		if len(base.keys) == 1 {
 			return portMetadata(base), nil
 		}
+	case "SnapshotCfg", "SnapshotTrigger", "SnapshotData", "SnapshotLiveness":
+		rt := newRecords(base)
+		rt.accept = func(*record) error {
+			return failf(unimplemented, "snapshots are not served: the switch captures none")
+		}
+		return rt, nil
 	case "RegisterParam":
 		return m.registerParam(base, name)
 	case "DynHashAlgorithm", "DynHashConfigure", "DynHashCompute":

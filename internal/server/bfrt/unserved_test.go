@@ -1,0 +1,46 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/p4lb/p4lb/internal/bfrt/wire"
+)
+
+// TestUnserved: a part of BfRt that the switch does not serve refuses a request and
+// names itself.
+func TestUnserved(t *testing.T) {
+	r := newRig(t)
+	refused := func(what string, err error, word string) {
+		t.Helper()
+		if err == nil {
+			t.Errorf("%s is taken", what)
+			return
+		}
+		e := details(t, err)[0]
+		if codes.Code(e.GetCanonicalCode()) != codes.Unimplemented || !strings.Contains(e.GetMessage(), word) {
+			t.Errorf("%s: %v, want UNIMPLEMENTED with %q", what, e, word)
+		}
+	}
+	on := &wire.TableData{Fields: []*wire.DataField{{FieldId: r.table("snapshot.ingress_trigger").field("enable").id, Value: &wire.DataField_BoolVal{BoolVal: true}}}}
+	refused("a trigger", r.write(pipe(0), update(ins, r.entry("snapshot.ingress_trigger", r.key("snapshot.ingress_trigger", 0), on))), "snapshots are not served")
+	thread := &wire.TableData{Fields: []*wire.DataField{{FieldId: r.table("snapshot.cfg").field("thread").id, Value: &wire.DataField_StrVal{StrVal: "INGRESS"}}}}
+	refused("a configuration", r.write(pipe(0), update(ins, r.entry("snapshot.cfg", r.key("snapshot.cfg", 0, 1), thread))), "snapshots are not served")
+
+	stream, err := r.c.Read(context.Background(), &wire.ReadRequest{Target: everywhere, ClientId: r.client, Entities: []*wire.Entity{{Entity: &wire.Entity_ObjectId{ObjectId: &wire.ObjectId{
+		Object: &wire.ObjectId_TableObject_{TableObject: &wire.ObjectId_TableObject{TableName: "tf1.pktgen.app_cfg"}},
+	}}}}})
+	r.must(err)
+	_, err = stream.Recv()
+	text := status.Convert(err).Message()
+	for _, d := range status.Convert(err).Details() {
+		text += d.(*wire.Error).GetMessage()
+	}
+	if !strings.Contains(text, "table tf1.pktgen.app_cfg is not served") {
+		t.Errorf("the packet generator: %v", err)
+	}
+}
