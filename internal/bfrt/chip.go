@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// ChipSchema is the schema of the tables that every chip has, whatever its
-// program: the device, ports, mirror sessions, the replication engine and the
-// traffic manager. The SDE keeps them in files of its own. second is for Tofino 2.
+// ChipSchema returns the schema of the tables that every chip has, whatever its
+// program: the device, ports, mirror sessions, the replication engine and the traffic
+// manager. The SDE keeps them in files of its own. second selects Tofino 2.
 func ChipSchema(second bool) *Schema {
 	s := &Schema{Version: "1.0.0"}
 	family := "tf1"
@@ -22,15 +22,15 @@ func ChipSchema(second bool) *Schema {
 	return s
 }
 
-// The notes that fields have which name ports.
+// Annotations of fields that hold ports.
 var (
 	devPort  = Annotation{Name: "$bfrt_port_type_class", Value: "dev_port"}
 	portName = Annotation{Name: "$bfrt_port_type_class", Value: "port_name"}
 )
 
-// chipTable is a table of a chip. A field is written as its name and its type,
-// with * behind the type of an array, ! before the name of what must be given and
-// - before that of what the chip tells; fields are numbered from one on.
+// chipTable returns a table of a chip. A string describes a field by its name and
+// type. A * after the type makes the field an array. A ! before the name makes the
+// field mandatory, and a - makes it read-only. Fields are numbered from 1.
 func chipTable(name string, id uint32, kind string, size int64, first uint32, key []string, data ...string) *Table {
 	t := NewTable(name, id, kind, size)
 	for i, k := range key {
@@ -63,7 +63,8 @@ func notesOf(name string) []Annotation {
 	return []Annotation{}
 }
 
-// plainType reads a type: a name, or a|b|c for strings, =x behind it the default.
+// plainType parses a type: a name, or a|b|c for a choice of strings, and =x for the
+// default.
 func plainType(s string) *Type {
 	s, preset, has := strings.Cut(s, "=")
 	t := Plain(s)
@@ -96,7 +97,7 @@ func deviceTables(family string) []*Table {
 	}
 }
 
-// speeds, and what else of a port is one of a few words.
+// Choices of a port's fields.
 const (
 	speeds    = "BF_SPEED_NONE|BF_SPEED_1G|BF_SPEED_10G|BF_SPEED_25G|BF_SPEED_40G|BF_SPEED_40G_NB|BF_SPEED_40G_NON_BREAKABLE|BF_SPEED_50G|BF_SPEED_100G|BF_SPEED_200G|BF_SPEED_400G"
 	fecs      = "BF_FEC_TYP_NONE|BF_FEC_TYP_FIRECODE|BF_FEC_TYP_REED_SOLOMON|BF_FEC_TYP_FC|BF_FEC_TYP_RS"
@@ -128,8 +129,8 @@ func portTables(second bool) []*Table {
 	}
 }
 
-// portCounters are the counters of a port that the switch has, in their places
-// among those of the chip's MAC, which has ninety more.
+// portCounters returns the names of the port counters that the switch has, at their
+// places in the list of the chip's MAC, which has ninety more.
 func portCounters() []string {
 	names := strings.Fields(`FramesReceivedOK FramesReceivedAll FramesReceivedwithFCSError FrameswithanyError
 		OctetsReceivedinGoodFrames OctetsReceived FramesReceivedwithUnicastAddresses FramesReceivedwithMulticastAddresses
@@ -193,8 +194,8 @@ func replicationTables(second bool) []*Table {
 	}
 }
 
-// managerTables are the tables of the traffic manager that change what the switch
-// does: which queues a port has, how fast they are served and how long they are.
+// managerTables returns the tables of the traffic manager that affect the switch: the
+// queues of ports, their rates and their lengths.
 func managerTables(family string, second bool) []*Table {
 	queues := int64(2304)
 	if second {

@@ -1,6 +1,6 @@
 package bfrt
 
-// predefined are the hashes that the SDE knows by name.
+// predefined lists the hash algorithms that the SDE knows by name.
 var predefined = []string{
 	"IDENTITY", "RANDOM", "XOR",
 	"CRC_8", "CRC_8_DARC", "CRC_8_I_CODE", "CRC_8_ITU", "CRC_8_MAXIM", "CRC_8_ROHC", "CRC_8_WCDMA",
@@ -11,7 +11,7 @@ var predefined = []string{
 	"CRC_64", "CRC_64_GO_ISO", "CRC_64_WE", "CRC_64_JONES",
 }
 
-// HashAlgorithmOf is the table that changes the algorithm of a hash.
+// HashAlgorithmOf returns the table that changes the algorithm of a hash.
 func HashAlgorithmOf(name string, hash uint32) *Table {
 	t := NewTable(name+".algorithm", ID(HashAlgorithm, hash), "DynHashAlgorithm", 1)
 	t.Data = append(t.Data,
@@ -36,8 +36,8 @@ func HashAlgorithmOf(name string, hash uint32) *Table {
 	return t
 }
 
-// HashConfigured is what the table that changes the order of a hash's input has
-// for one of its fields.
+// HashConfigured returns the data for one input field in the table that changes the
+// order of a hash's input.
 func HashConfigured(id uint32, name string, width int, notes ...Annotation) *Data {
 	f := NewField(id, name, nil, notes...).Many()
 	f.Container = []*Data{

@@ -1,7 +1,7 @@
 package bfrt
 
-// The first byte of the numbers of Tofino's tables. Match tables and actions have
-// those of P4Runtime.
+// The first byte of the numbers of Tofino's tables. Match tables and actions have the
+// same numbers as in P4Runtime.
 const (
 	ActionProfile     = 0x81
 	ActionSelector    = 0x82
@@ -27,8 +27,8 @@ const (
 	ValueSet          = 0xfe
 )
 
-// The numbers of the fields that the SDE defines, which begin behind those that
-// a program may have.
+// The numbers of the fields that the SDE defines. They start after the range for
+// fields of programs.
 const (
 	_ = 1<<16 + iota
 	MatchPriority
@@ -56,8 +56,8 @@ const (
 	_
 	LpfIndex
 	WredIndex
-	MemberOfGroup // what SelectorGetMember finds
-	GroupAsked    // and where
+	MemberOfGroup // the member that SelectorGetMember returns
+	GroupAsked    // the group of that member
 	ActionMemberStatus
 	MaxGroupSize
 	AdtOffset
@@ -125,5 +125,6 @@ const (
 	DebugValue
 )
 
-// ID is the number of a table: its kind before 24 bits of a hash.
+// ID returns the number of a table: its kind in the first byte, then 24 bits of a
+// hash.
 func ID(kind, hash uint32) uint32 { return kind<<24 | hash&0xffffff }

@@ -1,6 +1,6 @@
 package bfrt
 
-// NewTable is a table of a type without parts.
+// NewTable returns a table without keys, actions and data.
 func NewTable(name string, id uint32, kind string, size int64) *Table {
 	return &Table{
 		Name: name, ID: id, Type: kind, Size: size,
@@ -8,7 +8,7 @@ func NewTable(name string, id uint32, kind string, size int64) *Table {
 	}
 }
 
-// Notes gives the table annotations, of which there may be none.
+// Notes sets the annotations of the table. The list may be empty.
 func (t *Table) Notes(list []Annotation) *Table {
 	list = orNone(list)
 	t.Annotations = &list
@@ -22,50 +22,50 @@ func orNone(list []Annotation) []Annotation {
 	return list
 }
 
-// AddKey adds a part of the key.
+// AddKey adds a field to the key.
 func (t *Table) AddKey(id uint32, name string, mandatory bool, match string, typ *Type, notes ...Annotation) {
 	t.Key = append(t.Key, &Field{
 		ID: id, Name: name, Annotations: orNone(notes), Mandatory: &mandatory, MatchType: match, Type: typ,
 	})
 }
 
-// NewField is a field of data.
+// NewField returns a field of data.
 func NewField(id uint32, name string, typ *Type, notes ...Annotation) *Field {
 	return &Field{ID: id, Name: name, Annotations: orNone(notes), Type: typ}
 }
 
-// Many makes a field one of which an entry has several.
+// Many makes the field an array.
 func (f *Field) Many() *Field {
 	f.Repeated = true
 	return f
 }
 
-// Param is a parameter of an action.
+// Param returns a parameter of an action.
 func Param(id uint32, name string, mandatory bool, typ *Type, notes ...Annotation) *Field {
 	readOnly := false
 	return &Field{ID: id, Name: name, Annotations: orNone(notes), Mandatory: &mandatory, ReadOnly: &readOnly, Type: typ}
 }
 
-// Optional is data that an entry may have.
+// Optional returns data that an entry may have.
 func Optional(f *Field) *Data { return &Data{Singleton: f} }
 
-// Mandatory is data that an entry must have.
+// Mandatory returns data that an entry must have.
 func Mandatory(f *Field) *Data { return &Data{Mandatory: true, Singleton: f} }
 
-// ReadOnly is data that the switch tells.
+// ReadOnly returns data that only the switch writes.
 func ReadOnly(f *Field) *Data { return &Data{ReadOnly: true, Singleton: f} }
 
-// Bytes is the type of numbers of width bits.
+// Bytes returns the type of numbers with width bits.
 func Bytes(width int) *Type { return &Type{Type: "bytes", Width: width} }
 
-// Plain is a type that has no more to it: uint32, uint64, float, bool, string.
+// Plain returns a type without attributes: uint32, uint64, float, bool or string.
 func Plain(kind string) *Type { return &Type{Type: kind} }
 
-// With gives the type a default value.
+// With sets the default value of the type.
 func (t *Type) With(value any) *Type {
 	t.Default = value
 	return t
 }
 
-// OneOf is the type of strings of which there are a few.
+// OneOf returns the type of a string with a fixed set of values.
 func OneOf(choices ...string) *Type { return &Type{Type: "string", Choices: choices} }

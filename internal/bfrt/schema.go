@@ -1,11 +1,10 @@
 // Package bfrt is the schema of BfRt, the runtime interface of Intel's SDE for
-// Tofino: what a program offers to its control plane, as tables with keys and
-// data. The SDE calls the file bf-rt.json.
+// Tofino. The schema describes what a control plane can reach of a program, as tables
+// with keys and data. The SDE calls the file bf-rt.json.
 //
 // Everything is a table: match tables, action profiles and selectors, counters,
-// meters, registers, filters, value sets, the metadata of ports, the algorithms
-// of hashes, and the snapshots of the pipe. Tables and their parts have numbers,
-// by which clients name them.
+// meters, registers, filters, value sets, port metadata, hash algorithms and
+// snapshots of the pipe. Clients address tables and their parts by number.
 package bfrt
 
 import (
@@ -16,15 +15,15 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Schema is the document.
+// A Schema is a whole document.
 type Schema struct {
 	Version      string         `json:"schema_version"`
 	Tables       []*Table       `json:"tables"`
 	LearnFilters []*LearnFilter `json:"learn_filters"`
 }
 
-// A Table is a table. Annotations, ActionSpecs and HasConstDefault are nil for
-// the types of table that lack them.
+// A Table is a table of the schema. Annotations, ActionSpecs and HasConstDefault are
+// nil for table types that lack them.
 type Table struct {
 	Name            string         `json:"name"`
 	ID              uint32         `json:"id"`
@@ -41,14 +40,14 @@ type Table struct {
 	ReadOnly        bool           `json:"read_only,omitempty"`
 }
 
-// An Annotation is one of the program's, or one that tells the SDE something.
+// An Annotation is an annotation of the program or a hint for the SDE.
 type Annotation struct {
 	Name  string `json:"name"`
 	Value string `json:"value,omitempty"`
 }
 
-// A Field is a part of a key, of an action's data or of a table's data. Mandatory
-// and ReadOnly are nil where what the field is part of has them.
+// A Field is a field of a key, of an action's data or of a table's data. Mandatory
+// and ReadOnly are nil if the enclosing Data states them.
 type Field struct {
 	ID          uint32       `json:"id"`
 	Name        string       `json:"name"`
@@ -61,19 +60,18 @@ type Field struct {
 	Container   []*Data      `json:"container,omitempty"`
 }
 
-// A Type says what values a field has: bytes (of Width bits), uint32, uint64,
+// A Type is the type of a field's values: bytes (of Width bits), uint32, uint64,
 // float, bool or string.
 type Type struct {
 	Type    string   `json:"type"`
 	Width   int      `json:"width,omitempty"`
 	Choices []string `json:"choices,omitempty"`
 	Default any      `json:"default_value,omitempty"`
-	// Mask is what an exact key is masked with, as the program writes it; "" for
-	// none.
+	// Mask is the mask of an exact key as the program writes it, or "".
 	Mask string `json:"mask,omitempty"`
 }
 
-// Data is a part of a table's data: a field, or several of which an entry has
+// Data is a part of a table's data: a field, or alternatives of which an entry has
 // one.
 type Data struct {
 	Mandatory bool     `json:"mandatory"`
@@ -82,7 +80,7 @@ type Data struct {
 	OneOf     []*Field `json:"oneof,omitempty"`
 }
 
-// Fields are the fields of the part.
+// Fields returns the fields of the part.
 func (d *Data) Fields() []*Field {
 	if d.Singleton == nil {
 		return d.OneOf
@@ -107,7 +105,7 @@ type LearnFilter struct {
 	Fields      []*Field     `json:"fields"`
 }
 
-// Decode reads a document. Its lists have no holes, and its fields are of a type.
+// Decode reads a document. It rejects null in lists and fields without a type.
 func Decode(text []byte) (*Schema, error) {
 	s := new(Schema)
 	if err := json.Unmarshal(text, s); err != nil {
@@ -132,7 +130,7 @@ func Decode(text []byte) (*Schema, error) {
 	return s, nil
 }
 
-// whole reports what is missing of a table.
+// whole returns an error that names the first missing part of a table.
 func (t *Table) whole() error {
 	if err := wholeFields(t.Key); err != nil {
 		return err
@@ -177,7 +175,7 @@ func wholeFields(list []*Field) error {
 	return nil
 }
 
-// Bits is the number of bits of a field's values, 0 if they are no numbers.
+// Bits returns the number of bits of a field's values, 0 if they are not numbers.
 func (f *Field) Bits() int {
 	if f.Type == nil {
 		return 0
@@ -197,21 +195,21 @@ func (f *Field) Bits() int {
 	return 0
 }
 
-// JSON is the document's text.
+// JSON returns the text of the document.
 func (s *Schema) JSON() []byte {
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
-		panic(err) // nothing in it cannot be written
+		panic(err) // every value can be encoded
 	}
 	return append(text, '\n')
 }
 
-// Table is the table of a name, nil where there is none.
+// Table returns the table with a name, nil if there is none.
 func (s *Schema) Table(name string) *Table {
 	return lists.First(s.Tables, func(t *Table) bool { return t.Name == name })
 }
 
-// Actions are the table's, none for the types of table that lack them.
+// Actions returns the table's actions. Some table types have none.
 func (t *Table) Actions() []*ActionSpec {
 	if t.ActionSpecs == nil {
 		return nil
@@ -219,7 +217,7 @@ func (t *Table) Actions() []*ActionSpec {
 	return *t.ActionSpecs
 }
 
-// Needs notes that the table works with another.
+// Needs adds another table to those that this one depends on.
 func (t *Table) Needs(id uint32) {
 	if !slices.Contains(t.DependsOn, id) {
 		t.DependsOn = append(t.DependsOn, id)

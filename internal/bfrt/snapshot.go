@@ -1,12 +1,12 @@
 package bfrt
 
-// A SnapshotOf is what a snapshot of a gress shows: the fields of its control.
+// A SnapshotOf describes the snapshot of a gress by the fields of its control.
 type SnapshotOf struct {
 	Pipe, Gress string
 	Hash        uint32
 	Fields      []SnapshotField
 	Stages      int
-	// Second is whether it is one of Tofino 2, which tells more.
+	// Second is true for Tofino 2, which reports more fields.
 	Second bool
 }
 
@@ -17,7 +17,7 @@ type SnapshotField struct {
 	Width int
 }
 
-// AddSnapshot adds the tables of a snapshot; one of them is for both gresses.
+// AddSnapshot adds the tables of a snapshot. Both gresses share the table cfg.
 func (s *Schema) AddSnapshot(of SnapshotOf) {
 	base := of.Pipe + ".snapshot."
 	cfg := s.Table(base + "cfg")

@@ -1,4 +1,4 @@
-// Package wire is BfRt as it goes over gRPC: the messages, generated from
+// Package wire implements BfRt over gRPC: the messages, generated from
 // bfruntime.proto, and the five calls.
 package wire
 
@@ -8,24 +8,23 @@ import (
 	"google.golang.org/grpc"
 )
 
-// bfruntime.pb.go is made by
+// This command generates bfruntime.pb.go:
 //
-//	protoc -I . -I $GOOGLEAPIS --go_out=../../.. --go_opt=module=github.com/p4lb/p4lb bfruntime.proto
+// 	protoc -I . -I $GOOGLEAPIS --go_out=../../.. --go_opt=module=github.com/p4lb/p4lb bfruntime.proto
 //
-// and not by go generate, since protoc and googleapis are not on every machine.
+// go generate does not run it, because not every machine has protoc and googleapis.
 
-// ServiceName is the service in the names of calls.
+// ServiceName is the name of the service in the names of its calls.
 const ServiceName = "bfrt_proto.BfRuntime"
 
-// AllPipes, AllDirections and AllParsers are the numbers of a target that stand
-// for all there are.
+// AllPipes, AllDirections and AllParsers are the wildcards of a target.
 const (
 	AllPipes      = 0xffff
 	AllDirections = 0xff
 	AllParsers    = 0xff
 )
 
-// The streams of the two calls that have any.
+// The streams of Read and StreamChannel.
 type (
 	ReadServer   = grpc.ServerStreamingServer[ReadResponse]
 	StreamServer = grpc.BidiStreamingServer[StreamMessageRequest, StreamMessageResponse]
@@ -42,7 +41,7 @@ type Service interface {
 	StreamChannel(StreamServer) error
 }
 
-// Register lets a gRPC server answer with s.
+// Register makes a gRPC server answer the calls with s.
 func Register(g grpc.ServiceRegistrar, s Service) {
 	g.RegisterService(&grpc.ServiceDesc{
 		ServiceName: ServiceName,
@@ -68,7 +67,7 @@ func Register(g grpc.ServiceRegistrar, s Service) {
 	}, s)
 }
 
-// method describes a call without streams.
+// method returns the description of a call without streams.
 func method[Q, A any](name string, call func(Service, context.Context, *Q) (*A, error)) grpc.MethodDesc {
 	return grpc.MethodDesc{MethodName: name, Handler: func(srv any, ctx context.Context, decode func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
 		in := new(Q)
@@ -88,13 +87,13 @@ func fullName(method string) string { return "/" + ServiceName + "/" + method }
 // A Client makes the calls.
 type Client struct{ Conn grpc.ClientConnInterface }
 
-// Write sends a batch.
+// Write sends a batch of updates.
 func (c Client) Write(ctx context.Context, in *WriteRequest, opts ...grpc.CallOption) (*WriteResponse, error) {
 	out := new(WriteResponse)
 	return out, c.Conn.Invoke(ctx, fullName("Write"), in, out, opts...)
 }
 
-// Read asks for entities.
+// Read requests entities.
 func (c Client) Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (ReadClient, error) {
 	stream, err := c.Conn.NewStream(ctx, &grpc.StreamDesc{StreamName: "Read", ServerStreams: true}, fullName("Read"), opts...)
 	if err != nil {
@@ -107,20 +106,19 @@ func (c Client) Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOpti
 	return x, x.CloseSend()
 }
 
-// SetForwardingPipelineConfig binds the client to a program, or sends one.
+// SetForwardingPipelineConfig binds the client to a program, or sends a program.
 func (c Client) SetForwardingPipelineConfig(ctx context.Context, in *SetForwardingPipelineConfigRequest, opts ...grpc.CallOption) (*SetForwardingPipelineConfigResponse, error) {
 	out := new(SetForwardingPipelineConfigResponse)
 	return out, c.Conn.Invoke(ctx, fullName("SetForwardingPipelineConfig"), in, out, opts...)
 }
 
-// GetForwardingPipelineConfig asks for the programs and their schemas.
+// GetForwardingPipelineConfig requests the running programs and their schemas.
 func (c Client) GetForwardingPipelineConfig(ctx context.Context, in *GetForwardingPipelineConfigRequest, opts ...grpc.CallOption) (*GetForwardingPipelineConfigResponse, error) {
 	out := new(GetForwardingPipelineConfigResponse)
 	return out, c.Conn.Invoke(ctx, fullName("GetForwardingPipelineConfig"), in, out, opts...)
 }
 
-// StreamChannel opens the stream on which a client subscribes and hears of what
-// happens.
+// StreamChannel opens the stream on which a client subscribes to notifications.
 func (c Client) StreamChannel(ctx context.Context, opts ...grpc.CallOption) (StreamClient, error) {
 	stream, err := c.Conn.NewStream(ctx, &grpc.StreamDesc{StreamName: "StreamChannel", ServerStreams: true, ClientStreams: true}, fullName("StreamChannel"), opts...)
 	if err != nil {

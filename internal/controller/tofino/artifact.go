@@ -17,8 +17,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// An Artifact is what a compiler has made of a program for the chip: its schema,
-// and for sets of pipes the context and the binary.
+// An Artifact is the output of a compiler for the chip: the schema, and for sets of
+// pipes the context and the binary.
 type Artifact struct {
 	Name     string
 	Schema   []byte
@@ -32,8 +32,8 @@ type Profile struct {
 	Pipes           []int
 }
 
-// Encode is what a pipeline's configuration is for this target. The program gets a
-// name that says which binary it is, by which a switch that runs it is known.
+// Encode returns the configuration of a pipeline for this target. The name of the
+// program contains a hash of the binary, which identifies it on a switch.
 func (a *Artifact) Encode() ([]byte, error) {
 	c := &wire.ForwardingPipelineConfig{BfruntimeInfo: a.Schema}
 	sum := sha256.New()
@@ -56,8 +56,8 @@ func (a *Artifact) Encode() ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(c)
 }
 
-// ReadConf reads what p4c leaves for bf_switchd: a .conf that names the files of a
-// program, from the folder of the .conf on.
+// ReadConf reads the .conf that p4c writes for bf_switchd. The files that it names
+// are relative to its folder.
 func ReadConf(file string) (*Artifact, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -109,8 +109,8 @@ func ReadConf(file string) (*Artifact, error) {
 	return a, errors.Join(errs...)
 }
 
-// Embedded is what the compiler of this project has made of a program for the
-// embedded switch, which has it in place of the chip's binary, in all pipes.
+// Embedded returns the artifact of a program for the embedded switch. The switch
+// loads the JSON document in place of the chip's binary, in all pipes.
 func Embedded(p *plan.Pipeline) (*Artifact, error) {
 	if p.Schema == nil {
 		return nil, fmt.Errorf("%s is for %s, and BfRt for programs for Tofino (tna, t2na)", p.Manifest.Scheme, p.Manifest.Arch)

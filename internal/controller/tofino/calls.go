@@ -13,7 +13,7 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// A change is an update of P4Runtime in BfRt's.
+// A change is an update of P4Runtime translated to BfRt.
 type change struct {
 	list []*wire.Update
 	err  error // why there are none
@@ -21,8 +21,8 @@ type change struct {
 	after, undo []*wire.Update
 }
 
-// Write does a batch. An update may take several of BfRt, of which the first that
-// fails is the update's error.
+// Write writes a batch. An update of P4Runtime may take several of BfRt. The error of
+// the first that fails is the error of the update.
 func (s *session) Write(ctx context.Context, req *p4v1.WriteRequest, _ ...grpc.CallOption) (*p4v1.WriteResponse, error) {
 	p, err := s.ours(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *session) updates(ctx context.Context, p *program, u *p4v1.Update, in *b
 		}
 		switch {
 		case e.GetIsDefaultAction() && e.GetAction() == nil:
-			kind = wire.Update_DELETE // the program's own again
+			kind = wire.Update_DELETE // restore the default action of the program
 		case kind == wire.Update_DELETE:
 			out.Data = nil
 		}
@@ -117,14 +117,14 @@ func (s *session) updates(ctx context.Context, p *program, u *p4v1.Update, in *b
 	return c
 }
 
-// An answer is what a read has found, as a stream.
+// An answer is the result of a read, as a stream.
 type answer struct {
 	grpc.ClientStream
 	list []*p4v1.Entity
 	done bool
 }
 
-// Recv returns all at once.
+// Recv returns the whole result at once.
 func (a *answer) Recv() (*p4v1.ReadResponse, error) {
 	if a.done {
 		return nil, io.EOF
@@ -187,8 +187,8 @@ func (s *session) Read(ctx context.Context, req *p4v1.ReadRequest, _ ...grpc.Cal
 	return a, nil
 }
 
-// ask is what to ask for an entry of P4Runtime; one that names no table stands for
-// the entries of all tables.
+// ask returns the entries to request for an entry of P4Runtime. An entry without a
+// table stands for the entries of all tables.
 func (p *program) ask(e *p4v1.TableEntry) ([]*wire.TableEntry, error) {
 	flags := &wire.TableFlags{FromHw: false}
 	if e.GetTableId() != 0 {

@@ -15,8 +15,8 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// GetForwardingPipelineConfig tells whether the switch runs the plan's program: by
-// that one's P4Info and cookie, or by none.
+// GetForwardingPipelineConfig reports whether the switch runs the plan's program. If
+// so it returns the P4Info and the cookie of the plan, else nothing.
 func (s *session) GetForwardingPipelineConfig(ctx context.Context, req *p4v1.GetForwardingPipelineConfigRequest, _ ...grpc.CallOption) (*p4v1.GetForwardingPipelineConfigResponse, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (s *session) SetForwardingPipelineConfig(ctx context.Context, _ *p4v1.SetFo
 	return &p4v1.SetForwardingPipelineConfigResponse{}, nil
 }
 
-// load loads the plan's program under a name in a warm init of one step, and binds
+// load loads the plan's program under a name, in a warm init of one step, and binds
 // this client to it.
 func (s *session) load(ctx context.Context, name string) error {
 	at := s.place()
@@ -84,8 +84,8 @@ func (s *session) load(ctx context.Context, name string) error {
 	return nil
 }
 
-// bind makes this client the one of the plan's program, if that runs. Servers
-// refuse to bind a client once more to what it has.
+// bind binds this client to the plan's program if the switch runs it. Servers refuse
+// a second bind to the same program.
 func (s *session) bind(ctx context.Context) (bound bool, err error) {
 	if err := s.look(ctx); err != nil {
 		return false, err
@@ -116,9 +116,9 @@ func (s *session) bindAs(ctx context.Context, client uint32, program string) err
 	return err
 }
 
-// claim binds this client to the plan's program. Where another one runs, which is
-// to be replaced, it must be nobody's: the server says that only to who tries to
-// be bound to it, so another client does, for a moment.
+// claim binds this client to the plan's program. If the switch runs another program,
+// claim replaces it only if no client is bound to it. The server reveals that only in
+// answer to a bind, so a second client tries to bind for a moment.
 func (s *session) claim(ctx context.Context) error {
 	bound, err := s.bind(ctx)
 	at := s.place()
@@ -158,10 +158,9 @@ func (s *session) claim(ctx context.Context) error {
 	return nil
 }
 
-// takeOver makes this client the one of the switch though another is. The server
-// leaves a program to its client, but ends the clients of programs that are not
-// there any more: so the program is loaded once more, under another name. One that
-// is to be replaced anyway needs no more than that.
+// takeOver takes the switch from another client. The server never takes a program
+// from its client, but it ends the clients of programs that it replaces. So takeOver
+// loads the program again under another name. A different program is simply replaced.
 func (s *session) takeOver(ctx context.Context) error {
 	if err := s.look(ctx); err != nil {
 		return err
@@ -179,7 +178,7 @@ func (s *session) takeOver(ctx context.Context) error {
 	return s.load(ctx, nextName(at.config.GetP4Name(), p.name))
 }
 
-// nextName is a name for the program that it does not run under.
+// nextName returns a name for the program that differs from the running one.
 func nextName(name, runs string) string {
 	n := 0
 	if rest, ok := strings.CutPrefix(runs, name+"_"); ok {
@@ -188,8 +187,8 @@ func nextName(name, runs string) string {
 	return fmt.Sprintf("%s_%d", name, n+1)
 }
 
-// isNamed reports whether what runs is the program of a name, as it is or as it
-// was loaded by a takeover.
+// isNamed reports whether the running program has a name, or the name of a takeover
+// of it.
 func isNamed(runs, name string) bool {
 	rest, ok := strings.CutPrefix(runs, name)
 	if !ok || rest == "" {

@@ -1,11 +1,10 @@
-// Package tofino is the target of switches that run Intel's SDE: it speaks BfRt
-// to them where the controller speaks P4Runtime.
+// Package tofino is the target for switches that run Intel's SDE. It uses BfRt where
+// the controller uses P4Runtime.
 //
-// The controller keeps to P4Runtime's terms: a session translates. Table entries
-// and their default actions are those of the program's tables by name; a clone
-// session is one of $mirror.cfg, a multicast group one of $pre.mgid with a node of
-// $pre.node; that a client is bound to the program is what being primary is to
-// P4Runtime. What that has no words for goes by the interfaces of the target:
-// registers in bulk, low-pass filters, and ports with the rates and lengths of
-// their queues.
+// The controller keeps P4Runtime's data model, and a session translates it. Entries
+// and default actions become those of the program's tables of the same name. A clone
+// session becomes an entry of $mirror.cfg. A multicast group becomes an entry of
+// $pre.mgid with a node of $pre.node. A client that is bound to the program is the
+// primary. Registers in bulk, low-pass filters, and ports with the rates and lengths
+// of their queues have no form in P4Runtime and use interfaces of the target.
 package tofino

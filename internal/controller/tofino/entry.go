@@ -11,12 +11,12 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// mostPriority is the largest priority of the SDE, where the smallest number goes
-// first; in P4Runtime the largest does.
+// mostPriority is the largest priority of the SDE. The smallest number wins there,
+// and the largest wins in P4Runtime.
 const mostPriority = 1<<24 - 1
 
-// entry is an entry of P4Runtime in BfRt's terms. Fields of its key that match
-// everything are written out.
+// entry translates an entry of P4Runtime. It writes out key fields that match
+// everything.
 func (p *program) entry(e *p4v1.TableEntry) (*wire.TableEntry, error) {
 	t := p.byP4[e.GetTableId()]
 	if t == nil {
@@ -104,8 +104,8 @@ func (t *table) key(e *p4v1.TableEntry) (*wire.TableKey, error) {
 	return k, nil
 }
 
-// back is an entry of BfRt in P4Runtime's terms, which leave out what matches
-// everything.
+// back translates an entry of BfRt. It leaves out key fields that match everything,
+// as P4Runtime requires.
 func (t *table) back(e *wire.TableEntry) *p4v1.TableEntry {
 	out := &p4v1.TableEntry{TableId: t.p4.ID, IsDefaultAction: e.GetIsDefaultEntry()}
 	for _, f := range t.keys {
@@ -128,7 +128,8 @@ func (t *table) back(e *wire.TableEntry) *p4v1.TableEntry {
 	return out
 }
 
-// call returns the action in BfRt's data as P4Runtime has it, nil if there is none.
+// call returns the action of an entry's data in P4Runtime's form, nil if there is
+// none.
 func (t *table) call(data *wire.TableData) *p4v1.Action {
 	a := t.byID[data.GetActionId()]
 	if a == nil {
@@ -176,7 +177,7 @@ func (f key) back(m *wire.KeyField) *p4v1.FieldMatch {
 
 func numberIsZero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
 
-// ones is the greatest number of so many bits.
+// ones returns the largest number of width bits.
 func ones(width int) []byte {
 	b := bytes.Repeat([]byte{0xff}, (width+7)/8)
 	if rest := width % 8; rest != 0 {

@@ -10,15 +10,15 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/target"
 )
 
-// filters reaches the low-pass filters of the program.
+// filters accesses the low-pass filters of the program.
 type filters struct{ s *session }
 
 var _ target.Filters = (*filters)(nil)
 
 const filterType = "Lpf"
 
-// List returns the filters as all their cells are set; one whose cells differ is
-// set to nothing that a plan has.
+// List returns the settings of the filters. A filter whose cells differ has a setting
+// that no plan has.
 func (f *filters) List(ctx context.Context) (list []plan.Filter, err error) {
 	p, err := f.s.ours(ctx)
 	if err != nil {
@@ -50,8 +50,8 @@ func (f *filters) List(ctx context.Context) (list []plan.Filter, err error) {
 	return list, nil
 }
 
-// exactly gives a filter the time that the plan has, if that is the same as far
-// as BfRt tells it, which is with 24 bits.
+// exactly replaces the time of a filter by the plan's, if both are equal in the 24
+// bits that BfRt transmits.
 func (p *place) exactly(have plan.Filter) plan.Filter {
 	if p.plan == nil {
 		return have

@@ -12,13 +12,13 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/target"
 )
 
-// queues reaches ports, and the rates and lengths of their first queues in the
+// queues accesses ports, and the rates and lengths of their first queues in the
 // traffic manager.
 type queues struct{ s *session }
 
 var _ target.Queues = (*queues)(nil)
 
-// speeds are the speeds that a port can have, in bits a second.
+// speeds lists the speeds of ports in bits per second.
 var speeds = []struct {
 	bits uint64
 	name string
@@ -27,7 +27,7 @@ var speeds = []struct {
 	{100e9, "BF_SPEED_100G"}, {200e9, "BF_SPEED_200G"}, {400e9, "BF_SPEED_400G"},
 }
 
-// speed is the least that a rate fits into.
+// speed returns the lowest speed that is at least a rate.
 func speed(bits uint64) string {
 	for _, s := range speeds {
 		if bits <= s.bits {
@@ -37,7 +37,7 @@ func speed(bits uint64) string {
 	return speeds[len(speeds)-1].name
 }
 
-// get reads one entry of a table of the chip; nil if there is none.
+// get reads an entry of a table of the chip. It returns nil if there is none.
 func (s *session) get(ctx context.Context, to *wire.TargetDevice, name string, key ...uint64) (row, error) {
 	t, err := s.chipNamed(ctx, name)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *session) get(ctx context.Context, to *wire.TargetDevice, name string, k
 	return r, err
 }
 
-// put writes one.
+// put writes an entry of a table of the chip.
 func (s *session) put(ctx context.Context, to *wire.TargetDevice, kind wire.Update_Type, name string, key []uint64, action string, data ...any) error {
 	t, err := s.chipNamed(ctx, name)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *session) put(ctx context.Context, to *wire.TargetDevice, kind wire.Upda
 	return s.set(ctx, to, update(kind, e))
 }
 
-// The tables of the traffic manager, behind the chip's name.
+// The tables of the traffic manager, without the name of the chip.
 const (
 	portConfig  = "tm.port.cfg"
 	queueMap    = "tm.queue.map"
@@ -78,8 +78,8 @@ const (
 	queueBuffer = "tm.queue.buffer"
 )
 
-// queueOf finds the first queue of a port, by its group and its number there, and
-// makes sure that the chip means the same one.
+// queueOf returns the key of a port's first queue: its group and its number in the
+// group. It checks that the chip maps the key back to the port.
 func (s *session) queueOf(ctx context.Context, port int) (key []uint64, err error) {
 	at := s.place()
 	r, err := s.get(ctx, at.everywhere(), portConfig, uint64(port))
@@ -100,7 +100,7 @@ func (s *session) queueOf(ctx context.Context, port int) (key []uint64, err erro
 	return key, nil
 }
 
-// cellBytes is the size of the cells of the packet buffer.
+// cellBytes returns the size of the packet buffer's cells.
 func (s *session) cellBytes(ctx context.Context) (int, error) {
 	t, err := s.chipNamed(ctx, queueBuffer)
 	if err != nil {
@@ -112,8 +112,8 @@ func (s *session) cellBytes(ctx context.Context) (int, error) {
 	return 176, nil
 }
 
-// Queue returns the rate and the depth of a port's queue, in packets of the size
-// that the plan counts by; none where the port or one of both is not set.
+// Queue returns the rate and the depth of a port's queue, in packets of the plan's
+// MTU. It returns false if the port, the rate or the depth is not set.
 func (q *queues) Queue(ctx context.Context, port int) (plan.Queue, bool, error) {
 	at := q.s.place()
 	have := plan.Queue{Port: port}
@@ -147,9 +147,9 @@ func (q *queues) Queue(ctx context.Context, port int) (plan.Queue, bool, error) 
 	return have, true, nil
 }
 
-// SetQueue adds the port where it is not there, and sets its queue: a rate in bits
-// a second, so that small packets are not held back, and a length without a share
-// of what others leave.
+// SetQueue adds the port if necessary and configures its queue. The rate is in bits
+// per second, so that small packets are not delayed. The length uses no share of the
+// common pool.
 func (q *queues) SetQueue(ctx context.Context, set plan.Queue) error {
 	at := q.s.place()
 	bits := set.Rate * uint64(8*at.mtu)

@@ -18,10 +18,9 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// cells reaches the registers of a switch. Each pipe has its own: what is read is
-// the value of the pipe of the cell's port where the cells are about ports, and
-// else of the first pipe that the switch uses ports of; what is written is written
-// to all.
+// cells accesses the registers of a switch. Each pipe has its own cells. A read
+// returns the value of one pipe: if the cells belong to ports, the pipe of the cell's
+// port, else the first pipe with ports in use. A write goes to all pipes.
 type cells struct{ s *session }
 
 var (
@@ -30,15 +29,15 @@ var (
 )
 
 const (
-	// few is the number of cells up to which each is asked for, and read from the
-	// chip; of more the driver's copy is read, which is brought up to date first.
+	// few is the largest number of cells that are read one by one from the chip. More
+	// cells are read from the driver's copy, after a sync.
 	few = 64
-	// writeAtOnce is the number of cells of a request.
+	// writeAtOnce is the number of cells in a request.
 	writeAtOnce = 4096
 )
 
-// A register is one of the program's, with its parts: the first has the highest
-// bits of the cell.
+// A register is a register of the program with its parts. The first part has the
+// highest bits of the cell.
 type register struct {
 	chipTable
 	parts  []*bfrt.Field
@@ -66,8 +65,8 @@ func (c *cells) find(ctx context.Context, name string, from, to int) (*register,
 	return r, nil
 }
 
-// value puts together what a pipe's cell has; a table that is not in all pipes
-// has values of its own pipes alone.
+// value combines the parts of a pipe's cell. A table that is not in all pipes has
+// values of its own pipes only.
 func (r *register) value(d *wire.TableData, pipe int) (v uint64) {
 	for i, f := range r.parts {
 		all := lists.Filter(d.GetFields(), func(x *wire.DataField) bool { return x.GetFieldId() == f.ID })
@@ -80,7 +79,7 @@ func (r *register) value(d *wire.TableData, pipe int) (v uint64) {
 	return v
 }
 
-// pipeOf says in which pipe the cells of a register count.
+// pipeOf returns the function that maps a cell of a register to the pipe to read.
 func (c *cells) pipeOf(name string) func(cell int) int {
 	at := c.s.place()
 	first := 0
@@ -177,10 +176,10 @@ func (c *cells) Write(ctx context.Context, name string, from, to int, value uint
 	return nil
 }
 
-// Clock cannot be had by BfRt.
+// Clock always fails: BfRt has no clock.
 func (c *cells) Clock(context.Context) (time.Duration, error) { return 0, registers.ErrNoClock }
 
-// PortCounts are what $PORT_STAT counts.
+// PortCounts returns the counters of $PORT_STAT.
 func (c *cells) PortCounts(ctx context.Context) (list []bmv2.PortCounts, err error) {
 	t, err := c.s.chipNamed(ctx, "$PORT_STAT")
 	if err != nil {
@@ -202,7 +201,8 @@ func (c *cells) PortCounts(ctx context.Context) (list []bmv2.PortCounts, err err
 	return list, nil
 }
 
-// fault names the register, and wraps the reason that the controller knows.
+// fault adds the name of the register to an error and wraps the cause that the
+// controller knows.
 func (c *cells) fault(doing, name string, err error) error {
 	s, ok := status.FromError(err)
 	if !ok {

@@ -12,14 +12,14 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// The chip's tables for copies.
+// The chip's tables for copies of packets.
 const (
 	mirrorTable = "$mirror.cfg"
 	nodeTable   = "$pre.node"
 	groupTable  = "$pre.mgid"
 )
 
-// wholePacket is the length that no copy is cut to: the field's largest.
+// wholePacket is the largest length of a mirror session. It truncates no packet.
 const wholePacket = 1<<14 - 1
 
 func portOf(r *p4v1.Replica) uint32 {
@@ -30,13 +30,13 @@ func portOf(r *p4v1.Replica) uint32 {
 	return r.GetEgressPort()
 }
 
-// replica is a copy's way, in the form that the controller writes.
+// replica returns a replica in the form that the controller writes.
 func replica(port, instance uint32) *p4v1.Replica {
 	//lint:ignore SA1019 the form of before version 1.4, as the controller writes it
 	return &p4v1.Replica{PortKind: &p4v1.Replica_EgressPort{EgressPort: port}, Instance: instance}
 }
 
-// mirror is a clone session, one for both of ingress and egress.
+// mirror translates a clone session to one for both gresses.
 func (s *session) mirror(ctx context.Context, kind wire.Update_Type, m *p4v1.CloneSessionEntry) ([]*wire.Update, error) {
 	t, err := s.chipNamed(ctx, mirrorTable)
 	if err != nil {
@@ -87,9 +87,10 @@ func (a *answer) add(e *p4v1.PacketReplicationEngineEntry) {
 	a.list = append(a.list, &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: e}})
 }
 
-// group is a multicast group: for each instance a node of its ports. The first
-// has the group's number, those behind it numbers that no group has. Where the
-// nodes stay the same their ports change, and no copy is lost meanwhile.
+// group translates a multicast group. Each instance becomes a node with its ports.
+// The first node has the number of the group, and the others have numbers beyond
+// those of groups. If the nodes stay the same, only their ports change and no copy is
+// lost.
 func (s *session) group(ctx context.Context, kind wire.Update_Type, g *p4v1.MulticastGroupEntry) ([]*wire.Update, error) {
 	nodes, err := s.chipNamed(ctx, nodeTable)
 	if err != nil {
@@ -138,7 +139,7 @@ func (s *session) group(ctx context.Context, kind wire.Update_Type, g *p4v1.Mult
 	return b.list, b.err
 }
 
-// instancesOf sorts the ports of a group by the instances of its copies.
+// instancesOf returns the ports of a group by instance.
 func instancesOf(g *p4v1.MulticastGroupEntry) (order []uint32, ports map[uint32][]uint32) {
 	ports = map[uint32][]uint32{}
 	for _, r := range g.GetReplicas() {
@@ -150,7 +151,7 @@ func instancesOf(g *p4v1.MulticastGroupEntry) (order []uint32, ports map[uint32]
 	return order, ports
 }
 
-// A builder collects updates until one cannot be made.
+// A builder collects updates until the first error.
 type builder struct {
 	list []*wire.Update
 	err  error

@@ -14,22 +14,22 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A program is one that a switch runs, by the schema that the switch has told.
+// A program is a running program, described by the schema of the switch.
 type program struct {
 	name   string
 	schema *bfrt.Schema
-	byP4   map[uint32]*table // the tables of a P4Info, by its numbers
-	byID   map[uint32]*table // the same by those of the schema
+	byP4   map[uint32]*table // the tables of a P4Info, by number
+	byID   map[uint32]*table // the same tables, by number in the schema
 }
 
-// A table is a match table in both of its descriptions.
+// A table is a match table with both of its descriptions.
 type table struct {
 	p4      *p4info.Table
 	schema  *bfrt.Table
 	keys    []key
 	order   uint32             // the field of the priority, 0 if there is none
-	actions map[uint32]*action // by the numbers of P4Info
-	byID    map[uint32]*action // by those of the schema
+	actions map[uint32]*action // by number in P4Info
+	byID    map[uint32]*action // by number in the schema
 	in      *indirection       // nil unless the table's actions are those of a profile
 }
 
@@ -39,11 +39,11 @@ type key struct {
 	id uint32
 }
 
-// An action is one of a table.
+// An action is an action of a table.
 type action struct {
 	p4     *p4info.Action
 	id     uint32
-	params []uint32 // the numbers of its parameters in the schema, in P4Info's order
+	params []uint32 // the numbers of its parameters in the schema, in the order of P4Info
 }
 
 func parse(text []byte) (*bfrt.Schema, error) {
@@ -54,19 +54,19 @@ func parse(text []byte) (*bfrt.Schema, error) {
 	return s, nil
 }
 
-// tableNamed finds a table by the name that P4Info has for it: in the schema the
-// name of the pipe stands before it. It is nil where there is none.
+// tableNamed returns the table with a name of P4Info, nil if there is none. The
+// schema prefixes the name with that pipe's name.
 func tableNamed(s *bfrt.Schema, name string) *bfrt.Table {
 	return lists.First(s.Tables, func(t *bfrt.Table) bool { return inPipe(t.Name) == name })
 }
 
-// inPipe is a name without that of its pipe.
+// inPipe returns a name without the prefix of its pipe.
 func inPipe(name string) string {
 	_, rest, _ := strings.Cut(name, ".")
 	return rest
 }
 
-// matchTypes are the words of the schema for the kinds of P4Info.
+// matchTypes maps the match kinds of P4Info to those of the schema.
 var matchTypes = map[configv1.MatchField_MatchType][]string{
 	configv1.MatchField_EXACT:    {"Exact", "ATCAM"},
 	configv1.MatchField_LPM:      {"LPM"},
@@ -75,8 +75,8 @@ var matchTypes = map[configv1.MatchField_MatchType][]string{
 	configv1.MatchField_OPTIONAL: {"Optional"},
 }
 
-// newProgram holds a schema against the P4Info of the program that the switch
-// should run; the error is the first thing that only one of them has.
+// newProgram compares a schema with the P4Info of the program that the switch should
+// run. The error names the first difference.
 func newProgram(name string, schema *bfrt.Schema, x *p4info.Index) (*program, error) {
 	p := &program{name: name, schema: schema, byP4: map[uint32]*table{}, byID: map[uint32]*table{}}
 	for _, t := range x.Tables {
@@ -101,7 +101,7 @@ func newProgram(name string, schema *bfrt.Schema, x *p4info.Index) (*program, er
 func newTable(p4 *p4info.Table, s *bfrt.Table, schema *bfrt.Schema) (*table, error) {
 	t := &table{p4: p4, schema: s, actions: map[uint32]*action{}, byID: map[uint32]*action{}}
 	for _, f := range p4.Fields {
-		name := strings.Replace(f.Name, "$valid$", "$valid", 1) // each has its own way to write isValid()
+		name := strings.Replace(f.Name, "$valid$", "$valid", 1) // P4Info and the schema write isValid() differently
 		i := slices.IndexFunc(s.Key, func(k *bfrt.Field) bool { return k.Name == name })
 		if i < 0 || s.Key[i].Bits() != f.Width || !slices.Contains(matchTypes[f.Kind], s.Key[i].MatchType) {
 			return nil, fmt.Errorf("its key has no field %s of %d bits that matches as the program's", f.Name, f.Width)
@@ -139,14 +139,14 @@ func newTable(p4 *p4info.Table, s *bfrt.Table, schema *bfrt.Schema) (*table, err
 	return t, nil
 }
 
-// The data of a table of the chip, by the names of its fields.
+// A row is the data of an entry, by the names of its fields.
 type row map[string]*wire.DataField
 
-// A chipTable is a table that every chip has, or one of the program that is read
-// by the names of its fields: registers and filters.
+// A chipTable is a table that is accessed by the names of its fields: a table of
+// every chip, or a register, filter, profile or selector of the program.
 type chipTable struct{ *bfrt.Table }
 
-// find finds the field of a name, of the table itself or of an action.
+// find returns the field with a name, of the table itself or of an action.
 func (t chipTable) find(name string) *bfrt.Field {
 	named := func(f *bfrt.Field) bool { return f.Name == name }
 	for _, d := range t.Data {
@@ -162,8 +162,8 @@ func (t chipTable) find(name string) *bfrt.Field {
 	return nil
 }
 
-// entry makes an entry of a table: its key by its values, and data as names and
-// values.
+// entry returns an entry of a table from the values of its key, and from names and
+// values of its data.
 func (t chipTable) entry(keys []uint64, action string, list ...any) (*wire.TableEntry, error) {
 	e := &wire.TableEntry{TableId: t.ID}
 	if len(keys) > 0 {
@@ -211,7 +211,7 @@ func (t chipTable) entry(keys []uint64, action string, list ...any) (*wire.Table
 	return e, nil
 }
 
-// row takes the data of an entry apart.
+// row returns the data of an entry by name.
 func (t chipTable) row(d *wire.TableData) row {
 	names := map[uint32]string{}
 	for _, part := range t.Data {
@@ -237,7 +237,7 @@ func (r row) number(name string) uint64 { return numberOf(r[name].GetStream()) }
 func (r row) flag(name string) bool     { return r[name].GetBoolVal() }
 func (r row) text(name string) string   { return r[name].GetStrVal() }
 
-// keyNumber is the first number of an entry's key.
+// keyNumber returns the first number of an entry's key.
 func keyNumber(e *wire.TableEntry) uint64 {
 	if f := e.GetKey().GetFields(); len(f) > 0 {
 		return numberOf(f[0].GetExact().GetValue())
@@ -245,12 +245,12 @@ func keyNumber(e *wire.TableEntry) uint64 {
 	return 0
 }
 
-// exact is a field of a key with one value.
+// exact returns a field of a key with one value.
 func exact(id uint32, value []byte) *wire.KeyField {
 	return &wire.KeyField{FieldId: id, MatchType: &wire.KeyField_Exact_{Exact: &wire.KeyField_Exact{Value: value}}}
 }
 
-// sized is a number as BfRt has it: big-endian, in all the bytes of its width.
+// sized encodes a number for BfRt: big-endian, in all the bytes of its width.
 func sized(v uint64, width int) []byte {
 	b := make([]byte, (width+7)/8)
 	for i := len(b) - 1; i >= 0; i, v = i-1, v>>8 {
@@ -259,8 +259,8 @@ func sized(v uint64, width int) []byte {
 	return b
 }
 
-// padded is a number of P4Runtime, which is as short as it can be, as BfRt has it:
-// in all the bytes of its width.
+// padded extends a number of P4Runtime, which has no leading zeros, to the bytes of
+// its width, as BfRt requires.
 func padded(b []byte, width int) []byte {
 	n := (width + 7) / 8
 	if len(b) >= n {
@@ -269,7 +269,7 @@ func padded(b []byte, width int) []byte {
 	return append(make([]byte, n-len(b)), b...)
 }
 
-// short is P4Runtime's form of a number again.
+// short removes leading zeros, as P4Runtime requires.
 func short(b []byte) []byte {
 	for len(b) > 1 && b[0] == 0 {
 		b = b[1:]

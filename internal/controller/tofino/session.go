@@ -20,58 +20,57 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/target"
 )
 
-// A place is what is known of a switch before it is asked.
+// A place is the controller's configuration for a switch.
 type place struct {
 	device uint32
 	client uint32 // the number of this client
-	mtu    int    // of the packets by which rates are counted
+	mtu    int    // the packet size by which rates are counted
 
-	// What the switch is to hold, and its index; nil where only registers are
-	// asked for.
+	// The planned contents of the switch and their index. Both are nil if only
+	// registers are accessed.
 	plan  *plan.Switch
 	index *p4info.Index
-	// config is the program for it to load; nil where it has been loaded.
+	// config is the program to load, nil if the switch has loaded it.
 	config *wire.ForwardingPipelineConfig
 }
 
-// everywhere is the target of what is alike in all pipes.
+// everywhere returns the target of entries that are equal in all pipes.
 func (p *place) everywhere() *wire.TargetDevice {
 	return &wire.TargetDevice{DeviceId: p.device, PipeId: wire.AllPipes, Direction: wire.AllDirections, PrsrId: wire.AllParsers}
 }
 
-// in is the target of what belongs to the pipe of a port.
+// in returns the target of the pipe of a port.
 func (p *place) in(port int) *wire.TargetDevice {
 	t := p.everywhere()
 	t.PipeId = uint32(port) >> 7
 	return t
 }
 
-// A session is what is said to a switch by one connection. It translates the calls
-// of P4Runtime.
+// A session is a connection to a switch. It translates the calls of P4Runtime.
 type session struct {
 	wire  wire.Client
 	place func() *place // the target may get another plan
 
 	mu     sync.Mutex
-	told   []byte        // what follows was made of this answer
-	of     *p4info.Index // and held against this program
-	prog   *program      // of the plan, nil while another one runs
-	runs   string        // the name of what runs instead
+	told   []byte        // the answer from which the following fields were made
+	of     *p4info.Index // the program with which it was compared
+	prog   *program      // the plan's program, nil while another one runs
+	runs   string        // the name of that other program
 	bound  string        // the program that this client is bound to
-	why    error         // why that is another one
+	why    error         // why prog is nil
 	chip   *bfrt.Schema
 	all    []*wire.ForwardingPipelineConfig
-	pushed int                 // answers of the stream to this client's own programs, that have not come
-	nodes  map[uint32][]uint32 // of multicast groups, as they were read
+	pushed int                 // pending answers of the stream to programs that this client sent
+	nodes  map[uint32][]uint32 // nodes of multicast groups, as last read
 }
 
-// open begins a session over a connection.
+// open starts a session over a connection.
 func open(conn grpc.ClientConnInterface, where func() *place) target.Session {
 	s := &session{wire: wire.Client{Conn: conn}, place: where, nodes: map[uint32][]uint32{}}
 	return target.Session{Client: s, Registers: &cells{s}, Queues: &queues{s}, Filters: &filters{s}}
 }
 
-// look asks which programs run, and finds the plan's among them.
+// look reads the running programs and finds the plan's among them.
 func (s *session) look(ctx context.Context) error {
 	at := s.place()
 	m, err := s.wire.GetForwardingPipelineConfig(ctx, &wire.GetForwardingPipelineConfigRequest{DeviceId: at.device, ClientId: at.client}, callOptions...)
@@ -107,9 +106,9 @@ func (s *session) look(ctx context.Context) error {
 	return nil
 }
 
-// program is a program that runs, if it is the plan's. What this controller has
-// loaded is known by its name, which says of what binary it is: a schema does not
-// tell constants of the program.
+// program returns a running program if it is the plan's. A program that this
+// controller loaded is identified by its name, which contains a hash of the binary,
+// because a schema does not contain the constants of the program.
 func (p *place) program(c *wire.ForwardingPipelineConfig, schema *bfrt.Schema) (*program, error) {
 	if p.index == nil {
 		return &program{name: c.GetP4Name(), schema: schema}, nil
@@ -120,7 +119,7 @@ func (p *place) program(c *wire.ForwardingPipelineConfig, schema *bfrt.Schema) (
 	return newProgram(c.GetP4Name(), schema, p.index)
 }
 
-// ours is the plan's program on the switch.
+// ours returns the plan's program on the switch.
 func (s *session) ours(ctx context.Context) (*program, error) {
 	s.mu.Lock()
 	p := s.prog
@@ -139,8 +138,8 @@ func (s *session) ours(ctx context.Context) (*program, error) {
 	return s.prog, nil
 }
 
-// chipNamed is a table that every chip has, by the end of its name: that of the
-// chip stands before some.
+// chipNamed returns a table that every chip has. Some names have the chip's name as a
+// prefix, which is left out here.
 func (s *session) chipNamed(ctx context.Context, name string) (chipTable, error) {
 	s.mu.Lock()
 	chip := s.chip
@@ -161,11 +160,12 @@ func (s *session) chipNamed(ctx context.Context, name string) (chipTable, error)
 	return chipTable{}, status.Errorf(codes.Unimplemented, "the switch has no table %s", name)
 }
 
-// callOptions let a program pass.
+// callOptions allow messages as large as a program.
 var callOptions = []grpc.CallOption{grpc.MaxCallRecvMsgSize(1 << 28), grpc.MaxCallSendMsgSize(1 << 28)}
 
-// write sends updates to be done one after the other, whatever becomes of those
-// before. The errors are by their places; err is one about all.
+// write sends updates. The switch executes them one after the other and continues
+// after errors. each has the outcome of every update; err is an error of the whole
+// call.
 func (s *session) write(ctx context.Context, to *wire.TargetDevice, list []*wire.Update) (each []*wire.Error, err error) {
 	p, err := s.ours(ctx)
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *session) write(ctx context.Context, to *wire.TargetDevice, list []*wire
 	return nil, err
 }
 
-// set writes updates that should not fail.
+// set sends updates and returns the first error.
 func (s *session) set(ctx context.Context, to *wire.TargetDevice, list ...*wire.Update) error {
 	each, err := s.write(ctx, to, list)
 	for _, e := range each {
@@ -191,7 +191,7 @@ func (s *session) set(ctx context.Context, to *wire.TargetDevice, list ...*wire.
 	return err
 }
 
-// outcomes are what an error of BfRt says of each update or entity.
+// outcomes returns the outcomes of all updates or entities in an error of BfRt.
 func outcomes(err error) (list []*wire.Error) {
 	for _, d := range status.Convert(err).Details() {
 		if e, ok := d.(*wire.Error); ok {
@@ -201,8 +201,8 @@ func outcomes(err error) (list []*wire.Error) {
 	return list
 }
 
-// read asks for entries, and calls each with those that come. What is not there
-// is no error.
+// read requests entries and calls each for every entry that arrives. A missing entry
+// is not an error.
 func (s *session) read(ctx context.Context, to *wire.TargetDevice, list []*wire.TableEntry, each func(*wire.TableEntry) error) error {
 	if len(list) == 0 {
 		return nil
@@ -239,7 +239,8 @@ func (s *session) read(ctx context.Context, to *wire.TargetDevice, list []*wire.
 	}
 }
 
-// notThere is nil for an error that tells of nothing but what is not there.
+// notThere returns nil for an error that reports only missing entries, else the
+// error.
 func notThere(err error) error {
 	if status.Code(err) == codes.NotFound {
 		return nil
@@ -260,7 +261,7 @@ func update(kind wire.Update_Type, e *wire.TableEntry) *wire.Update {
 	return &wire.Update{Type: kind, Entity: &wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: e}}}
 }
 
-// Capabilities tells what is translated.
+// Capabilities returns the version of P4Runtime that is translated.
 func (s *session) Capabilities(context.Context, *p4v1.CapabilitiesRequest, ...grpc.CallOption) (*p4v1.CapabilitiesResponse, error) {
 	return &p4v1.CapabilitiesResponse{P4RuntimeApiVersion: "1.3.0"}, nil
 }

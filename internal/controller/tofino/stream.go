@@ -15,11 +15,11 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// A channel is a client's stream to a switch, as a stream of P4Runtime: who is
-// bound to the program is primary. Nobody tells who that is; so a question is
-// answered with nobody, and a claim by trying.
+// A channel makes a client's stream to a switch look like a stream of P4Runtime. The
+// client that is bound to the program is the primary. BfRt does not reveal the bound
+// client, so a question is answered with no primary, and a claim by a bind.
 type channel struct {
-	grpc.ClientStream // nil: nothing of it is asked for
+	grpc.ClientStream // nil: no method of it is called
 	s                 *session
 	ctx               context.Context
 	end               context.CancelFunc
@@ -27,13 +27,13 @@ type channel struct {
 	subscribed        chan struct{}
 
 	turn    sync.Mutex // of claims
-	refused bool       // another client is bound; who waits for that to end looks
+	refused bool       // another client is bound; a goroutine waits for its end
 
 	mu  sync.Mutex
-	err error // why it has ended
+	err error // the cause of the channel's end
 }
 
-// rebind is how often a client that was refused tries again.
+// rebind is the interval between attempts of a client that was refused.
 const rebind = time.Second
 
 // StreamChannel subscribes.
@@ -49,7 +49,7 @@ func (s *session) StreamChannel(ctx context.Context, _ ...grpc.CallOption) (p4v1
 		DeviceId: at.device, IsMaster: at.config != nil, Notifications: &wire.Subscribe_Notifications{},
 	}}})
 	if err != nil {
-		_, err = stream.Recv() // says why
+		_, err = stream.Recv() // returns the cause
 		end()
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (c *channel) Recv() (*p4v1.StreamMessageResponse, error) {
 	return nil, c.err
 }
 
-// Send takes a claim or a question; it returns before that is answered.
+// Send takes a claim or a question and returns before the answer.
 func (c *channel) Send(m *p4v1.StreamMessageRequest) error {
 	if c.ctx.Err() != nil {
 		return io.EOF
@@ -141,7 +141,7 @@ func (c *channel) arbitrate(u *p4v1.MasterArbitrationUpdate) {
 	defer c.turn.Unlock()
 	err := c.s.claim(c.ctx)
 	if status.Code(err) == codes.AlreadyExists && c.refused {
-		// Who claims once more what another has wants to take it over.
+		// A second claim while another client is bound asks for a takeover.
 		err = c.s.takeOver(c.ctx)
 	}
 	switch status.Code(err) {
@@ -159,7 +159,7 @@ func (c *channel) arbitrate(u *p4v1.MasterArbitrationUpdate) {
 	}
 }
 
-// wait tries until the other client is gone.
+// wait repeats the bind until the other client is gone.
 func (c *channel) wait(u *p4v1.MasterArbitrationUpdate) {
 	tick := time.NewTicker(rebind)
 	defer tick.Stop()
@@ -171,7 +171,7 @@ func (c *channel) wait(u *p4v1.MasterArbitrationUpdate) {
 		}
 		waits, free := c.retry()
 		if free {
-			// The next claim finds the client bound, or nobody.
+			// The next claim finds this client bound, or no client.
 			c.answer(&p4v1.MasterArbitrationUpdate{DeviceId: u.GetDeviceId()}, codes.NotFound)
 		}
 		if !waits {
@@ -180,7 +180,7 @@ func (c *channel) wait(u *p4v1.MasterArbitrationUpdate) {
 	}
 }
 
-// retry claims once more while another client is bound.
+// retry tries to bind again while another client is bound.
 func (c *channel) retry() (waits, free bool) {
 	c.turn.Lock()
 	defer c.turn.Unlock()

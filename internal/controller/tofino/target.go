@@ -14,19 +14,19 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/target"
 )
 
-// Target is switches that run Intel's SDE, at the addresses of the topology. It
-// starts and stops nothing.
+// A Target is a set of switches that run Intel's SDE, at the addresses in the
+// topology. It does not start or stop them.
 type Target struct {
 	*target.Servers
 	speaker *Speaker
 }
 
-// New makes a target of the SDE's servers.
+// New returns a target for servers of the SDE.
 func New(o target.ServersOptions) *Target {
 	return &Target{Servers: target.NewBfRt(o), speaker: NewSpeaker()}
 }
 
-// Start notes where the switches of a plan are.
+// Start records the addresses of a plan's switches.
 func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 	if err := t.Servers.Start(ctx, p); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 	return t.speaker.Plan(p)
 }
 
-// Endpoint says how the named switch is reached.
+// Endpoint returns how to reach the named switch.
 func (t *Target) Endpoint(name string) (target.Endpoint, error) {
 	e, err := t.Servers.Endpoint(name)
 	if err == nil {
@@ -51,14 +51,14 @@ type Speaker struct {
 	config map[*plan.Pipeline]*wire.ForwardingPipelineConfig
 }
 
-// NewSpeaker makes a speaker without a plan.
+// NewSpeaker returns a speaker without a plan.
 func NewSpeaker() *Speaker {
-	// The SDE knows clients by their numbers, which two must not share.
+	// The SDE identifies clients by number, so two clients must not share one.
 	return &Speaker{client: 1<<16 + rand.Uint32N(1<<30), config: map[*plan.Pipeline]*wire.ForwardingPipelineConfig{}}
 }
 
-// Plan notes what the switches are to hold. The configuration of a pipeline is
-// what Encode makes, or nothing where switches have loaded their programs.
+// Plan records the contents of the switches. The configuration of a pipeline is the
+// result of Encode, or empty if the switches have loaded their programs.
 func (s *Speaker) Plan(p *plan.Plan) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *Speaker) Plan(p *plan.Plan) error {
 	return nil
 }
 
-// To opens sessions to the named switch.
+// To returns a function that opens sessions to the named switch.
 func (s *Speaker) To(name string, device uint64) func(grpc.ClientConnInterface) target.Session {
 	return func(conn grpc.ClientConnInterface) target.Session {
 		return open(conn, func() *place { return s.place(name, device) })
@@ -96,13 +96,12 @@ func (s *Speaker) place(name string, device uint64) *place {
 	at.mtu = s.plan.Options.MTU
 	if at.plan = s.plan.Switch(name); at.plan != nil {
 		at.config = s.config[at.plan.Pipeline]
-		at.index, _ = at.plan.Pipeline.Index() // an error is found when the plan is made
+		at.index, _ = at.plan.Pipeline.Index() // the plan's constructor reports an error
 	}
 	return at
 }
 
-// Watch opens a session to any switch for its registers alone, whatever program
-// it runs.
+// Watch returns a function that opens a session for the registers of any program.
 func Watch(device uint64) func(grpc.ClientConnInterface) target.Session {
 	return NewSpeaker().To("", device)
 }
