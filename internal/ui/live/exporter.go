@@ -21,6 +21,12 @@ type Exporter struct {
 	failures map[string]int
 }
 
+func (e *Exporter) ready() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.frame != nil
+}
+
 // Show makes f the served frame.
 func (e *Exporter) Show(f *Frame) {
 	e.mu.Lock()
@@ -57,6 +63,9 @@ func (e *Exporter) Serve(ctx context.Context, l net.Listener) error {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		fmt.Fprint(w, `<!doctype html><title>p4lb</title><p>p4lb: <a href="/metrics">metrics</a></p>`)
 	})
+	health := func(w http.ResponseWriter, r *http.Request) { Health(w, r, e.ready()) }
+	mux.HandleFunc("GET /healthz", health)
+	mux.HandleFunc("GET /readyz", health)
 	return Serve(ctx, l, nil, mux)
 }
 

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"io"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -65,4 +66,20 @@ func guard(h http.Handler) http.Handler {
 		defer place.End()
 		h.ServeHTTP(w, r)
 	})
+}
+
+// Health answers /healthz, which is always 200 while the process serves, and
+// /readyz, which is 503 until there is something to show. It reports whether the
+// request was one of these. They need no token and reveal nothing else.
+func Health(w http.ResponseWriter, r *http.Request, ready bool) bool {
+	switch {
+	case r.URL.Path != "/healthz" && r.URL.Path != "/readyz":
+		return false
+	case r.URL.Path == "/readyz" && !ready:
+		http.Error(w, "not ready", http.StatusServiceUnavailable)
+	default:
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		io.WriteString(w, "ok\n")
+	}
+	return true
 }

@@ -59,6 +59,7 @@ type Server struct {
 	guesses guesses
 
 	mu      sync.Mutex
+	isReady bool
 	readers int
 	changed chan struct{} // is closed with the next frame
 	asked   chan struct{} // gets something when the first reader comes
@@ -123,6 +124,7 @@ func (s *Server) Await(ctx context.Context) error {
 // Show makes f the latest frame. Without readers it notes events alone, which
 // newcomers are told.
 func (s *Server) Show(f *live.Frame) {
+	s.SetReady()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.note(s.watch.look(f))
@@ -197,6 +199,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is nothing to change here", http.StatusMethodNotAllowed)
 	case !s.opts.Open && !isHere(r.Host):
 		http.Error(w, "this server goes by the names of its own machine", http.StatusMisdirectedRequest)
+	case live.Health(w, r, s.ready()):
 	case !s.knows(w, r):
 	case r.URL.Path == "/":
 		s.servePage(w, r)
@@ -207,6 +210,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+// ready reports whether there is a frame to show.
+func (s *Server) ready() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.isReady
+}
+
+// SetReady makes /readyz answer that there is something to show, though no
+// frame has been shown: a page that is read on demand has none before.
+func (s *Server) SetReady() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isReady = true
 }
 
 // isHere reports whether a client has named this machine.

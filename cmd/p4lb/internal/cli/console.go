@@ -11,7 +11,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -30,6 +32,8 @@ type Console struct {
 	Verbose bool
 	noColor bool
 	LogJSON bool
+	level   *slog.Level // nil: as Quiet and Verbose say
+	timed   atomic.Bool // messages have their time
 
 	args []string // the command line
 
@@ -51,6 +55,7 @@ func (c *Console) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVarP(&c.Quiet, "quiet", "q", false, "print errors only")
 	flags.BoolVarP(&c.Verbose, "verbose", "v", false, "say what is done")
 	flags.BoolVar(&c.noColor, "no-color", false, "no colours, even on a terminal")
+	flags.Func("log-level", "print log messages from `LEVEL` on: debug, info, warn or error (default info)", c.setLogLevel)
 	flags.Func("log-format", "`FORM` of the messages on standard error: text or json", c.setLogFormat)
 }
 
@@ -89,6 +94,18 @@ func (c *Console) setLogFormat(form string) error {
 	return nil
 }
 
+func (c *Console) setLogLevel(text string) error {
+	var level slog.Level
+	if !slices.Contains([]string{"debug", "info", "warn", "error"}, text) || level.UnmarshalText([]byte(text)) != nil {
+		return errors.New("want debug, info, warn or error")
+	}
+	c.level = &level
+	return nil
+}
+
+// LogTimes adds the time to log messages from now on: they go to a file.
+func (c *Console) LogTimes() { c.timed.Store(true) }
+
 // SetUp makes the logger and the colours from the shared flags.
 func (c *Console) SetUp() {
 	level := slog.LevelInfo
@@ -98,7 +115,15 @@ func (c *Console) SetUp() {
 	case c.Verbose:
 		level = slog.LevelDebug
 	}
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: dropTime}
+	if c.level != nil {
+		level = *c.level
+	}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		if c.timed.Load() {
+			return a
+		}
+		return dropTime(groups, a)
+	}}
 	var h slog.Handler = slog.NewTextHandler(c.Err, options)
 	if c.LogJSON {
 		h = slog.NewJSONHandler(c.Err, options)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +21,9 @@ import (
 
 // answer runs a verb for another process, with that process's streams.
 func (k *keeper) answer(ctx context.Context, ask hosts.Call) (exit int) {
+	log, began := k.c.Log.With("request", k.requests.Add(1)), time.Now()
+	log.Info("request", "command", strings.Join(ask.Args, " "))
+	defer func() { log.Info("request ends", "exit", exit, "took", time.Since(began).Round(time.Millisecond)) }()
 	c := cli.New(ctx, ask.Args, ask.In, ask.Out, ask.Err)
 	root := &cobra.Command{
 		Use: "p4lb", SilenceErrors: true, SilenceUsage: true,

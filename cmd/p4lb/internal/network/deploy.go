@@ -399,6 +399,7 @@ func (j *deployJob) begun() error {
 		return fmt.Errorf("going to the background: %w", err)
 	}
 	defer log.Close()
+	j.c.LogTimes()
 	return hosts.Begun(log)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -41,6 +42,8 @@ type keeper struct {
 	door   *hosts.Door
 	began  time.Time
 	calls  chan *call
+
+	requests atomic.Int64 // of other processes, so far
 
 	endTasks func() // ends the tasks that run, and waits for them
 	failed   chan error

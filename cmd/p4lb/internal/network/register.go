@@ -58,6 +58,12 @@ func (s *site) parseCells(register, cells string) (*cellRange, error) {
 	if r.register == nil {
 		return nil, cli.Hinted(fmt.Errorf("%s: there is no register %q", sw.node.Name, register), "%s has %s", m.Scheme, strings.Join(have, ", "))
 	}
+	// A manifest may leave the number of cells to the program: the switch checks
+	// the cells then.
+	sized := r.register.Size > 0
+	if cells == "all" && !sized {
+		return nil, cli.Hinted(fmt.Errorf("cells all of %s: its manifest has no size", register), "want a number, or a range such as 0-7")
+	}
 	if cells == "all" {
 		r.to = r.register.Size
 		return r, nil
@@ -68,7 +74,7 @@ func (s *site) parseCells(register, cells string) (*cellRange, error) {
 	}
 	from, errFrom := strconv.Atoi(first)
 	to, errTo := strconv.Atoi(last)
-	if errFrom != nil || errTo != nil || from < 0 || to < from || to >= r.register.Size {
+	if errFrom != nil || errTo != nil || from < 0 || to < from || sized && to >= r.register.Size {
 		return nil, cli.Hinted(fmt.Errorf("cells %q of %s: there are %d", cells, register, r.register.Size), "want a number, a range such as 0-7, or all")
 	}
 	r.from, r.to = from, to+1
@@ -197,7 +203,7 @@ func writeCells(ctx context.Context, c *cli.Console, r *reach, yes bool, args []
 	switch {
 	case err != nil:
 		return cli.Hinted(fmt.Errorf("value %q is not a number", text), "want one such as 7 or 0x8001")
-	case at.register.Width < 64 && value>>at.register.Width != 0:
+	case at.register.Width > 0 && at.register.Width < 64 && value>>at.register.Width != 0:
 		return fmt.Errorf("value %s: the cells of %s have %d bits", text, register, at.register.Width)
 	}
 	if n := at.to - at.from; n > 1 && !yes {

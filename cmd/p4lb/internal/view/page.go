@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +27,7 @@ import (
 // same as metrics.
 type PageServer struct {
 	Listen, token string
+	tokenFile     string
 	cert, key     string
 
 	Listener net.Listener
@@ -36,6 +39,7 @@ func (p *PageServer) AddFlags(cmd *cobra.Command, what string) {
 	f := cmd.Flags()
 	f.StringVar(&p.Listen, "listen", "", "serve a page that shows "+what+", and metrics, at `ADDR`, such as 127.0.0.1:9464")
 	f.StringVar(&p.token, "listen-token", "", "let in only who knows `TOKEN`: as /?token=TOKEN, or as a bearer")
+	f.StringVar(&p.tokenFile, "listen-token-file", "", "read that token from `FILE`; $"+tokenVariable+" has it otherwise. Process lists show neither")
 	f.StringVar(&p.cert, "listen-cert", "", "serve it with TLS, with the certificate in `FILE`")
 	f.StringVar(&p.key, "listen-key", "", "and its key in `FILE`")
 }
@@ -46,10 +50,39 @@ func (p *PageServer) Guarded() bool { return p.token != "" || p.cert != "" }
 // Check finds mistakes in the command line.
 func (p *PageServer) Check(cmd *cobra.Command) error {
 	switch {
+	case p.token != "" && p.tokenFile != "":
+		return cli.UsageError(cmd, "--listen-token and --listen-token-file exclude each other")
+	case p.Listen == "" && p.tokenFile != "":
+		return cli.UsageError(cmd, "--listen-token-file goes with --listen")
+	case p.Listen != "" && p.token == "":
+		if err := p.readToken(); err != nil {
+			return err
+		}
+	}
+	switch {
 	case p.Listen == "" && (p.token != "" || p.cert != "" || p.key != ""):
 		return cli.UsageError(cmd, "--listen-token, --listen-cert and --listen-key go with --listen")
 	case (p.cert == "") != (p.key == ""):
 		return cli.UsageError(cmd, "--listen-cert and --listen-key go together")
+	}
+	return nil
+}
+
+// tokenVariable is the environment variable that has the token of the page.
+const tokenVariable = "P4LB_LISTEN_TOKEN"
+
+// readToken reads the token from its file, or from the environment.
+func (p *PageServer) readToken() error {
+	if p.tokenFile == "" {
+		p.token = os.Getenv(tokenVariable)
+		return nil
+	}
+	text, err := plain.ReadFile(p.tokenFile)
+	if err != nil {
+		return fmt.Errorf("reading --listen-token-file %s: %w", p.tokenFile, err)
+	}
+	if p.token = strings.TrimSpace(string(text)); p.token == "" {
+		return fmt.Errorf("--listen-token-file %s: want a token, the file is empty", p.tokenFile)
 	}
 	return nil
 }
@@ -154,6 +187,7 @@ func (p *PageServer) WatchNetwork(ctx context.Context, c *cli.Console, k *contro
 	}
 	n.survey = inspect.NewSurvey(list)
 	n.server = p.Serve(ctx, c, planned.Topology, n, func(err error) { c.Log.Error("the page has ended", "error", err) })
+	n.server.SetReady() // the switches are read on demand
 	go func() {
 		for n.server.Await(ctx) == nil {
 			n.look(ctx)

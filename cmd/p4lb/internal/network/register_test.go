@@ -1,0 +1,40 @@
+package network
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+)
+
+// TestCellsWithoutSize: a manifest may leave out how many cells a register has.
+func TestCellsWithoutSize(t *testing.T) {
+	m := &manifest.Manifest{Scheme: "mine", Registers: []manifest.Register{{Name: "free"}, {Name: "four", Size: 4}}}
+	s := &site{switches: []*reached{{node: &plan.Node{Name: "l1", Manifest: m}}}}
+	for _, c := range []struct {
+		register, cells string
+		from, to        int
+		err             string
+	}{
+		{"free", "3", 3, 4, ""},
+		{"free", "7-9", 7, 10, ""},
+		{"free", "all", 0, 0, "its manifest has no size"},
+		{"free", "-1", 0, 0, "there are"},
+		{"four", "all", 0, 4, ""},
+		{"four", "3", 3, 4, ""},
+		{"four", "4", 0, 0, "there are 4"},
+	} {
+		r, err := s.parseCells(c.register, c.cells)
+		switch {
+		case c.err != "":
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s %s: error %v, want %q", c.register, c.cells, err, c.err)
+			}
+		case err != nil:
+			t.Errorf("%s %s: %v", c.register, c.cells, err)
+		case r.from != c.from || r.to != c.to:
+			t.Errorf("%s %s: cells %d to %d, want %d to %d", c.register, c.cells, r.from, r.to, c.from, c.to)
+		}
+	}
+}
