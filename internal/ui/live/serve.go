@@ -1,11 +1,11 @@
 package live
 
 import (
-	"io"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
