@@ -155,8 +155,8 @@ func receiver(d *ast.FuncDecl) string {
 	}
 }
 
-// interfaceMethod reports whether a method only implements a well-known
-// interface, whose documentation describes it.
+// interfaceMethod reports whether a method only implements a well-known interface and
+// needs no documentation.
 func interfaceMethod(d *ast.FuncDecl) bool {
 	return d.Recv != nil && slices.Contains([]string{"Error", "String", "Unwrap", "MarshalJSON", "UnmarshalJSON", "MarshalText", "UnmarshalText"}, d.Name.Name)
 }

@@ -74,8 +74,8 @@ func fileUses(t *testing.T, files []string) []map[int]string {
 		at[name] = i
 		list = append(list, f)
 	}
-	// Other packages are taken for empty: only what is declared here counts. The
-	// errors that this leads to do not matter.
+	// Other packages count as empty, because only declarations of this package
+	// matter. The resulting type errors are ignored.
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	config := types.Config{Error: func(error) {}, Importer: emptyImporter{}}
 	pkg, _ := config.Check(list[0].Name.Name, set, list, info)
@@ -104,10 +104,9 @@ func (emptyImporter) Import(name string) (*types.Package, error) {
 	return p, nil
 }
 
-// layers orders files from the bottom up. It begins with whichever uses the
-// fewest of those that are left (then with whichever most of them use, then in
-// the order of their names), and then moves single files to where the fewest
-// arrows point upwards, as long as that gains anything.
+// layers orders files from the bottom up. It starts with the file that uses the fewest
+// remaining files (then the one that most of them use, then by name). Then it moves
+// single files to positions with fewer upward arrows, as long as this helps.
 func layers(uses []map[int]string) []int {
 	arrow := func(from, to int) int {
 		if _, ok := uses[from][to]; ok {
@@ -161,8 +160,8 @@ func layers(uses []map[int]string) []int {
 	return order
 }
 
-// TestLayers counts what is left in a chain, in a circle, and in two circles that
-// share a file.
+// TestLayers checks the number of upward arrows in a chain, in a circle, and in two
+// circles that share a file.
 func TestLayers(t *testing.T) {
 	for name, c := range map[string]struct {
 		uses [][]int

@@ -20,7 +20,7 @@ const module = "github.com/p4lb/p4lb"
 // made here first. Tests may look further, for instance compile a program to
 // run it, but never into a room of the shell.
 var rooms = map[string][]string{
-	// The public face: what others import.
+	// The public Go API.
 	".": {"codegen", "internal/scheme", "internal/bmv2", "internal/dataplane", "internal/p4", "internal/lab", "internal/lab/spec"},
 
 	"p4src":     {},
@@ -28,7 +28,7 @@ var rooms = map[string][]string{
 	"fitting":   {"internal/text/plain"},
 	// Which p4lb this is.
 	"internal/provenance": {},
-	// What the standard library's slices lacks: open to every room, as that is.
+	// Helpers for slices, which every package may import.
 	open: {},
 	// Sizes, rates and times, as people write them.
 	"internal/text/units":     {},
@@ -46,7 +46,7 @@ var rooms = map[string][]string{
 	"internal/lab/chart":  {},
 	// Attacks on the binary, from outside.
 	"tools/soak": {"internal/bfrt/wire"},
-	// What a release consists of, from a checkout.
+	// Releases, built from a checkout.
 	"tools/release": {},
 	// The check of prose that make check runs.
 	"tools/prose": {},
@@ -64,7 +64,7 @@ var rooms = map[string][]string{
 	"internal/scheme/model":  {"fitting"},
 	"codegen":                {"internal/text/units", "internal/text/plain", "templates", "fitting", "internal/scheme/manifest", "internal/p4/syntax", "p4src"},
 	"internal/dataplane":     {"internal/bmv2", "internal/dataplane/num", "internal/dataplane/hash", "internal/dataplane/lookup", "internal/dataplane/vector", "internal/dataplane/cell", "internal/dataplane/program"},
-	// A program linked: what it does to a packet, without ports and queues.
+	// A linked program: the processing of a packet, without ports and queues.
 	"internal/dataplane/program": {"internal/bmv2", "internal/dataplane/num", "internal/dataplane/hash", "internal/dataplane/lookup", "internal/dataplane/vector", "internal/dataplane/cell", "internal/dataplane/code", "internal/dataplane/asm"},
 	// Numbers of any width; hash algorithms.
 	"internal/dataplane/num":  {},
@@ -78,7 +78,7 @@ var rooms = map[string][]string{
 	"internal/dataplane/code": {"internal/bmv2", "internal/dataplane/num", "internal/dataplane/hash", "internal/dataplane/vector", "internal/dataplane/cell", "internal/dataplane/asm"},
 	// The indices of tables.
 	"internal/dataplane/lookup": {},
-	// What the clients of a server can make it hold.
+	// Limits on the resources that clients of a server use.
 	"internal/server/gate": {},
 	"internal/server/p4rt": {"internal/server/gate", "internal/dataplane", "internal/dataplane/num", "internal/bmv2"},
 	// The ports of a switch: sockets, capture files, AF_XDP.
@@ -89,13 +89,13 @@ var rooms = map[string][]string{
 	// Projects and entries in the files of other tools.
 	"internal/network/p4app": {"internal/text/plain", "internal/network/fabric", "internal/dataplane", "internal/dataplane/hash", "internal/server/p4rt"},
 
-	// The compiler's stages see only what stands before them.
+	// Each stage of the compiler only imports earlier stages.
 	"internal/p4/token":  {},
 	"internal/p4/syntax": {"internal/p4/token"},
-	// The formatter works on tokens; nobody needs it to compile.
+	// The formatter works on tokens. The compiler does not use it.
 	"internal/p4/format": {"internal/p4/token", "internal/p4/syntax"},
 	"internal/p4/types":  {"internal/text/plain", "internal/p4/syntax"},
-	// What the control plane calls things; what runs and what describes agree on it.
+	// The control-plane names, shared by lowering and descriptions.
 	"internal/p4/names":    {"internal/p4/syntax", "internal/p4/types"},
 	"internal/p4/lower":    {"internal/p4/syntax", "internal/p4/types", "internal/p4/names", "internal/bmv2"},
 	"internal/p4/describe": {"internal/p4/syntax", "internal/p4/types", "internal/p4/names", "internal/bmv2", "internal/bfrt"},
@@ -106,15 +106,14 @@ var rooms = map[string][]string{
 	// The one way from a scheme's name to programs.
 	"internal/scheme": {"internal/scheme/manifest", "codegen", "internal/p4", "internal/p4/format", "internal/p4/syntax", "internal/text/plain"},
 
-	// Anybody's program as a scheme.
+	// Users' programs as schemes.
 	"internal/scheme/own": {"internal/scheme", "internal/scheme/manifest", "codegen", "internal/bmv2", "internal/p4", "internal/p4/syntax", "internal/text/plain"},
 
 	"tools/conformance": {"internal/p4/syntax"},
 
-	// A network's controller, from what is planned to what is read back: programs
-	// by the ids of P4Runtime, what every switch must hold, what registers mean,
-	// how switches are reached, what is read of them, what is done meanwhile.
-	// A generated program as a leaf by itself.
+	// A generated program as a single leaf, and the parts of a controller:
+	// programs by P4Runtime ids, plans, decoded registers, access to switches,
+	// readings, tasks.
 	"internal/scheme/leaf":          {"codegen", "internal/scheme/manifest", "internal/scheme", "internal/dataplane", "fitting"},
 	"internal/controller/p4info":    {"internal/scheme/manifest"},
 	"internal/controller/plan":      {"internal/controller/p4info", "internal/network/fabric", "internal/scheme/manifest"},
@@ -123,9 +122,9 @@ var rooms = map[string][]string{
 	"internal/controller/pipeline":  {"internal/scheme/manifest", "internal/controller/plan", "internal/network/fabric", "codegen", "internal/scheme"},
 	"internal/controller/inspect":   {"internal/lab/dataset", "internal/text/plain", "internal/controller/plan", "internal/controller/registers", "internal/network/fabric", "internal/scheme/manifest", "fitting", "internal/bmv2"},
 	"internal/controller/task":      {"internal/controller/plan", "internal/controller/registers", "internal/network/fabric", "internal/scheme/manifest", "fitting"},
-	// What a deployment has done.
+	// The result of a deployment.
 	"internal/controller/report": {"internal/controller/plan"},
-	// Who is primary on a switch, and the stream to it.
+	// The stream to a switch, and the election of its primary.
 	"internal/controller/primary": {"internal/controller/plan", "internal/controller/target", "internal/text/plain"},
 	// The note that a deployment leaves for others on the machine.
 	"internal/controller/deployed": {"internal/controller/plan", "internal/controller/target", "internal/network/fabric", "internal/scheme/manifest", "internal/text/plain"},
@@ -152,7 +151,7 @@ var rooms = map[string][]string{
 	"internal/lab/store": {"internal/text/plain"},
 	// Schedulers that run the shards of an experiment.
 	"internal/lab/cluster": {},
-	// What an experiment is stated in, and the oracle in the place of programs.
+	// The definition of an experiment, and models instead of programs.
 	"internal/lab/spec":   {"internal/scheme/advice", "codegen", "internal/controller/plan", "internal/network/fabric", "fitting", "internal/text/plain", "internal/scheme", "internal/sim", "internal/text/units"},
 	"internal/lab/native": {"codegen", "internal/controller/plan", "fitting", "internal/scheme/manifest", "internal/scheme/model", "internal/sim"},
 	"internal/lab": {
@@ -191,11 +190,11 @@ var rooms = map[string][]string{
 // open is the room that all others may import.
 const open = "internal/text/lists"
 
-// shell holds the rooms that nobody but cmd may import, tests included.
+// shell lists the packages that only cmd may import, tests included.
 var shell = []string{"cmd", "cmd/p4lb/internal/cli", "cmd/p4lb/internal/view", "cmd/p4lb/internal/serve", "cmd/p4lb/internal/network", "cmd/p4lb/internal/experiment", "internal/ui/live", "internal/ui/web"}
 
-// grpcRooms are the rooms that may name gRPC: everybody else talks to a switch
-// through them.
+// grpcRooms lists the packages that may import gRPC. Others reach switches through
+// them.
 var grpcRooms = []string{"tools/bench", "internal/server/p4rt", "internal/server/gate", "internal/bfrt/wire", "internal/server/bfrt", "controller", "internal/controller/primary", "internal/controller/target", "internal/network/embedded", "internal/controller/tofino", "cmd", "tools/soak"}
 
 // TestArchitecture checks that docs/architecture.md names every room: by its
@@ -217,8 +216,8 @@ func TestArchitecture(t *testing.T) {
 	}
 }
 
-// TestImports reads every Go file itself, rather than ask the Go tool: so the
-// cache of test results knows what the answer depends on.
+// TestImports parses every Go file instead of running the Go tool, so that the cache
+// of test results knows its inputs.
 func TestImports(t *testing.T) {
 	for _, f := range goFiles(t) {
 		from := "."

@@ -62,7 +62,7 @@ control D(packet_out pkt, in headers_t hdr) { apply { pkt.emit(hdr.ethernet); } 
 V1Switch(P(), V(), I(), E(), C(), D()) main;
 `
 
-// A program of one's own, and what the compiler says of one with a mistake.
+// Compile a program of your own, and print the compiler's message for a mistake.
 func ExampleCompile() {
 	p, err := p4lb.Compile("forward.p4", []byte(forward))
 	if err != nil {
@@ -99,7 +99,7 @@ func ExampleSwitch() {
 	for _, out := range sw.Send(1, packet) {
 		fmt.Printf("port %d: %q\n", out.Port, out.Data[14:])
 	}
-	packet[5] = 8 // an address that nobody knows
+	packet[5] = 8 // an unknown address
 	fmt.Println(len(sw.Send(1, packet)), "packets")
 	n, err := sw.Register("I.seen", 1)
 	fmt.Println(n, "seen", err)

@@ -12,12 +12,12 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme"
 )
 
-// Results are what an experiment came to.
+// Results are the results of an experiment.
 type Results struct{ compared *lab.Comparison }
 
-// Run runs an experiment, whose text is YAML as p4lb lab run reads it: schemes,
-// a network, traffic, loads and seeds. Files that it names are read from files,
-// nil where it names none. What has run twice gives the same.
+// Run runs an experiment. The text is YAML in the format of p4lb lab run: schemes, a
+// network, traffic, loads and seeds. Run reads the files that it names from files,
+// which may be nil otherwise. The same experiment always gives the same results.
 func Run(ctx context.Context, experiment string, files fs.FS) (*Results, error) {
 	read := func(name string) ([]byte, error) {
 		if files == nil {

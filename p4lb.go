@@ -1,14 +1,13 @@
 // Package p4lb generates, compiles, runs and compares in-network load balancers
-// written in P4_16. It is what the command p4lb does, for programs in Go.
+// written in P4_16. It offers the functions of the command p4lb to Go programs.
 //
-//	Build      makes the program of a load balancer by its name
-//	Compile    compiles any other program, for BMv2, Tofino or Tofino 2
+//	Build      generates the program of a load balancer by name
+//	Compile    compiles any other program for BMv2, Tofino or Tofino 2
 //	NewSwitch  runs a program on packets, in memory
-//	Run        runs an experiment: networks of such switches in virtual time
+//	Run        runs an experiment with networks of such switches in virtual time
 //
-// Everything is deterministic, needs no other process, and touches no file that
-// it is not given. Packages below it are p4lb's own parts: they change when it
-// needs them to.
+// All functions are deterministic, start no other process, and access only the files
+// that they are given. Other packages of the module are internal.
 package p4lb
 
 import (
@@ -21,8 +20,8 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme"
 )
 
-// Options are what Build needs beside a name. The zero value makes what the
-// papers have: a leaf's program for BMv2, for groups of up to four paths.
+// Options configure Build. The zero value selects the papers' settings: a leaf's
+// program for BMv2 with groups of up to four paths.
 type Options struct {
 	Arch      string            // v1model, tna or t2na; "" stands for v1model
 	Role      string            // leaf, spine, tor, agg or core; "" stands for leaf
@@ -42,9 +41,9 @@ type Program struct {
 	built    *scheme.Program // nil for one that was compiled from a text
 }
 
-// Build makes the program of a load balancer: a row of the catalogue such as
-// qall-poly3, one with a guard such as drill+rlb, or a composition such as
-// flowlet-queue-grid. The command p4lb schemes lists them, and what can be set.
+// Build generates the program of a load balancer: a row of the catalogue such as
+// qall-poly3, a row with a guard such as drill+rlb, or a composition such as
+// flowlet-queue-grid. The command p4lb schemes lists the names and their parameters.
 func Build(name string, o Options) (*Program, error) {
 	library := &scheme.Library{}
 	if o.Blocks != nil {
@@ -83,7 +82,7 @@ func Compile(name string, text []byte) (*Program, error) {
 	return &Program{text: text, compiled: compiled}, nil
 }
 
-// Arch is what the program is for: v1model, tna or t2na.
+// Arch returns the architecture of the program: v1model, tna or t2na.
 func (p *Program) Arch() string { return p.compiled.Arch }
 
 // Text is the program in P4_16.
@@ -97,8 +96,8 @@ func (p *Program) JSON() []byte { return p.compiled.JSON() }
 // buffers.
 func (p *Program) P4Info() []byte { return p.compiled.P4InfoText() }
 
-// Manifest says in JSON what the registers and tables of a program that was built
-// mean; nil for one that was compiled.
+// Manifest returns the description of the registers and tables of a generated program
+// as JSON, and nil for a compiled one.
 func (p *Program) Manifest() []byte {
 	if p.built == nil {
 		return nil

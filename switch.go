@@ -46,8 +46,8 @@ type Packet struct {
 	Data []byte
 }
 
-// NewSwitch starts a program with empty tables. What the program of a load
-// balancer needs beside tables, clone sessions within the switch, is set up.
+// NewSwitch returns a switch that runs a program with empty tables. It configures the
+// clone sessions that programs of load balancers need.
 func NewSwitch(p *Program) (*Switch, error) {
 	sw, err := dataplane.New(p.compiled.Config, dataplane.Options{})
 	if err != nil {
@@ -69,12 +69,12 @@ func NewSwitch(p *Program) (*Switch, error) {
 // gap is the time between two packets of Send.
 const gap = time.Millisecond
 
-// Send lets a packet come in a millisecond after what was last, waits until the
-// queues are empty, and returns what has left.
+// Send delivers a packet to a port one millisecond after the previous event, runs the
+// switch until its queues are empty, and returns the packets that left.
 func (s *Switch) Send(port int, data []byte) []Packet {
 	s.now += gap
 	list := packets(s.engine.Process(uint32(port), data, s.now))
-	const most = 10000 // a packet may go round for ever
+	const most = 10000 // a packet may recirculate forever
 	for range most {
 		at, ok := s.engine.Next()
 		if !ok {
@@ -119,7 +119,7 @@ func (s *Switch) Insert(e Entry) error {
 // topPriority turns priorities around: within the switch the smallest wins.
 const topPriority = 1 << 30
 
-// entry is what an entry matches.
+// entry returns the entry for a table.
 func (s *Switch) entry(table string, e Entry) (dataplane.Entry, error) {
 	fields, ordered, err := s.sw.TableKey(table)
 	if err != nil {
@@ -147,7 +147,7 @@ func (s *Switch) entry(table string, e Entry) (dataplane.Entry, error) {
 	return entry, nil
 }
 
-// match is what an entry wants of a field, of any value unless it is given.
+// match returns the match of a key field; without a text it matches any value.
 func match(f dataplane.KeyField, text string, given bool) (dataplane.Match, error) {
 	all := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(f.Width)), big.NewInt(1)).Bytes()
 	separator := map[dataplane.MatchKind]string{dataplane.MatchLPM: "/", dataplane.MatchTernary: "&&&", dataplane.MatchRange: ".."}[f.Kind]

@@ -7,9 +7,9 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// A pipeline without multiplication looks the congestion index up: egress by
-// what it measures, cut to 4 bits, ingress the weights of all paths by their
-// levels. Both tables are the controller's to fill; the manifest has the values.
+// A pipeline without multiplication looks up the congestion index: egress by its
+// measurements, truncated to 4 bits, and ingress the weights of all paths by their
+// levels. The controller fills both tables with the values in the manifest.
 
 // levelBits is how wide the level of a path is: all of them are the key of one
 // table of at most 65,536 entries.
@@ -77,7 +77,7 @@ func (v *view) cells() []int {
 	return list
 }
 
-// IndexAbout says where the index comes from.
+// IndexAbout describes the origin of the index.
 func (v *view) IndexAbout() string {
 	switch {
 	case v.row.Signal == "behaviour":
@@ -139,8 +139,8 @@ func (v *view) baked() map[string]*manifest.Baked {
 	return tables
 }
 
-// levelWeights is Eq. 6 for the levels of a path: what is left of the worst, and
-// at least one for a path that is there. Degrees are weights themselves.
+// levelWeights computes Eq. 6 for the levels of a path: the difference to the worst
+// level, and at least one for an existing path. Degrees are weights themselves.
 func (v *view) levelWeights() (weights, zero []int) {
 	for level := range v.Levels() {
 		if v.row.Signal == "degree" {

@@ -15,9 +15,9 @@ type kind string
 
 const (
 	granularity kind = "granularity" // how much traffic is decided about at once
-	signal      kind = "signal"      // what is known about the paths
+	signal      kind = "signal"      // the information about the paths
 	choice      kind = "choice"      // how one of them is taken
-	guard       kind = "guard"       // what may overrule that
+	guard       kind = "guard"       // overrules the choice
 	part        kind = "part"
 
 	skeleton kind = "skeleton" // the text that the others contribute to
@@ -30,15 +30,15 @@ var kinds = []kind{granularity, signal, choice, guard}
 // parts of other blocks first.
 var allKinds = append([]kind{part}, kinds...)
 
-// A block is one building block: the head of its file, which says what the
-// catalogue knows of it, and its text, which are templates. What a block means
-// to a row the file for v1model says; that for Tofino what it takes there.
+// A block is one building block: the header of its file, which describes it for the
+// catalogue, and its templates. The v1model file defines the meaning of a block; the
+// Tofino file only lists its requirements there.
 type block struct {
 	Kind  kind   `yaml:"kind"`
 	Name  string `yaml:"name"`
 	About string `yaml:"about"` // one line; "" for what users do not name
 
-	Cannot  string `yaml:"cannot"`  // why the architecture has none, and what comes nearest
+	Cannot  string `yaml:"cannot"`  // why the architecture has no such block, and the nearest alternative
 	Instead string `yaml:"instead"` // the granularity that remembers, where no choice sees to flows
 
 	Parts  []string `yaml:"parts"`  // blocks of kind part that it is built on
@@ -71,13 +71,13 @@ type block struct {
 
 	Check string `yaml:"check"` // one of proofs
 
-	// Attributes are what it wants to be told of each candidate.
+	// Attributes are the values that it needs about each candidate path.
 	Attributes []attribute `yaml:"attributes"`
 
 	Defaults map[string]string `yaml:"defaults"` // of parameters, where the block changes them
 
-	// Parameters are what can be set. One without a unit is as another block
-	// declares it.
+	// Parameters are its parameters. One without a unit is declared by another
+	// block.
 	Parameters []Param `yaml:"parameters"`
 
 	Order map[kind][]string `yaml:"order"` // of a skeleton: the blocks, as they contribute
@@ -89,7 +89,7 @@ type block struct {
 	err     error
 }
 
-// An attribute is something that the table candidates says of each path.
+// An attribute is a value that the table candidates stores for each path.
 type attribute struct {
 	Name    string `yaml:"name"`
 	Type    string `yaml:"type"`
@@ -129,7 +129,7 @@ func (b *block) check(v *view) error {
 	return p.of(v)
 }
 
-// wants is what a block is built on.
+// wants returns the parts that a block uses.
 func (b *block) wants(statePath string, transit bool) []string {
 	switch {
 	case transit && b.Kind == signal:
@@ -142,8 +142,8 @@ func (b *block) wants(statePath string, transit bool) []string {
 	return b.Parts
 }
 
-// A source is the text of a file: a head of YAML between two lines of dashes,
-// and what comes behind it. The lines of messages are the file's.
+// A source is the text of a file: a YAML header between two lines of dashes, and the
+// rest. Messages use the line numbers of the file.
 type source struct {
 	name string // with its folder
 	text string
@@ -168,7 +168,7 @@ func newSource(name, text string) (source, error) {
 // head is the YAML, behind an empty line so that lines count as in the file.
 func (s *source) head() string { return "\n" + s.text[len(fence):s.end] }
 
-// body is what comes behind the head.
+// body returns the text after the header.
 func (s *source) body() string { return s.text[min(len(s.text), s.end+len(fence)):] }
 
 // padded is the body behind as many empty lines as the head has.

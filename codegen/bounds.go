@@ -7,10 +7,10 @@ import (
 	"text/template/parse"
 )
 
-// The text of a block is a program, which may never end or use its own parts
-// twice, over and over. So what the templates of one program write is bounded,
-// and how often they write anything: each of them, and each round of a loop,
-// begins by writing nothing.
+// The templates of a block are a program that may never end or may double its output
+// repeatedly. The output of one program and the number of writes are therefore
+// limited. Each template and each loop iteration starts with an empty write, which
+// counts too.
 
 const (
 	maxSteps = 1 << 20 // of templates, for one program
@@ -70,7 +70,7 @@ var printing = template.FuncMap{
 	"js":      func(args ...any) (string, error) { return short(template.JSEscaper(args...)) },
 }
 
-// short refuses a text that is the beginning of one that doubles for ever.
+// short returns an error for a text that doubles without end.
 func short(text string) (string, error) {
 	const most = 1 << 20
 	if len(text) > most {

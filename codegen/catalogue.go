@@ -11,8 +11,8 @@ import (
 	"github.com/p4lb/p4lb/templates"
 )
 
-// A Catalogue is blocks, and rows that are composed of them: those of package
-// templates, or these and a user's own. It does not change.
+// A Catalogue contains blocks, and rows composed of them: those of package templates,
+// optionally extended by a user's. It is immutable.
 type Catalogue struct {
 	software *shelf
 	hardware func() *shelf
@@ -31,11 +31,11 @@ type shelf struct {
 	skeleton *block
 }
 
-// A room is what an architecture has room for of a row, where that is less than
-// the blocks allow.
+// A room is the number of paths that an architecture supports for a row, if it is less
+// than the blocks allow.
 type room struct {
 	Paths   int    `yaml:"paths"`   // of the largest group; 0: there is no program
-	Lacks   string `yaml:"lacks"`   // what runs out
+	Lacks   string `yaml:"lacks"`   // the exhausted resource
 	Nearest string `yaml:"nearest"` // a row that does exist, if no size does
 }
 
@@ -57,7 +57,7 @@ func (c *Catalogue) shelf(folder string) *shelf {
 	return c.hardware()
 }
 
-// lookup finds a block as it is built for v1model, which says what it means.
+// lookup returns a block in its v1model form, which defines its meaning.
 func (c *Catalogue) lookup(k kind, name string) *block {
 	return c.software.lookup(k, name)
 }
@@ -138,8 +138,8 @@ func (c *Catalogue) Compose(granularityName, signalName, choiceName, guardName s
 	return r, nil
 }
 
-// Parse reads the name of a scheme as Lookup does, or that of a composition
-// such as flowlet-queue-grid+rlb.
+// Parse returns the scheme of a name: a row as in Lookup, or a composition such as
+// flowlet-queue-grid+rlb.
 func (c *Catalogue) Parse(name string) (Row, error) {
 	row, err := c.Lookup(name)
 	if err == nil {
@@ -159,7 +159,7 @@ func (c *Catalogue) Parse(name string) (Row, error) {
 	return Row{}, err
 }
 
-// Names lists the rows, and those that a paper guards.
+// Names lists the rows, including guarded rows of papers.
 func (c *Catalogue) Names() []string {
 	list := c.schemeNames()
 	for _, g := range c.guards {
@@ -205,19 +205,19 @@ func (c *Catalogue) Blocks() []Block {
 	return list
 }
 
-// Archs are the architectures that programs are generated for: BMv2's, and
-// those of Tofino 1 and 2.
+// Archs are the architectures of generated programs: v1model for BMv2, tna for Tofino
+// 1 and t2na for Tofino 2.
 var Archs = []string{"v1model", "tna", "t2na"}
 
-// An architecture says how a catalogue's blocks are built for a switch. What
-// a row is does not depend on it.
+// An architecture describes how the blocks of a catalogue are built for a switch. The
+// meaning of a row does not depend on it.
 type architecture struct {
 	machine
 	*shelf
 	rooms map[string]room // by row
 }
 
-// A machine is what is known of the switches of an architecture.
+// A machine describes the switches of an architecture.
 type machine struct {
 	name   string
 	folder string // of the templates
@@ -231,7 +231,7 @@ type machine struct {
 	cpuPort    int64
 }
 
-// software is what the heads of blocks speak of.
+// software is the machine to which the headers of blocks refer.
 var software = machine{name: "v1model", folder: "v1model", software: true}
 
 var (
@@ -249,7 +249,8 @@ func machineOf(arch string) (machine, error) {
 	return machine{}, unknown("architecture", arch, Archs)
 }
 
-// CellBytes is what a queue's depth counts in on an architecture; 0: packets.
+// CellBytes returns the size of a queue cell on an architecture, or 0 if queues count
+// packets.
 func CellBytes(arch string) int {
 	m, _ := machineOf(arch)
 	return m.cellBytes
@@ -282,7 +283,7 @@ func (a *architecture) refuse(r Row, wanted, built *block) error {
 	return fmt.Errorf("no %s for %s: %s: %s", r.Name, a.name, wanted, why)
 }
 
-// hasRoom says what runs out.
+// hasRoom returns an error that names the exhausted resource.
 func (a *architecture) hasRoom(r Row, paths int) error {
 	lack, ok := a.rooms[r.Name]
 	switch {
@@ -312,7 +313,7 @@ func (a *architecture) count(p *Param, v Value) int64 {
 	return v.Int
 }
 
-// typeOf is what the architecture calls a type.
+// typeOf returns the architecture's name of a type.
 func (a *architecture) typeOf(p4type string) string {
 	if p4type == "time_us_t" && !a.software {
 		return "ticks_t"

@@ -11,8 +11,8 @@ import (
 	"github.com/p4lb/p4lb/templates"
 )
 
-// TestOwnBlocks holds p4lb's own blocks and rows to what is checked of a user's,
-// and wants every file to have a place in its skeleton's order.
+// TestOwnBlocks applies the checks for user blocks to p4lb's own blocks and rows, and
+// checks that every file has a position in the skeleton's order.
 func TestOwnBlocks(t *testing.T) {
 	c := Standard()
 	rows, err := readRows("templates", templates.FS)

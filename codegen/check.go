@@ -12,8 +12,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// What is checked of blocks and rows when they are read, before anything is
-// generated from them. Each finding is an error of one line.
+// This file checks blocks and rows when they are read, before anything is generated.
+// Each finding is an error of one line.
 
 var (
 	blockName = sync.OnceValue(func() *regexp.Regexp {
@@ -24,13 +24,13 @@ var (
 	})
 )
 
-// A checker collects what is wrong with a block.
+// A checker collects the errors of a block.
 type checker struct {
 	*Catalogue
 	errs []error
 }
 
-// check says what is wrong with blocks and rows of the catalogue.
+// check returns the errors of blocks and rows.
 func (c *Catalogue) check(list []*block, rows *rowFile) error {
 	k := &checker{Catalogue: c}
 	for _, b := range list {
@@ -155,7 +155,7 @@ func circleFrom(s *shelf, b *block, trail []string) []string {
 	return nil
 }
 
-// things wants what is given to be read, and what is read to be given.
+// things checks that each given value is read, and each read value is given.
 func (k *checker) things(b *block) {
 	known := slices.Sorted(maps.Keys(k.Catalogue.things))
 	for i, thing := range b.Gives {
@@ -211,7 +211,7 @@ func (k *checker) parameters(b *block) {
 	}
 }
 
-// misplaced is an error with the path of what it is about.
+// A misplaced is an error with the path of its subject.
 type misplaced struct {
 	path string
 	error
@@ -279,7 +279,8 @@ func wantedTexts(b *block) []string {
 	return lists.Filter(b.Gives, func(thing string) bool { return thing == "cost" || thing == "weight" })
 }
 
-// text wants the templates to be read, and what others ask for to be there.
+// text checks that each template is used, and that the templates which others use
+// exist.
 func (k *checker) text(b *block) {
 	t, err := b.template()
 	if err != nil {
@@ -340,7 +341,7 @@ func (k *checker) rows(f *rowFile) {
 	}
 }
 
-// row says what is wrong with one.
+// row returns the error of a row, or nil.
 func (k *checker) row(r Row) *misplaced {
 	for _, kind := range kinds {
 		if b := k.lookup(kind, r.named(kind)); b == nil || b.About == "" {

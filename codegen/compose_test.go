@@ -73,7 +73,7 @@ func TestComposedRow(t *testing.T) {
 	}
 }
 
-// TestRefusals says what is wrong with requests, and what would do.
+// TestRefusals checks the messages for impossible requests and their alternatives.
 func TestRefusals(t *testing.T) {
 	set := func(s ...string) codegen.Params {
 		p := codegen.Params{Set: map[string]string{}}
@@ -86,7 +86,7 @@ func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		scheme string
 		params codegen.Params
-		want   string // what the message has
+		want   string // expected in the message
 		hint   string
 	}{
 		{scheme: "letfow", want: `there is no scheme "letfow"`, hint: "did you mean letflow?"},

@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// indexes says what registers are indexed by.
+// indexes describes the indices of registers.
 var indexes = []struct {
 	name     manifest.Index
 	constant string
@@ -125,7 +125,7 @@ func (v *view) About() []string {
 	return lines
 }
 
-// EgressAbout says what egress does.
+// EgressAbout describes the egress pipeline.
 func (v *view) EgressAbout() string {
 	if v.In("report") {
 		return "measure, and report to ingress"
@@ -133,7 +133,7 @@ func (v *view) EgressAbout() string {
 	return ""
 }
 
-// Mention is a name that a comment speaks of, so that it is declared.
+// Mention marks a name as used by a comment, so that it is declared.
 func (v *view) Mention(name string) string {
 	v.mentioned = append(v.mentioned, name)
 	return name
@@ -147,7 +147,7 @@ func (v *view) Names(name string) bool {
 			v.words[m] = true
 		}
 		const file = "body.p4"
-		tokens, _ := syntax.Scan(syntax.OneFile(file, []byte(v.body)), file, syntax.Options{}) // what is wrong the parser says
+		tokens, _ := syntax.Scan(syntax.OneFile(file, []byte(v.body)), file, syntax.Options{}) // the parser reports errors
 		for _, t := range tokens {
 			if t.IsName() {
 				v.words[t.Text] = true

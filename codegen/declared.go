@@ -11,9 +11,8 @@ import (
 	"github.com/p4lb/p4lb/p4src"
 )
 
-// declared completes the manifest with what the program itself says: the fields
-// of headers, the keys and the actions of tables. What the templates say of them
-// themselves stays.
+// declared completes the manifest from the program text: header fields, keys and
+// actions of tables. It keeps existing descriptions.
 func declared(m *manifest.Manifest, text string) error {
 	lines := strings.Split(text, "\n")
 	name := m.Scheme + ".p4"
@@ -182,7 +181,7 @@ func (r *tableReader) param(action, name string) manifest.Param {
 	return p
 }
 
-// factOf is what the templates mean by a name in a table for a purpose.
+// factOf returns the fact for a name that templates use in a table with a purpose.
 func factOf(purpose manifest.Purpose, name string) manifest.Fact {
 	switch {
 	case purpose == manifest.BakedTable || purpose == manifest.Program || purpose == "":
@@ -195,7 +194,7 @@ func factOf(purpose manifest.Purpose, name string) manifest.Fact {
 	return facts[name]
 }
 
-// facts are what the templates mean by names of fields and of parameters.
+// facts maps the names of fields and parameters in templates to facts.
 var facts = map[string]manifest.Fact{
 	"hdr.ipv4.dst": manifest.Destination, "hdr.ipv4.src": manifest.Destination,
 	"meta.gid": manifest.GroupID, "meta.slot": manifest.SlotNumber,

@@ -1,26 +1,26 @@
-// Package codegen is the catalogue of load balancers, and the generator of their
-// P4_16 programs.
+// Package codegen contains the catalogue of load balancers and generates their P4_16
+// programs.
 //
-// A scheme is a Row, not a program: it answers four questions, each by a block.
+// A scheme is a Row of four blocks, not a program:
 //
-//	granularity  how much traffic is decided about at once?
-//	signal       what is known about the paths?
-//	choice       how is one of them taken?
-//	guard        what may overrule that?
+//	granularity  the unit of traffic that a decision applies to
+//	signal       the information about the paths
+//	choice       the selection of a path
+//	guard        an optional rule that overrules the choice
 //
-// What several blocks need is a part, such as the way of queue state from egress
-// to ingress. A block is a file in package templates, or in a folder of the user's:
-// its head says what it is built on, what can be set of it, and what it can be
-// combined with (block.go), its templates contribute to fixed places of one
-// skeleton. A Catalogue is blocks and rows that were read and checked (load.go,
-// check.go). The program of a row is put together in four steps:
+// A part contains code that several blocks share, such as the transfer of queue state
+// from egress to ingress. A block is a file in package templates or in a user's
+// folder. Its header lists its parts, parameters and valid combinations (block.go);
+// its templates contribute to fixed places of one skeleton. A Catalogue contains
+// blocks and rows that were read and checked (load.go, check.go). The program of a row
+// is generated in four steps:
 //
-//	Row.validate    does the combination have a meaning?
-//	Row.values      are the parameters within their bounds?
-//	block.check     does every intermediate of the fixed point fit? (proofs.go)
-//	view.render     the blocks' templates, place by place (render.go)
+//	Row.validate    checks the combination
+//	Row.values      checks the parameters
+//	block.check     proves that fixed-point arithmetic does not overflow (proofs.go)
+//	view.render     renders the templates, place by place (render.go)
 //
-// The templates get one value, a view, whose methods name things and compute
-// numbers. They also say what the registers and tables mean; that becomes the
-// Manifest, so that controllers and inspectors need not know any scheme.
+// Templates receive one value, a view, with methods for names and numbers. They also
+// describe registers and tables. These descriptions become the Manifest, so that
+// controllers and inspectors need not know any scheme.
 package codegen

@@ -15,7 +15,7 @@ import (
 // block or a parameter.
 var ErrUnknown = errors.New("unknown name")
 
-// An unknownError is a name that is not there, with those that are near.
+// An unknownError is an unknown name with similar known names.
 type unknownError struct {
 	what, name string
 	have, near []string

@@ -95,7 +95,7 @@ func (s *simpleSwitchGRPC) configure(t *testing.T, program *p4.Program) {
 	}
 }
 
-// commands does what those of simple_switch_CLI say.
+// commands executes simple_switch_CLI commands over P4Runtime.
 func (s *simpleSwitchGRPC) commands(lines []string) error {
 	nodes := map[string][]string{}
 	for _, line := range lines {

@@ -11,8 +11,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 )
 
-// forwardingRecord says how the programs, as they are, fared on the real
-// switches.
+// forwardingRecord contains the results of the programs on real switches.
 const forwardingRecord = "../testdata/oracle/forwarding.tsv"
 
 // forwardingHead explains the record; the version of the switch follows.
@@ -26,8 +25,8 @@ const forwardingHead = `# Each program of the catalogue on BMv2: filled through 
 // forwardedPackets is how many packets a program is sent.
 const forwardedPackets = 24
 
-// TestForwardingRecord holds the record against today's programs. With
-// SIMPLE_SWITCH, the folder of the switches, the record is made anew first.
+// TestForwardingRecord compares the record with today's programs. If SIMPLE_SWITCH
+// names the folder of the switches, it first regenerates the record.
 func TestForwardingRecord(t *testing.T) {
 	leftToPlainRun(t)
 	if dir := os.Getenv("SIMPLE_SWITCH"); dir != "" {

@@ -24,7 +24,7 @@ var StatePaths = []string{"recirc", "shared", "ghost"}
 // MaxPaths is the largest group that a program can be generated for.
 const MaxPaths = manifest.MaxPaths
 
-// Params are what a user asks for beside the row. The zero value gives the
+// Params are the options of a program in addition to its row. The zero value gives the
 // papers' programs for groups of up to 4 paths.
 type Params struct {
 	Arch      string            // one of Archs; "" stands for v1model
@@ -33,7 +33,7 @@ type Params struct {
 	Set       map[string]string // parameters by name, in their units
 	StatePath string            // one of StatePaths; "" stands for recirc
 	Role      string            // one of Roles; "" stands for leaf
-	Printed   bool              // keep what the paper prints where it is wrong
+	Printed   bool              // keep misprints of the paper
 
 	Coeffs  *fitting.Poly // the polynomial of a fitted row; nil: the paper's
 	Runtime bool          // the controller gives the coefficients
@@ -41,7 +41,7 @@ type Params struct {
 	Provenance *Provenance // that the program and its manifest state; nil: none
 }
 
-// A Provenance is what makes a program, and what it is asked for.
+// A Provenance describes the generator and the request of a program.
 type Provenance struct {
 	Version string   // of p4lb; "" leaves it out
 	Flags   []string // of p4lb gen beside the scheme's name
@@ -52,8 +52,8 @@ type Provenance struct {
 // templates' own licence.
 const Licence = "Apache-2.0"
 
-// of is the provenance of a scheme's program. To what came of somebody's own
-// blocks no licence is given.
+// of returns the provenance of a scheme's program. Programs with user blocks have no
+// licence.
 func (p *Provenance) of(row Row) *manifest.Provenance {
 	flags := append([]string{"--scheme", row.Name}, p.Flags...)
 	if _, err := Standard().Parse(row.Name); err != nil && p.Blocks != "" {
@@ -91,7 +91,7 @@ func Generate(row Row, p Params) (*Program, error) {
 	return &Program{Name: row.Name, P4: text, Manifest: v.manifest}, nil
 }
 
-// Parameters lists what can be set of the row, with the row's defaults.
+// Parameters lists the parameters of the row with their defaults.
 func (r Row) Parameters() []Param { return r.parameters(r.catalogue().on(software), recirculated) }
 
 // ParametersOn lists them for one of Archs: hardware adds a few.
@@ -103,8 +103,8 @@ func (r Row) ParametersOn(arch string) ([]Param, error) {
 	return r.parameters(a, recirculated), nil
 }
 
-// parameters are those for an architecture, which are the same but for a few
-// that the hardware adds: the papers' blocks say what can be set.
+// parameters returns the parameters for an architecture. Hardware adds a few to those
+// of the v1model blocks.
 func (r Row) parameters(a *architecture, statePath string) []Param {
 	all := r.catalogue()
 	built, err := r.blocks(all.on(software), recirculated, false)
@@ -114,7 +114,7 @@ func (r Row) parameters(a *architecture, statePath string) []Param {
 		built = append(built, more...)
 	}
 	if err != nil {
-		return nil // what cannot be built has none
+		return nil // an impossible program has no parameters
 	}
 	around := a.lookup(guard, r.Guard) // which there is on every architecture
 	var list []Param

@@ -85,8 +85,8 @@ func variants() map[string]codegen.Params {
 	return list
 }
 
-// TestEveryRow compiles the whole catalogue in all its variants, and holds each
-// program to what an expert would not leave behind.
+// TestEveryRow compiles the whole catalogue in all variants and checks the style of
+// each program.
 func TestEveryRow(t *testing.T) {
 	for variant, params := range variants() {
 		t.Run(variant, func(t *testing.T) {
@@ -229,7 +229,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestGuardOnEveryRow puts RLB on all rows: it must not care what it guards.
+// TestGuardOnEveryRow adds RLB to all rows, because a guard must not depend on the
+// row.
 func TestGuardOnEveryRow(t *testing.T) {
 	leftToPlainRun(t)
 	for _, name := range codegen.Names() {
@@ -276,8 +277,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestCoefficients generates for polynomials of a user's own, whose data had
-// ranges of their own, and refuses one whose sum has no accumulator.
+// TestCoefficients generates programs for polynomials with their own data ranges, and
+// checks that one whose sum exceeds every accumulator is refused.
 func TestCoefficients(t *testing.T) {
 	leftToPlainRun(t)
 	for degree := 1; degree <= fitting.MaxDegree; degree++ {
@@ -307,8 +308,8 @@ func TestCoefficients(t *testing.T) {
 	}
 }
 
-// TestErratum188 wants the two forms of Eq. 13 to differ in the one coefficient
-// that the paper misprints, in the maximum that follows, and in what is said.
+// TestErratum188: the two forms of Eq. 13 differ in the coefficient that the paper
+// misprints, in the resulting maximum, and in the comment.
 func TestErratum188(t *testing.T) {
 	row, err := codegen.Lookup("qall-poly3")
 	if err != nil {
@@ -328,8 +329,8 @@ func TestErratum188(t *testing.T) {
 	}
 }
 
-// TestTitleFollowsValues wants a program to say the degree that it has, and the
-// catalogue that of the row.
+// TestTitleFollowsValues: a program states its own degree, and the catalogue the
+// row's.
 func TestTitleFollowsValues(t *testing.T) {
 	row, err := codegen.Parse("qall-poly3")
 	if err != nil {

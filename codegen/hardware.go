@@ -10,8 +10,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// What the templates for Tofino are told beside the rest: sizes of tables that
-// stand for arithmetic, and how far they are from it.
+// Additional methods for the Tofino templates: sizes of tables that replace
+// arithmetic, and their errors.
 
 // Include is the file that declares the architecture.
 func (v *view) Include() string { return v.arch.name + ".p4" }
@@ -66,7 +66,7 @@ func (v *view) InTurn() bool {
 	return v.runs.Granularity == "flowcell" && v.runs.Choice == "round-robin"
 }
 
-// TakesTurns reports whether a register has the path whose turn it is.
+// TakesTurns reports whether a register stores the next path.
 func (v *view) TakesTurns() bool { return v.runs.Choice == "round-robin" && !v.InTurn() }
 
 // Kept is the register with the paths that parts of flows have; "" if cells count
@@ -121,7 +121,7 @@ func (v *view) SpreadError() string {
 
 func percent(share float64) string { return fmt.Sprintf("%.2g %%", 100*share) }
 
-// Wraps are the sums of two slots of a group of n, and what they are modulo n.
+// Wraps returns the sums of two slots of a group of n, with their values modulo n.
 func (v *view) Wraps() []share {
 	var list []share
 	for n := 1; n <= v.N(); n++ {
@@ -158,8 +158,8 @@ type first struct {
 	N    int // of groups of this size
 }
 
-// Firsts are the lines that find the first path whose grids reach the one drawn:
-// nothing is left to it.
+// Firsts returns the statements that find the first path whose cumulated weight
+// reaches the drawn number.
 func (v *view) Firsts() []first {
 	var list []first
 	for slot := range v.N() {
@@ -290,7 +290,7 @@ func (v *view) LoadDegrees() []degreeRange {
 // same time constant differ: at its end, 1/e.
 func (v *view) FilterError() string { return percent(1 / math.E) }
 
-// Meter is the filter that measures what a port sends.
+// Meter returns the name of the filter that measures the rate of a port.
 func (v *view) Meter() string {
 	if name := v.Load(); name != "" {
 		return name
@@ -373,16 +373,16 @@ func (v *view) Eighths() []share {
 	return list
 }
 
-// TwoSided reports whether reports are about two ports: the queue of the one
-// that a packet leaves at, and for RLB what has left of the one it came in at.
+// TwoSided reports whether reports concern two ports: the queue of the output port
+// and, for RLB, the departures of packets from the input port.
 func (v *view) TwoSided() bool { return v.In("reroute") && (v.In("depth") || v.In("levels")) }
 
-// ReportValues are what a report says.
+// ReportValues lists the values of a report.
 func (v *view) ReportValues() string {
 	return strings.Join(strings.Split(v.Place("report.values"), "\n"), ", ")
 }
 
-// ReportLag is what a link carries between two reports.
+// ReportLag returns the capacity of a link between two reports.
 func (v *view) ReportLag() string {
 	return fmt.Sprintf("%.3g KB", float64(v.values["link"].Int)*float64(v.Int("tb"))*tick/8e9/1000)
 }
@@ -424,17 +424,17 @@ func (v *view) Until() string {
 	return "held"
 }
 
-// Longer compares the time since something with a limit, for a stateful ALU: it
-// computes with more than 32 bits unless the difference is signed. What is so
-// long ago that the clock has gone half round is longer as well.
+// Longer compares the time since an event with a limit in a stateful ALU. The ALU
+// computes with more than 32 bits unless the difference is signed. Events more than
+// half a clock period ago also count as longer ago.
 func (v *view) Longer(since, limit string) string {
 	return fmt.Sprintf("(span_t)(meta.now - %s) > (span_t)%s || (span_t)(meta.now - %[1]s) < 0", since, limit)
 }
 
-// Flat reports whether what only packets with several paths need stands by
-// itself, statement by statement. On Tofino 1 a branch waits for what stands
-// before it and what follows for the branch, so that RLB's prediction and the
-// choice of a path would take their stages one after the other.
+// Flat reports whether statements for packets with several paths have a condition each
+// instead of one common branch. On Tofino 1 a branch waits for the preceding
+// statements, and the following statements wait for the branch, so RLB's prediction
+// and the path choice would use their stages in sequence.
 func (v *view) Flat() bool {
 	alone := v.InTurn() || v.runs.Choice == "sampled" && v.runs.Granularity == "packet"
 	return v.arch.name == "tna" && v.In("reroute") && !v.In("again") && alone

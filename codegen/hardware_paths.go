@@ -8,8 +8,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// What the templates for Tofino are told where probes know about paths, and
-// where packets recirculate.
+// Additional methods for the Tofino templates with probes and with recirculation.
 
 // Delays reports whether the delays of all paths are looked at at once.
 func (v *view) Delays() bool { return v.Classes() || v.Star() }
@@ -28,7 +27,7 @@ func (v *view) ShareType() string {
 	return "bit<8>"
 }
 
-// Leasts reports whether the share of marks is what is to be least.
+// Leasts reports whether the choice minimises the share of marks.
 func (v *view) Leasts() bool { return v.row.Signal == "marks" }
 
 // Picked begins the names of the two delays that RLB* picks.
@@ -50,7 +49,7 @@ func (v *view) Start() string {
 // Ghost reports whether the ghost thread knows the queues.
 func (v *view) Ghost() bool { return v.In("ghost") }
 
-// Queues end the names of what there is for each queue that is looked at.
+// Queues returns the suffixes of names that exist once for each compared queue.
 func (v *view) Queues() []string {
 	if v.DrawsFirst() {
 		return []string{"_a", "_b", "_m"}[:len(v.Looks())]
@@ -106,7 +105,7 @@ func (v *view) Closed() string {
 	return "0xF000"
 }
 
-// AgainSlot says what the slot is that a recirculated packet carries.
+// AgainSlot describes the slot that a recirculated packet carries.
 func (v *view) AgainSlot() string {
 	switch {
 	case !v.Star():
@@ -120,8 +119,8 @@ func (v *view) AgainSlot() string {
 // DecideSize is the number of lines of the table that moves flows.
 func (v *view) DecideSize() int { return 2*v.N() + 3 }
 
-// MarkedUp is what a marked acknowledgement counts, MarkedDown what another one
-// counts down.
+// MarkedUp is the increment for a marked acknowledgement, MarkedDown the decrement for
+// an unmarked one.
 func (v *view) MarkedUp() int64 { return 100 - v.Int("marked") }
 
 // MarkedDown is the share of marks that moves a flow, in percent.

@@ -39,8 +39,8 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// TestGhost: with the ghost thread nothing has to come round, and what it does
-// not know is refused.
+// TestGhost: with the ghost thread no reports are needed, and signals that it cannot
+// provide are refused.
 func TestGhost(t *testing.T) {
 	for _, name := range []string{"drill", "qdaps"} {
 		row, err := Lookup(name)

@@ -24,7 +24,7 @@ const rowsFile = "rows.yaml"
 // of a block is stated in the first alone.
 var folders = []string{software.folder, tofino1.folder}
 
-// A rowFile is what a catalogue has beside blocks.
+// A rowFile contains the rows of a catalogue and its other declarations.
 type rowFile struct {
 	Things  map[string]string `yaml:"things"` // that are read and given
 	Rows    []Row             `yaml:"rows"`
@@ -43,8 +43,8 @@ func (f *rowFile) wrong(path, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", f.file, max(1, lineOf(f.text, path)), fmt.Errorf(format, args...))
 }
 
-// load reads p4lb's own catalogue. What is for hardware is read when it is first
-// asked for: it declares nothing that the rest does not.
+// load reads p4lb's own catalogue. Blocks for hardware are read on first use, because
+// they declare nothing new.
 func load(name string, dir fs.FS) (*Catalogue, error) {
 	c := &Catalogue{things: map[string]string{}, rooms: map[string]map[string]room{}}
 	rows, errRows := readRows(name, dir)
@@ -65,10 +65,9 @@ func load(name string, dir fs.FS) (*Catalogue, error) {
 	return c, nil
 }
 
-// With is the catalogue with the blocks and rows of a folder beside its own:
-// rows.yaml and, by architecture, v1model/*.tmpl and tna/*.tmpl. Name is what
-// messages call the folder. Of what is wrong in it each is an error with file and
-// line.
+// With returns the catalogue extended by the blocks and rows of a folder: rows.yaml
+// and, by architecture, v1model/*.tmpl and tna/*.tmpl. Messages call the folder name.
+// The error joins all errors of the folder, each with file and line.
 func (c *Catalogue) With(name string, dir fs.FS) (*Catalogue, error) {
 	if err := strays(name, dir); err != nil {
 		return nil, err
@@ -176,7 +175,7 @@ func (c *Catalogue) declare(list []*block) {
 	}
 }
 
-// take adds rows, and what there is beside them.
+// take adds rows and the other declarations of a file.
 func (c *Catalogue) take(f *rowFile) {
 	maps.Copy(c.things, f.Things)
 	for _, r := range f.Rows {
@@ -196,9 +195,9 @@ func (c *Catalogue) take(f *rowFile) {
 	}
 }
 
-// with is the shelf with more blocks, in the order in which they contribute: that
-// of the skeleton's head, and behind them those that it does not know, parts
-// behind those that they are built on.
+// with returns the shelf with more blocks, in the order in which they contribute: the
+// order of the skeleton's header, then unknown blocks, with parts after the parts that
+// they use.
 func (s *shelf) with(more []*block) *shelf {
 	all := &shelf{slices.Concat(s.blocks, more), s.skeleton}
 	if i := slices.IndexFunc(all.blocks, func(b *block) bool { return b.Kind == skeleton }); i >= 0 {
@@ -236,7 +235,7 @@ func (s *shelf) with(more []*block) *shelf {
 	return all
 }
 
-// strays lists what a folder of blocks has that nobody would read.
+// strays returns an error for files of a folder that are never read.
 func strays(name string, dir fs.FS) error {
 	entries, err := fs.ReadDir(dir, ".")
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {

@@ -12,8 +12,8 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// Each block says in its template what its part of the program means: the
-// section called manifest is YAML with the keys of a manifest's own parts.
+// Each block describes its part of the program in its template manifest: YAML with the
+// keys of a manifest.
 
 // About is the comment of the register's declaration.
 func (r register) About() string {
@@ -22,7 +22,7 @@ func (r register) About() string {
 
 // notes are what such a section holds.
 type notes struct {
-	Types      map[string]int         `json:"types"` // widths of what the skeleton names
+	Types      map[string]int         `json:"types"` // widths of the skeleton's types
 	Registers  []register             `json:"registers"`
 	Counters   []manifest.Counter     `json:"counters"`
 	Tables     []manifest.Table       `json:"tables"`
@@ -74,7 +74,7 @@ func (v *view) describe() {
 	}
 }
 
-// flowTimeout is after which pause a flow begins anew.
+// flowTimeout returns the pause after which a flow counts as new.
 func (v *view) flowTimeout() manifest.Duration {
 	for _, name := range []string{"gap", "timeout", "epoch"} {
 		if d := v.values[name].Int; d > 0 {
@@ -84,7 +84,7 @@ func (v *view) flowTimeout() manifest.Duration {
 	return 0
 }
 
-// note adds what one block says.
+// note adds the description of one block.
 func (v *view) note(b *block) {
 	text := v.execute(b, "manifest")
 	if strings.TrimSpace(text) == "" {
@@ -133,7 +133,7 @@ func (v *view) widthOf(p4type string) int {
 	return width
 }
 
-// What follows says numbers in the sections, as manifests write them.
+// The following methods format numbers for manifests.
 
 // duration is a time of ns.
 func duration(ns int64) string {
@@ -154,7 +154,7 @@ func (v *view) LeastGap() string {
 	return ""
 }
 
-// Forgotten is after how long a delay says nothing: 20 lost probes.
+// Forgotten returns the age at which a delay is ignored: 20 lost probes.
 func (v *view) Forgotten() string { return duration(20 * v.values["tpath"].Int) }
 
 // Averaged is the time that shares of marked probes are averaged over.
@@ -176,7 +176,7 @@ func (v *view) RecirculationPorts() string {
 	return b.String()
 }
 
-// complete adds to the manifest what the program's text does not say.
+// complete adds facts to the manifest that the program text does not contain.
 func (a *architecture) complete(v *view) {
 	if a.software {
 		return

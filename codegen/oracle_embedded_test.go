@@ -119,8 +119,8 @@ func (e *embedded) send(port uint32, data []byte, _ int) ([]leaving, error) {
 	return list, nil
 }
 
-// sortLeaving orders what leaves after one packet: the ports of simple_switch
-// do not wait for each other.
+// sortLeaving orders the packets that leave after one input packet, because the ports
+// of simple_switch are not synchronised.
 func sortLeaving(list []leaving) {
 	slices.SortFunc(list, func(a, b leaving) int {
 		return cmp.Or(cmp.Compare(a.port, b.port), cmp.Compare(a.data, b.data))

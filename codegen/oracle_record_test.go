@@ -21,8 +21,8 @@ import (
 	"github.com/p4lb/p4lb/internal/server/thrift"
 )
 
-// record sends random packets through a program on simple_switch and writes
-// down what happens.
+// record sends random packets through a program on simple_switch and writes the
+// results.
 func record(t *testing.T, dir string, manifest manifest.Manifest, config *bmv2.Config, text string, seed uint64) {
 	t.Helper()
 	real := startSimpleSwitch(t, dir, config)
@@ -271,7 +271,7 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// connect tries what is not connected yet, for a short while.
+// connect connects the remaining sockets, retrying for a short time.
 func (s *simpleSwitch) connect(addr, socket string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()

@@ -11,10 +11,10 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// What a switch takes from its clock, its queues and its random source cannot
-// be repeated on another one. So for the comparison with simple_switch every
-// packet carries it, in a header before all others, and the program reads that
-// instead: nothing else about it changes.
+// Values that a switch takes from its clock, queues and random source are not
+// reproducible on another switch. For the comparison with simple_switch every packet
+// carries them in an additional outer header, and the program reads them from there.
+// Nothing else changes.
 
 const rigHeader = `header rig_t {
     bit<32> rnd;   // instead of the random source
@@ -56,8 +56,8 @@ func rigged(t *testing.T, text string) string {
 	return text
 }
 
-// A rigTraffic makes random packets and random changes to registers, for what
-// a manifest says that the program knows.
+// A rigTraffic generates random packets and random register values from the
+// descriptions in a manifest.
 type rigTraffic struct {
 	*rand.Rand
 	manifest manifest.Manifest
@@ -66,8 +66,8 @@ type rigTraffic struct {
 	flows    [][]byte // 5-tuples, as IPv4 and the ports have them
 }
 
-// Hosts are behind the ports from firstHost, next hops behind those from
-// firstHop, and there are so many groups.
+// Hosts are behind ports from firstHost, next hops behind ports from firstHop. The
+// last constant is the number of groups.
 const (
 	firstHost, hosts = 1, 8
 	firstHop         = 20
@@ -89,7 +89,7 @@ func newRigTraffic(manifest manifest.Manifest, ports int, seed uint64) *rigTraff
 	return tr
 }
 
-// group is where a group's hosts are, host what is behind one port.
+// groupNet returns the subnet of a group, hostNet the subnet behind a port.
 func groupNet(gid int) uint32  { return 10<<24 | uint32(gid)<<8 }
 func hostAddr(port int) uint32 { return 11<<24 | uint32(port) }
 
@@ -137,7 +137,7 @@ func (tr *rigTraffic) packet() (port uint32, data []byte) {
 	return port, tr.ip(tr.ethernet(data, 0x0800))
 }
 
-// rig is the header of what the switch would have measured.
+// rig returns the header with the values that a switch would have measured.
 func (tr *rigTraffic) rig() []byte {
 	b := binary.BigEndian.AppendUint32(nil, tr.Uint32())
 	out := tr.now + tr.Uint64N(50)

@@ -17,10 +17,9 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 )
 
-// oracleDir holds for each scheme what simple_switch did with its program:
-// commands, packets in (>) and out (<), changes to registers (set), and in the
-// end what was in these (=). A packet is in hexadecimal digits, +N stands for N
-// more bytes of 0.
+// oracleDir contains simple_switch's results for each scheme: commands, input packets
+// (>), output packets (<), changes to registers (set), and their final values (=).
+// Packets are hexadecimal; +N stands for N more zero bytes.
 const oracleDir = "../testdata/oracle/schemes"
 
 // oraclePackets is how many packets a record has.
@@ -58,10 +57,10 @@ type subject interface {
 	cells(register string) ([]uint64, error)
 }
 
-// TestOracle repeats on the embedded switch what simple_switch was recorded to
-// do with each scheme's program: the same packets leave at the same ports, and
-// the same is left in all registers. With SIMPLE_SWITCH, the folder of its
-// programs, the records are made anew first.
+// TestOracle repeats the recorded runs of simple_switch on the embedded switch: the
+// same packets must leave at the same ports, and all registers must have the same
+// final values. If SIMPLE_SWITCH names the folder of the switches, it first
+// regenerates the records.
 func TestOracle(t *testing.T) {
 	names := codegen.Names()
 	for i, name := range names {
@@ -129,8 +128,8 @@ func replay(t *testing.T, name string, config *bmv2.Config, text string) {
 	}
 }
 
-// replayPacket sends the packet of a line and compares what leaves with the
-// lines after it, of which it returns the last.
+// replayPacket sends the packet of a line, compares the output with the following
+// lines, and returns the index of the last of them.
 func replayPacket(t *testing.T, e *embedded, lines []string, i int) int {
 	t.Helper()
 	f := strings.Fields(lines[i])
@@ -150,8 +149,8 @@ func replayPacket(t *testing.T, e *embedded, lines []string, i int) int {
 	return i
 }
 
-// compareCells compares a register with a line of INDEX:VALUE, for those that
-// are not 0.
+// compareCells compares a register with a line of INDEX:VALUE pairs for non-zero
+// cells.
 func compareCells(t *testing.T, e *embedded, f []string) {
 	t.Helper()
 	cells, err := e.cells(f[1])

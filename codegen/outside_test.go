@@ -134,8 +134,7 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// TestOutsideWrong wants each mistake to be told with its file, its line and what
-// would be right.
+// TestOutsideWrong: each mistake is reported with file, line and a remedy.
 func TestOutsideWrong(t *testing.T) {
 	const block, part, rows = "v1model/signal-sent.tmpl", "v1model/part-half.tmpl", "rows.yaml"
 	for _, c := range []struct{ file, old, new, want string }{
@@ -198,7 +197,7 @@ func TestOutsideWrong(t *testing.T) {
 	}
 }
 
-// TestOutsideFolder is about what is in the folder beside, and more than one file.
+// TestOutsideFolder checks other files in the folder, and several block files.
 func TestOutsideFolder(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
@@ -256,7 +255,7 @@ func TestOutsideText(t *testing.T) {
 	}
 }
 
-// generatedWith generates a row whose signal is a block, and returns why that fails.
+// generatedWith generates a row with a block as its signal and returns the error.
 func generatedWith(t *testing.T, block string) error {
 	t.Helper()
 	all, err := Standard().With("mine", folderOf(map[string]string{"v1model/signal-sent.tmpl": block}))
@@ -271,8 +270,8 @@ func generatedWith(t *testing.T, block string) error {
 	return err
 }
 
-// TestTemplateBombs: a block whose templates never end, or write without end, is
-// refused by a stated limit.
+// TestTemplateBombs: a block with endless templates or endless output is refused by a
+// documented limit.
 func TestTemplateBombs(t *testing.T) {
 	doubling := ""
 	for i := range 60 {
@@ -294,8 +293,8 @@ func TestTemplateBombs(t *testing.T) {
 	}
 }
 
-// FuzzOutside wants any two files of a user's to be read or refused, and what is
-// read to be generated or refused.
+// FuzzOutside: any two user files are read or refused, and accepted files generate a
+// program or an error.
 func FuzzOutside(f *testing.F) {
 	f.Add(sentSignal, sentRows)
 	f.Add("---\nkind: choice\nname: sent\nabout: x\n---\n{{define \"choose\"}}{{.Place \"metadata\"}}{{end}}", "rows: [{name: a, title: b, source: c, granularity: flow, choice: sent}]")

@@ -17,7 +17,7 @@ import (
 	"github.com/p4lb/p4lb/codegen"
 )
 
-// p4cRecord says what p4c made of each program.
+// p4cRecord contains p4c's results for each program.
 const p4cRecord = "../testdata/oracle/p4c-rows.tsv"
 
 // p4cHead explains the record; the version of p4c follows.
@@ -74,9 +74,9 @@ var (
 	blankLines = regexp.MustCompile(`\s*\n`)
 )
 
-// p4cPrograms are the texts by the arguments that give them: each scheme at
-// each size, and what a role, a state path, run-time coefficients and printed
-// errata change; the others under RLB too.
+// p4cPrograms returns the program texts by the arguments that generate them: each
+// scheme at each size, and variants by role, state path, run-time coefficients and
+// printed errata; the others under RLB too.
 func p4cPrograms(t *testing.T) map[string]string {
 	t.Helper()
 	list, seen := map[string]string{}, map[string]bool{}
@@ -149,8 +149,8 @@ func readTable(t *testing.T, text string, columns int) map[string][]string {
 	return rows
 }
 
-// runP4c compiles the programs that the record does not have as they are, and
-// writes it anew.
+// runP4c compiles the programs that are missing in the record or have changed, and
+// rewrites the record.
 func runP4c(t *testing.T, command []string, record map[string]p4cLine, today map[string]string) map[string]p4cLine {
 	t.Helper()
 	version, err := exec.Command(command[0], "--version").CombinedOutput()

@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/units"
 )
 
-// A Param is what a user can set of a scheme.
+// A Param is a parameter of a scheme.
 type Param struct {
 	Name    string   `json:"name" yaml:"name"`
 	Unit    Unit     `json:"unit" yaml:"unit"`
@@ -18,7 +18,7 @@ type Param struct {
 	Min     string   `json:"min,omitempty" yaml:"min"`
 	Max     string   `json:"max,omitempty" yaml:"max"`
 	Meaning string   `json:"meaning" yaml:"meaning"`
-	Source  string   `json:"source" yaml:"source"` // where the paper says so, in short
+	Source  string   `json:"source" yaml:"source"` // a short reference to the paper
 
 	Constant string `json:"-" yaml:"constant"` // its name in the program, "" where it is only computed with
 	Type     string `json:"-" yaml:"type"`     // of the constant
@@ -71,7 +71,7 @@ func (p *Param) mustParse(text string) int64 {
 	return v
 }
 
-// A Unit is what a parameter's value is measured in.
+// A Unit is the unit of a parameter.
 type Unit string
 
 // The units. Values are kept as integers: times in ns, rates in bit/s, sizes

@@ -133,7 +133,7 @@ func (v *view) CoefficientParams() string {
 	return inLines(4, list)
 }
 
-// PolySource says where the coefficients come from.
+// PolySource describes the origin of the coefficients.
 func (v *view) PolySource() []string {
 	p := v.polynomial()
 	at := func(equation int) string {
@@ -156,13 +156,13 @@ func (v *view) PolySource() []string {
 	return wrap(text)
 }
 
-// PolyScaledL says how L becomes a byte that means something else.
+// PolyScaledL describes how L is scaled to a byte.
 func (v *view) PolyScaledL() []string {
 	p := v.polynomial()
 	return wrap(fmt.Sprintf("The data's L: 0 to 255 stand for %d to %d, by 255*2^16/%d.", p.L.Min, p.L.Max, p.L.Max-p.L.Min))
 }
 
-// PolyRange says how T becomes a byte.
+// PolyRange describes how T is scaled to a byte.
 func (v *view) PolyRange() []string {
 	p := v.polynomial()
 	bytes := fmt.Sprintf("0 to 255 stand for %d to %d us, by 255*2^16/%d.", p.T.Min, p.T.Max, p.T.Max-p.T.Min)

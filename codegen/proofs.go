@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// A proof is what the head of a block can ask for by name: that the arithmetic of
-// its text fits, or a condition on what it is combined with.
+// A proof is a check that the header of a block requests by name: an overflow proof
+// for its arithmetic, or a condition on combinations.
 type proof struct {
 	of    func(*view) error
 	about []string // parameters
@@ -76,8 +76,8 @@ func provesPoly(v *view) error {
 	)
 }
 
-// provesLoad bounds the fading of what was sent: in the window elapsed is
-// below 2^window, and what stays below the fixed point of adding a packet.
+// provesLoad bounds the fading byte count: elapsed is below 2^window inside the
+// window, and the count stays below the fixed point of adding a packet.
 func provesLoad(v *view) error {
 	window := uint(v.Int("window"))
 	return errors.Join(
@@ -115,7 +115,7 @@ func provesPrediction(v *view) error {
 	return nil
 }
 
-// What the blocks for Tofino cannot be combined with, and have no room for.
+// Conditions and limits of the blocks for Tofino.
 
 // sampleable wants the two draws and the one memory that there are stages for.
 func sampleable(v *view) error {
@@ -160,8 +160,8 @@ func ranked(v *view) error {
 	return nil
 }
 
-// guardable wants a row whose reports go with those of the guard, and the stages
-// for both.
+// guardable checks that the row's reports are compatible with the guard's, and that
+// the stages suffice for both.
 func guardable(v *view) error {
 	if v.Orders() {
 		return fmt.Errorf("no %s for %s: guard %s would take packets out of the order that choice ordered keeps; want choice sampled, as in drill+rlb", v.row.Name, v.arch.name, v.row.Guard)

@@ -87,11 +87,11 @@ func (v *view) execute(b *block, name string) string {
 	return text.String()
 }
 
-// Body is the program without its types and constants, which depend on what it
-// names.
+// Body returns the program without its types and constants, which depend on the names
+// that it uses.
 func (v *view) Body() string { return v.body }
 
-// Place is what the row's blocks contribute to a place.
+// Place returns the code that the row's blocks contribute to a place.
 func (v *view) Place(name string) string {
 	if text, ok := v.places[name]; ok {
 		return text
@@ -114,7 +114,7 @@ func (v *view) Place(name string) string {
 	return text
 }
 
-// spaced are the places whose contributions stand apart.
+// spaced lists the places with blank lines between contributions.
 var spaced = []string{"constants", "headers", "parser.states", "ingress.locals", "egress.locals", "egress.tables", "structs", "controls", "egress.parser.states"}
 
 // Has reports whether any block contributes to a place.
@@ -157,8 +157,8 @@ func (v *view) Choose() string {
 	return text
 }
 
-// Decide is the statements of the granularity around those of the choice, and
-// of the guard around them.
+// Decide returns the statements of the granularity around those of the choice, inside
+// those of the guard.
 func (v *view) Decide() string {
 	if v.In("reroute") {
 		return v.Use("reroute", "around")

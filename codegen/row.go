@@ -31,8 +31,8 @@ func (r Row) catalogue() *Catalogue {
 	return r.home
 }
 
-// defaults are the values of the row's parameters where nobody sets them, for a
-// title that names any.
+// defaults returns the default values of the row's parameters, for titles that contain
+// them.
 func (r Row) defaults() map[string]string {
 	values := map[string]string{}
 	if strings.Contains(r.title, "{") {
@@ -85,7 +85,7 @@ func (r Row) hashes() bool {
 	return c.Sees || c.CanHash && r.block(signal).Fixed
 }
 
-// canonical is the name of a row that nobody has published.
+// canonical returns the name of a composition without a row.
 func (r Row) canonical() string {
 	name := r.Granularity + "-" + r.Signal + "-" + r.Choice
 	if r.Signal == "none" {

@@ -17,7 +17,7 @@ import (
 // set. Its methods name things, so that the templates need not compute.
 type view struct {
 	row    Row // as asked for
-	runs   Row // what the role makes of it
+	runs   Row // the row as adapted to the role
 	arch   *architecture
 	params Params
 	values map[string]Value
@@ -92,7 +92,7 @@ func newView(row Row, p Params) (*view, error) {
 // above it to bring packets round.
 const maxPort = 499
 
-// complete fills in defaults and checks what is no parameter of the row.
+// complete fills in defaults and refuses unknown parameters.
 func (p *Params) complete(row Row) error {
 	p.Ports = cmp.Or(p.Ports, 4)
 	p.StatePath = cmp.Or(p.StatePath, "recirc")
@@ -120,7 +120,7 @@ func (p *Params) complete(row Row) error {
 	return nil
 }
 
-// transit reports whether the switch only passes on what the edges do.
+// transit reports whether the switch only forwards the decisions of the edges.
 func (v *view) transit() bool { return v.row.block(signal).Edge && !v.Edge() }
 
 // Edge reports whether hosts are attached to the switch.
@@ -261,23 +261,24 @@ func (v *view) RemembersPath() bool {
 	return v.Memory() || v.runs.Choice == "cautious" || v.runs.Choice == "ordered"
 }
 
-// Freshens reports whether that path may have to be chosen anew, unless it is
-// for every packet.
+// Freshens reports whether the stored path may expire. It is false if every packet
+// chooses a path.
 func (v *view) Freshens() bool { return v.Holds() != "" && v.runs.Granularity != "packet" }
 
-// Granularity is what one decision is about.
+// Granularity returns the unit of traffic of a decision.
 func (v *view) Granularity() string { return v.runs.Granularity }
 
 // FromHash reports whether draws are taken from the 5-tuple.
 func (v *view) FromHash() bool { return v.runs.Granularity == "flow" && v.runs.hashes() }
 
-// Load is the register of what a port sent lately, LoadSymbol the paper's.
+// Load returns the register of a port's recent bytes.
 func (v *view) Load() string { return v.row.block(signal).Load.Register }
 
-// LoadSymbol is what the paper calls it.
+// LoadSymbol returns the paper's symbol for it.
 func (v *view) LoadSymbol() string { return v.row.block(signal).Load.Symbol }
 
-// Subject declares what an action that looks at a path gets beside its slot.
+// Subject declares the parameters of an action that handles a path, in addition to its
+// slot.
 func (v *view) Subject() string {
 	var list []string
 	for _, a := range v.Attributes() {
@@ -288,8 +289,8 @@ func (v *view) Subject() string {
 	return strings.Join(list, ", ")
 }
 
-// Candidate lists what the choice reads of the path at slot, as further arguments
-// of a call.
+// Candidate lists the attributes of the path at slot as additional arguments of a
+// call.
 func (v *view) Candidate(slot int) string {
 	var b strings.Builder
 	for _, a := range v.Attributes() {
@@ -310,7 +311,8 @@ func (v *view) DrawsFirst() bool {
 // AllPaths reports whether something is to be known about all paths at once.
 func (v *view) AllPaths() bool { return !v.DrawsFirst() || v.In("reroute") }
 
-// Attributes are what the table candidates says of each path, if there is one.
+// Attributes returns the values that the table candidates stores for each path, or nil
+// without such a table.
 func (v *view) Attributes() []attribute {
 	if !v.AllPaths() {
 		return nil
@@ -366,7 +368,7 @@ const runtimeMax = 1000
 // never be measured again.
 func (v *view) WMin() int64 { return max(1, v.CMax()>>8) }
 
-// WindowBytes is what a link carries in 2^window µs.
+// WindowBytes returns the capacity of a link in 2^window µs.
 func (v *view) WindowBytes() int64 {
 	bytes := new(big.Int).Lsh(big.NewInt(v.Int("link")), uint(v.Int("window")))
 	return max(1, bytes.Quo(bytes, big.NewInt(8_000_000)).Int64())
@@ -421,7 +423,7 @@ func (v *view) QTh() int64 {
 	return v.linkBytes()
 }
 
-// linkBytes is d·C in bytes: what is on its way when a warning goes out.
+// linkBytes returns d·C in bytes: the data in flight when a warning is sent.
 func (v *view) linkBytes() int64 {
 	bits := new(big.Int).Mul(big.NewInt(v.Int("link")), big.NewInt(v.values["delay"].Int))
 	return bits.Quo(bits, big.NewInt(8_000_000_000)).Int64()

@@ -1,9 +1,9 @@
 package fitting
 
-// The columns that are fitted are products of Chebyshev polynomials of the
-// normalised measurements, T_i(2u-1)·T_j(2v-1), in the order of Terms. They
-// span what the powers span, but are nearly independent of each other where
-// the powers of degree 10 all look alike.
+// The fit uses products of Chebyshev polynomials of the normalised measurements,
+// T_i(2u-1)·T_j(2v-1), in the order of Terms. They span the same space as the powers,
+// but are nearly independent of each other, while powers up to degree 10 are almost
+// collinear.
 
 // chebyshev fills rows 0 to degree of out, len(x) values each, with T_0 to
 // T_degree at 2x-1.
@@ -46,8 +46,8 @@ func chebyshevPowers(degree int) [][]float64 {
 	return rows
 }
 
-// toPowers returns the matrix that turns the coefficients of the columns into
-// those of the terms L^i·T^j: row by term, column by column.
+// toPowers returns the matrix that converts coefficients of the Chebyshev products to
+// coefficients of the terms L^i·T^j, row by term and column by product.
 func toPowers(degree int) [][]float64 {
 	uni, terms := chebyshevPowers(degree), Terms(degree)
 	m := make([][]float64, len(terms))

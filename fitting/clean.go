@@ -43,7 +43,7 @@ func (o Outliers) String() string {
 	return fmt.Sprintf("%s:%g", o.Rule, o.K)
 }
 
-// Explain says what the rule drops.
+// Explain describes the rows that the rule drops.
 func (o Outliers) Explain() string {
 	switch o.Rule {
 	case "iqr":
@@ -82,9 +82,8 @@ func (d *Dropped) accept(r Row) bool {
 	return false
 }
 
-// Clean drops the rows that mean nothing, then those that the rule calls
-// outliers in any column. The fences are computed once, from the rows that
-// mean something.
+// Clean drops meaningless rows, then the rows that the rule classifies as outliers in
+// any column. The limits are computed once, from the meaningful rows.
 func (s *Rows) Clean(rule Outliers) (Dropped, error) {
 	var d Dropped
 	s.keep(d.accept)

@@ -42,7 +42,7 @@ func (d *design) add(r Row, weight float64) {
 	}
 }
 
-// flush folds what is in the buffers.
+// flush folds the buffered rows into the triangle.
 func (d *design) flush() {
 	b := d.n
 	if b == 0 {

@@ -34,8 +34,8 @@ const (
 	maxTest  = 0.9
 )
 
-// Options say how to fit. The zero value fits all rows by least squares and
-// chooses the degree by cross-validation.
+// Options configure a fit. The zero value fits all rows by least squares and chooses
+// the degree by cross-validation.
 type Options struct {
 	Degree int  // 0: the lowest that cross-validation finds no worse than the best
 	Sweep  bool // report every degree up to MaxDegree as well
@@ -64,7 +64,7 @@ func (o Options) validate() error {
 	return nil
 }
 
-// A Fit is a polynomial with what is known about it.
+// A Fit is a fitted polynomial with its statistics.
 type Fit struct {
 	Degree int
 	Spans  Spans
@@ -107,7 +107,7 @@ type DegreeFit struct {
 	cheb []float64
 }
 
-// A RankError says that the data do not determine a polynomial.
+// A RankError reports that the data do not determine a polynomial.
 type RankError struct {
 	Degree, Terms, Rank int
 	Cond                float64
@@ -257,8 +257,8 @@ func (p *problem) validate(rests []*triangle, k int) *CV {
 	}
 }
 
-// choose settles the degree: the one asked for, or by the rule of one standard
-// error the lowest whose error is within that of the best.
+// choose selects the degree: the requested one, or the lowest one with an error within
+// one standard error of the best.
 func (p *problem) choose(f *Fit) error {
 	pick := 0
 	if p.opts.Degree == 0 {
@@ -286,8 +286,8 @@ func (p *problem) choose(f *Fit) error {
 	return nil
 }
 
-// refine applies what goes beyond least squares to the degree chosen, and
-// states the result in powers.
+// refine applies the options beyond least squares to the chosen degree and converts
+// the result to powers.
 func (p *problem) refine(f *Fit) error {
 	k := len(Terms(f.Degree))
 	t := p.all.leading(k)
@@ -348,8 +348,9 @@ func (p *problem) penalised(t *triangle, degree int) *triangle {
 	return o
 }
 
-// intervals are the bounds of the coefficients with 95 % confidence. data holds
-// the rows, solved what was solved: data, or data and the ridge.
+// intervals returns the 95 % confidence bounds of the coefficients. data is the
+// triangle of the rows; solved is the triangle that was solved, with the ridge if
+// there is one.
 func (f *Fit) intervals(data, solved *triangle, variance float64) (low, high []float64) {
 	free := float64(max(1, data.rows-len(f.cheb)))
 	q := distuv.StudentsT{Sigma: 1, Nu: free}.Quantile(0.975)

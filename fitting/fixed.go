@@ -7,8 +7,8 @@ import (
 	"math/big"
 )
 
-// FixOptions say how a fit is turned into integers. The zero value multiplies
-// by 1000 and takes the narrowest accumulator that the sum fits.
+// FixOptions configure the conversion of a fit to integers. The zero value scales by
+// 1000 and uses the narrowest accumulator that holds the sum.
 type FixOptions struct {
 	Scale int64 // 0: defaultScale, or less where that does not fit in the width; see Auto
 	Auto  bool  // take the largest power of ten that fits, instead of Scale
@@ -16,8 +16,8 @@ type FixOptions struct {
 }
 
 const (
-	// defaultScale is what the coefficients of a fit are multiplied by: one more
-	// digit than the paper's 100.
+	// defaultScale is the scale of the coefficients, one digit more than the
+	// paper's 100.
 	defaultScale = 1000
 
 	// maxIndex bounds C_max: the weights of 16 ports are summed up in 32 bits.
@@ -39,13 +39,13 @@ func (o FixOptions) validate() error {
 	return nil
 }
 
-// An OverflowError says that a polynomial does not fit in its fixed point.
+// An OverflowError reports that a polynomial exceeds its fixed-point format.
 type OverflowError struct {
 	Width, Need int
 	Scale       int64
 	Term        Term     // the largest one
 	Coeff       int64    // its coefficient
-	Reach       *big.Int // what it alone reaches
+	Reach       *big.Int // the magnitude that this term alone can reach
 	Possible    int64    // the largest scale that would do, 0 for none
 }
 
@@ -87,9 +87,9 @@ func (t Term) String() string {
 	return cmp.Or(text, "1")
 }
 
-// Fix turns the fit into a polynomial of the data plane. rows are what was
-// fitted: what they lose on average when they become bytes is made good in
-// the constant of each variable.
+// Fix converts the fit to a polynomial for the data plane. rows are the fitted rows;
+// the constants of both variables compensate for the average rounding error of their
+// bytes.
 func (f *Fit) Fix(rows *Rows, o FixOptions) (Poly, error) {
 	if err := o.validate(); err != nil {
 		return Poly{}, err
@@ -119,8 +119,8 @@ func (s Span) outward() Range {
 	return Range{low, low + min(max(high-low, 1), mostUnits)}
 }
 
-// exact widens a range of bytes until its Reciprocal is exact: then its end
-// becomes 255, which is what a switch makes of all that is above.
+// exact widens a range of bytes until its Reciprocal is exact. The end of the range
+// then becomes 255, to which a switch clamps larger values.
 func (r Range) exact() Range {
 	width := r.Max - r.Min
 	for mostUnits%width != 0 {
@@ -136,10 +136,10 @@ func (r Range) unitsPerByte() float64 { return 65536 / float64(r.Reciprocal()) }
 // An affine maps x to a + b·x.
 type affine struct{ a, b float64 }
 
-// unitOf says how the bytes l and t, read as l/256 and t/256, are to be mapped
-// to normalised variables. A byte of 255 stands for the end of the range, and a
-// measurement is cut off to a byte, so it is on average half a unit above the
-// byte's own value: how much exactly, the rows say.
+// unitOf returns the mapping of the bytes l and t, read as l/256 and t/256, to
+// normalised variables. The byte 255 represents the end of the range. Measurements are
+// truncated to bytes, so they exceed the byte's value by half a unit on average; the
+// exact offset is computed from rows.
 func (p Poly) unitOf(s Spans, rows *Rows) (l, t affine) {
 	of := func(r Range, s Span) affine {
 		return affine{(float64(r.Min) - s.Min) / s.width(), 256 * r.unitsPerByte() / s.width()}
@@ -268,8 +268,8 @@ func (p Poly) possibleScale(real []float64, width int) int64 {
 	return lo
 }
 
-// covered marks the bytes whose measurements lie in the hull of the data, or
-// less than a byte off.
+// covered marks the bytes with measurements in the hull of the data, or less than one
+// unit outside.
 func (p Poly) covered(hull []Point) []bool {
 	in := make([]bool, 1<<16)
 	at := func(r Range, b float64) float64 { return float64(r.Min) + b*r.unitsPerByte() }

@@ -35,7 +35,7 @@ func TestPaperIntegers(t *testing.T) {
 	}
 }
 
-// TestPaperShape: what the paper's cubic does, and does not say.
+// TestPaperShape checks the shape of the paper's cubic polynomial.
 func TestPaperShape(t *testing.T) {
 	at := func(degree int, u, v float64) float64 { return evalPowers(printed[degree], degree, u, v) }
 	if c := at(3, 1, 1); math.Abs(c+62.571) > 1e-9 {
@@ -85,7 +85,7 @@ func fixed(t *testing.T, s *Rows, o Options, x FixOptions) (*Fit, Poly) {
 	return f, p
 }
 
-// positive makes data whose index is positive and has some noise.
+// positive returns noisy data with a positive index.
 func positive(n int, seed uint64) *Rows {
 	return randomRows(n, 3, []float64{0.2, 1.5, -0.3, -1.5, 0.7, 0.2, 0.6, 1.5, -0.9, -0.05}, 0.02, seed)
 }
@@ -194,7 +194,7 @@ func TestOverflowError(t *testing.T) {
 			t.Errorf("%v: want %q", err, want)
 		}
 	}
-	// What the error recommends works, and one more does not.
+	// The scale that the error recommends works, and the next larger one fails.
 	if _, err := f.Fix(s, FixOptions{Width: 32, Scale: e.Possible}); err != nil {
 		t.Errorf("scale %d: %v", e.Possible, err)
 	}

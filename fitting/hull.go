@@ -8,8 +8,8 @@ type Point struct {
 	T float64 `json:"t"`
 }
 
-// hull is the convex hull of the training rows, counter-clockwise from its
-// leftmost point: what the fit has seen lies within.
+// hull returns the convex hull of the training rows, counter-clockwise from its
+// leftmost point.
 func (s *Rows) hull(of split) []Point {
 	var hull []Point
 	row := 0

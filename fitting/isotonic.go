@@ -42,8 +42,8 @@ func isotonic(value, weight []float64, nl, nt int) {
 	}
 }
 
-// correct projects with Dykstra's correction: what the last projection took
-// away is given back first.
+// correct projects with Dykstra's correction: it first adds back the change of the
+// previous projection.
 func correct(value, taken []float64, project func()) {
 	for i := range value {
 		value[i] += taken[i]

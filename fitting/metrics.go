@@ -2,14 +2,14 @@ package fitting
 
 import "math"
 
-// Metrics say how well a polynomial fits some rows.
+// Metrics measure how well a polynomial fits a set of rows.
 type Metrics struct {
 	Rows int     `json:"rows"`
 	R2   float64 `json:"r2"`
 	RMSE float64 `json:"rmse"` // in the unit of the traffic
 
-	// MRE is the mean of |fit - traffic| / traffic over the MRERows rows whose
-	// traffic is above zero.
+	// MRE is the mean of |fit - traffic| / traffic over the MRERows rows with
+	// positive traffic.
 	MRE     float64 `json:"mre"`
 	MRERows int     `json:"mre_rows"`
 

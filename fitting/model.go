@@ -36,15 +36,15 @@ type Model struct {
 	Fit  *FitInfo  `json:"fit,omitempty"`
 }
 
-// DataInfo says what a model was fitted to.
+// DataInfo describes the data of a fit.
 type DataInfo struct {
 	Files    []FileInfo `json:"files"`
 	Rows     int        `json:"rows"` // that were fitted or held back
 	Outliers string     `json:"outliers"`
 	Dropped  Dropped    `json:"dropped"`
 
-	// The units of the columns in the files: what a full queue is, and how many
-	// µs one unit of the interval is.
+	// The units of the columns: the occupancy of a full queue, and the length of
+	// an interval unit in µs.
 	FullQueue float64 `json:"full_queue"`
 	Microsec  float64 `json:"interval_us"`
 }
@@ -95,8 +95,8 @@ func (f *Fit) Info(o Options) *FitInfo {
 	return i
 }
 
-// NewModel is the model file of a polynomial; the caller adds what else it
-// knows. hull may be nil.
+// NewModel returns the model file of a polynomial. The caller adds further fields;
+// hull may be nil.
 func NewModel(p Poly, hull []Point) *Model {
 	m := &Model{Format: modelFormat, Version: modelVersion, Poly: p, Extent: p.extent(hull)}
 	m.Accumulator.Bound, m.Accumulator.Width = power2(p.bound()), p.Width()

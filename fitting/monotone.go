@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// A Projection says what it took to make a fit rise with L and fall with T.
+// A Projection describes the changes that make a fit rise with L and fall with T.
 type Projection struct {
 	Against float64 `json:"share_against"` // of the box, where it did not before
 	Active  int     `json:"points_held"`   // where the slope is held at zero
@@ -19,7 +19,7 @@ type Projection struct {
 
 const (
 	slopeGrid   = 65   // points per side at which slopes are checked
-	slopeDigits = 1e-9 // what counts as no slope, normalised
+	slopeDigits = 1e-9 // slopes below this count as zero, normalised
 	slopeCuts   = 60   // points added per round
 	slopeRounds = 100
 )
@@ -28,10 +28,10 @@ const (
 // slope by L at a point, or the opposite of the slope by T.
 type cut []float64
 
-// project moves the coefficients as little as possible, in the sense of the
-// residuals, to where the polynomial rises with L and falls with T over all of
-// the normalised box, which is what a switch clamps its measurements to. It
-// adds the worst points as constraints until none is left.
+// project changes the coefficients as little as possible, measured by the residuals,
+// so that the polynomial rises with L and falls with T in the whole normalised box, to
+// which a switch clamps its measurements. It adds the worst violations as constraints
+// until none is left.
 func (f *Fit) project(t *triangle) error {
 	all := slopeCutsOf(f.Degree)
 	from := f.cheb

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// workloads are the applications whose mixes QALL (Section VII-A) would fit
-// one model each.
+// workloads are the applications for whose mixes QALL (Section VII-A) fits one model
+// each.
 var workloads = []string{"websearch", "datamining", "cache", "hadoop"}
 
-// Patterns lists the mixes of workloads: 15, those of one first.
+// Patterns lists the 15 mixes of workloads, single workloads first.
 func Patterns() []string {
 	var list []string
 	for size := range len(workloads) {

@@ -8,10 +8,10 @@ import (
 // MaxGranularity is the largest flowcell of PDLB: 64 KB in packets.
 const MaxGranularity = 44
 
-// PDLBFlow is the F_size in packets that the paper verifies its model with. Who
-// forwards does not know how long a flow will be, and the mean of all is not what
-// to take for it: a flow of that size fits into the first window of Eq. 4, which
-// no reordering has cut yet, so that every granularity would do.
+// PDLBFlow is the F_size in packets for which the paper verifies its model. A switch
+// does not know the size of a flow, and the mean size is unsuitable: such a flow fits
+// into the first window of Eq. 4, which reordering has not reduced, so that every
+// granularity would be equally good.
 const PDLBFlow = 10_000
 
 // PDLB is the model of a flow over good and bad paths that PDLB finds its
@@ -21,7 +21,7 @@ type PDLB struct {
 	M      int     // paths
 	Bad    int     // of them congested, N_b
 	Good   float64 // delay of a good path, D_g
-	X      float64 // delay of a bad path over that of a good one
+	X      float64 // ratio of the delays of a bad and a good path
 	C      float64 // rate of a path
 	Buffer float64 // of a path
 	Size   float64 // of a flow, F_size
@@ -57,9 +57,9 @@ func (p PDLB) flowcells(window, gran float64) int {
 	return max(1, min(p.M, int(window/gran)))
 }
 
-// window is the average window W̄ of Eq. 6 over the rounds that a flow takes.
-// The sum of Eq. 5 has r+1 terms. The largest window of a path, which the paper
-// leaves open, is the flow's share of what the path and its buffer hold.
+// window returns the average window W̄ of Eq. 6 over the rounds of a flow. The sum of
+// Eq. 5 has r+1 terms. The paper does not define the largest window of a path; this
+// uses the flow's share of the capacity of the path and its buffer.
 func (p PDLB) window(gran float64) float64 {
 	most := (p.C*p.Good + p.Buffer) / max(1, p.Flows)
 	w := float64(p.M) * most
@@ -74,8 +74,8 @@ func (p PDLB) window(gran float64) float64 {
 	return sum / rounds
 }
 
-// FCT is Eq. 9: the completion time of a flow cut into flowcells of gran
-// packets. The number of flowcells on the way is at most that of the paths.
+// FCT computes Eq. 9: the completion time of a flow cut into flowcells of gran
+// packets. At most as many flowcells as paths are in flight.
 func (p PDLB) FCT(gran int) float64 {
 	w := p.window(float64(gran))
 	meets := math.Pow(float64(p.Bad)/float64(p.M), w)

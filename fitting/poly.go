@@ -28,15 +28,15 @@ const MaxDegree = 10
 // to [0, Max()].
 type Poly struct {
 	Degree int   `json:"degree"`
-	Scale  int64 `json:"scale"` // what the real coefficients were multiplied by
+	Scale  int64 `json:"scale"` // the factor of the integer coefficients
 
 	// Coeff has (d+1)(d+2)/2 entries in graded order: 1, L, T, L², LT, T², L³,
 	// L²T, … as Terms lists them.
 	Coeff []int64 `json:"coeff"`
 
-	// L and T say which measurements the bytes 0 and 255 stand for. L is in
-	// units of the occupancy that the switch reports, 1/255 of the queue; T is
-	// in µs. The zero Range of L is {0, 255}: the byte as it is reported.
+	// L and T are the measurements for the bytes 0 and 255. L is in units of the
+	// occupancy that the switch reports, 1/255 of the queue; T is in µs. The zero
+	// Range of L is {0, 255}: the byte as reported.
 	L Range `json:"l"`
 	T Range `json:"t"`
 
@@ -84,7 +84,7 @@ func (p Poly) LRange() Range {
 	return p.L
 }
 
-// Validate says what keeps p from being evaluated.
+// Validate returns an error if p cannot be evaluated.
 func (p Poly) Validate() error {
 	if p.Degree < 1 || p.Degree > MaxDegree {
 		return fmt.Errorf("degree %d: want 1 to %d", p.Degree, MaxDegree)
@@ -147,8 +147,8 @@ func (p Poly) raw(l, t int64) int64 {
 	return hornerBig(p.inTBig(l), t, p.Degree)
 }
 
-// wide says that 128 bits hold every intermediate, of polynomials for which that is
-// easily seen: no factor of a coefficient is above 2^(8d).
+// wide reports whether 128 bits certainly hold every intermediate value, because no
+// factor of a coefficient exceeds 2^(8d).
 func (p Poly) wide() bool {
 	sum := uint64(0)
 	for _, c := range p.Coeff {
@@ -191,12 +191,12 @@ func mulAdd128(aHi, aLo, x, bHi, bLo uint64) (hi, lo uint64) {
 	return hi + aHi*x + bHi + carry, lo
 }
 
-// maxNarrow is the highest degree whose factors are within 64 bits: 2^(8d) is one.
+// maxNarrow is the highest degree with factors within 64 bits; 2^(8d) is one of them.
 const maxNarrow = 7
 
-// narrow says whether 64 bits hold every intermediate. It is Width without big
-// numbers, as a switch of models asks for each packet; above maxNarrow it is
-// false.
+// narrow reports whether 64 bits hold every intermediate value. It is Width without
+// big numbers, because the models evaluate it for each packet. Above maxNarrow it
+// returns false.
 func (p Poly) narrow() bool {
 	if p.Degree > maxNarrow {
 		return false
@@ -205,7 +205,7 @@ func (p Poly) narrow() bool {
 	for d := range p.Degree + 1 {
 		factor := uint64(power(255, d)) << (8 * (p.Degree - d))
 		for range d + 1 {
-			c := uint64(max(p.Coeff[k], -p.Coeff[k])) // that of the least integer is 2^63, as it should be
+			c := uint64(max(p.Coeff[k], -p.Coeff[k])) // correct for the least integer too, whose magnitude is 2^63
 			over, x := bits.Mul64(c, factor)
 			sum, carry := bits.Add64(bound, x, 0)
 			if over|carry > 0 {
@@ -217,8 +217,8 @@ func (p Poly) narrow() bool {
 	return bound < 1<<63
 }
 
-// sum is the sum of the terms of a narrow polynomial: those of degree d come
-// after those of lower ones have been multiplied by 256 once more.
+// sum returns the sum of the terms of a narrow polynomial. Terms of degree d are added
+// after the lower ones have been multiplied by 256 once more.
 func (p Poly) sum(l, t int64) int64 {
 	var powers [maxNarrow + 1]int64 // of t
 	sum, k := int64(0), 0

@@ -22,10 +22,10 @@ type QDAPS struct {
 
 var errNoThreshold = errors.New("no threshold: rerouting never shortens the flow")
 
-// Closed is S of Eq. 14, clamped to what the queue can reach. With r_1 of Eq. 4,
-// which is ¾·C whatever K, it is √(1.6·Y) - C·RTT. It follows from FCT_1 = FCT_2
-// with r_2 = 3/2·C, its limit for a long queue, and the rate ¾·r_2 in the second
-// phase, from half of r_2 to r_2; neither form of Eq. 11 gives the 1.6.
+// Closed computes S of Eq. 14, clamped to the range of the queue. With r_1 of Eq. 4,
+// which is ¾·C for every K, it is √(1.6·Y) - C·RTT. It follows from FCT_1 = FCT_2 with
+// r_2 = 3/2·C, its limit for a long queue, and the rate ¾·r_2 in the second phase,
+// from half of r_2 to r_2. Neither form of Eq. 11 gives the 1.6.
 func (q QDAPS) Closed() float64 {
 	r1 := q.r1()
 	s := math.Sqrt((12*q.Y*q.C-8*q.Y*r1)/(6*q.C-3*r1)) - q.C*q.RTT

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// A Loss says what the integer index loses against the float one, over rows
-// that it was fitted to or others. The indexes are in units of the normalised
-// traffic, both clamped as the data plane clamps.
+// A Loss measures the error of the integer index against the floating-point index,
+// over any rows. Both are in units of the normalised traffic and clamped as in the
+// data plane.
 type Loss struct {
 	Rows int     `json:"rows"`
 	Max  float64 `json:"max"`
@@ -21,7 +21,7 @@ type Loss struct {
 	Tied     float64 `json:"pairs_tied"`
 }
 
-// An Extent says what values the integer index takes.
+// An Extent is the range of values of the integer index.
 type Extent struct {
 	Min          int64   `json:"min"` // over all bytes, before the clamp
 	Max          int64   `json:"max"`

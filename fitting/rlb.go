@@ -14,10 +14,10 @@ type RLB struct {
 	MTU  float64
 }
 
-// Threshold is the range of the warning threshold Q_th of Eq. 3 with all rates
-// at C, and what to take: the lower end, since the flow completion time grows
-// with Q_th (Fig. 18). The range is empty where low > high; then half of the
-// PFC threshold is the most that may be taken.
+// Threshold returns the range of the warning threshold Q_th of Eq. 3 with all rates at
+// C, and the value to use: the lower end, because the flow completion time grows with
+// Q_th (Fig. 18). If low > high the range is empty, and the value is at most half of
+// the PFC threshold.
 func (r RLB) Threshold() (low, high, take float64) {
 	low = r.D * r.C
 	high = r.QPFC - r.D*r.C*(r.N-1)

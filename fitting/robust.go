@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// A Robust says how the fit with Huber's loss went.
+// A Robust describes a fit with Huber's loss.
 type Robust struct {
 	Bound      float64 `json:"bound"` // in standard deviations
 	Scale      float64 `json:"scale"` // the standard deviation, normalised
@@ -21,10 +21,10 @@ const (
 	robustDigits = 1e-9
 )
 
-// robust fits by iteratively reweighted least squares: a row whose residual is
-// beyond the bound counts as much less as it is farther out. The scale is the
-// median of the residuals; once it is near its end it stays, which makes the
-// rest a convex problem.
+// robust fits by iteratively reweighted least squares. The weight of a row with a
+// residual beyond the bound decreases with the residual. The scale is the median of
+// the residuals; it is frozen near convergence, which makes the remaining problem
+// convex.
 func (p *problem) robust(f *Fit) (*Robust, error) {
 	r := &Robust{Bound: p.opts.Huber}
 	k := len(f.cheb)
@@ -85,8 +85,8 @@ func (p *problem) residuals(list []float64, residual func(Row) float64) []float6
 	return list
 }
 
-// influence finds the variance that takes the place of that of the residuals
-// in the confidence intervals (Huber, Robust Statistics, Section 7.6).
+// influence computes the variance that replaces the residual variance in the
+// confidence intervals (Huber, Robust Statistics, Section 7.6).
 func (p *problem) influence(r *Robust, residual func(Row) float64) {
 	bound := r.Bound * r.Scale
 	var squares float64

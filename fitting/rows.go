@@ -74,7 +74,7 @@ const (
 // ColumnNames are the names of the columns in files and messages.
 var ColumnNames = [columns]string{"egress_traffic", "occupancy", "dequeue_interval"}
 
-// columnUnits is what the columns of a Row are measured in.
+// columnUnits are the units of the columns of a Row.
 var columnUnits = [columns]string{"", " of 255", " us"}
 
 func (r Row) column(c int) float64 {

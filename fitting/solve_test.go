@@ -32,7 +32,7 @@ func TestQDAPS(t *testing.T) {
 	if p, err := q.Numeric(); err != nil || p <= s {
 		t.Errorf("as printed S is %g, corrected %g, %v", p, s, err)
 	}
-	// The ends of what a queue can reach.
+	// The limits of the queue.
 	short := QDAPS{C: 1e6, RTT: 1e-3, K: 65, Y: 10, Cap: 256}
 	if got := short.Closed(); got != 2 {
 		t.Errorf("S is %g", got)
@@ -113,8 +113,8 @@ func TestPDLBCurve(t *testing.T) {
 	}
 }
 
-// TestPDLBFlow: a flow that fits into the first window says nothing about the
-// granularity, the one that the paper verifies its model with does.
+// TestPDLBFlow: every granularity is equally good for a flow that fits into the first
+// window, but not for the flow size of the paper.
 func TestPDLBFlow(t *testing.T) {
 	for _, c := range []struct {
 		size float64

@@ -15,12 +15,11 @@ type split struct {
 
 const inTest = 255 // maxFolds is below
 
-// divide holds back a share of the rows for the test and deals the others to
-// folds. It goes through the rows in the order of their values rather than in
-// that of the files, so that neither the order of the rows, nor how they are
-// spread over files, nor a change of units moves a row to another side. Each
-// run of k training rows next to each other is dealt to k different folds: a
-// fold has its share of every region.
+// divide holds back a share of the rows for the test and distributes the others to
+// folds. It processes rows in the order of their values instead of their order in the
+// files. So neither the order of rows, nor their distribution over files, nor a change
+// of units moves a row. Each run of k adjacent training rows is distributed to k
+// folds, so that each fold covers every region.
 func (s *Rows) divide(share float64, folds int, seed uint64) split {
 	d := split{of: make([]uint8, s.n), test: int(share * float64(s.n))}
 	if d.test == 0 && folds < 2 {

@@ -7,7 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// TableOptions say how coarse a lookup table is.
+// TableOptions set the resolution of a lookup table.
 type TableOptions struct {
 	LBits, TBits int  // leading bits of the bytes l and t that are looked up
 	Levels       int  // number of congestion levels
@@ -99,7 +99,7 @@ func (f *Fit) cells(p Poly, rows *Rows, b *Table, top float64) (value, weight []
 			value[i] /= weight[i]
 			continue
 		}
-		// A cell without rows gives way to those that have some.
+		// Cells without rows have little weight compared to cells with rows.
 		value[i], weight[i] = sum[i]/bytes[i], 0.01
 	}
 	return value, weight

@@ -10,12 +10,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A triangle is what is to be kept of a least-squares problem of any length:
-// the factor R of the QR decomposition of its columns, the right-hand side
-// being the last of them. Rows are folded in by Householder reflections that
-// leave R triangular, so that nothing is squared: the normal equations would
-// lose twice the digits. Since the columns are ordered by degree, the leading
-// part of R is the problem of each lower degree.
+// A triangle represents a least-squares problem with any number of rows: the factor R
+// of the QR decomposition of its columns, with the right-hand side as the last column.
+// Householder reflections fold rows in and keep R triangular. Nothing is squared,
+// because the normal equations would lose twice as many digits. Columns are ordered by
+// degree, so the leading part of R is the problem of each lower degree.
 type triangle struct {
 	n    int       // columns, the right-hand side included
 	r    []float64 // n×n, by rows; only the upper half is used

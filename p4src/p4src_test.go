@@ -14,7 +14,8 @@ import (
 	"github.com/p4lb/p4lb/p4src"
 )
 
-// library is what a program sees that includes one file of the library.
+// library returns the preprocessed text of a program that includes one file of the
+// library.
 func library(t *testing.T, includes fs.FS, file string, defines ...string) string {
 	t.Helper()
 	program := fstest.MapFS{"main.p4": {Data: []byte("#include <" + file + ">\n")}}
@@ -50,8 +51,7 @@ func TestV1ModelVersions(t *testing.T) {
 // message is the text of an annotation that only people read.
 var message = regexp.MustCompile(`@deprecated\(".*"\)`)
 
-// TestSameAsP4c compares the library with that of a checkout of p4c, which
-// P4C_DIR names.
+// TestSameAsP4c compares the library with the checkout of p4c that P4C_DIR names.
 func TestSameAsP4c(t *testing.T) {
 	root := os.Getenv("P4C_DIR")
 	if root == "" {

@@ -35,14 +35,14 @@ func TestNothingTwice(t *testing.T) {
 	}
 }
 
-// body is what comes behind the head of a block.
+// body returns the text after the header of a block.
 func body(text string) string {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n")
 	return rest
 }
 
-// passages are the lines that say something: not those of tables, which the
-// language wants to look alike, nor those of brackets and of templates.
+// passages returns the lines with content, without lines of tables, brackets and
+// templates, which resemble each other by nature.
 func passages(text string) []string {
 	var list []string
 	for line := range strings.Lines(text) {

@@ -1,7 +1,7 @@
-// Package chart draws what experiments come to: lines with confidence bands,
-// bars, and points beside those that a paper prints. A chart is laid out once, as
-// lines, areas and words in points of 1/72 inch, and written as SVG for a page, as
-// SVG or PDF in the width of a paper's column, and as the numbers themselves.
+// Package chart draws the results of experiments: lines with confidence bands, bars,
+// and points next to the printed values of a paper. A chart is arranged once as lines,
+// areas and words in points of 1/72 inch. It is written as SVG for a page, as SVG or
+// PDF in the width of a paper's column, and as numbers.
 package chart
 
 import (
@@ -16,7 +16,7 @@ import (
 type Chart struct {
 	Name  string // of its files
 	Title string
-	About string // what a reader has to know to read it
+	About string // an explanation for readers
 	Note  string // drawn below the chart where it stands alone
 
 	X, Y   Axis
@@ -31,8 +31,8 @@ type Axis struct {
 	Log   bool
 	Names []string
 
-	// Low and High are to be in view; an axis may show more. Both zero: what the
-	// series have, and 0 unless the axis is logarithmic.
+	// Low and High must be visible; an axis may show more. If both are zero, the
+	// axis covers the series, and 0 unless it is logarithmic.
 	Low, High float64
 }
 
@@ -42,9 +42,9 @@ type Kind uint8
 // The kinds of series.
 const (
 	Line   Kind = iota // through the points
-	Bars               // from 0, beside those of the other series
+	Bars               // from 0, next to the bars of other series
 	Points             // each with its interval
-	Hollow             // points that are not ours: what a paper prints
+	Hollow             // points of a paper
 )
 
 // A Series is the numbers of one row.
@@ -100,7 +100,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 7, 64)
 }
 
-// low and high are what an axis shows.
+// A span is the visible range of an axis.
 type span struct {
 	low, high float64
 	log       bool
@@ -114,7 +114,7 @@ func (s span) at(v float64) float64 {
 	return (v - s.low) / (s.high - s.low)
 }
 
-// span is what the axis shows of the values that the series have on it.
+// span returns the range that an axis must show for the values of the series.
 func (a *Axis) span(values func(yield func(float64))) span {
 	if a.Names != nil {
 		return span{low: -0.5, high: float64(len(a.Names)) - 0.5}
@@ -167,8 +167,8 @@ func (s span) ticks() []float64 {
 	return list
 }
 
-// powers are the ticks of a logarithmic axis: powers of ten, or where there are
-// fewer than three, also what is between.
+// powers returns the ticks of a logarithmic axis: powers of ten, and values in between
+// if there are fewer than three.
 func (s span) powers() []float64 {
 	var list []float64
 	between := []float64{1}

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// charts are those of all kinds, and those of data that is hardly any.
+// charts returns charts of all kinds, including charts with almost no data.
 func charts() []*Chart {
 	nan := math.NaN()
 	return []*Chart{
@@ -36,8 +36,8 @@ func charts() []*Chart {
 	}
 }
 
-// TestWellFormed reads what is written as its readers do: XML, PDF with all of
-// its offsets right, JSON, and no coordinate that is none.
+// TestWellFormed parses the output as its readers do: XML, PDF with valid offsets,
+// JSON, and only finite coordinates.
 func TestWellFormed(t *testing.T) {
 	for _, c := range charts() {
 		for name, text := range map[string]string{"svg": string(c.SVG()), "inline": c.Inline()} {
@@ -82,8 +82,8 @@ func checkPDF(t *testing.T, c *Chart) {
 	}
 }
 
-// TestLayout wants larger values higher up, shapes on the sheet, and intervals of
-// what cannot be negative cut at 0.
+// TestLayout: larger values are higher, shapes are inside the sheet, and intervals of
+// non-negative values are cut at 0.
 func TestLayout(t *testing.T) {
 	for _, c := range charts() {
 		l := c.paper()

@@ -18,12 +18,12 @@ type layout struct {
 
 type rect struct{ x0, y0, x1, y1 float64 }
 
-// An ink is what a shape is drawn with; series have their own.
+// An ink is the drawing style of a shape. Each series has its own.
 type ink uint8
 
 const (
 	text ink = iota
-	soft     // axes and words beside them
+	soft     // axes and their labels
 	grid
 	series
 )
@@ -56,8 +56,8 @@ const (
 	end
 )
 
-// lay lays the chart out on a sheet. legend: with the names of the series; on a
-// page they are buttons beside it.
+// lay arranges the chart on a sheet. With legend it adds the names of the series; a
+// page shows them as buttons instead.
 func (c *Chart) lay(width, height, font float64, title, legend bool) *layout {
 	l := &layout{width: width, height: height, font: font}
 	l.x = c.X.span(func(see func(float64)) {
@@ -81,7 +81,7 @@ func (c *Chart) lay(width, height, font float64, title, legend bool) *layout {
 		}
 	})
 	if !c.Y.Log && c.lowest() >= 0 {
-		l.y.low = max(0, l.y.low) // an interval may reach below what cannot be negative
+		l.y.low = max(0, l.y.low) // intervals of non-negative values may reach below 0
 	}
 	top := 0.6 * font
 	if title {
@@ -179,7 +179,7 @@ func (c *Chart) slanted(l *layout, room float64) bool {
 	return slices.ContainsFunc(c.X.Names, func(n string) bool { return textWidth(n, l.font) > each-0.4*l.font })
 }
 
-// axes draws the frame: lines of the grid, ticks and what they stand for.
+// axes draws the frame: grid lines, ticks and their labels.
 func (c *Chart) axes(l *layout, slant bool) {
 	p := l.plot
 	for _, v := range l.y.ticks() {

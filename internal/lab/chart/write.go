@@ -44,7 +44,8 @@ func (c *Chart) SVG() []byte {
 	return b.Bytes()
 }
 
-// screen lays the chart out for a page, which has the names beside it.
+// screen arranges the chart for a page, which shows the names of the series next to
+// it.
 func (c *Chart) screen() *layout {
 	if c.Wide {
 		return c.lay(900, 300, 13, false, false)
@@ -52,8 +53,8 @@ func (c *Chart) screen() *layout {
 	return c.lay(560, 340, 14, false, false)
 }
 
-// Inline is the chart within a page whose style sheet has Style: the colours are
-// classes, the series groups that a script may hide.
+// Inline returns the chart as SVG for a page with the style sheet Style. Colours are
+// classes, and each series is a group that a script may hide.
 func (c *Chart) Inline() string {
 	l := c.screen()
 	var b bytes.Buffer
@@ -175,7 +176,7 @@ func path(points []point) string {
 	return b.String()
 }
 
-// Data is what a script on the page needs to show the numbers under the pointer.
+// Data returns the numbers that a script shows under the pointer.
 func (c *Chart) Data() ([]byte, error) {
 	type row struct {
 		Label string    `json:"label"`
@@ -251,7 +252,7 @@ func (c *Chart) PDF() []byte {
 	return b.Bytes()
 }
 
-// pdfShape writes a shape in the operators of PDF, whose pages begin below.
+// pdfShape writes a shape in PDF operators. In PDF the origin is at the bottom.
 func (c *Chart) pdfShape(b *bytes.Buffer, l *layout, s *shape) {
 	colour := map[ink]string{text: "#111111", soft: "#555555", grid: "#e3e3e3"}[s.ink]
 	if s.ink == series {

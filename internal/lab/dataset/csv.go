@@ -25,7 +25,7 @@ const (
 type csvReader struct {
 	r     io.Reader
 	buf   []byte
-	start int // of what is not yet consumed
+	start int // the start of the unread data
 	end   int
 	line  int // of the record last returned
 	next  int // of the record to come
@@ -38,7 +38,7 @@ var errLongRecord = errors.New("a record of more than 16 MiB: is this CSV?")
 // A quoted field may hold line ends.
 func (c *csvReader) record() ([]byte, error) {
 	c.line = c.next
-	from, lines, quotes := 0, 0, 0 // what has been searched of the record
+	from, lines, quotes := 0, 0, 0 // the search position in the record
 	for {
 		if i := bytes.IndexByte(c.buf[c.start+from:c.end], '\n'); i >= 0 {
 			quotes += bytes.Count(c.buf[c.start+from:c.start+from+i], []byte{'"'})
@@ -66,7 +66,7 @@ func (c *csvReader) record() ([]byte, error) {
 	}
 }
 
-// fill reads more behind what is left.
+// fill reads more data behind the unread data.
 func (c *csvReader) fill() error {
 	left := copy(c.buf, c.buf[c.start:c.end])
 	c.start, c.end = 0, left
@@ -109,8 +109,8 @@ func fields(list [][]byte, rec []byte) [][]byte {
 	return append(list, rec[start:])
 }
 
-// unquote strips blanks and quotes. A number needs no more: what is between
-// quotes is not looked at further.
+// unquote strips blanks and quotes. It does not interpret the quoted text, which is
+// sufficient for numbers.
 func unquote(f []byte) []byte {
 	f = bytes.TrimSpace(f)
 	if len(f) >= 2 && f[0] == '"' && f[len(f)-1] == '"' {

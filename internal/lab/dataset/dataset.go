@@ -15,8 +15,8 @@ import (
 	"github.com/p4lb/p4lb/fitting"
 )
 
-// Options say what the columns mean. The zero value reads the occupancy in
-// percent and the dequeue interval in µs.
+// Options set the units of the columns. The zero value reads the occupancy in percent
+// and the dequeue interval in µs.
 type Options struct {
 	FullQueue float64 // the occupancy of a full queue; 0: 100
 	Microsec  float64 // how many µs one unit of the interval is; 0: 1
@@ -42,8 +42,8 @@ type Error struct {
 	File      string
 	Line, Col int
 	Msg       string
-	// BeyondFull: an occupancy is more than that of a full queue, so its unit is
-	// not what it is taken for.
+	// BeyondFull reports an occupancy larger than a full queue, which means that
+	// the unit is wrong.
 	BeyondFull bool
 }
 
@@ -83,8 +83,8 @@ type sink struct {
 	interval float64 // factor to µs
 }
 
-// add takes in the columns in the order of fitting.ColumnNames. It refuses an
-// occupancy beyond a full queue: then the unit is not what it is taken for.
+// add adds a row with the columns in the order of fitting.ColumnNames. It refuses an
+// occupancy beyond a full queue, because then the unit is wrong.
 func (s *sink) add(v *[3]float64, line int) error {
 	if v[1] > s.full*(1+1e-9) && v[1] <= maxFloat {
 		return &Error{File: s.file, Line: line, Msg: fmt.Sprintf("%s %g is more than a full queue, which is %g", fitting.ColumnNames[1], v[1], s.full), BeyondFull: true}
@@ -93,7 +93,7 @@ func (s *sink) add(v *[3]float64, line int) error {
 	return nil
 }
 
-// place finds the three columns among those of a file.
+// place returns the positions of the three columns in a file.
 func place(file string, line int, have []string) (at [3]int, err error) {
 	for c, name := range fitting.ColumnNames {
 		at[c] = slices.Index(have, name)

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// The limits of a Parquet file's footer, which says how large it is itself and
-// how long its lists are: a file of a hundred bytes can ask for gigabytes.
+// Limits of a Parquet footer. The footer states its own size and the lengths of its
+// lists, so a file of a hundred bytes could request gigabytes.
 const (
 	maxFooter = 16 << 20
 	maxList   = 1 << 20
@@ -17,9 +17,9 @@ const (
 
 var errFooter = errors.New("its footer is broken")
 
-// checkFooter checks a file's footer before a reader believes it: that it is
-// within the file, and that what it announces is there. The footer is a struct
-// in Thrift's compact protocol.
+// checkFooter checks the footer of a file before the Parquet reader uses it: it must
+// be inside the file and contain what it announces. The footer is a struct in Thrift's
+// compact protocol.
 func checkFooter(r io.ReaderAt, size int64) error {
 	const tail = 8 // the footer's length, and the magic number
 	var end [tail]byte

@@ -24,8 +24,8 @@ func TestOpenParquet(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := func(footer string, length string) string { return parquetMagic + footer + length + parquetMagic }
-	// first is the file with another header before its first page; what does not
-	// fit goes.
+	// first returns the file with a changed header before its first page. The page
+	// is truncated to the space.
 	first := func(change func(*format.PageHeader)) string {
 		text := good.Bytes()
 		h, _, err := readPageHeader(bytes.NewReader(text), int64(len(parquetMagic)), int64(len(text)))
@@ -65,8 +65,8 @@ func TestOpenParquet(t *testing.T) {
 	}
 }
 
-// A bomb is a column of one page with what is in it, of which the header says
-// that it has ten values.
+// bomb returns a file with a column of one page. The header of the page states ten
+// values.
 func bomb(t *testing.T, codec parquet.WriterOption, e encoding.Encoding, of parquet.Type, change func(*format.PageHeader, []byte) []byte) string {
 	t.Helper()
 	var file bytes.Buffer
@@ -100,8 +100,8 @@ func bomb(t *testing.T, codec parquet.WriterOption, e encoding.Encoding, of parq
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What is behind moves, which only the footer would know: the page is the last
-	// of the column, and the footer is read from the end.
+	// The data behind the page moves. Only the footer refers to it, and the footer
+	// is read from the end.
 	meta := *f.Metadata()
 	m := &meta.RowGroups[0].Columns[0].MetaData
 	m.TotalCompressedSize = at - m.DataPageOffset + int64(len(head)+len(page))
@@ -116,11 +116,11 @@ func bomb(t *testing.T, codec parquet.WriterOption, e encoding.Encoding, of parq
 	return text + string(binary.LittleEndian.AppendUint32(nil, uint32(len(footer)))) + parquetMagic
 }
 
-// TestBombs: what the inside of a page asks for is bounded as well.
+// TestBombs: sizes inside a page are limited too.
 func TestBombs(t *testing.T) {
 	plain, zstd := parquet.Compression(&parquet.Uncompressed), parquet.Compression(&parquet.Zstd)
 	long := parquet.Type(parquet.Int64Type)
-	// of replaces what is behind the levels, of which the columns have none.
+	// of replaces the data behind the levels; these columns have no levels.
 	of := func(text string) func(*format.PageHeader, []byte) []byte {
 		return func(*format.PageHeader, []byte) []byte { return []byte(text) }
 	}
@@ -161,7 +161,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestPacked: of LZ4 and Brotli nobody can say beforehand what they give.
+// TestPacked: LZ4 and Brotli are refused, because their output size is unknown in
+// advance.
 func TestPacked(t *testing.T) {
 	for _, c := range []format.CompressionCodec{format.Lz4Raw, format.Brotli, 77} {
 		if _, err := unpack(c, []byte("x")); err == nil || !strings.Contains(err.Error(), "want ZSTD, SNAPPY, GZIP or UNCOMPRESSED") {

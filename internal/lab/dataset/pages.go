@@ -11,10 +11,9 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// The limits of a page. Its header says how much it takes packed and unpacked,
-// and how many values it has, and what it contains says so once more; the reader
-// makes room for either before it looks at the page, and values that are all
-// alike take no bytes.
+// Limits of a page. Its header states its packed and unpacked size and the number of
+// values, and its contents state them again. The Parquet reader allocates memory for
+// them before it looks at the data, and equal values take no bytes.
 const (
 	maxPage       = 64 << 20
 	maxPageValues = 16 << 20
@@ -37,7 +36,7 @@ func Recover(err *error) {
 	}
 }
 
-// OpenParquet opens a Parquet file whose footer and pages can be believed.
+// OpenParquet opens a Parquet file after checking its footer and its pages.
 func OpenParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
 	if err := checkFooter(r, size); err != nil {
 		return nil, err
@@ -97,8 +96,8 @@ func checkPages(r io.ReaderAt, size int64, c *format.ColumnMetaData, leaf parque
 	return nil
 }
 
-// readPageHeader reads the header at a place, and says how long it is. It is
-// tried with the little that most headers take first.
+// readPageHeader reads the page header at an offset and returns its length. It first
+// reads the small size that suffices for most headers.
 func readPageHeader(r io.ReaderAt, at, end int64) (*format.PageHeader, int64, error) {
 	for _, most := range []int64{1 << 10, maxPageHeader} {
 		text := make([]byte, min(most, end-at))

@@ -81,8 +81,8 @@ func parquetColumns(name string, file *parquet.File) (at [3]int, err error) {
 	return at, nil
 }
 
-// isNumber accepts floating point and signed integers, not what else is kept as
-// an integer: a date, a decimal number.
+// isNumber reports whether t is a floating-point or signed integer type, and not a
+// logical type stored as an integer, such as a date or a decimal.
 func isNumber(t parquet.Type) bool {
 	switch t.Kind() {
 	case parquet.Double, parquet.Float:

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// Synthetic makes observations that resemble those of a port: the load
-// drives occupancy, interval and traffic.
+// Synthetic returns n observations that resemble those of a real port: the load
+// determines occupancy, interval and traffic.
 func Synthetic(n int) []byte {
 	rng := rand.New(rand.NewPCG(1, 1))
 	b := []byte("egress_traffic,occupancy,dequeue_interval\n")

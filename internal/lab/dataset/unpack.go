@@ -12,9 +12,9 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// unpack unpacks a page, which may give maxPage. What the page's header says of
-// it is not believed: the reader makes room for whatever the packed bytes ask
-// for, and a kilobyte can ask for 30 megabytes.
+// unpack decompresses a page of at most maxPage bytes. It does not trust the size in
+// the page header, because decompressors allocate the size that the packed data
+// requests, and a kilobyte can request 30 megabytes.
 func unpack(codec format.CompressionCodec, packed []byte) ([]byte, error) {
 	var size int64
 	switch codec {
@@ -67,13 +67,13 @@ func gunzip(packed []byte) ([]byte, error) {
 const (
 	zstdFrame     = 0xfd2fb528
 	zstdSkippable = 0x184d2a50 // and the fifteen numbers behind it
-	zstdBlock     = 128 << 10  // what a block that is compressed can give
+	zstdBlock     = 128 << 10  // the maximum output of a compressed block
 )
 
 var errZstd = errors.New("it is no Zstandard")
 
-// zstdSize bounds what frames of Zstandard give, by walking their blocks, of
-// which each says how much it is, or is compressed and gives zstdBlock at most.
+// zstdSize returns an upper bound for the output of Zstandard frames. It walks their
+// blocks: each states its size, or is compressed and yields at most zstdBlock.
 func zstdSize(text []byte) (size int64, err error) {
 	fail := fmt.Errorf("%w: %w", errPage, errZstd)
 	take := func(n int) []byte {

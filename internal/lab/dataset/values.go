@@ -56,7 +56,7 @@ func checkValues(h *format.PageHeader, packed []byte, codec format.CompressionCo
 	return p.err
 }
 
-// A page is what is left to be looked at of one. After an error nothing is.
+// A page is the unread rest of a page. It is empty after an error.
 type page struct {
 	text []byte
 	most uint64 // values
@@ -80,7 +80,7 @@ func (p *page) take(n int64) []byte {
 	return head
 }
 
-// sized takes what has its length before it.
+// sized returns a value that is preceded by its length.
 func (p *page) sized() []byte {
 	n := p.take(4)
 	if n == nil {

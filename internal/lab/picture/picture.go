@@ -20,7 +20,7 @@ import (
 	"github.com/p4lb/p4lb/fitting"
 )
 
-// A Subject is what is drawn.
+// A Subject is the content of a picture.
 type Subject struct {
 	Fit  *fitting.Fit
 	Poly fitting.Poly
