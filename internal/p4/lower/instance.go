@@ -138,7 +138,7 @@ func (l *lowerer) declareMeter(i *instance) {
 func (l *lowerer) claim(kind, name string, at syntax.Node) {
 	key := kind + " " + name
 	if l.claimed[key] {
-		l.errorf(at, "another %s is called %s; name one of them with @name, or its control's instance", kind, name)
+		l.errorf(at, "another %s is called %s: name one of them with @name, or declare instances of a control that is applied directly twice", kind, name)
 		panic(bail{})
 	}
 	l.claimed[key] = true
