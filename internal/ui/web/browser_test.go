@@ -15,19 +15,19 @@ import (
 	"time"
 )
 
-// A browser is a chromium without a window, spoken to by its debugging protocol
-// over two pipes: messages in JSON, each ended by a zero byte.
+// A browser is a headless chromium, controlled by its debugging protocol over
+// two pipes: JSON messages, each terminated by a zero byte.
 type browser struct {
 	t       *testing.T
 	out     *os.File
 	in      *bufio.Reader
 	last    int
 	session string
-	// complaints are errors of scripts and of what was to be fetched.
+	// complaints are script errors and failed requests.
 	complaints []string
 }
 
-// browserPath finds one, or skips the test.
+// browserPath returns the path of chromium, or skips the test.
 func browserPath(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -39,7 +39,7 @@ func browserPath(t *testing.T) string {
 	return ""
 }
 
-// newBrowser starts one, or skips the test.
+// newBrowser starts chromium, or skips the test.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	path := browserPath(t)
@@ -57,9 +57,10 @@ func newBrowser(t *testing.T) *browser {
 	}
 	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
 		"--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe", "--user-data-dir="+profile, "about:blank")
-	cmd.ExtraFiles = []*os.File{toChild, fromChild} // file 3 and 4 there
-	// It has children that write their profile for a moment after it is gone:
-	// they end with their group, and what they write is removed until it stays so.
+	cmd.ExtraFiles = []*os.File{toChild, fromChild} // files 3 and 4 of the child
+	// Chromium's child processes write to the profile for a moment after its
+	// end. The test kills their process group, and removes the profile until it
+	// stays removed.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		os.RemoveAll(profile)
@@ -82,8 +83,8 @@ func newBrowser(t *testing.T) *browser {
 	return b
 }
 
-// call makes a call and returns its result; what happens meanwhile is looked
-// through for complaints.
+// call makes a call and returns its result. It collects the complaints among
+// events that arrive before.
 func (b *browser) call(method string, params map[string]any) json.RawMessage {
 	b.t.Helper()
 	b.last++
@@ -124,7 +125,7 @@ func (b *browser) call(method string, params map[string]any) json.RawMessage {
 	}
 }
 
-// attach goes to the page that the browser has opened.
+// attach attaches to the page that the browser has opened.
 func (b *browser) attach() {
 	var target struct{ TargetID string }
 	b.result(b.call("Target.createTarget", map[string]any{"url": "about:blank"}), &target)
@@ -143,7 +144,7 @@ func (b *browser) result(text json.RawMessage, to any) {
 	}
 }
 
-// eval is the value of an expression in the page.
+// eval returns the value of an expression in the page.
 func (b *browser) eval(expression string) any {
 	b.t.Helper()
 	var r struct {
@@ -167,14 +168,15 @@ func (b *browser) until(expression string) {
 	}
 }
 
-// show opens a page in a window of a width, light or dark.
+// show opens a page in a window of the given width, light or dark.
 func (b *browser) show(url string, width int, scheme string) {
 	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
 	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}})
 	b.call("Page.navigate", map[string]any{"url": url})
 }
 
-// shoot keeps a picture of the whole page, where P4LB_SCREENSHOTS names a folder.
+// shoot saves a screenshot of the whole page in the folder P4LB_SCREENSHOTS, if
+// set.
 func (b *browser) shoot(name string) {
 	dir := os.Getenv("P4LB_SCREENSHOTS")
 	if dir == "" {
@@ -191,7 +193,7 @@ func (b *browser) shoot(name string) {
 	}
 }
 
-// quiet fails the test where the page has complained.
+// quiet fails the test if there are complaints.
 func (b *browser) quiet() {
 	b.t.Helper()
 	if len(b.complaints) > 0 {

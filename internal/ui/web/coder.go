@@ -8,21 +8,21 @@ import (
 	"github.com/p4lb/p4lb/internal/ui/live"
 )
 
-// A Fabric is what is drawn.
+// A Fabric describes the drawing: switches, hosts and links.
 type Fabric struct {
 	Name  string `json:"name"`
 	Nodes []Node `json:"nodes"`
 	Links []Link `json:"links"`
 }
 
-// A Node is a host or a switch. Hosts are of tier 0.
+// A Node is a host (tier 0) or a switch.
 type Node struct {
 	Name string `json:"name"`
 	Tier int    `json:"tier"`
 	Role string `json:"role,omitempty"`
 }
 
-// A Link joins two ports. Hosts have port 0.
+// A Link connects two ports. Hosts have port 0.
 type Link struct {
 	A     string  `json:"a"`
 	APort int     `json:"ap"`
@@ -31,22 +31,22 @@ type Link struct {
 	Rate  float64 `json:"rate"` // bit/s
 }
 
-// A coder writes frames as lists of numbers. What each is about, the series, is
-// sent once, and again when it has changed.
+// A coder encodes frames as lists of numbers. The description of the numbers,
+// the series, is a separate message, sent once and again after changes.
 type coder struct {
 	version int
-	series  []byte // as it is sent
+	series  []byte // as sent
 	scheme  string
 	known   []known
 }
 
-// known are the series of a switch, which stay while it does not answer.
+// known contains the series of a switch. They remain while it does not answer.
 type known struct {
 	name, role string
 	series     []series
 }
 
-// A series is what a number is about.
+// A series describes one number of a frame.
 type series struct {
 	Register, Index string
 	Port            int
@@ -59,8 +59,8 @@ func seriesOf(v *live.Value) series {
 	return series{v.Register, v.Index, v.Port, v.Peer, v.Group, v.Path, v.Unit, v.Meaning}
 }
 
-// encode writes a frame; same says that it has the same series as the frame
-// before.
+// encode encodes a frame. same reports whether the series have not changed
+// since the frame before.
 func (c *coder) encode(f *live.Frame) (frame []byte, same bool) {
 	if same = c.same(f); !same {
 		c.learn(f)
@@ -83,7 +83,7 @@ func (c *coder) encode(f *live.Frame) (frame []byte, same bool) {
 	return framed("frame", append(b, "]}"...)), same
 }
 
-// appendSwitch writes the values of a switch, or why there are none.
+// appendSwitch appends the values of a switch, or its error.
 func appendSwitch(b []byte, sw *live.Switch) []byte {
 	if sw.Err != "" {
 		return strconv.AppendQuote(b, printable(sw.Err))
@@ -98,13 +98,14 @@ func appendSwitch(b []byte, sw *live.Switch) []byte {
 	return append(b, ']')
 }
 
-// appendValue writes a number, with its text where the page could not write it.
+// appendValue appends a number, and its text if the page cannot derive it from
+// number and unit.
 func appendValue(b []byte, v *live.Value) []byte {
 	if math.IsNaN(v.Number) || math.IsInf(v.Number, 0) {
 		return append(b, "null"...)
 	}
 	reasons := v.Register == live.PortDrops && v.Number > 0
-	words := v.Unit == "trend" || v.Unit == "slot" // whose numbers nobody knows
+	words := v.Unit == "trend" || v.Unit == "slot" // numbers without a meaning of their own
 	if !reasons && !words && (v.Unit != "" || v.Text == "" || isNumber(v.Text)) {
 		return strconv.AppendFloat(b, v.Number, 'g', 7, 64)
 	}
@@ -119,7 +120,8 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// printable is text that Go and JSON quote alike.
+// printable replaces characters that Go and JSON quote differently, and
+// non-ASCII ones, by question marks.
 func printable(s string) string {
 	clean := []rune(s)
 	for i, r := range clean {
@@ -130,7 +132,7 @@ func printable(s string) string {
 	return string(clean)
 }
 
-// same reports whether a frame has the series that have been sent.
+// same reports whether a frame has the series sent last.
 func (c *coder) same(f *live.Frame) bool {
 	if c.version == 0 || len(f.Switches) != len(c.known) || f.Scheme != c.scheme {
 		return false
@@ -155,7 +157,7 @@ func (c *coder) same(f *live.Frame) bool {
 	return true
 }
 
-// learn takes over the series of a frame.
+// learn stores the series of a frame and encodes them.
 func (c *coder) learn(f *live.Frame) {
 	c.version++
 	c.scheme = f.Scheme

@@ -1,8 +1,8 @@
-// Package web serves a page that shows a fabric as it changes: the topology with
-// what its links carry, ports, paths, registers by meaning, drops and events. It
-// is one document without anything from elsewhere, and gets frames as
+// Package web serves a live web page of a fabric: the topology with the load of
+// its links, ports, paths, registers by meaning, drops and events. The page is
+// a single document without external resources. It receives frames as
 // server-sent events.
 //
-// Nothing is done for nobody: as long as no page is open, frames are not
-// encoded, and whoever makes them may ask whether they are wanted at all.
+// While no page is open, the server does not encode frames, and Watched and
+// Await let the producer of frames pause.
 package web

@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// A position is how far a reader is.
+// A position is the progress of a reader.
 type position struct {
 	frame  int // the number of the next frame
 	event  int // and of the next event
-	series int // the version of the series that it has
+	series int // version of the last series sent
 }
 
-// A letter is what a reader gets at a time.
+// A letter is a group of messages for a reader.
 type letter struct {
 	parts [][]byte
 	ended bool
 }
 
-// serveEvents sends frames to one page until it goes.
+// serveEvents sends frames to one page until it disconnects.
 func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	if !s.enter() {
 		w.Header().Set("Retry-After", "30")
-		http.Error(w, fmt.Sprintf("%d pages are open already", maxReaders), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("too many open pages: at most %d", maxReaders), http.StatusServiceUnavailable)
 		return
 	}
 	defer s.leave()
@@ -33,7 +33,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
 	send := func(parts ...[]byte) bool {
-		control.SetWriteDeadline(time.Now().Add(readerTime)) // where there is none, the client's end shows
+		control.SetWriteDeadline(time.Now().Add(readerTime)) // if unsupported, a write to a closed connection fails instead
 		for _, p := range parts {
 			if _, err := w.Write(p); err != nil {
 				return false
@@ -68,11 +68,11 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// message is a server-sent event.
+// message encodes a server-sent event.
 func message(kind string, value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // it is made of numbers and text
+		panic(err) // impossible: the values are numbers and texts
 	}
 	return framed(kind, text)
 }
@@ -83,7 +83,7 @@ func framed(kind string, text []byte) []byte {
 	return append(append(b, text...), "\n\n"...)
 }
 
-// enter counts a reader in, unless there are too many.
+// enter registers a reader, unless there are too many.
 func (s *Server) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,15 +104,15 @@ func (s *Server) leave() {
 	s.readers--
 }
 
-// start is where a new reader begins: with all that is kept.
+// start returns the position of a new reader: the oldest frame and event kept.
 func (s *Server) start() position {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return position{frame: s.first, event: s.told}
 }
 
-// read is what has come since a position, and the channel that is closed when
-// there is more. A reader that has fallen behind what is kept goes on with that.
+// read returns the messages since a position, and a channel that closes when
+// there are more. A slow reader skips frames that are no longer kept.
 func (s *Server) read(at *position) (l letter, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

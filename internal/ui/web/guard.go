@@ -10,21 +10,22 @@ import (
 )
 
 const (
-	// maxGuesses is how many wrong tokens may come from one place in a minute.
+	// maxGuesses is the number of wrong tokens that a place may send per
+	// minute.
 	maxGuesses = 30
-	// maxPlaces is how many places are kept in mind.
+	// maxPlaces bounds the number of places in memory.
 	maxPlaces = 4096
 )
 
-// guesses counts wrong tokens by where they come from, for a minute each.
+// guesses counts wrong tokens per place within a minute.
 type guesses struct {
 	mu    sync.Mutex
 	since time.Time
 	wrong map[netip.Prefix]int
 }
 
-// place is where a request comes from: an address, or what IPv6 gives to one
-// machine.
+// place identifies the sender of a request: its IPv4 address, or the /64
+// network of its IPv6 address, as IPv6 hosts can choose any address in it.
 func place(r *http.Request) netip.Prefix {
 	from, _ := netip.ParseAddrPort(r.RemoteAddr)
 	addr, bits := from.Addr().Unmap(), 64
@@ -35,7 +36,8 @@ func place(r *http.Request) netip.Prefix {
 	return p
 }
 
-// tooMany reports whether from a place no token is looked at any more.
+// tooMany reports whether a place has sent too many wrong tokens to be checked
+// again in this minute.
 func (g *guesses) tooMany(from netip.Prefix) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -45,7 +47,7 @@ func (g *guesses) tooMany(from netip.Prefix) bool {
 	return g.wrong[from] >= maxGuesses
 }
 
-// add notes a wrong token.
+// add counts a wrong token.
 func (g *guesses) add(from netip.Prefix) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -55,11 +57,13 @@ func (g *guesses) add(from netip.Prefix) {
 	g.wrong[from]++
 }
 
-// tokenCookie keeps the token out of the addresses that browsers remember.
+// tokenCookie stores the token after the first request, so that it does not
+// remain in browser histories.
 const tokenCookie = "p4lb-token"
 
-// knows reports whether the client has the token, if there is one; it answers
-// where not, or where the client comes with it for the first time.
+// knows reports whether the request has the right token, or the server needs
+// none. Otherwise it answers the request: it rejects it, or, for the token in
+// the address, sets the cookie and redirects.
 func (s *Server) knows(w http.ResponseWriter, r *http.Request) bool {
 	if s.opts.Token == "" {
 		return true
@@ -67,7 +71,7 @@ func (s *Server) knows(w http.ResponseWriter, r *http.Request) bool {
 	from, tried := place(r), false
 	if s.guesses.tooMany(from) {
 		w.Header().Set("Retry-After", "60")
-		http.Error(w, "too many wrong tokens have come from there: wait a minute", http.StatusTooManyRequests)
+		http.Error(w, "too many wrong tokens from this address: wait a minute", http.StatusTooManyRequests)
 		return false
 	}
 	same := func(got string) bool {
@@ -89,6 +93,6 @@ func (s *Server) knows(w http.ResponseWriter, r *http.Request) bool {
 		s.guesses.add(from)
 	}
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	http.Error(w, "the page wants its token: open it as /?token=TOKEN", http.StatusUnauthorized)
+	http.Error(w, "missing or wrong token: open the page as /?token=TOKEN", http.StatusUnauthorized)
 	return false
 }

@@ -21,12 +21,12 @@ import (
 	"time"
 )
 
-// labServer is p4lb lab as it runs, with its page; flags say how that is served.
-// It returns the page's address.
+// labServer starts p4lb lab with its page, with flags for the server, and
+// returns the page's address.
 func labServer(t *testing.T, flags ...string) string {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("the page is that of a process of its own, which the race detector does not see")
+		t.Skip("a separate process serves the page, without the race detector")
 	}
 	browserPath(t)
 	binary := filepath.Join(t.TempDir(), "p4lb")
@@ -61,7 +61,7 @@ func labServer(t *testing.T, flags ...string) string {
 	return ""
 }
 
-// certificate writes one for this machine, with its key.
+// certificate writes a certificate for this machine, and its key.
 func certificate(t *testing.T) (cert, key string, pool *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -96,8 +96,8 @@ func certificate(t *testing.T) (cert, key string, pool *x509.CertPool) {
 	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "EC PRIVATE KEY", secret), pool
 }
 
-// TestLabPage opens the page of an experiment in virtual time, on a screen and on
-// a phone, light and dark.
+// TestLabPage opens the page of an experiment in virtual time, on a desktop and
+// a phone screen, light and dark.
 func TestLabPage(t *testing.T) {
 	url := labServer(t)
 	b := newBrowser(t)
@@ -128,7 +128,7 @@ func TestLabPage(t *testing.T) {
 	b.quiet()
 }
 
-// TestGuardedLabPage serves the page with TLS, to who knows the token.
+// TestGuardedLabPage requires TLS and a token.
 func TestGuardedLabPage(t *testing.T) {
 	cert, key, pool := certificate(t)
 	url := labServer(t, "--listen-token", "s3cret", "--listen-cert", cert, "--listen-key", key)

@@ -1,7 +1,7 @@
 "use strict";
-// What the server sends: "fabric" once, "series" whenever the values are about
-// other things, a "frame" of numbers for each moment, and "event"s. The page
-// keeps frames for the history; nothing goes back to the server.
+// The server sends "fabric" once, "series" when the meaning of the values changes,
+// a "frame" of numbers for each moment, and "event"s. The page keeps frames for the
+// history and sends nothing to the server.
 const $ = id => document.getElementById(id);
 const keep = 1200;
 let fabric = null, series = null, frames = [], shown = -1, held = false, ended = false;
@@ -38,12 +38,12 @@ const elapsed = us => us >= 1e6 ? (us / 1e6).toFixed(3) + " s" : (us / 1000).toF
 
 // ---- frames
 
-// A value is a number, or a pair of it and its text.
+// A value is a number, or a pair of a number and its text.
 const number = v => Array.isArray(v) ? v[0] : v;
 const text = (v, unit) => Array.isArray(v) ? v[1] : write(v, unit);
 const now = () => frames[shown];
 
-// places finds series: for each switch, by register and port, and those of paths.
+// places indexes the series of each switch by register and port, and those of paths.
 function learn(s) {
   s.at = s.switches.map(sw => {
     const at = { port: new Map(), paths: [], rest: new Map(), ports: new Map() };
@@ -64,7 +64,7 @@ function learn(s) {
   s.place = new Map(s.switches.map((sw, i) => [sw.name, i]));
 }
 
-// What the switch itself counts stands in the table of ports.
+// The table of ports shows these counters of the switch.
 const own = new Set(["rx packets", "tx packets", "rx bytes", "tx bytes", "rx rate", "tx rate", "load", "queued", "queue fill", "drops", "link down"]);
 
 const valueAt = (frame, sw, i) => {
@@ -75,7 +75,7 @@ const portValue = (frame, name, register, port) => {
   const sw = series && series.place.get(name);
   return sw === undefined ? undefined : number(valueAt(frame, sw, series.at[sw].port.get(register + " " + port)));
 };
-// past is what a series was in the frames up to the one that is shown.
+// past returns the values of a series up to the shown frame.
 function past(sw, i, span = 60) {
   const list = [];
   for (let k = Math.max(0, shown - span + 1); k <= shown; k++) {
@@ -104,8 +104,8 @@ function spark(list, low, high, second) {
 const steps = [[0.001, "--u0", "idle"], [0.3, "--u1", "to 30 %"], [0.6, "--u2", "to 60 %"], [0.85, "--u3", "to 85 %"], [Infinity, "--u4", "above"]];
 const colour = u => "var(" + steps.find(s => u < s[0])[1] + ")";
 
-// layout places switches in rows by tier, the highest on top, and the hosts of
-// each below it.
+// layout places switches in rows by tier, the highest on top, with the hosts of
+// each switch below it.
 let layout = null;
 function place() {
   const nodes = fabric ? fabric.nodes : series.switches.map(s => ({ name: s.name, tier: 1, role: s.role }));
@@ -135,7 +135,7 @@ function place() {
   draw();
 }
 
-// draw makes the elements once; paint colours them for every frame.
+// draw creates the elements once. paint colours them for each frame.
 function draw() {
   const { width, height, box, at, hosts, perRow } = layout;
   const svg = el("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "topology" });
@@ -198,7 +198,7 @@ function paint() {
       h.path.setAttribute("class", down ? "down" : "");
       h.path.style.stroke = down ? "" : colour(u);
       h.path.style.strokeWidth = down ? 2 : 1.6 + 4 * Math.min(u, 1);
-      h.title.textContent = `${h.name} port ${h.port} to ${h.peer}: ${down ? "down" : bits === null ? "not counted" : rate(bits) + ", " + num(100 * u) + " % of " + rate(d.l.rate)}`;
+      h.title.textContent = `${h.name} port ${h.port} to ${h.peer}: ${down ? "down" : bits === null ? "no counter" : rate(bits) + ", " + num(100 * u) + " % of " + rate(d.l.rate)}`;
     }
   }
   for (const { dot, title, h } of layout.dots) {
@@ -216,7 +216,7 @@ function paint() {
     for (const port of series.at[i].ports.keys()) if (["rx packets", "tx packets", "drops"].some(r => portValue(f, sw.name, r, port) > 0)) none = false;
   });
   const counted = series && series.at.some(a => [...a.port.keys()].some(k => k.startsWith("tx packets")));
-  $("hint").textContent = !f ? "" : !counted ? "the switches do not count what their ports carry" : none ? "no traffic since deployment" : "";
+  $("hint").textContent = !f ? "" : !counted ? "the switches have no port counters" : none ? "no traffic since deployment" : "";
 }
 
 // ---- tables
@@ -258,9 +258,9 @@ function ports(sw, f) {
   const reasons = [...at.port].filter(([k, i]) => k.startsWith("drops ") && number(valueAt(f, sw, i)) > 0)
     .map(([k, i]) => `port ${k.slice(6)}: ${text(valueAt(f, sw, i), "")}`);
   const table = el("table", {}, el("thead", {}, el("tr", {},
-    ...[["port", ""], ["sends", "n"], ["", ""], ["gets", "n wide"], ["queue", "n"], ["", ""], ["drops", "n"], ["sent", "n wide"], ["received", "n wide"]]
+    ...[["port", ""], ["tx rate", "n"], ["", ""], ["rx rate", "n wide"], ["queue", "n"], ["", ""], ["drops", "n"], ["sent", "n wide"], ["received", "n wide"]]
       .map(([t, c]) => el("th", { class: c }, t)))), el("tbody", {}, ...rows));
-  if (!rows.length) return [el("p", { class: "faint" }, "this switch does not count what its ports carry")];
+  if (!rows.length) return [el("p", { class: "faint" }, "this switch has no port counters")];
   return [el("div", { class: "scroll" }, table), ...reasons.length ? [el("h3", {}, "Drops"), ...reasons.map(r => el("p", { class: "fact" }, r))] : []];
 }
 
@@ -303,19 +303,19 @@ function values(register, meaning, list, sw, f) {
 
 function registers(sw, f) {
   const list = [...series.at[sw].rest].map(([register, at]) => values(register, series.switches[sw].series[at[0]][7], at, sw, f));
-  return list.length ? list : [el("p", { class: "faint" }, "the program keeps nothing in registers that is about the switch or its ports")];
+  return list.length ? list : [el("p", { class: "faint" }, "the program has no registers for the switch or its ports")];
 }
 
 function listEvents() {
   if (!events.length) {
-    $("events").replaceChildren(el("li", { class: "none faint" }, "nothing has happened yet"));
+    $("events").replaceChildren(el("li", { class: "none faint" }, "no events yet"));
     return;
   }
   $("events").replaceChildren(...events.slice(-100).reverse().map(e => el("li", { class: e.good ? "good" : "" },
     el("time", {}, e.w ? new Date(e.w).toTimeString().slice(0, 8) : elapsed(e.t)), `${e.sw || ""}${e.port ? " port " + e.port : ""}${e.sw ? ": " : ""}${e.text}`)));
 }
 
-// ---- the whole
+// ---- page
 
 function render() {
   queued = false;
@@ -403,14 +403,14 @@ function theme(name) {
 theme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 matchMedia("(prefers-color-scheme: dark)").onchange = e => theme(e.matches ? "dark" : "light");
 $("theme").onclick = () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
-$("legend").replaceChildren("a link's half nearest a switch is what that one sends:", ...steps.map(([, c, t]) => {
+$("legend").replaceChildren("each half of a link shows the load sent by the nearer switch:", ...steps.map(([, c, t]) => {
   const s = el("span"), i = el("i");
   i.style.background = `var(${c})`;
   s.append(i, t);
   return s;
 }), (() => { const s = el("span"), i = el("i"); i.style.background = "var(--bad)"; s.append(i, "down"); return s; })());
 addEventListener("resize", () => { layout = null; later(); });
-// A page that nobody sees asks for nothing.
+// A hidden page closes its connection.
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) { if (source) source.close(); source = null; } else if (!source && !ended) listen();
 });

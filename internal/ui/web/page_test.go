@@ -9,8 +9,8 @@ import (
 	"github.com/p4lb/p4lb/internal/ui/live"
 )
 
-// aFabric is four switches, of which two are leaves with hosts, and each pair
-// joined by two links.
+// aFabric has four switches, two of them leaves with hosts, and two links
+// between each pair.
 func aFabric() *Fabric {
 	f := &Fabric{Name: "four"}
 	for _, leaf := range []string{"l1", "l2"} {
@@ -32,8 +32,8 @@ func aFabric() *Fabric {
 	return f
 }
 
-// aBusyFrame is a moment of it: waves of load, a queue that fills, and from the
-// tenth frame on a link that is down and a port that drops.
+// aBusyFrame is the frame number n: load in waves, a queue that fills, and from
+// frame 10 on a failed link and a port with drops.
 func aBusyFrame(f *Fabric, n int) *live.Frame {
 	frame := &live.Frame{Scheme: "qall-poly3", Fabric: f.Name, Time: time.Duration(n) * 500 * time.Millisecond, Wall: time.UnixMilli(1_700_000_000_000 + int64(n)*500)}
 	for _, node := range f.Nodes {
@@ -88,8 +88,8 @@ func aBusyFrame(f *Fabric, n int) *live.Frame {
 	return frame
 }
 
-// TestPage opens the page in a browser: it draws what it is told, goes on and
-// stands still, and complains of nothing.
+// TestPage checks the page in a browser: the drawing, live and paused, and no
+// errors.
 func TestPage(t *testing.T) {
 	b := newBrowser(t)
 	fabric := aFabric()
@@ -129,7 +129,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("%s is %v, want %v", expression, got, want)
 		}
 	}
-	// Paused, it stays where it is; live, it is at the end again.
+	// A paused page stays at its frame, and a live page shows the latest.
 	b.eval(`document.querySelector("#pause").click()`)
 	b.until(`document.querySelector("#state").textContent.startsWith("paused,")`)
 	before := b.eval(`document.querySelector("#ports").textContent`)
@@ -139,10 +139,10 @@ func TestPage(t *testing.T) {
 		t.Error("a paused page goes on")
 	}
 	b.eval(`(() => { const h = document.querySelector("#history"); h.value = 5; h.dispatchEvent(new Event("input")); })()`)
-	b.until(`document.querySelectorAll("#drawing path.down").length === 0`) // the link was up then
+	b.until(`document.querySelectorAll("#drawing path.down").length === 0`) // the link was up at that frame
 	b.eval(`document.querySelector("#pause").click()`)
 	b.until(`document.querySelector("#state").textContent.startsWith("live,")`)
-	// Another switch, by its box.
+	// A click selects another switch.
 	b.eval(`document.querySelectorAll("#drawing .node")[0].dispatchEvent(new MouseEvent("click", {bubbles: true}))`)
 	b.until(`document.querySelector("#ports-head").textContent === "Ports of s1"`)
 	if got := b.eval(`document.querySelector("#ports").textContent.includes("queue full")`); got != true {
@@ -152,7 +152,7 @@ func TestPage(t *testing.T) {
 	if got := b.eval(`document.documentElement.dataset.theme`); got != "dark" {
 		t.Errorf("the theme is %v", got)
 	}
-	// A switch that does not answer, and the end.
+	// A switch without answer, and the end of the frames.
 	gone := aBusyFrame(fabric, 32)
 	for i := range gone.Switches {
 		if gone.Switches[i].Name == "s1" {
@@ -166,8 +166,8 @@ func TestPage(t *testing.T) {
 	b.quiet()
 }
 
-// TestPageWidths opens the page on a phone and on larger screens, light and dark:
-// nothing is wider than the window.
+// TestPageWidths opens the page on a phone and on larger screens, light and
+// dark. No element may be wider than the window.
 func TestPageWidths(t *testing.T) {
 	b := newBrowser(t)
 	fabric := aFabric()

@@ -20,60 +20,61 @@ import (
 	"github.com/p4lb/p4lb/internal/ui/live"
 )
 
-// Options say what the page is about and who may see it.
+// Options configure a Server.
 type Options struct {
-	// Fabric is what is drawn; nil draws the switches of the frames alone.
+	// Fabric is the topology to draw. nil draws only the switches in the frames.
 	Fabric *Fabric
-	// Token, where it is not empty, is what a reader must know.
+	// Token is the password of the page unless it is empty.
 	Token string
-	// Open lets clients in that name the server by any host. Without it they must
-	// name it by one of this machine, so that no page from elsewhere can look
-	// into it through a reader's browser.
+	// Open accepts requests with any host name. Otherwise the name must refer
+	// to this machine, so that other web pages cannot read the server through a
+	// user's browser (DNS rebinding).
 	Open bool
-	// Metrics serves /metrics; nil leaves it out.
+	// Metrics serves /metrics. nil disables it.
 	Metrics http.Handler
-	// TLS is what it is served with; nil serves it as it is.
+	// TLS is the TLS configuration. nil serves plain HTTP.
 	TLS *tls.Config
 }
 
 const (
-	// maxReaders is how many pages may be open.
+	// maxReaders bounds the number of open pages.
 	maxReaders = 16
-	// readerTime is how long a page may take to accept a frame.
+	// readerTime limits the wait for a page that does not accept a frame.
 	readerTime = 10 * time.Second
-	// heartbeat keeps what is between server and page from giving up.
+	// heartbeat is the interval of empty messages that keep proxies from
+	// closing an idle connection.
 	heartbeat = 15 * time.Second
-	// keptFrames and keptBytes are what a new page gets of the past.
+	// keptFrames and keptBytes bound the history that a new page receives.
 	keptFrames = 240
 	keptBytes  = 16 << 20
 )
 
-// A Server serves the page. Readers never wait for each other, and nobody waits
-// for them: who is slow misses frames.
+// A Server serves the page. Neither other readers nor the producer of frames wait
+// for a slow reader, which misses frames instead.
 type Server struct {
 	opts  Options
-	plain string // the page
-	page  []byte // compressed
-	rule  string // what the page may do
+	plain string // the page, uncompressed
+	page  []byte // the page, compressed by gzip
+	rule  string // the Content-Security-Policy
 
 	guesses guesses
 
 	mu      sync.Mutex
 	isReady bool
 	readers int
-	changed chan struct{} // is closed with the next frame
-	asked   chan struct{} // gets something when the first reader comes
+	changed chan struct{} // closed when new messages are available
+	asked   chan struct{} // signals a new reader
 	coder   coder
 	watch   watcher
-	past    [][]byte // the latest frames as they are sent, the oldest first
-	size    int      // of all of past
-	first   int      // the number of past[0]
+	past    [][]byte // latest encoded frames, the oldest first
+	size    int      // total bytes of past
+	first   int      // number of past[0]
 	events  []Event
-	told    int // how many events there were before events[0]
+	told    int // number of events before events[0]
 	ended   bool
 }
 
-// New makes a server without frames.
+// New returns a server without frames.
 func New(o Options) *Server {
 	s := &Server{opts: o, changed: make(chan struct{}), asked: make(chan struct{}, 1)}
 	s.plain, s.page, s.rule = document()
@@ -89,20 +90,20 @@ var pageCSS string
 //go:embed page.js
 var pageJS string
 
-// document puts the page together, and the rule that nothing but its own script
-// runs in it and nothing is fetched from elsewhere.
+// document returns the page, its gzip compression and a Content-Security-Policy
+// that permits only its own script and no external resources.
 func document() (text string, compressed []byte, rule string) {
 	text = strings.NewReplacer("/*CSS*/", pageCSS, "/*JS*/", pageJS).Replace(pageHTML)
 	sum := sha256.Sum256([]byte(pageJS))
 	var b bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // a level that there is
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // a valid level
 	z.Write([]byte(text))
 	z.Close()
 	return text, b.Bytes(), fmt.Sprintf("default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-%s'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 		base64.StdEncoding.EncodeToString(sum[:]))
 }
 
-// Watched reports whether any page is open.
+// Watched reports whether a page is open.
 func (s *Server) Watched() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +122,8 @@ func (s *Server) Await(ctx context.Context) error {
 	return nil
 }
 
-// Show makes f the latest frame. Without readers it notes events alone, which
-// newcomers are told.
+// Show publishes f as the latest frame. Without readers it only records events,
+// for readers that come later.
 func (s *Server) Show(f *live.Frame) {
 	s.SetReady()
 	s.mu.Lock()
@@ -134,9 +135,9 @@ func (s *Server) Show(f *live.Frame) {
 	}
 	frame, same := s.coder.encode(f)
 	if !same {
-		s.forget() // what is kept is about other series
+		s.forget() // the history has other series
 	}
-	// The oldest frames go.
+	// The oldest frames are removed.
 	s.past, s.size = append(s.past, frame), s.size+len(frame)
 	for len(s.past) > keptFrames || s.size > keptBytes && len(s.past) > 1 {
 		s.size -= len(s.past[0])
@@ -154,7 +155,7 @@ func (s *Server) Tell(e Event) {
 	s.wake()
 }
 
-// End tells readers that there will be no more frames.
+// End announces that no more frames follow.
 func (s *Server) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +168,7 @@ func (s *Server) wake() {
 	s.changed = make(chan struct{})
 }
 
-// keptEvents is how many events a new page gets.
+// keptEvents is the number of events that a new page receives.
 const keptEvents = 200
 
 func (s *Server) note(list []Event) {
@@ -178,27 +179,27 @@ func (s *Server) note(list []Event) {
 	}
 }
 
-// forget drops the past, which would have a hole in it.
+// forget deletes the history, as it would have a gap.
 func (s *Server) forget() {
 	s.first += len(s.past)
 	s.past, s.size = nil, 0
 }
 
-// Serve answers at l until ctx ends.
+// Serve serves requests at l until ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return live.Serve(ctx, l, s.opts.TLS, s)
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP serves one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "there is nothing to change here", http.StatusMethodNotAllowed)
+		http.Error(w, "method not allowed: want GET or HEAD", http.StatusMethodNotAllowed)
 	case !s.opts.Open && !isHere(r.Host):
-		http.Error(w, "this server goes by the names of its own machine", http.StatusMisdirectedRequest)
+		http.Error(w, "unknown host name: want localhost or an address of this machine", http.StatusMisdirectedRequest)
 	case live.Health(w, r, s.ready()):
 	case !s.knows(w, r):
 	case r.URL.Path == "/":
@@ -219,15 +220,15 @@ func (s *Server) ready() bool {
 	return s.isReady
 }
 
-// SetReady makes /readyz answer that there is something to show, though no
-// frame has been shown: a page that is read on demand has none before.
+// SetReady makes /readyz report ready before the first frame. A page with readings
+// on demand has no frames until a reader comes.
 func (s *Server) SetReady() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.isReady = true
 }
 
-// isHere reports whether a client has named this machine.
+// isHere reports whether a host name or address refers to this machine.
 func isHere(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

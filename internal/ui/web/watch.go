@@ -9,27 +9,27 @@ import (
 	"github.com/p4lb/p4lb/internal/ui/live"
 )
 
-// An Event is something that a reader wants to know of even if he has not looked
-// at that moment.
+// An Event is a change that readers should notice even if they did not watch at
+// that moment.
 type Event struct {
 	At     int64  `json:"t"`           // time of the frame in us
-	Wall   int64  `json:"w,omitempty"` // Unix time in ms; 0 where time is virtual
-	Good   bool   `json:"good"`        // something is better again
+	Wall   int64  `json:"w,omitempty"` // Unix time in ms; 0 in virtual time
+	Good   bool   `json:"good"`        // the change is an improvement
 	Switch string `json:"sw,omitempty"`
 	Port   int    `json:"port,omitempty"`
 	Text   string `json:"text"`
 }
 
-// A rule says when a value is worth an event: when it comes to high, and when it
-// is back at low.
+// A rule defines when a value causes an event: when it reaches high for several
+// frames, and when it returns to low.
 type rule struct {
 	high, low float64
-	frames    int // how many in a row are high
+	frames    int // number of consecutive frames at high
 	began     func(v *live.Value) string
 	over      string
 }
 
-// rules are those for quantities of ports.
+// rules are the rules for quantities of ports.
 var rules = map[string]rule{
 	live.PortDown: {1, 0, 1,
 		func(v *live.Value) string { return "the link is down" }, "the link is up again"},
@@ -38,28 +38,28 @@ var rules = map[string]rule{
 	live.PortFill: {0.9, 0.5, sustained,
 		func(v *live.Value) string { return fmt.Sprintf("the queue is %.0f %% full", 100*v.Number) }, "the queue is half empty again"},
 	"warned": {1, 0, 1,
-		func(*live.Value) string { return "is expected to be paused" }, "is not expected to be paused any more"},
+		func(*live.Value) string { return "is predicted to pause" }, "is no longer predicted to pause"},
 }
 
-// sustained is for how many frames something must go on that comes and goes as
-// traffic does.
+// sustained is the number of frames that a condition must last if it varies
+// with traffic.
 const sustained = 4
 
-// quietTime is how long a port drops nothing before that is worth telling.
+// quietTime is the time without drops after which an event reports their end.
 const quietTime = 3 * time.Second
 
-// most is how many events a frame may have: more than that tell nothing new.
+// most bounds the number of events per frame. More of them add no information.
 const most = 20
 
 // A watcher finds events in frames.
 type watcher struct {
 	raised map[string]bool
-	high   map[string]int           // for how many frames a value has been
-	drops  map[string]time.Duration // of ports that drop, when they last did
-	seen   map[string]float64       // the drops of ports in the frame before
+	high   map[string]int           // number of consecutive frames of a value at high
+	drops  map[string]time.Duration // last time of drops, for ports that drop
+	seen   map[string]float64       // drop counters in the frame before
 }
 
-// look compares a frame with what was before.
+// look compares a frame with the one before and returns the events.
 func (w *watcher) look(f *live.Frame) (list []Event) {
 	if w.raised == nil {
 		w.raised, w.high, w.drops, w.seen = map[string]bool{}, map[string]int{}, map[string]time.Duration{}, map[string]float64{}
@@ -95,7 +95,7 @@ func (w *watcher) look(f *live.Frame) (list []Event) {
 	return list
 }
 
-// weight puts events about whole switches first.
+// weight orders events of whole switches before those of ports.
 func weight(e Event) int {
 	if e.Port == 0 {
 		return 1
@@ -103,7 +103,7 @@ func weight(e Event) int {
 	return 0
 }
 
-// value is the event of one value, if it is one.
+// value returns the event of a value, if there is one.
 func (w *watcher) value(f *live.Frame, sw *live.Switch, v *live.Value) (e Event, ok bool) {
 	e = Event{Switch: sw.Name, Port: v.Port}
 	key := fmt.Sprint(sw.Name, " ", v.Port, " ", v.Register)
@@ -133,7 +133,7 @@ func (w *watcher) value(f *live.Frame, sw *live.Switch, v *live.Value) (e Event,
 	return e, true
 }
 
-// dropping tells when a port begins to drop packets and when it has ended.
+// dropping reports when a port starts to drop packets and when it stops.
 func (w *watcher) dropping(key string, now time.Duration, v *live.Value) (text string, good, ok bool) {
 	before, known := w.seen[key]
 	w.seen[key] = v.Number
@@ -144,7 +144,7 @@ func (w *watcher) dropping(key string, now time.Duration, v *live.Value) (text s
 		return fmt.Sprintf("drops packets: %s", v.Text), false, !drops
 	case drops && now-last >= quietTime:
 		delete(w.drops, key)
-		return "drops no more packets", true, true
+		return "has stopped dropping packets", true, true
 	}
 	return "", false, false
 }

@@ -19,11 +19,11 @@ import (
 	"github.com/p4lb/p4lb/internal/ui/live"
 )
 
-// patience is how long a test waits for what must come.
+// patience limits the waits of a test.
 const patience = 3 * time.Minute
 
-// aFrame is a moment of two switches: each number is one more than in the frame
-// before.
+// aFrame is the frame number n of two switches. Each value grows by one per
+// frame.
 func aFrame(n int) *live.Frame {
 	f := &live.Frame{Scheme: "ecmp", Fabric: "two", Time: time.Duration(n) * 500 * time.Millisecond, Wall: time.UnixMilli(1_700_000_000_000 + int64(n)*500)}
 	for _, name := range []string{"l1", "s1"} {
@@ -36,7 +36,7 @@ func aFrame(n int) *live.Frame {
 	return f
 }
 
-// serve serves s until the test ends, whoever still looks.
+// serve serves s until the test ends, and then closes all connections.
 func serve(t *testing.T, s *Server) *httptest.Server {
 	h := httptest.NewServer(s)
 	t.Cleanup(func() {
@@ -74,7 +74,7 @@ func openStream(t *testing.T, url string) *stream {
 	return &stream{t, lines, cancel}
 }
 
-// next is the next event of one of the kinds.
+// next returns the next event of one of the kinds.
 func (s *stream) next(kinds ...string) (kind, data string) {
 	s.t.Helper()
 	for s.lines.Scan() {
@@ -90,12 +90,12 @@ func (s *stream) next(kinds ...string) (kind, data string) {
 	return "", ""
 }
 
-// TestStream opens a page: what it is about comes once, then frames; a second
-// page gets the past, too.
+// TestStream opens a page: it receives the fabric and the series once, then
+// frames. A second page also receives the history.
 func TestStream(t *testing.T) {
 	s := New(Options{Fabric: &Fabric{Name: "two", Nodes: []Node{{Name: "l1", Tier: 1}}}})
 	h := serve(t, s)
-	s.Show(aFrame(0)) // for nobody
+	s.Show(aFrame(0)) // without readers
 	first := openStream(t, h.URL)
 	if kind, data := first.next("fabric", "series", "frame"); kind != "fabric" || !strings.Contains(data, `"name":"l1"`) {
 		t.Fatalf("first comes %s %s", kind, data)
@@ -123,7 +123,7 @@ func TestStream(t *testing.T) {
 			t.Fatalf("a second page gets %s, want %s", kind, want)
 		}
 	}
-	// A switch that does not answer keeps its series.
+	// A switch without answer keeps its series.
 	gone := aFrame(3)
 	gone.Switches[1] = live.Switch{Name: "s1", Role: "leaf", Err: `no "route" to it`}
 	s.Show(gone)
@@ -133,7 +133,7 @@ func TestStream(t *testing.T) {
 	if _, data := first.next("event"); !strings.Contains(data, "s1") || !strings.Contains(data, "does not answer") {
 		t.Errorf("the event is %s", data)
 	}
-	// Another program has other series, and its past begins anew.
+	// Another program has other series, and a new history.
 	other := aFrame(4)
 	other.Scheme = "letflow"
 	s.Show(other)
@@ -144,24 +144,25 @@ func TestStream(t *testing.T) {
 	first.next("end")
 }
 
-// TestNobodyLooks counts what frames cost that nobody sees.
+// TestNobodyLooks bounds the allocations for frames without readers.
 func TestNobodyLooks(t *testing.T) {
 	s := New(Options{})
 	f := aFrame(0)
 	s.Show(f)
-	// The least of some: the connections of other tests, which end meanwhile, count as well.
+	// Connections of other tests may end meanwhile and add allocations, so the
+	// minimum of several measurements counts.
 	least := math.Inf(1)
 	for range 10 {
 		least = min(least, testing.AllocsPerRun(100, func() { s.Show(f) }))
 	}
 	if least > 30 {
-		t.Errorf("%v allocations for a frame that nobody sees", least)
+		t.Errorf("%v allocations for a frame without readers", least)
 	}
 	if s.coder.version != 0 || len(s.past) != 0 {
-		t.Error("a frame has been encoded for nobody")
+		t.Error("a frame has been encoded without readers")
 	}
 	if s.Watched() {
-		t.Error("somebody watches")
+		t.Error("Watched is true without readers")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -170,7 +171,7 @@ func TestNobodyLooks(t *testing.T) {
 	}
 }
 
-// TestReaders has a bounded number of pages, and lets others in once they go.
+// TestReaders bounds the number of open pages. A closed page frees its place.
 func TestReaders(t *testing.T) {
 	s := New(Options{})
 	h := serve(t, s)
@@ -201,7 +202,8 @@ func TestReaders(t *testing.T) {
 	openStream(t, h.URL)
 }
 
-// TestSlowReader: one that takes nothing holds up nobody.
+// TestSlowReader lets a reader stop reading. The other readers and the producer
+// continue.
 func TestSlowReader(t *testing.T) {
 	s := New(Options{})
 	h := serve(t, s)
@@ -233,7 +235,8 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// TestWhoMayLook tries to get in by other names, without the token, and with it.
+// TestWhoMayLook sends requests with other host names, without the token and
+// with it.
 func TestWhoMayLook(t *testing.T) {
 	get := func(s *Server, path, host string, head ...string) *http.Response {
 		r := httptest.NewRequest("GET", path, nil)
@@ -330,7 +333,7 @@ func TestGuesses(t *testing.T) {
 	})
 }
 
-// TestEvents follows a port through what can happen to it.
+// TestEvents gives one port all kinds of changes.
 func TestEvents(t *testing.T) {
 	var w watcher
 	at := time.Duration(0)
@@ -351,7 +354,7 @@ func TestEvents(t *testing.T) {
 		{live.PortDown, 1, "", false},
 		{live.PortDown, 0, "the link is up again", true},
 		{live.PortLoad, 0.99, "", false},
-		{live.PortLoad, 0.9, "", false}, // for a moment alone
+		{live.PortLoad, 0.9, "", false}, // only for a moment
 		{live.PortLoad, 0.99, "", false},
 		{live.PortLoad, 0.99, "", false},
 		{live.PortLoad, 0.99, "", false},
@@ -363,12 +366,12 @@ func TestEvents(t *testing.T) {
 		{live.PortFill, 1, "", false},
 		{live.PortFill, 1, "the queue is 100 % full", false},
 		{live.PortFill, 0, "the queue is half empty again", true},
-		{live.PortDrops, 5, "", false}, // from before
+		{live.PortDrops, 5, "", false}, // drops before the first frame
 		{live.PortDrops, 7, "drops packets: 7", false},
 		{live.PortDrops, 9, "", false},
 		{live.PortDrops, 9, "", false},
 		{live.PortDrops, 9, "", false},
-		{live.PortDrops, 9, "drops no more packets", true},
+		{live.PortDrops, 9, "has stopped dropping packets", true},
 	} {
 		got := look(c.quantity, c.x)
 		switch {
