@@ -22,20 +22,20 @@ func newAdvise(c *cli.Console) *cobra.Command {
 		SuggestFor: []string{"advice", "parameters", "tune"},
 		Use:        "advise [--topology T.yaml] [--set NAME=VALUE...] [--scheme S] [-o FORMAT|FILE.yaml]",
 		Short:      "Compute the schemes' parameters for a network",
-		Long: `Advise computes what the papers leave to their users, for the network at hand,
-and prints the formula beside each value: flowlet gaps, QALL's tau and T_b,
-QDAPS's S (its closed form and the exact solution), RLB's Q_th and N_rc, PDLB's
-flowcell size for each state of the paths, DHLB's delta and probe period, and
-the constants of CONGA and HULA.
+		Long: `Advise computes the parameters that the papers leave to their users, for a given
+network, and prints the formula beside each value: flowlet gaps, QALL's tau and
+T_b, QDAPS's S (closed form and exact solution), RLB's Q_th and N_rc, PDLB's
+flowcell size for each state of the paths, DHLB's delta and probe period, and the
+constants of CONGA and HULA.
 
-The network is a topology file or a preset such as qdaps-8x8; --set overrides a
-value of it, or gives it where there is no topology. Only the values that the
-formulas of a scheme use are needed:
+The network is a topology file or a preset such as qdaps-8x8. --set overrides one
+of its values, or provides it without a topology. Only the values in the formulas
+of a scheme are required:
 
 ` + advice.Settings() + `
 
-With -o FILE.yaml, the values that are parameters of the scheme's program are
-written to a file for p4lb gen -f.`,
+-o FILE.yaml writes the values that are parameters of the scheme's program to a
+file for p4lb gen -f.`,
 		Example: `  p4lb advise --topology qdaps-8x8 --scheme qdaps
   p4lb advise --topology net.yaml --set flow-size=7.4MB
   p4lb advise --topology qall --scheme letflow -o params.yaml && p4lb gen -f params.yaml -o out
@@ -43,7 +43,7 @@ written to a file for p4lb gen -f.`,
 		Args: cli.WantArgs(0, 0, "flags only"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if topology == "" && len(set) == 0 {
-				return cli.UsageError(cmd, "advise wants a network: --topology or --set")
+				return cli.UsageError(cmd, "no network: name one with --topology, or give its values with --set")
 			}
 			var n advice.Network
 			n.Leaves, n.Hosts = 2, 1
@@ -65,9 +65,9 @@ written to a file for p4lb gen -f.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&topology, "topology", "", "the network: a `FILE`.yaml or the name of a preset")
+	flags.StringVar(&topology, "topology", "", "compute for this network: `FILE`.yaml or a preset")
 	flags.StringArrayVar(&set, "set", nil, "set a value of the network, as `NAME=VALUE` (repeatable)")
-	flags.StringVar(&scheme, "scheme", "", "advise on this `SCHEME` alone: "+strings.Join(advice.Schemes(), ", "))
+	flags.StringVar(&scheme, "scheme", "", "only the parameters of this `SCHEME`: "+strings.Join(advice.Schemes(), ", "))
 	cli.AddFormat(cmd, &form.Format, cli.Table, cli.JSON, cli.CSV)
 	output := flags.Lookup("output")
 	output.Value = form.orFile(output.Value)
@@ -75,13 +75,15 @@ written to a file for p4lb gen -f.`,
 	return cmd
 }
 
-// advised is the form of the result: shown, or a file of parameters.
+// advised is the output of advise: a format to print in, or a file of
+// parameters.
 type advised struct {
 	cli.Format
 	file string
 }
 
-// orFile makes a flag of a format take the name of a YAML file too.
+// orFile wraps the flag of a format so that it also accepts the name of a YAML
+// file.
 func (a *advised) orFile(f pflag.Value) pflag.Value { return &advisedFlag{f, a} }
 
 type advisedFlag struct {
@@ -89,7 +91,7 @@ type advisedFlag struct {
 	to *advised
 }
 
-// Set accepts a format, or the name of a file.
+// Set accepts a format or the name of a YAML file.
 func (f *advisedFlag) Set(s string) error {
 	switch filepath.Ext(s) {
 	case ".yaml", ".yml":
@@ -106,7 +108,7 @@ func giveAdvice(c *cli.Console, n advice.Network, scheme string, form advised) e
 	case errors.Is(err, advice.ErrNone):
 		return err
 	case err != nil:
-		return cli.Hinted(err, "--set NAME=VALUE gives what the topology does not")
+		return cli.Hinted(err, "the topology lacks the value: provide it with --set NAME=VALUE")
 	}
 	rows := cli.Grid{{"SCHEME", "PARAMETER", "VALUE", "FORMULA", "SOURCE"}}
 	for _, a := range list {
@@ -121,12 +123,12 @@ func giveAdvice(c *cli.Console, n advice.Network, scheme string, form advised) e
 	return cli.Show(c.Out, form.Format, rows, list)
 }
 
-// writeAdvice writes the parameters that the scheme's program has for gen -f, if
-// gen would take them.
+// writeAdvice writes the advised parameters of the scheme's program to a file
+// for gen -f. It first checks that gen accepts the values.
 func writeAdvice(c *cli.Console, list []advice.Parameter, scheme, file string) error {
 	row, err := codegen.Parse(scheme)
 	if err != nil {
-		return cli.Hinted(err, "a file of parameters is for one scheme: --scheme NAME, as p4lb schemes lists them")
+		return cli.Hinted(err, "a file of parameters belongs to one scheme: name it with --scheme; p4lb schemes lists them")
 	}
 	text := fmt.Sprintf("scheme: %s\nset:\n", scheme)
 	set := map[string]string{}
@@ -140,7 +142,7 @@ func writeAdvice(c *cli.Console, list []advice.Parameter, scheme, file string) e
 		}
 	}
 	if len(set) == 0 {
-		return fmt.Errorf("no parameter of %s is among what there is advice for", scheme)
+		return fmt.Errorf("writing %s: advise computes no parameter of the program of %s", file, scheme)
 	}
 	if _, err := codegen.Generate(row, codegen.Params{Set: set}); err != nil {
 		return err

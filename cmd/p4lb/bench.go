@@ -32,40 +32,41 @@ func newBench(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		SuggestFor: []string{"benchmark"},
 		Use:        "bench [compile] [control] [fit] [gen] [sim] [store] [switch] [veth] [-o FORMAT]",
-		Short:      "Measure p4lb on this machine",
-		Long: `Bench measures and prints each result with its unit and what was run.
+		Short:      "Measure the performance of p4lb",
+		Long: `Bench measures p4lb on this machine and prints each result with its unit and the
+workload.
 
-  compile  the compiler on a program for flowlet switching: each of its stages
-           in a warm process, and the whole process as a user starts it
-  control  deployments on embedded switches: from the command to verified, a
-           second time, and after a link has failed; how often the registers of
-           a switch can be read, and what it takes to watch 20 of them
-  fit      fitting a congestion index to as many observations as QALL has
-  gen      the generator, and packets per second through each program of the
-           catalogue, and through some of those for Tofino and the slowest
-  sim      the simulator on one core: packet-hops per second with programs in
-           every switch, and with models; the memory that a packet takes
-  store    the time that a store adds to a run, and to find and read 10,000
-           results, in a folder for temporary files; P4LB_BENCH_STORE=URL measures the
-           first in another store, such as s3://bucket/bench, and leaves in it
-           what was written
-  switch   the embedded switch on one core: packets per second through the
-           programs of the examples; over P4Runtime and over BfRt, how many
-           entries a second can be changed, and how long a register takes
-  veth     the embedded switch as a process between two veth interfaces, beside
-           simple_switch where that is on PATH: packets per second of CPU time;
-           and networks with hosts: how long until the first ping is answered,
-           what one takes, and what TCP carries (where ping and iperf3 are)
+  compile  compile a program for flowlet switching: each stage of the compiler in
+           a warm process, and the whole command
+  control  deploy embedded switches: time from the command to verified routes, a
+           second deployment, and recovery from a failed link; the highest rate of
+           register reads, and the cost of watching 20 switches
+  fit      fit a congestion index to as many observations as QALL has
+  gen      generate programs, and send packets through each program of the
+           catalogue, through some for Tofino and through the slowest
+  sim      simulate on one core: packet-hops per second with programs and with
+           models in the switches, and the memory of a packet
+  store    save and read results: the time that a store adds to a run, and the
+           time to find and read 10,000 results, in a temporary folder;
+           P4LB_BENCH_STORE=URL runs the first measurement in another store, such
+           as s3://bucket/bench, and leaves its files there
+  switch   run the example programs in the embedded switch on one core: packets
+           per second, changed entries per second and the time of a register read
+           over P4Runtime and BfRt
+  veth     run the embedded switch as a process between two veth interfaces, and
+           simple_switch if it is on PATH: packets per second of CPU time; start
+           networks with hosts: time to the first answered ping, ping times and
+           TCP throughput (if ping and iperf3 are installed)
 
-Without a name it measures everything. The first line is the speed of a fixed loop
-of integer operations, by which figures of other times or machines compare.`,
+Without names it runs all measurements. The first line of the output is the speed
+of a fixed loop of integer operations. Divide by it to compare machines.`,
 		Example: `  p4lb bench
   p4lb bench switch veth
   p4lb bench sim --runs 5 -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range args {
 				if _, ok := benches[name]; !ok {
-					return cli.UsageError(cmd, "no measurement %q: want %s", name, strings.Join(all, " or "))
+					return cli.UsageError(cmd, "unknown measurement %q: want %s", name, strings.Join(all, " or "))
 				}
 			}
 			if runs < 1 {
@@ -79,7 +80,7 @@ of integer operations, by which figures of other times or machines compare.`,
 				code, err := hosts.AsRoot()
 				switch {
 				case errors.Is(err, hosts.ErrNotHere) && !named:
-					c.Warning("%s is left out: %v", benchInterfaces, strings.TrimPrefix(err.Error(), hosts.ErrNotHere.Error()+": "))
+					c.Warning("%s skipped: %v", benchInterfaces, strings.TrimPrefix(err.Error(), hosts.ErrNotHere.Error()+": "))
 					args = slices.DeleteFunc(slices.Clone(args), func(name string) bool { return name == benchInterfaces })
 				case err != nil:
 					return &cli.Failure{Code: cli.ExitRefused, Err: err}
@@ -104,23 +105,24 @@ of integer operations, by which figures of other times or machines compare.`,
 			return showMeasurements(c, form, list)
 		},
 	}
-	cmd.Flags().IntVar(&runs, "runs", 21, "take the median of `N` runs")
+	cmd.Flags().IntVar(&runs, "runs", 21, "print the median of `N` runs")
 	cli.AddFormat(cmd, &form, cli.Table, cli.JSON, cli.CSV)
 	return cmd
 }
 
-// benchInterfaces is the measurement that wants network interfaces.
+// benchInterfaces names the measurement that needs network interfaces.
 const benchInterfaces = "veth"
 
 func showMeasurements(c *cli.Console, form cli.Format, list []bench.Measurement) error {
-	rows := cli.Grid{{"NAME", "VALUE", "UNIT", "WHAT WAS RUN"}}
+	rows := cli.Grid{{"NAME", "VALUE", "UNIT", "WORKLOAD"}}
 	for _, m := range list {
 		rows = append(rows, []string{m.Name, strconv.FormatFloat(m.Value, 'f', digits(m.Value), 64), m.Unit, m.Detail})
 	}
 	return cli.Show(c.Out, form, rows, list)
 }
 
-// digits keeps three significant ones, and no fraction of large values.
+// digits returns the number of decimals that show three significant digits, at
+// least 0.
 func digits(v float64) int {
 	switch {
 	case v >= 100:

@@ -6,8 +6,9 @@ import (
 	"github.com/p4lb/p4lb/tools/bench"
 )
 
-// TestBenchInspect is here because it runs this program as p4lb. It measures once, and wants a figure for every way to registers
-// and for a watch.
+// TestBenchInspect is in this package as it runs this program as p4lb. It
+// measures once and checks that there is a figure for each way to read
+// registers and for watching.
 func TestBenchInspect(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures, which the race detector makes long: TestInspect and its like read by the same ways")

@@ -21,22 +21,21 @@ func newCompile(c *cli.Console) *cobra.Command {
 		SuggestFor: []string{"p4c", "build"},
 		Use:        "compile FILE.p4 [-o FILE.json] [--p4info FILE.txtpb] [--entries FILE.txtpb] [--bfrt FILE.json]",
 		Short:      "Compile a P4_16 program to BMv2 JSON and P4Info",
-		Long: `Compile reads a P4_16 program for v1model, TNA or T2NA and writes BMv2 JSON (-o),
-P4Info in text form (--p4info), the entries that the program's tables start with
-as a P4Runtime request (--entries), and for Tofino the BfRt schema (--bfrt), which
-Intel's SDE calls bf-rt.json. Without any of them it only checks.
-core.p4, v1model.p4, tna.p4 and t2na.p4 are built in; a file of that name in a
-folder named with -I comes first.
+		Long: `Compile translates a P4_16 program for v1model, TNA or T2NA into BMv2 JSON (-o).
+It also writes P4Info in text form (--p4info), the initial entries of the tables
+as a P4Runtime WriteRequest (--entries), and for Tofino the BfRt schema (--bfrt),
+the bf-rt.json of Intel's SDE. Without an output flag it only checks the program.
+core.p4, v1model.p4, tna.p4 and t2na.p4 are built in. A file of the same name in a
+folder given with -I takes precedence.
 
-Programs for Tofino, which include tna.p4, and for Tofino 2, which include
-t2na.p4, become JSON in the same terms, of pipes with ingress and egress, each
-with a parser and a deparser. p4lb switch and p4lb test run it,
-simple_switch does not; Tofino takes what p4c makes of the program. p4lb lint
-checks what the hardware can do. What a program includes tells its architecture;
---arch insists on one.
+The included architecture determines the target: tna.p4 is Tofino, t2na.p4 is
+Tofino 2. --arch rejects a program for another one. The JSON of a Tofino program
+describes its pipes, each with ingress, egress, parsers and deparsers. p4lb switch
+and p4lb test run it; simple_switch does not. Tofino hardware loads the output of
+p4c instead. p4lb lint checks the limits of the hardware.
 
-Errors and warnings go to standard error. After an error nothing is written: a
-file that was there before stays as it was.`,
+Errors and warnings go to standard error. After an error no file is written, and
+existing files stay unchanged.`,
 		Example: `  p4lb compile router.p4
   p4lb compile router.p4 -o router.json --p4info router.p4info.txtpb
   p4lb compile -I include -D PORTS=16 router.p4 -o router.json
@@ -60,11 +59,11 @@ file that was there before stays as it was.`,
 	}
 	flags := cmd.Flags()
 	cli.AddSourceFlags(cmd, &j.opts)
-	cli.AddArchFlag(cmd, &j.opts.Arch, "what the program must be for")
+	cli.AddArchFlag(cmd, &j.opts.Arch, "accept only programs for this architecture")
 	flags.StringVarP(&j.json, "output", "o", "", "write BMv2 JSON to `FILE`")
 	flags.StringVar(&j.p4info, "p4info", "", "write P4Info to `FILE`")
-	flags.StringVar(&j.entries, "entries", "", "write the entries that tables start with to `FILE`, as a WriteRequest")
-	flags.StringVar(&j.bfrt, "bfrt", "", "write the BfRt schema of a program for Tofino to `FILE`")
+	flags.StringVar(&j.entries, "entries", "", "write the initial entries of tables to `FILE`, as a WriteRequest")
+	flags.StringVar(&j.bfrt, "bfrt", "", "write the BfRt schema of a Tofino program to `FILE`")
 	flags.BoolVar(&j.strict, "werror", false, "treat warnings as errors")
 	return cmd
 }
@@ -76,7 +75,7 @@ type compileJob struct {
 	opts   p4.Options
 	strict bool
 
-	json, p4info, entries, bfrt string // names of what is written
+	json, p4info, entries, bfrt string // output file names
 }
 
 func (j *compileJob) run() error {
@@ -87,18 +86,18 @@ func (j *compileJob) run() error {
 	if err := p.WantArch(); err != nil {
 		return j.c.Diagnose(err)
 	}
-	// Without an output everything is tried that could be asked for.
+	// Without an output flag, all outputs are generated as a check.
 	try := j.json == "" && j.p4info == "" && j.entries == "" && j.bfrt == "" && p.Main() != ""
 	if j.json != "" || try {
 		if err := p.Lower(); err != nil {
 			return j.c.Diagnose(err)
 		}
-		// What the embedded switch would refuse to load is refused, but for primitives
-		// that a BMv2 of the user's own may have.
+		// The embedded switch must be able to load the result, except that an
+		// extern may exist only in the user's own BMv2.
 		_, err := dataplane.New(p.Config, dataplane.Options{})
 		switch {
 		case errors.Is(err, dataplane.ErrUnknownPrimitive):
-			p.Warnings = append(p.Warnings, &syntax.Error{Msg: "only a BMv2 that has this extern runs the program: " + err.Error(), Warning: true})
+			p.Warnings = append(p.Warnings, &syntax.Error{Msg: "the program runs only on a BMv2 with this extern: " + err.Error(), Warning: true})
 		case err != nil:
 			return fmt.Errorf("%s: not supported: %w", j.name, err)
 		}
@@ -151,7 +150,7 @@ func (j *compileJob) write(p *p4.Program) error {
 			continue
 		}
 		if sameFile(f.name, j.name) {
-			return fmt.Errorf("writing %s: it is the program itself", f.name)
+			return fmt.Errorf("writing %s: this is the program itself: want another name", f.name)
 		}
 		if err := out.Stage(f.name, f.data()); err != nil {
 			return err

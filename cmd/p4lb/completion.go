@@ -10,7 +10,7 @@ func newCompletion(c *cli.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Print a completion script for a shell",
-		Long:  "Completion prints a script that makes a shell complete verbs, flags and file names.",
+		Long:  "Completion prints a script that enables a shell to complete verbs, flags and file names.",
 		Example: `  source <(p4lb completion bash)
   p4lb completion fish > ~/.config/fish/completions/p4lb.fish`,
 		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},

@@ -15,10 +15,10 @@ import (
 	"github.com/p4lb/p4lb/tools/conformance"
 )
 
-// newConformance makes a developer's verb: it runs the compiler and the
-// embedded switch over a checkout of p4c's test suite. Each program runs in a
-// process of its own, by the same verbs that a user would type, so that a crash
-// or a hang is one program's result and not the end of the run.
+// newConformance returns a developer's verb that runs the compiler and the
+// embedded switch on a checkout of p4c's test suite. Each program runs in a
+// separate process, through the same verbs that users type, so a crash or a
+// hang fails one program and does not end the run.
 func newConformance(c *cli.Console) *cobra.Command {
 	var s conformance.Suite
 	var form cli.Format
@@ -27,13 +27,13 @@ func newConformance(c *cli.Console) *cobra.Command {
 		Use:    "conformance --p4c DIR [--only CATEGORY]...",
 		Short:  "Run p4c's test suite",
 		Hidden: true,
-		Long: `Conformance runs p4lb over a checkout of github.com/p4lang/p4c.
+		Long: `Conformance runs p4lb on the test suite of github.com/p4lang/p4c.
 
-  samples  every program in p4_16_samples: no crash, no hang
-  v1model  those that include v1model.p4: compiled
-  p4info   their P4Info: equal to the expected one as a message
-  stf      their packet tests: passed on the embedded switch
-  errors   every program in p4_16_errors: rejected, on a line that p4c names`,
+  samples  every program in p4_16_samples: neither crashes nor hangs
+  v1model  samples that include v1model.p4: compile
+  p4info   P4Info of these: equals the expected message
+  stf      packet tests of these: pass on the embedded switch
+  errors   every program in p4_16_errors: rejected, on a line that p4c reports`,
 		Args: cli.WantArgs(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range only {
@@ -44,11 +44,11 @@ func newConformance(c *cli.Console) *cobra.Command {
 			if len(only) == 0 {
 				only = conformance.Categories
 			}
-			if err := cli.Wants(cmd, slices.Contains(only, "stf"), "--only stf", "json"); err != nil {
+			if err := cli.Requires(cmd, slices.Contains(only, "stf"), "--only stf", "json"); err != nil {
 				return err
 			}
 			if s.Dir == "" {
-				return &cli.Failure{Code: cli.ExitUsage, Err: errors.New("--p4c is missing: name a checkout of p4c")}
+				return &cli.Failure{Code: cli.ExitUsage, Err: errors.New("--p4c is missing: want the folder of a p4c checkout")}
 			}
 			var err error
 			if s.P4LB, err = os.Executable(); err != nil {
@@ -65,16 +65,17 @@ func newConformance(c *cli.Console) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&s.Dir, "p4c", "", "a checkout of p4c")
-	flags.StringArrayVar(&only, "only", nil, "a category to run (repeatable; all where absent)")
-	flags.StringVar(&s.Match, "run", "", "run only programs whose name contains this")
-	flags.StringVar(&s.JSONDir, "json", "", "a folder of NAME.json that p4c compiled: the stf category runs these")
-	flags.DurationVar(&s.Timeout, "timeout", 20*time.Second, "how long one program may take")
+	flags.StringVar(&s.Dir, "p4c", "", "the `FOLDER` of a p4c checkout")
+	flags.StringArrayVar(&only, "only", nil, "run this `CATEGORY` (repeatable; default all)")
+	flags.StringVar(&s.Match, "run", "", "run only programs with this `TEXT` in the name")
+	flags.StringVar(&s.JSONDir, "json", "", "run the stf category with NAME.json from this `FOLDER`, compiled by p4c")
+	flags.DurationVar(&s.Timeout, "timeout", 20*time.Second, "limit the `TIME` of one program")
 	cli.AddFormat(cmd, &form, cli.Table, cli.JSON)
 	return cmd
 }
 
-// showConformance prints one line per category, and the reasons with -v.
+// showConformance prints one line per category, and with -v the reason of each
+// failure.
 func showConformance(c *cli.Console, form cli.Format, results []*conformance.Result) error {
 	if form == cli.JSON {
 		return cli.Show(c.Out, form, nil, results)

@@ -17,7 +17,7 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// A staying deploy is a process of p4lb deploy that keeps its switches up.
+// staying is a process of p4lb deploy that keeps its switches up.
 type staying struct {
 	t   *testing.T
 	cmd *exec.Cmd
@@ -25,7 +25,8 @@ type staying struct {
 	out bytes.Buffer
 }
 
-// stay starts p4lb deploy in a folder and waits until it keeps the switches.
+// stay starts p4lb deploy in a folder and waits until it has deployed the
+// switches.
 func stay(t *testing.T, dir string, args ...string) *staying {
 	t.Helper()
 	s := &staying{t: t, cmd: exec.Command("p4lb", append([]string{"deploy", "--any-port"}, args...)...)}
@@ -43,7 +44,7 @@ func stay(t *testing.T, dir string, args ...string) *staying {
 	return s
 }
 
-// wait reads messages until one has the text.
+// wait reads messages until one contains text.
 func (s *staying) wait(text string) string {
 	s.t.Helper()
 	var all strings.Builder
@@ -59,7 +60,7 @@ func (s *staying) wait(text string) string {
 	}
 }
 
-// end interrupts the process, which is how it is meant to end.
+// end interrupts the process and checks its exit.
 func (s *staying) end() {
 	s.t.Helper()
 	s.cmd.Process.Signal(os.Interrupt)
@@ -70,7 +71,7 @@ func (s *staying) end() {
 	}
 }
 
-// stateOf returns the state file of a folder's deployment.
+// stateOf returns the name of the state file of a folder's deployment.
 func stateOf(t *testing.T, dir string) string {
 	t.Helper()
 	state, err := deployed.StateOf(dir)
@@ -91,9 +92,9 @@ func p4lb(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// TestDeployAgain: one process runs a network. A further deploy hands its request
-// over, writes what has changed and nothing else, and leaves no process; links
-// follow the plan, and --diff compares them as well.
+// TestDeployAgain deploys twice. The second deploy sends its request to the
+// process that runs the network, writes only the differences and leaves no process.
+// Failed links follow the plan, and --diff compares links as well.
 func TestDeployAgain(t *testing.T) {
 	dir := t.TempDir()
 	first := stay(t, dir, "--scheme", "hula", "--topology", "qall")
@@ -154,7 +155,8 @@ func TestDeployAgain(t *testing.T) {
 	}
 }
 
-// TestDeployReload: on SIGHUP a process that stays reads its topology again.
+// TestDeployReload sends SIGHUP to a process of deploy, which must read its
+// topology again.
 func TestDeployReload(t *testing.T) {
 	dir := t.TempDir()
 	write := func(down string) {
@@ -183,8 +185,8 @@ func TestDeployReload(t *testing.T) {
 	s.end()
 }
 
-// TestAddressesTaken: addresses that somebody else serves at are named in one
-// line, with what helps, and nothing is made.
+// TestAddressesTaken deploys to an address in use. The error names the address
+// in one line with a hint, and deploy creates nothing.
 func TestAddressesTaken(t *testing.T) {
 	topology, err := fabric.LeafSpine{Leaves: 2, Spines: 1, Hosts: 1}.Make()
 	if err != nil {

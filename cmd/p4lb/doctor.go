@@ -16,10 +16,10 @@ func newDoctor(c *cli.Console) *cobra.Command {
 	var form cli.Format
 	cmd := &cobra.Command{
 		Use:   "doctor [-o FORMAT]",
-		Short: "Say what p4lb can do on this machine, and what the rest wants",
-		Long: `Doctor goes through what p4lb is for and says what works here as it is, and what
-the rest would want. Generating, compiling, testing and comparing programs wants
-nothing.`,
+		Short: "Check the requirements of p4lb's features on this machine",
+		Long: `Doctor lists the tasks of p4lb and reports whether each works on this machine. For
+the others it names the missing program or permission. Generating, compiling,
+testing and comparing programs works everywhere.`,
 		Example: `  p4lb doctor
   p4lb doctor -o json`,
 		Args: cli.WantArgs(0, 0, "no arguments"),
@@ -36,13 +36,13 @@ nothing.`,
 				live.With = "p4lb deploy, exec, traffic: without root, in a user namespace"
 			}
 			found = append(found, live,
-				wants("deploy to BMv2", "p4lb deploy --target bmv2", hosts.Capable(), "root", "simple_switch_grpc", "ip"),
+				needs("deploy to BMv2", "p4lb deploy --target bmv2", hosts.Capable(), "root", "simple_switch_grpc", "ip"),
 				finding{"deploy to a Tofino or any P4Runtime switch", true, "p4lb deploy --target tofino or p4runtime, to addresses in the topology"},
-				wants("compare with BMv2, packet by packet", "p4lb bench, conformance", true, "", "simple_switch"),
-				wants("compare with p4c", "p4lb conformance", true, "", "p4c-bm2-ss"),
-				wants("run sweeps on a cluster with Slurm", "p4lb lab submit --on slurm", true, "", "sbatch"),
+				needs("compare with BMv2, packet by packet", "p4lb bench, conformance", true, "", "simple_switch"),
+				needs("compare with p4c", "p4lb conformance", true, "", "p4c-bm2-ss"),
+				needs("run sweeps on a cluster with Slurm", "p4lb lab submit --on slurm", true, "", "sbatch"),
 			)
-			rows := cli.Grid{{"TO", "WORKS", "WITH"}}
+			rows := cli.Grid{{"TASK", "WORKS", "WITH"}}
 			for _, f := range found {
 				works := "no"
 				if f.Works {
@@ -57,16 +57,17 @@ nothing.`,
 	return cmd
 }
 
-// A finding is something to be done with p4lb: whether it works here, and with
-// what, or what it wants.
+// A finding reports whether a task works on this machine, and with which
+// command, or else the missing requirements.
 type finding struct {
 	Task  string `json:"task"`
 	Works bool   `json:"works"`
 	With  string `json:"with"`
 }
 
-// wants is a task that takes programs on PATH, and a right where it is named.
-func wants(task, by string, allowed bool, right string, programs ...string) finding {
+// needs returns the finding of a task that requires programs on PATH, and a
+// right if allowed is false.
+func needs(task, by string, allowed bool, right string, programs ...string) finding {
 	f := finding{Task: task, Works: true, With: by}
 	var missing []string
 	if !allowed {
@@ -78,7 +79,7 @@ func wants(task, by string, allowed bool, right string, programs ...string) find
 		}
 	}
 	if len(missing) > 0 {
-		f.Works, f.With = false, "wants "+strings.Join(missing, ", ")
+		f.Works, f.With = false, "needs "+strings.Join(missing, ", ")
 	}
 	return f
 }

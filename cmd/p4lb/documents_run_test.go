@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// documents are those whose commands are run as they are printed.
+// documents returns the documents whose commands the test runs.
 func documents(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("../../docs/*.md")
@@ -22,54 +22,54 @@ func documents(t *testing.T) []string {
 	return append(files, "../../README.md", "../../docs/session.txt")
 }
 
-// smaller says what a command is given beside what is printed, so that a test runs
-// it in little time: the first rule that matches it.
+// smaller lists flags that make a documented command shorter for the test. The
+// first matching rule applies.
 var smaller = []struct{ command, with string }{
-	{`^lab paper `, "--recorded"},                  // what was recorded, without the runs
-	{`^lab submit `, "--dry-run --partition test"}, // the script of the array, not sent
+	{`^lab paper `, "--recorded"},                  // recorded results, without runs
+	{`^lab submit `, "--dry-run --partition test"}, // prints the script without submitting it
 	{`^lab .*--observe`, "--duration 50ms --every 200us --seeds 1 --engine native"},
 	{`^lab .*--scheme`, "--topology qdaps-4 --duration 5ms --seeds 2 --cut 20KB"},
 	{`^lab run examples/demo`, "--seeds 1 --engine native"},
 	{`^lab run`, "--seeds 1"},
 	{`^deploy .*(--once|--dry-run|--diff)`, "--any-port"},
-	{`^deploy `, "--any-port --detach"}, // the next deploy, or the end, takes it down
+	{`^deploy `, "--any-port --detach"}, // the next deploy, or the end, removes it
 	{`^inspect .*--watch`, "--for 50ms"},
 	{`^exec .* ping `, "-c 1"},
 	{`^traffic `, "--duration 50ms --seeds 1 --cut 20KB"},
-	{`^bench`, "--help"}, // its numbers are TestScripts/bench's
+	{`^bench`, "--help"}, // TestScripts/bench checks the figures
 }
 
-// without lists what is not run, and why.
+// without lists commands that the test skips, with the reasons.
 var without = []struct{ command, why string }{
-	{`--target (tofino|p4runtime)`, "it wants switches at the addresses of the topology: TestScripts/deploy"},
-	{`--target bmv2`, "it wants root and simple_switch_grpc"},
-	{`--on .*bmv2`, "it wants root and simple_switch_grpc"},
-	{`^lab (status|wait|report|cancel)`, "it wants the jobs of a cluster: TestScripts/lab_store has them"},
-	{`^lab run .*--store /shared`, "it wants a file system that nodes share: TestScripts/lab_store"},
+	{`--target (tofino|p4runtime)`, "requires switches at the addresses of the topology: TestScripts/deploy"},
+	{`--target bmv2`, "requires root and simple_switch_grpc"},
+	{`--on .*bmv2`, "requires root and simple_switch_grpc"},
+	{`^lab (status|wait|report|cancel)`, "requires the jobs of a cluster: TestScripts/lab_store has them"},
+	{`^lab run .*--store /shared`, "requires a file system that nodes share: TestScripts/lab_store"},
 	{`^results .*(demo|--store)`, "demo and the digests stand for the reader's own: TestScripts/lab_store"},
-	{`^switch `, "it goes on until it is interrupted: TestScripts/switch"},
-	{`iperf3`, "iperf3 need not be there"},
-	{`--p4app`, "it wants a checkout of the P4 tutorials: package p4app has its tests"},
-	{`tutorials/|basic\.|load_balance|flowlet_switching|congestion|(two|four)\.yaml --any`, "it wants a checkout of the P4 tutorials"},
-	{`^cd exercises`, "it wants a checkout of the P4 tutorials"},
-	{`^resources`, "it wants p4c with its backend for Tofino: TestScripts/resources"},
-	{`^lab submit .*s3://`, "it wants keys of S3: packages store and cluster have servers for their tests"},
+	{`^switch `, "it runs until an interrupt: TestScripts/switch"},
+	{`iperf3`, "iperf3 is optional"},
+	{`--p4app`, "requires a checkout of the P4 tutorials: package p4app has its tests"},
+	{`tutorials/|basic\.|load_balance|flowlet_switching|congestion|(two|four)\.yaml --any`, "requires a checkout of the P4 tutorials"},
+	{`^cd exercises`, "requires a checkout of the P4 tutorials"},
+	{`^resources`, "requires p4c with its backend for Tofino: TestScripts/resources"},
+	{`^lab submit .*s3://`, "requires keys of S3: packages store and cluster have servers for their tests"},
 	{`^manifest init mine`, "mine.p4 stands for a program that has none: TestScripts/own"},
-	{`^conformance`, "it wants a checkout of p4c: TestScripts/conformance"},
+	{`^conformance`, "requires a checkout of p4c: TestScripts/conformance"},
 	{`clos\.clab`, "the file stands for the reader's own: TestScripts/topo"},
-	{`-i \d@`, "it wants interfaces"},
+	{`-i \d@`, "requires interfaces"},
 	{`S --topology T\.yaml`, "S and T.yaml stand for the reader's own"},
 }
 
-// given is what is there before the commands of a document are run.
+// given lists commands to run before those of a document.
 var given = map[string]string{
 	"manifest.md": "p4lb new mine\ncd mine\n",
 	"cluster.md":  "cp examples/demo.yaml experiment.yaml\n",
 }
 
-// TestCommands runs the commands that README and docs show, each document in a
-// folder of its own, from the first to the last. Files that a document shows under
-// <!-- file NAME --> are in that folder.
+// TestCommands runs the commands in README and docs, those of each document in
+// one folder in order. Files in a document under <!-- file NAME --> are in that
+// folder.
 func TestCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some hundred processes")
@@ -105,7 +105,7 @@ func TestCommands(t *testing.T) {
 	testscript.Run(t, p)
 }
 
-// scriptOf is a document as a script, and how many commands it runs.
+// scriptOf converts a document to a script, and counts its commands.
 func scriptOf(t *testing.T, name string) (script string, n int) {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -139,7 +139,7 @@ func scriptOf(t *testing.T, name string) (script string, n int) {
 			continue
 		}
 		if file != "" && line != "" && !strings.HasPrefix(line, "<!--") {
-			file = "" // prose: the block is over
+			file = "" // prose ends the block
 		}
 		if !fenced && !indented {
 			continue
@@ -149,7 +149,7 @@ func scriptOf(t *testing.T, name string) (script string, n int) {
 			b.WriteString("exec " + code + "\n")
 		}
 		if strings.HasPrefix(code, "cd ") && notRun(code) == "" {
-			down() // the note of what is deployed is in the folder
+			down() // the state of the deployment is in this folder
 			b.WriteString(code + "\n")
 		}
 		for _, command := range commandsOf(code) {
@@ -175,7 +175,7 @@ func scriptOf(t *testing.T, name string) (script string, n int) {
 				}
 			case slices.Contains([]string{"exec", "hosts", "traffic", "down", "inspect", "register", "observe"}, first) && !strings.Contains(verb, "--replay"):
 				if !up {
-					b.WriteString("# not run: what it acts on was not deployed\n")
+					b.WriteString("# not run: its network was not deployed\n")
 					continue
 				}
 				condition = "[namespaces] "
@@ -192,7 +192,7 @@ func scriptOf(t *testing.T, name string) (script string, n int) {
 	return b.String() + files.String(), n
 }
 
-// notRun says why a command is not run, "" for those that are.
+// notRun returns the reason for skipping a command, or "".
 func notRun(command string) string {
 	for _, r := range without {
 		if matches(r.command, command) {
@@ -202,7 +202,7 @@ func notRun(command string) string {
 	return ""
 }
 
-// shownFile matches what stands above a file that a document shows.
+// shownFile matches the line above a file in a document.
 func shownFile() *regexp.Regexp { return regexp.MustCompile(`^<!-- file (\S+) -->$`) }
 
 func matches(pattern, text string) bool { return regexp.MustCompile(pattern).MatchString(text) }

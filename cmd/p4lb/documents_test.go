@@ -16,8 +16,8 @@ import (
 	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
 )
 
-// TestDocumented wants every command of README, docs and examples to be one that
-// there is, with flags that it has.
+// TestDocumented parses every command in README, docs and examples. Its verbs
+// and flags must exist.
 func TestDocumented(t *testing.T) {
 	files, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
@@ -51,8 +51,7 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestExamples wants every verb to show how it is called, by commands that there
-// are.
+// TestExamples checks that every verb has examples, and parses their commands.
 func TestExamples(t *testing.T) {
 	var check func(cmd *cobra.Command)
 	check = func(cmd *cobra.Command) {
@@ -76,8 +75,8 @@ func TestExamples(t *testing.T) {
 	check(newRoot(&cli.Console{Out: bufio.NewWriter(io.Discard), Err: io.Discard}))
 }
 
-// TestGroups: the help lists every verb of p4lb in a group, and no group names a
-// verb that does not exist.
+// TestGroups checks that the help lists every verb in a group, and that all
+// verbs in groups exist.
 func TestGroups(t *testing.T) {
 	root := newRoot(&cli.Console{Out: bufio.NewWriter(io.Discard), Err: io.Discard})
 	for _, verb := range root.Commands() {
@@ -94,8 +93,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// commandsOf are those that a line of code shows: it begins with p4lb, or joins
-// several by && or |.
+// commandsOf returns the commands in a line of code. The line begins with p4lb,
+// or joins several commands by && or |.
 func commandsOf(code string) []string {
 	var list []string
 	for part := range strings.SplitSeq(strings.ReplaceAll(code, "|", "&&"), "&&") {
@@ -111,7 +110,7 @@ func commandsOf(code string) []string {
 	return list
 }
 
-// parses reads a command line as p4lb would, and runs nothing.
+// parses parses a command line as p4lb does, without running it.
 func parses(command string) error {
 	c := &cli.Console{Out: bufio.NewWriter(io.Discard), Err: io.Discard}
 	root := newRoot(c)
@@ -131,8 +130,8 @@ func parses(command string) error {
 	return flags.Parse(rest)
 }
 
-// TestSession wants the picture of a session to show the commands that it is made
-// of: make recording makes it anew.
+// TestSession compares the picture of a session with the commands of its
+// script. make recording updates the picture.
 func TestSession(t *testing.T) {
 	script, err := os.ReadFile("../../docs/session.txt")
 	if err != nil {

@@ -29,25 +29,25 @@ func newFit(c *cli.Console) *cobra.Command {
 		Use:   "fit --data FILE... [--degree N] [-o MODEL.json]",
 		Short: "Fit a congestion index to observations of queues",
 		Long: `Fit reads observations of egress ports and fits the traffic as a polynomial in
-the queue occupancy and the dequeue interval, as QALL does. It states how well
-the polynomial fits, and turns it into integers that are known not to overflow
-in a switch, with what that loses.
+the queue occupancy and the dequeue interval, as QALL does. It prints the quality
+of the fit, converts the coefficients to integers that cannot overflow in a
+switch, and prints the error of the conversion.
 
-The data are CSV or Parquet with the columns egress_traffic (any unit),
-occupancy (percent of the queue) and dequeue_interval (us), in any order and
-among others. A quarter of the rows is held back for the test.
+The data are CSV or Parquet files with the columns egress_traffic (any unit),
+occupancy (percent of the queue) and dequeue_interval (us), in any order; other
+columns are ignored. Fit sets aside a quarter of the rows for the test.
 
-The model file (-o) is what p4lb gen --coeffs takes. With --pattern the model
-goes into a library instead, a folder with a model for each mix of the workloads
-websearch, datamining, cache and hadoop; fit --library DIR alone lists it.
+-o writes the model file for p4lb gen --coeffs. --pattern stores the model in a
+library instead: a folder with a model for each mix of the workloads websearch,
+datamining, cache and hadoop. fit --library DIR alone lists it.
 
-With --preset the polynomial is the paper's instead of a fitted one, or with
-paper-printed as its Eq. 13 is misprinted.`,
+--preset paper uses the polynomial of the paper instead of a fit. paper-printed
+uses its Eq. 13 with the misprint.`,
 		Example: `  p4lb fit --data obs.csv --degree 3 -o model.json
   p4lb fit --data day1.parquet --data day2.parquet --plot fit.svg
   p4lb fit --data obs.csv --pattern websearch+hadoop --library models
   p4lb fit --preset paper --degree 3 -o poly3.json`,
-		Args: cli.WantArgs(0, 0, "its data as --data FILE"),
+		Args: cli.WantArgs(0, 0, "no arguments, data are given by --data"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := j.check(cmd); err != nil {
 				return err
@@ -57,25 +57,25 @@ paper-printed as its Eq. 13 is misprinted.`,
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&j.data, "data", nil, "read observations from `FILE`, CSV or Parquet (repeatable)")
-	flags.Func("degree", "fit degree `N`, 1 to 10, or auto: the lowest that cross-validation finds no worse than the best", j.setDegree)
+	flags.Func("degree", "fit degree `N`, 1 to 10, or auto: the lowest degree whose cross-validation error is within one standard error of the best", j.setDegree)
 	flags.StringVarP(&j.model, "output", "o", "", "write the model to `FILE`")
 	flags.StringVar(&j.plot, "plot", "", "draw the fit to `FILE`.svg or .png")
-	flags.StringVar(&j.pattern, "pattern", "", "the data are of this `MIX` of workloads: keep the model in the library")
-	flags.StringVar(&j.library, "library", "models", "the library of models is `DIR`")
-	flags.StringVar(&j.preset, "preset", "", "instead of fitting take the polynomial `paper` or paper-printed")
-	flags.Float64Var(&j.opts.Test, "test", 0.25, "hold back this `SHARE` of the rows for the test")
+	flags.StringVar(&j.pattern, "pattern", "", "store the model in the library, for this `MIX` of workloads")
+	flags.StringVar(&j.library, "library", "models", "`DIR` of the library of models")
+	flags.StringVar(&j.preset, "preset", "", "use the polynomial `paper` or paper-printed instead of a fit")
+	flags.Float64Var(&j.opts.Test, "test", 0.25, "set aside this `SHARE` of the rows for the test")
 	flags.IntVar(&j.opts.Folds, "folds", 0, "cross-validate with `N` folds (default 10 with --degree auto)")
-	flags.Uint64Var(&j.opts.Seed, "seed", 1, "split the rows by seed `N`")
+	flags.Uint64Var(&j.opts.Seed, "seed", 1, "split the rows with the seed `N`")
 	flags.Float64Var(&j.opts.Ridge, "ridge", 0, "penalise the squares of the coefficients by `LAMBDA`")
-	flags.Float64Var(&j.opts.Huber, "huber", 0, "residuals beyond `K` standard deviations count linearly; 1.345 is usual")
-	flags.BoolVar(&j.opts.Monotone, "monotone", false, "make the index rise with the occupancy and fall with the interval")
+	flags.Float64Var(&j.opts.Huber, "huber", 0, "weight residuals beyond `K` standard deviations linearly (usual: 1.345)")
+	flags.BoolVar(&j.opts.Monotone, "monotone", false, "require that the index rises with the occupancy and falls with the interval")
 	flags.Func("outliers", "drop outliers by `RULE`: none, iqr[:K], mad[:K] or sigma[:K] (default none)", j.setOutliers)
-	flags.Float64Var(&j.units.FullQueue, "full-queue", 100, "the occupancy of a full queue in the data is `V`")
-	flags.Func("interval-unit", "the dequeue interval in the data is in `UNIT`: ns, us, ms or s (default us)", j.setIntervalUnit)
+	flags.Float64Var(&j.units.FullQueue, "full-queue", 100, "occupancy value `V` of a full queue in the data")
+	flags.Func("interval-unit", "`UNIT` of the dequeue interval in the data: ns, us, ms or s (default us)", j.setIntervalUnit)
 	flags.Func("scale", "multiply the coefficients by `N`, or auto: the largest power of ten that fits (default 1000)", j.setScale)
-	flags.IntVar(&j.fix.Width, "width", 0, "the switch adds up in `BITS`, sign included (default 64, or 128 where it takes that)")
-	flags.Func("table", "bake a lookup table as well: leading bits of L, of T, and levels, as `4x4x16`", j.setTable)
-	flags.BoolVar(&j.trend, "trend", false, "in the table a rising queue counts double, as V does in QALL's Eq. 4")
+	flags.IntVar(&j.fix.Width, "width", 0, "width of the sum in the switch in `BITS`, including the sign (default 64, or 128 if required)")
+	flags.Func("table", "also compute a lookup table: leading bits of L, leading bits of T and number of levels, as `4x4x16`", j.setTable)
+	flags.BoolVar(&j.trend, "trend", false, "count a rising queue double in the table, like V in QALL's Eq. 4")
 	flags.IntVar(&j.verify, "verify", 0, "compare the integers with the generated program on the embedded switch at `N` points")
 	return cmd
 }
@@ -148,36 +148,36 @@ func (j *fitJob) setTable(s string) error {
 	return nil
 }
 
-// mostVerified is how many points --verify takes: some minutes, and more than there are
-// of a queue's levels and 8 bits of the interval.
+// mostVerified is the maximum of --verify. It takes some minutes, and there are
+// fewer combinations of queue levels and 8 bits of the interval.
 const mostVerified = 10_000_000
 
-// check refuses what the flags together make no sense of.
+// check rejects contradictory flags.
 func (j *fitJob) check(cmd *cobra.Command) (err error) {
 	changed := cmd.Flags().Changed
 	switch {
 	case j.preset != "" && len(j.data) > 0:
-		return cli.UsageError(cmd, "--preset and --data: a polynomial is either given or fitted")
+		return cli.UsageError(cmd, "--preset and --data: want only one of them")
 	case j.preset != "" && j.preset != "paper" && j.preset != "paper-printed":
 		return cli.UsageError(cmd, "--preset %s: want paper or paper-printed", j.preset)
 	case j.preset != "" && (j.plot != "" || j.pattern != "" || j.table != nil):
-		return cli.UsageError(cmd, "--plot, --pattern and --table want data, not a preset")
+		return cli.UsageError(cmd, "--plot, --pattern and --table require data, not a preset")
 	case j.preset != "" && (changed("scale") || changed("width")):
-		return cli.UsageError(cmd, "--scale and --width want data: what a paper prints is in integers already")
+		return cli.UsageError(cmd, "--scale and --width require data: a preset already has integer coefficients")
 	case j.preset != "" && changed("library"), len(j.data) > 0 && j.pattern == "" && changed("library"):
-		return cli.UsageError(cmd, "--library wants --pattern: by it models are kept")
+		return cli.UsageError(cmd, "--library requires --pattern: the library stores models by pattern")
 	case j.preset == "" && len(j.data) == 0 && !changed("library"):
-		return cli.UsageError(cmd, "fit wants data: --data FILE")
+		return cli.UsageError(cmd, "no data: want --data FILE")
 	case j.pattern != "" && j.model != "":
-		return cli.UsageError(cmd, "--pattern and -o: the model goes either into the library or to a file")
+		return cli.UsageError(cmd, "--pattern and -o: want only one of them: the library or a file")
 	case j.trend && j.table == nil:
-		return cli.UsageError(cmd, "--trend is about the --table")
+		return cli.UsageError(cmd, "--trend requires --table")
 	case j.verify < 0 || j.verify > mostVerified:
 		return cli.UsageError(cmd, "--verify %d: want a number of points up to %d", j.verify, mostVerified)
 	case !(j.units.FullQueue > 0):
 		return cli.UsageError(cmd, "--full-queue %g: want a number above 0", j.units.FullQueue)
 	}
-	if err := cli.Wants(cmd, len(j.data) > 0, "data: --data FILE", "test", "folds", "seed", "ridge", "huber", "monotone", "outliers", "full-queue", "interval-unit"); err != nil {
+	if err := cli.Requires(cmd, len(j.data) > 0, "data: --data FILE", "test", "folds", "seed", "ridge", "huber", "monotone", "outliers", "full-queue", "interval-unit"); err != nil {
 		return err
 	}
 	if ext := filepath.Ext(j.plot); j.plot != "" && ext != ".svg" && ext != ".png" {
@@ -202,8 +202,9 @@ func (j *fitJob) run(ctx context.Context) error {
 	case len(j.data) == 0:
 		return j.listLibrary()
 	}
-	// Almost all of the memory is the rows, which hold no pointers: to collect
-	// often costs nothing, and ten million rows stay within half a gigabyte.
+	// Nearly all of the memory is rows, which contain no pointers. Frequent
+	// collections are therefore cheap, and keep ten million rows within half a
+	// gigabyte.
 	defer debug.SetGCPercent(debug.SetGCPercent(15))
 	rows, info, err := j.read(ctx)
 	if err != nil {
@@ -234,16 +235,16 @@ func (j *fitJob) run(ctx context.Context) error {
 	return j.report(m)
 }
 
-// explainFit says what to do about an error of Fit.
+// explainFit adds a hint to an error of Fit.
 func explainFit(err error) error {
 	var rank *fitting.RankError
 	switch {
 	case errors.As(err, &rank) && rank.Possible > 0:
-		return cli.Hinted(err, "they determine degree %d", rank.Possible)
+		return cli.Hinted(err, "the data suffice for degree %d", rank.Possible)
 	case errors.As(err, &rank):
-		return cli.Hinted(err, "the occupancy and the interval have to vary independently of each other")
+		return cli.Hinted(err, "occupancy and interval must vary independently")
 	case errors.Is(err, fitting.ErrNoRows):
-		return cli.Hinted(err, "all rows were dropped: -v says why")
+		return cli.Hinted(err, "all rows were dropped: -v prints the reasons")
 	}
 	return err
 }
@@ -285,7 +286,7 @@ func (j *fitJob) readFile(ctx context.Context, name string, rows *fitting.Rows) 
 	var place *dataset.Error
 	switch {
 	case errors.As(err, &place) && place.BeyondFull:
-		return source, cli.Hinted(err, "--full-queue says what the occupancy of a full queue is in the data")
+		return source, cli.Hinted(err, "set the occupancy of a full queue with --full-queue")
 	case err != nil && !errors.As(err, &place):
 		return source, fmt.Errorf("reading %s: %w", f.Name, plain.Bare(err))
 	}
@@ -299,7 +300,7 @@ func (j *fitJob) verifyModel(ctx context.Context, m *fitting.Model) error {
 	return leaf.Verify(ctx, m.Poly, j.verify, j.opts.Seed)
 }
 
-// write writes the model and the picture, or neither.
+// write writes the model and the picture, or neither of them.
 func (j *fitJob) write(m *fitting.Model, fit *fitting.Fit, rows *fitting.Rows) error {
 	var out cli.Outputs
 	defer out.Discard()
@@ -312,7 +313,7 @@ func (j *fitJob) write(m *fitting.Model, fit *fitting.Fit, rows *fitting.Rows) e
 	}
 	if target != "" {
 		if slices.ContainsFunc(j.data, func(name string) bool { return sameFile(name, target) }) {
-			return fmt.Errorf("writing %s: it holds the data", target)
+			return fmt.Errorf("writing %s: this file contains the data: want another name", target)
 		}
 		text, err := m.Encode()
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// report prints what is known about a fit.
+// report prints the results of a fit.
 func (j *fitJob) report(m *fitting.Model) error {
 	w := tabwriter.NewWriter(j.c.Out, 0, 8, 2, ' ', 0)
 	d := m.Data
@@ -47,7 +47,7 @@ func (j *fitJob) report(m *fitting.Model) error {
 		fmt.Fprintf(w, "huber\t%d rows beyond %.4g standard deviations, %d iterations\n", r.Beyond, r.Bound, r.Iterations)
 	}
 	if p := f.Projection; p != nil {
-		fmt.Fprintf(w, "monotone\tagainst over %s of the range before; moved by %.3g (root mean square, normalised)\n", percent(p.Against), p.Moved)
+		fmt.Fprintf(w, "monotone\tviolated over %s of the range before; changed by %.3g (root mean square, normalised)\n", percent(p.Against), p.Moved)
 	}
 	w.Flush()
 	fmt.Fprintln(j.c.Out)
@@ -56,20 +56,20 @@ func (j *fitJob) report(m *fitting.Model) error {
 	reportCoeff(j.c.Out, m)
 	fmt.Fprintln(j.c.Out)
 	if f.Condition > 1e8 {
-		j.c.Warning("the columns are nearly dependent (condition %.1e): the coefficients have few digits", f.Condition)
+		j.c.Warning("the columns are nearly linearly dependent (condition %.1e): few digits of the coefficients are reliable", f.Condition)
 	}
 	return j.reportFixed(m)
 }
 
 func (j *fitJob) how() string {
 	if j.opts.Degree == 0 {
-		return ", the lowest within one standard error of the best"
+		return ", the lowest degree within one standard error of the best"
 	}
 	return ""
 }
 
-// reportMetrics is a table with a line per set of rows, and one per degree
-// where several were tried.
+// reportMetrics prints a table of the quality of the fit: a line per set of
+// rows, and a line per degree if several were tried.
 func reportMetrics(out io.Writer, f *fitting.FitInfo) {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "SET\tROWS\tR²\tRMSE\tMRE (of traffic > 0)\tAIC")
@@ -107,15 +107,15 @@ func reportCoeff(out io.Writer, m *fitting.Model) {
 	w.Flush()
 }
 
-// reportFixed describes the polynomial of integers.
+// reportFixed describes the polynomial with integer coefficients.
 func (j *fitJob) reportFixed(m *fitting.Model) error {
 	w := tabwriter.NewWriter(j.c.Out, 0, 8, 2, ' ', 0)
 	e := m.Extent
 	fmt.Fprintf(w, "fixed point\tscale %d; the sum stays below %s, in %d bits\n", m.Scale, m.Accumulator.Bound, m.Accumulator.Width)
-	fmt.Fprintf(w, "index\tC_max %d; from %d to %d over all bytes, negative on %s of them; up with L and down with T on %s\n",
+	fmt.Fprintf(w, "index\tC_max %d; %d to %d over all byte values, negative for %s of them; rising with L and falling with T for %s\n",
 		m.Max(), e.Min, e.Max, percent(e.Negative), percent(e.Monotone))
 	if m.Fit != nil {
-		fmt.Fprintf(w, "\tfrom %d to %d over the hull of the data, %s of the bytes, negative on %s of it\n",
+		fmt.Fprintf(w, "\t%d to %d in the hull of the data (%s of the byte values), negative for %s of it\n",
 			e.HullMin, e.HullMax, percent(e.Covered), percent(e.HullNegative))
 	}
 	reportLoss(w, "lost", m.Loss)
@@ -124,30 +124,29 @@ func (j *fitJob) reportFixed(m *fitting.Model) error {
 		reportLoss(w, "", &b.Loss)
 	}
 	if j.verify > 0 {
-		fmt.Fprintf(w, "switch\tthe generated program computes the same at all of %d points\n", j.verify)
+		fmt.Fprintf(w, "switch\tthe generated program agrees at all %d points\n", j.verify)
 	}
 	w.Flush()
 	if m.Fit != nil && m.Max() > 2*m.Scale {
-		j.c.Warning("within the hull of the data the polynomial rises to %.3g times the largest traffic: a lower degree or --monotone is safer",
+		j.c.Warning("in the hull of the data the polynomial reaches %.3g times the largest traffic: use a lower degree or --monotone",
 			float64(m.Max())/float64(m.Scale))
 	}
 	if m.Fit != nil && e.Max > m.Max() {
-		j.c.Warning("beyond the data the polynomial rises to %d: C_max is taken over their hull", e.Max)
+		j.c.Warning("outside the data the polynomial reaches %d: C_max is the maximum in their hull", e.Max)
 	}
 	return nil
 }
 
 func reportLoss(w io.Writer, name string, l *fitting.Loss) {
 	if l != nil {
-		fmt.Fprintf(w, "%s\tmax %.3g, mean %.3g of the normalised traffic; of all pairs of rows %s in the wrong order, %s tied\n",
+		fmt.Fprintf(w, "%s\tmaximum %.3g, mean %.3g of the normalised traffic; %s of the row pairs in the wrong order, %s tied\n",
 			name, l.Max, l.Mean, percent(l.Inverted), percent(l.Tied))
 	}
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
 
-// listLibrary prints which patterns the library has a model of, and what it was
-// fitted to.
+// listLibrary prints the patterns of the library, with each model and its data.
 func (j *fitJob) listLibrary() error {
 	rows := cli.Grid{{"PATTERN", "DEGREE", "ROWS", "TEST R²", "DATA"}}
 	for _, pattern := range fitting.Patterns() {

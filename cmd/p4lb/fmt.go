@@ -16,18 +16,18 @@ func newFmt(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fmt [-w] [-l] [-d] [--check] FILE.p4...",
 		Short: "Format P4 programs in canonical form",
-		Long: `Fmt lays out each program anew: indentation, spaces and alignment become
-canonical; comments, preprocessor lines and line breaks stay where they are.
-The file - is standard input.`,
-		Example: `  p4lb fmt -w *.p4         rewrite the files that are not in canonical form
-  p4lb fmt -d router.p4    show what would change
-  p4lb fmt --check *.p4    exit with 1 if anything would, for scripts`,
+		Long: `Fmt formats each program: it normalises indentation, spaces and alignment, and
+keeps comments, preprocessor lines and line breaks in place. The file - is standard
+input.`,
+		Example: `  p4lb fmt -w *.p4         rewrite files that are not formatted
+  p4lb fmt -d router.p4    show the changes
+  p4lb fmt --check *.p4    for scripts: exit with 1 if a file is not formatted`,
 		Args: cli.WantArgs(1, -1, "files, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var first error
 			for _, name := range args {
 				if name == "-" && j.write {
-					return cli.UsageError(cmd, "standard input cannot be rewritten")
+					return cli.UsageError(cmd, "-w and -: standard input cannot be rewritten")
 				}
 			}
 			for _, name := range args {
@@ -59,7 +59,7 @@ type fmtJob struct {
 	changed                  bool
 }
 
-// file formats one file and does with the result what the flags say.
+// file formats one file and handles the result as the flags request.
 func (j *fmtJob) file(name string) error {
 	old, err := j.c.ReadSource(name)
 	if err != nil {
@@ -75,7 +75,7 @@ func (j *fmtJob) file(name string) error {
 		fmt.Fprintln(j.c.Out, cli.DisplayName(name))
 	}
 	if changed && j.diff {
-		j.c.Out.Write(diff.Diff(name+" (as it is)", old, name+" (formatted)", text))
+		j.c.Out.Write(diff.Diff(name+" (original)", old, name+" (formatted)", text))
 	}
 	if changed && j.write {
 		return rewrite(name, text)

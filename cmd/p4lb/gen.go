@@ -23,17 +23,17 @@ func newGen(c *cli.Console) *cobra.Command {
 		SuggestFor: []string{"generate", "build", "make"},
 		Use:        "gen --scheme SCHEME | --all | --granularity G --choice C [-o DIR]",
 		Short:      "Generate the P4_16 program of a load balancer",
-		Long: `Gen writes the program of a scheme for the v1model architecture (S.p4), what the
-compiler makes of it (S.json, S.p4info.txtpb), and a manifest that says what its
-registers and tables mean and what it needs (S.manifest.json).
+		Long: `Gen writes the program of a scheme for the v1model architecture (S.p4), the
+compiled program (S.json, S.p4info.txtpb), and a manifest (S.manifest.json), which
+describes the registers and tables and the work of the controller.
 
-A scheme is a row of the catalogue, which p4lb schemes shows, with a guard if you
-like (drill+rlb); or a composition of blocks that nobody has published:
+A scheme is a row of the catalogue, see p4lb schemes, with an optional guard
+(drill+rlb), or a new composition of blocks:
 
   p4lb gen --granularity flowlet --signal queue --choice grid --guard rlb
 
-What can be set of a scheme p4lb schemes SCHEME shows, and what schemes can be
-composed of p4lb schemes --blocks.
+p4lb schemes SCHEME lists the parameters of a scheme, p4lb schemes --blocks the
+blocks.
 
 A file of parameters (-f) is YAML with the names of the flags:
 
@@ -41,31 +41,30 @@ A file of parameters (-f) is YAML with the names of the flags:
   ports: 8
   set: {tb: 500us, tau: 5ms}
 
-For Tofino (--arch tna) and Tofino 2 (--arch t2na) S.json is for the embedded
-switch (p4lb switch --load): what the hardware loads p4c makes of S.p4. The
-manifest then says how the program deviates from the paper, and by how much, and
-S.bf-rt.json is the BfRt schema, as p4c writes it for Intel's SDE.
+For Tofino (--arch tna) and Tofino 2 (--arch t2na), S.json runs in the embedded
+switch (p4lb switch --load). The hardware loads the output of p4c for S.p4. The
+manifest then also quantifies deviations of the program from the paper, and
+S.bf-rt.json is the BfRt schema that p4c writes for Intel's SDE.
 
-What the command line says comes before what the file says. After an error
-nothing is written.`,
+Flags override values in the file. After an error no file is written.`,
 		Example: `  p4lb gen --scheme qall-poly3 -o build
   p4lb gen --scheme letflow --set gap=100us --ports 8 -o build
   p4lb gen --scheme qall-poly5 --coeffs model.json -o build
   p4lb gen --scheme drill --arch tna -o build
   p4lb gen --all -o build`,
-		Args: cli.WantArgs(0, 0, "no arguments, a scheme is given by --scheme"),
+		Args: cli.WantArgs(0, 0, "no arguments, the scheme is given by --scheme"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := j.request.Complete(cmd, c); err != nil {
 				return err
 			}
 			if ext := filepath.Ext(j.dir); ext == ".p4" || ext == ".json" {
-				return cli.UsageError(cmd, "-o %s: want a folder, gen writes several files", j.dir)
+				return cli.UsageError(cmd, "-o %s: want a folder, as gen writes several files", j.dir)
 			}
 			return j.run(cmd.Context())
 		},
 	}
 	j.request.AddFlags(cmd)
-	cmd.Flags().StringVarP(&j.dir, "output", "o", ".", "write into the folder `DIR`, which is made if need be")
+	cmd.Flags().StringVarP(&j.dir, "output", "o", ".", "write into the folder `DIR`, and create it if missing")
 	return cmd
 }
 
@@ -98,7 +97,7 @@ func (j *genJob) run(ctx context.Context) error {
 // write writes all files or none.
 func (j *genJob) write(list []*scheme.Program) error {
 	if err := os.MkdirAll(j.dir, 0o777); err != nil {
-		return fmt.Errorf("making the folder %s: %w", j.dir, plain.Bare(err))
+		return fmt.Errorf("creating the folder %s: %w", j.dir, plain.Bare(err))
 	}
 	var out cli.Outputs
 	defer out.Discard()
@@ -126,7 +125,7 @@ func (j *genJob) write(list []*scheme.Program) error {
 			for _, a := range t.Actions {
 				names += len(a.Params)
 			}
-			j.c.Say("%s: the controller must give the %d coefficients of %s before packets pass: the paper prints none of that degree; gen --coeffs MODEL.json puts those of p4lb fit into the program, deploy --coeffs MODEL.json into the table", g.Manifest.Scheme, names, t.Name)
+			j.c.Say("%s: the paper prints no polynomial of this degree: set the %d coefficients of %s before sending packets: gen --coeffs MODEL.json compiles those of p4lb fit into the program, deploy --coeffs MODEL.json writes them to the table", g.Manifest.Scheme, names, t.Name)
 		}
 	}
 	return nil

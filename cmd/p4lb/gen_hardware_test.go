@@ -12,17 +12,18 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme"
 )
 
-// hardwareArchs are the architectures without a switch of our own, whose
-// programs are in a folder each beside those for v1model.
+// hardwareArchs are the architectures of Tofino. Their golden programs are in
+// separate folders.
 var hardwareArchs = []string{"tna", "t2na"}
 
-// maxHardwareLines is what a program for a group of 4 may have at most. It is
-// there to be read: a copy of a register and its table take 50 lines, RLB* around
-// Hermes has 24 of them.
+// maxHardwareLines bounds the length of a program for a group of 4 paths, so
+// that programs stay readable. A copy of a register with its table takes 50
+// lines, and RLB* on Hermes has 24 of them.
 const maxHardwareLines = 2050
 
-// TestGoldensHardware compares the programs for Tofino with those on disk. A row
-// that an architecture lacks is refused with a reason, and has no program.
+// TestGoldensHardware compares the programs for Tofino with the golden files.
+// For rows that an architecture does not support, gen must fail with a reason,
+// and no file may exist.
 func TestGoldensHardware(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it has one goroutine: the race detector has nothing to see")
@@ -57,7 +58,7 @@ func TestGoldensHardware(t *testing.T) {
 	}
 }
 
-// compareGolden compares text with a file, or writes it there with -update.
+// compareGolden compares text with a file, or with -update writes the file.
 func compareGolden(t *testing.T, name string, text []byte) {
 	t.Helper()
 	if *update {
@@ -77,8 +78,8 @@ func compareGolden(t *testing.T, name string, text []byte) {
 	}
 }
 
-// TestHardwareSizes generates every row for groups of several sizes, as a leaf
-// and as a spine: what comes out passes the checks without a warning.
+// TestHardwareSizes generates every row for several group sizes, as leaf and as
+// spine, and lints the programs.
 func TestHardwareSizes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some hundred programs")
@@ -95,7 +96,7 @@ func TestHardwareSizes(t *testing.T) {
 	}
 }
 
-// refusal reports whether an error says that a row cannot exist.
+// refusal reports whether an error states that a row cannot exist.
 func refusal(err error) bool {
 	return strings.Contains(err.Error(), " for tna: ") || strings.Contains(err.Error(), "want at most")
 }

@@ -16,16 +16,17 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/leaf"
 )
 
-// goldenDir holds the program of each scheme.
+// goldenDir contains the golden program of each scheme.
 const goldenDir = "../../p4src/v1model"
 
-// TestGoldens compares the catalogue's programs with those on disk, which exist
-// to be read, and to show what a change of a template does.
+// TestGoldens compares the programs of the catalogue with the golden files,
+// which show readers the programs and reviewers the effect of a template
+// change.
 func TestGoldens(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some dozen programs: the race detector sees gen --all in a script")
 	}
-	// Without a version: a release changes no golden.
+	// The provenance has no version, so releases do not change golden files.
 	list, err := scheme.MakeAll(t.Context(), new(scheme.Library).All(), codegen.Params{Provenance: new(codegen.Provenance)})
 	if err != nil {
 		t.Fatal(err)
@@ -66,9 +67,9 @@ func writeGolden(t *testing.T, name string, text []byte) {
 	}
 }
 
-// TestGeneratedForward sends packets through every program with groups of
-// several sizes: each packet leaves once, by a path of the group, with new
-// addresses, a lower TTL and a right checksum.
+// TestGeneratedForward sends packets through every program with several group
+// sizes. Each packet must leave once by a path of the group, with new
+// addresses, a lower TTL and a correct checksum.
 func TestGeneratedForward(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some hundred programs")
@@ -86,7 +87,7 @@ func TestGeneratedForward(t *testing.T) {
 	}
 }
 
-// textOf is the text of a program that has been built.
+// textOf returns the text of a program.
 func textOf(t *testing.T, p *scheme.Program) []byte {
 	t.Helper()
 	text, err := p.Text()
@@ -124,8 +125,8 @@ func checkForwarding(t *testing.T, g *scheme.Program, paths int) {
 	}
 }
 
-// checkForwarded compares a packet before and after. Schemes may put a header
-// between Ethernet and IPv4.
+// checkForwarded compares a packet before and after forwarding. Schemes may
+// insert a header between Ethernet and IPv4.
 func checkForwarded(t *testing.T, name string, in, out []byte, port uint32) {
 	t.Helper()
 	if want := []byte{2, 0, 0, 0, 1, byte(port - 1), 2, 0, 0, 0, 0, 1}; !bytes.Equal(out[:12], want) {

@@ -29,8 +29,8 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme"
 )
 
-// A deployment is a fabric of embedded switches with the note that verbs find
-// them by.
+// A deployment is a fabric of embedded switches with a state file, as verbs
+// expect it.
 type deployment struct {
 	t      *testing.T
 	plan   *plan.Plan
@@ -38,7 +38,7 @@ type deployment struct {
 	state  string
 }
 
-// bringUp brings a scheme up on two leaves and two spines.
+// bringUp deploys a scheme on two leaves and two spines.
 func bringUp(t *testing.T, name string) *deployment {
 	t.Helper()
 	top, err := fabric.LeafSpine{Parallel: 2, Links: fabric.Links{HostRate: 100 * fabric.Mbps, Rate: 400 * fabric.Mbps, Queue: 64}}.Make()
@@ -69,7 +69,7 @@ func bringUp(t *testing.T, name string) *deployment {
 	return d
 }
 
-// write sets cells of a register in a switch.
+// write sets a cell of a register in a switch.
 func (d *deployment) write(sw, register string, cell int, value uint64) {
 	d.t.Helper()
 	if err := d.target.Device(sw).WriteRegister(register, cell, cell+1, value); err != nil {
@@ -85,7 +85,7 @@ func (d *deployment) run(ctx context.Context, stdin string, args ...string) (cod
 	return code, stdout.String(), stderr.String()
 }
 
-// ok runs a verb that must end well, and returns what it prints.
+// ok runs a verb, requires success, and returns its output.
 func (d *deployment) ok(args ...string) string {
 	d.t.Helper()
 	code, out, errs := d.run(d.t.Context(), "", args...)
@@ -95,7 +95,7 @@ func (d *deployment) ok(args ...string) string {
 	return out
 }
 
-// A syncBuffer can be looked at while it is written.
+// A syncBuffer permits reads during writes.
 type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -113,7 +113,8 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// TestInspectByMeaning wants QALL's registers in words, side by side.
+// TestInspectByMeaning checks that inspect shows QALL's registers with their
+// meanings.
 func TestInspectByMeaning(t *testing.T) {
 	d := bringUp(t, "qall-pkt")
 	port := d.plan.Switch("l1").Routes.Groups[0].Hops[0].Port
@@ -138,7 +139,7 @@ func TestInspectByMeaning(t *testing.T) {
 	}
 }
 
-// TestInspectForms wants the same readings in every form.
+// TestInspectForms checks that all output formats contain the same readings.
 func TestInspectForms(t *testing.T) {
 	d := bringUp(t, "dhlb")
 	d.write("l1", "deg", 2<<4+1, 3)
@@ -172,7 +173,7 @@ func TestInspectForms(t *testing.T) {
 	}
 }
 
-// TestInspectRecordReplay records, and wants the last round again.
+// TestInspectRecordReplay records readings, and replays the last round.
 func TestInspectRecordReplay(t *testing.T) {
 	d := bringUp(t, "qall-pkt")
 	d.write("l1", "q_L", 3, 51)
@@ -189,7 +190,7 @@ func TestInspectRecordReplay(t *testing.T) {
 	}
 }
 
-// TestInspectListen wants the readings as metrics, and an end when told so.
+// TestInspectListen reads the metrics, and ends inspect by an interrupt.
 func TestInspectListen(t *testing.T) {
 	d := bringUp(t, "qall-pkt")
 	d.write("l1", "q_L", 3, 51)
@@ -224,7 +225,8 @@ func TestInspectListen(t *testing.T) {
 	}
 }
 
-// TestRegister reads and writes cells, and asks before it writes several.
+// TestRegister reads and writes cells. Writing several cells requires
+// confirmation.
 func TestRegister(t *testing.T) {
 	d := bringUp(t, "pdlb")
 	d.ok("register", "write", "l1", "pd_gran", "2", "16")
@@ -238,7 +240,7 @@ func TestRegister(t *testing.T) {
 		stdin string
 		args  []string
 		code  int
-		want  string // in cell 7 afterwards
+		want  string // in cell 7 after the command
 	}{
 		{"", []string{"0-9", "3"}, cli.ExitInput, "0"},
 		{"n\n", []string{"0-9", "3"}, cli.ExitInput, "0"},
@@ -259,8 +261,8 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestInspectUnreachable: a switch that is gone is named, with exit code 3; one
-// of several does not stop the others.
+// TestInspectUnreachable stops a switch. inspect names it with exit code 3, and
+// still shows the others.
 func TestInspectUnreachable(t *testing.T) {
 	d := bringUp(t, "qall-pkt")
 	if err := d.target.Stop("l2"); err != nil {
@@ -276,7 +278,7 @@ func TestInspectUnreachable(t *testing.T) {
 	}
 }
 
-// manifestFile writes a manifest and returns its name.
+// manifestFile writes a manifest and returns the file name.
 func manifestFile(t *testing.T, m any) string {
 	t.Helper()
 	text, err := json.Marshal(m)
@@ -290,8 +292,8 @@ func manifestFile(t *testing.T, m any) string {
 	return name
 }
 
-// TestInspectByAddress finds one switch by its address and a manifest, by
-// Thrift and by P4Runtime, and the ports by what its registers hold.
+// TestInspectByAddress inspects one switch by address and manifest, over Thrift
+// and P4Runtime. It finds the ports from the contents of registers.
 func TestInspectByAddress(t *testing.T) {
 	d := bringUp(t, "qall-pkt")
 	d.write("l1", "q_L", 3, 51)
@@ -312,8 +314,8 @@ func TestInspectByAddress(t *testing.T) {
 	}
 }
 
-// TestInspectMismatch: a switch that runs another program is named, with what
-// to do.
+// TestInspectMismatch inspects a switch with another program. The error names
+// it, with a hint.
 func TestInspectMismatch(t *testing.T) {
 	d := bringUp(t, "ecmp")
 	program, err := codegen.Generate(must(codegen.Lookup("pdlb")), codegen.Params{})
@@ -334,7 +336,8 @@ func TestInspectMismatch(t *testing.T) {
 	}
 }
 
-// TestInspectWaits goes on while switches are gone, and says that they are.
+// TestInspectWaits stops and restarts a switch while inspect watches. inspect
+// reports it and continues.
 func TestInspectWaits(t *testing.T) {
 	d := bringUp(t, "qall-pkt")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -376,8 +379,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// TestObserve sends packets through the fabric and wants a dataset that fit
-// reads, in both forms.
+// TestObserve sends packets through the fabric, and reads the dataset with fit,
+// in both formats.
 func TestObserve(t *testing.T) {
 	d := bringUp(t, "qall-pkt")
 	from, to := d.plan.Topology.Host("h1"), d.plan.Topology.Host("h3")
@@ -419,7 +422,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestObserveRefuses: a scheme that measures no queue behaviour is named.
+// TestObserveRefuses observes a scheme without measurements of queues, which is
+// an error.
 func TestObserveRefuses(t *testing.T) {
 	d := bringUp(t, "ecmp")
 	code, _, errs := d.run(t.Context(), "", "observe", "-o", filepath.Join(t.TempDir(), "x.csv"))
@@ -428,7 +432,7 @@ func TestObserveRefuses(t *testing.T) {
 	}
 }
 
-// ipPacket is an IPv4 packet of a size between two hosts.
+// ipPacket returns an IPv4 packet of a given size between two hosts.
 func ipPacket(from, to *fabric.Host, size int) []byte {
 	b := slices.Concat(to.MAC[:], from.MAC[:], []byte{8, 0, 0x45, 0, byte((size - 14) >> 8), byte(size - 14), 0, 0, 0, 0, 64, 17, 0, 0})
 	src, dst := from.IP.Addr().As4(), to.IP.Addr().As4()
@@ -442,8 +446,8 @@ func ipPacket(from, to *fabric.Host, size int) []byte {
 	return append(b, make([]byte, size-len(b))...)
 }
 
-// TestInspectCounts: what ports do is shown for a scheme that keeps nothing
-// itself, once there is something.
+// TestInspectCounts checks that inspect shows port counters for a scheme
+// without registers, once there is traffic.
 func TestInspectCounts(t *testing.T) {
 	d := bringUp(t, "ecmp")
 	if out := d.ok("inspect"); !strings.HasSuffix(out, "\nno traffic since deployment: l1, l2, s1, s2\n") || strings.Count(out, "\n") != 1+20+2 { // ports
@@ -478,7 +482,8 @@ func TestInspectCounts(t *testing.T) {
 	}
 }
 
-// TestInspectCopies: the reports that a program makes for itself are no drops.
+// TestInspectCopies checks that reports which a program sends to itself do not
+// count as drops.
 func TestInspectCopies(t *testing.T) {
 	d := bringUp(t, "qall-poly3")
 	d.target.Host("h1").Send(ipPacket(d.plan.Topology.Host("h1"), d.plan.Topology.Host("h3"), 1000))
@@ -490,8 +495,8 @@ func TestInspectCopies(t *testing.T) {
 	}
 }
 
-// TestObserveAlone observes a switch without a topology, at all its ports, and
-// says at once what is missing where it is reached by P4Runtime alone.
+// TestObserveAlone observes a switch without a topology, at all its ports. Over
+// P4Runtime alone it fails at once, with the missing requirement.
 func TestObserveAlone(t *testing.T) {
 	d := bringUp(t, "qall-pkt")
 	e, err := d.target.Endpoint("l1")

@@ -22,14 +22,13 @@ var (
 	killSeed = flag.Uint64("kill-seed", 1, "which of the moments")
 )
 
-// killInside marks the test that runs where it has processes, interfaces and
-// mounts for itself.
+// killInside marks the process of the test that runs in its own namespaces.
 const killInside = "P4LB_TEST_KILLS_INSIDE"
 
-// TestKills ends networks at moments drawn from a seed: the process that keeps
-// them, by any signal; the first process of the hosts; or a shell on a host. What
-// is left is counted where there is nothing else, in namespaces of the test's
-// own.
+// TestKills kills networks at random moments drawn from a seed: the process
+// that keeps a network, by any signal; the first process of its hosts; or a
+// shell on a host. Then it counts leftover processes, interfaces, mounts and
+// files. It runs in separate namespaces, where nothing else exists.
 func TestKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills processes, which the race detector does not see")
@@ -46,7 +45,7 @@ func TestKills(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("unshare", "-Urnmp", "--fork", "--kill-child", "--mount-proc",
-		"sh", "-c", `"$@"; exit $?`, "sh", // a first process that waits for those that nobody waits for
+		"sh", "-c", `"$@"; exit $?`, "sh", // as the first process, sh reaps orphans
 		self, "-test.run", "^TestKills$", "-test.v", "-kills", strconv.Itoa(*kills), "-kill-seed", strconv.FormatUint(*killSeed, 10))
 	cmd.Env = append(os.Environ(), killInside+"=1")
 	out, err := cmd.CombinedOutput()
@@ -56,7 +55,7 @@ func TestKills(t *testing.T) {
 	t.Logf("%s", out)
 }
 
-// killNetworks is the test inside.
+// killNetworks is the part of the test inside the namespaces.
 func killNetworks(t *testing.T) {
 	if out, err := exec.Command("ip", "link", "set", "lo", "up").CombinedOutput(); err != nil {
 		t.Skipf("ip is missing: %v %s", err, out)
@@ -74,9 +73,9 @@ func killNetworks(t *testing.T) {
 			if time.Now().After(deadline) {
 				t.Fatalf("network %d, %s: there is left\n%s\nbefore it was\n%s", n, how, strings.Join(left, "\n"), strings.Join(before, "\n"))
 			}
-			time.Sleep(10 * time.Millisecond) // until the kernel has done its part
+			time.Sleep(10 * time.Millisecond) // until the kernel has finished
 		}
-		// A note is left by a process that had no time; who finds it takes it away.
+		// A killed process leaves its state file. The next command removes it.
 		started(dir, "hosts").Run()
 		if files, err := filepath.Glob(filepath.Join(os.Getenv("XDG_STATE_HOME"), "p4lb", "*")); err != nil || len(files) > 0 {
 			t.Fatalf("network %d, %s: there are files left: %v %v", n, how, files, err)
@@ -84,7 +83,7 @@ func killNetworks(t *testing.T) {
 	}
 }
 
-// started is a process of this program.
+// started returns a command of this program.
 func started(dir string, args ...string) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {
@@ -95,7 +94,7 @@ func started(dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// killOne brings a network up and ends it, and says how.
+// killOne brings up a network, kills it, and returns how.
 func killOne(t *testing.T, random *rand.Rand, dir string) string {
 	t.Helper()
 	deploy := started(dir, "deploy", "--scheme", "ecmp", "--topology", "qall", "--any-port")
@@ -115,7 +114,7 @@ func killOne(t *testing.T, random *rand.Rand, dir string) string {
 	}
 	signals := []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT}
 	s := signals[random.IntN(len(signals))]
-	if random.IntN(3) == 0 { // while it comes up
+	if random.IntN(3) == 0 { // during deployment
 		after := time.Duration(random.IntN(600)) * time.Millisecond
 		time.Sleep(after)
 		end(s)
@@ -146,7 +145,7 @@ func killOne(t *testing.T, random *rand.Rand, dir string) string {
 			t.Fatalf("%s: the network is gone with it: %s", how, text)
 		}
 	}
-	if random.IntN(3) == 0 { // the first of the hosts' processes, then all
+	if random.IntN(3) == 0 { // the first process of the hosts, or all
 		for _, pid := range childrenOf(deploy.Process.Pid) {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
@@ -157,7 +156,7 @@ func killOne(t *testing.T, random *rand.Rand, dir string) string {
 	return how
 }
 
-// childrenOf are the processes that a process has started.
+// childrenOf returns the children of a process.
 func childrenOf(parent int) (list []int) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range stats {
@@ -174,7 +173,7 @@ func childrenOf(parent int) (list []int) {
 	return list
 }
 
-// leftOf lists processes, interfaces, names of namespaces and mounts.
+// leftOf lists processes, interfaces, network namespaces and mounts.
 func leftOf(t *testing.T) (list []string) {
 	t.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// wantPrograms skips a test, in one line, where programs of others are missing.
+// wantPrograms skips a test if external programs are missing.
 func wantPrograms(t *testing.T, names ...string) {
 	t.Helper()
 	if testing.Short() {
@@ -35,7 +35,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// eventually asks until what is asked for is so.
+// eventually repeats ask until it returns true. what describes the failure.
 func eventually(t *testing.T, what string, ask func() bool) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -51,7 +51,7 @@ func eventually(t *testing.T, what string, ask func() bool) {
 	}
 }
 
-// background starts a program that goes on until the test ends.
+// background starts a program that runs until the test ends.
 func background(t *testing.T, dir string, env []string, name string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -73,8 +73,8 @@ func background(t *testing.T, dir string, env []string, name string, args ...str
 	})
 }
 
-// TestShardsS3: shards that meet in a real server of S3 come to the bytes of one
-// process with a folder.
+// TestShardsS3 runs shards that share a real S3 server. Their results must
+// equal those of one process with a folder, byte for byte.
 func TestShardsS3(t *testing.T) {
 	wantPrograms(t, "minio")
 	s := newSweep(t)
@@ -122,7 +122,8 @@ func TestShardsS3(t *testing.T) {
 	}
 }
 
-// slurmConf is a cluster of two nodes on this machine, for who runs the test.
+// slurmConf configures a Slurm cluster of two nodes on this machine, run by the
+// current user.
 const slurmConf = `
 ClusterName=p4lb
 SlurmctldHost=localhost(127.0.0.1)
@@ -151,10 +152,10 @@ NodeName=n2 NodeHostname=localhost NodeAddr=127.0.0.1 Port=%[4]s CPUs=1 RealMemo
 PartitionName=main Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
 `
 
-// startSlurm starts a cluster of two nodes, with nothing outside a folder.
+// startSlurm starts a cluster of two nodes with all files in one folder.
 func startSlurm(t *testing.T) {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "p4lb-slurm") // a socket's name is short
+	dir, err := os.MkdirTemp("/tmp", "p4lb-slurm") // the path of a socket is limited in length
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,7 @@ func startSlurm(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { // munged wants its socket to be reached
+	if err := os.Chmod(dir, 0o755); err != nil { // munged checks that others can reach its socket
 		t.Fatal(err)
 	}
 	t.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf"))
@@ -196,8 +197,8 @@ func startSlurm(t *testing.T) {
 	})
 }
 
-// TestSlurm: an array on two nodes, submitted, watched and waited for, comes to the
-// bytes of one process.
+// TestSlurm submits, watches and awaits an array on two nodes. The results must
+// equal those of one process, byte for byte.
 func TestSlurm(t *testing.T) {
 	wantPrograms(t, "munged", "slurmctld", "slurmd", "sbatch", "sinfo", "squeue", "scancel")
 	startSlurm(t)
@@ -232,7 +233,7 @@ func TestSlurm(t *testing.T) {
 		t.Error(out)
 	}
 
-	// Another experiment is submitted and ended.
+	// Another experiment is submitted and cancelled.
 	long := strings.Replace(sweepFile, "duration: 10ms", "duration: 20s", 1)
 	if err := os.WriteFile(filepath.Join(s.dir, "sweep.yaml"), []byte(long), 0o666); err != nil {
 		t.Fatal(err)

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// startKubernetes starts an API server with the controller of Jobs, and has kubectl
-// talk to it. Nodes there are none: see kubelet.
+// startKubernetes starts an API server with the controller of Jobs, and
+// configures kubectl. There are no nodes; see kubelet.
 func startKubernetes(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
@@ -49,14 +49,14 @@ current-context: x
 	background(t, dir, nil, "etcd", "--data-dir", in("etcd"), "--listen-client-urls", "http://"+etcd, "--advertise-client-urls", "http://"+etcd, "--listen-peer-urls", "http://"+peers)
 	background(t, dir, nil, "kube-apiserver", "--etcd-servers=http://"+etcd, "--service-account-issuer=https://test", "--service-account-key-file="+in("key"), "--service-account-signing-key-file="+in("key"),
 		"--token-auth-file="+in("tokens"), "--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir="+in("certs"), "--service-cluster-ip-range=10.0.0.0/24",
-		"--disable-admission-plugins=ServiceAccount") // pods need no account: its controller is not here
+		"--disable-admission-plugins=ServiceAccount") // the controller of service accounts is missing
 	eventually(t, "the API server does not answer", func() bool {
 		return exec.Command("kubectl", "get", "namespace", "default").Run() == nil
 	})
 	background(t, dir, nil, "kube-controller-manager", "--kubeconfig="+in("config"), "--controllers=job")
 }
 
-// A pod is what kubelet reads of one.
+// pod contains the fields of a pod that kubelet reads.
 type pod struct {
 	Metadata struct {
 		Name              string
@@ -75,8 +75,8 @@ type pod struct {
 	Status struct{ Phase string }
 }
 
-// kubelet runs the command of each pod on this machine, in a folder, and says how it
-// went; the first of index 1 is killed at once, as if its node had failed.
+// kubelet runs the command of each pod in a folder on this machine and reports
+// the result. It kills the first pod of index 1, as if its node had failed.
 func kubelet(t *testing.T, dir string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -124,7 +124,7 @@ func runPods(ctx context.Context, dir string) error {
 	return nil
 }
 
-// runPod runs a pod to its end, or has it fail, and writes its status.
+// runPod runs a pod to completion, or lets it fail, and writes its status.
 func runPod(ctx context.Context, dir string, p *pod, fail bool) error {
 	c := p.Spec.Containers[0]
 	cmd := exec.CommandContext(ctx, c.Command[0], c.Command[1:]...)
@@ -155,9 +155,9 @@ func runPod(ctx context.Context, dir string, p *pod, fail bool) error {
 	return nil
 }
 
-// TestKubernetes: an Indexed Job that a real API server and the real controller of
-// Jobs see through, of which one pod fails and is made anew, comes to the bytes of
-// one process. What runs the pods is the test's.
+// TestKubernetes runs an Indexed Job with a real API server and the real
+// controller of Jobs, and replaces only the nodes. One pod fails and is
+// replaced. The results must equal those of one process, byte for byte.
 func TestKubernetes(t *testing.T) {
 	wantPrograms(t, "etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
 	startKubernetes(t)

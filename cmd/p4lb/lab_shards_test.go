@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// sweepFile is 16 runs, long enough for some to be killed.
+// sweepFile has 16 runs, long enough to kill some.
 const sweepFile = `
 name: sweep
 topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 4, rate: 1Gbps}}
@@ -24,7 +24,7 @@ seeds: 4
 duration: 10ms
 `
 
-// inSweep makes a folder with the experiment, and runs commands in it.
+// inSweep runs commands in a folder with the experiment.
 type inSweep struct {
 	t   *testing.T
 	dir string
@@ -39,10 +39,10 @@ func newSweep(t *testing.T) *inSweep {
 	return &inSweep{t, dir}
 }
 
-// command is p4lb in a process of its own.
+// command returns a command of p4lb, run as a separate process.
 func (s *inSweep) command(args ...string) *exec.Cmd {
 	s.t.Helper()
-	cmd := exec.CommandContext(s.t.Context(), "p4lb", args...) // TestMain's
+	cmd := exec.CommandContext(s.t.Context(), "p4lb", args...) // provided by TestMain
 	cmd.Dir = s.dir
 	return cmd
 }
@@ -65,7 +65,7 @@ func (s *inSweep) file(name string) string {
 	return string(text)
 }
 
-// runs are the objects of a store that hold results and their rows.
+// runs returns the objects of a store with results and rows.
 func (s *inSweep) runs(store string) map[string]string {
 	s.t.Helper()
 	all := map[string]string{}
@@ -87,7 +87,7 @@ func (s *inSweep) runs(store string) map[string]string {
 	return all
 }
 
-// same wants two stores to have the same runs, byte for byte.
+// same requires that two stores contain equal runs, byte for byte.
 func (s *inSweep) same(a, b string) {
 	s.t.Helper()
 	x, y := s.runs(a), s.runs(b)
@@ -101,9 +101,9 @@ func (s *inSweep) same(a, b string) {
 	}
 }
 
-// TestShardsKilled: five shards, of which twenty times one is killed and begins
-// anew, come to the bytes of one process, whatever the number of cores; what was
-// finished is not made again.
+// TestShardsKilled runs five shards, kills one of them twenty times and
+// restarts it. The results must equal those of one process, byte for byte, for
+// any number of cores, and no finished run may be repeated.
 func TestShardsKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills processes, which the race detector does not see")
@@ -142,7 +142,7 @@ func TestShardsKilled(t *testing.T) {
 		i := random.IntN(shards)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(25+random.IntN(150))*time.Millisecond)
 		select {
-		case err := <-all[i].end: // it has ended before
+		case err := <-all[i].end: // ended before the kill
 			if err != nil && killed == 0 {
 				t.Errorf("shard %d: %v\n%s", i+1, err, all[i].out)
 			}
@@ -182,7 +182,7 @@ func TestShardsKilled(t *testing.T) {
 	if len(made) < 16-kills {
 		t.Errorf("the logs name %d runs: %v", len(made), made)
 	}
-	t.Logf("%d runs were finished by whom the log knows", len(made))
+	t.Logf("%d finished runs appear in the logs", len(made))
 	if again := s.run("lab", "run", "sweep.yaml", "--store", "shared", "--shard", "1/5"); !strings.Contains(again, " 0 runs made, 16 were there") {
 		t.Errorf("a shard that has nothing to do says %q", again)
 	}

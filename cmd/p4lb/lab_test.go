@@ -10,8 +10,8 @@ import (
 	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
 )
 
-// TestLabInterrupted: an interrupted lab says so by its exit code, keeps what is
-// finished, and goes on from there.
+// TestLabInterrupted interrupts a lab: the exit code reports it, finished runs
+// are kept, and lab continues from there.
 func TestLabInterrupted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	args := []string{"lab", "--scheme", "ecmp", "--vs", "drill,rps", "--workload", "webserver", "--duration", "10ms",
@@ -27,7 +27,7 @@ func TestLabInterrupted(t *testing.T) {
 		t.Errorf("it says %q", errs.String())
 	}
 	if !strings.Contains(out.String(), "ecmp") {
-		t.Errorf("the table lacks what is finished: %q", out.String())
+		t.Errorf("the table lacks the finished runs: %q", out.String())
 	}
 	first := filepath.Join(dir, "runs/ecmp/load-0.7/seed-1/result.json")
 	before, err := os.Stat(first)
@@ -43,14 +43,14 @@ func TestLabInterrupted(t *testing.T) {
 	}
 }
 
-// A cancelling writer calls cancel when it has been told a word.
+// A cancelling writer calls cancel when the written text contains a word.
 type cancelling struct {
 	strings.Builder
 	word   string
 	cancel func()
 }
 
-// Write keeps the text.
+// Write stores the text.
 func (w *cancelling) Write(p []byte) (int, error) {
 	if strings.Contains(string(p), w.word) {
 		w.cancel()

@@ -13,32 +13,32 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
-// lintTargets are the switches that programs are held to.
+// lintTargets maps architectures to the switches that lint checks.
 var lintTargets = map[string]lint.Target{"tna": lint.Tofino1, "t2na": lint.Tofino2}
 
 func newLint(c *cli.Console) *cobra.Command {
 	var opts p4.Options
 	cmd := &cobra.Command{
 		Use:   "lint FILE.p4 [--arch tna|t2na]",
-		Short: "Find what a program asks of Tofino that it cannot do",
+		Short: "Check a program against the limits of Tofino",
 		Long: `Lint checks a program for Tofino (which includes tna.p4) or Tofino 2 (t2na.p4) as
-compile does, and then against what the hardware can do, with the position of each
-problem:
+compile does, and then against the limits of the hardware. It reports the position
+of each problem:
 
-  multiplication, division, modulo and shifts by a field; sums of three; a value
-  used in the action that computes it
+  multiplication, division, modulo and shifts by a field; sums of three operands;
+  use of a value in the action that computes it
   conditions on more than 44 bits; < and > of two fields, or of more than 12 bits;
   a table applied in a condition with && or ||
-  constants in what Mirror, Resubmit and Digest send
-  a register accessed twice by a packet; cells that are not 8, 16, 32 or two such
-  halves; more comparisons and fields than a stateful ALU has
+  constants in the fields of Mirror, Resubmit and Digest
+  two accesses of a packet to one register; cells other than 8, 16 or 32 bits or
+  pairs of these; more comparisons and fields than a stateful ALU has
   a table applied twice; ranges of more than 20 bits; more than 32 bits of hashes
   and random numbers in an action
-  more dependent steps than there are stages, which is a warning:
-  the compiler may do several at once
-  unsigned differences compared in a stateful ALU, which do not wrap: a warning
+  warning: more dependent steps than stages, as the compiler may merge some
+  warning: comparison of unsigned differences in a stateful ALU, which do not wrap
 
-A program that passes may still be too large: the compiler has the last word.`,
+A program that passes may still be too large for the chip. Only the compiler can
+decide that.`,
 		Example: `  p4lb lint p4src/tna/letflow.p4
   p4lb lint --arch t2na -I include mine.p4`,
 		Args: cli.WantArgs(1, 1, "one program"),
@@ -53,7 +53,7 @@ A program that passes may still be too large: the compiler has the last word.`,
 			}
 			target, ok := lintTargets[p.Arch]
 			if !ok {
-				return cli.Hinted(fmt.Errorf("linting %s: %w", cli.DisplayName(name), errNotTofino), "it wants #include <tna.p4> or <t2na.p4>, and a Switch as its main")
+				return cli.Hinted(fmt.Errorf("linting %s: %w", cli.DisplayName(name), errNotTofino), "want #include <tna.p4> or <t2na.p4>, and a Switch as main")
 			}
 			errs := lint.Check(p.File, p.Info, target)
 			if slices.ContainsFunc(errs, func(e *syntax.Error) bool { return !e.Warning }) {
@@ -63,9 +63,9 @@ A program that passes may still be too large: the compiler has the last word.`,
 		},
 	}
 	cli.AddSourceFlags(cmd, &opts)
-	cmd.Flags().StringVar(&opts.Arch, "arch", "", "what the program must be for: the `ARCH` tna or t2na")
+	cmd.Flags().StringVar(&opts.Arch, "arch", "", "accept only programs for this architecture: `ARCH` tna or t2na")
 	cli.CompleteWith(cmd, "arch", []string{"tna", "t2na"})
 	return cmd
 }
 
-var errNotTofino = errors.New("it is not a program for Tofino")
+var errNotTofino = errors.New("not a program for Tofino")

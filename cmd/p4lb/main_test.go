@@ -32,8 +32,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(withState{m}, map[string]func(){"p4lb": main})
 }
 
-// withState runs the tests with a folder of their own for the state of
-// deployments.
+// withState runs the tests with a separate folder for the state of deployments.
 type withState struct{ m *testing.M }
 
 func (w withState) Run() int {
@@ -46,9 +45,8 @@ func (w withState) Run() int {
 	return w.m.Run()
 }
 
-// TestScripts runs testdata/script, one script or more per verb. The short form,
-// which is for the race detector, leaves those to the plain run in which nothing is
-// done side by side.
+// TestScripts runs testdata/script, at least one script per verb. With -short,
+// for the race detector, it skips scripts whose verbs have only one goroutine.
 func TestScripts(t *testing.T) {
 	p := scripts()
 	p.UpdateScripts = *update
@@ -69,10 +67,10 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, p)
 }
 
-// alone are the verbs that begin no goroutine to work in; gen has some with --all.
+// alone lists the verbs that start no goroutines. gen starts some with --all.
 var alone = strings.Fields("advise compile completion fit fmt gen lint man manifest new resources schemes test topo version")
 
-// inOneGoroutine reports whether a script has no other verb.
+// inOneGoroutine reports whether a script uses only such verbs.
 func inOneGoroutine(t *testing.T, file string) bool {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -86,22 +84,23 @@ func inOneGoroutine(t *testing.T, file string) bool {
 	return len(verbs) > 0 && !slices.ContainsFunc(verbs, func(m [][]byte) bool { return !slices.Contains(alone, string(m[1])) })
 }
 
-// scripts is how scripts are run.
+// scripts returns the parameters of testscript.
 func scripts() testscript.Params {
 	return testscript.Params{
 		Setup: func(env *testscript.Env) error {
-			// The race detector lets every process sleep a second at its end.
+			// The race detector delays the end of each process by a second.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
-			env.Setenv("GOGC", "") // p4lb has its own way, unless it is told
+			env.Setenv("GOGC", "") // p4lb sets it unless given
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "namespaces":
-				// A user may have a file system of his own, unless the host forbids it.
+				// Users can mount file systems in their own namespace unless
+				// the host forbids it.
 				return exec.Command("unshare", "-Urm", "true").Run() == nil, nil
-			case "bmv2": // what deploy --target bmv2 wants
+			case "bmv2": // requirements of deploy --target bmv2
 				_, err1 := exec.LookPath("simple_switch_grpc")
 				_, err2 := exec.LookPath("ip")
 				return os.Geteuid() == 0 && err1 == nil && err2 == nil, nil
@@ -118,7 +117,7 @@ func scripts() testscript.Params {
 	}
 }
 
-// exits runs a program and wants one exit code: exits 2 p4lb compile.
+// exits runs a program and checks its exit code: exits 2 p4lb compile.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE PROGRAM [ARG]...")
@@ -160,7 +159,7 @@ func example(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// address sets a variable to an address that somebody listens at, or did: address
+// address sets a variable to an address in use, or to a free one: address
 // taken|free VAR.
 func address(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 || args[0] != "taken" && args[0] != "free" {
@@ -176,7 +175,7 @@ func address(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(func() { l.Close() })
 }
 
-// observations writes a dataset to fit: observations FILE ROWS.
+// observations writes a dataset for fit: observations FILE ROWS.
 func observations(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: observations FILE ROWS")
@@ -197,7 +196,8 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// TestInterrupted wants a long verb to stop, and to say so by its exit code.
+// TestInterrupted interrupts a long verb, which must stop with the exit code of
+// an interrupt.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -210,7 +210,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestInterruptedInput: a verb that waits for input which does not come stops.
+// TestInterruptedInput interrupts a verb that waits for input.
 func TestInterruptedInput(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	silent, _ := io.Pipe()

@@ -18,13 +18,13 @@ func newMan(c *cli.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
 		Short:  "Write the manual pages",
-		Hidden: true, // packages have them; a user has --help
-		Long: `Man writes a manual page for each verb into the folder DIR, which is made if need
-be: p4lb.1, p4lb-gen.1 and so on. They say what --help says.`,
+		Hidden: true, // for packages; users have --help
+		Long: `Man writes the help of each verb as a manual page into the folder DIR, which it
+creates if missing: p4lb.1, p4lb-gen.1 and so on.`,
 		Args: cli.WantArgs(1, 1, "a folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o777); err != nil {
-				return fmt.Errorf("making the folder %s: %w", args[0], plain.Bare(err))
+				return fmt.Errorf("creating the folder %s: %w", args[0], plain.Bare(err))
 			}
 			var out cli.Outputs
 			defer out.Discard()
@@ -39,7 +39,7 @@ be: p4lb.1, p4lb-gen.1 and so on. They say what --help says.`,
 	}
 }
 
-// allVerbs are a command and those below it, but for the hidden ones.
+// allVerbs returns a command and all verbs below it, without the hidden ones.
 func allVerbs(cmd *cobra.Command) []*cobra.Command {
 	list := []*cobra.Command{cmd}
 	for _, sub := range cmd.Commands() {
@@ -50,8 +50,8 @@ func allVerbs(cmd *cobra.Command) []*cobra.Command {
 	return list
 }
 
-// manPage is the help of a verb in the macros of man(7). It has no date, so that
-// it changes with the help alone.
+// manPage returns the help of a verb in the macros of man(7). It contains no
+// date, so it changes only with the help.
 func manPage(cmd *cobra.Command) []byte {
 	var b bytes.Buffer
 	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
@@ -86,7 +86,7 @@ func manPage(cmd *cobra.Command) []byte {
 	if cmd.Example != "" {
 		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(cmd.Example))
 	}
-	b.WriteString(".SH EXIT STATUS\n0 done, 1 the input or the request is wrong, 2 usage, 3 a switch or the network refused or vanished, 4 interrupted.\n")
+	b.WriteString(".SH EXIT STATUS\n0 success, 1 error in the input or the request, 2 error in the command line, 3 refused by or lost connection to a switch or the network, 4 interrupted.\n")
 	var also []string
 	if cmd.HasParent() {
 		also = append(also, strings.ReplaceAll(cmd.Parent().CommandPath(), " ", "-"))
@@ -109,7 +109,7 @@ func manPage(cmd *cobra.Command) []byte {
 	return b.Bytes()
 }
 
-// paragraphs keeps what is indented as it stands, and lets the rest flow.
+// paragraphs keeps indented text as it is, and fills the other paragraphs.
 func paragraphs(text string) string {
 	var b strings.Builder
 	for i, part := range strings.Split(strings.TrimSpace(text), "\n\n") {
@@ -125,8 +125,8 @@ func paragraphs(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// roff escapes text: hyphens that are to be typed, and lines that begin like a
-// request.
+// roff escapes text for man(7): hyphens that users type, and lines that look
+// like requests.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", "...").Replace(text)
 	lines := strings.Split(text, "\n")

@@ -22,10 +22,10 @@ import (
 func newManifest(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "manifest VERB",
-		Short: "Read and check what programs say of themselves",
-		Long: `A manifest says what a program's registers hold, what its tables are for and what
-a controller has to do while it runs. gen writes one beside each program; for a
-program of your own you write it, in JSON or YAML. docs/manifest.md has its keys.`,
+		Short: "Create, check and show the manifests of programs",
+		Long: `A manifest describes a program for p4lb: the content of registers, the purpose of
+tables, and the tasks of a controller at run time. gen writes a manifest for each
+program. For your own program you write one in JSON or YAML; see docs/manifest.md.`,
 		Example: `  p4lb manifest init mine.p4
   p4lb manifest check mine.manifest.yaml
   p4lb manifest show drill --arch tna
@@ -41,20 +41,20 @@ func newManifestCheck(c *cli.Console) *cobra.Command {
 	var opts p4.Options
 	cmd := &cobra.Command{
 		Use:   "check MANIFEST... [--program PROGRAM]",
-		Short: "Check manifests, and hold them against their programs",
-		Long: `Check reads manifests and reports the first thing that is wrong with each, with
-its line: a key or a word that there is not, a table whose purpose lacks what it
-wants, a task without its registers. It then holds the manifest against its
-program: what it names must be there, and have room for what is asked.
+		Short: "Check manifests against their programs",
+		Long: `Check reports the first error in each manifest with its line: an unknown key or
+word, a table without the keys of its purpose, a task without its registers. It
+then compares the manifest with the program: all parts that the manifest names
+must exist and be large enough.
 
-The program is --program; else the one that the manifest names (program:), or
-mine.p4 beside mine.manifest.yaml. Without any the manifest is checked alone.`,
+The program is --program, or the one that the manifest names (program:), or
+mine.p4 beside mine.manifest.yaml. Without a program only the manifest is checked.`,
 		Example: `  p4lb manifest check mine.manifest.yaml
   p4lb manifest check basic.yaml --program basic.p4`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if program != "" && len(args) > 1 {
-				return cli.UsageError(cmd, "--program goes with one manifest")
+				return cli.UsageError(cmd, "--program: want only one manifest")
 			}
 			for _, name := range args {
 				if err := checkManifest(c, name, program, opts); err != nil {
@@ -64,12 +64,12 @@ mine.p4 beside mine.manifest.yaml. Without any the manifest is checked alone.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&program, "program", "", "the `PROGRAM` that the manifest is about")
+	cmd.Flags().StringVar(&program, "program", "", "`PROGRAM` that the manifest describes")
 	cli.AddSourceFlags(cmd, &opts)
 	return cmd
 }
 
-// checkManifest says in a line what it has checked.
+// checkManifest checks one manifest and prints a summary line.
 func checkManifest(c *cli.Console, name, program string, opts p4.Options) error {
 	text, err := c.ReadSource(name)
 	if err != nil {
@@ -108,7 +108,7 @@ func checkManifest(c *cli.Console, name, program string, opts p4.Options) error 
 	return nil
 }
 
-// from is a path that a manifest names, from where the manifest is.
+// from resolves a path in a manifest relative to the manifest's folder.
 func from(manifest, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -116,8 +116,8 @@ func from(manifest, path string) string {
 	return filepath.Join(filepath.Dir(manifest), path)
 }
 
-// programBeside is the program that a manifest names, or that has its name; "" is
-// none.
+// programBeside returns the program that a manifest names, or else the one with
+// the same base name, or "" for none.
 func programBeside(name string, m *manifest.Manifest) string {
 	if m.Program != "" {
 		return from(name, m.Program)
@@ -135,12 +135,12 @@ func newManifestShow(c *cli.Console) *cobra.Command {
 	var params codegen.Params
 	cmd := &cobra.Command{
 		Use:   "show MANIFEST|SCHEME [-o FORMAT]",
-		Short: "Show a manifest, or that of a scheme's program",
-		Long: `Show prints what a manifest says: the registers with what they are, the tables
-with what they are for, headers, sessions, groups and tasks. With -o json or yaml
-it is the manifest itself, so that YAML becomes JSON and back.
+		Short: "Show a manifest, or the manifest of a scheme",
+		Long: `Show prints the parts of a manifest with their meanings: registers, tables,
+headers, sessions, groups and tasks. -o json and -o yaml print the manifest itself,
+and so convert between the two.
 
-For a scheme it is that of the program which p4lb gen would write.`,
+For a scheme, show prints the manifest of the program that p4lb gen writes.`,
 		Example: `  p4lb manifest show mine.manifest.yaml
   p4lb manifest show qall-poly3
   p4lb manifest show drill --arch tna --role spine -o yaml`,
@@ -165,14 +165,14 @@ For a scheme it is that of the program which p4lb gen would write.`,
 			return cli.Show(c.Out, form, manifestRows(m), nil)
 		},
 	}
-	cli.AddArchFlag(cmd, &params.Arch, "what the scheme's program is for")
-	cmd.Flags().StringVar(&params.Role, "role", "", "the place of the scheme's switch: leaf, spine, tor, agg or core (default leaf)")
+	cli.AddArchFlag(cmd, &params.Arch, "architecture of the scheme's program")
+	cmd.Flags().StringVar(&params.Role, "role", "", "role of the scheme's switch: leaf, spine, tor, agg or core (default leaf)")
 	cli.AddFormat(cmd, &form, cli.Table, cli.JSON, cli.YAML, cli.CSV)
 	return cmd
 }
 
-// findManifest reads a file, or makes the manifest of a scheme where there is
-// none of that name.
+// findManifest reads a manifest file, or if no such file exists, generates the
+// manifest of a scheme.
 func findManifest(c *cli.Console, name string, params codegen.Params) (*manifest.Manifest, error) {
 	_, missing := os.Stat(name)
 	if name == "-" || missing == nil {
@@ -197,7 +197,7 @@ func findManifest(c *cli.Console, name string, params codegen.Params) (*manifest
 	return &p.Manifest, nil
 }
 
-// manifestRows are the parts of a manifest, one a row.
+// manifestRows returns a row per part of a manifest.
 func manifestRows(m *manifest.Manifest) cli.Grid {
 	rows := cli.Grid{{"PART", "NAME", "WHAT", "DETAIL", "MEANING"}}
 	add := func(part, name, what, detail, meaning string) {
@@ -232,7 +232,7 @@ func manifestRows(m *manifest.Manifest) cli.Grid {
 	for _, t := range m.Tasks {
 		detail := ""
 		if t.Period > 0 {
-			text, _ := t.Period.MarshalText() // which never fails
+			text, _ := t.Period.MarshalText() // never fails
 			detail = "every " + string(text)
 		}
 		add("task", string(t.Kind), cmp.Or(t.Header, strings.Join(t.Filters, ", ")), detail, t.Meaning)
@@ -240,7 +240,8 @@ func manifestRows(m *manifest.Manifest) cli.Grid {
 	return rows
 }
 
-// contentText is what cells say, in a few words: queue in packets.
+// contentText describes the content of register cells in a few words, such as
+// queue in packets.
 func contentText(c manifest.Content) string {
 	text := cmp.Or(string(c.Kind), string(manifest.Opaque))
 	if c.Event != "" {
@@ -279,8 +280,8 @@ func newManifestSchema(c *cli.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of manifests",
-		Long: `Schema prints the JSON Schema of manifests, which editors complete and check them
-with: put "# yaml-language-server: $schema=FILE" at the top of a YAML file.`,
+		Long: `Schema prints the JSON Schema of manifests, for completion and checks in editors.
+Put "# yaml-language-server: $schema=FILE" at the top of a YAML file.`,
 		Example: `  p4lb manifest schema > manifest.schema.json`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -17,13 +17,13 @@ func newManifestInit(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init PROGRAM.p4 [-o FILE]",
 		Short: "Write a first manifest for a program",
-		Long: `Init writes a first manifest for a P4_16 program, from the program itself: which
-parameter becomes the egress port, which the next hop's MAC, what a hash chooses
-among, what is written to a register. What was concluded so is marked as a guess,
-with the reason; tables that nothing was concluded about stay empty until entries
-are given, whose form stands there as a comment.
+		Long: `Init derives a first manifest from a P4_16 program: the action parameters for the
+egress port and the MAC of the next hop, the group that a hash selects from, the
+content of registers. Each conclusion is marked as a guess, with the reason. A
+table without a conclusion stays empty until the manifest lists its entries; a
+comment shows their form.
 
-With the manifest beside the program, the program is a scheme:
+A program with a manifest beside it is a scheme:
 
   p4lb manifest init mine.p4 -o mine.manifest.yaml
   p4lb lab --scheme ./mine.p4 --vs ecmp,drill`,
@@ -44,12 +44,12 @@ With the manifest beside the program, the program is a scheme:
 				return err
 			}
 			if _, err := os.Lstat(file); err == nil && !force {
-				return cli.Hinted(fmt.Errorf("there is a %s already", file), "--force writes over it")
+				return cli.Hinted(fmt.Errorf("%s exists already", file), "overwrite it with --force")
 			}
 			return c.WriteFile(file, text)
 		},
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write to `FILE` instead of standard output")
-	cmd.Flags().BoolVar(&force, "force", false, "write over a file that is there")
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite an existing file")
 	return cmd
 }

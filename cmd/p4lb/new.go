@@ -17,22 +17,22 @@ import (
 func newNew(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new FOLDER",
-		Short: "Begin a load balancer of your own",
-		Long: `New makes a folder with a small load balancer that works: a P4_16 program for
-v1model, the manifest that says what it means, packet tests, and an experiment
-against rows of the catalogue.
+		Short: "Create a folder for your own load balancer",
+		Long: `New creates a folder with a small working load balancer: a P4_16 program for
+v1model, its manifest, packet tests, and an experiment against schemes of the
+catalogue.
 
   p4lb new mine
   cd mine
-  p4lb test                  # its packet tests
-  p4lb lab run               # its experiment
+  p4lb test                  # run its packet tests
+  p4lb lab run               # run its experiment
   p4lb deploy --scheme . --topology qall
 
-The program is the place to go on from: it hashes flows onto paths, and marks
-where something better goes. docs/own-program.md goes through it step by step.`,
+The program maps flows to paths by a hash. A comment marks the place for a better
+choice. docs/own-program.md explains each step.`,
 		Example: `  p4lb new mine
   p4lb new mine && p4lb lab run mine`,
-		Args: cli.WantArgs(1, 1, "a folder to make"),
+		Args: cli.WantArgs(1, 1, "a folder to create"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := args[0]
 			files, err := own.Scaffold(filepath.Base(filepath.Clean(dir)))
@@ -40,12 +40,12 @@ where something better goes. docs/own-program.md goes through it step by step.`,
 				return err
 			}
 			if list, err := os.ReadDir(dir); err == nil && len(list) > 0 {
-				return fmt.Errorf("%s is not empty: want a folder that is not there yet", dir)
+				return fmt.Errorf("%s is not empty: want a new folder", dir)
 			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("making %s: %w", dir, plain.Bare(err))
+				return fmt.Errorf("creating %s: %w", dir, plain.Bare(err))
 			}
 			if err := os.MkdirAll(dir, 0o777); err != nil {
-				return fmt.Errorf("making %s: %w", dir, plain.Bare(err))
+				return fmt.Errorf("creating %s: %w", dir, plain.Bare(err))
 			}
 			var out cli.Outputs
 			defer out.Discard()

@@ -7,7 +7,8 @@ import (
 	"github.com/p4lb/p4lb/internal/ui/live"
 )
 
-// TestQuantitiesOfPorts: what is counted has the names by which it is shown.
+// TestQuantitiesOfPorts compares the names of port counters in packages live
+// and inspect.
 func TestQuantitiesOfPorts(t *testing.T) {
 	for counted, shown := range map[string]string{
 		inspect.InPackets: live.PortInPackets, inspect.OutPackets: live.PortOutPackets,

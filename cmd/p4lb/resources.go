@@ -20,27 +20,26 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// tofinoCompilers are the compilers with a Tofino backend, by name.
+// tofinoCompilers are the names of compilers with a Tofino backend.
 var tofinoCompilers = []string{"p4c-barefoot", "bf-p4c"}
 
 func newResources(c *cli.Console) *cobra.Command {
 	j := &resourcesJob{c: c}
 	cmd := &cobra.Command{
 		Use:   "resources [--arch tna|t2na] [--scheme SCHEME]... [--ports N]... [-o FORMAT]",
-		Short: "Have the open compiler say what programs take of Tofino",
-		Long: `Resources generates schemes for Tofino (tna) or Tofino 2 (t2na), has the open
-compiler p4c compile each, and shows what it takes, in the form of RLB's Table I:
-stages of ingress and egress, and over both SRAM and TCAM blocks, bytes of the
-match crossbars, hash bits, gateways, VLIW instructions and stateful ALUs.
+		Short: "Measure the Tofino resources of programs with the open compiler",
+		Long: `Resources generates schemes for Tofino (tna) or Tofino 2 (t2na), compiles each with
+the open compiler p4c, and prints its resources in the form of RLB's Table I: the
+stages of ingress and egress, and for both together SRAM and TCAM blocks, bytes of
+the match crossbars, hash bits, gateways, VLIW instructions and stateful ALUs.
 
-The compiler is p4c-barefoot, the Tofino backend of p4lang/p4c, on the PATH or
-named by --compiler; its own includes are found by -I if it does not know them.
-Where its assembler bfas is on the PATH too, or named by --assembler, programs
-are assembled to what the hardware loads. For Tofino 2 the compiler is told
---no-clot: payload that it leaves in the deparser's buffers (CLOTs) is what its
-assembler loses count of.
-A scheme that the architecture lacks, or that does not fit, has a line that says
-why.`,
+The compiler is p4c-barefoot, the Tofino backend of p4lang/p4c, on PATH or named
+by --compiler. -I adds its include folders if it does not find them. If its
+assembler bfas is on PATH, or named by --assembler, resources also assembles the
+programs for the hardware. For Tofino 2 it passes --no-clot to the compiler, as
+the assembler miscounts payload that stays in the deparser's buffers (CLOTs).
+A scheme that the architecture lacks, or that does not fit, has a line with the
+reason.`,
 		Example: `  p4lb resources --scheme letflow --ports 4
   p4lb resources --arch t2na --ports 2 --ports 4 --ports 8 -o csv`,
 		Args: cli.WantArgs(0, 0, "no arguments, schemes are given by --scheme"),
@@ -52,13 +51,13 @@ why.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&j.arch, "arch", "tna", "the `ARCH` tna or t2na")
-	flags.StringArrayVar(&j.schemes, "scheme", nil, "a `SCHEME` (repeatable; default the whole catalogue)")
-	flags.IntSliceVar(&j.ports, "ports", []int{4}, "paths of the largest group (repeatable)")
-	flags.StringVar(&j.compiler, "compiler", "", "the compiler, `FILE`")
-	flags.StringVar(&j.assembler, "assembler", "", "the assembler, `FILE`")
-	flags.StringArrayVarP(&j.includes, "include", "I", nil, "a `DIR` of the compiler's includes (repeatable)")
-	flags.DurationVar(&j.timeout, "timeout", 5*time.Minute, "give a compilation up after this")
+	flags.StringVar(&j.arch, "arch", "tna", "compile for `ARCH` tna or t2na")
+	flags.StringArrayVar(&j.schemes, "scheme", nil, "measure this `SCHEME` (repeatable; default the whole catalogue)")
+	flags.IntSliceVar(&j.ports, "ports", []int{4}, "number of paths of the largest group (repeatable)")
+	flags.StringVar(&j.compiler, "compiler", "", "run this compiler `FILE`")
+	flags.StringVar(&j.assembler, "assembler", "", "run this assembler `FILE`")
+	flags.StringArrayVarP(&j.includes, "include", "I", nil, "add a `DIR` with the compiler's includes (repeatable)")
+	flags.DurationVar(&j.timeout, "timeout", 5*time.Minute, "limit the `TIME` of a compilation")
 	cli.AddFormat(cmd, &j.form, cli.Table, cli.JSON, cli.CSV)
 	cli.CompleteLater(cmd, "scheme", codegen.Names)
 	cli.CompleteWith(cmd, "arch", []string{"tna", "t2na"})
@@ -78,7 +77,8 @@ type resourcesJob struct {
 	form      cli.Format
 }
 
-// A consumption is what one program takes, or why it does not exist.
+// A consumption contains the resources of one program, or in Note the reason
+// why there are none.
 type consumption struct {
 	Scheme  string  `json:"scheme"`
 	Paths   int     `json:"paths"`
@@ -94,7 +94,7 @@ func (j *resourcesJob) run(ctx context.Context) error {
 		j.compiler = firstInPath(tofinoCompilers...)
 	}
 	if j.compiler == "" {
-		return cli.Hinted(errNoCompiler, "build p4lang/p4c with -DENABLE_TOFINO=ON and put p4c-barefoot on the PATH, or name it with --compiler")
+		return cli.Hinted(errNoCompiler, "build p4lang/p4c with -DENABLE_TOFINO=ON and put p4c-barefoot on PATH, or name it with --compiler")
 	}
 	if j.assembler == "" {
 		j.assembler = firstInPath("bfas")
@@ -109,7 +109,7 @@ func (j *resourcesJob) run(ctx context.Context) error {
 	}
 	dir, err := os.MkdirTemp("", "p4lb-resources")
 	if err != nil {
-		return fmt.Errorf("making a folder for the compiler: %w", err)
+		return fmt.Errorf("creating a folder for the compiler: %w", err)
 	}
 	defer plain.Temp(dir)()
 	defer os.RemoveAll(dir)
@@ -135,7 +135,7 @@ func (j *resourcesJob) run(ctx context.Context) error {
 	return cli.Show(j.c.Out, j.form, rows, list)
 }
 
-// canRun wants a program to be there, if one is named.
+// canRun checks that a program exists. It accepts the empty name.
 func canRun(name string) error {
 	if name == "" {
 		return nil
@@ -147,10 +147,10 @@ func canRun(name string) error {
 	return err
 }
 
-var errNoCompiler = errors.New("there is no compiler for Tofino on the PATH")
+var errNoCompiler = errors.New("no compiler for Tofino on PATH")
 
-// measure compiles one program. What the program lacks is a note; an error ends
-// the run.
+// measure compiles one program. If the program cannot be generated or compiled,
+// Note contains the reason. Other errors end the run.
 func (j *resourcesJob) measure(ctx context.Context, dir string, s scheme.Scheme, ports int) (consumption, error) {
 	u := consumption{Scheme: s.Name(), Paths: ports}
 	p, err := scheme.Make(s, codegen.Params{Arch: j.arch, Ports: ports})
@@ -169,7 +169,7 @@ func (j *resourcesJob) measure(ctx context.Context, dir string, s scheme.Scheme,
 	}
 	out := filepath.Join(dir, "out")
 	if err := os.RemoveAll(out); err != nil {
-		return u, fmt.Errorf("removing what the compiler wrote last: %w", plain.Bare(err))
+		return u, fmt.Errorf("removing the last output of the compiler: %w", plain.Bare(err))
 	}
 	if text, err := j.compile(ctx, source, out, includesOf(s)); err != nil {
 		if ctx.Err() != nil {
@@ -191,13 +191,13 @@ func (j *resourcesJob) measure(ctx context.Context, dir string, s scheme.Scheme,
 			if ctx.Err() != nil {
 				return u, ctx.Err()
 			}
-			u.Note = "is not assembled: " + firstError(text, err)
+			u.Note = "does not assemble: " + firstError(text, err)
 		}
 	}
 	return u, nil
 }
 
-// target is what the compiler calls the switch.
+// target returns the compiler's name for the switch.
 func (j *resourcesJob) target() string {
 	if j.arch == "t2na" {
 		return "tofino2"
@@ -205,14 +205,14 @@ func (j *resourcesJob) target() string {
 	return "tofino"
 }
 
-// assemble runs the assembler on what the compiler wrote.
+// assemble runs the assembler on the output of the compiler.
 func (j *resourcesJob) assemble(ctx context.Context, out string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, j.timeout)
 	defer cancel()
 	return j.output(ctx, j.assembler, "--target", j.target(), "-o", filepath.Join(out, "binary"), filepath.Join(out, "pipe", "program.bfa"))
 }
 
-// output runs a program, and returns what it says.
+// output runs a program and returns its output.
 func (j *resourcesJob) output(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cli.Group(cmd)
@@ -223,8 +223,7 @@ func (j *resourcesJob) output(ctx context.Context, name string, args ...string) 
 	return string(text), err
 }
 
-// includesOf are the folders where a program of the user's own finds what it
-// includes.
+// includesOf returns the include folders of a program of the user's own.
 func includesOf(s scheme.Scheme) []string {
 	if mine, ok := s.(*own.Scheme); ok {
 		return mine.Folders()
@@ -232,7 +231,7 @@ func includesOf(s scheme.Scheme) []string {
 	return nil
 }
 
-// compile runs the compiler, and returns what it says.
+// compile runs the compiler and returns its messages.
 func (j *resourcesJob) compile(ctx context.Context, source, out string, more []string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, j.timeout)
 	defer cancel()
@@ -250,7 +249,8 @@ func (j *resourcesJob) compile(ctx context.Context, source, out string, more []s
 	return j.output(ctx, j.compiler, append(args, source)...)
 }
 
-// firstError is what a compiler's output says is wrong, or else err.
+// firstError returns the first error message in a compiler's output, or else
+// err.
 func firstError(text string, err error) string {
 	for line := range strings.Lines(text) {
 		if _, rest, ok := strings.Cut(line, "error:"); ok {
@@ -260,7 +260,7 @@ func firstError(text string, err error) string {
 	return err.Error()
 }
 
-// row is the consumption as a line of the table.
+// row returns the consumption as a row of the table.
 func (u consumption) row() []string {
 	row := []string{u.Scheme, fmt.Sprint(u.Paths)}
 	if u.Taken == nil {
@@ -276,7 +276,7 @@ func (u consumption) row() []string {
 	return append(row, u.Note)
 }
 
-// firstInPath is the place of the first program that can be found.
+// firstInPath returns the path of the first of the programs that exists.
 func firstInPath(names ...string) string {
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {

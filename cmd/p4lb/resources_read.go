@@ -11,7 +11,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A demand is what a program takes of a pipe, over all stages.
+// A demand contains the resources that a program uses in a pipe, summed over
+// all stages.
 type demand struct {
 	SRAM         int `json:"sram_blocks"`
 	TCAM         int `json:"tcam_blocks"`
@@ -23,7 +24,7 @@ type demand struct {
 	StatefulALUs int `json:"stateful_alus"`
 }
 
-// resourceLog is the compiler's resources.json, as far as it is looked at.
+// resourceLog is the part of the compiler's resources.json that p4lb reads.
 type resourceLog struct {
 	Resources struct {
 		MAU struct {
@@ -95,8 +96,8 @@ var (
 	})
 )
 
-// stagesOf counts the stages up to the last one with a table, in the assembly
-// that the compiler writes.
+// stagesOf returns the number of stages up to the last one with a table, for
+// ingress and egress, from the assembly that the compiler writes.
 func stagesOf(name string) (ingress, egress int, err error) {
 	text, err := plain.ReadFile(name)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme"
 )
 
-// TestTofinoRecord holds the record of what p4c made of the programs to the
-// programs of today: a row whose program has another length has been measured
-// before it changed. Where there is no program it holds the reasons together.
+// TestTofinoRecord compares the recorded resources of programs with the current
+// programs. If the number of lines differs, the record is older than the
+// program. For schemes without a program it compares the reasons.
 func TestTofinoRecord(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine does the work: the race detector has nothing to see")
@@ -52,7 +52,7 @@ func TestTofinoRecord(t *testing.T) {
 	}
 }
 
-// TestFirstError takes the line of the compiler's output that says what is wrong.
+// TestFirstError finds the error in the compiler's output.
 func TestFirstError(t *testing.T) {
 	text := "x.p4(3): warning: unused\nx.p4(5): error: condition too complex\n"
 	if got, want := firstError(text, os.ErrInvalid), "condition too complex"; got != want {

@@ -18,16 +18,17 @@ func newSchemes(c *cli.Console) *cobra.Command {
 		SuggestFor: []string{"list", "catalogue", "catalog"},
 		Use:        "schemes [SCHEME] [-o FORMAT]",
 		Short:      "Show the catalogue of load balancers",
-		Long: `Schemes lists the load balancers that gen can generate. Each is a row: how much
-traffic is decided about at once, what is known about the paths, how one of them
-is taken, and what may overrule that. Every row can be guarded by RLB: put +rlb
-or +rlb-star behind its name.
+		Long: `Schemes lists the load balancers that gen can generate. Each row of the catalogue
+combines a granularity (the unit of traffic for a decision), a signal (the
+information about paths), a choice (the rule that selects a path) and a guard
+(which may override the choice). Append +rlb or +rlb-star to any name to add the
+guard of RLB.
 
-With a name it shows that scheme's blocks and what can be set of it, with the
-unit, the default, the bounds and where the paper says so.
+With a name, schemes shows the blocks and parameters of that scheme, with units,
+defaults, bounds and the place in the paper.
 
---blocks DIR adds the blocks and rows of a folder of your own, --blocks alone
-shows the blocks that schemes are composed of.`,
+--blocks DIR adds the blocks and rows in a folder of your own. --blocks alone lists
+all blocks for compositions.`,
 		Example: `  p4lb schemes
   p4lb schemes qall-poly3
   p4lb schemes drill+rlb -o json
@@ -39,14 +40,14 @@ shows the blocks that schemes are composed of.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if i := slices.IndexFunc(args, cli.IsFolder); i >= 0 && blocks == ownBlocks {
-				blocks = args[i] // which a space has parted from the flag
+				blocks = args[i] // separated from the flag by a space
 				args = slices.Delete(args, i, i+1)
 			}
 			switch {
 			case len(args) > 0 && blocks == ownBlocks:
-				return cli.UsageError(cmd, "there is no folder %s; --blocks alone shows all blocks, and goes without a scheme", args[0])
+				return cli.UsageError(cmd, "there is no folder %s: --blocks without a folder lists all blocks and excludes a scheme", args[0])
 			case len(args) > 1:
-				return cli.UsageError(cmd, "schemes wants one scheme at most, got %q as well", args[1])
+				return cli.UsageError(cmd, "unexpected argument %q: want one scheme at most", args[1])
 			case blocks == ownBlocks:
 				return showBlocks(c, form)
 			}
@@ -70,11 +71,11 @@ shows the blocks that schemes are composed of.`,
 	return cmd
 }
 
-// ownBlocks is --blocks without a folder.
+// ownBlocks is the value of --blocks without a folder.
 const ownBlocks = "all"
 
 func showCatalogue(c *cli.Console, form cli.Format, list []codegen.Row) error {
-	rows := cli.Grid{{"SCHEME", "GRANULARITY", "SIGNAL", "CHOICE", "GUARD", "WHAT IT DOES"}}
+	rows := cli.Grid{{"SCHEME", "GRANULARITY", "SIGNAL", "CHOICE", "GUARD", "DESCRIPTION"}}
 	for _, r := range list {
 		rows = append(rows, []string{r.Name, r.Granularity, r.Signal, r.Choice, r.Guard, r.Title})
 	}
@@ -82,14 +83,14 @@ func showCatalogue(c *cli.Console, form cli.Format, list []codegen.Row) error {
 }
 
 func showBlocks(c *cli.Console, form cli.Format) error {
-	rows := cli.Grid{{"KIND", "BLOCK", "WHAT IT DOES"}}
+	rows := cli.Grid{{"KIND", "BLOCK", "DESCRIPTION"}}
 	for _, b := range codegen.Blocks() {
 		rows = append(rows, []string{b.Kind, b.Name, b.About})
 	}
 	return cli.Show(c.Out, form, rows, codegen.Blocks())
 }
 
-// A schemeView is what is shown of one scheme.
+// A schemeView is the output for one scheme.
 type schemeView struct {
 	codegen.Row
 	Blocks     []codegen.Block `json:"blocks"`

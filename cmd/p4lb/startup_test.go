@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-// What packages may allocate before main: every verb pays for all that the
-// binary links. Packages of this module make what they need when they need it,
-// for instance regular expressions with sync.OnceValue.
+// Limits of allocations by package initialisation, as every verb pays for all
+// linked packages. Packages of this module must initialise lazily, for example
+// regular expressions with sync.OnceValue.
 const (
-	initBytes      = 12 << 17 // by all packages, those of the tests and the race detector too
-	initAllocs     = 6000     // likewise; gRPC's reflection brings 1000
-	initAllocsHere = 160      // by one package of this module
+	initBytes      = 12 << 17 // all packages, including those of tests and the race detector
+	initAllocs     = 6000     // likewise; gRPC's reflection needs 1000
+	initAllocsHere = 160      // each package of this module
 )
 
-// TestStartUp counts what the runtime says of the initialisation of packages.
+// TestStartUp checks the initialisation trace of the runtime.
 func TestStartUp(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
@@ -38,7 +38,7 @@ func TestStartUp(t *testing.T) {
 		var c cost
 		var at, took float64
 		if _, err := fmt.Sscanf(line, "init %s @%f ms, %f ms clock, %d bytes, %d allocs", &c.name, &at, &took, &c.bytes, &c.allocs); err != nil {
-			continue // not about a package
+			continue // not a line of a package
 		}
 		all = append(all, c)
 		sum.bytes += c.bytes
@@ -48,7 +48,7 @@ func TestStartUp(t *testing.T) {
 		}
 	}
 	if len(all) < 50 {
-		t.Fatalf("the runtime tells of %d packages, want all:\n%s", len(all), &trace)
+		t.Fatalf("the runtime reports %d packages, want all:\n%s", len(all), &trace)
 	}
 	if sum.bytes > initBytes || sum.allocs > initAllocs {
 		slices.SortFunc(all, func(a, b cost) int { return b.bytes - a.bytes })

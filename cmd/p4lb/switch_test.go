@@ -27,7 +27,7 @@ import (
 
 const switchPatience = 3 * time.Minute
 
-// writeExample puts an example into a folder of the test's.
+// writeExample writes an example into a temporary folder.
 func writeExample(t *testing.T, name string) string {
 	t.Helper()
 	text, err := examples.FS.ReadFile(name)
@@ -41,10 +41,10 @@ func writeExample(t *testing.T, name string) string {
 	return file
 }
 
-// A switchProcess is the verb at work, with the addresses that it has told.
+// A switchProcess is a running switch verb with its addresses.
 type switchProcess struct {
 	grpc, thrift string
-	stop         func() int // interrupts it and returns the exit code
+	stop         func() int // interrupts the switch and returns the exit code
 }
 
 var serving = regexp.MustCompile(`msg="serving (\w+)" address=(\S+)`)
@@ -85,8 +85,8 @@ func startSwitch(t *testing.T, args ...string) *switchProcess {
 	return p
 }
 
-// TestSwitchVerb runs a switch between two UDP sockets and talks to it in
-// both ways.
+// TestSwitchVerb runs a switch between two UDP sockets, and controls it over
+// P4Runtime and Thrift.
 func TestSwitchVerb(t *testing.T) {
 	host, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -137,7 +137,7 @@ func TestSwitchVerb(t *testing.T) {
 	checkTrace(t, trace)
 }
 
-// freeUDP is an address that nobody has right now.
+// freeUDP returns an address that is currently free.
 func freeUDP(t *testing.T) string {
 	t.Helper()
 	c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -148,7 +148,7 @@ func freeUDP(t *testing.T) string {
 	return c.LocalAddr().String()
 }
 
-// checkTrace wants a packet's way: parsed, queued, sent.
+// checkTrace checks the events of a packet: parsed, queued, sent.
 func checkTrace(t *testing.T, name string) {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -173,14 +173,15 @@ func checkTrace(t *testing.T, name string) {
 	}
 }
 
-// TestSwitchPlaysCaptures: with captures alone the switch ends by itself.
+// TestSwitchPlaysCaptures runs a switch with only captures as ports. It must
+// end by itself.
 func TestSwitchPlaysCaptures(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in.pcap"), filepath.Join(dir, "out.pcap")
 	head := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
 	head = append(append(head, make([]byte, 16)...), 1, 0, 0, 0)
 	record := func(data []byte) []byte {
-		b := make([]byte, 8) // the time
+		b := make([]byte, 8) // time
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
 		return append(b, data...)
@@ -206,8 +207,8 @@ func TestSwitchPlaysCaptures(t *testing.T) {
 	}
 }
 
-// TestCutCapture: a capture that ends in the middle of a packet is an error, once
-// what is before it has been played.
+// TestCutCapture plays a capture that ends inside a packet. The switch plays
+// the packets before and returns an error.
 func TestCutCapture(t *testing.T) {
 	program := writeExample(t, "reflector.p4")
 	capture := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
@@ -231,8 +232,9 @@ func TestCutCapture(t *testing.T) {
 	}
 }
 
-// TestSwitchEntries: entries from a file decide where packets go, with captures
-// alone too; a mistake in line 7 is one line, and nothing begins.
+// TestSwitchEntries loads table entries from a file, with only captures as
+// ports. An error in line 7 is reported in one line before anything else
+// happens.
 func TestSwitchEntries(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) string {

@@ -24,45 +24,45 @@ func newTest(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		SuggestFor: []string{"stf", "ptf"},
 		Use:        "test [SCHEME | PROG.p4|PROG.json CASES.stf...]",
-		Short:      "Send the packets of a test through a program",
-		Long: `Test runs a program on the embedded switch, sends it the packets of each test
-and compares what comes out. The program is P4_16, compiled first, or BMv2 JSON
-of any compiler. Each test starts with a switch of its own. A program for Tofino
-(TNA, T2NA) runs as there: clone sessions are its mirror sessions, and what leaves
-by port 68 to 71 of a pipe, or 6 of Tofino 2, is recirculated, unless the test
-expects packets there.
+		Short:      "Run packet tests against a program",
+		Long: `Test runs a program on the embedded switch, sends it the packets of each test and
+compares the output. The program is P4_16, which test compiles first, or BMv2 JSON
+of any compiler. Each test starts with a new switch. In a program for Tofino (TNA,
+T2NA), clone sessions are mirror sessions, and packets to ports 68 to 71 of a pipe,
+or to port 6 of Tofino 2, recirculate unless the test expects them there.
 
-A scheme of your own, a folder or a manifest, stands for its programs with the
-tests beside them, and nothing for the scheme in the current folder.
+For a scheme of your own, given as a folder or a manifest, test runs the packet
+tests beside its programs. Without arguments it tests the scheme in the current
+folder.
 
-A test is a list of lines in p4c's Simple Test Framework:
+A test contains lines in p4c's Simple Test Framework:
 
-  add routes hdr.ipv4.dst:0x0A0001** via(next_hop:1)   an entry of a table
-  setdefault routes drop()                             its default action
-  packet 3 0200000000010200...                         a packet comes in at port 3
-  expect 1 0200******** 0800$                          one leaves at port 1: * is
-                                                       any digit, $ the end
-  no_packet                                            nothing else leaves, at any port
-  check_counter hits(3) packets == 2                   of the counter hits
-  check_register last(3) lo = 0x0102                   a cell, or half of a pair
+  add routes hdr.ipv4.dst:0x0A0001** via(next_hop:1)   add a table entry
+  setdefault routes drop()                             set the default action
+  packet 3 0200000000010200...                         send a packet to port 3
+  expect 1 0200******** 0800$                          expect one from port 1: *
+                                                       is any digit, $ the end
+  no_packet                                            expect no further packets
+  check_counter hits(3) packets == 2                   check a counter
+  check_register last(3) lo = 0x0102                   check a cell, or half a pair
   ghost run 5:80                                       queue 5 has 80 cells (Tofino 2)
-  remove all                                           all entries
+  remove all                                           remove all entries
   mirroring_add 5 2                                    clone session 5 to port 2
 
-The dialect of Tofino's compiler tests is read too: actions without brackets, = as
-a comparison, statements separated by ;, lines that go on behind a \.
-On a port that a test names, nothing else may leave. Commands of
-simple_switch_CLI: mirroring_*, mc_mgrp_create, mc_node_create, mc_node_update,
+Test also accepts the dialect of the Tofino compiler's tests: actions without
+parentheses, = as a comparison, statements separated by ;, and \ at the end of a
+continued line. A port that a test names must not send unexpected packets. Commands
+of simple_switch_CLI: mirroring_*, mc_mgrp_create, mc_node_create, mc_node_update,
 mc_node_associate, counter_*, register_*, meter_*, and for tables with an action
 profile or selector, whose members and groups count from 0:
 
-  act_prof_create_member paths via 7                   member 0: via(7)
-  act_prof_create_group paths                          group 0
-  act_prof_add_member_to_group paths 0 0               member 0 into group 0
+  act_prof_create_member paths via 7                   create member 0: via(7)
+  act_prof_create_group paths                          create group 0
+  act_prof_add_member_to_group paths 0 0               add member 0 to group 0
   table_indirect_add_with_group routes 0x0A000001/8 => 0
-                                                       an entry with group 0;
-                                                       table_indirect_add: member
-  table_indirect_set_default routes 0                  member 0 on a miss`,
+                                                       add an entry with group 0
+                                                       (table_indirect_add: member)
+  table_indirect_set_default routes 0                  use member 0 on a miss`,
 		Example: `  p4lb test router.p4 router.stf
   p4lb test -D FLOW_SLOTS=16 flowlet.p4 *.stf
   p4lb test p4src/tna/ecmp.p4 ecmp.stf`,
@@ -92,7 +92,7 @@ profile or selector, whose members and groups count from 0:
 // testScheme runs the tests of a scheme of the user's own.
 func testScheme(c *cli.Console, cmd *cobra.Command, name string, e cli.Engine, rounds int) error {
 	if info, err := os.Stat(name); err != nil || !info.IsDir() && !own.HasManifest(name) {
-		return cli.UsageError(cmd, "test wants a program and one or more tests")
+		return cli.UsageError(cmd, "test requires a program and one or more tests")
 	}
 	s, err := own.Open(".", name)
 	if err != nil {
@@ -103,7 +103,7 @@ func testScheme(c *cli.Console, cmd *cobra.Command, name string, e cli.Engine, r
 		return err
 	}
 	if len(tests) == 0 {
-		return fmt.Errorf("%s has no packet tests: want files that end in .stf beside its manifest", name)
+		return fmt.Errorf("%s has no packet tests: want *.stf files beside its manifest", name)
 	}
 	var bad error
 	for _, t := range tests {
@@ -122,14 +122,14 @@ func testScheme(c *cli.Console, cmd *cobra.Command, name string, e cli.Engine, r
 	return bad
 }
 
-// What is said of a test that fails: packets may be of megabytes, and there may be
-// thousands of them.
+// Limits of the output for a failed test, which may quote thousands of packets
+// of megabytes each.
 const (
 	maxFailures = 100  // lines
-	maxFailure  = 4000 // bytes of each
+	maxFailure  = 4000 // bytes per line
 )
 
-// runTests runs each test on a new switch and says how it went.
+// runTests runs each test on a new switch and prints the results.
 func runTests(c *cli.Console, config *bmv2.Config, names []string, e cli.Engine, rounds int) error {
 	var bad error
 	for _, name := range names {

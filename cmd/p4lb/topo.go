@@ -10,12 +10,12 @@ func newTopo(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		SuggestFor: []string{"topology", "fabric", "network"},
 		Use:        "topo VERB",
-		Short:      "Make, check and draw the networks that load balancers run in",
+		Short:      "Create, check and draw networks",
 		Long: `Topo works on networks of switches and hosts. A TOPOLOGY is a YAML file or the
-name of a preset, the network of an experiment in one of the papers.
+name of a preset, which is the network of an experiment in one of the papers.
 
   name: small
-  defaults:                # of links that say nothing themselves
+  defaults:                # for links without these values
     switch-links: {rate: 400Mbps, delay: 10us, queue: 64}
     host-links: {rate: 100Mbps}
   switches:
@@ -27,18 +27,18 @@ name of a preset, the network of an experiment in one of the papers.
     h2:
   links:
     - {ends: [h1, l1]}
-    - {ends: [h2, l2:7]}   # at port 7
+    - {ends: [h2, l2:7]}   # port 7 of l2
     - {ends: [l1, s1], parallel: 2}
     - {ends: [l2, s1], rate: 200Mbps, down: true}
 
-Only names, ends and rates are needed. Roles are leaf and spine, or tor, agg and
-core; a switch without one gets it by its distance from the hosts.`,
+Only names, ends and rates are required. Roles are leaf and spine, or tor, agg and
+core. The default role depends on the distance from the hosts.`,
 		Example: `  p4lb topo leaf-spine --leaves 2 --spines 2 --parallel 2 --hosts 16 -o net.yaml
   p4lb topo fat-tree -k 4 -o tree.yaml
   p4lb topo validate net.yaml
   p4lb topo graph qall-asym -o qall.svg`,
 		Args: cobra.ArbitraryArgs,
-		RunE: cli.WantVerb("topo wants a verb", ""),
+		RunE: cli.WantVerb("topo requires a verb", ""),
 	}
 	cmd.AddCommand(
 		newTopoLeafSpine(c), newTopoFatTree(c), newTopoShow(c), newTopoPresets(c), newTopoImport(c),

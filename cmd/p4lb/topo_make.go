@@ -16,12 +16,12 @@ func newTopoLeafSpine(c *cli.Console) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "leaf-spine [--leaves N] [--spines N] [--parallel N] [--hosts N] [-o FILE]",
-		Short: "Make a network of two tiers",
-		Long: `Leaf-spine makes a network in which each leaf is joined to each spine. Leaves are
-l1, l2 and so on, spines s1, hosts h1, counted leaf by leaf.
+		Short: "Create a network with two tiers",
+		Long: `Leaf-spine creates a network with a link from each leaf to each spine. The leaves
+are l1, l2 and so on, the spines s1, s2, and the hosts h1, h2, numbered leaf by leaf.
 
-The rate of the links between switches is that of the links to hosts, unless it
-is stated, or follows from the oversubscription.`,
+The default rate of the links between switches is the host rate, unless it follows
+from the oversubscription.`,
 		Example: `  p4lb topo leaf-spine --leaves 2 --spines 2 --parallel 2 --hosts 16 --host-rate 100Mbps --rate 400Mbps -o qall.yaml
   p4lb topo leaf-spine --leaves 8 --spines 8 --hosts 32 --host-rate 1G --oversubscription 4:1 -o big.yaml`,
 		Args: cli.WantArgs(0, 0, "no arguments"),
@@ -30,12 +30,12 @@ is stated, or follows from the oversubscription.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&o.Leaves, "leaves", o.Leaves, "`N` leaves")
-	flags.IntVar(&o.Spines, "spines", o.Spines, "`N` spines")
-	flags.IntVar(&o.Parallel, "parallel", o.Parallel, "`N` links between a leaf and a spine")
-	flags.IntVar(&o.Hosts, "hosts", o.Hosts, "`N` hosts at each leaf")
+	flags.IntVar(&o.Leaves, "leaves", o.Leaves, "number `N` of leaves")
+	flags.IntVar(&o.Spines, "spines", o.Spines, "number `N` of spines")
+	flags.IntVar(&o.Parallel, "parallel", o.Parallel, "number `N` of links between a leaf and a spine")
+	flags.IntVar(&o.Hosts, "hosts", o.Hosts, "number `N` of hosts per leaf")
 	addLinkFlags(cmd, &o.Links)
-	flags.Func("oversubscription", "what a leaf's hosts send over what its links to the spines carry, as `N` or N:1", func(s string) error {
+	flags.Func("oversubscription", "ratio of a leaf's host rate to the rate of its links to the spines, as `N` or N:1", func(s string) error {
 		return setRatio(&o.Oversubscription, s)
 	})
 	addTopologyFlags(cmd, &o.Name, &o.Buffer, &file)
@@ -47,9 +47,9 @@ func newTopoFatTree(c *cli.Console) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "fat-tree [-k K] [-o FILE]",
-		Short: "Make a network of three tiers",
-		Long: `Fat-tree makes a network from switches of K ports: K pods, each of K/2 switches
-at the hosts (t1 and so on) and K/2 above them (a1), joined by (K/2)² core
+		Short: "Create a network with three tiers",
+		Long: `Fat-tree creates a network of switches with K ports: K pods, each with K/2 top of
+rack switches (t1 and so on) and K/2 aggregation switches (a1), and (K/2)² core
 switches (c1). There are K³/4 hosts (h1).`,
 		Example: `  p4lb topo fat-tree -k 4 --host-rate 100Mbps --rate 200Mbps -o tree.yaml`,
 		Args:    cli.WantArgs(0, 0, "no arguments"),
@@ -58,15 +58,15 @@ switches (c1). There are K³/4 hosts (h1).`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVarP(&o.K, "ports", "k", o.K, "switches of `K` ports, an even number")
-	flags.IntVar(&o.Hosts, "hosts", 0, "`N` hosts at each top of rack (default K/2)")
+	flags.IntVarP(&o.K, "ports", "k", o.K, "`K` ports per switch, an even number")
+	flags.IntVar(&o.Hosts, "hosts", 0, "number `N` of hosts per top of rack switch (default K/2)")
 	addLinkFlags(cmd, &o.Links)
 	addTopologyFlags(cmd, &o.Name, &o.Buffer, &file)
 	return cmd
 }
 
-// writeMade writes the topology that flags ask for, of which the numbers that were
-// given must be above 0.
+// writeMade writes the topology that make returns. It first checks that the
+// given flags named in numbers are at least 1.
 func writeMade(c *cli.Console, cmd *cobra.Command, file string, make func() (*fabric.Topology, error), numbers ...string) error {
 	for _, name := range numbers {
 		if n, err := cmd.Flags().GetInt(name); err == nil && n < 1 && cmd.Flags().Changed(name) {
@@ -80,14 +80,14 @@ func writeMade(c *cli.Console, cmd *cobra.Command, file string, make func() (*fa
 	return c.WriteResult(file, t.YAML())
 }
 
-// addLinkFlags gives cmd the flags about links that its networks have in common.
+// addLinkFlags adds the flags for links that both kinds of networks share.
 func addLinkFlags(cmd *cobra.Command, l *fabric.Links) {
 	flags := cmd.Flags()
 	flags.Func("host-rate", "`RATE` of the links to hosts (default 10Gbps)", func(s string) error { return setParsed(&l.HostRate, s, fabric.ParseRate) })
-	flags.Func("rate", "`RATE` of the links between switches (default that of the hosts)", func(s string) error { return setParsed(&l.Rate, s, fabric.ParseRate) })
-	flags.Func("host-delay", "`TIME` that a packet takes along a link to a host (default 0)", func(s string) error { return setParsed(&l.HostDelay, s, fabric.ParseDelay) })
-	flags.Func("delay", "`TIME` that a packet takes along a link between switches (default 0)", func(s string) error { return setParsed(&l.Delay, s, fabric.ParseDelay) })
-	flags.IntVar(&l.Queue, "queue", 0, "queues of `N` packets (default the target's own)")
+	flags.Func("rate", "`RATE` of the links between switches (default the host rate)", func(s string) error { return setParsed(&l.Rate, s, fabric.ParseRate) })
+	flags.Func("host-delay", "propagation `TIME` of a link to a host (default 0)", func(s string) error { return setParsed(&l.HostDelay, s, fabric.ParseDelay) })
+	flags.Func("delay", "propagation `TIME` of a link between switches (default 0)", func(s string) error { return setParsed(&l.Delay, s, fabric.ParseDelay) })
+	flags.IntVar(&l.Queue, "queue", 0, "capacity of queues in packets, `N` (default of the target)")
 }
 
 func addTopologyFlags(cmd *cobra.Command, name *string, buffer *fabric.Size, file *string) {
@@ -101,7 +101,7 @@ func setParsed[T any](to *T, text string, parse func(string) (T, error)) (err er
 	return err
 }
 
-// setRatio reads 4:1, 3:2 or 1.5.
+// setRatio parses a ratio such as 4:1, 3:2 or 1.5.
 func setRatio(to *float64, text string) error {
 	over, under, ok := strings.Cut(text, ":")
 	if !ok {

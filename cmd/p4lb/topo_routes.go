@@ -17,12 +17,12 @@ func newTopoRoutes(c *cli.Console) *cobra.Command {
 	j := &routesJob{c: c}
 	cmd := &cobra.Command{
 		Use:   "routes TOPOLOGY [SWITCH]... [--fail LINK]... [--changed] [--by hops|leaf|path] [-o FORMAT]",
-		Short: "Show what the switches' tables would hold",
-		Long: `Routes shows the routes of each switch, or of those named: a prefix and the port
-or the group of ports that it goes to. Groups are counted at each switch, so
-that destinations with the same next hops share one; with --by leaf each leaf
-has a group of its own, the same at every switch, and with --by path a port that
-more paths begin with than with others is in it several times.`,
+		Short: "Show the routes of the switches",
+		Long: `Routes shows the routes of each switch, or of the named ones: a prefix and its port
+or group of ports. Each switch numbers its groups, and destinations with the same
+next hops share one. With --by leaf, each leaf has a separate group with the same
+number at every switch. --by path is like --by leaf, but each port occurs in the
+group in proportion to the number of shortest paths through it.`,
 		Example: `  p4lb topo routes qall l1
   p4lb topo routes dhlb --fail a1-c1 --changed`,
 		Args: cli.WantArgs(1, -1, "a topology"),
@@ -41,8 +41,8 @@ more paths begin with than with others is in it several times.`,
 		ValidArgsFunction: cli.CompleteTopology,
 	}
 	cli.AddFailFlag(cmd, &j.fail)
-	cmd.Flags().BoolVar(&j.changed, "changed", false, "only the switches that --fail concerns")
-	cmd.Flags().StringVar(&j.by, "by", "hops", "`WHAT` makes a group: hops (the same next hops), leaf (the same leaf), path (and as many paths by each port)")
+	cmd.Flags().BoolVar(&j.changed, "changed", false, "show only switches whose routes change with --fail")
+	cmd.Flags().StringVar(&j.by, "by", "hops", "form groups of destinations by `RULE`: hops (same next hops), leaf, path (leaf, with ports in proportion to their paths)")
 	cli.AddFormat(cmd, &j.form, cli.Table, cli.JSON, cli.CSV)
 	return cmd
 }
@@ -57,7 +57,7 @@ type routesJob struct {
 	form     cli.Format
 }
 
-// A routeView is what is shown of a route.
+// A routeView is a route in the output.
 type routeView struct {
 	Switch string   `json:"switch"`
 	Prefix string   `json:"prefix"`
@@ -129,7 +129,7 @@ func (j *routesJob) routesOf(t *fabric.Topology, r *fabric.Routes, name string) 
 	return views
 }
 
-// A pathView is what is shown of a path.
+// A pathView is a path in the output.
 type pathView struct {
 	ID    int      `json:"id"`
 	Nodes []string `json:"nodes"`
@@ -145,9 +145,9 @@ func newTopoPaths(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "paths TOPOLOGY FROM TO [-k K] [--fail LINK]... [-o FORMAT]",
 		Short: "Show the paths between two nodes",
-		Long: `Paths shows the shortest paths between two switches or hosts, with the ids that
-they keep whatever else fails. With -k it shows the K best paths without a loop,
-by Yen's algorithm, longer ones too.`,
+		Long: `Paths shows the shortest paths between two switches or hosts. Their ids do not
+depend on failed links. -k K shows the K shortest paths without loops, including
+longer ones, by Yen's algorithm.`,
 		Example: `  p4lb topo paths qall h1 h17
   p4lb topo paths dhlb t1 t3 -k 8`,
 		Args: cli.WantArgs(3, 3, "a topology and two nodes"),
@@ -181,7 +181,7 @@ by Yen's algorithm, longer ones too.`,
 		},
 		ValidArgsFunction: cli.CompleteTopology,
 	}
-	cmd.Flags().IntVarP(&k, "best", "k", 0, "the `K` best paths instead of the shortest ones")
+	cmd.Flags().IntVarP(&k, "best", "k", 0, "show the `K` best paths, not only the shortest")
 	cli.AddFailFlag(cmd, &fail)
 	cli.AddFormat(cmd, &form, cli.Table, cli.JSON, cli.CSV)
 	return cmd

@@ -16,15 +16,15 @@ import (
 func newTopoShow(c *cli.Console) *cobra.Command {
 	cmd := newTopoPrint(c, (*fabric.Topology).YAML)
 	cmd.Use = "show TOPOLOGY [--fail LINK]... [-o FILE]"
-	cmd.Short = "Write a preset or a file with everything filled in"
-	cmd.Long = `Show writes a topology as YAML with all that was left out: roles, ports, ids and
-addresses. What was filled in does not change when links are added to the result.`
+	cmd.Short = "Write a preset or a file with all defaults filled in"
+	cmd.Long = `Show writes a topology as YAML with all default values: roles, ports, ids and
+addresses. In the result they stay the same when you add links.`
 	cmd.Example = `  p4lb topo show qdaps-8x8 -o net.yaml
   p4lb topo show net.yaml --fail l1:17 -o failed.yaml`
 	return cmd
 }
 
-// newTopoPrint makes a command that writes a topology in one of its forms.
+// newTopoPrint returns a command that writes a topology in the given form.
 func newTopoPrint(c *cli.Console, form func(*fabric.Topology) []byte) *cobra.Command {
 	var file string
 	var fail []string
@@ -47,7 +47,7 @@ func newTopoPrint(c *cli.Console, form func(*fabric.Topology) []byte) *cobra.Com
 	return cmd
 }
 
-// A presetView is what is shown of a preset in the list of them.
+// A presetView is a preset in the list.
 type presetView struct {
 	Name     string `json:"name"`
 	Switches int    `json:"switches"`
@@ -62,13 +62,13 @@ func newTopoPresets(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "presets [-o FORMAT]",
 		Short: "List the networks of the papers",
-		Long: `Presets lists the networks that the papers experiment in, by the names that stand
-for a TOPOLOGY everywhere, with what each paper says of its network.`,
+		Long: `Presets lists the networks of the papers' experiments with a description from the
+paper. Every TOPOLOGY argument accepts their names.`,
 		Example: `  p4lb topo presets
   p4lb topo show qdaps-8x8 -o net.yaml`,
 		Args: cli.WantArgs(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
-			rows := cli.Grid{{"PRESET", "SWITCHES", "HOSTS", "LINKS", "WHAT THE PAPER SAYS"}}
+			rows := cli.Grid{{"PRESET", "SWITCHES", "HOSTS", "LINKS", "DESCRIPTION"}}
 			var list []presetView
 			for _, p := range fabric.Presets() {
 				t, err := p.Make()
@@ -93,11 +93,11 @@ func newTopoImport(c *cli.Console) *cobra.Command {
 		Use:   "import FILE [--rate RATE] [--delay TIME] [-o FILE]",
 		Short: "Convert a topology of p4-utils, the P4 tutorials or containerlab",
 		Long: `Import reads p4-utils' p4app.json, the P4 tutorials' topology.json or a file of
-containerlab and writes the topology as YAML. Ports and addresses stay as they
-are there; what cannot be said here is left out with a warning.
+containerlab and writes the topology as YAML, with the same ports and addresses.
+It omits properties that p4lb does not support, with a warning.
 
-Of containerlab, nodes of the kind linux with one link are hosts, all others
-switches; a port has the number at the end of its interface's name.`,
+In containerlab files, nodes of kind linux with one link become hosts, and all other
+nodes switches. The port number is the number at the end of the interface name.`,
 		Example: `  p4lb topo import p4app.json -o net.yaml
   p4lb topo import topology.json --rate 10Mbps --delay 1ms
   p4lb topo import clos.clab.yml -o net.yaml`,
@@ -118,8 +118,8 @@ switches; a port has the number at the end of its interface's name.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.Func("rate", "`RATE` of links that state none (default 1Gbps)", func(s string) error { return setParsed(&o.Rate, s, fabric.ParseRate) })
-	flags.Func("delay", "`TIME` along links that state none (default 0)", func(s string) error { return setParsed(&o.Delay, s, fabric.ParseDelay) })
+	flags.Func("rate", "`RATE` of links without a rate (default 1Gbps)", func(s string) error { return setParsed(&o.Rate, s, fabric.ParseRate) })
+	flags.Func("delay", "propagation `TIME` of links without a delay (default 0)", func(s string) error { return setParsed(&o.Delay, s, fabric.ParseDelay) })
 	cli.AddResultFlag(cmd, &file)
 	return cmd
 }
@@ -128,14 +128,14 @@ func newTopoGraph(c *cli.Console) *cobra.Command {
 	cmd := newTopoPrint(c, (*fabric.Topology).SVG)
 	cmd.Use = "graph TOPOLOGY [--fail LINK]... [-o FILE.svg]"
 	cmd.Short = "Draw a network as SVG"
-	cmd.Long = `Graph draws a row for each tier, the hosts of a leaf as dots, and links in the
-colour of their rate and delay, dashed where they are down. In a browser the
-mouse shows addresses and ports.`
+	cmd.Long = `Graph draws a row for each tier, hosts as dots, and links in the colour of their
+rate and delay, dashed if they are down. In a browser, point at an element to see
+addresses and ports.`
 	cmd.Example = `  p4lb topo graph dhlb -o dhlb.svg`
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		name, _ := cmd.Flags().GetString("output")
 		if ext := strings.ToLower(filepath.Ext(name)); slices.Contains([]string{".png", ".pdf", ".jpg", ".jpeg", ".gif", ".dot"}, ext) {
-			return cli.Hinted(fmt.Errorf("-o %s: the picture is SVG, whatever its file is called", name), "want a name that ends in .svg; any browser or drawing program turns it into others")
+			return cli.Hinted(fmt.Errorf("-o %s: graph writes only SVG", name), "want a name that ends in .svg; browsers and drawing programs convert it to other formats")
 		}
 		return nil
 	}
@@ -146,8 +146,8 @@ func newTopoValidate(c *cli.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate TOPOLOGY...",
 		Short: "Check topologies",
-		Long: `Validate checks each topology and prints a line about it. What is wrong goes to
-standard error, with its line; what works but may surprise is a warning.`,
+		Long: `Validate checks each topology and prints a summary line. Errors go to standard
+error with their line. Warnings report problems with routes.`,
 		Example: `  p4lb topo validate net.yaml
   p4lb topo validate *.yaml`,
 		Args: cli.WantArgs(1, -1, "topologies"),
@@ -167,7 +167,8 @@ standard error, with its line; what works but may surprise is a warning.`,
 	}
 }
 
-// mostHops is the most next hops that a generated program can choose among.
+// mostHops is the maximum number of next hops that a generated program can
+// choose from.
 const mostHops = 16
 
 func validateTopology(c *cli.Console, name string) error {
@@ -189,8 +190,9 @@ func validateTopology(c *cli.Console, name string) error {
 	return warnOfRoutes(c, name, t)
 }
 
-// warnOfRoutes warns of pairs of leaves between which no program could do what
-// it should: each kind once, as it usually concerns many pairs.
+// warnOfRoutes warns of leaves that no path connects, and of too many next
+// hops. It reports only the first pair of each kind, as such problems usually
+// affect many pairs.
 func warnOfRoutes(c *cli.Console, name string, t *fabric.Topology) error {
 	r := t.Routes()
 	cut, wide := "", ""
@@ -201,7 +203,7 @@ func warnOfRoutes(c *cli.Console, name string, t *fabric.Topology) error {
 			case err != nil:
 				return err
 			case cut == "" && s.Leaf > 0 && s.Name != leaf.Name && len(hops) == 0:
-				cut = fmt.Sprintf("no way from %s to %s while links are down", s.Name, leaf.Name)
+				cut = fmt.Sprintf("no path from %s to %s while links are down", s.Name, leaf.Name)
 			case wide == "" && len(hops) > mostHops:
 				wide = fmt.Sprintf("%d next hops from %s to %s: a generated program has at most %d", len(hops), s.Name, leaf.Name, mostHops)
 			}

@@ -219,7 +219,7 @@ func kindName(t reflect.Type) string {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return "a whole number"
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return "a whole number from 0 on"
+		return "a whole number of at least 0"
 	case reflect.Float32, reflect.Float64:
 		return "a number"
 	case reflect.String:

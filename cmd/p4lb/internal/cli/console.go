@@ -1,6 +1,6 @@
-// Package cli is what the verbs of p4lb share: the streams and the flags that
-// all have, errors with exit codes and ways out, forms of results, files that
-// users name, and the programs and networks that they ask for.
+// Package cli contains the parts that the verbs of p4lb share: streams, common
+// flags, errors with exit codes and hints, output formats, input and output
+// files, and the programs and topologies named on the command line.
 package cli
 
 import (
@@ -21,8 +21,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A Console is what every verb works with: the streams, and what the flags that
-// all verbs share say about them. Results go to Out, messages to Err.
+// A Console holds the streams and the common flags of a command line. Results
+// go to Out, messages to Err.
 type Console struct {
 	In  io.Reader
 	Out *bufio.Writer
@@ -32,13 +32,13 @@ type Console struct {
 	Verbose bool
 	noColor bool
 	LogJSON bool
-	level   *slog.Level // nil: as Quiet and Verbose say
-	timed   atomic.Bool // messages have their time
+	level   *slog.Level // nil: set by Quiet and Verbose
+	timed   atomic.Bool // messages contain the time
 
 	args []string // the command line
 
 	Log   *slog.Logger
-	Paint painter // for Err
+	Paint painter // colours Err
 }
 
 // New returns the console of one command line.
@@ -46,27 +46,28 @@ func New(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return &Console{In: interruptible{ctx, stdin}, Out: bufio.NewWriter(stdout), Err: stderr, args: args}
 }
 
-// Args returns the command line.
+// Args returns the arguments of the command line.
 func (c *Console) Args() []string { return c.args }
 
 // AddFlags adds the flags that all verbs share.
 func (c *Console) AddFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.BoolVarP(&c.Quiet, "quiet", "q", false, "print errors only")
-	flags.BoolVarP(&c.Verbose, "verbose", "v", false, "say what is done")
-	flags.BoolVar(&c.noColor, "no-color", false, "no colours, even on a terminal")
+	flags.BoolVarP(&c.Verbose, "verbose", "v", false, "also log progress")
+	flags.BoolVar(&c.noColor, "no-color", false, "no colours on a terminal")
 	flags.Func("log-level", "print log messages from `LEVEL` on: debug, info, warn or error (default info)", c.setLogLevel)
-	flags.Func("log-format", "`FORM` of the messages on standard error: text or json", c.setLogFormat)
+	flags.Func("log-format", "`FORMAT` of the messages on standard error: text or json", c.setLogFormat)
 }
 
-// An interruptible reader does not keep a verb waiting for input that nobody
-// wants any more.
+// An interruptible reader returns from Read when its context ends, even if the
+// underlying read still waits for input.
 type interruptible struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-// Read reads in the background, into memory of its own: it may outlive the call.
+// Read starts a read in the background, with a separate buffer, as that read
+// may outlive the call.
 func (i interruptible) Read(p []byte) (int, error) {
 	type result struct {
 		text []byte
@@ -103,10 +104,10 @@ func (c *Console) setLogLevel(text string) error {
 	return nil
 }
 
-// LogTimes adds the time to log messages from now on: they go to a file.
+// LogTimes adds times to log messages, for a log file.
 func (c *Console) LogTimes() { c.timed.Store(true) }
 
-// SetUp makes the logger and the colours from the shared flags.
+// SetUp creates the logger and the colours as the common flags request.
 func (c *Console) SetUp() {
 	level := slog.LevelInfo
 	switch {
@@ -132,7 +133,7 @@ func (c *Console) SetUp() {
 	c.Paint = painter(!c.noColor && !c.LogJSON && IsTerminal(c.Err) && os.Getenv("NO_COLOR") == "")
 }
 
-// dropTime leaves the time out of log lines: they are read as they appear.
+// dropTime removes the time from log lines, as users read them immediately.
 func dropTime(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && a.Key == slog.TimeKey {
 		return slog.Attr{}
@@ -140,7 +141,7 @@ func dropTime(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// Say prints a line about what was done, unless only errors are wanted.
+// Say prints a line of progress unless --quiet is set.
 func (c *Console) Say(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	switch {
@@ -152,7 +153,7 @@ func (c *Console) Say(format string, args ...any) {
 	}
 }
 
-// Warning prints what the user should know though the verb goes on.
+// Warning prints a warning. The verb continues.
 func (c *Console) Warning(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	switch {
@@ -164,13 +165,17 @@ func (c *Console) Warning(format string, args ...any) {
 	}
 }
 
-// Caution is a warning that is an error of something left out.
+// Caution prints an error as a warning, for a part of the work that the verb
+// skips.
 func (c *Console) Caution(err error) { c.Warning("%v", err) }
 
-// CaptureFailed tells of a capture that goes no further.
-func (c *Console) CaptureFailed(err error) { c.Log.Warn("packets go on", "error", err) }
+// CaptureFailed reports that writing a capture has failed; the packets still
+// pass.
+func (c *Console) CaptureFailed(err error) {
+	c.Log.Warn("the capture ends here; packets still pass", "error", err)
+}
 
-// Confirm asks the user, who must be there to answer.
+// Confirm asks the user for permission. Without an answer it returns an error.
 func (c *Console) Confirm(question string) error {
 	fmt.Fprintf(c.Err, "%s [y/N] ", question)
 	line, err := bufio.NewReader(c.In).ReadString('\n')
@@ -179,12 +184,13 @@ func (c *Console) Confirm(question string) error {
 		return nil
 	case err != nil && answer == "":
 		fmt.Fprintln(c.Err)
-		return Hinted(errors.New("nothing was written: there is nobody to ask"), "--yes answers")
+		return Hinted(errors.New("nothing was written: standard input ended before an answer"), "--yes skips the question")
 	}
-	return errors.New("nothing was written")
+	return errors.New("nothing was written: the answer was no")
 }
 
-// UnknownVerb says that cmd has no such verb, and which it may have been.
+// UnknownVerb returns the error for a verb that cmd does not have, with similar
+// verbs as a hint.
 func UnknownVerb(cmd *cobra.Command, name string) error {
 	err := UsageError(cmd, "there is no verb %q", name)
 	if cmd.HasParent() {
@@ -197,7 +203,7 @@ func UnknownVerb(cmd *cobra.Command, name string) error {
 	return err
 }
 
-// A painter colours text where it is true.
+// A painter colours text if it is true.
 type painter bool
 
 func (p painter) red(s string) string { return p.sgr("31;1", s) }
@@ -211,8 +217,7 @@ func (p painter) sgr(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// IsTerminal reports whether w is a character device, which a person may be
-// watching.
+// IsTerminal reports whether w is a character device, such as a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -222,8 +227,8 @@ func IsTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// FlagError is a mistake in a flag. A flag that there is not may be one that was
-// mistyped, or belong to a verb that was.
+// FlagError returns the error for a wrong flag. For an unknown flag it suggests
+// a similar one, or reports the verb before it if that is unknown too.
 func (c *Console) FlagError(cmd *cobra.Command, err error) error {
 	f := UsageError(cmd, "%w", err)
 	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
@@ -255,10 +260,11 @@ func (c *Console) FlagError(cmd *cobra.Command, err error) error {
 	return f
 }
 
-// wanted says what flags of Go's own types take. The others say so themselves.
+// wanted describes the accepted values of Go's own flag types. Other types
+// describe theirs in their errors.
 var wanted = map[string]string{
 	"bool": "true or false", "duration": "a time such as 10ms or 1m30s", "float64": "a number",
-	"intSlice": "whole numbers with commas between",
+	"intSlice": "whole numbers separated by commas",
 	"int":      "a whole number", "int32": "a whole number of 32 bits", "int64": "a whole number",
-	"uint": "a whole number from 0 on", "uint32": "a whole number from 0 to 4294967295", "uint64": "a whole number from 0 on",
+	"uint": "a whole number of at least 0", "uint32": "a whole number from 0 to 4294967295", "uint64": "a whole number of at least 0",
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
-// Diagnose prints the errors of the compiler, with the warnings among them.
+// Diagnose prints compiler errors, including warnings between them. It returns
+// other errors unchanged.
 func (c *Console) Diagnose(err error) error {
 	var list syntax.Errors
 	if !errors.As(err, &list) {
@@ -20,7 +21,7 @@ func (c *Console) Diagnose(err error) error {
 	return ErrReported
 }
 
-// Warn prints warnings; where strict is set they are errors.
+// Warn prints warnings, or prints them as errors and fails if strict is set.
 func (c *Console) Warn(list syntax.Errors, strict bool) error {
 	for _, e := range list {
 		if strict {
@@ -34,8 +35,8 @@ func (c *Console) Warn(list syntax.Errors, strict bool) error {
 	return nil
 }
 
-// diagnostic prints one message of the compiler: with the line and a caret
-// below the place, or as a line of JSON.
+// diagnostic prints one compiler message: with the source line and a caret
+// below the position, or as a line of JSON.
 func (c *Console) diagnostic(e *syntax.Error) {
 	switch {
 	case e.Warning && c.Quiet:

@@ -11,24 +11,24 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// The exit codes, the same for every verb.
+// The exit codes of all verbs.
 const (
 	ExitDone        = 0
 	ExitInput       = 1 // the input or the request is wrong
 	ExitUsage       = 2 // the command line is wrong
 	ExitRefused     = 3 // a switch or the network refused or vanished
-	ExitInterrupted = 4 // stopped from outside; what was finished is kept
+	ExitInterrupted = 4 // stopped by a signal; finished results are kept
 )
 
-// A Failure is an error that knows its exit code and a way out. One without
-// Err has been reported already.
+// A Failure is an error with an exit code and a hint. If Err is nil, the error
+// has been printed already.
 type Failure struct {
 	Code int
 	Err  error
 	Hint string
 }
 
-// Error is the message, which has been shown where there is none.
+// Error returns the message of Err.
 func (f *Failure) Error() string {
 	if f.Err == nil {
 		return "reported"
@@ -36,52 +36,54 @@ func (f *Failure) Error() string {
 	return f.Err.Error()
 }
 
-// Unwrap returns what went wrong.
+// Unwrap returns Err.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// ErrReported ends a verb whose errors have been printed.
+// ErrReported ends a verb that has already printed its errors.
 var ErrReported = &Failure{Code: ExitInput}
 
-// Hinted adds a way out to an error about the input.
+// Hinted adds a hint to an error in the input.
 func Hinted(err error, format string, args ...any) error {
 	return &Failure{Code: ExitInput, Err: err, Hint: fmt.Sprintf(format, args...)}
 }
 
-// UsageError is a mistake in the command line of cmd.
+// UsageError returns an error in the command line of cmd.
 func UsageError(cmd *cobra.Command, format string, args ...any) *Failure {
 	return &Failure{
 		Code: ExitUsage,
 		Err:  fmt.Errorf(format, args...),
-		Hint: fmt.Sprintf("%s --help says more", cmd.CommandPath()),
+		Hint: fmt.Sprintf("see %s --help", cmd.CommandPath()),
 	}
 }
 
-// Wants refuses flags that are given where nothing is there for them to act upon.
-func Wants(cmd *cobra.Command, there bool, what string, flags ...string) error {
+// Requires rejects flags that have no effect unless condition holds. what
+// describes the condition in the message, such as another flag.
+func Requires(cmd *cobra.Command, condition bool, what string, flags ...string) error {
 	for _, name := range flags {
-		if !there && cmd.Flags().Changed(name) {
-			return UsageError(cmd, "--%s wants %s", name, what)
+		if !condition && cmd.Flags().Changed(name) {
+			return UsageError(cmd, "--%s requires %s", name, what)
 		}
 	}
 	return nil
 }
 
-// WantArgs accepts between min and max arguments, as many as there are where
-// max is negative; what names them in the message.
+// WantArgs accepts between min and max arguments, or any number from min if max
+// is negative. The messages contain what as the description of the arguments.
 func WantArgs(min, max int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < min:
-			return UsageError(cmd, "%s wants %s", cmd.Name(), what)
+			return UsageError(cmd, "%s requires %s", cmd.Name(), what)
 		case max >= 0 && len(args) > max:
-			return UsageError(cmd, "%s wants %s, got %q as well", cmd.Name(), what, args[max])
+			return UsageError(cmd, "unexpected argument %q: want %s", args[max], what)
 		}
 		return nil
 	}
 }
 
-// WantVerb is what a verb with verbs below it does by itself: it says that one is
-// missing, or that there is none of that name and which there are.
+// WantVerb returns the action of a verb that only has verbs below it: an error
+// for a missing or an unknown one. others follows the message and lists
+// alternatives.
 func WantVerb(missing, others string) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -91,12 +93,12 @@ func WantVerb(missing, others string) func(*cobra.Command, []string) error {
 	}
 }
 
-// Report prints what is still to be said of err and returns the exit code.
+// Report prints err, unless it has been printed, and returns the exit code.
 func (c *Console) Report(err error) int {
 	if err == nil {
 		return ExitDone
 	}
-	c.SetUp() // the command line may not have got that far
+	c.SetUp() // the verb may have failed before its set-up
 	f := &Failure{Code: ExitInput, Err: err}
 	errors.As(err, &f)
 	hint := cmp.Or(f.Hint, knownHint(err))
@@ -113,15 +115,15 @@ func (c *Console) Report(err error) int {
 	return f.Code
 }
 
-// maxSaid is how much is said of one error: a file may be one word of megabytes.
+// maxSaid bounds the printed bytes of one error, as an error may quote a huge
+// word of a file.
 const maxSaid = 16 << 10
 
-// tame makes an error fit for a terminal: names in it come from files and from
-// the network.
+// tame makes text safe for a terminal: it escapes control characters, which may
+// come from files or the network, and truncates long text.
 func tame(text string) string { return plain.Printable(text, "\n\t", maxSaid) }
 
-// knownHint is the way out that an error knows itself, such as one of the
-// catalogue about a name that is not there.
+// knownHint returns the hint of an error that provides one itself, or "".
 func knownHint(err error) string {
 	var h interface{ Hint() string }
 	if errors.As(err, &h) {
@@ -130,7 +132,8 @@ func knownHint(err error) string {
 	return ""
 }
 
-// Refused is an address or an interface that cannot be had.
+// Refused returns the failure for an address or interface that cannot be
+// opened.
 func Refused(what string, err error) error {
 	if _, ok := errors.AsType[*net.AddrError](err); ok {
 		err = errors.New("want HOST:PORT with a port up to 65535, such as 127.0.0.1:9559")

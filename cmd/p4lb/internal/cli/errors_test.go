@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTame: an error is printable, and no longer than somebody reads.
+// TestTame escapes control characters and truncates long text.
 func TestTame(t *testing.T) {
 	if got := tame("a\x1b[2J\nb"); got != "a\\x1b[2J\nb" {
 		t.Errorf("got %q", got)
@@ -16,8 +16,8 @@ func TestTame(t *testing.T) {
 	}
 }
 
-// TestSaidIsTame: names in what is said, in warnings and in tables come from
-// files and from the network, as those in errors do.
+// TestSaidIsTame escapes control characters in progress lines, warnings and
+// tables.
 func TestSaidIsTame(t *testing.T) {
 	var err, table strings.Builder
 	c := &Console{Err: &err}

@@ -16,9 +16,9 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A hostFS is the machine's file system as an fs.FS: its root is "/", so that
-// every file has a valid name, wherever the user stands. It remembers how the
-// user typed the folders he named, to show the files below them the same way.
+// A hostFS presents the machine's file system as an fs.FS with root "/", so
+// every file has a valid name regardless of the current folder. It remembers
+// how the user typed folders, and shows files below them in the same form.
 type hostFS struct {
 	cwd   string // absolute
 	typed []typedFolder
@@ -26,13 +26,13 @@ type hostFS struct {
 
 type typedFolder struct{ name, typed string }
 
-// file returns the name in h of a file that the user typed.
+// file returns the name in h of a file as typed by the user.
 func (h *hostFS) file(typed string) string {
 	h.folder(filepath.Dir(typed))
 	return h.rooted(typed)
 }
 
-// folder returns the name in h of a folder that the user typed.
+// folder returns the name in h of a folder as typed by the user.
 func (h *hostFS) folder(typed string) string {
 	name := h.rooted(typed)
 	h.typed = append(h.typed, typedFolder{name, typed})
@@ -48,7 +48,8 @@ func (h *hostFS) rooted(typed string) string {
 }
 
 // show returns the name of a file in h as the user would type it: relative to
-// the innermost folder that he named, else to the current one, else absolute.
+// the innermost folder that the user named, else to the current folder, else
+// absolute.
 func (h *hostFS) show(name string) string {
 	best, shown := -1, "/"+name
 	for _, f := range append(h.typed, typedFolder{h.rooted(h.cwd), "."}) {
@@ -68,7 +69,7 @@ func (h *hostFS) Open(name string) (fs.File, error) {
 	return plain.OpenFile("/" + name)
 }
 
-// ReadFile reads the named file, which must be one that can be a source.
+// ReadFile reads a named regular file within the size limit of sources.
 func (h *hostFS) ReadFile(name string) ([]byte, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
@@ -76,7 +77,7 @@ func (h *hostFS) ReadFile(name string) ([]byte, error) {
 	return plain.ReadFile("/" + name)
 }
 
-// ReadSource reads a file named on the command line, - being standard input.
+// ReadSource reads a file named on the command line; - is standard input.
 func (c *Console) ReadSource(name string) (text []byte, err error) {
 	if name == "-" {
 		text, err = plain.ReadAll(c.In)
@@ -89,7 +90,7 @@ func (c *Console) ReadSource(name string) (text []byte, err error) {
 	return text, nil
 }
 
-// KeyPair reads a certificate and its key, for TLS.
+// KeyPair reads a TLS certificate and its key.
 func KeyPair(cert, key string) (tls.Certificate, error) {
 	text, err := plain.ReadFile(cert)
 	if err != nil {
@@ -106,7 +107,8 @@ func KeyPair(cert, key string) (tls.Certificate, error) {
 	return pair, nil
 }
 
-// Besides reads files that lie in one of some folders, or else where p4lb runs.
+// Besides returns a function that reads files from the first of dirs that
+// contains them, or else relative to the current folder.
 func Besides(dirs ...string) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		for _, dir := range dirs {
@@ -118,7 +120,7 @@ func Besides(dirs ...string) func(name string) ([]byte, error) {
 	}
 }
 
-// DisplayName is how messages call a file of the command line.
+// DisplayName returns the name of a command line file in messages.
 func DisplayName(name string) string {
 	if name == "-" {
 		return "standard input"
@@ -126,8 +128,9 @@ func DisplayName(name string) string {
 	return name
 }
 
-// Outputs are files to be written together: only when all are complete do they
-// take their places. Until then files that were there before are untouched.
+// Outputs are files that p4lb writes together: Stage writes each beside its
+// destination, and Commit moves all into place after the last is complete.
+// Until then existing files are unchanged.
 type Outputs struct {
 	staged []stagedFile
 }
@@ -137,7 +140,7 @@ type stagedFile struct {
 	file *plain.NewFile
 }
 
-// Stage writes data for the file of that name.
+// Stage writes data to a temporary file for the file of that name.
 func (o *Outputs) Stage(name string, data []byte) error {
 	f, err := plain.Create(name)
 	if err != nil {
@@ -145,14 +148,14 @@ func (o *Outputs) Stage(name string, data []byte) error {
 	}
 	o.staged = append(o.staged, stagedFile{name, f})
 	_, err = f.Write(data)
-	if err = cmp.Or(err, f.Close()); err != nil { // there may be many
+	if err = cmp.Or(err, f.Close()); err != nil { // closed at once, as there may be many files
 		return CannotWrite(name, err)
 	}
 	return nil
 }
 
-// CannotWrite is the error of a file that cannot be written, with a way out where
-// there is one.
+// CannotWrite returns the error of a failed write, with a hint if the folder is
+// missing.
 func CannotWrite(name string, err error) error {
 	err = fmt.Errorf("writing %s: %w", name, plain.Bare(err))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -161,7 +164,7 @@ func CannotWrite(name string, err error) error {
 	return err
 }
 
-// Commit puts the staged files in place.
+// Commit moves the staged files into place.
 func (o *Outputs) Commit() error {
 	for len(o.staged) > 0 {
 		s := o.staged[0]
@@ -173,7 +176,7 @@ func (o *Outputs) Commit() error {
 	return nil
 }
 
-// Finish puts the staged files in place and says which they are.
+// Finish moves the staged files into place and prints their names.
 func (c *Console) Finish(out *Outputs) error {
 	names := lists.Map(out.staged, func(s stagedFile) string { return s.name })
 	if err := out.Commit(); err != nil {
@@ -190,7 +193,7 @@ func (c *Console) Finish(out *Outputs) error {
 	return nil
 }
 
-// WriteFile writes a file, and says so.
+// WriteFile writes a file and prints its name.
 func (c *Console) WriteFile(name string, data []byte) error {
 	var out Outputs
 	defer out.Discard()
@@ -200,7 +203,7 @@ func (c *Console) WriteFile(name string, data []byte) error {
 	return c.Finish(&out)
 }
 
-// Discard removes what was staged and not committed.
+// Discard removes staged files that are not committed.
 func (o *Outputs) Discard() {
 	for _, s := range o.staged {
 		s.file.Discard()
@@ -208,7 +211,7 @@ func (o *Outputs) Discard() {
 	o.staged = nil
 }
 
-// RecordFormat is the form that a file's name says, "" for none.
+// RecordFormat returns the recording format of a file name's extension, or "".
 func RecordFormat(name string) string {
 	ext := strings.TrimPrefix(filepath.Ext(name), ".")
 	if !slices.Contains(inspect.RecordFormats, ext) {
@@ -217,7 +220,7 @@ func RecordFormat(name string) string {
 	return ext
 }
 
-// IsFolder reports whether there is a folder of that name.
+// IsFolder reports whether a folder of that name exists.
 func IsFolder(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.IsDir()

@@ -48,7 +48,8 @@ func TestHostFSShow(t *testing.T) {
 	}
 }
 
-// TestOutputsTogether fails the second of two outputs: the first must be as it was.
+// TestOutputsTogether fails the second of two outputs. The first file must stay
+// unchanged.
 func TestOutputsTogether(t *testing.T) {
 	dir := t.TempDir()
 	first := filepath.Join(dir, "first")

@@ -16,28 +16,30 @@ import (
 	"github.com/p4lb/p4lb/internal/text/units"
 )
 
-// CompleteWith lets a shell complete a flag with words.
+// CompleteWith enables shell completion of a flag with the given words.
 func CompleteWith(cmd *cobra.Command, flag string, words []string) {
 	CompleteLater(cmd, flag, func() []string { return words })
 }
 
-// CompleteLater computes the words when a shell asks for them.
+// CompleteLater enables shell completion of a flag with words that it computes
+// on request.
 func CompleteLater(cmd *cobra.Command, flag string, words func() []string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words(), cobra.ShellCompDirectiveNoFileComp
 	})
 	if err != nil {
-		panic(err) // the flag has just been defined
+		panic(err) // impossible: the flag has just been defined
 	}
 }
 
-// AddArchFlag gives cmd the flag that names an architecture.
+// AddArchFlag adds the flag --arch to cmd. The values follow meaning in the
+// help.
 func AddArchFlag(cmd *cobra.Command, arch *string, meaning string) {
-	cmd.Flags().StringVar(arch, "arch", "", meaning+": the `ARCH` v1model, tna or t2na")
+	cmd.Flags().StringVar(arch, "arch", "", meaning+": `ARCH` v1model, tna or t2na")
 	CompleteWith(cmd, "arch", p4.Archs)
 }
 
-// WantArch checks the flag.
+// WantArch checks the value of --arch.
 func WantArch(cmd *cobra.Command, arch string) error {
 	if arch != "" && !slices.Contains(p4.Archs, arch) {
 		return UsageError(cmd, "--arch %s: want %s", arch, strings.Join(p4.Archs, ", "))
@@ -45,40 +47,41 @@ func WantArch(cmd *cobra.Command, arch string) error {
 	return nil
 }
 
-// AddRoundsFlag gives cmd the flag that bounds a packet's rounds.
+// AddRoundsFlag adds the flag --rounds to cmd, which limits the rounds of a
+// packet.
 func AddRoundsFlag(cmd *cobra.Command, rounds *int) {
 	cmd.Flags().IntVar(rounds, "rounds", dataplane.DefaultRounds, "drop a packet and its copies after `N` resubmissions, recirculations and clones")
 }
 
-// AddPcapFlag adds the flag for captures of all ports.
+// AddPcapFlag adds the flag --pcap to cmd, which captures all ports.
 func AddPcapFlag(cmd *cobra.Command, dir *string, target string) {
-	cmd.Flags().StringVar(dir, "pcap", "", target+"write a capture of each port's packets into `DIR`")
+	cmd.Flags().StringVar(dir, "pcap", "", target+"write a capture of the packets at each port into `DIR`")
 }
 
-// AddPlaintext adds the flag by which a server without encryption may be reached
-// from elsewhere.
+// AddPlaintext adds the flag that permits remote connections to a server
+// without encryption.
 func AddPlaintext(cmd *cobra.Command, to *bool, what string) {
 	cmd.Flags().BoolVar(to, "remote-plaintext", false,
-		"serve "+what+" beyond this machine: in the clear, to whoever reaches the address")
+		"serve "+what+" at addresses outside this machine: anyone can connect, without encryption")
 }
 
-// StaysHere refuses an address beyond this machine for a server that has neither
-// encryption nor passwords, unless that is wanted.
-func StaysHere(flag, what, address string, wanted bool) error {
-	if wanted || !fabric.Remote(address) {
+// StaysHere rejects an address outside this machine for a server without
+// encryption and passwords, unless allowed is set.
+func StaysHere(flag, what, address string, allowed bool) error {
+	if allowed || !fabric.Remote(address) {
 		return nil
 	}
-	return Hinted(fmt.Errorf("%s %s leaves this machine, and %s has neither encryption nor passwords", flag, address, what),
-		"serve at 127.0.0.1 and reach it through a tunnel, or say --remote-plaintext")
+	return Hinted(fmt.Errorf("%s %s: other machines could connect, and %s has neither encryption nor passwords", flag, address, what),
+		"serve at 127.0.0.1 and connect through a tunnel, or add --remote-plaintext")
 }
 
-// A MemorySize is a number of bytes on the command line.
+// A MemorySize is a flag value in bytes.
 type MemorySize struct {
 	Bytes int64
 	Given bool
 }
 
-// Set reads a size; a number alone is one of bytes.
+// Set parses a size. A number without unit is in bytes.
 func (m *MemorySize) Set(text string) error {
 	v, ok := units.Sizes.Parse(text)
 	if !ok {
@@ -91,7 +94,7 @@ func (m *MemorySize) Set(text string) error {
 	return nil
 }
 
-// String is the size as Set reads it.
+// String returns the number of bytes, or "" if the flag is not set.
 func (m *MemorySize) String() string {
 	if !m.Given {
 		return ""
@@ -99,11 +102,12 @@ func (m *MemorySize) String() string {
 	return strconv.FormatInt(m.Bytes, 10)
 }
 
-// Type names what the flag takes.
+// Type returns the placeholder of the value in the help.
 func (m *MemorySize) Type() string { return "size" }
 
-// An Engine says how the embedded switch runs programs: as machine code where
-// program and machine allow it, or with the closures that are the reference.
+// An Engine selects how the embedded switch executes programs: as machine code
+// if program and machine support it, or with closures, the reference
+// implementation.
 type Engine string
 
 const (
@@ -114,11 +118,11 @@ const (
 // AddFlag adds --engine to a verb that runs a program.
 func (e *Engine) AddFlag(cmd *cobra.Command) {
 	*e = engineAuto
-	cmd.Flags().Var(e, "engine", "run the program as machine code where that can be done (auto), or with the reference engine (closures)")
+	cmd.Flags().Var(e, "engine", "run the program as machine code if possible (auto), or with the reference engine (closures)")
 	CompleteWith(cmd, "engine", []string{string(engineAuto), string(EngineClosures)})
 }
 
-// Set is part of pflag.Value.
+// Set implements pflag.Value.
 func (e *Engine) Set(s string) error {
 	switch *e = Engine(s); *e {
 	case engineAuto, EngineClosures:
@@ -127,13 +131,13 @@ func (e *Engine) Set(s string) error {
 	return errors.New("want auto or closures")
 }
 
-// String is part of pflag.Value.
+// String implements pflag.Value.
 func (e *Engine) String() string { return string(*e) }
 
-// Type is part of pflag.Value.
+// Type implements pflag.Value.
 func (e *Engine) Type() string { return "ENGINE" }
 
-// Load links a program, BMv2 JSON, for this engine.
+// Load links a program in BMv2 JSON for this engine.
 func (e *Engine) Load(program []byte, o dataplane.Options) (*dataplane.Switch, error) {
 	config, err := bmv2.Load(program)
 	if err != nil {

@@ -7,5 +7,6 @@ import (
 	"time"
 )
 
-// Group has a command end, though not what it has started.
+// Group limits the wait for the output of a cancelled command. The processes
+// that it started continue.
 func Group(cmd *exec.Cmd) { cmd.WaitDelay = 100 * time.Millisecond }

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Group has a command end with all that it has started: a compiler is a script
-// that runs others, and what it says ends when they all do.
+// Group makes cancellation kill a command together with all processes that it
+// started. A compiler may be a script that starts others, and its output ends
+// only with the last of them.
 func Group(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

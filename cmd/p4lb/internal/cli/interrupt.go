@@ -12,22 +12,22 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A signal ends what a verb waits for, and every verb looks at its context
-// between the parts of its work. A part may take long still: the compiler's work
-// on one program, the drawing of a plot, the making of a million flows. So who
-// has not ended a moment after the signal is ended, and what is written beside its
-// place removed. What is written appears whole or not at all in any case, for a
-// process can be killed.
+// A first signal cancels the context of the verb, and every verb checks its
+// context between the steps of its work. A step may still take long: compiling
+// one program, drawing a plot, generating a million flows. Unless the verb has
+// called TidiesUp, the process therefore exits a moment after the signal and
+// removes its temporary files. Output files stay consistent: each is moved into
+// place when complete, since a process can also be killed.
 
-// grace is how long a verb has to end by itself.
+// grace is the time for a verb to end by itself after a signal.
 const grace = 500 * time.Millisecond
 
-// tidying is the key of a *atomic.Bool in a context: the verb has more to put
-// away than a moment allows.
+// tidying is the context key of an *atomic.Bool. It is true if the verb needs
+// more than grace to clean up.
 type tidying struct{}
 
-// UntilSignal is the context of the process, which a first signal ends. A
-// second one ends the process at once.
+// UntilSignal returns the context of the process, which the first signal
+// cancels. A second signal ends the process immediately.
 func UntilSignal() context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	tidies := new(atomic.Bool)
@@ -43,8 +43,8 @@ func UntilSignal() context.Context {
 	return context.WithValue(ctx, tidying{}, tidies)
 }
 
-// TidiesUp says that the verb ends by itself, however long that takes: it has to
-// take back what it has done outside of the process, or to complete a file.
+// TidiesUp declares that the verb ends by itself after a signal, regardless of
+// the time: it has to undo changes outside the process, or to complete a file.
 func TidiesUp(ctx context.Context) {
 	if tidies, ok := ctx.Value(tidying{}).(*atomic.Bool); ok {
 		tidies.Store(true)

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// LimitMemory has the collector work harder, instead of the process die, when
-// the heap comes near to what the machine has. The variable GOMEMLIMIT says it
-// otherwise.
+// LimitMemory sets the soft memory limit of the process to 80 % of the
+// machine's memory, so the garbage collector works harder before the kernel
+// kills the process. The variable GOMEMLIMIT takes precedence.
 func LimitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		if n := machineMemory(); n > 0 {
@@ -21,13 +21,13 @@ func LimitMemory() {
 	}
 }
 
-// earlyPercent is how much the heap may grow until the first collection, and
-// usualPercent from then on.
+// earlyPercent is the heap growth in percent before the first collection, and
+// usualPercent the growth after it.
 const earlyPercent, usualPercent = 1000, 100
 
-// CollectLater keeps the collector from work on what a short verb throws away
-// as a whole: the first collection is at 40 MB instead of 4. From then on the
-// heap grows as always. The variable GOGC says it otherwise.
+// CollectLater delays the first garbage collection from 4 MB of heap to 40 MB,
+// which saves short verbs the work. Later collections happen at the usual
+// growth. The variable GOGC takes precedence.
 func CollectLater() {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -35,12 +35,12 @@ func CollectLater() {
 	debug.SetGCPercent(earlyPercent)
 	runtime.AddCleanup(new([16]byte), func(struct{}) {
 		if now := debug.SetGCPercent(usualPercent); now != earlyPercent {
-			debug.SetGCPercent(now) // a verb has its own
+			debug.SetGCPercent(now) // a verb has set another value
 		}
 	}, struct{}{})
 }
 
-// MemoryLimit is what the process may take; 0 is no limit.
+// MemoryLimit returns the memory limit of the process in bytes, or 0 for none.
 func MemoryLimit() int64 {
 	n := debug.SetMemoryLimit(-1)
 	if n == math.MaxInt64 {
@@ -49,8 +49,8 @@ func MemoryLimit() int64 {
 	return n
 }
 
-// machineMemory is what the machine, or the control group that the process is
-// in, has in bytes; 0 where nothing says so.
+// machineMemory returns the memory of the machine or of the process's control
+// group in bytes, the lower of the two, or 0 if unknown.
 func machineMemory() int64 {
 	total := int64(0)
 	if f, err := os.Open("/proc/meminfo"); err == nil {

@@ -17,17 +17,17 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// AddSourceFlags gives cmd the flags that say how a program is read.
+// AddSourceFlags adds the flags for includes and macros to cmd.
 func AddSourceFlags(cmd *cobra.Command, opts *p4.Options) {
-	cmd.Flags().StringArrayVarP(&opts.IncludeDirs, "include", "I", nil, "look for includes in `DIR` (repeatable)")
+	cmd.Flags().StringArrayVarP(&opts.IncludeDirs, "include", "I", nil, "search `DIR` for includes (repeatable)")
 	cmd.Flags().StringArrayVarP(&opts.Defines, "define", "D", nil, "define a macro, as `NAME[=VALUE]` (repeatable)")
 }
 
-// CheckProgram reads and checks the program in the named file, and prints what
-// is wrong with it.
+// CheckProgram reads and checks the program in the named file, and prints its
+// errors.
 func (c *Console) CheckProgram(name string, opts p4.Options) (*p4.Program, error) {
 	if filepath.Ext(name) == ".json" {
-		return nil, fmt.Errorf("%s: is JSON, not P4: want the .p4 that it was made from", name)
+		return nil, fmt.Errorf("reading %s: this is JSON, not P4: want the .p4 source", name)
 	}
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Console) CheckProgram(name string, opts p4.Options) (*p4.Program, error
 	}
 	host := &hostFS{cwd: cwd}
 	file := host.file(name)
-	opts.IncludeDirs = slices.Clone(opts.IncludeDirs) // the caller's may be used again
+	opts.IncludeDirs = slices.Clone(opts.IncludeDirs) // the caller may reuse its slice
 	for i, dir := range opts.IncludeDirs {
 		info, err := os.Stat(dir)
 		if err != nil {
@@ -77,9 +77,9 @@ func (c *Console) LoadProgram(name string, opts p4.Options) (*bmv2.Config, error
 	return p.Config, c.Warn(p.Warnings, false)
 }
 
-// Runnable reads a program for a switch: BMv2 JSON with its P4Info, or P4, which
-// is compiled. The P4Info is in the file p4info where that is not "". Without a
-// name there is nothing.
+// Runnable reads a program for a switch: BMv2 JSON and its P4Info, or P4, which
+// it compiles. The file p4info overrides the P4Info unless the name is "". An
+// empty program name returns nil.
 func (c *Console) Runnable(program, p4info string, opts p4.Options) ([]byte, *configv1.P4Info, error) {
 	switch {
 	case program == "":
@@ -112,12 +112,12 @@ func (c *Console) Runnable(program, p4info string, opts p4.Options) ([]byte, *co
 	return p.JSON(), info, err
 }
 
-// readP4Info reads the file name, or where that is "" the one that stands beside
-// a JSON program.
+// readP4Info reads the named file, or, if the name is "", the P4Info file
+// beside a JSON program.
 func (c *Console) readP4Info(program, name string) (*configv1.P4Info, error) {
 	if name == "" {
 		base := strings.TrimSuffix(program, ".json")
-		beside := []string{base + ".p4info.txtpb", base + ".txtpb", base + ".p4info.txt"} // as gen, compile and p4c's users call it
+		beside := []string{base + ".p4info.txtpb", base + ".txtpb", base + ".p4info.txt"} // names by gen, compile and p4c's users
 		i := slices.IndexFunc(beside, func(name string) bool { _, err := os.Stat(name); return err == nil })
 		if i < 0 {
 			return nil, Hinted(fmt.Errorf("loading %s: its P4Info is missing", program), "name it with --p4info, or put it into %s", beside[0])
@@ -130,7 +130,7 @@ func (c *Console) readP4Info(program, name string) (*configv1.P4Info, error) {
 	}
 	info := &configv1.P4Info{}
 	if err := prototext.Unmarshal(text, info); err != nil {
-		what := strings.TrimLeft(strings.TrimPrefix(err.Error(), "proto:"), " \u00a0") // it has now the one and now the other
+		what := strings.TrimLeft(strings.TrimPrefix(err.Error(), "proto:"), " \u00a0") // protobuf deliberately varies this space
 		return nil, fmt.Errorf("reading %s: not P4Info in text form: %s", DisplayName(name), what)
 	}
 	return info, nil

@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// A line that is said again within quietTime is a repeat. Of the lines that were said
-// lately mostLines are remembered.
+// A line is a repeat if the same line was logged within quietTime. The handler
+// remembers the mostLines latest lines.
 const (
 	quietTime = 10 * time.Second
 	mostLines = 256
 )
 
-// repeats hands warnings and errors on that were not said lately. What goes wrong with
-// every packet is otherwise thousands of lines a second: of a line that is repeated
-// the 10th, the 100th, the 1,000th is printed, with how often it was said.
+// repeats is a log handler that thins out repeated warnings and errors. A
+// problem with every packet would otherwise log thousands of lines a second. Of
+// a repeated line it prints the 1st, 10th, 100th, … with the count.
 type repeats struct {
 	slog.Handler
-	prefix string // what With… has added
+	prefix string // attributes and groups added by WithAttrs and WithGroup
 	*said
 }
 
-// said is what handlers that come from one share.
+// said is the state shared by handlers derived from the same one.
 type said struct {
 	mu    sync.Mutex
 	lines map[string]*saidLine
@@ -60,13 +60,13 @@ func (r *repeats) Handle(ctx context.Context, rec slog.Record) error {
 	return r.Handler.Handle(ctx, rec)
 }
 
-// again counts a line, and tells whether it is to be printed.
+// again counts a line and reports whether to print it.
 func (s *said) again(line string, now time.Time) (n int, print bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.lines[line]
 	if l == nil || now.Sub(l.last) > quietTime {
-		// The oldest line makes room.
+		// The oldest line is removed if the map is full.
 		if len(s.lines) >= mostLines {
 			var oldest string
 			for line, l := range s.lines {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestRepeats: of what is said over and over the 1st, 10th and 100th line is printed;
-// other lines, what is no warning, and what comes after some quiet are.
+// TestRepeats prints the 1st, 10th and 100th of repeated lines, all different
+// lines, lines below warnings, and a repeated line again after quietTime.
 func TestRepeats(t *testing.T) {
 	var b strings.Builder
 	h := newRepeats(slog.NewTextHandler(&b, &slog.HandlerOptions{ReplaceAttr: dropTime}))

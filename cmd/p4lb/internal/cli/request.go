@@ -22,8 +22,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A Request is what a user asks of the generator, on the command line and in
-// a file.
+// A Request selects the programs to generate, with the values of the command
+// line and of a parameter file.
 type Request struct {
 	All bool `yaml:"all"`
 
@@ -46,24 +46,24 @@ type Request struct {
 	File     string   // -f
 }
 
-// AddFlags gives cmd the flags of a request.
+// AddFlags adds the flags of a request to cmd.
 func (r *Request) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&r.Scheme, "scheme", "", "the `SCHEME`, such as qall-poly3, drill+rlb or ./mine")
+	flags.StringVar(&r.Scheme, "scheme", "", "generate this `SCHEME`, such as qall-poly3, drill+rlb or ./mine")
 	AddBlocksFlag(cmd, &r.Blocks)
-	flags.BoolVar(&r.All, "all", false, "the whole catalogue")
-	flags.StringVar(&r.Granularity, "granularity", "", "compose: how much traffic is decided about at once")
-	flags.StringVar(&r.Signal, "signal", "", "compose: what is known about the paths")
-	flags.StringVar(&r.Choice, "choice", "", "compose: how one of them is taken")
-	flags.StringVar(&r.Guard, "guard", "", "compose: what may overrule that")
+	flags.BoolVar(&r.All, "all", false, "generate the whole catalogue")
+	flags.StringVar(&r.Granularity, "granularity", "", "compose: the unit of traffic for a decision, such as flow or flowlet")
+	flags.StringVar(&r.Signal, "signal", "", "compose: the information about paths")
+	flags.StringVar(&r.Choice, "choice", "", "compose: the rule that chooses a path")
+	flags.StringVar(&r.Guard, "guard", "", "compose: the rule that may override the choice")
 	flags.StringArrayVar(&r.Assigned, "set", nil, "set a parameter, as `NAME=VALUE` with its unit (repeatable)")
 	flags.StringVarP(&r.File, "file", "f", "", "read parameters from the YAML `FILE`")
-	flags.StringVar(&r.Ports, "ports", "", "paths of the largest group: their `NUMBER`, or the ports as in 1-4,9 (default 4)")
-	flags.StringVar(&r.Coeffs, "coeffs", "", "the polynomial of a fitted scheme: a model's JSON `FILE`, or runtime to leave it to the controller")
-	flags.StringVar(&r.StatePath, "state-path", "", "how queue state reaches ingress: recirc, shared, or for Tofino 2 ghost (default recirc)")
-	flags.StringVar(&r.Role, "role", "", "the switch's place: leaf, spine, tor, agg or core (default leaf)")
-	flags.StringVar(&r.Errata, "errata", "", "printed keeps what a paper prints where it is wrong")
-	AddArchFlag(cmd, &r.Arch, "what the program is for (default v1model)")
+	flags.StringVar(&r.Ports, "ports", "", "paths of the largest group: a `NUMBER`, or ports such as 1-4,9 (default 4)")
+	flags.StringVar(&r.Coeffs, "coeffs", "", "coefficients of a fitted scheme: the JSON `FILE` of a model, or runtime to let the controller set them")
+	flags.StringVar(&r.StatePath, "state-path", "", "transport of queue state to ingress: recirc, shared, or ghost on Tofino 2 (default recirc)")
+	flags.StringVar(&r.Role, "role", "", "role of the switch: leaf, spine, tor, agg or core (default leaf)")
+	flags.StringVar(&r.Errata, "errata", "", "printed keeps the known errors of the paper")
+	AddArchFlag(cmd, &r.Arch, "architecture of the program (default v1model)")
 	CompleteLater(cmd, "scheme", codegen.Names)
 	CompleteWith(cmd, "role", codegen.Roles)
 	CompleteWith(cmd, "state-path", codegen.StatePaths)
@@ -80,16 +80,17 @@ func (r *Request) AddFlags(cmd *cobra.Command) {
 	}
 }
 
-// AddBlocksFlag is for a folder of blocks of the user's own.
+// AddBlocksFlag adds the flag for a folder of the user's own blocks.
 func AddBlocksFlag(cmd *cobra.Command, dir *string) {
 	cmd.Flags().StringVar(dir, "blocks", "", "add the blocks and rows in the folder `DIR` to the catalogue, see docs/blocks.md")
 	if err := cmd.MarkFlagDirname("blocks"); err != nil {
-		panic(err) // the flag has just been defined
+		panic(err) // impossible: the flag has just been defined
 	}
 }
 
-// LibraryFrom has the catalogue, and programs that paths from a folder lead to.
-// So do those to folders of blocks, or else paths from where p4lb runs.
+// LibraryFrom returns the catalogue together with the user's own programs,
+// which paths relative to dir name. Paths to folders of blocks are relative to
+// dir if that folder exists, else to the current folder.
 func LibraryFrom(dir string) *scheme.Library {
 	return &scheme.Library{Sources: []scheme.Source{own.Source(dir)}, Open: func(blocks string) (fs.FS, error) {
 		if beside := filepath.Join(dir, blocks); !filepath.IsAbs(blocks) && IsFolder(beside) {
@@ -99,7 +100,8 @@ func LibraryFrom(dir string) *scheme.Library {
 	}}
 }
 
-// LibraryWith is where schemes are found, with a folder of blocks if it is not "".
+// LibraryWith returns the library for the current folder, extended by a folder
+// of blocks unless the name is "".
 func LibraryWith(blocks string) (*scheme.Library, error) {
 	l := LibraryFrom(".")
 	if blocks == "" {
@@ -108,7 +110,8 @@ func LibraryWith(blocks string) (*scheme.Library, error) {
 	return l.With(blocks)
 }
 
-// Complete reads the file, and lets the command line overrule it.
+// Complete reads the parameter file, if any, and lets the command line override
+// its values.
 func (r *Request) Complete(cmd *cobra.Command, c *Console) error {
 	set, err := Assigned(cmd, r.Assigned)
 	if err != nil {
@@ -128,16 +131,16 @@ func (r *Request) Complete(cmd *cobra.Command, c *Console) error {
 	case n > 1:
 		return UsageError(cmd, "--scheme, --all and a composition exclude each other")
 	case n == 0:
-		return UsageError(cmd, "gen wants --scheme, --all or a composition")
+		return UsageError(cmd, "gen requires --scheme, --all or a composition")
 	case r.All && (len(r.Set) > 0 || r.Coeffs != "" || r.Errata != ""):
-		return UsageError(cmd, "--all goes without --set, --coeffs and --errata: schemes differ in what they take")
+		return UsageError(cmd, "--all excludes --set, --coeffs and --errata: their values depend on the scheme")
 	case composed && (r.Granularity == "" || r.Choice == ""):
-		return UsageError(cmd, "a composition wants --granularity and --choice at least")
+		return UsageError(cmd, "a composition requires --granularity and --choice at least")
 	}
 	return nil
 }
 
-// Assigned reads the values of --set, NAME=VALUE each.
+// Assigned parses the values of --set, each NAME=VALUE.
 func Assigned(cmd *cobra.Command, values []string) (map[string]string, error) {
 	set := map[string]string{}
 	for _, s := range values {
@@ -150,12 +153,13 @@ func Assigned(cmd *cobra.Command, values []string) (map[string]string, error) {
 	return set, nil
 }
 
-// Count is how many of conditions hold.
+// Count returns the number of true conditions.
 func Count(conditions ...bool) int {
 	return len(lists.Filter(conditions, func(c bool) bool { return c }))
 }
 
-// read takes from the file what the command line has not set.
+// read fills in values from the file for flags that are absent on the command
+// line.
 func (r *Request) read(cmd *cobra.Command, c *Console) error {
 	text, err := c.ReadSource(r.File)
 	if err != nil {
@@ -193,7 +197,7 @@ func take(to *string, from string, given bool) {
 	}
 }
 
-// Schemes are those asked for.
+// Schemes returns the selected schemes.
 func (r *Request) Schemes() ([]scheme.Scheme, error) {
 	library, err := LibraryWith(r.Blocks)
 	if err != nil {
@@ -211,7 +215,7 @@ func (r *Request) Schemes() ([]scheme.Scheme, error) {
 	return []scheme.Scheme{one}, err
 }
 
-// Params are the parameters asked for.
+// Params returns the parameters for the generator.
 func (r *Request) Params(c *Console) (codegen.Params, error) {
 	p := codegen.Params{Arch: r.Arch, Set: r.Set, StatePath: r.StatePath, Role: r.Role}
 	p.Provenance = &codegen.Provenance{Version: provenance.This().String(), Flags: r.flags(), Blocks: r.Blocks}
@@ -244,18 +248,18 @@ func (r *Request) Params(c *Console) (codegen.Params, error) {
 	return p, nil
 }
 
-// CheckStatePath refuses the flag for a scheme none of whose programs brings queue
-// state to ingress.
+// CheckStatePath rejects --state-path if no program of the scheme transports
+// queue state to ingress.
 func (r *Request) CheckStatePath(programs ...*manifest.Manifest) error {
 	brings := func(m *manifest.Manifest) bool { return m.StatePath != "" }
 	if r.StatePath == "" || r.All || slices.ContainsFunc(programs, brings) {
 		return nil
 	}
-	return fmt.Errorf("--state-path %s: ingress of %s asks for no state of queues", r.StatePath, programs[0].Scheme)
+	return fmt.Errorf("--state-path %s: the ingress of %s reads no queue state: remove the flag", r.StatePath, programs[0].Scheme)
 }
 
-// flags are those beside the scheme that programs depend on, wherever they were
-// said.
+// flags returns the flags and values of the file that affect the programs,
+// besides the scheme.
 func (r *Request) flags() []string {
 	var list []string
 	for _, f := range [][2]string{
@@ -272,8 +276,8 @@ func (r *Request) flags() []string {
 	return list
 }
 
-// parsePorts reads a number of ports, or a list such as 1-4,9, of which the
-// highest counts as well.
+// parsePorts parses a number of ports, or a list such as 1-4,9. For a list it
+// also returns the highest port.
 func parsePorts(text string) (n, highest int, err error) {
 	if text == "" {
 		return 0, 0, nil

@@ -16,10 +16,10 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A Format is how a verb shows its result.
+// A Format is an output format of a verb.
 type Format string
 
-// The formats of -o on verbs that show something.
+// The formats of the flag -o.
 const (
 	Table Format = "table"
 	JSON  Format = "json"
@@ -27,16 +27,18 @@ const (
 	YAML  Format = "yaml"
 )
 
-// AddFormat gives cmd the flag -o with the formats that it has.
+// AddFormat adds the flag -o to cmd, with the given formats. The first is the
+// default.
 func AddFormat(cmd *cobra.Command, f *Format, have ...Format) {
 	AddFormatFlag(cmd, f, "output", "o", have)
 }
 
-// AddFormatFlag gives it one of another name, where -o names a file.
+// AddFormatFlag adds such a flag under another name, for verbs whose -o names a
+// file.
 func AddFormatFlag(cmd *cobra.Command, f *Format, name, short string, have []Format) {
 	*f = have[0]
 	flag := formatFlag{f, have}
-	cmd.Flags().VarP(flag, name, short, "form of the result: "+flag.names())
+	cmd.Flags().VarP(flag, name, short, "format of the result: "+flag.names())
 }
 
 type formatFlag struct {
@@ -48,13 +50,13 @@ func (f formatFlag) names() string {
 	return strings.Join(lists.Map(f.have, func(h Format) string { return string(h) }), ", ")
 }
 
-// String, Set and Type make the flag one of pflag's values.
+// String returns the selected format.
 func (f formatFlag) String() string { return string(*f.value) }
 
-// Type is the placeholder in the help text.
+// Type returns the placeholder in the help text.
 func (f formatFlag) Type() string { return "FORMAT" }
 
-// Set accepts the formats of this verb.
+// Set selects one of the formats.
 func (f formatFlag) Set(s string) error {
 	if !slices.Contains(f.have, Format(s)) {
 		return fmt.Errorf("want one of %s", f.names())
@@ -63,10 +65,10 @@ func (f formatFlag) Set(s string) error {
 	return nil
 }
 
-// A Grid is a result in rows, the first being the heads of the columns.
+// A Grid is a result in rows. The first row contains the column titles.
 type Grid [][]string
 
-// Show writes rows in the chosen form; whole is what JSON and YAML show.
+// Show prints rows as a table or as CSV, or whole as JSON or YAML.
 func Show(w io.Writer, f Format, rows Grid, whole any) error {
 	switch f {
 	case JSON:
@@ -75,7 +77,7 @@ func Show(w io.Writer, f Format, rows Grid, whole any) error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(whole)
 	case YAML:
-		// YAML has what JSON would, with the same names.
+		// Marshalling through JSON gives YAML the same names.
 		text, err := json.Marshal(whole)
 		if err != nil {
 			return err
@@ -90,8 +92,8 @@ func Show(w io.Writer, f Format, rows Grid, whole any) error {
 	}
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for _, row := range rows {
-		// A cell may be a name of a file or from the network: a tab or a line in
-		// it would break the table, too.
+		// Cells may contain text from files or the network. A tab or newline in
+		// a cell would also break the table.
 		fmt.Fprintln(tw, strings.Join(lists.Map(row, func(cell string) string { return plain.Printable(cell, "", maxSaid) }), "\t"))
 	}
 	return tw.Flush()

@@ -13,8 +13,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// Topology reads a topology that a user has named: a file, or a preset where
-// there is no such file. What is wrong with a file has been printed.
+// Topology reads the topology named by the user: a file, or a preset if no such
+// file exists. It prints the errors in a file.
 func (c *Console) Topology(name string) (*fabric.Topology, error) {
 	info, err := os.Stat(name)
 	if name != "-" && (errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir()) {
@@ -32,7 +32,7 @@ func (c *Console) Topology(name string) (*fabric.Topology, error) {
 	return t, c.TopologyErrors(err)
 }
 
-// TopologyErrors prints what is wrong with a topology, a line each.
+// TopologyErrors prints each error of a topology on a line.
 func (c *Console) TopologyErrors(err error) error {
 	var list fabric.Errors
 	var one *fabric.Error
@@ -56,29 +56,30 @@ func (c *Console) TopologyErrors(err error) error {
 	return ErrReported
 }
 
-// WriteResult writes a file, or to standard output where none is named.
+// WriteResult writes data to the named file, or to standard output if the name
+// is "".
 func (c *Console) WriteResult(name string, data []byte) error {
 	if name == "" {
 		_, err := c.Out.Write(data)
 		return err
 	}
 	if slices.Contains([]Format{Table, JSON, CSV, YAML}, Format(name)) {
-		return Hinted(fmt.Errorf("-o %s: here -o names a file, and none is called like a form of results", name), "leave it out for standard output")
+		return Hinted(fmt.Errorf("-o %s: want a file name, not a format", name), "remove -o to print to standard output")
 	}
 	return c.WriteFile(name, data)
 }
 
-// AddResultFlag gives cmd the flag -o of verbs that write one file.
+// AddResultFlag adds the flag -o to a verb that writes one file.
 func AddResultFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVarP(name, "output", "o", "", "write to `FILE` instead of standard output")
 }
 
-// AddFailFlag gives cmd the flag --fail.
+// AddFailFlag adds the flag --fail to cmd.
 func AddFailFlag(cmd *cobra.Command, fail *[]string) {
-	cmd.Flags().StringArrayVar(fail, "fail", nil, "take a `LINK` down: one by a port, as in l1:3, or all between two nodes, as in l1-s1 (repeatable)")
+	cmd.Flags().StringArrayVar(fail, "fail", nil, "fail a `LINK`: the one at a port, such as l1:3, or all between two nodes, such as l1-s1 (repeatable)")
 }
 
-// FailLinks returns the topology with the links down that a user has named.
+// FailLinks returns the topology with the named links down.
 func FailLinks(t *fabric.Topology, names []string) (*fabric.Topology, error) {
 	for _, name := range names {
 		links, err := t.FindLinks(name)
@@ -90,7 +91,7 @@ func FailLinks(t *fabric.Topology, names []string) (*fabric.Topology, error) {
 	return t, nil
 }
 
-// CompleteTopology offers the presets beside files.
+// CompleteTopology completes the names of presets besides files.
 func CompleteTopology(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	names := lists.Map(fabric.Presets(), func(p fabric.Preset) string { return p.Name + "\t" + p.About })
 	return names, cobra.ShellCompDirectiveDefault

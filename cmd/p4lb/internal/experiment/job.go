@@ -108,8 +108,8 @@ func (j *labJob) check(cmd *cobra.Command) error {
 	}
 	if err := cmp.Or(
 		j.page.Check(cmd),
-		cli.Wants(cmd, j.looks() > 0 && j.pcap == "", "--observe, --record, --watch or --listen", "every"),
-		cli.Wants(cmd, !slices.Equal(j.worlds, []string{lab.Sim}), "--on embedded or bmv2: the simulator takes its time", "overload"),
+		cli.Requires(cmd, j.looks() > 0 && j.pcap == "", "--observe, --record, --watch or --listen", "every"),
+		cli.Requires(cmd, !slices.Equal(j.worlds, []string{lab.Sim}), "--on embedded or bmv2: the simulator takes its time", "overload"),
 	); err != nil {
 		return err
 	}

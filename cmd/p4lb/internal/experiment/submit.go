@@ -103,8 +103,8 @@ func (s *labSubmit) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "Kubernetes wants an --image")
 	}
 	if err := cmp.Or(
-		cli.Wants(cmd, s.on != "kubernetes", "--on slurm", "partition", "account"),
-		cli.Wants(cmd, s.on != "slurm", "--on kubernetes", "image", "namespace", "secret", "volume"),
+		cli.Requires(cmd, s.on != "kubernetes", "--on slurm", "partition", "account"),
+		cli.Requires(cmd, s.on != "slurm", "--on kubernetes", "image", "namespace", "secret", "volume"),
 	); err != nil {
 		return err
 	}

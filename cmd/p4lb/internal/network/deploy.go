@@ -239,10 +239,10 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 	if err := cmp.Or(
 		j.hosts.check(cmd, j.target),
 		j.page.Check(cmd),
-		cli.Wants(cmd, j.target == targetEmbedded, "--target embedded", "any-port", "seed"),
-		cli.Wants(cmd, j.target == targetServers || j.target == targetTofino, "--target p4runtime or tofino", "tls-ca", "tls-cert", "tls-key"),
-		cli.Wants(cmd, !j.dryRun && !j.diff, "a deployment, and --dry-run and --diff make none", "no-tasks", "atomic", "pcap"),
-		cli.Wants(cmd, !j.once, "a network that stays, and with --once it does not", "no-tasks"),
+		cli.Requires(cmd, j.target == targetEmbedded, "--target embedded", "any-port", "seed"),
+		cli.Requires(cmd, j.target == targetServers || j.target == targetTofino, "--target p4runtime or tofino", "tls-ca", "tls-cert", "tls-key"),
+		cli.Requires(cmd, !j.dryRun && !j.diff, "a deployment, and --dry-run and --diff make none", "no-tasks", "atomic", "pcap"),
+		cli.Requires(cmd, !j.once, "a network that stays, and with --once it does not", "no-tasks"),
 	); err != nil {
 		return err
 	}

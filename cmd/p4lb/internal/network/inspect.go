@@ -132,9 +132,9 @@ func (j *inspectJob) check(cmd *cobra.Command) error {
 	}
 	if err := cmp.Or(
 		j.page.Check(cmd),
-		cli.Wants(cmd, j.replay == "", "switches to read: --replay reads none", "every", "no-flows", "state", "topology", "scheme", "blocks",
+		cli.Requires(cmd, j.replay == "", "switches to read: --replay reads none", "every", "no-flows", "state", "topology", "scheme", "blocks",
 			"set", "file", "coeffs", "state-path", "errata", "arch", "thrift", "grpc", "bfrt", "device-id", "manifest", "tls-ca", "tls-cert", "tls-key"),
-		cli.Wants(cmd, j.goesOn(), "--watch, --for, --record or --listen", "every"),
+		cli.Requires(cmd, j.goesOn(), "--watch, --for, --record or --listen", "every"),
 	); err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (r *reach) addFlags(cmd *cobra.Command) {
 func (r *reach) check(cmd *cobra.Command, c *cli.Console) error {
 	one := r.thrift != "" || r.grpc != "" || r.bfrt != ""
 	scheme := r.request.Scheme != "" || r.request.File != ""
-	if err := cli.Wants(cmd, one, "the address of a switch, --thrift, --grpc or --bfrt", "manifest", "device-id"); err != nil {
+	if err := cli.Requires(cmd, one, "the address of a switch, --thrift, --grpc or --bfrt", "manifest", "device-id"); err != nil {
 		return err
 	}
 	switch {
@@ -81,7 +81,7 @@ func (r *reach) check(cmd *cobra.Command, c *cli.Console) error {
 	case scheme:
 		return r.request.check(cmd, c)
 	}
-	return cli.Wants(cmd, false, "a --scheme", "set", "blocks", "coeffs", "state-path", "errata", "arch")
+	return cli.Requires(cmd, false, "a --scheme", "set", "blocks", "coeffs", "state-path", "errata", "arch")
 }
 
 // A reached switch is one with the way to its registers.

@@ -89,7 +89,7 @@ func (j *trafficJob) run(cmd *cobra.Command) error {
 	case j.duration <= 0 || j.drain <= 0:
 		return cli.UsageError(cmd, "--duration %v, --drain %v: want times above 0", j.duration, j.drain)
 	}
-	if err := cli.Wants(cmd, j.list == "", "flows to draw: --flows lists them", "workload", "cut", "load", "load-of", "pattern"); err != nil {
+	if err := cli.Requires(cmd, j.list == "", "flows to draw: --flows lists them", "workload", "cut", "load", "load-of", "pattern"); err != nil {
 		return err
 	}
 	d, t, err := j.read()

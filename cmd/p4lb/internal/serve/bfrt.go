@@ -18,7 +18,7 @@ import (
 	"github.com/p4lb/p4lb/internal/server/bfrt"
 )
 
-// bfrtFlags are what switch takes for BfRt.
+// bfrtFlags are the flags of the switch verb for BfRt.
 type bfrtFlags struct {
 	address  string
 	info     string
@@ -31,33 +31,33 @@ type bfrtFlags struct {
 func (b *bfrtFlags) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&b.address, "bfrt", "", "serve BfRt at `ADDR`, instead of P4Runtime")
-	f.StringVar(&b.info, "bfrt-info", "", "BfRt schema of a JSON program, in `FILE` (PROG.bf-rt.json)")
-	f.StringVar(&b.name, "p4-name", "", "the program's `NAME` for BfRt clients (that of its file)")
-	f.StringArrayVar(&b.programs, "program", nil, "with --bfrt, put a program into some pipes, as `FILE@PIPE,...` (repeatable)")
+	f.StringVar(&b.info, "bfrt-info", "", "read the BfRt schema of a JSON program from `FILE` (default PROG.bf-rt.json)")
+	f.StringVar(&b.name, "p4-name", "", "`NAME` of the program for BfRt clients (default the name of its file)")
+	f.StringArrayVar(&b.programs, "program", nil, "with --bfrt, load a program into these pipes, as `FILE@PIPE,...` (repeatable)")
 	f.IntVar(&b.pipes, "pipes", 4, "with --bfrt, the number of pipes, `N`")
-	f.IntSliceVar(&b.loops, "loop-pipes", nil, "with --bfrt, `PIPES` whose ports are all in loopback, as the inner ones of a chip with 32 ports")
+	f.IntSliceVar(&b.loops, "loop-pipes", nil, "with --bfrt, set all ports of these `PIPES` to loopback, like the inner pipes of a chip with 32 ports")
 }
 
 func (b *bfrtFlags) check(cmd *cobra.Command, j *switchJob) error {
 	set := cmd.Flags().Changed
 	if b.address == "" {
-		return cli.Wants(cmd, false, "--bfrt", "bfrt-info", "p4-name", "program", "pipes", "loop-pipes")
+		return cli.Requires(cmd, false, "--bfrt", "bfrt-info", "p4-name", "program", "pipes", "loop-pipes")
 	}
 	switch {
 	case set("grpc") && j.grpc != off:
-		return cli.UsageError(cmd, "--bfrt and --grpc: a switch is controlled by one of them")
+		return cli.UsageError(cmd, "--bfrt and --grpc: want only one of them")
 	case j.thrift != off:
-		return cli.UsageError(cmd, "--bfrt and --thrift: a switch is controlled by one of them")
+		return cli.UsageError(cmd, "--bfrt and --thrift: want only one of them")
 	case (j.load == "") == (len(b.programs) == 0):
-		return cli.UsageError(cmd, "--bfrt wants --load, or --program for each set of pipes")
+		return cli.UsageError(cmd, "--bfrt requires --load, or --program for each set of pipes")
 	case b.pipes < 1 || b.pipes > 4:
 		return cli.UsageError(cmd, "--pipes %d: want 1 to 4", b.pipes)
 	case b.info != "" && filepath.Ext(j.load) != ".json":
-		return cli.UsageError(cmd, "--bfrt-info wants a JSON program: --load FILE.json")
+		return cli.UsageError(cmd, "--bfrt-info requires a JSON program: --load FILE.json")
 	case b.name != "" && j.load == "":
-		return cli.UsageError(cmd, "--p4-name wants --load")
+		return cli.UsageError(cmd, "--p4-name requires --load")
 	case set("p4info") || set("entries") || set("device-id"):
-		return cli.UsageError(cmd, "--p4info, --entries and --device-id are for P4Runtime: --bfrt goes without")
+		return cli.UsageError(cmd, "--p4info, --entries and --device-id are for P4Runtime: --bfrt excludes them")
 	}
 	for _, p := range b.loops {
 		if p < 0 || p >= b.pipes {
@@ -73,7 +73,7 @@ func (b *bfrtFlags) check(cmd *cobra.Command, j *switchJob) error {
 	return nil
 }
 
-// pipesOf takes FILE@PIPE,... apart.
+// pipesOf splits FILE@PIPE,... and checks the pipes.
 func pipesOf(s string, most int) (file string, pipes []int, err error) {
 	file, list, ok := strings.Cut(s, "@")
 	if !ok || file == "" {
@@ -89,7 +89,7 @@ func pipesOf(s string, most int) (file string, pipes []int, err error) {
 	return file, pipes, nil
 }
 
-// openBfRt opens a switch that BfRt controls.
+// openBfRt opens a switch with a BfRt server.
 func (j *switchJob) openBfRt(s *runningSwitch) error {
 	programs, arch, err := j.bfrtPrograms()
 	if err != nil {
@@ -106,7 +106,8 @@ func (j *switchJob) openBfRt(s *runningSwitch) error {
 	if err := j.openDevice(s); err != nil {
 		return err
 	}
-	// Clients of the SDE read and write without bounds of their own.
+	// Clients of the SDE send large reads and writes, so the default limits are
+	// higher than for P4Runtime.
 	limits := j.limits.server
 	limits.MaxMessage = cmp.Or(limits.MaxMessage, 512<<20)
 	limits.MaxUpdates = cmp.Or(limits.MaxUpdates, 1<<20)
@@ -121,12 +122,13 @@ func (j *switchJob) openBfRt(s *runningSwitch) error {
 		return cli.Refused("serving BfRt at "+j.bfrt.address, err)
 	}
 	if tls == nil && fabric.Remote(s.bfrtListener.Addr().String()) {
-		j.c.Log.Warn("BfRt is served beyond this machine without TLS: whoever reaches it controls the switch", "address", j.bfrt.address)
+		j.c.Log.Warn("serving BfRt to other machines without TLS: any client can control the switch", "address", j.bfrt.address)
 	}
 	return j.openPorts(s)
 }
 
-// loopsOf are the ports in loopback: those of the chip, and all of some pipes.
+// loopsOf returns the ports in loopback: the chip's own, and all ports of the
+// given pipes. nil selects the chip's own.
 func loopsOf(arch string, pipes []int) []uint32 {
 	if len(pipes) == 0 {
 		return nil
@@ -140,7 +142,7 @@ func loopsOf(arch string, pipes []int) []uint32 {
 	return list
 }
 
-// cpuOf is the port of the CPU by Ethernet.
+// cpuOf returns the Ethernet port of the CPU.
 func cpuOf(arch string) uint32 {
 	if arch == bmv2.T2NA {
 		return 2
@@ -148,7 +150,8 @@ func cpuOf(arch string) uint32 {
 	return 64
 }
 
-// bfrtPrograms reads the programs of the pipes.
+// bfrtPrograms reads the programs of the pipes and returns their common
+// architecture.
 func (j *switchJob) bfrtPrograms() (list []server.Program, arch string, err error) {
 	add := func(file string, pipes []int) error {
 		binary, schema, a, err := j.bfrtProgram(file)
@@ -156,7 +159,7 @@ func (j *switchJob) bfrtPrograms() (list []server.Program, arch string, err erro
 			return err
 		}
 		if arch != "" && a != arch {
-			return fmt.Errorf("%s is for %s, and another program for %s", cli.DisplayName(file), a, arch)
+			return fmt.Errorf("%s is a program for %s, another one for %s: want one architecture", cli.DisplayName(file), a, arch)
 		}
 		arch = a
 		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
@@ -171,7 +174,7 @@ func (j *switchJob) bfrtPrograms() (list []server.Program, arch string, err erro
 		return list, arch, err
 	}
 	for _, p := range j.bfrt.programs {
-		file, pipes, _ := pipesOf(p, j.bfrt.pipes) // has been checked
+		file, pipes, _ := pipesOf(p, j.bfrt.pipes) // checked before
 		if err := add(file, pipes); err != nil {
 			return nil, "", err
 		}
@@ -179,7 +182,7 @@ func (j *switchJob) bfrtPrograms() (list []server.Program, arch string, err erro
 	return list, arch, nil
 }
 
-// bfrtProgram reads a program with its schema.
+// bfrtProgram reads a program and its schema.
 func (j *switchJob) bfrtProgram(file string) (binary, schema []byte, arch string, err error) {
 	if filepath.Ext(file) == ".json" {
 		if binary, err = j.c.ReadSource(file); err != nil {
@@ -217,7 +220,7 @@ func (j *switchJob) bfrtProgram(file string) (binary, schema []byte, arch string
 		binary = p.JSON()
 	}
 	if arch != bmv2.TNA && arch != bmv2.T2NA {
-		return nil, nil, "", fmt.Errorf("loading %s: BfRt is for programs for Tofino (tna, t2na), and this is one for v1model", cli.DisplayName(file))
+		return nil, nil, "", fmt.Errorf("loading %s: this is a program for v1model: BfRt requires one for Tofino (tna, t2na)", cli.DisplayName(file))
 	}
 	return binary, schema, arch, nil
 }

@@ -4,5 +4,5 @@ package serve
 
 import "math"
 
-// maxFiles is how many files a process may have open.
+// maxFiles returns the maximum number of open files of the process.
 func maxFiles() int { return math.MaxInt32 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// maxFiles is how many files a process may have open.
+// maxFiles returns the maximum number of open files of the process.
 func maxFiles() int {
 	var r syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r) != nil || r.Cur > math.MaxInt32 {

@@ -14,36 +14,36 @@ import (
 	"github.com/p4lb/p4lb/internal/server/thrift"
 )
 
-// The limits that --limit sets, as the help has them.
-const limitHelp = `What clients can make the switch hold is limited. --limit NAME=N sets
+// limitHelp documents the limits of --limit in the help text.
+const limitHelp = `--limit NAME=N sets one of the limits on the resources of clients:
 
-  connections    P4Runtime connections at a time (1024, or what open files allow);
-                 as many again may wait that have said nothing yet
+  connections    P4Runtime connections at a time (1024, or fewer if the process may
+                 open fewer files); as many more may wait that have sent nothing yet
   thrift         Thrift connections at a time (64, likewise)
   calls          requests and streams of all P4Runtime clients at a time (8192)
   reads          reads among them (1024)
   streams        requests and streams of a connection (1024)
   controllers    streams of a role (1024)
-  roles          roles that are remembered (256)
+  roles          roles that the switch remembers (256)
   message        bytes of a message (67108864)
-  incoming       bytes of all large messages that are coming or being answered
-                 (134217728); one waits for room, and if none comes the connection
-                 whose message is unfinished for longest is closed
+  incoming       bytes of all large messages in progress (134217728); a message
+                 waits for space; if none becomes free, the switch closes the
+                 connection with the oldest incomplete message
   entity         bytes of an entity or a role config (1048576)
   updates        updates of a write (131072)
   requests       requests of a read (32768)
-  pending        bytes of notifications that a client has not received (16777216);
-                 packets, digests and idle timeouts beyond them are lost
-  stall          how long a client may not take the answer to a read (30s)`
+  pending        bytes of queued notifications of a client (16777216); the switch
+                 drops packets, digests and idle timeouts beyond them
+  stall          longest time that a client may not accept the answer to a read (30s)`
 
-// limits are what --limit says.
+// limits are the parsed values of --limit.
 type limits struct {
 	list   []string
 	server gate.Limits
 	thrift int
 }
 
-// check reads the flags.
+// check parses the flags.
 func (l *limits) check() error {
 	s := &l.server
 	places := map[string]*int{
@@ -76,16 +76,17 @@ func (l *limits) check() error {
 	return l.fitFiles()
 }
 
-// spareFiles is how many files a switch has open beside its connections.
+// spareFiles is the number of files that a switch opens besides its
+// connections.
 const spareFiles = 32
 
-// fitFiles leaves room for ports and files where only few may be open: a flood
-// of connections then takes nothing that the switch needs itself. There may be as many
-// newcomers to P4Runtime as connections.
+// fitFiles chooses the default connection limits so that connections never
+// exhaust the open files of the process, as ports and files need some.
+// P4Runtime counts twice: as many new connections may wait as are active.
 func (l *limits) fitFiles() error {
 	files := maxFiles()
 	if room := files - spareFiles; room < 4 {
-		return fmt.Errorf("only %d files may be open (ulimit -n): want at least %d", files, spareFiles+4)
+		return fmt.Errorf("the process may open only %d files (ulimit -n): want at least %d", files, spareFiles+4)
 	}
 	half := (files - spareFiles) / 2
 	if l.server.MaxConnections == 0 {
@@ -94,7 +95,7 @@ func (l *limits) fitFiles() error {
 	l.thrift = cmp.Or(l.thrift, min(thrift.MaxConnections, half))
 	if 2*l.server.MaxConnections+l.thrift > files-spareFiles {
 		return errors.New("--limit connections and thrift: " +
-			fmt.Sprintf("only %d files may be open (ulimit -n), %d of them for connections", files, files-spareFiles))
+			fmt.Sprintf("the process may open only %d files (ulimit -n), %d of them for connections", files, files-spareFiles))
 	}
 	return nil
 }

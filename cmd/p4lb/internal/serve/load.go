@@ -8,7 +8,7 @@ import (
 	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
 )
 
-// tlsConfig is how clients connect, nil for without TLS.
+// tlsConfig returns the TLS configuration of the server, or nil for none.
 func (j *switchJob) tlsConfig() (*tls.Config, error) {
 	if j.cert == "" {
 		return nil, nil
@@ -27,7 +27,7 @@ func (j *switchJob) tlsConfig() (*tls.Config, error) {
 	}
 	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
 	if !config.ClientCAs.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("reading %s: there is no certificate in it", j.ca)
+		return nil, fmt.Errorf("reading %s: no certificate found: want PEM", j.ca)
 	}
 	return config, nil
 }

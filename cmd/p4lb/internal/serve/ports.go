@@ -12,15 +12,14 @@ import (
 	"github.com/p4lb/p4lb/internal/server/thrift"
 )
 
-// switchPorts is a device whose ports Thrift's clients list, connect and take
-// away.
+// switchPorts lets Thrift clients list, connect and remove the ports of a device.
 type switchPorts struct {
 	*p4rt.Device
 	log   *slog.Logger
 	given []string // as on the command line
 
 	mu    sync.Mutex
-	names map[uint32]string // of those that clients have connected
+	names map[uint32]string // of interfaces that clients have connected
 }
 
 // Ports lists the ports by number.
@@ -29,7 +28,7 @@ func (s *switchPorts) Ports() (list []thrift.PortInfo) {
 	defer s.mu.Unlock()
 	names := map[uint32]string{}
 	for _, text := range s.given {
-		number, where, _ := parsePort(text) // has been checked
+		number, where, _ := parsePort(text) // checked before
 		names[number] = where
 	}
 	maps.Copy(names, s.names)
@@ -39,10 +38,10 @@ func (s *switchPorts) Ports() (list []thrift.PortInfo) {
 	return list
 }
 
-// Connect makes a network interface a port.
+// Connect adds a network interface as a port.
 func (s *switchPorts) Connect(number uint32, iface string) error {
 	if strings.Contains(iface, ":") {
-		return errors.New("a file or an address is no network interface")
+		return errors.New("not a network interface: want a name such as veth1")
 	}
 	p, err := ports.Open(iface)
 	if err != nil {
@@ -59,5 +58,5 @@ func (s *switchPorts) Connect(number uint32, iface string) error {
 	return nil
 }
 
-// Disconnect takes a port away.
+// Disconnect removes a port.
 func (s *switchPorts) Disconnect(number uint32) error { return s.RemovePort(number) }

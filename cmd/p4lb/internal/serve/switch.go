@@ -1,4 +1,4 @@
-// Package serve is the verb that runs a switch as a process.
+// Package serve implements the verb switch, which runs a switch as a process.
 package serve
 
 import (
@@ -27,63 +27,62 @@ import (
 	"github.com/p4lb/p4lb/internal/server/thrift"
 )
 
-// off, in place of an address, leaves a server out.
+// off disables a server, in place of its address.
 const off = "off"
 
-// New is the verb switch.
+// New returns the verb switch.
 func New(c *cli.Console) *cobra.Command {
 	j := &switchJob{c: c}
 	cmd := &cobra.Command{
 		SuggestFor: []string{"serve", "bmv2"},
 		Use:        "switch [-i PORT@WHERE]... [--load PROG]",
-		Short:      "Run the embedded switch in real time, for any P4Runtime client",
-		Long: `Switch runs until it is interrupted. It executes the program that a P4Runtime
-client sends, as BMv2 JSON, or the one named with --load, and moves packets
-between its ports:
+		Short:      "Run the embedded switch in real time for P4Runtime clients",
+		Long: `Switch runs a program until it is interrupted: the program sent by a P4Runtime
+client as BMv2 JSON, or the one given with --load. It forwards packets between
+its ports:
 
-  -i 1@veth1                     port 1 is a network interface (wants root)
-  -i 1@packet:veth1              the same beside the machine's own stack
+  -i 1@veth1                     port 1 is a network interface (requires root)
+  -i 1@packet:veth1              same, shared with the machine's network stack
   -i 2@udp:127.0.0.1:5002,127.0.0.1:6002
-                                 port 2 sends and receives UDP datagrams, each a
-                                 packet, between a local and a remote address
+                                 port 2 sends and receives UDP datagrams between a
+                                 local and a remote address, one packet in each
   -i 3@pcap:in.pcap,out.pcap     port 3 plays one capture and records another;
-                                 either may be left out
+                                 either may be omitted
 
---entries fills the tables of the program named with --load before anything moves:
-with commands as simple_switch_CLI takes them (table_add, table_set_default,
-mc_mgrp_create, mirroring_add, register_write and others), or with JSON as the
-runtime files of the P4 tutorials.
+--entries fills the tables of the --load program before packets flow. The file
+contains commands of simple_switch_CLI (table_add, table_set_default,
+mc_mgrp_create, mirroring_add, register_write and others) or the JSON of runtime
+files in the P4 tutorials.
 
-A program for Tofino (TNA, T2NA) runs as there, each port by the program of its
-pipe: ports 68 to 71 of each, or 6 of Tofino 2, recirculate, and queues are
-counted in cells. --load takes its P4, or the JSON of p4lb compile.
+A program for Tofino (TNA, T2NA) runs as on the chip, each port with the program of
+its pipe. Ports 68 to 71 of each pipe, or port 6 on Tofino 2, recirculate. Queue
+depths count cells. --load accepts its P4 source or the JSON of p4lb compile.
 
---bfrt serves the runtime interface of Intel's SDE instead of P4Runtime, as
-bf_switchd does at port 50052: its Python client and its packet tests can talk to
-the switch. Each pipe then has registers, counters, meters and entries of its
-own. --program puts different programs into the pipes:
+--bfrt serves the runtime interface of Intel's SDE instead of P4Runtime, like
+bf_switchd at port 50052, for its Python client and packet tests. Each pipe then
+has separate registers, counters, meters and entries. --program loads different
+programs into the pipes:
 
   p4lb switch --bfrt 127.0.0.1:50052 --load tna_counter.p4 -i 0@veth0 -i 1@veth2
   p4lb switch --bfrt 127.0.0.1:50052 --program a.p4@0,2 --program b.p4@1,3
 
-Queues are those of simple_switch: 64 packets per port, without limit of rate
-unless --rate sets one. Hosts on veth interfaces must compute checksums and put
-VLAN tags into the packet themselves: ethtool -K DEV tx off txvlan off on the
-host's side.
+The default queues are the same as in simple_switch: 64 packets per port, with
+unlimited rate. Hosts on veth interfaces must compute checksums and insert
+VLAN tags in software: run ethtool -K DEV tx off txvlan off on the host's side.
 
-A network interface is read through XDP (AF_XDP) where the kernel, the rights
-and the interface allow it, which costs the least: one receive queue, an MTU of
-at most 3818. The machine's own stack then sees nothing of what comes in there.
-Elsewhere, and with packet:, it is a packet socket, beside the stack; with xdp:
-nothing but XDP will do.
+The switch reads a network interface through XDP (AF_XDP), the most efficient way,
+if the kernel, the permissions and the interface support it: one receive queue and
+an MTU of at most 3818. The machine's own network stack then receives no packets
+from the interface. Otherwise, and with packet:, the switch uses a packet socket
+and shares the interface with the stack. With xdp: it fails unless XDP works.
 
-With --grpc off, no --thrift and only captures as ports, switch ends when these
-are played.
+With --grpc off, without --thrift and with only captures as ports, switch ends
+after the last captured packet.
 
-With --thrift simple_switch_CLI works on the switch, and so does what else was
-written for the Thrift interface of simple_switch. That has neither encryption
-nor passwords: whoever reaches its address reads and changes all there is. It is
-served on this machine alone unless --remote-plaintext says that it may leave it.
+--thrift serves the Thrift interface of simple_switch, for simple_switch_CLI and
+other clients. It has neither encryption nor passwords: any client that reaches
+the address can read and change the whole switch. The address must therefore be on
+this machine, unless --remote-plaintext allows others.
 
 ` + limitHelp,
 		Example: `  p4lb switch -i 0@veth0 -i 1@veth2 --cpu-port 255
@@ -128,47 +127,47 @@ type switchJob struct {
 	limits       limits
 	engine       cli.Engine
 	bfrt         bfrtFlags
-	loopback     []uint32 // nil: those of the chip
+	loopback     []uint32 // nil: the chip's own
 }
 
 func (j *switchJob) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVarP(&j.ports, "port", "i", nil, "connect a port, as `PORT@WHERE` (repeatable)")
 	f.StringVar(&j.load, "load", "", "start with the program in `FILE`, P4 or BMv2 JSON")
-	f.StringVar(&j.p4info, "p4info", "", "P4Info of a JSON program, in text form, in `FILE` (PROG.p4info.txtpb)")
-	f.StringArrayVar(&j.entries, "entries", nil, "fill its tables with what `FILE` says: commands of simple_switch_CLI, or JSON (repeatable)")
+	f.StringVar(&j.p4info, "p4info", "", "read the P4Info of a JSON program, in text form, from `FILE` (default PROG.p4info.txtpb)")
+	f.StringArrayVar(&j.entries, "entries", nil, "fill its tables from `FILE`: commands of simple_switch_CLI, or JSON (repeatable)")
 	cli.AddSourceFlags(cmd, &j.sources)
 	f.StringVar(&j.grpc, "grpc", "127.0.0.1:9559", "serve P4Runtime at `ADDR`, or off")
-	f.Uint64Var(&j.device, "device-id", 1, "the device id that clients must name")
-	f.StringVar(&j.cert, "tls-cert", "", "serve P4Runtime with TLS, with the certificate in `FILE`")
-	f.StringVar(&j.key, "tls-key", "", "the certificate's key, in `FILE`")
-	f.StringVar(&j.ca, "tls-ca", "", "accept only clients with a certificate signed by those in `FILE`")
+	f.Uint64Var(&j.device, "device-id", 1, "device id that clients must use")
+	f.StringVar(&j.cert, "tls-cert", "", "serve over TLS with the certificate in `FILE`")
+	f.StringVar(&j.key, "tls-key", "", "key of the certificate, in `FILE`")
+	f.StringVar(&j.ca, "tls-ca", "", "accept only clients with a certificate signed by a CA in `FILE`")
 	f.StringVar(&j.thrift, "thrift", off, "serve the Thrift interface of simple_switch at `ADDR`")
 	cli.AddPlaintext(cmd, &j.plaintext, "Thrift")
-	cmd.Flags().StringArrayVar(&j.limits.list, "limit", nil, "limit what clients may take, as `NAME=N` (repeatable)")
+	cmd.Flags().StringArrayVar(&j.limits.list, "limit", nil, "limit the resources of clients, as `NAME=N` (repeatable)")
 	j.engine.AddFlag(cmd)
 	j.bfrt.addFlags(cmd)
-	f.Uint32Var(&j.cpuPort, "cpu-port", 0, "the port of the controller, `PORT`; none unless it is given")
-	f.Uint64Var(&j.rate, "rate", 0, "limit each queue to `N` packets per second; 0 is no limit")
-	f.IntVar(&j.depth, "depth", 64, "the room of each queue in packets")
-	f.IntVar(&j.priorities, "priorities", 1, "the number of queues of each port")
-	f.Uint64Var(&j.seed, "seed", 1, "the seed of the random numbers")
+	f.Uint32Var(&j.cpuPort, "cpu-port", 0, "use `PORT` as the controller's port (default none)")
+	f.Uint64Var(&j.rate, "rate", 0, "limit each queue to `N` packets per second (0: no limit)")
+	f.IntVar(&j.depth, "depth", 64, "capacity of each queue in packets")
+	f.IntVar(&j.priorities, "priorities", 1, "number of queues of each port")
+	f.Uint64Var(&j.seed, "seed", 1, "seed of the random numbers")
 	cli.AddRoundsFlag(cmd, &j.rounds)
-	f.StringVar(&j.trace, "trace", "", "write what happens to packets to `FILE`, a JSON object a line")
+	f.StringVar(&j.trace, "trace", "", "write a trace of all packets to `FILE`, as a JSON object per line")
 	cli.AddPcapFlag(cmd, &j.pcap, "")
 }
 
-// check finds mistakes in the command line before anything is opened.
+// check reports mistakes in the command line before the switch opens anything.
 func (j *switchJob) check(cmd *cobra.Command) error {
 	switch {
 	case (j.cert == "") != (j.key == ""):
 		return cli.UsageError(cmd, "--tls-cert and --tls-key go together")
 	case j.ca != "" && j.cert == "":
-		return cli.UsageError(cmd, "--tls-ca wants --tls-cert and --tls-key")
+		return cli.UsageError(cmd, "--tls-ca requires --tls-cert and --tls-key")
 	case j.p4info != "" && j.load == "":
-		return cli.UsageError(cmd, "--p4info wants --load")
+		return cli.UsageError(cmd, "--p4info requires --load")
 	case len(j.entries) > 0 && j.load == "":
-		return cli.UsageError(cmd, "--entries wants --load")
+		return cli.UsageError(cmd, "--entries requires --load")
 	case j.rounds <= 0:
 		return cli.UsageError(cmd, "--rounds %d: want at least 1", j.rounds)
 	case j.depth <= 0:
@@ -188,16 +187,16 @@ func (j *switchJob) check(cmd *cobra.Command) error {
 		compiled = compiled || filepath.Ext(file) != ".json"
 	}
 	if err := cmp.Or(
-		cli.Wants(cmd, compiled, "a P4 program: --load FILE.p4", "include", "define"),
-		cli.Wants(cmd, j.grpc != off || bfrt, "--grpc or --bfrt", "tls-cert"),
-		cli.Wants(cmd, j.grpc != off || j.thrift != off, "--grpc or --thrift", "device-id"),
-		cli.Wants(cmd, j.thrift != off, "--thrift", "remote-plaintext"),
+		cli.Requires(cmd, compiled, "a P4 program: --load FILE.p4", "include", "define"),
+		cli.Requires(cmd, j.grpc != off || bfrt, "--grpc or --bfrt", "tls-cert"),
+		cli.Requires(cmd, j.grpc != off || j.thrift != off, "--grpc or --thrift", "device-id"),
+		cli.Requires(cmd, j.thrift != off, "--thrift", "remote-plaintext"),
 	); err != nil {
 		return err
 	}
 	for _, limit := range j.limits.list {
 		if ofThrift := strings.HasPrefix(limit, "thrift="); ofThrift && j.thrift == off || !ofThrift && j.grpc == off && !bfrt {
-			return cli.UsageError(cmd, "--limit %s: what it is about is not served", limit)
+			return cli.UsageError(cmd, "--limit %s: this limit belongs to a server that is off", limit)
 		}
 	}
 	if j.thrift != off {
@@ -212,7 +211,7 @@ func (j *switchJob) check(cmd *cobra.Command) error {
 			err = ports.Check(where)
 		}
 		if other, ok := taken[n]; ok && err == nil {
-			err = fmt.Errorf("port %d is %s already", n, other)
+			err = fmt.Errorf("port %d is already connected to %s", n, other)
 		}
 		if taken[n] = where; err != nil {
 			return cli.UsageError(cmd, "-i %s: %w", p, err)
@@ -221,7 +220,7 @@ func (j *switchJob) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// parsePort takes PORT@WHERE apart.
+// parsePort splits PORT@WHERE.
 func parsePort(s string) (number uint32, where string, err error) {
 	n, where, ok := strings.Cut(s, "@")
 	v, err := strconv.ParseUint(n, 10, 9)
@@ -234,8 +233,8 @@ func parsePort(s string) (number uint32, where string, err error) {
 	return uint32(v), where, nil
 }
 
-// run opens everything, then serves until ctx ends. What cannot be opened ends
-// it before any packet has moved.
+// run opens everything, then serves until ctx ends. If opening fails, no packet
+// has been forwarded.
 func (j *switchJob) run(ctx context.Context) (err error) {
 	s := &runningSwitch{c: j.c}
 	defer func() { err = errors.Join(err, s.close()) }()
@@ -245,7 +244,7 @@ func (j *switchJob) run(ctx context.Context) (err error) {
 	return s.serve(ctx)
 }
 
-// A runningSwitch is what a switchJob has opened.
+// A runningSwitch holds the open resources of a switchJob.
 type runningSwitch struct {
 	c        *cli.Console
 	dev      *p4rt.Device
@@ -256,11 +255,11 @@ type runningSwitch struct {
 	captures *ports.Captures
 
 	grpcListener, thriftListener, bfrtListener net.Listener
-	// finite is set if all ports end by themselves.
+	// finite is true if every port ends by itself.
 	finite bool
 
 	mu     sync.Mutex
-	broken []error // of finite ports
+	broken []error // errors of finite ports
 }
 
 func (j *switchJob) open(s *runningSwitch) (err error) {
@@ -319,18 +318,19 @@ func (j *switchJob) openDevice(s *runningSwitch) (err error) {
 	return err
 }
 
-// loadProgram links a program for a switch that says which packets it ends. A loop
-// of a program ends as many as come in: the first few say enough.
+// loadProgram links a program for a switch that logs dropped packets without
+// rounds left. A program with a loop drops every packet, so only the first few
+// are logged.
 func (j *switchJob) loadProgram(program []byte, o dataplane.Options) (*dataplane.Switch, error) {
 	const most = 10
 	said := 0
 	o.Rounds, o.Loopback = j.rounds, j.loopback
 	o.Ended = func(e dataplane.Ended) {
 		if said++; said <= most {
-			j.c.Log.Warn("a packet has no round left and ends", "port", e.Port, "rounds", e.Rounds, "way", e.Way)
+			j.c.Log.Warn("packet dropped: no round left", "port", e.Port, "rounds", e.Rounds, "way", e.Way)
 		}
 		if said == most {
-			j.c.Log.Warn("there may be more such packets: they are not named any more")
+			j.c.Log.Warn("further packets without rounds left are not logged")
 		}
 	}
 	return j.engine.Load(program, o)
@@ -342,7 +342,7 @@ func (j *switchJob) listen(s *runningSwitch) (err error) {
 			return cli.Refused("serving P4Runtime at "+j.grpc, err)
 		}
 		if j.cert == "" && fabric.Remote(s.grpcListener.Addr().String()) {
-			j.c.Log.Warn("P4Runtime is served beyond this machine without TLS: whoever reaches it may control the switch", "address", j.grpc)
+			j.c.Log.Warn("serving P4Runtime to other machines without TLS: any client can control the switch", "address", j.grpc)
 		}
 	}
 	if j.thrift != off {
@@ -356,7 +356,8 @@ func (j *switchJob) listen(s *runningSwitch) (err error) {
 	return nil
 }
 
-// openPorts connects the ports, which then move packets at once: last of all.
+// openPorts connects the ports. It comes last, as ports forward packets
+// immediately.
 func (j *switchJob) openPorts(s *runningSwitch) error {
 	s.finite = len(j.ports) > 0 && j.grpc == off && j.thrift == off && s.bfrt == nil
 	var opened []ports.Port
@@ -366,7 +367,7 @@ func (j *switchJob) openPorts(s *runningSwitch) error {
 		}
 	}
 	for _, text := range j.ports {
-		_, where, _ := parsePort(text) // has been checked
+		_, where, _ := parsePort(text) // checked before
 		p, err := ports.Open(where)
 		if err != nil {
 			closeAll()
@@ -410,8 +411,9 @@ func (j *switchJob) openPorts(s *runningSwitch) error {
 	return nil
 }
 
-// openFiles begins the files that say what becomes of packets, once all else is
-// there: a switch that cannot run leaves those of an earlier one alone.
+// openFiles creates the trace and capture files. It runs after everything else
+// is open, so that a switch that fails to start leaves the files of an earlier
+// one unchanged.
 func (j *switchJob) openFiles(s *runningSwitch) (err error) {
 	if s.trace != nil {
 		if err := s.trace.begin(); err != nil {
@@ -424,15 +426,15 @@ func (j *switchJob) openFiles(s *runningSwitch) (err error) {
 	return err
 }
 
-// broke notes why a port has ended before its time.
+// broke records the error that ended a finite port early.
 func (s *runningSwitch) broke(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken = append(s.broken, err)
 }
 
-// serve answers clients until ctx ends, a server fails, or the captures are
-// played where there is nothing else.
+// serve answers clients until ctx ends or a server fails. With finite ports and
+// no server it returns when the captures have been played.
 func (s *runningSwitch) serve(ctx context.Context) error {
 	failed := make(chan error, 4)
 	if s.grpcListener != nil {
@@ -463,10 +465,10 @@ func (s *runningSwitch) serve(ctx context.Context) error {
 	}
 }
 
-// stopTime is how long requests in progress may take when the switch stops.
+// stopTime limits the wait for requests in progress when the switch stops.
 const stopTime = 500 * time.Millisecond
 
-// close closes what has been opened.
+// close closes all open resources.
 func (s *runningSwitch) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()

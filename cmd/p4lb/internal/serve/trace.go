@@ -11,7 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
-// A traceFile writes what happens to packets, one JSON object a line.
+// A traceFile writes the events of packets, one JSON object per line.
 type traceFile struct {
 	name  string
 	start time.Time
@@ -24,9 +24,9 @@ type traceFile struct {
 	enc  *json.Encoder
 }
 
-// A TraceLine is one line. Which fields there are depends on the event.
+// A TraceLine is one line of the file. Its fields depend on the event.
 type TraceLine struct {
-	Time   int64       `json:"us"` // since the switch began
+	Time   int64       `json:"us"` // since the start of the switch
 	Packet uint64      `json:"packet"`
 	Event  string      `json:"event"`
 	Name   string      `json:"name,omitempty"`
@@ -35,18 +35,18 @@ type TraceLine struct {
 	Source *traceplace `json:"source,omitempty"`
 }
 
-// A traceplace is where in the program an action stands.
+// A traceplace is the source position of an action.
 type traceplace struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
 	Text string `json:"text,omitempty"`
 }
 
-// traceFlush is how long a line stays in memory at most, for those who follow
-// the file.
+// traceFlush is the longest time before a line reaches the file, for readers
+// that follow it.
 const traceFlush = 200 * time.Millisecond
 
-// begin makes the file, before there is an event.
+// begin creates the file, before the first event.
 func (t *traceFile) begin() (err error) {
 	if t.file, err = os.Create(t.name); err != nil {
 		return cli.CannotWrite(t.name, err)
@@ -68,7 +68,7 @@ func (t *traceFile) flush() {
 		select {
 		case <-tick.C:
 			t.mu.Lock()
-			t.buf.Flush() // an error stays until close
+			t.buf.Flush() // close reports the error
 			t.mu.Unlock()
 		case <-t.stop:
 			return

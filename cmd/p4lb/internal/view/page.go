@@ -23,37 +23,37 @@ import (
 	"github.com/p4lb/p4lb/internal/ui/web"
 )
 
-// A PageServer is where a verb serves the page that shows a network, with the
-// same as metrics.
+// A PageServer serves the web page of a network, and its metrics, at the
+// address of --listen.
 type PageServer struct {
 	Listen, token string
 	tokenFile     string
 	cert, key     string
 
 	Listener net.Listener
-	secret   *tls.Config // nil without TLS
+	secret   *tls.Config // nil: no TLS
 }
 
-// AddFlags gives cmd the flags of a page that shows what.
+// AddFlags adds the flags of the page. what describes its content in the help.
 func (p *PageServer) AddFlags(cmd *cobra.Command, what string) {
 	f := cmd.Flags()
-	f.StringVar(&p.Listen, "listen", "", "serve a page that shows "+what+", and metrics, at `ADDR`, such as 127.0.0.1:9464")
-	f.StringVar(&p.token, "listen-token", "", "let in only who knows `TOKEN`: as /?token=TOKEN, or as a bearer")
-	f.StringVar(&p.tokenFile, "listen-token-file", "", "read that token from `FILE`; $"+tokenVariable+" has it otherwise. Process lists show neither")
-	f.StringVar(&p.cert, "listen-cert", "", "serve it with TLS, with the certificate in `FILE`")
-	f.StringVar(&p.key, "listen-key", "", "and its key in `FILE`")
+	f.StringVar(&p.Listen, "listen", "", "serve a page that shows "+what+", and metrics, at `ADDR`, for example 127.0.0.1:9464")
+	f.StringVar(&p.token, "listen-token", "", "require `TOKEN`, as /?token=TOKEN or as a bearer token")
+	f.StringVar(&p.tokenFile, "listen-token-file", "", "read that token from `FILE`, so that process lists do not show it (default $"+tokenVariable+")")
+	f.StringVar(&p.cert, "listen-cert", "", "serve the page over TLS with the certificate in `FILE`")
+	f.StringVar(&p.key, "listen-key", "", "key of that certificate, in `FILE`")
 }
 
-// Guarded reports whether strangers are kept out, or at least from reading along.
+// Guarded reports whether a token restricts access or TLS encrypts it.
 func (p *PageServer) Guarded() bool { return p.token != "" || p.cert != "" }
 
-// Check finds mistakes in the command line.
+// Check reports mistakes in the command line.
 func (p *PageServer) Check(cmd *cobra.Command) error {
 	switch {
 	case p.token != "" && p.tokenFile != "":
 		return cli.UsageError(cmd, "--listen-token and --listen-token-file exclude each other")
 	case p.Listen == "" && p.tokenFile != "":
-		return cli.UsageError(cmd, "--listen-token-file goes with --listen")
+		return cli.UsageError(cmd, "--listen-token-file requires --listen")
 	case p.Listen != "" && p.token == "":
 		if err := p.readToken(); err != nil {
 			return err
@@ -61,17 +61,17 @@ func (p *PageServer) Check(cmd *cobra.Command) error {
 	}
 	switch {
 	case p.Listen == "" && (p.token != "" || p.cert != "" || p.key != ""):
-		return cli.UsageError(cmd, "--listen-token, --listen-cert and --listen-key go with --listen")
+		return cli.UsageError(cmd, "--listen-token, --listen-cert and --listen-key require --listen")
 	case (p.cert == "") != (p.key == ""):
 		return cli.UsageError(cmd, "--listen-cert and --listen-key go together")
 	}
 	return nil
 }
 
-// tokenVariable is the environment variable that has the token of the page.
+// tokenVariable is the environment variable for the token of the page.
 const tokenVariable = "P4LB_LISTEN_TOKEN"
 
-// readToken reads the token from its file, or from the environment.
+// readToken reads the token from its file or from the environment.
 func (p *PageServer) readToken() error {
 	if p.tokenFile == "" {
 		p.token = os.Getenv(tokenVariable)
@@ -87,16 +87,16 @@ func (p *PageServer) readToken() error {
 	return nil
 }
 
-// stays refuses an address beyond this machine that is not guarded.
+// stays rejects an address outside this machine without token or TLS.
 func (p *PageServer) stays() error {
 	if p.Guarded() || !fabric.Remote(p.Listen) {
 		return nil
 	}
-	return cli.Hinted(fmt.Errorf("--listen %s leaves this machine, where whoever reaches it would see the network", p.Listen),
-		"name a --listen-token, or --listen-cert and --listen-key; or serve at 127.0.0.1 and reach it through a tunnel")
+	return cli.Hinted(fmt.Errorf("--listen %s: anyone could connect from other machines and see the network", p.Listen),
+		"add --listen-token, or --listen-cert and --listen-key; or serve at 127.0.0.1 and connect through a tunnel")
 }
 
-// Open takes the address, before anything else is done.
+// Open listens at the address, before the verb begins its other work.
 func (p *PageServer) Open() (err error) {
 	if p.Listen == "" {
 		return nil
@@ -117,8 +117,8 @@ func (p *PageServer) Open() (err error) {
 	return nil
 }
 
-// Serve serves the page of a fabric until ctx ends, which it does with cancel if
-// that goes wrong.
+// Serve serves the page of a fabric until ctx ends. It calls failed if the
+// server fails.
 func (p *PageServer) Serve(ctx context.Context, c *cli.Console, t *fabric.Topology, metrics http.Handler, failed func(error)) *web.Server {
 	s := web.New(web.Options{Fabric: drawn(t), Token: p.token, Open: fabric.Remote(p.Listen), Metrics: metrics, TLS: p.secret})
 	scheme := "http"
@@ -135,7 +135,7 @@ func (p *PageServer) Serve(ctx context.Context, c *cli.Console, t *fabric.Topolo
 	return s
 }
 
-// drawn is a topology as the page draws it; nil where there is none.
+// drawn converts a topology for the page. It returns nil for nil.
 func drawn(t *fabric.Topology) *web.Fabric {
 	if t == nil {
 		return nil
@@ -153,11 +153,12 @@ func drawn(t *fabric.Topology) *web.Fabric {
 	return f
 }
 
-// PageEvery is how often switches are read while somebody looks.
+// PageEvery is the interval between readings of the switches while a browser
+// shows the page.
 const PageEvery = 500 * time.Millisecond
 
-// A NetworkPage shows a network that this process has deployed: switches are
-// read while somebody looks, or asks for metrics.
+// A NetworkPage shows a network deployed by this process. It reads the switches
+// while a browser shows the page, and for requests for metrics.
 type NetworkPage struct {
 	server   *web.Server
 	exporter live.Exporter
@@ -165,11 +166,11 @@ type NetworkPage struct {
 
 	mu     sync.Mutex
 	survey *inspect.Survey
-	round  Round // what all rounds have in common
+	round  Round // the fields that all rounds share
 	read   time.Time
 }
 
-// WatchNetwork begins to show a network.
+// WatchNetwork starts to serve the page of a network.
 func (p *PageServer) WatchNetwork(ctx context.Context, c *cli.Console, k *controller.Controller, planned *plan.Plan, every time.Duration) (*NetworkPage, error) {
 	n := &NetworkPage{every: every, round: Round{Scheme: planned.Scheme, Fabric: planned.Topology.Name, Roles: map[string]string{}}}
 	var list []*inspect.Inspector
@@ -186,7 +187,7 @@ func (p *PageServer) WatchNetwork(ctx context.Context, c *cli.Console, k *contro
 		list = append(list, in)
 	}
 	n.survey = inspect.NewSurvey(list)
-	n.server = p.Serve(ctx, c, planned.Topology, n, func(err error) { c.Log.Error("the page has ended", "error", err) })
+	n.server = p.Serve(ctx, c, planned.Topology, n, func(err error) { c.Log.Error("the page has failed", "error", err) })
 	n.server.SetReady() // the switches are read on demand
 	go func() {
 		for n.server.Await(ctx) == nil {
@@ -199,7 +200,7 @@ func (p *PageServer) WatchNetwork(ctx context.Context, c *cli.Console, k *contro
 	return n, nil
 }
 
-// look reads all switches.
+// look reads all switches and shows the result.
 func (n *NetworkPage) look(ctx context.Context) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -221,7 +222,8 @@ func (n *NetworkPage) look(ctx context.Context) {
 	n.server.Show(frame)
 }
 
-// ServeHTTP answers a scrape, with switches as they are by now.
+// ServeHTTP answers a request for metrics. It reads the switches first if the
+// last reading is older than the interval.
 func (n *NetworkPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n.mu.Lock()
 	old := time.Since(n.read) > n.every
@@ -232,7 +234,7 @@ func (n *NetworkPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n.exporter.ServeHTTP(w, r)
 }
 
-// Tell adds an event, where there is a page.
+// Tell shows an event on the page, if there is one.
 func (n *NetworkPage) Tell(sw, text string, good bool) {
 	if n != nil {
 		n.server.Tell(web.Event{Wall: time.Now().UnixMilli(), Switch: sw, Text: text, Good: good})

@@ -1,5 +1,5 @@
-// Package view is what a person sees of a network: rounds of readings, and the
-// page and the metrics that show them.
+// Package view prepares readings of a network for users: rounds of readings,
+// the web page and the metrics.
 package view
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/ui/live"
 )
 
-// A Round is what all switches held at one moment.
+// A Round contains the state of all switches at one moment.
 type Round struct {
 	Scheme   string
 	Fabric   string
@@ -20,22 +20,22 @@ type Round struct {
 	Switches []inspect.Result
 	Roles    map[string]string
 
-	// Contents: tables and counters are there too.
+	// Contents reports whether the snapshots include tables and counters.
 	Contents bool
 }
 
-// Idle reports whether no switch has had anything to do.
+// Idle reports whether all switches are idle.
 func (r *Round) Idle() bool {
 	return !slices.ContainsFunc(r.Switches, func(s inspect.Result) bool { return s.Snapshot == nil || !s.Snapshot.Idle() })
 }
 
-// Frame is the round as package live shows it, with what programs keep for
-// themselves or without.
+// Frame converts the round for package live. minor includes the internal state
+// of programs.
 func (r *Round) Frame(minor bool) *live.Frame {
 	return r.frame(func(v *inspect.Reading) bool { return minor || !v.Minor })
 }
 
-// frame is the round with the readings that are shown.
+// frame converts the round with the readings for which shown returns true.
 func (r *Round) frame(shown func(*inspect.Reading) bool) *live.Frame {
 	f := &live.Frame{Scheme: r.Scheme, Fabric: r.Fabric, Time: r.Time, Wall: r.Wall}
 	for _, result := range r.Switches {
@@ -66,14 +66,15 @@ func valueOf(r inspect.Reading) live.Value {
 	}
 }
 
-// A switchView is what is shown of a switch: a snapshot, or why there is none.
+// A switchView is the snapshot of a switch, or the error in its place, as JSON
+// and YAML contain it.
 type switchView struct {
 	*inspect.Snapshot
 	Failed string `json:"failed,omitempty"`
-	Name   string `json:"name,omitempty"` // of a switch that has failed
+	Name   string `json:"name,omitempty"` // of the failed switch
 }
 
-// Views lists the switches as JSON and YAML show them.
+// Views returns the switches for JSON and YAML.
 func (r *Round) Views() []switchView {
 	var list []switchView
 	for _, result := range r.Switches {
@@ -86,10 +87,10 @@ func (r *Round) Views() []switchView {
 	return list
 }
 
-// How long one switch may take to answer.
+// ReachTimeout limits the wait for one switch.
 const ReachTimeout = 5 * time.Second
 
-// RoundOf puts snapshots of one moment together.
+// RoundOf combines snapshots of the same moment.
 func RoundOf(list []*inspect.Snapshot, name string) *Round {
 	r := &Round{Fabric: name, Roles: map[string]string{}}
 	for _, s := range list {
@@ -100,9 +101,9 @@ func RoundOf(list []*inspect.Snapshot, name string) *Round {
 	return r
 }
 
-// PageFrame is the round as the page has it: without what programs keep for
-// themselves, but with all that ports count. Each reason for drops is in their
-// text already.
+// PageFrame converts the round for the page: without the internal state of
+// programs, but with all counters of ports. It omits the separate drop reasons,
+// as the text of the drops contains them.
 func (r *Round) PageFrame() *live.Frame {
 	return r.frame(func(v *inspect.Reading) bool {
 		return !strings.HasPrefix(v.Quantity, inspect.Drops+": ") && (!v.Minor || v.Register == "")
