@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// documents returns the documents whose commands the test runs.
+// documents returns the names of README and docs files with commands to run.
 func documents(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("../../docs/*.md")
@@ -61,14 +61,14 @@ var without = []struct{ command, why string }{
 	{`S --topology T\.yaml`, "S and T.yaml stand for the reader's own"},
 }
 
-// given lists commands to run before those of a document.
+// given lists preparatory commands for a document.
 var given = map[string]string{
 	"manifest.md": "p4lb new mine\ncd mine\n",
 	"cluster.md":  "cp examples/demo.yaml experiment.yaml\n",
 }
 
-// TestCommands runs the commands in README and docs, those of each document in
-// one folder in order. Files in a document under <!-- file NAME --> are in that
+// TestCommands runs the commands in README and docs. Each document has a folder,
+// where its commands run in order. Files in a document under <!-- file NAME --> are in that
 // folder.
 func TestCommands(t *testing.T) {
 	if testing.Short() {

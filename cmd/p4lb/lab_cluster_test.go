@@ -73,8 +73,8 @@ func background(t *testing.T, dir string, env []string, name string, args ...str
 	})
 }
 
-// TestShardsS3 runs shards that share a real S3 server. Their results must
-// equal those of one process with a folder, byte for byte.
+// TestShardsS3 runs shards that share a real S3 server. One process
+// with a folder must give the same results, byte for byte.
 func TestShardsS3(t *testing.T) {
 	wantPrograms(t, "minio")
 	s := newSweep(t)
@@ -197,8 +197,8 @@ func startSlurm(t *testing.T) {
 	})
 }
 
-// TestSlurm submits, watches and awaits an array on two nodes. The results must
-// equal those of one process, byte for byte.
+// TestSlurm submits, watches and awaits an array on two nodes. One process
+// must give the same results, byte for byte.
 func TestSlurm(t *testing.T) {
 	wantPrograms(t, "munged", "slurmctld", "slurmd", "sbatch", "sinfo", "squeue", "scancel")
 	startSlurm(t)

@@ -157,7 +157,7 @@ func runPod(ctx context.Context, dir string, p *pod, fail bool) error {
 
 // TestKubernetes runs an Indexed Job with a real API server and the real
 // controller of Jobs, and replaces only the nodes. One pod fails and is
-// replaced. The results must equal those of one process, byte for byte.
+// replaced. One process must give the same results, byte for byte.
 func TestKubernetes(t *testing.T) {
 	wantPrograms(t, "etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
 	startKubernetes(t)

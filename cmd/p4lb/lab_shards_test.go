@@ -102,8 +102,8 @@ func (s *inSweep) same(a, b string) {
 }
 
 // TestShardsKilled runs five shards, kills one of them twenty times and
-// restarts it. The results must equal those of one process, byte for byte, for
-// any number of cores, and no finished run may be repeated.
+// restarts it. One process must give the same results, byte for byte, for any
+// number of cores, and no finished run may be repeated.
 func TestShardsKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills processes, which the race detector does not see")

@@ -14,7 +14,7 @@ import (
 // linked packages. Packages of this module must initialise lazily, for example
 // regular expressions with sync.OnceValue.
 const (
-	initBytes      = 12 << 17 // all packages, including those of tests and the race detector
+	initBytes      = 12 << 17 // all packages, including tests and race detector
 	initAllocs     = 6000     // likewise; gRPC's reflection needs 1000
 	initAllocsHere = 160      // each package of this module
 )

@@ -45,7 +45,7 @@ func (c *endable) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// endLate ends a call whose client reads too slowly.
+// endLate ends a call if the client reads too slowly.
 func endLate(ctx context.Context) {
 	if c, ok := ctx.Value(endableKey{}).(*endable); ok {
 		c.late.Store(true)

@@ -101,7 +101,7 @@ func (r *rig) held() (n, messages int) {
 	return in.held, len(in.open)
 }
 
-// over returns a client of the rig whose connection is wrapped by wrap.
+// over returns a client of the rig with a connection wrapped by wrap.
 func (r *rig) over(wrap func(net.Conn) net.Conn) p4v1.P4RuntimeClient {
 	r.t.Helper()
 	return p4v1.NewP4RuntimeClient(r.conn(wrap))

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestPace: connections that never let the server wait pause for each other; a
-// single one, and those that let it wait, do not pause.
+// TestPace checks that connections with requests at all times pause for each other.
+// A single connection does not pause, nor does one with gaps between requests.
 func TestPace(t *testing.T) {
 	now := time.Unix(1, 0)
 	p := &pace{packetsWaiting: func() bool { return false }}
