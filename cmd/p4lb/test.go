@@ -45,7 +45,7 @@ A test contains lines in p4c's Simple Test Framework:
   no_packet                                            expect no further packets
   check_counter hits(3) packets == 2                   check a counter
   check_register last(3) lo = 0x0102                   check a cell, or half a pair
-  ghost run 5:80                                       queue 5 has 80 cells (Tofino 2)
+  ghost run 5:80                                       queue 5: 80 cells (Tofino 2)
   remove all                                           remove all entries
   mirroring_add 5 2                                    clone session 5 to port 2
 
