@@ -13,8 +13,8 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// ModelOf is the model of what a manifest describes. poly finds the polynomial
-// of a degree, for schemes whose signal is fitted.
+// ModelOf returns the model for a manifest. poly returns the polynomial of a degree,
+// for schemes with a fitted signal.
 func ModelOf(m *manifest.Manifest, poly func(degree int) *fitting.Poly) (sim.Model, error) {
 	out := sim.Model{
 		Config: model.Config{
@@ -70,7 +70,7 @@ func ModelOf(m *manifest.Manifest, poly func(degree int) *fitting.Poly) (sim.Mod
 	return out, nil
 }
 
-// HardwareOf is what a manifest says of the hardware that its program is for.
+// HardwareOf returns the hardware settings of a manifest.
 func HardwareOf(m *manifest.Manifest) *model.Hardware {
 	h := &model.Hardware{Cell: codegen.CellBytes(string(m.Arch))}
 	for _, t := range m.Tables {
@@ -98,7 +98,7 @@ func headerLen(m *manifest.Manifest, kind manifest.HeaderKind) int {
 	return 0
 }
 
-// TablesOf are what a plan puts into a switch that runs a model.
+// TablesOf returns the tables of a switch that runs a model.
 func TablesOf(s *plan.Switch) sim.Tables {
 	t := sim.Tables{Sessions: map[int]int{}, Multicast: map[int][]int{}}
 	for _, e := range s.Entries {

@@ -25,7 +25,8 @@ type CDF struct {
 	Stated float64
 }
 
-// A SizePoint says that a flow has at most so many bytes with probability P.
+// A SizePoint is a point of a distribution: a flow has at most Bytes bytes with
+// probability P.
 type SizePoint struct{ Bytes, P float64 }
 
 //go:embed workloads/*.txt
@@ -80,7 +81,8 @@ func parseCDF(file string, text []byte) (*CDF, error) {
 	return c, nil
 }
 
-// note takes the first comment as what the distribution is about, and the mean.
+// note takes the first comment as the description of the distribution, and reads the
+// mean.
 func (c *CDF) note(comment string) {
 	comment = strings.TrimSpace(comment)
 	c.About = cmp.Or(c.About, comment)
@@ -130,7 +132,7 @@ func (c *CDF) finish() error {
 	} else if last > 1 {
 		return fmt.Errorf("the last probability is %g: want 1, or 100 in percent", last)
 	}
-	if p := c.Points[0].P; p > 0 { // what lies below the first point has its size
+	if p := c.Points[0].P; p > 0 { // sizes below the first point become its size
 		c.Points = append([]SizePoint{{c.Points[0].Bytes, 0}}, c.Points...)
 	}
 	if last := c.Points[len(c.Points)-1]; last.P < 1 {

@@ -8,8 +8,8 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// means are those that the papers print, in bytes, or that the points give where
-// they print none.
+// means are the mean sizes in bytes that the papers print, or else those of the
+// points.
 var means = map[string]float64{
 	"websearch": 1.711e6, "datamining": 7.47e6, "webserver": 66.1e3, "cachefollower": 713e3, "hadoop": 120e3,
 	"qdaps-ws": 1.6e6, "qdaps-dm": 7.4e6,

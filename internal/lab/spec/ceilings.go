@@ -9,10 +9,9 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A scheme that fights something can save no more than the thing itself costs, and
-// the lab can take it away. A ceiling is a case of an experiment without it: what
-// the row that a target compares with would gain there is what the best possible
-// scheme could save.
+// A scheme that reduces an effect cannot save more than the effect costs, and the lab
+// can remove the effect. A ceiling is a case of an experiment without the effect. The
+// gain of the compared row in this case is an upper bound for any scheme.
 const (
 	NoPauses  = "no-pauses"  // PFC, with buffers that never fill
 	KeepEarly = "keep-early" // receivers keep packets that come early, and senders do not mind
@@ -20,7 +19,7 @@ const (
 	Oracle    = "oracle"     // each packet takes the way with the shortest queues, all of them known
 )
 
-// ceilings lists what can be taken away.
+// ceilings lists the effects that can be removed.
 var ceilings = []string{NoPauses, KeepEarly, FastCore, Oracle}
 
 const (
@@ -105,7 +104,7 @@ func (s *Setting) lift(kind string) error {
 	case FastCore:
 		s.Traffic = slices.Clone(s.Traffic)
 		for i := range s.Traffic {
-			s.Traffic[i].Grown = coreFactor // the flows stay what they are
+			s.Traffic[i].Grown = coreFactor // flow sizes stay the same
 		}
 		s.Links = slices.Clone(s.Links)
 		for i := range s.Links {
@@ -123,7 +122,7 @@ func (s *Setting) lift(kind string) error {
 	return s.Transport.keepEarly()
 }
 
-// change changes what a maker of topologies is given.
+// change changes the arguments of a topology maker.
 func (n *Network) change(f func(buffer *Size, l *Links) error) error {
 	switch {
 	case n.LeafSpine != nil:

@@ -18,9 +18,9 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Choice is one of modelling: what simulators, cards and switches do in more
-// than one way, and papers do not say. docs/fidelity.md has what each of them
-// moves.
+// A Choice is a modelling choice: a detail that simulators, network cards and switches
+// implement differently and that papers omit. docs/fidelity.md lists the effect of
+// each choice.
 type Choice struct {
 	Key     string   // such as switches.marking
 	Values  []string // that it can have; none: a quantity
@@ -28,7 +28,7 @@ type Choice struct {
 	About   string
 	Why     string // the default
 
-	like   map[string]string // what the presets say, where that is not the default
+	like   map[string]string // values of the presets that differ from the default
 	Kind   string            // the kinds of transport that it is about; "": all
 	native []string          // values that no generated program can have
 }
@@ -325,10 +325,10 @@ func (c *Choice) concerns(s *Setting) bool {
 	return c.Kind == "" || slices.Contains(strings.Fields(c.Kind), s.Transport.Kind)
 }
 
-// Like is what a preset says; "" gives the default.
+// Like returns the value of a preset; "" returns the default.
 func (c *Choice) Like(preset string) string { return cmp.Or(c.like[preset], c.Default) }
 
-// as sets what a preset says, where nothing else has been said.
+// as applies a preset to all choices that are not set.
 func (s *Setting) as(preset string) {
 	for i := range choices {
 		c := &choices[i]
@@ -338,7 +338,7 @@ func (s *Setting) as(preset string) {
 	}
 }
 
-// Of is what the choice is in a setting.
+// Of returns the value of the choice in a setting.
 func (c *Choice) Of(s *Setting) string { return cmp.Or(c.get(s), c.Default) }
 
 // checkChoices refuses a choice that there is not, or that some row cannot have,
@@ -411,7 +411,7 @@ func orList(values []string) string {
 	return strings.Join(values[:n], ", ") + " or " + values[n]
 }
 
-// Apply makes the choices those of the network.
+// Apply copies the choices to the options of a network.
 func (w *SwitchSpec) Apply(o *sim.Options) {
 	o.ECN.Dequeue = w.Marking == atDequeue
 	o.Answers = sim.Answers{Hashed: w.Control == hashed, First: w.Priority == first}
@@ -427,7 +427,7 @@ func (w *SwitchSpec) Apply(o *sim.Options) {
 	}
 }
 
-// Vary makes the choices those of a model.
+// Vary copies the choices to a model.
 func (w *SwitchSpec) Vary(m *sim.Model) {
 	m.HostMemory, m.MemoryFirst = w.DrillMemory == byHost, w.DrillTies == remembered
 	m.LooseFlows, m.FourPaths = w.FlowKey == keyLikeNS3, w.CongaPaths == fourPaths
@@ -459,7 +459,7 @@ func (s *RDMASpec) nackPolicy() sim.NackPolicy {
 // A Chosen is a choice that differs from the default, as reports list it.
 type Chosen struct{ Key, Value, Default, About string }
 
-// Chosen lists what a setting has otherwise than the defaults.
+// Chosen lists the choices of a setting that differ from the defaults.
 func (s *Setting) Chosen() []Chosen {
 	var list []Chosen
 	for i := range choices {
@@ -470,8 +470,9 @@ func (s *Setting) Chosen() []Chosen {
 	return list
 }
 
-// Apart says which choice takes the results of some rows further than a tenth from
-// those of ns-3, and how far: docs/fidelity.md has the measurements.
+// Apart names the choice that changes the results of some rows by more than a tenth
+// compared with ns-3, and the size of the effect. docs/fidelity.md contains the
+// measurements.
 func (x *Experiment) Apart(c *Case) string {
 	r := &c.Transport.RDMA
 	if c.Transport.Kind != "dcqcn" || r.NackAs == withNotice || r.Nack == nackSelective || r.Nack == nackNone {
@@ -489,8 +490,8 @@ func (x *Experiment) Apart(c *Case) string {
 	return strings.Join(rows, ", ") + ": packets overtake each other, and a Nack does not slow the sender (transport.rdma.nack-as: nack), which then sends again and again at full rate; where it does, as in ns-3, such flows took 0.4 to 0.6 of the time"
 }
 
-// Defaults writes all choices as an experiment's file has them, with the reasons
-// Of the defaults or, like a preset, those that differ from these.
+// Defaults returns the choices as part of an experiment file, with the reasons of the
+// defaults. For a preset it returns the choices that differ from the defaults.
 func Defaults(preset string) ([]byte, error) {
 	if preset != "" && !slices.Contains(Presets, preset) {
 		return nil, fmt.Errorf("like %q: want one of %s", preset, strings.Join(Presets, ", "))
@@ -558,9 +559,8 @@ func (s *Setting) Otherwise() string {
 	return text
 }
 
-// ClearDefaults takes out what is chosen as it is by default, and what the
-// choices are like: settings that do the same are then the same, however they
-// were made.
+// ClearDefaults removes choices that equal the default, and the preset. Equivalent
+// settings then become equal, regardless of how they were written.
 func (s *Setting) ClearDefaults() {
 	s.Like = ""
 	for i := range choices {

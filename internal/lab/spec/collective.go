@@ -70,8 +70,8 @@ func (i *Instance) BusFactor() float64 {
 	return 0
 }
 
-// checkCollective fills in what a collective leaves out and reports what is wrong
-// with it, for so many hosts.
+// checkCollective fills in defaults of a collective for a number of hosts and returns
+// an error if it is invalid.
 func (tr *Traffic) checkCollective(hosts int) error {
 	list, ok := algorithms[tr.Collective]
 	if !ok {
@@ -176,7 +176,7 @@ type builder struct {
 	flows    []Flow
 	instance *Instance
 	hosts    []int
-	began    []int32            // by rank: what its first messages wait for, or -1
+	began    []int32            // by rank: the dependency of its first messages, or -1
 	numbers  map[[2]int32]int32 // the connection of two hosts
 }
 
@@ -338,7 +338,7 @@ func (b *builder) ring() {
 	}
 }
 
-// tree reduces a buffer up a binary tree, whose nodes are ranks in an order, and
+// tree reduces a buffer up a binary tree with ranks as nodes, in the given order, and
 // broadcasts the sum down again, chunk by chunk.
 func (b *builder) tree(bytes int64, order []int) {
 	n, chunks := len(order), max(b.Chunks, 1)

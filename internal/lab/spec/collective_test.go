@@ -36,8 +36,8 @@ func generate(t *testing.T, tr Traffic) []Flow {
 	return flows
 }
 
-// TestCollectivesOfHtsim compares messages, sizes and dependencies with those that
-// uet-htsim's own generators make: whatever the order, the same chains.
+// TestCollectivesOfHtsim compares messages, sizes and dependencies with the output of
+// uet-htsim's own generators: the same chains in any order.
 func TestCollectivesOfHtsim(t *testing.T) {
 	for name, tr := range map[string]Traffic{
 		"ring32x8_32MB":    {Collective: "all-reduce", Size: 32e6, Groups: 8, Order: "strided"},
@@ -168,7 +168,7 @@ func TestCollectiveIterations(t *testing.T) {
 	}
 }
 
-// TestCollectiveErrors refuses what no collective can be.
+// TestCollectiveErrors: invalid collectives are refused.
 func TestCollectiveErrors(t *testing.T) {
 	for want, tr := range map[string]Traffic{
 		`collective "gossip": want one of all-reduce,`:            {Collective: "gossip"},
@@ -194,7 +194,7 @@ func TestCollectiveErrors(t *testing.T) {
 	}
 }
 
-// TestFlowListColumns reads dependencies and refuses what can never begin.
+// TestFlowListColumns reads dependencies and refuses flows that can never start.
 func TestFlowListColumns(t *testing.T) {
 	topo := hosts32(t)
 	flows, err := parseFlows("f", []byte("id,src,dst,bytes,after,after-ack,delay\na,h1,h2,100,,,\nb,h2,h3,200,a,,5us\nc,h3,h4,300,a;b,b,\n"), topo)

@@ -17,9 +17,9 @@ const (
 	EngineNative = "native" // every switch runs the reference model
 )
 
-// What the parameters of schemes are that an experiment does not set.
+// Sources of scheme parameters that an experiment does not set.
 const (
-	DefaultValues = "default" // those of the catalogue, which are for no network in particular
+	DefaultValues = "default" // the catalogue's values, which fit no particular network
 	AdvisedValues = "advised" // what package advice computes for the network
 )
 
@@ -29,7 +29,7 @@ const (
 	FromGenerator  = "generator"
 )
 
-// What a scheme chooses among.
+// The candidates of a scheme's choice.
 const (
 	byPorts = "ports"
 	ByPaths = "paths"
@@ -61,10 +61,10 @@ const (
 	collectiveDrain    = Time(10 * time.Second)
 )
 
-// defaultClasses are the mice and elephants that the papers speak of.
+// defaultClasses are the papers' mice and elephants.
 var defaultClasses = []Class{{"short", 100 * 1000}, {"medium", 1000 * 1000}, {"long", 0}}
 
-// defaults fills in what an experiment leaves out.
+// defaults fills in missing values of an experiment.
 func (x *Experiment) defaults() {
 	if len(x.Loads) == 0 {
 		x.Loads = []LoadLevel{DefaultLoad}
@@ -96,7 +96,8 @@ func (x *Experiment) defaults() {
 	}
 }
 
-// defaults fills in what does not depend on the network; settle fills in the rest.
+// defaults fills in values that do not depend on the network; settle fills in the
+// others.
 func (s *Setting) defaults() {
 	if s.Topology == (Network{}) {
 		s.Topology.Name = DefaultTopology
@@ -159,8 +160,8 @@ func (t *Traffic) hasLoad() bool {
 	return t.Rate == 0 && len(t.At) == 0 && t.Pattern != List && t.Pattern != Collective
 }
 
-// settle fills in what a case leaves out and what depends on its network, whose
-// flows have been resolved: how long flows begin, and from where on queues mark.
+// settle fills in values of a case that depend on its network, after its flows have
+// been resolved: the duration and the marking threshold.
 func (c *Case) settle(t *fabric.Topology) error {
 	if c.Duration == 0 {
 		length, err := c.lengthFor(DefaultFlows, t)
@@ -211,7 +212,7 @@ func (s *Setting) Collective() bool {
 	return !slices.ContainsFunc(s.Traffic, func(t Traffic) bool { return t.Pattern != Collective })
 }
 
-// inherit takes over what the case leaves as it is.
+// inherit copies the values that the case does not change.
 func (c *Case) inherit(x *Experiment) {
 	c.Topology = cmp.Or(c.Topology, x.Topology)
 	c.Links = lists.Or(c.Links, x.Links)
@@ -247,7 +248,7 @@ func (s *Setting) WarmupTime() time.Duration {
 	return time.Duration(s.Warmup.Share * float64(s.Duration))
 }
 
-// Whole is the experiment as the paper has it, without what was scaled down.
+// Whole returns the experiment at the paper's size, without scaling.
 func (x *Experiment) Whole() *Experiment {
 	if x.Full == nil {
 		return x
@@ -302,10 +303,10 @@ func (x *Experiment) Runs() float64 {
 	return n
 }
 
-// DefaultInterval is the time between samples of who says nothing about it.
+// DefaultInterval returns the default time between samples.
 func DefaultInterval(length time.Duration) time.Duration {
 	return max(length/sampleCount, 10*time.Microsecond)
 }
 
-// sampleCount is the number of samples of a run whose interval is not given.
+// sampleCount is the number of samples of a run without an interval.
 const sampleCount = 200

@@ -7,7 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/spec"
 )
 
-// What a file leaves out is there after it is loaded.
+// Load fills in values that the file omits.
 func ExampleLoad() {
 	x, err := spec.Load("drill.yaml", []byte(`
 schemes: [drill, ecmp]

@@ -56,7 +56,7 @@ func (x *Experiment) parseExpectation(text string) (Expectation, error) {
 	return e, nil
 }
 
-// Expectations returns what the experiment expects; Load has checked it.
+// Expectations returns the expectations of the experiment, which Load has checked.
 func (x *Experiment) Expectations() []Expectation {
 	var list []Expectation
 	for _, text := range x.Expect {

@@ -1,8 +1,6 @@
-// Package spec is what an experiment is stated in: a network, schemes, traffic and
-// its workloads, faults, choices of modelling, and the targets that it is held
-// against, as files say them. An Experiment that Load or Complete has returned
-// has been checked, names what it is about and leaves nothing out; nothing here
-// runs it.
+// Package spec defines experiments: a network, schemes, traffic and workloads, faults,
+// modelling choices and targets. An Experiment that Load or Complete returns is
+// checked and complete. Nothing in this package runs it.
 package spec
 
 import (
@@ -31,8 +29,8 @@ type Experiment struct {
 	About   string   `yaml:"about"`
 	Paper   string   `yaml:"paper"`
 	Figures []string `yaml:"figures"`
-	Assumed []string `yaml:"assumed"` // what the paper leaves out, and was chosen here
-	Scaled  string   `yaml:"scaled"`  // what is smaller than in the paper
+	Assumed []string `yaml:"assumed"` // details that the paper omits and that were chosen here
+	Scaled  string   `yaml:"scaled"`  // differences to the paper's size
 
 	Setting `yaml:",inline"`
 
@@ -61,8 +59,8 @@ type Experiment struct {
 	// Expect are thresholds: see Expectation.
 	Expect []string `yaml:"expect"`
 
-	Ceiling []string `yaml:"ceiling"` // what the best possible scheme could save: see Ceilings
-	Vary    *Vary    `yaml:"vary"`    // what a paper leaves open
+	Ceiling []string `yaml:"ceiling"` // upper bounds for any scheme: see Ceilings
+	Vary    *Vary    `yaml:"vary"`    // details that a paper omits
 	Cases   []Case   `yaml:"cases"`
 	Full    *Case    `yaml:"full"` // as the paper has it, where that takes long
 	Targets []Target `yaml:"targets"`
@@ -74,8 +72,8 @@ type Experiment struct {
 	files     *files // that it names, as they were read
 }
 
-// An origin is what an experiment was read from, so that it can be read once more
-// with other choices.
+// An origin is the source of an experiment, so that it can be read again with other
+// choices.
 type origin struct {
 	file    string
 	text    []byte
@@ -83,7 +81,7 @@ type origin struct {
 	library *scheme.Library
 }
 
-// A Setting is what a case may change of an experiment.
+// A Setting contains the values of an experiment that a case may change.
 type Setting struct {
 	Topology  Network       `yaml:"topology"`
 	Links     []LinkChange  `yaml:"links"`
@@ -105,7 +103,7 @@ type Setting struct {
 type Case struct {
 	Name    string            `yaml:"name"`
 	X       float64           `yaml:"x"` // its place on the axis, where cases are a sweep
-	Setting `yaml:",inline"`  // what is not given is as in the experiment
+	Setting `yaml:",inline"`  // omitted values are inherited from the experiment
 	Loads   []LoadLevel       `yaml:"loads"`
 	Seeds   Seeds             `yaml:"seeds"`
 	Schemes []string          `yaml:"schemes"` // labels; empty: all
@@ -158,9 +156,8 @@ type Scheme struct {
 	Coeffs    string            `yaml:"coeffs"` // a model's file
 	Errata    string            `yaml:"errata"`
 
-	// Candidates are what the scheme chooses among: the ports to the next
-	// switches, or the paths that begin with them, of which a port may have
-	// several.
+	// Candidates are the candidates of the scheme's choice: the ports to the next
+	// switches, or the paths that start with them; a port may have several paths.
 	Candidates string `yaml:"candidates"`
 
 	Engine string `yaml:"engine"`
@@ -221,7 +218,7 @@ func (t *TransportSpec) Tuning() *sim.Tuning {
 	}
 }
 
-// RDMASpec is sim.RDMA as a file writes it; what is not given is as there.
+// RDMASpec is sim.RDMA in a file; omitted values have its defaults.
 type RDMASpec struct {
 	AlphaInterval Time    `yaml:"alpha-interval"`
 	CutInterval   Time    `yaml:"cut-interval"`
@@ -243,7 +240,7 @@ type RDMASpec struct {
 	Answer  Size   `yaml:"answer"`
 }
 
-// SwitchSpec is what the switches' queues do.
+// SwitchSpec configures the queues of the switches.
 type SwitchSpec struct {
 	ECN   Threshold `yaml:"ecn"`     // mark from so many packets
 	KMin  Size      `yaml:"ecn-min"` // or by RED between two sizes
@@ -251,7 +248,7 @@ type SwitchSpec struct {
 	PMax  float64   `yaml:"ecn-p"`
 	Queue int       `yaml:"queue"` // packets, instead of the topology's
 	PFC   *bool     `yaml:"pfc"`
-	Pause Size      `yaml:"pfc-threshold"` // of an ingress port; 0: a share of what is free of the buffer, 256 KiB without one
+	Pause Size      `yaml:"pfc-threshold"` // of an ingress port; 0: a share of the free buffer, or 256 KiB without a buffer
 	Alpha float64   `yaml:"pfc-alpha"`
 
 	// Choices: see there.
@@ -279,13 +276,13 @@ type Fault struct {
 	Until  Time    `yaml:"until"` // 0: to the end
 	Link   string  `yaml:"link"`  // such as l1-s2 or l1:3
 	Switch string  `yaml:"switch"`
-	Down   bool    `yaml:"down"`       // the link is down, or all of the switch, and the controller is told
-	Drop   float64 `yaml:"drop"`       // the switch loses this share of the packets, and nobody is told
+	Down   bool    `yaml:"down"`       // the link or the switch is down, and the controller is notified
+	Drop   float64 `yaml:"drop"`       // the switch silently drops this share of the packets
 	Hole   float64 `yaml:"black-hole"` // it loses all packets of this share of the pairs of hosts
-	Rate   Bitrate `yaml:"rate"`       // the link, or all of the switch, is that fast meanwhile, and nobody is told
+	Rate   Bitrate `yaml:"rate"`       // the link, or all links of the switch, silently have this rate
 }
 
-// A Class is the flows up to a size, and above that of the class before.
+// A Class contains the flows up to a size and above the previous class.
 type Class struct {
 	Name string `yaml:"name"`
 	Upto Size   `yaml:"upto"` // 0: no limit
@@ -301,14 +298,14 @@ type Warmup struct {
 // NoWarmup lets all flows count.
 func NoWarmup() Warmup { return Warmup{given: true} }
 
-// Seeds are the seeds of an experiment: so many from 1, or those of a list.
+// Seeds are the seeds of an experiment: a number of seeds from 1, or a list.
 type Seeds []uint64
 
 // A LoadLevel is a share from 0 to 1, both left out.
 type LoadLevel float64
 
-// settleArch finds out what a row is for: a scheme may be called drill@tna. What
-// is for v1model says nothing of it.
+// settleArch determines the architecture of a row: a scheme may be written as
+// drill@tna. The name of a v1model row has no suffix.
 func (s *Scheme) settleArch(common string) {
 	if i := strings.LastIndexByte(s.Scheme, '@'); i > strings.LastIndexByte(s.Scheme, '/') {
 		s.Scheme, s.Arch = s.Scheme[:i], s.Scheme[i+1:]
@@ -319,8 +316,8 @@ func (s *Scheme) settleArch(common string) {
 	}
 }
 
-// settleOwn takes from a scheme that is not of the catalogue what its programs
-// are for, and what it is called unless another row is called that.
+// settleOwn copies the architecture and the name of a scheme outside the catalogue,
+// unless another row has that name.
 func (s *Scheme) settleOwn(rows []Scheme) {
 	if s.made.Native() == nil {
 		return
@@ -335,7 +332,7 @@ func (s *Scheme) settleOwn(rows []Scheme) {
 	}
 }
 
-// name is the scheme's, with what it is for where that is hardware.
+// name returns the name of the scheme, with the architecture if it is hardware.
 func (s *Scheme) name() string {
 	if s.Arch == "" {
 		return s.Scheme
@@ -343,7 +340,7 @@ func (s *Scheme) name() string {
 	return s.Scheme + "@" + s.Arch
 }
 
-// Grouping is what the scheme's groups are made of at least.
+// Grouping returns the minimum grouping for the scheme's groups.
 func (s *Scheme) Grouping() fabric.Grouping {
 	if s.Candidates == ByPaths {
 		return fabric.ByPath
@@ -366,8 +363,8 @@ func (s *Scheme) has(name string) bool {
 // the papers' formulas cannot be applied to.
 var ErrNoAdvice = errors.New("there is no advice")
 
-// Parameters is what a scheme's parameters are set to in a case, whose network is t: by
-// the row, else by the case, else by advice.
+// Parameters returns the scheme's parameters in a case with network t: values of the
+// row, else of the case, else advised values.
 func (x *Experiment) Parameters(s *Scheme, c *Case, t *fabric.Topology) (map[string]string, error) {
 	set := map[string]string{}
 	if x.Values == AdvisedValues {
@@ -396,8 +393,7 @@ func (s *Scheme) advised(c *Case, t *fabric.Topology) (map[string]string, error)
 	return advice.Set(n, s.Scheme, names)
 }
 
-// Advice is all that can be said of the scheme's parameters, nothing where there
-// is no formula.
+// Advice returns all advised parameters of the scheme, or nil if there is no formula.
 func (s *Scheme) Advice(c *Case, t *fabric.Topology) []advice.Parameter {
 	n, err := c.advisedOn(t)
 	if err != nil {
@@ -450,12 +446,12 @@ func (x *Experiment) Adjust(engine string, seeds int) error {
 	return x.checkRuns()
 }
 
-// Observing is what is noted about ports while flows begin, and fitted when the
-// run is over: QALL's dataset (Section III-B) and its Table I. The interval is
-// that between the last two packets, as a switch measures it.
+// Observing describes the observations of ports while flows start, which are fitted at
+// the end of the run: QALL's dataset (Section III-B) and its Table I. The interval is
+// the time between the last two packets, as a switch measures it.
 type Observing struct {
 	Every    Time     `yaml:"every"`
-	Switches []string `yaml:"switches"` // whose ports to other switches; empty: all
+	Switches []string `yaml:"switches"` // the switches with observed ports to other switches; empty: all
 	Outliers string   `yaml:"outliers"` // as p4lb fit drops them: none, sigma:3
 	Test     float64  `yaml:"test"`     // share of the rows that is held back
 }

@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// The form of data is one line for each thing that is set, such as
+// WriteForm writes the canonical form of data: one line for each value that is set,
+// such as
 //
 //	cases[0].traffic[0].size=10000
 //	schemes[1].set{d}="4"
 //
-// in an order that depends on nothing but the names in files. A number is as exact
-// as it is, whatever the machine; what is zero has no line, so that a field that
-// is added later, and left at zero, changes nothing. That makes the form what keys
-// of runs are digests of, and what an experiment is kept as.
+// in an order that depends only on the names in files. Numbers are exact on every
+// machine. Zero values have no line, so that a new field that is left at zero changes
+// nothing. Keys of runs are digests of this form, and stores keep experiments in it.
 func WriteForm(b *bytes.Buffer, path string, v any) { formOf(b, path, reflect.ValueOf(v)) }
 
 func formOf(b *bytes.Buffer, path string, v reflect.Value) {
@@ -77,8 +77,8 @@ func formOf(b *bytes.Buffer, path string, v reflect.Value) {
 	}
 }
 
-// formName is what a field adds to the path: its name in files, nothing where its
-// own fields stand in its place. One that no file sets is not part of the form.
+// formName returns the path element of a field: its name in files, or nothing for
+// inlined fields. The second result is false for fields that no file sets.
 func formName(f reflect.StructField) (name string, ok bool) {
 	tag, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 	switch {
@@ -108,14 +108,14 @@ func ReadForm(text []byte, v any) error {
 	return nil
 }
 
-// A formReader sets what the lines of a form say. A line asks for many items, and
-// costs nothing: room is how many bytes of them the others may still ask for.
+// A formReader sets values from the lines of a form. A short line can request many
+// items, so room limits the bytes of all items.
 type formReader struct{ room int }
 
-// maxForm bounds what the items of a form take.
+// maxForm is the limit for the items of a form.
 const maxForm = 256 << 20
 
-// set sets what a path leads to.
+// set sets the value at a path.
 func (f *formReader) set(v reflect.Value, path, value string) error {
 	if path == "" {
 		return f.leaf(v, value)
@@ -157,8 +157,7 @@ func (f *formReader) set(v reflect.Value, path, value string) error {
 	return fmt.Errorf("this p4lb knows no such thing")
 }
 
-// fieldNamed finds a field by its name in files, also among those of fields that
-// stand in line.
+// fieldNamed returns the field with a name in files, including inlined fields.
 func fieldNamed(v reflect.Value, name string) reflect.Value {
 	for i := range v.NumField() {
 		switch n, ok := formName(v.Type().Field(i)); {
@@ -220,8 +219,8 @@ func (f *formReader) leaf(v reflect.Value, value string) (err error) {
 	return fmt.Errorf("%v has no value", v.Type())
 }
 
-// spellOut sets what a form leaves out because it is zero, and which zero in a file
-// leaves to the defaults.
+// spellOut sets values that a form omits because they are zero, and that a zero in a
+// file would leave to the defaults.
 func (x *Experiment) spellOut() {
 	x.Setting.spellOut()
 	for i := range x.Cases {
@@ -253,7 +252,7 @@ func FromForm(form []byte) (*Experiment, error) {
 	if err := ReadForm(form, x); err != nil {
 		return nil, err
 	}
-	// All cases have what they inherited, ceilings among them.
+	// All cases have copies of these values, including ceilings.
 	x.Ceiling, x.Links, x.Fail, x.Faults, x.Like, x.Switches = nil, nil, nil, nil, "", SwitchSpec{}
 	x.Warmup.given = true
 	x.spellOut()

@@ -16,7 +16,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Warning is a reason to doubt what an experiment will show, known before it runs.
+// A Warning is a reason to doubt the results of an experiment, known before it runs.
 type Warning struct {
 	Rule   string `json:"rule"`
 	Case   string `json:"case,omitempty"`
@@ -37,7 +37,7 @@ func (w Warning) String() string {
 	return text
 }
 
-// A rule looks at a case and returns what is wrong with it, once for each fault.
+// A rule checks a case and returns a message for each problem.
 type rule struct {
 	name  string
 	About string
@@ -55,11 +55,11 @@ type linted struct {
 // The rules of Lint. An experiment accepts a warning by the name of its rule.
 var rules = []rule{
 	{"no-marking", "DCTCP and DCQCN need switches that mark", (*linted).noMarking},
-	{"no-headroom", "PFC needs room for what arrives after a pause", (*linted).noHeadroom},
+	{"no-headroom", "PFC needs buffer for packets that arrive after a pause", (*linted).noHeadroom},
 	{"overload", "the offered load must fit the network", (*linted).overload},
 	{"warm-up", "flows must begin after the warm-up", (*linted).longWarmup},
 	{"one-path", "a load balancer needs several paths", (*linted).onePath},
-	{"far-parameters", "parameters should be near those of p4lb advise", (*linted).farParameters},
+	{"far-parameters", "parameters should be near the values of p4lb advise", (*linted).farParameters},
 	{"short-drain", "flows must be able to end", (*linted).shortDrain},
 	{"few-seeds", "seeds and flows must suffice for a difference of 10 %", (*linted).fewSeeds},
 	{"hosts-limit", "in a comparison of load balancers the fabric must limit", (*linted).hostsLimit},
@@ -67,13 +67,13 @@ var rules = []rule{
 	{"no-advice", "the network should have advised parameters", (*linted).noAdvice},
 }
 
-// RuleNames lists the rules of Lint with what each is about.
+// RuleNames lists the rules of Lint with their descriptions.
 func RuleNames() [][2]string {
 	return lists.Map(rules, func(r rule) [2]string { return [2]string{r.name, r.About} })
 }
 
-// Lint returns the warnings about a checked experiment: those that it accepts have a
-// reason. A warning that all cases have in common names none.
+// Lint returns the warnings about a checked experiment, without those that it accepts
+// with a reason. A warning that applies to all cases names none.
 func (x *Experiment) Lint(read Reader) ([]Warning, error) {
 	if read == nil {
 		read = NoFiles
@@ -120,7 +120,7 @@ func Unaccepted(list []Warning) []Warning {
 	return lists.Filter(list, func(w Warning) bool { return w.Reason == "" })
 }
 
-// checkAccept refuses to accept what is no rule, or without a reason.
+// checkAccept refuses unknown rules and missing reasons in accept.
 func (x *Experiment) checkAccept(src *source) error {
 	for _, name := range slices.Sorted(maps.Keys(x.Accept)) {
 		known := lists.Map(rules, func(r rule) string { return r.name })
@@ -171,9 +171,9 @@ func (l *linted) queue() int {
 	return room
 }
 
-// noHeadroom compares what an ingress port may hold before and after it pauses with
-// the room that there is: a pause takes effect after a round trip of the link, and a
-// packet on each side may have begun.
+// noHeadroom compares the buffer use of an ingress port before and after a pause with
+// the buffer. A pause takes effect after a round trip of the link, and each side may
+// have started a packet.
 func (l *linted) noHeadroom() []string {
 	w := &l.Switches
 	if w.PFC == nil || !*w.PFC {
@@ -206,7 +206,7 @@ func (l *linted) noHeadroom() []string {
 	return nil
 }
 
-// offer returns what the flows ask for at the largest load.
+// offer returns the demand of the flows at the largest load.
 func (l *linted) offer() (Offer, bool) {
 	return l.Case.Offer(l.net, float64(slices.Max(l.Loads)))
 }
@@ -218,9 +218,9 @@ func (l *linted) overload() []string {
 	case !ok:
 		return nil
 	case o.Fabric > most:
-		return []string{fmt.Sprintf("the flows offer %.0f %% of what the fabric carries: set a lower load, or load-of: fabric", 100*o.Fabric)}
+		return []string{fmt.Sprintf("the flows offer %.0f %% of the fabric's capacity: set a lower load, or load-of: fabric", 100*o.Fabric)}
 	case o.Hosts > most:
-		return []string{fmt.Sprintf("the flows offer %.0f %% of what the hosts can send: set a lower load", 100*o.Hosts)}
+		return []string{fmt.Sprintf("the flows offer %.0f %% of the hosts' capacity: set a lower load", 100*o.Hosts)}
 	}
 	return nil
 }
@@ -378,7 +378,7 @@ func (l *linted) shortDrain() []string {
 				Size(tr.largest()), Time(need.Round(time.Microsecond)), fabric.Rate(rate), Time(left)))
 		}
 	}
-	// What is offered beyond the capacity has to be sent in the drain.
+	// Demand beyond the capacity must be sent in the drain.
 	if o, ok := l.offer(); ok {
 		if over := max(o.Fabric, o.Hosts) - 1; over > 0 && over*l.Length().Seconds() > time.Duration(l.Drain).Seconds() {
 			list = append(list, fmt.Sprintf("the flows offer %.0f %% of the capacity for %v, and the rest cannot be sent in the drain of %v", 100*(over+1), l.Duration, l.Drain))

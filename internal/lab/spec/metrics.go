@@ -33,7 +33,7 @@ func defaultMetrics(transport string, collective bool) []string {
 	return []string{"fct-mean", "fct-p99", "fct-mean:short", "slowdown-mean", "reordered", "retransmitted", "queue-mean", "sharing"}
 }
 
-// Metrics lists what can be measured.
+// Metrics lists all metrics.
 func Metrics() []Metric { return slices.Clone(metrics) }
 
 var metrics = slices.Concat([]Metric{
@@ -88,8 +88,7 @@ var metrics = slices.Concat([]Metric{
 // FittedDegrees lists the degrees of the polynomials in QALL's Table I.
 var FittedDegrees = []int{1, 2, 3, 5, 8, 10}
 
-// fitMetrics describes the metrics of a polynomial that is fitted to what a run
-// shows, for each degree.
+// fitMetrics returns the metrics of the fitted polynomials, for each degree.
 func fitMetrics() []Metric {
 	list := []Metric{
 		{"fit-rows", "rows", "observations of ports, where the experiment has them fitted", true, false},
@@ -105,7 +104,7 @@ func fitMetrics() []Metric {
 	return list
 }
 
-// A Measure metric is a Metric, of one class where it says so.
+// A Measure is a Metric, optionally of one class.
 type Measure struct {
 	*Metric
 	Class int // in Experiment.Classes; -1: all flows

@@ -58,20 +58,20 @@ func (s *Setting) checkMTU() error {
 	return nil
 }
 
-// Frame returns the bytes of the largest frame: what a packet counts as in queue
-// limits and ECN thresholds.
+// Frame returns the size of the largest frame, which queue limits and ECN thresholds
+// in packets refer to.
 func (s *Setting) Frame() int { return cmp.Or(s.MTU, usualMTU) + 14 }
 
-// A keyError is what is wrong with a key of a setting.
+// A keyError is an error of a key of a setting.
 type keyError struct {
 	key string
 	err error
 }
 
-// Error says which key it is.
+// Error returns the message with the key.
 func (e *keyError) Error() string { return e.key + ": " + e.err.Error() }
 
-// Unwrap is what is wrong with it.
+// Unwrap returns the error without the key.
 func (e *keyError) Unwrap() error { return e.err }
 
 // make makes the network by its name or maker.
@@ -156,7 +156,7 @@ func (d *flowMaker) rate(load float64) (float64, error) {
 	return r, nil
 }
 
-// capacity is what a load of 1 means in bit/s, all flows counted.
+// capacity returns the rate in bit/s of all flows at a load of 1.
 func (d *flowMaker) capacity() (float64, error) {
 	switch d.LoadOf {
 	case OfHosts, "":
@@ -168,7 +168,7 @@ func (d *flowMaker) capacity() (float64, error) {
 	return float64(r), err
 }
 
-// hostRate is what the hosts that send could send.
+// hostRate returns the total rate of the sending hosts.
 func (d *flowMaker) hostRate() float64 {
 	sum := 0.0
 	for _, h := range lists.Set(d.from) {
@@ -177,7 +177,7 @@ func (d *flowMaker) hostRate() float64 {
 	return sum
 }
 
-// fabricRate is what the links upwards carry of those leaves that send.
+// fabricRate returns the total rate of the uplinks of the sending leaves.
 func (d *flowMaker) fabricRate() float64 {
 	sum := 0.0
 	for _, name := range d.SendingLeaves() {
@@ -262,21 +262,21 @@ func (tr *Traffic) Expected(t *fabric.Topology, load float64, length time.Durati
 	if tr.Flows > 0 {
 		flows = float64(tr.Flows)
 	}
-	if tr.Pattern == Incast { // a request's size is that of all answers
+	if tr.Pattern == Incast { // the size of a request is the sum of all answers
 		answers := float64(min(max(tr.Degree, 1), len(d.from)))
 		return flows * answers, mean / answers, nil
 	}
 	return flows, mean, nil
 }
 
-// An Offer is what a run's flows ask for: how many there are, and the shares of
-// what the hosts' links and the links upwards of the leaves could carry.
+// An Offer is the demand of a run: the number of flows, and their share of the
+// capacity of the hosts' links and of the leaves' uplinks.
 type Offer struct {
 	Flows, Hosts, Fabric float64
 }
 
-// Offer is what the flows of a case ask for at a load; false where flows are given
-// one by one.
+// Offer returns the demand of a case at a load, or false if the flows are listed
+// individually.
 func (c *Case) Offer(t *fabric.Topology, load float64) (Offer, bool) {
 	var o Offer
 	length := c.Length()
@@ -303,7 +303,7 @@ func (c *Case) Offer(t *fabric.Topology, load float64) (Offer, bool) {
 	return o, o.Flows > 0
 }
 
-// Maker makes flows of a traffic that no run has: for who asks what it would be.
+// Maker returns a generator of flows for a traffic outside of any run.
 func (tr *Traffic) Maker(t *fabric.Topology) (*flowMaker, error) {
 	return newDraw(tr, t, NewRandom(1, 0))
 }
@@ -361,7 +361,7 @@ func Toggled(list, links []int, on bool) []int {
 	return list
 }
 
-// check says what is wrong with a fault.
+// check returns an error if the fault is invalid.
 func (f *Fault) check(t *fabric.Topology) error {
 	what := 0
 	for _, set := range []bool{f.Down, f.Drop != 0, f.Hole != 0, f.Rate != 0} {

@@ -30,8 +30,8 @@ var Patterns = []string{AllToAll, Halves, Permutation, Incast, Pairs, Burst, Lis
 
 // The bases of a load.
 const (
-	OfHosts  = "hosts"  // what the hosts that send could send
-	OfFabric = "fabric" // what the links between leaves and spines carry one way
+	OfHosts  = "hosts"  // the total rate of the sending hosts
+	OfFabric = "fabric" // the capacity of the links between leaves and spines, one way
 )
 
 // Traffic describes the flows of an experiment: senders, receivers, sizes and
@@ -49,7 +49,7 @@ type Traffic struct {
 	Pairs   []string `yaml:"pairs"` // such as h1-h17
 	File    string   `yaml:"file"`  // of a flow list
 
-	Load   float64 `yaml:"load"`    // its own, instead of that of the run
+	Load   float64 `yaml:"load"`    // replaces the load of the run
 	Share  float64 `yaml:"share"`   // of the run's load; 0: all
 	LoadOf string  `yaml:"load-of"` // hosts, fabric, or a rate such as 1600Mbps
 	Flows  int     `yaml:"flows"`   // so many and no more; without it as many as fit in the duration
@@ -95,8 +95,8 @@ type flowMaker struct {
 	base     int // the group numbers given so far
 }
 
-// background reports whether the flows are there for what they do to others. UDP
-// of its own is, where the experiment's transport is another.
+// background reports whether the flows only serve to load the network. UDP flows do if
+// the experiment uses another transport.
 func (t *Traffic) background() bool {
 	if t.Count != nil {
 		return !*t.Count
@@ -131,7 +131,7 @@ func newDraw(tr *Traffic, t *fabric.Topology, rng *rand.Rand) (*flowMaker, error
 		}
 	}
 	if len(d.from) == 0 || len(d.to) == 0 || len(d.from) == 1 && len(d.to) == 1 && d.from[0] == d.to[0] {
-		return nil, fmt.Errorf("pattern %s: nobody to send, or to receive", tr.Pattern)
+		return nil, fmt.Errorf("pattern %s: there are no senders or no receivers", tr.Pattern)
 	}
 	return d, nil
 }
@@ -155,7 +155,7 @@ func (d *flowMaker) arrive(flows []Flow, at time.Duration, n int) []Flow {
 	return flows
 }
 
-// ends draws who sends to whom.
+// ends draws a sender and a receiver.
 func (d *flowMaker) ends() (src, dst int) {
 	switch d.Pattern {
 	case Permutation:
@@ -173,7 +173,7 @@ func (d *flowMaker) ends() (src, dst int) {
 	}
 }
 
-// timed makes the flows whose times are given.
+// timed returns the flows with given start times.
 func (d *flowMaker) timed() []Flow {
 	var flows []Flow
 	for i, at := range d.At {
@@ -233,8 +233,9 @@ func pick(rng *rand.Rand, list []int) int { return list[rng.IntN(len(list))] }
 // permute gives every host a partner at another leaf.
 func permute(hosts, leaf []int, rng *rand.Rand) ([]int, error) {
 	next := make([]int, len(leaf))
-	// By leaf, shuffled within; then everybody sends to the one half a round
-	// further, which is at another leaf unless one leaf has more than half.
+	// Hosts are ordered by leaf and shuffled within each leaf. Each host sends to
+	// the host half a round further, which is at another leaf unless one leaf has
+	// more than half of the hosts.
 	order := slices.Clone(hosts)
 	rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	slices.SortStableFunc(order, func(a, b int) int { return leaf[a] - leaf[b] })
@@ -353,7 +354,7 @@ func (tr *Traffic) Describe() string {
 	return what + ", " + tr.Pattern
 }
 
-// Distribution is what the sizes of flows are drawn from; nil where they are not.
+// Distribution returns the distribution of flow sizes, or nil if sizes are given.
 func (tr *Traffic) Distribution() *CDF { return tr.cdf }
 
 // Listed are the flows of a list, nil where they are drawn.

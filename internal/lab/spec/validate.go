@@ -19,12 +19,12 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// NoFiles is the Reader of who brings none.
+// NoFiles is a Reader without files.
 func NoFiles(name string) ([]byte, error) { return nil, fs.ErrNotExist }
 
-// Load reads an experiment, checks all of it and fills in what it leaves out.
-// file is what messages call it; library has the schemes, nil for the catalogue's.
-// An error about the text is a *FileError.
+// Load reads an experiment, checks it and fills in missing values. file is its name in
+// messages; library contains the schemes, nil for the catalogue's. Errors in the text
+// are a *FileError.
 func Load(file string, text []byte, read Reader, library *scheme.Library) (*Experiment, error) {
 	x := new(Experiment)
 	src, err := decode(file, text, x)
@@ -38,8 +38,8 @@ func Load(file string, text []byte, read Reader, library *scheme.Library) (*Expe
 	return x, nil
 }
 
-// Complete checks an experiment that was put together in the program, and fills
-// in what it leaves out, as Load does. name is what messages call it.
+// Complete checks an experiment built by a program and fills in missing values, as
+// Load does. name is its name in messages.
 func (x *Experiment) Complete(name string, read Reader, library *scheme.Library) error {
 	return x.complete(&source{file: name}, read, library)
 }
@@ -105,8 +105,8 @@ func (x *Experiment) complete(src *source, read Reader, library *scheme.Library)
 	return x.checkVary(src)
 }
 
-// checkCases checks all cases. If an experiment does not say which parameters it
-// wants, and a network has no advice, the catalogue's are used in all cases.
+// checkCases checks all cases. If the experiment does not choose the source of
+// parameters and a network has no advice, all cases use the catalogue's values.
 func (x *Experiment) checkCases(src *source, read Reader) error {
 	open := x.Values == ""
 	x.Values = cmp.Or(x.Values, AdvisedValues)
@@ -127,8 +127,8 @@ func (x *Experiment) checkCases(src *source, read Reader) error {
 	return nil
 }
 
-// What an experiment may ask for before anything of it is made: each run is a
-// folder, each case has a network and each row of it a program.
+// Limits of an experiment, checked before anything is generated: each run is a folder,
+// and each case has a network and a program for each row.
 const (
 	maxRows  = 1000
 	maxCases = 1000
@@ -185,7 +185,7 @@ func (x *Experiment) checkSchemes(src *source, read Reader, library *scheme.Libr
 	return nil
 }
 
-// ownFolder refuses a name whose runs would go where those of another do.
+// ownFolder refuses a name whose runs would use the folder of another.
 func ownFolder(folders map[string]string, what, name string) error {
 	folder := plain.Folder(name)
 	other, taken := folders[folder]
@@ -311,7 +311,7 @@ func (x *Experiment) checkFit(c *Case, t *fabric.Topology, src *source, at func(
 	return nil
 }
 
-// resolve reads what the traffic names, and tries it.
+// resolve reads the files of the traffic and tests it.
 func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
 	if !slices.Contains(Patterns, tr.Pattern) {
 		return fmt.Errorf("pattern %q: want one of %s", tr.Pattern, strings.Join(Patterns, ", "))
@@ -369,7 +369,7 @@ func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
 	return err
 }
 
-// check says what is wrong with the switches' queues.
+// check returns an error if the queue settings are invalid.
 func (w *SwitchSpec) check() error {
 	switch {
 	case w.ECN < Never:
@@ -380,7 +380,7 @@ func (w *SwitchSpec) check() error {
 	return nil
 }
 
-// check says what is wrong with a transport.
+// check returns an error if the transport is invalid.
 func (t *TransportSpec) check() error {
 	switch {
 	case !slices.Contains(Transports, t.Kind):
@@ -404,7 +404,7 @@ func (t *TransportSpec) check() error {
 	return nil
 }
 
-// checkEntropy reports what is wrong with the source ports of a transport.
+// checkEntropy returns an error if the source ports of a transport are invalid.
 func (t *TransportSpec) checkEntropy() error {
 	kind, err := sim.ParseEntropy(cmp.Or(t.Entropy, "flow"))
 	switch {
@@ -459,15 +459,15 @@ func HighestPort(t *fabric.Topology) int {
 	return n
 }
 
-// files keeps what an experiment has read, so that it can be repeated without
-// them.
+// files records the files that an experiment has read, so that it can be repeated
+// without them.
 type files struct {
 	mu    sync.Mutex
 	texts map[string]string
 }
 
-// reading hands on what read finds, and takes it down; what was read once stays
-// as it was.
+// reading returns a Reader that records the results of read. Each file is read only
+// once.
 func (f *files) reading(read Reader) Reader {
 	return func(name string) ([]byte, error) {
 		f.mu.Lock()
@@ -493,7 +493,7 @@ func (x *Experiment) ReadFiles() map[string]string {
 	return x.files.texts
 }
 
-// Reading hands on what read finds, and takes down what the experiment reads.
+// Reading returns a Reader that records the files of the experiment.
 func (x *Experiment) Reading(read Reader) Reader {
 	if x.files == nil {
 		return read

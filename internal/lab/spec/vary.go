@@ -17,16 +17,15 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Vary is what a paper leaves open, and how it is screened: which of these
-// choices moves which result, by how much. Each level of each choice is tried alone
-// first; a second design changes all of them together, where what one does may
-// depend on another.
+// A Vary lists details that a paper omits and the design to test their effects. Each
+// level of each choice is first tried alone. A second design changes all choices
+// together, because effects may interact.
 type Vary struct {
 	Open    openChoices `yaml:"open"`
 	Design  string      `yaml:"design"`  // the second: see Designs
-	Cases   []string    `yaml:"cases"`   // whose targets count; none: all
+	Cases   []string    `yaml:"cases"`   // the cases with relevant targets; empty: all
 	Seeds   Seeds       `yaml:"seeds"`   // none: the experiment's
-	Confirm Seeds       `yaml:"confirm"` // of what was found; none: as many that follow the largest used
+	Confirm Seeds       `yaml:"confirm"` // the seeds for confirmation; empty: as many after the largest used seed
 	AtMost  int         `yaml:"at-most"` // runs; 0: 500
 }
 
@@ -89,7 +88,7 @@ func (o *openChoices) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// Describe says what is otherwise.
+// Describe lists the changed choices.
 func (v *Vary) Describe(levels []int) string {
 	var parts []string
 	for i, l := range levels {
@@ -149,7 +148,7 @@ func (v *Vary) Together() (list [][]int) {
 	return list
 }
 
-// checkVary says which of the choices is none, before anything runs.
+// checkVary refuses invalid choices before anything runs.
 func (x *Experiment) checkVary(src *source) error {
 	v := x.Vary
 	if v == nil || src.tree == nil {
@@ -207,8 +206,8 @@ func (v *Vary) Fresh(x *Experiment) Seeds {
 	return list
 }
 
-// Variant is the experiment with other choices, read anew so that all of it is
-// checked as if the file had said so.
+// Variant returns the experiment with other choices. It is parsed again, so that all
+// checks apply.
 func (x *Experiment) Variant(levels []int) (*Experiment, error) {
 	var tree map[string]any
 	if err := yaml.Unmarshal(x.origin.text, &tree); err != nil {
@@ -217,7 +216,7 @@ func (x *Experiment) Variant(levels []int) (*Experiment, error) {
 	for _, key := range []string{"vary", "full", "ceiling"} {
 		delete(tree, key)
 	}
-	var last *OpenChoice // whom to blame
+	var last *OpenChoice // the choice to name in an error
 	var err error
 	for i, l := range levels {
 		if l < 0 || err != nil {
@@ -247,8 +246,7 @@ func (x *Experiment) Variant(levels []int) (*Experiment, error) {
 	return other, nil
 }
 
-// putAt puts a value where a key says, also in those of the cases that have a
-// section of their own in the place of the experiment's.
+// putAt sets the value of a key, also in cases that override the section.
 func putAt(tree map[string]any, key string, value any, only []string) error {
 	if name, ok := strings.CutPrefix(key, "set."); ok {
 		return putParameter(tree, name, value)
@@ -438,7 +436,7 @@ func (x *Experiment) checkTarget(t *Target) error {
 // AllFigures stands for the name of a figure.
 const AllFigures = "all"
 
-// Only keeps of an experiment what a figure needs.
+// Only reduces the experiment to the cases of a figure.
 func (x *Experiment) Only(figure string) (*Experiment, error) {
 	if figure == AllFigures {
 		return x, nil

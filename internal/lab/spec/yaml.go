@@ -216,8 +216,8 @@ func (s *Seeds) UnmarshalYAML(n ast.Node) error {
 // maxSeeds bounds the seeds of an experiment.
 const maxSeeds = 1000
 
-// maxFaults is how many faults a case may have: for each of a link the network is
-// planned anew.
+// maxFaults is the maximum number of faults of a case; each failed link requires a new
+// plan.
 const maxFaults = 10_000
 
 // seedList reads the seeds themselves. The YAML package would cut 1.5 to 1 and
@@ -248,7 +248,7 @@ func (n *Network) UnmarshalYAML(node ast.Node) error {
 	return shortOrLong(node, &n.Name, (*maker)(n))
 }
 
-// UnmarshalYAML reads a scheme's name, or the scheme with what is set of it.
+// UnmarshalYAML reads the name of a scheme, or a scheme with its parameters.
 func (s *Scheme) UnmarshalYAML(node ast.Node) error {
 	type long Scheme
 	return shortOrLong(node, &s.Scheme, (*long)(s))
@@ -290,7 +290,7 @@ type FileError struct {
 	err  error // that it is about; nil: Msg says it all
 }
 
-// Unwrap gives what it is about, which may know a way out.
+// Unwrap returns the error without its position; it may have a hint.
 func (e *FileError) Unwrap() error { return e.err }
 
 // Error is the mistake in one line, as in exp.yaml:7: loads[1]: load 1.2: …
@@ -319,7 +319,7 @@ func (s *source) wrong(key string, err error) error {
 	return e
 }
 
-// node is what the text has under a key; nil where there is nothing.
+// node returns the node at a key, or nil.
 func (s *source) node(key string) ast.Node {
 	p, err := yaml.PathString("$." + key)
 	if err != nil || s.tree == nil {
@@ -332,7 +332,7 @@ func (s *source) node(key string) ast.Node {
 	return node
 }
 
-// line finds the line of a key, or of what it would stand in.
+// line returns the line of a key, or of the enclosing key.
 func (s *source) line(key string) int {
 	for ; key != ""; key = key[:max(0, strings.LastIndexAny(key, ".["))] {
 		if node := s.node(key); node != nil {
