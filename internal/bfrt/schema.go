@@ -1,5 +1,5 @@
 // Package bfrt is the schema of BfRt, the runtime interface of Intel's SDE for
-// Tofino. The schema describes what a control plane can reach of a program, as tables
+// Tofino. The schema describes a program to its control plane, as tables
 // with keys and data. The SDE calls the file bf-rt.json.
 //
 // Everything is a table: match tables, action profiles and selectors, counters,
@@ -217,7 +217,7 @@ func (t *Table) Actions() []*ActionSpec {
 	return *t.ActionSpecs
 }
 
-// Needs adds another table to those that this one depends on.
+// Needs adds a table that this one depends on.
 func (t *Table) Needs(id uint32) {
 	if !slices.Contains(t.DependsOn, id) {
 		t.DependsOn = append(t.DependsOn, id)

@@ -19,7 +19,8 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// TestDecodeHoles: what is null, or a field of no type, is named with its place.
+// TestDecodeHoles: the error for null, or for a field without a type, names the
+// place.
 func TestDecodeHoles(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"tables": [null]}`:                                                                       "table 1 is null",

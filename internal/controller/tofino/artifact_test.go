@@ -16,8 +16,8 @@ const conf = `{"chip_list": [{"id": "asic-0"}], "instance": 0, "p4_devices": [{"
  "program-name": "drill", "bfrt-config": "bfrt.json",
  "p4_pipelines": [{"p4_pipeline_name": "pipe", "context": "pipe/context.json", "config": "pipe/tofino.bin", "pipe_scope": [0, 1, 2, 3]}]}]}]}`
 
-// TestReadConf: what p4c leaves becomes what a switch is sent, under a name that
-// tells binaries apart.
+// TestReadConf: the files of p4c become the configuration of a switch. Its name
+// identifies the binary.
 func TestReadConf(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) {

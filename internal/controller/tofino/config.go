@@ -45,7 +45,7 @@ func (s *session) SetForwardingPipelineConfig(ctx context.Context, _ *p4v1.SetFo
 	if at.config == nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return nil, status.Errorf(codes.FailedPrecondition, "%v; load the program there, or name with --device-config what the compiler has made", s.why)
+		return nil, status.Errorf(codes.FailedPrecondition, "%v; load the program there, or name the .conf of the compiler with --device-config", s.why)
 	}
 	if err := s.load(ctx, at.config.GetP4Name()); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (s *session) load(ctx context.Context, name string) error {
 	case !bound:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return status.Errorf(codes.FailedPrecondition, "what was loaded is not the program: %v", s.why)
+		return status.Errorf(codes.FailedPrecondition, "the loaded program is not the plan's: %v", s.why)
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (s *session) takeOver(ctx context.Context) error {
 	case p == nil:
 		return nil
 	case at.config == nil:
-		return status.Errorf(codes.FailedPrecondition, "another client is bound to %s, which ends only if the program is loaded anew: name with --device-config what the compiler has made", p.name)
+		return status.Errorf(codes.FailedPrecondition, "another client is bound to %s, and only a reload of the program ends that: name the .conf of the compiler with --device-config", p.name)
 	}
 	return s.load(ctx, nextName(at.config.GetP4Name(), p.name))
 }

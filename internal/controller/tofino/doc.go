@@ -2,7 +2,7 @@
 // the controller uses P4Runtime.
 //
 // The controller keeps P4Runtime's data model, and a session translates it. Entries
-// and default actions become those of the program's tables of the same name. A clone
+// and default actions go to the program's tables of the same name. A clone
 // session becomes an entry of $mirror.cfg. A multicast group becomes an entry of
 // $pre.mgid with a node of $pre.node. A client that is bound to the program is the
 // primary. Registers in bulk, low-pass filters, and ports with the rates and lengths

@@ -17,7 +17,7 @@ var _ target.Filters = (*filters)(nil)
 
 const filterType = "Lpf"
 
-// List returns the settings of the filters. A filter whose cells differ has a setting
+// List returns the settings of the filters. A filter with different cells has a setting
 // that no plan has.
 func (f *filters) List(ctx context.Context) (list []plan.Filter, err error) {
 	p, err := f.s.ours(ctx)

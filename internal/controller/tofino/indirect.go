@@ -63,8 +63,9 @@ func indirectionOf(s *bfrt.Schema, t *bfrt.Table) (*indirection, error) {
 
 func hasData(t *bfrt.Table, name string) bool { return chipTable{t}.find(name) != nil }
 
-// A batch is what the updates of one Write share: the numbers of members and groups
-// that are in use, by table of BfRt, and what the switch holds of indirect tables.
+// A batch is the common state of the updates in one Write: the numbers of members and
+// groups in use, by table of BfRt, and the present members and groups of indirect
+// tables.
 type batch struct {
 	used map[uint32]map[uint64]bool
 	next map[uint32]uint64
@@ -131,7 +132,7 @@ func (in *indirection) wants() string {
 	return "at least one"
 }
 
-// indirect translates an update of an entry whose actions are members of a profile.
+// indirect translates an update of an entry of a table with a profile.
 func (s *session) indirect(ctx context.Context, t *table, kind wire.Update_Type, e *p4v1.TableEntry, out *wire.TableEntry, in *batch) change {
 	var c change
 	if kind != wire.Update_INSERT {
@@ -234,7 +235,7 @@ func (s *session) remains(ctx context.Context, t *table, e *wire.TableEntry, in 
 	return b.list, b.err
 }
 
-// A holding is what a switch holds for an indirect table beside the entries.
+// A holding is the present members and groups of an indirect table.
 type holding struct {
 	members map[uint32]*wire.TableData
 	groups  map[uint32][]uint32

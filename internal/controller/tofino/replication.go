@@ -89,7 +89,7 @@ func (a *answer) add(e *p4v1.PacketReplicationEngineEntry) {
 
 // group translates a multicast group. Each instance becomes a node with its ports.
 // The first node has the number of the group, and the others have numbers beyond
-// those of groups. If the nodes stay the same, only their ports change and no copy is
+// the groups. If the nodes stay the same, only their ports change and no copy is
 // lost.
 func (s *session) group(ctx context.Context, kind wire.Update_Type, g *p4v1.MulticastGroupEntry) ([]*wire.Update, error) {
 	nodes, err := s.chipNamed(ctx, nodeTable)

@@ -25,7 +25,7 @@ import (
 
 const requestFile = "../../../testdata/oracle/bfrt-requests.jsonl"
 
-// facts are the requests of the SDE's own client, by what they are for.
+// facts returns the requests of the SDE's client by purpose.
 func facts(t *testing.T) map[string]json.RawMessage {
 	t.Helper()
 	f, err := os.Open(requestFile)
@@ -49,8 +49,8 @@ func facts(t *testing.T) map[string]json.RawMessage {
 	return all
 }
 
-// A recorder is a connection to a switch that runs a program, takes what is
-// written, and has but the rows that a test gives it.
+// A recorder is a connection to a switch that runs a program. It records writes, and
+// reads return the rows that a test sets.
 type recorder struct {
 	program, chip []byte
 	rows          map[uint32]*wire.TableEntry
@@ -131,8 +131,8 @@ func split(writes []*wire.WriteRequest, reads []*wire.ReadRequest) (list []proto
 	return list
 }
 
-// TestRequests: what is sent for entries, sessions, groups, registers, filters,
-// ports and queues is what the SDE's client sends for the same.
+// TestRequests: the session sends the same requests as the SDE's client for entries,
+// sessions, groups, registers, filters, ports and queues.
 func TestRequests(t *testing.T) {
 	compiled, err := p4.Compile(os.DirFS("../../../p4src/tna"), "conga.p4", p4.Options{Arch: bmv2.TNA})
 	if err != nil {
@@ -151,7 +151,7 @@ func TestRequests(t *testing.T) {
 	session := open(r, func() *place { return &place{plan: sw, index: index, mtu: 1500} })
 	ctx := t.Context()
 
-	// The chip says which queues port 40 has, and that it is not there yet.
+	// The chip returns the queues of port 40, which does not exist yet.
 	for name, row := range map[string][]any{
 		"tf1.tm.port.cfg":  {[]uint64{40}, "pg_id", uint64(10), "pg_port_nr", uint64(0), "port_queues_count", uint64(8)},
 		"tf1.tm.queue.map": {[]uint64{10, 0}, "dev_port", uint64(40), "queue_nr", uint64(0)},

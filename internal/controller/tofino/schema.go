@@ -66,7 +66,7 @@ func inPipe(name string) string {
 	return rest
 }
 
-// matchTypes maps the match kinds of P4Info to those of the schema.
+// matchTypes maps the match kinds of P4Info to the words of the schema.
 var matchTypes = map[configv1.MatchField_MatchType][]string{
 	configv1.MatchField_EXACT:    {"Exact", "ATCAM"},
 	configv1.MatchField_LPM:      {"LPM"},

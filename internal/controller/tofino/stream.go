@@ -121,7 +121,7 @@ func (c *channel) Send(m *p4v1.StreamMessageRequest) error {
 	}
 	u := m.GetArbitration()
 	if u == nil {
-		return status.Error(codes.Unimplemented, "BfRt carries no packets: what the controller would send must come from the packet generator, or from a host at the CPU's port")
+		return status.Error(codes.Unimplemented, "BfRt carries no packets: packets of the controller must come from the packet generator, or from a host at the CPU's port")
 	}
 	go c.arbitrate(u)
 	return nil

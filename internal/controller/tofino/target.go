@@ -70,7 +70,7 @@ func (s *Speaker) Plan(p *plan.Plan) error {
 		if len(sw.Pipeline.Config) > 0 {
 			c = &wire.ForwardingPipelineConfig{}
 			if err := proto.Unmarshal(sw.Pipeline.Config, c); err != nil || c.GetP4Name() == "" || len(c.GetProfiles()) == 0 {
-				return &plan.Error{Switch: sw.Name, Err: errors.New("what it is to load is no program for BfRt")}
+				return &plan.Error{Switch: sw.Name, Err: errors.New("its configuration is not a program for BfRt")}
 			}
 		}
 		s.config[sw.Pipeline] = c

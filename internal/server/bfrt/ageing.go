@@ -23,13 +23,13 @@ func (a *ageing) forget(pipe int, h dataplane.Handle) {
 	delete(a.came, entryAt{pipe, h})
 }
 
-// configure sets how entries age.
+// configure sets the idle timeout of the table.
 func (a *ageing) configure(t *matchTable, c *wire.IdleTable) error {
 	if c.GetEnable() && c.GetIdleTableMode() == wire.IdleTable_IDLE_TABLE_NOTIFY_MODE && c.GetMaxTtl() != 0 && c.GetMinTtl() > c.GetMaxTtl() {
 		return invalidf("the least time to live, %d ms, is above the greatest, %d ms", c.GetMinTtl(), c.GetMaxTtl())
 	}
 	if c.GetIdleTableMode() == wire.IdleTable_IDLE_TABLE_POLL_MODE {
-		c = &wire.IdleTable{Enable: c.GetEnable(), IdleTableMode: c.GetIdleTableMode()} // the rest is of the other mode
+		c = &wire.IdleTable{Enable: c.GetEnable(), IdleTableMode: c.GetIdleTableMode()} // the other fields belong to the other mode
 	}
 	every := time.Duration(0)
 	if c.GetEnable() {
@@ -37,14 +37,14 @@ func (a *ageing) configure(t *matchTable, c *wire.IdleTable) error {
 	}
 	a.passed.change(t.s.dev.Elapsed(), every)
 	if a.config.GetIdleTableMode() != c.GetIdleTableMode() {
-		clear(a.idle) // otherwise what has been told of stays so, while ageing is off too
+		clear(a.idle) // reported entries must not stay reported while ageing is off
 	}
 	a.config = c
 	clear(a.active)
 	return nil
 }
 
-// update looks which entries have been hit since it was last asked.
+// update records which entries were hit since the previous update.
 func (a *ageing) update(t *matchTable) {
 	now := t.s.dev.Elapsed()
 	clear(a.active)
@@ -63,14 +63,14 @@ func (a *ageing) update(t *matchTable) {
 	a.polled = now
 }
 
-// arrived notes a new entry, which nothing has hit yet.
+// arrived records a new entry without hits.
 func (a *ageing) arrived(t *matchTable, pipe int, h dataplane.Handle) {
 	if a.ttl != nil {
 		a.came[entryAt{pipe, h}] = t.s.dev.Elapsed()
 	}
 }
 
-// set writes the hit state that a client gives an entry.
+// set sets the hit state of an entry to a client's value.
 func (a *ageing) set(pipe int, h dataplane.Handle, state string) {
 	if at := (entryAt{pipe, h}); state == "ENTRY_ACTIVE" {
 		a.active[at] = true
@@ -79,7 +79,7 @@ func (a *ageing) set(pipe int, h dataplane.Handle, state string) {
 	}
 }
 
-// tell puts the time to live and the hit state into the data of an entry.
+// tell adds the time to live and the hit state to the data of an entry.
 func (a *ageing) tell(t *matchTable, out *wire.TableData, at *place, x *dataplane.Entry, r *request, want *filter) {
 	if a.ttl == nil {
 		return
@@ -104,10 +104,10 @@ func (a *ageing) tell(t *matchTable, out *wire.TableData, at *place, x *dataplan
 	}
 }
 
-// idleAtOnce bounds the entries of a table that are looked at together.
+// idleAtOnce bounds the entries of a table that are checked under one lock.
 const idleAtOnce = 1 << 12
 
-// reportIdle tells clients of idle entries.
+// reportIdle notifies clients of idle entries.
 func (s *Server) reportIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,9 +124,8 @@ func (s *Server) reportIdle() {
 	}
 }
 
-// reportIdle tells of the entries of a part of the pipes that have been hit in
-// none of them for their time, and of those that were told of and have been hit
-// since.
+// reportIdle reports entries that no pipe of a part has hit for their time to live.
+// It also reports that an idle entry was hit again.
 func (t *matchTable) reportIdle(part []int) {
 	a, now := &t.ageing, t.s.dev.Elapsed()
 	first := part[0]
@@ -147,7 +146,7 @@ func (t *matchTable) reportIdle(part []int) {
 			delete(a.idle, at)
 			continue
 		}
-		// However long ago: who looks late has not been told of it.
+		// A late check must still report a hit, however old it is.
 		if last(at.handle) > told {
 			delete(a.idle, at)
 			t.tellIdle(part, &x, wire.IdleTimeoutNotification_ENTRY_ACTIVE, (*wire.Subscribe_Notifications).GetEnableEntryActiveNotifications)

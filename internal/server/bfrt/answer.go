@@ -11,27 +11,27 @@ import (
 const (
 	// maxReads is the number of entities of a read.
 	maxReads = 1 << 22
-	// pageSize is the number of entities of a response, and pageBytes about the
-	// size of one whose entities are made as bytes.
+	// pageSize is the number of entities of a response. pageBytes is the approximate
+	// size of a response with encoded entities.
 	pageSize, pageBytes = 256, 32 << 10
-	// walkSize is how many entries or cells are looked at before others have the
-	// tables again.
+	// walkSize is the number of entries or cells that a read visits before it unlocks
+	// the tables for others.
 	walkSize = 256
 )
 
-// An answer goes to its client page by page. Pages are made while the tables are
-// locked, by one read at a time, and sent while they are not: who takes no page
-// holds one, and delays nobody.
+// An answer sends the result of a read page by page. One read at a time fills pages
+// under the lock of the tables and sends them without it. A client that stops reading
+// holds one page and delays no other client.
 type answer struct {
 	s       *Server
 	stream  wire.ReadServer
 	program *program
 	locked  bool
 	pages   []*wire.ReadResponse // not sent yet
-	ended   error                // why there is no more of it
+	ended   error                // the error that ended it
 }
 
-// enter waits for the tables.
+// enter locks the tables for reading.
 func (a *answer) enter() error {
 	select {
 	case a.s.turn <- struct{}{}:
@@ -45,7 +45,7 @@ func (a *answer) enter() error {
 	return nil
 }
 
-// leave lets others have the tables.
+// leave unlocks the tables.
 func (a *answer) leave() {
 	if a.locked {
 		a.locked = false
@@ -54,9 +54,8 @@ func (a *answer) leave() {
 	}
 }
 
-// rest is for walks over much, between what they look at: it sends what fills a
-// page, and lets others read and write. What the walk knows of the tables may not
-// be so any more.
+// rest is called within long walks. It sends full pages and unlocks the tables for a
+// moment. Other clients may change the tables meanwhile.
 func (a *answer) rest() error {
 	a.leave()
 	n := len(a.pages)
@@ -72,7 +71,7 @@ func (a *answer) rest() error {
 	return a.ended
 }
 
-// send sends the first n pages, as long as the client takes them.
+// send sends the first n pages until the client ends the call.
 func (a *answer) send(n int) error {
 	list := a.pages[:n]
 	a.pages = slices.Clone(a.pages[n:])
@@ -85,8 +84,8 @@ func (a *answer) send(n int) error {
 	return nil
 }
 
-// isFull reports whether an entity wants a response of its own: this one has a
-// page of them, or some that are encoded already, which it would come before.
+// isFull reports whether the next entity needs a new response: this one is full, or
+// holds encoded entities, which must stay behind it.
 func isFull(m *wire.ReadResponse) bool {
 	return len(m.Entities) >= pageSize || len(m.ProtoReflect().GetUnknown()) > 0
 }

@@ -56,7 +56,7 @@ func (a *attachments) find(t *matchTable, p *program) error {
 	return nil
 }
 
-// renew clears what a new entry finds of one that had its place.
+// renew clears the state that a deleted entry left at the place of a new one.
 func (a *attachments) renew(t *matchTable, pipe int, h dataplane.Handle) {
 	for _, c := range a.registers {
 		c.reset(t.sw(pipe), h.Slot())
@@ -69,7 +69,7 @@ func (a *attachments) forget(pipe int, h dataplane.Handle) {
 	delete(a.known, entryAt{pipe, h})
 }
 
-// count is the counter of an entry: the chip's, or as it is remembered.
+// count returns the counter of an entry: from the chip if fresh, else as last synced.
 func (a *attachments) count(t *matchTable, pipe int, h dataplane.Handle, fresh bool) dataplane.Count {
 	at := entryAt{pipe, h}
 	if fresh {
@@ -78,7 +78,7 @@ func (a *attachments) count(t *matchTable, pipe int, h dataplane.Handle, fresh b
 	return a.known[at]
 }
 
-// sync remembers the counts of all entries.
+// sync copies the counters of all entries from the chip.
 func (a *attachments) sync(t *matchTable) {
 	if a.bytes == nil && a.packets == nil {
 		return
@@ -95,8 +95,8 @@ func (a *attachments) sync(t *matchTable) {
 	}
 }
 
-// set writes what an update says of them. What is counted, whose sum over the
-// pipes is told, is written into the first.
+// set applies an update's counters, rates and registers. A read returns the sum of a
+// counter over the pipes, so set writes the value into the first pipe.
 func (a *attachments) set(t *matchTable, pipe int, h dataplane.Handle, d *entryData, first bool) error {
 	if len(d.rest) == 0 {
 		return nil
@@ -175,7 +175,7 @@ func (a *attachments) cell(f *datum) *registerCell {
 	return lists.First(a.registers, func(c *registerCell) bool { return slices.Contains(c.parts, f) })
 }
 
-// A saved state is what a rollback puts back.
+// saved is the state that a rollback restores.
 type saved struct {
 	count dataplane.Count
 	known dataplane.Count
@@ -224,7 +224,7 @@ func (a *attachments) restore(t *matchTable, pipe int, h dataplane.Handle, x *sa
 	}
 }
 
-// tell puts them into the data of an entry.
+// tell adds the attachments to the data of an entry.
 func (a *attachments) tell(t *matchTable, out *wire.TableData, at *place, fresh bool, want *filter) {
 	if a.bytes != nil || a.packets != nil {
 		var sum dataplane.Count
@@ -257,7 +257,7 @@ func (a *attachments) tell(t *matchTable, out *wire.TableData, at *place, fresh 
 	}
 }
 
-// tell gives what was asked for, or what is without that.
+// tell adds the value that a client set, or the default.
 func (s spec) tell(f *datum, out *wire.TableData, want *filter) {
 	if !want.has(f.id) {
 		return

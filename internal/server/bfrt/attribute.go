@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// setAttribute changes an attribute of a table.
+// setAttribute sets an attribute of a table.
 func (s *Server) setAttribute(r *request, o object, a *wire.TableAttribute) error {
 	t := o.head()
 	has := func(name string) error {
@@ -54,7 +54,7 @@ func (s *Server) setAttribute(r *request, o object, a *wire.TableAttribute) erro
 		if err := has("DynamicKeyMask"); err != nil {
 			return err
 		}
-		return failf(unimplemented, "DynamicKeyMask is not served: the masks of a key are those of the program")
+		return failf(unimplemented, "DynamicKeyMask is not served: the program defines the masks of a key")
 	case *wire.TableAttribute_DynHashing:
 		if err := has("DynamicHashing"); err != nil || m == nil {
 			return err
@@ -92,8 +92,8 @@ func (s *Server) setAttribute(r *request, o object, a *wire.TableAttribute) erro
 	return failf(unimplemented, "the table has no such attribute")
 }
 
-// adjust has the meters of a table, or those of its entries, count so many bytes more
-// of each packet.
+// adjust sets the number of bytes that the meters of a table, or of its entries, add
+// to each packet.
 func (t *table) adjust(r *request, m *matchTable, bytes int32) error {
 	pipes, err := r.pipesOf(t.program)
 	if err != nil {
@@ -117,7 +117,7 @@ func (t *table) adjust(r *request, m *matchTable, bytes int32) error {
 	return nil
 }
 
-// attribute reads an attribute of a table.
+// attribute returns an attribute of a table.
 func (s *Server) attribute(r *request, o object, a *wire.TableAttribute) (*wire.TableAttribute, error) {
 	out := &wire.TableAttribute{TableId: a.GetTableId()}
 	m, _ := o.(*matchTable)
@@ -170,8 +170,8 @@ func (s *Server) attribute(r *request, o object, a *wire.TableAttribute) (*wire.
 	return out, nil
 }
 
-// operate does an operation of a table: it brings what the driver remembers of the
-// chip up to date. Registers are always read where they are.
+// operate executes an operation of a table, which syncs the driver's copy with the
+// chip. Registers need no sync: reads always go to the chip.
 func operate(o object, name string) error {
 	if !slices.Contains(o.head().schema.Operations, name) {
 		return failf(unimplemented, "the table has no operation %q", name)
@@ -189,7 +189,7 @@ func operate(o object, name string) error {
 	return nil
 }
 
-// objectID finds the number of what a client names.
+// objectID returns the number of a named object.
 func (s *Server) objectID(p *program, x *wire.ObjectId, a *answer) error {
 	id, err := uint32(0), error(nil)
 	switch o := x.GetObject().(type) {

@@ -14,12 +14,12 @@ import (
 	"github.com/p4lb/p4lb/internal/server/gate"
 )
 
-// wishes are what a client asks for in the metadata of a call.
+// wishes are the options in the metadata of a call.
 type wishes struct {
-	ignoreNotFound bool // what is not there need not be deleted
+	ignoreNotFound bool // deleting a missing entry is no error
 	inResponse     bool // outcomes go into the response
 	until          time.Time
-	stop           <-chan struct{} // is closed when the server ends
+	stop           <-chan struct{} // closed when the server stops
 }
 
 func (s *Server) wishesOf(ctx context.Context) (w wishes) {
@@ -41,8 +41,8 @@ func (s *Server) wishesOf(ctx context.Context) (w wishes) {
 	return w
 }
 
-// late says why a request is not gone on with: a batch of a million updates is not
-// what a server waits for that ends.
+// late returns an error if the deadline has passed or the server stops. A stopping
+// server does not finish a batch of a million updates.
 func (w *wishes) late() error {
 	select {
 	case <-w.stop:
@@ -55,7 +55,7 @@ func (w *wishes) late() error {
 	return nil
 }
 
-// table is a table that a request names by its number.
+// table returns the table with a number.
 func (s *Server) table(p *program, id uint32) (object, error) {
 	if o := s.chip.tables[id]; o != nil {
 		return o, nil
@@ -66,8 +66,8 @@ func (s *Server) table(p *program, id uint32) (object, error) {
 	return nil, failf(notFound, "there is no table %#x", id)
 }
 
-// Write does a batch of updates. Of one with errors, what was refused is in the
-// details of the status.
+// Write executes a batch of updates. If one fails, the details of the status hold the
+// outcome of every update.
 func (s *Server) Write(ctx context.Context, req *wire.WriteRequest) (*wire.WriteResponse, error) {
 	if n := len(req.GetUpdates()); n > s.opts.MaxUpdates {
 		return nil, failf(codes.ResourceExhausted, "the batch has %d updates, more than %d", n, s.opts.MaxUpdates)
@@ -108,15 +108,15 @@ func (s *Server) Write(ctx context.Context, req *wire.WriteRequest) (*wire.Write
 	return m, nil
 }
 
-// A batch is a write at work, or a read.
+// A batch is a write or a read in progress.
 type batch struct {
 	s        *Server
 	p        *program
-	answer   *answer // of a read
+	answer   *answer // nil for a write
 	wishes   wishes
 	rollback bool
-	held     bool     // no packet moves
-	later    []func() // what waits until packets move again
+	held     bool     // packets are stopped
+	later    []func() // runs when packets move again
 	last     map[string]func()
 	undo     []func()
 	outcomes []*wire.Error
@@ -157,7 +157,7 @@ func (b *batch) run(req *wire.WriteRequest) {
 	}
 }
 
-// request is what one update or entity of a call knows.
+// request returns the context of one update or entity of the call.
 func (b *batch) request(general, own *wire.TargetDevice, flags *wire.TableFlags) (*request, error) {
 	r := &request{s: b.s, target: general, flags: flags}
 	if own != nil {
@@ -179,7 +179,7 @@ func (b *batch) request(general, own *wire.TargetDevice, flags *wire.TableFlags)
 	return r, nil
 }
 
-// about does what an update or an entity asks of a table.
+// about finds the table of an update or an entity and calls do with it.
 func (b *batch) about(id uint32, general, own *wire.TargetDevice, flags *wire.TableFlags, do func(r *request, o object) error) error {
 	o, err := b.s.table(b.p, id)
 	if err != nil {
@@ -222,7 +222,7 @@ func (b *batch) update(target *wire.TargetDevice, u *wire.Update) error {
 	return failf(codes.Unimplemented, "an entity of this kind is not written")
 }
 
-// possible says what is wrong with an update of an entry whatever its table.
+// possible returns the error of an update that is wrong for any table.
 func possible(kind wire.Update_Type, e *wire.TableEntry) error {
 	switch {
 	case kind < wire.Update_INSERT || kind > wire.Update_RESET:
@@ -237,8 +237,8 @@ func possible(kind wire.Update_Type, e *wire.TableEntry) error {
 	return nil
 }
 
-// Read answers with what the entities ask for. What is wrong with one does not
-// keep the others; it comes with the end, or in the last response.
+// Read returns the requested entities. An error of one entity does not stop the
+// others; the final status or the last response reports it.
 func (s *Server) Read(req *wire.ReadRequest, stream wire.ReadServer) error {
 	if n := len(req.GetEntities()); n > maxReads {
 		return failf(codes.ResourceExhausted, "the read has %d requests, more than %d", n, maxReads)
@@ -304,7 +304,7 @@ func (b *batch) entity(target *wire.TargetDevice, e *wire.Entity) error {
 		return b.about(id, target, nil, nil, func(r *request, o object) error {
 			c, ok := o.(counted)
 			if !ok {
-				return failf(unimplemented, "the table does not tell how many entries it has")
+				return failf(unimplemented, "the table does not count its entries")
 			}
 			n, err := c.usage(r)
 			if err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// A registerCell is a cell of a register, one number or two: the data plane has
-// the first in the upper half.
+// A registerCell describes a cell of one or two numbers. The data plane keeps the
+// first number in the upper half.
 type registerCell struct {
 	name    string
 	parts   []*datum
 	size    int
-	width   int // of a part in the cell
+	width   int // of a part of the cell
 	initial *big.Int
 }
 
@@ -34,7 +34,7 @@ func (c *registerCell) measure(p *program) error {
 	return failf(notFound, "the program has no register %s", c.name)
 }
 
-// shift is where a part begins in the cell.
+// shift returns the position of a part's lowest bit in the cell.
 func (c *registerCell) shift(i int) uint { return uint(c.width * (len(c.parts) - 1 - i)) }
 
 func (c *registerCell) set(sw *dataplane.Switch, index int, part *datum, b []byte) error {
@@ -65,7 +65,7 @@ func (c *registerCell) tell(sw *dataplane.Switch, index int, out *wire.TableData
 	c.give(words, out, want)
 }
 
-// give takes a cell, as words, apart.
+// give adds the parts of a cell, given as words, to the data of an entry.
 func (c *registerCell) give(words []uint64, out *wire.TableData, want *filter) {
 	for i, p := range c.parts {
 		if want.has(p.id) {
@@ -74,7 +74,7 @@ func (c *registerCell) give(words []uint64, out *wire.TableData, want *filter) {
 	}
 }
 
-// part is a part of a cell; of one wider than 64 bits nothing is told.
+// part returns a part of a cell, 0 if it is wider than 64 bits.
 func (c *registerCell) part(words []uint64, i int) uint64 {
 	if c.width > 64 {
 		return 0
@@ -90,8 +90,7 @@ func (c *registerCell) part(words []uint64, i int) uint64 {
 	return v
 }
 
-// cellOf is the cell of a table of size cells that an entry names, by its key or
-// its handle.
+// cellOf returns the index in an entry's key or handle, below size.
 func (t *table) cellOf(e *wire.TableEntry, size int) (int, error) {
 	if h, ok := e.GetValue().(*wire.TableEntry_HandleId); ok {
 		if h.HandleId >= uint32(size) {
@@ -102,7 +101,7 @@ func (t *table) cellOf(e *wire.TableEntry, size int) (int, error) {
 	return indexOf(t.keys, e.GetKey(), size)
 }
 
-// span is the cells from ≤ i < to that an entry names: one, or all.
+// span returns the cells from ≤ i < to that an entry selects: one, or all.
 func (t *table) span(e *wire.TableEntry, size int) (from, to int, err error) {
 	if e.GetValue() == nil {
 		return 0, size, nil
@@ -111,13 +110,13 @@ func (t *table) span(e *wire.TableEntry, size int) (from, to int, err error) {
 	return from, from + 1, err
 }
 
-// A registerTable is a register by its cells. A read of all pipes has a value of
-// each, in order.
+// A registerTable is the table of a register. A read of all pipes returns one value
+// per pipe, in order.
 type registerTable struct {
 	*table
 	cell registerCell
-	// parts are sets of pipes that a client writes together; nil: each pipe is
-	// written for itself.
+	// parts are sets of pipes with common writes. With nil, a write to one pipe
+	// affects only that pipe.
 	parts [][]int
 }
 
@@ -162,7 +161,7 @@ func (t *registerTable) write(r *request, kind wire.Update_Type, e *wire.TableEn
 	return nil
 }
 
-// clear puts the initial value into one cell, or into all.
+// clear sets one cell or all cells to the initial value.
 func (t *registerTable) clear(r *request, pipes []int, e *wire.TableEntry) error {
 	from, to, err := t.span(e, t.cell.size)
 	if err != nil {
@@ -217,13 +216,12 @@ func (t *registerTable) read(r *request, e *wire.TableEntry) error {
 	return nil
 }
 
-// keyAt is a key of one number.
+// keyAt returns the key with one number.
 func (t *table) keyAt(n uint64) *wire.TableKey {
 	return &wire.TableKey{Fields: []*wire.KeyField{t.keys[0].value(n)}}
 }
 
-// number is that of what an entry names, by its key or by its handle, which is the
-// same.
+// number returns the number in an entry's key or handle. Both are the same.
 func (t *table) number(e *wire.TableEntry) (uint32, error) {
 	if h, ok := e.GetValue().(*wire.TableEntry_HandleId); ok {
 		return h.HandleId, nil
@@ -232,8 +230,8 @@ func (t *table) number(e *wire.TableEntry) (uint32, error) {
 	return uint32(i), err
 }
 
-// give answers with the entry of a number that a walk found i-th: with its data,
-// unless keys alone are asked for.
+// give returns the i-th entry of a walk, with its data unless the client requests
+// keys only.
 func (t *table) give(r *request, i int, number uint64, data func() (*wire.TableData, error)) (err error) {
 	x := t.entry(r, t.keys[0].value(number))
 	if r.flags.GetKeyOnly() {
@@ -244,8 +242,8 @@ func (t *table) give(r *request, i int, number uint64, data func() (*wire.TableD
 	return r.given(i, x)
 }
 
-// giveOf answers with the entry of rows that is asked for by its number, or with
-// all; what names one of them.
+// giveOf returns the row with the requested number, or all rows. what names a row in
+// errors.
 func giveOf[V any](t *table, r *request, e *wire.TableEntry, rows map[uint32]V, what string, data func(id uint32, row V) (*wire.TableData, error)) error {
 	ids := slices.Sorted(maps.Keys(rows))
 	if e.GetValue() != nil {
@@ -261,7 +259,7 @@ func giveOf[V any](t *table, r *request, e *wire.TableEntry, rows map[uint32]V, 
 	for i, id := range ids {
 		row, ok := rows[id]
 		if !ok {
-			continue // it has gone meanwhile
+			continue // deleted meanwhile
 		}
 		if err := t.give(r, i, uint64(id), func() (*wire.TableData, error) { return data(id, row) }); err != nil {
 			return err
@@ -270,12 +268,12 @@ func giveOf[V any](t *table, r *request, e *wire.TableEntry, rows map[uint32]V, 
 	return nil
 }
 
-// entry is an entry of an answer, by its key.
+// entry returns an entry with a key, for an answer.
 func (t *table) entry(r *request, key *wire.KeyField) *wire.TableEntry {
 	return &wire.TableEntry{TableId: t.schema.ID, TableFlags: r.flags, Value: &wire.TableEntry_Key{Key: &wire.TableKey{Fields: []*wire.KeyField{key}}}}
 }
 
-// encode answers with many cells: entities of the same bytes but for their
+// encode returns many cells as encoded entities. Their bytes differ only in their
 // numbers, of which the first is the key.
 func (t *registerTable) encode(r *request, want *filter, pipes []int, from, to int) error {
 	sizes := []int{(t.keys[0].width + 7) / 8}
@@ -305,7 +303,7 @@ func (t *registerTable) encode(r *request, want *filter, pipes []int, from, to i
 				return err
 			}
 		}
-		n := len(words[0]) / (end - from) // of a cell
+		n := len(words[0]) / (end - from) // words per cell
 		page := make([]byte, 0, (end-from)*len(p.text))
 		for cell := range end - from {
 			page = p.add(page, func(i int) uint64 {
@@ -329,17 +327,18 @@ func (t *registerTable) handle(_ *request, k *wire.TableKey) (uint32, error) {
 	return uint32(i), err
 }
 
-// A counterTable is an array of counters. A read of all pipes has their sums; what
-// is written is put into the first pipe, so that it is the sum.
+// A counterTable is an array of counters. A read of all pipes returns sums. A write
+// to all pipes sets the first pipe to the value and the others to 0, so that the sum
+// is the value.
 type counterTable struct {
 	*table
 	name           string
 	size           int
 	bytes, packets *datum
-	known          map[[2]int]dataplane.Count // by pipe and index, as the driver remembers them
+	known          map[[2]int]dataplane.Count // by pipe and index, as last synced
 }
 
-// count is a counter: the chip's, or as it is remembered.
+// count returns a counter: from the chip if fresh, else as last synced.
 func (t *counterTable) count(pipe, index int, fresh bool) dataplane.Count {
 	at := [2]int{pipe, index}
 	if fresh {
@@ -348,7 +347,7 @@ func (t *counterTable) count(pipe, index int, fresh bool) dataplane.Count {
 	return t.known[at]
 }
 
-// sync remembers all counts.
+// sync copies all counters from the chip.
 func (t *counterTable) sync() {
 	for _, pipe := range t.program.pipes {
 		for i := range t.size {
@@ -415,7 +414,7 @@ func (t *counterTable) write(r *request, kind wire.Update_Type, e *wire.TableEnt
 	return nil
 }
 
-// tellCount puts a count into the fields that there are for it; nil: there is none.
+// tellCount adds a count to the fields for it. A nil field is left out.
 func tellCount(out *wire.TableData, bytes, packets *datum, c dataplane.Count, want *filter) {
 	if bytes != nil && want.has(bytes.id) {
 		out.Fields = append(out.Fields, bytes.number(c.Bytes))

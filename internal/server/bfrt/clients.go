@@ -17,7 +17,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// end ends the stream of a client; l.mu is held.
+// end closes the stream of a client. The caller holds l.mu.
 func (c *client) end(why error) {
 	if c.why == nil {
 		c.why = why
@@ -25,8 +25,8 @@ func (c *client) end(why error) {
 	}
 }
 
-// maxUnread is how many messages may wait for a client that still gets answers to
-// what it sends itself.
+// maxUnread is the number of messages that may wait for a client. Beyond it the
+// client gets only answers to its own messages.
 const maxUnread = 256
 
 func (o *outbox) put(m *wire.StreamMessageResponse) {
@@ -41,7 +41,7 @@ func (o *outbox) put(m *wire.StreamMessageResponse) {
 	o.wake()
 }
 
-// take is the next message, if there is one.
+// take removes and returns the next message, nil if there is none.
 func (o *outbox) take() *wire.StreamMessageResponse {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -59,7 +59,7 @@ func (o *outbox) take() *wire.StreamMessageResponse {
 	return m
 }
 
-// close forgets what is there, for all time.
+// close drops all messages, present and future.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -80,10 +80,10 @@ func (o *outbox) unread() int {
 	return len(o.list)
 }
 
-// costOf is about what a message takes while it waits.
+// costOf estimates the memory of a waiting message.
 func costOf(m *wire.StreamMessageResponse) int { return proto.Size(m) + 256 }
 
-// StreamChannel is the session of a client, for as long as the stream lives.
+// StreamChannel serves the session of a client until its stream ends.
 func (s *Server) StreamChannel(stream wire.StreamServer) error {
 	c := &client{outbox: &outbox{ready: make(chan struct{}, 1), room: s.opts.MaxPending, all: s.gate.Pending()}, gone: make(chan struct{})}
 	defer c.outbox.close()
@@ -131,15 +131,15 @@ func (s *Server) StreamChannel(stream wire.StreamServer) error {
 	}
 }
 
-// A stream's first messages are heard at once; of those that follow, of all
-// streams together, one in heardEvery: clients that say the same for ever would
-// otherwise take the time of those that write.
+// The server handles the first messages of a stream at once. Later messages of all
+// streams share a rate of one per heardEvery, so that clients which repeat themselves
+// leave time for writers.
 const (
 	heardAtOnce = 16
 	heardEvery  = 100 * time.Microsecond
 )
 
-// turn is how long a message that comes now has to wait.
+// turn returns how long a message that arrives now has to wait.
 func (p *pace) turn(now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +151,7 @@ func (p *pace) turn(now time.Time) time.Duration {
 	return wait
 }
 
-// wait waits for the turn of a message, if that is longer than timers are fine.
+// wait blocks until the turn of a message, unless the wait is below timer resolution.
 func (p *pace) wait(ctx context.Context) error {
 	turn := p.turn(time.Now())
 	if turn < time.Millisecond {
@@ -165,7 +165,8 @@ func (p *pace) wait(ctx context.Context) error {
 	}
 }
 
-// last sends what waits for a client whose stream is to end, and says why.
+// last sends the remaining messages of a client when its stream ends, and returns the
+// cause.
 func (c *client) last(stream wire.StreamServer) error {
 	for m := c.outbox.take(); m != nil; m = c.outbox.take() {
 		if err := stream.Send(m); err != nil {
@@ -175,7 +176,7 @@ func (c *client) last(stream wire.StreamServer) error {
 	return c.why
 }
 
-// hear deals with a message of a client.
+// hear handles a message of a client.
 func (s *Server) hear(c *client, m *wire.StreamMessageRequest) error {
 	switch u := m.GetUpdate().(type) {
 	case *wire.StreamMessageRequest_Subscribe:
@@ -193,7 +194,7 @@ func (s *Server) hear(c *client, m *wire.StreamMessageRequest) error {
 			c.outbox.put(&wire.StreamMessageResponse{Update: &wire.StreamMessageResponse_Subscribe{Subscribe: answer}})
 		}
 	case *wire.StreamMessageRequest_DigestAck:
-		// The list is the client's from when it was sent.
+		// The message belongs to the client from here on.
 	default:
 		return invalidf("the message is neither a subscription nor an acknowledgement")
 	}
@@ -207,7 +208,7 @@ func (l *clients) join(c *client, id uint32, wants *wire.Subscribe_Notifications
 		l.open = map[uint32]*client{}
 	}
 	if o := l.open[id]; o != nil && o != c {
-		// A client that comes again, before it is noticed that it went.
+		// A client reconnects before the server has noticed its disconnect.
 		o.end(status.Errorf(codes.Aborted, "client %d has another stream", id))
 		delete(l.open, id)
 	}
@@ -232,7 +233,7 @@ func (l *clients) leave(c *client) {
 	}
 }
 
-// bind gives a client a program, which has but one client.
+// bind binds a client to a program. A program has at most one client.
 func (l *clients) bind(id uint32, program string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -249,7 +250,7 @@ func (l *clients) bind(id uint32, program string) error {
 	return nil
 }
 
-// dismiss ends the clients of programs that are there no more, as the SDE does.
+// dismiss ends the clients of programs that were replaced, as the SDE does.
 func (l *clients) dismiss(programs []*program) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -261,7 +262,7 @@ func (l *clients) dismiss(programs []*program) {
 	}
 }
 
-// programOf is what a client is bound to, if it has a stream.
+// programOf returns the program of a client, and whether the client has a stream.
 func (l *clients) programOf(id uint32) (program string, subscribed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -271,7 +272,7 @@ func (l *clients) programOf(id uint32) (program string, subscribed bool) {
 	return "", false
 }
 
-// tell sends a message to those who want it; of a program, to its client.
+// tell sends a message to all subscribers, or for a program to its client.
 func (l *clients) tell(wants func(*wire.Subscribe_Notifications) bool, p *program, m *wire.StreamMessageResponse) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -282,15 +283,15 @@ func (l *clients) tell(wants func(*wire.Subscribe_Notifications) bool, p *progra
 	}
 }
 
-// configured tells all clients what has become of the programs.
+// configured notifies all clients of a change of programs.
 func (l *clients) configured(m *wire.SetForwardingPipelineConfigResponse) {
 	l.tell(func(*wire.Subscribe_Notifications) bool { return true }, nil, &wire.StreamMessageResponse{
 		Update: &wire.StreamMessageResponse_SetForwardingPipelineConfigResponse{SetForwardingPipelineConfigResponse: m},
 	})
 }
 
-// programFor finds the program that a request is about: the one it names, or the
-// one its client is bound to. To the SDE a client without a stream is one that names its programs.
+// programFor returns the program of a request: the named one, or the one that its
+// client is bound to. As in the SDE, a client without a stream must name the program.
 func (s *Server) programFor(name string, client uint32) (*program, error) {
 	subscribed := false
 	if name == "" {

@@ -9,13 +9,13 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// A codec encodes messages as any other, but the programs once for all who ask
-// for them: an encoded answer is there until its client has taken it.
+// A codec encodes messages. It encodes the answer with the programs once for all
+// clients, because the encoded form stays in memory until a client has read it.
 type codec struct {
 	encoding.CodecV2
 
 	mu   sync.Mutex
-	last *wire.GetForwardingPipelineConfigResponse // that was encoded
+	last *wire.GetForwardingPipelineConfigResponse // the source of text
 	text []byte
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
-// Load runs programs that no client has sent, and has all clients bind anew.
+// Load replaces the programs. All clients must bind again.
 func (s *Server) Load(list ...Program) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -24,14 +24,14 @@ func (s *Server) Load(list ...Program) error {
 	return nil
 }
 
-// A chipState is the programs of a chip with their tables, and the chip's own.
+// A chipState holds the programs of a chip and all tables.
 type chipState struct {
 	programs []*program
 	pipes    []*dataplane.Switch
 	chip     *fixed
 }
 
-// build links programs. Pipes that none is for run the first.
+// build links programs. Pipes without a program run the first one.
 func (s *Server) build(list []Program) (*chipState, error) {
 	if len(list) == 0 {
 		return nil, invalidf("there is no program")
@@ -62,8 +62,8 @@ func (s *Server) build(list []Program) (*chipState, error) {
 	return n, nil
 }
 
-// keepScopes leaves tables in the scopes that they had in the programs of before,
-// as a warm init that is hitless does: clients replay entries alone.
+// keepScopes copies the scopes of tables from the previous programs. A hitless warm
+// init does that, because clients replay only entries.
 func (n *chipState) keepScopes(before []*program) {
 	for _, p := range n.programs {
 		i := slices.IndexFunc(before, func(o *program) bool { return o.name == p.name && slices.Equal(o.pipes, p.pipes) })
@@ -89,20 +89,20 @@ func (n *chipState) keepScopes(before []*program) {
 	}
 }
 
-// adopt has requests refer to programs from now on.
+// adopt makes requests refer to new programs.
 func (s *Server) adopt(n *chipState) {
 	s.programs, s.pipes, s.chip, s.config = n.programs, n.pipes, n.chip, nil
 }
 
-// run sends packets through them.
+// run makes packets pass through the new programs.
 func (s *Server) run() {
 	s.dev.RunPipes(s.pipes, s.programs[0].binary)
-	s.chip.pre.renew() // what the tables say that nobody has changed
+	s.chip.pre.renew() // the defaults of the replication tables
 }
 
-// SetForwardingPipelineConfig binds a client to a program, or replaces the
-// programs. With a warm init that has begun, requests refer to the new programs
-// while packets still go through the old ones.
+// SetForwardingPipelineConfig binds a client to a program or replaces the programs.
+// Between the two steps of a warm init, requests refer to the new programs and
+// packets pass through the old ones.
 func (s *Server) SetForwardingPipelineConfig(_ context.Context, req *wire.SetForwardingPipelineConfigRequest) (*wire.SetForwardingPipelineConfigResponse, error) {
 	if req.GetDeviceId() != s.opts.Device {
 		return nil, invalidf("there is no device %d", req.GetDeviceId())
@@ -135,7 +135,7 @@ func (s *Server) configure(req *wire.SetForwardingPipelineConfigRequest) (*wire.
 			return nil, invalidf("the end of a warm init takes no program")
 		}
 		if s.begun == nil {
-			return nil, invalidf("no warm init has begun")
+			return nil, invalidf("no warm init is in progress")
 		}
 		return s.finish(), nil
 	case wire.SetForwardingPipelineConfigRequest_VERIFY, wire.SetForwardingPipelineConfigRequest_VERIFY_AND_WARM_INIT_BEGIN,
@@ -159,7 +159,7 @@ func (s *Server) configure(req *wire.SetForwardingPipelineConfigRequest) (*wire.
 			n.keepScopes(s.programs)
 		}
 		s.adopt(n)
-		defer s.clients.dismiss(s.programs) // once they have been told
+		defer s.clients.dismiss(s.programs) // after their notification
 		s.begun = req.GetConfig()
 		if a == wire.SetForwardingPipelineConfigRequest_VERIFY_AND_WARM_INIT_BEGIN_AND_END {
 			return s.finish(), nil
@@ -171,7 +171,7 @@ func (s *Server) configure(req *wire.SetForwardingPipelineConfigRequest) (*wire.
 	return nil, failf(codes.Unimplemented, "the action %v", req.GetAction())
 }
 
-// finish ends a warm init.
+// finish completes a warm init.
 func (s *Server) finish() *wire.SetForwardingPipelineConfigResponse {
 	s.begun = nil
 	s.run()
@@ -180,8 +180,8 @@ func (s *Server) finish() *wire.SetForwardingPipelineConfigResponse {
 	return m
 }
 
-// programOf reads a program as clients send it: in place of the chip's binary
-// stands the JSON of the embedded switch.
+// programOf reads a program of a client. Its binary is the JSON of the embedded
+// switch, not a binary of the chip.
 func programOf(c *wire.ForwardingPipelineConfig) (Program, error) {
 	x := Program{Name: c.GetP4Name(), Schema: c.GetBfruntimeInfo()}
 	if len(c.GetProfiles()) == 0 {
@@ -199,8 +199,8 @@ func programOf(c *wire.ForwardingPipelineConfig) (Program, error) {
 	return x, nil
 }
 
-// GetForwardingPipelineConfig returns the programs with their schemas, and that of
-// the tables that every chip has.
+// GetForwardingPipelineConfig returns the programs with their schemas, and the schema
+// of the tables that every chip has.
 func (s *Server) GetForwardingPipelineConfig(_ context.Context, req *wire.GetForwardingPipelineConfigRequest) (*wire.GetForwardingPipelineConfigResponse, error) {
 	if req.GetDeviceId() != s.opts.Device {
 		return nil, invalidf("there is no device %d", req.GetDeviceId())

@@ -25,15 +25,15 @@ func newTable(s *Server, p *program, schema *bfrt.Table) *table {
 
 func (t *table) head() *table { return t }
 
-// sw is the switch of a pipe.
+// sw returns the switch of a pipe.
 func (t *table) sw(pipe int) *dataplane.Switch { return t.s.pipes[pipe] }
 
-// field is the field of a name, nil if there is none.
+// field returns the field with a name, nil if there is none.
 func (t *table) field(name string) *datum {
 	return lists.First(t.order, func(d *datum) bool { return d.name == name })
 }
 
-// A filter is what a read wants of the data; nil wants all.
+// A filter selects data of a read; nil selects all.
 type filter struct {
 	action uint32
 	fields map[uint32]bool
@@ -41,13 +41,13 @@ type filter struct {
 
 func (f *filter) has(id uint32) bool { return f == nil || len(f.fields) == 0 || f.fields[id] }
 
-// asked is what a read asks for: of which pipes, and which of the data.
+// asked returns the pipes and the data that a read selects.
 func (t *table) asked(r *request, e *wire.TableEntry) (pipes []int, want *filter, err error) {
 	pipes, err = r.pipesOf(t.program)
 	return pipes, t.wanted(e.GetData()), err
 }
 
-// wanted reads which fields a read asks for.
+// wanted returns the fields that a read selects.
 func (t *table) wanted(d *wire.TableData) *filter {
 	if d.GetActionId() == 0 && len(d.GetFields()) == 0 {
 		return nil
@@ -59,22 +59,21 @@ func (t *table) wanted(d *wire.TableData) *filter {
 	return f
 }
 
-// entryData is the data of an update of a match table or an action profile.
+// entryData is the data in an update of a match table or an action profile.
 type entryData struct {
 	action *entryAction
-	params [][]byte // of action, nil where they are not given
+	params [][]byte // of action; nil elements are missing
 	member *uint32
 	group  *uint32
 	ttl    *uint32
 	hit    *string
-	rest   []*wire.DataField // what hangs on the entry: counts, rates, registers
+	rest   []*wire.DataField // counts, rates and registers of the entry
 }
 
-// leads reports whether the data says where an entry leads to.
+// leads reports whether the data contains an action, a member or a group.
 func (d *entryData) leads() bool { return d.action != nil || d.member != nil || d.group != nil }
 
-// complete gives the parameters of the action that are left out the value 0, as
-// the SDE does.
+// complete sets missing parameters of the action to 0, as the SDE does.
 func (d *entryData) complete() {
 	for i, p := range d.params {
 		if p == nil {
@@ -83,8 +82,8 @@ func (d *entryData) complete() {
 	}
 }
 
-// keep takes the parameters that an update leaves out from what the entry leads
-// to, if that is the same action.
+// keep copies missing parameters from the previous action of the entry, if it is the
+// same action.
 func (d *entryData) keep(before *dataplane.Target) {
 	if d.action == nil || before.Kind != dataplane.TargetAction || before.Action.Name != d.action.name {
 		return
@@ -96,8 +95,8 @@ func (d *entryData) keep(before *dataplane.Target) {
 	}
 }
 
-// data reads the data of an update; every field must be known, there once, and
-// one of its type's values.
+// data parses the data of an update. Each field must exist, occur once and have a
+// value of its type.
 func (t *table) data(m *wire.TableData, actions map[uint32]*entryAction) (*entryData, error) {
 	d := &entryData{}
 	if id := m.GetActionId(); id != 0 {
@@ -154,7 +153,7 @@ func (t *table) data(m *wire.TableData, actions map[uint32]*entryAction) (*entry
 	return d, nil
 }
 
-// target is what the data leads to in a pipe.
+// target returns the action, member or group of the data, for a pipe.
 func (t *matchTable) target(d *entryData, pipe int) (dataplane.Target, error) {
 	if t.profile == nil {
 		if d.action == nil {
@@ -186,7 +185,7 @@ func ifElse[T any](c bool, a, b T) T {
 	return b
 }
 
-// lead puts what an entry leads to into its data.
+// lead adds the action, member or group of an entry to its data.
 func (t *matchTable) lead(out *wire.TableData, target *dataplane.Target, pipe int, want *filter) error {
 	switch target.Kind {
 	case dataplane.TargetAction:
@@ -218,12 +217,12 @@ func (t *matchTable) lead(out *wire.TableData, target *dataplane.Target, pipe in
 func mustMarshal(m proto.Message) []byte {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
-		panic(err) // what the server has made itself
+		panic(err) // the server encoded it
 	}
 	return b
 }
 
-// isRegister reports whether a field is the cell of a register.
+// isRegister reports whether a field is a register cell.
 func isRegister(f *bfrt.Field) bool {
 	return slices.ContainsFunc(f.Annotations, func(a bfrt.Annotation) bool {
 		return a.Name == "$bfrt_field_class" && a.Value == "register_data"

@@ -16,7 +16,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
-// A failure is why an update was refused, with gRPC's code for it.
+// A failure is the error of an update with its gRPC code.
 type failure struct {
 	code codes.Code
 	msg  string
@@ -24,10 +24,10 @@ type failure struct {
 
 func (f *failure) Error() string { return f.msg }
 
-// GRPCStatus lets package status see the code.
+// GRPCStatus makes the code visible to package status.
 func (f *failure) GRPCStatus() *status.Status { return status.New(f.code, f.msg) }
 
-// The SDE's words for the codes, which begin its messages and ours.
+// The SDE's texts for the codes, which start its messages and ours.
 var words = map[codes.Code]string{
 	codes.InvalidArgument:   "Invalid arguments",
 	codes.NotFound:          "Object not found",
@@ -48,12 +48,12 @@ func failf(code codes.Code, format string, args ...any) error {
 	return &failure{code, msg}
 }
 
-// invalidf is for what a request says wrong, the most frequent failure.
+// invalidf returns an error of a wrong request, the most frequent failure.
 func invalidf(format string, args ...any) error {
 	return failf(codes.InvalidArgument, format, args...)
 }
 
-// within names the table that an error is about.
+// within adds the name of the table to an error.
 func within(table string, err error) error {
 	if err == nil {
 		return nil
@@ -66,7 +66,7 @@ func within(table string, err error) error {
 	return &failure{f.code, head + ": table " + table + ": " + rest}
 }
 
-// failureOf gives errors of the data plane their codes.
+// failureOf maps errors of the data plane to codes.
 func failureOf(err error) *failure {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f
@@ -88,7 +88,7 @@ func failureOf(err error) *failure {
 	return &failure{code, words[code] + ": " + err.Error()}
 }
 
-// outcome is what became of an update, as clients read it.
+// outcome returns the result of an update in the form that clients read.
 func outcome(err error) *wire.Error {
 	if err == nil {
 		return &wire.Error{}
@@ -102,16 +102,16 @@ func outcome(err error) *wire.Error {
 }
 
 const (
-	// maxDetails bounds the details of a status: they travel in a header, a third
-	// longer, of which most clients take no more than 16 MiB.
+	// maxDetails bounds the details of a status. They travel base64-encoded in a
+	// header, and most clients accept at most 16 MiB.
 	maxDetails = 8 << 20
-	// detailSize is about what an outcome takes without its message.
+	// detailSize is the approximate size of an outcome without its message.
 	detailSize = 60
 )
 
-// refused is the status of a batch in which something was refused: the details
-// have an outcome for each update, good ones too, without messages where there
-// are too many for one header, and none at all where not even the codes fit.
+// refused returns the status of a batch with failures. The details have an outcome
+// for every update. They have no messages if these do not fit into a header, and are
+// absent if not even the codes fit.
 func refused(list []*wire.Error) error {
 	s := &spb.Status{Code: int32(codes.Unknown), Message: "Error(s) in the batch"}
 	size := detailSize * len(list)
@@ -138,8 +138,7 @@ const notFound = codes.NotFound
 
 const unimplemented = codes.Unimplemented
 
-// errModified tells that INSERT_OR_MODIFY has found an entry: the update is done,
-// and its outcome says so.
+// errModified is the outcome of an INSERT_OR_MODIFY that modified an existing entry.
 var errModified = failf(codes.AlreadyExists, "the entry was there, and has been modified")
 
 const (

@@ -13,15 +13,15 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A datum is a field of a table's data, or a parameter of one of its actions.
+// A datum is a field of a table's data or a parameter of an action.
 type datum struct {
 	id         uint32
 	name, kind string
-	width      int // in bits, of numbers
+	width      int // bits of a number
 	repeated   bool
 	readOnly   bool
 	choices    []string
-	preset     *wire.DataField // nil: there is none
+	preset     *wire.DataField // the default; nil: none
 	parts      []*datum        // of a container
 }
 
@@ -42,13 +42,13 @@ func newDatum(f *bfrt.Field, readOnly bool) *datum {
 	return d
 }
 
-// dataOf are the fields of a part of a schema's data, of which an entry may have
-// but one.
+// dataOf returns the alternatives of a part of the schema's data. An entry has at
+// most one of them.
 func dataOf(d *bfrt.Data) []*datum {
 	return lists.Map(d.Fields(), func(f *bfrt.Field) *datum { return newDatum(f, d.ReadOnly) })
 }
 
-// constant is a default value of the schema.
+// constant returns a default value of the schema.
 func (d *datum) constant(v any) *wire.DataField {
 	switch v := v.(type) {
 	case bool:
@@ -71,7 +71,7 @@ func (d *datum) constant(v any) *wire.DataField {
 	return nil
 }
 
-// number is a value of d: big-endian bytes as long as its type.
+// number returns v as a value of d: big-endian, in all the bytes of its type.
 func (d *datum) number(v uint64) *wire.DataField {
 	b := make([]byte, (d.width+7)/8)
 	putUint(b, v)
@@ -98,7 +98,7 @@ func (d *datum) flags(list []bool) *wire.DataField {
 	return &wire.DataField{FieldId: d.id, Value: &wire.DataField_BoolArrVal{BoolArrVal: &wire.DataField_BoolArray{Val: list}}}
 }
 
-// check says whether a client's value is one of d's.
+// check returns an error unless v is a value of d.
 func (d *datum) check(v *wire.DataField) error {
 	if d.repeated {
 		return d.checkMany(v)
@@ -166,7 +166,7 @@ func (d *datum) checkContainers(list []*wire.DataField_ContainerArray_Container)
 				return failf(notFound, "field %s has no part %d", d.name, v.GetFieldId())
 			}
 			if v.GetValue() == nil {
-				continue // as if it were not there
+				continue // ignored
 			}
 			if err := d.parts[i].check(v); err != nil {
 				return err
@@ -192,8 +192,8 @@ func kindOf(v *wire.DataField) string {
 	return "an array"
 }
 
-// checkBytes wants as many bytes as a number of so many bits has, and no bit
-// beyond them.
+// checkBytes checks that b has exactly the bytes of a number of width bits, and no
+// bit beyond them.
 func checkBytes(name string, b []byte, width int) error {
 	if n := (width + 7) / 8; len(b) != n {
 		return invalidf("field %s has %d bytes, want %d", name, len(b), n)
@@ -204,7 +204,7 @@ func checkBytes(name string, b []byte, width int) error {
 	return nil
 }
 
-// uintOf reads a number of at most 64 bits.
+// uintOf decodes a number of at most 64 bits.
 func uintOf(b []byte) uint64 {
 	if len(b) == 4 {
 		return uint64(binary.BigEndian.Uint32(b))
@@ -216,7 +216,7 @@ func uintOf(b []byte) uint64 {
 	return v
 }
 
-// putUint writes a number of at most 64 bits into all of b.
+// putUint encodes a number of at most 64 bits into all of b.
 func putUint(b []byte, v uint64) {
 	for i := len(b) - 1; i >= 0; i, v = i-1, v>>8 {
 		b[i] = byte(v)
@@ -228,11 +228,10 @@ type keyField struct {
 	id    uint32
 	name  string
 	match string
-	width int // 0: a string
+	width int // 0 for a string
 }
 
-// exact is the value that a key has for a field that wants one, nil if it has
-// none.
+// exact returns the value of an exact field in a key, nil if the key lacks it.
 func (f *keyField) exact(k *wire.TableKey) ([]byte, error) {
 	for _, x := range k.GetFields() {
 		if x.GetFieldId() != f.id {
@@ -250,7 +249,7 @@ func (f *keyField) exact(k *wire.TableKey) ([]byte, error) {
 	return nil, nil
 }
 
-// value makes a field of a key with an exact number.
+// value returns a key field with an exact number.
 func (f *keyField) value(v uint64) *wire.KeyField {
 	b := make([]byte, (f.width+7)/8)
 	putUint(b, v)
@@ -261,7 +260,7 @@ func (f *keyField) bytes(b []byte) *wire.KeyField {
 	return &wire.KeyField{FieldId: f.id, MatchType: &wire.KeyField_Exact_{Exact: &wire.KeyField_Exact{Value: b}}}
 }
 
-// known finds fields of a key that the table does not have.
+// known rejects fields that the table's key does not have.
 func known(keys []keyField, k *wire.TableKey) error {
 	for i, x := range k.GetFields() {
 		if !slices.ContainsFunc(keys, func(f keyField) bool { return f.id == x.GetFieldId() }) {
@@ -276,7 +275,7 @@ func known(keys []keyField, k *wire.TableKey) error {
 	return nil
 }
 
-// indexOf reads the number of a cell from a key of one field.
+// indexOf returns the index in a key of one field.
 func indexOf(keys []keyField, k *wire.TableKey, size int) (int, error) {
 	if err := known(keys, k); err != nil {
 		return 0, err
@@ -295,5 +294,5 @@ func indexOf(keys []keyField, k *wire.TableKey, size int) (int, error) {
 	return int(n), nil
 }
 
-// full gives a number all the bytes of its width.
+// full extends a number to all the bytes of its width.
 func full(b []byte, width int) []byte { return num.Aligned(b, num.Bytes(width)) }

@@ -10,10 +10,10 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
-// The queues of a chip: ports make groups, which share a number of queues.
+// A manager describes the queues of a chip. The ports of a group share its queues.
 type manager struct {
-	group  uint32 // ports of a group
-	queues uint32 // of a group
+	group  uint32 // ports per group
+	queues uint32 // queues per group
 }
 
 func (s *Server) second() bool { return s.opts.Arch == bmv2.T2NA }
@@ -25,10 +25,10 @@ func (s *Server) manager() manager {
 	return manager{group: 4, queues: 32}
 }
 
-// perPort is how many queues a port has.
+// perPort returns the number of queues per port.
 func (m manager) perPort() uint32 { return m.queues / m.group }
 
-// usable are the ports of a pipe.
+// usable is the number of ports of a pipe.
 const usable = 72
 
 func newFixed(s *Server) *fixed {
@@ -47,7 +47,7 @@ func newFixed(s *Server) *fixed {
 	return c
 }
 
-// device tells what the chip is.
+// device sets up the table of the chip's properties.
 func (c *fixed) device(t *recordTable) {
 	t.refresh = func(_ *request, row *record) {
 		s := c.s
@@ -78,7 +78,7 @@ func (c *fixed) device(t *recordTable) {
 	}
 }
 
-// mirrors are the sessions of the program's mirrors.
+// mirrors sets up the table of mirror sessions.
 func (c *fixed) mirrors(t *recordTable) {
 	normal := func(row *record) error {
 		if a := t.actions[row.action]; a == nil || a.name != "$normal" {
@@ -127,8 +127,8 @@ func (c *fixed) mirrors(t *recordTable) {
 	}
 }
 
-// managers are the tables of the traffic manager: the queues that ports have, and
-// how fast and how long these are.
+// managers sets up the tables of the traffic manager: the queues of ports, their
+// rates and their lengths.
 func (c *fixed) managers(named map[string]*recordTable) {
 	m, s := c.s.manager(), c.s
 	port := func(t *recordTable, row *record) (uint32, error) {
@@ -161,7 +161,7 @@ func (c *fixed) managers(named map[string]*recordTable) {
 		row.set(cfg.field("ingress_qid_map").numbers(qids))
 		row.set(cfg.field("egress_qid_queues").numbers(qids))
 	}
-	// A queue by its group and number is one of a port.
+	// queue returns the port and the queue of a group's queue number.
 	queue := func(t *recordTable, r *request, row *record) (uint32, int, error) {
 		g, err := t.keys[0].exact(row.key)
 		if err != nil {
@@ -208,7 +208,7 @@ func (c *fixed) managers(named map[string]*recordTable) {
 				return err
 			}
 			if kind == "TmQueueBuffer" && after != nil {
-				// The last queue of a port that the switch has stands for the rest.
+				// The last queue that the switch has stands for all further ones.
 				cells := after.number(t.table, "guaranteed_cells") + poolCells(t, after)
 				if cells > 0 {
 					r.moving(func() { s.dev.SetQueueDepth(int(p), q, int(cells)) })
@@ -232,7 +232,7 @@ func poolCells(t *recordTable, row *record) uint64 {
 	return 0
 }
 
-// shapePort gives a port the rate that its two tables say together.
+// shapePort sets the rate of a port from the two tables that define it.
 func (c *fixed) shapePort(named map[string]*recordTable, row *record) {
 	if row == nil {
 		return
@@ -250,7 +250,7 @@ func (c *fixed) shapePort(named map[string]*recordTable, row *record) {
 	c.s.dev.SetPortRate(uint32(uintOf(b)), bits)
 }
 
-// shapeQueue gives a queue the rate that its two tables say together.
+// shapeQueue sets the rate of a queue from the two tables that define it.
 func (c *fixed) shapeQueue(named map[string]*recordTable, key *wire.TableKey, port uint32, q int) {
 	cfg, shape := named["TmQueueSchedCfg"], named["TmQueueSchedShaping"]
 	id, err := cfg.key(key)

@@ -16,7 +16,7 @@ import (
 	"github.com/p4lb/p4lb/internal/server/gate"
 )
 
-// A sink takes what a read answers, and keeps a digest of it where there is one.
+// A sink receives the responses of a read and hashes them if it has a hash.
 type sink struct {
 	grpc.ServerStream
 	ctx    context.Context

@@ -30,15 +30,15 @@ func TestReadsThatNobodyTakes(t *testing.T) {
 		for err = nil; err == nil; {
 			_, err = stream.Recv()
 		}
-		// Whose turn came last was taken here.
+		// The client with the last turn loses its stream.
 		if status.Code(err) != codes.DeadlineExceeded && !errors.Is(err, io.EOF) {
 			t.Errorf("an answer that nobody takes: %v", err)
 		}
 	}
 }
 
-// TestReadersDelayNobody: while reads wait for clients that take nothing, others
-// read and write, and what the reads ask for twice is not there twice.
+// TestReadersDelayNobody: while reads wait for clients that do not receive, other
+// clients read and write. An entity that a read requests twice takes memory once.
 func TestReadersDelayNobody(t *testing.T) {
 	r := newRig(t) // whose reads may stall for longer than tests may take
 	r.s.opts.MaxStall = time.Hour
@@ -65,8 +65,8 @@ func TestReadersDelayNobody(t *testing.T) {
 	until(t, "the reads end", func() bool { return r.s.reads.Load() == 0 })
 }
 
-// TestWalkOfMany: a read of all entries goes on though there are others each time
-// it rests, and has those that stay all the while once.
+// TestWalkOfMany: a read of all entries continues while others change the table. It
+// returns the entries that exist all the time exactly once.
 func TestWalkOfMany(t *testing.T) {
 	r := newRig(t)
 	const many = 3 * walkSize
@@ -113,8 +113,8 @@ func TestWalkOfMany(t *testing.T) {
 	}
 }
 
-// TestManyRefusals: what a batch as large as one may be is answered with fits
-// what clients take.
+// TestManyRefusals: the outcomes of a batch of maximum size fit into a message that
+// clients accept.
 func TestManyRefusals(t *testing.T) {
 	r := newRig(t)
 	if testing.Short() { // under the race detector each takes long

@@ -13,14 +13,15 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// A hashTable says what a hash computes, or of what: its default entry is all it
-// has. An update says all of it, and what it leaves out is as the schema has it.
+// A hashTable configures the algorithm or the input of a hash. It has only a default
+// entry. An update replaces the whole configuration; missing fields get the defaults
+// of the schema.
 type hashTable struct {
 	*recordTable
-	tell func(row *record) // what nobody has set
+	tell func(row *record) // fills in values that no client has set
 }
 
-// hash is a table of a hash.
+// hash returns a table of a hash.
 func (m *makers) hash(base *table, name string) (object, error) {
 	rt := newRecords(base)
 	if err := hashShape(rt); err != nil {
@@ -45,12 +46,12 @@ func (m *makers) hash(base *table, name string) (object, error) {
 		t.tell = func(row *record) { h.tellParts(base, row) }
 		rt.apply = h.applied(func(row *record) (err error) {
 			h.slices, err = h.configured(base, row)
-			h.seed = nil // the drivers write the function's
+			h.seed = nil // the drivers use the algorithm's seed
 			return err
 		})
 	case "DynHashAlgorithm":
 		for _, f := range rt.actions[bfrt.HashPredefined].params {
-			f.choices = nil // the SDE takes small letters, too
+			f.choices = nil // the SDE accepts lower case too
 		}
 		t.tell = func(row *record) { h.tellAlgorithm(rt, row) }
 		rt.apply = h.applied(func(row *record) error { return h.choose(rt, row) })
@@ -60,7 +61,7 @@ func (m *makers) hash(base *table, name string) (object, error) {
 	return t, nil
 }
 
-// hashShape says what a table of a hash lacks.
+// hashShape returns an error if a table of a hash lacks a field.
 func hashShape(t *recordTable) error {
 	params := func(action uint32, names ...string) error {
 		a := t.actions[action]
@@ -104,7 +105,8 @@ func hashShape(t *recordTable) error {
 	return nil
 }
 
-// applied has the pipes compute what a row says, or leaves all as it was.
+// applied returns a hook that reconfigures the hash in all pipes, or restores the
+// previous state on an error.
 func (h *hashing) applied(say func(*record) error) func(*request, *record, *record) error {
 	return func(_ *request, _, after *record) error {
 		if h.use == nil {
@@ -147,7 +149,7 @@ func (t *hashTable) read(r *request, e *wire.TableEntry) error {
 	return t.give(r, row, t.wanted(e.GetData()), true)
 }
 
-// tellParts puts into a row how the input is used.
+// tellParts adds the use of the input to a row.
 func (h *hashing) tellParts(t *table, row *record) {
 	asSaid := len(row.fields) == 0
 	for i, f := range t.order {
@@ -167,8 +169,8 @@ func (h *hashing) tellParts(t *table, row *record) {
 	}
 }
 
-// tellAlgorithm puts the program's algorithm into a row that has none, and the
-// seed that the chip has.
+// tellAlgorithm adds the program's algorithm to a row without one, and the chip's
+// seed.
 func (h *hashing) tellAlgorithm(t *recordTable, row *record) {
 	if h.use == nil {
 		return
@@ -210,7 +212,7 @@ func (h *hashing) tellAlgorithm(t *recordTable, row *record) {
 	}
 }
 
-// crcName is the first of the names that the SDE has for a CRC, "" if it has none.
+// crcName returns the first of the SDE's names for a CRC, "" if it has none.
 func crcName(c *hash.Table) string {
 	for _, name := range slices.Sorted(maps.Keys(hash.Named)) {
 		if hash.Reflected(hash.Named[name]).CRC == c.CRC {
@@ -220,7 +222,7 @@ func crcName(c *hash.Table) string {
 	return ""
 }
 
-// A hashCompute tells what a hash gives for an input.
+// A hashCompute computes a hash for an input of a client.
 type hashCompute struct {
 	*table
 	h *hashing

@@ -10,8 +10,8 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// A hashRig sends packets of one kind to port 2, whose destination is then what
-// the hashes mixed and quick give.
+// A hashRig sends equal packets to port 2. Their destination contains the results of
+// the hashes mixed and quick.
 type hashRig struct{ *rig }
 
 const (
@@ -26,7 +26,7 @@ func newHashRig(t *testing.T) hashRig {
 	return r
 }
 
-// now is what the hashes give for a packet.
+// now returns the hashes of a packet.
 func (r hashRig) now() (mixed uint32, quick uint16) {
 	r.t.Helper()
 	r.send(1, frame(7, hashSrc, hashKind))
@@ -34,14 +34,14 @@ func (r hashRig) now() (mixed uint32, quick uint16) {
 	return binary.BigEndian.Uint32(b), binary.BigEndian.Uint16(b[4:])
 }
 
-// computed is what the control plane says that they give.
+// computed returns the hash that the control plane computes.
 func (r hashRig) computed(name string) uint64 {
 	r.t.Helper()
 	d := r.get(everywhere, "In."+name+".compute", r.key("In."+name+".compute", hashSrc, hashKind))
 	return uintOf(d.GetFields()[0].GetStream())
 }
 
-// A slice is what a client says of a part of a hash's input.
+// A slice is a client's configuration of a part of a hash's input.
 type slice struct{ field, start, length, order int }
 
 // order makes an entry of the order of a hash's input.
@@ -70,8 +70,8 @@ func (r hashRig) byDefault(kind wire.Update_Type, table string, d *wire.TableDat
 	return update(kind, e)
 }
 
-// TestHashes: what a hash computes, and of what, is changed while packets move, and
-// back; the control plane computes the same.
+// TestHashes: the algorithm and the input of a hash change while packets move, and
+// change back. The control plane computes the same values.
 func TestHashes(t *testing.T) {
 	r := newHashRig(t)
 	check := func(what string, wantMixed uint32, wantQuick uint16) {
@@ -114,7 +114,7 @@ func TestHashes(t *testing.T) {
 	check("as the program says again", asSaid, plain)
 }
 
-// TestHashesTold: what nobody has changed reads as the program has it.
+// TestHashesTold: an unset configuration reads as the program's.
 func TestHashesTold(t *testing.T) {
 	r := newHashRig(t)
 	text := func(d *wire.TableData) (list []string) {
@@ -147,8 +147,8 @@ func TestHashesTold(t *testing.T) {
 	}
 }
 
-// TestBadHashes: what no hash can be is refused, and the hash stays as it was, as
-// it does when a batch is rolled back.
+// TestBadHashes: an impossible configuration is refused, and the hash stays
+// unchanged, as after a rollback.
 func TestBadHashes(t *testing.T) {
 	r := newHashRig(t)
 	r.must(r.write(everywhere, r.order("mixed", slice{0, 0, 48, 1})))

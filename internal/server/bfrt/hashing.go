@@ -20,8 +20,8 @@ type hashPart struct {
 	constant  *uint64
 }
 
-// setParts reads the input's fields from the schema: constants are named
-// constantN_W_WwV, with their width and value.
+// setParts reads the fields of the input from the schema. A constant has the name
+// constantN_W_WwV with its width and value.
 func (h *hashing) setParts(t *table) {
 	for _, f := range t.order {
 		p := hashPart{id: f.id, at: h.bits, width: f.part("length").presetOf()}
@@ -37,12 +37,12 @@ func (h *hashing) setParts(t *table) {
 	}
 }
 
-// part is the part of a container with a name.
+// part returns the part of a container with a name.
 func (d *datum) part(name string) *datum {
 	return lists.First(d.parts, func(p *datum) bool { return p.name == name })
 }
 
-// presetOf is a number that stands where none is given.
+// presetOf returns the default number of a field.
 func (d *datum) presetOf() int {
 	if d == nil || d.preset == nil {
 		return 0
@@ -50,14 +50,14 @@ func (d *datum) presetOf() int {
 	return int(uintOf(d.preset.GetStream()))
 }
 
-// A hashSlice is what an entry says of one slice of a field.
+// A hashSlice is an entry's configuration of a slice of a field.
 type hashSlice struct {
 	part                 *hashPart
 	start, length, order int
 }
 
-// configured reads which slices of the input count, in their order; nil if the
-// entry says nothing.
+// configured returns the slices of the input in their order, nil if the entry has
+// none.
 func (h *hashing) configured(t *table, row *record) ([]hash.Slice, error) {
 	if len(row.fields) == 0 {
 		return nil, nil
@@ -99,7 +99,7 @@ func (h *hashing) configured(t *table, row *record) ([]hash.Slice, error) {
 	}
 	list = slices.DeleteFunc(list, func(x hashSlice) bool { return x.order == 0 })
 	slices.SortStableFunc(list, func(a, b hashSlice) int { return a.order - b.order })
-	out := make([]hash.Slice, len(list)) // not nil, if there is none
+	out := make([]hash.Slice, len(list)) // empty, not nil, if there is none
 	for i, x := range list {
 		out[i] = hash.Slice{At: x.part.at + x.part.width - x.start - x.length, Width: x.length, With: -1}
 		if i == 0 || list[i-1].order != x.order {
@@ -116,8 +116,8 @@ func (h *hashing) configured(t *table, row *record) ([]hash.Slice, error) {
 	return out, nil
 }
 
-// choose reads an algorithm. Without one, the seed alone is changed; a row without
-// anything is the program's algorithm.
+// choose sets the algorithm of a row. A row with only a seed changes the seed. An
+// empty row restores the program's algorithm.
 func (h *hashing) choose(t *recordTable, row *record) error {
 	h.algo, h.rotate, h.seed = nil, 0, nil
 	if row.action == 0 && len(row.fields) == 0 {
@@ -154,7 +154,7 @@ func (h *hashing) choose(t *recordTable, row *record) error {
 	return userCRC(&f, width, hash.CRC{Poly: number("polynomial"), Init: number("init"), XorOut: number("final_xor"), ReflectIn: of("reverse").GetBoolVal()})
 }
 
-// userCRC is a CRC that a client describes.
+// userCRC sets a CRC that a client defines.
 func userCRC(f *hash.Function, width uint64, c hash.CRC) error {
 	switch {
 	case width < 1 || width > 64:
@@ -172,8 +172,8 @@ func userCRC(f *hash.Function, width uint64, c hash.CRC) error {
 	return nil
 }
 
-// named is an algorithm that the SDE knows by name; XOR and IDENTITY have the width
-// of the hash.
+// named sets an algorithm of the SDE by name. XOR and IDENTITY have the width of the
+// hash.
 func named(f *hash.Function, name string, width int) error {
 	f.Width = width
 	switch upper := strings.ToUpper(name); upper {
@@ -181,7 +181,7 @@ func named(f *hash.Function, name string, width int) error {
 		f.Copy = true
 	case "XOR":
 	case "RANDOM":
-		// Any matrix does.
+		// The SDE draws a random matrix, so any algorithm fits.
 		f.Width, f.CRC = 64, hash.Reflected(hash.Named["CRC_64_JONES"])
 	default:
 		c, ok := hash.Named[upper]
@@ -193,7 +193,7 @@ func named(f *hash.Function, name string, width int) error {
 	return nil
 }
 
-// matrix is what is to be computed now.
+// matrix returns the matrix of the present configuration.
 func (h *hashing) matrix() *hash.Matrix {
 	s := &hash.Setting{Slices: h.slices, Function: h.own, Rotate: h.rotate, Seed: h.seed}
 	if h.algo != nil {
@@ -207,7 +207,7 @@ func (h *hashing) matrix() *hash.Matrix {
 	return s.Matrix(h.use)
 }
 
-// set has the pipes compute it.
+// set applies the configuration in all pipes.
 func (h *hashing) set() error {
 	var to *hash.Matrix
 	if h.slices != nil || h.algo != nil || h.seed != nil {

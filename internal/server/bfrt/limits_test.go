@@ -13,7 +13,7 @@ import (
 	"github.com/p4lb/p4lb/internal/server/gate"
 )
 
-// until waits for what must come.
+// until waits until is returns true.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !is(); runtime.Gosched() {
@@ -144,8 +144,7 @@ func TestStopEndsBatches(t *testing.T) {
 	}
 }
 
-// TestPace: messages of all streams have their turns one after the other, and none
-// waits for those of long ago.
+// TestPace: messages of all streams take turns, and old messages delay no new ones.
 func TestPace(t *testing.T) {
 	var p pace
 	now := time.Unix(1e9, 0)

@@ -19,7 +19,7 @@ func newAction(spec *bfrt.ActionSpec, name string, params []*bfrt.Field) *entryA
 	return &entryAction{id: spec.ID, name: name, params: lists.Map(params, func(f *bfrt.Field) *datum { return newDatum(f, false) })}
 }
 
-// write does an update of the table.
+// write executes an update of the table.
 func (t *matchTable) write(r *request, kind wire.Update_Type, e *wire.TableEntry) error {
 	pipes, err := t.scope.of(r, t.program)
 	if err != nil {
@@ -68,7 +68,7 @@ func (p *place) there() bool {
 	return slices.ContainsFunc(p.handles, func(h int64) bool { return h >= 0 })
 }
 
-// find looks an entry up by its key or its handle.
+// find returns the place of an entry, by key or by handle.
 func (t *matchTable) find(pipes []int, e *wire.TableEntry) (*place, error) {
 	at := &place{pipes: pipes, handles: make([]int64, len(pipes))}
 	if k, ok := e.GetValue().(*wire.TableEntry_Key); ok {
@@ -110,7 +110,7 @@ func (t *matchTable) find(pipes []int, e *wire.TableEntry) (*place, error) {
 	return at, nil
 }
 
-// insert adds an entry to all the pipes, or to none.
+// insert adds an entry to all pipes of a part, or to none.
 func (t *matchTable) insert(r *request, at *place, e *wire.TableEntry) (err error) {
 	d, err := t.data(e.GetData(), t.actions)
 	if err != nil {
@@ -153,7 +153,7 @@ func (t *matchTable) insert(r *request, at *place, e *wire.TableEntry) (err erro
 		}
 	}
 	r.done(func() {
-		for _, pipe := range at.pipes { // by key: it may have been deleted and put back since
+		for _, pipe := range at.pipes { // by key: the handle may have changed since
 			if h, err := t.sw(pipe).TableFind(t.name, at.match, at.priority); err == nil {
 				t.sw(pipe).TableDelete(t.name, h)
 				t.attach.forget(pipe, h)
@@ -163,7 +163,7 @@ func (t *matchTable) insert(r *request, at *place, e *wire.TableEntry) (err erro
 	return nil
 }
 
-// modify changes what an entry leads to and has.
+// modify changes the action and the attachments of an entry.
 func (t *matchTable) modify(r *request, at *place, e *wire.TableEntry) error {
 	d, err := t.data(e.GetData(), t.actions)
 	if err != nil {
@@ -277,7 +277,7 @@ func (t *matchTable) clear(r *request, pipes []int) error {
 	return nil
 }
 
-// writeDefault sets the default entry, or puts the program's back.
+// writeDefault sets the default entry, or restores the program's.
 func (t *matchTable) writeDefault(r *request, pipes []int, kind wire.Update_Type, data *wire.TableData) error {
 	if kind == wire.Update_DELETE || kind == wire.Update_RESET {
 		for _, pipe := range pipes {
@@ -328,7 +328,7 @@ func (t *matchTable) writeDefault(r *request, pipes []int, kind wire.Update_Type
 	return nil
 }
 
-// read answers with an entry, the default entry, or all.
+// read returns an entry, the default entry, or all entries.
 func (t *matchTable) read(r *request, e *wire.TableEntry) error {
 	pipes, err := t.scope.of(r, t.program)
 	if err != nil {
@@ -337,7 +337,7 @@ func (t *matchTable) read(r *request, e *wire.TableEntry) error {
 	want := t.wanted(e.GetData())
 	h, byHandle := e.GetValue().(*wire.TableEntry_HandleId)
 	if e.GetIsDefaultEntry() || byHandle && h.HandleId == defaultHandle {
-		return t.readDefault(r, pipes, byHandle, want) // by its handle it is read as others
+		return t.readDefault(r, pipes, byHandle, want) // a read by its handle is an ordinary read
 	}
 	if e.GetValue() != nil {
 		at, err := t.find(pipes, e)
@@ -362,7 +362,7 @@ func (t *matchTable) read(r *request, e *wire.TableEntry) error {
 	}
 	for i := range pipes {
 		if i > 0 && (len(t.scope.parts) == 1 || !r.all()) {
-			break // all have the same
+			break // all pipes have the same entries
 		}
 		if err := t.walk(r, pipes, i, want); err != nil {
 			return err
@@ -371,7 +371,7 @@ func (t *matchTable) read(r *request, e *wire.TableEntry) error {
 	return nil
 }
 
-// walk answers with the entries of a pipe that none before it has.
+// walk returns the entries of a pipe that no earlier pipe has.
 func (t *matchTable) walk(r *request, pipes []int, i int, want *filter) error {
 	for next := 0; next >= 0; {
 		list, to, err := t.sw(pipes[i]).TableWalk(t.name, next, walkSize)
@@ -381,7 +381,7 @@ func (t *matchTable) walk(r *request, pipes []int, i int, want *filter) error {
 		for j := range list {
 			x := &list[j]
 			if a := t.byName[x.Target.Action.Name]; want != nil && want.action != 0 && (a == nil || a.id != want.action) {
-				continue // of all entries, those with the action
+				continue // the client selects entries with another action
 			}
 			at := &place{pipes: pipes, match: x.Match, priority: x.Priority, handles: make([]int64, len(pipes))}
 			before := false
@@ -413,9 +413,9 @@ func (t *matchTable) walk(r *request, pipes []int, i int, want *filter) error {
 	return nil
 }
 
-// reaches says whether a read of one entry finds it under its target. What the
-// driver remembers of an entry stands under the target that it was written with:
-// all pipes, or the first of a part. In the chip it is in each pipe of the part.
+// reaches returns an error unless a read of one entry finds it under its target. The
+// driver keeps an entry under the target of its write: all pipes, or the first pipe
+// of a part. The chip has it in each pipe of the part.
 func (t *matchTable) reaches(r *request, e *wire.TableEntry) error {
 	_, byHandle := e.GetValue().(*wire.TableEntry_HandleId)
 	whole := len(t.scope.parts) == 1
@@ -433,7 +433,7 @@ func (t *matchTable) reaches(r *request, e *wire.TableEntry) error {
 	return failf(notFound, "there is no such entry under this target")
 }
 
-// give answers with one entry. Counts are the sums of the pipes.
+// give returns one entry. Counts are sums over the pipes.
 func (t *matchTable) give(r *request, at *place, x *dataplane.Entry, want *filter) error {
 	e := &wire.TableEntry{TableId: t.schema.ID, Value: &wire.TableEntry_Key{Key: t.keyOf(x)}, TableFlags: r.flags, EntryTgt: r.own}
 	if r.flags.GetKeyOnly() {
@@ -513,7 +513,7 @@ func (t *matchTable) handle(r *request, k *wire.TableKey) (uint32, error) {
 // defaultHandle is the handle of the default entry.
 const defaultHandle = 1
 
-// number is the handle that clients have for an entry.
+// number returns the handle of an entry for clients.
 func (t *matchTable) number(at entryAt) uint32 {
 	if t.numbers == nil {
 		t.numbers, t.told, t.next = map[entryAt]uint32{}, map[uint32]entryAt{}, defaultHandle

@@ -8,7 +8,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// key reads a key.
+// key parses a key.
 func (t *matchTable) key(k *wire.TableKey) ([]dataplane.Match, int, error) {
 	if err := known(t.keys, k); err != nil {
 		return nil, 0, err
@@ -34,8 +34,8 @@ func (t *matchTable) key(k *wire.TableKey) ([]dataplane.Match, int, error) {
 	return list, priority, nil
 }
 
-// match1 reads one field of a key. A field that is left out matches anything,
-// unless it is exact: then it is 0.
+// match1 parses one field of a key. A missing field matches any value, or 0 if it is
+// exact.
 func (f *keyField) match1(k *wire.TableKey, m *dataplane.Match) error {
 	n := (f.width + 7) / 8
 	var x *wire.KeyField
@@ -100,7 +100,7 @@ func (f *keyField) match1(k *wire.TableKey, m *dataplane.Match) error {
 	return invalidf("key field %s wants a match of kind %s", f.name, f.match)
 }
 
-// keyOf is the key of an entry as clients have it.
+// keyOf returns the key of an entry for clients.
 func (t *matchTable) keyOf(e *dataplane.Entry) *wire.TableKey {
 	k := &wire.TableKey{Fields: make([]*wire.KeyField, 0, len(t.keys))}
 	for i := range t.matched {

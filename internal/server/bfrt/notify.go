@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// newLearner finds the list of fields that a learn filter has in the program.
+// newLearner returns the learner of a learn filter's field list.
 func (s *Server) newLearner(p *program, f *bfrt.LearnFilter) (*learner, error) {
 	name := p.short(f.Name)
 	for _, l := range p.config.LearnLists {
@@ -22,13 +22,13 @@ func (s *Server) newLearner(p *program, f *bfrt.LearnFilter) (*learner, error) {
 	return nil, failf(notFound, "the program has no digest %s", f.Name)
 }
 
-// learnFor is how long records of a digest are collected.
+// learnFor is the time for which records of a digest are collected.
 const learnFor = time.Millisecond
 
-// most records of a notification.
+// maxRecords is the number of records per notification.
 const maxRecords = 1024
 
-// learn takes a record, while a packet is processed.
+// learn takes a record. The data plane calls it while it processes a packet.
 func (p *program) learn(pipe int, d dataplane.Digest) {
 	l := p.learners[d.List]
 	if l == nil {
@@ -46,7 +46,7 @@ func (p *program) learn(pipe int, d dataplane.Digest) {
 	}
 }
 
-// record takes the bytes of a record apart: fields are filled up to whole bytes.
+// record splits the bytes of a record into fields of whole bytes.
 func (l *learner) record(data []byte) *wire.TableData {
 	m := &wire.TableData{}
 	for _, f := range l.fields {
@@ -76,12 +76,12 @@ func (p *program) tellLearned(l *learner) {
 	}
 }
 
-// everywhere is all of the chip.
+// everywhere returns the target of the whole chip.
 func (s *Server) everywhere() *wire.TargetDevice {
 	return &wire.TargetDevice{DeviceId: s.opts.Device, PipeId: wire.AllPipes, Direction: wire.AllDirections, PrsrId: wire.AllParsers}
 }
 
-// portsChanged tells of ports that went up or down.
+// portsChanged notifies clients of changed port states.
 func (s *Server) portsChanged() { go s.tellPorts() }
 
 func (s *Server) tellPorts() {

@@ -11,8 +11,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// A valueSet is the table of a parser's value set. Members are exact in the data
-// plane: masks must be full.
+// A valueSet is the table of a parser's value set. The data plane matches members
+// exactly, so masks must be full.
 type valueSet struct {
 	*table
 	name  string
@@ -21,7 +21,7 @@ type valueSet struct {
 	order []string
 }
 
-// member is the concatenation of a key's fields.
+// member returns the concatenation of a key's fields.
 func (t *valueSet) member(k *wire.TableKey) ([]byte, error) {
 	if err := known(t.keys, k); err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (t *valueSet) handle(r *request, k *wire.TableKey) (uint32, error) {
 	return uint32(i), nil
 }
 
-// portMetadata is the table of what the parser finds before the packets of a port.
+// portMetadata returns the table of the port metadata that precedes packets.
 func portMetadata(t *table) *recordTable {
 	rt := newRecords(t)
 	rt.accept = func(row *record) error {
@@ -206,7 +206,7 @@ func portMetadata(t *table) *recordTable {
 	return rt
 }
 
-// pack puts fields one after the other, the first into the highest bits.
+// pack concatenates fields, the first in the highest bits.
 func pack(order []*datum, row *record) []byte {
 	v, width := new(big.Int), 0
 	for _, f := range order {

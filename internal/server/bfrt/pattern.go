@@ -7,19 +7,18 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A pattern is the entity of a cell of a register as it goes over the wire. Those
-// of all cells have the same bytes but for some numbers, which are as long in each:
-// one is encoded by protobuf, and copied with other numbers in it. A register of
-// 65,536 pairs in four pipes is half a million fields, and a message for each took
-// nearly all the time of a read.
+// A pattern is the encoded entity of a register cell. The entities of all cells
+// differ only in numbers of constant length. So protobuf encodes one, and the others
+// are copies with other numbers. A register of 65,536 pairs in four pipes has half a
+// million fields, and a message for each took nearly all the time of a read.
 type pattern struct {
 	text []byte // the entity as one of a response
-	at   []int  // where each number begins
-	size []int  // and its bytes
+	at   []int  // the offset of each number
+	size []int  // the size of each number
 }
 
-// newPattern makes the pattern of entities with numbers of so many bytes. entity
-// makes one that holds the given numbers, without keeping them.
+// newPattern returns the pattern of entities with numbers of the given sizes. entity
+// makes one from numbers and must not keep them.
 func newPattern(sizes []int, entity func(numbers [][]byte) *wire.Entity) *pattern {
 	p := &pattern{size: sizes}
 	numbers := lists.Map(sizes, func(n int) []byte { return make([]byte, n) })
@@ -38,7 +37,7 @@ func newPattern(sizes []int, entity func(numbers [][]byte) *wire.Entity) *patter
 	return p
 }
 
-// add appends an entity; number says its numbers.
+// add appends an entity with the numbers that number returns.
 func (p *pattern) add(to []byte, number func(i int) uint64) []byte {
 	begin := len(to)
 	to = append(to, p.text...)

@@ -11,8 +11,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// portTables are the ports of the chip: those that the switch has are there from
-// the beginning.
+// portTables are the tables of the chip's ports. The ports of the switch exist from
+// the start.
 type portTables struct {
 	s        *Server
 	config   *recordTable
@@ -122,7 +122,8 @@ func (p *portTables) number(t *recordTable, row *record) (uint32, error) {
 	return uint32(uintOf(b)), err
 }
 
-// states are those of the ports, while packets are held as they were before.
+// states returns the states of the ports. While packets are stopped, it returns the
+// previous states.
 func (p *portTables) states() map[uint32]p4rt.PortState {
 	if p.held != nil {
 		return p.held
@@ -163,7 +164,7 @@ func (p *portTables) start() {
 	}
 }
 
-// tell notes ports that are new, and reports those that went up or down.
+// tell records new ports and reports changed states.
 func (p *portTables) tell() {
 	p.start()
 	for port, state := range p.states() {

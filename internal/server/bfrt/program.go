@@ -13,7 +13,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A counted table tells how many entries it has, a handled one their handles.
+// A counted table reports its number of entries, a handled one their handles.
 type (
 	counted interface {
 		usage(*request) (uint32, error)
@@ -251,8 +251,8 @@ func (m *makers) make(t *bfrt.Table) (object, error) {
 
 func (m *makers) anySwitch() *dataplane.Switch { return m.switches[m.p.pipes[0]] }
 
-// filters is an array of filters; what nobody has set is not there, as with the
-// SDE.
+// filters returns the table of an array of filters. As in the SDE, a read leaves out
+// filters that were never set.
 func (m *makers) filters(base *table, spec *filterSpec) *recordTable {
 	return ratesTable(base, spec.apply, func(sw *dataplane.Switch, i int) error {
 		if spec.wred {
@@ -293,11 +293,11 @@ func (m *makers) match(base *table, name string) (object, error) {
 		t.matched = append(t.matched, k)
 	}
 	if len(fields) != len(t.matched) {
-		return nil, invalidf("its key has %d fields, that of the program %d", len(t.matched), len(fields))
+		return nil, invalidf("its key has %d fields, and the program has %d", len(t.matched), len(fields))
 	}
 	for i, f := range fields {
 		if f.Width != t.matched[i].width && f.Kind != dataplane.MatchValid {
-			return nil, invalidf("key field %s has %d bits, that of the program %d", t.matched[i].name, t.matched[i].width, f.Width)
+			return nil, invalidf("key field %s has %d bits, and the program has %d", t.matched[i].name, t.matched[i].width, f.Width)
 		}
 	}
 	if err := m.actionsOf(base.schema, t.use); err != nil {

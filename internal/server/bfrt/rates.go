@@ -20,8 +20,7 @@ func newMeterSpec(t *table) *meterSpec {
 		return nil
 	}
 	if !m.packets {
-		// What the chip can at most, which is what it tells of a meter that nobody
-		// has set.
+		// The maximum of the chip, which reads return for an unset meter.
 		most := ifElse[uint64](t.s.second(), 4087999890, 5195848221)
 		m.cir.preset, m.pir.preset = m.cir.number(most), m.pir.number(most)
 		m.cbs.preset, m.pbs.preset = m.cbs.number(mostBurst), m.pbs.number(mostBurst)
@@ -108,8 +107,8 @@ func (f *filterSpec) apply(sw *dataplane.Switch, index int, s spec) error {
 	})
 }
 
-// meterTable is an array of meters, filters or early detections: rows of what was
-// asked for, which the data plane of each pipe follows.
+// ratesTable returns a table of an array of meters, filters or WREDs. The rows keep
+// the clients' values, and the data plane of each pipe applies them.
 func ratesTable(t *table, apply func(sw *dataplane.Switch, index int, s spec) error, reset func(sw *dataplane.Switch, index int) error) *recordTable {
 	rt := newRecords(t)
 	rt.constant = true

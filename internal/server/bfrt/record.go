@@ -8,8 +8,8 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// A recordTable is a table whose entries are kept as they were given: fields with
-// their defaults. What they mean, its hooks say.
+// A recordTable is a table that keeps its entries in the clients' form: fields with
+// defaults. Its hooks give them meaning.
 type recordTable struct {
 	*table
 	actions map[uint32]*entryAction
@@ -17,28 +17,27 @@ type recordTable struct {
 	handles map[uint32]string
 	next    uint32
 
-	// constant says that there are rows of all indexes, 0 to size-1: they are
-	// changed, not added.
+	// constant is true if the rows 0 to size-1 always exist. They can be changed but
+	// not added.
 	constant bool
-	// lenient lets rows be deleted that are not there.
+	// lenient allows the deletion of missing rows.
 	lenient bool
-	// accept refuses what cannot be; nil accepts all.
+	// accept returns an error for an impossible row; nil accepts all rows.
 	accept func(row *record) error
-	// apply does what a change means, of a row that was not there before or is
-	// not after (nil).
+	// apply executes a change. before is nil for a new row, after for a deleted one.
 	apply func(r *request, before, after *record) error
-	// refresh puts into a row, before it is read, what the chip tells.
+	// refresh updates a row from the chip before it is read.
 	refresh func(r *request, row *record)
-	// less takes off a row what an update by decrements says; nil goes field by
+	// less subtracts the elements of a decrement from a row; nil subtracts field by
 	// field.
 	less func(row, change *record)
-	// prepare is called before the table is read or written.
+	// prepare is called before each read and write.
 	prepare func()
-	// all lists the keys of rows that are there without having been added.
+	// all returns the keys of rows that exist without an insertion.
 	all func(r *request) []*wire.TableKey
 }
 
-// A record is a row.
+// A record is a row of a recordTable.
 type record struct {
 	key    *wire.TableKey
 	action uint32
@@ -52,8 +51,7 @@ func (x *record) clone() *record {
 	return &c
 }
 
-// value is that of a field by name, or what stands where none is given; nil if it
-// has neither.
+// value returns the value of a named field, or its default, nil if it has neither.
 func (x *record) value(t *table, name string) *wire.DataField {
 	d := t.field(name)
 	if d == nil {
@@ -62,7 +60,7 @@ func (x *record) value(t *table, name string) *wire.DataField {
 	return cmp.Or(x.fields[d.id], d.preset)
 }
 
-// number is the value of a field by name, 0 if it has none.
+// number returns the number in a named field, 0 if it has none.
 func (x *record) number(t *table, name string) uint64 { return uintOf(x.value(t, name).GetStream()) }
 
 func (x *record) flag(t *table, name string) bool { return x.value(t, name).GetBoolVal() }
@@ -87,7 +85,7 @@ func newRecords(t *table) *recordTable {
 	return rt
 }
 
-// row reads a key, which must have all fields.
+// key returns the identity of a row from a key, which must have all fields.
 func (t *recordTable) key(k *wire.TableKey) (string, error) {
 	if err := known(t.keys, k); err != nil {
 		return "", err
@@ -130,7 +128,7 @@ func (t *recordTable) find(e *wire.TableEntry) (string, *record, error) {
 	return id, t.rows[id], err
 }
 
-// merge puts an update's data over a row.
+// merge copies the data of an update into a row.
 func (t *recordTable) merge(row *record, m *wire.TableData) error {
 	a := t.actions[m.GetActionId()]
 	if m.GetActionId() != 0 {
@@ -218,7 +216,7 @@ func (t *recordTable) write(r *request, kind wire.Update_Type, e *wire.TableEntr
 	return nil
 }
 
-// put makes a row what it is to be.
+// put replaces a row.
 func (t *recordTable) put(r *request, id string, next *record) error {
 	if t.accept != nil {
 		if err := t.accept(next); err != nil {
@@ -251,7 +249,7 @@ func (t *recordTable) put(r *request, id string, next *record) error {
 	return nil
 }
 
-// increase adds to arrays, or takes off them.
+// increase adds elements to arrays or removes them.
 func (t *recordTable) increase(r *request, id string, row *record, e *wire.TableEntry) error {
 	if row == nil {
 		return failf(notFound, "there is no such entry")
@@ -287,8 +285,8 @@ func (t *recordTable) increase(r *request, id string, row *record, e *wire.Table
 	return t.put(r, id, next)
 }
 
-// splice adds numbers to an array, or takes them out: each once where it names
-// something, from the end where it goes along with such.
+// splice adds elements to an array or removes them. Each element that names an object
+// occurs once; elements that belong to such objects are removed from the end.
 func splice(list, change []uint32, del bool) []uint32 {
 	if !del {
 		return append(slices.Clone(list), change...)
@@ -306,7 +304,7 @@ func (t *recordTable) remove(r *request, id string, row *record) error {
 	before := t.rows[id]
 	if before == nil {
 		if row != nil || t.lenient || len(t.keys) == 0 {
-			return nil // a constant row that is as it was
+			return nil // an unchanged constant row
 		}
 		return failf(notFound, "there is no such entry")
 	}
@@ -384,7 +382,7 @@ func (t *recordTable) read(r *request, e *wire.TableEntry) error {
 	return nil
 }
 
-// fixedKeys are the keys of rows that are there without having been added.
+// fixedKeys returns the keys of rows that always exist.
 func (t *recordTable) fixedKeys(r *request) (list []*wire.TableKey) {
 	switch {
 	case t.constant && len(t.keys) == 1:

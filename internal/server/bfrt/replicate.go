@@ -8,21 +8,21 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
-// A replicator is the tables of the replication engine: groups of nodes, nodes of
-// ports.
+// A replicator holds the tables of the replication engine: groups of nodes, and nodes
+// of ports.
 type replicator struct {
 	s                      *Server
 	group, node, ecmp, lag *recordTable
 	prune, port            *recordTable
 	config                 *wire.PreDeviceConfig
-	slots                  map[string]*slots // of the sets of nodes
+	slots                  map[string]*slots // by set of nodes
 }
 
-// slots are the nodes of a set in the places that hashes lead to, one more than
-// their numbers; 0 stands for none.
+// slots hold the nodes of a set at the places that hashes select, as the node's
+// number plus 1; 0 is an empty place.
 type slots [32]uint64
 
-// hold gives new nodes the first places that are free; the others keep theirs.
+// hold puts new nodes into the first free places. The other nodes keep theirs.
 func (s *slots) hold(ids []uint32) {
 	for i, n := range s {
 		if n > 0 && !slices.Contains(ids, uint32(n-1)) {
@@ -117,7 +117,7 @@ func newReplicator(s *Server, named map[string]*recordTable) *replicator {
 	return p
 }
 
-// nodesOf are the nodes of a group or a set, which there must be.
+// nodesOf returns the nodes of a group or a set, or an error if one is missing.
 func (p *replicator) nodesOf(row *record, t *table) ([]uint32, error) {
 	ids := row.numbers(t, "$MULTICAST_NODE_ID")
 	for _, id := range ids {
@@ -128,8 +128,7 @@ func (p *replicator) nodesOf(row *record, t *table) ([]uint32, error) {
 	return ids, nil
 }
 
-// withLists gives a row the lists that it has nothing in: the SDE tells of those
-// too.
+// withLists adds empty lists to a row, because the SDE returns those too.
 func (t *recordTable) withLists(row *record) {
 	for _, f := range t.order {
 		switch {
@@ -147,7 +146,7 @@ func (p *replicator) id(t *recordTable, n uint32) string {
 	return id
 }
 
-// part takes a node that goes away out of the groups that have it.
+// part removes a deleted node from its groups.
 func (p *replicator) part(r *request, row *record) {
 	n := uint32(uintOf(row.key.GetFields()[0].GetExact().GetValue()))
 	for id, g := range p.group.rows {
@@ -160,7 +159,7 @@ func (p *replicator) part(r *request, row *record) {
 	}
 }
 
-// leave takes a node, or a set of nodes, out of a group with what goes along.
+// leave removes a node or a set of nodes from a group, with the associated elements.
 func (p *replicator) leave(g *record, kind string, n uint32) {
 	t := p.group.table
 	ids := slices.Clone(g.numbers(t, kind+"_ID"))
@@ -192,7 +191,7 @@ func (p *replicator) configure(c *wire.PreDeviceConfig) error {
 	return nil
 }
 
-// renew gives the data planes the groups that the tables make.
+// renew writes the groups of the tables into the data planes.
 func (p *replicator) renew() {
 	numberOf := func(row *record) uint64 { return uintOf(row.key.GetFields()[0].GetExact().GetValue()) }
 	t := dataplane.Trees{
@@ -251,7 +250,7 @@ func (p *replicator) tree(row *record) dataplane.Tree {
 	return t
 }
 
-// treeNode is a node by its number, if there is one.
+// treeNode returns a node by number, if it exists.
 func (p *replicator) treeNode(is bool, id uint32) dataplane.TreeNode {
 	row := p.node.rows[p.id(p.node, id)]
 	if !is || row == nil {

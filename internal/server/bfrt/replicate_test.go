@@ -28,8 +28,8 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// TestReplicationRead: what was not given reads as lists with nothing in them, and
-// exclusions are there for all numbers that they have.
+// TestReplicationRead: missing lists read as empty lists, and every exclusion ID can
+// be read.
 func TestReplicationRead(t *testing.T) {
 	r := newRig(t)
 	r.set(ins, "$pre.mgid", r.key("$pre.mgid", 3), nil)

@@ -43,7 +43,8 @@ var chipProgram = sync.OnceValues(func() (Program, error) {
 	return Program{Name: "chip", Schema: p.Schema.JSON(), Binary: p.JSON()}, nil
 })
 
-// chipConfig is its binary, read once: most of what a test does would else be that.
+// chipConfig is the program's binary, decoded once because decoding would dominate
+// the tests.
 var chipConfig = sync.OnceValues(func() (*bmv2.Config, error) {
 	p, err := chipProgram()
 	if err != nil {
@@ -91,7 +92,7 @@ func (f *faults) WithAttrs([]slog.Attr) slog.Handler { return f }
 
 func (f *faults) WithGroup(string) slog.Handler { return f }
 
-// A testPort hands on what is sent, and receives what a test sends.
+// A testPort records sent packets and delivers the packets of a test.
 type testPort struct {
 	sent    chan []byte
 	deliver chan []byte
@@ -355,7 +356,7 @@ func (r *rig) get(target *wire.TargetDevice, table string, k *wire.TableKey) *wi
 	return list[0].GetData()
 }
 
-// values are those of a field, as numbers, one of each pipe for registers.
+// values returns the numbers in a field: for registers one per pipe.
 func (r *rig) values(table string, d *wire.TableData, name string) (list []uint64) {
 	r.t.Helper()
 	t := r.table(table)

@@ -13,10 +13,10 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// cuts calls f with v without one element of a list in it, or one member of an object
-// where members is set, one after the other; where says which. Members that the server
-// does not read stay, and so do those of later elements but actions, which have the
-// members of the first.
+// cuts calls f once for each element of each list in v, with that element removed,
+// and with members for each member of each object. where describes the removed part.
+// It keeps members that the server does not read. Of the elements of a list other
+// than actions, it cuts the members of the first.
 func cuts(v any, where string, members bool, f func(where string)) {
 	fields, _ := v.(map[string]any)
 	for _, k := range slices.Sorted(maps.Keys(fields)) {

@@ -24,7 +24,7 @@ func (t *selector) idOf(pipe int, h dataplane.Handle) (uint32, bool) {
 	return 0, false
 }
 
-// A groupData is what an update says of a group.
+// A groupData is the data in an update of a group.
 type groupData struct {
 	members []uint32
 	active  []bool
@@ -144,7 +144,7 @@ func (t *selector) insert(r *request, pipes []int, id uint32, d *groupData) erro
 	return nil
 }
 
-// sound reports whether there is room for the members, and all are there.
+// sound returns an error unless all members exist and fit into the group.
 func (t *selector) sound(pipes []int, g *selectGroup) error {
 	if !slices.Contains(g.active, true) && g.there {
 		for _, pipe := range pipes {
@@ -188,7 +188,7 @@ func (t *selector) drop(pipe int, id uint32) error {
 	return err
 }
 
-// fill gives the data plane the members that are in use.
+// fill writes the active members to the data plane.
 func (t *selector) fill(pipe int, g *selectGroup) error {
 	sw, name := t.sw(pipe), t.profile.name
 	groups, err := sw.ProfileGroups(name)
@@ -224,7 +224,7 @@ func (t *selector) fill(pipe int, g *selectGroup) error {
 	return nil
 }
 
-// change puts another form of a group in its place.
+// change replaces a group.
 func (t *selector) change(r *request, pipes []int, id uint32, next *selectGroup) error {
 	if err := t.sound(pipes, next); err != nil {
 		return err
@@ -249,7 +249,7 @@ func (t *selector) change(r *request, pipes []int, id uint32, next *selectGroup)
 	return nil
 }
 
-// increase adds members to a group, or changes their state, or takes them out.
+// increase adds members to a group, removes them, or changes their status.
 func (t *selector) increase(r *request, pipes []int, id uint32, g *selectGroup, d *groupData) error {
 	for k, m := range d.members {
 		i := slices.Index(g.members, m)
@@ -282,8 +282,7 @@ func (t *selector) remove(r *request, pipes []int, id uint32) error {
 	return nil
 }
 
-// tell reports members that came into use and went out of it to clients that
-// have asked for that.
+// tell notifies subscribers of members that became active or inactive.
 func (t *selector) tell(id uint32, before, after *selectGroup) {
 	if !t.notify {
 		return
@@ -361,7 +360,7 @@ func (t *selector) handle(r *request, k *wire.TableKey) (uint32, error) {
 	return id, err
 }
 
-// A getMember tells which member of a group a hash chooses.
+// A getMember returns the member of a group that a hash value selects.
 type getMember struct {
 	*table
 	selector *selector

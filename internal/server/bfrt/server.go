@@ -1,10 +1,10 @@
-// Package server serves BfRt, the runtime interface of Intel's SDE for Tofino,
-// over gRPC for an embedded switch: to the SDE's clients it is a chip.
+// Package server serves BfRt, the runtime interface of Intel's SDE for Tofino, over
+// gRPC for an embedded switch. To the SDE's clients the switch is a chip.
 //
-// Everything is a table of a schema (package bfrt): those of the program, and
-// those that every chip has: ports, mirror sessions, the replication engine, the
-// traffic manager. Each pipe has registers, counters, meters and entries of its
-// own; a target says which pipes are meant.
+// Everything is a table of a schema (package bfrt): the program's tables, and the
+// tables of every chip for ports, mirror sessions, the replication engine and the
+// traffic manager. Each pipe has registers, counters, meters and entries of its own.
+// A target selects pipes.
 package server
 
 import (
@@ -36,7 +36,7 @@ func (o *Options) validate() error {
 	return o.Limits.Complete()
 }
 
-// New makes a server for d, without program.
+// New returns a server for d, without a program.
 func New(d *p4rt.Device, o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err

@@ -14,8 +14,8 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// TestPacketsFollowEntries: what is written is what packets do, in both pipes, and
-// what they count is read with it.
+// TestPacketsFollowEntries: packets follow the written entries in both pipes, and
+// reads return their counts.
 func TestPacketsFollowEntries(t *testing.T) {
 	r := newRig(t)
 	r.set(ins, "In.dmac", r.key("In.dmac", 0xa), r.data("In.dmac", "send", "port", 2))
@@ -27,8 +27,8 @@ func TestPacketsFollowEntries(t *testing.T) {
 	if got := r.values("In.dmac", d, "$COUNTER_SPEC_PKTS"); !slices.Equal(got, []uint64{3}) {
 		t.Errorf("the entry was hit %v times, want 3", got)
 	}
-	// The register that counts by port has a value in each pipe, and begins with
-	// what the program says.
+	// The register that counts by port has a value in each pipe and starts at the
+	// program's initial value.
 	d = r.get(everywhere, "In.seen", r.key("In.seen", 2))
 	if got := r.values("In.seen", d, "first"); !slices.Equal(got, []uint64{7, 9, 7, 7}) {
 		t.Errorf("the register's cell 2 is %v, want 7 9 7 7", got)
@@ -48,7 +48,8 @@ func TestPacketsFollowEntries(t *testing.T) {
 	}
 }
 
-// TestScope: a table whose pipes are apart has entries of their own.
+// TestScope: with a scope of single pipes, a table has different entries in each
+// pipe.
 func TestScope(t *testing.T) {
 	r := newRig(t)
 	scope := func(m *wire.Mode) error {
@@ -108,8 +109,8 @@ func TestScopeKept(t *testing.T) {
 	}
 }
 
-// TestAtomicity: a batch with one bad update does what its atomicity says, and the
-// details name the update.
+// TestAtomicity: a batch with one bad update obeys its atomicity, and the details
+// name the update.
 func TestAtomicity(t *testing.T) {
 	for _, c := range []struct {
 		mode  wire.WriteRequest_Atomicity
@@ -148,8 +149,8 @@ func TestAtomicity(t *testing.T) {
 	}
 }
 
-// TestPortsWhilePacketsAreHeld: tables that look at the ports are written while no
-// packet moves, and their attributes are those of the chip.
+// TestPortsWhilePacketsAreHeld: tables of ports can be written while packets are
+// stopped, and their attributes belong to the chip.
 func TestPortsWhilePacketsAreHeld(t *testing.T) {
 	r := newRig(t)
 	_, err := r.c.Write(context.Background(), &wire.WriteRequest{Target: everywhere, ClientId: 1, Atomicity: wire.WriteRequest_DATAPLANE_ATOMIC, Updates: []*wire.Update{
@@ -169,8 +170,8 @@ func TestPortsWhilePacketsAreHeld(t *testing.T) {
 	}
 }
 
-// TestRollback: what a batch has changed and deleted, of every kind of table, is as
-// it was once a later update of it is refused.
+// TestRollback: if a later update of a batch fails, all tables are as they were
+// before it.
 func TestRollback(t *testing.T) {
 	r := newRig(t)
 	r.set(ins, "In.dmac", r.key("In.dmac", 1), r.data("In.dmac", "send", "port", 1, "$COUNTER_SPEC_PKTS", 5))
@@ -219,8 +220,8 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestBadUpdates: what a client can say wrong has its code, in the details, and
-// the table is as it was.
+// TestBadUpdates: every wrong update gets its code in the details and leaves the
+// table unchanged.
 func TestBadUpdates(t *testing.T) {
 	r := newRig(t)
 	r.set(ins, "In.dmac", r.key("In.dmac", 1), r.data("In.dmac", "send", "port", 1))
@@ -395,8 +396,8 @@ func TestWarmInit(t *testing.T) {
 	r.leaves(1)
 }
 
-// TestOutcomesInResponse: clients that ask for it get the outcomes with the
-// response, and may delete what is not there.
+// TestOutcomesInResponse: a client can request the outcomes in the response and the
+// deletion of missing entries.
 func TestOutcomesInResponse(t *testing.T) {
 	r := newRig(t)
 	add := func(kind wire.Update_Type, dst uint64) *wire.Update {
@@ -442,7 +443,7 @@ func TestHandles(t *testing.T) {
 	}
 }
 
-// TestNews: digests and idle entries are told on the stream.
+// TestNews: the stream reports digests and idle entries.
 func TestNews(t *testing.T) {
 	r := newRig(t)
 	acl := &wire.TableKey{}
@@ -482,8 +483,7 @@ func TestNews(t *testing.T) {
 	if !heard(wire.IdleTimeoutNotification_ENTRY_IDLE) {
 		t.Fatal("a digest without a packet")
 	}
-	// A hit is told of, though nobody looks before it is as long ago as makes an
-	// entry idle again.
+	// The server reports a hit even if it checks only after the time to live.
 	r.s.mu.Lock()
 	r.send(130, frame(1, 0xabc, 0))
 	r.leaves(2)
@@ -525,8 +525,8 @@ func TestChipTables(t *testing.T) {
 	}
 }
 
-// TestCellsEncoded: what a read of many cells appends byte by byte are the entities
-// that protobuf makes of each.
+// TestCellsEncoded: a read of many cells appends the same bytes as protobuf would
+// encode.
 func TestCellsEncoded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine does the work: the race detector has nothing to see")
@@ -611,8 +611,8 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestAdjustedMeters: a meter to which packets count for more bytes marks those that
-// it did not; of an attribute that is set in one pipe the others hear nothing.
+// TestAdjustedMeters: a meter that adds bytes to packets marks packets that it did
+// not mark before. Setting the attribute in one pipe does not affect the others.
 func TestAdjustedMeters(t *testing.T) {
 	r := newRig(t)
 	rates := r.table("In.rates").schema.ID

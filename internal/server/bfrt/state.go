@@ -18,7 +18,7 @@ import (
 	"github.com/p4lb/p4lb/internal/server/p4rt"
 )
 
-// Options are what a server is made of.
+// Options configure a server.
 type Options struct {
 	// Arch is the chip: bmv2.TNA or bmv2.T2NA.
 	Arch string
@@ -26,15 +26,15 @@ type Options struct {
 	Pipes int
 	// Device is the number of the chip in targets.
 	Device uint32
-	// TLS, if not nil, is how clients connect.
+	// TLS secures connections; nil means plain text.
 	TLS *tls.Config
-	// Limits bound what clients can take.
+	// Limits bound the resources of clients.
 	gate.Limits
-	// Log gets what happens; nil is silence.
+	// Log receives events; nil discards them.
 	Log *slog.Logger
 }
 
-// maxPipes is the number of pipes that ports can name.
+// maxPipes is the number of pipes that a port number can select.
 const maxPipes = 4
 
 // A Server serves BfRt for one device.
@@ -43,7 +43,7 @@ type Server struct {
 	opts Options
 	gate *gate.Gate
 	grpc *grpc.Server
-	// turn has one while a read has the tables, and reads is how many there are.
+	// turn holds one token while a read has the tables. reads is the number of reads.
 	turn  chan struct{}
 	reads atomic.Int64
 
@@ -52,27 +52,27 @@ type Server struct {
 	work     sync.WaitGroup
 
 	clients clients
-	pace    pace    // of what they say on their streams
+	pace    pace    // of the messages on streams
 	cpu     *uint32 // the port of copies to the CPU
 
-	// mu guards the tables. Who holds it may wait for the device, not the other
-	// way round.
+	// mu guards the tables. Its holder may wait for the device, but the device never
+	// waits for it.
 	mu       sync.RWMutex
 	programs []*program
 	pipes    []*dataplane.Switch
 	chip     *fixed                                    // the tables of every chip
-	config   *wire.GetForwardingPipelineConfigResponse // what they are, once it has been asked for
+	config   *wire.GetForwardingPipelineConfigResponse // describes the programs; nil until requested
 	begun    []*wire.ForwardingPipelineConfig
 }
 
-// An object is a table of the schema at work.
+// An object is a table of the schema with its state.
 type object interface {
 	head() *table
 	write(r *request, kind wire.Update_Type, e *wire.TableEntry) error
 	read(r *request, e *wire.TableEntry) error
 }
 
-// A program is what some of the pipes run, all of them most often.
+// A program runs in some pipes, usually in all of them.
 type program struct {
 	s        *Server
 	name     string
@@ -83,34 +83,33 @@ type program struct {
 	profiles []*wire.ForwardingPipelineConfig_Profile
 	pipes    []int
 	tables   map[uint32]object
-	learners map[string]*learner // by list
+	learners map[string]*learner // by field list
 	hashes   map[string]*hashing
 }
 
-// A Program is what Load takes.
+// A Program is an argument of Load.
 type Program struct {
 	Name   string
 	Schema []byte // BfRt JSON
 	Binary []byte // BMv2 JSON
-	// Pipes are the pipes that the program runs in; none stands for all.
+	// Pipes are the pipes of the program; nil stands for all.
 	Pipes []int
 }
 
-// A table is what all tables of the schema have.
+// A table is the common part of all objects.
 type table struct {
 	s       *Server
-	program *program // nil: every chip has it
+	program *program // nil: a table of every chip
 	schema  *bfrt.Table
 	keys    []keyField
-	fields  map[uint32]*datum // of the data, without those of actions
+	fields  map[uint32]*datum // of the data, without parameters of actions
 	order   []*datum
-	// adjusted is by how many bytes meters see a packet longer, in each pipe.
+	// adjusted is the number of bytes that meters add to a packet, by pipe.
 	adjusted [maxPipes]int32
 }
 
-// A matchTable is a match table of the program. What it holds is in the data
-// plane; rates and time constants, which that keeps in another form, are here as
-// they were given.
+// A matchTable is a match table of the program. The data plane holds the entries.
+// Rates and time constants are kept here in the form in which clients gave them.
 type matchTable struct {
 	*table
 	name    string // in the data plane
@@ -122,12 +121,12 @@ type matchTable struct {
 	attach  attachments
 	profile *actionProfile
 	select_ *selector
-	// Of an entry that goes by a member or a group.
+	// The fields for entries with a member or a group.
 	member, group *datum
 
 	ageing ageing
 
-	// The handles that clients have been told, and of which entries.
+	// numbers are the handles that clients know, by entry.
 	numbers map[entryAt]uint32
 	told    map[uint32]entryAt
 	next    uint32
@@ -135,17 +134,16 @@ type matchTable struct {
 	hash wire.DynHashing
 }
 
-// An entryAction is an action that entries lead to.
+// An entryAction is an action of entries.
 type entryAction struct {
 	id     uint32
 	name   string
 	params []*datum
-	miss   bool // it is for the default entry alone
-	hit    bool // it is not for the default entry
+	miss   bool // only for the default entry
+	hit    bool // not for the default entry
 }
 
-// A place is where an entry is: its handle in each of the pipes, -1 where it is
-// not.
+// A place locates an entry by its handle in each pipe, -1 if a pipe lacks it.
 type place struct {
 	pipes    []int
 	handles  []int64
@@ -165,9 +163,9 @@ type actionProfile struct {
 	name    string
 	actions map[uint32]*entryAction
 	byName  map[string]*entryAction
-	// The members' handles in the data plane, by pipe and the client's number.
+	// handles are the members' handles in the data plane, by pipe and number.
 	handles []map[uint32]dataplane.Handle
-	copies  []map[uint32][]dataplane.Handle // of members that a group has more than once
+	copies  []map[uint32][]dataplane.Handle // further handles of members that a group has more than once
 	calls   []map[uint32]dataplane.ActionCall
 }
 
@@ -178,53 +176,54 @@ type selector struct {
 	groups  []map[uint32]*selectGroup // by pipe and number
 
 	members, status, size, offset *datum
-	most                          int // members of a group; 0: the program does not say
+	most                          int // members of a group; 0: no limit in the program
 	notify                        bool
 }
 
-// A selectGroup has members in the order in which they came, some of them out of
-// use.
+// A selectGroup has its members in the order of their insertion. Some may be
+// inactive.
 type selectGroup struct {
 	handle  dataplane.Handle
 	members []uint32
 	active  []bool
 	size    uint32
 	offset  *wire.DataField
-	there   bool // in the data plane
-	whole   bool // it was made for all pipes together
+	there   bool // it is in the data plane
+	whole   bool // it was inserted into all pipes at once
 }
 
 // An ageing is the idle timeout of a table's entries.
 type ageing struct {
-	ttl, hit *datum // nil: the table has none
+	ttl, hit *datum // nil: the table lacks the field
 	config   *wire.IdleTable
-	idle     map[entryAt]time.Duration // entries that have been reported, and when
+	idle     map[entryAt]time.Duration // when entries were reported as idle
 	from     []int
-	polled   time.Duration // when hit states were brought up to date last
+	polled   time.Duration // the time of the last update of hit states
 	passed   sweeps
 	active   map[entryAt]bool
 	came     map[entryAt]time.Duration
 }
 
-// Attachments are what hangs on the entries of a match table: a counter, a meter,
-// a cell of registers, a filter.
+// attachments are the counter, the meter, the register cell or the filter of a match
+// table's entries.
 type attachments struct {
 	bytes, packets *datum
 	meter          *meterSpec
 	registers      []*registerCell
 	lpf, wred      *filterSpec
 
-	// What was asked for, by entry: the data plane has it in another form.
+	// specs are the values that clients set, by entry. The data plane has another
+	// form.
 	specs map[entryAt]spec
-	// Counts as the driver remembers them, which a read that is not of the chip
-	// tells.
+	// known are the counts as last synced. Reads that are not from hardware return
+	// them.
 	known map[entryAt]dataplane.Count
 }
 
-// A spec is the rates of a meter, or the constants of a filter, by field.
+// A spec holds the rates of a meter or the constants of a filter, by field.
 type spec map[uint32]*wire.DataField
 
-// A learner makes learn notifications of the records of a digest.
+// A learner turns the records of a digest into learn notifications.
 type learner struct {
 	id     uint32
 	list   string
@@ -236,41 +235,41 @@ type learner struct {
 	timer   *time.Timer
 }
 
-// clients has the clients with a stream, by their numbers.
+// clients are the clients with a stream, by number.
 type clients struct {
 	mu   sync.Mutex
 	open map[uint32]*client
 }
 
-// A client is one with a stream.
+// A client is a client with a stream.
 type client struct {
 	id     uint32
 	wants  *wire.Subscribe_Notifications
-	bound  string // the program, "" if there is none
+	bound  string // the program, or ""
 	outbox *outbox
-	gone   chan struct{} // closed once the stream is to end
-	why    error         // that it ends, set before
+	gone   chan struct{} // closed when the stream must end
+	why    error         // the cause, set before gone is closed
 }
 
-// An outbox holds what is to be sent to a client, so that nobody waits for a slow
-// one: what finds no room is lost.
+// An outbox buffers messages to a client, so that a slow client blocks no sender. It
+// drops messages for which it has no room.
 type outbox struct {
 	mu    sync.Mutex
 	list  []*wire.StreamMessageResponse
-	cost  int // of list, about, in bytes
+	cost  int // estimated bytes of list
 	room  int
 	all   *gate.Backlog
-	ready chan struct{} // has one while there is something
+	ready chan struct{} // holds one token while list is not empty
 	gone  bool
 }
 
-// A pace is when the next message may be heard.
+// A pace limits the rate of messages.
 type pace struct {
 	mu   sync.Mutex
 	next time.Time
 }
 
-// A fixed is the tables that every chip has, whatever its program.
+// A fixed holds the tables that every chip has.
 type fixed struct {
 	s      *Server
 	info   []byte // their schema
@@ -280,58 +279,56 @@ type fixed struct {
 	pre   *replicator
 }
 
-// A request is what the updates or entities of one call share, and what is known
-// of the one at work.
+// A request is the context of one update or entity: the call's, and its own.
 type request struct {
 	s      *Server
 	target *wire.TargetDevice
-	own    *wire.TargetDevice // that of the entry itself, if it has one
+	own    *wire.TargetDevice // the target in the entry itself, if any
 	flags  *wire.TableFlags
-	undo   *[]func()         // nil: what is done stays done
+	undo   *[]func()         // nil: no rollback
 	later  *[]func()         // nil: packets move
-	last   map[string]func() // what is done once, behind the last update
-	// Of a read alone.
+	last   map[string]func() // runs once after the last update
+	// For reads only.
 	out   func(*wire.Entity) error
-	pages func(entities []byte) // takes entities that are encoded already
-	rest  func() error          // of walks: others have the tables, and full pages go
+	pages func(entities []byte) // takes encoded entities
+	rest  func() error          // for walks: sends full pages and unlocks the tables for a moment
 }
 
-// A scope is a partition of a program's pipes: the entries of a table are the
-// same in all pipes of a part.
+// A scope is a partition of a program's pipes. All pipes of a part have the same
+// entries of a table.
 type scope struct {
 	mode  *wire.Mode
 	parts [][]int
-	// What a client has said of directions and parsers, which share all here.
+	// The scopes of gresses and parsers. Only value sets distinguish them.
 	gress, parser *wire.Mode
 }
 
-// A hashing is a hash of a program, which three tables are about: what it computes
-// (algorithm), of what (configure), and what that gives (compute). It is the same in
-// all pipes of the program, as the SDE has it.
+// A hashing is a hash of a program, with three tables: its algorithm (algorithm), its
+// input (configure) and its results (compute). It is the same in all pipes of the
+// program, as in the SDE.
 type hashing struct {
 	p     *program
 	name  string
 	use   *bmv2.Hash
 	own   hash.Function // of the program
 	parts []hashPart
-	bits  int // of them
+	bits  int // of all parts
 
-	slices []hash.Slice // nil: all parts, in their order
+	slices []hash.Slice // nil: all parts in their order
 	algo   *hash.Function
 	rotate int
 	seed   *uint64
 }
 
-// A meterSpec is how a table says the rates of a meter: in kilobits or in packets
-// per second.
+// A meterSpec finds the rates of a meter in a table, in kilobits or packets per
+// second.
 type meterSpec struct {
 	name               string // in the data plane
 	cir, pir, cbs, pbs *datum
 	packets            bool
 }
 
-// A filterSpec is how a table says the constants of a low-pass filter, or of an
-// early detection by one.
+// A filterSpec finds the constants of a low-pass filter or a WRED in a table.
 type filterSpec struct {
 	name                           string // in the data plane
 	wred                           bool

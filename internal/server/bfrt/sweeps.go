@@ -5,24 +5,23 @@ import (
 	"time"
 )
 
-// sweeps is the time by which entries age: as in the SDE's driver it goes on in
-// steps, with each look at all entries, at an interval that clients set. A change
-// of the interval begins a new one; while there is none time stands, and goes on
-// from there.
+// sweeps is the clock of ageing. As in the SDE's driver, it advances in steps, one
+// for each sweep over all entries, at an interval that clients set. A change of the
+// interval starts a new step. Without an interval the clock stands still.
 type sweeps struct{ list []interval }
 
-// An interval is how often entries are looked at from a time on.
+// An interval is the time between sweeps from a moment on.
 type interval struct {
 	from  time.Duration
-	every time.Duration // 0: not at all
-	sum   time.Duration // of the steps before
+	every time.Duration // 0: no sweeps
+	sum   time.Duration // of the earlier steps
 }
 
-// most intervals that are remembered: what was hit before the first of them counts
-// as hit at its beginning.
+// mostIntervals bounds the remembered intervals. A hit before the first of them
+// counts as a hit at its start.
 const mostIntervals = 64
 
-// change begins a new interval.
+// change starts a new interval.
 func (s *sweeps) change(now, every time.Duration) {
 	s.list = append(s.list, interval{now, every, s.at(now, false)})
 	if n := len(s.list) - mostIntervals; n > 0 {
@@ -30,7 +29,7 @@ func (s *sweeps) change(now, every time.Duration) {
 	}
 }
 
-// at is the sum of the steps until a time, or until the step that follows it.
+// at returns the sum of the steps until t, or with next until the first step after t.
 func (s *sweeps) at(t time.Duration, next bool) time.Duration {
 	for i, x := range slices.Backward(s.list) {
 		if x.from > t {
@@ -52,8 +51,8 @@ func (s *sweeps) at(t time.Duration, next bool) time.Duration {
 	return 0
 }
 
-// since is how old what was hit last at a time is: the step after that finds it
-// hit, and time begins with that one.
+// since returns the age of a hit. The first sweep after the hit sees it, and the age
+// starts there.
 func (s *sweeps) since(hit, now time.Duration) time.Duration {
 	return max(0, s.at(now, false)-s.at(hit, true))
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestSweeps: age goes on in steps, stands still without them, and a new interval
-// begins anew.
+// TestSweeps: age advances in steps and stands still without them, and a new interval
+// starts a new step.
 func TestSweeps(t *testing.T) {
 	s := &sweeps{}
 	for _, c := range []struct {
@@ -23,7 +23,7 @@ func TestSweeps(t *testing.T) {
 			t.Errorf("after %d s: %v, want %d s", c.at, age, c.age)
 		}
 	}
-	// What is hit between two steps is found by the next.
+	// The next step sees a hit between two steps.
 	if age := s.since(31500*time.Millisecond, 34*time.Second); age != 2*time.Second {
 		t.Errorf("hit between steps: %v, want 2 s", age)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// given answers with the entry that a walk found i-th, and rests now and then.
+// given returns the i-th entry of a walk, and rests at intervals.
 func (r *request) given(i int, x *wire.TableEntry) error {
 	if err := r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: x}}); err != nil {
 		return err
@@ -18,14 +18,14 @@ func (r *request) given(i int, x *wire.TableEntry) error {
 	return nil
 }
 
-// done notes how to take back what has been done.
+// done records how to undo a change.
 func (r *request) done(back func()) {
 	if r.undo != nil {
 		*r.undo = append(*r.undo, back)
 	}
 }
 
-// moving runs f once packets move, which is now unless they are held.
+// moving runs f when packets move: now, or after a batch that stops them.
 func (r *request) moving(f func()) {
 	if r.later != nil {
 		*r.later = append(*r.later, f)
@@ -34,7 +34,7 @@ func (r *request) moving(f func()) {
 	f()
 }
 
-// settle runs f behind the last update of the batch.
+// settle runs f after the last update of the batch.
 func (r *request) settle(f func()) { r.last["replication"] = f }
 
 // all reports whether the target is all pipes.
@@ -61,8 +61,8 @@ func wholeScope(p *program) scope {
 	return scope{mode: allOf(), gress: allOf(), parser: allOf(), parts: [][]int{p.pipes}}
 }
 
-// newScope reads a scope: all pipes, each for itself, or a set of pipes in each
-// byte of a number.
+// newScope parses a scope: all pipes, single pipes, or a set of pipes in each byte of
+// a number.
 func newScope(p *program, e *wire.EntryScope) (scope, error) {
 	m := e.GetPipeScope()
 	c := scope{mode: m, gress: cmp.Or(e.GetGressScope(), allOf()), parser: cmp.Or(e.GetPrsrScope(), allOf())}
@@ -107,7 +107,7 @@ func newScope(p *program, e *wire.EntryScope) (scope, error) {
 
 // fits reports whether the target of a request matches the scopes of a value set. A
 // scope ALL requires the wildcard, and a scope SINGLE requires one gress, pipe or
-// parser. A group of pipes is addressed by its lowest pipe. The rules are those of
+// parser. A group of pipes is addressed by its lowest pipe. The rules follow
 // pipe_mgr_pvs_verify_gress, _pipe and _parser in Intel's driver.
 func (c *scope) fits(r *request) error {
 	whole := func(m *wire.Mode) bool { return m.GetPredef() == wire.Mode_ALL }
@@ -145,7 +145,7 @@ func (c *scope) fits(r *request) error {
 	return nil
 }
 
-// of are the pipes that a target means: all of the parts it is in.
+// of returns the pipes of a target, extended to whole parts.
 func (c *scope) of(r *request, p *program) ([]int, error) {
 	pipes, err := r.pipesOf(p)
 	if err != nil || r.all() {

@@ -9,7 +9,7 @@ import (
 )
 
 // The target of a value set's entry must match the set's scopes. The cases are those
-// of open-p4studio's tna_pvs, whose test hides its failures, and of the verify
+// of open-p4studio's tna_pvs (a bare except hides its failures) and of the verify
 // functions in Intel's pipe_mgr_p4parser.c.
 func TestValueSetScope(t *testing.T) {
 	const table, all = "InPrs.kinds", wire.AllPipes
