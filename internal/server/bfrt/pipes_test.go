@@ -1,0 +1,71 @@
+package server
+
+import (
+	"slices"
+	"testing"
+)
+
+// A counter written in all pipes has the value as the sum of the pipes, and a counter
+// written in one pipe changes no other pipe.
+func TestCountersOfPipes(t *testing.T) {
+	r := newRig(t)
+	key := r.key("In.sums", 3)
+	count := func(n int) { r.set(mod, "In.sums", key, r.data("In.sums", "", "$COUNTER_SPEC_PKTS", n)) }
+	want := func(when string, all uint64, each ...uint64) {
+		t.Helper()
+		if got := r.values("In.sums", r.get(everywhere, "In.sums", key), "$COUNTER_SPEC_PKTS"); !slices.Equal(got, []uint64{all}) {
+			t.Errorf("%s: all pipes count %v, want %d", when, got, all)
+		}
+		for n, x := range each {
+			if got := r.values("In.sums", r.get(pipe(uint32(n)), "In.sums", key), "$COUNTER_SPEC_PKTS"); !slices.Equal(got, []uint64{x}) {
+				t.Errorf("%s: pipe %d counts %v, want %d", when, n, got, x)
+			}
+		}
+	}
+	count(17)
+	want("written in all pipes", 17, 17, 0)
+	r.must(r.write(pipe(1), update(mod, r.entry("In.sums", key, r.data("In.sums", "", "$COUNTER_SPEC_PKTS", 5)))))
+	want("written in pipe 1", 22, 17, 5)
+	count(4)
+	want("written in all pipes again", 4, 4, 0)
+	r.must(r.write(pipe(0), update(del, r.entry("In.sums", key, nil))))
+	want("cleared in pipe 0", 0, 0, 0)
+}
+
+// A MODIFY of a group changes where packets go: to the members that are active now, in
+// the pipes of the target. Members that the group no longer has can be deleted.
+func TestGroupModifyMovesPackets(t *testing.T) {
+	r := newRig(t)
+	group := func(members []uint32, active []bool) func(target uint32) {
+		return func(target uint32) {
+			to := everywhere
+			if target < 4 {
+				to = pipe(target)
+			}
+			r.must(r.write(to, update(mod, r.entry("In.groups", r.key("In.groups", 8), r.data("In.groups", "", "$ACTION_MEMBER_ID", members, "$ACTION_MEMBER_STATUS", active)))))
+		}
+	}
+	const all = 9
+	r.set(ins, "In.dmac", r.key("In.dmac", 7), r.data("In.dmac", "copies", "group", 0)) // keeps the port of choose
+	r.set(ins, "In.members", r.key("In.members", 3), r.data("In.members", "spread_to", "port", 1))
+	r.set(ins, "In.members", r.key("In.members", 4), r.data("In.members", "spread_to", "port", 2))
+	r.set(ins, "In.groups", r.key("In.groups", 8), r.data("In.groups", "", "$ACTION_MEMBER_ID", []uint32{3, 4}, "$ACTION_MEMBER_STATUS", []bool{true, false}))
+	r.set(ins, "In.choose", r.key("In.choose", 0x1234), r.data("In.choose", "", "$SELECTOR_GROUP_ID", 8))
+	leave := func(from, by uint32) {
+		t.Helper()
+		for src := range uint64(8) { // any flow
+			r.send(from, frame(7, src, 0x1234))
+			r.leaves(by)
+		}
+	}
+	leave(2, 1)
+	leave(130, 1)
+	group([]uint32{3, 4}, []bool{false, true})(0)
+	leave(2, 2)
+	leave(130, 1)
+	group([]uint32{3, 4}, []bool{false, true})(all)
+	leave(130, 2)
+	group([]uint32{4}, []bool{true})(all)
+	leave(2, 2)
+	r.set(del, "In.members", r.key("In.members", 3), nil)
+}
