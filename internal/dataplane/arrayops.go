@@ -32,7 +32,7 @@ func (s *Switch) RegisterRead(name string, index int) (v *big.Int, err error) {
 	return v, err
 }
 
-// RegisterReadAll returns all cells, those of one moment.
+// RegisterReadAll returns a snapshot of all cells.
 func (s *Switch) RegisterReadAll(name string) (list []*big.Int, err error) {
 	err = s.withRegister(name, always(func(r *cell.Register) {
 		list = make([]*big.Int, r.Size)
@@ -43,8 +43,8 @@ func (s *Switch) RegisterReadAll(name string) (list []*big.Int, err error) {
 	return list, err
 }
 
-// RegisterCells returns the cells of a register of at most 64 bits: the cheap
-// way to watch a large one. They are appended to dst.
+// RegisterCells appends the cells of a register of at most 64 bits to dst. It
+// is the fastest way to read a large register.
 func (s *Switch) RegisterCells(name string, dst []uint64) (list []uint64, err error) {
 	err = s.withRegister(name, func(r *cell.Register) error {
 		if r.Words > 1 {
@@ -56,8 +56,8 @@ func (s *Switch) RegisterCells(name string, dst []uint64) (list []uint64, err er
 	return list, err
 }
 
-// RegisterRange appends the cells from ≤ i < to of any register, each in as many
-// words as it takes, the least significant first.
+// RegisterRange appends the cells from ≤ i < to of a register to dst. Each cell
+// takes the words of its width, the least significant word first.
 func (s *Switch) RegisterRange(name string, from, to int, dst []uint64) (list []uint64, err error) {
 	list = dst
 	err = s.withRegister(name, func(r *cell.Register) error {
@@ -71,7 +71,7 @@ func (s *Switch) RegisterRange(name string, from, to int, dst []uint64) (list []
 	return list, err
 }
 
-// RegisterWrite sets a cell; v is cut to the register's width.
+// RegisterWrite sets a cell. It truncates v to the register's width.
 func (s *Switch) RegisterWrite(name string, index int, v *big.Int) error {
 	return s.RegisterWriteRange(name, index, index+1, v)
 }
@@ -90,7 +90,8 @@ func (s *Switch) RegisterWriteRange(name string, from, to int, v *big.Int) error
 	})
 }
 
-// RegisterReset sets all cells to zero, or to what the program starts with.
+// RegisterReset sets all cells to the initial value in the program, which is
+// zero by default.
 func (s *Switch) RegisterReset(name string) error {
 	return s.withRegister(name, always(func(r *cell.Register) { r.Reset() }))
 }
@@ -101,8 +102,8 @@ func (s *Switch) RegisterInfo(name string) (size, width int, err error) {
 	return size, width, err
 }
 
-// withCounter finds a counter: a cell of an array, or the entry with the
-// handle index of the table that a direct counter belongs to.
+// withCounter calls f with a counter: a cell of an array, or for a direct
+// counter the counter of the table entry with the handle index.
 func (s *Switch) withCounter(name string, index int, f func(*Count)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +142,7 @@ func (s *Switch) entryCounter(name string, h Handle, f func(*Count)) error {
 }
 
 // CounterRead returns a counter: a cell of an array, or for a direct counter
-// the one of the entry with the handle index.
+// the counter of the entry with the handle index.
 func (s *Switch) CounterRead(name string, index int) (v Count, err error) {
 	err = s.withCounter(name, index, func(c *Count) { v = *c })
 	return v, err
@@ -163,8 +164,8 @@ func (s *Switch) CounterReadAll(name string) ([]Count, error) {
 	return append([]Count{}, a.Cells...), nil
 }
 
-// CounterRange appends the cells from ≤ i < to of an array that is not direct,
-// those of one moment.
+// CounterRange appends a snapshot of the cells from ≤ i < to of an array that
+// is not direct.
 func (s *Switch) CounterRange(name string, from, to int, dst []Count) ([]Count, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +194,8 @@ func (s *Switch) SetEntryCounter(table string, h Handle, v Count) error {
 	return s.entryCounter(table, h, func(c *Count) { *c = v })
 }
 
-// withMeter finds a meter: a cell, or of a direct meter the one of an entry.
+// withMeter calls f with a meter: a cell of an array, or the meter of an entry
+// for a direct meter.
 func (s *Switch) withMeter(name string, index int, f func(*cell.Meter) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,12 +233,12 @@ func (s *Switch) meterAt(m *cell.Meters, index int) (*cell.Meter, error) {
 }
 
 // MeterSet sets the rates of a meter, smallest first: committed, peak. The
-// index is the number of a cell, or for a direct meter the handle of an entry.
+// index is the number of a cell, or the handle of an entry for a direct meter.
 func (s *Switch) MeterSet(name string, index int, rates []MeterRate) error {
 	return s.withMeter(name, index, func(m *cell.Meter) error { return m.Configure(rates) })
 }
 
-// MeterReset takes the rates away; the meter marks everything green.
+// MeterReset removes the rates; without rates the meter marks everything green.
 func (s *Switch) MeterReset(name string, index int) error {
 	return s.withMeter(name, index, always(func(m *cell.Meter) { m.Configured = false }))
 }
@@ -247,8 +249,8 @@ func (s *Switch) MeterRates(name string, index int) (rates []MeterRate, err erro
 	return rates, err
 }
 
-// MeterAdjust has each packet count for so many bytes more, or less, than it has, to
-// all meters of an array.
+// MeterAdjust sets a number of bytes that all meters of an array add to the
+// length of each packet. The number may be negative.
 func (s *Switch) MeterAdjust(name string, bytes int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,13 +262,14 @@ func (s *Switch) MeterAdjust(name string, bytes int) error {
 	return nil
 }
 
-// MeterCounts returns what a meter has marked green, yellow and red.
+// MeterCounts returns the packets and bytes that a meter has marked green,
+// yellow and red.
 func (s *Switch) MeterCounts(name string, index int) (v [3]Count, err error) {
 	err = s.withMeter(name, index, always(func(m *cell.Meter) { v = m.Seen }))
 	return v, err
 }
 
-// SetMeterCounts sets what MeterCounts returns.
+// SetMeterCounts sets the counts that MeterCounts returns.
 func (s *Switch) SetMeterCounts(name string, index int, v [3]Count) error {
 	return s.withMeter(name, index, always(func(m *cell.Meter) { m.Seen = v }))
 }

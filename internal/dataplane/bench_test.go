@@ -13,8 +13,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/hash"
 )
 
-// load links a program of testdata. The .json files are what p4c makes of the
-// .p4 files beside them: p4c-bm2-ss --std p4-16 NAME.p4 -o NAME.json.
+// load links a program in testdata. p4c compiled the .json files from the .p4
+// files: p4c-bm2-ss --std p4-16 NAME.p4 -o NAME.json.
 func load(t testing.TB, name string, o Options) *Switch {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name+".json"))
@@ -39,7 +39,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// be is a number in n big-endian bytes.
+// be returns a number in n big-endian bytes.
 func be(v uint64, n int) []byte {
 	b := make([]byte, 8)
 	binary.BigEndian.PutUint64(b, v)
@@ -50,7 +50,7 @@ func act(name string, params ...[]byte) Target {
 	return Target{Action: ActionCall{Name: name, Params: params}}
 }
 
-// udp is an Ethernet frame of so many bytes with IPv4 and UDP.
+// udp returns an Ethernet frame of size bytes with IPv4 and UDP.
 func udp(size int, src, dst uint32, sport, dport uint16) []byte {
 	p := make([]byte, size)
 	copy(p, []byte{0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 1, 8, 0})
@@ -65,8 +65,8 @@ func udp(size int, src, dst uint32, sport, dport uint16) []byte {
 	return p
 }
 
-// reflector, router, flowlet and feedback are the programs whose speed is
-// measured, ready to forward udp packets to 10.0.0.0/8.
+// reflector, router, flowlet and feedback are the programs of the benchmarks,
+// filled to forward udp packets to 10.0.0.0/8.
 func reflector(t testing.TB) *Engine { return NewEngine(load(t, "reflector", Options{})) }
 
 func router(t testing.TB) *Engine {
@@ -142,7 +142,7 @@ func flows(size int) [][]byte {
 	return list
 }
 
-// The steady state must not allocate.
+// Processing a packet does not allocate once the buffers have grown.
 func TestProcessDoesNotAllocate(t *testing.T) {
 	for _, e := range engines {
 		eng := e.make(t)

@@ -18,14 +18,14 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// twins are two switches with the same program and the same entries: one has it
-// compiled, the other runs the closures.
+// twins are two switches with the same program and the same entries. One runs
+// machine code, the other closures.
 type twins struct {
 	engines [2]*Engine
 	said    [2]bytes.Buffer // digests and logs
 }
 
-// newTwins makes twins, or returns nil if both refuse the program.
+// newTwins returns two switches, or nil if both refuse the program.
 func newTwins(t testing.TB, c *bmv2.Config, fill func(*Switch)) *twins {
 	t.Helper()
 	w := new(twins)
@@ -52,7 +52,8 @@ func newTwins(t testing.TB, c *bmv2.Config, fill func(*Switch)) *twins {
 	return w
 }
 
-// process sends a packet through both and compares what comes out.
+// process sends a packet through both switches and compares the packets that
+// leave.
 func (w *twins) process(t testing.TB, port uint32, packet []byte, now time.Duration) {
 	t.Helper()
 	out := [2][]Out{w.engines[0].Process(port, packet, now), w.engines[1].Process(port, packet, now)}
@@ -67,7 +68,7 @@ func (w *twins) process(t testing.TB, port uint32, packet []byte, now time.Durat
 	w.said[1].Reset()
 }
 
-// compare compares what the packets have left behind.
+// compare compares registers, counters and entries after the packets.
 func (w *twins) compare(t testing.TB) {
 	t.Helper()
 	a, b := w.engines[0].sw, w.engines[1].sw
@@ -97,8 +98,8 @@ func (w *twins) compare(t testing.TB) {
 	}
 }
 
-// populate gives the tables of a switch some entries, sessions and groups: the
-// same for the same seed.
+// populate gives the tables of a switch entries, sessions and groups, which
+// depend on the seed alone.
 func populate(s *Switch, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	params := map[string][]bmv2.RuntimeParam{}
@@ -138,7 +139,7 @@ func populate(s *Switch, seed uint64) {
 	}
 }
 
-// number is a number of at most width bits, mostly a small one.
+// number returns a number of at most width bits, usually a small one.
 func number(r *rand.Rand, width int) []byte {
 	b := make([]byte, (width+7)/8)
 	last := len(b) - 1
@@ -172,7 +173,7 @@ func match(r *rand.Rand, f *program.KeyField) Match {
 	return m
 }
 
-// traffic is a packet that most programs make something of, or have to refuse.
+// traffic returns a packet that most programs process or refuse.
 func traffic(r *rand.Rand) []byte {
 	p := udp(60+r.IntN(60), uint32(r.IntN(4)), 0x0a000000+uint32(r.IntN(3)), uint16(r.IntN(4)), uint16(r.IntN(3)))
 	if r.IntN(3) == 0 {
@@ -190,8 +191,8 @@ func traffic(r *rand.Rand) []byte {
 	return p
 }
 
-// Compiled programs do to the last bit what the closures do: all rows, the
-// examples, and what p4c has made.
+// Machine code and closures give the same bits: all rows of the catalogue, the
+// examples, and programs compiled by p4c.
 func TestCompiledIsEqual(t *testing.T) {
 	list := programs(t)
 	maps.Copy(list, schemes(t, codegen.Names()...))
@@ -227,8 +228,8 @@ func TestCompiledIsEqual(t *testing.T) {
 	}
 }
 
-// What is changed in a running switch holds for the compiled program: entries,
-// default actions, registers.
+// Changes to a running switch take effect in machine code: entries, default
+// actions, registers.
 func TestCompiledSeesTheControlPlane(t *testing.T) {
 	s := load(t, "router", Options{})
 	e := NewEngine(s)
@@ -261,7 +262,7 @@ func TestCompiledSeesTheControlPlane(t *testing.T) {
 	}
 }
 
-// Switches with the same program share its code.
+// Switches with the same program share its machine code.
 func TestCompiledIsShared(t *testing.T) {
 	a, b, c := load(t, "router", Options{}), load(t, "router", Options{}), load(t, "flowlet", Options{})
 	if !asm.Supported {

@@ -7,7 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/lookup"
 )
 
-// The causes of drops, as a trace names them.
+// The causes of drops in a trace.
 const (
 	dropAssertion = "assertion"
 	dropBuffer    = "recirculation buffer"
@@ -32,8 +32,8 @@ func (s *Switch) drop(p *Packet, why string, out []Outcome) []Outcome {
 	return out
 }
 
-// dropped says where a drop counts, and why it was. The program gives no reason
-// for its drops: they are told apart by what the packet is and has met.
+// dropped returns the port that counts a drop, and the reason. The program
+// gives no reason; it follows from the packet's fields and history.
 func (p *Packet) dropped(why string) (port uint32, reason bmv2.DropReason) {
 	switch why {
 	case dropQueue, dropPriority:
@@ -71,8 +71,8 @@ const (
 	ttlAt     = 14 + 8 // behind Ethernet
 )
 
-// expired reports whether the packet has come in as IPv4 that must not be
-// forwarded any more.
+// expired reports whether the packet arrived as IPv4 with a TTL that forbids
+// forwarding.
 func (p *Packet) expired() bool {
 	if p.st.Buf == nil || p.st.End-p.st.Start <= ttlAt+vlanBytes {
 		return false

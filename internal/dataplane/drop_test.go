@@ -8,8 +8,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
-// TestEndOfCopies: what a program tells itself by a copy is no packet that is lost;
-// a packet that it drops after it has made a copy is.
+// A copy that carries a message of the program to itself does not count as
+// lost. A packet that the program drops after it has copied it does.
 func TestEndOfCopies(t *testing.T) {
 	type end struct {
 		port uint32

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// An Engine is a Switch with simple_switch's queues around it: what a process
-// that moves packets between interfaces needs. It may be one for each pipe of
-// Tofino, with state of its own.
+// An Engine is a Switch with simple_switch's queues, for a process that moves
+// packets between interfaces. It can also have one Switch for each pipe of
+// Tofino, with separate state.
 type Engine struct {
 	mu     sync.Mutex
 	sw     *Switch // of the first pipe, most often of all
@@ -32,26 +32,26 @@ type Out struct {
 // dropped.
 const maxAgain = 1024
 
-// maxRounds bounds the work of one call, for programs that recirculate for
-// ever. What is left waits for the next call.
+// maxRounds bounds the work of one call, for programs that recirculate without
+// end. The rest waits for the next call.
 const maxRounds = 1 << 16
 
-// NewEngine puts queues around s.
+// NewEngine adds queues to s.
 func NewEngine(s *Switch) *Engine { return NewPipes([]*Switch{s}) }
 
-// NewPipes puts queues around the pipes of a chip: the ports of each go through a
-// Switch of its own, and what goes from one to another are bytes. Ports beyond
-// the last pipe begin again with the first.
+// NewPipes adds queues to the pipes of a chip. The ports of each pipe use its
+// own Switch, and only bytes pass from one pipe to another. Ports above the
+// last pipe start again with the first.
 func NewPipes(pipes []*Switch) *Engine {
 	e := &Engine{sw: pipes[0], pipes: pipes, queues: newQueues(pipes[0].opts.Priorities)}
 	e.queues.cell = e.sw.CellSize()
 	return e
 }
 
-// Switch is the switch inside, or that of the first pipe.
+// Switch returns the switch, or the switch of the first pipe.
 func (e *Engine) Switch() *Switch { return e.sw }
 
-// at is the switch of a port.
+// at returns the switch of a port.
 func (e *Engine) at(port uint32) *Switch {
 	if len(e.pipes) == 1 {
 		return e.sw
@@ -73,17 +73,17 @@ func (e *Engine) unlock() {
 	e.mu.Unlock()
 }
 
-// Queues calls f with the queues, to read or change their depths and rates.
+// Queues calls f with the queues, to read or change depths and rates.
 func (e *Engine) Queues(f func(*Queues)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	f(e.queues)
 }
 
-// Swap puts another switch, with a new program, in the place of the old one.
-// As in simple_switch the multicast groups, the clone sessions and the depths
-// and rates of the queues stay; packets under way are lost. It is for engines of
-// one pipe.
+// Swap replaces the switch by another one with a new program. As in
+// simple_switch, the multicast groups, the clone sessions and the depths and
+// rates of the queues stay; packets in the queues are lost. The engine must
+// have one pipe.
 func (e *Engine) Swap(s *Switch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -103,15 +103,15 @@ func (e *Engine) Swap(s *Switch) {
 	e.sw, e.pipes, e.queues.cell = s, []*Switch{s}, s.CellSize()
 }
 
-// Drops is the number of packets that found their queue full.
+// Drops returns the number of packets that found their queue full.
 func (e *Engine) Drops() uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.drops
 }
 
-// Process takes in a packet and does everything that is due at time now. It
-// returns what leaves.
+// Process receives a packet, runs everything due at time now, and returns the
+// packets that leave.
 func (e *Engine) Process(port uint32, data []byte, now time.Duration) []Out {
 	e.lock()
 	defer e.unlock()
@@ -122,7 +122,7 @@ func (e *Engine) Process(port uint32, data []byte, now time.Duration) []Out {
 	return e.run(now)
 }
 
-// Generate does the same with a packet of the packet generator; see
+// Generate does the same as Process with a packet of the packet generator; see
 // Switch.Generate.
 func (e *Engine) Generate(app, batch, number int, data []byte, now time.Duration) []Out {
 	e.lock()
@@ -133,7 +133,7 @@ func (e *Engine) Generate(app, batch, number int, data []byte, now time.Duration
 	return e.run(now)
 }
 
-// Run does what is due at time now, and returns what leaves.
+// Run runs everything due at time now and returns the packets that leave.
 func (e *Engine) Run(now time.Duration) []Out {
 	e.lock()
 	defer e.unlock()
@@ -141,8 +141,7 @@ func (e *Engine) Run(now time.Duration) []Out {
 	return e.run(now)
 }
 
-// Next is the time at which Run has something to do; ok is false if there is
-// nothing.
+// Next returns the time at which Run has work; ok is false if there is none.
 func (e *Engine) Next() (at time.Duration, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -178,7 +177,7 @@ func (e *Engine) nextAgain() *Packet {
 	return e.again[e.first-1]
 }
 
-// settle does what the outcomes of a switch say.
+// settle carries out the outcomes of a switch.
 func (e *Engine) settle(from *Switch, now time.Duration) {
 	for _, o := range e.out {
 		switch o.Kind {
@@ -222,7 +221,7 @@ func (e *Engine) goAgain(s *Switch, p *Packet) {
 	e.again = append(e.again, p)
 }
 
-// reclaim frees the packets that the last call has handed out.
+// reclaim frees the packets that the last call returned.
 func (e *Engine) reclaim() {
 	for _, p := range e.sent {
 		e.at(p.egressPort).release(p)

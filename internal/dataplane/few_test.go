@@ -10,7 +10,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// Whether a table has few entries or an index is asked makes no difference.
+// A table finds the same entries with its list of few entries and with its
+// index.
 func TestFewAgainstIndex(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	seen := 0

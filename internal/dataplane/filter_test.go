@@ -8,8 +8,8 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 )
 
-// lowPass is a program whose filters take the header's c, at the index a, and
-// put what they give in its place.
+// lowPass is a program whose filters replace the header field c by their
+// result, at the index a.
 func lowPass(t *testing.T) *Switch {
 	return pipeProgram{
 		filters: []*bmv2.FilterArray{{Name: "f", Size: 4, Bitwidth: 16}},
@@ -26,7 +26,8 @@ func filtered(t *testing.T, e *Engine, index byte, x uint16, now time.Duration) 
 	return int(out[0].Data[2])<<8 | int(out[0].Data[3])
 }
 
-// A rate settles at what comes in a time constant, and fades by 1/e in one.
+// A rate settles at the packets per time constant, and decays by 1/e in one
+// time constant.
 func TestFilterRate(t *testing.T) {
 	s := lowPass(t)
 	must(t, s.FilterSet("f", 1, FilterSpec{Rate: true, Gain: time.Millisecond, Shift: 3}))
@@ -51,7 +52,7 @@ func TestFilterRate(t *testing.T) {
 	}
 }
 
-// A sample goes up with one time constant and down with the other.
+// A sample rises with one time constant and falls with the other.
 func TestFilterSample(t *testing.T) {
 	s := lowPass(t)
 	must(t, s.FilterSet("f", 0, FilterSpec{Gain: time.Millisecond, Decay: 4 * time.Millisecond}))

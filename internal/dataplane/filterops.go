@@ -20,7 +20,7 @@ func (s *Switch) withFilter(name string, index int, wred bool, do func(*cell.Fil
 	return nil
 }
 
-// FilterSet sets how a filter works; it begins anew.
+// FilterSet sets the specification of a filter and restarts it.
 func (s *Switch) FilterSet(name string, index int, spec FilterSpec) error {
 	if err := spec.Validate(); err != nil {
 		return fmt.Errorf("filter array %s: %w", name, err)
@@ -28,14 +28,14 @@ func (s *Switch) FilterSet(name string, index int, spec FilterSpec) error {
 	return s.withFilter(name, index, false, func(_ *cell.Filters, k *cell.Filter) { *k = cell.Filter{Spec: spec, Set: true} })
 }
 
-// FilterSpec is how a filter works; ok is false if it has not been set.
+// FilterSpec returns the specification of a filter; ok is false if it has none.
 func (s *Switch) FilterSpec(name string, index int) (spec FilterSpec, ok bool, err error) {
 	err = s.withFilter(name, index, false, func(_ *cell.Filters, k *cell.Filter) { spec, ok = k.Spec, k.Set })
 	return spec, ok, err
 }
 
-// FilterInfo returns the number of filters of an array and the width of what
-// they give.
+// FilterInfo returns the number of filters of an array and the width of their
+// results.
 func (s *Switch) FilterInfo(name string) (size, width int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,13 +46,13 @@ func (s *Switch) FilterInfo(name string) (size, width int, err error) {
 	return len(f.Cells), f.Width, nil
 }
 
-// FilterReset puts a filter back to where it gives 0.
+// FilterReset removes the specification of a filter, which then returns 0.
 func (s *Switch) FilterReset(name string, index int) error {
 	return s.withFilter(name, index, false, func(_ *cell.Filters, k *cell.Filter) { *k = cell.Filter{} })
 }
 
-// WredSet sets how a random early detection works; it begins anew. One that
-// has not been set drops nothing.
+// WredSet sets the specification of a random early detection and restarts it.
+// Without a specification it drops nothing.
 func (s *Switch) WredSet(name string, index int, spec WredSpec) error {
 	if err := spec.Validate(); err != nil {
 		return fmt.Errorf("filter array %s: %w", name, err)
@@ -62,7 +62,8 @@ func (s *Switch) WredSet(name string, index int, spec WredSpec) error {
 	})
 }
 
-// WredReset puts a random early detection back to where it drops nothing.
+// WredReset removes the specification of a random early detection, which then
+// drops nothing.
 func (s *Switch) WredReset(name string, index int) error {
 	return s.withFilter(name, index, true, func(_ *cell.Filters, k *cell.Filter) { *k = cell.Filter{} })
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme"
 )
 
-// programs are all programs in the testdata folders.
+// programs returns all programs in the testdata folders.
 func programs(t testing.TB) map[string][]byte {
 	t.Helper()
 	list := map[string][]byte{}
@@ -35,10 +35,9 @@ func programs(t testing.TB) map[string][]byte {
 	return list
 }
 
-// Whatever a document says, the switch refuses it or runs it, compiled and not,
-// with the same result. The fuzzer picks
-// a program and the seed of some changes to it: bytes changed blindly would
-// hardly ever give a document that loads.
+// The switch refuses a document or runs it, with the same result in both
+// engines. The fuzzer chooses a program and a seed for changes to it, because
+// documents with random bytes hardly ever load.
 func FuzzProgram(f *testing.F) {
 	var docs [][]byte
 	list := programs(f)
@@ -71,8 +70,7 @@ func FuzzProgram(f *testing.F) {
 	})
 }
 
-// withoutSource takes the source positions out, which are half of a document
-// and of no interest here.
+// withoutSource removes the source positions, which are half of a document.
 func withoutSource(t testing.TB, doc []byte) []byte {
 	c, err := bmv2.Load(doc)
 	must(t, err)
@@ -94,8 +92,8 @@ func withoutSource(t testing.TB, doc []byte) []byte {
 	return b.Bytes()
 }
 
-// mutate makes n changes to a JSON document: a value is replaced by another
-// one of the document, by a strange one, or taken away.
+// mutate makes n changes to a JSON document: it replaces a value by another
+// value of the document or by an unusual one, or removes it.
 func mutate(t *testing.T, doc []byte, r *rand.Rand, n int) []byte {
 	var root any
 	must(t, json.Unmarshal(doc, &root))
@@ -108,7 +106,7 @@ func mutate(t *testing.T, doc []byte, r *rand.Rand, n int) []byte {
 		case 0:
 			v = []any{nil, -1, 0, 1, 3, 64, 65, 1 << 20, "", "0x", "-0x1", "0xffffffffffffffffffff", []any{}, map[string]any{}, true}[r.IntN(15)]
 		}
-		// A copy, so that nothing comes to contain itself.
+		// A copy, so that no value contains itself.
 		slots[r.IntN(len(slots))](copyOf(t, v))
 	}
 	out, err := json.Marshal(root)
@@ -123,7 +121,7 @@ func copyOf(t *testing.T, v any) (c any) {
 	return c
 }
 
-// collect lists all places of a document and what is in them.
+// collect lists the values of a document and how to replace each.
 func collect(v any, slots *[]func(any), values *[]any) {
 	switch v := v.(type) {
 	case []any:
@@ -139,7 +137,7 @@ func collect(v any, slots *[]func(any), values *[]any) {
 	}
 }
 
-// schemes are generated programs.
+// schemes returns generated programs.
 func schemes(t testing.TB, names ...string) map[string][]byte {
 	t.Helper()
 	list := map[string][]byte{}
@@ -155,7 +153,7 @@ func schemes(t testing.TB, names ...string) map[string][]byte {
 	return list
 }
 
-// pipeRows are rows for Tofino, all of them if none is named.
+// pipeRows returns rows for Tofino, all of them if no names are given.
 func pipeRows(t testing.TB, arch string, names ...string) map[string][]byte {
 	t.Helper()
 	list := map[string][]byte{}
@@ -169,8 +167,8 @@ func pipeRows(t testing.TB, arch string, names ...string) map[string][]byte {
 	return list
 }
 
-// busy makes an engine whose tables all lead on: what misses calls the action
-// with the most parameters, which are all 3.
+// busy returns an engine whose tables forward on a miss: the default action is
+// the one with the most parameters, all 3.
 func busy(t testing.TB, doc []byte, o Options) *Engine {
 	t.Helper()
 	c, err := bmv2.Load(doc)
@@ -220,8 +218,8 @@ func busy(t testing.TB, doc []byte, o Options) *Engine {
 	return NewEngine(s)
 }
 
-// Whatever comes in, a program goes on, compiled as not, and leaves nothing on
-// the stack.
+// A program survives any packet, in both engines, and leaves nothing on the
+// scratch stack.
 func FuzzPacket(f *testing.F) {
 	if testing.Short() {
 		f.Skip("its corpus takes long under the race detector; TestCompiledIsEqual runs all programs there")

@@ -7,8 +7,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/hash"
 )
 
-// hashes are the calculations of a hash of a program for Tofino: one for each place
-// where it is asked.
+// hashes returns the calculations of a hash of a program for Tofino: one for
+// each call.
 func (s *Switch) hashes(name string) (list []*hash.Calculation) {
 	for _, k := range s.prog.Calcs {
 		if k.Hash != nil && k.Hash.Name == name {
@@ -18,9 +18,9 @@ func (s *Switch) hashes(name string) (list []*hash.Calculation) {
 	return list
 }
 
-// HashInfo tells of a hash of a program for Tofino what it gives, what the program
-// has it compute, and how many bits it is given. It fails if the program has no
-// such hash that can be changed.
+// HashInfo returns a hash of a program for Tofino: its description, the
+// function that the program specifies, and the number of input bits. It fails
+// if the program has no configurable hash of that name.
 func (s *Switch) HashInfo(name string) (*bmv2.Hash, hash.Function, int, error) {
 	list := s.hashes(name)
 	if len(list) == 0 {
@@ -30,7 +30,7 @@ func (s *Switch) HashInfo(name string) (*bmv2.Hash, hash.Function, int, error) {
 	return list[0].Hash, f, bits, nil
 }
 
-// SetHash has a hash compute something else than the program says; nil undoes that.
+// SetHash replaces the function of a hash; nil restores the program's own.
 func (s *Switch) SetHash(name string, to *hash.Matrix) error {
 	if _, _, _, err := s.HashInfo(name); err != nil {
 		return err

@@ -2,44 +2,43 @@ package dataplane
 
 import "time"
 
-// A Held is a Switch that one caller has for itself: packets go through it
-// without a lock each, which would be a tenth of what a simulated hop costs.
-// Whoever else wants something of the Switch waits for Release, the caller too,
-// if it does not use the Held.
+// A Held is exclusive access to a Switch. Packets pass without a lock each,
+// which would take a tenth of the time of a simulated hop. All other users of
+// the Switch wait for Release, also the caller outside the Held.
 type Held struct{ s *Switch }
 
-// Hold waits until nobody else is at work in s.
+// Hold waits until no other goroutine uses s.
 func (s *Switch) Hold() Held {
 	s.mu.Lock()
 	return Held{s}
 }
 
-// Release lets others at the Switch. The Held must not be used afterwards.
+// Release ends exclusive access. The Held must not be used afterwards.
 func (h Held) Release() { h.s.mu.Unlock() }
 
-// Arrive is Switch.Receive and Switch.Ingress at once, of a packet of which extra more
-// bytes follow than are there.
+// Arrive combines Switch.Receive and Switch.Ingress, for a packet with extra
+// bytes that are not present.
 func (h Held) Arrive(port uint32, head []byte, extra int, now time.Duration, out []Outcome) (*Packet, []Outcome) {
 	p := h.s.receive(port, head, extra, now)
 	return p, h.s.runIngress(p, now, out)
 }
 
-// Ingress is Switch.Ingress.
+// Ingress is Switch.Ingress without the lock.
 func (h Held) Ingress(p *Packet, now time.Duration, out []Outcome) []Outcome {
 	return h.s.runIngress(p, now, out)
 }
 
-// Enqueued is Switch.Enqueued.
+// Enqueued is Switch.Enqueued without the lock.
 func (h Held) Enqueued(p *Packet, depth int, now time.Duration) { h.s.enqueued(p, depth, now) }
 
-// Park makes a packet small that is to wait in a queue: its headers and metadata
-// are mostly zeros. Leave and Egress make it large again; until then it has no
-// Bytes. It is for those who have very many packets in queues.
+// Park compresses a packet that will wait in a queue: its headers and metadata
+// are mostly zeros. Leave and Egress restore it; until then it has no Bytes.
+// Use it with a great many packets in queues.
 func (h Held) Park(p *Packet) { h.s.park(p) }
 
-// Leave is Switch.Egress, and takes what leaves by a port at once: its bytes
-// replace data, extra more follow, and the packet is free instead of an outcome.
-// If nothing leaves, extra is -1 and data as it was.
+// Leave is Switch.Egress for a packet that usually leaves by a port: its bytes
+// replace data, extra more bytes follow, and the packet is freed. If nothing
+// leaves, extra is -1 and data is unchanged.
 func (h Held) Leave(p *Packet, depth int, now time.Duration, data []byte, out []Outcome) (_ []byte, extra int, _ []Outcome) {
 	out = h.s.runEgress(p, depth, now, out)
 	last := len(out) - 1
@@ -51,12 +50,12 @@ func (h Held) Leave(p *Packet, depth int, now time.Duration, data []byte, out []
 	return data, extra, out[:last]
 }
 
-// Free is Switch.Free.
+// Free is Switch.Free without the lock.
 func (h Held) Free(p *Packet) { h.s.release(p) }
 
-// Passive reports whether Leave makes the same of a packet whenever it is called:
-// it leaves by its port, with bytes that nothing can change any more. Such a
-// packet may be finished before it waits.
+// Passive reports whether Leave gives the same result for a packet at any time:
+// the packet leaves by its port with bytes that cannot change any more. The
+// caller may finish such a packet before it waits.
 func (h Held) Passive(p *Packet) bool {
 	return h.s.passive && p.st.Recirculate == 0 && !p.st.CloneOn
 }

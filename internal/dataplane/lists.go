@@ -9,14 +9,14 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A listItem is a field of a field list, or a constant in its place.
+// A listItem is a field of a field list, or a constant in place of a field.
 type listItem struct {
 	f vector.Field
-	// skip marks a constant: it takes no part in a copy between packets.
+	// skip marks a constant. Copies between packets ignore it.
 	skip bool
 }
 
-// A learnList is what a digest contains.
+// A learnList describes the content of a digest.
 type learnList struct {
 	name   string
 	id     int
@@ -24,8 +24,8 @@ type learnList struct {
 	buf    []byte
 }
 
-// A Digest is one record of a learn list: its fields one after the other, each
-// in whole bytes.
+// A Digest is one record of a learn list: its fields in order, each in whole
+// bytes.
 type Digest struct {
 	List string
 	ID   int
@@ -96,7 +96,7 @@ func (s *Switch) copyList(dst, src *Packet, id uint16) {
 	}
 }
 
-// learn hands a digest out.
+// learn reports a digest.
 func (s *Switch) learn(p *Packet, id uint16) {
 	if int(id) >= len(s.learnLists) || s.learnLists[id] == nil {
 		return

@@ -6,22 +6,23 @@ import (
 	"slices"
 )
 
-// A MirrorSession is where the clones of a session go: to a port, to the
-// copies of a multicast group, or both.
+// A MirrorSession is the destination of the clones of a session: a port, a
+// multicast group, or both.
 type MirrorSession struct {
 	Port    uint32
 	HasPort bool
 	Group   uint32 // 0: none
-	// Priority is the queue that the clones go to; 0 leaves it to the program.
+	// Priority is the queue of the clones; 0 uses the program's priority.
 	Priority int
-	// Length is what a clone has of the packet's bytes; 0 is all.
+	// Length is the number of bytes of the packet that a clone keeps; 0 keeps
+	// all.
 	Length int
 }
 
-// maxSession is the largest number of a session.
+// maxSession is the largest session number.
 const maxSession = 1<<15 - 1
 
-// mirrors are the sessions by number.
+// mirrors maps session numbers to sessions.
 type mirrors struct {
 	sessions []MirrorSession
 	used     []bool
@@ -34,8 +35,8 @@ func (m *mirrors) get(id uint16) (MirrorSession, bool) {
 	return MirrorSession{}, false
 }
 
-// cloneTo finds the session that p is to be copied to, and takes the round that a copy
-// costs. It reports whether there are both.
+// cloneTo returns the session of a clone of p and charges p a round for it. It
+// returns false if there is no session or no round left.
 func (s *Switch) cloneTo(p *Packet, id uint16) (MirrorSession, bool) {
 	id &= maxSession
 	session, ok := s.mirrors.get(id)
@@ -48,7 +49,7 @@ func (s *Switch) cloneTo(p *Packet, id uint16) (MirrorSession, bool) {
 	return session, true
 }
 
-// SetMirror makes or changes a clone session.
+// SetMirror creates or changes a clone session.
 func (s *Switch) SetMirror(id uint32, m MirrorSession) error {
 	if id > maxSession {
 		return fmt.Errorf("clone session %d is outside 0..%d", id, maxSession)

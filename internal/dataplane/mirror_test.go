@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestEgressCloneIsShortened: the clone of a parsed packet loses what follows,
-// then what is there, and what its headers have above the limit when it is sent.
+// A clone of a parsed packet is shortened from the end: first the missing
+// bytes, then the payload, and the headers when the clone is sent.
 func TestEgressCloneIsShortened(t *testing.T) {
 	for _, c := range []struct{ length, want, extra int }{
 		{0, 100, 40}, {1000, 100, 40}, {80, 80, 20}, {60, 60, 0}, {50, 50, 0}, {20, 20, 0},

@@ -5,9 +5,9 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/program"
 )
 
-// What entries of tables are written in, what a trace tells, and what counters,
-// meters and filters are set to and hold. The types belong to the packages
-// that work with them, and are named here for the users of Switch.
+// The types of table entries, of trace events, and of the settings and values
+// of counters, meters and filters. Other packages define them; these names are
+// for the users of Switch.
 type (
 	MatchKind  = program.MatchKind
 	Match      = program.Match
@@ -38,7 +38,7 @@ const (
 	DefaultEntry  = program.DefaultEntry
 )
 
-// The reasons for which a change of a table or an action profile is refused.
+// The reasons why a change to a table or an action profile is refused.
 const (
 	ErrTableFull     = program.ErrTableFull
 	ErrDuplicate     = program.ErrDuplicate
@@ -75,6 +75,6 @@ const (
 	EventTransmit      = program.EventTransmit
 )
 
-// ErrUnknownPrimitive is in the error of New for a program that calls what only
-// a BMv2 with externs of its own has.
+// ErrUnknownPrimitive is in the error of New for a program that uses an extern
+// of a modified BMv2.
 var ErrUnknownPrimitive = program.ErrUnknownPrimitive

@@ -8,9 +8,9 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// A Packet is a packet inside the switch: what the program sees of it, and what
-// the switch knows besides. Packets belong to the Switch that made them and go
-// back to it with Free.
+// A Packet is a packet inside the switch: the state that the program sees, and
+// the switch's own data. Packets belong to the Switch that created them and
+// return to it with Free.
 type Packet struct {
 	st     vector.State
 	extra  int    // bytes that follow, of which only the number is known
@@ -23,12 +23,13 @@ type Packet struct {
 	rounds      rounds
 }
 
-// slack is the room behind a packet's bytes, so that eight bytes can be loaded
-// at any of them.
+// slack is the room behind the bytes of a packet, so that eight bytes can be
+// loaded from any position.
 const slack = 16
 
-// storage is the large part of a packet, which it has only while it is worked
-// on. What was given back last is used first: it is still in the cache.
+// storage is the large part of a packet, which it has only while it is
+// processed. The storage freed last is used first, because it is still in the
+// cache.
 type storage struct {
 	w   []uint64
 	buf []byte
@@ -53,7 +54,7 @@ func (s *Switch) newPacket(n int) *Packet {
 	return p
 }
 
-// equip gives a packet its storage, with room for n bytes.
+// equip attaches storage to a packet, with room for n bytes.
 func (s *Switch) equip(p *Packet, n int) {
 	if last := len(s.spare) - 1; last >= 0 {
 		p.st.W, p.st.Buf = s.spare[last].w, s.spare[last].buf
@@ -68,7 +69,7 @@ func (s *Switch) equip(p *Packet, n int) {
 	p.st.Head, p.st.End = p.st.Start, p.st.Start+n
 }
 
-// strip takes a packet's storage.
+// strip detaches the storage of a packet.
 func (s *Switch) strip(p *Packet) {
 	if p.st.Buf != nil {
 		s.spare = append(s.spare, storage{p.st.W, p.st.Buf})
@@ -76,8 +77,8 @@ func (s *Switch) strip(p *Packet) {
 	}
 }
 
-// roundUp makes the sizes of buffers few, so that packets of other lengths can
-// have them, and small.
+// roundUp keeps the number of buffer sizes small, so that packets of different
+// lengths can share buffers.
 func roundUp(n int) int {
 	if n <= 512 {
 		return (n + 63) &^ 63
@@ -85,8 +86,7 @@ func roundUp(n int) int {
 	return 1 << bits.Len(uint(n-1))
 }
 
-// Free gives a packet back to its switch. Its bytes must not be used
-// afterwards.
+// Free returns a packet to its switch. Its bytes must not be used afterwards.
 func (s *Switch) Free(p *Packet) {
 	s.mu.Lock()
 	s.release(p)
@@ -98,27 +98,27 @@ func (s *Switch) release(p *Packet) {
 	s.free = append(s.free, p)
 }
 
-// ID numbers the packets of a switch, copies included.
+// ID returns the number of a packet. The switch numbers all packets and copies.
 func (p *Packet) ID() uint64 { return p.st.ID }
 
-// Bytes is what is left to parse, or the payload, or after Egress the packet
-// to send.
+// Bytes returns the bytes that are not parsed yet, the payload, or after Egress
+// the packet to send.
 func (p *Packet) Bytes() []byte { return p.st.Payload() }
 
-// Len is the length of the packet as simple_switch counts it for queues and
-// metadata: that received, plus headers added, minus headers removed.
+// Len returns the length of the packet as simple_switch counts it for queues
+// and metadata: the bytes received, plus headers added, minus headers removed.
 func (p *Packet) Len() int { return p.st.Length }
 
-// Extra is the number of bytes that follow Bytes on the wire but are not there:
-// those of Held.Arrive, less what truncate cuts off.
+// Extra returns the number of bytes that follow Bytes on the wire but are not
+// present: the extra bytes of Held.Arrive, less the bytes cut by truncate.
 func (p *Packet) Extra() int { return min(p.extra, max(0, p.st.Limit-(p.st.End-p.st.Head))) }
 
-// IngressPort is where the packet, or what it was copied from, came in. The
-// metadata of that name is 0 after a recirculation.
+// IngressPort returns the port where the packet, or the original of a copy,
+// arrived. The metadata field ingress_port is 0 after a recirculation.
 func (p *Packet) IngressPort() uint32 { return p.ingressPort }
 
-// shorten cuts the bytes from the end so that n are left; 0 leaves all. What
-// the headers take cannot be cut before they are written: limit sees to that.
+// shorten cuts bytes from the end so that n remain; 0 keeps all. It cannot cut
+// headers before the deparser writes them, so it sets a limit for them.
 func (p *Packet) shorten(n int) {
 	surplus := p.st.Length - n
 	if n == 0 || surplus <= 0 {
@@ -145,7 +145,7 @@ func (s *Switch) copyBytes(p *Packet, from int) *Packet {
 }
 
 // copyHeaders returns a new packet with the payload, the headers and the
-// metadata of p. What p holds in invalid headers does not come along.
+// metadata of p. It does not copy invalid headers.
 func (s *Switch) copyHeaders(p *Packet) *Packet {
 	c := s.copyBytes(p, p.st.Head)
 	copy(c.st.W, p.st.W)
@@ -163,8 +163,8 @@ func (s *Switch) resetMetadata(p *Packet) {
 	clear(p.st.W[s.prog.Layout.Metadata[0]:s.prog.Layout.Metadata[1]])
 }
 
-// Queue returns the queue that a program for Tofino has picked for the packet; 0 for
-// other programs.
+// Queue returns the queue of the packet that a program for Tofino has selected; 0
+// for other programs.
 func (p *Packet) Queue() uint8 {
 	if p.tm == nil {
 		return 0
@@ -172,24 +172,24 @@ func (p *Packet) Queue() uint8 {
 	return p.tm.qid
 }
 
-// An OutcomeKind is what is to be done with the packet of an Outcome.
+// An OutcomeKind is the next step for a packet, which the caller takes.
 type OutcomeKind byte
 
 // The kinds of outcome.
 const (
-	// ToQueue: queue it for Port and Priority, call Enqueued, later Egress; or
-	// Free it if the queue is full.
+	// ToQueue: queue the packet for Port and Priority, call Enqueued, later
+	// Egress; or call Free if the queue is full.
 	ToQueue OutcomeKind = iota
-	// ToIngress: Ingress again, before packets that come from outside. It has
-	// been resubmitted or recirculated.
+	// ToIngress: call Ingress again, before packets from outside. The packet
+	// was resubmitted or recirculated.
 	ToIngress
-	// ToPort: send Packet.Bytes out of Port, then Free it.
+	// ToPort: send Packet.Bytes out of Port, then call Free.
 	ToPort
 	// ToScheduler: pause or resume the queue Queue of Port. There is no Packet.
 	ToScheduler
 )
 
-// An Outcome is a packet and what is to be done with it.
+// An Outcome is a packet and the next step for it.
 type Outcome struct {
 	Kind     OutcomeKind
 	Packet   *Packet
@@ -209,7 +209,8 @@ func b2u(b bool) uint64 {
 
 func btoi(b bool) int { return int(b2u(b)) }
 
-// forTM is what goes with the bytes of a packet through the traffic manager.
+// forTM is the metadata that accompanies the bytes of a packet through the
+// traffic manager.
 type forTM struct {
 	enqTime     time.Duration
 	enqDepth    int
@@ -220,19 +221,20 @@ type forTM struct {
 	resubmitted bool
 }
 
-// An architecture is what a packet meets between the ends of a Switch: the steps of
-// simple_switch or of Tofino. They see what the Switch has done already: the bytes
-// are there, the locks taken, events told.
+// An architecture implements the steps of simple_switch or of Tofino inside a
+// Switch. Before it calls them, the Switch has prepared the bytes, taken the
+// locks and reported trace events.
 type architecture interface {
-	// newPacket makes a packet, and vector the words that it gets as storage.
+	// newPacket creates a packet, and vector the words of its storage.
 	newPacket() *Packet
 	vector() []uint64
 	arrive(p *Packet, now time.Duration)
 	ingress(p *Packet, now time.Duration, out []Outcome) []Outcome
-	// enqueued notes that p waits; tells is whether that writes registers.
+	// enqueued notes that p waits in a queue; tells reports whether that writes
+	// registers.
 	enqueued(p *Packet, depth int, now time.Duration)
 	tells(p *Packet) bool
 	egress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome
-	// hasPriority is whether packets can be sent to a queue of a priority.
+	// hasPriority reports whether packets can be sent to a queue of a priority.
 	hasPriority(priority int) bool
 }

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// park makes a packet small.
+// park compresses a packet.
 func (s *Switch) park(p *Packet) {
 	p.parked = appendWords(p.parked[:0], p.st.W)
 	p.parked = append(p.parked, p.st.Buf[p.st.Head:p.st.End]...)
@@ -13,8 +13,9 @@ func (s *Switch) park(p *Packet) {
 	s.strip(p)
 }
 
-// appendWords writes words shortly: for each 32 of them eight bytes that say
-// which are not zero, and which of these take more than 32 bits; then those.
+// appendWords compresses words. For each 32 words it writes eight bytes, which
+// mark the words that are not zero, and among these the words above 32 bits; then it
+// writes those words.
 func appendWords(b []byte, w []uint64) []byte {
 	for len(w) > 0 {
 		block := w[:min(32, len(w))]
@@ -40,7 +41,7 @@ func appendWords(b []byte, w []uint64) []byte {
 	return b
 }
 
-// readWords reads what appendWords has written, and returns what follows.
+// readWords reads words written by appendWords and returns the rest of b.
 func readWords(w []uint64, b []byte) []byte {
 	clear(w)
 	for len(w) > 0 {

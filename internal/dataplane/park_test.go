@@ -23,8 +23,8 @@ func TestParkedWords(t *testing.T) {
 	}
 }
 
-// TestPark parks packets in their queue, of which not all bytes are there: they
-// must leave as those that were not.
+// Packets that are parked in their queue, with missing bytes, leave with the
+// same bytes as packets that are not.
 func TestPark(t *testing.T) {
 	plain, parking := flowlet(t).sw, flowlet(t).sw
 	queue := func(s *Switch, n int) *Packet {
@@ -53,7 +53,7 @@ func TestPark(t *testing.T) {
 	}
 }
 
-// TestTruncateHead truncates packets of which not all bytes are there.
+// TestTruncateHead truncates packets with missing bytes.
 func TestTruncateHead(t *testing.T) {
 	for _, x := range []struct{ limit, bytes, extra int }{{20, 20, 0}, {50, 50, 0}, {70, 50, 20}, {2000, 50, 100}} {
 		s := flowlet(t).sw

@@ -9,8 +9,8 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 )
 
-// TestPassive lets packets of passive programs leave at once and after they have
-// waited behind others: their bytes must be the same.
+// Packets of passive programs leave with the same bytes at once and after
+// waiting behind others.
 func TestPassive(t *testing.T) {
 	passive := 0
 	for name, doc := range programs(t) {
@@ -52,8 +52,8 @@ func TestPassive(t *testing.T) {
 	}
 }
 
-// TestNotPassive: a checksum over how long a packet has waited, or an egress
-// control, keeps a program from being passive.
+// A checksum over the queueing time, or an egress control, keeps a program from
+// being passive.
 func TestNotPassive(t *testing.T) {
 	load := func(change func(*bmv2.Config)) bool {
 		c, err := bmv2.Load(programs(t)["testdata/router.json"])

@@ -55,7 +55,7 @@ func benchProgram() *bmv2.Config {
 	return c
 }
 
-// A lab runs primitives on a packet.
+// A lab runs single primitives on a packet.
 type lab struct {
 	t *testing.T
 	s *Switch
@@ -232,7 +232,7 @@ func TestStackPrimitives(t *testing.T) {
 	l.want("m", "b", 2)
 }
 
-// What is outside a stack reads as zero and cannot be written.
+// An element outside a stack reads as zero and ignores writes.
 func TestRunTimeIndex(t *testing.T) {
 	l := newLab(t)
 	y := func(i *bmv2.Expr) *bmv2.Expr { return bmv2.Wrap(bmv2.Op2("access_field", elem(i), &bmv2.Expr{Int: 1})) }
@@ -250,7 +250,7 @@ func TestRunTimeIndex(t *testing.T) {
 	}
 	l.do("add_header", bmv2.Wrap(elem(hexNum(1))))
 	l.valid("010", "st[0]", "st[1]", "st[2]")
-	// The field behind the last is the validity.
+	// The field after the last one is the validity.
 	l.do("assign", fieldB, bmv2.Wrap(bmv2.Op2("access_field", elem(hexNum(1)), &bmv2.Expr{Int: 2})))
 	l.want("m", "b", 1)
 }
@@ -300,7 +300,7 @@ func TestRegisterExpressions(t *testing.T) {
 	l.want("m", "b", 0x345)
 }
 
-// A signed field keeps what lies between its smallest number and its mask.
+// A signed field keeps numbers between its smallest number and its mask.
 func TestSignedFields(t *testing.T) {
 	l := newLab(t)
 	s := bmv2.FieldOf("m", "s")
@@ -340,8 +340,8 @@ func TestEndlessJumpsEnd(t *testing.T) {
 	}
 }
 
-// P4_14 gives a header of variable length its length as an expression over
-// its own fields, and an older parser skips bytes with shift.
+// P4_14 defines the length of a header of variable length by an expression over
+// its fields, and an older parser skips bytes with shift.
 func TestLengthExpressionAndShift(t *testing.T) {
 	c := benchProgram()
 	c.HeaderTypes = append(c.HeaderTypes, &bmv2.HeaderType{

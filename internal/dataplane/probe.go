@@ -8,8 +8,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/program"
 )
 
-// A Probe looks keys up in a table without a packet. It sees the entries as
-// they are at each lookup, and changes nothing: no counter, no time of a last
+// A Probe looks keys up in a table without a packet. It sees the current
+// entries at each lookup and changes nothing: no counter and no time of a last
 // hit.
 type Probe struct {
 	sw  *Switch
@@ -17,7 +17,7 @@ type Probe struct {
 	key []uint64
 }
 
-// Probe makes a probe of a table whose key fields have at most 64 bits.
+// Probe returns a probe of a table whose key fields have at most 64 bits.
 func (s *Switch) Probe(name string) (*Probe, error) {
 	p := &Probe{sw: s}
 	err := s.withTable(name, func(t *program.Table) error {
@@ -36,7 +36,7 @@ func (s *Switch) Probe(name string) (*Probe, error) {
 }
 
 // Find returns the entry that a packet with these key fields would hit; ok is
-// false where it would miss.
+// false if it would miss.
 func (p *Probe) Find(fields ...uint64) (h Handle, ok bool) {
 	if len(fields) != len(p.t.Key.Fields) {
 		return 0, false

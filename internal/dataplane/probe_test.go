@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestProbe: a probe finds the entry that a packet hits, sees changes, and
-// leaves no trace.
+// A probe finds the entry that a packet hits, sees changes, and changes
+// nothing.
 func TestProbe(t *testing.T) {
 	s := router(t).sw
 	probe, err := s.Probe("I.routes")
@@ -39,7 +39,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestProbeFields: each field of a key of several is where the index wants it.
+// A probe puts each of several key fields at its place in the index.
 func TestProbeFields(t *testing.T) {
 	s := flowlet(t).sw
 	probe, err := s.Probe("I.members")

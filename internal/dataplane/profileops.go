@@ -96,7 +96,7 @@ func (s *Switch) Members(name string) (list []Member, err error) {
 	return list, err
 }
 
-// GroupAdd makes an empty group. A table entry can refer to it once it has
+// GroupAdd creates an empty group. A table entry can refer to it once it has
 // members.
 func (s *Switch) GroupAdd(name string) (h Handle, err error) {
 	err = s.withProfile(name, func(pr *program.Profile) error {
@@ -135,7 +135,7 @@ func (s *Switch) GroupDelete(name string, h Handle) error {
 	})
 }
 
-// GroupUsed reports whether entries lead to a group.
+// GroupUsed reports whether entries refer to a group.
 func (s *Switch) GroupUsed(name string, h Handle) (used bool, err error) {
 	err = s.withProfile(name, func(pr *program.Profile) error {
 		g := pr.Group(h)
@@ -165,8 +165,8 @@ func (s *Switch) GroupAddMember(name string, group, member Handle) error {
 	})
 }
 
-// GroupRemoveMember takes a member out of a group. A group that is left empty
-// while entries use it does nothing to their packets.
+// GroupRemoveMember removes a member from a group. Entries of an empty group
+// leave their packets unchanged.
 func (s *Switch) GroupRemoveMember(name string, group, member Handle) error {
 	return s.withProfile(name, func(pr *program.Profile) error {
 		g, m := pr.Group(group), pr.Member(member)

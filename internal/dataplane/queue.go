@@ -8,11 +8,10 @@ import (
 )
 
 // Queues are simple_switch's egress queues: one per port and priority, each
-// with a capacity in packets and a rate in packets per second. A packet's time
-// to leave is fixed when it is queued. Ports share four servers (port modulo
-// 4); a server takes from the highest priority that has a packet whose time
-// has come, the oldest first. With programs for Tofino the lengths that they
-// give are in cells, the capacities in packets all the same.
+// with a capacity in packets and a rate in packets per second. Push fixes the
+// departure time of a packet. Ports share four servers (port modulo 4). A
+// server takes the oldest due packet of the highest priority. With programs for
+// Tofino, lengths are in cells, but capacities stay in packets.
 //
 // Queues are not safe for concurrent use.
 type Queues struct {
@@ -59,8 +58,8 @@ type queued struct {
 	seq  uint64
 }
 
-// newQueues makes empty queues with so many priorities per port, each for 64
-// packets and without limit of rate.
+// newQueues returns empty queues with the given priorities per port, each for
+// 64 packets and without a rate limit.
 func newQueues(priorities int) *Queues {
 	q := &Queues{priorities: max(1, priorities), capacity: defaultCapacity, far: map[uint32]*portQueues{}}
 	for i := range q.servers {
@@ -93,11 +92,11 @@ func (q *Queues) newPort(port uint32) *portQueues {
 	return pq
 }
 
-// Len is the number of packets in a queue.
+// Len returns the number of packets in a queue.
 func (q *Queues) Len(port uint32, priority int) int { return q.port(port).queues[priority].n }
 
-// Waiting is the number of packets in the queues of a port, and that for which
-// they have room together.
+// Waiting returns the number of packets in the queues of a port and the sum of
+// their capacities.
 func (q *Queues) Waiting(port uint32) (packets, room int) {
 	for i := range q.port(port).queues {
 		qu := &q.port(port).queues[i]
@@ -107,8 +106,8 @@ func (q *Queues) Waiting(port uint32) (packets, room int) {
 }
 
 // Push queues p for the port and priority that Ingress or Egress has set, and
-// returns how many packets, or cells, were there before. It does not if the
-// queue is full.
+// returns the number of packets, or cells, before it. ok is false if the queue
+// is full.
 func (q *Queues) Push(p *Packet, now time.Duration) (depth int, ok bool) {
 	qu := &q.port(p.egressPort).queues[p.priority]
 	depth = qu.length
@@ -143,8 +142,8 @@ func (qu *queue) push(e queued) {
 	qu.n++
 }
 
-// Pop takes the packet that leaves next at time now, and returns how many
-// packets, or cells, remain in its queue; nil if none may leave yet.
+// Pop removes the packet that leaves next at time now and returns the packets,
+// or cells, that remain in its queue. It returns nil if no packet is due.
 func (q *Queues) Pop(now time.Duration) (p *Packet, depth int) {
 	best := q.top(now)
 	if best == nil {
@@ -169,8 +168,8 @@ func (q *Queues) Pop(now time.Duration) (p *Packet, depth int) {
 	return p, qu.length
 }
 
-// SetPaused pauses a queue, which keeps its packets and takes more until it is full, or
-// resumes it. Its packets then leave at the queue's rate.
+// SetPaused pauses a queue, which keeps its packets and accepts more until it is
+// full, or resumes it. The packets then leave at the queue's rate.
 func (q *Queues) SetPaused(port uint32, priority int, paused bool, now time.Duration) {
 	qu := &q.port(port).queues[priority]
 	if !paused {
@@ -183,7 +182,7 @@ func (q *Queues) SetPaused(port uint32, priority int, paused bool, now time.Dura
 	qu.paused = true
 }
 
-// resume puts a paused queue back into its heap. The packets get new times to leave.
+// resume puts a paused queue back into its heap. The packets get new departure times.
 func (q *Queues) resume(qu *queue, now time.Duration) {
 	if !qu.paused {
 		return
@@ -204,7 +203,7 @@ func (q *Queues) resume(qu *queue, now time.Duration) {
 	qu.heap.add(qu)
 }
 
-// cells is how many cells a packet takes, or 1 where packets are counted.
+// cells returns the number of cells of a packet, or 1 if queues count packets.
 func cells(p *Packet, size int) int {
 	if size == 0 {
 		return 1
@@ -212,8 +211,8 @@ func cells(p *Packet, size int) int {
 	return max(1, (p.st.Length+size-1)/size)
 }
 
-// top finds the heap whose first queue is served next: of each server that of
-// the highest priority, of these the oldest packet.
+// top returns the heap whose first queue is served next: for each server the
+// highest priority, and among servers the oldest packet.
 func (q *Queues) top(now time.Duration) *queueHeap {
 	if q.count == 0 {
 		return nil
@@ -234,7 +233,8 @@ func (q *Queues) top(now time.Duration) *queueHeap {
 	return best
 }
 
-// Next is the time at which Pop has a packet; ok is false if there is none.
+// Next returns the time at which Pop has a packet; ok is false if there is
+// none.
 func (q *Queues) Next() (at time.Duration, ok bool) {
 	at = farthestDuration
 	for i := range q.servers {
@@ -254,10 +254,10 @@ func (qu *queue) before(o *queue) bool {
 	return a.send < b.send || a.send == b.send && a.seq < b.seq
 }
 
-// A queueHeap has the queue whose first packet leaves earliest on top.
+// A queueHeap is a heap of queues by the departure time of their first packets.
 type queueHeap []*queue
 
-// add puts in a queue that has its first packet. Mostly it is the only one.
+// add inserts a queue with its first packet. Usually it is the only queue.
 func (h *queueHeap) add(qu *queue) {
 	if len(*h) == 0 {
 		h.Push(qu)
@@ -266,26 +266,26 @@ func (h *queueHeap) add(qu *queue) {
 	heap.Push(h, qu)
 }
 
-// Len is part of heap.Interface.
+// Len implements heap.Interface.
 func (h queueHeap) Len() int { return len(h) }
 
-// Less is part of heap.Interface.
+// Less implements heap.Interface.
 func (h queueHeap) Less(i, j int) bool { return h[i].before(h[j]) }
 
-// Swap is part of heap.Interface.
+// Swap implements heap.Interface.
 func (h queueHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].index, h[j].index = i, j
 }
 
-// Push is part of heap.Interface.
+// Push implements heap.Interface.
 func (h *queueHeap) Push(x any) {
 	qu := x.(*queue)
 	qu.index = len(*h)
 	*h = append(*h, qu)
 }
 
-// Pop is part of heap.Interface.
+// Pop implements heap.Interface.
 func (h *queueHeap) Pop() any {
 	last := len(*h) - 1
 	qu := (*h)[last]
@@ -294,26 +294,25 @@ func (h *queueHeap) Pop() any {
 }
 
 // SetDepth sets the capacity of the queues of a port: of one priority, or of
-// all if priority is -1.
+// all for priority -1.
 func (q *Queues) SetDepth(port uint32, priority, packets int) error {
 	return q.each(port, priority, func(qu *queue) { qu.capacity = packets })
 }
 
-// SetRate sets the rate of the queues of a port in packets per second; 0 is no
-// limit. It concerns packets queued from then on.
+// SetRate sets the rate of the queues of a port in packets per second; 0
+// removes the limit. It applies to packets queued later.
 func (q *Queues) SetRate(port uint32, priority int, pps uint64) error {
 	return q.each(port, priority, func(qu *queue) { qu.delay = delayOf(pps) })
 }
 
-// SetBitRate makes the queues of a port send in bits per second, as a link
-// does, whatever their rate in packets; 0 goes back to that. A packet leaves
-// when its first bit does.
+// SetBitRate makes the queues of a port send at a rate in bits per second, like
+// a link, and ignore their rate in packets; 0 undoes that. A packet leaves when
+// its first bit does.
 func (q *Queues) SetBitRate(port uint32, bits uint64) {
 	q.each(port, -1, func(qu *queue) { qu.bits, qu.wire = bits, 0 }) // all there are
 }
 
-// OnWire is how long a packet of so many bytes takes at a rate in bits per
-// second.
+// OnWire returns the time that a packet takes at a rate in bits per second.
 func OnWire(bytes int, bits uint64) time.Duration {
 	return time.Duration(float64(bytes) * 8e9 / float64(bits))
 }
@@ -331,15 +330,15 @@ func (q *Queues) each(port uint32, priority int, do func(*queue)) error {
 	return nil
 }
 
-// SetAllDepths sets the capacity of all queues, those of ports that have not
-// been seen yet too.
+// SetAllDepths sets the capacity of all queues, also of ports without packets
+// so far.
 func (q *Queues) SetAllDepths(packets int) {
 	q.capacity = packets
 	q.all(func(qu *queue) { qu.capacity = packets })
 }
 
-// SetAllRates sets the rate of all queues in packets per second, those of ports
-// that have not been seen yet too.
+// SetAllRates sets the rate of all queues in packets per second, also of ports
+// without packets so far.
 func (q *Queues) SetAllRates(pps uint64) {
 	q.delay = delayOf(pps)
 	q.all(func(qu *queue) { qu.delay = q.delay })

@@ -27,7 +27,7 @@ func TestQueueTailDrop(t *testing.T) {
 	}
 }
 
-// The time to leave is fixed when a packet is queued: max(now, last + 1/rate).
+// Push fixes the departure time of a packet: max(now, last + 1/rate).
 func TestQueueRate(t *testing.T) {
 	q := newQueues(1)
 	must(t, q.SetRate(1, -1, 1000))
@@ -89,8 +89,7 @@ func TestQueueDefaultsReachNewPorts(t *testing.T) {
 	}
 }
 
-// Egress sees how many packets were before it and how many are behind it, per
-// priority.
+// Egress sees the number of packets before and behind a packet, per priority.
 func TestQueueDepthMetadata(t *testing.T) {
 	e, s := misc(t, Options{Priorities: 2})
 	must(t, s.SetValueSet("P.known", [][]byte{{7}}))
@@ -137,8 +136,8 @@ func TestRecirculationBufferOverflows(t *testing.T) {
 	}
 }
 
-// TestQueueBitRate: packets leave as on a wire, each when the one before it is
-// through, whatever the rate in packets.
+// On a port with a bit rate, each packet leaves when the previous one has been
+// sent, whatever the rate in packets.
 func TestQueueBitRate(t *testing.T) {
 	q := newQueues(1)
 	must(t, q.SetRate(1, -1, 1))

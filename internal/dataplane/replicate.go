@@ -10,10 +10,10 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// replication is the packet replication engine: groups have nodes, a node has
-// a replication id, ports, and link aggregation groups (LAGs), of which each
-// gives one of its ports. The copies of a group go by node, in the order in
-// which they joined, then by port, then by LAG.
+// replication is the packet replication engine. A group has nodes. A node has a
+// replication id, ports, and link aggregation groups (LAGs), each of which
+// contributes one of its ports. The copies of a group are ordered by node as
+// they joined, then by port, then by LAG.
 type replication struct {
 	groups map[uint32]*mcGroup
 	nodes  []mcNode
@@ -35,8 +35,8 @@ type mcNode struct {
 	bound bool
 }
 
-// lagHash takes the place of a hash of the packet: it decides on the port of a
-// LAG, in simple_switch too.
+// lagHash replaces a hash of the packet in the choice of a LAG's port, as in
+// simple_switch.
 const lagHash = 0xff
 
 func (r *replication) copies(group uint32) []Replica {
@@ -46,7 +46,7 @@ func (r *replication) copies(group uint32) []Replica {
 	return nil
 }
 
-// renew computes the copies of a group.
+// renew recomputes the copies of a group.
 func (r *replication) renew(g *mcGroup) {
 	g.copies = nil
 	for _, h := range g.nodes {
@@ -68,7 +68,7 @@ func (r *replication) node(h Handle) *mcNode {
 	return nil
 }
 
-// create makes an empty group.
+// create adds an empty group.
 func (r *replication) create(group uint32) error {
 	if group == 0 {
 		return errGroupZero
@@ -109,7 +109,7 @@ func (r *replication) join(group uint32, h Handle) error {
 	return nil
 }
 
-// leave takes a node out of its group.
+// leave removes a node from its group.
 func (r *replication) leave(h Handle) {
 	n := &r.nodes[h]
 	if !n.bound {
@@ -131,15 +131,15 @@ func (r *replication) deleteNode(h Handle) error {
 	return nil
 }
 
-// CreateGroup makes an empty multicast group, unless it is there. Group 0
-// stands for no multicast and cannot be used.
+// CreateGroup creates an empty multicast group unless it exists. Group 0 means
+// no multicast and is refused.
 func (s *Switch) CreateGroup(group uint32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pre.create(group)
 }
 
-// DeleteGroup removes a multicast group; its nodes stay, without group.
+// DeleteGroup removes a multicast group. Its nodes stay, without a group.
 func (s *Switch) DeleteGroup(group uint32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,8 +154,8 @@ func (s *Switch) DeleteGroup(group uint32) error {
 	return nil
 }
 
-// CreateNode makes a node with a replication id, ports and LAGs. Each counts
-// once.
+// CreateNode creates a node with a replication id, ports and LAGs. Duplicates
+// are ignored.
 func (s *Switch) CreateNode(rid uint32, ports, lags []uint32) Handle {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,14 +177,14 @@ func (s *Switch) UpdateNode(h Handle, ports, lags []uint32) error {
 	return nil
 }
 
-// JoinGroup adds a node to a group. A node is in one group at most.
+// JoinGroup adds a node to a group. A node belongs to at most one group.
 func (s *Switch) JoinGroup(group uint32, h Handle) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pre.join(group, h)
 }
 
-// LeaveGroup takes a node out of its group.
+// LeaveGroup removes a node from its group.
 func (s *Switch) LeaveGroup(h Handle) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,14 +195,14 @@ func (s *Switch) LeaveGroup(h Handle) error {
 	return nil
 }
 
-// DeleteNode removes a node, from its group too.
+// DeleteNode removes a node, also from its group.
 func (s *Switch) DeleteNode(h Handle) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pre.deleteNode(h)
 }
 
-// SetLAG says which ports a link aggregation group has.
+// SetLAG sets the ports of a link aggregation group.
 func (s *Switch) SetLAG(lag uint32, ports []uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,8 +230,8 @@ type MulticastNode struct {
 	LAGs     []uint32
 }
 
-// Multicast returns the nodes by handle, and the groups with theirs in the order
-// in which they joined.
+// Multicast returns the nodes by handle, and for each group its nodes in the
+// order in which they joined.
 func (s *Switch) Multicast() (nodes []MulticastNode, groups map[uint32][]Handle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -271,8 +271,8 @@ func (s *Switch) GroupReplicas(group uint32) ([]Replica, error) {
 	return slices.Clone(g.copies), nil
 }
 
-// SetGroup makes a group that makes exactly these copies, whatever it was
-// before: a whole P4Runtime group at once.
+// SetGroup replaces a group by one that makes exactly these copies, like a
+// whole P4Runtime group.
 func (s *Switch) SetGroup(group uint32, list []Replica) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

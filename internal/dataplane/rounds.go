@@ -5,29 +5,31 @@ import (
 	"strings"
 )
 
-// A program may send a packet round for ever: resubmit or recirculate it each
-// time, or clone each clone; and where a round makes two of one, a hundred
-// rounds are more packets than there is memory for. So a packet comes with a
-// number of rounds that it and all that becomes of it share. A resubmission, a
-// recirculation and a clone take one. A clone gets half of what is left, or all
-// of it where the packet itself leaves the switch, and the members of a multicast
-// group get equal parts. Who has none left ends at the next
-// round, as a drop for the reason "rounds". The parts of a packet need no common
-// counter that way, and what becomes of one packet ends by itself: it makes no
-// more copies than it had rounds.
+// A program may send a packet round without end: resubmit or recirculate it
+// each time, or clone each clone. If each round doubles the packets, a hundred
+// rounds exceed any memory.
+//
+// So a packet starts with a number of rounds that it shares with everything
+// derived from it. A resubmission, a recirculation and a clone cost one. A
+// clone gets half of the rest, or all of it if the packet itself leaves the
+// switch. The members of a multicast group get equal parts. A packet without
+// rounds is dropped at its next round, for the reason "rounds".
+//
+// The packets need no common counter, and the total is bounded: a packet causes
+// at most as many copies as it had rounds.
 
-// DefaultRounds is how many rounds a packet has where Options say nothing.
-// Programs take one or two; a multicast group of all ports of a switch still
-// leaves each copy some.
+// DefaultRounds is the number of rounds of a packet without Options.Rounds.
+// Programs take one or two; after a multicast to all ports of a switch each
+// copy still has some.
 const DefaultRounds = 4096
 
-// A turn is one step of a packet's way back into the switch.
+// A turn is one way of a packet back into the switch.
 type turn struct {
 	kind EventKind // EventRecirculate, EventResubmit or EventClone
 	at   uint32    // the port or the session
 }
 
-// String is the step as a message has it.
+// String returns the turn as it appears in messages.
 func (t turn) String() string {
 	switch t.kind {
 	case EventResubmit:
@@ -38,7 +40,8 @@ func (t turn) String() string {
 	return fmt.Sprintf("recirculated by port %d", t.at)
 }
 
-// rounds are what a packet may go still, and the last of those that it went.
+// rounds are the rounds that a packet has left, and the last turns that it
+// took.
 type rounds struct {
 	left int
 	gone int
@@ -46,14 +49,14 @@ type rounds struct {
 	way  [4]turn // the last, by gone modulo its length
 }
 
-// An Ended is a packet that had no round left.
+// An Ended is a packet that ran out of rounds.
 type Ended struct {
 	Port   uint32 // it came by, or what it was made of did
 	Rounds int    // that it went, its own and those of what it was made of
 	Way    string // the last steps, the first one first
 }
 
-// String says it in one line.
+// String describes the packet in one line.
 func (e Ended) String() string {
 	return fmt.Sprintf("a packet of port %d has no round left after %d: … %s", e.Port, e.Rounds, e.Way)
 }
@@ -64,8 +67,8 @@ func (p *Packet) split(c *Packet, parts int) {
 	c.rounds.left = p.rounds.left / parts
 }
 
-// share gives a clone its rounds: all that p has where p leaves the switch, half
-// of them where p may go on.
+// share gives a clone all rounds of p if p leaves the switch, and half of them
+// if p may continue.
 func (p *Packet) share(c *Packet, leaves bool) {
 	c.rounds = p.rounds
 	c.rounds.copy = true
@@ -75,7 +78,7 @@ func (p *Packet) share(c *Packet, leaves bool) {
 	p.rounds.left -= c.rounds.left
 }
 
-// turns takes a round from p for a step. It reports whether p had one.
+// turns charges p one round for a turn. It reports whether p had one.
 func (s *Switch) turns(p *Packet, t turn) bool {
 	r := &p.rounds
 	r.way[r.gone%len(r.way)] = t
@@ -96,7 +99,7 @@ func (s *Switch) turns(p *Packet, t turn) bool {
 	return true
 }
 
-// Ended is the number of packets that had no round left.
+// Ended returns the number of packets that ran out of rounds.
 func (s *Switch) Ended() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// looping is a program for v1model that does what is given in ingress and
+// looping is a program for v1model with the given statements in ingress and
 // egress.
 func looping(t *testing.T, ingress, egress string) *bmv2.Config {
 	t.Helper()
@@ -35,8 +35,8 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;
 	return p.Config
 }
 
-// TestEndlessPackets: what sends packets round for ever ends by itself, also
-// where each round makes two of one, and says how.
+// A program that sends packets round without end stops by itself, also if each
+// round doubles the packets, and reports the turns.
 func TestEndlessPackets(t *testing.T) {
 	const rounds = 500
 	for _, c := range []struct {
@@ -91,7 +91,7 @@ func TestEndlessPackets(t *testing.T) {
 	}
 }
 
-// TestRoundsEnough: a packet that goes round less often than it may comes out.
+// A packet that goes round less often than its limit leaves.
 func TestRoundsEnough(t *testing.T) {
 	sw, err := dataplane.New(looping(t, "hdr.h.a = hdr.h.a - 1; std.egress_spec = 3;", "if (hdr.h.a != 0) { recirculate_preserving_field_list(0); }"), dataplane.Options{Rounds: 200})
 	if err != nil {

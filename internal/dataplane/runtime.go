@@ -8,9 +8,9 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/program"
 )
 
-// What follows is the control plane's side of a Switch. Tables, profiles and
-// arrays go by the names in the program. A refused change leaves everything as
-// it was; the error wraps one of the Err values.
+// The methods below are the control plane's side of a Switch. Tables, profiles
+// and arrays have the names of the program. A refused change leaves everything
+// unchanged; the error wraps one of the Err values.
 
 func (s *Switch) table(name string) (*program.Table, error) {
 	if t := s.prog.Tables[name]; t != nil {
@@ -19,7 +19,8 @@ func (s *Switch) table(name string) (*program.Table, error) {
 	return nil, fmt.Errorf("unknown table %q", name)
 }
 
-// withTable runs f on a table under the lock and names it in the error.
+// withTable runs f on a table under the lock and adds the table's name to the
+// error.
 func (s *Switch) withTable(name string, f func(*program.Table) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,7 +34,7 @@ func (s *Switch) withTable(name string, f func(*program.Table) error) error {
 	return nil
 }
 
-// always is f for a caller of what may fail.
+// always turns f into a function that returns no error.
 func always[T any](f func(T)) func(T) error {
 	return func(x T) error {
 		f(x)
@@ -63,7 +64,7 @@ func (s *Switch) TableAdd(name string, e Entry) (h Handle, err error) {
 	return h, err
 }
 
-// TableModify changes what an entry leads to.
+// TableModify changes the target of an entry.
 func (s *Switch) TableModify(name string, h Handle, target Target) error {
 	return s.withTable(name, func(t *program.Table) error {
 		if t.Immutable {
@@ -100,8 +101,8 @@ func (s *Switch) TableDelete(name string, h Handle) error {
 	})
 }
 
-// TableClear removes all entries, and puts the default action of the program
-// back if withDefault is set.
+// TableClear removes all entries, and restores the program's default action if
+// withDefault is set.
 func (s *Switch) TableClear(name string, withDefault bool) error {
 	return s.withTable(name, func(t *program.Table) error {
 		if t.Immutable {
@@ -143,7 +144,7 @@ func (s *Switch) TableEntry(name string, h Handle) (e Entry, err error) {
 	return e, err
 }
 
-// TableEntries returns all entries by handle, those of one moment.
+// TableEntries returns a snapshot of all entries by handle.
 func (s *Switch) TableEntries(name string) (list []Entry, err error) {
 	err = s.withTable(name, always(func(t *program.Table) {
 		for slot := range t.Entries {
@@ -155,14 +156,15 @@ func (s *Switch) TableEntries(name string) (list []Entry, err error) {
 	return list, err
 }
 
-// TableCount is how many entries a table has.
+// TableCount returns the number of entries of a table.
 func (s *Switch) TableCount(name string) (n int, err error) {
 	err = s.withTable(name, always(func(t *program.Table) { n = t.Count }))
 	return n, err
 }
 
-// TableWalk returns some entries, in order of their handles, and where to go on:
-// below 0 it has seen all. What stays in the table all the while comes once.
+// TableWalk returns at most most entries in order of their handles, and the
+// place to continue, or a number below 0 at the end. An entry that stays in the
+// table during the walk appears once.
 func (s *Switch) TableWalk(name string, from, most int) (list []Entry, next int, err error) {
 	next = -1
 	err = s.withTable(name, always(func(t *program.Table) {
@@ -179,14 +181,14 @@ func (s *Switch) TableWalk(name string, from, most int) (list []Entry, next int,
 	return list, next, err
 }
 
-// TableUnlock lets the entries of a table that the program has filled be
-// changed, as those of any other: P4 has it so unless it says const entries,
-// BMv2 JSON does not tell the two apart.
+// TableUnlock allows changes to the entries of a table that the program has
+// filled. P4 forbids them for const entries only; BMv2 JSON does not
+// distinguish the two.
 func (s *Switch) TableUnlock(name string) error {
 	return s.withTable(name, always(func(t *program.Table) { t.Immutable = false }))
 }
 
-// TableSetDefault sets what a table does on a miss.
+// TableSetDefault sets the action of a table on a miss.
 func (s *Switch) TableSetDefault(name string, target Target) error {
 	return s.withTable(name, func(t *program.Table) error {
 		if t.ConstDef {
@@ -210,12 +212,13 @@ func (s *Switch) TableSetDefault(name string, target Target) error {
 	})
 }
 
-// TableResetDefault puts the default action of the program back.
+// TableResetDefault restores the program's default action.
 func (s *Switch) TableResetDefault(name string) error {
 	return s.withTable(name, always(func(t *program.Table) { t.ResetDefault() }))
 }
 
-// TableDefault returns what a table does on a miss; ok is false if nothing.
+// TableDefault returns the action of a table on a miss; ok is false if there is
+// none.
 func (s *Switch) TableDefault(name string) (target Target, ok bool, err error) {
 	err = s.withTable(name, always(func(t *program.Table) {
 		if ok = t.DefUsed; ok {
@@ -232,7 +235,7 @@ type KeyField struct {
 	Width int
 }
 
-// TableKey describes a table's key; ordered is whether entries have a
+// TableKey describes a table's key; ordered reports whether entries have a
 // priority.
 func (s *Switch) TableKey(name string) (fields []KeyField, ordered bool, err error) {
 	err = s.withTable(name, always(func(t *program.Table) {
@@ -256,7 +259,7 @@ func (s *Switch) ActionWidths(name string) (widths []int, err error) {
 	return widths, nil
 }
 
-// SetIdleTimeout sets the idle timeout of an entry; the time begins anew.
+// SetIdleTimeout sets the idle timeout of an entry and restarts it.
 func (s *Switch) SetIdleTimeout(name string, h Handle, timeout, now time.Duration) error {
 	return s.withTable(name, func(t *program.Table) error {
 		if !t.Ageing {
@@ -271,7 +274,7 @@ func (s *Switch) SetIdleTimeout(name string, h Handle, timeout, now time.Duratio
 	})
 }
 
-// LastHit is the time of an entry's last hit (or of SetIdleTimeout).
+// LastHit returns the time of an entry's last hit (or of SetIdleTimeout).
 func (s *Switch) LastHit(name string, h Handle) (at time.Duration, err error) {
 	err = s.withTable(name, func(t *program.Table) error {
 		if !t.Ageing {
@@ -287,9 +290,9 @@ func (s *Switch) LastHit(name string, h Handle) (at time.Duration, err error) {
 	return at, err
 }
 
-// IdleEntries returns entries of a table that have not been hit for their idle
-// timeout, at most so many. The search begins at a place in the table, and next
-// is the one to go on with, so that with few at a time all have their turn.
+// IdleEntries returns at most most entries of a table without a hit for their
+// idle timeout. The search starts at from; next is the place to continue, so
+// that small batches reach all entries.
 func (s *Switch) IdleEntries(name string, now time.Duration, from, most int) (list []Entry, next int, err error) {
 	err = s.withTable(name, always(func(t *program.Table) {
 		if from >= len(t.Entries) {
@@ -310,9 +313,9 @@ func (s *Switch) IdleEntries(name string, now time.Duration, from, most int) (li
 	return list, next, err
 }
 
-// Reset empties tables that are not constant, action profiles and multicast groups,
-// and makes counters, meters and registers as they were in the
-// beginning. Clone sessions stay.
+// Reset empties action profiles, multicast groups and tables that are not
+// constant, and restores the initial counters, meters and registers. Clone
+// sessions stay.
 func (s *Switch) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -322,7 +325,7 @@ func (s *Switch) Reset() {
 		}
 	}
 	for _, pr := range s.prog.Profiles {
-		// What a constant entry refers to stays.
+		// The members of constant entries stay.
 		pr.Clear()
 	}
 	for _, c := range s.prog.Counters {

@@ -14,8 +14,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/cell"
 )
 
-// send processes the packet what, member, flow of the program misc and returns
-// the port and bytes of what leaves, or -1.
+// send processes the packet {what, member, flow} with the program misc and
+// returns the port and the bytes of the packet that leaves, or -1.
 func send(t *testing.T, e *Engine, now time.Duration, what, member byte, flow uint16) (int, []byte) {
 	t.Helper()
 	out := e.Process(3, []byte{what, member, byte(flow >> 8), byte(flow)}, now)
@@ -62,7 +62,7 @@ func TestSelectorPicksByHandleOrder(t *testing.T) {
 	entry := Entry{Match: []Match{{Value: []byte{1}}}, Target: Target{Kind: TargetGroup, Index: g}}
 	_, err = s.TableAdd("I.paths", entry)
 	wantErr(t, err, ErrEmptyGroup)
-	// The order of joining does not count.
+	// The order of joining does not matter.
 	for _, i := range []int{2, 0, 3} {
 		must(t, s.GroupAddMember("I.sel", g, members[i]))
 	}
@@ -168,7 +168,7 @@ func TestTableErrors(t *testing.T) {
 	}
 }
 
-// What a refused change may not do is change anything.
+// A refused change changes nothing.
 func TestRefusedModifyKeepsEntry(t *testing.T) {
 	e, s := misc(t, Options{})
 	h, err := s.TableAdd("I.direct", Entry{Match: []Match{{}}, Target: act("I.marked", be(6, 2))})
@@ -235,7 +235,8 @@ func TestMeterColours(t *testing.T) {
 	must(t, s.SetValueSet("P.known", [][]byte{{6}, {3}}))
 	wantErr(t, s.MeterSet("I.limit", 2, []MeterRate{{PerMicrosecond: 1, Burst: 1}}), cell.ErrRates)
 	wantErr(t, s.MeterSet("I.limit", 2, []MeterRate{{PerMicrosecond: 2, Burst: 1}, {PerMicrosecond: 1, Burst: 1}}), cell.ErrRates)
-	// One packet per second committed, bursts of 2; two at peak, bursts of 4.
+	// Committed rate: one packet per second, burst of 2. Peak rate: two, burst
+	// of 4.
 	must(t, s.MeterSet("I.limit", 2, []MeterRate{{PerMicrosecond: 1e-6, Burst: 2}, {PerMicrosecond: 2e-6, Burst: 4}}))
 	for i, c := range []struct {
 		at   time.Duration
@@ -267,8 +268,8 @@ func TestMeterColours(t *testing.T) {
 	}
 }
 
-// TestDefaultEntryCountsMisses: simple_switch has neither counter nor meter for
-// what misses, so that a meter without rates does nothing.
+// simple_switch has neither counter nor meter for misses, so a meter without
+// rates does nothing.
 func TestDefaultEntryCountsMisses(t *testing.T) {
 	e, s := misc(t, Options{})
 	must(t, s.SetValueSet("P.known", [][]byte{{6}, {3}}))
@@ -404,7 +405,7 @@ func TestSetGroup(t *testing.T) {
 	}
 }
 
-// Packets and control plane at once: run with -race.
+// Packets and control plane run concurrently; run with -race.
 func TestControlWhileForwarding(t *testing.T) {
 	e := router(t)
 	s := e.Switch()

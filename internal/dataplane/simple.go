@@ -2,7 +2,7 @@ package dataplane
 
 import "time"
 
-// A simple runs the program of a Switch in the order of simple_switch.
+// A simple runs the program of a Switch in the order of simple_switch's steps.
 type simple struct{ *Switch }
 
 // The values of instance_type.
@@ -24,7 +24,7 @@ func (s simple) hasPriority(priority int) bool {
 	return f.OK && uint64(priority) <= f.Mask
 }
 
-// arrive writes what the program is told of a packet.
+// arrive sets the standard metadata of a new packet.
 func (s simple) arrive(p *Packet, now time.Duration) {
 	port, length := p.ingressPort, p.st.Length
 	s.prog.Std.IngressPort.Put(p.st.W, uint64(port))
@@ -33,7 +33,7 @@ func (s simple) arrive(p *Packet, now time.Duration) {
 	s.prog.Std.IngressTime.Put(p.st.W, uint64(now.Microseconds()))
 }
 
-// ingress parses p, runs the ingress control, and does what that has asked for.
+// ingress parses p, runs the ingress control, and carries out its requests.
 func (s simple) ingress(p *Packet, now time.Duration, out []Outcome) []Outcome {
 	p.st.Now = now
 	size := p.st.Length
@@ -73,7 +73,7 @@ func (s simple) ingress(p *Packet, now time.Duration, out []Outcome) []Outcome {
 	return s.toQueue(p, uint32(port), out)
 }
 
-// toQueue makes the outcome of a packet for a port.
+// toQueue appends the outcome of a packet for a port.
 func (s simple) toQueue(p *Packet, port uint32, out []Outcome) []Outcome {
 	p.egressPort, p.priority = port, int(s.prog.Std.Priority.Get(p.st.W))
 	if p.priority >= s.opts.Priorities {
@@ -82,9 +82,9 @@ func (s simple) toQueue(p *Packet, port uint32, out []Outcome) []Outcome {
 	return append(out, Outcome{Kind: ToQueue, Packet: p, Port: port, Priority: p.priority})
 }
 
-// cloneIngress copies p as it came in, parses it again and sends it to its
-// session. Only the field list comes along: what the parser has put into
-// metadata is lost as well.
+// cloneIngress copies p as it arrived, parses the copy again and sends it to
+// its session. It keeps only the field list; metadata written by the parser is
+// lost, too.
 func (s simple) cloneIngress(p *Packet, size int, out []Outcome) []Outcome {
 	p.st.CloneOn = false
 	session, ok := s.cloneTo(p, p.st.CloneSession)
@@ -103,8 +103,8 @@ func (s simple) cloneIngress(p *Packet, size int, out []Outcome) []Outcome {
 	return s.toSession(c, session, out)
 }
 
-// toSession sends a clone to its session's group and port; without either it
-// is gone.
+// toSession sends a clone to the group and the port of its session. Without
+// either it is dropped.
 func (s simple) toSession(c *Packet, m MirrorSession, out []Outcome) []Outcome {
 	if m.Priority > 0 {
 		s.prog.Std.Priority.Put(c.st.W, uint64(m.Priority))
@@ -120,7 +120,7 @@ func (s simple) toSession(c *Packet, m MirrorSession, out []Outcome) []Outcome {
 	return out
 }
 
-// resubmit sends p, as it came in, through the parser again.
+// resubmit sends p, as it arrived, through the parser again.
 func (s simple) resubmit(p *Packet, size int, out []Outcome) []Outcome {
 	if !s.turns(p, turn{EventResubmit, p.ingressPort}) {
 		return s.drop(p, dropRounds, out)
@@ -138,7 +138,7 @@ func (s simple) resubmit(p *Packet, size int, out []Outcome) []Outcome {
 	return append(out, Outcome{Kind: ToIngress, Packet: c})
 }
 
-// multicast copies p to the members of a group; p itself stays.
+// multicast copies p to the members of a group and keeps p.
 func (s simple) multicast(p *Packet, group uint32, out []Outcome) []Outcome {
 	list := s.pre.copies(group)
 	for _, r := range list {
@@ -196,13 +196,13 @@ func (s simple) beginEgress(p *Packet, depth int, now uint64) {
 		std.Qid.Put(p.st.W, uint64(p.priority))
 	}
 	std.EgressPort.Put(p.st.W, uint64(p.egressPort))
-	// Whatever is not the drop port will do.
+	// Any value other than the drop port will do.
 	std.EgressSpec.Put(p.st.W, uint64(s.opts.DropPort)+1)
 	std.PacketLength.Put(p.st.W, uint64(p.st.Length))
 }
 
-// cloneEgress copies p with its headers as they are now; the copy is not
-// parsed but goes to the queue of its session.
+// cloneEgress copies p with its current headers. The copy is not parsed; it
+// goes to the queue of its session.
 func (s simple) cloneEgress(p *Packet, out []Outcome) []Outcome {
 	p.st.CloneOn = false
 	session, ok := s.cloneTo(p, p.st.CloneSession)
@@ -218,8 +218,8 @@ func (s simple) cloneEgress(p *Packet, out []Outcome) []Outcome {
 	return s.toSession(c, session, out)
 }
 
-// recirculate sends the packet that would have been sent through the parser
-// again, uncut by truncate.
+// recirculate sends the packet to the parser again as it would leave, but
+// without truncate.
 func (s simple) recirculate(p *Packet, out []Outcome) []Outcome {
 	if !s.turns(p, turn{EventRecirculate, p.egressPort}) {
 		return s.drop(p, dropRounds, out)

@@ -4,24 +4,25 @@ import (
 	"time"
 )
 
-// The way of a packet is cut where a caller may want queues of its own:
+// A packet passes the switch in steps, so that callers can have their own
+// queues:
 //
 //	Receive → Ingress → (a queue per Outcome; Enqueued) → Egress → (send)
 //
-// Ingress and Egress take the packet over and return what becomes of it, and
-// of its copies, in the order in which simple_switch acts.
+// Ingress and Egress take ownership of the packet. They return the outcomes of
+// the packet and its copies, in simple_switch's order.
 
-// Receive takes in a packet; data is copied.
+// Receive creates a packet from a copy of data.
 func (s *Switch) Receive(port uint32, data []byte, now time.Duration) *Packet {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.receive(port, data, 0, now)
 }
 
-// receive takes in a packet of which only the first bytes are there, and
-// the number of those that follow. All lengths count them. To the program they
-// are payload: a parser that wants to extract or look at them finds that the
-// packet ends too soon, and checksums with payload leave them out.
+// receive creates a packet of which only the first bytes are present, and the
+// number of those that follow. All lengths include them. The program sees them
+// as payload: a parser that extracts or looks ahead into them finds the packet
+// too short, and checksums over the payload leave them out.
 func (s *Switch) receive(port uint32, data []byte, extra int, now time.Duration) *Packet {
 	p := s.newPacket(len(data))
 	p.rounds.left = s.opts.Rounds
@@ -32,7 +33,7 @@ func (s *Switch) receive(port uint32, data []byte, extra int, now time.Duration)
 	return p
 }
 
-// Ingress parses p and runs the ingress control. The outcomes are appended to
+// Ingress parses p and runs the ingress control. It appends the outcomes to
 // out.
 func (s *Switch) Ingress(p *Packet, now time.Duration, out []Outcome) []Outcome {
 	s.mu.Lock()
@@ -45,8 +46,8 @@ func (s *Switch) runIngress(p *Packet, now time.Duration, out []Outcome) []Outco
 	return s.arch.ingress(p, now, out)
 }
 
-// Enqueued notes in p that it has been put into its queue behind depth
-// packets, or cells where there is a CellSize.
+// Enqueued notes in p that its queue had depth packets when p joined it, or
+// cells with a CellSize.
 func (s *Switch) Enqueued(p *Packet, depth int, now time.Duration) {
 	if s.arch.tells(p) {
 		s.mu.Lock()
@@ -63,7 +64,7 @@ func (s *Switch) enqueued(p *Packet, depth int, now time.Duration) {
 }
 
 // Egress runs the egress control on a packet that leaves its queue, with depth
-// packets (or cells) still in it. The outcomes are appended to out.
+// packets (or cells) still in it. It appends the outcomes to out.
 func (s *Switch) Egress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +73,7 @@ func (s *Switch) Egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 
 func (s *Switch) runEgress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome {
 	if p.st.Buf == nil {
-		// The bytes of a packet that was parked come back from its words.
+		// Restore the bytes of a parked packet.
 		s.equip(p, p.st.End)
 		rest := readWords(p.st.W, p.parked)
 		copy(p.st.Buf[p.st.Start:], rest)

@@ -11,16 +11,15 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/program"
 )
 
-// A Switch is a program at work: simple_switch without clock, sockets and
-// threads. All methods may be called from any goroutine; packets go through it
-// one at a time, and a change from the control plane takes effect between two
-// of them.
+// A Switch runs a program like simple_switch, without clock, sockets and
+// threads. Any goroutine may call its methods. Packets pass one at a time, and
+// control-plane changes take effect between two packets.
 type Switch struct {
 	mu   sync.Mutex
 	opts Options
 	prog *program.Program
 	arch architecture
-	// tofino is arch for a program for Tofino: what simple_switch has not.
+	// tofino is arch for a program for Tofino, else nil.
 	tofino *tofino
 
 	headroom int
@@ -74,48 +73,48 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 	return s, nil
 }
 
-// Config is the program that the switch runs.
+// Config returns the program of the switch.
 func (s *Switch) Config() *bmv2.Config { return s.prog.Config }
 
-// Options are what New needs beside the program. The zero value works.
+// Options are the settings of New. The zero value works.
 type Options struct {
-	// DropPort is the egress_spec that drops; 0 stands for 511.
+	// DropPort is the egress_spec that drops; 0 means 511.
 	DropPort int
-	// Priorities is the number of queues per port. 0 stands for 1, and for 16 if the
-	// program pauses queues.
+	// Priorities is the number of queues per port. 0 means 1, or 16 if the program
+	// pauses queues.
 	Priorities int
-	// Rounds is how often a packet, with all that becomes of it, may be
-	// resubmitted, recirculated and cloned; 0 stands for DefaultRounds.
+	// Rounds limits the resubmissions, recirculations and clones of a packet
+	// and everything derived from it; 0 means DefaultRounds.
 	Rounds int
-	// Ended hears of packets that had no round left. It must not call the
-	// Switch.
+	// Ended is called with each packet that runs out of rounds. It must not
+	// call the Switch.
 	Ended func(Ended)
-	// Random draws uniformly from lo to hi, both included. Without it the
-	// switch has a generator that always starts the same.
+	// Random draws uniformly from lo to hi, both included. The default is a
+	// generator with a fixed seed.
 	Random func(lo, hi uint64) uint64
-	// Loopback are the ports of Tofino that lead round to its ingress; nil
-	// stands for those of the hardware, in each pipe 68 to 71 of Tofino 1 and 6
-	// of Tofino 2.
+	// Loopback lists the ports of Tofino that lead back to ingress; nil means
+	// those of the hardware, in each pipe 68 to 71 of Tofino 1 and 6 of Tofino
+	// 2.
 	Loopback []uint32
-	// CPU is the port of the copies that a program for Tofino makes for the
-	// CPU; nil if there is none.
+	// CPU is the port of copies to the CPU in a program for Tofino; nil if
+	// there is none.
 	CPU *uint32
-	// Closures keeps the program from being compiled to machine code, where the
-	// machine allows that: what it does is the same. A switch with Trace has
-	// nothing compiled either.
+	// Closures disables machine code. Results are the same. A switch with Trace
+	// has no machine code either.
 	Closures bool
-	// LeaveToGo has machine code return to Go for all that it may: each primitive,
-	// condition, checksum and operation of a parser. It is slow, and for tests.
+	// LeaveToGo makes machine code return to Go wherever it can: for each
+	// primitive, condition, checksum and operation of a parser. It is slow, and
+	// for tests.
 	LeaveToGo bool
-	// Digest gets the digests, during Ingress. The record is valid until it
-	// returns. It must not call the Switch.
+	// Digest is called with each digest, during Ingress. The record is valid
+	// until Digest returns. It must not call the Switch.
 	Digest func(Digest)
-	// Dropped hears of every packet that goes no further, with the port where it
-	// counts. It must not call the Switch.
+	// Dropped is called with the port and the reason of each drop. It must not
+	// call the Switch.
 	Dropped func(port uint32, why bmv2.DropReason)
-	// Log gets the lines of log_msg and of failed assertions.
+	// Log is called with each line of log_msg and of failed assertions.
 	Log func(line string)
-	// Trace gets what happens to packets. It must not call the Switch.
+	// Trace is called with the events of packets. It must not call the Switch.
 	Trace func(Event)
 }
 
@@ -137,7 +136,7 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// Uniform draws from a range with the numbers of a source.
+// Uniform returns a function that draws from a range with a source of numbers.
 func Uniform(src rand.Source) func(lo, hi uint64) uint64 {
 	r := rand.New(src)
 	return func(lo, hi uint64) uint64 {

@@ -10,34 +10,34 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// A program for Tofino runs in a pipe of two halves, each with a parser, a
-// control and a deparser of its own, with the traffic manager between them:
+// A program for Tofino runs in a pipe of two halves. Each half has its own
+// parser, control and deparser, with the traffic manager between them:
 //
 //	port → ingress → traffic manager → (a queue per Outcome) → egress → port
 //
-// What passes between the two are bytes: headers and metadata end with each
-// half. The parsers find what the hardware knows of a packet before its first
-// byte:
+// Only bytes pass between the halves: headers and metadata end with each half.
+// The parsers find the hardware's data before the first byte of the packet:
 //
 //	ingress  intrinsic metadata, port metadata or the header of a resubmit, packet
 //	egress   intrinsic metadata, the header of a mirror if it is a copy, packet
 //
-// The rest of what the hardware tells and is told are the fields of metadata
-// of fixed names (ig_prsr_md, ig_dprsr_md, ig_tm_md, eg_prsr_md, eg_dprsr_md,
-// and gh_intr_md of the ghost thread).
+// All other inputs and outputs of the hardware are fields of metadata with
+// fixed names (ig_prsr_md, ig_dprsr_md, ig_tm_md, eg_prsr_md, eg_dprsr_md, and
+// gh_intr_md of the ghost thread).
 //
-// What differs from the hardware: pipes with one program share its registers, but
-// for an Engine that has a Switch for each pipe; lengths leave the four bytes of the frame's checksum out; a queue is as long as
-// its caller says, and nothing is deflected from a full one; packets of the generator come when the caller makes
-// them. A packet takes no time on its way: of the two times that ingress sees,
-// the first is that of Receive (or of the turn, if it recirculates), the second
-// that of Ingress.
+// Differences from the hardware:
+//
+//	- Pipes with one program share its registers, unless an Engine has a Switch for each pipe.
+//	- Lengths do not include the four bytes of the frame check sequence.
+//	- The caller sets the capacity of a queue, and a full queue deflects nothing.
+//	- The caller makes the packets of the generator.
+//	- A packet takes no time on its way. Of the two times that ingress sees, the first is the time of Receive (or of the turn after a recirculation), the second the time of Ingress.
 
 // A tofino runs the program of a Switch as a pipe of Tofino does.
 type tofino struct {
 	sw   *Switch
 	chip chip
-	// words holds headers and metadata of the one packet that is worked on.
+	// words holds the headers and metadata of the packet being processed.
 	words []uint64
 
 	programs []threads
@@ -53,19 +53,20 @@ type tofino struct {
 	trees    Trees
 }
 
-// A chip is what differs between Tofino 1 and 2.
+// A chip holds the differences between Tofino 1 and 2.
 type chip struct {
 	cell      int    // bytes that queues count in
 	portData  int    // bytes of port metadata
 	loops     []byte // ports of a pipe that lead round
 	generator uint32
 	appBits   int // of the number of a packet generator's application
-	// selects is whether a mirror can take the other form of the packet.
+	// selects reports whether a mirror can choose between the packet as it came
+	// and as it leaves.
 	selects bool
 }
 
-// Loopback lists the ports that lead round to ingress, in all pipes; none for
-// architectures other than those of Tofino.
+// Loopback lists the ports that lead back to ingress, in all pipes. Other
+// architectures than Tofino's have none.
 func Loopback(arch string) []uint32 {
 	c := chips[arch]
 	return c.loopback()
@@ -86,13 +87,13 @@ var chips = map[string]chip{
 	bmv2.T2NA: {cell: 176, portData: 24, loops: []byte{6}, generator: 6, appBits: 4, selects: true},
 }
 
-// Threads are what a pipe runs. Most often all have the same.
+// threads are the programs of a pipe. Usually all pipes have the same.
 type threads struct {
 	in, out gress
 	ghost   *ghost // nil for most programs
 }
 
-// at is the program of the pipe that a port belongs to.
+// at returns the threads of the pipe of a port.
 func (t *tofino) at(port uint32) *threads { return t.of[port/(devPorts/pipes)%pipes] }
 
 // A gress is one half of the pipe.
@@ -103,14 +104,14 @@ type gress struct {
 	flowControl     program.StdField
 }
 
-// Device ports have 9 bits, of which two name the pipe.
+// Device ports have 9 bits, two of which select the pipe.
 const (
 	devPorts = 512
 	pipes    = 4
 )
 
-// CellSize is how many bytes a cell has, in which the program's queue lengths
-// are counted; 0 if they count packets.
+// CellSize returns the bytes of a cell, the unit of queue lengths in the
+// program; 0 if they count packets.
 func (s *Switch) CellSize() int {
 	if s.tofino == nil {
 		return 0
@@ -118,17 +119,18 @@ func (s *Switch) CellSize() int {
 	return s.tofino.chip.cell
 }
 
-// cells is what a packet adds to the length of its queue: its cells, or 1 if
-// packets are counted.
+// cells returns the amount that a packet adds to the length of its queue: its
+// cells, or 1 if queues count packets.
 func (s *Switch) cells(p *Packet) int {
 	return cells(p, s.CellSize())
 }
 
-// newTofino makes the pipe that runs a linked program.
+// newTofino returns the pipe that runs a linked program.
 func newTofino(s *Switch) *tofino {
 	c := s.prog.Config
 	t := &tofino{sw: s, chip: chips[c.Chip()], words: make([]uint64, s.prog.Layout.Words)}
-	// Where there are more pipes than the document speaks of, its programs repeat.
+	// If there are more pipes than programs in the document, the programs
+	// repeat.
 	t.programs = make([]threads, c.Programs())
 	of := c.Meta.Pipes
 	if len(of) == 0 {
@@ -167,7 +169,7 @@ func newTofino(s *Switch) *tofino {
 	return t
 }
 
-// find looks up the fields that the hardware itself reads or writes.
+// find looks up the fields that the hardware reads or writes.
 func (g *gress) find(l *vector.Layout, prefix string) {
 	g.time.Find(l, prefix+"_prsr_md", "global_tstamp")
 	g.parserErr.Find(l, prefix+"_prsr_md", "parser_err")
@@ -176,8 +178,8 @@ func (g *gress) find(l *vector.Layout, prefix string) {
 	g.flowControl.Find(l, prefix+"_dprsr_md", "adv_flow_ctl")
 }
 
-// SetPortMetadata sets what the ingress parser finds in front of the packets
-// of a port, after the intrinsic metadata; what is missing is zero.
+// SetPortMetadata sets the bytes after the intrinsic metadata that the ingress
+// parser finds before the packets of a port. Missing bytes are zero.
 func (s *Switch) SetPortMetadata(port uint32, data []byte) error {
 	if s.tofino == nil {
 		return fmt.Errorf("port metadata: %w", ErrNotSupported)
@@ -193,12 +195,13 @@ func (s *Switch) SetPortMetadata(port uint32, data []byte) error {
 
 func (t *tofino) newPacket() *Packet { return &Packet{tm: new(forTM)} }
 
-// vector is none: a packet has the one of its pipe while it is worked on.
+// vector returns nil: a packet uses the vector of its pipe while it is
+// processed.
 func (t *tofino) vector() []uint64 { return nil }
 
 func (t *tofino) hasPriority(int) bool { return true }
 
-// open gives a packet the vector, empty.
+// open attaches the empty vector to a packet.
 func (t *tofino) open(p *Packet, now time.Duration) {
 	clear(t.words)
 	p.st.W, p.st.Now = t.words, now
@@ -206,7 +209,7 @@ func (t *tofino) open(p *Packet, now time.Duration) {
 	t.sw.prog.Asked.Clear()
 }
 
-// close takes it away: only bytes leave a half of the pipe.
+// close detaches the vector: only bytes leave a half of the pipe.
 func (t *tofino) close(p *Packet) { p.st.W = nil }
 
 func (t *tofino) drop(p *Packet, why string, out []Outcome) []Outcome {
@@ -214,12 +217,12 @@ func (t *tofino) drop(p *Packet, why string, out []Outcome) []Outcome {
 	return t.sw.drop(p, why, out)
 }
 
-// parse runs a half's parser from head bytes before the packet on. It returns
-// false if ingress has to drop the packet for what was wrong: if the program
-// does not look at that, or if no transition was found.
+// parse runs a half's parser, starting head bytes before the packet. It returns
+// false if ingress has to drop the packet because of a parser error: if the
+// program ignores errors, or if no transition matched.
 func (t *tofino) parse(g *gress, p *Packet, head int) bool {
 	p.st.Head = p.st.Start - head
-	// Behind what the parser has read may stand the packet's check sequence.
+	// The frame check sequence may follow the bytes that the parser has read.
 	p.st.Framed, p.st.Check = p.extra == 0, 0
 	g.Parser.Run(t.sw.prog, &p.st)
 	p.st.Framed = false
@@ -235,8 +238,8 @@ func (t *tofino) parse(g *gress, p *Packet, head int) bool {
 	return wrong == 0 || g.ReadsError && wrong&program.ErrNoMatch == 0
 }
 
-// work runs a half's control and what its deparser does before it emits. It
-// returns false if an assertion was false.
+// work runs a half's control and the part of its deparser before emit. It
+// returns false after a false assertion.
 func (t *tofino) work(g *gress, p *Packet) bool {
 	g.Control.Apply(t.sw.prog, &p.st)
 	p.st.Exit = false

@@ -18,8 +18,9 @@ func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 	g := &t.at(p.egressPort).out
 	t.open(p, now)
 	if t.chip.selects {
-		// A mirror shows what leaves, as on Tofino 1, unless the program asks
-		// for what came: so the compiler has it.
+		// By default a mirror copies the packet that leaves, as on Tofino 1;
+		// this is the compiler's default. The program may ask for the packet as
+		// it came.
 		g.mirrorIO.Put(p.st.W, 1)
 	}
 	t.sw.prog.Late = t.sw.prog.Late[:0]
@@ -49,12 +50,12 @@ func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) 
 	return t.send(p, out)
 }
 
-// recirculates reports whether the packet's port leads to ingress.
+// recirculates reports whether the packet's port leads back to ingress.
 func (t *tofino) recirculates(p *Packet) bool {
 	return p.egressPort < devPorts && t.loops[p.egressPort]
 }
 
-// send is the way out of a port, or into ingress.
+// send sends a packet out of its port or back to ingress.
 func (t *tofino) send(p *Packet, out []Outcome) []Outcome {
 	if t.recirculates(p) {
 		return t.recirculate(p, out)
@@ -65,8 +66,8 @@ func (t *tofino) send(p *Packet, out []Outcome) []Outcome {
 	return append(out, Outcome{Kind: ToPort, Packet: p, Port: p.egressPort})
 }
 
-// recirculate makes of a packet that leaves by a port of recirculation one that
-// comes in there.
+// recirculate turns a packet for a recirculation port into one that arrives
+// there.
 func (t *tofino) recirculate(p *Packet, out []Outcome) []Outcome {
 	if !t.sw.turns(p, turn{EventRecirculate, p.egressPort}) {
 		return t.sw.drop(p, dropRounds, out)

@@ -7,17 +7,17 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// Generate makes a packet as an application of the packet generator of pipe 0
-// does: data behind the header of a timer (pktgen_timer_header_t), at the port
-// of the generator. It goes to Ingress, or through Engine.Generate.
+// Generate creates a packet like an application of the packet generator of pipe
+// 0: data after a timer header (pktgen_timer_header_t), at the generator's
+// port. Pass it to Ingress, or use Engine.Generate.
 func (s *Switch) Generate(app, batch, number int, data []byte, now time.Duration) *Packet {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.generate(app, batch, number, data, now)
 }
 
-// timerHeader is the size of pktgen_timer_header_t: the pipe and the
-// application in one byte, a byte of padding, batch and packet.
+// timerHeader is the size of pktgen_timer_header_t: pipe and application in one
+// byte, a byte of padding, batch and packet.
 const timerHeader = 6
 
 func (s *Switch) generate(app, batch, number int, data []byte, now time.Duration) *Packet {

@@ -9,17 +9,19 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// A ghost is the third thread of Tofino 2's pipes. It has no packets: the
-// traffic manager tells it how long a queue is whenever that changes, and what
-// it writes to registers ingress reads.
+// A ghost is the third thread of a pipe of Tofino 2. It has no packets. The
+// traffic manager reports each change of a queue's length to it, and it writes
+// registers that ingress reads.
 //
-// The hardware has two copies of such registers, because both threads access
-// them in the same cycle: by the bit ping_pong, which keeps changing, the ghost
-// thread updates one while ingress reads the other. The compiler makes the
-// copies and the conditions. Here nothing happens in the same cycle. A program
-// that does not look at the bit has one copy, which is always up to date. One
-// that does is run for both values, so that both its copies are; ingress sees
-// the bit as 0.
+// The hardware has two copies of these registers, because both threads access
+// them in the same cycle. The bit ping_pong alternates: the ghost thread
+// updates one copy while ingress reads the other. The compiler creates the
+// copies and the conditions.
+//
+// Here nothing happens in the same cycle. A program that ignores the bit has
+// one copy, which is always up to date. A program that reads the bit runs for
+// both values, so that both copies are up to date, and ingress sees the bit as
+// 0.
 type ghost struct {
 	control *program.Pipeline
 	copies  uint64 // values that ping_pong takes
@@ -29,7 +31,7 @@ type ghost struct {
 	message vector.State
 }
 
-// newGhost makes the thread that runs a control.
+// newGhost returns the thread that runs a control.
 func newGhost(s *program.Program, c *bmv2.Pipeline) *ghost {
 	g := &ghost{control: s.Controls[c.Name], copies: 1}
 	if c.PingPong {
@@ -42,10 +44,11 @@ func newGhost(s *program.Program, c *bmv2.Pipeline) *ghost {
 	return g
 }
 
-// tells reports whether a packet to or from a queue runs a ghost thread.
+// tells reports whether a packet that enters or leaves a queue runs a ghost
+// thread.
 func (t *tofino) tells(p *Packet) bool { return t.at(p.egressPort).ghost != nil }
 
-// enqueued notes when and where a packet was queued, and runs the ghost thread.
+// enqueued notes the time and the queue of a packet, and runs the ghost thread.
 func (t *tofino) enqueued(p *Packet, depth int, now time.Duration) {
 	p.tm.enqTime, p.tm.enqDepth = now, depth
 	if t.tells(p) {
@@ -53,20 +56,20 @@ func (t *tofino) enqueued(p *Packet, depth int, now time.Duration) {
 	}
 }
 
-// queuesOfPort is how many queues a port has by the numbers of QueueNumber.
+// queuesOfPort is the number of queues of a port in QueueNumber.
 const queuesOfPort = 4
 
-// QueueNumber is the number by which the ghost thread knows a queue of a port.
-// On hardware it is the traffic manager's, of 2048 in a pipe, and depends on how
-// the queues of the ports are configured. Here one pipe stands for all, and each
-// of the 512 ports has four; its further queues go by the number of the fourth.
-// The last number belongs to port 511, which leads nowhere.
+// QueueNumber returns the number of a queue of a port for the ghost thread. On
+// hardware it is the traffic manager's number, from 2,048 per pipe, and depends
+// on the configuration of the ports' queues. Here one pipe has all 512 ports
+// with four queues each; further queues share the number of the fourth. The
+// last number belongs to port 511, which leads nowhere.
 func QueueNumber(port uint32, priority int) int {
 	return int(port)*queuesOfPort + min(priority, queuesOfPort-1)
 }
 
-// tell runs the control because the queue that p goes to or comes from is now
-// so many cells long. No packet is under way meanwhile.
+// tell runs the control after a change of the queue that p enters or leaves,
+// with its length in cells. No packet is being processed.
 func (t *tofino) tell(p *Packet, length int, now time.Duration) {
 	g := t.at(p.egressPort).ghost
 	t.runGhost(g, p.st.ID, QueueNumber(p.egressPort, p.priority), length, p.egressPort/(devPorts/pipes), now)
@@ -85,8 +88,8 @@ func (t *tofino) runGhost(g *ghost, id uint64, queue, length int, pipe uint32, n
 	}
 }
 
-// RunGhost tells the ghost thread of pipe 0 that a queue has so many cells, as
-// the traffic manager does by itself.
+// RunGhost reports the length of a queue in cells to the ghost thread of pipe
+// 0, as the traffic manager does.
 func (s *Switch) RunGhost(queue, length int, now time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// ghostly sends packets {port, number, ...} to their port, with what the ghost
-// thread has last been told of the queue of that number. GHOST and TELL are
-// those of a test.
+// ghostly sends packets {port, number, ...} to their port, with the length that
+// the ghost thread last saw of the queue of that number. A test replaces GHOST
+// and TELL.
 const ghostly = `#include <t2na.p4>
 header h_t { bit<8> port; bit<16> queue; bit<32> told; }
 struct headers_t { h_t h; }
@@ -50,7 +50,7 @@ Pipeline(IP(), I(), ID(), EP(), E(), ED(), G()) pipe;
 Switch(pipe) main;
 `
 
-// hauntedSwitch compiles the program with its missing parts.
+// hauntedSwitch compiles the program with the parts of a test.
 func hauntedSwitch(t *testing.T, parts ...string) *Switch {
 	t.Helper()
 	const name = "ghost.p4"
@@ -66,8 +66,8 @@ func hauntedSwitch(t *testing.T, parts ...string) *Switch {
 	return s
 }
 
-// TestGhost: the ghost thread is told of each packet that comes to a queue or
-// leaves it, and ingress knows at once.
+// The ghost thread sees each packet that enters or leaves a queue, and ingress
+// sees the effect at once.
 func TestGhost(t *testing.T) {
 	for name, parts := range map[string][]string{
 		"one copy": {
@@ -113,7 +113,7 @@ func TestGhost(t *testing.T) {
 	}
 }
 
-// TestGhostInEngine: the lengths are those of the engine's queues.
+// The ghost thread gets the lengths of the engine's queues.
 func TestGhostInEngine(t *testing.T) {
 	s := hauntedSwitch(t, "GHOST", "first.write(gh.qid, 14w0 ++ gh.qlength);", "TELL", "tm.bypass_egress = 1;")
 	e := NewEngine(s)
@@ -135,8 +135,8 @@ func TestGhostInEngine(t *testing.T) {
 	}
 }
 
-// TestQueueNumber: no two of the first queues of ports are one, and the last
-// number is nobody's.
+// The first queues of two ports have different numbers, and no port has the
+// last number.
 func TestQueueNumber(t *testing.T) {
 	if QueueNumber(0, 0) != 0 || QueueNumber(1, 0) <= QueueNumber(0, 7) || QueueNumber(noPort, 9) != 2047 {
 		t.Error(QueueNumber(0, 0), QueueNumber(0, 7), QueueNumber(1, 0), QueueNumber(noPort, 9))

@@ -8,15 +8,15 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// maxIntrinsic bounds the bytes that the hardware puts before a packet, beside
+// maxIntrinsic bounds the bytes that the hardware puts before a packet, without
 // port metadata.
 const maxIntrinsic = 64
 
-// A block is such bytes, in words; the last word ends where they end.
+// A block holds these bytes in words; the last word ends with the last byte.
 type block [maxIntrinsic/8 + 1]uint64
 
-// A slot is the place of a field in a block. A field that reaches into the
-// next word is cut in two.
+// A slot is the place of a field in a block. A field that crosses a word
+// boundary has two parts.
 type slot struct {
 	mask             uint64
 	word             int
@@ -29,15 +29,15 @@ func (f slot) put(b *block, v uint64) {
 	b[f.word+1] |= v << f.cut
 }
 
-// A blockLayout finds the slots of a header type.
+// A blockLayout maps the fields of a header type to slots.
 type blockLayout struct {
 	typ  *vector.HeaderType
 	size int // bytes of the header
 	skip int // bits of the first word before it
 }
 
-// newBlockLayout returns the layout of a type; one that the program does not
-// have, or of a strange size, is empty.
+// newBlockLayout returns the layout of a type. It is empty if the program has
+// no such type or its size is not whole bytes or too large.
 func newBlockLayout(l *vector.Layout, name string) blockLayout {
 	for _, t := range l.Types {
 		if t.Name == name && t.VarLen < 0 && t.Bits%8 == 0 && t.Bits/8 <= maxIntrinsic {
@@ -49,7 +49,7 @@ func newBlockLayout(l *vector.Layout, name string) blockLayout {
 
 func (b *blockLayout) words() int { return (b.size + 7) / 8 }
 
-// slot is where a field is; one that is not there takes no bits.
+// slot returns the slot of a field; a missing field has no bits.
 func (b *blockLayout) slot(name string) slot {
 	if b.typ == nil {
 		return slot{cut: 64}
@@ -70,14 +70,14 @@ func (b *blockLayout) slot(name string) slot {
 	return slot{cut: 64}
 }
 
-// write writes n words that end before at.
+// write writes the last n bytes of the block before at.
 func (b *block) write(buf []byte, at, n int) {
 	for i := range n {
 		binary.BigEndian.PutUint64(buf[at-8*(n-i):], b[i])
 	}
 }
 
-// ingressHeader makes ingress_intrinsic_metadata_t.
+// An ingressHeader writes ingress_intrinsic_metadata_t.
 type ingressHeader struct {
 	blockLayout
 	resubmitted, port, time slot
@@ -88,8 +88,8 @@ func (h *ingressHeader) find(l *vector.Layout) {
 	h.resubmitted, h.port, h.time = h.slot("resubmit_flag"), h.slot("ingress_port"), h.slot("ingress_mac_tstamp")
 }
 
-// put writes the header before the port metadata of p, and returns how many
-// bytes there are before the packet.
+// put writes the header before the port metadata of p, and returns the number
+// of bytes before the packet.
 func (h *ingressHeader) put(p *Packet, portData int, arrived time.Duration) int {
 	var b block
 	h.resubmitted.put(&b, b2u(p.tm.resubmitted))
@@ -99,7 +99,7 @@ func (h *ingressHeader) put(p *Packet, portData int, arrived time.Duration) int 
 	return h.size + portData
 }
 
-// egressHeader makes egress_intrinsic_metadata_t.
+// An egressHeader writes egress_intrinsic_metadata_t.
 type egressHeader struct {
 	blockLayout
 	port, enqDepth, enqTime, deqDepth, deqDelta, rid, ridFirst, qid, cos, length slot
@@ -114,9 +114,9 @@ func (h *egressHeader) find(l *vector.Layout) {
 	h.qid, h.cos, h.length = h.slot("egress_qid"), h.slot("egress_cos"), h.slot("pkt_length")
 }
 
-// put writes the header before p, and returns its size. The length is that
-// with which the packet came into ingress, whatever has been added or removed
-// since, with the header of a mirror: so has it the hardware.
+// put writes the header before p and returns its size. As on hardware, the
+// length is the packet's length at ingress, with the header of a mirror,
+// whatever has been added or removed since.
 func (h *egressHeader) put(p *Packet, depth int) int {
 	var b block
 	h.port.put(&b, uint64(p.egressPort))

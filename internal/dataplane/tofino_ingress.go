@@ -7,10 +7,10 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// noPort is where ingress sends a packet that it gives no port: nowhere.
+// noPort is the port of packets without one: it leads nowhere.
 const noPort = devPorts - 1
 
-// tmFields are what ingress asks of the traffic manager.
+// tmFields are the requests of ingress to the traffic manager.
 type tmFields struct {
 	port, bypass, cos, qid, toCPU, groupA, groupB program.StdField
 	hash1, hash2, xid1, xid2, rid                 program.StdField
@@ -31,8 +31,8 @@ func (f *tmFields) find(l *vector.Layout) {
 	f.rid.Find(l, "ig_tm_md", "rid")
 }
 
-// arrive notes when a packet came in. Counters and meters see the frame's check
-// sequence too.
+// arrive notes the arrival of a packet. Counters and meters include the frame
+// check sequence.
 func (t *tofino) arrive(p *Packet, now time.Duration) {
 	p.st.Now = now
 	p.st.IngressLength += vector.FrameCheck
@@ -81,7 +81,7 @@ const (
 	dropMirror
 )
 
-// forward deparses the packet and hands it, and copies of it, to their queues.
+// forward deparses the packet and puts it and its copies into their queues.
 func (t *tofino) forward(g *gress, p *Packet, dropped uint64, mirrorLate bool, out []Outcome) []Outcome {
 	port, a, b := t.tm.port.Get(p.st.W), t.tm.groupA.Get(p.st.W), t.tm.groupB.Get(p.st.W)
 	if !t.tm.port.OK {
@@ -121,8 +121,8 @@ func (t *tofino) forward(g *gress, p *Packet, dropped uint64, mirrorLate bool, o
 	return out
 }
 
-// write puts the headers before the payload; with them the packet is nothing
-// but bytes.
+// write puts the headers before the payload; from then on the packet is bytes
+// only.
 func (t *tofino) write(g *gress, p *Packet) {
 	g.Deparser.Emit(t.sw.prog, &p.st)
 	p.st.DropCheck()
@@ -148,15 +148,15 @@ func (t *tofino) resubmit(p *Packet, now time.Duration, out []Outcome) []Outcome
 	return append(out, Outcome{Kind: ToIngress, Packet: p})
 }
 
-// replica copies a packet of bytes, with what goes along.
+// replica copies the bytes of a packet and its data for the traffic manager.
 func (t *tofino) replica(p *Packet) *Packet {
 	c := t.sw.copyBytes(p, p.st.Head)
 	c.st.Length, c.st.Now, *c.tm, c.rounds = p.st.Length, p.st.Now, *p.tm, p.rounds
 	return c
 }
 
-// adopt makes of another pipe's packet, which is between ingress and egress and so
-// nothing but bytes, one of this switch.
+// adopt moves a packet of another pipe, between ingress and egress, to this
+// switch. Such a packet is bytes only.
 func (s *Switch) adopt(p *Packet, from *Switch) *Packet {
 	c := s.newPacket(p.st.End - p.st.Head)
 	copy(c.st.Buf[c.st.Start:], p.st.Buf[p.st.Head:p.st.End])
@@ -167,7 +167,7 @@ func (s *Switch) adopt(p *Packet, from *Switch) *Packet {
 	return c
 }
 
-// multicast copies p to the members of a group; p itself stays.
+// multicast copies p to the members of a group and keeps p.
 func (t *tofino) multicast(p *Packet, group uint32, why cut, out []Outcome) []Outcome {
 	if group == 0 {
 		return out
@@ -183,16 +183,16 @@ func (t *tofino) multicast(p *Packet, group uint32, why cut, out []Outcome) []Ou
 	return out
 }
 
-// toQueue makes the outcome of a packet for a port. Queues that the switch
-// does not have are the highest one.
+// toQueue appends the outcome of a packet for a port. Queue numbers that the
+// switch does not have mean the highest queue.
 func (t *tofino) toQueue(p *Packet, port uint32, out []Outcome) []Outcome {
 	p.egressPort, p.priority = port, min(int(p.tm.qid), t.sw.opts.Priorities-1)
 	return append(out, Outcome{Kind: ToQueue, Packet: p, Port: port, Priority: p.priority})
 }
 
-// mirror sends a copy of the packet's bytes from one on to the session that
-// the deparser has named, behind the header that it has given. leaves says that
-// the packet itself leaves the switch.
+// mirror sends a copy of the packet's bytes, starting at from, to the session
+// of the deparser, after the deparser's header. leaves reports that the packet
+// itself leaves the switch.
 func (t *tofino) mirror(p *Packet, from int, leaves bool, out []Outcome) []Outcome {
 	session, ok := t.sw.cloneTo(p, t.sw.prog.Asked.Session)
 	if !ok {

@@ -7,9 +7,9 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// shortened takes four bytes off each packet in egress, where three counters count
-// it: as it came, and as it leaves, by an entry and by an index. Those that begin
-// with 9 are dropped there.
+// shortened removes four bytes from each packet in egress. Three counters count
+// it there: at its arrival, and at its departure by an entry and by an index.
+// It drops packets that begin with 9.
 const shortened = `#include <t2na.p4>
 header h_t { bit<8> kind; bit<24> rest; }
 struct headers_t { h_t first; h_t second; }
@@ -33,8 +33,8 @@ Pipeline(IP(), I(), ID(), EP(), E(), ED()) pipe;
 Switch(pipe) main;
 `
 
-// TestTrueEgress: counters of true egress count what leaves, with the frame's check
-// sequence, and nothing of what does not.
+// Counters of true egress count the packets that leave, with the frame check
+// sequence, and no others.
 func TestTrueEgress(t *testing.T) {
 	p, err := p4.CompileText("shortened.p4", []byte(shortened), p4.Options{Arch: bmv2.T2NA})
 	if err != nil {

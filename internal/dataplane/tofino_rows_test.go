@@ -16,7 +16,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// rows are the programs of the catalogue for an architecture, compiled.
+// rows are the compiled programs of the catalogue for an architecture.
 var rows = map[string]func() map[string]*bmv2.Config{
 	bmv2.TNA:  sync.OnceValue(func() map[string]*bmv2.Config { return compileRows(bmv2.TNA) }),
 	bmv2.T2NA: sync.OnceValue(func() map[string]*bmv2.Config { return compileRows(bmv2.T2NA) }),
@@ -46,8 +46,8 @@ func compileRows(arch string) map[string]*bmv2.Config {
 	return list
 }
 
-// pipeLeaf runs a row as a leaf: four paths to 10.0.0.0/8 behind ports 9 to 12,
-// hosts behind port 100.
+// pipeLeaf runs a row as a leaf: four paths to 10.0.0.0/8 at ports 9 to 12,
+// hosts at port 100.
 func pipeLeaf(t testing.TB, arch, row string) *Engine {
 	t.Helper()
 	c := rows[arch]()[row]
@@ -120,8 +120,8 @@ func (l leafTables) orElse(table, action string, value func(string) uint64) {
 	must(l.t, l.s.TableSetDefault(table, l.call(table, action, value)))
 }
 
-// Every row forwards every packet of every flow by one of its paths, with the
-// headers of that path, and allocates nothing.
+// Every row forwards each packet of each flow to one of its paths, with the
+// headers of that path, without allocation.
 func TestRowsForward(t *testing.T) {
 	for arch := range rows {
 		for _, row := range slices.Sorted(maps.Keys(rows[arch]())) {

@@ -12,9 +12,9 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 )
 
-// A pipe is a small program for Tofino that is written down where it is tested:
-// a header of four bytes {a, b, c} is parsed in both halves, and the actions
-// and deparsers do what the test says.
+// A pipeProgram is a small program for Tofino, written in the test: both halves
+// parse a header of four bytes {a, b, c}, and the test gives the actions and
+// deparsers.
 type pipeProgram struct {
 	arch                    string
 	ingress, egress         []*bmv2.Primitive
@@ -49,7 +49,7 @@ func fields(list string) []bmv2.HeaderField {
 	return out
 }
 
-// The intrinsic metadata as tna.p4 and t2na.p4 declare them.
+// The intrinsic metadata as in tna.p4 and t2na.p4.
 var intrinsics = map[string][2]string{
 	bmv2.TNA: {
 		"resubmit_flag:1 _:1 packet_version:2 _:3 ingress_port:9 ingress_mac_tstamp:48",
@@ -63,7 +63,7 @@ var intrinsics = map[string][2]string{
 	},
 }
 
-// config makes the document.
+// config returns the document of the program.
 func (g pipeProgram) config() *bmv2.Config {
 	if g.arch == "" {
 		g.arch = bmv2.TNA
@@ -143,7 +143,8 @@ func advance(bits int) *bmv2.ParserOp {
 	return &bmv2.ParserOp{Op: "advance", Parameters: []*bmv2.Expr{bmv2.HexInt(int64(bits), 0)}}
 }
 
-// operand is a number, a field "header.field" or an expression.
+// operand returns the expression of a number, a field "header.field" or an
+// expression.
 func operand(x any) *bmv2.Expr {
 	switch x := x.(type) {
 	case int:
@@ -169,7 +170,7 @@ func set(dst string, src any) *bmv2.Primitive { return do("assign", dst, src) }
 
 func prims(list ...*bmv2.Primitive) []*bmv2.Primitive { return list }
 
-// start makes a switch of the program.
+// start returns a switch that runs the program.
 func (g pipeProgram) start(t testing.TB, o Options) *Switch {
 	t.Helper()
 	c := g.config()
@@ -189,7 +190,7 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// sent sends a packet through an engine and writes what comes out as
+// sent sends a packet through an engine and returns the packets that leave as
 // "port:bytes …".
 func sent(t testing.TB, e *Engine, port uint32, packet string, now time.Duration) string {
 	t.Helper()
@@ -200,7 +201,8 @@ func sent(t testing.TB, e *Engine, port uint32, packet string, now time.Duration
 	return strings.Join(list, " ")
 }
 
-// check compares what comes out of one packet with what should.
+// check compares the packets that leave after one packet with the expected
+// ones.
 func (g pipeProgram) check(t *testing.T, setup func(*Switch), packet, want string) {
 	t.Helper()
 	s := g.start(t, Options{})
@@ -219,7 +221,7 @@ func TestPipeForwards(t *testing.T) {
 	pipeProgram{arch: bmv2.T2NA, ingress: prims(set(toPort3, 3)), egress: prims(set("eg_h.a", 9))}.check(t, nil, "01020304 aabb", "3:09020304aabb")
 }
 
-// In v1model a packet without port goes to port 0.
+// Without a port the packet is dropped; in v1model it goes to port 0.
 func TestPipeDropsWithoutPort(t *testing.T) {
 	pipeProgram{}.check(t, nil, "01020304", "")
 	pipeProgram{ingress: prims(set(toPort3, 0x1ff))}.check(t, nil, "01020304", "")
@@ -229,7 +231,7 @@ func TestPipeDropsWithoutPort(t *testing.T) {
 	pipeProgram{ingress: prims(set(toPort3, 3)), egress: prims(set("eg_dprsr_md.drop_ctl", 1))}.check(t, nil, "01020304", "")
 }
 
-// Metadata of ingress ends there: what egress knows is in the packet.
+// Metadata of ingress ends there: egress sees the bytes of the packet only.
 func TestPipeStripsMetadata(t *testing.T) {
 	p := pipeProgram{
 		ingress: prims(set(toPort3, 3), set("ig_md.x", 0x12345678), set("eg_md.x", 0x12345678), do("remove_header", "ig_h")),
@@ -238,7 +240,7 @@ func TestPipeStripsMetadata(t *testing.T) {
 	p.check(t, nil, "01020304 05060708", "3:05000000")
 }
 
-// What egress is told, field by field.
+// The intrinsic metadata of egress, field by field.
 func TestEgressIntrinsics(t *testing.T) {
 	const enq, deq = 5_000_001_234 * time.Nanosecond, 5_000_901_235 * time.Nanosecond
 	for _, c := range []struct {
@@ -274,7 +276,7 @@ func TestEgressIntrinsics(t *testing.T) {
 	}
 }
 
-// What ingress is told: bytes before the packet, and metadata after parsing.
+// The inputs of ingress: bytes before the packet, and metadata after parsing.
 func TestIngressIntrinsics(t *testing.T) {
 	const arrived, began = 0x1_0000_0000_0005, 0x1_0000_0000_0009 // beyond 48 bits
 	for _, arch := range []string{bmv2.TNA, bmv2.T2NA} {
@@ -301,7 +303,8 @@ func TestPortMetadata(t *testing.T) {
 	}, "01020304", "3:5a020304")
 }
 
-// A parser error drops the packet in ingress, unless the program looks at it.
+// A parser error drops the packet in ingress, unless the program reads
+// parser_err.
 func TestParserErrors(t *testing.T) {
 	p := pipeProgram{ingress: prims(set(toPort3, 3), do("add_header", "ig_h"), set("ig_h.c", "ig_prsr_md.parser_err"))}
 	p.inState = []*bmv2.ParserOp{advance(64), advance(64), extract("ig_h")}
@@ -310,8 +313,8 @@ func TestParserErrors(t *testing.T) {
 	p.check(t, nil, "0102", "3:000000220102")
 	p.inState = nil
 
-	// In v1model a select in which nothing matches accepts. Here the packet is
-	// dropped even if the program looks at errors.
+	// In v1model a select without a match accepts. Here it drops the packet
+	// even if the program reads parser_err.
 	p.inKey = []*bmv2.Expr{bmv2.FieldOf("ig_h", "a")}
 	p.inTransitions = []bmv2.Transition{{Type: "hexstr", Value: "0x07"}}
 	p.check(t, nil, "07020304", "3:07020000")
@@ -323,7 +326,7 @@ func TestParserErrors(t *testing.T) {
 	p.check(t, nil, "08020304", "3:08020000")
 }
 
-// In egress the packet goes on, with the error.
+// Egress continues after a parser error.
 func TestEgressParserError(t *testing.T) {
 	p := pipeProgram{
 		ingress: prims(set(toPort3, 3), do("remove_header", "ig_h")),
@@ -337,15 +340,16 @@ func mirrorTo(t testing.TB, id uint32, m MirrorSession) func(*Switch) {
 	return func(s *Switch) { must(t, s.SetMirror(id, m)) }
 }
 
-// A mirror of ingress is the packet as it came, behind the header; it is made
-// even if the packet is dropped.
+// A mirror in ingress is the packet as it came, after the header, even if the
+// packet is dropped.
 func TestIngressMirror(t *testing.T) {
 	p := pipeProgram{
 		ingress:    prims(set(toPort3, 3), set("ig_h.a", 0x99)),
 		inDeparser: prims(do("add_header", "ig_m"), set("ig_m.kind", 0xee), set("ig_m.x", 0xabcdef), do("mirror_emit", 7, "ig_m")),
 	}
 	setup := mirrorTo(t, 7, MirrorSession{Port: 9, HasPort: true})
-	// Egress of both runs the same parser: the mirror's header is its h.
+	// Both packets pass the same egress parser: the header of the mirror is its
+	// h.
 	p.check(t, setup, "01020304 aabb", "9:eeabcdef01020304aabb 3:99020304aabb")
 	p.check(t, nil, "01020304 aabb", "3:99020304aabb") // no session
 
@@ -362,7 +366,7 @@ func TestIngressMirror(t *testing.T) {
 	p.check(t, mirrorTo(t, 7, MirrorSession{Port: 9, HasPort: true, Length: 5}), "01020304 aabb", "9:eeabcdef01 3:99020304aabb")
 }
 
-// A mirror of egress is the packet as it leaves, also if it does not.
+// A mirror in egress is the packet as it leaves, even if the packet is dropped.
 func TestEgressMirror(t *testing.T) {
 	p := pipeProgram{
 		ingress:     prims(set(toPort3, "ig_h.b")),
@@ -382,7 +386,7 @@ func TestEgressMirror(t *testing.T) {
 	dropped.check(t, setup, "01030304 aabb", "3:99030304aabb")
 }
 
-// On Tofino 2 a program may mirror the other form of the packet.
+// On Tofino 2 a program may mirror the packet in the other form.
 func TestMirrorIOSelect(t *testing.T) {
 	setup := mirrorTo(t, 7, MirrorSession{Port: 9, HasPort: true})
 	in := pipeProgram{arch: bmv2.T2NA, ingress: prims(set(toPort3, 3), set("ig_h.a", 0x99)), inDeparser: prims(do("mirror_emit", 7))}

@@ -13,8 +13,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/program"
 )
 
-// A packet may go to two groups and a port at once; each copy knows its
-// replication id, and the first of an id that it is.
+// A packet may go to two groups and a port at once. Each copy has its
+// replication id, and the first copy with an id is marked.
 func TestPipeMulticast(t *testing.T) {
 	p := pipeProgram{
 		ingress: prims(set(toPort3, 3), set("ig_tm_md.mcast_grp_a", 10), set("ig_tm_md.mcast_grp_b", 20)),
@@ -41,7 +41,8 @@ func TestMirrorToGroup(t *testing.T) {
 	}, "01020304", "6:41020304 8:42020304 3:00020304")
 }
 
-// A mirror of each mirror, longer by a header: they end when they get too long.
+// Each mirror is mirrored again, longer by a header, until the mirror is too
+// long.
 func TestMirrorsOfMirrors(t *testing.T) {
 	s := pipeProgram{
 		ingress:     prims(set(toPort3, 3)),
@@ -72,7 +73,7 @@ func TestResubmit(t *testing.T) {
 		inDeparser: once(do("resubmit_emit", "ig_m")),
 	}
 	p.check(t, nil, "01020304 aabb", "3:ee011234aabb")
-	// Port metadata is back with the next packet.
+	// The next packet has port metadata again.
 	p.check(t, func(s *Switch) { must(t, s.SetPortMetadata(5, []byte{0x11})) }, "01020304 aabb", "3:ee011234aabb")
 	dropped := p
 	dropped.ingress = append(slices.Clone(p.ingress), set("ig_dprsr_md.drop_ctl", 1))
@@ -101,10 +102,10 @@ func TestBypassEgress(t *testing.T) {
 	p.check(t, nil, "01020304", "3:99020304")
 }
 
-// What leaves by a port that leads round comes in there.
+// A packet that leaves by a recirculation port arrives there.
 func TestRecirculationPorts(t *testing.T) {
 	// A packet goes from port 5 to the first of the ports, from there to the
-	// next, from the last to port 3, and brings along where it came in.
+	// next, and from the last to port 3, with the port of its arrival in it.
 	by := func(ports ...int) []*bmv2.Primitive {
 		came, next := bmv2.FieldOf("ig_intr", "ingress_port"), bmv2.HexInt(3, 0)
 		way := append([]int{5}, ports...)
@@ -125,7 +126,7 @@ func TestRecirculationPorts(t *testing.T) {
 	}
 }
 
-// A packet that goes round for ever ends no call.
+// A packet that recirculates without end does not block a call.
 func TestRecirculationForEver(t *testing.T) {
 	e := NewEngine(pipeProgram{ingress: prims(set(toPort3, 68), set("ig_h.a", bmv2.Op2("+", bmv2.FieldOf("ig_h", "a"), bmv2.HexInt(1, 0))))}.start(t, Options{}))
 	if got := sent(t, e, 5, "01020304", time.Second); got != "" {
@@ -133,8 +134,8 @@ func TestRecirculationForEver(t *testing.T) {
 	}
 }
 
-// Queues count cells: 80 bytes each on Tofino 1, 176 on Tofino 2. Of packets of
-// 100, 80 and 353 bytes each tells how many it met and left behind.
+// Queues count cells: 80 bytes each on Tofino 1, 176 on Tofino 2. Packets of
+// 100, 80 and 353 bytes report the cells before and behind them.
 func TestQueuesInCells(t *testing.T) {
 	for arch, want := range map[string]string{bmv2.TNA: "0/6 2/5 3/0", bmv2.T2NA: "0/4 1/3 2/0"} {
 		s := pipeProgram{arch: arch, ingress: prims(set(toPort3, 3)), egress: prims(set("eg_h.b", "eg_intr.enq_qdepth"), set("eg_h.c", "eg_intr.deq_qdepth"))}.start(t, Options{})
@@ -156,8 +157,9 @@ func TestQueuesInCells(t *testing.T) {
 	}
 }
 
-// Packets of the generator come at its port, numbered. The program's header
-// takes the first four of the timer's six bytes; its c becomes the port.
+// Packets of the generator arrive at its port, numbered. The program's header
+// takes the first four of the six bytes of the timer header; its c becomes the
+// port.
 func TestGenerate(t *testing.T) {
 	for arch, want := range map[string]string{bmv2.TNA: "3:050000440010cc", bmv2.T2NA: "3:0d0000060010cc"} {
 		p := pipeProgram{arch: arch, ingress: prims(set(toPort3, 3), set("ig_h.c", "ig_intr.ingress_port"))}
@@ -211,7 +213,8 @@ func TestPipeDigest(t *testing.T) {
 	}
 }
 
-// pkt_length is that of the packet as it came in, with the header of a mirror.
+// pkt_length is the packet's length at its arrival, with the header of a
+// mirror.
 func TestLengthAtEgress(t *testing.T) {
 	p := pipeProgram{
 		ingress:    prims(set(toPort3, 3), do("remove_header", "ig_h")),
@@ -222,7 +225,7 @@ func TestLengthAtEgress(t *testing.T) {
 	p.check(t, mirrorTo(t, 7, MirrorSession{Port: 9, HasPort: true, Length: 6}), "01020304 aabbccdd ee", "9:000100060102 3:aabb0009ee")
 }
 
-// A caller that keeps the payload elsewhere: all lengths count it.
+// If the caller keeps the payload, all lengths still include it.
 func TestPipeHead(t *testing.T) {
 	s := pipeProgram{ingress: prims(set(toPort3, 3)), inDeparser: prims(do("mirror_emit", 7)), egress: prims(set("eg_h.c", "eg_intr.pkt_length"))}.start(t, Options{})
 	must(t, s.SetMirror(7, MirrorSession{Port: 9, HasPort: true, Length: 20}))
@@ -282,7 +285,7 @@ func TestPipeRegisters(t *testing.T) {
 	must(t, s.RegisterWrite("r", 1, big.NewInt(7)))
 }
 
-// register_entry is the entry that the table has hit.
+// register_entry returns the entry that the table has hit.
 func TestRegisterEntry(t *testing.T) {
 	p := pipeProgram{
 		ingress: prims(set(toPort3, 3)), first: "t",
@@ -337,7 +340,7 @@ func TestPipeChecksums(t *testing.T) {
 	}
 }
 
-// A new program may be of another architecture: its queues count in its units.
+// After a swap to another architecture the queues count in its units.
 func TestSwapToPipe(t *testing.T) {
 	e := reflector(t)
 	e.Queues(func(q *Queues) { q.SetAllRates(1) })

@@ -27,7 +27,7 @@ func TestTrace(t *testing.T) {
 		"1 enqueue  2", "1 clone  7", "1 transmit  2", "2 enqueue  100",
 		"2 recirculate  0", "3 parse state start 0", "3 parse state report 0", "3 drop ingress 0",
 	}
-	// The tables that the compiler makes for statements are left out.
+	// Ignore the tables that the compiler creates for statements.
 	var main []string
 	for _, l := range lines {
 		if slices.Contains(want, l) {
@@ -39,7 +39,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// A switch whose caller owns the queues: what sim does.
+// The caller may own the queues, as package sim does.
 func TestStepsByHand(t *testing.T) {
 	e := feedback(t)
 	s := e.Switch()
@@ -69,8 +69,8 @@ func TestStepsByHand(t *testing.T) {
 	}
 }
 
-// A new program keeps groups, sessions and queue settings, and loses packets
-// under way.
+// A new program keeps groups, sessions and queue settings, and loses packets in
+// queues.
 func TestSwap(t *testing.T) {
 	e := feedback(t)
 	must(t, e.Switch().SetGroup(1, []Replica{{1, 1}}))

@@ -2,23 +2,23 @@ package dataplane
 
 import "slices"
 
-// A Tree is a multicast group as Tofino's replication engine has it: what it makes
-// copies for, from which packets may exclude branches and ports.
+// A Tree is a multicast group of Tofino's replication engine: the branches that
+// it copies to. Packets may exclude branches and ports.
 type Tree struct {
 	Branches []Branch
 }
 
-// A Branch is a node of a group, or the slots of several, of which a packet's first
-// hash chooses one.
+// A Branch is a node of a group, or several slots, one of which a packet's
+// first hash selects.
 type Branch struct {
-	// Excludes says that packets with the exclusion XID leave the branch out.
+	// Excludes makes packets with the exclusion XID skip the branch.
 	Excludes bool
 	XID      uint16
 	Nodes    []TreeNode
 }
 
-// A TreeNode makes a copy for each of its ports, and for one port of each of its
-// aggregations, which a packet's second hash chooses.
+// A TreeNode makes a copy for each of its ports, and for one port of each of
+// its aggregations, selected by a packet's second hash.
 type TreeNode struct {
 	Empty bool // there is no node in this slot
 	RID   uint16
@@ -26,8 +26,8 @@ type TreeNode struct {
 	Lags  []Lag
 }
 
-// A Lag is an aggregation of ports, before and behind which are some of other
-// chips.
+// A Lag is an aggregation of ports. Some ports of other chips may come before
+// and after its own.
 type Lag struct {
 	Ports          []uint32
 	Before, Behind uint64
@@ -36,19 +36,20 @@ type Lag struct {
 // Trees are the groups of a pipe.
 type Trees struct {
 	Groups map[uint32]Tree
-	// Prune has the ports that a packet's second exclusion leaves out of nodes with
-	// its own RID; if that is Global, of all.
+	// Prune lists the ports that a packet's second exclusion removes from nodes
+	// with its own RID, or from all nodes if that RID is Global.
 	Prune  map[uint16][]uint32
 	Global uint16
-	// Down are ports that forward nothing. Copies for one go to its Backup.
+	// Down lists ports that forward nothing. Their copies go to the port's
+	// Backup.
 	Down   map[uint32]bool
 	Backup map[uint32]uint32
-	// WithRID says that a node's RID goes into the hash for its aggregations.
+	// WithRID adds a node's RID to the hash for its aggregations.
 	WithRID bool
 }
 
-// SetTrees replaces all trees. A group of CreateGroup or SetGroup is one of
-// another kind; where there are both, the tree counts.
+// SetTrees replaces all trees. A tree takes precedence over a group of
+// CreateGroup or SetGroup with the same number.
 func (s *Switch) SetTrees(t Trees) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +58,7 @@ func (s *Switch) SetTrees(t Trees) {
 	}
 }
 
-// A cut is what a packet says of the copies that are made of it.
+// A cut holds the hashes and exclusions of a packet for its copies.
 type cut struct {
 	hash1, hash2 uint64
 	xid1, xid2   uint16
@@ -102,7 +103,8 @@ func (t *Trees) copies(pre *replication, group uint32, c cut) []Replica {
 	return list
 }
 
-// of is the port of an aggregation that a hash chooses, if it is one of this chip.
+// of returns the port of an aggregation that a hash selects; ok is false if it
+// is a port of another chip.
 func (t *Trees) of(lag *Lag, n *TreeNode, hash uint64) (port uint32, ok bool) {
 	const bits = 13 // of the hash, and of the number of members
 	if t.WithRID {
@@ -119,8 +121,8 @@ func (t *Trees) of(lag *Lag, n *TreeNode, hash uint64) (port uint32, ok bool) {
 	return lag.Ports[chosen(len(lag.Ports), at-lag.Before, hash, func(i int) bool { return !t.Down[lag.Ports[i]] })], true
 }
 
-// chosen is the slot of n that a hash leads to: first, or, if nothing lives there,
-// one of those in which something does; first again if there is none.
+// chosen returns the slot of n that a hash selects: first, or if it is not
+// alive, one of the live slots; first again if none is alive.
 func chosen(n int, first, hash uint64, lives func(int) bool) int {
 	if lives(int(first)) {
 		return int(first)

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestTrees: which copies a group of Tofino's replication engine makes, by slots
-// that are free, aggregations with ports of other chips, ports that are down, and
-// what packets exclude.
+// The copies of a group of Tofino's replication engine depend on free slots,
+// aggregations with ports of other chips, ports that are down, and the
+// exclusions of the packet.
 func TestTrees(t *testing.T) {
 	node := func(rid uint16, ports ...uint32) TreeNode { return TreeNode{RID: rid, Ports: ports} }
 	slots := make([]TreeNode, 32)

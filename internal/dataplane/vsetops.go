@@ -15,8 +15,8 @@ func (s *Switch) SetValueSet(name string, members [][]byte) error {
 	return s.EditValueSet(name, func([][]byte) [][]byte { return members })
 }
 
-// EditValueSet replaces the members of a parser value set by what edit makes of
-// them.
+// EditValueSet replaces the members of a parser value set by the result of
+// edit.
 func (s *Switch) EditValueSet(name string, edit func(members [][]byte) [][]byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

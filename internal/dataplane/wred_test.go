@@ -8,8 +8,8 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 )
 
-// Nothing is dropped below, all above, and in between the share that the
-// average says.
+// Nothing is dropped up to the minimum, everything from the maximum, and in
+// between a share that grows with the average.
 func TestWred(t *testing.T) {
 	s := pipeProgram{
 		filters: []*bmv2.FilterArray{{Name: "w", Size: 4, Bitwidth: 16, Wred: true}, {Name: "f", ID: 1, Size: 4, Bitwidth: 16}},

@@ -123,6 +123,9 @@ type roomy struct {
 
 // fetch brings what a hop looks at into the cache, with the header bytes if asked
 // for.
+//
+// Hostile input: none. A prefetch reads nothing that the program sees; the room follows the
+// packet in the same allocation.
 func (p *Packet) fetch(bytes bool) {
 	asm.Prefetch(unsafe.Pointer(p))
 	if bytes {

@@ -67,6 +67,7 @@ type (
 func (h *serveHandler) fire()  { (*Port)(h).serve() }
 func (h *arriveHandler) fire() { (*Port)(h).arrive() }
 
+// Hostile input: none. The addresses of p.dp and Flow are Go pointers, only prefetched.
 func (h *serveHandler) soon(next bool) {
 	p := h.queue.head
 	switch {
@@ -78,6 +79,7 @@ func (h *serveHandler) soon(next bool) {
 	}
 }
 
+// Hostile input: none, as above.
 func (h *arriveHandler) soon(next bool) {
 	switch {
 	case h.wire.n == 0:

@@ -124,6 +124,8 @@ func (s *schedule) pop(until time.Duration) (e *event, at time.Duration) {
 }
 
 // fetch prepares for the next events: n wait in the present bucket.
+//
+// Hostile input: none. The events are Go pointers, only prefetched.
 func (s *schedule) fetch(n int) {
 	if n >= 3 {
 		asm.Prefetch(unsafe.Pointer(s.now[n-3].ev))

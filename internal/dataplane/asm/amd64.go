@@ -17,8 +17,8 @@ func (a *Asm) emit(b ...byte) { a.code = append(a.code, b...) }
 
 func (a *Asm) imm32(v int32) { a.code = binary.LittleEndian.AppendUint32(a.code, uint32(v)) }
 
-// rex is the prefix of an instruction: w asks for 64 bits, the registers may be
-// the upper eight.
+// rex returns the prefix of an instruction: w selects 64 bits; the registers
+// may be the upper eight.
 func rex(w bool, reg, index, base Reg) byte {
 	p := 0x40 | reg>>3<<2 | index>>3<<1 | base>>3
 	if w {
@@ -79,7 +79,7 @@ func (a *Asm) move(dst, src Reg) {
 	}
 }
 
-// set gives a register a constant.
+// set puts a constant into a register.
 func (a *Asm) set(dst Reg, v uint64) {
 	switch {
 	case v == 0:
@@ -99,7 +99,7 @@ func (a *Asm) set(dst Reg, v uint64) {
 // load reads memory.
 func (a *Asm) load(dst Reg, m Mem) { a.rm(true, dst, m, 0x8b) }
 
-// loadBytes reads 1, 2, 4 or 8 bytes, the rest of the register is zero.
+// loadBytes reads 1, 2, 4 or 8 bytes and sets the rest of the register to zero.
 func (a *Asm) loadBytes(dst Reg, m Mem, bytes int) {
 	switch bytes {
 	case 1:
@@ -180,7 +180,7 @@ func (a *Asm) cmpByte(m Mem, v byte) {
 	a.emit(v)
 }
 
-// test sets the flags by dst and src.
+// test sets the flags from dst and src.
 func (a *Asm) test(dst, src Reg) { a.rr(true, src, dst, 0x85) }
 
 // mul computes the lower half of dst · src.
@@ -215,7 +215,7 @@ func (a *Asm) shiftConst(op Shift, dst Reg, n byte) {
 // shiftCX shifts by the lowest six bits of CX.
 func (a *Asm) shiftCX(op Shift, dst Reg) { a.rr(true, Reg(op), dst, 0xd3) }
 
-// swap turns the lowest 2, 4 or 8 bytes of a register round; the rest must be
+// swap reverses the lowest 2, 4 or 8 bytes of a register; the rest must be
 // zero.
 func (a *Asm) swap(dst Reg, bytes int) {
 	switch bytes {
@@ -230,34 +230,34 @@ func (a *Asm) swap(dst Reg, bytes int) {
 	}
 }
 
-// setIf makes dst 1 or 0 as the flags are. It changes no flags.
+// setIf sets dst to 1 if the condition holds, else to 0. It changes no flags.
 func (a *Asm) setIf(c Cond, dst Reg) {
 	a.rr(false, 0, dst, 0x0f, 0x90|byte(c))
 	a.rr(false, dst, dst, 0x0f, 0xb6)
 }
 
-// jump goes to a label.
+// jump jumps to a label.
 func (a *Asm) jump(l Label) {
 	a.emit(0xe9)
 	a.jumps = append(a.jumps, jump{len(a.code), l})
 	a.imm32(0)
 }
 
-// jumpIf goes to a label if the flags are so.
+// jumpIf jumps to a label if the condition holds.
 func (a *Asm) jumpIf(c Cond, l Label) {
 	a.emit(0x0f, 0x80|byte(c))
 	a.jumps = append(a.jumps, jump{len(a.code), l})
 	a.imm32(0)
 }
 
-// jumpTo goes to the address in memory.
+// jumpTo jumps to the address in memory.
 func (a *Asm) jumpTo(m Mem) { a.rm(false, 4, m, 0xff) }
 
-// ret ends the code; the result is AX.
+// ret returns AX to Go.
 func (a *Asm) ret() { a.emit(0xc3) }
 
 // low32 keeps the lowest 32 bits of a register.
 func (a *Asm) low32(dst Reg) { a.rr(false, dst, dst, 0x89) }
 
-// low8 is the lowest byte of a register.
+// low8 sets dst to the lowest byte of src.
 func (a *Asm) low8(dst, src Reg) { a.rr(false, dst, src, 0x0f, 0xb6) }

@@ -1,32 +1,35 @@
 // Package asm assembles, verifies and runs machine code. It has the few
 // instructions of amd64 that a compiled program needs. On arm64 each becomes
-// one or more instructions with the same effect on registers of the same numbers.
+// one or more instructions with the same effect on registers of the same
+// numbers.
 //
 // The code is a leaf function. It calls nothing, uses no stack but its return
-// address, and does not touch the registers that Go reserves (R14, BP, SP). Call
-// passes three pointers in BX, R12 and R13. The code returns one number in AX;
-// for everything that it cannot do it returns to Go with the number of a request.
+// address, and does not touch the registers that Go reserves (R14, BP, SP).
+// Call passes three pointers in BX, R12 and R13. The code returns one number in
+// AX: 0 at its end, or the number of a request to Go.
 //
 // # Memory safety
 //
 // The bytes of a packet are numbers to the code, never addresses. The verifier
-// (verify.go) enforces this while the code is assembled: the base of each
-// access is a register with an address, and addresses come only from
+// (verify.go) enforces this during assembly. The base of each access is a
+// register with an address, and addresses come only from
 //
 //   - BX, R12 and R13, which Call sets and the code cannot write,
-//   - LoadAddress and AddAddress, which read State and refs where only Go writes.
+//   - LoadAddress and AddAddress, which read State and refs, where only Go writes.
 //
-// Accesses at a constant place are checked against the size of the memory when
-// the code is assembled. Indices are checked by the code itself: the verifier
-// accepts an index only if a comparison or the width of a load bounds it, and
-// only if the largest index is within the memory. The callers of LoadAddress and
-// AddAddress vouch for the size that they state. There are three of them: the
-// arguments of an action, the cells of an array and the packet's buffer; the
-// comments beside them give the reason.
+// The verifier compares accesses at constant places with the size of the
+// memory. It accepts an index only if a comparison, or the width of a load,
+// bounds it within the memory. So an access that depends on packet bytes is
+// either bounds-checked by the code or within the memory for all values.
+//
+// The callers of LoadAddress and AddAddress vouch for the sizes that they
+// state. They are the arguments of an action, the cells of an array, the tables
+// of a CRC, and the packet's buffer; comments beside the calls give the
+// reasons.
 //
 // Code that the verifier refuses never runs: Assemble fails, and the program
-// runs as closures. A test binary also poisons all other registers at each entry
-// (Debug), so that tests do not depend on the verifier alone.
+// runs as closures. A test binary also poisons all other registers at each
+// entry (Debug), so that tests do not depend on the verifier alone.
 package asm
 
 // A Reg is a general-purpose register.
@@ -57,11 +60,11 @@ type Mem struct {
 	Disp        int32
 }
 
-// At is the memory disp bytes behind a register.
+// At returns the memory at a register plus disp bytes.
 func At(base Reg, disp int) Mem { return Mem{Base: base, Disp: int32(disp)} }
 
-// Element is the element at a register of an array of elements of 1, 2, 4 or 8
-// bytes.
+// Element returns an element of an array of elements of 1, 2, 4 or 8 bytes,
+// which begins at a register.
 func Element(base, index Reg, size byte) Mem {
 	return Mem{Base: base, Index: index, Indexed: true, Scale: size}
 }
@@ -93,7 +96,7 @@ const (
 )
 
 // A Cond is a condition of the flags, by its number in the instruction set.
-// Exchanging the lowest bit turns it round.
+// Flipping the lowest bit negates it.
 type Cond byte
 
 // The conditions: unsigned below and above, signed less and greater.
@@ -110,10 +113,10 @@ const (
 	Greater      Cond = 15
 )
 
-// Not is the opposite condition.
+// Not returns the opposite condition.
 func (c Cond) Not() Cond { return c ^ 1 }
 
-// A Label is a place in the code that jumps lead to.
+// A Label is a place in the code.
 type Label int
 
 // An Asm assembles code. Operands have 64 bits unless a method states another size.
@@ -124,7 +127,7 @@ type Asm struct {
 	verifier
 }
 
-// A label is where a Label is bound, and what the verifier knows of it.
+// A label is the place of a Label and the verifier's knowledge at it.
 type label struct {
 	at        int  // -1: not bound
 	entry     bool // bound by Entry
@@ -141,7 +144,7 @@ type jump struct {
 // New returns an empty Asm.
 func New() *Asm { return &Asm{verifier: verifier{now: entry}} }
 
-// Assemble returns the code, or the first error that the verifier has found.
+// Assemble returns the code, or the first error of the verifier.
 func (a *Asm) Assemble(m Memory) ([]byte, error) {
 	if a.err != nil {
 		return nil, a.err
@@ -192,7 +195,7 @@ func (a *Asm) EntryHere() Label {
 // Bound reports whether a label is bound.
 func (a *Asm) Bound(l Label) bool { return a.labels[l].at >= 0 }
 
-// Offset returns where a label is in the code.
+// Offset returns the place of a label in the code.
 func (a *Asm) Offset(l Label) int { return a.labels[l].at }
 
 // Fits reports whether a constant fits in an instruction, which holds its lowest

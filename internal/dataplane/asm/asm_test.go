@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// run assembles a function of a vector and returns its result.
+// run assembles a function, runs it on a vector and returns its result.
 func run(t testing.TB, w []uint64, f func(*Asm)) uint64 {
 	t.Helper()
 	if !Supported {
@@ -25,8 +25,8 @@ func run(t testing.TB, w []uint64, f func(*Asm)) uint64 {
 
 var allRegs = []Reg{AX, CX, DX, SI, DI, R8, R9, R10, R11, R15}
 
-// Each instruction is tried with each register that it can have, against what
-// Go computes.
+// Each instruction gives the same result as Go, with each register that it can
+// have.
 func TestInstructions(t *testing.T) {
 	x, y := uint64(0xfedcba9876543210), uint64(0x0123456789abcdef)
 	ops := map[Op]uint64{Add: x + y, Or: x | y, And: x & y, Sub: x - y, Xor: x ^ y}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Supported says whether code can be run here.
+// Supported reports whether this machine can run machine code.
 const Supported = true
 
 //go:noescape
@@ -33,21 +33,24 @@ func Call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64 {
 	return call(entry, bx, r12, r13)
 }
 
-// A Code is code in memory that can be run. It stays there as long as the Code
-// is reachable.
+// A Code is executable machine code in memory. The memory is freed when the
+// Code becomes unreachable.
 type Code struct {
 	memory []byte
 	key    string
 }
 
-// loaded has the codes by their bytes: switches with the same program share
-// one.
+// loaded maps code to its Code, because switches with the same program share
+// it.
 var loaded struct {
 	sync.Mutex
 	codes map[string]weak.Pointer[Code]
 }
 
-// Load puts code into memory, or finds the same that is there already.
+// Load makes code executable, or returns the Code of the same bytes.
+//
+// Hostile input: none. The bytes are those that the verifier accepted. No page
+// is ever both writable and executable.
 func Load(code []byte) (*Code, error) {
 	loaded.Lock()
 	defer loaded.Unlock()
@@ -74,7 +77,7 @@ func Load(code []byte) (*Code, error) {
 	return c, nil
 }
 
-// unload takes a code that nothing refers to out of memory.
+// unload frees the memory of an unreachable Code.
 func unload(c Code) {
 	loaded.Lock()
 	defer loaded.Unlock()
@@ -84,10 +87,12 @@ func unload(c Code) {
 	unix.Munmap(c.memory)
 }
 
-// Entry is the address of an offset in the code.
+// Entry returns the address of an offset in the code.
+//
+// Hostile input: none. Offsets are those of labels.
 func (c *Code) Entry(offset int) uintptr {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(c.memory))) + uintptr(offset)
 }
 
-// Size is the number of bytes of the code.
+// Size returns the number of bytes of the code.
 func (c *Code) Size() int { return len(c.memory) }

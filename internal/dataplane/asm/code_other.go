@@ -7,25 +7,29 @@ import (
 	"unsafe"
 )
 
-// Supported says whether code can be run here.
+// Supported reports whether this machine can run machine code.
 const Supported = false
 
-// Prefetch does nothing here.
+// Prefetch does nothing on this machine.
+//
+// Hostile input: none.
 func Prefetch(unsafe.Pointer) {}
 
-// Call is for machines where code can be run.
+// Call panics on this machine.
+//
+// Hostile input: none.
 func Call(uintptr, unsafe.Pointer, unsafe.Pointer, unsafe.Pointer) uint64 { panic(errUnsupported) }
 
-// A Code is code in memory that can be run.
+// A Code is executable machine code.
 type Code struct{}
 
 var errUnsupported = errors.New("machine code can be run on linux/amd64 and linux/arm64 alone")
 
-// Load fails.
+// Load fails on this machine.
 func Load([]byte) (*Code, error) { return nil, errUnsupported }
 
-// Entry is for machines where code can be run.
+// Entry returns 0 on this machine.
 func (*Code) Entry(int) uintptr { return 0 }
 
-// Size is for machines where code can be run.
+// Size returns 0 on this machine.
 func (*Code) Size() int { return 0 }

@@ -2,7 +2,7 @@ package asm
 
 import "testing"
 
-// Debug has Call set all registers but BX, R12 and R13 to the number 0xbad. It
-// is true in every test binary, also where a test runs it as a command. A
-// benchmark may set it to false.
+// Debug makes Call set all registers but BX, R12 and R13 to 0xbad. It is true
+// in test binaries, also when a test runs its binary as a command. Benchmarks
+// set it to false.
 var Debug = testing.Testing()

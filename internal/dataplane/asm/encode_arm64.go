@@ -2,10 +2,10 @@ package asm
 
 import "encoding/binary"
 
-// The same instructions for arm64. A register has the number that it has on
-// amd64, where these numbers are less than 16; four others serve what one
-// instruction of amd64 does with memory or a constant. Flags are set as on
-// amd64 by Cmp, Test and Add, behind which alone they are looked at.
+// This file encodes the instructions for arm64. Registers below 16 have the
+// same number as on amd64. Four more registers replace operands in memory and
+// constants. Only Cmp, Test and Add set the flags as on amd64, so conditions
+// are used only after those.
 const (
 	zero   Reg = 31
 	datum  Reg = 16 // what is read from memory, or a constant
@@ -30,10 +30,11 @@ func (a *Asm) three(op uint32, d, n, m Reg) {
 	a.emit(op | uint32(m)<<16 | uint32(n)<<5 | uint32(d))
 }
 
-// flagged are the operations by their numbers on amd64, with two registers.
+// flagged maps operations to instructions with two registers that set the
+// flags.
 var flagged = map[Op]uint32{Add: 0xab000000, Or: 0xaa000000, Adc: 0xba000000, And: 0xea000000, Sub: 0xeb000000, Xor: 0xca000000, Cmp: 0xeb000000}
 
-// conditions are the codes of arm64 for the conditions.
+// conditions maps conditions to their codes on arm64.
 var conditions = map[Cond]uint32{Below: 3, AboveEqual: 2, Equal: 0, NotEqual: 1, BelowEqual: 9, Above: 8, Less: 11, GreaterEqual: 10, LessEqual: 13, Greater: 12}
 
 // move copies a register.
@@ -43,7 +44,7 @@ func (a *Asm) move(dst, src Reg) {
 	}
 }
 
-// set gives a register a constant.
+// set puts a constant into a register.
 func (a *Asm) set(dst Reg, v uint64) {
 	const movz, movk, movn = 0xd2800000, 0xf2800000, 0x92800000
 	zeros, ones := 0, 0
@@ -77,7 +78,8 @@ func (a *Asm) set(dst Reg, v uint64) {
 	}
 }
 
-// direct makes memory a register and a distance that one instruction can have.
+// direct reduces a memory operand to a register and a distance that fits in one
+// instruction.
 func (a *Asm) direct(m Mem, bytes int) (Reg, int32) {
 	base := m.Base
 	if m.Indexed {
@@ -96,8 +98,8 @@ func (a *Asm) direct(m Mem, bytes int) (Reg, int32) {
 	return base, m.Disp
 }
 
-// transfer emits a load or store; op has its size and kind for a distance that
-// is a multiple of the size.
+// transfer emits a load or store. op is the instruction for distances that are
+// multiples of its size.
 func (a *Asm) transfer(op uint32, r, base Reg, disp int32, bytes int) {
 	if disp >= 0 && disp%int32(bytes) == 0 {
 		a.emit(op | uint32(disp/int32(bytes))<<10 | uint32(base)<<5 | uint32(r))
@@ -107,7 +109,7 @@ func (a *Asm) transfer(op uint32, r, base Reg, disp int32, bytes int) {
 	a.emit(op&^unscaled | uint32(disp)&0x1ff<<12 | uint32(base)<<5 | uint32(r))
 }
 
-// The instructions that load and store, by the number of bytes.
+// The load and store instructions by number of bytes.
 var (
 	loads  = map[int]uint32{1: 0x39400000, 2: 0x79400000, 4: 0xb9400000, 8: 0xf9400000}
 	stores = map[int]uint32{1: 0x39000000, 2: 0x79000000, 4: 0xb9000000, 8: 0xf9000000}
@@ -116,7 +118,7 @@ var (
 // load reads memory.
 func (a *Asm) load(dst Reg, m Mem) { a.loadBytes(dst, m, 8) }
 
-// loadBytes reads 1, 2, 4 or 8 bytes, the rest of the register is zero.
+// loadBytes reads 1, 2, 4 or 8 bytes and sets the rest of the register to zero.
 func (a *Asm) loadBytes(dst Reg, m Mem, bytes int) {
 	base, disp := a.direct(m, bytes)
 	a.transfer(loads[bytes], dst, base, disp, bytes)
@@ -131,7 +133,7 @@ func (a *Asm) storeBytes(m Mem, src Reg, bytes int) {
 	a.transfer(stores[bytes], src, base, disp, bytes)
 }
 
-// constant is a register that holds a constant.
+// constant returns a register that holds a constant.
 func (a *Asm) constant(v uint64) Reg {
 	if v == 0 {
 		return zero
@@ -205,7 +207,7 @@ func (a *Asm) cmpByte(m Mem, v byte) {
 	a.doConst(Cmp, datum, uint64(v))
 }
 
-// test sets the flags by dst and src.
+// test sets the flags from dst and src.
 func (a *Asm) test(dst, src Reg) { a.three(flagged[And], zero, dst, src) }
 
 // mul computes the lower half of dst · src.
@@ -223,7 +225,7 @@ func (a *Asm) mulConst(dst, src Reg, v uint64) {
 	a.three(0x9b007c00, dst, src, second)
 }
 
-// div divides AX by src; DX is 0 before. AX is the quotient, DX the remainder.
+// div divides AX by src; DX must be 0. AX is the quotient, DX the remainder.
 func (a *Asm) div(src Reg) {
 	a.three(0x9ac00800, datum, AX, src)
 	a.three(0x9b008000|uint32(AX)<<10, DX, datum, src)
@@ -264,7 +266,7 @@ func (a *Asm) shiftCX(op Shift, dst Reg) {
 	a.three(map[Shift]uint32{Shl: 0x9ac02000, Shr: 0x9ac02400, Sar: 0x9ac02800}[op], dst, dst, CX)
 }
 
-// swap turns the lowest 2, 4 or 8 bytes of a register round; the rest must be
+// swap reverses the lowest 2, 4 or 8 bytes of a register; the rest must be
 // zero.
 func (a *Asm) swap(dst Reg, bytes int) {
 	if op := map[int]uint32{2: 0x5ac00400, 4: 0x5ac00800, 8: 0xdac00c00}[bytes]; op != 0 {
@@ -272,35 +274,35 @@ func (a *Asm) swap(dst Reg, bytes int) {
 	}
 }
 
-// setIf makes dst 1 or 0 as the flags are. It changes no flags.
+// setIf sets dst to 1 if the condition holds, else to 0. It changes no flags.
 func (a *Asm) setIf(c Cond, dst Reg) {
 	a.three(0x9a800400|(conditions[c]^1)<<12, dst, zero, zero)
 }
 
-// jump goes to a label.
+// jump jumps to a label.
 func (a *Asm) jump(l Label) {
 	a.jumps = append(a.jumps, jump{len(a.code), l})
 	a.emit(0)
 }
 
-// jumpIf goes to a label if the flags are so. A condition alone would not reach
-// as far.
+// jumpIf jumps to a label if the condition holds. It skips a jump, because a
+// conditional jump does not reach as far.
 func (a *Asm) jumpIf(c Cond, l Label) {
 	a.emit(0x54000000 | 2<<5 | conditions[c] ^ 1)
 	a.jump(l)
 }
 
-// jumpTo goes to the address in memory.
+// jumpTo jumps to the address in memory.
 func (a *Asm) jumpTo(m Mem) {
 	a.load(datum, m)
 	a.emit(0xd61f0000 | uint32(datum)<<5)
 }
 
-// ret ends the code; the result is AX.
+// ret returns AX to Go.
 func (a *Asm) ret() { a.emit(0xd65f03c0) }
 
 // low32 keeps the lowest 32 bits of a register.
 func (a *Asm) low32(dst Reg) { a.three(0x2a000000, dst, zero, dst) }
 
-// low8 is the lowest byte of a register.
+// low8 sets dst to the lowest byte of src.
 func (a *Asm) low8(dst, src Reg) { a.emit(0x53001c00 | uint32(src)<<5 | uint32(dst)) }

@@ -2,7 +2,7 @@
 
 package asm
 
-// seen makes the processor see code that has been written.
+// seen makes new code visible to the processor.
 //
 //go:noescape
 func seen(from, to uintptr)

@@ -7,27 +7,26 @@ import (
 )
 
 // The verifier follows the code while it is written. For each register it knows
-// whether the register is loaded on every path to this place, and whether it
-// holds a number or an address. It keeps an upper bound of each number, and the
-// memory that each address points into. It records an error for code that
+// whether every path to this place has loaded it, and whether it holds a number
+// or an address. It keeps an upper bound of each number, and the size of the
+// memory of each address. It records an error for code that
 //
-//   - reads a register that some path has not loaded, in particular one that
-//     Go may have changed since,
-//   - uses a number as an address,
-//   - reads or writes outside the memory that an address points into,
-//   - computes with an address or stores it; adding a constant is allowed,
-//   - writes a register that has a fixed meaning,
-//   - acts on flags that no comparison has set.
+//	- reads a register that some path has not loaded, for instance after Go has run,
+//	- uses a number as an address,
+//	- reads or writes outside the memory of an address,
+//	- computes with an address or stores it; adding a constant is allowed,
+//	- writes a register that has a fixed meaning,
+//	- uses flags that no comparison has set.
 //
-// One pass is enough. A label is bound in one of two ways. Entry binds a label
-// that Go may enter, or that later code may jump to: nothing but the three
-// pointers of Call is known there. Bind binds a label that only earlier code
-// jumps to: a register is known there if it is known on all these paths.
+// One pass is enough, because a label is bound in one of two ways. Entry binds
+// a label that Go may enter, or that later code may jump to: only the three
+// pointers of Call are loaded there. Bind binds a label that only earlier code
+// jumps to: a register is loaded there if it is loaded on all these paths.
 
-// A Memory describes what the code may touch.
+// A Memory describes the memory that the code may access.
 type Memory struct {
-	// Vector, Refs and State are the sizes in bytes of what BX, R12 and R13
-	// point to. Refs holds addresses and is never written.
+	// Vector, Refs and State are the sizes in bytes of the memory at BX, R12
+	// and R13. Refs holds addresses and is never written.
 	Vector, Refs, State int
 	// Addresses are the offsets of the addresses in State, which only Go writes.
 	Addresses []int
@@ -35,7 +34,7 @@ type Memory struct {
 	Writable [][2]int
 }
 
-// A region is what a register refers to.
+// A region is the kind of value in a register.
 type region byte
 
 const (
@@ -47,7 +46,7 @@ const (
 	state
 )
 
-// A fact is what is known of a register.
+// A fact is the verifier's knowledge about a register.
 type fact struct {
 	region region
 	size   int64
@@ -58,13 +57,13 @@ func upTo(v uint64) fact { return fact{region: number, hi: v} }
 
 func address(size int) fact { return fact{region: block, size: int64(size)} }
 
-// Facts are what is known at one place of the code.
+// Facts are the verifier's knowledge at one place of the code.
 type facts struct {
 	regs  [16]fact
 	flags flagsFact
 }
 
-// A flagsFact is what is known of the flags.
+// A flagsFact is the verifier's knowledge about the flags.
 type flagsFact struct {
 	set      bool
 	compared bool // with a constant
@@ -72,13 +71,13 @@ type flagsFact struct {
 	with     uint64
 }
 
-// entry is what is known where Go calls the code.
+// entry holds the facts where Go enters the code.
 var entry = func() (f facts) {
 	f.regs[BX].region, f.regs[R12].region, f.regs[R13].region = vector, refs, state
 	return f
 }()
 
-// join keeps what is known on both of two paths.
+// join keeps the facts that hold on both of two paths.
 func (f *facts) join(g *facts) {
 	for i := range f.regs {
 		f.regs[i] = f.regs[i].join(g.regs[i])
@@ -95,7 +94,7 @@ func (f fact) join(g fact) fact {
 	return fact{f.region, min(f.size, g.size), min(f.lo, g.lo), max(f.hi, g.hi)}
 }
 
-// An access is one to the State.
+// An access is an access to the State.
 type access struct {
 	from, bytes int
 	write       bool
@@ -108,8 +107,8 @@ type verifier struct {
 	dead bool // no path leads here
 	err  error
 
-	// What Assemble checks: the ends of the vector and the refs that the code
-	// relies on, and the accesses to the State.
+	// Assemble checks the bytes of the vector and the refs that the code uses,
+	// and the accesses to the State.
 	vectorEnd, refsEnd int
 	accesses           map[access]bool
 }
@@ -121,7 +120,7 @@ func (a *Asm) fail(format string, args ...any) {
 	}
 }
 
-// read returns what is known of a register, which must be loaded.
+// read returns the fact of a register, which must be loaded.
 func (a *Asm) read(r Reg) fact {
 	f := a.now.regs[r]
 	if f.region == unset {
@@ -140,7 +139,7 @@ func (a *Asm) number(r Reg) uint64 {
 	return math.MaxUint64
 }
 
-// write notes what a register holds from here on.
+// write sets the fact of a register from here on.
 func (a *Asm) write(r Reg, f fact) {
 	switch r {
 	case BX, R12, R13:
@@ -216,7 +215,7 @@ func (a *Asm) needFlags() {
 	}
 }
 
-// notTaken notes that a condition does not hold.
+// notTaken notes that the condition of a jump did not hold.
 func (a *Asm) notTaken(c Cond) {
 	if f := a.now.flags; c == AboveEqual && f.compared && f.with > 0 {
 		r := &a.now.regs[f.reg]
@@ -276,7 +275,7 @@ func (a *Asm) inFixed(r region, m Mem, x access) {
 	}
 }
 
-// maxIndex is more than any index; below it no sum overflows.
+// maxIndex exceeds any index. Sums of smaller numbers do not overflow.
 const maxIndex = 1 << 40
 
 func (a *Asm) inBlock(base fact, m Mem, bytes int64) {
@@ -301,7 +300,7 @@ func (a *Asm) leave(l Label) {
 	}
 }
 
-// reach notes that a path leads to a label, with what is known on it.
+// reach adds a path to a label, with the facts on it.
 func (a *Asm) reach(l Label, f *facts) {
 	p := &a.labels[l]
 	switch {
@@ -344,7 +343,7 @@ func (m *Memory) check(v *verifier) error {
 	return nil
 }
 
-// allows reports whether the code may access the State so.
+// allows reports whether the code may make an access to the State.
 func (m *Memory) allows(x access) bool {
 	within := func(from, size int) bool { return x.from >= from && x.from+x.bytes <= from+size }
 	apart := func(at int) bool { return x.from >= at+8 || x.from+x.bytes <= at }

@@ -6,15 +6,15 @@ import (
 	"unsafe"
 )
 
-// memory is what the code of the tests may touch: 10 words of a vector, two
-// refs, and a State of 64 bytes with an address at 0 and a writable word at 16.
+// memory is the memory of the tests: 10 words of a vector, two refs, and a
+// State of 64 bytes with an address at 0 and a writable word at 16.
 var memory = Memory{Vector: 80, Refs: 16, State: 64, Addresses: []int{0}, Writable: [][2]int{{16, 8}}}
 
-// The verifier refuses code that could read a register that Go has changed, use
-// a number as an address, or leave the memory that it was given; and it accepts
-// the same code where a check or a load makes it safe.
+// The verifier refuses code that could read a register changed by Go, use a
+// number as an address, or leave its memory. It accepts the same code if a
+// check or a load makes it safe.
 func TestVerify(t *testing.T) {
-	// leaving returns to Go; then the code goes on at the label.
+	// leaving returns to Go, which enters again at the label.
 	leaving := func(a *Asm, at Label) {
 		a.Set(AX, 1)
 		a.Return()
@@ -173,8 +173,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// In a test binary all registers hold 0xbad where Go enters the code, but those
-// with pointers.
+// In a test binary all registers hold 0xbad when Go enters the code, except
+// those with pointers.
 func TestPoison(t *testing.T) {
 	if !Supported {
 		t.Skip("machine code cannot be run here")

@@ -10,24 +10,23 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// A FilterSpec is how a low-pass filter of Tofino works (BfRt's $LPF_SPEC). Of
-// values x that come a time dt after each other it keeps v, and gives
-// v / 2^Shift, cut to a whole number of the filter's width:
+// A FilterSpec specifies a low-pass filter of Tofino (BfRt's $LPF_SPEC). For
+// values x that arrive dt apart it keeps v and returns v / 2^Shift, rounded
+// down and limited to the filter's width:
 //
 //	rate    v = v exp(-dt/Gain) + x
 //	sample  v = v + (1 - exp(-dt/tau)) (x - v), tau = Gain if x > v, else Decay
 //
-// So a rate is about the sum of what came during the last Gain, a sample an
-// average. Both are 0 when the switch starts. The hardware computes with fewer
-// digits, and has time constants of a mantissa and an exponent; how it rounds
-// is not published.
+// A rate is about the sum of the values of the last Gain, a sample an average.
+// Both are 0 when the switch starts. The hardware has fewer digits, and time
+// constants of a mantissa and an exponent; its rounding is not published.
 type FilterSpec struct {
 	Rate        bool // else sample
 	Gain, Decay time.Duration
 	Shift       int
 }
 
-// Validate refuses what cannot be set.
+// Validate reports an error for values that the filter cannot have.
 func (f FilterSpec) Validate() error {
 	if f.Gain < 0 || f.Decay < 0 || f.Shift < 0 || f.Shift > 31 {
 		return errors.New("a time constant is negative or the shift outside 0..31")
@@ -35,7 +34,7 @@ func (f FilterSpec) Validate() error {
 	return nil
 }
 
-// A Filter is a cell of a filterArray. One that has not been set gives 0.
+// A Filter is a cell of a Filters array. Without a specification it returns 0.
 type Filter struct {
 	Spec  FilterSpec
 	Set   bool
@@ -44,7 +43,7 @@ type Filter struct {
 	Wred  WredSpec
 }
 
-// A Filters is an array of filters, or of early detections by such filters.
+// A Filters is an array of filters, or of early detections based on filters.
 type Filters struct {
 	name  string
 	Wred  bool
@@ -53,7 +52,7 @@ type Filters struct {
 	Cells []Filter
 }
 
-// NewFilters makes the array of a program; its filters are not set.
+// NewFilters returns the array of a program; its filters have no specification.
 func NewFilters(c *bmv2.FilterArray) *Filters {
 	return &Filters{
 		name: c.Name, Wred: c.Wred, Width: c.Bitwidth, limit: float64(num.Mask64(c.Bitwidth)),
@@ -61,7 +60,7 @@ func NewFilters(c *bmv2.FilterArray) *Filters {
 	}
 }
 
-// Link links the execution of a cell; out of range it gives 0.
+// Link links the execution of a cell; out of range it returns 0.
 func (f *Filters) Link(l *vector.Linker, to, v, at *bmv2.Expr, draw func(lo, hi uint64) uint64) (vector.Step, error) {
 	dst, err := l.Place(to)
 	if err != nil {
@@ -84,7 +83,8 @@ func (f *Filters) Link(l *vector.Linker, to, v, at *bmv2.Expr, draw func(lo, hi 
 	}, nil
 }
 
-// give is what a filter gives now, or whether an early detection drops.
+// give returns the present result of a filter, or 1 if an early detection
+// drops.
 func (f *Filters) give(k *Filter, draw func(lo, hi uint64) uint64) uint64 {
 	switch {
 	case !f.Wred:
@@ -95,7 +95,7 @@ func (f *Filters) give(k *Filter, draw func(lo, hi uint64) uint64) uint64 {
 	return 0
 }
 
-// take takes a value in.
+// take adds a value to a filter.
 func (k *Filter) take(x float64, now time.Duration) {
 	if !k.Set {
 		return
@@ -113,7 +113,7 @@ func (k *Filter) take(x float64, now time.Duration) {
 	k.value += (1 - fade(dt, tau)) * (x - k.value)
 }
 
-// fade is what is left of a value after a time.
+// fade returns the share of a value that remains after a time.
 func fade(dt, tau time.Duration) float64 {
 	switch {
 	case dt <= 0:
@@ -124,7 +124,7 @@ func fade(dt, tau time.Duration) float64 {
 	return math.Exp(-float64(dt) / float64(tau))
 }
 
-// Result is what a filter gives now.
+// Result returns the present result of a filter.
 func (f *Filters) Result(k *Filter) uint64 {
 	v := math.Floor(math.Ldexp(k.value, -k.Spec.Shift))
 	if v >= f.limit {

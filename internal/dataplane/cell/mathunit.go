@@ -17,9 +17,9 @@ import (
 //	shift  1   index x 2^(3-e), power 2e
 //	shift -1   index x 2^(3-e) with e rounded up to an even number, power e/2
 //
-// and the result is table[index] 2^(scale ± power), minus if the exponent is
-// inverted, cut to 32 bits; 0 if that exponent is beyond ±31. So the index is 8
-// to 15, or 4 to 15 under roots, and 0 for x = 0 alone.
+// The result is table[index] 2^(scale ± power), where inverting negates the
+// power, cut to 32 bits; it is 0 if the exponent is outside ±31. The index is 8
+// to 15, or 4 to 15 for roots, and 0 only for x = 0.
 type mathUnit struct {
 	shift, scale int
 	invert       bool
@@ -51,8 +51,8 @@ func (m *mathUnit) of(x uint32) uint32 {
 	return v << power
 }
 
-// LinkMathUnit links math_unit: where the result goes, x, shift, invert and scale,
-// and the table, one byte per value, the last one first.
+// LinkMathUnit links math_unit. Its parameters are the destination, x, shift,
+// invert, scale, and the table, one byte per value, the last one first.
 func LinkMathUnit(l *vector.Linker, a []*bmv2.Expr) (vector.Step, error) {
 	dst, err := l.Place(a[0])
 	if err != nil {

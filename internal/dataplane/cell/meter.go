@@ -11,8 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// A Count is what a counter has counted: packets, and the bytes that they had when
-// they came in.
+// A Count is the value of a counter: packets, and their bytes at arrival.
 type Count struct {
 	Packets, Bytes uint64
 }
@@ -27,19 +26,19 @@ func (c *Count) Add(p *vector.State) {
 type Counters struct {
 	Name  string
 	Cells []Count
-	// table is the table whose entries the counters belong to, if direct.
+	// Table is the table of direct counters.
 	Table string
-	// Late, if not nil, gets what a packet counts in once it leaves egress.
+	// Late, if not nil, counts a packet when it leaves egress.
 	Late *Late
 }
 
-// A Late is the counters that wait for what leaves of a packet.
+// A Late lists the counters that count the packet in egress when it leaves.
 type Late []*Count
 
-// Add has a packet count when it leaves.
+// Add makes c count the packet when it leaves.
 func (l *Late) Add(c *Count) { *l = append(*l, c) }
 
-// Settle counts a packet of so many bytes.
+// Settle counts a packet of a number of bytes in all listed counters.
 func (l *Late) Settle(bytes int) {
 	for _, c := range *l {
 		c.Packets++
@@ -48,7 +47,7 @@ func (l *Late) Settle(bytes int) {
 	*l = (*l)[:0]
 }
 
-// Link links the counting of a packet in a cell; out of range nothing happens.
+// Link links counting a packet in a cell; out of range it does nothing.
 func (a *Counters) Link(l *vector.Linker, e *bmv2.Expr) (vector.Step, error) {
 	index, err := l.Number(e)
 	if err != nil {
@@ -69,14 +68,14 @@ func (a *Counters) Link(l *vector.Linker, e *bmv2.Expr) (vector.Step, error) {
 	}, nil
 }
 
-// A MeterRate is one rate of a meter: PerMicrosecond bytes or packets, and
-// the burst that may exceed it.
+// A MeterRate is one rate of a meter: PerMicrosecond bytes or packets, and the
+// burst that it allows.
 type MeterRate struct {
 	PerMicrosecond float64
 	Burst          uint64
 }
 
-// A bucket is a token bucket: its rate, its size, and what is in it.
+// A bucket is a token bucket: its rate, its size, and its tokens.
 type bucket struct {
 	rate   float64 // tokens per microsecond
 	burst  uint64
@@ -85,13 +84,13 @@ type bucket struct {
 	color  uint64
 }
 
-// maxExact is a number of tokens that is still far below the overflow of uint64.
+// maxExact is a number of tokens far below the overflow of uint64.
 const maxExact = 1 << 62
 
-// fill adds the tokens that have come by a microsecond. Like BMv2 it rounds the
-// tokens since the switch's start, so that rounding errors do not add up. Where
-// this number would overflow, because of the rate or the uptime, a microsecond
-// brings so many tokens that the rounding of one interval does not matter.
+// fill adds the tokens up to a microsecond. Like BMv2 it rounds the tokens
+// since the switch's start, so that rounding errors do not accumulate. If that
+// number would overflow, because of the rate or the uptime, one microsecond
+// adds so many tokens that the rounding of one interval does not matter.
 func (b *bucket) fill(now int64) {
 	before, after, elapsed := float64(b.last)*b.rate, float64(now)*b.rate, now-b.last
 	b.last = now
@@ -122,7 +121,7 @@ type Meter struct {
 // maxRates is the number of rates of a P4 meter.
 const maxRates = 2
 
-// A Meters is an array of meters, or those of the entries of a table.
+// A Meters is an array of meters, or the meters of a table's entries.
 type Meters struct {
 	name   string
 	bytes  bool
@@ -135,17 +134,17 @@ type Meters struct {
 	Adjust int   // the bytes that each packet counts for more than it has
 }
 
-// length is how long a packet is to the meters.
+// length returns the length of a packet for the meters.
 func (a *Meters) length(p *vector.State) int { return max(0, p.IngressLength+a.Adjust) }
 
-// Mark stores the colour that a direct meter gives p.
+// Mark stores the colour of a direct meter for p.
 func (a *Meters) Mark(m *Meter, p *vector.State) {
 	p.W[a.Target.Off] = m.execute(a.bytes, a.length(p), 0, p.Now) & num.Mask64(min(a.Target.Width, 64))
 }
 
-// execute returns the colour of a packet of so many bytes at a time since the
-// switch's start, and counts it. A packet that has a colour already keeps it or
-// gets a worse one. A packet above a rate takes no tokens of those below (RFC
+// execute returns the colour of a packet of length bytes at a time since the
+// switch's start, and counts it. A packet with a colour keeps it or gets a
+// worse one. A packet above a rate takes no tokens of the lower rates (RFC
 // 2698).
 func (m *Meter) execute(bytes bool, length int, had uint64, now time.Duration) uint64 {
 	c := m.color(bytes, length, had, now)
@@ -174,7 +173,7 @@ func (m *Meter) color(bytes bool, length int, had uint64, now time.Duration) uin
 }
 
 var (
-	// ErrRates refuses rates that do not fit a meter.
+	// ErrRates is the error for rates that do not fit a meter.
 	ErrRates     = errors.New("the rates must be one per colour, smallest first, none negative or infinite")
 	errRateCount = errors.New("meters have one or two rates")
 )
@@ -209,7 +208,7 @@ func (m *Meter) Get() []MeterRate {
 	return rates
 }
 
-// NewMeters makes the array of a program; its meters have no rates.
+// NewMeters returns the array of a program; its meters have no rates.
 func NewMeters(c *bmv2.MeterArray) (*Meters, error) {
 	if c.RateCount < 1 || c.RateCount > maxRates {
 		return nil, errRateCount
@@ -221,7 +220,7 @@ func NewMeters(c *bmv2.MeterArray) (*Meters, error) {
 	return m, nil
 }
 
-// grow makes room for n meters. Direct ones come with the entries of their
+// grow makes room for n meters. Direct meters appear with the entries of their
 // table.
 func (m *Meters) grow(n int) {
 	if n > cap(m.Cells) {
@@ -232,15 +231,15 @@ func (m *Meters) grow(n int) {
 	}
 }
 
-// Reset takes the rates of a direct meter away when its entry is new.
+// Reset removes the rates of a direct meter when its entry is new.
 func (m *Meters) Reset(i int) {
 	m.grow(i + 1)
 	m.Cells[i] = Meter{rates: m.rates}
 }
 
-// Link links the execution of a cell: its index, where the colour goes, and the
-// colour that the packet has already if that is known; out of range nothing
-// happens.
+// Link links the execution of a cell. Its parameters are the index, the
+// destination of the colour, and the packet's colour if it has one; out of
+// range it does nothing.
 func (m *Meters) Link(l *vector.Linker, a []*bmv2.Expr) (vector.Step, error) {
 	index, err := l.Number(a[0])
 	if err != nil {

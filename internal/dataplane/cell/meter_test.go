@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A packet that comes with a colour keeps it or gets a worse one, and takes
-// tokens of the rates above its colour alone: four of the peak rate, two of the
-// committed one, and no time for more.
+// A packet with a colour keeps it or gets a worse one, and takes tokens only of
+// the rates above its colour: here four of the peak rate and two of the
+// committed rate, without time for more.
 func TestColoredMeter(t *testing.T) {
 	const green, yellow, red = 0, 1, 2
 	for _, c := range []struct{ had, want []uint64 }{
@@ -32,9 +32,8 @@ func TestColoredMeter(t *testing.T) {
 	}
 }
 
-// A packet within the rate is green however high the rate is, how long the
-// switch runs and how large the burst is. The rates are those of an int64 of
-// bytes per second, and larger.
+// A packet within the rate is green for any rate, uptime and burst. The rates
+// go up to an int64 of bytes per second, and beyond.
 func TestMeterDoesNotOverflow(t *testing.T) {
 	const (
 		year    = 365 * 24 * time.Hour
@@ -67,8 +66,8 @@ func TestMeterDoesNotOverflow(t *testing.T) {
 	}
 }
 
-// Tokens come as BMv2 counts them: the tokens since the start, rounded down. At
-// 0.3 per microsecond there are 0, 0, 0, 0, 1, 1, 1, 2 after 0 to 7 µs.
+// BMv2 rounds the tokens since the start down: at 0.3 per microsecond there are
+// 0, 0, 0, 0, 1, 1, 1, 2 after 0 to 7 µs.
 func TestTokensAreRoundedOnce(t *testing.T) {
 	b := bucket{rate: 0.3, burst: 100}
 	for us, want := range []uint64{0, 0, 0, 0, 1, 1, 1, 2} {
@@ -78,7 +77,7 @@ func TestTokensAreRoundedOnce(t *testing.T) {
 	}
 }
 
-// Rates that are not numbers of tokens are refused.
+// Negative, infinite and undefined rates are refused.
 func TestMeterRefusesRates(t *testing.T) {
 	for _, rate := range []float64{-1, math.NaN(), math.Inf(1)} {
 		m := Meter{rates: 1}

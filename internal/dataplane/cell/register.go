@@ -1,6 +1,6 @@
-// Package cell has what a program keeps from packet to packet: registers,
-// counters, meters, and for Tofino filters and the math unit. Each kind of array
-// links the primitives that work on it.
+// Package cell holds the state of a program between packets: registers,
+// counters, meters, and for Tofino filters and the math unit. Each kind of
+// array links the primitives that use it.
 package cell
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// A Register is an array of cells of width bits; wider ones than 64 take
-// several words each.
+// A Register is an array of cells of width bits. Cells above 64 bits take
+// several words.
 type Register struct {
 	name  string
 	Size  int
@@ -21,11 +21,11 @@ type Register struct {
 	Words int
 	Mask  uint64 // of a cell of at most 64 bits
 	Cells []uint64
-	// initial is what a cell starts with, nil for 0.
+	// initial is the initial value of a cell, nil for 0.
 	initial []uint64
 }
 
-// NewRegister makes the array of a program, with its initial values.
+// NewRegister returns the array of a program with its initial values.
 func NewRegister(c *bmv2.RegisterArray) *Register {
 	r := &Register{name: c.Name, Size: c.Size, Width: c.Bitwidth, Words: num.Words(c.Bitwidth)}
 	r.Mask = num.Mask64(min(c.Bitwidth, 64))
@@ -37,7 +37,7 @@ func NewRegister(c *bmv2.RegisterArray) *Register {
 	return r
 }
 
-// Reset gives all cells their initial value.
+// Reset restores the initial value of all cells.
 func (r *Register) Reset() {
 	clear(r.Cells)
 	for at := 0; r.initial != nil && at < len(r.Cells); at += r.Words {
@@ -45,7 +45,7 @@ func (r *Register) Reset() {
 	}
 }
 
-// LinkRead links the reading of a cell: out of range the destination stays.
+// LinkRead links reading a cell; out of range the destination keeps its value.
 func (r *Register) LinkRead(l *vector.Linker, to, at *bmv2.Expr) (vector.Step, error) {
 	dst, err := l.Place(to)
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *Register) LinkRead(l *vector.Linker, to, at *bmv2.Expr) (vector.Step, e
 	}, nil
 }
 
-// CellValue reads a cell; out of range it is zero.
+// CellValue returns the value of a cell; out of range it is zero.
 func (r *Register) CellValue(at vector.Eval) vector.Value {
 	v := vector.Unsigned64(r.Width, func(p *vector.State) uint64 {
 		if i := uint64(uint32(at(p))); i < uint64(r.Size) {
@@ -104,7 +104,7 @@ func (r *Register) CellValue(at vector.Eval) vector.Value {
 	return v
 }
 
-// LinkWrite links the writing of a cell; out of range nothing happens.
+// LinkWrite links writing a cell; out of range it does nothing.
 func (r *Register) LinkWrite(l *vector.Linker, index *bmv2.Expr, v vector.Value) (vector.Step, error) {
 	iv, err := l.Number(index)
 	if err != nil {
@@ -141,7 +141,7 @@ func (r *Register) LinkWrite(l *vector.Linker, index *bmv2.Expr, v vector.Value)
 	}, nil
 }
 
-// LinkFill links what writes all cells.
+// LinkFill links writing all cells.
 func (r *Register) LinkFill(l *vector.Linker, e *bmv2.Expr) (vector.Step, error) {
 	v, err := l.Number(e)
 	if err != nil {
@@ -159,7 +159,7 @@ func (r *Register) LinkFill(l *vector.Linker, e *bmv2.Expr) (vector.Step, error)
 	}, nil
 }
 
-// Check refuses a range of cells that is not there.
+// Check reports an error for a range of cells outside the array.
 func (r *Register) Check(from, to int) error {
 	if from < 0 || to > r.Size || from > to {
 		return fmt.Errorf("register %s: cells %d to %d are outside 0..%d", r.name, from, to-1, r.Size-1)
@@ -167,7 +167,7 @@ func (r *Register) Check(from, to int) error {
 	return nil
 }
 
-// Big is a cell as a big number.
+// Big returns a cell as a big number.
 func (r *Register) Big(i int) *big.Int {
 	b := make([]byte, 8*r.Words)
 	num.PutBytes(b, r.Cells[i*r.Words:][:r.Words])

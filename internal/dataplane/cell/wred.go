@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A WredSpec is how a random early detection works (BfRt's $WRED_SPEC): by the
+// A WredSpec specifies a random early detection (BfRt's $WRED_SPEC) by the
 // average of the values with a time constant. Up to Min nothing is dropped,
 // from Max on everything; in between with a probability that rises to
 // Probability.
@@ -15,7 +15,7 @@ type WredSpec struct {
 	Probability float64
 }
 
-// Validate refuses what cannot be set.
+// Validate reports an error for values that the detection cannot have.
 func (w WredSpec) Validate() error {
 	if w.Time < 0 || w.Min > w.Max || !(w.Probability >= 0 && w.Probability <= 1) {
 		return errors.New("the time constant is negative, the least value above the greatest, or the probability outside 0..1")
@@ -23,7 +23,7 @@ func (w WredSpec) Validate() error {
 	return nil
 }
 
-// drops draws whether a packet is dropped at an average.
+// drops draws whether to drop a packet at an average.
 func (w WredSpec) drops(average float64, draw func(lo, hi uint64) uint64) bool {
 	least, most := float64(w.Min), float64(w.Max)
 	switch {

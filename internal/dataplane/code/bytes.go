@@ -8,18 +8,19 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// maxPicked is the length of a header from which on it is not compiled.
+// maxPicked is the size in bytes of the largest header that code reads and
+// writes.
 const maxPicked = 256
 
-// Compiles reports whether headers of a type are read and written by code.
+// Compiles reports whether code reads and writes headers of a type.
 func Compiles(t *vector.HeaderType) bool {
 	return t.Chunks != nil && t.Bits <= 8*maxPicked && !slices.ContainsFunc(t.Chunks, func(c vector.Chunk) bool {
 		return c.Wide && (c.Parts[0].Width%64 != 0 || c.Parts[0].Signed)
 	})
 }
 
-// ReadChunk reads a chunk of a header; there are eight bytes more than the
-// header has.
+// ReadChunk reads a chunk of a header. It may load up to eight bytes after the
+// header.
 func (k *Writer) ReadChunk(c *vector.Chunk, base int, m asm.Mem) {
 	r := Pool[0]
 	if c.Wide {
@@ -100,9 +101,9 @@ func (k *Writer) WriteChunk(c *vector.Chunk, base int, m asm.Mem) {
 	}
 }
 
-// Checksum computes the Internet checksum of a calculation's terms into the first
-// register of the pool; see calculation.sumFields. A carry out of 64 bits counts
-// one there, too.
+// Checksum computes the Internet checksum of a calculation's terms into the
+// first register of the pool; see hash.SumTerm. A carry out of 64 bits counts
+// as one there, too.
 func (k *Writer) Checksum(c *hash.Calculation) {
 	r, x := Pool[0], Pool[1]
 	invalid := k.NewLabel()

@@ -48,7 +48,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// begin discards what has been written.
+// begin discards all steps.
 func (b *bench) begin() { b.writer = New(&vector.Linker{Layout: b.layout}) }
 
 func (b *bench) set(name string, v uint64)    { b.state.W[b.fields[name].Off] = v }
@@ -79,9 +79,9 @@ func (b *bench) again() {
 
 func hex(v int64) *bmv2.Expr { return bmv2.HexInt(v, 8) }
 
-// An expression has the value that P4_16 and BMv2 give it: sums of the field's
-// width, shifts by the width and more, quotients by zero, signs. The values
-// are worked out by hand.
+// An expression has the value of P4_16 and BMv2: sums of the field's width,
+// shifts by the width and more, quotients by zero, signs. The values are worked
+// out by hand.
 func TestExpressions(t *testing.T) {
 	b := newBench(t)
 	f := b.field
@@ -141,7 +141,8 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// What the code cannot compute is refused before anything is written.
+// The writer refuses expressions that code cannot compute, and writes nothing
+// for them.
 func TestRefused(t *testing.T) {
 	b := newBench(t)
 	f := b.field
@@ -165,7 +166,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A condition jumps as wanted, in all combinations of and, or and not.
+// A condition jumps as requested, in all combinations of and, or and not.
 func TestConditions(t *testing.T) {
 	b := newBench(t)
 	is := func(v int64) *bmv2.Expr { return bmv2.Op2("==", b.field("b8"), hex(v)) }
@@ -191,7 +192,7 @@ func TestConditions(t *testing.T) {
 			k.Branch(k.Condition(c.expr), 0, jumped, wanted)
 			k.StoreConst(Word(b.fields["m.b16"].Off), 0)
 			k.Bind(jumped)
-			// The code is the same for all values: it is run for each.
+			// The same code runs for each value.
 			for v := range uint64(8) {
 				b.set("m.b8", v)
 				if v == 0 {
@@ -207,8 +208,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// A hash is base + H % size, cut to the width of its target. The check values of
-// the CRCs are those of the digits 1 to 9.
+// A hash is base + H % size, cut to the width of its target. The CRC values are
+// the check values for the digits 1 to 9.
 func TestHashInto(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []struct {
@@ -253,8 +254,8 @@ func TestHashInto(t *testing.T) {
 	}
 }
 
-// A cell is read and written at an index inside the array alone; the low 32 bits
-// of the index count. A value is cut to the width of the cell, or of the field.
+// A cell is accessed only at an index within the array; the low 32 bits of the
+// index count. A value is cut to the width of the cell or the field.
 func TestCells(t *testing.T) {
 	b := newBench(t)
 	r := cell.NewRegister(&bmv2.RegisterArray{Name: "r", Size: 4, Bitwidth: 12})
@@ -285,7 +286,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// A counter counts a packet and its bytes in a cell of the array alone.
+// A counter counts a packet and its bytes only in a cell within the array.
 func TestCountPacket(t *testing.T) {
 	b := newBench(t)
 	counters := &cell.Counters{Cells: make([]cell.Count, 3)}
@@ -303,7 +304,7 @@ func TestCountPacket(t *testing.T) {
 	}
 }
 
-// Headers are made valid with fields of zero, made invalid, and copied with
+// Headers become valid with fields of zero, become invalid, and are copied with
 // their validity; the length of the packet follows.
 func TestHeaders(t *testing.T) {
 	b := newBench(t)

@@ -7,9 +7,9 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// A Tree is an expression on its way to code, which computes its low 64 bits.
-// The value beside it is what the closures compute: its interval says what the
-// operations mean, in code as in closures.
+// A Tree is an expression to be compiled; the code computes its low 64 bits.
+// Its value v is the one of the closures: the interval of v defines the meaning
+// of operations in both engines.
 type Tree struct {
 	op    treeOp
 	v     vector.Value
@@ -45,7 +45,7 @@ const (
 
 var instructions = map[treeOp]asm.Op{treeAdd: asm.Add, treeSub: asm.Sub, treeAnd: asm.And, treeOr: asm.Or, treeXor: asm.Xor}
 
-// Tree makes the tree of an expression, or nil where code cannot compute it.
+// Tree returns the tree of an expression, or nil if code cannot compute it.
 func (k *Writer) Tree(e *bmv2.Expr) *Tree {
 	t := k.bareTree(e)
 	if t == nil {
@@ -81,7 +81,7 @@ func (k *Writer) bareTree(e *bmv2.Expr) *Tree {
 	return nil
 }
 
-// Leaf is the tree of a value that is no operation.
+// Leaf returns the tree of a value that is not an operation.
 func (k *Writer) Leaf(v vector.Value) *Tree {
 	switch v.Kind {
 	case vector.ConstKind:
@@ -151,7 +151,8 @@ func (k *Writer) operationTree(e *bmv2.Expr) *Tree {
 	return binaryTree(e.Op, a, b)
 }
 
-// binaries are the operations with two operands that mean the same for all numbers.
+// binaries are the operations with two operands that have the same meaning for
+// all numbers.
 var binaries = map[string]treeOp{
 	"+": treeAdd, "-": treeSub, "*": treeMul, "/": treeDiv, "%": treeMod, "&": treeAnd, "|": treeOr, "^": treeXor, "<<": treeShl,
 }
@@ -201,7 +202,7 @@ func (t *Tree) operand() bool {
 	return t.op == treeWord || t.op == treeArg || t.op == treeConst && asm.Fits(t.bits)
 }
 
-// registers is how many registers of the pool it takes to compute t.
+// registers returns the number of registers that it takes to compute t.
 func (t *Tree) registers() int {
 	switch t.op {
 	case treeConst, treeWord, treeArg:
@@ -219,7 +220,7 @@ func (t *Tree) registers() int {
 	return max(t.a.depth, t.b.depth+1)
 }
 
-// Eval computes t into the register d of the pool; those behind it are free.
+// Eval computes t into the register d of the pool. Later registers are free.
 func (k *Writer) Eval(t *Tree, d int) {
 	r := Pool[d]
 	switch t.op {
@@ -354,7 +355,7 @@ func (k *Writer) evalShift(t *Tree, d int) {
 	k.Bind(end)
 }
 
-// Mask cuts a register to the bits of a mask without gaps.
+// Mask clears the bits of a register outside a contiguous mask.
 func (k *Writer) Mask(r asm.Reg, m uint64) {
 	switch {
 	case m == ^uint64(0):
@@ -379,7 +380,7 @@ func (k *Writer) LoadField(r asm.Reg, off, width int) {
 	}
 }
 
-// A Branch is a truth value on its way to code.
+// A Branch is a condition to be compiled.
 type Branch struct {
 	op   branchOp
 	a, b *Tree    // compared
@@ -388,7 +389,7 @@ type Branch struct {
 	off  int // of a word that is not zero
 }
 
-// Not is the opposite of b.
+// Not returns the opposite of b.
 func (b *Branch) Not() *Branch { return &Branch{op: branchNot, x: b} }
 
 type branchOp byte
@@ -403,7 +404,7 @@ const (
 	branchOr
 )
 
-// Condition makes the branch of an expression, or nil where code cannot decide
+// Condition returns the branch of an expression, or nil if code cannot decide
 // it.
 func (k *Writer) Condition(e *bmv2.Expr) *Branch {
 	if e = e.Unwrap(); e == nil {
@@ -454,7 +455,8 @@ func (k *Writer) Condition(e *bmv2.Expr) *Branch {
 var unsignedConds = map[string]asm.Cond{"==": asm.Equal, "!=": asm.NotEqual, "<": asm.Below, "<=": asm.BelowEqual, ">": asm.Above, ">=": asm.AboveEqual}
 var signedConds = map[string]asm.Cond{"==": asm.Equal, "!=": asm.NotEqual, "<": asm.Less, "<=": asm.LessEqual, ">": asm.Greater, ">=": asm.GreaterEqual}
 
-// Comparison makes the branch of a comparison, or nil where code cannot decide it.
+// Comparison returns the branch of a comparison, or nil if code cannot decide
+// it.
 func (k *Writer) Comparison(op string, a, b *Tree) *Branch {
 	if a == nil || b == nil {
 		return nil
@@ -477,7 +479,7 @@ func (k *Writer) Comparison(op string, a, b *Tree) *Branch {
 	return c
 }
 
-// registers is how many registers of the pool it takes to decide b.
+// registers returns the number of registers that it takes to decide b.
 func (b *Branch) registers() int {
 	switch b.op {
 	case branchCompare:
@@ -493,7 +495,7 @@ func (b *Branch) registers() int {
 	return 0
 }
 
-// Branch jumps to a label if b is as wanted. Registers of the pool from d on are
+// Branch jumps to a label if b equals want. Registers of the pool from d on are
 // free.
 func (k *Writer) Branch(b *Branch, d int, to asm.Label, want bool) {
 	switch b.op {
@@ -510,7 +512,7 @@ func (k *Writer) Branch(b *Branch, d int, to asm.Label, want bool) {
 	case branchNot:
 		k.Branch(b.x, d, to, !want)
 	default:
-		// x and y wanted false is x false or y false.
+		// "x and y" is false if x is false or y is false.
 		if (b.op == branchOr) == want {
 			k.Branch(b.x, d, to, want)
 			k.Branch(b.y, d, to, want)
@@ -530,7 +532,7 @@ func (k *Writer) jumpAs(c asm.Cond, to asm.Label, want bool) {
 	k.JumpIf(c, to)
 }
 
-// compare sets the flags.
+// compare sets the flags from the operands of b.
 func (k *Writer) compare(b *Branch, d int) {
 	if b.a.op == treeWord && b.b.op == treeConst && asm.Fits(b.b.bits) {
 		k.MemConst(asm.Cmp, Word(b.a.Off), b.b.bits)

@@ -9,12 +9,12 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// The CRCs that programs choose paths by are computed over the vector: the
-// fields are put together to words of up to eight bytes, and each word goes
-// through as many tables at once ("slicing by eight").
+// This file computes the CRCs that programs use to select paths. It packs the
+// fields into words of up to eight bytes, and looks each word up in as many
+// tables at once ("slicing by eight").
 
-// A piece is some bits of a word of the vector, or of a constant, as part of a
-// word of a hash's input.
+// A piece is a range of bits of a vector word, at its place in a word of a
+// hash's input.
 type piece struct {
 	off   int
 	right int // shifted so far to the right
@@ -22,11 +22,11 @@ type piece struct {
 	left  int // and then to the left
 }
 
-// maxHashed is the most bytes that are hashed by code.
+// maxHashed is the largest number of bytes that code hashes.
 const maxHashed = 64
 
-// hashed cuts the inputs of a calculation into words of up to eight bytes; nil
-// if they are not fields of metadata alone that fill whole bytes.
+// hashed splits the inputs of a calculation into words of up to eight bytes. It
+// returns nil unless all inputs are metadata fields that fill whole bytes.
 func hashed(ins []hash.Input) (words [][]piece, bytes int) {
 	var all []piece
 	bits := 0
@@ -63,9 +63,9 @@ func hashed(ins []hash.Input) (words [][]piece, bytes int) {
 	return words, bits / 8
 }
 
-// HashInto writes base + H % max, for the CRCs that slicedCRCs has. Where the
-// control plane may change what is computed, the code looks whether it has, and
-// does what changed writes then.
+// HashInto writes base + H % max for a CRC in hash.SlicedCRCs. If the control
+// plane may replace the function, the code checks whether it has, and then runs
+// the code that changed writes.
 func (k *Writer) HashInto(c *hash.Calculation, a []*bmv2.Expr, changed func()) bool {
 	dst, err := k.Place(a[0])
 	if err != nil || dst.Base != nil || dst.Field.Signed || dst.Field.VarLen || dst.Field.Width > 64 {
@@ -86,6 +86,7 @@ func (k *Writer) HashInto(c *hash.Calculation, a []*bmv2.Expr, changed func()) b
 	}
 	if c.Hash != nil {
 		asSaid, end := k.NewLabel(), k.NewLabel()
+		// Hostile input: none. c.Set is only compared with nil.
 		k.ref(asm.CX, unsafe.Pointer(&c.Set), int(unsafe.Sizeof(c.Set)))
 		k.Load(asm.AX, asm.At(asm.CX, 0))
 		k.Test(asm.AX, asm.AX)
@@ -100,7 +101,7 @@ func (k *Writer) HashInto(c *hash.Calculation, a []*bmv2.Expr, changed func()) b
 	if m, ok := v.RemainderMask(); ok {
 		k.Mask(r, m)
 	} else {
-		// The rest of a division by 0 is 0.
+		// The remainder of a division by 0 is 0.
 		zero, end := k.NewLabel(), k.NewLabel()
 		k.Eval(size, 1)
 		k.Test(Pool[1], Pool[1])
@@ -126,10 +127,12 @@ func (k *Writer) HashInto(c *hash.Calculation, a []*bmv2.Expr, changed func()) b
 // crc computes a CRC into the first register of the pool.
 func (k *Writer) crc(c *hash.Sliced, words [][]piece, bytes int) {
 	state, data, rest := Pool[0], Pool[1], Pool[2]
+	// Hostile input: a packet controls the bytes that select the rows of the tables.
+	// A byte is below the 256 rows of each.
 	k.ref(asm.CX, unsafe.Pointer(&c.Table), int(unsafe.Sizeof(c.Table)))
 	for i, w := range words {
 		n := min(8, bytes-8*i)
-		// The pieces of the word are put together.
+		// Combine the pieces of the word.
 		for i, p := range w {
 			r := rest
 			if i == 0 {
@@ -161,9 +164,9 @@ func (k *Writer) crc(c *hash.Sliced, words [][]piece, bytes int) {
 	}
 }
 
-// slices takes n bytes from data, into which the state has been put, through the
-// tables. Of a state with more bits than that the rest stays; at the beginning
-// there is none.
+// slices processes n bytes of data, already combined with the state, through
+// the tables. The bits of the state above n bytes remain; none reports that
+// there is no state yet.
 func (k *Writer) slices(state, data asm.Reg, n int, none bool) {
 	rest := !none && n < 4
 	if rest {

@@ -11,7 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// Result writes an operation of P4_14's kind, with its result's place first.
+// Result writes an operation of P4_14, which names its destination first.
 func (k *Writer) Result(op string, dst, left, right *bmv2.Expr) bool {
 	a, b := k.Tree(left), k.Tree(right)
 	if a == nil || b == nil {
@@ -42,8 +42,8 @@ func (k *Writer) Assignment(dst *bmv2.Expr, t *Tree) bool {
 	return k.storeField(pl.Field, t)
 }
 
-// storeField stores a number in a field of at most 64 bits, cut as the closures
-// do.
+// storeField stores a number in a field of at most 64 bits, cut like the
+// closures cut it.
 func (k *Writer) storeField(f vector.Field, t *Tree) bool {
 	m := num.Mask64(f.Width)
 	if f.Signed {
@@ -87,6 +87,8 @@ func (k *Writer) cell(index *Tree, size int, outside asm.Label) {
 }
 
 // cells loads the address of an array's cells into AX.
+//
+// Hostile input: none. The address and the size are those of the slice.
 func cells[T any](k *Writer, list []T) {
 	k.ref(asm.AX, unsafe.Pointer(&list[0]), len(list)*int(unsafe.Sizeof(list[0])))
 }
@@ -122,7 +124,7 @@ func (k *Writer) WriteCell(r *cell.Register, at, what *bmv2.Expr) bool {
 	skip := k.NewLabel()
 	k.cell(index, r.Size, skip)
 	k.Eval(v, 1)
-	// What the register holds may be larger than its cell.
+	// Without a mask the register could hold more than its cell.
 	if !v.v.FitsUnsigned() || v.v.Hi.Cmp(new(big.Int).SetUint64(r.Mask)) > 0 {
 		k.Mask(Pool[1], r.Mask)
 	}
@@ -156,7 +158,8 @@ func (k *Writer) CountPacket(c *cell.Counters, at *bmv2.Expr) bool {
 	return true
 }
 
-// OnFixed writes something for a header that is known and has a fixed length.
+// OnFixed calls do for a header that is known at compile time and has a fixed
+// length.
 func (k *Writer) OnFixed(e *bmv2.Expr, do func(*vector.Header)) bool {
 	r, err := k.Header(e)
 	if err != nil || r.H == nil || r.H.Metadata || r.H.Type.VarLen >= 0 {
@@ -166,7 +169,7 @@ func (k *Writer) OnFixed(e *bmv2.Expr, do func(*vector.Header)) bool {
 	return true
 }
 
-// SetValid makes h valid, and the other members of its union invalid.
+// SetValid makes h valid and the other members of its union invalid.
 func (k *Writer) SetValid(h *vector.Header) {
 	if h.Union != nil {
 		for _, m := range h.Union.Members {
@@ -200,7 +203,7 @@ func (k *Writer) MakeInvalid(h *vector.Header) {
 	k.Bind(skip)
 }
 
-// maxCopied is the most words of a header that are copied one by one.
+// maxCopied is the largest number of words that code copies one by one.
 const maxCopied = 32
 
 // CopyHeader writes assign_header.

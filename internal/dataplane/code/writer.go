@@ -1,5 +1,6 @@
-// Package code writes expressions, assignments, headers and accesses to cells as
-// machine code over the vector: what package vector links to closures, faster.
+// Package code compiles expressions, assignments, headers and accesses to cells
+// to machine code over the vector. It is the fast alternative to the closures
+// of package vector.
 package code
 
 import (
@@ -9,9 +10,12 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// A Writer writes what programs are made of as machine code: expressions,
-// assignments, headers, checksums, accesses to cells. What its methods return
-// false for they have written nothing for.
+// A Writer writes the parts of programs as machine code: expressions,
+// assignments, headers, checksums, accesses to cells. A method that returns
+// false has written nothing.
+//
+// Hostile input: none. Refs holds addresses of arrays and tables, none of
+// packets.
 type Writer struct {
 	*asm.Asm
 	*vector.Linker
@@ -22,12 +26,14 @@ type Writer struct {
 	InPlace  bool     // they are known
 }
 
-// New begins a program.
+// New returns a Writer without code.
+//
+// Hostile input: none.
 func New(l *vector.Linker) *Writer {
 	return &Writer{Asm: asm.New(), Linker: l, refIndex: map[unsafe.Pointer]int{}}
 }
 
-// Registers with a fixed meaning. AX, CX and DX are for what lies between.
+// Registers with a fixed meaning. AX, CX and DX hold intermediate values.
 const (
 	words   = asm.BX
 	refs    = asm.R12
@@ -35,13 +41,13 @@ const (
 	ArgData = asm.DI
 )
 
-// Pool are the registers that expressions are computed in.
+// Pool lists the registers for values of expressions.
 var Pool = [...]asm.Reg{asm.SI, asm.R8, asm.R9, asm.R10, asm.R11, asm.R15}
 
-// Word is a word of the vector.
+// Word returns a word of the vector.
 func Word(off int) asm.Mem { return asm.At(words, 8*off) }
 
-// The fields of a Packet that the code uses.
+// The fields of a State that the code uses.
 var (
 	StateArgs    = asm.At(State, int(unsafe.Offsetof(vector.State{}.Args)))
 	StateBuf     = asm.At(State, int(unsafe.Offsetof(vector.State{}.Buf)))
@@ -58,8 +64,8 @@ var (
 
 // ref loads the address of a block of size bytes into a register.
 //
-// What does a packet control here? Nothing: the addresses in Refs are those of
-// arrays and tables that the program keeps alive, with the sizes that they have.
+// Hostile input: none. Refs holds addresses of arrays and tables that the program
+// keeps alive, with their sizes.
 func (k *Writer) ref(dst asm.Reg, p unsafe.Pointer, size int) {
 	i, ok := k.refIndex[p]
 	if !ok {
@@ -70,7 +76,7 @@ func (k *Writer) ref(dst asm.Reg, p unsafe.Pointer, size int) {
 	k.LoadAddress(dst, asm.At(refs, 8*i), size)
 }
 
-// Finish returns the code, or the first error that the verifier has found.
+// Finish returns the code, or the first error of the verifier.
 func (k *Writer) Finish() ([]byte, error) {
 	var s vector.State
 	m := asm.Memory{Vector: 8 * k.Layout.Words, Refs: 8 * len(k.Refs), State: int(unsafe.Sizeof(s))}

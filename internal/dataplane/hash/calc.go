@@ -8,9 +8,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// A Calculation hashes a list of inputs: the fields one after the other
-// without padding, fields of invalid headers left out, then the payload if
-// asked for.
+// A Calculation hashes a list of inputs: the fields in order without padding,
+// without fields of invalid headers, then the payload if requested.
 type Calculation struct {
 	name    string
 	Inputs  []Input
@@ -34,7 +33,7 @@ type Input struct {
 	Parts []vector.Part
 	width int
 	valid int // the word that says whether the header is valid
-	// always is set for metadata and constants, which need no test.
+	// Always is set for metadata and constants, which are always valid.
 	Always bool
 
 	wide  *vector.Field  // a field that does not fit a run
@@ -63,11 +62,11 @@ func NewCalculation(l *vector.Linker, c *bmv2.Calculation) (*Calculation, error)
 	return k, err
 }
 
-// Extends reports whether the algorithm has fewer bits than are wanted.
+// Extends reports whether the algorithm has fewer bits than the program uses.
 func (k *Calculation) Extends() bool { return k.Hash != nil && k.own.Width < k.Hash.Width }
 
-// LinkInputs links inputs, neighbours joined to runs. payload is whether the payload
-// follows them.
+// LinkInputs links inputs and joins neighbours to runs. payload reports whether
+// the payload follows them.
 func LinkInputs(l *vector.Linker, list []*bmv2.Expr) (ins []Input, payload bool, err error) {
 	for _, e := range list {
 		if e.Type == bmv2.TypePayload {
@@ -134,8 +133,8 @@ func linkInput(l *vector.Linker, e *bmv2.Expr) (Input, error) {
 	return Input{}, fmt.Errorf("%s cannot be an input of a calculation", e.Type)
 }
 
-// AppendInputs writes the inputs of p to buf. Fields of invalid headers are
-// left out.
+// AppendInputs appends the inputs of p to buf, without fields of invalid
+// headers.
 func AppendInputs(buf []byte, ins []Input, p *vector.State) []byte {
 	b := num.BitWriter{Buf: buf}
 	for i := range ins {
@@ -170,7 +169,7 @@ func (k *Calculation) Output(p *vector.State) uint64 {
 		return k.sumFields(p)
 	}
 	if k.Set != nil {
-		// All inputs are written, zeros for the fields of headers that are not valid.
+		// Write all inputs, with zeros for the fields of invalid headers.
 		w := num.BitWriter{Buf: k.buf[:0]}
 		for i := range k.Inputs {
 			in := &k.Inputs[i]
@@ -196,11 +195,10 @@ func (k *Calculation) Output(p *vector.State) uint64 {
 	return v
 }
 
-// A SumTerm is a field in an Internet checksum that is computed where the fields
-// are. That checksum adds 16-bit words, modulo 65535. There 2^16 is 1, so that a
-// field counts with its value shifted to where it ends within a word, however
-// many words it spans: the fields of a header can be added up in the vector,
-// instead of being written one behind the other first.
+// A SumTerm is a field in an Internet checksum that is computed in the vector.
+// The checksum adds 16-bit words modulo 65535. There 2^16 is 1, so a field
+// counts with its value shifted to its end within a word, however many words it
+// spans. The fields need not be written to a buffer first.
 type SumTerm struct {
 	Off   int
 	Mask  uint64
@@ -210,8 +208,9 @@ type SumTerm struct {
 // maxSummed is the width of the widest field that can be shifted by 15 bits.
 const maxSummed = 48
 
-// sumTerms are the inputs of a checksum as words of the vector to add up, with the
-// word that says whether they are valid; nil if they are not fields of one header.
+// sumTerms returns the inputs of a checksum as words of the vector, with the
+// word that holds their validity. It returns nil unless they are fields of one
+// header.
 func (k *Calculation) sumTerms() (terms []SumTerm, valid int) {
 	if k.AlgoID != "csum16" && k.AlgoID != "cksum16" || k.Payload || len(k.Inputs) == 0 {
 		return nil, 0
@@ -232,7 +231,7 @@ func (k *Calculation) sumTerms() (terms []SumTerm, valid int) {
 	return terms, valid
 }
 
-// sumFields is the checksum of the terms for p.
+// sumFields returns the checksum of the terms for p.
 func (k *Calculation) sumFields(p *vector.State) uint64 {
 	var sum uint64
 	if p.W[k.TermsValid] != 0 {

@@ -9,22 +9,22 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// A CRC describes a cyclic redundancy check as BMv2's custom ones are
-// configured. Width is 1 to 64.
+// A CRC describes a cyclic redundancy check like BMv2's custom CRCs. Width is 1
+// to 64.
 type CRC struct {
 	Width                 int
 	Poly, Init, XorOut    uint64
 	ReflectIn, ReflectOut bool
 }
 
-// A Table is a CRC with the remainders of all bytes, which stand in the topmost
-// bits, whatever the width.
+// A Table is a CRC with the remainders of all bytes, in the topmost bits for
+// any width.
 type Table struct {
 	CRC
 	table [256]uint64
 }
 
-// NewCRC makes the table of a CRC.
+// NewCRC returns the table of a CRC.
 func NewCRC(c CRC) *Table {
 	t := &Table{CRC: c}
 	poly := c.Poly << (64 - c.Width)
@@ -38,7 +38,7 @@ func NewCRC(c CRC) *Table {
 	return t
 }
 
-// Sum is the CRC of data.
+// Sum returns the CRC of data.
 func (t *Table) Sum(d []byte) uint64 {
 	r := t.Init << (64 - t.Width)
 	for _, c := range d {
@@ -55,8 +55,8 @@ func (t *Table) Sum(d []byte) uint64 {
 	return (r ^ t.XorOut) & num.Mask64(t.Width)
 }
 
-// crc16Table has the remainders of CRC-16/ARC for reflected bytes, and after
-// k more zero bytes, so that eight bytes go at once.
+// crc16Table holds the remainders of CRC-16/ARC for reflected bytes followed by
+// k zero bytes, to process eight bytes at once.
 var crc16Table = makeCRC16Table()
 
 func makeCRC16Table() (t [8][256]uint16) {
@@ -76,7 +76,7 @@ func makeCRC16Table() (t [8][256]uint16) {
 	return t
 }
 
-// crc16 is CRC-16/ARC: reflected 0x8005 without preset.
+// crc16 returns CRC-16/ARC: reflected 0x8005, initial value 0.
 func crc16(d []byte) uint64 {
 	t := &crc16Table
 	var r uint16
@@ -90,7 +90,7 @@ func crc16(d []byte) uint64 {
 	return uint64(r)
 }
 
-// crcOf makes the CRC that a calculation brings along.
+// crcOf returns the CRC of a calculation.
 func crcOf(c *bmv2.CRC) *Table {
 	number := func(hex string) uint64 {
 		v, err := bmv2.ParseHex(hex)
@@ -105,15 +105,15 @@ func crcOf(c *bmv2.CRC) *Table {
 	})
 }
 
-// A Sliced is a reflected CRC of at most 32 bits: Table[k] has the remainders
-// of a byte that k more follow.
+// A Sliced is a reflected CRC of at most 32 bits: Table[k] holds the remainders
+// of a byte followed by k more bytes.
 type Sliced struct {
 	Table     [8][256]uint32
 	Init, Xor uint32
 }
 
-// SlicedCRCs are the CRCs that machine code computes eight bytes at a time, by
-// the names of their algorithms.
+// SlicedCRCs maps algorithm names to the CRCs that machine code computes, eight
+// bytes at a time.
 var SlicedCRCs = sync.OnceValue(func() map[string]*Sliced {
 	return map[string]*Sliced{
 		"crc16": newSlicedCRC(0xa001, 0),

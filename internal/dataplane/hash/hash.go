@@ -1,5 +1,5 @@
-// Package hash has the hash algorithms, checksums and CRCs that programs for
-// BMv2 and Tofino name, and the calculations that apply them to fields.
+// Package hash holds the hash algorithms, checksums and CRCs of programs for
+// BMv2 and Tofino, and the calculations that apply them to fields.
 package hash
 
 import (
@@ -22,8 +22,7 @@ type Func func(data []byte) uint64
 // Sum calls f.
 func (f Func) Sum(data []byte) uint64 { return f(data) }
 
-// New makes the hasher of a name. The algorithm random is refused, as in
-// BMv2.
+// New returns the hasher of a name. Like BMv2 it refuses the algorithm random.
 func New(algo string) (Hasher, error) {
 	switch algo {
 	case "crc32":
@@ -64,7 +63,7 @@ func New(algo string) (Hasher, error) {
 	return nil, fmt.Errorf("unknown hash algorithm %q", algo)
 }
 
-// Internet is the ones' complement sum of RFC 1071.
+// Internet returns the ones' complement sum of RFC 1071.
 func Internet(d []byte) uint16 {
 	var sum, carry uint64
 	for len(d) >= 8 {
@@ -83,8 +82,8 @@ func Internet(d []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// xorSum is the exclusive or of big-endian words of n bytes; the last one is
-// filled with zeros on the right.
+// xorSum returns the exclusive or of big-endian words of n bytes; the last word
+// is padded with zeros on the right.
 func xorSum(d []byte, n int) uint64 {
 	var x uint64
 	for i, c := range d {
@@ -93,12 +92,12 @@ func xorSum(d []byte, n int) uint64 {
 	return x
 }
 
-// identityHash takes the first eight bytes as a number.
+// identityHash returns the first eight bytes as a number.
 func identityHash(d []byte) uint64 {
 	return num.Uint64(d[:min(len(d), 8)])
 }
 
-// hashEx is the FNV-like hash of simple_switch; its bytes are signed.
+// hashEx returns the FNV-like hash of simple_switch, with signed bytes.
 func hashEx(d []byte) uint64 {
 	h := uint32(2166136261)
 	for _, c := range d {
@@ -112,20 +111,20 @@ func hashEx(d []byte) uint64 {
 	return uint64(h)
 }
 
-// roundRobin counts its calls, and hashes nothing.
+// roundRobin counts its calls and ignores the data.
 type roundRobin struct{ n uint64 }
 
-// Sum counts.
+// Sum returns the number of earlier calls.
 func (r *roundRobin) Sum([]byte) uint64 {
 	r.n++
 	return r.n - 1
 }
 
-// roundRobinConsistent gives each new input the next number, and an input seen
-// before its own.
+// roundRobinConsistent numbers distinct inputs in the order of their first
+// appearance.
 type roundRobinConsistent struct{ seen map[string]uint64 }
 
-// Sum is the number of an input.
+// Sum returns the number of an input.
 func (r *roundRobinConsistent) Sum(d []byte) uint64 {
 	n, ok := r.seen[string(d)]
 	if !ok {
@@ -138,7 +137,7 @@ func (r *roundRobinConsistent) Sum(d []byte) uint64 {
 // Toeplitz is the hash of receive-side scaling.
 type Toeplitz struct{ Key []uint32 }
 
-// Sum is the hash of data.
+// Sum returns the hash of data.
 func (t *Toeplitz) Sum(d []byte) uint64 {
 	var x uint32
 	for i := 0; i < len(d); i += 4 {
@@ -153,7 +152,7 @@ func (t *Toeplitz) Sum(d []byte) uint64 {
 	return uint64(x)
 }
 
-// xxh64 is xxHash, 64 bits, seed 0.
+// xxh64 returns xxHash, 64 bits, seed 0.
 func xxh64(d []byte) uint64 {
 	const p1, p2, p3, p4, p5 = 11400714785074694791, 14029467366897019727, 1609587929392839161, 9650029242287828579, 2870177450012600261
 	round := func(acc, v uint64) uint64 { return bits.RotateLeft64(acc+v*p2, 31) * p1 }

@@ -6,7 +6,7 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 )
 
-// The check values of the CRC catalogue, of xxHash and of RFC 1071.
+// Check values of the CRC catalogue, of xxHash and of RFC 1071.
 func TestHashKnownAnswers(t *testing.T) {
 	for _, c := range []struct {
 		algo, data string
@@ -43,7 +43,7 @@ func TestHashKnownAnswers(t *testing.T) {
 	}
 }
 
-// crc16 takes eight bytes at once, crc16_custom one.
+// crc16 processes eight bytes at once, crc16_custom one.
 func TestCRC16AgainstBytewise(t *testing.T) {
 	custom, _ := New("crc16_custom")
 	data := []byte("a text of some length, from which prefixes are taken")
@@ -54,7 +54,8 @@ func TestCRC16AgainstBytewise(t *testing.T) {
 	}
 }
 
-// The Toeplitz hash against the vectors that network cards are checked with.
+// The Toeplitz hash agrees with the verification vectors of receive-side
+// scaling.
 func TestToeplitzKnownAnswer(t *testing.T) {
 	key := []uint32{0x6d5a56da, 0x255b0ec2, 0x4167253d, 0x43a38fb0, 0xd0ca2bcb, 0xae7b30b4, 0x77cb2da3, 0x8030f20c, 0x6a42b73b, 0xbeac01fa}
 	// 66.9.149.187 to 161.142.100.80
@@ -85,7 +86,7 @@ func TestUnknownHashIsRefused(t *testing.T) {
 	}
 }
 
-// The check values of published CRCs, over the digits 1 to 9.
+// Check values of published CRCs over the digits 1 to 9.
 func TestCRCOfCalculation(t *testing.T) {
 	for _, c := range []struct {
 		crc  bmv2.CRC

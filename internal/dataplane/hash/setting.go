@@ -8,27 +8,26 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// A Setting is what the control plane of a Tofino has a hash compute in place of
-// what the program says.
+// A Setting replaces the function of a hash of Tofino; the control plane sets
+// it.
 type Setting struct {
-	// Slices are the parts of the input that count, first to last.
+	// Slices are the parts of the input to hash, in order.
 	Slices   []Slice
 	Function Function
-	// Rotate is by how many places the bits that the program uses are turned to
-	// the left.
+	// Rotate is the number of places by which the used bits rotate to the left.
 	Rotate int
-	// Seed, if not nil, stands in place of what Function gives for zeros.
+	// Seed, if not nil, replaces the function's value for an input of zeros.
 	Seed *uint64
 }
 
-// A Slice is Width bits of the input from bit At on, counted from its front. It
-// may change places with the one at With.
+// A Slice is Width bits of the input, starting with bit At from its front. With
+// is the start of a slice that it may be exchanged with.
 type Slice struct {
 	At, Width int
 	With      int // -1: with none
 }
 
-// A Function is the algorithm of a hash, with as many bits as it has.
+// A Function is the algorithm of a hash with its number of bits.
 type Function struct {
 	Width  int
 	CRC    *Table // nil: the exclusive or of words of Width bits
@@ -36,7 +35,7 @@ type Function struct {
 	Extend bool   // begins again where more bits are wanted
 }
 
-// functionOf is the function of a calculation for Tofino.
+// functionOf returns the function of a calculation for Tofino.
 func functionOf(c *bmv2.Calculation) (Function, error) {
 	f := Function{Extend: c.Hash.Extend}
 	switch c.Algo {
@@ -59,9 +58,9 @@ func functionOf(c *bmv2.Calculation) (Function, error) {
 	return f, nil
 }
 
-// sum is the function of bits, one in each byte, of which the first stands at the
-// front. As on the chip zeros fill the front of what a CRC gets up to whole bytes,
-// and the end of the last word that is added.
+// sum computes the function of bits, one per byte, first bit first. Like the
+// chip it pads the front of a CRC's input with zeros to whole bytes, and the
+// end of the last word of a sum.
 func (f *Function) sum(in []byte) uint64 {
 	switch {
 	case f.CRC != nil:
@@ -86,8 +85,7 @@ func (f *Function) sum(in []byte) uint64 {
 	return v
 }
 
-// extended repeats the bits of a value of the function up to a width, if the
-// function begins again.
+// extended repeats the bits of a value up to a width if the function extends.
 func (f *Function) extended(v uint64, width int) uint64 {
 	for n := f.Width; f.Extend && n < width; n += f.Width {
 		v |= v & num.Mask64(f.Width) << n
@@ -95,23 +93,24 @@ func (f *Function) extended(v uint64, width int) uint64 {
 	return v & num.Mask64(width)
 }
 
-// A Matrix is what the chip computes a hash by: a column for each bit of the input
-// that counts, of which those add up whose bits are set, and the seed.
+// A Matrix is the chip's form of a hash: a column for each input bit, and the
+// seed. The hash is the exclusive or of the seed and the columns of the bits
+// that are set.
 type Matrix struct {
 	columns []column
 	seed    uint64
 }
 
-// A column is what a bit of the input, counted from its front, adds.
+// A column is the contribution of an input bit, numbered from the front.
 type column struct {
 	bit int
 	add uint64
 }
 
-// Matrix computes the matrix of a setting as Tofino's drivers do, for those bits of
-// a hash that the program uses. Of slices that may change places both have the bits
-// that either's columns have: the drivers mean their exclusive or, and do not take
-// away what is there.
+// Matrix computes the matrix of a setting like Tofino's drivers, for the bits
+// of the hash that the program uses. Two slices that may be exchanged both get
+// the bits of either's columns: the drivers intend the exclusive or, but never
+// clear bits.
 func (s *Setting) Matrix(h *bmv2.Hash) *Matrix {
 	var in []byte
 	for _, x := range s.Slices {
@@ -146,7 +145,7 @@ func (s *Setting) Matrix(h *bmv2.Hash) *Matrix {
 	return m
 }
 
-// turned is a value with the bits that are used rotated, without the others.
+// turned returns a value with the used bits rotated and without the other bits.
 func (s *Setting) turned(v uint64, h *bmv2.Hash) uint64 {
 	n := h.High - h.Low + 1
 	v = v >> h.Low & num.Mask64(n)
@@ -156,7 +155,7 @@ func (s *Setting) turned(v uint64, h *bmv2.Hash) uint64 {
 	return v << h.Low
 }
 
-// Sum is the hash of an input, whose bits begin at the front of raw.
+// Sum returns the hash of an input whose bits begin at the front of raw.
 func (m *Matrix) Sum(raw []byte) uint64 {
 	v := m.seed
 	for _, c := range m.columns {
@@ -165,11 +164,11 @@ func (m *Matrix) Sum(raw []byte) uint64 {
 	return v
 }
 
-// Seed is what zeros give.
+// Seed returns the hash of an input of zeros.
 func (m *Matrix) Seed() uint64 { return m.seed }
 
-// Reflected is a CRC as the chip has it: where it reflects bytes, by ReflectIn, it
-// reflects the result too, and adds XorOut before.
+// Reflected returns a CRC as the chip computes it: with ReflectIn it also
+// reflects the result, and adds XorOut before.
 func Reflected(c CRC) *Table {
 	if c.ReflectIn {
 		c.ReflectOut = true
@@ -178,6 +177,6 @@ func Reflected(c CRC) *Table {
 	return NewCRC(c)
 }
 
-// Configurable says of a calculation whose hash a control plane may change what its
-// program computes, and how many bits it is given.
+// Configurable returns, for a hash that the control plane may change, the
+// program's own function and the number of input bits.
 func (k *Calculation) Configurable() (Function, int) { return k.own, k.bits }

@@ -11,8 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 )
 
-// TestSettingsOfTofino: hashes of random settings are those that Tofino's drivers
-// have the chip compute.
+// Hashes of random settings equal those of Tofino's drivers.
 func TestSettingsOfTofino(t *testing.T) {
 	record, err := os.ReadFile("../../../testdata/oracle/tofino-hash.tsv")
 	if err != nil {
@@ -44,7 +43,7 @@ func TestSettingsOfTofino(t *testing.T) {
 		if got := strconv.FormatUint(m.Sum(raw), 16); got != f[5] {
 			t.Errorf("%s: got %s", strings.TrimSpace(line), got)
 		}
-		// Another seed adds itself.
+		// The hash with another seed differs by that seed.
 		own := uint64(0)
 		if s.Seed = &own; s.Matrix(h).Sum(raw) != m.Sum(raw)^m.Seed() {
 			t.Errorf("%s: with seed 0 %#x, want %#x", strings.TrimSpace(line), s.Matrix(h).Sum(raw), m.Sum(raw)^m.Seed())
@@ -82,7 +81,7 @@ func readFunction(t *testing.T, text string) Function {
 	return f
 }
 
-// The CRC catalogue's check values of CRCs that Tofino's drivers know by name.
+// Check values of the CRCs that Tofino's drivers name.
 func TestNamedCRCs(t *testing.T) {
 	for name, want := range map[string]uint64{
 		"CRC_8": 0xf4, "CRC_8_I_CODE": 0x7e, "CRC_8_ROHC": 0xd0, "CRC_16": 0xbb3d, "CRC_16_DDS_110": 0x9ecf, "CRC_16_DNP": 0xea82,

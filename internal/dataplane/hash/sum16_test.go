@@ -8,8 +8,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// TestSumFields holds the checksum of fields where they are against that of
-// their bytes.
+// The checksum computed in the vector equals the checksum of the bytes.
 func TestSumFields(t *testing.T) {
 	r := rand.New(rand.NewPCG(16, 1))
 	for range 2000 {
@@ -19,7 +18,7 @@ func TestSumFields(t *testing.T) {
 			width := 1 + r.IntN(maxSummed)
 			total += width
 			in := Input{width: width, Parts: []vector.Part{{Off: len(p.W), Mask: num.Mask64(width), Width: width}}}
-			// Bits above a field's width are none of the sum's business.
+			// The sum ignores bits above a field's width.
 			p.W = append(p.W, []uint64{r.Uint64(), 0, num.Mask64(width)}[r.IntN(3)])
 			if last := len(k.Inputs) - 1; last < 0 || !k.Inputs[last].join(in) {
 				k.Inputs = append(k.Inputs, in)

@@ -37,8 +37,8 @@ func BenchmarkTernary(b *testing.B) {
 	}
 }
 
-// acl is an access list over a 5-tuple, with prefixes of random length and
-// wildcards, and keys of which many match some entries.
+// acl is an access list over a 5-tuple with random prefixes and wildcards, and
+// keys that often match.
 func acl(n int) (*Ternary, [][]uint64) {
 	k := &ternaryKey{words: 5}
 	for i, w := range []int{32, 32, 8, 16, 16} {

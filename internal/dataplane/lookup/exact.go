@@ -1,15 +1,14 @@
-// Package lookup holds the indices of tables: keys by exact match, by longest
-// prefix, and by value under mask or range. An index maps a key, in the words of
-// its fields, to the number that was inserted with it. It knows nothing of
-// packets or of programs; who shares one sees to it that nobody changes it while
-// others look things up.
+// Package lookup holds the indices of tables: exact match, longest prefix, and
+// values under masks or in ranges. An index maps a key, in the words of its
+// fields, to a number. It does not depend on packets or programs. An index is
+// not safe for changes during lookups.
 package lookup
 
 import "slices"
 
 // An Exact is a hash table from keys of a fixed number of words to small
-// numbers: open addressing with linear probing, at most half full, so that a
-// lookup is one or two cache lines and allocates nothing.
+// numbers. It uses open addressing with linear probing and is at most half
+// full, so a lookup touches one or two cache lines and does not allocate.
 type Exact struct {
 	words int
 	keys  []uint64
@@ -18,10 +17,10 @@ type Exact struct {
 	shift uint // of the hash, to get a slot
 }
 
-// None stands for no number.
+// None means no number.
 const None int32 = -1
 
-// NewExact returns an empty index of keys of so many words.
+// NewExact returns an empty index of keys of a number of words.
 func NewExact(words int) *Exact {
 	x := &Exact{words: words}
 	x.resize(3)
@@ -54,7 +53,7 @@ func (x *Exact) hash1(key uint64) uint64 {
 	return h * 0x94d049bb133111eb
 }
 
-// Find returns the value of a key, or none.
+// Find returns the value of a key, or None.
 func (x *Exact) Find(key []uint64) int32 {
 	if x.words == 1 {
 		return x.find1(key[0])
@@ -92,8 +91,8 @@ func (x *Exact) Insert(key []uint64, val int32) {
 	copy(x.keys[int(i)*x.words:], key)
 }
 
-// Remove deletes a key and moves what follows it up, so that no key is cut off
-// from its slot.
+// Remove deletes a key and moves up the keys after it, so that each can still
+// be found.
 func (x *Exact) Remove(key []uint64) {
 	m := uint64(len(x.vals) - 1)
 	i := x.hash(key) >> x.shift

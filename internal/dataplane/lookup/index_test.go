@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The indexes against lists that are searched from one end to the other.
+// The indices agree with linear searches.
 
 func TestExactIndexAgainstMap(t *testing.T) {
 	for words := 1; words <= 3; words++ {
@@ -185,7 +185,7 @@ func randomRule(r *rand.Rand, k *ternaryKey, priority int) TernaryEntry {
 	return e
 }
 
-// randomKey is a key that some rule matches, with a few bits changed.
+// randomKey returns a key that matches some rule, with a few bits changed.
 func randomKey(r *rand.Rand, k *ternaryKey, rules map[int]TernaryEntry) []uint64 {
 	key := make([]uint64, k.words)
 	for i := range key {
@@ -241,7 +241,7 @@ func matches(e TernaryEntry, key []uint64) bool {
 	return true
 }
 
-// A ternaryKey is a lookup key of fields, each in words of its own.
+// A ternaryKey is a lookup key of fields, each in its own words.
 type ternaryKey struct {
 	fields []ternaryKeyField
 	words  int
@@ -263,7 +263,7 @@ func wordsOf(width int) int { return (width + 63) / 64 }
 
 func mask64(width int) uint64 { return 1<<width - 1 }
 
-// wideMask clears what is above width bits.
+// wideMask clears the bits above width.
 func wideMask(key []uint64, width int) {
 	for i := range key {
 		if left := width - 64*i; left < 64 {

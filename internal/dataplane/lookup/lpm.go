@@ -7,22 +7,22 @@ import (
 
 // An LPM finds the longest prefix with a tree bitmap (Eatherton, Varghese,
 // Dittia: "Tree bitmap: hardware/software IP lookups with incremental
-// updates"). A node covers six bits of the key: one bitmap says which of the
-// 63 prefixes of zero to five bits end in it, another which of the 64 children
-// exist; results and children are packed, and found by counting bits. A
-// lookup follows at most width/6+1 nodes and remembers the last result.
+// updates"). A node covers six bits of the key. One bitmap marks which of the
+// 63 prefixes of zero to five bits end in the node, another which of the 64
+// children exist. Results and children are packed and found by counting bits. A
+// lookup visits at most width/6+1 nodes and remembers the last result.
 //
 // Keys are left-aligned, the first bits in the first word. A table with exact
-// fields beside the prefix has one tree for each of their values.
+// fields besides the prefix has one tree for each of their values.
 type LPM struct {
 	trees []*trieNode
 	roots *Exact // exact part to tree; nil if there is none
 	exact int    // words of the exact part
 	width int    // of the prefix field
 
-	// Where there is one tree for keys of at most 64 bits, all its prefixes
-	// begin with the skipped bits of common, and lookups at start: the networks
-	// of one site have much in common.
+	// With one tree for keys of at most 64 bits, all prefixes begin with the
+	// skipped bits of common, and lookups start at start: the networks of one
+	// site share their first bits.
 	start   *trieNode
 	skipped uint
 	common  uint64
@@ -38,8 +38,8 @@ type trieNode struct {
 	others   []int32
 }
 
-// prefixesOf[c] has the bits of all prefixes of the six bits c, so that the
-// highest common bit with ends is the longest.
+// prefixesOf[c] holds the bits of all prefixes of the six bits c. The highest
+// bit in common with ends is the longest prefix.
 var prefixesOf = makePrefixes()
 
 func makePrefixes() (t [1 << stride]uint64) {
@@ -74,8 +74,8 @@ func (x *LPM) tree(key []uint64) *trieNode {
 	return nil
 }
 
-// Find returns the value of the longest prefix of key, or none. The prefix
-// part of key is in value order and is turned around here.
+// Find returns the value of the longest prefix of key, or None. Find reverses
+// the prefix part of key, which is in value order.
 func (x *LPM) Find(key []uint64) int32 {
 	if x.start != nil {
 		k := key[0] << uint(64-x.width)
@@ -97,8 +97,8 @@ func (x *LPM) Find(key []uint64) int32 {
 	return n.find(t)
 }
 
-// alignLeft turns a number of width bits around: its first bits become the
-// highest of dst[0].
+// alignLeft reverses a number of width bits: its first bits become the highest
+// of dst[0].
 func alignLeft(dst, src []uint64, width int) {
 	last := len(src) - 1
 	shift := uint(len(src)*64 - width)
@@ -120,8 +120,9 @@ func (n *trieNode) best(c uint64, otherwise int32) int32 {
 	return n.result(uint64(1) << (bits.Len64(m) - 1))
 }
 
-// result returns the value of a prefix that ends in n: bit is its bit in n.ends.
-// The values stand in the order of their bits, the first in the node itself.
+// result returns the value of a prefix that ends in n; bit is its bit in
+// n.ends. The values are in the order of their bits, the first in the node
+// itself.
 func (n *trieNode) result(bit uint64) int32 {
 	i := bits.OnesCount64(n.ends & (bit - 1))
 	if i == 0 {
@@ -184,7 +185,7 @@ func (x *LPM) Insert(key []uint64, length int, val int32) {
 	x.skip()
 }
 
-// skip finds out where lookups begin, after a change.
+// skip recomputes the start of lookups after a change.
 func (x *LPM) skip() {
 	if x.roots != nil || x.width > 64 {
 		return
@@ -222,7 +223,7 @@ func (n *trieNode) insert(key []uint64, at, length int, val int32) {
 	n.ends |= bit
 }
 
-// endBit is the bit of a prefix within the node that it ends in.
+// endBit returns the bit of a prefix in its last node.
 func endBit(key []uint64, at, length int) uint64 {
 	n := length - at
 	return 1 << (1<<n - 1 + chunkAt(key, at)>>(stride-n))
@@ -238,7 +239,7 @@ func (x *LPM) Remove(key []uint64, length int) {
 	}
 }
 
-// remove reports whether n is empty afterwards.
+// remove deletes a prefix below n and reports whether n is empty afterwards.
 func (n *trieNode) remove(key []uint64, at, length int) bool {
 	if length-at >= stride {
 		bit := uint64(1) << chunkAt(key, at)
@@ -261,7 +262,7 @@ func (n *trieNode) remove(key []uint64, at, length int) bool {
 	return n.ends == 0 && n.branches == 0
 }
 
-// FindExact returns the value of a prefix itself, or none.
+// FindExact returns the value of this very prefix, or None.
 func (x *LPM) FindExact(key []uint64, length int) int32 {
 	n := x.tree(key)
 	if n == nil {

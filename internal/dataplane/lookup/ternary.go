@@ -2,15 +2,15 @@ package lookup
 
 import "math/bits"
 
-// A Ternary matches keys against values under masks and against ranges,
-// and returns the match with the smallest priority number. It is an aggregated
-// bit vector (Baboescu, Varghese: "Scalable packet classification"): for each
-// byte of the key and each of its 256 values a vector with one bit per entry
-// says which entries that byte lets through; entries that do not look at the
-// byte are in a vector of their own. The conjunction over all bytes leaves the
-// matching entries; a second level with one bit per word of the first skips
-// the words that have none. The work for n entries is about n/64 loads in the
-// worst case and a few in the usual one, whatever the masks are.
+// A Ternary matches keys against values under masks and against ranges, and
+// returns the match with the smallest priority number. It is an aggregated bit
+// vector (Baboescu, Varghese: "Scalable packet classification"). For each byte
+// of the key and each of its 256 values, a vector with one bit per entry marks
+// the entries that accept that byte. A separate vector holds the entries that
+// ignore the byte. The conjunction over all bytes leaves the matching entries.
+// A second level, with one bit per word of the first, skips words without
+// matches. The work for n entries is about n/64 loads in the worst case and a
+// few usually, whatever the masks are.
 type Ternary struct {
 	bytes   []keyByte
 	rows    []uint64 // [byte][value or any][words]
@@ -28,16 +28,16 @@ type keyByte struct {
 	users int // entries that look at it
 }
 
-// A Place is where a field of so many bits begins in the lookup key.
+// A Place is the first word and the width of a field in the lookup key.
 type Place struct{ Word, Width int }
 
-// anyRow is the row of the entries that do not look at a byte.
+// anyRow is the row of the entries that ignore a byte.
 const (
 	anyRow      = 256
 	rowsPerByte = 257
 )
 
-// A TernaryEntry is what an entry wants of each word of the key.
+// A TernaryEntry is the condition of an entry on each field of the key.
 type TernaryEntry struct {
 	Fields   []TernaryField
 	Priority int
@@ -45,8 +45,8 @@ type TernaryEntry struct {
 	used     bool
 }
 
-// A TernaryField is the demand on one field, of words words from word on:
-// value under mask, or between value and high (both included).
+// A TernaryField is the condition on one field, which begins at Word: Value
+// under Mask, or between Value and High (both included).
 type TernaryField struct {
 	Word        int
 	Value, Mask []uint64
@@ -65,7 +65,7 @@ func NewTernary(fields []Place) *Ternary {
 	return x
 }
 
-// grow makes vectors of so many words.
+// grow enlarges the vectors to a number of words.
 func (x *Ternary) grow(words int) {
 	old := *x
 	x.words, x.sum = words, (words+63)/64
@@ -91,7 +91,7 @@ func (x *Ternary) unset(row, slot int) {
 	}
 }
 
-// Insert puts e at a slot.
+// Insert adds e at a slot.
 func (x *Ternary) Insert(slot int, e TernaryEntry) {
 	for slot >= x.words*64 {
 		x.grow(2 * x.words)
@@ -105,7 +105,7 @@ func (x *Ternary) Insert(slot int, e TernaryEntry) {
 	x.mark(slot, 1, (*Ternary).set)
 }
 
-// Remove takes the entry out of a slot.
+// Remove removes the entry at a slot.
 func (x *Ternary) Remove(slot int) {
 	x.mark(slot, -1, (*Ternary).unset)
 	x.entries[slot] = TernaryEntry{}
@@ -135,9 +135,9 @@ func (x *Ternary) mark(slot, users int, bit func(x *Ternary, row, slot int)) {
 	}
 }
 
-// demand is what a field wants of the byte at shift of its word: a value from
-// low to high that equals low under mask. A range restricts a byte if the
-// bytes above it leave no choice.
+// demand returns the condition of a field on the byte at shift of its word: a
+// value from low to high that equals low under mask. A range restricts a byte
+// only if the bytes above it have a single value.
 func (f *TernaryField) demand(word int, shift uint) (low, high int, mask uint64) {
 	if f.High == nil {
 		mask = f.Mask[word] >> shift & 0xff
@@ -158,7 +158,7 @@ func (f *TernaryField) demand(word int, shift uint) (low, high int, mask uint64)
 	return int(f.Value[word] >> shift & 0xff), int(f.High[word] >> shift & 0xff), 0xff
 }
 
-// Find returns the slot of the best match, or none.
+// Find returns the slot of the best match, or None.
 func (x *Ternary) Find(key []uint64) int32 {
 	best := None
 	switch {
@@ -189,7 +189,7 @@ func (x *Ternary) Find(key []uint64) int32 {
 	return best
 }
 
-// better returns the best match of word w, or what there is if that is better.
+// better returns the best match of word w, or best if that is better.
 func (x *Ternary) better(key []uint64, w int, best int32) int32 {
 	for m := x.match(key, w); m != 0; m &= m - 1 {
 		slot := w*64 + bits.TrailingZeros64(m)
@@ -204,7 +204,7 @@ func (x *Ternary) better(key []uint64, w int, best int32) int32 {
 	return best
 }
 
-// match is the conjunction of word w of the vectors that the key selects.
+// match returns the conjunction of word w of the vectors that the key selects.
 func (x *Ternary) match(key []uint64, w int) uint64 {
 	m := ^uint64(0)
 	for i := range x.bytes {
@@ -221,7 +221,7 @@ func (x *Ternary) match(key []uint64, w int) uint64 {
 	return m
 }
 
-// inRanges decides exactly what the bytes have decided roughly.
+// inRanges checks exactly the ranges that the vectors check approximately.
 func (e *TernaryEntry) inRanges(key []uint64) bool {
 	for i := range e.Fields {
 		f := &e.Fields[i]
@@ -236,7 +236,7 @@ func (e *TernaryEntry) inRanges(key []uint64) bool {
 	return true
 }
 
-// compare compares numbers of as many words, the lowest first.
+// compare compares numbers of equal length, lowest word first.
 func compare(a, b []uint64) int {
 	for i := len(a) - 1; i >= 0; i-- {
 		switch {

@@ -6,20 +6,19 @@ import (
 )
 
 // A BitWriter appends fields of any width to a buffer, most significant bit
-// first. It is what headers that do not fall into bytes, hash inputs and
-// variable-length fields are written with. It writes up to eight bytes beyond
-// what it appends if the buffer has them to spare.
+// first: headers that are not byte-aligned, hash inputs and variable-length
+// fields. It may write up to eight bytes beyond its end if the buffer has room.
 type BitWriter struct {
 	Buf []byte
 	acc uint64 // the last n bits not yet in buf, n < 8
 	n   int
 }
 
-// MaxPut is the most bits that a BitWriter takes at once.
+// MaxPut is the largest number of bits of one Put.
 const MaxPut = 56
 
-// Put appends the low width bits of v, which has no others; width is at most
-// 56.
+// Put appends the low width bits of v, whose other bits must be zero; width is
+// at most 56.
 func (b *BitWriter) Put(v uint64, width int) {
 	b.acc = b.acc<<uint(width) | v
 	b.n += width
@@ -32,7 +31,7 @@ func (b *BitWriter) Put(v uint64, width int) {
 	b.Buf = b.Buf[:at+whole]
 }
 
-// PutWords appends the low width bits of v, which are least significant first.
+// PutWords appends the low width bits of v, least significant word first.
 func (b *BitWriter) PutWords(v []uint64, width int) {
 	for width > 0 {
 		n := width % 32
@@ -52,8 +51,8 @@ func (b *BitWriter) Finish() []byte {
 	return b.Buf
 }
 
-// ReadBits reads width bits of data from bit at on into words; bits beyond
-// the end are zero.
+// ReadBits reads width bits of data, starting at bit at, into words. Bits
+// beyond the end are zero.
 func ReadBits(dst []uint64, data []byte, at, width int) {
 	clear(dst)
 	for width > 0 {
@@ -64,7 +63,7 @@ func ReadBits(dst []uint64, data []byte, at, width int) {
 		}
 		at += n
 		width -= n
-		// The chunk c belongs at bit position width; it may straddle a word.
+		// The chunk c belongs at bit position width and may cross a word.
 		dst[width/64] |= c << uint(width%64)
 		if width%64+n > 64 {
 			dst[width/64+1] |= c >> uint(64-width%64)

@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// The control plane's numbers are big-endian bytes, with or without leading
-// zeros. Tables are filled with a hundred thousand of them: they are checked
-// and turned into words as they are, without math/big.
+// Numbers of the control plane are big-endian bytes, with or without leading
+// zeros. Tables may get a hundred thousand of them, so these functions check
+// and convert them without math/big.
 
 // Fits reports whether a number has at most width bits.
 func Fits(b []byte, width int) bool {
@@ -17,14 +17,14 @@ func Fits(b []byte, width int) bool {
 	return len(b) == 0 || (len(b)-1)*8+bits.Len8(b[0]) <= width
 }
 
-// OfBytes are the n lowest words of a number, the lowest first.
+// OfBytes returns the n lowest words of a number, lowest first.
 func OfBytes(b []byte, n int) []uint64 {
 	w := make([]uint64, n)
 	ReadBytes(w, b[max(0, len(b)-8*n):])
 	return w
 }
 
-// Aligned is a number in n bytes.
+// Aligned returns a number in n bytes.
 func Aligned(b []byte, n int) []byte {
 	out := make([]byte, n)
 	copy(out[max(0, n-len(b)):], b[max(0, len(b)-n):])
@@ -39,7 +39,7 @@ func ClearLow(b []byte, n int) {
 	}
 }
 
-// Prefix are words with the first n of width bits set.
+// Prefix returns words with the first n of width bits set.
 func Prefix(width, n int) []uint64 {
 	b := make([]byte, Bytes(width))
 	for i := range b {
@@ -51,22 +51,22 @@ func Prefix(width, n int) []uint64 {
 	return w
 }
 
-// LeastSigned is -2^(width-1), the smallest number of int<width>.
+// LeastSigned returns -2^(width-1), the smallest number of int<width>.
 func LeastSigned(width int) *big.Int {
 	v := new(big.Int).Lsh(big.NewInt(1), uint(width-1))
 	return v.Neg(v)
 }
 
-// Most is 2^n - 1.
+// Most returns 2^n - 1.
 func Most(n int) *big.Int {
 	v := new(big.Int).Lsh(big.NewInt(1), uint(n))
 	return v.Sub(v, big.NewInt(1))
 }
 
-// LowOfBig is v modulo 2^64.
+// LowOfBig returns v modulo 2^64.
 func LowOfBig(v *big.Int) uint64 { return OfBig(v, 1)[0] }
 
-// OfBig is v modulo 2^(64n) in n limbs.
+// OfBig returns v modulo 2^(64n) in n limbs.
 func OfBig(v *big.Int, n int) []uint64 {
 	m, word := new(big.Int).And(v, Most(64*n)), Most(64)
 	limbs := make([]uint64, n)

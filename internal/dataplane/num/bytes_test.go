@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestNumbers holds the numbers of the control plane against math/big.
+// The functions for numbers of the control plane agree with math/big.
 func TestNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	for range 5000 {

@@ -2,16 +2,16 @@ package num
 
 import "math/bits"
 
-// P4Runtime's numbers are canonical: bytes without leading zeros, or for signed
-// ones without bytes that only repeat the sign, and at least one.
+// Numbers of P4Runtime are canonical: at least one byte, without leading zeros,
+// and for signed numbers without leading bytes that only repeat the sign.
 
-// BitLen is the number of bits of a canonical unsigned number, 0 for zero.
+// BitLen returns the number of bits of a canonical unsigned number, 0 for zero.
 func BitLen(b []byte) int {
 	return 8*(len(b)-1) + bits.Len8(b[0])
 }
 
-// SignedBitLen is the number of bits of a canonical signed number, its sign
-// included.
+// SignedBitLen returns the number of bits of a canonical signed number with its
+// sign.
 func SignedBitLen(b []byte) int {
 	top := b[0]
 	if top >= 0x80 {
@@ -25,8 +25,8 @@ func IsSignExtension(first, second byte) bool {
 	return first == 0 && second < 0x80 || first == 0xff && second >= 0x80
 }
 
-// Shortest writes the low width bits of a number as a canonical unsigned byte
-// string. The number is given in words, least significant first.
+// Shortest returns the low width bits of a number as a canonical unsigned byte
+// string. The words are least significant first.
 func Shortest(words []uint64, width int) []byte {
 	b := BytesOf(words, width)
 	for len(b) > 1 && b[0] == 0 {
@@ -35,7 +35,7 @@ func Shortest(words []uint64, width int) []byte {
 	return b
 }
 
-// ShortestSigned is Shortest for an int<width> in two's complement.
+// ShortestSigned does the same for an int<width> in two's complement.
 func ShortestSigned(words []uint64, width int) []byte {
 	b := BytesOf(words, width)
 	if spare := 8*len(b) - width; spare > 0 && b[0]>>(7-spare)&1 == 1 {
@@ -47,8 +47,8 @@ func ShortestSigned(words []uint64, width int) []byte {
 	return b
 }
 
-// BytesOf writes the low width bits of a number in as many bytes as they
-// take, at least one.
+// BytesOf returns the low width bits of a number in the bytes of that width, at
+// least one.
 func BytesOf(words []uint64, width int) []byte {
 	b := make([]byte, max(1, (width+7)/8))
 	PutBytes(b, words)

@@ -1,14 +1,13 @@
-// Package num computes with numbers of any width as the data plane has them: in
-// words, in big-endian bytes, and bit by bit.
+// Package num computes with numbers of any width: in words, in big-endian
+// bytes, and bit by bit.
 package num
 
 import "math/bits"
 
-// Numbers that do not fit 64 bits are two's complement limbs, least
-// significant first. BMv2 computes with unbounded integers; since the widths
-// in an expression are known when it is compiled, so many limbs are used that
-// nothing is lost that the result depends on. All functions work on slices of
-// equal length and wrap around.
+// Numbers above 64 bits are two's complement limbs, least significant first.
+// BMv2 computes with unbounded integers. The widths in an expression are known
+// at compile time, so the functions get enough limbs to keep all bits of the
+// result. All functions take slices of equal length and wrap around.
 
 // Add adds.
 func Add(dst, a, b []uint64) {
@@ -26,7 +25,7 @@ func Sub(dst, a, b []uint64) {
 	}
 }
 
-// Mul needs dst apart from a and b.
+// Mul multiplies; dst must not overlap a or b.
 func Mul(dst, a, b []uint64) {
 	clear(dst)
 	for i := range a {
@@ -81,7 +80,7 @@ func Shr(dst, a []uint64, n uint64) {
 	}
 }
 
-// Sign is all ones if a is negative.
+// Sign returns all ones if a is negative, else 0.
 func Sign(a []uint64) uint64 { return uint64(int64(a[len(a)-1]) >> 63) }
 
 // Cmp compares as signed numbers.
@@ -126,7 +125,7 @@ func Extend(a []uint64, width int) {
 	}
 }
 
-// Copy copies src into dst and extends its sign, or cuts it off.
+// Copy copies src into dst and extends or truncates the sign.
 func Copy(dst, src []uint64) {
 	n := copy(dst, src)
 	for fill := Sign(src); n < len(dst); n++ {
@@ -137,13 +136,13 @@ func Copy(dst, src []uint64) {
 // CopyUnsigned copies src into dst and fills with zeros.
 func CopyUnsigned(dst, src []uint64) { clear(dst[copy(dst, src):]) }
 
-// Words is the number of words that hold width bits.
+// Words returns the number of words for width bits.
 func Words(width int) int { return (width + 63) / 64 }
 
-// Bytes is the number of bytes that hold width bits.
+// Bytes returns the number of bytes for width bits.
 func Bytes(width int) int { return (width + 7) / 8 }
 
-// Mask64 has the low width bits set; width is at most 64.
+// Mask64 returns a number with the low width bits set; width is at most 64.
 func Mask64(width int) uint64 { return 1<<width - 1 }
 
 // SignExtend makes bit width-1 the sign; width is at most 64.

@@ -24,8 +24,8 @@ type instr struct {
 	when   vector.Test // nil: always
 }
 
-// maxSteps bounds the jumps and nodes that a packet may take in one control;
-// BMv2 would go in circles for ever.
+// maxSteps bounds the jumps and nodes of a packet in one control. BMv2 would
+// loop without end.
 const maxSteps = 1 << 20
 
 // run executes a for p with the arguments args.

@@ -9,27 +9,30 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// A program is linked twice: to closures (linker), which do all that BMv2 can,
-// and where the machine allows it once more, to machine code. The code does the
-// common things over the same vector, registers and tables as the closures; for
-// each other thing it returns with the number of a callout, a Go function does
-// it, mostly the closure, and calls the code again behind it. Going out and in
-// takes less than a table lookup, so nothing has to be compiled for the rest to
-// be worth it, and what is compiled is what a profile asks for.
+// A program is linked twice: to closures (Linker), which implement all of BMv2,
+// and to machine code if the machine allows it. The code implements the common
+// operations over the same vector, registers and tables. For every other
+// operation it returns the number of a callout; a Go function, usually the
+// closure, runs the operation and enters the code again behind it. A return to
+// Go and back takes less time than a table lookup, so only operations that
+// profiles show need machine code.
 //
 // The code finds in its registers
 //
 //	BX   the packet's vector of headers and metadata
 //	R12  refs: the addresses of register cells, counters and the like
-//	R13  the Packet, fields of which it reads and writes where they are
+//	R13  the State, whose fields it reads and writes
 //	DI   the arguments of the running action
 //
-// It names no address of one switch, so that switches with the same program
-// share it, and their part of the cache.
+// The code contains no address of a switch, so switches with the same program
+// share it, and its part of the cache.
 //
-// A control runs as a chain of jumps: a node leads to the next. Actions that
-// tables pick are there once and end with a jump to Packet.next, where the one
-// who picked them has put the address of the node that follows.
+// The code of a control is a chain of jumps between nodes. An action of a table
+// exists once. It ends with a jump to the address in State.Next, which apply
+// sets to the next node.
+//
+// Hostile input: none. refs holds addresses of arrays and tables, none of
+// packets.
 type compiled struct {
 	prog *Program
 	Code *asm.Code
@@ -40,8 +43,8 @@ type compiled struct {
 	Ingress, Parse, Egress, deparse uintptr
 }
 
-// A callout is what the code has Go do, and where it goes on. One of the
-// functions is set.
+// A callout is a request of the code to Go, with the place where the code
+// continues. One of the functions is set.
 type callout struct {
 	do     vector.Step
 	parse  parserOp    // an error ends the parser
@@ -56,7 +59,10 @@ type callout struct {
 	resume, other uintptr
 }
 
-// Run runs the code for a packet from an address on until its end.
+// Run runs the code for a packet from an address to its end.
+//
+// Hostile input: none. The switch gives each State the words of the program's
+// layout, and entry is the address of a label.
 func (c *compiled) Run(p *vector.State, entry uintptr) {
 	for {
 		n := asm.Call(entry, unsafe.Pointer(unsafe.SliceData(p.W)), unsafe.Pointer(unsafe.SliceData(c.refs)), unsafe.Pointer(p))
@@ -71,7 +77,8 @@ func (c *compiled) Run(p *vector.State, entry uintptr) {
 	}
 }
 
-// run does what the code cannot, and returns where it goes on.
+// run carries out a request of the code and returns the address at which the
+// code continues.
 func (o *callout) run(c *compiled, p *vector.State) uintptr {
 	if o.inside {
 		p.Args = o.args
@@ -99,8 +106,8 @@ func (o *callout) run(c *compiled, p *vector.State) uintptr {
 	return o.resume
 }
 
-// apply looks p up in a table. The action that this leads to goes on at the
-// node behind it.
+// apply looks p up in a table and returns the address of the action, which
+// continues at State.Next.
 func (c *compiled) apply(t *Table, p *vector.State) uintptr {
 	k, next := t.choose(c.prog, p)
 	p.Next = c.end
@@ -114,8 +121,8 @@ func (c *compiled) apply(t *Table, p *vector.State) uintptr {
 	return k.Action.entry
 }
 
-// A compiler is a program on its way to machine code. What its methods return
-// false for they have written nothing for.
+// A compiler compiles a program to machine code. A method that returns false
+// has written nothing.
 type compiler struct {
 	*code.Writer
 	prog *Program
@@ -137,7 +144,7 @@ type compiler struct {
 	toGo                     func(from string) // has Go do the primitive being compiled
 }
 
-// outLabels are where a callout goes on.
+// outLabels are the places where the code continues after a callout.
 type outLabels struct{ resume, other asm.Label }
 
 // out returns to Go with a callout, from a place named in fallbacks. The code
@@ -153,7 +160,7 @@ func (k *compiler) out(from string, o callout, other asm.Label) {
 	k.Entry(resume)
 }
 
-// call has Go do a step.
+// call leaves a step to Go.
 func (k *compiler) call(from string, do vector.Step) {
 	k.out(from, callout{do: do, args: k.Known, inside: k.InPlace}, k.end)
 	k.loadArgs()
@@ -162,18 +169,18 @@ func (k *compiler) call(from string, do vector.Step) {
 // loadArgs loads the address of the running action's arguments, at its beginning
 // and after each return from Go.
 //
-// What does a packet control here? Which entry it hits, and so which arguments:
-// each entry has as many words of them as its action takes.
+// Hostile input: a packet selects the entry, and so the arguments. Each entry has as
+// many words of arguments as its action takes.
 func (k *compiler) loadArgs() {
 	if k.argWords > 0 && !k.InPlace {
 		k.LoadAddress(code.ArgData, code.StateArgs, 8*k.argWords)
 	}
 }
 
-// maxCode is the size from which on primitives are left to Go. One primitive may
-// take as much code as its header or union has members.
+// maxCode is the size of code above which primitives are left to Go. One
+// primitive may take as much code as its header or union has members.
 const maxCode = 32 << 20
 
-// leaves reports whether the code leaves to Go what it can, because it is long
-// already or a test wants it.
+// leaves reports whether the code leaves operations to Go that it could do:
+// because it is too long, or for a test.
 func (k *compiler) leaves() bool { return k.Len() > maxCode || k.prog.opts.LeaveToGo }

@@ -8,8 +8,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// A checksum is a field with the calculation whose result it holds, under a
-// condition.
+// A checksum is a field, the calculation of its value, and a condition.
 type checksum struct {
 	src    *bmv2.Checksum
 	target vector.Field

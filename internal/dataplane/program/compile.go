@@ -9,8 +9,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// compile makes machine code of a linked program, if that can be done here.
-// Nothing is lost if it cannot.
+// compile compiles a linked program to machine code if the machine allows it.
+// Otherwise the closures run.
 func (s *Program) compile(l *Linker, c *bmv2.Config) {
 	if !asm.Supported || s.opts.Closures || s.opts.Trace != nil {
 		return
@@ -43,10 +43,10 @@ func (s *Program) compile(l *Linker, c *bmv2.Config) {
 	s.Compiled = k.result
 }
 
-// maxReach is how far jumps reach on every processor.
+// maxReach is the distance that jumps reach on every processor.
 const maxReach = 128 << 20
 
-// begin writes the stub that ends a run.
+// begin writes the code that ends a run.
 func (k *compiler) begin(c *bmv2.Config) {
 	k.sources = map[*action]*bmv2.Action{}
 	for i, a := range c.Actions {
@@ -57,8 +57,8 @@ func (k *compiler) begin(c *bmv2.Config) {
 	k.Return()
 }
 
-// halves compiles the halves of the pipes of a program for Tofino, whose parts
-// run one by one.
+// halves compiles the halves of the pipes of a program for Tofino. Their parts
+// run separately.
 func (k *compiler) halves(c *bmv2.Config) {
 	k.begin(c)
 	k.entries = map[*uintptr]asm.Label{}
@@ -81,7 +81,7 @@ func (k *compiler) halves(c *bmv2.Config) {
 	k.pickedActions()
 }
 
-// program compiles all that a packet passes.
+// program compiles parser, controls and deparser of a program for v1model.
 func (k *compiler) program(c *bmv2.Config) {
 	k.begin(c)
 	k.ingress = k.NewLabel()
@@ -96,7 +96,7 @@ func (k *compiler) program(c *bmv2.Config) {
 	k.pickedActions()
 }
 
-// pickedActions writes the actions that tables pick.
+// pickedActions writes the actions of tables.
 func (k *compiler) pickedActions() {
 	for len(k.queue) > 0 {
 		a := k.queue[0]
@@ -113,7 +113,7 @@ func (k *compiler) pickedActions() {
 	}
 }
 
-// An address is where Go keeps the address of a label.
+// An address is a place in Go for the address of a label.
 type address struct {
 	of    *uintptr
 	label asm.Label
@@ -153,7 +153,7 @@ func (k *compiler) addresses() (list []address) {
 	return list
 }
 
-// putStd writes a field of the switch's own from a field of the packet.
+// putStd copies a field of the State to a standard field.
 func (k *compiler) putStd(f *StdField, from asm.Mem, bytes int) {
 	if !f.OK {
 		return
@@ -163,7 +163,7 @@ func (k *compiler) putStd(f *StdField, from asm.Mem, bytes int) {
 	k.Store(code.Word(f.off), code.Pool[0])
 }
 
-// compileControl compiles a control from its first node on.
+// compileControl compiles a control, starting with its first node.
 func (k *compiler) compileControl(pl *Pipeline, c *bmv2.Config) {
 	if pl == nil || pl.first == nil {
 		k.Jump(k.end)
@@ -188,8 +188,8 @@ func (k *compiler) compileControl(pl *Pipeline, c *bmv2.Config) {
 	g.write(pl.first)
 }
 
-// circular reports whether a control or a parser can come back to where it has been:
-// then its steps have to be counted.
+// circular reports whether a control or a parser has a loop. Then its steps
+// have to be counted.
 func circular[N any](first *N, successors func(*N) []*N) bool {
 	open := map[*N]bool{} // of those that have been seen: the way leads through it
 	var visit func(n *N) bool
@@ -210,7 +210,7 @@ func circular[N any](first *N, successors func(*N) []*N) bool {
 	return visit(first)
 }
 
-// successors are the nodes that a control may go to from n.
+// successors returns the nodes that may follow n.
 func (n *node) successors() []*node {
 	t := n.table
 	if t == nil {
@@ -223,7 +223,7 @@ func (n *node) successors() []*node {
 	return list
 }
 
-// A graph is a control or a parser on its way to code.
+// A graph is the graph of a control or a parser during compilation.
 type graph[N any] struct {
 	*compiler
 	labels map[*N]asm.Label
@@ -232,7 +232,7 @@ type graph[N any] struct {
 	later  []*N          // that have been jumped to
 }
 
-// write writes all nodes that the first leads to.
+// write writes all nodes reachable from the first.
 func (g *graph[N]) write(first *N) {
 	g.follow(first)
 	for len(g.later) > 0 {
@@ -244,7 +244,8 @@ func (g *graph[N]) write(first *N) {
 	}
 }
 
-// label is where a node is or will be.
+// label returns the label of a node, and schedules the node unless it is
+// written.
 func (g *graph[N]) label(n *N) asm.Label {
 	if n == nil {
 		return g.last
@@ -260,8 +261,8 @@ func (g *graph[N]) label(n *N) asm.Label {
 	return l
 }
 
-// follow writes nodes one behind the other, from n on, as long as they are not
-// written yet.
+// follow writes a chain of nodes, starting with n, until a node is written
+// already.
 func (g *graph[N]) follow(n *N) {
 	for n != nil {
 		l := g.label(n)
@@ -274,20 +275,20 @@ func (g *graph[N]) follow(n *N) {
 	g.Jump(g.label(n))
 }
 
-// A controlGraph is a control on its way to code.
+// A controlGraph is a control during compilation.
 type controlGraph struct {
 	graph[node]
 	conditions map[string]*bmv2.Expr
 }
 
-// step writes one node and returns the one to write behind it.
+// step writes one node and returns the node to write next.
 func (g *controlGraph) step(n *node) *node {
 	switch {
 	case n.table != nil && n.table.Fixed:
 		g.inlined(n.table.Def.Action, n.table.Def.Args)
 		return n.table.Def.next
 	case n.table != nil:
-		// All that may follow the lookup must be there.
+		// Everything that may follow the lookup needs a label.
 		t := n.table
 		for _, next := range n.successors() {
 			g.label(next)
@@ -312,7 +313,7 @@ func (g *controlGraph) step(n *node) *node {
 	return n.no
 }
 
-// picked sees to it that an action is there for tables to pick.
+// picked schedules an action of a table for compilation.
 func (k *compiler) picked(a *action) {
 	if _, ok := k.actions[a]; !ok {
 		k.actions[a] = k.NewLabel()
@@ -320,7 +321,7 @@ func (k *compiler) picked(a *action) {
 	}
 }
 
-// inlined writes an action whose arguments are known, in place.
+// inlined writes an action with known arguments in place.
 func (k *compiler) inlined(a *action, args []uint64) {
 	k.InPlace, k.Known, k.argWords = true, args, a.argWords
 	k.body(a)

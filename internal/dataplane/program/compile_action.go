@@ -48,8 +48,8 @@ func (k *compiler) primitives(a *action, list []*bmv2.Primitive) {
 	k.Bind(labels[len(list)])
 }
 
-// jumpsBack reports whether an action can run in circles: then its steps have to
-// be counted.
+// jumpsBack reports whether an action has a loop. Then its steps have to be
+// counted.
 func (a *action) jumpsBack() bool {
 	for i, in := range a.code {
 		if in.do == nil && in.target <= i {
@@ -75,9 +75,9 @@ func (k *compiler) jumpIfZero(e *bmv2.Expr, in instr, to asm.Label) {
 	k.Branch(b, 0, to, true)
 }
 
-// test lets Go decide a condition of the running action, and jumps to a label
-// if it holds. Go may change every register, so both ways load the arguments
-// again: what stands at the label expects them there.
+// test leaves a condition of the running action to Go, and jumps to a label if
+// it holds. Go may change every register, so both ways load the address of the
+// arguments again: the code at the label needs it.
 func (k *compiler) test(when vector.Test, to asm.Label) {
 	holds, past := k.NewLabel(), k.NewLabel()
 	k.out(fromActionTest, callout{test: when, args: k.Known, inside: k.InPlace}, holds)
@@ -89,7 +89,7 @@ func (k *compiler) test(when vector.Test, to asm.Label) {
 	k.Bind(past)
 }
 
-// primitive writes a primitive, if that is one of the common ones.
+// primitive writes a primitive, or returns false if it has no machine code.
 func (k *compiler) primitive(p *bmv2.Primitive) bool {
 	o := opcodes()[p.Op]
 	return o.code != nil && o.code(k, p.Parameters)
@@ -106,7 +106,7 @@ func (k *compiler) exit() bool {
 	return true
 }
 
-// storeStd stores a constant in a field of the switch's own.
+// storeStd stores a constant in a standard field.
 func (k *compiler) storeStd(f *StdField, v uint64) {
 	if !f.OK {
 		return
@@ -115,7 +115,8 @@ func (k *compiler) storeStd(f *StdField, v uint64) {
 	k.Store(code.Word(f.off), asm.AX)
 }
 
-// dropMark works on the header that it is given, not on the aliases.
+// dropMark writes the fields of the header in its parameter and ignores
+// aliases.
 func (k *compiler) dropMark(e *bmv2.Expr) bool {
 	r, err := k.Header(e)
 	if err != nil || r.H == nil {
@@ -130,8 +131,8 @@ func (k *compiler) dropMark(e *bmv2.Expr) bool {
 	return true
 }
 
-// request writes the primitives that ask the switch for something, by fields of
-// the packet of 16 bits, whose offsets are into.
+// request writes a primitive that requests something of the switch in 16-bit
+// fields of the State with the offsets into.
 func (k *compiler) request(a []*bmv2.Expr, into ...uintptr) bool {
 	var trees []*code.Tree
 	for i := range into {

@@ -9,8 +9,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// compileParser writes the parser and the verification of checksums. It goes on
-// at Packet.next.
+// compileParser writes the parser and the verification of checksums. It
+// continues at State.Next.
 func (k *compiler) compileParser(c *bmv2.Config) {
 	k.parse = k.EntryHere()
 	k.StoreByte(code.StateSumBad, 0)
@@ -19,8 +19,8 @@ func (k *compiler) compileParser(c *bmv2.Config) {
 	k.JumpTo(code.StateNext)
 }
 
-// parseStates writes the states of a parser, which all lead to what is written
-// behind them.
+// parseStates writes the states of a parser. All of them lead to the code
+// behind.
 func (k *compiler) parseStates(ps *Parser, c *bmv2.Config, name string) {
 	k.parsed = k.NewLabel()
 	k.StoreConst(code.StateError, uint64(ps.Codes.None))
@@ -43,19 +43,19 @@ func (k *compiler) parseStates(ps *Parser, c *bmv2.Config, name string) {
 	k.Bind(k.parsed)
 }
 
-// successors are the states that a parser may go to from st.
+// successors returns the states that may follow st.
 func (st *parseState) successors() []*parseState {
 	return append(lists.Map(st.cases, func(c parseCase) *parseState { return c.next }), st.others)
 }
 
-// A parseGraph is a parser on its way to code.
+// A parseGraph is a parser during compilation.
 type parseGraph struct {
 	graph[parseState]
 	codes  errorCodes
 	counts bool // the states that a packet has been in
 }
 
-// state writes a state and returns the one to write behind it.
+// state writes a state and returns the state to write next.
 func (g *parseGraph) state(st *parseState, src *bmv2.ParseState) *parseState {
 	g.InPlace, g.Known, g.argWords, g.Params = true, nil, 0, nil
 	defer func() { g.InPlace = false }()
@@ -146,12 +146,12 @@ func (g *parseGraph) op(op *bmv2.ParserOp) bool {
 	return false
 }
 
-// need makes CX point to the next bytes to parse, of which there must be n. On
-// Tofino the frame's check sequence may still follow.
+// need makes CX the address of the next n bytes to parse. On Tofino the frame
+// check sequence may follow the packet.
 //
-// What does a packet control here? How many bytes it has: with less than n the
-// parser fails. Up to 8 bytes more may be read, and are not used: every buffer
-// has some behind the packet.
+// Hostile input: a packet controls its length. The parser fails with less than
+// n bytes. The code may read 8 bytes more without using them; every buffer has
+// as many behind the packet.
 func (g *parseGraph) need(n int) {
 	again, enough := g.EntryHere(), g.NewLabel()
 	g.Load(asm.AX, code.StateEnd)
@@ -167,7 +167,7 @@ func (g *parseGraph) need(n int) {
 	g.AddAddress(asm.CX, code.StateBuf, n+8)
 }
 
-// look stores the next bits of the packet in a field.
+// look stores the next bits of the packet in a field without parsing them.
 func (g *parseGraph) look(dst, src *bmv2.Expr) bool {
 	pl, err := g.Place(dst)
 	if err != nil || pl.Base != nil || pl.Field.Signed || pl.Field.VarLen || pl.Field.Width > 64 ||
@@ -218,7 +218,8 @@ func (g *parseGraph) key(st *parseState, src *bmv2.ParseState) bool {
 	return true
 }
 
-// matches sets the flags to equal if the key, in a register, matches a case.
+// matches sets the flags to equal if the key in the first register of the pool
+// matches a case.
 func (g *parseGraph) matches(c *parseCase, bytes int) {
 	key := code.Pool[0]
 	if c.mask[0] != num.Mask64(8*bytes) {
@@ -259,7 +260,7 @@ func (k *compiler) verifySums() {
 	}
 }
 
-// sumCondition jumps if the condition of a checksum does not hold.
+// sumCondition jumps to skip if the condition of a checksum does not hold.
 func (k *compiler) sumCondition(sum *checksum, skip asm.Label) {
 	if sum.cond == nil {
 		return
@@ -274,7 +275,7 @@ func (k *compiler) sumCondition(sum *checksum, skip asm.Label) {
 	k.Bind(yes)
 }
 
-// compileDeparser writes what puts the headers before the payload.
+// compileDeparser writes the deparser, with the update of checksums.
 func (k *compiler) compileDeparser(c *bmv2.Config) {
 	k.deparse = k.EntryHere()
 	k.updateSums()
@@ -283,7 +284,7 @@ func (k *compiler) compileDeparser(c *bmv2.Config) {
 	k.Jump(k.end)
 }
 
-// beforeHeaders writes what a deparser does first.
+// beforeHeaders writes the statements of a deparser before it emits headers.
 func (k *compiler) beforeHeaders(d *deparser, c *bmv2.Config, name string) {
 	if d.before.code == nil {
 		return
@@ -309,8 +310,8 @@ func (k *compiler) updateSums() {
 	}
 }
 
-// emitHeaders writes the valid headers; where one of them is of a kind that is
-// not compiled, Go does.
+// emitHeaders writes the valid headers. If one of them has no machine code, Go
+// writes all.
 func (k *compiler) emitHeaders(d *deparser) {
 	slow, end := k.NewLabel(), k.NewLabel()
 	if k.leaves() {
@@ -326,7 +327,7 @@ func (k *compiler) emitHeaders(d *deparser) {
 			k.JumpIf(asm.NotEqual, slow)
 		}
 	}
-	// What does a packet control here? Which headers are valid. The code makes room
+	// Hostile input: a packet controls which headers are valid. The code makes room
 	// for exactly those before it writes them, and every buffer has room for all
 	// headers of the deparser before the packet.
 	at, all := asm.CX, 0
@@ -352,7 +353,8 @@ func (k *compiler) emitHeaders(d *deparser) {
 	k.Bind(end)
 }
 
-// eachValid writes something that is done for each header that is valid.
+// eachValid calls do for each header, and skips its code if the header is
+// invalid.
 func (k *compiler) eachValid(d *deparser, do func(*vector.Header)) {
 	for _, h := range d.order {
 		if !code.Compiles(h.Type) {

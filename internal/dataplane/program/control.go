@@ -15,7 +15,7 @@ type Pipeline struct {
 	entry uintptr // of a control for Tofino in the compiled program
 }
 
-// Apply runs p through the control until its end or an exit.
+// Apply runs p through the control to its end or an exit.
 func (pl *Pipeline) Apply(s *Program, p *vector.State) {
 	if pl == nil {
 		return
@@ -133,7 +133,7 @@ func (s *Program) fillEntry(t *Table, e *bmv2.Entry) error {
 	return err
 }
 
-// constArgs reads the arguments that the program itself gives an action.
+// constArgs reads arguments that are constants of the program.
 func (a *action) constArgs(list []string) ([]uint64, error) {
 	if len(list) != len(a.Params) {
 		return nil, ErrBadParams

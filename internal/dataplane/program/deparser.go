@@ -17,7 +17,7 @@ type deparser struct {
 	prepares, emits uintptr // for Tofino: before and emit in the compiled program
 }
 
-// deparserNamed is the deparser of a name, or the first one.
+// deparserNamed returns the deparser of a name, or the first one.
 func deparserNamed(c *bmv2.Config, name string) *bmv2.Deparser {
 	return c.Deparsers[max(0, slices.IndexFunc(c.Deparsers, func(d *bmv2.Deparser) bool { return d.Name == name }))]
 }
@@ -43,7 +43,7 @@ func (l *Linker) deparser(c *bmv2.Config, deparserName string) (*deparser, error
 	return d, nil
 }
 
-// Room is the largest size in bytes of all headers together.
+// Room returns the size in bytes of all headers together, at their largest.
 func (d *deparser) Room() int {
 	n := 0
 	for _, h := range d.order {
@@ -52,16 +52,16 @@ func (d *deparser) Room() int {
 	return n
 }
 
-// Deparse updates the checksums, and puts the headers before the payload: over
-// the bytes that they, or others, were parsed from.
+// Deparse updates the checksums and writes the headers before the payload, over
+// the bytes that were parsed.
 func (s *Program) Deparse(p *vector.State) {
 	if c := s.Compiled; c != nil {
 		c.Run(p, c.deparse)
 		return
 	}
 	if s.updates != nil {
-		// Checksums are computed if their condition holds. Whether the header of the
-		// target is valid does not matter.
+		// A checksum is computed if its condition holds, also if the header of
+		// its target is invalid.
 		for _, k := range s.updates {
 			if k.cond == nil || k.cond(p) {
 				k.set(p, k.calc.Output(p))
@@ -74,7 +74,7 @@ func (s *Program) Deparse(p *vector.State) {
 	s.Deparser.Emit(s, p)
 }
 
-// Prepare does what is done before the headers are written.
+// Prepare runs the statements of the deparser before the headers.
 func (d *deparser) Prepare(s *Program, p *vector.State) {
 	if d.prepares != 0 {
 		s.Compiled.Run(p, d.prepares)
@@ -83,7 +83,7 @@ func (d *deparser) Prepare(s *Program, p *vector.State) {
 	d.before.run(p, nil)
 }
 
-// Emit puts the valid headers before the payload.
+// Emit writes the valid headers before the payload.
 func (d *deparser) Emit(s *Program, p *vector.State) {
 	if d.emits != 0 {
 		s.Compiled.Run(p, d.emits)

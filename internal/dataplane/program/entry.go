@@ -7,7 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 )
 
-// A MatchKind is how a field of a table's key is matched.
+// A MatchKind is the kind of match of a key field.
 type MatchKind byte
 
 // The kinds of match.
@@ -22,10 +22,10 @@ const (
 
 var matchNames = [...]string{bmv2.MatchExact, bmv2.MatchLPM, bmv2.MatchTernary, bmv2.MatchRange, bmv2.MatchOptional, bmv2.MatchValid}
 
-// String is the name that the BMv2 JSON format gives the kind.
+// String returns the kind's name in BMv2 JSON.
 func (k MatchKind) String() string { return matchNames[k] }
 
-// parseMatchKind reads the name that the BMv2 JSON format gives a kind.
+// parseMatchKind parses the kind's name in BMv2 JSON.
 func parseMatchKind(s string) (MatchKind, error) {
 	for k, name := range matchNames {
 		if name == s {
@@ -35,7 +35,7 @@ func parseMatchKind(s string) (MatchKind, error) {
 	return 0, fmt.Errorf("unknown match kind %q", s)
 }
 
-// A Match is what an entry wants of one field of its table's key. Numbers are
+// A Match is the condition of an entry on one key field. Numbers are
 // big-endian, with or without leading zeros.
 //
 //	exact     Value
@@ -51,22 +51,22 @@ type Match struct {
 	PrefixLen int
 }
 
-// A Handle names an entry of a table, a member or a group of an action
-// profile. Free handles are used again, lowest first, as in BMv2: that of an
-// entry has a version in its upper eight bits, so that who still has one from
-// before does not change another entry.
+// A Handle identifies an entry of a table, or a member or group of an action
+// profile. As in BMv2, the lowest free handle is used first. An entry's handle
+// has a version in its upper eight bits, so that an old handle does not refer
+// to a new entry.
 type Handle uint32
 
-// slotBits is how many of the low bits of an entry's handle say where it is.
+// slotBits is the number of low bits of an entry's handle that hold its slot.
 const slotBits = 24
 
-// Slot is the place of an entry in its table.
+// Slot returns the place of an entry in its table.
 func (h Handle) Slot() int { return int(h & (1<<slotBits - 1)) }
 
 func handleOf(slot int, version uint8) Handle { return Handle(version)<<slotBits | Handle(slot) }
 
-// DefaultEntry stands for the default entry of a table where counters and
-// direct meters go by handle. It counts and meters the packets that miss.
+// DefaultEntry is the handle of a table's default entry for counters and direct
+// meters. It counts and meters the packets that miss.
 const DefaultEntry Handle = 1<<32 - 1
 
 // An ActionCall is an action with its arguments, big-endian.
@@ -75,15 +75,15 @@ type ActionCall struct {
 	Params [][]byte
 }
 
-// A Target is what an entry leads to: a call, or a member or a group of the
-// table's action profile.
+// A Target is the result of an entry: an action call, or a member or a group of
+// the table's action profile.
 type Target struct {
 	Kind   TargetKind
 	Action ActionCall
 	Index  Handle // of the member or group
 }
 
-// A TargetKind says which field of a Target counts.
+// A TargetKind selects the field of a Target that is used.
 type TargetKind byte
 
 // The kinds of target.
@@ -93,30 +93,29 @@ const (
 	TargetGroup
 )
 
-// An Entry is a table entry. For ternary and range tables Priority decides
-// between matches; as everywhere in BMv2 the smallest number wins (P4Runtime
-// has it the other way round). What an entry is made of may be shared: nobody
-// changes its bytes.
+// An Entry is a table entry. In ternary and range tables the entry with the
+// smallest Priority wins, as in BMv2; in P4Runtime the largest wins. Entries
+// may share their bytes, which never change.
 type Entry struct {
 	Handle   Handle
 	Match    []Match
 	Priority int
 	Target   Target
-	// IdleTimeout is the time without a hit, from the last packet that the
-	// switch has seen on, after which the entry counts as idle; 0 is never.
+	// IdleTimeout is the time without a hit after which the entry is idle,
+	// measured from the last packet of the switch; 0 means never.
 	IdleTimeout time.Duration
-	// Const is set for what the program says may never be changed, in a table
-	// whose other entries may.
+	// Const marks an entry that the program declares const in a table with
+	// other entries.
 	Const bool
 }
 
-// An entryError is a refused change, by its reason.
+// An entryError is the reason why a change was refused.
 type entryError string
 
-// Error is the reason.
+// Error returns the reason.
 func (e entryError) Error() string { return string(e) }
 
-// The reasons for which a change of a table or an action profile is refused.
+// The reasons why a change to a table or an action profile is refused.
 const (
 	ErrTableFull     entryError = "the table is full"
 	ErrDuplicate     entryError = "an entry with the same key is there already"
@@ -136,13 +135,13 @@ const (
 	ErrNotSupported  entryError = "the program does not ask for this"
 )
 
-// Handles gives out the lowest free handle.
+// Handles allocates handles, the lowest free one first.
 type Handles struct {
 	next Handle
 	free handleHeap
 }
 
-// Take gives out the lowest free handle.
+// Take returns the lowest free handle.
 func (h *Handles) Take() Handle {
 	if len(h.free) > 0 {
 		return h.free.pop()
@@ -151,13 +150,13 @@ func (h *Handles) Take() Handle {
 	return h.next - 1
 }
 
-// InUse is the number of handles that are given out.
+// InUse returns the number of allocated handles.
 func (h *Handles) InUse() int { return int(h.next) - len(h.free) }
 
-// Release takes a handle back.
+// Release frees a handle.
 func (h *Handles) Release(i Handle) { h.free.push(i) }
 
-// A handleHeap has its smallest element first.
+// A handleHeap is a heap with the smallest handle first.
 type handleHeap []Handle
 
 func (h *handleHeap) push(x Handle) {

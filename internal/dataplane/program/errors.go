@@ -18,13 +18,14 @@ const (
 	errMultiWrite  = 0x0100
 )
 
-// knownErrors are those of them that programs declare and parsers do not raise.
+// knownErrors are errors of the hardware that programs declare and parsers do
+// not raise.
 var knownErrors = map[string]uint64{
 	"CounterRange": errCounter, "Timeout": errUserTimeout, "PhvOwner": errOwner, "MultiWrite": errMultiWrite,
 }
 
-// ErrorBits gives the errors that a program declares their bits. Those that
-// the hardware does not know count as no match.
+// ErrorBits maps the errors of a program to bits of parser_err. Errors that the
+// hardware does not have count as no match.
 func ErrorBits(list []bmv2.NamedValue) map[uint64]uint64 {
 	codes := newErrorCodes(list)
 	bits := map[uint64]uint64{}
@@ -41,15 +42,14 @@ func ErrorBits(list []bmv2.NamedValue) map[uint64]uint64 {
 	return bits
 }
 
-// errorCodes are the program's numbers for the errors that the parser itself
-// raises.
+// errorCodes are the program's numbers of the errors that the parser raises.
 type errorCodes struct {
 	None, tooShort, stackOutOfBounds, headerTooShort, timeout, invalid int64
 	noMatch                                                            int64 // Tofino's alone
 }
 
-// newErrorCodes reads the codes. An error that the program does not list gets
-// a number that no other has, as in BMv2.
+// newErrorCodes reads the codes. As in BMv2, an error that the program does not
+// list gets a number of its own.
 func newErrorCodes(list []bmv2.NamedValue) errorCodes {
 	codes := map[string]int64{}
 	next := int64(0)
@@ -72,9 +72,9 @@ func newErrorCodes(list []bmv2.NamedValue) errorCodes {
 	}
 }
 
-// noError says that a parserOp has succeeded.
+// noError is the result of a parserOp that has succeeded.
 const noError int64 = -1
 
-// A parserOp does one operation of a parse state and returns an error code of
+// A parserOp runs one operation of a parse state and returns an error code of
 // the program, or noError.
 type parserOp func(*vector.State) int64

@@ -41,7 +41,8 @@ func (l *Linker) drop([]*bmv2.Expr) (vector.Step, error) {
 	}, nil
 }
 
-// markToDrop works on the header that it is given, not on the aliases.
+// markToDrop writes the fields of the header in its parameter and ignores
+// aliases.
 func (l *Linker) markToDrop(a []*bmv2.Expr) (vector.Step, error) {
 	r, err := l.Header(a[0])
 	if err != nil {
@@ -65,8 +66,8 @@ func (l *Linker) markToDrop(a []*bmv2.Expr) (vector.Step, error) {
 	}, nil
 }
 
-// random draws from the source that the caller of New has handed in. With the
-// bounds the wrong way round nothing is written.
+// random draws from Env.Random. It writes nothing if the lower bound exceeds
+// the upper one.
 func (l *Linker) random(a []*bmv2.Expr) (vector.Step, error) {
 	dst, err := l.Place(a[0])
 	if err != nil {
@@ -84,7 +85,7 @@ func (l *Linker) random(a []*bmv2.Expr) (vector.Step, error) {
 	}, nil
 }
 
-// hash links base + H % max, where a max of 0 is taken for 1.
+// hash links base + H % max; a max of 0 counts as 1.
 func (l *Linker) hash(a []*bmv2.Expr) (vector.Step, error) {
 	dst, err := l.Place(a[0])
 	if err != nil {
@@ -126,8 +127,8 @@ func (l *Linker) executeMeter(a []*bmv2.Expr) (vector.Step, error) {
 	return m.Link(l.Linker, a[1:])
 }
 
-// assertion links assert and assume: simple_switch stops on a false one, this
-// switch drops the packet and says so.
+// assertion links assert and assume. simple_switch stops if one is false; this
+// switch drops the packet and logs it.
 func (l *Linker) assertion(a []*bmv2.Expr) (vector.Step, error) {
 	v, err := l.Number(a[0])
 	if err != nil {
@@ -171,7 +172,7 @@ func (l *Linker) registerWrite(a []*bmv2.Expr) (vector.Step, error) {
 	return r.LinkWrite(l.Linker, a[1], v)
 }
 
-// register finds the register array that a parameter names.
+// register returns the register array of a parameter.
 func (l *Linker) register(e *bmv2.Expr) (*cell.Register, error) {
 	r := l.prog.Registers[e.Name]
 	if e.Type != bmv2.TypeRegisterArray || r == nil {
@@ -180,7 +181,7 @@ func (l *Linker) register(e *bmv2.Expr) (*cell.Register, error) {
 	return r, nil
 }
 
-// registerOf finds the register array of an expression that denotes a cell.
+// registerOf returns the register array of an expression for a cell.
 func (l *Linker) registerOf(e *bmv2.Expr) (*cell.Register, error) {
 	if r := l.prog.Registers[e.Name]; r != nil {
 		return r, nil
@@ -210,7 +211,7 @@ func (l *Linker) WriteCell(e *bmv2.Expr, v vector.Value) (vector.Step, error) {
 	return r.LinkWrite(l.Linker, e.Right, v)
 }
 
-// logMsg links log_msg. Nothing is evaluated if nobody listens.
+// logMsg links log_msg. It evaluates nothing if there is no log.
 func (l *Linker) logMsg(a []*bmv2.Expr) (vector.Step, error) {
 	format, list := a[0].Unwrap(), a[1].Unwrap()
 	if format == nil || format.Type != bmv2.TypeString || list == nil || list.Type != bmv2.TypeParametersVector {
@@ -243,7 +244,7 @@ func (l *Linker) logMsg(a []*bmv2.Expr) (vector.Step, error) {
 	}, nil
 }
 
-// splitFormat cuts a format at its {…}; \{ and \} are braces.
+// splitFormat splits a format at its {…}; \{ and \} are braces.
 func splitFormat(s string) []string {
 	var parts []string
 	var b strings.Builder

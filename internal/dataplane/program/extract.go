@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// extractFixed reads a header without variable-length field.
+// extractFixed reads a header without a variable-length field.
 func extractFixed(p *vector.State, h *vector.Header, tooShort int64) int64 {
 	n := h.Type.Bits / 8
 	if p.End-p.Head < n && !p.More(n) {
@@ -37,8 +37,8 @@ func readField(p *vector.State, h *vector.Header, f vector.Field, at int) {
 	}
 }
 
-// A varExtract reads a header whose variable-length field has the width that
-// length computes.
+// A varExtract reads a header with a variable-length field of the width that
+// length returns.
 type varExtract struct {
 	length         func(*vector.State, *vector.Header) uint64
 	tooShort       int64
@@ -143,7 +143,7 @@ func (l *Linker) extractType(target *bmv2.Expr) (*vector.HeaderType, error) {
 
 var errNoLength = errors.New("extract to a header of variable length without a length")
 
-// extractOne returns how one header of a type is read.
+// extractOne returns the function that reads one header of a type.
 func (l *Linker) extractOne(op *bmv2.ParserOp, typ *vector.HeaderType, codes errorCodes) (func(*vector.State, *vector.Header) int64, error) {
 	if typ.Bits%8 != 0 {
 		return nil, fmt.Errorf("header type %s has %d bits, which are not whole bytes", typ.Name, typ.Bits)
@@ -172,8 +172,8 @@ func (l *Linker) extractOne(op *bmv2.ParserOp, typ *vector.HeaderType, codes err
 	return v.extract, nil
 }
 
-// lengthExpr links the length of a P4_14 header of variable length, which is
-// computed from the fields before it: those are read first.
+// lengthExpr links the length of a P4_14 header of variable length. It depends
+// on the fields before, which the function reads first.
 func (l *Linker) lengthExpr(typ *vector.HeaderType) (func(*vector.State, *vector.Header) uint64, error) {
 	lengths := make([]vector.Eval, len(l.Layout.Headers))
 	for _, h := range l.Layout.Headers {
@@ -197,7 +197,7 @@ func (l *Linker) lengthExpr(typ *vector.HeaderType) (func(*vector.State, *vector
 	}, nil
 }
 
-// lookahead is what a lookahead expression reads.
+// lookahead returns the value of a lookahead expression.
 func lookahead(e *bmv2.Expr) vector.Value {
 	at, width := e.Offset, e.Width
 	v := vector.Unsigned64(width, func(p *vector.State) uint64 { return p.Peek(at+max(0, width-64), min(width, 64)) })
@@ -211,6 +211,6 @@ func lookahead(e *bmv2.Expr) vector.Value {
 	return v
 }
 
-// MaxFrame bounds the copies that mirrors make: a program may well mirror its
-// mirrors, each longer by a header.
+// MaxFrame bounds the copies of mirrors: a program may mirror its mirrors, each
+// longer by a header.
 const MaxFrame = 1 << 14

@@ -7,8 +7,8 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 )
 
-// A fallback is a kind of place where the machine code returns to Go. In a test
-// binary it counts how often that happens.
+// A fallback is a kind of place where machine code returns to Go. A test binary
+// counts the returns.
 type fallback struct{ taken atomic.Uint64 }
 
 // The kinds of places. Each primitive and each operation of a parser has one, too.
@@ -30,7 +30,7 @@ const (
 	fromParserOp       = "parser operation "
 )
 
-// fallbacks are all kinds of places by their names.
+// fallbacks maps names to fallbacks.
 var fallbacks = sync.OnceValue(func() map[string]*fallback {
 	m := map[string]*fallback{}
 	for _, name := range []string{
@@ -48,7 +48,7 @@ var fallbacks = sync.OnceValue(func() map[string]*fallback {
 	return m
 })
 
-// fromOp names the place of an operation of a parser.
+// fromOp returns the name of the place of a parser operation.
 func fromOp(op *bmv2.ParserOp) string {
 	if op.Op == "primitive" {
 		return fromPrimitive + op.Primitive.Op
@@ -56,8 +56,8 @@ func fromOp(op *bmv2.ParserOp) string {
 	return fromParserOp + op.Op
 }
 
-// fallbackNamed returns the fallback of a name in the list. Another name is a
-// mistake of the compiler, which its tests find.
+// fallbackNamed returns the fallback of a name. It panics for other names,
+// which are mistakes in the compiler.
 func fallbackNamed(name string) *fallback {
 	f := fallbacks()[name]
 	if f == nil {
@@ -66,8 +66,8 @@ func fallbackNamed(name string) *fallback {
 	return f
 }
 
-// Fallbacks returns how often machine code has returned to Go in this test
-// binary, for each kind of place.
+// Fallbacks returns the number of returns to Go in this test binary for each
+// kind of place.
 func Fallbacks() map[string]uint64 {
 	m := map[string]uint64{}
 	for name, f := range fallbacks() {

@@ -9,8 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// A KeyField is one field of a table's key, with its place in the lookup key
-// that the table's index wants.
+// A KeyField is one field of a table's key, with its place in the lookup key.
 type KeyField struct {
 	Name   string
 	Kind   MatchKind
@@ -25,10 +24,9 @@ type KeyField struct {
 	Shift int // within the word; wide fields have none
 }
 
-// A tableKey builds lookup keys. The layout depends on the index: exact
-// matching packs several fields into a word, longest prefix wants the prefix
-// field last and left-aligned with the first bits first, ternary and range
-// want words of their own.
+// A tableKey builds lookup keys. The layout depends on the index. Exact
+// matching packs several fields into a word; longest prefix needs the prefix
+// field last and left-aligned; ternary and range need separate words.
 type tableKey struct {
 	Fields []KeyField
 	order  []int // of fields in the key
@@ -82,7 +80,7 @@ func (l *Linker) keyField(src *bmv2.TableKey) (KeyField, error) {
 	return k, nil
 }
 
-// place lays out the lookup key.
+// place assigns the places of the fields in the lookup key.
 func (k *tableKey) place(match string) {
 	for pass := range 2 {
 		for i, f := range k.Fields {
@@ -111,8 +109,8 @@ func (k *tableKey) place(match string) {
 	k.simple = len(k.Fields) == 1 && k.Words == 1 && k.Fields[0].Mask == nil
 }
 
-// Build fills dst, which has k.words words. A field of an invalid header is
-// zero.
+// Build writes the lookup key of p to dst, which has k.Words words. A field of
+// an invalid header is zero.
 func (k *tableKey) Build(p *vector.State, dst []uint64) {
 	if k.simple {
 		f := &k.Fields[0]
@@ -147,7 +145,7 @@ func (k *tableKey) Build(p *vector.State, dst []uint64) {
 	}
 }
 
-// isCanonical reports whether all matches are exact, and of full width.
+// isCanonical reports whether all matches are exact and of full width.
 func isCanonical(k *tableKey, list []Match) bool {
 	for i := range list {
 		m, f := &list[i], &k.Fields[i]
@@ -158,9 +156,9 @@ func isCanonical(k *tableKey, list []Match) bool {
 	return true
 }
 
-// canonical writes matches in one way, so that equal ones can be found: full
-// width, no bits outside the mask. Those that are written so already stay as they
-// are: tables of many switches may share them.
+// canonical returns matches in a form that makes equal matches identical: full
+// width, no bits outside the mask. It returns canonical matches unchanged,
+// because tables of many switches may share them.
 func canonical(k *tableKey, list []Match) []Match {
 	if isCanonical(k, list) {
 		return list

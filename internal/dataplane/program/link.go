@@ -10,7 +10,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// New links a program that has been validated.
+// New links a validated program.
 func New(c *bmv2.Config, env Env) (*Program, error) {
 	s := &Program{
 		Config: c, opts: env, actionByID: map[int]*action{}, Tables: map[string]*Table{}, Controls: map[string]*Pipeline{},

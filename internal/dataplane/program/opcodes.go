@@ -12,9 +12,9 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// An opcode is a primitive: how it is linked, and how it is written as machine
-// code where that is worth it. code returns false, and has written nothing, for
-// what it leaves to the closure.
+// An opcode is a primitive: its closure, and its machine code if it has some.
+// code returns false, and has written nothing, for cases that it leaves to the
+// closure.
 type opcode struct {
 	arity int // -1: any, link looks
 	on    target
@@ -22,7 +22,7 @@ type opcode struct {
 	code  func(k *compiler, a []*bmv2.Expr) bool
 }
 
-// A target is what has a primitive.
+// A target is a set of switches that have a primitive.
 type target byte
 
 const (
@@ -31,8 +31,8 @@ const (
 	tofino              // and not simple_switch
 )
 
-// ErrUnknownPrimitive is in the error of New for a program that calls what only
-// a BMv2 with externs of its own has.
+// ErrUnknownPrimitive is in the error of New for a program that uses an extern
+// of a modified BMv2.
 var ErrUnknownPrimitive = errors.New("unknown primitive")
 
 // Primitive links one call of a primitive other than a jump.
@@ -57,8 +57,8 @@ func arity(p *bmv2.Primitive, n int) error {
 	return nil
 }
 
-// opcodes are the primitives by name: those of BMv2's core, with the names that
-// P4_14 had, of simple_switch, and of programs for Tofino.
+// opcodes maps names to primitives: those of BMv2's core, with their names in
+// P4_14, of simple_switch, and of programs for Tofino.
 var opcodes = sync.OnceValue(func() map[string]opcode {
 	type exprs = []*bmv2.Expr
 	arith := func(op string) opcode {
@@ -77,11 +77,11 @@ var opcodes = sync.OnceValue(func() map[string]opcode {
 	assignHeader := opcode{2, everywhere,
 		func(l *Linker, a exprs) (vector.Step, error) { return l.assignHeader(a[0], a[1]) },
 		func(k *compiler, a exprs) bool { return k.CopyHeader(a[0], a[1]) }}
-	// two links a primitive of two parameters that is not compiled.
+	// two links a primitive with two parameters and without machine code.
 	two := func(link func(l *Linker, x, y *bmv2.Expr) (vector.Step, error)) opcode {
 		return opcode{2, everywhere, func(l *Linker, a exprs) (vector.Step, error) { return link(l, a[0], a[1]) }, nil}
 	}
-	// asks links a primitive that notes numbers for the switch.
+	// asks links a primitive that passes numbers to the switch.
 	asks := func(arity int, on target, do func(p *vector.State, v []uint64), code func(k *compiler, a exprs) bool) opcode {
 		return opcode{arity, on, func(l *Linker, a exprs) (vector.Step, error) { return l.numbers(a, do) }, code}
 	}
@@ -208,7 +208,7 @@ func (l *Linker) instruction(p *bmv2.Primitive, count int) (instr, error) {
 	return instr{do: do}, err
 }
 
-// isZero links the condition of a jump, which mostly is a truth value made a
+// isZero links the condition of a jump, usually a Boolean converted to a
 // number.
 func (l *Linker) isZero(e *bmv2.Expr) (vector.Test, error) {
 	if u := e.Unwrap(); u != nil && u.Op == "b2d" {

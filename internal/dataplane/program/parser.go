@@ -17,10 +17,10 @@ type Parser struct {
 	entry uintptr // of a parser for Tofino in the compiled program
 }
 
-// maxParseStates bounds a parser that runs in circles without reading.
+// maxParseStates bounds the states of a parser that loops without reading.
 const maxParseStates = 1 << 16
 
-// Parse runs the parser on p. An error stops it; the packet goes on, with the
+// Parse runs the parser on p. An error stops it; the packet continues, with the
 // error in its metadata.
 func (s *Program) Parse(p *vector.State) {
 	if c := s.Compiled; c != nil {
@@ -31,7 +31,7 @@ func (s *Program) Parse(p *vector.State) {
 	p.ChecksumError = false
 	s.parser.Run(s, p)
 	if s.verifies != nil {
-		// A checksum in an invalid header is not looked at.
+		// Checksums in invalid headers are not verified.
 		for _, k := range s.verifies {
 			if k.header.IsValid(p) && (k.cond == nil || k.cond(p)) && k.calc.Output(p) != p.W[k.target.Off] {
 				p.ChecksumError = true
@@ -43,8 +43,8 @@ func (s *Program) Parse(p *vector.State) {
 	}
 }
 
-// Run runs the parser on p. An error stops it; the packet goes on, with the error in
-// its State.
+// Run runs the parser on p. An error stops it; the packet continues, with the
+// error in its State.
 func (ps *Parser) Run(s *Program, p *vector.State) {
 	if ps.entry != 0 {
 		s.Compiled.Run(p, ps.entry)
@@ -71,7 +71,7 @@ func (ps *Parser) Run(s *Program, p *vector.State) {
 	}
 }
 
-// parserNamed is the parser of a name, or the first one.
+// parserNamed returns the parser of a name, or the first one.
 func parserNamed(c *bmv2.Config, name string) *bmv2.Parser {
 	return c.Parsers[max(0, slices.IndexFunc(c.Parsers, func(p *bmv2.Parser) bool { return p.Name == name }))]
 }
@@ -93,9 +93,9 @@ func (l *Linker) parser(c *bmv2.Config, name string) (*Parser, error) {
 		}
 	}
 	if l.prog.Tofino() {
-		// A select in which nothing matches is an error, where v1model goes on. The
-		// state reject is no error: Tofino's compiler ends the parser there as it does
-		// with accept, and so it does where a header stack is full.
+		// On Tofino a select without a match is an error; v1model accepts. The
+		// state reject is not an error: Tofino's compiler ends the parser there
+		// as in accept, and also if a header stack is full.
 		code := ps.Codes.noMatch
 		noMatch := &parseState{name: "no match", ops: []parserOp{func(*vector.State) int64 { return code }}}
 		for _, s := range src.ParseStates {
@@ -149,7 +149,7 @@ func (l *Linker) parserOp(op *bmv2.ParserOp, codes errorCodes) (parserOp, error)
 		if len(a) != 2 {
 			return nil, errParameters
 		}
-		// A lookahead that reaches beyond the packet is an error.
+		// A lookahead beyond the packet is an error.
 		dst, src := a[0], a[1]
 		if src.Type != bmv2.TypeLookahead {
 			do, err := l.Assign(dst, src)

@@ -133,8 +133,8 @@ func (l *Linker) onHeader(e *bmv2.Expr, do func(*vector.State, *vector.Header)) 
 	}, nil
 }
 
-// addHeader makes a header valid with all fields zero and counts it in the
-// packet's length; a header that is valid stays as it is.
+// addHeader makes a header valid with all fields zero and adds it to the
+// packet's length. It leaves a valid header unchanged.
 func (l *Linker) addHeader(e *bmv2.Expr) (vector.Step, error) {
 	return l.onHeader(e, func(p *vector.State, h *vector.Header) {
 		if h.IsValid(p) {

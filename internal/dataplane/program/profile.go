@@ -6,8 +6,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// A Profile is an action profile: members are calls that entries share,
-// groups are sets of members of which a selector picks one per packet.
+// A Profile is an action profile: members are calls that entries share; groups
+// are sets of members, from which a selector picks one per packet.
 type Profile struct {
 	name                        string
 	size                        int
@@ -36,8 +36,8 @@ type ProfileGroup struct {
 	Members []Handle // ascending: BMv2 picks the n-th by handle
 }
 
-// Most is how many members a profile has at most, and how many groups. BMv2 goes
-// beyond the size that the program names, but not without end here.
+// Most returns the largest number of members and of groups. BMv2 exceeds the
+// size in the program without a limit; here the limit is at least 65,536.
 func (pr *Profile) Most() int { return max(pr.size, 1<<16) }
 
 func (l *Linker) profile(c *bmv2.ActionProfile) (*Profile, error) {
@@ -54,7 +54,7 @@ func (l *Linker) profile(c *bmv2.ActionProfile) (*Profile, error) {
 	return pr, err
 }
 
-// lookup returns the call of the member that c leads to, or nil.
+// lookup returns the call of the member of c, or nil.
 func (pr *Profile) lookup(p *vector.State, c *Call) *Call {
 	if c.target == TargetMember {
 		return &pr.Members[c.index].Call
@@ -68,7 +68,7 @@ func (pr *Profile) lookup(p *vector.State, c *Call) *Call {
 	return &pr.Members[g.Members[int(h)%len(g.Members)]].Call
 }
 
-// Member is the member of a handle, or nil.
+// Member returns the member of a handle, or nil.
 func (pr *Profile) Member(h Handle) *ProfileMember {
 	if int(h) < len(pr.Members) && pr.Members[h].Used {
 		return &pr.Members[h]
@@ -76,7 +76,7 @@ func (pr *Profile) Member(h Handle) *ProfileMember {
 	return nil
 }
 
-// Group is the group of a handle, or nil.
+// Group returns the group of a handle, or nil.
 func (pr *Profile) Group(h Handle) *ProfileGroup {
 	if int(h) < len(pr.Groups) && pr.Groups[h].Used {
 		return &pr.Groups[h]
@@ -84,7 +84,7 @@ func (pr *Profile) Group(h Handle) *ProfileGroup {
 	return nil
 }
 
-// Refer counts the uses of the target of c up or down.
+// Refer adds n to the uses of the target of c.
 func (pr *Profile) Refer(c *Call, n int) {
 	switch c.target {
 	case TargetMember:
@@ -94,7 +94,7 @@ func (pr *Profile) Refer(c *Call, n int) {
 	}
 }
 
-// Clear removes groups and members that no entry refers to.
+// Clear removes all groups and members that no entry uses.
 func (pr *Profile) Clear() {
 	for h := range pr.Groups {
 		if g := &pr.Groups[h]; g.Used && g.Uses == 0 {

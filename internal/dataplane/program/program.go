@@ -1,7 +1,7 @@
-// Package program links BMv2 JSON to what runs: parsers, controls with their
-// tables and actions, deparsers, as closures over a vector.State, and on Linux as
-// machine code of amd64 or arm64 as well. Package dataplane puts ports, copies and
-// queues around it.
+// Package program links BMv2 JSON to parsers, controls with tables and actions,
+// and deparsers that run on a vector.State. It links them to closures, and on
+// Linux also to machine code for amd64 or arm64. Package dataplane adds ports,
+// copies and queues.
 package program
 
 import (
@@ -15,8 +15,9 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// A Program is a linked program: what its parsers, controls and deparsers do to a
-// State. It knows neither queues nor ports, and one packet is in it at a time.
+// A Program is a linked program: its parsers, controls and deparsers, and the
+// state of its tables and arrays. It has no queues or ports, and processes one
+// packet at a time.
 type Program struct {
 	Config  *bmv2.Config
 	opts    Env
@@ -49,20 +50,20 @@ type Program struct {
 	ValueSets  map[string]*valueSet
 }
 
-// An Env is what a program is linked to beside itself; see dataplane.Options.
+// An Env holds the settings of a program; see dataplane.Options.
 type Env struct {
 	DropPort int
 	Closures bool
-	// LeaveToGo has machine code return to Go wherever it may.
+	// LeaveToGo makes machine code return to Go wherever it can.
 	LeaveToGo bool
 	Random    func(lo, hi uint64) uint64
 	Log       func(line string)
 	Trace     func(Event)
-	// PortData is the bytes of port metadata of Tofino.
+	// PortData is the number of bytes of Tofino's port metadata.
 	PortData int
 }
 
-// A Half is what one half of a pipe of Tofino runs.
+// A Half is the program of one half of a pipe of Tofino.
 type Half struct {
 	name       string
 	Parser     *Parser
@@ -71,32 +72,32 @@ type Half struct {
 	ReadsError bool // its control looks at parser_err
 }
 
-// Tofino reports whether the program is one for Tofino.
+// Tofino reports whether the program is for Tofino.
 func (s *Program) Tofino() bool { return s.Config.Architecture() != "" }
 
-// A Linker turns the actions, tables and parsers of a program into closures over
-// the vector. It lives only while a Program is made.
+// A Linker turns the actions, tables and parsers of a program into closures
+// over the vector.
 type Linker struct {
 	*vector.Linker
 	prog *Program
 	call *bmv2.Primitive // being linked
 }
 
-// NewLinker makes the linker of a program, for more than New has linked.
+// NewLinker returns the linker of a program.
 func (s *Program) NewLinker() *Linker {
 	l := &Linker{Linker: &vector.Linker{Layout: s.Layout}, prog: s}
 	l.Cells = l
 	return l
 }
 
-// A StdField is a field that the switch itself reads or writes.
+// A StdField is a field that the switch reads or writes.
 type StdField struct {
 	off  int
 	Mask uint64
 	OK   bool
 }
 
-// stdFields are all of them, under the names that simple_switch looks for.
+// stdFields are the standard fields under simple_switch's names.
 type stdFields struct {
 	IngressPort, PacketLength, InstanceType, EgressSpec, EgressPort StdField
 	ParserError, ChecksumError                                      StdField
@@ -105,7 +106,7 @@ type stdFields struct {
 	Queueing                                                        bool
 }
 
-// ActionByName is the action of a name, or nil.
+// ActionByName returns the action of a name, or nil.
 func (s *Program) ActionByName(name string) *action {
 	for _, a := range s.actions {
 		if a.name == name {
@@ -115,8 +116,7 @@ func (s *Program) ActionByName(name string) *action {
 	return nil
 }
 
-// find looks the fields up. The five that simple_switch insists on must be
-// there.
+// find looks up the fields. Like simple_switch it requires five of them.
 func (f *stdFields) find(l *vector.Layout) error {
 	for _, x := range []struct {
 		dst          *StdField
@@ -151,14 +151,14 @@ func (f *stdFields) find(l *vector.Layout) error {
 	return nil
 }
 
-// Put writes a field of the switch's own, if the program has it.
+// Put writes the field if the program has it.
 func (f *StdField) Put(w []uint64, v uint64) {
 	if f.OK {
 		w[f.off] = v & f.Mask
 	}
 }
 
-// Get reads the field; what the program does not have is 0.
+// Get returns the value of the field, or 0 if the program does not have it.
 func (f *StdField) Get(w []uint64) uint64 {
 	if f.OK {
 		return w[f.off]
@@ -166,26 +166,26 @@ func (f *StdField) Get(w []uint64) uint64 {
 	return 0
 }
 
-// Find looks up a field by the name of its header and its own.
+// Find looks up a field by the names of its header and its own.
 func (f *StdField) Find(l *vector.Layout, header, name string) {
 	if fd, err := l.Field(header, name); err == nil {
 		*f = StdField{off: fd.Off, Mask: num.Mask64(min(fd.Width, 64)), OK: true}
 	}
 }
 
-// requests are what a deparser asks for; of several calls the last one counts.
+// requests are the requests of a deparser; the last of several calls counts.
 type requests struct {
 	Mirror, Resubmit bool
 	Session          uint16
 	Mirrored, Again  []byte // the headers of the two
 }
 
-// Clear begins anew, for the next packet.
+// Clear removes the requests of the last packet.
 func (r *requests) Clear() { *r = requests{Mirrored: r.Mirrored[:0], Again: r.Again[:0]} }
 
-// Passive reports whether nothing of a program depends on when, or behind how
-// many others, a packet leaves its queue: it has no egress control, and what
-// deparsing looks at are headers alone.
+// Passive reports whether the bytes of a packet do not depend on its time in
+// the queue: the program has no egress control, and its deparser reads only
+// headers.
 func (s *Program) Passive() bool {
 	c, l := s.Config, s.NewLinker()
 	if s.Tofino() || s.opts.Trace != nil || s.Egress != nil && s.Egress.first != nil || s.Deparser.before.code != nil {
@@ -200,8 +200,8 @@ func (s *Program) Passive() bool {
 	return true
 }
 
-// headersOnly reports whether an expression looks at nothing but headers and
-// their fields.
+// headersOnly reports whether an expression reads only headers and their
+// fields.
 func (l *Linker) headersOnly(e *bmv2.Expr) bool {
 	if e = e.Unwrap(); e == nil {
 		return true
@@ -218,7 +218,7 @@ func (l *Linker) headersOnly(e *bmv2.Expr) bool {
 	return false
 }
 
-// Trace reports an event; the callers have looked whether anybody listens.
+// Trace reports an event. Callers check first that there is a receiver.
 func (s *Program) Trace(id uint64, e Event) {
 	e.Packet = id
 	s.opts.Trace(e)

@@ -79,7 +79,7 @@ func (s *Program) x(t *testing.T, p *vector.State) uint64 {
 const oneTable = `table t { key = { hdr.h.a: KIND; } actions = { set; nop; } default_action = nop(); size = 4; }`
 
 // A table finds the entry that its kind of match prefers: the longest prefix,
-// or the smallest priority; and it refuses entries that it cannot hold.
+// or the smallest priority. It refuses a duplicate.
 func TestTable(t *testing.T) {
 	one := func(v, mask, high byte, prefix, priority int) TableEntry {
 		return TableEntry{Priority: priority, Match: []Match{{Value: []byte{v}, Mask: []byte{mask}, High: []byte{high}, PrefixLen: prefix}}}
@@ -121,8 +121,9 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// A table holds as many entries as the program says. A handle is valid until its
-// entry is deleted, also when another entry has taken the place.
+// A table holds as many entries as the program declares. A handle is valid
+// until its entry is deleted, and stays invalid when another entry takes the
+// place.
 func TestTableHandles(t *testing.T) {
 	s := link(t, config(t, strings.ReplaceAll(oneTable, "KIND", "exact"), "t.apply();"), Env{DropPort: 511})
 	tb := s.Tables["I.t"]
@@ -198,8 +199,8 @@ func TestTableRefuses(t *testing.T) {
 	}
 }
 
-// A program has machine code unless it is told not to have it, or traces. Its
-// control does the same with and without: an entry's action, the default
+// A program has machine code unless it is disabled or a trace is on. Its
+// control does the same with and without it: an entry's action, the default
 // action, and a statement behind a condition that is left to Go.
 func TestEngines(t *testing.T) {
 	c := config(t, strings.ReplaceAll(oneTable, "KIND", "exact"), "t.apply(); if ((bit<128>)m.x * 3 > 100) { m.x = 1; }")
@@ -242,7 +243,7 @@ func TestEngines(t *testing.T) {
 	}
 }
 
-// A control or an action that never ends is stopped, by both engines.
+// Both engines stop a control without end.
 func TestEndlessLoops(t *testing.T) {
 	c := config(t, "", "m.x = 1;")
 	c.Pipelines[0].ActionCalls = nil
@@ -262,8 +263,8 @@ func TestEndlessLoops(t *testing.T) {
 	}
 }
 
-// A document that names something that it lacks, or gives a primitive the wrong
-// parameters, is refused with the place.
+// New refuses a document that refers to a missing object or gives a primitive
+// wrong parameters, and reports the place.
 func TestLinkRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -306,8 +307,7 @@ func TestLinkRefuses(t *testing.T) {
 	}
 }
 
-// Jumps to a fallback that is not in the list are mistakes that the first
-// program finds.
+// A name that is not in the list of fallbacks is a mistake in the compiler.
 func TestFallbackNames(t *testing.T) {
 	if n := len(Fallbacks()); n < len(opcodes()) {
 		t.Errorf("%d fallbacks for %d primitives", n, len(opcodes()))

@@ -9,8 +9,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// A selectKey computes the key of a select: its fields, each filled up to
-// whole bytes, one after the other.
+// A selectKey computes the key of a select: its fields in order, each padded to
+// whole bytes.
 type selectKey struct {
 	parts []keyPart
 	bytes int
@@ -121,7 +121,7 @@ func (l *Linker) parseCase(st *parseState, t bmv2.Transition, next *parseState) 
 	return c, nil
 }
 
-// next decides where the parser goes.
+// next returns the next state of the parser.
 func (st *parseState) next(p *vector.State) *parseState {
 	if len(st.cases) == 0 {
 		return st.others
@@ -181,8 +181,8 @@ func (c *parseCase) matches(key []uint64) bool {
 	return true
 }
 
-// A parseState is a state: its operations, then the first case that matches
-// the key, else the default; a nil state accepts.
+// A parseState is a state: its operations, then the first case that matches the
+// key, else others. A nil state accepts.
 type parseState struct {
 	name   string
 	ops    []parserOp
@@ -201,9 +201,8 @@ func (st *parseState) run(p *vector.State) int64 {
 	return noError
 }
 
-// A valueSet is a parser value set: what the control plane has put into it,
-// and for every select that asks for it a caseSet with the members in that
-// select's form.
+// A valueSet is a parser value set: its members, and for each select that uses
+// it a caseSet with the members in that select's form.
 type valueSet struct {
 	name    string
 	Width   int // of a member, without padding
@@ -212,8 +211,8 @@ type valueSet struct {
 	cases   []*caseSet
 }
 
-// A caseSet is a value set as one case of a select sees it: the fields of a
-// member filled up to bytes, under the case's mask.
+// A caseSet is a value set in the form of one case of a select: the fields of a
+// member padded to bytes, under the case's mask.
 type caseSet struct {
 	key  *selectKey
 	mask []uint64
@@ -235,7 +234,8 @@ func (c *caseSet) has(key uint64) bool {
 	return false
 }
 
-// MaxValues is the most members of a set of which the program gives no size.
+// MaxValues is the largest number of members of a set without a size in the
+// program.
 const MaxValues = 1 << 16
 
 // Set replaces the members.
@@ -261,7 +261,7 @@ func (v *valueSet) Set(members []*big.Int) {
 	}
 }
 
-// List writes the members as numbers of full width.
+// List returns the members as numbers of full width.
 func (v *valueSet) List() (members [][]byte) {
 	for _, m := range v.members {
 		members = append(members, m.FillBytes(make([]byte, num.Bytes(v.Width))))

@@ -14,8 +14,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// A Table is a match-action table. Its entries are found by one of three
-// indexes, and kept by handle.
+// A Table is a match-action table. One of three indices finds its entries; a
+// handle identifies them.
 type Table struct {
 	name    string
 	Key     *tableKey
@@ -30,8 +30,8 @@ type Table struct {
 	Entries []TableEntry
 	handles Handles
 	Count   int
-	// byMatch finds the entries of a ternary or range table by match and
-	// priority. Only the control plane needs it.
+	// byMatch maps match and priority to the entries of a ternary or range
+	// table, for the control plane.
 	byMatch map[string]int32
 
 	Profile  *Profile // of an indirect table
@@ -40,11 +40,11 @@ type Table struct {
 	DefUsed  bool // def is set
 	initial  Call // def as the program has it
 	ConstDef bool // def cannot change
-	// constAction is the only action that def may have, if not nil.
+	// ConstAction is the only action that Def may have, if not nil.
 	ConstAction *action
 	Immutable   bool
-	// Fixed tables are made of statements by compilers: nothing is looked up in
-	// them, and they always do the same.
+	// Fixed marks a table that the compiler made from a statement: it has no
+	// key and always runs the same action.
 	Fixed bool
 
 	actions []*action
@@ -61,10 +61,10 @@ type Table struct {
 	meters   *cell.Meters
 }
 
-// defaultTableSize is the size of a table whose document gives none.
+// defaultTableSize is the size of a table without a size in the document.
 const defaultTableSize = 16384
 
-// maxTableSize is the most that BMv2 allows.
+// maxTableSize is the largest size in BMv2.
 const maxTableSize = 1<<24 - 1
 
 func (l *Linker) table(t *bmv2.Table) (*Table, error) {
@@ -105,7 +105,7 @@ func (l *Linker) table(t *bmv2.Table) (*Table, error) {
 	return tb, nil
 }
 
-// newIndex makes the empty index for the table's kind of match.
+// newIndex creates the empty index for the table's kind of match.
 func (t *Table) newIndex() error {
 	switch {
 	case t.Key.Words == 0:
@@ -145,7 +145,8 @@ func (l *Linker) tableActions(tb *Table, t *bmv2.Table) error {
 	return nil
 }
 
-// link resolves where the table leads to, once all nodes of its control exist.
+// link resolves the successors of the table, once all nodes of its control
+// exist.
 func (t *Table) link(src *bmv2.Table, nodes map[string]*node) error {
 	labels := map[string]*node{}
 	for _, n := range src.NextTables {
@@ -172,7 +173,7 @@ func (t *Table) link(src *bmv2.Table, nodes map[string]*node) error {
 	return nil
 }
 
-// nextNode is where the control goes after action a.
+// nextNode returns the node after action a.
 func (t *Table) nextNode(a *action, hit bool) *node {
 	switch {
 	case !t.hasHit:
@@ -183,7 +184,7 @@ func (t *Table) nextNode(a *action, hit bool) *node {
 	return t.miss
 }
 
-// Find returns the slot of the entry that p matches, or none.
+// Find returns the slot of the entry that p matches, or lookup.None.
 func (t *Table) Find(p *vector.State) int32 {
 	switch {
 	case t.Count == 0:
@@ -195,7 +196,7 @@ func (t *Table) Find(p *vector.State) int32 {
 	return t.Lookup(t.Scratch)
 }
 
-// Lookup returns the slot of the entry that a key matches, or none.
+// Lookup returns the slot of the entry that a key matches, or lookup.None.
 func (t *Table) Lookup(key []uint64) int32 {
 	switch {
 	case t.exact != nil:
@@ -208,8 +209,8 @@ func (t *Table) Lookup(key []uint64) int32 {
 	return lookup.None
 }
 
-// choose looks p up. It returns the call to run, nil if there is none, and where
-// the control goes on behind it.
+// choose looks p up. It returns the call to run, nil if there is none, and the
+// next node.
 func (t *Table) choose(s *Program, p *vector.State) (*Call, *node) {
 	slot := t.Find(p)
 	if slot == lookup.None {
@@ -249,7 +250,7 @@ func (t *Table) chooseMiss(s *Program, p *vector.State) (*Call, *node) {
 	case t.Counters:
 		t.Missed.Add(p)
 	}
-	// simple_switch has no meter here, and leaves the colour as it was.
+	// simple_switch has no meter for misses and leaves the colour unchanged.
 	if t.meters != nil && t.meters.Missed.Configured {
 		t.meters.Mark(&t.meters.Missed, p)
 	}
@@ -262,7 +263,7 @@ func (t *Table) chooseMiss(s *Program, p *vector.State) (*Call, *node) {
 	return t.chooseIndirect(p, &t.Def, false)
 }
 
-// chooseIndirect finds the member that c leads to. An empty group does nothing.
+// chooseIndirect returns the member of c. An empty group does nothing.
 func (t *Table) chooseIndirect(p *vector.State, c *Call, hit bool) (*Call, *node) {
 	m := t.Profile.lookup(p, c)
 	if m == nil {
@@ -271,8 +272,7 @@ func (t *Table) chooseIndirect(p *vector.State, c *Call, hit bool) (*Call, *node
 	return m, t.nextNode(m.Action, hit)
 }
 
-// entryKey turns the matches of an entry into the form of the table's index,
-// and into the canonical one.
+// entryKey computes the lookup key of an entry and makes its matches canonical.
 func (t *Table) entryKey(e *TableEntry) error {
 	if len(e.Match) != len(t.Key.Fields) || len(e.Match) == 0 {
 		return ErrBadMatch
@@ -290,7 +290,7 @@ func (t *Table) entryKey(e *TableEntry) error {
 	e.key = make([]uint64, t.Key.Words)
 	for i := range e.Match {
 		f := &t.Key.Fields[i]
-		// The number goes to the field's place in the key.
+		// Put the number at the field's place in the key.
 		number := num.OfBytes(e.Match[i].Value, f.Words)
 		for j, x := range number {
 			if f.Mask != nil {
@@ -302,7 +302,7 @@ func (t *Table) entryKey(e *TableEntry) error {
 	return nil
 }
 
-// demands turns the matches of an entry into what the ternary index wants.
+// demands returns the matches of an entry in the form of the ternary index.
 func (t *Table) demands(e *TableEntry) (lookup.TernaryEntry, error) {
 	x := lookup.TernaryEntry{Priority: e.Priority}
 	if len(e.Match) != len(t.Key.Fields) || len(e.Match) == 0 {
@@ -353,27 +353,26 @@ func (f *KeyField) demand(m Match) (lookup.TernaryField, bool) {
 	return d, ok
 }
 
-// MaxFew is the most entries that are tried.
+// MaxFew is the largest number of entries that are searched linearly.
 const MaxFew = 4
 
-// A fewEntry is an entry with what it demands of the vector. Programs for Tofino do
-// much with tables of two or three entries, where others have conditions. To try
-// the entries one after the other, on the packet itself, is faster there than to
-// build a key and to ask an index.
+// A fewEntry is an entry with its conditions on the vector. Programs for Tofino
+// use tables of two or three entries as conditions. A linear search on the
+// packet itself is faster for them than a lookup key and an index.
 type fewEntry struct {
 	slot     int32
 	priority int
 	demands  []fewDemand
 }
 
-// A fewDemand wants a word of the vector to have a value under a mask.
+// A fewDemand compares a word of the vector under a mask.
 type fewDemand struct {
 	off         int
 	mask, value uint64
 }
 
-// renewFew makes the list of the entries in the order in which they win, if
-// there are few of them and they demand nothing more than that.
+// renewFew lists the entries by priority, if there are few of them and all
+// conditions are comparisons of words.
 func (t *Table) renewFew() {
 	t.Few = nil
 	if t.lpm != nil || t.Count > MaxFew || !t.Key.plain() {
@@ -402,12 +401,13 @@ func (t *Table) renewFew() {
 	t.Few = list
 }
 
-// plain is whether all fields are words that count whatever is valid.
+// plain reports whether all fields are single words of headers or metadata that
+// are always valid.
 func (k *tableKey) plain() bool {
 	return !slices.ContainsFunc(k.Fields, func(f KeyField) bool { return !f.always || f.Words > 1 || f.Mask != nil })
 }
 
-// findFew returns the slot of the entry that p matches, or none.
+// findFew returns the slot of the entry that p matches, or lookup.None.
 func (t *Table) findFew(p *vector.State) int32 {
 next:
 	for i := range t.Few {
@@ -434,8 +434,8 @@ type node struct {
 	entry uintptr // in the compiled program
 }
 
-// A Call is a linked Target: the action with its data in words and the node
-// that the control continues at, or an index into the profile.
+// A Call is a linked Target: the action with its data in words and the next
+// node, or an index into the profile.
 type Call struct {
 	target TargetKind
 	Action *action
@@ -444,7 +444,7 @@ type Call struct {
 	index  Handle
 }
 
-// A TableEntry is an entry at work.
+// A TableEntry is an entry with its state.
 type TableEntry struct {
 	Used     bool
 	version  uint8 // of the handle; it outlives the entry

@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// Add puts a new entry into the table.
+// Add adds an entry to the table.
 func (t *Table) Add(e TableEntry) (Handle, error) {
 	demands, err := t.Prepare(&e)
 	switch {
@@ -46,7 +46,8 @@ func (t *Table) Add(e TableEntry) (Handle, error) {
 	return handleOf(slot, e.version), nil
 }
 
-// Prepare checks the match of an entry and gives it the form of the index.
+// Prepare checks the match of an entry and converts it to the form of the
+// index.
 func (t *Table) Prepare(e *TableEntry) (lookup.TernaryEntry, error) {
 	switch {
 	case t.Key.Words == 0:
@@ -61,7 +62,7 @@ func (t *Table) Prepare(e *TableEntry) (lookup.TernaryEntry, error) {
 	return lookup.TernaryEntry{}, t.entryKey(e)
 }
 
-// Same finds the entry with the same match, and for ternary and range tables
+// Same returns the entry with the same match, and in ternary and range tables
 // the same priority.
 func (t *Table) Same(e *TableEntry) int32 {
 	switch {
@@ -76,7 +77,7 @@ func (t *Table) Same(e *TableEntry) int32 {
 	return lookup.None
 }
 
-// id is the match of an entry, as canonical writes it, with its priority.
+// id returns the canonical match of an entry with its priority.
 func (e *TableEntry) id() string {
 	b := binary.AppendVarint(nil, int64(e.Priority))
 	for _, m := range e.Match {
@@ -89,7 +90,7 @@ func (e *TableEntry) id() string {
 	return string(b)
 }
 
-// Delete takes an entry out of the table.
+// Delete removes an entry from the table.
 func (t *Table) Delete(slot int) {
 	e := &t.Entries[slot]
 	switch {
@@ -122,11 +123,11 @@ func (t *Table) Entry(h Handle) (*TableEntry, error) {
 	return &t.Entries[slot], nil
 }
 
-// Handle is the handle of the entry at a place.
+// Handle returns the handle of the entry at a slot.
 func (t *Table) Handle(slot int) Handle { return handleOf(slot, t.Entries[slot].version) }
 
-// Clear removes all entries and, if asked, puts the default action back. Handles
-// begin anew.
+// Clear removes all entries, restores the default action if withDefault is set,
+// and restarts the handles.
 func (t *Table) Clear(withDefault bool) {
 	for slot := range t.Entries {
 		if t.Entries[slot].Used {
@@ -139,7 +140,7 @@ func (t *Table) Clear(withDefault bool) {
 	}
 }
 
-// ResetDefault puts the default action of the program back.
+// ResetDefault restores the default action of the program.
 func (t *Table) ResetDefault() {
 	if t.Profile != nil && t.DefUsed {
 		t.Profile.Refer(&t.Def, -1)
@@ -189,7 +190,7 @@ func ResolveCall(allowed []*action, c ActionCall) (*action, []uint64, error) {
 	return nil, nil, ErrBadAction
 }
 
-// args puts arguments into words.
+// args converts arguments to words.
 func (a *action) args(params [][]byte) ([]uint64, error) {
 	if len(params) != len(a.Params) {
 		return nil, ErrBadParams
@@ -204,7 +205,7 @@ func (a *action) args(params [][]byte) ([]uint64, error) {
 	return args, nil
 }
 
-// CallOf is the reverse of args.
+// CallOf converts words to arguments.
 func CallOf(a *action, args []uint64) ActionCall {
 	c := ActionCall{Name: a.name}
 	for _, p := range a.Params {
@@ -218,7 +219,7 @@ func CallOf(a *action, args []uint64) ActionCall {
 	return c
 }
 
-// ToTarget is the Target that c was linked from.
+// ToTarget returns the Target of c.
 func (c *Call) ToTarget() Target {
 	if c.Action != nil {
 		return Target{Action: CallOf(c.Action, c.Args)}
@@ -231,7 +232,7 @@ func (t *Table) Ordered() bool {
 	return t.match == bmv2.MatchTernary || t.match == bmv2.MatchRange
 }
 
-// Export is the entry as the control plane sees it.
+// Export returns the entry in the control plane's form.
 func (e *TableEntry) Export(h Handle) Entry {
 	return Entry{Handle: h, Match: e.Match, Priority: e.Priority, Target: e.Call.ToTarget(), IdleTimeout: e.Idle, Const: e.constant}
 }

@@ -19,8 +19,8 @@ func (l *Linker) filterExecute(a []*bmv2.Expr, wred bool) (vector.Step, error) {
 	return f.Link(l.Linker, a[0], a[2], a[3], l.prog.opts.Random)
 }
 
-// registerEntry links what finds the cell of a direct register: that of the entry
-// last hit.
+// registerEntry links a primitive that returns the cell of a direct register:
+// the slot of the entry last hit.
 func (l *Linker) registerEntry(a []*bmv2.Expr) (vector.Step, error) {
 	dst, err := l.Place(a[0])
 	if err != nil {
@@ -40,7 +40,7 @@ func (l *Linker) registerFill(a []*bmv2.Expr) (vector.Step, error) {
 
 var errEmit = errors.New("the parameters are a session if it mirrors, and perhaps a header of whole bytes")
 
-// mirrorEmit notes the session and the header.
+// mirrorEmit links mirror_emit, which notes the session and the header.
 func (l *Linker) mirrorEmit(a []*bmv2.Expr) (vector.Step, error) {
 	if len(a) < 1 || len(a) > 2 {
 		return nil, errEmit
@@ -60,7 +60,7 @@ func (l *Linker) mirrorEmit(a []*bmv2.Expr) (vector.Step, error) {
 	}, nil
 }
 
-// maxMirrorHeader is the most bytes that a mirror can have before the packet.
+// maxMirrorHeader is the largest header of a mirror in bytes.
 const maxMirrorHeader = 1 << 12
 
 func (l *Linker) resubmitEmit(a []*bmv2.Expr) (vector.Step, error) {
@@ -78,8 +78,8 @@ func (l *Linker) resubmitEmit(a []*bmv2.Expr) (vector.Step, error) {
 	}, nil
 }
 
-// emitted links what writes a header of at most size bytes, if there is one, to
-// dst.
+// emitted links a step that writes a header of at most size bytes, if there is
+// one, to dst.
 func (l *Linker) emitted(a []*bmv2.Expr, size int, dst *[]byte) (vector.Step, error) {
 	if len(a) == 0 {
 		return func(*vector.State) { *dst = (*dst)[:0] }, nil
@@ -102,9 +102,10 @@ func (l *Linker) emitted(a []*bmv2.Expr, size int, dst *[]byte) (vector.Step, er
 	}, nil
 }
 
-// sum links what adds the words of a calculation to a checksum, or takes them
-// off it. The checksum is the sum itself, in ones' complement, where
-// calculations give its complement; so taking off is adding that.
+// sum links a primitive that adds the words of a calculation to a checksum or
+// subtracts them. The checksum is a ones' complement sum, and calculations
+// return its complement. So the primitive adds the complement of the result, or
+// to subtract, the result.
 func (l *Linker) sum(acc, calc *bmv2.Expr, flip uint64) (vector.Step, error) {
 	place, get, err := l.accumulator(acc)
 	if err != nil {

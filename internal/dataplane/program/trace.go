@@ -2,7 +2,7 @@ package program
 
 import "github.com/p4lb/p4lb/internal/bmv2"
 
-// An EventKind is what an Event reports.
+// An EventKind is the kind of an Event.
 type EventKind byte
 
 // The kinds of events, with the meaning of Name and Value.
@@ -27,10 +27,10 @@ var eventNames = [...]string{
 	"clone", "enqueue", "drop", "recirculate", "resubmit", "digest", "transmit",
 }
 
-// String names the kind.
+// String returns the name of the kind.
 func (k EventKind) String() string { return eventNames[k] }
 
-// An Event is one thing that happened to a packet.
+// An Event is one step of a packet.
 type Event struct {
 	Kind   EventKind
 	Packet uint64 // Packet.ID

@@ -80,7 +80,7 @@ func (r *runner) cellName(c *cursor, what string, names []string) (name string, 
 	return name, i, c.want(")")
 }
 
-// cellIndex reads a number, or the name of an entry.
+// cellIndex reads a number, or the name of an entry from add.
 func (r *runner) cellIndex(s string) (int, error) {
 	if h, ok := r.handles[strings.TrimPrefix(s, "$")]; ok {
 		return int(h), nil
@@ -95,7 +95,7 @@ func (r *runner) cellIndex(s string) (int, error) {
 	return int(v.Int64()), nil
 }
 
-// compare says what is wrong with the value got of name.
+// compare returns an error unless the value of name satisfies a condition.
 func compare(name string, got *big.Int, kind, op, want string) error {
 	n, err := number(want)
 	if err != nil {
@@ -108,7 +108,7 @@ func compare(name string, got *big.Int, kind, op, want string) error {
 	return err
 }
 
-// holds says whether the result of a comparison is what op asks for.
+// holds reports whether the result of a comparison satisfies an operator.
 func holds(cmp int, op string) (bool, error) {
 	switch op {
 	case "==", "=":
@@ -127,8 +127,8 @@ func holds(cmp int, op string) (bool, error) {
 	return false, fmt.Errorf("unknown comparison %q", op)
 }
 
-// ghost has the ghost thread of Tofino 2 told that a queue has a length:
-// run QUEUE:LENGTH …
+// ghost reads run QUEUE:LENGTH … and reports the lengths to the ghost thread of
+// Tofino 2.
 func (r *runner) ghost(c *cursor) error {
 	if err := c.want("run"); err != nil {
 		return err
@@ -145,5 +145,5 @@ func (r *runner) ghost(c *cursor) error {
 	return c.done()
 }
 
-// tofino reports whether the program is one for Tofino.
+// tofino reports whether the program is for Tofino.
 func (r *runner) tofino() bool { return r.sw.Config().Architecture() != "" }

@@ -12,7 +12,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/program"
 )
 
-// command does a line that is not about packets.
+// command runs a statement other than packet, expect, no_packet and wait.
 func (r *runner) command(st stmt) error {
 	c := &cursor{list: st.args}
 	switch st.op {
@@ -42,7 +42,7 @@ func (r *runner) command(st stmt) error {
 	return errors.New("unknown statement")
 }
 
-// topPriority turns STF's priorities, of which the largest wins, around.
+// topPriority converts priorities of STF, where the largest wins.
 const topPriority = 10000
 
 func (r *runner) add(c *cursor) error {
@@ -85,9 +85,8 @@ func (r *runner) add(c *cursor) error {
 	return errors.Join(err, c.done())
 }
 
-// bind reads the value of a key field into match. On Tofino a field of which
-// the key has slices gives each of them its bits, and bits that it has not are
-// cut off.
+// bind reads the value of a key field into match. On Tofino a value for a field
+// whose slices are in the key is split among them, and excess bits are cut.
 func (r *runner) bind(match []program.Match, fields []dataplane.KeyField, b binding) error {
 	i, err := key(fields, b.name)
 	if err == nil {
@@ -114,7 +113,7 @@ func (r *runner) bind(match []program.Match, fields []dataplane.KeyField, b bind
 	return nil
 }
 
-// replace gives the entry with e's key e's action.
+// replace changes the action of the entry with the key of e.
 func (r *runner) replace(table string, e program.Entry) (program.Handle, error) {
 	h, err := r.sw.TableFind(table, e.Match, e.Priority)
 	if err == nil {
@@ -159,7 +158,7 @@ func wantArgs(st stmt, low, high int) error {
 	return nil
 }
 
-// anyNumber is for commands with as many arguments as one likes.
+// anyNumber means no limit on the number of arguments.
 const anyNumber = 1 << 20
 
 func (r *runner) replication(st stmt) error {
@@ -256,7 +255,7 @@ func (r *runner) meter(st stmt) error {
 	return r.sw.MeterSet(name, i, rates)
 }
 
-// meterRates reads RATE:BURST pairs, the rate per microsecond.
+// meterRates reads RATE:BURST pairs, with rates per microsecond.
 func meterRates(c *cursor) ([]cell.MeterRate, error) {
 	var rates []cell.MeterRate
 	for _, b := range c.bindings() {

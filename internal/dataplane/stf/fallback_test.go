@@ -21,8 +21,8 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// leaveToGo runs a test twice: on a switch whose machine code returns to Go
-// wherever it must, and on one where it does so wherever it may.
+// leaveToGo runs a test twice: with machine code that returns to Go only where
+// it must, and with code that does so wherever it can.
 func leaveToGo(cfg *bmv2.Config, text string) error {
 	var errs []error
 	for _, leave := range []bool{false, true} {
@@ -41,10 +41,10 @@ func leaveToGo(cfg *bmv2.Config, text string) error {
 	return errors.Join(errs...)
 }
 
-// A program does the same where its machine code returns to Go for all that it
-// may: the packets of the archives leave as expected, which for v1model is what
-// simple_switch has sent. Each kind of place at which code returns to Go is
-// taken at least once.
+// A program does the same if its machine code returns to Go wherever it can.
+// The packets of the archives leave as expected; for v1model simple_switch has
+// sent the expected packets. Machine code returns to Go at least once from each
+// kind of place.
 func TestEveryFallback(t *testing.T) {
 	if !asm.Supported {
 		t.Skip("machine code cannot be run here")
@@ -68,7 +68,7 @@ func TestEveryFallback(t *testing.T) {
 	}
 }
 
-// oracleFallbacks runs the tests that simple_switch has run.
+// oracleFallbacks runs the tests recorded from simple_switch.
 func oracleFallbacks(t *testing.T) error {
 	files, err := filepath.Glob("testdata/*.stf")
 	errs := []error{err}
@@ -144,9 +144,9 @@ func tofinoFallbacks(t *testing.T) error {
 	return errors.Join(errs...)
 }
 
-// oldNames is a program with the primitives of BMv2 that no compiler of P4_16
-// writes: those of P4_14, assignments of unions, and a parser that skips bytes.
-// A packet has a byte to skip, then the fields f0 to f15 of a byte each.
+// oldNames is a program with primitives of BMv2 that compilers of P4_16 do not
+// use: the primitives of P4_14, assignments of unions, and a parser that skips
+// bytes. A packet has a byte to skip, then the fields f0 to f15 of a byte each.
 func oldNames() *bmv2.Config {
 	var h []bmv2.HeaderField
 	for i := range 16 {
@@ -221,8 +221,8 @@ expect 1    07 07 05 08 0e 06 0c 03 07 ff 00 28 00 00 00 ff 77 $
 packet 2 ee 00 00 00 00 00 00 00 00 01 00 03 05 01 00 00 ff
 `
 
-// settingFallback changes a hash that machine code computes: from then on its
-// value is the seed.
+// settingFallback replaces a hash that machine code computes by a constant, its
+// seed.
 func settingFallback(t *testing.T) error {
 	archive, err := txtar.ParseFile("testdata/tofino/leftovers.txtar")
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// unique picks the name that equals short, or else the only one that ends with
-// it.
+// unique returns the name that equals short, or the only one that ends with it.
 func unique(what, short string, names []string) (string, error) {
 	var found []string
 	for _, n := range names {
@@ -36,7 +35,7 @@ func unique(what, short string, names []string) (string, error) {
 	return "", fmt.Errorf("%s %q can be %s", what, short, strings.Join(found, " or "))
 }
 
-// table finds a table by its name or the end of it.
+// table finds a table by its name or a suffix of it.
 func (r *runner) table(short string) (*bmv2.Table, error) {
 	byName := map[string]*bmv2.Table{}
 	var names []string
@@ -50,7 +49,7 @@ func (r *runner) table(short string) (*bmv2.Table, error) {
 	return byName[name], err
 }
 
-// call reads the call of one of a table's actions.
+// call reads a call of one of a table's actions.
 func (r *runner) call(t *bmv2.Table, c *cursor) (program.ActionCall, error) {
 	inv, err := c.invocation()
 	if err != nil {
@@ -95,8 +94,8 @@ var stackIndex = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(.*)\$([0-9]+)(.*)$`)
 })
 
-// key finds a field of a table's key. "h$1.f" stands for h[1].f, "h.valid" or
-// "h" for the validity of a header; a name may lack its first components.
+// key finds a field of a table's key. "h$1.f" means h[1].f, and "h.valid" or
+// "h" the validity of a header. The first components of a name may be missing.
 func key(fields []dataplane.KeyField, name string) (int, error) {
 	name = stackIndex().ReplaceAllString(name, "$1[$2]$3")
 	base, isValid := strings.CutSuffix(name, "valid")
@@ -121,8 +120,8 @@ var sliceName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(.*)\[([0-9]+):([0-9]+)\]$`)
 })
 
-// slicesOf finds the key fields that are slices of the field called name, which
-// may lack its first components.
+// slicesOf finds the key fields that are slices of a field. The first
+// components of the name may be missing.
 func slicesOf(fields []dataplane.KeyField, name string) []keySlice {
 	var found []keySlice
 	for i, f := range fields {

@@ -13,11 +13,11 @@ type Script struct {
 	name  string
 	stmts []stmt
 	ports map[uint32]bool // the ports that take part
-	// outlets are the ports at which packets are expected.
+	// outlets are the ports with expected packets.
 	outlets map[uint32]bool
 }
 
-// A stmt is one line.
+// A stmt is one statement.
 type stmt struct {
 	line int
 	op   string
@@ -27,7 +27,7 @@ type stmt struct {
 	args []string // everything else, in tokens
 }
 
-// Parse reads a test; name stands in messages.
+// Parse reads a test; name appears in messages.
 func Parse(name, text string) (*Script, error) {
 	s := &Script{name: name, ports: map[uint32]bool{}, outlets: map[uint32]bool{}}
 	var begun strings.Builder // a line that a \ has broken
@@ -160,7 +160,7 @@ func (c *cursor) want(t string) error {
 	return nil
 }
 
-// bindings reads NAME:VALUE as long as there are any.
+// bindings reads NAME:VALUE as often as it occurs.
 func (c *cursor) bindings() []binding {
 	var list []binding
 	for c.peek(1) == ":" {
@@ -190,7 +190,7 @@ func (c *cursor) invocation() (invocation, error) {
 	return inv, c.want(")")
 }
 
-// done checks that nothing is left.
+// done returns an error unless all tokens have been read.
 func (c *cursor) done() error {
 	if len(c.list) > 0 {
 		return fmt.Errorf("unexpected %q", strings.Join(c.list, " "))

@@ -9,9 +9,9 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// The commands of simple_switch_CLI for action profiles and selectors. Members
-// and groups of a profile are numbered from 0 each, in the order of their
-// creation.
+// The commands of simple_switch_CLI for action profiles and selectors. The
+// members of a profile are numbered from 0 in the order of their creation, and
+// so are its groups.
 
 // isProfileCommand reports whether a statement is one of these commands.
 func isProfileCommand(op string) bool {
@@ -45,7 +45,7 @@ func (r *runner) profileCommand(op string, c *cursor) error {
 	return r.indirectDefault(c, program.TargetGroup)
 }
 
-// profile finds an action profile by its name or the end of it.
+// profile finds an action profile by its name or a suffix of it.
 func (r *runner) profile(c *cursor) (*bmv2.ActionProfile, error) {
 	byName := map[string]*bmv2.ActionProfile{}
 	var names []string

@@ -7,8 +7,8 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// selecting is a program whose table picks a port through a selector, by the
-// second byte of the packet.
+// selecting is a program whose table selects a port by the second byte of the
+// packet.
 const selecting = `#include <v1model.p4>
 header h_t { bit<8> dst; bit<8> flow; }
 struct H { h_t h; }
@@ -31,8 +31,8 @@ control D(packet_out b, in H hdr) { apply { b.emit(hdr.h); } }
 V1Switch(P(), V(), I(), E(), V(), D()) main;
 `
 
-// A test fills the tables of a selector: entries that refer to a member and to a
-// group, a default, and the member that the hash picks, which is the identity
+// A test fills the tables of a selector: entries with a member and with a
+// group, and a default. The hash is the identity, and the member is the hash
 // modulo the members of the group.
 func TestSelectorTables(t *testing.T) {
 	const members = `

@@ -14,8 +14,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/program"
 )
 
-// Run runs a test on a new switch with a program. The error says what has
-// failed, one line per failure.
+// Run runs a test on a new switch with a program. The error lists the failures,
+// one per line.
 func Run(cfg *bmv2.Config, text string) error {
 	s, err := Parse("stf", text)
 	if err != nil {
@@ -28,14 +28,14 @@ func Run(cfg *bmv2.Config, text string) error {
 	return s.Run(sw)
 }
 
-// Options are what a switch that runs the test needs: a port of Tofino at which
-// packets are expected does not recirculate.
+// Options returns the options of a switch for the test: ports of Tofino with
+// expected packets do not recirculate.
 func (s *Script) Options(cfg *bmv2.Config) dataplane.Options {
 	loops := slices.DeleteFunc(dataplane.Loopback(cfg.Chip()), func(port uint32) bool { return s.outlets[port] })
 	return dataplane.Options{Loopback: loops}
 }
 
-// step is how much time passes between two lines.
+// step is the time between two lines.
 const step = time.Millisecond
 
 // A runner is a test in progress.
@@ -54,7 +54,8 @@ type runner struct {
 	grouped bool              // the last line about packets is a packet line
 }
 
-// Run runs the test on a switch as it is. Packets are compared at the end.
+// Run runs the test on a switch in its present state. It compares the packets
+// at the end.
 func (s *Script) Run(sw *dataplane.Switch) error {
 	r := &runner{
 		script: s, engine: dataplane.NewEngine(sw), sw: sw, now: time.Second,
@@ -100,12 +101,12 @@ func (r *runner) do(st stmt) error {
 }
 
 // noPacket fails if a packet has left any port since the first of the packet
-// lines before, other than those that expect lines name.
+// lines before, other than the packets of expect lines.
 func (r *runner) noPacket() error {
 	r.drain()
 	r.grouped = false
 	for _, port := range slices.Sorted(maps.Keys(r.left)) {
-		// A packet that is expected may leave late, among those of the next group.
+		// An expected packet of an earlier group may leave late.
 		if r.surplus[port] > max(r.before[port], 0) {
 			return fmt.Errorf("port %d: a packet left: %X", port, r.left[port])
 		}
@@ -123,10 +124,10 @@ func (r *runner) collect(out []dataplane.Out) {
 	}
 }
 
-// maxDrain bounds the time that queued packets are waited for.
+// maxDrain bounds the events that drain waits for.
 const maxDrain = 10000
 
-// drain lets time pass until nothing is queued any more.
+// drain advances the time until the queues are empty.
 func (r *runner) drain() {
 	for range maxDrain {
 		at, ok := r.engine.Next()
@@ -138,7 +139,8 @@ func (r *runner) drain() {
 	}
 }
 
-// comparePackets holds what has left against what was expected, port by port.
+// comparePackets compares the packets that have left with the expected ones,
+// port by port.
 func (r *runner) comparePackets() []error {
 	var errs []error
 	for _, port := range slices.Sorted(maps.Keys(r.script.ports)) {
@@ -187,7 +189,7 @@ func (r *runner) comparePacket(want stmt, data []byte) error {
 	return nil
 }
 
-// difference is the index of the first digit that differs.
+// difference returns the index of the first digit that differs.
 func difference(pattern, got string) int {
 	for i := range min(len(pattern), len(got)) {
 		if pattern[i] != '*' && pattern[i] != got[i] {

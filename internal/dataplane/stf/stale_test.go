@@ -10,9 +10,9 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// wideActions is a program whose table t calls the action x with p = 5 and
-// q = 7 for h.a = 0x400000. ACTION is the body of x. The machine code leaves
-// conditions on w, which has 128 bits, to Go.
+// wideActions is a program whose table t calls the action x with p = 5 and q =
+// 7 for h.a = 0x400000. A test replaces ACTION, the body of x. Machine code
+// leaves conditions on w, which has 128 bits, to Go.
 const wideActions = `#include <v1model.p4>
 header h_t { bit<64> a; bit<64> b; bit<64> c; bit<128> w; }
 struct headers_t { h_t h; }
@@ -33,11 +33,11 @@ control D(packet_out b, in headers_t hdr) { apply { b.emit(hdr.h); } }
 V1Switch(P(), V(), I(), X(), V(), D()) main;
 `
 
-// An action reads its own arguments wherever Go has decided or done something
-// before: in both branches of a condition, behind their join, in nested
-// conditions, behind several of them, and behind a table. The arguments lie at
-// an address in a register that Go changes; without the reload the code would
-// read at an address that is in the packet (h.a). Each sum is worked out by hand.
+// An action reads its own arguments after Go has decided or done something: in
+// both branches of a condition, after their join, in nested conditions, after
+// several conditions, and after a table. A register holds the address of the
+// arguments, and Go changes it. Without a reload the code would read at an
+// address from the packet (h.a). The sums are worked out by hand.
 func TestArgumentsAfterGo(t *testing.T) {
 	for _, c := range []struct {
 		name, action, control string

@@ -26,8 +26,8 @@ func load(t *testing.T, name string) *bmv2.Config {
 	return c
 }
 
-// The packets that simple_switch sent when it ran the programs of testdata,
-// compiled by p4c, are what this switch must send.
+// The switch sends the packets that simple_switch sent with the programs of
+// testdata, compiled by p4c.
 func TestOracle(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.stf")
 	if err != nil || len(files) < 5 {
@@ -49,7 +49,7 @@ func TestOracle(t *testing.T) {
 
 const tablesEntry = "add t_exact e:1 h.k.$valid$:1 set_exact(v:0x55)\n"
 
-// A packet for the program tables with e = 1.
+// tablesPacket is a packet for the program tables with e = 1.
 const tablesPacket = "packet 0 01 00000000 0000 0000 00 00000000000000000000000000000000\n"
 
 func TestFailuresSayWhere(t *testing.T) {
@@ -95,7 +95,7 @@ func TestFailuresSayWhere(t *testing.T) {
 	}
 }
 
-// toPort is a program that sends a packet to the port in its first byte, and
+// toPort is a program that sends a packet to the port in its first byte, or
 // drops it for 0.
 const toPort = `#include <v1model.p4>
 header h_t { bit<8> port; }
@@ -111,8 +111,8 @@ control D(packet_out b, in H hdr) { apply { b.emit(hdr.h); } }
 V1Switch(P(), V(), I(), E(), V(), D()) main;
 `
 
-// no_packet fails where a packet has left, at a port that the test names or not,
-// and holds for the packet lines before it: those since the last expectation.
+// no_packet fails if a packet has left, at a port in the test or not. It
+// applies to the packet lines since the last expectation.
 func TestNoPacket(t *testing.T) {
 	out, err := p4.CompileText("x.p4", []byte(toPort), p4.Options{})
 	if err != nil {
@@ -222,8 +222,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestManyBrokenLines: a line may be broken as often as a file is long. When each
-// part was added to a copy of all before it, this took hours.
+// A statement may have as many lines as the file. Reading it took hours when
+// each line was added to a copy of all lines before.
 func TestManyBrokenLines(t *testing.T) {
 	const n = 2_000_000
 	s, err := Parse("x.stf", strings.Repeat("\\\n", n)+"packet 1 00\nbad 1\\")

@@ -10,10 +10,10 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// Programs for Tofino with the packets that a pipe makes of packets. There is
-// no other switch to ask: what is expected follows from what the architecture
-// says. A test is named after the architecture, or any for both, and after a
-// macro that the program is compiled with.
+// Programs for Tofino with the packets of a pipe. The expected packets follow
+// from the specification of the architecture, because there is no other switch
+// to compare with. The name of a test is the architecture, or any for both, and
+// optionally a macro for the compiler.
 func TestTofino(t *testing.T) {
 	files, err := filepath.Glob("testdata/tofino/*.txtar")
 	if err != nil || len(files) < 5 {

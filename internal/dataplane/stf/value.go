@@ -10,7 +10,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/program"
 )
 
-// maxDigits is more than the widest value has, in binary.
+// maxDigits exceeds the number of binary digits of the widest value.
 const maxDigits = 4096
 
 // number reads a number in base 2, 8, 10 or 16 by its prefix.
@@ -51,7 +51,7 @@ func numbers32(list []string) ([]uint32, error) {
 	return out, nil
 }
 
-// digitBits is the width of a digit of a number that may have wildcards.
+// digitBits returns the width of a digit of a number that may have wildcards.
 func digitBits(s string) (bits int, digits string, err error) {
 	if len(s) > 2 && s[0] == '0' {
 		switch s[1] {
@@ -67,7 +67,7 @@ func digitBits(s string) (bits int, digits string, err error) {
 }
 
 // wildcards splits a number with * digits into value and mask. The mask covers
-// the digits that are written and no more, so 0x0 asks for four bits.
+// only the digits written, so 0x0 compares four bits.
 func wildcards(s string) (value, mask *big.Int, err error) {
 	bits, digits, err := digitBits(s)
 	if err != nil {
@@ -114,8 +114,8 @@ func matchValue(f dataplane.KeyField, s string) (program.Match, error) {
 	return program.Match{Value: notNil(v)}, nil
 }
 
-// notNil is the number in bytes; zero is one byte, since an absent value means
-// something else to an optional match.
+// notNil returns the number in bytes, at least one: an optional match without a
+// value matches anything.
 func notNil(v *big.Int) []byte { return v.FillBytes(make([]byte, max(1, (v.BitLen()+7)/8))) }
 
 func ternary(f dataplane.KeyField, s string) (program.Match, error) {
@@ -139,7 +139,7 @@ func ternary(f dataplane.KeyField, s string) (program.Match, error) {
 	return program.Match{Value: v.And(v, all).Bytes(), Mask: m.And(m, all).Bytes()}, nil
 }
 
-// prefix reads VALUE/LENGTH, or digits of which the last are *.
+// prefix reads VALUE/LENGTH, or digits that end in *.
 func prefix(f dataplane.KeyField, s string) (program.Match, error) {
 	if left, right, ok := strings.Cut(s, "/"); ok {
 		v, err := number(left)
@@ -165,8 +165,8 @@ func prefix(f dataplane.KeyField, s string) (program.Match, error) {
 	return program.Match{Value: v.Bytes(), PrefixLen: min(n, f.Width)}, nil
 }
 
-// anything is what a field that an entry does not mention matches: everything,
-// or for an exact match zero.
+// anything returns the match of a field that an entry does not mention:
+// everything, or zero for an exact match.
 func anything(f dataplane.KeyField) program.Match {
 	switch f.Kind {
 	case program.MatchRange:
@@ -178,7 +178,7 @@ func anything(f dataplane.KeyField) program.Match {
 	return program.Match{}
 }
 
-// bitsOf cuts the bits high to low out of a number in bytes.
+// bitsOf returns the bits high to low of a number in bytes.
 func bitsOf(b []byte, high, low int) []byte {
 	v := new(big.Int).Rsh(new(big.Int).SetBytes(b), uint(low))
 	return notNil(v.And(v, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(high-low+1)), big.NewInt(1))))

@@ -8,7 +8,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// UnaryOp compiles an operation with one operand.
+// UnaryOp links an operation with one operand.
 func UnaryOp(op string, a Value) (Value, error) {
 	switch op {
 	case "~":
@@ -33,19 +33,20 @@ func UnaryOp(op string, a Value) (Value, error) {
 	return Value{}, fmt.Errorf("unknown operation %q", op)
 }
 
-// Widen sets wide if the interval needs it.
+// Widen sets Wide if the interval does not fit 64 bits.
 func (v *Value) Widen(wide func(*State, []uint64)) {
 	if !v.exact() {
 		v.Wide = wide
 	}
 }
 
-// maxShift bounds the numbers that a shift to the left can make exactly.
+// maxShift is the largest number of bits that an exact shift to the left can
+// produce.
 const maxShift = 4096
 
 var errUnbounded = errors.New("the operand has no bound, mask it first")
 
-// BinaryOp compiles an operation with two operands.
+// BinaryOp links an operation with two operands.
 func BinaryOp(op string, a, b Value) (Value, error) {
 	switch op {
 	case "+", "-", "*":
@@ -71,7 +72,7 @@ func BinaryOp(op string, a, b Value) (Value, error) {
 	return Value{}, fmt.Errorf("unknown operation %q", op)
 }
 
-// ring compiles +, - and *, whose low bits depend on low bits only.
+// ring links +, - and *, whose low bits depend only on low bits.
 func ring(op string, a, b Value) Value {
 	r := Value{Kind: fnKind, fn: ringLow(op, a, b), Lo: new(big.Int)}
 	if a.Hi != nil && b.Hi != nil {
@@ -104,17 +105,17 @@ func ring(op string, a, b Value) Value {
 	return r
 }
 
-// maxBits bounds the numbers whose interval is tracked.
+// maxBits is the largest size of numbers with a tracked interval.
 const maxBits = 1 << 17
 
-// forget gives up an interval that has become too large.
+// forget drops an interval that has become too large.
 func (v *Value) forget() {
 	if max(v.Lo.BitLen(), v.Hi.BitLen()) > maxBits {
 		v.Lo, v.Hi = new(big.Int), nil
 	}
 }
 
-// hull is the smallest and the largest of some numbers.
+// hull returns the smallest and the largest of some numbers.
 func hull(list ...*big.Int) (lo, hi *big.Int) {
 	lo, hi = list[0], list[0]
 	for _, v := range list[1:] {
@@ -161,7 +162,7 @@ func bitwise(op string, a, b Value) Value {
 
 func bitwiseBounds(op string, a, b Value) (lo, hi *big.Int) {
 	if op == "&" {
-		// A number that is not negative bounds the result from above.
+		// An operand that is not negative bounds the result from above.
 		for _, v := range []Value{a, b} {
 			if v.Hi != nil && v.Lo.Sign() >= 0 && (hi == nil || v.Hi.Cmp(hi) < 0) {
 				hi = v.Hi
@@ -182,7 +183,7 @@ func bitwiseBounds(op string, a, b Value) (lo, hi *big.Int) {
 	return new(big.Int).Not(hi), hi
 }
 
-// shiftLeft shifts by the low 32 bits of b, as BMv2 does.
+// shiftLeft shifts by the low 32 bits of b, like BMv2.
 func shiftLeft(a, b Value) Value {
 	f, g := a.Low(), b.Low()
 	r := Value{Kind: fnKind, Lo: new(big.Int)}
@@ -252,9 +253,9 @@ func shiftRight(a, b Value) (Value, error) {
 	return r, nil
 }
 
-// divide is for numbers that are not negative; by zero it gives zero, where
-// BMv2 stops. p4c lets a division through only if it is by a constant, which
-// it has folded.
+// divide links divisions of numbers that are not negative. A division by zero
+// gives zero; BMv2 stops. p4c accepts only divisions by constants, which it
+// folds.
 func divide(op string, a, b Value) (Value, error) {
 	if !a.FitsUnsigned() || !b.FitsUnsigned() {
 		return Value{}, fmt.Errorf("%s of numbers that are signed or wider than 64 bits", op)
@@ -276,7 +277,7 @@ func divide(op string, a, b Value) (Value, error) {
 	}), nil
 }
 
-// signedMod makes bit width-1 the sign, as a cast to int<width> does.
+// signedMod makes bit width-1 the sign, like a cast to int<width>.
 func signedMod(a Value, width int) Value {
 	r := Value{Kind: fnKind, Lo: num.LeastSigned(width), Hi: num.Most(width - 1)}
 	if width <= 64 {
@@ -325,7 +326,7 @@ func clamp(f Eval, low, high int64) Eval {
 	return func(p *State) uint64 { return uint64(min(max(int64(f(p)), low), high)) }
 }
 
-// within narrows the interval of a value that is only used if it lies there.
+// within narrows the interval of a value that is used only if it lies there.
 func (v Value) within(lo, hi *big.Int) Value {
 	if v.Lo.Cmp(lo) < 0 {
 		v.Lo = lo
@@ -336,7 +337,7 @@ func (v Value) within(lo, hi *big.Int) Value {
 	return v
 }
 
-// Choose compiles cond ? a : b.
+// Choose links cond ? a : b.
 func Choose(cond Test, a, b Value) Value {
 	r := Value{Kind: fnKind, Lo: new(big.Int)}
 	if a.Hi != nil && b.Hi != nil {

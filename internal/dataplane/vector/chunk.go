@@ -6,10 +6,9 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// A Chunk is a run of fields of a header that ends on a byte boundary and has
-// at most 64 bits, and as many of them as it can: it is read from and written
-// to the packet with one load or store. A wider field is a chunk of its own if
-// it lies on bytes.
+// A Chunk is the longest run of header fields that ends on a byte boundary and
+// has at most 64 bits. One load or store transfers it. A wider field is a chunk
+// of its own if it is byte-aligned.
 type Chunk struct {
 	Bytes  int
 	Shift  int // of an 8-byte load, to bring the chunk's end to bit 0
@@ -24,12 +23,12 @@ type Part struct {
 	Shift int
 	Mask  uint64
 	Width int
-	// signed fields are extended when read.
+	// Signed fields are sign-extended when read.
 	Signed bool
 }
 
-// cutChunks cuts a header into chunks. The result is nil for a header that
-// has a variable-length field or cannot be cut; such headers are read and
+// cutChunks splits a header into chunks. It returns nil for a header with a
+// variable-length field or without such a split; these headers are read and
 // written bit by bit.
 func cutChunks(t *HeaderType) []Chunk {
 	if t.VarLen >= 0 {
@@ -47,8 +46,8 @@ func cutChunks(t *HeaderType) []Chunk {
 	return chunks
 }
 
-// longestRun is how many of the fields make a chunk, and their bits; 0 if none
-// do.
+// longestRun returns the number of fields in the next chunk and their bits; 0
+// if no run fits.
 func longestRun(fields []Field) (n, width int) {
 	if first := fields[0].Width; first > 64 && first%8 == 0 {
 		return 1, first
@@ -79,8 +78,8 @@ func newChunk(fields []Field, width int, wide bool) Chunk {
 	return c
 }
 
-// ReadChunks fills the header at w from data, which has at least eight bytes
-// more than the header.
+// ReadChunks fills the header at w from data, which must have eight bytes more
+// than the header.
 func ReadChunks(chunks []Chunk, w []uint64, data []byte) {
 	at := 0
 	for i := range chunks {

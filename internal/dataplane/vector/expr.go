@@ -9,26 +9,25 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// A Linker turns the expressions of a program into closures over the vector. It
-// lives only while a program is linked.
+// A Linker turns the expressions of a program into closures over the vector.
 type Linker struct {
 	Layout *Layout
-	// cells links what reads and writes registers, which are no part of the vector.
+	// Cells links accesses to registers, which are not in the vector.
 	Cells Cells
-	// params are the parameters of the action being linked.
+	// Params are the parameters of the action being linked.
 	Params []Param
-	// self is the header whose length expression is being linked: locals are
-	// its fields.
+	// Self is the header of the length expression being linked; locals are its
+	// fields.
 	Self *Header
 }
 
-// A Cells links the expressions that denote cells of registers.
+// A Cells links expressions for register cells.
 type Cells interface {
 	ReadCell(e *bmv2.Expr) (Value, error)
 	WriteCell(e *bmv2.Expr, v Value) (Step, error)
 }
 
-// A Param is a parameter of an action: its place in the action data.
+// A Param is a parameter of an action with its place in the action data.
 type Param struct {
 	Name  string
 	Off   int
@@ -38,7 +37,7 @@ type Param struct {
 // Put writes an argument to its place in the action data.
 func (pr Param) Put(args, number []uint64) { copy(args[pr.Off:], number) }
 
-// An exprKind is what an expression denotes.
+// An exprKind is the kind of result of an expression.
 type exprKind byte
 
 const (
@@ -50,7 +49,7 @@ const (
 	unionStackExpr
 )
 
-// KindOf tells what an expression denotes.
+// KindOf returns the kind of result of an expression.
 func KindOf(e *bmv2.Expr) exprKind {
 	e = e.Unwrap()
 	if e == nil {
@@ -84,7 +83,7 @@ func KindOf(e *bmv2.Expr) exprKind {
 
 var errNoExpr = errors.New("no expression")
 
-// Number links an expression that denotes a number.
+// Number links an expression for a number.
 func (l *Linker) Number(e *bmv2.Expr) (Value, error) {
 	e = e.Unwrap()
 	if e == nil {
@@ -112,7 +111,7 @@ func (l *Linker) Number(e *bmv2.Expr) (Value, error) {
 		if e.Int < 0 || e.Int >= len(l.Params) {
 			return Value{}, fmt.Errorf("parameter %d of an action with %d", e.Int, len(l.Params))
 		}
-		// It is a parameter of the running action.
+		// A parameter of the running action.
 		pr := l.Params[e.Int]
 		v := Value{Lo: new(big.Int), Hi: num.Most(pr.Width), Kind: ArgKind, Off: pr.Off}
 		if pr.Width > 64 {
@@ -134,8 +133,8 @@ func (l *Linker) Number(e *bmv2.Expr) (Value, error) {
 	return Value{}, fmt.Errorf("%s %q is not a number", e.Type, e.String())
 }
 
-// FieldRef finds the field that e names. The validity of a header union is no
-// word of its own and has to be asked for with valid_union.
+// FieldRef finds the field of e. The validity of a header union has no word;
+// valid_union computes it.
 func (l *Linker) FieldRef(e *bmv2.Expr) (Field, error) { return l.Layout.Field(e.Name, e.Field) }
 
 func (l *Linker) operation(e *bmv2.Expr) (Value, error) {
@@ -201,7 +200,7 @@ func Both[T any](link func(*bmv2.Expr) (T, error), a, b *bmv2.Expr) (x, y T, err
 	return x, y, err
 }
 
-// NextOf is the word that counts the elements in use of a stack.
+// NextOf returns the word that counts the used elements of a stack.
 func (l *Linker) NextOf(e *bmv2.Expr) (int, error) {
 	e = e.Unwrap()
 	if e != nil {
@@ -215,11 +214,11 @@ func (l *Linker) NextOf(e *bmv2.Expr) (int, error) {
 	return 0, fmt.Errorf("%v is not a stack", e)
 }
 
-// Boolean links an expression that denotes a truth value.
+// Boolean links an expression for a truth value.
 func (l *Linker) Boolean(e *bmv2.Expr) (Test, error) {
 	e = e.Unwrap()
 	if e == nil {
-		// BMv2 takes an empty expression for false.
+		// BMv2 treats an empty expression as false.
 		return func(*State) bool { return false }, nil
 	}
 	if e.Type == bmv2.TypeBool {

@@ -11,8 +11,8 @@ import (
 )
 
 // An exprWorld is a metadata header with fields of many widths, signed and
-// not, and expressions over it that are computed twice: compiled, and with
-// unbounded integers.
+// unsigned, and expressions over it. The test computes them twice: linked, and
+// with unbounded integers.
 type exprWorld struct {
 	r      *rand.Rand
 	fields []bmv2.HeaderField
@@ -41,7 +41,7 @@ func newExprWorld(t *testing.T, r *rand.Rand) *exprWorld {
 	return w
 }
 
-// fill gives all fields random values, often near a border.
+// fill sets all fields to random values, often near a limit.
 func (w *exprWorld) fill() {
 	for _, f := range w.fields {
 		v := new(big.Int)
@@ -65,7 +65,7 @@ func (w *exprWorld) fill() {
 	}
 }
 
-// number makes a random expression.
+// number returns a random expression.
 func (w *exprWorld) number(depth int) *bmv2.Expr {
 	if depth == 0 {
 		if w.r.IntN(4) == 0 {
@@ -116,7 +116,7 @@ func (w *exprWorld) test(depth int) *bmv2.Expr {
 	return bmv2.Op2(op, w.number(depth-1), w.number(depth-1))
 }
 
-// eval is the meaning of an expression.
+// eval evaluates an expression with unbounded integers.
 func (w *exprWorld) eval(e *bmv2.Expr) *big.Int {
 	switch e.Type {
 	case bmv2.TypeField:
@@ -202,13 +202,13 @@ func (w *exprWorld) holds(e *bmv2.Expr) bool {
 	return map[string]bool{"==": c == 0, "!=": c != 0, "<": c < 0, "<=": c <= 0, ">": c > 0, ">=": c >= 0}[e.Op]
 }
 
-// stored is what a field keeps of a number.
+// stored returns a number after storing it in a field.
 func stored(f bmv2.HeaderField, v *big.Int) *big.Int {
 	z := new(big.Int).And(v, num.Most(f.Width))
 	if !f.Signed {
 		return z
 	}
-	// BMv2 leaves numbers up to the mask alone.
+	// BMv2 does not wrap numbers up to the mask.
 	low := new(big.Int).Neg(new(big.Int).Lsh(bigOne, uint(f.Width-1)))
 	if f.Width < 64 && v.Cmp(low) >= 0 && v.Cmp(num.Most(f.Width)) <= 0 {
 		return new(big.Int).Set(v)
@@ -233,8 +233,8 @@ func TestExpressionsAgainstUnboundedIntegers(t *testing.T) {
 		fd, _ := w.link.Layout.Field("h", f.Name)
 		got, wantLimbs := w.p.W[fd.Off:fd.Off+fd.Words()], num.OfBig(want, fd.Words())
 		for j := range got {
-			// A number that a field of 64 bits or less could hold unwrapped may
-			// have been computed modulo 2^64, and then is wrapped.
+			// A number that fits a field of at most 64 bits may have been
+			// computed modulo 2^64, and is then wrapped.
 			if got[j] != wantLimbs[j] && (!f.Signed || got[j]&num.Mask64(min(f.Width, 64)) != wantLimbs[j]&num.Mask64(min(f.Width, 64))) {
 				t.Fatalf("%d: %s (%d bits) = %v\n got %x\nwant %x (%x)", i, f.Name, f.Width, e, got, wantLimbs, v)
 			}

@@ -9,17 +9,16 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// A headerRef is a header that is known when the program is linked, or picked
-// by a run-time index into a stack. get returns nil for an index outside the
-// stack, where BMv2 throws: reading such an element gives zero, writing to it
-// does nothing.
+// A headerRef is a header known at link time, or one selected by a run-time
+// index into a stack. Get returns nil for an index outside the stack, where
+// BMv2 throws. Such an element reads as zero and ignores writes.
 type headerRef struct {
 	Type *HeaderType
 	H    *Header // nil if picked at run time
 	Pick func(*State) *Header
 }
 
-// Get picks the header for a packet.
+// Get returns a function that returns the header for a packet.
 func (r headerRef) Get() func(*State) *Header {
 	if h := r.H; h != nil {
 		return func(*State) *Header { return h }
@@ -27,7 +26,7 @@ func (r headerRef) Get() func(*State) *Header {
 	return r.Pick
 }
 
-// Header links an expression that denotes a header.
+// Header links an expression for a header.
 func (l *Linker) Header(e *bmv2.Expr) (headerRef, error) {
 	e = e.Unwrap()
 	if e == nil {
@@ -79,7 +78,7 @@ func (l *Linker) Header(e *bmv2.Expr) (headerRef, error) {
 	return headerRef{}, fmt.Errorf("%v is not a header", e)
 }
 
-// Stack finds the header stack that an expression names.
+// Stack finds the header stack of an expression.
 func (l *Linker) Stack(e *bmv2.Expr) (*stack, error) {
 	e = e.Unwrap()
 	if e != nil && e.Type == bmv2.TypeHeaderStack {
@@ -90,7 +89,7 @@ func (l *Linker) Stack(e *bmv2.Expr) (*stack, error) {
 	return nil, fmt.Errorf("%v is not a header stack", e)
 }
 
-// UnionStack finds the stack of header unions that an expression names.
+// UnionStack finds the stack of header unions of an expression.
 func (l *Linker) UnionStack(e *bmv2.Expr) (*unionStack, error) {
 	e = e.Unwrap()
 	if e != nil && e.Type == bmv2.TypeHeaderUnionStack {
@@ -101,14 +100,14 @@ func (l *Linker) UnionStack(e *bmv2.Expr) (*unionStack, error) {
 	return nil, fmt.Errorf("%v is not a stack of header unions", e)
 }
 
-// A unionRef is a union, or one picked from a stack; any is one with the same
-// members.
+// A unionRef is a union, or one selected from a stack; Any is a union with the
+// same members.
 type unionRef struct {
 	Any  *union
 	pick func(*State) *union
 }
 
-// Get picks the union for a packet.
+// Get returns a function that returns the union for a packet.
 func (r unionRef) Get() func(*State) *union {
 	if r.pick != nil {
 		return r.pick
@@ -125,7 +124,7 @@ func (r unionRef) isValid() Test {
 	}
 }
 
-// Union links an expression that denotes a header union.
+// Union links an expression for a header union.
 func (l *Linker) Union(e *bmv2.Expr) (unionRef, error) {
 	e = e.Unwrap()
 	if e == nil {
@@ -154,14 +153,14 @@ func (l *Linker) Union(e *bmv2.Expr) (unionRef, error) {
 	}}, nil
 }
 
-// A Place is a field that may be found at run time only: base gives the base
-// of its header, or that of the scratch words, and ok whether it exists.
+// A Place is a field, perhaps found at run time: Base returns the base of its
+// header, or of the scratch words, and whether the header exists.
 type Place struct {
 	Field Field // relative to base, or absolute if base is nil
 	Base  func(*State) (base int, ok bool)
 }
 
-// Value reads the place; what is not there is zero.
+// Value returns the value of the place; a missing header reads as zero.
 func (pl Place) Value() Value {
 	if pl.Base == nil {
 		return FieldValue(pl.Field)
@@ -194,8 +193,8 @@ func (pl Place) Value() Value {
 
 var errNoField = errors.New("access_field: no such field")
 
-// ElementField links access_field, the field of a header that may be picked
-// at run time.
+// ElementField links access_field, a field of a header that may be selected at
+// run time.
 func (l *Linker) ElementField(e *bmv2.Expr) (Place, error) {
 	r, err := l.Header(e.Left)
 	if err != nil {
@@ -220,7 +219,7 @@ func (l *Linker) ElementField(e *bmv2.Expr) (Place, error) {
 	}}, nil
 }
 
-// LastPlace links stack_field, a field of the last element in use.
+// LastPlace links stack_field, a field of the last used element.
 func (l *Linker) LastPlace(e *bmv2.Expr) (Place, error) {
 	s := l.Layout.StackNames[e.Name]
 	if s == nil {
@@ -260,5 +259,5 @@ func (l *Linker) LastUnionPlace(e *bmv2.Expr) (Place, error) {
 	}}, nil
 }
 
-// Member is the index of a member in each union, or -1.
+// Member returns the index of a member in each union, or -1.
 func (s *unionStack) Member(name string) int { return slices.Index(s.Elements[0].names, name) }

@@ -7,7 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// MarkValid makes h valid, and the other members of its union invalid.
+// MarkValid makes h valid and the other members of its union invalid.
 func (h *Header) MarkValid(p *State) {
 	if h.Union != nil {
 		for _, m := range h.Union.Members {
@@ -20,10 +20,10 @@ func (h *Header) MarkValid(p *State) {
 // MarkInvalid makes h invalid.
 func (h *Header) MarkInvalid(p *State) { p.W[h.Base] = 0 }
 
-// IsValid is true of metadata always.
+// IsValid reports whether a header is valid; metadata always is.
 func (h *Header) IsValid(p *State) bool { return h.Metadata || p.W[h.Base] != 0 }
 
-// varBits is the current width of the variable-length field.
+// varBits returns the current width of the variable-length field.
 func (h *Header) varBits(p *State) int {
 	if h.Type.VarLen < 0 {
 		return 0
@@ -31,11 +31,11 @@ func (h *Header) varBits(p *State) int {
 	return int(p.W[h.Base+h.Type.Fields[h.Type.VarLen].LenOff()])
 }
 
-// Bytes is the size of the header in a packet.
+// Bytes returns the size of the header in a packet.
 func (h *Header) Bytes(p *State) int { return (h.Type.Bits + h.varBits(p)) / 8 }
 
-// Assign copies src to dst as an assignment of headers does: an invalid
-// source only makes the destination invalid.
+// Assign copies src to dst; an invalid source only makes the destination
+// invalid.
 func (dst *Header) Assign(p *State, src *Header) {
 	if !src.IsValid(p) {
 		dst.MarkInvalid(p)
@@ -57,7 +57,7 @@ func (h *Header) equal(p *State, other *Header) bool {
 		slices.Equal(p.W[h.Base+1:h.Base+h.Type.Size], p.W[other.Base+1:other.Base+h.Type.Size])
 }
 
-// validMember is the index of the valid member of u, or -1.
+// validMember returns the index of the valid member of u, or -1.
 func (u *union) validMember(p *State) int {
 	for i, m := range u.Members {
 		if p.W[m.Base] != 0 {
@@ -82,7 +82,7 @@ func (u *union) Swap(p *State, other *union) {
 }
 
 // MarkInvalid does nothing: in BMv2 a push onto or a pop from a stack of unions
-// moves the elements and does not touch the ones that come free.
+// moves elements without clearing the freed ones.
 func (u *union) MarkInvalid(*State) {}
 
 func (u *union) equal(p *State, other *union) bool {
@@ -96,7 +96,7 @@ type shifted[T any] interface {
 	MarkInvalid(p *State)
 }
 
-// PushFront moves the elements of a stack n places up; the first n become
+// PushFront moves the elements of a stack up by n places; the first n become
 // invalid.
 func PushFront[T shifted[T]](p *State, elements []T, next int, n uint64) {
 	size := uint64(len(elements))
@@ -110,7 +110,7 @@ func PushFront[T shifted[T]](p *State, elements []T, next int, n uint64) {
 	}
 }
 
-// PopFront moves the elements n places down; the last n become invalid.
+// PopFront moves the elements down by n places; the last n become invalid.
 func PopFront[T shifted[T]](p *State, elements []T, next int, n uint64) {
 	size := uint64(len(elements))
 	n = min(n, size)
@@ -123,7 +123,7 @@ func PopFront[T shifted[T]](p *State, elements []T, next int, n uint64) {
 	}
 }
 
-// Clear makes all fields zero; the variable-length field keeps its width.
+// Clear sets all fields to zero; the variable-length field keeps its width.
 func (h *Header) Clear(p *State) {
 	bits := h.varBits(p)
 	clear(p.W[h.Base : h.Base+h.Type.Size])
@@ -132,7 +132,7 @@ func (h *Header) Clear(p *State) {
 	}
 }
 
-// Write appends the field from the vector w.
+// Write appends the field of the vector w.
 func (f Field) Write(b *num.BitWriter, w []uint64) {
 	switch {
 	case f.VarLen:

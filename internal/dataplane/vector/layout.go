@@ -1,6 +1,6 @@
-// Package vector is the machine that programs are linked to: a packet's headers
-// and metadata as a flat vector of words (Layout, State), and the expressions and
-// assignments of a program as closures over it (Linker).
+// Package vector holds a packet's headers and metadata in a flat vector of
+// words (Layout, State), and links the expressions and assignments of a program
+// to closures over it (Linker).
 package vector
 
 import (
@@ -10,14 +10,13 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// A packet's headers and metadata live in one flat vector of words. A field
-// of at most 64 bits is one word, sign-extended if the field is signed; a
-// wider one is as many words as it takes, least significant first. The
-// layout gives every object its place in the vector when a program is linked,
-// so that nothing is looked up by name afterwards.
+// A Layout places headers and metadata in a flat vector of words. A field of at
+// most 64 bits is one word, sign-extended if the field is signed. A wider field
+// has several words, least significant first. Every object gets its place at
+// link time, so nothing is looked up by name later.
 //
-//	[0, scratch)   where writes through a bad stack index go
-//	metadata       so that one clear resets it
+//	[0, scratch)   the target of writes through a bad stack index
+//	metadata       contiguous, to reset it at once
 //	headers        each: valid, fields
 //	stacks         each: the index of the next element
 type Layout struct {
@@ -35,8 +34,8 @@ type Layout struct {
 	aliases         map[string]bmv2.FieldRef
 }
 
-// A HeaderType is what the headers of one type share. Offsets are relative to
-// the header's base; the word at 0 says whether the header is valid.
+// A HeaderType is the type of headers. Offsets are relative to the header's
+// base; the word at 0 holds its validity.
 type HeaderType struct {
 	Name    string
 	Fields  []Field
@@ -49,9 +48,8 @@ type HeaderType struct {
 	Chunks  []Chunk
 }
 
-// A Field is a field of a type (off relative to the base) or of a header (off
-// absolute). The variable-length field keeps its current width in the word
-// before its value.
+// A Field is a field of a type (Off relative to the base) or of a header (Off
+// absolute). The word before a variable-length field holds its current width.
 type Field struct {
 	Name   string
 	Off    int
@@ -60,10 +58,10 @@ type Field struct {
 	VarLen bool
 }
 
-// Words is the number of words that the field takes.
+// Words returns the number of words of the field.
 func (f Field) Words() int { return num.Words(f.Width) }
 
-// LenOff is the word that holds the current width of a variable-length field.
+// LenOff returns the word with the current width of a variable-length field.
 func (f Field) LenOff() int { return f.Off - 1 }
 
 func (f Field) at(base int) Field {
@@ -71,7 +69,7 @@ func (f Field) at(base int) Field {
 	return f
 }
 
-// A Header is a header or a piece of metadata with its place in the vector.
+// A Header is a header or a metadata struct with its place in the vector.
 type Header struct {
 	Name     string
 	Index    int
@@ -81,7 +79,7 @@ type Header struct {
 	Union    *union
 }
 
-// Valid is the word that says whether the header is valid.
+// Valid returns the word with the header's validity.
 func (h *Header) Valid() int { return h.Base }
 
 // Field returns the field of a name, with its absolute offset.
@@ -120,7 +118,7 @@ type unionStack struct {
 	Next     int
 }
 
-// NewLayout places the headers and metadata of a program.
+// NewLayout assigns places to the headers and metadata of a program.
 func NewLayout(c *bmv2.Config) (*Layout, error) {
 	l := &Layout{
 		HeaderNames: map[string]*Header{}, StackNames: map[string]*stack{},
@@ -165,7 +163,7 @@ func NewLayout(c *bmv2.Config) (*Layout, error) {
 	return l, nil
 }
 
-// MaxWords bounds the vector of one packet.
+// MaxWords is the largest size of the vector.
 const MaxWords = 1 << 20
 
 func newHeaderType(t *bmv2.HeaderType) (*HeaderType, error) {
@@ -185,7 +183,7 @@ func newHeaderType(t *bmv2.HeaderType) (*HeaderType, error) {
 		ht.Size += fd.Words()
 	}
 	if ht.VarLen >= 0 {
-		// The variable-length field gets its room, now that the rest of the header is
+		// Size the variable-length field, now that the rest of the header is
 		// known.
 		ht.MaxVar = t.MaxLength*8 - ht.Bits
 		if t.MaxLength == 0 || ht.MaxVar < 0 {
@@ -202,8 +200,8 @@ func newHeaderType(t *bmv2.HeaderType) (*HeaderType, error) {
 	return ht, nil
 }
 
-// defaultVarBits is the room for a variable-length field in a header whose
-// document gives no max_length.
+// defaultVarBits is the size of a variable-length field in a header without
+// max_length.
 const defaultVarBits = 2048
 
 func (l *Layout) placeStacks(c *bmv2.Config, types map[string]*HeaderType, byID map[int]*Header) {
@@ -253,8 +251,8 @@ func (l *Layout) Field(header, name string) (Field, error) {
 	return Field{}, fmt.Errorf("unknown field %s.%s", header, name)
 }
 
-// Target finds a field that the switch itself reads or writes, under its
-// alias or its own name; ok is false if the program does not have it.
+// Target finds a field that the switch reads or writes, under its alias or its
+// own name; ok is false if the program does not have it.
 func (l *Layout) Target(header, name string) (f Field, ok bool) {
 	ref, ok := l.aliases[header+"."+name]
 	if !ok {

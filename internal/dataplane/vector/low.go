@@ -2,9 +2,9 @@ package vector
 
 import "github.com/p4lb/p4lb/internal/dataplane/num"
 
-// Here are the operations that run for almost every packet, on 64 bits. Each
-// has a form for the operands that occur most: a word and a constant, two
-// words; a closure that calls another closure is the general case.
+// The operations below run for almost every packet, on 64 bits. Each has a fast
+// form for the most frequent operands: a word and a constant, or two words. The
+// general form is a closure that calls other closures.
 
 func ringLow(op string, a, b Value) Eval {
 	switch op {
@@ -59,7 +59,7 @@ func bitwiseLow(op string, a, b Value) Eval {
 	return func(p *State) uint64 { return f(p) ^ g(p) }
 }
 
-// andLow expects a constant on the right.
+// andLow requires a constant on the right.
 func andLow(a, b Value) Eval {
 	i, c := a.Off, b.Bits
 	switch {
@@ -73,7 +73,7 @@ func andLow(a, b Value) Eval {
 	return func(p *State) uint64 { return f(p) & g(p) }
 }
 
-// Compare compiles a comparison of numbers.
+// Compare links a comparison of numbers.
 func Compare(op string, a, b Value) (Test, error) {
 	switch {
 	case a.FitsUnsigned() && b.FitsUnsigned():
@@ -141,7 +141,7 @@ func constantRight(op string, a, b Value) (string, Value, Value) {
 	return op, a, b
 }
 
-// Mirrored is the comparison with its sides exchanged.
+// Mirrored returns the comparison with its sides exchanged.
 func Mirrored(op string) string {
 	switch op {
 	case "<":

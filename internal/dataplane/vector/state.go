@@ -8,22 +8,21 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// A State is a packet as the program sees it: its bytes, its headers and
-// metadata, and what the program has asked for on its way. All that a program is
-// linked to works on it.
+// A State is a packet as the program sees it: its bytes, headers and metadata,
+// and the requests of the program. Closures and machine code work on it.
 type State struct {
 	W       []uint64 // headers and metadata
 	Args    []uint64 // the data of the running action
 	Scratch *Scratch
 
-	// buf holds room for headers, then the bytes received: buf[start:end].
-	// What is not parsed yet, or the payload, or in the end what is sent, is
-	// buf[head:end].
+	// Buf holds room for headers, then the bytes received: Buf[Start:End].
+	// Buf[Head:End] is the part that is not parsed yet, then the payload, and
+	// at the end the packet to send.
 	Buf              []byte
 	Start, Head, End int
 
-	// Of what the packet has now, the last check bytes are the frame's check
-	// sequence. framed is set where a parser may read it.
+	// The last Check bytes of the packet are the frame check sequence. Framed
+	// is set while a parser may still read it.
 	Check  int
 	Framed bool
 
@@ -49,18 +48,18 @@ type State struct {
 	ChecksumError bool
 }
 
-// Payload is what is not parsed yet, less what truncate takes off.
+// Payload returns the bytes that are not parsed, up to the limit of truncate.
 func (p *State) Payload() []byte { return p.Buf[p.Head : p.Head+min(p.End-p.Head, p.Limit)] }
 
-// Truncate cuts the packet when it is sent; the smallest of several cuts wins.
+// Truncate limits the packet when it is sent; the smallest limit counts.
 func (p *State) Truncate(n uint64) {
 	if n < uint64(p.Limit) {
 		p.Limit = int(n)
 	}
 }
 
-// Peek reads width ≤ 64 bits of the packet, at bits ahead; what lies beyond
-// the packet is zero.
+// Peek reads width ≤ 64 bits of the packet, at bits ahead. Bits beyond the
+// packet are zero.
 func (p *State) Peek(at, width int) uint64 {
 	if at%8+width <= 64 && p.End-p.Head >= at/8+8 {
 		v := binary.BigEndian.Uint64(p.Buf[p.Head+at/8:])
@@ -73,15 +72,14 @@ func (p *State) Peek(at, width int) uint64 {
 	return v
 }
 
-// FrameCheck is the size of the check sequence at a frame's end. Tofino's
-// parsers see it behind the packet, and a header may be read from it; whatever
-// the last four bytes are when the packet leaves, the port puts the right ones
-// there. Packets come here without it, and it is computed for a parser that
-// reads so far.
+// FrameCheck is the size of the frame check sequence. Tofino's parsers see it
+// after the packet and may extract it; the port overwrites the last four bytes
+// of a packet that leaves. Packets arrive here without it; it is computed when
+// a parser reads that far.
 const FrameCheck = 4
 
-// More reports whether the parser can read n bytes by reading the frame's check
-// sequence too.
+// More reports whether the parser can read n bytes with the frame check
+// sequence.
 func (p *State) More(n int) bool {
 	if !p.Framed || p.End+FrameCheck-p.Head < n {
 		return false
@@ -92,31 +90,30 @@ func (p *State) More(n int) bool {
 	return true
 }
 
-// DropCheck takes the last four bytes off, if the check sequence is among what
-// the packet has.
+// DropCheck removes the frame check sequence if the packet has it.
 func (p *State) DropCheck() {
 	p.End = max(p.End-p.Check, p.Head)
 	p.Check = 0
 }
 
-// Fail drops the packet because of an assertion.
+// Fail drops the packet after a false assertion.
 func (p *State) Fail() { p.Exit, p.Dead = true, true }
 
-// A Scratch is the scratch space of a switch's packet processing.
+// A Scratch is a stack of words for intermediate values.
 type Scratch struct {
 	tmp  []uint64
 	Used int
 }
 
-// Push returns n words that are free until pop(n).
+// Push returns n words that are free until Pop(n).
 func (m *Scratch) Push(n int) []uint64 {
 	if m.Used+n > len(m.tmp) {
-		// Words handed out before stay where they are, in the old array.
+		// Words of earlier calls stay valid in the old array.
 		m.tmp = append(make([]uint64, 0, 2*(m.Used+n)), m.tmp[:m.Used]...)[:2*(m.Used+n)]
 	}
 	m.Used += n
 	return m.tmp[m.Used-n : m.Used : m.Used]
 }
 
-// Pop gives the words of the last Push back.
+// Pop frees the words of the last Push.
 func (m *Scratch) Pop(n int) { m.Used -= n }

@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// Place links an expression that can be assigned to.
+// Place links an expression for the target of an assignment.
 func (l *Linker) Place(e *bmv2.Expr) (Place, error) {
 	e = e.Unwrap()
 	if e == nil {
@@ -67,7 +67,7 @@ func (l *Linker) AssignVL(dst, src *bmv2.Expr) (Step, error) {
 	}, nil
 }
 
-// Store links the assignment of a number to a place.
+// Store links an assignment of a number to a place.
 func (pl Place) Store(v Value) Step {
 	if pl.Field.Width > 64 {
 		n, width, signed := pl.Field.Words(), pl.Field.Width, pl.Field.Signed
@@ -122,8 +122,8 @@ func storeWord(f Field, v Value) Step {
 	return func(p *State) { p.W[off] = fn(p) & m }
 }
 
-// Setter returns how a number with v's interval is written to a place of at
-// most 64 bits.
+// Setter returns a function that stores a number in v's interval in a place of
+// at most 64 bits.
 func (pl Place) Setter(v Value) func(*State, uint64) {
 	off, base := pl.Field.Off, pl.Base
 	fit := pl.Field.fitter(v)
@@ -137,7 +137,7 @@ func (pl Place) Setter(v Value) func(*State, uint64) {
 	}
 }
 
-// Set is the setter for numbers of 64 bits.
+// Set returns a Setter for numbers of 64 bits.
 func (pl Place) Set() func(*State, uint64) {
 	if pl.Field.Width > 64 {
 		store := func(p *State, x uint64, at int) {
@@ -156,8 +156,9 @@ func (pl Place) Set() func(*State, uint64) {
 	return pl.Setter(Unsigned64(64, nil))
 }
 
-// fitter cuts a number to the field. BMv2 keeps in a signed field whatever is
-// between its smallest number and its mask, and wraps the rest.
+// fitter returns a function that cuts a number to the field. Like BMv2, a
+// signed field keeps numbers between its smallest number and its mask, and
+// wraps others.
 func (f Field) fitter(v Value) func(uint64) uint64 {
 	width := f.Width
 	if !f.Signed {

@@ -9,29 +9,29 @@ import (
 // An Eval computes the low 64 bits of a number for a packet.
 type Eval func(*State) uint64
 
-// A Test decides something about a packet.
+// A Test evaluates a condition for a packet.
 type Test func(*State) bool
 
 // A Step changes a packet.
 type Step func(*State)
 
-// A Value is a compiled arithmetic expression. BMv2 computes with unbounded
-// integers, so a value carries the interval of what it can be: if that fits 64
-// bits (signed or unsigned), low is the number itself; if not, low is the
-// number modulo 2^64, which is enough where only the low bits matter (a sum
-// that is masked afterwards), and wide computes as many limbs as the user of
-// the value needs.
+// A Value is a linked arithmetic expression. BMv2 computes with unbounded
+// integers, so a Value has the interval of its possible results. If the
+// interval fits 64 bits (signed or unsigned), Low returns the number itself.
+// Otherwise Low returns the number modulo 2^64, which suffices if only the low
+// bits matter, for instance before a mask. WideFn computes as many limbs as
+// needed.
 type Value struct {
 	Lo, Hi *big.Int // nil hi: not bounded
 	Kind   valueKind
 	Bits   uint64 // constKind: the low 64 bits
 	Off    int    // wordKind, argKind
 	fn     Eval   // fnKind
-	// wide computes the value modulo 2^(64·len(dst)). It is set if the
-	// interval does not fit 64 bits.
+	// Wide computes the value modulo 2^(64·len(dst)). It is set if the interval
+	// does not fit 64 bits.
 	Wide func(p *State, dst []uint64)
-	// masked is the operand of a constant mask, so that a store into a field
-	// that is narrower can leave the mask out.
+	// masked is the operand of a constant mask, so that a store into a narrower
+	// field can omit the mask.
 	masked *Value
 	mask   uint64
 }
@@ -61,15 +61,15 @@ func constant(v *big.Int) Value {
 	return c
 }
 
-// ConstInt is a constant of at most 64 bits.
+// ConstInt returns a constant of at most 64 bits.
 func ConstInt(v int64) Value { return constant(big.NewInt(v)) }
 
-// FieldValue is the content of a field.
+// FieldValue returns the content of a field.
 func FieldValue(f Field) Value {
 	v := Value{Lo: new(big.Int), Hi: num.Most(f.Width), Kind: WordKind, Off: f.Off}
 	if f.Signed {
-		// The upper bound is the mask and not the largest signed number: BMv2
-		// stores a number up to the mask as it is.
+		// The upper bound is the mask, because BMv2 stores numbers up to the
+		// mask unchanged.
 		v.Lo = num.LeastSigned(f.Width)
 		if f.Width >= 64 {
 			v.Hi = num.Most(f.Width - 1)
@@ -89,34 +89,35 @@ func wideField(f Field) func(*State, []uint64) {
 	return func(p *State, dst []uint64) { num.CopyUnsigned(dst, p.W[off:off+n]) }
 }
 
-// computed is a value between lo and hi.
+// computed returns a value between lo and hi.
 func computed(lo, hi *big.Int, fn Eval) Value {
 	return Value{Lo: lo, Hi: hi, Kind: fnKind, fn: fn}
 }
 
-// Unsigned64 is a value of at most width bits.
+// Unsigned64 returns a value of at most width bits.
 func Unsigned64(width int, fn Eval) Value {
 	return computed(new(big.Int), num.Most(width), fn)
 }
 
-// FitsUnsigned reports whether every number in the interval is one of 64 bits.
+// FitsUnsigned reports whether all numbers in the interval are unsigned numbers
+// of 64 bits.
 func (v *Value) FitsUnsigned() bool {
 	return v.Hi != nil && v.Lo.Sign() >= 0 && v.Hi.Cmp(maxUint) <= 0
 }
 
-// FitsSigned reports whether every number in the interval is one of 64 bits with
-// a sign.
+// FitsSigned reports whether all numbers in the interval are signed numbers of
+// 64 bits.
 func (v *Value) FitsSigned() bool {
 	return v.Hi != nil && v.Lo.Cmp(minInt64) >= 0 && v.Hi.Cmp(maxInt64) <= 0
 }
 
-// exact reports whether low is the number itself.
+// exact reports whether Low returns the number itself.
 func (v *Value) exact() bool { return v.FitsUnsigned() || v.FitsSigned() }
 
-// limbs is how many limbs hold every number in the interval.
+// limbs returns the number of limbs that hold every number in the interval.
 func (v *Value) limbs() int { return max(v.Lo.BitLen(), v.Hi.BitLen())/64 + 1 }
 
-// Low computes the value modulo 2^64.
+// Low returns a function that computes the value modulo 2^64.
 func (v *Value) Low() Eval {
 	off, c := v.Off, v.Bits
 	switch v.Kind {
@@ -130,7 +131,7 @@ func (v *Value) Low() Eval {
 	return v.fn
 }
 
-// WideFn computes the value modulo any power of 2^64.
+// WideFn returns a function that computes the value modulo a power of 2^64.
 func (v *Value) WideFn() func(*State, []uint64) {
 	if v.Wide != nil {
 		return v.Wide
@@ -151,7 +152,8 @@ func (v *Value) WideFn() func(*State, []uint64) {
 	}
 }
 
-// BigFn computes the value as a big number, for messages.
+// BigFn returns a function that computes the value as a big number, for
+// messages.
 func (v *Value) BigFn() func(*State) *big.Int {
 	if v.Hi == nil || v.FitsUnsigned() {
 		low := v.Low()
@@ -173,8 +175,8 @@ func (v *Value) BigFn() func(*State) *big.Int {
 	}
 }
 
-// RemainderMask is the mask that does to 64 bits what the remainder of a
-// division by v does, if v is a constant for which there is one.
+// RemainderMask returns the mask that replaces a division by v, if v is a
+// constant with such a mask; ok is false otherwise.
 func (v *Value) RemainderMask() (m uint64, ok bool) {
 	switch {
 	case v.Kind != ConstKind:

@@ -121,12 +121,17 @@ func (p *packetRing) collect(burst [][]byte) ([][]byte, bool) {
 	return burst, p.next != p.first
 }
 
+// Hostile input: none. frame counts from 0 to p.frames-1, and the index is checked; a
+// packet controls the bytes of its frame behind the header, which the kernel writes.
 func (p *packetRing) header(frame int) *unix.Tpacket2Hdr {
 	return (*unix.Tpacket2Hdr)(unsafe.Pointer(&p.ring[frame*p.frameSize]))
 }
 
 // packet returns the packet in a frame, or nil if the host has sent it itself
 // or it does not fit.
+//
+// Hostile input: the bytes and the length of the packet. The kernel writes Mac and
+// Snaplen, and slicing checks both against the ring.
 func (p *packetRing) packet(frame int, h *unix.Tpacket2Hdr) []byte {
 	const address = (unix.SizeofTpacket2Hdr + unix.TPACKET_ALIGNMENT - 1) &^ (unix.TPACKET_ALIGNMENT - 1)
 	from := (*unix.RawSockaddrLinklayer)(unsafe.Pointer(&p.ring[frame*p.frameSize+address]))
@@ -168,6 +173,8 @@ func (p *packetRing) put(packet []byte) bool {
 
 // flush implements exchange. If the interface's queue is full, packets are
 // lost: waiting would block the whole switch.
+//
+// Hostile input: the bytes and the length of the packets, which prepare has put into p.msgs.
 func (p *packetRing) flush() error {
 	if len(p.ends) == 0 {
 		return nil

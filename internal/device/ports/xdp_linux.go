@@ -49,6 +49,9 @@ const (
 
 // An xdpRing is one of the four rings of a socket. One side advances producer,
 // the other consumer; entries are descriptors or frame addresses.
+//
+// Hostile input: none. The kernel alone writes the entries of its side, and the offsets of
+// the rings.
 type xdpRing struct {
 	memory             []byte
 	producer, consumer *uint32
@@ -56,10 +59,12 @@ type xdpRing struct {
 	size               uint32
 }
 
+// Hostile input: none. The mask keeps i within the size entries of the mapping.
 func (r *xdpRing) address(i uint32) *uint64 {
 	return (*uint64)(unsafe.Add(r.entries, uintptr(i&(r.size-1))*8))
 }
 
+// Hostile input: none, as for address. Uses of Addr and Len slice x.memory, which checks them.
 func (r *xdpRing) desc(i uint32) *unix.XDPDesc {
 	return (*unix.XDPDesc)(unsafe.Add(r.entries, uintptr(i&(r.size-1))*unsafe.Sizeof(unix.XDPDesc{})))
 }
@@ -108,6 +113,8 @@ func newXDP(link *net.Interface) (_ exchange, err error) {
 }
 
 // share allocates the frames and rings and fills the fill ring.
+//
+// Hostile input: none. The area is the mapping that was just made.
 func (x *xdpSocket) share() (err error) {
 	const frames = rxFrames + txFrames
 	x.memory, err = unix.Mmap(-1, 0, frames*x.frame, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_POPULATE)
@@ -140,6 +147,7 @@ func (x *xdpSocket) share() (err error) {
 	return nil
 }
 
+// Hostile input: none. value points to size bytes of the caller.
 func (x *xdpSocket) set(option int, value unsafe.Pointer, size uintptr) error {
 	if _, _, errno := unix.Syscall6(unix.SYS_SETSOCKOPT, uintptr(x.fd), unix.SOL_XDP, uintptr(option), uintptr(value), size, 0); errno != 0 {
 		return errno
@@ -147,6 +155,8 @@ func (x *xdpSocket) set(option int, value unsafe.Pointer, size uintptr) error {
 	return nil
 }
 
+// Hostile input: none. The kernel writes off; indexing b checks each offset, and the mapping
+// holds size entries from off.Desc on.
 func (x *xdpSocket) mapRings() error {
 	var off unix.XDPMmapOffsets
 	size := uint32(unsafe.Sizeof(off))
@@ -270,6 +280,7 @@ func (x *xdpSocket) lose(from, to uint32) {
 	}
 }
 
+// Hostile input: none. The kernel writes size bytes of s at most.
 func (x *xdpSocket) lost() (in, out uint64) {
 	var s unix.XDPStatistics
 	size := uint32(unsafe.Sizeof(s))

@@ -17,6 +17,8 @@ type xdpRedirect struct{ sockets, program, link int }
 var xdpModes = []uint32{unix.XDP_FLAGS_DRV_MODE, unix.XDP_FLAGS_SKB_MODE}
 
 // redirectTo attaches the program to an interface.
+//
+// Hostile input: none. All attributes are local variables of their full size.
 func redirectTo(socket, ifindex int) (_ *xdpRedirect, err error) {
 	if bits.UintSize != 64 {
 		return nil, errors.New("XDP needs a 64-bit machine")
@@ -56,6 +58,8 @@ func redirectTo(socket, ifindex int) (_ *xdpRedirect, err error) {
 // loadRedirect loads
 //
 //	return bpf_redirect_map(&sockets, ctx->rx_queue_index, XDP_PASS)
+//
+// Hostile input: none. The program and its license are constants.
 func loadRedirect(sockets int) (int, error) {
 	const (
 		loadWord, loadDouble, move, call, exit = 0x61, 0x18, 0xb7, 0x85, 0x95
@@ -85,6 +89,8 @@ func loadRedirect(sockets int) (int, error) {
 }
 
 // bpf calls the system call bpf. Its structures contain 64-bit pointers.
+//
+// Hostile input: none. attributes points to size bytes of the caller.
 func bpf(command uintptr, attributes unsafe.Pointer, size uintptr) (int, error) {
 	n, _, errno := unix.Syscall(unix.SYS_BPF, command, uintptr(attributes), size)
 	if errno != 0 {
