@@ -301,7 +301,7 @@ func (s *Switch) SetCRC(calculation string, c hash.CRC) error {
 	}
 	t, ok := k.Algo.(*hash.Table)
 	if !ok || t.Width != c.Width || k.AlgoID == "crcCCITT" {
-		return fmt.Errorf("calculation %s is no custom CRC of %d bits", calculation, c.Width)
+		return fmt.Errorf("calculation %s is not a custom CRC of %d bits", calculation, c.Width)
 	}
 	k.Algo = hash.NewCRC(c)
 	return nil
@@ -319,7 +319,7 @@ func (s *Switch) SetToeplitzKey(calculation string, key []byte) error {
 	t, ok := k.Algo.(*hash.Toeplitz)
 	switch {
 	case !ok:
-		return fmt.Errorf("calculation %s is no Toeplitz hash", calculation)
+		return fmt.Errorf("calculation %s is not a Toeplitz hash", calculation)
 	case len(key) == 0 || len(key)%4 != 0:
 		return fmt.Errorf("calculation %s: a key of %d bytes, want a multiple of 4", calculation, len(key))
 	}

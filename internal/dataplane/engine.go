@@ -10,11 +10,11 @@ import (
 // Tofino, with separate state.
 type Engine struct {
 	mu     sync.Mutex
-	sw     *Switch // of the first pipe, most often of all
+	sw     *Switch // the switch of the first pipe, usually of all
 	pipes  []*Switch
 	queues *Queues
 	again  []*Packet // resubmitted and recirculated
-	first  int       // of again
+	first  int       // the first of again
 	out    []Outcome
 	sent   []*Packet
 	result []Out

@@ -13,9 +13,9 @@ import (
 // return to it with Free.
 type Packet struct {
 	st     vector.State
-	extra  int    // bytes that follow, of which only the number is known
+	extra  int    // bytes that follow but are not present
 	parked []byte // the packet without its storage; see Park
-	tm     *forTM // of Tofino alone
+	tm     *forTM // only for Tofino
 
 	ingressPort uint32
 	egressPort  uint32
@@ -217,7 +217,7 @@ type forTM struct {
 	rid         uint16
 	ridFirst    bool
 	qid, cos    uint8
-	bypass      bool // egress
+	bypass      bool // skip egress
 	resubmitted bool
 }
 
@@ -230,10 +230,10 @@ type architecture interface {
 	vector() []uint64
 	arrive(p *Packet, now time.Duration)
 	ingress(p *Packet, now time.Duration, out []Outcome) []Outcome
-	// enqueued notes that p waits in a queue; tells reports whether that writes
+	// enqueued notes that p waits in a queue; hasGhost reports whether that writes
 	// registers.
 	enqueued(p *Packet, depth int, now time.Duration)
-	tells(p *Packet) bool
+	hasGhost(p *Packet) bool
 	egress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome
 	// hasPriority reports whether packets can be sent to a queue of a priority.
 	hasPriority(priority int) bool

@@ -23,7 +23,7 @@ func (s *Switch) Probe(name string) (*Probe, error) {
 	err := s.withTable(name, func(t *program.Table) error {
 		for _, f := range t.Key.Fields {
 			if f.Words > 1 {
-				return fmt.Errorf("field %s has %d bits, a probe takes 64", f.Name, f.Width)
+				return fmt.Errorf("field %s has %d bits: a probe takes at most 64", f.Name, f.Width)
 			}
 		}
 		p.t, p.key = t, make([]uint64, t.Key.Words)

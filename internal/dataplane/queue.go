@@ -18,9 +18,9 @@ type Queues struct {
 	priorities int
 	capacity   int
 	delay      time.Duration
-	near       []*portQueues // by port, for the low ones
+	near       []*portQueues // by port, for low port numbers
 	far        map[uint32]*portQueues
-	cell       int                  // bytes of the cells that lengths count, 0 if packets
+	cell       int                  // bytes of a cell; 0: lengths count packets
 	servers    [servers][]queueHeap // by priority
 	nextSeq    uint64
 	count      int
@@ -44,12 +44,12 @@ type queue struct {
 	length   int // in packets or cells
 	capacity int
 	delay    time.Duration
-	bits     uint64        // per second; where it is not 0, packets leave at this rate and not by delay
-	wire     time.Duration // the time of the newest packet on a wire of that rate
+	bits     uint64        // per second; if not 0, this rate replaces delay
+	wire     time.Duration // the sending time of the newest packet at this rate
 	last     time.Duration // when the newest packet leaves
-	index    int           // in its heap
-	heap     *queueHeap    // of its server and priority
-	paused   bool          // it is in no heap
+	index    int           // the index in its heap
+	heap     *queueHeap    // the heap of its server and priority
+	paused   bool          // not in a heap
 }
 
 type queued struct {
@@ -309,7 +309,7 @@ func (q *Queues) SetRate(port uint32, priority int, pps uint64) error {
 // a link, and ignore their rate in packets; 0 undoes that. A packet leaves when
 // its first bit does.
 func (q *Queues) SetBitRate(port uint32, bits uint64) {
-	q.each(port, -1, func(qu *queue) { qu.bits, qu.wire = bits, 0 }) // all there are
+	q.each(port, -1, func(qu *queue) { qu.bits, qu.wire = bits, 0 }) // all priorities
 }
 
 // OnWire returns the time that a packet takes at a rate in bits per second.

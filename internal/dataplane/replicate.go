@@ -82,7 +82,7 @@ func (r *replication) create(group uint32) error {
 	return nil
 }
 
-var errGroupZero = errors.New("multicast group 0 stands for none")
+var errGroupZero = errors.New("multicast group 0 is reserved: it means no multicast")
 
 func (r *replication) createNode(rid uint32, ports, lags []uint32) Handle {
 	h := r.hn.Take()

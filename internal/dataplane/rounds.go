@@ -43,17 +43,17 @@ func (t turn) String() string {
 // rounds are the rounds that a packet has left, and the last turns that it
 // took.
 type rounds struct {
-	left int
-	gone int
-	copy bool    // it is a clone or a mirror, or comes of one
-	way  [4]turn // the last, by gone modulo its length
+	left  int
+	taken int
+	copy  bool    // a clone or a mirror, or derived from one
+	way   [4]turn // the last, by taken modulo its length
 }
 
 // An Ended is a packet that ran out of rounds.
 type Ended struct {
-	Port   uint32 // it came by, or what it was made of did
-	Rounds int    // that it went, its own and those of what it was made of
-	Way    string // the last steps, the first one first
+	Port   uint32 // where it, or its original, arrived
+	Rounds int    // that it took, including those of its originals
+	Way    string // the last turns in order
 }
 
 // String describes the packet in one line.
@@ -81,17 +81,17 @@ func (p *Packet) share(c *Packet, leaves bool) {
 // turns charges p one round for a turn. It reports whether p had one.
 func (s *Switch) turns(p *Packet, t turn) bool {
 	r := &p.rounds
-	r.way[r.gone%len(r.way)] = t
-	r.gone++
+	r.way[r.taken%len(r.way)] = t
+	r.taken++
 	if r.left <= 0 {
 		s.ended++
 		if s.opts.Ended != nil {
-			n := min(r.gone, len(r.way))
+			n := min(r.taken, len(r.way))
 			list := make([]string, 0, n)
-			for i := r.gone - n; i < r.gone; i++ {
+			for i := r.taken - n; i < r.taken; i++ {
 				list = append(list, r.way[i%len(r.way)].String())
 			}
-			s.opts.Ended(Ended{p.ingressPort, r.gone, strings.Join(list, ", ")})
+			s.opts.Ended(Ended{p.ingressPort, r.taken, strings.Join(list, ", ")})
 		}
 		return false
 	}

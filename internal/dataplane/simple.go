@@ -150,7 +150,7 @@ func (s simple) multicast(p *Packet, group uint32, out []Outcome) []Outcome {
 	return out
 }
 
-func (s simple) tells(*Packet) bool { return false }
+func (s simple) hasGhost(*Packet) bool { return false }
 
 func (s simple) enqueued(p *Packet, depth int, now time.Duration) {
 	if s.prog.Std.Queueing {

@@ -49,7 +49,7 @@ func (s *Switch) runIngress(p *Packet, now time.Duration, out []Outcome) []Outco
 // Enqueued notes in p that its queue had depth packets when p joined it, or
 // cells with a CellSize.
 func (s *Switch) Enqueued(p *Packet, depth int, now time.Duration) {
-	if s.arch.tells(p) {
+	if s.arch.hasGhost(p) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 	}

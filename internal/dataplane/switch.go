@@ -23,7 +23,7 @@ type Switch struct {
 	tofino *tofino
 
 	headroom int
-	passive  bool // what egress does depends on the headers alone
+	passive  bool // egress depends on the headers alone
 
 	fieldLists [][]listItem
 	learnLists []*learnList
@@ -31,10 +31,10 @@ type Switch struct {
 	pre     replication
 	mirrors mirrors
 
-	made   []byte // by the packet generator
+	made   []byte // the last packet of the generator
 	free   []*Packet
 	spare  []storage
-	now    time.Duration // of the last packet
+	now    time.Duration // the time of the last packet
 	nextID uint64
 	ended  uint64 // packets without a round left
 }
@@ -93,7 +93,7 @@ type Options struct {
 	// generator with a fixed seed.
 	Random func(lo, hi uint64) uint64
 	// Loopback lists the ports of Tofino that lead back to ingress; nil means
-	// those of the hardware, in each pipe 68 to 71 of Tofino 1 and 6 of Tofino
+	// the ports of the hardware, in each pipe 68 to 71 of Tofino 1 and 6 of Tofino
 	// 2.
 	Loopback []uint32
 	// CPU is the port of copies to the CPU in a program for Tofino; nil if

@@ -41,25 +41,25 @@ type tofino struct {
 	words []uint64
 
 	programs []threads
-	of       [pipes]*threads // by pipe
+	of       [pipes]*threads // indexed by pipe
 
 	inHeader  ingressHeader
 	outHeader egressHeader
 	tm        tmFields
 	errors    map[uint64]uint64 // bits of parser_err, by the program's error codes
 
-	loops    []bool // by port
+	loops    []bool // indexed by port
 	portData [][]byte
 	trees    Trees
 }
 
 // A chip holds the differences between Tofino 1 and 2.
 type chip struct {
-	cell      int    // bytes that queues count in
+	cell      int    // bytes of a cell
 	portData  int    // bytes of port metadata
-	loops     []byte // ports of a pipe that lead round
+	loops     []byte // recirculation ports of a pipe
 	generator uint32
-	appBits   int // of the number of a packet generator's application
+	appBits   int // bits of the number of a generator's application
 	// selects reports whether a mirror can choose between the packet as it came
 	// and as it leaves.
 	selects bool

@@ -8,8 +8,8 @@ import (
 
 // egress runs the second half of the pipe on a packet from a queue.
 func (t *tofino) egress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome {
-	if t.tells(p) {
-		t.tell(p, depth, now)
+	if t.hasGhost(p) {
+		t.notify(p, depth, now)
 	}
 	if p.tm.bypass {
 		p.st.Now = now

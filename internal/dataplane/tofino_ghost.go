@@ -24,7 +24,7 @@ import (
 // 0.
 type ghost struct {
 	control *program.Pipeline
-	copies  uint64 // values that ping_pong takes
+	copies  uint64 // values of ping_pong
 
 	pingPong, length, queue, pipe program.StdField
 	// message takes the place of a packet in the control.
@@ -44,15 +44,15 @@ func newGhost(s *program.Program, c *bmv2.Pipeline) *ghost {
 	return g
 }
 
-// tells reports whether a packet that enters or leaves a queue runs a ghost
+// hasGhost reports whether a packet that enters or leaves a queue runs a ghost
 // thread.
-func (t *tofino) tells(p *Packet) bool { return t.at(p.egressPort).ghost != nil }
+func (t *tofino) hasGhost(p *Packet) bool { return t.at(p.egressPort).ghost != nil }
 
 // enqueued notes the time and the queue of a packet, and runs the ghost thread.
 func (t *tofino) enqueued(p *Packet, depth int, now time.Duration) {
 	p.tm.enqTime, p.tm.enqDepth = now, depth
-	if t.tells(p) {
-		t.tell(p, depth+t.sw.cells(p), now)
+	if t.hasGhost(p) {
+		t.notify(p, depth+t.sw.cells(p), now)
 	}
 }
 
@@ -68,9 +68,9 @@ func QueueNumber(port uint32, priority int) int {
 	return int(port)*queuesOfPort + min(priority, queuesOfPort-1)
 }
 
-// tell runs the control after a change of the queue that p enters or leaves,
+// notify runs the control after a change of the queue that p enters or leaves,
 // with its length in cells. No packet is being processed.
-func (t *tofino) tell(p *Packet, length int, now time.Duration) {
+func (t *tofino) notify(p *Packet, length int, now time.Duration) {
 	g := t.at(p.egressPort).ghost
 	t.runGhost(g, p.st.ID, QueueNumber(p.egressPort, p.priority), length, p.egressPort/(devPorts/pipes), now)
 }

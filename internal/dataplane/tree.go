@@ -20,7 +20,7 @@ type Branch struct {
 // A TreeNode makes a copy for each of its ports, and for one port of each of
 // its aggregations, selected by a packet's second hash.
 type TreeNode struct {
-	Empty bool // there is no node in this slot
+	Empty bool // the slot has no node
 	RID   uint16
 	Ports []uint32
 	Lags  []Lag
@@ -78,12 +78,12 @@ func (t *Trees) copies(pre *replication, group uint32, c cut) []Replica {
 		}
 		i := chosen(len(b.Nodes), c.hash1%uint64(len(b.Nodes)), c.hash1, func(i int) bool { return !b.Nodes[i].Empty })
 		n := &b.Nodes[i]
-		var gone []uint32
+		var pruned []uint32
 		if n.RID == c.rid || c.rid == t.Global {
-			gone = t.Prune[c.xid2]
+			pruned = t.Prune[c.xid2]
 		}
 		add := func(port uint32) {
-			if slices.Contains(gone, port) {
+			if slices.Contains(pruned, port) {
 				return
 			}
 			if b, ok := t.Backup[port]; ok && t.Down[port] {

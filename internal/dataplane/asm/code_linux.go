@@ -14,18 +14,32 @@ import (
 // Supported reports whether this machine can run machine code.
 const Supported = true
 
+// call enters code with pointers in BX, R12 and R13.
+//
+// Hostile input: none; see Call.
+//
 //go:noescape
 func call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
 
 // Prefetch brings the 128 bytes at p into the cache, without waiting for them.
 //
+// Hostile input: none. The instruction reads nothing that the program sees, and
+// ignores invalid addresses.
+//
 //go:noescape
 func Prefetch(p unsafe.Pointer)
 
+// callPoisoned does the same, with all other registers set to 0xbad.
+//
+// Hostile input: none; see Call.
+//
 //go:noescape
 func callPoisoned(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
 
 // Call runs code from an address on, with pointers in BX, R12 and R13.
+//
+// Hostile input: none. The verifier has checked the code for memory of the sizes
+// that the caller of Assemble gave, and the pointers must be to such memory.
 func Call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64 {
 	if Debug {
 		return callPoisoned(entry, bx, r12, r13)
@@ -49,7 +63,7 @@ var loaded struct {
 
 // Load makes code executable, or returns the Code of the same bytes.
 //
-// Hostile input: none. The bytes are those that the verifier accepted. No page
+// Hostile input: none. The verifier has accepted the bytes. No page
 // is ever both writable and executable.
 func Load(code []byte) (*Code, error) {
 	loaded.Lock()
@@ -89,7 +103,7 @@ func unload(c Code) {
 
 // Entry returns the address of an offset in the code.
 //
-// Hostile input: none. Offsets are those of labels.
+// Hostile input: none. Every offset is the place of a label.
 func (c *Code) Entry(offset int) uintptr {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(c.memory))) + uintptr(offset)
 }

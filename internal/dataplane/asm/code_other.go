@@ -23,7 +23,7 @@ func Call(uintptr, unsafe.Pointer, unsafe.Pointer, unsafe.Pointer) uint64 { pani
 // A Code is executable machine code.
 type Code struct{}
 
-var errUnsupported = errors.New("machine code can be run on linux/amd64 and linux/arm64 alone")
+var errUnsupported = errors.New("machine code needs linux/amd64 or linux/arm64")
 
 // Load fails on this machine.
 func Load([]byte) (*Code, error) { return nil, errUnsupported }

@@ -8,7 +8,7 @@ import "encoding/binary"
 // are used only after those.
 const (
 	zero   Reg = 31
-	datum  Reg = 16 // what is read from memory, or a constant
+	datum  Reg = 16 // an operand from memory, or a constant
 	place  Reg = 17 // an address
 	second Reg = 4  // a constant beside a datum
 )

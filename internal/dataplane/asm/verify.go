@@ -98,7 +98,7 @@ func (f fact) join(g fact) fact {
 type access struct {
 	from, bytes int
 	write       bool
-	address     bool // which is read for use as an address
+	address     bool // read for use as an address
 }
 
 // A verifier is the part of an Asm that checks the code.
@@ -337,7 +337,7 @@ func (m *Memory) check(v *verifier) error {
 	}
 	for x := range v.accesses {
 		if !m.allows(x) {
-			return fmt.Errorf("machine code: access %+v to the State is outside what is allowed: %+v", x, *m)
+			return fmt.Errorf("machine code: access %+v to the State: allowed is %+v", x, *m)
 		}
 	}
 	return nil

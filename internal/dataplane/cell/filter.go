@@ -48,7 +48,7 @@ type Filters struct {
 	name  string
 	Wred  bool
 	Width int
-	limit float64 // of the result
+	limit float64 // the largest result
 	Cells []Filter
 }
 

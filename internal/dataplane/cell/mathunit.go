@@ -73,7 +73,7 @@ func LinkMathUnit(l *vector.Linker, a []*bmv2.Expr) (vector.Step, error) {
 	}
 	shift, invert, scale, table := c[0], c[1], c[2], c[3]
 	if shift.CmpAbs(big.NewInt(1)) > 0 || scale.CmpAbs(big.NewInt(32)) > 0 || table.Sign() < 0 || table.BitLen() > 128 {
-		return nil, fmt.Errorf("shift %v, scale %v or the table %v are not those of a math unit", shift, scale, table)
+		return nil, fmt.Errorf("invalid math unit: shift %v, scale %v, table %v", shift, scale, table)
 	}
 	m := &mathUnit{shift: int(shift.Int64()), scale: int(scale.Int64()), invert: invert.Sign() != 0}
 	for i, b := range table.FillBytes(make([]byte, 16)) {

@@ -130,8 +130,8 @@ type Meters struct {
 	Target vector.Field
 	rates  int
 	Cells  []Meter
-	Missed Meter // of the default entry, if direct
-	Adjust int   // the bytes that each packet counts for more than it has
+	Missed Meter // the meter of the default entry, if direct
+	Adjust int   // bytes added to the length of each packet
 }
 
 // length returns the length of a packet for the meters.

@@ -53,7 +53,7 @@ func (k *Writer) ReadChunk(c *vector.Chunk, base int, m asm.Mem) {
 		case p.Signed:
 			k.ShiftConst(asm.Shl, x, byte(64-p.Width))
 			k.ShiftConst(asm.Sar, x, byte(64-p.Width))
-		case i > 0: // the first has nothing above it
+		case i > 0: // no bits are above the first part
 			k.Mask(x, p.Mask)
 		}
 		k.Store(Word(base+p.Off), x)

@@ -13,32 +13,32 @@ import (
 type Tree struct {
 	op    treeOp
 	v     vector.Value
-	Off   int    // of a word of the vector or of the arguments
-	bits  uint64 // of a constant; how far a constant shift goes; the shift of extend
+	Off   int    // a word of the vector or of the arguments
+	bits  uint64 // a constant, the amount of a constant shift, or the shift of treeExtend
 	a, b  *Tree
 	cond  *Branch
-	depth int // registers that it takes
+	depth int // registers needed
 }
 
 type treeOp byte
 
 const (
 	treeConst  treeOp = iota
-	treeWord          // of the vector
-	treeArg           // of the running action
-	treeAdd           // and the other operations of which x86 has an instruction
+	treeWord          // a word of the vector
+	treeArg           // an argument of the running action
+	treeAdd           // this and the next ones have an x86 instruction
 	treeSub           //
 	treeAnd           //
 	treeOr            //
 	treeXor           //
 	treeMul           //
-	treeDiv           // by zero gives zero
+	treeDiv           // a division by zero gives zero
 	treeMod           //
-	treeShl           // by 64 or more gives zero
+	treeShl           // 64 or more give zero
 	treeShr           //
-	treeSar           // by 64 or more gives the sign
+	treeSar           // 64 or more give the sign
 	treeNot           //
-	treeExtend        // the sign, of 64-bits bits
+	treeExtend        // sign-extends a number of 64-bits bits
 	treeTest          // 1 or 0
 	treeChoose        // cond ? a : b
 )
@@ -180,7 +180,7 @@ func binaryTree(op string, a, b *Tree) *Tree {
 		}
 		return &Tree{op: treeExtend, v: v, a: a, bits: 64 - width}
 	}
-	if t.op == treeConst { // there is no such instruction
+	if t.op == treeConst { // the operation has no tree
 		return nil
 	}
 	if t.commutes() && (b.depth > a.depth || a.op == treeConst) {
@@ -383,10 +383,10 @@ func (k *Writer) LoadField(r asm.Reg, off, width int) {
 // A Branch is a condition to be compiled.
 type Branch struct {
 	op   branchOp
-	a, b *Tree    // compared
-	cond asm.Cond // of the comparison
+	a, b *Tree    // the numbers compared
+	cond asm.Cond // the condition of the comparison
 	x, y *Branch
-	off  int // of a word that is not zero
+	off  int // the word tested
 }
 
 // Not returns the opposite of b.

@@ -17,9 +17,9 @@ import (
 // hash's input.
 type piece struct {
 	off   int
-	right int // shifted so far to the right
+	right int // the shift to the right
 	width int
-	left  int // and then to the left
+	left  int // then the shift to the left
 }
 
 // maxHashed is the largest number of bytes that code hashes.
@@ -140,7 +140,7 @@ func (k *Writer) crc(c *hash.Sliced, words [][]piece, bytes int) {
 			}
 			k.Load(r, Word(p.off))
 			k.ShiftConst(asm.Shr, r, byte(p.right))
-			k.ShiftConst(asm.Shl, r, byte(64-p.width)) // what is above goes
+			k.ShiftConst(asm.Shl, r, byte(64-p.width)) // clear the bits above
 			k.ShiftConst(asm.Shr, r, byte(64-p.width-p.left))
 			if i > 0 {
 				k.Do(asm.Or, data, rest)

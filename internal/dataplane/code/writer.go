@@ -20,10 +20,10 @@ type Writer struct {
 	*asm.Asm
 	*vector.Linker
 
-	Refs     []unsafe.Pointer // that the code takes addresses from
+	Refs     []unsafe.Pointer // the addresses that the code uses
 	refIndex map[unsafe.Pointer]int
 	Known    []uint64 // the arguments of the action being compiled
-	InPlace  bool     // they are known
+	InPlace  bool     // Known holds constants
 }
 
 // New returns a Writer without code.

@@ -18,13 +18,13 @@ type Calculation struct {
 	buf     []byte
 	AlgoID  string
 
-	Terms      []SumTerm // of a checksum over fields of one header
-	TermsValid int       // the word that says whether it is valid
+	Terms      []SumTerm // the fields of a checksum over one header
+	TermsValid int       // the word with its validity
 
-	Hash *bmv2.Hash // of Tofino, nil where no control plane can change it
-	Set  *Matrix    // what one has made of it, nil for what the program says
-	own  Function   // what the program says
-	bits int        // of the inputs
+	Hash *bmv2.Hash // a hash of Tofino, nil if the control plane cannot change it
+	Set  *Matrix    // the control plane's replacement, nil: the program's function
+	own  Function   // the program's function
+	bits int        // the bits of the inputs
 }
 
 // An Input is a run of fields of one header (or of metadata) that have at most
@@ -32,12 +32,12 @@ type Calculation struct {
 type Input struct {
 	Parts []vector.Part
 	width int
-	valid int // the word that says whether the header is valid
+	valid int // the word with the header's validity
 	// Always is set for metadata and constants, which are always valid.
 	Always bool
 
 	wide  *vector.Field  // a field that does not fit a run
-	whole *vector.Header // a header as it is in a packet
+	whole *vector.Header // a header in the form of a packet
 	words []uint64       // a constant
 }
 

@@ -31,8 +31,8 @@ type Slice struct {
 type Function struct {
 	Width  int
 	CRC    *Table // nil: the exclusive or of words of Width bits
-	Copy   bool   // nothing is computed: the last bits of the input
-	Extend bool   // begins again where more bits are wanted
+	Copy   bool   // the hash is the last bits of the input
+	Extend bool   // repeats its bits if the program uses more
 }
 
 // functionOf returns the function of a calculation for Tofino.
@@ -50,7 +50,7 @@ func functionOf(c *bmv2.Calculation) (Function, error) {
 	case "xor8", "xor16", "xor32":
 		f.Width = map[string]int{"xor8": 8, "xor16": 16, "xor32": 32}[c.Algo]
 	default:
-		return f, fmt.Errorf("the algorithm %s is none of a hash of Tofino", c.Algo)
+		return f, fmt.Errorf("algorithm %s: Tofino has no such hash", c.Algo)
 	}
 	if f.CRC != nil {
 		f.Width = f.CRC.Width

@@ -14,7 +14,7 @@ type Exact struct {
 	keys  []uint64
 	vals  []int32 // -1: free
 	used  int
-	shift uint // of the hash, to get a slot
+	shift uint // shift from hash to slot
 }
 
 // None means no number.

@@ -18,7 +18,7 @@ type LPM struct {
 	trees []*trieNode
 	roots *Exact // exact part to tree; nil if there is none
 	exact int    // words of the exact part
-	width int    // of the prefix field
+	width int    // bits of the prefix field
 
 	// With one tree for keys of at most 64 bits, all prefixes begin with the
 	// skipped bits of common, and lookups start at start: the networks of one
@@ -33,7 +33,7 @@ const stride = 6
 type trieNode struct {
 	ends     uint64 // bit 2^len-1+prefix: a prefix ends here
 	branches uint64
-	first    int32 // the first result, which mostly is the only one, in the same cache line
+	first    int32 // the first result, usually the only one, in the same cache line
 	kids     []trieNode
 	others   []int32
 }
@@ -91,7 +91,7 @@ func (x *LPM) Find(key []uint64) int32 {
 	if x.width <= 64 {
 		return n.find64(key[x.exact] << uint(64-x.width))
 	}
-	var room [4]uint64 // enough for most keys, without memory of their own
+	var room [4]uint64 // avoids an allocation for most keys
 	t := append(room[:0], key[x.exact:]...)
 	alignLeft(t, key[x.exact:], x.width)
 	return n.find(t)

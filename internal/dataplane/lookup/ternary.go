@@ -15,8 +15,8 @@ type Ternary struct {
 	bytes   []keyByte
 	rows    []uint64 // [byte][value or any][words]
 	sums    []uint64 // [byte][value or any][sumWords]
-	words   int      // of a vector: entries/64
-	sum     int      // of its second level
+	words   int      // words of a vector: entries/64
+	sum     int      // words of its second level
 	entries []TernaryEntry
 	live    int
 }
@@ -25,7 +25,7 @@ type Ternary struct {
 type keyByte struct {
 	word  int
 	shift uint
-	users int // entries that look at it
+	users int // entries that depend on it
 }
 
 // A Place is the first word and the width of a field in the lookup key.

@@ -14,7 +14,7 @@ type action struct {
 	code     []instr
 	jumps    bool // whether any instruction jumps
 	source   *bmv2.SourceInfo
-	entry    uintptr // in the compiled program
+	entry    uintptr // the address in machine code
 }
 
 // An instr is a step, or a jump to the instruction at target.

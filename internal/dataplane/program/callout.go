@@ -38,7 +38,7 @@ type compiled struct {
 	Code *asm.Code
 	refs []unsafe.Pointer
 	outs []callout
-	end  uintptr // ends a run
+	end  uintptr // the code that ends a run
 
 	Ingress, Parse, Egress, deparse uintptr
 }
@@ -48,10 +48,10 @@ type compiled struct {
 type callout struct {
 	do     vector.Step
 	parse  parserOp    // an error ends the parser
-	next   *parseState // decides where the parser goes
-	test   vector.Test // true: other
-	table  *Table      // decides where the control goes
-	inside bool        // of an action that is compiled in place, which has
+	next   *parseState // selects the next state
+	test   vector.Test // continue at other if it is true
+	table  *Table      // selects the next action and node
+	inside bool        // in an action in place, with these arguments
 	args   []uint64    //
 
 	fallback *fallback
@@ -128,20 +128,20 @@ type compiler struct {
 	prog *Program
 
 	outs    []callout
-	resumes []outLabels // of outs
+	resumes []outLabels // parallel to outs
 
 	end, parse, parsed       asm.Label
 	ingress, egress, deparse asm.Label
 	nodes                    map[*node]asm.Label
 	states                   map[*parseState]asm.Label
-	actions                  map[*action]asm.Label // that tables pick
-	queue                    []*action             // of these, not written yet
+	actions                  map[*action]asm.Label // actions of tables
+	queue                    []*action             // actions of tables that are not written yet
 	sources                  map[*action]*bmv2.Action
-	entries                  map[*uintptr]asm.Label // of the parts of a program for Tofino
-	argWords                 int                    // of the action being compiled
+	entries                  map[*uintptr]asm.Label // the parts of a program for Tofino
+	argWords                 int                    // arguments of the action being compiled
 	exits                    bool                   // the action being compiled may exit
 	result                   *compiled
-	toGo                     func(from string) // has Go do the primitive being compiled
+	toGo                     func(from string) // leaves the primitive being compiled to Go
 }
 
 // outLabels are the places where the code continues after a callout.

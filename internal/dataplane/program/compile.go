@@ -30,7 +30,7 @@ func (s *Program) compile(l *Linker, c *bmv2.Config) {
 		if asm.Debug {
 			panic(err)
 		}
-		return // the closures are safe where the code may not be
+		return // run the closures
 	}
 	code, err := asm.Load(bytes)
 	if err != nil {
@@ -191,7 +191,7 @@ func (k *compiler) compileControl(pl *Pipeline, c *bmv2.Config) {
 // circular reports whether a control or a parser has a loop. Then its steps
 // have to be counted.
 func circular[N any](first *N, successors func(*N) []*N) bool {
-	open := map[*N]bool{} // of those that have been seen: the way leads through it
+	open := map[*N]bool{} // visited nodes: true while on the current path
 	var visit func(n *N) bool
 	visit = func(n *N) bool {
 		if n == nil {
@@ -227,9 +227,9 @@ func (n *node) successors() []*node {
 type graph[N any] struct {
 	*compiler
 	labels map[*N]asm.Label
-	last   asm.Label     // where no node is next
-	node   func(n *N) *N // writes one node and returns the one to write behind it
-	later  []*N          // that have been jumped to
+	last   asm.Label     // where the graph ends
+	node   func(n *N) *N // writes one node and returns the next to write
+	later  []*N          // nodes with a label that are not written yet
 }
 
 // write writes all nodes reachable from the first.

@@ -52,7 +52,7 @@ func (st *parseState) successors() []*parseState {
 type parseGraph struct {
 	graph[parseState]
 	codes  errorCodes
-	counts bool // the states that a packet has been in
+	counts bool // whether to count the states of a packet
 }
 
 // state writes a state and returns the state to write next.
@@ -61,7 +61,7 @@ func (g *parseGraph) state(st *parseState, src *bmv2.ParseState) *parseState {
 	defer func() { g.InPlace = false }()
 	for i, op := range st.ops {
 		switch {
-		case src == nil: // the state that the linker has added for Tofino
+		case src == nil: // the state for no match, added for Tofino
 			g.out(fromNoMatch, callout{parse: op}, g.parsed)
 		case !g.op(src.ParserOps[i]):
 			g.out(fromOp(src.ParserOps[i]), callout{parse: op}, g.parsed)
@@ -84,7 +84,7 @@ func (g *parseGraph) state(st *parseState, src *bmv2.ParseState) *parseState {
 	if !g.key(st, src) {
 		g.label(st.others)
 		g.out(fromSelect, callout{next: st}, g.parsed)
-		g.Jump(g.parsed) // never reached: next decides
+		g.Jump(g.parsed) // never reached: Go continues at a state
 		return nil
 	}
 	for i := range st.cases {

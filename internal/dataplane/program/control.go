@@ -12,7 +12,7 @@ import (
 type Pipeline struct {
 	name  string
 	first *node
-	entry uintptr // of a control for Tofino in the compiled program
+	entry uintptr // the address in machine code, for Tofino
 }
 
 // Apply runs p through the control to its end or an exit.

@@ -12,9 +12,9 @@ import (
 // A deparser writes the valid headers in their order before the payload.
 type deparser struct {
 	order  []*vector.Header
-	before *action // what is done first
+	before *action // the statements before the headers
 
-	prepares, emits uintptr // for Tofino: before and emit in the compiled program
+	prepares, emits uintptr // for Tofino: the addresses in machine code
 }
 
 // deparserNamed returns the deparser of a name, or the first one.

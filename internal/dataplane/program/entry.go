@@ -80,7 +80,7 @@ type ActionCall struct {
 type Target struct {
 	Kind   TargetKind
 	Action ActionCall
-	Index  Handle // of the member or group
+	Index  Handle // the member or group
 }
 
 // A TargetKind selects the field of a Target that is used.
@@ -120,19 +120,19 @@ const (
 	ErrTableFull     entryError = "the table is full"
 	ErrDuplicate     entryError = "an entry with the same key is there already"
 	ErrBadHandle     entryError = "no such handle"
-	ErrExpired       entryError = "the handle is that of an entry that is gone"
+	ErrExpired       entryError = "the entry with this handle was deleted"
 	ErrImmutable     entryError = "the entries are fixed by the program"
 	ErrConstDefault  entryError = "the default action is fixed by the program"
-	ErrConstAction   entryError = "the default action is fixed by the program, but for its arguments"
+	ErrConstAction   entryError = "the program fixes the default action; only its arguments can change"
 	ErrBadMatch      entryError = "the match does not fit the table's key"
 	ErrBadAction     entryError = "the action is not one of the table's"
 	ErrBadParams     entryError = "the arguments do not fit the action"
-	ErrBadTarget     entryError = "the table wants another kind of target"
+	ErrBadTarget     entryError = "the table does not take this kind of target"
 	ErrStillUsed     entryError = "the member or group is still in use"
 	ErrEmptyGroup    entryError = "the group is empty"
 	ErrMemberInGroup entryError = "the member is in the group already"
 	ErrNotInGroup    entryError = "the member is not in the group"
-	ErrNotSupported  entryError = "the program does not ask for this"
+	ErrNotSupported  entryError = "the program does not use this feature"
 )
 
 // Handles allocates handles, the lowest free one first.

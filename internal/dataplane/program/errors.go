@@ -45,7 +45,7 @@ func ErrorBits(list []bmv2.NamedValue) map[uint64]uint64 {
 // errorCodes are the program's numbers of the errors that the parser raises.
 type errorCodes struct {
 	None, tooShort, stackOutOfBounds, headerTooShort, timeout, invalid int64
-	noMatch                                                            int64 // Tofino's alone
+	noMatch                                                            int64 // only on Tofino
 }
 
 // newErrorCodes reads the codes. As in BMv2, an error that the program does not

@@ -49,7 +49,7 @@ func (l *Linker) markToDrop(a []*bmv2.Expr) (vector.Step, error) {
 		return nil, err
 	}
 	if r.H == nil {
-		return nil, fmt.Errorf("a run-time index")
+		return nil, fmt.Errorf("the header has a run-time index: want a constant one")
 	}
 	spec, ok := r.H.Field("egress_spec")
 	if !ok {

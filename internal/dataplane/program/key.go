@@ -14,7 +14,7 @@ type KeyField struct {
 	Name   string
 	Kind   MatchKind
 	Width  int
-	Off    int // in the vector
+	Off    int // the word of the vector
 	header *vector.Header
 	always bool     // read even if the header is invalid
 	Mask   []uint64 // static, nil if all ones
@@ -29,7 +29,7 @@ type KeyField struct {
 // field last and left-aligned; ternary and range need separate words.
 type tableKey struct {
 	Fields []KeyField
-	order  []int // of fields in the key
+	order  []int // the fields as they follow in the key
 	Words  int
 	simple bool // a single word from a single word of the vector
 }
@@ -90,7 +90,7 @@ func (k *tableKey) place(match string) {
 			}
 		}
 	}
-	used := 64 // bits of the last word
+	used := 64 // bits used of the last word
 	for _, i := range k.order {
 		f := &k.Fields[i]
 		own := match != bmv2.MatchExact && !(match == bmv2.MatchLPM && f.Kind != MatchLPM)

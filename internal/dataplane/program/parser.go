@@ -14,7 +14,7 @@ import (
 type Parser struct {
 	first *parseState
 	Codes errorCodes
-	entry uintptr // of a parser for Tofino in the compiled program
+	entry uintptr // the address in machine code, for Tofino
 }
 
 // maxParseStates bounds the states of a parser that loops without reading.

@@ -23,11 +23,11 @@ type Program struct {
 	opts    Env
 	Layout  *vector.Layout
 	Scratch vector.Scratch
-	bits    num.BitWriter // of the deparsers
+	bits    num.BitWriter // for the deparsers
 	Std     stdFields
 
 	Compiled *compiled // nil: the closures run
-	Halves   []*Half   // of the pipes of Tofino
+	Halves   []*Half   // of the pipes, for Tofino
 	parser   *Parser
 	Ingress  *Pipeline
 	Egress   *Pipeline
@@ -46,7 +46,7 @@ type Program struct {
 	Meters     map[string]*cell.Meters
 	Filters    map[string]*cell.Filters
 	Calcs      map[string]*hash.Calculation
-	Late       cell.Late // of the packet in egress
+	Late       cell.Late // the counters of the packet in egress
 	ValueSets  map[string]*valueSet
 }
 
@@ -69,7 +69,7 @@ type Half struct {
 	Parser     *Parser
 	Control    *Pipeline
 	Deparser   *deparser
-	ReadsError bool // its control looks at parser_err
+	ReadsError bool // its control reads parser_err
 }
 
 // Tofino reports whether the program is for Tofino.
@@ -80,7 +80,7 @@ func (s *Program) Tofino() bool { return s.Config.Architecture() != "" }
 type Linker struct {
 	*vector.Linker
 	prog *Program
-	call *bmv2.Primitive // being linked
+	call *bmv2.Primitive // the call being linked
 }
 
 // NewLinker returns the linker of a program.
@@ -177,7 +177,7 @@ func (f *StdField) Find(l *vector.Layout, header, name string) {
 type requests struct {
 	Mirror, Resubmit bool
 	Session          uint16
-	Mirrored, Again  []byte // the headers of the two
+	Mirrored, Again  []byte // the headers of mirror and resubmit
 }
 
 // Clear removes the requests of the last packet.

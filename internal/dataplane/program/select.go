@@ -189,7 +189,7 @@ type parseState struct {
 	key    selectKey
 	cases  []parseCase
 	others *parseState
-	entry  uintptr // in the compiled program
+	entry  uintptr // the address in machine code
 }
 
 func (st *parseState) run(p *vector.State) int64 {
@@ -205,7 +205,7 @@ func (st *parseState) run(p *vector.State) int64 {
 // it a caseSet with the members in that select's form.
 type valueSet struct {
 	name    string
-	Width   int // of a member, without padding
+	Width   int // the width of a member, without padding
 	MaxSize int // 0: any
 	members []*big.Int
 	cases   []*caseSet

@@ -24,7 +24,7 @@ type Table struct {
 	lpm     *lookup.LPM
 	ternary *lookup.Ternary
 	Scratch []uint64 // the key of the lookup in progress
-	Few     []fewEntry
+	Linear  []linearEntry
 
 	size    int
 	Entries []TableEntry
@@ -37,9 +37,9 @@ type Table struct {
 	Profile  *Profile // of an indirect table
 	selector bool     // groups are allowed
 	Def      Call
-	DefUsed  bool // def is set
-	initial  Call // def as the program has it
-	ConstDef bool // def cannot change
+	DefUsed  bool // Def is set
+	initial  Call // the default of the program
+	ConstDef bool // Def cannot change
 	// ConstAction is the only action that Def may have, if not nil.
 	ConstAction *action
 	Immutable   bool
@@ -49,14 +49,14 @@ type Table struct {
 
 	actions []*action
 	next    map[*action]*node
-	hasHit  bool // next goes by hit and miss
+	hasHit  bool // hit and miss decide, not the action
 	hit     *node
 	miss    *node
-	base    *node // on a miss without action
+	base    *node // the node after a miss without action
 
 	Counters bool
-	late     bool       // they count what leaves
-	Missed   cell.Count // of the default entry
+	late     bool       // they count packets that leave
+	Missed   cell.Count // the counter of the default entry
 	Ageing   bool
 	meters   *cell.Meters
 }
@@ -189,8 +189,8 @@ func (t *Table) Find(p *vector.State) int32 {
 	switch {
 	case t.Count == 0:
 		return lookup.None
-	case t.Few != nil:
-		return t.findFew(p)
+	case t.Linear != nil:
+		return t.findLinear(p)
 	}
 	t.Key.Build(p, t.Scratch)
 	return t.Lookup(t.Scratch)
@@ -353,52 +353,52 @@ func (f *KeyField) demand(m Match) (lookup.TernaryField, bool) {
 	return d, ok
 }
 
-// MaxFew is the largest number of entries that are searched linearly.
-const MaxFew = 4
+// MaxLinear is the largest number of entries that are searched linearly.
+const MaxLinear = 4
 
-// A fewEntry is an entry with its conditions on the vector. Programs for Tofino
+// A linearEntry is an entry with its conditions on the vector. Programs for Tofino
 // use tables of two or three entries as conditions. A linear search on the
 // packet itself is faster for them than a lookup key and an index.
-type fewEntry struct {
+type linearEntry struct {
 	slot     int32
 	priority int
-	demands  []fewDemand
+	demands  []wordMatch
 }
 
-// A fewDemand compares a word of the vector under a mask.
-type fewDemand struct {
+// A wordMatch compares a word of the vector under a mask.
+type wordMatch struct {
 	off         int
 	mask, value uint64
 }
 
-// renewFew lists the entries by priority, if there are few of them and all
+// updateLinear lists the entries by priority, if there are few of them and all
 // conditions are comparisons of words.
-func (t *Table) renewFew() {
-	t.Few = nil
-	if t.lpm != nil || t.Count > MaxFew || !t.Key.plain() {
+func (t *Table) updateLinear() {
+	t.Linear = nil
+	if t.lpm != nil || t.Count > MaxLinear || !t.Key.plain() {
 		return
 	}
-	var list []fewEntry
+	var list []linearEntry
 	for slot := range t.Entries {
 		e := &t.Entries[slot]
 		if !e.Used {
 			continue
 		}
-		few := fewEntry{slot: int32(slot), priority: e.Priority}
+		entry := linearEntry{slot: int32(slot), priority: e.Priority}
 		for i := range t.Key.Fields {
 			f := &t.Key.Fields[i]
-			d, _ := f.demand(e.Match[i]) // it was checked when the entry was added
+			d, _ := f.demand(e.Match[i]) // checked when the entry was added
 			if d.High != nil {
 				return
 			}
 			if d.Mask[0] != 0 {
-				few.demands = append(few.demands, fewDemand{f.Off, d.Mask[0], d.Value[0]})
+				entry.demands = append(entry.demands, wordMatch{f.Off, d.Mask[0], d.Value[0]})
 			}
 		}
-		list = append(list, few)
+		list = append(list, entry)
 	}
-	slices.SortStableFunc(list, func(a, b fewEntry) int { return a.priority - b.priority })
-	t.Few = list
+	slices.SortStableFunc(list, func(a, b linearEntry) int { return a.priority - b.priority })
+	t.Linear = list
 }
 
 // plain reports whether all fields are single words of headers or metadata that
@@ -407,11 +407,11 @@ func (k *tableKey) plain() bool {
 	return !slices.ContainsFunc(k.Fields, func(f KeyField) bool { return !f.always || f.Words > 1 || f.Mask != nil })
 }
 
-// findFew returns the slot of the entry that p matches, or lookup.None.
-func (t *Table) findFew(p *vector.State) int32 {
+// findLinear returns the slot of the entry that p matches, or lookup.None.
+func (t *Table) findLinear(p *vector.State) int32 {
 next:
-	for i := range t.Few {
-		e := &t.Few[i]
+	for i := range t.Linear {
+		e := &t.Linear[i]
 		for j := range e.demands {
 			d := &e.demands[j]
 			if p.W[d.off]&d.mask != d.value {
@@ -431,7 +431,7 @@ type node struct {
 	no    *node // also the next node after a call
 	call  *action
 	name  string
-	entry uintptr // in the compiled program
+	entry uintptr // the address in machine code
 }
 
 // A Call is a linked Target: the action with its data in words and the next
@@ -447,7 +447,7 @@ type Call struct {
 // A TableEntry is an entry with its state.
 type TableEntry struct {
 	Used     bool
-	version  uint8 // of the handle; it outlives the entry
+	version  uint8 // the version of the handle; it outlives the entry
 	Match    []Match
 	Priority int
 	Call     Call
@@ -455,6 +455,6 @@ type TableEntry struct {
 	Idle     time.Duration
 	LastHit  time.Duration
 	constant bool
-	key      []uint64 // as the exact and the lpm index have it
+	key      []uint64 // in the form of the exact and the lpm index
 	prefix   int
 }

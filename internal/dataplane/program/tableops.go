@@ -42,7 +42,7 @@ func (t *Table) Add(e TableEntry) (Handle, error) {
 	if t.meters != nil {
 		t.meters.Reset(slot)
 	}
-	t.renewFew()
+	t.updateLinear()
 	return handleOf(slot, e.version), nil
 }
 
@@ -108,7 +108,7 @@ func (t *Table) Delete(slot int) {
 	*e = TableEntry{version: e.version + 1}
 	t.handles.Release(Handle(slot))
 	t.Count--
-	t.renewFew()
+	t.updateLinear()
 }
 
 // Entry returns an entry in use.
@@ -117,7 +117,7 @@ func (t *Table) Entry(h Handle) (*TableEntry, error) {
 	switch {
 	case slot >= len(t.Entries) || !t.Entries[slot].Used:
 		return nil, ErrBadHandle
-	case t.Entries[slot].version != uint8(h>>slotBits): // another entry has had the place since
+	case t.Entries[slot].version != uint8(h>>slotBits): // another entry has taken the place
 		return nil, ErrExpired
 	}
 	return &t.Entries[slot], nil

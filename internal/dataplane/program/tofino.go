@@ -38,7 +38,7 @@ func (l *Linker) registerFill(a []*bmv2.Expr) (vector.Step, error) {
 	return r.LinkFill(l.Linker, a[1])
 }
 
-var errEmit = errors.New("the parameters are a session if it mirrors, and perhaps a header of whole bytes")
+var errEmit = errors.New("wrong parameters: want a session (to mirror) and at most one header of whole bytes")
 
 // mirrorEmit links mirror_emit, which notes the session and the header.
 func (l *Linker) mirrorEmit(a []*bmv2.Expr) (vector.Step, error) {

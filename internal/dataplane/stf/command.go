@@ -103,7 +103,7 @@ func (r *runner) bind(match []program.Match, fields []dataplane.KeyField, b bind
 	v, err := number(b.value)
 	for _, c := range cuts {
 		if kind := fields[c.field].Kind; err == nil && kind != program.MatchExact {
-			err = fmt.Errorf("the slice %s wants a value of its own: it is matched %v", fields[c.field].Name, kind)
+			err = fmt.Errorf("slice %s is matched %v: give it a value of its own", fields[c.field].Name, kind)
 		}
 		if err != nil {
 			return err

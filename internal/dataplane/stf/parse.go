@@ -24,13 +24,13 @@ type stmt struct {
 	port uint32   // packet, expect
 	data string   // packet, expect: digits, * and a final $
 	any  bool     // expect without data
-	args []string // everything else, in tokens
+	args []string // other statements: the tokens
 }
 
 // Parse reads a test; name appears in messages.
 func Parse(name, text string) (*Script, error) {
 	s := &Script{name: name, ports: map[uint32]bool{}, outlets: map[uint32]bool{}}
-	var begun strings.Builder // a line that a \ has broken
+	var begun strings.Builder // a line continued by \
 	first := 0
 	for i, line := range strings.Split(text, "\n") {
 		line, _, _ = strings.Cut(line, "#")
@@ -75,7 +75,7 @@ func parseLine(line string) (stmt, error) {
 		return st, err
 	}
 	if len(fields) < 2 {
-		return st, fmt.Errorf("%s without port", st.op)
+		return st, fmt.Errorf("%s: no port: want %[1]s PORT DATA", st.op)
 	}
 	port, err := strconv.ParseUint(fields[1], 10, 32)
 	if err != nil {

@@ -49,7 +49,7 @@ type runner struct {
 	handles  map[string]program.Handle
 
 	left    map[uint32][]byte // the last packet that left each port
-	surplus map[uint32]int    // packets that left each port, less those expected
+	surplus map[uint32]int    // packets that left each port, less expected ones
 	before  map[uint32]int    // surplus at the first packet line of a group
 	grouped bool              // the last line about packets is a packet line
 }

@@ -26,7 +26,7 @@ func number(s string) (*big.Int, error) {
 			base, digits = 8, s[2:]
 		}
 	}
-	if len(digits) > maxDigits { // reading it would take the square of that
+	if len(digits) > maxDigits { // parsing takes quadratic time
 		return nil, fmt.Errorf("%q is too large", s)
 	}
 	v, ok := new(big.Int).SetString(digits, base)

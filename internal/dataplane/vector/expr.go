@@ -41,7 +41,7 @@ func (pr Param) Put(args, number []uint64) { copy(args[pr.Off:], number) }
 type exprKind byte
 
 const (
-	NumberExpr exprKind = iota // also what is none of the others
+	NumberExpr exprKind = iota // also if the kind is unknown
 	boolExpr
 	headerExpr
 	stackExpr

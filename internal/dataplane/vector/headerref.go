@@ -14,7 +14,7 @@ import (
 // BMv2 throws. Such an element reads as zero and ignores writes.
 type headerRef struct {
 	Type *HeaderType
-	H    *Header // nil if picked at run time
+	H    *Header // nil if selected at run time
 	Pick func(*State) *Header
 }
 
@@ -203,7 +203,7 @@ func (l *Linker) ElementField(e *bmv2.Expr) (Place, error) {
 	if e.Right == nil || e.Right.Type != bmv2.TypeInt || e.Right.Int < 0 || e.Right.Int > len(r.Type.Fields) {
 		return Place{}, errNoField
 	}
-	f := Field{Width: 1} // the hidden field that follows the others: valid
+	f := Field{Width: 1} // the hidden field after the others: valid
 	if e.Right.Int < len(r.Type.Fields) {
 		f = r.Type.Fields[e.Right.Int]
 	}

@@ -103,7 +103,7 @@ type stack struct {
 	name     string
 	Type     *HeaderType
 	Elements []*Header
-	Next     int // the word that counts the elements in use
+	Next     int // the word that counts the used elements
 }
 
 type union struct {

@@ -28,9 +28,9 @@ type State struct {
 
 	ID            uint64
 	Now           time.Duration // the time of the current step
-	Length        int           // grows and shrinks with headers made valid
-	IngressLength int           // what counters and meters see
-	Limit         int           // what truncate leaves of the packet
+	Length        int           // changes with headers made valid or invalid
+	IngressLength int           // the length for counters and meters
+	Limit         int           // the limit of truncate
 
 	CloneOn      bool
 	CloneSession uint16
@@ -41,7 +41,7 @@ type State struct {
 	Entry        int32 // the entry last hit
 
 	Steps         int     // taken in the current control
-	Next          uintptr // where compiled code goes on behind an action
+	Next          uintptr // where machine code continues after an action
 	Exit          bool
 	Dead          bool // an assertion has failed
 	ParserError   uint64

@@ -22,7 +22,7 @@ type Step func(*State)
 // bits matter, for instance before a mask. WideFn computes as many limbs as
 // needed.
 type Value struct {
-	Lo, Hi *big.Int // nil hi: not bounded
+	Lo, Hi *big.Int // nil Hi: no bound
 	Kind   valueKind
 	Bits   uint64 // constKind: the low 64 bits
 	Off    int    // wordKind, argKind

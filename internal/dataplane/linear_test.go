@@ -12,7 +12,7 @@ import (
 
 // A table finds the same entries with its list of few entries and with its
 // index.
-func TestFewAgainstIndex(t *testing.T) {
+func TestLinearAgainstIndex(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	seen := 0
 	for round := range 300 {
@@ -50,12 +50,12 @@ func TestFewAgainstIndex(t *testing.T) {
 				if got := table.Find(p); got != want {
 					t.Fatalf("%s with %d entries: %d, want %d", kind, table.Count, got, want)
 				}
-				if table.Few != nil && want != lookup.None {
+				if table.Linear != nil && want != lookup.None {
 					seen++
 				}
 			}
-			if few := table.Few != nil; kind != bmv2.MatchRange && few != (table.Count > 0 && table.Count <= program.MaxFew) {
-				t.Fatalf("%s with %d entries: few is %v", kind, table.Count, few)
+			if linear := table.Linear != nil; kind != bmv2.MatchRange && linear != (table.Count > 0 && table.Count <= program.MaxLinear) {
+				t.Fatalf("%s with %d entries: linear is %v", kind, table.Count, linear)
 			}
 		}
 	}
