@@ -10,7 +10,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// action gives the BMv2 action for o as call binds it in a table.
+// action returns the BMv2 action for o with the arguments that call binds in a
+// table.
 func (l *lowerer) action(o *types.Object, call *types.Call, e *env) *bmv2.Action {
 	d := o.Decl.(*syntax.ActionDecl)
 	inst := e.inst

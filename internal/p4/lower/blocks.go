@@ -51,8 +51,8 @@ func (l *lowerer) callApply(x *syntax.CallExpr, call *types.Call, e *env) value 
 	return nil
 }
 
-// appliedInstance finds the instance that stands before .apply; a type name stands
-// for an instance of its own.
+// appliedInstance returns the instance in front of .apply; a type name there makes
+// an instance.
 func (l *lowerer) appliedInstance(x *syntax.CallExpr, call *types.Call, e *env) *instance {
 	if !l.info.Types[syntax.Unparen(call.Recv)].IsType {
 		if inst, ok := l.eval(call.Recv, e).(*instance); ok {
@@ -69,10 +69,10 @@ func (l *lowerer) appliedInstance(x *syntax.CallExpr, call *types.Call, e *env) 
 	return inst
 }
 
-// sameArguments sees to it that the parameters of inst are in the same places as
-// when it was first applied: BMv2 has each table once, with one set of key
-// fields and one body for each action. What differs gets a place of its own in
-// another run.
+// sameArguments requires that the parameters of inst are in the same places as in
+// its first application: BMv2 has each table once, with one set of key fields and
+// one body for each action. If they differ, it records the differing parts in
+// l.copied and starts another attempt, in which they are copied.
 func (l *lowerer) sameArguments(x *syntax.CallExpr, inst *instance, bs []binding) {
 	var parts []string
 	for i, b := range bs {
@@ -202,7 +202,7 @@ func (l *lowerer) emits(out *bmv2.Deparser, list []*instr) (rest []*instr) {
 	return rest
 }
 
-// emitPrimitive stands for an emit as long as the deparser is code.
+// emitPrimitive is an emit while the deparser is linear code.
 const emitPrimitive = "emit"
 
 // emitHeader adds the headers of v to the order.

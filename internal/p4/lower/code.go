@@ -149,7 +149,8 @@ func (l *lowerer) inCode(f func()) *code {
 	return l.code
 }
 
-// soleTarget is the one field that a primitive writes, where it is one.
+// soleTarget returns the field that a primitive writes, if it writes one field and
+// nothing else.
 func soleTarget(i *instr) (*field, bool) {
 	switch i.prim {
 	case "assign", "register_read", "modify_field_with_hash_based_offset", "modify_field_rng_uniform", "register_entry", "filter_execute", "wred_execute":

@@ -187,7 +187,7 @@ func (l *lowerer) evalIndex(x *syntax.IndexExpr, e *env) value {
 	return s.elems[index.v.Int64()]
 }
 
-// sliceBounds gives the constant bounds of x[hi:lo] or x[lo+:width].
+// sliceBounds returns the constant bounds of x[hi:lo] or x[lo+:width].
 func (l *lowerer) sliceBounds(x *syntax.SliceExpr, e *env) (hi, lo int) {
 	number := func(n syntax.Expr) int {
 		v := l.scalar(n, e)

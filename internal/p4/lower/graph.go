@@ -83,7 +83,7 @@ type graph struct {
 	next   map[int]int // the node that labels and jumps at a position lead to
 }
 
-// node emits the node at position i and gives its name, "" for the end.
+// node emits the node at position i and returns its name, "" for the end.
 func (g *graph) node(i int) string {
 	var passed []int
 	for i < len(g.list) && (g.list[i].kind == iLabel || g.list[i].kind == iJump) {
@@ -266,8 +266,8 @@ func positions(list []*instr) map[*label]int {
 	return pos
 }
 
-// continuations gives a function that reports whether all applications of a
-// table go on at the same instructions, whatever the outcome.
+// continuations returns a function that reports whether all applications of a table
+// continue at the same instructions, for each outcome.
 func continuations(list []*instr) func(t *table, sites []int) bool {
 	pos := positions(list)
 	land := func(i int) int {

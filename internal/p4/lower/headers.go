@@ -91,7 +91,7 @@ func (s *scalars) add(name string, st scalar, temp bool) *field {
 	return f
 }
 
-// headerType gives the BMv2 layout of a header, made at first use.
+// headerType returns the BMv2 layout of a header, made on first use.
 func (l *lowerer) headerType(t *types.Struct) *bmv2.HeaderType {
 	name := l.headerTypeName(t)
 	if ht := l.headerTypes[name]; ht != nil {

@@ -20,7 +20,7 @@ func (l *lowerer) globals() {
 	}
 }
 
-// topInstance gives the one instance of a top-level instantiation.
+// topInstance returns the instance of a top-level instantiation, made on first use.
 func (l *lowerer) topInstance(d *syntax.InstDecl, root *env) *instance {
 	if i := l.instances[d]; i != nil {
 		return i

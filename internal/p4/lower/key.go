@@ -86,7 +86,7 @@ func (l *lowerer) number(x syntax.Expr) *big.Int {
 	return n
 }
 
-// pure evaluates x if that needs no code, and gives nil otherwise.
+// pure evaluates x. It returns nil if that needs code.
 func (l *lowerer) pure(x syntax.Expr, e *env) (v value) {
 	code := l.sub(func() { v = l.eval(x, e) })
 	if len(code) > 0 {

@@ -155,7 +155,7 @@ func (l *lowerer) evaluate(x syntax.Expr, e *env) value {
 	return nil
 }
 
-// call evaluates a call and gives its result.
+// call evaluates a call and returns its result.
 func (l *lowerer) call(x *syntax.CallExpr, e *env) value {
 	call := l.info.Calls[x]
 	if call == nil {

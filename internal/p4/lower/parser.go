@@ -51,7 +51,8 @@ func (l *lowerer) lowerParser(name string, inst *instance, args ...value) *bmv2.
 	return out
 }
 
-// packet stands for the parser's packet_in.
+// packet returns an instance that represents the parser's packet_in or the
+// deparser's packet_out.
 func (l *lowerer) packet(p *syntax.Param) *instance {
 	t, _ := l.info.Defs[p].Type.(*types.Extern)
 	return &instance{typ: t, name: p.Name.Value, at: p}
@@ -242,7 +243,7 @@ func (l *lowerer) constantOf(x syntax.Expr, e *env) value {
 	return nil
 }
 
-// alternatives gives the value-and-mask pairs that one keyset stands for.
+// alternatives returns the pairs of value and mask that match one keyset.
 func (l *lowerer) alternatives(part any, st scalar, e *env) []byteKey {
 	full := constEx(maskOf(st.width), scalar{width: st.width})
 	key := func(v, m *big.Int) byteKey {

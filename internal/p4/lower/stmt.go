@@ -82,9 +82,9 @@ func (l *lowerer) localDecl(d syntax.Decl, e *env) {
 	}
 }
 
-// declareVar gives the variable its place, the same one whenever this code of
-// its instance runs again: nothing is recursive, and the tables of a control
-// that is applied twice must find the variables where they were.
+// declareVar returns the place of a variable. Each time the code of its instance
+// runs again, the place is the same: nothing is recursive, and the tables of a
+// control that is applied twice read the variable in one place.
 func (l *lowerer) declareVar(o *types.Object, e *env) (v value, again bool) {
 	key := variable{obj: o}
 	if len(e.tsub) > 0 {

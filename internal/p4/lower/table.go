@@ -237,8 +237,8 @@ func (l *lowerer) timeout(p *syntax.Property, t *table) bool {
 	return x.isTrue()
 }
 
-// arrays are the externs of TNA that a table may name, but that it has no part
-// in: their cells are chosen by the calls.
+// arrays are the externs of TNA that a table may name without effect: calls choose
+// their cells.
 var arrays = []string{"Counter", "Meter", "Register", "Lpf", "Wred"}
 
 // attached is the object of a table's entries that one of its properties names.
@@ -282,7 +282,7 @@ func (l *lowerer) addAction(t *table, r *syntax.ActionRef, call *types.Call) *ta
 	return a
 }
 
-// find gives the table's action for o.
+// find returns the table's action for o.
 func (t *table) find(o *types.Object) *tableAction {
 	return t.byObject[o]
 }

@@ -165,8 +165,8 @@ func (l *tofino) pipeBlocks(x syntax.Expr) []*instance {
 	return blocks
 }
 
-// firstParser is the first of several parsers, of which the hardware gives each
-// port one; arg itself where it is no IngressParsers or EgressParsers.
+// firstParser returns the first of several parsers; the hardware assigns one to each
+// port. It returns arg itself if arg is no IngressParsers or EgressParsers.
 func (l *tofino) firstParser(arg syntax.Expr) syntax.Expr {
 	call := construction(l.info, arg)
 	if call == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// counterDepth is how many values a parser counter of Tofino 2 holds: the one that
-// counts, and those under it.
+// counterDepth is the number of values in a parser counter of Tofino 2: the counting
+// one and the values below it.
 const counterDepth = 4
 
 // parserCounterCall: the counter of a parser is a variable of eight bits. One that
@@ -143,9 +143,9 @@ func (l *tofino) fieldsOfByte(f *field) []*ex {
 	return parts
 }
 
-// parserCounterField is what set makes of the byte that a field is in: rotated to the right, under
-// a mask, which Tofino 1 gives by its highest bit, and something added. The
-// largest value that the program allows is not held against it.
+// parserCounterField returns the value that set computes from the byte of a field:
+// the byte rotated to the right, under a mask, plus a constant. Tofino 1 gives the
+// mask by its highest bit. The largest value that the program allows is not checked.
 func (l *tofino) parserCounterField(c *methodCall, u8 scalar) *ex {
 	v := l.byteWith(c, u8)
 	number := func(name string) int64 {
@@ -245,7 +245,7 @@ func (q *queue) read(l *tofino) {
 	l.prim("register_read", q.count, q.array, intEx(1, code32))
 }
 
-// next is the index of the cell that a method is about.
+// next returns the index of the cell that a method reads or writes.
 func (q *queue) next(method string, size *ex) *ex {
 	switch method {
 	case "enqueue":

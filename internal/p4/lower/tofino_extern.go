@@ -166,8 +166,8 @@ func (l *tofino) logIndex(reg *instance) *ex {
 	return fieldEx(now)
 }
 
-// sideRegister is the array of the document that keeps something about a register, of so
-// many numbers of 32 bits.
+// sideRegister returns the array of the document that holds data about a register,
+// of size numbers of 32 bits.
 func (l *tofino) sideRegister(known map[*instance]*bmv2.Expr, reg *instance, what string, size int) *bmv2.Expr {
 	if known[reg] == nil {
 		name := l.unique(reg.name + what)
@@ -185,7 +185,7 @@ func (l *tofino) as(f *field, st scalar) value {
 	return cast(fieldEx(f), st)
 }
 
-// state is the one variable of an extern object, 0 when the gress begins.
+// state returns the variable of an extern object. It is 0 when the gress begins.
 func (l *tofino) state(inst *instance, name string, st scalar) *field {
 	if f, ok := inst.target.(*field); ok {
 		return f

@@ -170,7 +170,7 @@ func (l *tofino) whenSelected(c *methodCall, name string, f func()) {
 	l.emitLabel(end)
 }
 
-// justCompared reports whether the program has asked for that very value itself.
+// justCompared reports whether the program has compared f with want right here.
 func (l *tofino) justCompared(f *field, want *ex) bool {
 	if l.mark() == 0 {
 		return false

@@ -50,8 +50,8 @@ func (l *tofino) execute(c *methodCall) value {
 	return l.handOut(c, out, results)
 }
 
-// onCell runs a method's body on the cell of an index; bind gives the results
-// their places, behind the code that reads the cell.
+// onCell runs a method's body on the cell at index. It calls bind, which makes the
+// places of the results, behind the code that reads the cell.
 func (l *tofino) onCell(c *methodCall, f *syntax.FuncDecl, body *env, reg *instance, index *ex, bind func()) {
 	params := l.paramObjects(f.Params)
 	t := body.subst(params[0].Type)
@@ -142,7 +142,7 @@ func (l *tofino) registerAction(c *methodCall) (reg *instance, apply *syntax.Fun
 	return reg, apply
 }
 
-// implementation is the method that the instance's body gives.
+// implementation returns the method of that name in the instance's body.
 func (i *instance) implementation(name string) *syntax.FuncDecl {
 	if i.decl == nil {
 		return nil

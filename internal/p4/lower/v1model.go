@@ -266,7 +266,7 @@ func (l v1model) anonymousList(elems []*bmv2.Expr) *bmv2.FieldList {
 	return list
 }
 
-// repeatPass: resubmit and recirculate.
+// repeatPass lowers resubmit and recirculate.
 func (l v1model) repeatPass(x *syntax.CallExpr, op string, want block, call *types.Call, e *env) {
 	if l.block != want {
 		l.unsupported(x, "%s outside of the %s", op, blockName(want))

@@ -143,7 +143,7 @@ func partIndex(t types.Type, name string) int {
 	return -1
 }
 
-// leaves lists the scalar places below p in order; headers give their fields.
+// leaves lists the scalar places in p in order, with the fields of headers.
 func leaves(p value) []*field {
 	switch p := p.(type) {
 	case *field:
@@ -188,7 +188,7 @@ var (
 	code32  = scalar{width: 32} // enums and errors travel as 32-bit numbers
 )
 
-// scalarOf gives the shape of t, false where t is not a scalar.
+// scalarOf returns the shape of t, and false if t is not a scalar.
 func scalarOf(t types.Type) (scalar, bool) {
 	switch t := t.(type) {
 	case *types.Bits:
