@@ -51,17 +51,29 @@ func (v *view) index(l, t, trend int64) (c float64, ok bool) {
 	return float64(v.poly.Eval(l, t, v.cmax)) / float64(v.cmax), true
 }
 
-// level is the index of a cell of the table: its mean over the bytes in it.
+// level returns the index of a cell of the table: its mean over the measurements
+// that the tables for occupancies and intervals map to it. Their steps are powers
+// of 2, so that a full queue and tau need not be in the last one.
 func (v *view) level(L, T, V int64) int {
 	sum, n := 0.0, 0
-	for l := L << 4; l < (L+1)<<4; l += 3 {
-		for t := T << 4; t < (T+1)<<4; t += 3 {
+	for _, l := range bytesIn(L, v.CellShift(), v.Cells()) {
+		for _, t := range bytesIn(T, v.TickShift(), v.tauTicks()) {
 			c, _ := v.index(l, t, V+1)
 			sum += c
 			n++
 		}
 	}
 	return min(v.Worst(), int(sum/float64(n)*float64(v.Levels())))
+}
+
+// bytesIn returns numbers across a step of 1<<shift, as shares of full in 255ths.
+func bytesIn(step int64, shift int, full int64) (list []int64) {
+	const samples = 8
+	for i := range int64(samples) {
+		n := step<<shift + i<<shift/samples
+		list = append(list, min(255, (255*n+full/2)/full))
+	}
+	return list
 }
 
 // cells are the levels of all cells of the table, L counting up fastest.
@@ -88,8 +100,8 @@ func (v *view) IndexAbout() string {
 	return "the polynomial divided by its maximum"
 }
 
-// BakedError is the share of pairs of measurements that the table ranks the
-// other way round than the formula does.
+// BakedError returns the share of pairs of measurements that the tables rank the
+// other way round than the formula does: two levels that are equal rank neither way.
 func (v *view) BakedError() string {
 	if _, ok := v.index(0, 0, 1); !ok {
 		return "known once the controller has baked its fit"
@@ -98,9 +110,10 @@ func (v *view) BakedError() string {
 	r := rand.New(rand.NewPCG(1, 1))
 	levels := v.cells()
 	draw := func() (float64, int) {
-		l, t, trend := r.Int64N(256), r.Int64N(256), 1+r.Int64N(2)
-		c, _ := v.index(l, t, trend)
-		return c, levels[(trend-1)<<8|t>>4<<4|l>>4]
+		depth, interval, trend := r.Int64N(v.Cells()+1), r.Int64N(v.tauTicks()+1), 1+r.Int64N(2)
+		c, _ := v.index(255*depth/v.Cells(), 255*interval/v.tauTicks(), trend)
+		L, T := min(15, depth>>v.CellShift()), min(15, interval>>v.TickShift())
+		return c, levels[(trend-1)<<8|T<<4|L]
 	}
 	inverted := 0
 	for range pairs {

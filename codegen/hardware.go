@@ -232,6 +232,10 @@ func (v *view) TickShift() int { return shiftFor(v.tauTicks()) }
 // TickStep is one step, in ticks.
 func (v *view) TickStep() int { return 1 << v.TickShift() }
 
+// FullStep is the step of a full queue, TauStep that of tau.
+func (v *view) FullStep() int64 { return min(15, v.Cells()>>v.CellShift()) }
+func (v *view) TauStep() int64  { return min(15, v.tauTicks()>>v.TickShift()) }
+
 // DepthShift turns a queue's cells into ticks where those are asked for, by the
 // rate of the links, as well as a shift can.
 func (v *view) DepthShift() int {

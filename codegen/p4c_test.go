@@ -25,8 +25,12 @@ const p4cHead = `# The programs that these arguments of p4lb gen give, compiled 
 # The digest is of the program's text without comments and empty lines: whatever else changes
 # makes the line stale.
 # P4C="p4c-bm2-ss --std p4-16 -I p4c/p4include" go test ./codegen -run P4c -timeout 2h
-# compiles the stale ones and records the results: ok is no error and no warning.
+# compiles the stale ones and records the results: ok is no error and no warning,
+# stale is a program that has changed since (P4C=stale records that without p4c).
 `
+
+// stale is the result of a program that p4c has not compiled as it is.
+const stale = "stale"
 
 // A p4cLine is a line of the record, by the arguments.
 type p4cLine struct{ lines, digest, result string }
@@ -46,15 +50,21 @@ func TestP4cRecord(t *testing.T) {
 	if len(command) > 0 {
 		record = runP4c(t, command, record, today)
 	}
+	waiting := 0
 	for args, program := range today {
 		switch got := record[args]; {
 		case got.result == "":
 			t.Errorf("p4lb gen %s: not in the record", args)
 		case got.digest != digest(program):
 			t.Errorf("p4lb gen %s: the program is no longer what p4c compiled", args)
+		case got.result == stale:
+			waiting++
 		case got.result != "ok":
 			t.Errorf("p4lb gen %s: p4c: %s", args, got.result)
 		}
+	}
+	if waiting > 0 {
+		t.Logf("%d of %d programs have changed since p4c compiled them", waiting, len(today))
 	}
 	for args := range record {
 		if today[args] == "" {
@@ -153,28 +163,27 @@ func readTable(t *testing.T, text string, columns int) map[string][]string {
 // rewrites the record.
 func runP4c(t *testing.T, command []string, record map[string]p4cLine, today map[string]string) map[string]p4cLine {
 	t.Helper()
-	version, err := exec.Command(command[0], "--version").CombinedOutput()
-	if err != nil {
-		t.Fatal(err)
-	}
-	head := p4cHead + "# p4c" + strings.TrimPrefix(strings.Join(strings.Fields(string(version)), " "), command[0]) + "\narguments\tlines\tdigest\tresult\n"
+	head := p4cHead + p4cVersion(t, command[0]) + "\narguments\tlines\tdigest\tresult\n"
 	fresh := map[string]p4cLine{}
-	var stale []string
+	var changed []string
 	for _, args := range slices.Sorted(maps.Keys(today)) {
 		if line := record[args]; line.digest == digest(today[args]) && line.result == "ok" {
 			fresh[args] = line
 		} else {
-			stale = append(stale, args)
+			changed = append(changed, args)
 		}
 	}
 	var mu sync.Mutex
 	var work sync.WaitGroup
 	slots := make(chan struct{}, 4*runtime.GOMAXPROCS(0))
-	for _, args := range stale {
+	for _, args := range changed {
 		slots <- struct{}{}
 		work.Go(func() {
 			program := today[args]
-			line := p4cLine{fmt.Sprint(strings.Count(program, "\n")), digest(program), p4c(t, command, program)}
+			line := p4cLine{fmt.Sprint(strings.Count(program, "\n")), digest(program), stale}
+			if command[0] != stale {
+				line.result = p4c(t, command, program)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			fresh[args] = line
@@ -185,6 +194,30 @@ func runP4c(t *testing.T, command []string, record map[string]p4cLine, today map
 	work.Wait()
 	writeP4cRecord(t, head, fresh)
 	return fresh
+}
+
+// p4cVersion is the line of the record that names the compiler: without one, the
+// line as it stands.
+func p4cVersion(t *testing.T, command string) string {
+	t.Helper()
+	if command != stale {
+		version, err := exec.Command(command, "--version").CombinedOutput()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "# p4c" + strings.TrimPrefix(strings.Join(strings.Fields(string(version)), " "), command)
+	}
+	text, err := os.ReadFile(p4cRecord)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "# p4c") {
+			return strings.TrimSuffix(line, "\n")
+		}
+	}
+	t.Fatalf("%s names no compiler", p4cRecord)
+	return ""
 }
 
 func writeP4cRecord(t *testing.T, head string, record map[string]p4cLine) {

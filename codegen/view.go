@@ -142,6 +142,7 @@ func (v *view) fit() error {
 			v.params.Runtime = true // the paper prints none: the controller gives them
 			return nil
 		}
+		p = p.WithTau(v.values["tau"].Int / 1000)
 		v.poly = &p
 	}
 	if v.poly.Degree != degree {
@@ -276,6 +277,12 @@ func (v *view) Load() string { return v.row.block(signal).Load.Register }
 
 // LoadSymbol returns the paper's symbol for it.
 func (v *view) LoadSymbol() string { return v.row.block(signal).Load.Symbol }
+
+// positive are the signals whose weights are at least 1.
+var positive = []string{"behaviour", "fitted", "queue", "marks"}
+
+// WeightsVanish reports whether the weights of all paths may be 0.
+func (v *view) WeightsVanish() bool { return !slices.Contains(positive, v.runs.Signal) }
 
 // Subject declares the parameters of an action that handles a path, in addition to its
 // slot.

@@ -346,6 +346,12 @@ func Paper(degree int, printed bool) (p Poly, ok bool) {
 	return Poly{Degree: degree, Scale: 100, Coeff: coeff, T: Range{0, paperTau}}, true
 }
 
+// WithTau returns the polynomial with T normalised by another tau, in µs.
+func (p Poly) WithTau(tau int64) Poly {
+	p.T = Range{0, tau}
+	return p
+}
+
 // DecodePoly reads a polynomial from JSON. Members other than Poly's are
 // passed over: a file that a fit has written says more.
 func DecodePoly(data []byte) (Poly, error) {

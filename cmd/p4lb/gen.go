@@ -117,6 +117,9 @@ func (j *genJob) write(list []*scheme.Program) error {
 		return err
 	}
 	for _, g := range list {
+		if m := g.Manifest; m.Choice == "ordered" && m.StatePath == "recirc" && !m.Arch.Hardware() {
+			j.c.Say("%s: queue lengths reach ingress at most once in tb, where the paper knows them at once: --state-path shared does, on software switches", m.Scheme)
+		}
 		for _, t := range g.Manifest.Tables {
 			if t.Purpose != manifest.Polynomial {
 				continue

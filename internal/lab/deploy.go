@@ -354,11 +354,12 @@ func (modelsAtWork) close() {}
 
 // polynomial of a degree is what the programs are generated with: the
 // experiment's own, or the paper's.
-func (u *setup) polynomial(degree int) *fitting.Poly {
+func (u *setup) polynomial(degree int, tau int64) *fitting.Poly {
 	if u.poly != nil {
 		return u.poly
 	}
 	if p, ok := fitting.Paper(degree, u.scheme.Errata == "printed"); ok {
+		p = p.WithTau(tau)
 		return &p
 	}
 	return nil

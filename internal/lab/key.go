@@ -19,7 +19,7 @@ import (
 // is part of every run's key, so that what an older binary has made is not taken
 // for what this one would. TestResultVersion fails where recorded runs differ and
 // this is still the same.
-const resultVersion = 2
+const resultVersion = 3
 
 // Key is the digest of all that decides what a run comes to: who has the same key
 // gets the same bytes, on any machine. It knows no names of files, but what is in

@@ -60,7 +60,7 @@ func readControl(b []byte, degree, hardware bool) (c control, ok bool) {
 			return readHardwareProbe(body, degree)
 		}
 		if degree && len(body) >= 5 {
-			c.probe = model.Probe{Origin: int(body[0]), Degree: body[3], Hop: body[4]}
+			c.probe = model.Probe{Origin: int(body[0]), Seq: binary.BigEndian.Uint16(body[1:]), Degree: body[3], Hop: body[4]}
 			return c, true
 		}
 		if !degree && len(body) >= 6 {

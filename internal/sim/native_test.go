@@ -35,8 +35,9 @@ func loadModels(t testing.TB, n *sim.Network, p *plan.Plan) {
 }
 
 // paperPoly is the polynomial that programs are generated with.
-func paperPoly(degree int) *fitting.Poly {
+func paperPoly(degree int, tau int64) *fitting.Poly {
 	if poly, ok := fitting.Paper(degree, false); ok {
+		poly = poly.WithTau(tau)
 		return &poly
 	}
 	return nil

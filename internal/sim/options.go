@@ -42,6 +42,9 @@ type Options struct {
 	// Cores is on how many cores a run goes on at once, where ties are decided by
 	// place; the bytes are the same on any number. Zero: one.
 	Cores int
+	// ClockStep sets the clocks of the switches apart: the n-th switch of the topology,
+	// counted from 0, is n times this ahead.
+	ClockStep time.Duration
 	// CPU is the port of switches that leads to the controller; zero: 255.
 	CPU int
 }

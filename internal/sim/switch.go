@@ -165,9 +165,10 @@ const uptime = time.Second
 
 // run puts an engine into the switch.
 func (s *Switch) run(e engine) {
-	s.engine, s.cellSize, s.up = e, e.cell(), 0
+	s.engine, s.cellSize = e, e.cell()
+	s.up = time.Duration(slices.Index(s.net.whole.switches, s)) * s.net.opts.ClockStep
 	if s.cellSize > 0 {
-		s.up = uptime
+		s.up += uptime
 	}
 }
 

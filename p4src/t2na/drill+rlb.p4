@@ -52,10 +52,6 @@ const ticks_t T_B = 20;
 // Section III-B: the link delay, 2 us; a software switch wants 1 ms.
 const ticks_t DT = 977;
 
-// T_warn: a warning goes out if the queue would reach Q_PFC sooner; twarn=2ms.
-// RLB, Section III-B: a given threshold.
-const bit<64> T_WARN = 1953;
-
 // Q_PFC: an ingress queue of this length pauses the switch upstream;
 // qpfc=256KiB. RLB, Section II-B: 256 KB.
 const bit<32> Q_PFC = 262144;
@@ -143,7 +139,7 @@ struct ingress_metadata_t {
     bit<32>    Q_before; // Q when the interval began
     bit<32>    growth;   // since then
     bit<32>    room;     // until Q_PFC
-    bit<32>    near;     // by how much the growth exceeds the room within T_WARN
+    bit<32>    near;     // by how much the growth exceeds the room
     ticks_t    hold;     // end of a warning that begins now
     bit<8>     notice;   // CNM
     bit<1>     warn;     // a warning is due
@@ -491,7 +487,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     }
 
     // PFC prediction (Section III-B.1): the growth of the ingress queue within DT says
-    // whether it reaches Q_PFC within T_WARN, which is 2^1 DT.
+    // whether it reaches Q_PFC within 2ms, taken as 2^1 DT.
     RegisterAction<base_t, PortId_t, bit<32>>(ig_0) find_base = {
         void apply(inout base_t held, out bit<32> Q) {
             Q = held.Q;

@@ -59,10 +59,6 @@ const bit<32> GROUPS = 1024; // groups of paths
 // Section III-B: the link delay, 2 us; a software switch wants 1 ms.
 const ticks_t DT = 977;
 
-// T_warn: a warning goes out if the queue would reach Q_PFC sooner; twarn=2ms.
-// RLB, Section III-B: a given threshold.
-const bit<64> T_WARN = 1953;
-
 // Q_PFC: an ingress queue of this length pauses the switch upstream;
 // qpfc=256KiB. RLB, Section II-B: 256 KB.
 const bit<32> Q_PFC = 262144;
@@ -189,7 +185,7 @@ struct ingress_metadata_t {
     bit<32>    Q_before; // Q when the interval began
     bit<32>    growth;   // since then
     bit<32>    room;     // until Q_PFC
-    bit<32>    near;     // by how much the growth exceeds the room within T_WARN
+    bit<32>    near;     // by how much the growth exceeds the room
     ticks_t    hold;     // end of a warning that begins now
     bit<8>     notice;   // CNM
     bit<1>     warn;     // a warning is due
@@ -268,7 +264,7 @@ Register<delay_t, bit<32>>(1) t_rc;           // how long the last recirculation
 Register<bit<32>, bit<32>>(1) nrc;            // how often a packet may come round
 Register<bit<32>, PortId_t>(PORTS) rc_cnt;    // recirculations for want of the port
 Register<bit<32>, bit<32>>(1) rc_sum;         // all of them
-Register<bit<32>, bit<32>>(1) rc_pkts;        // packets that chose among paths
+Register<bit<32>, PortId_t>(PORTS) rc_pkts;   // packets that recirculated for want of the port
 
 // Ingress parser.
 
@@ -658,7 +654,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     }
 
     // PFC prediction (Section III-B.1): the growth of the ingress queue within DT says
-    // whether it reaches Q_PFC within T_WARN, which is 2^1 DT.
+    // whether it reaches Q_PFC within 2ms, taken as 2^1 DT.
     RegisterAction<base_t, PortId_t, bit<32>>(ig_0) find_base = {
         void apply(inout base_t held, out bit<32> Q) {
             Q = held.Q;
@@ -939,7 +935,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         }
     };
 
-    RegisterAction<bit<32>, bit<32>, bit<32>>(rc_pkts) count_packet = {
+    RegisterAction<bit<32>, PortId_t, bit<32>>(rc_pkts) count_packet = {
         void apply(inout bit<32> held) {
             held = held + 1;
         }
@@ -1148,7 +1144,6 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
                 if (meta.again == 1) {
                     resume();
                 } else {
-                    count_packet.execute(0);
                     find_flow();
                     meta.fresh = note_time.execute(meta.flow);
                     meta.draw = random.get();
@@ -1177,6 +1172,9 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         if (meta.round == 1) {
             count_round.execute(0);
             count_round_for.execute(tm.ucast_egress_port);
+            if (meta.again == 0) {
+                count_packet.execute(tm.ucast_egress_port);
+            }
             come_again();
         } else {
             hdr.again.setInvalid();

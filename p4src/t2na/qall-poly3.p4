@@ -100,8 +100,8 @@ struct egress_metadata_t {
     bit<8>     type; // what it begins with
     MirrorId_t session;
     PortId_t   port;
-    bit<8>     L;        // queue occupancy, 15 is full
-    bit<8>     T;        // dequeue interval, 15 is tau
+    bit<8>     L;        // queue occupancy in steps, 8 is full
+    bit<8>     T;        // dequeue interval in steps, 9 is tau
     bit<8>     V;        // queuing trend, 1 rising, 0 falling
     level_t    level;    // the congestion index
     ticks_t    last;     // when the port's last packet left
@@ -118,7 +118,7 @@ struct occupancy_t {
 
 Register<ticks_t, PortId_t>(PORTS) qe_clone; // when the port was last reported
 Register<ticks_t, PortId_t>(PORTS) qe_last;  // when the port's last packet left its queue
-Register<occupancy_t, PortId_t>(PORTS) qe_L; // occupancy that the port's last packet met, of 16, and whether it was rising last
+Register<occupancy_t, PortId_t>(PORTS) qe_L; // occupancy that the port's last packet met, 8 is full, and whether it was rising last
 
 // Ingress parser.
 
@@ -436,8 +436,8 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
         meta.port = eg.egress_port;
     }
 
-    // State collection (QALL, Alg. 3). L is the share of the queue that the packet
-    // met: of 545 cells, in steps of 64.
+    // State collection (QALL, Alg. 3). L is the queue that the packet met, in steps of
+    // 64 cells. A queue of 545 cells is full, which is step 8.
     action set_L(bit<8> L) {
         meta.L = L;
     }
@@ -481,7 +481,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
         meta.interval = meta.now - meta.last;
     }
 
-    // T, up to tau = 10ms in steps of 1024 ticks.
+    // T in steps of 1024 ticks. tau = 10ms is step 9.
     action set_T(bit<8> T) {
         meta.T = T;
     }

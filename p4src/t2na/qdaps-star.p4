@@ -37,7 +37,8 @@ const bit<8> REPORT = 0xFF;          // first byte of a report
 
 const bit<16> TYPE_OVERLAY = 0x88B6;
 
-// One-way delays are taken less that of slot 0 less this, and so above 0.
+// Delays are compared as their difference to one of them, plus this, so that
+// they stay above 0.
 const ticks_t AHEAD = 0x40000000;
 
 const span_t LONGEST_QUEUE = 0x20000; // 134 ms
@@ -94,7 +95,7 @@ header overlay_t {
     bit<32> lbtag;    // the path that the packet takes
     bit<32> fb_lbtag; // a path of the leaf that the packet goes to
     bit<32> tx_ts;    // when the packet left, in 1024 ns
-    bit<32> fb_owd;   // how long packets take along that path
+    bit<32> fb_owd;   // delay along that path; 0: not measured yet
 }
 
 struct headers_t {
@@ -144,7 +145,7 @@ struct ingress_metadata_t {
     ticks_t  way_1;
     ticks_t  way_2;
     ticks_t  way_3;
-    ticks_t  base;  // that of slot 0, less AHEAD
+    ticks_t  base;  // that of the first measured path, less AHEAD
     ticks_t  start; // that and the time
 }
 
@@ -168,7 +169,7 @@ struct order_t {
 Register<ticks_t, PortId_t>(PORTS) qe_clone; // when the port was last reported
 Register<slot_t, gid_t>(GROUPS) fb_tag;      // the path of that leaf to us that it is told about next
 Register<slot_t, gid_t>(GROUPS) dr_mem;      // the path that was the least of those drawn for the packet before
-Register<ticks_t, bit<32>>(PATHS) owd_from;  // delay of that leaf's path to us, plus what our clock is ahead of its
+Register<ticks_t, bit<32>>(PATHS) owd_from;  // delay of that leaf's path to us plus the lead of our clock over its clock; 0: not measured yet
 Register<order_t, bit<15>>(FLOWS) fl;        // when the flow's last packet should leave, and its path
 
 // Ingress parser.
@@ -684,7 +685,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 
     RegisterAction<ticks_t, bit<32>, ticks_t>(owd_from) learn_from_leaf = {
         void apply(inout ticks_t held) {
-            held = meta.took;
+            held = meta.took | 1; // 0 marks a path that was never measured
         }
     };
 
@@ -723,21 +724,93 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     Way(3) way_3;
 
     // When a packet would arrive at the other leaf (Section III-D), by its clock.
-    // Its offset to ours is in the delays of all paths, and cancels.
+    // Every measured delay contains the offset of the clocks, so the offset cancels
+    // where two of them are compared: with the first path that is measured.
     action add_ways() {
         meta.len_0 = meta.len_0 + meta.way_0;
         meta.len_1 = meta.len_1 + meta.way_1;
         meta.len_2 = meta.len_2 + meta.way_2;
         meta.len_3 = meta.len_3 + meta.way_3;
+    }
+
+    action no_base() {
+        meta.base = 0 - AHEAD;
+    }
+
+    action base_is_0() {
         meta.base = meta.way_0 - AHEAD;
     }
 
-    action find_base() {
-        meta.len_0 = meta.len_0 - meta.base;
-        meta.len_1 = meta.len_1 - meta.base;
-        meta.len_2 = meta.len_2 - meta.base;
-        meta.len_3 = meta.len_3 - meta.base;
+    action base_is_1() {
+        meta.base = meta.way_1 - AHEAD;
+    }
+
+    action base_is_2() {
+        meta.base = meta.way_2 - AHEAD;
+    }
+
+    action base_is_3() {
+        meta.base = meta.way_3 - AHEAD;
+    }
+
+    table find_base {
+        key = {
+            meta.way_0[0:0]: ternary;
+            meta.way_1[0:0]: ternary;
+            meta.way_2[0:0]: ternary;
+            meta.way_3[0:0]: ternary;
+        }
+        actions = {
+            base_is_0;
+            base_is_1;
+            base_is_2;
+            base_is_3;
+            no_base;
+        }
+        const entries = {
+            (1, _, _, _): base_is_0();
+            (0, 1, _, _): base_is_1();
+            (0, 0, 1, _): base_is_2();
+            (0, 0, 0, 1): base_is_3();
+        }
+        default_action = no_base();
+        size = 4;
+    }
+
+    action start_clock() {
         meta.start = meta.now + meta.base;
+    }
+
+    action place_0() {
+        meta.len_0 = meta.len_0 - meta.base;
+    }
+
+    action guess_0() {
+        meta.len_0 = meta.len_0 + AHEAD;
+    }
+
+    action place_1() {
+        meta.len_1 = meta.len_1 - meta.base;
+    }
+
+    action guess_1() {
+        meta.len_1 = meta.len_1 + AHEAD;
+    }
+
+    action place_2() {
+        meta.len_2 = meta.len_2 - meta.base;
+    }
+
+    action guess_2() {
+        meta.len_2 = meta.len_2 + AHEAD;
+    }
+
+    action place_3() {
+        meta.len_3 = meta.len_3 - meta.base;
+    }
+
+    action guess_3() {
+        meta.len_3 = meta.len_3 + AHEAD;
     }
 
     // Eq. 2 the other way round: the path is free to change if the packet leaves
@@ -796,7 +869,28 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         way_2.apply(hdr, meta, meta.way_2);
         way_3.apply(hdr, meta, meta.way_3);
         add_ways();
-        find_base();
+        find_base.apply();
+        start_clock();
+        if (meta.way_0 == 0) {
+            guess_0();
+        } else {
+            place_0();
+        }
+        if (meta.way_1 == 0) {
+            guess_1();
+        } else {
+            place_1();
+        }
+        if (meta.way_2 == 0) {
+            guess_2();
+        } else {
+            place_2();
+        }
+        if (meta.way_3 == 0) {
+            guess_3();
+        } else {
+            place_3();
+        }
         if (meta.received == 1) {
             receive();
         }

@@ -38,6 +38,9 @@ const bit<8> REPORT = 0xFF;          // first byte of a report
 const bit<16> TYPE_PROBE = 0x88B6;
 const bit<16> PROBES_UP = 900; // multicast group
 
+// A path that no probe came along for so long is given up.
+const ticks_t T_SILENT = 3 * 97656;
+
 const bit<32> PORTS = 512;   // ports of the switch
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> GROUPS = 1024; // groups of paths
@@ -257,6 +260,9 @@ control Degree(in headers_t hdr, in ingress_metadata_t meta, inout bit<32> level
 
     RegisterAction<degree_t, gid_t, bit<32>>(deg) tell = {
         void apply(inout degree_t held, out bit<32> degree) {
+            if ((span_t)(meta.now - held.noted) > (span_t)T_SILENT) {
+                held.degree = 0xFFFFFFFF;
+            }
             degree = held.degree;
         }
     };

@@ -350,7 +350,10 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         time_us_t last;
         dre_in.read(sent, (bit<32>)port);
         dre_in_ts.read(last, (bit<32>)port);
-        time_us_t elapsed = std.ingress_global_timestamp - last;
+        // A port that sends reports every T_B, so that its last report holds until one is
+        // overdue. Only then does the load fade.
+        time_us_t age = std.ingress_global_timestamp - last;
+        time_us_t elapsed = age > 2 * T_B ? age - 2 * T_B : 0;
         sent = elapsed >> 10 != 0 ? 0 : sent - (bit<32>)((bit<64>)sent * (bit<64>)elapsed >> 10);
 
         bit<64> eighths = (bit<64>)sent * CE_RECIPROCAL >> 32;
@@ -386,7 +389,9 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             if (meta.n != 0) {
                 find_flow();
                 if (meta.fresh) {
-                    candidates.apply();
+                    if (!candidates.apply().hit) {
+                        exit; // nothing is known of the group's paths: the packet is dropped
+                    }
                     random(meta.first, 8w0, meta.n - 1);
                     meta.least = 0xFFFFFFFFFF;
                     look_at(0, meta.port_0);

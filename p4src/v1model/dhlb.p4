@@ -38,8 +38,12 @@ const port_t CPU_PORT = 255; // where the controller's own probes come in
 const bit<16> TYPE_PROBE = 0x88B6;
 const bit<16> PROBES_UP = 900; // multicast group
 
+// So many probes in a row may miss a path before it counts as silent.
+const bit<16> MISSED = 3;
+
 const bit<32> PORTS = 512;   // ports of the switch
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
+const bit<32> GROUPS = 1024; // groups of paths
 const bit<32> PATHS = 16384; // paths: group * 16 + slot
 
 // T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
@@ -132,15 +136,17 @@ struct metadata_t {
 
 // Registers.
 
-register<time_us_t>(FLOWS) fl_ts;    // when the flow's last packet came
-register<time_us_t>(PORTS) qe_clone; // when the port was last reported
-register<bit<32>>(PORTS) u;          // bytes sent lately, fading within 2^10 us
-register<time_us_t>(PORTS) u_ts;     // when u was last right
-register<bit<32>>(PORTS) u_in;       // u as last reported
-register<time_us_t>(PORTS) u_in_ts;  // when that was
-register<bit<16>>(FLOWS) fl_port;    // the path of the flow's flowlet
-register<bit<8>>(PATHS) deg;         // load degree of the path: 5 idle, 0 full
-register<time_us_t>(PATHS) deg_ts;   // when a probe last told so
+register<time_us_t>(FLOWS) fl_ts;     // when the flow's last packet came
+register<time_us_t>(PORTS) qe_clone;  // when the port was last reported
+register<bit<32>>(PORTS) u;           // bytes sent lately, fading within 2^10 us
+register<time_us_t>(PORTS) u_ts;      // when u was last right
+register<bit<32>>(PORTS) u_in;        // u as last reported
+register<time_us_t>(PORTS) u_in_ts;   // when that was
+register<bit<16>>(FLOWS) fl_port;     // the path of the flow's flowlet
+register<bit<8>>(PATHS) deg;          // load degree of the path: 5 idle, 0 full
+register<bit<16>>(PATHS) deg_seq;     // number of the last probe along the path
+register<bit<16>>(GROUPS) deg_newest; // number of the last probe from the destination along any path
+register<time_us_t>(PATHS) deg_ts;    // when a probe last told so
 
 // Parser.
 
@@ -304,7 +310,10 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         time_us_t last;
         u_in.read(sent, (bit<32>)port);
         u_in_ts.read(last, (bit<32>)port);
-        time_us_t elapsed = std.ingress_global_timestamp - last;
+        // A port that sends reports every T_B, so that its last report holds until one is
+        // overdue. Only then does the load fade.
+        time_us_t age = std.ingress_global_timestamp - last;
+        time_us_t elapsed = age > 2 * T_B ? age - 2 * T_B : 0;
         sent = elapsed >> 10 != 0 ? 0 : sent - (bit<32>)((bit<64>)sent * (bit<64>)elapsed >> 10);
         meta.sent_there = sent;
     }
@@ -332,8 +341,9 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         default_action = drop();
     }
 
-    // Several paths share a next hop: what counts is the best of them that a probe
-    // came along lately. Table 2 shows a degree of 4, which Table 1 does not have.
+    // Several paths share a next hop, which chooses among them by its own table. The
+    // degree of the next hop is that of the best path along which a probe came lately.
+    // Table 2 shows a degree of 4, which Table 1 does not have.
     action note_probe() {
         bit<32> path = (bit<32>)hdr.probe.origin << 4 | (bit<32>)meta.slot;
         bit<8> least = meta.d < hdr.probe.maxdeg ? meta.d : hdr.probe.maxdeg;
@@ -344,6 +354,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         bool better = least >= held || std.ingress_global_timestamp - noted > 2 * T_PROBE;
         deg.write(path, better ? least : held);
         deg_ts.write(path, better ? std.ingress_global_timestamp : noted);
+        deg_seq.write(path, hdr.probe.seq);
+        deg_newest.write((bit<32>)hdr.probe.origin, hdr.probe.seq);
         hdr.probe.maxdeg = least;
     }
 
@@ -351,8 +363,13 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     // Alg. 2 and Eq. 5).
     action lay_grids(in slot_t slot, out bit<32> end) {
         bit<8> d;
+        bit<16> seq;
+        bit<16> newest;
         deg.read(d, (bit<32>)meta.gid << 4 | (bit<32>)slot);
-        bit<32> W = (bit<32>)d;
+        deg_seq.read(seq, (bit<32>)meta.gid << 4 | (bit<32>)slot);
+        deg_newest.read(newest, (bit<32>)meta.gid);
+        // Probes along other paths arrive and those along this one do not: it is silent.
+        bit<32> W = newest - seq > MISSED ? 0 : (bit<32>)d;
         meta.total = slot < meta.n ? meta.total + W : meta.total;
         end = meta.total;
     }
@@ -381,9 +398,10 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                     lay_grids(1, meta.end_1);
                     lay_grids(2, meta.end_2);
                     lay_grids(3, meta.end_3);
-                    if (meta.total == 0) { // nothing speaks for any path
+                    if (meta.total == 0) { // no path has a weight: all count alike
                         random(meta.slot, 8w0, meta.n - 1);
-                    } else { // grids count from 1
+                    } else {
+                        // Grids count from 1.
                         random(meta.grid, 32w1, meta.total);
                         if (meta.grid <= meta.end_0) {
                             meta.slot = 0;

@@ -245,11 +245,11 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     action recall_least() {
-        dr_mem.read(meta.held_0, (bit<32>)meta.gid * DRILL_M + 0);
+        dr_mem.read(meta.held_0, (bit<32>)meta.gid * DRILL_M);
     }
 
     action hold_least() {
-        dr_mem.write((bit<32>)meta.gid * DRILL_M + 0, 8w0x80 ++ meta.slot);
+        dr_mem.write((bit<32>)meta.gid * DRILL_M, 8w0x80 ++ meta.slot);
     }
 
     apply {
@@ -260,7 +260,9 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             ipv4_route.apply();
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
             if (meta.n != 0) {
-                candidates.apply();
+                if (!candidates.apply().hit) {
+                    exit; // nothing is known of the group's paths: the packet is dropped
+                }
                 meta.order = 0xFEDCBA9876543210;
                 meta.least = 0xFFFFFFFF;
 

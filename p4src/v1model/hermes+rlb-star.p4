@@ -48,6 +48,7 @@ const bit<32> SESSION_CNM = 1000; // of port 0, each leads to its port
 const bit<8> FIELDS_CNM = 3;
 const port_t PORT_AGAIN = 501; // has no interface
 const port_t PORT_DROP = 511;
+const bit<40> NO_RANK = 0xFFFFFFFFFF; // ranks behind every path
 
 // Q_th = d*C, the lower end of [d*C, Q_PFC - d*C*(n-1)] (Section III-B.3), in bytes.
 const bit<32> Q_TH = 10000;
@@ -58,6 +59,10 @@ const bit<32> RATE_LIMIT = 1536000;
 const bit<32> PORTS = 512;   // ports of the switch
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> PATHS = 16384; // paths: group * 16 + slot
+
+// the time between probes of a path; tpath=500us. PDLB, Algorithm 1: every 100
+// us; Hermes: 500 us.
+const time_us_t T_PATH = 500;
 
 // a longer queue than this marks probes; ecnk=20 packets. DCTCP: 65 packets at
 // 10 Gb/s, 20 at 1 Gb/s.
@@ -200,6 +205,7 @@ struct metadata_t {
     bit<16>   warned;    // one bit a slot
     bit<8>    base;      // slot of the path that was chosen first
     bit<8>    count;     // recirculations so far
+    bit<8>    avoided;   // slot of the path so slow that the packet waits for another
     time_us_t first_ts;  // when the packet came in
     time_us_t loop;      // how long a recirculation takes
     bit<40>   key_0;     // RTT and slot of the path
@@ -217,6 +223,7 @@ struct metadata_t {
     bool      congested; // that path is
     bit<48>   least;     // class, rate and rank of the path chosen so far
     bit<16>   limit;     // of recirculations
+    bit<16>   overdue;   // paths whose probes are overdue, one bit a slot
 }
 
 // Registers.
@@ -237,9 +244,9 @@ register<bit<32>>(FLOWS) fl_rate;      // bytes of the flow lately, fading withi
 register<bit<32>>(PATHS) path_rate;    // bytes sent along the path lately
 register<time_us_t>(PATHS) path_ts;    // when path_rate was last right
 register<bit<16>>(1) nrc;              // how often a packet may come round
-register<bit<32>>(PORTS) rc_cnt;       // recirculations for want of the port
+register<bit<32>>(PORTS) rc_cnt;       // recirculations because probes along the path through the port are overdue
 register<bit<32>>(1) rc_sum;           // all of them
-register<bit<32>>(1) rc_pkts;          // packets that chose among paths
+register<bit<32>>(PORTS) rc_pkts;      // packets that recirculated for that reason
 register<bit<1>>(PORTS) faulty;        // 1: the switch behind the port has failed, no packet goes there
 
 // Parser.
@@ -393,7 +400,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.path_probe.tx_ts = std.ingress_global_timestamp;
         meta.gid = (bit<16>)hdr.path_probe.dst;
         meta.slot = hdr.path_probe.path;
-        meta.n = hdr.path_probe.path + 1;
+        meta.n = 1; // the path is chosen: member applies
     }
 
     action turn_probe() {
@@ -496,13 +503,21 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         bit<32> t;
         time_us_t until;
         rtt.read(t, (bit<32>)meta.gid << 4 | (bit<32>)slot);
+        // A probe that is overdue says that the path takes at least as long as it has
+        // been away. A path that was never measured is the slowest.
+        time_us_t heard;
+        rtt_ts.read(heard, (bit<32>)meta.gid << 4 | (bit<32>)slot);
+        time_us_t away = meta.now - heard;
+        bit<32> least = away[47:32] == 0 ? away[31:0] : 0xFFFFFFFF;
+        t = away > 2 * T_PATH ? least : t;
+        // Probes that stay away for longer than pauses last: the path has failed.
+        meta.overdue = away > 16 * T_PATH ? meta.overdue | 16w1 << slot : meta.overdue;
         warn_until.read(until, (bit<32>)port);
         bit<1> broken;
         faulty.read(broken, (bit<32>)port);
-        bool expected = until != 0 && until != meta.now && (until - meta.now)[47:47] == 0;
-        bool paused = (broken == 1 || expected);
+        bool paused = (broken == 1 || until != 0 && until != meta.now && (until - meta.now)[47:47] == 0);
         meta.warned = paused ? meta.warned | 16w1 << slot : meta.warned;
-        key = slot < meta.n ? t ++ slot : 0xFFFFFFFFFF;
+        key = slot < meta.n ? t ++ slot : NO_RANK;
         meta.fastest = key < meta.fastest ? key : meta.fastest;
         meta.key = slot == meta.slot ? key : meta.key;
     }
@@ -515,17 +530,13 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         warn_until.read(until, (bit<32>)port);
         bit<1> broken;
         faulty.read(broken, (bit<32>)port);
-        bool expected = until != 0 && until != meta.now && (until - meta.now)[47:47] == 0;
-        meta.rerouting = (broken == 1 || expected) ? 1w1 : 1w0;
-        bit<32> packets;
-        rc_pkts.read(packets, 0);
-        rc_pkts.write(0, meta.count == 0 ? packets + 1 : packets);
+        meta.rerouting = (broken == 1 || until != 0 && until != meta.now && (until - meta.now)[47:47] == 0) ? 1w1 : 1w0;
     }
 
     // The first choice is looked at again after a round.
     action look_further() {
         meta.base = meta.slot;
-        meta.fastest = 0xFFFFFFFFFF;
+        meta.fastest = NO_RANK;
         t_rc.read(meta.loop, 0);
         nrc.read(meta.limit, 0);
     }
@@ -536,19 +547,20 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     // packet does; else the path is taken unless it may be paused as well. There is
     // one turn for each other path of the group: the paper may loop for ever.
     action consider_next(in slot_t turn) {
-        meta.next = 0xFFFFFFFFFF;
+        meta.next = NO_RANK;
         meta.next = meta.key_0 > meta.key && meta.key_0 < meta.next ? meta.key_0 : meta.next;
         meta.next = meta.key_1 > meta.key && meta.key_1 < meta.next ? meta.key_1 : meta.next;
         meta.next = meta.key_2 > meta.key && meta.key_2 < meta.next ? meta.key_2 : meta.next;
         meta.next = meta.key_3 > meta.key && meta.key_3 < meta.next ? meta.key_3 : meta.next;
         bool looking = meta.rerouting == 1 && turn < meta.n;
-        bool slower = meta.next != 0xFFFFFFFFFF;
+        bool slower = meta.next != NO_RANK;
         meta.next = slower ? meta.next : meta.fastest;
         bit<48> gain = slower ? (bit<48>)(meta.next[39:8] - meta.key[39:8]) : 0;
         bool again = looking && gain > meta.loop
             && meta.count < RC_LIMIT && (bit<16>)meta.count < meta.limit
             && meta.now - meta.first_ts + meta.loop <= gain;
         meta.again = again ? AGAIN_REROUTE : meta.again;
+        meta.avoided = again ? meta.next[7:0] : meta.avoided;
         meta.key = looking && !again ? meta.next : meta.key;
         meta.slot = meta.key[7:0];
         bool open = meta.warned >> meta.slot & 1 == 0;
@@ -564,13 +576,20 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.rc.count = meta.count + 1;
         hdr.rc.first_ts = meta.first_ts;
         hdr.rc.base_port = (bit<16>)meta.base;
-        slot_t slot = meta.base;
-        port_t port = slot == 0 ? meta.port_0 : (slot == 1 ? meta.port_1 : (slot == 2 ? meta.port_2 : meta.port_3));
         bit<32> rounds;
-        rc_cnt.read(rounds, (bit<32>)port);
-        rc_cnt.write((bit<32>)port, rounds + 1);
         rc_sum.read(rounds, 0);
         rc_sum.write(0, rounds + 1);
+        // Algorithm 2 looks for a path so slow that packets come round many times. A failed
+        // switch makes it slow in that probes stay away. The port of that path is blamed.
+        slot_t slot = meta.avoided;
+        port_t port = slot == 0 ? meta.port_0 : (slot == 1 ? meta.port_1 : (slot == 2 ? meta.port_2 : meta.port_3));
+        bit<32> late = (bit<32>)(meta.overdue >> slot & 1);
+        rc_cnt.read(rounds, (bit<32>)port);
+        rc_cnt.write((bit<32>)port, rounds + late);
+        // Rc_avg is of the packets that recirculate: of all packets it stays near 0.
+        bit<32> packets;
+        rc_pkts.read(packets, (bit<32>)port);
+        rc_pkts.write((bit<32>)port, meta.count == 0 ? packets + late : packets);
     }
 
     action find_flow() {
@@ -677,7 +696,9 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             ipv4_route.apply();
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
             if (meta.n != 0) {
-                candidates.apply();
+                if (!candidates.apply().hit) {
+                    exit; // nothing is known of the group's paths: the packet is dropped
+                }
                 if (meta.count == 0) {
                     find_flow();
                     if (!meta.fresh) {

@@ -253,7 +253,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.path_probe.tx_ts = std.ingress_global_timestamp;
         meta.gid = (bit<16>)hdr.path_probe.dst;
         meta.slot = hdr.path_probe.path;
-        meta.n = hdr.path_probe.path + 1;
+        meta.n = 1; // the path is chosen: member applies
     }
 
     action turn_probe() {

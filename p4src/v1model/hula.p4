@@ -295,7 +295,10 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         time_us_t last;
         u_in.read(sent, (bit<32>)port);
         u_in_ts.read(last, (bit<32>)port);
-        time_us_t elapsed = std.ingress_global_timestamp - last;
+        // A port that sends reports every T_B, so that its last report holds until one is
+        // overdue. Only then does the load fade.
+        time_us_t age = std.ingress_global_timestamp - last;
+        time_us_t elapsed = age > 2 * T_B ? age - 2 * T_B : 0;
         sent = elapsed >> 10 != 0 ? 0 : sent - (bit<32>)((bit<64>)sent * (bit<64>)elapsed >> 10);
         bit<32> util = sent > hdr.probe.util ? sent : hdr.probe.util;
         bit<16> hop;

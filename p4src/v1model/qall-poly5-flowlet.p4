@@ -385,9 +385,9 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     table pattern {
         actions = {
             set_pattern;
-            drop;
+            NoAction;
         }
-        default_action = drop();
+        default_action = NoAction(); // all ports count alike until the controller gives a pattern
     }
 
     // The grids of one more path follow those of the paths before it (QALL,
@@ -413,24 +413,23 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             if (meta.n != 0) {
                 find_flow();
                 if (meta.fresh) {
-                    candidates.apply();
+                    if (!candidates.apply().hit) {
+                        exit; // nothing is known of the group's paths: the packet is dropped
+                    }
                     lay_grids(0, meta.port_0, meta.end_0);
                     lay_grids(1, meta.port_1, meta.end_1);
                     lay_grids(2, meta.port_2, meta.end_2);
                     lay_grids(3, meta.port_3, meta.end_3);
-                    if (meta.total == 0) { // nothing speaks for any path
-                        random(meta.slot, 8w0, meta.n - 1);
-                    } else { // grids count from 1
-                        random(meta.grid, 32w1, meta.total);
-                        if (meta.grid <= meta.end_0) {
-                            meta.slot = 0;
-                        } else if (meta.grid <= meta.end_1) {
-                            meta.slot = 1;
-                        } else if (meta.grid <= meta.end_2) {
-                            meta.slot = 2;
-                        } else {
-                            meta.slot = 3;
-                        }
+                    // Grids count from 1.
+                    random(meta.grid, 32w1, meta.total);
+                    if (meta.grid <= meta.end_0) {
+                        meta.slot = 0;
+                    } else if (meta.grid <= meta.end_1) {
+                        meta.slot = 1;
+                    } else if (meta.grid <= meta.end_2) {
+                        meta.slot = 2;
+                    } else {
+                        meta.slot = 3;
                     }
                     fl_port.write(meta.flow, 8w0x80 ++ meta.slot);
                 }
@@ -447,10 +446,6 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 // Egress: measure, and report to ingress.
 
 control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    action drop() {
-        mark_to_drop(std);
-    }
-
     // A copy becomes a report: the headers go, the rest of the packet comes along.
     action make_report() {
         hdr.report.setValid();
@@ -511,9 +506,9 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         }
         actions = {
             set_port_cfg;
-            drop;
+            NoAction;
         }
-        default_action = drop();
+        default_action = NoAction(); // a port without an entry is not measured
         size = PORTS;
     }
 

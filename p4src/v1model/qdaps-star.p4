@@ -37,6 +37,13 @@ const bit<8> FIELDS_REPORT = 1;
 
 const bit<16> TYPE_OVERLAY = 0x88B6;
 
+// Ranks behind every path.
+const bit<56> NO_PATH = 0xFFFFFFFFFFFFFF;
+// No queue holds a packet for longer, in us. A flow whose last packet would
+// arrive later than that has an arrival time of another clock: before the first
+// measurement, or before the other leaf restarted.
+const bit<48> LONGEST_QUEUE = 0x40000;
+
 const bit<32> PORTS = 512;   // ports of the switch
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> GROUPS = 1024; // groups of paths
@@ -81,7 +88,7 @@ header overlay_t {
     bit<8>  tag;    // the path that the packet takes
     bit<8>  fb_tag; // a path of the leaf that the packet goes to
     bit<48> tx_ts;  // when the packet left, us
-    bit<48> fb_owd; // how long packets take along that path, us
+    bit<48> fb_owd; // delay along that path, us; 0: not measured yet
 }
 
 struct headers_t {
@@ -118,7 +125,7 @@ struct metadata_t {
     gid_t   leaf;     // that the packet comes from
     slot_t  tag;      // fed back: a path of the other leaf to us
     bit<48> left;     // until the flow's last packet arrives, by the other leaf's clock
-    bit<48> owd_0;    // one-way delay of slot 0, that the others are compared with
+    bit<48> nearest;  // least delay of all measured paths; 0: none is measured
     slot_t  last;     // path of the flow's last packet
     bit<32> last_len; // its queue now
     bit<48> last_QD;
@@ -136,8 +143,8 @@ struct metadata_t {
 register<time_us_t>(PORTS) qe_clone; // when the port was last reported
 register<bit<32>>(PORTS) q_len;      // packets in the port's queue, as last reported
 register<slot_t>(GROUPS) fb_tag;     // the path of that leaf to us that it is told about next
-register<time_us_t>(PATHS) owd;      // delay of our path to that leaf, plus what its clock is ahead of ours
-register<time_us_t>(PATHS) owd_from; // delay of that leaf's path to us, plus what our clock is ahead of its
+register<time_us_t>(PATHS) owd;      // delay of our path to that leaf plus the lead of its clock over ours; 0: not measured yet
+register<time_us_t>(PATHS) owd_from; // delay of that leaf's path to us plus the lead of our clock over its clock; 0: not measured yet
 register<time_us_t>(FLOWS) fl_D;     // when the flow's last packet should arrive, by the other leaf's clock
 register<bit<16>>(FLOWS) fl_port;    // the path of the flow's last packet
 register<bit<32>>(1) qd_S;           // longer queues are left for the shortest one; 0: never
@@ -306,8 +313,9 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     // What the packet says is of the leaf it comes from: about its path to us, and
     // about one of our paths to it.
     action receive() {
-        owd_from.write((bit<32>)meta.leaf << 4 | (bit<32>)hdr.overlay.tag,
-                       std.ingress_global_timestamp - hdr.overlay.tx_ts);
+        // 0 marks a path that was never measured: a delay of 0 is stored as 1.
+        bit<48> took = std.ingress_global_timestamp - hdr.overlay.tx_ts;
+        owd_from.write((bit<32>)meta.leaf << 4 | (bit<32>)hdr.overlay.tag, took == 0 ? 1 : took);
         owd.write((bit<32>)meta.leaf << 4 | (bit<32>)hdr.overlay.fb_tag, hdr.overlay.fb_owd);
         hdr.overlay.setInvalid();
         hdr.ethernet.type = TYPE_IPV4;
@@ -328,9 +336,19 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.overlay.fb_owd = way;
     }
 
-    // When the flow's last packet arrives at the other leaf (Section III-D). That
-    // leaf's clock and ours are not the same; their offset is in the delays of all
-    // paths to it, and cancels.
+    // Finds the least delay of all measured paths. A path that was never measured
+    // counts as fast as this one: it is tried, and so gets measured.
+    action find_nearest(in slot_t slot) {
+        bit<48> way;
+        owd.read(way, (bit<32>)meta.gid << 4 | (bit<32>)slot);
+        bit<48> less = meta.nearest - way;
+        bool nearer = slot < meta.n && way != 0 && (meta.nearest == 0 || less[47:47] == 0);
+        meta.nearest = nearer ? way : meta.nearest;
+    }
+
+    // When the flow's last packet arrives at the other leaf (Section III-D), by that
+    // leaf's clock. The clocks differ. Every measured delay contains the same offset,
+    // so the offset cancels where two delays are compared.
     action find_flow() {
         hash(meta.flow, HashAlgorithm.crc16, 32w0,
              {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, FLOWS);
@@ -341,7 +359,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         time_us_t D;
         fl_D.read(D, meta.flow);
         meta.last = meta.slot;
-        owd.read(meta.owd_0, (bit<32>)meta.gid << 4);
+        meta.nearest = 0;
         meta.left = D - std.ingress_global_timestamp;
         qd_S.read(meta.S, 0);
     }
@@ -355,11 +373,14 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         bit<48> QD = (bit<48>)((bit<64>)(len + 1) * (bit<64>)svc >> 16);
         bit<48> way;
         owd.read(way, (bit<32>)meta.gid << 4 | (bit<32>)slot);
-        bit<48> behind = QD + way - meta.left;
-        bool qualifies = !meta.known || behind[47:47] == 0 && behind != 0;
-        bit<48> load = QD + way - meta.owd_0 + 0x400000000000;
+        way = way == 0 ? meta.nearest : way;
+        // By how much the packet would arrive before the flow's last one. If it would
+        // arrive after it, the difference wraps to a value above any queue.
+        bit<48> early = meta.left - QD - way;
+        bool qualifies = !meta.known || early > LONGEST_QUEUE;
+        bit<48> load = QD + way - meta.nearest;
         slot_t rank = slot < meta.first ? slot + meta.n - meta.first : slot - meta.first;
-        bit<56> key = slot < meta.n ? load ++ rank : 0xFFFFFFFFFFFFFF;
+        bit<56> key = slot < meta.n ? load ++ rank : NO_PATH;
         meta.last_QD = slot == meta.last ? QD : meta.last_QD;
         meta.last_len = slot == meta.last ? len : meta.last_len;
         bool shorter = key < meta.shortest;
@@ -376,6 +397,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     action expect_departure() {
         bit<48> way;
         owd.read(way, (bit<32>)meta.gid << 4 | (bit<32>)meta.slot);
+        way = way == 0 ? meta.nearest : way;
         fl_D.write(meta.flow, std.ingress_global_timestamp + meta.QD + way);
         fl_port.write(meta.flow, 8w0x80 ++ meta.slot);
     }
@@ -394,16 +416,22 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             ipv4_route.apply();
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
             if (meta.n != 0) {
-                candidates.apply();
+                if (!candidates.apply().hit) {
+                    exit; // nothing is known of the group's paths: the packet is dropped
+                }
                 find_flow();
+                find_nearest(0);
+                find_nearest(1);
+                find_nearest(2);
+                find_nearest(3);
                 random(meta.first, 8w0, meta.n - 1);
-                meta.least = 0xFFFFFFFFFFFFFF;
-                meta.shortest = 0xFFFFFFFFFFFFFF;
+                meta.least = NO_PATH;
+                meta.shortest = NO_PATH;
                 look_at(0, meta.port_0, meta.svc_0);
                 look_at(1, meta.port_1, meta.svc_1);
                 look_at(2, meta.port_2, meta.svc_2);
                 look_at(3, meta.port_3, meta.svc_3);
-                if (meta.least == 0xFFFFFFFFFFFFFF) {
+                if (meta.least == NO_PATH) {
                     // No queue is long enough: stay in the one of the last packet.
                     meta.slot = meta.last;
                     meta.QD = meta.last_QD;

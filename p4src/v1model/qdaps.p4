@@ -34,6 +34,9 @@ const bit<32> EGRESS_CLONE = 2;     // of instance_type
 const bit<32> SESSION_REPORT = 500; // leads to a port without an interface
 const bit<8> FIELDS_REPORT = 1;
 
+// Ranks behind every path.
+const bit<56> NO_PATH = 0xFFFFFFFFFFFFFF;
+
 const bit<32> PORTS = 512;   // ports of the switch
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 
@@ -288,7 +291,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         bool qualifies = meta.RQD == 0 || QD > meta.RQD;
         bit<48> load = (bit<48>)len;
         slot_t rank = slot < meta.first ? slot + meta.n - meta.first : slot - meta.first;
-        bit<56> key = slot < meta.n ? load ++ rank : 0xFFFFFFFFFFFFFF;
+        bit<56> key = slot < meta.n ? load ++ rank : NO_PATH;
         meta.last_QD = slot == meta.last ? QD : meta.last_QD;
         meta.last_len = slot == meta.last ? len : meta.last_len;
         bool shorter = key < meta.shortest;
@@ -315,16 +318,18 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             ipv4_route.apply();
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
             if (meta.n != 0) {
-                candidates.apply();
+                if (!candidates.apply().hit) {
+                    exit; // nothing is known of the group's paths: the packet is dropped
+                }
                 find_flow();
                 random(meta.first, 8w0, meta.n - 1);
-                meta.least = 0xFFFFFFFFFFFFFF;
-                meta.shortest = 0xFFFFFFFFFFFFFF;
+                meta.least = NO_PATH;
+                meta.shortest = NO_PATH;
                 look_at(0, meta.port_0, meta.svc_0);
                 look_at(1, meta.port_1, meta.svc_1);
                 look_at(2, meta.port_2, meta.svc_2);
                 look_at(3, meta.port_3, meta.svc_3);
-                if (meta.least == 0xFFFFFFFFFFFFFF) {
+                if (meta.least == NO_PATH) {
                     // No queue is long enough: stay in the one of the last packet.
                     meta.slot = meta.last;
                     meta.QD = meta.last_QD;

@@ -204,15 +204,18 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             ipv4_route.apply();
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
             if (meta.n != 0) {
-                candidates.apply();
+                if (!candidates.apply().hit) {
+                    exit; // nothing is known of the group's paths: the packet is dropped
+                }
                 lay_grids(0, meta.weight_0, meta.end_0);
                 lay_grids(1, meta.weight_1, meta.end_1);
                 lay_grids(2, meta.weight_2, meta.end_2);
                 lay_grids(3, meta.weight_3, meta.end_3);
-                if (meta.total == 0) { // nothing speaks for any path
+                if (meta.total == 0) { // no path has a weight: all count alike
                     hash(meta.slot, HashAlgorithm.crc32, 8w0,
                          {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, meta.n);
-                } else { // grids count from 1
+                } else {
+                    // Grids count from 1.
                     hash(meta.grid, HashAlgorithm.crc32, 32w1,
                          {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, meta.total);
                     if (meta.grid <= meta.end_0) {

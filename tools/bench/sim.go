@@ -151,8 +151,9 @@ func loadSimPrograms(ctx context.Context, n *sim.Network, plan *plan.Plan) (clos
 
 // loadSimModels gives the switches native models of their programs.
 func loadSimModels(n *sim.Network, plan *plan.Plan) error {
-	poly := func(degree int) *fitting.Poly {
+	poly := func(degree int, tau int64) *fitting.Poly {
 		if p, ok := fitting.Paper(degree, false); ok {
+			p = p.WithTau(tau)
 			return &p
 		}
 		return nil

@@ -152,10 +152,16 @@ func (t *limitTask) read(f Fabric) (err error) {
 	return nil
 }
 
-// A failureTask is RLB's Algorithm 2: where packets recirculate too often, the
-// port that they do so for leads to a failed switch. As printed, it assigns the
-// suspicion the wrong way round, keeps the counts of ports that are cleared,
-// and spins; here it looks once in an interval.
+// A failureTask runs RLB's Algorithm 2: the switch behind a port has failed if
+// packets recirculate more than once, on average, because the path through the port
+// is slow, in two intervals in a row in which packets recirculate at all.
+//
+// The algorithm as printed assigns the suspicion the wrong way round, keeps the
+// counts of cleared ports, and spins; the task looks once in an interval. The paper
+// averages over "packets" and prints no threshold. Over all packets the average
+// stays near 0 whatever happens; over those that recirculate it is 2 to 6 in a
+// healthy network too. So the program counts for a port what has "high latency" in
+// the sense of a failure: recirculations past a path whose probes are overdue.
 type failureTask struct {
 	identity
 	period time.Duration
@@ -163,18 +169,16 @@ type failureTask struct {
 	node   *plan.Node
 	alert  func(Alert)
 
-	rounds, packets, limit *registers.Array
-	perPort                *registers.Array
-	faulty                 *registers.Array
+	rounds, perPort, packets, faulty *registers.Array
 
-	suspect int // the port of the last interval, 0 for none
-	counts  []uint64
+	suspect        int // the port of the last interval, 0 for none
+	counts, waited []uint64
 }
 
 func newFailureTask(s *site) (Task, error) {
 	return &failureTask{
 		identity: s.identity(), period: time.Duration(s.task.Period), cells: plan.PortCells(s.Node), node: s.Node, alert: s.options.Alert,
-		rounds: s.array(manifest.PartRounds), packets: s.array(manifest.PartPackets), limit: s.array(manifest.PartLimit),
+		rounds: s.array(manifest.PartRounds), packets: s.array(manifest.PartPackets),
 		perPort: s.array(manifest.PartPortRounds), faulty: s.array(manifest.PartFaulty),
 	}, nil
 }
@@ -182,16 +186,16 @@ func newFailureTask(s *site) (Task, error) {
 // Run looks at one interval and begins the next.
 func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	next := now + t.period
-	exceeded, err := t.exceeded(f)
+	var cell [1]uint64
+	rounds, err := t.rounds.Read(f, t.sw, 0, 1, 0, cell[:0])
+	if err != nil || rounds[0] == 0 {
+		return next, err // nothing recirculates: no news of the suspect either
+	}
+	port, err := t.exceeding(f)
 	if err != nil {
 		return next, err
 	}
-	if t.counts, err = t.perPort.Read(f, t.sw, 0, t.cells, 0, t.counts[:0]); err != nil {
-		return next, err
-	}
-	port := 0
-	if exceeded {
-		port = busiest(t.counts)
+	if port != 0 {
 	}
 	if port != 0 && port == t.suspect {
 		if err := t.set(f, t.faulty, port, port+1, 1); err != nil {
@@ -204,25 +208,25 @@ func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	// The next interval begins its counts at 0.
 	return next, errors.Join(
 		t.set(f, t.rounds, 0, 1, 0),
-		t.set(f, t.packets, 0, 1, 0),
+		t.set(f, t.packets, 0, t.cells, 0),
 		t.set(f, t.perPort, 0, t.cells, 0),
 	)
 }
 
-// exceeded compares Rc_avg with N_rc. The program lets no packet recirculate more
-// often than N_rc, so the average of an interval can only reach it: that counts.
-func (t *failureTask) exceeded(f Fabric) (bool, error) {
-	var figures [3]uint64
-	for i, a := range []*registers.Array{t.rounds, t.packets, t.limit} {
-		var cell [1]uint64
-		v, err := a.Read(f, t.sw, 0, 1, 0, cell[:0])
-		if err != nil {
-			return false, err
-		}
-		figures[i] = v[0]
+// exceeding returns the port with the most recirculations if its packets do so more
+// than once on average, else 0.
+func (t *failureTask) exceeding(f Fabric) (port int, err error) {
+	if t.counts, err = t.perPort.Read(f, t.sw, 0, t.cells, 0, t.counts[:0]); err != nil {
+		return 0, err
 	}
-	rounds, packets, limit := figures[0], figures[1], figures[2]
-	return rounds > 0 && rounds >= limit*packets, nil
+	if t.waited, err = t.packets.Read(f, t.sw, 0, t.cells, 0, t.waited[:0]); err != nil {
+		return 0, err
+	}
+	port = busiest(t.counts)
+	if port == 0 || t.waited[port] == 0 || t.counts[port] <= t.waited[port] {
+		return 0, nil
+	}
+	return port, nil
 }
 
 // busiest is the port with the largest count, the first of several, 0 for none.

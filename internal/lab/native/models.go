@@ -13,9 +13,9 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// ModelOf returns the model for a manifest. poly returns the polynomial of a degree,
-// for schemes with a fitted signal.
-func ModelOf(m *manifest.Manifest, poly func(degree int) *fitting.Poly) (sim.Model, error) {
+// ModelOf returns the model for a manifest. poly returns the polynomial of a degree
+// with T normalised by tau in µs, for schemes with a fitted signal.
+func ModelOf(m *manifest.Manifest, poly func(degree int, tau int64) *fitting.Poly) (sim.Model, error) {
 	out := sim.Model{
 		Config: model.Config{
 			Granularity: m.Granularity, Signal: m.Signal, Choice: m.Choice, Guard: m.Guard,
@@ -56,7 +56,7 @@ func ModelOf(m *manifest.Manifest, poly func(degree int) *fitting.Poly) (sim.Mod
 	for _, v := range m.Parameters {
 		switch {
 		case v.Name == "degree" && m.Signal == "fitted":
-			out.Poly = poly(int(v.Number))
+			out.Poly = poly(int(v.Number), tau(m))
 		case v.Name == "ecnk":
 			out.ProbeMark = int(v.Number)
 			if out.Hardware != nil { // in cells, of packets of full length
@@ -68,6 +68,16 @@ func ModelOf(m *manifest.Manifest, poly func(degree int) *fitting.Poly) (sim.Mod
 		}
 	}
 	return out, nil
+}
+
+// tau returns the interval that counts as idle, in µs.
+func tau(m *manifest.Manifest) int64 {
+	for _, v := range m.Parameters {
+		if v.Name == "tau" {
+			return v.Number / 1000
+		}
+	}
+	return 0
 }
 
 // HardwareOf returns the hardware settings of a manifest.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/scheme"
@@ -413,6 +414,7 @@ func orList(values []string) string {
 
 // Apply copies the choices to the options of a network.
 func (w *SwitchSpec) Apply(o *sim.Options) {
+	o.ClockStep = time.Duration(w.Clock)
 	o.ECN.Dequeue = w.Marking == atDequeue
 	o.Answers = sim.Answers{Hashed: w.Control == hashed, First: w.Priority == first}
 	o.PFC.Resume, o.PFC.Promised = fabric.Size(w.Hysteresis), w.Promised == promisedQueues

@@ -250,6 +250,7 @@ type SwitchSpec struct {
 	PFC   *bool     `yaml:"pfc"`
 	Pause Size      `yaml:"pfc-threshold"` // of an ingress port; 0: a share of the free buffer, or 256 KiB without a buffer
 	Alpha float64   `yaml:"pfc-alpha"`
+	Clock Time      `yaml:"clock-step"` // the n-th switch's clock is n times this ahead
 
 	// Choices: see there.
 	Marking     string `yaml:"marking"`

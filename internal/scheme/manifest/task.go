@@ -106,7 +106,7 @@ func (Part) Words() []Word {
 		{string(PartRoundTime), "how long a recirculation takes"},
 		{string(PartLimit), "how often a packet may recirculate"},
 		{string(PartRounds), "recirculations"},
-		{string(PartPackets), "packets that chose among paths"},
+		{string(PartPackets), "packets that recirculated"},
 		{string(PartPortRounds), "recirculations for want of each port"},
 		{string(PartFaulty), "whether a port is closed"},
 		{string(PartBest), "the best path to each destination"},

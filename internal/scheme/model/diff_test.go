@@ -168,6 +168,7 @@ type traffic struct {
 	*rig
 	rnd   *rand.Rand
 	n     int
+	seq   uint16         // of the last probe of DHLB
 	flows [][]model.Flow // by group
 }
 
@@ -386,7 +387,9 @@ func (tr *traffic) packet() model.Packet {
 			// That leaf's clock is ahead, each by its own.
 			ahead := model.Time(1+from) << 40
 			p.Overlay.Sent = tr.wrapped().After(ahead - tr.units(50+tr.some(300)))
-			p.Overlay.FbDelay = ahead.After(tr.units(50 + tr.some(300)))
+			if tr.rnd.IntN(6) > 0 { // else that leaf has not measured our path
+				p.Overlay.FbDelay = ahead.After(tr.units(50+tr.some(300))) | tr.units(1)
+			}
 		}
 	}
 	return p
@@ -428,7 +431,8 @@ func (tr *traffic) news() {
 		if tr.rnd.IntN(10) == 0 {
 			port = 300 // nothing of the group
 		}
-		tr.flood(model.Probe{Origin: gid, Util: tr.someUtil(), Degree: []uint8{5, 3, 2, 1, 0}[tr.rnd.IntN(5)], Hop: 2}, port)
+		tr.seq += uint16(tr.rnd.IntN(3))
+		tr.flood(model.Probe{Origin: gid, Seq: tr.seq, Util: tr.someUtil(), Degree: []uint8{5, 3, 2, 1, 0}[tr.rnd.IntN(5)], Hop: 2}, port)
 	}
 	switch {
 	case !tr.has("LbIngress.leaf") || tr.rnd.IntN(10) > 0:

@@ -27,19 +27,40 @@ func qdapsRig(t *testing.T, set map[string]string, lens ...int) *rig {
 }
 
 func TestErratumQDAPS1_D(t *testing.T) {
-	r := qdapsRig(t, nil, 30, 10, 20, 11)
+	r := qdapsRig(t, nil, 300, 10, 200, 110)
 	for sport := range uint16(50) {
 		if slot := r.send(tcp(0, sport)); slot != 1 {
 			t.Fatalf("a new flow takes path %d, want the shortest queue of all", slot)
 		}
 	}
-	r = qdapsRig(t, map[string]string{"d": "2"}, 30, 10, 20, 11)
+	r = qdapsRig(t, map[string]string{"d": "2"}, 3000, 10, 2000, 1100)
 	seen := map[int]bool{}
 	for sport := range uint16(200) {
 		seen[r.send(tcp(0, sport))] = true
 	}
 	if !seen[1] || !seen[2] || !seen[3] || seen[0] {
 		t.Errorf("the least of two are %v, want all but the longest queue", seen)
+	}
+}
+
+// With shared registers QDAPS knows a packet that has joined a queue at once, not
+// only when the next one departs: a burst spreads over all queues.
+func TestQDAPSCountsJoining(t *testing.T) {
+	r := qdapsRig(t, nil, 0, 0, 0, 0)
+	taken := make([]int, 4)
+	for sport := range uint16(40) {
+		taken[r.send(tcp(0, sport))]++
+	}
+	for slot, n := range taken {
+		if n != 10 {
+			t.Errorf("40 new flows at once: path %d gets %d, want 10 of each", slot, n)
+		}
+	}
+	r.runUntil(r.now + 35) // three packets of 10 us leave each queue
+	for slot := range 4 {
+		if got := r.cell("q_len", firstPort+slot); got != 6 && got != 7 {
+			t.Errorf("path %d: %d packets are known to wait", slot, got)
+		}
 	}
 }
 
@@ -110,6 +131,44 @@ func TestErratumQDAPS6_ClockOffset(t *testing.T) {
 			if got[i] != want[i] {
 				t.Fatalf("with the clock %d ahead, packet %d takes path %d instead of %d", ahead, i, got[i], want[i])
 			}
+		}
+	}
+}
+
+// A path that was never measured counts as fast as the fastest one that was,
+// whatever the offset between the clocks: all paths are used. A flow that began
+// before the first measurement is not bound to its path by the offset.
+func TestQDAPSStarUnmeasured(t *testing.T) {
+	const second = 1_000_000
+	for _, ahead := range []model.Time{0, 5 * second, 1<<48 - 5*second} {
+		r := newRig(t, scheme{"qdaps-star", codegen.Params{Ports: 4, StatePath: "shared"}}, 5)
+		g := groupOf(4)
+		for _, port := range g.Ports {
+			r.setPort(port, 256, 10)
+		}
+		r.setGroup(0, g)
+		r.now = 5000
+		old := tcp(0, 999)
+		first := r.send(old)
+		r.send(model.Packet{
+			Flow: model.Flow{Src: groupNet(0) + 1, Dst: localNet(firstPort), Protocol: 1}, Len: 100, In: 1, Group: -1,
+			Overlay: model.Overlay{Valid: true, FbTag: uint8(first), FbDelay: ahead.After(100)},
+		})
+		seen := map[int]bool{}
+		for sport := range uint16(64) {
+			r.runUntil(r.now + 50)
+			seen[r.send(tcp(0, sport))] = true
+		}
+		if len(seen) != 4 {
+			t.Errorf("with the clock %d ahead and one path measured, new flows take the paths %v, want all 4", ahead, seen)
+		}
+		moved := false
+		for range 64 {
+			r.runUntil(r.now + 50)
+			moved = r.send(old) != first || moved
+		}
+		if !moved {
+			t.Errorf("with the clock %d ahead, a flow of before the first measurement stays on path %d", ahead, first)
 		}
 	}
 }
@@ -454,6 +513,109 @@ func TestErratumDHLB4_AllFull(t *testing.T) {
 		r.queues[firstPort+slot].items = nil
 	}
 	checkShares(t, taken, equal(4))
+}
+
+// keepBusy sends 1500 bytes through path 0 each 80 µs, three quarters of 200 Mb/s,
+// and calls at between two packets, at changing times after the last report.
+func (r *rig) keepBusy(packets int, at func(i int)) {
+	r.t.Helper()
+	for i := range packets {
+		r.now += 80
+		r.measureLen(firstPort, 1500)
+		before := r.now
+		r.now += model.Time(i*13) % 70
+		at(i)
+		r.now = before
+	}
+}
+
+// A busy link reads the same at any time between two reports, which are as far
+// apart as the load takes to fade.
+func TestReportedLoadHolds(t *testing.T) {
+	const steady = 1500 * 1024 / 80 // U = size + U*(1 - dt/delta)
+	warm := 100
+	set := map[string]string{"link": "200Mbps"}
+	hula := rigOf(t, "hula", codegen.Params{Role: "tor", Set: set}, 2, nil)
+	hula.now = 5000
+	hula.keepBusy(300, func(i int) {
+		hula.flood(model.Probe{Origin: 0}, firstPort)
+		if got := hula.cell("min_util", 0); i > warm && (got < steady*9/10 || got > steady*11/10) {
+			t.Errorf("HULA, packet %d: the link carries %d bytes within its window, want about %d", i, got, steady)
+		}
+	})
+	dhlb := rigOf(t, "dhlb", codegen.Params{Role: "tor", Set: set}, 2, nil)
+	dhlb.now = 5000
+	dhlb.keepBusy(300, func(i int) {
+		dhlb.flood(model.Probe{Origin: 0, Degree: 5, Seq: uint16(i)}, firstPort)
+		if got := dhlb.cell("deg", 0); i > warm && i%8 == 0 && got != 1 {
+			t.Errorf("DHLB, packet %d: a link at 75 %% has degree %d, want 1", i, got)
+		}
+	})
+	conga := rigOf(t, "conga", codegen.Params{Set: map[string]string{"link": "200Mbps", "gap": "1us", "ageing": "10s"}}, 2, nil)
+	conga.now = 5000
+	conga.send(model.Packet{
+		Flow: model.Flow{Src: groupNet(0) + 1, Dst: localNet(firstPort), Protocol: 1}, Len: 100, In: 1, Group: -1,
+		Overlay: model.Overlay{Valid: true, FbTag: 1, FbMetric: 3},
+	})
+	conga.keepBusy(300, func(i int) {
+		if slot := conga.send(tcp(0, uint16(i))); i > warm && slot != 1 {
+			t.Errorf("CONGA, packet %d: path %d, of which three quarters are in use, want path 1 with three eighths", i, slot)
+		}
+		conga.queues[firstPort].items, conga.queues[firstPort+1].items = nil, nil
+	})
+}
+
+// A link that nothing is sent along any more fades once its report is overdue.
+func TestReportedLoadFades(t *testing.T) {
+	r := rigOf(t, "hula", codegen.Params{Role: "tor", Set: map[string]string{"link": "200Mbps"}}, 2, nil)
+	r.now = 5000
+	r.keepBusy(100, func(int) {})
+	for after, want := range map[model.Time]bool{1900: false, 3100: true} {
+		at := r.now
+		r.now += after
+		r.flood(model.Probe{Origin: 0}, firstPort)
+		if got := r.cell("min_util", 0); (got == 0) != want {
+			t.Errorf("%d us after the last packet %d bytes are left", after, got)
+		}
+		r.now = at
+	}
+}
+
+// A path whose probes stay away while those along other paths arrive is silent:
+// it gets nothing, until a probe comes again.
+func TestDHLBSilentPath(t *testing.T) {
+	r := rigOf(t, "dhlb", codegen.Params{Role: "tor", Set: map[string]string{"gap": "1us"}}, 4, nil)
+	share := func() (taken [4]int) {
+		for range 400 {
+			r.now += 2
+			slot := r.send(tcp(0, 1))
+			taken[slot]++
+			r.queues[firstPort+slot].items = nil
+		}
+		return taken
+	}
+	seq := uint16(1<<16 - 3) // it wraps
+	round := func(silent int) {
+		r.now += 400
+		seq++
+		for slot := range 4 {
+			if slot != silent {
+				r.flood(model.Probe{Origin: 0, Seq: seq, Degree: 5}, firstPort+slot)
+			}
+		}
+	}
+	round(-1)
+	round(-1)
+	for n := 1; n <= 6; n++ {
+		round(2)
+		if taken := share(); (taken[2] == 0) != (n > 3) {
+			t.Errorf("%d probes have stayed away: the paths get %v", n, taken)
+		}
+	}
+	round(-1)
+	if taken := share(); taken[2] == 0 {
+		t.Errorf("the path has probes again: the paths get %v", taken)
+	}
 }
 
 // The paper's delta is the flowlet gap as well.

@@ -158,7 +158,7 @@ func (d *degree) hardware(register string, slot int) []uint64 {
 	return collect(d.degrees, func(paths [MaxPaths]pathDegree) uint64 {
 		k := paths[slot]
 		if !k.known {
-			return pair(1<<32-1, 0, 32)
+			return pair(1<<32-1, h.Count(k.at), 32)
 		}
 		return pair(uint64(k.degree), h.Count(k.at), 32)
 	})

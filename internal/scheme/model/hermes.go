@@ -40,7 +40,7 @@ func (c *cautious) choose(p *pass) int {
 		f.sent = 0
 	}
 	f.sent += uint32(p.Len)
-	f.rate = uint32(p.Len) + estimate{f.rate, f.last}.now(p.now, c.cfg.Window)
+	f.rate = uint32(p.Len) + estimate{f.rate, f.last}.faded(p.now, c.cfg.Window)
 	f.last = p.now
 
 	slot := p.held
@@ -52,7 +52,7 @@ func (c *cautious) choose(p *pass) int {
 	}
 	f.path = remember(slot)
 	u := &c.used.of(p.Group)[slot]
-	*u = estimate{uint32(p.Len) + u.now(p.now, c.cfg.Window), p.now}
+	*u = estimate{uint32(p.Len) + u.faded(p.now, c.cfg.Window), p.now}
 	return slot
 }
 
@@ -74,7 +74,7 @@ func (c *cautious) best(p *pass, than *pathState) int {
 		if than != nil && !(than.rtt > k.rtt+c.cfg.DRTT && int(than.marks) > int(k.marks)+c.cfg.DECN) {
 			continue
 		}
-		key := [2]uint32{uint32(c.class(k)), c.used.of(p.Group)[s].now(p.now, c.cfg.Window)}
+		key := [2]uint32{uint32(c.class(k)), c.used.of(p.Group)[s].faded(p.now, c.cfg.Window)}
 		if key[0] < best[0] || key[0] == best[0] && key[0] != congested && key[1] < best[1] {
 			slot, best = s, key
 		}

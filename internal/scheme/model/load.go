@@ -69,8 +69,8 @@ func (s *fades) stale(news, now Time) bool {
 	return looked > news.Since(s.began)+newsLife
 }
 
-// now is the estimate at a later time.
-func (e estimate) now(now Time, window uint) uint32 {
+// faded returns the estimate at a later time.
+func (e estimate) faded(now Time, window uint) uint32 {
 	dt := now.Since(e.at)
 	if dt>>window != 0 {
 		return 0
@@ -108,7 +108,7 @@ func (l *load) count(port, bytes int, now Time) {
 		l.step(now)
 		*e = estimate{uint32(bytes) + e.bytes, now}
 	} else {
-		*e = estimate{uint32(bytes) + e.now(now, l.cfg.Window), now}
+		*e = estimate{uint32(bytes) + e.faded(now, l.cfg.Window), now}
 	}
 	if l.cfg.LoadNow {
 		l.ingressSide[port] = *e
@@ -117,8 +117,8 @@ func (l *load) count(port, bytes int, now Time) {
 
 func (l *load) learn(r Report, now Time) { l.ingressSide[r.Port] = estimate{r.Sent, now} }
 
-// sent is the load of a port, as far as ingress knows: on hardware the
-// utilisation that was reported, which does not fade until the next report.
+// sent returns the load of a port as far as ingress knows. A reported load holds
+// until the next report is overdue, at twice T_b; on hardware it never fades.
 func (l *load) sent(port int, now Time) uint32 {
 	if l.tofino() {
 		return l.ingressSide[port].bytes
@@ -127,7 +127,11 @@ func (l *load) sent(port int, now Time) uint32 {
 		l.step(now)
 		return l.ingressSide[port].bytes
 	}
-	return l.ingressSide[port].now(now, l.cfg.Window)
+	e := l.ingressSide[port]
+	if !l.cfg.Direct && !l.cfg.LoadNow {
+		e.at = e.at.After(min(now.Since(e.at), 2*l.cfg.Tb))
+	}
+	return e.faded(now, l.cfg.Window)
 }
 
 // eighths quantises a load to three bits.
@@ -150,6 +154,7 @@ type Probe struct {
 	Origin int    // the group that leads there
 	Util   uint32 // HULA: bytes on the busiest link of the path, on hardware its utilisation
 	Degree uint8  // DHLB: the least load degree of a link of the path
+	Seq    uint16 // DHLB: counts the probes of the origin
 	Hop    uint8  // DHLB: switches passed
 }
 
@@ -225,14 +230,36 @@ func (c bestOf) choose(p *pass) int {
 
 // degree is DHLB's signal: a load degree for each path (Table 2; its degree of
 // 4 is a slip, Table 1 has none). Of the paths that share a next hop the best
-// counts that a probe came along lately.
+// counts that a probe came along lately. A path whose probes stay away while those
+// along other paths arrive is silent and has degree 0.
 type degree struct {
 	load
 	degrees byGroup[[MaxPaths]pathDegree]
+	newest  byGroup[uint16] // sequence number of the last probe, along any path
+}
+
+// missed is how many probes in a row a path may miss before it counts as silent.
+const missed = 3
+
+// silent reports whether a path has missed probes that came along other paths.
+func (d *degree) silent(group, slot int) bool {
+	return *d.newest.of(group)-d.degrees.of(group)[slot].seq > missed
+}
+
+// forget is what hardware does instead, which compares no sequence numbers: it
+// gives up the paths of a group that no probe came along for long.
+func (d *degree) forget(p *pass) {
+	for slot := range p.n {
+		k := &d.degrees.of(p.Group)[slot]
+		if k.known && p.now.signed(k.at) > int64(3*d.cfg.TMax) {
+			k.known, k.degree = false, 0
+		}
+	}
 }
 
 type pathDegree struct {
 	degree uint8
+	seq    uint16 // of the last probe along the path
 	at     Time
 	known  bool // on hardware, where a path without news is none
 }
@@ -262,28 +289,33 @@ func (d *degree) probe(p Probe, slot, port int, now Time) Probe {
 	}
 	p.Hop++
 	k := &d.degrees.of(p.Origin)[slot]
+	k.seq, *d.newest.of(p.Origin) = p.Seq, p.Seq
 	old := now.Since(k.at) > 2*d.cfg.TProbe
 	if d.tofino() { // which takes news of more than half a clock ago for fresh
 		old = now.signed(k.at) > int64(2*d.cfg.TProbe)
 	}
 	if p.Degree >= k.degree || old {
-		*k = pathDegree{p.Degree, now, true}
+		k.degree, k.at, k.known = p.Degree, now, true
 	}
 	return p
 }
 
 // cost is the level that hardware keeps.
 func (d *degree) cost(p *pass, slot int) uint32 {
-	h, k := d.cfg.Hardware, d.degrees.of(p.Group)[slot]
+	h := d.cfg.Hardware
 	switch {
 	case h == nil:
 		return 0
-	case !k.known:
+	case !d.degrees.of(p.Group)[slot].known:
 		return uint32(len(h.Weights) - 1)
 	}
-	return uint32(k.degree)
+	return uint32(d.degrees.of(p.Group)[slot].degree)
 }
 
+// weight returns the degree of a path, 0 if it is silent.
 func (d *degree) weight(p *pass, slot int) uint32 {
+	if d.silent(p.Group, slot) {
+		return 0
+	}
 	return uint32(d.degrees.of(p.Group)[slot].degree)
 }

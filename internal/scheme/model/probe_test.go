@@ -24,7 +24,7 @@ func (r *rig) flood(p model.Probe, port int) {
 		b = binary.BigEndian.AppendUint16(b, uint16(p.Origin))
 		b = binary.BigEndian.AppendUint32(b, p.Util)
 	} else {
-		b = append(b, byte(p.Origin), 0, 7, p.Degree, p.Hop, 9, 0, 0, 0, 0)
+		b = append(b, byte(p.Origin), byte(p.Seq>>8), byte(p.Seq), p.Degree, p.Hop, 9, 0, 0, 0, 0)
 	}
 	r.out = r.sw.Ingress(r.sw.Receive(uint32(port), b, r.clock()), r.clock(), r.out[:0])
 	r.tape = nil // what hardware draws for probes too

@@ -45,6 +45,7 @@ func (c *orderly) choose(p *pass) int {
 type waiter interface {
 	signal
 	queueing(p *pass, slot int) (packets uint32, delay Time)
+	join(port int)
 	way(p *pass, slot int) Time
 }
 
@@ -104,16 +105,15 @@ func (c *ordered) lanes(p *pass, expected Time) (lanes [MaxPaths]lane) {
 func (c *ordered) lane(p *pass, slot int, expected Time) lane {
 	l := lane{slot: slot}
 	l.len, l.delay = c.signal.queueing(p, slot)
-	left := expected.signed(p.now) // until the last packet is gone
-	if c.cfg.Signal == "one-way" {
-		// The other leaf's clock is ahead by as much in left as in way. There
-		// is no telling when the last packet has arrived, and no need to: what
-		// comes after it qualifies more and more.
-		base := c.signal.way(p, 0)
-		l.load = (l.delay + c.signal.way(p, slot)).signed(base)
-		l.qualifies = p.held < 0 || (l.delay+c.signal.way(p, slot)).signed(expected-p.now) > 0
+	if o, ok := c.signal.(*oneWay); ok {
+		// expected and the delays contain the same offset of the clocks. An arrival
+		// later than any queue allows is by a clock of before: the flow is new.
+		takes := l.delay + o.way(p, slot)
+		l.load = int64(takes.Since(o.reference(p)))
+		l.qualifies = p.held < 0 || expected.Since(p.now).Since(takes) > longestWait
 		return l
 	}
+	left := expected.signed(p.now) // until the last packet is gone
 	l.load = int64(l.len)
 	l.qualifies = p.held < 0 || left <= 0 || int64(l.delay) > left // Eq. 2
 	return l
@@ -121,34 +121,79 @@ func (c *ordered) lane(p *pass, slot int, expected Time) lane {
 
 // queueing is QD of Eq. 1, M(l+1)/C, with M/C as the port's service time.
 func (q *queue) queueing(p *pass, slot int) (uint32, Time) {
-	port := q.port(p, slot)
-	return q.len[port], Time(uint64(q.len[port]+1) * uint64(q.ports[port].Service) >> 16)
+	length := q.queue(p, slot)
+	return length, Time(uint64(length+1) * uint64(q.ports[q.port(p, slot)].Service) >> 16)
+}
+
+// join makes the queue of a port longer by a packet at once, where egress writes
+// the exact length when one departs.
+func (q *queue) join(port int) {
+	if q.cfg.Direct && !q.tofino() {
+		q.len[port]++
+	}
 }
 
 func (q *queue) way(*pass, int) Time { return 0 }
 
-// oneWay is QDAPS*'s signal: beside the local queues, how long packets take
-// from leaf to leaf, which they carry there and back. All such times are off by
-// what one leaf's clock is ahead of the other's.
+// oneWay is the signal of QDAPS*: the local queues, and the delays from leaf to
+// leaf, which packets carry there and back. Each delay contains the lead of one
+// leaf's clock over the other's. 0 marks a path that was never measured.
 type oneWay struct {
 	queue
 	to, from byGroup[[MaxPaths]Time]
 }
 
-func (o *oneWay) way(p *pass, slot int) Time { return o.to.of(p.Group)[slot] }
+// longestWait is longer than a packet waits in any queue, in µs.
+const longestWait = 1 << 18
 
-// cost is what hardware compares: the time to the other leaf by a path, by its
-// clock, against that of path 0.
+// way returns the delay of a path. A path that was never measured counts like the
+// reference, so that packets try it.
+func (o *oneWay) way(p *pass, slot int) Time {
+	if way := o.to.of(p.Group)[slot]; way != 0 {
+		return way
+	}
+	return o.reference(p)
+}
+
+// reference returns the delay that the others are compared with: the least of the
+// measured ones, on hardware the first of them; 0 if no path is measured.
+func (o *oneWay) reference(p *pass) (least Time) {
+	ways := o.to.of(p.Group)
+	if o.tofino() {
+		for _, way := range ways[:o.cfg.Paths] {
+			if way != 0 {
+				return way
+			}
+		}
+		return 0
+	}
+	for _, way := range ways[:p.n] {
+		if way != 0 && (least == 0 || least.signed(way) >= 0) {
+			least = way
+		}
+	}
+	return least
+}
+
+// cost is what hardware compares: the time to the other leaf by a path, by that
+// leaf's clock, relative to the reference.
 func (o *oneWay) cost(p *pass, slot int) uint32 {
 	if !o.tofino() {
 		return o.queue.cost(p, slot)
 	}
-	ahead := o.way(p, slot).Since(o.way(p, 0)).After(1 << 46)
+	ahead := o.way(p, slot).Since(o.reference(p)).After(1 << 46)
 	return o.queue.cost(p, slot) + uint32(ahead>>tickShift)
 }
 
 func (o *oneWay) receive(leaf int, h *Overlay, now Time) {
-	o.from.of(leaf)[h.Tag] = now.Since(h.Sent)
+	took := now.Since(h.Sent)
+	switch {
+	case o.tofino():
+		took |= 1 << tickShift
+	case took == 0:
+		took = 1
+	}
+	o.from.of(leaf)[h.Tag] = took
 	o.to.of(leaf)[h.FbTag] = h.FbDelay
 }
 

@@ -205,6 +205,10 @@ func (d *degree) cells(register string) []uint64 {
 	switch register {
 	case "deg":
 		return pathRegister(d.degrees, func(k pathDegree) uint64 { return uint64(k.degree) })
+	case "deg_seq":
+		return pathRegister(d.degrees, func(k pathDegree) uint64 { return uint64(k.seq) })
+	case "deg_newest":
+		return collect(d.newest, func(seq uint16) uint64 { return uint64(seq) })
 	case "deg_ts":
 		return pathRegister(d.degrees, func(k pathDegree) uint64 { return uint64(k.at) })
 	}
@@ -327,7 +331,7 @@ func (g *rlb) cells(register string) []uint64 {
 	case "rc_sum":
 		return []uint64{uint64(g.sum)}
 	case "rc_pkts":
-		return []uint64{uint64(g.count)}
+		return numbers(g.packets[:])
 	}
 	return nil
 }

@@ -186,6 +186,11 @@ func newModel(t testing.TB, man manifest.Manifest, p codegen.Params, random func
 		for _, v := range man.Parameters {
 			if v.Name == "degree" {
 				if poly, ok := fitting.Paper(int(v.Number), p.Printed); ok { // else the controller gives one
+					for _, t := range man.Parameters {
+						if t.Name == "tau" {
+							poly = poly.WithTau(t.Number / 1000)
+						}
+					}
 					cfg.Poly = &poly
 				}
 			}

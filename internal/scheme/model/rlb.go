@@ -14,8 +14,9 @@ type rlb struct {
 	until [512]Time // the port is expected to be paused till then; 0: it is not
 	loop  Time      // t_rc, what the last recirculation took
 
-	rounds     [512]uint32 // recirculations for want of the port
-	sum, count uint32      // of all rounds; of packets
+	rounds  [512]uint32 // recirculations for want of the port
+	packets [512]uint32 // that took them
+	sum     uint32      // of all rounds
 
 	reports reporter    // on hardware
 	left    [512]uint32 // there, what came in at a port and has left, in bytes
@@ -192,7 +193,6 @@ func (g *rlb) reroute(p *pass, grain granularity) (slot int, again bool) {
 	r := &p.Round
 	if r.Count == 0 {
 		r.base, r.first = grain.decide(p), p.now
-		g.count++
 	}
 	if r.base >= p.n {
 		return -1, false // the path has gone while the packet came round
@@ -204,8 +204,10 @@ func (g *rlb) reroute(p *pass, grain granularity) (slot int, again bool) {
 		}
 		next, gain := g.suboptimal(p, slot)
 		if gain > g.loop && g.mayRecirculate(r, gain, p.now) {
-			g.rounds[g.port(p, r.base)]++
 			g.sum++
+			if g.overdue(&g.paths.of(p.Group)[next], gone, p.now) {
+				g.blame(r, g.port(p, next))
+			}
 			return slot, true
 		}
 		slot = next
@@ -214,6 +216,15 @@ func (g *rlb) reroute(p *pass, grain granularity) (slot int, again bool) {
 		return r.base, false // all may be paused: the first choice
 	}
 	return slot, false
+}
+
+// blame counts a recirculation because probes along the path through a port are
+// overdue; on hardware, for want of the port.
+func (g *rlb) blame(r *Round, port int) {
+	g.rounds[port]++
+	if r.Count == 0 {
+		g.packets[port]++
+	}
 }
 
 // evade is how hardware does that. RLB takes what is next in the order of slots.
@@ -230,7 +241,6 @@ func (g *rlb) evade(p *pass, grain granularity) (slot int, again bool) {
 	}
 	if r.Count == 0 {
 		r.first = p.now
-		g.count++
 	} else {
 		g.loop = p.now.Since(r.sent)
 	}
@@ -246,8 +256,8 @@ func (g *rlb) evade(p *pass, grain granularity) (slot int, again bool) {
 	}
 	gain <<= tickShift
 	if gain > g.loop && p.now.Since(r.first)+g.loop <= gain && r.Count < int(g.controlled.rounds) {
-		g.rounds[g.port(p, r.base%p.n)]++
 		g.sum++
+		g.blame(r, g.port(p, r.base%p.n))
 		r.to = r.base
 		return r.base, true
 	}
@@ -269,10 +279,11 @@ func (g *rlb) detour(p *pass, slot int) int {
 // suboptimal is the next path in the order of RTTs, the fastest after the
 // slowest, and by how much it is slower.
 func (g *rlb) suboptimal(p *pass, slot int) (next int, gain Time) {
-	paths := g.paths.of(p.Group)
-	before := func(a, b int) bool {
-		return cmp.Or(cmp.Compare(paths[a].rtt, paths[b].rtt), cmp.Compare(a, b)) < 0
+	var rtt [MaxPaths]uint32
+	for s := range p.n {
+		rtt[s] = g.delay(&g.paths.of(p.Group)[s], p.now)
 	}
+	before := func(a, b int) bool { return cmp.Or(cmp.Compare(rtt[a], rtt[b]), cmp.Compare(a, b)) < 0 }
 	next, fastest := -1, slot
 	for s := range p.n {
 		if before(slot, s) && (next < 0 || before(s, next)) {
@@ -285,11 +296,29 @@ func (g *rlb) suboptimal(p *pass, slot int) (next int, gain Time) {
 	if next < 0 {
 		return fastest, 0
 	}
-	gain = Time(paths[next].rtt - paths[slot].rtt)
+	gain = Time(rtt[next] - rtt[slot])
 	if g.cfg.Halve {
 		gain /= 2
 	}
 	return next, gain
+}
+
+// delay is the RTT of a path: at least as long as a probe is overdue, and so the
+// longest of all if none has come yet. Switches above the leaves send no probes.
+func (g *rlb) delay(k *pathState, now Time) uint32 {
+	if g.overdue(k, 2, now) {
+		return uint32(min(now.Since(k.at), math.MaxUint32))
+	}
+	return k.rtt
+}
+
+// gone is how many probes of a path in a row must stay away for the path to have
+// failed: pauses last for less.
+const gone = 16
+
+// overdue reports whether so many probes of a path have not come back.
+func (g *rlb) overdue(k *pathState, probes int64, now Time) bool {
+	return g.cfg.Edge && now.Since(k.at) > Time(probes*(g.cfg.TPath/1000))
 }
 
 // mayRecirculate bounds how often a packet recirculates; RLB* bounds it by the room in

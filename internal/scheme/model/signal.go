@@ -75,7 +75,10 @@ type queue struct {
 	len [512]uint32
 }
 
-func (q *queue) cost(p *pass, slot int) uint32 {
+func (q *queue) cost(p *pass, slot int) uint32 { return q.queue(p, slot) }
+
+// queue returns the length of a path's queue as far as the switch knows it.
+func (q *queue) queue(p *pass, slot int) uint32 {
 	if q.cfg.QueueNow != nil {
 		return q.cfg.QueueNow(q.port(p, slot), p.Flow)
 	}
@@ -236,7 +239,7 @@ func (g *piggyback) receive(leaf int, h *Overlay, now Time) {
 			return
 		}
 	}
-	g.toLeaf.of(leaf)[h.FbTag] = pathDegree{h.FbMetric, now, true}
+	g.toLeaf.of(leaf)[h.FbTag] = pathDegree{degree: h.FbMetric, at: now, known: true}
 }
 
 func (g *piggyback) send(group int, h *Overlay) {

@@ -220,6 +220,9 @@ func (s *Switch) Ingress(p *Packet, now Time) Decision {
 		p.Round.Count++
 	} else if d.Slot >= 0 {
 		s.wrap(p, d.Slot)
+		if o, ok := s.choice.(*ordered); ok {
+			o.signal.join(d.Port)
+		}
 	}
 	return d
 }
@@ -227,6 +230,9 @@ func (s *Switch) Ingress(p *Packet, now Time) Decision {
 func (s *Switch) decide(p *Packet, now Time) (d Decision) {
 	g := &s.groups[p.Group]
 	s.pass = pass{Packet: p, now: now, n: len(g.Ports), held: -1}
+	if d, ok := s.signal.(*degree); ok && s.tofino() {
+		d.forget(&s.pass)
+	}
 	if s.guard == nil {
 		d.Slot = s.grain.decide(&s.pass)
 		d.Again = s.pass.again
@@ -358,6 +364,7 @@ type Params struct {
 
 	Window uint   // HULA, DHLB, CONGA, Hermes: a load fades in 2^Window µs
 	Link   uint64 // bit/s of a link
+	TMax   Time   // DHLB: the longest time between probes
 	TFail  Time   // HULA: a best path without news for longer is given up
 	TProbe Time   // DHLB: between probes
 	Ageing Time   // CONGA: older congestion counts as none
@@ -391,7 +398,7 @@ type Params struct {
 // model are an error. Hardware is to be set before.
 func (p *Params) Set(name string, number int64) error {
 	times := map[string]*Time{
-		"gap": &p.Gap, "tb": &p.Tb, "tau": &p.Tau, "age": &p.Age, "tfail": &p.TFail, "tprobe": &p.TProbe,
+		"gap": &p.Gap, "tb": &p.Tb, "tau": &p.Tau, "age": &p.Age, "tfail": &p.TFail, "tprobe": &p.TProbe, "tmax": &p.TMax,
 		"ageing": &p.Ageing, "timeout": &p.Timeout, "dt": &p.DT, "twarn": &p.TWarn, "hold": &p.Hold, "epoch": &p.Epoch,
 	}
 	if t := times[name]; t != nil {
@@ -443,7 +450,7 @@ func (p *Params) Set(name string, number int64) error {
 		p.Delay = number
 	case "degree":
 		p.Degree = int(number)
-	case "cpu", "theta", "tmax", "period", "rule", "ecnk", "incast":
+	case "cpu", "theta", "period", "rule", "ecnk", "incast":
 		// What the controller does.
 	default:
 		return fmt.Errorf("unknown parameter %q", name)
@@ -517,7 +524,7 @@ func (g *rlb) setCell(register string, index int, v uint32) bool {
 	case "rc_sum":
 		g.sum = v
 	case "rc_pkts":
-		g.count = v
+		g.packets[index] = v
 	default:
 		return false
 	}

@@ -1,0 +1,51 @@
+package lab
+
+import (
+	"strings"
+	"testing"
+)
+
+// failing is RLB* in a fabric where packets recirculate, healthy and with a spine
+// that loses packets without a word.
+const failing = `
+name: failing
+engine: native
+state-path: shared
+latency: 1us
+warmup: 0
+drain: 30ms
+transport: {kind: dcqcn, rdma: {alpha-interval: 55us, cut-interval: 50us, raise-interval: 55us, raise-bytes: 10MB, recovery: 5, additive: 40Mbps, hyper: 400Mbps, notice-every: 50us, nack-every: 500us}}
+switches: {pfc: true, pfc-threshold: 256KiB, ecn-min: 5KB, ecn-max: 200KB, ecn-p: 0.01}
+topology: {leaf-spine: {leaves: 6, spines: 6, hosts: 12, rate: 40G, host-rate: 40G, delay: 2us, host-delay: 2us, buffer: 9MiB}}
+traffic: [{workload: websearch, load-of: fabric}]
+loads: [0.8]
+duration: 4ms
+seeds: [101]
+schemes: [{scheme: letflow+rlb-star, label: RLB, set: {dt: 2us, twarn: 10us, hold: 200us, tpath: 50us}}]
+cases:
+- {name: healthy}
+- {name: drops, faults: [{at: 0s, switch: s2, drop: 0.0035}]}
+- {name: dead, faults: [{at: 300us, switch: s2, drop: 1}]}
+`
+
+// TestFailureDetection: RLB's Algorithm 2 finds the spine that loses every packet,
+// and suspects none where probes come back: in a healthy network, and where so few
+// packets are lost that hardly a probe is among them.
+func TestFailureDetection(t *testing.T) {
+	leftToPlainRun(t)
+	c := run(t, &Runner{}, loadOnce(t, failing))
+	for _, name := range []string{"healthy", "drops"} {
+		if alerts := c.Row(name, "RLB", 0.8).Runs[0].Alerts; len(alerts) > 0 {
+			t.Errorf("%s: %v, want no alert", name, alerts)
+		}
+	}
+	alerts := c.Row("dead", "RLB", 0.8).Runs[0].Alerts
+	if len(alerts) == 0 {
+		t.Error("a spine that loses every packet is not found")
+	}
+	for _, a := range alerts {
+		if !strings.Contains(a, "s2 behind it has failed") {
+			t.Errorf("alert %q, want one about s2", a)
+		}
+	}
+}
