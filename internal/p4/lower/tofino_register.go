@@ -218,9 +218,6 @@ func (l *tofino) handOut(c *methodCall, out, results []value) value {
 	return l.stableValue(results[0], m)
 }
 
-// assignOut assigns v to an out argument.
-func (l *tofino) assignOut(x syntax.Expr, v value, e *env) { l.assign(l.lvalue(x, e), v) }
-
 // A cellUse describes how a method uses its value.
 type cellUse struct{ read, written bool }
 
