@@ -10,13 +10,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/internal/scheme/own"
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
 func newNew(c *cli.Console) *cobra.Command {
+	var from string
 	cmd := &cobra.Command{
-		Use:   "new FOLDER",
+		Use:   "new FOLDER [--from SCHEME]",
 		Short: "Create a folder for your own load balancer",
 		Long: `New creates a folder with a small working load balancer: a P4_16 program for
 v1model, its manifest, packet tests, and an experiment against schemes of the
@@ -29,13 +31,23 @@ catalogue.
   p4lb deploy --scheme . --topology qall
 
 The program maps flows to paths by a hash. A comment marks the place for a better
-choice. docs/own-program.md explains each step.`,
+choice. docs/own-program.md explains each step.
+
+--from copies the programs of a scheme of the catalogue instead, one for leaves
+and one for spines, with its feedback: queue lengths that switches share (drill,
+qall), congestion that packets carry back (conga), flowlets (letflow). You may
+change all of it, the manifests included.`,
 		Example: `  p4lb new mine
+  p4lb new mine --from conga
   p4lb new mine && p4lb lab run mine`,
 		Args: cli.WantArgs(1, 1, "a folder to create"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := args[0]
-			files, err := own.Scaffold(filepath.Base(filepath.Clean(dir)))
+			name := filepath.Base(filepath.Clean(dir))
+			files, err := own.Scaffold(name)
+			if from != "" {
+				files, err = scaffoldFrom(cli.LibraryFrom("."), from, name)
+			}
 			if err != nil {
 				return err
 			}
@@ -63,5 +75,7 @@ choice. docs/own-program.md explains each step.`,
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&from, "from", "", "start from the programs of `SCHEME`, such as letflow, drill, conga or qall")
+	cli.CompleteLater(cmd, "from", codegen.Names)
 	return cmd
 }

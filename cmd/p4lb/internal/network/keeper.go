@@ -316,11 +316,14 @@ func (j *deployJob) show(r *report.Report, lost *loss) error {
 		return err
 	}
 	if j.format == cli.Table && r.Verified() && !j.diff {
-		passed := ""
+		passed, state := "", "verified"
 		if lost != nil && lost.err == nil {
 			passed = fmt.Sprintf("; packets pass between %d of %d pairs of hosts", lost.pairs-len(lost.failed), lost.pairs)
+			if len(lost.failed) > 0 {
+				state = "programmed"
+			}
 		}
-		fmt.Fprintf(j.c.Out, "%d switches verified in %v, %d changes written%s\n", len(r.Switches), r.Elapsed.Round(time.Millisecond), r.Written(), passed)
+		fmt.Fprintf(j.c.Out, "%d switches %s in %v, %d changes written%s\n", len(r.Switches), state, r.Elapsed.Round(time.Millisecond), r.Written(), passed)
 	}
 	if err := j.c.Out.Flush(); err != nil {
 		return fmt.Errorf("writing to standard output: %w", plain.Bare(err))
