@@ -2,14 +2,13 @@ package sim
 
 import "time"
 
-// The buffer of a switch is shared by its ports. A queue is limited to its own
-// number of bytes, or with Options.Alpha to a multiple of what is free (dynamic
-// thresholds). With PFC no queue is limited, so that nothing is lost before the
-// buffer is full; instead each ingress port is, whose peer is told to pause. That
-// goes for what recirculates too, but for copies: those of a port
-// without a peer are nobody's to pause.
+// Ports share the buffer of a switch. A queue has a limit of its own, or with
+// Options.Alpha a multiple of the free bytes (dynamic thresholds). With PFC, queues
+// have no limit, so that no packet is lost before the buffer is full. Instead, each
+// ingress port has one, above which it pauses its peer. This includes recirculated
+// packets, but not copies on ports without a peer: there is no peer to pause.
 
-// admit decides whether a packet may join a queue.
+// admit reports whether a packet may join a queue, and if not, the reason.
 func (s *Switch) admit(p *Packet, o *Port) (Reason, bool) {
 	if s.buffer > 0 && s.used+p.Size > s.buffer {
 		return BufferFull, false
@@ -27,7 +26,7 @@ func (s *Switch) admit(p *Packet, o *Port) (Reason, bool) {
 	return 0, true
 }
 
-// charge notes that a packet waits in the switch.
+// charge accounts for a packet that joins a queue of the switch.
 func (s *Switch) charge(p *Packet) {
 	p.charged = true
 	s.used += p.Size
@@ -37,10 +36,10 @@ func (s *Switch) charge(p *Packet) {
 	}
 }
 
-// discharge notes that it leaves.
+// discharge accounts for a packet that leaves its queue.
 func (s *Switch) discharge(p *Packet) {
 	if !p.charged {
-		return // it went before others
+		return // it had priority
 	}
 	p.charged = false
 	s.used -= p.Size
@@ -49,8 +48,7 @@ func (s *Switch) discharge(p *Packet) {
 	}
 }
 
-// hold counts bytes that came in at the port, and pauses the peer or lets it go
-// on.
+// hold adds to the bytes of an ingress port, and pauses or resumes its peer.
 func (o *Port) hold(bytes int) {
 	o.pfc.held += int32(bytes)
 	if o.peer == nil {
@@ -65,10 +63,10 @@ func (o *Port) hold(bytes int) {
 	}
 }
 
-// usualPause is Q_PFC where there is no buffer to share: RLB's, Section II-B.
+// usualPause is Q_PFC of switches without a shared buffer (RLB, Section II-B).
 const usualPause = 256 << 10
 
-// pauseAt is the number of bytes at which the peer is paused.
+// pauseAt returns the number of bytes above which the peer is paused.
 func (o *Port) pauseAt() int {
 	c := &o.net.opts.PFC
 	switch {
@@ -85,11 +83,11 @@ func (o *Port) pauseAt() int {
 	return pause
 }
 
-// priorities is how many Ethernet has (802.1p): each has a queue.
+// priorities is the number of priorities of Ethernet (802.1p), each with a queue.
 const priorities = 8
 
-// headroom is what is set aside for what comes after pauses, and with Promised for
-// queues.
+// headroom returns the bytes that are reserved for packets after pauses, and with
+// Promised for queues.
 func (s *Switch) headroom() int {
 	if s.reserve == 0 {
 		for _, o := range s.Ports() {
@@ -102,8 +100,8 @@ func (s *Switch) headroom() int {
 	return s.reserve
 }
 
-// headroom is what the peer may still send after it was told to pause: for two
-// delays of the link, and a packet that either end is in the middle of.
+// headroom returns the bytes that the peer may still send after a pause: those of two
+// delays of the link, and a packet that each end is sending.
 func (o *Port) headroom() int {
 	if h := o.net.opts.PFC.Headroom; h > 0 {
 		return int(h)
@@ -114,9 +112,8 @@ func (o *Port) headroom() int {
 // pauseLen is the length of a PFC frame.
 const pauseLen = 64
 
-// signal sends a PFC frame to the peer: before all that waits, but not before
-// the end of the packet on its way out. What it takes from the link is not
-// counted.
+// signal sends a PFC frame to the peer, before all queued packets and after the packet
+// on the line. The frame takes no capacity of the link.
 func (o *Port) signal(pause bool) {
 	o.pfc.pausing = pause
 	o.pfc.sent++

@@ -5,22 +5,21 @@ import (
 	"time"
 )
 
-// A reaction is DCQCN's reaction point: the rate of a flow, which falls with
-// notifications of congestion and rises with time (Zhu et al., SIGCOMM 2015, in
-// the form that network cards and the RLB authors' simulator give it: the
-// reductions of an interval come together at its end).
+// A reaction is DCQCN's reaction point (Zhu et al., SIGCOMM 2015): the rate of a flow
+// falls with notifications of congestion and rises with time. As in network cards and
+// the simulator of RLB's authors, a reduction happens at the end of its interval.
 //
-// Alpha changes once in each of its intervals. Nothing but the reductions reads
-// it, so it catches up when asked.
+// Alpha changes once in each of its intervals. Only reductions read it, so it is updated
+// lazily.
 type reaction struct {
 	t    *RDMA
 	line float64 // bit/s
 
 	rate, target float64 // R_C, R_T
 	alpha        float64
-	noticed      bool          // once at least
-	seen         bool          // in the current interval of alpha
-	alphaFrom    time.Duration // which began here
+	noticed      bool          // at least once
+	seen         bool          // a notification in the current interval of alpha
+	alphaFrom    time.Duration // the beginning of that interval
 	cutFrom      time.Duration // the first interval of reductions
 	cutAt        time.Duration // the next reduction, or never
 	raiseAt      time.Duration // the next raise, or never
@@ -34,7 +33,7 @@ func newReaction(t *RDMA, line int64) reaction {
 	return reaction{t: t, line: rate, rate: rate, target: rate, alpha: 1, cutAt: never, raiseAt: never}
 }
 
-// notice takes in a notification of congestion.
+// notice handles a notification of congestion.
 func (r *reaction) notice(now time.Duration) {
 	if !r.noticed {
 		r.noticed, r.alphaFrom, r.cutFrom = true, now, now
@@ -47,7 +46,7 @@ func (r *reaction) notice(now time.Duration) {
 	}
 }
 
-// settle brings alpha to the interval that the time is in.
+// settle updates alpha to the current interval.
 func (r *reaction) settle(now time.Duration) {
 	n := (now - r.alphaFrom) / r.t.AlphaInterval
 	if n <= 0 {
@@ -65,7 +64,7 @@ func (r *reaction) settle(now time.Duration) {
 
 func (r *reaction) deadline() time.Duration { return min(r.cutAt, r.raiseAt) }
 
-// tick is told that time has passed.
+// tick handles the deadlines that have passed.
 func (r *reaction) tick(now time.Duration) {
 	if now >= r.cutAt {
 		r.cut(now)
@@ -77,8 +76,7 @@ func (r *reaction) tick(now time.Duration) {
 	}
 }
 
-// cut reduces the rate. The target stays, if nothing has been raised since the
-// last time.
+// cut reduces the rate. The target stays if the rate has not risen since the last cut.
 func (r *reaction) cut(now time.Duration) {
 	r.settle(now)
 	if r.raises+r.byteRaises > 0 || r.raiseAt == never {
@@ -100,8 +98,8 @@ func (r *reaction) sent(bytes int64) {
 	}
 }
 
-// raise moves the rate half the way to the target, which moves itself once both
-// counters have passed fast recovery: slowly if one has, fast if both have.
+// raise moves the rate half way to the target. After fast recovery the target rises too:
+// slowly if one of the counters has passed it, fast if both have.
 func (r *reaction) raise() {
 	least, most := min(r.raises, r.byteRaises), max(r.raises, r.byteRaises)
 	if r.t.RaiseBytes == never64 {
@@ -117,17 +115,15 @@ func (r *reaction) raise() {
 	r.target = min(r.target, r.line)
 	r.rate = (r.rate + r.target) / 2
 	if r.line-r.rate < float64(r.t.Additive)/2 {
-		// As good as there: no more raises until the next reduction.
+		// Close enough: no more raises until the next reduction.
 		r.rate, r.raiseAt = r.line, never
 	}
 }
 
-// A dcqcnSender is the sending half of an RDMA connection: paced by DCQCN, and
-// going back to the first missing byte when a Nack or a timeout says so, or where
-// the receiver keeps early packets repeating what is missing. Its
-// window, if it has one, only bounds what a broken path can swallow. The timeout
-// follows the round trips as TCP's, in place of who would configure the card for
-// the network that it is in.
+// A dcqcnSender is the sending half of an RDMA connection, paced by DCQCN. After a Nack
+// or a timeout it goes back to the first missing byte, or repeats the missing packets if
+// the receiver keeps early ones. A window only limits the loss on a broken path. The
+// timeout follows the round trips as in TCP, so that it needs no configuration.
 type dcqcnSender struct {
 	t *Tuning
 	c *FlowStats
@@ -140,7 +136,7 @@ type dcqcnSender struct {
 	at    time.Duration // when the pace allows the next packet; never: it always does
 	rtt   roundTrip
 	alarm time.Duration
-	lost  recovery // where the receiver keeps what is early
+	lost  recovery // if the receiver keeps early packets
 }
 
 func newDCQCNSender(t *Tuning, c *FlowStats, size, line int64) *dcqcnSender {
@@ -157,7 +153,7 @@ func (s *dcqcnSender) inherit(from half) {
 	}
 }
 
-// open reports whether there is something to send, whenever that is.
+// open reports whether there is a packet to send, now or later.
 func (s *dcqcnSender) open() bool {
 	return s.next < s.size && s.next-s.una < s.t.RDMA.Window
 }
@@ -204,7 +200,7 @@ func (s *dcqcnSender) emit(now time.Duration, p *Packet) {
 	}
 }
 
-// receive takes in an acknowledgment, a Nack or a notification.
+// receive handles an acknowledgment, a Nack or a notification.
 func (s *dcqcnSender) receive(now time.Duration, a *Packet) {
 	if a.Echo || a.Kind == CNP {
 		s.c.Notices++
@@ -234,9 +230,9 @@ func (s *dcqcnSender) receive(now time.Duration, a *Packet) {
 	s.skip()
 }
 
-// nack takes in a Nack. One of what has been acknowledged since was overtaken by
-// that acknowledgment; but the receiver may have thrown away a later packet when
-// it sent the Nack, and says so once. To ignore it is to wait for the timeout.
+// nack handles a Nack. An acknowledgment may have overtaken it. The receiver may still
+// have dropped a later packet when it sent the Nack, which it reports only once: a sender
+// that ignores the Nack waits for the timeout.
 func (s *dcqcnSender) nack(a *Packet) {
 	switch s.t.RDMA.Nack {
 	case Selective:
@@ -256,7 +252,7 @@ func (s *dcqcnSender) nack(a *Packet) {
 	}
 }
 
-// skip passes over what has arrived.
+// skip skips the bytes that have arrived.
 func (s *dcqcnSender) skip() {
 	if s.t.RDMA.Nack.keeps() {
 		s.next = s.lost.skip(s.next, s.high)
@@ -270,13 +266,13 @@ func (s *dcqcnSender) goBack() {
 	}
 }
 
-// tick is told that time has passed.
+// tick handles the deadlines that have passed.
 func (s *dcqcnSender) tick(now time.Duration) {
 	s.r.tick(now)
 	if now >= s.alarm {
 		s.c.Timeouts++
 		s.next = s.una
-		// Everything is repeated that is not known to have arrived.
+		// Repeat everything that is not known to have arrived.
 		s.lost.end, s.lost.upto, s.lost.at = s.high, s.high, s.una
 		s.skip()
 		s.rtt.backOff()
@@ -284,8 +280,8 @@ func (s *dcqcnSender) tick(now time.Duration) {
 	}
 }
 
-// A goBackReceiver is the receiving half: it takes packets in order only, unless
-// it is told to keep early ones, and is DCQCN's notification point.
+// A goBackReceiver is the receiving half and DCQCN's notification point. It accepts
+// packets in order only, unless its policy keeps early ones.
 type goBackReceiver struct {
 	t *Tuning
 	c *FlowStats
@@ -297,8 +293,8 @@ type goBackReceiver struct {
 	noticeAt time.Duration // no notification before
 	nackAt   time.Duration // no Nack for nackOf before
 	nackOf   int64
-	kept     ranges // what came early, if that is kept
-	early    Range  // that a Nack is to tell of
+	kept     ranges // of early packets, if the policy keeps them
+	early    Range  // of the next Nack
 
 	ack, nack, notice bool // to be sent
 }
@@ -311,7 +307,7 @@ func (r *goBackReceiver) ready(time.Duration) bool { return r.ack || r.nack || r
 func (r *goBackReceiver) deadline() time.Duration  { return never }
 func (r *goBackReceiver) tick(time.Duration)       {}
 
-// receive takes in data.
+// receive handles data.
 func (r *goBackReceiver) receive(now time.Duration, p *Packet) {
 	r.stamp = p.Stamp
 	if p.CE {
@@ -349,8 +345,8 @@ func (r *goBackReceiver) receive(now time.Duration, p *Packet) {
 	}
 }
 
-// ahead deals with a packet that comes before the expected one. It asks for that,
-// unless it has just done so; one that keeps early packets tells of each.
+// ahead handles a packet beyond the expected one. It sends a Nack, unless it has just
+// done so. A receiver that keeps early packets reports each of them.
 func (r *goBackReceiver) ahead(now time.Duration, p *Packet) {
 	news := false
 	if r.t.RDMA.Nack.keeps() {
@@ -371,15 +367,15 @@ func (r *goBackReceiver) ahead(now time.Duration, p *Packet) {
 	}
 }
 
-// still makes the answer to a packet a Nack where early ones are kept all the same,
-// if the sender takes an ACK for the end of what is missing.
+// still turns an answer into a Nack while early packets are kept, if the sender takes an
+// ACK as the end of its recovery.
 func (r *goBackReceiver) still(p *Packet) {
 	if r.t.RDMA.RepeatAll && len(r.kept) > 0 {
 		r.nack, r.early = true, Range{p.Seq, p.Seq + int64(p.Payload)}
 	}
 }
 
-// emit makes an answer: one packet says all.
+// emit builds one answer for all that is due.
 func (r *goBackReceiver) emit(_ time.Duration, a *Packet) {
 	a.Ack, a.Stamp, a.Echo = r.expected, r.stamp, r.notice
 	a.padding = int32(r.t.RDMA.Answer - UDPHeaders)
@@ -400,29 +396,29 @@ func (r *goBackReceiver) emit(_ time.Duration, a *Packet) {
 	r.ack, r.nack, r.notice = false, false, false
 }
 
-// What a receiver that keeps early packets (Selective, KeepEarly) tells, and what
-// its sender does about it: IRN's loss recovery (Mittal et al., SIGCOMM 2018). A
-// Nack says which packet came early. The sender then repeats once each packet
-// that is missing below what has arrived, and goes on with new ones; it repeats
-// others only after all that was on its way at the first Nack is acknowledged.
+// The following is IRN's loss recovery (Mittal et al., SIGCOMM 2018), for receivers that
+// keep early packets (Selective, KeepEarly). A Nack names the packet that came early.
+// The sender then repeats each missing packet below it once, and continues with new
+// ones. It repeats packets again only after all packets that were in flight at the
+// first Nack are acknowledged.
 //
-// With RDMA.RepeatAll it does as conweave-ns3: at the first Nack it goes back to the
-// first byte that is missing and sends all from there on, but for the first range
-// that has arrived, if it comes to its beginning. That lasts until an ACK, which
-// the receiver sends once it keeps nothing early, or until what had been sent is
-// acknowledged; then the next Nack has it go back again.
+// With RDMA.RepeatAll the sender behaves like conweave-ns3. At the first Nack it goes
+// back to the first missing byte and sends everything from there on, except the first
+// range that has arrived. The recovery ends at an ACK, which the receiver sends when it
+// keeps no early packet, or when all that had been sent is acknowledged. The next Nack
+// then starts another one.
 
-// A recovery is the sender's side of it.
+// A recovery is the state of the sender.
 type recovery struct {
-	arrived ranges // early, as Nacks have told
-	end     int64  // what had been sent when it began; 0: there is none
-	upto    int64  // what is missing below is repeated
-	at      int64  // that has been done so far
+	arrived ranges // early packets of which Nacks have come
+	end     int64  // the end of the bytes sent when it began; 0: no recovery
+	upto    int64  // missing bytes below are repeated
+	at      int64  // and have been up to here
 	all     bool   // RDMA.RepeatAll
 }
 
-// heed takes in what a Nack says has arrived, and returns where the sender goes
-// on. It reports whether a recovery begins.
+// heed adds the ranges of a Nack and returns the byte at which the sender continues, and
+// whether a recovery begins.
 func (r *recovery) heed(a *Packet, una, next, high int64) (int64, bool) {
 	for _, early := range a.Sacks[:a.NSacks] {
 		r.arrived.add(early)
@@ -442,7 +438,7 @@ func (r *recovery) heed(a *Packet, una, next, high int64) (int64, bool) {
 	return min(next, max(r.at, una)), false
 }
 
-// acknowledged takes in that all before a byte has arrived.
+// acknowledged handles a cumulative acknowledgment.
 func (r *recovery) acknowledged(una int64) {
 	r.arrived.drop(una)
 	if una >= r.end {
@@ -450,8 +446,8 @@ func (r *recovery) acknowledged(una int64) {
 	}
 }
 
-// skip is the byte to send where it would be next, with high the end of what has
-// been sent.
+// skip returns the first byte from next on that is to be sent. high is the end of the
+// bytes that have been sent.
 func (r *recovery) skip(next, high int64) int64 {
 	if next >= high {
 		return next
@@ -471,8 +467,8 @@ func (r *recovery) skip(next, high int64) int64 {
 	return next
 }
 
-// keep takes in a packet that may be early, and reports whether it is new. What
-// is expected moves past all that is there.
+// keep stores a packet that may be early and reports whether it is new. The expected byte
+// moves past the stored ranges.
 func (r *goBackReceiver) keep(p *Packet) bool {
 	fresh := r.kept.add(Range{p.Seq, p.Seq + int64(p.Payload)}) > 0
 	if p.Seq <= r.expected {

@@ -7,13 +7,13 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// Links are the links, in the order of the topology.
+// Links returns the links, in the order of the topology.
 func (n *Network) Links() []*Link { return n.links }
 
 // Down reports whether the link has failed.
 func (l *Link) Down() bool { return l.A.down }
 
-// Fail cuts the link: what is on it is lost, and what is sent to it.
+// Fail cuts the link. Packets on it are lost, and those that are sent to it later.
 func (l *Link) Fail() {
 	l.A.down, l.B.down = true, true
 	l.A.cut()
@@ -23,9 +23,8 @@ func (l *Link) Fail() {
 // Restore repairs the link.
 func (l *Link) Restore() { l.A.down, l.B.down = false, false }
 
-// SetRate makes the link faster or slower, from the next packet on in either
-// direction. Hosts that send by the rate of their link keep to what it was when
-// a flow began.
+// SetRate changes the rate of the link for the next packets in both directions. Flows
+// that have begun keep pacing by the rate that their host's link had.
 func (l *Link) SetRate(r fabric.Rate) error {
 	if r <= 0 {
 		return errors.New("a link's rate is above 0")
@@ -33,14 +32,14 @@ func (l *Link) SetRate(r fabric.Rate) error {
 	for _, o := range []*Port{l.A, l.B} {
 		o.rate, o.rest = int64(r), 0
 		if o.sw != nil {
-			o.sw.reserve = 0 // anew: headroom depends on rates
+			o.sw.reserve = 0 // compute again: headroom depends on rates
 		}
 	}
 	return nil
 }
 
-// cut loses what is on the link, PFC frames too, and ends any pause: nobody is
-// there to do it.
+// cut drops the packets and PFC frames on the link and ends a pause, which the peer can
+// no longer end.
 func (o *Port) cut() {
 	o.net.events.cancel(&o.arriving)
 	o.net.events.cancel(&o.pfc.flight)
@@ -58,8 +57,7 @@ func (s *Switch) faulty() *faults {
 	return s.faults
 }
 
-// DropSilently makes the switch lose a share of the packets that come in, 0 to
-// 1.
+// DropSilently makes the switch lose a share, 0 to 1, of the packets that arrive.
 func (s *Switch) DropSilently(share float64) error {
 	if share < 0 || share > 1 {
 		return errors.New("a share of packets is from 0 to 1")
@@ -68,8 +66,7 @@ func (s *Switch) DropSilently(share float64) error {
 	return nil
 }
 
-// BlackHole makes the switch lose all packets from one host to another, or ends
-// that.
+// BlackHole makes the switch lose all packets from one host to another, or stops it.
 func (s *Switch) BlackHole(from, to string, on bool) error {
 	a, b := s.net.Host(from), s.net.Host(to)
 	if a == nil || b == nil {

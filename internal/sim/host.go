@@ -1,14 +1,13 @@
 package sim
 
-// NIC is the port of the host.
+// NIC returns the port of the host.
 func (h *Host) NIC() *Port { return h.nic }
 
-// Queued is the number of bytes that the NIC has not begun to send.
+// Queued returns the number of bytes in the NIC's queue.
 func (h *Host) Queued() int { return int(h.nic.bytes) }
 
-// WhenBelow calls f once, as soon as the NIC holds fewer bytes. Who waits
-// longest is called first. A function that gives the NIC a packet and waits
-// anew, each time, shares it evenly with others that do the same.
+// WhenBelow calls f once, as soon as the NIC queues fewer bytes, in the order of the
+// calls. Functions that send one packet and wait again share the NIC evenly.
 func (h *Host) WhenBelow(bytes int, f func()) {
 	if int(h.nic.bytes) < bytes && h.drained.n == 0 {
 		f()
@@ -17,8 +16,8 @@ func (h *Host) WhenBelow(bytes int, f func()) {
 	h.drained.push(drain{bytes, f})
 }
 
-// WhenFree calls f once, as soon as the NIC could send a packet at once, in turn
-// with those of WhenBelow: so what is sent is decided on no sooner than it can be.
+// WhenFree calls f once, as soon as the NIC can send a packet at once, in turn with the
+// functions of WhenBelow. The sender decides as late as possible which packet to send.
 func (h *Host) WhenFree(f func()) {
 	o := h.nic
 	if h.drained.n == 0 && o.free <= h.net.now && o.queue.head == nil && !o.paused {
@@ -29,20 +28,20 @@ func (h *Host) WhenFree(f func()) {
 	o.wake()
 }
 
-// wanted reports whether somebody waits for the NIC to be free, and no packet.
+// wanted reports whether a function waits for the NIC to be free, and no packet does.
 func (h *Host) wanted() bool {
 	o := h.nic
 	return o.queue.head == nil && !o.paused && h.drained.n > 0 && h.drained.first().below == 0
 }
 
-// freed calls who waits for the NIC to be free, until it is not.
+// freed calls the functions that wait for the NIC to be free, until it is busy.
 func (h *Host) freed() {
 	for h.wanted() && h.nic.free <= h.net.now {
 		h.next()
 	}
 }
 
-// next calls who waits longest.
+// next calls the function that has waited longest.
 func (h *Host) next() { h.drained.pop().f() }
 
 // Send gives a packet to the NIC.
@@ -62,7 +61,7 @@ func (h *Host) Send(p *Packet) {
 	h.nic.accept(p)
 }
 
-// depart lets a packet leave the NIC.
+// depart sends a packet that leaves the NIC's queue.
 func (h *Host) depart(p *Packet, o *Port) {
 	o.transmit(p)
 	for h.drained.n > 0 && int(o.bytes) < h.drained.first().below {
@@ -70,12 +69,12 @@ func (h *Host) depart(p *Packet, o *Port) {
 	}
 }
 
-// receive takes in a packet.
+// receive handles a packet that arrives at the host.
 func (h *Host) receive(p *Packet) {
 	n := h.net
 	switch {
 	case p.Flow == nil:
-		// A switch's notice to the one upstream: hosts know none.
+		// A notice to the upstream switch: hosts ignore it.
 		n.lose(p, Consumed)
 		return
 	case p.Dst != h:

@@ -6,51 +6,49 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
-// A Model is what a switch is to run in place of a program.
+// A Model configures the model that a switch runs in place of a program.
 type Model struct {
 	model.Config // its Random is set by LoadModel
 
-	// The bytes of headers: that which copies to ingress carry, that which leaves
-	// exchange, that of notices, that of what ingress tells egress about each
-	// packet, and that with which packets recirculate, by AgainPort.
+	// The bytes of headers: of reports to ingress, of the overlay between leaves, of
+	// notices, of the bridge from ingress to egress, and of packets that recirculate
+	// through AgainPort.
 	ReportLen, OverlayLen, NoticeLen, BridgeLen, AgainLen int
 	AgainPort                                             int
-	// MirrorLen is what is left, on hardware, of a packet that is copied for a
-	// report or a notice.
+	// MirrorLen is the length to which hardware truncates a packet that it copies for
+	// a report or a notice.
 	MirrorLen int
 	// The clone sessions of reports, and of notices to port 0, and so on; the
 	// multicast groups of an edge switch's own probes, and of those from port 0,
 	// and so on.
 	ReportSession, NoticeSession, ProbesUp, ProbesFrom int
-	// ProbeMark: probes along paths are marked that met more packets.
+	// ProbeMark is the queue length above which path probes are marked.
 	ProbeMark int
-	// Cells are how many a register of the program has, by name. Those that the
-	// model does not keep are 0.
+	// Cells is the number of cells of each register of the program. The model returns 0
+	// for cells that it does not keep.
 	Cells map[string]int
-	// AtOnce: signal queue knows queues as they are, in bytes, and loads count
-	// packets as they come.
+	// AtOnce lets the signal queue read the present queues, in bytes, and loads count
+	// packets as they arrive.
 	AtOnce bool
-	// Onward: to the length of a queue comes that of the queue which the packet
-	// meets in the next switch.
+	// Onward adds the queue that the packet meets in the next switch to each queue.
 	Onward bool
 }
 
-// native is the engine that runs a model. What the program would do beside
-// choosing paths, to reports, probes and notices, it does here: packets of the
-// same lengths take the same ways at the same times.
+// native is the engine that runs a model. It also handles reports, probes and notices
+// as the program does: packets of the same lengths take the same paths at the same
+// times.
 type native struct {
 	s     *Switch
 	o     Model
 	model *model.Switch
 	look  *lookups
-	// persists: the scheme keeps something with packets.
+	// persists reports whether the scheme keeps state in packets.
 	persists bool
-	packet   model.Packet // that the model is told about
-	drawn    int          // random numbers, for the packet that is at work
+	packet   model.Packet // the packet as the model sees it
+	drawn    int          // random numbers that the present packet has drawn
 }
 
-// LoadModel lets the switch run the model of its scheme. Nothing may wait in
-// the switch.
+// LoadModel makes the switch run the model of its scheme. The switch must be empty.
 func (s *Switch) LoadModel(o Model, t Tables) error {
 	if s.net.whole.bytes {
 		return fmt.Errorf("switch %s: a network runs either programs or models", s.Name)
@@ -81,7 +79,7 @@ func (s *Switch) LoadModel(o Model, t Tables) error {
 	return s.SetTables(t)
 }
 
-// queueNow is the length of a port's queue.
+// queueNow returns the length of a port's queue.
 func (e *native) queueNow(port int, to model.Flow) uint32 {
 	o := e.s.ports[port]
 	n := o.waiting()
@@ -98,8 +96,8 @@ func (e *native) queueNow(port int, to model.Flow) uint32 {
 	return n
 }
 
-// SetTables replaces what the controller has put into a switch that runs a
-// model. What the model remembers stays.
+// SetTables replaces the tables of a switch that runs a model. The state of the model
+// remains.
 func (s *Switch) SetTables(t Tables) error {
 	e, ok := s.engine.(*native)
 	if !ok {
@@ -117,9 +115,9 @@ func (s *Switch) SetTables(t Tables) error {
 
 func (e *native) now() model.Time { return e.o.Hardware.Clock(int64(e.s.Clock())) }
 
-// drawAll draws the random numbers that a program for Tofino draws before it knows
-// whether it needs them. Which paths are to be looked at it draws for each
-// packet, and Hermes's new path for each that chooses.
+// drawAll draws the random numbers that a program for Tofino draws whether it needs them
+// or not: the sampled paths for each packet, and Hermes's new path for each packet that
+// chooses.
 func (e *native) drawAll(choosing bool) {
 	most := 0
 	switch {
@@ -153,8 +151,8 @@ func (e *native) ingress(p *Packet) {
 	}
 }
 
-// returned is when a packet was recirculated, as its program sees it: on a
-// software switch when it left its queue.
+// returned returns when a packet was recirculated, as its program sees it: on a software
+// switch when it left its queue.
 func (e *native) returned(p *Packet) model.Time {
 	if e.o.Hardware != nil {
 		return e.now()
@@ -162,10 +160,9 @@ func (e *native) returned(p *Packet) model.Time {
 	return p.native.stamp
 }
 
-// describe tells the model about a packet. What the model does not change is
-// found anew each time, so that packets stay small, and what only some schemes
-// ask for is left out for others: a look at the hosts and ports of a large
-// network is what takes the time.
+// describe fills in the packet for the model. Fields that the model does not change are
+// computed each time, so that packets stay small. Fields that only some schemes read are
+// omitted for others, because reading hosts and ports of a large network is slow.
 func (e *native) describe(p *Packet) *model.Packet {
 	d := p.Flow.toward(p.Kind)
 	mp := &e.packet
@@ -183,14 +180,14 @@ func (e *native) describe(p *Packet) *model.Packet {
 	return mp
 }
 
-// remember keeps what the model has changed.
+// remember stores the model's changes in the packet.
 func (e *native) remember(p *Packet) {
 	if e.persists {
 		p.native.overlay, p.native.round = e.packet.Overlay, e.packet.Round
 	}
 }
 
-// decide asks the model for the way of a packet, which may have been recirculated.
+// decide asks the model for the port of a packet, which may have been recirculated.
 func (e *native) decide(p *Packet, now model.Time, again bool) {
 	to := e.look.toHost[p.place]
 	if e.past(p) {
@@ -233,17 +230,17 @@ func (e *native) decide(p *Packet, now model.Time, again bool) {
 	}
 }
 
-// stranger reports whether a leaf drops a packet with another leaf's header since
-// it does not know that leaf: it is its own, and what a failure has sent back. A
-// program for Tofino looks at what ends here alone.
+// stranger reports whether a leaf drops a packet because the overlay header names no other
+// leaf: a failure has sent the leaf's own packet back. A program for Tofino checks only
+// packets that end at this leaf.
 func (e *native) stranger(p *model.Packet) bool {
 	return e.o.Edge && p.From < 0 && (e.o.Hardware == nil || p.Group < 0)
 }
 
-// past reports whether a packet passes the scheme by.
+// past reports whether a packet bypasses the scheme.
 func (e *native) past(p *Packet) bool { return e.s.net.opts.Answers.Hashed && p.Kind.answers() }
 
-// byHash sends a packet the way of its flow's hash.
+// byHash sends a packet along the path of its flow's hash.
 func (e *native) byHash(p *Packet, to way) {
 	switch ports := e.look.groups[int(to.group)]; {
 	case to.group != 0 && len(ports) > 0:
@@ -256,8 +253,8 @@ func (e *native) byHash(p *Packet, to way) {
 	}
 }
 
-// overlayLen is by how many bytes a packet grows with the header that leaves
-// exchange, or shrinks without it.
+// overlayLen returns the bytes that a packet gains with the overlay header, or loses
+// without it.
 func (e *native) overlayLen(on bool) int {
 	if !on {
 		return -e.o.OverlayLen
@@ -265,7 +262,7 @@ func (e *native) overlayLen(on bool) int {
 	return e.o.OverlayLen
 }
 
-// bridge is by how many bytes packets are longer between ingress and egress.
+// bridge returns the bytes that packets gain between ingress and egress.
 func (o *Model) bridge() int {
 	if o.Hardware == nil {
 		return 0
@@ -273,8 +270,7 @@ func (o *Model) bridge() int {
 	return o.BridgeLen
 }
 
-// mirrored is what a copy of a packet of a switch with a header before it takes
-// on hardware, which cuts it.
+// mirrored returns the length of a copy with a header in front, as hardware truncates it.
 func (o *Model) mirrored(header, bytes int) int { return min(o.MirrorLen, header+bytes) }
 
 // notify sends a copy of a packet back as a notice, unless a host is there.
@@ -292,7 +288,7 @@ func (e *native) notify(p *Packet, what model.Notice) {
 	e.s.enqueue(c, port)
 }
 
-// tell returns what a packet of a switch tells.
+// tell returns the contents of a switch's packet.
 func (p *Packet) tell() *control {
 	if p.ctl == nil {
 		p.ctl = new(control)
@@ -354,8 +350,7 @@ func (e *native) egress(p *Packet, o *Port, depth int) fate {
 	return sent
 }
 
-// egressControl lets a packet of a switch leave. Probes are packets among
-// others to what is measured.
+// egressControl handles a switch's packet at egress. Measurements include probes.
 func (e *native) egressControl(p *Packet, o *Port, depth int) fate {
 	switch p.ctl.form {
 	case reportForm:
@@ -383,10 +378,9 @@ func (e *native) egressControl(p *Packet, o *Port, depth int) fate {
 	return sent
 }
 
-// strange is a packet that is no flow's, as a program tells its egress. That for
-// Tofino counts none of its bytes, and says where it came in; not if packets come
-// round, since it knows that of flows' packets only. Copies that flood are of
-// schemes that do not ask.
+// strange describes a packet without a flow to egress. A program for Tofino counts none
+// of its bytes, and records its ingress port unless packets recirculate. Flooded copies
+// belong to schemes that do not read it.
 func (e *native) strange(p *Packet) model.Packet {
 	mp := model.Packet{Group: -1}
 	if e.o.Hardware == nil {
@@ -399,7 +393,7 @@ func (e *native) strange(p *Packet) model.Packet {
 	return mp
 }
 
-// report sends a copy of a packet round, as a report.
+// report recirculates a copy of a packet as a report.
 func (e *native) report(p *Packet, r model.Report) {
 	port, ok := e.look.Sessions[e.o.ReportSession]
 	if !ok {
@@ -414,7 +408,7 @@ func (e *native) report(p *Packet, r model.Report) {
 	}
 	c := e.s.copyOf(p, p.Size)
 	*c.tell() = control{form: reportForm, report: r}
-	// The report takes the place of the headers.
+	// The report replaces the headers.
 	c.native.short = e.o.ReportLen
 	if p.Flow != nil {
 		c.native.short += p.Size - ethernetLen - ipv4Len
@@ -427,7 +421,7 @@ func (e *native) report(p *Packet, r model.Report) {
 
 func (e *native) forget(*Packet) {}
 
-// takeControl takes in a packet of a switch or the controller.
+// takeControl handles a packet of a switch or the controller at ingress.
 func (e *native) takeControl(p *Packet) {
 	if p.from == e.s.cpu {
 		c, ok := readControl(p.head, e.o.Signal == "degree", e.o.Hardware != nil)
@@ -451,7 +445,7 @@ func (e *native) takeControl(p *Packet) {
 	}
 }
 
-// takeProbe takes in a probe of HULA or DHLB, and floods it further.
+// takeProbe handles a probe of HULA or DHLB, and floods it.
 func (e *native) takeProbe(p *Packet) {
 	group := e.o.ProbesUp
 	if p.from != e.s.cpu {
@@ -470,13 +464,13 @@ func (e *native) takeProbe(p *Packet) {
 	e.s.drop(p)
 }
 
-// send lets a probe leave ingress.
+// send sends a probe from ingress to a port.
 func (e *native) send(p *Packet, port int) {
 	p.Size += e.o.bridge()
 	e.s.enqueue(p, port)
 }
 
-// takePathProbe sends a probe along a path, onwards, back, or learns from it.
+// takePathProbe forwards a path probe, returns it, or learns from it.
 func (e *native) takePathProbe(p *Packet) {
 	k := &p.ctl.path
 	if p.from == e.s.cpu {

@@ -23,29 +23,27 @@ type Network struct {
 	links    []*Link
 	flows    int
 
-	bytes  bool // switches look at header bytes
+	bytes  bool // switches read header bytes
 	tap    func(at *Port, head []byte, size int)
 	pool   *Packet
 	ledger ledger
 	hops   int64
 
-	// A network whose ties are decided by place consists of parts, each a Network
-	// with a clock, a schedule, switches and hosts of its own (parts.go); any other
-	// is its only part.
+	// With ties by place, a network consists of parts, each a Network with a clock, a
+	// schedule, switches and hosts of its own (parts.go). Without, it is its only part.
 	whole *Network
 	parts []*Network
 	part
 
-	running bool        // within Run, and in nobody else's function
-	held    []*program  // whose switches are the network's alone
-	ns3     *ns3Numbers // nil: nobody hashes as it does
-	draws   *ns3Random  // nil: each model has its own
+	running bool        // within Run, and not in a callback
+	held    []*program  // with exclusive access to their switches
+	ns3     *ns3Numbers // nil: paths are not hashed as in ns-3
+	draws   *ns3Random  // nil: each model has a source of its own
 }
 
-// Tap lets f see every packet that a port of a switch sends, when it begins to,
-// and every one that it has received: the header bytes, which are f's until it
-// returns, and the length on the wire. It reports false where there are no bytes,
-// since models forward.
+// Tap calls f for every packet that a port of a switch begins to send or has received,
+// with the header bytes, which f must not keep, and the length on the wire. It returns
+// false if models forward: they have no bytes.
 func (n *Network) Tap(f func(at *Port, head []byte, size int)) bool {
 	for _, p := range n.parts {
 		p.tap = f
@@ -53,19 +51,19 @@ func (n *Network) Tap(f func(at *Port, head []byte, size int)) bool {
 	return n.bytes
 }
 
-// Topology is what the network was made from, all links as they were then.
+// Topology returns the topology of New, with the links as they were then.
 func (n *Network) Topology() *fabric.Topology { return n.topology }
 
-// Now is the time since the beginning.
+// Now returns the time since the beginning.
 func (n *Network) Now() time.Duration { return n.now }
 
-// Options gives what the network was made with, zero values filled in.
+// Options returns the options of New with zero values filled in.
 func (n *Network) Options() Options { return n.opts }
 
-// Hosts are the hosts, in the order of the topology.
+// Hosts returns the hosts, in the order of the topology.
 func (n *Network) Hosts() []*Host { return n.hosts }
 
-// Switches are the switches, in the order of the topology.
+// Switches returns the switches, in the order of the topology.
 func (n *Network) Switches() []*Switch { return n.switches }
 
 // Host returns the named host, or nil.
@@ -80,7 +78,7 @@ func (n *Network) Switch(name string) *Switch {
 	return s
 }
 
-// Hops is the number of packets that switches have taken in so far.
+// Hops returns the number of packets that switches have received so far.
 func (n *Network) Hops() (hops int64) {
 	for _, p := range n.parts {
 		hops += p.hops
@@ -88,19 +86,19 @@ func (n *Network) Hops() (hops int64) {
 	return hops
 }
 
-// stream makes the random numbers of one consumer: what others draw does not
-// change them.
+// stream returns the random numbers of one consumer. They do not depend on the draws of
+// others.
 func (n *Network) stream(consumer string) *rand.Rand { return Stream(n.opts.Seed, consumer) }
 
-// Stream makes the random numbers of a named consumer from the seed of a run.
+// Stream returns the random numbers of a named consumer, given the seed of a run.
 func Stream(seed uint64, consumer string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(consumer))
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// A Host is a host. Its NIC sends what it is given in that order, at the rate
-// of its link, and never drops.
+// A Host is a host. Its NIC sends packets in the order of Send, at the rate of its link,
+// and never drops any.
 type Host struct {
 	Name string
 	IP   uint32
@@ -113,29 +111,29 @@ type Host struct {
 	drained ring[drain]
 }
 
-// A drain is a function that waits for the NIC to hold less, or with 0 to be about
-// to send what it is given.
+// A drain is a function that waits for the NIC to queue fewer bytes, or with 0 to be
+// free.
 type drain struct {
 	below int
 	f     func()
 }
 
-// A FlowSpec is what a flow is to be.
+// A FlowSpec describes a flow.
 type FlowSpec struct {
 	From, To  string // hosts
 	Bytes     int64  // payload; 0: without end
 	Transport Transport
 	Tuning    *Tuning // of the transport; nil: as usual
-	// Sport and Dport are its ports; zero: some that depend on its number.
+	// Sport and Dport are its ports; zero: derived from its number.
 	Sport, Dport uint16
-	// Rate is at what a transport that keeps a rate begins, in bit/s of payload;
-	// zero: at the NIC's.
+	// Rate is the initial rate of paced transports, in bit/s of payload; zero: the
+	// NIC's.
 	Rate int64
 	// Done is called when the flow has finished, if not nil.
 	Done func(*Flow)
 }
 
-// A Flow is a number of bytes on their way from one host to another.
+// A Flow is a transfer of bytes from one host to another.
 type Flow struct {
 	FlowSpec
 	ID       int // counts from 1 in the order of StartFlow
@@ -157,13 +155,13 @@ type Flow struct {
 // An endpoint is one end of a flow. It must not keep the packet.
 type endpoint interface{ receive(p *Packet) }
 
-// A sender begins to send when told so.
+// A sender sends from start on.
 type sender interface {
 	endpoint
 	start()
 }
 
-// toward is the headers of packets of a kind.
+// toward returns the headers of packets of a kind.
 func (f *Flow) toward(k Kind) *headers {
 	if k == Data {
 		return &f.ahead
@@ -171,8 +169,7 @@ func (f *Flow) toward(k Kind) *headers {
 	return &f.back
 }
 
-// finish notes that the flow is over, which the part n of the network has seen. It
-// is called once.
+// finish ends the flow, in the part n of the network. It is called once.
 func (f *Flow) finish(n *Network) {
 	f.Finished = n.now
 	if f.step != nil {
@@ -197,28 +194,27 @@ func (f *Flow) account(n *Network, p *Packet) {
 	}
 }
 
-// An engine decides what becomes of packets in a switch. Both kinds make the
-// same of them: the P4 program, and the model of its scheme.
+// An engine processes packets in a switch: the P4 program, or the model of its scheme.
+// Both give the same results.
 type engine interface {
-	// ingress takes in a packet that arrives, or recirculates. It sends it and
-	// its copies on with Switch.enqueue, or ends it with Switch.lose.
+	// ingress processes a packet that arrives or recirculates. It forwards the packet
+	// and its copies with Switch.enqueue, or ends it with Switch.lose.
 	ingress(p *Packet)
-	// enqueued notes that a packet waits behind others.
+	// enqueued handles a packet that joins a queue.
 	enqueued(p *Packet, o *Port, depth int)
-	// cell is the unit that queues are counted in, in bytes; 0: packets of full
-	// length.
+	// cell returns the unit of queue lengths, in bytes; 0: packets of full length.
 	cell() int
-	// egress lets a packet leave its queue, with others left behind. Its copies
-	// are sent on first.
+	// egress processes a packet that leaves its queue, and forwards its copies first.
+	// depth is the queue behind it.
 	egress(p *Packet, o *Port, depth int) fate
-	// forget frees what the engine keeps of a packet that ends.
+	// forget frees the engine's state of a packet that ends.
 	forget(p *Packet)
-	// register is for looking from outside, and setRegister for the controller.
+	// register reads a register for inspection; setRegister writes it for the controller.
 	register(name string, dst []uint64) ([]uint64, error)
 	setRegister(name string, from, to int, value uint64) error
 }
 
-// A fate is what becomes of a packet after egress.
+// A fate is the result of egress.
 type fate int
 
 const (
@@ -237,18 +233,18 @@ type Switch struct {
 	engine engine
 	ports  [fabric.MaxPort + 1]*Port
 	macs   map[int]fabric.MAC
-	cpu    *Port // where the controller's packets come in, and those for it leave
-	loop   *Port // for what recirculates without a port of its own
+	cpu    *Port // to and from the controller
+	loop   *Port // for packets that recirculate without a port of their own
 
-	cellSize int           // of queues as the engine counts them; 0: it counts packets
-	up       time.Duration // since when it has been running when the run begins
+	cellSize int           // unit of queue lengths in bytes; 0: packets
+	up       time.Duration // uptime when the run begins
 
 	generated int // packets
 
-	buffer  int // bytes; 0: no limit but those of the queues
+	buffer  int // bytes; 0: only queues have limits
 	share   int // of each port with a link
 	used    int
-	reserve int // of it, for what comes after pauses
+	reserve int // of it, for packets after pauses
 	faults  *faults
 	random  *rand.Rand // for ECN
 	count   SwitchCounters
@@ -256,16 +252,16 @@ type Switch struct {
 	packetIn func(port int, bytes []byte)
 }
 
-// SwitchCounters are what a switch has counted.
+// SwitchCounters are the counters of a switch.
 type SwitchCounters struct {
 	Received     int64 // packets from links
 	Recirculated int64 // packets that entered ingress once more
-	Copies       int64 // that were made of packets
+	Copies       int64 // of packets
 	CopyBytes    int64
 	MaxBuffer    int // bytes in use
 }
 
-// faults are what is wrong with a switch, unknown to its control plane.
+// faults are failures of a switch that its control plane does not know of.
 type faults struct {
 	random *rand.Rand
 	share  float64
@@ -282,47 +278,45 @@ type arrival struct {
 	p   *Packet
 }
 
-// A ring is a queue that grows, in one piece.
+// A ring is a growing queue in one slice.
 type ring[T any] struct {
 	slots   []T // a power of two of them
 	head, n int32
 }
 
-// A Port is where a switch or host sends: a queue, and the link behind it. What
-// comes in there is the peer's. A port for recirculation, or to the
-// controller, has no peer.
+// A Port is a queue of a switch or host and the link behind it. Its peer sends the
+// packets that arrive at it. Ports for recirculation and to the controller have no peer.
 //
-// A packet costs one event while nobody waits: its arrival at the other end. A
-// second one, when the link is free again, is planned only while the queue is
-// not empty. Of the packets on the link, only the first is in the schedule.
+// Without a queue, a packet costs one event: its arrival at the other end. A second
+// event, when the link is free again, is planned only while the queue is not empty. Of
+// the packets on the link, only the first is in the schedule.
 type Port struct {
-	// What arrivals need, what the queue needs, and what both do: lines of the
-	// cache.
+	// The fields are ordered by cache lines: arrivals, the queue, and both.
 	arriving event         // of the first of wire
 	wire     ring[arrival] // the packets on the link: the next one's time is at hand without a look at it
 	peer     *Port
 
 	queue   fifo
-	urgent  fifo  // what goes first: see Answers.First
+	urgent  fifo  // packets with priority: see Answers.First
 	bytes   int32 // of queue
 	packets int32
-	cells   int32 // that they fill, where the switch counts them
+	cells   int32 // of the queue, if the switch counts them
 	limit   int32 // bytes that may wait
 	paused  bool  // by the peer
 	down    bool  // the link
 	mac     fabric.MAC
 	rate    int64         // bit/s
-	rest    int64         // of the last division by rate: what a bit takes is no whole ns
-	free    time.Duration // when the link has taken in the last packet
+	rest    int64         // remainder of the last division by rate
+	free    time.Duration // when the link can take the next packet
 
 	serving event // at free, if packets wait
 	net     *Network
-	far     *Network // the part of it that packets arrive in
+	far     *Network // the part in which packets arrive
 	sw      *Switch  // or
 	host    *Host
 	delay   time.Duration
 	place   place
-	left    time.Duration // when what the link has taken in left the queue
+	left    time.Duration // when the last packet left the queue
 	Number  int           // of a switch; 0 at a host
 
 	count Counters
@@ -334,15 +328,15 @@ type Port struct {
 	stopped map[uint8]*fifo
 }
 
-// Counters are what a port has counted.
+// Counters are the counters of a port.
 type Counters struct {
 	Packets, Bytes int64         // sent
-	Interval       time.Duration // between the last two that were
-	Dropped        int64         // packets that found no room
+	Interval       time.Duration // between the last two of them
+	Dropped        int64         // packets that exceeded a limit
 	DroppedBytes   int64
 	Marked         int64 // packets that got CE
 	MaxQueue       int   // bytes
-	Pauses         int64 // that it was paused
+	Pauses         int64 // of the port by its peer
 	Paused         time.Duration
 }
 
@@ -352,10 +346,10 @@ type Link struct {
 	A, B  *Port
 }
 
-// pfcState is what a switch knows of what came in at a port.
+// pfcState is the PFC state of an ingress port.
 type pfcState struct {
-	held    int32 // bytes of it in the buffer
-	pausing bool  // the peer has been told to pause
+	held    int32 // bytes from the port in the buffer
+	pausing bool  // the peer is paused
 	sent    int64
 	line    []pauseFrame // on their way to the peer
 	flight  event
@@ -364,16 +358,16 @@ type pfcState struct {
 // A pauseFrame is a PFC frame on its way.
 type pauseFrame struct {
 	at    time.Duration
-	seq   uint64 // 0: drawn when it comes to be the first of its line
+	seq   uint64 // 0: drawn when the frame is the first of its line
 	pause bool
 }
 
-// A place numbers what is planned there, where ties are decided by place; 0 takes
-// the numbers of the schedule. The upper bits say which it is.
+// A place numbers the events that it plans, with ties by place. The upper bits identify
+// the place. 0 uses the numbers of the schedule.
 type place uint64
 
-// placeBits are left for counting: a port at 400 Gb/s sends so many full packets
-// in eight minutes.
+// placeBits is the number of bits for counting: enough for the full packets of eight
+// minutes at 400 Gb/s.
 const placeBits = 34
 
 func (p *place) next(n *Network) uint64 {
@@ -384,7 +378,7 @@ func (p *place) next(n *Network) uint64 {
 	return uint64(*p)
 }
 
-// newPlace is the place of a port.
+// newPlace returns the place of a port.
 func (n *Network) newPlace() place {
 	if !n.placed() {
 		return 0
@@ -399,7 +393,7 @@ const (
 	receiving
 )
 
-// place is the number by which an end of the flow orders its events.
+// place returns the place of an end of the flow.
 func (f *Flow) place(end uint64) place {
 	if !f.net.placed() {
 		return 0
@@ -407,49 +401,48 @@ func (f *Flow) place(end uint64) place {
 	return place(1<<63 | (2*uint64(f.ID)+end)<<placeBits)
 }
 
-// placed reports whether ties are decided by place.
+// placed reports whether places order events at the same time.
 func (n *Network) placed() bool { return n.opts.Ties == ByPlace }
 
-// A part is what a network is, that is a part of another one or has parts.
+// A part is the state of a network that is divided, or is a part of another one.
 type part struct {
 	number int
-	places uint64        // of ports, that the whole has given out
-	window time.Duration // the longest that the whole may have
+	places uint64        // assigned to ports, in the whole network
+	window time.Duration // length limit
 
 	out  [2][][]crossing // to each part, in even and odd windows
 	odd  int
-	gain int        // what came from other parts, less what went there
-	told []deferred // for those outside
+	gain int        // packets from other parts less packets to them
+	told []deferred // callbacks after the window
 
-	views   [2]view // in even and odd windows: who is ahead writes the other one
-	meeting *meeting
+	views   [2]view // in even and odd windows, so that a faster part writes the other one
+	barrier *barrier
 }
 
-// A view is what a part shows to all before a window.
+// A view is the state that a part publishes before a window.
 type view struct {
 	next  time.Duration // its next event, here or elsewhere
-	calls time.Duration // when somebody outside is next to be called: the first part knows
-	told  bool          // somebody outside is to be told
+	calls time.Duration // the next callback; only of the first part
+	told  bool          // callbacks are deferred
 	gain  int
 }
 
-// A crossing is a packet that leaves a part by a port; without a packet, a PFC
-// frame of that port; without a port, a packet that is of use to nobody.
+// A crossing is a packet that leaves a part through a port; without a packet, a PFC
+// frame of that port; without a port, a free packet.
 type crossing struct {
 	arrival
 	from  *Port
 	pause bool
 }
 
-// A deferred is something to be told outside, which has happened at a time and
-// place.
+// A deferred is a callback about something that has happened at a time and place.
 type deferred struct {
 	at   time.Duration
 	from place
 	call func()
 }
 
-// withBytes notes that switches look at header bytes.
+// withBytes makes packets carry header bytes.
 func (n *Network) withBytes() {
 	n.whole.bytes = true
 	for _, p := range n.whole.parts {
@@ -457,12 +450,12 @@ func (n *Network) withBytes() {
 	}
 }
 
-// defers has something called after the window.
+// defers plans a callback after the window.
 func (n *Network) defers(from place, f func()) {
 	n.told = append(n.told, deferred{n.now, from, f})
 }
 
-// letGo lets others at the switches.
+// letGo ends the exclusive access to the switches.
 func (n *Network) letGo() {
 	for _, e := range n.held {
 		e.held = false
@@ -471,8 +464,7 @@ func (n *Network) letGo() {
 	n.held = n.held[:0]
 }
 
-// outside calls something that is not the simulator's own, and may want the
-// switches.
+// outside makes a callback, which may access the switches.
 func (n *Network) outside(f func()) {
 	was := n.running
 	n.running = false
@@ -481,7 +473,7 @@ func (n *Network) outside(f func()) {
 	n.running = was
 }
 
-// begin notes a packet that hosts, switches or the controller have made.
+// begin accounts for a new packet of a host, switch or controller.
 func (n *Network) begin(p *Packet) {
 	p.born = int32(p.Size)
 	n.ledger.began.add(p)
@@ -496,5 +488,5 @@ func (n *Network) lose(p *Packet, why Reason) {
 	n.release(p)
 }
 
-// heldFor is how many events at most others wait who want to look at a switch.
+// heldFor is the number of events after which other users of a switch get access.
 const heldFor = 1 << 12

@@ -9,70 +9,70 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// Options are what New needs beside the topology. The zero value works.
+// Options configure a network beside its topology. The zero value works.
 type Options struct {
 	Seed uint64
 	// MTU is the bytes of the largest IP packet of hosts; zero: 1500.
 	MTU int
-	// Queue is the bytes that wait at a port at most, where its link states no
-	// number of packets, which count as an MTU each. Zero: the port's share of
-	// the switch's buffer, and without one 64 packets.
+	// Queue limits the bytes in a port's queue, unless its link limits the packets,
+	// each as long as an MTU. Zero: the port's share of the switch's buffer, or 64
+	// packets without a buffer.
 	Queue fabric.Size
 	ECN   ECN
 	PFC   PFC
-	// Answers says how switches and NICs treat what receivers send.
+	// Answers configures how switches and NICs treat the packets of receivers.
 	Answers Answers
-	// Hash is what flows' paths come from where models choose by hash.
+	// Hash is the hash function of models that hash flows to paths.
 	Hash Hash
-	// Draws is where models' random numbers come from.
+	// Draws is the source of the models' random numbers.
 	Draws Draws
 	// Alpha, if not zero, limits each queue of a switch with a shared buffer to
-	// this many times what is free of it, in place of its own limit.
+	// Alpha times the free bytes of the buffer, in place of its own limit.
 	Alpha   float64
 	Virtual Virtual
-	// ByMAC makes hosts send to each other's MACs, as on one link, and not to that of
-	// their switch.
+	// ByMAC makes hosts address frames to the destination host, as on one link, and
+	// not to their switch.
 	ByMAC bool
-	// Ties says what comes first of two events at the same time.
+	// Ties orders events at the same time.
 	Ties Ties
-	// Cut has each packet take whole nanoseconds on a line, what is left of its
-	// last one lost, so that packets of one size take equally long. Otherwise the
-	// next packet makes up for it, and lines carry what they say.
+	// Cut rounds the time of each packet on a line down to whole nanoseconds, so that
+	// packets of one size take equally long. Otherwise the next packet compensates,
+	// and a line carries exactly its rate.
 	Cut bool
-	// Cores is on how many cores a run goes on at once, where ties are decided by
-	// place; the bytes are the same on any number. Zero: one.
+	// Cores is the number of cores of a run with ties by place; the results do not
+	// depend on it. Zero: one.
 	Cores int
 	// ClockStep sets the clocks of the switches apart: the n-th switch of the topology,
 	// counted from 0, is n times this ahead.
 	ClockStep time.Duration
-	// CPU is the port of switches that leads to the controller; zero: 255.
+	// CPU is the switches' port to the controller; zero: 255.
 	CPU int
 }
 
-// An ECN says when switches mark packets that are capable of it. A queue of
-// fewer than Min bytes marks none, one of Max or more all, in between a share
-// that rises to P. Min = Max is DCTCP's threshold K; zero values mark nothing.
+// ECN configures when switches mark ECN-capable packets. A queue of fewer than Min
+// bytes marks none, one of Max or more marks all. In between, the marked share rises
+// to P. Min = Max is DCTCP's threshold K; zero values mark nothing.
 type ECN struct {
 	Min, Max fabric.Size
 	P        float64
-	// Dequeue decides when a packet leaves the queue, by what it leaves behind,
-	// and not when it comes, by what it finds: the mark then tells of the queue as
-	// it is, one queueing delay later than it would otherwise set out.
+	// Dequeue marks a packet when it leaves the queue, by the bytes behind it. The
+	// default marks a packet when it arrives, by the bytes before it. The mark is then
+	// one queueing delay fresher when it leaves the switch.
 	Dequeue bool
 }
 
-// An Answers says how acknowledgments, Nacks and notices of congestion are
-// treated: as any other packet where nothing is said.
+// Answers configures the treatment of acknowledgments, Nacks and congestion notices.
+// The zero value treats them as any other packet.
 type Answers struct {
-	// Hashed lets them take the path of their flow's hash, whatever the scheme
-	// does with data, and keeps the scheme from seeing them. It is for models.
+	// Hashed sends them along the path of their flow's hash and hides them from the
+	// scheme. Only models support it.
 	Hashed bool
-	// First lets them pass what waits in queues, and in those of NICs. They are
-	// then neither paused nor counted for pauses, and no queue's length has them.
+	// First gives them strict priority in all queues, also in NICs. They are then
+	// neither paused nor counted for pauses, and no queue length includes them.
 	First bool
 }
 
-// A Hash is a way to make a path of the addresses and ports of a flow.
+// A Hash maps the addresses and ports of a flow to a path.
 type Hash int
 
 // The hashes.
@@ -90,28 +90,27 @@ const (
 	DrawsNS3              // one for all switches, as the C library's in ns-3: see ns3.go; not with ties by place
 )
 
-// A PFC pauses the other end of a link when too much of what it has sent waits
-// in the switch. With it, switches limit no queue, only the buffer.
+// PFC pauses the peer of a link when too many of its bytes wait in the switch. With
+// PFC, switches limit the buffer and not the queues.
 type PFC struct {
 	On bool
-	// Pause is the bytes of an ingress port at which its peer is paused. If it
-	// is zero, that is Alpha times what is free of the buffer, and without one
-	// 256 KiB.
+	// Pause is the number of bytes of an ingress port above which its peer is paused.
+	// Zero: Alpha times the free bytes of the buffer, or 256 KiB without a buffer.
 	Pause fabric.Size
 	Alpha float64 // zero: 1/16
-	// Resume is how far below that its peer goes on; zero: two packets.
+	// Resume is how far the bytes must fall below Pause before the peer resumes; zero:
+	// two packets.
 	Resume fabric.Size
-	// Headroom is the bytes that may still come after a pause; zero: what the
-	// link brings in two delays, and two packets of both ends.
+	// Headroom is reserved for bytes that arrive after a pause; zero: the bytes of the
+	// link in two delays, and two packets.
 	Headroom fabric.Size
-	// Promised: each of a port's eight queues has a packet of the buffer to itself,
-	// by which marks do not go, and an ingress port two beside its share of what is
-	// left.
+	// Promised reserves a packet of the buffer for each of a port's eight queues, which
+	// ECN ignores, and two packets for each ingress port.
 	Promised bool
 }
 
-// A Virtual says how fast packets recirculate within a switch: through ports
-// without interface. All share no rate: each has its own.
+// Virtual configures recirculation within a switch: ports without an interface, each
+// with a rate of its own.
 type Virtual struct {
 	Rate    fabric.Rate   // zero: 100 Gbps
 	Latency time.Duration // zero: 1 µs
@@ -122,7 +121,7 @@ func (o *Options) validate() error {
 		return fmt.Errorf("an MTU of %d is outside 128..9216", o.MTU)
 	}
 	if o.Alpha < 0 || o.PFC.Alpha < 0 || o.ECN.P < 0 || o.ECN.P > 1 || o.ECN.Max < o.ECN.Min {
-		return errors.New("a share or threshold of ECN, PFC or buffer makes no sense")
+		return errors.New("ECN, PFC or buffer: a negative share, a share above 1, or a minimum above its maximum")
 	}
 	if o.Draws == DrawsNS3 && o.Ties == ByPlace {
 		return errors.New("one sequence of random numbers for all switches needs one order of events: want ties as planned")
@@ -137,7 +136,7 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// queue is the limit of a queue whose share of a buffer is known, or 0.
+// queue returns the limit of a queue, given its share of the buffer or 0.
 func (o *Options) queue(share int) int {
 	switch {
 	case o.Queue > 0:
@@ -148,11 +147,11 @@ func (o *Options) queue(share int) int {
 	return 64 * (o.MTU + ethernetLen)
 }
 
-// A Ties says what comes first of two events at the same time.
+// Ties is an order of events at the same time.
 type Ties int
 
-// The ways to decide.
+// The orders.
 const (
-	ByPlan  Ties = iota // what was planned first
-	ByPlace             // by where it was planned: for runs on several cores
+	ByPlan  Ties = iota // in the order in which they were planned
+	ByPlace             // by the place that planned them: for runs on several cores
 )

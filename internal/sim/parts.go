@@ -6,32 +6,29 @@ import (
 	"time"
 )
 
-// A run on several cores. The network is divided into parts, each with a clock and
-// a schedule of its own, and a goroutine (conservative parallel simulation). What
-// happens in one part reaches another by a link, so no sooner than the link is
-// long. So all parts can run through a window of that length without each other;
-// then they meet, hand over what has crossed, and agree on the next window.
+// This file runs a network on several cores (conservative parallel simulation). The
+// network is divided into parts, each with a clock, a schedule and a goroutine. Parts
+// influence each other only through links, so not before the delay of a link has
+// passed. All parts therefore run through a window of that length independently. At a
+// barrier they exchange packets and agree on the next window.
 //
-// For the bytes to be the same on any number of cores, nothing may depend on how
-// the network is divided:
+// Results must not depend on the division, so that they are the same on any number of
+// cores:
 //
-//   - Of events at the same time, the one that was planned first comes first, as a
-//     rule; who plans first is not known across parts. So ties are decided by
-//     place: each port, and each end of a flow, numbers the events that it plans,
-//     and the lower number of a place comes first.
-//   - Windows are as long as the shortest link between any two switches, and begin
-//     with an event, however many parts there are.
-//   - What is called outside, from timers to the ends of flows, may look at the
-//     whole network, and stop it. So it is called between windows, by one goroutine,
-//     for all parts at the same time: what somebody has asked for at a time, at that
-//     time, before anything else that happens then; the ends of flows, after their
-//     window.
-//   - The receiving end of a flow is told nothing that has not reached it by a link.
+//   - Events at the same time run in the order of their places, because the order of
+//     planning is unknown across parts. Each port and each end of a flow numbers the
+//     events that it plans.
+//   - A window is as long as the shortest link between two switches, and begins with an
+//     event, whatever the number of parts.
+//   - Callbacks, from timers to the ends of flows, may inspect the whole network and
+//     stop it. One goroutine calls them between windows, when all parts have the same
+//     time: timers at their time, before other events; ends of flows after their window.
+//   - The receiving end of a flow learns nothing except through links.
 
 // longestWindow is the window of a network without links between switches.
 const longestWindow = time.Millisecond
 
-// divide makes up to so many parts of a network that has none.
+// divide divides a network into at most the given number of parts.
 func (n *Network) divide(parts int) {
 	n.window = longestWindow
 	for _, l := range n.links {
@@ -48,7 +45,7 @@ func (n *Network) divide(parts int) {
 		n.window, parts = longestWindow, 1
 	}
 	n.parts = nil
-	n.meeting = newMeeting(parts)
+	n.barrier = newBarrier(parts)
 	for i := range parts {
 		p := new(Network)
 		*p = *n
@@ -62,9 +59,8 @@ func (n *Network) divide(parts int) {
 	n.settle(edges)
 }
 
-// settle gives all nodes to parts: switches with hosts, and others of each tier,
-// by shares of about the same size, in the order of the topology, which has
-// neighbours together.
+// settle assigns nodes to parts: switches with hosts, and the others of each tier, in
+// shares of about the same size. The order of the topology keeps neighbours together.
 func (n *Network) settle(edges map[*Switch]bool) {
 	of, all := map[string]int{}, map[string]int{}
 	class := func(s *Switch) string {
@@ -94,9 +90,9 @@ func (n *Network) settle(edges map[*Switch]bool) {
 	}
 }
 
-// runParts is Run of a network with parts, the first in this goroutine.
+// runParts runs a network with parts, the first part in the calling goroutine.
 func (n *Network) runParts(until time.Duration) {
-	n.meeting.hold(func(i int) { n.parts[i].takePart(until) })
+	n.barrier.run(func(i int) { n.parts[i].takePart(until) })
 	for _, p := range n.parts {
 		p.takeIn(p.odd)
 	}
@@ -115,7 +111,7 @@ func (n *Network) takePart(until time.Duration) {
 		if n.number == 0 {
 			n.views[n.odd].calls = w.events.first()
 		}
-		n.meeting.wait()
+		n.barrier.wait()
 		first, calls, told := never, n.parts[0].views[n.odd].calls, false
 		poor := n.parts[0]
 		for _, p := range n.parts {
@@ -148,27 +144,26 @@ func (n *Network) takePart(until time.Duration) {
 	}
 }
 
-// turn takes in what has crossed, and begins another window.
+// turn begins another window with the packets that have crossed.
 func (n *Network) turn() {
 	n.odd = 1 - n.odd
 	n.takeIn(1 - n.odd)
 }
 
-// alone lets the first part do something for all, when everybody has taken in what
-// crossed.
+// alone lets the first part act for all, after all parts have received their packets.
 func (n *Network) alone(do func()) {
 	n.turn()
-	n.meeting.wait()
+	n.barrier.wait()
 	if n.number == 0 {
 		do()
 		for _, p := range n.parts {
 			p.running = true
 		}
 	}
-	n.meeting.wait()
+	n.barrier.wait()
 }
 
-// still has all parts at the same time, and nobody at work.
+// still sets all parts to the same time and marks them as not running.
 func (n *Network) still(at time.Duration) {
 	n.now = at
 	for _, p := range n.parts {
@@ -177,7 +172,7 @@ func (n *Network) still(at time.Duration) {
 	}
 }
 
-// tellAll tells those outside what has happened in the window.
+// tellAll makes the deferred calls of the window, in the order of time and place.
 func (n *Network) tellAll(now time.Duration) {
 	n.still(now)
 	var all []deferred
@@ -193,7 +188,7 @@ func (n *Network) tellAll(now time.Duration) {
 	}
 }
 
-// call calls what is to be called at a time.
+// call makes the calls that are due at a time.
 func (n *Network) call(now time.Duration) {
 	n.still(now)
 	for !n.stopped {
@@ -205,7 +200,7 @@ func (n *Network) call(now time.Duration) {
 	}
 }
 
-// leaving is when the first of what has crossed arrives.
+// leaving returns the arrival time of the first packet that has crossed.
 func (n *Network) leaving() time.Duration {
 	at := never
 	for _, list := range n.out[n.odd] {
@@ -218,7 +213,7 @@ func (n *Network) leaving() time.Duration {
 	return at
 }
 
-// takeIn takes in what has crossed in even or odd windows.
+// takeIn receives the packets that have crossed in even or odd windows.
 func (n *Network) takeIn(odd int) {
 	for _, from := range n.parts {
 		list := from.out[odd][n.number]
@@ -230,14 +225,14 @@ func (n *Network) takeIn(odd int) {
 	}
 }
 
-// Packets go where traffic goes, and come back as acknowledgments, or not. A part
-// that has got so many more than another gives some back.
+// Free packets accumulate in the parts that traffic flows to. A part returns aGift
+// packets when it has tooMany more than another.
 const (
 	tooMany = 4096
 	aGift   = 512
 )
 
-// give gives packets to the part that has lost most of them.
+// give returns free packets to the part that has lost most of them.
 func (n *Network) give(to *Network) {
 	for range aGift {
 		p := n.pool

@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// Run lets everything happen up to a time, and checks that no byte was lost
-// without a reason. It ends earlier if nothing is left to happen, or after
-// Stop. Calling it again goes on.
+// Run processes events up to a time, and checks that no byte was lost without a reason.
+// It returns earlier if no event is left, or after Stop. Another call continues.
 func (n *Network) Run(until time.Duration) error {
 	n.Advance(until)
 	return n.Audit()
 }
 
-// Advance is Run without the check, which looks at every queue and link: for who
-// goes on in many small steps and calls Audit once.
+// Advance is Run without the check, which inspects every queue and link. Callers that
+// advance in small steps call Audit once.
 func (n *Network) Advance(until time.Duration) {
 	n.stopped = false
 	if n.placed() {
@@ -25,7 +24,7 @@ func (n *Network) Advance(until time.Duration) {
 	}
 }
 
-// runWhole is Run of a network without parts.
+// runWhole runs a network without parts.
 func (n *Network) runWhole(until time.Duration) {
 	n.running = true
 	defer func() {
@@ -38,7 +37,7 @@ func (n *Network) runWhole(until time.Duration) {
 	}
 }
 
-// fire lets events happen up to a time, or until Stop.
+// fire processes events up to a time, or until Stop.
 func (n *Network) fire(until time.Duration) {
 	for turn := 1; !n.stopped; turn++ {
 		ev, at := n.events.pop(until)
@@ -56,22 +55,22 @@ func (n *Network) fire(until time.Duration) {
 // Stop ends Run after the event that calls it.
 func (n *Network) Stop() { n.stopped = true }
 
-// Forever is a time for Run: until nothing is left to happen.
+// Forever is a time for Run: until no event is left.
 const Forever = never
 
-// Began is what hosts, switches and controller have sent so far, copies
-// included.
+// Began returns the packets that hosts, switches and controller have sent so far, with
+// copies.
 func (n *Network) Began() Tally { return n.sum(func(l *ledger) Tally { return l.began }) }
 
-// Delivered is what has reached its host.
+// Delivered returns the packets that have reached their hosts.
 func (n *Network) Delivered() Tally { return n.sum(func(l *ledger) Tally { return l.delivered }) }
 
-// Lost is what ended elsewhere, for a reason.
+// Lost returns the packets that ended elsewhere, for a reason.
 func (n *Network) Lost(why Reason) Tally {
 	return n.sum(func(l *ledger) Tally { return l.lost[why] })
 }
 
-// sum adds up what the parts of the network have in their books.
+// sum adds up a tally over the parts of the network.
 func (n *Network) sum(of func(*ledger) Tally) (t Tally) {
 	for _, p := range n.parts {
 		t = t.plus(of(&p.ledger))
@@ -79,7 +78,7 @@ func (n *Network) sum(of func(*ledger) Tally) (t Tally) {
 	return t
 }
 
-// InFlight is what waits in queues or is on links, counted there.
+// InFlight counts the packets in queues and on links.
 func (n *Network) InFlight() Tally {
 	var t Tally
 	count := func(o *Port) {

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// A half is one end of a flow as a state machine without clock or network: it
-// is told of packets and of the time, and asked for packets. The network's
-// Flow drives two of them; the tests do so without a network.
+// A half is one end of a flow: a state machine without clock or network. A driver passes
+// it packets and the time, and asks it for packets. The drivers are a network's source
+// and sink, and tests without a network.
 type half interface {
-	// receive takes in a packet from the other half.
+	// receive handles a packet from the other half.
 	receive(now time.Duration, p *Packet)
-	// ready reports whether there is a packet to be sent now.
+	// ready reports whether there is a packet to send now.
 	ready(now time.Duration) bool
-	// emit makes that packet. It is called only if ready has just said so.
+	// emit fills in that packet. The driver calls it only after ready has returned true.
 	emit(now time.Duration, p *Packet)
-	// deadline is when tick wants to be called, or never.
+	// deadline returns when to call tick, or never.
 	deadline() time.Duration
-	// tick tells that time has passed. Before the deadline it does nothing.
+	// tick handles a deadline that has passed. Before the deadline it does nothing.
 	tick(now time.Duration)
 }
 
-// A source drives the sending half. It gives the NIC a packet whenever nothing
-// waits there, in turn with the other flows of the host: so the window and the
-// pace decide how much is on its way, not how much waits at home.
+// A source drives the sending half. It gives the NIC a packet when the NIC's queue is
+// empty, in turn with the other flows of the host. The window and the pace therefore
+// limit the packets in the network, not those in the host.
 type source struct {
 	*Flow
 	net     *Network // the part that the sending host is in
@@ -31,7 +31,7 @@ type source struct {
 	timer   *Timer
 	waiting bool // for its turn
 	turn    func()
-	push    bool // it waits for nobody: UDP, or a window that goes to the NIC at once
+	push    bool // it takes no turns: UDP, or a window that goes to the NIC at once
 
 	entropy  *entropySource // nil: one port for all packets
 	port     uint16         // of the last packet
@@ -75,7 +75,7 @@ func (s *source) receive(p *Packet) {
 	}
 }
 
-// ask queues for the NIC if there is something to send.
+// ask waits for the NIC if there is a packet to send.
 func (s *source) ask() {
 	switch {
 	case s.waiting || !s.half.ready(s.net.now):
@@ -84,7 +84,7 @@ func (s *source) ask() {
 		return
 	default:
 		s.waiting = true
-		if s.Transport == DCQCN { // whose cards go through what is to be sent when they can send
+		if s.Transport == DCQCN { // RDMA cards select a packet when they can send it
 			s.Src.WhenFree(s.turn)
 		} else {
 			s.Src.WhenBelow(1, s.turn)
@@ -108,7 +108,7 @@ func (s *source) send() {
 	s.ask()
 }
 
-// A sink drives the receiving half. What it answers goes to the NIC at once.
+// A sink drives the receiving half. Its answers go to the NIC at once.
 type sink struct {
 	*Flow
 	net   *Network // the part that the receiving host is in
@@ -151,8 +151,8 @@ func (s *sink) answer() {
 	setTimer(s.timer, at)
 }
 
-// over is both ends of a flow whose bytes have arrived and are acknowledged: the
-// state is given up, copies may still come.
+// over replaces both ends of a flow after its last acknowledgment. It frees their state.
+// Copies of packets may still arrive.
 type over struct{}
 
 func (over) start() {}
@@ -171,8 +171,8 @@ func setTimer(t *Timer, at time.Duration) {
 	}
 }
 
-// A udpSender sends at a rate, whatever becomes of it: at equal intervals, or
-// as a Poisson process if it has a source of random numbers.
+// A udpSender sends at a fixed rate: at equal intervals, or as a Poisson process if it
+// has a source of random numbers.
 type udpSender struct {
 	t      *Tuning
 	c      *FlowStats
@@ -199,8 +199,8 @@ func (s *udpSender) deadline() time.Duration {
 	return s.at
 }
 
-// emit makes the next packet. The one after is due an interval after this was,
-// even if this was late.
+// emit fills in the next packet. The packet after it is due an interval after this one
+// was due, even if this one is late.
 func (s *udpSender) emit(now time.Duration, p *Packet) {
 	length := min(int64(s.t.Segment), s.size-s.next)
 	p.Seq, p.Payload, p.Stamp = s.next, int(length), now
@@ -210,7 +210,7 @@ func (s *udpSender) emit(now time.Duration, p *Packet) {
 	s.at += s.interval(length)
 }
 
-// interval is the time to the next packet.
+// interval returns the time to the next packet.
 func (s *udpSender) interval(length int64) time.Duration {
 	if s.random != nil {
 		mean := float64(length*8) * float64(time.Second) / float64(s.rate)
@@ -222,7 +222,7 @@ func (s *udpSender) interval(length int64) time.Duration {
 	return time.Duration(d)
 }
 
-// A udpReceiver counts what arrives.
+// A udpReceiver counts packets.
 type udpReceiver struct {
 	c       *FlowStats
 	highest int64

@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// TestMeeting: nobody goes on before all have come, however often.
-func TestMeeting(t *testing.T) {
+// TestBarrier releases parties only after all have arrived, in every round.
+func TestBarrier(t *testing.T) {
 	rounds := 2000
-	if testing.Short() { // under the race detector each look takes long
+	if testing.Short() { // spinning is slow under the race detector
 		rounds = 200
 	}
 	var came [3][2000]bool
-	m := newMeeting(3)
-	m.hold(func(i int) {
+	m := newBarrier(3)
+	m.run(func(i int) {
 		for r := range rounds {
 			came[i][r] = true
 			m.wait()
@@ -28,15 +28,15 @@ func TestMeeting(t *testing.T) {
 	})
 }
 
-// TestMeetingFails: where one party panics, the others do not wait for it, and who
-// holds the meeting gets what it panicked with; and again at the next.
-func TestMeetingFails(t *testing.T) {
-	m := newMeeting(3)
+// TestBarrierBreaks ends all parties when one panics, passes its value on, and works
+// again afterwards.
+func TestBarrierBreaks(t *testing.T) {
+	m := newBarrier(3)
 	for range 2 {
 		for bad := range 3 {
 			got := func() (what any) {
 				defer func() { what = recover() }()
-				m.hold(func(i int) {
+				m.run(func(i int) {
 					m.wait()
 					if i == bad {
 						panic("out of paper")
@@ -50,11 +50,11 @@ func TestMeetingFails(t *testing.T) {
 			}
 		}
 	}
-	// A goroutine that ends, as that of a test that fails does.
+	// A goroutine ends, as in a failed test.
 	ended := make(chan bool)
 	go func() {
 		defer close(ended)
-		m.hold(func(i int) {
+		m.run(func(i int) {
 			if i == 0 {
 				runtime.Goexit()
 			}
@@ -63,13 +63,13 @@ func TestMeetingFails(t *testing.T) {
 	}()
 	<-ended
 	ok := false
-	m.hold(func(i int) {
+	m.run(func(i int) {
 		m.wait()
 		if i == 0 {
 			ok = true
 		}
 	})
 	if !ok {
-		t.Error("the next meeting is not held")
+		t.Error("the barrier does not work again")
 	}
 }
