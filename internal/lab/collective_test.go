@@ -3,6 +3,8 @@ package lab
 import (
 	"fmt"
 	"math"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -104,5 +106,45 @@ func TestEntropy(t *testing.T) {
 		if _, err := spec.Load("t.yaml", []byte(fmt.Sprintf(text, ", "+entropy)), nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v: want %s", entropy, err, want)
 		}
+	}
+}
+
+// TestHtsim compares a permutation under oblivious spraying with uet-htsim, which ran
+// the same flows with DCTCP and an acknowledgment for each packet.
+func TestHtsim(t *testing.T) {
+	leftToPlainRun(t)
+	text, err := os.ReadFile("../../testdata/oracle/ai/perm32-dctcp.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cct, mean float64 // us
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Split(line, "\t"); f[0] == "ls32_100g.perm32_4MB.spray.dctcp.sack1" {
+			cct, _ = strconv.ParseFloat(f[3], 64)
+			mean, _ = strconv.ParseFloat(f[4], 64)
+		}
+	}
+	x, err := spec.Load("t.yaml", []byte(`
+name: permutation
+topology: {leaf-spine: {leaves: 4, spines: 8, hosts: 8, host-rate: 100G, rate: 100G, host-delay: 500ns, delay: 500ns, queue: 285}}
+schemes: [ecmp]
+traffic: [{file: ../../testdata/oracle/ai/flows/perm32_4MB.txt}]
+transport: {kind: dctcp, mss: 1436, min-rto: 1ms, max-dupacks: 300, entropy: oblivious}
+switches: {pfc: false, ecn: 20}
+duration: 1ms
+warmup: 0%
+drain: 500ms
+seeds: 1
+engine: native
+`), os.ReadFile, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := run(t, &Runner{}, x).Rows[0].Runs[0].Metrics
+	if got := m["cct"] * 1e3; math.Abs(got/cct-1) > 0.05 {
+		t.Errorf("collective completion time %.1f us: want %.1f within 5 %%", got, cct)
+	}
+	if got := m["fct-mean"] * 1e3; math.Abs(got/mean-1) > 0.03 {
+		t.Errorf("mean completion time %.1f us: want %.1f within 3 %%", got, mean)
 	}
 }

@@ -64,7 +64,7 @@ func (b *barrier) attend(party func()) {
 		if done {
 			return
 		}
-		// The party panics, or its goroutine ends as those of failed tests do.
+		// The party panics, or its goroutine ends as in failed tests.
 		what := recover()
 		b.mu.Lock()
 		if _, broken := what.(errBroken); what != nil && !broken && b.failed == nil {

@@ -70,7 +70,7 @@ func BenchmarkNetwork(b *testing.B) {
 	}
 }
 
-// cpuTime is what the process has used of the processor: the machine may be
+// cpuTime returns the CPU time of the process: the machine may be
 // doing other things.
 func cpuTime() time.Duration {
 	var u syscall.Rusage

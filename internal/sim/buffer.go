@@ -100,7 +100,7 @@ func (s *Switch) headroom() int {
 	return s.reserve
 }
 
-// headroom returns the bytes that the peer may still send after a pause: those of two
+// headroom returns the bytes that the peer may still send after a pause: two
 // delays of the link, and a packet that each end is sending.
 func (o *Port) headroom() int {
 	if h := o.net.opts.PFC.Headroom; h > 0 {

@@ -45,7 +45,7 @@ func TestAnswersFirst(t *testing.T) {
 	leftToPlainRun(t)
 	rtt := func(first bool) time.Duration {
 		d := newDumbbell(t, 4, Options{Answers: Answers{First: first}})
-		// Data one way, and against it a flow whose ACKs share the link with that.
+		// Data one way, and the other way a flow with ACKs on the same link.
 		for range 3 {
 			d.start(t, 4, FlowSpec{Transport: UDP, Rate: 4e9})
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
-// control is what a native packet that belongs to no flow tells.
+// control is the contents of a native packet without a flow.
 type control struct {
 	form   form
 	report model.Report

@@ -132,7 +132,7 @@ type dcqcnSender struct {
 	size  int64
 	una   int64         // all before is acknowledged
 	next  int64         // to be sent next
-	high  int64         // the end of what has been sent
+	high  int64         // the end of the bytes sent
 	at    time.Duration // when the pace allows the next packet; never: it always does
 	rtt   roundTrip
 	alarm time.Duration

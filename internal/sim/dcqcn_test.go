@@ -60,7 +60,7 @@ func TestReaction(t *testing.T) {
 	check(10e9*(1-0.25/2), 10e9, 314*µs)
 	r.tick(314 * µs) // fast recovery
 	check(9.375e9, 10e9, 614*µs)
-	r.tick(614 * µs) // additive increase, but the target is that of the line
+	r.tick(614 * µs) // additive increase, but the target is the line's rate
 	check(9.6875e9, 10e9, 914*µs)
 	r.notice(700 * µs)
 	r.tick(702 * µs)
@@ -169,7 +169,7 @@ func TestNackInterval(t *testing.T) {
 	}
 }
 
-// TestNotices tells of congestion only so often, also by packets that are not
+// TestNotices limits the rate of congestion notices, also for packets that are not
 // acknowledged.
 func TestNotices(t *testing.T) {
 	r := newGoBackReceiver(usual(t, func(u *Tuning) { u.RDMA.NoticeEvery, u.RDMA.AckEvery = 50*µs, 100 }), new(FlowStats))
@@ -198,7 +198,7 @@ func TestNoticesOfAnswered(t *testing.T) {
 	for _, answered := range []bool{false, true} {
 		r := newGoBackReceiver(usual(t, func(u *Tuning) { u.RDMA.Answered = answered }), new(FlowStats))
 		var got []Kind
-		for i, seq := range []int64{1, 2, 0} { // a Nack, too soon, and what was missing
+		for i, seq := range []int64{1, 2, 0} { // a Nack, one too soon, and the missing packet
 			r.receive(time.Duration(i)*µs, &Packet{Seq: seq * segment, Payload: segment, CE: true})
 			for r.ready(0) {
 				var a Packet

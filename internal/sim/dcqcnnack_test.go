@@ -24,7 +24,7 @@ func TestOvertakenNack(t *testing.T) {
 	}
 }
 
-// TestKeptPackets: a receiver that keeps what is early has less sent again, and
+// TestKeptPackets: a receiver that keeps early packets causes fewer retransmissions, and
 // nothing where it does not ask for it.
 func TestKeptPackets(t *testing.T) {
 	leftToPlainRun(t)
@@ -38,7 +38,7 @@ func TestKeptPackets(t *testing.T) {
 }
 
 // TestRepeatedAll: in the form of conweave-ns3 a Nack has more sent again, though
-// what is early is kept.
+// early packets are kept.
 func TestRepeatedAll(t *testing.T) {
 	missing := sprayed(t, ECN{Min: 100e3, Max: 400e3, P: 0.2}, Tuning{RDMA: RDMA{Nack: Selective}})
 	all := sprayed(t, ECN{Min: 100e3, Max: 400e3, P: 0.2}, Tuning{RDMA: RDMA{Nack: Selective, RepeatAll: true}})
@@ -101,7 +101,7 @@ func TestSelective(t *testing.T) {
 		{"some", []int{2, 3, 6}, []int{2, 3, 6}, 0},
 		{"last", []int{9}, []int{9}, 1},
 		{"all", []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 1},
-		// Packet 6 goes again as the eleventh, and is lost: nothing tells so.
+		// Packet 6 goes again as the eleventh, and is lost without a sign.
 		{"twice", []int{6, 10}, []int{6, 6}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -121,8 +121,8 @@ func TestSelective(t *testing.T) {
 }
 
 // TestRepeatAll loses packets 2 and 5 of ten, which have all been sent when the first
-// Nack comes. It tells of packet 3, which is passed over. The next one comes when 4 has
-// just been sent again: what has arrived begins behind the sender from then on, and
+// Nack comes. It reports packet 3, which is skipped. The next one comes when 4 has
+// just been sent again: arrived ranges begin behind the sender from then on, and
 // it passes over nothing more.
 func TestRepeatAll(t *testing.T) {
 	var stats FlowStats

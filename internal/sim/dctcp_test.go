@@ -8,7 +8,7 @@ import (
 )
 
 // TestEcho echoes the mark of every packet, with and without delayed
-// acknowledgments: there, a change of marks is told at once, of what came before
+// acknowledgments: there, a change of marks is acknowledged at once, for the packets before
 // it (RFC 8257, Figure 1).
 func TestEcho(t *testing.T) {
 	type answer struct {
@@ -110,7 +110,7 @@ func TestCutEachWindow(t *testing.T) {
 		t.Fatalf("window %d, alpha %v after a window in slow start", s.window, s.share.alpha)
 	}
 	// The first acknowledgment ends a window of ten, and is the one of these that is
-	// marked; those that follow let the window grow by a segment.
+	// marked; later ones let the window grow by a segment.
 	round(true)
 	if s.window != 20500 || s.threshold != 19500 || s.share.alpha != 0.5*0.1 {
 		t.Fatalf("window %d, threshold %d, alpha %v after the first marks", s.window, s.threshold, s.share.alpha)

@@ -33,7 +33,7 @@
 //
 // Ingress and egress are an engine's: program.go runs P4, native.go a model.
 // Whatever else a switch does, from queues to PFC, is the same code for both
-// (switch.go, buffer.go), and what the engines tell it is the same too: that is
+// (switch.go, buffer.go), and the engines report the same to it: that is
 // how they can be held against each other.
 //
 // Payload is virtual. A P4 switch sees the header bytes that a host would send,
@@ -44,12 +44,12 @@
 //
 // # Round and to the controller
 //
-// What a program sends to a virtual port (AddVirtual) and recirculates arrives
+// A packet that a program sends to a virtual port (AddVirtual) and recirculates arrives
 // after that port's queue, its rate and a latency. PacketOut lets a packet come
-// in at the CPU port, OnPacketIn hands out those that leave there.
+// in at the CPU port, OnPacketIn returns the packets that leave through it.
 //
 // # Nothing is lost
 //
 // Each packet that begins ends: delivered, or for a Reason. Run compares that
-// with what it finds in queues and on links, byte by byte (ledger.go, run.go).
+// with the packets in queues and on links, byte by byte (ledger.go, run.go).
 package sim

@@ -53,7 +53,7 @@ func twoByTwo() fabric.LeafSpine {
 	}}
 }
 
-// A crossed is a run with what came out.
+// A crossed is a run with its results.
 type crossed struct {
 	net   *sim.Network
 	flows []*sim.Flow
@@ -92,7 +92,7 @@ func crossRun(t *testing.T, topo *fabric.Topology, p *plan.Plan, o sim.Options, 
 	return r
 }
 
-// startTasks does what the controller has to: in another rhythm, but with the
+// startTasks does the controller's tasks: at other intervals, but with the
 // packets and registers that the manifest wants.
 func startTasks(n *sim.Network, p *plan.Plan, s *plan.Switch) {
 	node, man := n.Switch(s.Name), &s.Pipeline.Manifest

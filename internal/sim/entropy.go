@@ -18,7 +18,7 @@ const (
 	EntropyFlow      Entropy = iota // one port for all packets
 	EntropyOblivious                // all ports in turn, in an order that changes each time
 	EntropyREPS                     // ports of acknowledged packets that met no congestion, else random ones
-	EntropyBitmap                   // all ports in turn; those that met congestion are skipped for a while
+	EntropyBitmap                   // all ports in turn; ports with congestion are skipped for a while
 	EntropyMixed                    // ports of acknowledged packets, else as with a bitmap
 )
 
@@ -41,7 +41,7 @@ func ParseEntropy(name string) (Entropy, error) {
 // 60,000, so that all are below 65,536.
 const MaxPaths = 4096
 
-// checkEntropy reports what is wrong with the ports of a transport.
+// checkEntropy returns the error of invalid entropy and paths.
 func (t *Tuning) checkEntropy() error {
 	switch {
 	case t.Entropy < 0 || int(t.Entropy) >= len(entropyNames):
@@ -63,8 +63,8 @@ const (
 	pathTimeout
 )
 
-// An entropySource chooses ports for a flow: what it returns is added to the flow's
-// source port. The algorithms are those of REPS (Bonato et al., 2024) and of
+// An entropySource chooses ports for a flow, as offsets from the flow's
+// source port. It implements REPS (Bonato et al., 2024) and the algorithms of
 // uet-htsim's senders.
 type entropySource struct {
 	kind   Entropy

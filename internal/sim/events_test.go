@@ -96,8 +96,8 @@ func TestTimer(t *testing.T) {
 	}
 }
 
-// TestRing: a ring hands out what it was given, in that order, however it is filled
-// and emptied meanwhile. A host's list of those who wait for its NIC, which moved up
+// TestRing: a ring returns values in the order of their arrival, however it is filled
+// and emptied meanwhile. A host's list of waiters for its NIC, which moved up
 // as each had its turn, took the square of their number.
 func TestRing(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))

@@ -10,8 +10,8 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// TestLinkFailure cuts a link while a flow uses it: what is on it is lost, and
-// so is what follows, until it is restored and TCP recovers.
+// TestLinkFailure cuts a link while a flow uses it: packets on it are lost, and
+// so are later ones, until it is restored and TCP recovers.
 func TestLinkFailure(t *testing.T) {
 	d := newDumbbell(t, 1, Options{})
 	done := false
@@ -35,7 +35,7 @@ func TestLinkFailure(t *testing.T) {
 	}
 }
 
-// TestFailureEndsPause cuts a link whose port is paused, or about to be. Nobody
+// TestFailureEndsPause cuts a link with a port that is paused, or about to be. No peer
 // could end that.
 func TestFailureEndsPause(t *testing.T) {
 	d := newDumbbell(t, 1, Options{PFC: PFC{On: true}})
@@ -96,7 +96,7 @@ func TestSlowerLink(t *testing.T) {
 	}
 }
 
-// TestSilentDrops loses a share of what comes in.
+// TestSilentDrops loses a share of the packets that arrive.
 func TestSilentDrops(t *testing.T) {
 	d := newDumbbell(t, 1, Options{Seed: 2})
 	if err := d.Switch("s1").DropSilently(0.05); err != nil {
@@ -116,7 +116,7 @@ func TestSilentDrops(t *testing.T) {
 	}
 }
 
-// TestBlackHole loses all packets from one host to another, and nobody else's.
+// TestBlackHole loses all packets from one host to another, and no others.
 func TestBlackHole(t *testing.T) {
 	d := newDumbbell(t, 2, Options{})
 	if err := d.Switch("s1").BlackHole("h1", "h3", true); err != nil {

@@ -13,7 +13,7 @@ func (n *Network) Links() []*Link { return n.links }
 // Down reports whether the link has failed.
 func (l *Link) Down() bool { return l.A.down }
 
-// Fail cuts the link. Packets on it are lost, and those that are sent to it later.
+// Fail cuts the link. Packets on it are lost, and so are later ones.
 func (l *Link) Fail() {
 	l.A.down, l.B.down = true, true
 	l.A.cut()
@@ -24,7 +24,7 @@ func (l *Link) Fail() {
 func (l *Link) Restore() { l.A.down, l.B.down = false, false }
 
 // SetRate changes the rate of the link for the next packets in both directions. Flows
-// that have begun keep pacing by the rate that their host's link had.
+// that have begun keep pacing by the former rate of their host's link.
 func (l *Link) SetRate(r fabric.Rate) error {
 	if r <= 0 {
 		return errors.New("a link's rate is above 0")

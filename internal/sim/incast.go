@@ -14,7 +14,7 @@ type Incast struct {
 	Servers []string // hosts, of which each request draws some; nil: all
 
 	Responders int           // servers to a request
-	Bytes      int64         // of all answers to a request; the first ones get what is left over
+	Bytes      int64         // of all answers to a request; the first ones get the remainder
 	Start      time.Duration // the first request
 	Period     time.Duration // between requests
 	Requests   int           // zero: one
@@ -26,7 +26,7 @@ type Incast struct {
 	Done func(asked time.Duration)
 }
 
-// StartIncast plans the requests. What they draw depends on the seed alone.
+// StartIncast plans the requests. Their draws depend on the seed alone.
 func (n *Network) StartIncast(i Incast) error {
 	if i.Servers == nil {
 		for _, h := range n.hosts {

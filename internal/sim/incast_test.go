@@ -63,7 +63,7 @@ func incastNames(flows []*Flow) string {
 	return b.String()
 }
 
-// TestIncastRefused lists what makes no sense.
+// TestIncastRefused refuses invalid requests.
 func TestIncastRefused(t *testing.T) {
 	d := newDumbbell(t, 2, Options{})
 	for _, c := range []struct {

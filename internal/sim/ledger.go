@@ -6,7 +6,7 @@ type Reason int
 // The reasons.
 const (
 	// Consumed is the end of packets that were made to tell a switch
-	// something, and of what was copied.
+	// something, and of copies.
 	Consumed   Reason = iota
 	QueueFull         // no room in the queue, or of its share of the buffer
 	BufferFull        // no room in the buffer of the switch

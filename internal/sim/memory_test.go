@@ -11,7 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// TestMemory fills a queue and asks what a packet takes.
+// TestMemory fills a queue and measures the memory of a packet.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine does the work: the race detector has nothing to see")

@@ -19,7 +19,7 @@ type Model struct {
 	// a report or a notice.
 	MirrorLen int
 	// The clone sessions of reports, and of notices to port 0, and so on; the
-	// multicast groups of an edge switch's own probes, and of those from port 0,
+	// multicast groups of an edge switch's own probes, and of probes from port 0,
 	// and so on.
 	ReportSession, NoticeSession, ProbesUp, ProbesFrom int
 	// ProbeMark is the queue length above which path probes are marked.

@@ -43,8 +43,8 @@ func New(t *fabric.Topology, o Options) (*Network, error) {
 	return n, nil
 }
 
-// fitsCache is how many hosts a network may have whose packets and flows are in
-// the cache anyway. To fetch them ahead would be a seventh of a hop there.
+// fitsCache is the largest number of hosts of a network whose packets and flows fit in
+// the cache. Prefetching them would cost a seventh of a hop.
 const fitsCache = 64
 
 func newSwitch(n *Network, spec *fabric.Switch) *Switch {

@@ -7,7 +7,7 @@ import (
 )
 
 // TestWithoutSACK loses segments of the first window of ten: a round trip repairs
-// one, nothing is sent twice, and what a retransmission's loss leaves is the timer's.
+// one, nothing is sent twice, and the timer repairs a lost retransmission.
 func TestWithoutSACK(t *testing.T) {
 	for _, c := range []struct {
 		name       string

@@ -13,7 +13,7 @@ import (
 // differs between two runs of the same flows is not luck.
 //
 // Nodes are numbered from 0, hosts first. A host counts the source ports of its
-// flows from 10000 and the destination ports of those to it from 100.
+// flows from 10000 and the destination ports of flows to it from 100.
 type ns3Numbers struct {
 	node         map[string]int
 	addr         map[uint32]uint32 // there, by that here
@@ -62,7 +62,7 @@ func (s *ns3Numbers) hash(sw *Switch) func(model.Flow) uint64 {
 }
 
 // ns3Random is the C library's rand(), of glibc, which ns-3's load balancers for RDMA
-// take their paths from, those of all switches from one sequence in the order of
+// take their paths from, all switches from one sequence in the order of
 // events. LetFlow draws once for a flowlet: as long as no flowlet ends in one
 // simulator alone, the same flows take the same paths in both.
 type ns3Random struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
-// A Kind is what a packet is to the transports.
+// A Kind is the role of a packet in a transport.
 type Kind uint8
 
 // The kinds of packet.
@@ -29,7 +29,7 @@ const (
 	udpLen      = 8
 	tcpLen      = 20
 
-	// UDPHeaders and TCPHeaders are what a packet has in front of its payload.
+	// UDPHeaders and TCPHeaders are the bytes in front of the payload.
 	UDPHeaders = ethernetLen + ipv4Len + udpLen
 	TCPHeaders = ethernetLen + ipv4Len + tcpLen
 )
@@ -39,7 +39,7 @@ type Range struct{ From, To int64 }
 
 // A Packet is a packet in the network. What hosts tell each other is in its
 // fields; switches see header bytes that say the same, and no payload but its
-// length. Packets belong to the Network: who gets one in receive must not keep
+// length. Packets belong to the Network: receive must not keep
 // it.
 type Packet struct {
 	// What every hop looks at is one line of the cache.
@@ -71,25 +71,24 @@ type Packet struct {
 	Payload int    // bytes
 	Seq     int64  // Data: place of the first byte in the flow
 
-	Ack    int64 // Ack, Nack: all bytes before have arrived
-	Sacks  [3]Range
-	NSacks int // of Sacks in use
-
-	Sent   time.Duration // when it was given to the NIC
-	Stamp  time.Duration // the transport's own: what an Ack echoes of Sent
-	Number int64         // the transport's own: say, transmissions before
-
+	Ack     int64 // Ack, Nack: all bytes before have arrived
+	Sacks   [3]Range
+	NSacks  int8 // of Sacks in use
+	Spoiled bool // answers: the packet that is answered has met congestion
 	// Entropy is added to the flow's source port; of an answer to its destination
 	// port, which is the port of the packet that is answered.
 	Entropy uint16
-	Spoiled bool // answers: the packet that is answered has met congestion
+
+	Sent   time.Duration // when it was given to the NIC
+	Stamp  time.Duration // the transport's own: an Ack echoes Sent
+	Number int64         // the transport's own: say, transmissions before
 
 	native nativePacket // what models add
-	ctl    *control     // what it tells there, if it has no flow
+	ctl    *control     // its contents, if it has no flow
 }
 
-// nativePacket is what models add to a packet, beside what is found in its flow:
-// what stays from hop to hop, and from ingress to egress.
+// nativePacket is the state of models in a packet, from hop to hop and from ingress to
+// egress.
 type nativePacket struct {
 	overlay  model.Overlay
 	round    model.Round
@@ -114,14 +113,14 @@ func (n *Network) newPacket() *Packet {
 	return p
 }
 
-// A roomy packet has the room for its header bytes beside it: where that is in
-// memory is known before the packet is there.
+// A roomy packet has its header bytes beside it, so that their address in
+// memory is known before the packet is in the cache.
 type roomy struct {
 	Packet
 	room [80]byte
 }
 
-// fetch brings what a hop looks at into the cache, with the header bytes if asked
+// fetch prefetches the fields that a hop reads, with the header bytes if asked
 // for.
 //
 // Hostile input: none. A prefetch reads nothing that the program sees; the room follows the

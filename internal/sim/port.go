@@ -195,7 +195,7 @@ func (o *Port) hasten(p *Packet) {
 	o.wake()
 }
 
-// waiting is the number of bytes that wait, with what goes first.
+// waiting returns the number of bytes that wait, with those that have priority.
 func (o *Port) waiting() uint32 {
 	n := uint32(o.bytes)
 	for p := o.urgent.head; p != nil; p = p.next {
@@ -275,8 +275,8 @@ func (o *Port) carry(a arrival) {
 	}
 }
 
-// time is what a packet takes to be sent. What is lost to whole ns is made up
-// for by the next, if by any.
+// time returns how long the line takes for a packet. Unless Options.Cut is set, the next
+// packet compensates for the rounding to whole nanoseconds.
 func (o *Port) time(bytes int) time.Duration {
 	bits := int64(bytes)*8*int64(time.Second) + o.rest
 	t := bits / o.rate
@@ -313,8 +313,8 @@ func clampQueue(bytes int) int32 { return int32(min(bytes, math.MaxInt32)) }
 // frame is the length of the largest packet of hosts.
 func (n *Network) frame() int { return n.opts.MTU + ethernetLen }
 
-// cross hands what leaves a port to another part, after the window; at once where
-// nobody is at work, for those outside may look.
+// cross hands a packet to another part after the window. Outside of Run it does so at
+// once, because callers may inspect the network.
 func (n *Network) cross(to *Network, c crossing) {
 	if !n.running {
 		n.gain--
@@ -326,7 +326,7 @@ func (n *Network) cross(to *Network, c crossing) {
 	n.gain--
 }
 
-// take takes in what has crossed.
+// take receives a crossing.
 func (n *Network) take(c *crossing) {
 	n.gain++
 	switch {

@@ -44,7 +44,7 @@ func (s *Switch) Load(sw *dataplane.Switch) {
 }
 
 // take makes the switch the network's alone. It stays so while the network runs,
-// until somebody outside may look at it; else done ends it.
+// until a callback may access it; else done ends it.
 func (e *program) take() dataplane.Held {
 	if !e.held {
 		e.held, e.alone = true, e.sw.Hold()
@@ -117,8 +117,8 @@ func (s *Switch) schedule(o dataplane.Outcome, busy *Port) {
 	}
 }
 
-// parkBehind is how many packets wait before one that is made small: those that
-// leave soon are not worth the work.
+// parkBehind is the number of packets in a queue whose memory is not reduced, because they
+// leave soon.
 const parkBehind = 8
 
 // enqueued has a packet for which the program has nothing left to do when it

@@ -57,7 +57,7 @@ func TestMG1(t *testing.T) {
 	}
 }
 
-// incast lets hosts send to one, and returns what has arrived.
+// incast lets hosts send to one, and returns the arrivals.
 func incast(t *testing.T, o Options, buffer fabric.Size) (n *Network, flows []*Flow) {
 	t.Helper()
 	n = newNetwork(t, fabric.LeafSpine{Leaves: 3, Spines: 2, Hosts: 8, Buffer: buffer, Links: fabric.Links{
@@ -115,7 +115,7 @@ func TestPFC(t *testing.T) {
 	}
 }
 
-// TestPFCPromised: what is promised to queues leaves less to share, and an ingress
+// TestPFCPromised: a reserve of queues leaves less to share, and an ingress
 // port has two packets of its own.
 func TestPFCPromised(t *testing.T) {
 	at := func(promised bool) int {

@@ -78,7 +78,7 @@ func widest(topo *fabric.Topology) int {
 	return n
 }
 
-// plan computes what the switches of a network must hold.
+// plan computes the plan of a network.
 func planned(t testing.TB, topo *fabric.Topology, scheme string, set map[string]string) *plan.Plan {
 	t.Helper()
 	p, err := plan.New(topo, pipelines(t, topo, scheme, set), plan.Options{Coefficients: coefficients(scheme)})
@@ -101,7 +101,7 @@ func coefficients(scheme string) map[string]int64 {
 	return list
 }
 
-// loadP4 gives each switch its program, with what the plan says.
+// loadP4 gives each switch its program and the entries of the plan.
 func loadP4(t testing.TB, n *sim.Network, p *plan.Plan) {
 	t.Helper()
 	for _, s := range p.Switches {

@@ -11,7 +11,7 @@ import (
 )
 
 // A schedule is a calendar: a ring of buckets, each for a span of time, that
-// has the plans of the near future without order; the bucket whose time has come
+// holds the plans of the near future without order; the present bucket
 // is sorted, and the plans behind the end of the ring wait in a heap. So a plan
 // costs the same in a network of thirty hosts and of a thousand, where a heap of
 // all would be deeper and move more memory. Two plans are always taken in the
@@ -28,7 +28,7 @@ type schedule struct {
 	n     int               // plans in the ring
 	later heap
 
-	fetches       bool // what the next events look at, ahead: a small network is in the cache
+	fetches       bool // prefetches the data of the next events; a small network is in the cache
 	taken, opened int  // plans and buckets since the width was looked at
 	seq           uint64
 }
@@ -76,7 +76,7 @@ func (s *schedule) put(p plan) {
 	}
 }
 
-// insert puts a plan among those of the present bucket.
+// insert adds a plan to the present bucket.
 func (s *schedule) insert(p plan) {
 	i := len(s.now)
 	s.now = append(s.now, p)
@@ -251,7 +251,7 @@ func (s *schedule) adapt() {
 	s.refile(all)
 }
 
-// refile puts plans, and those of the heap, where they now belong.
+// refile moves plans, and those in the heap, to their buckets.
 func (s *schedule) refile(plans []plan) {
 	later := s.later
 	s.later = nil
@@ -317,7 +317,7 @@ func (h *heap) pop() plan {
 	return top
 }
 
-// A handler is what an event does. A little before, soon is called twice, the
+// A handler is the action of an event. A little before, soon is called twice, the
 // second time with next set, so that what fire will look at can come into the
 // cache meanwhile, and what that leads to: a large network does not fit there.
 type handler interface {
@@ -325,7 +325,7 @@ type handler interface {
 	soon(next bool)
 }
 
-// An event is something that happens at a time. It is part of what it happens
+// An event happens at a time. It is a field of the object it happens
 // to, so that planning it allocates nothing; it can be planned once at a time.
 type event struct {
 	seq  uint64 // of its plan; 0: not planned
@@ -335,7 +335,7 @@ type event struct {
 func (e *event) planned() bool { return e.seq != 0 }
 
 // A plan is an event's entry in the schedule. Of two at the same time, the one
-// with the smaller number comes first. A plan whose event has another number has
+// with the smaller number comes first. If the event has another number, the plan has
 // been cancelled.
 type plan struct {
 	at  time.Duration

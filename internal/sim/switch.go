@@ -64,7 +64,7 @@ func (s *Switch) ReadRegister(name string, dst []uint64) ([]uint64, error) {
 	return s.engine.register(name, dst)
 }
 
-// WriteRegister sets the cells from ≤ i < to. A model takes what a controller
+// WriteRegister sets the cells from ≤ i < to. A model accepts the registers that a controller
 // has to write.
 func (s *Switch) WriteRegister(name string, from, to int, value uint64) error {
 	return s.engine.setRegister(name, from, to, value)

@@ -8,7 +8,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
-// Tables are what a controller has put into a switch. A switch that runs a
+// Tables are the entries that a controller has written to a switch. A switch that runs a
 // model takes them as they are, by the names that programs give to tables,
 // actions and arguments, without the controls that they are in: so both engines
 // are set up from the same plan.
@@ -26,14 +26,14 @@ type Entry struct {
 	Args   map[string]uint64
 }
 
-// A Key is what an entry says about one field.
+// A Key matches one field of an entry.
 type Key struct {
 	Value uint64
 	Bits  int // of the prefix, in a table for longest prefixes
 }
 
 // A way is where packets to a host go: to a port, or to a group if that is not
-// 0. What goes nowhere has port -1.
+// 0. Packets without a route have port -1.
 type way struct{ port, group int32 }
 
 // nowhere is the way of a host that no entry is about.
@@ -53,7 +53,7 @@ type lookups struct {
 	service  map[int]uint32
 	capacity map[int]int
 	pattern  []int64
-	sizes    map[int]int // of groups, where routes say so
+	sizes    map[int]int // of groups, if routes define them
 	Tables
 }
 
@@ -147,7 +147,7 @@ func (l *lookups) addPath(group, slot, port int) error {
 	return nil
 }
 
-// addCandidates reads what is known of the paths beside their ports, which
+// addCandidates reads the properties of paths other than their ports, which
 // members tell as well.
 func (l *lookups) addCandidates(e *Entry) error {
 	group := int(e.Key[0].Value)
@@ -214,7 +214,7 @@ func (l *lookups) addLeafOf(e *Entry) error {
 	return nil
 }
 
-// addArrival makes a group of what leads to the origin of probes: also where
+// addArrival builds a group of the ports that lead to the origin of probes: also where
 // there is but one way, which packets need no group for.
 func (l *lookups) addArrival(e *Entry) error {
 	return l.addPath(int(e.Key[0].Value), int(e.Args["slot"]), int(e.Key[1].Value))

@@ -6,12 +6,12 @@ import "time"
 // control (RFC 5681, 6582) with the scoreboard and loss recovery of RFC 6675,
 // which includes limited transmit, or without SACK, and the timer of RFC 6298.
 //
-// Four places in the flow say where it stands, una ≤ repeat, lost ≤ high:
+// Four places in the flow describe its progress, una ≤ repeat, lost ≤ high:
 //
 //	una     the first byte that is not acknowledged (HighACK + 1)
-//	repeat  the end of what has been sent again (HighRxt + 1)
-//	lost    below it, what is not SACKed counts as lost
-//	high    the end of what has been sent (HighData + 1)
+//	repeat  the end of the retransmitted bytes (HighRxt + 1)
+//	lost    below it, bytes without a SACK count as lost
+//	high    the end of the bytes sent (HighData + 1)
 //
 // While nothing is wrong, una = repeat = lost. Bytes between repeat and lost
 // that are not SACKed have left the network and wait for being sent again; of
@@ -38,7 +38,7 @@ type tcpSender struct {
 	window    int64 // cwnd
 	threshold int64 // ssthresh
 	credit    int64 // bytes acknowledged towards the window's next segment
-	limited   int64 // what was sent before this met the limit of the window
+	limited   int64 // bytes below it were sent when the window was the limit
 	dup       int   // DupAcks
 	run       int64 // acknowledgments in a row that acknowledge nothing
 
@@ -47,7 +47,7 @@ type tcpSender struct {
 
 	rtt    roundTrip
 	alarm  time.Duration // of the retransmission timer
-	backed bool          // it has run out for what is now outstanding
+	backed bool          // it has run out for the outstanding bytes
 
 	share dctcp
 }
@@ -58,7 +58,7 @@ type tcpUndo struct {
 	window, threshold int64
 }
 
-// A tcpPhase is what the sender is about.
+// A tcpPhase is the state of loss recovery.
 type tcpPhase uint8
 
 const (
@@ -130,7 +130,7 @@ func (s *tcpSender) emit(now time.Duration, p *Packet) {
 	}
 }
 
-// again notes what is sent once more. A rescue does not move repeat.
+// again accounts for a retransmission. A rescue does not move repeat.
 func (s *tcpSender) again(now time.Duration, seq, length int64) {
 	s.owed -= length
 	if s.rescue(seq) {
@@ -143,13 +143,13 @@ func (s *tcpSender) again(now time.Duration, seq, length int64) {
 	}
 }
 
-// rescue reports whether what is sent again at seq is so by NextSeg's rule 4.
+// rescue reports whether NextSeg's rule 4 retransmits at seq.
 func (s *tcpSender) rescue(seq int64) bool {
 	return seq >= max(s.lost, s.sacked.top())
 }
 
 // pick is NextSeg of RFC 6675: the next bytes to send. Its rule 4, the rescue of
-// a tail that nothing is known of, is left out for what has been sent again in
+// a tail without any information, is omitted for retransmissions in
 // this recovery, where it would only send a copy.
 func (s *tcpSender) pick() (seq, length int64) {
 	if s.phase == tcpOpen {
@@ -183,7 +183,7 @@ func (s *tcpSender) receive(now time.Duration, a *Packet) {
 	if acked > 0 {
 		s.advance(now, a, acked)
 	} else if acked == 0 && flight > 0 {
-		// This looks like a duplicate acknowledgment to those who do not read SACK:
+		// This is a duplicate acknowledgment for readers without SACK:
 		// the measure of reordering that papers print.
 		s.run++
 		s.c.DupAcks++
@@ -209,7 +209,7 @@ func (s *tcpSender) receive(now time.Duration, a *Packet) {
 // adapt raises the threshold of duplicate acknowledgments when bytes arrive
 // late that were not sent again, as far as later ones were ahead of them: what
 // Linux does. If fast recovery has sent them again meanwhile, the timestamp that
-// comes back tells (RFC 3522), and what it did to the window is undone (RFC
+// comes back shows it (RFC 3522), and its change to the window is undone (RFC
 // 4015).
 func (s *tcpSender) adapt(a *Packet) {
 	late := s.sacked.top()
@@ -296,8 +296,8 @@ func (s *tcpSender) recovery(now time.Duration, lost int64) {
 	s.alarm = now + s.rtt.rto
 }
 
-// owe counts what was lost and has not been sent again; it is negative for what
-// was sent again without being lost.
+// owe counts lost bytes that have not been sent again. It is negative for bytes that were
+// sent again without being lost.
 func (s *tcpSender) owe() {
 	if s.repeat <= s.lost {
 		s.owed = s.lost - s.repeat - s.sacked.within(s.repeat, s.lost)
@@ -322,14 +322,14 @@ func (s *tcpSender) grow(acked, flight int64) {
 	s.window = min(s.window, s.t.MaxWindow)
 }
 
-// tick is told that time has passed.
+// tick handles the deadline of the timer.
 func (s *tcpSender) tick(now time.Duration) {
 	if now < s.alarm {
 		return
 	}
 	s.c.Timeouts++
 	if !s.backed {
-		// RFC 5681, equation 4: only the first time. What is SACKed has left
+		// RFC 5681, equation 4: only the first time. SACKed bytes have left
 		// the network, though it counts in the RFC's FlightSize: after a
 		// retransmission was lost, that is all that was sent since.
 		s.threshold = max((s.high-s.una-s.sackedBytes)/2, 2*s.segment)
@@ -343,9 +343,9 @@ func (s *tcpSender) tick(now time.Duration) {
 	s.alarm = now + s.rtt.rto
 }
 
-// withoutSACK is what an acknowledgment says of losses where it has no more than its
-// number: duplicates count, and each that is of a part of what was outstanding tells
-// of one more segment (RFC 6582). So a round trip repairs one loss.
+// withoutSACK detects losses by acknowledgment numbers alone: it counts duplicates, and a
+// partial acknowledgment reports one more lost segment (RFC 6582). A round trip therefore
+// repairs one loss.
 func (s *tcpSender) withoutSACK(now time.Duration, acked, flight int64) {
 	switch {
 	case acked > 0 && s.phase == tcpRecovery:
@@ -356,7 +356,7 @@ func (s *tcpSender) withoutSACK(now time.Duration, acked, flight int64) {
 		s.repeat, s.lost, s.first = s.una, min(s.una+s.segment, s.high), true
 	case acked != 0 || flight == 0:
 	case s.phase == tcpRecovery:
-		s.window = min(s.window+s.segment, s.t.MaxWindow) // for what has left the network
+		s.window = min(s.window+s.segment, s.t.MaxWindow) // for the segment that has left the network
 	case s.phase == tcpOpen:
 		if s.dup++; s.dup == s.patience {
 			s.recovery(now, s.una)
@@ -367,7 +367,7 @@ func (s *tcpSender) withoutSACK(now time.Duration, acked, flight int64) {
 }
 
 // A roundTrip estimates the round-trip time and sets the retransmission timer
-// (RFC 6298). Every acknowledgment tells when the segment left that it answers,
+// (RFC 6298). Every acknowledgment echoes when the segment left that it answers,
 // as with timestamps, so that segments which were sent again count as well.
 type roundTrip struct {
 	smooth, varies time.Duration // SRTT, RTTVAR
@@ -428,7 +428,7 @@ func (s *tcpSender) congested(bytes int64, echo bool) {
 	}
 }
 
-// cut takes off the window what the estimate says.
+// cut reduces the window by the estimate.
 func (s *tcpSender) cut() {
 	s.window = max(s.window-int64(float64(s.window)*s.share.alpha/2), 2*s.segment)
 	s.threshold = s.window

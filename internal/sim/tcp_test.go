@@ -65,7 +65,7 @@ func TestWindowGrowsOnlyIfItLimits(t *testing.T) {
 		s.emit(0, &p)
 		s.receive(time.Millisecond, &Packet{Kind: Ack, Ack: (i + 1) * segment})
 	}
-	// The first acknowledgment cannot be told from those of a full window.
+	// The first acknowledgment looks like any of a full window.
 	if s.window > 11*segment {
 		t.Errorf("window of %d with one segment outstanding", s.window)
 	}
@@ -147,7 +147,7 @@ func TestTimeout(t *testing.T) {
 	if !slices.Equal(got, want) || stats.Timeouts != 3 {
 		t.Errorf("sent again after %v ms, want %v", got, want)
 	}
-	// The first timeout halves what was outstanding, the others do not.
+	// The first timeout halves the outstanding bytes, the others do not.
 	if s.threshold != 5*segment {
 		t.Errorf("threshold of %d after three timeouts", s.threshold)
 	}
@@ -157,7 +157,7 @@ func TestTimeout(t *testing.T) {
 }
 
 // TestLostRetransmissionHalvesWhatIsOut has the timeout after a lost
-// retransmission halve what is in the network, not all that was sent meanwhile.
+// retransmission halve the bytes in the network, not all bytes sent meanwhile.
 func TestLostRetransmissionHalvesWhatIsOut(t *testing.T) {
 	w, s, _, stats := tcpCable(usual(t, nil), 2000*segment, false)
 	w.fate = losing(0, 12)
@@ -238,7 +238,7 @@ func TestDupAckThreshold(t *testing.T) {
 	}
 }
 
-// TestPatience lets five segments overtake one, three times. Who learns from it
+// TestPatience lets five segments overtake one, three times. A sender that adapts
 // sends the first one again, takes back what that did to the window, and waits
 // for the others.
 func TestPatience(t *testing.T) {
@@ -295,7 +295,7 @@ func arrive(r *tcpReceiver, segments ...int64) []Packet {
 	return list
 }
 
-// TestSACK holds the blocks against RFC 2018: that of the latest segment comes
+// TestSACK compares the blocks with RFC 2018: the latest segment's comes
 // first, then those reported last.
 func TestSACK(t *testing.T) {
 	r := newTCPReceiver(usual(t, nil), new(FlowStats))
@@ -323,7 +323,7 @@ func TestSACK(t *testing.T) {
 }
 
 // TestDelayedAck acknowledges every other segment, a single one when the time is
-// up, and what is out of order at once.
+// up, and out-of-order segments at once.
 func TestDelayedAck(t *testing.T) {
 	r := newTCPReceiver(usual(t, func(u *Tuning) { u.DelayedAck = time.Millisecond }), new(FlowStats))
 	if got := arrive(r, 0); len(got) != 0 || r.deadline() != time.Millisecond {

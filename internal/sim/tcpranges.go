@@ -43,7 +43,7 @@ func (s *ranges) add(r Range) (fresh int64) {
 	return fresh
 }
 
-// drop takes out what is below x and returns how many bytes that were.
+// drop removes the bytes below x and returns their number.
 func (s *ranges) drop(x int64) (gone int64) {
 	list := *s
 	n := list.find(x)
@@ -90,7 +90,7 @@ func (s ranges) within(from, to int64) (n int64) {
 	return n
 }
 
-// lost is IsLost of RFC 6675, for all bytes at once: below it, what is not in
+// lost is IsLost of RFC 6675, for all bytes at once: bytes below it that are not in
 // the set counts as lost, since threshold ranges, or more than threshold-1
 // segments, have arrived from above. It is 0 if nothing does.
 func (s ranges) lost(threshold int, segment int64) int64 {

@@ -57,7 +57,7 @@ func count(plain *[60]bool, from, to int64) (n int64) {
 	return n
 }
 
-// compare checks what is in the set, and its form.
+// compare checks the contents of the set, and its form.
 func compare(t *testing.T, s ranges, plain *[60]bool) {
 	t.Helper()
 	var got [60]bool

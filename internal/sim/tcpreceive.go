@@ -10,7 +10,7 @@ type tcpReceiver struct {
 	c *FlowStats
 
 	expected int64  // all bytes before have arrived (RCV.NXT)
-	highest  int64  // the end of what has been seen
+	highest  int64  // the end of the highest packet
 	held     ranges // beyond expected
 	recent   [3]int64
 	nrecent  int // of recent in use: first bytes of what arrived last, latest first
@@ -19,12 +19,12 @@ type tcpReceiver struct {
 	stamp time.Duration // of the packet to be acknowledged
 	owed  int           // packets that are not acknowledged
 	now   bool          // do so at once
-	early bool          // before that, one for what came before CE changed
+	early bool          // before that, one for the packets before CE changed
 	alarm time.Duration // of a delayed acknowledgment
 	prior tcpAnswer     // what early says
 }
 
-// A tcpAnswer is what an acknowledgment says that later packets must not change.
+// A tcpAnswer is the contents of an acknowledgment that later packets must not change.
 type tcpAnswer struct {
 	ack   int64
 	stamp time.Duration
@@ -43,7 +43,7 @@ func (r *tcpReceiver) receive(now time.Duration, p *Packet) {
 		r.c.Marked++
 	}
 	if p.CE != r.ce {
-		// RFC 8257, Section 3.2: what CE was is told before it changes.
+		// RFC 8257, Section 3.2: acknowledge the previous CE before it changes.
 		r.early = r.owed > 0
 		r.prior = tcpAnswer{r.expected, r.stamp}
 		r.ce, r.owed = p.CE, 0
@@ -75,7 +75,7 @@ func (r *tcpReceiver) judge(p *Packet) {
 	}
 }
 
-// hold takes in what is out of order, or a copy, or fills a gap.
+// hold handles a packet that is out of order, a copy, or fills a gap.
 func (r *tcpReceiver) hold(from, to int64) {
 	fresh := r.held.add(Range{max(from, r.expected), to})
 	if fresh == 0 {
@@ -124,7 +124,7 @@ func (r *tcpReceiver) emit(_ time.Duration, a *Packet) {
 	r.now, r.owed, r.alarm = false, 0, never
 }
 
-// blocks reports what is held: first the range with the latest packet, then
+// blocks reports the held ranges: first the one with the latest packet, then
 // those reported before it, then any others.
 func (r *tcpReceiver) blocks(a *Packet) {
 	for _, x := range r.recent[:r.nrecent] {
@@ -132,7 +132,7 @@ func (r *tcpReceiver) blocks(a *Packet) {
 			report(a, r.held[i])
 		}
 	}
-	for i := len(r.held) - 1; i >= 0 && a.NSacks < len(a.Sacks); i-- {
+	for i := len(r.held) - 1; i >= 0 && int(a.NSacks) < len(a.Sacks); i-- {
 		report(a, r.held[i])
 	}
 }
@@ -144,13 +144,13 @@ func report(a *Packet, block Range) {
 			return
 		}
 	}
-	if a.NSacks < len(a.Sacks) {
+	if int(a.NSacks) < len(a.Sacks) {
 		a.Sacks[a.NSacks] = block
 		a.NSacks++
 	}
 }
 
-// tick is told that time has passed.
+// tick handles the deadline of the timer.
 func (r *tcpReceiver) tick(now time.Duration) {
 	if now >= r.alarm {
 		r.now, r.alarm = true, never

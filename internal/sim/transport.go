@@ -23,7 +23,7 @@ type half interface {
 
 // A source drives the sending half. It gives the NIC a packet when the NIC's queue is
 // empty, in turn with the other flows of the host. The window and the pace therefore
-// limit the packets in the network, not those in the host.
+// limit the packets in the network, not the queue in the host.
 type source struct {
 	*Flow
 	net     *Network // the part that the sending host is in
@@ -35,7 +35,7 @@ type source struct {
 
 	entropy  *entropySource // nil: one port for all packets
 	port     uint16         // of the last packet
-	timeouts int64          // that entropy has been told of
+	timeouts int64          // that entropy has handled
 }
 
 func newSource(f *Flow, h half) *source {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A cable joins two halves in virtual time: what a half has to say is on its way
+// A cable joins two halves in virtual time: the packets of a half are on their way
 // at once, a packet every spacing, and arrives after the delay.
 type cable struct {
 	now     time.Duration
@@ -20,7 +20,7 @@ type cable struct {
 	seq     int
 	free    time.Duration // when the next packet with data may leave
 
-	// fate says what becomes of a packet: it arrives once for each of the
+	// fate decides about a packet: it arrives once for each of the
 	// times returned, so much later than usual. n counts from 0, in each
 	// direction. Nil: nothing happens to packets.
 	fate  func(p *Packet, n int) []time.Duration

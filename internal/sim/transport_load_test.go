@@ -28,7 +28,7 @@ func webSearchSize(random *rand.Rand) int64 {
 	}
 }
 
-// A loaded is what came of a load.
+// A loaded is the result of a load.
 type loaded struct {
 	slowdowns   []float64
 	stats       FlowStats // summed

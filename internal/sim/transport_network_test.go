@@ -10,7 +10,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
-// A dumbbell is two leaves with a spine between them: what goes from the first
+// A dumbbell is two leaves with a spine between them: traffic from the first
 // four hosts, or more, to the others shares one link.
 type dumbbell struct {
 	*Network
@@ -38,7 +38,7 @@ func leftToPlainRun(t *testing.T) {
 	}
 }
 
-// newNetwork makes a network whose switches all run a model that needs to know
+// newNetwork makes a network in which all switches run a model that needs to know
 // nothing but routes.
 func newNetwork(t testing.TB, shape fabric.LeafSpine, scheme model.Config, o Options) *Network {
 	t.Helper()
@@ -151,7 +151,7 @@ func ecnAt(packets int) ECN {
 	return ECN{Min: k, Max: k}
 }
 
-// transports are those with congestion control, as they are used.
+// transports are the ones with congestion control.
 var transports = []struct {
 	transport Transport
 	options   Options
@@ -186,7 +186,7 @@ func TestUtilization(t *testing.T) {
 	}
 }
 
-// TestTurns has the flows of a host take turns at its NIC, also those that
+// TestTurns has the flows of a host take turns at its NIC, also flows that
 // started later or have more to ask for.
 func TestTurns(t *testing.T) {
 	d := newDumbbell(t, 4, Options{})
@@ -276,7 +276,7 @@ func TestNoAllocation(t *testing.T) {
 
 // TestMG1PS holds flows that share a NIC against the theory of processor
 // sharing: whatever the distribution of their sizes, on average each takes
-// 1/(1-ρ) times what it would take alone.
+// 1/(1-ρ) times its time alone.
 func TestMG1PS(t *testing.T) {
 	leftToPlainRun(t)
 	const load, rate, short, long, shorts = 0.6, 1e9, 20, 200, 0.9

@@ -95,7 +95,7 @@ func acknowledged(h half) int64 {
 	return -1
 }
 
-// audit checks what must always hold.
+// audit checks the invariants.
 func audit(t *testing.T, w *cable, stats *FlowStats, size int64) {
 	t.Helper()
 	if acknowledged(w.a) > arrived(w.b) {

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// A Tuning is the parameters of a transport. Those that are zero are as stated.
+// A Tuning is the parameters of a transport. Zero values have the stated defaults.
 type Tuning struct {
-	Segment int // bytes of payload in a full packet; zero: what the MTU has room for
+	Segment int // bytes of payload in a full packet; zero: as many as the MTU allows
 
 	// TCP and DCTCP; the timeouts are DCQCN's as well.
 	Window     int           // segments of the initial window; zero: 10
 	MaxWindow  int64         // bytes that the receiver lets be outstanding; zero: no limit
-	DupAcks    int           // duplicate acknowledgments that tell of a loss; zero: 3
-	MaxDupAcks int           // as far as that rises where packets are reordered, as in Linux, whose limit is 300; zero: it stays
+	DupAcks    int           // duplicate acknowledgments that indicate a loss; zero: 3
+	MaxDupAcks int           // the limit to which DupAcks rises with reordering, in Linux 300; zero: it does not rise
 	MinRTO     time.Duration // the least retransmission timeout; zero: 10 ms
 	FirstRTO   time.Duration // before there is a measurement; zero: three times MinRTO
 	MaxRTO     time.Duration // zero: 60 s
 	DelayedAck time.Duration // acknowledge every other packet, or after this; zero: every packet at once
-	AtOnce     bool          // what the window lets go waits in the NIC, behind that of other flows: the flows of a host do not take turns
+	AtOnce     bool          // segments wait in the NIC in the order in which the window allows them: the flows of a host do not take turns
 	NewReno    bool          // without SACK: a round trip repairs one loss
 
 	Gain          float64 // DCTCP's g; zero: 1/16
@@ -51,23 +51,23 @@ type RDMA struct {
 	NackEvery     time.Duration // between Nacks for the same packet; zero: 4 µs
 	AckEvery      int           // packets to an acknowledgment; zero: 1
 	Window        int64         // bytes outstanding at most; zero: no limit
-	Headers       int           // bytes of a packet of data beside its payload; zero: UDPHeaders. What is more than these is payload to switches
+	Headers       int           // bytes of a packet of data beside its payload; zero: UDPHeaders. Switches see the excess as payload
 	Answer        int           // bytes of an ACK, Nack or notification; zero: UDPHeaders
 	Nack          NackPolicy    // what both ends do about packets that come early
 	NackNotice    bool          // a Nack is a notice of congestion as well
 	Answered      bool          // no notice of a mark goes without an ACK or Nack
-	RepeatAll     bool          // with Selective: a Nack has all repeated that is on its way, not only what is missing below what has arrived
+	RepeatAll     bool          // with Selective: a Nack repeats all packets in flight, not only the missing ones below the last arrival
 }
 
-// A NackPolicy is what an RDMA receiver does with packets that come before the one
-// it expects, and what its sender does about a Nack.
+// A NackPolicy is how an RDMA receiver treats early packets and how its sender treats a
+// Nack.
 type NackPolicy int
 
 // The policies. The first two throw early packets away, the others keep them.
 const (
 	GoBackOnAny      NackPolicy = iota // whatever has been acknowledged since the Nack left
 	GoBackOnExpected                   // if it is of the first byte that is not acknowledged: for networks that keep control packets in order
-	Selective                          // IRN: repeat what is missing
+	Selective                          // IRN: repeat the missing packets
 	KeepEarly                          // no Nacks: for networks that reorder and do not lose
 )
 
@@ -205,10 +205,10 @@ func (t Transport) protocol() uint8 {
 	return protocolUDP
 }
 
-// FlowStats are what the transports of a flow count.
+// FlowStats are the counters of the transports of a flow.
 type FlowStats struct {
 	Sent          int64 // packets with data
-	Retransmitted int64 // of these, those with bytes that were sent before
+	Retransmitted int64 // packets of Sent with bytes that were sent before
 	Recoveries    int64 // times that duplicate acknowledgments or a Nack had packets sent again
 	Timeouts      int64
 
@@ -216,7 +216,7 @@ type FlowStats struct {
 	// something is outstanding; DupRun is the longest row of them.
 	DupAcks, DupRun int64
 	Nacks           int64 // DCQCN: received
-	Notices         int64 // DCQCN: acknowledgments that tell of congestion
+	Notices         int64 // DCQCN: acknowledgments that report congestion
 
 	// OutOfOrder counts packets that arrived before one that should come
 	// first, and Degree is the distance of the farthest: by how many packets
@@ -224,7 +224,7 @@ type FlowStats struct {
 	// is the sum of the distances.
 	OutOfOrder, Degree, Degrees int64
 	// Overtaken counts packets that arrived after one sent later, and were not
-	// sent again: what the network has reordered, whatever it lost (RFC 4737).
+	// sent again: reordering by the network, regardless of losses (RFC 4737).
 	Overtaken  int64
 	Duplicates int64 // packets that brought no new byte
 	Marked     int64 // packets that arrived with CE

@@ -25,11 +25,11 @@ type Step struct {
 }
 
 // A Workload is a set of flows that begin after each other. Predecessors count down
-// the waits of their successors; a step whose count reaches zero plans its flow.
+// the waits of their successors. A step plans its flow when its count reaches zero.
 //
 // In a network with parts, a predecessor may finish in another part than the one in
 // which the successor begins. Such a successor begins at the end of the window, which
-// all parts agree on. A step whose predecessors all finish at its own source begins
+// all parts agree on. If all predecessors of a step finish at its source, it begins
 // at once.
 type Workload struct {
 	net     *Network
@@ -59,7 +59,7 @@ type step struct {
 // A connection outlives its flows.
 type connection struct {
 	last half // the sending half of its latest flow
-	left int  // flows that have not begun
+	left int  // flows still to begin
 }
 
 // PlanWorkload plans the flows of a workload. flows[i] is set when step i begins.
@@ -107,7 +107,7 @@ func (n *Network) PlanWorkload(steps []Step, flows []*Flow) (*Workload, error) {
 	return w, nil
 }
 
-// check reports what is wrong with a step.
+// check returns the error of an invalid step.
 func (w *Workload) check(s *step) error {
 	if s.spec.Compute {
 		if w.net.Host(s.spec.From) == nil || len(s.spec.AfterAck) > 0 {
@@ -267,7 +267,7 @@ func (s *step) release(now time.Duration) {
 	}
 }
 
-// A Waiting is a step that has not begun and the predecessors that it waits for.
+// A Waiting is a step that waits, and its unfinished predecessors.
 type Waiting struct {
 	Step int
 	For  []int

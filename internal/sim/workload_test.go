@@ -150,7 +150,7 @@ func TestConnection(t *testing.T) {
 	}
 }
 
-// TestWorkloadErrors refuses what can never begin, and lists what waits.
+// TestWorkloadErrors refuses steps that can never begin, and lists waiting steps.
 func TestWorkloadErrors(t *testing.T) {
 	topo := leafSpine(t, twoByTwo())
 	n, err := sim.New(topo, sim.Options{})
