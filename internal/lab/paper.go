@@ -10,7 +10,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-//go:embed papers/*.yaml papers/recorded/*.txt papers/recorded/rows.tsv papers/recorded/mechanisms.yaml
+//go:embed papers/*.yaml papers/recorded/*.txt papers/recorded/rows.tsv papers/recorded/mechanisms.yaml papers/recorded/coverage.yaml
 var paperFiles embed.FS
 
 // Recorded is what the recorded results of a paper's experiments come to, and how

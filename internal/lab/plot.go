@@ -35,9 +35,7 @@ func (c *Comparison) Figures() []*chart.Chart {
 			list = append(list, f)
 		}
 	}
-	if f := c.drawPrinted(); f != nil {
-		list = append(list, f)
-	}
+	list = append(list, c.drawPrinted()...)
 	for _, f := range list {
 		f.Note = c.warned()
 	}
@@ -88,7 +86,7 @@ func (c *Comparison) drawMain(rows []*Row) *chart.Chart {
 		f.Name, f.Title, f.About = "schemes", m.Key, m.About+". "+overSeeds
 		return f
 	}
-	f := &chart.Chart{Name: "load", Title: m.Key + " over the load", About: m.About + ". " + overSeeds, X: chart.Axis{Label: "load", Low: rows[0].Load, High: rows[0].Load}, Y: chart.Axis{Label: m.Label()}}
+	f := &chart.Chart{Name: "load", Title: m.Key + " over the load", About: m.About + ". " + overSeeds, X: chart.Axis{Label: "load (share of capacity)", Low: rows[0].Load, High: rows[0].Load}, Y: chart.Axis{Label: m.Label()}}
 	for _, label := range labels(rows) {
 		s := chart.Series{Label: label, Marks: true, Tint: c.tint(label)}
 		for _, r := range rows {
@@ -143,7 +141,7 @@ func (c *Comparison) drawSizes(all []*Row) *chart.Chart {
 	rows := heaviest(all)
 	f := &chart.Chart{
 		Name: "sizes", Title: "Slowdown by flow size " + fmt.Sprintf(atLoad, spec.Number(rows[0].Load)), About: "Completion time over that of the flow alone, mean over the flows of a size. " + overSeeds,
-		Y: chart.Axis{Label: "slowdown", Low: 1, High: 1},
+		X: chart.Axis{Label: "flow size (bytes)"}, Y: chart.Axis{Label: "slowdown", Low: 1, High: 1},
 	}
 	var used []int
 	for i := range sizeBins {
@@ -244,23 +242,49 @@ func (c *Comparison) drawShares(all []*Row) *chart.Chart {
 	return f
 }
 
-// drawPrinted draws the numbers of a paper over those that were measured.
-func (c *Comparison) drawPrinted() *chart.Chart {
-	ours := chart.Series{Label: "measured", Kind: chart.Points}
-	theirs := chart.Series{Label: "printed", Kind: chart.Hollow, Tint: 1}
-	f := &chart.Chart{Name: "printed", Title: "What the paper prints", About: "By the number of the statement in the table above: reductions in percent, ratios and values as they stand there. " + overSeeds, Wide: true}
+// drawPrinted draws the numbers of a paper beside those that were measured, a chart for
+// each unit.
+func (c *Comparison) drawPrinted() []*chart.Chart {
+	var list []*chart.Chart
+	byUnit := map[string]*chart.Chart{}
 	for i, o := range c.Judge() {
 		if o.Target.Printed == nil || o.value.N == 0 {
 			continue
 		}
+		unit := printedUnit(o.Target, c.Experiment)
+		f := byUnit[unit]
+		if f == nil {
+			f = &chart.Chart{
+				Name: "printed", Title: "What the paper prints", Wide: true, About: "By the number of the statement in the table above. " + overSeeds,
+				X: chart.Axis{Label: "statement"}, Y: chart.Axis{Label: unit},
+				Series: []chart.Series{{Label: "measured", Kind: chart.Points}, {Label: "printed", Kind: chart.Hollow, Tint: 1}},
+			}
+			if len(list) > 0 {
+				f.Name = fmt.Sprintf("printed-%d", len(list)+1)
+			}
+			byUnit[unit] = f
+			list = append(list, f)
+		}
 		at := float64(len(f.X.Names))
 		f.X.Names = append(f.X.Names, fmt.Sprint(i+1))
+		ours, theirs := &f.Series[0], &f.Series[1]
 		ours.X, ours.Y, ours.Half = append(ours.X, at), append(ours.Y, o.value.Mean), append(ours.Half, o.value.Half)
 		theirs.X, theirs.Y = append(theirs.X, at), append(theirs.Y, *o.Target.Printed)
 	}
-	if len(f.X.Names) == 0 {
-		return nil
+	return list
+}
+
+// printedUnit names what a target's numbers are: a reduction, a factor or a metric.
+func printedUnit(t *spec.Target, x *spec.Experiment) string {
+	switch {
+	case t.Ratio:
+		return "factor"
+	case t.Against != "" || t.AgainstCase != "":
+		return "reduction (%)"
 	}
-	f.Series = []chart.Series{ours, theirs}
-	return f
+	m, err := spec.MetricNamed(t.Metric, x.Classes)
+	if err != nil {
+		return t.Metric // it has been checked
+	}
+	return m.Label()
 }

@@ -48,7 +48,7 @@ func (c *Comparison) Keep(dir string, from Origin) (string, error) {
 		return "", fileError("making", plots, err)
 	}
 	for _, f := range figures {
-		for format, data := range map[string][]byte{".svg": f.SVG(), ".pdf": f.PDF(), ".csv": f.CSV()} {
+		for format, data := range map[string][]byte{".svg": f.SVG(), ".pdf": f.PDF(), ".csv": f.CSV(), ".tex": f.PGF()} {
 			if err := writeFile(filepath.Join(plots, f.Name+format), data); err != nil {
 				return "", err
 			}

@@ -165,8 +165,23 @@ func (j *Job) runReal(ctx context.Context, o RealOptions, flows io.Writer) (_ *R
 	return r.realResult(), writeFlows(flows, r)
 }
 
-// checkLoad refuses more packets than the switches of the world can take in.
-func (r *running) checkLoad(o RealOptions) error {
+// Strain returns how many packets a second the flows of an experiment bring to switches
+// in a world of real time, and how many these can carry on so many cores of a machine
+// such as this one.
+func Strain(x *spec.Experiment, t *fabric.Topology, world string, cores int) (rate, most float64, err error) {
+	c := &x.Cases[0]
+	for _, seed := range c.Seeds {
+		r := &running{Job: &Job{Case: c, Scheme: &spec.Scheme{}, Load: float64(c.Loads[0]), Seed: seed, x: x}, topo: t}
+		if err := r.drawFlows(); err != nil {
+			return 0, 0, err
+		}
+		rate = max(rate, r.packetRate())
+	}
+	return rate, carries[world] * float64(max(1, cores)), nil
+}
+
+// packetRate is how many packets a second the flows bring to switches.
+func (r *running) packetRate() float64 {
 	const segment = 1448
 	routes := r.topo.Routes()
 	packets := 0.0
@@ -178,7 +193,12 @@ func (r *running) checkLoad(o RealOptions) error {
 		// For every two segments there is an acknowledgment.
 		packets += 1.5 * math.Ceil(float64(f.Bytes)/segment) * float64(span.Links-1)
 	}
-	rate, most := packets/r.Case.Length().Seconds(), carries[r.world]*float64(max(1, o.Cores))
+	return packets / r.Case.Length().Seconds()
+}
+
+// checkLoad refuses more packets than the switches of the world can take in.
+func (r *running) checkLoad(o RealOptions) error {
+	rate, most := r.packetRate(), carries[r.world]*float64(max(1, o.Cores))
 	if rate > most && !o.Overload {
 		return fmt.Errorf("%s in world %s: %w: %.0f packets a second through switches, of %.0f; want load %.2g, slower links or --overload",
 			r.Name(), r.world, errOverload, rate, most, r.Load*most/rate)

@@ -72,7 +72,7 @@ func checkPDF(t *testing.T, c *Chart) {
 			t.Errorf("%s: object %d is not at %d", c.Name, i+1, at)
 		}
 	}
-	m := regexp.MustCompile(`(?s)<< /Length (\d+) >>\nstream\n(.*)endstream`).FindSubmatch(pdf)
+	m := regexp.MustCompile(`(?s)<< /Length (\d+) >>\nstream\n(.*?)endstream`).FindSubmatch(pdf)
 	if m == nil || string(m[1]) != strconv.Itoa(len(m[2])) {
 		t.Errorf("%s: the stream has another length than it says", c.Name)
 	}

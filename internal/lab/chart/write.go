@@ -220,7 +220,7 @@ func rounded(v float64) float64 {
 	return math.Round(v/digit) * digit
 }
 
-// PDF is the chart for a paper, in Helvetica, which is part of no file.
+// PDF is the chart for a paper, with its font.
 func (c *Chart) PDF() []byte {
 	l := c.paper()
 	var page bytes.Buffer
@@ -228,14 +228,17 @@ func (c *Chart) PDF() []byte {
 	for i := range l.shapes {
 		c.pdfShape(&page, l, &l.shapes[i])
 	}
-	objects := []string{
+	var used strings.Builder
+	for _, s := range l.shapes {
+		used.WriteString(s.words)
+	}
+	objects := append([]string{
 		"<< /Type /Catalog /Pages 2 0 R >>",
 		"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-		fmt.Sprintf("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 %g %g] /Contents 4 0 R /Resources << /Font << /F 5 0 R >> /ExtGState << /A << /ca 1 >> /B << /ca 0.18 >> >> >> >>", l.width, l.height),
+		fmt.Sprintf("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 %g %g] /Contents 4 0 R /Resources << /Font << /F 6 0 R >> /ExtGState << /A << /ca 1 >> /B << /ca 0.18 >> >> >> >>", l.width, l.height),
 		fmt.Sprintf("<< /Length %d >>\nstream\n%sendstream", page.Len(), page.Bytes()),
-		"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
 		fmt.Sprintf("<< /Title (%s) /Producer (p4lb) >>", pdfText(c.Title)),
-	}
+	}, fontObjects(6, used.String()+"?")...)
 	var b bytes.Buffer
 	b.WriteString("%PDF-1.4\n")
 	var offsets []int
@@ -248,9 +251,13 @@ func (c *Chart) PDF() []byte {
 	for _, o := range offsets {
 		fmt.Fprintf(&b, "%010d 00000 n \n", o)
 	}
-	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R /Info %d 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(objects)+1, len(objects), table)
+	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R /Info 5 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(objects)+1, table)
 	return b.Bytes()
 }
+
+// pdfScale makes text of Go Regular about as wide as Helvetica, which the layout
+// measures by.
+const pdfScale = 0.94
 
 // pdfShape writes a shape in PDF operators. In PDF the origin is at the bottom.
 func (c *Chart) pdfShape(b *bytes.Buffer, l *layout, s *shape) {
@@ -275,9 +282,9 @@ func (c *Chart) pdfShape(b *bytes.Buffer, l *layout, s *shape) {
 				angle = 35 * math.Pi / 180
 			}
 		}
-		back := textWidth(s.words, s.size) * []float64{0, 0.5, 1}[s.anchor]
+		back := pdfWidth(s.words, s.size*pdfScale) * []float64{0, 0.5, 1}[s.anchor]
 		sin, cos := math.Sincos(angle)
-		fmt.Fprintf(b, "BT /F %.4g Tf %.4f %.4f %.4f %.4f %.2f %.2f Tm (%s) Tj ET\n", s.size, cos, sin, -sin, cos,
+		fmt.Fprintf(b, "BT /F %.4g Tf %.4f %.4f %.4f %.4f %.2f %.2f Tm (%s) Tj ET\n", s.size*pdfScale, cos, sin, -sin, cos,
 			at.x-back*cos, l.height-at.y-back*sin, pdfText(s.words))
 	case s.dot > 0:
 		k, r, y := 0.5523*s.dot, s.dot, l.height-at.y

@@ -423,11 +423,10 @@ func (c *Case) advisedOn(t *fabric.Topology) (advice.Network, error) {
 // times are given.
 func (s *Setting) Length() time.Duration { return time.Duration(s.Duration) }
 
-// Adjust takes another engine for all rows, and the seeds 1 to n, unless they
-// are "" and 0.
-func (x *Experiment) Adjust(engine string, seeds int) error {
-	if engine != "" && engine != EngineP4 && engine != EngineNative || seeds < 0 {
-		return fmt.Errorf("engine %q with %d seeds: want p4 or native, and at least one seed", engine, seeds)
+// Adjust sets the engine of all rows and the seeds of all cases, unless they are empty.
+func (x *Experiment) Adjust(engine string, seeds Seeds) error {
+	if engine != "" && engine != EngineP4 && engine != EngineNative {
+		return fmt.Errorf("engine %q: want p4 or native", engine)
 	}
 	for i := range x.Schemes {
 		if engine == EngineNative {
@@ -440,8 +439,8 @@ func (x *Experiment) Adjust(engine string, seeds int) error {
 		}
 	}
 	for i := range x.Cases {
-		if seeds > 0 {
-			x.Cases[i].Seeds = FirstSeeds(seeds)
+		if len(seeds) > 0 {
+			x.Cases[i].Seeds = seeds
 		}
 	}
 	return x.checkRuns()

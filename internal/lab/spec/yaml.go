@@ -204,6 +204,13 @@ func (s *Seeds) UnmarshalYAML(n ast.Node) error {
 	case n.Type() == ast.IntegerType && yaml.NodeToValue(n, &many) == nil && many >= 1 && many <= maxSeeds:
 		*s = FirstSeeds(many)
 		return nil
+	case n.Type() == ast.StringType:
+		list, err := ParseSeeds(n.GetToken().Value)
+		if err != nil {
+			return misplaced(n, err)
+		}
+		*s = list
+		return nil
 	case n.Type() == ast.SequenceType:
 		if list, ok := seedList(n.(*ast.SequenceNode)); ok {
 			*s = list
@@ -211,6 +218,38 @@ func (s *Seeds) UnmarshalYAML(n ast.Node) error {
 		}
 	}
 	return misplaced(n, fmt.Errorf("want how many, up to %d, or a list of different numbers from 1 to 2^64-1 such as [1, 2, 3]", maxSeeds))
+}
+
+// ParseSeeds reads how many seeds, as 5, or which, as 3,5,8-12.
+func ParseSeeds(text string) (Seeds, error) {
+	wrong := fmt.Errorf("seeds %q: want how many, up to %d, or which, such as 3,5,8-12", text, maxSeeds)
+	if n, err := strconv.Atoi(text); err == nil {
+		if n < 1 || n > maxSeeds {
+			return nil, wrong
+		}
+		return FirstSeeds(n), nil
+	}
+	var list Seeds
+	for part := range strings.SplitSeq(text, ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		a, err := strconv.ParseUint(first, 10, 64)
+		b := a
+		if isRange && err == nil {
+			b, err = strconv.ParseUint(last, 10, 64)
+		}
+		if err != nil || a == 0 || b < a || b-a >= maxSeeds {
+			return nil, wrong
+		}
+		for s := a; ; s++ {
+			if slices.Contains(list, s) || len(list) == maxSeeds {
+				return nil, wrong
+			}
+			if list = append(list, s); s == b {
+				break
+			}
+		}
+	}
+	return list, nil
 }
 
 // maxSeeds bounds the seeds of an experiment.

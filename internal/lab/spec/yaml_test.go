@@ -3,6 +3,7 @@ package spec
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -211,5 +212,19 @@ func TestSettled(t *testing.T) {
 		if first.String() != second.String() {
 			t.Errorf("%s: read again it is\n%s\nand was\n%s", c.text, &second, &first)
 		}
+	}
+}
+
+// TestParseSeeds reads how many seeds and which.
+func TestParseSeeds(t *testing.T) {
+	for text, want := range map[string]string{"3": "[1 2 3]", "3,5,8-12": "[3 5 8 9 10 11 12]", "7,": "", "0": "", "0-3": "", "5-3": "", "3,3": "", "1-3,2": "", "1-2000": "", "x": "", "": ""} {
+		got, err := ParseSeeds(text)
+		if want == "" && err == nil || want != "" && fmt.Sprint(got) != want {
+			t.Errorf("%q: %v, %v, want %s", text, got, err, want)
+		}
+	}
+	x, err := Load("x.yaml", []byte("schemes: [ecmp]\nseeds: 3,5,8-9\n"), nil, nil)
+	if err != nil || fmt.Sprint(x.Seeds) != "[3 5 8 9]" {
+		t.Errorf("%v, %v", x, err)
 	}
 }

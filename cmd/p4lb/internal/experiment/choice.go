@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +20,7 @@ import (
 type labChoice struct {
 	full   bool
 	engine string
-	seeds  int
+	seeds  string
 	rounds int
 
 	dirs []string // of the files
@@ -31,7 +32,7 @@ func (q *labChoice) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&q.full, "full", false, "at the size of the paper's own network, where the experiment is a smaller one")
 	f.StringVar(&q.engine, "engine", "", "what the switches run: p4 or native (default as the file says)")
-	f.IntVar(&q.seeds, "seeds", 0, "run with the seeds 1 to `N` (default as the file says)")
+	f.StringVar(&q.seeds, "seeds", "", "run with the seeds 1 to `N`, or with those of a list such as 3,5,8-12 (default as the file says)")
 	cli.CompleteWith(cmd, "engine", []string{spec.EngineP4, spec.EngineNative})
 }
 
@@ -52,8 +53,15 @@ func (q *labChoice) load(cmd *cobra.Command, c *cli.Console, st *store.Store, ar
 }
 
 func (q *labChoice) adjust(cmd *cobra.Command, list []*spec.Experiment) error {
+	var seeds spec.Seeds
+	if q.seeds != "" {
+		var err error
+		if seeds, err = spec.ParseSeeds(q.seeds); err != nil {
+			return cli.UsageError(cmd, "--%w", err)
+		}
+	}
 	for _, x := range list {
-		if err := x.Adjust(q.engine, q.seeds); err != nil {
+		if err := x.Adjust(q.engine, seeds); err != nil {
 			return cli.UsageError(cmd, "%w", err)
 		}
 	}
@@ -76,17 +84,52 @@ func (q *labChoice) named(ctx context.Context, c *cli.Console, st *store.Store, 
 			return []*spec.Experiment{x}, err
 		}
 	}
-	x, err := q.file(c, name)
+	list, err := q.file(c, name)
 	if err != nil {
 		return nil, err
 	}
-	if q.full {
-		x = x.Whole()
+	for i, x := range list {
+		if q.full {
+			list[i] = x.Whole()
+		}
 	}
-	return []*spec.Experiment{x}, nil
+	return list, nil
 }
 
-func (q *labChoice) file(c *cli.Console, name string) (*spec.Experiment, error) {
+// documentMark stands between the experiments of a file.
+const documentMark = "---"
+
+// documents cuts a file into the texts of its experiments. Each keeps the lines before
+// it as empty ones, so that messages have the lines of the file.
+func documents(text string) []string {
+	var list []string
+	var one strings.Builder
+	n, lines := 0, 0
+	for line := range strings.Lines(text) {
+		n++
+		if strings.TrimRight(line, " \t\r\n") != documentMark {
+			one.WriteString(line)
+			if t := strings.TrimSpace(line); t != "" && t[0] != '#' {
+				lines++
+			}
+			continue
+		}
+		if lines > 0 {
+			list = append(list, one.String())
+			one.Reset()
+			one.WriteString(strings.Repeat("\n", n))
+			lines = 0
+		} else {
+			one.WriteString("\n")
+		}
+	}
+	if lines > 0 || list == nil {
+		list = append(list, one.String())
+	}
+	return list
+}
+
+func (q *labChoice) file(c *cli.Console, name string) ([]*spec.Experiment, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		name = filepath.Join(name, "experiment.yaml")
 	}
@@ -96,12 +139,19 @@ func (q *labChoice) file(c *cli.Console, name string) (*spec.Experiment, error) 
 	}
 	dir := filepath.Dir(name)
 	q.dirs = append(q.dirs, dir)
-	x, err := spec.Load(cli.DisplayName(name), text, cli.Besides(dir), cli.LibraryFrom(dir))
-	if err != nil {
-		return nil, err
+	var list []*spec.Experiment
+	for i, one := range documents(string(text)) {
+		x, err := spec.Load(cli.DisplayName(name), []byte(one), cli.Besides(dir), cli.LibraryFrom(dir))
+		if err != nil {
+			return nil, err
+		}
+		if x.Name == "" {
+			x.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+			if i > 0 {
+				x.Name += fmt.Sprintf("-%d", i+1)
+			}
+		}
+		list = append(list, x)
 	}
-	if x.Name == "" {
-		x.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
-	}
-	return x, nil
+	return list, nil
 }

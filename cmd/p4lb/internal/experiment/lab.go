@@ -118,7 +118,7 @@ experiment of a paper, or an experiment that the --store has.
   switches: {ecn: 65, pfc: false}    # ecn: none
   like: ns3                   # what is modelled in several ways, and not given, is done
                               # as there: lab defaults lists it
-  seeds: 5                    # how many, or which: [3, 5]
+  seeds: 5                    # how many, or which: [3, 5], or 3,5,8-12
   duration: 2s                # flows begin within it (by default 1000 of them); then the
                               # run goes on until they end
   warmup: 5%
@@ -209,8 +209,10 @@ paper prints with what is measured:
   undecided          the interval is too wide to tell; the note says how many seeds would
 
 and lists what had to be assumed. Before it runs anything it prints the recorded
-results (--recorded: nothing else): of a paper a summary, and how long all of it
-takes; of a FIGURE, or an experiment such as rlb-fct, each row. Where the paper's
+results (--recorded: nothing else). Of a paper they are the coverage: each figure,
+table and headline number with its verdicts, or why it has none, and how long all
+experiments take. Of a FIGURE, or an experiment such as rlb-fct, they are the rows.
+Where the paper's
 setting takes hours, the experiment is a smaller one that says so; --full takes the
 paper's. --explain FIGURE varies what the paper leaves open, and says how much each
 choice moves each number; before that it prints why numbers differ from the paper's,
@@ -230,7 +232,7 @@ The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
 			switch {
 			case len(args) > 1 && j.explain != "":
 				return cli.UsageError(cmd, "--explain %s and %s: want one figure", j.explain, args[1])
-			case j.explain != "" && (q.full || q.engine != "" || q.seeds != 0):
+			case j.explain != "" && (q.full || q.engine != "" || q.seeds != ""):
 				return cli.UsageError(cmd, "--explain runs what vary says: --full, --engine and --seeds are not for it")
 			case len(args) > 1:
 				figure = args[1]
@@ -248,7 +250,9 @@ The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
 				return err
 			}
 			if !c.Quiet || recorded {
-				tellRecorded(c, args[0], figure, list)
+				if err := showRecorded(c, args[0], figure, list, recorded); err != nil {
+					return err
+				}
 			}
 			if j.explain != "" {
 				if err := j.tellMechanisms(list); err != nil {
@@ -273,16 +277,29 @@ The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
 	return cmd
 }
 
-// tellRecorded prints what has been recorded of a paper; of one experiment or figure
-// each row.
-func tellRecorded(c *cli.Console, name, figure string, list []*spec.Experiment) {
+// showRecorded prints what has been recorded: of a paper its coverage with the
+// verdicts, in full also the summary; of one experiment or figure each row.
+func showRecorded(c *cli.Console, name, figure string, list []*spec.Experiment, full bool) error {
 	defer c.Out.Flush()
 	if text, err := lab.Recorded(name); err == nil && figure == "" {
-		text = strings.ReplaceAll("recorded: "+strings.TrimSpace(text), `\*`, "*") // it is Markdown
-		for paragraph := range strings.SplitSeq(text, "\n\n") {
-			fmt.Fprintf(c.Out, "%s\n\n", strings.Join(plain.Wrap(paragraph, 80), "\n"))
+		text = strings.ReplaceAll("Recorded: "+strings.TrimSpace(text), `\*`, "*") // it is Markdown
+		paragraphs := strings.Split(text, "\n\n")
+		fmt.Fprintf(c.Out, "%s\n", strings.Join(plain.Wrap(paragraphs[0], 80), "\n"))
+		covered, err := lab.Covered(name)
+		if err != nil {
+			return err
 		}
-		return
+		fmt.Fprintf(c.Out, "%s\n\n", strings.Join(plain.Wrap("Printed: "+covered.Summary(), 80), "\n"))
+		if err := cli.Show(c.Out, cli.Table, cli.Grid(covered.Screen()), nil); err != nil {
+			return err
+		}
+		fmt.Fprintln(c.Out)
+		if full {
+			for _, paragraph := range paragraphs[1:] {
+				fmt.Fprintf(c.Out, "%s\n\n", strings.Join(plain.Wrap(paragraph, 80), "\n"))
+			}
+		}
+		return nil
 	}
 	for _, x := range list {
 		if rows := lab.RecordedRows(x.File, figure); len(rows) > 0 {
@@ -295,13 +312,17 @@ func tellRecorded(c *cli.Console, name, figure string, list []*spec.Experiment) 
 			fmt.Fprintln(c.Out)
 		}
 	}
+	return nil
 }
 
 func showPaper(c *cli.Console, list []*spec.Experiment) error {
-	for _, x := range list {
+	for i, x := range list {
 		text, err := lab.PaperFile(x.File)
 		if err != nil {
 			return err
+		}
+		if i > 0 {
+			fmt.Fprintln(c.Out, documentMark)
 		}
 		c.Out.Write(text)
 	}

@@ -18,7 +18,7 @@ type labQuestion struct {
 	scheme, blocks, topology, workload, pattern, transport, engine, arch, coeffs, state, cut, loadOf, like, parameters string
 	vs, fail, set, metrics                                                                                             []string
 	loads                                                                                                              []string
-	seeds                                                                                                              int
+	seeds                                                                                                              string
 	duration                                                                                                           time.Duration
 	ecn                                                                                                                string
 	pfc                                                                                                                bool
@@ -40,7 +40,7 @@ func (q *labQuestion) addFlags(cmd *cobra.Command) {
 	f.StringVar(&q.ecn, "ecn", "", "switches mark from `N` packets on, none for never (default 65 with dctcp and dcqcn, or a quarter of a shorter queue; else none)")
 	f.BoolVar(&q.pfc, "pfc", false, "links are lossless: PFC")
 	f.DurationVar(&q.duration, "duration", 0, fmt.Sprintf("flows begin within this virtual `TIME` (default the time in which %d do)", spec.DefaultFlows))
-	f.IntVar(&q.seeds, "seeds", spec.DefaultSeeds, "run with the seeds 1 to `N`")
+	f.StringVar(&q.seeds, "seeds", fmt.Sprint(spec.DefaultSeeds), "run with the seeds 1 to `N`, or with those of a list such as 3,5,8-12")
 	f.StringArrayVar(&q.set, "set", nil, "set a parameter of all schemes that have it, as `NAME=VALUE` (repeatable)")
 	f.StringVar(&q.parameters, "parameters", "", "what parameters are that --set does not: `WHICH` of advised (p4lb advise, for the network) and default (the catalogue's) (default advised where there is advice)")
 	cli.CompleteWith(cmd, "parameters", []string{spec.AdvisedValues, spec.DefaultValues})
@@ -64,13 +64,15 @@ func (q *labQuestion) experiment(cmd *cobra.Command) (*spec.Experiment, error) {
 	switch {
 	case q.scheme == "":
 		return nil, cli.UsageError(cmd, "lab wants a --scheme, or a verb: run, paper or list")
-	case q.seeds < 1 || q.seeds > 1000:
-		return nil, cli.UsageError(cmd, "--seeds %d: want 1 to 1000", q.seeds)
 	case q.duration < 0 || q.duration == 0 && cmd.Flags().Changed("duration"):
 		return nil, cli.UsageError(cmd, "--duration %v: want a time above 0", q.duration)
 	}
-	x := &spec.Experiment{Name: "lab", Engine: q.engine, Arch: q.arch, State: q.state, Blocks: q.blocks, Seeds: spec.FirstSeeds(q.seeds), Metrics: q.metrics, Values: q.parameters}
+	x := &spec.Experiment{Name: "lab", Engine: q.engine, Arch: q.arch, State: q.state, Blocks: q.blocks, Metrics: q.metrics, Values: q.parameters}
 	x.Topology.Name, x.Fail = q.topology, q.fail
+	var err error
+	if x.Seeds, err = spec.ParseSeeds(q.seeds); err != nil {
+		return nil, cli.UsageError(cmd, "--%w", err)
+	}
 	x.Traffic = []spec.Traffic{{Workload: q.workload, Pattern: q.pattern, LoadOf: q.loadOf}}
 	if q.cut != "" {
 		if err := x.Traffic[0].Cut.Parse(q.cut); err != nil {

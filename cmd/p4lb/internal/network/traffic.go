@@ -111,7 +111,16 @@ func (j *trafficJob) run(cmd *cobra.Command) error {
 		return cli.Hinted(err, "p4lb deploy brings the network up again")
 	}
 	defer network.Close()
+	world := lab.Embedded
+	if d.Name != "" {
+		world = lab.BMv2
+	}
+	if err := warnOfStrain(j.c, x, t, world); err != nil {
+		return err
+	}
+	before := readCPU()
 	row, err := j.send(cmd.Context(), x, t, network)
+	warnOfBusy(j.c, before, readCPU())
 	if row != nil && len(row.Runs) > 0 {
 		err = errors.Join(j.show(row), err)
 	}

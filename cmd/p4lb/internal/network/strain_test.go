@@ -1,0 +1,48 @@
+package network
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/internal/lab"
+	"github.com/p4lb/p4lb/internal/lab/spec"
+)
+
+// TestStrain: more packets than the switches of a machine carry are said before they
+// are sent, and a machine that was busy all the time afterwards.
+func TestStrain(t *testing.T) {
+	for text, warned := range map[string]bool{
+		"topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 10Mbps, host-rate: 10Mbps}}\nduration: 5s": false,
+		"topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 64, rate: 400G, host-rate: 400G}}\nduration: 20ms":  true,
+	} {
+		x, err := spec.Load("x.yaml", []byte(text+"\nschemes: [ecmp]\nseeds: 1\nloads: [0.9]\n"), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		net, err := x.Cases[0].Network(spec.NoFiles)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said bytes.Buffer
+		c := cli.New(t.Context(), nil, strings.NewReader(""), io.Discard, &said)
+		if err := warnOfStrain(c, x, net, lab.Embedded); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(said.String(), "the machine is the bottleneck") != warned {
+			t.Errorf("%s: %q", text, said.String())
+		}
+	}
+	var said bytes.Buffer
+	c := cli.New(t.Context(), nil, strings.NewReader(""), io.Discard, &said)
+	a, b := parseCPU("cpu  100 0 50 1000 0 0 0 0 0 0"), parseCPU("cpu  280 0 60 1010 0 0 0 0 0 0")
+	if warnOfBusy(c, a, b); !strings.Contains(said.String(), "busy 95 % of the time") {
+		t.Errorf("%v, %v: %q", a, b, said.String())
+	}
+	said.Reset()
+	if warnOfBusy(c, a, parseCPU("cpu  200 0 60 1100 0 0 0 0 0 0")); said.Len() > 0 {
+		t.Errorf("%q", said.String())
+	}
+}

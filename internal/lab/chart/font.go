@@ -1,0 +1,157 @@
+package chart
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"sync"
+
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/gofont/goregular"
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/fixed"
+)
+
+// PDFs carry their font, as publishers want: Go Regular, with the outlines of the
+// letters that a chart uses. Unused outlines are zeroed, which compression removes.
+
+var goFont = sync.OnceValue(func() *sfnt.Font {
+	f, err := sfnt.Parse(goregular.TTF)
+	if err != nil {
+		panic(err) // it is part of the package
+	}
+	return f
+})
+
+// winAnsi are the runes of the encoding's bytes from 0x20 on; 0 where there is none
+// that charts use.
+func winAnsi(b int) rune {
+	switch {
+	case b == 0x85:
+		return '…'
+	case b == 0x96:
+		return '–'
+	case b >= ' ' && b <= '~' || b >= 0xa0 && b <= 0xff:
+		return rune(b)
+	}
+	return 0
+}
+
+// advance is the width of a rune in thousandths of the font's size.
+func advance(r rune) int {
+	var buf sfnt.Buffer
+	f := goFont()
+	i, err := f.GlyphIndex(&buf, r)
+	if err != nil {
+		return 0
+	}
+	w, err := f.GlyphAdvance(&buf, i, fixed.I(1000), font.HintingNone)
+	if err != nil {
+		return 0
+	}
+	return w.Round()
+}
+
+// pdfWidth is the width of text as a PDF shows it.
+func pdfWidth(s string, size float64) float64 {
+	sum := 0
+	for _, r := range s {
+		sum += advance(r)
+	}
+	return float64(sum) * size / 1000
+}
+
+// fontObjects are the font, its descriptor and its outlines as the objects of a PDF
+// that begin with the number first.
+func fontObjects(first int, used string) []string {
+	var widths strings.Builder
+	for b := 0x20; b <= 0xff; b++ {
+		fmt.Fprintf(&widths, "%d ", advance(winAnsi(b)))
+	}
+	data := outlines(used)
+	var packed bytes.Buffer
+	w, _ := zlib.NewWriterLevel(&packed, zlib.BestCompression)
+	w.Write(data)
+	w.Close()
+	return []string{
+		fmt.Sprintf("<< /Type /Font /Subtype /TrueType /BaseFont /P4LBAA+GoRegular /Encoding /WinAnsiEncoding /FirstChar 32 /LastChar 255 /Widths [%s] /FontDescriptor %d 0 R >>", strings.TrimSpace(widths.String()), first+1),
+		fmt.Sprintf("<< /Type /FontDescriptor /FontName /P4LBAA+GoRegular /Flags 32 /FontBBox [-440 -432 2160 2160] /ItalicAngle 0 /Ascent 944 /Descent -211 /CapHeight 723 /StemV 80 /FontFile2 %d 0 R >>", first+2),
+		fmt.Sprintf("<< /Length %d /Length1 %d /Filter /FlateDecode >>\nstream\n%s\nendstream", packed.Len(), len(data), packed.Bytes()),
+	}
+}
+
+// outlines returns the font's file with the outlines of unused glyphs zeroed.
+func outlines(used string) []byte {
+	data := bytes.Clone(goregular.TTF)
+	table := func(tag string) []byte {
+		n := int(binary.BigEndian.Uint16(data[4:]))
+		for i := range n {
+			record := data[12+16*i:]
+			if string(record[:4]) == tag {
+				at, size := binary.BigEndian.Uint32(record[8:]), binary.BigEndian.Uint32(record[12:])
+				return data[at : at+size]
+			}
+		}
+		panic("the font has no table " + tag)
+	}
+	loca, glyf := table("loca"), table("glyf")
+	long := binary.BigEndian.Uint16(table("head")[50:]) == 1
+	offset := func(i int) int {
+		if long {
+			return int(binary.BigEndian.Uint32(loca[4*i:]))
+		}
+		return 2 * int(binary.BigEndian.Uint16(loca[2*i:]))
+	}
+	keep := map[int]bool{0: true}
+	var add func(i int)
+	add = func(i int) {
+		if keep[i] {
+			return
+		}
+		keep[i] = true
+		for _, part := range components(glyf[offset(i):offset(i+1)]) {
+			add(part)
+		}
+	}
+	var buf sfnt.Buffer
+	for _, r := range used {
+		if i, err := goFont().GlyphIndex(&buf, r); err == nil {
+			add(int(i))
+		}
+	}
+	for i := range goFont().NumGlyphs() {
+		if !keep[i] {
+			clear(glyf[offset(i):offset(i+1)])
+		}
+	}
+	return data
+}
+
+// components returns the glyphs that a composite glyph, such as é, is made of.
+func components(glyph []byte) (parts []int) {
+	if len(glyph) < 12 || int16(binary.BigEndian.Uint16(glyph)) >= 0 {
+		return nil
+	}
+	const words, scale, more, twoScales, matrix = 1, 8, 0x20, 0x40, 0x80
+	for at := 10; ; {
+		flags := binary.BigEndian.Uint16(glyph[at:])
+		parts = append(parts, int(binary.BigEndian.Uint16(glyph[at+2:])))
+		at += 6
+		if flags&words != 0 {
+			at += 2
+		}
+		switch {
+		case flags&scale != 0:
+			at += 2
+		case flags&twoScales != 0:
+			at += 4
+		case flags&matrix != 0:
+			at += 8
+		}
+		if flags&more == 0 {
+			return parts
+		}
+	}
+}
