@@ -16,7 +16,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Comparison is what the runs of an experiment came to, by row.
+// A Comparison holds the results of an experiment by row.
 type Comparison struct {
 	Experiment *spec.Experiment
 	Results    []*Result // by job; nil: not run
@@ -24,8 +24,8 @@ type Comparison struct {
 	World      string // in which they ran
 	Warnings   []spec.Warning
 
-	// With a store: runs made now, those that were there, and those that others
-	// make.
+	// With a store: the runs made now, the runs taken from the store, and the runs left
+	// to other workers.
 	Made, Taken, Left int
 }
 
@@ -82,8 +82,8 @@ func (r *Row) values(metric string) []float64 {
 // Estimate is a metric of the row, with its confidence interval.
 func (r *Row) Estimate(metric string) Estimate { return newEstimate(r.values(metric)) }
 
-// against estimates by how many percent a metric of the row lies below that of
-// another row. Both must be of runs with the same seeds, of different programs.
+// against estimates by how many percent a metric of the row is below the other row's.
+// Both rows need the same seeds and different programs.
 func (r *Row) against(other *Row, metric string) (Estimate, error) {
 	if err := r.comparable(other); err != nil {
 		return Estimate{}, err
@@ -91,7 +91,7 @@ func (r *Row) against(other *Row, metric string) (Estimate, error) {
 	return reduction(r.values(metric), other.values(metric)), nil
 }
 
-// comparable refuses what no conclusion can be drawn from.
+// comparable returns an error if the rows cannot be compared.
 func (r *Row) comparable(other *Row) error {
 	if len(r.Runs) != len(other.Runs) || len(r.Runs) == 0 {
 		return fmt.Errorf("%s has %d runs and %s %d: %w", r.Scheme.Label, len(r.Runs), other.Scheme.Label, len(other.Runs), errUnseeded)
@@ -108,8 +108,8 @@ func (r *Row) comparable(other *Row) error {
 	return nil
 }
 
-// Table is the comparison in rows: for each case and load a line for each
-// scheme, with its metrics and in words what the first scheme saves against it.
+// Table returns a line for each scheme in each case and at each load: its metrics, and
+// how the first scheme compares with it.
 func (c *Comparison) Table() [][]string {
 	x, head := c.Experiment, c.lead("CASE", "LOAD", "SCHEME")
 	shown := slices.Concat(x.Metrics, c.extra())
@@ -141,8 +141,8 @@ func (c *Comparison) Table() [][]string {
 	return table
 }
 
-// lead are the columns of Table that say which row it is: of case and load those of
-// which there are several.
+// lead returns the columns of Table that identify a row. Case and load have a column if
+// there are several.
 func (c *Comparison) lead(caseName, load, label string) (list []string) {
 	if len(c.Experiment.Cases) > 1 {
 		list = append(list, caseName)
@@ -260,8 +260,8 @@ const (
 	pathsUsed       = "paths-used"
 )
 
-// extra returns the metrics that the table shows although nobody asked for them: the
-// unfinished flows if there are any, and the paths used if a row uses one of several.
+// extra returns the metrics that the table shows unasked: the unfinished flows if there
+// are any, and the paths used if a row uses one of several.
 func (c *Comparison) extra() []string {
 	var list []string
 	add := func(metric string, matters func(*Row) bool) {

@@ -11,8 +11,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Finding is what the runs say of the experiment's first scheme against
-// another one, by the first metric of the table.
+// A Finding compares the experiment's first scheme with another one by the first metric
+// of the table.
 type Finding struct {
 	Case   string
 	Load   float64
@@ -26,7 +26,7 @@ type Finding struct {
 	NoVerdict string
 }
 
-// Findings lists what can be said of the first scheme, row by row.
+// Findings lists the comparisons of the first scheme, row by row.
 func (c *Comparison) Findings() []Finding {
 	var list []Finding
 	for _, r := range c.Rows {
@@ -51,7 +51,7 @@ func (c *Comparison) finding(r *Row) (Finding, bool) {
 	return f, err == nil && !math.IsNaN(f.Saved.Mean)
 }
 
-// clear reports whether the interval leaves no doubt who is ahead.
+// clear reports whether the difference is significant.
 func (f Finding) clear() bool { return f.Saved.excludes(0) }
 
 // level reports whether the two are so close that the figures printed do not tell them
@@ -96,9 +96,9 @@ func points(v float64) string {
 	return fmt.Sprintf("%.1f", v)
 }
 
-// Conclusion says in words what the table shows: for each case and load which
-// schemes the first one can be told from, how many seeds would tell it from the
-// others, and what limits the flows. No more than a handful of lines.
+// Conclusion summarises the table in a few sentences: for each case and load the
+// significant differences of the first scheme, the seeds that the others would need,
+// and the bottleneck.
 func (c *Comparison) Conclusion() []string {
 	const most = 6
 	var lines []string
@@ -211,9 +211,9 @@ func andList(list []string) string {
 	return strings.Join(list[:n-1], ", ") + " and " + list[n-1]
 }
 
-// limits says how many flows a run has and what they fill first. A balancer
-// shares out the links between switches: where hosts are the ones to limit, all
-// schemes look alike.
+// limits names the bottleneck and the number of flows of a run. A load balancer
+// distributes load over the links between switches: if the hosts are the bottleneck,
+// schemes hardly differ.
 func (c *Comparison) limits() string {
 	if c.World != Sim || len(c.Rows) == 0 || len(c.Experiment.Cases) > 1 {
 		return ""
@@ -254,9 +254,8 @@ func undecidable(metric string, rows ...*Row) string {
 	return ""
 }
 
-// cautions returns what a reader of the table has to know of its rows: which of them
-// have too many unfinished flows to be compared, which use one path of several, and
-// which ignore the ports that senders choose.
+// cautions returns warnings about rows: rows with too many unfinished flows, rows that
+// use one path of several, and rows that ignore the ports that senders choose.
 func (c *Comparison) cautions() []string {
 	var lost, single, portless []string
 	for _, r := range c.Rows {
@@ -297,9 +296,9 @@ func thousands(v float64) string {
 	return s
 }
 
-// Brief returns the table within so many columns of text. The first table has as many
-// metrics as fit, at least one, beside the words and what has to be seen; further
-// tables have the other metrics, if the experiment asks for them.
+// Brief returns the table split to fit the given number of columns. The first table has
+// as many metrics as fit, at least one, with the comparison and the metrics of extra.
+// Further tables have the other metrics, if the experiment names its metrics.
 func (c *Comparison) Brief(columns int) [][][]string {
 	table := c.Table()
 	lead, words := c.leadColumns(), 0

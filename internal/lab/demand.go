@@ -10,16 +10,16 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// A Demand says what a run will take at least, before it begins: the flows
-// that the load asks for, each packet of theirs at each switch, and the samples
-// of the links. Retransmissions, probes and copies come on top.
+// A Demand is a lower bound of the cost of a run: the flows of the load, each of their
+// packets at each switch, and the samples of the links. Retransmissions, probes and
+// copies come on top.
 type Demand struct {
 	Flows  float64
 	Events float64
 	Bytes  float64 // of memory
 }
 
-// Limits end an experiment before it begins whose runs would take more; 0 is no
+// Limits reject an experiment before it begins if its runs would exceed them; 0 is no
 // limit.
 type Limits struct {
 	Events float64 // of one run
@@ -30,14 +30,14 @@ type Limits struct {
 // runs, at a kilobyte a host.
 var maxNodes = 500_000
 
-// DefaultEvents is the limit of who sets none: days on today's machines.
+// DefaultEvents is the default limit: days on today's machines.
 const DefaultEvents = 2e11
 
 // ErrTooLarge is wrapped by the refusal of an experiment that passes a limit.
 var ErrTooLarge = errors.New("the experiment is too large")
 
-// What the parts of a run take of the process, with what the collector leaves, as
-// measured with runs of 20,000 flows to a million of each.
+// The memory of the parts of a run, including garbage, as measured with runs of 20,000
+// to a million flows.
 const (
 	bytesPerFlow    = 2500
 	bytesPerWaiting = 300 // of the packets that a flow sends before it hears anything
@@ -48,7 +48,7 @@ const (
 	firstSegments   = 10
 )
 
-// demand is what one run takes.
+// demand estimates the cost of one run.
 func (j *Job) demand() (Demand, error) {
 	var e Demand
 	t := j.setup.topo
@@ -79,7 +79,7 @@ func (j *Job) demand() (Demand, error) {
 		bits += 8 * flows * (mean + packets*sim.UDPHeaders) // of flows of a few bytes nearly all
 		waiting += flows * min(packets, firstSegments)
 	}
-	// Of what the hosts cannot send while flows begin, the first packets wait there.
+	// The first packets of flows that exceed the hosts' capacity wait at the hosts.
 	if carried := hosts * time.Duration(j.Case.Length()).Seconds(); bits > carried {
 		waiting *= 1 - carried/bits
 	} else {

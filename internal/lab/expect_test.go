@@ -27,7 +27,7 @@ func TestChecks(t *testing.T) {
 		{"fct-mean of a < 0.4 * b", []bool{false}, "measured 0.500 ±0 * b"},
 		{"fct-mean of b >= 2 * a", []bool{true}, ""},
 		{"fct-mean of a < 20 * noisy", []bool{true}, ""},
-		{"fct-mean of a < 1.1 * noisy", []bool{false}, "the 95 % interval contains the threshold, some "},
+		{"fct-mean of a < 1.1 * noisy", []bool{false}, "the 95 % interval contains the threshold, about "},
 		{"unfinished == 0", []bool{true, true, true}, "measured 0 ±0"},
 		{"fct-p99 < 120", []bool{true, false, false}, ""},
 		{"fct-p50 of a > 1", []bool{false}, "no run measured it"},

@@ -102,7 +102,7 @@ func (r *Runner) Explain(ctx context.Context, x *spec.Experiment) (*Sensitivity,
 func (r *Runner) screening(x *spec.Experiment) (*screening, error) {
 	v := x.Vary
 	if v == nil {
-		return nil, fmt.Errorf("%s says nothing under vary: want open: with keys and the values that they may have", x.Name)
+		return nil, fmt.Errorf("%s has no variations: want vary: {open: {KEY: [VALUE, …]}}", x.Name)
 	}
 	if len(x.Targets) == 0 {
 		return nil, fmt.Errorf("%s has no targets: there is nothing that a choice could move", x.Name)

@@ -14,16 +14,15 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// resultVersion is raised by every change after which a run comes to another
-// result: in the simulator, in the switches, in a model, in what is measured. It
-// is part of every run's key, so that what an older binary has made is not taken
-// for what this one would. TestResultVersion fails where recorded runs differ and
-// this is still the same.
+// resultVersion changes with every change of the results of runs: in the simulator, the
+// switches, a model or the metrics. It is part of every key, so that results of an
+// older binary are not reused. TestResultVersion fails if recorded runs differ and the
+// version is the same.
 const resultVersion = 3
 
-// Key is the digest of all that decides what a run comes to: who has the same key
-// gets the same bytes, on any machine. It knows no names of files, but what is in
-// them, and no labels, which results are given when they are read.
+// Key returns the digest of everything that determines the result of a run. Runs with
+// the same key have the same bytes on any machine. The key covers the contents of files
+// but not their names, and no labels.
 func (j *Job) Key() string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "result-version=%d\n", resultVersion)
@@ -53,7 +52,7 @@ func (j *Job) contents() string {
 // names of files.
 var forPeople = []string{"meaning", "title", "what", "why", "error", "packet", "symbol", "program", "includes", "provenance"}
 
-// machineForm is a manifest without what is for people, its keys in order.
+// machineForm returns a manifest without its texts for people, with sorted keys.
 func machineForm(m *manifest.Manifest) []byte {
 	text, err := json.Marshal(m)
 	var tree any
@@ -87,8 +86,8 @@ func machineForm(m *manifest.Manifest) []byte {
 	return text
 }
 
-// A decisive is what of an experiment decides a run, beside its topology, its
-// workloads and its programs.
+// A decisive holds the parts of an experiment that determine a run, besides its
+// topology, workloads and programs.
 type decisive struct {
 	spec.Setting `yaml:",inline"`
 	Scheme       spec.Scheme       `yaml:"scheme"`
@@ -114,7 +113,7 @@ func (j *Job) decisive() decisive {
 	}
 	d.Setting.ClearDefaults()
 	d.Switches.ECN = max(0, d.Switches.ECN)
-	// What is named has its contents in the key.
+	// The contents of named files are in the key.
 	d.Topology = spec.Network{}
 	d.Traffic = slices.Clone(d.Traffic)
 	for i := range d.Traffic {

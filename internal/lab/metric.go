@@ -282,11 +282,11 @@ func (r *running) fit(ctx context.Context, rows *fitting.Rows) (*fitting.Fit, er
 		panic(err) // it has been checked
 	}
 	if _, err = rows.Clean(rule); err != nil {
-		return nil, fmt.Errorf("fitting what was observed: %w", err)
+		return nil, fmt.Errorf("fitting the observations: %w", err)
 	}
 	f, err := rows.Fit(ctx, fitting.Options{Degree: 1, Sweep: true, Test: r.x.Observe.Test, Seed: r.Seed})
 	if err != nil {
-		return nil, fmt.Errorf("fitting what was observed: %w", err)
+		return nil, fmt.Errorf("fitting the observations: %w", err)
 	}
 	return f, nil
 }

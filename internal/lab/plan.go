@@ -10,7 +10,7 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/store"
 )
 
-// A Plan is what an experiment takes that is to run in shards.
+// A Plan estimates the cost of an experiment that runs in shards.
 type Plan struct {
 	Kept    *Kept
 	Runs    int
@@ -21,8 +21,8 @@ type Plan struct {
 	Bytes   float64 // of memory that the largest run takes
 }
 
-// Plan says what the runs would take that the runner's store does not have, and
-// keeps the experiment's description there, from which others can run it.
+// Plan estimates the cost of the runs that are missing from the runner's store, and
+// writes the experiment's description to the store, so that workers can run it.
 func (r *Runner) Plan(ctx context.Context, x *spec.Experiment, shards int) (*Plan, error) {
 	jobs, err := r.prepare(x)
 	if err != nil {
@@ -65,8 +65,8 @@ func (r *Runner) Plan(ctx context.Context, x *spec.Experiment, shards int) (*Pla
 	return p, nil
 }
 
-// Collect makes a comparison of what the runner's store has of an experiment, and
-// runs nothing.
+// Collect compares the runs that the runner's store has of an experiment, and runs
+// nothing.
 func (r *Runner) Collect(ctx context.Context, x *spec.Experiment) (*Comparison, error) {
 	jobs, err := r.prepare(x)
 	if err != nil {

@@ -140,7 +140,7 @@ func (c *Comparison) drawCDF(all []*Row) *chart.Chart {
 func (c *Comparison) drawSizes(all []*Row) *chart.Chart {
 	rows := heaviest(all)
 	f := &chart.Chart{
-		Name: "sizes", Title: "Slowdown by flow size " + fmt.Sprintf(atLoad, spec.Number(rows[0].Load)), About: "Completion time over that of the flow alone, mean over the flows of a size. " + overSeeds,
+		Name: "sizes", Title: "Slowdown by flow size " + fmt.Sprintf(atLoad, spec.Number(rows[0].Load)), About: "Completion time over the least time in an idle network, mean over the flows of a size. " + overSeeds,
 		X: chart.Axis{Label: "flow size (bytes)"}, Y: chart.Axis{Label: "slowdown", Low: 1, High: 1},
 	}
 	var used []int
@@ -255,7 +255,7 @@ func (c *Comparison) drawPrinted() []*chart.Chart {
 		f := byUnit[unit]
 		if f == nil {
 			f = &chart.Chart{
-				Name: "printed", Title: "What the paper prints", Wide: true, About: "By the number of the statement in the table above. " + overSeeds,
+				Name: "printed", Title: "Printed and measured numbers", Wide: true, About: "By the number of the row in the table above. " + overSeeds,
 				X: chart.Axis{Label: "statement"}, Y: chart.Axis{Label: unit},
 				Series: []chart.Series{{Label: "measured", Kind: chart.Points}, {Label: "printed", Kind: chart.Hollow, Tint: 1}},
 			}

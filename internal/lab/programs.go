@@ -16,8 +16,8 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// programs holds what the rows of an experiment run, each program compiled once
-// and shared by all runs.
+// programs holds the programs of all rows. Each is compiled once and shared by all
+// runs.
 type programs struct {
 	mu   sync.Mutex
 	list map[string]*scheme.Program // by digest and manifest
@@ -93,8 +93,8 @@ func (p *programs) build(u *setup, role fabric.Role) (*scheme.Program, error) {
 	return p.list[key], nil
 }
 
-// beside is what a manifest has that is not in the text of the program: tasks,
-// and for hardware the contents of tables.
+// beside returns the parts of a manifest that are not in the text of the program:
+// tasks, and for hardware the contents of tables.
 func beside(m *manifest.Manifest) string {
 	text := fmt.Sprintf(" %+v", m.Tasks)
 	for _, t := range m.Tables {
@@ -105,7 +105,7 @@ func beside(m *manifest.Manifest) string {
 	return text
 }
 
-// digests names the programs, by role, by what is in them.
+// digests returns the digests of the programs by role.
 func (u *setup) digests() map[string]string {
 	d := map[string]string{}
 	for role, p := range u.byRole {
@@ -128,8 +128,8 @@ func (u *setup) spread() bool {
 	})
 }
 
-// identity tells rows apart that would run the same: engine, programs and what
-// the controller does beside them.
+// identity identifies rows that would run the same: by engine, programs and controller
+// tasks.
 func (u *setup) identity() string {
 	id := u.scheme.Engine
 	if u.spread() {

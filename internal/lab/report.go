@@ -27,16 +27,16 @@ var reportText string
 // reportFile is the page's name in a folder of results.
 const reportFile = "report.html"
 
-// An Origin says where a report comes from: what a reader needs to make it again.
+// An Origin is the command, version and date of a report, from which a reader can
+// repeat it.
 type Origin struct {
 	Command string
 	Version string
 	Date    string // "" leaves it out
 }
 
-// Keep writes what the comparison came to into the folder of its runs: the
-// report, the table, and each figure as SVG, PDF and numbers. It returns the name
-// of the report.
+// Keep writes the report, the table and the figures into the folder of the runs. Each
+// figure is written as SVG, PDF, LaTeX and CSV. Keep returns the name of the report.
 func (c *Comparison) Keep(dir string, from Origin) (string, error) {
 	figures := c.Figures()
 	text, err := c.page(figures, from)
@@ -58,7 +58,7 @@ func (c *Comparison) Keep(dir string, from Origin) (string, error) {
 	return report, errors.Join(writeFile(filepath.Join(dir, "table.csv"), c.csv()), writeFile(report, text))
 }
 
-// A page is what the report's template gets.
+// A page is the argument of the report's template.
 type page struct {
 	*Comparison
 	Origin
@@ -75,7 +75,7 @@ type page struct {
 	Dark     template.CSS
 }
 
-// A column is a head of the table, with what it means.
+// A column is a head of the table with its definition.
 type column struct{ Text, Means string }
 
 // A shown figure is one on the page.
@@ -149,8 +149,7 @@ type Tuned struct {
 	Row, Name, Value, Default, Advised, Formula, Meaning string
 }
 
-// Parameters lists what the programs of all rows are generated with, in the first
-// case.
+// Parameters lists the parameters of the programs of all rows in the first case.
 func (p page) Parameters() []Tuned {
 	var list []Tuned
 	c := &p.Experiment.Cases[0]
@@ -214,7 +213,7 @@ func (p page) Definitions() [][2]string {
 	return list
 }
 
-// Settings are what the report says about how it was run.
+// Settings lists the settings of the experiment for the report.
 func (p page) Settings() [][2]string {
 	x := p.Experiment
 	var list [][2]string
@@ -239,8 +238,8 @@ func (p page) Settings() [][2]string {
 			add(prefix+"traffic", t.Describe())
 		}
 		add(prefix+"transport", c.Transport.Kind)
-		add(prefix+"modelled otherwise than by default", c.Otherwise())
-		add(prefix+"beside other simulators", x.Apart(c))
+		add(prefix+"modelling choices other than the defaults", c.Otherwise())
+		add(prefix+"compared with other simulators", x.Apart(c))
 		add(prefix+"flows begin within", c.Duration.String())
 		add(prefix+"warm-up", fmt.Sprint(spec.Time(c.WarmupTime())))
 		add(prefix+"seeds", fmt.Sprint(c.Seeds))
@@ -249,7 +248,7 @@ func (p page) Settings() [][2]string {
 	if p.World == Sim {
 		add("controller's latency", x.Latency.String())
 	} else {
-		add("in real time, on", p.World)
+		add("real time, on", p.World)
 	}
 	return list
 }
@@ -277,8 +276,8 @@ func (p page) Digests() [][2]string {
 	return list
 }
 
-// Markdown writes how the targets of an experiment fared, with what it was and
-// what was assumed, as a section of a document.
+// Markdown returns the verdicts on the targets of an experiment with its description
+// and assumptions, as a section of a document.
 func (c *Comparison) Markdown(command string, took time.Duration) []byte {
 	x := c.Experiment
 	var b bytes.Buffer
@@ -301,8 +300,8 @@ func (c *Comparison) Markdown(command string, took time.Duration) []byte {
 		}
 	}
 	list("Assumed", x.Assumed)
-	list("Modelled otherwise than by default", perCase(x, (*spec.Case).Otherwise))
-	list("Beside other simulators", perCase(x, x.Apart))
+	list("Modelling choices other than the defaults", perCase(x, (*spec.Case).Otherwise))
+	list("Compared with other simulators", perCase(x, x.Apart))
 	if x.Scaled != "" {
 		list("Smaller than in the paper", []string{x.Scaled})
 	}
@@ -310,8 +309,8 @@ func (c *Comparison) Markdown(command string, took time.Duration) []byte {
 	return b.Bytes()
 }
 
-// perCase lists what of says of the cases of an experiment, once for all cases of
-// which it says the same.
+// perCase lists the results of of for the cases of an experiment. Cases with the same
+// result share a line.
 func perCase(x *spec.Experiment, of func(*spec.Case) string) []string {
 	names, order := map[string][]string{}, []string(nil)
 	for i := range x.Cases {
@@ -330,7 +329,7 @@ func perCase(x *spec.Experiment, of func(*spec.Case) string) []string {
 	return order
 }
 
-// measuredAt is what was measured, with the load where there are several.
+// measuredAt returns the measured value, with the load if there are several loads.
 func (o *Outcome) measuredAt(x *spec.Experiment) string {
 	several := slices.ContainsFunc(x.Cases, func(c spec.Case) bool { return len(c.Loads) > 1 })
 	if several && o.Measured != "" {

@@ -44,7 +44,7 @@ func (j *Job) Name() string {
 	return name
 }
 
-// A Result is what a run came to.
+// A Result holds the measurements of a run.
 type Result struct {
 	Experiment string             `json:"experiment"`
 	Case       string             `json:"case,omitempty"`
@@ -179,15 +179,15 @@ type running struct {
 	unturned unturned
 }
 
-// unturned are the packets that had no round left in a switch, as switches on
-// several cores tell of them.
+// unturned counts the packets that had no round left in a switch. Switches on several
+// cores report them.
 type unturned struct {
 	mu    sync.Mutex
 	n     int64
 	least string // alert, where nobody knows which was the first
 }
 
-// prepare makes the network with what its switches run.
+// prepare builds the network and loads its switches.
 func (j *Job) prepare(ctx context.Context) (*running, error) {
 	r := &running{Job: j, topo: j.setup.topo}
 	var err error
@@ -320,7 +320,7 @@ func (r *running) fail(err error) {
 	r.net.Stop()
 }
 
-// transport is what a flow is sent with.
+// transport returns the transport of a flow and its tuning.
 func (r *running) transport(f spec.Flow) (sim.Transport, *sim.Tuning) {
 	t := &r.Case.Transport
 	k, err := sim.ParseTransport(cmp.Or(f.Kind, t.Kind))
@@ -382,7 +382,7 @@ func (r *running) step(ctx context.Context, until time.Duration) error {
 	return ctx.Err()
 }
 
-// result puts together what the run came to.
+// result collects the measurements of the run.
 func (r *running) result(fit *fitting.Fit) *Result {
 	end := r.net.Now()
 	for i, o := range r.flows {
@@ -413,7 +413,7 @@ func (r *running) result(fit *fitting.Fit) *Result {
 	return res
 }
 
-// blankResult says what has been run.
+// blankResult returns a result that describes the run, without measurements.
 func (r *running) blankResult() *Result {
 	res := &Result{
 		Experiment: r.x.Name, Case: r.Case.Name, Scheme: r.Scheme.Scheme, Label: r.Scheme.Label, Engine: r.Scheme.Engine,
@@ -428,7 +428,7 @@ func (r *running) blankResult() *Result {
 	return res
 }
 
-// plots adds the curves of the flows to those of the network.
+// plots adds the curves of the flows to the network's.
 func (r *running) plots(p Plots) Plots {
 	for i, v := range p.Queue {
 		if math.IsNaN(v) {
@@ -471,8 +471,8 @@ func classOf(classes []spec.Class, bytes int64) int {
 	return len(classes) - 1
 }
 
-// parameters gives what the programs were generated with, by name, as the leaf's
-// manifest has it.
+// parameters returns the parameters of the programs by name, as the manifests have
+// them.
 func (u *setup) parameters() map[string]string {
 	p := map[string]string{}
 	for _, role := range slices.Sorted(maps.Keys(u.byRole)) {

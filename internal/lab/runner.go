@@ -46,12 +46,12 @@ type Runner struct {
 
 	known map[string]*Result // by key: runs of other settings that are the same
 
-	// Store, where there is one, keeps the runs instead of Dir, and has those that
-	// need not be made, whoever made them.
+	// Store, if not nil, keeps the runs instead of Dir. A run in the store is not
+	// repeated.
 	Store *store.Store
 	Shard Shard         // of the runs, with a Store
 	Beat  time.Duration // in which a worker says that it lives; 0: store.DefaultBeat
-	// Log hears in one line of what the store has and cannot be used.
+	// Log receives a line for each object of the store that cannot be used.
 	Log func(string)
 }
 
@@ -119,9 +119,9 @@ func setUps(made *programs, x *spec.Experiment, c *spec.Case, t *fabric.Topology
 	return list, nil
 }
 
-// Run runs an experiment. When ctx is done it stops the runs that are under way
-// and returns what is finished with ctx's error; so it does with the first
-// error of a run, but for those of other runs it goes on.
+// Run runs an experiment. When ctx is done, it stops the running jobs and returns the
+// finished ones with ctx's error. A run that fails does not stop the others; Run
+// returns the first error.
 func (r *Runner) Run(ctx context.Context, x *spec.Experiment) (*Comparison, error) {
 	jobs, err := r.prepare(x)
 	if err != nil {
@@ -162,7 +162,7 @@ func lint(x *spec.Experiment, read spec.Reader, err error) ([]spec.Warning, erro
 	return list, cmp.Or(err, wrong)
 }
 
-// begin writes down what is to be run.
+// begin writes the manifest and the description of the experiment.
 func (r *Runner) begin(ctx context.Context, x *spec.Experiment, jobs []*Job) error {
 	k := r.describe(x, jobs)
 	r.settle(k)
@@ -215,7 +215,7 @@ func (r *Runner) cores() int {
 	return max(1, cmp.Or(max(0, r.Cores), runtime.GOMAXPROCS(0))/max(1, r.Within))
 }
 
-// checkWithin says which of the jobs cannot use several cores.
+// checkWithin returns an error if a job cannot use several cores.
 func (r *Runner) checkWithin(jobs []*Job) error {
 	if r.Within <= 1 {
 		return nil
@@ -359,9 +359,9 @@ type Shard struct{ Index, Of int }
 
 func (s Shard) whole() bool { return s.Of <= 1 }
 
-// sharing makes runs beside others who look at the same store, each first what is
-// its own part, then what others have left. Who holds all of an experiment waits
-// for the runs that others make; who holds a part leaves them to those who live.
+// sharing runs jobs beside other workers on the same store: first the worker's own
+// shard, then jobs that others have left. A worker without a shard waits for the runs
+// of the others; a worker with one leaves them to workers that are alive.
 type sharing struct {
 	*work
 	store  *store.Store
@@ -371,8 +371,7 @@ type sharing struct {
 	left   int          // that others make
 }
 
-// rates are hops that runs were expected to take, and the seconds that they took,
-// by what ran.
+// rates are the expected hops of runs and the seconds that the runs took, by engine.
 type rates map[string]*spent
 
 type spent struct{ Hops, Seconds float64 }

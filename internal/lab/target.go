@@ -184,7 +184,7 @@ func (c *Comparison) judgeOrder(t *spec.Target) Outcome {
 		o.Verdict = Smaller
 		o.Note += fmt.Sprintf(", %d level: within %s %%", level, digits(within))
 	case o.Verdict == Undecided && ends.N > 1:
-		o.Note += ", " + wants(need) + " all neighbours apart"
+		o.Note += ", " + wants(need) + " to tell all neighbours apart"
 	}
 	return o
 }
@@ -412,11 +412,11 @@ func excludes(t *spec.Target, e Estimate) bool {
 func wants(seeds float64) string {
 	switch {
 	case math.IsInf(seeds, 1):
-		return "one seed tells nothing"
+		return "one seed gives no interval"
 	case seeds > 1000:
-		return "more than 1000 seeds would have to tell"
+		return "more than 1000 seeds would be needed"
 	}
-	return fmt.Sprintf("some %.0f seeds would tell", seeds)
+	return fmt.Sprintf("about %.0f seeds would be needed", seeds)
 }
 
 // Corrected says how many of the differences that outcomes rest on stand if it is

@@ -146,7 +146,7 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s: %s with %s measured, want %s", got[i].Name, got[i].Verdict, got[i].Measured, want)
 		}
 	}
-	if want := "1 of 1 neighbours in order, 0 beyond the 95 % interval"; !strings.HasPrefix(got[6].Note, want) || !strings.HasSuffix(got[6].Note, "seeds would tell all neighbours apart") {
+	if want := "1 of 1 neighbours in order, 0 beyond the 95 % interval"; !strings.HasPrefix(got[6].Note, want) || !strings.HasSuffix(got[6].Note, "seeds would be needed to tell all neighbours apart") {
 		t.Errorf("the order in doubt: %s", got[6].Note)
 	}
 	if want := "of 6 differences"; !strings.HasPrefix(Corrected(got), want) {
@@ -172,7 +172,7 @@ func TestJudgeLevel(t *testing.T) {
 	for i, want := range []struct {
 		Verdict
 		note string
-	}{{Smaller, "level: the interval ends at -15.1 and 20.0 %"}, {Smaller, "the same in all runs"}, {Undecided, "some 142 seeds would tell"}} {
+	}{{Smaller, "level: the interval ends at -15.1 and 20.0 %"}, {Smaller, "the same in all runs"}, {Undecided, "about 142 seeds would be needed"}} {
 		if got[i].Verdict != want.Verdict || got[i].Note != want.note {
 			t.Errorf("%s: %s (%s) with %s, want %s (%s)", got[i].Name, got[i].Verdict, got[i].Note, got[i].Measured, want.Verdict, want.note)
 		}
@@ -192,7 +192,7 @@ func TestJudgeLevelOrder(t *testing.T) {
 	}{
 		{"a neighbour the wrong way, level", []float64{2000, 2200, 2400}, []float64{1998, 2199, 2399}, Smaller, "1 of 2 neighbours in order, 1 beyond the 95 % interval, 1 level: within 0.144 %"},
 		{"all level, neither way", []float64{1000, 1101, 1199}, []float64{1001, 1099, 1199}, Smaller, "0 beyond the 95 % interval, 2 level: within"},
-		{"a neighbour that may differ", []float64{2000, 2200, 2400}, []float64{1990, 2100, 2450}, Undecided, "seeds would tell all neighbours apart"},
+		{"a neighbour that may differ", []float64{2000, 2200, 2400}, []float64{1990, 2100, 2450}, Undecided, "seeds would be needed to tell all neighbours apart"},
 		{"level and in order at the ends", []float64{2000, 2200, 2400}, []float64{2001, 2201, 2402}, Holds, "2 of 2 neighbours in order"},
 		{"beyond doubt the other way, by a little", []float64{2000, 2200, 2400}, []float64{1990, 2189, 2388}, Contrary, "1 the other way beyond it"},
 	} {

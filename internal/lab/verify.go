@@ -68,7 +68,7 @@ func (a *Archive) Repeat(ctx context.Context, k *Kept, library *scheme.Library, 
 		return err
 	}
 	if k.World != "" {
-		return fmt.Errorf("%s ran in world %s: what runs in real time does not come out the same twice", k.ID(), k.World)
+		return fmt.Errorf("%s ran in world %s: runs in real time cannot be repeated exactly", k.ID(), k.World)
 	}
 	var list []int
 	for i, j := range jobs {

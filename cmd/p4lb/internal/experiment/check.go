@@ -18,7 +18,7 @@ func newLabCheck(c *cli.Console) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "check " + choiceUse,
-		Short: "Report what is doubtful about experiments, without running them",
+		Short: "Report doubtful settings of experiments, without running them",
 		Long: `Check reports why the results of an experiment may mislead. It runs nothing, and
 exits with 1 if there is a warning that the experiment does not accept. The warnings:
 

@@ -15,8 +15,8 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/store"
 )
 
-// A labChoice is which experiments a verb is about: files, those of papers, or
-// those that a store has.
+// A labChoice selects the experiments of a verb: files, experiments of papers, or
+// experiments in a store.
 type labChoice struct {
 	full   bool
 	engine string
@@ -31,8 +31,8 @@ const choiceUse = "[FILE.yaml|FOLDER|PAPER|STORED]…"
 func (q *labChoice) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&q.full, "full", false, "at the size of the paper's own network, where the experiment is a smaller one")
-	f.StringVar(&q.engine, "engine", "", "what the switches run: p4 or native (default as the file says)")
-	f.StringVar(&q.seeds, "seeds", "", "run with the seeds 1 to `N`, or with those of a list such as 3,5,8-12 (default as the file says)")
+	f.StringVar(&q.engine, "engine", "", "run the switches with this `ENGINE`: p4 or native (default: the file's)")
+	f.StringVar(&q.seeds, "seeds", "", "run with the seeds 1 to `N`, or with a list such as 3,5,8-12 (default: the file's)")
 	cli.CompleteWith(cmd, "engine", []string{spec.EngineP4, spec.EngineNative})
 }
 
@@ -68,8 +68,8 @@ func (q *labChoice) adjust(cmd *cobra.Command, list []*spec.Experiment) error {
 	return nil
 }
 
-// named reads the experiments of one argument. What is no file may be a paper, an
-// experiment of one, or one in the store.
+// named reads the experiments of one argument: a file, a paper, an experiment of a paper,
+// or an experiment in the store.
 func (q *labChoice) named(ctx context.Context, c *cli.Console, st *store.Store, name string) ([]*spec.Experiment, error) {
 	if _, err := os.Stat(name); err != nil && name != "-" && !strings.ContainsAny(name, "/"+string(filepath.Separator)) {
 		if list, err := lab.Paper(name, "", q.full); err == nil {

@@ -15,17 +15,17 @@ func newLabDefaults(c *cli.Console) *cobra.Command {
 		Use:   "defaults [--like WHAT]",
 		Short: "Show the choices of modelling in which simulators differ, and the defaults here",
 		Long: `Defaults prints the choices of modelling as an experiment's file has them, each
-with what it decides and why the default is what it is. With --like they are those
-of another simulator, or of cards and switches as sold:
+with its effect and the reason for the default. With --like it prints the choices of
+another simulator, or of commercial cards and switches:
 
   ns3        conweave-ns3: RDMA, PFC and load balancers in ns-3
   ns2        ns-2, as the authors of PDLB and QDAPS used it
   htsim      csg-htsim, with lossless queues and RoCE
   hardware   ConnectX cards, switches that mark as packets leave
 
-An experiment that says like: ns3 has them where it says nothing else. Its report
-lists those that differ from the defaults. docs/fidelity.md says how much each of
-them moves.`,
+An experiment with like: ns3 takes these choices for all keys that it leaves out. Its
+report lists the choices that differ from the defaults. docs/fidelity.md describes the
+effect of each.`,
 		Example: `  p4lb lab defaults
   p4lb lab defaults --like ns3 >> experiment.yaml`,
 		Args: cli.WantArgs(0, 0, "no arguments"),

@@ -16,16 +16,16 @@ import (
 )
 
 func (j *labJob) addExplain(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&j.explain, "explain", "", "run the variations of the experiment (vary:) instead, and say how much each choice that the paper leaves open moves the numbers of `FIGURE`, or of all")
+	cmd.Flags().StringVar(&j.explain, "explain", "", "run the variations of the experiment (vary:) instead, and report how much each choice that the paper leaves open changes the numbers of `FIGURE`, or of all")
 }
 
-// tellMechanisms prints what is recorded of why rows come out otherwise than printed.
+// tellMechanisms prints the recorded reasons why rows disagree with the paper.
 func (j *labJob) tellMechanisms(list []*spec.Experiment) error {
 	known, err := lab.Mechanisms(list, j.explain)
 	if err != nil || len(known) == 0 || j.c.Quiet {
 		return err
 	}
-	fmt.Fprintln(j.c.Out, "why rows come out otherwise; figures are counters of recorded runs, what has none is drawn from how the scheme works:")
+	fmt.Fprintln(j.c.Out, "why rows disagree with the paper; numbers are counters of recorded runs, reasons without numbers follow from the design of the scheme:")
 	for i := range known {
 		fmt.Fprintf(j.c.Out, "- %s\n", &known[i])
 	}
@@ -34,7 +34,7 @@ func (j *labJob) tellMechanisms(list []*spec.Experiment) error {
 	return nil
 }
 
-// explainAll screens the open choices of those experiments that say which they are.
+// explainAll screens the open choices of the experiments that have a section vary.
 func (j *labJob) explainAll(cmd *cobra.Command, list []*spec.Experiment) error {
 	if err := j.check(cmd); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (j *labJob) explainAll(cmd *cobra.Command, list []*spec.Experiment) error {
 	names := lists.Map(list, func(x *spec.Experiment) string { return x.Name })
 	list = slices.DeleteFunc(list, func(x *spec.Experiment) bool { return x.Vary == nil })
 	if len(list) == 0 {
-		return fmt.Errorf("%s: nothing is said under vary, so that there is nothing to explain by", strings.Join(names, ", "))
+		return fmt.Errorf("%s: no variations to explain with: want a section vary in the experiment", strings.Join(names, ", "))
 	}
 	document, err := j.document()
 	if err != nil {

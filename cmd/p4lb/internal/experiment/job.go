@@ -69,7 +69,7 @@ func (j *labJob) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&j.dir, "output", "o", "", "write the results into the folder `DIR` (default results/ and the experiment's name and digest)")
 	addStoreFlag(cmd, &j.store)
-	f.StringVar(&j.shardText, "shard", "", "run part `I/N` of the runs and keep them in the --store; /N where Slurm or Kubernetes says which part")
+	f.StringVar(&j.shardText, "shard", "", "run part `I/N` of the runs and keep them in the --store; /N if Slurm or Kubernetes numbers the parts")
 	f.IntVar(&j.cores, "cores", 0, "run on `N` cores (default all)")
 	f.IntVar(&j.within, "cores-per-run", 1, "split each run over `N` of the cores: for large networks, in an experiment with ties: place")
 	f.BoolVar(&j.resume, "resume", false, "skip the runs that are in the folder already")
@@ -80,10 +80,10 @@ func (j *labJob) addFlags(cmd *cobra.Command) {
 	cli.CompleteWith(cmd, "on", lab.Worlds)
 	cli.AddRoundsFlag(cmd, &j.rounds)
 	f.Float64Var(&j.maxEvents, "max-events", lab.DefaultEvents, "refuse runs that would take more than `N` events each, such as 1e12; 0 for any")
-	f.Var(&j.maxMemory, "max-memory", "refuse runs that would take more than `SIZE` of memory together, such as 4GiB; 0 for any (default what the machine has)")
+	f.Var(&j.maxMemory, "max-memory", "refuse runs that would take more than `SIZE` of memory together, such as 4GiB; 0 for any (default: the memory of this machine)")
 	f.StringVar(&j.markdown, "markdown", "", "write a table of the paper's numbers, and whether each was met, to `FILE` in Markdown")
 	f.BoolVar(&j.strict, "strict", false, "exit with 1 if a number of a paper is neither within its band nor in order, or there is a warning that the experiment does not accept")
-	f.StringVar(&j.junit, "junit", "", "write what the experiment expects (expect:), and with --strict what papers print, and whether each was met, to `FILE` as JUnit XML")
+	f.StringVar(&j.junit, "junit", "", "write the results of all expectations (expect:), and with --strict of targets and warnings, to `FILE` as JUnit XML")
 	f.StringVar(&j.observe, "observe", "", "write a dataset for p4lb fit to `FILE`.csv or .parquet, from the first run of the first scheme")
 	f.StringVar(&j.record, "record", "", "record the registers of the switches in that run to `FILE`.csv or .parquet, for p4lb inspect --replay")
 	f.BoolVarP(&j.watch, "watch", "w", false, "show the registers of the switches on the terminal during that run")
@@ -115,11 +115,11 @@ func (j *labJob) check(cmd *cobra.Command) error {
 	}
 	switch {
 	case j.store != "" && !slices.Equal(j.worlds, []string{lab.Sim}):
-		return cli.UsageError(cmd, "--store keeps runs that come out the same anywhere: those in virtual time, not --on %s", strings.Join(j.worlds, ","))
+		return cli.UsageError(cmd, "--store keeps reproducible runs only: want runs in virtual time, not --on %s", strings.Join(j.worlds, ","))
 	case j.store != "" && j.parquet:
 		return cli.UsageError(cmd, "--parquet is for folders: p4lb results export writes it from a store")
 	case j.store != "" && j.resume:
-		return cli.UsageError(cmd, "--resume is for folders: what is in the --store is not made again")
+		return cli.UsageError(cmd, "--resume is for folders: runs in the --store are never repeated")
 	case j.store == "" && j.shardText != "":
 		return cli.UsageError(cmd, "--shard wants a --store, where the shards meet")
 	case j.shardText != "" && (j.watch || j.observe != "" || j.record != "" || j.markdown != "" || j.dir != "" || j.page.Listen != ""):
@@ -153,7 +153,7 @@ func (j *labJob) looks() int {
 	return cli.Count(j.observe != "", j.record != "", j.pcap != "", j.watch, j.page.Listen != "")
 }
 
-// limits bounds what one experiment may take, by its flags or by this machine.
+// limits returns the limits of an experiment, from the flags or from this machine.
 func (j *labJob) limits() lab.Limits {
 	l := lab.Limits{Events: j.maxEvents, Bytes: float64(j.maxMemory.Bytes)}
 	if !j.maxMemory.Given {
@@ -299,8 +299,8 @@ func (j *labJob) failures() error {
 	return nil
 }
 
-// one runs an experiment in one world and shows what it came to, also if it was
-// cut short.
+// one runs an experiment in one world and shows its results, also if it was
+// interrupted.
 func (j *labJob) one(ctx context.Context, x *spec.Experiment, world string, several bool) (*lab.Comparison, error) {
 	dir, under := j.dir, ""
 	switch {
@@ -379,8 +379,8 @@ func (j *labJob) one(ctx context.Context, x *spec.Experiment, world string, seve
 	return comparison, errors.Join(err, e)
 }
 
-// origin is what reports say of where they come from. They are dated
-// by SOURCE_DATE_EPOCH where it is set, for folders that are to be the same twice.
+// origin returns the command, version and date of a report. SOURCE_DATE_EPOCH sets the
+// date, for reproducible folders.
 func origin() lab.Origin {
 	at := time.Now()
 	if s, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
@@ -392,7 +392,7 @@ func origin() lab.Origin {
 // columns is how wide tables are that have to fit a terminal of any kind.
 const columns = 80
 
-// showTable prints what the runs came to, and in words what it means.
+// showTable prints the results of the runs, and the conclusions in sentences.
 func (j *labJob) showTable(c *lab.Comparison) error {
 	tables := c.Brief(columns)
 	if j.wide {
@@ -473,13 +473,13 @@ func (j *labJob) recorder(r *lab.Runner) (finish func(bool) error, err error) {
 func explainLab(err error) error {
 	switch {
 	case errors.Is(err, lab.ErrSame):
-		return cli.Hinted(err, "rows must differ in what they run: another scheme, --set or engine")
+		return cli.Hinted(err, "give rows another scheme, --set or engine")
 	case errors.Is(err, lab.ErrTooLarge):
 		return cli.Hinted(err, "a shorter duration or larger flows; or --max-events and --max-memory")
 	case errors.Is(err, store.ErrFull):
-		return cli.Hinted(err, "what was finished is kept: make room, then the same command goes on")
+		return cli.Hinted(err, "finished runs are kept: free some space, then repeat the command")
 	case errors.Is(err, lab.ErrDiskFull):
-		return cli.Hinted(err, "what was finished is kept: make room, then --resume")
+		return cli.Hinted(err, "finished runs are kept: free some space, then repeat the command with --resume")
 	}
 	return explainStore(err)
 }

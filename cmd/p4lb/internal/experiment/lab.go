@@ -1,5 +1,5 @@
 // Package experiment holds the verbs about experiments: running them here and on
-// clusters, and what came of them.
+// clusters, and showing their results.
 package experiment
 
 import (
@@ -27,9 +27,8 @@ runs the generated P4 program, deployed by the controller over P4Runtime, with
 byte-accurate queues, link rates and losses; hosts send with real transports. The
 same seed gives the same result files, on any number of cores.
 
-Programs may be those for Tofino (--arch tna, t2na), or those of one row
-(drill@tna): the switches then are Tofinos with what these have, from queues in
-cells to mirrors and recirculation ports.
+Programs can be for Tofino, in all rows (--arch tna, t2na) or in one (drill@tna). The
+switches then are Tofinos, with queues in cells, mirrors and recirculation ports.
 
 The flows of a run depend on its seed alone: every scheme gets the same ones.
 Numbers are means over the seeds with 95 % confidence intervals. The last column
@@ -39,8 +38,8 @@ bottleneck. If more than 1 % of the flows of a row do not finish, its completion
 times are lower bounds (≥) and it gets no verdict; a row that uses one of several
 paths is named. p4lb lab list metrics defines the columns.
 
-By default a run has about 1000 flows of web search up to 2 MB, at 70 % of what the
-fabric of the preset leaf-spine carries, with the parameters that p4lb advise
+By default a run has about 1000 flows of web search up to 2 MB, at 70 % of
+the capacity of the fabric of the preset leaf-spine, with the parameters that p4lb advise
 computes for the network. DCTCP and DCQCN have switches that mark. Files have the
 same defaults.
 
@@ -48,19 +47,18 @@ same defaults.
 digest, to which results/NAME leads): report.html, the table, plots, manifest.json
 with all that is needed to repeat the experiment, and for each run its flows and
 links in CSV. An interrupted lab keeps the runs that are finished, and --resume
-goes on from there. --watch shows on the terminal what the switches of the first
-run hold, as p4lb inspect --watch does of real ones; while the screen is paused,
-virtual time stands still. --listen shows it in a browser, and --pcap captures
-the packets of every port, with the headers in full and of payloads the length.
+goes on from there. --watch shows the registers of the switches of the first run on
+the terminal, as p4lb inspect --watch does for real switches; pausing the screen
+pauses virtual time. --listen shows them in a browser. --pcap captures the packets of
+every port, with full headers and the length of the payload.
 
-With --store URL runs are kept where others find them too, and those that are
-there are taken, whoever made them: nothing is made twice, on one machine or on a
-cluster (lab submit).
+--store URL shares runs between users and machines: a run in the store is never
+repeated, on one machine or on a cluster (lab submit).
 
   lab run FILE.yaml    an experiment with everything that can be set
-  lab check FILE.yaml  what is doubtful about an experiment, before it runs
-  lab paper NAME       the experiments of a paper, and what it prints
-  lab report           the table and the report of what a store has
+  lab check FILE.yaml  doubtful settings of an experiment
+  lab paper NAME       the experiments of a paper, beside its printed numbers
+  lab report           the table and the report of the runs in a store
   lab submit           the runs as a job of Slurm or Kubernetes; then status, wait, cancel
   lab list             workloads, metrics and papers
   lab defaults         the choices of modelling in which simulators differ, and the defaults here`,
@@ -106,8 +104,8 @@ experiment of a paper, or an experiment that the --store has.
     - {scheme: drill, arch: tna}    # the program for Tofino; drill@tna is the same
     - {scheme: rps, candidates: paths}    # a port that more paths begin with gets more
     - ./mine                              # a program of your own: see p4lb new
-  parameters: advised         # those that set: leaves out: advised as p4lb advise
-                              # computes them for the network, or default, the catalogue's
+  parameters: advised         # of keys that set: leaves out: advised (p4lb advise, for
+                              # the network) or default (the catalogue)
   traffic:                    # several may go on at once
     - {workload: websearch, pattern: halves, load-of: fabric, cut: 2MB}    # cut: none
   loads: [0.5, 0.7]
@@ -116,8 +114,8 @@ experiment of a paper, or an experiment that the --store has.
                               # {kind: dcqcn, rdma: {nack: selective, window: 100KB}}: IRN
                               # {kind: tcp, max-dupacks: 300}: learns from reordering
   switches: {ecn: 65, pfc: false}    # ecn: none
-  like: ns3                   # what is modelled in several ways, and not given, is done
-                              # as there: lab defaults lists it
+  like: ns3                   # model as this simulator does, for keys that are left
+                              # out: lab defaults lists the choices
   seeds: 5                    # how many, or which: [3, 5], or 3,5,8-12
   duration: 2s                # flows begin within it (by default 1000 of them); then the
                               # run goes on until they end
@@ -126,9 +124,9 @@ experiment of a paper, or an experiment that the --store has.
     - {at: 500ms, until: 1s, link: l1-s1, down: true}
     - {at: 1s, until: 1.5s, link: l1-s2, rate: 100Mbps}
     - {at: 1s, switch: s2, drop: 0.0035}
-  ceiling: [keep-early, fast-core]    # what the best possible scheme could save, by taking
+  ceiling: [keep-early, fast-core]    # how much the best possible scheme could save, by taking
                               # away what schemes fight; also no-pauses, oracle
-  vary:                       # what is left open: --explain says which choice moves which
+  vary:                       # open choices: --explain reports which choice changes which
     open: {transport.dupacks: [3, 8], set.gap: [100us, 500us]}   # target, by how much
     design: factorial         # then all together: one-at-a-time (not), factorial or morris
     seeds: 3
@@ -141,14 +139,13 @@ experiment of a paper, or an experiment that the --store has.
 
 An expectation is met if the 95 % confidence interval leaves no doubt of it. --junit
 writes the checks for CI; --strict fails on warnings and on missed targets too.
-Before an experiment runs, lab warns of what is doubtful about it, as lab check
-does. The warnings are in the report, in manifest.json and on the figures, unless the
+Before an experiment runs, lab warns of its doubtful settings, as lab check does. The warnings are in the report, in manifest.json and on the figures, unless the
 experiment accepts them: accept: {hosts-limit: "the network of the paper"}.
 
-Faults make a link or switch fail (down), of which the controller hears; or a
-link slower (rate); or a switch lose a share of the packets (drop), or all those
-between a share of the pairs of hosts (black-hole), of which nobody hears. In real
-time (--on) links and switches fail and come back; the others are the simulator's.
+A fault takes a link or switch down (the controller is notified), slows a link down
+(rate), or makes a switch drop a share of all packets (drop) or all packets of a share
+of the host pairs (black-hole); the controller is not notified of these. In real time
+(--on) links and switches can go down and come up; the other faults need the simulator.
 Programs are for the architecture arch: v1model, tna or t2na, of all rows or of
 one. On Tofino probes come from the controller, or with probes: generator from
 the packet generator.
@@ -156,8 +153,8 @@ With observe: {every: 1ms, test: 0.25} each run notes the traffic of the ports
 between switches, their queues and the intervals between packets, and fits them,
 for the metrics fit-….
 Patterns are ` + strings.Join(spec.Patterns, ", ") + `.
-A load is relative to what the hosts that send could send (load-of: hosts), what
-the links between leaves and spines carry (fabric), or a rate. Files and programs
+A load is relative to the capacity of the sending hosts (load-of: hosts) or of the
+links between leaves and spines (fabric), or to a rate. Files and programs
 are found beside the experiment, files else from where p4lb runs.`,
 		Example: `  p4lb lab run experiment.yaml
   p4lb lab run experiment.yaml --resume --cores 1
@@ -195,28 +192,28 @@ func newLabPaper(c *cli.Console) *cobra.Command {
 	var show, recorded bool
 	cmd := &cobra.Command{
 		Use:   "paper NAME [FIGURE]",
-		Short: "Run the experiments of a paper and hold them against what it prints",
-		Long: `Paper runs the experiments of a paper and compares each number or order that the
-paper prints with what is measured:
+		Short: "Run the experiments of a paper and compare them with its printed numbers",
+		Long: `Paper runs the experiments of a paper and compares each printed number or order with
+the measured one:
 
   within band        the value is met within the stated band
   ordering holds     the sign or order is, beyond the 95 % interval; the value is not
   out of reach here  no scheme could save that much here, as a ceiling shows
   contrary           it is the other way round, or another value, beyond the interval
-  not as printed     the interval excludes what is printed, and not its sign; or the
-                     rows are level, and the note says where the interval ends; of an
+  not as printed     the interval excludes the printed value, but not its sign; or the
+                     rows are level, and the note has the ends of the interval; of an
                      order, neighbours are level within one percent
-  undecided          the interval is too wide to tell; the note says how many seeds would
+  undecided          the interval is too wide; the note has the seeds that it needs
 
 and lists what had to be assumed. Before it runs anything it prints the recorded
 results (--recorded: nothing else). Of a paper they are the coverage: each figure,
 table and headline number with its verdicts, or why it has none, and how long all
 experiments take. Of a FIGURE, or an experiment such as rlb-fct, they are the rows.
 Where the paper's
-setting takes hours, the experiment is a smaller one that says so; --full takes the
-paper's. --explain FIGURE varies what the paper leaves open, and says how much each
-choice moves each number; before that it prints why numbers differ from the paper's,
-by the counters of the recorded runs.
+setting takes hours, the experiment is smaller and states the difference; --full runs the
+paper's. --explain FIGURE varies the choices that the paper leaves open, and reports how
+much each changes each number. It also prints why numbers differ from the paper's, with
+counters of the recorded runs.
 
 The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
 		Example: `  p4lb lab paper qall fig10
@@ -271,14 +268,14 @@ The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
 	}
 	j.addFlags(cmd)
 	j.addExplain(cmd)
-	cmd.Flags().BoolVar(&recorded, "recorded", false, "print what the recorded results come to, with --explain why, and run nothing")
+	cmd.Flags().BoolVar(&recorded, "recorded", false, "print the recorded results, with --explain the reasons, and run nothing")
 	cmd.Flags().BoolVar(&show, "show", false, "print the experiments' files instead of running them")
 	q.addFlags(cmd)
 	return cmd
 }
 
-// showRecorded prints what has been recorded: of a paper its coverage with the
-// verdicts, in full also the summary; of one experiment or figure each row.
+// showRecorded prints recorded results. Of a paper it prints the coverage with the
+// verdicts, in full also the summary; of an experiment or figure it prints each row.
 func showRecorded(c *cli.Console, name, figure string, list []*spec.Experiment, full bool) error {
 	defer c.Out.Flush()
 	if text, err := lab.Recorded(name); err == nil && figure == "" {

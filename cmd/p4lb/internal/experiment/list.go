@@ -16,8 +16,8 @@ func newLabList(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [workloads|metrics|papers]",
 		Short: "List workloads, metrics and the papers' experiments",
-		Long: `List lists the distributions of flow sizes that come with p4lb, what can be
-measured, or the experiments of the papers.`,
+		Long: `List lists the built-in distributions of flow sizes, the metrics, or the experiments
+of the papers.`,
 		Example:   `  p4lb lab list metrics`,
 		Args:      cli.WantArgs(0, 1, "at most one of workloads, metrics and papers"),
 		ValidArgs: []string{"workloads", "metrics", "papers"},

@@ -32,23 +32,23 @@ func (q *labQuestion) addFlags(cmd *cobra.Command) {
 	f.StringVar(&q.workload, "workload", spec.DefaultWorkload, "flow sizes: a `NAME` of lab list workloads, or a file of lines \"bytes p\"")
 	f.StringVar(&q.cut, "cut", "", "no flow of a distribution is larger than `SIZE`, so that one flow does not decide a short run; none for no limit (default "+spec.DefaultCut.String()+")")
 	f.StringSliceVar(&q.loads, "load", []string{spec.Number(spec.DefaultLoad)}, "`LOAD` from 0 to 1 (repeatable)")
-	f.StringVar(&q.loadOf, "load-of", spec.DefaultLoadOf, "what a load of 1 is: `BASE` fabric (the links from leaves to spines), hosts (those that send), or a rate")
+	f.StringVar(&q.loadOf, "load-of", spec.DefaultLoadOf, "load 1 is the capacity of `BASE`: fabric (the links from leaves to spines), hosts (the sending hosts), or a rate")
 	f.StringVar(&q.topology, "topology", spec.DefaultTopology, "the network: a `FILE` or a preset of p4lb topo presets")
 	f.StringArrayVar(&q.fail, "fail", nil, "a `LINK` is down: one by a port, as in l1:3, or all between two nodes, as in l1-s1 (repeatable)")
-	f.StringVar(&q.pattern, "pattern", spec.DefaultPattern, "who sends to whom: "+strings.Join(spec.Patterns[:4], ", "))
+	f.StringVar(&q.pattern, "pattern", spec.DefaultPattern, "the traffic pattern: "+strings.Join(spec.Patterns[:4], ", "))
 	f.StringVar(&q.transport, "transport", "tcp", "what hosts send with: "+strings.Join(spec.Transports, ", "))
 	f.StringVar(&q.ecn, "ecn", "", "switches mark from `N` packets on, none for never (default 65 with dctcp and dcqcn, or a quarter of a shorter queue; else none)")
 	f.BoolVar(&q.pfc, "pfc", false, "links are lossless: PFC")
 	f.DurationVar(&q.duration, "duration", 0, fmt.Sprintf("flows begin within this virtual `TIME` (default the time in which %d do)", spec.DefaultFlows))
-	f.StringVar(&q.seeds, "seeds", fmt.Sprint(spec.DefaultSeeds), "run with the seeds 1 to `N`, or with those of a list such as 3,5,8-12")
+	f.StringVar(&q.seeds, "seeds", fmt.Sprint(spec.DefaultSeeds), "run with the seeds 1 to `N`, or with a list such as 3,5,8-12")
 	f.StringArrayVar(&q.set, "set", nil, "set a parameter of all schemes that have it, as `NAME=VALUE` (repeatable)")
 	f.StringVar(&q.parameters, "parameters", "", "what parameters are that --set does not: `WHICH` of advised (p4lb advise, for the network) and default (the catalogue's) (default advised where there is advice)")
 	cli.CompleteWith(cmd, "parameters", []string{spec.AdvisedValues, spec.DefaultValues})
 	f.StringVar(&q.coeffs, "coeffs", "", "the polynomial of a fitted --scheme: a model's `FILE`, as p4lb fit writes it")
 	f.StringSliceVar(&q.metrics, "metrics", nil, "`METRICS` of the table, of lab list metrics")
-	f.StringVar(&q.like, "like", "", "where simulators differ, model as `WHAT` does: "+strings.Join(spec.Presets, ", ")+" (lab defaults says what that is)")
-	f.StringVar(&q.engine, "engine", spec.EngineP4, "what the switches run: p4, or native for the models, which is faster")
-	cli.AddArchFlag(cmd, &q.arch, "what the programs are for, or drill@tna for one row (default v1model)")
+	f.StringVar(&q.like, "like", "", "where simulators differ, model as `WHAT` does: "+strings.Join(spec.Presets, ", ")+" (see lab defaults)")
+	f.StringVar(&q.engine, "engine", spec.EngineP4, "run the switches with this `ENGINE`: p4, or native for the models, which is faster")
+	cli.AddArchFlag(cmd, &q.arch, "the architecture of the programs, or drill@tna for one row (default v1model)")
 	f.StringVar(&q.state, "state-path", "", "how queue state reaches ingress: recirc, shared, or for Tofino 2 ghost (default recirc)")
 	cli.CompleteWith(cmd, "state-path", codegen.StatePaths)
 	cli.CompleteLater(cmd, "scheme", codegen.Names)
@@ -59,7 +59,7 @@ func (q *labQuestion) addFlags(cmd *cobra.Command) {
 	cli.CompleteWith(cmd, "engine", []string{spec.EngineP4, spec.EngineNative})
 }
 
-// experiment returns what the flags ask for. It has the defaults of a file.
+// experiment returns the experiment of the flags, with the defaults of a file.
 func (q *labQuestion) experiment(cmd *cobra.Command) (*spec.Experiment, error) {
 	switch {
 	case q.scheme == "":

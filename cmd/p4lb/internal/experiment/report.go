@@ -16,11 +16,10 @@ func newLabReport(c *cli.Console) *cobra.Command {
 	var url, dir string
 	cmd := &cobra.Command{
 		Use:   "report " + choiceUse + " --store URL",
-		Short: "Make the table, the report and the verdicts of what a store has",
-		Long: `Report makes of the runs that a store has of an experiment what lab run makes when
-it has run them: the table, report.html with the plots, table.csv, and how targets
-of papers fared. It runs nothing. Where runs are missing, or are damaged, it says
-how many, and the table is of the others.`,
+		Short: "Write the table, the report and the verdicts of the runs in a store",
+		Long: `Report writes the table, report.html with the plots, table.csv and the verdicts on
+targets of papers, as lab run does, from the runs of an experiment in a store. It runs
+nothing. If runs are missing or damaged, it reports how many, and leaves them out.`,
 		Example: `  p4lb lab report experiment.yaml --store /shared/runs
   p4lb lab report qall-bmv2 --store s3://bucket/runs -o report`,
 		RunE: func(cmd *cobra.Command, args []string) error {

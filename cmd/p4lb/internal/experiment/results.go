@@ -137,7 +137,7 @@ func newResultsShow(c *cli.Console) *cobra.Command {
 	return cmd
 }
 
-// compared puts the experiments of the arguments together, and says what they lack.
+// compared reads the experiments of the arguments, and warns of missing runs.
 func (l *labResults) compared(cmd *cobra.Command, args []string) ([]*lab.Comparison, error) {
 	kept, err := l.find(cmd, args)
 	if err != nil {
@@ -166,9 +166,9 @@ func newResultsCompare(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare EXPERIMENT EXPERIMENT",
 		Short: "Compare the rows that two experiments both have",
-		Long: `Compare shows for each row that two experiments both have what its metrics came to
-in each, and by how many percent the second is above the first: seed by seed, with
-a 95 % confidence interval, where both have the same seeds.`,
+		Long: `Compare shows the metrics of each row that two experiments have in common, and the
+difference of the second from the first in percent. If both have the same seeds, it
+compares seed by seed, with a 95 % confidence interval.`,
 		Example: `  p4lb results compare demo-1a2b3c4d demo-5e6f7a8b`,
 		Args:    cli.WantArgs(2, 2, "two experiments: p4lb results list lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -194,9 +194,9 @@ func newResultsVerify(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify EXPERIMENT…",
 		Short: "Check digests of all runs, and repeat a sample of them",
-		Long: `Verify reads all that there is of experiments, with the rows of flows and links,
-and checks it by its digests; then it makes a sample of the runs again and compares
-what they come to byte for byte. What the store does not have is not its matter.`,
+		Long: `Verify reads all kept runs of experiments, with the rows of flows and links, and checks
+their digests. Then it repeats a sample of the runs and compares the results byte for
+byte. Missing runs are not an error.`,
 		Example: `  p4lb results verify qall-bmv2 --sample 5 --store runs`,
 		Args:    cli.WantArgs(1, -1, "experiments: p4lb results list lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -256,7 +256,7 @@ func newResultsPrune(c *cli.Console) *cobra.Command {
 	var dryRun, anyway bool
 	cmd := &cobra.Command{
 		Use:   "prune [EXPERIMENT]…",
-		Short: "Remove experiments, and what belongs to none",
+		Short: "Remove experiments, and objects that belong to none",
 		Long: `Prune removes experiments, and from a store the runs that no other experiment has,
 with what workers and jobs have left. Without a name it removes from a store what
 belongs to none. --dry-run lists what would go.`,
@@ -264,7 +264,7 @@ belongs to none. --dry-run lists what would go.`,
   p4lb results prune --store runs --dry-run`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && l.url == "" {
-				return cli.UsageError(cmd, "prune wants experiments, or a --store with what belongs to none")
+				return cli.UsageError(cmd, "want experiments to prune, or a --store with objects that belong to none")
 			}
 			list, err := l.find(cmd, args)
 			if err != nil {
@@ -278,7 +278,7 @@ belongs to none. --dry-run lists what would go.`,
 				}
 			})
 			if held, ok := errors.AsType[*store.HeldError](err); ok {
-				return cli.Hinted(fmt.Errorf("process %d on %s may be at work in %s", held.PID, held.Host, l.a), "--anyway, if it is not: what it has not finished is lost")
+				return cli.Hinted(fmt.Errorf("process %d on %s may be at work in %s", held.PID, held.Host, l.a), "use --anyway if it is not: its unfinished runs are lost")
 			}
 			if err != nil {
 				return explainStore(err)
@@ -297,6 +297,6 @@ belongs to none. --dry-run lists what would go.`,
 	}
 	l.addFlags(cmd)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be removed, and remove nothing")
-	cmd.Flags().BoolVar(&anyway, "anyway", false, "also where somebody may be at work in the store")
+	cmd.Flags().BoolVar(&anyway, "anyway", false, "also if another process may be using the store")
 	return cmd
 }

@@ -21,10 +21,10 @@ func newResultsExport(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export EXPERIMENT [-o FILE.csv|FILE.parquet]",
 		Short: "Write an experiment's runs, or the flows or links of all, as one table",
-		Long: `Export writes a line for each run that there is, with what it is and all its
-metrics; with --table flows or links the rows of all runs, each with its run in
-front. The file is CSV, or Parquet by its name; without one CSV goes to standard
-output.`,
+		Long: `Export writes a line for each existing run, with its setting and all its metrics.
+--table flows or links writes the rows of all runs, each after the name of its run. The
+format follows the name of the file: CSV or Parquet. Without a file, CSV goes to
+standard output.`,
 		Example: `  p4lb results export demo -o demo.csv
   p4lb results export qall-bmv2 --table flows -o flows.parquet --store runs`,
 		Args: cli.WantArgs(1, 1, "an experiment: p4lb results list lists them"),

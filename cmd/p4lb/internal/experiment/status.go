@@ -20,7 +20,7 @@ import (
 	"github.com/p4lb/p4lb/internal/ui/live"
 )
 
-// A submission is what the store notes of a job.
+// A submission is the record of a job in the store.
 type submission struct {
 	Scheduler string `json:"scheduler"`
 	Job       string `json:"job"`
@@ -145,9 +145,9 @@ func newLabStatus(c *cli.Console) *cobra.Command {
 	var form cli.Format
 	cmd := &cobra.Command{
 		Use:   "status " + choiceUse + " --store URL",
-		Short: "Say how far experiments are, by the store and the schedulers",
-		Long: `Status says how many runs of experiments the store has, what the schedulers say of
-the jobs that lab submit has submitted, and how much work is left by the estimate.`,
+		Short: "Show the progress of experiments, by the store and the schedulers",
+		Long: `Status shows how many runs of experiments the store has, the state of the jobs that
+lab submit has submitted, and an estimate of the remaining work.`,
 		Example: `  p4lb lab status qall-bmv2 --store runs`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := l.open(cmd, args); err != nil {
@@ -232,7 +232,7 @@ func (l *labFollow) wait(ctx context.Context, every time.Duration) error {
 			idle = 0
 		}
 		if idle >= idleLooks {
-			return cli.Hinted(fmt.Errorf("no job is at work, and %d of %d runs are missing", total-done, total), "the tasks' logs say why; lab submit submits what is missing")
+			return cli.Hinted(fmt.Errorf("no job is at work, and %d of %d runs are missing", total-done, total), "see the tasks' logs; lab submit submits the missing runs")
 		}
 		if err := plain.Pause(ctx, every); err != nil {
 			return err

@@ -18,12 +18,12 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// addStoreFlag gives a verb the flag that says where runs are kept.
+// addStoreFlag adds the flag --store to a verb.
 func addStoreFlag(cmd *cobra.Command, url *string) {
 	cmd.Flags().StringVar(url, "store", "", "keep and find runs at `URL`: a folder, s3://BUCKET/PREFIX, gs://… or az://…")
 }
 
-// openStore opens a store, and says what helps where it cannot.
+// openStore opens a store. Its errors have hints.
 func openStore(ctx context.Context, url string, create bool) (*store.Store, error) {
 	st, err := store.Open(ctx, url, create)
 	return st, explainStore(err)
@@ -34,7 +34,7 @@ func explainStore(err error) error {
 	case errors.Is(err, store.ErrUnreachable):
 		return cli.Hinted(err, "?endpoint=http://HOST:PORT behind the address names a server that is not the maker's")
 	case errors.Is(err, store.ErrDenied):
-		return cli.Hinted(err, "docs/cluster.md says which variables hold the credentials, and what they must allow")
+		return cli.Hinted(err, "docs/cluster.md lists the variables for credentials and the permissions they need")
 	}
 	return err
 }
@@ -72,7 +72,7 @@ func labShard(text string, env func(string) string) (s lab.Shard, from string, e
 		case from == "":
 			return s, "", fmt.Errorf("--shard %s: neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is there: want I/N, such as 3/64", text)
 		case text == "" && (from != "SLURM_ARRAY_TASK_ID" || count < 1):
-			return s, "", fmt.Errorf("%s says which shard this is, and nothing of how many: want --shard /N", from)
+			return s, "", fmt.Errorf("%s numbers this shard, but not how many there are: want --shard /N", from)
 		case text == "":
 			s.Of = count
 		}

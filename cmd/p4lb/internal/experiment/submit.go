@@ -42,11 +42,10 @@ func newLabSubmit(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit " + choiceUse + " --on slurm|kubernetes --store URL",
 		Short: "Submit the runs of experiments as jobs of Slurm or Kubernetes",
-		Long: `Submit hands the runs that the store does not have to a scheduler: to Slurm as an
-array, to Kubernetes as an Indexed Job, one task for each shard. Time and memory
-are asked for by an estimate of what the runs take; it learns from runs that are
-in the store. A task that fails or is preempted begins anew and goes on with what
-is missing, and takes over what others have left.
+		Long: `Submit hands the missing runs to a scheduler: to Slurm as an array, to Kubernetes as
+an Indexed Job, with a task for each shard. It requests time and memory by an estimate
+that learns from the runs in the store. A task that fails or is preempted starts again,
+continues with the missing runs, and takes over the runs of tasks that have died.
 
 The experiment is written into the store, with the files that it names, so that
 tasks need no more than the binary and the store: a folder that all nodes see, or
@@ -55,8 +54,8 @@ Kubernetes takes credentials from a Secret, and the binary from an --image or a
 --volume. --dry-run prints what would be submitted, and does nothing.
 
 The tools of the scheduler are called: sbatch, squeue and scancel, or kubectl.
-Lab status and lab wait then say how far it is, lab cancel ends it, and lab report
-makes the tables.`,
+Lab status and lab wait show the progress, lab cancel ends the job, and lab report
+writes the tables.`,
 		Example: `  p4lb lab submit experiment.yaml --on slurm --store /shared/runs
   p4lb lab submit qall-bmv2 --on slurm --store runs --shards 16 && p4lb lab wait qall-bmv2 --store runs
   p4lb lab submit qall --full --on kubernetes --store s3://bucket/runs --image registry/p4lb --secret s3

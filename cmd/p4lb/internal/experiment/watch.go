@@ -58,10 +58,9 @@ func (j *labJob) screen(ctx context.Context, r *lab.Runner, x *spec.Experiment, 
 	}
 }
 
-// show serves the page of the first run of an experiment while it goes on. While
-// somebody looks, the run waits for the page, which shows frameEvery; otherwise
-// it goes on as fast as it can. The function that show returns ends the page:
-// whoever looks has the end of the run before him until then.
+// show serves the page of the first run of an experiment while it runs. While a browser
+// is connected, the run waits for the page, which shows frameEvery; otherwise it runs at
+// full speed. The page shows the end of the run until the returned function is called.
 func (j *labJob) show(ctx context.Context, r *lab.Runner, x *spec.Experiment) (leave func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var failure error
