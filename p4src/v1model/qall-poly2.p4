@@ -328,7 +328,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 // Egress: measure, and report to ingress.
 
 control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    // A copy becomes a report: the headers go, the rest of the packet comes along.
+    // A copy becomes a report in place of the headers. The payload comes along:
+    // simple_switch does not cut recirculated packets, whatever truncate says.
     action make_report() {
         hdr.report.setValid();
         hdr.report.L = (bit<16>)meta.L;
