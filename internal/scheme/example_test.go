@@ -8,7 +8,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme"
 )
 
-// A scheme's program travels with its manifest and what was compiled of it.
+// A program comes with its manifest and its compiled form.
 func ExampleBuild() {
 	row, err := codegen.Lookup("ecmp")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// A Program is what a switch of one role runs. It may be shared, and must not be
+// A Program is the program of one switch role. It may be shared and must not be
 // copied.
 type Program struct {
 	Name     string // of the scheme
@@ -70,8 +70,7 @@ func (p *Program) Text() ([]byte, error) {
 	return p.text, err
 }
 
-// Compiled is what the compiler makes of it: the BMv2 configuration and the
-// P4Info.
+// Compiled returns the compiled program: BMv2 configuration and P4Info.
 func (p *Program) Compiled() (*p4.Program, error) {
 	err := p.made()
 	return p.compiled, err

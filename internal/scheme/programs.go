@@ -58,8 +58,8 @@ type File struct {
 	Data []byte
 }
 
-// Files makes what a program is written to disk as: the text first, BMv2 JSON,
-// P4Info and manifest, and for Tofino the BfRt schema.
+// Files returns the files of a program: text, BMv2 JSON, P4Info, manifest and, for
+// Tofino, the BfRt schema.
 func Files(p *Program) ([]File, error) {
 	text, err := p.Text()
 	if err != nil {

@@ -1,10 +1,9 @@
-// Package scheme is the one way from the name of a load balancer to the programs
-// that switches run.
+// Package scheme finds the programs of a load balancer by its name.
 //
-// A Library finds a Scheme by its name: a row of the catalogue, a composition of
-// its blocks, or what a Source has. A Scheme builds a Program for each role in
-// the network. A Program is the P4_16 text and its manifest; what the compiler
-// makes of it, BMv2 JSON and P4Info, is made when it is first asked for.
+// A Library finds a Scheme: a row of the catalogue, a composition of its blocks, or a
+// scheme of a Source. A Scheme builds a Program for each role in the network. A
+// Program contains the P4_16 text and its manifest; BMv2 JSON and P4Info are compiled
+// on first use.
 package scheme
 
 import (
@@ -22,9 +21,9 @@ import (
 type Scheme interface {
 	// Name is what users and reports call it.
 	Name() string
-	// Archs lists what its programs can be for, the default first.
+	// Archs lists the architectures of its programs, the default first.
 	Archs() []string
-	// Parameters lists what can be set of it on one of Archs, "" for the default.
+	// Parameters lists its parameters on one of Archs; "" is the default.
 	Parameters(arch string) ([]codegen.Param, error)
 	// Build makes the program for a role, for groups of so many paths.
 	Build(codegen.Params) (*Program, error)
@@ -39,7 +38,7 @@ type Library struct {
 	Sources   []Source           // asked one after the other, before the catalogue
 	Catalogue *codegen.Catalogue // nil: p4lb's own
 
-	// Open opens a folder of blocks; nil opens those of the machine.
+	// Open opens a folder of blocks; nil opens folders of the machine.
 	Open func(dir string) (fs.FS, error)
 }
 
@@ -122,9 +121,9 @@ func RowOf(s Scheme) (codegen.Row, bool) {
 // Build makes the program of a row.
 func Build(row codegen.Row, p codegen.Params) (*Program, error) { return Of(row).Build(p) }
 
-// generated is a scheme whose programs are generated. One that was found by its
-// name takes those that were generated for the same name before: experiments are
-// checked by building what their runs build again, and most of them share schemes.
+// generated is a scheme with generated programs. A scheme found by name uses cached
+// programs of the same name, because experiments are checked by building the programs
+// that their runs build again.
 type generated struct {
 	row   codegen.Row
 	found bool
@@ -157,11 +156,10 @@ func (g *generated) Build(p codegen.Params) (*Program, error) {
 	return newGenerated(made, p.Arch), nil
 }
 
-// generateOnce takes what was generated for the same row and parameters before, if
-// it is kept.
+// generateOnce returns the cached program for a row and parameters, or generates it.
 func generateOnce(row codegen.Row, p codegen.Params) (*codegen.Program, error) {
 	rest := p
-	rest.Coeffs, rest.Provenance = nil, nil // by what they point to
+	rest.Coeffs, rest.Provenance = nil, nil // compared by content
 	key := fmt.Sprintf("%#v %#v", row, rest)
 	if p.Coeffs != nil {
 		key += fmt.Sprintf(" with %#v", *p.Coeffs)

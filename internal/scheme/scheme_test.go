@@ -33,8 +33,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestSources wants sources to be asked first, each in its turn, and what one
-// refuses to stay refused.
+// TestSources: sources are asked in order before the catalogue, and an error of a
+// source is final.
 func TestSources(t *testing.T) {
 	mine, err := (&Library{}).Find("rps")
 	if err != nil {
@@ -98,8 +98,8 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestBuildAgain wants what was generated before for the same question alone: whatever
-// differs in it, the program and its manifest are those of a scheme that has none.
+// TestBuildAgain: a cached program is only used for the same request. For any
+// difference, program and manifest equal those of an uncached scheme.
 func TestBuildAgain(t *testing.T) {
 	cubic, _ := fitting.Paper(3, false)
 	printed, _ := fitting.Paper(3, true)
@@ -130,7 +130,7 @@ func TestBuildAgain(t *testing.T) {
 					digests[want.Digest] = true
 				}
 				if err == nil && (got.Digest != want.Digest || !reflect.DeepEqual(got.Manifest, want.Manifest)) {
-					t.Errorf("%s, %+v: another program than one that is generated anew", name, p)
+					t.Errorf("%s, %+v: differs from a newly generated program", name, p)
 				}
 			}
 		}

@@ -1,5 +1,5 @@
-// Package advice computes what the papers leave to their users, the parameters
-// of the schemes for the network at hand, each with the formula it comes from.
+// Package advice computes parameters that the papers leave to their users for a given
+// network, each with its formula.
 package advice
 
 import (
@@ -22,7 +22,7 @@ type Parameter struct {
 	Warning string `json:"warning,omitempty"`
 }
 
-// An adviser computes a scheme's parameters from what it needs to know.
+// An adviser computes the parameters of a scheme from the facts that it needs.
 type adviser struct {
 	scheme string
 	needs  need
@@ -42,8 +42,8 @@ var advisers = []adviser{
 	{"dhlb", needHosts, dhlb},
 }
 
-// Schemes lists those that For knows. A name of the catalogue stands for the
-// families it belongs to: qall-poly3 for qall, drill+rlb for rlb.
+// Schemes lists the names that For knows. Each name stands for a family of the
+// catalogue: qall includes qall-poly3, rlb includes drill+rlb.
 func Schemes() []string {
 	return lists.Map(advisers, func(a adviser) string { return a.scheme })
 }
@@ -103,8 +103,8 @@ func us(d time.Duration) string {
 	return fmt.Sprintf("%.4gus", float64(d)/1e3)
 }
 
-// Set is what of the advice a program can be given: the values of the
-// parameters whose names it has. A scheme without advice has none.
+// Set returns the advised values of the named parameters. It is empty for a scheme
+// without advice.
 func Set(n Network, scheme string, names []string) (map[string]string, error) {
 	list, err := For(n, scheme)
 	if errors.Is(err, ErrNone) {
@@ -122,8 +122,8 @@ func Set(n Network, scheme string, names []string) (map[string]string, error) {
 	return set, nil
 }
 
-// ticks writes a time as a switch can be given it, whose clock counts in µs:
-// rounded up, since all formulas are lower bounds or orders of magnitude.
+// ticks formats a time in whole µs, the unit of switch clocks. It rounds up, because
+// all formulas are lower bounds or orders of magnitude.
 func ticks(d time.Duration) string {
 	return us((d + time.Microsecond - 1).Truncate(time.Microsecond))
 }

@@ -79,15 +79,15 @@ func TestWarnings(t *testing.T) {
 func TestErrors(t *testing.T) {
 	good := Network{Rate: 1e9, RTT: 100 * time.Microsecond, Paths: 8, Leaves: 8, Hosts: 32, Buffer: 256}
 	for want, change := range map[string]func(*Network){
-		"rate of a link is 0":       func(n *Network) { n.Rate = 0 },
-		"neither the RTT nor":       func(n *Network) { n.RTT = 0 },
-		"below that of the fastest": func(n *Network) { n.SlowRTT = 1 },
-		"0 paths between":           func(n *Network) { n.Paths = 0 },
-		"65 paths between":          func(n *Network) { n.Paths = 65 },
-		"queue of 0 packets":        func(n *Network) { n.Buffer = 0 },
-		"marking from 300":          func(n *Network) { n.ECN = 300 },
-		"MTU of 10":                 func(n *Network) { n.MTU = 10 },
-		"flows of 100":              func(n *Network) { n.FlowSize = 100 },
+		"rate of a link is 0":          func(n *Network) { n.Rate = 0 },
+		"neither the RTT nor":          func(n *Network) { n.RTT = 0 },
+		"below the RTT of the fastest": func(n *Network) { n.SlowRTT = 1 },
+		"0 paths between":              func(n *Network) { n.Paths = 0 },
+		"65 paths between":             func(n *Network) { n.Paths = 65 },
+		"queue of 0 packets":           func(n *Network) { n.Buffer = 0 },
+		"marking from 300":             func(n *Network) { n.ECN = 300 },
+		"MTU of 10":                    func(n *Network) { n.MTU = 10 },
+		"flows of 100":                 func(n *Network) { n.FlowSize = 100 },
 	} {
 		n := good
 		change(&n)
@@ -100,8 +100,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestNeeds asks for schemes of whose formulas the queue, the paths and the
-// hosts are no part, without them.
+// TestNeeds requests schemes with formulas that do not use queue, paths and hosts,
+// without providing these.
 func TestNeeds(t *testing.T) {
 	bare := Network{Rate: 1e9, RTT: 100 * time.Microsecond}
 	for _, scheme := range []string{"presto", "hula", "qdaps"} {

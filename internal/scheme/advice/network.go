@@ -13,7 +13,7 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// A Network is what the parameters of the schemes depend on.
+// A Network contains the facts that parameters depend on.
 type Network struct {
 	Rate    float64       // of a link between switches, bit/s
 	Delay   time.Duration // of a link between switches, one way
@@ -60,8 +60,7 @@ const (
 	needHosts                   // leaves, and hosts of each
 )
 
-// check says what is missing for the needs, or cannot be. It wants the defaults
-// filled in.
+// check returns an error for missing or impossible facts. Defaults must be filled in.
 func (n Network) check(needs need) error {
 	switch {
 	case !(n.Rate > 0) || math.IsInf(n.Rate, 1):
@@ -69,7 +68,7 @@ func (n Network) check(needs need) error {
 	case n.RTT <= 0:
 		return errors.New("neither the RTT nor the delay of a link is given")
 	case n.SlowRTT < n.RTT:
-		return fmt.Errorf("the slowest path has an RTT of %v, below that of the fastest, %v", n.SlowRTT, n.RTT)
+		return fmt.Errorf("the slowest path has an RTT of %v, below the RTT of the fastest path, %v", n.SlowRTT, n.RTT)
 	case n.MTU < 64 || n.MTU > 65535:
 		return fmt.Errorf("an MTU of %d bytes: want 64 to 65535", n.MTU)
 	case !(n.PFC > 0) || !(n.FlowSize >= float64(n.MTU)) || n.Recirc < 0:

@@ -33,8 +33,8 @@ func presto(n Network) ([]Parameter, error) {
 	}, nil
 }
 
-// drill knows in its paper what each queue holds at each arrival. A program
-// hears of a queue by reports, of which one per packet of a full link is as good.
+// drill: in the paper a switch knows every queue at each arrival. A program learns
+// queue lengths from reports, and one report per packet of a full link is equivalent.
 func drill(n Network) ([]Parameter, error) {
 	return []Parameter{
 		{Name: "tb", Value: ticks(n.serve(1)), Formula: "MTU·8/C", Source: "DRILL compares the queues at every packet: a report for each packet that a full link sends"},

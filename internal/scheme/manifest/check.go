@@ -55,7 +55,7 @@ func CheckFile(file string, text []byte, m *Manifest, info *configv1.P4Info) err
 	return locate(file, root, err)
 }
 
-// A program is what a P4Info says, by name.
+// A program contains the objects of a P4Info by name.
 type program struct {
 	registers map[string]programRegister
 	counters  map[string]int
@@ -206,7 +206,7 @@ func (p *program) checkKeys(t *Table, have *configv1.Table, place string) error 
 	if _, filled := purposeNeeds[t.Purpose]; filled || t.Purpose == BakedTable {
 		for _, f := range fields {
 			if !slices.ContainsFunc(t.Keys, func(k Key) bool { return k.Name == f.GetName() }) {
-				return at(place+".keys", "field %s of table %s is missing: say what it carries", f.GetName(), t.Name)
+				return at(place+".keys", "field %s of table %s is missing: add it with carries or value", f.GetName(), t.Name)
 			}
 		}
 	}
@@ -233,8 +233,7 @@ func fieldNamed(fields []*configv1.MatchField, name string) *configv1.MatchField
 	return lists.First(fields, func(f *configv1.MatchField) bool { return f.GetName() == name })
 }
 
-// fits checks that what a manifest says of a field has room, as far as it is a
-// number.
+// fits checks that the numbers of a match fit into a field.
 func (m Match) fits(place string, width int, what string) error {
 	if width <= 0 || width >= 64 {
 		return nil
@@ -306,13 +305,13 @@ func (p *program) checkAction(m *Manifest, t *Table, a *Action, have *configv1.T
 	}
 	for _, have := range params {
 		if !slices.ContainsFunc(a.Params, func(q Param) bool { return q.Name == have.GetName() }) {
-			return at(place+".params", "parameter %s of action %s is missing: say what it carries", have.GetName(), a.Name)
+			return at(place+".params", "parameter %s of action %s is missing: add it with carries or value", have.GetName(), a.Name)
 		}
 	}
 	return nil
 }
 
-// largestOf is the largest number that a fact can be, where the manifest says so.
+// largestOf returns the largest value of a fact if the manifest determines it.
 func largestOf(m *Manifest, f Fact) (most uint64, ok bool) {
 	if m.Paths == 0 {
 		return 0, false

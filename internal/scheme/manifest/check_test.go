@@ -75,13 +75,13 @@ func TestCheck(t *testing.T) {
 		{"index: 3", "index: 64", "m.yaml:6: registers[0].initial[0].index: is 64: register I.last has 64 cells"},
 		{"value: 9", "value: 65536", "m.yaml:6: registers[0].initial[0].value: 65536 does not fit the 16 bits of register I.last"},
 		{"I.fib", "I.fob", `m.yaml:8: tables[0].name: the program has no table "I.fob"; did you mean I.fib?`},
-		{"{name: hdr.ip.dst, match: lpm", "{name: hdr.ip.dts, match: lpm", "m.yaml:10: tables[0].keys: field hdr.ip.dst of table I.fib is missing: say what it carries"},
+		{"{name: hdr.ip.dst, match: lpm", "{name: hdr.ip.dts, match: lpm", "m.yaml:10: tables[0].keys: field hdr.ip.dst of table I.fib is missing: add it with carries or value"},
 		{"match: lpm", "match: exact", "m.yaml:10: tables[0].keys[0].match: is exact: field hdr.ip.dst of table I.fib is matched lpm"},
 		{"name: spread", "name: sprade", `m.yaml:11: tables[0].actions[1].name: table I.fib has no action "sprade"; did you mean spread?`},
 		{"{name: group, carries: group}]}]", "{name: gruop, carries: group}]}]", `m.yaml:11: tables[0].actions[1].params[0].name: action spread has no parameter "gruop"; did you mean group?`},
 		{"paths: 2", "paths: 4", "m.yaml:4: paths: is 4: action both of table I.candidates carries port for 2 paths (tables[2].actions[0])"},
 		{"purpose: program", "purpose: port\n  keys: [{name: meta.group, carries: port}]", "m.yaml:21: tables[3].purpose: the entries of table I.fixed are the program's own: want the purpose program"},
-		{", {name: port_1, carries: port, slot: 1}", "", "m.yaml:19: tables[2].actions[0].params: parameter port_1 of action both is missing: say what it carries"},
+		{", {name: port_1, carries: port, slot: 1}", "", "m.yaml:19: tables[2].actions[0].params: parameter port_1 of action both is missing: add it with carries or value"},
 	} {
 		text := []byte(strings.Replace(ofChecked, test.from, test.to, 1))
 		m, err := manifest.Decode("m.yaml", text)

@@ -80,7 +80,7 @@ func (e Expr) Equal(other Expr) bool { return e.text == other.text }
 // String is the expression as it was written.
 func (e Expr) String() string { return e.text }
 
-// Eval computes the number; that of no expression is 0.
+// Eval returns the value of the expression; an empty expression is 0.
 func (e Expr) Eval(facts Lookup) (int64, error) {
 	if e.root == nil {
 		return 0, nil
@@ -172,7 +172,7 @@ func (p *exprParser) expr() (term, error) {
 	return choice{condition, yes, no}, err
 }
 
-// levels are the binary operators, those that bind least first.
+// levels are the binary operators by precedence, lowest first.
 var levels = [][]string{
 	{"||"}, {"&&"}, {"==", "!=", "<", "<=", ">", ">="}, {"+", "-", "|", "^"}, {"*", "%", "&", "<<", ">>"},
 }

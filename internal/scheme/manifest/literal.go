@@ -11,10 +11,10 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// What a manifest writes out: entries, cells, sessions, groups and frames of the
-// program's own, which may depend on facts of the network.
+// The explicit parts of a manifest: entries, cells, sessions, groups and frames, which
+// may contain expressions over facts of the network.
 
-// A Repeat says where something is written, and how often.
+// A Repeat determines where and how often something is repeated.
 type Repeat struct {
 	Each     Each     `json:"each,omitempty"`     // once for each of these; none: once
 	Where    Expr     `json:"where,omitzero"`     // and only where this is not 0
@@ -30,14 +30,14 @@ type Entry struct {
 	Priority Expr             `json:"priority,omitzero"` // the largest wins; of ternary, range and optional fields
 	Action   string           `json:"action"`
 	Args     map[string]Expr  `json:"args,omitempty"`
-	// OneOf is what there is an action each for, of a table with an action
-	// selector: the switch takes one of them for each packet.
+	// OneOf repeats the action of an entry in a table with an action selector. The
+	// switch selects one of the actions for each packet.
 	OneOf Each `json:"one_of,omitempty"`
 }
 
-// ByMAC reports whether the program forwards by the MACs of hosts: an entry matches
-// one. To its hosts the network is one link then: they send to each other's MACs, and
-// not to that of their switch.
+// ByMAC reports whether the program forwards by host MAC addresses, because an entry
+// matches one. For hosts the network is then one Ethernet segment: they send to each
+// other's MAC addresses instead of their switch's.
 func (m *Manifest) ByMAC() (yes bool) {
 	for i := range m.Tables {
 		for _, e := range m.Tables[i].Entries {
@@ -49,7 +49,7 @@ func (m *Manifest) ByMAC() (yes bool) {
 	return yes
 }
 
-// A Fill is what a cell of a register begins with.
+// A Fill is the initial value of a register cell.
 type Fill struct {
 	Repeat
 	At    Expr `json:"at"`
@@ -79,9 +79,9 @@ func (f FrameField) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%s:%d", f.Value, f.Bits), nil
 }
 
-// A Match is what an entry says about a field of the key: a value; a value with
-// the length of its prefix, as in 10.0.0.0/8; with a mask, as in 0x800&&&0xff00;
-// a range, as in 1..9; or * for anything.
+// A Match is the match of an entry on a key field: a value; a value with a prefix
+// length, as in 10.0.0.0/8; with a mask, as in 0x800&&&0xff00; a range, as in 1..9; or
+// * for any value.
 type Match struct {
 	Kind         MatchKind
 	Value, Other Expr // Other is the length, the mask or the end
@@ -131,8 +131,8 @@ func (m Match) facts(see func(Fact, string)) {
 	m.Other.facts(see)
 }
 
-// Each is what something is repeated for: words for what there is in a network,
-// or a range of numbers, nested from left to right, as in "host path" or "0..7".
+// Each lists the repetitions of an element: words for objects of a network, or a range
+// of numbers, nested from left to right, as in "host path" or "0..7".
 type Each string
 
 // UnmarshalText reads words.
@@ -155,7 +155,7 @@ func (e Each) check() error {
 // Words are the words one by one.
 func (e Each) Words() []string { return strings.Fields(string(e)) }
 
-// maxRange bounds what one entry of a manifest can become.
+// maxRange is the maximum number of entries that one entry of a manifest expands to.
 const maxRange = 1 << 16
 
 // Range reads a word such as 0..7.
@@ -209,10 +209,10 @@ var scopes = []scope{
 	{"route", "each destination, as the tables for routes have them", append([]Fact{Destination, PrefixLength}, wayFacts...)},
 	{"leaf", "each other leaf that there is a way to", append([]Fact{LeafNumber}, wayFacts...)},
 	{"group", "each group of paths", wayFacts},
-	{"path", "each path to what comes before it", nil},
+	{"path", "each path to the preceding object", nil},
 }
 
-// reached reports whether there are paths to what a word stands for.
+// reached reports whether there are paths to the objects of a word.
 func reached(word string) bool {
 	return slices.Contains([]string{"host", "route", "leaf", "group"}, word)
 }
@@ -258,7 +258,7 @@ func (r *Repeat) check(place string, expr Expr, more ...Fact) error {
 	return err
 }
 
-// whereFact says where there is a fact.
+// whereFact describes where a fact is available.
 func whereFact(f Fact) string {
 	var list []string
 	for _, s := range scopes {
@@ -316,7 +316,7 @@ func (e *Entry) validate(place string) error {
 	return nil
 }
 
-// checkEach checks what there is a repetition for.
+// checkEach checks the words of a repetition.
 func (r *Repeat) checkEach(place string) error {
 	if err := r.Each.check(); err != nil {
 		return at(place+".each", "%v", err)

@@ -9,18 +9,17 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A purposeNeed is what a table must carry to be filled for a purpose.
+// A purposeNeed lists the facts that a table with a purpose must carry.
 type purposeNeed struct {
 	key    [][]Fact // of each set one is in the key, or more than one
 	params []Fact   // one of them is a parameter, or more; none: it has no action of its own
-	known  []Fact   // what else there is to know about each entry
+	known  []Fact   // further facts available for each entry
 }
 
 // aboutPort are the facts about a port that has a link.
 var aboutPort = []Fact{EgressPort, OwnMAC, NextMAC, QueueNumber, ServiceTime, Capacity, Reciprocal, LinkRate, NodeNumber}
 
-// purposeNeeds says what the tables of a purpose must know; a purpose that is
-// missing here wants nothing.
+// purposeNeeds lists the needs of each purpose; other purposes need nothing.
 var purposeNeeds = map[Purpose]purposeNeed{
 	Route: {
 		key:    [][]Fact{{Destination}},
@@ -58,7 +57,7 @@ func (m *Manifest) validateTables() error {
 		case twice:
 			return at(place+".name", "table %s is there twice, first as tables[%d]", t.Name, first)
 		case t.Purpose == BakedTable && t.Baked == nil:
-			return at(place+".baked", "is missing: table %s is for what was computed in advance", t.Name)
+			return at(place+".baked", "is missing: table %s needs precomputed values", t.Name)
 		case t.Purpose != BakedTable && t.Baked != nil:
 			purpose := t.Purpose
 			if t.Purpose == "" {
@@ -81,7 +80,7 @@ func (m *Manifest) validateTables() error {
 	return nil
 }
 
-// validatePurpose checks that a table says what its purpose wants.
+// validatePurpose checks that a table carries the facts of its purpose.
 func (m *Manifest) validatePurpose(t *Table, place string) error {
 	need, ok := purposeNeeds[t.Purpose]
 	if !ok {
@@ -118,7 +117,7 @@ func (m *Manifest) validatePurpose(t *Table, place string) error {
 	return nil
 }
 
-// check checks that what a field or a parameter carries is known of each entry.
+// check checks that the fact of a field or parameter is available for each entry.
 func (n purposeNeed) check(place, name string, t *Table, carries Fact, value string) error {
 	switch {
 	case carries != "" && value != "":

@@ -11,8 +11,7 @@ import (
 
 const reference = "../../../docs/manifest.md"
 
-// TestReference holds the tables of words in the reference against those that
-// the package reads.
+// TestReference compares the tables of words in the reference with the package.
 func TestReference(t *testing.T) {
 	text, err := os.ReadFile(reference)
 	if err != nil {

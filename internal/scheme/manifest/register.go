@@ -14,16 +14,16 @@ type Register struct {
 	Each int `json:"each,omitempty"`
 
 	Content
-	// Fields are what a cell is made of, where that is several things. Then the
-	// register's own Content says nothing but its meaning.
+	// Fields are the parts of a cell with several values. Then the register's own
+	// Content only has a meaning.
 	Fields []Field `json:"fields,omitempty"`
-	// Copy says that the register is one of several with the same meaning,
-	// since a packet accesses each once.
+	// Copy marks one of several registers with the same meaning, because a packet
+	// accesses each register once.
 	Copy *Copy `json:"copy,omitempty"`
 
 	Writer  Writer `json:"writer,omitempty"`
 	Initial []Cell `json:"initial,omitempty"` // cells that do not start at 0
-	Cells   []Fill `json:"cells,omitempty"`   // and those that the network decides
+	Cells   []Fill `json:"cells,omitempty"`   // initial values that depend on the network
 	BfRt    string `json:"bfrt,omitempty"`    // the table that BfRt knows it as
 }
 
@@ -42,8 +42,8 @@ type Content struct {
 	// The value is (cell + Offset) / Scale; a Scale of 0 stands for 1.
 	Scale  int64 `json:"scale,omitempty"`
 	Offset int64 `json:"offset,omitempty"`
-	// Valid is the number of a bit that says that there is a value, which is in
-	// the bits below it; 0: there always is one.
+	// Valid is the number of a bit that marks a valid value in the bits below; 0:
+	// the value is always valid.
 	Valid int `json:"valid,omitempty"`
 
 	// Quantity is the word under which a value is shown, such as occupancy, the
@@ -51,15 +51,14 @@ type Content struct {
 	Quantity string `json:"quantity,omitempty"`
 	// Internal: programs keep it for themselves; views for people leave it out.
 	Internal bool   `json:"internal,omitempty"`
-	Symbol   string `json:"symbol,omitempty"` // what the paper calls it
+	Symbol   string `json:"symbol,omitempty"` // the symbol in the paper
 
-	// Event and Of say of a moment or a deadline what happens then, and to which
-	// register (by its label): {kind: moment, event: heard, of: q_C} is when
-	// q_C was last heard of.
+	// Event and Of describe a moment or a deadline: the event, and the register
+	// (by label) that it concerns. {kind: moment, event: heard, of: q_C} is the
+	// last time that q_C was received.
 	Event Event  `json:"event,omitempty"`
 	Of    string `json:"of,omitempty"`
-	// Reports is the register of egress whose value this one has as last
-	// reported to ingress.
+	// Reports is the egress register whose reported value this register stores.
 	Reports string `json:"reports,omitempty"`
 	// Per is the register that counts what this one is a share of.
 	Per string `json:"per,omitempty"`
@@ -89,7 +88,7 @@ func (r *Register) Called() string {
 	return Short(r.Name)
 }
 
-// Kind is what the cells of a register are.
+// Kind is the kind of value in a register's cells.
 type Kind string
 
 // The kinds.
@@ -122,7 +121,7 @@ func (Kind) Words() []Word {
 	return []Word{
 		{string(Opaque), "nothing that readers know"},
 		{string(Occupancy), "share of a queue's capacity that is taken"},
-		{string(QueueLength), "what waits in a queue"},
+		{string(QueueLength), "length of a queue"},
 		{string(Interval), "time between two packets that leave a queue"},
 		{string(Trend), "where a queue is going: 2 rising, 1 falling"},
 		{string(Congestion), "congestion index: the larger, the worse"},
@@ -144,7 +143,7 @@ func (Kind) Words() []Word {
 	}
 }
 
-// Unit is what a value is measured in. A kind without one is a plain number.
+// Unit is the unit of a value. A kind without a unit is a plain number.
 type Unit string
 
 // The units.
@@ -198,10 +197,10 @@ func (u Unit) Nanoseconds() int64 {
 	return 0
 }
 
-// Index is what the cells of a register are about.
+// Index is the object that a cell describes.
 type Index string
 
-// What there is.
+// The indices.
 const (
 	BySwitch      Index = "switch"
 	ByPort        Index = "port"
@@ -214,7 +213,7 @@ const (
 	ByNode        Index = "node"
 )
 
-// Words lists what there is.
+// Words lists the indices.
 func (Index) Words() []Word {
 	return []Word{
 		{string(BySwitch), "one cell, of the switch"},
@@ -229,10 +228,10 @@ func (Index) Words() []Word {
 	}
 }
 
-// Event is what happens at a moment.
+// Event is the event at a moment.
 type Event string
 
-// What happens.
+// The events.
 const (
 	Heard     Event = "heard"
 	Reported  Event = "reported"
@@ -245,10 +244,10 @@ const (
 	Pause     Event = "pause"
 )
 
-// Words lists what happens.
+// Words lists the events.
 func (Event) Words() []Word {
 	return []Word{
-		{string(Heard), "the switch was told about it, by a report or a probe"},
+		{string(Heard), "the switch received it in a report or a probe"},
 		{string(Reported), "egress told ingress about it"},
 		{string(Warned), "a neighbour was warned about it"},
 		{string(Updated), "the value was right"},
@@ -260,7 +259,7 @@ func (Event) Words() []Word {
 	}
 }
 
-// Writer is who writes a register.
+// Writer is the writer of a register.
 type Writer string
 
 // The writers.
@@ -288,8 +287,8 @@ type Counter struct {
 	Meaning string `json:"meaning,omitempty"`
 }
 
-// Weights say by what the paths of a group are drawn: for inspection, which
-// shows the share that each is to get.
+// Weights describe the weights with which paths of a group are drawn. Inspection shows
+// the resulting shares.
 type Weights struct {
 	From WeightSource `json:"from"`
 	// Register (by its label) has the values that the weights come from.
@@ -297,7 +296,7 @@ type Weights struct {
 	// A value v counts Most - v, and at least Least; with a Most of 0 it counts v.
 	Most  int64 `json:"most,omitempty"`
 	Least int64 `json:"least,omitempty"`
-	// Stale is after which time a value that nobody has told of again counts as 0.
+	// Stale is the age from which a value counts as 0.
 	Stale Duration `json:"stale,omitempty"`
 }
 
@@ -314,7 +313,7 @@ const (
 // Words lists the sources.
 func (WeightSource) Words() []Word {
 	return []Word{
-		{string(FromController), "in proportion to what each path can carry, by a table of the controller"},
+		{string(FromController), "in proportion to the capacity of each path, from a table of the controller"},
 		{string(FromRegister), "computed by the program, from the cells of the register about each path"},
 		{string(FromTable), "a baked table, by the levels that the register has"},
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// Schema is the JSON Schema of manifests, made of the types of this package: an
-// editor completes a manifest with it, and marks what is wrong.
+// Schema returns the JSON Schema of manifests, derived from the types of this package.
+// Editors use it to complete manifests and to mark errors.
 func Schema() []byte {
 	s := schemaMaker{defs: map[string]any{}}
 	root := s.object(reflect.TypeFor[Manifest]())
@@ -41,7 +41,7 @@ func (s schemaMaker) of(t reflect.Type) map[string]any {
 	}
 	if e, ok := reflect.Zero(t).Interface().(enumeration); ok {
 		return s.define(t, func() map[string]any {
-			// each word with what it stands for
+			// each word with its description
 			list := lists.Map(e.Words(), func(w Word) any { return map[string]any{"const": w.Name, "description": w.About} })
 			return map[string]any{"oneOf": list}
 		})

@@ -10,7 +10,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-var update = flag.Bool("update", false, "write the schema anew")
+var update = flag.Bool("update", false, "rewrite the schema")
 
 // TestSchema: the schema in docs is made of the types, as they are.
 func TestSchema(t *testing.T) {
@@ -25,7 +25,7 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(have, manifest.Schema()) {
-		t.Errorf("%s is not what the types say: go test ./internal/scheme/manifest -run TestSchema -update", file)
+		t.Errorf("%s differs from the types: go test ./internal/scheme/manifest -run TestSchema -update", file)
 	}
 	var schema struct {
 		Defs map[string]json.RawMessage `json:"$defs"`

@@ -8,7 +8,7 @@ type Table struct {
 	Purpose Purpose  `json:"purpose,omitempty"`
 	Keys    []Key    `json:"keys,omitempty"` // in the program's order
 	Actions []Action `json:"actions,omitempty"`
-	Entries []Entry  `json:"entries,omitempty"` // that are there beside those of the purpose
+	Entries []Entry  `json:"entries,omitempty"` // in addition to the entries of the purpose
 	Baked   *Baked   `json:"baked,omitempty"`   // of the purpose baked
 	BfRt    string   `json:"bfrt,omitempty"`
 	Meaning string   `json:"meaning,omitempty"` // for people
@@ -19,8 +19,8 @@ type Key struct {
 	Name    string `json:"name"`
 	Match   string `json:"match,omitempty"` // exact, lpm, ternary, range or optional
 	Carries Fact   `json:"carries,omitempty"`
-	// Value is what the field is in all entries, of a field that carries nothing:
-	// a number, an address, or * for anything.
+	// Value is the constant value of a key field that carries nothing: a number,
+	// an address, or * for any value.
 	Value string `json:"value,omitempty"`
 }
 
@@ -35,7 +35,7 @@ type Param struct {
 	Name    string `json:"name"`
 	Carries Fact   `json:"carries,omitempty"`
 	Slot    int    `json:"slot,omitempty"`  // of the path that it is about, in tables by group
-	Value   string `json:"value,omitempty"` // what it always is, of a parameter that carries nothing
+	Value   string `json:"value,omitempty"` // the constant value of a parameter that carries nothing
 }
 
 // Key finds the field that carries a fact, or nil.
@@ -61,7 +61,7 @@ func find[T any](list []T, is func(*T) bool) *T {
 	return nil
 }
 
-// Purpose is what a table is for: of what there is an entry each.
+// Purpose is the purpose of a table, which determines its entries.
 type Purpose string
 
 // The purposes.
@@ -85,7 +85,7 @@ const (
 // Words lists the purposes.
 func (Purpose) Words() []Word {
 	return []Word{
-		{string(None), "no entries but those that are given literally"},
+		{string(None), "only explicit entries"},
 		{string(Program), "the program's own entries"},
 		{string(Route), "each destination: its next hop, or the group of its next hops"},
 		{string(Member), "each path of each group: where it leads"},
@@ -98,11 +98,11 @@ func (Purpose) Words() []Word {
 		{string(Identity), "the number of this switch, in the default action"},
 		{string(Upstream), "each port that leads to another switch: the clone session back to it"},
 		{string(Polynomial), "a fitted polynomial, in the default action"},
-		{string(BakedTable), "each key: what was computed in advance"},
+		{string(BakedTable), "each key: a precomputed value"},
 	}
 }
 
-// Fact is what a field of a key or a parameter of an action carries.
+// Fact is the value that a key field or an action parameter carries.
 type Fact string
 
 // The facts.
@@ -174,9 +174,9 @@ func (Fact) Words() []Word {
 		{string(GroupID), "the id of a group of paths"},
 		{string(PathCount), "how many paths the group has"},
 		{string(SlotNumber), "a path, by its slot in the group, from 0"},
-		{string(FirstMember), "the number of the group's first path, where those of all groups are numbered through"},
+		{string(FirstMember), "the number of the group's first path, counted over all groups"},
 		{string(MemberIndex), "the number of a path, likewise"},
-		{string(PathWeight), "what the path can carry, beside the group's others"},
+		{string(PathWeight), "the capacity of the path relative to the group"},
 		{string(WeightEnd), "the last of 256 shares that the path gets by its weight"},
 		{string(QueueNumber), "the number of the port's first queue in its pipe"},
 		{string(ServiceTime), "how long a full packet takes, in us/65536"},
@@ -186,9 +186,9 @@ func (Fact) Words() []Word {
 		{string(LeafNumber), "the number of a leaf, from 1"},
 		{string(NodeNumber), "the number of this switch, from 1"},
 		{string(CloneTo), "the clone session to the port"},
-		{string(FloodTo), "the multicast group of what came in at the port; 0: it goes nowhere"},
+		{string(FloodTo), "the multicast group for packets from the port; 0: none"},
 		{string(Coefficient), "the coefficient that has the parameter's name"},
-		{string(BakedValue), "what was computed in advance"},
+		{string(BakedValue), "a precomputed value"},
 		{string(PrefixLength), "the length of the destination's prefix"},
 		{string(HostNumber), "the number of a host, from 1; of a port, of the host behind it, 0 if that is a switch"},
 		{string(HostPlace), "a host, by its place at its leaf, from 0"},
@@ -196,7 +196,7 @@ func (Fact) Words() []Word {
 		{string(Neighbouring), "the number of the switch behind the port, 0 if that is a host"},
 		{string(FarPort), "the port at the other end of the link"},
 		{string(LinkSpeed), "the rate of the port's link, in Mbit/s"},
-		{string(LinkDelay), "that of the port's link, in us"},
+		{string(LinkDelay), "the delay of the port's link, in us"},
 		{string(LinkUp), "1 if the port's link is not down"},
 		{string(LeadsAbove), "1 if the port leads to a switch that is higher up"},
 		{string(LeadsBelow), "1 if it leads to a host, or a switch that is lower down"},
@@ -206,7 +206,7 @@ func (Fact) Words() []Word {
 		{string(HostTotal), "how many hosts are at this switch"},
 		{string(CPU), "the port of the controller"},
 		{string(NextPort), "the port by which the next switch sends on to it, of several the first; 0 if it is not reached by a switch"},
-		{string(FirstPath), "the number of the first path to it, where those to all that something is repeated for are numbered through"},
+		{string(FirstPath), "the number of the first path to it, counted over all repetitions"},
 		{string(PathNumber), "the number of a path, likewise"},
 		{string(RangeNumber), "the number of a range such as 0..7"},
 		{string(ToPort), "of a multicast group: a port that it may lead to"},
@@ -217,18 +217,17 @@ func (Fact) Words() []Word {
 	}
 }
 
-// Baked is what is computed in advance of a table's entries: one for each key,
-// of which the first field counts up fastest.
+// Baked contains precomputed entries of a table: one for each key; the first key field
+// counts up fastest.
 type Baked struct {
 	Action string     `json:"action"`
 	Keys   []BakedKey `json:"keys"`
 
-	// Values are the action's argument for each key. Where that would be too
-	// many, Weights says how much each level of a path counts: the arguments
-	// are the last grids of all paths but the last one, of Total that are shared
-	// out by weight. If all weights are 0, the paths of level Zero count alike,
-	// and if there are none, all paths. Neither: it takes a fit that the
-	// controller is given.
+	// Values are the action's arguments for each key. If there are too many,
+	// Weights contains the weight of each level of a path. The arguments are then
+	// the cumulated shares, out of Total, of all paths but the last. If all
+	// weights are 0, paths of level Zero have equal weights, and without such
+	// paths all paths. With neither, the controller's fit provides the values.
 	Values  []int `json:"values,omitempty"`
 	Weights []int `json:"weights,omitempty"`
 	Total   int   `json:"total,omitempty"`

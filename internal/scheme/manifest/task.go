@@ -1,7 +1,6 @@
 package manifest
 
-// A Task is what a controller has to do while the program runs. What a kind
-// wants of the other fields its needs say.
+// A Task is periodic work of the controller. Its kind determines the required fields.
 type Task struct {
 	Kind TaskKind `json:"kind"`
 
@@ -14,7 +13,7 @@ type Task struct {
 	Most    Duration `json:"most,omitempty"`    // ... and so long at most
 	Gap     Duration `json:"gap,omitempty"`     // and twice that long at least
 	Window  Duration `json:"window,omitempty"`  // within which rates fade
-	Stale   Duration `json:"stale,omitempty"`   // what is older says nothing
+	Stale   Duration `json:"stale,omitempty"`   // older values are ignored
 	Average bool     `json:"average,omitempty"` // congested is what exceeds twice the average, not twice the least
 	Delay   Duration `json:"delay,omitempty"`   // of a link
 	Rate    int64    `json:"rate,omitempty"`    // of a link, in bit/s
@@ -28,7 +27,7 @@ type Task struct {
 	Meaning string `json:"meaning,omitempty"` // for people
 }
 
-// TaskKind is what a task does.
+// TaskKind is the kind of a task.
 type TaskKind string
 
 // The kinds.
@@ -57,7 +56,7 @@ func (TaskKind) Words() []Word {
 		{string(Rezero), "set counts of ingress queues to 0 while the switch holds no packet"},
 		{string(RecircLimit), "write how often a packet may recirculate (RLB's Eq. 5)"},
 		{string(FailureWatch), "close ports that packets recirculate for too often (RLB's Algorithm 2)"},
-		{string(Expire), "erase best paths that nobody has told of for a period"},
+		{string(Expire), "delete best paths without a probe for a period"},
 		{string(Ageing), "count the flows that wait for their last packet to leave"},
 		{string(RateFilter), "set low-pass filters that measure rates, so that a full link gives 256"},
 		{string(SampleFilter), "set low-pass filters that average samples"},
@@ -65,7 +64,7 @@ func (TaskKind) Words() []Word {
 	}
 }
 
-// Part is what a register is to a task.
+// Part is the role of a register in a task.
 type Part string
 
 // The parts.
@@ -98,10 +97,10 @@ func (Part) Words() []Word {
 		{string(PartMoment), "when something was heard of"},
 		{string(PartSize), "the granularity of each group"},
 		{string(PartThreshold), "the threshold"},
-		{string(PartQueue), "what came in at a port and is still there"},
-		{string(PartIn), "what came in at a port"},
-		{string(PartOut), "what of it has left, as ingress knows"},
-		{string(PartGone), "what of it has left, as egress knows"},
+		{string(PartQueue), "packets from a port that are still in the switch"},
+		{string(PartIn), "packets received from a port"},
+		{string(PartOut), "of these, departed packets known to ingress"},
+		{string(PartGone), "of these, departed packets known to egress"},
 		{string(PartInterval), "when the interval of a port began"},
 		{string(PartRoundTime), "how long a recirculation takes"},
 		{string(PartLimit), "how often a packet may recirculate"},
@@ -112,11 +111,11 @@ func (Part) Words() []Word {
 		{string(PartBest), "the best path to each destination"},
 		{string(PartDeadline), "when the last packet of a flow is to leave"},
 		{string(PartSlot), "the path of a flow"},
-		{string(PartLoad), "what each port sent lately, or its share of the link's rate"},
+		{string(PartLoad), "recent bytes of each port, or the share of the link's rate"},
 	}
 }
 
-// TaskNeeds are what a kind of task wants to be told.
+// TaskNeeds lists the required fields of a kind of task.
 type TaskNeeds struct {
 	Header    []FieldRole // the header has these fields; none: the task sends nothing
 	Registers []Part
@@ -125,7 +124,7 @@ type TaskNeeds struct {
 	Filters   bool
 }
 
-// needs says what a manifest must have besides so that a task of a kind can run.
+// needs returns the required fields of a kind.
 func (k TaskKind) needs() TaskNeeds {
 	switch k {
 	case ProbeFlood:
@@ -192,12 +191,12 @@ func (SessionKind) Words() []Word {
 	}
 }
 
-// A Multicast is a group to configure. Where its number depends on more, At is
-// that, for each that the Repeat says; where its ports do, To is 1 for those
-// that it leads to, whose facts are $to-port, $to-host and so on.
+// A Multicast is a multicast group to configure. At is a computed group number for
+// each repetition. To is an expression that is 1 for the group's ports; its facts
+// include $to-port and $to-host.
 type Multicast struct {
 	Group   int     `json:"group,omitempty"`
-	PerPort bool    `json:"per_port,omitempty"` // Group+port is used for what came in there
+	PerPort bool    `json:"per_port,omitempty"` // Group+port is used for packets from the port
 	Members Members `json:"members,omitempty"`
 	Ports   []int   `json:"ports,omitempty"` // of the members ports
 	Repeat
@@ -209,7 +208,7 @@ type Multicast struct {
 // Members are the ports that a multicast group leads to.
 type Members string
 
-// Who there can be.
+// The kinds of members.
 const (
 	MembersUp       Members = "up"
 	MembersOnward   Members = "onward"
@@ -219,11 +218,11 @@ const (
 	MembersPorts    Members = "ports"
 )
 
-// Words lists who there can be.
+// Words lists the kinds of members.
 func (Members) Words() []Word {
 	return []Word{
 		{string(MembersUp), "ports to switches that are higher up"},
-		{string(MembersOnward), "of what came in from below, all other ports to switches; of what came from above, those to switches below"},
+		{string(MembersOnward), "for packets from below, all other ports to switches; for packets from above, ports to switches below"},
 		{string(MembersSwitches), "all ports to switches, but the one where it came in"},
 		{string(MembersHosts), "all ports to hosts, but the one where it came in"},
 		{string(MembersAll), "all ports that have a link, but the one where it came in"},
@@ -238,7 +237,7 @@ type VirtualPort struct {
 	Meaning string      `json:"meaning,omitempty"` // for people
 }
 
-// VirtualKind is what a virtual port is for.
+// VirtualKind is the purpose of a virtual port.
 type VirtualKind string
 
 // The kinds.
@@ -260,7 +259,7 @@ func (VirtualKind) Words() []Word {
 type Generator struct {
 	App     int      `json:"app"`
 	Task    TaskKind `json:"task"`
-	Packet  string   `json:"packet,omitempty"`  // what its buffer holds, for people
+	Packet  string   `json:"packet,omitempty"`  // a description of its buffer, for people
 	Meaning string   `json:"meaning,omitempty"` // for people
 }
 
@@ -292,7 +291,7 @@ type HeaderField struct {
 	Meaning string    `json:"meaning,omitempty"` // for people
 }
 
-// HeaderKind is what a header is for.
+// HeaderKind is the purpose of a header.
 type HeaderKind string
 
 // The kinds.
@@ -313,15 +312,15 @@ func (HeaderKind) Words() []Word {
 		{string(ProbeHeader), "a probe that floods the network"},
 		{string(PathProbeHeader), "a probe along one path and back"},
 		{string(ReportHeader), "what egress tells ingress"},
-		{string(OverlayHeader), "what leaves tell each other with each packet"},
+		{string(OverlayHeader), "information between leaves in each packet"},
 		{string(WarningHeader), "a warning to a neighbour"},
-		{string(RoundHeader), "what a packet remembers that recirculates"},
+		{string(RoundHeader), "state of a recirculated packet"},
 		{string(BridgeHeader), "what ingress tells egress about a packet"},
 		{string(OtherHeader), "something else"},
 	}
 }
 
-// FieldRole is what a field of a header carries in the packets of tasks.
+// FieldRole is the value of a header field in packets of tasks.
 type FieldRole string
 
 // The roles.

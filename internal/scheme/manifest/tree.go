@@ -12,7 +12,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// An Error is what is wrong with a manifest, in one line.
+// An Error is an error in a manifest, in one line.
 type Error struct {
 	File  string // what messages call the file; "" for none
 	Line  int    // 0: it is about no line
@@ -37,7 +37,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// A node is what a text says at one place. JSON is read as the YAML that it is.
+// A node is a value at a position of a text. JSON is read as YAML.
 type node struct {
 	line   int
 	shape  shape
@@ -175,8 +175,8 @@ func (t treeMaker) mapping(out node, pairs []*ast.MappingValueNode, depth int) (
 	return out, nil
 }
 
-// scalarOf is what a scalar says as it is written: whether it is a number is for
-// whoever reads it.
+// scalarOf returns the text of a scalar as written. The caller decides whether it is a
+// number.
 func scalarOf(n ast.Node) (text string, quoted, ok bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:

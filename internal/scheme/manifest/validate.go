@@ -10,8 +10,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// Validate checks what can be checked without the program. The error, if any,
-// is the first in the manifest's order and of type *Error, without a file.
+// Validate checks everything that does not depend on the program. The error is the
+// first in the manifest's order and of type *Error, without a file.
 func (m *Manifest) Validate() error {
 	for _, check := range []func() error{
 		m.validateWords, m.validateHead, m.validateRegisters, m.validateTables, m.validateHeaders, m.validateReplication, m.ValidateTasks,
@@ -253,7 +253,7 @@ func (m *Manifest) validateReplication() error {
 	return nil
 }
 
-// ValidateTasks checks that tasks have what their kinds want.
+// ValidateTasks checks that tasks have the fields that their kinds require.
 func (m *Manifest) ValidateTasks() error {
 	for i := range m.Tasks {
 		if err := m.validateTask(&m.Tasks[i], fmt.Sprintf("tasks[%d]", i)); err != nil {

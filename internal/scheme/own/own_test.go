@@ -206,7 +206,7 @@ func TestRefuses(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"name: Forward.taken", "name: Forward.token", `mine.manifest.yaml:9: registers[0].name: the program has no register "Forward.token"; did you mean Forward.taken?`},
 		{"carries: destination", "carries: port", "mine.manifest.yaml:16: tables[0].keys: table Forward.routes is for route: want a field that carries destination"},
-		{"    - {name: port, carries: port}\n    - {name: dmac, carries: next-mac}", "    - {name: dmac, carries: next-mac}", "mine.manifest.yaml:20: tables[0].actions[0].params: parameter port of action forward is missing: say what it carries"},
+		{"    - {name: port, carries: port}\n    - {name: dmac, carries: next-mac}", "    - {name: dmac, carries: next-mac}", "mine.manifest.yaml:20: tables[0].actions[0].params: parameter port of action forward is missing: add it with carries or value"},
 		{"purpose: member", "purpose: membre", `mine.manifest.yaml:29: tables[1].purpose: there is no "membre"; did you mean member?`},
 		{"paths: 16 ", "paths: 17 ", "mine.manifest.yaml:6: paths: is 17: want 1 to 16, or 0 where the program has no groups"},
 		{"arch: v1model", "arch: tna", "mine.p4:160:1: this is a program for v1model; tna wants #include <tna.p4>"},
