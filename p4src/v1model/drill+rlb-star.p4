@@ -549,8 +549,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         bit<32> rounds;
         rc_sum.read(rounds, 0);
         rc_sum.write(0, rounds + 1);
-        // Algorithm 2 looks for a path so slow that packets come round many times. A failed
-        // switch makes it slow in that probes stay away. The port of that path is blamed.
+        // Algorithm 2 looks for a path that packets recirculate for. Probes do not return
+        // from a failed switch, so its path counts as slow. The path's port is suspected.
         slot_t slot = meta.avoided;
         port_t port = slot == 0 ? meta.port_0 : (slot == 1 ? meta.port_1 : (slot == 2 ? meta.port_2 : meta.port_3));
         bit<32> late = (bit<32>)(meta.overdue >> slot & 1);
