@@ -40,6 +40,7 @@ bench: build # speed, on this machine
 
 check: # format, prose, vet, staticcheck, races, tidy, goldens: all but the tests
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
+	$(GO) run ./tools/prose # comments, strings and documents
 	$(FEWGC) $(GO) vet ./...
 	$(FEWGC) $(GO) vet -tags closures ./internal/dataplane/asm # what the line above does not see
 	GOGC=200 $(GO) tool staticcheck ./...

@@ -31,7 +31,7 @@ func TestHardwareReadings(t *testing.T) {
 	}{
 		{"qall-pkt", []cell{{"LbIngress.level_0.q_C", 3, 2}}, "congestion", "port 3", 2, "2 level", 2},
 		{"qall-pkt", []cell{{"LbIngress.level_1.q_C", 3, 2}}, "congestion", "port 3", 0, "0 level", 0}, // a copy that nobody shows
-		{"qall-pkt", []cell{{"qe_L", 3, 9<<8 | 1}}, "qe_L", "port 3", 0.6, "0.60", 9},
+		{"qall-pkt", []cell{{"qe_L", 3, 3<<8 | 1}}, "qe_L", "port 3", 1.0 / 3, "0.33", 3},              // 9 is full
 		{"qall-pkt", []cell{{"qe_L", 3, 9<<8 | 1}}, "qe_V", "port 3", 2, "rising", 1},
 		{"qall-pkt", []cell{{"qe_L", 3, 9 << 8}}, "qe_V", "port 3", 1, "falling", 0},
 		{"qall-pkt", nil, "share", "group 1 path 2", 0.25, "25 %", 0},

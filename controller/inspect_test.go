@@ -108,7 +108,7 @@ func TestReadings(t *testing.T) {
 		{"drill+rlb-star", []cell{{"warn_until", 4, now - 1}}, "warned", "port 4", 0, "no"},
 		{"drill+rlb-star", []cell{{"warn_until", 4, now + 1500}}, "warn_until", "port 4", now + 1500, "in 1.5 ms"},
 		{"drill+rlb-star", []cell{{"rc_cnt", 4, 7}}, "recirculations", "port 4", 7, "7 recirculations"},
-		{"drill+rlb-star", []cell{{"rc_sum", 0, 30}, {"rc_pkts", 0, 20}}, "recirculations per packet", "", 1.5, "1.5"},
+		{"drill+rlb-star", []cell{{"rc_cnt", 4, 30}, {"rc_pkts", 4, 20}}, "recirculations per packet", "port 4", 1.5, "1.5"},
 		{"drill+rlb-star", []cell{{"ig_q", 4, 20480}}, "ig_q", "port 4", 20480, "20 KB"},
 		{"drill+rlb-star", []cell{{"faulty", 4, 1}}, "faulty", "port 4", 1, "1"},
 		{"qdaps", []cell{{"qd_S", 0, 32}}, "qd_S", "", 32, "32 packets"},

@@ -330,44 +330,42 @@ func TestRecirculationLimitOfProgram(t *testing.T) {
 	}
 }
 
-// TestFailureDetection plays Algorithm 2 interval by interval.
+// TestFailureDetection runs Algorithm 2 interval by interval. In each, recirculations
+// past overdue paths are counted by port, and the packets that recirculated.
 func TestFailureDetection(t *testing.T) {
-	type interval struct {
-		sum, packets uint64
-		counts       map[int]uint64
-	}
-	high3, high4 := map[int]uint64{3: 90, 4: 10}, map[int]uint64{3: 10, 4: 90}
+	type interval map[int][2]uint64 // by port: recirculations, packets
+	high3 := interval{3: {90, 30}, 4: {10, 10}}
+	high4 := interval{3: {10, 10}, 4: {90, 30}}
 	for _, c := range []struct {
 		name      string
 		intervals []interval
 		faulty    []int
 	}{
-		{"suspected twice running", []interval{{100, 10, high3}, {100, 10, high3}}, []int{3}},
-		{"suspected once", []interval{{100, 10, high3}}, nil},
-		{"another port in between", []interval{{100, 10, high3}, {100, 10, high4}, {100, 10, high3}}, nil},
-		{"below the limit in between", []interval{{100, 10, high3}, {10, 10, high3}, {100, 10, high3}}, nil},
-		{"nothing comes round", []interval{{0, 10, nil}, {0, 10, nil}}, nil},
-		{"no packet at all", []interval{{0, 0, nil}, {0, 0, nil}}, nil},
-		{"every packet as often as it may", []interval{{80, 10, high3}, {80, 10, high3}}, []int{3}},
-		{"nearly so", []interval{{79, 10, high3}, {79, 10, high3}}, nil},
-		{"the other one after that", []interval{{100, 10, high3}, {100, 10, high4}, {100, 10, high4}}, []int{4}},
+		{"suspected twice running", []interval{high3, high3}, []int{3}},
+		{"suspected once", []interval{high3}, nil},
+		{"another port in between", []interval{high3, high4, high3}, nil},
+		{"below the limit in between", []interval{high3, {3: {90, 90}}, high3}, nil},
+		{"an interval without recirculations in between", []interval{high3, {}, high3}, []int{3}},
+		{"nothing recirculates", []interval{{}, {}}, nil},
+		{"once per packet", []interval{{3: {90, 90}}, {3: {90, 90}}}, nil},
+		{"hardly more than once", []interval{{3: {91, 90}}, {3: {91, 90}}}, []int{3}},
+		{"the other one after that", []interval{high3, high4, high4}, []int{4}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := newVirtualNet(t, leafSpine(t, 0), "drill+rlb-star", nil)
 			var alerts []task.Alert
 			task := taskOf(t, n.tasks(task.Options{Alert: func(a task.Alert) { alerts = append(alerts, a) }}), "failure-detection", "l1")
-			n.write("l1", "nrc", 0, 8)
 			for _, i := range c.intervals {
-				n.write("l1", "rc_sum", 0, i.sum)
-				n.write("l1", "rc_pkts", 0, i.packets)
-				for port, v := range i.counts {
-					n.write("l1", "rc_cnt", port, v)
+				for port, v := range i {
+					n.write("l1", "rc_cnt", port, v[0])
+					n.write("l1", "rc_pkts", port, v[1])
+					n.write("l1", "rc_sum", 0, n.cell("l1", "rc_sum", 0)+v[0])
 				}
 				if _, err := task.Run(n.now, n); err != nil {
 					t.Fatal(err)
 				}
-				if n.cell("l1", "rc_sum", 0) != 0 || n.cell("l1", "rc_pkts", 0) != 0 || n.cell("l1", "rc_cnt", 3) != 0 {
-					t.Error("the counts go on into the next interval")
+				if n.cell("l1", "rc_sum", 0) != 0 || n.cell("l1", "rc_pkts", 3) != 0 || n.cell("l1", "rc_cnt", 3) != 0 {
+					t.Error("the next interval does not start its counts at 0")
 				}
 			}
 			var faulty []int

@@ -10,6 +10,7 @@ import (
 const failing = `
 name: failing
 engine: native
+parameters: default
 state-path: shared
 latency: 1us
 warmup: 0
@@ -17,7 +18,7 @@ drain: 30ms
 transport: {kind: dcqcn, rdma: {alpha-interval: 55us, cut-interval: 50us, raise-interval: 55us, raise-bytes: 10MB, recovery: 5, additive: 40Mbps, hyper: 400Mbps, notice-every: 50us, nack-every: 500us}}
 switches: {pfc: true, pfc-threshold: 256KiB, ecn-min: 5KB, ecn-max: 200KB, ecn-p: 0.01}
 topology: {leaf-spine: {leaves: 6, spines: 6, hosts: 12, rate: 40G, host-rate: 40G, delay: 2us, host-delay: 2us, buffer: 9MiB}}
-traffic: [{workload: websearch, load-of: fabric}]
+traffic: [{workload: websearch, load-of: fabric, pattern: all-to-all, cut: none}]
 loads: [0.8]
 duration: 4ms
 seeds: [101]

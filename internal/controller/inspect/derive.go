@@ -68,20 +68,27 @@ func (r *reader) warnings() {
 	}
 }
 
-// rounds is how often packets recirculate on average (RLB's Rc_avg).
+// rounds adds the average number of recirculations per packet that recirculates,
+// for each port (RLB's Rc_avg).
 func (r *reader) rounds() {
-	all := r.find(func(a *registers.Array) bool {
-		return a.Index == manifest.BySwitch && a.Kind == manifest.Count && a.Unit == manifest.Recirculations && a.Per != ""
+	counts := r.find(func(a *registers.Array) bool {
+		return a.Index == manifest.ByPort && a.Kind == manifest.Count && a.Unit == manifest.Recirculations && a.Per != ""
 	})
-	sum, ok := all.Cell(0)
-	if !ok {
+	if counts == nil {
 		return
 	}
-	packets, _ := r.in.byName[all.Per].Cell(0)
-	mean := float64(sum) / float64(max(1, packets))
-	r.quantity("recirculations per packet", fmt.Sprintf("%.3g", mean), mean, "", Reading{
-		Meaning: "Rc_avg of the interval that is under way",
-	})
+	for _, p := range r.ports {
+		sum, ok := counts.Cell(p.Number)
+		packets, known := r.in.byName[counts.Per].Cell(p.Number)
+		if !ok || !known || packets == 0 {
+			continue
+		}
+		mean := float64(sum) / float64(packets)
+		r.quantity("recirculations per packet", fmt.Sprintf("%.3g", mean), mean, "", Reading{
+			Cell: p.Number, Index: portName(p.Number), Port: p.Number, Peer: p.Peer,
+			Meaning: "Rc_avg of the current interval",
+		})
+	}
 }
 
 // weights reads out the weights of the paths that a grid is drawn from, with the

@@ -195,8 +195,6 @@ func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	if err != nil {
 		return next, err
 	}
-	if port != 0 {
-	}
 	if port != 0 && port == t.suspect {
 		if err := t.set(f, t.faulty, port, port+1, 1); err != nil {
 			return next, err

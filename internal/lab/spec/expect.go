@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
@@ -26,11 +27,15 @@ type Expectation struct {
 	Times  string // a row whose metric Value multiplies; "" for none
 }
 
-var expectForm = regexp.MustCompile(`^([a-z0-9-]+(?::\S+)?)(?:\s+of\s+(.+?))?\s*(<=|>=|==|<|>)\s*(?:([0-9.eE+-]+)\s*(?:\*\s*(.+))?|(.+))$`)
+// expectForm matches METRIC [of ROW] OPERATOR, then a number, a multiple of a row, or a
+// row.
+var expectForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([a-z0-9-]+(?::\S+)?)(?:\s+of\s+(.+?))?\s*(<=|>=|==|<|>)\s*(?:([0-9.eE+-]+)\s*(?:\*\s*(.+))?|(.+))$`)
+})
 
 // parseExpectation reads an expectation about the rows of an experiment.
 func (x *Experiment) parseExpectation(text string) (Expectation, error) {
-	m := expectForm.FindStringSubmatch(strings.TrimSpace(text))
+	m := expectForm().FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
 		return Expectation{}, fmt.Errorf("%q: want METRIC [of ROW] < [NUMBER *] ROW or < NUMBER, such as \"fct-mean of a < 0.9 * b\"", text)
 	}
