@@ -9,7 +9,8 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/spec"
 )
 
-// TestAdvised wants every row of the catalogue to take what is advised for it, and the row's own values to win.
+// TestAdvised: every row of the catalogue uses its advised values, and values of the
+// row take precedence.
 func TestAdvised(t *testing.T) {
 	leftToPlainRun(t)
 	for _, network := range []string{"leaf-spine", "qall", "qdaps-star", "rlb-12x12"} { // queues, few packets, slow paths, a buffer

@@ -34,7 +34,7 @@ func (a *Archive) String() string {
 	return a.Dir
 }
 
-// List lists the experiments by name. What is none is named by warn.
+// List lists the experiments by name. It reports damaged ones to warn.
 func (a *Archive) List(ctx context.Context, warn func(error)) (list []*Kept, err error) {
 	each := func(where, entry string, text []byte, err error) {
 		var k *Kept
@@ -71,7 +71,7 @@ func (a *Archive) inStore(ctx context.Context, each func(where, entry string, te
 	return nil
 }
 
-// inFolder leaves out links, which lead to what is there as well.
+// inFolder skips links, because their targets are listed too.
 func (a *Archive) inFolder(each func(where, entry string, text []byte, err error)) error {
 	entries, err := os.ReadDir(a.Dir)
 	if err != nil {
@@ -148,7 +148,7 @@ func (a *Archive) Done(ctx context.Context, list []*Kept) ([]int, error) {
 	return done, nil
 }
 
-// Result reads what a run came to; nil where it is not there.
+// Result reads the result of a run, or returns nil if it does not exist.
 func (a *Archive) Result(ctx context.Context, k *Kept, run KeptRun) (*Result, error) {
 	var text []byte
 	if a.Store != nil {
@@ -192,9 +192,9 @@ func (a *Archive) Table(ctx context.Context, k *Kept, run KeptRun, name string) 
 	return a.Store.OpenTable(ctx, t)
 }
 
-// Comparison puts together what there is of an experiment, whatever binary has
-// made it, without the curves of single runs. What is damaged is named by warn and
-// counts as missing.
+// Comparison builds the comparison of an experiment from all existing runs, of any
+// version of p4lb, without the curves of single runs. It reports damaged runs to warn
+// and treats them as missing.
 func (a *Archive) Comparison(ctx context.Context, k *Kept, warn func(error)) (*Comparison, error) {
 	x := new(spec.Experiment)
 	if err := spec.ReadForm([]byte(k.Form), x); err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// Capture makes a Recorder that writes a capture per port of every switch into a
-// folder: what the port sends and receives, in virtual time, headers in full and
-// of payloads their length. Once one cannot be written, failed is told and all
-// end; the run goes on.
+// Capture returns a Recorder that writes a capture for each port of every switch into
+// a folder: all packets sent and received, in virtual time, with complete headers and
+// truncated payloads. If writing fails, it calls failed and stops capturing; the run
+// continues.
 func Capture(dir string, failed func(error)) Recorder {
 	return &capturing{dir: dir, failed: failed, files: map[*sim.Port]*ports.VirtualCapture{}}
 }
@@ -66,7 +66,7 @@ func (c *capturing) close() error {
 	return errors.Join(errs...)
 }
 
-// End writes what is left.
+// End writes buffered packets.
 func (c *capturing) End() error {
 	c.note(c.close())
 	return nil

@@ -12,8 +12,8 @@ seeds: 3
 metrics: [fct-mean, paused, out-of-order]
 `
 
-// TestCeilings: each takes away what it says, and the rows that no target compares
-// with do not run there.
+// TestCeilings: each ceiling removes its effect, and rows without a comparison do not
+// run there.
 func TestCeilings(t *testing.T) {
 	leftToPlainRun(t)
 	text := strings.Replace(ceilingText, "schemes: [drill]", "schemes: [rps, ecmp]", 1)
@@ -44,8 +44,8 @@ func TestCeilings(t *testing.T) {
 	}
 }
 
-// TestCeilingKeepsNotices: where early packets are kept and not answered, senders
-// are told of the marks on them all the same.
+// TestCeilingKeepsNotices: senders are notified of marks on early packets that are
+// kept and not acknowledged.
 func TestCeilingKeepsNotices(t *testing.T) {
 	x := load(t, strings.Replace(ceilingText, "engine: native", "engine: native\nlike: ns3", 1)+"ceiling: [keep-early]\n")
 	for i := range x.Cases {
@@ -82,7 +82,7 @@ func TestFastCoreFlows(t *testing.T) {
 	}
 }
 
-// TestCeilingsRefused: a ceiling that cannot be is said before anything runs.
+// TestCeilingsRefused: impossible ceilings are refused before anything runs.
 func TestCeilingsRefused(t *testing.T) {
 	for _, c := range []struct{ old, text, want string }{
 		{"", "ceiling: [no-loss]\n", `ceiling[0]: "no-loss": want each once of no-pauses, keep-early, fast-core, oracle`},

@@ -24,15 +24,15 @@ const chosenRDMA = chosenText + "transport: {kind: dcqcn}\nswitches: {pfc: true,
 // chosenTCP loses packets too.
 const chosenTCP = chosenText + "transport: {kind: dctcp}\nswitches: {ecn: 20, queue: 30}\n"
 
-// TestDefaults: what lab defaults prints is an experiment's text that says what it
-// promises, and like does the same.
+// TestDefaults: the output of lab defaults is part of an experiment file, and the key
+// like has the same effect.
 func TestDefaults(t *testing.T) {
 	for _, preset := range append([]string{""}, spec.Presets...) {
 		text, err := spec.Defaults(preset)
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The block of switches: gets what a setting has that pauses and marks.
+		// The block switches: needs pauses and marks.
 		in := strings.Replace(string(text), "switches:\n", "switches:\n  pfc: true\n  ecn-min: 15KB\n  ecn-max: 60KB\n", 1)
 		written := load(t, chosenText+in)
 		for i := range spec.Choices() {
@@ -57,8 +57,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestChoicesReachTheNetwork: every value of every choice runs, and each that is
-// not the default changes what comes out.
+// TestChoicesReachTheNetwork: every value of every choice runs, and each value other
+// than the default changes the results.
 func TestChoicesReachTheNetwork(t *testing.T) {
 	leftToPlainRun(t)
 	results := map[string]string{}
@@ -107,7 +107,7 @@ func TestChoicesReachTheNetwork(t *testing.T) {
 	}
 }
 
-// inCase is a choice as a case writes it, with what its block has anyway.
+// inCase writes a choice as part of a case, with the other keys of its block.
 func inCase(key, value string) string {
 	if name, ok := strings.CutPrefix(key, "switches."); ok {
 		return "switches: {pfc: true, ecn-min: 15KB, ecn-max: 60KB, ecn-p: 0.2, " + name + ": " + value + "}"
@@ -121,7 +121,7 @@ func inCase(key, value string) string {
 	return key + ": " + value
 }
 
-// TestChoicesRefused: what cannot be had together is said before anything runs.
+// TestChoicesRefused: incompatible choices are refused before anything runs.
 func TestChoicesRefused(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"like: ns4\n", `like: like "ns4": want one of ns3, ns2, htsim, hardware`},
@@ -171,8 +171,8 @@ func TestFidelityTable(t *testing.T) {
 	}
 }
 
-// TestApart: a report says which choice makes rows that reorder slower than in ns-3,
-// and nothing where it is made as there or nothing reorders.
+// TestApart: a report names the choice that makes reordering rows slower than in ns-3,
+// but not if the choice is made as in ns-3 or no row reorders.
 func TestApart(t *testing.T) {
 	text := strings.Replace(chosenRDMA, "schemes: [drill]", "schemes: [drill, letflow]", 1)
 	for add, want := range map[string]bool{"": true, "like: ns3\n": false} {

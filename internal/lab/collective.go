@@ -17,7 +17,7 @@ func waits(flows []*outcome) bool {
 	return slices.ContainsFunc(flows, func(o *outcome) bool { return o.Waits != nil || o.Connection > 0 || o.Compute })
 }
 
-// A dependent is a run whose flows wait for others.
+// A dependent is a run with flows that wait for other flows.
 type dependent struct {
 	net      *sim.Network
 	topo     *fabric.Topology
@@ -103,12 +103,12 @@ func (d *dependent) waitingFor() string {
 	return strings.Join(parts, "; ")
 }
 
-// idealTimes returns a lower bound of the time that each instance takes: the larger of
-// two. One is its longest chain of flows, each alone in the network. The other is the
-// time in which the busiest host's link carries what the host sends, or receives, and
-// the shortest way of these bytes to their last host.
+// idealTimes returns a lower bound for the time of each instance. It is the larger of
+// two bounds. The first is its longest chain of flows, each alone in the network. The
+// second is the time that the busiest host's link needs for all bytes that the host
+// sends or receives, plus the shortest way of these bytes to their last host.
 func idealTimes(topo *fabric.Topology, flows []*outcome) map[*spec.Instance]time.Duration {
-	// A load is what a host sends, or receives, in an instance.
+	// A load is the number of bytes that a host sends or receives in an instance.
 	type load struct {
 		instance *spec.Instance
 		host     int

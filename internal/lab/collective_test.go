@@ -46,7 +46,7 @@ func TestCollective(t *testing.T) {
 	}
 }
 
-// TestDeadlock ends a run whose flows wait for others that never end.
+// TestDeadlock: a run ends if its flows wait for flows that never end.
 func TestDeadlock(t *testing.T) {
 	x := load(t, fmt.Sprintf(collectiveTest, "ecmp", "collective: all-reduce, size: 1MB")+"fail: [l1-s1, l1-s2]\nengine: native\n")
 	_, err := (&Runner{}).Run(t.Context(), x)

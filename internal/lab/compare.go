@@ -34,9 +34,9 @@ type Row struct {
 	Case   *spec.Case
 	Scheme *spec.Scheme
 	Load   float64
-	Runs   []*Result // those that are done, by seed
+	Runs   []*Result // the finished runs, by seed
 
-	network *fabric.Topology // as the experiment speaks of it
+	network *fabric.Topology // with the experiment's names
 }
 
 // errUnseeded is wrapped by the refusal to compare rows that did not see the

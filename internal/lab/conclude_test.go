@@ -58,7 +58,7 @@ func TestConclusion(t *testing.T) {
 	}
 }
 
-// TestBrief wants tables to fit, and what has to be in them always.
+// TestBrief: tables fit the width and contain the mandatory columns.
 func TestBrief(t *testing.T) {
 	c := made(map[string][]float64{"qall-poly3": {10, 11}, "drill": {20, 22}}, "qall-poly3", "drill")
 	c.Experiment.Metrics = []string{"fct-mean", "fct-p99", "slowdown-mean", "reordered", "retransmitted", "queue-mean", "sharing"}
@@ -115,7 +115,7 @@ func TestBriefAsked(t *testing.T) {
 	}
 }
 
-// TestOffer holds the load against what it was asked to be.
+// TestOffer compares the load with the requested one.
 func TestOffer(t *testing.T) {
 	few := func(hosts int) string {
 		return fmt.Sprintf("{leaf-spine: {leaves: 4, spines: 4, hosts: %d, rate: 1G, host-rate: 1G, delay: 1us, queue: 64}}", hosts)
@@ -161,7 +161,7 @@ func TestMetricsPage(t *testing.T) {
 	}
 }
 
-// metricsPage is docs/metrics.md: what each number of a table means.
+// metricsPage returns docs/metrics.md, which defines the metrics.
 func metricsPage() []byte {
 	var b bytes.Buffer
 	b.WriteString(`# Metrics

@@ -11,10 +11,10 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest/manifesttest"
 )
 
-// TestDecisionDelay: every row that decides by what it is told has a decision
-// delay, on every architecture; what decides by nothing has none. The manifest's
-// types say where it is: a second run of the same seed, with an x in the place of
-// every sentence in the manifests, gives the same figures.
+// TestDecisionDelay: every row that uses path information has a decision delay, on
+// every architecture; other rows have none. The manifest's types determine it: a
+// second run with every sentence of the manifests replaced by an x gives the same
+// figures.
 func TestDecisionDelay(t *testing.T) {
 	leftToPlainRun(t)
 	bare := &scheme.Library{Sources: []scheme.Source{withoutMeanings}}

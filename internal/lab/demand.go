@@ -60,7 +60,7 @@ func (j *Job) demand() (Demand, error) {
 	if segment <= 0 || segment > defaultSegment {
 		segment = defaultSegment
 	}
-	var hosts, bits, waiting float64 // what hosts send in a second, what they are to send, packets of flows that have just begun
+	var hosts, bits, waiting float64 // the rate of the hosts, the demand, and the packets of flows that have just started
 	for _, s := range t.Switches {
 		for _, p := range t.Ports(s.Name) {
 			if p.PeerTier == 0 {

@@ -20,7 +20,8 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// A deployment is what the switches of a run hold, and how that is changed.
+// A deployment is the configuration of the switches of a run, with the methods to
+// change it.
 type deployment interface {
 	// change makes them hold another plan.
 	change(ctx context.Context, plan *plan.Plan) error
@@ -44,7 +45,7 @@ func deploy(ctx context.Context, r *running) (_ deployment, err error) {
 	return deployPrograms(ctx, r)
 }
 
-// plan is what the switches must hold with some links down.
+// plan returns the configuration of the switches with some links down.
 func (j *Job) plan(t *fabric.Topology) (*plan.Plan, error) {
 	pipelines := map[fabric.Role]*plan.Pipeline{}
 	for role, p := range j.setup.byRole {
@@ -103,8 +104,8 @@ func (j *Job) rehearse(ctx context.Context) error {
 	return nil
 }
 
-// programsAtWork is the deployment of P4 programs: P4Runtime servers within the
-// process, whose data planes the simulator takes.
+// programsAtWork is a deployment of P4 programs: P4Runtime servers in the process,
+// with data planes that the simulator runs.
 type programsAtWork struct {
 	target *embedded.Target
 	ctl    *controller.Controller
@@ -197,9 +198,8 @@ func (c *chance) seed(sw *dataplane.Switch, draw func(lo, hi uint64) uint64) {
 	c.sources[sw].draw = draw
 }
 
-// taskFabric is what the controller's tasks reach: the switches of the
-// simulation. What they write takes effect after a latency; so a task decides
-// on what it saw that long ago.
+// taskFabric gives the controller's tasks access to the simulated switches. Writes
+// take effect after a latency, so a task decides on information of that age.
 type taskFabric struct {
 	r       *running
 	latency time.Duration

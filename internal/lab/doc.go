@@ -1,22 +1,22 @@
-// Package lab runs experiments: schemes of the catalogue in a network in virtual
-// time, under the same flows, and what came of it.
+// Package lab runs experiments: it compares schemes in a network in virtual time,
+// under the same flows.
 //
 // A spec.Experiment is data. A Runner runs it:
 //
 //	for each row, case, load and seed
-//	    programs.go   generate and compile a program for each role
-//	    deploy.go     have the controller deploy them, over P4Runtime in memory
-//	    run.go        let the flows run, with faults and tasks
-//	    sample.go     take down what happens
-//	    metric.go     say it in numbers
-//	kept.go           keep every finished run in a folder of its own
+//	    programs.go   generates and compiles a program for each role
+//	    deploy.go     deploys them with the controller, over P4Runtime in memory
+//	    run.go        runs the flows, with faults and tasks
+//	    sample.go     records events
+//	    metric.go     computes the metrics
+//	kept.go           stores every finished run in its own folder
 //
-// What the runs of a row say together is a Comparison, with confidence intervals
-// over the seeds (compare.go, stat.go). It becomes a table, plots and a report.
-// The experiments of the papers are files in papers, with the numbers that they
-// print as targets (target.go).
+// A Comparison combines the runs of all rows, with confidence intervals over the seeds
+// (compare.go, stat.go). It is written as a table, figures and a report. The folder
+// papers contains the experiments of the papers, with their printed numbers as targets
+// (target.go).
 //
-// Nothing depends on the clock or on how many cores there are: a run is one
-// goroutine, or with ties by place several that come to the same, and its random
-// numbers come from its seed.
+// Results do not depend on the clock or on the number of cores. A run is one
+// goroutine, or several with the same results (ties: place), and its random numbers
+// come from its seed.
 package lab

@@ -13,13 +13,13 @@ import (
 type Check struct {
 	Name string // the expectation, and where: row, case and load
 	Met  bool
-	Why  string // what was measured
+	Why  string // the measured values
 }
 
-// Checks holds the rows against what the experiment expects. An expectation is met if
-// the 95 % confidence interval of the difference leaves no doubt of it; an interval that
-// contains the threshold is a failure, as more seeds could show either. Values that all
-// runs have in common need no interval.
+// Checks compares the rows with the expectations of the experiment. An expectation is
+// met if the whole 95 % confidence interval of the difference meets it. An interval
+// that contains the threshold is a failure, because more seeds could show either.
+// Values that are equal in all runs need no interval.
 func (c *Comparison) Checks() []Check {
 	var list []Check
 	for _, e := range c.Experiment.Expectations() {
@@ -141,7 +141,7 @@ type JUnitSuite struct {
 	Took       time.Duration
 }
 
-// AsChecks returns the verdicts on targets as checks: those that are neither within
+// AsChecks returns the verdicts on targets as checks. Targets that are neither within
 // their band nor in order fail.
 func AsChecks(outcomes []Outcome) []Check {
 	var list []Check

@@ -18,8 +18,9 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// An Effect is what one choice does to one target: against the file's setting, the
-// other choices as they are there; or on average over a design that changes all.
+// An Effect is the effect of one choice on one target: compared with the file's
+// setting while the other choices stay, or averaged over a design that changes all
+// choices.
 type Effect struct {
 	Target *spec.Target
 	Choice string   // such as transport.rdma.nack: selective
@@ -47,7 +48,7 @@ type Confirmation struct {
 	Seeds   spec.Seeds
 }
 
-// A Sensitivity says which open choice moves which target, by how much.
+// A Sensitivity lists the effects of open choices on targets.
 type Sensitivity struct {
 	Experiment *spec.Experiment
 	Base       []Outcome
@@ -67,9 +68,9 @@ type screening struct {
 	alone  int // of them change one choice, behind the first
 }
 
-// Explain runs the settings that an experiment's vary asks for, and says which of
-// its choices moves which target. What is found is run once more with other seeds.
-// Runs that a choice does not concern are made once.
+// Explain runs the settings of an experiment's vary and estimates the effects of its
+// choices on the targets. It repeats matches with new seeds. Runs that a choice does
+// not affect are computed once.
 func (r *Runner) Explain(ctx context.Context, x *spec.Experiment) (*Sensitivity, error) {
 	s, err := r.screening(x)
 	if err != nil {
@@ -132,7 +133,7 @@ func (s *screening) seed(x *spec.Experiment, seeds spec.Seeds) {
 	}
 }
 
-// count says how many runs there are, and refuses too many.
+// count returns the number of runs, and an error if there are too many.
 func (s *screening) count() (int, error) {
 	specs := map[string]bool{}
 	for i, x := range s.all {
@@ -151,7 +152,7 @@ func (s *screening) count() (int, error) {
 	return len(specs), nil
 }
 
-// run runs one setting, but for what others have run.
+// run runs one setting, without the runs of earlier settings.
 func (s *screening) run(ctx context.Context, x *spec.Experiment, what string, levels []int, known map[string]*Result) (*Comparison, error) {
 	r := *s.r
 	r.known, r.Record = known, nil
@@ -182,7 +183,7 @@ func settingFolder(v *spec.Vary, levels []int) string {
 	return strings.Join(parts, "_")
 }
 
-// effects estimates what each choice does to one target.
+// effects estimates the effects of all choices on one target.
 func (s *screening) effects(results []*Comparison, target int, base Outcome) (list []Effect) {
 	t := base.Target
 	before := results[0].samples(&s.all[0].Targets[target], base.Load)
@@ -212,8 +213,9 @@ func minus(a, b []float64) []float64 {
 	return d
 }
 
-// among are the effects in the second design: of a factorial one the mean with the
-// last value less that with the first; of Morris' the mean of the elementary effects.
+// among estimates the effects in the second design. For a factorial design it is the
+// mean with the last value minus the mean with the first; for Morris' design it is the
+// mean elementary effect.
 func (s *screening) among(results []*Comparison, target int, base Outcome) (list []Effect) {
 	v := s.x.Vary
 	first := s.alone + 1
@@ -283,8 +285,8 @@ func pooled(changes [][]float64) (Estimate, float64) {
 	return newEstimate(mean), math.Sqrt(variance(each))
 }
 
-// confirm runs what makes a target come out as printed once more, with seeds that
-// nothing has been looked at with: of many settings some come out by chance.
+// confirm repeats the settings that match a printed target with unused seeds, because
+// some of many settings match by chance.
 func (s *screening) confirm(ctx context.Context, out *Sensitivity) (list []Confirmation, err error) {
 	fresh := s.x.Vary.Fresh(s.x)
 	ran := map[string]*Comparison{}
@@ -323,8 +325,8 @@ func (s *screening) confirm(ctx context.Context, out *Sensitivity) (list []Confi
 
 func good(v Verdict) bool { return v == Within || v == Holds }
 
-// Table lists the effects, target by target, the largest first; those that are
-// within chance only where nothing else moves the target.
+// Table lists the effects by target, the largest first. Effects within chance are only
+// listed if a target has no other.
 func (s *Sensitivity) Table() [][]string {
 	table := [][]string{{"", "TARGET", "CHOICE", "CHANGE", "P (HOLM)", "VERDICT"}}
 	for _, o := range s.Base {

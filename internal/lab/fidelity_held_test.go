@@ -27,7 +27,7 @@ var fidelityHeld = []struct {
 // fidelityIRN is the setting without PFC.
 var fidelityIRN = strings.NewReplacer("pfc: true", "pfc: false", "nack-every: 4us", "nack: selective, window: 104KB").Replace(fidelitySetting)
 
-// heldAnswers are those of all lists of a case, here and there.
+// heldAnswers returns the answers of p4lb and of ns-3 to all lists of a case.
 func heldAnswers(t *testing.T, name, fabric, scheme string, lists int) (got, want []answers) {
 	t.Helper()
 	name, irn := strings.CutSuffix(name, "@IRN")
@@ -40,7 +40,7 @@ func heldAnswers(t *testing.T, name, fabric, scheme string, lists int) (got, wan
 		row = r
 	}
 	seeds := 1
-	if fabric == onePath || name == "answers" { // a few flows: who loses a packet moves the average by a tenth
+	if fabric == onePath || name == "answers" { // with few flows, one lost packet changes the average by a tenth
 		seeds = 3
 	}
 	for i := range lists {
@@ -53,7 +53,8 @@ func heldAnswers(t *testing.T, name, fabric, scheme string, lists int) (got, wan
 	return got, want
 }
 
-// TestFidelityHeld holds what was not looked at before, with one seed for each list, or three where flows are few.
+// TestFidelityHeld runs held-out lists, with one seed for each, or three for lists
+// with few flows.
 func TestFidelityHeld(t *testing.T) {
 	leftToPlainRun(t)
 	for _, c := range fidelityHeld {

@@ -10,8 +10,8 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/spec"
 )
 
-// tcpSetting is the setting of the recorded runs of TCP and DCTCP, one queue of
-// packets a port: testdata/oracle/fidelity/tcp.tsv says what is alike.
+// tcpSetting is the setting of the recorded runs of TCP and DCTCP, with one packet
+// queue per port; testdata/oracle/fidelity/tcp.tsv describes it.
 const tcpSetting = `
 name: fidelity
 engine: ENGINE
@@ -28,8 +28,8 @@ transport: {kind: KIND, min-rto: 250ms, CHOICES}
 traffic: [{pattern: list, file: flows.txt}]
 `
 
-// Of htsim the choices are those of like, written out; of ns-3 they are its TCP's,
-// with SACK off, for with it ns-3.31 sends each lost packet two to three times.
+// For htsim these are the choices of the preset. For ns-3 they describe its TCP with
+// SACK off, because with SACK ns-3.31 retransmits each lost packet two to three times.
 var tcpLike = map[string]struct{ marking, choices string }{
 	"htsim": {"dequeue", "waiting: card, recovery: newreno, dctcp-alpha: 0, dctcp-cut: window"},
 	"ns-3":  {"enqueue", "waiting: card, recovery: newreno"},
@@ -82,7 +82,7 @@ func tcpLists(rows []map[string]string, kind, name string) (lists []string) {
 	return lists
 }
 
-// tcpRecorded is what a source came to with each list of a case.
+// tcpRecorded returns the recorded answers of a simulator to each list of a case.
 func tcpRecorded(t *testing.T, rows []map[string]string, source, kind, name string) (list []answers) {
 	t.Helper()
 	for _, r := range rows {
@@ -113,10 +113,10 @@ var tcpHeld = []struct {
 	{"htsim", "dctcp", "four-k120", 15}, {"ns-3", "dctcp", "four-k120", 100}, // of 16,000 packets none, there one
 }
 
-// TestFidelityTCP: TCP and DCTCP beside htsim and ns-3. Where drop-tail queues let
-// the order of packets within a microsecond decide who loses, one timeout of 250 ms
-// more in a hundred flows moves a mean by more than its band: such cases are in
-// docs/fidelity.md, and not here.
+// TestFidelityTCP compares TCP and DCTCP with htsim and ns-3. In some cases with
+// drop-tail queues, the order of packets within a microsecond decides which flow
+// loses, and one additional timeout of 250 ms among a hundred flows exceeds the band.
+// Such cases are in docs/fidelity.md, but not here.
 func TestFidelityTCP(t *testing.T) {
 	leftToPlainRun(t)
 	flows, want := recorded(t, "tcp.txt.gz"), recorded(t, "tcp.tsv")

@@ -20,9 +20,9 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/spec"
 )
 
-// The answers of ns-3 to the same flows: testdata/oracle/fidelity says of which
-// version and setting. docs/fidelity.md has what is held against them, and why
-// bands are as wide as they are.
+// ns-3's answers to the same flows. testdata/oracle/fidelity contains them with
+// version and setting; docs/fidelity.md explains the comparisons and the widths of the
+// bands.
 
 // fidelitySetting is the setting of the recorded runs, with the fabric and the rate
 // of its links. Samples of the links are few: nothing here reads them.
@@ -187,7 +187,7 @@ func labAnswersWith(t *testing.T, setting, fabric, row string, seeds int, flows 
 	return list
 }
 
-// A portLook counts the pauses of all ports, those of hosts too.
+// A portLook counts the pauses of all ports, including those of hosts.
 type portLook struct {
 	view *View
 	answers
@@ -231,7 +231,7 @@ func within(t *testing.T, what string, got, want, band float64) {
 	}
 }
 
-// spread is what runs with several seeds came to in ns-3.
+// spread returns ns-3's answers with several seeds.
 func spread(t *testing.T, flows, scheme string) (list []answers) {
 	t.Helper()
 	for _, r := range recorded(t, "seeds.tsv") {
@@ -258,8 +258,8 @@ func runsOf(scheme string) int {
 	return 1
 }
 
-// TestFidelityOnePath: with one path there is nothing to balance, and what remains
-// is queues, marks, pauses and DCQCN.
+// TestFidelityOnePath uses a single path, so that only queues, marks, pauses and DCQCN
+// matter.
 func TestFidelityOnePath(t *testing.T) {
 	leftToPlainRun(t)
 	all := recorded(t, "one-path.txt.gz")
@@ -288,10 +288,10 @@ func TestFidelityOnePath(t *testing.T) {
 	}
 }
 
-// TestFidelitySchemes: web search over four paths, by scheme. CONGA places flows of
-// megabytes by chance, in ns-3 too: there the mean of one run is off that of others by
-// a tenth, and that of four runs by as much. What is held of it narrowly is both loads
-// together. LetFlow draws as ns-3 does with the same seed, until flowlets differ.
+// TestFidelitySchemes runs web search over four paths, by scheme. CONGA places flows
+// of megabytes by chance, in ns-3 too: the means of single runs differ by a tenth, and
+// so do the means of four runs. Only the mean over both loads has a narrow band.
+// LetFlow draws as ns-3 does with the same seed, until flowlets differ.
 func TestFidelitySchemes(t *testing.T) {
 	leftToPlainRun(t)
 	bands := map[string][2]float64{"ecmp": {5, 15}, "drill": {5, 15}, "letflow": {8, 20}, "conga": {15, 40}}
@@ -348,9 +348,9 @@ func TestFidelityOtherRates(t *testing.T) {
 	}
 }
 
-// TestFidelityIRN: without PFC, with hosts that keep what comes early and send again
-// what is missing. The incast of eight is as wide as it is off: its flows are cut and
-// raised together, and headers of two bytes more or less move it by a tenth.
+// TestFidelityIRN runs without PFC, with hosts that keep early packets and retransmit
+// missing ones. The band of the incast of eight is wide, because its flows change
+// their rates together, and two more bytes of headers change it by a tenth.
 func TestFidelityIRN(t *testing.T) {
 	leftToPlainRun(t)
 	for name, mean := range map[string]float64{"single": 1, "two": 5, "two2": 5, "incast8": 15} {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestObserved fits what the ports of a run show, and tells the shares apart.
+// TestObserved fits observations of a run, and checks that shares differ.
 func TestObserved(t *testing.T) {
 	leftToPlainRun(t)
 	text := strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[ecmp]", 1) + "observe: {every: 100us, switches: [l1], test: 0.25}\n"

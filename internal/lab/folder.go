@@ -57,7 +57,7 @@ func (s *folder) load(j *Job) *Result {
 	return &r
 }
 
-// run runs a job and keeps what it came to.
+// run runs a job and stores its result.
 func (s *folder) run(j *Job, do func(flows, links *os.File) (*Result, error)) (*Result, error) {
 	final := s.path(j)
 	parent := filepath.Dir(final)
@@ -134,7 +134,7 @@ func writeFile(name string, data []byte) error {
 	return nil
 }
 
-// fileError names the file once, and a full disk for what it is.
+// fileError names the file once, and reports a full disk as such.
 func fileError(doing, name string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%s %s: %w", doing, name, ErrDiskFull)

@@ -70,7 +70,7 @@ type onceScheme struct{ scheme.Scheme }
 var onceMade sync.Map
 
 func (s onceScheme) Build(p codegen.Params) (*scheme.Program, error) {
-	if p.Coeffs != nil || p.Provenance != nil { // pointers, which tell nothing apart
+	if p.Coeffs != nil || p.Provenance != nil { // pointers, which compare unequal
 		return s.Scheme.Build(p)
 	}
 	key := fmt.Sprintf("%s %+v", s.Name(), p)
@@ -178,14 +178,14 @@ func TestGenerator(t *testing.T) {
 	}
 }
 
-// TestArch: rows say what they are for in each way that files have.
+// TestArch: rows can state their architecture in every form that files allow.
 func TestArch(t *testing.T) {
 	x := load(t, fmt.Sprintf(onHardware, "drill, ecmp@t2na, {scheme: drill, arch: t2na}, {scheme: ecmp, arch: v1model}")+"arch: tna\n")
 	var got []string
 	for _, s := range x.Schemes {
 		got = append(got, s.Label+" "+s.Arch)
 	}
-	// The experiment's is for what has none of its own.
+	// The experiment's architecture applies to rows without one.
 	if want := "drill@tna tna, ecmp@t2na t2na, drill@t2na t2na, ecmp "; strings.Join(got, ", ") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
 	}

@@ -62,7 +62,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestLimits: a run that would take too much says what it would take.
+// TestLimits: a run beyond the limits reports its demand.
 func TestLimits(t *testing.T) {
 	for _, c := range []struct {
 		name, text, want string
@@ -105,8 +105,8 @@ func TestManyNetworks(t *testing.T) {
 	}
 }
 
-// TestNoLinkUp: in a network all of whose links between switches are down
-// nothing is a number that JSON does not have, and the figures are drawn.
+// TestNoLinkUp: with all links between switches down, all numbers are valid JSON and
+// the figures are drawn.
 func TestNoLinkUp(t *testing.T) {
 	x, err := spec.Load("x.yaml", []byte(strings.Replace(hostile("", "fail: [l1-s1, l1-s2, l2-s1, l2-s2]"), "{size: 10KB}", "{size: 10KB, load-of: hosts}", 1)), nil, nil)
 	if err != nil {
@@ -133,8 +133,8 @@ func TestNoLinkUp(t *testing.T) {
 	}
 }
 
-// TestForeignRuns: a folder called runs that no experiment has made stays, also
-// beside a manifest.json of something else, and so does what stands among runs.
+// TestForeignRuns: p4lb does not remove a foreign folder called runs, also next to a
+// foreign manifest.json, nor foreign files among runs.
 func TestForeignRuns(t *testing.T) {
 	dir := t.TempDir()
 	foreign := filepath.Join(dir, "runs", "theirs", "result.txt")

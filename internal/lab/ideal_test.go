@@ -57,7 +57,7 @@ func TestNeverBelowOne(t *testing.T) {
 	}
 }
 
-// TestMaxFlow: of a fabric whose cuts are known by hand.
+// TestMaxFlow uses a fabric with cuts computed by hand.
 func TestMaxFlow(t *testing.T) {
 	x, err := spec.Load("x.yaml", []byte("topology: {leaf-spine: {leaves: 2, spines: 3, hosts: 1, rate: 1G}}\nlinks: [{link: l1-s1, rate: 100Mbps}, {link: l2-s2, rate: 300Mbps}]\nfail: [l2-s1]\nschemes: [ecmp]\n"), nil, nil)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A Kept is an experiment as it is kept beside its runs: all that repeats it, and
-// the keys of its runs. It is the same whoever writes it.
+// A Kept describes an experiment next to its runs: everything needed to repeat it, and
+// the keys of its runs. It does not depend on the process that writes it.
 type Kept struct {
 	Format  string            `json:"format"`
 	Name    string            `json:"name"`
@@ -97,7 +97,7 @@ func (r *Runner) KeepExperiment(ctx context.Context, k *Kept) error {
 	return err
 }
 
-// parseKept reads what KeepExperiment has written; where says where from.
+// parseKept parses the output of KeepExperiment; where is its origin for messages.
 func parseKept(where string, text []byte) (*Kept, error) {
 	k := new(Kept)
 	err := json.Unmarshal(text, k)
@@ -110,8 +110,8 @@ func parseKept(where string, text []byte) (*Kept, error) {
 	if digestOf(k.Runs) != k.Digest {
 		return nil, fmt.Errorf("%s has another digest than it says: it is not used", where)
 	}
-	// The rest becomes names of files and of objects, and whoever has written it
-	// may have written the digest as well.
+	// The following values become names of files and objects. An attacker who
+	// wrote them may have written the digest too.
 	if k.World != "" && !slices.Contains(Worlds, k.World) {
 		return nil, fmt.Errorf("%s is of the world %q, which is none: it is not used", where, k.World)
 	}

@@ -78,8 +78,8 @@ func TestResultVersion(t *testing.T) {
 	}
 }
 
-// TestKey: what decides a run is in its key, what does not is not, and the key is
-// the same everywhere.
+// TestKey: the key contains everything that affects a run and nothing else, and is the
+// same on every machine.
 func TestKey(t *testing.T) {
 	key := func(text string) string {
 		t.Helper()

@@ -103,7 +103,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestAccept: what an experiment accepts has a reason, and is a warning.
+// TestAccept: accepted warnings need a reason and must exist.
 func TestAccept(t *testing.T) {
 	one := sound + "seeds: 1\n"
 	for text, want := range map[string]string{

@@ -16,8 +16,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// Manifest is all that is needed to repeat an experiment. It says nothing about
-// when and where it ran, so that a repetition writes the same.
+// Manifest contains everything needed to repeat an experiment. It contains no time and
+// place, so that a repetition writes the same.
 type Manifest struct {
 	Format     string            `json:"format"`
 	Name       string            `json:"name"`
@@ -85,9 +85,9 @@ func (r *Runner) keepManifest(x *spec.Experiment, jobs []*Job) error {
 	return writeJSON(filepath.Join(r.Dir, manifestFile), m)
 }
 
-// clean removes what an earlier experiment has left in the folder: the runs that
-// its manifest names, but when this one goes on, and those that were killed. What
-// no experiment has made is left alone.
+// clean removes remains of an earlier experiment from the folder: the runs that its
+// manifest names, unless this one continues them, and partial runs. It leaves foreign
+// files alone.
 func (r *Runner) clean() error {
 	runs := filepath.Join(r.Dir, "runs")
 	made, err := madeRuns(filepath.Join(r.Dir, manifestFile))
@@ -149,9 +149,9 @@ func removeRuns(dir string, names []string) error {
 	return nil
 }
 
-// removeRun removes the folder of a run, and those around it that it leaves
-// empty. What a manifest calls a run may be anything, also a way out by a link:
-// what is not within runs is no run of ours.
+// removeRun removes the folder of a run and parent folders that become empty. The name
+// comes from a file and may lead elsewhere, for example through a link; only folders
+// inside runs are removed.
 func removeRun(runs *os.Root, name string) error {
 	name = filepath.FromSlash(name)
 	if !filepath.IsLocal(name) || filepath.Clean(name) == "." {

@@ -11,9 +11,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// BenchmarkManyRuns makes the report of a sweep of 10,000 runs that a store has,
-// from finding them to the page; what single flows did is not read. It says how
-// much memory is in use at the end.
+// BenchmarkManyRuns builds the report of a sweep of 10,000 stored runs, from the
+// listing to the page, without flow tables. It reports the memory in use at the end.
 func BenchmarkManyRuns(b *testing.B) {
 	text := strings.Replace(strings.Replace(smallSweep, "seeds: 2", "seeds: 1000", 1), "loads: [0.4, 0.6]", "loads: [0.3, 0.4, 0.5, 0.6, 0.7]", 1)
 	x, err := spec.Load("sweep.yaml", []byte(text), nil, nil)

@@ -14,12 +14,12 @@ import (
 type Mechanism struct {
 	Experiment string   `yaml:"experiment"`
 	Figure     string   `yaml:"figure"`
-	Rows       []string `yaml:"rows"` // what the names of the rows begin with
+	Rows       []string `yaml:"rows"` // prefixes of row names
 	Why        string   `yaml:"why"`
 }
 
-// Mechanisms are those recorded of experiments and of what they show of a figure, or
-// of all (spec.AllFigures, "").
+// Mechanisms returns the recorded mechanisms of experiments for a figure, or for all
+// (spec.AllFigures, "").
 func Mechanisms(list []*spec.Experiment, figure string) ([]Mechanism, error) {
 	text, err := paperFiles.ReadFile("papers/recorded/mechanisms.yaml")
 	if err != nil {

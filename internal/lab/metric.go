@@ -17,7 +17,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// compute says how metrics come from what was measured, by their names.
+// compute contains the function of each metric, by name.
 var compute = computations()
 
 func computations() map[string]func(*measured, []*outcome) float64 {
@@ -68,7 +68,7 @@ func computations() map[string]func(*measured, []*outcome) float64 {
 	return m
 }
 
-// values are all metrics of a run by name. What is not a number is left out.
+// values returns all metrics of a run by name, without undefined ones.
 func (m *measured) values() map[string]float64 {
 	byClass := make([][]*outcome, len(m.classes))
 	var all []*outcome
@@ -149,7 +149,7 @@ func requests(sum func([]float64) float64) func(*measured, []*outcome) float64 {
 	}
 }
 
-// An execution is what the flows of an instance took together.
+// An execution contains the times of the flows of an instance.
 type execution struct {
 	*spec.Instance
 	begin, end time.Duration

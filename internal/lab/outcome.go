@@ -29,7 +29,7 @@ func (f *outcome) fct() time.Duration {
 	return f.Finished - f.Started
 }
 
-// measured is what a run comes to beside its flows.
+// measured contains the measurements of a run except its flows.
 type measured struct {
 	flows   []*outcome
 	classes []spec.Class

@@ -13,8 +13,8 @@ import (
 //go:embed papers/*.yaml papers/recorded/*.txt papers/recorded/rows.tsv papers/recorded/mechanisms.yaml papers/recorded/coverage.yaml
 var paperFiles embed.FS
 
-// Recorded is what the recorded results of a paper's experiments come to, and how
-// long running them takes: the summary of its page in docs/reproduction.
+// Recorded returns a summary of the recorded results of a paper's experiments and
+// their run time, from the paper's page in docs/reproduction.
 func Recorded(paper string) (string, error) {
 	text, err := paperFiles.ReadFile("papers/recorded/" + paper + ".txt")
 	if err != nil {
@@ -23,8 +23,8 @@ func Recorded(paper string) (string, error) {
 	return string(text), nil
 }
 
-// A RecordedRow is a number or an order that a paper prints, and what the recorded runs
-// of an experiment came to: a row of the paper's page in docs/reproduction.
+// A RecordedRow is a number or an ordering printed in a paper with the recorded
+// result: a row of the paper's page in docs/reproduction.
 type RecordedRow struct {
 	Experiment, Figure, Target string
 	Printed, Measured          string
@@ -77,8 +77,8 @@ func paperNames() []string {
 // PaperFile is the text of an experiment of a paper.
 func PaperFile(name string) ([]byte, error) { return paperFiles.ReadFile("papers/" + name + ".yaml") }
 
-// Paper reads the experiments of a paper: all, or what a figure needs. full
-// takes them as large as the paper has them.
+// Paper returns the experiments of a paper: all, or those for a figure. With full they
+// have the paper's size.
 func Paper(paper, figure string, full bool) ([]*spec.Experiment, error) {
 	var list []*spec.Experiment
 	var figures []string

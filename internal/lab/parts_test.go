@@ -8,7 +8,7 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/spec"
 )
 
-// inParts is an experiment whose runs may use several cores.
+// inParts is an experiment with runs that may use several cores.
 const inParts = `name: parts
 topology: {leaf-spine: {leaves: 4, spines: 2, hosts: 4, rate: 10G, host-rate: 10G, delay: 2us, host-delay: 1us}}
 ties: place
@@ -79,8 +79,8 @@ func withoutLine(text, key string) string {
 	return before + "\n" + after
 }
 
-// TestCoresWithinARunAreRefused: ties as planned are decided on one core, and no
-// switch knows at once what waits in another part.
+// TestCoresWithinARunAreRefused: runs without ties: place use one core, and knowledge
+// of queues in other parts of the network is refused.
 func TestCoresWithinARunAreRefused(t *testing.T) {
 	x := load(t, strings.Replace(inParts, "ties: place\n", "", 1)+"schemes: [ecmp]\n")
 	_, err := (&Runner{Within: 2}).Run(t.Context(), x)

@@ -11,10 +11,10 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// Figures draws the comparison: for each case the first metric over the load or
-// by scheme, the distribution of completion times, the slowdown by size of the
-// flows, what becomes of the packets' order, the queues over time, the paths'
-// shares; and what a paper prints beside what was measured.
+// Figures draws the comparison: for each case the first metric over the load or by
+// scheme, the distribution of completion times, the slowdown by flow size, the
+// reordering, the queues over time and the path shares; and the printed numbers of a
+// paper next to the measured ones.
 func (c *Comparison) Figures() []*chart.Chart {
 	var list []*chart.Chart
 	for i := range c.Experiment.Cases {
@@ -157,7 +157,7 @@ func (c *Comparison) drawSizes(all []*Row) *chart.Chart {
 	return f
 }
 
-// drawNamed adds a series for each row: what of says for each name on the axis.
+// drawNamed adds a series for each row, with the value of for each name on the axis.
 func (c *Comparison) drawNamed(f *chart.Chart, rows []*Row, kind chart.Kind, of func(r *Row, at int) Estimate) {
 	for _, r := range rows {
 		s := chart.Series{Label: r.Scheme.Label, Kind: kind, Tint: c.tint(r.Scheme.Label)}
@@ -181,7 +181,7 @@ func (r *Row) slowdown(bin int) Estimate {
 	return newEstimate(values)
 }
 
-// drawOrder draws what becomes of the order of packets, and what it costs.
+// drawOrder draws the reordering and its cost.
 func (c *Comparison) drawOrder(all []*Row) *chart.Chart {
 	rows := heaviest(all)
 	f := &chart.Chart{
@@ -203,7 +203,7 @@ func (c *Comparison) drawOrder(all []*Row) *chart.Chart {
 // drawQueue draws the queues upwards over time, of the first seed.
 func (c *Comparison) drawQueue(all []*Row) *chart.Chart {
 	rows := heaviest(all)
-	if len(rows[0].Runs[0].Plots.Time) == 0 { // in real time nobody samples the links
+	if len(rows[0].Runs[0].Plots.Time) == 0 { // the links are not sampled in real time
 		return nil
 	}
 	f := &chart.Chart{
@@ -222,7 +222,7 @@ func (c *Comparison) drawQueue(all []*Row) *chart.Chart {
 	return f
 }
 
-// drawShares draws what each path upwards carried of its leaf's bytes.
+// drawShares draws the share of each uplink in the bytes of its leaf.
 func (c *Comparison) drawShares(all []*Row) *chart.Chart {
 	rows := heaviest(all)
 	names := rows[0].Runs[0].Plots.Names

@@ -31,7 +31,7 @@ type setup struct {
 	poly    *fitting.Poly
 	byRole  map[fabric.Role]*scheme.Program
 	topo    *fabric.Topology // with the ports that the row's switches have
-	named   *fabric.Topology // with those that the experiment speaks of
+	named   *fabric.Topology // with the experiment's names
 	lengths int              // of the largest group
 
 	once     sync.Once

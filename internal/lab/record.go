@@ -13,7 +13,7 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// fullPacket is the length by which room in bytes is told in packets.
+// fullPacket is the packet length for converting bytes to packets.
 const fullPacket = 1500
 
 // simRegisters reaches the registers of a switch in the simulation as tools reach
@@ -57,8 +57,8 @@ func (r *simRegisters) Write(_ context.Context, name string, from, to int, value
 // Clock is the time by which the switch stamps its packets.
 func (r *simRegisters) Clock(context.Context) (time.Duration, error) { return r.sw.Clock(), nil }
 
-// PortCounts counts what has passed each port in the simulation. What a port has
-// received is what the other end has sent.
+// PortCounts returns the packets at each simulated port. The received packets of a
+// port are the sent packets of the other end.
 func (r *simRegisters) PortCounts(context.Context) ([]bmv2.PortCounts, error) {
 	var list []bmv2.PortCounts
 	for _, p := range r.sw.Ports() {
@@ -110,7 +110,7 @@ func (r *recording) keep(list []*inspect.Snapshot) error {
 	return nil
 }
 
-// End writes what is left.
+// End writes buffered rows.
 func (r *recording) End() error {
 	if err := r.look.End(); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (l *looking) snapshot(now time.Duration) error {
 	return l.each(list)
 }
 
-// End says what went wrong on the way.
+// End returns the error of the recording, if any.
 func (l *looking) End() error { return l.failed }
 
 // Observe makes a Recorder that writes QALL's dataset: the traffic of the ports
@@ -243,7 +243,7 @@ func (o *observing) sample(now time.Duration, keep bool) error {
 	return o.keep(o.list)
 }
 
-// End writes what is left.
+// End writes buffered rows.
 func (o *observing) End() error {
 	if o.failed != nil {
 		return o.failed

@@ -17,8 +17,8 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/spec"
 )
 
-// TestObserve: the dataset is one that p4lb fit takes, of the first run alone,
-// and what it says of a port agrees with itself.
+// TestObserve: p4lb fit accepts the dataset, it contains only the first run, and its
+// values are consistent.
 func TestObserve(t *testing.T) {
 	var b bytes.Buffer
 	x := load(t, strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[ecmp]", 1))
@@ -59,8 +59,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestWatch: whoever watches gets all switches, moment by moment of virtual time,
-// and ends the run with an error.
+// TestWatch: a watcher receives all switches, moment by moment of virtual time, and
+// can end the run with an error.
 func TestWatch(t *testing.T) {
 	x := load(t, strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[qall-pkt]", 1))
 	var at []time.Duration

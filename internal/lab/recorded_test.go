@@ -10,8 +10,8 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/spec"
 )
 
-// TestRecorded: the summary and the rows that lab paper prints are those of the
-// paper's page, and no row of a page is without a verdict that says what it is.
+// TestRecorded: the summary and the rows of lab paper equal the paper's page, and
+// every row of a page has a known verdict.
 func TestRecorded(t *testing.T) {
 	known := []Verdict{Within, Holds, OutOfReach, Decided, Smaller, Contrary, Undecided}
 	rows, all := map[Verdict]int{}, 0
@@ -84,8 +84,8 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// TestMechanisms: of each recorded row that came out otherwise than printed it is said
-// why, on the page as by --explain, and of no other.
+// TestMechanisms: exactly the recorded rows that differ from the paper have an
+// explanation, on the page and in --explain.
 func TestMechanisms(t *testing.T) {
 	leftToPlainRun(t)
 	for _, paper := range Papers() {

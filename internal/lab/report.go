@@ -66,7 +66,7 @@ type page struct {
 	Lines    [][]string
 	Outcomes []Outcome
 	Figures  []shown
-	Words    int // the column that says who saves what; -1: none
+	Words    int // the column with the comparison; -1: none
 	Missing  int // runs
 	Runs     int
 	Network  template.URL // its picture, "" for several

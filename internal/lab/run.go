@@ -169,7 +169,7 @@ type running struct {
 	planned  *plan.Plan // that the switches hold in the beginning
 	nodes    []*plan.Node
 	flows    []*outcome
-	sims     []*sim.Flow // by flow; nil: not begun
+	sims     []*sim.Flow // by flow; nil: not started
 	work     *dependent  // nil: no flow waits for another
 	left     int         // flows to end
 	sampler  *sampler
@@ -184,7 +184,7 @@ type running struct {
 type unturned struct {
 	mu    sync.Mutex
 	n     int64
-	least string // alert, where nobody knows which was the first
+	least string // the alert to print if the first one is unknown
 }
 
 // prepare builds the network and loads its switches.

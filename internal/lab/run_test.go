@@ -38,8 +38,8 @@ func load(t testing.TB, text string) *spec.Experiment {
 	return x
 }
 
-// leftToPlainRun skips a test whose work one goroutine does in the short form, which
-// is for the race detector.
+// leftToPlainRun skips a single-threaded test in short mode, which is used with the
+// race detector.
 func leftToPlainRun(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -128,9 +128,8 @@ func TestEnginesAgree(t *testing.T) {
 	}
 }
 
-// TestEnginesAgreeUnderPressure: the models of schemes whose controller reads and
-// writes registers, and of one with RLB that makes packets come round, run as
-// the programs do.
+// TestEnginesAgreeUnderPressure: models equal programs for schemes whose controller
+// reads and writes registers, and for RLB, which recirculates packets.
 func TestEnginesAgreeUnderPressure(t *testing.T) {
 	leftToPlainRun(t)
 	const text = `
@@ -152,14 +151,14 @@ duration: 10ms
 			t.Errorf("%s: %s is %g: there was nothing to agree on", label, metric, v)
 		}
 	}
-	// What comes round is paused for as all else, not lost.
+	// Recirculated packets cause pauses like others and are not lost.
 	if v := c.Row("", "drill+rlb", 0.5).Estimate("dropped").Mean; v > 0 {
 		t.Errorf("drill+rlb: %g %% of the packets found no room, with PFC", v)
 	}
 }
 
-// TestResume: what is finished is not run again, what is missing or of another
-// experiment is.
+// TestResume: finished runs are not repeated; missing runs and runs of another
+// experiment are.
 func TestResume(t *testing.T) {
 	dir := t.TempDir()
 	run(t, &Runner{Dir: dir}, load(t, tiny))
@@ -304,8 +303,8 @@ cases:
 				t.Errorf("%s, %s: %g %% of the flows have not ended", engine, name, v)
 			}
 		}
-		// 3 ms of a link of 1 Gbps are 250 packets: no more are lost in the
-		// 100 us in which nobody has been told than are on their way.
+		// 3 ms of a 1 Gbps link are 250 packets. At most the packets in flight are
+		// lost in the 100 us before the notification.
 		if got := lost("cut")[sim.LinkDown.String()]; got > 60 {
 			t.Errorf("%s: %d packets were lost to a link that the controller knows to be down", engine, got)
 		}
@@ -359,8 +358,8 @@ cases:
 	}
 }
 
-// TestMetrics holds metrics against runs that are known to have, or not to have,
-// what they measure.
+// TestMetrics checks metrics with runs that certainly have, or do not have, the
+// measured property.
 func TestMetrics(t *testing.T) {
 	leftToPlainRun(t)
 	c := run(t, &Runner{}, load(t, strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[rps, ecmp, qall-pkt, hula]", 1)))
@@ -398,8 +397,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestUDP: flows of nothing but UDP end with their last packet, whether it arrives
-// or is lost; beside others UDP is background unless it is said to count.
+// TestUDP: UDP flows end with their last packet, whether it arrives or is lost. Next
+// to other transports UDP is background traffic unless the experiment counts it.
 func TestUDP(t *testing.T) {
 	leftToPlainRun(t)
 	const flows = 2 // of UDP
@@ -473,7 +472,8 @@ duration: 10ms
 	}
 }
 
-// TestManifest: it says what is needed to repeat the runs, and no time or place.
+// TestManifest: the manifest contains everything to repeat the runs, but no time and
+// place.
 func TestManifest(t *testing.T) {
 	leftToPlainRun(t)
 	dir := t.TempDir()

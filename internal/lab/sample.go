@@ -26,7 +26,7 @@ type sampler struct {
 	failed   error
 
 	ports []*watched
-	up    []*watched               // those of leaves that lead upwards
+	up    []*watched               // the uplinks of leaves
 	news  map[string]*inspect.News // by leaf
 	trips map[string]time.Duration // of probes of leaves that do not note when one comes back
 	cells []uint64
@@ -155,7 +155,7 @@ const wholeFor = 100
 
 func (s *sampler) end() { s.mark(&s.finish, func(w *watched) { w.end = w.Counters() }) }
 
-// ended ends the measurement of a run whose messages begin until its end.
+// ended ends the measurement of a run whose messages start until its end.
 func (s *sampler) ended() {
 	if s.whole {
 		s.end()
@@ -230,8 +230,8 @@ func (s *sampler) print(format string, args ...any) {
 	}
 }
 
-// look reads what the schemes themselves know: how old the state of the ports
-// is, and how large PDLB's flowcells are where a leaf sends along several paths.
+// look reads values inside the schemes: the age of the port state, and the size of
+// PDLB's flowcells at leaves with several paths.
 func (s *sampler) look() {
 	for _, n := range s.r.nodes {
 		if n.Leaf == 0 || !s.sends(n.Name) {
@@ -301,8 +301,7 @@ func (s *sampler) cell(name, register string, i int) (uint64, bool) {
 	return cells[i], true
 }
 
-// granularity is the register with the size of what goes one way at once, by
-// group, or nil.
+// granularity returns the register with the size of flowcells by group, or nil.
 func granularity(m *manifest.Manifest) *manifest.Register {
 	i := slices.IndexFunc(m.Registers, func(r manifest.Register) bool {
 		return r.Kind == manifest.Granularity && r.Index == manifest.ByGroup
@@ -320,7 +319,7 @@ func (s *sampler) err() error {
 	return s.failed
 }
 
-// measured says what the samples come to.
+// measured computes the measurements from the samples.
 func (s *sampler) measured() *measured {
 	a, b := s.beginning, s.finish
 	seconds := (b.at - a.at).Seconds()
@@ -439,9 +438,9 @@ func (s *sampler) pathsUsed() float64 {
 	return all.value()
 }
 
-// probes estimates the load of probes: those of the controller, and their copies
-// that go on. A report recirculates as often as it is copied; what has been
-// copied and did not recirculate is a probe.
+// probes estimates the load of probes: the controller's probes and their forwarded
+// copies. Each report is copied once and recirculated once, so copies without
+// recirculation are probes.
 func (s *sampler) probes(m *measured, seconds float64) {
 	if s.r.tasks == nil || s.r.tasks.sent == 0 {
 		return
@@ -475,7 +474,7 @@ func (s *sampler) plots() Plots {
 	return p
 }
 
-// View is what a Recorder sees of a run.
+// A View is the access of a Recorder to a run.
 type View struct {
 	Job      *Job
 	Net      *sim.Network
@@ -485,7 +484,7 @@ type View struct {
 
 // A Recorder looks at a run while it runs.
 type Recorder interface {
-	Begin(v *View) error // before the first flow: plans what it wants with v.Net
+	Begin(v *View) error // before the first flow: schedules its work with v.Net
 	End() error
 }
 

@@ -56,8 +56,8 @@ func (w *work) share(ctx context.Context) (err error) {
 // loaders is how many objects are read side by side.
 const loaders = 16
 
-// take reads what the store has. Of the runs of others only that they are there
-// is of interest.
+// take reads existing runs from the store. For runs of other shards it only checks
+// their existence.
 func (s *sharing) take(ctx context.Context, own, others []int, have map[string]int64) error {
 	for _, i := range others {
 		if _, ok := have[s.keys[i]]; ok {
@@ -121,8 +121,8 @@ func (s *sharing) finished(i int) bool {
 	return s.there[i]
 }
 
-// pass tries each job of list once, and returns those that others make: alive
-// says that all these have been seen to be at work.
+// pass tries each job of the list once and returns the jobs that other processes hold.
+// The result alive reports whether all of them are live.
 func (s *sharing) pass(ctx context.Context, list []int) (held []int, alive bool, err error) {
 	alive = true
 	var mu sync.Mutex
@@ -146,8 +146,8 @@ func (s *sharing) pass(ctx context.Context, list []int) (held []int, alive bool,
 	return held, alive, err
 }
 
-// try makes a run under a lease, unless it is there or held. It returns what is
-// wrong with the store; an error of the run itself is taken down.
+// try computes a run under a lease, unless it exists or is held. It returns errors of
+// the store; errors of the run are recorded.
 func (s *sharing) try(ctx context.Context, i int) error {
 	if r, err := s.load(ctx, i); r != nil || err != nil {
 		if r != nil {
@@ -159,7 +159,7 @@ func (s *sharing) try(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lease.Release(context.WithoutCancel(ctx)) }() // one that stays is that of a worker that ended
+	defer func() { _ = lease.Release(context.WithoutCancel(ctx)) }() // a remaining lease belongs to a dead worker
 	if r, err := s.load(ctx, i); r != nil || err != nil {            // made since
 		if r != nil {
 			s.noted(i, r)
@@ -176,7 +176,7 @@ func (s *sharing) try(ctx context.Context, i int) error {
 // load reads a run from the store; nil where there is none that can be used.
 func (s *sharing) load(ctx context.Context, i int) (*Result, error) {
 	if i == 0 && s.r.Record != nil {
-		return nil, nil // somebody wants to look at it
+		return nil, nil // keep it for inspection
 	}
 	r, err := s.r.stored(ctx, s.jobs[i], s.keys[i])
 	var damaged *store.DamagedError
@@ -209,8 +209,8 @@ func (r *Runner) stored(ctx context.Context, j *Job, key string) (*Result, error
 	return res, nil
 }
 
-// storedForm is a result as the store has it: without what each experiment calls
-// it.
+// storedForm returns a result in the form of the store, without names of the
+// experiment.
 func storedForm(r *Result) ([]byte, error) {
 	plain := *r
 	plain.Experiment, plain.Case, plain.Label, plain.Scheme = "", "", "", ""
@@ -262,7 +262,7 @@ func (s *sharing) inScratch(tables map[string]string, run func(flows, links io.W
 	return r, diskError(err)
 }
 
-// storeError makes a store that is full what a full disk is.
+// storeError reports a full store like a full disk.
 func storeError(err error) error {
 	if errors.Is(err, store.ErrFull) {
 		return fmt.Errorf("%w: %w", ErrDiskFull, err)
@@ -270,9 +270,8 @@ func storeError(err error) error {
 	return err
 }
 
-// What a run costs is the hops that its load asks for (demand.go), over the rate
-// of switches that run what it runs. Rates are learnt: each worker keeps beside
-// the store what its runs took.
+// The cost of a run is the number of hops of its load (demand.go) divided by the rate
+// of its switches. Rates are learnt: each worker stores the times of its runs.
 
 // Hops per second of one core where nothing is known yet.
 const (
@@ -280,22 +279,22 @@ const (
 	modelHops   = 1.5e6
 )
 
-// setupSeconds is what a run takes that has nothing to do.
+// setupSeconds is the time of a run without traffic.
 const setupSeconds = 0.02
 
-// kinds are what a job runs, the closest first.
+// kinds returns the kinds of the job for looking up rates, the most specific first.
 func (j *Job) kinds() [2]string {
 	kind := j.Scheme.Engine + " " + cmp.Or(j.Scheme.Arch, "v1model")
 	return [2]string{kind + " " + j.Scheme.Scheme, kind}
 }
 
-// hops is what the model expects a run to take.
+// hops returns the expected hops of a run.
 func (j *Job) hops() (float64, error) {
 	d, err := j.demand()
 	return d.Events / eventsPerHop, err
 }
 
-// seconds is what a run is expected to take on a core.
+// seconds returns the expected CPU time of a run.
 func (r rates) seconds(j *Job, hops float64) float64 {
 	for _, kind := range j.kinds() {
 		if s := r[kind]; s != nil && s.Hops > 0 {
@@ -350,7 +349,7 @@ func (r rates) add(more rates) {
 	}
 }
 
-// learn takes down what a run took, and keeps it with the worker.
+// learn records the time of a run and stores it with the worker.
 func (s *sharing) learn(j *Job, took time.Duration) error {
 	hops, err := j.hops()
 	if err != nil {
@@ -367,9 +366,10 @@ func (s *sharing) learn(j *Job, took time.Duration) error {
 	return s.worker.Note(s.rates)
 }
 
-// divide gives each shard about the same cost: the dearest job first, each to
-// the shard that has the least. It returns the shard's own, the dearest first, and
-// those of others, beginning at another place for each shard.
+// divide gives each shard about the same cost: it assigns the most expensive job
+// first, always to the shard with the least cost. It returns the shard's own jobs,
+// most expensive first, and those of others, starting at a different position for each
+// shard.
 func (s Shard) divide(costs []float64) (own, others []int) {
 	order := make([]int, len(costs))
 	for i := range order {

@@ -74,8 +74,8 @@ func sameRuns(t *testing.T, a, b map[string]string) {
 	}
 }
 
-// TestStore: runs in a store are those of a folder, whoever makes them in which
-// order, and none is made twice.
+// TestStore: runs in a store equal runs in a folder, regardless of process and order,
+// and none is computed twice.
 func TestStore(t *testing.T) {
 	x := loadSweep(t, smallSweep)
 	plain, err := (&Runner{Cores: 1}).Run(t.Context(), x)
@@ -95,7 +95,7 @@ func TestStore(t *testing.T) {
 	}
 	sameRuns(t, storedRuns(t, dirs[0]), storedRuns(t, dirs[1]))
 
-	// Shards make what there is to make once, and a later one takes all.
+	// Shards compute each run once, and a later process takes all of them.
 	third := t.TempDir()
 	made := 0
 	for i := range 3 {
@@ -132,7 +132,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("%v: keys %+v and %+v", err, k1.Runs[:2], k2.Runs[:2])
 	}
 
-	// What is kept is enough to repeat it.
+	// The stored description suffices to repeat the experiment.
 	a := &Archive{Store: last.Store}
 	kept, err := a.Find(context.Background(), "sweep", func(err error) { t.Error(err) })
 	if err != nil {
@@ -163,8 +163,8 @@ func TestArchiveReadsFilesAlone(t *testing.T) {
 	}
 }
 
-// TestArchiveDistrusts: a description in a store may be anybody's. What would
-// lead out of the store, or be more runs than there is room for, is not used.
+// TestArchiveDistrusts: descriptions in a store may come from an attacker. Names that
+// lead out of the store and excessive numbers of runs are refused.
 func TestArchiveDistrusts(t *testing.T) {
 	k, err := described(loadSweep(t, smallSweep))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // the half-width of its 95 % confidence interval by Student's t.
 type Estimate struct {
 	Mean float64 `json:"mean"`
-	Half float64 `json:"half"` // 0 with one run, which tells nothing about it
+	Half float64 `json:"half"` // 0 with a single run
 	N    int     `json:"n"`
 }
 
@@ -37,8 +37,8 @@ func (e Estimate) excludes(v float64) bool {
 	return e.N > 1 && math.Abs(e.Mean-v) > e.Half
 }
 
-// p is how likely a mean as far from v would be if v were the true one, by Student's
-// t; NaN of one run, which tells nothing.
+// p returns the probability of a mean at least this far from v if v were the true
+// mean, by Student's t; NaN for a single run.
 func (e Estimate) p(v float64) float64 {
 	if e.N < 2 || math.IsNaN(e.Mean) {
 		return math.NaN()
@@ -72,7 +72,7 @@ func holm(p []float64) []float64 {
 	return out
 }
 
-// sureAt is what counts as beyond chance.
+// sureAt is the significance level.
 const sureAt = 0.05
 
 // low is the lower end of the interval.

@@ -51,7 +51,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestReduction: pairs tell apart what the means alone do not.
+// TestReduction: pairing by seed detects differences that the means alone do not show.
 func TestReduction(t *testing.T) {
 	a, b := []float64{9, 90, 900}, []float64{10, 100, 1000}
 	e := reduction(a, b)

@@ -11,7 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Verdict says how a target fared.
+// A Verdict is the verdict on a target.
 type Verdict string
 
 // The verdicts.
@@ -25,19 +25,20 @@ const (
 	// Contrary: it is the other way round, beyond the interval, or a value that
 	// the interval excludes.
 	Contrary Verdict = "contrary"
-	// Undecided: the interval is too wide, or the seeds are too few, to tell what is
-	// printed from no effect, or neighbours of an order from each other.
+	// Undecided: the interval is too wide, or there are too few seeds, to
+	// distinguish the printed value from no effect, or neighbours of an ordering
+	// from each other.
 	Undecided Verdict = "undecided"
-	// Decided: it comes out or not by something that the paper leaves open, as a
-	// Sensitivity and other seeds show. No run alone can tell, so that it is said of
-	// recorded results only.
+	// Decided: the result depends on a detail that the paper omits, as a
+	// Sensitivity and other seeds show. A single run cannot show this, so only
+	// recorded results have this verdict.
 	Decided Verdict = "decided by an open choice"
 	// Smaller: the sign holds, or rows are level, and the interval excludes the size; of
 	// an order, neighbours are level, and the others in order.
 	Smaller Verdict = "not as printed"
 )
 
-// An Outcome is a target and what was measured.
+// An Outcome is a target with the measured result.
 type Outcome struct {
 	*spec.Target
 	Experiment string
@@ -118,14 +119,14 @@ func (c *Comparison) loads(t *spec.Target) []float64 {
 	return all
 }
 
-// levelWithin is by how many percent neighbours of an order may differ and count as
-// level. What a paper prints in an order can be seen to differ in its figure; of bars as
-// high as a hand, one percent is the breadth of a line.
+// levelWithin is the difference in percent up to which neighbours of an ordering count
+// as equal. An ordering in a paper is visible in its figure, where one percent is the
+// width of a line.
 const levelWithin = 1.0
 
-// judgeOrder looks whether the rows come in the order, the first and the last
-// beyond their interval, and which neighbours can be told apart, or are level: the
-// interval of their difference ends within levelWithin.
+// judgeOrder checks whether the rows are in the expected order and which neighbours
+// differ significantly. Neighbours are level if the interval of their difference lies
+// within levelWithin.
 func (c *Comparison) judgeOrder(t *spec.Target) Outcome {
 	o := Outcome{Printed: strings.Join(t.Order, " < "), Verdict: Unknown}
 	loads := c.loads(t)
@@ -239,8 +240,8 @@ func (c *Comparison) pair(t *spec.Target, load float64) (Estimate, error) {
 	return newEstimate(c.samples(t, load)), nil
 }
 
-// samples are what a target measures at a load, by seed: a reduction or a ratio, a
-// value, or of an order how many neighbours are in it.
+// samples returns the measured values of a target at a load, by seed: a reduction, a
+// ratio, a value, or for an ordering the number of neighbours in order.
 func (c *Comparison) samples(t *spec.Target, load float64) []float64 {
 	if len(t.Order) > 0 {
 		return c.inOrder(t, load)
@@ -318,7 +319,7 @@ func (c *Comparison) judgeValue(t *spec.Target) Outcome {
 	return o
 }
 
-// nearestBound is the number of what is printed that a value is nearest to.
+// nearestBound returns the printed number that is nearest to a value.
 func nearestBound(t *spec.Target, v float64) float64 {
 	best := math.Inf(1)
 	for _, p := range []*float64{t.Printed, t.AtLeast, t.AtMost} {
@@ -329,7 +330,7 @@ func nearestBound(t *spec.Target, v float64) float64 {
 	return best
 }
 
-// printedText is what the paper says.
+// printedText returns the printed statement.
 func printedText(t *spec.Target, unit string) string {
 	var parts []string
 	if t.Printed != nil {
@@ -382,7 +383,7 @@ func noEffect(t *spec.Target) float64 {
 	return 0
 }
 
-// missed says what kind of miss a number is.
+// missed returns the verdict for a number outside its band.
 func missed(t *spec.Target, e Estimate) Verdict {
 	against := t.Against != "" || t.AgainstCase != ""
 	way := func(v float64) bool { return (e.Mean-noEffect(t))*(v-noEffect(t)) < 0 }
@@ -403,12 +404,12 @@ func missed(t *spec.Target, e Estimate) Verdict {
 	return Contrary
 }
 
-// excludes reports whether the interval leaves no room for what is printed.
+// excludes reports whether the interval excludes the printed value.
 func excludes(t *spec.Target, e Estimate) bool {
 	return t.Printed != nil && e.excludes(*t.Printed) || t.AtLeast != nil && e.high() < *t.AtLeast || t.AtMost != nil && e.low() > *t.AtMost
 }
 
-// wants says how many seeds would tell, as seeds has it.
+// wants describes the number of seeds needed for a decision.
 func wants(seeds float64) string {
 	switch {
 	case math.IsInf(seeds, 1):
@@ -419,8 +420,8 @@ func wants(seeds float64) string {
 	return fmt.Sprintf("about %.0f seeds would be needed", seeds)
 }
 
-// Corrected says how many of the differences that outcomes rest on stand if it is
-// taken into account that so many were looked at (Holm); "" where there are not two.
+// Corrected describes how many of the differences remain significant after correction
+// for their number (Holm); "" for fewer than two.
 func Corrected(list []Outcome) string {
 	p := slices.DeleteFunc(lists.Map(list, func(o Outcome) float64 { return o.P }), math.IsNaN)
 	if len(p) < 2 {
@@ -430,14 +431,14 @@ func Corrected(list []Outcome) string {
 	return fmt.Sprintf("of %d differences %d lie beyond their 95 %% intervals, and %d do if it counts that so many were looked at (Holm)", len(p), below(p), below(holm(p)))
 }
 
-// A reach is what the best possible scheme could save.
+// A reach is an upper bound for any scheme.
 type reach struct {
 	kind string
 	Estimate
 }
 
-// ceiling is the highest of the ceilings of a target, in percent by which its
-// metric lies below that of the row that it compares with.
+// ceiling returns the highest ceiling of a target: the percentage by which its metric
+// is below that of the compared row.
 func (c *Comparison) ceiling(t *spec.Target, load float64) (best reach, ok bool) {
 	base := c.Row(t.Case, t.Against, load)
 	if base == nil || t.Ratio || t.Against == "" {
@@ -459,7 +460,7 @@ func (c *Comparison) ceiling(t *spec.Target, load float64) (best reach, ok bool)
 	return best, ok
 }
 
-// beyond judges a target again whose printed number no scheme could reach.
+// beyond changes the verdict of a target if no scheme could reach the printed number.
 func (c *Comparison) beyond(t *spec.Target, o *Outcome) {
 	if o.Verdict == Within || t.Printed == nil || o.Load == 0 {
 		return

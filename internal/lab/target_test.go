@@ -43,8 +43,8 @@ func TestPapers(t *testing.T) {
 	}
 }
 
-// checkPaper wants an experiment to say what it is held against and on which
-// assumptions, and each figure to have a target.
+// checkPaper checks that an experiment states its targets and assumptions, and that
+// each figure has a target.
 func checkPaper(t *testing.T, x *spec.Experiment) {
 	t.Helper()
 	if len(x.Targets) == 0 || len(x.Assumed) == 0 || x.About == "" || x.Paper == "" {
@@ -160,9 +160,9 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeLevel: rows that cannot be told apart are not undecided where the interval
-// leaves no room for what is printed; and what is undecided says how many seeds tell
-// it from no effect or from what is printed, whichever are fewer.
+// TestJudgeLevel: rows without a significant difference are not undecided if the
+// interval excludes the printed value. Undecided rows state the number of seeds that
+// exclude either no effect or the printed value.
 func TestJudgeLevel(t *testing.T) {
 	got := judged(t, `
  - {name: a, metric: fct-mean, of: drill, against: ecmp, printed: 60, load: 0.5}
@@ -216,7 +216,7 @@ func TestTableCommas(t *testing.T) {
 	}
 }
 
-// TestJudgeMissing: what has not run is not judged.
+// TestJudgeMissing: missing runs get no verdict.
 func TestJudgeMissing(t *testing.T) {
 	for _, o := range judged(t, ` - {name: a, metric: fct-mean, of: drill, against: ecmp, printed: 45}
  - {name: c, metric: fct-mean, order: [drill, ecmp, rps]}
@@ -228,8 +228,8 @@ func TestJudgeMissing(t *testing.T) {
 	}
 }
 
-// TestJudgeFew: a value that one run alone of several has is not judged, and one
-// that some have is told to be of those.
+// TestJudgeFew: a value of only one run of several gets no verdict, and a value of
+// some runs names their number.
 func TestJudgeFew(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {

@@ -16,7 +16,7 @@ targets:
   - {figure: fig2, name: saves, metric: fct-mean, of: drill, against: ecmp, printed: 5}
 `
 
-// TestVaryRefused: what cannot be varied is refused in one line with its place,
+// TestVaryRefused: invalid variations are refused in one line with their position,
 // before anything runs.
 func TestVaryRefused(t *testing.T) {
 	for name, c := range map[string]struct{ vary, want string }{
@@ -47,8 +47,8 @@ func TestVaryRefused(t *testing.T) {
 	}
 }
 
-// TestExplain: a choice that matters is found, one that does not concern a target
-// is none of its looks, and what was found is confirmed with other seeds.
+// TestExplain: a relevant choice is found, irrelevant choices are not counted for a
+// target, and findings are confirmed with other seeds.
 func TestExplain(t *testing.T) {
 	leftToPlainRun(t)
 	text := strings.Replace(varied, "seeds: 2", "seeds: 5", 1) + `

@@ -20,8 +20,8 @@ import (
 // errUnlike is wrapped where a repetition came to something else.
 var errUnlike = errors.New("the repetition differs")
 
-// Check reads all that an archive has of an experiment, and compares it with its
-// digests. Each hears of every run, with what is wrong with it; nil is nothing.
+// Check reads all data of an experiment in an archive and compares it with its
+// digests. It calls each for every run, with its error or nil.
 func (a *Archive) Check(ctx context.Context, k *Kept, each func(run KeptRun, err error)) (there int, err error) {
 	for _, run := range k.Runs {
 		if ctx.Err() != nil {
@@ -56,8 +56,8 @@ func (a *Archive) sum(ctx context.Context, k *Kept, run KeptRun, name string) ([
 	return h.Sum(nil), nil
 }
 
-// Repeat makes runs of an experiment anew, so many of those that there are, spread
-// over all, and compares what they come to byte for byte. library has the schemes.
+// Repeat computes a sample of an experiment's runs again, spread over all existing
+// runs, and compares the results byte for byte. library contains the schemes.
 func (a *Archive) Repeat(ctx context.Context, k *Kept, library *scheme.Library, sample int, each func(run KeptRun, err error)) error {
 	x, err := k.Experiment(library)
 	if err != nil {
@@ -185,7 +185,7 @@ func (a *Archive) pruneFolder(all []*Kept, leaves func(*Kept) bool, keep bool, e
 	return nil
 }
 
-// Rows writes a line for each run that there is: what it is, and its metrics.
+// Rows writes a line for each existing run, with its identity and its metrics.
 func (a *Archive) Rows(ctx context.Context, k *Kept, warn func(error), head func([]string) error, line func([]string) error) error {
 	c, err := a.Comparison(ctx, k, warn)
 	if err != nil {

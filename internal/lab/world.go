@@ -47,7 +47,7 @@ var carries = map[string]float64{Embedded: 150e3, BMv2: 8e3}
 
 // A RealOptions is how runs in real time are made.
 type RealOptions struct {
-	Overload bool // run also what the machine is too slow for
+	Overload bool // also run loads beyond the machine's capacity
 	Cores    int  // that the switches have
 }
 
@@ -268,10 +268,10 @@ func (r *running) carry(ctx context.Context, n real.Network, congestion string) 
 	return nil
 }
 
-// Send sends the flows of an experiment's first case, at its first load, between
-// the hosts of a network that is up, once for each seed. It returns what the
-// kernel can tell of them; the rows of the flows go to flows, nil for nowhere.
-// congestion names the kernel's congestion control, "" its own choice.
+// Send sends the flows of an experiment's first case, at its first load, between the
+// hosts of a running network, once for each seed. It returns the kernel's
+// measurements. Rows of flows are written to flows, which may be nil. congestion names
+// the kernel's congestion control; "" selects the kernel's default.
 func Send(ctx context.Context, x *spec.Experiment, t *fabric.Topology, n real.Network, congestion string, flows func(seed uint64) (io.WriteCloser, error)) (*Row, error) {
 	c := &x.Cases[0]
 	row := &Row{Case: c, Scheme: &spec.Scheme{}, Load: float64(c.Loads[0])}
@@ -301,7 +301,7 @@ func Send(ctx context.Context, x *spec.Experiment, t *fabric.Topology, n real.Ne
 	return row, nil
 }
 
-// measuredReal are the metrics that the kernel can tell of flows.
+// measuredReal are the metrics that the kernel can measure.
 var measuredReal = []string{
 	"fct-mean", "fct-p50", "fct-p99", "slowdown-mean", "slowdown-p50", "slowdown-p99", "request-mean", "request-p99",
 	"flow-rate", "unfinished", "out-of-order", "dupacks", "retransmitted", "timeouts",
@@ -328,9 +328,8 @@ func (r *running) realResult() *Result {
 	return res
 }
 
-// SideBySide sets comparisons of one experiment in several worlds beside each
-// other: for each row and metric what each world has come to, and by how much it
-// differs from the first.
+// SideBySide compares the results of one experiment in several worlds: for each row
+// and metric the value in each world, and its ratio to the first.
 func SideBySide(list []*Comparison) [][]string {
 	first := list[0]
 	head := []string{"SCHEME", "LOAD", "METRIC"}
