@@ -12,10 +12,10 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// apply makes changes, in an order that leaves no packet without a way: what is
-// inserted and modified comes after what it refers to, what is deleted before.
-// Each rank is a request of its own, since a switch may do the updates of one
-// in any order. It returns how many changes the switch has taken.
+// apply makes changes in an order that never leaves packets without a path: it inserts
+// and modifies objects after the objects that they refer to, and deletes them before.
+// Each rank is a separate request, because a switch may process the updates of one
+// request in any order. It returns the number of changes that the switch accepted.
 func (x *exchange) apply(ctx context.Context, steps []step) (taken int, err error) {
 	var batches [2 * ranks][]*step
 	var cells []step

@@ -10,7 +10,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/p4info"
 )
 
-// A snapshot is what a switch held before it was changed.
+// A snapshot is the state of a switch before a change.
 type snapshot struct {
 	config   *p4v1.ForwardingPipelineConfig // nil: it had no program
 	index    *p4info.Index
@@ -41,8 +41,8 @@ func (x *exchange) snapshot(ctx context.Context, want *contents) (*snapshot, err
 	return s, err
 }
 
-// atomically deploys to all switches or to none: it touches one only when all
-// are there, and puts back what it has changed when one fails after all.
+// atomically deploys to all switches or to none. It changes no switch before all are
+// connected, and restores the changed ones if one fails.
 func (c *Controller) atomically(ctx context.Context, jobs []*job) {
 	c.each(jobs, func(j *job) { j.report.Err = j.remember(ctx) })
 	if failed := firstFailed(jobs); failed != "" {
@@ -59,7 +59,7 @@ func (c *Controller) atomically(ctx context.Context, jobs []*job) {
 		}
 		return
 	}
-	// What has been begun is put back even if ctx is what ended it.
+	// Changed switches are restored even if ctx has ended.
 	c.each(jobs, func(j *job) {
 		if j.report.Written == 0 && !j.report.Pushed {
 			j.give(fmt.Sprintf("not touched, since %s failed", failed))
@@ -111,8 +111,8 @@ func (j *job) remember(ctx context.Context) error {
 	return err
 }
 
-// rollBack makes the switch hold what it held before. It cannot be without a
-// program again, but with one that does nothing.
+// rollBack restores the previous state of the switch. A switch without a previous
+// program gets one that does nothing.
 func (j *job) rollBack(ctx context.Context) error {
 	j.conn.Busy.Lock()
 	defer j.conn.Busy.Unlock()

@@ -27,14 +27,14 @@ type commonEntry struct {
 	insert step
 }
 
-// commons has, pipeline by pipeline, what the switches of a controller hold in
-// common.
+// commons contains, for each pipeline, the entries that all switches of a controller
+// share.
 type commons struct {
 	mu         sync.Mutex
 	byPipeline map[*plan.Pipeline]*common
 }
 
-// of returns what a switch has in common with others, nil for nothing.
+// of returns the shared entries of a switch, or nil.
 func (s *commons) of(sw *plan.Switch, x *p4info.Index) *common {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,8 +68,8 @@ func (s *commons) of(sw *plan.Switch, x *p4info.Index) *common {
 	return c
 }
 
-// A pool has the parts of messages once that many entries have: entries are many,
-// values few. The zero value makes each anew.
+// A pool stores message parts that many entries have in common, because there are many
+// entries and few values. The zero value creates each part again.
 type pool struct {
 	matches map[part]*p4v1.FieldMatch
 	params  map[part]*p4v1.Action_Param
@@ -93,7 +93,7 @@ func (p pool) param(id uint32, value uint64) *p4v1.Action_Param {
 	})
 }
 
-// once makes what is not there yet, and keeps it where there is a map.
+// once returns the stored part, or makes it and stores it if there is a map.
 func once[T any](m map[part]*T, key part, make func() *T) *T {
 	if m[key] != nil {
 		return m[key]
@@ -120,8 +120,8 @@ func (c *contents) holds(e *p4v1.TableEntry, with *common) bool {
 	return ok
 }
 
-// find looks for an entry that is the same: what was sent to a switch in this
-// process, or what says the same.
+// find returns the index of an equal entry: the same message sent within this process,
+// or one with the same content.
 func (c *common) find(e *p4v1.TableEntry) (int, bool) {
 	if len(e.GetMatch()) == 0 {
 		return 0, false
@@ -135,7 +135,7 @@ func (c *common) find(e *p4v1.TableEntry) (int, bool) {
 	return i, ok && string(appendValue(key, e)[len(key):]) == c.list[i].value
 }
 
-// commonSteps are the steps to what is in common.
+// commonSteps returns the steps for shared entries.
 func (x *exchange) commonSteps(have *contents, want *common) []step {
 	if want == nil {
 		return nil

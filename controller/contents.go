@@ -16,11 +16,11 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/plan"
 )
 
-// Contents are what a switch holds, or should: objects by their keys, in the
-// canonical form that makes them comparable.
+// Contents are the current or planned state of a switch: objects by key, in a
+// canonical form for comparison.
 type contents struct {
 	objects map[string]object // entries, sessions, groups
-	common  *common           // that are wanted beside them
+	common  *common           // shared entries, wanted in addition
 	held    []bool            // of those, the ones that a switch has as they should be
 	cells   []plan.Cells      // of registers, one by one
 	queues  []plan.Queue
@@ -187,8 +187,8 @@ func encodeCall(t *p4info.Table, c plan.Call, parts pool) *p4v1.Action {
 	return out
 }
 
-// encodeMatch encodes what an entry says about a field; nil is what matches
-// everything, which P4Runtime wants left out.
+// encodeMatch encodes the match of a field. It returns nil for a match of everything,
+// which P4Runtime omits.
 func encodeMatch(f p4info.Field, m plan.Match, parts pool) *p4v1.FieldMatch {
 	switch {
 	case m.Any, f.Kind == configv1.MatchField_LPM && m.Bits == 0:
@@ -309,8 +309,8 @@ func appendDigits(b, value []byte) []byte {
 	return new(big.Int).SetBytes(value).Append(b, 10)
 }
 
-// actionValue is what an entry does, as text. What refers to a member or a group
-// of an action profile differs from everything that a plan has.
+// actionValue returns the action of an entry as text. An action that refers to a
+// member or a group of an action profile differs from every planned action.
 func actionValue(e *p4v1.TableEntry) string { return string(appendValue(nil, e)) }
 
 func appendValue(b []byte, e *p4v1.TableEntry) []byte {
@@ -330,7 +330,7 @@ func appendValue(b []byte, e *p4v1.TableEntry) []byte {
 	return append(b, "a member or group of an action profile"...)
 }
 
-// callValue is what an action does, as text.
+// callValue returns an action as text.
 func callValue(a *p4v1.Action) string { return string(appendCall(nil, a)) }
 
 func appendCall(b []byte, a *p4v1.Action) []byte {

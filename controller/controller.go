@@ -24,9 +24,8 @@ const (
 	attempts = 4
 )
 
-// A Controller has a connection to every switch of a plan, for as long as it is
-// open: it reconnects to those that vanish. Its methods may be called at the same
-// time.
+// A Controller has a connection to every switch of a plan while it is open. It
+// reconnects to switches that vanish. Its methods may be called concurrently.
 type Controller struct {
 	target target.Target
 	opts   DeployOptions
@@ -55,7 +54,7 @@ func New(ctx context.Context, p *Plan, t Target, o DeployOptions) (*Controller, 
 	return c, nil
 }
 
-// Plan is what the switches are to hold.
+// Plan returns the planned configuration of the switches.
 func (c *Controller) Plan() *Plan {
 	c.mu.Lock()
 	defer c.mu.Unlock()

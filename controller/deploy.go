@@ -22,10 +22,10 @@ type DeployOptions struct {
 	// first and whenever one takes over. Without it, a controller that has been
 	// displaced leaves the switch to the other one for good.
 	Backup bool
-	// DryRun: find the differences, write nothing. It takes no election, and
-	// leaves other controllers what they have.
+	// DryRun only finds the differences. It writes nothing and does not become
+	// primary.
 	DryRun bool
-	// Atomic: where one switch fails, put all back to what they held.
+	// Atomic restores all switches if one fails.
 	Atomic bool
 	// Links has the state that the links must have; nil stands for the topology of
 	// the plan. A link can be down that the plan still uses.
@@ -37,11 +37,11 @@ type DeployOptions struct {
 	Timeout time.Duration
 	// Progress hears of every step of every switch, one at a time.
 	Progress func(Progress)
-	// Log gets what happens; nil is silence.
+	// Log receives events; nil discards them.
 	Log *slog.Logger
 }
 
-// complete fills in what is left open.
+// complete fills in defaults.
 func (o *DeployOptions) complete() error {
 	o.Parallel, o.Timeout = cmp.Or(o.Parallel, defaultParallel), cmp.Or(o.Timeout, defaultTimeout)
 	if o.Parallel < 0 || o.Timeout < 0 {
@@ -70,10 +70,10 @@ type Progress struct {
 	Of     int
 }
 
-// Deploy makes the switches of a target hold a plan, and reads back whether
-// they do. One that fails does not stop the others; the error says which did,
-// the report what happened to each. It starts the target, but does not close
-// it.
+// Deploy configures the switches of a target according to a plan and verifies the
+// result. The failure of one switch does not stop the others; the error names the
+// failed switches, and the report describes each switch. Deploy starts the target but
+// does not close it.
 func Deploy(ctx context.Context, p *Plan, t Target, o DeployOptions) (*Report, error) {
 	c, err := New(ctx, p, t, o)
 	if err != nil {

@@ -26,8 +26,8 @@ type step struct {
 	filter *plan.Filter
 }
 
-// diff lists the steps from what a switch has to what it should. Cells,
-// queues and filters that it cannot say anything of are in neither.
+// diff returns the steps from the current to the planned state of a switch. Unreadable
+// cells, queues and filters are in neither.
 func (x *exchange) diff(have, want *contents) []step {
 	list := x.commonSteps(have, want.common)
 	for _, key := range slices.Sorted(maps.Keys(want.objects)) {
@@ -89,7 +89,7 @@ func cellSteps(have, want []plan.Cells) []step {
 	return list
 }
 
-// queueSteps compares queues; those that nothing is known of are set.
+// queueSteps compares queues. Queues with unknown settings are set.
 func (x *exchange) queueSteps(have, want []plan.Queue) []step {
 	if x.link.Endpoint.Queues == nil {
 		return nil
@@ -160,7 +160,7 @@ func numberOf(b []byte) uint64 {
 	return v
 }
 
-// describeValue writes what an object does, which value is as in contents.
+// describeValue describes the value of an object, which is in the form of contents.
 func describeValue(x *p4info.Index, e *p4v1.Entity, value string) string {
 	if e.GetTableEntry() == nil {
 		return "ports " + value

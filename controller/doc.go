@@ -1,20 +1,18 @@
-// Package controller brings a scheme onto a network and keeps it there.
+// Package controller deploys a scheme to a network and keeps it deployed.
 //
-// Deploy carries a plan (controller/plan) out on a target (controller/target),
-// all switches at once:
+// Deploy applies a plan to a target, on all switches in parallel:
 //
-//	connect   open a stream, become primary (controller/primary)
-//	read      the program's cookie, tables, sessions, groups, registers (read.go)
-//	diff      against the plan (diff.go)
-//	apply     the differences alone, in an order that leaves no packet without
-//	          a way meanwhile (apply.go)
-//	verify    read again: nothing may be left to do
+//	connect   opens a stream and becomes primary
+//	read      reads cookie, tables, sessions, groups and registers (read.go)
+//	diff      compares them with the plan (diff.go)
+//	apply     writes the differences in an order that never leaves packets
+//	          without a path (apply.go)
+//	verify    reads again: no difference may be left
 //
-// What a switch holds is never remembered, always read: so it makes no
-// difference whether a switch has restarted, or the controller has. A
-// Controller does the same whenever a switch comes back.
+// The controller always reads the state of a switch instead of remembering it, so
+// restarts of the switch or of the controller do not matter. A Controller repeats the
+// deployment whenever a switch returns.
 //
-// While a plan is deployed, Controller.Loop runs what the manifests ask for
-// (controller/task) in real time. What is known here about schemes is the
-// vocabulary of manifests alone.
+// Controller.Loop runs the tasks of the manifests in real time while a plan is
+// deployed. The package knows schemes only through manifests.
 package controller

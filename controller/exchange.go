@@ -20,8 +20,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/target"
 )
 
-// An exchange is what is said to one switch while this controller is primary
-// there.
+// An exchange communicates with one switch while this controller is primary.
 type exchange struct {
 	c       *primary.Conn
 	link    *primary.Link
@@ -37,8 +36,7 @@ func (x *exchange) note(format string, args ...any) {
 	}
 }
 
-// fault turns the error of a request into one of this package; what says what
-// was asked for.
+// fault converts the error of a request; what describes the request.
 func (x *exchange) fault(err error, what string) error {
 	s := status.Convert(err)
 	switch s.Code() {
@@ -58,8 +56,8 @@ func passing(err error) bool {
 	return errors.Is(err, target.ErrUnreachable) || errors.Is(err, target.ErrNotPrimary) || errors.Is(err, errUnsettled) || errors.Is(err, errChanged)
 }
 
-// errUnsettled: the switch does not hold what it has taken.
-var errUnsettled = errors.New("the switch does not hold what it has taken")
+// errUnsettled reports that a switch does not hold the changes that it accepted.
+var errUnsettled = errors.New("the switch does not hold the changes that it accepted")
 
 // errChanged is a refusal that another look may resolve.
 var errChanged = fmt.Errorf("%w", target.ErrRefused)
@@ -75,7 +73,7 @@ func (x *exchange) config(ctx context.Context, kind p4v1.GetForwardingPipelineCo
 	case codes.OK:
 		return r.GetConfig(), nil
 	case codes.FailedPrecondition, codes.NotFound:
-		return nil, nil // that is how BMv2 and Stratum say that there is none
+		return nil, nil // BMv2 and Stratum report a missing configuration like this
 	}
 	return nil, x.fault(err, "reading the program")
 }
@@ -107,9 +105,8 @@ func (x *exchange) read(ctx context.Context, what string, list ...*p4v1.Entity) 
 	return readEntities(ctx, x.link, x.timeout, x.index.Holds(), fault, list...)
 }
 
-// What an answer may be: so many bytes on top of so many for each entity that
-// there can be, and in time so many silences on top of what each entity that has
-// come is worth.
+// Limits of an answer: bytes in addition to bytes for each possible entity, and pauses
+// in addition to a time for each received entity.
 const (
 	answerBytes = 16 << 20
 	entityBytes = 1 << 10
@@ -148,7 +145,7 @@ func readEntities(ctx context.Context, l *primary.Link, patience time.Duration, 
 		room -= proto.Size(m)
 		switch n := len(m.GetEntities()); {
 		case len(all)+n > most || room < 0:
-			return nil, fault(status.Errorf(codes.OutOfRange, "the answer is larger than what the program has room for, %d entities", most))
+			return nil, fault(status.Errorf(codes.OutOfRange, "the answer exceeds the program's capacity of %d entities", most))
 		case time.Since(began) > silences*patience+time.Duration(len(all)+n)*entityTime:
 			return nil, fault(slow)
 		case n > 0:
@@ -195,8 +192,8 @@ func (x *exchange) writeBatch(ctx context.Context, list []*p4v1.Update, name fun
 	}
 	reason := target.ErrRefused
 	if first.code == codes.AlreadyExists || first.code == codes.NotFound {
-		// The switch has changed since it was read, for instance by what a
-		// controller wrote that has just died: it is worth another look.
+		// The switch has changed since it was read, for example because of a
+		// controller that has just died. Read it again.
 		reason = errChanged
 	}
 	return taken, fmt.Errorf("%s %s: %w: %s (%v)%s", verbs[list[first.at].GetType()], name(first.at), reason, first.msg, first.code, more)
@@ -213,9 +210,9 @@ type updateError struct {
 	msg  string
 }
 
-// updateErrors takes the error of a batch apart: how many updates were taken,
-// which was the first that was not, and how many were not. first is nil where
-// the error says nothing of single updates.
+// updateErrors analyses the error of a batch: the number of accepted updates, the
+// first refused one, and the number of refused ones. first is nil if the error does
+// not list updates.
 func updateErrors(err error) (taken int, first *updateError, refused int) {
 	for i, d := range status.Convert(err).Details() {
 		e, ok := d.(*p4v1.Error)
@@ -233,7 +230,7 @@ func updateErrors(err error) (taken int, first *updateError, refused int) {
 	return taken, first, refused
 }
 
-// sameProgram reports whether what the switch runs is the plan's.
+// sameProgram reports whether the switch runs the planned program.
 func sameProgram(c *p4v1.ForwardingPipelineConfig, p *plan.Pipeline, x *p4info.Index) bool {
 	return c.GetCookie().GetCookie() == x.Cookie && proto.Equal(c.GetP4Info(), p.P4Info)
 }

@@ -14,7 +14,7 @@ func (x *exchange) liveFilters(ctx context.Context, c *contents, want []plan.Fil
 	f := x.link.Endpoint.Filters
 	if f == nil {
 		if len(want) > 0 {
-			x.note("no way to the filters: they stay as they are, and until somebody sets them utilisation counts as 0")
+			x.note("the target gives no access to the filters: they stay unchanged, and utilisation reads 0 until they are set")
 		}
 		return nil
 	}

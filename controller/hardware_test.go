@@ -16,8 +16,8 @@ import (
 // ticks is a time as programs for Tofino count it.
 func ticks(t time.Duration) uint64 { return uint64(t) >> 10 }
 
-// TestHardwareReadings holds cells of programs for Tofino to what they mean: the
-// same as those of software switches, in pairs, in copies, and by another clock.
+// TestHardwareReadings checks decoded cells of Tofino programs: the same values as on
+// software switches, in pairs, in copies, and with another clock.
 func TestHardwareReadings(t *testing.T) {
 	leftToPlainRun(t)
 	const now = time.Second // when virtual networks begin
@@ -30,7 +30,7 @@ func TestHardwareReadings(t *testing.T) {
 		raw             uint64
 	}{
 		{"qall-pkt", []cell{{"LbIngress.level_0.q_C", 3, 2}}, "congestion", "port 3", 2, "2 level", 2},
-		{"qall-pkt", []cell{{"LbIngress.level_1.q_C", 3, 2}}, "congestion", "port 3", 0, "0 level", 0}, // a copy that nobody shows
+		{"qall-pkt", []cell{{"LbIngress.level_1.q_C", 3, 2}}, "congestion", "port 3", 0, "0 level", 0}, // an unused copy
 		{"qall-pkt", []cell{{"qe_L", 3, 3<<8 | 1}}, "qe_L", "port 3", 1.0 / 3, "0.33", 3},              // 9 is full
 		{"qall-pkt", []cell{{"qe_L", 3, 9<<8 | 1}}, "qe_V", "port 3", 2, "rising", 1},
 		{"qall-pkt", []cell{{"qe_L", 3, 9 << 8}}, "qe_V", "port 3", 1, "falling", 0},
@@ -75,8 +75,8 @@ func TestNamedHardwareRegisters(t *testing.T) {
 	}
 }
 
-// TestFilters: a link of the program's rate gives 256, and the time constant is
-// about what was asked for.
+// TestFilters: a link at the program's rate gives 256, and the time constant is
+// approximately the requested one.
 func TestFilters(t *testing.T) {
 	for _, link := range []string{"1Mbps", "100Mbps", "400Mbps", "1Gbps", "40Gbps", "400Gbps"} {
 		for _, window := range []string{"4", "10", "24"} {
@@ -223,8 +223,8 @@ func TestHardwareLoad(t *testing.T) {
 	}
 }
 
-// TestHardwareRezero: counts of a port begin anew while the switch is empty, if
-// they say that it is not.
+// TestHardwareRezero: counts of a port are reset while the switch is empty if they are
+// not zero.
 func TestHardwareRezero(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "letflow+rlb@tna", nil)
 	task := taskOf(t, n.tasks(task.Options{}), "rezero", "l1")

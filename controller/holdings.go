@@ -8,10 +8,10 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// A Holder says what a switch holds beside its registers. A Peek by P4Runtime is
-// one.
+// A Holder reports the state of a switch except its registers. A Peek over P4Runtime
+// implements it.
 type Holder interface {
-	// Tables says how full the tables of the program are.
+	// Tables returns the fill levels of the program's tables.
 	Tables(ctx context.Context) ([]TableFill, error)
 	// Counters lists the cells of the program's counters that have counted
 	// something.
@@ -23,8 +23,8 @@ type TableFill struct {
 	Table   string
 	Entries int
 	Size    int64 // that it has room for
-	// Count is what its direct counter has counted, all entries together; nil
-	// where it has none.
+	// Count is the sum of its direct counter over all entries, or nil without a
+	// counter.
 	Count *Count
 }
 
@@ -38,7 +38,7 @@ type CounterCell struct {
 	Count
 }
 
-// Tables says how full the tables of the program are.
+// Tables returns the fill levels of the program's tables.
 func (p *p4Peek) Tables(ctx context.Context) (list []TableFill, err error) {
 	for _, t := range p.info.GetTables() {
 		id, name := t.GetPreamble().GetId(), t.GetPreamble().GetName()

@@ -77,7 +77,8 @@ func startBMv2(b testing.TB, s *plan.Switch) registers.Access {
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	l.Close()
-	// Its notifications go to a place by its number: whoever else runs one has another.
+	// The address of notifications depends on the device id, so concurrent
+	// switches need different ids.
 	cmd := exec.Command(path, "--thrift-port", port, "--log-level", "off", "--device-id", strconv.Itoa(os.Getpid()), program)
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)

@@ -42,7 +42,7 @@ func snapshot(t *testing.T, in *inspect.Inspector) *inspect.Snapshot {
 	return s
 }
 
-// reading finds what a snapshot says of a quantity and an index.
+// reading returns the reading of a quantity and an index in a snapshot.
 func reading(t *testing.T, s *inspect.Snapshot, quantity, index string) inspect.Reading {
 	t.Helper()
 	for _, r := range s.Readings {
@@ -54,7 +54,7 @@ func reading(t *testing.T, s *inspect.Snapshot, quantity, index string) inspect.
 	return inspect.Reading{}
 }
 
-// A cell is what a register holds.
+// A cell is the content of a register cell.
 type cell struct {
 	register string
 	cell     int
@@ -121,8 +121,8 @@ func TestReadings(t *testing.T) {
 	}
 }
 
-// TestReadingsOfProgram wants weights to be those that the program draws by: a
-// path with all of the weight gets all packets, as the shares say.
+// TestReadingsOfProgram: weights equal the program's weights; a path with all of the
+// weight receives all packets.
 func TestReadingsOfProgram(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "dhlb", nil)
 	n.write("l1", "deg", 2<<4+2, 5)
@@ -242,8 +242,7 @@ func TestCollisions(t *testing.T) {
 	}
 }
 
-// TestNamedRegisters reads what is asked for alone; of flows, every cell that
-// holds something.
+// TestNamedRegisters reads only named registers; for flow tables, all non-empty cells.
 func TestNamedRegisters(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "letflow", nil)
 	n.write("l1", "fl_port", 4711, 0x8001)
@@ -294,7 +293,7 @@ func TestWithoutTopology(t *testing.T) {
 	}
 }
 
-// TestInspectErrors: what cannot be read is named, with a hint.
+// TestInspectErrors: unreadable registers are named, with a hint.
 func TestInspectErrors(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "qall-pkt", nil)
 	in, err := inspect.New(n.plan.Nodes()[0], n.registers("s1"), inspect.Options{})
@@ -345,8 +344,8 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
-// TestFlowsEvery reads the tables of flows less often than the rest, and says
-// in between what it has said of them.
+// TestFlowsEvery reads flow tables less often than other registers and repeats the
+// last readings in between.
 func TestFlowsEvery(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "dhlb", nil)
 	in := n.inspector("l1", inspect.Options{FlowsEvery: time.Hour})
@@ -386,7 +385,7 @@ func TestNewNodes(t *testing.T) {
 	}
 }
 
-// counted is a switch without registers whose ports are counted.
+// counted is a switch without registers and with port counters.
 type counted struct {
 	registers.Access
 	ports []bmv2.PortCounts
@@ -396,9 +395,9 @@ func (c counted) PortCounts(context.Context) ([]bmv2.PortCounts, error) { return
 
 func (c counted) Clock(context.Context) (time.Duration, error) { return time.Second, nil }
 
-// TestInspectNowhere: what a program sends to a port that does not exist is seen,
-// also at port 0, where packets go that no table had an entry for; a port without a
-// link that nothing is sent to is not.
+// TestInspectNowhere: packets to a port that does not exist are shown, also at port 0,
+// which is the default without a matching entry. An unused port without a link is not
+// shown.
 func TestInspectNowhere(t *testing.T) {
 	p := newPlan(t, leafSpine(t, 0), "ecmp", nil)
 	var lost bmv2.PortCounts

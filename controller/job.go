@@ -24,7 +24,7 @@ type job struct {
 	report *report.Switch
 	meter  *meter
 
-	before *snapshot // what the switch held before, where that may be wanted back
+	before *snapshot // the previous state, if it may be restored
 }
 
 func (j *job) step(name string) { j.meter.step(j.plan.Name, name) }
@@ -43,8 +43,8 @@ func (j *job) finish(err error) {
 	j.step(stepFailed)
 }
 
-// deploy makes one switch hold its plan. What it does can be done again at any
-// point, so that is what it does when the switch vanishes meanwhile.
+// deploy configures one switch. Every step can be repeated, so deploy starts again if
+// the switch vanishes.
 func (j *job) deploy(ctx context.Context) error {
 	j.conn.Busy.Lock()
 	defer j.conn.Busy.Unlock()
@@ -154,9 +154,9 @@ func (j *job) look(ctx context.Context, x *exchange) (push, runs bool, err error
 	return !sameProgram(have, j.plan.Pipeline, x.index), have.GetP4Info() != nil, nil
 }
 
-// push replaces the program and reads back which one runs. The tables are empty
-// then; what else there is goes into have. Entries that are the same in both
-// programs are not kept: what they mean may have changed.
+// push replaces the program and reads back the running one. The tables are then empty;
+// the remaining state is stored in have. Entries that are equal in both programs are
+// not kept, because their meaning may have changed.
 func (j *job) push(ctx context.Context, x *exchange, ran bool, want, have *contents) error {
 	j.report.Changes = append(j.report.Changes, report.Change{
 		Kind: report.Push, Object: "program", After: fmt.Sprintf("%s for the role %s", j.plan.Pipeline.Manifest.Scheme, j.plan.Role),

@@ -25,7 +25,7 @@ type LoopOptions struct {
 	Log *slog.Logger
 }
 
-// A LoopReport is what a loop has done.
+// A LoopReport contains the results of a loop.
 type LoopReport struct {
 	Runs   int           // of tasks
 	Failed int           // of them
@@ -70,7 +70,7 @@ func (p *pacedTask) Run(now time.Duration, f task.Fabric) (time.Duration, error)
 	if due <= next {
 		return next, nil
 	}
-	// The run took too long, which is said once if that is the rule.
+	// The run took too long. Repeated delays are logged once.
 	l, name := p.loop, p.Name()
 	l.report.Slowed++
 	l.slowed[name]++

@@ -115,8 +115,8 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-// TestLoopRezero: the embedded switch says that it holds no packet, so what is
-// left of RLB's ingress queues goes at once.
+// TestLoopRezero: the embedded switch reports that it contains no packets, so
+// remaining counts of RLB's ingress queues are cleared immediately.
 func TestLoopRezero(t *testing.T) {
 	target, c, tasks := deployTasks(t, "drill+rlb")
 	if err := target.Device("l1").WriteRegister("ig_q", 3, 4, 4711); err != nil {

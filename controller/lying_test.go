@@ -19,7 +19,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/target"
 )
 
-// patience is how long a test waits for what must come.
+// patience is the time limit for expected events.
 const patience = 3 * time.Minute
 
 // A liar is a switch that answers reads as it likes.
@@ -65,8 +65,8 @@ func TestAnswersOfLyingSwitches(t *testing.T) {
 		want string
 		wait time.Duration
 	}{
-		"without end":  {forever(&p4v1.ReadResponse{Entities: []*p4v1.Entity{entry, entry}}, 0), "larger than what the program has room for, 100 entities", patience},
-		"too large":    {forever(&p4v1.ReadResponse{Entities: []*p4v1.Entity{large}}, 0), "larger than what the program has room for, 100 entities", patience},
+		"without end":  {forever(&p4v1.ReadResponse{Entities: []*p4v1.Entity{entry, entry}}, 0), "exceeds the program's capacity of 100 entities", patience},
+		"too large":    {forever(&p4v1.ReadResponse{Entities: []*p4v1.Entity{large}}, 0), "exceeds the program's capacity of 100 entities", patience},
 		"of nothing":   {forever(&p4v1.ReadResponse{}, time.Millisecond), "no answer within 50ms", 50 * time.Millisecond},
 		"that trickle": {forever(&p4v1.ReadResponse{Entities: []*p4v1.Entity{entry}}, 20*time.Millisecond), "too slowly", 50 * time.Millisecond},
 		"with escapes": {func(func(*p4v1.ReadResponse) error) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest/manifesttest"
 )
 
-// TestMeaningsAreForPeople puts an x in the place of every sentence in the
-// manifests: plans, tasks, inspection and observation stay what they are.
+// TestMeaningsAreForPeople replaces every sentence of the manifests by an x: plans,
+// tasks, inspection and observation stay the same.
 func TestMeaningsAreForPeople(t *testing.T) {
 	leftToPlainRun(t)
 	for _, arch := range []string{"v1model", "tna", "t2na"} {
@@ -89,7 +89,7 @@ func controllerNews(t *testing.T, n *virtualNet, node *plan.Node) map[int]time.D
 	return ages
 }
 
-// observations are what an observer says of a switch, or why it does not.
+// observations returns the observations of a switch, or the error.
 func observations(n *virtualNet, node *plan.Node) any {
 	o, err := inspect.NewObserver(node, n.registers(node.Name))
 	if err != nil {

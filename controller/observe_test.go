@@ -14,7 +14,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/registers"
 )
 
-// metered is a switch whose ports are counted.
+// metered is a switch with port counters.
 type metered struct {
 	registers.Access
 	sent map[int]uint64
@@ -27,8 +27,8 @@ func (m metered) PortCounts(context.Context) (list []bmv2.PortCounts, err error)
 	return list, nil
 }
 
-// TestObserver wants rows in the paper's units: what was sent between two
-// samples, for ports that were reported since, and those to switches alone.
+// TestObserver: rows are in the paper's units and contain the traffic between two
+// samples, for reported ports to other switches only.
 func TestObserver(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "qall-pkt", nil)
 	node := n.plan.Nodes()[0]
@@ -64,7 +64,7 @@ func TestObserver(t *testing.T) {
 	}
 }
 
-// TestObserverRefuses says what is missing, and what would do.
+// TestObserverRefuses: errors name the missing value and a remedy.
 func TestObserverRefuses(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "ecmp", nil)
 	_, err := inspect.NewObserver(n.plan.Nodes()[0], n.registers("l1"))

@@ -13,9 +13,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// live reads what the switch holds, as far as the plan is about it: all
-// entries, sessions, groups and filters, but only the cells and queues of the
-// plan.
+// live reads the state of the switch that the plan covers: all entries, sessions,
+// groups and filters, but only the cells and queues of the plan.
 func (x *exchange) live(ctx context.Context, want *contents) (*contents, error) {
 	c := &contents{objects: map[string]object{}}
 	entities := []*p4v1.Entity{tableEntity(&p4v1.TableEntry{})}
@@ -130,7 +129,7 @@ func (x *exchange) liveCells(ctx context.Context, c *contents, want []plan.Cells
 
 func nameCells(list []plan.Cells) string {
 	names := lists.Map(list, func(c plan.Cells) string { return c.Register })
-	return fmt.Sprint(slices.Compact(names)) // cells of a register are beside each other
+	return fmt.Sprint(slices.Compact(names)) // cells of a register are adjacent
 }
 
 func (x *exchange) liveQueues(ctx context.Context, c *contents, want []plan.Queue) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/inspect"
 )
 
-// TestRecording wants back what was recorded, round by round, in both forms.
+// TestRecording reads back a recording round by round, in both formats.
 func TestRecording(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "dhlb", nil)
 	inspectors := []*inspect.Inspector{n.inspector("l1", inspect.Options{}), n.inspector("s1", inspect.Options{})}
@@ -57,7 +57,7 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-// TestBrokenRecording names the file and the line of what is wrong.
+// TestBrokenRecording: errors name the file and the line.
 func TestBrokenRecording(t *testing.T) {
 	good := recordingOf(t, "csv", &inspect.Snapshot{Switch: "l1", Readings: []inspect.Reading{{Quantity: "x"}, {Quantity: "y"}}})
 	lines := strings.SplitAfter(string(good), "\n")
@@ -92,7 +92,7 @@ func TestRecordingOfManySwitches(t *testing.T) {
 	}
 }
 
-// TestRecordingForATerminal: nothing of a recording is what a terminal obeys.
+// TestRecordingForATerminal: texts of a recording are escaped for the terminal.
 func TestRecordingForATerminal(t *testing.T) {
 	for _, form := range inspect.RecordFormats {
 		evil := "\x1b[2J"
@@ -107,7 +107,7 @@ func TestRecordingForATerminal(t *testing.T) {
 	}
 }
 
-// recordingOf is what a recorder writes of snapshots.
+// recordingOf returns the recording of snapshots.
 func recordingOf(t testing.TB, form string, list ...*inspect.Snapshot) []byte {
 	t.Helper()
 	var file bytes.Buffer

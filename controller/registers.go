@@ -30,8 +30,8 @@ type p4Registers struct {
 // register by path has 16,384 of which a fabric uses some hundred.
 const oneByOne = 512
 
-// mostCells is the size of the largest register that is read: a switch that is
-// asked for its program says how large its registers are, whatever it likes.
+// mostCells is the size of the largest register that is read. A switch reports its own
+// program, so it could claim any size.
 const mostCells = 1 << 24
 
 // Read appends cells to dst.

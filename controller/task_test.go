@@ -156,8 +156,8 @@ func TestCloveProbes(t *testing.T) {
 	}
 }
 
-// TestGranularity holds what is written to Eq. 10, with delays of paths as PDLB
-// has them (Fig. 10: one of four paths is bad).
+// TestGranularity compares the written values with Eq. 10, for path delays as in PDLB
+// (Fig. 10: one of four paths is bad).
 func TestGranularity(t *testing.T) {
 	model := func(m, bad int, good, x float64) int {
 		p := fitting.PDLB{M: m, Bad: bad, Good: good, X: x, C: 400e6 / 8 / 1500, Buffer: 64, Size: fitting.PDLBFlow, Flows: 1}
@@ -384,7 +384,7 @@ func TestFailureDetection(t *testing.T) {
 	}
 }
 
-// TestAgeing counts flows of QDAPS that wait, and those that are done.
+// TestAgeing counts waiting and finished flows of QDAPS.
 func TestAgeing(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 25*time.Microsecond), "qdaps", nil)
 	var got task.FlowAges

@@ -23,8 +23,8 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme"
 )
 
-// A virtualNet is a fabric of data planes in virtual time, with what a plan
-// says in their tables: packets take the delay of each link and nothing else.
+// A virtualNet is a network of data planes in virtual time with planned tables.
+// Packets take the delay of each link and nothing else.
 type virtualNet struct {
 	t        *testing.T
 	plan     *plan.Plan
@@ -33,7 +33,7 @@ type virtualNet struct {
 	flying   []flight
 	// heard are the packets that have come to hosts.
 	heard map[string][][]byte
-	// silent switches do not tell whether their queues are empty.
+	// silent switches do not report whether their queues are empty.
 	silent bool
 	// timeless switches do not tell their clock.
 	timeless bool
@@ -183,7 +183,7 @@ func (n *virtualNet) newSwitch(s *plan.Switch) *virtualSwitch {
 	return v
 }
 
-// fill puts what the plan says into a data plane.
+// fill writes the planned state to a data plane.
 func (n *virtualNet) fill(sw *dataplane.Switch, s *plan.Switch) {
 	n.t.Helper()
 	check := func(err error) {
@@ -269,7 +269,7 @@ func (n *virtualNet) settle(until time.Duration) {
 	n.now = max(n.now, until)
 }
 
-// play runs tasks until a time, and what they cause.
+// play runs tasks and their effects until a time.
 func (n *virtualNet) play(tasks []task.Task, until time.Duration) {
 	n.t.Helper()
 	s := task.NewSchedule(tasks, n.now)
@@ -292,7 +292,7 @@ func (n *virtualNet) step(task task.Task) {
 	n.now = next
 }
 
-// tasks are those that the plan wants.
+// tasks returns the tasks of the plan.
 func (n *virtualNet) tasks(o task.Options) []task.Task {
 	n.t.Helper()
 	list, err := task.ForPlan(n.plan, o)
@@ -352,7 +352,7 @@ func (n *virtualNet) write(sw, register string, i int, v uint64) {
 	}
 }
 
-// Registers are those of one switch, as an inspector reads them.
+// registers returns the registers of one switch for an inspector.
 func (n *virtualNet) registers(sw string) registers.Access { return virtualRegisters{n, sw} }
 
 type virtualRegisters struct {
@@ -395,7 +395,7 @@ func udp(src, dst *fabric.Host, sport uint16, size int) []byte {
 	return append(b, make([]byte, size-len(b))...)
 }
 
-// ipChecksum is that of a header whose checksum is 0.
+// ipChecksum returns the checksum of a header with a zero checksum field.
 func ipChecksum(header []byte) uint16 {
 	sum := uint32(0)
 	for i := 0; i < len(header); i += 2 {
