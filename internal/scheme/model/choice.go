@@ -44,7 +44,7 @@ type hash struct{ *Switch }
 
 func (c hash) choose(p *pass) int {
 	if c.tofino() {
-		if !c.cfg.Edge { // another hash than that which has brought the flow here
+		if !c.cfg.Edge { // not the hash that brought the flow here
 			return spread(uint64(p.Flow.Hash()), p.n)
 		}
 		return spread(p.Flow.pathHash(true), p.n)
@@ -65,7 +65,7 @@ type inTurn struct {
 
 func (c *inTurn) choose(p *pass) int {
 	next := c.next.of(p.Group)
-	if c.tofino() { // what is kept is the path taken last
+	if c.tofino() { // the register keeps the last path
 		if *next++; *next >= p.n {
 			*next = 0
 		}
@@ -149,15 +149,15 @@ func (c least) ofFour(p *pass) int {
 	return equals[c.random(len(equals))]
 }
 
-// sampled is DRILL(d, m): the least loaded of d random paths, all different,
-// and of the m that were the least before. Of equals the first stands.
+// sampled is DRILL(d, m): the least loaded of d different random paths and of the m
+// least loaded paths before. The first of equals wins.
 //
-// Hardware draws the paths at once, so that they may be the same, and remembers
-// the least of them before it looks at what it has remembered.
+// Hardware draws all paths at once, so that they may be equal, and stores the least of
+// them before it looks at the remembered path.
 type sampled struct {
 	*Switch
 	best   byGroup[lastBest]
-	byHost map[uint32]*lastBest // in the place of that: see Variant.HostMemory
+	byHost map[uint32]*lastBest // replaces the memory by group: see Variant.HostMemory
 }
 
 // A lastBest is the paths of the last M decisions, the latest first.
@@ -234,10 +234,10 @@ func (c *sampled) choose(p *pass) int {
 	return slot
 }
 
-// grid takes a path in proportion to its weight (QALL Alg. 2, Eq. 5): path i
-// has W_i grids, and the grid drawn, from 1 on, is somebody's. Weights that are
-// the controller's are for flows (WCMP), whose CRC32 takes
-// the place of the draw: 16 bits would not reach all grids.
+// grid chooses a path in proportion to its weight (QALL Alg. 2, Eq. 5): path i has W_i
+// grids, and the drawn grid, from 1 on, belongs to one path. Weights of the controller
+// apply to flows (WCMP); then CRC32 of the flow replaces the random number, because 16
+// bits would not reach all grids.
 type grid struct{ *Switch }
 
 func (c grid) choose(p *pass) int {

@@ -8,7 +8,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
-// What the manifests for Tofino declare, on the models alone.
+// The deviations that the manifests for Tofino declare, tested on the models alone.
 
 // hardwareModel is a switch on hardware with one group of n paths, firstPort
 // and those behind it, out of room for paths.
@@ -108,8 +108,8 @@ func TestWeightedChoice(t *testing.T) {
 	}
 }
 
-// TestCongestedFlowsMove: a flow of FlowBender whose acknowledgements are marked
-// moves about as often as a number drawn would let it, and comes to all paths.
+// TestCongestedFlowsMove: a FlowBender flow with marked acknowledgements moves about
+// as often as with a random draw, and reaches all paths.
 func TestCongestedFlowsMove(t *testing.T) {
 	for n := 2; n <= 16; n *= 2 {
 		moves, steps := 0, 0
@@ -174,7 +174,7 @@ func TestOrderIsKept(t *testing.T) {
 	m := hardwareModel(t, model.Config{Granularity: "packet", Signal: "queue", Choice: "ordered", Params: model.Params{Link: 10e9, Tb: 1}}, 4)
 	r := rand.New(rand.NewPCG(3, 4))
 	now, changes, last := int64(1<<32-20_000), 0, 0
-	free := map[int]int64{} // when the last packet leaves by a path, by what was reported
+	free := map[int]int64{} // the last departure by path, as reported
 	left := int64(0)
 	for range 20_000 {
 		now += r.Int64N(4)

@@ -51,8 +51,8 @@ func rlb(more ...string) map[string]string {
 	return set
 }
 
-// schemes are the rows that programs and models are compared on: those of a
-// kind of their own, some in several forms, and what is left of the catalogue.
+// schemes lists the rows on which programs and models are compared: rows with special
+// mechanisms, some in several forms, and the rest of the catalogue.
 func schemes() []scheme {
 	list := []scheme{
 		{"ecmp", codegen.Params{Ports: 16}},
@@ -135,8 +135,7 @@ func composed() (list []codegen.Row) {
 	return list
 }
 
-// TestCompositions does the same with all rows that can be composed, whether
-// anybody has published them or not.
+// TestCompositions compares all possible compositions, published or not.
 func TestCompositions(t *testing.T) {
 	count := 0
 	for _, row := range composed() {
@@ -172,8 +171,7 @@ type traffic struct {
 	flows [][]model.Flow // by group
 }
 
-// The ports of paths, and those where packets come in: none of them leads
-// round on hardware.
+// The ports of paths and of arriving packets. None of them recirculates on hardware.
 const firstPort, hostPort = 20, 9
 
 func newTraffic(r *rig, n int) *traffic {
@@ -278,7 +276,7 @@ func (tr *traffic) run(count int) {
 		{5, 10, 4, -1},
 		{0, 10, 30, -1},
 		{0, 200, 2, -1},           // all ports are congested
-		{0, 12, 4, 1},             // one port is dead, nobody knows
+		{0, 12, 4, 1},             // one port is dead, without notification
 		{1 << 40, 10, 3, -1},      // after a long pause
 		{1<<48 - 4000, 20, 4, -1}, // the clock wraps
 		{0, 25, 6, 0},             // one port is dead, the controller takes it out
@@ -348,7 +346,7 @@ func (tr *traffic) anyGroup() int {
 	return tr.firstGroup() + tr.rnd.IntN(len(tr.groups)-tr.firstGroup())
 }
 
-// length is that of a packet.
+// length returns a packet length.
 func (tr *traffic) length() int {
 	if tr.coarse {
 		return 100 * (1 + tr.rnd.IntN(14))

@@ -8,9 +8,8 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
-// The rows of the trouble tables of QDAPS, RLB, PDLB and DHLB that the data
-// plane decides, each on the program and the model at once. Those that are the
-// controller's arithmetic are tested where that is.
+// The errata of QDAPS, RLB, PDLB and DHLB that concern the data plane, each on program
+// and model together. Errata in the controller's arithmetic are tested there.
 
 // qdapsRig has a group of queues of the given lengths that serve a packet in
 // 10 µs each.
@@ -364,7 +363,7 @@ func TestErratumRLB8_OverTheLimit(t *testing.T) {
 	}
 }
 
-// Algorithm 2 runs in the controller; what it finds is out of use.
+// Algorithm 2 runs in the controller. Ports that it marks as faulty are not used.
 func TestErratumRLB9_Faulty(t *testing.T) {
 	r := rlbRig(t, "rlb-star", rlb(), 100, 100, 100)
 	r.write("faulty", firstPort+1, 1)
@@ -581,8 +580,8 @@ func TestReportedLoadFades(t *testing.T) {
 	}
 }
 
-// A path whose probes stay away while those along other paths arrive is silent:
-// it gets nothing, until a probe comes again.
+// A path without probes, while probes of other paths arrive, is silent: it gets no
+// traffic until a probe returns.
 func TestDHLBSilentPath(t *testing.T) {
 	r := rigOf(t, "dhlb", codegen.Params{Role: "tor", Set: map[string]string{"gap": "1us"}}, 4, nil)
 	share := func() (taken [4]int) {

@@ -11,8 +11,8 @@ type Flow struct {
 	Sport, Dport uint16
 }
 
-// Flows is the number of slots that flows are remembered in. Two flows whose
-// hashes agree share one and are taken for the same.
+// Flows is the number of flow slots. Two flows with the same hash share a slot and
+// count as one flow.
 const Flows = 1 << 16
 
 // Hash is the CRC16 of the 5-tuple, which QALL and QDAPS identify flows by.
@@ -66,10 +66,9 @@ var crcTable = func() (t [256]uint16) {
 	return t
 }()
 
-// A Time is what the clock of a switch shows, 48 bits that wrap: microseconds,
-// which takes nine years, or on hardware 1024 ns in the upper 32 bits and
-// nothing in the others, which takes 73 minutes. What is asked of times are
-// differences.
+// A Time is a time of a switch's clock, 48 bits that wrap: microseconds, which last
+// nine years, or on hardware units of 1024 ns in the upper 32 bits, which last 73
+// minutes. Only differences of times are used.
 type Time uint64
 
 const clockMask Time = 1<<48 - 1
@@ -80,6 +79,6 @@ func (t Time) Since(then Time) Time { return (t - then) & clockMask }
 // After is the time d after t.
 func (t Time) After(d Time) Time { return (t + d) & clockMask }
 
-// signed is the time from then to t, negative if t is the earlier one: what is
-// more than half the clock away has been.
+// signed returns the time from then to t, negative if t is earlier. A distance of more
+// than half the clock counts as past.
 func (t Time) signed(then Time) int64 { return int64((t-then)<<16) >> 16 }

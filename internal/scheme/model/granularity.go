@@ -38,7 +38,7 @@ func (p path) in(n int) int {
 	return int(p) - 1
 }
 
-// there is the slot where nothing says that there is none: 0.
+// there returns the slot, or 0 if none is stored.
 func (p path) there() int { return max(int(p), 1) - 1 }
 
 // memory is the paths of all flows.
@@ -47,22 +47,22 @@ type memory struct {
 	paths [Flows]path
 }
 
-// recall finds the slot and the path of the packet's flow. A flow whose path
-// the group does not have any more has none.
+// recall reads the slot and the path of the packet's flow. A path that the group no
+// longer has counts as none.
 func (m *memory) recall(p *pass) {
 	p.key = m.flowSlot(p.Flow)
 	p.held = m.paths[p.key].in(p.n)
 }
 
-// renew gives the flow a path anew.
+// renew chooses a new path for the flow.
 func (m *memory) renew(p *pass) int {
 	slot := m.choice.choose(p)
 	m.paths[p.key] = remember(slot)
 	return slot
 }
 
-// exchange is how hardware does that: it chooses for every packet, and keeps
-// what the first of a flowlet or cell gets.
+// exchange is the hardware form: it chooses for every packet and stores the choice for
+// the first packet of a flowlet or cell.
 func (m *memory) exchange(p *pass, fresh bool) int {
 	slot := m.choice.choose(p)
 	if fresh {
@@ -86,8 +86,8 @@ func (g *perFlow) decide(p *pass) int {
 	return g.renew(p)
 }
 
-// flowlet chooses anew after a pause longer than Gap (LetFlow; QALL Alg. 1,
-// lines 11 to 20, which forget to write the time).
+// flowlet chooses again after a pause longer than Gap (LetFlow; QALL Alg. 1, lines 11
+// to 20, which omit to store the time).
 type flowlet struct {
 	memory
 	last [Flows]Time
@@ -106,9 +106,9 @@ func (g *flowlet) decide(p *pass) int {
 	return g.renew(p)
 }
 
-// flowcell chooses anew when Cell bytes are full (Presto): the packet that
-// would not fit is the first of the next cell. Hardware counts the bytes that IPv4
-// states, and numbers cells that take paths in turn.
+// flowcell chooses again when Cell bytes are full (Presto): a packet that would not
+// fit starts the next cell. Hardware counts IPv4's total length and numbers the cells,
+// which take paths in turn.
 type flowcell struct {
 	memory
 	bytes [Flows]uint32
@@ -149,8 +149,8 @@ func (g *flowcell) decide(p *pass) int {
 // ipv4 is the length of a packet that IPv4 states.
 func (p *Packet) ipv4() uint32 { return uint32(p.Len - 14 - p.carried) }
 
-// adaptive chooses anew after as many packets as the controller has found best
-// for the destination (PDLB).
+// adaptive chooses again after the number of packets that the controller computed for
+// the destination (PDLB).
 type adaptive struct {
 	memory
 	count [Flows]uint16
@@ -183,7 +183,7 @@ type rehash struct {
 	flows [Flows]echoes
 }
 
-// echoes is what the acknowledgements of a flow say.
+// echoes contains the marks in a flow's acknowledgements.
 type echoes struct {
 	v           uint8
 	acks, marks uint32
@@ -198,9 +198,9 @@ func (c *rehash) choose(p *pass) int {
 	return int(p.Flow.pathHash(c.cfg.Edge, v) % uint64(p.n))
 }
 
-// heed takes in an acknowledgement, which is about the flow the other way.
-// Hardware looks at those that end here alone, and the one that ends an epoch
-// is the first of the next.
+// heed processes an acknowledgement, which concerns the reverse flow. Hardware only
+// looks at acknowledgements for its own hosts, and the one that ends an epoch is the
+// first of the next.
 func (c *rehash) heed(p *Packet, now Time) {
 	if c.tofino() && p.Group >= 0 {
 		return

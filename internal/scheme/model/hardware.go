@@ -6,32 +6,27 @@ import (
 	"slices"
 )
 
-// Hardware is what is different on a Tofino: what its manifests declare as
-// deviations, here as rules of their own. A nil one is a switch that computes
-// as the papers do.
+// Hardware describes the differences of a Tofino, which its manifests declare as
+// deviations. A nil Hardware is a switch that computes as in the papers.
 //
 //   - Times count in 1024 ns, queues in cells.
-//   - One of n paths is drawn by 12 bits of a random number or of a hash, which
-//     are shared out evenly; one in proportion to weights by a byte, of whose
-//     values each path has its share.
-//   - A register is accessed once. What is remembered is exchanged before it is
-//     known what it was, and is path 0 to begin with; the paths of a group are
-//     there again under the numbers of those that it does not have.
+//   - Paths are drawn by 12 bits of a random number or hash, divided evenly, or in proportion to weights by a byte, of whose values each path has its share.
+//   - A register is accessed once. A stored value is exchanged before it is read, and path 0 is the initial value. Slots beyond the group size repeat its paths.
 //   - Congestion has few levels, which come from tables.
 type Hardware struct {
 	Cell  int // bytes of a cell
 	Flows int // slots that flows are remembered in; 0: Flows
 
-	// What the controller puts into the tables that stand for arithmetic.
+	// The contents of the tables that replace arithmetic.
 	Index   []int // QALL's levels, of 16 occupancies, 16 intervals and 2 trends; occupancies count up fastest
 	Weights []int // by level; a path of the last one there is not, or no news of it
-	Zero    []int // where all weights are 0, those of these levels count alike
+	Zero    []int // if all weights are 0, these levels have equal weights
 }
 
 // tofino reports whether the switch is hardware.
 func (s *Switch) tofino() bool { return s.cfg.Hardware != nil }
 
-// validate checks that there is what the tables of a scheme hold.
+// validate checks that the tables of a scheme are complete.
 func (h *Hardware) validate(cfg *Config) error {
 	grid := cfg.Choice == "grid" && cfg.Signal != "weights"
 	index := cfg.Signal == "behaviour" || cfg.Signal == "fitted"
@@ -51,8 +46,7 @@ func (h *Hardware) validate(cfg *Config) error {
 // tickShift is where in a Time the clock's 1024 ns stand.
 const tickShift = 16
 
-// Clock is what the clock shows when ns nanoseconds have passed since it
-// showed 0.
+// Clock returns the time of the clock ns nanoseconds after it was 0.
 func (h *Hardware) Clock(ns int64) Time {
 	if h == nil {
 		return Time(ns/1000) & clockMask
@@ -150,7 +144,7 @@ func steps(most int64) (shift int) {
 	return shift
 }
 
-// packet is what stands for the packets of a queue, in bytes.
+// packet is the average packet length in a queue, in bytes.
 const packet = 1500
 
 // baked is QALL's index as hardware looks it up, by L and T in 16 steps each.
@@ -180,9 +174,9 @@ func (b *baked) max() uint32 { return 0 }
 // full is the utilisation of a link that is busy all the time.
 const full = 256
 
-// filter is the hardware's low-pass filter, which fades exponentially. For an
-// estimate of what was sent its time constant is near 2^Window µs, such that a
-// full link comes to a power of 2.
+// filter is the hardware's low-pass filter, which decays exponentially. To estimate a
+// rate its time constant is near 2^Window µs, such that a full link gives a power of
+// 2.
 type filter struct {
 	value float64
 	at    float64 // as Switch.elapsed has it
@@ -213,8 +207,8 @@ func (p *Params) filter() (constant float64, shift int) {
 	return math.Round(full * math.Exp2(float64(shift)) / rate), shift
 }
 
-// average takes in a probe that was marked, or was not, and returns the share of
-// those that were, of 255.
+// average adds a probe, marked or not, and returns the share of marked probes in
+// 255ths.
 func (f *filter) average(marked bool, constant, now float64) uint8 {
 	mark := 0.0
 	if marked {

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// Where programs for hardware keep things in other registers than programs for
-// BMv2 do: two numbers that are accessed together are one cell, the first in its
-// upper half; what is looked at of all paths at once there is a copy of for each
-// slot; slots have no bit that says there is one.
+// Programs for hardware store values differently from programs for BMv2. Two numbers
+// that are accessed together share a cell, the first in the upper half. Values that
+// are read for all paths at once have a copy for each slot. Slots have no valid bit.
 
 // pair is the cell of two numbers of so many bits.
 func pair(first, second uint64, bits int) uint64 { return first<<bits | second }
@@ -164,8 +163,8 @@ func (d *degree) hardware(register string, slot int) []uint64 {
 	})
 }
 
-// Levels whose least is looked for are multiples of 256: below them there is room
-// for what decides ties.
+// Levels that are compared for the minimum are multiples of 256; the bits below break
+// ties.
 func (l *load) hardware(register string, _ int) []uint64 {
 	if register != "q_C" {
 		return nil
@@ -229,8 +228,8 @@ func (c *rehash) hardware(register string, _ int) []uint64 {
 	})
 }
 
-// hardware of the switch is what CONGA's leaves are told next, and what probes
-// say of the paths: a copy for each slot.
+// hardware returns registers of the switch: the values that CONGA's leaves report
+// next, and the values of probes, as a copy for each slot.
 func (s *Switch) hardware(register string, slot int) []uint64 {
 	if register == "fb_tag" {
 		return collect(s.feedback, func(next int) uint64 { return uint64(next % s.cfg.Paths) })

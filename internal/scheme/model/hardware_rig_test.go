@@ -14,11 +14,11 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
-// What is different about rigs with a program for Tofino. They are what its
-// controller is: they fill the tables that stand for arithmetic, set filters
-// and mirror sessions, and write the cells that do not start at 0.
+// Additional set-up of rigs with a Tofino program. They act as its controller: they
+// fill the tables that replace arithmetic, set filters and mirror sessions, and write
+// non-zero initial cells.
 
-// hardwareOf is what a manifest says of the hardware that its program is for.
+// hardwareOf returns the hardware settings of a manifest.
 func hardwareOf(m manifest.Manifest) *model.Hardware {
 	if !m.Arch.Hardware() {
 		return nil
@@ -27,9 +27,8 @@ func hardwareOf(m manifest.Manifest) *model.Hardware {
 	return native.HardwareOf(&m)
 }
 
-// bakedOf are the tables that the manifest has values for. Where only the
-// controller knows these, for rows whose polynomial the paper does not print, they
-// are any.
+// bakedOf returns the tables with values in the manifest. If only the controller knows
+// the values, because the paper prints no polynomial, they are arbitrary.
 func bakedOf(m manifest.Manifest) []manifest.Table {
 	var list []manifest.Table
 	for _, t := range m.Tables {
@@ -70,7 +69,7 @@ func (r *rig) firstGroup() int {
 	return 0
 }
 
-// equip does what the manifest says beside that.
+// equip configures the rest of the manifest.
 func (r *rig) equip() {
 	r.t.Helper()
 	r.untouched = map[string]uint64{}
@@ -84,7 +83,7 @@ func (r *rig) equip() {
 		}
 		for _, c := range reg.Initial {
 			if c.Index < 0 {
-				continue // the program says so itself
+				continue // the program contains these entries
 			}
 			if err := r.sw.RegisterWrite(reg.Name, c.Index, big.NewInt(c.Value)); err != nil {
 				r.t.Fatal(err)
@@ -181,8 +180,7 @@ func (r *rig) setFilter(name string, cells int, spec dataplane.FilterSpec) {
 	}
 }
 
-// fillGroup adds what hardware is told of a group: something for each slot that
-// there may be.
+// fillGroup adds the hardware's entries of a group: one for each possible slot.
 func (r *rig) fillGroup(gid int, g model.Group, args map[string]uint64) {
 	r.t.Helper()
 	n := len(g.Ports)
@@ -215,7 +213,7 @@ func (r *rig) fillGroup(gid int, g model.Group, args map[string]uint64) {
 	r.add("LbIngress.grids", exact(uint64(gid)), "LbIngress.set_ends", ends)
 }
 
-// pathKey is what the queues of paths are looked up by.
+// pathKey returns the key of the table with the queues of paths.
 func (r *rig) pathKey() string {
 	if r.man.StatePath == manifest.Ghost {
 		return "queue"
@@ -223,9 +221,9 @@ func (r *rig) pathKey() string {
 	return "port"
 }
 
-// thrownAway forgets the draws that the model did not ask for: hardware draws
-// before it knows whether anybody wants to know. Of what leaves ingress, the
-// mirror copy comes first then.
+// thrownAway removes draws that the model did not request, because hardware draws
+// before it knows whether the number is needed. The mirror copy then comes first among
+// the packets that leave ingress.
 func (r *rig) thrownAway(out []dataplane.Outcome, in int) []dataplane.Outcome {
 	r.tape = nil
 	if len(out) == 2 && out[0].Port != uint32(in) {
@@ -234,9 +232,8 @@ func (r *rig) thrownAway(out []dataplane.Outcome, in int) []dataplane.Outcome {
 	return out
 }
 
-// nobodys reports whether a cell may differ: it is of port, group or path 0,
-// which frames look at that have none; CONGA forgets what is old, of paths that
-// groups do not have as well.
+// nobodys reports whether a cell may differ: it belongs to port, group or path 0,
+// which frames without one use; and CONGA also expires paths that groups do not have.
 func (r *rig) nobodys(reg manifest.Register, i int, got, want uint64) bool {
 	if r.hw == nil {
 		return false
@@ -275,7 +272,7 @@ func (r *rig) compareProbe(got []byte, want model.Probe) {
 	}
 }
 
-// someUtil is what a probe may have met.
+// someUtil returns a utilisation that a probe may have met.
 func (tr *traffic) someUtil() uint32 {
 	if tr.hw != nil {
 		return uint32(tr.rnd.IntN(8) * 40)
@@ -319,8 +316,8 @@ func (r *rig) rezero() {
 	}
 }
 
-// compareWarning compares a CNM: behind the Ethernet header, and before what is
-// left of the packet.
+// compareWarning compares a CNM behind the Ethernet header, in front of the rest of
+// the packet.
 func (r *rig) compareWarning(b []byte, p model.Packet) {
 	r.t.Helper()
 	came, gone := r.model.Cells("ig_in")[p.In], r.model.Cells("ig_out")[p.In]

@@ -28,8 +28,8 @@ func briefly(row codegen.Row) map[string]string {
 	return set
 }
 
-// hardwareSchemes are the rows that an architecture has, with times that make
-// whole tens of ticks, and those of a kind of their own in several forms.
+// hardwareSchemes lists the rows of an architecture, with times in multiples of ten
+// ticks, and rows with special mechanisms in several forms.
 func hardwareSchemes(t *testing.T, arch string) []scheme {
 	t.Helper()
 	var list []scheme
@@ -208,8 +208,8 @@ func TestHardwareTies(t *testing.T) {
 	}
 }
 
-// TestHardwareQueuesAlike: QDAPS keeps to a path whose packets leave when those of
-// the next one do.
+// TestHardwareQueuesAlike: QDAPS stays on a path if the packets of the next path leave
+// at the same time.
 func TestHardwareQueuesAlike(t *testing.T) {
 	r := newRig(t, scheme{"qdaps", codegen.Params{Arch: "t2na", Ports: 4, Set: map[string]string{"tb": "10s"}}}, 1)
 	g := groupOf(4)

@@ -59,9 +59,9 @@ func (c *cautious) choose(p *pass) int {
 // rateLimit is the share R of a link's rate, in bytes for 2^Window µs.
 func (c *cautious) rateLimit() uint32 { return uint32(c.capacity() * c.cfg.R / 100) }
 
-// best is the path with the lowest rate of the best class; if there is a path
-// to compare with, of those that are notably better. Ties go round from a
-// random path on. The last resort is that path, or the one the flow has.
+// best returns the path with the lowest rate in the best class. With a path to
+// compare, it only considers notably better paths. Ties are resolved in turn from a
+// random path on. The default is the compared path, or the flow's own.
 func (c *cautious) best(p *pass, than *pathState) int {
 	first := c.random(p.n)
 	slot, best := p.held, [2]uint32{congested, 0}
@@ -82,11 +82,10 @@ func (c *cautious) best(p *pass, than *pathState) int {
 	return slot
 }
 
-// wary is Hermes on hardware. The flow's path is read before it is known whether
-// it moves: if it does the packet recirculates to write the new one, and those
-// behind it keep to the old one meanwhile. Rates are bytes in windows that begin
-// one after the other; that of a path is the utilisation of its first link, in
-// eighths.
+// wary is Hermes on hardware. The flow's path is read before it is known whether the
+// flow moves. If it moves, the packet recirculates to write the new path, and packets
+// behind it use the old path meanwhile. Rates are bytes in consecutive windows; the
+// rate of a path is the utilisation of its first link in eighths.
 type wary struct {
 	cautious
 	windows [Flows]struct {

@@ -11,7 +11,7 @@ type load struct {
 	egressSide  [512]estimate
 	ingressSide [512]estimate
 	fades
-	filters [512]filter // in the place of the estimates, on hardware
+	filters [512]filter // on hardware, instead of the estimates
 }
 
 type estimate struct {
@@ -19,11 +19,11 @@ type estimate struct {
 	at    Time
 }
 
-// What conweave-ns3's CONGA does otherwise than the programs, by Variant.Steps and
-// Variant.HeardNews. It is CONGA's paper's estimator: all loads of a switch fade
-// together, by a fifth each 50 µs, so that a link that is always busy holds what it
-// sends in 250 µs. The programs let each fade by itself, as HULA's, which forgets a
-// link that has been idle for 2^Window µs where this still has a third of it.
+// Differences of conweave-ns3's CONGA, selected by Variant.Steps and
+// Variant.HeardNews. It uses the estimator of CONGA's paper: all loads of a switch
+// decay together, by a fifth each 50 µs, so that a busy link holds the bytes of 250
+// µs. In the programs each load decays on its own, as in HULA: a link that was idle
+// for 2^Window µs is forgotten, while the paper's estimator still has a third of it.
 const (
 	stepEvery = 50  // µs
 	stepWhole = 250 // µs
@@ -62,8 +62,8 @@ func (l *load) step(now Time) {
 	l.taken = due
 }
 
-// stale reports whether news has been forgotten: switches look each newsLife for
-// what is older than that.
+// stale reports whether information has expired: switches check every newsLife for
+// older information.
 func (s *fades) stale(news, now Time) bool {
 	looked := now.Since(s.began) / newsLife * newsLife
 	return looked > news.Since(s.began)+newsLife
@@ -101,7 +101,7 @@ func (l *load) egress(d Departure, now Time) (Report, bool) {
 	return Report{Port: d.Port, Sent: l.egressSide[d.Port].bytes}, l.due(d.Port, l.cfg.Tb, now)
 }
 
-// count adds bytes to what a port has sent.
+// count adds bytes sent by a port.
 func (l *load) count(port, bytes int, now Time) {
 	e := &l.egressSide[port]
 	if l.on {
@@ -163,10 +163,9 @@ type prober interface {
 	probe(p Probe, slot, port int, now Time) Probe
 }
 
-// Probe takes in a probe that arrives at a port, and returns what goes on to
-// other switches. It is false if no path to the probe's origin starts there.
-// What counts of the link that it came along is the traffic the other way,
-// which is where packets to the origin go.
+// Probe processes a probe that arrives at a port and returns the probe to forward. It
+// returns false if no path to the probe's origin starts at the port. The load of the
+// reverse direction counts, because packets to the origin use it.
 func (s *Switch) Probe(p Probe, port int, now Time) (Probe, bool) {
 	k, ok := s.signal.(prober)
 	if !ok || p.Origin >= len(s.groups) {
@@ -228,10 +227,10 @@ func (c bestOf) choose(p *pass) int {
 	return c.random(p.n)
 }
 
-// degree is DHLB's signal: a load degree for each path (Table 2; its degree of
-// 4 is a slip, Table 1 has none). Of the paths that share a next hop the best
-// counts that a probe came along lately. A path whose probes stay away while those
-// along other paths arrive is silent and has degree 0.
+// degree is DHLB's signal: a load degree for each path (Table 2; its degree of 4 is a
+// misprint, Table 1 has none). Of the paths with the same next hop, the best one with
+// a recent probe counts. A path without probes, while probes of other paths arrive, is
+// silent and has degree 0.
 type degree struct {
 	load
 	degrees byGroup[[MaxPaths]pathDegree]

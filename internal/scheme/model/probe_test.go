@@ -12,7 +12,7 @@ import (
 // here is the number of the switch that is tested, as a leaf.
 const here = 200
 
-// flood lets a probe of HULA or DHLB arrive and compares what goes on.
+// flood delivers a probe of HULA or DHLB and compares the forwarded one.
 func (r *rig) flood(p model.Probe, port int) {
 	r.t.Helper()
 	r.probed++

@@ -149,8 +149,8 @@ func TestErratumQALL6_Normalisation(t *testing.T) {
 	}
 }
 
-// TestOccupancyBeyondTheData has a range of L whose reciprocal is cut off: its
-// end stands for 254, and so must every occupancy beyond it.
+// TestOccupancyBeyondTheData uses a range of L with a truncated reciprocal: its end
+// maps to 254, and larger occupancies must map to 254 too.
 func TestOccupancyBeyondTheData(t *testing.T) {
 	for _, l := range []fitting.Range{{Min: 0, Max: 200}, {Min: 20, Max: 220}, {Min: 7, Max: 255}, {Min: 254, Max: 255}} {
 		poly := fitting.Poly{Degree: 1, Scale: 1, Coeff: []int64{0, 256, 0}, L: l, T: fitting.Range{Max: 1000}} // C is the byte of L

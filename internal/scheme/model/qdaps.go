@@ -1,11 +1,11 @@
 package model
 
-// ordered is QDAPS, and with one-way delays QDAPS*: the shortest of the queues
-// in which a packet leaves behind the flow's last one (Section III-B).
+// ordered is QDAPS and, with one-way delays, QDAPS*: it chooses the shortest queue in
+// which a packet leaves after the flow's last packet (Section III-B).
 //
-// The paper's "d output ports" are here the first D of those that qualify in a
-// random order, or all of them. Where none qualifies the packet follows the
-// last one, whose queue keeps the order.
+// The paper's "d output ports" are the first D of the qualifying ports in a random
+// order, or all of them. If none qualifies, the packet follows the last one, whose
+// queue keeps the order.
 type ordered struct {
 	*Switch
 	signal waiter
@@ -15,10 +15,10 @@ type ordered struct {
 	}
 }
 
-// orderly is QDAPS on hardware. The flow's register is accessed once, so that
-// the path is chosen first, as in DRILL, and taken if the packet leaves behind
-// the flow's last one. That it does is what is after half a clock's time too:
-// all but what a queue can take, past which the flow is new.
+// orderly is QDAPS on hardware. The flow's register is accessed once, so the path is
+// chosen first, as in DRILL, and used if the packet leaves after the flow's last
+// packet. A difference of more than half the clock also counts as later, except for
+// the time that a queue can take; beyond it the flow is new.
 type orderly struct {
 	sampled
 	flows [Flows]struct {
@@ -27,7 +27,7 @@ type orderly struct {
 	}
 }
 
-// longestQueue is what no packet waits longer for: 134 ms.
+// longestQueue is the maximum waiting time of a packet: 134 ms.
 const longestQueue = 1 << 17 << tickShift
 
 func (c *orderly) choose(p *pass) int {
@@ -54,7 +54,7 @@ type lane struct {
 	slot      int
 	len       uint32
 	delay     Time  // QD, Eq. 1
-	load      int64 // what is to be least
+	load      int64 // the value to minimise
 	qualifies bool
 }
 

@@ -1,9 +1,8 @@
 package model
 
-// Cells returns what the switch remembers under the name of the register that
-// a program keeps it in, written as there; nil if the scheme has no such
-// register. It is how model and program are compared, and how a native run is
-// looked at from outside.
+// Cells returns the state that a program stores in a register, in the program's
+// format, or nil if the scheme has no such register. Tests compare models and programs
+// with it, and observers of native runs use it.
 func (s *Switch) Cells(register string) []uint64 {
 	if s.tofino() {
 		if cells := s.hardwareCells(register); cells != nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
-// A rig is a generated program on the embedded switch and the model of its
-// scheme beside it. Whatever happens to one happens to the other; the random
-// numbers that the program draws are noted and given to the model, which must
-// ask for them in the same order and from the same ranges.
+// A rig runs a generated program on the embedded switch next to the model of its
+// scheme. Both receive the same events. The random numbers of the program are recorded
+// and given to the model, which must request them in the same order and from the same
+// ranges.
 type rig struct {
 	t     testing.TB
 	sw    *dataplane.Switch
@@ -31,11 +31,11 @@ type rig struct {
 	hw    *model.Hardware // nil: v1model
 
 	untouched map[string]uint64 // cells of registers that do not start at 0
-	tables    map[string]bool   // whether there are those that have been asked for
+	tables    map[string]bool   // whether a table exists, for tables looked up before
 
 	rnd    *rand.Rand
 	coarse bool   // all times are multiples of 10, so that limits are met exactly
-	tape   []draw // what the program has drawn and the model not yet
+	tape   []draw // numbers drawn by the program and not yet by the model
 
 	now     model.Time // in µs, or in the ticks of hardware
 	groups  []model.Group
@@ -72,7 +72,7 @@ func (q *queue) depth() (n int) {
 	return n
 }
 
-// cells is what a packet takes in a queue.
+// cells returns the queue space of a packet.
 func (r *rig) cells(bytes int) int {
 	if r.hw == nil {
 		return 1
@@ -80,7 +80,7 @@ func (r *rig) cells(bytes int) int {
 	return (bytes + r.hw.Cell - 1) / r.hw.Cell
 }
 
-// An item is a packet in a queue, with what the model says about it.
+// An item is a packet in a queue with the model's result.
 type item struct {
 	p      *dataplane.Packet
 	packet model.Packet
@@ -93,19 +93,19 @@ type item struct {
 	queued model.Time
 }
 
-// A scheme is what a rig is built from.
+// A scheme is the description of a rig.
 type scheme struct {
 	name   string
 	params codegen.Params
 }
 
-// A program is what a scheme's rigs have in common.
+// A program is the shared part of a scheme's rigs.
 type program struct {
 	manifest manifest.Manifest
 	config   *bmv2.Config
 }
 
-// programs has those that rigs were made with: a scheme is tested in many ways.
+// programs caches programs, because each scheme is tested in several ways.
 var programs sync.Map
 
 // program generates and compiles the program of a scheme.
@@ -249,8 +249,7 @@ func (r *rig) clock() time.Duration {
 // wrapped is the time as the program sees it.
 func (r *rig) wrapped() model.Time { return r.hw.Clock(r.clock().Nanoseconds()) }
 
-// add puts an entry into a table, with the arguments that the action has, by
-// name; those that are not given are 0.
+// add adds an entry to a table, with arguments by name; missing ones are 0.
 func (r *rig) add(table string, match []dataplane.Match, action string, args map[string]uint64) {
 	r.t.Helper()
 	e := dataplane.Entry{Match: match, Target: dataplane.Target{Action: r.call(action, args)}}
@@ -296,7 +295,7 @@ func exact(values ...uint64) []dataplane.Match {
 	return list
 }
 
-// has says whether the program has a table. Traffic asks for each packet.
+// has reports whether the program has a table. Traffic calls it for each packet.
 func (r *rig) has(table string) bool {
 	known, ok := r.tables[table]
 	if !ok {
@@ -313,10 +312,10 @@ func (r *rig) route(dst uint32, length int, args map[string]uint64) {
 	r.add("LbIngress.ipv4_route", []dataplane.Match{{Value: number(uint64(dst)), PrefixLen: length}}, "LbIngress.set_port", args)
 }
 
-// localNet is the destination whose packets go to a port.
+// localNet returns the destination of packets to a port.
 func localNet(port int) uint32 { return 11<<24 | uint32(port) }
 
-// groupNet is the destination whose packets go to a group.
+// groupNet returns the destination of packets to a group.
 func groupNet(gid int) uint32 { return 10<<24 | uint32(gid)<<8 }
 
 // setGroup gives a group its paths, on both sides.
@@ -573,7 +572,7 @@ func (r *rig) measure(port, met int, at model.Time) {
 	r.leave(port, met, 100)
 }
 
-// measureLen lets a packet of some length leave a port that nobody waits for.
+// measureLen lets a packet of a length leave an idle port.
 func (r *rig) measureLen(port, bytes int) {
 	r.t.Helper()
 	r.leave(port, 0, bytes)

@@ -12,25 +12,25 @@ type rlb struct {
 	star  bool
 	in    [512]ingressQueue
 	until [512]Time // the port is expected to be paused till then; 0: it is not
-	loop  Time      // t_rc, what the last recirculation took
+	loop  Time      // t_rc, the time of the last recirculation
 
 	rounds  [512]uint32 // recirculations for want of the port
 	packets [512]uint32 // that took them
 	sum     uint32      // of all rounds
 
 	reports reporter    // on hardware
-	left    [512]uint32 // there, what came in at a port and has left, in bytes
+	left    [512]uint32 // bytes that arrived at a port and have left
 }
 
-// ingressQueue is what is in the switch of an ingress port, for the prediction
-// of PFC.
+// ingressQueue is the number of bytes from an ingress port that are in the switch, for
+// the prediction of PFC.
 type ingressQueue struct {
 	bytes  uint32
 	before uint32 // when the last interval began
 	began  Time
 	warned Time // 0: the switch upstream has not been warned, or the warning is over
 
-	// Hardware counts both, and learns by reports what has left.
+	// Hardware counts both and learns departures from reports.
 	came, gone uint32
 }
 
@@ -48,7 +48,7 @@ const (
 	Clear
 )
 
-// A Round is what a recirculated packet remembers.
+// A Round is the state of a recirculated packet.
 type Round struct {
 	Count  int
 	base   int    // the path chosen first
@@ -63,7 +63,7 @@ func (s *Switch) Heed(port int, n Notice, hold, now Time) {
 	if s.guard == nil {
 		return
 	}
-	if s.tofino() { // its notices say that there is one, and no more
+	if s.tofino() { // its notices carry no further information
 		n, hold = Warn, s.cfg.Hold
 	}
 	s.guard.until[port] = 0
@@ -72,9 +72,9 @@ func (s *Switch) Heed(port int, n Notice, hold, now Time) {
 	}
 }
 
-// predict counts a packet in and says what the switch upstream is to be told
-// (Section III-B.1): every DT, whether the growth of the queue since then would
-// reach QPFC within TWarn.
+// predict counts an arriving packet and returns the notice for the upstream switch
+// (Section III-B.1): every DT it checks whether the growth of the queue would reach
+// QPFC within TWarn.
 func (g *rlb) predict(p *Packet, now Time) Notice {
 	in := &g.in[p.In]
 	if g.tofino() {
@@ -133,7 +133,7 @@ func (g *rlb) begin(in *ingressQueue, now Time) {
 	}
 }
 
-// learn takes in what has left, on hardware.
+// learn processes reported departures, on hardware.
 func (g *rlb) learn(r Report, now Time) {
 	in := &g.in[r.In]
 	in.gone = r.Gone
@@ -227,9 +227,8 @@ func (g *rlb) blame(r *Round, port int) {
 	}
 }
 
-// evade is how hardware does that. RLB takes what is next in the order of slots.
-// RLB* has a packet recirculate instead if that saves time: it compares the path
-// chosen with the one that it would take otherwise, once.
+// evade is the hardware form. RLB takes the next slot in order. RLB* recirculates a
+// packet if that saves time; it compares the chosen path with the alternative once.
 func (g *rlb) evade(p *pass, grain granularity) (slot int, again bool) {
 	if !g.star {
 		slot = g.detour(p, grain.decide(p))
@@ -321,8 +320,8 @@ func (g *rlb) overdue(k *pathState, probes int64, now Time) bool {
 	return g.cfg.Edge && now.Since(k.at) > Time(probes*(g.cfg.TPath/1000))
 }
 
-// mayRecirculate bounds how often a packet recirculates; RLB* bounds it by the room in
-// the buffer as well (Eq. 5), and by what is to be gained (Eq. 6).
+// mayRecirculate limits the recirculations of a packet. RLB* also limits them by the
+// free buffer (Eq. 5) and by the gain (Eq. 6).
 func (g *rlb) mayRecirculate(r *Round, gain, now Time) bool {
 	if r.Count >= g.cfg.Rounds {
 		return false

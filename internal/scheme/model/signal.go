@@ -27,7 +27,7 @@ func newSignal(s *Switch) signal {
 		}
 		return nothing{}
 	case "delay", "echo":
-		return nothing{} // what is known is with the paths, or the flows
+		return nothing{} // the paths or the flows hold the information
 	case "marks":
 		return marks{Switch: s}
 	case "utilisation":
@@ -54,8 +54,8 @@ type given struct {
 
 func (g given) weight(p *pass, slot int) uint32 { return g.groups[p.Group].Weights[slot] }
 
-// A reporter tells which ports are due for a report: those whose last one left
-// longer than Tb ago (QALL Alg. 3).
+// A reporter determines the ports that are due for a report: the last report is older
+// than Tb (QALL Alg. 3).
 type reporter struct {
 	last [512]Time
 }
@@ -85,7 +85,8 @@ func (q *queue) queue(p *pass, slot int) uint32 {
 	return q.len[q.port(p, slot)]
 }
 
-// weight is what the queue has room for, at least 1: a full one drains too.
+// weight returns the free space of the queue, at least 1, because a full queue drains
+// too.
 func (q *queue) weight(p *pass, slot int) uint32 {
 	return max(1, q.cfg.QCap-min(q.cfg.QCap, q.cost(p, slot)))
 }
@@ -94,8 +95,9 @@ func (q *queue) egress(d Departure, now Time) (Report, bool) {
 	return Report{Port: d.Port, Len: q.measured(d.Left)}, q.cfg.Direct || q.cfg.Ghost || q.due(d.Port, q.cfg.Tb, now)
 }
 
-// measured is what a length is reported as. For QDAPS hardware makes times of
-// cells, by the power of 2 that is next to what a link sends in 1024 ns.
+// measured returns the reported value of a length. For QDAPS, hardware converts cells
+// to times with the power of 2 that is nearest to the cells that a link sends in 1024
+// ns.
 func (q *queue) measured(length int) uint32 {
 	if q.tofino() && q.cfg.Choice == "ordered" {
 		cells := float64(q.cfg.Link) * 1024 / 8e9 / float64(q.cfg.Hardware.Cell)
@@ -106,7 +108,7 @@ func (q *queue) measured(length int) uint32 {
 
 func (q *queue) learn(r Report, _ Time) { q.len[r.Port] = r.Len }
 
-// A PathNews is what a probe along a path has brought back.
+// A PathNews is the result of a probe along a path.
 type PathNews struct {
 	Group, Slot int
 	RTT         uint32 // µs, on hardware 1024 ns
@@ -146,7 +148,7 @@ func (m marks) cost(p *pass, slot int) uint32 { return uint32(m.paths.of(p.Group
 
 func (m marks) weight(p *pass, slot int) uint32 { return 256 - m.cost(p, slot) }
 
-// An Overlay is what leaves tell each other with every packet between them.
+// An Overlay is the information that leaves exchange in every packet between them.
 type Overlay struct {
 	Valid bool
 	Tag   uint8 // the path that the packet takes
@@ -163,9 +165,9 @@ type overlaid interface {
 	pass(h *Overlay, port int, now Time)
 }
 
-// unwrap takes in what a packet says that comes from another leaf. Hardware looks
-// at what ends here alone: what a failure sends through on its way to another leaf
-// gets a new header.
+// unwrap processes the information in a packet from another leaf. Hardware only looks
+// at packets for its own hosts; packets that a failure diverts through this leaf get a
+// new header.
 func (s *Switch) unwrap(p *Packet, now Time) {
 	p.carried = 0
 	o, ok := s.signal.(overlaid)
@@ -213,7 +215,7 @@ type piggyback struct {
 	heard    byGroup[[MaxPaths]pathDegree] // with HeardNews, when
 }
 
-// cost is the larger one of the local congestion and that of the path.
+// cost returns the maximum of the local congestion and the path's.
 func (g *piggyback) cost(p *pass, slot int) uint32 {
 	remote := g.toLeaf.of(p.Group)[slot]
 	switch {
@@ -223,7 +225,7 @@ func (g *piggyback) cost(p *pass, slot int) uint32 {
 		}
 	case p.now.Since(remote.at) > g.cfg.Ageing:
 		remote.degree = 0
-		if g.tofino() { // whose clock wraps sooner: it forgets
+		if g.tofino() { // its clock wraps sooner, so it expires information
 			g.toLeaf.of(p.Group)[slot].degree = 0
 		}
 	}
@@ -257,10 +259,10 @@ func (g *piggyback) pass(h *Overlay, port int, _ Time) {
 	h.CE = max(h.CE, g.eighths(g.egressSide[port].bytes))
 }
 
-// noNews is in the place of a path where a leaf has nothing to tell.
+// noNews replaces the path if a leaf has nothing to report.
 const noNews = 0xff
 
-// tellHeard tells of a path by which something has come lately, any of those.
+// tellHeard reports a random path with recent arrivals.
 func (g *piggyback) tellHeard(group int, h *Overlay) {
 	g.begin(g.Switch.pass.now)
 	var heard []uint8
@@ -277,8 +279,8 @@ func (g *piggyback) tellHeard(group int, h *Overlay) {
 	}
 }
 
-// Arrived takes note of a packet that has come to a port: see Variant.LoadNow. With
-// Variant.Steps what it says of its path is what is known then.
+// Arrived records a packet that arrived at a port: see Variant.LoadNow. With
+// Variant.Steps the reported load of its path is the current one.
 func (s *Switch) Arrived(port, bytes int, h *Overlay, now Time) {
 	l, ok := s.signal.(interface {
 		count(port, bytes int, now Time)

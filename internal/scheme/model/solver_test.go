@@ -20,7 +20,7 @@ func TestErratumQDAPS4_Denominator(t *testing.T) {
 	for _, s := range []float64{2, 30, 90} {
 		w := q.C*q.RTT + s
 		r1, r2 := .75*q.C, .75*w/(s/(2*q.C)+q.RTT)
-		t2 := 3 * w * w / 8 / (r1/2 + r2) // as Eq. 11 prints it, half of what the text says
+		t2 := 3 * w * w / 8 / (r1/2 + r2) // as printed in Eq. 11, half of the value in the text
 		if got := q.Move(s) - printed.Move(s); math.Abs(got-t2) > 1e-9 {
 			t.Errorf("S=%g: the two forms differ by %g s, want T_2 = %g", s, got, t2)
 		}

@@ -19,8 +19,8 @@ func programDraws() int {
 	return 100_000
 }
 
-// modelDraws are those of a model: a million for some sizes of the group, fewer
-// for the others.
+// modelDraws returns the number of draws of a model: a million for some group sizes,
+// fewer for others.
 func modelDraws(n int) int {
 	if !testing.Short() && (n == 2 || n == 7 || n == model.MaxPaths) {
 		return 1_000_000

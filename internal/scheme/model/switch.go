@@ -36,15 +36,14 @@ type Config struct {
 // A Variant is what simulators do otherwise than the programs do, for comparison
 // with them: no program for a switch is generated so.
 type Variant struct {
-	// HostMemory: DRILL remembers for each destination host what it remembers
-	// for each group.
+	// HostMemory: DRILL has a memory for each destination host instead of each
+	// group.
 	HostMemory bool
-	// MemoryFirst: DRILL looks at what it remembers before what it draws, so
-	// that it stays there where both are equal.
+	// MemoryFirst: DRILL compares remembered paths before drawn ones, so that it
+	// stays on them in a tie.
 	MemoryFirst bool
-	// QueueNow is the length of a port's queue as it is, for a packet of a flow,
-	// which signal queue then takes in place of what it has learnt; nil: it does
-	// not.
+	// QueueNow returns the current length of a port's queue for a packet of a
+	// flow. The signal queue uses it instead of reports unless it is nil.
 	QueueNow func(port int, f Flow) uint32
 	// LoadNow counts a packet to the load of a port as soon as it is there, by
 	// Arrived, and not when it leaves; a port to which more comes than it can send
@@ -59,8 +58,8 @@ type Variant struct {
 	// Steps: CONGA's loads fade by a fifth each 50 µs, all at once, and with LoadNow
 	// packets gather them as they come to a port.
 	Steps bool
-	// HeardNews: CONGA's leaves tell of a path by which something has come in the
-	// last 500 µs, at random, and forget news as old as that.
+	// HeardNews: CONGA's leaves report a random path with arrivals in the last 500
+	// µs, and expire older information.
 	HeardNews bool
 	// PathHash takes the place of the CRC32 that chooses a path; nil: it stays.
 	PathHash func(Flow) uint64
@@ -72,13 +71,13 @@ type Group struct {
 	Weights []uint32 // by slot, where the controller gives weights
 }
 
-// A Port is what is known of an egress port.
+// A Port describes an egress port.
 type Port struct {
 	Capacity int    // packets that its queue holds
 	Service  uint32 // the time that it takes for a packet, in µs/65536
 }
 
-// A Packet is what a decision about a packet depends on.
+// A Packet contains the facts that a decision depends on.
 type Packet struct {
 	Flow  Flow
 	Len   int // bytes
@@ -107,7 +106,7 @@ type Decision struct {
 // A Switch runs a scheme.
 type Switch struct {
 	cfg     Config
-	transit bool // nobody asks what the signal knows
+	transit bool // the signal's information is not used
 	groups  []Group
 	ports   []Port
 
@@ -118,7 +117,7 @@ type Switch struct {
 
 	controlled controlled
 	paths      byGroup[[MaxPaths]pathState]
-	feedback   byGroup[int] // the path that the leaf there is told about next
+	feedback   byGroup[int] // the next path to report to that leaf
 
 	pass  pass // of the packet being decided about
 	watch stopwatch
@@ -135,8 +134,8 @@ type pass struct {
 	held  int    // the path that the flow has had so far, -1 for none
 }
 
-// The blocks. A granularity asks the choice if its packet is to get a path
-// anew; a choice asks the signal about paths.
+// The blocks. A granularity asks the choice if its packet needs a new path; a choice
+// asks the signal about paths.
 type (
 	granularity interface {
 		decide(p *pass) int
@@ -196,7 +195,7 @@ func (s *Switch) SetGroup(id int, g Group) {
 	s.groups[id] = Group{slices.Clone(g.Ports), slices.Clone(g.Weights)}
 }
 
-// SetPort sets what is known of a port.
+// SetPort sets the facts about a port.
 func (s *Switch) SetPort(port int, p Port) { s.ports[port] = p }
 
 // Ingress decides about a packet that arrives, or recirculates. A
@@ -246,7 +245,7 @@ func (s *Switch) decide(p *Packet, now Time) (d Decision) {
 	return d
 }
 
-// PathHash is what a path comes from where a flow's hash chooses it.
+// PathHash returns the hash that selects a path for a flow.
 func (s *Switch) PathHash(f Flow) uint64 {
 	if s.cfg.PathHash != nil {
 		return s.cfg.PathHash(f)
@@ -279,7 +278,7 @@ func (s *Switch) random(n int) int {
 type Departure struct {
 	Port int
 	Met  int // packets that stood in the queue when it came, or cells on hardware
-	Left int // those that it leaves behind
+	Left int // the packets that it leaves behind
 	Len  int // bytes of it, on hardware as it came in
 
 	Packet *Packet
@@ -301,7 +300,7 @@ type Report struct {
 	V    uint8  // Rising or Falling
 	Sent uint32 // bytes sent lately
 
-	// RLB on hardware: what came in at a port and has left, in bytes.
+	// RLB on hardware: bytes that arrived at a port and have left.
 	In   int
 	Gone uint32
 }
@@ -343,9 +342,9 @@ func (s *Switch) Learn(r Report, now Time) {
 	}
 }
 
-// Params are the constants of the schemes, named as in the catalogue, in the
-// units of the switch: times as its clock, sizes in bytes, queues in packets. A scheme
-// reads those that it knows.
+// Params are the constants of the schemes, with the catalogue's names and in the
+// switch's units: times of its clock, sizes in bytes, queues in packets. A scheme
+// reads the constants that it needs.
 type Params struct {
 	Hardware *Hardware // nil: a switch that computes as the papers do
 
@@ -393,9 +392,8 @@ type Params struct {
 	Halve      bool   // RTT differences count half, as the one-way delays that they stand for
 }
 
-// Set sets a constant from what the catalogue calls it and the number that it
-// writes into manifests: times are in ns there. Names that mean nothing to the
-// model are an error. Hardware is to be set before.
+// Set sets a constant by the catalogue's name, with the number from a manifest, where
+// times are in ns. Unknown names are an error. Set Hardware first.
 func (p *Params) Set(name string, number int64) error {
 	times := map[string]*Time{
 		"gap": &p.Gap, "tb": &p.Tb, "tau": &p.Tau, "age": &p.Age, "tfail": &p.TFail, "tprobe": &p.TProbe, "tmax": &p.TMax,
@@ -451,17 +449,17 @@ func (p *Params) Set(name string, number int64) error {
 	case "degree":
 		p.Degree = int(number)
 	case "cpu", "theta", "period", "rule", "ecnk", "incast":
-		// What the controller does.
+		// The controller uses these parameters.
 	default:
 		return fmt.Errorf("unknown parameter %q", name)
 	}
 	return nil
 }
 
-// capacity is what a link carries while a load fades, in bytes.
+// capacity returns the bytes that a link carries while a load decays.
 func (s *Switch) capacity() uint64 { return s.cfg.Link << s.cfg.Window / 8_000_000 }
 
-// controlled is what the controller writes.
+// controlled is the state that the controller writes.
 type controlled struct {
 	threshold   uint32          // QDAPS: S, in packets; 0: queues may grow
 	granularity byGroup[uint16] // PDLB: packets of a flowcell
@@ -480,7 +478,7 @@ func (s *Switch) SetGranularity(group int, packets uint16) {
 // SetRounds sets RLB*'s N_rc.
 func (s *Switch) SetRounds(n uint16) { s.controlled.rounds = n }
 
-// SetFaulty says whether the switch behind a port has failed (RLB*).
+// SetFaulty sets whether the switch behind a port has failed (RLB*).
 func (s *Switch) SetFaulty(port int, failed bool) { s.controlled.faulty[port] = failed }
 
 // SetCell writes a cell of a register that a controller writes, by the name that
@@ -488,7 +486,7 @@ func (s *Switch) SetFaulty(port int, failed bool) { s.controlled.faulty[port] = 
 // that is the controller's.
 func (s *Switch) SetCell(register string, index int, v uint64) bool {
 	if u, ok := s.signal.(*utilisation); ok && register == "best" && s.tofino() {
-		u.best.of(index).hop = 0 // what is written there stands for none
+		u.best.of(index).hop = 0 // the written value means none
 		return true
 	}
 	switch register {

@@ -50,9 +50,8 @@ func TestLooseFlows(t *testing.T) {
 	}
 }
 
-// TestFourPaths: of six paths that are alike those in the middle are taken three
-// times as often as those at the ends, and of two that are better than others
-// each as often as the other.
+// TestFourPaths: of six equal paths the middle ones are chosen three times as often as
+// the outer ones, and of two better paths both equally often.
 func TestFourPaths(t *testing.T) {
 	const packets = 12000
 	for _, c := range []struct {
@@ -95,8 +94,8 @@ func conga(t *testing.T, v model.Variant) *model.Switch {
 	return m
 }
 
-// TestSteps: a load fades by a fifth each 50 µs from the first packet on, and is in
-// eighths of what a link sends in 250 µs; without, it is gone after 256 µs.
+// TestSteps: a load decays by a fifth each 50 µs from the first packet on, and is in
+// eighths of the bytes that a link sends in 250 µs. Otherwise it is gone after 256 µs.
 func TestSteps(t *testing.T) {
 	const whole = 100e9 / 8 * 250e-6
 	for _, c := range []struct {
@@ -123,8 +122,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestHeardNews: a leaf tells of paths by which something came lately, and of no
-// others.
+// TestHeardNews: a leaf only reports paths with recent arrivals.
 func TestHeardNews(t *testing.T) {
 	told := func(m *model.Switch, at model.Time) map[uint8]uint8 {
 		list := map[uint8]uint8{}
