@@ -55,8 +55,8 @@ func liars() []attack {
 		timeout    string
 		lie        func(func(*p4v1.ReadResponse) error) error
 	}{
-		{"an endless answer", "room for", "1m", forever(0, entry, entry, entry)},
-		{"an endless answer of large entities", "room for", "1m", forever(0, large)},
+		{"an endless answer", "exceeds the program's capacity", "1m", forever(0, entry, entry, entry)},
+		{"an endless answer of large entities", "exceeds the program's capacity", "1m", forever(0, large)},
 		{"an endless answer without entities", "l1", "500ms", forever(100 * time.Microsecond)},
 		{"a slow endless answer", "l1", "500ms", forever(100*time.Millisecond, entry)},
 		{"an empty answer", "l1", "1m", func(func(*p4v1.ReadResponse) error) error { return nil }},

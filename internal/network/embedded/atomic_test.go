@@ -15,7 +15,7 @@ import (
 	"github.com/p4lb/p4lb/internal/network/embedded"
 )
 
-// refuser lets writes through until it is told not to.
+// refuser passes writes on until its flag is set, then refuses them.
 func refuser() (*fault, *atomic.Bool) {
 	var refuse atomic.Bool
 	return &fault{write: func(context.Context, *p4v1.WriteRequest) error {
@@ -26,8 +26,8 @@ func refuser() (*fault, *atomic.Bool) {
 	}}, &refuse
 }
 
-// TestAtomic: where one switch refuses, all hold afterwards what they held
-// before, with the same program or another one.
+// TestAtomic: if one switch refuses, all switches return to their previous state, with
+// the same or another program.
 func TestAtomic(t *testing.T) {
 	topology := preset(t, "qall")
 	for name, next := range map[string]*plan.Plan{

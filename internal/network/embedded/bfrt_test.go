@@ -174,8 +174,8 @@ func TestBfRtBound(t *testing.T) {
 	}
 }
 
-// TestBfRtTakeover: who takes a switch over loads the program anew, which ends the
-// other client; a switch that somebody has is not given another program either.
+// TestBfRtTakeover: a takeover reloads the program, which ends the other client. A
+// switch that belongs to another client does not get another program.
 func TestBfRtTakeover(t *testing.T) {
 	to := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
 	top := preset(t, "qall")

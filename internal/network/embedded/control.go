@@ -32,7 +32,8 @@ func (r deviceRegisters) Write(_ context.Context, name string, from, to int, val
 // Clock is the time since the device began, as its timestamps have it.
 func (r deviceRegisters) Clock(context.Context) (time.Duration, error) { return r.dev.Elapsed(), nil }
 
-// PortCounts is what the ports of the device have received, sent and lost.
+// PortCounts returns the packets that the ports of the device received, sent and
+// dropped.
 func (r deviceRegisters) PortCounts(context.Context) ([]bmv2.PortCounts, error) {
 	return r.dev.PortCounts(), nil
 }
@@ -45,7 +46,7 @@ func (r deviceRegisters) QueuesEmpty(context.Context) (bool, error) { return r.d
 // filters reaches the low-pass filters of a device in this process.
 type filters struct{ dev *p4rt.Device }
 
-// List returns those of the program that runs.
+// List returns the filters of the running program.
 func (f filters) List(context.Context) ([]plan.Filter, error) {
 	names, err := f.dev.Filters()
 	var list []plan.Filter
@@ -67,7 +68,7 @@ func (f filters) SetFilter(_ context.Context, set plan.Filter) error {
 // queues reaches the queues of a device in this process.
 type queues struct{ dev *p4rt.Device }
 
-// Queue returns what has been set.
+// Queue returns the configured queue.
 func (q queues) Queue(_ context.Context, port int) (plan.Queue, bool, error) {
 	rate, depth, ok := q.dev.Queue(port)
 	return plan.Queue{Port: port, Rate: rate, Depth: depth}, ok, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/p4lb/p4lb/internal/network/embedded"
 )
 
-// TestIdempotent: what is there is not written again, in the same process or by
+// TestIdempotent: a second deployment writes nothing, in the same process or by
 // another controller.
 func TestIdempotent(t *testing.T) {
 	for _, scheme := range []string{"qall-poly3", "conga", "hula", "wcmp", "drill+rlb-star", "dhlb"} {
@@ -33,9 +33,9 @@ func TestIdempotent(t *testing.T) {
 	}
 }
 
-// TestCommonEntries: entries that all switches of a program have are written to
-// each, and put right in the one where they are not, whether it is told within
-// the process or over a connection.
+// TestCommonEntries: entries that all switches of a program share are written to each
+// switch and repaired on one that lacks them, within the process and over a
+// connection.
 func TestCommonEntries(t *testing.T) {
 	for _, memory := range []bool{true, false} {
 		t.Run(fmt.Sprintf("memory=%t", memory), func(t *testing.T) {

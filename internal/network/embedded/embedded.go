@@ -35,7 +35,7 @@ type Options struct {
 	Load func(program []byte, o dataplane.Options) (*dataplane.Switch, error)
 	// Memory: connections within the process, no addresses.
 	Memory bool
-	// AnyPort: free ports rather than those of the topology.
+	// AnyPort uses free ports instead of the topology's.
 	AnyPort bool
 	// Still: links move no packets; a simulator takes the data planes.
 	Still bool
@@ -47,14 +47,14 @@ type Options struct {
 	Rates bool
 	// Captures, where set, get the packets of every port.
 	Captures *ports.Captures
-	// BfRt serves programs for Tofino in BfRt rather than in P4Runtime, and the
-	// controller speaks that to them; Thrift is not served then.
+	// BfRt serves Tofino programs over BfRt instead of P4Runtime, and the
+	// controller uses it. Thrift is then not served.
 	BfRt bool
 	// Priorities is the number of queues of each port; 0 stands for 1.
 	Priorities int
 	// Seed begins the random numbers; each switch has its own from it.
 	Seed uint64
-	// Log gets what happens; nil is silence.
+	// Log receives events; nil discards them.
 	Log *slog.Logger
 }
 
@@ -79,7 +79,7 @@ type Target struct {
 	down   map[linkEnds]bool // as the last plan has them
 	hosts  map[string]*Host
 	closed bool
-	taken  []string // addresses for Thrift, and whose they should have been
+	taken  []string // occupied Thrift addresses, with their switches
 }
 
 var _ target.Target = (*Target)(nil)
@@ -96,9 +96,9 @@ func New(o Options) *Target {
 // Name is embedded.
 func (t *Target) Name() string { return "embedded" }
 
-// Start makes the switches and links that do not exist yet, and takes down or up
-// the links that differ from the plan before. SetLink changes links meanwhile. A
-// switch whose address is taken fails in Endpoint.
+// Start creates missing switches and links, and takes down or up the links that differ
+// from the previous plan. SetLink changes links later. A switch with an occupied
+// address fails in Endpoint.
 func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -198,7 +198,7 @@ func (t *Target) attach(l fabric.Link, at fabric.End, w wire) {
 	}
 }
 
-// Endpoint says how the named switch is reached.
+// Endpoint returns the addresses of the named switch.
 func (t *Target) Endpoint(name string) (target.Endpoint, error) {
 	n, err := t.node(name)
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 	"github.com/p4lb/p4lb/internal/network/embedded"
 )
 
-// A fault stands between a controller and the real server of a switch. The
-// fields are what it does wrong; what is nil goes through.
+// A fault is a proxy between a controller and the real server of a switch. Its fields
+// replace calls; nil fields pass them on.
 type fault struct {
 	p4v1.UnimplementedP4RuntimeServer
 	real p4v1.P4RuntimeClient
@@ -175,8 +175,8 @@ func (f *faulty) Endpoint(name string) (target.Endpoint, error) {
 // comes on a busy machine.
 const short = 2 * time.Second
 
-// TestRefused: what a switch refuses is reported with what it was about, and
-// with the reason; the other switches get their plan.
+// TestRefused: a refusal is reported with its object and its reason, and the other
+// switches receive their plan.
 func TestRefused(t *testing.T) {
 	no := status.Error(codes.Internal, "the hardware is on fire")
 	for _, test := range []struct {
@@ -268,7 +268,7 @@ func TestRefusedEntry(t *testing.T) {
 	}
 }
 
-// TestPassing: what goes wrong once is done again.
+// TestPassing: transient errors are retried.
 func TestPassing(t *testing.T) {
 	once := func() func() bool {
 		var n atomic.Int32

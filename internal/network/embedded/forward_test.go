@@ -49,8 +49,8 @@ func TestForwardHardware(t *testing.T) {
 	t.Run("ghost", func(t *testing.T) { forward(t, "qall", "drill@t2na/ghost") })
 }
 
-// hardwareSchemes are those of the catalogue that exist for an architecture. Of
-// QALL's polynomials, which differ in the entries of a table, it is one.
+// hardwareSchemes lists the schemes of an architecture. It contains one of QALL's
+// polynomials, which differ only in table entries.
 func hardwareSchemes(t *testing.T, arch string) []string {
 	var list []string
 	for _, row := range codegen.RowsFor(arch) {
@@ -116,8 +116,8 @@ func forward(t *testing.T, name, scheme string) {
 	step(topology)
 }
 
-// failOne takes the first link down that is between switches and not the only
-// way of a host, and returns whose routes that changes.
+// failOne takes down the first link between switches that is not a host's only path,
+// and returns the switches with changed routes.
 func failOne(t *testing.T, topology *fabric.Topology) (*fabric.Topology, []string) {
 	t.Helper()
 	for i, l := range topology.Links {

@@ -36,7 +36,7 @@ func newFuse(t testing.TB, after int64, event func()) *fuse {
 // may need fewer packets than the one that was counted.
 func (f *fuse) blow() { f.once.Do(f.event) }
 
-// Endpoint counts what goes over its connections.
+// Endpoint counts the data on its connections.
 func (f *fuse) Endpoint(name string) (target.Endpoint, error) {
 	e, err := f.Target.Endpoint(name)
 	dial := e.Dial

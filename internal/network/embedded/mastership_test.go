@@ -45,14 +45,14 @@ func TestNotPrimary(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(err.Error(), "with election id 0x10000000000000005") {
-			t.Errorf("election id %v: the error does not say who is primary: %v", id, err)
+			t.Errorf("election id %v: the error does not name the primary: %v", id, err)
 		}
 	}
 	deploy(t, p, to, controller.DeployOptions{Election: primary.ElectionID{High: 2}, Takeover: true})
 }
 
-// TestTakeover: whoever is told to becomes primary; who was before leaves the
-// switches alone from then on.
+// TestTakeover: a takeover succeeds, and the previous primary leaves the switches
+// alone from then on.
 func TestTakeover(t *testing.T) {
 	p := planFor(t, "ecmp", preset(t, "qall"))
 	other := planFor(t, "ecmp", preset(t, "qall").Fail(39))
@@ -90,9 +90,8 @@ func (h toldHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
 
 func (h toldHandler) WithGroup(string) slog.Handler { return h }
 
-// TestBackup: a backup waits until the primary is gone, whatever their election
-// ids, and says so; then it looks after the switches, and what it finds right it
-// does not write.
+// TestBackup: a backup waits until the primary disconnects, whatever their election
+// ids, and reports it. Then it manages the switches and writes only differences.
 func TestBackup(t *testing.T) {
 	p := planFor(t, "ecmp", preset(t, "qall"))
 	for name, id := range map[string]primary.ElectionID{"same id": {Low: 1}, "smaller id": {Low: 1}, "larger id": {Low: 50}, "largest id": {High: 7}} {

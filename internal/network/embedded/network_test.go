@@ -111,8 +111,8 @@ func (n *network) pairs(most int) [][2]*fabric.Host {
 	return list
 }
 
-// ping sends packets between all pairs of hosts and checks what arrives: the
-// payload and the addresses at the right host, the TTL less by one a switch.
+// ping sends packets between all pairs of hosts and checks the received ones: payload
+// and addresses at the right host, and the TTL reduced by one per switch.
 func (n *network) ping(t testing.TB, most int) {
 	t.Helper()
 	failed := 0

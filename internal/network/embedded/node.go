@@ -107,7 +107,7 @@ func (n *node) control() (serve func(net.Listener) error, err error) {
 	return n.server.Serve, nil
 }
 
-// served says why a server has ended, unless it was told to.
+// served logs the reason why a server ended, unless it was stopped.
 func (n *node) served(what string, err error) {
 	if err != nil {
 		n.target.opts.Log.Error("a server ends", "server", what, "switch", n.sw.Name, "error", err)
@@ -135,8 +135,8 @@ func (n *node) addPort(e portEnd) {
 	}
 }
 
-// listen takes the addresses. Thrift is a convenience: that its address is taken
-// is no reason to go without the switch, but is told by tellTaken.
+// listen opens the addresses. An occupied Thrift address does not stop the switch;
+// tellTaken reports it.
 func (n *node) listen() (err error) {
 	if n.target.opts.Memory {
 		n.memory = bufconn.Listen(1 << 16)

@@ -13,8 +13,8 @@ import (
 	"github.com/p4lb/p4lb/internal/server/p4rt"
 )
 
-// An outlet is a switch's end of the link to a host that is outside of this
-// process. The host's side keeps the rate of what comes from there.
+// An outlet is a switch's end of the link to a host outside of this process. The
+// host's side limits the rate towards the switch.
 type outlet struct {
 	at    fabric.End
 	trace *atomic.Pointer[trace]
@@ -112,7 +112,7 @@ func (b *barrier) Send(packet []byte) {
 	b.Port.Send(packet)
 }
 
-// Lost is what the interface has lost, and the link while it was down.
+// Lost returns the packets lost by the interface, and by the link while it was down.
 func (b *barrier) Lost() (in, out uint64) {
 	if l, ok := b.Port.(interface{ Lost() (in, out uint64) }); ok {
 		in, out = l.Lost()

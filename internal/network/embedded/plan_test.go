@@ -21,7 +21,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// TestPlanErrors: what cannot be planned is named, with a way out.
+// TestPlanErrors: impossible plans are reported with a remedy.
 func TestPlanErrors(t *testing.T) {
 	qall := preset(t, "qall")
 	load := func(text string) *fabric.Topology {
@@ -109,7 +109,7 @@ func TestUnknownWords(t *testing.T) {
 	}
 }
 
-// TestCut: who cannot be reached is said, and is no reason not to deploy.
+// TestCut: unreachable nodes are reported and do not prevent a deployment.
 func TestCut(t *testing.T) {
 	topology := preset(t, "qall")
 	if got := planFor(t, "ecmp", topology).Cut(); got != nil {
@@ -130,7 +130,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestWeights: a path weighs what it can carry to the destination, at the link
+// TestWeights: the weight of a path is its capacity to the destination, at the link
 // and behind it.
 func TestWeights(t *testing.T) {
 	for name, want := range map[string]string{
@@ -217,7 +217,7 @@ func TestSameAddress(t *testing.T) {
 	}
 }
 
-// TestRegisters: what P4Runtime reads and writes is what is in the switch.
+// TestRegisters: P4Runtime reads and writes the registers of the switch.
 func TestRegisters(t *testing.T) {
 	p := planFor(t, "pdlb", preset(t, "qall"))
 	target := newFaulty(t, p, "l1", &fault{}) // its registers by P4Runtime

@@ -66,7 +66,7 @@ func TestRegisterWays(t *testing.T) {
 	}
 }
 
-// TestSent counts what a port sends: probes, which all have the same length.
+// TestSent counts the probes that a port sends, which all have the same length.
 func TestSent(t *testing.T) {
 	topology := preset(t, "qall")
 	p := planFor(t, "hula", topology)

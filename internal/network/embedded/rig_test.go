@@ -29,8 +29,8 @@ func testContext(t testing.TB) context.Context {
 	return ctx
 }
 
-// programs remembers what has been compiled, for as long as a test has it: all of them
-// are some hundred MB.
+// programs caches compiled programs while a test uses them; all of them take some
+// hundred MB.
 var programs sync.Map // of weak.Pointer[plan.Pipeline]
 
 type programKey struct {

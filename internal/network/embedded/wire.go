@@ -15,14 +15,14 @@ import (
 // linkEnds name a link.
 type linkEnds struct{ a, b fabric.End }
 
-// A wire is what a switch has at a port: an end of a link within the process, or
-// of one to a host.
+// A wire is the link at a port of a switch: an end of a link within the process, or of
+// a link to a host.
 type wire interface {
-	// open makes it take packets, anew after the port has been closed.
+	// open lets it receive packets, also after the port has been closed.
 	open() (p4rt.Port, error)
 	// setUp makes it carry packets or lose them, and notifies the device.
 	setUp(up bool)
-	// loses sets what it does to packets at random.
+	// loses sets the random loss of packets.
 	loses(r target.Random)
 	up() bool
 }
@@ -214,7 +214,7 @@ func (e *end) Close() error {
 	return nil
 }
 
-// A Host is a host's end of a link, for tests and for who is one himself.
+// A Host is a host's end of a link, for tests and for programs that act as a host.
 type Host struct{ end *end }
 
 // Send sends a packet to the host's switch.

@@ -118,8 +118,8 @@ func writtenFabric(t *testing.T) *fabric.Topology {
 	return topology
 }
 
-// TestWritten plans what a manifest writes out, deploys it, and finds nothing
-// left to do afterwards: what was read back is what was written.
+// TestWritten plans and deploys the explicit entries of a manifest. A second
+// deployment finds no difference, so the switch holds the written entries.
 func TestWritten(t *testing.T) {
 	plan, err := writtenPlan(t, writtenManifest, writtenFabric(t))
 	if err != nil {
@@ -205,7 +205,7 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// TestWrittenErrors names what the network makes impossible.
+// TestWrittenErrors: entries that the network makes impossible are named.
 func TestWrittenErrors(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"mark, args: {x: $leaf}", "mark, args: {x: $host-address}", "l1: table I.rules, entry 1 of the manifest: x: 167772417 does not fit 8 bits"},

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ready marks a process in the background: the file by which it says that it
-// has begun, as the first behind the standard streams.
+// ready marks a background process. Its first file after the standard streams reports
+// that it has started.
 const ready = "P4LB_READY"
 
 const readyFile = 3
@@ -19,9 +19,9 @@ const readyFile = 3
 // IsDetached reports whether this process has been started by Detach.
 func IsDetached() bool { return os.Getenv(ready) != "" }
 
-// Detach runs this program again in the background, with the same arguments,
-// and waits until it says by Begun that it has begun. What it prints before that
-// appears here. If it ends instead, code is its exit code.
+// Detach runs this program again in the background with the same arguments. It waits
+// until the new process calls Begun, and prints its output until then. If the new
+// process ends instead, code is its exit code.
 func Detach() (begun bool, code int, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -52,8 +52,8 @@ func Detach() (begun bool, code int, err error) {
 	return false, cmd.ProcessState.ExitCode(), err
 }
 
-// Begun lets the process that waits for this one end. Later output goes to the
-// log.
+// Begun reports to the waiting process that this one has started. Later output goes to
+// the log.
 func Begun(log *os.File) error {
 	if err := redirect(int(log.Fd())); err != nil {
 		return err

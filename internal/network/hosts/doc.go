@@ -1,10 +1,10 @@
-// Package hosts gives the hosts of a topology to a deployment whose switches run
-// in this process: a network namespace for each, joined to its switch by a pair
-// of interfaces, and a way for other processes to run commands on a host.
+// Package hosts provides the hosts of a topology for switches in this process: a
+// network namespace for each host, connected to its switch by a pair of interfaces,
+// and a way for other processes to run commands on a host.
 //
-// The namespaces have no names. They live by the process that made them and by
-// the commands on the hosts, which the kernel ends with it: however the process
-// ends, nothing is left.
+// The namespaces have no names. They exist as long as the process that created them
+// and the commands on the hosts, which the kernel ends with it. So nothing is left,
+// however the process ends.
 package hosts
 
 import (

@@ -46,7 +46,7 @@ type note struct {
 const (
 	maxRequest  = 1 << 17 // bytes, environment included
 	maxCommands = 256     // at once
-	// hangup is how long a command has to end once nobody waits for it.
+	// hangup is the time for a command to end after its client has disconnected.
 	hangup = time.Second
 	// NotStarted is the exit code of a command that could not be started.
 	NotStarted = 127
@@ -102,7 +102,7 @@ func (d *Door) Close() error { return d.listener.Close() }
 func reply(c *net.UnixConn, a answer) {
 	text, err := json.Marshal(a)
 	if err == nil {
-		c.Write(text) // who asked may have gone
+		c.Write(text) // the client may have disconnected
 	}
 }
 
@@ -376,7 +376,7 @@ func Knock(address string) (*Sockets, error) {
 	return &Sockets{c: c}, nil
 }
 
-// Socket makes a TCP socket on a host, whose file descriptor is the caller's.
+// Socket opens a TCP socket on a host. The caller owns the returned file descriptor.
 func (s *Sockets) Socket(host string) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -80,8 +80,8 @@ func command(what string) *exec.Cmd {
 	return cmd
 }
 
-// TestHost: a command on a host has the host's address alone, and what it sends
-// arrives at the switch's end of the link with the MACs of both.
+// TestHost: a command on a host only has the host's address, and its packets arrive at
+// the switch's end of the link with both MAC addresses.
 func TestHost(t *testing.T) {
 	n, topology := open(t, hosts.Options{Rates: true})
 	var out bytes.Buffer
@@ -103,7 +103,7 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// received is what arrives at the switch from h1.
+// received returns the packets from h1 that arrive at the switch.
 func received(t *testing.T, n *hosts.Network) chan []byte {
 	t.Helper()
 	p, err := n.Port("h1")
@@ -120,7 +120,7 @@ func received(t *testing.T, n *hosts.Network) chan []byte {
 	return got
 }
 
-// ping pings an address from h1, and returns what arrives at the switch.
+// ping pings an address from h1 and returns the packet that arrives at the switch.
 func ping(t *testing.T, n *hosts.Network, address string, got chan []byte) []byte {
 	t.Helper()
 	cmd := exec.Command("ping", "-c", "1", "-W", "1", address)
@@ -149,8 +149,7 @@ func TestByMAC(t *testing.T) {
 	}
 }
 
-// TestCloseEndsDaemons: what runs on a host ends with the network, also what has
-// left the process that was started.
+// TestCloseEndsDaemons: processes on a host end with the network, including daemons.
 func TestCloseEndsDaemons(t *testing.T) {
 	n, _ := open(t, hosts.Options{Rates: true})
 	r, w, err := os.Pipe()

@@ -44,7 +44,7 @@ func IsDetached() bool { return false }
 // Detach fails.
 func Detach() (begun bool, code int, err error) { return false, 0, errLinux }
 
-// Begun has nothing to do.
+// Begun does nothing.
 func Begun(*os.File) error { return nil }
 
 // Port fails.

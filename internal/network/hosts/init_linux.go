@@ -12,21 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// All commands on the hosts of a network are in one namespace of processes. Its
-// first process waits for those that nobody else waits for, and ends with the
-// process that has the network; the kernel then ends all others, daemons and
-// what has left its session too.
+// All commands on the hosts of a network share one PID namespace. Its first process
+// reaps orphans and ends with the process that owns the network. The kernel then ends
+// all others, including daemons in other sessions.
 
 // first marks the first process of a network.
 const first = "P4LB_FIRST_OF_NETWORK"
 
-// lifeFile is what the first process reads until the network's process has
-// ended.
+// lifeFile is the pipe that the first process reads until the owner of the network
+// ends.
 const lifeFile = 3
 
-// The first process of a network is this program once more, whatever that is, and
-// gets no further than here: a program that had to ask what it is to be could forget
-// it, and do its own work again in there.
+// The first process of a network is this program, started again. It never gets beyond
+// this init function, so that no program can forget to handle this case and do its own
+// work in the namespace.
 func init() {
 	if os.Getenv(first) == "" {
 		return
@@ -68,7 +67,7 @@ func (n *Network) startFirst() error {
 	cmd.Args[0], cmd.ExtraFiles = os.Args[0], []*os.File{life}
 	cmd.Env = []string{first + "=1", "GOMAXPROCS=1"}
 	if IsDetached() {
-		unix.CloseOnExec(readyFile) // it lives longer than who waits does
+		unix.CloseOnExec(readyFile) // it outlives the waiting process
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Setsid: true, Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
@@ -88,7 +87,7 @@ func (n *Network) startFirst() error {
 	return err
 }
 
-// endAll ends what runs on the hosts.
+// endAll ends all processes on the hosts.
 func (n *Network) endAll() error {
 	if n.first == nil {
 		if n.alive != nil {

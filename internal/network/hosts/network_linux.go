@@ -74,7 +74,7 @@ func (o Options) log() *slog.Logger {
 	return cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 }
 
-// add makes a host, whose link ends in the edge under a name of its own.
+// add creates a host. Its link has its own name in the edge namespace.
 func (n *Network) add(t *fabric.Topology, h *fabric.Host, name string, o Options) error {
 	mtu := cmp.Or(o.MTU, 1500)
 	space, err := netspace.New("")
@@ -202,7 +202,7 @@ func (n *Network) resolve() {
 	}
 }
 
-// Close ends what runs on the hosts, and takes them away.
+// Close ends all processes on the hosts and removes the hosts.
 func (n *Network) Close() error {
 	n.mu.Lock()
 	n.closed = true

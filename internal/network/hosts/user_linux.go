@@ -27,8 +27,8 @@ func Capable() bool {
 	return data[0].Effective&wanted == wanted
 }
 
-// Possible reports what keeps hosts from being made here, with or without root:
-// it makes namespaces for a process that ends at once.
+// Possible returns an error that names the reason why hosts cannot be created here,
+// with or without root. It creates namespaces for a process that ends immediately.
 func Possible() error {
 	if Capable() {
 		return nil
@@ -81,7 +81,7 @@ func AsRoot() (code int, err error) {
 		return 0, fmt.Errorf("%w: %s", ErrNotHere, setting())
 	}
 	if waits != nil {
-		// Whoever waits, also for the end of the output, waits for the other one.
+		// Callers wait for the other process, also for the end of its output.
 		waits.Close()
 		if null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
 			redirect(int(null.Fd()))
@@ -116,7 +116,7 @@ func refusal(err error) error {
 	return err
 }
 
-// setting names what of the kernel's settings forbids namespaces.
+// setting names the kernel setting that forbids namespaces.
 func setting() string {
 	for _, s := range []struct{ file, bad, want string }{
 		{"kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"},

@@ -17,13 +17,13 @@ const (
 	switchMTU = 9000
 )
 
-// gateway is where hosts send what is for elsewhere. Nobody has the address:
-// the hosts know the port of their switch by its MAC.
+// gateway is the next hop of hosts. No interface has the address: hosts have a static
+// entry with the MAC address of their switch.
 var gateway = net.IPv4(169, 254, 0, 1)
 
 var everywhere = &net.IPNet{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}
 
-// An End is what an end of a link is in the kernel.
+// An End is an end of a link in the kernel.
 type End struct {
 	Space *Space
 	Name  string
@@ -73,7 +73,7 @@ func Join(a, b End) error {
 	return nil
 }
 
-// Settle gives a host its address, and what it knows of others.
+// Settle gives a host its address and its static neighbour entries.
 func Settle(t *fabric.Topology, h *fabric.Host, s *Space, known Known) error {
 	dev, err := s.LinkByName(HostPort)
 	if err != nil {

@@ -1,14 +1,14 @@
 package netspace
 
-// Known is what a host knows of others when it begins.
+// Known selects the static neighbour entries of a host.
 type Known int
 
 const (
-	// KnowsSwitch: the MAC of its switch, for every address that it can send to.
-	// Nobody need answer ARP.
+	// KnowsSwitch: the MAC address of its switch for every address, so that no ARP
+	// is needed.
 	KnowsSwitch Known = iota
-	// KnowsHosts: the MACs of the hosts of its own subnet, and its switch for
-	// what is beyond.
+	// KnowsHosts: the MAC addresses of the hosts in its subnet, and its switch for
+	// other addresses.
 	KnowsHosts
 	// KnowsNobody: it asks by ARP, and has no way beyond its subnet.
 	KnowsNobody

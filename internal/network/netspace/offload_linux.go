@@ -7,11 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// offloads are what the kernel would leave to hardware that is not there:
-// between two namespaces, checksums would never be computed, and several
-// packets would travel as one, or without the tag that the kernel has beside
-// them. None must meet a switch that reads packets as they are. Checksums come
-// first, others depend on them.
+// offloads are kernel features that rely on hardware. Between two namespaces checksums
+// would never be computed, several packets would travel as one, and VLAN tags would be
+// stored beside the packet. A switch that parses packets needs them all disabled.
+// Checksums come first, because others depend on them.
 var offloads = []struct {
 	name string
 	set  uint32

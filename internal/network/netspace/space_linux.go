@@ -18,9 +18,8 @@ type Space struct {
 	*netlink.Handle
 }
 
-// New makes a namespace, with a name under /run/netns where one is given, as
-// the program ip has them. Without IPv6, nothing is on its links but what is
-// sent on purpose.
+// New creates a namespace, with a name under /run/netns if one is given, as the
+// program ip does. IPv6 is disabled, so that links only carry intended packets.
 func New(name string) (*Space, error) {
 	var s *Space
 	err := OnThread(func() (err error) {

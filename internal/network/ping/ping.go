@@ -151,7 +151,7 @@ func Way(to *fabric.Host, sent []fabric.End) (path []string, arrived bool) {
 // markerSize is the length of the random bytes before the number of a packet.
 const markerSize = 12
 
-// payload is what a packet carries: padding, the marker, the number.
+// payload returns the payload of a packet: padding, the marker, the number.
 func payload(marker []byte, number uint32) []byte {
 	p := make([]byte, 24, 24+markerSize+4)
 	p = append(p, marker...)

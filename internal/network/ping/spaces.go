@@ -13,13 +13,13 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// Spaces are hosts in network namespaces: In calls f in that of a host.
+// Spaces are hosts in network namespaces. In calls f in the namespace of a host.
 type Spaces interface {
 	In(host string, f func() error) error
 }
 
-// InSpaces returns a prober that sends ICMP echo requests from the hosts, whose
-// kernel answers them.
+// InSpaces returns a prober that sends ICMP echo requests from the hosts. The kernel
+// answers them.
 func InSpaces(s Spaces) Prober { return spaces{s} }
 
 type spaces struct{ in Spaces }

@@ -35,7 +35,7 @@ type bed struct {
 	links *fabric.Topology // as they are up or down now
 }
 
-// A note is what the next process has to know of a deployment.
+// A note describes a deployment for the next process.
 type note struct {
 	Topology string                `json:"topology"` // with all links up
 	MTU      int                   `json:"mtu"`
@@ -44,8 +44,8 @@ type note struct {
 	Queues   map[string]knownQueue `json:"queues,omitempty"`
 }
 
-// A knownQueue is what the queues of a switch have been set to, as long as it
-// is that process.
+// A knownQueue is the configuration of a switch's queues, valid while the process
+// runs.
 type knownQueue struct {
 	PID    int          `json:"pid"`
 	Queues []plan.Queue `json:"queues"`
@@ -88,7 +88,7 @@ func (b *bed) adoptOrBuild(p *plan.Plan) error {
 		return err
 	}
 	if found {
-		b.o.Log.Info("removed what an earlier run left", "deployment", b.name)
+		b.o.Log.Info("removed the remains of an earlier run", "deployment", b.name)
 	}
 	if want.Block, err = freeBlock(b.name); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (b *bed) run(ctx context.Context, p *plan.Plan) error {
 					errs[i] = err
 					return
 				}
-				b.o.Log.Warn("a switch that runs does not answer, and is started anew", "switch", n.plan.Name)
+				b.o.Log.Warn("a running switch does not answer and is restarted", "switch", n.plan.Name)
 			}
 			n.stop()
 			errs[i] = n.start(ctx)
@@ -152,7 +152,7 @@ func (b *bed) close(keep bool) (err error) {
 // dir is where the files of a deployment are.
 func dir(name string) string { return filepath.Join(RunDir, name) }
 
-// noteFile says how a deployment can be taken over.
+// noteFile returns the file that allows another process to take a deployment over.
 func noteFile(name string) string { return filepath.Join(dir(name), "note.json") }
 
 // takeLock makes this process the only one that works on a deployment. The
@@ -173,7 +173,7 @@ func takeLock(name string) (*os.File, error) {
 				Hint: "end that process, or give this deployment another name",
 			}
 		}
-		// Whoever has ended since may have taken the file away that was opened.
+		// A process that has ended may have removed the file after it was opened.
 		if mine, err := f.Stat(); err == nil {
 			if there, err := os.Stat(lockFile(name)); err == nil && os.SameFile(mine, there) {
 				return f, nil
@@ -208,7 +208,7 @@ func (b *bed) writeNote() error {
 	if err := os.MkdirAll(dir(b.name), 0o755); err != nil {
 		return fmt.Errorf("noting the deployment: %w", err)
 	}
-	// Whoever is killed while he writes leaves the note that there was.
+	// A process that is killed while writing leaves the previous note.
 	part := noteFile(b.name) + ".part"
 	if err := os.WriteFile(part, text, 0o600); err != nil {
 		return fmt.Errorf("noting the deployment: %w", err)
@@ -219,12 +219,12 @@ func (b *bed) writeNote() error {
 	return nil
 }
 
-// remove takes away all that bears the name of a deployment: processes,
-// namespaces, files. Links go with the namespaces, in the kernel's own time.
-// Waiting comes last: whoever interrupts it has nothing left behind.
+// remove removes everything with the name of a deployment: processes, namespaces and
+// files. The kernel removes links with the namespaces, some time later. Waiting comes
+// last, so that an interrupt leaves nothing behind.
 func remove(name string) (found bool, err error) {
-	// The note goes first: what is half removed when this process is killed is
-	// for nobody to take over.
+	// The note goes first, so that no process takes over a partly removed
+	// deployment.
 	if err := os.Remove(noteFile(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("removing the note of the deployment: %w", err)
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/p4lb/p4lb/internal/network/testbed"
 )
 
-// TestFaults lets a link fail that the controller does not know of, tells it, and
-// kills switches, which come back empty. Under ECMP a pair of hosts has one path
-// there and one back, so that who reaches whom is the same each time.
+// TestFaults fails a link without telling the controller, tells it, and kills
+// switches, which return empty. Under ECMP a pair of hosts has one path in each
+// direction, so that reachability is the same each time.
 func TestFaults(t *testing.T) {
 	needSwitch(t)
 	topology := leafSpine(t)

@@ -17,8 +17,8 @@ import (
 	"github.com/p4lb/p4lb/internal/network/testbed"
 )
 
-// A host is one of the testbed's, with what it answers by: the kernel to pings,
-// and a server that hashes what it is sent.
+// A host is a host of the testbed. The kernel answers pings, and a server returns
+// hashes of received data.
 type host struct {
 	fabric.Host
 	target *testbed.Target

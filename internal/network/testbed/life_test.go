@@ -75,7 +75,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestRemove takes away what was kept.
+// TestRemove removes a kept network.
 func TestRemove(t *testing.T) {
 	needSwitch(t)
 	target := testbed.New(testbed.Options{Name: name(t), Keep: true})
@@ -131,8 +131,8 @@ func TestOtherTopology(t *testing.T) {
 // crashEnv has the name that TestVictim deploys under.
 const crashEnv = "P4LB_TEST_CRASH"
 
-// TestVictim is the process that TestCrash kills: it has a network up, says so,
-// and waits.
+// TestVictim is the process that TestCrash kills: it starts a network, reports it, and
+// waits.
 func TestVictim(t *testing.T) {
 	name := os.Getenv(crashEnv)
 	if name == "" {
@@ -187,8 +187,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestLostLink keeps a network, of which a link is then taken away: it is for
-// nobody to take over, but built anew.
+// TestLostLink keeps a network and removes one of its links. The network is then
+// rebuilt instead of taken over.
 func TestLostLink(t *testing.T) {
 	needSwitch(t)
 	topology := leafSpine(t)
@@ -261,8 +261,8 @@ func awaitVerified(t *testing.T, back <-chan report.Switch, name string) {
 	}
 }
 
-// TestAttach deploys to switches that somebody else has started, here another
-// target: they are at addresses that a topology can name.
+// TestAttach deploys to switches of another target, at addresses that a topology can
+// name.
 func TestAttach(t *testing.T) {
 	needSwitch(t)
 	topology := leafSpine(t)

@@ -13,12 +13,11 @@ import (
 	"github.com/p4lb/p4lb/internal/network/netspace"
 )
 
-// setLinks makes links fail and come back, as the topology has them.
+// setLinks takes links down and up according to the topology.
 //
-// A link that has failed swallows what is sent into it, at both ends; its
-// interfaces stay up. The switch would not survive to see one go down: libpcap
-// then waits for it to come back, and the one thread that receives the packets
-// of all ports waits with it.
+// A failed link drops packets at both ends, and its interfaces stay up. The switch
+// would not survive an interface that goes down: libpcap waits for it to return, and
+// the one thread that receives packets of all ports waits with it.
 func (b *bed) setLinks(t *fabric.Topology) error {
 	for i, l := range t.Links {
 		if b.links != nil && b.links.Links[i].Down == l.Down {
@@ -86,8 +85,8 @@ func (b *bed) setEnd(t *fabric.Topology, l fabric.Link, e fabric.End, r target.R
 	return nil
 }
 
-// delay gives what an end sends the delay, loss and jitter of the link, if the
-// kernel has netem.
+// delay configures the delay, loss and jitter of one end of a link, if the kernel has
+// netem.
 func (b *bed) delay(s *netspace.Space, attrs netlink.QdiscAttrs, l fabric.Link, r target.Random) error {
 	attrs.Handle = netlink.MakeHandle(1, 0)
 	err := s.QdiscAdd(netlink.NewNetem(attrs, netlink.NetemQdiscAttrs{

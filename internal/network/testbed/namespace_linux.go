@@ -70,12 +70,12 @@ func inode(path string) uint64 {
 type resident struct {
 	pid   int
 	space string // the name of the namespace
-	inode uint64 // what it is to the kernel
+	inode uint64 // identifies the namespace in the kernel
 }
 
 type residents []resident
 
-// processes lists what runs in namespaces, other than this process.
+// processes lists the processes in namespaces, except this one.
 func processes(spaces []string) (residents, error) {
 	byInode := map[uint64]string{}
 	for _, s := range spaces {
@@ -101,12 +101,11 @@ func processes(spaces []string) (residents, error) {
 	return list, nil
 }
 
-// inodeOf identifies the namespace of a process; 0 is none, which one has that
-// has ended, even if nobody has waited for it.
+// inodeOf identifies the namespace of a process. 0 means none: the process has ended,
+// even if it has not been waited for.
 func inodeOf(pid int) uint64 { return inode(fmt.Sprintf("/proc/%d/ns/net", pid)) }
 
-// signal sends a signal to those that are still there, and says whether there
-// are any.
+// signal sends a signal to the remaining processes and reports whether there are any.
 func (list residents) signal(s unix.Signal) (any bool) {
 	for _, r := range list {
 		if inodeOf(r.pid) == r.inode {

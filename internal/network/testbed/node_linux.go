@@ -47,8 +47,8 @@ type node struct {
 	process *process // nil: none
 }
 
-// A process is a switch that runs. One that an earlier process of p4lb has
-// started is nobody's child any more, and has no end to wait for.
+// A process is a running switch. A switch that an earlier p4lb process started is not
+// a child of this one, so its end cannot be awaited.
 type process struct {
 	pid   int
 	cpu   string        // its --cpu-port
@@ -146,8 +146,8 @@ func (n *node) start(ctx context.Context) error {
 	return n.awaitAll(ctx)
 }
 
-// ready waits until a switch answers that runs already: who started it may have
-// ended before it did.
+// ready waits until a running switch answers. The process that started it may have
+// ended before the switch was ready.
 func (n *node) ready(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -160,7 +160,7 @@ func (n *node) awaitAll(ctx context.Context) error {
 	defer cancel()
 	for _, address := range []string{n.grpc, n.thrift} {
 		if err := n.await(ctx, n.process, address); err != nil {
-			return &plan.Error{Switch: n.plan.Name, Err: err, Hint: "what it said is in " + n.logFile()}
+			return &plan.Error{Switch: n.plan.Name, Err: err, Hint: "its output is in " + n.logFile()}
 		}
 	}
 	return nil
@@ -186,13 +186,13 @@ func (n *node) args() []string {
 	return append(args, "--cpu-port", n.cpu())
 }
 
-// launch starts the process in its namespace. The program ip becomes the
-// switch, after it has seen to a /sys that shows the namespace's interfaces:
-// the switch looks there whether its ports are up.
+// launch starts the process in its namespace. The program ip first mounts a /sys that
+// shows the namespace's interfaces, because the switch checks there whether its ports
+// are up, and then executes the switch.
 //
-// A switch that is not to be kept dies with this process: the kernel sees to
-// it, even if that is killed. What the kernel watches is the thread that has
-// started the switch, so the thread is there for as long as the switch.
+// A switch that is not to be kept ends with this process, even if it is killed: the
+// kernel signals it when the thread that started it ends. The thread therefore lives
+// as long as the switch.
 func (n *node) launch() (*process, error) {
 	log, err := os.OpenFile(n.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

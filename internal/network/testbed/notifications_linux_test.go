@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestNotifications: a switch that says nothing of notifications is not told where they
-// go; one that cannot be asked is.
+// TestNotifications: the flag for the address of notifications is only passed to a
+// switch that knows it or cannot be asked.
 func TestNotifications(t *testing.T) {
 	for text, lacks := range map[string]bool{
 		"#!/bin/sh\necho '  --device-id arg'\n":                                  true,

@@ -23,22 +23,22 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/oracle/bmv2-deploy.tsv and bmv2-faults.tsv")
 
-// What a real switch answered.
+// The recorded answers of a real switch.
 const (
 	schemesFile = "../../../testdata/oracle/bmv2-deploy.tsv"
 	faultsFile  = "../../../testdata/oracle/bmv2-faults.tsv"
 )
 
-// schemes are those that are tried: all that a paper has or compares with, and
-// some guarded ones.
+// schemes are the tested schemes: all that a paper proposes or compares with, and some
+// guarded ones.
 var schemes = []string{
 	"ecmp", "wcmp", "rps", "drb", "letflow", "presto", "drill", "conga", "hula", "hermes", "flowbender", "clove",
 	"qall-pkt", "qall-flowlet", "qall-linear", "qall-poly2", "qall-poly3", "qdaps", "qdaps-star", "pdlb", "dhlb",
 	"drill+rlb", "presto+rlb", "letflow+rlb", "hermes+rlb", "drill+rlb-star",
 }
 
-// settings are what is set of a row, beside the papers' parameters: a probe of
-// every switch or path every 200 or 500 us is more than simple_switch forwards.
+// settings returns parameters that differ from the papers': simple_switch cannot
+// forward a probe of every switch or path every 200 or 500 us.
 func settings(row codegen.Row) map[string]string {
 	rare := map[string]string{"tprobe": "20ms", "tpath": "20ms", "tfail": "100ms"}
 	set := map[string]string{}
@@ -50,10 +50,9 @@ func settings(row codegen.Row) map[string]string {
 	return set
 }
 
-// TestSchemes deploys schemes one after the other on a network of real switches,
-// and has every host ping every other and send it bytes by TCP: as deployed,
-// with a link failed, and with that link restored. What the switches do is held
-// against what they did when it was recorded.
+// TestSchemes deploys schemes one after the other on a network of real switches. Every
+// host pings every other and sends it bytes over TCP: as deployed, with a failed link,
+// and with the link restored. The results are compared with the record.
 func TestSchemes(t *testing.T) {
 	needSwitch(t)
 	topology := leafSpine(t)
@@ -76,7 +75,7 @@ func TestSchemes(t *testing.T) {
 	compareOracle(t, schemesFile, rows)
 }
 
-// setText is what has been set, "-" for nothing.
+// setText lists the set parameters, "-" for none.
 func setText(t *testing.T, scheme string) string {
 	set := settings(parse(t, scheme))
 	var list []string
@@ -111,8 +110,7 @@ func try(t *testing.T, c *controller.Controller, scheme string, topology *fabric
 	return strings.Join(append(cells, fmt.Sprint(mustDeploy(t, c).Written())), "\t")
 }
 
-// runTasks does what the scheme wants of a controller, until the function is
-// called.
+// runTasks runs the scheme's controller tasks until stop is called.
 func runTasks(t *testing.T, c *controller.Controller) (stop func()) {
 	t.Helper()
 	tasks, err := task.ForPlan(c.Plan(), task.Options{})
@@ -160,7 +158,7 @@ func allPairs(t *testing.T, hosts []*host) []string {
 	return []string{fmt.Sprintf("%d/%d", pings, pairs), fmt.Sprintf("%d/%d", transfers, pairs)}
 }
 
-// compareOracle holds rows against the file, whose comments it leaves alone.
+// compareOracle compares rows with a file and keeps its comments.
 func compareOracle(t *testing.T, oracleFile string, rows []string) {
 	t.Helper()
 	text, err := os.ReadFile(oracleFile)

@@ -65,7 +65,7 @@ func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 	if t.bed.note.Topology != bare(p.Topology) {
 		return &plan.Error{
 			Err:  errors.New("the topology is not the one that runs"),
-			Hint: "only links may fail and come back; for another network, deploy anew",
+			Hint: "a running network can only change its links; deploy again for another network",
 		}
 	}
 	if err := t.bed.run(ctx, p); err != nil {
@@ -76,7 +76,7 @@ func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 
 var errNotStarted = errors.New("the switches have not been started")
 
-// usable finds out what is missing on this machine.
+// usable returns an error that names missing requirements of this machine.
 func (o *Options) usable(ctx context.Context) error {
 	if os.Geteuid() != 0 {
 		return &plan.Error{
@@ -115,7 +115,7 @@ func (o *Options) lacksNotifications(ctx context.Context) bool {
 // controller beside its work.
 const manyProbes = 5 * time.Millisecond
 
-// warnOfProbes tells of tasks that would keep the switches busy by themselves.
+// warnOfProbes warns of tasks that would overload the switches.
 func (o *Options) warnOfProbes(p *plan.Plan) {
 	told := map[manifest.TaskKind]bool{}
 	for _, s := range p.Switches {
@@ -129,7 +129,7 @@ func (o *Options) warnOfProbes(p *plan.Plan) {
 	}
 }
 
-// Endpoint says how the named switch is reached.
+// Endpoint returns the addresses of the named switch.
 func (t *Target) Endpoint(name string) (target.Endpoint, error) {
 	n, err := t.node(name)
 	if err != nil {
@@ -172,8 +172,8 @@ var (
 	_ target.Restarter = (*Target)(nil)
 )
 
-// SetLink sets the state and the properties of a link. Its rate is that of the
-// switches' queues, which the plan has.
+// SetLink sets the state and the properties of a link. Its rate is the rate of the
+// switches' queues, which the plan sets.
 func (t *Target) SetLink(l fabric.Link, r target.Random) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -183,8 +183,7 @@ func (t *Target) SetLink(l fabric.Link, r target.Random) error {
 	return t.bed.setLink(t.bed.links, l, r)
 }
 
-// LinkDown reports whether a link is down: whether either end drops what it is
-// to send.
+// LinkDown reports whether a link is down, because one of its ends drops all packets.
 func (t *Target) LinkDown(l fabric.Link) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -209,7 +208,7 @@ func (t *Target) Stop(name string) error {
 	return nil
 }
 
-// Restart begins the named switch anew, empty.
+// Restart restarts the named switch without state.
 func (t *Target) Restart(ctx context.Context, name string) error {
 	n, err := t.node(name)
 	if err != nil {
@@ -272,8 +271,7 @@ func (t *Target) Close() error {
 	return b.close(t.o.Keep)
 }
 
-// Remove takes away what there is of a deployment. ok is false if there was
-// nothing.
+// Remove removes a deployment. ok is false if there is none.
 func Remove(name string) (ok bool, err error) {
 	name = nameOf(name)
 	lock, err := takeLock(name)

@@ -54,7 +54,7 @@ type Options struct {
 	Known netspace.Known
 	// Priorities is the number of queues of each port; 0 stands for 1.
 	Priorities int
-	// Log gets what happens; nil is silence.
+	// Log receives events; nil discards them.
 	Log *slog.Logger
 
 	silent bool // the switch has no notifications
@@ -82,13 +82,12 @@ func namespace(deployment, node string) string {
 
 func prefix(deployment string) string { return "p4lb-" + deployment + "-" }
 
-// Shell is what to write before a command so that it runs on a host or a switch
-// of a deployment.
+// Shell returns the prefix that runs a command on a host or a switch of a deployment.
 func Shell(deployment, node string) []string {
 	return []string{"ip", "netns", "exec", namespace(nameOf(deployment), node)}
 }
 
-// hostsFile is what is /etc/hosts for commands on the hosts of a deployment.
+// hostsFile is /etc/hosts for commands on the hosts of a deployment.
 func hostsFile(name string) string { return filepath.Join(RunDir, name, "hosts") }
 
 // Exec runs a command on a host or a switch of a deployment, with the standard
@@ -116,8 +115,8 @@ type Sockets string
 // for.
 const blockSwitches = 256
 
-// bare is a topology with all links up, as text: what does not change while a
-// deployment lives.
+// bare returns a topology with all links up as text: the part that never changes
+// during a deployment.
 func bare(t *fabric.Topology) string {
 	var down []int
 	for i, l := range t.Links {

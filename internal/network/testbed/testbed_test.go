@@ -38,8 +38,8 @@ func needSwitch(t *testing.T) {
 	}
 }
 
-// leafSpine is two leaves with two hosts each and two spines, slow enough that
-// the queues are those of the switches.
+// leafSpine has two leaves with two hosts each and two spines. It is slow enough that
+// packets queue in the switches.
 func leafSpine(t *testing.T) *fabric.Topology {
 	t.Helper()
 	topology, err := fabric.LeafSpine{

@@ -56,9 +56,8 @@ func freeBlock(name string) (int, error) {
 	return 0, errors.New("198.18.0.0/15 has no block of addresses that is free")
 }
 
-// build makes the namespaces and joins them. The deployment is noted when all is
-// there: what a process leaves that is killed meanwhile has no note, and is for
-// nobody to take over.
+// build creates the namespaces and links. It records the deployment when everything
+// exists, so that no process takes over the remains of a killed one.
 func (b *bed) build(p *plan.Plan) error {
 	t := p.Topology
 	spaces := map[string]*netspace.Space{}

@@ -34,7 +34,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestNotStarted holds that a target without switches says so.
+// TestNotStarted: a target without switches returns an error.
 func TestNotStarted(t *testing.T) {
 	target := New(Options{})
 	if _, err := target.Endpoint("l1"); !errors.Is(err, errNotStarted) {

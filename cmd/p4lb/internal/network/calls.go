@@ -54,7 +54,7 @@ func (k *keeper) answer(ctx context.Context, ask hosts.Call) (exit int) {
 // do has the keeper's goroutine call f.
 func (k *keeper) do(ctx context.Context, f func(context.Context)) error {
 	c := &call{do: func(alive context.Context) {
-		// The network's end ends what is done; the tasks that it begins live on.
+		// The end of the network ends the action; tasks that it starts continue.
 		f(alive)
 	}, done: make(chan struct{})}
 	select {

@@ -1,5 +1,5 @@
-// Package network holds the verbs about networks of switches that run: what is
-// deployed, its hosts and their traffic, what its registers hold.
+// Package network contains the verbs for running networks: deployments, their hosts
+// and traffic, and the state of their switches.
 package network
 
 import (
@@ -95,7 +95,7 @@ be reached or has refused something; 4 interrupted.`,
   p4lb deploy --scheme qall-poly3 --topology qall --fail l1-s1 --diff
   p4lb deploy --scheme drill --arch tna --topology qall
   p4lb deploy --p4app pod-topo/topology.json --program solution/basic.p4`,
-		Args: cli.WantArgs(0, 0, "no arguments: --scheme and --topology say what to deploy"),
+		Args: cli.WantArgs(0, 0, "no arguments: --scheme and --topology select the deployment"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if k == nil {
 				cli.TidiesUp(cmd.Context())
@@ -170,15 +170,15 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 	cli.AddFailFlag(cmd, &j.fail)
 	f.StringVar(&j.target, "target", targetNames[0], "deploy to `TARGET`: "+strings.Join(targetNames, ", "))
 	f.BoolVar(&j.dryRun, "dry-run", false, "print the plan, and do nothing")
-	f.BoolVar(&j.diff, "diff", false, "print what is different on the switches, and write nothing")
-	f.BoolVar(&j.atomic, "atomic", false, "if one switch fails, put all back to what they held")
+	f.BoolVar(&j.diff, "diff", false, "print the differences and write nothing")
+	f.BoolVar(&j.atomic, "atomic", false, "if one switch fails, restore all switches")
 	f.BoolVar(&j.once, "once", false, "end once the switches hold the plan")
 	f.BoolVar(&j.noTasks, "no-tasks", false, "stay without running the scheme's tasks")
 	cli.AddFormat(cmd, &j.format, cli.Table, cli.JSON, cli.YAML, cli.CSV)
 	addState(cmd, &j.state)
 	f.BoolVar(&j.anyPort, "any-port", false, "embedded: serve at free ports of 127.0.0.1")
 	f.Uint64Var(&j.seed, "seed", 1, "embedded: the seed of the random numbers")
-	f.StringArrayVar(&j.configs, "device-config", nil, "tofino: what the switches of a role load, as `ROLE=FILE`: p4c's .conf, for p4lb switch --bfrt PROG.json, for Stratum its pipeline (repeatable)")
+	f.StringArrayVar(&j.configs, "device-config", nil, "tofino: the program for the switches of a role, as `ROLE=FILE`: p4c's .conf, for p4lb switch --bfrt PROG.json, for Stratum its pipeline (repeatable)")
 	f.StringVar(&j.api, "tofino-api", tofinoAPIs[0], "tofino: the switches speak `API`: "+strings.Join(tofinoAPIs, ", "))
 	f.BoolVar(&j.bfrt, "bfrt", false, "embedded: programs for Tofino are served in BfRt, and deployed over it")
 	j.hosts.addFlags(cmd)
@@ -263,7 +263,7 @@ func (j *deployJob) speaksBfRt() bool {
 	return j.bfrt || j.target == targetTofino && j.api == tofinoAPIs[0]
 }
 
-// checkArch settles what the programs are for: what the target takes.
+// checkArch determines the architecture of the programs from the target.
 func (j *deployJob) checkArch(cmd *cobra.Command) error {
 	arch := &j.request.Arch
 	hardware := *arch != "" && *arch != codegen.Archs[0]
@@ -311,7 +311,7 @@ func parseElection(text string) (primary.ElectionID, error) {
 	return id, nil
 }
 
-// run plans, and deploys if that is what is wanted.
+// run plans the deployment and, unless only the plan is requested, applies it.
 func (j *deployJob) run(ctx context.Context) error {
 	if j.bmv2.remove {
 		return j.takeAway()
@@ -389,7 +389,7 @@ func (j *deployJob) disown() {
 // stays reports whether the process goes on once the switches hold the plan.
 func (j *deployJob) stays() bool { return !j.once && !j.dryRun && !j.diff }
 
-// begun ends the wait of the process that started this one in the background.
+// begun reports to the waiting foreground process that this one has started.
 func (j *deployJob) begun() error {
 	if !hosts.IsDetached() {
 		return nil
@@ -416,7 +416,7 @@ func (b *deployBar) End() {
 	}
 }
 
-// progress makes a bar that hears of what is done with the options.
+// progress returns a progress bar that follows the deployment.
 func (j *deployJob) progress(plan *plan.Plan, o *controller.DeployOptions) *deployBar {
 	bar := &deployBar{}
 	if j.c.Quiet {
@@ -433,7 +433,7 @@ func (j *deployJob) progress(plan *plan.Plan, o *controller.DeployOptions) *depl
 	return bar
 }
 
-// showReport prints what has been done, or with --diff what is different.
+// showReport prints the changes, or with --diff the differences.
 func (j *deployJob) showReport(r *report.Report) error {
 	if j.diff && (j.format == cli.Table || j.format == cli.CSV) {
 		rows := r.ChangeRows()
@@ -469,7 +469,7 @@ func (j *deployJob) showReport(r *report.Report) error {
 // deployErrors prints the errors of switches, a line each with its hint.
 func (j *deployJob) deployErrors(err error) error { return j.eachError(err, deployFailure) }
 
-// planErrors prints what is wrong with a plan, error by error.
+// planErrors prints the errors of a plan.
 func (j *deployJob) planErrors(err error) error {
 	return j.eachError(err, func(err error) error {
 		if e, ok := errors.AsType[*plan.Error](err); ok {
@@ -479,8 +479,8 @@ func (j *deployJob) planErrors(err error) error {
 	})
 }
 
-// eachError prints all of a list but the last, which it returns. What is the
-// same for several switches is said once.
+// eachError prints all errors but the last, which it returns. Equal errors of several
+// switches are printed once.
 func (j *deployJob) eachError(err error, failure func(error) error) error {
 	if err == nil {
 		return nil

@@ -33,15 +33,14 @@ import (
 	"github.com/p4lb/p4lb/internal/server/thrift"
 )
 
-// defaultCPU is the port of the controllers where a project names none: that of
-// p4-utils.
+// defaultCPU is the default port of controllers, as in p4-utils.
 const defaultCPU = 510
 
 // checkApp finds mistakes in the command line of a project's deployment.
 func (j *deployJob) checkApp(cmd *cobra.Command) error {
 	for _, flag := range []string{"scheme", "topology", "file", "set", "coeffs", "arch", "atomic", "diff", "dry-run", "once", "device-config", "keep", "remove", "attach"} {
 		if cmd.Flags().Changed(flag) {
-			return cli.UsageError(cmd, "--p4app and --%s exclude each other: a project says what its network and its program are", flag)
+			return cli.UsageError(cmd, "--p4app and --%s exclude each other: a project defines its own network and program", flag)
 		}
 	}
 	switch {
@@ -145,7 +144,7 @@ func appPlan(project *p4app.Project, switches []*appSwitch, mtu int) *plan.Plan 
 		cpu := cmp.Or(s.CPUPort, defaultCPU)
 		m := manifest.Manifest{Version: manifest.Version, Scheme: project.Topology.Name, Title: s.Program, Arch: manifest.V1Model, Role: string(sw.Role)}
 		own.Complete(&m, s.info)
-		// Nobody can read cells of more than 64 bits, by Thrift or here.
+		// Cells of more than 64 bits cannot be read.
 		m.Registers = slices.DeleteFunc(m.Registers, func(r manifest.Register) bool { return r.Width < 1 || r.Width > 64 })
 		s.plan = &plan.Switch{
 			Name: s.Name, Role: sw.Role, Device: sw.ID, CPUPort: cpu,
@@ -183,7 +182,7 @@ func onHost(ctx context.Context, network appNetwork, host, text string) error {
 	return err
 }
 
-// showApp says what runs where.
+// showApp prints the programs and addresses of the switches.
 func (j *deployJob) showApp(switches []*appSwitch) error {
 	type row struct {
 		Switch  string `json:"switch"`

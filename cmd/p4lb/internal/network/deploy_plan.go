@@ -23,8 +23,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A schemeRequest is what a user says about a scheme that is not generated for
-// a single role.
+// A schemeRequest contains the flags that select a scheme for all roles.
 type schemeRequest struct {
 	cli.Request
 }
@@ -37,8 +36,8 @@ func (r *schemeRequest) addFlags(cmd *cobra.Command) {
 	f.StringVarP(&r.File, "file", "f", "", "read parameters from the YAML `FILE`, as p4lb gen does")
 	f.StringVar(&r.Coeffs, "coeffs", "", "the polynomial of a fitted scheme: a model's JSON `FILE`")
 	f.StringVar(&r.StatePath, "state-path", "", "how queue state reaches ingress: recirc, shared, or for Tofino 2 ghost (default recirc)")
-	f.StringVar(&r.Errata, "errata", "", "printed keeps what a paper prints where it is wrong")
-	cli.AddArchFlag(cmd, &r.Arch, "what the programs are for (default v1model, with --target tofino tna)")
+	f.StringVar(&r.Errata, "errata", "", "printed keeps misprints of the paper")
+	cli.AddArchFlag(cmd, &r.Arch, "architecture of the programs (default v1model, with --target tofino tna)")
 	cli.CompleteLater(cmd, "scheme", codegen.Names)
 	cli.CompleteWith(cmd, "state-path", codegen.StatePaths)
 }
@@ -56,7 +55,7 @@ func (r *schemeRequest) check(cmd *cobra.Command, c *cli.Console) error {
 	case r.Role != "" || r.Ports != "":
 		return cli.UsageError(cmd, "role and ports follow from the topology: leave them out of %s", cli.DisplayName(r.File))
 	case own.IsPath(r.Scheme) && r.Arch == "":
-		// A program of the user's own says what it is for.
+		// A user's program states its own architecture.
 		s, err := cli.LibraryFrom(".").Find(r.Scheme)
 		if err != nil {
 			return err
@@ -152,7 +151,7 @@ func pipelinesOf(ctx context.Context, c *cli.Console, r *schemeRequest, t *fabri
 	return all, r.CheckStatePath(manifests...)
 }
 
-// warnOfPackets says which tasks nobody does over BfRt, which carries no packets.
+// warnOfPackets lists the tasks that BfRt cannot run, because it carries no packets.
 func (j *deployJob) warnOfPackets(p *plan.Plan) {
 	var tasks []string
 	for _, s := range p.Switches {
@@ -168,8 +167,8 @@ func (j *deployJob) warnOfPackets(p *plan.Plan) {
 	}
 }
 
-// loadDeviceConfigs reads what the compiler of the hardware has made. Over BfRt a
-// role may go without: its switches run their program already.
+// loadDeviceConfigs reads the output of the hardware's compiler. Over BfRt a role may
+// lack it if its switches already run their program.
 func (j *deployJob) loadDeviceConfigs(all map[fabric.Role]*plan.Pipeline) error {
 	for _, p := range all {
 		p.Config = nil // what p4lb compiles is for its own switch
@@ -194,7 +193,7 @@ func (j *deployJob) loadDeviceConfigs(all map[fabric.Role]*plan.Pipeline) error 
 	return nil
 }
 
-// deviceConfig reads what a pipeline is loaded from.
+// deviceConfig reads the device configuration of a pipeline.
 func (j *deployJob) deviceConfig(p *plan.Pipeline, file string) ([]byte, error) {
 	if j.bfrt && filepath.Ext(file) == ".conf" {
 		a, err := tofino.ReadConf(file)

@@ -86,12 +86,12 @@ func (j *deployJob) addressesFree(plan *plan.Plan) error {
 		Hint: "--any-port takes free ones; p4lb ps lists networks that may serve there"}
 }
 
-// clientTLS are the flags that say how to speak to servers with TLS.
+// clientTLS contains the TLS flags for connections to servers.
 type clientTLS struct{ ca, cert, key string }
 
 func (t *clientTLS) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&t.ca, "tls-ca", "", "p4runtime, tofino: speak TLS to servers with a certificate signed by those in `FILE`")
+	f.StringVar(&t.ca, "tls-ca", "", "p4runtime, tofino: use TLS, and verify servers with the certificates in `FILE`")
 	f.StringVar(&t.cert, "tls-cert", "", "with the certificate of this client in `FILE`")
 	f.StringVar(&t.key, "tls-key", "", "and its key in `FILE`")
 }
@@ -136,7 +136,7 @@ func (b *bmv2Flags) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&b.keep, "keep", false, "bmv2: leave the network up when deploy ends; the next one takes it over")
 	f.BoolVar(&b.remove, "remove", false, "bmv2: take away what --keep has left, and do nothing else")
 	f.BoolVar(&b.attach, "attach", false, "bmv2: start nothing, the switches run at the addresses of the topology")
-	f.StringVar(&b.name, "name", "", "bmv2: the `NAME` of the deployment (default: that of the topology)")
+	f.StringVar(&b.name, "name", "", "bmv2: the `NAME` of the deployment (default: the name of the topology)")
 }
 
 // check finds mistakes in the command line.
@@ -172,7 +172,7 @@ func (j *deployJob) takeAway() error {
 	case err != nil:
 		return deployFailure(err)
 	case !ok:
-		return cli.Hinted(fmt.Errorf("there is no deployment %s", name), "ip netns shows what there is: namespaces called p4lb-NAME-NODE")
+		return cli.Hinted(fmt.Errorf("there is no deployment %s", name), "ip netns lists the namespaces of deployments: p4lb-NAME-NODE")
 	}
 	j.c.Log.Info("removed", "deployment", name)
 	return nil

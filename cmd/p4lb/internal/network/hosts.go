@@ -36,7 +36,7 @@ func (j *hostJob) addFlags(cmd *cobra.Command) {
 
 // addState adds the flag that names the state of a deployment.
 func addState(cmd *cobra.Command, state *string) {
-	cmd.Flags().StringVar(state, "state", "", "the state of the deployment is in `FILE` (default: that of this folder, see p4lb ps)")
+	cmd.Flags().StringVar(state, "state", "", "the state file of the deployment is `FILE` (default: the state of this folder, see p4lb ps)")
 }
 
 // findState sets an empty name to the state file of the current folder.
@@ -55,9 +55,9 @@ func (j *hostJob) read() (*deployed.Note, *fabric.Topology, error) {
 	d, t, err := deployed.Read(j.state)
 	if errors.Is(err, deployed.ErrNothing) {
 		if pid, err := deployed.Owner(j.state); err == nil && pid == 0 {
-			deployed.Forget(j.state) // what a process left that was killed before it wrote the state
+			deployed.Forget(j.state) // remains of a process that was killed before it wrote the state
 		}
-		return nil, nil, cli.Hinted(err, "p4lb deploy --scheme SCHEME --topology TOPOLOGY brings a network up; p4lb ps lists those of other folders")
+		return nil, nil, cli.Hinted(err, "p4lb deploy --scheme SCHEME --topology TOPOLOGY starts a network; p4lb ps lists the networks of other folders")
 	}
 	return d, t, err
 }
@@ -177,7 +177,7 @@ runs on a host when the network is taken down is ended.`,
 			if err := c.Out.Flush(); err != nil {
 				return err
 			}
-			// The command decides what an interrupt means.
+			// The command handles interrupts.
 			return j.exec(context.WithoutCancel(cmd.Context()), d, h, args[1:])
 		},
 	}
@@ -274,8 +274,8 @@ type hostFlags struct {
 	captures *ports.Captures
 }
 
-// mostHosts is how many hosts are made where nobody has asked for them: each
-// takes some milliseconds, and some hundred KiB of the kernel's memory.
+// mostHosts is the default limit of hosts: each takes a few milliseconds and some
+// hundred KiB of kernel memory.
 const mostHosts = 256
 
 func (f *hostFlags) addFlags(cmd *cobra.Command) {
@@ -300,8 +300,8 @@ func (f *hostFlags) check(cmd *cobra.Command, target string) error {
 	return nil
 }
 
-// enter sees to it that hosts can be made, if need be by running p4lb again in a
-// user namespace of its own. done says that this has been all.
+// enter ensures that hosts can be created, if necessary by running p4lb again in a
+// user namespace. done reports that the new process did all the work.
 func (f *hostFlags) enter(c *cli.Console) (done bool, err error) {
 	if !f.wanted || hosts.Capable() {
 		return false, nil
@@ -338,7 +338,7 @@ func (f *hostFlags) open(c *cli.Console, plan *plan.Plan, known netspace.Known) 
 	case !f.wanted:
 		return nil
 	case len(t.Hosts) == 0 && f.given:
-		return cli.Hinted(errors.New("the topology has no hosts"), "p4lb topo show lists what a topology has")
+		return cli.Hinted(errors.New("the topology has no hosts"), "p4lb topo show lists the nodes of a topology")
 	case len(t.Hosts) == 0:
 		return f.without(c, "the topology %s has none, so nothing sends", t.Name)
 	case len(t.Hosts) > mostHosts && !f.given:

@@ -64,13 +64,13 @@ given; the other forms, and --register, leave out nothing.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&j.registers, "register", nil, "read register `R` alone, cell by cell (repeatable)")
-	f.BoolVar(&j.noFlows, "no-flows", false, "leave out the tables of flows, which are nearly all of what is read")
+	f.BoolVar(&j.noFlows, "no-flows", false, "skip flow tables, the largest registers")
 	f.BoolVar(&j.contents, "contents", false, "show how full tables are and what counters have counted, as is done for a project of --p4app")
 	f.BoolVarP(&j.watch, "watch", "w", false, "go on reading; on a terminal show it as it changes")
 	f.DurationVar(&j.every, "every", 500*time.Millisecond, "how often to read")
 	f.DurationVar(&j.span, "for", 0, "go on for so long (default until interrupted)")
 	f.StringVar(&j.record, "record", "", "keep all readings in `FILE`.csv or .parquet")
-	f.StringVar(&j.replay, "replay", "", "show what was recorded in `FILE` instead of reading switches")
+	f.StringVar(&j.replay, "replay", "", "show the recording in `FILE` instead of reading switches")
 	j.page.AddFlags(cmd, "the fabric as it changes")
 	cli.AddPlaintext(cmd, &j.plaintext, "metrics")
 	cli.AddFormat(cmd, &j.form, cli.Table, cli.JSON, cli.CSV, cli.YAML)
@@ -95,7 +95,7 @@ type inspectJob struct {
 	noFlows   bool
 	contents  bool
 
-	failed map[string]string // switches without readings, and what has been said of them
+	failed map[string]string // switches without readings, and the printed errors
 }
 
 // completeSwitches offers the switches of the deployment.
@@ -124,7 +124,7 @@ func (j *inspectJob) check(cmd *cobra.Command) error {
 	case j.replay != "" && j.contents:
 		return cli.UsageError(cmd, "--contents reads switches, --replay does not")
 	case j.replay != "" && (j.record != "" || len(j.registers) > 0):
-		return cli.UsageError(cmd, "--replay goes without --record and --register: it shows what is there")
+		return cli.UsageError(cmd, "--replay excludes --record and --register: it shows a complete recording")
 	case j.noFlows && len(j.registers) > 0:
 		return cli.UsageError(cmd, "--no-flows and --register exclude each other: no table is read but what --register names")
 	case j.record != "" && cli.RecordFormat(j.record) == "":
@@ -324,7 +324,7 @@ func (j *inspectJob) serve(ctx context.Context, t *fabric.Topology, cancel conte
 	}
 }
 
-// screen shows rounds on the terminal. It is done when the user says so.
+// screen shows rounds on the terminal until the user quits.
 func (j *inspectJob) screen(ctx context.Context, source roundSource, sinks []func(*view.Round) error) error {
 	frames := live.SourceFunc(func(ctx context.Context) (*live.Frame, error) {
 		r, err := source.next(ctx)

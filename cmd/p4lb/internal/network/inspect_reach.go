@@ -38,7 +38,7 @@ type reach struct {
 	tls      clientTLS
 }
 
-// reachHelp says how switches are found, for the help of the verbs.
+// reachHelp explains how verbs find switches.
 const reachHelp = `The switches are those that p4lb deploy has brought up from this folder. --topology with --scheme stands for any others that run a
 scheme at the addresses of the topology, and with --manifest --thrift, --grpc
 or --bfrt for a single one. Registers are read by Thrift where there is an
@@ -49,9 +49,9 @@ func (r *reach) addFlags(cmd *cobra.Command) {
 	addState(cmd, &r.state)
 	f.StringVar(&r.topology, "topology", "", "the switches are those of a `TOPOLOGY`, a file or a preset")
 	r.request.addFlags(cmd)
-	f.StringVar(&r.thrift, "thrift", "", "one switch, whose Thrift server is at `ADDR`")
-	f.StringVar(&r.grpc, "grpc", "", "one switch, whose P4Runtime server is at `ADDR`")
-	f.StringVar(&r.bfrt, "bfrt", "", "one switch, whose BfRt server is at `ADDR`")
+	f.StringVar(&r.thrift, "thrift", "", "one switch with its Thrift server at `ADDR`")
+	f.StringVar(&r.grpc, "grpc", "", "one switch with its P4Runtime server at `ADDR`")
+	f.StringVar(&r.bfrt, "bfrt", "", "one switch with its BfRt server at `ADDR`")
 	f.Uint64Var(&r.device, "device-id", 1, "its device id there")
 	f.StringVar(&r.manifest, "manifest", "", "the manifest of its program, in `FILE`")
 	r.tls.addFlags(cmd)
@@ -60,7 +60,7 @@ func (r *reach) addFlags(cmd *cobra.Command) {
 	}
 }
 
-// check refuses what the flags together make no sense of.
+// check refuses contradictory flags.
 func (r *reach) check(cmd *cobra.Command, c *cli.Console) error {
 	one := r.thrift != "" || r.grpc != "" || r.bfrt != ""
 	scheme := r.request.Scheme != "" || r.request.File != ""
@@ -97,7 +97,7 @@ type site struct {
 	scheme   string
 	fabric   string
 	topology *fabric.Topology // nil where only one switch is known
-	project  bool             // the programs are somebody's, and no scheme
+	project  bool             // the programs belong to a project, not to a scheme
 	switches []*reached
 }
 
@@ -110,7 +110,7 @@ func (s *site) close() {
 	}
 }
 
-// open finds the switches and connects to those that are named, or to all.
+// open finds the switches and connects to the named ones, or to all.
 func (r *reach) open(ctx context.Context, c *cli.Console, names []string) (*site, error) {
 	s, endpoints, err := r.find(c)
 	if err != nil {
@@ -157,7 +157,7 @@ func (r *reach) findDeployed() (*site, map[string]target.Endpoint, error) {
 		return nil, nil, cli.Hinted(err, "run p4lb deploy, or name switches with --topology T --scheme S or --thrift ADDR --manifest FILE; p4lb ps lists the deployments of other folders")
 	}
 	if err != nil {
-		return nil, nil, cli.Hinted(err, "p4lb deploy writes it anew")
+		return nil, nil, cli.Hinted(err, "p4lb deploy rewrites it")
 	}
 	if err := up(d, r.state); err != nil {
 		return nil, nil, err
@@ -300,8 +300,8 @@ func vanished(err error) error {
 	return f
 }
 
-// reachable keeps the switches that there is a way to, and says which there is
-// none to. It is an error if none is left.
+// reachable keeps the reachable switches and lists the others. It returns an error if
+// none is left.
 func (s *site) reachable(c *cli.Console) error {
 	var last error
 	s.switches = slices.DeleteFunc(s.switches, func(sw *reached) bool {

@@ -173,7 +173,7 @@ func (p *pivot) add(sw string, v *inspect.Reading) {
 	row.cells[column] = v.Text
 }
 
-// head names what a row is about.
+// head returns the label of a row.
 func (p *pivot) head(sw string, v *inspect.Reading) []string {
 	switch p.title {
 	case "PORT":
@@ -219,8 +219,7 @@ type holder interface {
 	controller.Holder
 }
 
-// openContents finds them. They are by P4Runtime, which every switch speaks that
-// tells of its program.
+// openContents connects to the switches over P4Runtime.
 func (s *site) openContents(ctx context.Context) (contents, error) {
 	c := contents{}
 	for _, sw := range s.switches {
@@ -246,7 +245,7 @@ func (c contents) close() {
 	}
 }
 
-// add adds what the switches of a round hold to their snapshots.
+// add adds the tables and counters of the switches to their snapshots.
 func (c contents) add(ctx context.Context, r *view.Round) {
 	for i := range r.Switches {
 		s := &r.Switches[i]

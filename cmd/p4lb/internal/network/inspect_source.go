@@ -19,7 +19,7 @@ import (
 // io.EOF after the last.
 type roundSource interface {
 	next(ctx context.Context) (*view.Round, error)
-	// topology is what the switches are in, nil where it is not known.
+	// topology returns the topology of the switches, or nil if it is unknown.
 	topology() *fabric.Topology
 }
 
@@ -135,7 +135,7 @@ func (s *surveySource) next(ctx context.Context) (*view.Round, error) {
 	if err := silence(r); err != nil && !s.begun {
 		return nil, err
 	}
-	s.begun = true // who watches waits for switches that have vanished
+	s.begun = true // the screen waits for switches that have vanished
 	return r, nil
 }
 

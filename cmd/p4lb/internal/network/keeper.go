@@ -27,10 +27,10 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A keeper runs a deployment: it deploys the plan, runs the tasks, restores
-// switches that come back, and carries out what other verbs ask for. There is
-// one for a deployment, in the process that owns it. Its fields belong to the
-// goroutine that runs deploy; requests of other processes reach it by calls.
+// A keeper runs a deployment: it deploys the plan, runs the tasks, restores switches
+// that return, and executes requests of other verbs. Each deployment has one, in the
+// process that owns it. Only the goroutine that runs deploy uses its fields; requests
+// of other processes arrive through calls.
 type keeper struct {
 	c      *cli.Console
 	job    *deployJob        // the request that is deployed
@@ -166,7 +166,7 @@ func (k *keeper) open() (err error) {
 	return err
 }
 
-// restored logs what has become of a switch that was away.
+// restored logs the state of a switch that has returned.
 func (k *keeper) restored(r report.Switch) {
 	if r.Err != nil {
 		k.c.Log.Warn("a switch does not hold the plan", "switch", r.Name, "error", r.Err)
@@ -206,7 +206,7 @@ func (k *keeper) redeploy(ctx context.Context, j *deployJob) (*report.Report, er
 		return nil, err
 	}
 	k.plan, k.job, k.links = p, j, nil
-	for at := range oldLinks { // Start sets only what the plans differ in
+	for at := range oldLinks { // Start only sets differences between plans
 		if err := k.target.(target.Linker).SetLink(p.Topology.Links[at], target.Random{}); err != nil {
 			j.c.Report(err)
 		}
@@ -229,7 +229,7 @@ func (k *keeper) apply(ctx context.Context, j *deployJob) (*report.Report, error
 	return r, errors.Join(err, k.startTasks(ctx))
 }
 
-// startTasks runs what the scheme wants of a controller.
+// startTasks runs the scheme's controller tasks.
 func (k *keeper) startTasks(ctx context.Context) error {
 	j := k.job
 	k.endTasks = func() {}
@@ -283,7 +283,7 @@ const (
 	tries         = 5
 )
 
-// A loss is what a check of the connectivity has found.
+// A loss is the result of a connectivity check.
 type loss struct {
 	pairs  int
 	failed []ping.Result
@@ -307,7 +307,7 @@ func (k *keeper) verify(ctx context.Context, r *report.Report) *loss {
 	return &loss{len(pairs), ping.Failed(list), err}
 }
 
-// show prints a report, and what the check of the connectivity has found.
+// show prints a report and the result of the connectivity check.
 func (j *deployJob) show(r *report.Report, lost *loss) error {
 	if r == nil {
 		return nil

@@ -68,8 +68,8 @@ type deployment struct {
 	Switches []deployed.Switch `json:"switches"`
 }
 
-// deployments lists the user's deployments. It removes the state of those whose
-// switches have ended with their process.
+// deployments lists the user's deployments. It removes the state of deployments that
+// have ended with their process.
 func deployments(c *cli.Console) ([]deployment, error) {
 	files, err := deployed.States()
 	list := []deployment{}

@@ -12,8 +12,8 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// warnOfStrain warns if the flows are more than the switches of this machine can carry:
-// what is measured then is the machine.
+// warnOfStrain warns if the flows exceed the capacity of this machine's switches,
+// because the result would measure the machine.
 func warnOfStrain(c *cli.Console, x *spec.Experiment, t *fabric.Topology, world string) error {
 	rate, most, err := lab.Strain(x, t, world, runtime.NumCPU())
 	if err == nil && rate > most {
@@ -54,8 +54,7 @@ func parseCPU(line string) (t cpuTime) {
 	return t
 }
 
-// saturated is the share of the processors' time from which on they limit what is
-// measured.
+// saturated is the CPU utilisation from which the machine affects the results.
 const saturated = 0.9
 
 // warnOfBusy warns if the processors were busy all the time since before.

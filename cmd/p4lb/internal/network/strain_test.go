@@ -11,8 +11,8 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/spec"
 )
 
-// TestStrain: more packets than the switches of a machine carry are said before they
-// are sent, and a machine that was busy all the time afterwards.
+// TestStrain: loads beyond the machine's switches are reported in advance, and a
+// saturated machine afterwards.
 func TestStrain(t *testing.T) {
 	for text, warned := range map[string]bool{
 		"topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 10Mbps, host-rate: 10Mbps}}\nduration: 5s": false,

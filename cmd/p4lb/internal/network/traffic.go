@@ -66,13 +66,13 @@ its own, and compares them.`,
 	f.StringVar(&j.flows.Workload, "workload", "websearch", "flow sizes: a `NAME` of lab list workloads, or a file of lines \"bytes p\"")
 	f.StringVar(&j.cut, "cut", "", "no flow is larger than `SIZE`, such as 1MB")
 	f.StringVar(&j.load, "load", "0.5", "the `LOAD` from 0 to 1")
-	f.StringVar(&j.flows.LoadOf, "load-of", spec.OfHosts, "what a load of 1 is: `BASE` hosts (those that send), fabric (the links from leaves to spines), or a rate")
-	f.StringVar(&j.flows.Pattern, "pattern", spec.Halves, "who sends to whom: "+strings.Join(spec.Patterns[:4], ", "))
+	f.StringVar(&j.flows.LoadOf, "load-of", spec.OfHosts, "the rate of a load of 1: `BASE` hosts (of all senders), fabric (of the links from leaves to spines), or a rate")
+	f.StringVar(&j.flows.Pattern, "pattern", spec.Halves, "senders and receivers: "+strings.Join(spec.Patterns[:4], ", "))
 	f.StringVar(&j.list, "flows", "", "send the flows of `FILE` instead: lines \"SOURCE DESTINATION BYTES SECONDS\"")
 	f.DurationVar(&j.duration, "duration", 5*time.Second, "flows begin within this `TIME`")
 	f.DurationVar(&j.drain, "drain", 30*time.Second, "and have this `TIME` more to end")
 	f.IntVar(&j.seeds, "seeds", 1, "send the flows of the seeds 1 to `N`, one after the other")
-	f.StringVar(&j.tcp, "congestion", "", "the kernel's congestion control, a `NAME` such as reno or bbr (default what the machine is set to)")
+	f.StringVar(&j.tcp, "congestion", "", "the kernel's congestion control, a `NAME` such as reno or bbr (default: the setting of the machine)")
 	f.StringSliceVar(&j.metrics, "metrics", []string{"fct-mean", "fct-mean:short", "fct-p99", "slowdown-mean", "out-of-order", "retransmitted", "timeouts", "unfinished"}, "`METRICS` to print, of lab list metrics")
 	f.StringVarP(&j.dir, "output", "o", "", "write a row for each flow into files of the folder `DIR`")
 	cli.AddFormatFlag(cmd, &j.format, "format", "", []cli.Format{cli.Table, cli.JSON, cli.CSV})
@@ -127,10 +127,10 @@ func (j *trafficJob) run(cmd *cobra.Command) error {
 	return err
 }
 
-// deployedTopology is what the experiment calls the topology of the deployment.
+// deployedTopology is the experiment's name for the topology of the deployment.
 const deployedTopology = "deployed.yaml"
 
-// experiment is what the lab would run.
+// experiment returns the experiment for the lab.
 func (j *trafficJob) experiment(cmd *cobra.Command, d *deployed.Note) (*spec.Experiment, error) {
 	x := &spec.Experiment{
 		Name: "traffic", Seeds: spec.FirstSeeds(j.seeds), Metrics: j.metrics,
