@@ -166,13 +166,14 @@ func metricsPage() []byte {
 	var b bytes.Buffer
 	b.WriteString(`# Metrics
 
-What p4lb lab and p4lb traffic measure: the columns of tables, of table.csv, and what experiments name in metrics and targets.
-A flow counts if it begins after the warm-up; one that had not ended when the run did counts with the time until then.
-Every number is the mean over the seeds, with the half-width of its 95 % confidence interval by Student's t; a difference between schemes is paired by seed, since the runs of a seed have the same flows.
-The classes are short (up to 100 kB), medium (up to 1 MB) and long, unless the experiment has its own: fct-mean:short is the metric of one class.
-"Upwards" is from leaves to spines.
+This page defines the metrics of p4lb lab and p4lb traffic. They are the columns of tables and of table.csv. Experiments name them in metrics and targets.
 
-| metric | unit | by class | better | what it is |
+- A flow counts if it starts after the warm-up. A flow that has not finished at the end of the run counts with its time until then.
+- Every figure is the mean over the seeds, with the half-width of its 95 % confidence interval by Student's t. Differences between schemes are paired by seed, because the runs of a seed have the same flows.
+- Class metrics such as fct-mean:short cover one class of flows. The default classes are short (up to 100 kB), medium (up to 1 MB) and long.
+- An uplink is a link from a leaf to a spine.
+
+| metric | unit | by class | better | meaning |
 |---|---|---|---|---|
 `)
 	for _, m := range spec.Metrics() {
