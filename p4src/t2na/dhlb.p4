@@ -15,7 +15,7 @@
 
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
-typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
+typedef bit<16> gid_t;   // the group of all paths to one destination
 typedef bit<8> slot_t;   // a path within its group
 typedef bit<32> ticks_t; // time in 1024 ns
 
@@ -38,7 +38,7 @@ const bit<8> REPORT = 0xFF;          // first byte of a report
 const bit<16> TYPE_PROBE = 0x88B6;
 const bit<16> PROBES_UP = 900; // multicast group
 
-// A path that no probe came along for so long is given up.
+// A path without a probe for this long is abandoned.
 const ticks_t T_SILENT = 3 * 97656;
 
 const bit<32> PORTS = 512;   // ports of the switch
@@ -81,13 +81,13 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// What TCP and UDP begin with.
+// The first fields of TCP and UDP.
 header ports_t {
     bit<16> sport;
     bit<16> dport;
 }
 
-// What egress tells ingress about a port.
+// The report of egress to ingress about a port.
 header report_t {
     bit<8>   type; // REPORT
     bit<7>   pad;
@@ -97,13 +97,13 @@ header report_t {
 
 // The load of the paths to a ToR switch, along the way that the probe took (Fig. 2).
 header probe_t {
-    bit<16> origin;    // the ToR switch, by the number of the groups that lead to it
+    bit<16> origin;    // the ToR switch, as the number of the groups that lead to it
     bit<16> seq;       // counts the probes of the origin
-    bit<32> maxdeg;    // the least load degree along the path
-    bit<8>  hop;       // switches passed
+    bit<32> maxdeg;    // the minimum load degree on the path
+    bit<8>  hop;       // number of switches passed
     bit<8>  switch_id; // the last of them
-    bit<16> in_port;   // there
-    bit<16> out_port;  // there
+    bit<16> in_port;   // at that switch
+    bit<16> out_port;  // at that switch
 }
 
 struct headers_t {
@@ -117,16 +117,16 @@ struct headers_t {
 struct ingress_metadata_t {
     bool     bad_checksum;
     gid_t    gid;
-    bit<8>   n;     // paths in the group; 0: there is nothing to choose
-    slot_t   slot;  // the path chosen
+    bit<8>   n;     // paths in the group; 0: no choice
+    slot_t   slot;  // the chosen path
     bit<16>  sport; // of TCP or UDP, else 0
     bit<16>  dport;
-    ticks_t  now;     // when the packet came in
+    ticks_t  now;     // arrival of the packet
     bit<16>  flow;    // slot of the flow
-    bit<1>   own;     // a probe that begins here
-    PortId_t link;    // that is reported, or that a probe came in by
+    bit<1>   own;     // a probe that starts at this switch
+    PortId_t link;    // of the report, or input port of the probe
     bit<16>  load;    // its utilisation
-    bit<1>   heard;   // a probe about a path of a group has come in
+    bit<1>   heard;   // a probe of a group's path has arrived
     bit<1>   fresh;   // a flowlet begins
     bit<32>  d;       // load degree of the link, then of the path
     bit<32>  level_0; // load degrees of the paths
@@ -140,9 +140,9 @@ struct ingress_metadata_t {
 }
 
 struct egress_metadata_t {
-    ticks_t    now;  // when the packet came to egress
+    ticks_t    now;  // arrival of the packet in egress
     bit<1>     due;  // a report is
-    bit<8>     type; // what it begins with
+    bit<8>     type; // its first byte
     MirrorId_t session;
     PortId_t   port;
     bit<16>    sent; // utilisation of the link, 256 is full
@@ -186,12 +186,12 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as bad: the deparser has room for none.
+    // With options the checksum counts as wrong: the deparser has no space for options.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -199,7 +199,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         ports_t both = pkt.lookahead<ports_t>();
         meta.sport = both.sport;
@@ -243,7 +243,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 // The load degrees of the paths in one slot: probes write them, packets read.
 control Degree(in headers_t hdr, in ingress_metadata_t meta, inout bit<32> level)(slot_t slot) {
@@ -403,7 +403,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 2;
     }
 
-    // The port at which a probe comes in leads back to the probe's origin.
+    // The input port of a probe leads back to the probe's origin.
     action set_arrival(slot_t slot) {
         meta.heard = 1;
         meta.gid = hdr.probe.origin;
@@ -424,7 +424,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 4096;
     }
 
-    // A pause that is longer than the gap ends the flow's flowlet.
+    // A pause longer than the gap ends the flow's flowlet.
     RegisterAction<ticks_t, bit<16>, bit<1>>(fl_ts) note_time = {
         void apply(inout ticks_t last, out bit<1> fresh) {
             if ((span_t)(meta.now - last) > (span_t)FLOWLET_GAP || (span_t)(meta.now - last) < 0) {
@@ -503,7 +503,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 4096;
     }
 
-    // The first path whose grids reach the one drawn (QALL, Alg. 2 and Eq. 5),
+    // The first path with grids up to the drawn one (QALL, Alg. 2 and Eq. 5),
     // by differences that stop at 0.
     action compare() {
         meta.end_0 = meta.grid |-| meta.end_0;
@@ -622,7 +622,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
         meta.now = clock.get(prsr.global_tstamp[41:10]);
     }
 
-    // State return (QALL, Alg. 3): what was measured goes to ingress if the last
+    // State return (QALL, Alg. 3): report the measurement to ingress if the last
     // time is longer ago than T_b.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {
@@ -640,7 +640,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
         meta.port = eg.egress_port;
     }
 
-    // The utilisation of the link, in the place of Eq. 1.
+    // The utilisation of the link, which replaces Eq. 1.
     Lpf<bit<16>, PortId_t>(PORTS) u;
 
     action count_sent() {

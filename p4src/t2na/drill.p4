@@ -16,7 +16,7 @@
 
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
-typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
+typedef bit<16> gid_t;   // the group of all paths to one destination
 typedef bit<8> slot_t;   // a path within its group
 typedef bit<32> ticks_t; // time in 1024 ns
 
@@ -62,7 +62,7 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// What egress tells ingress about a port.
+// The report of egress to ingress about a port.
 header report_t {
     bit<8>   type; // REPORT
     bit<7>   pad;
@@ -79,8 +79,8 @@ struct headers_t {
 struct ingress_metadata_t {
     bool     bad_checksum;
     gid_t    gid;
-    bit<8>   n;      // paths in the group; 0: there is nothing to choose
-    slot_t   slot;   // the path chosen
+    bit<8>   n;      // paths in the group; 0: no choice
+    slot_t   slot;   // the chosen path
     PortId_t port_0; // egress ports of the group's paths
     PortId_t port_1;
     PortId_t port_2;
@@ -91,20 +91,20 @@ struct ingress_metadata_t {
     bit<32>  len_3;
     bit<12>  draw_a; // decides about a path
     bit<12>  draw_b;
-    slot_t   slot_a; // the path drawn
+    slot_t   slot_a; // the drawn path
     slot_t   slot_b;
     bit<32>  len_a; // its queue
     bit<32>  len_b;
-    bit<32>  more;   // by how much the queue of one exceeds that of the other
-    slot_t   slot_m; // the path remembered
-    bit<32>  len;    // queue of the path chosen
+    bit<32>  more;   // difference of the two queues
+    slot_t   slot_m; // the remembered path
+    bit<32>  len;    // queue of the chosen path
     bit<32>  len_m;
 }
 
 struct egress_metadata_t {
-    ticks_t    now;  // when the packet came to egress
+    ticks_t    now;  // arrival of the packet in egress
     bit<1>     due;  // a report is
-    bit<8>     type; // what it begins with
+    bit<8>     type; // its first byte
     MirrorId_t session;
     PortId_t   port;
     bit<32>    len; // of the queue
@@ -140,7 +140,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as bad: the deparser has room for none.
+    // With options the checksum counts as wrong: the deparser has no space for options.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
@@ -154,7 +154,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 // A copy of the queue lengths of all ports, for the paths of one slot: packets
 // read it, reports write it.
@@ -272,7 +272,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 1024;
     }
 
-    // A report is for all copies.
+    // A report updates all copies.
     action aim_at_report() {
         meta.port_0 = hdr.report.port;
         meta.port_1 = hdr.report.port;
@@ -564,7 +564,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
         meta.now = clock.get(prsr.global_tstamp[41:10]);
     }
 
-    // State return (QALL, Alg. 3): what was measured goes to ingress if the last
+    // State return (QALL, Alg. 3): report the measurement to ingress if the last
     // time is longer ago than T_b.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {

@@ -18,7 +18,7 @@
 
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
-typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
+typedef bit<16> gid_t;   // the group of all paths to one destination
 typedef bit<8> slot_t;   // a path within its group
 typedef bit<16> level_t; // of congestion
 typedef bit<32> ticks_t; // time in 1024 ns
@@ -43,7 +43,7 @@ const MirrorType_t MIRROR_CNM = 2;
 // Q_th = d*C, the lower end of [d*C, Q_PFC - d*C*(n-1)] (Section III-B.3), in bytes.
 const bit<32> Q_TH = 10000;
 
-const bit<8> AGAIN = 0xFE; // first byte of a packet that comes round
+const bit<8> AGAIN = 0xFE; // first byte of a recirculated packet
 
 const MirrorType_t MIRROR_REPORT = 1;
 const MirrorId_t SESSION_REPORT = 1; // leads to RECIRCULATION
@@ -51,7 +51,7 @@ const bit<8> REPORT = 0xFF;          // first byte of a report
 
 const bit<16> TYPE_PATH_PROBE = 0x88B7;
 const bit<8> PROBE_REPLY = 1; // flags of a probe
-const bit<8> PROBE_CE = 2;    // it met a long queue
+const bit<8> PROBE_CE = 2;    // it passed a long queue
 
 // ecnk=20 packets of 1500 bytes, in cells of 176 bytes.
 const bit<19> ECN_CELLS = 170;
@@ -139,17 +139,17 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// What TCP and UDP begin with.
+// The first fields of TCP and UDP.
 header ports_t {
     bit<16> sport;
     bit<16> dport;
 }
 
-// What ingress tells egress about a packet.
+// Metadata from ingress to egress.
 header bridge_t {
     bit<8>   type; // BRIDGE
     bit<7>   pad;
-    PortId_t port;  // where it came in
+    PortId_t port;  // its input port
     bit<32>  bytes; // its length, 0 if it is not counted
 }
 
@@ -157,36 +157,36 @@ header bridge_t {
 header cnm_t {
     bit<8>   type; // CNM
     bit<7>   pad;
-    PortId_t port; // ingress port that will pause
-    bit<32>  qlen; // its queue in bytes
+    PortId_t port; // ingress port that will send a pause frame
+    bit<32>  qlen; // its queue, in bytes
 }
 
-// What a packet that comes round remembers.
+// The state of a recirculated packet.
 header again_t {
     bit<8>   type; // AGAIN
     slot_t   slot; // the path that the flow gets
     bit<7>   pad;
-    PortId_t port; // where the packet came in
+    PortId_t port; // input port of the packet
 }
 
-// What egress tells ingress about a port.
+// The report of egress to ingress about a port.
 header report_t {
     bit<8>   type; // REPORT
     bit<7>   pad;
     PortId_t port;
     bit<7>   pad_in;
     PortId_t in_port; // of the packet that the report came with
-    bit<32>  bytes;   // that came in at in_port and have left
+    bit<32>  bytes;   // that arrived at in_port and have left
     level_t  level;
 }
 
-// A probe goes along one path to a leaf and comes back.
+// A probe follows one path to a leaf and returns.
 header path_probe_t {
-    gid_t   src;   // leaf that it comes from, by the number of the groups that lead there
-    gid_t   dst;   // leaf that it goes to
-    bit<8>  path;  // slot at the leaf that sent it first
-    bit<8>  flags; // 1 reply, 2 met a long queue
-    bit<32> tx_ts; // when that leaf sent it, in 1024 ns
+    gid_t   src;   // source leaf, as the number of the groups that lead to it
+    gid_t   dst;   // destination leaf
+    bit<8>  path;  // path slot at the source leaf
+    bit<8>  flags; // 1 reply, 2 passed a long queue
+    bit<32> tx_ts; // departure at the source leaf, in 1024 ns
 }
 
 struct headers_t {
@@ -203,19 +203,19 @@ struct headers_t {
 struct ingress_metadata_t {
     bool       bad_checksum;
     gid_t      gid;
-    bit<8>     n;     // paths in the group; 0: there is nothing to choose
-    slot_t     slot;  // the path chosen
+    bit<8>     n;     // paths in the group; 0: no choice
+    slot_t     slot;  // the chosen path
     bit<16>    sport; // of TCP or UDP, else 0
     bit<16>    dport;
-    ticks_t    now;    // when the packet came in
+    ticks_t    now;    // arrival of the packet
     bit<32>    bytes;  // length of the IPv4 packet
     bit<15>    flow;   // slot of the flow
     PortId_t   port_0; // egress ports of the group's paths
     PortId_t   port_1;
     PortId_t   port_2;
     PortId_t   port_3;
-    bit<1>     own;      // a probe that begins here
-    PortId_t   in_port;  // where the packet came in, or that a report is about
+    bit<1>     own;      // a probe that starts at this switch
+    PortId_t   in_port;  // input port of the packet, or port of the report
     bit<32>    counted;  // bytes of it that are not counted yet
     bit<32>    came;     // bytes that came in there
     bit<32>    went;     // those that have left
@@ -224,31 +224,31 @@ struct ingress_metadata_t {
     bit<32>    Q_before; // Q when the interval began
     bit<32>    growth;   // since then
     bit<32>    room;     // until Q_PFC
-    bit<32>    near;     // by how much the growth exceeds the room
+    bit<32>    near;     // excess of the growth over the room
     ticks_t    hold;     // end of a warning that begins now
     bit<8>     notice;   // CNM
     bit<1>     warn;     // a warning is due
     MirrorId_t session;
-    bit<1>     warned_0; // paths that lead to a port which may be paused
+    bit<1>     warned_0; // paths to a port that may be paused
     bit<1>     warned_1;
     bit<1>     warned_2;
     bit<1>     warned_3;
     bit<1>     again;   // the packet has been round
-    bit<1>     round;   // it has to go
+    bit<1>     round;   // it has to move
     slot_t     then;    // and remember this
     level_t    level_0; // congestion of the paths
     level_t    level_1;
     level_t    level_2;
     level_t    level_3;
-    gid_t      here;   // the number of this leaf, for a probe that has arrived
-    bit<32>    path;   // that a probe was sent along
-    ticks_t    trip;   // how long it took
+    gid_t      here;   // the number of this leaf, if a probe has arrived
+    bit<32>    path;   // of the probe
+    ticks_t    trip;   // its duration
     delay_t    rtt;    // the same in 16 bits
     level_t    mark;   // MARK, or 0
     level_t    share;  // of marked probes, MARK is all
     bit<8>     marks;  // the same, 255 is all
-    bit<1>     learnt; // a probe has come back
-    bit<8>     along;  // the path that it was sent along
+    bit<1>     learnt; // a probe has returned
+    bit<8>     along;  // its path
     delay_t    rtt_0;  // round-trip times of the paths
     bit<8>     ecn_0;  // shares of marked probes
 
@@ -265,22 +265,22 @@ struct ingress_metadata_t {
     bit<8>  ecn_3;
 
     level_t class_3;
-    level_t class;    // of a path that a probe knows about
-    bit<8>  clear;    // by how much its share of marks stays below T_ECN
-    bit<8>  marked;   // by how much it exceeds it
-    delay_t fast;     // by how much its delay stays below T_RTT_LOW
-    delay_t late;     // by how much it exceeds T_RTT_HIGH
+    level_t class;    // of a probed path
+    bit<8>  clear;    // margin of its marked fraction below T_ECN
+    bit<8>  marked;   // excess over it
+    delay_t fast;     // margin below T_RTT_LOW
+    delay_t late;     // excess over T_RTT_HIGH
     bit<1>  fresh;    // the flow is new
     bit<12> draw_any; // decides about any path, and ties
     slot_t  slot_any;
     bit<1>  large; // it has sent much
-    bit<32> rate;  // what it has sent in its window, if that has just ended
-    bit<32> spare; // by how much that stays below RATE_LIMIT
+    bit<32> rate;  // bytes sent in its window, if it has just ended
+    bit<32> spare; // margin below RATE_LIMIT
     delay_t rtt_h; // of the flow's path
     bit<8>  ecn_h;
     level_t class_h;
-    delay_t faster_0;  // by how much paths are notably faster
-    bit<8>  clearer_0; // by how much fewer marks they have
+    delay_t faster_0;  // margins of notably faster paths
+    bit<8>  clearer_0; // differences of their marks
     delay_t faster_1;
     bit<8>  clearer_1;
     delay_t faster_2;
@@ -290,13 +290,13 @@ struct ingress_metadata_t {
 }
 
 struct egress_metadata_t {
-    bit<32>    bytes; // that came in at the port and have left
-    ticks_t    now;   // when the packet came to egress
+    bit<32>    bytes; // that arrived at the port and have left
+    ticks_t    now;   // arrival of the packet in egress
     bit<1>     due;   // a report is
-    bit<8>     type;  // what it begins with
+    bit<8>     type;  // its first byte
     MirrorId_t session;
     PortId_t   port;
-    bit<1>     due_in; // one about where the packet came in is
+    bit<1>     due_in; // a warning about the input port is due
     PortId_t   in_port;
     bit<16>    sent;  // utilisation of the link, 256 is full
     level_t    level; // the same in 3 bits, times 256
@@ -309,7 +309,7 @@ struct base_t {
     ticks_t at;
 }
 
-// What a flow has sent since its window began.
+// The bytes of a flow since the start of its window.
 struct window_t {
     bit<32> bytes;
     ticks_t began;
@@ -356,12 +356,12 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as bad: the deparser has room for none.
+    // With options the checksum counts as wrong: the deparser has no space for options.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -369,7 +369,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         ports_t both = pkt.lookahead<ports_t>();
         meta.sport = both.sport;
@@ -425,7 +425,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 // A copy of the warnings about all ports, for the paths of one slot: packets
 // read it, warnings write it.
@@ -522,8 +522,8 @@ control Level(in headers_t hdr, in PortId_t port, inout level_t level) {
     }
 }
 
-// What probes said of the paths in one slot: packets read it, probes that come
-// back write it.
+// The probed state of the paths in one slot: packets read it, returning probes
+// write it.
 control Path(in headers_t hdr, in ingress_metadata_t meta, inout delay_t rtt_p, inout bit<8> ecn_p, inout level_t class_p)(bit<8> slot) {
     Register<delay_t, gid_t>(GROUPS) rtt;
     Register<bit<8>, gid_t>(GROUPS) ecn;
@@ -744,12 +744,12 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.counted = meta.bytes;
     }
 
-    // A packet that has been round was counted when it came.
+    // A recirculated packet was counted on arrival.
     action recall_origin() {
         meta.in_port = hdr.again.port;
     }
 
-    // The port that a CNM comes in at leads to the switch that will pause it.
+    // The input port of a CNM leads to the switch that will pause it.
     action heed_warning() {
         meta.port_0 = ig.ingress_port;
         meta.port_1 = ig.ingress_port;
@@ -766,7 +766,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     Warning() warning_2;
     Warning() warning_3;
 
-    // The ingress queue: what came in and has not left.
+    // The ingress queue: packets that arrived and have not left.
     RegisterAction<bit<32>, PortId_t, bit<32>>(ig_in) count_in = {
         void apply(inout bit<32> held, out bit<32> came) {
             held = held + meta.counted;
@@ -854,7 +854,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         }
     };
 
-    // The warning goes back to where the packet came from.
+    // The warning returns to the sender of the packet.
     action warn(MirrorId_t session) {
         dprsr.mirror_type = MIRROR_CNM;
         meta.session = session;
@@ -877,8 +877,8 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.slot = slot;
     }
 
-    // The path chosen, or the next in the order of slots that nothing warns about
-    // (Algorithm 1); the first choice if there is none.
+    // The chosen path, or the next slot without a warning
+    // (Algorithm 1); the first choice if all have one.
     table detour {
         key = {
             meta.n: exact;
@@ -934,7 +934,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         hdr.bridge.bytes = meta.bytes;
     }
 
-    // The next pass counts the TTL.
+    // The next pass decrements the TTL.
     action come_again() {
         tm.ucast_egress_port = RECIRCULATION;
         tm.bypass_egress = 1;
@@ -945,7 +945,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         hdr.again.port = meta.in_port;
     }
 
-    // A report is for all copies.
+    // A report updates all copies.
     action aim_at_report() {
         meta.port_0 = hdr.report.port;
         meta.port_1 = hdr.report.port;
@@ -958,7 +958,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     Level() level_2;
     Level() level_3;
 
-    // The probe starts along the path that it names.
+    // The probe names its path.
     action start_probe() {
         hdr.path_probe.tx_ts = meta.now;
         meta.gid = hdr.path_probe.dst;
@@ -973,7 +973,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         tm.ucast_egress_port = ig.ingress_port;
     }
 
-    // A probe that has come back knows about the path it was sent along.
+    // A returned probe has information about its path.
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) path_hash;
 
     action find_path() {
@@ -1001,7 +1001,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 256;
     }
 
-    // The share of marked probes, averaged over some eight of them.
+    // The fraction of marked probes, averaged over about eight probes.
     Lpf<level_t, bit<32>>(PATHS) share;
 
     action find_mark() {
@@ -1109,7 +1109,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 10;
     }
 
-    // A flow that pauses for longer is new.
+    // A flow with a longer pause counts as new.
     RegisterAction<ticks_t, bit<15>, bit<1>>(fl_ts) note_time = {
         void apply(inout ticks_t last, out bit<1> fresh) {
             if ((span_t)(meta.now - last) > (span_t)FLOW_TIMEOUT || (span_t)(meta.now - last) < 0) {
@@ -1136,7 +1136,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         }
     };
 
-    // At the end of a window: what the flow has sent in it.
+    // At the end of a window: the bytes that the flow sent in it.
     RegisterAction<window_t, bit<15>, bit<32>>(fl_rate) count_rate = {
         void apply(inout window_t held, out bit<32> bytes) {
             bytes = 0;
@@ -1229,8 +1229,8 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 4;
     }
 
-    // A good path if there is any, else a grey one, of these the one with the
-    // lowest sending rate (Hermes, Algorithm 2).
+    // Good paths come before grey ones; within a class the path with the
+    // lowest sending rate wins (Hermes, Algorithm 2).
     action find_costs() {
         meta.level_0 = meta.level_0 | meta.class_0;
         meta.level_1 = meta.level_1 | meta.class_1;
@@ -1252,7 +1252,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.clearer_3 = meta.ecn_h |-| meta.ecn_3;
     }
 
-    // A flow that has a path moves for a notably better one only.
+    // A flow with a path only moves to a notably better one.
     action close_0() {
         meta.level_0 = CLOSED;
     }
@@ -1341,8 +1341,8 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 2;
     }
 
-    // Below its level each path gets its place behind the one that ties are decided
-    // for, and its slot.
+    // The low bits of a path's level hold its distance from the path that ties prefer,
+    // and its slot.
     action set_ranks(level_t rank_0, level_t rank_1, level_t rank_2, level_t rank_3) {
         meta.level_0 = meta.level_0 | rank_0;
         meta.level_1 = meta.level_1 | rank_1;
@@ -1376,7 +1376,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 10;
     }
 
-    // The least of all, pair by pair.
+    // The minimum of all, pair by pair.
     action round_0() {
         meta.level_0 = min(meta.level_0, meta.level_1);
         meta.level_2 = min(meta.level_2, meta.level_3);
@@ -1396,7 +1396,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.round = 1;
     }
 
-    // A new flow gets the best path, any if all are congested. Another one moves if
+    // A new flow takes the best path, or any if all are congested. Another flow moves if
     // its path is congested and it is large and slow.
     table decide {
         key = {
@@ -1543,7 +1543,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 control LbIngressDeparser(packet_out pkt, inout headers_t hdr, in ingress_metadata_t meta,
                           in ingress_intrinsic_metadata_for_deparser_t dprsr) {
     Checksum() ipv4_checksum;
-    Mirror() mirror; // p4c does not take the type here
+    Mirror() mirror; // p4c does not accept the type here
 
     apply {
         if (dprsr.mirror_type == MIRROR_CNM) {
@@ -1597,7 +1597,7 @@ parser LbEgressParser(packet_in pkt, out headers_t hdr, out egress_metadata_t me
         transition ethernet;
     }
 
-    // A copy that becomes a CNM: its header goes behind the packet's Ethernet.
+    // A copy that becomes a CNM: its header follows the Ethernet header.
     state warning {
         pkt.extract(hdr.cnm);
         pkt.extract(hdr.ethernet);
@@ -1641,7 +1641,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
         meta.now = clock.get(prsr.global_tstamp[41:10]);
     }
 
-    // State return (QALL, Alg. 3): what was measured goes to ingress if the last
+    // State return (QALL, Alg. 3): report the measurement to ingress if the last
     // time is longer ago than a window.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {
@@ -1654,7 +1654,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
         }
     };
 
-    // The same for the port that the packet came in at.
+    // The same for the packet's input port.
     RegisterAction<ticks_t, PortId_t, bit<1>>(ig_clone) is_due_in = {
         void apply(inout ticks_t reported, out bit<1> due) {
             if ((span_t)(meta.now - reported) > (span_t)T_B || (span_t)(meta.now - reported) < 0) {
@@ -1672,7 +1672,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
         meta.in_port = hdr.bridge.port;
     }
 
-    // What was sent lately along the paths that begin with the port.
+    // The bytes sent recently on the paths through the port.
     Lpf<bit<16>, PortId_t>(PORTS) path_rate;
 
     action count_sent() {

@@ -18,7 +18,7 @@
 
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
-typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
+typedef bit<16> gid_t;   // the group of all paths to one destination
 typedef bit<8> slot_t;   // a path within its group
 typedef bit<32> ticks_t; // time in 1024 ns
 typedef bit<16> delay_t; // a delay in 1024 ns
@@ -42,7 +42,7 @@ const MirrorType_t MIRROR_CNM = 2;
 // Q_th = d*C, the lower end of [d*C, Q_PFC - d*C*(n-1)] (Section III-B.3), in bytes.
 const bit<32> Q_TH = 10000;
 
-const bit<8> AGAIN = 0xFE; // first byte of a packet that comes round
+const bit<8> AGAIN = 0xFE; // first byte of a recirculated packet
 
 const MirrorType_t MIRROR_REPORT = 1;
 const MirrorId_t SESSION_REPORT = 1; // leads to RECIRCULATION
@@ -99,17 +99,17 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// What TCP and UDP begin with.
+// The first fields of TCP and UDP.
 header ports_t {
     bit<16> sport;
     bit<16> dport;
 }
 
-// What ingress tells egress about a packet.
+// Metadata from ingress to egress.
 header bridge_t {
     bit<8>   type; // BRIDGE
     bit<7>   pad;
-    PortId_t port;  // where it came in
+    PortId_t port;  // its input port
     bit<32>  bytes; // its length, 0 if it is not counted
 }
 
@@ -117,36 +117,36 @@ header bridge_t {
 header cnm_t {
     bit<8>   type; // CNM
     bit<7>   pad;
-    PortId_t port; // ingress port that will pause
-    bit<32>  qlen; // its queue in bytes
+    PortId_t port; // ingress port that will send a pause frame
+    bit<32>  qlen; // its queue, in bytes
 }
 
-// What a packet that comes round remembers.
+// The state of a recirculated packet.
 header again_t {
     bit<8>   type; // AGAIN
     slot_t   slot; // the path that the packet waits for
     bit<7>   pad;
-    PortId_t port;  // where the packet came in
-    ticks_t  since; // when the packet came
-    ticks_t  sent;  // when it went round
+    PortId_t port;  // input port of the packet
+    ticks_t  since; // arrival of the packet
+    ticks_t  sent;  // time of its recirculation
     bit<32>  count; // how often
 }
 
-// What egress tells ingress about a port.
+// The report of egress to ingress about a port.
 header report_t {
     bit<8>   type; // REPORT
     bit<7>   pad;
     PortId_t port;
-    bit<32>  bytes; // that came in at the port and have left
+    bit<32>  bytes; // that arrived at the port and have left
 }
 
-// A probe goes along one path to a leaf and comes back.
+// A probe follows one path to a leaf and returns.
 header path_probe_t {
-    gid_t   src;   // leaf that it comes from, by the number of the groups that lead there
-    gid_t   dst;   // leaf that it goes to
-    bit<8>  path;  // slot at the leaf that sent it first
+    gid_t   src;   // source leaf, as the number of the groups that lead to it
+    gid_t   dst;   // destination leaf
+    bit<8>  path;  // path slot at the source leaf
     bit<8>  flags; // 1 reply
-    bit<32> tx_ts; // when that leaf sent it, in 1024 ns
+    bit<32> tx_ts; // departure at the source leaf, in 1024 ns
 }
 
 struct headers_t {
@@ -163,11 +163,11 @@ struct headers_t {
 struct ingress_metadata_t {
     bool       bad_checksum;
     gid_t      gid;
-    bit<8>     n;     // paths in the group; 0: there is nothing to choose
-    slot_t     slot;  // the path chosen
+    bit<8>     n;     // paths in the group; 0: no choice
+    slot_t     slot;  // the chosen path
     bit<16>    sport; // of TCP or UDP, else 0
     bit<16>    dport;
-    ticks_t    now;    // when the packet came in
+    ticks_t    now;    // arrival of the packet
     bit<32>    bytes;  // length of the IPv4 packet
     bit<12>    draw;   // decides about the path
     bit<16>    flow;   // slot of the flow
@@ -175,8 +175,8 @@ struct ingress_metadata_t {
     PortId_t   port_1;
     PortId_t   port_2;
     PortId_t   port_3;
-    bit<1>     own;      // a probe that begins here
-    PortId_t   in_port;  // where the packet came in, or that a report is about
+    bit<1>     own;      // a probe that starts at this switch
+    PortId_t   in_port;  // input port of the packet, or port of the report
     bit<32>    counted;  // bytes of it that are not counted yet
     bit<32>    came;     // bytes that came in there
     bit<32>    went;     // those that have left
@@ -185,24 +185,24 @@ struct ingress_metadata_t {
     bit<32>    Q_before; // Q when the interval began
     bit<32>    growth;   // since then
     bit<32>    room;     // until Q_PFC
-    bit<32>    near;     // by how much the growth exceeds the room
+    bit<32>    near;     // excess of the growth over the room
     ticks_t    hold;     // end of a warning that begins now
     bit<8>     notice;   // CNM
     bit<1>     warn;     // a warning is due
     MirrorId_t session;
-    bit<1>     warned_0; // paths that lead to a port which may be paused
+    bit<1>     warned_0; // paths to a port that may be paused
     bit<1>     warned_1;
     bit<1>     warned_2;
     bit<1>     warned_3;
     bit<1>     again;  // the packet has been round
-    bit<1>     round;  // it has to go
+    bit<1>     round;  // it has to move
     slot_t     then;   // and remember this
-    gid_t      here;   // the number of this leaf, for a probe that has arrived
-    bit<32>    path;   // that a probe was sent along
-    ticks_t    trip;   // how long it took
+    gid_t      here;   // the number of this leaf, if a probe has arrived
+    bit<32>    path;   // of the probe
+    ticks_t    trip;   // its duration
     delay_t    rtt;    // the same in 16 bits
-    bit<1>     learnt; // a probe has come back
-    bit<8>     along;  // the path that it was sent along
+    bit<1>     learnt; // a probe has returned
+    bit<8>     along;  // its path
     delay_t    rtt_0;  // round-trip times of the paths
 
     delay_t rtt_1;
@@ -211,36 +211,36 @@ struct ingress_metadata_t {
 
     delay_t rtt_3;
     bit<1>  fresh;      // a flowlet begins
-    slot_t  other;      // the path that is to be taken otherwise
-    ticks_t since;      // when the packet came
+    slot_t  other;      // the path to take otherwise
+    ticks_t since;      // arrival of the packet
     ticks_t spent;      // since then
-    ticks_t round_took; // the round that the packet comes from
-    bit<32> count;      // rounds, with the one that may follow
+    ticks_t round_took; // the recirculation that the packet comes from
+    bit<32> count;      // recirculations, including a possible next one
     bit<32> limit;      // of them
-    bit<32> beyond;     // rounds that are too many
+    bit<32> beyond;     // excess recirculations
     delay_t elapsed;    // spent in 16 bits
     delay_t took;       // round_took in 16 bits
-    delay_t loop;       // what the last round of any took
-    delay_t need;       // what waiting costs in all
-    delay_t rtt_base;   // of the path chosen
+    delay_t loop;       // duration of the last recirculation of any packet
+    delay_t need;       // total cost of waiting
+    delay_t rtt_base;   // of the chosen path
     delay_t rtt_other;
     delay_t gain; // of waiting
     delay_t over; // of the gain over one round
-    delay_t lack; // of the gain for what waiting costs in all
+    delay_t lack; // of the gain over the total cost of waiting
 }
 
 struct egress_metadata_t {
-    bit<32>    bytes; // that came in at the port and have left
-    ticks_t    now;   // when the packet came to egress
+    bit<32>    bytes; // that arrived at the port and have left
+    ticks_t    now;   // arrival of the packet in egress
     bit<1>     due;   // a report is
-    bit<8>     type;  // what it begins with
+    bit<8>     type;  // its first byte
     MirrorId_t session;
     PortId_t   port;
 }
 
-// What is expected of a port.
+// The prediction for a port.
 struct warning_t {
-    bit<32> closed; // 1: nothing good
+    bit<32> closed; // 1: no good path
     ticks_t until;  // a pause
 }
 
@@ -293,12 +293,12 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as bad: the deparser has room for none.
+    // With options the checksum counts as wrong: the deparser has no space for options.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -306,7 +306,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         ports_t both = pkt.lookahead<ports_t>();
         meta.sport = both.sport;
@@ -362,7 +362,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 // A copy of the warnings about all ports, for the paths of one slot: packets
 // read it, warnings write it.
@@ -414,8 +414,8 @@ control Warning(in headers_t hdr, in ingress_metadata_t meta, in PortId_t port, 
     }
 }
 
-// What probes said of the paths in one slot: packets read it, probes that come
-// back write it.
+// The probed state of the paths in one slot: packets read it, returning probes
+// write it.
 control Path(in headers_t hdr, in ingress_metadata_t meta, inout delay_t rtt_p)(bit<8> slot) {
     Register<delay_t, gid_t>(GROUPS) rtt;
 
@@ -583,12 +583,12 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.counted = meta.bytes;
     }
 
-    // A packet that has been round was counted when it came.
+    // A recirculated packet was counted on arrival.
     action recall_origin() {
         meta.in_port = hdr.again.port;
     }
 
-    // The port that a CNM comes in at leads to the switch that will pause it.
+    // The input port of a CNM leads to the switch that will pause it.
     action heed_warning() {
         meta.port_0 = ig.ingress_port;
         meta.port_1 = ig.ingress_port;
@@ -605,7 +605,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     Warning() warning_2;
     Warning() warning_3;
 
-    // The ingress queue: what came in and has not left.
+    // The ingress queue: packets that arrived and have not left.
     RegisterAction<bit<32>, PortId_t, bit<32>>(ig_in) count_in = {
         void apply(inout bit<32> held, out bit<32> came) {
             held = held + meta.counted;
@@ -693,7 +693,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         }
     };
 
-    // The warning goes back to where the packet came from.
+    // The warning returns to the sender of the packet.
     action warn(MirrorId_t session) {
         dprsr.mirror_type = MIRROR_CNM;
         meta.session = session;
@@ -720,8 +720,8 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.other = meta.slot;
     }
 
-    // The path chosen, or the next in the order of slots that nothing warns about
-    // (Algorithm 1); the first choice if there is none.
+    // The chosen path, or the next slot without a warning
+    // (Algorithm 1); the first choice if all have one.
     table detour {
         key = {
             meta.n: exact;
@@ -777,7 +777,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         hdr.bridge.bytes = meta.bytes;
     }
 
-    // The next pass counts the TTL.
+    // The next pass decrements the TTL.
     action come_again() {
         tm.ucast_egress_port = RECIRCULATION;
         tm.bypass_egress = 1;
@@ -791,7 +791,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         hdr.again.count = meta.count;
     }
 
-    // The probe starts along the path that it names.
+    // The probe names its path.
     action start_probe() {
         hdr.path_probe.tx_ts = meta.now;
         meta.gid = hdr.path_probe.dst;
@@ -806,7 +806,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         tm.ucast_egress_port = ig.ingress_port;
     }
 
-    // A probe that has come back knows about the path it was sent along.
+    // A returned probe has information about its path.
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) path_hash;
 
     action find_path() {
@@ -845,7 +845,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     Path(2) path_2;
     Path(3) path_3;
 
-    // A pause that is longer than the gap ends the flow's flowlet.
+    // A pause longer than the gap ends the flow's flowlet.
     RegisterAction<ticks_t, bit<16>, bit<1>>(fl_ts) note_time = {
         void apply(inout ticks_t last, out bit<1> fresh) {
             if ((span_t)(meta.now - last) > (span_t)FLOWLET_GAP || (span_t)(meta.now - last) < 0) {
@@ -869,7 +869,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 
     Random<bit<12>>() random;
 
-    // What a packet remembers from round to round.
+    // The state of a packet between recirculations.
     action begin_first() {
         meta.since = meta.now;
         meta.count = 1;
@@ -1051,8 +1051,8 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.then = meta.slot;
     }
 
-    // The path chosen comes first, if the next one is so much slower that the packet
-    // had better come round once more (Algorithm 1; Eq. 5 and 6).
+    // The chosen path has precedence if the next path is so slow that the packet
+    // should rather recirculate once more (Algorithm 1; Eq. 5 and 6).
     table patience {
         key = {
             meta.over: ternary;
@@ -1186,7 +1186,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 control LbIngressDeparser(packet_out pkt, inout headers_t hdr, in ingress_metadata_t meta,
                           in ingress_intrinsic_metadata_for_deparser_t dprsr) {
     Checksum() ipv4_checksum;
-    Mirror() mirror; // p4c does not take the type here
+    Mirror() mirror; // p4c does not accept the type here
 
     apply {
         if (dprsr.mirror_type == MIRROR_CNM) {
@@ -1232,7 +1232,7 @@ parser LbEgressParser(packet_in pkt, out headers_t hdr, out egress_metadata_t me
         transition accept;
     }
 
-    // A copy that becomes a CNM: its header goes behind the packet's Ethernet.
+    // A copy that becomes a CNM: its header follows the Ethernet header.
     state warning {
         pkt.extract(hdr.cnm);
         pkt.extract(hdr.ethernet);
@@ -1271,7 +1271,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
         meta.now = clock.get(prsr.global_tstamp[41:10]);
     }
 
-    // State return (QALL, Alg. 3): what was measured goes to ingress if the last
+    // State return (QALL, Alg. 3): report the measurement to ingress if the last
     // time is longer ago than T_b.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {

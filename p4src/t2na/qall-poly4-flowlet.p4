@@ -16,7 +16,7 @@
 
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
-typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
+typedef bit<16> gid_t;   // the group of all paths to one destination
 typedef bit<8> slot_t;   // a path within its group
 typedef bit<8> level_t;  // of congestion
 typedef bit<32> ticks_t; // time in 1024 ns
@@ -70,13 +70,13 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// What TCP and UDP begin with.
+// The first fields of TCP and UDP.
 header ports_t {
     bit<16> sport;
     bit<16> dport;
 }
 
-// What egress tells ingress about a port (what remains of Fig. 6).
+// The report of egress to ingress about a port (what remains of Fig. 6).
 header report_t {
     bit<8>   type; // REPORT
     bit<7>   pad;
@@ -93,11 +93,11 @@ struct headers_t {
 struct ingress_metadata_t {
     bool     bad_checksum;
     gid_t    gid;
-    bit<8>   n;     // paths in the group; 0: there is nothing to choose
-    slot_t   slot;  // the path chosen
+    bit<8>   n;     // paths in the group; 0: no choice
+    slot_t   slot;  // the chosen path
     bit<16>  sport; // of TCP or UDP, else 0
     bit<16>  dport;
-    ticks_t  now;    // when the packet came in
+    ticks_t  now;    // arrival of the packet
     bit<16>  flow;   // slot of the flow
     PortId_t port_0; // egress ports of the group's paths
     PortId_t port_1;
@@ -115,20 +115,20 @@ struct ingress_metadata_t {
 }
 
 struct egress_metadata_t {
-    ticks_t    now;  // when the packet came to egress
+    ticks_t    now;  // arrival of the packet in egress
     bit<1>     due;  // a report is
-    bit<8>     type; // what it begins with
+    bit<8>     type; // its first byte
     MirrorId_t session;
     PortId_t   port;
     bit<8>     L;        // queue occupancy in steps, 8 is full
     bit<8>     T;        // dequeue interval in steps, 9 is tau
     bit<8>     V;        // queuing trend, 1 rising, 0 falling
     level_t    level;    // the congestion index
-    ticks_t    last;     // when the port's last packet left
+    ticks_t    last;     // departure of the port's last packet
     ticks_t    interval; // since then
 }
 
-// The queue of a port: its occupancy and where it was last going.
+// The queue of a port: its occupancy and its last trend.
 struct occupancy_t {
     bit<8> L;
     bit<8> V;
@@ -167,12 +167,12 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as bad: the deparser has room for none.
+    // With options the checksum counts as wrong: the deparser has no space for options.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -180,7 +180,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         ports_t both = pkt.lookahead<ports_t>();
         meta.sport = both.sport;
@@ -200,7 +200,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 // A copy of the levels of all ports, for the paths of one slot: packets read
 // it, reports write it.
@@ -330,7 +330,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 1024;
     }
 
-    // A report is for all copies.
+    // A report updates all copies.
     action aim_at_report() {
         meta.port_0 = hdr.report.port;
         meta.port_1 = hdr.report.port;
@@ -343,7 +343,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     Level() level_2;
     Level() level_3;
 
-    // A pause that is longer than the gap ends the flow's flowlet.
+    // A pause longer than the gap ends the flow's flowlet.
     RegisterAction<ticks_t, bit<16>, bit<1>>(fl_ts) note_time = {
         void apply(inout ticks_t last, out bit<1> fresh) {
             if ((span_t)(meta.now - last) > (span_t)FLOWLET_GAP || (span_t)(meta.now - last) < 0) {
@@ -389,7 +389,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 4096;
     }
 
-    // The first path whose grids reach the one drawn (QALL, Alg. 2 and Eq. 5),
+    // The first path with grids up to the drawn one (QALL, Alg. 2 and Eq. 5),
     // by differences that stop at 0.
     action compare() {
         meta.end_0 = meta.grid |-| meta.end_0;
@@ -497,7 +497,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
         meta.now = clock.get(prsr.global_tstamp[41:10]);
     }
 
-    // State return (QALL, Alg. 3): what was measured goes to ingress if the last
+    // State return (QALL, Alg. 3): report the measurement to ingress if the last
     // time is longer ago than T_b.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {
@@ -593,7 +593,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
         size = 16;
     }
 
-    // While L stays equal, V keeps: the paper leaves that open.
+    // While L is constant, V is too: the paper does not define it.
     RegisterAction<occupancy_t, PortId_t, bit<8>>(qe_L) find_trend = {
         void apply(inout occupancy_t held, out bit<8> V) {
             if (meta.L > held.L) {

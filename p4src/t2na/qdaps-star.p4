@@ -17,7 +17,7 @@
 
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
-typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
+typedef bit<16> gid_t;   // the group of all paths to one destination
 typedef bit<32> slot_t;  // a path within its group
 typedef bit<32> ticks_t; // time in 1024 ns
 
@@ -76,13 +76,13 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// What TCP and UDP begin with.
+// The first fields of TCP and UDP.
 header ports_t {
     bit<16> sport;
     bit<16> dport;
 }
 
-// What egress tells ingress about a port.
+// The report of egress to ingress about a port.
 header report_t {
     bit<8>   type; // REPORT
     bit<7>   pad;
@@ -92,10 +92,10 @@ header report_t {
 
 // When the packet left its leaf, and what the other one needs to know.
 header overlay_t {
-    bit<32> lbtag;    // the path that the packet takes
-    bit<32> fb_lbtag; // a path of the leaf that the packet goes to
-    bit<32> tx_ts;    // when the packet left, in 1024 ns
-    bit<32> fb_owd;   // delay along that path; 0: not measured yet
+    bit<32> lbtag;    // the packet's path
+    bit<32> fb_lbtag; // a path of the destination leaf
+    bit<32> tx_ts;    // departure of the packet, in 1024 ns
+    bit<32> fb_owd;   // delay of that path; 0: not measured yet
 }
 
 struct headers_t {
@@ -108,11 +108,11 @@ struct headers_t {
 struct ingress_metadata_t {
     bool     bad_checksum;
     gid_t    gid;
-    bit<8>   n;     // paths in the group; 0: there is nothing to choose
-    slot_t   slot;  // the path chosen
+    bit<8>   n;     // paths in the group; 0: no choice
+    slot_t   slot;  // the chosen path
     bit<16>  sport; // of TCP or UDP, else 0
     bit<16>  dport;
-    ticks_t  now;    // when the packet came in
+    ticks_t  now;    // arrival of the packet
     bit<15>  flow;   // slot of the flow
     PortId_t port_0; // egress ports of the group's paths
     PortId_t port_1;
@@ -123,42 +123,42 @@ struct ingress_metadata_t {
     bit<32>  len_2;
     bit<32>  len_3;
     bit<1>   received; // the packet carries news from another leaf
-    slot_t   tag;      // fed back: a path of the other leaf to us
+    slot_t   tag;      // feedback about a path of the other leaf to this leaf
     bit<12>  draw_a;   // decides about a path
     bit<12>  draw_b;
-    slot_t   slot_a; // the path drawn
+    slot_t   slot_a; // the drawn path
     slot_t   slot_b;
     bit<32>  len_a; // its queue
     bit<32>  len_b;
-    ticks_t  leaves_a; // when the packet would leave by the path
+    ticks_t  leaves_a; // departure time of the packet on the path
     ticks_t  leaves_b;
     ticks_t  leaves_m;
-    ticks_t  leaves; // by the path chosen
-    bit<32>  more;   // by how much the queue of one exceeds that of the other
-    slot_t   slot_m; // the path remembered
-    bit<32>  len;    // queue of the path chosen
+    ticks_t  leaves; // of the chosen path
+    bit<32>  more;   // difference of the two queues
+    slot_t   slot_m; // the remembered path
+    bit<32>  len;    // queue of the chosen path
     bit<32>  len_m;
-    bit<32>  path;  // of a leaf to us
-    ticks_t  took;  // how long the packet took along it
-    ticks_t  told;  // what is fed back
-    ticks_t  way_0; // one-way delays of our paths
+    bit<32>  path;  // of a leaf to this leaf
+    ticks_t  took;  // the packet's delay on it
+    ticks_t  told;  // the feedback
+    ticks_t  way_0; // one-way delays of this leaf's paths
     ticks_t  way_1;
     ticks_t  way_2;
     ticks_t  way_3;
-    ticks_t  base;  // that of the first measured path, less AHEAD
+    ticks_t  base;  // delay of the first measured path, minus AHEAD
     ticks_t  start; // that and the time
 }
 
 struct egress_metadata_t {
-    ticks_t    now;  // when the packet came to egress
+    ticks_t    now;  // arrival of the packet in egress
     bit<1>     due;  // a report is
-    bit<8>     type; // what it begins with
+    bit<8>     type; // its first byte
     MirrorId_t session;
     PortId_t   port;
     bit<32>    len; // of the queue
 }
 
-// When the last packet of a flow leaves, and by which path.
+// The departure time and the path of a flow's last packet.
 struct order_t {
     ticks_t D;
     slot_t  slot;
@@ -197,12 +197,12 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as bad: the deparser has room for none.
+    // With options the checksum counts as wrong: the deparser has no space for options.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -210,7 +210,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         ports_t both = pkt.lookahead<ports_t>();
         meta.sport = both.sport;
@@ -236,7 +236,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 // A copy of the queue lengths of all ports, for the paths of one slot: packets
 // read it, reports write it.
@@ -283,7 +283,7 @@ control Queue(in headers_t hdr, in PortId_t port, inout bit<32> len) {
     }
 }
 
-// What the leaves say of our paths in one slot.
+// The leaves' feedback about this leaf's paths in one slot.
 control Way(in headers_t hdr, in ingress_metadata_t meta, inout ticks_t way)(slot_t slot) {
     Register<ticks_t, gid_t>(GROUPS) owd;
 
@@ -413,7 +413,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 1024;
     }
 
-    // A report is for all copies.
+    // A report updates all copies.
     action aim_at_report() {
         meta.port_0 = hdr.report.port;
         meta.port_1 = hdr.report.port;
@@ -448,12 +448,12 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         hdr.ethernet.type = TYPE_IPV4;
     }
 
-    // A packet that goes on to another leaf has nothing to say here.
+    // A packet to another leaf carries no information for this leaf.
     action pass_on() {
         meta.received = 0;
     }
 
-    // Tells the leaf at the other end about its paths to us, in turn.
+    // Reports the other leaf's paths to this leaf, in turn.
     RegisterAction<slot_t, gid_t, slot_t>(fb_tag) take_tag = {
         void apply(inout slot_t held, out slot_t tag) {
             tag = held;
@@ -685,7 +685,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 
     RegisterAction<ticks_t, bit<32>, ticks_t>(owd_from) learn_from_leaf = {
         void apply(inout ticks_t held) {
-            held = meta.took | 1; // 0 marks a path that was never measured
+            held = meta.took | 1; // 0 means not measured
         }
     };
 
@@ -723,7 +723,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     Way(2) way_2;
     Way(3) way_3;
 
-    // When a packet would arrive at the other leaf (Section III-D), by its clock.
+    // The arrival time of a packet at the other leaf (Section III-D), by its clock.
     // Every measured delay contains the offset of the clocks, so the offset cancels
     // where two of them are compared: with the first path that is measured.
     action add_ways() {
@@ -815,7 +815,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 
     // Eq. 2 the other way round: the path is free to change if the packet leaves
     // after the flow's last one, or if that would be further ahead than any queue:
-    // it is long ago, and the clock has wrapped.
+    // it is long ago and the clock has wrapped.
     RegisterAction<order_t, bit<15>, slot_t>(fl) keep_order = {
         void apply(inout order_t held, out slot_t slot) {
             if ((span_t)(meta.leaves - held.D) > 0 || (span_t)(held.D - meta.leaves) > LONGEST_QUEUE) {
@@ -977,7 +977,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
         meta.now = clock.get(prsr.global_tstamp[41:10]);
     }
 
-    // State return (QALL, Alg. 3): what was measured goes to ingress if the last
+    // State return (QALL, Alg. 3): report the measurement to ingress if the last
     // time is longer ago than T_b.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {

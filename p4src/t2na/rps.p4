@@ -14,7 +14,7 @@
 
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
-typedef bit<16> gid_t; // a group of paths, all that lead to one destination
+typedef bit<16> gid_t; // the group of all paths to one destination
 typedef bit<8> slot_t; // a path within its group
 
 const bit<16> TYPE_IPV4 = 0x0800;
@@ -51,8 +51,8 @@ struct headers_t {
 struct ingress_metadata_t {
     bool    bad_checksum;
     gid_t   gid;
-    bit<8>  n;    // paths in the group; 0: there is nothing to choose
-    slot_t  slot; // the path chosen
+    bit<8>  n;    // paths in the group; 0: no choice
+    slot_t  slot; // the chosen path
     bit<12> draw; // decides about the path
 }
 
@@ -80,7 +80,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as bad: the deparser has room for none.
+    // With options the checksum counts as wrong: the deparser has no space for options.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
@@ -89,7 +89,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
                   in ingress_intrinsic_metadata_t ig,

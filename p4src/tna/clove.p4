@@ -16,7 +16,7 @@
 
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
-typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
+typedef bit<16> gid_t;   // the group of all paths to one destination
 typedef bit<8> slot_t;   // a path within its group
 typedef bit<16> level_t; // of congestion
 typedef bit<32> ticks_t; // time in 1024 ns
@@ -35,7 +35,7 @@ const PortId_t PORT_OF_PIPE = 0x7F; // mask
 
 const bit<16> TYPE_PATH_PROBE = 0x88B7;
 const bit<8> PROBE_REPLY = 1; // flags of a probe
-const bit<8> PROBE_CE = 2;    // it met a long queue
+const bit<8> PROBE_CE = 2;    // it passed a long queue
 
 // ecnk=20 packets of 1500 bytes, in cells of 80 bytes.
 const bit<19> ECN_CELLS = 375;
@@ -75,19 +75,19 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// What TCP and UDP begin with.
+// The first fields of TCP and UDP.
 header ports_t {
     bit<16> sport;
     bit<16> dport;
 }
 
-// A probe goes along one path to a leaf and comes back.
+// A probe follows one path to a leaf and returns.
 header path_probe_t {
-    gid_t   src;   // leaf that it comes from, by the number of the groups that lead there
-    gid_t   dst;   // leaf that it goes to
-    bit<8>  path;  // slot at the leaf that sent it first
-    bit<8>  flags; // 1 reply, 2 met a long queue
-    bit<32> tx_ts; // when that leaf sent it, in 1024 ns
+    gid_t   src;   // source leaf, as the number of the groups that lead to it
+    gid_t   dst;   // destination leaf
+    bit<8>  path;  // path slot at the source leaf
+    bit<8>  flags; // 1 reply, 2 passed a long queue
+    bit<32> tx_ts; // departure at the source leaf, in 1024 ns
 }
 
 struct headers_t {
@@ -100,21 +100,21 @@ struct headers_t {
 struct ingress_metadata_t {
     bool    bad_checksum;
     gid_t   gid;
-    bit<8>  n;     // paths in the group; 0: there is nothing to choose
-    slot_t  slot;  // the path chosen
+    bit<8>  n;     // paths in the group; 0: no choice
+    slot_t  slot;  // the chosen path
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
-    ticks_t now;    // when the packet came in
+    ticks_t now;    // arrival of the packet
     bit<16> flow;   // slot of the flow
-    bit<1>  own;    // a probe that begins here
-    gid_t   here;   // the number of this leaf, for a probe that has arrived
-    bit<32> path;   // that a probe was sent along
-    ticks_t trip;   // how long it took
+    bit<1>  own;    // a probe that starts at this switch
+    gid_t   here;   // the number of this leaf, if a probe has arrived
+    bit<32> path;   // of the probe
+    ticks_t trip;   // its duration
     delay_t rtt;    // the same in 16 bits
     level_t mark;   // MARK, or 0
     level_t share;  // of marked probes, MARK is all
-    bit<1>  learnt; // a probe has come back
-    bit<8>  along;  // the path that it was sent along
+    bit<1>  learnt; // a probe has returned
+    bit<8>  along;  // its path
 
     level_t level_0; // shares of marked probes
 
@@ -162,12 +162,12 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as bad: the deparser has room for none.
+    // With options the checksum counts as wrong: the deparser has no space for options.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -175,7 +175,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         ports_t both = pkt.lookahead<ports_t>();
         meta.sport = both.sport;
@@ -213,10 +213,10 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
-// What probes said of the paths in one slot: packets read it, probes that come
-// back write it.
+// The probed state of the paths in one slot: packets read it, returning probes
+// write it.
 control Path(in headers_t hdr, in ingress_metadata_t meta, inout level_t ecn_p)(bit<8> slot) {
     Register<level_t, gid_t>(GROUPS) ecn;
 
@@ -331,7 +331,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.flow = flow_slot.get({hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport});
     }
 
-    // The probe starts along the path that it names.
+    // The probe names its path.
     action start_probe() {
         hdr.path_probe.tx_ts = meta.now;
         meta.gid = hdr.path_probe.dst;
@@ -346,7 +346,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         tm.ucast_egress_port = ig.ingress_port;
     }
 
-    // A probe that has come back knows about the path it was sent along.
+    // A returned probe has information about its path.
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) path_hash;
 
     action find_path() {
@@ -374,7 +374,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 256;
     }
 
-    // The share of marked probes, averaged over some eight of them.
+    // The fraction of marked probes, averaged over about eight probes.
     Lpf<level_t, bit<32>>(PATHS) share;
 
     action find_mark() {
@@ -419,7 +419,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     Path(2) path_2;
     Path(3) path_3;
 
-    // A pause that is longer than the gap ends the flow's flowlet.
+    // A pause longer than the gap ends the flow's flowlet.
     RegisterAction<ticks_t, bit<16>, bit<1>>(fl_ts) note_time = {
         void apply(inout ticks_t last, out bit<1> fresh) {
             if ((span_t)(meta.now - last) > (span_t)FLOWLET_GAP || (span_t)(meta.now - last) < 0) {
@@ -444,8 +444,8 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 
     Random<bit<12>>() random;
 
-    // Below its level each path gets its place behind the one that ties are decided
-    // for, and its slot.
+    // The low bits of a path's level hold its distance from the path that ties prefer,
+    // and its slot.
     action set_ranks(level_t rank_0, level_t rank_1, level_t rank_2, level_t rank_3) {
         meta.level_0 = meta.level_0 | rank_0;
         meta.level_1 = meta.level_1 | rank_1;
@@ -479,7 +479,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 10;
     }
 
-    // The least of all, pair by pair.
+    // The minimum of all, pair by pair.
     action round_0() {
         meta.level_0 = min(meta.level_0, meta.level_1);
         meta.level_2 = min(meta.level_2, meta.level_3);

@@ -16,7 +16,7 @@
 
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
-typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
+typedef bit<16> gid_t;   // the group of all paths to one destination
 typedef bit<8> slot_t;   // a path within its group
 typedef bit<32> level_t; // of congestion
 typedef bit<32> ticks_t; // time in 1024 ns
@@ -78,13 +78,13 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// What TCP and UDP begin with.
+// The first fields of TCP and UDP.
 header ports_t {
     bit<16> sport;
     bit<16> dport;
 }
 
-// What egress tells ingress about a port.
+// The report of egress to ingress about a port.
 header report_t {
     bit<8>   type; // REPORT
     bit<7>   pad;
@@ -94,8 +94,8 @@ header report_t {
 
 // What CONGA's leaves tell each other with every packet.
 header overlay_t {
-    bit<8>  lbtag;     // the path that the packet takes
-    bit<8>  fb_lbtag;  // a path of the leaf that the packet goes to
+    bit<8>  lbtag;     // the packet's path
+    bit<8>  fb_lbtag;  // a path of the destination leaf
     level_t ce;        // the most congested link of the packet's path so far, times 256
     level_t fb_metric; // the congestion of fb_lbtag
 }
@@ -110,11 +110,11 @@ struct headers_t {
 struct ingress_metadata_t {
     bool     bad_checksum;
     gid_t    gid;
-    bit<8>   n;     // paths in the group; 0: there is nothing to choose
-    slot_t   slot;  // the path chosen
+    bit<8>   n;     // paths in the group; 0: no choice
+    slot_t   slot;  // the chosen path
     bit<16>  sport; // of TCP or UDP, else 0
     bit<16>  dport;
-    ticks_t  now;    // when the packet came in
+    ticks_t  now;    // arrival of the packet
     bit<16>  flow;   // slot of the flow
     PortId_t port_0; // egress ports of the group's paths
     PortId_t port_1;
@@ -125,11 +125,11 @@ struct ingress_metadata_t {
     level_t  level_2;
     level_t  level_3;
     bit<1>   received; // the packet carries news from another leaf
-    slot_t   tag;      // fed back: a path of the other leaf to us
+    slot_t   tag;      // feedback about a path of the other leaf to this leaf
     bit<1>   fresh;    // a flowlet begins
-    bit<32>  path;     // of a leaf to us
+    bit<32>  path;     // of a leaf to this leaf
     level_t  metric;   // its congestion
-    level_t  remote_0; // congestion of our paths
+    level_t  remote_0; // congestion of this leaf's paths
     level_t  remote_1;
     level_t  remote_2;
     level_t  remote_3;
@@ -137,16 +137,16 @@ struct ingress_metadata_t {
 }
 
 struct egress_metadata_t {
-    ticks_t    now;  // when the packet came to egress
+    ticks_t    now;  // arrival of the packet in egress
     bit<1>     due;  // a report is
-    bit<8>     type; // what it begins with
+    bit<8>     type; // its first byte
     MirrorId_t session;
     PortId_t   port;
     bit<16>    sent;  // utilisation of the link, 256 is full
     level_t    level; // the same in 3 bits, times 256
 }
 
-// What a leaf was told about one of its paths.
+// The feedback about one path of a leaf.
 struct told_t {
     level_t metric;
     ticks_t at;
@@ -185,12 +185,12 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as bad: the deparser has room for none.
+    // With options the checksum counts as wrong: the deparser has no space for options.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -198,7 +198,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         ports_t both = pkt.lookahead<ports_t>();
         meta.sport = both.sport;
@@ -224,7 +224,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 // A copy of the levels of all ports, for the paths of one slot: packets read
 // it, reports write it.
@@ -271,7 +271,7 @@ control Level(in headers_t hdr, in PortId_t port, inout level_t level) {
     }
 }
 
-// What the leaves say of their paths in one slot. Old news count as 0.
+// The leaves' information about their paths in one slot. Old values count as 0.
 control Remote(in headers_t hdr, in ingress_metadata_t meta, inout level_t level)(bit<8> slot) {
     Register<told_t, gid_t>(GROUPS) to_leaf;
 
@@ -405,7 +405,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 1024;
     }
 
-    // A report is for all copies.
+    // A report updates all copies.
     action aim_at_report() {
         meta.port_0 = hdr.report.port;
         meta.port_1 = hdr.report.port;
@@ -440,12 +440,12 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         hdr.ethernet.type = TYPE_IPV4;
     }
 
-    // A packet that goes on to another leaf has nothing to say here.
+    // A packet to another leaf carries no information for this leaf.
     action pass_on() {
         meta.received = 0;
     }
 
-    // Tells the leaf at the other end about its paths to us, in turn.
+    // Reports the other leaf's paths to this leaf, in turn.
     RegisterAction<slot_t, gid_t, slot_t>(fb_tag) take_tag = {
         void apply(inout slot_t held, out slot_t tag) {
             tag = held;
@@ -466,7 +466,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         hdr.overlay.fb_metric = meta.metric;
     }
 
-    // A pause that is longer than the gap ends the flow's flowlet.
+    // A pause longer than the gap ends the flow's flowlet.
     RegisterAction<ticks_t, bit<16>, bit<1>>(fl_ts) note_time = {
         void apply(inout ticks_t last, out bit<1> fresh) {
             if ((span_t)(meta.now - last) > (span_t)FLOWLET_GAP || (span_t)(meta.now - last) < 0) {
@@ -549,8 +549,8 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.level_3 = max(meta.level_3, meta.remote_3);
     }
 
-    // Below its level each path gets its place behind the one that ties are decided
-    // for, and its slot.
+    // The low bits of a path's level hold its distance from the path that ties prefer,
+    // and its slot.
     action set_ranks(level_t rank_0, level_t rank_1, level_t rank_2, level_t rank_3) {
         meta.level_0 = meta.level_0 | rank_0;
         meta.level_1 = meta.level_1 | rank_1;
@@ -584,7 +584,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 10;
     }
 
-    // The least of all, pair by pair.
+    // The minimum of all, pair by pair.
     action round_0() {
         meta.level_0 = min(meta.level_0, meta.level_1);
         meta.level_2 = min(meta.level_2, meta.level_3);
@@ -710,7 +710,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
         meta.now = clock.get(prsr.global_tstamp[41:10]);
     }
 
-    // State return (QALL, Alg. 3): what was measured goes to ingress if the last
+    // State return (QALL, Alg. 3): report the measurement to ingress if the last
     // time is longer ago than T_b.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {
@@ -759,7 +759,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
         size = 8;
     }
 
-    // The packet carries on the worst that it has met.
+    // The packet carries the maximum congestion of its links.
     action mark_congestion() {
         hdr.overlay.ce = max(hdr.overlay.ce, meta.level);
     }

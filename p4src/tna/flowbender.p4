@@ -16,7 +16,7 @@
 
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
-typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
+typedef bit<16> gid_t;   // the group of all paths to one destination
 typedef bit<8> slot_t;   // a path within its group
 typedef bit<32> ticks_t; // time in 1024 ns
 
@@ -61,13 +61,13 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// What TCP and UDP begin with.
+// The first fields of TCP and UDP.
 header ports_t {
     bit<16> sport;
     bit<16> dport;
 }
 
-// What TCP begins with.
+// The first fields of TCP.
 header tcp_t {
     bit<16> sport;
     bit<16> dport;
@@ -85,12 +85,12 @@ struct headers_t {
 struct ingress_metadata_t {
     bool    bad_checksum;
     gid_t   gid;
-    bit<8>  n;     // paths in the group; 0: there is nothing to choose
-    slot_t  slot;  // the path chosen
+    bit<8>  n;     // paths in the group; 0: no choice
+    slot_t  slot;  // the chosen path
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
     bit<8>  flags; // of TCP, else 0
-    ticks_t now;   // when the packet came in
+    ticks_t now;   // arrival of the packet
     bit<12> draw;  // decides about the path
     bit<16> flow;  // slot of the flow
     bit<32> step;  // the weight of the acknowledgement
@@ -100,7 +100,7 @@ struct ingress_metadata_t {
 
 struct egress_metadata_t {}
 
-// What the acknowledgements of a flow's epoch say.
+// The acknowledgements of a flow's epoch.
 struct epoch_t {
     bit<32> score; // signed
     ticks_t began;
@@ -133,12 +133,12 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as bad: the deparser has room for none.
+    // With options the checksum counts as wrong: the deparser has no space for options.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): tcp;
             (5, 0, PROTOCOL_UDP): ports;
@@ -146,7 +146,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         ports_t both = pkt.lookahead<ports_t>();
         meta.sport = both.sport;
@@ -169,7 +169,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
                   in ingress_intrinsic_metadata_t ig,
@@ -261,7 +261,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.flow = flow_slot.get({hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport});
     }
 
-    // An acknowledgement speaks of the flow in the other direction.
+    // An acknowledgement belongs to the flow in the other direction.
     Hash<bit<16>>(HashAlgorithm_t.CRC16) back_slot;
 
     action find_flow_back() {

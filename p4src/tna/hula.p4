@@ -15,7 +15,7 @@
 
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
-typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
+typedef bit<16> gid_t;   // the group of all paths to one destination
 typedef bit<16> slot_t;  // a path within its group
 typedef bit<32> ticks_t; // time in 1024 ns
 
@@ -80,13 +80,13 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// What TCP and UDP begin with.
+// The first fields of TCP and UDP.
 header ports_t {
     bit<16> sport;
     bit<16> dport;
 }
 
-// What egress tells ingress about a port.
+// The report of egress to ingress about a port.
 header report_t {
     bit<8>   type; // REPORT
     bit<7>   pad;
@@ -96,7 +96,7 @@ header report_t {
 
 // What the paths to a ToR switch carry, along the way that the probe took.
 header probe_t {
-    bit<16> origin; // the ToR switch, by the number of the groups that lead to it
+    bit<16> origin; // the ToR switch, as the number of the groups that lead to it
     bit<16> util;   // utilisation of the path's busiest link, 256 is full
 }
 
@@ -111,29 +111,29 @@ struct headers_t {
 struct ingress_metadata_t {
     bool     bad_checksum;
     gid_t    gid;
-    bit<8>   n;     // paths in the group; 0: there is nothing to choose
-    slot_t   slot;  // the path chosen
+    bit<8>   n;     // paths in the group; 0: no choice
+    slot_t   slot;  // the chosen path
     bit<16>  sport; // of TCP or UDP, else 0
     bit<16>  dport;
-    ticks_t  now;   // when the packet came in
+    ticks_t  now;   // arrival of the packet
     bit<12>  draw;  // decides about the path
     bit<16>  flow;  // slot of the flow
-    bit<1>   own;   // a probe that begins here
-    PortId_t link;  // that is reported, or that a probe came in by
+    bit<1>   own;   // a probe that starts at this switch
+    PortId_t link;  // of the report, or input port of the probe
     bit<16>  load;  // its utilisation
-    bit<1>   heard; // a probe about a path of a group has come in
+    bit<1>   heard; // a probe of a group's path has arrived
     bit<1>   fresh; // a flowlet begins
-    bit<16>  util;  // of the path that the probe came along
+    bit<16>  util;  // of the probe's path
     slot_t   hop;   // the best path
     bit<16>  least; // utilisation of the best path
-    bit<16>  lost;  // by how much it is better than the probe's
-    bit<1>   old;   // no probe has come along it lately
+    bit<16>  lost;  // margin over the probe's
+    bit<1>   old;   // it has no recent probe
 }
 
 struct egress_metadata_t {
-    ticks_t    now;  // when the packet came to egress
+    ticks_t    now;  // arrival of the packet in egress
     bit<1>     due;  // a report is
-    bit<8>     type; // what it begins with
+    bit<8>     type; // its first byte
     MirrorId_t session;
     PortId_t   port;
     bit<16>    sent; // utilisation of the link, 256 is full
@@ -180,12 +180,12 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as bad: the deparser has room for none.
+    // With options the checksum counts as wrong: the deparser has no space for options.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -193,7 +193,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         ports_t both = pkt.lookahead<ports_t>();
         meta.sport = both.sport;
@@ -237,11 +237,11 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 // Else p4c for Tofino 2 puts it beside a bit that is set with it.
 @pa_container_size("ingress", "meta.gid", 16)
-// What a register with two halves gives fits a container of its width only.
+// Half of a register cell only fits a container of its own width.
 @pa_container_size("ingress", "meta.least", 16)
 @pa_container_size("ingress", "meta.hop", 16)
 control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
@@ -369,7 +369,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 2;
     }
 
-    // The port at which a probe comes in leads back to the probe's origin.
+    // The input port of a probe leads back to the probe's origin.
     action set_arrival(slot_t slot) {
         meta.heard = 1;
         meta.gid = hdr.probe.origin;
@@ -390,7 +390,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 4096;
     }
 
-    // A pause that is longer than the gap ends the flow's flowlet.
+    // A pause longer than the gap ends the flow's flowlet.
     RegisterAction<ticks_t, bit<16>, bit<1>>(fl_ts) note_time = {
         void apply(inout ticks_t last, out bit<1> fresh) {
             if ((span_t)(meta.now - last) > (span_t)FLOWLET_GAP || (span_t)(meta.now - last) < 0) {
@@ -412,8 +412,8 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         }
     };
 
-    // A probe is about the way back: what counts of this link is what was sent to
-    // where the probe came from.
+    // A probe measures the reverse path: this link's load is the bytes sent to
+    // the probe's sender.
     action find_util() {
         meta.util = max(meta.load, hdr.probe.util);
     }
@@ -505,7 +505,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 2;
     }
 
-    // Whether the probe came along another path than the best one.
+    // Whether the probe used another path than the best one.
     action find_lost() {
         meta.lost = meta.util - meta.least;
     }
@@ -618,7 +618,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
         meta.now = clock.get(prsr.global_tstamp[41:10]);
     }
 
-    // State return (QALL, Alg. 3): what was measured goes to ingress if the last
+    // State return (QALL, Alg. 3): report the measurement to ingress if the last
     // time is longer ago than T_b.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {

@@ -17,7 +17,7 @@
 
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
-typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
+typedef bit<16> gid_t;   // the group of all paths to one destination
 typedef bit<8> slot_t;   // a path within its group
 typedef bit<32> ticks_t; // time in 1024 ns
 
@@ -90,17 +90,17 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// What TCP and UDP begin with.
+// The first fields of TCP and UDP.
 header ports_t {
     bit<16> sport;
     bit<16> dport;
 }
 
-// What ingress tells egress about a packet.
+// Metadata from ingress to egress.
 header bridge_t {
     bit<8>   type; // BRIDGE
     bit<7>   pad;
-    PortId_t port;  // where it came in
+    PortId_t port;  // its input port
     bit<32>  bytes; // its length, 0 if it is not counted
 }
 
@@ -108,16 +108,16 @@ header bridge_t {
 header cnm_t {
     bit<8>   type; // CNM
     bit<7>   pad;
-    PortId_t port; // ingress port that will pause
-    bit<32>  qlen; // its queue in bytes
+    PortId_t port; // ingress port that will send a pause frame
+    bit<32>  qlen; // its queue, in bytes
 }
 
-// What egress tells ingress about a port.
+// The report of egress to ingress about a port.
 header report_t {
     bit<8>   type; // REPORT
     bit<7>   pad;
     PortId_t port;
-    bit<32>  bytes; // that came in at the port and have left
+    bit<32>  bytes; // that arrived at the port and have left
 }
 
 struct headers_t {
@@ -131,11 +131,11 @@ struct headers_t {
 struct ingress_metadata_t {
     bool     bad_checksum;
     gid_t    gid;
-    bit<8>   n;     // paths in the group; 0: there is nothing to choose
-    slot_t   slot;  // the path chosen
+    bit<8>   n;     // paths in the group; 0: no choice
+    slot_t   slot;  // the chosen path
     bit<16>  sport; // of TCP or UDP, else 0
     bit<16>  dport;
-    ticks_t  now;    // when the packet came in
+    ticks_t  now;    // arrival of the packet
     bit<32>  bytes;  // length of the IPv4 packet
     bit<12>  draw;   // decides about the path
     bit<16>  flow;   // slot of the flow
@@ -143,7 +143,7 @@ struct ingress_metadata_t {
     PortId_t port_1;
     PortId_t port_2;
     PortId_t port_3;
-    PortId_t in_port; // where the packet came in, or that a report is about
+    PortId_t in_port; // input port of the packet, or port of the report
 
     bit<32>    came;     // bytes that came in there
     bit<32>    went;     // those that have left
@@ -152,12 +152,12 @@ struct ingress_metadata_t {
     bit<32>    Q_before; // Q when the interval began
     bit<32>    growth;   // since then
     bit<32>    room;     // until Q_PFC
-    bit<32>    near;     // by how much the growth exceeds the room
+    bit<32>    near;     // excess of the growth over the room
     ticks_t    hold;     // end of a warning that begins now
     bit<8>     notice;   // CNM
     bit<1>     warn;     // a warning is due
     MirrorId_t session;
-    bit<1>     warned_0; // paths that lead to a port which may be paused
+    bit<1>     warned_0; // paths to a port that may be paused
     bit<1>     warned_1;
     bit<1>     warned_2;
     bit<1>     warned_3;
@@ -165,10 +165,10 @@ struct ingress_metadata_t {
 }
 
 struct egress_metadata_t {
-    bit<32>    bytes; // that came in at the port and have left
-    ticks_t    now;   // when the packet came to egress
+    bit<32>    bytes; // that arrived at the port and have left
+    ticks_t    now;   // arrival of the packet in egress
     bit<1>     due;   // a report is
-    bit<8>     type;  // what it begins with
+    bit<8>     type;  // its first byte
     MirrorId_t session;
     PortId_t   port;
 }
@@ -215,12 +215,12 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as bad: the deparser has room for none.
+    // With options the checksum counts as wrong: the deparser has no space for options.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -228,7 +228,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         ports_t both = pkt.lookahead<ports_t>();
         meta.sport = both.sport;
@@ -253,7 +253,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 // A copy of the warnings about all ports, for the paths of one slot: packets
 // read it, warnings write it.
@@ -425,7 +425,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.in_port = ig.ingress_port;
     }
 
-    // The port that a CNM comes in at leads to the switch that will pause it.
+    // The input port of a CNM leads to the switch that will pause it.
     action heed_warning() {
         meta.port_0 = ig.ingress_port;
         meta.port_1 = ig.ingress_port;
@@ -442,7 +442,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     Warning() warning_2;
     Warning() warning_3;
 
-    // The ingress queue: what came in and has not left.
+    // The ingress queue: packets that arrived and have not left.
     RegisterAction<bit<32>, PortId_t, bit<32>>(ig_in) count_in = {
         void apply(inout bit<32> held, out bit<32> came) {
             held = held + meta.bytes;
@@ -530,7 +530,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         }
     };
 
-    // The warning goes back to where the packet came from.
+    // The warning returns to the sender of the packet.
     action warn(MirrorId_t session) {
         dprsr.mirror_type = MIRROR_CNM;
         meta.session = session;
@@ -553,8 +553,8 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.slot = slot;
     }
 
-    // The path chosen, or the next in the order of slots that nothing warns about
-    // (Algorithm 1); the first choice if there is none.
+    // The chosen path, or the next slot without a warning
+    // (Algorithm 1); the first choice if all have one.
     table detour {
         key = {
             meta.n: exact;
@@ -610,7 +610,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         hdr.bridge.bytes = meta.bytes;
     }
 
-    // A pause that is longer than the gap ends the flow's flowlet.
+    // A pause longer than the gap ends the flow's flowlet.
     RegisterAction<ticks_t, bit<16>, bit<1>>(fl_ts) note_time = {
         void apply(inout ticks_t last, out bit<1> fresh) {
             if ((span_t)(meta.now - last) > (span_t)FLOWLET_GAP || (span_t)(meta.now - last) < 0) {
@@ -691,7 +691,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 control LbIngressDeparser(packet_out pkt, inout headers_t hdr, in ingress_metadata_t meta,
                           in ingress_intrinsic_metadata_for_deparser_t dprsr) {
     Checksum() ipv4_checksum;
-    Mirror() mirror; // p4c does not take the type here
+    Mirror() mirror; // p4c does not accept the type here
 
     apply {
         if (dprsr.mirror_type == MIRROR_CNM) {
@@ -735,7 +735,7 @@ parser LbEgressParser(packet_in pkt, out headers_t hdr, out egress_metadata_t me
         transition accept;
     }
 
-    // A copy that becomes a CNM: its header goes behind the packet's Ethernet.
+    // A copy that becomes a CNM: its header follows the Ethernet header.
     state warning {
         pkt.extract(hdr.cnm);
         pkt.extract(hdr.ethernet);
@@ -774,7 +774,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
         meta.now = clock.get(prsr.global_tstamp[41:10]);
     }
 
-    // State return (QALL, Alg. 3): what was measured goes to ingress if the last
+    // State return (QALL, Alg. 3): report the measurement to ingress if the last
     // time is longer ago than T_b.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {

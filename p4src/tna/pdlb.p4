@@ -16,7 +16,7 @@
 
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
-typedef bit<16> gid_t;   // a group of paths, all that lead to one destination
+typedef bit<16> gid_t;   // the group of all paths to one destination
 typedef bit<8> slot_t;   // a path within its group
 typedef bit<32> ticks_t; // time in 1024 ns
 
@@ -61,19 +61,19 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// What TCP and UDP begin with.
+// The first fields of TCP and UDP.
 header ports_t {
     bit<16> sport;
     bit<16> dport;
 }
 
-// A probe goes along one path to a leaf and comes back.
+// A probe follows one path to a leaf and returns.
 header path_probe_t {
-    gid_t   src;   // leaf that it comes from, by the number of the groups that lead there
-    gid_t   dst;   // leaf that it goes to
-    bit<8>  path;  // slot at the leaf that sent it first
+    gid_t   src;   // source leaf, as the number of the groups that lead to it
+    gid_t   dst;   // destination leaf
+    bit<8>  path;  // path slot at the source leaf
     bit<8>  flags; // 1 reply
-    bit<32> tx_ts; // when that leaf sent it, in 1024 ns
+    bit<32> tx_ts; // departure at the source leaf, in 1024 ns
 }
 
 struct headers_t {
@@ -86,16 +86,16 @@ struct headers_t {
 struct ingress_metadata_t {
     bool    bad_checksum;
     gid_t   gid;
-    bit<8>  n;     // paths in the group; 0: there is nothing to choose
-    slot_t  slot;  // the path chosen
+    bit<8>  n;     // paths in the group; 0: no choice
+    slot_t  slot;  // the chosen path
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
-    ticks_t now;   // when the packet came in
+    ticks_t now;   // arrival of the packet
     bit<12> draw;  // decides about the path
     bit<16> flow;  // slot of the flow
-    bit<1>  own;   // a probe that begins here
-    gid_t   here;  // the number of this leaf, for a probe that has arrived
-    bit<32> path;  // that a probe was sent along
+    bit<1>  own;   // a probe that starts at this switch
+    gid_t   here;  // the number of this leaf, if a probe has arrived
+    bit<32> path;  // of the probe
     ticks_t rtt;   // of it
     bit<16> gran;  // packets of a cell
     bit<1>  fresh; // a cell begins
@@ -137,12 +137,12 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as bad: the deparser has room for none.
+    // With options the checksum counts as wrong: the deparser has no space for options.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -150,7 +150,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         ports_t both = pkt.lookahead<ports_t>();
         meta.sport = both.sport;
@@ -188,7 +188,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
                   in ingress_intrinsic_metadata_t ig,
@@ -280,7 +280,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.flow = flow_slot.get({hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport});
     }
 
-    // The probe starts along the path that it names.
+    // The probe names its path.
     action start_probe() {
         hdr.path_probe.tx_ts = meta.now;
         meta.gid = hdr.path_probe.dst;
@@ -295,7 +295,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         tm.ucast_egress_port = ig.ingress_port;
     }
 
-    // A probe that has come back knows about the path it was sent along.
+    // A returned probe has information about its path.
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) path_hash;
 
     action find_path() {

@@ -17,7 +17,7 @@
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
 typedef bit<9> port_t;
-typedef bit<16> gid_t; // a group of paths, all that lead to one destination
+typedef bit<16> gid_t; // the group of all paths to one destination
 typedef bit<8> slot_t; // a path within its group
 typedef bit<48> time_us_t;
 
@@ -26,11 +26,11 @@ const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
-const port_t CPU_PORT = 255; // where the controller's own probes come in
+const port_t CPU_PORT = 255; // input port of the controller's probes
 
 const bit<16> TYPE_PATH_PROBE = 0x88B7;
 const bit<8> PROBE_REPLY = 1; // flags of a probe
-const bit<8> PROBE_CE = 2;    // it met a long queue
+const bit<8> PROBE_CE = 2;    // it passed a long queue
 
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> PATHS = 16384; // paths: group * 16 + slot
@@ -67,13 +67,13 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// A probe goes along one path to a leaf and comes back.
+// A probe follows one path to a leaf and returns.
 header path_probe_t {
-    bit<8>  src;   // leaf that it comes from, by the number of the groups that lead there
-    bit<8>  dst;   // leaf that it goes to
-    bit<8>  path;  // slot at the leaf that sent it first
-    bit<8>  flags; // 1 reply, 2 met a long queue
-    bit<48> tx_ts; // when that leaf sent it, us
+    bit<8>  src;   // source leaf, as the number of the groups that lead to it
+    bit<8>  dst;   // destination leaf
+    bit<8>  path;  // path slot at the source leaf
+    bit<8>  flags; // 1 reply, 2 passed a long queue
+    bit<48> tx_ts; // departure at the source leaf, us
 }
 
 struct headers_t {
@@ -84,15 +84,15 @@ struct headers_t {
 
 struct metadata_t {
     gid_t   gid;
-    slot_t  n;     // paths in the group; 0: there is nothing to choose
-    slot_t  slot;  // the path chosen
+    slot_t  n;     // paths in the group; 0: no choice
+    slot_t  slot;  // the chosen path
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
     bit<32> flow;  // slot of the flow
     bool    known; // the slot holds a path of the group
-    bool    fresh; // a path is to be chosen
-    slot_t  first; // the path that ties are decided for
-    bit<8>  here;  // the number of this leaf, for a probe that has arrived
+    bool    fresh; // the packet needs a path
+    slot_t  first; // ties prefer this path and then the following ones
+    bit<8>  here;  // the number of this leaf, if a probe has arrived
     bit<40> least; // load and rank of the path chosen so far
 }
 
@@ -116,7 +116,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -124,7 +124,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         bit<32> both = pkt.lookahead<bit<32>>();
         meta.sport = both[31:16];
@@ -160,7 +160,7 @@ control LbUpdate(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action drop() {
@@ -209,12 +209,12 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 4096;
     }
 
-    // The controller's probe starts along the path that it names.
+    // The controller's probe names its path.
     action start_probe() {
         hdr.path_probe.tx_ts = std.ingress_global_timestamp;
         meta.gid = (bit<16>)hdr.path_probe.dst;
         meta.slot = hdr.path_probe.path;
-        meta.n = 1; // the path is chosen: member applies
+        meta.n = 1; // the path is fixed: select its member
     }
 
     action turn_probe() {
@@ -225,10 +225,10 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         std.egress_spec = std.ingress_port;
     }
 
-    // A probe that has come back knows about the path it was sent along.
+    // A returned probe has information about its path.
     action learn_path() {
         bit<32> path = (bit<32>)hdr.path_probe.src << 4 | (bit<32>)hdr.path_probe.path;
-        // The share of marked probes, averaged over some eight of them.
+        // The fraction of marked probes, averaged over about eight probes.
         bit<8> share;
         ecn.read(share, path);
         share = share - ((share + 7) >> 3);
@@ -253,7 +253,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 256;
     }
 
-    // The path of the flow's flowlet, unless the pause since the last packet ends it.
+    // The path of the flow's flowlet, unless the gap since the last packet ends it.
     action find_flow() {
         hash(meta.flow, HashAlgorithm.crc16, 32w0,
              {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, FLOWS);
@@ -268,8 +268,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         meta.fresh = !meta.known || elapsed > FLOWLET_GAP;
     }
 
-    // One more path, unless there is a better one. Of several that are as good the
-    // first from meta.first on counts.
+    // Consider another path: it wins if it is better. Of several equally good paths
+    // the first at or after meta.first wins.
     action look_at(in slot_t slot) {
         bit<8> share;
         ecn.read(share, (bit<32>)meta.gid << 4 | (bit<32>)slot);

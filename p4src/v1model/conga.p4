@@ -17,7 +17,7 @@
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
 typedef bit<9> port_t;
-typedef bit<16> gid_t; // a group of paths, all that lead to one destination
+typedef bit<16> gid_t; // the group of all paths to one destination
 typedef bit<8> slot_t; // a path within its group
 typedef bit<48> time_us_t;
 
@@ -26,7 +26,7 @@ const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
-// The metadata that comes along, and why the packet comes.
+// The metadata of a recirculated packet, and the reason for its recirculation.
 const bit<8> FIELDS_AGAIN = 2;
 const bit<8> AGAIN_REPORT = 1;
 
@@ -36,7 +36,7 @@ const bit<8> FIELDS_REPORT = 1;
 
 const bit<16> TYPE_OVERLAY = 0x88B6;
 
-// Quantised to 3 bits: ce = sent*8/51200, what 400Mbps carry in 2^10 us.
+// Quantised to 3 bits: ce = sent*8/51200; 400Mbps carries 51200 bytes in 2^10 us.
 const bit<64> CE_RECIPROCAL = 671088; // 8*2^32 / 51200
 
 const bit<32> PORTS = 512;   // ports of the switch
@@ -80,17 +80,17 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// What egress tells ingress about a port.
+// The report of egress to ingress about a port.
 header report_t {
-    bit<32> sent; // bytes sent lately
+    bit<32> sent; // bytes sent recently
     bit<16> port; // the egress port
 }
 
 // What CONGA's leaves tell each other with every packet.
 header overlay_t {
-    bit<4> lbtag;     // the path that the packet takes
-    bit<3> ce;        // the most congested link of it so far
-    bit<4> fb_lbtag;  // a path of the leaf that the packet goes to
+    bit<4> lbtag;     // the packet's path
+    bit<3> ce;        // the most congested link so far
+    bit<4> fb_lbtag;  // a path of the destination leaf
     bit<3> fb_metric; // its congestion
     bit<2> pad;       // to a whole byte
 }
@@ -104,29 +104,29 @@ struct headers_t {
 
 struct metadata_t {
     gid_t   gid;
-    slot_t  n;     // paths in the group; 0: there is nothing to choose
-    slot_t  slot;  // the path chosen
+    slot_t  n;     // paths in the group; 0: no choice
+    slot_t  slot;  // the chosen path
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
     @field_list(FIELDS_AGAIN)
-    bit<8> again; // why the packet comes round, 0 for one from a port
+    bit<8> again; // reason of the recirculation, 0 for a packet from a port
     @field_list(FIELDS_AGAIN)
-    time_us_t now;    // the ingress clock stands at 0 for a packet that comes round
+    time_us_t now;    // the ingress clock is 0 for a recirculated packet
     bit<32>   flow;   // slot of the flow
     bool      known;  // the slot holds a path of the group
-    bool      fresh;  // a path is to be chosen
-    slot_t    first;  // the path that ties are decided for
+    bool      fresh;  // the packet needs a path
+    slot_t    first;  // ties prefer this path and then the following ones
     port_t    port_0; // egress ports of the group's paths
     port_t    port_1;
     port_t    port_2;
     port_t    port_3;
-    time_us_t reported; // when the port was last reported
+    time_us_t reported; // time of the port's last report
     @field_list(FIELDS_REPORT)
-    bit<32> sent; // bytes that the port sent lately
+    bit<32> sent; // bytes that the port sent recently
     @field_list(FIELDS_REPORT)
-    port_t  port;  // that these are of
-    gid_t   leaf;  // that the packet comes from
-    slot_t  tag;   // fed back: a path of the other leaf to us
+    port_t  port;  // its port
+    gid_t   leaf;  // the packet's origin
+    slot_t  tag;   // feedback about a path of the other leaf to this leaf
     bit<40> least; // load and rank of the path chosen so far
 }
 
@@ -147,8 +147,8 @@ register<bit<8>>(PATHS) from_leaf;     // congestion of that leaf's path to us
 // Parser.
 
 parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    // What comes round comes from no port. The metadata alone does not say so:
-    // simple_switch parses an ingress clone with what another packet left there.
+    // A recirculated packet has no input port. The metadata alone does not show this:
+    // simple_switch parses an ingress clone with the metadata of another packet.
     state start {
         transition select(std.ingress_port, meta.again) {
             (0, AGAIN_REPORT): report;
@@ -167,7 +167,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -175,7 +175,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         bit<32> both = pkt.lookahead<bit<32>>();
         meta.sport = both[31:16];
@@ -216,7 +216,7 @@ control LbUpdate(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action drop() {
@@ -300,8 +300,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 4096;
     }
 
-    // What the packet says is of the leaf it comes from: about its path to us, and
-    // about one of our paths to it.
+    // The packet carries information from its origin: about its path to this leaf, and
+    // about one path of this leaf to it.
     action receive() {
         from_leaf.write((bit<32>)meta.leaf << 4 | (bit<32>)hdr.overlay.lbtag, (bit<8>)hdr.overlay.ce);
         to_leaf.write((bit<32>)meta.leaf << 4 | (bit<32>)hdr.overlay.fb_lbtag, (bit<8>)hdr.overlay.fb_metric);
@@ -310,7 +310,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.ethernet.type = TYPE_IPV4;
     }
 
-    // Tells the leaf at the other end about its paths to us, in turn.
+    // Reports the other leaf's paths to this leaf, in turn.
     action send() {
         slot_t next;
         fb_tag.read(next, (bit<32>)meta.gid);
@@ -327,7 +327,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.overlay.pad = 0;
     }
 
-    // The path of the flow's flowlet, unless the pause since the last packet ends it.
+    // The path of the flow's flowlet, unless the gap since the last packet ends it.
     action find_flow() {
         hash(meta.flow, HashAlgorithm.crc16, 32w0,
              {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, FLOWS);
@@ -342,16 +342,16 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         meta.fresh = !meta.known || elapsed > FLOWLET_GAP;
     }
 
-    // One more path, unless there is a better one. Of several that are as good the
-    // first from meta.first on counts.
+    // Consider another path: it wins if it is better. Of several equally good paths
+    // the first at or after meta.first wins.
     action look_at(in slot_t slot, in port_t port) {
-        // The larger one of the local congestion and that of the path.
+        // The maximum of the local congestion and the path's.
         bit<32> sent;
         time_us_t last;
         dre_in.read(sent, (bit<32>)port);
         dre_in_ts.read(last, (bit<32>)port);
-        // A port that sends reports every T_B, so that its last report holds until one is
-        // overdue. Only then does the load fade.
+        // A sending port reports every T_B, so its last report is valid until the next
+        // is overdue. Only then does the load decay.
         time_us_t age = std.ingress_global_timestamp - last;
         time_us_t elapsed = age > 2 * T_B ? age - 2 * T_B : 0;
         sent = elapsed >> 10 != 0 ? 0 : sent - (bit<32>)((bit<64>)sent * (bit<64>)elapsed >> 10);
@@ -380,7 +380,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         } else if (hdr.ipv4.isValid() && hdr.ipv4.ttl > 1 && std.checksum_error == 0) {
             if (hdr.overlay.isValid()) {
                 if (!leaf_of.apply().hit) {
-                    exit; // nobody's: it is dropped
+                    exit; // no receiver: drop it
                 }
                 receive();
             }
@@ -390,7 +390,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                 find_flow();
                 if (meta.fresh) {
                     if (!candidates.apply().hit) {
-                        exit; // nothing is known of the group's paths: the packet is dropped
+                        exit; // the group's paths are unknown: drop the packet
                     }
                     random(meta.first, 8w0, meta.n - 1);
                     meta.least = 0xFFFFFFFFFF;
@@ -414,8 +414,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 // Egress: measure, and report to ingress.
 
 control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    // A copy becomes a report in place of the headers. The payload comes along:
-    // simple_switch does not cut recirculated packets, whatever truncate says.
+    // A report replaces the headers of a copy. The payload remains:
+    // simple_switch does not truncate recirculated packets.
     action make_report() {
         hdr.report.setValid();
         hdr.report.sent = meta.sent;
@@ -428,9 +428,9 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         recirculate_preserving_field_list(FIELDS_AGAIN);
     }
 
-    // State return (QALL, Alg. 3): what was measured goes to ingress if the last
-    // time is longer ago than T_b. What Alg. 3 collects in between is the latest:
-    // the paper does not say how to condense it, and forgets to note the time.
+    // State return (QALL, Alg. 3): report the measurement to ingress if the last
+    // report is older than T_b. The report has the latest values:
+    // Alg. 3 does not define how to combine them, and omits storing the time.
     action find_last_report() {
         qe_clone.read(meta.reported, (bit<32>)std.egress_port);
     }
@@ -440,7 +440,7 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         clone_preserving_field_list(CloneType.E2E, SESSION_REPORT, FIELDS_REPORT);
     }
 
-    // The discounting rate estimator, which fades when it is looked at rather than
+    // The discounting rate estimator, which decays when it is read rather than
     // by a timer.
     action count_sent() {
         bit<32> port = (bit<32>)std.egress_port;
@@ -456,7 +456,7 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         meta.port = std.egress_port;
     }
 
-    // The packet carries on the worst that it has met.
+    // The packet carries the maximum congestion of its links.
     action mark_congestion() {
         bit<32> sent = meta.sent;
 

@@ -16,7 +16,7 @@
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
 typedef bit<9> port_t;
-typedef bit<16> gid_t; // a group of paths, all that lead to one destination
+typedef bit<16> gid_t; // the group of all paths to one destination
 typedef bit<8> slot_t; // a path within its group
 typedef bit<48> time_us_t;
 
@@ -25,7 +25,7 @@ const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
-// The metadata that comes along, and why the packet comes.
+// The metadata of a recirculated packet, and the reason for its recirculation.
 const bit<8> FIELDS_AGAIN = 2;
 const bit<8> AGAIN_REPORT = 1;
 
@@ -33,12 +33,12 @@ const bit<32> EGRESS_CLONE = 2;     // of instance_type
 const bit<32> SESSION_REPORT = 500; // leads to a port without an interface
 const bit<8> FIELDS_REPORT = 1;
 
-const port_t CPU_PORT = 255; // where the controller's own probes come in
+const port_t CPU_PORT = 255; // input port of the controller's probes
 
 const bit<16> TYPE_PROBE = 0x88B6;
 const bit<16> PROBES_UP = 900; // multicast group
 
-// So many probes in a row may miss a path before it counts as silent.
+// A path counts as silent after this many missing probes in a row.
 const bit<16> MISSED = 3;
 
 const bit<32> PORTS = 512;   // ports of the switch
@@ -82,21 +82,21 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// What egress tells ingress about a port.
+// The report of egress to ingress about a port.
 header report_t {
-    bit<32> sent; // bytes sent lately
+    bit<32> sent; // bytes sent recently
     bit<16> port; // the egress port
 }
 
 // The load of the paths to a ToR switch, along the way that the probe took (Fig. 2).
 header probe_t {
-    bit<8>  origin;    // the ToR switch, by the number of the groups that lead to it
+    bit<8>  origin;    // the ToR switch, as the number of the groups that lead to it
     bit<16> seq;       // counts the probes of the origin
-    bit<8>  maxdeg;    // the least load degree along the path
-    bit<8>  hop;       // switches passed
+    bit<8>  maxdeg;    // the minimum load degree on the path
+    bit<8>  hop;       // number of switches passed
     bit<8>  switch_id; // the last of them
-    bit<16> in_port;   // there
-    bit<16> out_port;  // there
+    bit<16> in_port;   // at that switch
+    bit<16> out_port;  // at that switch
 }
 
 struct headers_t {
@@ -108,26 +108,26 @@ struct headers_t {
 
 struct metadata_t {
     gid_t   gid;
-    slot_t  n;     // paths in the group; 0: there is nothing to choose
-    slot_t  slot;  // the path chosen
+    slot_t  n;     // paths in the group; 0: no choice
+    slot_t  slot;  // the chosen path
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
     @field_list(FIELDS_AGAIN)
-    bit<8> again; // why the packet comes round, 0 for one from a port
+    bit<8> again; // reason of the recirculation, 0 for a packet from a port
     @field_list(FIELDS_AGAIN)
-    time_us_t now;      // the ingress clock stands at 0 for a packet that comes round
+    time_us_t now;      // the ingress clock is 0 for a recirculated packet
     bit<32>   flow;     // slot of the flow
     bool      known;    // the slot holds a path of the group
-    bool      fresh;    // a path is to be chosen
-    time_us_t reported; // when the port was last reported
+    bool      fresh;    // the packet needs a path
+    time_us_t reported; // time of the port's last report
     @field_list(FIELDS_REPORT)
-    bit<32> sent; // bytes that the port sent lately
+    bit<32> sent; // bytes that the port sent recently
     @field_list(FIELDS_REPORT)
-    port_t  port;       // that these are of
-    bit<32> sent_there; // bytes sent lately to where the probe comes from
+    port_t  port;       // its port
+    bit<32> sent_there; // bytes sent recently towards the probe's sender
     bit<8>  d;          // load degree of that link
     bit<32> total;      // grids of all paths
-    bit<32> grid;       // the one drawn
+    bit<32> grid;       // the drawn grid
     bit<32> end_0;      // last grid of the path
     bit<32> end_1;
     bit<32> end_2;
@@ -151,8 +151,8 @@ register<time_us_t>(PATHS) deg_ts;    // when a probe last told so
 // Parser.
 
 parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    // What comes round comes from no port. The metadata alone does not say so:
-    // simple_switch parses an ingress clone with what another packet left there.
+    // A recirculated packet has no input port. The metadata alone does not show this:
+    // simple_switch parses an ingress clone with the metadata of another packet.
     state start {
         transition select(std.ingress_port, meta.again) {
             (0, AGAIN_REPORT): report;
@@ -171,7 +171,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -179,7 +179,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         bit<32> both = pkt.lookahead<bit<32>>();
         meta.sport = both[31:16];
@@ -220,7 +220,7 @@ control LbUpdate(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action drop() {
@@ -269,7 +269,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 4096;
     }
 
-    // The port at which a probe comes in leads back to the probe's origin.
+    // The input port of a probe leads back to the probe's origin.
     action set_arrival(slot_t slot) {
         meta.slot = slot;
     }
@@ -287,7 +287,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 4096;
     }
 
-    // The path of the flow's flowlet, unless the pause since the last packet ends it.
+    // The path of the flow's flowlet, unless the gap since the last packet ends it.
     action find_flow() {
         hash(meta.flow, HashAlgorithm.crc16, 32w0,
              {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, FLOWS);
@@ -302,16 +302,16 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         meta.fresh = !meta.known || elapsed > FLOWLET_GAP;
     }
 
-    // As in HULA, a probe is about the way back: its link's load is what was sent
-    // to where the probe comes from.
+    // As in HULA, a probe measures the reverse path: this link's load is the bytes sent
+    // towards the probe's sender.
     action find_load() {
         port_t port = std.ingress_port;
         bit<32> sent;
         time_us_t last;
         u_in.read(sent, (bit<32>)port);
         u_in_ts.read(last, (bit<32>)port);
-        // A port that sends reports every T_B, so that its last report holds until one is
-        // overdue. Only then does the load fade.
+        // A sending port reports every T_B, so its last report is valid until the next
+        // is overdue. Only then does the load decay.
         time_us_t age = std.ingress_global_timestamp - last;
         time_us_t elapsed = age > 2 * T_B ? age - 2 * T_B : 0;
         sent = elapsed >> 10 != 0 ? 0 : sent - (bit<32>)((bit<64>)sent * (bit<64>)elapsed >> 10);
@@ -341,8 +341,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         default_action = drop();
     }
 
-    // Several paths share a next hop, which chooses among them by its own table. The
-    // degree of the next hop is that of the best path along which a probe came lately.
+    // Several paths share a next hop, which selects one by its own table. The
+    // degree of the next hop is the degree of the best path with a recent probe.
     // Table 2 shows a degree of 4, which Table 1 does not have.
     action note_probe() {
         bit<32> path = (bit<32>)hdr.probe.origin << 4 | (bit<32>)meta.slot;
@@ -359,7 +359,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.probe.maxdeg = least;
     }
 
-    // The grids of one more path follow those of the paths before it (QALL,
+    // The grids of a path follow the grids of the previous paths (QALL,
     // Alg. 2 and Eq. 5).
     action lay_grids(in slot_t slot, out bit<32> end) {
         bit<8> d;
@@ -368,7 +368,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         deg.read(d, (bit<32>)meta.gid << 4 | (bit<32>)slot);
         deg_seq.read(seq, (bit<32>)meta.gid << 4 | (bit<32>)slot);
         deg_newest.read(newest, (bit<32>)meta.gid);
-        // Probes along other paths arrive and those along this one do not: it is silent.
+        // Probes arrive on other paths but not on this one: it is silent.
         bit<32> W = newest - seq > MISSED ? 0 : (bit<32>)d;
         meta.total = slot < meta.n ? meta.total + W : meta.total;
         end = meta.total;
@@ -398,7 +398,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                     lay_grids(1, meta.end_1);
                     lay_grids(2, meta.end_2);
                     lay_grids(3, meta.end_3);
-                    if (meta.total == 0) { // no path has a weight: all count alike
+                    if (meta.total == 0) { // no path has a weight: treat all equally
                         random(meta.slot, 8w0, meta.n - 1);
                     } else {
                         // Grids count from 1.
@@ -428,8 +428,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 // Egress: measure, and report to ingress.
 
 control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    // A copy becomes a report in place of the headers. The payload comes along:
-    // simple_switch does not cut recirculated packets, whatever truncate says.
+    // A report replaces the headers of a copy. The payload remains:
+    // simple_switch does not truncate recirculated packets.
     action make_report() {
         hdr.report.setValid();
         hdr.report.sent = meta.sent;
@@ -442,9 +442,9 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         recirculate_preserving_field_list(FIELDS_AGAIN);
     }
 
-    // State return (QALL, Alg. 3): what was measured goes to ingress if the last
-    // time is longer ago than T_b. What Alg. 3 collects in between is the latest:
-    // the paper does not say how to condense it, and forgets to note the time.
+    // State return (QALL, Alg. 3): report the measurement to ingress if the last
+    // report is older than T_b. The report has the latest values:
+    // Alg. 3 does not define how to combine them, and omits storing the time.
     action find_last_report() {
         qe_clone.read(meta.reported, (bit<32>)std.egress_port);
     }
@@ -455,7 +455,7 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     // Eq. 1 divided by its delta = 2^10 us: U = size + U*(1 - dt/delta). As printed, U is
-    // delta times that and grows without bound; and it is negative for dt > delta.
+    // delta times that, grows without bound, and is negative for dt > delta.
     action count_sent() {
         bit<32> port = (bit<32>)std.egress_port;
         bit<32> sent;

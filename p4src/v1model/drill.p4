@@ -17,13 +17,13 @@
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
 typedef bit<9> port_t;
-typedef bit<16> gid_t; // a group of paths, all that lead to one destination
+typedef bit<16> gid_t; // the group of all paths to one destination
 typedef bit<8> slot_t; // a path within its group
 typedef bit<48> time_us_t;
 
 const bit<16> TYPE_IPV4 = 0x0800;
 
-// The metadata that comes along, and why the packet comes.
+// The metadata of a recirculated packet, and the reason for its recirculation.
 const bit<8> FIELDS_AGAIN = 2;
 const bit<8> AGAIN_REPORT = 1;
 
@@ -65,7 +65,7 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// What egress tells ingress about a port.
+// The report of egress to ingress about a port.
 header report_t {
     bit<32> len;  // of the queue, in packets
     bit<16> port; // the egress port
@@ -79,24 +79,24 @@ struct headers_t {
 
 struct metadata_t {
     gid_t  gid;
-    slot_t n;    // paths in the group; 0: there is nothing to choose
-    slot_t slot; // the path chosen
+    slot_t n;    // paths in the group; 0: no choice
+    slot_t slot; // the chosen path
     @field_list(FIELDS_AGAIN)
-    bit<8>    again; // why the packet comes round, 0 for one from a port
+    bit<8>    again; // reason of the recirculation, 0 for a packet from a port
     slot_t    draw;
-    slot_t    drawn;  // the path that was drawn
-    bit<64>   order;  // the paths that have not been drawn yet, four bits each
+    slot_t    drawn;  // the drawn path
+    bit<64>   order;  // the paths not drawn yet, four bits each
     port_t    port_0; // egress ports of the group's paths
     port_t    port_1;
     port_t    port_2;
     port_t    port_3;
-    time_us_t reported; // when the port was last reported
+    time_us_t reported; // time of the port's last report
     @field_list(FIELDS_REPORT)
     bit<32> depth; // of the queue
     @field_list(FIELDS_REPORT)
-    port_t  port;   // that it belongs to
+    port_t  port;   // its port
     bit<32> least;  // load of the path chosen so far
-    bit<16> held_0; // a path that was the least before
+    bit<16> held_0; // the least loaded path so far
 }
 
 // Registers.
@@ -108,8 +108,8 @@ register<bit<16>>(MEMORIES) dr_mem;  // the 1 paths that were the least before, 
 // Parser.
 
 parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    // What comes round comes from no port. The metadata alone does not say so:
-    // simple_switch parses an ingress clone with what another packet left there.
+    // A recirculated packet has no input port. The metadata alone does not show this:
+    // simple_switch parses an ingress clone with the metadata of another packet.
     state start {
         transition select(std.ingress_port, meta.again) {
             (0, AGAIN_REPORT): report;
@@ -158,7 +158,7 @@ control LbUpdate(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action drop() {
@@ -207,8 +207,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 4096;
     }
 
-    // Draws the k-th path of a shuffle without repeats: the one at place meta.draw
-    // goes out, the one at place k comes in for it.
+    // Draws the k-th path without replacement: the path at position meta.draw
+    // is removed, and the path at position k takes its position.
     action shuffle(in slot_t k) {
         bit<8> at = meta.draw << 2;
         meta.drawn = (slot_t)(meta.order >> at) & 15;
@@ -235,7 +235,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 1024;
     }
 
-    // One more path: taken if it is less loaded than those before it.
+    // Consider another path: it wins if it is less loaded than the previous ones.
     action look_at(in slot_t slot) {
         port_t port = slot == 0 ? meta.port_0 : (slot == 1 ? meta.port_1 : (slot == 2 ? meta.port_2 : meta.port_3));
         bit<32> cost;
@@ -261,7 +261,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
             if (meta.n != 0) {
                 if (!candidates.apply().hit) {
-                    exit; // nothing is known of the group's paths: the packet is dropped
+                    exit; // the group's paths are unknown: drop the packet
                 }
                 meta.order = 0xFEDCBA9876543210;
                 meta.least = 0xFFFFFFFF;
@@ -293,8 +293,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 // Egress: measure, and report to ingress.
 
 control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    // A copy becomes a report in place of the headers. The payload comes along:
-    // simple_switch does not cut recirculated packets, whatever truncate says.
+    // A report replaces the headers of a copy. The payload remains:
+    // simple_switch does not truncate recirculated packets.
     action make_report() {
         hdr.report.setValid();
         hdr.report.len = meta.depth;
@@ -307,9 +307,9 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         recirculate_preserving_field_list(FIELDS_AGAIN);
     }
 
-    // State return (QALL, Alg. 3): what was measured goes to ingress if the last
-    // time is longer ago than T_b. What Alg. 3 collects in between is the latest:
-    // the paper does not say how to condense it, and forgets to note the time.
+    // State return (QALL, Alg. 3): report the measurement to ingress if the last
+    // report is older than T_b. The report has the latest values:
+    // Alg. 3 does not define how to combine them, and omits storing the time.
     action find_last_report() {
         qe_clone.read(meta.reported, (bit<32>)std.egress_port);
     }

@@ -16,7 +16,7 @@
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
 typedef bit<9> port_t;
-typedef bit<16> gid_t; // a group of paths, all that lead to one destination
+typedef bit<16> gid_t; // the group of all paths to one destination
 typedef bit<8> slot_t; // a path within its group
 
 const bit<16> TYPE_IPV4 = 0x0800;
@@ -55,8 +55,8 @@ struct headers_t {
 
 struct metadata_t {
     gid_t   gid;
-    slot_t  n;     // paths in the group; 0: there is nothing to choose
-    slot_t  slot;  // the path chosen
+    slot_t  n;     // paths in the group; 0: no choice
+    slot_t  slot;  // the chosen path
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
 }
@@ -74,7 +74,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -82,7 +82,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         bit<32> both = pkt.lookahead<bit<32>>();
         meta.sport = both[31:16];
@@ -113,7 +113,7 @@ control LbUpdate(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action drop() {
@@ -162,8 +162,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 4096;
     }
 
-    // All packets of a flow agree, whatever else there is on the paths. The low
-    // bits of CRC16 hardly vary with ports that count up, those of CRC32 do.
+    // All packets of a flow take the same path, whatever the load. The low
+    // bits of CRC16 hardly vary with consecutive ports; the bits of CRC32 do.
     action hash_flow() {
         hash(meta.slot, HashAlgorithm.crc32, 8w0,
              {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, meta.n);

@@ -16,7 +16,7 @@
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
 typedef bit<9> port_t;
-typedef bit<16> gid_t; // a group of paths, all that lead to one destination
+typedef bit<16> gid_t; // the group of all paths to one destination
 typedef bit<8> slot_t; // a path within its group
 typedef bit<48> time_us_t;
 
@@ -25,7 +25,7 @@ const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
-// The metadata that comes along, and why the packet comes.
+// The metadata of a recirculated packet, and the reason for its recirculation.
 const bit<8> FIELDS_AGAIN = 2;
 const bit<8> AGAIN_REPORT = 1;
 
@@ -33,7 +33,7 @@ const bit<32> EGRESS_CLONE = 2;     // of instance_type
 const bit<32> SESSION_REPORT = 500; // leads to a port without an interface
 const bit<8> FIELDS_REPORT = 1;
 
-const port_t CPU_PORT = 255; // where the controller's own probes come in
+const port_t CPU_PORT = 255; // input port of the controller's probes
 
 const bit<16> TYPE_PROBE = 0x88B6;
 const bit<16> PROBES_UP = 900; // multicast group
@@ -78,16 +78,16 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// What egress tells ingress about a port.
+// The report of egress to ingress about a port.
 header report_t {
-    bit<32> sent; // bytes sent lately
+    bit<32> sent; // bytes sent recently
     bit<16> port; // the egress port
 }
 
 // What the paths to a ToR switch carry, along the way that the probe took.
 header probe_t {
-    bit<16> origin; // the ToR switch, by the number of the groups that lead to it
-    bit<32> util;   // the most that a link of the path sent lately, in bytes
+    bit<16> origin; // the ToR switch, as the number of the groups that lead to it
+    bit<32> util;   // the maximum bytes that a link of the path sent recently
 }
 
 struct headers_t {
@@ -99,23 +99,23 @@ struct headers_t {
 
 struct metadata_t {
     gid_t   gid;
-    slot_t  n;     // paths in the group; 0: there is nothing to choose
-    slot_t  slot;  // the path chosen
+    slot_t  n;     // paths in the group; 0: no choice
+    slot_t  slot;  // the chosen path
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
     @field_list(FIELDS_AGAIN)
-    bit<8> again; // why the packet comes round, 0 for one from a port
+    bit<8> again; // reason of the recirculation, 0 for a packet from a port
     @field_list(FIELDS_AGAIN)
-    time_us_t now;      // the ingress clock stands at 0 for a packet that comes round
+    time_us_t now;      // the ingress clock is 0 for a recirculated packet
     bit<32>   flow;     // slot of the flow
     bool      known;    // the slot holds a path of the group
-    bool      fresh;    // a path is to be chosen
-    time_us_t reported; // when the port was last reported
+    bool      fresh;    // the packet needs a path
+    time_us_t reported; // time of the port's last report
     @field_list(FIELDS_REPORT)
-    bit<32> sent; // bytes that the port sent lately
+    bit<32> sent; // bytes that the port sent recently
     @field_list(FIELDS_REPORT)
-    port_t port;      // that these are of
-    bool   known_hop; // a probe has come along a path of the group
+    port_t port;      // its port
+    bool   known_hop; // a probe arrived on a path of the group
 }
 
 // Registers.
@@ -134,8 +134,8 @@ register<time_us_t>(GROUPS) upd;     // when a probe last told so
 // Parser.
 
 parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    // What comes round comes from no port. The metadata alone does not say so:
-    // simple_switch parses an ingress clone with what another packet left there.
+    // A recirculated packet has no input port. The metadata alone does not show this:
+    // simple_switch parses an ingress clone with the metadata of another packet.
     state start {
         transition select(std.ingress_port, meta.again) {
             (0, AGAIN_REPORT): report;
@@ -154,7 +154,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -162,7 +162,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         bit<32> both = pkt.lookahead<bit<32>>();
         meta.sport = both[31:16];
@@ -203,7 +203,7 @@ control LbUpdate(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action drop() {
@@ -252,7 +252,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 4096;
     }
 
-    // The port at which a probe comes in leads back to the probe's origin.
+    // The input port of a probe leads back to the probe's origin.
     action set_arrival(slot_t slot) {
         meta.slot = slot;
     }
@@ -270,7 +270,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 4096;
     }
 
-    // The path of the flow's flowlet, unless the pause since the last packet ends it.
+    // The path of the flow's flowlet, unless the gap since the last packet ends it.
     action find_flow() {
         hash(meta.flow, HashAlgorithm.crc16, 32w0,
              {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, FLOWS);
@@ -285,9 +285,9 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         meta.fresh = !meta.known || elapsed > FLOWLET_GAP;
     }
 
-    // A probe is about the way back: what counts of this link is what was sent to
-    // where the probe came from. The best path changes for a better one, with
-    // every probe that came along it, and if no probe has for T_FAIL.
+    // A probe measures the reverse path: this link's load is the bytes sent to
+    // the probe's sender. The best path changes if a probe reports a better one, with
+    // every probe on the best path itself, and if it has no probe for T_FAIL.
     action note_probe() {
         bit<32> group = (bit<32>)hdr.probe.origin;
         port_t port = std.ingress_port;
@@ -295,8 +295,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         time_us_t last;
         u_in.read(sent, (bit<32>)port);
         u_in_ts.read(last, (bit<32>)port);
-        // A port that sends reports every T_B, so that its last report holds until one is
-        // overdue. Only then does the load fade.
+        // A sending port reports every T_B, so its last report is valid until the next
+        // is overdue. Only then does the load decay.
         time_us_t age = std.ingress_global_timestamp - last;
         time_us_t elapsed = age > 2 * T_B ? age - 2 * T_B : 0;
         sent = elapsed >> 10 != 0 ? 0 : sent - (bit<32>)((bit<64>)sent * (bit<64>)elapsed >> 10);
@@ -361,8 +361,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 // Egress: measure, and report to ingress.
 
 control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    // A copy becomes a report in place of the headers. The payload comes along:
-    // simple_switch does not cut recirculated packets, whatever truncate says.
+    // A report replaces the headers of a copy. The payload remains:
+    // simple_switch does not truncate recirculated packets.
     action make_report() {
         hdr.report.setValid();
         hdr.report.sent = meta.sent;
@@ -375,9 +375,9 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         recirculate_preserving_field_list(FIELDS_AGAIN);
     }
 
-    // State return (QALL, Alg. 3): what was measured goes to ingress if the last
-    // time is longer ago than T_b. What Alg. 3 collects in between is the latest:
-    // the paper does not say how to condense it, and forgets to note the time.
+    // State return (QALL, Alg. 3): report the measurement to ingress if the last
+    // report is older than T_b. The report has the latest values:
+    // Alg. 3 does not define how to combine them, and omits storing the time.
     action find_last_report() {
         qe_clone.read(meta.reported, (bit<32>)std.egress_port);
     }

@@ -19,7 +19,7 @@
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
 typedef bit<9> port_t;
-typedef bit<16> gid_t; // a group of paths, all that lead to one destination
+typedef bit<16> gid_t; // the group of all paths to one destination
 typedef bit<8> slot_t; // a path within its group
 typedef bit<48> time_us_t;
 
@@ -28,24 +28,24 @@ const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
-// The metadata that comes along, and why the packet comes.
+// The metadata of a recirculated packet, and the reason for its recirculation.
 const bit<8> FIELDS_AGAIN = 2;
 const bit<8> AGAIN_REROUTE = 2;
 
-const port_t CPU_PORT = 255; // where the controller's own probes come in
+const port_t CPU_PORT = 255; // input port of the controller's probes
 
 const bit<16> TYPE_PATH_PROBE = 0x88B7;
 const bit<8> PROBE_REPLY = 1; // flags of a probe
 
 const bit<16> TYPE_CNM = 0x88B5;
-const bit<8> CNM_WARN = 1; // types of a CNM
+const bit<8> CNM_WARN = 1; // type of a CNM
 const bit<8> CNM_CLEAR = 2;
 const bit<32> INGRESS_CLONE = 1;  // of instance_type
-const bit<32> SESSION_CNM = 1000; // of port 0, each leads to its port
+const bit<32> SESSION_CNM = 1000; // for port 0; session SESSION_CNM + p leads to port p
 const bit<8> FIELDS_CNM = 3;
-const port_t PORT_AGAIN = 501; // has no interface
+const port_t PORT_AGAIN = 501; // a port without an interface
 const port_t PORT_DROP = 511;
-const bit<40> NO_RANK = 0xFFFFFFFFFF; // ranks behind every path
+const bit<40> NO_RANK = 0xFFFFFFFFFF; // ranks after every path
 
 // Q_th = d*C, the lower end of [d*C, Q_PFC - d*C*(n-1)] (Section III-B.3), in bytes.
 const bit<32> Q_TH = 10000;
@@ -106,28 +106,28 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// A probe goes along one path to a leaf and comes back.
+// A probe follows one path to a leaf and returns.
 header path_probe_t {
-    bit<8>  src;   // leaf that it comes from, by the number of the groups that lead there
-    bit<8>  dst;   // leaf that it goes to
-    bit<8>  path;  // slot at the leaf that sent it first
-    bit<8>  flags; // 1 reply, 2 met a long queue
-    bit<48> tx_ts; // when that leaf sent it, us
+    bit<8>  src;   // source leaf, as the number of the groups that lead to it
+    bit<8>  dst;   // destination leaf
+    bit<8>  path;  // path slot at the source leaf
+    bit<8>  flags; // 1 reply, 2 passed a long queue
+    bit<48> tx_ts; // departure at the source leaf, us
 }
 
 // A congestion notification to the switch upstream (Section III-B.1).
 header cnm_t {
     bit<8>  type; // 1 warn, 2 clear
-    bit<16> port; // ingress port that will pause
-    bit<32> qlen; // its queue in bytes
-    bit<32> hold; // how long the warning counts, us
+    bit<16> port; // ingress port that will send a pause frame
+    bit<32> qlen; // its queue, in bytes
+    bit<32> hold; // validity of the warning, us
 }
 
-// What a recirculated packet remembers.
+// The state of a recirculated packet.
 header rc_t {
     bit<8>  count;     // recirculations
-    bit<48> first_ts;  // when the packet came in, us
-    bit<16> base_port; // slot of the path that was chosen first
+    bit<48> first_ts;  // arrival of the packet, us
+    bit<16> base_port; // path slot of the first choice
 }
 
 struct headers_t {
@@ -140,48 +140,48 @@ struct headers_t {
 
 struct metadata_t {
     gid_t   gid;
-    slot_t  n;     // paths in the group; 0: there is nothing to choose
-    slot_t  slot;  // the path chosen
+    slot_t  n;     // paths in the group; 0: no choice
+    slot_t  slot;  // the chosen path
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
     @field_list(FIELDS_AGAIN)
-    bit<8> again; // why the packet comes round, 0 for one from a port
+    bit<8> again; // reason of the recirculation, 0 for a packet from a port
     @field_list(FIELDS_AGAIN)
-    time_us_t now;    // the ingress clock stands at 0 for a packet that comes round
+    time_us_t now;    // the ingress clock is 0 for a recirculated packet
     bit<32>   flow;   // slot of the flow
     bool      known;  // the slot holds a path of the group
-    bool      fresh;  // a path is to be chosen
+    bool      fresh;  // the packet needs a path
     port_t    port_0; // egress ports of the group's paths
     port_t    port_1;
     port_t    port_2;
     port_t    port_3;
-    bit<8>    here; // the number of this leaf, for a probe that has arrived
+    bit<8>    here; // the number of this leaf, if a probe has arrived
     @field_list(FIELDS_AGAIN, FIELDS_CNM)
-    port_t in_port; // where the packet came in first
+    port_t in_port; // first input port of the packet
     @field_list(FIELDS_AGAIN)
-    bit<32> bytes; // its length then
+    bit<32> bytes; // its length at that port
     @field_list(FIELDS_AGAIN)
-    bit<32> queued; // when it was queued for coming round, us
+    bit<32> queued; // time at which it was queued for recirculation, us
     @field_list(FIELDS_CNM)
-    bit<8> notice; // type of the CNM to send, 0: none
+    bit<8> notice; // type of the CNM to send, or 0
     @field_list(FIELDS_CNM)
     bit<32>   Q;         // queue of the ingress port
     bit<1>    rerouting; // looking for a path
-    bit<16>   warned;    // one bit a slot
-    bit<8>    base;      // slot of the path that was chosen first
+    bit<16>   warned;    // one bit per slot
+    bit<8>    base;      // path slot of the first choice
     bit<8>    count;     // recirculations so far
-    bit<8>    avoided;   // slot of the path so slow that the packet waits for another
-    time_us_t first_ts;  // when the packet came in
-    time_us_t loop;      // how long a recirculation takes
+    bit<8>    avoided;   // slot of a path that is too slow to take
+    time_us_t first_ts;  // arrival of the packet
+    time_us_t loop;      // duration of a recirculation
     bit<40>   key_0;     // RTT and slot of the path
     bit<40>   key_1;
     bit<40>   key_2;
     bit<40>   key_3;
-    bit<40>   key;  // of the path in question
-    bit<40>   next; // of the one after it
+    bit<40>   key;  // of the considered path
+    bit<40>   next; // of the next path
     bit<40>   fastest;
     bit<16>   limit;   // of recirculations
-    bit<16>   overdue; // paths whose probes are overdue, one bit a slot
+    bit<16>   overdue; // paths with overdue probes, one bit per slot
 }
 
 // Registers.
@@ -205,8 +205,8 @@ register<bit<1>>(PORTS) faulty;        // 1: the switch behind the port has fail
 // Parser.
 
 parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    // What comes round comes from no port. The metadata alone does not say so:
-    // simple_switch parses an ingress clone with what another packet left there.
+    // A recirculated packet has no input port. The metadata alone does not show this:
+    // simple_switch parses an ingress clone with the metadata of another packet.
     state start {
         transition select(std.ingress_port, meta.again) {
             (0, AGAIN_REROUTE): rc;
@@ -226,7 +226,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -234,7 +234,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         bit<32> both = pkt.lookahead<bit<32>>();
         meta.sport = both[31:16];
@@ -280,7 +280,7 @@ control LbUpdate(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action drop() {
@@ -348,12 +348,12 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 1024;
     }
 
-    // The controller's probe starts along the path that it names.
+    // The controller's probe names its path.
     action start_probe() {
         hdr.path_probe.tx_ts = std.ingress_global_timestamp;
         meta.gid = (bit<16>)hdr.path_probe.dst;
         meta.slot = hdr.path_probe.path;
-        meta.n = 1; // the path is chosen: member applies
+        meta.n = 1; // the path is fixed: select its member
     }
 
     action turn_probe() {
@@ -364,7 +364,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         std.egress_spec = std.ingress_port;
     }
 
-    // A probe that has come back knows about the path it was sent along.
+    // A returned probe has information about its path.
     action learn_path() {
         bit<32> path = (bit<32>)hdr.path_probe.src << 4 | (bit<32>)hdr.path_probe.path;
         rtt.write(path, (bit<32>)(std.ingress_global_timestamp - hdr.path_probe.tx_ts));
@@ -389,14 +389,14 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 256;
     }
 
-    // The port that a CNM comes in at leads to the switch that will pause it. The
-    // paper leaves open when a warning ends: after a time, or when it is lifted.
+    // The input port of a CNM leads to the switch that will pause it. The
+    // paper does not define the end of a warning: here it expires or is cleared.
     action heed_warning() {
         warn_until.write((bit<32>)std.ingress_port,
                          hdr.cnm.type == CNM_WARN ? std.ingress_global_timestamp + (bit<48>)hdr.cnm.hold : 0);
     }
 
-    // A packet from a port, or one that has been round.
+    // A packet from a port, or a recirculated one.
     action begin_first() {
         meta.first_ts = std.ingress_global_timestamp;
         meta.in_port = std.ingress_port;
@@ -412,7 +412,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.rc.setInvalid();
     }
 
-    // PFC prediction (Section III-B.1): every DT the growth of the ingress queue says
+    // PFC prediction (Section III-B.1): every DT, the ingress queue's growth determines
     // whether it reaches Q_PFC within T_WARN.
     action count_in() {
         bit<32> port = (bit<32>)meta.in_port;
@@ -441,24 +441,24 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         meta.Q = Q;
     }
 
-    // The copy goes back to where the packet came from.
+    // The copy returns to the sender of the packet.
     action notify() {
         clone_preserving_field_list(CloneType.I2E, SESSION_CNM + (bit<32>)meta.in_port, FIELDS_CNM);
     }
 
-    // A path's place in the order of RTTs, and whether its port may be paused.
+    // The rank of a path by RTT, and whether its port may be paused.
     action rank_path(in slot_t slot, in port_t port, out bit<40> key) {
         bit<32> t;
         time_us_t until;
         rtt.read(t, (bit<32>)meta.gid << 4 | (bit<32>)slot);
-        // A probe that is overdue says that the path takes at least as long as it has
-        // been away. A path that was never measured is the slowest.
+        // An overdue probe shows that the path takes at least as long as the probe has
+        // been missing. An unmeasured path is the slowest.
         time_us_t heard;
         rtt_ts.read(heard, (bit<32>)meta.gid << 4 | (bit<32>)slot);
         time_us_t away = meta.now - heard;
         bit<32> least = away[47:32] == 0 ? away[31:0] : 0xFFFFFFFF;
         t = away > 2 * T_PATH ? least : t;
-        // Probes that stay away for longer than pauses last: the path has failed.
+        // Probes are missing for longer than a pause lasts: the path has failed.
         meta.overdue = away > 16 * T_PATH ? meta.overdue | 16w1 << slot : meta.overdue;
         warn_until.read(until, (bit<32>)port);
         bit<1> broken;
@@ -470,7 +470,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         meta.key = slot == meta.slot ? key : meta.key;
     }
 
-    // Whether the path chosen may be paused (Algorithm 1, line 3).
+    // Whether the chosen path may be paused (Algorithm 1, line 3).
     action find_warning() {
         slot_t slot = meta.slot;
         port_t port = slot == 0 ? meta.port_0 : (slot == 1 ? meta.port_1 : (slot == 2 ? meta.port_2 : meta.port_3));
@@ -481,7 +481,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         meta.rerouting = (broken == 1 || until != 0 && until != meta.now && (until - meta.now)[47:47] == 0) ? 1w1 : 1w0;
     }
 
-    // The first choice is looked at again after a round.
+    // The first choice is checked again after a recirculation.
     action look_further() {
         meta.base = meta.slot;
         meta.fastest = NO_RANK;
@@ -489,11 +489,11 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         nrc.read(meta.limit, 0);
     }
 
-    // One turn of Algorithm 1, lines 3 to 8, while no path is found. The next one in
-    // the order of RTTs is the suboptimal path; after the slowest comes the fastest.
-    // If it is so much slower that the packet had better come round once more, the
-    // packet does; else the path is taken unless it may be paused as well. There is
-    // one turn for each other path of the group: the paper may loop for ever.
+    // One step of Algorithm 1, lines 3 to 8, while no path is found. The next path in
+    // the order of RTTs is the suboptimal path; the fastest follows the slowest.
+    // If waiting for one recirculation is cheaper than that path, the packet
+    // recirculates; otherwise it takes the path unless it may be paused too. There is
+    // one step for each other path of the group, because the paper's loop may not end.
     action consider_next(in slot_t turn) {
         meta.next = NO_RANK;
         meta.next = meta.key_0 > meta.key && meta.key_0 < meta.next ? meta.key_0 : meta.next;
@@ -515,7 +515,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         meta.rerouting = looking && (again || open) ? 0 : meta.rerouting;
     }
 
-    // To a port that leads round; the next pass decides again, and counts the TTL.
+    // Recirculate: the next pass decides again, and decrements the TTL.
     action come_again() {
         meta.n = 0;
         std.egress_spec = PORT_AGAIN;
@@ -527,20 +527,20 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         bit<32> rounds;
         rc_sum.read(rounds, 0);
         rc_sum.write(0, rounds + 1);
-        // Algorithm 2 looks for a path that packets recirculate for. Probes do not return
+        // Algorithm 2 looks for a path that causes recirculation. Probes do not return
         // from a failed switch, so its path counts as slow. The path's port is suspected.
         slot_t slot = meta.avoided;
         port_t port = slot == 0 ? meta.port_0 : (slot == 1 ? meta.port_1 : (slot == 2 ? meta.port_2 : meta.port_3));
         bit<32> late = (bit<32>)(meta.overdue >> slot & 1);
         rc_cnt.read(rounds, (bit<32>)port);
         rc_cnt.write((bit<32>)port, rounds + late);
-        // Rc_avg is of the packets that recirculate: of all packets it stays near 0.
+        // Rc_avg averages over recirculated packets; over all packets it stays near 0.
         bit<32> packets;
         rc_pkts.read(packets, (bit<32>)port);
         rc_pkts.write((bit<32>)port, meta.count == 0 ? packets + late : packets);
     }
 
-    // The path of the flow's flowlet, unless the pause since the last packet ends it.
+    // The path of the flow's flowlet, unless the gap since the last packet ends it.
     action find_flow() {
         hash(meta.flow, HashAlgorithm.crc16, 32w0,
              {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, FLOWS);
@@ -586,7 +586,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
             if (meta.n != 0) {
                 if (!candidates.apply().hit) {
-                    exit; // nothing is known of the group's paths: the packet is dropped
+                    exit; // the group's paths are unknown: drop the packet
                 }
                 if (meta.count == 0) {
                     find_flow();
@@ -608,7 +608,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                     if (meta.again == AGAIN_REROUTE) {
                         come_again();
                     } else if (meta.rerouting == 1) {
-                        meta.slot = meta.base; // all may be paused: the first choice
+                        meta.slot = meta.base; // all may be paused: take the first choice
                     }
                 }
             }
@@ -642,7 +642,7 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         truncate(25); // Ethernet and the CNM
     }
 
-    // The recirculation delay is what passes between one queueing and the next.
+    // The recirculation delay is the time between two queueings.
     action time_round() {
         t_rc.write(0, (bit<48>)(std.enq_timestamp - meta.queued));
     }
@@ -654,7 +654,7 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         recirculate_preserving_field_list(FIELDS_AGAIN);
     }
 
-    // The packet leaves the ingress queue that count_in put it into.
+    // The packet leaves its ingress queue (see count_in).
     action count_out() {
         bit<32> Q;
         ig_q.read(Q, (bit<32>)meta.in_port);

@@ -16,7 +16,7 @@
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
 typedef bit<9> port_t;
-typedef bit<16> gid_t; // a group of paths, all that lead to one destination
+typedef bit<16> gid_t; // the group of all paths to one destination
 typedef bit<8> slot_t; // a path within its group
 typedef bit<48> time_us_t;
 
@@ -62,13 +62,13 @@ struct headers_t {
 
 struct metadata_t {
     gid_t   gid;
-    slot_t  n;     // paths in the group; 0: there is nothing to choose
-    slot_t  slot;  // the path chosen
+    slot_t  n;     // paths in the group; 0: no choice
+    slot_t  slot;  // the chosen path
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
     bit<32> flow;  // slot of the flow
     bool    known; // the slot holds a path of the group
-    bool    fresh; // a path is to be chosen
+    bool    fresh; // the packet needs a path
 }
 
 // Registers.
@@ -89,7 +89,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -97,7 +97,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         bit<32> both = pkt.lookahead<bit<32>>();
         meta.sport = both[31:16];
@@ -128,7 +128,7 @@ control LbUpdate(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action drop() {
@@ -177,7 +177,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 4096;
     }
 
-    // The path of the flow's flowlet, unless the pause since the last packet ends it.
+    // The path of the flow's flowlet, unless the gap since the last packet ends it.
     action find_flow() {
         hash(meta.flow, HashAlgorithm.crc16, 32w0,
              {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, FLOWS);

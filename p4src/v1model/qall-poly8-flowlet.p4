@@ -17,7 +17,7 @@
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
 typedef bit<9> port_t;
-typedef bit<16> gid_t; // a group of paths, all that lead to one destination
+typedef bit<16> gid_t; // the group of all paths to one destination
 typedef bit<8> slot_t; // a path within its group
 typedef bit<48> time_us_t;
 
@@ -26,7 +26,7 @@ const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
-// The metadata that comes along, and why the packet comes.
+// The metadata of a recirculated packet, and the reason for its recirculation.
 const bit<8> FIELDS_AGAIN = 2;
 const bit<8> AGAIN_REPORT = 1;
 
@@ -80,7 +80,7 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// What egress tells ingress about a port (Fig. 6).
+// The report of egress to ingress about a port (Fig. 6).
 header report_t {
     bit<16> L;    // queue occupancy, 255 is full
     bit<48> T;    // dequeue interval, us
@@ -96,22 +96,22 @@ struct headers_t {
 
 struct metadata_t {
     gid_t   gid;
-    slot_t  n;     // paths in the group; 0: there is nothing to choose
-    slot_t  slot;  // the path chosen
+    slot_t  n;     // paths in the group; 0: no choice
+    slot_t  slot;  // the chosen path
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
     @field_list(FIELDS_AGAIN)
-    bit<8> again; // why the packet comes round, 0 for one from a port
+    bit<8> again; // reason of the recirculation, 0 for a packet from a port
     @field_list(FIELDS_AGAIN)
-    time_us_t now;    // the ingress clock stands at 0 for a packet that comes round
+    time_us_t now;    // the ingress clock is 0 for a recirculated packet
     bit<32>   flow;   // slot of the flow
     bool      known;  // the slot holds a path of the group
-    bool      fresh;  // a path is to be chosen
+    bool      fresh;  // the packet needs a path
     port_t    port_0; // egress ports of the group's paths
     port_t    port_1;
     port_t    port_2;
     port_t    port_3;
-    time_us_t reported; // when the port was last reported
+    time_us_t reported; // time of the port's last report
     bit<24>   rl;       // 255*2^16 / (capacity of the queue - 1)
     @field_list(FIELDS_REPORT)
     bit<8> L; // queue occupancy, 255 is full
@@ -120,7 +120,7 @@ struct metadata_t {
     @field_list(FIELDS_REPORT)
     bit<8> V; // queuing trend
     @field_list(FIELDS_REPORT)
-    port_t  port;  // that these are of
+    port_t  port;  // its port
     int<32> c_0_0; // of 1
     int<32> c_1_0; // of l
     int<32> c_0_1; // of t
@@ -167,7 +167,7 @@ struct metadata_t {
     int<32> c_1_7; // of l*t7
     int<32> c_0_8; // of t8
     bit<32> total; // grids of all paths
-    bit<32> grid;  // the one drawn
+    bit<32> grid;  // the drawn grid
     bit<32> end_0; // last grid of the path
     bit<32> end_1;
     bit<32> end_2;
@@ -191,8 +191,8 @@ register<bit<16>>(FLOWS) fl_port;    // the path of the flow's flowlet
 // Parser.
 
 parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    // What comes round comes from no port. The metadata alone does not say so:
-    // simple_switch parses an ingress clone with what another packet left there.
+    // A recirculated packet has no input port. The metadata alone does not show this:
+    // simple_switch parses an ingress clone with the metadata of another packet.
     state start {
         transition select(std.ingress_port, meta.again) {
             (0, AGAIN_REPORT): report;
@@ -210,7 +210,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -218,7 +218,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         bit<32> both = pkt.lookahead<bit<32>>();
         meta.sport = both[31:16];
@@ -254,7 +254,7 @@ control LbUpdate(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action drop() {
@@ -304,7 +304,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     // The paths to the destination. Alg. 1, line 5, finds them by the ingress port,
-    // which says nothing about that in a leaf with hosts of its own.
+    // which does not determine them in a leaf with hosts.
     action set_candidates(port_t port_0, port_t port_1, port_t port_2, port_t port_3) {
         meta.port_0 = port_0;
         meta.port_1 = port_1;
@@ -324,7 +324,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 1024;
     }
 
-    // The behaviour of a port's queue, and the congestion index that follows.
+    // The behaviour of a port's queue, and the resulting congestion index.
     action learn(in bit<8> L, in time_us_t T, in bit<8> V, in bit<32> port) {
         q_L.write(port, L);
         q_T.write(port, T);
@@ -370,14 +370,14 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                + (int<128>)meta.c_5_3 * l5 * t3 + (int<128>)meta.c_4_4 * l4 * t4 + (int<128>)meta.c_3_5 * l3 * t5
                + (int<128>)meta.c_2_6 * l2 * t6 + (int<128>)meta.c_1_7 * l * t7 + (int<128>)meta.c_0_8 * t8);
         sum = sum >> 64;
-        // Far from the data the polynomial may be negative, or explode.
+        // Far from the data the polynomial may be negative or very large.
         bit<32> C = sum < (int<128>)(bit<128>)C_MAX ? (bit<32>)(bit<128>)sum : C_MAX;
         C = sum > 0 ? C : 0;
         q_C.write(port, C);
     }
 
-    // The path of the flow's flowlet, unless the pause since the last packet ends it.
-    // Each packet notes its time, which Alg. 1 forgets.
+    // The path of the flow's flowlet, unless the gap since the last packet ends it.
+    // Each packet stores its time; the paper's Algorithm 1 omits this.
     action find_flow() {
         hash(meta.flow, HashAlgorithm.crc16, 32w0,
              {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, FLOWS);
@@ -456,10 +456,10 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             set_pattern;
             NoAction;
         }
-        default_action = NoAction(); // all ports count alike until the controller gives a pattern
+        default_action = NoAction(); // all ports have equal weights until the controller sets a pattern
     }
 
-    // The grids of one more path follow those of the paths before it (QALL,
+    // The grids of a path follow the grids of the previous paths (QALL,
     // Alg. 2 and Eq. 5).
     action lay_grids(in slot_t slot, in port_t port, out bit<32> end) {
         bit<32> C;
@@ -483,7 +483,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                 find_flow();
                 if (meta.fresh) {
                     if (!candidates.apply().hit) {
-                        exit; // nothing is known of the group's paths: the packet is dropped
+                        exit; // the group's paths are unknown: drop the packet
                     }
                     lay_grids(0, meta.port_0, meta.end_0);
                     lay_grids(1, meta.port_1, meta.end_1);
@@ -515,8 +515,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 // Egress: measure, and report to ingress.
 
 control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    // A copy becomes a report in place of the headers. The payload comes along:
-    // simple_switch does not cut recirculated packets, whatever truncate says.
+    // A report replaces the headers of a copy. The payload remains:
+    // simple_switch does not truncate recirculated packets.
     action make_report() {
         hdr.report.setValid();
         hdr.report.L = (bit<16>)meta.L;
@@ -531,9 +531,9 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         recirculate_preserving_field_list(FIELDS_AGAIN);
     }
 
-    // State return (QALL, Alg. 3): what was measured goes to ingress if the last
-    // time is longer ago than T_b. What Alg. 3 collects in between is the latest:
-    // the paper does not say how to condense it, and forgets to note the time.
+    // State return (QALL, Alg. 3): report the measurement to ingress if the last
+    // report is older than T_b. The report has the latest values:
+    // Alg. 3 does not define how to combine them, and omits storing the time.
     action find_last_report() {
         qe_clone.read(meta.reported, (bit<32>)std.egress_port);
     }
@@ -543,10 +543,10 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         clone_preserving_field_list(CloneType.E2E, SESSION_REPORT, FIELDS_REPORT);
     }
 
-    // State collection (QALL, Alg. 3). L is the share of the queue that the packet
-    // met, its division by the capacity a product with rl. The first packet of a
-    // port has waited for ever, which is tau. While L stays equal, V keeps: the
-    // paper leaves that open.
+    // State collection (QALL, Alg. 3). L is the occupancy of the queue that the packet
+    // found; a multiplication by rl replaces the division by the capacity. The first
+    // packet of a port has the maximum interval, tau. While L is constant, V is too: the
+    // paper does not define it.
     action measure() {
         bit<32> port = (bit<32>)std.egress_port;
         bit<48> L = (bit<48>)std.enq_qdepth * (bit<48>)meta.rl >> 16;

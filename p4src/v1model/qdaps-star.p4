@@ -18,7 +18,7 @@
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
 typedef bit<9> port_t;
-typedef bit<16> gid_t; // a group of paths, all that lead to one destination
+typedef bit<16> gid_t; // the group of all paths to one destination
 typedef bit<8> slot_t; // a path within its group
 typedef bit<48> time_us_t;
 
@@ -27,7 +27,7 @@ const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
-// The metadata that comes along, and why the packet comes.
+// The metadata of a recirculated packet, and the reason for its recirculation.
 const bit<8> FIELDS_AGAIN = 2;
 const bit<8> AGAIN_REPORT = 1;
 
@@ -37,10 +37,10 @@ const bit<8> FIELDS_REPORT = 1;
 
 const bit<16> TYPE_OVERLAY = 0x88B6;
 
-// Ranks behind every path.
+// Ranks after every path.
 const bit<56> NO_PATH = 0xFFFFFFFFFFFFFF;
-// No queue holds a packet for longer, in us. A flow whose last packet would
-// arrive later than that has an arrival time of another clock: before the first
+// The longest possible wait in a queue, in us. If the last packet of a flow would
+// arrive later than that, its arrival time is from another clock: before the first
 // measurement, or before the other leaf restarted.
 const bit<48> LONGEST_QUEUE = 0x40000;
 
@@ -77,7 +77,7 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// What egress tells ingress about a port.
+// The report of egress to ingress about a port.
 header report_t {
     bit<32> len;  // of the queue, in packets
     bit<16> port; // the egress port
@@ -85,10 +85,10 @@ header report_t {
 
 // When the packet left its leaf, and what the other one needs to know.
 header overlay_t {
-    bit<8>  tag;    // the path that the packet takes
-    bit<8>  fb_tag; // a path of the leaf that the packet goes to
-    bit<48> tx_ts;  // when the packet left, us
-    bit<48> fb_owd; // delay along that path, us; 0: not measured yet
+    bit<8>  tag;    // the packet's path
+    bit<8>  fb_tag; // a path of the destination leaf
+    bit<48> tx_ts;  // departure of the packet, us
+    bit<48> fb_owd; // delay of that path, us; 0: not measured yet
 }
 
 struct headers_t {
@@ -100,15 +100,15 @@ struct headers_t {
 
 struct metadata_t {
     gid_t   gid;
-    slot_t  n;     // paths in the group; 0: there is nothing to choose
-    slot_t  slot;  // the path chosen
+    slot_t  n;     // paths in the group; 0: no choice
+    slot_t  slot;  // the chosen path
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
     @field_list(FIELDS_AGAIN)
-    bit<8>    again;  // why the packet comes round, 0 for one from a port
+    bit<8>    again;  // reason of the recirculation, 0 for a packet from a port
     bit<32>   flow;   // slot of the flow
     bool      known;  // the slot holds a path of the group
-    slot_t    first;  // the path that ties are decided for
+    slot_t    first;  // ties prefer this path and then the following ones
     port_t    port_0; // egress ports of the group's paths
     port_t    port_1;
     port_t    port_2;
@@ -117,17 +117,17 @@ struct metadata_t {
     bit<32>   svc_1;
     bit<32>   svc_2;
     bit<32>   svc_3;
-    time_us_t reported; // when the port was last reported
+    time_us_t reported; // time of the port's last report
     @field_list(FIELDS_REPORT)
     bit<32> depth; // of the queue
     @field_list(FIELDS_REPORT)
-    port_t  port;     // that it belongs to
-    gid_t   leaf;     // that the packet comes from
-    slot_t  tag;      // fed back: a path of the other leaf to us
-    bit<48> left;     // until the flow's last packet arrives, by the other leaf's clock
+    port_t  port;     // its port
+    gid_t   leaf;     // the packet's origin
+    slot_t  tag;      // feedback about a path of the other leaf to this leaf
+    bit<48> left;     // arrival time of the flow's last packet, by the other leaf's clock
     bit<48> nearest;  // least delay of all measured paths; 0: none is measured
     slot_t  last;     // path of the flow's last packet
-    bit<32> last_len; // its queue now
+    bit<32> last_len; // current length of its queue
     bit<48> last_QD;
     bit<56> least;    // load and rank of the path chosen so far
     bit<32> len;      // of its queue
@@ -152,8 +152,8 @@ register<bit<32>>(1) qd_S;           // longer queues are left for the shortest 
 // Parser.
 
 parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    // What comes round comes from no port. The metadata alone does not say so:
-    // simple_switch parses an ingress clone with what another packet left there.
+    // A recirculated packet has no input port. The metadata alone does not show this:
+    // simple_switch parses an ingress clone with the metadata of another packet.
     state start {
         transition select(std.ingress_port, meta.again) {
             (0, AGAIN_REPORT): report;
@@ -172,7 +172,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -180,7 +180,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         bit<32> both = pkt.lookahead<bit<32>>();
         meta.sport = both[31:16];
@@ -221,7 +221,7 @@ control LbUpdate(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action drop() {
@@ -310,10 +310,10 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 4096;
     }
 
-    // What the packet says is of the leaf it comes from: about its path to us, and
-    // about one of our paths to it.
+    // The packet carries information from its origin: about its path to this leaf, and
+    // about one path of this leaf to it.
     action receive() {
-        // 0 marks a path that was never measured: a delay of 0 is stored as 1.
+        // 0 means not measured: a delay of 0 is stored as 1.
         bit<48> took = std.ingress_global_timestamp - hdr.overlay.tx_ts;
         owd_from.write((bit<32>)meta.leaf << 4 | (bit<32>)hdr.overlay.tag, took == 0 ? 1 : took);
         owd.write((bit<32>)meta.leaf << 4 | (bit<32>)hdr.overlay.fb_tag, hdr.overlay.fb_owd);
@@ -321,7 +321,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.ethernet.type = TYPE_IPV4;
     }
 
-    // Tells the leaf at the other end about its paths to us, in turn.
+    // Reports the other leaf's paths to this leaf, in turn.
     action send() {
         slot_t next;
         fb_tag.read(next, (bit<32>)meta.gid);
@@ -346,7 +346,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         meta.nearest = nearer ? way : meta.nearest;
     }
 
-    // When the flow's last packet arrives at the other leaf (Section III-D), by that
+    // The arrival of the flow's last packet at the other leaf (Section III-D), by that
     // leaf's clock. The clocks differ. Every measured delay contains the same offset,
     // so the offset cancels where two delays are compared.
     action find_flow() {
@@ -364,8 +364,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         qd_S.read(meta.S, 0);
     }
 
-    // One more path: it qualifies if the packet would arrive behind the flow's last
-    // one, and is taken if the packet arrives the soonest there of all that do.
+    // Consider another path: it qualifies if the packet would arrive after the flow's
+    // last one. Of the qualifying paths the one with the earliest arrival wins.
     action look_at(in slot_t slot, in port_t port, in bit<32> svc) {
         bit<32> len;
         q_len.read(len, (bit<32>)port);
@@ -409,7 +409,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         } else if (hdr.ipv4.isValid() && hdr.ipv4.ttl > 1 && std.checksum_error == 0) {
             if (hdr.overlay.isValid()) {
                 if (!leaf_of.apply().hit) {
-                    exit; // nobody's: it is dropped
+                    exit; // no receiver: drop it
                 }
                 receive();
             }
@@ -417,7 +417,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
             if (meta.n != 0) {
                 if (!candidates.apply().hit) {
-                    exit; // nothing is known of the group's paths: the packet is dropped
+                    exit; // the group's paths are unknown: drop the packet
                 }
                 find_flow();
                 find_nearest(0);
@@ -432,7 +432,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                 look_at(2, meta.port_2, meta.svc_2);
                 look_at(3, meta.port_3, meta.svc_3);
                 if (meta.least == NO_PATH) {
-                    // No queue is long enough: stay in the one of the last packet.
+                    // No queue is long enough: stay in the queue of the last packet.
                     meta.slot = meta.last;
                     meta.QD = meta.last_QD;
                     meta.len = meta.last_len;
@@ -457,8 +457,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 // Egress: measure, and report to ingress.
 
 control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    // A copy becomes a report in place of the headers. The payload comes along:
-    // simple_switch does not cut recirculated packets, whatever truncate says.
+    // A report replaces the headers of a copy. The payload remains:
+    // simple_switch does not truncate recirculated packets.
     action make_report() {
         hdr.report.setValid();
         hdr.report.len = meta.depth;
@@ -471,9 +471,9 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         recirculate_preserving_field_list(FIELDS_AGAIN);
     }
 
-    // State return (QALL, Alg. 3): what was measured goes to ingress if the last
-    // time is longer ago than T_b. What Alg. 3 collects in between is the latest:
-    // the paper does not say how to condense it, and forgets to note the time.
+    // State return (QALL, Alg. 3): report the measurement to ingress if the last
+    // report is older than T_b. The report has the latest values:
+    // Alg. 3 does not define how to combine them, and omits storing the time.
     action find_last_report() {
         qe_clone.read(meta.reported, (bit<32>)std.egress_port);
     }

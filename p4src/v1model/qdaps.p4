@@ -17,7 +17,7 @@
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
 typedef bit<9> port_t;
-typedef bit<16> gid_t; // a group of paths, all that lead to one destination
+typedef bit<16> gid_t; // the group of all paths to one destination
 typedef bit<8> slot_t; // a path within its group
 typedef bit<48> time_us_t;
 
@@ -26,7 +26,7 @@ const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
-// The metadata that comes along, and why the packet comes.
+// The metadata of a recirculated packet, and the reason for its recirculation.
 const bit<8> FIELDS_AGAIN = 2;
 const bit<8> AGAIN_REPORT = 1;
 
@@ -34,7 +34,7 @@ const bit<32> EGRESS_CLONE = 2;     // of instance_type
 const bit<32> SESSION_REPORT = 500; // leads to a port without an interface
 const bit<8> FIELDS_REPORT = 1;
 
-// Ranks behind every path.
+// Ranks after every path.
 const bit<56> NO_PATH = 0xFFFFFFFFFFFFFF;
 
 const bit<32> PORTS = 512;   // ports of the switch
@@ -68,7 +68,7 @@ header ipv4_t {
     ipv4_addr_t dst;
 }
 
-// What egress tells ingress about a port.
+// The report of egress to ingress about a port.
 header report_t {
     bit<32> len;  // of the queue, in packets
     bit<16> port; // the egress port
@@ -82,15 +82,15 @@ struct headers_t {
 
 struct metadata_t {
     gid_t   gid;
-    slot_t  n;     // paths in the group; 0: there is nothing to choose
-    slot_t  slot;  // the path chosen
+    slot_t  n;     // paths in the group; 0: no choice
+    slot_t  slot;  // the chosen path
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
     @field_list(FIELDS_AGAIN)
-    bit<8>    again;  // why the packet comes round, 0 for one from a port
+    bit<8>    again;  // reason of the recirculation, 0 for a packet from a port
     bit<32>   flow;   // slot of the flow
     bool      known;  // the slot holds a path of the group
-    slot_t    first;  // the path that ties are decided for
+    slot_t    first;  // ties prefer this path and then the following ones
     port_t    port_0; // egress ports of the group's paths
     port_t    port_1;
     port_t    port_2;
@@ -99,14 +99,14 @@ struct metadata_t {
     bit<32>   svc_1;
     bit<32>   svc_2;
     bit<32>   svc_3;
-    time_us_t reported; // when the port was last reported
+    time_us_t reported; // time of the port's last report
     @field_list(FIELDS_REPORT)
     bit<32> depth; // of the queue
     @field_list(FIELDS_REPORT)
-    port_t  port;     // that it belongs to
-    bit<48> RQD;      // what the flow's last packet still has to wait
+    port_t  port;     // its port
+    bit<48> RQD;      // remaining wait of the flow's last packet
     slot_t  last;     // path of the flow's last packet
-    bit<32> last_len; // its queue now
+    bit<32> last_len; // current length of its queue
     bit<48> last_QD;
     bit<56> least;    // load and rank of the path chosen so far
     bit<32> len;      // of its queue
@@ -128,8 +128,8 @@ register<bit<32>>(1) qd_S;           // longer queues are left for the shortest 
 // Parser.
 
 parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    // What comes round comes from no port. The metadata alone does not say so:
-    // simple_switch parses an ingress clone with what another packet left there.
+    // A recirculated packet has no input port. The metadata alone does not show this:
+    // simple_switch parses an ingress clone with the metadata of another packet.
     state start {
         transition select(std.ingress_port, meta.again) {
             (0, AGAIN_REPORT): report;
@@ -147,7 +147,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -155,7 +155,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         bit<32> both = pkt.lookahead<bit<32>>();
         meta.sport = both[31:16];
@@ -191,7 +191,7 @@ control LbUpdate(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action drop() {
@@ -264,8 +264,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 1024;
     }
 
-    // Eq. 2: what the flow's last packet still has to wait. Nothing is left of it
-    // once it should be gone: the flow is as good as new then.
+    // Eq. 2: the remaining wait of the flow's last packet. It is 0 once that packet
+    // should have left: the flow then counts as new.
     action find_flow() {
         hash(meta.flow, HashAlgorithm.crc16, 32w0,
              {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, FLOWS);
@@ -281,8 +281,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         qd_S.read(meta.S, 0);
     }
 
-    // One more path: it qualifies if the packet would leave behind the flow's last
-    // one (Section III-B), and is taken if its queue is the shortest of those.
+    // Consider another path: it qualifies if the packet would leave after the flow's
+    // last one (Section III-B). Of the qualifying paths the shortest queue wins.
     action look_at(in slot_t slot, in port_t port, in bit<32> svc) {
         bit<32> len;
         q_len.read(len, (bit<32>)port);
@@ -319,7 +319,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
             if (meta.n != 0) {
                 if (!candidates.apply().hit) {
-                    exit; // nothing is known of the group's paths: the packet is dropped
+                    exit; // the group's paths are unknown: drop the packet
                 }
                 find_flow();
                 random(meta.first, 8w0, meta.n - 1);
@@ -330,7 +330,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                 look_at(2, meta.port_2, meta.svc_2);
                 look_at(3, meta.port_3, meta.svc_3);
                 if (meta.least == NO_PATH) {
-                    // No queue is long enough: stay in the one of the last packet.
+                    // No queue is long enough: stay in the queue of the last packet.
                     meta.slot = meta.last;
                     meta.QD = meta.last_QD;
                     meta.len = meta.last_len;
@@ -354,8 +354,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 // Egress: measure, and report to ingress.
 
 control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    // A copy becomes a report in place of the headers. The payload comes along:
-    // simple_switch does not cut recirculated packets, whatever truncate says.
+    // A report replaces the headers of a copy. The payload remains:
+    // simple_switch does not truncate recirculated packets.
     action make_report() {
         hdr.report.setValid();
         hdr.report.len = meta.depth;
@@ -368,9 +368,9 @@ control LbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         recirculate_preserving_field_list(FIELDS_AGAIN);
     }
 
-    // State return (QALL, Alg. 3): what was measured goes to ingress if the last
-    // time is longer ago than T_b. What Alg. 3 collects in between is the latest:
-    // the paper does not say how to condense it, and forgets to note the time.
+    // State return (QALL, Alg. 3): report the measurement to ingress if the last
+    // report is older than T_b. The report has the latest values:
+    // Alg. 3 does not define how to combine them, and omits storing the time.
     action find_last_report() {
         qe_clone.read(meta.reported, (bit<32>)std.egress_port);
     }

@@ -15,7 +15,7 @@
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
 typedef bit<9> port_t;
-typedef bit<16> gid_t; // a group of paths, all that lead to one destination
+typedef bit<16> gid_t; // the group of all paths to one destination
 typedef bit<8> slot_t; // a path within its group
 
 const bit<16> TYPE_IPV4 = 0x0800;
@@ -51,8 +51,8 @@ struct headers_t {
 
 struct metadata_t {
     gid_t  gid;
-    slot_t n;    // paths in the group; 0: there is nothing to choose
-    slot_t slot; // the path chosen
+    slot_t n;    // paths in the group; 0: no choice
+    slot_t slot; // the chosen path
 }
 
 // Parser.
@@ -94,7 +94,7 @@ control LbUpdate(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action drop() {

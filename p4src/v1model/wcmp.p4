@@ -16,7 +16,7 @@
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
 typedef bit<9> port_t;
-typedef bit<16> gid_t; // a group of paths, all that lead to one destination
+typedef bit<16> gid_t; // the group of all paths to one destination
 typedef bit<8> slot_t; // a path within its group
 
 const bit<16> TYPE_IPV4 = 0x0800;
@@ -55,8 +55,8 @@ struct headers_t {
 
 struct metadata_t {
     gid_t   gid;
-    slot_t  n;     // paths in the group; 0: there is nothing to choose
-    slot_t  slot;  // the path chosen
+    slot_t  n;     // paths in the group; 0: no choice
+    slot_t  slot;  // the chosen path
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
     bit<32> weight_0; // weights of the group's paths
@@ -64,7 +64,7 @@ struct metadata_t {
     bit<32> weight_2;
     bit<32> weight_3;
     bit<32> total; // grids of all paths
-    bit<32> grid;  // the one drawn
+    bit<32> grid;  // the drawn grid
     bit<32> end_0; // last grid of the path
     bit<32> end_1;
     bit<32> end_2;
@@ -84,7 +84,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports where we look.
+        // Only a first fragment without options has its ports at this position.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -92,7 +92,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
         }
     }
 
-    // The ports are only looked at: they stay with the payload.
+    // The ports are only read: they remain part of the payload.
     state ports {
         bit<32> both = pkt.lookahead<bit<32>>();
         meta.sport = both[31:16];
@@ -123,7 +123,7 @@ control LbUpdate(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Ingress: the route, and the path.
+// Ingress: route and path.
 
 control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     action drop() {
@@ -191,7 +191,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 1024;
     }
 
-    // The grids of one more path follow those of the paths before it (QALL,
+    // The grids of a path follow the grids of the previous paths (QALL,
     // Alg. 2 and Eq. 5).
     action lay_grids(in slot_t slot, in bit<32> weight, out bit<32> end) {
         bit<32> W = weight;
@@ -205,13 +205,13 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
             if (meta.n != 0) {
                 if (!candidates.apply().hit) {
-                    exit; // nothing is known of the group's paths: the packet is dropped
+                    exit; // the group's paths are unknown: drop the packet
                 }
                 lay_grids(0, meta.weight_0, meta.end_0);
                 lay_grids(1, meta.weight_1, meta.end_1);
                 lay_grids(2, meta.weight_2, meta.end_2);
                 lay_grids(3, meta.weight_3, meta.end_3);
-                if (meta.total == 0) { // no path has a weight: all count alike
+                if (meta.total == 0) { // no path has a weight: treat all equally
                     hash(meta.slot, HashAlgorithm.crc32, 8w0,
                          {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, meta.n);
                 } else {
