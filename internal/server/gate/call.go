@@ -5,7 +5,6 @@ import (
 	"math"
 	"sync/atomic"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/stats"
 )
 
@@ -53,31 +52,6 @@ func endLate(ctx context.Context) {
 	}
 }
 
-// CallInfo returns the server option that RequestSize and ConnSemaphore need.
-func CallInfo() grpc.ServerOption { return grpc.StatsHandler(callInfo{}) }
-
-// callInfo records the size of each request and gives each connection a
-// semaphore.
-type callInfo struct{}
-
-func (callInfo) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
-
-func (callInfo) HandleRPC(ctx context.Context, e stats.RPCStats) {
-	if in, ok := e.(*stats.InPayload); ok {
-		if c, ok := ctx.Value(endableKey{}).(*endable); ok {
-			c.size.Store(int64(in.Length))
-		}
-	}
-}
-
-type semaphoreKey struct{}
-
-func (callInfo) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
-	return context.WithValue(ctx, semaphoreKey{}, make(chan struct{}, 1))
-}
-
-func (callInfo) HandleConn(context.Context, stats.ConnStats) {}
-
 // RequestSize returns the size of a call's request on the wire.
 func RequestSize(ctx context.Context) int {
 	if c, ok := ctx.Value(endableKey{}).(*endable); ok {
@@ -86,9 +60,19 @@ func RequestSize(ctx context.Context) int {
 	return math.MaxInt
 }
 
-// ConnSemaphore returns a semaphore with one slot, shared by all calls of the
-// connection that the call arrived on.
-func ConnSemaphore(ctx context.Context) chan struct{} {
-	line, _ := ctx.Value(semaphoreKey{}).(chan struct{})
-	return line
+// requestSizes is a stats handler that records the size of each request.
+type requestSizes struct{}
+
+func (requestSizes) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+func (requestSizes) HandleRPC(ctx context.Context, e stats.RPCStats) {
+	if in, ok := e.(*stats.InPayload); ok {
+		if c, ok := ctx.Value(endableKey{}).(*endable); ok {
+			c.size.Store(int64(in.Length))
+		}
+	}
 }
+
+func (requestSizes) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+func (requestSizes) HandleConn(context.Context, stats.ConnStats) {}

@@ -1,14 +1,14 @@
 // Package gate limits the resources that clients of a gRPC server can use,
 // whichever protocol the server implements:
 //
-//   - connections and calls (listener.go, gate.go, limits.go)
-//   - memory of incoming messages (incoming.go)
+//   - calls, headers, sizes of messages, pings, and idle connections, by
+//     options of gRPC (gate.go, limits.go)
+//   - connections and TLS handshakes, also of HTTP servers (listener.go)
+//   - memory of incoming messages of all connections (conn.go, incoming.go)
 //   - processor time spent on frames (pace.go)
 //   - memory of outgoing messages that clients do not read (backlog.go, call.go)
 //
-// A panic in a handler ends only the call that caused it (panics.go). The
-// limits on connections and TLS handshakes (handshake.go) also serve HTTP
-// servers.
+// A panic in a handler ends only the call that caused it (panics.go).
 package gate
 
 import (
@@ -74,7 +74,7 @@ func (g *Gate) Options(secret *tls.Config, codec encoding.CodecV2) []grpc.Server
 		grpc.ConnectionTimeout(greeting), grpc.SharedWriteBuffer(true), grpc.ReadBufferSize(16<<10),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: unused}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
-		grpc.Creds(&counting{creds, g.incoming, g.pace}), grpc.InTapHandle(g.admit),
+		grpc.Creds(&counting{creds, g.incoming, g.pace}), grpc.InTapHandle(g.admit), grpc.StatsHandler(requestSizes{}),
 	)
 }
 

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"log/slog"
 	"net"
 	"runtime"
@@ -270,25 +271,26 @@ func TestFrames(t *testing.T) {
 		frame(dataFrame, 0, 1, 'a', 'b', 'c'), frame(dataFrame, padded, 1, 2, 'd', 'e', 0, 0),
 		frame(dataFrame, 0, 1), frame(headersFrame, 0, 3, 9), frame(resetFrame, 0, 3, 0, 0, 0, 8),
 		frame(dataFrame, endStream|padded, 1, 0, 'f'))
+	const want = "40.0:6 10.1:2 00.1:3 abc08.1:5 de00.1:0 10.3:1 30.3:4 09.1:2 f"
 	for step := 1; step <= len(text); step++ {
 		var got []byte
 		f := frames{skip: len("preface"),
-			onHeaders: func(id uint32) { got = append(got, '0'+byte(id)) },
-			onData:    func(_ uint32, b []byte) { got = append(got, b...) },
-			onEnd:     func(id uint32) { got = append(got, '.') },
-			onReset:   func(id uint32) { got = append(got, '!') },
+			onFrame: func(kind, flags byte, id uint32, size int) {
+				got = fmt.Appendf(got, "%d%d.%d:%d ", kind, flags, id, size)
+			},
+			onData: func(_ uint32, b []byte) { got = append(got, b...) },
 		}
 		for at := 0; at < len(text); at += step {
 			f.parse(text[at:min(at+step, len(text))])
 		}
-		if string(got) != "1abcde3!f." {
+		if string(got) != want {
 			t.Fatalf("in steps of %d: %q", step, got)
 		}
 	}
 	for range 1000 { // arbitrary bytes
 		b := make([]byte, 200)
 		rand.Read(b)
-		f := frames{onData: func(uint32, []byte) {}, onHeaders: func(uint32) {}, onEnd: func(uint32) {}, onReset: func(uint32) {}}
+		f := frames{onData: func(uint32, []byte) {}, onFrame: func(byte, byte, uint32, int) {}}
 		f.parse(b)
 	}
 }
@@ -308,16 +310,12 @@ func TestWastedCalls(t *testing.T) {
 		"answered":  {[]frame{{client, headersFrame, endStream}, {server, headersFrame, 0}, {server, dataFrame, 0}, {server, headersFrame, endStream}}, 0},
 		"refused":   {[]frame{{client, headersFrame, endStream}, {server, headersFrame, endStream}}, callWork},
 		"reset":     {[]frame{{client, headersFrame, 0}, {server, resetFrame, 0}}, callWork},
-		"cancelled": {[]frame{{client, headersFrame, 0}, {client, resetFrame, 0}}, callWork},
-		"given up":  {[]frame{{client, headersFrame, 0}, {server, headersFrame, 0}, {server, dataFrame, 0}, {client, resetFrame, 0}, {server, resetFrame, 0}}, callWork},
+		"cancelled": {[]frame{{client, headersFrame, 0}, {client, resetFrame, 0}}, callWork + frameWork},
+		"given up":  {[]frame{{client, headersFrame, 0}, {server, headersFrame, 0}, {server, dataFrame, 0}, {client, resetFrame, 0}, {server, resetFrame, 0}}, callWork + frameWork},
 		"goes on":   {[]frame{{client, headersFrame, 0}}, 0},
 	} {
 		raw, other := net.Pipe()
-		conn, _, err := (&counting{insecure.NewCredentials(), newIncoming(1<<20, slog.New(slog.DiscardHandler)), &pace{}}).ServerHandshake(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
-		counted := conn.(*countedConn)
+		counted := newConn(raw, newIncoming(1<<20, slog.New(slog.DiscardHandler)), &pace{})
 		counted.received.skip = 0
 		for _, f := range c.frames {
 			to := &counted.received
@@ -326,10 +324,10 @@ func TestWastedCalls(t *testing.T) {
 			}
 			to.parse([]byte{0, 0, 1, f.kind, f.flags, 0, 0, 0, 1, 0})
 		}
-		if got := time.Duration(counted.work.charged.Load()); got != c.charged {
+		if got := time.Duration(counted.meter.waste.Load()); got != c.charged {
 			t.Errorf("%s: charged %v, want %v", name, got, c.charged)
 		}
-		conn.Close()
+		counted.Close()
 		other.Close()
 	}
 }
@@ -357,10 +355,7 @@ func TestTinyFrames(t *testing.T) {
 			defer in.mu.Unlock()
 			return in.held
 		}
-		conn, _, err := (&counting{insecure.NewCredentials(), in, &pace{packetsWaiting: func() bool { return false }}}).ServerHandshake(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := newConn(raw, in, &pace{packetsWaiting: func() bool { return false }})
 		gone := make(chan struct{})
 		go func() {
 			defer close(gone)

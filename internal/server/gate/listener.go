@@ -1,304 +1,380 @@
 package gate
 
 import (
-	"container/list"
+	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// A boundedListener limits the number of open connections. Connections get one
-// of limit slots once they have sent data. Silent connections and connections that
-// wait for a slot stay in the lobby (lobby.go), which also holds limit
-// connections.
+// A boundedListener limits the number of open connections. At the limit, a new
+// connection replaces one without calls in progress. Connections that have made
+// no call are replaced first, unless connections with calls hold more than half
+// of the limit. Among them, the address with the most connections loses the one
+// that has been idle longest. If every connection has a call in progress, the
+// listener closes the new one.
 //
-// When all slots are taken, a new connection replaces the idle connection that
-// has held its slot longest without any call, or else the longest one without
-// calls in progress. A connection keeps its slot for a grace period, so a flood
-// of connections does not keep out clients with requests. Connections that have
-// made calls before are replaced first while they hold more than half of the
-// slots. If every connection has a call in progress, the new one is closed.
-//
-// If the process runs out of file descriptors, the listener drops newcomers.
-// Without newcomers Accept returns the error, and servers retry later.
+// If the process runs out of file descriptors, the listener closes a connection
+// that has made no call.
 type boundedListener struct {
 	net.Listener
 	limit int
-	grace time.Duration // for a handshake and a call
 	log   *slog.Logger
-
-	begin, end sync.Once
-	accepted   chan *boundedConn
-	failed     chan error
-	closed     chan struct{}
+	turns *turns // of handshakes; nil: there are none
 
 	mu    sync.Mutex
-	lobby lobby
-	turns turns
-	open  map[*boundedConn]bool
-	count uint64 // advances whenever a connection gets a slot or becomes idle
-	full  bool   // the limit has been reported
-	alarm bool   // a timer will call admit
+	open  map[*Slot]bool
+	peers map[netip.Prefix]*int // open connections by address
+	count uint64                // advances whenever a connection opens or becomes idle
+	full  bool                  // the limit has been reported
 }
 
-// gracePeriod is how long a new connection keeps its slot to shake hands and
-// make a call, without the time it waits for the server.
-const gracePeriod = 200 * time.Millisecond
-
-// Bound returns a listener with at most limit open connections. If handshakes
-// is set, the connections do their handshakes in turns.
+// Bound returns a listener with at most limit open connections. If handshakes is
+// set, at most half of the processors work on handshakes at a time, so that a
+// flood of handshakes leaves processors to established connections. The caller
+// reports the end of a handshake with [Slot.EndHandshake].
 func Bound(l net.Listener, limit int, handshakes bool, log *slog.Logger) net.Listener {
-	b := &boundedListener{
-		Listener: l, limit: limit, grace: gracePeriod, log: log,
-		accepted: make(chan *boundedConn), failed: make(chan error), closed: make(chan struct{}),
-		lobby: lobby{limit: limit, peers: map[netip.Prefix]*peerQueue{}}, open: map[*boundedConn]bool{},
-	}
+	b := &boundedListener{Listener: l, limit: limit, log: log, open: map[*Slot]bool{}, peers: map[netip.Prefix]*int{}}
 	if handshakes {
-		b.turns.limit = max(1, runtime.GOMAXPROCS(0)/2)
+		b.turns = newTurns(max(1, runtime.GOMAXPROCS(0)/2))
 	}
 	return b
 }
 
-// Accept waits for a connection that has sent data and has a slot.
+// Accept waits for a connection that gets a slot.
 func (l *boundedListener) Accept() (net.Conn, error) {
-	l.begin.Do(func() { go l.receive() })
-	select {
-	case c := <-l.accepted:
-		return c, nil
-	case err := <-l.failed:
-		return nil, err
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close closes the listener and its newcomers.
-func (l *boundedListener) Close() error {
-	err := l.Listener.Close()
-	l.end.Do(func() { close(l.closed) })
-	for l.evict() {
-	}
-	return err
-}
-
-// receive accepts connections until the listener is closed.
-func (l *boundedListener) receive() {
 	for {
 		raw, err := l.Listener.Accept()
-		switch {
-		case err == nil:
-			l.greet(raw)
-		case l.evict(): // free its file descriptor
-		default:
-			select {
-			case l.failed <- err:
-			case <-l.closed:
-				return
+		l.mu.Lock()
+		if err != nil {
+			silent, _ := l.idlest()
+			l.mu.Unlock()
+			if silent == nil || errors.Is(err, net.ErrClosed) {
+				return nil, err
 			}
+			silent.conn.Close()
+			continue
 		}
-	}
-}
-
-// greet lets a connection into the lobby.
-func (l *boundedListener) greet(raw net.Conn) {
-	c := &boundedConn{Conn: raw, from: homeOf(raw), leftLobby: make(chan struct{})}
-	c.slot.listener = l
-	l.mu.Lock()
-	evicted := l.lobby.enter(c)
-	l.mu.Unlock()
-	if evicted != nil {
-		evicted.Conn.Close()
-	}
-	go l.attend(c)
-}
-
-// evict drops a newcomer and reports whether there was one.
-func (l *boundedListener) evict() bool {
-	l.mu.Lock()
-	c := l.lobby.evict()
-	l.mu.Unlock()
-	if c == nil {
-		return false
-	}
-	c.Conn.Close()
-	return true
-}
-
-// admit gives slots, and turns if there are handshakes, to waiting newcomers.
-// The caller holds the lock.
-func (l *boundedListener) admit() {
-	for l.lobby.waiting > 0 && l.turns.free() {
-		if len(l.open) >= l.limit {
-			evicted, wait := l.idlest()
-			switch {
-			case wait > 0: // in the grace period or in a handshake
-				l.admitIn(wait)
-				return
-			case evicted == nil: // all have a call in progress
-				l.lobby.next().Conn.Close()
-				continue
-			}
-			evicted.leave()
-			evicted.Conn.Close()
+		evicted, ok := l.makeRoom()
+		c := &boundedConn{Conn: raw}
+		if ok {
+			l.enter(c)
 		}
-		c := l.lobby.next()
-		l.open[c], c.slot.taken = true, true
-		c.slot.start()
-		l.report()
-		if c.reading {
-			c.Conn.SetReadDeadline(time.Unix(1, 0)) // it need not read any more
+		l.mu.Unlock()
+		if evicted != nil {
+			evicted.Close()
 		}
+		if ok {
+			return c, nil
+		}
+		raw.Close()
 	}
 }
 
-// report logs each time that the limit is reached.
-func (l *boundedListener) report() {
-	full := len(l.open) >= l.limit
-	if full && !l.full {
+// makeRoom frees a slot if all are taken, and reports whether there is a free
+// one. The caller holds the lock and closes the evicted connection.
+func (l *boundedListener) makeRoom() (evicted net.Conn, ok bool) {
+	if len(l.open) < l.limit {
+		return nil, true
+	}
+	if !l.full {
+		l.full = true
 		l.log.Warn("connection limit reached", "address", l.Addr(), "open", l.limit)
 	}
-	l.full = full
-}
-
-// admitIn calls admit after wait. Freed slots and turns call it earlier.
-func (l *boundedListener) admitIn(wait time.Duration) {
-	if l.alarm {
-		return
+	silent, idle := l.idlest()
+	if silent == nil {
+		silent = idle
 	}
-	l.alarm = true
-	time.AfterFunc(wait, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.alarm = false
-		l.admit()
-	})
+	if silent == nil {
+		return nil, false
+	}
+	silent.leave()
+	return silent.conn, true
 }
 
-// idlest returns the connection that loses its slot next, and how long it keeps
-// it. If a connection may become idle soon, the result is nil with a positive
-// wait.
-func (l *boundedListener) idlest() (evicted *boundedConn, wait time.Duration) {
-	var silent, idle *boundedConn
+// idlest returns the connection that is replaced next, or nil, among those that
+// have made no call and among those without calls in progress. silent is nil if
+// connections with calls hold more than half of the limit. The caller holds the
+// lock.
+func (l *boundedListener) idlest() (silent, idle *Slot) {
+	before := func(s, than *Slot) bool {
+		if than == nil {
+			return true
+		}
+		if n, m := *s.peers, *than.peers; n != m {
+			return n > m
+		}
+		return s.since < than.since
+	}
 	idles := 0
-	older := func(c, than *boundedConn) bool { return than == nil || c.slot.since < than.slot.since }
-	for c := range l.open {
+	for s := range l.open {
 		switch {
-		case c.slot.calls > 0:
-		case c.slot.working:
-			wait = gracePeriod
-		case c.slot.called:
-			if idles++; older(c, idle) {
-				idle = c
+		case s.calls > 0:
+		case !s.called:
+			if before(s, silent) {
+				silent = s
 			}
-		case older(c, silent):
-			silent = c
+		default:
+			if idles++; before(s, idle) {
+				idle = s
+			}
 		}
 	}
-	if evicted = silent; evicted == nil || idles > l.limit/2 {
-		evicted = idle
+	if idles > l.limit/2 {
+		silent = nil
 	}
-	if evicted == nil {
-		return nil, wait
+	return silent, idle
+}
+
+// enter gives a slot to a connection. The caller holds the lock.
+func (l *boundedListener) enter(c *boundedConn) {
+	c.slot.listener, c.slot.conn, c.slot.from = l, c.Conn, homeOf(c.Conn)
+	c.slot.becomeIdle()
+	l.open[&c.slot] = true
+	if l.peers[c.slot.from] == nil {
+		l.peers[c.slot.from] = new(int)
 	}
-	return evicted, l.grace - time.Since(evicted.slot.at)
+	c.slot.peers = l.peers[c.slot.from]
+	*c.slot.peers++
+}
+
+// homeOf returns the address that a connection comes from; for IPv6 its /64
+// prefix, which belongs to one machine.
+func homeOf(c net.Conn) netip.Prefix {
+	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return netip.Prefix{}
+	}
+	addr, bits := tcp.AddrPort().Addr().Unmap(), 64
+	if addr.Is4() {
+		bits = 32
+	}
+	p, _ := addr.WithZone("").Prefix(bits)
+	return p
 }
 
 // A boundedConn is a connection of a boundedListener.
 type boundedConn struct {
 	net.Conn
 	slot Slot
-	from netip.Prefix
-
-	buf       []byte        // received, not read yet
-	inLobby   bool          // the connection is in the lobby
-	silent    *list.Element // its element in the silent list of its address
-	reading   bool          // attend is reading from it
-	leftLobby chan struct{} // closed when it leaves the lobby
 }
 
-// Read returns the data received in the lobby first.
+// Read reads from the client. During a handshake it gives the turn back before
+// it blocks and takes another one when data arrives.
 func (c *boundedConn) Read(b []byte) (int, error) {
-	if len(c.buf) > 0 {
-		n := copy(b, c.buf)
-		c.buf = c.buf[n:]
-		return n, nil
+	s := &c.slot
+	if s.listener.turns == nil || s.established.Load() {
+		return c.Conn.Read(b)
 	}
-	c.buf = nil
-	return c.Conn.Read(b)
+	s.giveTurn()
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		s.listener.turns.take(s.from)
+		s.turn.Store(time.Now().UnixNano())
+	}
+	return n, err
 }
 
-// Close closes the connection and gives its slot to a newcomer.
+// Close closes the connection and frees its slot.
 func (c *boundedConn) Close() error {
-	l := c.slot.listener
-	l.mu.Lock()
-	c.leave()
-	l.admit()
-	l.mu.Unlock()
+	c.slot.EndHandshake()
+	c.slot.listener.mu.Lock()
+	c.slot.leave()
+	c.slot.listener.mu.Unlock()
 	return c.Conn.Close()
-}
-
-// leave frees the slot. The caller holds the lock.
-func (c *boundedConn) leave() {
-	c.slot.taken = false
-	delete(c.slot.listener.open, c)
 }
 
 // A Slot is the share of a connection in a bounded listener. The listener's
 // lock guards it.
 type Slot struct {
 	listener *boundedListener
-	taken    bool
-	calls    int // calls in progress
+	conn     net.Conn
+	from     netip.Prefix
+	peers    *int // open connections of this address
+	calls    int  // calls in progress
 	called   bool
-	working  bool      // the server works for the connection, or owes it a turn
-	began    time.Time // when the server began to work
-	since    uint64    // when it last became idle, by the listener's count
-	at       time.Time // when it last became idle
+	since    uint64 // when it last became idle, by the listener's count
+
+	established atomic.Bool  // the handshake is over
+	turn        atomic.Int64 // when it got its turn, or 0
+}
+
+// EndHandshake marks the handshake as finished.
+func (s *Slot) EndHandshake() {
+	s.established.Store(true)
+	s.giveTurn()
+}
+
+// giveTurn gives the turn back, if the connection has one.
+func (s *Slot) giveTurn() {
+	if began := s.turn.Swap(0); began != 0 {
+		s.listener.turns.give()
+		s.charge(time.Duration(time.Now().UnixNano() - began))
+	}
+}
+
+// charge adds work to the debt of the listener, which pauses before it accepts
+// other connections.
+func (s *Slot) charge(d time.Duration) {
+	if l, ok := s.listener.Listener.(*pacedListener); ok {
+		l.charge(d)
+	}
 }
 
 // SlotOf returns the slot of a connection, or nil if its listener is not
 // bounded.
 func SlotOf(c net.Conn) *Slot {
-	switch c := c.(type) {
-	case *boundedConn:
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	if c, ok := c.(*boundedConn); ok {
 		return &c.slot
-	case *tlsConn:
-		return c.handshaking.slot
 	}
 	return nil
 }
 
-// charge adds work to the debt of the listener, which pauses before it accepts
-// newcomers.
-func (p *Slot) charge(d time.Duration) {
-	if l, ok := p.listener.Listener.(*pacedListener); ok {
-		l.charged.Add(int64(min(d, maxCharge)))
+// leave frees the slot. The caller holds the lock.
+func (s *Slot) leave() {
+	l := s.listener
+	if !l.open[s] {
+		return
 	}
+	delete(l.open, s)
+	if *s.peers--; *s.peers == 0 {
+		delete(l.peers, s.from)
+	}
+	l.full = false
+}
+
+// becomeIdle sets the time from which the connection is idle.
+func (s *Slot) becomeIdle() {
+	s.listener.count++
+	s.since = s.listener.count
 }
 
 // Begin counts a new call.
-func (p *Slot) Begin() {
-	p.listener.mu.Lock()
-	defer p.listener.mu.Unlock()
-	p.calls++
-	p.called = true
+func (s *Slot) Begin() {
+	s.listener.mu.Lock()
+	defer s.listener.mu.Unlock()
+	s.calls++
+	s.called = true
 }
 
 // End counts a call that has ended.
-func (p *Slot) End() {
-	p.listener.mu.Lock()
-	defer p.listener.mu.Unlock()
-	if p.calls--; p.calls == 0 {
-		p.becomeIdle()
-		p.listener.admit()
+func (s *Slot) End() {
+	s.listener.mu.Lock()
+	defer s.listener.mu.Unlock()
+	if s.calls--; s.calls == 0 {
+		s.becomeIdle()
 	}
 }
 
-// becomeIdle starts the grace period.
-func (p *Slot) becomeIdle() {
-	p.listener.count++
-	p.since, p.at = p.listener.count, time.Now()
+// turns is a semaphore. Addresses that wait for it take turns, so many
+// connections from one address do not delay others.
+type turns struct {
+	mu      sync.Mutex
+	free    int
+	waiting map[netip.Prefix][]chan struct{}
+	order   []netip.Prefix // of waiting addresses; the first one is next
+}
+
+func newTurns(n int) *turns { return &turns{free: n, waiting: map[netip.Prefix][]chan struct{}{}} }
+
+// take waits for a turn.
+func (t *turns) take(from netip.Prefix) {
+	t.mu.Lock()
+	if t.free > 0 {
+		t.free--
+		t.mu.Unlock()
+		return
+	}
+	turn := make(chan struct{})
+	if t.waiting[from] == nil {
+		t.order = append(t.order, from)
+	}
+	t.waiting[from] = append(t.waiting[from], turn)
+	t.mu.Unlock()
+	<-turn
+}
+
+// give passes a turn on.
+func (t *turns) give() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.order) == 0 {
+		t.free++
+		return
+	}
+	from := t.order[0]
+	list := t.waiting[from]
+	close(list[0])
+	if t.order = t.order[1:]; len(list) == 1 {
+		delete(t.waiting, from)
+		return
+	}
+	t.waiting[from] = list[1:]
+	t.order = append(t.order, from)
+}
+
+// Every accepted connection costs the server something. While packets wait for
+// a processor, the listener pauses in proportion to that work: a flood of new
+// connections uses a fraction of one processor. Other newcomers wait in the
+// kernel's queue, and established connections are not delayed. A closed
+// connection adds its unpaid work; otherwise a client could escape its pauses
+// by reconnecting. TLS handshakes count too.
+
+const (
+	// arrivalWork is the assumed cost of accepting and closing a connection.
+	arrivalWork = 80 * time.Microsecond
+	// arrivalPauseFactor is the ratio of the listener's pause to its work.
+	arrivalPauseFactor = 8
+	// maxCharge bounds the work that one connection charges to the listener.
+	maxCharge = time.Millisecond
+)
+
+// Paced returns a listener that accepts connections slowly while packetsWaiting
+// returns true and more of them arrive than a few at once.
+func Paced(l net.Listener, packetsWaiting func() bool) net.Listener {
+	return &pacedListener{Listener: l, packetsWaiting: packetsWaiting, closed: make(chan struct{})}
+}
+
+type pacedListener struct {
+	net.Listener
+	packetsWaiting func() bool
+	debt           atomic.Int64 // work since the last pause
+	end            sync.Once
+	closed         chan struct{}
+}
+
+// Accept waits for a connection, after a pause if necessary.
+func (l *pacedListener) Accept() (net.Conn, error) {
+	if debt := time.Duration(l.debt.Load()); debt >= busyFrom {
+		l.debt.Store(0)
+		if l.packetsWaiting() {
+			pause := min(debt*arrivalPauseFactor, maxPause)
+			l.debt.Add(int64(debt - pause/arrivalPauseFactor))
+			sleep(pause, l.closed)
+		}
+	}
+	began := time.Now()
+	c, err := l.Listener.Accept()
+	if err == nil {
+		l.charge(arrivalWork)
+	}
+	pay(&l.debt, time.Since(began)/arrivalPauseFactor)
+	return c, err
+}
+
+// charge adds work to the listener's debt.
+func (l *pacedListener) charge(d time.Duration) { l.debt.Add(int64(min(d, maxCharge))) }
+
+// Close closes the listener and ends its pause.
+func (l *pacedListener) Close() error {
+	l.end.Do(func() { close(l.closed) })
+	return l.Listener.Close()
 }

@@ -2,9 +2,7 @@ package gate
 
 import (
 	"context"
-	"net"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,45 +10,46 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// Frames cost the client nothing and the server something, and no limit on
-// calls, messages or windows bounds how many arrive: pings, settings,
-// priorities, calls that are reset at once. The server therefore makes busy
-// connections pause.
+// Frames cost the client nothing and the server something, and no option of
+// gRPC bounds how many arrive: settings, priorities, calls that are reset at
+// once. A connection is therefore charged for the work that it causes, and
+// pauses.
 //
-// A connection is busy if the server never has to wait for its next frame. The
-// more connections are busy, the longer each of them pauses, so together they
-// use a fraction of the processors. A client with an occasional call finds the
-// rest free.
+// A connection is busy if its work since the server last had to wait for it
+// exceeds busyFrom. The more connections are busy, the longer each of them
+// pauses, so together they use a fraction of the processors. A client with an
+// occasional call finds the rest free.
 //
 // Wasted work is limited further while packets wait for a processor: frames
 // outside of calls, calls that get no response or that the client cancels, and
 // rejected requests. A connection pauses 64 times as long as its wasted work,
 // even if it is the only one.
-//
-// Both debts are measured in processor time. Waiting for the client reduces
-// them.
 
 const (
-	// busyFrom is the debt from which a connection is busy.
+	// busyFrom is the work from which a connection is busy.
 	busyFrom = time.Millisecond
-	// callWork is the assumed cost of a call besides its frames.
-	callWork = 50 * time.Microsecond
-	// headWork is the assumed cost per header byte beyond the first freeHead of
-	// a frame, pieceWork the cost of a piece of a message that is shorter than
-	// smallPiece and does not end it, byteWork the cost per byte of a request
-	// without a response.
+	// The assumed costs of a call, a frame outside of calls, a header byte
+	// beyond the first freeHead of a frame, a piece of a message that is shorter
+	// than smallPiece and does not end it, and a byte without use.
+	callWork   = 50 * time.Microsecond
+	frameWork  = 2 * time.Microsecond
 	headWork   = 10 * time.Nanosecond
 	freeHead   = 1 << 10
 	pieceWork  = time.Microsecond
 	smallPiece = 64
 	byteWork   = time.Nanosecond
+	// rejectedWork is the assumed cost of a rejected part of a request with its
+	// error.
+	rejectedWork = 2 * time.Microsecond
 	// maxPause bounds one pause. It must be well below the stall timeout of
-	// incoming messages, which is one second.
-	maxPause = 500 * time.Millisecond
-	// maxPauses bounds the total pause for wasted work.
+	// incoming messages, which is one second. maxPauses bounds the total pause
+	// for wasted work.
+	maxPause  = 500 * time.Millisecond
 	maxPauses = 4 * maxPause
-	// wastePauseFactor is the ratio of pause to wasted work.
+	// wastePauseFactor is the ratio of pause to wasted work, busyPauseFactor the
+	// ratio of pause to work for each other busy connection.
 	wastePauseFactor = 64
+	busyPauseFactor  = 4
 )
 
 // A pace counts the busy connections of a server.
@@ -59,182 +58,109 @@ type pace struct {
 	packetsWaiting func() bool // reports whether packets wait for a processor
 }
 
-// A worker measures the work for one connection. Its fields without atomics
-// belong to the goroutine that reads from the connection.
-type worker struct {
-	pace    *pace
-	since   time.Time     // when the work on the last read began
-	debt    time.Duration // work since the client last let the server wait
-	waste   time.Duration // wasted work; waiting reduces it by 1/wastePauseFactor only
-	pauses  time.Duration // pauses for wasted work still to come
-	charged atomic.Int64  // wasted work charged by other goroutines
-	busy    atomic.Bool
-
-	at     atomic.Int64 // wall clock when work on a read began, or 0
-	unpaid atomic.Int64 // wasted work without a pause so far
+// A meter measures the work for one connection.
+type meter struct {
+	pace  *pace
+	work  atomic.Int64 // all work since the server last waited for the client
+	waste atomic.Int64 // wasted work that the client has not paused for
+	busy  atomic.Bool
 }
 
-// worked is called when all data of a read has been handled. calls is the
-// number of calls that began in it; waste reports that it belonged to no call.
-// The result is how long to pause.
-func (w *worker) worked(now time.Time, calls int, waste bool) time.Duration {
-	w.at.Store(0)
-	defer func() { w.unpaid.Store(int64(w.waste + w.pauses/wastePauseFactor)) }()
-	var work time.Duration
-	if !w.since.IsZero() {
-		work = now.Sub(w.since)
-	}
-	w.debt += work + time.Duration(calls)*callWork
-	if waste {
-		w.waste += work
-	}
-	w.waste += time.Duration(w.charged.Swap(0))
-	if w.debt < busyFrom && w.waste < busyFrom && w.pauses == 0 {
+// charge adds wasted work.
+func (m *meter) charge(d time.Duration) {
+	m.work.Add(int64(d))
+	m.waste.Add(int64(d))
+}
+
+// pause returns how long the connection must pause now.
+func (m *meter) pause() time.Duration {
+	work, waste := time.Duration(m.work.Load()), time.Duration(m.waste.Load())
+	if work < busyFrom && waste < busyFrom {
 		return 0
 	}
-	if w.busy.CompareAndSwap(false, true) {
-		w.pace.busy.Add(1)
+	if m.busy.CompareAndSwap(false, true) {
+		m.pace.busy.Add(1)
 	}
-	processors, others := time.Duration(runtime.GOMAXPROCS(0)), time.Duration(w.pace.busy.Load()-1)
+	processors, busy := time.Duration(runtime.GOMAXPROCS(0)), time.Duration(m.pace.busy.Load())
 	pause := time.Duration(0)
-	if w.debt >= busyFrom {
-		pause = w.debt * 4 * others / processors
-		w.debt = 0
+	if work >= busyFrom {
+		pause = min(work*busyPauseFactor*(busy-1)/processors, maxPause)
+		m.work.Store(0)
 	}
-	if w.pace.packetsWaiting() {
-		if w.waste >= busyFrom {
-			w.pauses = min(w.pauses+w.waste*wastePauseFactor*(others+1)/processors, maxPauses)
-			w.waste = 0
-		}
-		pause = max(pause, w.pauses)
-	} else {
-		w.pauses, w.waste = 0, 0
+	if !m.pace.packetsWaiting() {
+		m.waste.Store(0)
+		return pause
 	}
-	pause = min(pause, maxPause)
-	w.pauses = max(0, w.pauses-pause)
+	if waste >= busyFrom {
+		factor := wastePauseFactor * busy / processors
+		owed := min(waste*factor, maxPauses)
+		pause = max(pause, min(owed, maxPause))
+		m.waste.Add(int64((owed-pause)/factor - waste))
+	}
 	return pause
 }
 
-// got is called when a read has returned. A read that fills its buffer did not
-// wait: its time counts as work.
-func (w *worker) got(began, now time.Time, full bool) {
-	w.at.Store(now.UnixNano())
-	if full {
-		w.since = began
-		return
+// waited records that the server has waited for the client.
+func (m *meter) waited(d time.Duration) {
+	pay(&m.waste, d/wastePauseFactor)
+	if pay(&m.work, d); d > busyFrom {
+		m.work.Store(0)
+		m.idle()
 	}
-	w.since = now
-	took := now.Sub(began)
-	w.waste = max(0, w.waste-took/wastePauseFactor)
-	if w.debt = max(0, w.debt-took); took > busyFrom {
-		w.debt = 0
-		w.idle()
-	}
-}
-
-// A workerInfo lets the handlers of calls reach the worker of their connection.
-type workerInfo struct {
-	credentials.AuthInfo
-	work *worker
-}
-
-// rejectedWork is the assumed cost of a rejected part of a request with its
-// error.
-const rejectedWork = 2 * time.Microsecond
-
-// Charge adds n rejected parts of a call's request to the wasted work of its
-// connection.
-func Charge(ctx context.Context, parts int) {
-	if p, ok := peer.FromContext(ctx); ok {
-		if k, ok := p.AuthInfo.(workerInfo); ok {
-			k.work.charged.Add(int64(parts) * int64(rejectedWork))
-		}
-	}
-}
-
-// waited subtracts time spent waiting from the work.
-func (w *worker) waited(d time.Duration) { w.since = w.since.Add(d) }
-
-// unpaidWork returns the wasted work without a pause so far, including the work
-// in progress. It is charged to the listener when the connection is closed.
-func (w *worker) unpaidWork(now time.Time) time.Duration {
-	d := time.Duration(w.unpaid.Load() + w.charged.Load())
-	if at := w.at.Load(); at != 0 {
-		d += time.Duration(now.UnixNano() - at)
-	}
-	return d
 }
 
 // idle marks the connection as not busy.
-func (w *worker) idle() {
-	if w.busy.CompareAndSwap(true, false) {
-		w.pace.busy.Add(-1)
+func (m *meter) idle() {
+	if m.busy.CompareAndSwap(true, false) {
+		m.pace.busy.Add(-1)
 	}
 }
 
-// Every accepted connection costs the server something, and its handshake costs
-// much more. While packets wait for a processor, the listener pauses in
-// proportion to that work: a flood of new connections uses a fraction of one
-// processor. Other newcomers wait in the kernel's queue, and established
-// connections are not delayed. A closed connection adds its unpaid wasted work;
-// otherwise a client could escape its pauses by reconnecting.
-
-const (
-	// arrivalWork is the assumed cost of accepting and closing a connection.
-	arrivalWork = 80 * time.Microsecond
-	// arrivalPauseFactor is the ratio of the listener's pause to its work.
-	arrivalPauseFactor = 8
-	// maxCharge bounds the work that one connection charges to the listener.
-	maxCharge = time.Millisecond
-)
-
-// Paced returns a listener that accepts connections slowly while packetsWaiting
-// returns true and more of them arrive than a few at once.
-func Paced(l net.Listener, packetsWaiting func() bool) net.Listener {
-	return &pacedListener{Listener: l, packetsWaiting: packetsWaiting, closed: make(chan struct{})}
-}
-
-type pacedListener struct {
-	net.Listener
-	packetsWaiting func() bool
-	debt           time.Duration // work since the last pause; it belongs to the goroutine in Accept
-	charged        atomic.Int64  // work of handshakes and of closed connections
-	end            sync.Once
-	closed         chan struct{}
-}
-
-// Accept waits for a connection, after a pause if necessary.
-func (l *pacedListener) Accept() (net.Conn, error) {
-	l.pause()
-	began := time.Now()
-	c, err := l.Listener.Accept()
-	l.debt = max(0, l.debt-time.Since(began)/arrivalPauseFactor)
-	if err == nil {
-		l.debt += arrivalWork
+// pay reduces a debt.
+func pay(debt *atomic.Int64, d time.Duration) {
+	if debt.Add(-int64(d)) < 0 {
+		debt.Store(0)
 	}
-	return c, err
 }
 
-func (l *pacedListener) pause() {
-	l.debt += time.Duration(l.charged.Swap(0))
-	switch {
-	case l.debt < busyFrom:
-	case !l.packetsWaiting():
-		l.debt = 0
-	default:
-		pause := min(l.debt*arrivalPauseFactor, maxPause)
-		l.debt -= pause / arrivalPauseFactor
-		timer := time.NewTimer(pause)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-l.closed:
+// sleep waits for d, or until closed is closed.
+func sleep(d time.Duration, closed <-chan struct{}) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-closed:
+	}
+}
+
+// A connInfo lets the handlers of calls reach their connection.
+type connInfo struct {
+	credentials.AuthInfo
+	conn *conn
+}
+
+func connOf(ctx context.Context) *conn {
+	if p, ok := peer.FromContext(ctx); ok {
+		if info, ok := p.AuthInfo.(connInfo); ok {
+			return info.conn
 		}
 	}
+	return nil
 }
 
-// Close closes the listener and ends its pause.
-func (l *pacedListener) Close() error {
-	l.end.Do(func() { close(l.closed) })
-	return l.Listener.Close()
+// Charge adds rejected parts of a call's request to the wasted work of its
+// connection.
+func Charge(ctx context.Context, parts int) {
+	if c := connOf(ctx); c != nil {
+		c.meter.charge(time.Duration(parts) * rejectedWork)
+	}
+}
+
+// ConnSemaphore returns a semaphore with one slot, shared by all calls of the
+// connection that the call arrived on.
+func ConnSemaphore(ctx context.Context) chan struct{} {
+	if c := connOf(ctx); c != nil {
+		return c.reads
+	}
+	return nil
 }

@@ -10,47 +10,40 @@ import (
 	"time"
 )
 
-// TestPace checks that connections with requests at all times pause for each other.
-// A single connection does not pause, nor does one with gaps between requests.
+// TestPace checks that busy connections pause for each other. A single
+// connection does not pause, nor does one with gaps between requests.
 func TestPace(t *testing.T) {
-	now := time.Unix(1, 0)
 	p := &pace{packetsWaiting: func() bool { return false }}
-	flood, other, calm := &worker{pace: p}, &worker{pace: p}, &worker{pace: p}
-	// turn simulates a read after waited, followed by work of worked.
-	turn := func(w *worker, waited, worked time.Duration, full bool, calls int) time.Duration {
-		came := now.Add(waited)
-		w.got(now, came, full)
-		now = came.Add(worked)
-		return w.worked(now, calls, false)
+	flood, other, calm := &meter{pace: p}, &meter{pace: p}, &meter{pace: p}
+	turn := func(m *meter, waited, work time.Duration) time.Duration {
+		m.waited(waited)
+		m.work.Add(int64(work))
+		return m.pause()
 	}
-	if pause := turn(flood, 0, 10*time.Millisecond, false, 0); pause != 0 {
+	if pause := turn(flood, 0, 10*time.Millisecond); pause != 0 {
 		t.Errorf("a single connection pauses for %v", pause)
 	}
-	turn(other, 0, 10*time.Millisecond, false, 0)
-	want := 10 * time.Millisecond * 4 / time.Duration(runtime.GOMAXPROCS(0))
-	if pause := turn(other, 0, 10*time.Millisecond, false, 0); pause < want-time.Millisecond {
-		t.Errorf("the second one pauses for %v, want at least %v", pause, want)
+	want := 10 * time.Millisecond * busyPauseFactor / time.Duration(runtime.GOMAXPROCS(0))
+	if pause := turn(other, 0, 10*time.Millisecond); pause != want {
+		t.Errorf("the second one pauses for %v, want %v", pause, want)
 	}
 	for range 100 {
-		if pause := turn(calm, 100*time.Microsecond, 90*time.Microsecond, false, 0); pause != 0 {
+		if pause := turn(calm, 100*time.Microsecond, 90*time.Microsecond); pause != 0 {
 			t.Fatalf("one that lets the server wait pauses for %v", pause)
 		}
 	}
-	if pause := turn(calm, 10*time.Microsecond, 10*time.Microsecond, false, 100); pause == 0 {
+	if pause := turn(calm, 0, 100*callWork); pause == 0 {
 		t.Error("a hundred calls at once do not count as work")
 	}
-	if pause := turn(calm, 2*time.Millisecond, 0, false, 0); pause != 0 || calm.busy.Load() {
+	if pause := turn(calm, 2*time.Millisecond, 0); pause != 0 || calm.busy.Load() {
 		t.Errorf("after waiting it pauses for %v", pause)
 	}
-	if pause := turn(calm, 2*time.Millisecond, 0, true, 0); pause == 0 {
-		t.Error("a read that fills its buffer counts as waiting")
-	}
-	if pause := turn(flood, 0, time.Hour, false, 0); pause != maxPause {
+	if pause := turn(flood, 0, time.Hour); pause != maxPause {
 		t.Errorf("a pause of %v", pause)
 	}
-	for _, w := range []*worker{flood, other, calm} {
-		w.idle()
-		w.idle()
+	for _, m := range []*meter{flood, other, calm} {
+		m.idle()
+		m.idle()
 	}
 	if n := p.busy.Load(); n != 0 {
 		t.Errorf("%d closed connections count as busy", n)
@@ -62,22 +55,24 @@ func TestPace(t *testing.T) {
 // client's own pauses. Requests do not.
 func TestWastedWork(t *testing.T) {
 	packetsWaiting := true
-	now := time.Unix(1, 0)
 	p := &pace{packetsWaiting: func() bool { return packetsWaiting }}
 	// share returns the fraction of time that a client works which repeats work
-	// of worked and waits for waited.
-	share := func(waste bool, worked, waited time.Duration) float64 {
-		w := &worker{pace: p}
-		began, sum := now, time.Duration(0)
+	// and waits.
+	share := func(waste bool, work, waited time.Duration) float64 {
+		m := &meter{pace: p}
+		var sum, all time.Duration
 		for range 2000 {
-			came := now.Add(waited)
-			w.got(now, came, waited == 0)
-			now = came.Add(worked)
-			sum += worked
-			now = now.Add(w.worked(now, 1, waste))
+			m.waited(waited)
+			if waste {
+				m.charge(work)
+			} else {
+				m.work.Add(int64(work))
+			}
+			sum += work
+			all += work + waited + m.pause()
 		}
-		w.idle()
-		return sum.Seconds() / now.Sub(began).Seconds()
+		m.idle()
+		return sum.Seconds() / all.Seconds()
 	}
 	bound := 1.5 * float64(runtime.GOMAXPROCS(0)) / wastePauseFactor
 	for _, waited := range []time.Duration{0, 100 * time.Microsecond, 2 * time.Millisecond} {
@@ -93,91 +88,86 @@ func TestWastedWork(t *testing.T) {
 		t.Errorf("without waiting packets the client works for %.3f of the time", got)
 	}
 	packetsWaiting = true
-	w := &worker{pace: p}
-	w.charged.Store(int64(time.Hour))
+	m := &meter{pace: p}
+	m.charge(time.Hour)
 	sum := time.Duration(0)
 	for range 100 {
-		pause := w.worked(now, 1, false)
+		pause := m.pause()
 		if pause > maxPause {
 			t.Fatalf("a pause of %v", pause)
 		}
 		sum += pause
-		now = now.Add(pause)
-		w.got(now, now, false)
 	}
-	if sum != maxPauses {
+	if sum < maxPauses-time.Millisecond || sum > maxPauses {
 		t.Errorf("an hour of wasted work causes pauses of %v, want %v", sum, maxPauses)
 	}
-	if w.idle(); p.busy.Load() != 0 {
+	if m.idle(); p.busy.Load() != 0 {
 		t.Errorf("%d closed connections count as busy", p.busy.Load())
 	}
 }
 
 // TestUnpaidWork: a closed connection charges its unpaid work to the listener,
-// including the work in progress, but not the work it has paused for.
+// up to a limit.
 func TestUnpaidWork(t *testing.T) {
-	now := time.Unix(1, 0)
-	w := &worker{pace: &pace{packetsWaiting: func() bool { return true }}}
-	w.got(now, now, false)
-	if d := w.unpaidWork(now.Add(time.Millisecond / 4)); d != time.Millisecond/4 {
-		t.Errorf("during its first work %v are unpaid", d)
-	}
-	w.worked(now.Add(time.Millisecond/2), 0, true)
-	w.charged.Add(int64(time.Millisecond))
-	if d := w.unpaidWork(now.Add(time.Hour)); d != 3*time.Millisecond/2 {
-		t.Errorf("between two works %v are unpaid", d)
-	}
-	w.charged.Store(0)
-	for i := range 100 {
-		w.got(now, now, false)
-		w.charged.Add(int64(time.Millisecond))
-		if pause := w.worked(now, 0, true); i == 99 && pause == 0 {
-			t.Error("it does not pause")
+	for _, waste := range []time.Duration{time.Millisecond / 4, time.Hour} {
+		l := &pacedListener{}
+		raw, _ := net.Pipe()
+		c := newConn(raw, newIncoming(1<<20, slog.New(slog.DiscardHandler)), &pace{})
+		c.slot = &Slot{listener: &boundedListener{Listener: l}}
+		c.meter.charge(waste)
+		c.Close()
+		c.Close()
+		if d := time.Duration(l.debt.Load()); d != min(waste, maxCharge) {
+			t.Errorf("with %v of wasted work the listener is charged %v", waste, d)
 		}
-		w.charged.Store(0)
-	}
-	for w.worked(now, 0, true) > 0 {
-	}
-	if d := w.unpaidWork(now); d >= busyFrom {
-		t.Errorf("after all its pauses %v are unpaid", d)
 	}
 }
 
-// TestWasteByCost: large headers, tiny pieces of messages and messages without
-// a response count as wasted work by their cost.
+// TestWasteByCost: frames outside of calls, large headers, tiny pieces of
+// messages and messages without a response count as wasted work by their cost.
 func TestWasteByCost(t *testing.T) {
-	c := &countedConn{in: newIncoming(1<<20, slog.New(slog.DiscardHandler)), streams: map[uint32]*streamState{}, closed: make(chan struct{})}
+	c := newConn(nil, newIncoming(1<<20, slog.New(slog.DiscardHandler)), &pace{})
 	waste := func(f func()) time.Duration {
-		c.work.waste = 0
-		c.work.charged.Store(0)
+		c.meter.waste.Store(0)
 		f()
-		return c.work.waste + time.Duration(c.work.charged.Load())
+		return time.Duration(c.meter.waste.Load())
 	}
-	if d := waste(func() { c.headerBytes(freeHead) }); d != 0 {
+	if d := waste(func() { c.receivedFrame(headersFrame, 0, 1, freeHead) }); d != 0 {
 		t.Errorf("small headers cost %v", d)
 	}
-	if d := waste(func() { c.headerBytes(freeHead + 1000) }); d != 1000*headWork {
+	if d := waste(func() { c.receivedFrame(continuationFrame, 0, 1, freeHead+1000) }); d != frameWork+1000*headWork {
 		t.Errorf("large headers cost %v", d)
 	}
+	if d := waste(func() { c.receivedFrame(4, 0, 0, 6) }); d != frameWork+6*byteWork {
+		t.Errorf("settings cost %v", d)
+	}
 	message := append([]byte{0, 0, 0, 0, 100}, make([]byte, 100)...)
-	c.streamBegan(1)
-	if d := waste(func() { c.dataReceived(1, message) }); d != 0 {
+	if d := waste(func() { c.receivedFrame(dataFrame, 0, 1, len(message)); c.receivedData(1, message) }); d != 0 {
 		t.Errorf("a message costs %v", d)
+	}
+	if d := waste(func() { c.receivedFrame(dataFrame, 0, 1, 0) }); d != frameWork {
+		t.Errorf("an empty frame costs %v", d)
+	}
+	if d := waste(func() { c.receivedFrame(dataFrame, padded, 1, 9) }); d != frameWork+9*byteWork {
+		t.Errorf("padding costs %v", d)
+	}
+	if d := waste(func() { c.receivedFrame(dataFrame, 0, 77, 1) }); d != frameWork+byteWork {
+		t.Errorf("data of no stream cost %v", d)
 	}
 	if d := waste(func() {
 		for i := range message {
-			c.dataReceived(1, message[i:i+1])
+			c.receivedData(1, message[i:i+1])
 		}
 	}); d != time.Duration(len(message)-1)*pieceWork {
 		t.Errorf("a message in pieces of one byte costs %v", d)
 	}
-	if d := waste(func() { c.serverDone(1) }); d != callWork+time.Duration(2*len(message))*byteWork {
+	if d := waste(func() { c.sentFrame(headersFrame, endStream, 1, 0) }); d != callWork+time.Duration(2*len(message))*byteWork {
 		t.Errorf("messages without a response cost %v", d)
 	}
-	c.streamBegan(3)
-	c.responseData(3, nil)
-	c.dataReceived(3, message)
-	if d := waste(func() { c.serverDone(3) }); d != 0 {
+	c.receivedFrame(headersFrame, 0, 3, 1)
+	c.sentFrame(dataFrame, 0, 3, 1)
+	c.receivedData(3, message)
+	if d := waste(func() { c.sentFrame(headersFrame, endStream, 3, 0) }); d != 0 {
 		t.Errorf("an answered call costs %v", d)
 	}
 }
@@ -199,9 +189,9 @@ func (r *rush) Accept() (net.Conn, error) {
 func (r *rush) Close() error { return nil }
 
 // TestArrivals: while packets wait, a listener accepts a few connections at
-// once, and a flood of them in a fraction of the time only, including their
-// handshakes. After the flood, and without packets, it accepts all connections
-// immediately.
+// once, and a flood of them in a fraction of the time only, including work of
+// closed connections. After the flood, and without packets, it accepts all
+// connections immediately.
 func TestArrivals(t *testing.T) {
 	const crowd = 10000
 	synctest.Test(t, func(t *testing.T) {
@@ -221,7 +211,7 @@ func TestArrivals(t *testing.T) {
 			t.Errorf("without packets, accepting %d takes %v", crowd, took)
 		}
 		packetsWaiting.Store(true)
-		l.debt = 0
+		l.debt.Store(0)
 		const few = int(busyFrom / arrivalWork)
 		if took := taking(few, nothing); took != 0 {
 			t.Errorf("accepting %d at once takes %v", few, took)
@@ -230,9 +220,9 @@ func TestArrivals(t *testing.T) {
 		if took := taking(crowd, nothing); took < want-want/100 || took > want+want/100 {
 			t.Errorf("accepting %d takes %v, want %v", crowd, took, want)
 		}
-		handshake := func() { l.charged.Add(int64(3 * arrivalWork)) }
-		if took := taking(crowd, handshake); took < 4*want-want/25 || took > 4*want+want/25 {
-			t.Errorf("accepting %d with handshakes takes %v, want %v", crowd, took, 4*want)
+		wasted := func() { l.charge(3 * arrivalWork) }
+		if took := taking(crowd, wasted); took < 4*want-want/25 || took > 4*want+want/25 {
+			t.Errorf("accepting %d with wasted work takes %v, want %v", crowd, took, 4*want)
 		}
 		inner.left, inner.later = 0, time.Second
 		taking(1, nothing)
@@ -242,7 +232,7 @@ func TestArrivals(t *testing.T) {
 		}
 		inner.left = 1 << 30
 		time.AfterFunc(time.Millisecond, func() { l.Close() })
-		l.debt = time.Hour
+		l.debt.Store(int64(time.Hour))
 		if took := taking(1, nothing); took != time.Millisecond {
 			t.Errorf("a closed listener pauses for %v", took)
 		}

@@ -78,7 +78,7 @@ func NewServer(d *Device, o Options) (*Server, error) {
 		limits: o.Limits, turns: newTurns(d.Busy), stop: make(chan struct{}),
 	}
 	s.gate = gate.New(&s.limits, p4v1.P4Runtime_ServiceDesc.ServiceName, d.Busy, o.Log)
-	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS, newCodec()), gate.CallInfo())...)
+	s.grpc = grpc.NewServer(s.gate.Options(o.TLS, newCodec())...)
 	p4v1.RegisterP4RuntimeServer(s.grpc, s)
 	// Generic tools can list services by reflection and query their health, for
 	// the whole server or by name.

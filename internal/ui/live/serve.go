@@ -1,11 +1,13 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -28,12 +30,17 @@ func Serve(ctx context.Context, l net.Listener, secret *tls.Config, h http.Handl
 	at := l.Addr()
 	l = gate.Bound(l, maxConnections, secret != nil, slog.New(slog.DiscardHandler))
 	if secret != nil {
-		l = gate.WithTLS(l, secret)
+		l = tls.NewListener(l, secret)
 	}
 	server := &http.Server{
-		Handler: guard(h), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: answerTime, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14,
+		Handler: guard(h), ErrorLog: log.New(faults{}, "", log.LstdFlags), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: answerTime, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, placeKey{}, gate.SlotOf(c))
+		},
+		ConnState: func(c net.Conn, s http.ConnState) {
+			if s != http.StateNew { // the handshake is over
+				gate.SlotOf(c).EndHandshake()
+			}
 		},
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
@@ -45,6 +52,17 @@ func Serve(ctx context.Context, l net.Listener, secret *tls.Config, h http.Handl
 		return nil
 	}
 	return fmt.Errorf("serving at %v: %w", at, err)
+}
+
+// faults logs panics of handlers, but no failed handshakes, which any client can
+// cause.
+type faults struct{}
+
+func (faults) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("TLS handshake error")) {
+		return len(b), nil
+	}
+	return log.Writer().Write(b)
 }
 
 type placeKey struct{}

@@ -147,7 +147,7 @@ func TestPlainTextToTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	if got, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusBadRequest || !strings.Contains(string(got), "https://") {
+	if got, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusBadRequest || !strings.Contains(string(got), "HTTPS") {
 		t.Errorf("%s: %q, %v", answer.Status, got, err)
 	}
 }
