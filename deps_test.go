@@ -32,7 +32,7 @@ var rooms = map[string][]string{
 	open: {},
 	// Sizes, rates and times, as people write them.
 	"internal/text/units":     {},
-	"internal/network/fabric": {"internal/text/units", "internal/text/plain"},
+	"internal/network/fabric": {"internal/text/units", "internal/text/plain", "internal/text/tree"},
 	"internal/bmv2":           {},
 	// The Thrift interface of BMv2; its server's side is about a data plane.
 	"internal/server/thrift": {"internal/bmv2", "internal/dataplane", "internal/dataplane/hash"},
@@ -40,10 +40,12 @@ var rooms = map[string][]string{
 	// The page in a browser.
 	"internal/ui/web":          {"internal/ui/live"},
 	"examples":                 {},
-	"internal/scheme/manifest": {"internal/text/plain"},
-	// What bounds the YAML of all files before a parser reads it.
+	"internal/scheme/manifest": {"internal/text/plain", "internal/text/tree"},
+	// The limits of files, checked before a parser reads them.
 	"internal/text/plain": {},
-	"internal/lab/chart":  {},
+	// YAML and JSON as trees with lines, and as Go values.
+	"internal/text/tree": {"internal/text/plain"},
+	"internal/lab/chart": {},
 	// Attacks on the binary, from outside.
 	"tools/soak": {"internal/bfrt/wire"},
 	// Releases, built from a checkout.
@@ -62,7 +64,7 @@ var rooms = map[string][]string{
 
 	"internal/scheme/advice": {"fitting", "internal/network/fabric"},
 	"internal/scheme/model":  {"fitting"},
-	"codegen":                {"internal/text/units", "internal/text/plain", "templates", "fitting", "internal/scheme/manifest", "internal/p4/syntax", "p4src"},
+	"codegen":                {"internal/text/units", "internal/text/plain", "internal/text/tree", "templates", "fitting", "internal/scheme/manifest", "internal/p4/syntax", "p4src"},
 	"internal/dataplane":     {"internal/bmv2", "internal/dataplane/num", "internal/dataplane/hash", "internal/dataplane/lookup", "internal/dataplane/vector", "internal/dataplane/cell", "internal/dataplane/program"},
 	// A linked program: the processing of a packet, without ports and queues.
 	"internal/dataplane/program": {"internal/bmv2", "internal/dataplane/num", "internal/dataplane/hash", "internal/dataplane/lookup", "internal/dataplane/vector", "internal/dataplane/cell", "internal/dataplane/code", "internal/dataplane/asm"},
@@ -152,7 +154,7 @@ var rooms = map[string][]string{
 	// Schedulers that run the shards of an experiment.
 	"internal/lab/cluster": {},
 	// The definition of an experiment, and models instead of programs.
-	"internal/lab/spec":   {"internal/scheme/advice", "codegen", "internal/controller/plan", "internal/network/fabric", "fitting", "internal/text/plain", "internal/scheme", "internal/sim", "internal/text/units"},
+	"internal/lab/spec":   {"internal/text/tree", "internal/scheme/advice", "codegen", "internal/controller/plan", "internal/network/fabric", "fitting", "internal/text/plain", "internal/scheme", "internal/sim", "internal/text/units"},
 	"internal/lab/native": {"codegen", "internal/controller/plan", "fitting", "internal/scheme/manifest", "internal/scheme/model", "internal/sim"},
 	"internal/lab": {
 		"internal/device/ports", "internal/lab/spec", "internal/lab/native",
@@ -172,7 +174,7 @@ var rooms = map[string][]string{
 		"internal/lab", "internal/lab/native", "internal/scheme/manifest", "internal/scheme/model", "internal/p4", "internal/p4/syntax", "internal/p4/types", "internal/server/p4rt", "p4src", "internal/scheme", "internal/sim", "internal/lab/store",
 	},
 	// What verbs share, and the verbs in groups; the others are the command's own.
-	"cmd/p4lb/internal/cli":   {"internal/bmv2", "codegen", "internal/controller/inspect", "internal/dataplane", "internal/network/fabric", "fitting", "internal/lab/spec", "internal/scheme/manifest", "internal/scheme/own", "internal/p4", "internal/p4/syntax", "internal/network/p4app", "internal/text/plain", "internal/provenance", "internal/scheme", "internal/text/units"},
+	"cmd/p4lb/internal/cli":   {"internal/text/tree", "internal/bmv2", "codegen", "internal/controller/inspect", "internal/dataplane", "internal/network/fabric", "fitting", "internal/lab/spec", "internal/scheme/manifest", "internal/scheme/own", "internal/p4", "internal/p4/syntax", "internal/network/p4app", "internal/text/plain", "internal/provenance", "internal/scheme", "internal/text/units"},
 	"cmd/p4lb/internal/view":  {"cmd/p4lb/internal/cli", "controller", "internal/controller/inspect", "internal/controller/plan", "internal/network/fabric", "internal/ui/live", "internal/ui/web", "internal/text/plain"},
 	"cmd/p4lb/internal/serve": {"internal/device/ports", "cmd/p4lb/internal/cli", "internal/server/bfrt", "internal/bmv2", "internal/server/thrift", "internal/dataplane", "internal/network/fabric", "internal/p4", "internal/network/p4app", "internal/server/p4rt", "internal/server/gate"},
 	"cmd/p4lb/internal/network": {

@@ -11,10 +11,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/p4lb/p4lb/internal/text/lists"
-	"github.com/p4lb/p4lb/internal/text/plain"
+	"github.com/p4lb/p4lb/internal/text/tree"
 )
 
 // rowsFile is the name of a catalogue's rows.
@@ -263,22 +261,22 @@ func strays(name string, dir fs.FS) error {
 // decode reads a file's YAML into a value, strictly. The error names the file
 // and the line, and for a key that there is not the nearest.
 func decode(file, text string, into any) error {
-	_, err := plain.Decode([]byte(text), into)
-	if y := (*plain.YAMLError)(nil); errors.As(err, &y) {
-		return fmt.Errorf("%s:%d: %w", file, max(1, y.Line), err)
+	_, err := tree.Unmarshal([]byte(text), into)
+	if at, ok := errors.AsType[*tree.Error](err); ok {
+		return fmt.Errorf("%s:%d: %w", file, max(1, at.Line), err)
 	}
 	return err
 }
 
-// lineOf is the line of a value in a YAML text, 0 where it is not.
+// lineOf returns the line of a value in a YAML text, or 0 if it is not there.
 func lineOf(text, path string) int {
-	p, err := yaml.PathString(path)
+	root, err := tree.Parse([]byte(text))
 	if err != nil {
 		return 0
 	}
-	node, err := p.ReadNode(strings.NewReader(text))
-	if err != nil || node == nil || node.GetToken() == nil {
+	n, ok := root.At(strings.TrimPrefix(path, "$."))
+	if !ok {
 		return 0
 	}
-	return node.GetToken().Position.Line
+	return n.Line
 }

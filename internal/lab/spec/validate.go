@@ -227,7 +227,7 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 	c := &x.Cases[i]
 	own := fmt.Sprintf("cases[%d].", i)
 	at := func(key string) string {
-		if src.node(own+key) != nil {
+		if src.has(own + key) {
 			return own + key
 		}
 		return key

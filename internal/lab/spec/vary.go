@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
 
 	"github.com/p4lb/p4lb/internal/text/lists"
+	"github.com/p4lb/p4lb/internal/text/tree"
 )
 
 // A Vary lists details that a paper omits and the design to test their effects. Each
@@ -63,25 +63,18 @@ type Level struct {
 
 type openChoices []OpenChoice
 
-// UnmarshalYAML reads keys with lists of values.
-func (o *openChoices) UnmarshalYAML(n ast.Node) error {
-	m, ok := n.(ast.MapNode)
-	if !ok {
-		return misplaced(n, errors.New("want keys, each with a list of values"))
+// UnmarshalNode reads keys with lists of values.
+func (o *openChoices) UnmarshalNode(n tree.Node) error {
+	if n.Kind != tree.Object {
+		return errors.New("want keys, each with a list of values")
 	}
-	for it := m.MapRange(); it.Next(); {
-		list, ok := it.Value().(*ast.SequenceNode)
-		key := it.Key().GetToken().Value
-		if !ok || len(list.Values) == 0 {
-			return misplaced(it.Value(), fmt.Errorf("%s: want a list of values", key))
+	for _, f := range n.Fields {
+		if len(f.Items) == 0 {
+			return &tree.Error{Line: f.Node.Line, Text: f.Key + ": want a list of values"}
 		}
-		c := OpenChoice{Key: key, line: it.Key().GetToken().Position.Line}
-		for _, item := range list.Values {
-			l := Level{Text: strings.TrimSpace(item.String())}
-			if err := yaml.NodeToValue(item, &l.value); err != nil {
-				return misplaced(item, err)
-			}
-			c.Levels = append(c.Levels, l)
+		c := OpenChoice{Key: f.Key, line: f.Line}
+		for _, item := range f.Items {
+			c.Levels = append(c.Levels, Level{item.String(), item.Value()})
 		}
 		*o = append(*o, c)
 	}
@@ -151,7 +144,7 @@ func (v *Vary) Together() (list [][]int) {
 // checkVary refuses invalid choices before anything runs.
 func (x *Experiment) checkVary(src *source) error {
 	v := x.Vary
-	if v == nil || src.tree == nil {
+	if v == nil || src.root.Kind == tree.Null {
 		return nil
 	}
 	v.Design = cmp.Or(v.Design, oneAtATime)
@@ -209,26 +202,26 @@ func (v *Vary) Fresh(x *Experiment) Seeds {
 // Variant returns the experiment with other choices. It is parsed again, so that all
 // checks apply.
 func (x *Experiment) Variant(levels []int) (*Experiment, error) {
-	var tree map[string]any
-	if err := yaml.Unmarshal(x.origin.text, &tree); err != nil {
+	root, err := tree.Parse(x.origin.text)
+	if err != nil {
 		return nil, err
 	}
+	values, _ := root.Value().(map[string]any)
 	for _, key := range []string{"vary", "full", "ceiling"} {
-		delete(tree, key)
+		delete(values, key)
 	}
 	var last *OpenChoice // the choice to name in an error
-	var err error
 	for i, l := range levels {
 		if l < 0 || err != nil {
 			continue
 		}
 		last = &x.Vary.Open[i]
-		err = putAt(tree, last.Key, last.Levels[l].value, x.Vary.Cases)
+		err = putAt(values, last.Key, last.Levels[l].value, x.Vary.Cases)
 	}
 	var other *Experiment
 	if err == nil {
 		var text []byte
-		if text, err = yaml.Marshal(tree); err == nil {
+		if text, err = yaml.Marshal(values); err == nil {
 			other, err = Load(x.origin.file, text, x.origin.read, x.origin.library)
 		}
 	}

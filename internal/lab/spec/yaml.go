@@ -9,19 +9,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-
 	"github.com/p4lb/p4lb/internal/network/fabric"
-	"github.com/p4lb/p4lb/internal/text/plain"
+	"github.com/p4lb/p4lb/internal/text/tree"
 	"github.com/p4lb/p4lb/internal/text/units"
 )
 
 // Time is a time as a file writes it: 500us, 1.5ms, 2s.
 type Time time.Duration
 
-// UnmarshalYAML reads a time.
-func (t *Time) UnmarshalYAML(n ast.Node) error { return scalar(n, t.parse) }
+// UnmarshalText reads a time.
+func (t *Time) UnmarshalText(text []byte) error { return t.parse(string(text)) }
 
 func (t *Time) parse(text string) error {
 	d, err := time.ParseDuration(text)
@@ -48,8 +45,8 @@ func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 // Size is a number of bytes as a file writes it: 1500, 64KB or 9MiB.
 type Size int64
 
-// UnmarshalYAML reads a size.
-func (s *Size) UnmarshalYAML(n ast.Node) error { return scalar(n, s.Parse) }
+// UnmarshalText reads a size.
+func (s *Size) UnmarshalText(text []byte) error { return s.Parse(string(text)) }
 
 // Parse reads a size as a file writes it; a number alone is one of bytes.
 func (s *Size) Parse(text string) error {
@@ -85,8 +82,8 @@ type Cut Size
 // Uncut leaves flows as large as their distribution has them.
 const Uncut = Cut(-1)
 
-// UnmarshalYAML reads a size, or none.
-func (c *Cut) UnmarshalYAML(n ast.Node) error { return scalar(n, c.Parse) }
+// UnmarshalText reads a size, or none.
+func (c *Cut) UnmarshalText(text []byte) error { return c.Parse(string(text)) }
 
 // Parse reads a cut as a file writes it; 0 is none.
 func (c *Cut) Parse(text string) error {
@@ -115,8 +112,8 @@ type Threshold int
 // Never is the threshold of queues that do not mark.
 const Never = Threshold(-1)
 
-// UnmarshalYAML reads a number of packets, or none.
-func (t *Threshold) UnmarshalYAML(n ast.Node) error { return scalar(n, t.Parse) }
+// UnmarshalText reads a number of packets, or none.
+func (t *Threshold) UnmarshalText(text []byte) error { return t.Parse(string(text)) }
 
 // Parse reads a threshold as a file writes it; none and 0 are Never.
 func (t *Threshold) Parse(text string) error {
@@ -140,20 +137,18 @@ const maxThreshold = 1e9
 // Bitrate is a rate as a file writes it: 400Mbps, 40G.
 type Bitrate fabric.Rate
 
-// UnmarshalYAML reads a rate.
-func (r *Bitrate) UnmarshalYAML(n ast.Node) error {
-	return scalar(n, func(text string) error {
-		v, err := fabric.ParseRate(text)
-		*r = Bitrate(v)
-		return err
-	})
+// UnmarshalText reads a rate.
+func (r *Bitrate) UnmarshalText(text []byte) error {
+	v, err := fabric.ParseRate(string(text))
+	*r = Bitrate(v)
+	return err
 }
 
 // MarshalText writes the rate as a file writes it.
 func (r Bitrate) MarshalText() ([]byte, error) { return fabric.Rate(r).MarshalText() }
 
-// UnmarshalYAML reads a time or a share such as 5%.
-func (w *Warmup) UnmarshalYAML(n ast.Node) error { return scalar(n, w.parse) }
+// UnmarshalText reads a time or a share such as 5%.
+func (w *Warmup) UnmarshalText(text []byte) error { return w.parse(string(text)) }
 
 func (w *Warmup) parse(text string) error {
 	w.given = true
@@ -180,8 +175,8 @@ func (w Warmup) MarshalText() ([]byte, error) {
 	return []byte(Number(w.Share*100) + "%"), nil
 }
 
-// UnmarshalYAML reads a load, as 0.7 or 70%.
-func (l *LoadLevel) UnmarshalYAML(n ast.Node) error { return scalar(n, l.Parse) }
+// UnmarshalText reads a load, as 0.7 or 70%.
+func (l *LoadLevel) UnmarshalText(text []byte) error { return l.Parse(string(text)) }
 
 // Parse reads a load as a file writes it.
 func (l *LoadLevel) Parse(text string) error {
@@ -197,27 +192,23 @@ func (l *LoadLevel) Parse(text string) error {
 	return nil
 }
 
-// UnmarshalYAML reads the number of seeds or the seeds themselves.
-func (s *Seeds) UnmarshalYAML(n ast.Node) error {
-	var many int
-	switch {
-	case n.Type() == ast.IntegerType && yaml.NodeToValue(n, &many) == nil && many >= 1 && many <= maxSeeds:
-		*s = FirstSeeds(many)
+// UnmarshalNode reads the number of seeds or the seeds themselves.
+func (s *Seeds) UnmarshalNode(n tree.Node) error {
+	if n.Kind == tree.Scalar && n.Word {
+		list, err := ParseSeeds(n.Text)
+		*s = list
+		return err
+	}
+	count, err := strconv.Atoi(n.Text)
+	if n.Kind == tree.Scalar && err == nil && count >= 1 && count <= maxSeeds {
+		*s = FirstSeeds(count)
 		return nil
-	case n.Type() == ast.StringType:
-		list, err := ParseSeeds(n.GetToken().Value)
-		if err != nil {
-			return misplaced(n, err)
-		}
+	}
+	if list, ok := seedList(n.Items); ok {
 		*s = list
 		return nil
-	case n.Type() == ast.SequenceType:
-		if list, ok := seedList(n.(*ast.SequenceNode)); ok {
-			*s = list
-			return nil
-		}
 	}
-	return misplaced(n, fmt.Errorf("want how many, up to %d, or a list of different numbers from 1 to 2^64-1 such as [1, 2, 3]", maxSeeds))
+	return fmt.Errorf("want how many, up to %d, or a list of different numbers from 1 to 2^64-1 such as [1, 2, 3]", maxSeeds)
 }
 
 // ParseSeeds reads how many seeds, as 5, or which, as 3,5,8-12.
@@ -259,12 +250,11 @@ const maxSeeds = 1000
 // plan.
 const maxFaults = 10_000
 
-// seedList reads the seeds themselves. The YAML package would cut 1.5 to 1 and
-// 2^64 to 2^63.
-func seedList(n *ast.SequenceNode) (list Seeds, ok bool) {
-	for _, item := range n.Values {
-		seed, err := strconv.ParseUint(item.GetToken().Value, 10, 64)
-		if err != nil || item.Type() != ast.IntegerType || seed == 0 || slices.Contains(list, seed) {
+// seedList reads the seeds themselves.
+func seedList(items []tree.Node) (list Seeds, ok bool) {
+	for _, item := range items {
+		seed, err := strconv.ParseUint(item.Text, 10, 64)
+		if err != nil || item.Word || seed == 0 || slices.Contains(list, seed) {
 			return nil, false
 		}
 		list = append(list, seed)
@@ -281,43 +271,30 @@ func FirstSeeds(n int) Seeds {
 	return s
 }
 
-// UnmarshalYAML reads the name of a preset or file, or a maker.
-func (n *Network) UnmarshalYAML(node ast.Node) error {
+// UnmarshalNode reads the name of a preset or file, or a maker.
+func (n *Network) UnmarshalNode(node tree.Node) error {
 	type maker Network
 	return shortOrLong(node, &n.Name, (*maker)(n))
 }
 
-// UnmarshalYAML reads the name of a scheme, or a scheme with its parameters.
-func (s *Scheme) UnmarshalYAML(node ast.Node) error {
+// UnmarshalNode reads the name of a scheme, or a scheme with its parameters.
+func (s *Scheme) UnmarshalNode(node tree.Node) error {
 	type long Scheme
 	return shortOrLong(node, &s.Scheme, (*long)(s))
 }
 
-// UnmarshalYAML reads a transport's name, or the transport with its constants.
-func (t *TransportSpec) UnmarshalYAML(node ast.Node) error {
+// UnmarshalNode reads a transport's name, or the transport with its constants.
+func (t *TransportSpec) UnmarshalNode(node tree.Node) error {
 	type long TransportSpec
 	return shortOrLong(node, &t.Kind, (*long)(t))
 }
 
 // shortOrLong reads a name, or the mapping that it is short for.
-func shortOrLong(n ast.Node, name *string, long any) error {
-	if n.Type() == ast.StringType {
-		return yaml.NodeToValue(n, name)
+func shortOrLong(n tree.Node, name *string, long any) error {
+	if n.Kind == tree.Scalar && n.Word {
+		return n.Decode(name)
 	}
-	return yaml.NodeToValue(n, long, yaml.Strict())
-}
-
-// scalar hands a scalar's text to its reader.
-func scalar(n ast.Node, read func(string) error) error {
-	if err := read(n.GetToken().Value); err != nil {
-		return misplaced(n, err)
-	}
-	return nil
-}
-
-// misplaced is an error about a node.
-func misplaced(n ast.Node, err error) error {
-	return &FileError{Line: n.GetToken().Position.Line, Key: plain.KeyOf(n.GetPath()), Msg: err.Error()}
+	return n.Decode(long)
 }
 
 // A FileError is a mistake in an experiment, with its place.
@@ -347,7 +324,7 @@ func (e *FileError) Error() string {
 // A source is an experiment's text, to find the lines of its keys in.
 type source struct {
 	file string
-	tree *ast.File
+	root tree.Node
 }
 
 // wrong is an error about a key, given as a path such as loads[1].
@@ -358,44 +335,33 @@ func (s *source) wrong(key string, err error) error {
 	return e
 }
 
-// node returns the node at a key, or nil.
-func (s *source) node(key string) ast.Node {
-	p, err := yaml.PathString("$." + key)
-	if err != nil || s.tree == nil {
-		return nil
-	}
-	node, err := p.FilterFile(s.tree)
-	if err != nil {
-		return nil
-	}
-	return node
+// has reports whether the text has a key.
+func (s *source) has(key string) bool {
+	_, ok := s.root.At(key)
+	return ok
 }
 
-// line returns the line of a key, or of the enclosing key.
+// line returns the line of a key, or of the enclosing key; 0 if there is none.
 func (s *source) line(key string) int {
-	for ; key != ""; key = key[:max(0, strings.LastIndexAny(key, ".["))] {
-		if node := s.node(key); node != nil {
-			return node.GetToken().Position.Line
-		}
+	if top := strings.FieldsFunc(key, func(r rune) bool { return r == '.' || r == '[' }); len(top) == 0 || !s.has(top[0]) {
+		return 0
 	}
-	return 0
+	n, _ := s.root.At(key)
+	return n.Line
 }
 
 // decode reads the text into x, with no key left over.
 func decode(file string, text []byte, x *Experiment) (*source, error) {
-	tree, err := plain.Decode(text, x)
+	root, err := tree.Unmarshal(text, x)
 	if err != nil {
 		e := &FileError{File: file, Msg: err.Error()}
-		if y := (*plain.YAMLError)(nil); errors.As(err, &y) {
-			e.Line, e.Key = y.Line, y.Key
-		}
-		if own := (*FileError)(nil); errors.As(err, &own) {
-			e.Line, e.Key, e.Msg = own.Line, own.Key, own.Msg
+		if at, ok := errors.AsType[*tree.Error](err); ok {
+			e.Line, e.Key = at.Line, at.Key
 		}
 		e.Msg, _, _ = strings.Cut(e.Msg, "\n")
 		return nil, e
 	}
-	return &source{file, tree}, nil
+	return &source{file, root}, nil
 }
 
 // Number writes a number as short as can be.

@@ -1,6 +1,8 @@
 package fabric
 
 import (
+	"github.com/p4lb/p4lb/internal/text/tree"
+
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -22,35 +24,35 @@ import (
 // number of a port is the number at the end of its interface's name if all
 // interfaces of the switch have different numbers. Otherwise ports are numbered
 // from 1 in the order of the links.
-func (m *importer) containerlab(v value) {
-	defaults, groups := v.get("defaults"), v.get("groups")
-	links := m.containerlabLinks(v.get("links"))
+func (m *importer) containerlab(v tree.Node) {
+	defaults, groups := v.Get("defaults"), v.Get("groups")
+	links := m.containerlabLinks(v.Get("links"))
 	degree := map[string]int{}
 	for _, l := range links {
 		degree[l.ends[0].node]++
 		degree[l.ends[1].node]++
 	}
 	known := map[string]bool{}
-	for _, f := range m.object(v.get("nodes"), "nodes") {
-		known[f.key] = true
-		get := func(key string) value {
-			for _, from := range []value{f.value, groups.get(f.get("group").text), defaults} {
-				if x := from.get(key); x.kind != null {
+	for _, f := range m.object(v.Get("nodes"), "nodes") {
+		known[f.Key] = true
+		get := func(key string) tree.Node {
+			for _, from := range []tree.Node{f.Node, groups.Get(f.Get("group").Text), defaults} {
+				if x := from.Get(key); x.Kind != tree.Null {
 					return x
 				}
 			}
-			return value{}
+			return tree.Node{}
 		}
-		what := "node " + f.key
-		m.object(f.value, what)
-		if m.word(get("kind"), what+": kind") == "linux" && degree[f.key] == 1 {
-			m.hostAt[f.key] = len(m.draft.hosts)
-			m.draft.hosts = append(m.draft.hosts, draftHost{line: f.line, name: f.key, ip: m.execAddress(get("exec"), what)})
+		what := "node " + f.Key
+		m.object(f.Node, what)
+		if m.word(get("kind"), what+": kind") == "linux" && degree[f.Key] == 1 {
+			m.hostAt[f.Key] = len(m.draft.hosts)
+			m.draft.hosts = append(m.draft.hosts, draftHost{line: f.Line, name: f.Key, ip: m.execAddress(get("exec"), what)})
 			continue
 		}
-		m.switchAt[f.key] = len(m.draft.switches)
-		s := draftSwitch{line: f.line, name: f.key}
-		if role := Role(f.get("group").text); slices.Contains([]Role{Leaf, Spine, Tor, Agg, Core}, role) {
+		m.switchAt[f.Key] = len(m.draft.switches)
+		s := draftSwitch{line: f.Line, name: f.Key}
+		if role := Role(f.Get("group").Text); slices.Contains([]Role{Leaf, Spine, Tor, Agg, Core}, role) {
 			s.role = role
 		}
 		m.draft.switches = append(m.draft.switches, s)
@@ -82,21 +84,21 @@ type labLink struct {
 
 // containerlabLinks reads the links between nodes. It skips links to the
 // machine itself or to a management network.
-func (m *importer) containerlabLinks(v value) (links []labLink) {
+func (m *importer) containerlabLinks(v tree.Node) (links []labLink) {
 	for _, item := range m.list(v, "links") {
 		m.object(item, "link")
-		ends := item.get("endpoints")
-		if ends.kind == null || len(ends.items) != 2 {
-			if typ := item.get("type").text; typ != "" && typ != "veth" {
-				m.notef(item.line, "link of type %s ignored: it leads out of the topology", typ)
+		ends := item.Get("endpoints")
+		if ends.Kind == tree.Null || len(ends.Items) != 2 {
+			if typ := item.Get("type").Text; typ != "" && typ != "veth" {
+				m.notef(item.Line, "link of type %s ignored: it leads out of the topology", typ)
 				continue
 			}
-			m.errorf(item.line, `link: want two endpoints, as in ["leaf1:e1-1", "client1:eth1"]`)
+			m.errorf(item.Line, `link: want two endpoints, as in ["leaf1:e1-1", "client1:eth1"]`)
 			continue
 		}
-		l := labLink{line: item.line}
+		l := labLink{line: item.Line}
 		outside := ""
-		for i, end := range ends.items {
+		for i, end := range ends.Items {
 			l.ends[i] = m.labEnd(end)
 			switch l.ends[i].node {
 			case "host", "mgmt-net", "macvlan":
@@ -104,7 +106,7 @@ func (m *importer) containerlabLinks(v value) (links []labLink) {
 			}
 		}
 		if outside != "" {
-			m.notef(item.line, "link to %s ignored: it leads out of the topology", outside)
+			m.notef(item.Line, "link to %s ignored: it leads out of the topology", outside)
 			continue
 		}
 		links = append(links, l)
@@ -113,13 +115,13 @@ func (m *importer) containerlabLinks(v value) (links []labLink) {
 }
 
 // labEnd parses NODE:INTERFACE, or an object with both.
-func (m *importer) labEnd(v value) labEnd {
-	if v.kind == object {
-		return labEnd{m.word(v.get("node"), "link: node"), m.word(v.get("interface"), "link: interface")}
+func (m *importer) labEnd(v tree.Node) labEnd {
+	if v.Kind == tree.Object {
+		return labEnd{m.word(v.Get("node"), "link: node"), m.word(v.Get("interface"), "link: interface")}
 	}
 	node, port, ok := strings.Cut(m.word(v, "link: endpoint"), ":")
 	if !ok || node == "" || port == "" {
-		m.errorf(v.line, "link: endpoint %q: want NODE:INTERFACE, as in leaf1:e1-1", v.text)
+		m.errorf(v.Line, "link: endpoint %q: want NODE:INTERFACE, as in leaf1:e1-1", v.Text)
 	}
 	return labEnd{node, port}
 }
@@ -159,15 +161,15 @@ var addAddress = sync.OnceValue(func() *regexp.Regexp {
 
 // execAddress returns the address that a host assigns itself in a command. The
 // result is invalid if there is none.
-func (m *importer) execAddress(v value, what string) (ip netip.Prefix) {
+func (m *importer) execAddress(v tree.Node, what string) (ip netip.Prefix) {
 	for _, item := range m.list(v, what+": exec") {
-		match := addAddress().FindStringSubmatch(item.text)
+		match := addAddress().FindStringSubmatch(item.Text)
 		if match == nil {
 			continue
 		}
 		p, err := parseHostIP(match[1])
 		if err != nil {
-			m.errorf(item.line, "%s: %s", what, fmt.Sprint(err))
+			m.errorf(item.Line, "%s: %s", what, fmt.Sprint(err))
 			return ip
 		}
 		return p

@@ -8,6 +8,7 @@ import (
 
 	"github.com/p4lb/p4lb/internal/text/lists"
 	"github.com/p4lb/p4lb/internal/text/plain"
+	"github.com/p4lb/p4lb/internal/text/tree"
 )
 
 // An Error is an error in a topology file.
@@ -27,6 +28,15 @@ func (e *Error) Error() string {
 		return e.File + ": " + e.Msg
 	}
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
+}
+
+// located returns an error of the parser with the name of the file.
+func located(file string, err error) error {
+	e := &Error{File: file, Msg: err.Error()}
+	if at, ok := errors.AsType[*tree.Error](err); ok {
+		e.Line = at.Line
+	}
+	return e
 }
 
 // maxErrors is the maximum number of errors reported for a file.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/p4lb/p4lb/internal/text/tree"
 	"github.com/p4lb/p4lb/internal/text/units"
 )
 
@@ -25,26 +26,26 @@ type Imports struct {
 // tutorials (topology.json) or of containerlab (NAME.clab.yml). The notes list
 // information that a Topology cannot represent, one line each.
 func (o Imports) Import(file string, text []byte) (*Topology, []string, error) {
-	tree, isJSON := parseYAML, bytes.HasPrefix(bytes.TrimSpace(text), []byte{'{'})
+	parse, isJSON := tree.ParseLarge, bytes.HasPrefix(bytes.TrimSpace(text), []byte{'{'})
 	if isJSON {
-		tree = parseJSON
+		parse = tree.ParseJSON
 	}
-	v, err := tree(file, text)
+	v, err := parse(text)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, located(file, err)
 	}
 	o.Rate = cmp.Or(o.Rate, Gbps)
 	m := &importer{reader: reader{reporter{file: file}}, Imports: o, switchAt: map[string]int{}, hostAt: map[string]int{}}
 	m.draft.name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-	switch topology := v.get("topology"); {
-	case topology.get("nodes").kind == object:
-		if name := v.get("name"); name.kind == scalar {
-			m.draft.name = name.text
+	switch topology := v.Get("topology"); {
+	case topology.Get("nodes").Kind == tree.Object:
+		if name := v.Get("name"); name.Kind == tree.Scalar {
+			m.draft.name = name.Text
 		}
 		m.containerlab(topology)
-	case topology.kind == object:
+	case topology.Kind == tree.Object:
 		m.p4app(topology)
-	case isJSON && v.get("links").kind == list:
+	case isJSON && v.Get("links").Kind == tree.List:
 		m.tutorial(v)
 	default:
 		return nil, nil, &Error{file, 0, "not a topology: want p4-utils' p4app.json (object topology), the tutorials' topology.json (list links), or a containerlab file (nodes in topology)"}
@@ -87,30 +88,30 @@ func (m *importer) notef(line int, format string, args ...any) {
 //
 // The third item of a link is its delay, in ms if it is a number; the fourth is
 // its rate in Mbps.
-func (m *importer) tutorial(v value) {
-	for _, f := range m.object(v.get("hosts"), "hosts") {
-		m.draft.hosts = append(m.draft.hosts, m.host(f, f.get("ip"), f.get("mac")))
+func (m *importer) tutorial(v tree.Node) {
+	for _, f := range m.object(v.Get("hosts"), "hosts") {
+		m.draft.hosts = append(m.draft.hosts, m.host(f, f.Get("ip"), f.Get("mac")))
 	}
-	for i, f := range m.object(v.get("switches"), "switches") {
+	for i, f := range m.object(v.Get("switches"), "switches") {
 		// The tutorials start one process per switch; ids count from 0.
 		id, grpc := uint64(i), 50051+i
 		m.draft.switches = append(m.draft.switches, draftSwitch{
-			line: f.line, name: f.key, id: &id, grpc: fmt.Sprintf("127.0.0.1:%d", grpc),
+			line: f.Line, name: f.Key, id: &id, grpc: fmt.Sprintf("127.0.0.1:%d", grpc),
 		})
 	}
-	for _, item := range m.list(v.get("links"), "links") {
+	for _, item := range m.list(v.Get("links"), "links") {
 		parts := m.list(item, "link")
 		if len(parts) < 2 || len(parts) > 4 {
-			if item.kind != list {
+			if item.Kind != tree.List {
 				continue
 			}
-			m.errorf(item.line, `link: %d items: want two ends, a delay and a rate, as in ["s1-p1", "s2-p1", "5ms", 10]`, len(parts))
+			m.errorf(item.Line, `link: %d items: want two ends, a delay and a rate, as in ["s1-p1", "s2-p1", "5ms", 10]`, len(parts))
 			continue
 		}
-		l := draftLink{line: item.line, rate: m.Rate, delay: m.Delay}
+		l := draftLink{line: item.Line, rate: m.Rate, delay: m.Delay}
 		parse(&m.reader, parts[0], "link: end", parseTutorialEnd, &l.a)
 		parse(&m.reader, parts[1], "link: end", parseTutorialEnd, &l.b)
-		parts = append(parts, value{}, value{}) // for missing items
+		parts = append(parts, tree.Node{}, tree.Node{}) // for missing items
 		m.linkTraits(&l, parts[2], parts[3])
 		m.draft.links = append(m.draft.links, l)
 	}
@@ -134,23 +135,23 @@ func parseTutorialEnd(text string) (End, error) {
 }
 
 // host reads a host. The address "auto" counts as missing.
-func (m *importer) host(f field, ip, mac value) draftHost {
-	what := "host " + f.key
-	m.object(f.value, what)
-	h := draftHost{line: f.line, name: f.key}
-	if ip.text != "auto" {
+func (m *importer) host(f tree.Field, ip, mac tree.Node) draftHost {
+	what := "host " + f.Key
+	m.object(f.Node, what)
+	h := draftHost{line: f.Line, name: f.Key}
+	if ip.Text != "auto" {
 		parse(&m.reader, ip, what+": ip", parseHostIP, &h.ip)
 	}
-	if mac.kind == scalar && mac.text != "auto" {
+	if mac.Kind == tree.Scalar && mac.Text != "auto" {
 		parse(&m.reader, mac, what+": mac", pointer(parseMAC), &h.mac)
 	}
 	return h
 }
 
 // linkTraits reads a delay and a rate in Mininet's format.
-func (m *importer) linkTraits(l *draftLink, delay, rate value) {
+func (m *importer) linkTraits(l *draftLink, delay, rate tree.Node) {
 	parse(&m.reader, delay, fmt.Sprintf("link %v: delay", l), parseMininetDelay, &l.delay)
-	if rate.kind == null {
+	if rate.Kind == tree.Null {
 		m.unrated++
 		return
 	}

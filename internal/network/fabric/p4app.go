@@ -1,6 +1,8 @@
 package fabric
 
 import (
+	"github.com/p4lb/p4lb/internal/text/tree"
+
 	"cmp"
 	"fmt"
 	"net/netip"
@@ -15,24 +17,24 @@ import (
 //	"links": [["h1", "s1", {"bw": 5, "delay": "1ms", "port2": 3}], ["s1", "s2"]],
 //	"hosts": {"h1": {}},
 //	"switches": {"s1": {"thrift_port": 9090}, "s2": {}}
-func (m *importer) p4app(v value) {
-	for _, f := range m.object(v.get("switches"), "switches") {
-		m.switchAt[f.key] = len(m.draft.switches)
+func (m *importer) p4app(v tree.Node) {
+	for _, f := range m.object(v.Get("switches"), "switches") {
+		m.switchAt[f.Key] = len(m.draft.switches)
 		m.draft.switches = append(m.draft.switches, m.p4appSwitch(f))
 	}
-	for _, f := range m.object(v.get("hosts"), "hosts") {
-		m.hostAt[f.key] = len(m.draft.hosts)
-		m.draft.hosts = append(m.draft.hosts, m.host(f, f.get("ip"), f.get("mac")))
+	for _, f := range m.object(v.Get("hosts"), "hosts") {
+		m.hostAt[f.Key] = len(m.draft.hosts)
+		m.draft.hosts = append(m.draft.hosts, m.host(f, f.Get("ip"), f.Get("mac")))
 	}
-	if r := v.get("routers"); len(r.fields) > 0 {
-		m.errorf(r.fields[0].line, "router %s: routers are not supported: want switches and hosts", r.fields[0].key)
+	if r := v.Get("routers"); len(r.Fields) > 0 {
+		m.errorf(r.Fields[0].Line, "router %s: routers are not supported: want switches and hosts", r.Fields[0].Key)
 	}
-	for _, item := range m.list(v.get("links"), "links") {
-		m.p4appLink(item, v.get("default"))
+	for _, item := range m.list(v.Get("links"), "links") {
+		m.p4appLink(item, v.Get("default"))
 	}
 	if len(m.found) == 0 {
 		m.numberPorts()
-		m.strategy(v.get("assignment_strategy"))
+		m.strategy(v.Get("assignment_strategy"))
 	}
 }
 
@@ -92,14 +94,14 @@ func leadingNumber(s string) int {
 	return n
 }
 
-func (m *importer) p4appSwitch(f field) draftSwitch {
-	what := "switch " + f.key
-	m.object(f.value, what)
-	s := draftSwitch{line: f.line, name: f.key}
-	parse(&m.reader, f.get("device_id"), what+": device_id", pointer(parseID), &s.id)
+func (m *importer) p4appSwitch(f tree.Field) draftSwitch {
+	what := "switch " + f.Key
+	m.object(f.Node, what)
+	s := draftSwitch{line: f.Line, name: f.Key}
+	parse(&m.reader, f.Get("device_id"), what+": device_id", pointer(parseID), &s.id)
 	port := func(key string) string {
-		v := f.get(key)
-		if v.kind == null {
+		v := f.Get(key)
+		if v.Kind == tree.Null {
 			return ""
 		}
 		n := 0
@@ -112,51 +114,51 @@ func (m *importer) p4appSwitch(f field) draftSwitch {
 
 // p4appLink reads a link: two nodes and an optional object. Properties of the
 // object take precedence over the defaults of all links.
-func (m *importer) p4appLink(item, common value) {
+func (m *importer) p4appLink(item, common tree.Node) {
 	parts := m.list(item, "link")
 	if len(parts) < 2 || len(parts) > 3 {
-		if item.kind != list {
+		if item.Kind != tree.List {
 			return
 		}
-		m.errorf(item.line, `link: %d items: want two nodes and an object, as in ["s1", "s2", {"bw": 10}]`, len(parts))
+		m.errorf(item.Line, `link: %d items: want two nodes and an object, as in ["s1", "s2", {"bw": 10}]`, len(parts))
 		return
 	}
-	var own value
+	var own tree.Node
 	if len(parts) == 3 {
 		own = parts[2]
 		m.object(own, "link")
 	}
-	get := func(keys ...string) value {
-		for _, from := range []value{own, common} {
+	get := func(keys ...string) tree.Node {
+		for _, from := range []tree.Node{own, common} {
 			for _, key := range keys {
-				if v := from.get(key); v.kind != null {
+				if v := from.Get(key); v.Kind != tree.Null {
 					return v
 				}
 			}
 		}
-		return value{}
+		return tree.Node{}
 	}
-	l := draftLink{line: item.line, rate: m.Rate, delay: m.Delay}
+	l := draftLink{line: item.Line, rate: m.Rate, delay: m.Delay}
 	l.a.Node, l.b.Node = m.word(parts[0], "link: end"), m.word(parts[1], "link: end")
 	m.linkTraits(&l, get("delay"), get("bw"))
 	what := fmt.Sprintf("link %v", l)
 	parse(&m.reader, get("max_queue_size", "queue_length"), what+": queue", within(1, mostQueued), &l.queue)
 	for i, end := range []*End{&l.a, &l.b} {
 		n := fmt.Sprint(i + 1)
-		m.linkEnd(end, what, own.get("port"+n), own.get("addr"+n), own.get("params"+n).get("ip"))
+		m.linkEnd(end, what, own.Get("port"+n), own.Get("addr"+n), own.Get("params"+n).Get("ip"))
 	}
-	if loss := get("loss"); loss.kind != null && loss.text != "0" {
-		m.notef(loss.line, "%s: loss of %s %% ignored", what, loss.text)
+	if loss := get("loss"); loss.Kind != tree.Null && loss.Text != "0" {
+		m.notef(loss.Line, "%s: loss of %s %% ignored", what, loss.Text)
 	}
-	if weight := get("weight"); weight.kind != null && weight.text != "1" {
-		m.notef(weight.line, "%s: weight %s ignored: paths minimize the number of links", what, weight.text)
+	if weight := get("weight"); weight.Kind != tree.Null && weight.Text != "1" {
+		m.notef(weight.Line, "%s: weight %s ignored: paths minimize the number of links", what, weight.Text)
 	}
 	m.draft.links = append(m.draft.links, l)
 }
 
 // linkEnd reads the properties of an end: the port of a switch, the addresses
 // of a host.
-func (m *importer) linkEnd(end *End, what string, port, mac, ip value) {
+func (m *importer) linkEnd(end *End, what string, port, mac, ip tree.Node) {
 	i, ok := m.hostAt[end.Node]
 	if !ok {
 		parse(&m.reader, port, what+": port", within(1, MaxPort), &end.Port)
@@ -169,7 +171,7 @@ func (m *importer) linkEnd(end *End, what string, port, mac, ip value) {
 
 // strategy gives hosts without an address the one that p4-utils would assign,
 // so that scripts written for p4-utils keep working.
-func (m *importer) strategy(v value) {
+func (m *importer) strategy(v tree.Node) {
 	name := strings.ToLower(m.word(v, "assignment_strategy"))
 	if name == "" {
 		name = "l2" // its documented default
@@ -178,7 +180,7 @@ func (m *importer) strategy(v value) {
 		return
 	}
 	if name != "l2" && name != "l3" && name != "mixed" {
-		m.errorf(v.line, "assignment_strategy %q: want l2, l3, mixed or manual", v.text)
+		m.errorf(v.Line, "assignment_strategy %q: want l2, l3, mixed or manual", v.Text)
 		return
 	}
 	used := map[netip.Addr]bool{}

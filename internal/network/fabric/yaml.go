@@ -8,6 +8,7 @@ import (
 
 	"github.com/p4lb/p4lb/internal/text/lists"
 	"github.com/p4lb/p4lb/internal/text/plain"
+	"github.com/p4lb/p4lb/internal/text/tree"
 )
 
 // Load reads a topology in YAML. file is its name in messages. The error has
@@ -32,35 +33,35 @@ import (
 //
 // Only the names, the ends and the rates are required.
 func Load(file string, text []byte) (*Topology, error) {
-	v, err := parseYAML(file, text)
+	v, err := tree.ParseLarge(text)
 	if err != nil {
-		return nil, err
+		return nil, located(file, err)
 	}
 	r := &reader{reporter{file: file}}
 	d := &draft{}
 	r.object(v, "the topology", "name", "about", "defaults", "switches", "hosts", "links")
-	d.name = r.word(v.get("name"), "name")
-	d.about = r.word(v.get("about"), "about")
-	for _, f := range r.object(v.get("switches"), "switches") {
+	d.name = r.word(v.Get("name"), "name")
+	d.about = r.word(v.Get("about"), "about")
+	for _, f := range r.object(v.Get("switches"), "switches") {
 		d.switches = append(d.switches, r.switchOf(f))
 	}
 	isHost := map[string]bool{}
-	for _, f := range r.object(v.get("hosts"), "hosts") {
-		what := "host " + f.key
-		r.object(f.value, what, "ip", "mac")
-		h := draftHost{line: f.line, name: f.key}
-		parse(r, f.get("ip"), what+": ip", parseHostIP, &h.ip)
-		parse(r, f.get("mac"), what+": mac", pointer(parseMAC), &h.mac)
+	for _, f := range r.object(v.Get("hosts"), "hosts") {
+		what := "host " + f.Key
+		r.object(f.Node, what, "ip", "mac")
+		h := draftHost{line: f.Line, name: f.Key}
+		parse(r, f.Get("ip"), what+": ip", parseHostIP, &h.ip)
+		parse(r, f.Get("mac"), what+": mac", pointer(parseMAC), &h.mac)
 		d.hosts = append(d.hosts, h)
-		isHost[f.key] = true
+		isHost[f.Key] = true
 	}
-	defaults := v.get("defaults")
+	defaults := v.Get("defaults")
 	r.object(defaults, "defaults", "switch-links", "host-links")
 	basis := map[bool]draftLink{
-		false: r.defaults(defaults.get("switch-links"), "defaults of switch-links"),
-		true:  r.defaults(defaults.get("host-links"), "defaults of host-links"),
+		false: r.defaults(defaults.Get("switch-links"), "defaults of switch-links"),
+		true:  r.defaults(defaults.Get("host-links"), "defaults of host-links"),
 	}
-	for _, item := range r.list(v.get("links"), "links") {
+	for _, item := range r.list(v.Get("links"), "links") {
 		if len(d.links) > maxLinks {
 			break // finish reports the error
 		}
@@ -76,7 +77,7 @@ func Load(file string, text []byte) (*Topology, error) {
 type reader struct{ reporter }
 
 // defaults reads the default properties of links.
-func (r *reader) defaults(v value, what string) (l draftLink) {
+func (r *reader) defaults(v tree.Node, what string) (l draftLink) {
 	r.object(v, what, "rate", "delay", "queue")
 	r.linkData(v, &l, what)
 	return l
@@ -84,42 +85,42 @@ func (r *reader) defaults(v value, what string) (l draftLink) {
 
 // object returns the fields of v, which may be null. If keys are given, other
 // keys are errors.
-func (r *reader) object(v value, what string, keys ...string) []field {
-	if v.kind != object && v.kind != null {
-		r.errorf(v.line, "%s: want keys with values, not %v", what, v.kind)
+func (r *reader) object(v tree.Node, what string, keys ...string) []tree.Field {
+	if v.Kind != tree.Object && v.Kind != tree.Null {
+		r.errorf(v.Line, "%s: want keys with values, not %v", what, v.Kind)
 	}
-	for _, f := range v.fields {
-		if keys != nil && !slices.Contains(keys, f.key) {
-			r.errorf(f.line, "%s: there is no key %q%s", what, f.key, plain.Meant(f.key, keys))
+	for _, f := range v.Fields {
+		if keys != nil && !slices.Contains(keys, f.Key) {
+			r.errorf(f.Line, "%s: there is no key %q%s", what, f.Key, plain.Meant(f.Key, keys))
 		}
 	}
-	return v.fields
+	return v.Fields
 }
 
-func (r *reader) list(v value, what string) []value {
-	if v.kind != list && v.kind != null {
-		r.errorf(v.line, "%s: want a list, not %v", what, v.kind)
+func (r *reader) list(v tree.Node, what string) []tree.Node {
+	if v.Kind != tree.List && v.Kind != tree.Null {
+		r.errorf(v.Line, "%s: want a list, not %v", what, v.Kind)
 	}
-	return v.items
+	return v.Items
 }
 
 // word returns the text of a scalar, or "" for null.
-func (r *reader) word(v value, what string) string {
-	if v.kind == list || v.kind == object {
-		r.errorf(v.line, "%s: want a word, not %v", what, v.kind)
+func (r *reader) word(v tree.Node, what string) string {
+	if v.Kind == tree.List || v.Kind == tree.Object {
+		r.errorf(v.Line, "%s: want a word, not %v", what, v.Kind)
 	}
-	return v.text
+	return v.Text
 }
 
 // parse parses v with f. If v is null, x stays unchanged.
-func parse[T any](r *reader, v value, what string, f func(string) (T, error), x *T) {
+func parse[T any](r *reader, v tree.Node, what string, f func(string) (T, error), x *T) {
 	text := r.word(v, what)
-	if v.kind != scalar {
+	if v.Kind != tree.Scalar {
 		return
 	}
 	var err error
 	if *x, err = f(text); err != nil {
-		r.errorf(v.line, "%s %v", what, err)
+		r.errorf(v.Line, "%s %v", what, err)
 	}
 }
 
@@ -131,23 +132,23 @@ func pointer[T any](f func(string) (T, error)) func(string) (*T, error) {
 	}
 }
 
-func (r *reader) switchOf(f field) draftSwitch {
-	what := "switch " + f.key
-	r.object(f.value, what, "role", "id", "grpc", "thrift", "buffer")
-	s := draftSwitch{line: f.line, name: f.key}
-	parse(r, f.get("role"), what+": role", parseRole, &s.role)
-	parse(r, f.get("id"), what+": id", pointer(parseID), &s.id)
-	s.grpc = r.word(f.get("grpc"), what+": grpc")
-	s.thrift = r.word(f.get("thrift"), what+": thrift")
-	parse(r, f.get("buffer"), what+": buffer", ParseSize, &s.buffer)
+func (r *reader) switchOf(f tree.Field) draftSwitch {
+	what := "switch " + f.Key
+	r.object(f.Node, what, "role", "id", "grpc", "thrift", "buffer")
+	s := draftSwitch{line: f.Line, name: f.Key}
+	parse(r, f.Get("role"), what+": role", parseRole, &s.role)
+	parse(r, f.Get("id"), what+": id", pointer(parseID), &s.id)
+	s.grpc = r.word(f.Get("grpc"), what+": grpc")
+	s.thrift = r.word(f.Get("thrift"), what+": thrift")
+	parse(r, f.Get("buffer"), what+": buffer", ParseSize, &s.buffer)
 	return s
 }
 
 // asWord undoes the parser's interpretation of l1:3 as a key with a value
 // inside braces and brackets.
-func asWord(v value) value {
-	if len(v.fields) == 1 && v.fields[0].kind == scalar {
-		return value{line: v.line, kind: scalar, text: v.fields[0].key + ":" + v.fields[0].text}
+func asWord(v tree.Node) tree.Node {
+	if len(v.Fields) == 1 && v.Fields[0].Kind == tree.Scalar {
+		return tree.Node{Line: v.Line, Kind: tree.Scalar, Text: v.Fields[0].Key + ":" + v.Fields[0].Text}
 	}
 	return v
 }
@@ -157,12 +158,12 @@ const maxParallel = 128
 
 // linksOf returns the links of an item. basis returns the defaults for a link
 // between two ends.
-func (r *reader) linksOf(v value, basis func(a, b End) draftLink) []draftLink {
+func (r *reader) linksOf(v tree.Node, basis func(a, b End) draftLink) []draftLink {
 	r.object(v, "link", "ends", "rate", "delay", "queue", "parallel", "down")
-	ends := v.get("ends").items
+	ends := v.Get("ends").Items
 	if len(ends) != 2 {
-		if v.kind == object {
-			r.errorf(v.line, "link: want two ends, as in ends: [l1, s1:3]")
+		if v.Kind == tree.Object {
+			r.errorf(v.Line, "link: want two ends, as in ends: [l1, s1:3]")
 		}
 		return nil
 	}
@@ -170,24 +171,24 @@ func (r *reader) linksOf(v value, basis func(a, b End) draftLink) []draftLink {
 	parse(r, asWord(ends[0]), "link: end", parseEnd, &a)
 	parse(r, asWord(ends[1]), "link: end", parseEnd, &b)
 	l := basis(a, b)
-	l.line, l.a, l.b = v.line, a, b
+	l.line, l.a, l.b = v.Line, a, b
 	what := fmt.Sprintf("link %v", l)
 	r.linkData(v, &l, what)
-	parse(r, v.get("down"), what+": down", parseBool, &l.down)
-	n, p := 1, v.get("parallel")
+	parse(r, v.Get("down"), what+": down", parseBool, &l.down)
+	n, p := 1, v.Get("parallel")
 	parse(r, p, what+": parallel", within(1, maxParallel), &n)
 	if n > 1 && (a.Port != 0 || b.Port != 0) {
-		r.errorf(p.line, "%s: parallel links cannot share the port: want one item for each", what)
+		r.errorf(p.Line, "%s: parallel links cannot share the port: want one item for each", what)
 	}
 	return slices.Repeat([]draftLink{l}, n)
 }
 
 // linkData reads the properties common to links and defaults; missing ones stay
 // unchanged.
-func (r *reader) linkData(v value, l *draftLink, what string) {
-	parse(r, v.get("rate"), what+": rate", ParseRate, &l.rate)
-	parse(r, v.get("delay"), what+": delay", ParseDelay, &l.delay)
-	parse(r, v.get("queue"), what+": queue", within(1, mostQueued), &l.queue)
+func (r *reader) linkData(v tree.Node, l *draftLink, what string) {
+	parse(r, v.Get("rate"), what+": rate", ParseRate, &l.rate)
+	parse(r, v.Get("delay"), what+": delay", ParseDelay, &l.delay)
+	parse(r, v.Get("queue"), what+": queue", within(1, mostQueued), &l.queue)
 }
 
 func parseRole(text string) (Role, error) {

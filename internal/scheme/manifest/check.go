@@ -9,6 +9,7 @@ import (
 
 	"github.com/p4lb/p4lb/internal/text/lists"
 	"github.com/p4lb/p4lb/internal/text/plain"
+	"github.com/p4lb/p4lb/internal/text/tree"
 )
 
 // Check holds a manifest against the P4Info of its program: everything that it
@@ -48,9 +49,9 @@ func CheckFile(file string, text []byte, m *Manifest, info *configv1.P4Info) err
 	if err == nil {
 		return nil
 	}
-	root, parseErr := parse(file, text)
+	root, parseErr := tree.Parse(text)
 	if parseErr != nil {
-		return parseErr
+		return located(file, parseErr)
 	}
 	return locate(file, root, err)
 }

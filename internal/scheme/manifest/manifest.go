@@ -147,7 +147,7 @@ func (m *Manifest) HeaderNamed(name string) *Header {
 	return find(m.Headers, func(h *Header) bool { return h.Name == name })
 }
 
-// A Word is one of an enumeration.
+// A Word is a value of an enumeration.
 type Word struct {
 	Name  string
 	About string // one line

@@ -74,7 +74,7 @@ func TestDecodeRefuses(t *testing.T) {
 	for _, test := range []struct{ from, to, want string }{
 		{"version: 2", "version: 1", "m.yaml:2: version: is 1: this p4lb reads version 2"},
 		{"version: 2", "", "m.yaml:3: version: is missing: want 2"},
-		{"scheme: mine", "schem: mine", `m.yaml:3: there is no key "schem"; did you mean scheme?`},
+		{"scheme: mine", "schem: mine", `m.yaml:3: schem: there is no key "schem"; did you mean scheme?`},
 		{"arch: v1model", "arch: v1modle", `m.yaml:4: arch: there is no "v1modle"; did you mean v1model?`},
 		{"paths: 4", "paths: 40", "m.yaml:5: paths: is 40: want 1 to 16, or 0 where the program has no groups"},
 		{"paths: 4", "paths: four", `m.yaml:5: paths: "four": want a whole number`},

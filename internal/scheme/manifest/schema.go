@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/internal/text/lists"
+	"github.com/p4lb/p4lb/internal/text/tree"
 )
 
 // Schema returns the JSON Schema of manifests, derived from the types of this package.
@@ -76,10 +77,10 @@ func (s schemaMaker) define(t reflect.Type, make func() map[string]any) map[stri
 
 func (s schemaMaker) object(t reflect.Type) map[string]any {
 	properties, required := map[string]any{}, []string{}
-	for _, f := range fieldsOf(t) {
-		properties[f.name] = s.of(f.typ)
-		if _, options, _ := strings.Cut(t.FieldByIndex(f.index).Tag.Get("json"), ","); options == "" {
-			required = append(required, f.name)
+	for _, f := range tree.FieldsOf(t) {
+		properties[f.Key] = s.of(f.Type)
+		if _, options, _ := strings.Cut(t.FieldByIndex(f.Index).Tag.Get("json"), ","); options == "" {
+			required = append(required, f.Key)
 		}
 	}
 	out := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}

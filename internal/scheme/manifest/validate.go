@@ -8,6 +8,7 @@ import (
 
 	"github.com/p4lb/p4lb/internal/text/lists"
 	"github.com/p4lb/p4lb/internal/text/plain"
+	"github.com/p4lb/p4lb/internal/text/tree"
 )
 
 // Validate checks everything that does not depend on the program. The error is the
@@ -23,8 +24,7 @@ func (m *Manifest) Validate() error {
 	return nil
 }
 
-// validateWords checks that there are the words of all enumerations, which a
-// manifest that was not decoded may lack.
+// validateWords checks the words of all enumerations.
 func (m *Manifest) validateWords() error { return checkWords("", reflect.ValueOf(m).Elem()) }
 
 func checkWords(place string, v reflect.Value) error {
@@ -34,8 +34,8 @@ func checkWords(place string, v reflect.Value) error {
 			return checkWords(place, v.Elem())
 		}
 	case reflect.Struct:
-		for _, f := range fieldsOf(v.Type()) {
-			if err := checkWords(join(place, f.name), v.FieldByIndex(f.index)); err != nil {
+		for _, f := range tree.FieldsOf(v.Type()) {
+			if err := checkWords(tree.Join(place, f.Key), v.FieldByIndex(f.Index)); err != nil {
 				return err
 			}
 		}
@@ -45,6 +45,12 @@ func checkWords(place string, v reflect.Value) error {
 		}
 		for i := range v.Len() {
 			if err := checkWords(fmt.Sprintf("%s[%d]", place, i), v.Index(i)); err != nil {
+				return err
+			}
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			if err := checkWords(place, key); err != nil {
 				return err
 			}
 		}
@@ -288,9 +294,9 @@ func (m *Manifest) validateTask(t *Task, place string) error {
 		}
 	}
 	value := reflect.ValueOf(t).Elem()
-	for _, f := range fieldsOf(value.Type()) {
-		if slices.Contains(needs.Fields, f.name) && value.FieldByIndex(f.index).IsZero() {
-			return at(place+"."+f.name, "is missing: task %s wants it", t.Kind)
+	for _, f := range tree.FieldsOf(value.Type()) {
+		if slices.Contains(needs.Fields, f.Key) && value.FieldByIndex(f.Index).IsZero() {
+			return at(place+"."+f.Key, "is missing: task %s wants it", t.Kind)
 		}
 	}
 	if err := t.checkEach(place); err != nil {

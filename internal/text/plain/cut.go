@@ -25,6 +25,9 @@ func (p *Piece) Line(n int) int {
 	return p.body + n - 2
 }
 
+// Whole returns the text as one piece.
+func Whole(text []byte) Piece { return Piece{Text: text, head: 1, body: 2} }
+
 const (
 	small      = 4000 // maximum number of lines of a text in one piece
 	pieceLines = 1000 // lines of each piece otherwise
@@ -49,7 +52,7 @@ func Cut(text []byte) (pieces []Piece, line int, err error) {
 		}
 	}
 	if pieces == nil {
-		pieces = []Piece{{Text: text, head: 1, body: 2}}
+		pieces = []Piece{Whole(text)}
 	}
 	for i := range pieces {
 		if n, err := Check(pieces[i].Text); err != nil {

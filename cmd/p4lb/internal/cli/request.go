@@ -20,6 +20,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/own"
 	"github.com/p4lb/p4lb/internal/text/lists"
 	"github.com/p4lb/p4lb/internal/text/plain"
+	"github.com/p4lb/p4lb/internal/text/tree"
 )
 
 // A Request selects the programs to generate, with the values of the command
@@ -166,9 +167,9 @@ func (r *Request) read(cmd *cobra.Command, c *Console) error {
 		return errors.Unwrap(err)
 	}
 	var file Request
-	if _, err := plain.Decode(text, &file); err != nil {
-		if y := (*plain.YAMLError)(nil); errors.As(err, &y) && y.Line > 0 {
-			return fmt.Errorf("line %d: %w", y.Line, err)
+	if _, err := tree.Unmarshal(text, &file); err != nil {
+		if at, ok := errors.AsType[*tree.Error](err); ok && at.Line > 0 {
+			return fmt.Errorf("line %d: %w", at.Line, err)
 		}
 		return err
 	}

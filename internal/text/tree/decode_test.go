@@ -1,4 +1,4 @@
-package plain
+package tree
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestYAMLError(t *testing.T) {
+func TestDecodeErrors(t *testing.T) {
 	var into struct {
 		N    int
 		U    uint8
@@ -17,28 +17,28 @@ func TestYAMLError(t *testing.T) {
 		Text string
 	}
 	for text, want := range map[string]string{
-		"n: .inf":      ".inf: want a number",
+		"n: .inf":      `".inf": want a whole number`,
 		"n: nan":       "want a whole number",
 		"n: 1e400":     "want a whole number",
-		"u: 300":       "300: want a whole number of at least 0",
-		"u: -1":        "-1: want a whole number of at least 0",
-		"f: [1]":       "want a number, got a list",
+		"u: 300":       `"300": want a whole number of at least 0`,
+		"u: -1":        `"-1": want a whole number of at least 0`,
+		"f: [1]":       "want a number, not a list",
 		"f: often":     "want a number",
 		"b: 7":         "want true or false",
-		"s: x":         "sequence is expected",
-		"m: [1]":       "mapping is expected",
+		"s: x":         `"x": want a list`,
+		"m: [1]":       "want keys with values, not a list",
 		"m: {a: {}}":   "want a whole number",
 		"text: {a: 1}": "want a text",
 		"n: 1\n nn: 2": "",
 		"x: 1":         `there is no key "x": want b, f, m, n, s, text, u`,
 		"tekst: a":     "did you mean text?",
 	} {
-		_, err := Decode([]byte(text), &into)
+		_, err := Unmarshal([]byte(text), &into)
 		if err == nil {
 			t.Errorf("%q is read", text)
 			continue
 		}
-		var y *YAMLError
+		var y *Error
 		errors.As(err, &y)
 		got, line := y.Text, y.Line
 		if !strings.Contains(got, want) || strings.Contains(got, "unmarshal") || strings.Contains(got, "\n") || strings.Contains(got, "int") || line == 0 {
