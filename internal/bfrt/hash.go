@@ -13,12 +13,12 @@ var predefined = []string{
 
 // HashAlgorithmOf returns the table that changes the algorithm of a hash.
 func HashAlgorithmOf(name string, hash uint32) *Table {
-	t := NewTable(name+".algorithm", ID(HashAlgorithm, hash), "DynHashAlgorithm", 1)
+	t := NewTable(name+".algorithm", ID(hashAlgorithm, hash), "DynHashAlgorithm", 1)
 	t.Data = append(t.Data,
-		Optional(NewField(HashRotate, "rotate", Plain("uint32").With(0))),
-		Optional(NewField(HashSeed, "seed", Plain("uint32").With(0))),
-		Optional(NewField(HashMSB, "msb", Plain("bool").With(false))),
-		Optional(NewField(HashExtend, "extend", Plain("bool").With(false))),
+		Optional(NewField(hashRotate, "rotate", Plain("uint32").With(0))),
+		Optional(NewField(hashSeed, "seed", Plain("uint32").With(0))),
+		Optional(NewField(hashMSB, "msb", Plain("bool").With(false))),
+		Optional(NewField(hashExtend, "extend", Plain("bool").With(false))),
 	)
 	t.ActionSpecs = &[]*ActionSpec{
 		{ID: HashPredefined, Name: "pre_defined", Scope: "TableAndDefault", Annotations: []Annotation{}, Data: []*Field{
@@ -41,9 +41,9 @@ func HashAlgorithmOf(name string, hash uint32) *Table {
 func HashConfigured(id uint32, name string, width int, notes ...Annotation) *Data {
 	f := NewField(id, name, nil, notes...).Many()
 	f.Container = []*Data{
-		Optional(NewField(HashStartBit, "start_bit", Plain("uint64").With(0))),
-		Optional(NewField(HashLength, "length", Plain("uint64").With(width))),
-		Mandatory(NewField(HashOrder, "order", Plain("uint64"))),
+		Optional(NewField(hashStartBit, "start_bit", Plain("uint64").With(0))),
+		Optional(NewField(hashLength, "length", Plain("uint64").With(width))),
+		Mandatory(NewField(hashOrder, "order", Plain("uint64"))),
 	}
 	return Optional(f)
 }

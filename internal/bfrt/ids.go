@@ -12,16 +12,16 @@ const (
 	Register          = 0x8b
 	RegisterParam     = 0x8d
 	Digest            = 0x8e
-	Hash              = 0x8f
+	hash              = 0x8f
 	PortMetadata      = 0x90
-	Snapshot          = 0x91
-	SnapshotTrigger   = 0x92
-	SnapshotData      = 0x93
-	SnapshotLiveness  = 0x94
+	snapshot          = 0x91
+	snapshotTrigger   = 0x92
+	snapshotData      = 0x93
+	snapshotLiveness  = 0x94
 	HashConfigure     = 0x95
 	HashCompute       = 0x96
-	HashAlgorithm     = 0x97
-	ParserChoices     = 0x98
+	hashAlgorithm     = 0x97
+	parserChoices     = 0x98
 	DebugCounter      = 0x99
 	SelectorGetMember = 0x9a
 	ValueSet          = 0xfe
@@ -40,13 +40,13 @@ const (
 	EntryTTL
 	EntryHitState
 	MeterCIRKbps
-	MeterPIRKbps
-	MeterCBSKbits
-	MeterPBSKbits
+	meterPIRKbps
+	meterCBSKbits
+	meterPBSKbits
 	MeterCIRPps
-	MeterPIRPps
-	MeterCBSPkts
-	MeterPBSPkts
+	meterPIRPps
+	meterCBSPkts
+	meterPBSPkts
 	CounterBytes
 	CounterPkts
 	MeterIndex
@@ -71,55 +71,55 @@ const (
 	WredProbability
 	PortMetadataPort
 	PortMetadataDefault
-	HashRotate
-	HashSeed
-	HashMSB
-	HashExtend
+	hashRotate
+	hashSeed
+	hashMSB
+	hashExtend
 	HashPredefined
 	HashUserDefined
 	HashValue
-	HashStartBit
-	HashLength
-	HashOrder
-	SnapshotStartStage
-	SnapshotEndStage
-	SnapshotEnable
-	SnapshotTriggerState
-	SnapshotTimerEnable
-	SnapshotTimerTrigger
-	SnapshotTimerValue
+	hashStartBit
+	hashLength
+	hashOrder
+	snapshotStartStage
+	snapshotEndStage
+	snapshotEnable
+	snapshotTriggerState
+	snapshotTimerEnable
+	snapshotTimerTrigger
+	snapshotTimerValue
 	_
 	_
-	SnapshotTableInfo
-	SnapshotMeterInfo
+	snapshotTableInfo
+	snapshotMeterInfo
 	_
-	SnapshotPrevStage
-	SnapshotIngressMode
-	SnapshotLocalStage
+	snapshotPrevStage
+	snapshotIngressMode
+	snapshotLocalStage
 	_
-	SnapshotNextTable
-	SnapshotEnabledNext
-	SnapshotGlobalExecute
-	SnapshotEnabledGlobal
-	SnapshotLongBranch
-	SnapshotEnabledLong
-	SnapshotDeparserError
+	snapshotNextTable
+	snapshotEnabledNext
+	snapshotGlobalExecute
+	snapshotEnabledGlobal
+	snapshotLongBranch
+	snapshotEnabledLong
+	snapshotDeparserError
 	_
-	SnapshotTableName
-	SnapshotMeterTable
-	SnapshotMeterOperation
-	SnapshotHitHandle
-	SnapshotTableHit
-	SnapshotInhibited
-	SnapshotExecuted
-	SnapshotLivenessField
-	SnapshotValidStages
-	SnapshotThread
-	SnapshotIngressCapture
-	SnapshotEgressCapture
-	SnapshotGhostCapture
-	ParserInstance
-	ParserName
+	snapshotTableName
+	snapshotMeterTable
+	snapshotMeterOperation
+	snapshotHitHandle
+	snapshotTableHit
+	snapshotInhibited
+	snapshotExecuted
+	snapshotLivenessField
+	snapshotValidStages
+	snapshotThread
+	snapshotIngressCapture
+	snapshotEgressCapture
+	snapshotGhostCapture
+	parserInstance
+	parserName
 	DebugTableName
 	DebugType
 	DebugValue

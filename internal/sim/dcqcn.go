@@ -202,11 +202,11 @@ func (s *dcqcnSender) emit(now time.Duration, p *Packet) {
 
 // receive handles an acknowledgment, a Nack or a notification.
 func (s *dcqcnSender) receive(now time.Duration, a *Packet) {
-	if a.Echo || a.Kind == CNP {
+	if a.Echo || a.Kind == cnp {
 		s.c.Notices++
 		s.r.notice(now)
 	}
-	if a.Kind == CNP {
+	if a.Kind == cnp {
 		return
 	}
 	if a.Ack > s.una {
@@ -222,7 +222,7 @@ func (s *dcqcnSender) receive(now time.Duration, a *Packet) {
 		}
 	}
 	switch {
-	case a.Kind == Nack:
+	case a.Kind == nack:
 		s.nack(a)
 	case s.lost.all:
 		s.lost.end = 0 // the receiver has nothing early
@@ -381,16 +381,16 @@ func (r *goBackReceiver) emit(_ time.Duration, a *Packet) {
 	a.padding = int32(r.t.RDMA.Answer - UDPHeaders)
 	switch {
 	case r.nack:
-		a.Kind = Nack
+		a.Kind = nack
 		if r.t.RDMA.Nack.keeps() {
 			a.Sacks[0], a.NSacks = r.early, 1
 		}
 	case r.ack:
 		a.Kind = Ack
 	default:
-		a.Kind = CNP
+		a.Kind = cnp
 	}
-	if a.Kind != CNP {
+	if a.Kind != cnp {
 		r.unacked = 0
 	}
 	r.ack, r.nack, r.notice = false, false, false

@@ -140,11 +140,11 @@ func TestStaleNack(t *testing.T) {
 		s.emit(0, new(Packet))
 	}
 	s.receive(0, &Packet{Kind: Ack, Ack: 5 * segment})
-	s.receive(0, &Packet{Kind: Nack, Ack: 3 * segment})
+	s.receive(0, &Packet{Kind: nack, Ack: 3 * segment})
 	if s.next != s.size || stats.Nacks != 0 {
 		t.Errorf("goes on with %d after a Nack of what is acknowledged", s.next)
 	}
-	s.receive(0, &Packet{Kind: Nack, Ack: 6 * segment}) // and acknowledges packet 5
+	s.receive(0, &Packet{Kind: nack, Ack: 6 * segment}) // and acknowledges packet 5
 	if s.next != 6*segment || stats.Nacks != 1 {
 		t.Errorf("goes on with %d after a Nack of 6", s.next)
 	}
@@ -159,7 +159,7 @@ func TestNackInterval(t *testing.T) {
 		for r.ready(now) {
 			var a Packet
 			r.emit(now, &a)
-			if a.Kind == Nack && a.Ack == 0 {
+			if a.Kind == nack && a.Ack == 0 {
 				got = append(got, now)
 			}
 		}
@@ -182,7 +182,7 @@ func TestNotices(t *testing.T) {
 			if r.emit(now, &a); a.Echo {
 				got = append(got, now)
 			}
-			if onlyNotice := a.Kind == CNP; onlyNotice == ((i+1)%100 == 0) {
+			if onlyNotice := a.Kind == cnp; onlyNotice == ((i+1)%100 == 0) {
 				t.Errorf("kind %v at %v", a.Kind, now)
 			}
 		}
@@ -207,7 +207,7 @@ func TestNoticesOfAnswered(t *testing.T) {
 				}
 			}
 		}
-		want := map[bool][]Kind{false: {Nack, CNP, Ack}, true: {Nack, Ack}}[answered]
+		want := map[bool][]Kind{false: {nack, cnp, Ack}, true: {nack, Ack}}[answered]
 		if !slices.Equal(got, want) {
 			t.Errorf("%t: notices with %v, want %v", answered, got, want)
 		}

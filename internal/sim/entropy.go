@@ -18,7 +18,7 @@ const (
 	EntropyFlow      Entropy = iota // one port for all packets
 	EntropyOblivious                // all ports in turn, in an order that changes each time
 	EntropyREPS                     // ports of acknowledged packets that met no congestion, else random ones
-	EntropyBitmap                   // all ports in turn; ports with congestion are skipped for a while
+	entropyBitmap                   // all ports in turn; ports with congestion are skipped for a while
 	EntropyMixed                    // ports of acknowledged packets, else as with a bitmap
 )
 
@@ -82,7 +82,7 @@ type entropySource struct {
 	reused  int           // the next old port
 	explore int           // random ports after that
 
-	penalty  []uint8  // EntropyBitmap, EntropyMixed: turns that a port is skipped
+	penalty  []uint8  // entropyBitmap, EntropyMixed: turns that a port is skipped
 	recycled []uint16 // EntropyMixed
 }
 
@@ -96,7 +96,7 @@ const (
 func newEntropySource(t *Tuning, random *rand.Rand) *entropySource {
 	s := &entropySource{kind: t.Entropy, paths: uint16(t.Paths), random: random}
 	s.flip = s.draw()
-	if s.kind == EntropyBitmap || s.kind == EntropyMixed {
+	if s.kind == entropyBitmap || s.kind == EntropyMixed {
 		s.penalty = make([]uint8, s.paths)
 	}
 	return s

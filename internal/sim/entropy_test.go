@@ -79,7 +79,7 @@ func TestREPS(t *testing.T) {
 
 // TestBitmap skips a port for as many turns as it has penalties, and no other.
 func TestBitmap(t *testing.T) {
-	s := entropyOf(EntropyBitmap, 8)
+	s := entropyOf(entropyBitmap, 8)
 	s.heed(0, 5, pathMarked)
 	s.heed(0, 5, pathMarked)
 	for turn, want := range []int{0, 0, 1} {

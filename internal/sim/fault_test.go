@@ -168,8 +168,8 @@ func TestNoProgram(t *testing.T) {
 	if _, err := n.StartFlow(FlowSpec{From: "h1", To: "h3", Bytes: 1000}); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Run(Forever); err != nil || n.Lost(NoProgram).Packets != 1 {
-		t.Errorf("lost %v, %v", n.Lost(NoProgram), err)
+	if err := n.Run(Forever); err != nil || n.Lost(noProgram).Packets != 1 {
+		t.Errorf("lost %v, %v", n.Lost(noProgram), err)
 	}
 	if _, err := n.Switch("l1").ReadRegister("x", nil); err == nil {
 		t.Error("there is a register x")

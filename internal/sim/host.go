@@ -75,17 +75,17 @@ func (h *Host) receive(p *Packet) {
 	switch {
 	case p.Flow == nil:
 		// A notice to the upstream switch: hosts ignore it.
-		n.lose(p, Consumed)
+		n.lose(p, consumed)
 		return
 	case p.Dst != h:
-		n.lose(p, Stray)
+		n.lose(p, stray)
 		return
 	}
 	n.ledger.delivered.add(p)
 	if n.bytes && !p.CE {
 		p.CE = marked(p.head)
 	}
-	if p.Kind == Data {
+	if p.Kind == data {
 		p.Flow.receiver.receive(p)
 	} else {
 		p.Flow.sender.receive(p)

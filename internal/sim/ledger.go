@@ -5,18 +5,18 @@ type Reason int
 
 // The reasons.
 const (
-	// Consumed is the end of packets that were made to tell a switch
+	// consumed is the end of packets that were made to tell a switch
 	// something, and of copies.
-	Consumed   Reason = iota
+	consumed   Reason = iota
 	QueueFull         // no room in the queue, or of its share of the buffer
 	BufferFull        // no room in the buffer of the switch
 	LinkDown          // the link had failed
 	Silent            // a fault: see Switch.DropSilently
 	BlackHole         // a fault: see Switch.BlackHole
 	Program           // the program dropped it: no route, TTL, checksum
-	NoPort            // the program sent it to a port that nothing is at
-	NoProgram         // the switch has neither program nor model
-	Stray             // it reached a host that it is not for
+	noPort            // the program sent it to a port that nothing is at
+	noProgram         // the switch has neither program nor model
+	stray             // it reached a host that it is not for
 	reasons
 )
 

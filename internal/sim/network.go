@@ -88,10 +88,10 @@ func (n *Network) Hops() (hops int64) {
 
 // stream returns the random numbers of one consumer. They do not depend on the draws of
 // others.
-func (n *Network) stream(consumer string) *rand.Rand { return Stream(n.opts.Seed, consumer) }
+func (n *Network) stream(consumer string) *rand.Rand { return stream(n.opts.Seed, consumer) }
 
-// Stream returns the random numbers of a named consumer, given the seed of a run.
-func Stream(seed uint64, consumer string) *rand.Rand {
+// stream returns the random numbers of a named consumer, given the seed of a run.
+func stream(seed uint64, consumer string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(consumer))
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
@@ -163,7 +163,7 @@ type sender interface {
 
 // toward returns the headers of packets of a kind.
 func (f *Flow) toward(k Kind) *headers {
-	if k == Data {
+	if k == data {
 		return &f.ahead
 	}
 	return &f.back
@@ -482,7 +482,7 @@ func (n *Network) begin(p *Packet) {
 // lose ends a packet.
 func (n *Network) lose(p *Packet, why Reason) {
 	n.ledger.lost[why].add(p)
-	if f := p.Flow; p.Kind == Data && f.Transport == UDP {
+	if f := p.Flow; p.Kind == data && f.Transport == UDP {
 		f.account(n, p)
 	}
 	n.release(p)

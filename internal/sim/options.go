@@ -77,7 +77,7 @@ type Hash int
 
 // The hashes.
 const (
-	HashCRC32 Hash = iota // as the programs do
+	hashCRC32 Hash = iota // as the programs do
 	HashNS3               // MurmurHash3 as in ns-3's switches for RDMA: see ns3.go
 )
 
@@ -86,7 +86,7 @@ type Draws int
 
 // The sources.
 const (
-	DrawsOwn Draws = iota // a stream for each switch
+	drawsOwn Draws = iota // a stream for each switch
 	DrawsNS3              // one for all switches, as the C library's in ns-3: see ns3.go; not with ties by place
 )
 
@@ -152,6 +152,6 @@ type Ties int
 
 // The orders.
 const (
-	ByPlan  Ties = iota // in the order in which they were planned
+	byPlan  Ties = iota // in the order in which they were planned
 	ByPlace             // by the place that planned them: for runs on several cores
 )

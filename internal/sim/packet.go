@@ -15,10 +15,10 @@ type Kind uint8
 
 // The kinds of packet.
 const (
-	Data    Kind = iota // from the source of its flow to the destination
+	data    Kind = iota // from the source of its flow to the destination
 	Ack                 // back, as the kinds that follow
-	Nack                // DCQCN: Ack is the first byte that is missing
-	CNP                 // DCQCN: congestion was seen
+	nack                // DCQCN: Ack is the first byte that is missing
+	cnp                 // DCQCN: congestion was seen
 	Control             // of a switch or controller: belongs to no flow
 )
 
@@ -145,7 +145,7 @@ func (n *Network) NewPacket(f *Flow, k Kind, payload int) *Packet {
 	p := n.newPacket()
 	p.Flow, p.Kind, p.Payload = f, k, payload
 	p.Src, p.Dst = f.Src, f.Dst
-	if k != Data {
+	if k != data {
 		p.Src, p.Dst = f.Dst, f.Src
 	}
 	p.place = int32(p.Dst.place)
@@ -154,7 +154,7 @@ func (n *Network) NewPacket(f *Flow, k Kind, payload int) *Packet {
 
 // answers reports whether the packet is one of a receiver's: an acknowledgment, a
 // Nack or a notice.
-func (k Kind) answers() bool { return k != Data && k != Control }
+func (k Kind) answers() bool { return k != data && k != Control }
 
 // queue is the queue of its port that the program has picked.
 func (p *Packet) queue() uint8 {
@@ -225,7 +225,7 @@ func (h *headers) write(p *Packet) {
 	}
 	if p.Entropy != 0 {
 		port := ip[ipv4Len:]
-		if p.Kind != Data {
+		if p.Kind != data {
 			port = port[2:]
 		}
 		binary.BigEndian.PutUint16(port, binary.BigEndian.Uint16(port)+p.Entropy)
@@ -236,7 +236,7 @@ func (h *headers) write(p *Packet) {
 // tuple returns the addresses and ports of a packet of a flow.
 func (p *Packet) tuple() model.Flow {
 	t := p.Flow.toward(p.Kind).tuple
-	if p.Kind == Data {
+	if p.Kind == data {
 		t.Sport += p.Entropy
 	} else {
 		t.Dport += p.Entropy

@@ -16,8 +16,8 @@ func TestHeaders(t *testing.T) {
 	for _, protocol := range []uint8{protocolTCP, protocolUDP} {
 		h := newHeaders(a, b, protocol, 1234, 80)
 		for _, p := range []Packet{
-			{Kind: Data, Payload: 1460, Seq: 1 << 33, ECT: true},
-			{Kind: Data, Payload: 1},
+			{Kind: data, Payload: 1460, Seq: 1 << 33, ECT: true},
+			{Kind: data, Payload: 1},
 			{Kind: Ack, Ack: 77, Echo: true},
 		} {
 			h.write(&p)

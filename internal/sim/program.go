@@ -24,7 +24,7 @@ type program struct {
 // is to draw from, so that a run is determined by its seed, and both draw the
 // same.
 func Random(seed uint64, switchName string) func(lo, hi uint64) uint64 {
-	r := Stream(seed, "switch/"+switchName)
+	r := stream(seed, "switch/"+switchName)
 	return func(lo, hi uint64) uint64 {
 		if n := hi - lo + 1; n != 0 {
 			return lo + r.Uint64N(n)

@@ -183,7 +183,7 @@ func TestDynamicThreshold(t *testing.T) {
 
 // TestRED marks a share of packets that rises with the queue.
 func TestRED(t *testing.T) {
-	s := &Switch{net: &Network{opts: Options{ECN: ECN{Min: 1000, Max: 3000, P: 0.5}}}, random: Stream(1, "red")}
+	s := &Switch{net: &Network{opts: Options{ECN: ECN{Min: 1000, Max: 3000, P: 0.5}}}, random: stream(1, "red")}
 	share := func(bytes int) float64 {
 		hits := 0
 		for range 20000 {

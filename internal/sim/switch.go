@@ -93,7 +93,7 @@ func (s *Switch) end(p *Packet, why Reason) {
 // drop ends a packet that the engine drops.
 func (s *Switch) drop(p *Packet) {
 	if p.Kind == Control {
-		s.end(p, Consumed)
+		s.end(p, consumed)
 	} else {
 		s.end(p, Program)
 	}
@@ -117,7 +117,7 @@ func (s *Switch) enqueue(p *Packet, number int) {
 	}
 	o := s.Port(number)
 	if o == nil {
-		s.end(p, NoPort)
+		s.end(p, noPort)
 		return
 	}
 	if s.net.urgent(p) {
@@ -212,7 +212,7 @@ func (s *Switch) depart(p *Packet, o *Port) {
 		o.transmit(p)
 	default:
 		if o.peer == nil {
-			s.end(p, NoPort)
+			s.end(p, noPort)
 			return
 		}
 		if p.mark {
@@ -238,14 +238,14 @@ func (s *Switch) toController(p *Packet) {
 		if s.packetIn != nil {
 			s.tell(p.head)
 		}
-		s.end(p, Consumed)
+		s.end(p, consumed)
 	}
 }
 
 // idle is the engine of a switch that has none.
 type idle struct{ s *Switch }
 
-func (e idle) ingress(p *Packet)             { e.s.net.lose(p, NoProgram) }
+func (e idle) ingress(p *Packet)             { e.s.net.lose(p, noProgram) }
 func (idle) enqueued(*Packet, *Port, int)    {}
 func (idle) cell() int                       { return 0 }
 func (idle) egress(*Packet, *Port, int) fate { return gone }

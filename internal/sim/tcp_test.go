@@ -204,7 +204,7 @@ func TestReordering(t *testing.T) {
 		w, _, _, stats := tcpCable(usual(t, nil), 30*segment, false)
 		w.spacing = time.Microsecond
 		w.fate = func(p *Packet, n int) []time.Duration {
-			if p.Kind == Data && n == 0 && c.overtaken > 0 {
+			if p.Kind == data && n == 0 && c.overtaken > 0 {
 				return []time.Duration{time.Duration(c.overtaken)*time.Microsecond + 500}
 			}
 			return []time.Duration{0}
@@ -227,7 +227,7 @@ func TestDupAckThreshold(t *testing.T) {
 	w, _, _, _ := tcpCable(usual(t, func(u *Tuning) { u.DupAcks = 5 }), 9*segment, false)
 	w.spacing = time.Microsecond
 	w.fate = func(p *Packet, n int) []time.Duration {
-		if p.Kind == Data && n == 0 {
+		if p.Kind == data && n == 0 {
 			return []time.Duration{4500}
 		}
 		return []time.Duration{0}
@@ -251,7 +251,7 @@ func TestPatience(t *testing.T) {
 		w, s, _, stats := tcpCable(usual(t, func(u *Tuning) { u.MaxDupAcks = c.most }), 200*segment, false)
 		w.spacing = time.Microsecond
 		w.fate = func(p *Packet, n int) []time.Duration {
-			if p.Kind == Data && p.Number == 0 && slices.Contains([]int64{0, 40, 80}, p.Seq/segment) {
+			if p.Kind == data && p.Number == 0 && slices.Contains([]int64{0, 40, 80}, p.Seq/segment) {
 				return []time.Duration{5500}
 			}
 			return []time.Duration{0}

@@ -97,7 +97,7 @@ func (s *source) ask() {
 func (s *source) send() {
 	s.waiting = false
 	if s.half.ready(s.net.now) {
-		p := s.net.NewPacket(s.Flow, Data, 0)
+		p := s.net.NewPacket(s.Flow, data, 0)
 		s.half.emit(s.net.now, p)
 		if s.entropy != nil {
 			s.port = s.entropy.next(s.net.now)
@@ -158,7 +158,7 @@ type over struct{}
 func (over) start() {}
 
 func (over) receive(p *Packet) {
-	if p.Kind == Data {
+	if p.Kind == data {
 		p.Flow.Duplicates++
 	}
 }

@@ -153,7 +153,7 @@ func (w *cable) again() []int {
 // from 0.
 func losing(list ...int) func(*Packet, int) []time.Duration {
 	return func(p *Packet, n int) []time.Duration {
-		if p.Kind == Data && slices.Contains(list, n) {
+		if p.Kind == data && slices.Contains(list, n) {
 			return nil
 		}
 		return []time.Duration{0}

@@ -61,7 +61,7 @@ func offer(t *testing.T, transport Transport, scheme model.Config, o Options, lo
 	n := newNetwork(t, fabric.LeafSpine{Leaves: 2, Spines: 4, Hosts: loadHosts / 2, Buffer: 9e6, Links: fabric.Links{
 		HostRate: loadRate, Rate: loadRate * 2, HostDelay: 2 * time.Microsecond, Delay: 10 * time.Microsecond, Queue: 256,
 	}}, scheme, o)
-	random := Stream(o.Seed, "arrivals")
+	random := stream(o.Seed, "arrivals")
 	l := new(loaded)
 	interval := webSearchMean * 8 / (load * float64(loadRate) * loadHosts) * float64(time.Second)
 	var flows []*Flow

@@ -282,7 +282,7 @@ func TestMG1PS(t *testing.T) {
 	const load, rate, short, long, shorts = 0.6, 1e9, 20, 200, 0.9
 	n := newNetwork(t, fabric.LeafSpine{Leaves: 2, Spines: 1, Hosts: 1, Links: fabric.Links{HostRate: rate, Rate: 10 * rate}},
 		model.Config{Granularity: "flow", Signal: "none", Choice: "hash"}, Options{})
-	random := Stream(1, "arrivals")
+	random := stream(1, "arrivals")
 	tuning := &Tuning{Window: 1000} // nothing but the NIC holds a flow back
 	alone := func(segments float64) float64 { return segments * 1514 * 8 / rate * float64(time.Second) }
 	transit := alone(1) + 2*alone(0.1) // of a packet, behind the NIC

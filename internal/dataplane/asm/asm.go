@@ -89,7 +89,7 @@ type Shift byte
 
 // The shifts.
 const (
-	Rol Shift = 0
+	rol Shift = 0
 	Shl Shift = 4
 	Shr Shift = 5
 	Sar Shift = 7

@@ -229,7 +229,7 @@ func TestAnnotations(t *testing.T) {
 		kind                  AnnotationKind
 		tokens, exprs, fields int
 	}{
-		{AnnotationPlain, 0, 0, 0}, {AnnotationBody, 0, 0, 0}, {AnnotationBody, 3, 2, 0},
+		{annotationPlain, 0, 0, 0}, {AnnotationBody, 0, 0, 0}, {AnnotationBody, 3, 2, 0},
 		{AnnotationBody, 2, 0, 0}, {AnnotationExprs, 0, 1, 0}, {AnnotationKeyValues, 0, 0, 1},
 	} {
 		a := as[i]

@@ -88,7 +88,7 @@ type AnnotationKind uint8
 
 // The kinds of annotation.
 const (
-	AnnotationPlain     AnnotationKind = iota // @name
+	annotationPlain     AnnotationKind = iota // @name
 	AnnotationBody                            // @name(…) and @pragma name …
 	AnnotationExprs                           // @name[e, e] (also @name[])
 	AnnotationKeyValues                       // @name[k=v, k=v]

@@ -14,8 +14,8 @@ import (
 const maxFile = 64 << 20
 
 var (
-	// ErrFolder is the error of reading a folder.
-	ErrFolder = errors.New("is a folder, not a file")
+	// errFolder is the error of reading a folder.
+	errFolder = errors.New("is a folder, not a file")
 	// ErrNotRegular is the error of reading a file that may never end.
 	ErrNotRegular = errors.New("is a device, pipe or socket, not a file")
 )
@@ -39,7 +39,7 @@ func OpenFile(name string) (*os.File, error) {
 	case err != nil:
 		return nil, Bare(err)
 	case info.IsDir():
-		return nil, ErrFolder
+		return nil, errFolder
 	case !info.Mode().IsRegular():
 		return nil, ErrNotRegular
 	}

@@ -15,7 +15,7 @@ func TestReadFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"small": "", ".": ErrFolder.Error(), "large": "larger than 64 MiB", "none": "no such file or directory", "../../../../../../../../dev/zero": ErrNotRegular.Error(),
+		"small": "", ".": errFolder.Error(), "large": "larger than 64 MiB", "none": "no such file or directory", "../../../../../../../../dev/zero": ErrNotRegular.Error(),
 	} {
 		text, err := ReadFile(filepath.Join(dir, name))
 		if want == "" && string(text) != "text" || want != "" && (err == nil || err.Error() != want) {

@@ -30,7 +30,7 @@ func Create(name string) (*NewFile, error) {
 	case err != nil:
 		return nil, Bare(err)
 	case info.IsDir():
-		return nil, ErrFolder
+		return nil, errFolder
 	case !info.Mode().IsRegular():
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		return &NewFile{File: f}, Bare(err)

@@ -50,8 +50,8 @@ func TestCreate(t *testing.T) {
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 2 {
 		t.Errorf("left behind: %v (%v)", list, err)
 	}
-	if _, err := Create(dir); !errors.Is(err, ErrFolder) {
-		t.Errorf("a folder gives %v, want %v", err, ErrFolder)
+	if _, err := Create(dir); !errors.Is(err, errFolder) {
+		t.Errorf("a folder gives %v, want %v", err, errFolder)
 	}
 	if _, err := Create(filepath.Join(dir, "no", "file")); err != syscall.ENOENT {
 		t.Errorf("a folder that is missing gives %v, want %v", err, syscall.ENOENT)
