@@ -1,0 +1,278 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/p4"
+	"github.com/p4lb/p4lb/tools/differential/generator"
+	"github.com/p4lb/p4lb/tools/differential/source"
+)
+
+// A result is the outcome of the comparison of one program.
+type result struct {
+	err     error // the difference, nil without one
+	packets int   // compared
+	skipped int   // not compared: undefined
+	applied int   // tables that packets met
+}
+
+// engine is one of p4lb's engines with a program.
+type engine struct {
+	name    string
+	sw      *dataplane.Switch
+	e       *dataplane.Engine
+	digests [][]byte
+}
+
+// compare compiles a program and sends its packets through both engines and the
+// evaluator. The packet that the specification does not define ends the
+// comparison, because the state after it is not defined either.
+func compare(c *generator.Case, wrong bool) (r result) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	text := c.Program.Text()
+	compiled, err := p4.CompileText("p.p4", []byte(text), p4.Options{})
+	if err != nil {
+		r.err = fmt.Errorf("refused: %s", mistakes(err))
+		return r
+	}
+	var engines []*engine
+	for _, closures := range []bool{false, true} {
+		e, err := start(c.Program, compiled.Config, closures)
+		if err != nil {
+			r.err = fmt.Errorf("setup: %w", err)
+			return r
+		}
+		engines = append(engines, e)
+	}
+	c.Program.Reset()
+	m := &source.Machine{Prog: c.Program, Wrong: wrong}
+	now := time.Second
+	for i, in := range c.Packets {
+		now += time.Millisecond
+		if err := m.Process(in.Port, in.Data); err != nil {
+			r.skipped = len(c.Packets) - i
+			return r
+		}
+		var errs []error
+		var names []string
+		for _, e := range engines {
+			if err := e.packet(m, in, now); err != nil {
+				errs, names = append(errs, err), append(names, e.name)
+			}
+		}
+		if len(errs) > 0 {
+			r.err = fmt.Errorf("%s: packet %d at port %d: %x\n%w", strings.Join(names, " and "), i, in.Port, in.Data, errs[0])
+			return r
+		}
+		r.packets++
+	}
+	r.applied = m.Applied
+	for _, e := range engines {
+		if err := e.state(c.Program); err != nil {
+			r.err = fmt.Errorf("%s: after %d packets: %w", e.name, len(c.Packets), err)
+			return r
+		}
+	}
+	return r
+}
+
+// mistakes returns the lines of an error that are not warnings.
+func mistakes(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, " warning: ") }), "\n")
+}
+
+// start makes a switch with the entries of a program.
+func start(p *source.Program, config *bmv2.Config, closures bool) (*engine, error) {
+	e := &engine{name: "machine code"}
+	if closures {
+		e.name = "closures"
+	}
+	var err error
+	e.sw, err = dataplane.New(config, dataplane.Options{Closures: closures, Digest: func(d dataplane.Digest) {
+		e.digests = append(e.digests, bytes.Clone(d.Data))
+	}})
+	if err != nil {
+		return nil, err
+	}
+	e.e = dataplane.NewEngine(e.sw)
+	return e, e.configure(p)
+}
+
+// configure fills tables, value sets, sessions and groups.
+func (e *engine) configure(p *source.Program) (err error) {
+	p.Tables(func(control string, t *source.Table) {
+		for _, x := range t.Runtime {
+			if _, ok := e.sw.TableCount(control + "." + t.Name); ok != nil || err != nil {
+				return // no packet reaches the table: the compiler has left it out
+			}
+			_, err = e.sw.TableAdd(control+"."+t.Name, e.entry(control, t, x))
+		}
+	})
+	for _, v := range p.Parser.Sets {
+		var list [][]byte
+		for _, member := range v.Members {
+			list = append(list, member[0].Bytes())
+		}
+		err = errors.Join(err, e.sw.SetValueSet(p.Parser.Name+"."+v.Name, list))
+	}
+	for id, port := range p.Sessions {
+		err = errors.Join(err, e.sw.SetMirror(id, dataplane.MirrorSession{Port: port, HasPort: true}))
+	}
+	for id, list := range p.Groups {
+		var replicas []dataplane.Replica
+		for _, r := range list {
+			replicas = append(replicas, dataplane.Replica{Port: r.Port, Instance: r.RID})
+		}
+		err = errors.Join(err, e.sw.SetGroup(id, replicas))
+	}
+	return err
+}
+
+// entry returns an entry as the control plane of p4lb takes it.
+func (e *engine) entry(control string, t *source.Table, x *source.Entry) dataplane.Entry {
+	entry := dataplane.Entry{Priority: x.Priority}
+	for i, k := range t.Keys {
+		c := x.Match[i]
+		m := dataplane.Match{Value: number(c.Value)}
+		switch k.Kind {
+		case "ternary":
+			m.Mask = number(c.Mask)
+		case "lpm":
+			m.PrefixLen = c.Prefix
+		case "range":
+			m.High = number(c.High)
+		case "optional":
+			// The compiler makes it ternary, as p4c does.
+			m.Mask = number(ones(k.Bits().Width))
+			if c.Any {
+				m.Value, m.Mask = []byte{0}, []byte{0}
+			}
+		}
+		entry.Match = append(entry.Match, m)
+	}
+	entry.Target = dataplane.Target{Action: call(control, t, x.Do)}
+	return entry
+}
+
+func call(control string, t *source.Table, do source.Invoke) dataplane.ActionCall {
+	a := dataplane.ActionCall{Name: control + "." + t.Actions[do.Action].Action.Name}
+	for _, v := range do.Args {
+		a.Params = append(a.Params, number(v))
+	}
+	return a
+}
+
+func ones(width int) *big.Int {
+	return new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(width)), big.NewInt(1))
+}
+
+// number returns a number as bytes, at least one.
+func number(v *big.Int) []byte {
+	if v.Sign() == 0 {
+		return []byte{0}
+	}
+	return v.Bytes()
+}
+
+// packet sends a packet through the engine and compares what leaves with what
+// the evaluator has sent.
+func (e *engine) packet(m *source.Machine, in generator.Input, now time.Duration) error {
+	e.digests = nil
+	var got, want []string
+	collect := func(list []dataplane.Out) {
+		for _, o := range list {
+			got = append(got, fmt.Sprintf("port %d: %s", o.Port, hex.EncodeToString(o.Data)))
+		}
+	}
+	collect(e.e.Process(in.Port, bytes.Clone(in.Data), now))
+	for range 100 {
+		at, ok := e.e.Next()
+		if !ok {
+			break
+		}
+		collect(e.e.Run(max(at, now)))
+	}
+	for _, o := range m.Out {
+		want = append(want, fmt.Sprintf("port %d: %s", o.Port, hex.EncodeToString(o.Data)))
+	}
+	for _, d := range e.digests {
+		got = append(got, "digest: "+hex.EncodeToString(d))
+	}
+	for _, d := range m.Digests {
+		want = append(want, "digest: "+hex.EncodeToString(d.Data))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("expected\n  %s\ngot\n  %s", strings.Join(want, "\n  "), strings.Join(got, "\n  "))
+	}
+	return nil
+}
+
+// state compares registers and counters.
+func (e *engine) state(p *source.Program) error {
+	for _, r := range p.Registers {
+		for i := range r.Size {
+			want := r.Number(i)
+			got, err := e.sw.RegisterRead(r.Name, i)
+			if err != nil {
+				return err
+			}
+			if want != nil && unsigned(got, r).Cmp(want) != 0 {
+				return fmt.Errorf("register %s[%d]: expected %v, got %v", r.Name, i, want, got)
+			}
+		}
+	}
+	for _, c := range p.Counters {
+		for i := range c.Size {
+			got, err := e.sw.CounterRead(c.Name, i)
+			if err != nil {
+				return err
+			}
+			if got.Packets != uint64(c.Packets[i]) {
+				return fmt.Errorf("counter %s[%d]: expected %d packets, got %d", c.Name, i, c.Packets[i], got.Packets)
+			}
+		}
+	}
+	return nil
+}
+
+// unsigned returns the bits of a register's cell as a non-negative number.
+func unsigned(v *big.Int, r *source.Register) *big.Int {
+	if t, ok := r.Type.(source.Bits); ok && v.Sign() < 0 {
+		return new(big.Int).Add(v, new(big.Int).Lsh(big.NewInt(1), uint(t.Width)))
+	}
+	return v
+}
+
+// entries lists the run-time entries of a program for people.
+func entries(p *source.Program) string {
+	var b strings.Builder
+	p.Tables(func(control string, t *source.Table) {
+		for _, x := range t.Runtime {
+			fmt.Fprintf(&b, "entry of %s.%s: %s\n", control, t.Name, t.Entry(x))
+		}
+	})
+	for _, v := range p.Parser.Sets {
+		fmt.Fprintf(&b, "members of %s: %v\n", v.Name, v.Members)
+	}
+	return b.String()
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

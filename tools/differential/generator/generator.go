@@ -1,0 +1,236 @@
+// Package generator builds random P4_16 programs, with table entries and
+// packets for them, as trees of package source. A seed determines all of them.
+//
+// The generator keeps the rules of types and lets programs read only values
+// that the specification defines: variables are initialised, fields of headers
+// that may be invalid are read under isValid().
+package generator
+
+import (
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+
+	. "github.com/p4lb/p4lb/tools/differential/source" //nolint:revive // the language's own terms
+)
+
+// A Case is a program with packets for it.
+type Case struct {
+	Seed    uint64
+	Program *Program
+	Packets []Input
+}
+
+// An Input is a packet that arrives.
+type Input struct {
+	Port uint32
+	Data []byte
+}
+
+// A place is an lvalue or value that statements at a position may use.
+type place struct {
+	x        *Expr
+	writable bool
+}
+
+// A generator builds one program.
+type generator struct {
+	r *rand.Rand
+	p *Program
+	n int // names so far
+
+	places  []place // innermost last
+	funcs   []*Callable
+	actions []*Callable // those that statements may call
+	tables  []*Table    // those not applied yet
+
+	enums   []*Enum
+	structs []*Struct
+	budget  int // statements left
+
+	where   where
+	loops   int  // loops around the position
+	result  Type // of the function around the position
+	sub     bool // inside a control that another applies
+	headers headers
+	externs externs
+}
+
+// where is the kind of block around a position.
+type where byte
+
+const (
+	inParser where = iota
+	inFunction
+	inAction
+	inControl
+)
+
+// New returns the case of a seed for an architecture.
+func New(arch string, seed uint64, packets int) *Case {
+	g := &generator{
+		r: rand.New(rand.NewPCG(seed, 0x9E3779B97F4A7C15)),
+		p: &Program{Arch: arch, Features: map[string]bool{}, Sessions: map[uint32]uint32{}, Groups: map[uint32][]Replica{}},
+	}
+	if arch != V1model {
+		g.p.Tofino = NewTofino(arch)
+	}
+	g.program()
+	c := &Case{Seed: seed, Program: g.p}
+	for range packets {
+		c.Packets = append(c.Packets, g.packet())
+	}
+	return c
+}
+
+func (g *generator) program() {
+	g.types()
+	g.layout()
+	for range 1 + g.r.IntN(4) {
+		g.function()
+	}
+	g.parser()
+	g.controls()
+}
+
+// one reports true in one of n cases.
+func (g *generator) one(n int) bool { return g.r.IntN(n) == 0 }
+
+// name returns a new name.
+func (g *generator) name(prefix string) string {
+	g.n++
+	return fmt.Sprintf("%s%d", prefix, g.n)
+}
+
+func pick[T any](g *generator, list []T) T { return list[g.r.IntN(len(list))] }
+
+var widths = []int{1, 2, 3, 4, 5, 7, 8, 8, 8, 8, 9, 12, 13, 16, 16, 16, 24, 31, 32, 32, 32, 33, 48, 63, 64, 64, 65, 72, 96, 128, 129, 200}
+
+// bitsType returns a random type of numbers.
+func (g *generator) bitsType() Bits {
+	t := Bits{Width: pick(g, widths)}
+	if g.one(4) {
+		t.Signed = true
+		t.Width = max(t.Width, 2)
+	}
+	return t
+}
+
+// number returns a random number of at most n bits: often a corner.
+func (g *generator) number(n int) *big.Int {
+	one := big.NewInt(1)
+	top := new(big.Int).Lsh(one, uint(n))
+	v := new(big.Int)
+	switch g.r.IntN(6) {
+	case 0:
+		v.SetInt64(int64(g.r.IntN(4)))
+	case 1:
+		v.Sub(top, big.NewInt(int64(1+g.r.IntN(3))))
+	case 2:
+		v.Lsh(one, uint(g.r.IntN(n)))
+	case 3:
+		v.SetInt64(int64(g.r.IntN(256)))
+	default:
+		for range (n + 63) / 64 {
+			v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(g.r.Uint64()))
+		}
+	}
+	return v.Mod(v, top)
+}
+
+// with runs f and removes the places that it has added.
+func (g *generator) with(f func()) {
+	n := len(g.places)
+	f()
+	g.places = g.places[:n]
+}
+
+// add makes a place usable; its fields become places too.
+func (g *generator) add(x *Expr, writable bool) {
+	g.places = append(g.places, place{x, writable && x.IsLvalue()})
+	if t, ok := x.Type.(*Struct); ok && t.Kind != UnionKind {
+		for i := range t.Fields {
+			g.add(Select(x, i), writable)
+		}
+	}
+}
+
+// find returns the places for which ok holds.
+func (g *generator) find(ok func(place) bool) []place {
+	var list []place
+	for _, p := range g.places {
+		if ok(p) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func isBits(t Type) bool { _, ok := t.(Bits); return ok }
+
+// types declares enumerations and structures.
+func (g *generator) types() {
+	for range 1 + g.r.IntN(2) {
+		t := &Enum{Name: g.name("E")}
+		for range 2 + g.r.IntN(3) {
+			t.Members = append(t.Members, g.name("m"))
+		}
+		if g.one(2) {
+			t.Under = &Bits{Width: pick(g, []int{2, 4, 8, 8, 16, 32})}
+			for range t.Members { // at most four members: two bits suffice
+				v := g.number(t.Under.Width)
+				for g.taken(t, v) {
+					v = g.number(t.Under.Width)
+				}
+				t.Values = append(t.Values, v)
+			}
+		}
+		g.enums = append(g.enums, t)
+		g.p.DeclareType(t)
+	}
+	for range 1 + g.r.IntN(2) {
+		t := &Struct{Name: g.name("S")}
+		for range 1 + g.r.IntN(4) {
+			t.Fields = append(t.Fields, Field{Name: g.name("f"), Type: g.fieldType(len(g.structs) > 0)})
+		}
+		g.structs = append(g.structs, t)
+		g.p.DeclareType(t)
+	}
+}
+
+// taken reports whether a member of t has the value v.
+func (g *generator) taken(t *Enum, v *big.Int) bool {
+	for _, w := range t.Values {
+		if w.Cmp(v) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// fieldType returns a type for a field or variable.
+func (g *generator) fieldType(nested bool) Type {
+	switch g.r.IntN(10) {
+	case 0:
+		return Bool{}
+	case 1:
+		return pick(g, g.enums)
+	case 2:
+		if nested {
+			return pick(g, g.structs)
+		}
+	}
+	return g.bitsType()
+}
+
+// varType returns a type for a variable: tuples too.
+func (g *generator) varType() Type {
+	if g.one(8) {
+		t := &Struct{Kind: TupleKind}
+		for range 2 + g.r.IntN(2) {
+			t.Fields = append(t.Fields, Field{Type: g.fieldType(false)})
+		}
+		return t
+	}
+	return g.fieldType(len(g.structs) > 0)
+}

@@ -1,0 +1,260 @@
+package generator
+
+import (
+	"math/big"
+
+	. "github.com/p4lb/p4lb/tools/differential/source"
+)
+
+// userErrors are the errors that programs declare; coreErrors are those of core.p4
+// in its order.
+var (
+	coreErrors = []string{"NoError", "PacketTooShort", "NoMatch", "StackOutOfBounds", "HeaderTooShort", "ParserTimeout", "ParserInvalidArgument"}
+	userErrors = []string{"OneError", "OtherError"}
+)
+
+// parser builds the parser: start extracts the first header, then states for the
+// other headers follow in an order that selects choose.
+func (g *generator) parser() {
+	p := &Parser{Name: "P"}
+	g.p.Parser = p
+	g.p.Declare("error { %s, %s }", userErrors[0], userErrors[1])
+	g.where, g.budget, g.result = inParser, 12, nil
+	p.Head = "(packet_in pkt, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm)"
+	if g.p.Arch != V1model {
+		p.Head = "(packet_in pkt, out headers_t hdr, out meta_t meta, out ingress_intrinsic_metadata_t ig)"
+	}
+	if g.p.Tofino != nil {
+		g.egressParser()
+	}
+	kinds := g.parseKinds()
+	names := []string{"start"}
+	for range kinds[1:] {
+		names = append(names, g.name("st"))
+	}
+	names = append(names, "accept")
+	g.with(func() {
+		g.add(g.p.Meta.Ref(), true)
+		if g.one(2) {
+			v := &Var{Name: g.name("v"), Type: g.bitsType()}
+			p.Decls = append(p.Decls, Declare(v, g.literal(v.Type.(Bits)), ""))
+			g.add(v.Ref(), true)
+		}
+		for i, extract := range kinds {
+			s := &State{Name: names[i], Body: new(Block)}
+			n := len(g.places)
+			p.States = append(p.States, s)
+			looped := extract(s, names[i+1])
+			if i == 0 {
+				n = len(g.places) // the first header is known from here on
+			}
+			g.fill(s.Body, g.r.IntN(3))
+			if g.one(5) && i > 0 && g.p.Tofino == nil {
+				g.p.Use("verify")
+				s.Body.Add(Verify(Logic("||", Equal(Slice(Select(g.headers.in, 0), 7, 6), g.literal(Bits{Width: 2}), true), g.boolean(1)), pick(g, []string{"PacketTooShort", "OneError", "OtherError"})))
+			}
+			if !looped {
+				g.transition(s, names[i+1:])
+			}
+			g.places = g.places[:n]
+		}
+	})
+}
+
+// parseKinds returns a function for each state, which adds its extraction and
+// reports whether it has added the transition too.
+func (g *generator) parseKinds() []func(s *State, next string) bool {
+	plain := func(h, union *Expr) func(*State, string) bool {
+		return func(s *State, _ string) bool {
+			s.Body.Add(Extract(h, union, false, nil))
+			g.add(h, true)
+			return false
+		}
+	}
+	list := []func(*State, string) bool{func(s *State, _ string) bool {
+		if g.p.Tofino != nil {
+			s.Body.Add(TofinoStart(g.p)...)
+			s.Body.Add(g.clearMetadata())
+		}
+		s.Body.Add(Extract(g.headers.in, nil, false, nil))
+		g.add(g.headers.in, true)
+		return false
+	}}
+	for _, h := range g.headers.optional {
+		list = append(list, plain(h, nil))
+	}
+	if g.headers.stack != nil {
+		list = append(list, g.parseStack)
+	}
+	if g.headers.union != nil {
+		list = append(list, plain(pick(g, g.headers.members), g.headers.union))
+	}
+	if g.headers.varbit != nil {
+		list = append(list, g.parseVarbit)
+	}
+	if g.one(3) {
+		list = append(list, func(s *State, _ string) bool {
+			g.p.Use("advance")
+			s.Body.Add(Advance(Literal(Bits{Width: 32}, big.NewInt(int64(8*(1+g.r.IntN(3)))), 10, false)))
+			return false
+		})
+	}
+	g.r.Shuffle(len(list)-1, func(i, j int) { list[i+1], list[j+1] = list[j+1], list[i+1] })
+	return list
+}
+
+// parseStack extracts elements until one is the last.
+func (g *generator) parseStack(s *State, next string) bool {
+	g.p.Use("parser loop")
+	s.Body.Add(Extract(g.headers.stack, nil, true, nil))
+	last := Select(Last(g.headers.stack), 0)
+	s.On = []*Expr{last}
+	s.Cases = []SelectCase{
+		{Sets: []Keyset{{Value: new(big.Int)}}, Next: s.Name},
+		{Sets: []Keyset{{Value: big.NewInt(1)}}, Next: next},
+	}
+	if g.one(3) {
+		g.p.Use("lastIndex")
+		s.On = append(s.On, LastIndex(g.headers.stack))
+		n := int64(g.headers.stack.Type.(*Stack).Size)
+		s.Cases = []SelectCase{
+			{Sets: []Keyset{{Any: true}, {Value: big.NewInt(n - 1)}}, Next: next},
+			{Sets: []Keyset{{Value: new(big.Int)}, {Any: true}}, Next: s.Name},
+			{Sets: []Keyset{{Any: true}}, Next: next},
+		}
+	}
+	return true
+}
+
+// parseVarbit extracts the header with a varbit, of a length that the packet
+// names.
+func (g *generator) parseVarbit(s *State, _ string) bool {
+	size := Binary("*", Cast(Bits{Width: 32}, Lookahead(Bits{Width: 3})), Literal(Bits{Width: 32}, big.NewInt(8), 10, false))
+	s.Body.Add(Extract(g.headers.varbit, nil, false, size))
+	return false
+}
+
+// transition chooses among the states that follow.
+func (g *generator) transition(s *State, names []string) {
+	if len(names) == 1 || g.one(6) {
+		s.Next = names[0]
+		return
+	}
+	g.p.Use("select")
+	next := func() string { return names[min(g.r.IntN(3)*g.r.IntN(2), len(names)-1)] }
+	if g.one(5) && len(g.p.Parser.Sets) == 0 {
+		g.valueSet(s, next)
+		return
+	}
+	for range 1 + g.r.IntN(2) {
+		if g.one(2) {
+			s.On = append(s.On, Select(g.headers.in, 0))
+			continue
+		}
+		t := g.likely()
+		for t.Signed || t.Width > 64 {
+			t = g.bitsType()
+		}
+		s.On = append(s.On, g.bits(t, 2))
+	}
+	for range 1 + g.r.IntN(3) {
+		c := SelectCase{Next: next()}
+		for _, x := range s.On {
+			c.Sets = append(c.Sets, g.keyset(x.Type.(Bits).Width))
+		}
+		s.Cases = append(s.Cases, c)
+	}
+	if g.one(8) {
+		g.p.Use("select without match")
+		return
+	}
+	s.Cases = append(s.Cases, SelectCase{Sets: []Keyset{{Any: true}}, Next: names[0]})
+}
+
+func (g *generator) keyset(w int) Keyset {
+	switch g.r.IntN(6) {
+	case 0:
+		return Keyset{Any: true}
+	case 1, 2:
+		g.p.Use("select mask")
+		return Keyset{Value: g.number(w), Mask: g.number(w)}
+	case 3:
+		g.p.Use("select range")
+		a, b := g.number(w), g.number(w)
+		if a.Cmp(b) > 0 {
+			a, b = b, a
+		}
+		return Keyset{Value: a, High: b}
+	}
+	return Keyset{Value: g.number(w)}
+}
+
+// valueSet selects by a value set.
+func (g *generator) valueSet(s *State, next func() string) {
+	g.p.Use("value set")
+	v := &ValueSet{Name: g.name("vs"), Type: Bits{Width: 8}, Size: 4}
+	g.p.Parser.Sets = append(g.p.Parser.Sets, v)
+	s.On = []*Expr{Select(g.headers.in, 0)}
+	for range g.r.IntN(4) {
+		v.Members = append(v.Members, []*big.Int{g.number(8)})
+	}
+	s.Cases = []SelectCase{
+		{Sets: []Keyset{{Set: v}}, Next: next()},
+		{Sets: []Keyset{g.keyset(8)}, Next: next()},
+		{Sets: []Keyset{{Any: true}}, Next: next()},
+	}
+}
+
+// packet returns a random packet, usually one that is long enough.
+func (g *generator) packet() Input {
+	n := 40 + g.r.IntN(200)
+	if g.one(10) {
+		n = g.r.IntN(60)
+	}
+	data := make([]byte, n)
+	for i := range data {
+		switch g.r.IntN(4) {
+		case 0:
+			data[i] = byte(g.r.IntN(4))
+		default:
+			data[i] = byte(g.r.Uint32())
+		}
+	}
+	return Input{Port: uint32(1 + g.r.IntN(3)), Data: data}
+}
+
+// clearMetadata gives all metadata a value, which Tofino's architecture leaves
+// undefined.
+func (g *generator) clearMetadata() Stmt {
+	t := g.p.Meta.Type.(*Struct)
+	return Assign(g.p.Meta.Ref(), zeros(t))
+}
+
+// zeros returns a list of zeros of a type.
+func zeros(t *Struct) *Expr {
+	var list []*Expr
+	for _, f := range t.Fields {
+		switch f := f.Type.(type) {
+		case Bits:
+			list = append(list, Literal(f, new(big.Int), 10, true))
+		case Bool:
+			list = append(list, BoolLiteral(false))
+		case *Enum:
+			list = append(list, EnumLiteral(f, 0))
+		case *Struct:
+			list = append(list, zeros(f))
+		}
+	}
+	return List(t, false, list)
+}
+
+// egressParser reads the two headers that ingress always sends.
+func (g *generator) egressParser() {
+	s := &State{Name: "start", Body: new(Block), Next: "accept"}
+	s.Body.Add(TofinoEgressStart()...)
+	s.Body.Add(g.clearMetadata(), Extract(g.headers.in, nil, false, nil), Extract(g.headers.result, nil, false, nil))
+	g.p.Tofino.EgressParser = &Parser{
+		Name: "EgP", States: []*State{s},
+		Head: "(packet_in pkt, out headers_t hdr, out meta_t meta, out egress_intrinsic_metadata_t eg)",
+	}
+}

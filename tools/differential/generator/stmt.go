@@ -1,0 +1,303 @@
+package generator
+
+import (
+	"math/big"
+
+	. "github.com/p4lb/p4lb/tools/differential/source"
+)
+
+// block returns a block of at most n statements with a scope of its own.
+func (g *generator) block(n int) *Block {
+	b := new(Block)
+	g.with(func() { g.fill(b, n) })
+	return b
+}
+
+// fill adds n statements to a block.
+func (g *generator) fill(b *Block, n int) {
+	for range n {
+		if g.budget <= 0 {
+			return
+		}
+		g.budget--
+		g.statement(b)
+	}
+}
+
+// nested returns a short block.
+func (g *generator) nested() *Block { return g.block(1 + g.r.IntN(3)) }
+
+const depth = 3 // of expressions
+
+func (g *generator) statement(b *Block) {
+	switch g.r.IntN(26) {
+	case 0, 1, 2:
+		g.declare(b)
+	case 3, 4, 5:
+		g.conditional(b)
+	case 6:
+		g.update(b)
+	case 7:
+		g.switchValue(b)
+	case 8:
+		b.Add(Scope(g.nested()))
+	case 9:
+		g.structAssign(b)
+	case 10, 11:
+		g.callStatement(b)
+	case 12:
+		g.loop(b)
+	case 13:
+		g.leave(b)
+	case 14, 15:
+		g.headerStatement(b)
+	case 16, 17, 18:
+		g.tableStatement(b)
+	case 19, 20, 21:
+		g.externStatement(b)
+	default:
+		g.assign(b)
+	}
+}
+
+// declare declares a variable.
+func (g *generator) declare(b *Block) {
+	v := &Var{Name: g.name("v"), Type: g.varType()}
+	b.Add(Declare(v, g.value(v.Type, depth), ""))
+	g.add(v.Ref(), true)
+}
+
+// assign assigns to a number, bool or enum.
+func (g *generator) assign(b *Block) {
+	list := g.find(func(p place) bool {
+		_, agg := p.x.Type.(*Struct)
+		_, stack := p.x.Type.(*Stack)
+		return p.writable && !agg && !stack
+	})
+	if len(list) == 0 {
+		return
+	}
+	x := pick(g, list).x
+	t, ok := x.Type.(Bits)
+	switch {
+	case ok && g.one(8):
+		b.Add(Assign(x, g.unsized(t)))
+	case ok && t.Width > 1 && g.one(4):
+		g.p.Use("slice as lvalue")
+		low := g.r.IntN(t.Width)
+		high := low + g.r.IntN(t.Width-low)
+		b.Add(Assign(Slice(x, high, low), g.bits(Bits{Width: high - low + 1}, depth)))
+	default:
+		b.Add(Assign(x, g.value(x.Type, depth)))
+	}
+}
+
+// update is a compound assignment.
+func (g *generator) update(b *Block) {
+	list := g.find(func(p place) bool { return p.writable && isBits(p.x.Type) })
+	if len(list) == 0 {
+		return
+	}
+	g.p.Use("compound assignment")
+	x := pick(g, list).x
+	t := x.Type.(Bits)
+	if g.one(5) && !t.Signed && t.Width > 2 {
+		x = Slice(x, t.Width-2, 1)
+		t = x.Type.(Bits)
+	}
+	if g.one(4) {
+		b.Add(Update(x, pick(g, []string{"<<", ">>"}), g.amount(t, 1)))
+		return
+	}
+	b.Add(Update(x, pick(g, []string{"+", "-", "*", "&", "|", "^", "|+|", "|-|"}), g.bits(t, depth)))
+}
+
+// structAssign assigns a whole structure, tuple or header.
+func (g *generator) structAssign(b *Block) {
+	list := g.find(func(p place) bool { t, ok := p.x.Type.(*Struct); return p.writable && ok && t.Kind != UnionKind })
+	if len(list) == 0 {
+		return
+	}
+	g.p.Use("struct")
+	x := pick(g, list).x
+	b.Add(Assign(x, g.aggregate(x.Type.(*Struct), 2)))
+}
+
+func (g *generator) conditional(b *Block) {
+	cond := g.boolean(depth)
+	then := g.nested()
+	if g.one(2) {
+		b.Add(If(cond, then, nil))
+		return
+	}
+	b.Add(If(cond, then, g.nested()))
+}
+
+// switchValue is a switch over a number or enumeration.
+func (g *generator) switchValue(b *Block) {
+	if g.where == inParser { // parsers have no switch (section 13.4)
+		return
+	}
+	g.p.Use("switch")
+	var cases []SwitchCase
+	var x *Expr
+	body := func() *Block {
+		if g.one(5) {
+			return nil
+		}
+		return g.nested()
+	}
+	if g.one(3) {
+		t := pick(g, g.enums)
+		x = g.enum(t, 1)
+		for i := range t.Members[1:] {
+			cases = append(cases, SwitchCase{Labels: []*Expr{EnumLiteral(t, i)}, Body: body()})
+		}
+	} else {
+		t := g.likely()
+		x = g.bits(t, 1)
+		seen := map[string]bool{}
+		for range 1 + g.r.IntN(3) {
+			l := g.unsized(t)
+			if v := l.Num(nil).String(); !seen[v] {
+				seen[v] = true
+				cases = append(cases, SwitchCase{Labels: []*Expr{l}, Body: body()})
+			}
+		}
+	}
+	if g.one(2) {
+		cases = append(cases, SwitchCase{Body: g.nested()})
+	} else {
+		cases[len(cases)-1].Body = g.nested()
+	}
+	b.Add(Switch(x, cases))
+}
+
+// callStatement calls a function or an action.
+func (g *generator) callStatement(b *Block) {
+	if g.where == inControl || g.where == inAction {
+		if len(g.actions) > 0 && !g.one(3) {
+			a := pick(g, g.actions)
+			if args := g.arguments(a.Params, 2); args != nil {
+				g.p.Use("direct action")
+				b.Add(CallStmt(a, a.Name, args))
+			}
+			return
+		}
+	}
+	if len(g.funcs) == 0 {
+		return
+	}
+	f := pick(g, g.funcs)
+	if args := g.arguments(f.Params, 2); args != nil {
+		g.p.Use("function statement")
+		b.Add(CallStmt(f, f.Name, args))
+	}
+}
+
+// loop is a for loop with few iterations.
+func (g *generator) loop(b *Block) {
+	if g.loops > 0 || g.where == inParser {
+		return
+	}
+	g.p.Use("loop")
+	g.loops++
+	defer func() { g.loops-- }()
+	t := Bits{Width: pick(g, []int{4, 8, 16, 32})}
+	v := &Var{Name: g.name("i"), Type: t}
+	body := func() *Block {
+		var inner *Block
+		g.with(func() {
+			g.add(v.Ref(), false)
+			inner = g.nested()
+			if g.one(3) {
+				s := Break()
+				if g.one(2) {
+					s = Continue()
+				}
+				inner.Add(If(g.boolean(2), &Block{Stmts: []Stmt{s}}, nil))
+				g.fill(inner, 1)
+			}
+		})
+		return inner
+	}
+	n := int64(1 + g.r.IntN(4))
+	if g.one(2) {
+		low := int64(g.r.IntN(4))
+		b.Add(ForIn(v, Literal(t, big.NewInt(low), 10, true), Literal(t, big.NewInt(low+n-1), 10, true), body()))
+		return
+	}
+	step := Assign(v.Ref(), Binary("+", v.Ref(), Literal(t, big.NewInt(1), 10, false)))
+	b.Add(For(v, Literal(t, new(big.Int), 10, false), Compare("<", v.Ref(), Literal(t, big.NewInt(n), 10, false)), step, body()))
+}
+
+// leave is a conditional return or exit.
+func (g *generator) leave(b *Block) {
+	cond := g.boolean(2)
+	switch {
+	case g.where == inParser:
+	case g.where == inFunction:
+		g.p.Use("return")
+		var x *Expr
+		if g.result != nil {
+			x = g.value(g.result, 2)
+		}
+		b.Add(If(cond, &Block{Stmts: []Stmt{Return(x)}}, nil))
+	case g.one(2):
+		g.p.Use("exit")
+		b.Add(If(cond, &Block{Stmts: []Stmt{Exit()}}, nil))
+	default:
+		g.p.Use("return")
+		b.Add(If(cond, &Block{Stmts: []Stmt{Return(nil)}}, nil))
+	}
+}
+
+// params returns parameters with directions.
+func (g *generator) params(n int) []Param {
+	var list []Param
+	for range n {
+		p := Param{Var: &Var{Name: g.name("p"), Type: g.fieldType(len(g.structs) > 0)}, Dir: pick(g, []Dir{In, In, Out, InOut, InOut})}
+		list = append(list, p)
+	}
+	return list
+}
+
+// enter makes parameters usable and initialises the out ones.
+func (g *generator) enter(b *Block, params []Param) {
+	for _, p := range params {
+		if p.Dir != Out {
+			g.add(p.Var.Ref(), p.Dir == InOut)
+		}
+	}
+	for _, p := range params {
+		if p.Dir == Out {
+			b.Add(Assign(p.Var.Ref(), g.value(p.Var.Type, 2)))
+		}
+	}
+	for _, p := range params {
+		if p.Dir == Out {
+			g.add(p.Var.Ref(), true)
+		}
+	}
+}
+
+// function declares a function.
+func (g *generator) function() {
+	f := &Callable{Name: g.name("fn"), Params: g.params(1 + g.r.IntN(3)), Body: new(Block)}
+	if !g.one(4) {
+		f.Result = g.bitsType()
+		if g.one(5) {
+			f.Result = g.fieldType(true)
+		}
+	}
+	g.with(func() {
+		g.where, g.result, g.budget = inFunction, f.Result, 6
+		g.enter(f.Body, f.Params)
+		g.fill(f.Body, 1+g.r.IntN(4))
+		if f.Result != nil {
+			f.Body.Add(Return(g.value(f.Result, 2)))
+		}
+	})
+	g.funcs = append(g.funcs, f)
+	g.p.DeclareFunc(f)
+}

@@ -1,0 +1,251 @@
+package generator
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+
+	. "github.com/p4lb/p4lb/tools/differential/source"
+)
+
+// declareTables declares the tables of a control, with their actions.
+func (g *generator) declareTables(c *Callable) {
+	for range g.r.IntN(3) {
+		t := &Table{Name: g.name("t")}
+		for range 1 + g.r.IntN(3) {
+			g.tableAction(c, t)
+		}
+		g.keys(t)
+		t.Default = g.invoke(t)
+		t.FixedDefault = g.one(3)
+		if len(t.Keys) > 0 {
+			g.entries(t)
+		}
+		c.Tables = append(c.Tables, t)
+		g.tables = append(g.tables, t)
+	}
+}
+
+// tableAction adds an action to a table: a new one with parameters that the
+// control plane gives, or one of the control with its arguments bound.
+func (g *generator) tableAction(c *Callable, t *Table) {
+	if g.one(3) {
+		a := pick(g, c.Actions)
+		for _, r := range t.Actions {
+			if r.Action == a {
+				return
+			}
+		}
+		if args := g.arguments(a.Params, 1); args != nil {
+			loose := true
+			for _, p := range a.Params {
+				loose = loose && p.Dir != NoDir
+			}
+			if loose {
+				t.Actions = append(t.Actions, ActionRef{Action: a, Bound: args})
+				return
+			}
+		}
+	}
+	a := &Callable{Name: g.name("ta"), Body: new(Block)}
+	for range g.r.IntN(4) {
+		var typ Type = Bits{Width: pick(g, widths), Signed: g.one(5)}
+		if typ.(Bits).Width == 1 {
+			typ = Bits{Width: 1}
+		}
+		if g.one(8) {
+			typ = Bool{}
+		}
+		a.Params = append(a.Params, Param{Var: &Var{Name: g.name("d"), Type: typ}})
+	}
+	if len(a.Params) > 0 {
+		g.p.Use("action data")
+	}
+	g.with(func() {
+		g.where, g.budget = inAction, 5
+		for _, p := range a.Params {
+			g.add(p.Var.Ref(), false)
+		}
+		g.fill(a.Body, 1+g.r.IntN(3))
+		g.assign(a.Body)
+	})
+	g.where = inControl
+	c.Actions = append(c.Actions, a)
+	t.Actions = append(t.Actions, ActionRef{Action: a})
+}
+
+func (g *generator) keys(t *Table) {
+	n := g.r.IntN(4)
+	kinds := []string{"exact", "exact", "ternary", "lpm", "range", "optional"}
+	if g.p.Arch != V1model {
+		kinds = kinds[:5]
+	}
+	hasLPM := false
+	for range n {
+		kind := pick(g, kinds)
+		if kind == "lpm" && hasLPM {
+			kind = "exact"
+		}
+		k := Key{Kind: kind, Name: g.name("k")}
+		switch {
+		case g.one(10) && (kind == "exact" || kind == "optional"):
+			k.X = g.boolean(1)
+		case g.one(2):
+			k.X = g.bits(Bits{Width: pick(g, []int{2, 4, 8, 8, 9, 16, 32})}, 1)
+		default:
+			w := g.likely()
+			w.Signed = false
+			k.X = g.bits(w, 1)
+		}
+		if g.one(4) && kind == "exact" {
+			if b, ok := k.X.Type.(Bits); ok && b.Width > 3 && k.X.IsLvalue() && !strings.Contains(k.X.Text, ":") {
+				g.p.Use("masked key")
+				k.Mask = g.number(b.Width)
+			}
+		}
+		for strings.Contains(k.X.Text, "&") { // a mask is in Mask
+			k.X = g.leaf(Bits{Width: k.Bits().Width})
+		}
+		if _, ok := k.X.Type.(Bits); !ok {
+			k.X = Parens(k.X)
+		}
+		hasLPM = hasLPM || kind == "lpm"
+		g.p.Use("key " + kind)
+		t.Keys = append(t.Keys, k)
+	}
+}
+
+func (g *generator) invoke(t *Table) Invoke {
+	do := Invoke{Action: g.r.IntN(len(t.Actions))}
+	for _, p := range t.Actions[do.Action].Loose() {
+		n := 1
+		if b, ok := p.Var.Type.(Bits); ok {
+			n = b.Width
+		}
+		do.Args = append(do.Args, g.number(n))
+	}
+	return do
+}
+
+// entries gives a table const or run-time entries, which differ in their matches.
+func (g *generator) entries(t *Table) {
+	fixed := g.one(2)
+	if fixed {
+		g.p.Use("const entries")
+	} else {
+		g.p.Use("run-time entries")
+	}
+	ordered := t.Ordered()
+	t.Priorities = fixed && ordered && g.one(2) && g.p.Arch == V1model
+	if t.Priorities {
+		t.Properties = append(t.Properties, "largest_priority_wins = false")
+	}
+	seen := map[string]bool{}
+	for i := range 1 + g.r.IntN(6) {
+		e := &Entry{Do: g.invoke(t)}
+		id := ""
+		for _, k := range t.Keys {
+			c := g.match(k)
+			e.Match = append(e.Match, c)
+			v := c.Value
+			if k.Mask != nil {
+				v = new(big.Int).And(v, k.Mask)
+			}
+			id += fmt.Sprintf("%v %v %v %v;", v, c.Mask, c.High, c.Any)
+		}
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		if ordered {
+			g.p.Use("priorities")
+			e.Priority = 1 + i
+			if !fixed || t.Priorities {
+				e.Priority = 10*g.r.IntN(50) + i + 1
+			}
+		}
+		if fixed {
+			t.Const = append(t.Const, e)
+		} else {
+			t.Runtime = append(t.Runtime, e)
+		}
+	}
+}
+
+// match returns a condition on a key; few bits make hits likely.
+func (g *generator) match(k Key) Match {
+	w := k.Bits().Width
+	v := g.number(w)
+	if k.Mask != nil && g.one(4) {
+		g.p.Use("entry outside of a mask")
+	} else if k.Mask != nil {
+		v.And(v, k.Mask)
+	}
+	ones := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(w)), big.NewInt(1))
+	c := Match{Value: v}
+	switch k.Kind {
+	case "lpm":
+		c.Prefix = g.r.IntN(w + 1)
+		if g.one(2) {
+			c.Prefix = g.r.IntN(min(w, 4) + 1)
+		}
+		c.Mask = new(big.Int).Lsh(ones, uint(w-c.Prefix))
+		c.Mask.And(c.Mask, ones)
+		v.And(v, c.Mask)
+	case "ternary":
+		c.Mask = g.number(w)
+		if g.one(3) {
+			c.Mask = ones
+		}
+		v.And(v, c.Mask)
+	case "range":
+		c.High = g.number(w)
+		if c.High.Cmp(v) < 0 {
+			c.Value, c.High = c.High, c.Value
+		}
+	case "optional":
+		c.Any = g.one(3)
+		if c.Any {
+			c.Value = new(big.Int)
+		}
+	}
+	return c
+}
+
+// tableStatement applies a table that is not applied yet.
+func (g *generator) tableStatement(b *Block) {
+	if g.where != inControl || len(g.tables) == 0 || g.loops > 0 {
+		return
+	}
+	t := g.tables[0]
+	g.tables = g.tables[1:]
+	g.p.Use("table")
+	switch g.r.IntN(4) {
+	case 0:
+		g.p.Use("hit")
+		b.Add(If(Hit(t, g.one(2)), g.nested(), g.nested()))
+	case 1:
+		g.p.Use("switch action_run")
+		var labels []string
+		var bodies []*Block
+		for _, r := range t.Actions {
+			if g.one(4) {
+				continue
+			}
+			labels = append(labels, r.Action.Name)
+			if g.one(5) {
+				bodies = append(bodies, nil)
+			} else {
+				bodies = append(bodies, g.nested())
+			}
+		}
+		if len(labels) == 0 || g.one(2) {
+			labels, bodies = append(labels, ""), append(bodies, g.nested())
+		} else if bodies[len(bodies)-1] == nil {
+			bodies[len(bodies)-1] = g.nested()
+		}
+		b.Add(SwitchAction(t, labels, bodies))
+	default:
+		b.Add(Apply(t))
+	}
+}

@@ -1,0 +1,133 @@
+// Command differential compares p4lb with an evaluator of P4 source that shares
+// no code with it.
+//
+//	differential [-programs N] [-seed S] [-packets N] [-arch LIST]
+//
+// It generates random programs, compiles each with p4lb, sends packets through
+// both engines (machine code, with stale registers poisoned, and closures), and
+// compares packets, registers, counters and digests with the evaluation of the
+// source. It prints each difference, with the program made small, and the rate
+// of programs, packets and features. The exit code is 1 if there is a difference.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/dataplane/asm"
+	"github.com/p4lb/p4lb/tools/differential/generator"
+	"github.com/p4lb/p4lb/tools/differential/source"
+)
+
+func main() {
+	o := options{}
+	flag.IntVar(&o.programs, "programs", 1000, "compare `N` programs")
+	flag.Uint64Var(&o.seed, "seed", 1, "seed of the first program; the others follow")
+	flag.IntVar(&o.packets, "packets", 10, "send `N` packets to each program")
+	flag.IntVar(&o.most, "stop", 10, "stop after `N` differences")
+	archs := flag.String("arch", strings.Join(archList, ","), "architectures, in turn")
+	flag.BoolVar(&o.print, "print", false, "print the program of the seed and stop")
+	flag.Parse()
+	o.archs = strings.Split(*archs, ",")
+	asm.Debug = true // poison the registers that may be stale
+	if o.print {
+		fmt.Print(generator.New(o.archs[int(o.seed)%len(o.archs)], o.seed, o.packets).Program.Text())
+		return
+	}
+	if differences := campaign(os.Stdout, o); differences > 0 {
+		fmt.Fprintf(os.Stderr, "differential: %d differences\n", differences)
+		os.Exit(1)
+	}
+}
+
+var archList = []string{source.V1model, source.TNA, source.T2NA}
+
+type options struct {
+	programs, packets, most int
+	seed                    uint64
+	archs                   []string
+	print                   bool
+}
+
+// campaign compares programs and returns the number of differences.
+func campaign(w io.Writer, o options) int {
+	var t tally
+	t.begin()
+	for i := range o.programs {
+		seed := o.seed + uint64(i)
+		c := generator.New(o.archs[int(seed%uint64(len(o.archs)))], seed, o.packets)
+		r := compare(c, false)
+		t.add(c, r)
+		if r.err != nil {
+			t.differences++
+			report(w, c, r)
+			if t.differences >= o.most {
+				break
+			}
+		}
+		if t.due() {
+			t.print(w)
+		}
+	}
+	t.print(w)
+	t.printFeatures(w)
+	return t.differences
+}
+
+// report prints a difference with the smallest program that still shows it.
+func report(w io.Writer, c *generator.Case, r result) {
+	fmt.Fprintf(w, "--- seed %d, %s: %v\n", c.Seed, c.Program.Arch, r.err)
+	if kindOf(r.err) == "refused" {
+		return // the message has the line; -print prints the program
+	}
+	shrink(c)
+	r = compare(c, false)
+	fmt.Fprintf(w, "%s%s%v\n---\n", c.Program.Text(), entries(c.Program), r.err)
+}
+
+// tally counts programs, packets and features.
+type tally struct {
+	start, last                              time.Time
+	programs, packets, skipped, refused      int
+	differences, applied                     int
+	features                                 map[string]int
+}
+
+func (t *tally) begin() {
+	t.start, t.features = time.Now(), map[string]int{}
+	t.last = t.start
+}
+
+func (t *tally) add(c *generator.Case, r result) {
+	t.programs++
+	t.packets += r.packets
+	t.skipped += r.skipped
+	t.applied += r.applied
+	for f := range c.Program.Features {
+		t.features[f]++
+	}
+}
+
+func (t *tally) due() bool {
+	if time.Since(t.last) < time.Minute {
+		return false
+	}
+	t.last = time.Now()
+	return true
+}
+
+func (t *tally) print(w io.Writer) {
+	minutes := time.Since(t.start).Minutes()
+	fmt.Fprintf(w, "%d programs (%.0f/min), %d packets (%.0f/min), %d skipped as undefined, %d features, %d differences\n",
+		t.programs, float64(t.programs)/minutes, t.packets, float64(t.packets)/minutes, t.skipped, len(t.features), t.differences)
+}
+
+func (t *tally) printFeatures(w io.Writer) {
+	for _, f := range sortedKeys(t.features) {
+		fmt.Fprintf(w, "%-28s %5.1f %%\n", f, 100*float64(t.features[f])/float64(t.programs))
+	}
+}

@@ -1,0 +1,117 @@
+package source
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Dir is the direction of a parameter.
+type Dir string
+
+// The directions. Parameters without one take their values from the control
+// plane, or are compile-time known.
+const (
+	NoDir Dir = ""
+	In    Dir = "in "
+	Out   Dir = "out "
+	InOut Dir = "inout "
+)
+
+// A Param is a parameter.
+type Param struct {
+	Var *Var
+	Dir Dir
+}
+
+// A Callable is a function, an action or a control.
+type Callable struct {
+	Name    string
+	Params  []Param
+	Result  Type   // nil for void
+	Decls   []Stmt // of a control, before apply
+	Actions []*Callable
+	Tables  []*Table
+	Body    *Block
+}
+
+func (c *Callable) head() string {
+	var list []string
+	for _, p := range c.Params {
+		list = append(list, fmt.Sprintf("%s%s %s", p.Dir, p.Var.Type, p.Var.Name))
+	}
+	return c.Name + "(" + strings.Join(list, ", ") + ")"
+}
+
+// call runs the body with the calling convention of section 6.8: arguments are
+// evaluated from left to right, lvalues included; after the body, also one that
+// ends with exit, out and inout parameters are copied back in that order.
+func (c *Callable) call(m *Machine, args []*Expr) Value {
+	refs, values := make([]ref, len(args)), make([]Value, len(args))
+	for i, a := range args {
+		switch c.Params[i].Dir {
+		case Out:
+			refs[i] = a.ref(m)
+			values[i] = Fresh(a.Type)
+		case InOut:
+			refs[i] = a.ref(m)
+			values[i] = clone(refs[i].get())
+		default:
+			values[i] = clone(a.eval(m))
+		}
+		if values[i] == nil && c.Params[i].Dir != Out {
+			panic(Undefined{"an argument"})
+		}
+	}
+	return c.run(m, values, func() {
+		for i, p := range c.Params[:len(args)] {
+			if p.Dir == Out || p.Dir == InOut {
+				refs[i].set(clone(p.Var.cur))
+			}
+		}
+	})
+}
+
+// run runs the body with values for its parameters, and copyOut after it.
+func (c *Callable) run(m *Machine, values []Value, copyOut func()) Value {
+	for i, v := range values {
+		c.Params[i].Var.cur = v
+	}
+	m.result = nil
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(exits); ok {
+				copyOut()
+			}
+			panic(r)
+		}
+	}()
+	for _, s := range c.Decls {
+		s.exec(m)
+	}
+	c.Body.exec(m)
+	result := m.result
+	copyOut()
+	m.result = nil
+	return result
+}
+
+func arguments(list []*Expr) string {
+	var texts []string
+	for _, a := range list {
+		texts = append(texts, a.Text)
+	}
+	return "(" + strings.Join(texts, ", ") + ")"
+}
+
+// Call returns a call of a function with a result.
+func Call(c *Callable, args []*Expr) *Expr {
+	return &Expr{Type: c.Result, Text: c.Name + arguments(args), prec: precPostfix, eval: func(m *Machine) Value {
+		return c.call(m, args)
+	}}
+}
+
+// CallStmt is a call as a statement: of a function, an action, or, with suffix
+// .apply, of an instance of a control.
+func CallStmt(c *Callable, name string, args []*Expr) Stmt {
+	return Do(name+arguments(args)+";", func(m *Machine) { c.call(m, args) })
+}

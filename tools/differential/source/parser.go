@@ -1,0 +1,367 @@
+package source
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+)
+
+// A Keyset is one element of a select's case. Any matches everything; Set is a
+// value set; otherwise Value, with Mask or up to High.
+type Keyset struct {
+	Value, Mask, High *big.Int
+	Any               bool
+	Set               *ValueSet
+}
+
+// A SelectCase is a case of a select. A value set takes all keys at once.
+type SelectCase struct {
+	Sets []Keyset
+	Next string
+}
+
+// A State is a state of a parser.
+type State struct {
+	Name  string
+	Body  *Block
+	Next  string // without a select
+	On    []*Expr
+	Cases []SelectCase
+}
+
+// A ValueSet is a parser value set; the control plane gives its members, each
+// with one number for each key.
+type ValueSet struct {
+	Name    string
+	Type    Type
+	Size    int
+	Members [][]*big.Int
+}
+
+// A Parser is a parser. Its states begin with start.
+type Parser struct {
+	Name   string
+	Head   string // the parameters, as text
+	Params []Param
+	Decls  []Stmt
+	Sets   []*ValueSet
+	Subs   []*Parser // declared before it
+	States []*State
+}
+
+// parseError is the panic of an error in a parser.
+type parseError string
+
+// The errors of core.p4 that parsers raise by themselves.
+const (
+	errTooShort parseError = "PacketTooShort"
+	errNoMatch  parseError = "NoMatch"
+	errStack    parseError = "StackOutOfBounds"
+	errVarbit   parseError = "HeaderTooShort"
+	errReject   parseError = ""
+)
+
+// run runs the parser until accept; it panics with a parseError.
+func (p *Parser) run(m *Machine) {
+	for _, d := range p.Decls {
+		d.exec(m)
+	}
+	name := "start"
+	for name != "accept" {
+		if name == "reject" {
+			panic(errReject)
+		}
+		if m.steps++; m.steps > maxSteps {
+			panic(Undefined{"too many states"})
+		}
+		s := p.state(name)
+		s.Body.exec(m)
+		if name = s.Next; s.On != nil {
+			name = s.choose(m)
+		}
+	}
+}
+
+func (p *Parser) state(name string) *State {
+	for _, s := range p.States {
+		if s.Name == name {
+			return s
+		}
+	}
+	panic("no state " + name)
+}
+
+func (s *State) choose(m *Machine) string {
+	var values []*big.Int
+	for _, e := range s.On {
+		v := e.eval(m)
+		if v == nil {
+			panic(Undefined{"a select"})
+		}
+		if b, ok := v.(bool); ok {
+			v = big.NewInt(int64(b2i(b)))
+		}
+		values = append(values, v.(*big.Int))
+	}
+	for _, c := range s.Cases {
+		if c.matches(values) {
+			return c.Next
+		}
+	}
+	if m.Prog.Arch == V1model { // docs/conformance.md: it ends the parser without an error
+		return "accept"
+	}
+	panic(errNoMatch)
+}
+
+func (c *SelectCase) matches(values []*big.Int) bool {
+	if c.Sets[0].Set != nil {
+		for _, member := range c.Sets[0].Set.Members {
+			same := true
+			for i, v := range values {
+				same = same && member[i].Cmp(v) == 0
+			}
+			if same {
+				return true
+			}
+		}
+		return false
+	}
+	for i, k := range c.Sets {
+		v := values[min(i, len(values)-1)]
+		switch {
+		case k.Any:
+		case k.Mask != nil:
+			if new(big.Int).And(v, k.Mask).Cmp(new(big.Int).And(k.Value, k.Mask)) != 0 {
+				return false
+			}
+		case k.High != nil:
+			if v.Cmp(k.Value) < 0 || v.Cmp(k.High) > 0 {
+				return false
+			}
+		default:
+			if v.Cmp(k.Value) != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (p *Parser) print(w *Printer) {
+	for _, s := range p.Subs {
+		s.print(w)
+	}
+	w.Open("parser " + p.Name + p.Head + " {")
+	for _, s := range p.Subs {
+		w.Line("%s() %s;", s.Name, instance(s.Name))
+	}
+	for _, s := range p.Sets {
+		w.Line("value_set<%s>(%d) %s;", s.Type, s.Size, s.Name)
+	}
+	for _, d := range p.Decls {
+		d.print(w)
+	}
+	for _, s := range p.States {
+		w.Open("state " + s.Name + " {")
+		for _, st := range s.Body.Stmts {
+			st.print(w)
+		}
+		s.printTransition(w)
+		w.Close("}")
+	}
+	w.Close("}")
+}
+
+// instance returns the name of the instance of a parser or control.
+func instance(name string) string { return "the_" + name }
+
+func (s *State) printTransition(w *Printer) {
+	if s.On == nil {
+		w.Line("transition %s;", s.Next)
+		return
+	}
+	w.Open("transition select" + arguments(s.On) + " {")
+	for _, c := range s.Cases {
+		var list []string
+		for i, k := range c.Sets {
+			t := s.On[min(i, len(s.On)-1)].Type
+			switch {
+			case k.Any:
+				list = append(list, "_")
+			case k.Set != nil:
+				list = append(list, k.Set.Name)
+			case k.Mask != nil:
+				list = append(list, fmt.Sprintf("%s &&& %s", spell(t, k.Value), spell(t, k.Mask)))
+			case k.High != nil:
+				list = append(list, fmt.Sprintf("%s .. %s", spell(t, k.Value), spell(t, k.High)))
+			default:
+				list = append(list, spell(t, k.Value))
+			}
+		}
+		text := strings.Join(list, ", ")
+		if len(list) > 1 {
+			text = "(" + text + ")"
+		} else if text == "_" && len(s.On) > 1 {
+			text = "default"
+		}
+		w.Line("%s: %s;", text, c.Next)
+	}
+	w.Close("}")
+}
+
+// CallParser is sub.apply(args): the arguments follow the packet.
+func CallParser(sub *Parser, args []*Expr) Stmt {
+	text := append([]*Expr{{Text: "pkt"}}, args...)
+	return Do(instance(sub.Name)+".apply"+arguments(text)+";", func(m *Machine) {
+		refs := make([]ref, len(args))
+		values := make([]Value, len(args))
+		for i, a := range args {
+			switch sub.Params[i].Dir {
+			case Out:
+				refs[i], values[i] = a.ref(m), Fresh(a.Type)
+			case InOut:
+				refs[i] = a.ref(m)
+				values[i] = clone(refs[i].get())
+			default:
+				values[i] = clone(a.eval(m))
+			}
+		}
+		for i, v := range values {
+			sub.Params[i].Var.cur = v
+		}
+		sub.run(m)
+		for i, p := range sub.Params {
+			if p.Dir == Out || p.Dir == InOut {
+				refs[i].set(clone(p.Var.cur))
+			}
+		}
+	})
+}
+
+// Extract is pkt.extract(target). Target is a header, a member of a union (with
+// union set) or, with next set, the next element of a stack. Size is the width of the
+// header's varbit, or nil.
+func Extract(target, union *Expr, next bool, size *Expr) Stmt {
+	text := target.Text
+	if next {
+		text += ".next"
+	}
+	if size != nil {
+		text += ", " + size.Text
+	}
+	return Do("pkt.extract("+text+");", func(m *Machine) {
+		place := target.ref(m)
+		t, _ := target.Type.(*Struct)
+		var stack *Agg
+		if next {
+			stack = place.get().(*Agg)
+			t = target.Type.(*Stack).Elem
+			if stack.Next >= target.Type.(*Stack).Size {
+				panic(errStack)
+			}
+		}
+		bits := 0
+		if size != nil {
+			bits = int(size.Num(m).Int64())
+		}
+		h := m.extract(t, bits)
+		switch {
+		case next:
+			stack.Elems[stack.Next] = h
+			stack.Next++
+		default:
+			place.set(h)
+		}
+		_ = union
+	})
+}
+
+// extract reads a header from the packet; bits is the length of its varbit.
+func (m *Machine) extract(t *Struct, bits int) *Agg {
+	total, tooLong := 0, false
+	for _, f := range t.Fields {
+		if v, ok := f.Type.(Varbit); ok {
+			total += bits
+			tooLong = bits > v.Max
+			continue
+		}
+		total += width(f.Type, nil)
+	}
+	if m.at+total > 8*len(m.data) {
+		panic(errTooShort)
+	}
+	if tooLong { // section 13.8.2: the second check
+		panic(errVarbit)
+	}
+	h := &Agg{Valid: true}
+	for _, f := range t.Fields {
+		if _, ok := f.Type.(Varbit); ok {
+			h.Elems = append(h.Elems, Bitstring{bits, m.take(bits)})
+			continue
+		}
+		h.Elems = append(h.Elems, fromBits(f.Type, m.take(width(f.Type, nil))))
+	}
+	return h
+}
+
+// peek returns n bits of the packet from bit at.
+func (m *Machine) peek(at, n int) *big.Int {
+	v := new(big.Int).SetBytes(m.data)
+	v.Rsh(v, uint(8*len(m.data)-at-n))
+	return wrap(Bits{Width: n}, v)
+}
+
+func (m *Machine) take(n int) *big.Int {
+	v := m.peek(m.at, n)
+	m.at += n
+	return v
+}
+
+// Lookahead is pkt.lookahead<T>().
+func Lookahead(t Type) *Expr {
+	return Native(t, "pkt.lookahead<"+t.String()+">()", func(m *Machine) Value {
+		n := 0
+		s, ok := t.(*Struct)
+		if ok {
+			for _, f := range s.Fields {
+				n += width(f.Type, nil)
+			}
+		} else {
+			n = width(t, nil)
+		}
+		if m.at+n > 8*len(m.data) {
+			panic(errTooShort)
+		}
+		if !ok {
+			return fromBits(t, m.peek(m.at, n))
+		}
+		a, at := &Agg{Valid: s.Kind == HeaderKind}, m.at
+		for _, f := range s.Fields {
+			w := width(f.Type, nil)
+			a.Elems = append(a.Elems, fromBits(f.Type, m.peek(at, w)))
+			at += w
+		}
+		return a
+	})
+}
+
+// Advance is pkt.advance(n).
+func Advance(n *Expr) Stmt {
+	return Do("pkt.advance("+n.Text+");", func(m *Machine) {
+		bits := int(n.Num(m).Int64())
+		if m.at+bits > 8*len(m.data) {
+			panic(errTooShort)
+		}
+		m.at += bits
+	})
+}
+
+// Verify is verify(cond, error.NAME).
+func Verify(cond *Expr, name string) Stmt {
+	return Do("verify("+cond.Text+", error."+name+");", func(m *Machine) {
+		if !truth(cond.eval(m)) {
+			panic(parseError(name))
+		}
+	})
+}

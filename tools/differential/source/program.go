@@ -1,0 +1,263 @@
+package source
+
+import (
+	"fmt"
+	"math/big"
+)
+
+// The architectures.
+const (
+	V1model = "v1model"
+	TNA     = "tna"
+	T2NA    = "t2na"
+)
+
+// A Decl is a declaration at the top of a program, printed in order.
+type Decl struct{ print func(p *Printer) }
+
+// A Program is a program for one switch.
+type Program struct {
+	Arch  string
+	Decls []Decl
+
+	// The arguments of all blocks; each block gets them by these names.
+	Hdr, Meta, Std *Var
+
+	Parser    *Parser
+	Ingress   *Callable
+	Egress    *Callable
+	Functions []*Callable
+	Verify    *Block // verify_checksum, or nil
+	Compute   *Block // update_checksum, or nil
+	Deparser  *Block
+
+	Tofino *Tofino // nil for v1model
+
+	Registers []*Register
+	Counters  []*Counter
+	Profiles  []*Profile
+	// Sessions maps mirror sessions to ports, Groups multicast groups to replicas.
+	Sessions map[uint32]uint32
+	Groups   map[uint32][]Replica
+
+	Features map[string]bool
+}
+
+// A Replica is a member of a multicast group.
+type Replica struct{ Port, RID uint32 }
+
+// Use notes that the program contains a feature.
+func (p *Program) Use(feature string) { p.Features[feature] = true }
+
+// Declare adds a declaration that is a text.
+func (p *Program) Declare(format string, args ...any) {
+	p.Decls = append(p.Decls, Decl{func(w *Printer) { w.Line(format, args...) }})
+}
+
+// DeclareType adds the declaration of a type.
+func (p *Program) DeclareType(t Type) {
+	p.Decls = append(p.Decls, Decl{func(w *Printer) { printType(w, t) }})
+}
+
+// DeclareFunc adds a function.
+func (p *Program) DeclareFunc(f *Callable) {
+	p.Functions = append(p.Functions, f)
+	p.Decls = append(p.Decls, Decl{func(w *Printer) {
+		result := "void"
+		if f.Result != nil {
+			result = f.Result.String()
+		}
+		w.Block(result+" "+f.head()+" {", f.Body, "}")
+	}})
+}
+
+func printType(w *Printer, t Type) {
+	switch t := t.(type) {
+	case *Enum:
+		head := "enum " + t.Name
+		if t.Under != nil {
+			head = "enum " + t.Under.String() + " " + t.Name
+		}
+		w.Open(head + " {")
+		for i, m := range t.Members {
+			if t.Under != nil {
+				m += fmt.Sprintf(" = %v", t.Values[i])
+			}
+			if i < len(t.Members)-1 {
+				m += ","
+			}
+			w.Line("%s", m)
+		}
+		w.Close("}")
+	case *Struct:
+		w.Open(map[Kind]string{StructKind: "struct ", HeaderKind: "header ", UnionKind: "header_union "}[t.Kind] + t.Name + " {")
+		for _, f := range t.Fields {
+			w.Line("%s%s %s;", f.Notes, f.Type, f.Name)
+		}
+		w.Close("}")
+	}
+}
+
+func (c *Callable) printControl(w *Printer, head string) {
+	w.Open("control " + c.Name + head + " {")
+	for _, d := range c.Decls {
+		d.print(w)
+	}
+	for _, a := range c.Actions {
+		w.Block("action "+a.head()+" {", a.Body, "}")
+	}
+	for _, t := range c.Tables {
+		t.print(w)
+	}
+	w.Block("apply {", c.Body, "}")
+	w.Close("}")
+}
+
+// Text returns the program as P4.
+func (p *Program) Text() string {
+	var w Printer
+	w.Line("#include <core.p4>")
+	w.Line("#include <%s.p4>", p.Arch)
+	for _, d := range p.Decls {
+		d.print(&w)
+	}
+	p.Parser.print(&w)
+	if p.Tofino != nil {
+		p.printTofino(&w)
+		return w.b.String()
+	}
+	std := ", inout standard_metadata_t sm)"
+	h, m := p.Hdr.Type, p.Meta.Type
+	p.Ingress.printControl(&w, fmt.Sprintf("(inout %s hdr, inout %s meta%s", h, m, std))
+	p.Egress.printControl(&w, fmt.Sprintf("(inout %s hdr, inout %s meta%s", h, m, std))
+	w.Open(fmt.Sprintf("control Ver(inout %s hdr, inout %s meta) {", h, m))
+	w.Block("apply {", p.Verify, "}")
+	w.Close("}")
+	w.Open(fmt.Sprintf("control Comp(inout %s hdr, inout %s meta) {", h, m))
+	w.Block("apply {", p.Compute, "}")
+	w.Close("}")
+	w.Open(fmt.Sprintf("control Dep(packet_out pkt, in %s hdr) {", h))
+	w.Block("apply {", p.Deparser, "}")
+	w.Close("}")
+	w.Line("V1Switch(%s(), Ver(), %s(), %s(), Comp(), Dep()) main;", p.Parser.Name, p.Ingress.Name, p.Egress.Name)
+	return w.b.String()
+}
+
+// Blocks calls f with each block of statements, outer ones first.
+func (p *Program) Blocks(f func(*Block)) {
+	control := func(c *Callable) {
+		c.Body.visit(f)
+		for _, a := range c.Actions {
+			a.Body.visit(f)
+		}
+	}
+	parser := func(q *Parser) {
+		for _, s := range q.States {
+			s.Body.visit(f)
+		}
+	}
+	control(p.Ingress)
+	control(p.Egress)
+	for _, c := range p.Functions {
+		c.Body.visit(f)
+	}
+	for _, q := range p.Parser.Subs {
+		parser(q)
+	}
+	parser(p.Parser)
+	for _, b := range []*Block{p.Verify, p.Compute, p.Deparser} {
+		if b != nil {
+			b.visit(f)
+		}
+	}
+	if p.Tofino != nil {
+		p.Tofino.blocks(f)
+	}
+}
+
+// Tables returns all tables with the control of each.
+func (p *Program) Tables(f func(control string, t *Table)) {
+	for _, c := range []*Callable{p.Ingress, p.Egress} {
+		for _, t := range c.Tables {
+			f(c.Name, t)
+		}
+	}
+}
+
+// Reset gives registers and counters their initial values.
+func (p *Program) Reset() {
+	for _, r := range p.Registers {
+		r.Cells = make([]Value, r.Size)
+		for i := range r.Cells {
+			r.Cells[i] = r.Initial
+		}
+	}
+	for _, c := range p.Counters {
+		c.Packets = make([]int, c.Size)
+	}
+	p.Tables(func(_ string, t *Table) {
+		t.missed, t.missedBytes = 0, 0
+		for _, list := range [][]*Entry{t.Const, t.Runtime} {
+			for _, e := range list {
+				e.Hits, e.HitBytes = 0, 0
+			}
+		}
+	})
+}
+
+// A Register is an array of values that packets change.
+type Register struct {
+	Name    string // with the control, as the control plane names it
+	Type    Type
+	Size    int
+	Initial Value
+	Cells   []Value
+}
+
+// Number returns the bits of a cell.
+func (r *Register) Number(i int) *big.Int {
+	switch v := r.Cells[i].(type) {
+	case bool:
+		return big.NewInt(int64(b2i(v)))
+	case *big.Int:
+		if t, ok := r.Type.(Bits); ok {
+			return unsigned(t, v)
+		}
+		return v
+	}
+	return nil
+}
+
+// A Counter is an array of counters.
+type Counter struct {
+	Name    string
+	Size    int
+	Packets []int
+}
+
+// Drop removes entries, tables, actions and functions as long as still holds.
+func (p *Program) Drop(still func() bool) {
+	for _, c := range []*Callable{p.Ingress, p.Egress} {
+		for _, t := range c.Tables {
+			t.Const = without(t.Const, func(l []*Entry) { t.Const = l }, still)
+			t.Runtime = without(t.Runtime, func(l []*Entry) { t.Runtime = l }, still)
+		}
+		c.Tables = without(c.Tables, func(l []*Table) { c.Tables = l }, still)
+		c.Actions = without(c.Actions, func(l []*Callable) { c.Actions = l }, still)
+		c.Decls = without(c.Decls, func(l []Stmt) { c.Decls = l }, still)
+	}
+	p.Decls = without(p.Decls, func(l []Decl) { p.Decls = l }, still)
+}
+
+// without returns list without the elements that still holds without.
+func without[T any](list []T, set func([]T), still func() bool) []T {
+	for i := len(list) - 1; i >= 0; i-- {
+		less := append(append([]T(nil), list[:i]...), list[i+1:]...)
+		set(less)
+		if still() {
+			list = less
+		}
+		set(list)
+	}
+	return list
+}

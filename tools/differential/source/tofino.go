@@ -1,0 +1,185 @@
+package source
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+)
+
+// Tofino holds the parts of a program that only Tofino has. The variables are the
+// parameters of the same names in ingress (the first three) and egress.
+type Tofino struct {
+	In, TM, Dprsr   *Var
+	Out, OutDprsr   *Var
+	EgressParser    *Parser
+	EgressDeparser  *Block
+	DeparserDecls   []Stmt
+	EgressDecls     []Stmt
+	PortMetadata    int  // bytes before the packet in the ingress parser
+	ResubmitsHeader bool // the resubmit has a header in front
+}
+
+// NoPort is the value of ucast_egress_port that no program has set.
+var NoPort = big.NewInt(511)
+
+func zeroFields(names string) *Struct {
+	t := &Struct{}
+	for _, n := range strings.Fields(names) {
+		name, w, _ := strings.Cut(n, ":")
+		bits := 0
+		fmt.Sscan(w, &bits)
+		t.Fields = append(t.Fields, Field{Name: name, Type: Bits{Width: bits}})
+	}
+	return t
+}
+
+// NewTofino returns the variables of the intrinsic metadata.
+func NewTofino(arch string) *Tofino {
+	mirror, data := 3, 8
+	if arch == T2NA {
+		mirror, data = 4, 24
+	}
+	return &Tofino{
+		PortMetadata: data,
+		In:           &Var{Name: "ig", Type: zeroFields("ingress_port:9 resubmit_flag:1")},
+		TM:           &Var{Name: "tm", Type: zeroFields("ucast_egress_port:9 mcast_grp_a:16 rid:16")},
+		Dprsr:        &Var{Name: "dprsr", Type: zeroFields(fmt.Sprintf("drop_ctl:3 resubmit_type:3 digest_type:3 mirror_type:%d", mirror))},
+		Out:          &Var{Name: "eg", Type: zeroFields("egress_port:9 egress_rid:16")},
+		OutDprsr:     &Var{Name: "eg_dprsr", Type: zeroFields(fmt.Sprintf("drop_ctl:3 mirror_type:%d", mirror))},
+	}
+}
+
+// TofinoStart returns the statements that begin an ingress parser.
+func TofinoStart(p *Program) []Stmt {
+	skip := func(m *Machine) {}
+	return []Stmt{Do("pkt.extract(ig);", skip), Do("pkt.advance(PORT_METADATA_SIZE);", skip)}
+}
+
+// TofinoEgressStart begins an egress parser.
+func TofinoEgressStart() []Stmt { return []Stmt{Do("pkt.extract(eg);", func(*Machine) {})} }
+
+const (
+	ingressParams = ", in ingress_intrinsic_metadata_t ig, in ingress_intrinsic_metadata_from_parser_t prsr, " +
+		"inout ingress_intrinsic_metadata_for_deparser_t dprsr, inout ingress_intrinsic_metadata_for_tm_t tm)"
+	egressParams = ", in egress_intrinsic_metadata_t eg, in egress_intrinsic_metadata_from_parser_t prsr, " +
+		"inout egress_intrinsic_metadata_for_deparser_t eg_dprsr, inout egress_intrinsic_metadata_for_output_port_t oport)"
+)
+
+func (p *Program) printTofino(w *Printer) {
+	t, h, m := p.Tofino, p.Hdr.Type, p.Meta.Type
+	args := fmt.Sprintf("(inout %s hdr, inout %s meta", h, m)
+	p.Ingress.printControl(w, args+ingressParams)
+	deparser := func(name, intrinsic string, decls []Stmt, b *Block) {
+		w.Open(fmt.Sprintf("control %s(packet_out pkt, inout %s hdr, in %s meta, in %s) {", name, h, m, intrinsic))
+		for _, d := range decls {
+			d.print(w)
+		}
+		w.Block("apply {", b, "}")
+		w.Close("}")
+	}
+	deparser("Dep", "ingress_intrinsic_metadata_for_deparser_t dprsr", t.DeparserDecls, p.Deparser)
+	t.EgressParser.print(w)
+	p.Egress.printControl(w, args+egressParams)
+	deparser("EgDep", "egress_intrinsic_metadata_for_deparser_t eg_dprsr", t.EgressDecls, t.EgressDeparser)
+	w.Line("Pipeline(%s(), %s(), Dep(), %s(), %s(), EgDep()) pipe;", p.Parser.Name, p.Ingress.Name, t.EgressParser.Name, p.Egress.Name)
+	w.Line("Switch(pipe) main;")
+}
+
+func (t *Tofino) blocks(f func(*Block)) {
+	for _, s := range t.EgressParser.States {
+		s.Body.visit(f)
+	}
+	t.EgressDeparser.visit(f)
+}
+
+func (v *Var) field(name string) int {
+	for i, f := range v.Type.(*Struct).Fields {
+		if f.Name == name {
+			return i
+		}
+	}
+	panic("no field " + name)
+}
+
+func (v *Var) set(name string, n int64) { v.cur.(*Agg).Elems[v.field(name)] = big.NewInt(n) }
+
+func (v *Var) num(name string) int64 { return num(v.cur.(*Agg).Elems[v.field(name)]).Int64() }
+
+// tofino runs a half of the pipe.
+func (m *Machine) tofino(j job) {
+	if j.egress {
+		m.tofinoEgress(j)
+		return
+	}
+	t := m.Prog.Tofino
+	t.In.cur, t.TM.cur, t.Dprsr.cur = Zero(t.In.Type), Zero(t.TM.Type), Zero(t.Dprsr.Type)
+	t.In.set("ingress_port", int64(j.port))
+	t.TM.set("ucast_egress_port", NoPort.Int64())
+	again := j.instance == resubmitted
+	t.In.set("resubmit_flag", int64(b2i(again)))
+	m.mirror, m.digest, m.resubmit = nil, nil, nil
+	m.size = j.length
+	m.Prog.Meta.cur = Fresh(m.Prog.Meta.Type)
+	if _, name := m.parse(m.Prog.Parser, j.data); dropsPacket(name) {
+		return
+	}
+	payload := m.rest()
+	m.control(m.Prog.Ingress)
+	out := m.deparse(m.Prog.Deparser, payload)
+	if m.digest != nil {
+		m.Digests = append(m.Digests, *m.digest)
+	}
+	dropped := t.Dprsr.num("drop_ctl")&1 != 0
+	if m.resubmit != nil && !dropped {
+		if !again { // TNA 7.14: a second resubmit drops the packet
+			m.todo = append(m.todo, job{data: j.data, port: j.port, instance: resubmitted, length: j.length})
+		}
+		return
+	}
+	if m.mirror != nil && t.Dprsr.num("drop_ctl")&4 == 0 {
+		m.sendMirror(j.data)
+	}
+	if dropped {
+		return
+	}
+	for _, r := range m.Prog.Groups[uint32(t.TM.num("mcast_grp_a"))] {
+		m.todo = append(m.todo, job{egress: true, data: out, port: r.Port, rid: r.RID, length: len(out)})
+	}
+	if port := t.TM.num("ucast_egress_port"); port != NoPort.Int64() {
+		m.todo = append(m.todo, job{egress: true, data: out, port: uint32(port), length: len(out)})
+	}
+}
+
+func (m *Machine) sendMirror(data []byte) {
+	if port, ok := m.Prog.Sessions[uint32(m.mirror.session)]; ok {
+		data = append(append([]byte(nil), m.mirror.header...), data...)
+		m.todo = append(m.todo, job{egress: true, data: data, port: port, length: len(data)})
+	}
+}
+
+func (m *Machine) tofinoEgress(j job) {
+	t := m.Prog.Tofino
+	t.Out.cur, t.OutDprsr.cur = Zero(t.Out.Type), Zero(t.OutDprsr.Type)
+	t.Out.set("egress_port", int64(j.port))
+	t.Out.set("egress_rid", int64(j.rid))
+	m.mirror, m.digest, m.resubmit = nil, nil, nil
+	m.size = j.length
+	m.Prog.Meta.cur = Fresh(m.Prog.Meta.Type)
+	if _, name := m.parse(t.EgressParser, j.data); dropsPacket(name) {
+		return
+	}
+	payload := m.rest()
+	m.control(m.Prog.Egress)
+	out := m.deparse(t.EgressDeparser, payload)
+	if m.mirror != nil && t.OutDprsr.num("drop_ctl")&4 == 0 {
+		m.sendMirror(out)
+	}
+	if t.OutDprsr.num("drop_ctl")&1 == 0 {
+		m.Out = append(m.Out, Packet{j.port, out})
+	}
+}
+
+// dropsPacket reports whether an error of the parser drops the packet, as in a
+// program that does not read parser_err. Of the errors of core.p4 Tofino knows
+// these two; another error ends the parser.
+func dropsPacket(name string) bool { return name == string(errTooShort) || name == string(errNoMatch) }

@@ -1,0 +1,258 @@
+// Package source is a small P4_16 of its own: an abstract syntax tree that
+// prints itself as a program and computes, on big integers, what the program
+// does to packets. The rules are those of the P4_16 specification; comments
+// name its sections. Where simple_switch or Tofino define more than the
+// specification, docs/conformance.md and docs/tofino.md state the rule.
+//
+// The package imports nothing of p4lb, so that it shares no fault with the
+// compiler or the data plane. Only values are checked: the builder of a tree
+// keeps the rules of types.
+package source
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+)
+
+// A Type is a type of P4. String returns its spelling.
+type Type interface{ String() string }
+
+// Bits is bit<Width>, or int<Width> if Signed.
+type Bits struct {
+	Width  int
+	Signed bool
+}
+
+func (t Bits) String() string {
+	if t.Signed {
+		return fmt.Sprintf("int<%d>", t.Width)
+	}
+	return fmt.Sprintf("bit<%d>", t.Width)
+}
+
+// Bool is the type bool.
+type Bool struct{}
+
+func (Bool) String() string { return "bool" }
+
+// Varbit is varbit<Max>.
+type Varbit struct{ Max int }
+
+func (t Varbit) String() string { return fmt.Sprintf("varbit<%d>", t.Max) }
+
+// An Enum is an enumeration. With Under it is a serializable one, whose values
+// are numbers. The type error is an Enum too.
+type Enum struct {
+	Name    string
+	Members []string
+	Under   *Bits
+	Values  []*big.Int // of the members, if Under is set
+}
+
+func (t *Enum) String() string { return t.Name }
+
+// A Kind distinguishes types with fields.
+type Kind byte
+
+// The kinds of types with fields.
+const (
+	StructKind Kind = iota
+	HeaderKind
+	UnionKind
+	TupleKind
+)
+
+// A Field is a field of a struct, header, union or tuple.
+type Field struct {
+	Name  string
+	Type  Type
+	Notes string // annotations, with a space at the end
+}
+
+// A Struct is a type with fields.
+type Struct struct {
+	Name   string // empty for tuples
+	Kind   Kind
+	Fields []Field
+}
+
+func (t *Struct) String() string {
+	if t.Kind != TupleKind {
+		return t.Name
+	}
+	var list []string
+	for _, f := range t.Fields {
+		list = append(list, f.Type.String())
+	}
+	return "tuple<" + strings.Join(list, ", ") + ">"
+}
+
+// A Stack is an array of headers or unions.
+type Stack struct {
+	Elem *Struct
+	Size int
+}
+
+func (t *Stack) String() string { return fmt.Sprintf("%s[%d]", t.Elem.Name, t.Size) }
+
+// width returns the bits of a value of type t in a packet or in a hash. A
+// varbit counts with its present length.
+func width(t Type, v Value) int {
+	switch t := t.(type) {
+	case Bits:
+		return t.Width
+	case Bool:
+		return 1
+	case *Enum:
+		return t.Under.Width
+	case Varbit:
+		return v.(Bitstring).Len
+	}
+	n := 0
+	for i, f := range t.(*Struct).Fields {
+		n += width(f.Type, v.(*Agg).Elems[i])
+	}
+	return n
+}
+
+// A Value is a *big.Int, a bool, an int for an Enum without Under, a Bitstring
+// or an *Agg. Nil is a value that the specification leaves undefined.
+type Value any
+
+// A Bitstring is the value of a varbit.
+type Bitstring struct {
+	Len int
+	V   *big.Int
+}
+
+// An Agg is the value of a type with fields or of a stack.
+type Agg struct {
+	Elems []Value
+	Valid bool // of a header
+	Next  int  // nextIndex of a stack
+}
+
+// Undefined is the panic of a program that reads an undefined value.
+type Undefined struct{ Name string }
+
+// Fresh returns an undefined value of a type: its numbers are undefined, its
+// headers invalid.
+func Fresh(t Type) Value {
+	switch t := t.(type) {
+	case *Struct:
+		a := &Agg{Elems: make([]Value, len(t.Fields))}
+		for i, f := range t.Fields {
+			a.Elems[i] = Fresh(f.Type)
+		}
+		return a
+	case *Stack:
+		a := &Agg{Elems: make([]Value, t.Size)}
+		for i := range a.Elems {
+			a.Elems[i] = Fresh(t.Elem)
+		}
+		return a
+	}
+	return nil
+}
+
+// Zero returns a value of a type in which all numbers are 0 and all headers
+// are invalid, as v1model and Tofino initialise metadata.
+func Zero(t Type) Value {
+	switch t := t.(type) {
+	case *Struct:
+		a := &Agg{Elems: make([]Value, len(t.Fields))}
+		for i, f := range t.Fields {
+			a.Elems[i] = Zero(f.Type)
+		}
+		return a
+	case *Stack:
+		a := Fresh(t).(*Agg)
+		for i := range a.Elems {
+			a.Elems[i] = Zero(t.Elem)
+		}
+		return a
+	case Bool:
+		return false
+	case Varbit:
+		return Bitstring{V: new(big.Int)}
+	case *Enum:
+		if t.Under == nil {
+			return 0
+		}
+	}
+	return new(big.Int)
+}
+
+// clone copies a value. Numbers are never changed in place.
+func clone(v Value) Value {
+	a, ok := v.(*Agg)
+	if !ok {
+		return v
+	}
+	c := &Agg{Elems: make([]Value, len(a.Elems)), Valid: a.Valid, Next: a.Next}
+	for i, e := range a.Elems {
+		c.Elems[i] = clone(e)
+	}
+	return c
+}
+
+// wrap reduces a number to the values of t (section 8.6).
+func wrap(t Bits, v *big.Int) *big.Int {
+	mod := new(big.Int).Lsh(big.NewInt(1), uint(t.Width))
+	v = new(big.Int).Mod(v, mod)
+	if t.Signed && t.Width > 0 && v.Bit(t.Width-1) == 1 {
+		v.Sub(v, mod)
+	}
+	return v
+}
+
+// bounds returns the smallest and largest value of t.
+func bounds(t Bits) (low, high *big.Int) {
+	one := big.NewInt(1)
+	if t.Signed {
+		high = new(big.Int).Lsh(one, uint(t.Width-1))
+		low = new(big.Int).Neg(high)
+		return low, high.Sub(high, one)
+	}
+	high = new(big.Int).Lsh(one, uint(t.Width))
+	return new(big.Int), high.Sub(high, one)
+}
+
+// unsigned returns the bits of a number of t as a non-negative number.
+func unsigned(t Bits, v *big.Int) *big.Int { return wrap(Bits{Width: t.Width}, v) }
+
+// equal compares values as == does (sections 8.9 to 8.18): headers are equal if
+// both are invalid, or both are valid with equal fields.
+func equal(t Type, x, y Value) bool {
+	switch t := t.(type) {
+	case *Struct:
+		a, b := x.(*Agg), y.(*Agg)
+		if t.Kind == HeaderKind && (!a.Valid || !b.Valid) {
+			return a.Valid == b.Valid
+		}
+		for i, f := range t.Fields {
+			if !equal(f.Type, a.Elems[i], b.Elems[i]) {
+				return false
+			}
+		}
+		return true
+	case *Stack:
+		for i := range t.Size {
+			if !equal(t.Elem, x.(*Agg).Elems[i], y.(*Agg).Elems[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	if x == nil || y == nil {
+		panic(Undefined{t.String()})
+	}
+	switch a := x.(type) {
+	case *big.Int:
+		return a.Cmp(y.(*big.Int)) == 0
+	case Bitstring:
+		return a.Len == y.(Bitstring).Len && a.V.Cmp(y.(Bitstring).V) == 0
+	}
+	return x == y
+}
