@@ -43,7 +43,7 @@ func (l *lowerer) assignHeader(d *header, src value) {
 		}
 		// Values that the assignments before theirs change are saved first.
 		vals := make([]*ex, len(s.fields))
-		var written footprint
+		written := validity(d)
 		for j, v := range s.fields {
 			vals[j] = v
 			if l.touches(&written, v) {
@@ -64,6 +64,12 @@ func (l *lowerer) assignHeader(d *header, src value) {
 	default:
 		l.unsupported(l.at, "assigning this to a header")
 	}
+}
+
+// validity is the footprint of making h valid. The other members of a union become
+// invalid, so that code about a member counts as writing everything.
+func validity(h *header) footprint {
+	return footprint{places: map[value]bool{h: true}, all: h.member}
 }
 
 func (l *lowerer) assignUnion(d *union, src value) {
