@@ -113,6 +113,11 @@ var rooms = map[string][]string{
 
 	"tools/conformance": {"internal/p4/syntax"},
 
+	// p4lb against an evaluator of P4 source, which imports nothing of p4lb.
+	"tools/differential":                    {"tools/differential/internal/generator", "tools/differential/internal/source", "internal/p4", "internal/bmv2", "internal/dataplane", "internal/dataplane/asm"},
+	"tools/differential/internal/generator": {"tools/differential/internal/source"},
+	"tools/differential/internal/source":    {},
+
 	// A generated program as a single leaf, and the parts of a controller:
 	// programs by P4Runtime ids, plans, decoded registers, access to switches,
 	// readings, tasks.

@@ -15,8 +15,8 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/dataplane"
 	"github.com/p4lb/p4lb/internal/p4"
-	"github.com/p4lb/p4lb/tools/differential/generator"
-	"github.com/p4lb/p4lb/tools/differential/source"
+	"github.com/p4lb/p4lb/tools/differential/internal/generator"
+	"github.com/p4lb/p4lb/tools/differential/internal/source"
 )
 
 // A result is the outcome of the comparison of one program.
@@ -190,8 +190,8 @@ func number(v *big.Int) []byte {
 	return v.Bytes()
 }
 
-// packet sends a packet through the engine and compares what leaves with what
-// the evaluator has sent.
+// packet sends a packet through the engine and compares the packets that leave with
+// the evaluator's.
 func (e *engine) packet(m *source.Machine, in generator.Input, now time.Duration) error {
 	e.digests = nil
 	var got, want []string

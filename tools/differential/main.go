@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/internal/dataplane/asm"
-	"github.com/p4lb/p4lb/tools/differential/generator"
-	"github.com/p4lb/p4lb/tools/differential/source"
+	"github.com/p4lb/p4lb/tools/differential/internal/generator"
+	"github.com/p4lb/p4lb/tools/differential/internal/source"
 )
 
 func main() {
@@ -91,10 +91,10 @@ func report(w io.Writer, c *generator.Case, r result) {
 
 // tally counts programs, packets and features.
 type tally struct {
-	start, last                              time.Time
-	programs, packets, skipped, refused      int
-	differences, applied                     int
-	features                                 map[string]int
+	start, last                         time.Time
+	programs, packets, skipped, refused int
+	differences, applied                int
+	features                            map[string]int
 }
 
 func (t *tally) begin() {

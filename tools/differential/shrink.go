@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/p4lb/p4lb/tools/differential/generator"
-	"github.com/p4lb/p4lb/tools/differential/source"
+	"github.com/p4lb/p4lb/tools/differential/internal/generator"
+	"github.com/p4lb/p4lb/tools/differential/internal/source"
 )
 
 // maxTries bounds the programs that shrink compiles.
@@ -13,12 +13,14 @@ const maxTries = 250
 
 // shrink removes packets, statements and entries as long as the program still
 // differs in the same way.
-func shrink(c *generator.Case) {
-	kind := kindOf(compare(c, false).err)
+func shrink(c *generator.Case) { shrinkAs(c, false) }
+
+func shrinkAs(c *generator.Case, wrong bool) {
+	kind := kindOf(compare(c, wrong).err)
 	tries := 0
 	still := func() bool {
 		tries++
-		return tries <= maxTries && kindOf(compare(c, false).err) == kind
+		return tries <= maxTries && kindOf(compare(c, wrong).err) == kind
 	}
 	for i := len(c.Packets) - 1; i >= 0 && len(c.Packets) > 1; i-- {
 		old := c.Packets
@@ -45,6 +47,9 @@ func shrink(c *generator.Case) {
 		}
 	}
 }
+
+// bothEngines is the kind of a difference that both engines show.
+const bothEngines = "machine code and closures"
 
 // kindOf classifies a difference, so that shrinking does not turn one into
 // another.

@@ -288,9 +288,7 @@ func (m *Machine) extract(t *Struct, bits int) *Agg {
 		}
 		total += width(f.Type, nil)
 	}
-	if m.at+total > 8*len(m.data) {
-		panic(errTooShort)
-	}
+	m.need(total)
 	if tooLong { // section 13.8.2: the second check
 		panic(errVarbit)
 	}
@@ -330,9 +328,7 @@ func Lookahead(t Type) *Expr {
 		} else {
 			n = width(t, nil)
 		}
-		if m.at+n > 8*len(m.data) {
-			panic(errTooShort)
-		}
+		m.need(n)
 		if !ok {
 			return fromBits(t, m.peek(m.at, n))
 		}
@@ -350,9 +346,7 @@ func Lookahead(t Type) *Expr {
 func Advance(n *Expr) Stmt {
 	return Do("pkt.advance("+n.Text+");", func(m *Machine) {
 		bits := int(n.Num(m).Int64())
-		if m.at+bits > 8*len(m.data) {
-			panic(errTooShort)
-		}
+		m.need(bits)
 		m.at += bits
 	})
 }
@@ -364,4 +358,17 @@ func Verify(cond *Expr, name string) Stmt {
 			panic(parseError(name))
 		}
 	})
+}
+
+// need ends the parser if fewer than n bits are left. The parser of Tofino can
+// read the frame check sequence too, four bytes that are not defined here.
+func (m *Machine) need(n int) {
+	missing := m.at + n - 8*len(m.data)
+	if missing <= 0 {
+		return
+	}
+	if m.Prog.Tofino != nil && missing <= 32 {
+		panic(Undefined{"the frame check sequence"})
+	}
+	panic(errTooShort)
 }

@@ -11,13 +11,13 @@ import (
 	"math/big"
 	"math/rand/v2"
 
-	. "github.com/p4lb/p4lb/tools/differential/source" //nolint:revive // the language's own terms
+	"github.com/p4lb/p4lb/tools/differential/internal/source"
 )
 
 // A Case is a program with packets for it.
 type Case struct {
 	Seed    uint64
-	Program *Program
+	Program *source.Program
 	Packets []Input
 }
 
@@ -29,29 +29,29 @@ type Input struct {
 
 // A place is an lvalue or value that statements at a position may use.
 type place struct {
-	x        *Expr
+	x        *source.Expr
 	writable bool
 }
 
 // A generator builds one program.
 type generator struct {
 	r *rand.Rand
-	p *Program
+	p *source.Program
 	n int // names so far
 
 	places  []place // innermost last
-	funcs   []*Callable
-	actions []*Callable // those that statements may call
-	tables  []*Table    // those not applied yet
+	funcs   []*source.Callable
+	actions []*source.Callable // those that statements may call
+	tables  []*source.Table    // those not applied yet
 
-	enums   []*Enum
-	structs []*Struct
+	enums   []*source.Enum
+	structs []*source.Struct
 	budget  int // statements left
 
 	where   where
-	loops   int  // loops around the position
-	result  Type // of the function around the position
-	sub     bool // inside a control that another applies
+	loops   int         // loops around the position
+	result  source.Type // of the function around the position
+	sub     bool        // inside a control that another applies
 	headers headers
 	externs externs
 }
@@ -70,10 +70,10 @@ const (
 func New(arch string, seed uint64, packets int) *Case {
 	g := &generator{
 		r: rand.New(rand.NewPCG(seed, 0x9E3779B97F4A7C15)),
-		p: &Program{Arch: arch, Features: map[string]bool{}, Sessions: map[uint32]uint32{}, Groups: map[uint32][]Replica{}},
+		p: &source.Program{Arch: arch, Features: map[string]bool{}, Sessions: map[uint32]uint32{}, Groups: map[uint32][]source.Replica{}},
 	}
-	if arch != V1model {
-		g.p.Tofino = NewTofino(arch)
+	if arch != source.V1model {
+		g.p.Tofino = source.NewTofino(arch)
 	}
 	g.program()
 	c := &Case{Seed: seed, Program: g.p}
@@ -107,8 +107,8 @@ func pick[T any](g *generator, list []T) T { return list[g.r.IntN(len(list))] }
 var widths = []int{1, 2, 3, 4, 5, 7, 8, 8, 8, 8, 9, 12, 13, 16, 16, 16, 24, 31, 32, 32, 32, 33, 48, 63, 64, 64, 65, 72, 96, 128, 129, 200}
 
 // bitsType returns a random type of numbers.
-func (g *generator) bitsType() Bits {
-	t := Bits{Width: pick(g, widths)}
+func (g *generator) bitsType() source.Bits {
+	t := source.Bits{Width: pick(g, widths)}
 	if g.one(4) {
 		t.Signed = true
 		t.Width = max(t.Width, 2)
@@ -146,11 +146,11 @@ func (g *generator) with(f func()) {
 }
 
 // add makes a place usable; its fields become places too.
-func (g *generator) add(x *Expr, writable bool) {
+func (g *generator) add(x *source.Expr, writable bool) {
 	g.places = append(g.places, place{x, writable && x.IsLvalue()})
-	if t, ok := x.Type.(*Struct); ok && t.Kind != UnionKind {
+	if t, ok := x.Type.(*source.Struct); ok && t.Kind != source.UnionKind {
 		for i := range t.Fields {
-			g.add(Select(x, i), writable)
+			g.add(source.Select(x, i), writable)
 		}
 	}
 }
@@ -166,17 +166,17 @@ func (g *generator) find(ok func(place) bool) []place {
 	return list
 }
 
-func isBits(t Type) bool { _, ok := t.(Bits); return ok }
+func isBits(t source.Type) bool { _, ok := t.(source.Bits); return ok }
 
 // types declares enumerations and structures.
 func (g *generator) types() {
 	for range 1 + g.r.IntN(2) {
-		t := &Enum{Name: g.name("E")}
+		t := &source.Enum{Name: g.name("E")}
 		for range 2 + g.r.IntN(3) {
 			t.Members = append(t.Members, g.name("m"))
 		}
 		if g.one(2) {
-			t.Under = &Bits{Width: pick(g, []int{2, 4, 8, 8, 16, 32})}
+			t.Under = &source.Bits{Width: pick(g, []int{2, 4, 8, 8, 16, 32})}
 			for range t.Members { // at most four members: two bits suffice
 				v := g.number(t.Under.Width)
 				for g.taken(t, v) {
@@ -189,9 +189,9 @@ func (g *generator) types() {
 		g.p.DeclareType(t)
 	}
 	for range 1 + g.r.IntN(2) {
-		t := &Struct{Name: g.name("S")}
+		t := &source.Struct{Name: g.name("S")}
 		for range 1 + g.r.IntN(4) {
-			t.Fields = append(t.Fields, Field{Name: g.name("f"), Type: g.fieldType(len(g.structs) > 0)})
+			t.Fields = append(t.Fields, source.Field{Name: g.name("f"), Type: g.fieldType(len(g.structs) > 0)})
 		}
 		g.structs = append(g.structs, t)
 		g.p.DeclareType(t)
@@ -199,7 +199,7 @@ func (g *generator) types() {
 }
 
 // taken reports whether a member of t has the value v.
-func (g *generator) taken(t *Enum, v *big.Int) bool {
+func (g *generator) taken(t *source.Enum, v *big.Int) bool {
 	for _, w := range t.Values {
 		if w.Cmp(v) == 0 {
 			return true
@@ -209,10 +209,10 @@ func (g *generator) taken(t *Enum, v *big.Int) bool {
 }
 
 // fieldType returns a type for a field or variable.
-func (g *generator) fieldType(nested bool) Type {
+func (g *generator) fieldType(nested bool) source.Type {
 	switch g.r.IntN(10) {
 	case 0:
-		return Bool{}
+		return source.Bool{}
 	case 1:
 		return pick(g, g.enums)
 	case 2:
@@ -224,11 +224,11 @@ func (g *generator) fieldType(nested bool) Type {
 }
 
 // varType returns a type for a variable: tuples too.
-func (g *generator) varType() Type {
+func (g *generator) varType() source.Type {
 	if g.one(8) {
-		t := &Struct{Kind: TupleKind}
+		t := &source.Struct{Kind: source.TupleKind}
 		for range 2 + g.r.IntN(2) {
-			t.Fields = append(t.Fields, Field{Type: g.fieldType(false)})
+			t.Fields = append(t.Fields, source.Field{Type: g.fieldType(false)})
 		}
 		return t
 	}

@@ -1,7 +1,6 @@
 // Package source is a small P4_16 of its own: an abstract syntax tree that
-// prints itself as a program and computes, on big integers, what the program
-// does to packets. The rules are those of the P4_16 specification; comments
-// name its sections. Where simple_switch or Tofino define more than the
+// prints itself as a program and evaluates the program on big integers. The
+// rules come from the P4_16 specification; comments name its sections. Where simple_switch or Tofino define more than the
 // specification, docs/conformance.md and docs/tofino.md state the rule.
 //
 // The package imports nothing of p4lb, so that it shares no fault with the

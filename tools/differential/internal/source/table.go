@@ -252,7 +252,7 @@ func Hit(t *Table, miss bool) *Expr {
 }
 
 // SwitchAction is switch (t.apply().action_run). Labels name actions; an empty one
-// is the default. A case without a body shares that of the next.
+// is the default. A case without a body shares the next body.
 func SwitchAction(t *Table, labels []string, bodies []*Block) Stmt {
 	var cases []SwitchCase
 	s := Stmt{}

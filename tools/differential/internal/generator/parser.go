@@ -3,10 +3,10 @@ package generator
 import (
 	"math/big"
 
-	. "github.com/p4lb/p4lb/tools/differential/source"
+	"github.com/p4lb/p4lb/tools/differential/internal/source"
 )
 
-// userErrors are the errors that programs declare; coreErrors are those of core.p4
+// userErrors lists the errors that programs declare, coreErrors the errors of core.p4
 // in its order.
 var (
 	coreErrors = []string{"NoError", "PacketTooShort", "NoMatch", "StackOutOfBounds", "HeaderTooShort", "ParserTimeout", "ParserInvalidArgument"}
@@ -16,12 +16,12 @@ var (
 // parser builds the parser: start extracts the first header, then states for the
 // other headers follow in an order that selects choose.
 func (g *generator) parser() {
-	p := &Parser{Name: "P"}
+	p := &source.Parser{Name: "P"}
 	g.p.Parser = p
 	g.p.Declare("error { %s, %s }", userErrors[0], userErrors[1])
 	g.where, g.budget, g.result = inParser, 12, nil
 	p.Head = "(packet_in pkt, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm)"
-	if g.p.Arch != V1model {
+	if g.p.Arch != source.V1model {
 		p.Head = "(packet_in pkt, out headers_t hdr, out meta_t meta, out ingress_intrinsic_metadata_t ig)"
 	}
 	if g.p.Tofino != nil {
@@ -36,12 +36,12 @@ func (g *generator) parser() {
 	g.with(func() {
 		g.add(g.p.Meta.Ref(), true)
 		if g.one(2) {
-			v := &Var{Name: g.name("v"), Type: g.bitsType()}
-			p.Decls = append(p.Decls, Declare(v, g.literal(v.Type.(Bits)), ""))
+			v := &source.Var{Name: g.name("v"), Type: g.bitsType()}
+			p.Decls = append(p.Decls, source.Declare(v, g.literal(v.Type.(source.Bits)), ""))
 			g.add(v.Ref(), true)
 		}
 		for i, extract := range kinds {
-			s := &State{Name: names[i], Body: new(Block)}
+			s := &source.State{Name: names[i], Body: new(source.Block)}
 			n := len(g.places)
 			p.States = append(p.States, s)
 			looped := extract(s, names[i+1])
@@ -51,7 +51,7 @@ func (g *generator) parser() {
 			g.fill(s.Body, g.r.IntN(3))
 			if g.one(5) && i > 0 && g.p.Tofino == nil {
 				g.p.Use("verify")
-				s.Body.Add(Verify(Logic("||", Equal(Slice(Select(g.headers.in, 0), 7, 6), g.literal(Bits{Width: 2}), true), g.boolean(1)), pick(g, []string{"PacketTooShort", "OneError", "OtherError"})))
+				s.Body.Add(source.Verify(source.Logic("||", source.Equal(source.Slice(source.Select(g.headers.in, 0), 7, 6), g.literal(source.Bits{Width: 2}), true), g.boolean(1)), pick(g, []string{"PacketTooShort", "OneError", "OtherError"})))
 			}
 			if !looped {
 				g.transition(s, names[i+1:])
@@ -63,20 +63,20 @@ func (g *generator) parser() {
 
 // parseKinds returns a function for each state, which adds its extraction and
 // reports whether it has added the transition too.
-func (g *generator) parseKinds() []func(s *State, next string) bool {
-	plain := func(h, union *Expr) func(*State, string) bool {
-		return func(s *State, _ string) bool {
-			s.Body.Add(Extract(h, union, false, nil))
+func (g *generator) parseKinds() []func(s *source.State, next string) bool {
+	plain := func(h, union *source.Expr) func(*source.State, string) bool {
+		return func(s *source.State, _ string) bool {
+			s.Body.Add(source.Extract(h, union, false, nil))
 			g.add(h, true)
 			return false
 		}
 	}
-	list := []func(*State, string) bool{func(s *State, _ string) bool {
+	list := []func(*source.State, string) bool{func(s *source.State, _ string) bool {
 		if g.p.Tofino != nil {
-			s.Body.Add(TofinoStart(g.p)...)
+			s.Body.Add(source.TofinoStart(g.p)...)
 			s.Body.Add(g.clearMetadata())
 		}
-		s.Body.Add(Extract(g.headers.in, nil, false, nil))
+		s.Body.Add(source.Extract(g.headers.in, nil, false, nil))
 		g.add(g.headers.in, true)
 		return false
 	}}
@@ -93,9 +93,9 @@ func (g *generator) parseKinds() []func(s *State, next string) bool {
 		list = append(list, g.parseVarbit)
 	}
 	if g.one(3) {
-		list = append(list, func(s *State, _ string) bool {
+		list = append(list, func(s *source.State, _ string) bool {
 			g.p.Use("advance")
-			s.Body.Add(Advance(Literal(Bits{Width: 32}, big.NewInt(int64(8*(1+g.r.IntN(3)))), 10, false)))
+			s.Body.Add(source.Advance(source.Literal(source.Bits{Width: 32}, big.NewInt(int64(8*(1+g.r.IntN(3)))), 10, false)))
 			return false
 		})
 	}
@@ -104,23 +104,23 @@ func (g *generator) parseKinds() []func(s *State, next string) bool {
 }
 
 // parseStack extracts elements until one is the last.
-func (g *generator) parseStack(s *State, next string) bool {
+func (g *generator) parseStack(s *source.State, next string) bool {
 	g.p.Use("parser loop")
-	s.Body.Add(Extract(g.headers.stack, nil, true, nil))
-	last := Select(Last(g.headers.stack), 0)
-	s.On = []*Expr{last}
-	s.Cases = []SelectCase{
-		{Sets: []Keyset{{Value: new(big.Int)}}, Next: s.Name},
-		{Sets: []Keyset{{Value: big.NewInt(1)}}, Next: next},
+	s.Body.Add(source.Extract(g.headers.stack, nil, true, nil))
+	last := source.Select(source.Last(g.headers.stack), 0)
+	s.On = []*source.Expr{last}
+	s.Cases = []source.SelectCase{
+		{Sets: []source.Keyset{{Value: new(big.Int)}}, Next: s.Name},
+		{Sets: []source.Keyset{{Value: big.NewInt(1)}}, Next: next},
 	}
 	if g.one(3) {
 		g.p.Use("lastIndex")
-		s.On = append(s.On, LastIndex(g.headers.stack))
-		n := int64(g.headers.stack.Type.(*Stack).Size)
-		s.Cases = []SelectCase{
-			{Sets: []Keyset{{Any: true}, {Value: big.NewInt(n - 1)}}, Next: next},
-			{Sets: []Keyset{{Value: new(big.Int)}, {Any: true}}, Next: s.Name},
-			{Sets: []Keyset{{Any: true}}, Next: next},
+		s.On = append(s.On, source.LastIndex(g.headers.stack))
+		n := int64(g.headers.stack.Type.(*source.Stack).Size)
+		s.Cases = []source.SelectCase{
+			{Sets: []source.Keyset{{Any: true}, {Value: big.NewInt(n - 1)}}, Next: next},
+			{Sets: []source.Keyset{{Value: new(big.Int)}, {Any: true}}, Next: s.Name},
+			{Sets: []source.Keyset{{Any: true}}, Next: next},
 		}
 	}
 	return true
@@ -128,14 +128,14 @@ func (g *generator) parseStack(s *State, next string) bool {
 
 // parseVarbit extracts the header with a varbit, of a length that the packet
 // names.
-func (g *generator) parseVarbit(s *State, _ string) bool {
-	size := Binary("*", Cast(Bits{Width: 32}, Lookahead(Bits{Width: 3})), Literal(Bits{Width: 32}, big.NewInt(8), 10, false))
-	s.Body.Add(Extract(g.headers.varbit, nil, false, size))
+func (g *generator) parseVarbit(s *source.State, _ string) bool {
+	size := source.Binary("*", source.Cast(source.Bits{Width: 32}, source.Lookahead(source.Bits{Width: 3})), source.Literal(source.Bits{Width: 32}, big.NewInt(8), 10, false))
+	s.Body.Add(source.Extract(g.headers.varbit, nil, false, size))
 	return false
 }
 
 // transition chooses among the states that follow.
-func (g *generator) transition(s *State, names []string) {
+func (g *generator) transition(s *source.State, names []string) {
 	if len(names) == 1 || g.one(6) {
 		s.Next = names[0]
 		return
@@ -148,7 +148,7 @@ func (g *generator) transition(s *State, names []string) {
 	}
 	for range 1 + g.r.IntN(2) {
 		if g.one(2) {
-			s.On = append(s.On, Select(g.headers.in, 0))
+			s.On = append(s.On, source.Select(g.headers.in, 0))
 			continue
 		}
 		t := g.likely()
@@ -158,9 +158,9 @@ func (g *generator) transition(s *State, names []string) {
 		s.On = append(s.On, g.bits(t, 2))
 	}
 	for range 1 + g.r.IntN(3) {
-		c := SelectCase{Next: next()}
+		c := source.SelectCase{Next: next()}
 		for _, x := range s.On {
-			c.Sets = append(c.Sets, g.keyset(x.Type.(Bits).Width))
+			c.Sets = append(c.Sets, g.keyset(x.Type.(source.Bits).Width))
 		}
 		s.Cases = append(s.Cases, c)
 	}
@@ -168,47 +168,47 @@ func (g *generator) transition(s *State, names []string) {
 		g.p.Use("select without match")
 		return
 	}
-	s.Cases = append(s.Cases, SelectCase{Sets: []Keyset{{Any: true}}, Next: names[0]})
+	s.Cases = append(s.Cases, source.SelectCase{Sets: []source.Keyset{{Any: true}}, Next: names[0]})
 }
 
-func (g *generator) keyset(w int) Keyset {
+func (g *generator) keyset(w int) source.Keyset {
 	switch g.r.IntN(6) {
 	case 0:
-		return Keyset{Any: true}
+		return source.Keyset{Any: true}
 	case 1, 2:
 		g.p.Use("select mask")
-		return Keyset{Value: g.number(w), Mask: g.number(w)}
+		return source.Keyset{Value: g.number(w), Mask: g.number(w)}
 	case 3:
 		g.p.Use("select range")
 		a, b := g.number(w), g.number(w)
 		if a.Cmp(b) > 0 {
 			a, b = b, a
 		}
-		return Keyset{Value: a, High: b}
+		return source.Keyset{Value: a, High: b}
 	}
-	return Keyset{Value: g.number(w)}
+	return source.Keyset{Value: g.number(w)}
 }
 
 // valueSet selects by a value set.
-func (g *generator) valueSet(s *State, next func() string) {
+func (g *generator) valueSet(s *source.State, next func() string) {
 	g.p.Use("value set")
-	v := &ValueSet{Name: g.name("vs"), Type: Bits{Width: 8}, Size: 4}
+	v := &source.ValueSet{Name: g.name("vs"), Type: source.Bits{Width: 8}, Size: 4}
 	g.p.Parser.Sets = append(g.p.Parser.Sets, v)
-	s.On = []*Expr{Select(g.headers.in, 0)}
+	s.On = []*source.Expr{source.Select(g.headers.in, 0)}
 	for range g.r.IntN(4) {
 		v.Members = append(v.Members, []*big.Int{g.number(8)})
 	}
-	s.Cases = []SelectCase{
-		{Sets: []Keyset{{Set: v}}, Next: next()},
-		{Sets: []Keyset{g.keyset(8)}, Next: next()},
-		{Sets: []Keyset{{Any: true}}, Next: next()},
+	s.Cases = []source.SelectCase{
+		{Sets: []source.Keyset{{Set: v}}, Next: next()},
+		{Sets: []source.Keyset{g.keyset(8)}, Next: next()},
+		{Sets: []source.Keyset{{Any: true}}, Next: next()},
 	}
 }
 
 // packet returns a random packet, usually one that is long enough.
 func (g *generator) packet() Input {
 	n := 40 + g.r.IntN(200)
-	if g.one(10) {
+	if g.one(10) && (g.p.Tofino == nil || g.one(3)) {
 		n = g.r.IntN(60)
 	}
 	data := make([]byte, n)
@@ -225,36 +225,36 @@ func (g *generator) packet() Input {
 
 // clearMetadata gives all metadata a value, which Tofino's architecture leaves
 // undefined.
-func (g *generator) clearMetadata() Stmt {
-	t := g.p.Meta.Type.(*Struct)
-	return Assign(g.p.Meta.Ref(), zeros(t))
+func (g *generator) clearMetadata() source.Stmt {
+	t := g.p.Meta.Type.(*source.Struct)
+	return source.Assign(g.p.Meta.Ref(), zeros(t))
 }
 
 // zeros returns a list of zeros of a type.
-func zeros(t *Struct) *Expr {
-	var list []*Expr
+func zeros(t *source.Struct) *source.Expr {
+	var list []*source.Expr
 	for _, f := range t.Fields {
 		switch f := f.Type.(type) {
-		case Bits:
-			list = append(list, Literal(f, new(big.Int), 10, true))
-		case Bool:
-			list = append(list, BoolLiteral(false))
-		case *Enum:
-			list = append(list, EnumLiteral(f, 0))
-		case *Struct:
+		case source.Bits:
+			list = append(list, source.Literal(f, new(big.Int), 10, true))
+		case source.Bool:
+			list = append(list, source.BoolLiteral(false))
+		case *source.Enum:
+			list = append(list, source.EnumLiteral(f, 0))
+		case *source.Struct:
 			list = append(list, zeros(f))
 		}
 	}
-	return List(t, false, list)
+	return source.List(t, false, list)
 }
 
 // egressParser reads the two headers that ingress always sends.
 func (g *generator) egressParser() {
-	s := &State{Name: "start", Body: new(Block), Next: "accept"}
-	s.Body.Add(TofinoEgressStart()...)
-	s.Body.Add(g.clearMetadata(), Extract(g.headers.in, nil, false, nil), Extract(g.headers.result, nil, false, nil))
-	g.p.Tofino.EgressParser = &Parser{
-		Name: "EgP", States: []*State{s},
+	s := &source.State{Name: "start", Body: new(source.Block), Next: "accept"}
+	s.Body.Add(source.TofinoEgressStart()...)
+	s.Body.Add(g.clearMetadata(), source.Extract(g.headers.in, nil, false, nil), source.Extract(g.headers.result, nil, false, nil))
+	g.p.Tofino.EgressParser = &source.Parser{
+		Name: "EgP", States: []*source.State{s},
 		Head: "(packet_in pkt, out headers_t hdr, out meta_t meta, out egress_intrinsic_metadata_t eg)",
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"math/big"
 	"strings"
 
-	. "github.com/p4lb/p4lb/tools/differential/source"
+	"github.com/p4lb/p4lb/tools/differential/internal/source"
 )
 
 // declareTables declares the tables of a control, with their actions.
-func (g *generator) declareTables(c *Callable) {
+func (g *generator) declareTables(c *source.Callable) {
 	for range g.r.IntN(3) {
-		t := &Table{Name: g.name("t")}
+		t := &source.Table{Name: g.name("t")}
 		for range 1 + g.r.IntN(3) {
 			g.tableAction(c, t)
 		}
@@ -28,7 +28,7 @@ func (g *generator) declareTables(c *Callable) {
 
 // tableAction adds an action to a table: a new one with parameters that the
 // control plane gives, or one of the control with its arguments bound.
-func (g *generator) tableAction(c *Callable, t *Table) {
+func (g *generator) tableAction(c *source.Callable, t *source.Table) {
 	if g.one(3) {
 		a := pick(g, c.Actions)
 		for _, r := range t.Actions {
@@ -39,24 +39,24 @@ func (g *generator) tableAction(c *Callable, t *Table) {
 		if args := g.arguments(a.Params, 1); args != nil {
 			loose := true
 			for _, p := range a.Params {
-				loose = loose && p.Dir != NoDir
+				loose = loose && p.Dir != source.NoDir
 			}
 			if loose {
-				t.Actions = append(t.Actions, ActionRef{Action: a, Bound: args})
+				t.Actions = append(t.Actions, source.ActionRef{Action: a, Bound: args})
 				return
 			}
 		}
 	}
-	a := &Callable{Name: g.name("ta"), Body: new(Block)}
+	a := &source.Callable{Name: g.name("ta"), Body: new(source.Block)}
 	for range g.r.IntN(4) {
-		var typ Type = Bits{Width: pick(g, widths), Signed: g.one(5)}
-		if typ.(Bits).Width == 1 {
-			typ = Bits{Width: 1}
+		var typ source.Type = source.Bits{Width: pick(g, widths), Signed: g.one(5)}
+		if typ.(source.Bits).Width == 1 {
+			typ = source.Bits{Width: 1}
 		}
 		if g.one(8) {
-			typ = Bool{}
+			typ = source.Bool{}
 		}
-		a.Params = append(a.Params, Param{Var: &Var{Name: g.name("d"), Type: typ}})
+		a.Params = append(a.Params, source.Param{Var: &source.Var{Name: g.name("d"), Type: typ}})
 	}
 	if len(a.Params) > 0 {
 		g.p.Use("action data")
@@ -71,13 +71,13 @@ func (g *generator) tableAction(c *Callable, t *Table) {
 	})
 	g.where = inControl
 	c.Actions = append(c.Actions, a)
-	t.Actions = append(t.Actions, ActionRef{Action: a})
+	t.Actions = append(t.Actions, source.ActionRef{Action: a})
 }
 
-func (g *generator) keys(t *Table) {
+func (g *generator) keys(t *source.Table) {
 	n := g.r.IntN(4)
 	kinds := []string{"exact", "exact", "ternary", "lpm", "range", "optional"}
-	if g.p.Arch != V1model {
+	if g.p.Arch != source.V1model {
 		kinds = kinds[:5]
 	}
 	hasLPM := false
@@ -86,28 +86,28 @@ func (g *generator) keys(t *Table) {
 		if kind == "lpm" && hasLPM {
 			kind = "exact"
 		}
-		k := Key{Kind: kind, Name: g.name("k")}
+		k := source.Key{Kind: kind, Name: g.name("k")}
 		switch {
 		case g.one(10) && (kind == "exact" || kind == "optional"):
 			k.X = g.boolean(1)
 		case g.one(2):
-			k.X = g.bits(Bits{Width: pick(g, []int{2, 4, 8, 8, 9, 16, 32})}, 1)
+			k.X = g.bits(source.Bits{Width: pick(g, []int{2, 4, 8, 8, 9, 16, 32})}, 1)
 		default:
 			w := g.likely()
 			w.Signed = false
 			k.X = g.bits(w, 1)
 		}
 		if g.one(4) && kind == "exact" {
-			if b, ok := k.X.Type.(Bits); ok && b.Width > 3 && k.X.IsLvalue() && !strings.Contains(k.X.Text, ":") {
+			if b, ok := k.X.Type.(source.Bits); ok && b.Width > 3 && k.X.IsLvalue() && !strings.Contains(k.X.Text, ":") {
 				g.p.Use("masked key")
 				k.Mask = g.number(b.Width)
 			}
 		}
 		for strings.Contains(k.X.Text, "&") { // a mask is in Mask
-			k.X = g.leaf(Bits{Width: k.Bits().Width})
+			k.X = g.leaf(source.Bits{Width: k.Bits().Width})
 		}
-		if _, ok := k.X.Type.(Bits); !ok {
-			k.X = Parens(k.X)
+		if _, ok := k.X.Type.(source.Bits); !ok {
+			k.X = source.Parens(k.X)
 		}
 		hasLPM = hasLPM || kind == "lpm"
 		g.p.Use("key " + kind)
@@ -115,11 +115,11 @@ func (g *generator) keys(t *Table) {
 	}
 }
 
-func (g *generator) invoke(t *Table) Invoke {
-	do := Invoke{Action: g.r.IntN(len(t.Actions))}
+func (g *generator) invoke(t *source.Table) source.Invoke {
+	do := source.Invoke{Action: g.r.IntN(len(t.Actions))}
 	for _, p := range t.Actions[do.Action].Loose() {
 		n := 1
-		if b, ok := p.Var.Type.(Bits); ok {
+		if b, ok := p.Var.Type.(source.Bits); ok {
 			n = b.Width
 		}
 		do.Args = append(do.Args, g.number(n))
@@ -128,7 +128,7 @@ func (g *generator) invoke(t *Table) Invoke {
 }
 
 // entries gives a table const or run-time entries, which differ in their matches.
-func (g *generator) entries(t *Table) {
+func (g *generator) entries(t *source.Table) {
 	fixed := g.one(2)
 	if fixed {
 		g.p.Use("const entries")
@@ -136,13 +136,13 @@ func (g *generator) entries(t *Table) {
 		g.p.Use("run-time entries")
 	}
 	ordered := t.Ordered()
-	t.Priorities = fixed && ordered && g.one(2) && g.p.Arch == V1model
+	t.Priorities = fixed && ordered && g.one(2) && g.p.Arch == source.V1model
 	if t.Priorities {
 		t.Properties = append(t.Properties, "largest_priority_wins = false")
 	}
 	seen := map[string]bool{}
 	for i := range 1 + g.r.IntN(6) {
-		e := &Entry{Do: g.invoke(t)}
+		e := &source.Entry{Do: g.invoke(t)}
 		id := ""
 		for _, k := range t.Keys {
 			c := g.match(k)
@@ -173,7 +173,7 @@ func (g *generator) entries(t *Table) {
 }
 
 // match returns a condition on a key; few bits make hits likely.
-func (g *generator) match(k Key) Match {
+func (g *generator) match(k source.Key) source.Match {
 	w := k.Bits().Width
 	v := g.number(w)
 	if k.Mask != nil && g.one(4) {
@@ -182,7 +182,7 @@ func (g *generator) match(k Key) Match {
 		v.And(v, k.Mask)
 	}
 	ones := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(w)), big.NewInt(1))
-	c := Match{Value: v}
+	c := source.Match{Value: v}
 	switch k.Kind {
 	case "lpm":
 		c.Prefix = g.r.IntN(w + 1)
@@ -213,7 +213,7 @@ func (g *generator) match(k Key) Match {
 }
 
 // tableStatement applies a table that is not applied yet.
-func (g *generator) tableStatement(b *Block) {
+func (g *generator) tableStatement(b *source.Block) {
 	if g.where != inControl || len(g.tables) == 0 || g.loops > 0 {
 		return
 	}
@@ -223,11 +223,11 @@ func (g *generator) tableStatement(b *Block) {
 	switch g.r.IntN(4) {
 	case 0:
 		g.p.Use("hit")
-		b.Add(If(Hit(t, g.one(2)), g.nested(), g.nested()))
+		b.Add(source.If(source.Hit(t, g.one(2)), g.nested(), g.nested()))
 	case 1:
 		g.p.Use("switch action_run")
 		var labels []string
-		var bodies []*Block
+		var bodies []*source.Block
 		for _, r := range t.Actions {
 			if g.one(4) {
 				continue
@@ -244,8 +244,8 @@ func (g *generator) tableStatement(b *Block) {
 		} else if bodies[len(bodies)-1] == nil {
 			bodies[len(bodies)-1] = g.nested()
 		}
-		b.Add(SwitchAction(t, labels, bodies))
+		b.Add(source.SwitchAction(t, labels, bodies))
 	default:
-		b.Add(Apply(t))
+		b.Add(source.Apply(t))
 	}
 }

@@ -3,44 +3,44 @@ package generator
 import (
 	"math/big"
 
-	. "github.com/p4lb/p4lb/tools/differential/source"
+	"github.com/p4lb/p4lb/tools/differential/internal/source"
 )
 
 // headers are the headers of a program. In is always the first of a packet,
 // result is valid from the beginning of ingress on. The others may be invalid.
 type headers struct {
-	in, result *Expr
-	optional   []*Expr
-	stack      *Expr
-	union      *Expr
-	members    []*Expr // of the union
-	varbit     *Expr
-	guarded    []*Expr // valid here: nothing may make them invalid
+	in, result *source.Expr
+	optional   []*source.Expr
+	stack      *source.Expr
+	union      *source.Expr
+	members    []*source.Expr // of the union
+	varbit     *source.Expr
+	guarded    []*source.Expr // valid here: nothing may make them invalid
 }
 
 // headerType declares a header with whole bytes.
-func (g *generator) headerType(name string, n int) *Struct {
-	t := &Struct{Name: name, Kind: HeaderKind}
+func (g *generator) headerType(name string, n int) *source.Struct {
+	t := &source.Struct{Name: name, Kind: source.HeaderKind}
 	bits := 0
 	for range n {
 		typ := g.fieldType(false)
 		switch e := typ.(type) {
-		case Bits:
+		case source.Bits:
 			bits += e.Width
-		case Bool:
+		case source.Bool:
 			bits++
-		case *Enum:
+		case *source.Enum:
 			if e.Under == nil {
-				typ = Bits{Width: 8}
+				typ = source.Bits{Width: 8}
 				bits += 8
 			} else {
 				bits += e.Under.Width
 			}
 		}
-		t.Fields = append(t.Fields, Field{Name: g.name("f"), Type: typ})
+		t.Fields = append(t.Fields, source.Field{Name: g.name("f"), Type: typ})
 	}
 	if bits%8 != 0 {
-		t.Fields = append(t.Fields, Field{Name: g.name("pad"), Type: Bits{Width: 8 - bits%8}})
+		t.Fields = append(t.Fields, source.Field{Name: g.name("pad"), Type: source.Bits{Width: 8 - bits%8}})
 	}
 	g.p.DeclareType(t)
 	return t
@@ -48,13 +48,13 @@ func (g *generator) headerType(name string, n int) *Struct {
 
 // layout declares the headers and the metadata.
 func (g *generator) layout() {
-	hdr := &Struct{Name: "headers_t"}
-	add := func(name string, t Type) int {
-		hdr.Fields = append(hdr.Fields, Field{Name: name, Type: t})
+	hdr := &source.Struct{Name: "headers_t"}
+	add := func(name string, t source.Type) int {
+		hdr.Fields = append(hdr.Fields, source.Field{Name: name, Type: t})
 		return len(hdr.Fields) - 1
 	}
 	in := g.headerType("in_t", 2+g.r.IntN(5))
-	in.Fields = append([]Field{{Name: "sel", Type: Bits{Width: 8}}}, in.Fields...)
+	in.Fields = append([]source.Field{{Name: "sel", Type: source.Bits{Width: 8}}}, in.Fields...)
 	inAt := add("h_in", in)
 	resultAt := add("h_res", g.headerType("res_t", 2+g.r.IntN(6)))
 	var optional []int
@@ -67,66 +67,66 @@ func (g *generator) layout() {
 	stack, union, varbit := -1, -1, -1
 	if g.one(3) {
 		g.p.Use("header stack")
-		t := &Struct{Name: "item_t", Kind: HeaderKind, Fields: []Field{{Name: "last", Type: Bits{Width: 1}}, {Name: "x", Type: Bits{Width: 7}}}}
+		t := &source.Struct{Name: "item_t", Kind: source.HeaderKind, Fields: []source.Field{{Name: "last", Type: source.Bits{Width: 1}}, {Name: "x", Type: source.Bits{Width: 7}}}}
 		if g.one(2) {
-			t.Fields = append(t.Fields, Field{Name: "y", Type: Bits{Width: pick(g, []int{8, 16, 64}), Signed: g.one(3)}})
+			t.Fields = append(t.Fields, source.Field{Name: "y", Type: source.Bits{Width: pick(g, []int{8, 16, 64}), Signed: g.one(3)}})
 		}
 		g.p.DeclareType(t)
-		stack = add("stk", &Stack{Elem: t, Size: 2 + g.r.IntN(3)})
+		stack = add("stk", &source.Stack{Elem: t, Size: 2 + g.r.IntN(3)})
 	}
 	if g.one(4) {
 		g.p.Use("header union")
-		t := &Struct{Name: "un_t", Kind: UnionKind}
+		t := &source.Struct{Name: "un_t", Kind: source.UnionKind}
 		for range 2 {
-			t.Fields = append(t.Fields, Field{Name: g.name("u"), Type: g.headerType(g.name("mem_t"), 1+g.r.IntN(2))})
+			t.Fields = append(t.Fields, source.Field{Name: g.name("u"), Type: g.headerType(g.name("mem_t"), 1+g.r.IntN(2))})
 		}
 		g.p.DeclareType(t)
 		union = add("un", t)
 	}
-	if g.one(5) && g.p.Arch == V1model {
+	if g.one(5) && g.p.Arch == source.V1model {
 		g.p.Use("varbit")
-		t := &Struct{Name: "var_t", Kind: HeaderKind, Fields: []Field{{Name: "len", Type: Bits{Width: 8}}, {Name: "data", Type: Varbit{Max: 32}}}}
+		t := &source.Struct{Name: "var_t", Kind: source.HeaderKind, Fields: []source.Field{{Name: "len", Type: source.Bits{Width: 8}}, {Name: "data", Type: source.Varbit{Max: 32}}}}
 		g.p.DeclareType(t)
 		varbit = add("vb", t)
 	}
 	g.p.DeclareType(hdr)
-	meta := &Struct{Name: "meta_t"}
+	meta := &source.Struct{Name: "meta_t"}
 	for range 3 + g.r.IntN(5) {
-		f := Field{Name: g.name("m"), Type: g.fieldType(true)}
-		if g.p.Arch == V1model && g.one(3) {
+		f := source.Field{Name: g.name("m"), Type: g.fieldType(true)}
+		if g.p.Arch == source.V1model && g.one(3) {
 			f.Notes = "@field_list(1) "
 		}
 		meta.Fields = append(meta.Fields, f)
 	}
 	for _, w := range []int{8, 16, 32} { // something to write slices and small results to
-		meta.Fields = append(meta.Fields, Field{Name: g.name("m"), Type: Bits{Width: w}})
+		meta.Fields = append(meta.Fields, source.Field{Name: g.name("m"), Type: source.Bits{Width: w}})
 	}
 	g.p.DeclareType(meta)
-	g.p.Hdr, g.p.Meta = &Var{Name: "hdr", Type: hdr}, &Var{Name: "meta", Type: meta}
+	g.p.Hdr, g.p.Meta = &source.Var{Name: "hdr", Type: hdr}, &source.Var{Name: "meta", Type: meta}
 
 	h := g.p.Hdr.Ref()
-	g.headers = headers{in: Select(h, inAt), result: Select(h, resultAt)}
+	g.headers = headers{in: source.Select(h, inAt), result: source.Select(h, resultAt)}
 	for _, i := range optional {
-		g.headers.optional = append(g.headers.optional, Select(h, i))
+		g.headers.optional = append(g.headers.optional, source.Select(h, i))
 	}
 	if stack >= 0 {
-		g.headers.stack = Select(h, stack)
+		g.headers.stack = source.Select(h, stack)
 	}
 	if union >= 0 {
-		g.headers.union = Select(h, union)
-		g.headers.members = []*Expr{Select(g.headers.union, 0), Select(g.headers.union, 1)}
+		g.headers.union = source.Select(h, union)
+		g.headers.members = []*source.Expr{source.Select(g.headers.union, 0), source.Select(g.headers.union, 1)}
 	}
 	if varbit >= 0 {
-		g.headers.varbit = Select(h, varbit)
+		g.headers.varbit = source.Select(h, varbit)
 	}
 }
 
 // validities returns the headers whose validity can be asked for here.
-func (g *generator) validities() []*Expr {
+func (g *generator) validities() []*source.Expr {
 	if g.where == inFunction || g.where == inParser || g.sub {
 		return nil
 	}
-	list := append([]*Expr{g.headers.in}, g.headers.optional...)
+	list := append([]*source.Expr{g.headers.in}, g.headers.optional...)
 	list = append(list, g.headers.members...)
 	if g.headers.union != nil {
 		list = append(list, g.headers.union)
@@ -141,29 +141,29 @@ func (g *generator) validities() []*Expr {
 }
 
 // element returns an element of the stack, by a constant or a computed index.
-func (g *generator) element() *Expr {
-	t := g.headers.stack.Type.(*Stack)
+func (g *generator) element() *source.Expr {
+	t := g.headers.stack.Type.(*source.Stack)
 	if g.one(3) && g.where == inControl {
 		if n := g.small(2); n != nil && t.Size == 4 {
 			g.p.Use("computed index")
-			return Index(g.headers.stack, n)
+			return source.Index(g.headers.stack, n)
 		}
 	}
-	return Index(g.headers.stack, Literal(Bits{Width: 32}, big.NewInt(int64(g.r.IntN(t.Size))), 10, false))
+	return source.Index(g.headers.stack, source.Literal(source.Bits{Width: 32}, big.NewInt(int64(g.r.IntN(t.Size))), 10, false))
 }
 
 // small returns a number of w bits from a place, nil if there is none.
-func (g *generator) small(w int) *Expr {
-	list := g.find(func(p place) bool { t, ok := p.x.Type.(Bits); return ok && !t.Signed && t.Width >= w })
+func (g *generator) small(w int) *source.Expr {
+	list := g.find(func(p place) bool { t, ok := p.x.Type.(source.Bits); return ok && !t.Signed && t.Width >= w })
 	if len(list) == 0 {
 		return nil
 	}
 	x := pick(g, list).x
-	return Slice(x, w-1, 0)
+	return source.Slice(x, w-1, 0)
 }
 
 // isGuarded reports whether h must stay valid here.
-func (g *generator) isGuarded(h *Expr) bool {
+func (g *generator) isGuarded(h *source.Expr) bool {
 	for _, x := range g.headers.guarded {
 		if x == h || x.Text == h.Text {
 			return true
@@ -174,7 +174,7 @@ func (g *generator) isGuarded(h *Expr) bool {
 
 // headerStatement makes headers valid or invalid, uses their fields, or moves
 // the elements of a stack.
-func (g *generator) headerStatement(b *Block) {
+func (g *generator) headerStatement(b *source.Block) {
 	if g.where != inControl || g.sub {
 		return
 	}
@@ -182,10 +182,10 @@ func (g *generator) headerStatement(b *Block) {
 		g.stackStatement(b)
 		return
 	}
-	list := append([]*Expr(nil), g.headers.optional...)
+	list := append([]*source.Expr(nil), g.headers.optional...)
 	list = append(list, g.headers.members...)
 	h := pick(g, list)
-	var union *Expr
+	var union *source.Expr
 	for _, m := range g.headers.members {
 		if m == h {
 			union = g.headers.union
@@ -196,21 +196,21 @@ func (g *generator) headerStatement(b *Block) {
 			return
 		}
 	}
-	t := h.Type.(*Struct)
+	t := h.Type.(*source.Struct)
 	switch g.r.IntN(6) {
 	case 0:
 		if !g.isGuarded(h) {
 			g.p.Use("setInvalid")
-			b.Add(SetValid(h, union, false))
+			b.Add(source.SetValid(h, union, false))
 		}
 	case 1:
 		if g.isGuarded(h) {
 			return
 		}
 		g.p.Use("setValid")
-		b.Add(SetValid(h, union, true))
+		b.Add(source.SetValid(h, union, true))
 		for i, f := range t.Fields {
-			b.Add(Assign(Select(h, i), g.value(f.Type, 2)))
+			b.Add(source.Assign(source.Select(h, i), g.value(f.Type, 2)))
 		}
 	case 2:
 		if !g.isGuarded(h) {
@@ -221,7 +221,7 @@ func (g *generator) headerStatement(b *Block) {
 					x = o
 				}
 			}
-			b.Add(Assign(h, x))
+			b.Add(source.Assign(h, x))
 		}
 	default:
 		g.guard(b, h)
@@ -229,9 +229,9 @@ func (g *generator) headerStatement(b *Block) {
 }
 
 // guard uses the fields of a header that may be invalid.
-func (g *generator) guard(b *Block, h *Expr) {
+func (g *generator) guard(b *source.Block, h *source.Expr) {
 	g.p.Use("isValid")
-	then := new(Block)
+	then := new(source.Block)
 	g.headers.guarded = append(g.headers.guarded, h)
 	g.with(func() {
 		g.add(h, true)
@@ -239,16 +239,16 @@ func (g *generator) guard(b *Block, h *Expr) {
 		g.fill(then, 1+g.r.IntN(3))
 	})
 	g.headers.guarded = g.headers.guarded[:len(g.headers.guarded)-1]
-	var orElse *Block
+	var orElse *source.Block
 	if g.one(3) {
 		orElse = g.nested()
 	}
-	b.Add(If(IsValid(h), then, orElse))
+	b.Add(source.If(source.IsValid(h), then, orElse))
 }
 
-func (g *generator) stackStatement(b *Block) {
+func (g *generator) stackStatement(b *source.Block) {
 	s := g.headers.stack
-	t := s.Type.(*Stack)
+	t := s.Type.(*source.Stack)
 	for _, h := range g.headers.guarded {
 		if h.Type == t.Elem {
 			return
@@ -258,30 +258,30 @@ func (g *generator) stackStatement(b *Block) {
 	case 0:
 		g.p.Use("push_front")
 		n := 1 + g.r.IntN(2)
-		b.Add(Push(s, n))
+		b.Add(source.Push(s, n))
 		for i := range n {
-			e := Index(s, Literal(Bits{Width: 32}, big.NewInt(int64(i)), 10, false))
+			e := source.Index(s, source.Literal(source.Bits{Width: 32}, big.NewInt(int64(i)), 10, false))
 			if g.one(2) {
-				b.Add(Assign(e, g.aggregate(t.Elem, 2)))
+				b.Add(source.Assign(e, g.aggregate(t.Elem, 2)))
 			}
 		}
 	case 1:
 		g.p.Use("pop_front")
-		b.Add(Pop(s, 1+g.r.IntN(2)))
+		b.Add(source.Pop(s, 1+g.r.IntN(2)))
 	case 2:
-		b.Add(Assign(g.element(), g.aggregate(t.Elem, 2)))
+		b.Add(source.Assign(g.element(), g.aggregate(t.Elem, 2)))
 	default:
 		e := g.element()
-		then := new(Block)
+		then := new(source.Block)
 		g.headers.guarded = append(g.headers.guarded, e)
 		g.with(func() { // an index may change in the block: one statement, that reads it first
 			for i := range t.Elem.Fields {
-				b := Select(e, i)
+				b := source.Select(e, i)
 				g.places = append(g.places, place{b, true})
 			}
 			g.assign(then)
 		})
 		g.headers.guarded = g.headers.guarded[:len(g.headers.guarded)-1]
-		b.Add(If(IsValid(e), then, nil))
+		b.Add(source.If(source.IsValid(e), then, nil))
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A signal tells what follows a statement.
+// A signal is the result of a statement: the next step of the block around it.
 type signal byte
 
 const (
@@ -19,7 +19,7 @@ const (
 // exits is the panic of an exit statement (section 12.4).
 type exits struct{}
 
-// A Stmt is a statement: how it prints itself and what it does.
+// A Stmt is a statement: its text and its effect.
 type Stmt struct {
 	print  func(p *Printer)
 	exec   func(m *Machine) signal
@@ -79,13 +79,13 @@ func (p *Printer) Block(head string, b *Block, tail string) {
 	p.Close(tail)
 }
 
-// Open writes head and indents what follows; Close ends that with tail.
+// Open writes head and indents the lines after it, until Close.
 func (p *Printer) Open(head string) {
 	p.Line("%s", head)
 	p.indent++
 }
 
-// Close ends the block of Open.
+// Close ends the block of Open and writes tail.
 func (p *Printer) Close(tail string) {
 	p.indent--
 	p.Line("%s", tail)
