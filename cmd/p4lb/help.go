@@ -44,7 +44,10 @@ func usage(cmd *cobra.Command) error {
 	}
 	own.SortFlags, shared.SortFlags = false, false
 	if own.HasAvailableFlags() {
-		fmt.Fprintf(&b, "\nFlags:\n%s", described(own))
+		titles, sets := cli.GroupedFlags(own)
+		for _, title := range titles {
+			fmt.Fprintf(&b, "\n%s:\n%s", cmp.Or(title, flagsTitle(titles)), described(sets[title]))
+		}
 	}
 	fmt.Fprintf(&b, "\nFlags of every verb:\n%s", described(shared))
 	if !cmd.HasParent() {
@@ -52,6 +55,14 @@ func usage(cmd *cobra.Command) error {
 	}
 	_, err := cmd.OutOrStdout().Write([]byte(b.String()))
 	return err
+}
+
+// flagsTitle returns the title of flags without a group.
+func flagsTitle(titles []string) string {
+	if len(titles) > 1 {
+		return "Other flags"
+	}
+	return "Flags"
 }
 
 // listVerbs prints the verbs of cmd below the titles of their groups.

@@ -89,7 +89,7 @@ func (k *keeper) deployFor(cmd *cobra.Command, j *deployJob) error {
 	switch {
 	case k.ctrl == nil || j.app != "":
 		return refused("a project and another deployment do not mix")
-	case j.target != mine.target || j.bfrt != mine.bfrt || j.api != mine.api || j.bmv2 != mine.bmv2:
+	case j.target != mine.target || j.bfrt != mine.bfrt || j.tofino.api != mine.tofino.api || j.bmv2 != mine.bmv2:
 		return refused("it has other switches than --target %s and its flags ask for", j.target)
 	case j.page.Listen != "":
 		return refused("--listen cannot begin now: p4lb inspect --listen shows the network")

@@ -42,7 +42,12 @@ func newDeploy(c *cli.Console, k *keeper) *cobra.Command {
 		SuggestFor: []string{"install", "up", "start"},
 		Use:        "deploy --scheme SCHEME --topology TOPOLOGY [--target TARGET] | --p4app FILE",
 		Short:      "Bring a scheme onto a network and keep it there",
-		Long: `Deploy generates the program of a scheme for every role in a network, computes
+		Long: `This command starts the network of the preset qall in this process, without root,
+and keeps it up until Ctrl-C:
+
+  p4lb deploy --scheme qall-poly3 --topology qall
+
+Deploy generates the program of a scheme for every role in a network, computes
 what every switch must hold, compares that with what it does hold, writes the
 differences and reads them back. A second deploy writes nothing; after a change
 of the topology or the scheme only what that changes is written.
@@ -143,14 +148,12 @@ type deployJob struct {
 	lock   *deployed.Lock                                   // on the deployment
 	dir    string                                           // that files are relative to
 
-	anyPort  bool
-	seed     uint64
 	ended    bool // the switches end with this process
-	configs  []string
-	bfrt     bool   // BfRt is spoken
-	api      string // what Tofino switches speak
+	bfrt     bool // the switches speak BfRt
 	tls      clientTLS
+	embedded embeddedFlags
 	bmv2     bmv2Flags
+	tofino   tofinoFlags
 	hosts    hostFlags
 	page     view.PageServer
 	election string
@@ -176,14 +179,11 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&j.noTasks, "no-tasks", false, "stay without running the scheme's tasks")
 	cli.AddFormat(cmd, &j.format, cli.Table, cli.JSON, cli.YAML, cli.CSV)
 	addState(cmd, &j.state)
-	f.BoolVar(&j.anyPort, "any-port", false, "embedded: serve at free ports of 127.0.0.1")
-	f.Uint64Var(&j.seed, "seed", 1, "embedded: the seed of the random numbers")
-	f.StringArrayVar(&j.configs, "device-config", nil, "tofino: the program for the switches of a role, as `ROLE=FILE`: p4c's .conf, for p4lb switch --bfrt PROG.json, for Stratum its pipeline (repeatable)")
-	f.StringVar(&j.api, "tofino-api", tofinoAPIs[0], "tofino: the switches speak `API`: "+strings.Join(tofinoAPIs, ", "))
-	f.BoolVar(&j.bfrt, "bfrt", false, "embedded: programs for Tofino are served in BfRt, and deployed over it")
+	j.embedded.addFlags(cmd)
 	j.hosts.addFlags(cmd)
 	j.page.AddFlags(cmd, "the network as it changes")
 	j.bmv2.addFlags(cmd)
+	j.tofino.addFlags(cmd)
 	j.tls.addFlags(cmd)
 	f.StringVar(&j.election, "election-id", "1", "the election `ID` to become primary with, at least; it takes no switch from another controller")
 	f.BoolVar(&j.takeover, "takeover", false, "become primary where another controller is")
@@ -192,7 +192,7 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 	f.IntVar(&j.mtu, "mtu", 1500, "the size of packets in `BYTES`, by which rates become packets per second")
 	f.IntVar(&j.queue, "queue", 64, "`PACKETS` of a queue where the topology does not say")
 	cli.CompleteWith(cmd, "target", targetNames)
-	cli.CompleteWith(cmd, "tofino-api", tofinoAPIs)
+	cli.GroupFlags(cmd, deployGroups...)
 	if err := cmd.RegisterFlagCompletionFunc("topology", cli.CompleteTopology); err != nil {
 		panic(err) // the flag has just been defined
 	}
@@ -216,20 +216,8 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "--dry-run and --diff exclude each other: the first needs no switches, the second does")
 	case j.timeout <= 0:
 		return cli.UsageError(cmd, "--timeout %v: want a positive time", j.timeout)
-	case len(j.configs) > 0 && j.target != targetTofino:
-		return cli.UsageError(cmd, "--device-config is for --target tofino")
-	case !slices.Contains(tofinoAPIs, j.api):
-		return cli.UsageError(cmd, "--tofino-api %s: want one of %s", j.api, strings.Join(tofinoAPIs, ", "))
-	case cmd.Flags().Changed("tofino-api") && j.target != targetTofino:
-		return cli.UsageError(cmd, "--tofino-api is for --target tofino")
-	case j.bfrt && j.target != targetEmbedded:
-		return cli.UsageError(cmd, "--bfrt is for --target embedded: --target tofino speaks it by itself")
-	case j.target == targetTofino && !j.speaksBfRt() && len(j.configs) == 0 && !j.dryRun:
-		return cli.UsageError(cmd, "--tofino-api p4runtime wants --device-config ROLE=FILE: the compiler of the hardware makes it from what p4lb gen --arch tna writes")
-	case j.target == targetTofino && j.takeover && len(j.configs) == 0 && !j.dryRun:
-		return cli.UsageError(cmd, "--takeover wants --device-config ROLE=FILE: over BfRt a client loses its program only to one that is loaded")
 	}
-	j.bfrt = j.speaksBfRt()
+	j.bfrt = j.embedded.bfrt || j.target == targetTofino && j.tofino.speaksBfRt()
 	if _, err := parseElection(j.election); err != nil {
 		return cli.UsageError(cmd, "--election-id %s: %w", j.election, err)
 	}
@@ -237,9 +225,10 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "--target %s: want one of %s", j.target, strings.Join(targetNames, ", "))
 	}
 	if err := cmp.Or(
+		j.embedded.check(cmd, j.target),
+		j.tofino.check(cmd, j.target, !j.dryRun, j.takeover),
 		j.hosts.check(cmd, j.target),
 		j.page.Check(cmd),
-		cli.Requires(cmd, j.target == targetEmbedded, "--target embedded", "any-port", "seed"),
 		cli.Requires(cmd, j.target == targetServers || j.target == targetTofino, "--target p4runtime or tofino", "tls-ca", "tls-cert", "tls-key"),
 		cli.Requires(cmd, !j.dryRun && !j.diff, "a deployment, and --dry-run and --diff make none", "no-tasks", "atomic", "pcap"),
 		cli.Requires(cmd, !j.once, "a network that stays, and with --once it does not", "no-tasks"),
@@ -256,11 +245,6 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 		return err
 	}
 	return j.checkArch(cmd)
-}
-
-// speaksBfRt reports whether the target is spoken to by BfRt.
-func (j *deployJob) speaksBfRt() bool {
-	return j.bfrt || j.target == targetTofino && j.api == tofinoAPIs[0]
 }
 
 // checkArch determines the architecture of the programs from the target.

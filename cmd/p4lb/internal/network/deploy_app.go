@@ -233,7 +233,7 @@ func (j *deployJob) openApp(project *p4app.Project, planned *plan.Plan) (appNetw
 	if err := j.hosts.open(j.c, planned, known); err != nil {
 		return nil, errors.Join(err, j.hosts.close())
 	}
-	options := embedded.Options{AnyPort: j.anyPort, Seed: j.seed, Priorities: priorities, Log: j.c.Log}
+	options := embedded.Options{AnyPort: j.embedded.anyPort, Seed: j.embedded.seed, Priorities: priorities, Log: j.c.Log}
 	j.hosts.join(&options)
 	return &embeddedApp{embedded.New(options), &j.hosts}, nil
 }

@@ -173,7 +173,7 @@ func (j *deployJob) loadDeviceConfigs(all map[fabric.Role]*plan.Pipeline) error 
 	for _, p := range all {
 		p.Config = nil // what p4lb compiles is for its own switch
 	}
-	for _, text := range j.configs {
+	for _, text := range j.tofino.configs {
 		role, file, ok := strings.Cut(text, "=")
 		p := all[fabric.Role(role)]
 		if !ok || p == nil {

@@ -53,7 +53,7 @@ func (j *deployJob) openTarget(plan *plan.Plan) (target.Target, error) {
 	if err := j.addressesFree(plan); err != nil {
 		return nil, err
 	}
-	o := embedded.Options{BfRt: j.bfrt, AnyPort: j.anyPort, Seed: j.seed, Log: j.c.Log}
+	o := embedded.Options{BfRt: j.bfrt, AnyPort: j.embedded.anyPort, Seed: j.embedded.seed, Log: j.c.Log}
 	if j.stays() {
 		if err := j.hosts.open(j.c, plan, netspace.KnowsSwitch); err != nil {
 			return nil, err
@@ -66,7 +66,7 @@ func (j *deployJob) openTarget(plan *plan.Plan) (target.Target, error) {
 // addressesFree finds out whether the switches can be served at the addresses of
 // the topology, before anything is made.
 func (j *deployJob) addressesFree(plan *plan.Plan) error {
-	if j.anyPort {
+	if j.embedded.anyPort {
 		return nil
 	}
 	var taken []string
