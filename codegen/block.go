@@ -99,7 +99,7 @@ type attribute struct {
 // String is what messages call the block.
 func (b *block) String() string { return strings.TrimSpace(string(b.Kind) + " " + b.Name) }
 
-// template is the block's text, nil where it has none.
+// template is the block's text, or nil if it has none.
 func (b *block) template() (*template.Template, error) {
 	b.once.Do(func() {
 		if strings.Contains(b.file.body(), "{{") {

@@ -271,7 +271,7 @@ func (c *Catalogue) architecture(arch string) (*architecture, error) {
 	return c.on(m), nil
 }
 
-// refuse says why a row does not exist for an architecture.
+// refuse returns the reason why a row does not exist for an architecture.
 func (a *architecture) refuse(r Row, wanted, built *block) error {
 	why := "it is not built for Tofino yet"
 	switch {

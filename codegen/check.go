@@ -139,7 +139,7 @@ func (k *checker) parts(b *block, s *shelf) {
 	}
 }
 
-// circleFrom is a way from a part to itself, nil where there is none.
+// circleFrom is a way from a part to itself, or nil if there is none.
 func circleFrom(s *shelf, b *block, trail []string) []string {
 	switch {
 	case b == nil || len(trail) > 0 && b.Name != trail[0] && slices.Contains(trail, b.Name):

@@ -58,7 +58,7 @@ func TestForwardingRecord(t *testing.T) {
 	}
 }
 
-// notRun is in the place of what a switch did that was not at hand.
+// notRun replaces the answer of a switch that was not available.
 const notRun = "not run"
 
 func recordForwarding(t *testing.T, dir string) {

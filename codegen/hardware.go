@@ -351,7 +351,7 @@ type round struct {
 
 type pair struct{ First, Second int }
 
-// Rounds are those until one path is left.
+// Rounds returns the rounds of pairwise comparison until one path is left.
 func (v *view) Rounds() []round {
 	var list []round
 	for distance := 1; distance < v.N(); distance *= 2 {

@@ -101,7 +101,7 @@ func (r Row) suffix() string {
 	return "+" + r.Guard
 }
 
-// validate says why a combination has no meaning.
+// validate returns the reason why a combination has no meaning.
 func (r Row) validate() error {
 	g, s, c := r.block(granularity), r.block(signal), r.block(choice)
 	if len(c.On) > 0 && !slices.Contains(c.On, r.Granularity) {

@@ -35,7 +35,7 @@ type DeployOptions struct {
 	// Timeout is how long one request may go without an answer, and how long to
 	// try to connect to a switch; 0 stands for 10 s.
 	Timeout time.Duration
-	// Progress hears of every step of every switch, one at a time.
+	// Progress is notified of every step of every switch, one at a time.
 	Progress func(Progress)
 	// Log receives events; nil discards them.
 	Log *slog.Logger

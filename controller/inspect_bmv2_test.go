@@ -98,7 +98,7 @@ func startBMv2(b testing.TB, s *plan.Switch) registers.Access {
 }
 
 // TestBMv2 reads a real simple_switch by Thrift: cells, ranges, whole registers
-// and the clock, which goes on.
+// and the clock, which continues.
 func TestBMv2(t *testing.T) {
 	plan := newPlan(t, leafSpine(t, 0), "dhlb", nil)
 	regs := startBMv2(t, plan.Switch("l1"))

@@ -10,7 +10,7 @@ import (
 )
 
 // Keep makes a switch hold the plan again whenever it has come back, until ctx
-// is done. changed hears of every switch that was looked at, one at a time; nil
+// is done. changed is notified of every switch that was looked at, one at a time; nil
 // ignores them.
 func (c *Controller) Keep(ctx context.Context, changed func(SwitchReport)) error {
 	var telling sync.Mutex

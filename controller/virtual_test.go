@@ -282,7 +282,7 @@ func (n *virtualNet) play(tasks []task.Task, until time.Duration) {
 	n.settle(until)
 }
 
-// step runs a task once, and goes on to when it is due again.
+// step runs a task once, and continues to when it is due again.
 func (n *virtualNet) step(task task.Task) {
 	n.t.Helper()
 	next, err := task.Run(n.now, n)

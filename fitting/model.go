@@ -115,7 +115,7 @@ func (m *Model) Encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// decode reads JSON, and says on which line it is wrong.
+// decode reads JSON and reports the line of an error.
 func decode(data []byte, into any) error {
 	if err := json.Unmarshal(data, into); err != nil {
 		line, why := plain.JSONError(data, err)

@@ -50,7 +50,7 @@ func (b *Table) At(l, t, v int64) int {
 }
 
 // Bake makes the table of a fit. A cell has the mean of the fit over the rows
-// that fall into it; where there are none, over its bytes.
+// that fall into it; if there are none, over its bytes.
 func (f *Fit) Bake(p Poly, rows *Rows, o TableOptions) (*Table, error) {
 	if err := o.validate(); err != nil {
 		return nil, err

@@ -54,8 +54,8 @@ func (c *Comparison) finding(r *Row) (Finding, bool) {
 // clear reports whether the difference is significant.
 func (f Finding) clear() bool { return f.Saved.excludes(0) }
 
-// level reports whether the two are so close that the figures printed do not tell them
-// apart: where the hosts limit, schemes often are.
+// level reports whether the two are so close that the printed figures do not distinguish
+// them: where the hosts limit, schemes often are.
 func (f Finding) level() bool {
 	const shown = 0.05 // percent, of which points writes one decimal
 	return f.Saved.N > 1 && math.Abs(f.Saved.Mean)+f.Saved.Half < shown

@@ -365,7 +365,7 @@ func chanceText(p float64) string {
 	return digits(p)
 }
 
-// Summary says in a sentence for each target what decides it.
+// Summary describes in one sentence per target what decides it.
 func (s *Sensitivity) Summary() []string {
 	var list []string
 	for _, o := range s.Base {

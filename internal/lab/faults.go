@@ -104,7 +104,7 @@ func (r *running) blackHole(sw *sim.Switch, share float64, on bool) error {
 }
 
 // happen lets the links of a network in real time fail and come back when that
-// is due; the controller hears of it after its latency, as in virtual time.
+// is due; the controller is notified of it after its latency, as in virtual time.
 func (r *running) happen(ctx context.Context, p *place, list []spec.Turn) error {
 	began := time.Now()
 	sleep := func(until time.Duration) bool {

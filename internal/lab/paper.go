@@ -49,7 +49,7 @@ func RecordedRows(experiment, figure string) []RecordedRow {
 
 const recordedRowsFile = "papers/recorded/rows.tsv"
 
-// Papers lists the papers that there are experiments of.
+// Papers lists the papers with experiments.
 func Papers() []string {
 	var names []string
 	for _, f := range paperNames() {

@@ -120,7 +120,7 @@ func (r *recording) End() error {
 
 // Watch makes a Recorder that hands on what all switches remember, at intervals
 // of virtual time, which stands still until each returns. Where begin is given,
-// it hears of the run first.
+// it is notified of the run first.
 func Watch(every time.Duration, begin func(*View), each func([]*inspect.Snapshot) error) Recorder {
 	return &looking{every: every, begin: begin, each: each}
 }

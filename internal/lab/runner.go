@@ -32,7 +32,7 @@ type Runner struct {
 	World string
 	Real  RealOptions
 
-	// Progress hears of every run that has ended, one at a time.
+	// Progress is notified of every run that has ended, one at a time.
 	Progress func(Progress)
 	// Record, if not nil, looks at the first run while it runs.
 	Record Recorder
@@ -210,7 +210,7 @@ func (r *Runner) enter(jobs []*Job) error {
 	return nil
 }
 
-// cores is how many runs go on side by side.
+// cores is the number of parallel runs.
 func (r *Runner) cores() int {
 	return max(1, cmp.Or(max(0, r.Cores), runtime.GOMAXPROCS(0))/max(1, r.Within))
 }

@@ -283,7 +283,7 @@ func (s *sampler) lookAge(name string, news *inspect.News) {
 	for _, w := range s.up {
 		up[w.Number] = up[w.Number] || w.sw.Name == name
 	}
-	// A run goes on where a switch cannot be read: the metric has no value then.
+	// A run continues where a switch cannot be read: the metric has no value then.
 	sw := s.r.net.Switch(name)
 	_ = news.Ages(sw.ReadRegister, sw.Clock(), func(i int, age time.Duration) {
 		if up[i] || !news.ByPort {

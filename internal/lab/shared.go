@@ -173,7 +173,7 @@ func (s *sharing) try(ctx context.Context, i int) error {
 	return nil
 }
 
-// load reads a run from the store; nil where there is none that can be used.
+// load reads a run from the store; nil if there is none that can be used.
 func (s *sharing) load(ctx context.Context, i int) (*Result, error) {
 	if i == 0 && s.r.Record != nil {
 		return nil, nil // keep it for inspection

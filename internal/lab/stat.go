@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// An Estimate is what some runs, one per seed, say about a number: the mean and
+// An Estimate summarises a number over runs, one per seed: the mean and
 // the half-width of its 95 % confidence interval by Student's t.
 type Estimate struct {
 	Mean float64 `json:"mean"`
@@ -16,7 +16,7 @@ type Estimate struct {
 }
 
 // newEstimate estimates the mean from values of independent runs. Values that
-// are no number, as the tail of no flows, are left out.
+// are NaN, such as the tail of zero flows, are omitted.
 func newEstimate(values []float64) Estimate {
 	values = slices.DeleteFunc(slices.Clone(values), math.IsNaN)
 	n, mean := len(values), average(values)

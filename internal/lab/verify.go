@@ -143,7 +143,7 @@ func firstDifference(got, have *Result) string {
 
 // Prune removes experiments from an archive, and from a store all runs that no
 // experiment that stays has, and the notes of workers and jobs that belong to
-// none; anyway also where one may be at work. With keep it removes nothing; each hears of all that goes.
+// none; anyway also where one may be at work. With keep it removes nothing; each is notified of all that goes.
 func (a *Archive) Prune(ctx context.Context, gone []*Kept, keep, anyway bool, each func(what string)) error {
 	all, err := a.List(ctx, func(error) {})
 	if err != nil {

@@ -51,7 +51,7 @@ type RealOptions struct {
 	Cores    int  // that the switches have
 }
 
-// checkWorld says why a job cannot run in a world.
+// checkWorld returns the reason why a job cannot run in a world.
 func (j *Job) checkWorld(world string) error {
 	c := j.Case
 	kinds := []string{c.Transport.Kind}

@@ -27,7 +27,7 @@ type Scheme interface {
 	Parameters(arch string) ([]codegen.Param, error)
 	// Build makes the program for a role, for groups of so many paths.
 	Build(codegen.Params) (*Program, error)
-	// Native says why there is no model of it for the native engine of the
+	// Native returns the reason why there is no model of it for the native engine of the
 	// simulator, nil if there is one.
 	Native() error
 }

@@ -51,7 +51,7 @@ func (b *beginning) fire() {
 	}
 }
 
-// checkFlow says why a flow cannot be.
+// checkFlow returns the reason why a flow is invalid.
 func (n *Network) checkFlow(s *FlowSpec) error {
 	src, dst := n.Host(s.From), n.Host(s.To)
 	if src == nil || dst == nil || src == dst {

@@ -288,7 +288,7 @@ func (e *native) notify(p *Packet, what model.Notice) {
 	e.s.enqueue(c, port)
 }
 
-// tell returns the contents of a switch's packet.
+// tell returns the contents of a packet from a switch.
 func (p *Packet) tell() *control {
 	if p.ctl == nil {
 		p.ctl = new(control)

@@ -37,8 +37,8 @@ const (
 // A Range is the bytes from From to before To.
 type Range struct{ From, To int64 }
 
-// A Packet is a packet in the network. What hosts tell each other is in its
-// fields; switches see header bytes that say the same, and no payload but its
+// A Packet is a packet in the network. Its fields carry the information that hosts
+// exchange; switches see equivalent header bytes, and no payload but its
 // length. Packets belong to the Network: receive must not keep
 // it.
 type Packet struct {
@@ -283,7 +283,7 @@ func markBytes(b []byte) {
 	binary.BigEndian.PutUint16(ip[10:], ^fold(sum))
 }
 
-// marked reports whether the header bytes say CE.
+// marked reports whether the header bytes are marked CE.
 func marked(b []byte) bool {
 	at := ipv4At(b)
 	return at != 0 && b[at+1]&3 == 3

@@ -389,7 +389,7 @@ func (o *Port) pause() {
 	}
 }
 
-// resume lets the port go on.
+// resume lets the port continue.
 func (o *Port) resume() {
 	if o.paused {
 		o.paused = false

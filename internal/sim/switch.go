@@ -48,7 +48,7 @@ func (s *Switch) PacketOut(bytes []byte) {
 	s.engine.ingress(p)
 }
 
-// tell hands a packet to the controller.
+// tell passes a packet to the controller.
 func (s *Switch) tell(bytes []byte) {
 	if !s.net.placed() {
 		s.net.outside(func() { s.packetIn(s.cpu.Number, bytes) })

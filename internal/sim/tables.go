@@ -131,7 +131,7 @@ func (l *lookups) addMember(e *Entry) error {
 	return l.addPath(int(e.Key[0].Value), int(e.Key[1].Value), int(e.Args["port"]))
 }
 
-// told reads what members tell as well: the ports of paths.
+// told reads the ports of paths, which members list too.
 func told(*lookups, *Entry) error { return nil }
 
 func (l *lookups) addPath(group, slot, port int) error {
@@ -148,7 +148,7 @@ func (l *lookups) addPath(group, slot, port int) error {
 }
 
 // addCandidates reads the properties of paths other than their ports, which
-// members tell as well.
+// members list too.
 func (l *lookups) addCandidates(e *Entry) error {
 	group := int(e.Key[0].Value)
 	for name, v := range e.Args {
@@ -268,7 +268,7 @@ func (l *lookups) resolve(hosts []*Host) {
 	}
 }
 
-// configure tells a model about its groups and ports.
+// configure sets the groups and ports of a model.
 func (l *lookups) configure(m *model.Switch) {
 	if l.pattern != nil {
 		m.SetPattern(l.pattern)

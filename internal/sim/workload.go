@@ -134,7 +134,7 @@ func (w *Workload) check(s *step) error {
 	return nil
 }
 
-// link tells each step which others wait for it.
+// link registers, for each step, the steps that wait for it.
 func (w *Workload) link() {
 	for i := range w.steps {
 		s := &w.steps[i]

@@ -11,7 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// A readingKey tells readings of one switch apart.
+// A readingKey distinguishes readings of one switch.
 type readingKey struct {
 	quantity string
 	cell     int

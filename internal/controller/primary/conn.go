@@ -328,7 +328,7 @@ func notPrimary(highest ElectionID) error {
 	}
 }
 
-// lost says why a stream has ended.
+// lost returns the reason why a stream has ended.
 func (c *Conn) lost(e target.Endpoint, err error) (again bool, why error) {
 	if status.Code(err) != codes.InvalidArgument {
 		return false, c.streamError(e, err)
@@ -398,7 +398,7 @@ func LastPart(msg string) string {
 	return strings.Trim(msg, `"`)
 }
 
-// down notes that there is no stream.
+// down records that no stream is open.
 func (c *Conn) down(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

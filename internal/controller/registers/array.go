@@ -233,7 +233,7 @@ func Faded(bytes, at uint64, now, window time.Duration) float64 {
 	return float64(bytes) * float64(max(0, span-elapsed)) / float64(span)
 }
 
-// Cell is a cell of an array; ok is false where there is none.
+// Cell is a cell of an array; ok is false if there is none.
 func (a *Array) Cell(i int) (v uint64, ok bool) {
 	if a == nil || i >= len(a.Cells) {
 		return 0, false

@@ -177,7 +177,7 @@ type Options struct {
 	// Alert receives events for a person, such as a faulty port. Run calls it. Nil
 	// ignores them.
 	Alert func(Alert)
-	// Ageing hears of every sweep over flows that wait for their last packet.
+	// Ageing is notified of every sweep over flows that wait for their last packet.
 	Ageing func(FlowAges)
 }
 

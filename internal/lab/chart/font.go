@@ -25,7 +25,7 @@ var goFont = sync.OnceValue(func() *sfnt.Font {
 	return f
 })
 
-// winAnsi are the runes of the encoding's bytes from 0x20 on; 0 where there is none
+// winAnsi are the runes of the encoding's bytes from 0x20 on; 0 if there is none
 // that charts use.
 func winAnsi(b int) rune {
 	switch {

@@ -100,7 +100,7 @@ func HardwareOf(m *manifest.Manifest) *model.Hardware {
 	return h
 }
 
-// headerLen is the length of a header, 0 where there is none of that kind.
+// headerLen is the length of a header, or 0 if there is none of that kind.
 func headerLen(m *manifest.Manifest, kind manifest.HeaderKind) int {
 	if h := m.Header(kind); h != nil {
 		return h.Bytes()

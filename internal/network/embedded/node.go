@@ -49,7 +49,7 @@ type portEnd struct {
 	bits uint64 // per second that the port sends; 0: as its queues say
 }
 
-// why says why the node does not run.
+// why returns the reason why the node does not run.
 func (n *node) why() error {
 	if n.failed != nil {
 		return n.failed

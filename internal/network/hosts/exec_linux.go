@@ -96,7 +96,7 @@ func Serve(n *Network, calls Answer) (*Door, error) {
 	return d, nil
 }
 
-// Close closes the door; commands that run go on.
+// Close closes the door; commands that run continue.
 func (d *Door) Close() error { return d.listener.Close() }
 
 func reply(c *net.UnixConn, a answer) {

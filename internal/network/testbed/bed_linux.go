@@ -51,7 +51,7 @@ type knownQueue struct {
 	Queues []plan.Queue `json:"queues"`
 }
 
-// openBed takes over the network of the plan, or builds it where there is none
+// openBed takes over the network of the plan, or builds it if there is none
 // such. Its switches may not run yet.
 func openBed(o Options, p *plan.Plan) (*bed, error) {
 	name := cmp.Or(o.Name, p.Topology.Name)

@@ -44,7 +44,7 @@ var ErrBusy = errors.New("another process holds it")
 
 // Options are how the switches run. The zero value works.
 type Options struct {
-	// Name tells deployments apart; "" stands for the name of the topology.
+	// Name distinguishes deployments; "" stands for the name of the topology.
 	Name string
 	// Program is the switch; "" stands for the constant.
 	Program string

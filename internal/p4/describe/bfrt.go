@@ -167,7 +167,7 @@ func (b *schemaGen) addTable(t *tableSite) {
 	}
 }
 
-// sizeOf is a table's size, 512 unless the program says otherwise.
+// sizeOf returns a table's size, 512 by default.
 func (b *schemaGen) sizeOf(t *tableSite, info *configv1.Table) int64 {
 	if t.decl.Property("size") != nil {
 		return info.Size

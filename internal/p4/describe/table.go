@@ -149,7 +149,7 @@ func (g *infoGen) addTable(t *tableSite) {
 	}
 }
 
-// defaultSize is the size of tables that do not say theirs.
+// defaultSize is the size of tables without a size.
 const defaultSize = 1024
 
 func (g *infoGen) tableSize(t *tableSite) int64 {

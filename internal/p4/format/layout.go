@@ -198,7 +198,7 @@ func (f *formatter) lineIndent(i int) int {
 }
 
 // headOf is the if, else or for right before the statement that elem i
-// begins, nil where there is none.
+// begins, or nil if there is none.
 func (f *formatter) headOf(i int) *elem {
 	prev := f.tokenBefore(i)
 	switch {
@@ -216,7 +216,7 @@ func (f *formatter) headOf(i int) *elem {
 	return before
 }
 
-// tokenBefore is the last token before elem i, nil where there is none or a
+// tokenBefore is the last token before elem i, or nil if there is none or a
 // directive comes in between.
 func (f *formatter) tokenBefore(i int) *elem {
 	if i = f.before[i]; i < 0 {
@@ -225,7 +225,7 @@ func (f *formatter) tokenBefore(i int) *elem {
 	return &f.elems[i]
 }
 
-// continues reports whether the line that elem i begins goes on with the
+// continues reports whether the line that elem i begins continues with the
 // statement of the line before.
 func (f *formatter) continues(i int) bool {
 	e, prev := &f.elems[i], f.tokenBefore(i)

@@ -207,7 +207,7 @@ func (w *walk) access(c *syntax.CallExpr, st *state) {
 	st.touched[key] = true
 }
 
-// instanceName tells the registers of nested controls apart; those at top level
+// instanceName distinguishes the registers of nested controls; those at top level
 // are one for all.
 func (w *walk) instanceName(name *syntax.Name) string {
 	if o := w.l.info.Uses[name]; o != nil && o.Parent == nil {

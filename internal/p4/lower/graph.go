@@ -171,7 +171,7 @@ func hiddenName(at syntax.Node) string {
 	return fmt.Sprintf("%s%d", base, at.Pos().Line())
 }
 
-// apply emits a table with its successors. A second application goes on where
+// apply emits a table with its successors. A second application continues where
 // the first does (sites.go).
 func (g *graph) apply(i int, in *instr) string {
 	l, t := g.l, in.table

@@ -41,7 +41,7 @@ func (l *lowerer) alloc(name string, t types.Type, temp bool) value {
 	return a
 }
 
-// allocHeader makes a header, a union or a stack of these, nil where t is none.
+// allocHeader makes a header, a union or a stack of these, or nil if t is none.
 func (l *lowerer) allocHeader(name string, t types.Type, local bool) value {
 	switch t := t.(type) {
 	case *types.Struct:

@@ -125,7 +125,7 @@ func (l *lowerer) state(s *syntax.StateDecl, e *env, done *label) {
 }
 
 // goTo continues at a state. In BMv2, and in p4c's output for Tofino, a rejected
-// packet goes on to the ingress with the parser's error. So reject ends the parser
+// packet continues to the ingress with the parser's error. So reject ends the parser
 // as accept does.
 func (l *lowerer) goTo(o *types.Object, at *syntax.Name, e *env, done *label) {
 	lb := l.stateLabel(o, e, done)

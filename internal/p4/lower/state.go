@@ -284,13 +284,13 @@ type tableKey struct {
 	value  *ex
 }
 
-// A tableID tells tables apart: one for each of each control instance.
+// A tableID distinguishes tables: one for each of each control instance.
 type tableID struct {
 	decl *syntax.TableDecl
 	inst *instance
 }
 
-// An actionKey tells BMv2 actions apart: one for each action of each control
+// An actionKey distinguishes BMv2 actions: one for each action of each control
 // instance and list of bound arguments.
 type actionKey struct {
 	decl  *syntax.ActionDecl
@@ -313,7 +313,7 @@ func (l *lowerer) nextID(kind string) int {
 	return id
 }
 
-// arg is a constructor argument, nil where there is none.
+// arg is a constructor argument, or nil if there is none.
 func (i *instance) arg(k int) value {
 	if k < len(i.args) {
 		return i.args[k]

@@ -115,7 +115,7 @@ func (l *tofino) byteWith(c *methodCall, u8 scalar) *ex {
 }
 
 // fieldsOfByte lists the parts of the byte that has all of a header's field f;
-// nil where there is none.
+// nil if there is none.
 func (l *tofino) fieldsOfByte(f *field) []*ex {
 	i := slices.IndexFunc(l.cfg.Headers, func(h *bmv2.Header) bool { return h.Name == f.header })
 	if i < 0 || l.cfg.Headers[i].Metadata {
@@ -171,7 +171,7 @@ func (l *tofino) parserCounterField(c *methodCall, u8 scalar) *ex {
 // elements.
 
 // queueCall: enqueue, dequeue, push and pop run apply on the cell that is next,
-// and where there is none overflow or underflow.
+// and if there is none overflow or underflow.
 func (l *tofino) queueCall(c *methodCall) value {
 	reg, apply := l.registerAction(c)
 	takes := c.method == "dequeue" || c.method == "pop"

@@ -237,7 +237,7 @@ func (l *tofino) directMeterCall(c *methodCall) value {
 }
 
 // priorColour is the packet's colour before the meter, as the meter's 0, 1 or 2; nil
-// where there is none, or green.
+// if there is none, or green.
 func (l *tofino) priorColour(c *methodCall) *ex {
 	x := c.arg("color")
 	if x == nil {

@@ -128,7 +128,7 @@ func components(t types.Type) (names []string, parts []types.Type, ok bool) {
 	return nil, nil, false
 }
 
-// partIndex finds a part of a struct or tuple by its name, -1 where there is none.
+// partIndex finds a part of a struct or tuple by its name, or -1 if there is none.
 func partIndex(t types.Type, name string) int {
 	switch t := types.Underlying(t).(type) {
 	case *types.Struct:

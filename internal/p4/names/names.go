@@ -45,7 +45,7 @@ func Key(info *types.Info, k *syntax.KeyElem) string {
 	return Path(info, k.X)
 }
 
-// Path writes the place x as the control plane sees it, "" where it is none.
+// Path writes the place x as the control plane sees it, or "" if it is none.
 func Path(info *types.Info, x syntax.Expr) string {
 	switch x := x.(type) {
 	case *syntax.Name:

@@ -144,7 +144,7 @@ func (p *preproc) resolveDefined(toks []Token) []Token {
 }
 
 // definedOperand is the name in defined X or defined(X), and how many tokens
-// it takes; 1 where there is none.
+// it takes; 1 if there is none.
 func definedOperand(toks []Token) (string, int) {
 	switch {
 	case len(toks) > 1 && toks[1].IsName():
@@ -258,7 +258,7 @@ func (e *condExpr) binary(prec int, live bool) int64 {
 }
 
 // binaryAt is the binary operator that toks start with and its precedence;
-// 0 where there is none. Two > side by side are one operator.
+// 0 if there is none. Two > side by side are one operator.
 func binaryAt(toks []Token) (Operator, int) {
 	if len(toks) == 0 {
 		return NoOp, 0

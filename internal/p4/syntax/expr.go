@@ -72,7 +72,7 @@ func (p *parser) binaryRest(x Expr, prec int) Expr {
 }
 
 // operator is the binary operator at the current token and its precedence, 0
-// where there is none.
+// if there is none.
 func (p *parser) operator() (Operator, int) {
 	b := binaryOps[p.tok.Kind]
 	if p.tok.Kind == token.Gtr {

@@ -10,7 +10,7 @@ var licences = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // Licence is the licence that a program states of itself, as SPDX has it on a line
-// of a comment: SPDX-License-Identifier: Apache-2.0. It is "" where there is none.
+// of a comment: SPDX-License-Identifier: Apache-2.0. It is "" if there is none.
 func Licence(text []byte) string {
 	m := licences().FindSubmatch(text)
 	if m == nil {

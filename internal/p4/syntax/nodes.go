@@ -83,7 +83,7 @@ type Annotation struct {
 	node
 }
 
-// An AnnotationKind tells the forms of annotation apart.
+// An AnnotationKind distinguishes the forms of annotation.
 type AnnotationKind uint8
 
 // The kinds of annotation.
@@ -537,7 +537,7 @@ func (d *TableDecl) Property(name string) *Property {
 	return lists.First(d.Props, func(p *Property) bool { return p.Name.Value == name })
 }
 
-// A StructKind tells struct, header and header_union apart.
+// A StructKind distinguishes struct, header and header_union.
 type StructKind uint8
 
 // The struct-like types.
@@ -651,7 +651,7 @@ type (
 		stmt
 	}
 
-	// IfStmt is if (Cond) Then else Else; Else is nil where there is none.
+	// IfStmt is if (Cond) Then else Else; Else is nil if there is none.
 	IfStmt struct {
 		Cond       Expr
 		Then, Else Stmt

@@ -104,7 +104,7 @@ func (p *parser) errorAt(t *Token, format string, args ...any) {
 	p.complain(t, format, args...)
 }
 
-// complain reports an error after which the parser can go on as if nothing had been.
+// complain reports an error after which the parser can continue as if nothing had been.
 func (p *parser) complain(t *Token, format string, args ...any) {
 	if p.trial {
 		p.panicking = true // the trial has failed
@@ -212,7 +212,7 @@ func (p *parser) atTopLevel() bool {
 
 // skipItem ends panic mode in a list between braces: it skips to behind the
 // item that started at token start, or to the brace that closes the list. At
-// the end of the file and before a top-level declaration the panic goes on,
+// the end of the file and before a top-level declaration the panic continues,
 // so that the enclosing lists end as well.
 func (p *parser) skipItem(start int) {
 	if p.i == start && !p.atTopLevel() && p.tok.Kind != token.Rbrace {

@@ -32,7 +32,7 @@ func (s *Source) renamed(name string, base uint32) *Source {
 	return &Source{Name: name, text: s.text, from: s.from, root: s.root, base: base}
 }
 
-// line returns the physical line n (from 1) without its end, "" where there is none.
+// line returns the physical line n (from 1) without its end, or "" if there is none.
 func (s *Source) line(n uint32) string {
 	r := s.root
 	r.once.Do(func() {

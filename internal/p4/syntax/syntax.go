@@ -22,7 +22,7 @@ type Options struct {
 	// Includes holds files that every program may include; it is searched last.
 	Includes fs.FS
 	// Absent returns why a file that does not exist cannot be included, or "" if
-	// nothing is known about it; nil is as good as a function that knows nothing.
+	// it is unknown; nil is the same as a function that always returns that.
 	Absent func(name string) string
 	// Defines are macros: NAME, which is 1, or NAME=VALUE.
 	Defines []string
@@ -91,7 +91,7 @@ func Scan(fsys fs.FS, name string, opts Options) ([]Token, Errors) {
 }
 
 // scan appends the tokens to some. It gives nil where the preprocessor found nothing to
-// go on with.
+// continue with.
 func scan(fsys fs.FS, name string, opts Options, toks []Token) ([]Token, Errors) {
 	var errs Errors
 	text, err := readFile(fsys, name)

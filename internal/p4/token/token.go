@@ -238,7 +238,7 @@ func IsLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' }
 // IsDigit reports whether an integer can begin with c.
 func IsDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// IsWord reports whether a name can go on with c.
+// IsWord reports whether a name can continue with c.
 func IsWord(c byte) bool { return IsLetter(c) || IsDigit(c) }
 
 // operators are the operators and delimiters by their first character, the longest
@@ -256,7 +256,7 @@ func makeOperators() (table [256][]Kind) {
 }
 
 // Operator is the longest operator or delimiter that text starts with, and
-// its length; it is Illegal where there is none.
+// its length; it is Illegal if there is none.
 func Operator(text string) (Kind, int) {
 	for _, k := range operators[text[0]] {
 		if n := len(kindText[k]); n == 1 || strings.HasPrefix(text, kindText[k]) {

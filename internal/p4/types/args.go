@@ -385,7 +385,7 @@ func (c *checker) checkArgNames(args []*syntax.Arg) bool {
 	return true
 }
 
-// A badBinding says why arguments do not fit the parameters.
+// A badBinding describes why arguments do not fit the parameters.
 type badBinding struct {
 	arg *syntax.Arg // the culprit, nil where one is missing
 	why string

@@ -290,7 +290,7 @@ func isLiteralList(e syntax.Expr) bool {
 	return ok
 }
 
-// notComparable says why t has no ==, "" where it has.
+// notComparable returns the reason why t has no ==, "" where it has.
 func notComparable(t Type) string {
 	switch t := t.(type) {
 	case *Extern:

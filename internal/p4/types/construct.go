@@ -122,7 +122,7 @@ func typeName(t Type) string {
 	return t.String()
 }
 
-// constructors gives the constructors of t, or says why it has none.
+// constructors gives the constructors of t, or the reason why it has none.
 func (c *checker) constructors(pos syntax.Pos, t Type) ([]candidate, bool) {
 	switch t := t.(type) {
 	case *Extern:

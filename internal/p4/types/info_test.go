@@ -282,7 +282,7 @@ func TestInstancesAreShared(t *testing.T) {
 	}
 }
 
-// The checker goes on after errors: the Info is there, and no expression is
+// The checker continues after errors: the Info is there, and no expression is
 // missing in it that it came by.
 func TestInfoOnErrors(t *testing.T) {
 	f := parse(t, map[string]string{"test.p4": `

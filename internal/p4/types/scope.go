@@ -148,7 +148,7 @@ func (s *scope) lookup(name string, want func(*Object) bool) *Object {
 }
 
 // declare adds o to the current scope and files it under its declaration.
-// Functions may share a name if a call can tell them apart.
+// Functions may share a name if a call can distinguish them.
 func (c *checker) declare(o *Object, decl syntax.Node, name *syntax.Name) *Object {
 	o.Decl = decl
 	o.Name = name.Value
@@ -245,7 +245,7 @@ func (c *checker) checkOverload(o *Object, pos syntax.Pos) {
 // each of them.
 const maxOverloads = 256
 
-// sameParamNames reports whether no call could tell f and g apart: overloads
+// sameParamNames reports whether no call could distinguish f and g: overloads
 // are chosen by the number and the names of the arguments.
 func sameParamNames(f, g *Func) bool {
 	if len(f.Params) != len(g.Params) {

@@ -73,7 +73,7 @@ func (c *checker) structDecl(d *syntax.StructDecl) {
 	c.declare(o, d, d.Name)
 }
 
-// badField says why t cannot be the type of a field, "" where it can.
+// badField returns the reason why t cannot be the type of a field, "" where it can.
 func badField(kind syntax.StructKind, t Type) string {
 	t = Underlying(t)
 	switch kind {

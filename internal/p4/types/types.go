@@ -115,7 +115,7 @@ func typeArgs(ts []Type) string {
 	return "<" + joinTypes(ts) + ">"
 }
 
-// field returns the field called name, nil where there is none.
+// field returns the field called name, or nil if there is none.
 func (t *Struct) field(name string) *Field {
 	if i := t.FieldIndex(name); i >= 0 {
 		return &t.Fields[i]
@@ -123,7 +123,7 @@ func (t *Struct) field(name string) *Field {
 	return nil
 }
 
-// FieldIndex returns the index of the field called name, -1 where there is none.
+// FieldIndex returns the index of the field called name, or -1 if there is none.
 func (t *Struct) FieldIndex(name string) int {
 	if i, ok := t.index[name]; ok {
 		return i
@@ -143,7 +143,7 @@ func (t *Struct) isHeader() bool { return t.Kind == syntax.StructKindHeader }
 // isUnion reports whether t is a header_union.
 func (t *Struct) isUnion() bool { return t.Kind == syntax.StructKindUnion }
 
-// memberIndex returns the index of the member called name, -1 where there is none.
+// memberIndex returns the index of the member called name, or -1 if there is none.
 func (t *Enum) memberIndex(name string) int {
 	if i, ok := t.index[name]; ok {
 		return i
@@ -155,7 +155,7 @@ func (t *Enum) memberNames() []string {
 	return lists.Map(t.Members, func(m EnumMember) string { return m.Name })
 }
 
-// method returns the first method called name, nil where there is none.
+// method returns the first method called name, or nil if there is none.
 func (t *Extern) method(name string) *Method {
 	return lists.First(t.called(name), func(m *Method) bool { return !m.IsCtor })
 }
@@ -174,7 +174,7 @@ func (t *Extern) called(name string) []*Method {
 	return t.index[name]
 }
 
-// param returns the parameter called name and its index, nil where there is none.
+// param returns the parameter called name and its index, or nil if there is none.
 func (t *Func) param(name string) (*Object, int) {
 	for i, p := range t.Params {
 		if p.Name == name {
@@ -344,7 +344,7 @@ func namedOf(t Type) *Named {
 	return nil
 }
 
-// blockOf gives what t has as a parser or control, nil where it is none.
+// blockOf gives what t has as a parser or control, or nil if it is none.
 func blockOf(t Type) *Block {
 	if b, ok := t.(interface{ block() *Block }); ok {
 		return b.block()

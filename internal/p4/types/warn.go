@@ -130,7 +130,7 @@ func (c *checker) warnShadow(o *Object, pos syntax.Pos) {
 // maxWhy bounds the part of a deprecation's text that each warning repeats.
 const maxWhy = 400
 
-// warnDeprecated repeats what @deprecated says about a thing that is used.
+// warnDeprecated reports the message of @deprecated when its object is used.
 func (c *checker) warnDeprecated(pos syntax.Pos, o *Object) {
 	switch o.Decl.(type) {
 	case *syntax.FuncDecl, *syntax.ExternDecl, *syntax.ActionDecl, *syntax.ControlDecl, *syntax.ParserDecl, *syntax.PackageDecl,

@@ -87,7 +87,7 @@ type Match struct {
 	Value, Other Expr // Other is the length, the mask or the end
 }
 
-// MatchKind is the sign that tells matches apart.
+// MatchKind is the sign that distinguishes matches.
 type MatchKind string
 
 // The kinds.
@@ -226,7 +226,7 @@ var nodeFacts = append([]Fact{HostAddress, HostMAC, LeafNumber, NodeNumber, Path
 // toFacts are about the ports that a multicast group may lead to.
 var toFacts = []Fact{ToPort, ToHost, ToNeighbour, ToAbove, ToBelow}
 
-// known lists the facts that there are in a repetition.
+// known lists the facts of a repetition.
 func (r *Repeat) known() []Fact {
 	list := slices.Clone(switchFacts)
 	for _, word := range r.Each.Words() {
@@ -242,7 +242,7 @@ func (r *Repeat) known() []Fact {
 	return list
 }
 
-// check checks that there are the facts that expressions name.
+// check checks that the facts in expressions exist.
 func (r *Repeat) check(place string, expr Expr, more ...Fact) error {
 	known := append(r.known(), more...)
 	var err error

@@ -106,7 +106,7 @@ func pick(weights []int, grid uint64) int {
 	return last
 }
 
-// grids are the weights of all paths that there is room for.
+// grids are the weights of the maximum number of paths.
 func (s *Switch) grids(p *pass) []int {
 	h := s.cfg.Hardware
 	weights := make([]int, s.cfg.Paths)

@@ -263,7 +263,7 @@ func (r *rig) hardwareProbe(b []byte, p model.Probe) []byte {
 	return append(b, p.Hop, 9, 0, 0, 0, 0)
 }
 
-// compareProbe compares one that goes on.
+// compareProbe compares one that continues.
 func (r *rig) compareProbe(got []byte, want model.Probe) {
 	r.t.Helper()
 	if r.man.Signal == "utilisation" && uint32(binary.BigEndian.Uint16(got[2:])) != want.Util ||
@@ -329,7 +329,7 @@ func (r *rig) compareWarning(b []byte, p model.Packet) {
 }
 
 // passProbe lets a probe along a path pass. Of its bytes RLB counts none, and it
-// knows where the probe came in unless packets come round.
+// knows where the probe came in unless packets recirculate.
 func (r *rig) passProbe(in, port int) {
 	r.t.Helper()
 	r.probed++

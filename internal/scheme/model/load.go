@@ -149,7 +149,7 @@ func (l *load) eighths(sent uint32) uint8 {
 	return uint8(min(most, uint64(sent)*reciprocal>>32))
 }
 
-// A Probe tells about the paths to the switch that sent it.
+// A Probe describes the paths to its sender.
 type Probe struct {
 	Origin int    // the group that leads there
 	Util   uint32 // HULA: bytes on the busiest link of the path, on hardware its utilisation

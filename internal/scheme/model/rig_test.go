@@ -237,7 +237,7 @@ func (r *rig) replay(lo, hi uint64) uint64 {
 	return d.v
 }
 
-// clock is the time as the embedded switch takes it; it goes on where the
+// clock is the time as the embedded switch takes it; it continues where the
 // 48 bits of the program's clock wrap.
 func (r *rig) clock() time.Duration {
 	if r.hw != nil {
@@ -373,7 +373,7 @@ func (r *rig) setPort(port, capacity int, service model.Time) {
 }
 
 // send lets a packet arrive and compares what becomes of it. It returns the
-// path taken, -1 if the packet has but one way or comes round again.
+// path taken, -1 if the packet has but one way or recirculates again.
 func (r *rig) send(p model.Packet) int {
 	r.packets++
 	return r.decide(r.sw.Receive(uint32(p.In), r.frame(p), r.clock()), p)
@@ -426,10 +426,10 @@ func (r *rig) decide(pkt *dataplane.Packet, p model.Packet) int {
 	return want.Slot
 }
 
-// portAgain is where packets come round (the manifest's virtual port).
+// portAgain is where packets recirculate (the manifest's virtual port).
 const portAgain = 501
 
-// again lets a packet come round.
+// again lets a packet recirculate.
 func (r *rig) comeAgain(it *item) int {
 	r.out = r.sw.Egress(it.p, 0, r.clock(), r.out[:0])
 	if len(r.out) != 1 || r.out[0].Kind != dataplane.ToIngress {

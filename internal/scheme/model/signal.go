@@ -190,7 +190,7 @@ func (s *Switch) unwrap(p *Packet, now Time) {
 	}
 }
 
-// wrap tells the leaf at the other end about its paths to us, in turn.
+// wrap reports to the other leaf its paths to this leaf, in turn.
 func (s *Switch) wrap(p *Packet, slot int) {
 	o, ok := s.signal.(overlaid)
 	if !ok || !s.cfg.Edge {

@@ -291,7 +291,7 @@ const (
 	Rising  = 2
 )
 
-// A Report is what egress tells ingress about a port.
+// A Report carries the state of a port from egress to ingress.
 type Report struct {
 	Port int
 	Len  uint32 // of the queue, in packets; on hardware in cells, or QDAPS's in 1024 ns

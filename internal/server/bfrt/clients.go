@@ -176,7 +176,7 @@ func (c *client) last(stream wire.StreamServer) error {
 	return c.why
 }
 
-// hear handles a message of a client.
+// hear handles a message from a client.
 func (s *Server) hear(c *client, m *wire.StreamMessageRequest) error {
 	switch u := m.GetUpdate().(type) {
 	case *wire.StreamMessageRequest_Subscribe:

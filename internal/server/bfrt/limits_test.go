@@ -126,7 +126,7 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
-// TestStopEndsBatches: a server that ends goes on with no batch and no read, however
+// TestStopEndsBatches: a server that ends continues with no batch and no read, however
 // much is left of them.
 func TestStopEndsBatches(t *testing.T) {
 	r := newRig(t)
@@ -161,7 +161,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestChatter: a client that subscribes without end hears of it, and keeps the
+// TestChatter: a client that subscribes without end is notified of it, and keeps the
 // subscription, as one does that says it once.
 func TestChatter(t *testing.T) {
 	r := newRig(t)

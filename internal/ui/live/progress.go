@@ -21,7 +21,7 @@ type ProgressOptions struct {
 	Now func() time.Time
 }
 
-// How often a Progress says something.
+// The interval of a Progress's lines.
 const (
 	barEvery  = 100 * time.Millisecond
 	lineEvery = 10 * time.Second

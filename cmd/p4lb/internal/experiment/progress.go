@@ -35,7 +35,7 @@ func newLabProgress(c *cli.Console, name string) *labProgress {
 	return p
 }
 
-// tick shows the progress while runs go on.
+// tick shows the progress while runs continue.
 func (p *labProgress) tick() {
 	t := time.NewTicker(tickEvery)
 	defer t.Stop()

@@ -17,9 +17,9 @@ import (
 // frameEvery is how long a frame of a lab is seen at least.
 const frameEvery = 100 * time.Millisecond
 
-// screen shows the first run of an experiment while it goes on. A run that is
+// screen shows the first run of an experiment while it continues. A run that is
 // ahead of the screen waits for it, and so stands still while that is paused;
-// once the user has left the screen it goes on alone. The function that screen
+// once the user has left the screen it continues alone. The function that screen
 // returns waits until then.
 func (j *labJob) screen(ctx context.Context, r *lab.Runner, x *spec.Experiment, bar *labProgress) (leave func() error) {
 	rounds, left, ended := make(chan *view.Round), make(chan struct{}), make(chan struct{})

@@ -318,7 +318,7 @@ func (f *hostFlags) enter(c *cli.Console) (done bool, err error) {
 	return true, nil
 }
 
-// without goes on without hosts, and says why.
+// without continues without hosts, and says why.
 func (f *hostFlags) without(c *cli.Console, format string, args ...any) error {
 	c.Warning("no hosts: "+format, args...)
 	f.wanted = false

@@ -12,7 +12,7 @@ import (
 // sentences are the fields that are for people.
 var sentences = []string{"Meaning", "Title", "What", "Why", "Error", "Packet", "Symbol"}
 
-// Wipe returns a copy of a manifest with an x in the place of every sentence.
+// Wipe returns a copy of a manifest with every sentence replaced by x.
 func Wipe(m *manifest.Manifest) (*manifest.Manifest, error) {
 	text, err := m.JSON()
 	if err != nil {
