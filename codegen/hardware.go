@@ -121,12 +121,15 @@ func (v *view) SpreadError() string {
 
 func percent(share float64) string { return fmt.Sprintf("%.2g %%", 100*share) }
 
+// A wrapped value is the sum From of two slots of a group of n, which leads to Slot.
+type wrapped struct{ N, From, Slot int }
+
 // Wraps returns the sums of two slots of a group of n, with their values modulo n.
-func (v *view) Wraps() []share {
-	var list []share
+func (v *view) Wraps() []wrapped {
+	var list []wrapped
 	for n := 1; n <= v.N(); n++ {
 		for sum := range 2*n - 1 {
-			list = append(list, share{N: n, From: sum, Slot: sum % n})
+			list = append(list, wrapped{n, sum, sum % n})
 		}
 	}
 	return list
@@ -364,15 +367,18 @@ func (v *view) Rounds() []round {
 	return list
 }
 
+// An eighth is a range of utilisations with the Slot of its level.
+type eighth struct{ From, To, Slot int }
+
 // Eighths are the ranges of utilisations that CONGA's 3 bits stand for.
-func (v *view) Eighths() []share {
-	var list []share
+func (v *view) Eighths() []eighth {
+	var list []eighth
 	for i := range 8 {
 		to := full/8*(i+1) - 1
 		if i == 7 {
 			to = 1<<16 - 1
 		}
-		list = append(list, share{From: full / 8 * i, To: to, Slot: i * 256})
+		list = append(list, eighth{full / 8 * i, to, i * 256})
 	}
 	return list
 }
