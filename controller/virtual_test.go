@@ -81,7 +81,7 @@ func newPipeline(t testing.TB, name string, role fabric.Role, set map[string]str
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := scheme.Build(row, codegen.Params{Arch: arch, Role: string(role), Ports: 4, MaxPort: 64, Set: set})
+	program, err := scheme.Of(row).Build(codegen.Params{Arch: arch, Role: string(role), Ports: 4, MaxPort: 64, Set: set})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -144,7 +144,7 @@ func schemes(t testing.TB, names ...string) map[string][]byte {
 	for _, name := range names {
 		row, err := codegen.Lookup(name)
 		must(t, err)
-		program, err := scheme.Build(row, codegen.Params{})
+		program, err := scheme.Of(row).Build(codegen.Params{})
 		must(t, err)
 		compiled, err := program.Compiled()
 		must(t, err)

@@ -9,12 +9,12 @@ import (
 )
 
 // A program comes with its manifest and its compiled form.
-func ExampleBuild() {
+func ExampleOf() {
 	row, err := codegen.Lookup("ecmp")
 	if err != nil {
 		log.Fatal(err)
 	}
-	p, err := scheme.Build(row, codegen.Params{Ports: 4})
+	p, err := scheme.Of(row).Build(codegen.Params{Ports: 4})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -118,9 +118,6 @@ func RowOf(s Scheme) (codegen.Row, bool) {
 	return g.row, true
 }
 
-// Build makes the program of a row.
-func Build(row codegen.Row, p codegen.Params) (*Program, error) { return Of(row).Build(p) }
-
 // generated is a scheme with generated programs. A scheme found by name uses cached
 // programs of the same name, because experiments are checked by building the programs
 // that their runs build again.

@@ -77,7 +77,7 @@ func TestBuild(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := Build(row, codegen.Params{Arch: arch, Role: "spine"})
+		p, err := Of(row).Build(codegen.Params{Arch: arch, Role: "spine"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestBuildAgain(t *testing.T) {
 		digests := map[string]bool{}
 		for range 2 {
 			for _, p := range given {
-				want, errWant := Build(row, p)
+				want, errWant := Of(row).Build(p)
 				got, err := found.Build(p)
 				if fmt.Sprint(err) != fmt.Sprint(errWant) {
 					t.Errorf("%s, %+v: %v, want %v", name, p, err, errWant)

@@ -198,9 +198,6 @@ func (a *Asm) mulConst(dst, src Reg, v uint64) {
 // div divides DX:AX by src: AX is the quotient, DX the remainder.
 func (a *Asm) div(src Reg) { a.rr(true, 6, src, 0xf7) }
 
-// neg computes -dst.
-func (a *Asm) neg(dst Reg) { a.rr(true, 3, dst, 0xf7) }
-
 // not computes ^dst.
 func (a *Asm) not(dst Reg) { a.rr(true, 2, dst, 0xf7) }
 

@@ -232,9 +232,6 @@ func (a *Asm) div(src Reg) {
 	a.move(AX, datum)
 }
 
-// neg computes -dst.
-func (a *Asm) neg(dst Reg) { a.three(0xcb000000, dst, zero, dst) }
-
 // not computes ^dst.
 func (a *Asm) not(dst Reg) { a.three(0xaa200000, dst, zero, dst) }
 

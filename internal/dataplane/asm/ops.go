@@ -150,12 +150,6 @@ func (a *Asm) Div(src Reg) {
 	a.div(src)
 }
 
-// Neg computes -dst.
-func (a *Asm) Neg(dst Reg) {
-	a.operate(Xor, dst)
-	a.neg(dst)
-}
-
 // Not computes ^dst.
 func (a *Asm) Not(dst Reg) {
 	a.operate(Xor, dst)

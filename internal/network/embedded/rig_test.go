@@ -70,7 +70,7 @@ func compile(t testing.TB, key programKey) *plan.Pipeline {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := scheme.Build(row, codegen.Params{Arch: arch, StatePath: state, Ports: key.ports, MaxPort: key.max, Role: string(key.role)})
+	g, err := scheme.Of(row).Build(codegen.Params{Arch: arch, StatePath: state, Ports: key.ports, MaxPort: key.max, Role: string(key.role)})
 	if err != nil {
 		t.Fatal(err)
 	}

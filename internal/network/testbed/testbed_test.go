@@ -67,7 +67,7 @@ func planFor(t *testing.T, name string, topology *fabric.Topology) *plan.Plan {
 	all := map[fabric.Role]*plan.Pipeline{}
 	for _, s := range topology.Switches {
 		if all[s.Role] == nil {
-			g, err := scheme.Build(row, codegen.Params{
+			g, err := scheme.Of(row).Build(codegen.Params{
 				Ports: most, MaxPort: highest, Role: string(s.Role), Set: settings(row),
 			})
 			if err != nil {
