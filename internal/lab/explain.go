@@ -88,7 +88,7 @@ func (r *Runner) Explain(ctx context.Context, x *spec.Experiment) (*Sensitivity,
 			return nil, err
 		}
 	}
-	out.Base = results[0].Judge()
+	out.Base = results[0].measured()
 	for i, o := range out.Base {
 		out.Effects = append(out.Effects, s.effects(results, i, o)...)
 	}
@@ -188,7 +188,7 @@ func (s *screening) effects(results []*Comparison, target int, base Outcome) (li
 	t := base.Target
 	before := results[0].samples(&s.all[0].Targets[target], base.Load)
 	for i := 1; i <= s.alone; i++ {
-		o := results[i].Judge()[target]
+		o := results[i].measured()[target]
 		after := results[i].samples(&s.all[i].Targets[target], base.Load)
 		e := Effect{
 			Target: t, Choice: s.x.Vary.Describe(s.levels[i]), Value: newEstimate(after), Change: newEstimate(minus(after, before)),
@@ -318,7 +318,7 @@ func (s *screening) confirm(ctx context.Context, out *Sensitivity) (list []Confi
 			}
 			ran[best.Choice] = c
 		}
-		list = append(list, Confirmation{base.Target, best.Choice, c.Judge()[i], fresh})
+		list = append(list, Confirmation{base.Target, best.Choice, c.measured()[i], fresh})
 	}
 	return list, nil
 }

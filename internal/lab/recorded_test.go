@@ -13,7 +13,7 @@ import (
 // TestRecorded: the summary and the rows of lab paper equal the paper's page, and
 // every row of a page has a known verdict.
 func TestRecorded(t *testing.T) {
-	known := []Verdict{Within, Holds, OutOfReach, Decided, Smaller, Contrary, Undecided}
+	known := []Verdict{Within, Holds, OutOfReach, Decided, Level, Contrary, Undecided}
 	rows, all := map[Verdict]int{}, 0
 	table := "experiment\tfigure\ttarget\tprinted\tmeasured\tverdict\n"
 	for _, paper := range Papers() {
@@ -54,9 +54,9 @@ func TestRecorded(t *testing.T) {
 	}
 	for file, want := range map[string]string{
 		"../../docs/reproduction.md": fmt.Sprintf("Of %d rows %d are within their band, in %d the ordering holds, %d are out of reach here, %d are decided by an open choice, %d are not as printed, %d contrary, and %d undecided.",
-			all, rows[Within], rows[Holds], rows[OutOfReach], rows[Decided], rows[Smaller], rows[Contrary], rows[Undecided]),
+			all, rows[Within], rows[Holds], rows[OutOfReach], rows[Decided], rows[Level], rows[Contrary], rows[Undecided]),
 		"../../README.md": fmt.Sprintf("The papers print %d numbers and orderings. The lab measures %d within the stated band and %d in the printed order; %d are out of reach in the described setting, %d depend on details that the paper omits, %d disagree, and %d are undecided",
-			all, rows[Within], rows[Holds], rows[OutOfReach], rows[Decided], rows[Smaller]+rows[Contrary], rows[Undecided]),
+			all, rows[Within], rows[Holds], rows[OutOfReach], rows[Decided], rows[Level]+rows[Contrary], rows[Undecided]),
 	} {
 		if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%v: %s does not say: %s", err, file, want)
@@ -111,7 +111,7 @@ func TestMechanisms(t *testing.T) {
 				continue
 			}
 			verdict := strings.TrimLeft(cells[4], " *")
-			otherwise := strings.HasPrefix(verdict, string(Contrary)) || strings.HasPrefix(verdict, string(Smaller))
+			otherwise := strings.HasPrefix(verdict, string(Contrary)) || strings.HasPrefix(verdict, string(Level))
 			covered := false
 			for i := range known {
 				if known[i].Experiment == section && known[i].covers(strings.TrimSpace(cells[0]), cells[1]) && otherwise {

@@ -16,9 +16,15 @@ type Verdict string
 
 // The verdicts.
 const (
-	Within  Verdict = "within band"
-	Holds   Verdict = "ordering holds"
-	Unknown Verdict = "not measured"
+	// Within: the value is within bandPercent of the printed one, or between the printed
+	// bounds.
+	Within Verdict = "within band"
+	// Holds: rows are in the printed order.
+	Holds Verdict = "ordering holds"
+	// OtherSize: the difference has the printed sign, beyond the interval, and another
+	// size.
+	OtherSize Verdict = "same sign, other size"
+	Unknown   Verdict = "not measured"
 
 	// OutOfReach: no scheme could save as much here, as a ceiling shows.
 	OutOfReach Verdict = "out of reach here"
@@ -29,14 +35,20 @@ const (
 	// distinguish the printed value from no effect, or neighbours of an ordering
 	// from each other.
 	Undecided Verdict = "undecided"
-	// Decided: the result depends on a detail that the paper omits, as a
-	// Sensitivity and other seeds show. A single run cannot show this, so only
-	// recorded results have this verdict.
+	// Decided: the verdict depends on a detail that the paper omits (Target.Open).
 	Decided Verdict = "decided by an open choice"
-	// Smaller: the sign holds, or rows are level, and the interval excludes the size; of
-	// an order, neighbours are level, and the others in order.
-	Smaller Verdict = "not as printed"
+	// Level: the interval contains no effect and excludes the printed value; of an order,
+	// neighbours are level, and the others in order.
+	Level Verdict = "not as printed"
+	// NotComparable: the printed quantity is another one (Target.NotComparable).
+	NotComparable Verdict = "not comparable"
 )
+
+// Verdicts lists the verdicts on measured targets.
+var Verdicts = []Verdict{Within, Holds, OtherSize, OutOfReach, Decided, NotComparable, Level, Contrary, Undecided}
+
+// bandPercent is the width of the band around every printed number, in percent of it.
+const bandPercent = 25
 
 // An Outcome is a target with the measured result.
 type Outcome struct {
@@ -52,8 +64,27 @@ type Outcome struct {
 	value Estimate // measured, where it is a number
 }
 
-// Judge holds a comparison against the targets of its experiment.
+// Judge compares the results with the targets of the experiment.
 func (c *Comparison) Judge() []Outcome {
+	list := c.measured()
+	for i := range list {
+		o := &list[i]
+		if o.Verdict == Unknown {
+			continue
+		}
+		switch here := string(o.Verdict); {
+		case o.Open != "":
+			o.Verdict, o.Note = Decided, "here "+here+"; "+o.Open
+		case o.NotComparable != "":
+			o.Verdict, o.Note = NotComparable, o.NotComparable
+		}
+	}
+	return list
+}
+
+// measured is Judge without regard to open choices and quantities that cannot be
+// compared.
+func (c *Comparison) measured() []Outcome {
 	var list []Outcome
 	for i := range c.Experiment.Targets {
 		t := &c.Experiment.Targets[i]
@@ -182,7 +213,7 @@ func (c *Comparison) judgeOrder(t *spec.Target) Outcome {
 	}
 	switch {
 	case o.Verdict == Undecided && level > 0 && sure+level == n:
-		o.Verdict = Smaller
+		o.Verdict = Level
 		o.Note += fmt.Sprintf(", %d level: within %s %%", level, digits(within))
 	case o.Verdict == Undecided && ends.N > 1:
 		o.Note += ", " + wants(need) + " to tell all neighbours apart"
@@ -219,9 +250,9 @@ func (c *Comparison) judgePair(t *spec.Target) Outcome {
 	switch {
 	case o.Verdict == Undecided:
 		o.Note = wants(min(best.seeds(noEffect(t)), best.seeds(nearestBound(t, best.Mean))))
-	case o.Verdict == Smaller && best == (Estimate{Mean: noEffect(t), N: best.N}):
+	case o.Verdict == Level && best == (Estimate{Mean: noEffect(t), N: best.N}):
 		o.Note = "the same in all runs"
-	case o.Verdict == Smaller && !best.excludes(noEffect(t)):
+	case o.Verdict == Level && !best.excludes(noEffect(t)):
 		o.Note = fmt.Sprintf("level: the interval ends at %s and %s%s", digits(best.low()), digits(best.high()), unit)
 	}
 	return o
@@ -327,52 +358,85 @@ func nearestBound(t *spec.Target, v float64) float64 {
 			best = *p
 		}
 	}
+	if t.Below {
+		return levelWithin
+	}
 	return best
 }
 
 // printedText returns the printed statement.
 func printedText(t *spec.Target, unit string) string {
-	var parts []string
-	if t.Printed != nil {
-		s := digits(*t.Printed) + unit
-		if t.UpTo {
-			s = "up to " + s
-		}
-		parts = append(parts, s)
+	var text string
+	switch {
+	case t.Printed != nil && t.UpTo:
+		text = "up to " + digits(*t.Printed) + unit
+	case t.Printed != nil:
+		text = digits(*t.Printed) + unit
+	case t.AtLeast != nil && t.AtMost != nil:
+		text = digits(*t.AtLeast) + " to " + digits(*t.AtMost) + unit
+	case t.AtLeast != nil:
+		text = "at least " + digits(*t.AtLeast) + unit
+	case t.AtMost != nil:
+		text = "at most " + digits(*t.AtMost) + unit
+	default:
+		text = "below"
 	}
-	if t.AtLeast != nil {
-		parts = append(parts, "at least "+digits(*t.AtLeast)+unit)
+	if t.Ours {
+		text += " (our bound)"
 	}
-	if t.AtMost != nil {
-		parts = append(parts, "at most "+digits(*t.AtMost)+unit)
-	}
-	return strings.Join(parts, ", ")
+	return text
 }
 
-// verdictOn judges a number. A reduction that is too large or too small still
-// shows that the order holds, if its interval excludes none at all.
+// verdictOn judges a number.
 func verdictOn(t *spec.Target, e Estimate) Verdict {
-	pair := (t.Against != "" || t.AgainstCase != "") && !t.Ratio
-	sure := e.N < 2 || !pair || e.excludes(0)
+	pair := t.Against != "" || t.AgainstCase != ""
+	none := noEffect(t)
+	differs := !pair || e.N < 2 || e.excludes(none)
+	if t.Below {
+		return below(e)
+	}
 	in := t.AtLeast == nil || e.Mean >= *t.AtLeast
 	in = in && (t.AtMost == nil || e.Mean <= *t.AtMost)
 	if t.Printed != nil {
-		width := t.Band
-		if !pair {
-			width = math.Abs(*t.Printed) * t.Band / 100
-		}
-		in = in && math.Abs(e.Mean-*t.Printed) <= width
+		in = in && math.Abs(e.Mean-*t.Printed) <= math.Abs(*t.Printed)*bandPercent/100
 	}
-	sameSign := pair && t.Printed != nil && e.Mean*(*t.Printed) > 0
+	// A ratio whose band contains 1 need not differ from it.
+	sure := differs || t.Ratio
 	switch {
-	case in && sure && (!pair || t.Printed == nil || sameSign):
+	case in && sure:
 		return Within
-	case sameSign && sure:
-		return Holds
-	case t.Ratio && t.Printed != nil && (e.Mean-1)*(*t.Printed-1) > 0 && e.excludes(1):
-		return Holds
+	case pair && differs && side(t, e.Mean, none):
+		return OtherSize
 	}
 	return missed(t, e)
+}
+
+// side reports whether a value lies on the side of no effect where the printed one is.
+func side(t *spec.Target, v, none float64) bool {
+	switch {
+	case t.Printed != nil:
+		return (v-none)*(*t.Printed-none) > 0
+	case t.AtLeast != nil && *t.AtLeast > none:
+		return v > none
+	case t.AtMost != nil && *t.AtMost < none:
+		return v < none
+	}
+	return false
+}
+
+// below judges a reduction of which the paper prints only the direction.
+func below(e Estimate) Verdict {
+	switch {
+	case e.N < 2:
+		return Undecided
+	case e.excludes(0) && e.Mean > 0:
+		return Holds
+	case e.excludes(0):
+		return Contrary
+	case max(-e.low(), e.high()) <= levelWithin:
+		return Level
+	}
+	return Undecided
 }
 
 // noEffect is the number that stands for no difference between two rows.
@@ -399,7 +463,7 @@ func missed(t *spec.Target, e Estimate) Verdict {
 	case !excludes(t, e):
 		return Undecided
 	case against:
-		return Smaller
+		return Level
 	}
 	return Contrary
 }

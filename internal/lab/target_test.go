@@ -65,9 +65,9 @@ func checkPaper(t *testing.T, x *spec.Experiment) {
 func TestVerdict(t *testing.T) {
 	v := func(x float64) *float64 { return &x }
 	sure := func(mean float64) Estimate { return Estimate{Mean: mean, Half: 1, N: 5} }
-	pair := spec.Target{Of: "a", Against: "b", Printed: v(40), Band: 15}
-	ratio := spec.Target{Of: "a", Against: "b", Ratio: true, Printed: v(2), Band: 25}
-	value := spec.Target{Of: "a", Printed: v(10), Band: 50}
+	pair := spec.Target{Of: "a", Against: "b", Printed: v(40)}
+	ratio := spec.Target{Of: "a", Against: "b", Ratio: true, Printed: v(2)}
+	value := spec.Target{Of: "a", Printed: v(10)}
 	for _, c := range []struct {
 		name string
 		t    spec.Target
@@ -75,28 +75,36 @@ func TestVerdict(t *testing.T) {
 		want Verdict
 	}{
 		{"met", pair, sure(40), Within},
-		{"at the edge", pair, sure(26), Within},
-		{"too little", pair, sure(10), Holds},
-		{"too much", pair, sure(80), Holds},
+		{"at the edge", pair, sure(30), Within},
+		{"too little", pair, sure(29), OtherSize},
+		{"too much", pair, sure(80), OtherSize},
+		{"small numbers have narrow bands", spec.Target{Of: "a", Against: "b", Printed: v(17)}, sure(3.1), OtherSize},
+		{"in the printed range", spec.Target{Of: "a", Against: "b", AtLeast: v(8), AtMost: v(53)}, sure(10), Within},
+		{"beyond the printed range", spec.Target{Of: "a", Against: "b", AtLeast: v(8), AtMost: v(53)}, sure(70), OtherSize},
+		{"below", spec.Target{Of: "a", Against: "b", Below: true}, sure(3), Holds},
+		{"above", spec.Target{Of: "a", Against: "b", Below: true}, sure(-3), Contrary},
+		{"neither", spec.Target{Of: "a", Against: "b", Below: true}, Estimate{Mean: 0.2, Half: 0.5, N: 5}, Level},
+		{"perhaps below", spec.Target{Of: "a", Against: "b", Below: true}, Estimate{Mean: 2, Half: 3, N: 5}, Undecided},
+		{"a ratio of 1", spec.Target{Of: "a", Against: "b", Ratio: true, Printed: v(1)}, Estimate{Mean: 0.95, Half: 0.1, N: 5}, Within},
 		{"the other way", pair, sure(-10), Contrary},
 		{"in doubt", pair, Estimate{Mean: 38, Half: 50, N: 5}, Undecided},
-		{"in the band but not beyond zero", spec.Target{Of: "a", Against: "b", Printed: v(5), Band: 15}, Estimate{Mean: 3, Half: 4, N: 5}, Undecided},
-		{"in the band with the other sign", spec.Target{Of: "a", Against: "b", Printed: v(5), Band: 15}, sure(-3), Contrary},
+		{"in the band but not beyond zero", spec.Target{Of: "a", Against: "b", Printed: v(5)}, Estimate{Mean: 4, Half: 5, N: 5}, Undecided},
+		{"in the band with the other sign", spec.Target{Of: "a", Against: "b", Printed: v(5)}, sure(-3), Contrary},
 		{"ratio met", ratio, Estimate{Mean: 2.4, Half: 0.1, N: 5}, Within},
-		{"ratio on the same side", ratio, Estimate{Mean: 5, Half: 0.1, N: 5}, Holds},
+		{"ratio on the same side", ratio, Estimate{Mean: 5, Half: 0.1, N: 5}, OtherSize},
 		{"ratio on the other side", ratio, Estimate{Mean: 0.5, Half: 0.1, N: 5}, Contrary},
-		{"value met", value, Estimate{Mean: 14, Half: 9, N: 5}, Within},
+		{"value met", value, Estimate{Mean: 12.4, Half: 9, N: 5}, Within},
 		{"value off", value, Estimate{Mean: 16, Half: 9, N: 5}, Undecided},
 		{"value beyond doubt", value, sure(16), Contrary},
 		{"at least", spec.Target{Of: "a", AtLeast: v(3)}, sure(4), Within},
 		{"not even", spec.Target{Of: "a", AtLeast: v(3)}, Estimate{Mean: 1.9, Half: 1, N: 5}, Contrary},
 		{"perhaps", spec.Target{Of: "a", AtLeast: v(3)}, sure(2.5), Undecided},
-		{"level, and what is printed excluded", pair, Estimate{Mean: -3, Half: 20, N: 5}, Smaller},
+		{"level, and what is printed excluded", pair, Estimate{Mean: -3, Half: 20, N: 5}, Level},
 		{"level, and what is printed not excluded", pair, Estimate{Mean: -3, Half: 43.5, N: 5}, Undecided},
-		{"the same in all runs", spec.Target{Of: "a", Against: "b", AtLeast: v(5)}, Estimate{N: 5}, Smaller},
-		{"level ratio", ratio, Estimate{Mean: 1.1, Half: 0.2, N: 5}, Smaller},
+		{"the same in all runs", spec.Target{Of: "a", Against: "b", AtLeast: v(5)}, Estimate{N: 5}, Level},
+		{"level ratio", ratio, Estimate{Mean: 1.1, Half: 0.2, N: 5}, Level},
 		{"one seed", spec.Target{Of: "a", AtLeast: v(3)}, Estimate{Mean: 2, N: 1}, Undecided},
-		{"less than at least", spec.Target{Of: "a", Against: "b", AtLeast: v(30)}, sure(10), Smaller},
+		{"less than at least", spec.Target{Of: "a", Against: "b", AtLeast: v(30)}, sure(10), OtherSize},
 		{"the other way than at least", spec.Target{Of: "a", Against: "b", AtLeast: v(22), AtMost: v(46)}, sure(-131), Contrary},
 		{"between", spec.Target{Of: "a", AtLeast: v(3), AtMost: v(5)}, sure(6.1), Contrary},
 	} {
@@ -172,7 +180,7 @@ func TestJudgeLevel(t *testing.T) {
 	for i, want := range []struct {
 		Verdict
 		note string
-	}{{Smaller, "level: the interval ends at -15.1 and 20.0 %"}, {Smaller, "the same in all runs"}, {Undecided, "about 142 seeds would be needed"}} {
+	}{{Level, "level: the interval ends at -15.1 and 20.0 %"}, {Level, "the same in all runs"}, {Undecided, "about 142 seeds would be needed"}} {
 		if got[i].Verdict != want.Verdict || got[i].Note != want.note {
 			t.Errorf("%s: %s (%s) with %s, want %s (%s)", got[i].Name, got[i].Verdict, got[i].Note, got[i].Measured, want.Verdict, want.note)
 		}
@@ -190,8 +198,8 @@ func TestJudgeLevelOrder(t *testing.T) {
 		want      Verdict
 		note      string
 	}{
-		{"a neighbour the wrong way, level", []float64{2000, 2200, 2400}, []float64{1998, 2199, 2399}, Smaller, "1 of 2 neighbours in order, 1 beyond the 95 % interval, 1 level: within 0.144 %"},
-		{"all level, neither way", []float64{1000, 1101, 1199}, []float64{1001, 1099, 1199}, Smaller, "0 beyond the 95 % interval, 2 level: within"},
+		{"a neighbour the wrong way, level", []float64{2000, 2200, 2400}, []float64{1998, 2199, 2399}, Level, "1 of 2 neighbours in order, 1 beyond the 95 % interval, 1 level: within 0.144 %"},
+		{"all level, neither way", []float64{1000, 1101, 1199}, []float64{1001, 1099, 1199}, Level, "0 beyond the 95 % interval, 2 level: within"},
 		{"a neighbour that may differ", []float64{2000, 2200, 2400}, []float64{1990, 2100, 2450}, Undecided, "seeds would be needed to tell all neighbours apart"},
 		{"level and in order at the ends", []float64{2000, 2200, 2400}, []float64{2001, 2201, 2402}, Holds, "2 of 2 neighbours in order"},
 		{"beyond doubt the other way, by a little", []float64{2000, 2200, 2400}, []float64{1990, 2189, 2388}, Contrary, "1 the other way beyond it"},

@@ -38,9 +38,9 @@ func TestUnfinished(t *testing.T) {
 		}
 	}
 	c.Experiment.Targets = []spec.Target{
-		{Name: "printed", Metric: "fct-mean", Of: "a", Against: "dead", Printed: new(float64(96.5)), Band: 15},
+		{Name: "printed", Metric: "fct-mean", Of: "a", Against: "dead", Printed: new(float64(96.5))},
 		{Name: "order", Metric: "fct-mean", Order: []string{"a", "dead"}},
-		{Name: "beside", Metric: "fct-mean", Of: "a", Against: "few", Printed: new(float64(50)), Band: 15},
+		{Name: "beside", Metric: "fct-mean", Of: "a", Against: "few", Printed: new(float64(50))},
 	}
 	for i, want := range []Verdict{Unknown, Unknown, Within} {
 		if o := c.Judge()[i]; o.Verdict != want || want == Unknown && o.Note != "100 % of the flows of dead unfinished" {

@@ -379,12 +379,17 @@ type Target struct {
 	AgainstCase string   `yaml:"against-case"` // the same row in another case
 	Ratio       bool     `yaml:"ratio"`        // Of over Against, instead of percent
 	Printed     *float64 `yaml:"printed"`
-	Band        float64  `yaml:"band"` // how far off still counts: points for reductions, otherwise percent; 0: 15
 	AtMost      *float64 `yaml:"at-most"`
 	AtLeast     *float64 `yaml:"at-least"`
-}
+	Ours        bool     `yaml:"ours"`  // the paper prints no such bound
+	Below       bool     `yaml:"below"` // the paper prints only that Of is below Against
 
-const defaultBand = 15
+	// Open is a detail that the paper omits and that changes the verdict, with the
+	// measurement that shows it. NotComparable is why the measured quantity is not the
+	// printed one. Either is the verdict.
+	Open          string `yaml:"open"`
+	NotComparable string `yaml:"not-comparable"`
+}
 
 func (x *Experiment) checkTargets(src *source) error {
 	for i := range x.Targets {
@@ -399,7 +404,6 @@ func (x *Experiment) checkTarget(t *Target) error {
 	if _, err := MetricNamed(t.Metric, x.Classes); err != nil {
 		return err
 	}
-	t.Band = cmp.Or(t.Band, defaultBand)
 	for _, name := range []string{t.Case, t.AgainstCase} {
 		if name != "" && !slices.ContainsFunc(x.Cases, func(c Case) bool { return c.Name == name }) {
 			return fmt.Errorf("there is no case %q", name)
@@ -420,8 +424,14 @@ func (x *Experiment) checkTarget(t *Target) error {
 	switch {
 	case len(t.Order) == 1:
 		return errors.New("order: want two rows or more")
-	case len(t.Order) == 0 && t.Printed == nil && t.AtMost == nil && t.AtLeast == nil:
-		return errors.New("want an order, a printed value, at-most or at-least")
+	case len(t.Order) == 0 && t.Printed == nil && t.AtMost == nil && t.AtLeast == nil && !t.Below:
+		return errors.New("want an order, a printed value, at-most, at-least or below")
+	case t.Ours && t.AtMost == nil && t.AtLeast == nil:
+		return errors.New("ours is about bounds: want at-most or at-least")
+	case t.Below && (t.Against == "" && t.AgainstCase == "" || t.Ratio):
+		return errors.New("below compares two rows by percent: want against or against-case, and no ratio")
+	case t.Open != "" && t.NotComparable != "":
+		return errors.New("want open or not-comparable, not both")
 	}
 	return nil
 }
