@@ -27,7 +27,7 @@ type Options struct {
 	Role      string            // leaf, spine, tor, agg or core; "" stands for leaf
 	Paths     int               // of the largest group, 2 to 16; 0 stands for 4
 	Set       map[string]string // parameters with their units, as in {"gap": "500us"}
-	StatePath string            // recirc, shared or ghost; "" stands for recirc
+	StatePath string            // recirc, recirc-cut, shared or ghost; "" stands for recirc
 
 	// Blocks are blocks and rows beside the catalogue's, in a folder as
 	// docs/blocks.md describes it; nil: none.

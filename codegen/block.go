@@ -136,7 +136,7 @@ func (b *block) wants(statePath string, transit bool) []string {
 		return b.Transit
 	case statePath == "ghost" && b.Ghost != nil:
 		return b.Ghost
-	case statePath == recirculated && !transit:
+	case (statePath == recirculated || statePath == cutCopies) && !transit:
 		return slices.Concat(b.Parts, b.Recirc)
 	}
 	return b.Parts
@@ -181,5 +181,8 @@ func (s *source) wrong(path, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", s.name, cmp.Or(lineOf(s.head(), path), 1), fmt.Errorf(format, args...))
 }
 
-// recirculated is the usual one of StatePaths.
-const recirculated = "recirc"
+// recirculated is the default of StatePaths, cutCopies the one with short copies.
+const (
+	recirculated = "recirc"
+	cutCopies    = "recirc-cut"
+)

@@ -15,11 +15,11 @@ import (
 // edge do so in a leaf, which in a fat tree is called tor.
 var Roles = []string{"leaf", "spine", "tor", "agg", "core"}
 
-// StatePaths are the ways of queue state to ingress: from egress by packets
-// that are recirculated, by registers that both pipelines reach, which exists in
-// software switches only, or from the queues themselves by the ghost thread that
-// Tofino 2 has.
-var StatePaths = []string{"recirc", "shared", "ghost"}
+// StatePaths are the ways of queue state to ingress: recirculated copies of packets,
+// copies whose payload the clone session cuts off, registers that both pipelines reach
+// (software switches only), or the ghost thread of Tofino 2. simple_switch refuses a
+// clone session with a length, and programs for Tofino cut their copies in any case.
+var StatePaths = []string{recirculated, cutCopies, "shared", "ghost"}
 
 // MaxPaths is the largest group that a program can be generated for.
 const MaxPaths = manifest.MaxPaths

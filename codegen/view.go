@@ -108,6 +108,8 @@ func (p *Params) complete(row Row) error {
 		return unknown("role", p.Role, Roles)
 	case p.StatePath == "shared" && p.Arch != "" && p.Arch != software.name:
 		return fmt.Errorf("state path shared: ingress and egress of %s have no registers in common, want recirc", p.Arch)
+	case p.StatePath == cutCopies && p.Arch != "" && p.Arch != software.name:
+		return fmt.Errorf("state path %s: programs for %s always cut their copies, want recirc", cutCopies, p.Arch)
 	case p.MaxPort > maxPort:
 		return fmt.Errorf("port %d: want at most %d, those above lead round within the switch", p.MaxPort, maxPort)
 	case row.Signal != "fitted" && p.Printed:
@@ -222,6 +224,9 @@ func (v *view) Int(name string) int64 {
 
 // Word is the value of a parameter as a user writes it.
 func (v *view) Word(name string) string { return v.values[name].Text }
+
+// Cut reports whether the clone session cuts off the payload of reports.
+func (v *view) Cut() bool { return v.params.StatePath == cutCopies }
 
 // Shared reports whether egress writes what ingress reads.
 func (v *view) Shared() bool { return v.params.StatePath == "shared" }

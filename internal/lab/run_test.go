@@ -128,6 +128,31 @@ func TestEnginesAgree(t *testing.T) {
 	}
 }
 
+// TestShortReports: with recirc-cut, reports are the ten bytes of QALL's Fig. 6, in
+// programs and models, and decisions do not change.
+func TestShortReports(t *testing.T) {
+	const row = "[{scheme: qall-pkt, label: whole}, {scheme: qall-pkt, label: cut, state-path: recirc-cut}]"
+	text := strings.Replace(tiny, "[qall-poly3, ecmp, drill]", row, 1)
+	a, b := run(t, &Runner{}, load(t, text)), run(t, &Runner{}, load(t, text+"engine: native\n"))
+	for _, c := range []*Comparison{a, b} {
+		whole, short := c.Row("", "whole", 0.6), c.Row("", "cut", 0.6)
+		for _, metric := range []string{"fct-mean", "recirculated", "decision-delay"} {
+			if v, w := whole.Estimate(metric).Mean, short.Estimate(metric).Mean; v != w {
+				t.Errorf("%s is %g with short copies and %g with whole ones", metric, w, v)
+			}
+		}
+		if v, w := whole.Estimate("copies").Mean, short.Estimate("copies").Mean; !(w > 0 && w < v/8) {
+			t.Errorf("copies are %g %% cut and %g %% whole", w, v)
+		}
+	}
+	if v, w := a.Row("", "cut", 0.6).Estimate("copies").Mean, b.Row("", "cut", 0.6).Estimate("copies").Mean; v != w {
+		t.Errorf("copies are %g %% with programs and %g %% with models", v, w)
+	}
+	if _, err := (&Runner{}).Jobs(load(t, strings.Replace(text, "label: cut,", "label: cut, arch: tna,", 1))); err == nil || !strings.Contains(err.Error(), "always cut their copies") {
+		t.Errorf("recirc-cut on Tofino: %v", err)
+	}
+}
+
 // TestEnginesAgreeUnderPressure: models equal programs for schemes whose controller
 // reads and writes registers, and for RLB, which recirculates packets.
 func TestEnginesAgreeUnderPressure(t *testing.T) {

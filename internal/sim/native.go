@@ -15,7 +15,7 @@ type Model struct {
 	// through AgainPort.
 	ReportLen, OverlayLen, NoticeLen, BridgeLen, AgainLen int
 	AgainPort                                             int
-	// MirrorLen is the length to which hardware truncates a packet that it copies for
+	// MirrorLen is the length to which a switch truncates a packet that it copies for
 	// a report or a notice.
 	MirrorLen int
 	// The clone sessions of reports, and of notices to port 0, and so on; the
@@ -406,12 +406,16 @@ func (e *native) report(p *Packet, r model.Report) {
 		e.s.enqueue(c, port)
 		return
 	}
-	c := e.s.copyOf(p, p.Size)
+	size := p.Size
+	if e.o.MirrorLen > 0 {
+		size = min(size, e.o.MirrorLen)
+	}
+	c := e.s.copyOf(p, size)
 	*c.tell() = control{form: reportForm, report: r}
 	// The report replaces the headers.
 	c.native.short = e.o.ReportLen
 	if p.Flow != nil {
-		c.native.short += p.Size - ethernetLen - ipv4Len
+		c.native.short += size - ethernetLen - ipv4Len
 		if p.native.overlay.Valid {
 			c.native.short -= e.overlayLen(true)
 		}

@@ -41,7 +41,7 @@ func ModelOf(m *manifest.Manifest, poly func(degree int, tau int64) *fitting.Pol
 		} else {
 			out.ReportSession = s.Session
 		}
-		out.MirrorLen = s.Bytes
+		out.MirrorLen = max(out.MirrorLen, s.Bytes)
 	}
 	for _, g := range m.MulticastGroups {
 		if g.PerPort {

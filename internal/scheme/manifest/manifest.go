@@ -106,15 +106,17 @@ type StatePath string
 
 // The ways.
 const (
-	Recirc StatePath = "recirc"
-	Shared StatePath = "shared"
-	Ghost  StatePath = "ghost"
+	Recirc    StatePath = "recirc"
+	RecircCut StatePath = "recirc-cut"
+	Shared    StatePath = "shared"
+	Ghost     StatePath = "ghost"
 )
 
 // Words lists the ways.
 func (StatePath) Words() []Word {
 	return []Word{
 		{string(Recirc), "in packets that are recirculated"},
+		{string(RecircCut), "in recirculated packets without payload, in software switches that truncate clones"},
 		{string(Shared), "by registers that both pipelines reach, in software switches"},
 		{string(Ghost), "by the ghost thread, of Tofino 2"},
 	}

@@ -196,22 +196,22 @@ func newLabPaper(c *cli.Console) *cobra.Command {
 		Long: `Paper runs the experiments of a paper and compares each printed number or order with
 the measured one:
 
-  within band        the value is met within the stated band
-  ordering holds     the sign or order is, beyond the 95 % interval; the value is not
-  out of reach here  no scheme could save that much here, as a ceiling shows
-  contrary           it is the other way round, or another value, beyond the interval
-  not as printed     the interval excludes the printed value, but not its sign; or the
-                     rows are level, and the note has the ends of the interval; of an
-                     order, neighbours are level within one percent
-  undecided          the interval is too wide; the note has the seeds that it needs
+  within band            within a quarter of the printed number, or in the printed range
+  ordering holds         the rows are in the printed order, beyond the 95 % interval
+  same sign, other size  the difference has the printed sign, beyond the interval
+  out of reach here      no scheme could save that much here, as a ceiling shows
+  decided by an open choice  a detail that the paper omits changes the verdict
+  not comparable         the printed quantity is another one
+  not as printed         the rows are level, and the interval excludes the printed value
+  contrary               the other way round, or another value, beyond the interval
+  undecided              the interval is too wide; the note has the seeds that it needs
 
 and lists what had to be assumed. Before it runs anything it prints the recorded
 results (--recorded: nothing else). Of a paper they are the coverage: each figure,
 table and headline number with its verdicts, or why it has none, and how long all
 experiments take. Of a FIGURE, or an experiment such as rlb-fct, they are the rows.
-Where the paper's
-setting takes hours, the experiment is smaller and states the difference; --full runs the
-paper's. --explain FIGURE varies the choices that the paper leaves open, and reports how
+Where the paper's setting takes hours, the experiment is smaller and states the
+difference; --full runs the paper's. --explain FIGURE varies the choices that the paper leaves open, and reports how
 much each changes each number. It also prints why numbers differ from the paper's, with
 counters of the recorded runs.
 

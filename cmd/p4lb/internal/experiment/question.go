@@ -49,7 +49,7 @@ func (q *labQuestion) addFlags(cmd *cobra.Command) {
 	f.StringVar(&q.like, "like", "", "where simulators differ, model as `WHAT` does: "+strings.Join(spec.Presets, ", ")+" (see lab defaults)")
 	f.StringVar(&q.engine, "engine", spec.EngineP4, "run the switches with this `ENGINE`: p4, or native for the models, which is faster")
 	cli.AddArchFlag(cmd, &q.arch, "the architecture of the programs, or drill@tna for one row (default v1model)")
-	f.StringVar(&q.state, "state-path", "", "how queue state reaches ingress: recirc, shared, or for Tofino 2 ghost (default recirc)")
+	f.StringVar(&q.state, "state-path", "", "how queue state reaches ingress: recirc, recirc-cut (copies without payload, not on BMv2), shared, or for Tofino 2 ghost (default recirc)")
 	cli.CompleteWith(cmd, "state-path", codegen.StatePaths)
 	cli.CompleteLater(cmd, "scheme", codegen.Names)
 	cli.CompleteLater(cmd, "vs", codegen.Names)
