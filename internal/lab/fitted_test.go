@@ -3,6 +3,8 @@ package lab
 import (
 	"strings"
 	"testing"
+
+	"github.com/p4lb/p4lb/internal/lab/spec"
 )
 
 // TestObserved fits observations of a run, and checks that shares differ.
@@ -53,5 +55,21 @@ engine: native
 	}
 	if _, err := (&Runner{}).Jobs(load(t, strings.Replace(rows, "qall-asym", "qall", 1))); err == nil || !strings.Contains(err.Error(), "same program") {
 		t.Errorf("paths that are ports: %v", err)
+	}
+}
+
+// TestCoefficientsInPlace: coeffs may be a model itself, which decides as a file with it.
+func TestCoefficientsInPlace(t *testing.T) {
+	const model = `{"format":"p4lb-model","version":1,"degree":1,"scale":1000,"coeff":[%s],"l":{"min":0,"max":255},"t":{"min":29,"max":250},"cmax":1087}`
+	const rows = "[qall-linear, {scheme: qall-linear, label: own, coeffs: '" + model + "'}]"
+	with := func(coefficients string) string {
+		return strings.Replace(tiny, "[qall-poly3, ecmp, drill]", strings.Replace(rows, "%s", coefficients, 1), 1)
+	}
+	c := run(t, &Runner{}, load(t, with("259,854,-149")))
+	if a, b := c.Row("", "own", 0.6).Estimate("fct-mean").Mean, c.Row("", "qall-linear", 0.6).Estimate("fct-mean").Mean; !(a > 0) || a == b {
+		t.Errorf("own coefficients give %g ms, the paper's %g", a, b)
+	}
+	if _, err := spec.Load("x.yaml", []byte(with("259,854")), nil, nil); err == nil || !strings.Contains(err.Error(), "reading coeffs") {
+		t.Errorf("too few coefficients: %v", err)
 	}
 }

@@ -53,15 +53,11 @@ func (p *programs) setUp(x *spec.Experiment, s *spec.Scheme, c *spec.Case, t *fa
 		topo: plan.DevicePorts(t, s.Arch), named: t, lengths: max(2, spec.WidestGroup(phases, s.Grouping())),
 	}
 	if s.Coeffs != "" {
-		text, err := p.read(s.Coeffs)
+		poly, err := s.Polynomial(p.read)
 		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", s.Coeffs, err)
+			return nil, err
 		}
-		poly, err := fitting.DecodePoly(text)
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", s.Coeffs, err)
-		}
-		u.poly = &poly
+		u.poly = poly
 	}
 	for i := range t.Switches {
 		role := t.Switches[i].Role

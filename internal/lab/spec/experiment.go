@@ -153,7 +153,7 @@ type Scheme struct {
 	Label     string            `yaml:"label"` // the scheme's name where there is none
 	Set       map[string]string `yaml:"set"`
 	StatePath string            `yaml:"state-path"`
-	Coeffs    string            `yaml:"coeffs"` // a model's file
+	Coeffs    string            `yaml:"coeffs"` // a model's file, or its JSON text
 	Errata    string            `yaml:"errata"`
 
 	// Candidates are the candidates of the scheme's choice: the ports to the next

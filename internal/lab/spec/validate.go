@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/scheme"
@@ -177,12 +178,30 @@ func (x *Experiment) checkSchemes(src *source, read Reader, library *scheme.Libr
 			}
 		}
 		if s.Coeffs != "" {
-			if _, err := read(s.Coeffs); err != nil {
-				return src.wrong(key+".coeffs", fmt.Errorf("reading %s: %w", s.Coeffs, err))
+			if _, err := s.Polynomial(read); err != nil {
+				return src.wrong(key+".coeffs", err)
 			}
 		}
 	}
 	return nil
+}
+
+// Polynomial returns the model that coeffs names or contains.
+func (s *Scheme) Polynomial(read func(string) ([]byte, error)) (*fitting.Poly, error) {
+	name, text := s.Coeffs, []byte(s.Coeffs)
+	if strings.HasPrefix(strings.TrimSpace(name), "{") {
+		name = "coeffs"
+	} else {
+		var err error
+		if text, err = read(name); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", name, err)
+		}
+	}
+	poly, err := fitting.DecodePoly(text)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return &poly, nil
 }
 
 // ownFolder refuses a name whose runs would use the folder of another.

@@ -84,6 +84,33 @@ func TestErratumPDLB2_SmallestWins(t *testing.T) {
 	}
 }
 
+// TestPDLBIsBangBang: over the paper's settings (Table 4: 8 paths, 10 Gbps, 100 us) the
+// printed model has its least FCT at flowcells of one packet or of 42 to 44, which is the
+// maximum, and never in between.
+func TestPDLBIsBangBang(t *testing.T) {
+	seen := map[int]int{}
+	for bad := 0; bad <= 4; bad++ {
+		for x := 1.0; x <= 6; x += 0.25 {
+			for _, size := range []float64{100, 1_000, 10_000} {
+				p := fitting.PDLB{M: 8, Bad: bad, Good: 100e-6, X: x, C: 833_333, Buffer: 200, Size: size}
+				best, _, err := p.Granularity()
+				if err != nil {
+					t.Fatal(err)
+				}
+				seen[best]++
+			}
+		}
+	}
+	for g, n := range seen {
+		if g != 1 && (g < 42 || g > fitting.MaxGranularity) {
+			t.Errorf("%d settings have flowcells of %d packets", n, g)
+		}
+	}
+	if seen[1] == 0 || seen[fitting.MaxGranularity] == 0 {
+		t.Errorf("flowcells: %v", seen)
+	}
+}
+
 func TestErratumDHLB5_Inverse(t *testing.T) {
 	d := fitting.DHLB{RTT: time.Millisecond, Theta: 10 * time.Millisecond, Max: 100 * time.Millisecond}
 	for load, want := range map[float64]time.Duration{
