@@ -394,7 +394,17 @@ func (v *view) ReportValues() string {
 
 // ReportLag returns the capacity of a link between two reports.
 func (v *view) ReportLag() string {
-	return fmt.Sprintf("%.3g KB", float64(v.values["link"].Int)*float64(v.Int("tb"))*tick/8e9/1000)
+	return fmt.Sprintf("%.3g KB", v.lag()/1000)
+}
+
+// lag is how many bytes a link carries in T_b.
+func (v *view) lag() float64 {
+	return float64(v.values["link"].Int) * float64(v.Int("tb")) * tick / 8e9
+}
+
+// RoomForLag is how many times these bytes Q_PFC is.
+func (v *view) RoomForLag() string {
+	return fmt.Sprintf("%.2g", float64(v.values["qpfc"].Int)/v.lag())
 }
 
 // ReportPeriod is how often a port's own state is reported at most: T_b, but where

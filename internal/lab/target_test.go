@@ -114,6 +114,38 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// TestPrinted: the column of the printed value marks bounds that no paper prints.
+func TestPrinted(t *testing.T) {
+	v := func(x float64) *float64 { return &x }
+	for want, target := range map[string]spec.Target{
+		"up to 17.0 %":               {Printed: v(17), UpTo: true},
+		"8.00 to 53.0 %":             {AtLeast: v(8), AtMost: v(53)},
+		"at least 5.00 %":            {AtLeast: v(5)},
+		"at most 3.00 % (our bound)": {AtMost: v(3), Ours: true},
+		"below":                      {Below: true},
+	} {
+		if got := printedText(&target, " %"); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// TestReasoned: an open choice or a quantity that cannot be compared is the verdict,
+// whatever was measured.
+func TestReasoned(t *testing.T) {
+	runs := map[string][]float64{"drill": {10, 20, 30, 10, 21, 30}, "ecmp": {11, 22, 33, 20, 40, 60}, "rps": {10, 23, 30, 30, 60, 90}}
+	got := judged(t, `
+ - {name: a, metric: fct-mean, of: drill, against: ecmp, printed: 45, upto: true, open: the gap}
+ - {name: b, metric: fct-mean, of: drill, against: ecmp, printed: 45, upto: true, not-comparable: another clock}
+`, runs)
+	if got[0].Verdict != Decided || got[0].Note != "here within band; the gap" {
+		t.Errorf("open: %s (%s)", got[0].Verdict, got[0].Note)
+	}
+	if got[1].Verdict != NotComparable || got[1].Note != "another clock" {
+		t.Errorf("not comparable: %s (%s)", got[1].Verdict, got[1].Note)
+	}
+}
+
 // judged is a comparison with made-up runs.
 func judged(t *testing.T, targets string, runs map[string][]float64) []Outcome {
 	t.Helper()

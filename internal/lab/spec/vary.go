@@ -382,7 +382,7 @@ type Target struct {
 	AtMost      *float64 `yaml:"at-most"`
 	AtLeast     *float64 `yaml:"at-least"`
 	Ours        bool     `yaml:"ours"`  // the paper prints no such bound
-	Below       bool     `yaml:"below"` // the paper prints only that Of is below Against
+	Below       bool     `yaml:"below"` // the paper prints the direction alone: Of is below Against
 
 	// Open is a detail that the paper omits and that changes the verdict, with the
 	// measurement that shows it. NotComparable is why the measured quantity is not the
