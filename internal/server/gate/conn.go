@@ -17,15 +17,17 @@ type counting struct {
 	pace *pace
 }
 
-// ServerHandshake waits for the first byte of a connection before it begins:
-// a silent connection costs no more than its goroutine.
+// ServerHandshake waits for the first bytes of a connection before it begins: a
+// silent connection costs no more than its goroutine. They usually are the whole
+// hello of TLS.
 func (h *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	first := make([]byte, 1)
-	if _, err := raw.Read(first); err != nil {
+	first := make([]byte, 2<<10)
+	n, err := raw.Read(first)
+	if err != nil {
 		return nil, nil, err
 	}
 	slot := SlotOf(raw)
-	crypted, info, err := h.TransportCredentials.ServerHandshake(&unreadConn{raw, first})
+	crypted, info, err := h.TransportCredentials.ServerHandshake(&unreadConn{raw, first[:n]})
 	if slot != nil {
 		slot.EndHandshake()
 	}

@@ -176,6 +176,10 @@ func (c *boundedConn) Read(b []byte) (int, error) {
 	if n > 0 {
 		s.listener.turns.take(s.from)
 		s.turn.Store(time.Now().UnixNano())
+		if hungUp(c.Conn) { // while it waited
+			s.giveTurn()
+			return 0, net.ErrClosed
+		}
 	}
 	return n, err
 }

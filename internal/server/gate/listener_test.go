@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -233,6 +234,44 @@ func TestHandshakesTakeTurns(t *testing.T) {
 	slot.EndHandshake()
 	if d.turns.free != 1 {
 		t.Error("the turn is kept after the handshake")
+	}
+}
+
+// TestClosedHandshake: a connection that its client closes while it waits for a
+// turn gets no work.
+func TestClosedHandshake(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the server cannot look for the end of a connection without reading")
+	}
+	d := newDoor(t, 4)
+	d.turns = newTurns(1)
+	client, slot, served := d.enter()
+	d.turns.take(slot.from)
+	if _, err := client.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan error, 1)
+	go func() { _, err := served.Read(make([]byte, 10)); read <- err }()
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		d.turns.mu.Lock()
+		waits := len(d.turns.order) == 1
+		d.turns.mu.Unlock()
+		if waits {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("it does not wait for a turn")
+		}
+	}
+	client.Close()
+	for deadline := time.Now().Add(patience); !hungUp(served.(*boundedConn).Conn); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the end of the connection does not arrive")
+		}
+	}
+	d.turns.give()
+	if err := <-read; !errors.Is(err, net.ErrClosed) || d.turns.free != 1 {
+		t.Errorf("reading ends with %v, %d turns are free", err, d.turns.free)
 	}
 }
 
