@@ -64,7 +64,7 @@ func (g *generator) control(name string, budget int) *source.Callable {
 		b := c.Body
 		if ingress {
 			// Without the first header nothing is defined.
-			b.Add(source.If(source.Not(source.IsValid(g.headers.in)), &source.Block{Stmts: []source.Stmt{g.drop(), source.Exit()}}, nil))
+			b.Add(source.If(source.Not(source.IsValid(g.headers.in)), &source.Block{Stmts: []source.Stmt{g.drop(true), source.Exit()}}, nil))
 			b.Add(source.Assign(g.std(g.portField()), g.port()))
 		} else if g.p.Tofino == nil {
 			b.Add(source.If(source.Not(source.IsValid(g.headers.in)), &source.Block{Stmts: []source.Stmt{source.Exit()}}, nil))
@@ -86,6 +86,7 @@ func (g *generator) control(name string, budget int) *source.Callable {
 		}
 		g.tables = nil
 		g.finish(b, ingress)
+		g.copies(b, ingress)
 	})
 	return c
 }
@@ -111,7 +112,7 @@ func (g *generator) readable(ingress bool) {
 		}
 		return
 	}
-	names := []string{"ingress_port", "instance_type", "packet_length"}
+	names := []string{"ingress_port", "instance_type", "checksum_error"}
 	if ingress {
 		names = append(names, "parser_error")
 	} else {
@@ -147,9 +148,13 @@ func (g *generator) port() *source.Expr {
 }
 
 // drop returns mark_to_drop.
-func (g *generator) drop() source.Stmt {
-	if g.p.Tofino != nil {
-		return source.Assign(g.std("drop_ctl"), source.Literal(source.Bits{Width: 3}, big.NewInt(1), 10, false))
+func (g *generator) drop(ingress bool) source.Stmt {
+	if t := g.p.Tofino; t != nil {
+		dropCtl := source.Select(t.Dprsr.Ref(), 0)
+		if !ingress {
+			dropCtl = source.Select(t.OutDprsr.Ref(), 0)
+		}
+		return source.Assign(dropCtl, source.Literal(source.Bits{Width: 3}, big.NewInt(1), 10, false))
 	}
 	spec, group := g.std("egress_spec"), g.std("mcast_grp")
 	a := source.Assign(spec, source.Literal(source.Bits{Width: 9}, big.NewInt(511), 10, false))

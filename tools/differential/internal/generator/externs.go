@@ -1,14 +1,194 @@
 package generator
 
 import (
+	"fmt"
+	"math/big"
+
 	"github.com/p4lb/p4lb/tools/differential/internal/source"
 )
 
-// externs are the extern objects that statements may use.
-type externs struct{}
+// externs are the objects that statements of a control may use.
+type externs struct {
+	registers []*source.Register
+	actions   []*source.RegisterAction // not executed yet
+	counters  []*source.Counter
+	names     map[any]string // without the control
+	hashes    []hashObject
+}
 
-func (g *generator) declareExterns(c *source.Callable) {}
+type hashObject struct {
+	name, algorithm string
+	t               source.Bits
+}
 
-func (g *generator) externStatement(b *source.Block) { g.assign(b) }
+const cells = 4 // of registers and counters
 
-func (g *generator) checksums() {}
+// declareExterns declares registers, counters and hashes.
+func (g *generator) declareExterns(c *source.Callable) {
+	g.externs = externs{names: map[any]string{}}
+	index := source.Bits{Width: 32}
+	for range g.r.IntN(3) {
+		t := source.Bits{Width: pick(g, []int{8, 16, 32, 32, 48, 64, 128}), Signed: g.one(4)}
+		if g.p.Tofino != nil {
+			t.Width = pick(g, []int{8, 16, 32})
+		}
+		name := g.name("reg")
+		r := &source.Register{Name: c.Name + "." + name, Type: t, Size: cells, Initial: new(big.Int)}
+		g.p.Registers = append(g.p.Registers, r)
+		g.externs.names[r] = name
+		if g.p.Tofino != nil {
+			r.Initial = g.number(t.Width - 1)
+			g.declareAction(c, r, name, t)
+			continue
+		}
+		c.Decls = append(c.Decls, source.Object("register<%s>(%d) %s;", t, cells, name))
+		g.externs.registers = append(g.externs.registers, r)
+	}
+	if g.one(2) {
+		name := g.name("cnt")
+		n := &source.Counter{Name: c.Name + "." + name, Size: cells}
+		g.p.Counters = append(g.p.Counters, n)
+		g.externs.names[n] = name
+		g.externs.counters = append(g.externs.counters, n)
+		text := fmt.Sprintf("counter(%d, CounterType.packets) %s;", cells, name)
+		if g.p.Tofino != nil {
+			text = fmt.Sprintf("Counter<bit<32>, %s>(%d, CounterType_t.PACKETS) %s;", index, cells, name)
+		}
+		c.Decls = append(c.Decls, source.Object("%s", text))
+	}
+	if g.p.Tofino != nil && g.one(2) {
+		h := pick(g, []hashObject{{"", "CRC16", source.Bits{Width: 16}}, {"", "CRC32", source.Bits{Width: 32}}})
+		h.name = g.name("hash")
+		g.externs.hashes = append(g.externs.hashes, h)
+		c.Decls = append(c.Decls, source.Object("Hash<%s>(HashAlgorithm_t.%s) %s;", h.t, h.algorithm, h.name))
+	}
+}
+
+// declareAction declares a register of Tofino with its action.
+func (g *generator) declareAction(c *source.Callable, r *source.Register, name string, t source.Bits) {
+	g.p.Use("RegisterAction")
+	a := &source.RegisterAction{
+		Name: g.name("ra"), Of: r, Body: new(source.Block),
+		Value: &source.Var{Name: g.name("value"), Type: t}, Result: &source.Var{Name: g.name("rv"), Type: t},
+	}
+	g.with(func() {
+		g.add(a.Value.Ref(), true)
+		a.Body.Add(source.Assign(a.Result.Ref(), g.bits(t, 1)))
+		then := &source.Block{Stmts: []source.Stmt{source.Assign(a.Value.Ref(), g.bits(t, 2))}}
+		a.Body.Add(source.If(source.Compare("<", a.Value.Ref(), g.bits(t, 1)), then, nil))
+		if g.one(2) {
+			a.Body.Add(source.Assign(a.Value.Ref(), g.bits(t, 1)))
+		}
+		if g.one(2) {
+			a.Body.Add(source.Assign(a.Result.Ref(), a.Value.Ref()))
+		}
+	})
+	c.Decls = append(c.Decls, a.Object(name, source.Bits{Width: 32}))
+	g.externs.actions = append(g.externs.actions, a)
+}
+
+// cell returns the index of a cell.
+func (g *generator) cell() *source.Expr {
+	if x := g.small(2); x != nil && !g.one(3) {
+		return source.Cast(source.Bits{Width: 32}, x)
+	}
+	return source.Literal(source.Bits{Width: 32}, big.NewInt(int64(g.r.IntN(cells))), 10, false)
+}
+
+// data returns a list of whole bytes to hash.
+func (g *generator) data() []*source.Expr {
+	var list []*source.Expr
+	for range 1 + g.r.IntN(3) {
+		w := pick(g, []int{3, 4, 8, 8, 13, 16, 24, 32, 48})
+		list = append(list, g.leaf(source.Bits{Width: w}))
+		if w%8 != 0 {
+			list = append(list, g.leaf(source.Bits{Width: 8 - w%8}))
+		}
+	}
+	return list
+}
+
+// externStatement uses an object.
+func (g *generator) externStatement(b *source.Block) {
+	if g.where != inControl && g.where != inAction {
+		g.assign(b)
+		return
+	}
+	e := &g.externs
+	switch n := g.r.IntN(4); {
+	case n == 0 && len(e.registers) > 0:
+		g.p.Use("register")
+		r := pick(g, e.registers)
+		if x := g.lvalue(r.Type); x != nil && g.one(2) {
+			b.Add(source.ReadRegister(r, e.names[r], x, g.cell()))
+			return
+		}
+		b.Add(source.WriteRegister(r, e.names[r], g.cell(), g.bits(r.Type.(source.Bits), 2)))
+	case n <= 1 && len(e.actions) > 0 && g.where == inControl && g.loops == 0:
+		a := e.actions[0]
+		e.actions = e.actions[1:]
+		v := &source.Var{Name: g.name("v"), Type: a.Value.Type}
+		b.Add(source.Declare(v, a.Execute(g.cell()), ""))
+		g.add(v.Ref(), true)
+	case n == 2 && len(e.counters) > 0:
+		g.p.Use("counter")
+		c := pick(g, e.counters)
+		b.Add(source.Count(c, e.names[c], g.cell()))
+	case n == 3 && g.p.Tofino == nil:
+		if x := g.lvalue(source.Bits{Width: pick(g, []int{8, 16, 32})}); x != nil {
+			g.p.Use("hash")
+			w := source.Bits{Width: 16}
+			most := source.Literal(w, big.NewInt(int64(1+g.r.IntN(60000))), 10, true)
+			b.Add(source.Hash(x, pick(g, []string{"crc16", "crc32", "csum16"}), g.leaf(w), most, g.data()))
+		}
+	case n == 3 && len(e.hashes) > 0 && g.where == inControl:
+		h := e.hashes[0]
+		e.hashes = e.hashes[1:]
+		g.p.Use("hash")
+		v := &source.Var{Name: g.name("v"), Type: h.t}
+		b.Add(source.Declare(v, source.GetHash(h.name, h.algorithm, h.t, g.data()), ""))
+		g.add(v.Ref(), true)
+	default:
+		g.assign(b)
+	}
+}
+
+// checksums computes a checksum in the result header, and verifies one.
+func (g *generator) checksums() {
+	r := g.headers.result
+	sum := source.Select(r, g.sum)
+	data := func() []*source.Expr {
+		var list []*source.Expr
+		for _, x := range []*source.Expr{g.headers.in, r} {
+			t := x.Type.(*source.Struct)
+			for i := range t.Fields {
+				if f := source.Select(x, i); f.Text != sum.Text {
+					list = append(list, f)
+				}
+			}
+		}
+		return list
+	}
+	both := source.Logic("&&", source.IsValid(g.headers.in), source.IsValid(r))
+	if t := g.p.Tofino; t != nil {
+		if g.one(2) {
+			g.p.Use("checksum")
+			t.DeparserDecls = append(t.DeparserDecls, source.Object("Checksum() sum;"))
+			g.p.Deparser.Add(source.UpdateChecksum(both, sum, "sum", data()))
+		}
+		return
+	}
+	if g.one(2) {
+		g.p.Use("checksum")
+		g.p.Compute.Add(source.UpdateChecksum(both, sum, "", data()))
+	}
+	if g.one(3) {
+		g.p.Use("verify_checksum")
+		t := g.headers.in.Type.(*source.Struct)
+		var list []*source.Expr
+		for i := range t.Fields {
+			list = append(list, source.Select(g.headers.in, i))
+		}
+		g.p.Verify.Add(source.VerifyChecksum(source.IsValid(g.headers.in), source.Select(g.p.Meta.Ref(), len(g.p.Meta.Type.(*source.Struct).Fields)-2), list))
+	}
+}

@@ -53,6 +53,7 @@ type generator struct {
 	result  source.Type // of the function around the position
 	sub     bool        // inside a control that another applies
 	headers headers
+	sum     int // the field of the result header for a checksum
 	externs externs
 }
 

@@ -56,7 +56,10 @@ func (g *generator) layout() {
 	in := g.headerType("in_t", 2+g.r.IntN(5))
 	in.Fields = append([]source.Field{{Name: "sel", Type: source.Bits{Width: 8}}}, in.Fields...)
 	inAt := add("h_in", in)
-	resultAt := add("h_res", g.headerType("res_t", 2+g.r.IntN(6)))
+	result := g.headerType("res_t", 2+g.r.IntN(6))
+	g.sum = len(result.Fields)
+	result.Fields = append(result.Fields, source.Field{Name: "sum", Type: source.Bits{Width: 16}})
+	resultAt := add("h_res", result)
 	var optional []int
 	for range 1 + g.r.IntN(2) {
 		optional = append(optional, add(g.name("h_opt"), g.headerType(g.name("opt_t"), 1+g.r.IntN(4))))

@@ -99,7 +99,6 @@ func (g *generator) keys(t *source.Table) {
 		}
 		if g.one(4) && kind == "exact" {
 			if b, ok := k.X.Type.(source.Bits); ok && b.Width > 3 && k.X.IsLvalue() && !strings.Contains(k.X.Text, ":") {
-				g.p.Use("masked key")
 				k.Mask = g.number(b.Width)
 			}
 		}
@@ -112,6 +111,11 @@ func (g *generator) keys(t *source.Table) {
 		hasLPM = hasLPM || kind == "lpm"
 		g.p.Use("key " + kind)
 		t.Keys = append(t.Keys, k)
+	}
+	for i := range t.Keys { // masks only in tables whose keys are all exact
+		if t.Ordered() || hasLPM {
+			t.Keys[i].Mask = nil
+		}
 	}
 }
 
@@ -176,9 +180,7 @@ func (g *generator) entries(t *source.Table) {
 func (g *generator) match(k source.Key) source.Match {
 	w := k.Bits().Width
 	v := g.number(w)
-	if k.Mask != nil && g.one(4) {
-		g.p.Use("entry outside of a mask")
-	} else if k.Mask != nil {
+	if k.Mask != nil && !g.one(4) {
 		v.And(v, k.Mask)
 	}
 	ones := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(w)), big.NewInt(1))

@@ -39,15 +39,8 @@ type Machine struct {
 	again int // the field list of resubmit or recirculate, -1 without
 	todo  []job
 
-	// What the deparsers of Tofino have asked for.
-	mirror   *mirroring
-	digest   *Digest
+	// The request of Tofino's deparser; nil without one.
 	resubmit []byte
-}
-
-type mirroring struct {
-	session int64
-	header  []byte
 }
 
 type cloning struct{ session, list int }
@@ -214,15 +207,13 @@ func (p *Program) errorType() *Enum {
 func (m *Machine) rest() []byte { return m.data[(m.at+7)/8:] }
 
 func (m *Machine) ingress(j job) {
-	m.start(j)
-	if !j.parse {
-		m.std("ingress_port", big.NewInt(int64(j.port)))
-	}
-	m.parsePacket(j.data)
-	if j.parse { // an ingress clone
-		m.todo = append(m.todo, job{egress: true, port: j.port, instance: ingressClone, hdr: m.Prog.Hdr.cur, meta: m.Prog.Meta.cur, payload: m.rest(), in: j.in, length: j.length})
+	if j.parse {
+		m.ingressClone(j)
 		return
 	}
+	m.start(j)
+	m.std("ingress_port", big.NewInt(int64(j.port)))
+	m.parsePacket(j.data)
 	payload := m.rest()
 	m.runBlock(func() { m.Prog.Verify.exec(m) })
 	m.control(m.Prog.Ingress)
@@ -235,7 +226,7 @@ func (m *Machine) ingress(j job) {
 		m.todo = append(m.todo, job{data: j.data, port: j.port, instance: resubmitted, meta: m.preserved(m.again), length: j.length})
 		return
 	}
-	e := job{egress: true, hdr: m.Prog.Hdr.cur, meta: m.Prog.Meta.cur, payload: payload, in: uint32(m.stdNum("ingress_port")), length: j.length, instance: j.instance}
+	e := job{egress: true, hdr: m.Prog.Hdr.cur, meta: m.Prog.Meta.cur, payload: payload, in: uint32(m.stdNum("ingress_port")), length: j.length} // egress sees a normal packet again
 	if g := m.stdNum("mcast_grp"); g != 0 {
 		for _, r := range m.Prog.Groups[uint32(g)] {
 			c := e
@@ -248,6 +239,17 @@ func (m *Machine) ingress(j job) {
 	if e.port = uint32(m.stdNum("egress_spec")); e.port != dropPort {
 		m.todo = append(m.todo, e)
 	}
+}
+
+// ingressClone parses the packet of an ingress clone once more, with the port that
+// it came from and without metadata. The metadata of the clone begins afterwards.
+func (m *Machine) ingressClone(j job) {
+	kept := j.meta
+	j.meta = nil
+	m.start(j)
+	m.std("ingress_port", big.NewInt(int64(j.in)))
+	m.parsePacket(j.data)
+	m.todo = append(m.todo, job{egress: true, port: j.port, instance: ingressClone, hdr: m.Prog.Hdr.cur, meta: kept, payload: m.rest(), in: j.in, length: j.length})
 }
 
 // preserved returns fresh metadata with the fields of a list kept.

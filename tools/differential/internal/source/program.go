@@ -147,6 +147,11 @@ func (p *Program) Text() string {
 func (p *Program) Blocks(f func(*Block)) {
 	control := func(c *Callable) {
 		c.Body.visit(f)
+		for _, d := range c.Decls {
+			for _, b := range d.blocks {
+				b.visit(f)
+			}
+		}
 		for _, a := range c.Actions {
 			a.Body.visit(f)
 		}

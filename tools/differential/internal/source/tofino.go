@@ -9,14 +9,12 @@ import (
 // Tofino holds the parts of a program that only Tofino has. The variables are the
 // parameters of the same names in ingress (the first three) and egress.
 type Tofino struct {
-	In, TM, Dprsr   *Var
-	Out, OutDprsr   *Var
-	EgressParser    *Parser
-	EgressDeparser  *Block
-	DeparserDecls   []Stmt
-	EgressDecls     []Stmt
-	PortMetadata    int  // bytes before the packet in the ingress parser
-	ResubmitsHeader bool // the resubmit has a header in front
+	In, TM, Dprsr  *Var
+	Out, OutDprsr  *Var
+	EgressParser   *Parser
+	EgressDeparser *Block
+	DeparserDecls  []Stmt
+	EgressDecls    []Stmt
 }
 
 // NoPort is the value of ucast_egress_port that no program has set.
@@ -35,17 +33,16 @@ func zeroFields(names string) *Struct {
 
 // NewTofino returns the variables of the intrinsic metadata.
 func NewTofino(arch string) *Tofino {
-	mirror, data := 3, 8
+	mirror := 3
 	if arch == T2NA {
-		mirror, data = 4, 24
+		mirror = 4
 	}
 	return &Tofino{
-		PortMetadata: data,
-		In:           &Var{Name: "ig", Type: zeroFields("ingress_port:9 resubmit_flag:1")},
-		TM:           &Var{Name: "tm", Type: zeroFields("ucast_egress_port:9 mcast_grp_a:16 rid:16")},
-		Dprsr:        &Var{Name: "dprsr", Type: zeroFields(fmt.Sprintf("drop_ctl:3 resubmit_type:3 digest_type:3 mirror_type:%d", mirror))},
-		Out:          &Var{Name: "eg", Type: zeroFields("egress_port:9 egress_rid:16")},
-		OutDprsr:     &Var{Name: "eg_dprsr", Type: zeroFields(fmt.Sprintf("drop_ctl:3 mirror_type:%d", mirror))},
+		In:       &Var{Name: "ig", Type: zeroFields("ingress_port:9 resubmit_flag:1")},
+		TM:       &Var{Name: "tm", Type: zeroFields("ucast_egress_port:9 mcast_grp_a:16 rid:16")},
+		Dprsr:    &Var{Name: "dprsr", Type: zeroFields(fmt.Sprintf("drop_ctl:3 resubmit_type:3 digest_type:3 mirror_type:%d", mirror))},
+		Out:      &Var{Name: "eg", Type: zeroFields("egress_port:9 egress_rid:16")},
+		OutDprsr: &Var{Name: "eg_dprsr", Type: zeroFields(fmt.Sprintf("drop_ctl:3 mirror_type:%d", mirror))},
 	}
 }
 
@@ -117,7 +114,7 @@ func (m *Machine) tofino(j job) {
 	t.TM.set("ucast_egress_port", NoPort.Int64())
 	again := j.instance == resubmitted
 	t.In.set("resubmit_flag", int64(b2i(again)))
-	m.mirror, m.digest, m.resubmit = nil, nil, nil
+	m.resubmit = nil
 	m.size = j.length
 	m.Prog.Meta.cur = Fresh(m.Prog.Meta.Type)
 	if _, name := m.parse(m.Prog.Parser, j.data); dropsPacket(name) {
@@ -126,18 +123,12 @@ func (m *Machine) tofino(j job) {
 	payload := m.rest()
 	m.control(m.Prog.Ingress)
 	out := m.deparse(m.Prog.Deparser, payload)
-	if m.digest != nil {
-		m.Digests = append(m.Digests, *m.digest)
-	}
 	dropped := t.Dprsr.num("drop_ctl")&1 != 0
 	if m.resubmit != nil && !dropped {
 		if !again { // TNA 7.14: a second resubmit drops the packet
 			m.todo = append(m.todo, job{data: j.data, port: j.port, instance: resubmitted, length: j.length})
 		}
 		return
-	}
-	if m.mirror != nil && t.Dprsr.num("drop_ctl")&4 == 0 {
-		m.sendMirror(j.data)
 	}
 	if dropped {
 		return
@@ -150,19 +141,12 @@ func (m *Machine) tofino(j job) {
 	}
 }
 
-func (m *Machine) sendMirror(data []byte) {
-	if port, ok := m.Prog.Sessions[uint32(m.mirror.session)]; ok {
-		data = append(append([]byte(nil), m.mirror.header...), data...)
-		m.todo = append(m.todo, job{egress: true, data: data, port: port, length: len(data)})
-	}
-}
-
 func (m *Machine) tofinoEgress(j job) {
 	t := m.Prog.Tofino
 	t.Out.cur, t.OutDprsr.cur = Zero(t.Out.Type), Zero(t.OutDprsr.Type)
 	t.Out.set("egress_port", int64(j.port))
 	t.Out.set("egress_rid", int64(j.rid))
-	m.mirror, m.digest, m.resubmit = nil, nil, nil
+	m.resubmit = nil
 	m.size = j.length
 	m.Prog.Meta.cur = Fresh(m.Prog.Meta.Type)
 	if _, name := m.parse(t.EgressParser, j.data); dropsPacket(name) {
@@ -171,9 +155,6 @@ func (m *Machine) tofinoEgress(j job) {
 	payload := m.rest()
 	m.control(m.Prog.Egress)
 	out := m.deparse(t.EgressDeparser, payload)
-	if m.mirror != nil && t.OutDprsr.num("drop_ctl")&4 == 0 {
-		m.sendMirror(out)
-	}
 	if t.OutDprsr.num("drop_ctl")&1 == 0 {
 		m.Out = append(m.Out, Packet{j.port, out})
 	}
