@@ -112,7 +112,7 @@ func (g *generator) readable(ingress bool) {
 		}
 		return
 	}
-	names := []string{"ingress_port", "instance_type", "checksum_error"}
+	names := []string{"ingress_port", "instance_type", "packet_length", "checksum_error"}
 	if ingress {
 		names = append(names, "parser_error")
 	} else {

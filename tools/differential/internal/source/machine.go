@@ -223,7 +223,8 @@ func (m *Machine) ingress(j job) {
 		}
 	}
 	if m.again >= 0 {
-		m.todo = append(m.todo, job{data: j.data, port: j.port, instance: resubmitted, meta: m.preserved(m.again), length: j.length})
+		// simple_switch keeps the length of a resubmitted packet, not its port.
+		m.todo = append(m.todo, job{data: j.data, instance: resubmitted, meta: m.preserved(m.again), length: j.length})
 		return
 	}
 	e := job{egress: true, hdr: m.Prog.Hdr.cur, meta: m.Prog.Meta.cur, payload: payload, in: uint32(m.stdNum("ingress_port")), length: j.length} // egress sees a normal packet again
