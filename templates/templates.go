@@ -9,7 +9,7 @@
 //	manifest        YAML: meanings of the block's registers, tables, headers,
 //	                clone sessions, multicast groups, virtual ports and tasks;
 //	                codegen declares the registers from it
-//	constants       constants in addition to those of parameters
+//	constants       constants other than the parameters
 //	headers         header types; header.outer and header.inner are their members
 //	                of headers_t before and after Ethernet, emit.outer and
 //	                emit.inner the statements of the deparser
@@ -37,7 +37,7 @@
 // its own metadata, parser and deparser. Manifests list deviations from the paper.
 //
 // In addition, a granularity defines decide, a choice defines choose, a guard the
-// templates that part-reroute uses, and a signal those that its choice reads: cost,
+// templates that part-reroute uses, and a signal the templates that its choice reads: cost,
 // weight or others. Parts define text that other blocks use. The program keeps lines
 // and blank lines; codegen sets the indentation.
 package templates

@@ -177,7 +177,7 @@ func (o *Port) stop(queue uint8) {
 	o.queue, o.stopped[queue] = rest, held
 }
 
-// start resumes a queue of the port: its packets leave behind those that wait.
+// start resumes a queue of the port: its packets leave after the waiting ones.
 func (o *Port) start(queue uint8) {
 	held := o.stopped[queue]
 	if held == nil {
@@ -195,7 +195,7 @@ func (o *Port) hasten(p *Packet) {
 	o.wake()
 }
 
-// waiting returns the number of bytes that wait, with those that have priority.
+// waiting returns the number of waiting bytes, including priority packets.
 func (o *Port) waiting() uint32 {
 	n := uint32(o.bytes)
 	for p := o.urgent.head; p != nil; p = p.next {

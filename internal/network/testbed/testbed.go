@@ -11,13 +11,12 @@
 //	                                  p4lb07-0, in the namespace of p4lb
 //
 // Data links are veth pairs. A switch has one more, mgmt, with an address out of
-// 198.18.0.0/15, which is set aside for testing devices: its P4Runtime and
-// Thrift servers answer there, to programs of this machine and to nobody else,
-// at port numbers that are always the same.
+// 198.18.0.0/15, which is reserved for testing devices. Its P4Runtime and Thrift
+// servers listen there on fixed ports, reachable only from this machine.
 //
-// What is there is in the kernel and in RunDir: a process that ends with Keep
-// leaves it to the next, which finds it by the name of the deployment; what a
-// process left that has crashed, the next one of that name removes.
+// The state of a deployment is in the kernel and in RunDir. A process that ends
+// with Keep leaves it for the next process with the same deployment name. If a
+// process crashes, the next deployment of that name removes its remains.
 package testbed
 
 import (

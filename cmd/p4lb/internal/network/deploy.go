@@ -41,59 +41,58 @@ func newDeploy(c *cli.Console, k *keeper) *cobra.Command {
 	cmd := &cobra.Command{
 		SuggestFor: []string{"install", "up", "start"},
 		Use:        "deploy --scheme SCHEME --topology TOPOLOGY [--target TARGET] | --p4app FILE",
-		Short:      "Bring a scheme onto a network and keep it there",
+		Short:      "Deploy a scheme to a network and keep it running",
 		Long: `This command starts the network of the preset qall in this process, without root,
 and keeps it up until Ctrl-C:
 
   p4lb deploy --scheme qall-poly3 --topology qall
 
-Deploy generates the program of a scheme for every role in a network, computes
-what every switch must hold, compares that with what it does hold, writes the
-differences and reads them back. A second deploy writes nothing; after a change
-of the topology or the scheme only what that changes is written.
+Deploy generates the scheme's program for every role in a network, plans the
+contents of every switch, compares the plan with the switch, writes the
+differences and reads them back. A second deploy writes nothing. After a change
+of the topology or the scheme, deploy only writes the changes.
 
-Then it stays: it runs the tasks that the scheme wants of a controller (probes,
-thresholds), and brings switches that come back to what they must hold. With
---once it ends instead. SIGHUP makes it read the topology again, Ctrl-C ends it.
+Deploy then keeps running. It executes the scheme's controller tasks (probes,
+thresholds) and restores the contents of restarted switches. With --once it exits
+instead. SIGHUP reloads the topology, Ctrl-C stops the network.
 
-One process runs the network of a folder. A further deploy from the folder hands
-its request over to that process and ends when the switches hold the new plan.
+One process runs the network of a folder. Another deploy from the same folder
+sends its request to that process and exits when the new plan is in place.
 
-The target says where the switches are:
+The target selects the switches:
 
-  embedded     in this process, served at the addresses of the topology, which
-               needs nothing else; --any-port takes free ports instead. It runs
-               the programs for Tofino too (--arch tna, t2na), with --bfrt
-               served and deployed to as Intel's SDE is. On Linux, with or
-               without root, the topology's hosts come up with it, each in a
-               network namespace: p4lb exec runs commands on them
+  embedded     switches in this process, at the addresses of the topology.
+               Needs no other software. --any-port selects free ports. Also
+               runs programs for Tofino (--arch tna, t2na); --bfrt then uses
+               BfRt as with Intel's SDE. On Linux, with or without root, it also
+               starts the topology's hosts in network namespaces: p4lb exec
+               runs commands on them
   p4runtime    P4Runtime servers at the addresses of the topology
-  tofino       Tofino switches there with Intel's SDE, spoken to by BfRt: tables,
-               mirror sessions, multicast, ports, the rates and lengths of
-               queues, filters, registers. They run the programs already, or
-               load what their compiler has made, which --device-config names
+  tofino       Tofino switches with Intel's SDE at the addresses of the topology,
+               over BfRt: tables, mirror sessions, multicast, ports, rates and
+               lengths of queues, filters, registers. They already run their
+               programs, or load the compiler output that --device-config names
                for each role. --tofino-api p4runtime is for Stratum
-  bmv2         a simple_switch_grpc for each switch, started here in network
-               namespaces that veth links join, with the hosts (wants root);
-               --keep leaves them up, --attach takes switches that run already
+  bmv2         one simple_switch_grpc process per switch in network namespaces
+               with veth links and hosts (needs root). --keep leaves the network
+               running; --attach uses running switches
 
---dry-run prints the plan and needs no switch; --diff prints what is different
-on the switches and writes nothing. With --atomic either all switches hold the
-new plan in the end or all what they held before.
+--dry-run prints the plan and needs no switch. --diff prints the differences to
+the switches and writes nothing. --atomic restores all switches if one fails.
 
---p4app brings up a project of p4-utils (p4app.json) or of the P4 tutorials
-(topology.json) instead, on the embedded target or with --target bmv2: its
-program, compiled here, its entries, JSON or commands of simple_switch_CLI, its
-hosts with their commands, its links with rates and delays. --program names
-another program, such as the solution of an exercise, for all switches or with
-SWITCH=FILE for one. p4lb inspect shows its tables, counters and registers.
+--p4app deploys a project of p4-utils (p4app.json) or of the P4 tutorials
+(topology.json) to the embedded target or to bmv2. It compiles the program, and
+sets up the entries (JSON or simple_switch_CLI commands), the hosts with their
+commands, and the links with rates and delays. --program selects another
+program, such as the solution of an exercise, for all switches, or with
+SWITCH=FILE for one. p4lb inspect shows tables, counters and registers.
 
-p4lb inspect, exec, down and others find the network by the folder that it was
-deployed from. Its state and, with --detach, its log are in $XDG_STATE_HOME/p4lb,
-by default ~/.local/state/p4lb.
+p4lb inspect, exec, down and other commands find the network by the folder it was
+deployed from. Its state and, with --detach, its log are in $XDG_STATE_HOME/p4lb
+(default ~/.local/state/p4lb).
 
-Exit codes: 1 the topology, the scheme or the plan is wrong; 3 a switch could not
-be reached or has refused something; 4 interrupted.`,
+Exit codes: 1 invalid topology, scheme or plan; 3 a switch is unreachable or
+refused a request; 4 interrupted.`,
 		Example: `  p4lb deploy --scheme qall-poly3 --topology qall
   p4lb deploy --scheme ecmp --topology net.yaml --dry-run
   p4lb deploy --scheme dhlb --topology net.yaml --target p4runtime --atomic --once

@@ -148,13 +148,13 @@ func NewExec(c *cli.Console) *cobra.Command {
 	j := &hostJob{c: c}
 	cmd := &cobra.Command{
 		Use:   "exec HOST -- COMMAND [ARG]...",
-		Short: "Run a command on a host of the network that is deployed",
-		Long: `Exec runs a command where the network is that of a host: with its address and its
-link, and with everything else as here. The network is the one deployed from this
-folder. Only the user who deployed it may run commands in it.
+		Short: "Run a command on a host of the deployed network",
+		Long: `Exec runs a command with the address and the link of a host; files and processes
+are shared with this machine. It uses the network deployed from this folder. Only
+the user of that deployment can run commands in it.
 
-The exit code is the command's, 127 where it could not be started. What still
-runs on a host when the network is taken down is ended.`,
+The exit code is the command's, or 127 if it could not be started. Taking the
+network down ends all commands on its hosts.`,
 		Example: `  p4lb exec h1 -- ping -c 3 10.0.2.1
   p4lb exec h17 -- iperf3 -s -D
   p4lb exec h1 -- bash`,

@@ -28,25 +28,24 @@ func NewInspect(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		SuggestFor: []string{"watch", "monitor", "show"},
 		Use:        "inspect [SWITCH]... [--register R]... [--watch] [-o FORMAT]",
-		Short:      "Show what switches hold, by what it means",
-		Long: `Inspect reads the registers of switches and says what they mean: queue
+		Short:      "Show decoded registers, tables and ports of switches",
+		Long: `Inspect reads the registers of switches and prints their meaning: queue
 occupancy, dequeue interval, trend, congestion index, weights and shares of
-paths, delays, load degrees, utilisation, warnings, recirculations, and how full
-the tables of flows are. The manifests of the programs say how; no scheme is
-known by name. What ports carry, drop and queue comes first, for any program; of
-a project (deploy --p4app) tables and counters are shown as well.
+paths, delays, load degrees, utilisation, warnings, recirculations, and the
+occupancy of flow tables. The manifest of each program defines how to decode its
+registers. The rates, drops and queues of all ports come first. For a project
+(deploy --p4app) inspect also shows tables and counters.
 
 ` + reachHelp + `
 
-On a terminal --watch shows the fabric as it changes. --record keeps every
-reading in FILE.csv or FILE.parquet, with the clock of each switch, and --replay
-shows such a file again. --listen serves a page for browsers that shows the
-fabric as it changes, and at /metrics the readings for Prometheus. Whoever is
-beyond this machine must know the --listen-token, or come by TLS.
-These go on until they are interrupted, or for as long as --for says.
+On a terminal --watch updates the screen continuously. --record writes every
+reading to FILE.csv or FILE.parquet, with the clock of each switch, and --replay
+shows such a file. --listen serves a live web page, and the readings for
+Prometheus at /metrics. Clients on other machines need the --listen-token or TLS.
+These modes run until you interrupt them, or for the time of --for.
 
-Tables and the screen leave out what programs keep for themselves, unless -v is
-given; the other forms, and --register, leave out nothing.`,
+Tables and the screen omit internal registers of programs unless you give -v.
+Other formats and --register include all registers.`,
 		Example: `  p4lb inspect
   p4lb inspect l1 --register fl_port -o csv
   p4lb inspect --watch
@@ -63,13 +62,13 @@ given; the other forms, and --register, leave out nothing.`,
 		ValidArgsFunction: j.completeSwitches,
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&j.registers, "register", nil, "read register `R` alone, cell by cell (repeatable)")
+	f.StringArrayVar(&j.registers, "register", nil, "read only register `R`, cell by cell (repeatable)")
 	f.BoolVar(&j.noFlows, "no-flows", false, "skip flow tables, the largest registers")
-	f.BoolVar(&j.contents, "contents", false, "show how full tables are and what counters have counted, as is done for a project of --p4app")
-	f.BoolVarP(&j.watch, "watch", "w", false, "go on reading; on a terminal show it as it changes")
-	f.DurationVar(&j.every, "every", 500*time.Millisecond, "how often to read")
-	f.DurationVar(&j.span, "for", 0, "go on for so long (default until interrupted)")
-	f.StringVar(&j.record, "record", "", "keep all readings in `FILE`.csv or .parquet")
+	f.BoolVar(&j.contents, "contents", false, "also show table occupancy and counters (default for --p4app projects)")
+	f.BoolVarP(&j.watch, "watch", "w", false, "read repeatedly; on a terminal, update the screen")
+	f.DurationVar(&j.every, "every", 500*time.Millisecond, "interval between readings")
+	f.DurationVar(&j.span, "for", 0, "stop after this time (default: when interrupted)")
+	f.StringVar(&j.record, "record", "", "write all readings to `FILE`.csv or .parquet")
 	f.StringVar(&j.replay, "replay", "", "show the recording in `FILE` instead of reading switches")
 	j.page.AddFlags(cmd, "the fabric as it changes")
 	cli.AddPlaintext(cmd, &j.plaintext, "metrics")

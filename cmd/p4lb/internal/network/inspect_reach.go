@@ -39,21 +39,22 @@ type reach struct {
 }
 
 // reachHelp explains how verbs find switches.
-const reachHelp = `The switches are those that p4lb deploy has brought up from this folder. --topology with --scheme stands for any others that run a
-scheme at the addresses of the topology, and with --manifest --thrift, --grpc
-or --bfrt for a single one. Registers are read by Thrift where there is an
-address for it, else by P4Runtime or BfRt, which tell no clock.`
+const reachHelp = `By default the command finds the switches of the network deployed from this
+folder. Use --topology with --scheme for other switches that run a scheme at the
+addresses of a topology. Use --manifest with --thrift, --grpc or --bfrt for a
+single switch. Registers are read over Thrift if its address is known, otherwise
+over P4Runtime or BfRt, which do not report the switch's clock.`
 
 func (r *reach) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	addState(cmd, &r.state)
-	f.StringVar(&r.topology, "topology", "", "the switches are those of a `TOPOLOGY`, a file or a preset")
+	f.StringVar(&r.topology, "topology", "", "use the switches of a `TOPOLOGY`, a file or a preset")
 	r.request.addFlags(cmd)
-	f.StringVar(&r.thrift, "thrift", "", "one switch with its Thrift server at `ADDR`")
-	f.StringVar(&r.grpc, "grpc", "", "one switch with its P4Runtime server at `ADDR`")
-	f.StringVar(&r.bfrt, "bfrt", "", "one switch with its BfRt server at `ADDR`")
-	f.Uint64Var(&r.device, "device-id", 1, "its device id there")
-	f.StringVar(&r.manifest, "manifest", "", "the manifest of its program, in `FILE`")
+	f.StringVar(&r.thrift, "thrift", "", "use the switch with a Thrift server at `ADDR`")
+	f.StringVar(&r.grpc, "grpc", "", "use the switch with a P4Runtime server at `ADDR`")
+	f.StringVar(&r.bfrt, "bfrt", "", "use the switch with a BfRt server at `ADDR`")
+	f.Uint64Var(&r.device, "device-id", 1, "device id of that switch")
+	f.StringVar(&r.manifest, "manifest", "", "manifest `FILE` of that switch's program")
 	r.tls.addFlags(cmd)
 	if err := cmd.RegisterFlagCompletionFunc("topology", cli.CompleteTopology); err != nil {
 		panic(err) // the flag has just been defined
@@ -69,15 +70,15 @@ func (r *reach) check(cmd *cobra.Command, c *cli.Console) error {
 	}
 	switch {
 	case one && (r.topology != "" || scheme):
-		return cli.UsageError(cmd, "--topology and an address: either the switches of a topology or one")
+		return cli.UsageError(cmd, "--topology cannot be combined with the address of a switch")
 	case r.bfrt != "" && (r.thrift != "" || r.grpc != ""):
-		return cli.UsageError(cmd, "--bfrt goes without --thrift and --grpc: a switch is read by one of them")
+		return cli.UsageError(cmd, "--bfrt cannot be combined with --thrift or --grpc")
 	case one && r.manifest == "":
-		return cli.UsageError(cmd, "--thrift, --grpc and --bfrt want the --manifest of the program: it says what registers mean")
+		return cli.UsageError(cmd, "--thrift, --grpc and --bfrt need --manifest, which describes the registers")
 	case (r.topology != "") != scheme:
-		return cli.UsageError(cmd, "--topology and --scheme go together")
+		return cli.UsageError(cmd, "--topology and --scheme must be given together")
 	case (one || scheme) && cmd.Flags().Changed("state"):
-		return cli.UsageError(cmd, "--state: the switches are named otherwise")
+		return cli.UsageError(cmd, "--state cannot be combined with other flags that name the switches")
 	case scheme:
 		return r.request.check(cmd, c)
 	}
@@ -287,15 +288,14 @@ func connect(ctx context.Context, e target.Endpoint) (registers.Access, error) {
 	return controller.NewPeek(ctx, e, view.ReachTimeout)
 }
 
-// vanished is an error about a switch that cannot be reached; the exit code says
-// so.
+// vanished returns an error for an unreachable switch, with its exit code.
 func vanished(err error) error {
 	f := &cli.Failure{Code: cli.ExitInput, Err: err}
 	if known, ok := errors.AsType[*plan.Error](err); ok {
 		f.Hint = known.Hint
 	}
 	if errors.Is(err, target.ErrUnreachable) {
-		f.Code, f.Hint = cli.ExitRefused, "is the switch up? p4lb deploy keeps those of the embedded target running"
+		f.Code, f.Hint = cli.ExitRefused, "is the switch running? embedded switches run while p4lb deploy does"
 	}
 	return f
 }

@@ -31,17 +31,17 @@ func newLink(c *cli.Console, k *keeper) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "link VERB LINK...",
 		Short: "Take links of the running network down or up, or change them",
-		Long: `Link changes links of the network deployed from this folder while it runs. A LINK
-is two nodes that are joined, such as l1-s1 or h1-l1, or one link of several
-between them: l1:3-s1:1.
+		Long: `Link changes links of the running network deployed from this folder. A LINK names
+two connected nodes, such as l1-s1 or h1-l1. If they have several links, add the
+ports: l1:3-s1:1.
 
-The controller changes the routes accordingly, unless --no-reroute keeps the
-failure from it: then the scheme is left to notice it by itself. The next deploy
-sets all links to what the topology says.`,
+The controller updates the routes. With --no-reroute it is not notified of a
+failure, so only the scheme itself can detect it. The next deploy restores all
+links as in the topology.`,
 		Example: `  p4lb link down l1-s1
   p4lb link up l1-s1
   p4lb link set l1-s1 --rate 10Mbps --delay 5ms --loss 1%`,
-		RunE: cli.WantVerb("link wants a verb: down, up or set", ""),
+		RunE: cli.WantVerb("link needs a verb: down, up or set", ""),
 	}
 	cmd.AddCommand(newLinkState(c, k, "down"), newLinkState(c, k, "up"), newLinkSet(c, k))
 	return cmd
@@ -62,10 +62,10 @@ func newLinkState(c *cli.Console, k *keeper, state string) *cobra.Command {
 	j := &linkJob{hostJob: hostJob{c: c}}
 	cmd := &cobra.Command{
 		Use:   state + " LINK... [--no-reroute]",
-		Short: map[string]string{"down": "Make links lose all packets", "up": "Make links carry packets again"}[state],
+		Short: map[string]string{"down": "Take links down", "up": "Restore links"}[state],
 		Long: map[string]string{
-			"down": "Down takes links down: they lose what is sent into them, in both directions, and\nthe switches see their ports go down. The controller routes around them.",
-			"up":   "Up takes links up again. The controller uses them again.",
+			"down": "Down takes links down. They drop all packets in both directions, and the switches\nreport their ports as down. The controller routes around them.",
+			"up":   "Up restores links. The controller uses them again.",
 		}[state],
 		Example: "  p4lb link " + state + " l1-s1\n  p4lb link " + state + " l1-s1 --no-reroute",
 		Args:    cli.WantArgs(1, -1, "links such as l1-s1"),
@@ -84,9 +84,10 @@ func newLinkSet(c *cli.Console, k *keeper) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set LINK... [--rate RATE] [--delay TIME] [--loss SHARE] [--jitter TIME]",
 		Short: "Change the rate, delay, loss or jitter of links",
-		Long: `Set changes what is given of the links, and leaves the rest. The rate is that of
-the queues in front of a link; weights that follow from rates change with it.
-Loss and jitter are random, in each direction by itself; jitter changes no order.`,
+		Long: `Set changes the given properties of links and keeps the others. The rate applies to
+the queues in front of a link. Weights that depend on rates are updated. Loss and
+jitter are random and independent in each direction; jitter does not reorder
+packets.`,
 		Example: `  p4lb link set l1-s1 --rate 10Mbps
   p4lb link set l1-s1 l1-s2 --delay 5ms --jitter 1ms --loss 0.5%`,
 		Args: cli.WantArgs(1, -1, "links such as l1-s1"),

@@ -20,15 +20,15 @@ func NewRegister(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "register VERB",
 		Short: "Read and write single cells of registers",
-		Long: `Register reads and writes the cells of a register by number, for experiments.
-p4lb inspect says what cells mean.
+		Long: `Register reads and writes single cells of a register by index, for experiments.
+Use p4lb inspect to see decoded values.
 
 ` + reachHelp,
 		Example: `  p4lb register read l1 q_C 17
   p4lb register write l1 pd_gran 2 16
   p4lb register write l1 faulty 0-511 0 --yes`,
 		Args: cobra.ArbitraryArgs,
-		RunE: cli.WantVerb("register wants a verb, read or write", ": want read or write"),
+		RunE: cli.WantVerb("register needs a verb: read or write", ": expected read or write"),
 	}
 	cmd.AddCommand(newRegisterRead(c), newRegisterWrite(c))
 	return cmd
@@ -86,10 +86,10 @@ func newRegisterRead(c *cli.Console) *cobra.Command {
 	var form cli.Format
 	cmd := &cobra.Command{
 		Use:   "read SWITCH REGISTER [CELLS]",
-		Short: "Read cells as they are",
-		Long: `Read prints cells of a register as numbers: CELLS is one such as 17, a range such
-as 0-7, or all, which is what it is without. Cells that are 0 are left out of a
-range unless -v is given.`,
+		Short: "Read raw cells",
+		Long: `Read prints cells of a register as numbers. CELLS is an index such as 17, a range
+such as 0-7, or all (the default). Ranges omit cells with value 0 unless you give
+-v.`,
 		Example: `  p4lb register read l1 rtt 32-35
   p4lb register read l1 fl_port -o csv`,
 		Args: cli.WantArgs(2, 3, "a switch, a register and its cells"),
@@ -172,11 +172,11 @@ func newRegisterWrite(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "write SWITCH REGISTER CELLS VALUE [--yes]",
 		Short: "Set cells to a value",
-		Long: `Write sets cells of a register to VALUE, a number such as 7 or 0x8001: CELLS is
-one such as 17, a range such as 0-7, or all. For more than one cell it asks, or
-wants --yes where nobody can be asked.
+		Long: `Write sets cells of a register to VALUE, a number such as 7 or 0x8001. CELLS is an
+index such as 17, a range such as 0-7, or all. For more than one cell the command
+asks for confirmation; without a terminal it needs --yes.
 
-What the data plane or a task of the controller writes as well does not stay.`,
+The data plane or a controller task may overwrite the cells later.`,
 		Example: `  p4lb register write l1 pd_gran 2 16
   p4lb register write l1 faulty all 0 --yes`,
 		Args: cli.WantArgs(4, 4, "a switch, a register, its cells and a value"),
