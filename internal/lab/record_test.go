@@ -133,7 +133,7 @@ targets: [{name: "drill below ecmp", metric: fct-mean, case: a, order: [drill, e
 		t.Fatal(err)
 	}
 	page := string(text)
-	for _, want := range []string{"&lt;b&gt; &amp; 5 &gt; 3", "drill below ecmp", "qall-poly3, leaf", "<svg", `src="data:image/svg`, "from a flow&#39;s start", "max(MTU·8/C, tau/10)"} {
+	for _, want := range []string{"&lt;b&gt; &amp; 5 &gt; 3", "drill below ecmp", "qall-poly3, leaf", "<svg", `src="data:image/svg`, "from the start of a flow", "max(MTU·8/C, tau/10)"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the report lacks %s", want)
 		}
