@@ -80,7 +80,7 @@ func TestPapersCovered(t *testing.T) {
 	}
 }
 
-const coverageHead = "## What is covered\n"
+const coverageHead = "## Coverage\n"
 
 // coverageSection is the coverage as a section of the paper's page.
 func coverageSection(c Coverage) string {

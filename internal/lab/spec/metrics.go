@@ -68,7 +68,7 @@ var metrics = slices.Concat([]Metric{
 	{"queue-mean", "%", "occupancy of the queues from leaves to spines, as a fraction of their capacity: mean over ports and samples, while flows start", false, false},
 	{"queue-p99", "%", "occupancy of the queues from leaves to spines: 99th percentile over ports and samples", false, false},
 	{"queue-variance", "", "variance of that occupancy, on a scale of 0 to 1, over ports and samples", false, false},
-	{"sharing", "%", "load imbalance: utilisation of a leaf's busiest uplink divided by that of its least used one, minus 1, in each fifth of the time; mean over these and the leaves", false, false},
+	{"sharing", "%", "load imbalance: utilisation of a leaf's busiest uplink divided by the least used one's, minus 1, in each fifth of the time; mean over these and the leaves", false, false},
 	{"link-imbalance", "%", "for collectives and flow lists: utilisation of the busiest uplink divided by the mean of all uplinks, minus 1, until the last flow finishes", false, false},
 	{"buffer-peak", "KB", "for collectives and flow lists: maximum bytes queued in one switch", false, false},
 	{"utilisation", "%", "bytes sent on the uplinks as a fraction of their capacity, while flows start", true, false},
