@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,6 +37,7 @@ type field struct {
 	want        map[string][]string // expected content of the switches, by scheme
 	length      time.Duration       // duration of a deployment
 	at          []net.IP            // addresses of the switches of the last deployment in namespaces
+	detached    bool                // the killed deployments run in the background
 }
 
 var killSchemes = []string{"ecmp", "drill", "qall-poly3"}
@@ -48,36 +51,38 @@ const (
 	onBMv2     = "bmv2"
 )
 
-var killTargets = []string{onServers, onEmbedded, onRootless, onBMv2}
+// detached is the suffix of the targets whose killed deployments run in the background.
+const detached = "-detached"
+
+var killTargets = []string{onServers, onEmbedded, onRootless, onBMv2, onEmbedded + detached, onRootless + detached}
 
 // nobody is the id of an unprivileged user.
 const nobody = 65534
 
 // kill kills n deployments on a target.
 func kill(binary, target string, n int, seed uint64, patience time.Duration) error {
-	dir, err := os.MkdirTemp("", "p4lb-kill-")
+	f, err := newField(binary, target, patience)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	f := &field{
-		binary: binary, dir: dir, target: target, name: fmt.Sprintf("killed%d", os.Getpid()), patience: patience,
-		rnd: rand.New(rand.NewPCG(seed, 0)), want: map[string][]string{},
-	}
-	if err := f.write(); err != nil {
-		return err
-	}
-	switch target {
+	defer os.RemoveAll(f.dir)
+	f.rnd = rand.New(rand.NewPCG(seed, 0))
+	switch f.target {
 	case onServers:
 		stop, err := f.switches()
 		defer stop()
 		if err != nil {
 			return err
 		}
-	case onRootless:
-		if err := os.Chown(dir, nobody, nobody); err != nil {
+	}
+	untouched := func() error { return nil }
+	if f.detached {
+		stop, check, err := bystanders(binary, f.target, patience)
+		defer stop()
+		if err != nil {
 			return err
 		}
+		untouched = check
 	}
 	for _, s := range killSchemes {
 		began := time.Now()
@@ -95,26 +100,127 @@ func kill(binary, target string, n int, seed uint64, patience time.Duration) err
 	for i := range n {
 		scheme := killSchemes[f.rnd.IntN(len(killSchemes))]
 		after := time.Duration(f.rnd.Int64N(int64(f.length * 5 / 4)))
-		cmd := f.deployment(scheme, f.rnd.IntN(2) == 0)
-		if err := cmd.Start(); err != nil {
+		how, err := f.strike(scheme, after)
+		if err != nil {
 			return err
 		}
-		time.Sleep(after)
-		cmd.Process.Kill()
-		cmd.Wait()
 		if f.rnd.IntN(3) == 0 {
 			scheme = killSchemes[f.rnd.IntN(len(killSchemes))]
 		}
-		if err := f.sound(scheme); err != nil {
-			return fmt.Errorf("kill %d of seed %d, after %v: %s: %w", i, seed, after.Round(time.Millisecond), scheme, err)
+		err = f.sound(scheme)
+		if err == nil {
+			err = untouched()
+		}
+		if err != nil {
+			return fmt.Errorf("kill %d of seed %d, after %v of %s: %s: %w", i, seed, after.Round(time.Millisecond), how, scheme, err)
 		}
 	}
 	return nil
 }
 
+// newField makes the folder of a target with its topology.
+func newField(binary, target string, patience time.Duration) (*field, error) {
+	dir, err := os.MkdirTemp("", "p4lb-kill-")
+	if err != nil {
+		return nil, err
+	}
+	f := &field{
+		binary: binary, dir: dir, target: strings.TrimSuffix(target, detached), detached: strings.HasSuffix(target, detached),
+		name: fmt.Sprintf("killed%d", os.Getpid()), patience: patience, want: map[string][]string{},
+	}
+	if err = f.write(); err == nil && f.target == onRootless {
+		err = os.Chown(dir, nobody, nobody)
+	}
+	if err != nil {
+		os.RemoveAll(dir)
+	}
+	return f, err
+}
+
+// strike starts a deployment and kills it after a time. It returns the verb that
+// was interrupted. Of a detached deployment it kills the process that waits for
+// it, the one in the background, or both, while it begins, runs or ends.
+func (f *field) strike(scheme string, after time.Duration) (how string, err error) {
+	how = "deploy"
+	cmd := f.deployment(scheme, f.rnd.IntN(2) == 0)
+	if f.detached {
+		cmd.Args = append(cmd.Args, "--detach")
+		if f.rnd.IntN(4) == 0 {
+			how = "down"
+			if err := f.finish(cmd); err != nil {
+				return how, err
+			}
+			cmd = f.command("down")
+		}
+	}
+	if err := cmd.Start(); err != nil {
+		return how, err
+	}
+	ended := make(chan struct{})
+	go func() {
+		cmd.Wait()
+		close(ended)
+	}()
+	time.Sleep(after)
+	if victims := f.rnd.IntN(3); !f.detached || victims != 0 {
+		cmd.Process.Kill()
+		if f.detached && victims == 2 {
+			f.killAll()
+		}
+	} else {
+		f.killAll()
+	}
+	<-ended
+	return how, nil
+}
+
+// killAll kills all processes of deployments in the folder.
+func (f *field) killAll() {
+	for pid, line := range f.running() {
+		if strings.Contains(line, " deploy ") {
+			if p, err := os.FindProcess(pid); err == nil {
+				p.Kill()
+			}
+		}
+	}
+}
+
+// bystanders starts what kills must not touch: a detached deployment of the same
+// topology in another folder, and a process that works there. untouched checks
+// that both still run.
+func bystanders(binary, target string, patience time.Duration) (stop func(), untouched func() error, err error) {
+	f, err := newField(binary, target, patience)
+	if err != nil {
+		return func() {}, nil, err
+	}
+	sleep := exec.Command("sleep", "infinity")
+	sleep.Dir = f.dir
+	stop = func() {
+		f.run("down")
+		if sleep.Process != nil {
+			sleep.Process.Kill()
+			sleep.Wait()
+		}
+		os.RemoveAll(f.dir)
+	}
+	if err := errors.Join(f.deploy(killSchemes[0]), sleep.Start()); err != nil {
+		return stop, nil, err
+	}
+	want := f.running()
+	return stop, func() error {
+		if have := f.running(); !maps.Equal(have, want) {
+			return fmt.Errorf("another deployment: its processes are %v, want %v", have, want)
+		}
+		if err := f.run("exec", "h1", "--", "ping", "-q", "-c", "1", "-W", "5", "10.0.2.1"); err != nil {
+			return fmt.Errorf("another deployment: %w", err)
+		}
+		return nil
+	}, nil
+}
+
 // sound deploys and checks that the result is complete and has nothing else.
 func (f *field) sound(scheme string) error {
-	if f.target == onEmbedded || f.target == onRootless {
+	if !f.detached && (f.target == onEmbedded || f.target == onRootless) {
 		// The kernel ends the child processes with a delay.
 		if err := f.await(f.processes); err != nil {
 			return err
@@ -277,13 +383,19 @@ func (f *field) deploy(scheme string) error {
 	return nil
 }
 
-// processes returns the processes with the folder as working directory.
-func (f *field) processes() (list []string) {
+// processes returns the command lines of the processes with the folder as working
+// directory.
+func (f *field) processes() []string { return slices.Collect(maps.Values(f.running())) }
+
+// running returns the processes with the folder as working directory.
+func (f *field) running() map[int]string {
+	list := map[int]string{}
 	found, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, link := range found {
 		if at, err := os.Readlink(link); err == nil && strings.HasPrefix(at, f.dir) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(link)))
 			text, _ := os.ReadFile(filepath.Join(filepath.Dir(link), "cmdline"))
-			list = append(list, strings.ReplaceAll(string(text), "\x00", " "))
+			list[pid] = strings.ReplaceAll(string(text), "\x00", " ")
 		}
 	}
 	return list

@@ -165,6 +165,7 @@ func TestKills(t *testing.T) {
 
 // missingFor returns the requirement of a target that this machine lacks.
 func missingFor(target string) string {
+	target = strings.TrimSuffix(target, detached)
 	namespace := exec.Command("unshare", "--user", "--map-root-user", "--net", "ip", "link")
 	switch target {
 	case onServers:

@@ -132,7 +132,24 @@ func MetricNamed(name string, classes []Class) (Measure, error) {
 	if c.Class = slices.IndexFunc(classes, func(k Class) bool { return k.Name == class }); c.Class < 0 {
 		return Measure{}, fmt.Errorf("metric %s: there is no class %q", name, class)
 	}
+	one := metrics[i]
+	one.About += "; only of " + class + " flows, " + sizes(classes, c.Class)
+	c.Metric = &one
 	return c, nil
+}
+
+// sizes describes the flows of a class by the limits of the classes, which ascend.
+func sizes(classes []Class, i int) string {
+	upto := classes[i].Upto
+	switch {
+	case len(classes) == 1 && upto == 0:
+		return "of any size"
+	case i == 0:
+		return fmt.Sprintf("of up to %v", upto)
+	case upto == 0:
+		return fmt.Sprintf("of more than %v", classes[i-1].Upto)
+	}
+	return fmt.Sprintf("of more than %v and up to %v", classes[i-1].Upto, upto)
 }
 
 // AllMetrics are all that an experiment's runs are measured by.

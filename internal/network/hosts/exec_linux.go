@@ -324,7 +324,7 @@ func ask(ctx context.Context, address string, r request) (code int, err error) {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGWINCH)
 	defer signal.Stop(signals)
 	if _, _, err := c.WriteMsgUnix(text, unix.UnixRights(0, 1, 2), nil); err != nil {
-		return 0, fmt.Errorf("asking for the command: %w", err)
+		return 0, fmt.Errorf("%w: %w", ErrGone, err)
 	}
 	type result struct {
 		answer

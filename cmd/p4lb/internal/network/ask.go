@@ -14,6 +14,9 @@ import (
 // bringUp is how long a verb waits for a network that comes up.
 const bringUp = 10 * time.Second
 
+// errNoOwner is the error about a network without a process that runs it.
+var errNoOwner = errors.New("no process runs the network")
+
 // ask has the process that runs a network carry out this command line.
 func ask(ctx context.Context, c *cli.Console, state string) error {
 	var d *deployed.Note
@@ -23,7 +26,7 @@ func ask(ctx context.Context, c *cli.Console, state string) error {
 			return err
 		}
 		if pid == 0 {
-			return cli.Hinted(errors.New("no process runs the network"), "p4lb deploy does; p4lb ps lists networks")
+			return cli.Hinted(errNoOwner, "p4lb deploy does; p4lb ps lists networks")
 		}
 		d, _, err = deployed.Read(state)
 		if err == nil {

@@ -67,16 +67,26 @@ func (k *keeper) do(ctx context.Context, f func(context.Context)) error {
 }
 
 // handOver hands a request to deploy to the process that runs the network, if
-// there is one.
+// there is one. If that process is ending, handOver waits for its end.
 func (j *deployJob) handOver(ctx context.Context) (handed bool, err error) {
-	if j.dryRun || hosts.IsDetached() {
+	if j.dryRun {
 		return false, nil
 	}
-	pid, err := deployed.Owner(j.state)
-	if err != nil || pid == 0 || pid == os.Getpid() {
-		return false, err
+	for begin := time.Now(); ; {
+		pid, err := deployed.Owner(j.state)
+		if err != nil || pid == 0 || pid == os.Getpid() {
+			return false, err
+		}
+		err = ask(ctx, j.c, j.state)
+		if ending := errors.Is(err, hosts.ErrGone) || errors.Is(err, errNoOwner); !ending || time.Since(begin) > bringUp {
+			return true, err
+		}
+		select {
+		case <-ctx.Done():
+			return true, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
-	return true, ask(ctx, j.c, j.state)
 }
 
 // deployFor deploys what another process asks for.

@@ -318,7 +318,7 @@ func (j *deployJob) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := j.own(); err != nil {
+	if handed, err := j.own(ctx); handed || err != nil {
 		return err
 	}
 	defer j.disown()
@@ -345,13 +345,21 @@ func (j *deployJob) run(ctx context.Context) error {
 }
 
 // own makes this process the owner of the deployment, unless nothing is
-// deployed.
-func (j *deployJob) own() (err error) {
+// deployed. If another process has become the owner meanwhile, own hands the
+// request to it.
+func (j *deployJob) own(ctx context.Context) (handed bool, err error) {
 	if j.dryRun || j.diff {
-		return nil
+		return false, nil
 	}
-	j.lock, err = deployed.Own(j.state)
-	return err
+	for {
+		j.lock, err = deployed.Own(j.state)
+		if other, ok := errors.AsType[*deployed.OwnedError](err); !ok || other.PID == os.Getpid() {
+			return false, err
+		}
+		if handed, err := j.handOver(ctx); handed || err != nil {
+			return handed, err
+		}
+	}
 }
 
 // disown gives up the deployment, and removes its state if its switches end with

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -122,7 +121,7 @@ func (j *trafficJob) run(cmd *cobra.Command) error {
 	row, err := j.send(cmd.Context(), x, t, network)
 	warnOfBusy(j.c, before, readCPU())
 	if row != nil && len(row.Runs) > 0 {
-		err = errors.Join(j.show(row), err)
+		err = errors.Join(j.show(row, x.Classes), err)
 	}
 	return err
 }
@@ -177,13 +176,11 @@ func (j *trafficJob) send(ctx context.Context, x *spec.Experiment, t *fabric.Top
 }
 
 // show prints the metrics, with confidence intervals over the seeds.
-func (j *trafficJob) show(row *lab.Row) error {
+func (j *trafficJob) show(row *lab.Row, classes []spec.Class) error {
 	rows := cli.Grid{{"METRIC", "VALUE", "UNIT", "ABOUT"}}
 	list := []map[string]any{}
 	for _, name := range j.metrics {
-		base, _, _ := strings.Cut(name, ":")
-		i := slices.IndexFunc(spec.Metrics(), func(m spec.Metric) bool { return m.Name == base })
-		m := spec.Metrics()[i] // has been checked
+		m, _ := spec.MetricNamed(name, classes) // has been checked
 		e := row.Estimate(name)
 		rows = append(rows, []string{name, e.String(), m.Unit, m.About})
 		one := map[string]any{"metric": name, "unit": m.Unit, "runs": e.N}
