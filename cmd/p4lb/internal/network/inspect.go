@@ -145,6 +145,11 @@ func (j *inspectJob) goesOn() bool {
 	return j.watch || j.record != "" || j.page.Listen != "" || j.span > 0
 }
 
+// onScreen reports whether rounds fill the terminal's screen.
+func (j *inspectJob) onScreen() bool {
+	return j.watch && j.form == cli.Table && cli.IsTerminal(os.Stdout) && cli.IsTerminal(j.c.Err)
+}
+
 func (j *inspectJob) run(ctx context.Context, args []string) error {
 	if err := j.openPage(); err != nil {
 		return err
@@ -157,6 +162,9 @@ func (j *inspectJob) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer end()
+	if live, ok := source.(*surveySource); ok && j.form == cli.Table && !j.onScreen() {
+		live.strain = &strainWatch{c: j.c}
+	}
 	if j.span > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, j.span)
@@ -195,7 +203,7 @@ func (j *inspectJob) follow(ctx context.Context, source roundSource) error {
 	if j.page.Listen != "" {
 		sinks = append(sinks, j.serve(ctx, source.topology(), cancel))
 	}
-	if j.watch && j.form == cli.Table && cli.IsTerminal(os.Stdout) && cli.IsTerminal(j.c.Err) {
+	if j.onScreen() {
 		return j.screen(ctx, source, sinks)
 	}
 	if j.watch || j.record == "" && j.page.Listen == "" {

@@ -104,7 +104,8 @@ type surveySource struct {
 	survey *inspect.Survey
 	every  time.Duration
 	due    time.Time
-	begun  bool // there has been a round
+	begun  bool         // there has been a round
+	strain *strainWatch // nil: no warnings about the machine
 
 	contents contents // nil: tables and counters are left out
 }
@@ -134,6 +135,9 @@ func (s *surveySource) next(ctx context.Context) (*view.Round, error) {
 	}
 	if err := silence(r); err != nil && !s.begun {
 		return nil, err
+	}
+	if s.strain != nil {
+		s.strain.see(r)
 	}
 	s.begun = true // the screen waits for switches that have vanished
 	return r, nil

@@ -1,12 +1,18 @@
 package network
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/view"
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/controller/inspect"
+	"github.com/p4lb/p4lb/internal/controller/registers"
 	"github.com/p4lb/p4lb/internal/lab"
 	"github.com/p4lb/p4lb/internal/lab/spec"
 	"github.com/p4lb/p4lb/internal/network/fabric"
@@ -57,10 +63,86 @@ func parseCPU(line string) (t cpuTime) {
 // saturated is the CPU utilisation from which the machine affects the results.
 const saturated = 0.9
 
-// warnOfBusy warns if the processors were busy all the time since before.
-func warnOfBusy(c *cli.Console, before, after cpuTime) {
-	busy, idle := after.busy-before.busy, after.idle-before.idle
-	if share := busy / (busy + idle); busy+idle > 0 && share > saturated {
-		c.Warning("the machine is the bottleneck, not the network: its processors were busy %.0f %% of the time; completion times are too long", 100*share)
+// unreadBy returns the number of packets that the switches of a deployment have not
+// read in time, 0 if they do not count them.
+func unreadBy(ctx context.Context, c *cli.Console, state string) (n uint64) {
+	s, err := (&reach{state: state}).open(ctx, c, nil)
+	if err != nil {
+		return 0
 	}
+	defer s.close()
+	for _, sw := range s.switches {
+		meter, ok := sw.registers.(registers.Meter)
+		if !ok {
+			continue
+		}
+		list, _ := meter.PortCounts(ctx)
+		for i := range list {
+			n += list[i].Drops[bmv2.DropUnread]
+		}
+	}
+	return n
+}
+
+// warnOfUnread warns of packets that the switches did not read in time.
+func warnOfUnread(c *cli.Console, n uint64) {
+	if n > 0 {
+		c.Warning("the machine is the bottleneck, not the network: the switches did not read %d packets in time; use a lower load, slower links or fewer hosts", n)
+	}
+}
+
+// A strainWatch warns once while switches are inspected if the machine limits them.
+type strainWatch struct {
+	c      *cli.Console
+	cpu    cpuTime
+	since  time.Time
+	warned bool
+}
+
+// busyFor is the least time over which a strainWatch measures the CPU utilisation.
+const busyFor = time.Second
+
+// see looks at a round of readings. The first reading of drops counts in full.
+func (w *strainWatch) see(r *view.Round) {
+	if w.warned {
+		return
+	}
+	var unread float64
+	idle := true
+	for _, s := range r.Switches {
+		if s.Snapshot == nil {
+			continue
+		}
+		for i := range s.Snapshot.Readings {
+			switch v := &s.Snapshot.Readings[i]; v.Quantity {
+			case inspect.Drops + ": " + bmv2.DropUnread.String():
+				unread += v.Value
+			case inspect.InRate:
+				idle = idle && v.Value == 0
+			}
+		}
+	}
+	if w.warned = unread > 0; w.warned {
+		warnOfUnread(w.c, uint64(unread))
+		return
+	}
+	now := readCPU()
+	if !w.since.IsZero() && !idle && time.Since(w.since) >= busyFor {
+		w.warned = warnOfBusy(w.c, w.cpu, now)
+	}
+	if w.since.IsZero() || time.Since(w.since) >= busyFor {
+		w.cpu, w.since = now, time.Now()
+	}
+}
+
+// warnOfBusy warns if the processors were busy all the time since before.
+// It reports whether it warned.
+func warnOfBusy(c *cli.Console, before, after cpuTime) bool {
+	busy, idle := after.busy-before.busy, after.idle-before.idle
+	share := busy / (busy + idle)
+	if busy+idle <= 0 || share <= saturated {
+		return false
+	}
+	c.Warning("the machine is the bottleneck, not the network: its processors were busy %.0f %% of the time; rates are too low and completion times too long", 100*share)
+	return true
 }

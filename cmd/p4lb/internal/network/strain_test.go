@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/view"
+	"github.com/p4lb/p4lb/internal/controller/inspect"
 	"github.com/p4lb/p4lb/internal/lab"
 	"github.com/p4lb/p4lb/internal/lab/spec"
 )
@@ -44,5 +46,28 @@ func TestStrain(t *testing.T) {
 	said.Reset()
 	if warnOfBusy(c, a, parseCPU("cpu  200 0 60 1100 0 0 0 0 0 0")); said.Len() > 0 {
 		t.Errorf("%q", said.String())
+	}
+}
+
+// inspect did not tell that rates were those of an overloaded machine.
+func TestStrainOfInspectedSwitches(t *testing.T) {
+	round := func(unread float64) *view.Round {
+		return &view.Round{Switches: []inspect.Result{{Switch: "l1", Snapshot: &inspect.Snapshot{Readings: []inspect.Reading{
+			{Quantity: inspect.Drops + ": queue full", Value: 7},
+			{Quantity: inspect.Drops + ": not read in time", Value: unread},
+			{Quantity: inspect.InRate, Value: 1e6},
+		}}}}}
+	}
+	var said bytes.Buffer
+	w := &strainWatch{c: cli.New(t.Context(), nil, strings.NewReader(""), io.Discard, &said)}
+	if w.see(round(0)); said.Len() > 0 {
+		t.Errorf("nothing was lost: %q", said.String())
+	}
+	if w.see(round(3)); !strings.Contains(said.String(), "did not read 3 packets in time") {
+		t.Errorf("3 packets were not read in time: %q", said.String())
+	}
+	said.Reset()
+	if w.see(round(4)); said.Len() > 0 {
+		t.Errorf("warned twice: %q", said.String())
 	}
 }

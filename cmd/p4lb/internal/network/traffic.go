@@ -117,9 +117,10 @@ func (j *trafficJob) run(cmd *cobra.Command) error {
 	if err := warnOfStrain(j.c, x, t, world); err != nil {
 		return err
 	}
-	before := readCPU()
+	unread, before := unreadBy(cmd.Context(), j.c, j.state), readCPU()
 	row, err := j.send(cmd.Context(), x, t, network)
 	warnOfBusy(j.c, before, readCPU())
+	warnOfUnread(j.c, unreadBy(cmd.Context(), j.c, j.state)-unread)
 	if row != nil && len(row.Runs) > 0 {
 		err = errors.Join(j.show(row, x.Classes), err)
 	}
