@@ -49,7 +49,7 @@ func TestStrain(t *testing.T) {
 	}
 }
 
-// inspect did not tell that rates were those of an overloaded machine.
+// inspect showed the rates of an overloaded machine without a warning.
 func TestStrainOfInspectedSwitches(t *testing.T) {
 	round := func(unread float64) *view.Round {
 		return &view.Round{Switches: []inspect.Result{{Switch: "l1", Snapshot: &inspect.Snapshot{Readings: []inspect.Reading{
