@@ -182,7 +182,9 @@ func encodeCall(t *p4info.Table, c plan.Call, parts pool) *p4v1.Action {
 	a := t.Actions[c.Action]
 	out := &p4v1.Action{ActionId: a.ID, Params: make([]*p4v1.Action_Param, len(c.Args))}
 	for i, arg := range c.Args {
-		out.Params[i] = parts.param(a.Params[i].ID, arg.Value)
+		if out.Params[i] = parts.param(a.Params[i].ID, arg.Value); arg.Upper != 0 {
+			out.Params[i] = &p4v1.Action_Param{ParamId: a.Params[i].ID, Value: wideNumber(arg.Upper, arg.Value)}
+		}
 	}
 	return out
 }
@@ -193,22 +195,24 @@ func encodeMatch(f p4info.Field, m plan.Match, parts pool) *p4v1.FieldMatch {
 	switch {
 	case m.Any, f.Kind == configv1.MatchField_LPM && m.Bits == 0:
 		return nil
+	case f.Kind == configv1.MatchField_EXACT && m.Upper != 0:
+		return &p4v1.FieldMatch{FieldId: f.ID, FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: wideNumber(m.Upper, m.Value)}}}
 	case f.Kind == configv1.MatchField_EXACT:
 		return parts.exact(f.ID, m.Value)
 	}
 	out := &p4v1.FieldMatch{FieldId: f.ID}
 	switch f.Kind {
 	case configv1.MatchField_LPM:
-		out.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: number(m.Value), PrefixLen: int32(m.Bits)}}
+		out.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: wideNumber(m.Upper, m.Value), PrefixLen: int32(m.Bits)}}
 	case configv1.MatchField_TERNARY:
-		mask := ones(f.Width)
+		mask := new(big.Int).Xor(ones(f.Width), ones(f.Width-m.Bits)) // of a prefix
 		if m.Mask != nil {
 			mask = new(big.Int).SetUint64(*m.Mask)
 		}
 		if mask.Sign() == 0 {
 			return nil
 		}
-		value := new(big.Int).And(mask, new(big.Int).SetUint64(m.Value)) // bits that do not count are 0
+		value := new(big.Int).And(mask, new(big.Int).SetBytes(wideNumber(m.Upper, m.Value))) // bits that do not count are 0
 		out.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: bytesOf(value), Mask: bytesOf(mask)}}
 	case configv1.MatchField_RANGE:
 		high := m.Value
@@ -220,9 +224,17 @@ func encodeMatch(f p4info.Field, m plan.Match, parts pool) *p4v1.FieldMatch {
 		}
 		out.FieldMatchType = &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: number(m.Value), High: number(high)}}
 	case configv1.MatchField_OPTIONAL:
-		out.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: number(m.Value)}}
+		out.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: wideNumber(m.Upper, m.Value)}}
 	}
 	return out
+}
+
+// wideNumber is number for 128 bits.
+func wideNumber(upper, v uint64) []byte {
+	if upper == 0 {
+		return number(v)
+	}
+	return binary.BigEndian.AppendUint64(number(upper), v)
 }
 
 // ones is a number of so many bits, all 1.

@@ -119,7 +119,7 @@ func (r *running) openPlace(ctx context.Context, plan *plan.Plan) (_ *place, err
 		bed := testbed.New(testbed.Options{Name: "lab"})
 		target, p.sockets = bed, bed
 	} else {
-		network, err := hosts.Open(r.topo, hosts.Options{MTU: plan.Options.MTU, Rates: true, ByMAC: plan.ByMAC()})
+		network, err := hosts.Open(r.topo, hosts.Options{MTU: plan.Options.MTU, Rates: true, ByMAC: plan.ByMAC(), Virtual: plan.VirtualAddresses()})
 		if err != nil {
 			return nil, err
 		}

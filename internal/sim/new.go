@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
@@ -20,6 +21,9 @@ func New(t *fabric.Topology, o Options) (*Network, error) {
 		n.byName[s.Name] = s
 	}
 	for i := range t.Hosts {
+		if a := t.Hosts[i].IP.Addr(); a.Is6() {
+			return nil, fmt.Errorf("host %s has the address %v: the simulator sends IPv4: want an IPv4 address", t.Hosts[i].Name, a)
+		}
 		h := newHost(n, &t.Hosts[i])
 		n.hosts = append(n.hosts, h)
 		n.byName[h.Name] = h

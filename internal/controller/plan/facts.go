@@ -25,10 +25,11 @@ type way struct {
 	to      string // a host or a leaf, "" where it is neither
 	hops    []fabric.Hop
 	weights []uint64
-	group   int // 0: there is no choice
-	first   int // the number of the group's first member, through all groups
-	base    int // how many hops those before it have together
-	nth     int // the index among the elements of the repetition
+	group   int          // 0: there is no choice
+	first   int          // the number of the group's first member, through all groups
+	base    int          // how many hops those before it have together
+	prefix  netip.Prefix // of a route
+	nth     int          // the index among the elements of the repetition
 }
 
 // Each calls do in every place that something is repeated for.
@@ -116,8 +117,9 @@ func (p *place) eachPort(switches bool, do func(*place) error) error {
 		if s := t.Switch(port.Peer); s != nil {
 			facts[manifest.LeafNumber] = int64(s.Leaf)
 		}
-		facts[manifest.HostNumber], facts[manifest.HostAddress], facts[manifest.HostMAC] = 0, 0, 0
+		facts[manifest.HostNumber], facts[manifest.HostAddress], facts[manifest.HostMAC], facts[manifest.IPv6] = 0, 0, 0, 0
 		if h := t.Host(port.Peer); h != nil {
+			facts[manifest.IPv6] = truth(h.IP.Addr().Is6())
 			facts[manifest.HostNumber], facts[manifest.HostAddress], facts[manifest.HostMAC] = p.b.numberOf(h.Name), addressNumber(h.IP.Addr()), int64(macNumber(h.MAC))
 		}
 		if err := do(p.with(facts)); err != nil {
@@ -152,8 +154,10 @@ func (p *place) eachRoute(do func(*place) error) error {
 	base := 0
 	for i, r := range p.b.out.Routes.Routes {
 		w := p.b.wayOf(r)
-		w.base, w.nth = base, i
-		facts := map[manifest.Fact]int64{manifest.Destination: addressNumber(r.Prefix.Addr()), manifest.PrefixLength: int64(r.Prefix.Bits())}
+		w.base, w.nth, w.prefix = base, i, r.Prefix
+		facts := map[manifest.Fact]int64{
+			manifest.Destination: addressNumber(r.Prefix.Addr()), manifest.PrefixLength: int64(r.Prefix.Bits()), manifest.IPv6: truth(r.Prefix.Addr().Is6()),
+		}
 		if err := p.reached(w, facts, do); err != nil {
 			return err
 		}
@@ -191,7 +195,7 @@ func (p *place) eachHost(do func(*place) error) error {
 		w.to, w.base, w.nth = h.Name, base, i
 		facts := map[manifest.Fact]int64{
 			manifest.HostNumber: int64(i + 1), manifest.HostPlace: int64(at),
-			manifest.HostAddress: addressNumber(h.IP.Addr()), manifest.HostMAC: int64(macNumber(h.MAC)),
+			manifest.HostAddress: addressNumber(h.IP.Addr()), manifest.HostMAC: int64(macNumber(h.MAC)), manifest.IPv6: truth(h.IP.Addr().Is6()),
 			manifest.LeafNumber: int64(t.Switch(h.Switch).Leaf), manifest.Here: truth(h.Switch == p.b.sw.Name),
 		}
 		if err := p.reached(w, facts, do); err != nil {
@@ -280,6 +284,9 @@ func (b *planner) numberOf(node string) int64 {
 
 // fact gives the number of a fact, of a node where it is about one.
 func (p *place) fact(f manifest.Fact, node string) (int64, error) {
+	if a, ok := p.address(f, node); ok && a.Is6() {
+		return 0, fmt.Errorf("$%s is %v, which has 128 bits: want it alone, as the value of a field of 128 bits, or where: \"!$ipv6\"", f, a)
+	}
 	if node != "" {
 		return p.b.nodeFact(f, node)
 	}
@@ -336,7 +343,12 @@ func (b *planner) wayToNode(node string) (way, error) {
 	return way{}, errors.New("there is no way from " + b.sw.Name)
 }
 
+// addressNumber is the number of an IPv4 address. IPv6 addresses have none: expressions
+// contain them as a whole.
 func addressNumber(ip netip.Addr) int64 {
+	if ip.Is6() {
+		return 0
+	}
 	b := ip.As4()
 	return int64(binary.BigEndian.Uint32(b[:]))
 }

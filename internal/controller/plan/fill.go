@@ -213,6 +213,9 @@ func (b *planner) fillRoutes(t *manifest.Table) {
 	}
 	direct, grouped := widest(t, manifest.EgressPort), widest(t, manifest.GroupID, manifest.FirstMember)
 	for i, r := range b.out.Routes.Routes {
+		if !b.takes(t, r.Prefix) {
+			continue
+		}
 		var about lookup
 		action := grouped
 		switch id := cmp.Or(r.Group, b.single[r.Hop]); {
@@ -226,6 +229,17 @@ func (b *planner) fillRoutes(t *manifest.Table) {
 		}
 		b.addEntry(t, action, &r.Prefix, about)
 	}
+}
+
+// takes reports whether the destination field of a table has the width of the prefix's
+// addresses: a table is for IPv4 or for IPv6.
+func (b *planner) takes(t *manifest.Table, p netip.Prefix) bool {
+	for _, f := range b.x.ByName[t.Name].Fields {
+		if k := t.Key(manifest.Destination); k != nil && k.Name == f.Name {
+			return f.Width == p.Addr().BitLen()
+		}
+	}
+	return true
 }
 
 // widest returns the action with the most parameters among those that carry one of the
@@ -316,7 +330,7 @@ func (b *planner) hops(leaf *fabric.Switch) []fabric.Port {
 // or not there is a way back.
 func (b *planner) fillLeafOf(t *manifest.Table) {
 	for _, d := range b.plan.Topology.Destinations() {
-		if d.Leaf != b.sw.Leaf {
+		if d.Leaf != b.sw.Leaf && b.takes(t, d.Prefix) {
 			number := map[manifest.Fact]uint64{manifest.LeafNumber: uint64(d.Leaf)}
 			b.addEntry(t, t.Action(manifest.LeafNumber), &d.Prefix, b.aboutPort(fabric.Port{}).with(number))
 		}
@@ -479,8 +493,11 @@ func (b *planner) match(t *manifest.Table, f p4info.Field, prefix *netip.Prefix,
 		m, err := literal(t.Keys[i].Value)
 		return m, err == nil
 	case t.Keys[i].Carries == manifest.Destination:
-		addr := prefix.Addr().As4()
-		return Match{Value: uint64(binary.BigEndian.Uint32(addr[:])), Bits: prefix.Bits()}, true
+		m := Match{Value: uint64(addressNumber(prefix.Addr())), Bits: prefix.Bits()}
+		if prefix.Addr().Is6() {
+			m.Upper, m.Value = halves(prefix.Addr())
+		}
+		return m, true
 	}
 	v, ok := about(t.Keys[i].Carries, 0)
 	m := Match{Value: v}

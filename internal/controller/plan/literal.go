@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -87,14 +89,11 @@ func (p *place) entry(info *p4info.Table, e *manifest.Entry) (Entry, error) {
 func (p *place) args(a *p4info.Action, list map[string]manifest.Expr) ([]Arg, error) {
 	var out []Arg
 	for _, q := range a.Params {
-		v, err := list[q.Name].Eval(p.fact)
-		if err == nil {
-			err = fits(v, q.Width)
-		}
+		upper, v, err := p.value(list[q.Name], q.Width)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", q.Name, err)
 		}
-		out = append(out, Arg{Name: q.Name, Value: uint64(v), Width: q.Width})
+		out = append(out, Arg{Name: q.Name, Value: v, Upper: upper, Width: q.Width})
 	}
 	return out, nil
 }
@@ -106,10 +105,8 @@ func (p *place) match(f p4info.Field, list map[string]manifest.Match) (Match, er
 		out.Any, out.Bits = true, 0
 		return out, nil
 	}
-	v, err := m.Value.Eval(p.fact)
-	if err == nil {
-		err = fits(v, f.Width)
-	}
+	var err error
+	out.Upper, out.Value, err = p.value(m.Value, f.Width)
 	var other int64
 	if err == nil {
 		other, err = m.Other.Eval(p.fact)
@@ -117,7 +114,6 @@ func (p *place) match(f p4info.Field, list map[string]manifest.Match) (Match, er
 	if err != nil {
 		return out, err
 	}
-	out.Value = uint64(v)
 	end := uint64(other)
 	switch m.Kind {
 	case manifest.MaskMatch:
@@ -131,13 +127,58 @@ func (p *place) match(f p4info.Field, list map[string]manifest.Match) (Match, er
 			return out, fmt.Errorf("a prefix of %d bits: the field has %d", other, f.Width)
 		}
 		out.Bits = int(other)
-		out.Value &^= uint64(1)<<(f.Width-out.Bits) - 1
+		free := f.Width - out.Bits
+		out.Value &^= uint64(1)<<free - 1
+		if free > 64 {
+			out.Upper &^= uint64(1)<<(free-64) - 1
+		}
 	default:
 		if f.Kind == configv1.MatchField_LPM && m.Value.String() == "$"+string(manifest.Destination) {
 			out.Bits = int(p.facts[manifest.PrefixLength])
 		}
 	}
 	return out, nil
+}
+
+// value evaluates an expression for a field of a width. Only a wide field has room for
+// an IPv6 address, which is in upper and lower.
+func (p *place) value(e manifest.Expr, width int) (upper, lower uint64, err error) {
+	a, ok := e.Address()
+	if f, node, one := e.Fact(); one && !ok {
+		a, ok = p.address(f, node)
+	}
+	if ok && a.Is6() && width >= 128 {
+		upper, lower = halves(a)
+		return upper, lower, nil
+	}
+	v, err := e.Eval(p.fact)
+	if err == nil {
+		err = fits(v, width)
+	}
+	return 0, uint64(v), err
+}
+
+// address returns the address that a fact is.
+func (p *place) address(f manifest.Fact, node string) (netip.Addr, bool) {
+	t := p.b.plan.Topology
+	switch {
+	case f == manifest.HostAddress && node != "":
+		if h := t.Host(node); h != nil {
+			return h.IP.Addr(), true
+		}
+	case f == manifest.HostAddress:
+		if n := p.facts[manifest.HostNumber]; n > 0 {
+			return t.Hosts[n-1].IP.Addr(), true
+		}
+	case f == manifest.Destination && p.way != nil && p.way.prefix.IsValid():
+		return p.way.prefix.Addr(), true
+	}
+	return netip.Addr{}, false
+}
+
+func halves(a netip.Addr) (upper, lower uint64) {
+	b := a.As16()
+	return binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])
 }
 
 // fits finds numbers that have no room.

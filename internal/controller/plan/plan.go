@@ -10,6 +10,8 @@ package plan
 
 import (
 	"fmt"
+	"net"
+	"net/netip"
 	"slices"
 	"sync"
 
@@ -70,6 +72,21 @@ func (p *Plan) ByMAC() bool {
 	return slices.ContainsFunc(p.Switches, func(s *Switch) bool { return s.Pipeline.Manifest.ByMAC() })
 }
 
+// VirtualAddresses returns the virtual addresses of the programs with their MACs, which
+// are zero for the MAC of the switch.
+func (p *Plan) VirtualAddresses() map[netip.Addr]fabric.MAC {
+	list := map[netip.Addr]fabric.MAC{}
+	for _, s := range p.Switches {
+		for _, v := range s.Pipeline.Manifest.VirtualAddresses {
+			mac, _ := net.ParseMAC(v.MAC) // has been checked
+			var m fabric.MAC
+			copy(m[:], mac)
+			list[netip.MustParseAddr(v.Address)] = m
+		}
+	}
+	return list
+}
+
 // A Switch is the planned configuration of one switch.
 type Switch struct {
 	Name     string       `json:"name"`
@@ -114,10 +131,11 @@ type Call struct {
 type Match struct {
 	Field string  `json:"field"`
 	Value uint64  `json:"value"`
-	Bits  int     `json:"bits"`           // of the prefix; for an exact match all
-	Mask  *uint64 `json:"mask,omitempty"` // of a ternary match; none: all bits count
-	High  *uint64 `json:"high,omitempty"` // the end of a range, which begins with Value
-	Any   bool    `json:"any,omitempty"`  // it matches everything
+	Upper uint64  `json:"upper,omitempty"` // the bits of the value from 64 on
+	Bits  int     `json:"bits"`            // of the prefix; for an exact match all
+	Mask  *uint64 `json:"mask,omitempty"`  // of a ternary match; none: all bits count
+	High  *uint64 `json:"high,omitempty"`  // the end of a range, which begins with Value
+	Any   bool    `json:"any,omitempty"`   // it matches everything
 	Width int     `json:"-"`
 }
 
@@ -125,6 +143,7 @@ type Match struct {
 type Arg struct {
 	Name  string `json:"name"`
 	Value uint64 `json:"value"`
+	Upper uint64 `json:"upper,omitempty"` // the bits of the value from 64 on
 	Width int    `json:"-"`
 }
 

@@ -41,10 +41,33 @@ func New(t *fabric.Topology, pipelines map[fabric.Role]*Pipeline, o Options) (*P
 			p.byName[s.Name] = s
 		}
 	}
+	if err := p.checkIPv6(); err != nil {
+		errs = append(errs, err)
+	}
 	if len(errs) > 0 {
 		return nil, errs
 	}
 	return p, nil
+}
+
+// checkIPv6 finds IPv6 hosts in the network of programs that only forward IPv4.
+func (p *Plan) checkIPv6() *Error {
+	i := slices.IndexFunc(p.Topology.Hosts, func(h fabric.Host) bool { return h.IP.Addr().Is6() })
+	if i < 0 || p.ByMAC() {
+		return nil
+	}
+	for _, s := range p.Switches {
+		for _, e := range s.Entries {
+			if slices.ContainsFunc(e.Match, func(m Match) bool { return m.Upper != 0 }) {
+				return nil
+			}
+		}
+	}
+	h := &p.Topology.Hosts[i]
+	return &Error{
+		Switch: h.Switch, Err: fmt.Errorf("host %s has the address %v, and no table of the program %s matches IPv6 addresses", h.Name, h.IP.Addr(), p.Scheme),
+		Hint: "give the hosts IPv4 addresses, or deploy a program of your own for IPv6: see docs/own-program.md",
+	}
 }
 
 // A planner makes the plan of one switch.

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"encoding/binary"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -49,7 +51,7 @@ func (e Entry) key() string {
 	}
 	parts := []string{e.Table}
 	for _, m := range e.Match {
-		value := FormatNumber(m.Value, m.Width)
+		value := formatWide(m.Upper, m.Value, m.Width)
 		switch {
 		case m.Any:
 			value = "*"
@@ -82,7 +84,7 @@ func (c Call) String() string {
 		if width == 32 {
 			width = 64 // a number, not an address
 		}
-		args[i] = a.Name + "=" + FormatNumber(a.Value, width)
+		args[i] = a.Name + "=" + formatWide(a.Upper, a.Value, width)
 	}
 	return c.Action + "(" + strings.Join(args, ", ") + ")"
 }
@@ -90,6 +92,14 @@ func (c Call) String() string {
 // String is the rate and the depth, as in 33333 packets/s, 64 packets.
 func (q Queue) String() string {
 	return fmt.Sprintf("%d packets/s, %d packets", q.Rate, q.Depth)
+}
+
+// formatWide is FormatNumber for numbers of up to 128 bits.
+func formatWide(upper, v uint64, width int) string {
+	if upper == 0 {
+		return FormatNumber(v, width)
+	}
+	return netip.AddrFrom16([16]byte(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, upper), v))).String()
 }
 
 // FormatNumber formats a number of a width in bits: 48 bits as a MAC address, 32 bits

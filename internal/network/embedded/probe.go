@@ -73,7 +73,7 @@ func (p inside) Probe(ctx context.Context, pairs []ping.Pair, o ping.Options) ([
 	return list, ctx.Err()
 }
 
-// frame is an ICMP echo request in IPv4.
+// frame is an ICMP echo request.
 func (p inside) frame(pair ping.Pair, marker []byte, number uint32) []byte {
 	mac := pair.To.MAC
 	if !p.byMAC {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"hash/fnv"
 	"math/bits"
 	"net/netip"
 	"strings"
@@ -30,19 +31,35 @@ func (m MAC) String() string {
 // MarshalText implements encoding.TextMarshaler.
 func (m MAC) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (m *MAC) UnmarshalText(text []byte) (err error) {
+	*m, err = parseMAC(string(text))
+	return err
+}
+
 // unicast reports whether an interface can have the address.
 func (m MAC) unicast() bool { return m[0]&1 == 0 && m != MAC{} }
 
-// Both kinds of derived MACs are locally administered. They differ in the first
+// All derived MACs are locally administered. They differ in the first
 // byte.
 const (
 	hostMACs = 0x02 // followed by the IPv4 address
 	portMACs = 0x06 // followed by the numbers of the switch and the port
+
+	host6MACs = 0x0a // followed by a hash of the IPv6 address
 )
 
-// hostMAC derives a MAC from the IPv4 address, so table entries show which host
-// they concern.
+// hostMAC derives a MAC from the address. That of an IPv4 address contains it, so
+// table entries show which host they concern.
 func hostMAC(ip netip.Addr) MAC {
+	if ip.Is6() {
+		b := ip.As16()
+		h := fnv.New64a()
+		h.Write(b[:])
+		m := MAC(binary.BigEndian.AppendUint64(nil, h.Sum64())[2:])
+		m[0] = host6MACs
+		return m
+	}
 	m := MAC{hostMACs}
 	a := ip.As4()
 	copy(m[2:], a[:])
@@ -61,8 +78,9 @@ func portMAC(place, port int) MAC {
 // parseHostIP parses an address with a prefix length.
 func parseHostIP(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
-	if err != nil || !p.Addr().Is4() || p.Bits() < 8 || p.Addr().IsMulticast() || p.Addr().IsLoopback() || p.Addr().IsUnspecified() {
-		return netip.Prefix{}, fmt.Errorf("%q: want an IPv4 address with the length of its prefix such as 10.0.1.1/24", text)
+	a := p.Addr()
+	if err != nil || a.Is4In6() || a.Is6() && !a.IsGlobalUnicast() || p.Bits() < 8 || a.IsMulticast() || a.IsLoopback() || a.IsUnspecified() {
+		return netip.Prefix{}, fmt.Errorf("%q: want an address with the length of its prefix such as 10.0.1.1/24 or 2001:db8:1::1/64", text)
 	}
 	return p, nil
 }

@@ -2,7 +2,6 @@ package fabric
 
 import (
 	"cmp"
-	"encoding/binary"
 	"maps"
 	"net/netip"
 	"slices"
@@ -77,7 +76,7 @@ func (r *Routes) Table(name string, by Grouping) (Table, bool) {
 	var routes []Route
 	for _, p := range b.r.t.ports[b.s] {
 		if h := b.r.t.Host(p.Peer); h != nil && !p.Down {
-			routes = append(routes, Route{Prefix: netip.PrefixFrom(h.IP.Addr(), 32), Hop: p.hop()})
+			routes = append(routes, Route{Prefix: whole(h.IP.Addr()), Hop: p.hop()})
 		}
 	}
 	for _, d := range r.t.destinations {
@@ -154,7 +153,7 @@ func gcd(a, b int) int {
 func (t *Topology) findDestinations() []Destination {
 	subnets := map[netip.Prefix][]Destination{}
 	for _, h := range t.Hosts {
-		d := Destination{netip.PrefixFrom(h.IP.Addr(), 32), t.Switch(h.Switch).Leaf}
+		d := Destination{whole(h.IP.Addr()), t.Switch(h.Switch).Leaf}
 		subnets[h.IP.Masked()] = append(subnets[h.IP.Masked()], d)
 	}
 	overlap := map[netip.Prefix]bool{}
@@ -207,16 +206,15 @@ func aggregate(routes []Route) []Route {
 
 // join returns the prefix with the halves a and b; a is the first.
 func join(a, b netip.Prefix) (netip.Prefix, bool) {
-	if a.Bits() != b.Bits() || a.Bits() == 0 {
+	if a.Bits() != b.Bits() || a.Bits() == 0 || a == b || a.Addr().BitLen() != b.Addr().BitLen() {
 		return netip.Prefix{}, false
 	}
-	x, y := a.Addr().As4(), b.Addr().As4()
-	bit := uint32(1) << (32 - a.Bits())
-	if binary.BigEndian.Uint32(x[:])^binary.BigEndian.Uint32(y[:]) != bit || x == y {
-		return netip.Prefix{}, false
-	}
-	return netip.PrefixFrom(a.Addr(), a.Bits()-1), true
+	p := netip.PrefixFrom(a.Addr(), a.Bits()-1)
+	return p, p.Masked() == p && p.Contains(b.Addr())
 }
+
+// whole is the prefix that contains one address.
+func whole(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
 
 // Changed returns the names of the switches with different tables in two
 // topologies' routes, in the order of the later topology, followed by removed

@@ -11,8 +11,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"os"
 
+	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/network/netspace"
 )
 
@@ -22,7 +24,9 @@ type Options struct {
 	Rates bool // a host sends no faster than its link is
 	Known netspace.Known
 	ByMAC bool // switches forward by the MACs of hosts
-	Log   *slog.Logger
+	// Virtual are addresses of programs with their MACs; zero: that of the switch.
+	Virtual map[netip.Addr]fabric.MAC
+	Log     *slog.Logger
 }
 
 // ErrNotHere is wrapped by the error about a machine, or a user of it, that can

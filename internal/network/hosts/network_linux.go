@@ -88,7 +88,7 @@ func (n *Network) add(t *fabric.Topology, h *fabric.Host, name string, o Options
 	if err := netspace.Join(here, there); err != nil {
 		return err
 	}
-	return netspace.Settle(t, h, space, o.Known.In(o.ByMAC))
+	return netspace.Settle(t, h, space, o.Known.In(o.ByMAC), o.Virtual)
 }
 
 // linkOf is the link between a host and its switch.

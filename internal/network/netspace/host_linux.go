@@ -3,8 +3,10 @@ package netspace
 import (
 	"fmt"
 	"net"
+	"net/netip"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
@@ -17,11 +19,9 @@ const (
 	switchMTU = 9000
 )
 
-// gateway is the next hop of hosts. No interface has the address: hosts have a static
-// entry with the MAC address of their switch.
-var gateway = net.IPv4(169, 254, 0, 1)
-
-var everywhere = &net.IPNet{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}
+// gateways are the next hops of hosts, by the version of IP. No interface has the
+// addresses: hosts have a static entry with the MAC address of their switch.
+var gateways = map[int]net.IP{4: net.IPv4(169, 254, 0, 1), 6: net.ParseIP("fe80::1")}
 
 // An End is an end of a link in the kernel.
 type End struct {
@@ -73,26 +73,48 @@ func Join(a, b End) error {
 	return nil
 }
 
-// Settle gives a host its address and its static neighbour entries.
-func Settle(t *fabric.Topology, h *fabric.Host, s *Space, known Known) error {
+// Settle gives a host its address and its static neighbour entries. The virtual
+// addresses of its subnet have the MAC of its switch, or the given one.
+func Settle(t *fabric.Topology, h *fabric.Host, s *Space, known Known, virtual map[netip.Addr]fabric.MAC) error {
 	dev, err := s.LinkByName(HostPort)
 	if err != nil {
 		return err
 	}
-	addr := &net.IPNet{IP: h.IP.Addr().AsSlice(), Mask: net.CIDRMask(h.IP.Bits(), 32)}
-	if err := s.AddrAdd(dev, &netlink.Addr{IPNet: addr}); err != nil {
-		return err
+	family, gateway := netlink.FAMILY_V4, gateways[4]
+	everywhere := &net.IPNet{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}
+	addr := &netlink.Addr{IPNet: &net.IPNet{IP: h.IP.Addr().AsSlice(), Mask: net.CIDRMask(h.IP.Bits(), h.IP.Addr().BitLen())}}
+	if h.IP.Addr().Is6() {
+		family, gateway = netlink.FAMILY_V6, gateways[6]
+		everywhere = &net.IPNet{IP: net.IPv6zero, Mask: net.CIDRMask(0, 128)}
+		addr.Flags = unix.IFA_F_NODAD
+		if err := s.withIPv6(HostPort); err != nil {
+			return err
+		}
 	}
-	if known == KnowsNobody {
-		return nil
+	if err := s.AddrAdd(dev, addr); err != nil {
+		return err
 	}
 	index := dev.Attrs().Index
 	knows := func(ip net.IP, mac fabric.MAC) error {
 		return s.NeighSet(&netlink.Neigh{
-			LinkIndex: index, Family: netlink.FAMILY_V4, State: netlink.NUD_PERMANENT, IP: ip, HardwareAddr: mac[:],
+			LinkIndex: index, Family: family, State: netlink.NUD_PERMANENT, IP: ip, HardwareAddr: mac[:],
 		})
 	}
 	sw := EndOf(t, fabric.End{Node: h.Switch, Port: h.Port}, 0)
+	for ip, mac := range virtual {
+		if !h.IP.Contains(ip) {
+			continue
+		}
+		if mac == (fabric.MAC{}) {
+			mac = sw.MAC
+		}
+		if err := knows(ip.AsSlice(), mac); err != nil {
+			return err
+		}
+	}
+	if known == KnowsNobody {
+		return nil
+	}
 	route := &netlink.Route{LinkIndex: index, Gw: gateway, Flags: int(netlink.FLAG_ONLINK)}
 	if known == KnowsAll {
 		route = &netlink.Route{LinkIndex: index, Dst: everywhere, Scope: netlink.SCOPE_LINK}
@@ -100,7 +122,8 @@ func Settle(t *fabric.Topology, h *fabric.Host, s *Space, known Known) error {
 		return err
 	}
 	for _, other := range t.Hosts {
-		if other.Name == h.Name || known != KnowsAll && !h.IP.Contains(other.IP.Addr()) {
+		same := other.IP.Addr().BitLen() == h.IP.Addr().BitLen()
+		if other.Name == h.Name || !same || known != KnowsAll && !h.IP.Contains(other.IP.Addr()) {
 			continue
 		}
 		mac := other.MAC

@@ -1,6 +1,7 @@
 package netspace
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -78,6 +79,29 @@ func withoutIPv6() error {
 	return nil
 }
 
+// withIPv6 enables IPv6 at an interface of this namespace. The interface has only
+// the addresses and neighbours that it is given: the kernel derives none, and sends
+// no packets to look for others.
+func (s *Space) withIPv6(name string) error {
+	settings := []struct{ name, value string }{
+		{"accept_ra", "0"}, {"autoconf", "0"}, {"dad_transmits", "0"}, {"router_solicitations", "0"},
+		{"addr_gen_mode", "1"}, // no link-local address
+		{"disable_ipv6", "0"},
+	}
+	return s.Do(func() error {
+		for _, set := range settings {
+			err := os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/"+set.name, []byte(set.value), 0)
+			if errors.Is(err, os.ErrNotExist) {
+				return errors.New("the kernel has no IPv6")
+			}
+			if err != nil {
+				return fmt.Errorf("switching IPv6 on: %s: %w", set.name, err)
+			}
+		}
+		return nil
+	})
+}
+
 // Close lets go of the namespace.
 func (s *Space) Close() {
 	s.Handle.Close()
@@ -103,10 +127,15 @@ func (s *Space) Do(f func() error) error {
 	})
 }
 
-// Socket makes a TCP socket that belongs to the namespace.
+// Socket makes a TCP socket that belongs to the namespace, for IPv6 if its host
+// has an IPv6 address.
 func (s *Space) Socket() (fd int, err error) {
 	err = s.Do(func() error {
-		fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		family := unix.AF_INET
+		if text, _ := os.ReadFile("/proc/thread-self/net/if_inet6"); bytes.Contains(text, []byte(" "+HostPort)) {
+			family = unix.AF_INET6
+		}
+		fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		return err
 	})
 	return fd, err

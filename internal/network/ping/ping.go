@@ -58,14 +58,16 @@ type Prober interface {
 	Probe(ctx context.Context, pairs []Pair, o Options) ([]Result, error)
 }
 
-// AllPairs returns all ordered pairs of hosts. Senders alternate, so that packets
+// AllPairs returns all ordered pairs of hosts with the same version of IP. Senders alternate, so that packets
 // in flight have many receivers.
 func AllPairs(t *fabric.Topology) []Pair {
 	n := len(t.Hosts)
 	var list []Pair
 	for step := 1; step < n; step++ {
 		for i := range n {
-			list = append(list, Pair{&t.Hosts[i], &t.Hosts[(i+step)%n]})
+			if p := (Pair{&t.Hosts[i], &t.Hosts[(i+step)%n]}); p.sameIP() {
+				list = append(list, p)
+			}
 		}
 	}
 	return list
@@ -97,7 +99,11 @@ func LeafPairs(t *fabric.Topology, each, most int) []Pair {
 				if part[from] != part[to] || k >= max(len(a), len(b)) || len(a) == 0 || len(b) == 0 {
 					continue
 				}
-				if list = append(list, Pair{a[k%len(a)], b[(k+i)%len(b)]}); len(list) == most {
+				p := Pair{a[k%len(a)], b[(k+i)%len(b)]}
+				if !p.sameIP() {
+					continue
+				}
+				if list = append(list, p); len(list) == most {
 					return list
 				}
 			}
@@ -105,6 +111,9 @@ func LeafPairs(t *fabric.Topology, each, most int) []Pair {
 	}
 	return list
 }
+
+// sameIP reports whether both hosts have an IPv4 address, or both an IPv6 address.
+func (p Pair) sameIP() bool { return p.From.IP.Addr().Is6() == p.To.IP.Addr().Is6() }
 
 // up reports whether the link of a host is up.
 func up(t *fabric.Topology, h *fabric.Host) bool {
@@ -173,8 +182,12 @@ func checksum(b []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// Frame is an echo request of a pair in IPv4 over Ethernet to a MAC address.
+// Frame is an echo request of a pair over Ethernet to a MAC address, in IPv6 if
+// the receiver has such an address.
 func Frame(p Pair, to fabric.MAC, marker []byte, number uint32) []byte {
+	if p.To.IP.Addr().Is6() {
+		return frame6(p, to, marker, number)
+	}
 	message := echo(false, number, payload(marker, number))
 	f := append(slices.Concat(to[:], p.From.MAC[:]), 0x08, 0x00)
 	head := []byte{0x45, 0, 0, 0, byte(number >> 8), byte(number), 0, 0, 64, 1, 0, 0}
@@ -183,6 +196,20 @@ func Frame(p Pair, to fabric.MAC, marker []byte, number uint32) []byte {
 	head = append(append(head, from[:]...), dst[:]...)
 	binary.BigEndian.PutUint16(head[10:], checksum(head))
 	return append(append(f, head...), message...)
+}
+
+// frame6 is an ICMPv6 echo request. The checksum includes a pseudo-header of
+// RFC 8200, section 8.1.
+func frame6(p Pair, to fabric.MAC, marker []byte, number uint32) []byte {
+	const icmpv6 = 58
+	message := echo(true, number, payload(marker, number))
+	from, dst := p.From.IP.Addr().As16(), p.To.IP.Addr().As16()
+	pseudo := binary.BigEndian.AppendUint32(slices.Concat(from[:], dst[:]), uint32(len(message)))
+	binary.BigEndian.PutUint16(message[2:], checksum(slices.Concat(pseudo, []byte{0, 0, 0, icmpv6}, message)))
+	f := append(slices.Concat(to[:], p.From.MAC[:]), 0x86, 0xdd, 0x60, 0, 0, 0)
+	f = binary.BigEndian.AppendUint16(f, uint16(len(message)))
+	f = append(f, icmpv6, 64)
+	return slices.Concat(f, from[:], dst[:], message)
 }
 
 // echo is an ICMP echo request. The kernel computes the checksum of ICMPv6.

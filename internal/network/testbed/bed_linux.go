@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,11 +39,12 @@ type bed struct {
 
 // A note describes a deployment for the next process.
 type note struct {
-	Topology string                `json:"topology"` // with all links up
-	MTU      int                   `json:"mtu"`
-	Known    netspace.Known        `json:"known"` // to hosts
-	Block    int                   `json:"block"` // of addresses
-	Queues   map[string]knownQueue `json:"queues,omitempty"`
+	Topology string                    `json:"topology"` // with all links up
+	MTU      int                       `json:"mtu"`
+	Known    netspace.Known            `json:"known"`             // to hosts
+	Virtual  map[netip.Addr]fabric.MAC `json:"virtual,omitempty"` // addresses of programs
+	Block    int                       `json:"block"`             // of addresses
+	Queues   map[string]knownQueue     `json:"queues,omitempty"`
 }
 
 // A knownQueue is the configuration of a switch's queues, valid while the process
@@ -77,8 +80,8 @@ func openBed(o Options, p *plan.Plan) (*bed, error) {
 
 func (b *bed) adoptOrBuild(p *plan.Plan) error {
 	b.o.Known = b.o.Known.In(p.ByMAC())
-	want := note{Topology: bare(p.Topology), MTU: p.Options.MTU, Known: b.o.Known}
-	if had, err := readNote(b.name); err == nil && had.Topology == want.Topology && had.MTU == want.MTU && had.Known == want.Known && complete(b.name, p.Topology) {
+	want := note{Topology: bare(p.Topology), MTU: p.Options.MTU, Known: b.o.Known, Virtual: p.VirtualAddresses()}
+	if had, err := readNote(b.name); err == nil && had.Topology == want.Topology && had.MTU == want.MTU && had.Known == want.Known && maps.Equal(had.Virtual, want.Virtual) && complete(b.name, p.Topology) {
 		b.o.Log.Info("taking over", "deployment", b.name)
 		b.note = *had
 		return nil

@@ -84,7 +84,7 @@ func (b *bed) build(p *plan.Plan) error {
 		}
 	}
 	for i := range t.Hosts {
-		if err := netspace.Settle(t, &t.Hosts[i], spaces[t.Hosts[i].Name], b.o.Known); err != nil {
+		if err := netspace.Settle(t, &t.Hosts[i], spaces[t.Hosts[i].Name], b.o.Known, b.note.Virtual); err != nil {
 			return fmt.Errorf("setting up host %s: %w", t.Hosts[i].Name, err)
 		}
 	}

@@ -151,8 +151,18 @@ func (r *run) setCongestion(fd int) error {
 	return err
 }
 
-func sockaddr(a netip.Addr, port int) *unix.SockaddrInet4 {
+func sockaddr(a netip.Addr, port int) unix.Sockaddr {
+	if a.Is6() {
+		return &unix.SockaddrInet6{Addr: a.As16(), Port: port}
+	}
 	return &unix.SockaddrInet4{Addr: a.As4(), Port: port}
+}
+
+func portOf(a unix.Sockaddr) uint16 {
+	if a, ok := a.(*unix.SockaddrInet6); ok {
+		return uint16(a.Port)
+	}
+	return uint16(a.(*unix.SockaddrInet4).Port)
 }
 
 // send is the sender's side of a flow.
@@ -209,7 +219,7 @@ func (r *run) connect(ctx context.Context, i int) (*net.TCPConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := netip.AddrPortFrom(r.n.Address(f.From), uint16(local.(*unix.SockaddrInet4).Port))
+	from := netip.AddrPortFrom(r.n.Address(f.From), portOf(local))
 	r.mu.Lock()
 	r.senders[from] = i
 	r.outcomes[i].Started = time.Since(r.begin)

@@ -99,6 +99,18 @@ func (e Expr) facts(see func(f Fact, node string)) {
 	}
 }
 
+// Address is the IPv6 address, if the expression is one.
+func (e Expr) Address() (netip.Addr, bool) {
+	a, ok := e.root.(address)
+	return netip.Addr(a), ok
+}
+
+// Fact is the fact, of a node if it names one, if the expression is a single fact.
+func (e Expr) Fact() (f Fact, node string, ok bool) {
+	one, ok := e.root.(fact)
+	return one.name, one.node, ok
+}
+
 // Number is the number, where the expression is one without facts.
 func (e Expr) Number() (uint64, bool) {
 	constant := e.root != nil
@@ -128,10 +140,11 @@ type exprParser struct {
 // begin with, long operators before short ones.
 var token = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:` +
+		`[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){7}|[0-9a-fA-F:]*::[0-9a-fA-F:]*|` +
 		`[0-9a-fA-F]{1,2}(?::[0-9a-fA-F]{1,2}){5}|` +
 		`\d+\.\d+\.\d+\.\d+|` +
 		`0[xX][0-9a-fA-F]+|0[bB][01]+|\d+|` +
-		`\$[a-z]+(?:-[a-z]+)*(?:\([^()]*\))?|` +
+		`\$[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*(?:\([^()]*\))?|` +
 		`\|\||&&|==|!=|<=|>=|<<|>>|[-+|^*%&<>!?:()])`)
 })
 
@@ -225,9 +238,11 @@ func (p *exprParser) unary() (term, error) {
 	return nil, fmt.Errorf("%q stands where a value is expected", t)
 }
 
-// literal is a number, an IPv4 address or a MAC address.
+// literal is a number, an address or a MAC address.
 func literal(t string) (term, error) {
-	if ip, err := netip.ParseAddr(t); err == nil && ip.Is4() {
+	if ip, err := netip.ParseAddr(t); err == nil && ip.Is6() {
+		return address(ip), nil
+	} else if err == nil {
 		b := ip.As4()
 		return constant(binary.BigEndian.Uint32(b[:])), nil
 	}
@@ -255,6 +270,14 @@ type constant int64
 
 func (c constant) eval(Lookup) (int64, error) { return int64(c), nil }
 func (c constant) walk(func(Fact, string))    {}
+
+// An address is an IPv6 address, which has too many bits for a calculation.
+type address netip.Addr
+
+func (a address) eval(Lookup) (int64, error) {
+	return 0, fmt.Errorf("%v has 128 bits: want it alone, as the value of a field of 128 bits", netip.Addr(a))
+}
+func (a address) walk(func(Fact, string)) {}
 
 type fact struct {
 	name Fact

@@ -203,10 +203,10 @@ var aboutLink = []Fact{EgressPort, OwnMAC, NextMAC, QueueNumber, ServiceTime, Ca
 var wayFacts = append([]Fact{GroupID, PathCount, FirstMember, MemberIndex, FirstPath, PathNumber, NextPort, SlotNumber, PathWeight}, linkFacts...)
 
 var scopes = []scope{
-	{"port", "each port that has a link", append([]Fact{IngressPort, HostNumber, HostAddress, HostMAC, CloneTo, FloodTo}, linkFacts...)},
+	{"port", "each port that has a link", append([]Fact{IngressPort, HostNumber, HostAddress, HostMAC, IPv6, CloneTo, FloodTo}, linkFacts...)},
 	{"neighbour", "each port that leads to another switch", append([]Fact{IngressPort, LeafNumber, CloneTo, FloodTo}, linkFacts...)},
-	{"host", "each host of the network that there is a way to", append([]Fact{HostNumber, HostPlace, HostAddress, HostMAC, LeafNumber, Here}, wayFacts...)},
-	{"route", "each destination, as the tables for routes have them", append([]Fact{Destination, PrefixLength}, wayFacts...)},
+	{"host", "each host of the network that there is a way to", append([]Fact{HostNumber, HostPlace, HostAddress, HostMAC, IPv6, LeafNumber, Here}, wayFacts...)},
+	{"route", "each destination, as the tables for routes have them", append([]Fact{Destination, PrefixLength, IPv6}, wayFacts...)},
 	{"leaf", "each other leaf that there is a way to", append([]Fact{LeafNumber}, wayFacts...)},
 	{"group", "each group of paths", wayFacts},
 	{"path", "each path to the preceding object", nil},

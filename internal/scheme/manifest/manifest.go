@@ -53,9 +53,11 @@ type Manifest struct {
 	CloneSessions   []Session     `json:"clone_sessions,omitempty"` // which Tofino calls mirror sessions
 	MulticastGroups []Multicast   `json:"multicast_groups,omitempty"`
 	VirtualPorts    []VirtualPort `json:"virtual_ports,omitempty"`
-	Generators      []Generator   `json:"packet_generators,omitempty"` // of Tofino
-	Tasks           []Task        `json:"tasks,omitempty"`
-	Deviations      []Deviation   `json:"deviations,omitempty"`
+	// VirtualAddresses are addresses of no host that hosts of their subnets can reach.
+	VirtualAddresses []VirtualAddress `json:"virtual_addresses,omitempty"`
+	Generators       []Generator      `json:"packet_generators,omitempty"` // of Tofino
+	Tasks            []Task           `json:"tasks,omitempty"`
+	Deviations       []Deviation      `json:"deviations,omitempty"`
 
 	Provenance *Provenance `json:"provenance,omitempty"`
 }

@@ -135,6 +135,7 @@ const (
 
 	// These stand in expressions alone.
 	PrefixLength Fact = "prefix-length"
+	IPv6         Fact = "ipv6"
 	HostNumber   Fact = "host"
 	HostPlace    Fact = "host-place"
 	Here         Fact = "here"
@@ -164,12 +165,12 @@ const (
 // Words lists the facts.
 func (Fact) Words() []Word {
 	return []Word{
-		{string(Destination), "an IPv4 prefix"},
+		{string(Destination), "a prefix of addresses: of IPv4 in fields of 32 bits, of IPv6 in fields of 128 bits"},
 		{string(EgressPort), "the port that leads there"},
 		{string(IngressPort), "the port that something came in at"},
 		{string(NextMAC), "the MAC of the next hop"},
 		{string(OwnMAC), "the MAC of the switch at the port"},
-		{string(HostAddress), "the IPv4 address of a host"},
+		{string(HostAddress), "the address of a host; an IPv6 address stands alone, as the value of 128 bits"},
 		{string(HostMAC), "the MAC of a host"},
 		{string(GroupID), "the id of a group of paths"},
 		{string(PathCount), "how many paths the group has"},
@@ -190,6 +191,7 @@ func (Fact) Words() []Word {
 		{string(Coefficient), "the coefficient that has the parameter's name"},
 		{string(BakedValue), "a precomputed value"},
 		{string(PrefixLength), "the length of the destination's prefix"},
+		{string(IPv6), "1 if the address of the host, or the destination, is an IPv6 address"},
 		{string(HostNumber), "the number of a host, from 1; of a port, of the host behind it, 0 if that is a switch"},
 		{string(HostPlace), "a host, by its place at its leaf, from 0"},
 		{string(Here), "1 if the host is at this switch"},

@@ -237,6 +237,13 @@ type VirtualPort struct {
 	Meaning string      `json:"meaning,omitempty"` // for people
 }
 
+// A VirtualAddress is an address of the program, such as that of a service with
+// several servers. Hosts of its subnet resolve it without ARP or neighbour discovery.
+type VirtualAddress struct {
+	Address string `json:"address"`       // IPv4 or IPv6
+	MAC     string `json:"mac,omitempty"` // "": that of the host's switch
+}
+
 // VirtualKind is the purpose of a virtual port.
 type VirtualKind string
 

@@ -2,6 +2,8 @@ package manifest
 
 import (
 	"fmt"
+	"net"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -254,6 +256,15 @@ func (m *Manifest) validateReplication() error {
 	for i, v := range m.VirtualPorts {
 		if v.Port < 1 {
 			return at(fmt.Sprintf("virtual_ports[%d].port", i), "is %d: want a number from 1", v.Port)
+		}
+	}
+	for i, v := range m.VirtualAddresses {
+		place := fmt.Sprintf("virtual_addresses[%d]", i)
+		if a, err := netip.ParseAddr(v.Address); err != nil || a.Zone() != "" {
+			return at(place+".address", "%q: want an address such as 10.0.2.100 or 2001:db8::100", v.Address)
+		}
+		if mac, err := net.ParseMAC(v.MAC); v.MAC != "" && (err != nil || len(mac) != 6) {
+			return at(place+".mac", "%q: want a MAC address such as 02:00:00:00:01:00", v.MAC)
 		}
 	}
 	return nil

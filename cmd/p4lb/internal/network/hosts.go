@@ -345,7 +345,7 @@ func (f *hostFlags) open(c *cli.Console, plan *plan.Plan, known netspace.Known) 
 		return f.without(c, "%d are many; --hosts makes them", len(t.Hosts))
 	}
 	var err error
-	f.network, err = hosts.Open(t, hosts.Options{MTU: plan.Options.MTU, Rates: f.rates, Known: known, ByMAC: plan.ByMAC(), Log: c.Log})
+	f.network, err = hosts.Open(t, hosts.Options{MTU: plan.Options.MTU, Rates: f.rates, Known: known, ByMAC: plan.ByMAC(), Virtual: plan.VirtualAddresses(), Log: c.Log})
 	if errors.Is(err, hosts.ErrNotHere) && !f.given {
 		return f.without(c, "%v", strings.TrimPrefix(err.Error(), hosts.ErrNotHere.Error()+": "))
 	}
