@@ -49,8 +49,8 @@ const (
 	host6MACs = 0x0a // followed by a hash of the IPv6 address
 )
 
-// hostMAC derives a MAC from the address. That of an IPv4 address contains it, so
-// table entries show which host they concern.
+// hostMAC derives a MAC from the address. The MAC of an IPv4 host contains its address,
+// so table entries show which host they concern.
 func hostMAC(ip netip.Addr) MAC {
 	if ip.Is6() {
 		b := ip.As16()

@@ -24,7 +24,7 @@ type Options struct {
 	Rates bool // a host sends no faster than its link is
 	Known netspace.Known
 	ByMAC bool // switches forward by the MACs of hosts
-	// Virtual are addresses of programs with their MACs; zero: that of the switch.
+	// Virtual are addresses of programs with their MACs; zero: the MAC of the switch.
 	Virtual map[netip.Addr]fabric.MAC
 	Log     *slog.Logger
 }

@@ -237,11 +237,11 @@ type VirtualPort struct {
 	Meaning string      `json:"meaning,omitempty"` // for people
 }
 
-// A VirtualAddress is an address of the program, such as that of a service with
+// A VirtualAddress is an address of the program, such as a service with
 // several servers. Hosts of its subnet resolve it without ARP or neighbour discovery.
 type VirtualAddress struct {
 	Address string `json:"address"`       // IPv4 or IPv6
-	MAC     string `json:"mac,omitempty"` // "": that of the host's switch
+	MAC     string `json:"mac,omitempty"` // "": the MAC of the host's switch
 }
 
 // VirtualKind is the purpose of a virtual port.
