@@ -183,7 +183,7 @@ var rooms = map[string][]string{
 	"cmd/p4lb/internal/view":  {"cmd/p4lb/internal/cli", "controller", "internal/controller/inspect", "internal/controller/plan", "internal/network/fabric", "internal/ui/live", "internal/ui/web", "internal/text/plain"},
 	"cmd/p4lb/internal/serve": {"internal/device/ports", "cmd/p4lb/internal/cli", "internal/server/bfrt", "internal/bmv2", "internal/server/thrift", "internal/dataplane", "internal/network/fabric", "internal/p4", "internal/network/p4app", "internal/server/p4rt", "internal/server/gate"},
 	"cmd/p4lb/internal/network": {
-		"internal/device/ports", "internal/network/ping", "cmd/p4lb/internal/cli", "cmd/p4lb/internal/view", "internal/server/thrift", "codegen", "controller", "internal/controller/deployed", "internal/network/embedded", "internal/network/hosts", "internal/controller/inspect",
+		"internal/bmv2", "internal/device/ports", "internal/network/ping", "cmd/p4lb/internal/cli", "cmd/p4lb/internal/view", "internal/server/thrift", "codegen", "controller", "internal/controller/deployed", "internal/network/embedded", "internal/network/hosts", "internal/controller/inspect",
 		"internal/network/netspace", "internal/controller/pipeline", "internal/controller/plan", "internal/controller/primary", "internal/controller/registers", "internal/controller/report", "internal/controller/target", "internal/controller/task", "internal/controller/tofino",
 		"internal/network/testbed", "internal/dataplane", "internal/dataplane/hash", "internal/network/fabric", "internal/lab", "internal/lab/spec", "internal/ui/live", "internal/scheme/manifest", "internal/scheme/own", "internal/p4", "internal/network/p4app", "internal/server/p4rt", "internal/text/plain",
 	},
