@@ -175,8 +175,14 @@ func (w Warmup) MarshalText() ([]byte, error) {
 	return []byte(Number(w.Share*100) + "%"), nil
 }
 
-// UnmarshalText reads a load, as 0.7 or 70%.
-func (l *LoadLevel) UnmarshalText(text []byte) error { return l.Parse(string(text)) }
+// UnmarshalNode reads a load, as 0.7 or 70%. In JSON a load is a plain number, so
+// LoadLevel must not implement encoding.TextUnmarshaler.
+func (l *LoadLevel) UnmarshalNode(n tree.Node) error {
+	if n.Kind != tree.Scalar {
+		return fmt.Errorf("want a load such as 0.7, not %v", n.Kind)
+	}
+	return l.Parse(n.Text)
+}
 
 // Parse reads a load as a file writes it.
 func (l *LoadLevel) Parse(text string) error {
