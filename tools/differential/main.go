@@ -91,10 +91,10 @@ func report(w io.Writer, c *generator.Case, r result) {
 
 // tally counts programs, packets and features.
 type tally struct {
-	start, last                         time.Time
-	programs, packets, skipped, refused int
-	differences, applied                int
-	features                            map[string]int
+	start, last                time.Time
+	programs, packets, skipped int
+	differences, applied       int
+	features                   map[string]int
 }
 
 func (t *tally) begin() {

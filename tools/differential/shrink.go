@@ -15,6 +15,8 @@ const maxTries = 250
 // differs in the same way.
 func shrink(c *generator.Case) { shrinkAs(c, false) }
 
+// shrinkAs is shrink. If wrong is set, compare uses the deliberately wrong evaluator
+// of the tool's own test.
 func shrinkAs(c *generator.Case, wrong bool) {
 	kind := kindOf(compare(c, wrong).err)
 	tries := 0
