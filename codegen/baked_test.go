@@ -95,8 +95,8 @@ func hardwareManifest(t *testing.T, name, arch string, ports int) manifest.Manif
 	return p.Manifest
 }
 
-// TestHardwareManifest: what BfRt calls things, and what a program for Tofino
-// needs beside what one for BMv2 does, which says nothing of it.
+// TestHardwareManifest checks the names in BfRt, and the manifest entries that only
+// programs for Tofino need.
 func TestHardwareManifest(t *testing.T) {
 	m := hardwareManifest(t, "drill", "tna", 4)
 	if m.Arch != "tna" || len(m.CloneSessions) != 1 || !slices.Equal(recirculation(m), []int{68, 196, 324, 452}) {

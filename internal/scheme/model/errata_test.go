@@ -101,17 +101,23 @@ func TestErratumQDAPS3_NegativeRQD(t *testing.T) {
 	}
 }
 
+// newDelayRig returns a rig of QDAPS* with a group of four equal paths.
+func newDelayRig(t *testing.T) *rig {
+	r := newRig(t, scheme{"qdaps-star", codegen.Params{Ports: 4, StatePath: "shared"}}, 5)
+	g := groupOf(4)
+	for _, port := range g.Ports {
+		r.setPort(port, 256, 10)
+	}
+	r.setGroup(0, g)
+	r.now = 5000
+	return r
+}
+
 // The offset between the leaves' clocks must not change the choices.
 func TestErratumQDAPS6_ClockOffset(t *testing.T) {
 	var want []int
 	for _, ahead := range []model.Time{0, 1, 12_345_678, 1<<47 - 100, 1 << 47, 1<<48 - 777} {
-		r := newRig(t, scheme{"qdaps-star", codegen.Params{Ports: 4, StatePath: "shared"}}, 5)
-		g := groupOf(4)
-		for _, port := range g.Ports {
-			r.setPort(port, 256, 10)
-		}
-		r.setGroup(0, g)
-		r.now = 5000
+		r := newDelayRig(t)
 		for path, delay := range []model.Time{100, 300, 120, 90} {
 			p := tcp(-1, 1)
 			p.Group, p.From, p.Flow = -1, 0, model.Flow{Src: groupNet(0) + 1, Dst: localNet(firstPort), Protocol: 1}
@@ -140,13 +146,7 @@ func TestErratumQDAPS6_ClockOffset(t *testing.T) {
 func TestQDAPSStarUnmeasured(t *testing.T) {
 	const second = 1_000_000
 	for _, ahead := range []model.Time{0, 5 * second, 1<<48 - 5*second} {
-		r := newRig(t, scheme{"qdaps-star", codegen.Params{Ports: 4, StatePath: "shared"}}, 5)
-		g := groupOf(4)
-		for _, port := range g.Ports {
-			r.setPort(port, 256, 10)
-		}
-		r.setGroup(0, g)
-		r.now = 5000
+		r := newDelayRig(t)
 		old := tcp(0, 999)
 		first := r.send(old)
 		r.send(model.Packet{
