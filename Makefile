@@ -42,12 +42,13 @@ soak: build # attacks for SOAKTIME: input that once hung p4lb or took the memory
 bench: build # speed, on this machine
 	bin/p4lb bench
 
-check: # format, prose, vet, staticcheck, races, tidy, goldens: all but the tests
+check: # format, prose, vet, staticcheck, vulnerabilities, races, tidy, goldens: all but the tests
 	@test -z "$$(gofmt -l .)" || { gofmt -d .; exit 1; }
 	$(GO) run ./tools/prose # comments, strings and documents
 	$(FEWGC) $(GO) vet ./...
 	$(FEWGC) $(GO) vet -tags closures ./internal/dataplane/asm # what the line above does not see
 	GOGC=200 $(GO) tool staticcheck ./...
+	GOGC=200 $(GO) run ./tools/vuln ./... # needs vuln.go.dev, or GOVULNDB
 	$(TEST) -tags closures ./internal/dataplane/... ./internal/sim # the reference engine
 	CGO_ENABLED=1 $(TEST) -race -short $(RACED)
 	$(GO) mod tidy -diff
