@@ -23,6 +23,19 @@ type LoopOptions struct {
 	// Log hears when a task begins to fail and when it works again; nil is
 	// silence.
 	Log *slog.Logger
+	// Window is the time over which the loop measures whether tasks keep their
+	// periods; 0 stands for 3 s.
+	Window time.Duration
+	// Slow is called once for each kind of task that cannot keep its period. Nil
+	// ignores it.
+	Slow func(Slowness)
+}
+
+// A Slowness describes a kind of task that cannot keep its period.
+type Slowness struct {
+	Task   string
+	Period time.Duration // the intended time between runs
+	Lately time.Duration // the mean time between runs
 }
 
 // A LoopReport contains the results of a loop.
@@ -40,8 +53,9 @@ func (c *Controller) Loop(ctx context.Context, tasks []Task, o LoopOptions) Loop
 	o.Timeout = cmp.Or(o.Timeout, time.Second)
 	o.BackOff = cmp.Or(o.BackOff, time.Second)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Window = cmp.Or(o.Window, 3*time.Second)
 	f := &liveFabric{ctx: ctx, timeout: o.Timeout, c: c, registers: map[string]registers.Access{}}
-	l := &loop{opts: o, broken: map[string]string{}, slowed: map[string]int{}, fabric: f}
+	l := &loop{opts: o, broken: map[string]string{}, paces: map[string]*pace{}, fabric: f}
 	paced := make([]task.Task, len(tasks))
 	for i, t := range tasks {
 		paced[i] = &pacedTask{Task: t, loop: l, rest: 2 * time.Duration(len(tasks))}
@@ -66,18 +80,54 @@ func (p *pacedTask) Run(now time.Duration, f task.Fabric) (time.Duration, error)
 	if err != nil {
 		return max(next, now+p.loop.opts.BackOff), err
 	}
-	due := now + p.rest*time.Since(start)
-	if due <= next {
-		return next, nil
-	}
-	// The run took too long. Repeated delays are logged once.
-	l, name := p.loop, p.Name()
-	l.report.Slowed++
-	l.slowed[name]++
-	if l.slowed[name] == oftenSlow {
-		l.opts.Log.Warn("a task cannot keep its period on all switches", "task", name, "period", next-now, "lately", due-now)
-	}
+	due := max(next, now+p.rest*time.Since(start))
+	p.loop.measure(p.Name(), now, next-now, due-now)
 	return due, nil
+}
+
+// A pace contains the runs of one kind of task in the current window.
+type pace struct {
+	begin    time.Duration
+	runs     int
+	slow     int           // runs that took too long for the period
+	period   time.Duration // the sum of the intended times between runs
+	actual   time.Duration // the sum of the times between runs
+	reported bool
+}
+
+// measure notes the times between two runs of a task, the intended one and the
+// actual one. After a window in which most runs of the kind were slow, it
+// reports that, once.
+func (l *loop) measure(name string, now, period, actual time.Duration) {
+	w := l.paces[name]
+	if w == nil {
+		w = &pace{begin: now}
+		l.paces[name] = w
+	}
+	w.runs++
+	w.period += period
+	w.actual += actual
+	if actual > period {
+		w.slow++
+		l.report.Slowed++
+	}
+	if now < w.begin+l.opts.Window {
+		return
+	}
+	if 2*w.slow > w.runs && !w.reported {
+		w.reported = true
+		n := time.Duration(w.runs)
+		s := Slowness{Task: name, Period: w.period / n, Lately: w.actual / n}
+		if task.CanWait(name) {
+			l.opts.Log.Info("a task runs less often than planned", "task", s.Task, "period", s.Period, "lately", s.Lately)
+		} else {
+			l.opts.Log.Warn("a task cannot keep its period on all switches", "task", s.Task, "period", s.Period, "lately", s.Lately)
+			if l.opts.Slow != nil {
+				l.opts.Slow(s)
+			}
+		}
+	}
+	*w = pace{begin: now, reported: w.reported}
 }
 
 // A loop runs a schedule in real time.
@@ -85,7 +135,7 @@ type loop struct {
 	opts   LoopOptions
 	fabric task.Fabric
 	broken map[string]string // the last error of each task that fails
-	slowed map[string]int    // runs of tasks of a name that took too long
+	paces  map[string]*pace  // of each kind of task
 	report LoopReport
 }
 
@@ -123,9 +173,6 @@ func (l *loop) run(ctx context.Context, s *task.Schedule) LoopReport {
 	<-ctx.Done()
 	return l.report
 }
-
-// oftenSlow is after how many runs that took too long it is no accident.
-const oftenSlow = 1000
 
 // A liveFabric is the switches of a controller as tasks reach them.
 type liveFabric struct {

@@ -134,3 +134,45 @@ func TestLoopRezero(t *testing.T) {
 		t.Errorf("report %+v", report)
 	}
 }
+
+// A lateTask runs for longer than its period.
+type lateTask struct{ name string }
+
+func (t lateTask) Name() string { return t.name }
+
+func (t lateTask) Switch() string { return "" }
+
+func (t lateTask) Run(now time.Duration, _ task.Fabric) (time.Duration, error) {
+	time.Sleep(2 * time.Millisecond)
+	return now + time.Millisecond, nil
+}
+
+// TestLoopSlow reports a task that cannot keep its period, once, with the times
+// between its runs. A task that may be late is no warning.
+func TestLoopSlow(t *testing.T) {
+	_, c, _ := deployTasks(t, "ecmp")
+	ctx, cancel := context.WithCancel(t.Context())
+	var log syncBuffer
+	slow := make(chan controller.Slowness, 100)
+	done := make(chan controller.LoopReport)
+	go func() {
+		done <- c.Loop(ctx, []task.Task{lateTask{"probe"}, lateTask{"rezero"}}, controller.LoopOptions{
+			Window: 30 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil)),
+			Slow: func(s controller.Slowness) { slow <- s },
+		})
+	}()
+	got := <-slow
+	// Two tasks share half of the time of the loop: each rests four times as long as it runs.
+	if got.Task != "probe" || got.Period != time.Millisecond || got.Lately < 8*time.Millisecond {
+		t.Errorf("got %+v, want the task probe with 1ms and at least 8ms", got)
+	}
+	time.Sleep(100 * time.Millisecond)
+	cancel()
+	report := <-done
+	if len(slow) > 0 || strings.Count(log.String(), "cannot keep its period") != 1 || !strings.Contains(log.String(), "level=INFO msg=\"a task runs less often than planned\" task=rezero") {
+		t.Errorf("%d more reports; the log:\n%s", len(slow), &log)
+	}
+	if report.Slowed != report.Runs {
+		t.Errorf("report %+v: all runs are slow", report)
+	}
+}

@@ -3,9 +3,11 @@ package plan
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"net/netip"
 	"slices"
+	"strings"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 
@@ -391,7 +393,12 @@ func (b *planner) fillPolynomial(t *manifest.Table) {
 
 // noPolynomial fails for want of coefficients.
 func (b *planner) noPolynomial() {
-	b.fail("fit some with p4lb fit, and give the model with --coeffs FILE", "the program of %s leaves its polynomial to the controller, and there is none", b.m.Scheme)
+	degree := "N" // the name of a scheme ends with it: qall-poly5
+	if _, name, ok := strings.Cut(b.m.Scheme, "poly"); ok {
+		degree = name[:len(name)-len(strings.TrimLeft(name, "0123456789"))]
+	}
+	b.fail(fmt.Sprintf("p4lb lab --scheme ecmp --load 0.7 --seeds 1 --every 100us --observe obs.csv -o observed && p4lb fit --data obs.csv --degree %s --outliers iqr --scale auto -o model.json; then add --coeffs model.json", degree),
+		"the program of %s leaves its polynomial to the controller, and there is none", b.m.Scheme)
 }
 
 // fillBaked: an entry for every key, the first field counting fastest. There may

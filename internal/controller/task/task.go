@@ -39,6 +39,17 @@ func (i identity) Name() string { return string(i.kind) }
 // Switch is the switch that the task is about.
 func (i identity) Switch() string { return i.sw }
 
+// CanWait reports whether a kind of task may run less often than its period. RLB's
+// tasks may: the paper leaves their periods open, and p4lb's default of two RTTs is
+// shorter than the controller needs for the registers of several switches.
+func CanWait(kind string) bool {
+	switch manifest.TaskKind(kind) {
+	case manifest.Rezero, manifest.RecircLimit, manifest.FailureWatch:
+		return true
+	}
+	return false
+}
+
 // Never is when a task is due that is done for good.
 const Never = time.Duration(1<<63 - 1)
 

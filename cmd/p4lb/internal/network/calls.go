@@ -111,6 +111,7 @@ func (k *keeper) deployFor(cmd *cobra.Command, j *deployJob) error {
 		return refused("it is the controller of the switches already")
 	}
 	j.state, j.hosts = mine.state, mine.hosts
+	j.pacing.least = mine.pacing.least
 	ctx := cmd.Context()
 	if j.diff {
 		p, err := j.plan(ctx)

@@ -147,6 +147,7 @@ type deployJob struct {
 	lock   *deployed.Lock                                   // on the deployment
 	dir    string                                           // that files are relative to
 
+	pacing   pacing
 	ended    bool // the switches end with this process
 	bfrt     bool // the switches speak BfRt
 	tls      clientTLS

@@ -81,8 +81,10 @@ func (j *deployJob) plan(ctx context.Context) (*plan.Plan, error) {
 			return nil, err
 		}
 	}
-	if err := j.pace(t); err != nil {
-		return nil, err
+	if j.target == targetBMv2 {
+		if err := j.pacing.choose(&j.request.Request, t, j.c.Log); err != nil {
+			return nil, err
+		}
 	}
 	if j.target == targetEmbedded {
 		// Ports that a topology counts from 1 may be ones that the hardware has for itself.

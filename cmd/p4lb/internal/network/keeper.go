@@ -46,6 +46,7 @@ type keeper struct {
 	requests atomic.Int64 // of other processes, so far
 
 	endTasks func() // ends the tasks that run, and waits for them
+	slow     chan controller.Slowness
 	failed   chan error
 }
 
@@ -146,6 +147,8 @@ func (k *keeper) stay(ctx context.Context) error {
 			return err
 		case <-again:
 			k.reload(ctx)
+		case s := <-k.slow:
+			k.adapt(ctx, s)
 		case c := <-k.calls:
 			c.do(ctx)
 			close(c.done)
@@ -219,6 +222,27 @@ func (k *keeper) redeploy(ctx context.Context, j *deployJob) (*report.Report, er
 	return r, errors.Join(err, k.writeNote())
 }
 
+// adapt deploys the scheme with a longer period if a task cannot keep the one that
+// p4lb has chosen: HULA, for instance, gives up all paths whose probes are late.
+func (k *keeper) adapt(ctx context.Context, s controller.Slowness) {
+	period, advice := k.job.pacing.slower(s)
+	if advice != "" {
+		k.c.Warning("the task %s runs every %v instead of %v: %s", s.Task, s.Lately.Round(time.Microsecond), s.Period, advice)
+	}
+	if period == 0 {
+		return
+	}
+	next := *k.job
+	next.pacing.least = period
+	r, err := k.redeploy(ctx, &next)
+	if err != nil {
+		k.c.Report(k.job.deployErrors(err))
+		return
+	}
+	k.c.Log.Info("deployed again with a longer period", "task", s.Task, "period", period, "verified", r.Verified())
+	k.shown.Tell("", fmt.Sprintf("the task %s is too slow: deployed again with a period of %v", s.Task, period), r.Verified())
+}
+
 // apply deploys the keeper's plan, and runs its tasks.
 func (k *keeper) apply(ctx context.Context, j *deployJob) (*report.Report, error) {
 	k.endTasks()
@@ -249,9 +273,11 @@ func (k *keeper) startTasks(ctx context.Context) error {
 	k.c.Log.Info("running tasks", "number", len(tasks))
 	inner, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
+	slow := make(chan controller.Slowness, len(tasks)) // one for each kind at most
+	k.slow = slow
 	go func() {
 		defer close(done)
-		k.ctrl.Loop(inner, tasks, controller.LoopOptions{Log: k.c.Log})
+		k.ctrl.Loop(inner, tasks, controller.LoopOptions{Log: k.c.Log, Slow: func(s controller.Slowness) { slow <- s }})
 	}()
 	k.endTasks = func() {
 		cancel()

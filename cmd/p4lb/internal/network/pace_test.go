@@ -1,0 +1,99 @@
+package network
+
+import (
+	"bytes"
+	"log/slog"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+)
+
+// chosen returns the parameters of a scheme after the choice for BMv2, from those
+// of the user, and the log.
+func chosen(t *testing.T, c *pacing, scheme string, set map[string]string) (values map[string]string, log string) {
+	t.Helper()
+	preset, err := fabric.PresetNamed("qall")
+	if err != nil {
+		t.Fatal(err)
+	}
+	topology, err := preset.Make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	r := cli.Request{Scheme: scheme, Set: maps.Clone(set)}
+	for range 2 { // choosing again changes nothing
+		if values != nil && !maps.Equal(values, r.Set) {
+			t.Errorf("%s %v: after %v, another choice is %v", scheme, set, values, r.Set)
+		}
+		if err := c.choose(&r, topology, slog.New(slog.NewTextHandler(&b, nil))); err != nil {
+			t.Fatal(err)
+		}
+		values = maps.Clone(r.Set)
+	}
+	return values, b.String()
+}
+
+// TestPace checks the periods for simple_switch: 2 leaves and 4 links of a switch
+// between them make 2·4 probes a period, of 400 a second.
+func TestPace(t *testing.T) {
+	for _, c := range []struct {
+		scheme    string
+		set, want map[string]string
+		back      string
+	}{
+		{"hula", map[string]string{}, map[string]string{"tprobe": "20ms", "tfail": "60ms"}, "--set tprobe=200us --set tfail=600us has the paper's 200us"},
+		{"hula", map[string]string{"tfail": "1s"}, map[string]string{"tprobe": "20ms", "tfail": "1s"}, "--set tprobe=200us has the paper's 200us"},
+		{"hula", map[string]string{"tprobe": "200us"}, map[string]string{"tprobe": "200us"}, ""},
+		{"hermes", map[string]string{}, map[string]string{"tpath": "20ms"}, "--set tpath=500us has the paper's 500us"},
+		{"ecmp", map[string]string{}, map[string]string{}, ""},
+	} {
+		got, log := chosen(t, &pacing{}, c.scheme, c.set)
+		if !maps.Equal(got, c.want) {
+			t.Errorf("%s %v: got %v, want %v", c.scheme, c.set, got, c.want)
+		}
+		if !strings.Contains(log, c.back) || c.back == "" && log != "" {
+			t.Errorf("%s %v: the log has no %q:\n%s", c.scheme, c.set, c.back, log)
+		}
+	}
+}
+
+// TestPaceAdapts checks that a slow task gets twice the time that it took, HULA's
+// paths fail after three periods, and a period of the user stays.
+func TestPaceAdapts(t *testing.T) {
+	var c pacing
+	chosen(t, &c, "hula", map[string]string{})
+	late := controller.Slowness{Task: "probe", Period: 20 * time.Millisecond, Lately: 35 * time.Millisecond}
+	period, advice := c.slower(late)
+	if period != 70*time.Millisecond || advice != "" {
+		t.Errorf("got %v and %q, want 70ms", period, advice)
+	}
+	c.least = period
+	got, log := chosen(t, &c, "hula", map[string]string{})
+	if want := map[string]string{"tprobe": "70ms", "tfail": "210ms"}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if want := "probes are sent every 70ms, which the tasks can keep; --set tprobe=200us --set tfail=600us"; !strings.Contains(log, want) {
+		t.Errorf("the log has no %q:\n%s", want, log)
+	}
+	for _, s := range []controller.Slowness{
+		{Task: "probe", Period: longestPeriod, Lately: 3 * longestPeriod}, // as slow as it gets
+		{Task: "threshold", Period: 1, Lately: 3},                         // no parameter
+	} {
+		if period, advice := c.slower(s); period != 0 || advice != "" {
+			t.Errorf("%+v: got %v and %q, want nothing", s, period, advice)
+		}
+	}
+
+	c = pacing{}
+	chosen(t, &c, "hula", map[string]string{"tprobe": "200us"})
+	period, advice = c.slower(controller.Slowness{Task: "probe", Period: 200 * time.Microsecond, Lately: 1500 * time.Microsecond})
+	if want := "deploy with --set tprobe=3ms --set tfail=9ms"; period != 0 || advice != want {
+		t.Errorf("got %v and %q, want %q", period, advice, want)
+	}
+}
