@@ -9,7 +9,7 @@ func features(arch string) []string {
 		"action data", "action directions", "advance", "arithmetic", "bool cast", "cast", "compound assignment", "computed index",
 		"concatenation", "conditional", "const entries", "direct action", "enum", "enum cast", "exit",
 		"function", "function statement", "header assignment", "header stack", "header union", "hit", "int constant", "isValid",
-		"key exact", "key lpm", "key range", "key ternary", "lastIndex", "lookahead", "loop", "parser loop",
+		"key exact", "key lpm", "key mask", "key range", "key ternary", "lastIndex", "lookahead", "loop", "parser loop",
 		"pop_front", "priorities", "push_front", "return", "run-time entries", "saturation", "select", "select mask",
 		"select range", "select without match", "setInvalid", "setValid", "shift", "short circuit", "slice", "slice as lvalue",
 		"checksum", "counter", "digest", "drop", "hash", "multicast", "resubmit", "struct", "struct equality", "switch", "switch action_run", "table", "tuple", "unary", "value set",

@@ -13,8 +13,10 @@ import (
 
 // declareKey decides how BMv2 reads an element of the key: in place, if inPlace is
 // set and the element is a field, or from a variable that is set in front of the
-// table. inPlace is false if the elements call functions that write variables,
-// because all elements are evaluated before the lookup.
+// table. inPlace is false if an element of the key calls a function: all elements
+// are evaluated before the lookup, in order. p4c decides in the same way
+// (KeySideEffect), so that a mask beside a call is part of the value and not of the
+// lookup in both.
 func (l *lowerer) declareKey(t *table, k *syntax.KeyElem, inPlace bool) *tableKey {
 	key := &tableKey{elem: k, kind: k.Match.Value, name: names.Key(l.info, k), typ: t.env.typeOf(k.X)}
 	st, ok := scalarOf(key.typ)
@@ -78,6 +80,21 @@ func (l *lowerer) directKey(key *tableKey, e *env) bool {
 		}
 	}
 	return false
+}
+
+// calls reports whether x contains a call but isValid and constants such as
+// minSizeInBits.
+func (l *lowerer) calls(x syntax.Expr) bool {
+	found := false
+	syntax.Inspect(x, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.CallExpr); ok && l.info.Types[c].Value == nil {
+			if call := l.info.Calls[c]; call != nil && !(call.Kind == types.BuiltinCall && call.Builtin == "isValid") {
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
 }
 
 // number returns the value of x if x is a number known at compile time, or nil.

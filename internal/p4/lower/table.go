@@ -48,7 +48,7 @@ func (l *lowerer) tableOf(o *types.Object, e *env) *table {
 	l.at = d
 	defer func() { l.at = saved }()
 	if d.Key != nil {
-		inPlace := !slices.ContainsFunc(d.Key.Elems, func(k *syntax.KeyElem) bool { return len(l.assigned(k.X)) > 0 })
+		inPlace := !slices.ContainsFunc(d.Key.Elems, func(k *syntax.KeyElem) bool { return l.calls(k.X) })
 		for _, k := range d.Key.Elems {
 			t.keys = append(t.keys, l.declareKey(t, k, inPlace))
 		}

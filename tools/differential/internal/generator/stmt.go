@@ -284,9 +284,12 @@ func (g *generator) enter(b *source.Block, params []source.Param) {
 	}
 }
 
+// functionPrefix begins the names of functions and of nothing else.
+const functionPrefix = "fn"
+
 // function declares a function.
 func (g *generator) function() {
-	f := &source.Callable{Name: g.name("fn"), Params: g.params(1 + g.r.IntN(3)), Body: new(source.Block)}
+	f := &source.Callable{Name: g.name(functionPrefix), Params: g.params(1 + g.r.IntN(3)), Body: new(source.Block)}
 	if !g.one(4) {
 		f.Result = g.bitsType()
 		if g.one(5) {

@@ -109,13 +109,12 @@ func (g *generator) keys(t *source.Table) {
 			k.X = source.Parens(k.X)
 		}
 		hasLPM = hasLPM || kind == "lpm"
+		t.Calls = t.Calls || strings.Contains(k.X.Text, functionPrefix)
 		g.p.Use("key " + kind)
-		t.Keys = append(t.Keys, k)
-	}
-	for i := range t.Keys { // masks only in tables whose keys are all exact
-		if t.Ordered() || hasLPM {
-			t.Keys[i].Mask = nil
+		if k.Mask != nil {
+			g.p.Use("key mask")
 		}
+		t.Keys = append(t.Keys, k)
 	}
 }
 
@@ -152,7 +151,7 @@ func (g *generator) entries(t *source.Table) {
 			c := g.match(k)
 			e.Match = append(e.Match, c)
 			v := c.Value
-			if k.Mask != nil {
+			if k.Mask != nil && !t.Calls {
 				v = new(big.Int).And(v, k.Mask)
 			}
 			id += fmt.Sprintf("%v %v %v %v;", v, c.Mask, c.High, c.Any)

@@ -7,7 +7,8 @@ import (
 )
 
 // A Key is a key of a table. Mask is the mask of key = { x & MASK: kind; }, nil
-// without one. BMv2 and Tofino mask the entry as well: docs/conformance.md.
+// without one. Without a call in the key, BMv2 and Tofino mask the entry as well:
+// docs/conformance.md.
 type Key struct {
 	X    *Expr
 	Kind string
@@ -76,6 +77,8 @@ type Table struct {
 	Counter      string // the direct counter, if any
 	Properties   []string
 	Profile      *Profile
+	// Calls is set if a key calls a function.
+	Calls bool
 
 	missed      int
 	missedBytes int
@@ -112,7 +115,7 @@ func (t *Table) lookup(m *Machine) *Entry {
 	var best *Entry
 	ordered := t.Ordered()
 	for _, e := range append(append([]*Entry(nil), t.Const...), t.Runtime...) {
-		if !e.matches(t.Keys, values) {
+		if !e.matches(t, values) {
 			continue
 		}
 		switch {
@@ -136,14 +139,15 @@ func (e *Entry) prefix(keys []Key) int {
 	return 0
 }
 
-func (e *Entry) matches(keys []Key, values []*big.Int) bool {
+func (e *Entry) matches(t *Table, values []*big.Int) bool {
+	keys := t.Keys
 	for i := range keys {
 		c, v := &e.Match[i], values[i]
 		if c.Any {
 			continue
 		}
 		want := c.Value
-		if keys[i].Mask != nil {
+		if keys[i].Mask != nil && !t.Calls {
 			want = new(big.Int).And(want, keys[i].Mask)
 		}
 		switch keys[i].Kind {
