@@ -30,9 +30,17 @@ type result struct {
 // engine is one of p4lb's engines with a program.
 type engine struct {
 	name    string
+	counted []counted
 	sw      *dataplane.Switch
 	e       *dataplane.Engine
 	digests [][]byte
+}
+
+// counted is an entry with a direct counter.
+type counted struct {
+	table  string
+	handle dataplane.Handle
+	entry  *source.Entry
 }
 
 // compare compiles a program and sends its packets through both engines and the
@@ -117,13 +125,41 @@ func start(p *source.Program, config *bmv2.Config, closures bool) (*engine, erro
 // configure fills tables, value sets, sessions and groups.
 func (e *engine) configure(p *source.Program) (err error) {
 	p.Tables(func(control string, t *source.Table) {
+		name := control + "." + t.Name
+		if _, missing := e.sw.TableCount(name); missing != nil || err != nil {
+			return // no packet reaches the table: the compiler has left it out
+		}
+		var members, groups []dataplane.Handle
+		if t.Profile != nil {
+			members, groups, err = e.profile(control, t)
+		}
 		for _, x := range t.Runtime {
-			if _, ok := e.sw.TableCount(control + "." + t.Name); ok != nil || err != nil {
-				return // no packet reaches the table: the compiler has left it out
+			if err != nil {
+				return
 			}
-			_, err = e.sw.TableAdd(control+"."+t.Name, e.entry(control, t, x))
+			entry := e.entry(t, x)
+			switch {
+			case t.Profile == nil:
+				entry.Target.Action = call(control, t, x.Do)
+			case x.Do.Group:
+				entry.Target = dataplane.Target{Kind: dataplane.TargetGroup, Index: groups[x.Do.Action]}
+			default:
+				entry.Target = dataplane.Target{Kind: dataplane.TargetMember, Index: members[x.Do.Action]}
+			}
+			var h dataplane.Handle
+			if h, err = e.sw.TableAdd(name, entry); t.Counted {
+				e.counted = append(e.counted, counted{name, h, x})
+			}
 		}
 	})
+	for _, m := range p.Meters {
+		for i, bursts := range m.Bursts {
+			if bursts != nil {
+				rates := []dataplane.MeterRate{{Burst: uint64(bursts[0])}, {Burst: uint64(bursts[1])}}
+				err = errors.Join(err, e.sw.MeterSet(m.Name, i, rates))
+			}
+		}
+	}
 	for _, v := range p.Parser.Sets {
 		var list [][]byte
 		for _, member := range v.Members {
@@ -144,10 +180,30 @@ func (e *engine) configure(p *source.Program) (err error) {
 	return err
 }
 
-// entry returns an entry as the control plane of p4lb takes it.
-func (e *engine) entry(control string, t *source.Table, x *source.Entry) dataplane.Entry {
+// profile adds the members and groups of a table's profile.
+func (e *engine) profile(control string, t *source.Table) (members, groups []dataplane.Handle, err error) {
+	name := control + "." + t.Profile.Name
+	for _, do := range t.Profile.Members {
+		h, e := e.sw.MemberAdd(name, call(control, t, do))
+		members, err = append(members, h), errors.Join(err, e)
+	}
+	for _, list := range t.Profile.Groups {
+		h, e2 := e.sw.GroupAdd(name)
+		groups, err = append(groups, h), errors.Join(err, e2)
+		for _, i := range list {
+			err = errors.Join(err, e.sw.GroupAddMember(name, h, members[i]))
+		}
+	}
+	return members, groups, err
+}
+
+// entry returns the matches of an entry as the control plane of p4lb takes them.
+func (e *engine) entry(t *source.Table, x *source.Entry) dataplane.Entry {
 	entry := dataplane.Entry{Priority: x.Priority}
 	for i, k := range t.Keys {
+		if k.Kind == "selector" {
+			continue
+		}
 		c := x.Match[i]
 		m := dataplane.Match{Value: number(c.Value)}
 		switch k.Kind {
@@ -166,7 +222,6 @@ func (e *engine) entry(control string, t *source.Table, x *source.Entry) datapla
 		}
 		entry.Match = append(entry.Match, m)
 	}
-	entry.Target = dataplane.Target{Action: call(control, t, x.Do)}
 	return entry
 }
 
@@ -225,7 +280,7 @@ func (e *engine) packet(m *source.Machine, in generator.Input, now time.Duration
 	return nil
 }
 
-// state compares registers and counters.
+// state compares registers, counters and the counters of entries.
 func (e *engine) state(p *source.Program) error {
 	for _, r := range p.Registers {
 		for i := range r.Size {
@@ -248,6 +303,15 @@ func (e *engine) state(p *source.Program) error {
 			if got.Packets != uint64(c.Packets[i]) {
 				return fmt.Errorf("counter %s[%d]: expected %d packets, got %d", c.Name, i, c.Packets[i], got.Packets)
 			}
+		}
+	}
+	for _, c := range e.counted {
+		got, err := e.sw.EntryCounter(c.table, c.handle)
+		if err != nil {
+			return err
+		}
+		if got.Packets != uint64(c.entry.Hits) {
+			return fmt.Errorf("entry %d of %s: expected %d packets, got %d", c.handle, c.table, c.entry.Hits, got.Packets)
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ func TestNoDifference(t *testing.T) {
 	for _, arch := range archList {
 		t.Run(arch, func(t *testing.T) {
 			var out strings.Builder
-			n := campaign(&out, options{programs: programs, packets: 10, most: 3, seed: 1, archs: []string{arch}})
+			n, _ := campaign(&out, options{programs: programs, packets: 10, most: 3, seed: 1, archs: []string{arch}})
 			if n > 0 {
 				t.Errorf("%d differences:\n%s", n, out.String())
 			}
@@ -44,7 +44,7 @@ func TestWrongEvaluationIsNoticed(t *testing.T) {
 
 // Each feature occurs in at least one program of a hundred.
 func TestFeaturesOccur(t *testing.T) {
-	const programs = 500
+	const programs = enough
 	for _, arch := range archList {
 		count := map[string]int{}
 		for seed := range uint64(programs) {
@@ -82,4 +82,27 @@ func TestShrinkKeepsTheDifference(t *testing.T) {
 		return
 	}
 	t.Fatal("no program with a difference")
+}
+
+// A feature that the programs lack makes the command fail.
+func TestRareFeatures(t *testing.T) {
+	var all tally
+	all.begin()
+	c := generator.New(source.V1model, 1, 0)
+	c.Program.Features = map[string]bool{}
+	for _, f := range features(source.V1model)[1:] {
+		c.Program.Features[f] = true
+	}
+	for range enough - 1 {
+		all.add(c, result{})
+	}
+	var out strings.Builder
+	if n := all.printFeatures(&out); n != 0 {
+		t.Errorf("%d features too rare in %d programs", n, enough-1)
+	}
+	all.add(c, result{})
+	want := source.V1model + ": " + features(source.V1model)[0] + " is in less than 1 % of the programs"
+	if n := all.printFeatures(&out); n != 1 || !strings.Contains(out.String(), want) {
+		t.Errorf("%d features too rare, want 1: %s", n, out.String())
+	}
 }

@@ -6,7 +6,8 @@ import "github.com/p4lb/p4lb/tools/differential/internal/source"
 // 1 % of them.
 func features(arch string) []string {
 	list := []string{
-		"action data", "action directions", "advance", "arithmetic", "bool cast", "cast", "compound assignment", "computed index",
+		"action data", "action directions", "action profile", "action selector", "control in control", "meter", "parser in parser",
+		"recirculate", "varbit", "advance", "arithmetic", "bool cast", "cast", "compound assignment", "computed index",
 		"concatenation", "conditional", "const entries", "direct action", "enum", "enum cast", "exit",
 		"function", "function statement", "header assignment", "header stack", "header union", "hit", "int constant", "isValid",
 		"key exact", "key lpm", "key mask", "key range", "key ternary", "lastIndex", "lookahead", "loop", "parser loop",
@@ -15,7 +16,7 @@ func features(arch string) []string {
 		"checksum", "counter", "digest", "drop", "hash", "multicast", "resubmit", "struct", "struct equality", "switch", "switch action_run", "table", "tuple", "unary", "value set",
 	}
 	if arch == source.V1model {
-		return append(list, "key optional", "varbit", "verify", "clone", "recirculate", "register", "verify_checksum")
+		return append(list, "clone", "direct counter", "key optional", "register", "verify", "verify_checksum")
 	}
-	return append(list, "RegisterAction")
+	return append(list, "RegisterAction", "mirror")
 }

@@ -38,8 +38,9 @@ func main() {
 		fmt.Print(generator.New(o.archs[int(o.seed)%len(o.archs)], o.seed, o.packets).Program.Text())
 		return
 	}
-	if differences := campaign(os.Stdout, o); differences > 0 {
-		fmt.Fprintf(os.Stderr, "differential: %d differences\n", differences)
+	differences, rare := campaign(os.Stdout, o)
+	if differences > 0 || rare > 0 {
+		fmt.Fprintf(os.Stderr, "differential: %d differences, %d features in less than 1 %% of the programs\n", differences, rare)
 		os.Exit(1)
 	}
 }
@@ -53,8 +54,9 @@ type options struct {
 	print                   bool
 }
 
-// campaign compares programs and returns the number of differences.
-func campaign(w io.Writer, o options) int {
+// campaign compares programs. It returns the number of differences and of the features
+// that are too rare to be tested.
+func campaign(w io.Writer, o options) (differences, rare int) {
 	var t tally
 	t.begin()
 	for i := range o.programs {
@@ -74,8 +76,7 @@ func campaign(w io.Writer, o options) int {
 		}
 	}
 	t.print(w)
-	t.printFeatures(w)
-	return t.differences
+	return t.differences, t.printFeatures(w)
 }
 
 // report prints a difference with the smallest program that still shows it.
@@ -94,11 +95,12 @@ type tally struct {
 	start, last                time.Time
 	programs, packets, skipped int
 	differences, applied       int
-	features                   map[string]int
+	features                   map[string]int            // all programs
+	byArch                     map[string]map[string]int // programs with a feature; "" counts all
 }
 
 func (t *tally) begin() {
-	t.start, t.features = time.Now(), map[string]int{}
+	t.start, t.features, t.byArch = time.Now(), map[string]int{}, map[string]map[string]int{}
 	t.last = t.start
 }
 
@@ -107,8 +109,15 @@ func (t *tally) add(c *generator.Case, r result) {
 	t.packets += r.packets
 	t.skipped += r.skipped
 	t.applied += r.applied
+	count := t.byArch[c.Program.Arch]
+	if count == nil {
+		count = map[string]int{}
+		t.byArch[c.Program.Arch] = count
+	}
+	count[""]++
 	for f := range c.Program.Features {
 		t.features[f]++
+		count[f]++
 	}
 }
 
@@ -126,8 +135,32 @@ func (t *tally) print(w io.Writer) {
 		t.programs, float64(t.programs)/minutes, t.packets, float64(t.packets)/minutes, t.skipped, len(t.features), t.differences)
 }
 
-func (t *tally) printFeatures(w io.Writer) {
-	for _, f := range sortedKeys(t.features) {
-		fmt.Fprintf(w, "%-28s %5.1f %%\n", f, 100*float64(t.features[f])/float64(t.programs))
+// enough is the number of programs from which on the share of a feature is judged.
+const enough = 500
+
+// printFeatures prints the share of programs with each feature, for each architecture,
+// and returns the number of features that are required and in less than 1 % of them.
+func (t *tally) printFeatures(w io.Writer) (rare int) {
+	archs := sortedKeys(t.byArch)
+	fmt.Fprintf(w, "%-24s", "")
+	for _, a := range archs {
+		fmt.Fprintf(w, " %9s", a)
 	}
+	fmt.Fprintln(w)
+	for _, f := range sortedKeys(t.features) {
+		fmt.Fprintf(w, "%-24s", f)
+		for _, a := range archs {
+			fmt.Fprintf(w, " %7.1f %%", 100*float64(t.byArch[a][f])/float64(t.byArch[a][""]))
+		}
+		fmt.Fprintln(w)
+	}
+	for _, a := range archs {
+		for _, f := range features(a) {
+			if n := t.byArch[a][""]; n >= enough && 100*t.byArch[a][f] < n {
+				fmt.Fprintf(w, "%s: %s is in less than 1 %% of the programs\n", a, f)
+				rare++
+			}
+		}
+	}
+	return rare
 }

@@ -39,6 +39,9 @@ func shrinkAs(c *generator.Case, wrong bool) {
 		for _, b := range blocks {
 			for i := len(b.Stmts) - 1; i >= 0; i-- {
 				old := b.Stmts
+				if old[i].Needed {
+					continue
+				}
 				b.Stmts = slices.Delete(slices.Clone(old), i, i+1)
 				if still() {
 					again = true

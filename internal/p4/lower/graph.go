@@ -192,6 +192,7 @@ func (g *graph) apply(i int, in *instr) string {
 	}
 	t.out.BaseDefaultNext, t.out.NextTables = base, next
 	l.pipeline.Tables = append(l.pipeline.Tables, t.out)
+	t.reached = true
 	l.profile(t)
 	return t.name
 }

@@ -215,13 +215,17 @@ func (l *lowerer) meterType(i *instance, k int) string {
 }
 
 // finishDirect emits direct counters and meters. Their tables are known once
-// everything is lowered.
+// everything is lowered. A table that no packet reaches is not in the document, and
+// so its counter and meter are not either.
 func (l *lowerer) finishDirect() {
 	for _, i := range l.externs {
 		switch i.extern().Name {
 		case "direct_counter", "DirectCounter":
 			if i.table == nil {
 				l.report(i.at, true, "direct counter %s is not attached to a table", i.name)
+				continue
+			}
+			if !i.table.reached {
 				continue
 			}
 			l.cfg.CounterArrays = append(l.cfg.CounterArrays, &bmv2.CounterArray{
@@ -245,6 +249,9 @@ func (l *lowerer) finishDirectMeter(i *instance) {
 		if i.target != nil {
 			l.errorf(i.at, "direct meter %s is read but attached to no table: add meters = %s to one", i.name, i.decl.Name.Value)
 		}
+		return
+	}
+	if !i.table.reached {
 		return
 	}
 	m := &bmv2.MeterArray{

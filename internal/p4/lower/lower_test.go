@@ -210,3 +210,36 @@ func TestShiftWarning(t *testing.T) {
 		}
 	}
 }
+
+// TestUnreachedDirectObjects checks that a table which no packet reaches leaves no
+// counter or meter behind: a document with one is refused.
+func TestUnreachedDirectObjects(t *testing.T) {
+	for _, test := range []struct {
+		locals           string
+		counters, meters int
+	}{
+		{`direct_counter(CounterType.packets) c; table t { key = { h.h.g: exact; } actions = { nop; } counters = c; }
+apply { if (8w1 > 8w2) { t.apply(); } }`, 0, 0},
+		{`direct_counter(CounterType.packets) c; table t { key = { h.h.g: exact; } actions = { nop; } counters = c; }
+apply { exit; t.apply(); }`, 0, 0},
+		{`direct_counter(CounterType.packets) c; table t { key = { h.h.g: exact; } actions = { nop; } counters = c; }
+apply { t.apply(); }`, 1, 0},
+		{`direct_meter<bit<32>>(MeterType.packets) r; action mark() { r.read(m.x); } table t { key = { h.h.g: exact; } actions = { mark; } meters = r; }
+apply { exit; t.apply(); }`, 0, 0},
+		{`direct_meter<bit<32>>(MeterType.packets) r; action mark() { r.read(m.x); } table t { key = { h.h.g: exact; } actions = { mark; } meters = r; }
+apply { t.apply(); }`, 0, 1},
+	} {
+		file, info := p4test.Check(t, p4test.V1Model(test.locals))
+		config, errs := Lower(file, info, Options{})
+		if config == nil {
+			t.Errorf("%s: %v", test.locals, errs)
+			continue
+		}
+		if err := config.Validate(); err != nil {
+			t.Errorf("%s: %v", test.locals, err)
+		}
+		if len(config.CounterArrays) != test.counters || len(config.MeterArrays) != test.meters {
+			t.Errorf("%s: %d counters and %d meters, want %d and %d", test.locals, len(config.CounterArrays), len(config.MeterArrays), test.counters, test.meters)
+		}
+	}
+}

@@ -39,7 +39,6 @@ type lowerer struct {
 	tables    map[tableID]*table
 	instances map[*syntax.InstDecl]*instance // those at top level
 	externs   []*instance                    // in order of evaluation
-	applied   []*table                       // in order of declaration
 	depth     int
 	steps     int
 	work      int
@@ -259,6 +258,7 @@ type table struct {
 	applies  []*instr
 	impl     *instance // action profile or selector
 	out      *bmv2.Table
+	reached  bool // the pipeline has it
 	block    block
 }
 

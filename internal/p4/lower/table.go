@@ -43,7 +43,6 @@ func (l *lowerer) tableOf(o *types.Object, e *env) *table {
 	t := &table{decl: d, obj: o, env: e, name: names.Declared(e.inst.name, d.Annotations, d.Name), block: l.block}
 	l.claim("table", t.name, d)
 	l.tables[key] = t
-	l.applied = append(l.applied, t)
 	saved := l.at
 	l.at = d
 	defer func() { l.at = saved }()

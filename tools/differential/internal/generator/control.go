@@ -42,12 +42,16 @@ func (g *generator) controls() {
 		g.p.Std = &source.Var{Name: "sm", Type: standardMetadata()}
 	}
 	g.p.Verify, g.p.Compute, g.p.Deparser = new(source.Block), new(source.Block), new(source.Block)
+	if t := g.p.Tofino; t != nil {
+		t.EgressDeparser = new(source.Block)
+	}
+	g.subControls()
 	g.p.Ingress = g.control("Ing", 14)
 	g.p.Egress = g.control("Egr", 5)
 	g.checksums()
 	g.p.Deparser.Add(source.Emit(g.headers.in), source.Emit(g.headers.result))
 	if t := g.p.Tofino; t != nil {
-		t.EgressDeparser = &source.Block{Stmts: []source.Stmt{source.Emit(g.p.Hdr.Ref())}}
+		t.EgressDeparser.Add(source.Emit(g.p.Hdr.Ref()))
 	}
 	for i := 2; i < len(g.p.Hdr.Type.(*source.Struct).Fields); i++ {
 		g.p.Deparser.Add(source.Emit(source.Select(g.p.Hdr.Ref(), i)))
@@ -77,6 +81,7 @@ func (g *generator) control(name string, budget int) *source.Callable {
 		}
 		g.add(g.headers.result, true)
 		g.declareExterns(c)
+		g.declareParts(c)
 		g.declareActions(c)
 		g.declareTables(c)
 		g.where, g.budget = inControl, budget
@@ -154,7 +159,8 @@ func (g *generator) drop(ingress bool) source.Stmt {
 		if !ingress {
 			dropCtl = source.Select(t.OutDprsr.Ref(), 0)
 		}
-		return source.Assign(dropCtl, source.Literal(source.Bits{Width: 3}, big.NewInt(1), 10, false))
+		// 5 drops the mirror too.
+		return source.Assign(dropCtl, source.Literal(source.Bits{Width: 3}, big.NewInt(pick(g, []int64{1, 1, 5})), 10, false))
 	}
 	spec, group := g.std("egress_spec"), g.std("mcast_grp")
 	a := source.Assign(spec, source.Literal(source.Bits{Width: 9}, big.NewInt(511), 10, false))
@@ -191,4 +197,41 @@ func (g *generator) declareActions(c *source.Callable) {
 		c.Actions = append(c.Actions, a)
 	}
 	g.where = inControl
+}
+
+// subControls declares controls that ingress, egress and each other apply.
+func (g *generator) subControls() {
+	for range g.r.IntN(3) {
+		c := &source.Callable{Name: g.name("Sub"), Params: g.params(1 + g.r.IntN(3)), Body: new(source.Block)}
+		if g.one(3) { // a header: valid before and after
+			h := pick(g, []*source.Expr{g.headers.in, g.headers.result})
+			p := source.Param{Var: &source.Var{Name: g.name("p"), Type: h.Type}, Dir: pick(g, []source.Dir{source.In, source.Out, source.InOut})}
+			c.Params = append(c.Params, p)
+		}
+		g.sub, g.actions, g.tables, g.externs = true, nil, nil, externs{}
+		g.with(func() {
+			g.where, g.result, g.budget = inControl, nil, 6
+			g.enter(c.Body, c.Params)
+			g.declareParts(c)
+			g.declareActions(c)
+			g.declareTables(c)
+			g.where, g.budget = inControl, 6
+			g.fill(c.Body, 2+g.r.IntN(4))
+		})
+		g.sub = false
+		g.p.Controls = append(g.p.Controls, c)
+	}
+}
+
+// declareParts declares instances of controls in a control.
+func (g *generator) declareParts(c *source.Callable) {
+	g.parts = nil
+	if len(g.p.Controls) == 0 {
+		return
+	}
+	for range g.r.IntN(3) {
+		part := source.Part{Name: g.name("part"), Of: pick(g, g.p.Controls)}
+		c.Parts = append(c.Parts, part)
+		g.parts = append(g.parts, part)
+	}
 }

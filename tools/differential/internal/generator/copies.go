@@ -12,6 +12,9 @@ func (g *generator) copies(b *source.Block, ingress bool) {
 		return source.Literal(source.Bits{Width: w}, big.NewInt(n), 10, false)
 	}
 	g.p.Sessions[5] = 3
+	if g.p.Tofino != nil {
+		g.p.Sessions[ingressSession], g.p.Sessions[egressSession] = ingressMirrorPort, egressMirrorPort
+	}
 	g.p.Groups[1] = []source.Replica{{Port: 1, RID: 7}, {Port: 2, RID: 8}}
 	maybe := func(feature string, n int, s ...source.Stmt) {
 		if g.one(n) {
@@ -24,7 +27,7 @@ func (g *generator) copies(b *source.Block, ingress bool) {
 		maybe("multicast", 6, source.Assign(g.std(g.groupField()), number(16, 1)))
 	}
 	if g.p.Tofino != nil {
-		g.tofinoCopies(maybe, ingress)
+		g.tofinoCopies(b, maybe, ingress)
 		return
 	}
 	if !ingress {
@@ -71,11 +74,13 @@ func (g *generator) groupField() string {
 }
 
 // tofinoCopies sets the types of copies, which the deparser looks at.
-func (g *generator) tofinoCopies(maybe func(string, int, ...source.Stmt), ingress bool) {
+func (g *generator) tofinoCopies(b *source.Block, maybe func(string, int, ...source.Stmt), ingress bool) {
+	t := g.p.Tofino
+	g.mirrors(maybe, ingress)
 	if !ingress {
 		return
 	}
-	t := g.p.Tofino
+	g.loopback(b)
 	ask := func(feature string, n int, field, object string, s source.Stmt) {
 		x := g.std(field)
 		one := source.Literal(x.Type.(source.Bits), big.NewInt(1), 10, false)
@@ -90,16 +95,99 @@ func (g *generator) tofinoCopies(maybe func(string, int, ...source.Stmt), ingres
 	ask("digest", 4, "digest_type", "Digest<digest_t>(1) digests;", source.SendDigest(d, "digests", data))
 }
 
+// The sessions and ports of mirrors. No other packet leaves by these ports.
+const (
+	ingressSession, ingressMirrorPort = 5, 9
+	egressSession, egressMirrorPort   = 6, 10
+)
+
+// mirrors asks for mirrors. A mirror of egress is not mirrored again.
+func (g *generator) mirrors(maybe func(string, int, ...source.Stmt), ingress bool) {
+	t := g.p.Tofino
+	if g.mirror == nil {
+		return
+	}
+	dprsr, decls, deparser, session := t.Dprsr, &t.DeparserDecls, g.p.Deparser, ingressSession
+	if !ingress {
+		dprsr, decls, deparser, session = t.OutDprsr, &t.EgressDecls, t.EgressDeparser, egressSession
+	}
+	field := func(name string) *source.Expr {
+		for i, f := range dprsr.Type.(*source.Struct).Fields {
+			if f.Name == name {
+				return source.Select(dprsr.Ref(), i)
+			}
+		}
+		panic("no field " + name)
+	}
+	number := func(x *source.Expr, n int64) *source.Expr {
+		return source.Literal(x.Type.(source.Bits), big.NewInt(n), 10, false)
+	}
+	asked := field("mirror_type")
+	body := []source.Stmt{source.Assign(asked, number(asked, 1))}
+	if ingress && g.mirror.late {
+		x := field("mirror_io_select")
+		body = append(body, source.Assign(x, number(x, 1)))
+	}
+	if !ingress && g.p.Arch == source.T2NA && g.one(3) {
+		x := field("mirror_io_select")
+		body = append(body, source.Assign(x, number(x, 0)))
+	}
+	if !ingress {
+		port := g.std("egress_port")
+		again := source.Compare("<", port, number(port, egressMirrorPort))
+		body = []source.Stmt{source.If(again, &source.Block{Stmts: body}, nil)}
+	}
+	maybe("mirror", 1, body...)
+	var header *source.Struct
+	var data []*source.Expr
+	if g.mirror.header != nil {
+		header = g.mirror.header.Type.(*source.Struct)
+		for _, f := range header.Fields {
+			data = append(data, g.mirrorField(f.Type.(source.Bits)))
+		}
+	}
+	*decls = append(*decls, source.Object("Mirror() mirror;"))
+	deparser.Add(source.If(source.Equal(asked, number(asked, 1), false), &source.Block{Stmts: []source.Stmt{source.EmitMirror(header, session, data)}}, nil))
+}
+
+// mirrorField returns metadata, a field of the first header, or a constant.
+func (g *generator) mirrorField(t source.Bits) *source.Expr {
+	for _, x := range []*source.Expr{g.p.Meta.Ref(), g.headers.in} {
+		for i, f := range x.Type.(*source.Struct).Fields {
+			if f.Type == source.Type(t) && g.one(2) {
+				return source.Select(x, i)
+			}
+		}
+	}
+	return g.literal(t)
+}
+
+// loopback sends the packet to the port that leads back to ingress while a bit of its
+// first header is set, and clears the bit.
+func (g *generator) loopback(b *source.Block) {
+	if !g.one(6) {
+		return
+	}
+	port := g.std("ucast_egress_port")
+	g.untilClear(b, source.Assign(port, source.Literal(source.Bits{Width: 9}, big.NewInt(int64(source.Loopback(g.p.Arch))), 10, false)))
+}
+
 // recirculate sends the packet back while a bit of its first header is set, and
 // clears the bit.
 func (g *generator) recirculate(b *source.Block) {
 	if !g.one(6) {
 		return
 	}
+	g.untilClear(b, source.Again("recirculate"))
+}
+
+// untilClear runs a statement while a bit of the first header is set, and clears the
+// bit.
+func (g *generator) untilClear(b *source.Block, s source.Stmt) {
 	g.p.Use("recirculate")
 	bit := source.Slice(source.Select(g.headers.in, 0), 7, 7)
 	one := source.Literal(source.Bits{Width: 1}, big.NewInt(1), 10, true)
 	zero := source.Literal(source.Bits{Width: 1}, new(big.Int), 10, true)
-	then := &source.Block{Stmts: []source.Stmt{source.Assign(bit, zero), source.Again("recirculate")}}
+	then := &source.Block{Stmts: []source.Stmt{source.Assign(bit, zero), s}}
 	b.Add(source.If(source.Equal(bit, one, false), then, nil))
 }

@@ -12,6 +12,7 @@ type externs struct {
 	registers []*source.Register
 	actions   []*source.RegisterAction // not executed yet
 	counters  []*source.Counter
+	meters    []*source.Meter
 	names     map[any]string // without the control
 	hashes    []hashObject
 }
@@ -56,12 +57,36 @@ func (g *generator) declareExterns(c *source.Callable) {
 		}
 		c.Decls = append(c.Decls, source.Object("%s", text))
 	}
+	if g.one(3) {
+		g.declareMeter(c)
+	}
 	if g.p.Tofino != nil && g.one(2) {
 		h := pick(g, []hashObject{{"", "CRC16", source.Bits{Width: 16}}, {"", "CRC32", source.Bits{Width: 32}}})
 		h.name = g.name("hash")
 		g.externs.hashes = append(g.externs.hashes, h)
 		c.Decls = append(c.Decls, source.Object("Hash<%s>(HashAlgorithm_t.%s) %s;", h.t, h.algorithm, h.name))
 	}
+}
+
+// declareMeter declares a meter, some of whose cells have rates.
+func (g *generator) declareMeter(c *source.Callable) {
+	name := g.name("mtr")
+	m := &source.Meter{Name: c.Name + "." + name, Red: 2}
+	text := fmt.Sprintf("meter(%d, MeterType.packets) %s;", cells, name)
+	if g.p.Tofino != nil {
+		m.Red = 3
+		text = fmt.Sprintf("Meter<bit<32>>(%d, MeterType_t.PACKETS) %s;", cells, name)
+	}
+	for range cells {
+		var bursts []int
+		if !g.one(3) {
+			bursts = []int{g.r.IntN(4), g.r.IntN(6)}
+		}
+		m.Bursts = append(m.Bursts, bursts)
+	}
+	c.Decls = append(c.Decls, source.Object("%s", text))
+	g.p.Meters = append(g.p.Meters, m)
+	g.externs.meters, g.externs.names[m] = append(g.externs.meters, m), name
 }
 
 // declareAction declares a register of Tofino with its action.
@@ -115,7 +140,9 @@ func (g *generator) externStatement(b *source.Block) {
 		return
 	}
 	e := &g.externs
-	switch n := g.r.IntN(4); {
+	switch n := g.r.IntN(5); {
+	case n == 4 && len(e.meters) > 0 && (g.p.Tofino == nil || g.where == inControl && g.loops == 0):
+		g.meterStatement(b)
 	case n == 0 && len(e.registers) > 0:
 		g.p.Use("register")
 		r := pick(g, e.registers)
@@ -151,6 +178,24 @@ func (g *generator) externStatement(b *source.Block) {
 	default:
 		g.assign(b)
 	}
+}
+
+// meterStatement marks a packet. A meter of Tofino is used once.
+func (g *generator) meterStatement(b *source.Block) {
+	e := &g.externs
+	m := pick(g, e.meters)
+	if g.p.Tofino == nil {
+		if x := g.lvalue(source.Bits{Width: pick(g, []int{8, 16, 32})}); x != nil {
+			g.p.Use("meter")
+			b.Add(source.ExecuteMeter(m, e.names[m], g.cell(), x))
+		}
+		return
+	}
+	g.p.Use("meter")
+	e.meters = nil
+	v := &source.Var{Name: g.name("v"), Type: source.Bits{Width: 8}}
+	b.Add(source.Declare(v, source.Colour(m, e.names[m], g.cell()), ""))
+	g.add(v.Ref(), true)
 }
 
 // checksums computes a checksum in the result header, and verifies one.

@@ -49,12 +49,20 @@ type generator struct {
 	budget  int // statements left
 
 	where   where
-	loops   int         // loops around the position
-	result  source.Type // of the function around the position
-	sub     bool        // inside a control that another applies
+	loops   int           // loops around the position
+	result  source.Type   // of the function around the position
+	sub     bool          // inside a control or parser that another applies
+	parts   []source.Part // of the control, not applied yet
 	headers headers
 	sum     int // the field of the result header for a checksum
 	externs externs
+	mirror  *mirror // nil without mirrors
+}
+
+// mirror holds the choices for the mirrors of a program for Tofino.
+type mirror struct {
+	header *source.Expr // in front of mirrored packets, or nil
+	late   bool         // ingress mirrors the packet that leaves (Tofino 2)
 }
 
 // where is the kind of block around a position.

@@ -86,11 +86,21 @@ func (g *generator) layout() {
 		g.p.DeclareType(t)
 		union = add("un", t)
 	}
-	if g.one(5) && g.p.Arch == source.V1model {
+	if g.one(5) {
 		g.p.Use("varbit")
 		t := &source.Struct{Name: "var_t", Kind: source.HeaderKind, Fields: []source.Field{{Name: "len", Type: source.Bits{Width: 8}}, {Name: "data", Type: source.Varbit{Max: 32}}}}
 		g.p.DeclareType(t)
 		varbit = add("vb", t)
+	}
+	copied := -1
+	if g.p.Tofino != nil && g.one(3) {
+		g.mirror = &mirror{late: g.p.Arch == source.T2NA && g.one(3)}
+		if g.one(2) {
+			bit := func(n int) source.Field { return source.Field{Name: g.name("f"), Type: source.Bits{Width: n}} }
+			t := &source.Struct{Name: "mir_t", Kind: source.HeaderKind, Fields: []source.Field{bit(8), bit(pick(g, []int{8, 16, 32})), bit(5), bit(3)}}
+			g.p.DeclareType(t)
+			copied = add("h_mir", t)
+		}
 	}
 	g.p.DeclareType(hdr)
 	meta := &source.Struct{Name: "meta_t"}
@@ -118,6 +128,9 @@ func (g *generator) layout() {
 	if union >= 0 {
 		g.headers.union = source.Select(h, union)
 		g.headers.members = []*source.Expr{source.Select(g.headers.union, 0), source.Select(g.headers.union, 1)}
+	}
+	if copied >= 0 {
+		g.mirror.header = source.Select(h, copied)
 	}
 	if varbit >= 0 {
 		g.headers.varbit = source.Select(h, varbit)

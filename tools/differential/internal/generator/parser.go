@@ -66,6 +66,12 @@ func (g *generator) parser() {
 func (g *generator) parseKinds() []func(s *source.State, next string) bool {
 	plain := func(h, union *source.Expr) func(*source.State, string) bool {
 		return func(s *source.State, _ string) bool {
+			if x := g.lvalue(source.Bits{Width: 8}); x != nil && union == nil && g.one(3) {
+				sub := g.subParser(h.Type.(*source.Struct))
+				s.Body.Add(source.CallParser(sub, []*source.Expr{h, x}))
+				g.add(h, true)
+				return false
+			}
 			s.Body.Add(source.Extract(h, union, false, nil))
 			g.add(h, true)
 			return false
@@ -127,9 +133,14 @@ func (g *generator) parseStack(s *source.State, next string) bool {
 }
 
 // parseVarbit extracts the header with a varbit, of a length that the packet
-// names.
+// names. Lengths above the maximum are left to v1model: TNA does not define their
+// error.
 func (g *generator) parseVarbit(s *source.State, _ string) bool {
-	size := source.Binary("*", source.Cast(source.Bits{Width: 32}, source.Lookahead(source.Bits{Width: 3})), source.Literal(source.Bits{Width: 32}, big.NewInt(8), 10, false))
+	w := 3
+	if g.p.Tofino != nil {
+		w = 2
+	}
+	size := source.Binary("*", source.Cast(source.Bits{Width: 32}, source.Lookahead(source.Bits{Width: w})), source.Literal(source.Bits{Width: 32}, big.NewInt(8), 10, false))
 	s.Body.Add(source.Extract(g.headers.varbit, nil, false, size))
 	return false
 }
@@ -248,13 +259,76 @@ func zeros(t *source.Struct) *source.Expr {
 	return source.List(t, false, list)
 }
 
-// egressParser reads the two headers that ingress always sends.
+// egressParser reads the two headers that ingress always sends. A mirrored packet of
+// ingress lacks the result header, unless it is the packet that leaves.
 func (g *generator) egressParser() {
-	s := &source.State{Name: "start", Body: new(source.Block), Next: "accept"}
-	s.Body.Add(source.TofinoEgressStart()...)
-	s.Body.Add(g.clearMetadata(), source.Extract(g.headers.in, nil, false, nil), source.Extract(g.headers.result, nil, false, nil))
-	g.p.Tofino.EgressParser = &source.Parser{
-		Name: "EgP", States: []*source.State{s},
+	in, result := source.Extract(g.headers.in, nil, false, nil), source.Extract(g.headers.result, nil, false, nil)
+	start := &source.State{Name: "start", Body: new(source.Block), Next: "accept"}
+	start.Body.Add(source.TofinoEgressStart()...)
+	start.Body.Add(g.clearMetadata())
+	p := &source.Parser{
+		Name: "EgP", States: []*source.State{start},
 		Head: "(packet_in pkt, out headers_t hdr, out meta_t meta, out egress_intrinsic_metadata_t eg)",
 	}
+	g.p.Tofino.EgressParser = p
+	if g.mirror == nil {
+		start.Body.Add(in, result)
+		return
+	}
+	state := func(name string, body ...source.Stmt) {
+		s := &source.State{Name: name, Body: new(source.Block), Next: "accept"}
+		s.Body.Add(body...)
+		p.States = append(p.States, s)
+	}
+	port := g.std("egress_port")
+	start.Next, start.On = "", []*source.Expr{port}
+	to := func(n int64, next string) source.SelectCase {
+		return source.SelectCase{Sets: []source.Keyset{{Value: big.NewInt(n)}}, Next: next}
+	}
+	start.Cases = []source.SelectCase{to(ingressMirrorPort, "received"), to(egressMirrorPort, "sent"), {Sets: []source.Keyset{{Any: true}}, Next: "normal"}}
+	var before []source.Stmt
+	if g.mirror.header != nil {
+		before = append(before, source.Extract(g.mirror.header, nil, false, nil))
+	}
+	blank := result
+	if !g.mirror.late {
+		blank = source.Assign(g.headers.result, zeros(g.headers.result.Type.(*source.Struct)))
+	}
+	state("normal", in, result)
+	state("received", append(before, in, blank)...)
+	state("sent", append(before, in, result)...)
+}
+
+// subParser declares a parser that extracts a header of a type for another one.
+func (g *generator) subParser(t *source.Struct) *source.Parser {
+	g.p.Use("parser in parser")
+	h, x := &source.Var{Name: g.name("p"), Type: t}, &source.Var{Name: g.name("p"), Type: source.Bits{Width: 8}}
+	p := &source.Parser{Name: g.name("SubP"), Params: []source.Param{{Var: h, Dir: source.Out}, {Var: x, Dir: source.InOut}}}
+	p.Head = "(packet_in pkt, out " + t.Name + " " + h.Name + ", inout bit<8> " + x.Name + ")"
+	first := &source.State{Name: "start", Body: new(source.Block)}
+	second := &source.State{Name: g.name("st"), Body: new(source.Block), Next: "accept"}
+	p.States = []*source.State{first, second}
+	saved := g.places
+	g.places = nil
+	g.add(x.Ref(), true)
+	g.fill(first.Body, g.r.IntN(2))
+	first.Body.Add(source.Extract(h.Ref(), nil, false, nil))
+	g.add(h.Ref(), true)
+	g.fill(first.Body, g.r.IntN(3))
+	defer func() { g.places = saved }()
+	first.On = []*source.Expr{g.bits(source.Bits{Width: 8}, 1)}
+	next := func() string { return pick(g, []string{"accept", second.Name}) }
+	for range 1 + g.r.IntN(2) {
+		first.Cases = append(first.Cases, source.SelectCase{Sets: []source.Keyset{g.keyset(8)}, Next: next()})
+	}
+	first.Cases = append(first.Cases, source.SelectCase{Sets: []source.Keyset{{Any: true}}, Next: next()})
+	if g.one(2) {
+		second.Body.Add(source.Advance(source.Literal(source.Bits{Width: 32}, big.NewInt(8), 10, false)))
+	}
+	g.places = nil // the variables of the first state
+	g.add(x.Ref(), true)
+	g.add(h.Ref(), true)
+	g.fill(second.Body, g.r.IntN(3))
+	g.p.Parser.Subs = append(g.p.Parser.Subs, p)
+	return p
 }

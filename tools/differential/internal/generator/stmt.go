@@ -30,7 +30,7 @@ func (g *generator) nested() *source.Block { return g.block(1 + g.r.IntN(3)) }
 const depth = 3 // of expressions
 
 func (g *generator) statement(b *source.Block) {
-	switch g.r.IntN(26) {
+	switch g.r.IntN(28) {
 	case 0, 1, 2:
 		g.declare(b)
 	case 3, 4, 5:
@@ -55,6 +55,8 @@ func (g *generator) statement(b *source.Block) {
 		g.tableStatement(b)
 	case 19, 20, 21:
 		g.externStatement(b)
+	case 22, 23:
+		g.partStatement(b)
 	default:
 		g.assign(b)
 	}
@@ -306,4 +308,18 @@ func (g *generator) function() {
 	})
 	g.funcs = append(g.funcs, f)
 	g.p.DeclareFunc(f)
+}
+
+// partStatement applies an instance that is not applied yet.
+func (g *generator) partStatement(b *source.Block) {
+	if g.where != inControl || g.loops > 0 || len(g.parts) == 0 {
+		g.assign(b)
+		return
+	}
+	part := g.parts[0]
+	if args := g.arguments(part.Of.Params, 2); args != nil {
+		g.parts = g.parts[1:]
+		g.p.Use("control in control")
+		b.Add(part.Apply(args))
+	}
 }

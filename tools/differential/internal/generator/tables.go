@@ -18,8 +18,18 @@ func (g *generator) declareTables(c *source.Callable) {
 		g.keys(t)
 		t.Default = g.invoke(t)
 		t.FixedDefault = g.one(3)
+		if len(t.Keys) > 0 && g.one(4) {
+			g.profile(c, t)
+		}
 		if len(t.Keys) > 0 {
 			g.entries(t)
+		}
+		if g.p.Tofino == nil && g.one(4) {
+			g.p.Use("direct counter")
+			t.Counted = true
+			name := g.name("dc")
+			c.Decls = append(c.Decls, source.Object("direct_counter(CounterType.packets) %s;", name))
+			t.Properties = append(t.Properties, "counters = "+name)
 		}
 		c.Tables = append(c.Tables, t)
 		g.tables = append(g.tables, t)
@@ -118,6 +128,48 @@ func (g *generator) keys(t *source.Table) {
 	}
 }
 
+// profile gives a table an action profile or selector with members and groups. Its
+// actions take all arguments from the control plane.
+func (g *generator) profile(c *source.Callable, t *source.Table) {
+	for _, a := range t.Actions {
+		if len(a.Bound) > 0 {
+			return
+		}
+	}
+	p := &source.Profile{Name: g.name("prof")}
+	t.Profile = p
+	for range 1 + g.r.IntN(4) {
+		p.Members = append(p.Members, g.invoke(t))
+	}
+	g.p.Use("action profile")
+	if g.one(2) {
+		g.p.Use("action selector")
+		p.Algorithm = pick(g, []string{"crc16", "crc32"})
+		if g.p.Tofino != nil {
+			p.Algorithm = "CRC16"
+			for i := range p.Members { // the chip's choice is not documented
+				p.Members[i] = p.Members[0]
+			}
+		}
+		for range 1 + g.r.IntN(2) {
+			t.Keys = append(t.Keys, source.Key{Kind: "selector", Name: g.name("k"), X: g.leaf(source.Bits{Width: pick(g, []int{8, 16, 32})})})
+		}
+		for range 1 + g.r.IntN(2) {
+			var list []int
+			for i := range p.Members {
+				if g.one(2) || i == 0 && len(p.Members) == 1 {
+					list = append(list, i)
+				}
+			}
+			if len(list) > 0 {
+				p.Groups = append(p.Groups, list)
+			}
+		}
+	}
+	c.Decls = append(c.Decls, p.Object(g.p.Arch))
+	t.Properties = append(t.Properties, p.Implementation(g.p.Arch))
+}
+
 func (g *generator) invoke(t *source.Table) source.Invoke {
 	do := source.Invoke{Action: g.r.IntN(len(t.Actions))}
 	for _, p := range t.Actions[do.Action].Loose() {
@@ -132,7 +184,7 @@ func (g *generator) invoke(t *source.Table) source.Invoke {
 
 // entries gives a table const or run-time entries, which differ in their matches.
 func (g *generator) entries(t *source.Table) {
-	fixed := g.one(2)
+	fixed := g.one(2) && t.Profile == nil
 	if fixed {
 		g.p.Use("const entries")
 	} else {
@@ -145,9 +197,13 @@ func (g *generator) entries(t *source.Table) {
 	}
 	seen := map[string]bool{}
 	for i := range 1 + g.r.IntN(6) {
-		e := &source.Entry{Do: g.invoke(t)}
+		e := &source.Entry{Do: g.target(t)}
 		id := ""
 		for _, k := range t.Keys {
+			if k.Kind == "selector" {
+				e.Match = append(e.Match, source.Match{Any: true})
+				continue
+			}
 			c := g.match(k)
 			e.Match = append(e.Match, c)
 			v := c.Value
@@ -173,6 +229,18 @@ func (g *generator) entries(t *source.Table) {
 			t.Runtime = append(t.Runtime, e)
 		}
 	}
+}
+
+// target returns the action, member or group of an entry.
+func (g *generator) target(t *source.Table) source.Invoke {
+	p := t.Profile
+	switch {
+	case p == nil:
+		return g.invoke(t)
+	case len(p.Groups) > 0 && g.one(2):
+		return source.Invoke{Action: g.r.IntN(len(p.Groups)), Group: true}
+	}
+	return source.Invoke{Action: g.r.IntN(len(p.Members))}
 }
 
 // match returns a condition on a key; few bits make hits likely.

@@ -29,10 +29,20 @@ type Callable struct {
 	Params  []Param
 	Result  Type   // nil for void
 	Decls   []Stmt // of a control, before apply
+	Parts   []Part // instances of other controls
 	Actions []*Callable
 	Tables  []*Table
 	Body    *Block
 }
+
+// A Part is an instance of a control inside another.
+type Part struct {
+	Name string
+	Of   *Callable
+}
+
+// Apply is p.apply(args).
+func (p Part) Apply(args []*Expr) Stmt { return CallStmt(p.Of, p.Name+".apply", args) }
 
 func (c *Callable) head() string {
 	var list []string
@@ -110,7 +120,7 @@ func Call(c *Callable, args []*Expr) *Expr {
 	}}
 }
 
-// CallStmt is a call as a statement: of a function, an action, or, with suffix
+// CallStmt is a call as a statement: of a function, an action, or, with the suffix
 // .apply, of an instance of a control.
 func CallStmt(c *Callable, name string, args []*Expr) Stmt {
 	return Do(name+arguments(args)+";", func(m *Machine) { c.call(m, args) })

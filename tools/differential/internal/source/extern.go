@@ -65,6 +65,45 @@ func Count(c *Counter, name string, i *Expr) Stmt {
 	return Do(name+".count("+i.Text+");", func(m *Machine) { c.Packets[i.index(m)]++ })
 }
 
+// A Meter is an array of meters of packets. A cell with rates has bursts and no rate,
+// so that no time passes for it: the committed and the peak bucket lose their tokens
+// (RFC 2698, colour-blind). A cell without rates marks packets green.
+type Meter struct {
+	Name   string
+	Bursts [][]int // for each cell: committed and peak, nil without rates
+	tokens [][]int
+	Red    int64 // the number of the colour
+}
+
+// mark returns the colour of a packet.
+func (t *Meter) mark(i int) *big.Int {
+	left := t.tokens[i]
+	switch {
+	case left == nil:
+		return new(big.Int)
+	case left[1] == 0:
+		return big.NewInt(t.Red)
+	case left[0] == 0:
+		t.tokens[i] = []int{0, left[1] - 1}
+		return big.NewInt(1)
+	}
+	t.tokens[i] = []int{left[0] - 1, left[1] - 1}
+	return new(big.Int)
+}
+
+// ExecuteMeter is m.execute_meter(i, target) of v1model.
+func ExecuteMeter(t *Meter, name string, i, target *Expr) Stmt {
+	return Do(fmt.Sprintf("%s.execute_meter(%s, %s);", name, i.Text, target.Text), func(m *Machine) {
+		n, place := i.index(m), target.ref(m)
+		place.set(t.mark(n))
+	})
+}
+
+// Colour is m.execute(i) of Tofino.
+func Colour(t *Meter, name string, i *Expr) *Expr {
+	return Native(Bits{Width: 8}, name+".execute("+i.Text+")", func(m *Machine) Value { return t.mark(i.index(m)) })
+}
+
 // bytesOf returns the bits of a list, which are whole bytes.
 func bytesOf(m *Machine, list []*Expr) []byte {
 	n, v := 0, new(big.Int)
@@ -190,6 +229,16 @@ func Clone(kind string, session int) Stmt {
 // Again is resubmit or recirculate with list 1.
 func Again(kind string) Stmt {
 	return Do(kind+"_preserving_field_list(1);", func(m *Machine) { m.again = 1 })
+}
+
+// EmitMirror is m.emit(session, header) of Tofino's deparser; t is nil without a
+// header.
+func EmitMirror(t *Struct, session int, data []*Expr) Stmt {
+	text := fmt.Sprintf("mirror.emit(%d);", session)
+	if t != nil {
+		text = fmt.Sprintf("mirror.emit<%s>(%d, %s);", t.Name, session, list(data))
+	}
+	return Do(text, func(m *Machine) { m.mirror = &mirrored{uint32(session), bytesOf(m, data)} })
 }
 
 // EmitResubmit is the resubmit of Tofino's deparser.

@@ -32,7 +32,6 @@ type Machine struct {
 	outLen int    // bits of it
 	steps  int
 	result Value
-	size   int // of the packet, for counters
 
 	// What ingress and egress of v1model have asked for.
 	clone *cloning
@@ -41,6 +40,14 @@ type Machine struct {
 
 	// The request of Tofino's deparser; nil without one.
 	resubmit []byte
+	mirror   *mirrored
+}
+
+// mirrored is a mirror that the deparser has asked for: the session, and the header
+// in front of the packet.
+type mirrored struct {
+	session uint32
+	header  []byte
 }
 
 type cloning struct{ session, list int }
@@ -59,8 +66,6 @@ type job struct {
 	length   int
 	parse    bool // of an ingress clone: parse data, then egress
 }
-
-func (m *Machine) length() int { return m.size }
 
 // maxJobs bounds the copies of one packet.
 const maxJobs = 64
@@ -178,7 +183,7 @@ func (m *Machine) start(j job) {
 	m.Prog.Std.cur = Zero(m.Prog.Std.Type)
 	m.std("instance_type", big.NewInt(j.instance))
 	m.std("packet_length", big.NewInt(int64(j.length)))
-	m.clone, m.again, m.size = nil, -1, j.length
+	m.clone, m.again = nil, -1
 }
 
 // parsePacket runs the parser and records its error in the standard metadata.

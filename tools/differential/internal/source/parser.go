@@ -230,7 +230,17 @@ func CallParser(sub *Parser, args []*Expr) Stmt {
 		for i, v := range values {
 			sub.Params[i].Var.cur = v
 		}
-		sub.run(m)
+		func() {
+			defer func() {
+				if r := recover(); r != nil {
+					if _, ok := r.(parseError); ok && m.Prog.Arch == V1model {
+						panic(Undefined{"the arguments of a parser that ends with an error"})
+					}
+					panic(r)
+				}
+			}()
+			sub.run(m)
+		}()
 		for i, p := range sub.Params {
 			if p.Dir == Out || p.Dir == InOut {
 				refs[i].set(clone(p.Var.cur))

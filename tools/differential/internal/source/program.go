@@ -3,6 +3,8 @@ package source
 import (
 	"fmt"
 	"math/big"
+	"slices"
+	"strings"
 )
 
 // The architectures.
@@ -27,15 +29,16 @@ type Program struct {
 	Ingress   *Callable
 	Egress    *Callable
 	Functions []*Callable
-	Verify    *Block // verify_checksum, or nil
-	Compute   *Block // update_checksum, or nil
+	Controls  []*Callable // that others apply; each uses only earlier ones
+	Verify    *Block      // verify_checksum, or nil
+	Compute   *Block      // update_checksum, or nil
 	Deparser  *Block
 
 	Tofino *Tofino // nil for v1model
 
 	Registers []*Register
 	Counters  []*Counter
-	Profiles  []*Profile
+	Meters    []*Meter
 	// Sessions maps mirror sessions to ports, Groups multicast groups to replicas.
 	Sessions map[uint32]uint32
 	Groups   map[uint32][]Replica
@@ -100,6 +103,9 @@ func printType(w *Printer, t Type) {
 
 func (c *Callable) printControl(w *Printer, head string) {
 	w.Open("control " + c.Name + head + " {")
+	for _, p := range c.Parts {
+		w.Line("%s() %s;", p.Of.Name, p.Name)
+	}
 	for _, d := range c.Decls {
 		d.print(w)
 	}
@@ -120,6 +126,9 @@ func (p *Program) Text() string {
 	w.Line("#include <%s.p4>", p.Arch)
 	for _, d := range p.Decls {
 		d.print(&w)
+	}
+	for _, c := range p.Controls {
+		c.printControl(&w, strings.TrimPrefix(c.head(), c.Name))
 	}
 	p.Parser.print(&w)
 	if p.Tofino != nil {
@@ -161,8 +170,9 @@ func (p *Program) Blocks(f func(*Block)) {
 			s.Body.visit(f)
 		}
 	}
-	control(p.Ingress)
-	control(p.Egress)
+	for _, c := range append([]*Callable{p.Ingress, p.Egress}, p.Controls...) {
+		control(c)
+	}
 	for _, c := range p.Functions {
 		c.Body.visit(f)
 	}
@@ -180,13 +190,19 @@ func (p *Program) Blocks(f func(*Block)) {
 	}
 }
 
-// Tables returns all tables with the control of each.
+// Tables calls f with all tables and the name of the instance of each.
 func (p *Program) Tables(f func(control string, t *Table)) {
-	for _, c := range []*Callable{p.Ingress, p.Egress} {
+	var visit func(name string, c *Callable)
+	visit = func(name string, c *Callable) {
 		for _, t := range c.Tables {
-			f(c.Name, t)
+			f(name, t)
+		}
+		for _, part := range c.Parts {
+			visit(name+"."+part.Name, part.Of)
 		}
 	}
+	visit(p.Ingress.Name, p.Ingress)
+	visit(p.Egress.Name, p.Egress)
 }
 
 // Reset gives registers and counters their initial values.
@@ -200,12 +216,12 @@ func (p *Program) Reset() {
 	for _, c := range p.Counters {
 		c.Packets = make([]int, c.Size)
 	}
+	for _, m := range p.Meters {
+		m.tokens = slices.Clone(m.Bursts)
+	}
 	p.Tables(func(_ string, t *Table) {
-		t.missed, t.missedBytes = 0, 0
-		for _, list := range [][]*Entry{t.Const, t.Runtime} {
-			for _, e := range list {
-				e.Hits, e.HitBytes = 0, 0
-			}
+		for _, e := range t.Runtime {
+			e.Hits = 0
 		}
 	})
 }
@@ -242,7 +258,7 @@ type Counter struct {
 
 // Drop removes entries, tables, actions and functions as long as still holds.
 func (p *Program) Drop(still func() bool) {
-	for _, c := range []*Callable{p.Ingress, p.Egress} {
+	for _, c := range append([]*Callable{p.Ingress, p.Egress}, p.Controls...) {
 		for _, t := range c.Tables {
 			t.Const = without(t.Const, func(l []*Entry) { t.Const = l }, still)
 			t.Runtime = without(t.Runtime, func(l []*Entry) { t.Runtime = l }, still)
@@ -250,7 +266,9 @@ func (p *Program) Drop(still func() bool) {
 		c.Tables = without(c.Tables, func(l []*Table) { c.Tables = l }, still)
 		c.Actions = without(c.Actions, func(l []*Callable) { c.Actions = l }, still)
 		c.Decls = without(c.Decls, func(l []Stmt) { c.Decls = l }, still)
+		c.Parts = without(c.Parts, func(l []Part) { c.Parts = l }, still)
 	}
+	p.Controls = without(p.Controls, func(l []*Callable) { p.Controls = l }, still)
 	p.Decls = without(p.Decls, func(l []Decl) { p.Decls = l }, still)
 }
 

@@ -24,6 +24,7 @@ type Stmt struct {
 	print  func(p *Printer)
 	exec   func(m *Machine) signal
 	blocks []*Block
+	Needed bool // smaller programs keep it
 }
 
 // A Block is a list of statements.

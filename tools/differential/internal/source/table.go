@@ -40,8 +40,7 @@ type Match struct {
 type Invoke struct {
 	Action int
 	Args   []*big.Int
-	Member bool // of a table with an action profile: Action is a member
-	Group  bool // Action is a group
+	Group  bool // of a table with an action profile: Action is a group, not a member
 }
 
 // An Entry is an entry of a table. The smallest priority wins.
@@ -50,7 +49,6 @@ type Entry struct {
 	Priority int
 	Do       Invoke
 	Hits     int // of the direct counter
-	HitBytes int
 }
 
 // An ActionRef is an action of a table, with the arguments for its parameters
@@ -74,14 +72,11 @@ type Table struct {
 	Const        []*Entry // written in the program
 	Priorities   bool     // write the priorities of Const
 	Runtime      []*Entry
-	Counter      string // the direct counter, if any
+	Counted      bool // by a direct counter
 	Properties   []string
-	Profile      *Profile
+	Profile      *Profile // of a table whose default action is NoAction
 	// Calls is set if a key calls a function.
 	Calls bool
-
-	missed      int
-	missedBytes int
 }
 
 // Ordered reports whether priorities choose among the entries.
@@ -168,6 +163,8 @@ func (e *Entry) matches(t *Table, values []*big.Int) bool {
 	return true
 }
 
+var noAction = &Callable{Name: "NoAction"}
+
 // applied is the result of applying a table.
 type applied struct {
 	hit    bool
@@ -182,13 +179,12 @@ func (t *Table) apply(m *Machine) applied {
 	if e != nil {
 		do = e.Do
 		e.Hits++
-		e.HitBytes += m.length()
-	} else {
-		t.missed++
-		t.missedBytes += m.length()
 	}
 	if t.Profile != nil {
-		do = t.Profile.choose(m, do)
+		if e == nil {
+			return applied{false, noAction}
+		}
+		do = t.Profile.choose(m, t, do)
 	}
 	r := &t.Actions[do.Action]
 	refs, values := make([]ref, len(r.Bound)), make([]Value, len(r.Action.Params))

@@ -3,6 +3,7 @@ package source
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -33,27 +34,34 @@ func zeroFields(names string) *Struct {
 
 // NewTofino returns the variables of the intrinsic metadata.
 func NewTofino(arch string) *Tofino {
-	mirror := 3
+	mirror, selects := 3, ""
 	if arch == T2NA {
-		mirror = 4
+		mirror, selects = 4, " mirror_io_select:1"
 	}
 	return &Tofino{
 		In:       &Var{Name: "ig", Type: zeroFields("ingress_port:9 resubmit_flag:1")},
 		TM:       &Var{Name: "tm", Type: zeroFields("ucast_egress_port:9 mcast_grp_a:16 rid:16")},
-		Dprsr:    &Var{Name: "dprsr", Type: zeroFields(fmt.Sprintf("drop_ctl:3 resubmit_type:3 digest_type:3 mirror_type:%d", mirror))},
+		Dprsr:    &Var{Name: "dprsr", Type: zeroFields(fmt.Sprintf("drop_ctl:3 resubmit_type:3 digest_type:3 mirror_type:%d%s", mirror, selects))},
 		Out:      &Var{Name: "eg", Type: zeroFields("egress_port:9 egress_rid:16")},
-		OutDprsr: &Var{Name: "eg_dprsr", Type: zeroFields(fmt.Sprintf("drop_ctl:3 mirror_type:%d", mirror))},
+		OutDprsr: &Var{Name: "eg_dprsr", Type: zeroFields(fmt.Sprintf("drop_ctl:3 mirror_type:%d%s", mirror, selects))},
 	}
 }
 
 // TofinoStart returns the statements that begin an ingress parser.
 func TofinoStart(p *Program) []Stmt {
-	skip := func(m *Machine) {}
-	return []Stmt{Do("pkt.extract(ig);", skip), Do("pkt.advance(PORT_METADATA_SIZE);", skip)}
+	return []Stmt{needed("pkt.extract(ig);"), needed("pkt.advance(PORT_METADATA_SIZE);")}
 }
 
 // TofinoEgressStart begins an egress parser.
-func TofinoEgressStart() []Stmt { return []Stmt{Do("pkt.extract(eg);", func(*Machine) {})} }
+func TofinoEgressStart() []Stmt { return []Stmt{needed("pkt.extract(eg);")} }
+
+// needed returns a statement without which the program has another meaning on the
+// chip than here.
+func needed(text string) Stmt {
+	s := Do(text, func(*Machine) {})
+	s.Needed = true
+	return s
+}
 
 const (
 	ingressParams = ", in ingress_intrinsic_metadata_t ig, in ingress_intrinsic_metadata_from_parser_t prsr, " +
@@ -114,8 +122,7 @@ func (m *Machine) tofino(j job) {
 	t.TM.set("ucast_egress_port", NoPort.Int64())
 	again := j.instance == resubmitted
 	t.In.set("resubmit_flag", int64(b2i(again)))
-	m.resubmit = nil
-	m.size = j.length
+	m.resubmit, m.mirror = nil, nil
 	m.Prog.Meta.cur = Fresh(m.Prog.Meta.Type)
 	if _, name := m.parse(m.Prog.Parser, j.data); dropsPacket(name) {
 		return
@@ -130,6 +137,7 @@ func (m *Machine) tofino(j job) {
 		}
 		return
 	}
+	m.sendMirror(t.Dprsr, j.data, out)
 	if dropped {
 		return
 	}
@@ -146,18 +154,51 @@ func (m *Machine) tofinoEgress(j job) {
 	t.Out.cur, t.OutDprsr.cur = Zero(t.Out.Type), Zero(t.OutDprsr.Type)
 	t.Out.set("egress_port", int64(j.port))
 	t.Out.set("egress_rid", int64(j.rid))
-	m.resubmit = nil
-	m.size = j.length
+	if m.Prog.Arch == T2NA {
+		t.OutDprsr.set("mirror_io_select", 1)
+	}
+	m.resubmit, m.mirror = nil, nil
 	m.Prog.Meta.cur = Fresh(m.Prog.Meta.Type)
 	if _, name := m.parse(t.EgressParser, j.data); dropsPacket(name) {
-		return
+		// Egress processes the packet, with unpredictable results (TNA 5.2.1).
+		panic(Undefined{"the headers after an error in an egress parser"})
 	}
 	payload := m.rest()
 	m.control(m.Prog.Egress)
 	out := m.deparse(t.EgressDeparser, payload)
-	if t.OutDprsr.num("drop_ctl")&1 == 0 {
+	m.sendMirror(t.OutDprsr, j.data, out)
+	switch {
+	case t.OutDprsr.num("drop_ctl")&1 != 0:
+	case j.port == Loopback(m.Prog.Arch):
+		m.todo = append(m.todo, job{data: out, port: j.port, length: len(out)})
+	default:
 		m.Out = append(m.Out, Packet{j.port, out})
 	}
+}
+
+// sendMirror sends the mirror that the deparser has asked for (TNA 7.10): the packet
+// as ingress received it, or as egress sends it. On Tofino 2 mirror_io_select chooses;
+// 1 takes the packet that leaves.
+func (m *Machine) sendMirror(dprsr *Var, received, sent []byte) {
+	if m.mirror == nil || dprsr.num("drop_ctl")&4 != 0 {
+		return
+	}
+	data := received
+	if m.Prog.Arch == T2NA && dprsr.num("mirror_io_select") != 0 || m.Prog.Arch == TNA && dprsr == m.Prog.Tofino.OutDprsr {
+		data = sent
+	}
+	data = slices.Concat(m.mirror.header, data)
+	if to, ok := m.Prog.Sessions[m.mirror.session]; ok {
+		m.todo = append(m.todo, job{egress: true, data: data, port: to, length: len(data)})
+	}
+}
+
+// Loopback returns a port that leads from egress to ingress.
+func Loopback(arch string) uint32 {
+	if arch == T2NA {
+		return 6
+	}
+	return 68
 }
 
 // dropsPacket reports whether an error of the parser drops the packet, as in a
