@@ -16,6 +16,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 	"github.com/p4lb/p4lb/internal/lab/spec"
 	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
 	"github.com/p4lb/p4lb/internal/sim"
 	"github.com/p4lb/p4lb/internal/text/lists"
 	"github.com/p4lb/p4lb/internal/text/plain"
@@ -241,9 +242,11 @@ func (j *Job) simOptions() sim.Options {
 	if w.Queue > 0 {
 		o.Queue = fabric.Size(w.Queue * frame)
 	}
+	var programs []*manifest.Manifest
 	for _, p := range j.setup.byRole {
-		o.ByMAC = o.ByMAC || p.Manifest.ByMAC()
+		programs = append(programs, &p.Manifest)
 	}
+	o.ByMAC = manifest.OneSegment(programs)
 	w.Apply(&o)
 	return o
 }

@@ -38,13 +38,20 @@ func (b *planner) each(r *manifest.Repeat, do func(*place) error) error {
 		return nil
 	}
 	return b.here().nest(r.Each.Words(), func(p *place) error {
-		if !r.Where.IsZero() {
-			if ok, err := r.Where.Eval(p.fact); err != nil || ok == 0 {
-				return err
-			}
+		if ok, err := p.holds(r.Where); err != nil || !ok {
+			return err
 		}
 		return do(p)
 	})
+}
+
+// holds reports whether a condition is met, or there is none.
+func (p *place) holds(where manifest.Expr) (bool, error) {
+	if where.IsZero() {
+		return true, nil
+	}
+	v, err := where.Eval(p.fact)
+	return v != 0, err
 }
 
 // here is the switch itself.

@@ -14,6 +14,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/p4info"
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // The planner fills tables by the purposes that manifests give them and by the facts
@@ -143,6 +144,19 @@ func (b *planner) paths() []fabric.Group {
 	return b.groups
 }
 
+// knows reports whether the program can choose among the paths of a group. A program
+// whose tables find members by slot alone has one group: the switch's largest.
+func (b *planner) knows(id int) bool {
+	bySlot := slices.ContainsFunc(b.m.Tables, func(t manifest.Table) bool {
+		return t.Purpose == manifest.Member && t.Key(manifest.GroupID) == nil && t.Key(manifest.MemberIndex) == nil
+	})
+	if !bySlot {
+		return true
+	}
+	largest := slices.MaxFunc(b.paths(), func(g, h fabric.Group) int { return cmp.Compare(len(g.Hops), len(h.Hops)) })
+	return id == largest.ID
+}
+
 // aboutGroup returns the facts about a group and its paths.
 func (b *planner) aboutGroup(g fabric.Group) lookup {
 	first := 0
@@ -213,15 +227,12 @@ func (b *planner) fillRoutes(t *manifest.Table) {
 	for _, g := range b.paths() {
 		groups[g.ID] = g
 	}
-	direct, grouped := widest(t, manifest.EgressPort), widest(t, manifest.GroupID, manifest.FirstMember)
+	direct, grouped := widest(t, manifest.EgressPort), widest(t, manifest.GroupID, manifest.FirstMember, manifest.PathCount)
 	for i, r := range b.out.Routes.Routes {
-		if !b.takes(t, r.Prefix) {
-			continue
-		}
 		var about lookup
 		action := grouped
 		switch id := cmp.Or(r.Group, b.single[r.Hop]); {
-		case id != 0 && grouped != nil:
+		case id != 0 && grouped != nil && (b.knows(id) || direct == nil):
 			about = b.aboutGroup(groups[id])
 		case id != 0: // a program of one path takes one of them
 			hops := groups[id].Hops
@@ -229,19 +240,34 @@ func (b *planner) fillRoutes(t *manifest.Table) {
 		default:
 			action, about = direct, b.aboutPort(b.port(r.Hop.Port))
 		}
-		b.addEntry(t, action, &r.Prefix, about)
+		for _, p := range b.destinations(t, r.Prefix) {
+			b.addEntry(t, action, &p, about)
+		}
 	}
 }
 
-// takes reports whether the destination field of a table has the width of the prefix's
-// addresses: a table is for IPv4 or for IPv6.
-func (b *planner) takes(t *manifest.Table, p netip.Prefix) bool {
-	for _, f := range b.x.ByName[t.Name].Fields {
-		if k := t.Key(manifest.Destination); k != nil && k.Name == f.Name {
-			return f.Width == p.Addr().BitLen()
+// destinations returns the prefixes for which a table needs entries to reach a prefix of
+// the network. There are none if the field that carries the destination has the width of
+// the other IP version. A field that matches whole addresses needs an entry for each host.
+func (b *planner) destinations(t *manifest.Table, p netip.Prefix) []netip.Prefix {
+	key := t.Key(manifest.Destination)
+	if key == nil {
+		return []netip.Prefix{p}
+	}
+	f := lists.First(b.x.ByName[t.Name].Fields, func(f p4info.Field) bool { return f.Name == key.Name })
+	switch {
+	case f.Width != p.Addr().BitLen():
+		return nil
+	case f.Kind != configv1.MatchField_EXACT && f.Kind != configv1.MatchField_OPTIONAL:
+		return []netip.Prefix{p}
+	}
+	var list []netip.Prefix
+	for _, h := range b.plan.Topology.Hosts {
+		if a := h.IP.Addr(); p.Contains(a) {
+			list = append(list, netip.PrefixFrom(a, a.BitLen()))
 		}
 	}
-	return true
+	return list
 }
 
 // widest returns the action with the most parameters among those that carry one of the
@@ -262,6 +288,9 @@ func widest(t *manifest.Table, facts ...manifest.Fact) *manifest.Action {
 func (b *planner) fillMembers(t *manifest.Table) {
 	action := widest(t, manifest.EgressPort, manifest.QueueNumber)
 	for _, g := range b.paths() {
+		if !b.knows(g.ID) {
+			continue
+		}
 		about := b.aboutGroup(g)
 		add := func(slot, of int) {
 			b.addEntry(t, action, nil, lookup(func(f manifest.Fact, _ int) (uint64, bool) { return about(f, of) }).
@@ -332,9 +361,12 @@ func (b *planner) hops(leaf *fabric.Switch) []fabric.Port {
 // or not there is a way back.
 func (b *planner) fillLeafOf(t *manifest.Table) {
 	for _, d := range b.plan.Topology.Destinations() {
-		if d.Leaf != b.sw.Leaf && b.takes(t, d.Prefix) {
-			number := map[manifest.Fact]uint64{manifest.LeafNumber: uint64(d.Leaf)}
-			b.addEntry(t, t.Action(manifest.LeafNumber), &d.Prefix, b.aboutPort(fabric.Port{}).with(number))
+		if d.Leaf == b.sw.Leaf {
+			continue
+		}
+		number := map[manifest.Fact]uint64{manifest.LeafNumber: uint64(d.Leaf)}
+		for _, p := range b.destinations(t, d.Prefix) {
+			b.addEntry(t, t.Action(manifest.LeafNumber), &p, b.aboutPort(fabric.Port{}).with(number))
 		}
 	}
 }
@@ -483,8 +515,9 @@ func (b *planner) addEntry(t *manifest.Table, a *manifest.Action, prefix *netip.
 		case i < 0:
 			return 0, false
 		case a.Params[i].Value != "":
-			m, err := literal(a.Params[i].Value)
-			return m.Value, err == nil
+			x, err := manifest.ParseExpr(a.Params[i].Value)
+			v, ok := x.Number()
+			return v, ok && err == nil
 		}
 		return about(a.Params[i].Carries, a.Params[i].Slot)
 	})
@@ -497,32 +530,30 @@ func (b *planner) match(t *manifest.Table, f p4info.Field, prefix *netip.Prefix,
 	case i < 0:
 		return Match{}, false
 	case t.Keys[i].Value != "":
-		m, err := literal(t.Keys[i].Value)
+		var given manifest.Match
+		if err := given.UnmarshalText([]byte(t.Keys[i].Value)); err != nil {
+			return Match{}, false
+		}
+		m, err := b.here().matchOf(f, given)
 		return m, err == nil
 	case t.Keys[i].Carries == manifest.Destination:
-		m := Match{Value: uint64(addressNumber(prefix.Addr())), Bits: prefix.Bits()}
-		if prefix.Addr().Is6() {
-			m.Upper, m.Value = halves(prefix.Addr())
-		}
-		return m, true
+		return destination(f, *prefix), true
 	}
 	v, ok := about(t.Keys[i].Carries, 0)
-	m := Match{Value: v}
-	if f.Kind == configv1.MatchField_LPM {
-		m.Bits = f.Width
-	}
-	return m, ok
+	return Match{Value: v, Bits: f.Width}, ok
 }
 
-// literal is a value that a manifest has for a field or a parameter.
-func literal(text string) (Match, error) {
-	var m manifest.Match
-	if err := m.UnmarshalText([]byte(text)); err != nil {
-		return Match{}, err
+// destination returns the match of a field for the addresses of a prefix.
+func destination(f p4info.Field, p netip.Prefix) Match {
+	m := Match{Value: uint64(addressNumber(p.Addr())), Bits: p.Bits()}
+	if p.Addr().Is6() {
+		m.Upper, m.Value = halves(p.Addr())
 	}
-	value, _ := m.Value.Number()
-	bits, _ := m.Other.Number()
-	return Match{Value: value, Bits: int(bits)}, nil
+	if f.Kind == configv1.MatchField_RANGE {
+		high := m.Value | (1<<(f.Width-p.Bits()) - 1)
+		m.High = &high
+	}
+	return m
 }
 
 // members returns the ports of a multicast group for packets from a port, or nil.

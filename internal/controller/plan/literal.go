@@ -17,55 +17,64 @@ import (
 // This file evaluates the explicit parts of a manifest: entries, cells, sessions and
 // groups with expressions over facts of the network (facts.go).
 
-// addEntries adds the entries that are written out for a table.
-func (b *planner) addEntries(t *manifest.Table) {
-	seen := map[string]bool{}
+// addEntries adds the entries that are written out for a table. After each of them it
+// calls added with the number of entries that the plan had before it.
+func (b *planner) addEntries(t *manifest.Table, added func(before, entry int)) {
+	seen := map[string]string{} // the call of each key
 	for i := range t.Entries {
 		e := &t.Entries[i]
-		err := b.each(&e.Repeat, func(p *place) error {
+		before, repeat := len(b.out.Entries), e.Repeat
+		if e.OneOf != "" {
+			repeat.Where = manifest.Expr{} // it chooses members, see entry
+		}
+		err := b.each(&repeat, func(p *place) error {
 			made, err := p.entry(b.x.ByName[t.Name], e)
-			if err != nil {
+			if err != nil || made == nil {
 				return err
 			}
-			if key := made.key() + fmt.Sprint(made.Priority); !seen[key] {
-				seen[key] = true
-				b.out.Entries = append(b.out.Entries, made)
-				return nil
+			key := made.key() + fmt.Sprint(made.Priority)
+			have, ok := seen[key]
+			switch {
+			case !ok:
+				seen[key] = made.call()
+				b.out.Entries = append(b.out.Entries, *made)
+			case have != made.call():
+				return fmt.Errorf("there is an entry %s already, with the action %s: this one has %s", made.key(), have, made.call())
 			}
-			return fmt.Errorf("there is an entry %s already", made.key())
+			return nil
 		})
 		if err != nil {
 			b.fail("", "table %s, entry %d of the manifest: %w", t.Name, i+1, err)
 		}
+		added(before, i)
 	}
 }
 
-// entry computes an entry in a place.
-func (p *place) entry(info *p4info.Table, e *manifest.Entry) (Entry, error) {
+// entry computes an entry in a place. It is nil if no member of a selector meets the
+// entry's condition.
+func (p *place) entry(info *p4info.Table, e *manifest.Entry) (*Entry, error) {
 	a := info.Actions[manifest.Short(e.Action)]
 	if a == nil {
-		return Entry{}, fmt.Errorf("there is no action %s", e.Action)
+		return nil, fmt.Errorf("there is no action %s", e.Action)
 	}
-	out := Entry{Table: info.Name, Action: a.Name}
+	out := &Entry{Table: info.Name, Action: a.Name}
 	if !e.Default {
 		out.Match = []Match{}
 	}
-	overlaps := false
 	for _, f := range info.Fields {
 		if e.Default {
 			break
 		}
 		m, err := p.match(f, e.Match)
 		if err != nil {
-			return Entry{}, fmt.Errorf("%s: %w", f.Name, err)
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
 		out.Match = append(out.Match, m)
-		overlaps = overlaps || f.Kind != configv1.MatchField_EXACT && f.Kind != configv1.MatchField_LPM
 	}
-	if overlaps {
+	if !e.Default && overlaps(info) {
 		n, err := e.Priority.Eval(p.fact)
 		if err != nil {
-			return Entry{}, fmt.Errorf("priority: %w", err)
+			return nil, fmt.Errorf("priority: %w", err)
 		}
 		out.Priority = max(1, int(n)) // P4Runtime knows none of 0
 	}
@@ -74,16 +83,35 @@ func (p *place) entry(info *p4info.Table, e *manifest.Entry) (Entry, error) {
 		out.Args, err = p.args(a, e.Args)
 		return out, err
 	}
+	if err := p.oneOf(out, a, e); err != nil || len(out.OneOf) == 0 {
+		return nil, err
+	}
+	return out, nil
+}
+
+// oneOf adds the members of a selector: the repetitions that meet the condition.
+func (p *place) oneOf(out *Entry, a *p4info.Action, e *manifest.Entry) error {
 	out.Action = ""
 	err := p.nest(e.OneOf.Words(), func(q *place) error {
+		if ok, err := q.holds(e.Where); err != nil || !ok {
+			return err
+		}
 		args, err := q.args(a, e.Args)
 		out.OneOf = append(out.OneOf, Call{a.Name, args})
 		return err
 	})
-	if err == nil && len(out.OneOf) == 0 {
+	if err == nil && len(out.OneOf) == 0 && e.Where.IsZero() {
 		err = fmt.Errorf("there is no %s to choose from", e.OneOf)
 	}
-	return out, err
+	return err
+}
+
+// overlaps reports whether several entries of a table can match one packet without a
+// longest prefix, so that entries need a priority.
+func overlaps(t *p4info.Table) bool {
+	return slices.ContainsFunc(t.Fields, func(f p4info.Field) bool {
+		return f.Kind != configv1.MatchField_EXACT && f.Kind != configv1.MatchField_LPM
+	})
 }
 
 func (p *place) args(a *p4info.Action, list map[string]manifest.Expr) ([]Arg, error) {
@@ -100,8 +128,16 @@ func (p *place) args(a *p4info.Action, list map[string]manifest.Expr) ([]Arg, er
 
 func (p *place) match(f p4info.Field, list map[string]manifest.Match) (Match, error) {
 	m, given := list[f.Name]
+	if !given {
+		m.Kind = manifest.AnyMatch
+	}
+	return p.matchOf(f, m)
+}
+
+// matchOf computes what a match of the manifest means for a field.
+func (p *place) matchOf(f p4info.Field, m manifest.Match) (Match, error) {
 	out := Match{Field: f.Name, Width: f.Width, Bits: f.Width}
-	if !given || m.Kind == manifest.AnyMatch {
+	if m.Kind == manifest.AnyMatch {
 		out.Any, out.Bits = true, 0
 		return out, nil
 	}
@@ -147,8 +183,11 @@ func (p *place) value(e manifest.Expr, width int) (upper, lower uint64, err erro
 	if f, node, one := e.Fact(); one && !ok {
 		a, ok = p.address(f, node)
 	}
-	if ok && a.Is6() && width >= 128 {
+	if ok && a.Is6() && width > 64 {
 		upper, lower = halves(a)
+		if width < 128 && upper>>(width-64) != 0 {
+			return 0, 0, fmt.Errorf("%v does not fit %d bits", e, width)
+		}
 		return upper, lower, nil
 	}
 	v, err := e.Eval(p.fact)

@@ -67,9 +67,9 @@ type Plan struct {
 	byName   map[string]*Switch
 }
 
-// ByMAC reports whether a switch forwards by the MACs of hosts.
+// ByMAC reports whether hosts send to each other's MAC addresses.
 func (p *Plan) ByMAC() bool {
-	return slices.ContainsFunc(p.Switches, func(s *Switch) bool { return s.Pipeline.Manifest.ByMAC() })
+	return manifest.OneSegment(lists.Map(p.Switches, func(s *Switch) *manifest.Manifest { return &s.Pipeline.Manifest }))
 }
 
 // VirtualAddresses returns the virtual addresses of the programs with their MACs, which

@@ -3,7 +3,9 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"time"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -53,10 +55,13 @@ func New(t *fabric.Topology, pipelines map[fabric.Role]*Pipeline, o Options) (*P
 // checkIPv6 finds IPv6 hosts in the network of programs that only forward IPv4.
 func (p *Plan) checkIPv6() *Error {
 	i := slices.IndexFunc(p.Topology.Hosts, func(h fabric.Host) bool { return h.IP.Addr().Is6() })
-	if i < 0 || p.ByMAC() {
+	if i < 0 {
 		return nil
 	}
 	for _, s := range p.Switches {
+		if s.Pipeline.Manifest.ByMAC() {
+			return nil
+		}
 		for _, e := range s.Entries {
 			if slices.ContainsFunc(e.Match, func(m Match) bool { return m.Upper != 0 }) {
 				return nil
@@ -168,12 +173,12 @@ func (b *planner) add(table, action string, key []Match, args func(name string) 
 	e := Entry{Table: table, Action: action, Match: slices.Grow([]Match(nil), len(key)), Args: slices.Grow([]Arg(nil), len(a.Params))}
 	for i, m := range key {
 		f := info.Fields[i]
-		m.Field, m.Width = f.Name, f.Width
-		if f.Kind != configv1.MatchField_LPM {
-			m.Bits = f.Width
-		}
+		m.Field, m.Width, m.Bits = f.Name, f.Width, min(m.Bits, f.Width)
 		b.checkWidth(table, m.Field, m.Value, m.Width)
 		e.Match = append(e.Match, m)
+		if f.Kind != configv1.MatchField_EXACT && f.Kind != configv1.MatchField_LPM {
+			e.Priority = max(1, e.Priority+m.Bits) // the longest prefix first
+		}
 	}
 	for _, p := range a.Params {
 		v, ok := args(p.Name)
@@ -193,11 +198,11 @@ func (b *planner) checkWidth(table, name string, v uint64, width int) {
 	}
 }
 
-// exact is a key of numbers.
+// exact is a key of numbers, all of whose bits count.
 func exact(values ...int) []Match {
 	key := make([]Match, len(values))
 	for i, v := range values {
-		key[i].Value = uint64(v)
+		key[i] = Match{Value: uint64(v), Bits: math.MaxInt}
 	}
 	return key
 }
@@ -210,19 +215,33 @@ func (b *planner) addTables() {
 		if info.Fixed {
 			continue
 		}
-		before := len(b.out.Entries)
-		if fill := fillers[t.Purpose]; fill != nil {
-			fill(b, t)
-		}
-		b.addEntries(t)
-		n := 0
-		for _, e := range b.out.Entries[before:] {
-			if e.Match != nil { // a default action takes no room
-				n++
+		var asked []string // who needs how many entries
+		total := 0
+		count := func(from int, who string) {
+			n := 0
+			for _, e := range b.out.Entries[from:] {
+				if e.Match != nil { // a default action takes no room
+					n++
+				}
+			}
+			if total += n; n > 0 {
+				asked = append(asked, fmt.Sprintf("%d for %s", n, who))
 			}
 		}
-		if int64(n) > info.Size && len(info.Fields) > 0 {
-			b.fail("the network is too large for the program", "table %s would have %d entries, and has room for %d", t.Name, n, info.Size)
+		if fill := fillers[t.Purpose]; fill != nil {
+			before := len(b.out.Entries)
+			fill(b, t)
+			count(before, "its purpose "+string(t.Purpose))
+		}
+		b.addEntries(t, func(before, i int) {
+			who := fmt.Sprintf("entry %d", i+1)
+			if each := t.Entries[i].Each; each != "" {
+				who += fmt.Sprintf(" (each: %s)", each)
+			}
+			count(before, who)
+		})
+		if int64(total) > info.Size && len(info.Fields) > 0 {
+			b.fail("the network is too large for the program", "table %s would have %d entries, and has room for %d: %s", t.Name, total, info.Size, strings.Join(asked, ", "))
 		}
 	}
 }

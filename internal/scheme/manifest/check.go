@@ -221,6 +221,9 @@ func (p *program) checkKeys(t *Table, have *configv1.Table, place string) error 
 		if match := strings.ToLower(f.GetMatchType().String()); k.Match != "" && k.Match != match {
 			return at(place+".match", "is %s: field %s of table %s is matched %s", k.Match, k.Name, t.Name, match)
 		}
+		if k.Value == "*" && f.GetMatchType() == configv1.MatchField_EXACT {
+			return at(place+".value", "*: field %s of table %s is matched exactly: want its value, a fact that it carries, or entries", k.Name, t.Name)
+		}
 		if k.Value != "" {
 			if err := fits(place+".value", k.Value, int(f.GetBitwidth()), "field "+k.Name); err != nil {
 				return err

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/big"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -50,7 +51,7 @@ func ParseExpr(text string) (Expr, error) {
 	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimLeft(rest, " \t") {
 		t := token().FindString(rest)
 		if t == "" {
-			return Expr{}, fmt.Errorf("%q: want a number of at most 64 bits, an address, or a fact such as $port", rest)
+			return Expr{}, fmt.Errorf("%q: want a number, an address, or a fact such as $port", rest)
 		}
 		p.tokens = append(p.tokens, t)
 		rest = rest[len(t):]
@@ -99,7 +100,8 @@ func (e Expr) facts(see func(f Fact, node string)) {
 	}
 }
 
-// Address is the IPv6 address, if the expression is one.
+// Address is the value as an IPv6 address, if the expression is a number of more than 64
+// bits.
 func (e Expr) Address() (netip.Addr, bool) {
 	a, ok := e.root.(address)
 	return netip.Addr(a), ok
@@ -259,11 +261,16 @@ func literal(t string) (term, error) {
 	}
 	v, err := strconv.ParseUint(t, 0, 64)
 	if err != nil {
-		if v, err = strconv.ParseUint(t, 10, 64); err != nil {
-			return nil, fmt.Errorf("%s is no number, or has more than 64 bits", t)
-		}
+		v, err = strconv.ParseUint(t, 10, 64)
 	}
-	return constant(v), nil
+	if err == nil {
+		return constant(v), nil
+	}
+	n, ok := new(big.Int).SetString(t, 0)
+	if !ok || n.BitLen() > 128 {
+		return nil, fmt.Errorf("%s is no number, or has more than 128 bits", t)
+	}
+	return address(netip.AddrFrom16([16]byte(n.FillBytes(make([]byte, 16))))), nil
 }
 
 type constant int64
@@ -271,11 +278,12 @@ type constant int64
 func (c constant) eval(Lookup) (int64, error) { return int64(c), nil }
 func (c constant) walk(func(Fact, string))    {}
 
-// An address is an IPv6 address, which has too many bits for a calculation.
+// An address is an IPv6 address or another number of more than 64 bits, which is too
+// wide for a calculation.
 type address netip.Addr
 
 func (a address) eval(Lookup) (int64, error) {
-	return 0, fmt.Errorf("%v has 128 bits: want it alone, as the value of a field of 128 bits", netip.Addr(a))
+	return 0, fmt.Errorf("%v has more than 64 bits: want it alone, as the value of a wide field", netip.Addr(a))
 }
 func (a address) walk(func(Fact, string)) {}
 

@@ -42,15 +42,15 @@ func TestExpr(t *testing.T) {
 
 func TestExprRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                     "a value is missing",
-		"1 +":                  "a value is missing",
-		"(1":                   "a ) is missing",
-		"1 2":                  `"2" is not expected there`,
-		"$paths ? 1":           "? wants a :",
-		"hop.port":             `"hop.port": want a number of at most 64 bits, an address, or a fact such as $port`,
-		"$prt":                 "there is no fact $prt; did you mean port?",
-		"99999999999999999999": "more than 64 bits",
-		"* 2":                  "stands where a value is expected",
+		"":           "a value is missing",
+		"1 +":        "a value is missing",
+		"(1":         "a ) is missing",
+		"1 2":        `"2" is not expected there`,
+		"$paths ? 1": "? wants a :",
+		"hop.port":   `"hop.port": want a number, an address, or a fact such as $port`,
+		"$prt":       "there is no fact $prt; did you mean port?",
+		"999999999999999999999999999999999999999999": "more than 128 bits",
+		"* 2": "stands where a value is expected",
 	} {
 		if _, err := manifest.ParseExpr(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)

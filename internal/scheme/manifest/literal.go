@@ -36,8 +36,7 @@ type Entry struct {
 }
 
 // ByMAC reports whether the program forwards by host MAC addresses, because an entry
-// matches one. For hosts the network is then one Ethernet segment: they send to each
-// other's MAC addresses instead of their switch's.
+// matches one.
 func (m *Manifest) ByMAC() (yes bool) {
 	for i := range m.Tables {
 		for _, e := range m.Tables[i].Entries {
@@ -47,6 +46,31 @@ func (m *Manifest) ByMAC() (yes bool) {
 		}
 	}
 	return yes
+}
+
+// WritesMAC reports whether an action of the program gets the MAC address of the next hop
+// or of a host.
+func (m *Manifest) WritesMAC() (yes bool) {
+	see := func(f Fact, _ string) { yes = yes || f == NextMAC || f == HostMAC }
+	for i := range m.Tables {
+		t := &m.Tables[i]
+		if t.Action(NextMAC, HostMAC) != nil {
+			return true
+		}
+		for _, e := range t.Entries {
+			for _, x := range e.Args {
+				x.facts(see)
+			}
+		}
+	}
+	return yes
+}
+
+// OneSegment reports whether the network of these programs is one Ethernet segment for
+// hosts, so that they send to each other's MAC addresses instead of their switch's: a
+// program forwards by them, or frames keep theirs because no program writes one.
+func OneSegment(programs []*Manifest) bool {
+	return slices.ContainsFunc(programs, (*Manifest).ByMAC) || !slices.ContainsFunc(programs, (*Manifest).WritesMAC)
 }
 
 // A Fill is the initial value of a register cell.
@@ -289,7 +313,12 @@ func (e *Entry) validate(place string) error {
 	if err := e.checkEach(place); err != nil {
 		return err
 	}
-	if err := e.check(place+".where", e.Where); err != nil {
+	members := e.Repeat // where and args see each member of a selector
+	members.Each += " " + e.OneOf
+	if err := members.Each.check(); err != nil {
+		return at(place+".one_of", "%v", err)
+	}
+	if err := members.check(place+".where", e.Where); err != nil {
 		return err
 	}
 	if err := e.check(place+".priority", e.Priority); err != nil {
@@ -303,13 +332,8 @@ func (e *Entry) validate(place string) error {
 			}
 		}
 	}
-	args := e.Repeat
-	args.Each += " " + e.OneOf
-	if err := args.Each.check(); err != nil {
-		return at(place+".one_of", "%v", err)
-	}
 	for _, name := range sortedKeys(e.Args) {
-		if err := args.check(place+".args."+name, e.Args[name]); err != nil {
+		if err := members.check(place+".args."+name, e.Args[name]); err != nil {
 			return err
 		}
 	}

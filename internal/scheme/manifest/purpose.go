@@ -23,13 +23,13 @@ var aboutPort = []Fact{EgressPort, OwnMAC, NextMAC, QueueNumber, ServiceTime, Ca
 var purposeNeeds = map[Purpose]purposeNeed{
 	Route: {
 		key:    [][]Fact{{Destination}},
-		params: []Fact{EgressPort, GroupID, FirstMember},
-		known:  append([]Fact{PathCount, LeafNumber, HostAddress, HostMAC}, aboutPort...),
+		params: []Fact{EgressPort, GroupID, FirstMember, PathCount},
+		known:  append([]Fact{LeafNumber, HostAddress, HostMAC}, aboutPort...),
 	},
 	Member: {
-		key:    [][]Fact{{GroupID, MemberIndex}, {SlotNumber, MemberIndex}},
+		key:    [][]Fact{{SlotNumber, MemberIndex}},
 		params: []Fact{EgressPort, QueueNumber},
-		known:  append([]Fact{PathWeight, LeafNumber}, aboutPort...),
+		known:  append([]Fact{GroupID, PathWeight, LeafNumber}, aboutPort...),
 	},
 	Group: {
 		key:    [][]Fact{{GroupID}},

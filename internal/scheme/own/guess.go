@@ -1,6 +1,7 @@
 package own
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -14,21 +15,44 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
+// An InitRequest asks for a first manifest.
+type InitRequest struct {
+	Program string // the program's file
+	Shown   string // its name in messages and in the manifest
+	// File is where the manifest will be stored, which determines how it refers to the
+	// program and its includes; "" means in the program's folder.
+	File     string
+	Includes []string // include folders of the compiler
+	Defines  []string // macros, as NAME or NAME=VALUE
+}
+
 // Init writes a first manifest for a program as YAML. It guesses the purpose of
 // registers and tables from the data flow of the program. Each guess is marked,
-// with the reason. file is where the manifest will be stored, which determines
-// how it refers to the program; "" means in the program's folder.
-func Init(program, shown, file string) ([]byte, error) {
-	compiled, err := compile(program, shown, "", nil, nil)
+// with the reason.
+func Init(r InitRequest) ([]byte, error) {
+	compiled, err := compile(r.Program, r.Shown, "", r.Includes, r.Defines)
 	if err != nil {
 		return nil, err
 	}
 	g := &guess{flow: flowOf(compiled.Config), compiled: compiled, keys: keyFields(compiled.Config), notes: map[string]string{}}
-	name := strings.TrimSuffix(shown[strings.LastIndexByte(shown, '/')+1:], ".p4")
-	if beside := besides(shown); file != "" && !slices.Contains(beside, file) {
-		if g.program, err = filepath.Rel(filepath.Dir(file), shown); err != nil {
-			g.program = shown
+	name := strings.TrimSuffix(r.Shown[strings.LastIndexByte(r.Shown, '/')+1:], ".p4")
+	folder := filepath.Dir(cmp.Or(r.File, r.Shown))
+	from := func(path string) string {
+		if rel, err := filepath.Rel(folder, path); err == nil {
+			return rel
 		}
+		return path
+	}
+	if r.File != "" && !slices.Contains(besides(r.Shown), r.File) {
+		g.program = from(r.Shown)
+	}
+	g.includes = lists.Map(r.Includes, from)
+	for _, d := range r.Defines {
+		name, value, ok := strings.Cut(d, "=")
+		if !ok {
+			value = "1" // as the preprocessor has it
+		}
+		g.defines = append(g.defines, fmt.Sprintf("%s: %q", name, value))
 	}
 	return g.write(name), nil
 }
@@ -39,6 +63,8 @@ type guess struct {
 	compiled *p4.Program
 	keys     map[string][]string // fields of each table's key
 	program  string              // name of the program in the manifest; "": in the same folder
+	includes []string            // include folders, relative to the manifest
+	defines  []string            // macros, as NAME: VALUE
 	perHost  bool                // a path rewrites the destination address, so each host has its own paths
 	notes    map[string]string   // reasons by object
 }
@@ -143,18 +169,32 @@ func (g *guess) table(t *configv1.Table, actions map[uint32]*configv1.Action) gu
 		return slices.ContainsFunc(out.keys, func(k manifest.Key) bool { return k.Carries == f })
 	}
 	switch {
-	case key(manifest.Destination) && has(manifest.EgressPort, manifest.GroupID, manifest.FirstMember):
+	case key(manifest.Destination) && has(manifest.EgressPort, manifest.GroupID, manifest.FirstMember, manifest.PathCount):
 		out.purpose, out.why = manifest.Route, "its key is the destination, its actions set the next hop"
-	case (key(manifest.SlotNumber) && key(manifest.GroupID) || key(manifest.MemberIndex)) && has(manifest.EgressPort):
+	case (key(manifest.SlotNumber) || key(manifest.MemberIndex)) && has(manifest.EgressPort):
 		out.purpose, out.why = manifest.Member, "its key is the selected path, its actions set the next hop"
 	case len(out.keys) == 1 && key(manifest.EgressPort) && has(manifest.OwnMAC, manifest.NextMAC):
 		out.purpose, out.why = manifest.PortConfig, "its key is a port, its actions set properties of the port"
+	}
+	if f := unknownExact(out.keys, t.GetMatchFields()); out.purpose != manifest.None && f != "" {
+		out.purpose, out.why = manifest.None, fmt.Sprintf("no guess: the values of the exact field %s are unknown, so give entries", f)
 	}
 	if to := g.hostAction(&out, fields); out.purpose == manifest.None && to != nil {
 		out.why, out.each = "one entry per host: the program forwards by MAC", "host"
 		out.keys[0].Carries, out.actions = manifest.HostMAC, []manifest.Action{*to}
 	}
 	return out
+}
+
+// unknownExact returns the name of a field that is matched exactly and whose meaning is
+// unknown, or "".
+func unknownExact(keys []manifest.Key, fields []*configv1.MatchField) string {
+	for i, f := range fields {
+		if f.GetMatchType() == configv1.MatchField_EXACT && keys[i].Carries == "" {
+			return f.GetName()
+		}
+	}
+	return ""
 }
 
 // hostAction returns the action of a table that sends a packet to the host with
@@ -265,6 +305,12 @@ func (g *guess) write(name string) []byte {
 	if g.program != "" {
 		line("", "program: %s", quoted(g.program))
 	}
+	if len(g.includes) > 0 {
+		line("", "includes: [%s]", strings.Join(lists.Map(g.includes, quoted), ", "))
+	}
+	if len(g.defines) > 0 {
+		line("", "defines: {%s}", strings.Join(g.defines, ", "))
+	}
 	if paths {
 		line("the size of the largest group in a table", "paths: %d", manifest.MaxPaths)
 	}
@@ -304,6 +350,9 @@ func (g *guess) writeTable(line func(why, format string, args ...any), t *config
 		}
 	}
 	if made.each != "" {
+		if size := t.GetSize(); size < smallTable {
+			line("", "  # The table has room for %d entries: a network that needs more is refused.", size)
+		}
 		made.writeEntries(line)
 		return
 	}
@@ -397,6 +446,9 @@ func (g *guess) writeShape(line func(why, format string, args ...any), t *config
 		line("", "  # - {%s, action: %s%s}", match, manifest.Short(a.GetPreamble().GetName()), args)
 	}
 }
+
+// smallTable is the size below which a table may be too small for all hosts and paths.
+const smallTable = 256
 
 // noLink is a port that probably has no link.
 const noLink = 500

@@ -268,7 +268,7 @@ func TestFolders(t *testing.T) {
 func TestInit(t *testing.T) {
 	for name, sure := range map[string]bool{"diffflow/diffflow": true, "twochoice/leaf": true, "twochoice/spine": true, "tinyflow/tinyflow": false} {
 		program := filepath.Join(examples, name+".p4")
-		text, err := Init(program, program, "")
+		text, err := Init(InitRequest{Program: program, Shown: program})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -319,7 +319,7 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;
 `
 	program := filepath.Join(t.TempDir(), "l2.p4")
 	write(t, program, text)
-	made, err := Init(program, "l2.p4", "")
+	made, err := Init(InitRequest{Program: program, Shown: "l2.p4"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,12 +356,12 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;
 `
 	program := filepath.Join(t.TempDir(), "both.p4")
 	write(t, program, text)
-	first, err := Init(program, "both.p4", "")
+	first, err := Init(InitRequest{Program: program, Shown: "both.p4"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 100 {
-		if made, err := Init(program, "both.p4", ""); err != nil || string(made) != string(first) {
+		if made, err := Init(InitRequest{Program: program, Shown: "both.p4"}); err != nil || string(made) != string(first) {
 			t.Fatalf("%v: got\n%s\nbefore it was\n%s", err, made, first)
 		}
 	}
@@ -380,7 +380,7 @@ func sameTable(a, b *manifest.Table) bool {
 // TestInitElsewhere: a manifest in another folder names the program.
 func TestInitElsewhere(t *testing.T) {
 	dir := folder(t)
-	text, err := Init(filepath.Join(dir, "mine.p4"), "mine.p4", "there/mine.manifest.yaml")
+	text, err := Init(InitRequest{Program: filepath.Join(dir, "mine.p4"), Shown: "mine.p4", File: "there/mine.manifest.yaml"})
 	if err != nil || !strings.Contains(string(text), "\nprogram: \"../mine.p4\"\n") {
 		t.Errorf("%v\n%s", err, text)
 	}

@@ -1,0 +1,216 @@
+package embedded_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/p4"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+	"github.com/p4lb/p4lb/internal/scheme/own"
+)
+
+// foreign is a program whose ingress control is to be filled in.
+const foreign = `#include <core.p4>
+#include <v1model.p4>
+header eth_t { bit<48> dst; bit<48> src; bit<16> type; }
+header ip_t { bit<64> a; bit<8> ttl; bit<8> proto; bit<16> sum; bit<32> src; bit<32> dst; }
+struct h_t { eth_t eth; ip_t ip; }
+struct m_t { bit<16> slot; bit<16> n; }
+parser P(packet_in p, out h_t h, inout m_t m, inout standard_metadata_t s) {
+    state start { p.extract(h.eth); p.extract(h.ip); transition accept; }
+}
+control V(inout h_t h, inout m_t m) { apply {} }
+control I(inout h_t h, inout m_t m, inout standard_metadata_t s) {
+    action hop(bit<9> port) { s.egress_spec = port; }
+    action to(bit<9> port, bit<48> mac) { s.egress_spec = port; h.eth.dst = mac; }
+    action group(bit<16> n) { m.n = n; }
+    INGRESS
+}
+control E(inout h_t h, inout m_t m, inout standard_metadata_t s) { apply {} }
+control C(inout h_t h, inout m_t m) { apply {} }
+control D(packet_out p, in h_t h) { apply { p.emit(h); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+`
+
+// foreignPlan plans a program with the manifest that Init guesses, after an edit.
+func foreignPlan(t *testing.T, ingress string, topology *fabric.Topology, edit ...string) (*manifest.Manifest, *plan.Plan, error) {
+	t.Helper()
+	text := strings.Replace(foreign, "INGRESS", ingress, 1)
+	file := filepath.Join(t.TempDir(), "x.p4")
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	guess, err := own.Init(own.InitRequest{Program: file, Shown: "x.p4"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := manifest.Decode("x.manifest.yaml", []byte(strings.NewReplacer(edit...).Replace(string(guess))))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, guess)
+	}
+	c, err := p4.CompileText("x.p4", []byte(text), p4.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := manifest.Check(m, c.P4Info); err != nil {
+		return m, nil, err
+	}
+	own.Complete(m, c.P4Info)
+	p := &plan.Pipeline{Manifest: *m, P4Info: c.P4Info, Config: c.JSON()}
+	made, err := plan.New(topology, map[fabric.Role]*plan.Pipeline{fabric.Leaf: p, fabric.Spine: p}, plan.Options{})
+	return m, made, err
+}
+
+// rowsOf returns the entries of a table on a switch as Rows prints them.
+func rowsOf(p *plan.Plan, sw, table string) string {
+	var list []string
+	for _, r := range p.Rows() {
+		if r[0] == sw && strings.HasPrefix(r[1], table+" ") {
+			list = append(list, strings.TrimPrefix(r[1], table+" ")+" "+r[2])
+		}
+	}
+	return strings.Join(list, "\n")
+}
+
+// TestForeignRoutes: a table for routes gets one entry per prefix, and one per host if
+// its field matches whole addresses. Ports of l1: 1 and 2 lead to hosts, 3 and 4 to spines.
+func TestForeignRoutes(t *testing.T) {
+	const apply = " actions = { hop; NoAction; } } apply { routes.apply(); }"
+	for key, want := range map[string]string{
+		"h.ip.dst: lpm;": `
+dst=10.0.1.1/32 hop(port=1)
+dst=10.0.1.2/32 hop(port=2)
+dst=10.0.2.0/24 hop(port=3)`,
+		"h.ip.dst: exact;": `
+dst=10.0.1.1/32 hop(port=1)
+dst=10.0.1.2/32 hop(port=2)
+dst=10.0.2.1/32 hop(port=3)
+dst=10.0.2.2/32 hop(port=3)`,
+		"h.ip.dst: optional;": `
+dst=10.0.1.1/32 hop(port=1)
+dst=10.0.1.2/32 hop(port=2)
+dst=10.0.2.1/32 hop(port=3)
+dst=10.0.2.2/32 hop(port=3)`,
+		"h.ip.dst: range;": `
+dst=10.0.1.1..10.0.1.1 hop(port=1)
+dst=10.0.1.2..10.0.1.2 hop(port=2)
+dst=10.0.2.0..10.0.2.255 hop(port=3)`,
+		// A field without a meaning matches any protocol, not protocol 0.
+		"h.ip.dst: ternary; h.ip.proto: ternary;": `
+dst=10.0.1.1/32 proto=* hop(port=1)
+dst=10.0.1.2/32 proto=* hop(port=2)
+dst=10.0.2.0/24 proto=* hop(port=3)`,
+	} {
+		m, p, err := foreignPlan(t, "table routes { key = { "+key+" }"+apply, writtenFabric(t))
+		if err != nil {
+			t.Errorf("%s: %v", key, err)
+			continue
+		}
+		if got := rowsOf(p, "l1", "I.routes"); got != strings.TrimPrefix(want, "\n") {
+			t.Errorf("%s:\n%s\nwant%s", key, got, want)
+		}
+		if m.ByMAC() || !p.ByMAC() {
+			t.Errorf("%s: no program writes a MAC, so hosts send to each other's", key)
+		}
+		for _, e := range p.Switches[0].Entries {
+			if overlapping := !strings.Contains(key, "lpm") && !strings.Contains(key, "exact"); overlapping != (e.Priority > 0) {
+				t.Errorf("%s: priority %d", key, e.Priority)
+			}
+		}
+	}
+	_, p, err := foreignPlan(t, "table routes { key = { h.ip.dst: lpm; } actions = { to; } } apply { routes.apply(); }", writtenFabric(t))
+	if err != nil || p.ByMAC() {
+		t.Errorf("a program that writes the next hop's MAC: %v", err)
+	}
+}
+
+// TestForeignUnknownExact: Init and Check do not fill an exact field of unknown meaning.
+func TestForeignUnknownExact(t *testing.T) {
+	const table = "table routes { key = { h.ip.dst: exact; h.ip.proto: exact; } actions = { hop; } } apply { routes.apply(); }"
+	m, _, err := foreignPlan(t, table, writtenFabric(t))
+	if err != nil || m.Tables[0].Purpose != manifest.None {
+		t.Errorf("%v, purpose %s", err, m.Tables[0].Purpose)
+	}
+	_, _, err = foreignPlan(t, table, writtenFabric(t), "  purpose: none", `  keys:
+  - {name: h.ip.dst, carries: destination}
+  - {name: h.ip.proto, value: "*"}
+  actions: [{name: hop, params: [{name: port, carries: port}]}]
+  purpose: route`)
+	if want := "tables[0].keys[1].value: *: field h.ip.proto of table I.routes is matched exactly: want its value, a fact that it carries, or entries"; err == nil || err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+}
+
+// TestForeignOneGroup: an action that carries only the number of paths gives the program
+// one group per switch, which a table by slot holds. Other groups use one path.
+func TestForeignOneGroup(t *testing.T) {
+	const ingress = `table routes { key = { h.ip.dst: lpm; } actions = { hop; group; } }
+    table members { key = { m.slot: exact; } actions = { hop; } }
+    apply {
+        switch (routes.apply().action_run) {
+            group: { hash(m.slot, HashAlgorithm.crc16, 16w0, { h.ip.src, h.ip.dst }, m.n); members.apply(); }
+        }
+    }`
+	_, p, err := foreignPlan(t, ingress, writtenFabric(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ sw, table, want string }{
+		{"l1", "I.routes", "dst=10.0.1.1/32 hop(port=1)\ndst=10.0.1.2/32 hop(port=2)\ndst=10.0.2.0/24 group(n=2)"},
+		{"l1", "I.members", "slot=0 hop(port=3)\nslot=1 hop(port=4)"},
+		{"s1", "I.routes", "dst=10.0.1.0/24 hop(port=1)\ndst=10.0.2.0/24 hop(port=2)"},
+		{"s1", "I.members", ""},
+	} {
+		if got := rowsOf(p, c.sw, c.table); got != c.want {
+			t.Errorf("%s %s:\n%s\nwant\n%s", c.sw, c.table, got, c.want)
+		}
+	}
+	// Spines of the preset have two links to each leaf: two groups.
+	qall := preset(t, "qall")
+	if _, p, err = foreignPlan(t, ingress, qall); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := rowsOf(p, "s1", "I.routes"), "dst=10.0.1.0/24 group(n=2)\ndst=10.0.2.0/24 hop(port=4)"; got != want {
+		t.Errorf("s1:\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestSelectorCondition: where chooses among the members of a selector.
+func TestSelectorCondition(t *testing.T) {
+	for where, want := range map[string]string{
+		"$port != 3": "dst=10.0.2.1/32 one of send(port=4, mac=06:00:00:04:00:01)",
+		"$here":      "",
+	} {
+		text := strings.Replace(writtenManifest, "one_of: path}", "one_of: path, where: \""+where+"\"}", 1)
+		p, err := writtenPlan(t, text, writtenFabric(t))
+		if err != nil {
+			t.Errorf("%s: %v", where, err)
+			continue
+		}
+		got := ""
+		for line := range strings.SplitSeq(rowsOf(p, "l1", "I.routes"), "\n") {
+			if strings.HasPrefix(line, "dst=10.0.2.1/") {
+				got = line
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", where, got, want)
+		}
+	}
+}
+
+// TestTooManyEntries: the error names who needs how many entries.
+func TestTooManyEntries(t *testing.T) {
+	_, _, err := foreignPlan(t, "table routes { key = { h.ip.dst: exact; } actions = { hop; } size = 5; } apply { routes.apply(); }", writtenFabric(t),
+		"  keys:\n", `  entries:
+  - {each: port 0..1, match: {h.ip.dst: $port * 2 + $i}, action: hop, args: {port: $port}}
+  keys:
+`)
+	if want := "table I.routes would have 12 entries, and has room for 5: 4 for its purpose route, 8 for entry 1 (each: port 0..1)"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+}
