@@ -71,33 +71,44 @@ type pacedTask struct {
 	task.Task
 	loop *loop
 	rest time.Duration // how many times as long as it ran
+
+	began  time.Duration // of the latest run
+	period time.Duration // intended until the next run, 0 after an error
 }
 
 // Run runs the task.
 func (p *pacedTask) Run(now time.Duration, f task.Fabric) (time.Duration, error) {
+	if p.period > 0 {
+		p.loop.measure(p.Name(), now, p.period, now-p.began)
+	}
+	p.began, p.period = now, 0
 	start := time.Now()
 	next, err := p.Task.Run(now, f)
 	if err != nil {
 		return max(next, now+p.loop.opts.BackOff), err
 	}
-	due := max(next, now+p.rest*time.Since(start))
-	p.loop.measure(p.Name(), now, next-now, due-now)
-	return due, nil
+	if next != task.Never {
+		p.period = next - now
+	}
+	due := now + p.rest*time.Since(start)
+	if due > next {
+		p.loop.report.Slowed++
+	}
+	return max(next, due), nil
 }
 
-// A pace contains the runs of one kind of task in the current window.
+// A pace contains the times between runs of one kind of task in the current window.
 type pace struct {
 	begin    time.Duration
 	runs     int
-	slow     int           // runs that took too long for the period
-	period   time.Duration // the sum of the intended times between runs
-	actual   time.Duration // the sum of the times between runs
+	period   time.Duration // the sum of the intended times
+	actual   time.Duration // the sum of the actual times
 	reported bool
 }
 
-// measure notes the times between two runs of a task, the intended one and the
-// actual one. After a window in which most runs of the kind were slow, it
-// reports that, once.
+// measure notes the time between the beginnings of two runs of a task, the intended
+// one and the actual one. It reports, once for a kind of task, if the actual times of
+// a window are half as long again or more.
 func (l *loop) measure(name string, now, period, actual time.Duration) {
 	w := l.paces[name]
 	if w == nil {
@@ -107,27 +118,28 @@ func (l *loop) measure(name string, now, period, actual time.Duration) {
 	w.runs++
 	w.period += period
 	w.actual += actual
-	if actual > period {
-		w.slow++
-		l.report.Slowed++
-	}
 	if now < w.begin+l.opts.Window {
 		return
 	}
-	if 2*w.slow > w.runs && !w.reported {
+	n := time.Duration(w.runs)
+	s := Slowness{Task: name, Period: w.period / n, Lately: w.actual / n}
+	if w.actual >= w.period*3/2 && !w.reported {
 		w.reported = true
-		n := time.Duration(w.runs)
-		s := Slowness{Task: name, Period: w.period / n, Lately: w.actual / n}
-		if task.CanWait(name) {
-			l.opts.Log.Info("a task runs less often than planned", "task", s.Task, "period", s.Period, "lately", s.Lately)
-		} else {
-			l.opts.Log.Warn("a task cannot keep its period on all switches", "task", s.Task, "period", s.Period, "lately", s.Lately)
-			if l.opts.Slow != nil {
-				l.opts.Slow(s)
-			}
-		}
+		l.slow(s)
 	}
 	*w = pace{begin: now, reported: w.reported}
+}
+
+// slow logs that a kind of task does not keep its period.
+func (l *loop) slow(s Slowness) {
+	if task.CanWait(s.Task) {
+		l.opts.Log.Info("a task runs less often than planned", "task", s.Task, "period", s.Period, "lately", s.Lately)
+		return
+	}
+	l.opts.Log.Warn("a task cannot keep its period on all switches", "task", s.Task, "period", s.Period, "lately", s.Lately)
+	if l.opts.Slow != nil {
+		l.opts.Slow(s)
+	}
 }
 
 // A loop runs a schedule in real time.

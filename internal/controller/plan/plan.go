@@ -187,7 +187,8 @@ func (p *Plan) Switch(name string) *Switch { return p.byName[name] }
 // Empty lists the tables with a key into which neither the plan nor the program
 // puts anything on some switch, each once: every packet takes their default
 // action. It leaves out tables about groups of paths on switches that have a
-// single path to every destination.
+// single path to every destination, and tables whose entries a manifest gives to
+// other switches.
 func (p *Plan) Empty() []string {
 	var list []string
 	for _, s := range p.Switches {
@@ -197,8 +198,9 @@ func (p *Plan) Empty() []string {
 		}
 		for _, t := range x.Tables {
 			filled := slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Table == t.Name }) ||
-				len(s.Routes.Groups) == 0 && slices.ContainsFunc(s.Pipeline.Manifest.Tables, func(m manifest.Table) bool {
-					return m.Name == t.Name && (m.Purpose == manifest.Group || m.Purpose == manifest.Member)
+				slices.ContainsFunc(s.Pipeline.Manifest.Tables, func(m manifest.Table) bool {
+					paths := m.Purpose == manifest.Group || m.Purpose == manifest.Member
+					return m.Name == t.Name && (paths && len(s.Routes.Groups) == 0 || len(m.Entries) > 0 && p.fills(t.Name))
 				})
 			if len(t.Fields) > 0 && !t.Fixed && !t.Begun && !filled && !slices.Contains(list, t.Name) {
 				list = append(list, t.Name)
@@ -206,6 +208,13 @@ func (p *Plan) Empty() []string {
 		}
 	}
 	return list
+}
+
+// fills reports whether any switch has an entry in a table.
+func (p *Plan) fills(table string) bool {
+	return slices.ContainsFunc(p.Switches, func(s *Switch) bool {
+		return slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Table == table })
+	})
 }
 
 // Balances reports whether any switch has more than one path to somewhere.

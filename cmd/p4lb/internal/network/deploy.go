@@ -75,7 +75,8 @@ The target selects the switches:
                for each role. --tofino-api p4runtime is for Stratum
   bmv2         one simple_switch_grpc process per switch in network namespaces
                with veth links and hosts (needs root). --keep leaves the network
-               running; --attach uses running switches
+               running; --attach uses running switches. Probes get a period
+               that simple_switch carries; --set tprobe or tpath overrides it
 
 --dry-run prints the plan and needs no switch. --diff prints the differences to
 the switches and writes nothing. --atomic restores all switches if one fails.
