@@ -108,7 +108,7 @@ func entryObject(e *p4v1.TableEntry, x *p4info.Index) object {
 		if t.Routes {
 			o.rank = rankRoute
 		}
-		if o.preset && (e.GetAction().GetAction() == nil || actionValue(e) == callValue(t.Initial)) { // as the program begins
+		if o.preset && (e.GetAction().GetAction() == nil || actionValue(e) == callValue(initialAction(t))) { // as the program begins
 			o.value = noAction
 		}
 	}
@@ -175,6 +175,15 @@ func encodeEntry(x *p4info.Index, e plan.Entry, parts pool) *p4v1.TableEntry {
 	}
 	out.Action = &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileActionSet{ActionProfileActionSet: set}}
 	return out
+}
+
+// initialAction returns the default action of the program as P4Runtime describes it.
+func initialAction(t *p4info.Table) *p4v1.Action {
+	a := &p4v1.Action{ActionId: t.Initial.GetActionId()}
+	for _, arg := range t.Initial.GetArguments() {
+		a.Params = append(a.Params, &p4v1.Action_Param{ParamId: arg.GetParamId(), Value: arg.GetValue()})
+	}
+	return a
 }
 
 // encodeCall encodes an action of a table with its arguments.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
-	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
@@ -30,7 +29,7 @@ type Table struct {
 	Fields   []Field
 	Actions  map[string]*Action // by the name without its control
 	ByAction map[uint32]*Action
-	Initial  *p4v1.Action // the default action of the program
+	Initial  *configv1.TableActionCall // the default action of the program
 	Size     int64
 	Fixed    bool // the entries are the program's
 	Begun    bool // some are
@@ -112,15 +111,10 @@ func New(info *configv1.P4Info, config []byte) (*Index, error) {
 }
 
 func (x *Index) addTable(t *configv1.Table, actions map[uint32]*Action) {
-	d := t.GetInitialDefaultAction()
-	a := &p4v1.Action{ActionId: d.GetActionId()}
-	for _, arg := range d.GetArguments() {
-		a.Params = append(a.Params, &p4v1.Action_Param{ParamId: arg.GetParamId(), Value: arg.GetValue()})
-	}
 	info := &Table{
 		ID: t.GetPreamble().GetId(), Name: t.GetPreamble().GetName(), Size: t.GetSize(), Fixed: t.GetIsConstTable(), Begun: t.GetHasInitialEntries(),
 		locked:  t.GetConstDefaultActionId() != 0,
-		Initial: a,
+		Initial: t.GetInitialDefaultAction(),
 		Actions: map[string]*Action{}, ByAction: map[uint32]*Action{},
 	}
 	for _, f := range t.GetMatchFields() {
