@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/controller/pipeline"
@@ -15,7 +14,6 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 	"github.com/p4lb/p4lb/internal/lab/native"
 	"github.com/p4lb/p4lb/internal/lab/spec"
-	"github.com/p4lb/p4lb/internal/network/embedded"
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/sim"
 )
@@ -41,6 +39,9 @@ func deploy(ctx context.Context, r *running) (_ deployment, err error) {
 	}
 	if r.Scheme.Engine == spec.EngineNative {
 		return deployModels(r)
+	}
+	if r.direct {
+		return deployDirect(r)
 	}
 	return deployPrograms(ctx, r)
 }
@@ -104,59 +105,6 @@ func (j *Job) rehearse(ctx context.Context) error {
 	return nil
 }
 
-// programsAtWork is a deployment of P4 programs: P4Runtime servers in the process,
-// with data planes that the simulator runs.
-type programsAtWork struct {
-	target *embedded.Target
-	ctl    *controller.Controller
-}
-
-func deployPrograms(ctx context.Context, r *running) (deployment, error) {
-	chance := &chance{configs: map[string]*bmv2.Config{}, sources: map[*dataplane.Switch]*drawing{}}
-	chance.rounds, chance.ended = r.rounds, r.packetEnded
-	target := embedded.New(embedded.Options{Memory: true, Still: true, Seed: r.Seed, Load: chance.load})
-	ctl, err := controller.New(ctx, r.planned, target, controller.DeployOptions{})
-	if err != nil {
-		target.Close()
-		return nil, err
-	}
-	d := &programsAtWork{target, ctl}
-	if err := apply(ctx, ctl); err != nil {
-		d.close()
-		return nil, err
-	}
-	for _, s := range r.planned.Switches {
-		sw := target.Switch(s.Name)
-		chance.seed(sw, sim.Random(r.Seed, s.Name))
-		r.net.Switch(s.Name).Load(sw)
-	}
-	return d, nil
-}
-
-// apply makes the switches hold a controller's plan, and fails if one does not.
-func apply(ctx context.Context, ctl *controller.Controller) error {
-	report, err := ctl.Deploy(ctx)
-	if err != nil {
-		return fmt.Errorf("deploying: %w", err)
-	}
-	if !report.Verified() {
-		return fmt.Errorf("deploying: not every switch holds the plan")
-	}
-	return nil
-}
-
-func (d *programsAtWork) change(ctx context.Context, plan *plan.Plan) error {
-	if err := d.ctl.SetPlan(ctx, plan); err != nil {
-		return err
-	}
-	return apply(ctx, d.ctl)
-}
-
-func (d *programsAtWork) close() {
-	d.ctl.Close()
-	d.target.Close()
-}
-
 // A chance gives the switches the random numbers that a run's seed says. A
 // switch is made before it is known which it is, so they are set afterwards.
 type chance struct {
@@ -169,6 +117,10 @@ type chance struct {
 }
 
 type drawing struct{ draw func(lo, hi uint64) uint64 }
+
+func (r *running) newChance() *chance {
+	return &chance{configs: map[string]*bmv2.Config{}, sources: map[*dataplane.Switch]*drawing{}, rounds: r.rounds, ended: r.packetEnded}
+}
 
 // load links a program, which is read once for all switches that run it.
 func (c *chance) load(program []byte, o dataplane.Options) (*dataplane.Switch, error) {

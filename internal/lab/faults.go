@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -98,47 +97,6 @@ func (r *running) blackHole(sw *sim.Switch, share float64, on bool) error {
 			if err := sw.BlackHole(a.Name, b.Name, on); err != nil {
 				return err
 			}
-		}
-	}
-	return nil
-}
-
-// happen lets the links of a network in real time fail and come back when that
-// is due; the controller is notified of it after its latency, as in virtual time.
-func (r *running) happen(ctx context.Context, p *place, list []spec.Turn) error {
-	began := time.Now()
-	sleep := func(until time.Duration) bool {
-		timer := time.NewTimer(time.Until(began.Add(until)))
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			return true
-		case <-ctx.Done():
-			return false // the flows have ended before
-		}
-	}
-	var down []int
-	for _, t := range list {
-		at := time.Duration(t.At)
-		if !sleep(at) {
-			return nil
-		}
-		down = spec.Toggled(down, t.Links, t.Fail)
-		plan, err := r.plan(r.topo.Fail(down...))
-		if err != nil {
-			return err
-		}
-		if err := p.target.Start(ctx, plan); err != nil {
-			return fmt.Errorf("a fault at %v: %w", at, err)
-		}
-		if !sleep(at + time.Duration(r.x.Latency)) {
-			return nil
-		}
-		if err := p.SetPlan(ctx, plan); err != nil {
-			return fmt.Errorf("a fault at %v: %w", at, err)
-		}
-		if _, err := p.Deploy(ctx); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("deploying after a fault at %v: %w", at, err)
 		}
 	}
 	return nil

@@ -44,6 +44,8 @@ type Runner struct {
 	// Limits refuse what would take too much.
 	Limits Limits
 
+	direct bool // configure programs without P4Runtime
+
 	known map[string]*Result // by key: runs of other settings that are the same
 
 	// Store, if not nil, keeps the runs instead of Dir. A run in the store is not
@@ -92,7 +94,7 @@ func (r *Runner) Jobs(x *spec.Experiment) ([]*Job, error) {
 		for _, load := range c.Loads {
 			for _, u := range setups {
 				for _, seed := range c.Seeds {
-					jobs = append(jobs, &Job{Case: c, Scheme: u.scheme, Load: float64(load), Seed: seed, setup: u, x: x, rounds: r.Rounds, cores: r.Within})
+					jobs = append(jobs, &Job{Case: c, Scheme: u.scheme, Load: float64(load), Seed: seed, setup: u, x: x, rounds: r.Rounds, cores: r.Within, direct: r.direct})
 				}
 			}
 		}

@@ -1,29 +1,13 @@
 package lab
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"math"
-	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/controller"
-	"github.com/p4lb/p4lb/internal/controller/plan"
-	"github.com/p4lb/p4lb/internal/controller/target"
-	"github.com/p4lb/p4lb/internal/controller/task"
 	"github.com/p4lb/p4lb/internal/lab/spec"
-	"github.com/p4lb/p4lb/internal/network/embedded"
-	"github.com/p4lb/p4lb/internal/network/fabric"
-	"github.com/p4lb/p4lb/internal/network/hosts"
-	"github.com/p4lb/p4lb/internal/network/testbed"
-	real "github.com/p4lb/p4lb/internal/network/traffic"
-	"github.com/p4lb/p4lb/internal/server/p4rt"
 )
 
 // The worlds that an experiment can run in: virtual time, and two in real time,
@@ -36,14 +20,6 @@ const (
 
 // Worlds lists them.
 var Worlds = []string{Sim, Embedded, BMv2}
-
-// errOverload is wrapped by the refusal of a run that a machine like this one
-// cannot carry in real time.
-var errOverload = errors.New("more than this machine can carry in real time")
-
-// carries is how many packets a second the switches of a world take in together
-// on a core, with room left for the hosts: some half of what p4lb bench has.
-var carries = map[string]float64{Embedded: 150e3, BMv2: 8e3}
 
 // A RealOptions is how runs in real time are made.
 type RealOptions struct {
@@ -81,251 +57,10 @@ func (j *Job) checkWorld(world string) error {
 	return nil
 }
 
-// A place is a network in real time: switches that hold a plan, and hosts.
-type place struct {
-	*controller.Controller
-	target  target.Target
-	sockets interface {
-		Socket(host string) (int, error)
-	}
-	topo *fabric.Topology
-	end  []func() error
-}
-
-// Socket makes a socket on a host.
-func (p *place) Socket(host string) (int, error) { return p.sockets.Socket(host) }
-
-// Address is a host's.
-func (p *place) Address(host string) netip.Addr { return p.topo.Host(host).IP.Addr() }
-
-func (p *place) close() error {
-	var errs []error
-	for _, end := range slices.Backward(p.end) {
-		errs = append(errs, end())
-	}
-	return errors.Join(errs...)
-}
-
-// openPlace brings a plan up.
-func (r *running) openPlace(ctx context.Context, plan *plan.Plan) (_ *place, err error) {
-	p := &place{topo: r.topo}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.close())
-		}
-	}()
-	var target target.Target
-	if r.world == BMv2 {
-		bed := testbed.New(testbed.Options{Name: "lab"})
-		target, p.sockets = bed, bed
-	} else {
-		network, err := hosts.Open(r.topo, hosts.Options{MTU: plan.Options.MTU, Rates: true, ByMAC: plan.ByMAC(), Virtual: plan.VirtualAddresses()})
-		if err != nil {
-			return nil, err
-		}
-		p.end, p.sockets = append(p.end, network.Close), network
-		target = embedded.New(embedded.Options{
-			Memory: true, Seed: r.Seed, Rates: true,
-			Host: func(name string) (p4rt.Port, error) { return network.Port(name) },
-		})
-	}
-	p.target = target
-	p.end = append(p.end, target.Close)
-	if p.Controller, err = controller.New(ctx, plan, target, controller.DeployOptions{}); err != nil {
-		return nil, err
-	}
-	p.end = append(p.end, func() error { p.Controller.Close(); return nil })
-	return p, apply(ctx, p.Controller)
-}
-
-// runReal runs a job in real time.
-func (j *Job) runReal(ctx context.Context, o RealOptions, flows io.Writer) (_ *Result, err error) {
-	r := &running{Job: j, topo: j.setup.topo}
-	if err := r.drawFlows(); err != nil {
-		return nil, err
-	}
-	if waits(r.flows) {
-		return nil, fmt.Errorf("%s: flows that wait for others are the simulator's alone: world %s starts flows by time", r.Name(), r.world)
-	}
-	if err := r.checkLoad(o); err != nil {
-		return nil, err
-	}
-	plan, err := r.plan(r.topo)
-	if err != nil {
-		return nil, err
-	}
-	p, err := r.openPlace(ctx, plan)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	if err := r.sendReal(ctx, p); err != nil {
-		return nil, err
-	}
-	return r.realResult(), writeFlows(flows, r)
-}
-
-// Strain returns how many packets a second the flows of an experiment bring to switches
-// in a world of real time, and how many these can carry on so many cores of a machine
-// such as this one.
-func Strain(x *spec.Experiment, t *fabric.Topology, world string, cores int) (rate, most float64, err error) {
-	c := &x.Cases[0]
-	for _, seed := range c.Seeds {
-		r := &running{Job: &Job{Case: c, Scheme: &spec.Scheme{}, Load: float64(c.Loads[0]), Seed: seed, x: x}, topo: t}
-		if err := r.drawFlows(); err != nil {
-			return 0, 0, err
-		}
-		rate = max(rate, r.packetRate())
-	}
-	return rate, carries[world] * float64(max(1, cores)), nil
-}
-
-// packetRate is how many packets a second the flows bring to switches.
-func (r *running) packetRate() float64 {
-	const segment = 1448
-	routes := r.topo.Routes()
-	packets := 0.0
-	for _, f := range r.flows {
-		span, ok := routes.Span(r.topo.Hosts[f.Src].Name, r.topo.Hosts[f.Dst].Name)
-		if !ok {
-			continue // it will not get there
-		}
-		// For every two segments there is an acknowledgment.
-		packets += 1.5 * math.Ceil(float64(f.Bytes)/segment) * float64(span.Links-1)
-	}
-	return packets / r.Case.Length().Seconds()
-}
-
-// checkLoad refuses more packets than the switches of the world can take in.
-func (r *running) checkLoad(o RealOptions) error {
-	rate, most := r.packetRate(), carries[r.world]*float64(max(1, o.Cores))
-	if rate > most && !o.Overload {
-		return fmt.Errorf("%s in world %s: %w: %.0f packets a second through switches, of %.0f; want load %.2g, slower links or --overload",
-			r.Name(), r.world, errOverload, rate, most, r.Load*most/rate)
-	}
-	return nil
-}
-
-// sendReal sends the flows, while the controller's tasks run.
-func (r *running) sendReal(ctx context.Context, p *place) error {
-	tasks, err := task.ForPlan(p.Plan(), task.Options{
-		FlowSize: r.longFlow(),
-		Alert:    func(a task.Alert) { r.alerts = append(r.alerts, a.String()) },
-	})
-	if err != nil {
-		return err
-	}
-	inner, cancel := context.WithCancel(ctx)
-	looped := make(chan struct{})
-	go func() {
-		defer close(looped)
-		if len(tasks) > 0 {
-			p.Loop(inner, tasks, controller.LoopOptions{})
-		}
-	}()
-	turns, err := r.Case.Turns(r.setup.named)
-	struck := make(chan error, 1)
-	if err == nil {
-		go func() { struck <- r.happen(inner, p, turns) }()
-		err = r.carry(ctx, p, likeSim)
-		cancel()
-		err = errors.Join(err, <-struck)
-	}
-	cancel()
-	<-looped
-	return err
-}
-
-// likeSim is the kernel's congestion control that experiments are sent by: the
-// one that is most like the simulator's TCP, and that every kernel has.
-const likeSim = "reno"
-
-// carry sends the flows between the hosts of a network, by the kernel's congestion
-// control of that name, or its own choice with "".
-func (r *running) carry(ctx context.Context, n real.Network, congestion string) error {
-	list := make([]real.Flow, len(r.flows))
-	for i, f := range r.flows {
-		list[i] = real.Flow{From: r.topo.Hosts[f.Src].Name, To: r.topo.Hosts[f.Dst].Name, Bytes: f.Bytes, Start: f.Start}
-	}
-	outcomes, err := real.Run(ctx, n, list, real.Options{Drain: time.Duration(r.Case.Drain), Congestion: congestion})
-	if err != nil {
-		return err
-	}
-	end := r.Case.Length()
-	for i, o := range outcomes {
-		f := r.flows[i]
-		f.Started, f.Finished = o.Started, o.Finished
-		f.Sent, f.Retransmitted, f.Timeouts, f.OutOfOrder, f.Received = o.Sent, o.Retransmitted, o.Timeouts, o.OutOfOrder, o.Received
-		f.DupAcks = o.OutOfOrder // a receiver answers each segment that comes early at once (RFC 5681)
-		end = max(end, o.Finished)
-	}
-	for i, o := range outcomes {
-		r.flows[i].end = end
-		if o.Finished == 0 {
-			r.flows[i].end = end + time.Duration(r.Case.Drain) // at least
-		}
-	}
-	return nil
-}
-
-// Send sends the flows of an experiment's first case, at its first load, between the
-// hosts of a running network, once for each seed. It returns the kernel's
-// measurements. Rows of flows are written to flows, which may be nil. congestion names
-// the kernel's congestion control; "" selects the kernel's default.
-func Send(ctx context.Context, x *spec.Experiment, t *fabric.Topology, n real.Network, congestion string, flows func(seed uint64) (io.WriteCloser, error)) (*Row, error) {
-	c := &x.Cases[0]
-	row := &Row{Case: c, Scheme: &spec.Scheme{}, Load: float64(c.Loads[0])}
-	for _, seed := range c.Seeds {
-		r := &running{Job: &Job{Case: c, Scheme: row.Scheme, Load: row.Load, Seed: seed, x: x}, topo: t}
-		if err := r.drawFlows(); err != nil {
-			return nil, err
-		}
-		if waits(r.flows) {
-			return nil, errors.New("flows that wait for others are the simulator's alone: here flows start by time")
-		}
-		if err := r.carry(ctx, n, congestion); err != nil {
-			return row, err
-		}
-		row.Runs = append(row.Runs, &Result{Seed: seed, Load: row.Load, Metrics: r.realMetrics()})
-		if flows == nil {
-			continue
-		}
-		out, err := flows(seed)
-		if err == nil {
-			err = errors.Join(writeFlows(out, r), out.Close())
-		}
-		if err != nil {
-			return row, err
-		}
-	}
-	return row, nil
-}
-
 // measuredReal are the metrics that the kernel can measure.
 var measuredReal = []string{
 	"fct-mean", "fct-p50", "fct-p99", "slowdown-mean", "slowdown-p50", "slowdown-p99", "request-mean", "request-p99",
 	"flow-rate", "unfinished", "out-of-order", "dupacks", "retransmitted", "timeouts",
-}
-
-// realMetrics are the metrics of the flows.
-func (r *running) realMetrics() map[string]float64 {
-	m := &measured{flows: r.flows, classes: r.x.Classes}
-	values := m.values()
-	maps.DeleteFunc(values, func(key string, _ float64) bool {
-		name, _, _ := strings.Cut(key, ":")
-		return !slices.Contains(measuredReal, name)
-	})
-	return values
-}
-
-func (r *running) realResult() *Result {
-	res := r.blankResult()
-	res.Metrics = r.realMetrics()
-	for _, f := range r.flows {
-		res.Elapsed = max(res.Elapsed, f.end)
-	}
-	res.Plots, res.Alerts = r.plots(Plots{}), r.alerts
-	return res
 }
 
 // SideBySide compares the results of one experiment in several worlds: for each row

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
-
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/controller/registers"
@@ -228,7 +226,13 @@ func (o *Observer) read(ctx context.Context, a *registers.Array) error {
 // An ObservationWriter writes a dataset that p4lb fit reads.
 type ObservationWriter struct {
 	csv     *csv.Writer
-	parquet *parquet.GenericWriter[Observation]
+	parquet parquetWriter
+}
+
+// A parquetWriter writes a Parquet file of observations.
+type parquetWriter interface {
+	Write([]Observation) (int, error)
+	Close() error
 }
 
 // NewObservationWriter makes a writer of one of RecordFormats.
@@ -238,7 +242,8 @@ func NewObservationWriter(w io.Writer, format string) (*ObservationWriter, error
 		o := &ObservationWriter{csv: csv.NewWriter(w)}
 		return o, o.csv.Write(observationColumns)
 	case "parquet":
-		return &ObservationWriter{parquet: parquet.NewGenericWriter[Observation](w, parquet.Compression(&parquet.Zstd))}, nil
+		rows, err := newParquetWriter(w)
+		return &ObservationWriter{parquet: rows}, err
 	}
 	return nil, fmt.Errorf("no dataset of form %q: want %s", format, strings.Join(RecordFormats, " or "))
 }

@@ -2,14 +2,11 @@ package inspect
 
 import (
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/parquet-go/parquet-go"
 )
 
 // A Recorder writes snapshots to a file that Replay reads, one row for each
@@ -31,7 +28,7 @@ func NewRecorder(w io.Writer, format string) (Recorder, error) {
 		r := &csvRecorder{w: csv.NewWriter(w)}
 		return r, r.w.Write(recordColumns)
 	case "parquet":
-		return &parquetRecorder{w: parquet.NewGenericWriter[recordRow](w, parquet.Compression(&parquet.Zstd))}, nil
+		return newParquetRecorder(w)
 	}
 	return nil, fmt.Errorf("no recording of form %q: want %s", format, strings.Join(RecordFormats, " or "))
 }
@@ -126,35 +123,4 @@ func decimal(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 func (c *csvRecorder) Close() error {
 	c.w.Flush()
 	return c.w.Error()
-}
-
-// A parquetRecorder writes row groups.
-type parquetRecorder struct {
-	w    *parquet.GenericWriter[recordRow]
-	rows []recordRow
-}
-
-// rowGroup is the number of rows in a Parquet row group. It bounds the rows in memory.
-const rowGroup = 1 << 16
-
-// Record keeps the rows until there are enough for a row group.
-func (p *parquetRecorder) Record(s *Snapshot) error {
-	for _, reading := range s.Readings {
-		p.rows = append(p.rows, rowOf(s, reading))
-	}
-	if len(p.rows) < rowGroup {
-		return nil
-	}
-	return p.flush()
-}
-
-func (p *parquetRecorder) flush() error {
-	_, err := p.w.Write(p.rows)
-	p.rows = p.rows[:0]
-	return errors.Join(err, p.w.Flush())
-}
-
-// Close writes the last row group and the footer.
-func (p *parquetRecorder) Close() error {
-	return errors.Join(p.flush(), p.w.Close())
 }

@@ -1,0 +1,315 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/sim"
+)
+
+// directDeployment configures P4 programs by calls to the data plane, without
+// P4Runtime between. It is the deployment of builds without gRPC. Packets see the
+// same tables, groups and registers as with the controller.
+type directDeployment struct{ switches map[string]*configured }
+
+// A configured switch holds a plan.
+type configured struct {
+	sw      *dataplane.Switch
+	entries map[string]heldEntry
+	groups  map[uint32]bool
+	mirrors map[uint32]bool
+}
+
+// A heldEntry is an entry of a plan in a table. The default action has no handle.
+type heldEntry struct {
+	table, value string
+	handle       dataplane.Handle
+	preset       bool
+}
+
+func deployDirect(r *running) (deployment, error) {
+	chance := r.newChance()
+	d := directDeployment{map[string]*configured{}}
+	for i, s := range r.planned.Switches {
+		cpu, seed := uint32(s.CPUPort), r.Seed+uint64(i)
+		sw, err := chance.load(s.Pipeline.Config, dataplane.Options{
+			CPU: &cpu, Random: dataplane.Uniform(rand.NewPCG(seed, seed)),
+			Digest: func(dataplane.Digest) {}, Dropped: func(uint32, bmv2.DropReason) {},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("deploying %s: %w", s.Name, err)
+		}
+		// P4Runtime unlocks the initial entries that are not constant.
+		c := &configured{sw, map[string]heldEntry{}, map[uint32]bool{}, map[uint32]bool{}}
+		if err := c.hold(s); err != nil {
+			return nil, fmt.Errorf("deploying %s: %w", s.Name, err)
+		}
+		chance.seed(sw, sim.Random(r.Seed, s.Name))
+		r.net.Switch(s.Name).Load(sw)
+		d.switches[s.Name] = c
+	}
+	return d, nil
+}
+
+func (d directDeployment) change(_ context.Context, p *plan.Plan) error {
+	for _, s := range p.Switches {
+		if err := d.switches[s.Name].hold(s); err != nil {
+			return fmt.Errorf("deploying %s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+func (directDeployment) close() {}
+
+// hold makes the switch hold a plan: registers first, then new and changed objects in
+// the order of the plan, and at last it deletes the others.
+func (c *configured) hold(s *plan.Switch) error {
+	for _, r := range s.Registers {
+		if err := c.sw.RegisterWriteRange(r.Register, r.From, r.To, new(big.Int).SetUint64(r.Value)); err != nil {
+			return err
+		}
+	}
+	for _, f := range s.Filters {
+		cells, _, err := c.sw.FilterInfo(f.Name)
+		for i := 0; i < cells && err == nil; i++ {
+			err = c.sw.FilterSet(f.Name, i, dataplane.FilterSpec{Rate: !f.Sample, Gain: f.Time, Decay: f.Time, Shift: f.Shift})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := c.replicate(s); err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, e := range s.Entries {
+		key := e.Table + " " + fmt.Sprint(e.Match, e.Priority)
+		wanted[key] = true
+		if err := c.put(key, e); err != nil {
+			return err
+		}
+	}
+	for key, e := range c.entries {
+		if wanted[key] {
+			continue
+		}
+		if err := c.remove(e); err != nil {
+			return err
+		}
+		delete(c.entries, key)
+	}
+	return nil
+}
+
+// firstSession is the multicast group of clone session 0, as in P4Runtime servers.
+const firstSession = 1 << 15
+
+// replicate sets clone sessions and multicast groups.
+func (c *configured) replicate(s *plan.Switch) error {
+	groups, mirrors := map[uint32]bool{}, map[uint32]bool{}
+	set := func(id uint32, ports []int) error {
+		groups[id] = true
+		var list []dataplane.Replica
+		for _, p := range ports {
+			list = append(list, dataplane.Replica{Port: uint32(p), Instance: 1})
+		}
+		return c.sw.SetGroup(id, list)
+	}
+	for _, m := range s.Sessions {
+		id := uint32(m.ID)
+		mirrors[id] = true
+		if err := c.sw.SetMirror(id, dataplane.MirrorSession{Group: firstSession + id, Length: m.Bytes}); err != nil {
+			return err
+		}
+		if err := set(firstSession+id, []int{m.Port}); err != nil {
+			return err
+		}
+	}
+	for _, g := range s.Groups {
+		if err := set(uint32(g.ID), g.Ports); err != nil {
+			return err
+		}
+	}
+	for id := range c.mirrors {
+		if !mirrors[id] {
+			if err := c.sw.DeleteMirror(id); err != nil {
+				return err
+			}
+		}
+	}
+	for id := range c.groups {
+		if !groups[id] {
+			if err := cmp.Or(c.sw.SetGroup(id, nil), c.sw.DeleteGroup(id)); err != nil {
+				return err
+			}
+		}
+	}
+	c.groups, c.mirrors = groups, mirrors
+	return nil
+}
+
+// put adds or changes an entry.
+func (c *configured) put(key string, e plan.Entry) error {
+	value := fmt.Sprint(e.Action, e.Args, e.OneOf)
+	had, ok := c.entries[key]
+	if ok && had.value == value {
+		return nil
+	}
+	t, err := c.target(e)
+	if err != nil {
+		return err
+	}
+	h := heldEntry{table: e.Table, value: value, handle: had.handle, preset: e.Match == nil}
+	switch {
+	case h.preset:
+		err = c.sw.TableSetDefault(e.Table, t)
+	case ok:
+		err = c.sw.TableModify(e.Table, had.handle, t)
+	default:
+		var entry dataplane.Entry
+		if entry, err = c.entry(e); err == nil {
+			entry.Target = t
+			h.handle, err = c.sw.TableAdd(e.Table, entry)
+		}
+	}
+	c.entries[key] = h
+	return err
+}
+
+func (c *configured) remove(e heldEntry) error {
+	if e.preset {
+		return c.sw.TableResetDefault(e.table)
+	}
+	return c.sw.TableDelete(e.table, e.handle)
+}
+
+// entry converts the match of an entry.
+func (c *configured) entry(e plan.Entry) (dataplane.Entry, error) {
+	key, _, err := c.sw.TableKey(e.Table)
+	if err != nil {
+		return dataplane.Entry{}, err
+	}
+	out := dataplane.Entry{Match: make([]dataplane.Match, len(key)), Priority: math.MaxInt32 - e.Priority}
+	for i, f := range key {
+		out.Match[i] = matchOf(f, e.Match[i])
+	}
+	return out, nil
+}
+
+// matchOf converts the match of a key field.
+func matchOf(f dataplane.KeyField, m plan.Match) dataplane.Match {
+	all := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(f.Width)), big.NewInt(1))
+	value := wide(m.Upper, m.Value)
+	switch f.Kind {
+	case dataplane.MatchLPM:
+		if m.Any || m.Bits == 0 {
+			return dataplane.Match{Value: []byte{0}}
+		}
+		return dataplane.Match{Value: value, PrefixLen: m.Bits}
+	case dataplane.MatchTernary:
+		low := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(max(0, f.Width-m.Bits))), big.NewInt(1))
+		mask := low.Xor(low, all)
+		if m.Mask != nil {
+			mask = new(big.Int).SetUint64(*m.Mask)
+		}
+		if m.Any || mask.Sign() == 0 {
+			return dataplane.Match{Value: []byte{0}, Mask: []byte{0}}
+		}
+		v := new(big.Int).SetBytes(value)
+		return dataplane.Match{Value: shortest(v.And(v, mask)), Mask: shortest(mask)}
+	case dataplane.MatchRange:
+		if m.Any {
+			return dataplane.Match{Value: []byte{0}, High: shortest(all)}
+		}
+		high := m.Value
+		if m.High != nil {
+			high = *m.High
+		}
+		return dataplane.Match{Value: value, High: wide(0, high)}
+	case dataplane.MatchOptional:
+		if m.Any {
+			return dataplane.Match{}
+		}
+	}
+	return dataplane.Match{Value: value}
+}
+
+// target converts the action of an entry. An entry of an action selector gets a
+// group with a member for each action.
+func (c *configured) target(e plan.Entry) (dataplane.Target, error) {
+	if len(e.OneOf) == 0 {
+		call, err := c.call(e.Table, plan.Call{Action: e.Action, Args: e.Args})
+		return dataplane.Target{Action: call}, err
+	}
+	profile := c.table(e.Table).ActionProfile
+	group, err := c.sw.GroupAdd(profile)
+	if err != nil {
+		return dataplane.Target{}, err
+	}
+	for _, one := range e.OneOf {
+		call, err := c.call(e.Table, one)
+		if err != nil {
+			return dataplane.Target{}, err
+		}
+		member, err := c.sw.MemberAdd(profile, call)
+		if err == nil {
+			err = c.sw.GroupAddMember(profile, group, member)
+		}
+		if err != nil {
+			return dataplane.Target{}, err
+		}
+	}
+	return dataplane.Target{Kind: dataplane.TargetGroup, Index: group}, nil
+}
+
+// table returns a table of the program, which a checked plan has.
+func (c *configured) table(name string) *bmv2.Table {
+	for _, p := range c.sw.Config().Pipelines {
+		for _, t := range p.Tables {
+			if t.Name == name {
+				return t
+			}
+		}
+	}
+	return &bmv2.Table{}
+}
+
+// call converts an action, which a plan names without its control.
+func (c *configured) call(table string, from plan.Call) (dataplane.ActionCall, error) {
+	t := c.table(table)
+	i := slices.IndexFunc(t.Actions, func(name string) bool {
+		return name == from.Action || strings.HasSuffix(name, "."+from.Action)
+	})
+	if i < 0 {
+		return dataplane.ActionCall{}, fmt.Errorf("table %s: unknown action %s", table, from.Action)
+	}
+	call := dataplane.ActionCall{Name: t.Actions[i]}
+	for _, a := range from.Args {
+		call.Params = append(call.Params, wide(a.Upper, a.Value))
+	}
+	return call, nil
+}
+
+// wide returns a number of up to 128 bits, big-endian and as short as possible.
+func wide(upper, lower uint64) []byte {
+	b := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, upper), lower)
+	return shortest(new(big.Int).SetBytes(b))
+}
+
+func shortest(v *big.Int) []byte {
+	if v.Sign() == 0 {
+		return []byte{0}
+	}
+	return v.Bytes()
+}
