@@ -20,6 +20,9 @@ type programsAtWork struct {
 }
 
 func deployPrograms(ctx context.Context, r *running) (deployment, error) {
+	if r.direct {
+		return deployDirect(r)
+	}
 	chance := r.newChance()
 	target := embedded.New(embedded.Options{Memory: true, Still: true, Seed: r.Seed, Load: chance.load})
 	ctl, err := controller.New(ctx, r.planned, target, controller.DeployOptions{})

@@ -10,12 +10,21 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/dataplane"
 	"github.com/p4lb/p4lb/internal/sim"
 )
+
+// A deployment is the configuration of the switches of a run, with the methods to
+// change it.
+type deployment interface {
+	// change makes them hold another plan.
+	change(ctx context.Context, plan *plan.Plan) error
+	close()
+}
 
 // directDeployment configures P4 programs by calls to the data plane, without
 // P4Runtime between. It is the deployment of builds without gRPC. Packets see the
@@ -312,4 +321,49 @@ func shortest(v *big.Int) []byte {
 		return []byte{0}
 	}
 	return v.Bytes()
+}
+
+// A chance gives the switches the random numbers that a run's seed says. A
+// switch is made before it is known which it is, so they are set afterwards.
+type chance struct {
+	mu      sync.Mutex
+	configs map[string]*bmv2.Config
+	sources map[*dataplane.Switch]*drawing
+
+	rounds int // of a packet: see dataplane.Options
+	ended  func(dataplane.Ended)
+}
+
+type drawing struct{ draw func(lo, hi uint64) uint64 }
+
+func (r *running) newChance() *chance {
+	return &chance{configs: map[string]*bmv2.Config{}, sources: map[*dataplane.Switch]*drawing{}, rounds: r.rounds, ended: r.packetEnded}
+}
+
+// load links a program, which is read once for all switches that run it.
+func (c *chance) load(program []byte, o dataplane.Options) (*dataplane.Switch, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	config := c.configs[string(program)]
+	if config == nil {
+		var err error
+		if config, err = bmv2.Load(program); err != nil {
+			return nil, err
+		}
+		c.configs[string(program)] = config
+	}
+	o.Rounds, o.Ended = c.rounds, c.ended
+	d := &drawing{o.Random}
+	o.Random = func(lo, hi uint64) uint64 { return d.draw(lo, hi) }
+	sw, err := dataplane.New(config, o)
+	if err == nil {
+		c.sources[sw] = d
+	}
+	return sw, err
+}
+
+func (c *chance) seed(sw *dataplane.Switch, draw func(lo, hi uint64) uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sources[sw].draw = draw
 }
