@@ -56,6 +56,18 @@ func (s *Switch) RegisterCells(name string, dst []uint64) (list []uint64, err er
 	return list, err
 }
 
+// CellsNow returns the cells of a register within Trace, which runs in the middle of a
+// packet. The slice is the switch's own. It is nil if there is no such register.
+func (s *Switch) CellsNow(name string) (cells []uint64, words int) {
+	if r := s.prog.Registers[name]; r != nil {
+		return r.Cells, r.Words
+	}
+	return nil, 0
+}
+
+// Readings returns the headers and metadata of a packet within Trace.
+func (s *Switch) Readings(e Event) []Reading { return s.prog.Read(e) }
+
 // RegisterRange appends the cells from ≤ i < to of a register to dst. Each cell
 // takes the words of its width, the least significant word first.
 func (s *Switch) RegisterRange(name string, from, to int, dst []uint64) (list []uint64, err error) {

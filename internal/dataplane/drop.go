@@ -23,7 +23,7 @@ const (
 // drop ends a packet.
 func (s *Switch) drop(p *Packet, why string, out []Outcome) []Outcome {
 	if s.opts.Trace != nil {
-		s.prog.Trace(p.st.ID, Event{Kind: EventDrop, Name: why})
+		s.prog.Trace(&p.st, Event{Kind: EventDrop, Name: why})
 	}
 	if s.opts.Dropped != nil {
 		s.opts.Dropped(p.dropped(why))

@@ -103,7 +103,7 @@ func (s *Switch) learn(p *Packet, id uint16) {
 	}
 	list := s.learnLists[id]
 	if s.opts.Trace != nil {
-		s.prog.Trace(p.st.ID, Event{Kind: EventDigest, Name: list.name})
+		s.prog.Trace(&p.st, Event{Kind: EventDigest, Name: list.name})
 	}
 	if s.opts.Digest == nil {
 		return

@@ -44,7 +44,7 @@ func (s *Switch) cloneTo(p *Packet, id uint16) (MirrorSession, bool) {
 		return session, false
 	}
 	if s.opts.Trace != nil {
-		s.prog.Trace(p.st.ID, Event{Kind: EventClone, Value: int64(id)})
+		s.prog.Trace(&p.st, Event{Kind: EventClone, Value: int64(id)})
 	}
 	return session, true
 }

@@ -18,6 +18,7 @@ type (
 	Entry      = program.Entry
 	EventKind  = program.EventKind
 	Event      = program.Event
+	Reading    = program.Reading
 	Count      = cell.Count
 	MeterRate  = cell.MeterRate
 	FilterSpec = cell.FilterSpec

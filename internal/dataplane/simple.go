@@ -126,7 +126,7 @@ func (s simple) resubmit(p *Packet, size int, out []Outcome) []Outcome {
 		return s.drop(p, dropRounds, out)
 	}
 	if s.opts.Trace != nil {
-		s.prog.Trace(p.st.ID, Event{Kind: EventResubmit})
+		s.prog.Trace(&p.st, Event{Kind: EventResubmit})
 	}
 	c := s.copyBytes(p, p.st.Start)
 	c.rounds = p.rounds
@@ -182,7 +182,7 @@ func (s simple) egress(p *Packet, depth int, now time.Duration, out []Outcome) [
 		return s.recirculate(p, out)
 	}
 	if s.opts.Trace != nil {
-		s.prog.Trace(p.st.ID, Event{Kind: EventTransmit, Value: int64(p.egressPort)})
+		s.prog.Trace(&p.st, Event{Kind: EventTransmit, Value: int64(p.egressPort)})
 	}
 	return append(out, Outcome{Kind: ToPort, Packet: p, Port: p.egressPort})
 }
@@ -225,7 +225,7 @@ func (s simple) recirculate(p *Packet, out []Outcome) []Outcome {
 		return s.drop(p, dropRounds, out)
 	}
 	if s.opts.Trace != nil {
-		s.prog.Trace(p.st.ID, Event{Kind: EventRecirculate})
+		s.prog.Trace(&p.st, Event{Kind: EventRecirculate})
 	}
 	c := s.copyBytes(p, p.st.Head)
 	c.rounds = p.rounds

@@ -58,7 +58,7 @@ func (s *Switch) Enqueued(p *Packet, depth int, now time.Duration) {
 
 func (s *Switch) enqueued(p *Packet, depth int, now time.Duration) {
 	if s.opts.Trace != nil {
-		s.prog.Trace(p.st.ID, Event{Kind: EventEnqueue, Value: int64(p.egressPort), Depth: depth})
+		s.prog.Trace(&p.st, Event{Kind: EventEnqueue, Value: int64(p.egressPort), Depth: depth})
 	}
 	s.arch.enqueued(p, depth, now)
 }

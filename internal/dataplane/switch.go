@@ -114,7 +114,8 @@ type Options struct {
 	Dropped func(port uint32, why bmv2.DropReason)
 	// Log is called with each line of log_msg and of failed assertions.
 	Log func(line string)
-	// Trace is called with the events of packets. It must not call the Switch.
+	// Trace is called with the events of packets. It must not call the Switch, except
+	// Readings and CellsNow.
 	Trace func(Event)
 }
 

@@ -61,7 +61,7 @@ func (t *tofino) send(p *Packet, out []Outcome) []Outcome {
 		return t.recirculate(p, out)
 	}
 	if t.sw.opts.Trace != nil {
-		t.sw.prog.Trace(p.st.ID, Event{Kind: EventTransmit, Value: int64(p.egressPort)})
+		t.sw.prog.Trace(&p.st, Event{Kind: EventTransmit, Value: int64(p.egressPort)})
 	}
 	return append(out, Outcome{Kind: ToPort, Packet: p, Port: p.egressPort})
 }
@@ -73,7 +73,7 @@ func (t *tofino) recirculate(p *Packet, out []Outcome) []Outcome {
 		return t.sw.drop(p, dropRounds, out)
 	}
 	if t.sw.opts.Trace != nil {
-		t.sw.prog.Trace(p.st.ID, Event{Kind: EventRecirculate})
+		t.sw.prog.Trace(&p.st, Event{Kind: EventRecirculate})
 	}
 	c := t.sw.copyBytes(p, p.st.Head)
 	c.rounds = p.rounds

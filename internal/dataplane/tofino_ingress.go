@@ -137,7 +137,7 @@ func (t *tofino) resubmit(p *Packet, now time.Duration, out []Outcome) []Outcome
 		return t.drop(p, dropRounds, out)
 	}
 	if t.sw.opts.Trace != nil {
-		t.sw.prog.Trace(p.st.ID, Event{Kind: EventResubmit})
+		t.sw.prog.Trace(&p.st, Event{Kind: EventResubmit})
 	}
 	t.close(p)
 	p.st.Head = p.st.Start

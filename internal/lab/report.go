@@ -58,6 +58,9 @@ func (c *Comparison) Keep(dir string, from Origin) (string, error) {
 	return report, errors.Join(writeFile(filepath.Join(dir, "table.csv"), c.csv()), writeFile(report, text))
 }
 
+// Report returns the report as Keep writes it.
+func (c *Comparison) Report(from Origin) ([]byte, error) { return c.page(c.Figures(), from) }
+
 // A page is the argument of the report's template.
 type page struct {
 	*Comparison

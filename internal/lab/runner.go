@@ -36,6 +36,9 @@ type Runner struct {
 	Progress func(Progress)
 	// Record, if not nil, looks at the first run while it runs.
 	Record Recorder
+	// Links, if not nil and without Dir, returns the writer of the links of a run by
+	// interval, in CSV; nil: none.
+	Links func(j *Job) io.Writer
 	// Parquet: flows and links also in that form.
 	Parquet bool
 	// Rounds bound what becomes of a packet within a switch: see
@@ -342,7 +345,11 @@ func (w *work) attempt(ctx context.Context, i int) (result *Result, taken bool, 
 		return result, false, err
 	}
 	if w.r.Dir == "" {
-		result, err = run(nil, nil)
+		var links io.Writer
+		if w.r.Links != nil {
+			links = w.r.Links(j)
+		}
+		result, err = run(nil, links)
 		return result, false, err
 	}
 	s := &folder{dir: w.r.Dir, parquet: w.r.Parquet}

@@ -35,7 +35,7 @@ func (pl *Pipeline) Apply(s *Program, p *vector.State) {
 				c, next := t.choose(s, p)
 				if c != nil && c.Action != nil {
 					if s.opts.Trace != nil {
-						s.Trace(p.ID, Event{Kind: EventAction, Name: c.Action.name, Source: c.Action.source})
+						s.Trace(p, Event{Kind: EventAction, Name: c.Action.name, Source: c.Action.source})
 					}
 					c.Action.run(p, c.Args)
 				}
@@ -49,7 +49,7 @@ func (pl *Pipeline) Apply(s *Program, p *vector.State) {
 			}
 		default:
 			if s.opts.Trace != nil {
-				s.Trace(p.ID, Event{Kind: EventAction, Name: n.call.name, Source: n.call.source})
+				s.Trace(p, Event{Kind: EventAction, Name: n.call.name, Source: n.call.source})
 			}
 			n.call.run(p, nil)
 			n = n.no

@@ -36,7 +36,7 @@ func (s *Program) Parse(p *vector.State) {
 			if k.header.IsValid(p) && (k.cond == nil || k.cond(p)) && k.calc.Output(p) != p.W[k.target.Off] {
 				p.ChecksumError = true
 				if s.opts.Trace != nil {
-					s.Trace(p.ID, Event{Kind: EventChecksumError, Name: k.src.Name})
+					s.Trace(p, Event{Kind: EventChecksumError, Name: k.src.Name})
 				}
 			}
 		}
@@ -54,7 +54,7 @@ func (ps *Parser) Run(s *Program, p *vector.State) {
 	states := 0
 	for st := ps.first; st != nil; states++ {
 		if s.opts.Trace != nil {
-			s.Trace(p.ID, Event{Kind: EventParseState, Name: st.name})
+			s.Trace(p, Event{Kind: EventParseState, Name: st.name})
 		}
 		code := st.run(p)
 		if code == noError && states == maxParseStates {
@@ -63,7 +63,7 @@ func (ps *Parser) Run(s *Program, p *vector.State) {
 		if code != noError {
 			p.ParserError = uint64(code)
 			if s.opts.Trace != nil {
-				s.Trace(p.ID, Event{Kind: EventParserError, Name: st.name, Value: code})
+				s.Trace(p, Event{Kind: EventParserError, Name: st.name, Value: code})
 			}
 			break
 		}

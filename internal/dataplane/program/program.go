@@ -219,7 +219,7 @@ func (l *Linker) headersOnly(e *bmv2.Expr) bool {
 }
 
 // Trace reports an event. Callers check first that there is a receiver.
-func (s *Program) Trace(id uint64, e Event) {
-	e.Packet = id
+func (s *Program) Trace(p *vector.State, e Event) {
+	e.Packet, e.state = p.ID, p
 	s.opts.Trace(e)
 }

@@ -231,7 +231,7 @@ func (t *Table) choose(s *Program, p *vector.State) (*Call, *node) {
 		t.meters.Mark(&t.meters.Cells[slot], p)
 	}
 	if s.opts.Trace != nil {
-		s.Trace(p.ID, Event{Kind: EventTableHit, Name: t.name, Value: int64(slot)})
+		s.Trace(p, Event{Kind: EventTableHit, Name: t.name, Value: int64(slot)})
 	}
 	if t.Profile == nil {
 		return &e.Call, e.Call.next
@@ -241,7 +241,7 @@ func (t *Table) choose(s *Program, p *vector.State) (*Call, *node) {
 
 func (t *Table) chooseMiss(s *Program, p *vector.State) (*Call, *node) {
 	if s.opts.Trace != nil {
-		s.Trace(p.ID, Event{Kind: EventTableMiss, Name: t.name})
+		s.Trace(p, Event{Kind: EventTableMiss, Name: t.name})
 	}
 	p.Entry = lookup.None
 	switch {

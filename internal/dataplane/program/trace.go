@@ -1,6 +1,11 @@
 package program
 
-import "github.com/p4lb/p4lb/internal/bmv2"
+import (
+	"math/big"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane/vector"
+)
 
 // An EventKind is the kind of an Event.
 type EventKind byte
@@ -38,4 +43,42 @@ type Event struct {
 	Value  int64
 	Depth  int
 	Source *bmv2.SourceInfo
+
+	state *vector.State
+}
+
+// A Reading is the value of a field at an event. Fields of headers that the packet does
+// not have are left out.
+type Reading struct {
+	Header, Field string
+	Metadata      bool
+	Width         int
+	Value         *big.Int
+}
+
+// Read returns the headers and metadata of the packet of an event. It is valid within
+// Trace alone.
+func (s *Program) Read(e Event) []Reading {
+	var list []Reading
+	for _, h := range s.Layout.Headers {
+		if !h.IsValid(e.state) {
+			continue
+		}
+		for _, f := range h.Type.Fields {
+			at := h.Base + f.Off
+			width := f.Width
+			if f.VarLen {
+				width = int(e.state.W[at-1])
+			}
+			v := new(big.Int)
+			for i := f.Words() - 1; i >= 0; i-- {
+				v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(e.state.W[at+i]))
+			}
+			if v.BitLen() > width { // a negative number is extended to its words
+				v.And(v, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(width)), big.NewInt(1)))
+			}
+			list = append(list, Reading{h.Name, f.Name, h.Metadata, width, v})
+		}
+	}
+	return list
 }

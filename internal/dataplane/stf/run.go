@@ -41,6 +41,7 @@ const step = time.Millisecond
 // A runner is a test in progress.
 type runner struct {
 	script   *Script
+	watcher  Watcher // nil: none
 	engine   *dataplane.Engine
 	sw       *dataplane.Switch
 	now      time.Duration
@@ -57,8 +58,21 @@ type runner struct {
 // Run runs the test on a switch in its present state. It compares the packets
 // at the end.
 func (s *Script) Run(sw *dataplane.Switch) error {
+	return s.RunWatched(sw, nil)
+}
+
+// A Watcher follows a test.
+type Watcher interface {
+	// Line is called before each statement.
+	Line(number int, op string)
+	// Left is called with each packet that leaves the switch.
+	Left(port uint32, data []byte)
+}
+
+// RunWatched is Run with a watcher, which may be nil.
+func (s *Script) RunWatched(sw *dataplane.Switch, w Watcher) error {
 	r := &runner{
-		script: s, engine: dataplane.NewEngine(sw), sw: sw, now: time.Second,
+		script: s, watcher: w, engine: dataplane.NewEngine(sw), sw: sw, now: time.Second,
 		sent: map[uint32][][]byte{}, expected: map[uint32][]stmt{}, handles: map[string]program.Handle{},
 		left: map[uint32][]byte{}, surplus: map[uint32]int{}, before: map[uint32]int{},
 	}
@@ -66,6 +80,9 @@ func (s *Script) Run(sw *dataplane.Switch) error {
 	for _, st := range s.stmts {
 		r.now += step
 		r.collect(r.engine.Run(r.now))
+		if w != nil {
+			w.Line(st.line, st.op)
+		}
 		if err := r.do(st); err != nil {
 			errs = append(errs, fmt.Errorf("%s:%d: %s: %w", s.name, st.line, st.op, err))
 		}
@@ -116,6 +133,9 @@ func (r *runner) noPacket() error {
 
 func (r *runner) collect(out []dataplane.Out) {
 	for _, o := range out {
+		if r.watcher != nil {
+			r.watcher.Left(o.Port, o.Data)
+		}
 		r.surplus[o.Port]++
 		r.left[o.Port] = slices.Clone(o.Data)
 		if r.script.ports[o.Port] {
