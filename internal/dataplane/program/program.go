@@ -6,6 +6,7 @@ package program
 
 import (
 	"fmt"
+	"math/big"
 	"slices"
 
 	"github.com/p4lb/p4lb/internal/bmv2"
@@ -222,4 +223,31 @@ func (l *Linker) headersOnly(e *bmv2.Expr) bool {
 func (s *Program) Trace(p *vector.State, e Event) {
 	e.Packet, e.state = p.ID, p
 	s.opts.Trace(e)
+}
+
+// Read returns the headers and metadata of the packet of an event. It is valid within
+// Trace alone.
+func (s *Program) Read(e Event) []Reading {
+	var list []Reading
+	for _, h := range s.Layout.Headers {
+		if !h.IsValid(e.state) {
+			continue
+		}
+		for _, f := range h.Type.Fields {
+			at := h.Base + f.Off
+			width := f.Width
+			if f.VarLen {
+				width = int(e.state.W[at-1])
+			}
+			v := new(big.Int)
+			for i := f.Words() - 1; i >= 0; i-- {
+				v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(e.state.W[at+i]))
+			}
+			if v.BitLen() > width { // a negative number is extended to its words
+				v.And(v, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(width)), big.NewInt(1)))
+			}
+			list = append(list, Reading{h.Name, f.Name, h.Metadata, width, v})
+		}
+	}
+	return list
 }

@@ -55,30 +55,3 @@ type Reading struct {
 	Width         int
 	Value         *big.Int
 }
-
-// Read returns the headers and metadata of the packet of an event. It is valid within
-// Trace alone.
-func (s *Program) Read(e Event) []Reading {
-	var list []Reading
-	for _, h := range s.Layout.Headers {
-		if !h.IsValid(e.state) {
-			continue
-		}
-		for _, f := range h.Type.Fields {
-			at := h.Base + f.Off
-			width := f.Width
-			if f.VarLen {
-				width = int(e.state.W[at-1])
-			}
-			v := new(big.Int)
-			for i := f.Words() - 1; i >= 0; i-- {
-				v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(e.state.W[at+i]))
-			}
-			if v.BitLen() > width { // a negative number is extended to its words
-				v.And(v, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(width)), big.NewInt(1)))
-			}
-			list = append(list, Reading{h.Name, f.Name, h.Metadata, width, v})
-		}
-	}
-	return list
-}
