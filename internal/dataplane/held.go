@@ -53,6 +53,9 @@ func (h Held) Leave(p *Packet, depth int, now time.Duration, data []byte, out []
 // Free is Switch.Free without the lock.
 func (h Held) Free(p *Packet) { h.s.release(p) }
 
+// Shorten cuts bytes off the end of a packet between ingress and egress, so that n remain.
+func (h Held) Shorten(p *Packet, n int) { p.shorten(n) }
+
 // Passive reports whether Leave gives the same result for a packet at any time:
 // the packet leaves by its port with bytes that cannot change any more. The
 // caller may finish such a packet before it waits.

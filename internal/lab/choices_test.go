@@ -96,6 +96,10 @@ func TestChoicesReachTheNetwork(t *testing.T) {
 			if c.Key == "switches.queue-limit" { // with PFC only the buffer is limited
 				base, text, want = lossy(base), lossy(text), result(lossy(base))
 			}
+			if c.Key == "switches.slow-links" { // of which there is none
+				base += "links: [{link: s1, rate: 5G}]\n"
+				want = result(base)
+			}
 			if c.Key == "transport.rdma.repeat" { // without selective Nacks nothing is kept
 				selective := func(s string) string { return strings.Replace(s, "repeat: ", "nack: selective, repeat: ", 1) }
 				text, want = selective(text), result(base+selective("cases: [{"+inCase(c.Key, c.Default)+"}]\n"))

@@ -148,3 +148,90 @@ engine: native
 		t.Errorf("mean completion time %.1f us: want %.1f within 3 %%", got, mean)
 	}
 }
+
+// TestHtsimUEC compares a permutation under NSCC with five runs of uet-htsim: with all
+// spines equal, and with the first one at a quarter of its rate. Collective completion
+// times agree within 10 %, with a slow spine 15 %, mean completion times within 5 %, and
+// trimmed packets within 20 % where there are many.
+func TestHtsimUEC(t *testing.T) {
+	leftToPlainRun(t)
+	text, err := os.ReadFile("../../testdata/oracle/ai/nscc.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type sums struct{ runs, cct, fct, trims float64 }
+	there := map[string]*sums{}
+	for line := range strings.Lines(string(text)) {
+		f := strings.Split(strings.TrimSpace(line), "\t")
+		if f[0] != "perm32" {
+			continue
+		}
+		name := f[1] + "-" + f[2]
+		if there[name] == nil {
+			there[name] = new(sums)
+		}
+		for i, to := range map[int]*float64{4: &there[name].cct, 5: &there[name].fct, 8: &there[name].trims} {
+			v, err := strconv.ParseFloat(f[i], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			*to += v
+		}
+		there[name].runs++
+	}
+	cases := ""
+	for _, entropy := range []string{"oblivious", "reps", "bitmap", "mixed"} {
+		for _, spine := range []string{"equal", "slow"} {
+			cases += fmt.Sprintf("  - {name: %s-%s, transport: {kind: uec, mss: 4096, entropy: %s}", entropy, spine, entropy)
+			if spine == "slow" {
+				cases += ", links: [{link: s1, rate: 25G}]"
+			}
+			cases += "}\n"
+		}
+	}
+	x, err := spec.Load("t.yaml", []byte(`
+name: permutation
+topology: {leaf-spine: {leaves: 4, spines: 8, hosts: 8, host-rate: 100G, rate: 100G, host-delay: 500ns, delay: 500ns, queue: 17}}
+schemes: [ecmp]
+traffic: [{file: ../../testdata/oracle/ai/flows/perm32_4MB.txt}]
+mtu: 4146
+switches: {marking: dequeue, slow-links: scaled}
+duration: 1ms
+warmup: 0%
+drain: 500ms
+seeds: 3
+engine: native
+cases:
+`+cases), os.ReadFile, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range run(t, &Runner{}, x).Rows {
+		want := there[row.Case.Name]
+		if want == nil || want.runs != 5 {
+			t.Fatalf("%s: no five runs of uet-htsim", row.Case.Name)
+		}
+		var here sums
+		for _, r := range row.Runs {
+			here.runs++
+			here.cct += r.Metrics["cct"] * 1e3
+			here.fct += r.Metrics["fct-mean"] * 1e3
+			here.trims += r.Metrics["trimmed"] / (1 - r.Metrics["retransmitted"]/100) / 100 * 32 * 977
+		}
+		ratio := func(a, b float64) float64 { return a / here.runs / (b / want.runs) }
+		band := 0.10
+		if strings.HasSuffix(row.Case.Name, "slow") {
+			band = 0.15
+		}
+		if r := ratio(here.cct, want.cct); math.Abs(r-1) > band {
+			t.Errorf("%s: collective completion time %.3f of uet-htsim's: want within %.0f %%", row.Case.Name, r, 100*band)
+		}
+		if r := ratio(here.fct, want.fct); math.Abs(r-1) > 0.05 {
+			t.Errorf("%s: mean completion time %.3f of uet-htsim's: want within 5 %%", row.Case.Name, r)
+		}
+		if r := ratio(here.trims, want.trims); want.trims/want.runs > 100 && math.Abs(r-1) > 0.2 {
+			t.Errorf("%s: %.3f of uet-htsim's trimmed packets: want within 20 %%", row.Case.Name, r)
+		}
+		t.Logf("%s: cct %.3f, fct %.3f, trims %.3f of uet-htsim's", row.Case.Name, ratio(here.cct, want.cct), ratio(here.fct, want.fct), ratio(here.trims, want.trims))
+	}
+}

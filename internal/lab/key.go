@@ -112,7 +112,9 @@ func (j *Job) decisive() decisive {
 		d.Rounds = 0
 	}
 	d.Setting.ClearDefaults()
-	d.Switches.ECN = max(0, d.Switches.ECN)
+	if !d.Uses("uec") {
+		d.Switches.ECN = max(0, d.Switches.ECN)
+	}
 	// The contents of named files are in the key.
 	d.Topology = spec.Network{}
 	d.Traffic = slices.Clone(d.Traffic)

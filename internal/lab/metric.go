@@ -41,6 +41,7 @@ func computations() map[string]func(*measured, []*outcome) float64 {
 		"retransmitted":     perPacket(func(f *outcome) int64 { return f.Retransmitted }),
 		"timeouts":          overFlows(func(f *outcome) float64 { return float64(f.Timeouts) }, average),
 		"marked":            perPacket(func(f *outcome) int64 { return f.Marked }),
+		"trimmed":           trimmed,
 		"queue-mean":        func(m *measured, _ []*outcome) float64 { return 100 * average(m.occupancy) },
 		"queue-p99":         func(m *measured, _ []*outcome) float64 { return 100 * quantile(0.99)(m.occupancy) },
 		"queue-variance":    func(m *measured, _ []*outcome) float64 { return variance(m.occupancy) },
@@ -129,6 +130,15 @@ func perPacket(count func(*outcome) int64) func(*measured, []*outcome) float64 {
 		}
 		return 100 * float64(n) / float64(sent)
 	}
+}
+
+// trimmed is the share of trimmed packets, if switches trim. Results of other experiments
+// keep the metrics that they had.
+func trimmed(m *measured, flows []*outcome) float64 {
+	if !m.trims {
+		return math.NaN()
+	}
+	return perPacket(func(f *outcome) int64 { return f.Trimmed })(m, flows)
 }
 
 // requests are the times from a request's first byte to its last.

@@ -42,6 +42,7 @@ type measured struct {
 	idlest      float64
 	pathsUsed   float64 // share of the ports upwards
 
+	trims      bool // switches trim packets
 	imbalance  float64
 	bufferPeak float64 // KB
 	ideals     map[*spec.Instance]time.Duration

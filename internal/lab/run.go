@@ -240,6 +240,7 @@ func (j *Job) simOptions() sim.Options {
 		k := fabric.Size(int(w.ECN) * frame)
 		o.ECN = sim.ECN{Min: k, Max: k}
 	}
+	o.Trim, o.ECN.ByBDP = j.Case.Trims(), j.Case.MarksByBDP()
 	if w.Queue > 0 {
 		o.Queue = fabric.Size(w.Queue * frame)
 	}
@@ -344,6 +345,8 @@ func (r *running) framingOf(kind sim.Transport, t *sim.Tuning) framing {
 		f.headers = sim.TCPHeaders
 	case sim.DCQCN:
 		f.headers = max(f.headers, int64(t.RDMA.Headers))
+	case sim.UltraEthernet:
+		f.headers = int64(cmp.Or(t.UEC.Headers, sim.UECHeaders))
 	}
 	f.segment = frame - f.headers
 	if t.Segment > 0 {
@@ -400,7 +403,7 @@ func (r *running) result(fit *fitting.Fit) *Result {
 	}
 	r.sampler.ended()
 	m := r.sampler.measured()
-	m.flows, m.classes, m.fit, m.ideals = r.flows, r.x.Classes, fit, idealTimes(r.topo, r.flows)
+	m.flows, m.classes, m.fit, m.ideals, m.trims = r.flows, r.x.Classes, fit, idealTimes(r.topo, r.flows), r.Case.Trims()
 	res := r.blankResult()
 	res.Hops, res.Elapsed, res.Metrics, res.Plots, res.Alerts = r.net.Hops(), end, m.values(), r.plots(r.sampler.plots()), r.alerts
 	lost := map[string]int64{"no round left": r.unturned.n}

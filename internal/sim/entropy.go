@@ -60,6 +60,7 @@ type feedback int
 const (
 	pathGood feedback = iota
 	pathMarked
+	pathTrimmed
 	pathTimeout
 )
 
@@ -91,6 +92,7 @@ const (
 	repsFreeze  = 10 * time.Millisecond
 	repsExplore = 16
 	maxPenalty  = 15
+	trimPenalty = 4
 )
 
 func newEntropySource(t *Tuning, random *rand.Rand) *entropySource {
@@ -180,6 +182,8 @@ func (s *entropySource) heed(now time.Duration, port uint16, f feedback) {
 		s.penalise(port, maxPenalty)
 	case pathMarked:
 		s.penalise(port, 1)
+	case pathTrimmed:
+		s.penalise(port, trimPenalty)
 	default:
 		s.good(port)
 	}

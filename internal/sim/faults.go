@@ -31,6 +31,7 @@ func (l *Link) SetRate(r fabric.Rate) error {
 	}
 	for _, o := range []*Port{l.A, l.B} {
 		o.rate, o.rest = int64(r), 0
+		o.scale()
 		if o.sw != nil {
 			o.sw.reserve = 0 // compute again: headroom depends on rates
 		}

@@ -92,7 +92,7 @@ func (f *Flow) begin() error {
 
 // tune fills in the parameters of a flow from a NIC of some bit/s.
 func (n *Network) tune(s *FlowSpec, rate int64) (Tuning, error) {
-	if s.Transport < 0 || s.Transport > DCQCN {
+	if s.Transport < 0 || s.Transport > UltraEthernet {
 		return Tuning{}, fmt.Errorf("there is no %v", s.Transport)
 	}
 	room := n.opts.MTU - ipv4Len - udpLen
@@ -101,6 +101,18 @@ func (n *Network) tune(s *FlowSpec, rate int64) (Tuning, error) {
 		room = n.opts.MTU - ipv4Len - tcpLen
 	case s.Transport == DCQCN && s.Tuning != nil:
 		room -= max(0, s.Tuning.RDMA.Headers-UDPHeaders)
+	case s.Transport == UltraEthernet:
+		var t Tuning
+		if s.Tuning != nil {
+			t = *s.Tuning
+		}
+		t.UEC.tune()
+		room -= t.UEC.Headers - UDPHeaders
+		d := n.measure(t.UEC.Answer)
+		fill(&t.UEC.BaseRTT, d.rtt)
+		fill(&t.MinRTO, d.timeout(rate))
+		t.UEC.window = t.Window
+		return t.tuned(rate, room)
 	}
 	return s.Tuning.tuned(rate, room)
 }
@@ -130,6 +142,9 @@ func (f *Flow) connect() error {
 	case DCQCN:
 		to = newDCQCNSender(&t, &f.FlowStats, size, rate)
 		from = newGoBackReceiver(&t, &f.FlowStats)
+	case UltraEthernet:
+		to = newUECSender(&t, &f.FlowStats, size, rate)
+		from = newUECReceiver(&t, &f.FlowStats)
 	}
 	if f.step != nil {
 		f.step.connect(to)

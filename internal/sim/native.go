@@ -296,6 +296,11 @@ func (p *Packet) tell() *control {
 	return p.ctl
 }
 
+func (e *native) cut(p *Packet, bytes int) {
+	p.native.received -= bytes
+	p.native.came -= bytes
+}
+
 func (e *native) cell() int {
 	if e.o.Hardware == nil {
 		return 0

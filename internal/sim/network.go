@@ -39,6 +39,9 @@ type Network struct {
 	held    []*program  // with exclusive access to their switches
 	ns3     *ns3Numbers // nil: paths are not hashed as in ns-3
 	draws   *ns3Random  // nil: each model has a source of its own
+
+	distance *distance
+	fastest  fabric.Rate // of the links between switches
 }
 
 // Tap calls f for every packet that a port of a switch begins to send or has received,
@@ -202,6 +205,8 @@ type engine interface {
 	ingress(p *Packet)
 	// enqueued handles a packet that joins a queue.
 	enqueued(p *Packet, o *Port, depth int)
+	// cut takes bytes off the end of a packet's payload, before enqueued.
+	cut(p *Packet, bytes int)
 	// cell returns the unit of queue lengths, in bytes; 0: packets of full length.
 	cell() int
 	// egress processes a packet that leaves its queue, and forwards its copies first.
@@ -300,10 +305,11 @@ type Port struct {
 	urgent  fifo  // packets with priority: see Answers.First
 	bytes   int32 // of queue
 	packets int32
-	cells   int32 // of the queue, if the switch counts them
-	limit   int32 // bytes that may wait
-	paused  bool  // by the peer
-	down    bool  // the link
+	cells   int32   // of the queue, if the switch counts them
+	limit   int32   // bytes that may wait
+	part    float32 // its rate as a share of the fastest's, with Options.Scaled; else 1
+	paused  bool    // by the peer
+	down    bool    // the link
 	mac     fabric.MAC
 	rate    int64         // bit/s
 	rest    int64         // remainder of the last division by rate
@@ -321,6 +327,7 @@ type Port struct {
 
 	count Counters
 	link  *Link
+	room  int32         // limit at the full rate
 	since time.Duration // that it is paused
 	pfc   pfcState
 	// stopped are the queues that the program has paused, with their packets. Elsewhere
@@ -334,6 +341,7 @@ type Counters struct {
 	Interval       time.Duration // between the last two of them
 	Dropped        int64         // packets that exceeded a limit
 	DroppedBytes   int64
+	Trimmed        int64 // packets that exceeded a limit and went on without payload
 	Marked         int64 // packets that got CE
 	MaxQueue       int   // bytes
 	Pauses         int64 // of the port by its peer

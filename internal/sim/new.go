@@ -14,7 +14,7 @@ func New(t *fabric.Topology, o Options) (*Network, error) {
 		return nil, err
 	}
 	n := &Network{topology: t, opts: o, byName: map[string]any{}}
-	n.whole, n.parts = n, []*Network{n}
+	n.whole, n.parts, n.distance = n, []*Network{n}, new(distance)
 	for i := range t.Switches {
 		s := newSwitch(n, &t.Switches[i])
 		n.switches = append(n.switches, s)
@@ -29,10 +29,18 @@ func New(t *fabric.Topology, o Options) (*Network, error) {
 		n.byName[h.Name] = h
 	}
 	for i := range t.Links {
+		if l := &t.Links[i]; t.Switch(l.A.Node) != nil && t.Switch(l.B.Node) != nil {
+			n.fastest = max(n.fastest, l.Rate)
+		}
+	}
+	for i := range t.Links {
 		n.links = append(n.links, n.connect(i, &t.Links[i]))
 	}
 	for _, h := range n.hosts {
 		h.gateway = h.nic.peer.mac
+	}
+	if o.ECN.ByBDP {
+		n.opts.ECN.Min, n.opts.ECN.Max = n.measure(UECHeaders).thresholds(n.frame())
 	}
 	n.events.fetches = len(n.hosts) > fitsCache
 	if o.Hash == HashNS3 {
@@ -90,7 +98,7 @@ func newHost(n *Network, h *fabric.Host) *Host {
 }
 
 func (n *Network) newPort(number int) *Port {
-	p := &Port{Number: number, net: n, far: n, place: n.newPlace()}
+	p := &Port{Number: number, part: 1, net: n, far: n, place: n.newPlace()}
 	p.serving.what = (*serveHandler)(p)
 	p.arriving.what = (*arriveHandler)(p)
 	return p
@@ -103,6 +111,10 @@ func (n *Network) connect(i int, l *fabric.Link) *Link {
 	link.A.peer, link.B.peer = link.B, link.A
 	link.A.link, link.B.link = link, link
 	link.A.down, link.B.down = l.Down, l.Down
+	for _, o := range []*Port{link.A, link.B} {
+		o.room = o.limit
+		o.scale()
+	}
 	return link
 }
 

@@ -28,7 +28,12 @@ type Options struct {
 	Draws Draws
 	// Alpha, if not zero, limits each queue of a switch with a shared buffer to
 	// Alpha times the free bytes of the buffer, in place of its own limit.
-	Alpha   float64
+	Alpha float64
+	// Scaled reduces the queue limits and the thresholds of ECN of a link between switches
+	// by its rate, compared with the fastest such link.
+	Scaled bool
+	// Trim makes switches trim packets of Ultra Ethernet for which there is no room.
+	Trim    bool
 	Virtual Virtual
 	// ByMAC makes hosts address frames to the destination host, as on one link, and
 	// not to their switch.
@@ -59,6 +64,9 @@ type ECN struct {
 	// default marks a packet when it arrives, by the bytes before it. The mark is then
 	// one queueing delay fresher when it leaves the switch.
 	Dequeue bool
+	// ByBDP sets Min and Max to 0.2 and 0.8 of the bytes of a round trip at the rate of the
+	// fastest NIC, in whole packets.
+	ByBDP bool
 }
 
 // Answers configures the treatment of acknowledgments, Nacks and congestion notices.
@@ -122,6 +130,9 @@ func (o *Options) validate() error {
 	}
 	if o.Alpha < 0 || o.PFC.Alpha < 0 || o.ECN.P < 0 || o.ECN.P > 1 || o.ECN.Max < o.ECN.Min {
 		return errors.New("ECN, PFC or buffer: a negative share, a share above 1, or a minimum above its maximum")
+	}
+	if o.Trim && o.PFC.On {
+		return errors.New("trimming with PFC: queues without a limit lose nothing: want one of them")
 	}
 	if o.Draws == DrawsNS3 && o.Ties == ByPlace {
 		return errors.New("one sequence of random numbers for all switches needs one order of events: want ties as planned")

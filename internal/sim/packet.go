@@ -57,7 +57,7 @@ type Packet struct {
 	Kind    Kind
 	ECT     bool // capable of ECN
 	CE      bool // congestion was met
-	Echo    bool // Ack: the receiver has seen CE (ECE)
+	Echo    bool // Ack: the receiver has seen CE (ECE); data of UEC: to be acknowledged at once
 	Last    bool // Data: the flow ends with it
 	mark    bool // gets CE on its way out
 	charged bool // it occupies the switch's buffer
@@ -73,11 +73,14 @@ type Packet struct {
 
 	Ack     int64 // Ack, Nack: all bytes before have arrived
 	Sacks   [3]Range
-	NSacks  int8 // of Sacks in use
-	Spoiled bool // answers: the packet that is answered has met congestion
+	NSacks  int8     // of Sacks in use
+	Spoiled bool     // answers: the packet that is answered has met congestion
+	Trimmed trimming // data: a switch has cut the payload off; answers: of the packet that is answered
 	// Entropy is added to the flow's source port; of an answer to its destination
 	// port, which is the port of the packet that is answered.
 	Entropy uint16
+
+	first bool // it goes before others in queues
 
 	Sent   time.Duration // when it was given to the NIC
 	Stamp  time.Duration // the transport's own: an Ack echoes Sent
@@ -165,7 +168,16 @@ func (p *Packet) queue() uint8 {
 }
 
 // urgent reports whether a packet goes before others.
-func (n *Network) urgent(p *Packet) bool { return n.opts.Answers.First && p.Kind.answers() }
+func (n *Network) urgent(p *Packet) bool { return p.first || n.opts.Answers.First && p.Kind.answers() }
+
+// A trimming is where a switch has cut the payload of a packet off.
+type trimming uint8
+
+const (
+	notTrimmed     trimming = iota
+	trimmedEarlier          // on the way
+	trimmedAtLast           // at the port of the destination
+)
 
 // A headers is the bytes in front of the payload of a flow's packets in one
 // direction.

@@ -138,6 +138,11 @@ func (e *program) enqueued(p *Packet, _ *Port, depth int) {
 	e.done()
 }
 
+func (e *program) cut(p *Packet, bytes int) {
+	e.take().Shorten(p.dp, p.dp.Len()-bytes)
+	e.done()
+}
+
 func (e *program) cell() int { return e.sw.CellSize() }
 
 func (e *program) egress(p *Packet, at *Port, depth int) fate {

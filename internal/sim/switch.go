@@ -126,13 +126,16 @@ func (s *Switch) enqueue(p *Packet, number int) {
 		return
 	}
 	if why, ok := s.admit(p, o); !ok {
+		if s.trim(p, o) {
+			return
+		}
 		o.count.Dropped++
 		o.count.DroppedBytes += int64(p.Size)
 		s.end(p, why)
 		return
 	}
 	s.engine.enqueued(p, o, s.depth(o))
-	if p.ECT && !p.CE && !s.net.opts.ECN.Dequeue && s.marks(int(o.bytes)+p.Size) {
+	if p.ECT && !p.CE && !s.net.opts.ECN.Dequeue && s.marks(o, int(o.bytes)+p.Size) {
 		p.mark = true
 		o.count.Marked++
 	}
@@ -178,10 +181,22 @@ func (s *Switch) Clock() time.Duration { return s.net.now + s.up }
 // SetCPU gives the port that leads to the controller another number.
 func (s *Switch) SetCPU(number int) { s.cpu.Number = number }
 
+// scale adapts a port to the rate of its link: see Options.Scaled.
+func (o *Port) scale() {
+	if !o.net.opts.Scaled || o.sw == nil || o.peer.sw == nil {
+		return
+	}
+	o.part = min(1, float32(o.rate)/float32(o.net.fastest))
+	o.limit = int32(float32(o.room) * o.part)
+}
+
 // marks decides about a packet that makes a queue so long (RED without
 // averaging, as switches do it for DCTCP and DCQCN).
-func (s *Switch) marks(bytes int) bool {
-	e := &s.net.opts.ECN
+func (s *Switch) marks(o *Port, bytes int) bool {
+	e := s.net.opts.ECN
+	if o.part != 1 {
+		e.Min, e.Max = fabric.Size(float32(e.Min)*o.part), fabric.Size(float32(e.Max)*o.part)
+	}
 	b := fabric.Size(bytes)
 	if s.net.opts.PFC.Promised {
 		b -= fabric.Size(s.net.frame())
@@ -198,7 +213,7 @@ func (s *Switch) marks(bytes int) bool {
 // depart lets a packet leave the queue of a port.
 func (s *Switch) depart(p *Packet, o *Port) {
 	s.discharge(p)
-	if s.net.opts.ECN.Dequeue && p.ECT && !p.CE && !s.net.urgent(p) && s.marks(int(o.bytes)) {
+	if s.net.opts.ECN.Dequeue && p.ECT && !p.CE && !s.net.urgent(p) && s.marks(o, int(o.bytes)) {
 		p.mark = true
 		o.count.Marked++
 	}
@@ -250,6 +265,7 @@ func (idle) enqueued(*Packet, *Port, int)    {}
 func (idle) cell() int                       { return 0 }
 func (idle) egress(*Packet, *Port, int) fate { return gone }
 func (idle) forget(*Packet)                  {}
+func (idle) cut(*Packet, int)                {}
 func (e idle) register(name string, dst []uint64) ([]uint64, error) {
 	return dst, errNoProgram(e.s.Name)
 }

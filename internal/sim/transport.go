@@ -57,7 +57,10 @@ func (s *source) start() { s.ask() }
 func (s *source) receive(p *Packet) {
 	if s.entropy != nil {
 		met := pathGood
-		if p.Spoiled {
+		switch {
+		case p.Trimmed == trimmedEarlier:
+			met = pathTrimmed
+		case p.Spoiled:
 			met = pathMarked
 		}
 		s.entropy.heed(s.net.now, p.Entropy, met)
@@ -84,7 +87,7 @@ func (s *source) ask() {
 		return
 	default:
 		s.waiting = true
-		if s.Transport == DCQCN { // RDMA cards select a packet when they can send it
+		if s.Transport == DCQCN || s.Transport == UltraEthernet { // RDMA cards select a packet when they can send it
 			s.Src.WhenFree(s.turn)
 		} else {
 			s.Src.WhenBelow(1, s.turn)

@@ -27,6 +27,7 @@ type Tuning struct {
 	CutEachWindow bool    // DCTCP cuts by alpha as each window of data ends, marked or not, instead of at a mark
 
 	RDMA RDMA
+	UEC  UEC
 
 	Entropy Entropy // how the source port of each packet is chosen
 	Paths   int     // source ports of a flow; zero: 256, or 1 with EntropyFlow
@@ -105,6 +106,7 @@ func (t *Tuning) tuned(rate int64, room int) (Tuning, error) {
 	fill(&u.MaxRTO, max(usualMaxRTO, u.MinRTO))
 	fill(&u.Gain, 1.0/16)
 	u.RDMA.tune(rate)
+	u.UEC.tune()
 	return u, nil
 }
 
@@ -158,6 +160,9 @@ func (t *Tuning) validate(room int) error {
 	case t.Gain < 0 || t.Gain > 1 || d.Gain < 0 || d.Gain > 1:
 		return errors.New("a transport's gain is outside 0..1")
 	}
+	if err := t.UEC.validate(); err != nil {
+		return err
+	}
 	return t.checkEntropy()
 }
 
@@ -172,13 +177,14 @@ type Transport int
 
 // The transports.
 const (
-	UDP   Transport = iota // at a given rate; nothing is repeated
-	TCP                    // NewReno with SACK
-	DCTCP                  // the same, and ECN to measure congestion by
-	DCQCN                  // paced by congestion notifications; go-back-N
+	UDP           Transport = iota // at a given rate; nothing is repeated
+	TCP                            // NewReno with SACK
+	DCTCP                          // the same, and ECN to measure congestion by
+	DCQCN                          // paced by congestion notifications; go-back-N
+	UltraEthernet                  // Ultra Ethernet: NSCC, selective acknowledgments, Nacks for trimmed packets
 )
 
-var transportNames = [...]string{"udp", "tcp", "dctcp", "dcqcn"}
+var transportNames = [...]string{"udp", "tcp", "dctcp", "dcqcn", "uec"}
 
 func (t Transport) String() string {
 	if t < 0 || int(t) >= len(transportNames) {
@@ -194,7 +200,7 @@ func ParseTransport(name string) (Transport, error) {
 			return Transport(i), nil
 		}
 	}
-	return 0, fmt.Errorf("there is no transport %q: want udp, tcp, dctcp or dcqcn", name)
+	return 0, fmt.Errorf("there is no transport %q: want udp, tcp, dctcp, dcqcn or uec", name)
 }
 
 // protocol is the number that IP knows the transport by.
@@ -215,7 +221,7 @@ type FlowStats struct {
 	// DupAcks counts the acknowledgments that acknowledge nothing while
 	// something is outstanding; DupRun is the longest row of them.
 	DupAcks, DupRun int64
-	Nacks           int64 // DCQCN: received
+	Nacks           int64 // DCQCN, UEC: received
 	Notices         int64 // DCQCN: acknowledgments that report congestion
 
 	// OutOfOrder counts packets that arrived before one that should come
@@ -228,6 +234,7 @@ type FlowStats struct {
 	Overtaken  int64
 	Duplicates int64 // packets that brought no new byte
 	Marked     int64 // packets that arrived with CE
+	Trimmed    int64 // packets that arrived without their payload
 	Received   int64 // bytes that have arrived, in order or not, once each
 
 	// Acknowledged is when the sender knew that all has arrived; 0: not yet.

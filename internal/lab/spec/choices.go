@@ -80,6 +80,7 @@ const (
 	waitsInHost      = "host"
 	waitsInCard      = "card"
 	fixedShare       = "share"
+	scaledLinks      = "scaled"
 	noPromise        = "none"
 	promisedQueues   = "queues"
 	whatIsFree       = "free"
@@ -151,6 +152,12 @@ var choices = []Choice{
 		About: "without PFC, the queue limit at a port of a switch with a buffer: its share of the buffer or the link's number of packets, or as much as is free in the buffer (a dynamic threshold with alpha 1; pfc-alpha sets another)",
 		Why:   "topologies, papers and BMv2 specify queues in packets; with the free buffer as limit, one incast takes half of the buffer",
 		like:  map[string]string{"ns3": whatIsFree, "hardware": whatIsFree},
+	},
+	{
+		Key: "switches.slow-links", Values: []string{"same", scaledLinks}, Default: "same",
+		About: "queue limits and ECN thresholds of a link between switches that is slower than the fastest one: the same bytes, or the same time, in proportion to its rate",
+		Why:   "a switch does not know that a link is degraded; htsim reduces both with the rate, so that senders which avoid marked paths leave a slow link earlier",
+		like:  map[string]string{"htsim": scaledLinks},
 	},
 	{
 		Key: "switches.drill-memory", Values: []string{"group", byHost}, Default: "group",
@@ -373,7 +380,7 @@ func (x *Experiment) checkChoices(c *Case) (key string, err error) {
 		return "switches.queue-limit", fmt.Errorf("free, and queue: %d packets: want one of them", w.Queue)
 	case w.Pause > 0 && w.Hysteresis > w.Pause:
 		return "switches.pfc-hysteresis", fmt.Errorf("%v is more than the threshold of %v: a port would not go on", w.Hysteresis, w.Pause)
-	case w.Marking != "" && w.ECN <= 0 && w.KMax == 0 && c.Like == "":
+	case w.Marking != "" && w.ECN <= 0 && w.KMax == 0 && c.Like == "" && !c.MarksByBDP():
 		return "switches.marking", errors.New("nothing is marked: want ecn, or ecn-min and ecn-max")
 	case c.Transport.Loss == withoutSACK && c.Transport.MaxDup > 0:
 		return "transport.max-dupacks", errors.New("with recovery newreno nothing tells reordering from loss: want recovery: sack, or no max-dupacks")
@@ -417,6 +424,7 @@ func (w *SwitchSpec) Apply(o *sim.Options) {
 	o.ClockStep = time.Duration(w.Clock)
 	o.ECN.Dequeue = w.Marking == atDequeue
 	o.Answers = sim.Answers{Hashed: w.Control == hashed, First: w.Priority == first}
+	o.Scaled = w.SlowLinks == scaledLinks
 	o.PFC.Resume, o.PFC.Promised = fabric.Size(w.Hysteresis), w.Promised == promisedQueues
 	if w.Limit == whatIsFree && w.Queue == 0 && !o.PFC.On && o.Alpha == 0 {
 		o.Alpha = 1

@@ -36,7 +36,7 @@ const (
 )
 
 // Transports lists what hosts can send with.
-var Transports = []string{"tcp", "dctcp", "dcqcn", "udp"}
+var Transports = []string{"tcp", "dctcp", "dcqcn", "udp", "uec"}
 
 // The defaults of an experiment, by flags and by file alike: a fabric that limits
 // before its hosts do, flows that end within the run, and enough of them to tell
@@ -180,10 +180,16 @@ func (c *Case) settle(t *fabric.Topology) error {
 	return nil
 }
 
-// marks reports whether a transport of the setting reacts to ECN marks.
+// marks reports whether a transport of the setting needs a threshold of packets for
+// ECN marks.
 func (s *Setting) marks() bool {
-	reacts := func(kind string) bool { return kind == "dctcp" || kind == "dcqcn" }
-	return reacts(s.Transport.Kind) || slices.ContainsFunc(s.Traffic, func(t Traffic) bool { return reacts(t.Kind) })
+	return s.Uses("dctcp") || s.Uses("dcqcn")
+}
+
+// MarksByBDP reports whether switches mark by the bytes of a round trip: without
+// thresholds, if all that reacts to marks is Ultra Ethernet.
+func (s *Setting) MarksByBDP() bool {
+	return s.Switches.ECN == 0 && s.Switches.KMax == 0 && s.Uses("uec") && !s.marks()
 }
 
 // lengthFor returns the time in which n flows begin on average at the smallest

@@ -168,7 +168,7 @@ type Scheme struct {
 
 // TransportSpec is what hosts send with.
 type TransportSpec struct {
-	Kind   string `yaml:"kind"` // tcp, dctcp, dcqcn or udp
+	Kind   string `yaml:"kind"` // tcp, dctcp, dcqcn, udp or uec
 	MinRTO Time   `yaml:"min-rto"`
 	DupAck int    `yaml:"dupacks"`
 	MaxDup int    `yaml:"max-dupacks"` // as far as dupacks rises where packets are reordered, as in Linux up to 300
@@ -187,6 +187,7 @@ type TransportSpec struct {
 	Cut     string `yaml:"dctcp-cut"`
 
 	RDMA RDMASpec `yaml:"rdma"` // of dcqcn
+	UEC  UECSpec  `yaml:"uec"`
 }
 
 // Sprays reports whether senders choose a source port for each packet.
@@ -215,6 +216,7 @@ func (t *TransportSpec) Tuning() *sim.Tuning {
 			RepeatAll: t.RDMA.Nack == nackSelective && t.RDMA.Repeat == repeatAll,
 			Headers:   int(t.RDMA.Headers), Answer: int(t.RDMA.Answer),
 		},
+		UEC: t.UEC.tuning(),
 	}
 }
 
@@ -261,6 +263,7 @@ type SwitchSpec struct {
 	Hysteresis  Size   `yaml:"pfc-hysteresis"`
 	Promised    string `yaml:"pfc-promised"`
 	Limit       string `yaml:"queue-limit"`
+	SlowLinks   string `yaml:"slow-links"`
 	DrillMemory string `yaml:"drill-memory"`
 	DrillTies   string `yaml:"drill-ties"`
 	FlowKey     string `yaml:"flow-key"`

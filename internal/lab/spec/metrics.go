@@ -65,6 +65,7 @@ var metrics = slices.Concat([]Metric{
 	{"retransmitted", "%", "data packets sent again, as a fraction of all sent", false, true},
 	{"timeouts", "1/flow", "retransmission timeouts: mean over the flows", false, true},
 	{"marked", "%", "data packets that arrived with an ECN mark, as a fraction of all sent", false, true},
+	{"trimmed", "%", "for uec: data packets that arrived without their payload, as a fraction of all sent", false, true},
 	{"queue-mean", "%", "occupancy of the queues from leaves to spines, as a fraction of their capacity: mean over ports and samples, while flows start", false, false},
 	{"queue-p99", "%", "occupancy of the queues from leaves to spines: 99th percentile over ports and samples", false, false},
 	{"queue-variance", "", "variance of that occupancy, on a scale of 0 to 1, over ports and samples", false, false},

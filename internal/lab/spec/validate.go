@@ -273,6 +273,9 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 	if err := c.Transport.check(); err != nil {
 		return src.wrong(at("transport"), err)
 	}
+	if err := x.checkTrim(c); err != nil {
+		return src.wrong(at("transport"), err)
+	}
 	if key, err := x.checkChoices(c); err != nil {
 		return src.wrong(at(key), err)
 	}
@@ -406,10 +409,12 @@ func (t *TransportSpec) check() error {
 		return fmt.Errorf("transport %q: want one of %s", t.Kind, strings.Join(Transports, ", "))
 	case t.RDMA != (RDMASpec{}) && t.Kind != "dcqcn":
 		return fmt.Errorf("rdma with %s: its constants are dcqcn's", t.Kind)
+	case t.UEC != (UECSpec{}) && t.Kind != "uec":
+		return fmt.Errorf("uec with %s: want kind: uec", t.Kind)
 	case t.RDMA.Recovery < 0:
 		return fmt.Errorf("recovery %d: want 0 or more raises", t.RDMA.Recovery)
 	}
-	if err := t.checkEntropy(); err != nil {
+	if err := cmp.Or(t.checkEntropy(), t.UEC.check()); err != nil {
 		return err
 	}
 	for _, h := range []struct {
@@ -434,7 +439,7 @@ func (t *TransportSpec) checkEntropy() error {
 	case kind != sim.EntropyFlow && t.Paths != 0 && (t.Paths < 2 || t.Paths > sim.MaxPaths || bits.OnesCount(uint(t.Paths)) != 1):
 		return fmt.Errorf("paths %d: want a power of two from 2 to %d", t.Paths, sim.MaxPaths)
 	case kind != sim.EntropyFlow && t.Kind == "udp":
-		return fmt.Errorf("entropy %s with udp, which gets no acknowledgments: want tcp, dctcp or dcqcn", t.Entropy)
+		return fmt.Errorf("entropy %s with udp, which gets no acknowledgments: want tcp, dctcp, dcqcn or uec", t.Entropy)
 	}
 	return nil
 }

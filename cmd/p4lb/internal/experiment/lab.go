@@ -40,7 +40,7 @@ paths is named. p4lb lab list metrics defines the columns.
 
 By default a run has about 1000 flows of web search up to 2 MB, at 70 % of
 the capacity of the fabric of the preset leaf-spine, with the parameters that p4lb advise
-computes for the network. DCTCP and DCQCN have switches that mark. Files have the
+computes for the network. DCTCP, DCQCN and UEC have switches that mark. Files have the
 same defaults.
 
 -o names the folder of the results (else results/ with the experiment's name and
@@ -109,10 +109,11 @@ experiment of a paper, or an experiment that the --store has.
   traffic:                    # several may go on at once
     - {workload: websearch, pattern: halves, load-of: fabric, cut: 2MB}    # cut: none
   loads: [0.5, 0.7]
-  transport: dctcp            # tcp, dctcp, dcqcn, udp, or with constants:
+  transport: dctcp            # tcp, dctcp, dcqcn, udp, uec, or with constants:
                               # {kind: dcqcn, rdma: {cut-interval: 50us, nack-every: 500us}}
                               # {kind: dcqcn, rdma: {nack: selective, window: 100KB}}: IRN
                               # {kind: tcp, max-dupacks: 300}: learns from reordering
+                              # {kind: uec, entropy: reps, uec: {loss: trim}}
   switches: {ecn: 65, pfc: false}    # ecn: none
   like: ns3                   # model as this simulator does, for keys that are left
                               # out: lab defaults lists the choices

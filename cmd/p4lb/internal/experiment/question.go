@@ -37,7 +37,7 @@ func (q *labQuestion) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&q.fail, "fail", nil, "a `LINK` is down: one by a port, as in l1:3, or all between two nodes, as in l1-s1 (repeatable)")
 	f.StringVar(&q.pattern, "pattern", spec.DefaultPattern, "the traffic pattern: "+strings.Join(spec.Patterns[:4], ", "))
 	f.StringVar(&q.transport, "transport", "tcp", "what hosts send with: "+strings.Join(spec.Transports, ", "))
-	f.StringVar(&q.ecn, "ecn", "", "switches mark from `N` packets on, none for never (default 65 with dctcp and dcqcn, or a quarter of a shorter queue; else none)")
+	f.StringVar(&q.ecn, "ecn", "", "switches mark from `N` packets on, none for never (default 65 with dctcp and dcqcn, or a quarter of a shorter queue; with uec by the bytes of a round trip; else none)")
 	f.BoolVar(&q.pfc, "pfc", false, "links are lossless: PFC")
 	f.DurationVar(&q.duration, "duration", 0, fmt.Sprintf("flows begin within this virtual `TIME` (default the time in which %d do)", spec.DefaultFlows))
 	f.StringVar(&q.seeds, "seeds", fmt.Sprint(spec.DefaultSeeds), "run with the seeds 1 to `N`, or with a list such as 3,5,8-12")

@@ -1,0 +1,130 @@
+package sim
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/network/fabric"
+)
+
+// Trimming: a switch without room for a packet of Ultra Ethernet cuts the payload off and
+// sends the headers before all packets that wait. The receiver then knows about the loss
+// after one trip, and reports it. Only the arriving packet is trimmed, because a switch
+// cannot reach into its queues. A packet that was trimmed at the port of its destination
+// is marked so: another path would not have helped.
+
+// trimmedLen is the length of a trimmed packet at hosts.
+const trimmedLen = 64
+
+// trim tries to send the headers of a packet for which there is no room. At a time, at
+// most two queues of them may wait.
+func (s *Switch) trim(p *Packet, o *Port) bool {
+	if !s.net.opts.Trim || p.Kind != data || p.Flow.Transport != UltraEthernet || p.Trimmed != notTrimmed {
+		return false
+	}
+	cut := p.Payload + int(p.padding) + UDPHeaders - trimmedLen
+	if cut < 0 || int(o.waiting())-int(o.bytes)+p.Size-cut > 2*int(o.limit) {
+		return false
+	}
+	s.engine.cut(p, cut)
+	p.Size -= cut
+	p.padding, p.Payload = trimmedLen-UDPHeaders, 0
+	p.first = true
+	p.Trimmed = trimmedEarlier
+	if o.peer != nil && o.peer.host != nil {
+		p.Trimmed = trimmedAtLast
+	}
+	o.count.Trimmed++
+	s.engine.enqueued(p, o, s.depth(o))
+	o.hasten(p)
+	return true
+}
+
+// A distance is properties of a network from which Ultra Ethernet has its defaults.
+type distance struct {
+	once  sync.Once
+	rtt   time.Duration // without queues, between the hosts that are farthest from each other
+	queue int           // bytes of the longest queue
+	line  int64         // bit/s of the fastest NIC
+}
+
+// measure returns the distance of a network, which it computes once. The round trip
+// is for a full packet and its acknowledgment.
+func (n *Network) measure(answer int) *distance {
+	d, w := n.whole.distance, n.whole
+	d.once.Do(func() {
+		far, _ := w.farthest(w.hosts[0], answer)
+		_, ns := w.farthest(far, answer)
+		d.rtt = time.Duration(math.Round(ns))
+		for _, h := range w.hosts {
+			d.line = max(d.line, h.nic.rate)
+		}
+		for _, s := range w.switches {
+			for _, o := range s.Ports() {
+				d.queue = max(d.queue, int(o.limit))
+			}
+		}
+	})
+	return d
+}
+
+// timeout returns the timer of Ultra Ethernet packets: 15 µs and the time in which a NIC
+// sends six of the longest queues, as uet-htsim has it.
+func (d *distance) timeout(rate int64) time.Duration {
+	return 15*time.Microsecond + time.Duration(6*8e9*float64(d.queue)/float64(rate))
+}
+
+// farthest finds the host with the longest of the shortest paths from a host, by links
+// and then by time, and the round trip between both in nanoseconds.
+func (n *Network) farthest(from *Host, answer int) (far *Host, rtt float64) {
+	seen := map[*Switch]float64{}
+	level := []*Switch{from.nic.peer.sw}
+	seen[level[0]] = n.trip(from.nic, answer)
+	far = from
+	for len(level) > 0 {
+		next := map[*Switch]float64{}
+		var order []*Switch
+		for _, s := range level {
+			for _, o := range s.Ports() {
+				if o.down {
+					continue
+				}
+				t := seen[s] + n.trip(o, answer)
+				if h := o.peer.host; h != nil {
+					if h != from && t > rtt {
+						far, rtt = h, t
+					}
+					continue
+				}
+				to := o.peer.sw
+				if _, ok := seen[to]; ok {
+					continue
+				}
+				before, ok := next[to]
+				if !ok {
+					order = append(order, to)
+				}
+				if !ok || t < before {
+					next[to] = t
+				}
+			}
+		}
+		for _, s := range order {
+			seen[s] = next[s]
+		}
+		level = order
+	}
+	return far, rtt
+}
+
+// trip returns the nanoseconds of a full packet and its acknowledgment on a link.
+func (n *Network) trip(o *Port, answer int) float64 {
+	return 2*float64(o.delay) + float64(n.frame()+answer)*8e9/float64(o.rate)
+}
+
+// thresholds returns the queue lengths from which switches mark some packets and all.
+func (d *distance) thresholds(frame int) (least, most fabric.Size) {
+	packets := math.Ceil(d.rtt.Seconds() * float64(d.line) / 8 / float64(frame))
+	return fabric.Size(math.Ceil(0.2*packets)) * fabric.Size(frame), fabric.Size(math.Ceil(0.8*packets)) * fabric.Size(frame)
+}

@@ -1,0 +1,317 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A UEC is the parameters of the Ultra Ethernet transport. Zero values have the stated
+// defaults.
+type UEC struct {
+	Control  UECControl    // of the window
+	Loss     UECLoss       // how a sender detects losses beside its timer
+	BaseRTT  time.Duration // of the network without queues; zero: on its longest shortest path
+	Target   time.Duration // NSCC's target for the queueing delay; zero: BaseRTT, or 3/4 of it with UECTrim
+	AckBytes int64         // received bytes to an acknowledgment; zero: 16 KiB
+	Headers  int           // bytes of a packet beside its payload; zero: 64
+	Answer   int           // bytes of an acknowledgment; zero: 64
+
+	window int // Tuning.Window; zero: one and a half times the bytes of a BaseRTT
+}
+
+// A UECControl is how the window follows the network.
+type UECControl int
+
+// The controls.
+const (
+	NSCC        UECControl = iota // by queueing delay and marks (UE specification 1.0)
+	perMark                       // a packet more per unmarked window, a third of the marked bytes less: uet-htsim's dctcp
+	constantWnd                   // the initial window stays
+)
+
+// A UECLoss is how a sender detects losses. All have a timer for each packet.
+type UECLoss int
+
+// The ways.
+const (
+	UECTrim    UECLoss = iota // switches trim packets, and receivers return Nacks for them
+	uecTimeout                // by the timer alone
+	uecGap                    // by packets that arrived out of order: more than a window and a half
+)
+
+var (
+	uecControls = [...]string{"nscc", "per-mark", "constant"}
+	uecLosses   = [...]string{"trim", "timeout", "gap"}
+)
+
+// UECControls lists the controls by name.
+func UECControls() []string { return uecControls[:] }
+
+// UECLosses lists the ways to detect losses by name.
+func UECLosses() []string { return uecLosses[:] }
+
+// UECHeaders is the usual length of an Ultra Ethernet packet beside its payload, and of an
+// acknowledgment.
+const UECHeaders = 64
+
+const (
+	uecAckBytes = 16 << 10
+	uecBitmap   = 64 // packets that an acknowledgment covers beyond the cumulative one
+)
+
+// tune fills in zero values.
+func (u *UEC) tune() {
+	fill(&u.AckBytes, uecAckBytes)
+	fill(&u.Headers, UECHeaders)
+	fill(&u.Answer, UECHeaders)
+}
+
+func (u *UEC) validate() error {
+	switch {
+	case u.Control < 0 || int(u.Control) >= len(uecControls) || u.Loss < 0 || int(u.Loss) >= len(uecLosses):
+		return fmt.Errorf("uec: control %d, loss %d: want below %d and %d", u.Control, u.Loss, len(uecControls), len(uecLosses))
+	case u.BaseRTT < 0 || u.Target < 0 || u.AckBytes < 0:
+		return errors.New("uec: a negative time or size")
+	case u.Headers != 0 && (u.Headers < UDPHeaders || u.Headers > MostHeaders) || u.Answer != 0 && (u.Answer < UDPHeaders || u.Answer > MostHeaders):
+		return fmt.Errorf("uec: headers of %d bytes, answers of %d: want %d to %d", u.Headers, u.Answer, UDPHeaders, MostHeaders)
+	}
+	return nil
+}
+
+// A uecSender is the sending half of an Ultra Ethernet connection. It numbers packets,
+// and keeps a record of each packet that is not acknowledged. Every packet has a timer.
+// A Nack, a timer or a gap puts a packet into the list of retransmissions, which go
+// before new packets.
+//
+// Acknowledgments report how many bytes have arrived in total. inFlight falls by these
+// bytes, not by the packets that an acknowledgment names, because acknowledgments are
+// rarer than packets and name only 64 of them.
+type uecSender struct {
+	t *Tuning
+	c *FlowStats
+	w window
+
+	size, segment int64
+	headers       int64
+	packets       int64 // all
+	una           int64 // all packets before are acknowledged
+	next          int64 // the next new packet
+	records       []uecRecord
+	sent          ring[uecSent] // in order of time
+	again         int           // records in the list of retransmissions
+	againFrom     int64         // no such record is below it
+	inFlight      int64
+	received      int64 // bytes that the receiver has
+
+	recovering bool // from a gap
+	recover    int64
+	repeated   int64 // packets below it were repeated in this recovery
+}
+
+// A uecRecord is a packet between una and next.
+type uecRecord struct {
+	at    time.Duration // when it was sent last
+	tries int32
+	state uecState
+}
+
+type uecState uint8
+
+const (
+	uecFlying uecState = iota
+	uecAgain           // to be sent again
+	uecArrived
+)
+
+// A uecSent is a transmission, for the timer.
+type uecSent struct {
+	psn int64
+	at  time.Duration
+}
+
+func newUECSender(t *Tuning, c *FlowStats, size, line int64) *uecSender {
+	s := &uecSender{t: t, c: c, size: size, segment: int64(t.Segment), headers: int64(t.UEC.Headers)}
+	s.packets = (size-1)/s.segment + 1
+	s.w = newWindow(t, line)
+	s.records = make([]uecRecord, 16)
+	return s
+}
+
+// inherit takes over the window of a connection's previous flow.
+func (s *uecSender) inherit(from half) {
+	if before, ok := from.(*uecSender); ok {
+		s.w = before.w
+	}
+}
+
+func (s *uecSender) record(psn int64) *uecRecord {
+	return &s.records[psn&int64(len(s.records)-1)]
+}
+
+// wire returns the bytes of a packet on the wire.
+func (s *uecSender) wire(psn int64) int64 {
+	return min(s.segment, s.size-psn*s.segment) + s.headers
+}
+
+// pick returns the next packet to send.
+func (s *uecSender) pick() int64 {
+	if s.again == 0 {
+		return s.next
+	}
+	for s.record(s.againFrom).state != uecAgain {
+		s.againFrom++
+	}
+	return s.againFrom
+}
+
+func (s *uecSender) ready(time.Duration) bool {
+	if s.again == 0 && s.next == s.packets {
+		return false
+	}
+	return s.again > 0 && s.recovering || s.w.size >= s.inFlight+s.wire(s.pick())
+}
+
+func (s *uecSender) emit(now time.Duration, p *Packet) {
+	psn := s.pick()
+	fresh := psn == s.next && s.again == 0
+	if fresh {
+		s.open()
+	} else {
+		s.again--
+		s.c.Retransmitted++
+	}
+	r := s.record(psn)
+	*r = uecRecord{at: now, tries: r.tries + 1, state: uecFlying}
+	s.sent.push(uecSent{psn, now})
+	wire := s.wire(psn)
+	s.inFlight += wire
+	p.Seq, p.Payload, p.ECT, p.Stamp = psn*s.segment, int(wire-s.headers), true, now
+	p.padding = int32(s.headers - UDPHeaders)
+	p.Number = int64(r.tries - 1)
+	p.Last = psn == s.packets-1
+	p.Echo = !fresh || s.next == s.packets || s.inFlight+wire >= s.w.size
+	s.c.Sent++
+}
+
+// open adds a record for a new packet.
+func (s *uecSender) open() {
+	if n := int64(len(s.records)); s.next-s.una == n {
+		old := s.records
+		s.records = make([]uecRecord, 2*n)
+		for psn := s.una; psn < s.next; psn++ {
+			*s.record(psn) = old[psn&(n-1)]
+		}
+	}
+	*s.record(s.next) = uecRecord{}
+	s.next++
+}
+
+// deadline returns when the oldest packet in flight times out.
+func (s *uecSender) deadline() time.Duration {
+	for s.sent.n > 0 {
+		x := s.sent.first()
+		if x.psn >= s.una {
+			if r := s.record(x.psn); r.state == uecFlying && r.at == x.at {
+				return x.at + s.t.MinRTO
+			}
+		}
+		s.sent.pop()
+	}
+	return never
+}
+
+func (s *uecSender) tick(now time.Duration) {
+	for s.deadline() <= now {
+		psn := s.sent.pop().psn
+		s.c.Timeouts++
+		s.w.lost(s.wire(psn))
+		s.repeat(psn)
+	}
+}
+
+// repeat puts a packet in flight into the list of retransmissions.
+func (s *uecSender) repeat(psn int64) {
+	s.record(psn).state = uecAgain
+	s.inFlight -= s.wire(psn)
+	if s.again == 0 || psn < s.againFrom {
+		s.againFrom = psn
+	}
+	s.again++
+}
+
+func (s *uecSender) receive(now time.Duration, a *Packet) {
+	rtt := now - a.Stamp
+	s.w.fastest(rtt)
+	if a.Kind == nack {
+		s.nacked(now, a)
+		return
+	}
+	report := a.report()
+	fresh := max(0, report.received-s.received)
+	s.received += fresh
+	s.inFlight -= fresh
+	for psn := s.una; psn < a.Ack; psn++ {
+		s.arrived(psn)
+	}
+	s.una = max(s.una, a.Ack)
+	for i := range int64(uecBitmap) {
+		if psn := report.base + i; report.bitmap>>i&1 != 0 && psn >= s.una && psn < s.next {
+			s.arrived(psn)
+		}
+	}
+	s.w.acked(now, a.Echo, rtt, fresh, s.inFlight)
+	if s.t.UEC.Loss == uecGap {
+		s.gap(report.early)
+	}
+	if s.una == s.packets && s.c.Acknowledged == 0 {
+		s.c.Acknowledged = now
+	}
+}
+
+// arrived notes that a packet has arrived. The receiver's total includes one that was
+// about to be sent again, so that its bytes have been subtracted twice.
+func (s *uecSender) arrived(psn int64) {
+	r := s.record(psn)
+	if r.state == uecAgain {
+		s.again--
+		s.inFlight += s.wire(psn)
+	}
+	r.state = uecArrived
+}
+
+// nacked handles a Nack for a trimmed packet.
+func (s *uecSender) nacked(now time.Duration, a *Packet) {
+	psn := a.Seq
+	if psn < s.una || psn >= s.next {
+		return
+	}
+	if r := s.record(psn); r.state != uecFlying || int64(r.tries) != a.Number+1 {
+		return // acknowledged meanwhile, or the timer was faster
+	}
+	s.c.Nacks++
+	s.w.nacked(now, s.wire(psn), s.inFlight)
+	s.repeat(psn)
+}
+
+// gap repeats packets that were sent before so many that have arrived, each once in a
+// recovery. This is the detection of uet-htsim's SLEEK.
+func (s *uecSender) gap(early int64) {
+	if s.recovering && s.una >= s.recover {
+		s.recovering = false
+	}
+	most := max(min(s.w.size*3/2, s.w.most), 5*s.segment) / s.segment
+	if !s.recovering {
+		if early < most || s.again > 0 {
+			return
+		}
+		s.recovering, s.recover, s.repeated = true, s.next, s.una
+		s.c.Recoveries++
+	}
+	for psn := max(s.una, s.repeated); psn < min(s.recover, s.una+s.w.size/s.segment); psn++ {
+		if s.record(psn).state == uecFlying {
+			s.repeat(psn)
+		}
+		s.repeated = psn + 1
+	}
+}

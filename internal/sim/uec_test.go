@@ -1,0 +1,185 @@
+package sim
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// uecCable joins the halves of a connection over a line of 100 Gb/s, with a base round
+// trip of 5 µs.
+func uecCable(t *testing.T, size int64, change func(*Tuning)) (*cable, *uecSender, *uecReceiver, *FlowStats) {
+	u := usual(t, func(u *Tuning) {
+		u.UEC.BaseRTT, u.MinRTO = 5*µs, 50*µs
+		if change != nil {
+			change(u)
+		}
+	})
+	c := new(FlowStats)
+	s, r := newUECSender(u, c, size, 100e9), newUECReceiver(u, c)
+	return &cable{a: s, b: r, delay: 2 * µs, spacing: 85 * time.Nanosecond}, s, r, c
+}
+
+// TestUECConstants compares NSCC's constants with those that uet-htsim (40ccb05) prints
+// for packets of 4,160 bytes, 100 Gb/s and a round trip of 5.35168 µs.
+func TestUECConstants(t *testing.T) {
+	u := Tuning{Segment: 4096, UEC: UEC{BaseRTT: 5352 * time.Nanosecond}}
+	u, err := u.tuned(100e9, 4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWindow(&u, 100e9)
+	for _, c := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"target_Qdelay", float64(w.target), 4013.760},
+		{"alpha", w.alpha, 0.608902},
+		{"fi", w.fair, 9133.53},
+		{"eta", w.eta, 274.006},
+		{"fi_scale", w.fast, 0.111493},
+		{"maxwnd", float64(w.most), 100344},
+		{"cwnd", float64(w.size), 100344},
+		{"min_cwnd", float64(w.least), 4160},
+	} {
+		if math.Abs(c.got/c.want-1) > 2e-4 {
+			t.Errorf("%s: %g: want %g", c.name, c.got, c.want)
+		}
+	}
+}
+
+// TestUECWindow goes through the four effects of an acknowledgment, with constants of
+// the test before.
+func TestUECWindow(t *testing.T) {
+	u := Tuning{Segment: 4096, UEC: UEC{BaseRTT: 5352 * time.Nanosecond, window: 10}}
+	u, err := u.tuned(100e9, 4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWindow(&u, 100e9)
+	rtt := func(delay time.Duration) time.Duration { return w.base + delay }
+	w.adjusted = 100 * µs
+	w.roundEnds = time.Second
+	w.acked(100*µs, false, rtt(2*µs), 4160, 0)
+	if want := 0.608902 * 4160 * 2013.76; math.Abs(w.gain/want-1) > 1e-3 {
+		t.Errorf("proportional increase: %g: want %g", w.gain, want)
+	}
+	w.gain = 0
+	w.acked(101*µs, false, rtt(5*µs), 4160, 0)
+	if want := 9133.53 * 4160; math.Abs(w.gain/want-1) > 1e-3 {
+		t.Errorf("fair increase: %g: want %g", w.gain, want)
+	}
+	before := w
+	w.acked(102*µs, true, rtt(2*µs), 4160, 0)
+	if w.size != before.size || w.gain != before.gain {
+		t.Errorf("a mark below the target: window %d to %d", before.size, w.size)
+	}
+	w.delay = 8 * µs
+	w.acked(103*µs, true, rtt(8*µs), 4160, 0)
+	if want := 41600 * (1 - 0.8*(8-4.014)/8); math.Abs(float64(w.size)/want-1) > 1e-3 {
+		t.Errorf("decrease: window %d: want %g", w.size, want)
+	}
+	before = w
+	w.acked(104*µs, true, rtt(8*µs), 4160, 0)
+	if w.size != before.size {
+		t.Error("a second decrease within a round trip")
+	}
+	// The round ends with 4,160 bytes and a trimmed packet.
+	w.roundEnds, w.achieved = 104*µs, 4160
+	w.nacked(105*µs, 4160, 30000)
+	if w.size != 4160 || w.toIgnore != 30000 {
+		t.Errorf("quick adapt: window %d, %d bytes to ignore: want 4160 and 30000", w.size, w.toIgnore)
+	}
+}
+
+// TestUECAcks goes through the reasons for an acknowledgment, and its bitmap.
+func TestUECAcks(t *testing.T) {
+	_, _, r, c := uecCable(t, 100*segment, nil)
+	arrive := func(psn int64, change func(*Packet)) *Packet {
+		p := Packet{Seq: psn * segment, Payload: segment}
+		if change != nil {
+			change(&p)
+		}
+		r.receive(0, &p)
+		if !r.ready(0) {
+			return nil
+		}
+		var a Packet
+		r.emit(0, &a)
+		return &a
+	}
+	if a := arrive(0, nil); a == nil || a.Ack != 1 || a.report().received != 1064 {
+		t.Fatalf("the first packet is answered by %+v: want an acknowledgment at once", a)
+	}
+	for _, psn := range []int64{1, 2, 5, 70} {
+		if a := arrive(psn, nil); a != nil {
+			t.Fatalf("packet %d is acknowledged at once", psn)
+		}
+	}
+	a := arrive(71, func(p *Packet) { p.CE = true })
+	if a == nil || !a.Echo || a.Ack != 3 || a.report() != (uecReport{71, 1, 6 * 1064, 3}) {
+		t.Fatalf("a marked packet is answered by %+v", a)
+	}
+	if a := arrive(72, func(p *Packet) { p.Trimmed, p.Payload = trimmedEarlier, 0 }); a == nil || a.Kind != nack || a.Seq != 72 || a.Trimmed != trimmedEarlier {
+		t.Fatalf("a trimmed packet is answered by %+v: want a Nack of 72", a)
+	}
+	if a := arrive(70, func(p *Packet) { p.Trimmed, p.Payload = trimmedEarlier, 0 }); a == nil || a.Kind != Ack || a.report().base != 7 || a.report().bitmap != 1<<63 {
+		t.Fatalf("a trimmed copy is answered by %+v: want an acknowledgment of packets 7 to 70", a)
+	}
+	if a := arrive(5, nil); a == nil || c.Duplicates != 1 || a.report().base != 4 || a.report().bitmap != 2 {
+		t.Fatalf("a copy is answered by %+v: want an acknowledgment of packet 5", a)
+	}
+	arrive(3, nil)
+	if a := arrive(4, func(p *Packet) { p.Echo = true }); a == nil || a.Ack != 6 || r.early != 2 {
+		t.Fatalf("the missing packet is answered by %+v: want all before 6", a)
+	}
+}
+
+// TestUECLosses sends over a line that trims, loses, copies and delays packets. All bytes
+// arrive once, and with trims nothing waits for the timer.
+func TestUECLosses(t *testing.T) {
+	for loss := UECTrim; loss <= uecGap; loss++ {
+		for control := NSCC; control <= constantWnd; control++ {
+			for seed := range uint64(20) {
+				random := rand.New(rand.NewPCG(seed, uint64(loss)))
+				size := 1 + random.Int64N(300*segment)
+				w, s, r, c := uecCable(t, size, func(u *Tuning) { u.UEC.Loss, u.UEC.Control = loss, control })
+				w.fate = func(p *Packet, _ int) []time.Duration {
+					switch x := random.IntN(100); {
+					case x < 5 && p.Kind == data && loss == UECTrim:
+						p.Trimmed, p.Payload = trimmedEarlier, 0
+					case x < 5 && loss != UECTrim:
+						return nil
+					case x < 10:
+						return []time.Duration{0, 3 * µs}
+					case x < 15:
+						return []time.Duration{time.Duration(random.IntN(4000))}
+					}
+					return []time.Duration{0}
+				}
+				w.run(time.Second)
+				if r.c.Received != size || c.Acknowledged == 0 || s.again != 0 || s.deadline() != never {
+					t.Fatalf("loss %d, control %d, seed %d: %d of %d bytes, %+v", loss, control, seed, r.c.Received, size, c)
+				}
+				if loss == UECTrim && c.Timeouts > 0 {
+					t.Errorf("seed %d: %d timeouts although packets are only trimmed", seed, c.Timeouts)
+				}
+				if loss == UECTrim && c.Retransmitted > c.Trimmed {
+					t.Errorf("seed %d: %d packets sent again, %d trimmed", seed, c.Retransmitted, c.Trimmed)
+				}
+			}
+		}
+	}
+}
+
+// TestUECGap repeats a lost packet without its timer, once packets of a window and a half
+// have arrived behind it.
+func TestUECGap(t *testing.T) {
+	w, _, _, c := uecCable(t, 400*segment, func(u *Tuning) { u.UEC.Loss, u.MinRTO = uecGap, time.Second })
+	w.fate = losing(20)
+	w.run(100 * time.Millisecond)
+	if c.Recoveries == 0 || c.Timeouts > 0 || c.Acknowledged == 0 || c.Acknowledged > 200*µs {
+		t.Errorf("%+v: want a recovery", c)
+	}
+}
