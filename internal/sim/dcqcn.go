@@ -142,6 +142,7 @@ type dcqcnSender struct {
 func newDCQCNSender(t *Tuning, c *FlowStats, size, line int64) *dcqcnSender {
 	s := &dcqcnSender{t: t, c: c, r: newReaction(&t.RDMA, line), size: size, at: never, alarm: never}
 	s.lost.all = t.RDMA.RepeatAll
+	s.lost.ripeAt = never
 	s.rtt.init(t)
 	return s
 }
@@ -169,7 +170,7 @@ func (s *dcqcnSender) deadline() time.Duration {
 	if s.una >= s.size {
 		return never
 	}
-	d := min(s.alarm, s.r.deadline())
+	d := min(s.alarm, s.r.deadline(), s.lost.ripeAt)
 	if s.open() {
 		d = min(d, s.at)
 	}
@@ -223,7 +224,7 @@ func (s *dcqcnSender) receive(now time.Duration, a *Packet) {
 	}
 	switch {
 	case a.Kind == nack:
-		s.nack(a)
+		s.nack(now, a)
 	case s.lost.all:
 		s.lost.end = 0 // the receiver has nothing early
 	}
@@ -233,8 +234,14 @@ func (s *dcqcnSender) receive(now time.Duration, a *Packet) {
 // nack handles a Nack. An acknowledgment may have overtaken it. The receiver may still
 // have dropped a later packet when it sent the Nack, which it reports only once: a sender
 // that ignores the Nack waits for the timeout.
-func (s *dcqcnSender) nack(a *Packet) {
+func (s *dcqcnSender) nack(now time.Duration, a *Packet) {
 	switch s.t.RDMA.Nack {
+	case Patient:
+		s.c.Nacks++
+		s.lost.note(a)
+		if s.lost.ripeAt == never {
+			s.lost.ripen(now + s.t.RDMA.Reordering)
+		}
 	case Selective:
 		s.c.Nacks++
 		var began bool
@@ -269,6 +276,9 @@ func (s *dcqcnSender) goBack() {
 // tick handles the deadlines that have passed.
 func (s *dcqcnSender) tick(now time.Duration) {
 	s.r.tick(now)
+	if now >= s.lost.ripeAt {
+		s.ripe(now)
+	}
 	if now >= s.alarm {
 		s.c.Timeouts++
 		s.next = s.una
@@ -415,14 +425,16 @@ type recovery struct {
 	upto    int64  // missing bytes below are repeated
 	at      int64  // and have been up to here
 	all     bool   // RDMA.RepeatAll
+
+	ripeAt  time.Duration // Patient: when bytes that are missing below ripeTop count as lost
+	ripeTop int64
+	began   time.Duration
 }
 
 // heed adds the ranges of a Nack and returns the byte at which the sender continues, and
 // whether a recovery begins.
 func (r *recovery) heed(a *Packet, una, next, high int64) (int64, bool) {
-	for _, early := range a.Sacks[:a.NSacks] {
-		r.arrived.add(early)
-	}
+	r.note(a)
 	r.upto = max(r.upto, r.arrived.top())
 	if r.all {
 		if r.end > 0 {
@@ -431,11 +443,52 @@ func (r *recovery) heed(a *Packet, una, next, high int64) (int64, bool) {
 		r.end = next
 		return una, true
 	}
+	return r.goOn(una, next, high)
+}
+
+// note adds the ranges of a Nack.
+func (r *recovery) note(a *Packet) {
+	for _, early := range a.Sacks[:a.NSacks] {
+		r.arrived.add(early)
+	}
+}
+
+// goOn returns the byte at which the sender continues, and whether a recovery begins.
+func (r *recovery) goOn(una, next, high int64) (int64, bool) {
 	if r.end == 0 {
 		r.end, r.at = high, una
 		return una, true
 	}
 	return min(next, max(r.at, una)), false
+}
+
+// ripen notes the bytes that are missing now, for a time at which they count as lost.
+func (r *recovery) ripen(at time.Duration) { r.ripeAt, r.ripeTop = at, r.arrived.top() }
+
+// ripe repeats the packets that Patient has given up, which are still missing below the
+// highest byte that had arrived a Reordering ago. It repeats a packet again after two
+// round trips.
+func (s *dcqcnSender) ripe(now time.Duration) {
+	r := &s.lost
+	if s.una < r.ripeTop {
+		if now-r.began > 2*s.rtt.smooth+s.t.RDMA.Reordering {
+			r.end = 0
+		}
+		if r.end == 0 {
+			r.began = now
+		}
+		r.upto = max(r.upto, r.ripeTop)
+		var began bool
+		if s.next, began = r.goOn(s.una, s.next, s.high); began {
+			s.c.Recoveries++
+		}
+		s.skip()
+	}
+	if r.arrived.top() > s.una {
+		r.ripen(now + s.t.RDMA.Reordering)
+	} else {
+		r.ripeAt = never
+	}
 }
 
 // acknowledged handles a cumulative acknowledgment.

@@ -101,6 +101,9 @@ func (n *Network) tune(s *FlowSpec, rate int64) (Tuning, error) {
 		room = n.opts.MTU - ipv4Len - tcpLen
 	case s.Transport == DCQCN && s.Tuning != nil:
 		room -= max(0, s.Tuning.RDMA.Headers-UDPHeaders)
+		if s.Tuning.RDMA.Nack == Patient {
+			return n.patient(*s.Tuning, rate).tuned(rate, room)
+		}
 	case s.Transport == UltraEthernet:
 		var t Tuning
 		if s.Tuning != nil {
@@ -115,6 +118,20 @@ func (n *Network) tune(s *FlowSpec, rate int64) (Tuning, error) {
 		return t.tuned(rate, room)
 	}
 	return s.Tuning.tuned(rate, room)
+}
+
+// patient fills in what IRN derives from the network: a window of one round trip, and the
+// fixed timeout of Ultra Ethernet.
+func (n *Network) patient(t Tuning, rate int64) *Tuning {
+	d := n.measure(UECHeaders)
+	r := &t.RDMA
+	fill(&r.BaseRTT, d.rtt)
+	fill(&r.Reordering, r.BaseRTT)
+	fill(&r.Window, int64(r.BaseRTT.Seconds()*float64(rate)/8))
+	fill(&t.MinRTO, d.timeout(rate))
+	fill(&t.FirstRTO, t.MinRTO)
+	fill(&t.MaxRTO, t.MinRTO)
+	return &t
 }
 
 // connect makes the two ends of a flow.

@@ -54,6 +54,8 @@ type RDMA struct {
 	Window        int64         // bytes outstanding at most; zero: no limit
 	Headers       int           // bytes of a packet of data beside its payload; zero: UDPHeaders. Switches see the excess as payload
 	Answer        int           // bytes of an ACK, Nack or notification; zero: UDPHeaders
+	Reordering    time.Duration // how long Patient takes a missing packet for a late one; zero: BaseRTT
+	BaseRTT       time.Duration // of Patient; zero: on the longest shortest path of the network
 	Nack          NackPolicy    // what both ends do about packets that come early
 	NackNotice    bool          // a Nack is a notice of congestion as well
 	Answered      bool          // no notice of a mark goes without an ACK or Nack
@@ -70,6 +72,7 @@ const (
 	GoBackOnExpected                   // if it is of the first byte that is not acknowledged: for networks that keep control packets in order
 	Selective                          // IRN: repeat the missing packets
 	KeepEarly                          // no Nacks: for networks that reorder and do not lose
+	Patient                            // IRN with a window of a BaseRTT and short timeouts: repeat packets that are missing for longer than Reordering
 )
 
 // keeps reports whether early packets are kept.

@@ -119,3 +119,28 @@ func TestScaledLinks(t *testing.T) {
 		t.Error("other links are scaled")
 	}
 }
+
+// TestPatientIncast: with IRN an incast takes nearly as long as its bytes on the
+// receiver's link, also where packets are reordered.
+func TestPatientIncast(t *testing.T) {
+	o := uecFabric()
+	o.Links.Queue = 100
+	topo := leafSpine(t, o)
+	tuning := &sim.Tuning{RDMA: sim.RDMA{Nack: sim.Patient}}
+	var steps []sim.Step
+	for i := 2; i <= 8; i++ {
+		steps = append(steps, sim.Step{FlowSpec: sim.FlowSpec{From: fmt.Sprint("h", i), To: "h1", Bytes: 1_000_000, Transport: sim.DCQCN, Tuning: tuning}})
+	}
+	for _, scheme := range []string{"ecmp", "rps"} {
+		flows := runSteps(t, topo, scheme, sim.Options{}, loadModels, steps)
+		last, packets := time.Duration(0), int64(0)
+		for _, f := range flows {
+			last = max(last, f.Finished)
+			packets += f.Sent - f.Retransmitted
+		}
+		ideal := time.Duration(float64(7_000_000+packets*sim.UDPHeaders) * 8 / 10)
+		if float64(last) > 1.1*float64(ideal) {
+			t.Errorf("%s: the incast takes %v: want %v to 10 %% more", scheme, last, ideal)
+		}
+	}
+}

@@ -69,6 +69,7 @@ const (
 	nackExpected     = "expected"
 	nackSelective    = "selective"
 	nackNone         = "none"
+	nackIRN          = "irn"
 	withNotice       = "notice"
 	everyMark        = "each mark"
 	repeatMissing    = "missing"
@@ -232,8 +233,8 @@ var choices = []Choice{
 		like:  map[string]string{"htsim": cutEachWindow},
 	},
 	{
-		Key: "transport.rdma.nack", Values: []string{nackAny, nackExpected, nackSelective, nackNone}, Default: nackAny, Kind: "dcqcn",
-		About: "early packets are dropped, and the sender goes back on any Nack, or on one of the first unacknowledged byte; or they are kept, and it repeats missing ones (selective, as in IRN), or nothing before a timeout (none)",
+		Key: "transport.rdma.nack", Values: []string{nackAny, nackExpected, nackSelective, nackNone, nackIRN}, Default: nackAny, Kind: "dcqcn",
+		About: "early packets are dropped, and the sender goes back on any Nack, or on one of the first unacknowledged byte; or they are kept, and it repeats missing ones (selective, as in IRN), or nothing before a timeout (none), or those missing for longer than reordering, with a window of one round trip and short timeouts (irn)",
 		Why:   "an ACK may overtake a Nack if control packets are balanced; a sender that ignores the Nack waits for a timeout",
 		like:  map[string]string{"hardware": nackExpected},
 	},
@@ -386,6 +387,8 @@ func (x *Experiment) checkChoices(c *Case) (key string, err error) {
 		return "transport.max-dupacks", errors.New("with recovery newreno nothing tells reordering from loss: want recovery: sack, or no max-dupacks")
 	case r.NackAs == withNotice && r.Nack == nackNone:
 		return "transport.rdma.nack-as", errors.New("there are no Nacks with nack: none")
+	case (r.Reordering > 0 || r.BaseRTT > 0) && r.Nack != nackIRN:
+		return "transport.rdma.reordering", errors.New("reordering and base-rtt are of nack: irn alone")
 	case r.NackEvery > 0 && r.Nack == nackNone:
 		return "transport.rdma.nack-every", errors.New("there are no Nacks with nack: none")
 	}
@@ -462,6 +465,8 @@ func (s *RDMASpec) nackPolicy() sim.NackPolicy {
 		return sim.Selective
 	case nackNone:
 		return sim.KeepEarly
+	case nackIRN:
+		return sim.Patient
 	}
 	return sim.GoBackOnAny
 }
@@ -485,7 +490,7 @@ func (s *Setting) Chosen() []Chosen {
 // measurements.
 func (x *Experiment) Apart(c *Case) string {
 	r := &c.Transport.RDMA
-	if c.Transport.Kind != "dcqcn" || r.NackAs == withNotice || r.Nack == nackSelective || r.Nack == nackNone {
+	if c.Transport.Kind != "dcqcn" || r.NackAs == withNotice || r.Nack == nackSelective || r.Nack == nackNone || r.Nack == nackIRN {
 		return ""
 	}
 	var rows []string

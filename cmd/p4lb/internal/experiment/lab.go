@@ -111,7 +111,7 @@ experiment of a paper, or an experiment that the --store has.
   loads: [0.5, 0.7]
   transport: dctcp            # tcp, dctcp, dcqcn, udp, uec, or with constants:
                               # {kind: dcqcn, rdma: {cut-interval: 50us, nack-every: 500us}}
-                              # {kind: dcqcn, rdma: {nack: selective, window: 100KB}}: IRN
+                              # {kind: dcqcn, rdma: {nack: irn}}: IRN, in networks that reorder too
                               # {kind: tcp, max-dupacks: 300}: learns from reordering
                               # {kind: uec, entropy: reps, uec: {loss: trim}}
   switches: {ecn: 65, pfc: false}    # ecn: none
