@@ -26,6 +26,39 @@ func (s *Switch) admit(p *Packet, o *Port) (Reason, bool) {
 	return 0, true
 }
 
+// Trimming: a switch without room for a packet of Ultra Ethernet cuts the payload off and
+// sends the headers before all packets that wait. The receiver then knows about the loss
+// after one trip, and reports it. Only the arriving packet is trimmed, because a switch
+// cannot reach into its queues. A packet that was trimmed at the port of its destination
+// is marked so: another path would not have helped.
+
+// trimmedLen is the length of a trimmed packet at hosts.
+const trimmedLen = 64
+
+// trim tries to send the headers of a packet for which there is no room. At a time, at
+// most two queues of them may wait.
+func (s *Switch) trim(p *Packet, o *Port) bool {
+	if !s.net.opts.Trim || p.Kind != data || p.Flow.Transport != UltraEthernet || p.Trimmed != notTrimmed {
+		return false
+	}
+	cut := p.Payload + int(p.padding) + UDPHeaders - trimmedLen
+	if cut < 0 || int(o.waiting())-int(o.bytes)+p.Size-cut > 2*int(o.limit) {
+		return false
+	}
+	s.engine.cut(p, cut)
+	p.Size -= cut
+	p.padding, p.Payload = trimmedLen-UDPHeaders, 0
+	p.first = true
+	p.Trimmed = trimmedEarlier
+	if o.peer != nil && o.peer.host != nil {
+		p.Trimmed = trimmedAtLast
+	}
+	o.count.Trimmed++
+	s.engine.enqueued(p, o, s.depth(o))
+	o.hasten(p)
+	return true
+}
+
 // charge accounts for a packet that joins a queue of the switch.
 func (s *Switch) charge(p *Packet) {
 	p.charged = true

@@ -3,6 +3,7 @@ package sim
 import (
 	"hash/fnv"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +43,14 @@ type Network struct {
 
 	distance *distance
 	fastest  fabric.Rate // of the links between switches
+}
+
+// A distance is properties of a network from which Ultra Ethernet has its defaults.
+type distance struct {
+	once  sync.Once
+	rtt   time.Duration // without queues, between the hosts that are farthest from each other
+	queue int           // bytes of the longest queue
+	line  int64         // bit/s of the fastest NIC
 }
 
 // Tap calls f for every packet that a port of a switch begins to send or has received,

@@ -62,6 +62,76 @@ type RDMA struct {
 	RepeatAll     bool          // with Selective: a Nack repeats all packets in flight, not only the missing ones below the last arrival
 }
 
+// A UEC is the parameters of the Ultra Ethernet transport. Zero values have the stated
+// defaults.
+type UEC struct {
+	Control  UECControl    // of the window
+	Loss     UECLoss       // how a sender detects losses beside its timer
+	BaseRTT  time.Duration // of the network without queues; zero: on its longest shortest path
+	Target   time.Duration // NSCC's target for the queueing delay; zero: BaseRTT, or 3/4 of it with UECTrim
+	AckBytes int64         // received bytes to an acknowledgment; zero: 16 KiB
+	Headers  int           // bytes of a packet beside its payload; zero: 64
+	Answer   int           // bytes of an acknowledgment; zero: 64
+
+	window int // Tuning.Window; zero: one and a half times the bytes of a BaseRTT
+}
+
+// A UECControl is how the window follows the network.
+type UECControl int
+
+// The controls.
+const (
+	NSCC        UECControl = iota // by queueing delay and marks (UE specification 1.0)
+	perMark                       // a packet more per unmarked window, a third of the marked bytes less: uet-htsim's dctcp
+	constantWnd                   // the initial window stays
+)
+
+// A UECLoss is how a sender detects losses. All have a timer for each packet.
+type UECLoss int
+
+// The ways.
+const (
+	UECTrim    UECLoss = iota // switches trim packets, and receivers return Nacks for them
+	uecTimeout                // by the timer alone
+	uecGap                    // by packets that arrived out of order: more than a window and a half
+)
+
+var (
+	uecControls = [...]string{"nscc", "per-mark", "constant"}
+	uecLosses   = [...]string{"trim", "timeout", "gap"}
+)
+
+// UECControls lists the controls by name.
+func UECControls() []string { return uecControls[:] }
+
+// UECLosses lists the ways to detect losses by name.
+func UECLosses() []string { return uecLosses[:] }
+
+// UECHeaders is the usual length of an Ultra Ethernet packet beside its payload, and of an
+// acknowledgment.
+const UECHeaders = 64
+
+const uecAckBytes = 16 << 10
+
+// tune fills in zero values.
+func (u *UEC) tune() {
+	fill(&u.AckBytes, uecAckBytes)
+	fill(&u.Headers, UECHeaders)
+	fill(&u.Answer, UECHeaders)
+}
+
+func (u *UEC) validate() error {
+	switch {
+	case u.Control < 0 || int(u.Control) >= len(uecControls) || u.Loss < 0 || int(u.Loss) >= len(uecLosses):
+		return fmt.Errorf("uec: control %d, loss %d: want below %d and %d", u.Control, u.Loss, len(uecControls), len(uecLosses))
+	case u.BaseRTT < 0 || u.Target < 0 || u.AckBytes < 0:
+		return errors.New("uec: a negative time or size")
+	case u.Headers != 0 && (u.Headers < UDPHeaders || u.Headers > MostHeaders) || u.Answer != 0 && (u.Answer < UDPHeaders || u.Answer > MostHeaders):
+		return fmt.Errorf("uec: headers of %d bytes, answers of %d: want %d to %d", u.Headers, u.Answer, UDPHeaders, MostHeaders)
+	}
+	return nil
+}
+
 // A NackPolicy is how an RDMA receiver treats early packets and how its sender treats a
 // Nack.
 type NackPolicy int

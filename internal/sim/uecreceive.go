@@ -2,6 +2,10 @@ package sim
 
 import "time"
 
+// uecBitmap is the number of packets that an acknowledgment names beside the cumulative
+// number.
+const uecBitmap = 64
+
 // A uecReport is what an acknowledgment says beside the cumulative number: a bitmap of
 // packets from base on, the bytes that have arrived, and the packets that are early.
 type uecReport struct {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/sim"
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
@@ -190,6 +191,16 @@ func (s *Setting) marks() bool {
 // thresholds, if all that reacts to marks is Ultra Ethernet.
 func (s *Setting) MarksByBDP() bool {
 	return s.Switches.ECN == 0 && s.Switches.KMax == 0 && s.Uses("uec") && !s.marks()
+}
+
+// Uses reports whether flows have a kind of transport.
+func (s *Setting) Uses(kind string) bool {
+	return s.Transport.Kind == kind || slices.ContainsFunc(s.Traffic, func(t Traffic) bool { return t.Kind == kind })
+}
+
+// Trims reports whether switches trim packets.
+func (s *Setting) Trims() bool {
+	return s.Uses("uec") && cmp.Or(s.Transport.UEC.Loss, sim.UECLosses()[sim.UECTrim]) == sim.UECLosses()[sim.UECTrim]
 }
 
 // lengthFor returns the time in which n flows begin on average at the smallest

@@ -245,6 +245,27 @@ type RDMASpec struct {
 	Answer  Size   `yaml:"answer"`
 }
 
+// A UECSpec is sim.UEC in a file; omitted values have its defaults.
+type UECSpec struct {
+	Control     string `yaml:"control"`      // of the window: nscc, per-mark or constant
+	Loss        string `yaml:"loss"`         // how losses are detected: trim, timeout or gap
+	BaseRTT     Time   `yaml:"base-rtt"`     // of the network without queues
+	TargetDelay Time   `yaml:"target-delay"` // of queues
+	AckBytes    Size   `yaml:"ack-bytes"`    // to an acknowledgment
+	Headers     Size   `yaml:"headers"`
+	Answer      Size   `yaml:"answer"`
+}
+
+// tuning is the simulator's form. Names have been checked.
+func (u *UECSpec) tuning() sim.UEC {
+	return sim.UEC{
+		Control: sim.UECControl(max(0, slices.Index(sim.UECControls(), u.Control))),
+		Loss:    sim.UECLoss(max(0, slices.Index(sim.UECLosses(), u.Loss))),
+		BaseRTT: time.Duration(u.BaseRTT), Target: time.Duration(u.TargetDelay), AckBytes: int64(u.AckBytes),
+		Headers: int(u.Headers), Answer: int(u.Answer),
+	}
+}
+
 // SwitchSpec configures the queues of the switches.
 type SwitchSpec struct {
 	ECN   Threshold `yaml:"ecn"`     // mark from so many packets

@@ -428,6 +428,42 @@ func (t *TransportSpec) check() error {
 	return nil
 }
 
+func (u *UECSpec) check() error {
+	for _, name := range []struct {
+		key, value string
+		want       []string
+	}{{"control", u.Control, sim.UECControls()}, {"loss", u.Loss, sim.UECLosses()}} {
+		if name.value != "" && !slices.Contains(name.want, name.value) {
+			return fmt.Errorf("uec: %s %q: want %s", name.key, name.value, orList(name.want))
+		}
+	}
+	for _, h := range []struct {
+		key   string
+		bytes Size
+	}{{"headers", u.Headers}, {"answer", u.Answer}} {
+		if h.bytes > 0 && (h.bytes < sim.UDPHeaders || h.bytes > sim.MostHeaders) {
+			return fmt.Errorf("uec: %s of %v: want %d bytes (Ethernet, IP and UDP) to %d", h.key, h.bytes, sim.UDPHeaders, sim.MostHeaders)
+		}
+	}
+	return nil
+}
+
+// checkTrim returns an error if switches of a case cannot trim packets.
+func (x *Experiment) checkTrim(c *Case) error {
+	if !c.Trims() {
+		return nil
+	}
+	if w := &c.Switches; w.PFC != nil && *w.PFC {
+		return errors.New("uec: loss trim with pfc: queues have no limit then, so nothing is trimmed: want loss timeout or gap, or pfc: false")
+	}
+	for _, s := range x.SchemesOf(c) {
+		if s.Arch != "" && s.Arch != codegen.Archs[0] {
+			return fmt.Errorf("uec: loss trim with %s: the traffic manager of Tofino drops whole packets: want loss timeout or gap", s.Label)
+		}
+	}
+	return nil
+}
+
 // checkEntropy returns an error if the source ports of a transport are invalid.
 func (t *TransportSpec) checkEntropy() error {
 	kind, err := sim.ParseEntropy(cmp.Or(t.Entropy, "flow"))

@@ -2,52 +2,10 @@ package sim
 
 import (
 	"math"
-	"sync"
 	"time"
 
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
-
-// Trimming: a switch without room for a packet of Ultra Ethernet cuts the payload off and
-// sends the headers before all packets that wait. The receiver then knows about the loss
-// after one trip, and reports it. Only the arriving packet is trimmed, because a switch
-// cannot reach into its queues. A packet that was trimmed at the port of its destination
-// is marked so: another path would not have helped.
-
-// trimmedLen is the length of a trimmed packet at hosts.
-const trimmedLen = 64
-
-// trim tries to send the headers of a packet for which there is no room. At a time, at
-// most two queues of them may wait.
-func (s *Switch) trim(p *Packet, o *Port) bool {
-	if !s.net.opts.Trim || p.Kind != data || p.Flow.Transport != UltraEthernet || p.Trimmed != notTrimmed {
-		return false
-	}
-	cut := p.Payload + int(p.padding) + UDPHeaders - trimmedLen
-	if cut < 0 || int(o.waiting())-int(o.bytes)+p.Size-cut > 2*int(o.limit) {
-		return false
-	}
-	s.engine.cut(p, cut)
-	p.Size -= cut
-	p.padding, p.Payload = trimmedLen-UDPHeaders, 0
-	p.first = true
-	p.Trimmed = trimmedEarlier
-	if o.peer != nil && o.peer.host != nil {
-		p.Trimmed = trimmedAtLast
-	}
-	o.count.Trimmed++
-	s.engine.enqueued(p, o, s.depth(o))
-	o.hasten(p)
-	return true
-}
-
-// A distance is properties of a network from which Ultra Ethernet has its defaults.
-type distance struct {
-	once  sync.Once
-	rtt   time.Duration // without queues, between the hosts that are farthest from each other
-	queue int           // bytes of the longest queue
-	line  int64         // bit/s of the fastest NIC
-}
 
 // measure returns the distance of a network, which it computes once. The round trip
 // is for a full packet and its acknowledgment.
