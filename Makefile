@@ -3,6 +3,7 @@ GO ?= go
 FUZZTIME ?= 1m
 SOAKTIME ?= 10m
 PROGRAMS ?= 200000
+MUTANTS ?= 80
 # One setting for all that is built, so that each package is compiled once: for the
 # tests, for p4lb, and for the programs that tests build.
 export CGO_ENABLED := 0
@@ -16,7 +17,7 @@ FEWGC := GOGC=800
 TEST := $(FEWGC) $(GO) test -vet=off -timeout 30m -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Where code or tests start goroutines, or use unsafe, the race detector has something to see.
 RACED = $(shell grep -rlE --include='*.go' '^[[:space:]]*go [a-zA-Z_]|[.]Go[^a-zA-Z]|"net/http|"unsafe"' . | grep -v testdata | xargs -n1 dirname | sort -u)
-.PHONY: help build test golden fuzz differential soak bench check demo release site recording
+.PHONY: help build test golden fuzz differential mutation soak bench check demo release site recording
 
 build: # one static binary, bin/p4lb
 	$(FEWGC) $(GO) build -ldflags "-X github.com/p4lb/p4lb/internal/provenance.commit=$(COMMIT)" -o bin/p4lb ./cmd/p4lb
@@ -35,6 +36,9 @@ fuzz: # every fuzz target in turn, FUZZTIME each
 
 differential: # PROGRAMS random programs against an evaluator of P4 source
 	$(GO) run ./tools/differential -programs $(PROGRAMS)
+
+mutation: # MUTANTS changes to the code, each run against the tests that execute it
+	$(FEWGC) $(GO) run ./tools/mutation -n $(MUTANTS)
 
 soak: build # attacks for SOAKTIME: input that once hung p4lb or took the memory
 	$(GO) run ./tools/soak -p4lb bin/p4lb -for $(SOAKTIME)

@@ -52,6 +52,8 @@ var rooms = map[string][]string{
 	"tools/release": {},
 	// The check of prose that make check runs.
 	"tools/prose": {},
+	// What the tests notice.
+	"tools/mutation": {},
 	// The check of known vulnerabilities that make check runs.
 	"tools/vuln": {},
 	// The picture of a session in README.

@@ -24,7 +24,7 @@ func (g *generator) declareTables(c *source.Callable) {
 		if len(t.Keys) > 0 {
 			g.entries(t)
 		}
-		if g.p.Tofino == nil && g.one(4) {
+		if g.p.Tofino == nil && !g.sub && g.one(4) { // instances of a control have counters of their own
 			g.p.Use("direct counter")
 			t.Counted = true
 			name := g.name("dc")

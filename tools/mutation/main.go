@@ -1,0 +1,154 @@
+// Command mutation measures what the tests notice.
+//
+//	mutation [-n N] [-seed S] [-groups LIST] [-tests N] [-timeout TIME] [-at FILE:LINE]
+//
+// It copies the files of the repository into a temporary folder and changes one
+// expression or statement at a time there: a mutant. For each mutant it runs the tests
+// of the packages that execute the changed line, the nearest package first, until one
+// fails. A mutant that no test notices shows behaviour that is not tested, or a change
+// without effect. The seed determines the sample. It prints the score of each group of
+// packages.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// defaultGroups are the groups of packages that a run without -groups samples.
+const defaultGroups = "cmd/p4lb/internal/network,internal/lab/store,internal/server/bfrt,internal/p4/types," +
+	"internal/scheme/own,internal/scheme/manifest,controller+internal/controller,internal/lab"
+
+type options struct {
+	n, tests int
+	seed     uint64
+	timeout  time.Duration
+	groups   []string
+	at       string
+}
+
+func main() {
+	o := options{}
+	flag.IntVar(&o.n, "n", 80, "try `N` mutants, spread evenly over the groups")
+	flag.Uint64Var(&o.seed, "seed", 1, "seed of the sample")
+	flag.IntVar(&o.tests, "tests", 4, "run the tests of at most `N` packages for each mutant")
+	flag.DurationVar(&o.timeout, "timeout", 2*time.Minute, "time limit for the tests of one package")
+	groups := flag.String("groups", defaultGroups, "`LIST` of package folders with their subfolders; + joins folders of one group")
+	flag.StringVar(&o.at, "at", "", "try all mutants of one line, `FILE:LINE`")
+	flag.Parse()
+	o.groups = strings.Split(*groups, ",")
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "mutation:", err)
+		os.Exit(1)
+	}
+}
+
+func run(o options) error {
+	dir, err := os.MkdirTemp("", "mutation-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := copyTree(dir); err != nil {
+		return err
+	}
+	t, err := newTests(dir, o)
+	if err != nil {
+		return err
+	}
+	list, err := sample(dir, o)
+	if err != nil {
+		return err
+	}
+	var all score
+	groups := map[string]*score{}
+	for i, m := range list {
+		r, err := t.try(m)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%d/%d %s:%d: %s: %s\n", i+1, len(list), m.file, m.line, m.what, r)
+		if groups[m.group] == nil {
+			groups[m.group] = &score{}
+		}
+		groups[m.group].add(r)
+		all.add(r)
+	}
+	for _, g := range o.groups {
+		if s := groups[g]; s != nil {
+			fmt.Printf("%-40s %s\n", g, s)
+		}
+	}
+	fmt.Printf("%-40s %s\n", "all", &all)
+	return nil
+}
+
+// sample returns the mutants to try.
+func sample(dir string, o options) ([]mutant, error) {
+	if o.at != "" {
+		file, line, _ := strings.Cut(o.at, ":")
+		list, err := mutants(dir, filepath.ToSlash(file))
+		var at []mutant
+		for _, m := range list {
+			if fmt.Sprint(m.line) == line {
+				m.group = o.groups[0]
+				at = append(at, m)
+			}
+		}
+		if err == nil && len(at) == 0 {
+			err = fmt.Errorf("%s: nothing to change there", o.at)
+		}
+		return at, err
+	}
+	r := rand.New(rand.NewPCG(o.seed, 0))
+	var list []mutant
+	for i, g := range o.groups {
+		var group []mutant
+		for folder := range strings.SplitSeq(g, "+") {
+			part, err := folderMutants(dir, folder)
+			if err != nil {
+				return nil, err
+			}
+			group = append(group, part...)
+		}
+		if len(group) == 0 {
+			return nil, fmt.Errorf("%s: no Go files: name folders of packages", g)
+		}
+		r.Shuffle(len(group), func(i, j int) { group[i], group[j] = group[j], group[i] })
+		n := o.n*(i+1)/len(o.groups) - o.n*i/len(o.groups)
+		for _, m := range group[:min(n, len(group))] {
+			m.group = g
+			list = append(list, m)
+		}
+	}
+	return list, nil
+}
+
+// A score counts the outcomes of mutants.
+type score struct{ killed, survived, unexecuted, invalid int }
+
+func (s *score) add(r outcome) {
+	switch r.kind {
+	case killed:
+		s.killed++
+	case survived:
+		s.survived++
+	case unexecuted:
+		s.unexecuted++
+	default:
+		s.invalid++
+	}
+}
+
+func (s *score) String() string {
+	percent := 0.0
+	if n := s.killed + s.survived; n > 0 {
+		percent = 100 * float64(s.killed) / float64(n)
+	}
+	return fmt.Sprintf("%3d killed, %2d survived (%.0f %%), %2d not executed, %2d do not compile", s.killed, s.survived, percent, s.unexecuted, s.invalid)
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A mutant is a change to the bytes from..to of a file.
+type mutant struct {
+	group, file string
+	line        int
+	what        string
+	from, to    int
+	text        string
+}
+
+// swaps maps an operator to the one that replaces it.
+var swaps = map[token.Token]token.Token{
+	token.ADD: token.SUB, token.SUB: token.ADD, token.MUL: token.ADD, token.QUO: token.MUL,
+	token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR,
+	token.EQL: token.NEQ, token.NEQ: token.EQL, token.LAND: token.LOR, token.LOR: token.LAND,
+	token.SHL: token.SHR, token.SHR: token.SHL, token.AND: token.OR, token.OR: token.AND,
+}
+
+// folderMutants returns the mutants of the files below a folder.
+func folderMutants(dir, folder string) ([]mutant, error) {
+	var list []mutant
+	err := filepath.WalkDir(filepath.Join(dir, folder), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if err == nil && d.Name() == "testdata" {
+				return filepath.SkipDir
+			}
+			return err
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		part, err := mutants(dir, filepath.ToSlash(name))
+		list = append(list, part...)
+		return err
+	})
+	return list, err
+}
+
+// mutants returns the mutants of a file, in its order.
+func mutants(dir, name string) ([]mutant, error) {
+	src, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return nil, err
+	}
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, src, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	var list []mutant
+	add := func(from, to token.Pos, text, what string) {
+		p := fset.Position(from)
+		list = append(list, mutant{file: name, line: p.Line, what: what, from: p.Offset, to: fset.Position(to).Offset, text: text})
+	}
+	text := func(n ast.Node) string {
+		return string(src[fset.Position(n.Pos()).Offset:fset.Position(n.End()).Offset])
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GenDecl: // imports and types have no behaviour
+			return n.Tok == token.VAR || n.Tok == token.CONST
+		case *ast.BinaryExpr:
+			if to, ok := swaps[n.Op]; ok && !isText(n.X) && !isText(n.Y) {
+				add(n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), to.String(), fmt.Sprintf("%s -> %s", n.Op, to))
+			}
+		case *ast.BasicLit:
+			if n.Kind == token.INT {
+				add(n.Pos(), n.End(), "("+n.Value+"+1)", n.Value+" -> "+n.Value+"+1")
+			}
+		case *ast.IfStmt:
+			if _, binary := n.Cond.(*ast.BinaryExpr); !binary {
+				add(n.Cond.Pos(), n.Cond.End(), "!("+text(n.Cond)+")", "condition negated")
+			}
+		case *ast.ExprStmt:
+			if _, call := n.X.(*ast.CallExpr); call && !strings.HasPrefix(text(n), "panic(") {
+				add(n.Pos(), n.End(), "", "call removed: "+firstLine(text(n)))
+			}
+		case *ast.IncDecStmt:
+			add(n.TokPos, n.End(), map[token.Token]string{token.INC: "--", token.DEC: "++"}[n.Tok], n.Tok.String()+" reversed")
+		case *ast.AssignStmt:
+			if n.Tok == token.ASSIGN && len(n.Lhs) == 1 && len(n.Rhs) == 1 {
+				add(n.Pos(), n.End(), "_ = "+text(n.Rhs[0]), "assignment removed: "+firstLine(text(n)))
+			}
+		}
+		return true
+	})
+	return list, nil
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// isText reports whether x is a string constant: + on strings has no counterpart.
+func isText(x ast.Expr) bool {
+	b, ok := x.(*ast.BasicLit)
+	return ok && b.Kind == token.STRING
+}
+
+// apply returns the file with the change.
+func (m *mutant) apply(src []byte) []byte {
+	return []byte(string(src[:m.from]) + m.text + string(src[m.to:]))
+}
