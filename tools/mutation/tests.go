@@ -79,6 +79,7 @@ type tests struct {
 	packages []testPackage
 	// executed caches which lines of a package the tests of another execute.
 	executed map[[2]string][]span
+	unfit    map[string]bool // packages that are left out
 }
 
 // A testPackage is a package with tests, and all packages that they import.
@@ -94,7 +95,7 @@ type span struct {
 }
 
 func newTests(dir string, o options) (*tests, error) {
-	t := &tests{dir: dir, options: o, executed: map[[2]string][]span{}}
+	t := &tests{dir: dir, options: o, executed: map[[2]string][]span{}, unfit: map[string]bool{}}
 	out, err := t.goCommand(10*time.Minute, "list", "-m")
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w\n%s", err, out)
@@ -206,7 +207,7 @@ func (t *tests) try(m mutant) (outcome, error) {
 		return outcome{kind: unexecuted}, nil
 	}
 	for _, q := range run {
-		if _, err := t.test(q); err != nil {
+		if _, err := t.test(t.options.timeout, q); err != nil {
 			return outcome{killed, strings.TrimPrefix(q, t.module+"/")}, nil
 		}
 	}
@@ -214,9 +215,19 @@ func (t *tests) try(m mutant) (outcome, error) {
 }
 
 // test runs the short tests of a package.
-func (t *tests) test(p string, args ...string) ([]byte, error) {
-	args = append([]string{"test", "-vet=off", "-short", "-failfast", "-timeout", t.options.timeout.String()}, args...)
-	return t.goCommand(t.options.timeout+5*time.Minute, append(args, p)...)
+func (t *tests) test(limit time.Duration, p string, args ...string) ([]byte, error) {
+	args = append([]string{"test", "-vet=off", "-short", "-failfast", "-timeout", limit.String()}, args...)
+	return t.goCommand(limit+5*time.Minute, append(args, p)...)
+}
+
+// duration returns the time that go test prints after the package.
+func duration(out []byte) time.Duration {
+	for field := range strings.FieldsSeq(string(out)) {
+		if d, err := time.ParseDuration(field); err == nil {
+			return d
+		}
+	}
+	return 0
 }
 
 // lines returns the lines of a package that the tests of another execute.
@@ -227,8 +238,20 @@ func (t *tests) lines(test, pkg string) ([]span, error) {
 	}
 	profile := filepath.Join(t.dir, "cover.out")
 	defer os.Remove(profile)
-	if out, err := t.test(test, "-coverpkg", pkg, "-coverprofile", profile); err != nil {
-		return nil, fmt.Errorf("the tests of %s fail without a change: %w\n%s", test, err, out)
+	if t.unfit[test] {
+		return nil, nil
+	}
+	out, err := t.test(5*t.options.timeout, test, "-coverpkg", pkg, "-coverprofile", profile)
+	if err != nil { // they would kill each mutant
+		fmt.Printf("%s: left out, its tests fail without a change: %v\n%s", test, err, out)
+		t.unfit[test] = true
+		return nil, nil
+	}
+	// A package that comes close to the limit would kill each mutant.
+	if took := duration(out); took > t.options.timeout/2 {
+		fmt.Printf("%s: left out, its tests take %v: raise -timeout\n", test, took.Round(time.Second))
+		t.unfit[test] = true
+		return nil, nil
 	}
 	f, err := os.Open(profile)
 	if err != nil {

@@ -47,7 +47,7 @@ func objects(t *testing.T, s *Store) map[string]bool {
 }
 
 // Prune removes exactly the runs, tables, experiments and job notes that no remaining
-// experiment needs. Those of other experiments stay readable.
+// experiment needs. The objects of other experiments stay readable.
 func TestPruneKeepsOtherExperiments(t *testing.T) {
 	for _, test := range []struct {
 		name         string
@@ -80,30 +80,30 @@ func TestPruneKeepsOtherExperiments(t *testing.T) {
 				places[p] = true
 			}
 			before := objects(t, s)
-			var told []string
-			each := func(name string) { told = append(told, name) }
+			var announced []string
+			each := func(name string) { announced = append(announced, name) }
 			if err := s.Prune(t.Context(), needed, places, true, false, each); err != nil {
 				t.Fatal(err)
 			}
 			if !maps.Equal(objects(t, s), before) {
 				t.Fatal("a dry run removes objects")
 			}
-			dry := slices.Sorted(slices.Values(told))
-			told = nil
+			dry := slices.Sorted(slices.Values(announced))
+			announced = nil
 			if err := s.Prune(t.Context(), needed, places, false, false, each); err != nil {
 				t.Fatal(err)
 			}
-			if got := slices.Sorted(slices.Values(told)); !slices.Equal(got, dry) {
+			if got := slices.Sorted(slices.Values(announced)); !slices.Equal(got, dry) {
 				t.Errorf("removed %v, announced %v", got, dry)
 			}
 			after := objects(t, s)
-			for _, name := range told {
+			for _, name := range announced {
 				if after[name] || !before[name] {
-					t.Errorf("%s was told and is there, or was not there", name)
+					t.Errorf("%s was announced and is there, or was not there", name)
 				}
 			}
-			if len(before)-len(after) != len(told) {
-				t.Errorf("%d objects removed, %d told", len(before)-len(after), len(told))
+			if len(before)-len(after) != len(announced) {
+				t.Errorf("%d objects removed, %d announced", len(before)-len(after), len(announced))
 			}
 			for _, name := range test.gone {
 				if after[name] {

@@ -1,0 +1,180 @@
+package task
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+)
+
+// A fakeFabric has the registers of one switch.
+type fakeFabric struct {
+	registers map[string][]uint64
+	clock     time.Duration
+	empty     error // of QueuesEmpty
+	busy      bool
+	sent      []string
+	written   []string
+}
+
+func (f *fakeFabric) ReadRegister(_, register string, from, to int, dst []uint64) ([]uint64, error) {
+	cells := f.registers[register]
+	if cells == nil || to > len(cells) {
+		return nil, fmt.Errorf("no register %s with %d cells", register, to)
+	}
+	return append(dst, cells[from:to]...), nil
+}
+
+func (f *fakeFabric) WriteRegister(_, register string, from, to int, value uint64) error {
+	for i := from; i < to; i++ {
+		f.registers[register][i] = value
+	}
+	f.written = append(f.written, fmt.Sprintf("%s[%d..%d]=%d", register, from, to, value))
+	return nil
+}
+
+func (f *fakeFabric) Clock(string) (time.Duration, error) { return f.clock, nil }
+func (f *fakeFabric) QueuesEmpty(string) (bool, error)    { return !f.busy, f.empty }
+func (f *fakeFabric) PacketOut(_ string, frame []byte) error {
+	f.sent = append(f.sent, hex.EncodeToString(frame))
+	return nil
+}
+
+// array returns the array of a register with plain numbers.
+func array(t *testing.T, r manifest.Register) *registers.Array {
+	t.Helper()
+	m := &manifest.Manifest{Registers: []manifest.Register{r}}
+	list := registers.Of(m, nil)
+	if len(list) != 1 {
+		t.Fatalf("%d arrays", len(list))
+	}
+	return list[0]
+}
+
+// Frames have the fields of the header one after the other, with the values that they
+// carry or the manifest's. Numbers that do not fit are refused; sequence numbers wrap.
+func TestFrame(t *testing.T) {
+	header := &manifest.Header{Name: "probe", EtherType: 0x9999, Fields: []manifest.HeaderField{
+		{Name: "kind", Width: 4, Value: 5},
+		{Name: "from", Width: 12, Carries: manifest.FromLeaf},
+		{Name: "seq", Width: 8, Carries: manifest.Sequence},
+	}}
+	src := fabric.MAC{2, 0, 0, 0, 0, 7}
+	m := frameMaker{header: header, src: src}
+	const head = "ffffffffffff" + "020000000007" + "9999"
+	for _, test := range []struct {
+		from, seq uint64
+		want      string
+	}{
+		{1, 0, head + "5001" + "00"},
+		{0xABC, 0xFF, head + "5abc" + "ff"},
+		{0xFFF, 0x100, head + "5fff" + "00"}, // the sequence number wraps
+		{0xFFF, 0x1FE, head + "5fff" + "fe"},
+		{0x1000, 0, "error: 4096 does not fit the 12 bits of probe.from"},
+	} {
+		frame, err := m.frame(map[manifest.FieldRole]uint64{manifest.FromLeaf: test.from, manifest.Sequence: test.seq})
+		got := hex.EncodeToString(frame)
+		if err != nil {
+			got = "error: " + err.Error()
+		}
+		if got != test.want {
+			t.Errorf("from %d, number %d: %s, want %s", test.from, test.seq, got, test.want)
+		}
+	}
+	// A field whose value is not given has the manifest's.
+	frame, err := m.frame(nil)
+	if got := hex.EncodeToString(frame); err != nil || got != head+"5000"+"00" {
+		t.Errorf("without values: %s, %v", got, err)
+	}
+	f := &fakeFabric{}
+	task := &sendTask{identity{manifest.SendFrame, "l1"}, plan.Frame{Every: 3 * time.Millisecond, Bytes: frame}}
+	if next, err := task.Run(time.Second, f); err != nil || next != 1003*time.Millisecond || !slices.Equal(f.sent, []string{head + "5000" + "00"}) {
+		t.Errorf("sent %v, next at %v, %v", f.sent, next, err)
+	}
+}
+
+// RLB's ingress queues are set to 0 only while the switch holds no packet, and only
+// those that are not 0.
+func TestRezero(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		busy    bool
+		empty   error
+		runs    int
+		change  bool // packets arrive between the runs
+		written []string
+	}{
+		{"an empty switch", false, nil, 1, false, []string{"q[1..2]=0", "q[3..4]=0"}},
+		{"packets wait", true, nil, 1, false, nil},
+		{"an unknown state, once", false, errors.ErrUnsupported, 1, false, nil},
+		{"an unknown state, twice the same", false, errors.ErrUnsupported, 2, false, []string{"q[1..2]=0", "q[3..4]=0"}},
+		{"an unknown state, and packets", false, errors.ErrUnsupported, 2, true, nil},
+	} {
+		f := &fakeFabric{registers: map[string][]uint64{"q": {0, 5, 0, 2}}, busy: test.busy, empty: test.empty}
+		task := &rezeroTask{identity: identity{manifest.Rezero, "l1"}, period: time.Second, cells: 4, queue: array(t, manifest.Register{Name: "q", Size: 4, Width: 32, Index: manifest.ByPort})}
+		for range test.runs {
+			next, err := task.Run(time.Minute, f)
+			if err != nil || next != time.Minute+time.Second {
+				t.Errorf("%s: next %v, %v", test.name, next, err)
+			}
+			if test.change {
+				f.registers["q"][1]++
+			}
+		}
+		if !slices.Equal(f.written, test.written) {
+			t.Errorf("%s: wrote %v, want %v", test.name, f.written, test.written)
+		}
+	}
+}
+
+// Flows wait until their last packet has left, and expire two RTTs later.
+func TestAgeing(t *testing.T) {
+	const us = time.Microsecond
+	times := manifest.Register{Name: "due", Size: 6, Width: 32, Index: manifest.ByFlow}
+	times.Kind, times.Unit = manifest.Deadline, manifest.Microseconds
+	slots := manifest.Register{Name: "slot", Size: 6, Width: 8, Index: manifest.ByFlow}
+	slots.Kind, slots.Valid = manifest.Slot, 7
+	f := &fakeFabric{clock: 1000 * us, registers: map[string][]uint64{
+		"due":  {1100, 1001, 1000, 901, 900, 2000},
+		"slot": {0x81, 0x80, 0x82, 0x80, 0x83, 0x02}, // the last one is not valid
+	}}
+	var got []FlowAges
+	task := &ageingTask{identity: identity{manifest.Ageing, "l1"}, period: time.Second, idle: 100 * us, report: func(a FlowAges) { got = append(got, a) }, deadline: array(t, times), slot: array(t, slots)}
+	if next, err := task.Run(time.Minute, f); err != nil || next != time.Minute+time.Second {
+		t.Fatalf("next %v, %v", next, err)
+	}
+	want := FlowAges{Time: time.Minute, Switch: "l1", Slots: 5, Waiting: 2, Expired: 1, Longest: 100 * us}
+	if len(got) != 1 || got[0] != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// A schedule runs tasks when they are due, the earliest first, and not before.
+func TestKindsAndWaiting(t *testing.T) {
+	for kind, want := range map[manifest.TaskKind]bool{
+		manifest.Rezero: true, manifest.RecircLimit: true, manifest.FailureWatch: true, manifest.ProbeFlood: false, manifest.QueueLimit: false, "": false,
+	} {
+		if got := CanWait(string(kind)); got != want {
+			t.Errorf("%s can wait: %v, want %v", kind, got, want)
+		}
+	}
+	nodes := []*plan.Node{
+		{Name: "a", Manifest: &manifest.Manifest{Scheme: "x", Tasks: []manifest.Task{{Kind: manifest.Rezero}, {Kind: manifest.Ageing}}}},
+		{Name: "b", Manifest: &manifest.Manifest{Scheme: "x", Tasks: []manifest.Task{{Kind: manifest.Ageing}, {Kind: manifest.QueueLimit}}}},
+	}
+	if got := kinds(nodes); !slices.Equal(got, []manifest.TaskKind{manifest.Rezero, manifest.Ageing, manifest.QueueLimit}) {
+		t.Errorf("kinds %v", got)
+	}
+	nodes = []*plan.Node{{Name: "a", Manifest: &manifest.Manifest{Scheme: "x", Tasks: []manifest.Task{{Kind: "unheard-of"}}}}}
+	if _, err := New(&fabric.Topology{}, nodes, Options{}); err == nil || !strings.Contains(err.Error(), "unheard-of") {
+		t.Errorf("an unknown task: %v", err)
+	}
+}
