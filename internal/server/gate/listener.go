@@ -218,7 +218,9 @@ func (s *Slot) EndHandshake() {
 func (s *Slot) giveTurn() {
 	if began := s.turn.Swap(0); began != 0 {
 		s.listener.turns.give()
-		s.charge(time.Duration(time.Now().UnixNano() - began))
+		if l, ok := s.listener.Listener.(*pacedListener); ok {
+			l.chargeHandshake(time.Duration(time.Now().UnixNano() - began))
+		}
 	}
 }
 
@@ -330,19 +332,23 @@ func (t *turns) give() {
 // connections uses a fraction of one processor. Other newcomers wait in the
 // kernel's queue, and established connections are not delayed. A closed
 // connection adds its unpaid work; otherwise a client could escape its pauses
-// by reconnecting. TLS handshakes count too.
+// by reconnecting. TLS handshakes count too, and cost more than all the rest: the
+// listener pauses for them even if no packets wait.
 
 const (
 	// arrivalWork is the assumed cost of accepting and closing a connection.
 	arrivalWork = 80 * time.Microsecond
 	// arrivalPauseFactor is the ratio of the listener's pause to its work.
 	arrivalPauseFactor = 8
+	// handshakePauseFactor is the ratio of the pause to the work of handshakes while
+	// no packets wait: calls of established connections need processors too.
+	handshakePauseFactor = 4
 	// maxCharge bounds the work that one connection charges to the listener.
 	maxCharge = time.Millisecond
 )
 
 // Paced returns a listener that accepts connections slowly while packetsWaiting
-// returns true and more of them arrive than a few at once.
+// returns true, or handshakes take long, and more of them arrive than a few at once.
 func Paced(l net.Listener, packetsWaiting func() bool) net.Listener {
 	return &pacedListener{Listener: l, packetsWaiting: packetsWaiting, closed: make(chan struct{})}
 }
@@ -351,31 +357,52 @@ type pacedListener struct {
 	net.Listener
 	packetsWaiting func() bool
 	debt           atomic.Int64 // work since the last pause
+	handshakes     atomic.Int64 // of it, handshakes, which it also pauses for without packets
 	end            sync.Once
 	closed         chan struct{}
 }
 
 // Accept waits for a connection, after a pause if necessary.
 func (l *pacedListener) Accept() (net.Conn, error) {
-	if debt := time.Duration(l.debt.Load()); debt >= busyFrom {
+	pause := rest(&l.handshakes, handshakePauseFactor)
+	if l.packetsWaiting() {
+		pause = max(pause, rest(&l.debt, arrivalPauseFactor))
+	} else {
 		l.debt.Store(0)
-		if l.packetsWaiting() {
-			pause := min(debt*arrivalPauseFactor, maxPause)
-			l.debt.Add(int64(debt - pause/arrivalPauseFactor))
-			sleep(pause, l.closed)
-		}
+	}
+	if pause > 0 {
+		sleep(pause, l.closed)
 	}
 	began := time.Now()
 	c, err := l.Listener.Accept()
 	if err == nil {
 		l.charge(arrivalWork)
 	}
-	pay(&l.debt, time.Since(began)/arrivalPauseFactor)
+	waited := time.Since(began)
+	pay(&l.debt, waited/arrivalPauseFactor)
+	pay(&l.handshakes, waited/handshakePauseFactor)
 	return c, err
+}
+
+// rest returns the pause for a debt, and reduces the debt by it.
+func rest(debt *atomic.Int64, factor time.Duration) time.Duration {
+	owed := time.Duration(debt.Load())
+	if owed < busyFrom {
+		return 0
+	}
+	pause := min(owed*factor, maxPause)
+	debt.Add(-int64(pause / factor))
+	return pause
 }
 
 // charge adds work to the listener's debt.
 func (l *pacedListener) charge(d time.Duration) { l.debt.Add(int64(min(d, maxCharge))) }
+
+// chargeHandshake adds the work of a handshake to the listener's debts.
+func (l *pacedListener) chargeHandshake(d time.Duration) {
+	l.charge(d)
+	l.handshakes.Add(int64(min(d, maxCharge)))
+}
 
 // Close closes the listener and ends its pause.
 func (l *pacedListener) Close() error {

@@ -191,7 +191,7 @@ func (r *rush) Close() error { return nil }
 // TestArrivals: while packets wait, a listener accepts a few connections at
 // once, and a flood of them in a fraction of the time only, including work of
 // closed connections. After the flood, and without packets, it accepts all
-// connections immediately.
+// connections immediately, unless they shake hands.
 func TestArrivals(t *testing.T) {
 	const crowd = 10000
 	synctest.Test(t, func(t *testing.T) {
@@ -210,8 +210,14 @@ func TestArrivals(t *testing.T) {
 		if took := taking(crowd, nothing); took != 0 {
 			t.Errorf("without packets, accepting %d takes %v", crowd, took)
 		}
+		shakes := func() { l.chargeHandshake(arrivalWork) }
+		wantShakes := crowd * arrivalWork * handshakePauseFactor
+		if took := taking(crowd, shakes); took < wantShakes-wantShakes/100 || took > wantShakes+wantShakes/100 {
+			t.Errorf("without packets, %d handshakes take %v, want %v", crowd, took, wantShakes)
+		}
 		packetsWaiting.Store(true)
 		l.debt.Store(0)
+		l.handshakes.Store(0)
 		const few = int(busyFrom / arrivalWork)
 		if took := taking(few, nothing); took != 0 {
 			t.Errorf("accepting %d at once takes %v", few, took)
