@@ -21,7 +21,7 @@ const module = "github.com/p4lb/p4lb"
 // run it, but never into a room of the shell.
 var rooms = map[string][]string{
 	// The public Go API.
-	".": {"codegen", "internal/scheme", "internal/bmv2", "internal/dataplane", "internal/p4", "internal/lab", "internal/lab/spec"},
+	".": {"codegen", "internal/scheme", "internal/scheme/own", "internal/bmv2", "internal/dataplane", "internal/p4", "internal/lab", "internal/lab/spec", "internal/network/fabric", "internal/sim"},
 
 	"p4src":     {},
 	"templates": {},

@@ -10,15 +10,39 @@ import (
 	"github.com/p4lb/p4lb/internal/lab"
 	"github.com/p4lb/p4lb/internal/lab/spec"
 	"github.com/p4lb/p4lb/internal/scheme"
+	"github.com/p4lb/p4lb/internal/scheme/own"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
+
+// An Experiment is an experiment that Go code takes part in. The same experiment always
+// gives the same results if Begin is deterministic.
+type Experiment struct {
+	// Text is YAML in the format of p4lb lab run: schemes, a network, traffic, loads and
+	// seeds.
+	Text string
+	// Files has the files that the text names; nil: none.
+	Files fs.FS
+	// Schemes is a folder of the machine. Schemes that the text gives by path, such as
+	// ./mine, are looked up there: programs of your own with their manifests, as
+	// docs/own-program.md describes them. "" allows none.
+	Schemes string
+	// Begin, if not nil, is called before the first packet of each run, and plans the
+	// caller's own work: a controller, failures, flows, measurements. Runs are made side
+	// by side, so Begin is called from several goroutines.
+	Begin func(*Network) error
+}
 
 // Results are the results of an experiment.
 type Results struct{ compared *lab.Comparison }
 
-// Run runs an experiment. The text is YAML in the format of p4lb lab run: schemes, a
-// network, traffic, loads and seeds. Run reads the files that it names from files,
-// which may be nil otherwise. The same experiment always gives the same results.
+// Run runs an experiment without code of the caller: see Experiment.
 func Run(ctx context.Context, experiment string, files fs.FS) (*Results, error) {
+	return Experiment{Text: experiment, Files: files}.Run(ctx)
+}
+
+// Run runs the experiment.
+func (e Experiment) Run(ctx context.Context) (*Results, error) {
+	files := e.Files
 	read := func(name string) ([]byte, error) {
 		if files == nil {
 			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -31,16 +55,62 @@ func Run(ctx context.Context, experiment string, files fs.FS) (*Results, error) 
 		}
 		return fs.Sub(files, dir)
 	}}
-	x, err := spec.Load("experiment", []byte(experiment), read, library)
+	if e.Schemes != "" {
+		library.Sources = []scheme.Source{own.Source(e.Schemes)}
+	}
+	x, err := spec.Load("experiment", []byte(e.Text), read, library)
 	if err != nil {
 		return nil, err
 	}
 	r := lab.Runner{Read: read}
+	if e.Begin != nil {
+		r.Begin = func(v *lab.View) error { return e.Begin(newNetwork(v)) }
+	}
 	c, err := r.Run(ctx, x)
 	if err != nil {
 		return nil, err
 	}
 	return &Results{c}, nil
+}
+
+// A Row is a scheme in a case of an experiment at a load.
+type Row struct {
+	Scheme, Case string
+	Load         float64
+	Runs         []Measured
+
+	row *lab.Row
+}
+
+// Measured are the metrics of one run.
+type Measured struct {
+	Seed    uint64
+	Flows   int // that count
+	Metrics map[string]float64
+}
+
+// An Estimate is the mean of a metric over the seeds, and half of the 95 % interval around
+// it, which is 0 for one run.
+type Estimate struct {
+	Mean, HalfWidth float64
+	Runs            int
+}
+
+// Rows returns the results of each scheme in each case at each load.
+func (r *Results) Rows() []Row {
+	return lists.Map(r.compared.Rows, func(row *lab.Row) Row {
+		runs := lists.Map(row.Runs, func(run *lab.Result) Measured { return Measured{run.Seed, run.Flows, run.Metrics} })
+		return Row{row.Scheme.Label, row.Case.Name, row.Load, runs, row}
+	})
+}
+
+// Estimate returns a metric of a row; the second result is false if no run has it.
+func (r Row) Estimate(metric string) (Estimate, bool) {
+	if !slices.ContainsFunc(r.Runs, func(run Measured) bool { _, ok := run.Metrics[metric]; return ok }) {
+		return Estimate{}, false
+	}
+	e := r.row.Estimate(metric)
+	return Estimate{e.Mean, e.Half, e.N}, true
 }
 
 // Mean is a metric of a scheme, by its label, at the experiment's first load: the

@@ -1,13 +1,15 @@
 // Package p4lb generates, compiles, runs and compares in-network load balancers
 // written in P4_16. It offers the functions of the command p4lb to Go programs.
 //
-//	Build      generates the program of a load balancer by name
-//	Compile    compiles any other program for BMv2, Tofino or Tofino 2
-//	NewSwitch  runs a program on packets, in memory
-//	Run        runs an experiment with networks of such switches in virtual time
+//	Build       generates the program of a load balancer by name
+//	Compile     compiles any other program for BMv2, Tofino or Tofino 2
+//	NewSwitch   runs a program on packets, in memory
+//	Run         runs an experiment with networks of such switches in virtual time
+//	Experiment  is the same with code of the caller: a controller in Go, failures,
+//	            own flows, callbacks per packet and per interval, own metrics
 //
-// All functions are deterministic, start no other process, and access only the files
-// that they are given. Other packages of the module are internal.
+// The examples show each of them. All functions are deterministic, start no other process,
+// and access only the files that they are given. Other packages of the module are internal.
 package p4lb
 
 import (
@@ -76,6 +78,26 @@ func Build(name string, o Options) (*Program, error) {
 // is what messages call it; an error has a line for each mistake, with its place.
 func Compile(name string, text []byte) (*Program, error) {
 	compiled, err := p4.CompileText(name, text, p4.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &Program{text: text, compiled: compiled}, nil
+}
+
+// CompileOptions configure CompileFile.
+type CompileOptions struct {
+	Arch     string   // v1model, tna or t2na; "": as the program includes it
+	Includes []string // folders that are searched for includes, before p4lb's own
+	Defines  []string // macros: NAME, which is 1, or NAME=VALUE
+}
+
+// CompileFile is Compile for a program in a file, which may include others.
+func CompileFile(files fs.FS, name string, o CompileOptions) (*Program, error) {
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := p4.Compile(files, name, p4.Options{Arch: o.Arch, IncludeDirs: o.Includes, Defines: o.Defines})
 	if err != nil {
 		return nil, err
 	}

@@ -31,10 +31,11 @@ type Job struct {
 
 	setup  *setup
 	x      *spec.Experiment
-	rounds int    // of a packet in a switch; 0: the data plane's default
-	cores  int    // for this run, where ties are decided by place
-	world  string // where it runs; "" stands for Sim
-	direct bool   // programs are configured without P4Runtime
+	rounds int               // of a packet in a switch; 0: the data plane's default
+	cores  int               // for this run, where ties are decided by place
+	world  string            // where it runs; "" stands for Sim
+	direct bool              // programs are configured without P4Runtime
+	begin  func(*View) error // before the first packet; nil: none
 }
 
 // Name names the run, and the folder that keeps it.
@@ -118,9 +119,9 @@ func bySize(flows []*outcome) []SizeBin {
 // run runs a job. The rows of flows and links go to the writers, nil for none.
 // record, if not nil, sees the run while it runs.
 func (j *Job) run(ctx context.Context, flows, links io.Writer, record Recorder) (*Result, error) {
-	if record != nil {
+	if record != nil || j.begin != nil {
 		alone := *j
-		alone.cores = 1 // what looks at packets does so from one goroutine
+		alone.cores = 1 // callbacks see packets from one goroutine
 		j = &alone
 	}
 	r, err := j.prepare(ctx)
@@ -128,6 +129,11 @@ func (j *Job) run(ctx context.Context, flows, links io.Writer, record Recorder) 
 		return nil, err
 	}
 	defer r.close()
+	if j.begin != nil {
+		if err := j.begin(r.view()); err != nil {
+			return nil, err
+		}
+	}
 	if record != nil {
 		if err := record.Begin(r.view()); err != nil {
 			return nil, err
@@ -159,6 +165,7 @@ func (j *Job) run(ctx context.Context, flows, links io.Writer, record Recorder) 
 		return nil, err
 	}
 	result := r.result(fit)
+	maps.Copy(result.Metrics, r.reported)
 	return result, writeFlows(flows, r)
 }
 
@@ -179,6 +186,7 @@ type running struct {
 	alerts   []string
 	failed   error // in an event
 	unturned unturned
+	reported map[string]float64 // metrics of the caller
 }
 
 // unturned counts the packets that had no round left in a switch. Switches on several

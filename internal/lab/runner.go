@@ -39,6 +39,10 @@ type Runner struct {
 	// Links, if not nil and without Dir, returns the writer of the links of a run by
 	// interval, in CSV; nil: none.
 	Links func(j *Job) io.Writer
+	// Begin, if not nil, is called before the first packet of each run, from several
+	// goroutines unless Cores is 1. It may plan work of its own with the run's network.
+	// Runs with it are not kept: Dir and Store must be empty.
+	Begin func(*View) error
 	// Parquet: flows and links also in that form.
 	Parquet bool
 	// Rounds bound what becomes of a packet within a switch: see
@@ -97,7 +101,7 @@ func (r *Runner) Jobs(x *spec.Experiment) ([]*Job, error) {
 		for _, load := range c.Loads {
 			for _, u := range setups {
 				for _, seed := range c.Seeds {
-					jobs = append(jobs, &Job{Case: c, Scheme: u.scheme, Load: float64(load), Seed: seed, setup: u, x: x, rounds: r.Rounds, cores: r.Within, direct: r.direct})
+					jobs = append(jobs, &Job{Case: c, Scheme: u.scheme, Load: float64(load), Seed: seed, setup: u, x: x, rounds: r.Rounds, cores: r.Within, direct: r.direct, begin: r.Begin})
 				}
 			}
 		}

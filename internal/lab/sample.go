@@ -480,6 +480,10 @@ type View struct {
 	Net      *sim.Network
 	Topology *fabric.Topology
 	Nodes    []*plan.Node
+	// Report adds a value to the metrics of the run.
+	Report func(metric string, value float64)
+	// Fail ends the run with an error.
+	Fail func(error)
 }
 
 // A Recorder looks at a run while it runs.
@@ -489,5 +493,12 @@ type Recorder interface {
 }
 
 func (r *running) view() *View {
-	return &View{Job: r.Job, Net: r.net, Topology: r.topo, Nodes: r.nodes}
+	v := &View{Job: r.Job, Net: r.net, Topology: r.topo, Nodes: r.nodes, Fail: r.fail}
+	v.Report = func(metric string, value float64) {
+		if r.reported == nil {
+			r.reported = map[string]float64{}
+		}
+		r.reported[metric] = value
+	}
+	return v
 }

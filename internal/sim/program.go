@@ -43,6 +43,14 @@ func (s *Switch) Load(sw *dataplane.Switch) {
 	s.net.withBytes()
 }
 
+// Program returns the program of Load, or nil if the switch runs a model.
+func (s *Switch) Program() *dataplane.Switch {
+	if e, ok := s.engine.(*program); ok {
+		return e.sw
+	}
+	return nil
+}
+
 // take makes the switch the network's alone. It stays so while the network runs,
 // until a callback may access it; else done ends it.
 func (e *program) take() dataplane.Held {

@@ -1,0 +1,475 @@
+package p4lb
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/text/lists"
+)
+
+// A Control changes and reads the tables, registers and other objects of one switch, like
+// a controller of P4Runtime. Names may lack their first components where one object has
+// such an end. Errors name the object, the value and the value that would be right.
+type Control struct {
+	sw *dataplane.Switch
+	// owned are the members and groups that entries of tables with an action profile
+	// have, by table and key.
+	owned map[string]target
+}
+
+// An Entry is a table entry, by the names of the program.
+//
+// Values are numbers (10, 0x1f), IPv4 and IPv6 addresses, and MAC addresses. The
+// value of a field that is matched by prefix is VALUE/LENGTH, of a ternary one
+// VALUE &&& MASK, of a range LOW..HIGH. A single value matches itself, and a field
+// that is left out matches any value.
+type Entry struct {
+	Table    string
+	Match    map[string]string // nil: the table's default
+	Priority int               // of ternary and range entries, of which the largest wins
+	Action   string
+	Args     map[string]string
+	// OneOf are the actions of an entry of a table with an action selector, which
+	// selects one of them for each packet. Then Action and Args are empty.
+	OneOf []Call
+}
+
+// A Call is an action with its arguments.
+type Call struct {
+	Action string
+	Args   map[string]string
+}
+
+// A Count is the value of a counter.
+type Count struct{ Packets, Bytes uint64 }
+
+// A Rate is a rate of a meter: bytes or packets per second, as the program declares the
+// meter, and the burst that it allows.
+type Rate struct {
+	PerSecond float64
+	Burst     uint64
+}
+
+// A target is what an entry of a table with an action profile refers to.
+type target struct {
+	profile string
+	group   *dataplane.Handle // nil: a single member
+	members []dataplane.Handle
+}
+
+func newControl(sw *dataplane.Switch) Control {
+	return Control{sw: sw, owned: map[string]target{}}
+}
+
+// Insert adds an entry to a table, or sets the default.
+func (c *Control) Insert(e Entry) error {
+	return c.change(e, func(t *bmv2.Table, entry dataplane.Entry) error {
+		_, err := c.sw.TableAdd(t.Name, entry)
+		return err
+	})
+}
+
+// Modify changes the action of the entry with the same match and priority.
+func (c *Control) Modify(e Entry) error {
+	return c.change(e, func(t *bmv2.Table, entry dataplane.Entry) error {
+		h, err := c.sw.TableFind(t.Name, entry.Match, entry.Priority)
+		if err != nil {
+			return err
+		}
+		return c.sw.TableModify(t.Name, h, entry.Target)
+	})
+}
+
+// Delete removes the entry with the match and priority of e; without a match it restores
+// the program's default action.
+func (c *Control) Delete(e Entry) error {
+	t, err := c.table(e.Table)
+	if err != nil {
+		return err
+	}
+	if e.Match == nil {
+		return c.sw.TableResetDefault(t.Name)
+	}
+	entry, err := c.entry(t.Name, e)
+	if err != nil {
+		return fmt.Errorf("table %s: %w", t.Name, err)
+	}
+	h, err := c.sw.TableFind(t.Name, entry.Match, entry.Priority)
+	if err != nil {
+		return fmt.Errorf("table %s: %w", t.Name, err)
+	}
+	if err := c.sw.TableDelete(t.Name, h); err != nil {
+		return fmt.Errorf("table %s: %w", t.Name, err)
+	}
+	key := keyOf(t.Name, entry)
+	c.free(c.owned[key])
+	delete(c.owned, key)
+	return nil
+}
+
+// change makes the target of an entry and hands the entry to apply. It frees the target
+// that the change has replaced, or the new one if the change failed.
+func (c *Control) change(e Entry, apply func(*bmv2.Table, dataplane.Entry) error) error {
+	t, err := c.table(e.Table)
+	if err != nil {
+		return err
+	}
+	fail := func(err error) error { return fmt.Errorf("table %s: %w", t.Name, err) }
+	var entry dataplane.Entry
+	if e.Match != nil {
+		if entry, err = c.entry(t.Name, e); err != nil {
+			return fail(err)
+		}
+	}
+	made := target{profile: t.ActionProfile}
+	if entry.Target, err = c.target(t, e, &made); err == nil {
+		if e.Match == nil {
+			err = c.sw.TableSetDefault(t.Name, entry.Target)
+		} else {
+			err = apply(t, entry)
+		}
+	}
+	if err != nil {
+		c.free(made)
+		return fail(err)
+	}
+	if t.ActionProfile != "" {
+		key := keyOf(t.Name, entry)
+		c.free(c.owned[key])
+		c.owned[key] = made
+	}
+	return nil
+}
+
+// keyOf identifies an entry of a table.
+func keyOf(table string, e dataplane.Entry) string { return fmt.Sprint(table, e.Priority, e.Match) }
+
+// target makes the target of an entry, and notes the members and the group that it needs.
+func (c *Control) target(t *bmv2.Table, e Entry, made *target) (dataplane.Target, error) {
+	calls := e.OneOf
+	switch {
+	case len(calls) > 0 && e.Action != "":
+		return dataplane.Target{}, fmt.Errorf("an entry with OneOf has the action %s as well: want one of both", e.Action)
+	case len(calls) > 0 && t.Type != bmv2.TableIndirectSelect:
+		return dataplane.Target{}, errors.New("has no action selector: want Action in place of OneOf")
+	case len(calls) == 0:
+		calls = []Call{{e.Action, e.Args}}
+	}
+	for _, call := range calls {
+		action, err := c.call(t, call.Action, call.Args)
+		if err != nil || t.ActionProfile == "" {
+			return dataplane.Target{Action: action}, err
+		}
+		h, err := c.sw.MemberAdd(t.ActionProfile, action)
+		if err != nil {
+			return dataplane.Target{}, err
+		}
+		made.members = append(made.members, h)
+	}
+	if len(e.OneOf) == 0 {
+		return dataplane.Target{Kind: dataplane.TargetMember, Index: made.members[0]}, nil
+	}
+	group, err := c.sw.GroupAdd(t.ActionProfile)
+	if err != nil {
+		return dataplane.Target{}, err
+	}
+	made.group = &group
+	for _, h := range made.members {
+		if err := c.sw.GroupAddMember(t.ActionProfile, group, h); err != nil {
+			return dataplane.Target{}, err
+		}
+	}
+	return dataplane.Target{Kind: dataplane.TargetGroup, Index: group}, nil
+}
+
+// free removes a group and members that no entry uses.
+func (c *Control) free(t target) {
+	if t.group != nil {
+		for _, h := range t.members {
+			c.sw.GroupRemoveMember(t.profile, *t.group, h)
+		}
+		c.sw.GroupDelete(t.profile, *t.group)
+	}
+	for _, h := range t.members {
+		c.sw.MemberDelete(t.profile, h)
+	}
+}
+
+// Len returns the number of entries of a table.
+func (c *Control) Len(table string) (int, error) {
+	t, err := c.table(table)
+	if err != nil {
+		return 0, err
+	}
+	return c.sw.TableCount(t.Name)
+}
+
+// entry returns the match and the priority of an entry.
+// topPriority turns priorities around: within the switch the smallest wins.
+const topPriority = 1 << 30
+
+// entry returns the entry for a table.
+func (c *Control) entry(table string, e Entry) (dataplane.Entry, error) {
+	fields, ordered, err := c.sw.TableKey(table)
+	if err != nil {
+		return dataplane.Entry{}, err
+	}
+	entry := dataplane.Entry{Match: make([]dataplane.Match, len(fields))}
+	if ordered {
+		entry.Priority = topPriority - e.Priority
+	}
+	names := lists.Map(fields, func(f dataplane.KeyField) string { return f.Name })
+	given := map[string]string{}
+	for short, value := range e.Match {
+		name, err := named("key field", short, names)
+		if err != nil {
+			return entry, err
+		}
+		given[name] = value
+	}
+	for i, f := range fields {
+		value, ok := given[f.Name]
+		if entry.Match[i], err = match(f, value, ok); err != nil {
+			return entry, fmt.Errorf("key field %s: %w", f.Name, err)
+		}
+	}
+	return entry, nil
+}
+
+// match returns the match of a key field; without a text it matches any value.
+func match(f dataplane.KeyField, text string, given bool) (dataplane.Match, error) {
+	all := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(f.Width)), big.NewInt(1)).Bytes()
+	separator := map[dataplane.MatchKind]string{dataplane.MatchLPM: "/", dataplane.MatchTernary: "&&&", dataplane.MatchRange: ".."}[f.Kind]
+	switch {
+	case !given && f.Kind == dataplane.MatchRange:
+		return dataplane.Match{Value: []byte{0}, High: all}, nil
+	case !given && separator == "" && f.Kind != dataplane.MatchOptional:
+		return dataplane.Match{}, fmt.Errorf("want a value: it is matched %v", f.Kind)
+	case !given:
+		return dataplane.Match{}, nil
+	}
+	left, right, two := strings.Cut(text, separator)
+	if separator == "" {
+		left, two = text, false
+	}
+	v, err := number(strings.TrimSpace(left), f.Width)
+	if err != nil || f.Kind == dataplane.MatchExact || separator == "" {
+		return dataplane.Match{Value: v}, err
+	}
+	right = strings.TrimSpace(right)
+	switch f.Kind {
+	case dataplane.MatchLPM:
+		length := f.Width
+		if two {
+			if length, err = strconv.Atoi(right); err != nil || length < 0 || length > f.Width {
+				return dataplane.Match{}, fmt.Errorf("%q: want a length of at most %d behind the /", text, f.Width)
+			}
+		}
+		return dataplane.Match{Value: v, PrefixLen: length}, nil
+	case dataplane.MatchTernary:
+		mask := all
+		if two {
+			mask, err = number(right, f.Width)
+		}
+		return dataplane.Match{Value: v, Mask: mask}, err
+	}
+	high := v
+	if two {
+		high, err = number(right, f.Width)
+	}
+	return dataplane.Match{Value: v, High: high}, err
+}
+
+// call is an action of a table with its arguments.
+func (c *Control) call(t *bmv2.Table, action string, args map[string]string) (dataplane.ActionCall, error) {
+	name, err := named("action", action, t.Actions)
+	if err != nil {
+		return dataplane.ActionCall{}, err
+	}
+	i := slices.IndexFunc(c.sw.Config().Actions, func(a *bmv2.Action) bool { return a.Name == name })
+	call := dataplane.ActionCall{Name: name}
+	var params []string
+	for _, p := range c.sw.Config().Actions[i].RuntimeData {
+		text, ok := args[p.Name]
+		if !ok {
+			return call, fmt.Errorf("action %s: want a value for %s", name, p.Name)
+		}
+		v, err := number(text, p.Bitwidth)
+		if err != nil {
+			return call, fmt.Errorf("action %s, %s: %w", name, p.Name, err)
+		}
+		call.Params = append(call.Params, v)
+		params = append(params, p.Name)
+	}
+	for _, given := range slices.Sorted(maps.Keys(args)) {
+		if !slices.Contains(params, given) {
+			return call, fmt.Errorf("action %s has no parameter %s: it has %s", name, given, strings.Join(params, ", "))
+		}
+	}
+	return call, nil
+}
+
+// Register returns a cell of a register.
+func (c *Control) Register(name string, index int) (uint64, error) {
+	name, err := c.register(name)
+	if err != nil {
+		return 0, err
+	}
+	v, err := c.sw.RegisterRead(name, index)
+	switch {
+	case err != nil:
+		return 0, err
+	case !v.IsUint64():
+		return 0, fmt.Errorf("register %s: cell %d is wider than 64 bits", name, index)
+	}
+	return v.Uint64(), nil
+}
+
+// Registers returns all cells of a register of at most 64 bits.
+func (c *Control) Registers(name string) ([]uint64, error) {
+	name, err := c.register(name)
+	if err != nil {
+		return nil, err
+	}
+	return c.sw.RegisterCells(name, nil)
+}
+
+// SetRegister sets a cell of a register.
+func (c *Control) SetRegister(name string, index int, value uint64) error {
+	name, err := c.register(name)
+	if err != nil {
+		return err
+	}
+	if _, width, err := c.sw.RegisterInfo(name); err == nil && width < 64 && value>>width != 0 {
+		return fmt.Errorf("register %s: %d does not fit into %d bits", name, value, width)
+	}
+	return c.sw.RegisterWrite(name, index, new(big.Int).SetUint64(value))
+}
+
+func (c *Control) register(short string) (string, error) {
+	return named("register", short, lists.Map(c.sw.Config().RegisterArrays, func(r *bmv2.RegisterArray) string { return r.Name }))
+}
+
+// Counter returns a cell of a counter.
+func (c *Control) Counter(name string, index int) (Count, error) {
+	var names []string
+	for _, a := range c.sw.Config().CounterArrays {
+		if !a.IsDirect {
+			names = append(names, a.Name)
+		}
+	}
+	name, err := named("counter", name, names)
+	if err != nil {
+		return Count{}, err
+	}
+	v, err := c.sw.CounterRead(name, index)
+	return Count(v), err
+}
+
+// EntryCounter returns the direct counter of the entry with the match and priority of e.
+func (c *Control) EntryCounter(e Entry) (Count, error) {
+	t, err := c.table(e.Table)
+	if err != nil {
+		return Count{}, err
+	}
+	entry, err := c.entry(t.Name, e)
+	if err != nil {
+		return Count{}, fmt.Errorf("table %s: %w", t.Name, err)
+	}
+	h, err := c.sw.TableFind(t.Name, entry.Match, entry.Priority)
+	if err != nil {
+		return Count{}, fmt.Errorf("table %s: %w", t.Name, err)
+	}
+	v, err := c.sw.EntryCounter(t.Name, h)
+	return Count(v), err
+}
+
+// SetMeter sets the rates of a cell of a meter, the committed rate first. Without rates
+// the meter marks every packet green.
+func (c *Control) SetMeter(name string, index int, rates ...Rate) error {
+	name, err := named("meter", name, lists.Map(c.sw.Config().MeterArrays, func(m *bmv2.MeterArray) string { return m.Name }))
+	if err != nil {
+		return err
+	}
+	if len(rates) == 0 {
+		return c.sw.MeterReset(name, index)
+	}
+	return c.sw.MeterSet(name, index, lists.Map(rates, func(r Rate) dataplane.MeterRate {
+		return dataplane.MeterRate{PerMicrosecond: r.PerSecond / 1e6, Burst: r.Burst}
+	}))
+}
+
+// SetClone makes the clones of a session leave by a port. With bytes above 0 a clone keeps
+// so many bytes of its packet.
+func (c *Control) SetClone(session, port, bytes int) error {
+	if session < 1 || port < 0 || bytes < 0 {
+		return fmt.Errorf("clone session %d to port %d with %d bytes: want a session from 1, and no negative number", session, port, bytes)
+	}
+	return c.sw.SetMirror(uint32(session), dataplane.MirrorSession{Port: uint32(port), HasPort: true, Length: bytes})
+}
+
+// SetMulticast makes a multicast group send one copy to each of the ports.
+func (c *Control) SetMulticast(group int, ports ...int) error {
+	if group < 1 || slices.Min(append(ports, 0)) < 0 {
+		return fmt.Errorf("multicast group %d to ports %v: want a group from 1, and no negative number", group, ports)
+	}
+	return c.sw.SetGroup(uint32(group), lists.Map(ports, func(p int) dataplane.Replica { return dataplane.Replica{Port: uint32(p)} }))
+}
+
+func (c *Control) table(short string) (*bmv2.Table, error) {
+	tables := map[string]*bmv2.Table{}
+	for _, p := range c.sw.Config().Pipelines {
+		for _, t := range p.Tables {
+			tables[t.Name] = t
+		}
+	}
+	name, err := named("table", short, slices.Sorted(maps.Keys(tables)))
+	return tables[name], err
+}
+
+// named finds a name, which may lack its first components.
+func named(what, short string, names []string) (string, error) {
+	var found []string
+	for _, n := range names {
+		if n == short {
+			return n, nil
+		}
+		if strings.HasSuffix(n, "."+short) && !slices.Contains(found, n) {
+			found = append(found, n)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("there is no %s %q: there are %s", what, short, strings.Join(names, ", "))
+	case 1:
+		return found[0], nil
+	}
+	return "", fmt.Errorf("%s %q can be %s", what, short, strings.Join(found, " or "))
+}
+
+// number reads a value of so many bits, big-endian.
+func number(text string, width int) ([]byte, error) {
+	v, ok := new(big.Int).SetString(text, 0)
+	if !ok {
+		if ip, err := netip.ParseAddr(text); err == nil {
+			v = new(big.Int).SetBytes(ip.AsSlice())
+		} else if mac, err := net.ParseMAC(text); err == nil {
+			v = new(big.Int).SetBytes(mac)
+		} else {
+			return nil, fmt.Errorf("%q: want a number, an IP address or a MAC address", text)
+		}
+	}
+	if v.Sign() < 0 || v.BitLen() > width {
+		return nil, fmt.Errorf("%s does not fit into %d bits", text, width)
+	}
+	return v.FillBytes(make([]byte, max(1, (width+7)/8))), nil
+}
