@@ -67,7 +67,8 @@ var flowColumns = []string{"src", "dst", "bytes", "start_s", "class", "port", "i
 // "src dst class port bytes start_s" as HPCC's simulator has it, with spaces or
 // commas between; hosts by name, or by their place counted from 0; comments behind
 // #. The first line may state how many flows follow, or name the columns: then they
-// may come in any order, and id, after, after-ack and delay may be among them.
+// may come in any order, and id, after, after-ack and delay may be among them. A line with neither dst
+// nor bytes is a computation on src, as long as its delay.
 func parseFlows(file string, text []byte, t *fabric.Topology) ([]Flow, error) {
 	p := &flowParser{file: file, hosts: map[string]int{}, stated: -1}
 	for i := range t.Hosts {
@@ -145,6 +146,14 @@ func (p *flowParser) line(line string, n int) error {
 	return nil
 }
 
+// other returns the name of a host beside the given one.
+func (p *flowParser) other(name string) string {
+	if p.hosts[name] == 0 {
+		return "1"
+	}
+	return "0"
+}
+
 // split cuts a line at commas or spaces. Between commas a field of a list with named
 // columns may be empty.
 func (p *flowParser) split(line string) []string {
@@ -191,8 +200,16 @@ func (p *flowParser) named(fields []string) (f Flow, err error) {
 		}
 		return usual
 	}
-	if f, err = parseFlow([]string{get("src", ""), get("dst", ""), get("bytes", ""), get("start_s", "0")}, p.hosts); err != nil {
+	dst, size := get("dst", ""), get("bytes", "")
+	computes := dst == "" && size == ""
+	if computes { // of a delay, on src
+		dst, size = p.other(get("src", "")), "1"
+	}
+	if f, err = parseFlow([]string{get("src", ""), dst, size, get("start_s", "0")}, p.hosts); err != nil {
 		return f, err
+	}
+	if computes {
+		f.Dst, f.Bytes, f.Compute = f.Src, 0, true
 	}
 	place := len(p.flows)
 	if id := get("id", ""); id != "" {
@@ -209,6 +226,8 @@ func (p *flowParser) named(fields []string) (f Flow, err error) {
 		return f, fmt.Errorf("delay %q: want a time such as 10us", get("delay", "0"))
 	}
 	switch {
+	case computes && w.afterAck != "":
+		return f, errors.New("after-ack: a computation, with neither dst nor bytes, waits for arrivals: want after")
 	case w.after != "" || w.afterAck != "":
 		p.waits = append(p.waits, w)
 	default:
@@ -230,21 +249,30 @@ func (p *flowParser) resolve() error {
 		}
 		p.flows[w.flow].Waits = waits
 	}
-	cycle := sim.Cycle(len(p.flows), func(i int) (after, afterAck []int32) {
-		if w := p.flows[i].Waits; w != nil {
+	if at, err := waitCycle(p.flows, p.names); err != nil {
+		return fmt.Errorf("%s:%d: flows wait for each other: %w", p.file, p.lines[at], err)
+	}
+	return nil
+}
+
+// waitCycle returns an error that names flows which wait for each other, and the place of
+// one of them.
+func waitCycle(flows []Flow, names []string) (at int, err error) {
+	cycle := sim.Cycle(len(flows), func(i int) (after, afterAck []int32) {
+		if w := flows[i].Waits; w != nil {
 			return w.After, w.AfterAck
 		}
 		return nil, nil
 	})
 	if cycle == nil {
-		return nil
+		return 0, nil
 	}
-	ids := lists.Map(cycle, func(i int) string { return p.names[i] })
+	ids := lists.Map(cycle, func(i int) string { return names[i] })
 	const most = 8
 	if len(ids) > most {
 		ids = append(ids[:most], fmt.Sprintf("and %d more", len(ids)-most))
 	}
-	return fmt.Errorf("%s:%d: flows wait for each other: %s", p.file, p.lines[cycle[0]], strings.Join(ids, " after "))
+	return cycle[0], errors.New(strings.Join(ids, " after "))
 }
 
 // places finds flows by a list of ids with semicolons between.
@@ -297,7 +325,7 @@ func parseFlow(fields []string, places map[string]int) (Flow, error) {
 // have their place as id.
 func FlowList(flows []Flow, t *fabric.Topology) []byte {
 	var b bytes.Buffer
-	if !slices.ContainsFunc(flows, func(f Flow) bool { return f.Waits != nil }) {
+	if !slices.ContainsFunc(flows, func(f Flow) bool { return f.Waits != nil || f.Compute }) {
 		b.WriteString("# src dst bytes start_s\n")
 		for _, f := range flows {
 			fmt.Fprintf(&b, "%s %s %d %.9f\n", t.Hosts[f.Src].Name, t.Hosts[f.Dst].Name, f.Bytes, f.Start.Seconds())
@@ -310,8 +338,11 @@ func FlowList(flows []Flow, t *fabric.Topology) []byte {
 		if w == nil {
 			w = new(Waits)
 		}
-		fmt.Fprintf(&b, "%d %s %s %d %.9f %s %s %v\n", i, t.Hosts[f.Src].Name, t.Hosts[f.Dst].Name, f.Bytes, f.Start.Seconds(),
-			idList(w.After), idList(w.AfterAck), w.Delay)
+		dst, size := t.Hosts[f.Dst].Name, strconv.FormatInt(f.Bytes, 10)
+		if f.Compute {
+			dst, size = "-", "-"
+		}
+		fmt.Fprintf(&b, "%d %s %s %s %.9f %s %s %v\n", i, t.Hosts[f.Src].Name, dst, size, f.Start.Seconds(), idList(w.After), idList(w.AfterAck), w.Delay)
 	}
 	return b.Bytes()
 }

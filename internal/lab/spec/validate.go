@@ -357,7 +357,7 @@ func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
 		if err != nil {
 			return fmt.Errorf("reading flow list %q: %w", tr.File, err)
 		}
-		tr.flows, err = parseFlows(tr.File, text, t)
+		tr.flows, err = parseList(tr.File, text, t)
 		return err
 	}
 	if tr.Pattern == Collective {

@@ -81,7 +81,7 @@ repeated, on one machine or on a cluster (lab submit).
 	}
 	q.addFlags(cmd)
 	j.addFlags(cmd)
-	cmd.AddCommand(newLabRun(c), newLabCheck(c), newLabPaper(c), newLabReport(c), newLabSubmit(c), newLabStatus(c), newLabWait(c), newLabCancel(c), newLabList(c), newLabDefaults(c))
+	cmd.AddCommand(newLabRun(c), newLabCheck(c), newLabPaper(c), newLabReport(c), newLabSubmit(c), newLabStatus(c), newLabWait(c), newLabCancel(c), newLabList(c), newLabFlows(c), newLabDefaults(c))
 	return cmd
 }
 

@@ -1,0 +1,90 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/internal/lab/spec"
+)
+
+// flowFormats are the formats of lab flows.
+var flowFormats = []string{"list", "cm", "goal"}
+
+func newLabFlows(c *cli.Console) *cobra.Command {
+	q := &labChoice{}
+	format, of, seed := flowFormats[0], "", uint64(1)
+	cmd := &cobra.Command{
+		Use:   "flows " + choiceUse,
+		Short: "Write the flows of an experiment for other simulators",
+		Long: `Flows writes the flows of an experiment, with the flows that they wait for:
+
+  list   a flow list, as traffic: [{file: flows.txt}] reads it
+  cm     a connection matrix of htsim; node i is host i of the topology
+  goal   a GOAL schedule of LogGOPSim and ATLAHS; rank i is host i
+
+The first load determines the flows. A connection matrix has neither computations nor
+delays, and a connection starts one set of others. A schedule has requirements within a
+rank alone. What a format cannot express is refused. In the other direction, an
+experiment reads files that end in .cm or .goal as flow lists.`,
+		Example: `  p4lb lab flows training.yaml --format cm > training.cm
+  p4lb lab flows training.yaml --of slow-spine --format goal > training.goal`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains(flowFormats, format) {
+				return cli.UsageError(cmd, "--format %q: want %s", format, strings.Join(flowFormats, ", "))
+			}
+			list, err := q.load(cmd, c, nil, args)
+			if err != nil {
+				return err
+			}
+			if len(list) != 1 {
+				return fmt.Errorf("%d experiments: want one", len(list))
+			}
+			text, err := flowText(list[0], of, format, seed, cli.Besides(q.dirs...))
+			if err != nil {
+				return err
+			}
+			_, err = c.Out.Write(text)
+			return err
+		},
+	}
+	q.addFlags(cmd)
+	cmd.Flags().StringVar(&format, "format", format, "`FORMAT` of the flows: "+strings.Join(flowFormats, ", "))
+	cmd.Flags().StringVar(&of, "of", "", "the flows of the `CASE` (default the first)")
+	cmd.Flags().Uint64Var(&seed, "seed", seed, "the `SEED` of the flows that are drawn")
+	cli.CompleteWith(cmd, "format", flowFormats)
+	return cmd
+}
+
+// flowText returns the flows of a case in a format.
+func flowText(x *spec.Experiment, of, format string, seed uint64, read spec.Reader) ([]byte, error) {
+	i := 0
+	if of != "" {
+		if i = slices.IndexFunc(x.Cases, func(c spec.Case) bool { return c.Name == of }); i < 0 {
+			return nil, fmt.Errorf("--of %s: %s has no such case", of, x.Name)
+		}
+	}
+	c := &x.Cases[i]
+	t, err := c.Network(x.Reading(read))
+	if err != nil {
+		return nil, err
+	}
+	flows, err := spec.Generate(t, c.Traffic, float64(c.Loads[0]), c.Length(), seed)
+	if err != nil {
+		return nil, err
+	}
+	if len(flows) == 0 {
+		return nil, errors.New("no flow begins: want a longer duration")
+	}
+	switch format {
+	case "cm":
+		return spec.Matrix(flows, t)
+	case "goal":
+		return spec.Goal(flows, t)
+	}
+	return spec.FlowList(flows, t), nil
+}
