@@ -36,7 +36,7 @@ func main() {
 	o := options{}
 	flag.IntVar(&o.n, "n", 80, "try `N` mutants, spread evenly over the groups")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the sample")
-	flag.IntVar(&o.tests, "tests", 4, "run the tests of at most `N` packages for each mutant")
+	flag.IntVar(&o.tests, "tests", 4, "run the tests of the `N` nearest packages that reach the changed one")
 	flag.DurationVar(&o.timeout, "timeout", 2*time.Minute, "time limit for the tests of one package")
 	groups := flag.String("groups", defaultGroups, "`LIST` of package folders with their subfolders; + joins folders of one group")
 	flag.StringVar(&o.at, "at", "", "try all mutants of one line, `FILE:LINE`")

@@ -181,16 +181,14 @@ func (t *tests) try(m mutant) (outcome, error) {
 	}
 	pkg := path.Join(t.module, path.Dir(m.file))
 	var run []string
-	for _, q := range t.near(pkg) {
+	near := t.near(pkg)
+	for _, q := range near[:min(t.options.tests, len(near))] {
 		spans, err := t.lines(q, pkg)
 		if err != nil {
 			return outcome{}, err
 		}
 		if slices.ContainsFunc(spans, func(s span) bool { return s.file == m.file && s.from <= m.line && m.line <= s.to }) {
 			run = append(run, q)
-		}
-		if len(run) == t.options.tests {
-			break
 		}
 	}
 	if err := os.WriteFile(file, m.apply(src), 0o644); err != nil {

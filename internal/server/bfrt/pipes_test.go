@@ -3,6 +3,8 @@ package server
 import (
 	"slices"
 	"testing"
+
+	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
 // A counter written in all pipes has the value as the sum of the pipes, and a counter
@@ -68,4 +70,53 @@ func TestGroupModifyMovesPackets(t *testing.T) {
 	group([]uint32{4}, []bool{true})(all)
 	leave(2, 2)
 	r.set(del, "In.members", r.key("In.members", 3), nil)
+}
+
+// MODIFY_INC adds members to a group, changes the status of members that it has, the
+// first one too, and removes members. The group's other members stay.
+func TestGroupIncrements(t *testing.T) {
+	r := newRig(t)
+	r.set(ins, "In.dmac", r.key("In.dmac", 7), r.data("In.dmac", "copies", "group", 0))
+	for member, port := range map[uint64]int{3: 1, 4: 2, 5: 130} {
+		r.set(ins, "In.members", r.key("In.members", member), r.data("In.members", "spread_to", "port", port))
+	}
+	r.set(ins, "In.groups", r.key("In.groups", 8), r.data("In.groups", "", "$ACTION_MEMBER_ID", []uint32{3}, "$ACTION_MEMBER_STATUS", []bool{true}))
+	r.set(ins, "In.choose", r.key("In.choose", 0x1234), r.data("In.choose", "", "$SELECTOR_GROUP_ID", 8))
+	change := func(kind wire.TableModIncFlag_Type, member uint32, active bool) error {
+		e := r.entry("In.groups", r.key("In.groups", 8), r.data("In.groups", "", "$ACTION_MEMBER_ID", []uint32{member}, "$ACTION_MEMBER_STATUS", []bool{active}))
+		e.TableModIncFlag = &wire.TableModIncFlag{Type: kind}
+		return r.write(everywhere, update(wire.Update_MODIFY_INC, e))
+	}
+	const add, remove = wire.TableModIncFlag_MOD_INC_ADD, wire.TableModIncFlag_MOD_INC_DELETE
+	want := func(when string, members ...uint32) {
+		t.Helper()
+		var got []uint32
+		for _, f := range r.get(everywhere, "In.groups", r.key("In.groups", 8)).GetFields() {
+			got = append(got, f.GetIntArrVal().GetVal()...)
+		}
+		if !slices.Equal(got, members) {
+			t.Errorf("%s: members %v, want %v", when, got, members)
+		}
+	}
+	leave := func(by uint32) {
+		t.Helper()
+		for src := range uint64(8) {
+			r.send(2, frame(7, src, 0x1234))
+			r.leaves(by)
+		}
+	}
+	leave(1)
+	r.must(change(add, 4, true))
+	r.must(change(add, 3, false)) // the first member is there already
+	want("after the first change", 3, 4)
+	leave(2)
+	r.must(change(add, 5, true))
+	r.must(change(remove, 4, true))
+	want("after the second change", 3, 5)
+	leave(130)
+	if err := change(remove, 4, true); err == nil {
+		t.Error("a member that the group does not have is removed")
+	}
+	want("after the refused change", 3, 5)
+	leave(130)
 }
