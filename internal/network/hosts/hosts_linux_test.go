@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vishvananda/netlink"
 
 	"github.com/p4lb/p4lb/internal/device/ports"
 	"github.com/p4lb/p4lb/internal/network/fabric"
@@ -30,6 +33,8 @@ func TestMain(m *testing.M) {
 	case "addresses":
 		list, err := net.InterfaceAddrs()
 		fmt.Println(list, err)
+	case "neighbour": // of an address that the host does not know yet
+		fmt.Println(neighbour("10.0.1.200"), neighbour("10.0.1.201"))
 	case "daemon": // one that has left its session, and holds the pipe open
 		cmd := exec.Command(os.Args[0])
 		cmd.Env, cmd.Stdout = []string{helper + "=sleep"}, os.Stdout
@@ -39,6 +44,36 @@ func TestMain(m *testing.M) {
 	case "sleep":
 		time.Sleep(time.Minute)
 	}
+}
+
+// neighbour forgets an address and sends to it. It returns the MAC that the kernel
+// then finds.
+func neighbour(address string) string {
+	ip := net.ParseIP(address)
+	find := func() *netlink.Neigh {
+		list, _ := netlink.NeighList(0, netlink.FAMILY_V4)
+		for _, n := range list {
+			if n.IP.Equal(ip) && n.HardwareAddr != nil {
+				return &n
+			}
+		}
+		return nil
+	}
+	if n := find(); n != nil {
+		if err := netlink.NeighDel(n); err != nil {
+			return err.Error()
+		}
+	}
+	for began := time.Now(); time.Since(began) < 3*time.Second; time.Sleep(time.Millisecond) {
+		if c, err := net.Dial("udp", address+":9"); err == nil {
+			c.Write([]byte{0})
+			c.Close()
+		}
+		if n := find(); n != nil {
+			return n.HardwareAddr.String()
+		}
+	}
+	return "nobody"
 }
 
 const patience = 3 * time.Minute
@@ -199,5 +234,24 @@ func TestFirstEndsAlone(t *testing.T) {
 	alive.Close()
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("it has not ended by itself: %v", err)
+	}
+}
+
+// TestVirtualAddress checks that a host which has forgotten a virtual address learns
+// its MAC by ARP, and that others stay unknown.
+func TestVirtualAddress(t *testing.T) {
+	n, _ := open(t, hosts.Options{Virtual: map[netip.Addr]fabric.MAC{netip.MustParseAddr("10.0.1.200"): {2, 0, 0, 0, 1, 0}}})
+	cmd := command("neighbour")
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	ended := make(chan error, 1)
+	if err := n.Run("h1", cmd, func(err error) { ended <- err }); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.TrimSpace(out.String()), "02:00:00:00:01:00 nobody"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -27,9 +27,10 @@ type Network struct {
 	known []byte // the hosts as lines of /etc/hosts
 	hosts map[string]*netspace.Space
 
-	first     *os.Process // of those on the hosts
-	alive     *os.File    // which it ends with
-	processes *os.File    // their namespace
+	answerers []*netspace.Answerer // of virtual addresses
+	first     *os.Process          // of those on the hosts
+	alive     *os.File             // which it ends with
+	processes *os.File             // their namespace
 
 	mu       sync.Mutex
 	closed   bool
@@ -88,7 +89,18 @@ func (n *Network) add(t *fabric.Topology, h *fabric.Host, name string, o Options
 	if err := netspace.Join(here, there); err != nil {
 		return err
 	}
-	return netspace.Settle(t, h, space, o.Known.In(o.ByMAC), o.Virtual)
+	if err := netspace.Settle(t, h, space, o.Known.In(o.ByMAC), o.Virtual); err != nil {
+		return err
+	}
+	own := netspace.InSubnet(t, h, o.Virtual)
+	if len(own) == 0 {
+		return nil
+	}
+	a, err := netspace.Answer(here, there, own)
+	if err == nil {
+		n.answerers = append(n.answerers, a)
+	}
+	return err
 }
 
 // linkOf is the link between a host and its switch.
@@ -208,6 +220,9 @@ func (n *Network) Close() error {
 	n.closed = true
 	n.mu.Unlock()
 	err := n.endAll()
+	for _, a := range n.answerers {
+		a.Close()
+	}
 	for _, s := range n.hosts {
 		s.Close()
 	}

@@ -35,6 +35,8 @@ type bed struct {
 	noDelays sync.Once // that has been said
 
 	links *fabric.Topology // as they are up or down now
+
+	answerers []*netspace.Answerer // of virtual addresses
 }
 
 // A note describes a deployment for the next process.
@@ -75,7 +77,37 @@ func openBed(o Options, p *plan.Plan) (*bed, error) {
 		n.remote = target.NewThrift(n.thrift)
 		b.switches = append(b.switches, n)
 	}
+	if err := b.answer(p.Topology); err != nil {
+		return nil, errors.Join(err, b.close(true))
+	}
 	return b, b.findProcesses()
+}
+
+// answer responds to the requests of hosts for the MACs of virtual addresses.
+func (b *bed) answer(t *fabric.Topology) error {
+	for i := range t.Hosts {
+		h := &t.Hosts[i]
+		own := netspace.InSubnet(t, h, b.note.Virtual)
+		if len(own) == 0 {
+			continue
+		}
+		host, err := netspace.Open(namespace(b.name, h.Name))
+		if err != nil {
+			return err
+		}
+		defer host.Close()
+		sw, err := netspace.Open(namespace(b.name, h.Switch))
+		if err != nil {
+			return err
+		}
+		defer sw.Close()
+		a, err := netspace.Answer(netspace.End{Space: host, Name: netspace.HostPort}, netspace.End{Space: sw, Name: netspace.PortName(h.Port)}, own)
+		if err != nil {
+			return err
+		}
+		b.answerers = append(b.answerers, a)
+	}
+	return nil
 }
 
 func (b *bed) adoptOrBuild(p *plan.Plan) error {
@@ -138,6 +170,9 @@ func (b *bed) run(ctx context.Context, p *plan.Plan) error {
 // close lets go of the deployment.
 func (b *bed) close(keep bool) (err error) {
 	defer func() { err = errors.Join(err, dropLock(b.lock, b.name)) }()
+	for _, a := range b.answerers {
+		a.Close()
+	}
 	b.note.Queues = map[string]knownQueue{}
 	for _, n := range b.switches {
 		if q := n.remote.KnownQueues(); len(q) > 0 && n.alive() {
