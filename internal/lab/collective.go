@@ -70,7 +70,7 @@ func (d *dependent) stuck() error {
 
 // repairs reports whether a fault is to begin or end after a time.
 func (d *dependent) repairs(now time.Duration) bool {
-	return slices.ContainsFunc(d.setting.Faults, func(f spec.Fault) bool { return time.Duration(max(f.At, f.Until)) >= now })
+	return slices.ContainsFunc(d.setting.Strikes(), func(f spec.Fault) bool { return time.Duration(max(f.At, f.Until)) >= now })
 }
 
 // waitingFor describes the flows that wait for others, "" if there are none.

@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
 const collectiveTest = `
@@ -234,4 +236,33 @@ cases:
 		}
 		t.Logf("%s: cct %.3f, fct %.3f, trims %.3f of uet-htsim's", row.Case.Name, ratio(here.cct, want.cct), ratio(here.fct, want.fct), ratio(here.trims, want.trims))
 	}
+}
+
+// TestFlapping lets a link fail three times and another one spoil bits, and a collective
+// goes on.
+func TestFlapping(t *testing.T) {
+	x := load(t, fmt.Sprintf(collectiveTest, "ecmp", "collective: all-reduce, size: 8MB, order: strided, groups: 2")+`engine: native
+switches: {pfc: false, ecn: none}
+faults:
+  - {at: 100us, until: 150us, every: 200us, times: 3, link: l1-s1, down: true}
+  - {at: 0s, link: l2-s2, bit-errors: 1e-7}
+`)
+	turns, err := x.Cases[0].Turns(network(t, x))
+	if err != nil || len(turns) != 6 || turns[4].At != spec.Time(500*time.Microsecond) || turns[5].At != spec.Time(550*time.Microsecond) {
+		t.Fatalf("%v, %v: want the third failure at 500 to 550 µs", turns, err)
+	}
+	r := run(t, &Runner{}, x).Rows[0].Runs[0]
+	if r.Metrics["unfinished"] != 0 || r.Lost["link down"] == 0 || r.Lost["bit error"] == 0 {
+		t.Errorf("%v lost, %g %% unfinished: want losses for both reasons, and no flow unfinished", r.Lost, r.Metrics["unfinished"])
+	}
+}
+
+// network is the topology of the first case.
+func network(t *testing.T, x *spec.Experiment) *fabric.Topology {
+	t.Helper()
+	topo, err := x.Cases[0].Network(spec.NoFiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return topo
 }

@@ -13,8 +13,9 @@ import (
 // planFaults lets the faults of the case happen when they are due.
 func (r *running) planFaults(ctx context.Context) error {
 	var down []int // at the moment
-	for i := range r.Case.Faults {
-		f := &r.Case.Faults[i]
+	faults := r.Case.Strikes()
+	for i := range faults {
+		f := &faults[i]
 		links, err := f.Links(r.setup.named)
 		if err != nil {
 			return err
@@ -56,6 +57,17 @@ func (r *running) strike(f *spec.Fault, links []int, on bool) error {
 				r.net.Links()[l].Fail()
 			} else {
 				r.net.Links()[l].Restore()
+			}
+		}
+		return nil
+	case f.Errors > 0:
+		for _, l := range links {
+			share := f.Errors
+			if !on {
+				share = 0
+			}
+			if err := r.net.Links()[l].SetBitErrors(share); err != nil {
+				return err
 			}
 		}
 		return nil

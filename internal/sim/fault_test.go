@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -202,5 +203,42 @@ func TestSameSeed(t *testing.T) {
 	}
 	if a == c {
 		t.Error("two seeds, one result")
+	}
+}
+
+// TestBitErrors loses packets by their length: with the share p of wrong bits, one of n
+// bytes with the probability 1-(1-p)^(8n).
+func TestBitErrors(t *testing.T) {
+	for _, payload := range []int{100, 1400} {
+		n := newDumbbell(t, 2, Options{Seed: 7})
+		const rate, packets = 2e-5, 20000
+		if err := n.Links()[len(n.Links())-1].SetBitErrors(rate); err != nil {
+			t.Fatal(err)
+		}
+		var flows []*Flow
+		for _, ends := range [][2]string{{"h1", "h3"}, {"h3", "h1"}} {
+			f, err := n.StartFlow(FlowSpec{From: ends[0], To: ends[1], Bytes: int64(packets * payload), Transport: UDP, Rate: 1e8, Tuning: &Tuning{Segment: payload}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			flows = append(flows, f)
+		}
+		if err := n.Run(time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		lost := float64(n.Lost(Corrupted).Packets)
+		want := (1 - math.Pow(1-rate, float64(8*(payload+UDPHeaders)))) * packets
+		crossed := 0.0
+		for _, f := range flows {
+			if f.Received < f.Bytes {
+				crossed++
+			}
+		}
+		if want *= crossed; crossed == 0 || math.Abs(lost-want) > 5*math.Sqrt(want) {
+			t.Errorf("packets of %d bytes: %.0f lost: want about %.0f", payload, lost, want)
+		}
+	}
+	if err := newDumbbell(t, 2, Options{}).Links()[0].SetBitErrors(1); err == nil {
+		t.Error("all bits may be wrong")
 	}
 }

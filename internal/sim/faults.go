@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
@@ -34,6 +35,21 @@ func (l *Link) SetRate(r fabric.Rate) error {
 		o.scale()
 		if o.sw != nil {
 			o.sw.reserve = 0 // compute again: headroom depends on rates
+		}
+	}
+	return nil
+}
+
+// SetBitErrors makes each bit on the link wrong with a probability, in both directions.
+// The other end drops a packet with a wrong bit, as the frame check sequence demands. PFC
+// frames are not affected.
+func (l *Link) SetBitErrors(rate float64) error {
+	if !(rate >= 0 && rate < 1) {
+		return errors.New("bit errors: want a share from 0 to below 1")
+	}
+	for i, o := range []*Port{l.A, l.B} {
+		if o.noise = nil; rate > 0 {
+			o.noise = &noise{o.net.stream(fmt.Sprintf("noise/%d/%d", l.Place, i)), math.Log1p(-rate)}
 		}
 	}
 	return nil

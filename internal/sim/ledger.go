@@ -17,12 +17,13 @@ const (
 	noPort            // the program sent it to a port that nothing is at
 	noProgram         // the switch has neither program nor model
 	stray             // it reached a host that it is not for
+	Corrupted         // a fault: see Link.SetBitErrors
 	reasons
 )
 
 var reasonNames = [reasons]string{
 	"consumed", "queue full", "buffer full", "link down", "silent drop", "black hole",
-	"program", "no such port", "no program", "stray",
+	"program", "no such port", "no program", "stray", "bit error",
 }
 
 // String is the reason in words.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"hash/fnv"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -339,6 +340,7 @@ type Port struct {
 	room  int32         // limit at the full rate
 	since time.Duration // that it is paused
 	pfc   pfcState
+	noise *noise // nil: no bit errors
 	// stopped are the queues that the program has paused, with their packets. Elsewhere
 	// all queues of a port are one: packets leave in the order in which they came.
 	stopped map[uint8]*fifo
@@ -355,6 +357,17 @@ type Counters struct {
 	MaxQueue       int   // bytes
 	Pauses         int64 // of the port by its peer
 	Paused         time.Duration
+}
+
+// A noise is the bit errors of a link in one direction.
+type noise struct {
+	random *rand.Rand
+	right  float64 // the logarithm of the probability that a bit is right
+}
+
+// spoils reports whether a bit of a packet is wrong.
+func (e *noise) spoils(bytes int) bool {
+	return e.random.Float64() < -math.Expm1(8*float64(bytes)*e.right)
 }
 
 // A Link joins two ports.

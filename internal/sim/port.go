@@ -293,6 +293,10 @@ func (o *Port) arrive() {
 		next := o.wire.first()
 		o.far.events.planAs(&o.arriving, next.at, next.seq)
 	}
+	if o.noise != nil && o.noise.spoils(p.Size) {
+		o.far.lose(p, Corrupted)
+		return
+	}
 	if o.net.tap != nil && o.peer != nil && o.peer.sw != nil {
 		o.net.tap(o.peer, p.head, p.Size)
 	}

@@ -308,6 +308,9 @@ type Fault struct {
 	Drop   float64 `yaml:"drop"`       // the switch silently drops this share of the packets
 	Hole   float64 `yaml:"black-hole"` // it loses all packets of this share of the pairs of hosts
 	Rate   Bitrate `yaml:"rate"`       // the link, or all links of the switch, silently have this rate
+	Errors float64 `yaml:"bit-errors"` // the share of wrong bits on the link, or all links of the switch
+	Every  Time    `yaml:"every"`      // it begins again after this time
+	Times  int     `yaml:"times"`      // so often in all
 }
 
 // A Class contains the flows up to a size and above the previous class.

@@ -108,7 +108,7 @@ func (p *matrixParser) line(fields []string, n int) error {
 			return fmt.Errorf("%s: want a number", strings.Join(fields, " "))
 		}
 		if fields[0] == "Nodes" && count > p.hosts {
-			return fmt.Errorf("Nodes %d: the topology has %d hosts", count, p.hosts)
+			return fmt.Errorf("nodes %d: the topology has %d hosts", count, p.hosts)
 		}
 		p.counts[fields[0]] = count
 		return nil

@@ -324,6 +324,19 @@ func (c *Case) Phases(t *fabric.Topology) ([]*fabric.Topology, error) {
 	return list, nil
 }
 
+// Strikes lists the faults of a setting. One that repeats is there each time.
+func (s *Setting) Strikes() (list []Fault) {
+	for _, f := range s.Faults {
+		every := f.Every
+		for range max(1, f.Times) {
+			f.Every, f.Times = 0, 0
+			list = append(list, f)
+			f.At, f.Until = f.At+every, f.Until+every
+		}
+	}
+	return list
+}
+
 // A Turn is a moment at which links fail or come back.
 type Turn struct {
 	At    Time
@@ -334,8 +347,7 @@ type Turn struct {
 // Turns lists when links of the case's faults fail and come back, by time.
 func (c *Case) Turns(t *fabric.Topology) ([]Turn, error) {
 	var list []Turn
-	for i := range c.Faults {
-		f := &c.Faults[i]
+	for _, f := range c.Strikes() {
 		if !f.Down {
 			continue
 		}
@@ -364,21 +376,25 @@ func Toggled(list, links []int, on bool) []int {
 // check returns an error if the fault is invalid.
 func (f *Fault) check(t *fabric.Topology) error {
 	what := 0
-	for _, set := range []bool{f.Down, f.Drop != 0, f.Hole != 0, f.Rate != 0} {
+	for _, set := range []bool{f.Down, f.Drop != 0, f.Hole != 0, f.Rate != 0, f.Errors != 0} {
 		if set {
 			what++
 		}
 	}
 	switch {
 	case what != 1:
-		return errors.New("want one of down, drop, black-hole and rate")
+		return errors.New("want one of down, drop, black-hole, rate and bit-errors")
 	case f.Drop < 0 || f.Drop > 1 || f.Hole < 0 || f.Hole > 1:
 		return errors.New("want a share from 0 to 1")
+	case !(f.Errors >= 0 && f.Errors < 1):
+		return fmt.Errorf("bit-errors %g: want a share of bits from 0 to below 1", f.Errors)
+	case (f.Every != 0 || f.Times != 0) && (f.Times < 2 || f.Times > maxFaults || f.Until == 0 || f.Every <= f.Until-f.At):
+		return fmt.Errorf("every %v, times %d: want 2 to %d times, and every longer than from at to until", f.Every, f.Times, maxFaults)
 	case f.Until != 0 && f.Until <= f.At:
 		return fmt.Errorf("until %v is not after at %v", f.Until, f.At)
 	case (f.Link == "") == (f.Switch == ""):
 		return errors.New("want either a link or a switch")
-	case !f.Down && f.Rate == 0 && f.Switch == "":
+	case !f.Down && f.Rate == 0 && f.Errors == 0 && f.Switch == "":
 		return errors.New("drop and black-hole are of a switch")
 	}
 	_, err := f.Links(t)

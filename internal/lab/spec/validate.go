@@ -279,12 +279,13 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 	if key, err := x.checkChoices(c); err != nil {
 		return src.wrong(at(key), err)
 	}
-	if n := len(c.Faults); n > maxFaults {
-		return src.wrong(at("faults"), fmt.Errorf("%d of them: want %d at most", n, maxFaults))
-	}
+	strikes := 0
 	for j := range c.Faults {
 		if err := c.Faults[j].check(t); err != nil {
 			return src.wrong(fmt.Sprintf("%s[%d]", at("faults"), j), err)
+		}
+		if strikes += max(1, c.Faults[j].Times); strikes > maxFaults {
+			return src.wrong(at("faults"), fmt.Errorf("%d of them: want %d at most", strikes, maxFaults))
 		}
 	}
 	for name := range c.Set {
