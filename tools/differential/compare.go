@@ -112,7 +112,8 @@ func start(p *source.Program, config *bmv2.Config, closures bool) (*engine, erro
 		e.name = "closures"
 	}
 	var err error
-	e.sw, err = dataplane.New(config, dataplane.Options{Closures: closures, Digest: func(d dataplane.Digest) {
+	// The evaluator bounds the copies of a packet itself.
+	e.sw, err = dataplane.New(config, dataplane.Options{Closures: closures, Rounds: 1 << 62, Digest: func(d dataplane.Digest) {
 		e.digests = append(e.digests, bytes.Clone(d.Data))
 	}})
 	if err != nil {

@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A server may not be an object store, or may be malicious: it may not respond,
@@ -65,10 +68,8 @@ func bounded(each func(Object) error) func(Object) error {
 		if room -= len(o.Name) + 64; room < 0 {
 			return fmt.Errorf("the listing is larger than %d MiB: not a store of p4lb", maxListing>>20)
 		}
-		for i := range len(o.Name) {
-			if o.Name[i] <= ' ' || o.Name[i] > '~' {
-				return nil
-			}
+		if !utf8.ValidString(o.Name) || strings.ContainsFunc(o.Name, unicode.IsControl) {
+			return nil
 		}
 		return each(o)
 	}

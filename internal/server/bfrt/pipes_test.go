@@ -120,3 +120,67 @@ func TestGroupIncrements(t *testing.T) {
 	want("after the refused change", 3, 5)
 	leave(130)
 }
+
+// Subscribers learn which members of a group became active or inactive, if the table
+// and the subscription ask for it.
+func TestSelectorNotifications(t *testing.T) {
+	r := newRig(t)
+	for member := range uint64(3) {
+		r.set(ins, "In.members", r.key("In.members", member+3), r.data("In.members", "spread_to", "port", 1))
+	}
+	group := func(kind wire.Update_Type, members []uint32, active []bool) {
+		r.must(r.write(everywhere, update(kind, r.entry("In.groups", r.key("In.groups", 8), r.data("In.groups", "", "$ACTION_MEMBER_ID", members, "$ACTION_MEMBER_STATUS", active)))))
+	}
+	want := func(members []uint32, added []bool) {
+		t.Helper()
+		for i, m := range members {
+			n := r.hear().GetSelectorUpdateChangeNotification()
+			if n.GetSelGroupId() != 8 || n.GetActMemberId() != m || n.GetIsAdd() != added[i] {
+				t.Errorf("message %d: %v, want member %d, added %v", i, n, m, added[i])
+			}
+		}
+	}
+	group(ins, []uint32{3, 4}, []bool{true, false}) // before anyone asks
+	r.must(r.write(everywhere, &wire.Update{Type: ins, Entity: &wire.Entity{Entity: &wire.Entity_TableAttribute{TableAttribute: &wire.TableAttribute{
+		TableId: r.table("In.groups").schema.ID, Attribute: &wire.TableAttribute_SelectorUpdateNotify{SelectorUpdateNotify: &wire.SelectorUpdateCb{Enable: true}},
+	}}}}))
+	group(mod, []uint32{3, 4}, []bool{false, true})
+	want([]uint32{3, 4}, []bool{false, true})
+	group(mod, []uint32{4, 5, 3}, []bool{true, true, false}) // 4 stays active, at another place
+	want([]uint32{5}, []bool{true})
+	group(mod, []uint32{3}, []bool{true})
+	want([]uint32{4, 5, 3}, []bool{false, false, true})
+}
+
+// All cells of a large register have their numbers and values, in one pipe and in all.
+func TestLargeRegister(t *testing.T) {
+	r := newRig(t)
+	const cell = 60_000
+	r.must(r.write(pipe(1), update(mod, r.entry("In.large", r.key("In.large", cell), r.data("In.large", "", "first", 5, "second", 6)))))
+	for _, test := range []struct {
+		target *wire.TargetDevice
+		want   []uint64
+	}{{pipe(1), []uint64{5, 6}}, {pipe(0), []uint64{0, 0}}} {
+		list, err := r.read(test.target, r.entry("In.large", nil, nil))
+		r.must(err)
+		if len(list) != 1<<16 {
+			t.Fatalf("%d cells", len(list))
+		}
+		for i, e := range list {
+			if got := uintOf(e.GetKey().GetFields()[0].GetExact().GetValue()); got != uint64(i) {
+				t.Fatalf("cell %d has the number %d", i, got)
+			}
+			var got []uint64
+			for _, f := range e.GetData().GetFields() {
+				got = append(got, uintOf(f.GetStream()))
+			}
+			want := []uint64{0, 0}
+			if i == cell {
+				want = test.want
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("cell %d: %v, want %v", i, got, want)
+			}
+		}
+	}
+}

@@ -157,6 +157,7 @@ func newLimitedRig(t testing.TB, limits gate.Limits) *rig {
 	r.c = wire.Client{Conn: conn}
 	r.subscribe(1, &wire.Subscribe_Notifications{
 		EnableLearnNotifications: true, EnableIdletimeoutNotifications: true, EnableEntryActiveNotifications: true, EnablePortStatusChangeNotifications: true,
+		EnableSelectorUpdateChangeNotifications: true,
 	})
 	r.must(r.bind(1, "chip"))
 	return r

@@ -64,7 +64,6 @@ type job struct {
 	payload  []byte // of egress: what the parser has left
 	in       uint32 // of egress: the ingress port
 	length   int
-	parse    bool // of an ingress clone: parse data, then egress
 }
 
 // maxJobs bounds the copies of one packet.
@@ -212,10 +211,6 @@ func (p *Program) errorType() *Enum {
 func (m *Machine) rest() []byte { return m.data[(m.at+7)/8:] }
 
 func (m *Machine) ingress(j job) {
-	if j.parse {
-		m.ingressClone(j)
-		return
-	}
 	m.start(j)
 	m.std("ingress_port", big.NewInt(int64(j.port)))
 	m.parsePacket(j.data)
@@ -224,7 +219,7 @@ func (m *Machine) ingress(j job) {
 	m.control(m.Prog.Ingress)
 	if c := m.clone; c != nil {
 		if to, ok := m.Prog.Sessions[uint32(c.session)]; ok {
-			m.todo = append(m.todo, job{parse: true, data: j.data, port: to, meta: m.preserved(c.list), in: j.port, length: j.length})
+			m.ingressClone(job{data: j.data, port: to, meta: m.preserved(c.list), in: j.port, length: j.length})
 		}
 	}
 	if m.again >= 0 {
@@ -248,8 +243,12 @@ func (m *Machine) ingress(j job) {
 }
 
 // ingressClone parses the packet of an ingress clone once more, with the port that
-// it came from and without metadata. The metadata of the clone begins afterwards.
+// it came from and without metadata. The metadata of the clone begins afterwards. The
+// clone is in the queue of its port before the packet itself is.
 func (m *Machine) ingressClone(j job) {
+	p := m.Prog
+	hdr, meta, std, again := p.Hdr.cur, p.Meta.cur, p.Std.cur, m.again
+	defer func() { p.Hdr.cur, p.Meta.cur, p.Std.cur, m.again = hdr, meta, std, again }()
 	kept := j.meta
 	j.meta = nil
 	m.start(j)
