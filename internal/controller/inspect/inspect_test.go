@@ -258,3 +258,31 @@ func TestRecording(t *testing.T) {
 		t.Errorf("another format: %v", err)
 	}
 }
+
+// Rounds are recirculations divided by packets, for the ports that have packets. A port
+// is expected to be paused until its deadline.
+func TestDerived(t *testing.T) {
+	array := func(name string, cells ...uint64) *registers.Array {
+		return &registers.Array{Name: name, Index: manifest.ByPort, Size: len(cells), Cells: cells}
+	}
+	rounds, packets, until := array("rounds", 0, 9, 5, 4), array("packets", 0, 4, 0, 2), array("until", 0, 1500, 400, 1000)
+	rounds.Kind, rounds.Unit, rounds.Per = manifest.Count, manifest.Recirculations, "packets"
+	until.Kind, until.Event = manifest.Deadline, manifest.Pause
+	r := newReader()
+	r.in.arrays = []*registers.Array{rounds, packets, until}
+	r.in.byName = map[string]*registers.Array{"packets": packets}
+	r.s.Clock = time.Millisecond
+	r.rounds()
+	r.warnings()
+	var got []string
+	for _, x := range r.s.Readings {
+		got = append(got, fmt.Sprintf("port %d %s %v %s", x.Port, x.Quantity, x.Value, x.Text))
+	}
+	want := []string{
+		"port 1 recirculations per packet 2.25 2.25", "port 3 recirculations per packet 2 2",
+		"port 1 warned 1 for 500 us", "port 2 warned 0 no", "port 3 warned 0 no",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

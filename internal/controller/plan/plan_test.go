@@ -299,3 +299,36 @@ func TestPortCells(t *testing.T) {
 		}
 	}
 }
+
+// Front ports become device ports, which leave out the ports that the chip reserves: 0
+// and 64 to 71 of each pipe of 128 on Tofino, 0 to 7 on Tofino 2. A topology without a
+// reserved port has device ports already.
+func TestDevicePorts(t *testing.T) {
+	numbered := func(to ...int) *fabric.Topology {
+		return load(t, network).Renumber(func(port int) int { return to[port-1] })
+	}
+	for _, test := range []struct {
+		arch     string
+		from, to []int // the ports of l1
+	}{
+		{"tna", []int{1, 63, 64, 120}, []int{1, 63, 72, 129}},
+		{"tna", []int{68, 119, 238, 239}, []int{76, 127, 255, 257}},
+		{"tna", []int{1, 2, 63, 72}, []int{1, 2, 63, 72}},
+		{"t2na", []int{1, 2, 120, 121}, []int{8, 9, 127, 136}},
+		{"t2na", []int{8, 9, 10, 11}, []int{8, 9, 10, 11}},
+		{"v1model", []int{1, 64, 68, 120}, []int{1, 64, 68, 120}},
+	} {
+		var got []int
+		for _, p := range DevicePorts(numbered(test.from...), test.arch).Ports("l1") {
+			got = append(got, p.Number)
+		}
+		if !slices.Equal(got, test.to) {
+			t.Errorf("%s: ports %v become %v, want %v", test.arch, test.from, got, test.to)
+		}
+	}
+	for port, want := range map[int]uint64{0: 0, 1: 4, 3: 12} { // four queues a port
+		if got := QueueNumber(port); got != want {
+			t.Errorf("port %d: queue %d, want %d", port, got, want)
+		}
+	}
+}
