@@ -435,6 +435,9 @@ func (v *view) QTh() int64 {
 	return v.linkBytes()
 }
 
+// RecirculationTime returns how long a byte takes to recirculate, in us/2^32.
+func (v *view) RecirculationTime() int64 { return (8_000_000 << 32) / v.Int("rcrate") }
+
 // linkBytes returns d·C in bytes: the data in flight when a warning is sent.
 func (v *view) linkBytes() int64 {
 	bits := new(big.Int).Mul(big.NewInt(v.Int("link")), big.NewInt(v.values["delay"].Int))

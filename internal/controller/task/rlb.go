@@ -20,6 +20,7 @@ type rezeroTask struct {
 	cells    int              // of the ports that are there
 	queue    *registers.Array // the packets of each ingress port that are still in the switch
 	interval *registers.Array // when the interval of each began
+	waiting  *registers.Array // bytes that wait for recirculation; nil: not counted
 
 	queued, before []uint64 // the queues now and the last time
 	began, earlier []uint64 // the intervals, now and the last time
@@ -32,7 +33,7 @@ func newRezeroTask(s *site) (Task, error) {
 	}
 	return &rezeroTask{
 		identity: s.identity(), period: time.Duration(s.task.Period), cells: plan.PortCells(s.Node),
-		queue: s.array(manifest.PartQueue), interval: s.array(manifest.PartInterval),
+		queue: s.array(manifest.PartQueue), interval: s.array(manifest.PartInterval), waiting: s.array(manifest.PartRoundQueue),
 	}, nil
 }
 
@@ -54,6 +55,9 @@ func (t *rezeroTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 		if err := f.WriteRegister(t.sw, t.queue.Parts[0].Register.Name, port, port+1, 0); err != nil {
 			return next, err
 		}
+	}
+	if t.waiting != nil {
+		return next, f.WriteRegister(t.sw, t.waiting.Parts[0].Register.Name, 0, 1, 0)
 	}
 	return next, nil
 }

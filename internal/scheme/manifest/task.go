@@ -79,6 +79,7 @@ const (
 	PartGone       Part = "gone"
 	PartInterval   Part = "interval"
 	PartRoundTime  Part = "recirculation-time"
+	PartRoundQueue Part = "recirculation-queue"
 	PartLimit      Part = "limit"
 	PartRounds     Part = "recirculations"
 	PartPackets    Part = "packets"
@@ -103,6 +104,7 @@ func (Part) Words() []Word {
 		{string(PartGone), "of these, departed packets known to egress"},
 		{string(PartInterval), "when the interval of a port began"},
 		{string(PartRoundTime), "how long a recirculation takes"},
+		{string(PartRoundQueue), "bytes that wait for recirculation"},
 		{string(PartLimit), "how often a packet may recirculate"},
 		{string(PartRounds), "recirculations"},
 		{string(PartPackets), "packets that recirculated"},

@@ -93,6 +93,8 @@ func schemes() []scheme {
 		{"hermes+rlb", codegen.Params{Ports: 4, Set: rlb("sent", "20000B", "timeout", "2ms")}},
 		{"drill+rlb-star", codegen.Params{Ports: 6, Set: rlb()}},
 		{"presto+rlb-star", codegen.Params{Ports: 4, Set: rlb("owd", "true")}},
+		{"letflow+rlb", codegen.Params{Ports: 4, Set: rlb("loop", "queue", "rcrate", "20Mbps")}},
+		{"drill+rlb-star", codegen.Params{Ports: 4, Set: rlb("loop", "queue", "rcrate", "1Mbps")}},
 		{"letflow+rlb-star", codegen.Params{Ports: 4, Set: rlb()}},
 		{"hermes+rlb-star", codegen.Params{Ports: 4, Set: rlb("sent", "20000B", "timeout", "2ms")}},
 		{"qall-pkt+rlb", codegen.Params{Ports: 4, Set: rlb("tb", "50us")}},

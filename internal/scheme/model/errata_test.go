@@ -656,3 +656,34 @@ func TestErratumDHLB7_BestWithinTheWindow(t *testing.T) {
 		}
 	}
 }
+
+// With loop=queue t_rc is the time that the packets in the recirculation queue take: none
+// wait, then one packet of 1,000 bytes, which takes 800 us at 10 Mbit/s.
+func TestErratumRLB6_RecirculationQueue(t *testing.T) {
+	r := rlbRig(t, "rlb", rlb("rc", "2", "loop", "queue", "rcrate", "10Mbps"), 100, 50_000)
+	r.warn(0)
+	p := tcp(0, 1)
+	p.Len = 1000
+	send := func(waiting int) { // until a packet meets the path that is warned of
+		for range 100 {
+			if r.send(p); len(r.rounds) == waiting {
+				return
+			}
+		}
+		t.Fatalf("%d packets recirculate, want %d", len(r.rounds), waiting)
+	}
+	send(1)
+	if got := r.cell("t_rc", 0); got != 0 {
+		t.Errorf("t_rc is %d us while nothing waits", got)
+	}
+	send(2)
+	if got := r.cell("t_rc", 0); got != 799 {
+		t.Errorf("t_rc is %d us while 1,000 bytes wait, want 800 rounded down", got)
+	}
+	it := r.rounds[0]
+	r.rounds = r.rounds[1:]
+	r.comeAgain(it)
+	if got := r.cell("rc_q", 0); got != 2000 {
+		t.Errorf("%d bytes wait: one of two packets has come round and goes round again", got)
+	}
+}

@@ -323,6 +323,8 @@ func (g *rlb) cells(register string) []uint64 {
 		return queues(func(q ingressQueue) uint64 { return g.cfg.Hardware.Count(q.warned) })
 	case "warn_until":
 		return numbers(g.until[:])
+	case "rc_q":
+		return []uint64{uint64(g.waits)}
 	case "t_rc":
 		return []uint64{g.cfg.Hardware.Count(g.loop)}
 	case "rc_cnt":

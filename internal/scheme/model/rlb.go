@@ -12,7 +12,8 @@ type rlb struct {
 	star  bool
 	in    [512]ingressQueue
 	until [512]Time // the port is expected to be paused till then; 0: it is not
-	loop  Time      // t_rc, the time of the last recirculation
+	loop  Time      // t_rc, the time of the last recirculation, or of those that wait
+	waits uint32    // bytes that wait for recirculation
 
 	rounds  [512]uint32 // recirculations for want of the port
 	packets [512]uint32 // that took them
@@ -158,7 +159,7 @@ func (g *rlb) depart(d Departure, r *Report, now Time) (due bool) {
 // timeRound measures how long a recirculation took: from one queueing to the
 // next.
 func (g *rlb) timeRound(d Departure) {
-	if r := &d.Packet.Round; r.queued != 0 {
+	if r := &d.Packet.Round; r.queued != 0 && !g.cfg.LoopQueue {
 		g.loop = Time(uint32(d.Queued) - r.queued)
 	}
 }
@@ -171,6 +172,7 @@ func (s *Switch) Recirculated(d Departure) {
 	}
 	s.guard.timeRound(d)
 	d.Packet.Round.queued = uint32(d.Queued)
+	s.guard.waits -= min(s.guard.waits, uint32(d.Packet.Len))
 }
 
 func (g *rlb) paused(port int, now Time) bool {
@@ -198,6 +200,9 @@ func (g *rlb) reroute(p *pass, grain granularity) (slot int, again bool) {
 		return -1, false // the path has gone while the packet came round
 	}
 	slot = r.base
+	if g.cfg.LoopQueue && g.paused(g.port(p, slot), p.now) {
+		g.loop = Time(uint64(g.waits) * (8_000_000 << 32 / g.cfg.RCRate) >> 32)
+	}
 	for range p.n - 1 {
 		if !g.paused(g.port(p, slot), p.now) {
 			return slot, false
@@ -205,6 +210,7 @@ func (g *rlb) reroute(p *pass, grain granularity) (slot int, again bool) {
 		next, gain := g.suboptimal(p, slot)
 		if gain > g.loop && g.mayRecirculate(r, gain, p.now) {
 			g.sum++
+			g.waits += uint32(p.Len)
 			if g.overdue(&g.paths.of(p.Group)[next], gone, p.now) {
 				g.blame(r, g.port(p, next))
 			}

@@ -390,6 +390,9 @@ type Params struct {
 	Derivative bool   // predict by growth; else as soon as QTh is exceeded
 	Rounds     int    // a packet recirculates at most so often
 	Halve      bool   // RTT differences count half, as the one-way delays that they stand for
+	// LoopQueue takes t_rc from the bytes that wait for recirculation, at RCRate bit/s.
+	LoopQueue bool
+	RCRate    uint64
 }
 
 // Set sets a constant by the catalogue's name, with the number from a manifest, where
@@ -444,6 +447,10 @@ func (p *Params) Set(name string, number int64) error {
 		p.Rounds = int(number)
 	case "owd":
 		p.Halve = number == 1
+	case "loop":
+		p.LoopQueue = number == 1
+	case "rcrate":
+		p.RCRate = uint64(number)
 	case "delay":
 		p.Delay = number
 	case "degree":
@@ -511,6 +518,8 @@ func (g *rlb) setCell(register string, index int, v uint32) bool {
 	switch register {
 	case "ig_q":
 		g.in[index].bytes = v
+	case "rc_q":
+		g.waits = v
 	case "ig_in":
 		g.in[index].came = v
 	case "ig_out":
