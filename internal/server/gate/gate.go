@@ -71,7 +71,7 @@ func (g *Gate) Options(secret *tls.Config, codec encoding.CodecV2) []grpc.Server
 		grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(4<<20),
 		// The server keeps a call's headers as long as the call.
 		grpc.MaxHeaderListSize(maxHead),
-		grpc.ConnectionTimeout(greeting), grpc.SharedWriteBuffer(true), grpc.ReadBufferSize(16<<10),
+		grpc.ConnectionTimeout(greeting), grpc.ReadBufferSize(16<<10),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, MaxConnectionIdle: unused}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.Creds(&counting{creds, g.incoming, g.pace}), grpc.InTapHandle(g.admit), grpc.StatsHandler(requestSizes{}),
