@@ -15,14 +15,17 @@ func newTopoLeafSpine(c *cli.Console) *cobra.Command {
 	o := fabric.LeafSpine{Leaves: 2, Spines: 2, Parallel: 1, Hosts: 2}
 	var file string
 	cmd := &cobra.Command{
-		Use:   "leaf-spine [--leaves N] [--spines N] [--parallel N] [--hosts N] [-o FILE]",
+		Use:   "leaf-spine [--leaves N] [--spines N] [--parallel N] [--hosts N] [--rails] [-o FILE]",
 		Short: "Create a network with two tiers",
 		Long: `Leaf-spine creates a network with a link from each leaf to each spine. The leaves
 are l1, l2 and so on, the spines s1, s2, and the hosts h1, h2, numbered leaf by leaf.
+With --rails they are numbered across the leaves, as in rail-optimised clusters: leaf i
+is rail i, and h1 to hN are the NICs of the first server, one on each of N leaves.
 
 The default rate of the links between switches is the host rate, unless it follows
 from the oversubscription.`,
 		Example: `  p4lb topo leaf-spine --leaves 2 --spines 2 --parallel 2 --hosts 16 --host-rate 100Mbps --rate 400Mbps -o qall.yaml
+  p4lb topo leaf-spine --leaves 8 --spines 8 --hosts 16 --rails --host-rate 400G -o rails.yaml
   p4lb topo leaf-spine --leaves 8 --spines 8 --hosts 32 --host-rate 1G --oversubscription 4:1 -o big.yaml`,
 		Args: cli.WantArgs(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -34,6 +37,7 @@ from the oversubscription.`,
 	flags.IntVar(&o.Spines, "spines", o.Spines, "number `N` of spines")
 	flags.IntVar(&o.Parallel, "parallel", o.Parallel, "number `N` of links between a leaf and a spine")
 	flags.IntVar(&o.Hosts, "hosts", o.Hosts, "number `N` of hosts per leaf")
+	flags.BoolVar(&o.Rails, "rails", false, "number the hosts across the leaves, which are rails")
 	addLinkFlags(cmd, &o.Links)
 	flags.Func("oversubscription", "ratio of a leaf's host rate to the rate of its links to the spines, as `N` or N:1", func(s string) error {
 		return setRatio(&o.Oversubscription, s)

@@ -125,6 +125,7 @@ type LeafSpine struct {
 	Spines           int     `yaml:"spines"`
 	Parallel         int     `yaml:"parallel"`
 	Hosts            int     `yaml:"hosts"`
+	Rails            bool    `yaml:"rails"` // hosts are numbered across leaves
 	Oversubscription float64 `yaml:"oversubscription"`
 	Buffer           Size    `yaml:"buffer"`
 	Links            `yaml:",inline"`

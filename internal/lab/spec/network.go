@@ -80,7 +80,7 @@ func (n Network) make(read Reader) (*fabric.Topology, error) {
 	case n.LeafSpine != nil:
 		m := n.LeafSpine
 		return fabric.LeafSpine{
-			Name: "leaf-spine", Leaves: m.Leaves, Spines: m.Spines, Parallel: m.Parallel, Hosts: m.Hosts,
+			Name: "leaf-spine", Leaves: m.Leaves, Spines: m.Spines, Parallel: m.Parallel, Hosts: m.Hosts, Rails: m.Rails,
 			Oversubscription: m.Oversubscription, Buffer: fabric.Size(m.Buffer), Links: m.links(),
 		}.Make()
 	case n.FatTree != nil:

@@ -40,12 +40,15 @@ func (l *Links) between(lower, upper string) draftLink {
 
 // A LeafSpine generates a network of two tiers in which each leaf is connected
 // to each spine. Leaves are l1, l2 and so on, spines s1, hosts h1, numbered
-// leaf by leaf. A leaf's first ports lead to its hosts.
+// leaf by leaf or with Rails in turn. A leaf's first ports lead to its hosts.
 type LeafSpine struct {
 	Name, About    string
 	Leaves, Spines int // zero: 2
 	Parallel       int // links between a leaf and a spine; zero: 1
 	Hosts          int // per leaf; zero: 2
+	// Rails numbers hosts across leaves: leaf i is rail i, and the first Leaves hosts are
+	// the NICs of the first server, one on each rail.
+	Rails bool
 	Links
 	Buffer Size // of each switch
 
@@ -74,8 +77,14 @@ func (o LeafSpine) draft() (*draft, error) {
 	for i := range o.Spines {
 		d.switches = append(d.switches, draftSwitch{name: fmt.Sprint("s", i+1), role: Spine, buffer: o.Buffer})
 	}
-	for i := range o.Leaves {
-		d.addHosts(d.switches[i].name, o.Hosts, &o.Links)
+	each, rounds := o.Hosts, 1
+	if o.Rails {
+		each, rounds = 1, o.Hosts
+	}
+	for range rounds {
+		for i := range o.Leaves {
+			d.addHosts(d.switches[i].name, each, &o.Links)
+		}
 	}
 	for _, leaf := range d.switches[:o.Leaves] {
 		for _, spine := range d.switches[o.Leaves:] {

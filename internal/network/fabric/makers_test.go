@@ -36,6 +36,23 @@ func TestLeafSpine(t *testing.T) {
 	}
 }
 
+// TestRails puts the NICs of a server on all leaves, and the same NIC of all servers on one.
+func TestRails(t *testing.T) {
+	top, err := LeafSpine{Leaves: 3, Spines: 2, Hosts: 4, Rails: true}.Make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := countOf(top), (count{5, 12, 12 + 6, 3}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	checkStars(t, top, 4+2, 3)
+	for i, h := range top.Hosts {
+		if want := fmt.Sprint("l", i%3+1); h.Name != fmt.Sprint("h", i+1) || h.Switch != want {
+			t.Errorf("host %d is %s at %s: want it at %s", i+1, h.Name, h.Switch, want)
+		}
+	}
+}
+
 // checkStars checks that each switch has consecutive ports from 1 on.
 func checkStars(t *testing.T, top *Topology, leafPorts, upperPorts int) {
 	t.Helper()
