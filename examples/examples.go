@@ -8,3 +8,19 @@ import "embed"
 //
 //go:embed *.p4 *.stf own
 var FS embed.FS
+
+//go:embed demo.yaml lab.yaml
+var experiments embed.FS
+
+// Experiments returns experiments for the simulator, by name.
+func Experiments() map[string]string {
+	list := map[string]string{}
+	for _, name := range []string{"demo", "lab"} {
+		text, err := experiments.ReadFile(name + ".yaml")
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		list[name] = string(text)
+	}
+	return list
+}

@@ -24,6 +24,7 @@ type Demand struct {
 type Limits struct {
 	Events float64 // of one run
 	Bytes  float64 // of memory, of the runs that go on side by side
+	Nodes  int     // hosts and switches of the networks of all cases; 0: maxNodes
 }
 
 // maxNodes bounds the networks of all cases, which are there while any of them

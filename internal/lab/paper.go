@@ -113,3 +113,6 @@ func Paper(paper, figure string, full bool) ([]*spec.Experiment, error) {
 	}
 	return list, nil
 }
+
+// PaperExperiments lists the names of the experiments of all papers.
+func PaperExperiments() []string { return paperNames() }

@@ -132,15 +132,21 @@ func (c *Comparison) page(figures []*chart.Chart, from Origin) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// picture is the network of the experiment, if its cases have one.
-func (c *Comparison) picture() template.URL {
+// Network returns the network of the experiment, nil if its cases have several.
+func (c *Comparison) Network() *fabric.Topology {
 	var t *fabric.Topology
 	for _, r := range c.Rows {
 		if r.network == nil || t != nil && r.network != t && r.network.Name != t.Name {
-			return ""
+			return nil
 		}
 		t = r.network
 	}
+	return t
+}
+
+// picture is the network of the experiment, if its cases have one.
+func (c *Comparison) picture() template.URL {
+	t := c.Network()
 	if t == nil {
 		return ""
 	}

@@ -84,15 +84,18 @@ func (r *Runner) Jobs(x *spec.Experiment) ([]*Job, error) {
 	read = x.Reading(read)
 	made := &programs{list: map[string]*scheme.Program{}, read: read}
 	var jobs []*Job
-	nodes := 0
+	nodes, most := 0, maxNodes
+	if r.Limits.Nodes > 0 {
+		most = min(most, r.Limits.Nodes)
+	}
 	for i := range x.Cases {
 		c := &x.Cases[i]
 		t, err := c.Network(read)
 		if err != nil {
 			return nil, err
 		}
-		if nodes += len(t.Hosts) + len(t.Switches); nodes > maxNodes {
-			return nil, fmt.Errorf("%w: the networks of its first %d cases have %d hosts and switches together, more than %d", ErrTooLarge, i+1, nodes, maxNodes)
+		if nodes += len(t.Hosts) + len(t.Switches); nodes > most {
+			return nil, fmt.Errorf("%w: the networks of its first %d cases have %d hosts and switches together, more than %d", ErrTooLarge, i+1, nodes, most)
 		}
 		setups, err := setUps(made, x, c, t)
 		if err != nil {

@@ -187,7 +187,37 @@ type pcapReader struct {
 }
 
 func newPcapReader(f *os.File) (*pcapReader, error) {
-	r := &pcapReader{file: f, buf: bufio.NewReader(f), order: binary.LittleEndian}
+	r, err := newPcapStream(f)
+	if err != nil {
+		return nil, err
+	}
+	r.file = f
+	return r, nil
+}
+
+// ReadCapture returns the first packets of a capture of Ethernet packets, at most so
+// many.
+func ReadCapture(from io.Reader, most int) ([][]byte, error) {
+	r, err := newPcapStream(from)
+	if err != nil {
+		return nil, err
+	}
+	var list [][]byte
+	for len(list) < most {
+		_, packet, err := r.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("packet %d: %w", len(list)+1, err)
+		}
+		list = append(list, packet)
+	}
+	return list, nil
+}
+
+func newPcapStream(from io.Reader) (*pcapReader, error) {
+	r := &pcapReader{buf: bufio.NewReader(from), order: binary.LittleEndian}
 	var head [pcapHeader]byte
 	if _, err := io.ReadFull(r.buf, head[:]); err != nil {
 		return nil, errors.New("not a capture: the file is too short")

@@ -46,6 +46,9 @@ const (
 	randomOrder  = "random"  // drawn from the seed
 )
 
+// Orders lists the orders.
+var Orders = []string{localOrder, stridedOrder, randomOrder}
+
 // What messages between the same ranks share.
 const (
 	persistentConnections = "persistent"  // the connection with its congestion state
@@ -87,8 +90,8 @@ func (tr *Traffic) checkCollective(hosts int) error {
 	switch {
 	case err != nil:
 		return err
-	case tr.Order != "" && tr.Order != localOrder && tr.Order != stridedOrder && tr.Order != randomOrder:
-		return fmt.Errorf("order %q: want %s, %s or %s", tr.Order, localOrder, stridedOrder, randomOrder)
+	case tr.Order != "" && !slices.Contains(Orders, tr.Order):
+		return fmt.Errorf("order %q: want %s", tr.Order, orList(Orders))
 	case tr.Connections != "" && tr.Connections != persistentConnections && tr.Connections != messageConnections:
 		return fmt.Errorf("connections %q: want %s or %s", tr.Connections, persistentConnections, messageConnections)
 	case tr.Size == 0:

@@ -19,6 +19,8 @@ import (
 	"regexp"
 	"testing"
 	"time"
+
+	"github.com/p4lb/p4lb/internal/ui/browser"
 )
 
 // labServer starts p4lb lab with its page, with flags for the server, and
@@ -28,7 +30,7 @@ func labServer(t *testing.T, flags ...string) string {
 	if testing.Short() {
 		t.Skip("a separate process serves the page, without the race detector")
 	}
-	browserPath(t)
+	browser.Path(t)
 	binary := filepath.Join(t.TempDir(), "p4lb")
 	if text, err := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "../../../cmd/p4lb").CombinedOutput(); err != nil {
 		t.Fatalf("building p4lb: %v: %s", err, text)
@@ -100,17 +102,17 @@ func certificate(t *testing.T) (cert, key string, pool *x509.CertPool) {
 // a phone screen, light and dark.
 func TestLabPage(t *testing.T) {
 	url := labServer(t)
-	b := newBrowser(t)
+	b := browser.New(t)
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int{390, 1280} {
-			b.show(url, width, scheme)
-			b.until(`document.querySelector("#state")?.textContent.startsWith("live,")`)
-			b.until(`document.querySelectorAll("#ports tbody tr").length > 0`)
-			b.until(`+document.querySelector("#history").max > 10`)
-			if got := b.eval(`document.documentElement.scrollWidth`); got != float64(width) {
+			b.Show(url, width, scheme)
+			b.Until(`document.querySelector("#state")?.textContent.startsWith("live,")`)
+			b.Until(`document.querySelectorAll("#ports tbody tr").length > 0`)
+			b.Until(`+document.querySelector("#history").max > 10`)
+			if got := b.Eval(`document.documentElement.scrollWidth`); got != float64(width) {
 				t.Errorf("at %d the page is %v wide", width, got)
 			}
-			b.shoot(fmt.Sprintf("lab-%d-%s", width, scheme))
+			b.Shoot(fmt.Sprintf("lab-%d-%s", width, scheme))
 		}
 	}
 	for expression, want := range map[string]any{
@@ -121,11 +123,11 @@ func TestLabPage(t *testing.T) {
 		`[...document.querySelectorAll("#registers h3")].length > 0`:                                                             true,
 		`[...document.querySelectorAll("#ports td")].some(e => /bit.s$/.test(e.textContent) && !e.textContent.startsWith("0 "))`: true,
 	} {
-		if got := b.eval(expression); got != want {
+		if got := b.Eval(expression); got != want {
 			t.Errorf("%s is %v, want %v", expression, got, want)
 		}
 	}
-	b.quiet()
+	b.Quiet()
 }
 
 // TestGuardedLabPage requires TLS and a token.
@@ -147,12 +149,12 @@ func TestGuardedLabPage(t *testing.T) {
 		r.Body.Close()
 		t.Error("a client that does not know the certificate gets through")
 	}
-	b := newBrowser(t)
-	b.call("Security.setIgnoreCertificateErrors", map[string]any{"ignore": true})
-	b.show(url+"?token=s3cret", 1280, "light")
-	b.until(`document.querySelector("#state")?.textContent.startsWith("live,")`)
-	if got := b.eval(`location.href`); got != url {
+	b := browser.New(t)
+	b.Call("Security.setIgnoreCertificateErrors", map[string]any{"ignore": true})
+	b.Show(url+"?token=s3cret", 1280, "light")
+	b.Until(`document.querySelector("#state")?.textContent.startsWith("live,")`)
+	if got := b.Eval(`location.href`); got != url {
 		t.Errorf("the page is at %v: the token stays in sight", got)
 	}
-	b.quiet()
+	b.Quiet()
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/p4lb/p4lb/internal/ui/browser"
 	"github.com/p4lb/p4lb/internal/ui/live"
 )
 
@@ -91,12 +92,12 @@ func aBusyFrame(f *Fabric, n int) *live.Frame {
 // TestPage checks the page in a browser: the drawing, live and paused, and no
 // errors.
 func TestPage(t *testing.T) {
-	b := newBrowser(t)
+	b := browser.New(t)
 	fabric := aFabric()
 	s := New(Options{Fabric: fabric})
 	h := serve(t, s)
-	b.show(h.URL, 1400, "light")
-	b.until(`document.querySelector("#state")?.textContent === "waiting for the switches"`)
+	b.Show(h.URL, 1400, "light")
+	b.Until(`document.querySelector("#state")?.textContent === "waiting for the switches"`)
 	quiet := aBusyFrame(fabric, 0)
 	for i := range quiet.Switches {
 		for j := range quiet.Switches[i].Values {
@@ -104,11 +105,11 @@ func TestPage(t *testing.T) {
 		}
 	}
 	s.Show(quiet)
-	b.until(`document.querySelector("#hint").textContent === "no traffic since deployment"`)
+	b.Until(`document.querySelector("#hint").textContent === "no traffic since deployment"`)
 	for n := range 30 {
 		s.Show(aBusyFrame(fabric, n+1))
 	}
-	b.until(`document.querySelector("#history").max === "30"`)
+	b.Until(`document.querySelector("#history").max === "30"`)
 	for expression, want := range map[string]any{
 		`document.title`: "qall-poly3 on four",
 		`document.querySelectorAll("#drawing .node").length`:                                                                            4.0,
@@ -125,31 +126,31 @@ func TestPage(t *testing.T) {
 		`[...document.querySelectorAll("#registers span")].some(e => e.textContent === "rising" || e.textContent === "falling")`:        true,
 		`document.documentElement.scrollWidth <= innerWidth`:                                                                            true,
 	} {
-		if got := b.eval(expression); got != want {
+		if got := b.Eval(expression); got != want {
 			t.Errorf("%s is %v, want %v", expression, got, want)
 		}
 	}
 	// A paused page stays at its frame, and a live page shows the latest.
-	b.eval(`document.querySelector("#pause").click()`)
-	b.until(`document.querySelector("#state").textContent.startsWith("paused,")`)
-	before := b.eval(`document.querySelector("#ports").textContent`)
+	b.Eval(`document.querySelector("#pause").click()`)
+	b.Until(`document.querySelector("#state").textContent.startsWith("paused,")`)
+	before := b.Eval(`document.querySelector("#ports").textContent`)
 	s.Show(aBusyFrame(fabric, 31))
-	b.until(`document.querySelector("#history").max === "31"`)
-	if after := b.eval(`document.querySelector("#ports").textContent`); after != before {
+	b.Until(`document.querySelector("#history").max === "31"`)
+	if after := b.Eval(`document.querySelector("#ports").textContent`); after != before {
 		t.Error("a paused page goes on")
 	}
-	b.eval(`(() => { const h = document.querySelector("#history"); h.value = 5; h.dispatchEvent(new Event("input")); })()`)
-	b.until(`document.querySelectorAll("#drawing path.down").length === 0`) // the link was up at that frame
-	b.eval(`document.querySelector("#pause").click()`)
-	b.until(`document.querySelector("#state").textContent.startsWith("live,")`)
+	b.Eval(`(() => { const h = document.querySelector("#history"); h.value = 5; h.dispatchEvent(new Event("input")); })()`)
+	b.Until(`document.querySelectorAll("#drawing path.down").length === 0`) // the link was up at that frame
+	b.Eval(`document.querySelector("#pause").click()`)
+	b.Until(`document.querySelector("#state").textContent.startsWith("live,")`)
 	// A click selects another switch.
-	b.eval(`document.querySelectorAll("#drawing .node")[0].dispatchEvent(new MouseEvent("click", {bubbles: true}))`)
-	b.until(`document.querySelector("#ports-head").textContent === "Ports of s1"`)
-	if got := b.eval(`document.querySelector("#ports").textContent.includes("queue full")`); got != true {
+	b.Eval(`document.querySelectorAll("#drawing .node")[0].dispatchEvent(new MouseEvent("click", {bubbles: true}))`)
+	b.Until(`document.querySelector("#ports-head").textContent === "Ports of s1"`)
+	if got := b.Eval(`document.querySelector("#ports").textContent.includes("queue full")`); got != true {
 		t.Error("the reasons of drops are not shown")
 	}
-	b.eval(`document.querySelector("#theme").click()`)
-	if got := b.eval(`document.documentElement.dataset.theme`); got != "dark" {
+	b.Eval(`document.querySelector("#theme").click()`)
+	if got := b.Eval(`document.documentElement.dataset.theme`); got != "dark" {
 		t.Errorf("the theme is %v", got)
 	}
 	// A switch without answer, and the end of the frames.
@@ -160,35 +161,35 @@ func TestPage(t *testing.T) {
 		}
 	}
 	s.Show(gone)
-	b.until(`document.querySelector("#ports").textContent === "no answer: connection refused"`)
+	b.Until(`document.querySelector("#ports").textContent === "no answer: connection refused"`)
 	s.End()
-	b.until(`document.querySelector("#state").textContent.startsWith("ended,")`)
-	b.quiet()
+	b.Until(`document.querySelector("#state").textContent.startsWith("ended,")`)
+	b.Quiet()
 }
 
 // TestPageWidths opens the page on a phone and on larger screens, light and
 // dark. No element may be wider than the window.
 func TestPageWidths(t *testing.T) {
-	b := newBrowser(t)
+	b := browser.New(t)
 	fabric := aFabric()
 	s := New(Options{Fabric: fabric})
 	h := serve(t, s)
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int{390, 800, 1400} {
-			b.show(h.URL, width, scheme)
-			b.until(`/^(waiting|live)/.test(document.querySelector("#state")?.textContent)`)
+			b.Show(h.URL, width, scheme)
+			b.Until(`/^(waiting|live)/.test(document.querySelector("#state")?.textContent)`)
 			for n := range 40 {
 				s.Show(aBusyFrame(fabric, n))
 			}
-			b.until(`document.querySelectorAll("#ports tbody tr").length === 20`)
-			if got := b.eval(`document.documentElement.scrollWidth`); got != float64(width) {
+			b.Until(`document.querySelectorAll("#ports tbody tr").length === 20`)
+			if got := b.Eval(`document.documentElement.scrollWidth`); got != float64(width) {
 				t.Errorf("at %d the page is %v wide", width, got)
 			}
-			if got := b.eval(`document.documentElement.dataset.theme`); got != scheme {
+			if got := b.Eval(`document.documentElement.dataset.theme`); got != scheme {
 				t.Errorf("the theme is %v, want %s", got, scheme)
 			}
-			b.shoot(fmt.Sprintf("page-%d-%s", width, scheme))
+			b.Shoot(fmt.Sprintf("page-%d-%s", width, scheme))
 		}
 	}
-	b.quiet()
+	b.Quiet()
 }

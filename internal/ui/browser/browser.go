@@ -1,4 +1,8 @@
-package web
+//go:build unix
+
+// Package browser drives a headless chromium in tests of pages. Tests skip where there
+// is none.
+package browser
 
 import (
 	"bufio"
@@ -15,20 +19,23 @@ import (
 	"time"
 )
 
-// A browser is a headless chromium, controlled by its debugging protocol over
+// patience is how long a test waits for something.
+const patience = 3 * time.Minute
+
+// A Browser is a headless chromium, controlled by its debugging protocol over
 // two pipes: JSON messages, each terminated by a zero byte.
-type browser struct {
-	t       *testing.T
+type Browser struct {
+	t       testing.TB
 	out     *os.File
 	in      *bufio.Reader
 	last    int
 	session string
-	// complaints are script errors and failed requests.
-	complaints []string
+	// Complaints are script errors and failed requests.
+	Complaints []string
 }
 
-// browserPath returns the path of chromium, or skips the test.
-func browserPath(t *testing.T) string {
+// Path returns the path of chromium, or skips the test.
+func Path(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -39,10 +46,10 @@ func browserPath(t *testing.T) string {
 	return ""
 }
 
-// newBrowser starts chromium, or skips the test.
-func newBrowser(t *testing.T) *browser {
+// New starts chromium, or skips the test.
+func New(t testing.TB) *Browser {
 	t.Helper()
-	path := browserPath(t)
+	path := Path(t)
 	toChild, out, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +75,7 @@ func newBrowser(t *testing.T) *browser {
 	}
 	toChild.Close()
 	fromChild.Close()
-	b := &browser{t: t, out: out, in: bufio.NewReader(in)}
+	b := &Browser{t: t, out: out, in: bufio.NewReader(in)}
 	t.Cleanup(func() {
 		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		cmd.Wait()
@@ -83,9 +90,9 @@ func newBrowser(t *testing.T) *browser {
 	return b
 }
 
-// call makes a call and returns its result. It collects the complaints among
+// Call makes a call and returns its result. It collects the Complaints among
 // events that arrive before.
-func (b *browser) call(method string, params map[string]any) json.RawMessage {
+func (b *Browser) Call(method string, params map[string]any) json.RawMessage {
 	b.t.Helper()
 	b.last++
 	request := map[string]any{"id": b.last, "method": method, "params": params}
@@ -120,70 +127,70 @@ func (b *browser) call(method string, params map[string]any) json.RawMessage {
 		case m.ID == b.last:
 			return m.Result
 		case m.Method == "Runtime.exceptionThrown" || m.Method == "Log.entryAdded":
-			b.complaints = append(b.complaints, string(m.Params))
+			b.Complaints = append(b.Complaints, string(m.Params))
 		}
 	}
 }
 
 // attach attaches to the page that the browser has opened.
-func (b *browser) attach() {
+func (b *Browser) attach() {
 	var target struct{ TargetID string }
-	b.result(b.call("Target.createTarget", map[string]any{"url": "about:blank"}), &target)
+	b.result(b.Call("Target.createTarget", map[string]any{"url": "about:blank"}), &target)
 	var session struct{ SessionID string }
-	b.result(b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}), &session)
+	b.result(b.Call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}), &session)
 	b.session = session.SessionID
 	for _, domain := range []string{"Runtime.enable", "Log.enable", "Page.enable"} {
-		b.call(domain, nil)
+		b.Call(domain, nil)
 	}
 }
 
-func (b *browser) result(text json.RawMessage, to any) {
+func (b *Browser) result(text json.RawMessage, to any) {
 	b.t.Helper()
 	if err := json.Unmarshal(text, to); err != nil {
 		b.t.Fatalf("%v: %s", err, text)
 	}
 }
 
-// eval returns the value of an expression in the page.
-func (b *browser) eval(expression string) any {
+// Eval returns the value of an expression in the page.
+func (b *Browser) Eval(expression string) any {
 	b.t.Helper()
 	var r struct {
 		Result           struct{ Value any }
 		ExceptionDetails json.RawMessage
 	}
-	b.result(b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}), &r)
+	b.result(b.Call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}), &r)
 	if r.ExceptionDetails != nil {
 		b.t.Fatalf("%s: %s", expression, r.ExceptionDetails)
 	}
 	return r.Result.Value
 }
 
-// until waits until an expression is true.
-func (b *browser) until(expression string) {
+// Until waits until an expression is true.
+func (b *Browser) Until(expression string) {
 	b.t.Helper()
 	wait := fmt.Sprintf(`new Promise(done => { const end = Date.now() + %d, look = () => { if (%s) done(true); else if (Date.now() > end) done(false); else setTimeout(look, 20); }; look(); })`,
 		patience.Milliseconds(), expression)
-	if b.eval(wait) != true {
-		b.t.Fatalf("it does not come to %s; the page says: %s", expression, b.eval("document.body.innerText"))
+	if b.Eval(wait) != true {
+		b.t.Fatalf("%s: not true in time; the page says: %s", expression, b.Eval("document.body.innerText"))
 	}
 }
 
-// show opens a page in a window of the given width, light or dark.
-func (b *browser) show(url string, width int, scheme string) {
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
-	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}})
-	b.call("Page.navigate", map[string]any{"url": url})
+// Show opens a page in a window of the given width, light or dark.
+func (b *Browser) Show(url string, width int, scheme string) {
+	b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
+	b.Call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}})
+	b.Call("Page.navigate", map[string]any{"url": url})
 }
 
-// shoot saves a screenshot of the whole page in the folder P4LB_SCREENSHOTS, if
+// Shoot saves a screenshot of the whole page in the folder P4LB_SCREENSHOTS, if
 // set.
-func (b *browser) shoot(name string) {
+func (b *Browser) Shoot(name string) {
 	dir := os.Getenv("P4LB_SCREENSHOTS")
 	if dir == "" {
 		return
 	}
 	var r struct{ Data string }
-	b.result(b.call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true}), &r)
+	b.result(b.Call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true}), &r)
 	data, err := base64.StdEncoding.DecodeString(r.Data)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, name+".png"), data, 0o666)
@@ -193,10 +200,10 @@ func (b *browser) shoot(name string) {
 	}
 }
 
-// quiet fails the test if there are complaints.
-func (b *browser) quiet() {
+// Quiet fails the test if there are Complaints.
+func (b *Browser) Quiet() {
 	b.t.Helper()
-	if len(b.complaints) > 0 {
-		b.t.Errorf("the page complains: %s", strings.Join(b.complaints, "\n"))
+	if len(b.Complaints) > 0 {
+		b.t.Errorf("complaints of the page: %s", strings.Join(b.Complaints, "\n"))
 	}
 }

@@ -1,0 +1,398 @@
+package play
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/lab"
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/provenance"
+	"github.com/p4lb/p4lb/internal/scheme"
+	"github.com/p4lb/p4lb/internal/text/plain"
+)
+
+// An ExperimentForm holds the controls of the view of networks.
+type ExperimentForm struct {
+	Topology   string          `json:"topology"` // a preset; "" stands for the following sizes
+	Leaves     int             `json:"leaves"`
+	Spines     int             `json:"spines"`
+	Hosts      int             `json:"hosts"` // of a leaf
+	Rate       string          `json:"rate"`  // of a link of the fabric
+	HostRate   string          `json:"hostRate"`
+	Schemes    []string        `json:"schemes"`
+	Workload   string          `json:"workload"`
+	Pattern    string          `json:"pattern"`
+	Load       float64         `json:"load"`
+	Transport  string          `json:"transport"`
+	Seeds      int             `json:"seeds"`
+	Duration   string          `json:"duration"`
+	Engine     string          `json:"engine"` // "" stands for p4
+	Failure    *FailureForm    `json:"failure"`
+	Collective *CollectiveForm `json:"collective"` // in place of the workload
+}
+
+// A FailureForm takes a link down for a time.
+type FailureForm struct {
+	Link  string `json:"link"`
+	At    string `json:"at"`
+	Until string `json:"until"`
+}
+
+// A CollectiveForm is a collective operation.
+type CollectiveForm struct {
+	Kind   string `json:"kind"`
+	Size   string `json:"size"`
+	Groups int    `json:"groups"`
+	Order  string `json:"order"`
+}
+
+// A Composed experiment is the file of a form and the command that runs it.
+type Composed struct {
+	YAML    string `json:"yaml"`
+	Command string `json:"command"`
+	// Flags is the command without a file, "" if flags cannot express the form.
+	Flags string `json:"flags"`
+}
+
+// runCommand runs a file of the playground.
+const runCommand = "p4lb lab run playground.yaml"
+
+func compose(_ context.Context, f ExperimentForm, _ Progress) (*Composed, error) {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("name: playground")
+	if f.Topology != "" {
+		line("topology: %s", scalar(f.Topology))
+	} else {
+		line("topology: {leaf-spine: {leaves: %d, spines: %d, hosts: %d, rate: %s, host-rate: %s, delay: 10us, host-delay: 10us, queue: 64}}",
+			f.Leaves, f.Spines, f.Hosts, scalar(f.Rate), scalar(f.HostRate))
+	}
+	names := make([]string, len(f.Schemes))
+	for i, s := range f.Schemes {
+		names[i] = scalar(s)
+	}
+	line("schemes: [%s]", strings.Join(names, ", "))
+	if c := f.Collective; c != nil {
+		line("traffic: [{collective: %s, size: %s, groups: %d, order: %s}]", scalar(c.Kind), scalar(c.Size), c.Groups, scalar(c.Order))
+	} else {
+		line("traffic: [{workload: %s, pattern: %s}]", scalar(f.Workload), scalar(f.Pattern))
+		line("loads: [%s]", spec.Number(f.Load))
+	}
+	line("transport: %s", scalar(f.Transport))
+	line("seeds: %d", f.Seeds)
+	if f.Duration != "" && f.Collective == nil {
+		line("duration: %s", scalar(f.Duration))
+	}
+	if f.Engine != "" && f.Engine != spec.EngineP4 {
+		line("engine: %s", scalar(f.Engine))
+	}
+	if x := f.Failure; x != nil {
+		line("faults:")
+		until := ""
+		if x.Until != "" {
+			until = ", until: " + scalar(x.Until)
+		}
+		line("  - {at: %s%s, link: %s, down: true}", scalar(x.At), until, scalar(x.Link))
+	}
+	return &Composed{b.String(), runCommand, f.flags()}, nil
+}
+
+// flags is the form as flags of p4lb lab.
+func (f *ExperimentForm) flags() string {
+	if f.Topology == "" || f.Failure != nil || f.Collective != nil || len(f.Schemes) == 0 {
+		return ""
+	}
+	words := []string{"p4lb", "lab", "--scheme", f.Schemes[0]}
+	if len(f.Schemes) > 1 {
+		words = append(words, "--vs", strings.Join(f.Schemes[1:], ","))
+	}
+	words = append(words, "--topology", f.Topology, "--workload", f.Workload, "--pattern", f.Pattern, "--load", spec.Number(f.Load), "--transport", f.Transport, "--seeds", strconv.Itoa(f.Seeds))
+	if f.Duration != "" {
+		words = append(words, "--duration", f.Duration)
+	}
+	if f.Engine != "" && f.Engine != spec.EngineP4 {
+		words = append(words, "--engine", f.Engine)
+	}
+	return plain.Shell(words)
+}
+
+// scalar writes a text as a YAML scalar, in quotes unless it is a plain word.
+func scalar(text string) string {
+	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && !strings.ContainsRune("-.+_", r)
+	}) {
+		return text
+	}
+	return strconv.Quote(text)
+}
+
+// A RunRequest is an experiment to run.
+type RunRequest struct {
+	YAML string `json:"yaml"`
+}
+
+// A RunProgress is a message while an experiment runs.
+type RunProgress struct {
+	Done int    `json:"done"`
+	Of   int    `json:"of"`
+	Name string `json:"name"`
+}
+
+// A RunResult is the result of an experiment.
+type RunResult struct {
+	Name       string      `json:"name"`
+	Table      [][]string  `json:"table"`
+	About      []string    `json:"about"` // the definition of each column
+	Conclusion []string    `json:"conclusion"`
+	Warnings   []string    `json:"warnings"`
+	Figures    []Figure    `json:"figures"`
+	Report     string      `json:"report"` // report.html
+	Network    *Network    `json:"network"`
+	Loads      []LinkLoads `json:"loads"`
+	Command    string      `json:"command"`
+	Seconds    float64     `json:"seconds"`
+	Hops       int64       `json:"hops"` // packets that switches took in
+}
+
+// A Figure is a figure of the report.
+type Figure struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	About string `json:"about"`
+	SVG   string `json:"svg"`
+}
+
+// A Network is the topology of the first case.
+type Network struct {
+	Nodes []Node `json:"nodes"`
+	Links []Link `json:"links"`
+}
+
+// A Node is a switch, or a host in tier 0.
+type Node struct {
+	Name string `json:"name"`
+	Tier int    `json:"tier"`
+	At   string `json:"at,omitempty"` // the switch of a host
+}
+
+// A Link has a name for each direction, as LinkLoads use it.
+type Link struct {
+	A    string `json:"a"`
+	B    string `json:"b"`
+	AToB string `json:"ab"`
+	BToA string `json:"ba"`
+	Rate string `json:"rate"`
+}
+
+// LinkLoads are the loads of the links between switches over virtual time, of the
+// first seed of a row.
+type LinkLoads struct {
+	Row   string             `json:"row"`
+	Times []float64          `json:"times"` // seconds
+	Links map[string]*Series `json:"links"`
+}
+
+// A Series has a value for each time.
+type Series struct {
+	Use   []float64 `json:"use"`   // 0 to 1
+	Queue []int     `json:"queue"` // packets
+}
+
+// Limits of an experiment in the playground.
+const (
+	maxYAML   = 256 << 10
+	maxEvents = 3e8       // of one run: about ten minutes in a browser
+	maxBytes  = 350 << 20 // of memory
+	maxNodes  = 20_000    // hosts and switches
+	maxRuns   = 400
+)
+
+func run(ctx context.Context, r RunRequest, progress Progress) (*RunResult, error) {
+	if len(r.YAML) > maxYAML {
+		return nil, fmt.Errorf("the experiment has %d bytes: want at most %d", len(r.YAML), maxYAML)
+	}
+	began := time.Now()
+	noFolder := func(dir string) (fs.FS, error) {
+		return nil, fmt.Errorf("%s: the playground reads no files: run the experiment with p4lb lab run", dir)
+	}
+	x, err := spec.Load("playground.yaml", []byte(r.YAML), spec.NoFiles, &scheme.Library{Open: noFolder})
+	if err != nil {
+		return nil, experimentError(err)
+	}
+	if n := x.Runs(); n > maxRuns {
+		return nil, fmt.Errorf("the experiment has %.0f runs: want at most %d in the playground", n, maxRuns)
+	}
+	c := &collector{}
+	runner := lab.Runner{
+		Read: spec.NoFiles, Links: c.links, Limits: lab.Limits{Events: maxEvents, Bytes: maxBytes, Nodes: maxNodes},
+		Progress: func(p lab.Progress) {
+			progress(RunProgress{p.Done, p.Of, p.Name})
+			runtime.Gosched() // a browser has one thread
+		},
+	}
+	compared, err := runner.Run(ctx, x)
+	if err != nil {
+		if errors.Is(err, lab.ErrTooLarge) {
+			err = fmt.Errorf("%w. The playground is for small experiments: p4lb lab run takes larger ones", err)
+		}
+		return nil, experimentError(err)
+	}
+	out := &RunResult{
+		Name: x.Name, Table: compared.Table(), Conclusion: compared.Conclusion(), Warnings: []string{}, Figures: []Figure{},
+		Command: runCommand, Seconds: time.Since(began).Seconds(),
+	}
+	for _, w := range spec.Unaccepted(compared.Warnings) {
+		out.Warnings = append(out.Warnings, w.String())
+	}
+	for _, name := range x.Metrics {
+		if m, err := spec.MetricNamed(name, x.Classes); err == nil {
+			out.About = append(out.About, m.About)
+		}
+	}
+	for _, f := range compared.Figures() {
+		out.Figures = append(out.Figures, Figure{f.Name, f.Title, f.About, string(f.SVG())})
+	}
+	report, err := compared.Report(lab.Origin{Command: runCommand, Version: provenance.This().String()})
+	if err != nil {
+		return nil, err
+	}
+	out.Report = string(report)
+	for _, row := range compared.Rows {
+		for _, one := range row.Runs {
+			out.Hops += one.Hops
+		}
+	}
+	out.Network = networkOf(compared.Network())
+	out.Loads, err = c.loads()
+	return out, err
+}
+
+// experimentError is an error of an experiment with its line apart.
+func experimentError(err error) error {
+	if f, ok := errors.AsType[*spec.FileError](err); ok {
+		return &Error{Message: strings.TrimPrefix(f.Error(), "playground.yaml:"), Line: f.Line}
+	}
+	return err
+}
+
+// networkOf describes a topology for drawing.
+func networkOf(t *fabric.Topology) *Network {
+	if t == nil {
+		return nil
+	}
+	n := &Network{Nodes: []Node{}, Links: []Link{}}
+	for _, s := range t.Switches {
+		n.Nodes = append(n.Nodes, Node{Name: s.Name, Tier: s.Role.Tier()})
+	}
+	for _, h := range t.Hosts {
+		n.Nodes = append(n.Nodes, Node{Name: h.Name, At: h.Switch})
+	}
+	for _, l := range t.Links {
+		if t.Switch(l.A.Node) == nil || t.Switch(l.B.Node) == nil {
+			continue
+		}
+		n.Links = append(n.Links, Link{
+			A: l.A.Node, B: l.B.Node, Rate: l.Rate.String(),
+			AToB: l.A.String() + ">" + l.B.Node, BToA: l.B.String() + ">" + l.A.Node,
+		})
+	}
+	return n
+}
+
+// A collector keeps the links of the first seed of each row.
+type collector struct {
+	rows []*collected
+}
+
+type collected struct {
+	row  string
+	text bytes.Buffer
+}
+
+// maxLinkText limits the samples of a row in bytes.
+const maxLinkText = 16 << 20
+
+func (c *collector) links(j *lab.Job) io.Writer {
+	row := j.Scheme.Label
+	if j.Case.Name != "" {
+		row = j.Case.Name + ": " + row
+	}
+	if j.Load != float64(j.Case.Loads[0]) || j.Seed != j.Case.Seeds[0] {
+		return nil
+	}
+	kept := &collected{row: row}
+	c.rows = append(c.rows, kept)
+	return limited{&kept.text}
+}
+
+// limited drops what does not fit.
+type limited struct{ to *bytes.Buffer }
+
+func (l limited) Write(b []byte) (int, error) {
+	if l.to.Len()+len(b) <= maxLinkText {
+		l.to.Write(b)
+	}
+	return len(b), nil
+}
+
+// loads reads the samples.
+func (c *collector) loads() ([]LinkLoads, error) {
+	list := []LinkLoads{}
+	for _, row := range c.rows {
+		l := LinkLoads{Row: row.row, Times: []float64{}, Links: map[string]*Series{}}
+		rows := csv.NewReader(&row.text)
+		rows.ReuseRecord = true
+		if _, err := rows.Read(); err != nil {
+			continue // no sample
+		}
+		for {
+			fields, err := rows.Read()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil || len(fields) < 7 {
+				break // the rest was dropped
+			}
+			at, err1 := strconv.ParseFloat(fields[0], 64)
+			use, err2 := strconv.ParseFloat(fields[4], 64)
+			queue, err3 := strconv.Atoi(fields[6])
+			if err := cmp.Or(err1, err2, err3); err != nil {
+				return nil, fmt.Errorf("reading the loads of links: %w", err)
+			}
+			if n := len(l.Times); n == 0 || l.Times[n-1] != at {
+				l.Times = append(l.Times, at)
+			}
+			name := fields[1] + ">" + fields[2]
+			s := l.Links[name]
+			if s == nil {
+				s = &Series{}
+				l.Links[strings.Clone(name)] = s
+			}
+			s.fill(len(l.Times) - 1)
+			s.Use, s.Queue = append(s.Use, use), append(s.Queue, queue)
+		}
+		for _, s := range l.Links {
+			s.fill(len(l.Times))
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+// fill adds zeros up to a length: an idle link has no sample.
+func (s *Series) fill(n int) {
+	for len(s.Use) < n {
+		s.Use, s.Queue = append(s.Use, 0), append(s.Queue, 0)
+	}
+}

@@ -1,0 +1,339 @@
+package play
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/dataplane/stf"
+	"github.com/p4lb/p4lb/internal/p4"
+)
+
+// A PacketsRequest sends packets through a program. The test has the form of p4lb
+// test: entries, then packets.
+type PacketsRequest struct {
+	Source
+	Test string `json:"test"`
+}
+
+// A Walk is what happened to the packets, step by step.
+type Walk struct {
+	Steps     []Step     `json:"steps"`
+	Cut       bool       `json:"cut"` // steps after the last one are left out
+	Registers []Register `json:"registers"`
+	// Test is the test with the packets that left as expectations.
+	Test string `json:"test"`
+	// Failures are differences from the expectations of the request.
+	Failures []string  `json:"failures"`
+	Messages []Message `json:"messages"` // of the compiler; there are no steps then
+	Sent     int       `json:"sent"`
+	Received int       `json:"received"`
+}
+
+// A Step is an event of a packet with the changes that it made.
+type Step struct {
+	Line   int    `json:"line"`   // of the test
+	Packet uint64 `json:"packet"` // a clone has a number of its own
+	Kind   string `json:"kind"`
+	Name   string `json:"name,omitempty"`
+	Detail string `json:"detail,omitempty"`
+	Source int    `json:"source,omitempty"` // line of the program
+	Data   string `json:"data,omitempty"`   // of packets that enter and leave
+	// Changes are made by the step: to fields of the packet and to registers.
+	Changes []Change `json:"changes,omitempty"`
+}
+
+// A Change is a value before and after a step. A header that appears or disappears has
+// no value before or after.
+type Change struct {
+	What   string `json:"what"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// A Register is a register of the program.
+type Register struct {
+	Name  string `json:"name"`
+	Cells int    `json:"cells"`
+	Width int    `json:"width"`
+}
+
+// Limits of a walk.
+const (
+	maxSteps   = 4000
+	maxPackets = 256
+	maxChanges = 200 // of a step
+	// maxWatched is the number of words of registers that are compared at each step.
+	maxWatched = 1 << 18
+)
+
+func packets(ctx context.Context, r PacketsRequest, _ Progress) (*Walk, error) {
+	if err := r.checkSize(); err != nil {
+		return nil, err
+	}
+	checked, err := check(ctx, r.Source, nil)
+	if err != nil {
+		return nil, err
+	}
+	w := &Walk{Steps: []Step{}, Registers: []Register{}, Failures: []string{}, Messages: []Message{}}
+	if i := slices.IndexFunc(checked.Messages, func(m Message) bool { return !m.Warning }); i >= 0 {
+		w.Messages = checked.Messages
+		return w, nil
+	}
+	compiled, err := p4.CompileText(r.Name, []byte(r.Text), p4.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if compiled.Arch == "" {
+		return nil, errors.New("the program has no main: want a switch, as in V1Switch(...) main")
+	}
+	script, err := stf.Parse("test", r.Test)
+	if err != nil {
+		return nil, testError(err)
+	}
+	if n := strings.Count("\n"+strings.ToLower(r.Test), "\npacket "); n > maxPackets {
+		return nil, fmt.Errorf("the test has %d packets: want at most %d", n, maxPackets)
+	}
+	return w, w.follow(compiled.Config, script, r.Test)
+}
+
+// testError is an error of a test with its line apart.
+func testError(err error) error {
+	e := &Error{Message: strings.TrimPrefix(err.Error(), "test:")}
+	if n, _ := fmt.Sscanf(err.Error(), "test:%d:", &e.Line); n == 1 {
+		_, e.Message, _ = strings.Cut(e.Message, ": ")
+	}
+	return e
+}
+
+// follow runs the test.
+func (w *Walk) follow(config *bmv2.Config, script *stf.Script, text string) error {
+	f := &follower{walk: w, config: config, fields: map[uint64]map[string]string{}, last: map[uint64]int{}, outputs: map[int][]output{}}
+	options := script.Options(config)
+	options.Trace = f.event
+	sw, err := dataplane.New(config, options)
+	if err != nil {
+		return fmt.Errorf("loading the program: %w", err)
+	}
+	f.sw = sw
+	f.watch()
+	err = script.RunWatched(sw, f)
+	f.settleRegisters()
+	for line := range strings.Lines(errorText(err)) {
+		w.Failures = append(w.Failures, strings.TrimSuffix(line, "\n"))
+	}
+	w.Test = f.test(text)
+	w.Received = f.left
+	for _, a := range config.RegisterArrays {
+		w.Registers = append(w.Registers, Register{a.Name, a.Size, a.Bitwidth})
+	}
+	return nil
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// A follower records the events of a test.
+type follower struct {
+	walk   *Walk
+	config *bmv2.Config
+	sw     *dataplane.Switch
+
+	line   int
+	fields map[uint64]map[string]string // of each packet at its last event
+	last   map[uint64]int               // the last step of each packet
+	newest int                          // the last step
+
+	registers []watched
+	outputs   map[int][]output // by the line of the packet that they follow
+	packet    int              // the line of the last packet
+	left      int
+}
+
+type output struct {
+	port uint32
+	data []byte
+}
+
+// A watched register is compared at each step.
+type watched struct {
+	name  string
+	cells []uint64
+	words int
+}
+
+func (f *follower) watch() {
+	total := 0
+	for _, a := range f.config.RegisterArrays {
+		cells, words := f.sw.CellsNow(a.Name)
+		if total += len(cells); total > maxWatched {
+			return
+		}
+		f.registers = append(f.registers, watched{a.Name, slices.Clone(cells), words})
+	}
+}
+
+// Line begins a statement of the test.
+func (f *follower) Line(number int, op string) {
+	f.line = number
+	if op == "packet" {
+		f.packet = number
+		f.walk.Sent++
+	}
+	if op == "register_write" || op == "register_reset" {
+		return
+	}
+	f.settleRegisters()
+}
+
+// Left records a packet that left.
+func (f *follower) Left(port uint32, data []byte) {
+	f.left++
+	f.outputs[f.packet] = append(f.outputs[f.packet], output{port, bytes.Clone(data)})
+	f.add(Step{Line: f.packet, Kind: "output", Name: fmt.Sprintf("port %d", port), Data: hex.EncodeToString(data)})
+}
+
+// add adds a step and returns its index, -1 if there are too many.
+func (f *follower) add(s Step) int {
+	if len(f.walk.Steps) >= maxSteps {
+		f.walk.Cut = true
+		return -1
+	}
+	f.walk.Steps = append(f.walk.Steps, s)
+	f.newest = len(f.walk.Steps) - 1
+	return f.newest
+}
+
+// event records an event. It is called before the program acts, so the changes since
+// the previous event of the packet belong to that event.
+func (f *follower) event(e dataplane.Event) {
+	f.settleRegisters()
+	f.settleFields(e)
+	s := Step{Line: f.packet, Packet: e.Packet, Kind: e.Kind.String(), Name: e.Name}
+	switch e.Kind {
+	case dataplane.EventEnqueue:
+		s.Name, s.Detail = fmt.Sprintf("port %d", e.Value), fmt.Sprintf("%d packets before it", e.Depth)
+	case dataplane.EventTransmit:
+		s.Name = fmt.Sprintf("port %d", e.Value)
+	case dataplane.EventClone:
+		s.Name = fmt.Sprintf("session %d", e.Value)
+	case dataplane.EventTableHit:
+		s.Detail = fmt.Sprintf("entry %d", e.Value)
+	case dataplane.EventParserError:
+		s.Detail = fmt.Sprintf("error %d", e.Value)
+	}
+	if e.Source != nil {
+		s.Source = e.Source.Line
+		if e.Kind == dataplane.EventAction && e.Source.SourceFragment != "" {
+			s.Detail = e.Source.SourceFragment
+		}
+	}
+	if i := f.add(s); i >= 0 {
+		f.last[e.Packet] = i
+	}
+}
+
+// settleFields gives the changes of fields to the previous event of the packet.
+func (f *follower) settleFields(e dataplane.Event) {
+	now := map[string]string{}
+	var order []string
+	for _, r := range f.sw.Readings(e) {
+		name := r.Header + "." + r.Field
+		now[name] = show(r.Value, r.Width)
+		order = append(order, name)
+	}
+	before, seen := f.fields[e.Packet]
+	f.fields[e.Packet] = now
+	i, ok := f.last[e.Packet]
+	if !seen || !ok {
+		return
+	}
+	for _, name := range order {
+		if old, had := before[name]; !had || old != now[name] {
+			f.change(i, Change{name, old, now[name]})
+		}
+	}
+	for _, name := range sortedKeys(before) {
+		if _, still := now[name]; !still {
+			f.change(i, Change{name, before[name], ""})
+		}
+	}
+}
+
+// settleRegisters gives the changes of registers to the latest step.
+func (f *follower) settleRegisters() {
+	for k := range f.registers {
+		r := &f.registers[k]
+		now, words := f.sw.CellsNow(r.name)
+		if slices.Equal(now, r.cells) {
+			continue
+		}
+		for c := 0; c+words <= len(now); c += words {
+			if slices.Equal(now[c:c+words], r.cells[c:c+words]) {
+				continue
+			}
+			if len(f.walk.Steps) > 0 {
+				f.change(f.newest, Change{fmt.Sprintf("%s[%d]", r.name, c/words), wide(r.cells[c : c+words]).String(), wide(now[c : c+words]).String()})
+			}
+		}
+		copy(r.cells, now)
+	}
+}
+
+func (f *follower) change(step int, c Change) {
+	if s := &f.walk.Steps[step]; len(s.Changes) < maxChanges {
+		s.Changes = append(s.Changes, c)
+	}
+}
+
+// wide returns the number in words, the least significant first.
+func wide(words []uint64) *big.Int {
+	v := new(big.Int)
+	for i := len(words) - 1; i >= 0; i-- {
+		v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(words[i]))
+	}
+	return v
+}
+
+// show formats a field: MAC and IPv4 addresses by their widths, others as numbers.
+func show(v *big.Int, width int) string {
+	switch {
+	case width == 48:
+		b := v.FillBytes(make([]byte, 6))
+		return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4], b[5])
+	case width == 32 && v.BitLen() > 24:
+		b := v.FillBytes(make([]byte, 4))
+		return fmt.Sprintf("%d.%d.%d.%d", b[0], b[1], b[2], b[3])
+	case width > 64:
+		return fmt.Sprintf("0x%x", v)
+	}
+	return v.String()
+}
+
+// test returns the test with the packets that left as its only expectations. Packets
+// that follow each other share their expectations, as in p4lb test.
+func (f *follower) test(text string) string {
+	var b strings.Builder
+	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		fields := strings.Fields(line)
+		if len(fields) > 0 && (strings.EqualFold(fields[0], "expect") || strings.EqualFold(fields[0], "no_packet")) {
+			continue
+		}
+		b.WriteString(line + "\n")
+		for _, o := range f.outputs[i+1] {
+			fmt.Fprintf(&b, "expect %d %X$\n", o.port, o.data)
+		}
+	}
+	return b.String()
+}

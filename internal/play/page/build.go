@@ -1,0 +1,87 @@
+package page
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Write writes the page with its engine into a folder, for servers of static files. It
+// builds the engine from the checkout in root.
+func Write(dir, root string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	names, err := fs.Glob(Files, "*.*")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		text, err := Files.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), text, 0o666)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	support, err := goRoot(root)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(support, "lib", "wasm", "wasm_exec.js"))
+	if err != nil {
+		return fmt.Errorf("reading Go's support of WebAssembly: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "wasm_exec.js"), text, 0o666); err != nil {
+		return err
+	}
+	return writeEngine(dir, root)
+}
+
+func goRoot(root string) (string, error) {
+	cmd := exec.Command("go", "env", "GOROOT")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("go env GOROOT: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// writeEngine builds the engine and compresses it.
+func writeEngine(dir, root string) error {
+	temp, err := os.MkdirTemp("", "p4lb-engine-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	file := filepath.Join(temp, "p4lb.wasm")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", file, "./internal/play/worker")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the engine: %w: %s", err, out)
+	}
+	wasm, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err == nil {
+		_, err = z.Write(wasm)
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "p4lb.wasm.gz"), b.Bytes(), 0o666)
+}

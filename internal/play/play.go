@@ -1,0 +1,104 @@
+// Package play is the engine behind the playground: it generates, checks and formats
+// programs, follows packets through them and runs experiments. Requests and answers
+// are JSON. A browser runs the package as WebAssembly in a web worker, and p4lb play
+// serves it over HTTP.
+//
+// All results come from the functions behind the verbs of p4lb, so that they have the
+// same bytes. The engine opens no files and no connections, and limits the work of a
+// request.
+package play
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// maxRequest limits a request in bytes.
+const maxRequest = 8 << 20
+
+// A Progress is called with messages about a request that takes long. The engine calls
+// it from one goroutine at a time.
+type Progress func(message any)
+
+// An Error is the answer to a request that cannot be answered.
+type Error struct {
+	Message string `json:"error"`
+	// Line is the line of the text of the request, 0 if there is none.
+	Line int `json:"line,omitempty"`
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// calls lists the requests by name.
+var calls = map[string]func(ctx context.Context, request []byte, p Progress) (any, error){
+	"list":     call(func(context.Context, struct{}, Progress) (*Listing, error) { return list(), nil }),
+	"scheme":   call(describeScheme),
+	"generate": call(generate),
+	"check":    call(check),
+	"format":   call(formatProgram),
+	"setup":    call(setup),
+	"capture":  call(readCapture),
+	"packets":  call(packets),
+	"compose":  call(compose),
+	"run":      call(run),
+}
+
+// Call answers a request by name. The answer is always JSON; for a request that fails
+// it is an Error. A panic is an answer too, so that the page stays alive.
+func Call(ctx context.Context, name string, request []byte, p Progress) (answer []byte) {
+	defer func() {
+		if bad := recover(); bad != nil {
+			stack := make([]byte, 2048)
+			answer = encode(&Error{Message: fmt.Sprintf("internal error: %v\n%s", bad, stack[:runtime.Stack(stack, false)])})
+		}
+	}()
+	if p == nil {
+		p = func(any) {}
+	}
+	do, ok := calls[name]
+	switch {
+	case !ok:
+		return encode(&Error{Message: fmt.Sprintf("unknown request %q: want one of %s", name, strings.Join(slices.Sorted(maps.Keys(calls)), ", "))})
+	case len(request) > maxRequest:
+		return encode(&Error{Message: fmt.Sprintf("the request has %d bytes: want at most %d", len(request), maxRequest)})
+	}
+	out, err := do(ctx, request, p)
+	if err != nil {
+		e, ok := errors.AsType[*Error](err)
+		if !ok {
+			e = &Error{Message: err.Error()}
+		}
+		return encode(e)
+	}
+	return encode(out)
+}
+
+// call adds the coding of JSON to a function.
+func call[Q, A any](do func(context.Context, Q, Progress) (A, error)) func(context.Context, []byte, Progress) (any, error) {
+	return func(ctx context.Context, request []byte, p Progress) (any, error) {
+		var q Q
+		d := json.NewDecoder(bytes.NewReader(request))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&q); err != nil {
+			return nil, &Error{Message: "bad request: " + err.Error()}
+		}
+		return do(ctx, q, p)
+	}
+}
+
+func encode(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return []byte(`{"error":"the answer cannot be encoded"}`)
+	}
+	return b.Bytes()
+}

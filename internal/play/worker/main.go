@@ -1,0 +1,37 @@
+//go:build js && wasm
+
+// Command worker is the engine of the playground in a browser, as WebAssembly in a web
+// worker. It sets the function p4lbCall(name, request, progress, done) in the worker's scope,
+// which answers a request of package play, and then calls p4lbReady.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"runtime/debug"
+	"syscall/js"
+
+	"github.com/p4lb/p4lb/internal/play"
+)
+
+// memoryLimit is the size of the heap from which the collector works harder.
+const memoryLimit = 400 << 20
+
+func main() {
+	debug.SetMemoryLimit(memoryLimit)
+	js.Global().Set("p4lbCall", js.FuncOf(func(_ js.Value, args []js.Value) any {
+		name, request, progress := args[0].String(), []byte(args[1].String()), args[2]
+		done := args[3]
+		go func() {
+			answer := play.Call(context.Background(), name, request, func(message any) {
+				if text, err := json.Marshal(message); err == nil {
+					progress.Invoke(string(text))
+				}
+			})
+			done.Invoke(string(answer))
+		}()
+		return nil
+	}))
+	js.Global().Call("p4lbReady")
+	select {}
+}

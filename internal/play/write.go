@@ -1,0 +1,238 @@
+package play
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/p4"
+	"github.com/p4lb/p4lb/internal/p4/format"
+	"github.com/p4lb/p4lb/internal/p4/lint"
+	"github.com/p4lb/p4lb/internal/p4/syntax"
+	"github.com/p4lb/p4lb/internal/provenance"
+	"github.com/p4lb/p4lb/internal/scheme"
+)
+
+// A SchemeRequest names a program of the catalogue with its settings, as p4lb gen does.
+type SchemeRequest struct {
+	Name      string            `json:"name"`
+	Arch      string            `json:"arch"`      // "" stands for v1model
+	Role      string            `json:"role"`      // "" stands for leaf
+	Paths     int               `json:"paths"`     // 0 stands for 4
+	StatePath string            `json:"statePath"` // "" stands for recirc
+	Set       map[string]string `json:"set"`
+}
+
+func (r *SchemeRequest) params() codegen.Params {
+	// The order of the flags is that of p4lb gen, whose programs name them.
+	var flags []string
+	ports := ""
+	if r.Paths != 0 {
+		ports = strconv.Itoa(r.Paths)
+	}
+	for _, f := range [][2]string{{"--arch", r.Arch}, {"--role", r.Role}, {"--ports", ports}, {"--state-path", r.StatePath}} {
+		if f[1] != "" {
+			flags = append(flags, f[:]...)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Set)) {
+		flags = append(flags, "--set", name+"="+r.Set[name])
+	}
+	return codegen.Params{
+		Arch: r.Arch, Role: r.Role, Ports: r.Paths, Set: r.Set, StatePath: r.StatePath,
+		Provenance: &codegen.Provenance{Version: provenance.This().String(), Flags: flags},
+	}
+}
+
+// A SchemeDescription describes the parameters of a scheme.
+type SchemeDescription struct {
+	Name       string          `json:"name"`
+	Archs      []string        `json:"archs"`
+	Parameters []codegen.Param `json:"parameters"`
+}
+
+func describeScheme(_ context.Context, r SchemeRequest, _ Progress) (*SchemeDescription, error) {
+	s, err := (&scheme.Library{}).Find(r.Name)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.Parameters(r.Arch)
+	if err != nil {
+		return nil, err
+	}
+	return &SchemeDescription{s.Name(), s.Archs(), list}, nil
+}
+
+// A Generated program has the files of p4lb gen.
+type Generated struct {
+	Files    []NamedText `json:"files"` // the program first
+	Manifest string      `json:"manifest"`
+	Command  string      `json:"command"`
+}
+
+// A NamedText is a file.
+type NamedText struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+func generate(_ context.Context, r SchemeRequest, _ Progress) (*Generated, error) {
+	p, err := build(r)
+	if err != nil {
+		return nil, err
+	}
+	files, err := scheme.Files(p)
+	if err != nil {
+		return nil, err
+	}
+	g := &Generated{Command: p.Manifest.Provenance.Command}
+	for _, f := range files {
+		g.Files = append(g.Files, NamedText{f.Name, string(f.Data)})
+		if strings.HasSuffix(f.Name, ".manifest.json") {
+			g.Manifest = string(f.Data)
+		}
+	}
+	return g, nil
+}
+
+func build(r SchemeRequest) (*scheme.Program, error) {
+	s, err := (&scheme.Library{}).Find(r.Name)
+	if err != nil {
+		return nil, err
+	}
+	return scheme.Make(s, r.params())
+}
+
+// A Source is a program in the editor.
+type Source struct {
+	Name string `json:"name"` // as messages call it
+	Text string `json:"text"`
+}
+
+// maxSource limits a program in bytes.
+const maxSource = 1 << 20
+
+func (s *Source) checkSize() error {
+	if s.Name == "" {
+		s.Name = "program.p4"
+	}
+	if len(s.Text) > maxSource {
+		return fmt.Errorf("%s: %d bytes: want at most %d", s.Name, len(s.Text), maxSource)
+	}
+	return nil
+}
+
+// A Checked program has the compiler's messages.
+type Checked struct {
+	Arch     string    `json:"arch"`
+	Messages []Message `json:"messages"`
+	// Output is the text that p4lb compile prints.
+	Output string `json:"output"`
+	Tables int    `json:"tables"`
+}
+
+// A Message is one of the compiler. Line and Col count from 1; Line is 0 for a message
+// about the whole program or another file.
+type Message struct {
+	Line    int    `json:"line"`
+	Col     int    `json:"col"`
+	Text    string `json:"text"`
+	Warning bool   `json:"warning,omitempty"`
+}
+
+func check(_ context.Context, s Source, _ Progress) (*Checked, error) {
+	if err := s.checkSize(); err != nil {
+		return nil, err
+	}
+	out := &Checked{Messages: []Message{}}
+	p, err := p4.Check(syntax.OneFile(s.Name, []byte(s.Text)), s.Name, p4.Options{})
+	if err == nil {
+		out.Arch = p.Arch
+		if p.Main() != "" {
+			err = compileAll(p)
+		}
+		out.add(s.Name, p.Warnings)
+		if p.Config != nil {
+			for _, pipeline := range p.Config.Pipelines {
+				out.Tables += len(pipeline.Tables)
+			}
+		}
+	}
+	var list syntax.Errors
+	switch {
+	case errors.As(err, &list):
+		out.add(s.Name, list)
+	case err != nil:
+		out.Messages = append(out.Messages, Message{Text: err.Error()})
+	case p.Arch == "tna":
+		out.add(s.Name, lint.Check(p.File, p.Info, lint.Tofino1))
+	case p.Arch == "t2na":
+		out.add(s.Name, lint.Check(p.File, p.Info, lint.Tofino2))
+	}
+	return out, nil
+}
+
+// compileAll compiles a checked program as p4lb compile does, and loads it.
+func compileAll(p *p4.Program) error {
+	if err := p.WantArch(); err != nil {
+		return err
+	}
+	if err := p.Lower(); err != nil {
+		return err
+	}
+	if _, err := dataplane.New(p.Config, dataplane.Options{}); err != nil && !errors.Is(err, dataplane.ErrUnknownPrimitive) {
+		return fmt.Errorf("not supported: %w", err)
+	}
+	return p.Describe()
+}
+
+// add adds compiler messages.
+func (c *Checked) add(name string, list syntax.Errors) {
+	for _, e := range list {
+		c.Messages = append(c.Messages, messageOf(name, e))
+	}
+	var b strings.Builder
+	_ = list.Print(&b) // a Builder accepts everything
+	c.Output += b.String()
+}
+
+func messageOf(name string, e *syntax.Error) Message {
+	m := Message{Text: e.Msg, Warning: e.Warning}
+	switch {
+	case !e.Pos.IsKnown():
+	case e.Pos.File() == name:
+		m.Line, m.Col = int(e.Pos.Line()), int(e.Pos.Col())
+	default:
+		m.Text = fmt.Sprintf("%s:%d: %s", e.Pos.File(), e.Pos.Line(), e.Msg)
+	}
+	return m
+}
+
+// A Formatted program is in canonical form.
+type Formatted struct {
+	Text     string    `json:"text"`
+	Messages []Message `json:"messages"` // why the text is unchanged
+}
+
+func formatProgram(_ context.Context, s Source, _ Progress) (*Formatted, error) {
+	if err := s.checkSize(); err != nil {
+		return nil, err
+	}
+	text, err := format.Format([]byte(s.Text), s.Name)
+	var list syntax.Errors
+	if errors.As(err, &list) {
+		out := &Checked{}
+		out.add(s.Name, list)
+		return &Formatted{s.Text, out.Messages}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Formatted{Text: string(text), Messages: []Message{}}, nil
+}
