@@ -59,7 +59,20 @@ var rooms = map[string][]string{
 	// The picture of a session in README.
 	"tools/docs": {},
 	// The documents as HTML.
-	"tools/docs/site": {"codegen", "internal/scheme/manifest"},
+	"tools/docs/site": {"codegen", "internal/scheme/manifest", "internal/play/page", "internal/play/share"},
+
+	// The playground: its engine, the engine as WebAssembly, its page, its addresses,
+	// and its server.
+	"internal/play": {
+		"codegen", "examples", "internal/bmv2", "internal/controller/pipeline", "internal/controller/plan", "internal/dataplane", "internal/device/ports", "internal/lab", "internal/lab/spec",
+		"internal/network/fabric", "internal/p4", "internal/p4/format", "internal/p4/lint", "internal/p4/syntax", "internal/provenance", "internal/scheme", "internal/text/plain",
+	},
+	"internal/play/worker": {"internal/play"},
+	"internal/play/page":   {},
+	"internal/play/share":  {},
+	"internal/ui/play":     {"internal/play", "internal/play/page", "internal/server/gate"},
+	// A browser, for tests of pages.
+	"internal/ui/browser": {},
 
 	"internal/bfrt": {},
 	// BfRt's messages and calls, and its server on the embedded switch.
@@ -166,6 +179,7 @@ var rooms = map[string][]string{
 	"internal/lab/spec":   {"internal/text/tree", "internal/scheme/advice", "codegen", "internal/controller/plan", "internal/network/fabric", "fitting", "internal/text/plain", "internal/scheme", "internal/sim", "internal/text/units"},
 	"internal/lab/native": {"codegen", "internal/controller/plan", "fitting", "internal/scheme/manifest", "internal/scheme/model", "internal/sim"},
 	"internal/lab": {
+		"internal/play/share",
 		"internal/device/ports", "internal/lab/spec", "internal/lab/native",
 		"internal/provenance",
 		"internal/controller/pipeline",
@@ -202,7 +216,7 @@ var rooms = map[string][]string{
 const open = "internal/text/lists"
 
 // shell lists the packages that only cmd may import, tests included.
-var shell = []string{"cmd", "cmd/p4lb/internal/cli", "cmd/p4lb/internal/view", "cmd/p4lb/internal/serve", "cmd/p4lb/internal/network", "cmd/p4lb/internal/experiment", "internal/ui/live", "internal/ui/web"}
+var shell = []string{"cmd", "cmd/p4lb/internal/cli", "cmd/p4lb/internal/view", "cmd/p4lb/internal/serve", "cmd/p4lb/internal/network", "cmd/p4lb/internal/experiment", "internal/ui/live", "internal/ui/web", "internal/ui/play"}
 
 // grpcRooms lists the packages that may import gRPC. Others reach switches through
 // them.

@@ -63,7 +63,7 @@ It needs no p4c, no BMv2 and no root.`,
 
 	root.AddCommand(
 		newCompile(c), newLint(c), newFmt(c), newTest(c), newSchemes(c), newGen(c), newResources(c), withRestart(c), newFit(c), newAdvise(c), newTopo(c), network.NewDeploy(c), network.NewPs(c), network.NewPing(c), network.NewLink(c), network.NewHosts(c), network.NewExec(c), network.NewTraffic(c), network.NewDown(c), experiment.New(c), experiment.NewResults(c), newBench(c),
-		newNew(c), newManifest(c),
+		newNew(c), newManifest(c), newPlay(c),
 		network.NewInspect(c), network.NewRegister(c), network.NewObserve(c), newConformance(c), newDoctor(c), newVersion(c), newCompletion(c), newMan(c),
 	)
 	group(root)
@@ -85,7 +85,7 @@ var verbGroups = []struct {
 	title string
 	verbs []string
 }{
-	{"Compare load balancers", []string{"lab", "results", "advise", "fit", "topo"}},
+	{"Compare load balancers", []string{"lab", "results", "play", "advise", "fit", "topo"}},
 	{"Generate and compile programs", []string{"schemes", "gen", "compile", "fmt", "lint", "resources"}},
 	{"Write your own load balancer", []string{"new", "manifest", "test"}},
 	{"Deploy and operate a network", []string{"deploy", "down", "ps", "ping", "link", "hosts", "exec", "traffic", "inspect", "register", "observe", "switch"}},

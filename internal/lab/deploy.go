@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/fitting"
-	"github.com/p4lb/p4lb/internal/controller/pipeline"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/controller/task"
 	"github.com/p4lb/p4lb/internal/lab/native"
@@ -34,12 +33,9 @@ func deploy(ctx context.Context, r *running) (_ deployment, err error) {
 
 // plan returns the configuration of the switches with some links down.
 func (j *Job) plan(t *fabric.Topology) (*plan.Plan, error) {
-	pipelines := map[fabric.Role]*plan.Pipeline{}
-	for role, p := range j.setup.byRole {
-		var err error
-		if pipelines[role], err = pipeline.Compiled(p); err != nil {
-			return nil, err
-		}
+	pipelines, err := j.setup.linked()
+	if err != nil {
+		return nil, err
 	}
 	return plan.New(t, pipelines, plan.Options{Queue: j.Case.Switches.Queue, Grouping: j.Scheme.Grouping()})
 }

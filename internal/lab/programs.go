@@ -9,6 +9,7 @@ import (
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/internal/controller/pipeline"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/lab/spec"
 	"github.com/p4lb/p4lb/internal/network/fabric"
@@ -36,6 +37,20 @@ type setup struct {
 
 	once     sync.Once
 	contents string // of keys: see Job.contents
+
+	linked func() (map[fabric.Role]*plan.Pipeline, error) // the programs as the controller takes them
+}
+
+// pipelines converts the programs for the controller, once for all runs of the row.
+func (u *setup) pipelines() (map[fabric.Role]*plan.Pipeline, error) {
+	list := map[fabric.Role]*plan.Pipeline{}
+	for role, p := range u.byRole {
+		var err error
+		if list[role], err = pipeline.Compiled(p); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 // setUp makes the programs of a row, one for each role in the network.
@@ -52,6 +67,7 @@ func (p *programs) setUp(x *spec.Experiment, s *spec.Scheme, c *spec.Case, t *fa
 		scheme: s, params: params, byRole: map[fabric.Role]*scheme.Program{},
 		topo: plan.DevicePorts(t, s.Arch), named: t, lengths: max(2, spec.WidestGroup(phases, s.Grouping())),
 	}
+	u.linked = sync.OnceValues(u.pipelines)
 	if s.Coeffs != "" {
 		poly, err := s.Polynomial(p.read)
 		if err != nil {

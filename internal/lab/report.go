@@ -17,6 +17,7 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/chart"
 	"github.com/p4lb/p4lb/internal/lab/spec"
 	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/play/share"
 	"github.com/p4lb/p4lb/internal/scheme/advice"
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
@@ -33,6 +34,10 @@ type Origin struct {
 	Command string
 	Version string
 	Date    string // "" leaves it out
+
+	// Playground is the address of the page that opens the experiment; "" stands for
+	// that of p4lb play.
+	Playground string
 }
 
 // Keep writes the report, the table and the figures into the folder of the runs. Each
@@ -69,8 +74,9 @@ type page struct {
 	Lines    [][]string
 	Outcomes []Outcome
 	Figures  []shown
-	Words    int // the column with the comparison; -1: none
-	Missing  int // runs
+	Open     string // the address that opens the experiment in the playground, "" if there is none
+	Words    int    // the column with the comparison; -1: none
+	Missing  int    // runs
 	Runs     int
 	Network  template.URL // its picture, "" for several
 	Style    template.CSS
@@ -114,6 +120,9 @@ func (c *Comparison) page(figures []*chart.Chart, from Origin) ([]byte, error) {
 		p.Head[len(p.Head)-len(c.Experiment.Metrics)+i].Means = m.About
 	}
 	p.Missing, p.Runs = c.Missing()
+	if text := c.Experiment.Text(); text != nil {
+		p.Open = share.Link(cmp.Or(from.Playground, share.Local), share.State{View: "network", YAML: string(text)})
+	}
 	for _, f := range figures {
 		data, err := f.Data()
 		if err != nil {

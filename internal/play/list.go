@@ -103,7 +103,7 @@ func firstComment(text string) string {
 // experiments lists the examples and the experiments of the papers.
 func experiments() []Experiment {
 	list := []Experiment{
-		{"quick", "QALL, DRILL and ECMP in a small fabric: the first answer in seconds", quickExperiment},
+		{"quick", "QALL and ECMP in a small fabric: the first answer in seconds", quickExperiment},
 		{"collective", "An all-reduce under three schemes", collectiveExperiment},
 	}
 	for _, name := range slices.Sorted(maps.Keys(examples.Experiments())) {
@@ -132,13 +132,13 @@ func about(text string) string {
 // quickExperiment is the default of the page.
 const quickExperiment = `name: playground
 topology: {leaf-spine: {leaves: 2, spines: 4, hosts: 4, rate: 400M, host-rate: 1G, delay: 10us, host-delay: 10us, queue: 64}}
-schemes: [qall-poly3, drill, ecmp]
-traffic: [{workload: websearch, pattern: halves, cut: 1MB}]
+schemes: [qall-poly3, ecmp]
+traffic: [{workload: websearch, pattern: halves, cut: 200KB}]
 loads: [0.7]
 transport: tcp
-seeds: 3
-duration: 100ms
-metrics: [fct-mean, fct-p99, reordered, retransmitted, queue-mean, sharing]
+seeds: 2
+duration: 25ms
+metrics: [fct-mean, fct-p99, reordered, retransmitted, queue-mean]
 `
 
 const collectiveExperiment = `name: collective

@@ -72,6 +72,9 @@ type Experiment struct {
 	files     *files // that it names, as they were read
 }
 
+// Text returns the file of the experiment, nil if it was not read from one.
+func (x *Experiment) Text() []byte { return x.origin.text }
+
 // An origin is the source of an experiment, so that it can be read again with other
 // choices.
 type origin struct {

@@ -14,6 +14,25 @@ import (
 // Write writes the page with its engine into a folder, for servers of static files. It
 // builds the engine from the checkout in root.
 func Write(dir, root string) error {
+	if err := WriteFiles(dir); err != nil {
+		return err
+	}
+	support, err := goRoot(root)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(support, "lib", "wasm", "wasm_exec.js"))
+	if err != nil {
+		return fmt.Errorf("reading Go's support of WebAssembly: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "wasm_exec.js"), text, 0o666); err != nil {
+		return err
+	}
+	return writeEngine(dir, root)
+}
+
+// WriteFiles writes the page without its engine.
+func WriteFiles(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
@@ -30,18 +49,7 @@ func Write(dir, root string) error {
 			return err
 		}
 	}
-	support, err := goRoot(root)
-	if err != nil {
-		return err
-	}
-	text, err := os.ReadFile(filepath.Join(support, "lib", "wasm", "wasm_exec.js"))
-	if err != nil {
-		return fmt.Errorf("reading Go's support of WebAssembly: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "wasm_exec.js"), text, 0o666); err != nil {
-		return err
-	}
-	return writeEngine(dir, root)
+	return nil
 }
 
 func goRoot(root string) (string, error) {

@@ -13,14 +13,14 @@ const lessons = [
     file: v => `name: collisions
 topology: ${fabric(4, '500M')}
 schemes: [ecmp, rps]
-traffic: [{pattern: permutation, workload: fixed, size: 1MB}]
+traffic: [{pattern: permutation, workload: fixed, size: 500KB}]
 loads: [${(v / 20).toFixed(2)}]
-seeds: 3
-duration: 60ms
+seeds: 2
+duration: 40ms
 warmup: 0
 metrics: [fct-mean, fct-p99, reordered, sharing]
 `,
-    look: 'Play both rows. ECMP leaves links grey while others are red. “sharing” is Jain’s index of the bytes of a leaf’s links: 1 is even.',
+    look: 'Play both rows. ECMP leaves links grey while others are red. “sharing” is how much more a leaf’s busiest link carries than its least used one: 0 % is even.',
   },
   {
     title: '2. Flowlets: move flows in their gaps',
@@ -32,10 +32,10 @@ topology: ${fabric(4, '400M')}
 schemes:
   - {scheme: letflow, set: {gap: ${v}us}}
   - ecmp
-traffic: [{workload: websearch, pattern: halves, cut: 1MB}]
+traffic: [{workload: websearch, pattern: halves, cut: 200KB}]
 loads: [0.7]
-seeds: 3
-duration: 60ms
+seeds: 2
+duration: 40ms
 metrics: [fct-mean, fct-p99, reordered, sharing]
 `,
     look: 'Compare “reordered” and “sharing” for gaps of 20, 100 and 1,000 µs.',
@@ -48,10 +48,10 @@ metrics: [fct-mean, fct-p99, reordered, sharing]
     file: v => `name: queues
 topology: ${fabric(4, '400M')}
 schemes: [qall-poly3, drill, ecmp]
-traffic: [{workload: websearch, pattern: halves, cut: 1MB}]
+traffic: [{workload: websearch, pattern: halves, cut: 200KB}]
 loads: [${(v / 100).toFixed(2)}]
-seeds: 3
-duration: 60ms
+seeds: 2
+duration: 40ms
 metrics: [fct-mean, fct-p99, queue-mean, reordered, sharing]
 `,
     look: 'The circles are waiting packets. Move the load from 30 % to 90 % and compare “queue-mean”.',
@@ -64,9 +64,9 @@ metrics: [fct-mean, fct-p99, queue-mean, reordered, sharing]
     file: v => `name: failure
 topology: ${fabric(4, '400M')}
 schemes: [qall-poly3, ecmp]
-traffic: [{workload: websearch, pattern: halves, cut: 1MB}]
+traffic: [{workload: websearch, pattern: halves, cut: 200KB}]
 loads: [0.6]
-seeds: 3
+seeds: 2
 duration: 70ms
 latency: ${v}ms
 faults:

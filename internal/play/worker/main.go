@@ -17,7 +17,12 @@ import (
 // memoryLimit is the size of the heap from which the collector works harder.
 const memoryLimit = 400 << 20
 
+// gcPercent lets the heap grow between collections, which share the only thread with
+// the work.
+const gcPercent = 600
+
 func main() {
+	debug.SetGCPercent(gcPercent)
 	debug.SetMemoryLimit(memoryLimit)
 	js.Global().Set("p4lbCall", js.FuncOf(func(_ js.Value, args []js.Value) any {
 		name, request, progress := args[0].String(), []byte(args[1].String()), args[2]

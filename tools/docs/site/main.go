@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	playground "github.com/p4lb/p4lb/internal/play/page"
 )
 
 // repository is the address of files that are not pages.
@@ -26,7 +28,7 @@ var parts embed.FS
 func main() {
 	to := flag.String("o", "build/site", "the folder to write into")
 	flag.Parse()
-	s := &site{root: ".", dir: *to}
+	s := &site{root: ".", dir: *to, engine: true}
 	if err := s.build(); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
@@ -40,6 +42,8 @@ type site struct {
 	dir   string
 	pages []*page
 	index []entry // of the search box
+
+	engine bool // build the engine of the playground
 }
 
 // A page is one of the site.
@@ -57,7 +61,7 @@ var groups = []struct {
 	name  string
 	pages []string
 }{
-	{"Start", []string{"index", "tutorial", "install", "comparison", "faq", "troubleshooting"}},
+	{"Start", []string{"index", "tutorial", "install", "playground", "comparison", "faq", "troubleshooting"}},
 	{"Guides", []string{"own-program", "blocks", "live", "inspect", "bmv2", "tofino", "tools", "worlds", "cluster"}},
 	{"Reference", []string{"schemes/index", "metrics", "formats", "manifest", "limits", "glossary", "changelog", "cite"}},
 	{"Validation", []string{"reproduction", "reproduction/qall", "reproduction/qdaps", "reproduction/rlb", "reproduction/pdlb", "reproduction/dhlb", "fidelity", "conformance", "p4runtime"}},
@@ -87,7 +91,14 @@ func (s *site) build() error {
 			return err
 		}
 	}
-	return s.copy()
+	if err := s.copy(); err != nil {
+		return err
+	}
+	to := filepath.Join(s.dir, "play")
+	if s.engine {
+		return playground.Write(to, s.root)
+	}
+	return playground.WriteFiles(to)
 }
 
 // read reads the Markdown files of the checkout.

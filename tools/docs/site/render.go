@@ -28,6 +28,7 @@ func (s *site) render(p *page) ([]byte, error) {
 	if err := s.relink(p, doc); err != nil {
 		return nil, err
 	}
+	s.offer(p, doc, source)
 	s.index = append(s.index, p.entries(doc, source)...)
 	var body, out bytes.Buffer
 	if err := md.Renderer().Render(&body, source, doc); err != nil {

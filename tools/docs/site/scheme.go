@@ -67,7 +67,7 @@ func (s *site) scheme(row codegen.Row, taken map[string][]string, results []resu
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s.\n\n%s\n\n", row.Name, upper(row.Title), picture(row))
 	fmt.Fprintf(&b, "After %s.\n\n", row.Source)
-	fmt.Fprintf(&b, "    p4lb gen --scheme %[1]s -o out\n    p4lb lab --scheme %[1]s --vs ecmp\n    p4lb deploy --scheme %[1]s --topology qall\n\n", row.Name)
+	fmt.Fprintf(&b, "    p4lb gen --scheme %[1]s -o out\n    p4lb lab --scheme %[1]s --vs ecmp\n    p4lb deploy --scheme %[1]s --topology qall\n\n[Open in the playground](../play/index.html#program=%[1]s)\n\n", row.Name)
 	parameters(&b, row.Parameters())
 	registers(&b, &made.Manifest)
 	s.highlights(&b, row, string(program))

@@ -386,7 +386,7 @@ func origin() lab.Origin {
 	if s, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
 		at = time.Unix(s, 0)
 	}
-	return lab.Origin{Command: plain.Shell(append([]string{"p4lb"}, os.Args[1:]...)), Version: provenance.This().String(), Date: at.UTC().Format("2006-01-02 15:04 UTC")}
+	return lab.Origin{Command: plain.Shell(append([]string{"p4lb"}, os.Args[1:]...)), Version: provenance.This().String(), Date: at.UTC().Format("2006-01-02 15:04 UTC"), Playground: os.Getenv("P4LB_PLAYGROUND")}
 }
 
 // columns is how wide tables are that have to fit a terminal of any kind.
