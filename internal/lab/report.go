@@ -35,8 +35,8 @@ type Origin struct {
 	Version string
 	Date    string // "" leaves it out
 
-	// Playground is the address of the page that opens the experiment; "" stands for
-	// that of p4lb play.
+	// Playground is the address of the page that opens the experiment; "" stands for the
+	// page of p4lb play.
 	Playground string
 }
 

@@ -336,7 +336,7 @@ func (c *collector) links(j *lab.Job) io.Writer {
 	return limited{&kept.text}
 }
 
-// limited drops what does not fit.
+// limited drops rows beyond maxLinkText.
 type limited struct{ to *bytes.Buffer }
 
 func (l limited) Write(b []byte) (int, error) {

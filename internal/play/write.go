@@ -30,7 +30,7 @@ type SchemeRequest struct {
 }
 
 func (r *SchemeRequest) params() codegen.Params {
-	// The order of the flags is that of p4lb gen, whose programs name them.
+	// The flags have the order of p4lb gen, whose programs name them.
 	var flags []string
 	ports := ""
 	if r.Paths != 0 {
