@@ -1,4 +1,4 @@
-//go:build js && wasm
+//go:build js
 
 // Command worker is the engine of the playground in a browser, as WebAssembly in a web
 // worker. It sets the function p4lbCall(name, request, progress, done) in the worker's scope,
