@@ -140,7 +140,7 @@ const script = `const fs = require('fs'), zlib = require('zlib'); require(proces
   process.exit(0);
 })();`
 
-// TestEngine compares the answers of the engine under node with those of this process.
+// TestEngine compares the engine under node with this process: the answers are equal.
 func TestEngine(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -189,7 +189,7 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-// TestBadAddresses: the page explains what it cannot open, and stays alive.
+// TestBadAddresses: the page explains a bad address, and stays alive.
 func TestBadAddresses(t *testing.T) {
 	browser.Path(t)
 	url := serve(t, site(t))
