@@ -76,6 +76,10 @@ type pacedTask struct {
 	period time.Duration // intended until the next run, 0 after an error
 }
 
+// waitingPeriod is the least time between two runs of a task that can wait. Its register
+// reads would otherwise take processing time from the packets of a software switch.
+const waitingPeriod = 100 * time.Millisecond
+
 // Run runs the task.
 func (p *pacedTask) Run(now time.Duration, f task.Fabric) (time.Duration, error) {
 	if p.period > 0 {
@@ -84,6 +88,9 @@ func (p *pacedTask) Run(now time.Duration, f task.Fabric) (time.Duration, error)
 	p.began, p.period = now, 0
 	start := time.Now()
 	next, err := p.Task.Run(now, f)
+	if task.CanWait(p.Name()) {
+		next = max(next, now+waitingPeriod)
+	}
 	if err != nil {
 		return max(next, now+p.loop.opts.BackOff), err
 	}

@@ -136,14 +136,21 @@ func TestLoopRezero(t *testing.T) {
 }
 
 // A lateTask runs for longer than its period.
-type lateTask struct{ name string }
+type lateTask struct {
+	name  string
+	takes time.Duration
+	runs  chan<- time.Duration // when it ran; nil: no one asks
+}
 
 func (t lateTask) Name() string { return t.name }
 
 func (t lateTask) Switch() string { return "" }
 
 func (t lateTask) Run(now time.Duration, _ task.Fabric) (time.Duration, error) {
-	time.Sleep(2 * time.Millisecond)
+	if t.runs != nil {
+		t.runs <- now
+	}
+	time.Sleep(t.takes)
 	return now + time.Millisecond, nil
 }
 
@@ -156,7 +163,7 @@ func TestLoopSlow(t *testing.T) {
 	slow := make(chan controller.Slowness, 100)
 	done := make(chan controller.LoopReport)
 	go func() {
-		done <- c.Loop(ctx, []task.Task{lateTask{"probe"}, lateTask{"rezero"}}, controller.LoopOptions{
+		done <- c.Loop(ctx, []task.Task{lateTask{"probe", 2 * time.Millisecond, nil}, lateTask{"rezero", 40 * time.Millisecond, nil}}, controller.LoopOptions{
 			Window: 30 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil)),
 			Slow: func(s controller.Slowness) { slow <- s },
 		})
@@ -166,13 +173,28 @@ func TestLoopSlow(t *testing.T) {
 	if got.Task != "probe" || got.Period != time.Millisecond || got.Lately < 8*time.Millisecond {
 		t.Errorf("got %+v, want the task probe with 1ms and at least 8ms", got)
 	}
-	time.Sleep(100 * time.Millisecond)
+	until(t, "the log says that rezero runs less often", func() bool {
+		return strings.Contains(log.String(), "level=INFO msg=\"a task runs less often than planned\" task=rezero period=100ms")
+	})
 	cancel()
 	report := <-done
-	if len(slow) > 0 || strings.Count(log.String(), "cannot keep its period") != 1 || !strings.Contains(log.String(), "level=INFO msg=\"a task runs less often than planned\" task=rezero") {
+	if len(slow) > 0 || strings.Count(log.String(), "cannot keep its period") != 1 {
 		t.Errorf("%d more reports; the log:\n%s", len(slow), &log)
 	}
 	if report.Slowed != report.Runs {
 		t.Errorf("report %+v: all runs are slow", report)
+	}
+}
+
+// TestLoopWaits: a task that can wait leaves 100 ms between its runs.
+func TestLoopWaits(t *testing.T) {
+	_, c, _ := deployTasks(t, "ecmp")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	runs := make(chan time.Duration, 100)
+	go c.Loop(ctx, []task.Task{lateTask{"rezero", 0, runs}}, controller.LoopOptions{})
+	first, second := <-runs, <-runs
+	if wait := second - first; wait < 100*time.Millisecond {
+		t.Errorf("%v between two runs, want at least 100ms", wait)
 	}
 }
