@@ -18,9 +18,9 @@ loads: [${(v / 20).toFixed(2)}]
 seeds: 2
 duration: 40ms
 warmup: 0
-metrics: [fct-mean, fct-p99, reordered, sharing]
+metrics: [fct-mean, fct-p99, reordered, paths-used]
 `,
-    look: 'Play both rows. ECMP leaves links grey while others are red. “sharing” is how much more a leaf’s busiest link carries than its least used one: 0 % is even.',
+    look: 'Play both rows. ECMP leaves links grey while others are red. “paths-used” is the share of the uplinks that carry data.',
   },
   {
     title: '2. Flowlets: move flows in their gaps',
@@ -36,9 +36,9 @@ traffic: [{workload: websearch, pattern: halves, cut: 200KB}]
 loads: [0.7]
 seeds: 2
 duration: 40ms
-metrics: [fct-mean, fct-p99, reordered, sharing]
+metrics: [fct-mean, fct-p99, reordered, queue-mean]
 `,
-    look: 'Compare “reordered” and “sharing” for gaps of 20, 100 and 1,000 µs.',
+    look: 'Compare “reordered” and “queue-mean” for gaps of 20, 100 and 1,000 µs.',
   },
   {
     title: '3. Queue awareness: avoid what is full',
@@ -52,7 +52,7 @@ traffic: [{workload: websearch, pattern: halves, cut: 200KB}]
 loads: [${(v / 100).toFixed(2)}]
 seeds: 2
 duration: 40ms
-metrics: [fct-mean, fct-p99, queue-mean, reordered, sharing]
+metrics: [fct-mean, fct-p99, queue-mean, reordered]
 `,
     look: 'The circles are waiting packets. Move the load from 30 % to 90 % and compare “queue-mean”.',
   },
@@ -71,7 +71,7 @@ duration: 70ms
 latency: ${v}ms
 faults:
   - {at: 20ms, until: 45ms, link: l1-s1, down: true}
-metrics: [fct-mean, fct-p99, dropped, timeouts, sharing]
+metrics: [fct-mean, fct-p99, dropped, timeouts]
 `,
     look: 'Play through 20 ms: the link turns grey, and the others redder. A slower controller costs timeouts.',
   },
