@@ -51,12 +51,12 @@ const (
 	onBMv2     = "bmv2"
 )
 
-// detached is the suffix of the targets whose killed deployments run in the background.
+// detached is the suffix of targets where the killed deployments run in the background.
 const detached = "-detached"
 
 var killTargets = []string{onServers, onEmbedded, onRootless, onBMv2, onEmbedded + detached, onRootless + detached}
 
-// nobody is the id of an unprivileged user.
+// nobody is the user id of a process without privileges.
 const nobody = 65534
 
 // kill kills n deployments on a target.

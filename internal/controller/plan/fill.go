@@ -270,7 +270,7 @@ func (b *planner) destinations(t *manifest.Table, p netip.Prefix) []netip.Prefix
 	return list
 }
 
-// widest returns the action with the most parameters among those that carry one of the
+// widest returns the action with the most parameters among the actions that carry one of the
 // facts.
 func widest(t *manifest.Table, facts ...manifest.Fact) *manifest.Action {
 	var found *manifest.Action
