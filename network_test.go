@@ -13,18 +13,18 @@ import (
 )
 
 // A controller of 50 lines: every 10 ms it gives each path a weight in proportion to the
-// slower of its two links. After 20 ms a link to the second spine becomes four times slower.
+// slower of its two links. After 10 ms a link to the second spine becomes four times slower.
 func ExampleExperiment() {
 	const text = `
-topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 4, rate: 1G}}
+topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 1G}}
 schemes: [wcmp]
 traffic: [{workload: webserver, load-of: hosts}]
-loads: [0.3]
-seeds: 4
-duration: 100ms
+loads: [0.4]
+seeds: 3
+duration: 50ms
 `
 	slower := func(n *p4lb.Network) {
-		n.At(20*time.Millisecond, func() {
+		n.At(10*time.Millisecond, func() {
 			if err := n.SetRate("l2-s2", 250e6); err != nil {
 				log.Fatal(err)
 			}
