@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,19 +23,38 @@ import (
 // maxSize is the largest size of the compressed engine.
 const maxSize = 8 << 20
 
-// site writes the page with its engine into a folder, as make site does.
+// site is a folder with the page and its engine, as make site writes them. It is written
+// once for all tests.
 func site(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it builds the engine for WebAssembly, without the race detector")
 	}
-	dir := t.TempDir()
-	// The engine must have no version, as this test has none.
-	t.Setenv("GOFLAGS", strings.TrimSpace(os.Getenv("GOFLAGS")+" -buildvcs=false"))
-	if err := page.Write(dir, "../../.."); err != nil {
+	dir, err := written()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+var folder string // of written; "": it has not been called
+
+var written = sync.OnceValues(func() (string, error) {
+	var err error
+	if folder, err = os.MkdirTemp("", "p4lb-play-"); err != nil {
+		return "", err
+	}
+	// The engine must have no version, as this test has none.
+	os.Setenv("GOFLAGS", strings.TrimSpace(os.Getenv("GOFLAGS")+" -buildvcs=false"))
+	return folder, page.Write(folder, "../../..")
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if folder != "" {
+		os.RemoveAll(folder)
+	}
+	os.Exit(code)
 }
 
 // TestSize builds the engine.
