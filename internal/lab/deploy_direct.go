@@ -58,7 +58,6 @@ func deployDirect(r *running) (deployment, error) {
 		if err != nil {
 			return nil, fmt.Errorf("deploying %s: %w", s.Name, err)
 		}
-		// P4Runtime unlocks the initial entries that are not constant.
 		c := &configured{sw, map[string]heldEntry{}, map[uint32]bool{}, map[uint32]bool{}}
 		if err := c.hold(s); err != nil {
 			return nil, fmt.Errorf("deploying %s: %w", s.Name, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/p4lb/p4lb/examples"
 	"github.com/p4lb/p4lb/internal/controller/pipeline"
 	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/dataplane/hash"
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/scheme"
 )
@@ -236,11 +237,11 @@ func (f *Form) bytes() ([]byte, error) {
 	}
 	segment := append(head, payload...)
 	pseudo := append(append(append([]byte{}, src.AsSlice()...), dst.AsSlice()...), 0, protocol, byte(len(segment)>>8), byte(len(segment)))
-	binary.BigEndian.PutUint16(segment[sum:], checksum(append(pseudo, segment...)))
+	binary.BigEndian.PutUint16(segment[sum:], hash.Internet(append(pseudo, segment...)))
 	ip := []byte{0x45, 0, 0, 0, 0, 1, 0x40, 0, byte(cmp.Or(f.TTL, 64)), protocol, 0, 0}
 	ip = append(append(ip, src.AsSlice()...), dst.AsSlice()...)
 	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)+len(segment)))
-	binary.BigEndian.PutUint16(ip[10:], checksum(ip))
+	binary.BigEndian.PutUint16(ip[10:], hash.Internet(ip))
 	return append(append(b, ip...), segment...), nil
 }
 
@@ -250,22 +251,6 @@ func parseMAC(text string) ([]byte, error) {
 		return nil, fmt.Errorf("MAC address %q: want six bytes, as in 02:00:00:00:00:01", text)
 	}
 	return b, nil
-}
-
-// checksum is the Internet checksum (RFC 1071).
-func checksum(b []byte) uint16 {
-	var sum uint32
-	for i := 0; i < len(b); i += 2 {
-		v := uint32(b[i]) << 8
-		if i+1 < len(b) {
-			v |= uint32(b[i+1])
-		}
-		sum += v
-	}
-	for sum > 0xffff {
-		sum = sum>>16 + sum&0xffff
-	}
-	return ^uint16(sum)
 }
 
 // A CaptureRequest turns a packet of a form, or a capture file, into statements of a

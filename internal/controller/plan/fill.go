@@ -144,17 +144,19 @@ func (b *planner) paths() []fabric.Group {
 	return b.groups
 }
 
-// knows reports whether the program can choose among the paths of a group. A program
-// whose tables find members by slot alone has one group: the switch's largest.
-func (b *planner) knows(id int) bool {
-	bySlot := slices.ContainsFunc(b.m.Tables, func(t manifest.Table) bool {
-		return t.Purpose == manifest.Member && t.Key(manifest.GroupID) == nil && t.Key(manifest.MemberIndex) == nil
-	})
-	if !bySlot {
-		return true
+// soleGroup returns the id of the switch's largest group if the tables of the program find
+// members by slot alone, so that it can have one group. It returns 0 for other programs.
+func (b *planner) soleGroup() int {
+	for i := range b.m.Tables {
+		t := &b.m.Tables[i]
+		if t.Purpose != manifest.Member || t.Key(manifest.GroupID) != nil || t.Key(manifest.MemberIndex) != nil {
+			continue
+		}
+		if groups := b.paths(); len(groups) > 0 {
+			return slices.MaxFunc(groups, func(g, h fabric.Group) int { return cmp.Compare(len(g.Hops), len(h.Hops)) }).ID
+		}
 	}
-	largest := slices.MaxFunc(b.paths(), func(g, h fabric.Group) int { return cmp.Compare(len(g.Hops), len(h.Hops)) })
-	return id == largest.ID
+	return 0
 }
 
 // aboutGroup returns the facts about a group and its paths.
@@ -228,11 +230,12 @@ func (b *planner) fillRoutes(t *manifest.Table) {
 		groups[g.ID] = g
 	}
 	direct, grouped := widest(t, manifest.EgressPort), widest(t, manifest.GroupID, manifest.FirstMember, manifest.PathCount)
+	sole := b.soleGroup()
 	for i, r := range b.out.Routes.Routes {
 		var about lookup
 		action := grouped
 		switch id := cmp.Or(r.Group, b.single[r.Hop]); {
-		case id != 0 && grouped != nil && (b.knows(id) || direct == nil):
+		case id != 0 && grouped != nil && (sole == 0 || id == sole || direct == nil):
 			about = b.aboutGroup(groups[id])
 		case id != 0: // a program of one path takes one of them
 			hops := groups[id].Hops
@@ -287,8 +290,9 @@ func widest(t *manifest.Table, facts ...manifest.Fact) *manifest.Action {
 // fillMembers: the paths of each group, slot by slot.
 func (b *planner) fillMembers(t *manifest.Table) {
 	action := widest(t, manifest.EgressPort, manifest.QueueNumber)
+	sole := b.soleGroup()
 	for _, g := range b.paths() {
-		if !b.knows(g.ID) {
+		if sole != 0 && g.ID != sole {
 			continue
 		}
 		about := b.aboutGroup(g)
@@ -534,7 +538,7 @@ func (b *planner) match(t *manifest.Table, f p4info.Field, prefix *netip.Prefix,
 		if err := given.UnmarshalText([]byte(t.Keys[i].Value)); err != nil {
 			return Match{}, false
 		}
-		m, err := b.here().matchOf(f, given)
+		m, err := (&place{b: b}).matchOf(f, given) // it has no facts: see manifest
 		return m, err == nil
 	case t.Keys[i].Carries == manifest.Destination:
 		return destination(f, *prefix), true
