@@ -159,20 +159,22 @@ func example(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// address sets a variable to an address in use, or to a free one: address
-// taken|free VAR.
+// address sets variables to addresses in use, or to free ones, all of them different:
+// address taken|free VAR...
 func address(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 || args[0] != "taken" && args[0] != "free" {
-		ts.Fatalf("usage: address taken|free VAR")
+	if neg || len(args) < 2 || args[0] != "taken" && args[0] != "free" {
+		ts.Fatalf("usage: address taken|free VAR...")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ts.Check(err)
-	ts.Setenv(args[1], l.Addr().String())
-	if args[0] == "free" {
-		ts.Check(l.Close())
-		return
+	for _, name := range args[1:] {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		ts.Check(err)
+		ts.Setenv(name, l.Addr().String())
+		if args[0] == "free" {
+			defer l.Close() // after the others have theirs
+			continue
+		}
+		ts.Defer(func() { l.Close() })
 	}
-	ts.Defer(func() { l.Close() })
 }
 
 // observations writes a dataset for fit: observations FILE ROWS.
