@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,8 +17,9 @@ import (
 // connection replaces one without calls in progress. Connections that have made
 // no call are replaced first, unless connections with calls hold more than half
 // of the limit. Among them, the address with the most connections loses the one
-// that has been idle longest. If every connection has a call in progress, the
-// listener closes the new one.
+// that has been idle longest. A connection that waits for its part of a TLS
+// handshake is not idle: if its address has no other, the newest one is closed. If
+// every connection has a call in progress, the listener closes the new one.
 //
 // If the process runs out of file descriptors, the listener closes a connection
 // that has made no call.
@@ -60,7 +62,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 			silent.conn.Close()
 			continue
 		}
-		evicted, ok := l.makeRoom()
+		evicted, ok := l.makeRoom(homeOf(raw))
 		c := &boundedConn{Conn: raw}
 		if ok {
 			l.enter(c)
@@ -76,9 +78,10 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// makeRoom frees a slot if all are taken, and reports whether there is a free
-// one. The caller holds the lock and closes the evicted connection.
-func (l *boundedListener) makeRoom() (evicted net.Conn, ok bool) {
+// makeRoom frees a slot for a connection from an address if all are taken, and
+// reports whether there is a free one. The caller holds the lock and closes the
+// evicted connection.
+func (l *boundedListener) makeRoom(from netip.Prefix) (evicted net.Conn, ok bool) {
 	if len(l.open) < l.limit {
 		return nil, true
 	}
@@ -86,15 +89,15 @@ func (l *boundedListener) makeRoom() (evicted net.Conn, ok bool) {
 		l.full = true
 		l.log.Warn("connection limit reached", "address", l.Addr(), "open", l.limit)
 	}
-	silent, idle := l.idlest()
-	if silent == nil {
-		silent = idle
+	next, idle := l.idlest()
+	if next == nil {
+		next = idle
 	}
-	if silent == nil {
+	if next == nil || next.working && next.from == from {
 		return nil, false
 	}
-	silent.leave()
-	return silent.conn, true
+	next.leave()
+	return next.conn, true
 }
 
 // idlest returns the connection that is replaced next, or nil, among those that
@@ -103,11 +106,15 @@ func (l *boundedListener) makeRoom() (evicted net.Conn, ok bool) {
 // lock.
 func (l *boundedListener) idlest() (silent, idle *Slot) {
 	before := func(s, than *Slot) bool {
-		if than == nil {
+		switch {
+		case than == nil:
 			return true
-		}
-		if n, m := *s.peers, *than.peers; n != m {
-			return n > m
+		case *s.peers != *than.peers:
+			return *s.peers > *than.peers
+		case s.working != than.working:
+			return than.working
+		case s.working:
+			return s.since > than.since
 		}
 		return s.since < than.since
 	}
@@ -174,7 +181,9 @@ func (c *boundedConn) Read(b []byte) (int, error) {
 	s.giveTurn()
 	n, err := c.Conn.Read(b)
 	if n > 0 {
-		s.listener.turns.take(s.from)
+		s.setWorking(true)
+		s.listener.turns.take(s.from, s.begun)
+		s.begun = true
 		s.turn.Store(time.Now().UnixNano())
 		if hungUp(c.Conn) { // while it waited
 			s.giveTurn()
@@ -202,7 +211,9 @@ type Slot struct {
 	peers    *int // open connections of this address
 	calls    int  // calls in progress
 	called   bool
-	since    uint64 // when it last became idle, by the listener's count
+	begun    bool   // it has had a turn; only its reader uses this
+	working  bool   // the client has done its part of the handshake, and the server has not
+	since    uint64 // when it last became idle, or working, by the listener's count
 
 	established atomic.Bool  // the handshake is over
 	turn        atomic.Int64 // when it got its turn, or 0
@@ -221,7 +232,16 @@ func (s *Slot) giveTurn() {
 		if l, ok := s.listener.Listener.(*pacedListener); ok {
 			l.chargeHandshake(time.Duration(time.Now().UnixNano() - began))
 		}
+		s.setWorking(false)
 	}
+}
+
+// setWorking records whether the client waits for the server's part of the handshake.
+func (s *Slot) setWorking(working bool) {
+	s.listener.mu.Lock()
+	defer s.listener.mu.Unlock()
+	s.working = working
+	s.becomeIdle()
 }
 
 // charge adds work to the debt of the listener, which pauses before it accepts
@@ -291,8 +311,10 @@ type turns struct {
 
 func newTurns(n int) *turns { return &turns{free: n, waiting: map[netip.Prefix][]chan struct{}{}} }
 
-// take waits for a turn.
-func (t *turns) take(from netip.Prefix) {
+// take waits for a turn. A connection in the middle of a handshake comes before
+// connections of its address that begin one: otherwise a flood of new connections
+// could keep any handshake from ending.
+func (t *turns) take(from netip.Prefix, goesOn bool) {
 	t.mu.Lock()
 	if t.free > 0 {
 		t.free--
@@ -303,7 +325,11 @@ func (t *turns) take(from netip.Prefix) {
 	if t.waiting[from] == nil {
 		t.order = append(t.order, from)
 	}
-	t.waiting[from] = append(t.waiting[from], turn)
+	if goesOn {
+		t.waiting[from] = slices.Insert(t.waiting[from], 0, turn)
+	} else {
+		t.waiting[from] = append(t.waiting[from], turn)
+	}
 	t.mu.Unlock()
 	<-turn
 }

@@ -246,7 +246,7 @@ func TestClosedHandshake(t *testing.T) {
 	d := newDoor(t, 4)
 	d.turns = newTurns(1)
 	client, slot, served := d.enter()
-	d.turns.take(slot.from)
+	d.turns.take(slot.from, false)
 	if _, err := client.Write([]byte("hello")); err != nil {
 		t.Fatal(err)
 	}
@@ -280,11 +280,11 @@ func TestClosedHandshake(t *testing.T) {
 func TestTurnsOfAddresses(t *testing.T) {
 	turns := newTurns(1)
 	one, other := netip.MustParsePrefix("10.0.0.1/32"), netip.MustParsePrefix("10.0.0.2/32")
-	turns.take(one)
+	turns.take(one, false)
 	synctest.Test(t, func(t *testing.T) {
 		had := make(chan netip.Prefix)
 		wait := func(from netip.Prefix) {
-			go func() { turns.take(from); had <- from }()
+			go func() { turns.take(from, false); had <- from }()
 			synctest.Wait()
 		}
 		for _, from := range []netip.Prefix{one, one, one, other} {
@@ -302,5 +302,59 @@ func TestTurnsOfAddresses(t *testing.T) {
 	turns.give()
 	if turns.free != 1 || len(turns.waiting) != 0 || len(turns.order) != 0 {
 		t.Errorf("%d turns are free, %d addresses wait", turns.free, len(turns.order))
+	}
+}
+
+// TestGoesOnFirst: the second part of a handshake waits for none that begins at
+// the same address.
+func TestGoesOnFirst(t *testing.T) {
+	turns := newTurns(1)
+	from := netip.MustParsePrefix("10.0.0.1/32")
+	turns.take(from, false)
+	synctest.Test(t, func(t *testing.T) {
+		had := make(chan string, 3)
+		for _, name := range []string{"first", "second", "goes on"} {
+			go func() { turns.take(from, name == "goes on"); had <- name }()
+			synctest.Wait()
+		}
+		for _, want := range []string{"goes on", "first", "second"} {
+			turns.give()
+			if got := <-had; got != want {
+				t.Errorf("%q has a turn before %q", got, want)
+			}
+		}
+	})
+}
+
+// TestWorkingKept: a connection that waits for the server's part of the handshake
+// is replaced only if its address has no other. A new connection of that address
+// then gets no slot, and one of another address replaces the newest.
+func TestWorkingKept(t *testing.T) {
+	d := newDoor(t, 3)
+	one, other := netip.MustParsePrefix("10.0.0.1/32"), netip.MustParsePrefix("10.0.0.2/32")
+	var slots []*Slot
+	for range 3 {
+		c := &boundedConn{Conn: remote{netip.AddrPortFrom(one.Addr(), 1)}}
+		d.boundedListener.enter(c)
+		slots = append(slots, &c.slot)
+	}
+	slots[0].setWorking(true)
+	slots[2].setWorking(true)
+	if silent, _ := d.idlest(); silent != slots[1] {
+		t.Error("a connection in a handshake is replaced before a silent one")
+	}
+	slots[1].setWorking(true) // the newest now
+	if _, ok := d.makeRoom(one); ok {
+		t.Error("a new connection replaces one in a handshake at its own address")
+	}
+	if _, ok := d.makeRoom(other); !ok || d.open[slots[1]] || len(d.open) != 2 {
+		t.Error("a new connection of another address does not replace the newest one in a handshake")
+	}
+	slots[0].setWorking(false)
+	c := &boundedConn{Conn: remote{netip.AddrPortFrom(one.Addr(), 1)}}
+	d.boundedListener.enter(c)
+	c.slot.setWorking(true)
+	if _, ok := d.makeRoom(one); !ok || d.open[slots[0]] {
+		t.Error("a connection that waits for its client is kept")
 	}
 }
