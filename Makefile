@@ -3,7 +3,7 @@ GO ?= go
 FUZZTIME ?= 1m
 SOAKTIME ?= 10m
 PROGRAMS ?= 200000
-MUTANTS ?= 80
+MUTANTS ?= 160
 # One setting for all that is built, so that each package is compiled once: for the
 # tests, for p4lb, and for the programs that tests build.
 export CGO_ENABLED := 0

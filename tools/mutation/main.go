@@ -1,13 +1,18 @@
 // Command mutation measures what the tests notice.
 //
-//	mutation [-n N] [-seed S] [-groups LIST] [-tests N] [-timeout TIME] [-at FILE:LINE]
+//	mutation [-n N] [-seed S] [-group LIST] [-packages N] [-timeout TIME] [-limit TIME] [-at FILE:LINE]
 //
-// It copies the files of the repository into a temporary folder and changes one
-// expression or statement at a time there: a mutant. For each mutant it runs the tests
-// of the packages that execute the changed line, the nearest package first, until one
-// fails. A mutant that no test notices shows behaviour that is not tested, or a change
-// without effect. The seed determines the sample. It prints the score of each group of
-// packages.
+// It changes one expression or statement of the code at a time: a mutant. For each
+// mutant it runs the tests that execute the changed line, the package's own tests first,
+// until one fails. A mutant that no test notices shows behaviour that is not tested, or
+// a change without effect. The seed determines the sample. It prints the score of each
+// group of packages.
+//
+// All work is done on copies of the repository in a temporary folder. A coverage profile
+// per test tells which tests execute a line; profiles are kept in the folder of -cache
+// until a file that the package depends on changes. One copy holds all mutants of the
+// sample at once, each as a copy of its function that runs if a file names the mutant,
+// so that each package is compiled once.
 package main
 
 import (
@@ -20,26 +25,28 @@ import (
 	"time"
 )
 
-// defaultGroups are the groups of packages that a run without -groups samples.
+// defaultGroups are the groups of packages that a run without -group samples.
 const defaultGroups = "cmd/p4lb/internal/network,internal/lab/store,internal/server/bfrt,internal/p4/types," +
 	"internal/scheme/own,internal/scheme/manifest,controller+internal/controller,internal/lab"
 
 type options struct {
-	n, tests int
-	seed     uint64
-	timeout  time.Duration
-	groups   []string
-	at       string
+	n, packages    int
+	seed           uint64
+	timeout, limit time.Duration
+	groups         []string
+	at, cache      string
 }
 
 func main() {
 	o := options{}
-	flag.IntVar(&o.n, "n", 80, "try `N` mutants, spread evenly over the groups")
+	flag.IntVar(&o.n, "n", 160, "try `N` mutants, spread evenly over the groups")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the sample")
-	flag.IntVar(&o.tests, "tests", 4, "run the tests of the `N` nearest packages that reach the changed one")
-	flag.DurationVar(&o.timeout, "timeout", 2*time.Minute, "time limit for the tests of one package")
-	groups := flag.String("groups", defaultGroups, "`LIST` of package folders with their subfolders; + joins folders of one group")
+	flag.DurationVar(&o.timeout, "timeout", time.Minute, "leave out tests that take longer than this `TIME`")
+	flag.DurationVar(&o.limit, "limit", 3*time.Minute, "run tests for at most this `TIME` per mutant, the cheapest packages first")
+	flag.IntVar(&o.packages, "packages", 0, "run the tests of the `N` nearest packages only (0: of all)")
+	groups := flag.String("group", defaultGroups, "`LIST` of package folders with their subfolders; + joins folders of one group")
 	flag.StringVar(&o.at, "at", "", "try all mutants of one line, `FILE:LINE`")
+	flag.StringVar(&o.cache, "cache", "build/mutation", "`FOLDER` of the coverage profiles")
 	flag.Parse()
 	o.groups = strings.Split(*groups, ",")
 	if err := run(o); err != nil {
@@ -54,14 +61,17 @@ func run(o options) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := copyTree(dir); err != nil {
-		return err
+	original, changed := filepath.Join(dir, "original"), filepath.Join(dir, "changed")
+	for _, to := range []string{original, changed} {
+		if err := copyTree(to); err != nil {
+			return err
+		}
 	}
-	t, err := newTests(dir, o)
+	list, err := sample(original, o)
 	if err != nil {
 		return err
 	}
-	list, err := sample(dir, o)
+	t, err := newTests(original, changed, list, o)
 	if err != nil {
 		return err
 	}
@@ -88,12 +98,20 @@ func run(o options) error {
 	return nil
 }
 
-// sample returns the mutants to try.
-func sample(dir string, o options) ([]mutant, error) {
+// sample returns the mutants to try, numbered from 1.
+func sample(dir string, o options) ([]*mutant, error) {
+	list, err := choose(dir, o)
+	for i, m := range list {
+		m.number = i + 1
+	}
+	return list, err
+}
+
+func choose(dir string, o options) ([]*mutant, error) {
 	if o.at != "" {
 		file, line, _ := strings.Cut(o.at, ":")
 		list, err := mutants(dir, filepath.ToSlash(file))
-		var at []mutant
+		var at []*mutant
 		for _, m := range list {
 			if fmt.Sprint(m.line) == line {
 				m.group = o.groups[0]
@@ -106,9 +124,9 @@ func sample(dir string, o options) ([]mutant, error) {
 		return at, err
 	}
 	r := rand.New(rand.NewPCG(o.seed, 0))
-	var list []mutant
+	var list []*mutant
 	for i, g := range o.groups {
-		var group []mutant
+		var group []*mutant
 		for folder := range strings.SplitSeq(g, "+") {
 			part, err := folderMutants(dir, folder)
 			if err != nil {

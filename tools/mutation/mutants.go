@@ -13,11 +13,17 @@ import (
 
 // A mutant is a change to the bytes from..to of a file.
 type mutant struct {
+	number      int
 	group, file string
 	line        int
 	what        string
 	from, to    int
 	text        string
+	// body is the range of the function body around the change, with its braces. It is
+	// empty if a changed copy of the body cannot stand in the function.
+	body [2]int
+	// global reports a change outside functions: profiles do not list such lines.
+	global bool
 }
 
 // swaps maps an operator to the one that replaces it.
@@ -29,8 +35,8 @@ var swaps = map[token.Token]token.Token{
 }
 
 // folderMutants returns the mutants of the files below a folder.
-func folderMutants(dir, folder string) ([]mutant, error) {
-	var list []mutant
+func folderMutants(dir, folder string) ([]*mutant, error) {
+	var list []*mutant
 	err := filepath.WalkDir(filepath.Join(dir, folder), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			if err == nil && d.Name() == "testdata" {
@@ -53,7 +59,7 @@ func folderMutants(dir, folder string) ([]mutant, error) {
 }
 
 // mutants returns the mutants of a file, in its order.
-func mutants(dir, name string) ([]mutant, error) {
+func mutants(dir, name string) ([]*mutant, error) {
 	src, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
 		return nil, err
@@ -63,17 +69,27 @@ func mutants(dir, name string) ([]mutant, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []mutant
+	var list []*mutant
+	var body [2]int
+	end, global := token.NoPos, true
 	add := func(from, to token.Pos, text, what string) {
 		p := fset.Position(from)
-		list = append(list, mutant{file: name, line: p.Line, what: what, from: p.Offset, to: fset.Position(to).Offset, text: text})
+		list = append(list, &mutant{file: name, line: p.Line, what: what, from: p.Offset, to: fset.Position(to).Offset, text: text, body: body, global: global})
 	}
 	text := func(n ast.Node) string {
 		return string(src[fset.Position(n.Pos()).Offset:fset.Position(n.End()).Offset])
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
+		case *ast.FuncDecl:
+			body, end, global = [2]int{}, n.End(), false
+			if n.Body != nil && copies(n) {
+				body = [2]int{fset.Position(n.Body.Pos()).Offset, fset.Position(n.Body.End()).Offset}
+			}
 		case *ast.GenDecl: // imports and types have no behaviour
+			if n.Pos() >= end {
+				body, global = [2]int{}, true
+			}
 			return n.Tok == token.VAR || n.Tok == token.CONST
 		case *ast.BinaryExpr:
 			if to, ok := swaps[n.Op]; ok && !isText(n.X) && !isText(n.Y) {
@@ -101,6 +117,38 @@ func mutants(dir, name string) ([]mutant, error) {
 		return true
 	})
 	return list, nil
+}
+
+// copies reports whether a copy of the body, nested in the body, means the same. Labels
+// belong to the whole function, and a := of the body's own block may assign to a parameter.
+func copies(f *ast.FuncDecl) bool {
+	parameters := map[string]bool{}
+	for _, list := range []*ast.FieldList{f.Recv, f.Type.Params, f.Type.Results} {
+		if list != nil {
+			for _, field := range list.List {
+				for _, name := range field.Names {
+					parameters[name.Name] = true
+				}
+			}
+		}
+	}
+	for _, s := range f.Body.List {
+		if a, ok := s.(*ast.AssignStmt); ok && a.Tok == token.DEFINE {
+			for _, x := range a.Lhs {
+				if id, ok := x.(*ast.Ident); ok && parameters[id.Name] {
+					return false
+				}
+			}
+		}
+	}
+	ok := true
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		if _, label := n.(*ast.LabeledStmt); label {
+			ok = false
+		}
+		return ok
+	})
+	return ok
 }
 
 func firstLine(s string) string {

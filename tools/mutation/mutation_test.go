@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 const program = `package p
@@ -63,41 +65,86 @@ func TestMutants(t *testing.T) {
 }
 
 // A mutant is killed by a test that checks the result, survives one that does not,
-// and is reported if no test executes its line.
+// and is reported if no test executes its line. Changes of package variables and of
+// functions with labels are tried too.
 func TestTry(t *testing.T) {
-	dir := t.TempDir()
-	write(t, dir, "go.mod", "module m\n\ngo 1.24\n")
-	write(t, dir, "a/a.go", "package a\n\nfunc Add(x, y int) int { return x + y }\n\nfunc Unused(x int) int {\n\treturn x + 1\n}\n\nfunc Twice(x int) int {\n\treturn x * 2\n}\n")
-	write(t, dir, "a/a_test.go", "package a\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif Add(1, 2) != 3 {\n\t\tt.Fatal()\n\t}\n\tTwice(2)\n}\n")
-	write(t, dir, "b/b.go", "package b\n\nimport \"m/a\"\n\nfunc Four() int { return a.Twice(2) }\n")
-	write(t, dir, "b/b_test.go", "package b\n\nimport \"testing\"\n\nfunc TestFour(t *testing.T) {\n\tif Four() != 4 {\n\t\tt.Fatal()\n\t}\n}\n")
-	r, err := newTests(dir, options{tests: 4, timeout: 1e11})
+	original, changed := t.TempDir(), t.TempDir()
+	for _, dir := range []string{original, changed} {
+		write(t, dir, "go.mod", "module m\n\ngo 1.24\n")
+		write(t, dir, "a/a.go", `package a
+
+func Add(x, y int) int { return x + y }
+
+func Unused(x int) int {
+	return x + 1
+}
+
+func Twice(x int) int {
+	return x * 2
+}
+
+var three = 3
+
+func Count() (n int) {
+all:
+	for range three {
+		n++
+		continue all
+	}
+	return n
+}
+`)
+		write(t, dir, "a/a_test.go", `package a
+
+import "testing"
+
+func TestAdd(t *testing.T) {
+	if Add(1, 2) != 3 {
+		t.Fatal()
+	}
+	Twice(2)
+}
+
+func TestCount(t *testing.T) {
+	if Count() != 3 {
+		t.Fatal()
+	}
+}
+
+func TestFails(t *testing.T) {
+	if Add(1, 2) != 4 {
+		t.Fatal()
+	}
+}
+`)
+		write(t, dir, "b/b.go", "package b\n\nimport \"m/a\"\n\nfunc Four() int { return a.Twice(2) }\n")
+		write(t, dir, "b/b_test.go", "package b\n\nimport \"testing\"\n\nfunc TestFour(t *testing.T) {\n\tif Four() != 4 {\n\t\tt.Fatal()\n\t}\n}\n")
+	}
+	list, err := mutants(original, "a/a.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := mutants(dir, "a/a.go")
+	for i, m := range list {
+		m.number = i + 1
+	}
+	tests, err := newTests(original, changed, list, options{timeout: time.Minute, limit: time.Minute, cache: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{
-		"3 + -> -": "killed by a", "6 + -> -": "NOT EXECUTED", "6 1 -> 1+1": "NOT EXECUTED",
-		"10 * -> +": "SURVIVED", "10 2 -> 2+1": "killed by b",
-	}
+	var got []string
 	for _, m := range list {
-		key := string('0'+rune(m.line%10)) + " " + m.what
-		if m.line == 10 {
-			key = "1" + key
-		}
-		got, err := r.try(m)
+		o, err := tests.try(m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.String() != want[key] {
-			t.Errorf("%s: %s, want %s", key, got, want[key])
-		}
-		delete(want, key)
+		got = append(got, fmt.Sprintf("%d %s: %s", m.line, m.what, o))
 	}
-	if len(want) > 0 {
-		t.Errorf("missing: %v", want)
+	want := []string{
+		"3 + -> -: killed by a", "6 + -> -: NOT EXECUTED", "6 1 -> 1+1: NOT EXECUTED",
+		"10 * -> +: SURVIVED", "10 2 -> 2+1: killed by b", "13 3 -> 3+1: killed by a",
+		"18 ++ reversed: killed by a",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,39 +8,13 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
-
-// copyTree copies the files that git knows, as they are now, to dir.
-func copyTree(dir string) error {
-	names, err := exec.Command("git", "ls-files", "-z", "--recurse-submodules").Output()
-	if err != nil {
-		return fmt.Errorf("git ls-files: %w", err)
-	}
-	for name := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
-		data, err := os.ReadFile(name)
-		if errors.Is(err, os.ErrNotExist) {
-			continue // deleted and not committed
-		}
-		if err != nil {
-			return err
-		}
-		to := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return err
-		}
-		info, err := os.Stat(name)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(to, data, info.Mode().Perm()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // An outcome is what happened to a mutant.
 type outcome struct {
@@ -71,15 +43,19 @@ func (o outcome) String() string {
 	return "SURVIVED"
 }
 
-// tests runs tests of a copy of the tree.
+// tests runs the tests of two copies of the repository.
 type tests struct {
-	dir      string
-	module   string
-	options  options
-	packages []testPackage
-	// executed caches which lines of a package the tests of another execute.
-	executed map[[2]string][]span
-	unfit    map[string]bool // packages that are left out
+	original, changed string // folders of the copies; the second holds the mutants
+	number            string // the file that names the mutant to run
+	module            string
+	options           options
+	packages          []testPackage
+	binaries          map[string]string    // test binaries of the changed copy by package
+	profiles          map[string]*profile  // by package
+	sound             map[string]bool      // runs that pass without a mutant
+	unfit             map[[2]string]bool   // tests that fail there, by package and name
+	built             map[*mutant]*outcome // mutants that do not compile
+	alone             map[*mutant]struct{} // mutants that are compiled on their own
 }
 
 // A testPackage is a package with tests, and all packages that they import.
@@ -88,23 +64,21 @@ type testPackage struct {
 	uses map[string]bool
 }
 
-// A span is a range of lines of a file that tests execute.
-type span struct {
-	file     string
-	from, to int
-}
-
-func newTests(dir string, o options) (*tests, error) {
-	t := &tests{dir: dir, options: o, executed: map[[2]string][]span{}, unfit: map[string]bool{}}
-	out, err := t.goCommand(10*time.Minute, "list", "-m")
+func newTests(original, changed string, list []*mutant, o options) (*tests, error) {
+	t := &tests{
+		original: original, changed: changed, number: filepath.Join(changed, ".mutant"), options: o,
+		binaries: map[string]string{}, profiles: map[string]*profile{}, sound: map[string]bool{}, unfit: map[[2]string]bool{},
+		built: map[*mutant]*outcome{}, alone: map[*mutant]struct{}{},
+	}
+	out, err := goCommand(original, "list", "-m")
 	if err != nil {
-		return nil, fmt.Errorf("go list: %w\n%s", err, out)
+		return nil, err
 	}
 	t.module = strings.TrimSpace(string(out))
-	out, err = t.goCommand(10*time.Minute, "list", "-f",
+	out, err = goCommand(original, "list", "-f",
 		`{{.ImportPath}}|{{join .Deps " "}}|{{join .TestImports " "}} {{join .XTestImports " "}}|{{len .TestGoFiles}}{{len .XTestGoFiles}}`, "./...")
 	if err != nil {
-		return nil, fmt.Errorf("go list: %w\n%s", err, out)
+		return nil, err
 	}
 	deps, imports := map[string][]string{}, map[string][]string{}
 	for line := range strings.Lines(string(out)) {
@@ -127,22 +101,23 @@ func newTests(dir string, o options) (*tests, error) {
 		}
 		t.packages = append(t.packages, testPackage{p, uses})
 	}
-	return t, nil
+	return t, t.plant(list)
 }
 
-// goCommand runs go in the copy.
-func (t *tests) goCommand(limit time.Duration, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = t.dir
-	cmd.WaitDelay = time.Second
-	return cmd.CombinedOutput()
+// goCommand runs go in a folder.
+func goCommand(dir string, args ...string) ([]byte, error) {
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("go %s: %w\n%s", args[0], err, out)
+	}
+	return out, err
 }
 
 // near returns the packages whose tests may execute code of p, its own tests first,
 // then those that import the least besides.
-func (t *tests) near(p string) []string {
+func (t *tests) near(p string) []testPackage {
 	var list []testPackage
 	for _, q := range t.packages {
 		if q.uses[p] {
@@ -158,11 +133,7 @@ func (t *tests) near(p string) []string {
 		}
 		return strings.Compare(a.path, b.path)
 	})
-	var paths []string
-	for _, q := range list {
-		paths = append(paths, q.path)
-	}
-	return paths
+	return list
 }
 
 func btoi(b bool) int {
@@ -173,98 +144,139 @@ func btoi(b bool) int {
 }
 
 // try runs the tests that execute the line of a mutant until one fails.
-func (t *tests) try(m mutant) (outcome, error) {
-	file := filepath.Join(t.dir, m.file)
-	src, err := os.ReadFile(file)
-	if err != nil {
-		return outcome{}, err
+func (t *tests) try(m *mutant) (outcome, error) {
+	if o := t.built[m]; o != nil {
+		return *o, nil
 	}
-	pkg := path.Join(t.module, path.Dir(m.file))
-	var run []string
-	near := t.near(pkg)
-	for _, q := range near[:min(t.options.tests, len(near))] {
-		spans, err := t.lines(q, pkg)
+	if _, ok := t.alone[m]; ok {
+		restore, ok, err := t.plantAlone(m)
+		if err != nil || !ok {
+			return outcome{kind: invalid}, err
+		}
+		defer restore()
+	}
+	var spent time.Duration
+	result := outcome{kind: unexecuted}
+	near := t.near(path.Join(t.module, path.Dir(m.file)))
+	if n := t.options.packages; n > 0 {
+		near = near[:min(n, len(near))]
+	}
+	for _, q := range near {
+		if spent > t.options.limit {
+			break
+		}
+		p, err := t.profile(q)
 		if err != nil {
 			return outcome{}, err
 		}
-		if slices.ContainsFunc(spans, func(s span) bool { return s.file == m.file && s.from <= m.line && m.line <= s.to }) {
-			run = append(run, q)
+		for _, r := range p.runs(m, func(name string) bool { return !t.unfit[[2]string{q.path, name}] }) {
+			if spent += r.took; spent > t.options.limit && result.kind == survived {
+				break
+			}
+			result.kind = survived
+			failed, err := t.fails(m, q.path, r)
+			if err != nil {
+				return outcome{}, err
+			}
+			if failed {
+				return outcome{killed, strings.TrimPrefix(q.path, t.module+"/")}, nil
+			}
 		}
 	}
-	if err := os.WriteFile(file, m.apply(src), 0o644); err != nil {
-		return outcome{}, err
-	}
-	defer os.WriteFile(file, src, 0o644)
-	if out, err := t.goCommand(t.options.timeout+5*time.Minute, "build", "./"+path.Dir(m.file)); err != nil {
-		if bytes.Contains(out, []byte(".go:")) {
-			return outcome{kind: invalid}, nil
-		}
-		return outcome{}, fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	if len(run) == 0 {
-		return outcome{kind: unexecuted}, nil
-	}
-	for _, q := range run {
-		if _, err := t.test(t.options.timeout, q); err != nil {
-			return outcome{killed, strings.TrimPrefix(q, t.module+"/")}, nil
-		}
-	}
-	return outcome{kind: survived}, nil
+	return result, nil
 }
 
-// test runs the short tests of a package.
-func (t *tests) test(limit time.Duration, p string, args ...string) ([]byte, error) {
-	args = append([]string{"test", "-vet=off", "-short", "-failfast", "-timeout", limit.String()}, args...)
-	return t.goCommand(limit+5*time.Minute, append(args, p)...)
-}
-
-// duration returns the time that go test prints after the package.
-func duration(out []byte) time.Duration {
-	for field := range strings.FieldsSeq(string(out)) {
-		if d, err := time.ParseDuration(field); err == nil {
-			return d
+// fails reports whether a mutant makes tests fail that pass without it.
+func (t *tests) fails(m *mutant, pkg string, r testRun) (bool, error) {
+	for {
+		out, err := t.test(m, pkg, r)
+		if err == nil || !errors.As(err, new(*exec.ExitError)) && !errors.Is(err, context.DeadlineExceeded) {
+			return false, err
+		}
+		key := pkg + " " + r.pattern()
+		if t.sound[key] {
+			return true, nil
+		}
+		if out, err = t.test(nil, pkg, r); err == nil {
+			t.sound[key] = true
+			return true, nil
+		}
+		bad := failures(out)
+		kept := slices.DeleteFunc(slices.Clone(r.names), func(name string) bool { return slices.Contains(bad, name) })
+		if len(kept) == len(r.names) {
+			bad, kept = r.names, nil
+		}
+		for _, name := range bad {
+			fmt.Printf("%s: %s: left out, it fails in the copy of the repository\n", pkg, name)
+			t.unfit[[2]string{pkg, name}] = true
+		}
+		if r.names = kept; len(kept) == 0 {
+			return false, nil
 		}
 	}
-	return 0
 }
 
-// lines returns the lines of a package that the tests of another execute.
-func (t *tests) lines(test, pkg string) ([]span, error) {
-	key := [2]string{test, pkg}
-	if list, ok := t.executed[key]; ok {
-		return list, nil
+var failure = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
+
+// failures returns the names of the tests that failed.
+func failures(out []byte) []string {
+	var names []string
+	for _, m := range failure.FindAllSubmatch(out, -1) {
+		names = append(names, string(m[1]))
 	}
-	profile := filepath.Join(t.dir, "cover.out")
-	defer os.Remove(profile)
-	if t.unfit[test] {
-		return nil, nil
+	return names
+}
+
+// test runs tests of the changed copy with a mutant, or none.
+func (t *tests) test(m *mutant, pkg string, r testRun) ([]byte, error) {
+	number := 0
+	if m != nil {
+		number = m.number
 	}
-	out, err := t.test(5*t.options.timeout, test, "-coverpkg", pkg, "-coverprofile", profile)
-	if err != nil { // they would kill each mutant
-		fmt.Printf("%s: left out, its tests fail without a change: %v\n%s", test, err, out)
-		t.unfit[test] = true
-		return nil, nil
-	}
-	// A package that comes close to the limit would kill each mutant.
-	if took := duration(out); took > t.options.timeout/2 {
-		fmt.Printf("%s: left out, its tests take %v: raise -timeout\n", test, took.Round(time.Second))
-		t.unfit[test] = true
-		return nil, nil
-	}
-	f, err := os.Open(profile)
-	if err != nil {
+	if err := os.WriteFile(t.number, []byte(strconv.Itoa(number)), 0o644); err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	var list []span
-	for s := bufio.NewScanner(f); s.Scan(); {
-		// file:line.column,line.column statements count
-		name, rest, ok := strings.Cut(s.Text(), ":")
-		var from, fromColumn, to, toColumn, statements, count int
-		if n, _ := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &from, &fromColumn, &to, &toColumn, &statements, &count); ok && n == 6 && count > 0 {
-			list = append(list, span{strings.TrimPrefix(name, t.module+"/"), from, to})
+	binary, alone := t.binaries[pkg], false
+	if m != nil {
+		_, alone = t.alone[m]
+	}
+	if binary == "" || alone {
+		binary = filepath.Join(t.changed, ".tests", strings.ReplaceAll(pkg, "/", "+"))
+		if alone {
+			binary += ".alone"
+		}
+		if m == nil || !alone {
+			t.binaries[pkg] = binary
+		}
+		if _, err := goCommand(t.changed, "test", "-c", "-vet=off", "-o", binary, pkg); err != nil {
+			return nil, err
 		}
 	}
-	t.executed[key] = list
-	return list, nil
+	limit := 10*r.took + 10*time.Second
+	return runTests(filepath.Join(t.changed, strings.TrimPrefix(pkg, t.module)), limit, nil, binary, "-test.run="+r.pattern(), "-test.failfast")
+}
+
+// maxMemory limits the virtual memory of tests, in KiB: a mutant may allocate for ever.
+const maxMemory = "16000000"
+
+// runTests runs a test binary with short tests and returns its output.
+func runTests(dir string, limit time.Duration, env []string, binary string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit+10*time.Second)
+	defer cancel()
+	args = append([]string{"-c", `ulimit -v ` + maxMemory + ` 2>/dev/null; exec "$@"`, "sh", binary, "-test.short", "-test.timeout=" + limit.String()}, args...)
+	cmd := exec.CommandContext(ctx, "sh", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	stop := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel = stop
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if cmd.Process != nil {
+		stop() // children that the tests left behind
+	}
+	if errors.Is(err, exec.ErrWaitDelay) { // a child held the output open
+		err = nil
+	}
+	return out, err
 }

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A profile describes which lines the tests of a package execute, each test run alone.
+type profile struct {
+	Tests []testTime
+	// Lines lists per file the executed ranges of lines with the tests that execute them.
+	Lines map[string][]executed
+}
+
+type testTime struct {
+	Name string
+	Took time.Duration
+}
+
+type executed struct {
+	From, To int
+	Tests    []int
+}
+
+// A testRun is a run of tests of one package: top-level tests, or subtests of one test.
+type testRun struct {
+	parent string
+	names  []string
+	took   time.Duration
+}
+
+// pattern returns the argument of -test.run.
+func (r testRun) pattern() string {
+	if r.parent == "" {
+		return "^(" + strings.Join(r.names, "|") + ")$"
+	}
+	var names []string
+	for _, name := range r.names {
+		names = append(names, regexp.QuoteMeta(strings.TrimPrefix(name, r.parent+"/")))
+	}
+	return "^" + r.parent + "$/^(" + strings.Join(names, "|") + ")$"
+}
+
+// runs returns the runs of the tests that execute a mutant, the shortest first.
+func (p *profile) runs(m *mutant, fit func(name string) bool) []testRun {
+	tests := map[int]bool{}
+	for file, lines := range p.Lines {
+		if file != m.file && (!m.global || path.Dir(file) != path.Dir(m.file)) {
+			continue
+		}
+		for _, e := range lines {
+			if m.global || e.From <= m.line && m.line <= e.To {
+				for _, i := range e.Tests {
+					tests[i] = true
+				}
+			}
+		}
+	}
+	byParent := map[string]*testRun{}
+	for _, i := range slices.Sorted(maps.Keys(tests)) {
+		name := p.Tests[i].Name
+		if !fit(name) {
+			continue
+		}
+		parent, _, sub := strings.Cut(name, "/")
+		if !sub {
+			parent = ""
+		}
+		if byParent[parent] == nil {
+			byParent[parent] = &testRun{parent: parent}
+		}
+		r := byParent[parent]
+		r.names = append(r.names, name)
+		r.took += p.Tests[i].Took
+	}
+	var list []testRun
+	for _, r := range byParent {
+		list = append(list, *r)
+	}
+	slices.SortFunc(list, func(a, b testRun) int { return int(a.took - b.took) })
+	return list
+}
+
+// profile returns the profile of a package's tests, from the cache if it is there.
+func (t *tests) profile(q testPackage) (*profile, error) {
+	if p := t.profiles[q.path]; p != nil {
+		return p, nil
+	}
+	sum, err := t.sum(q)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(t.options.cache, sum+".json")
+	p := &profile{}
+	data, err := os.ReadFile(file)
+	if err != nil || json.Unmarshal(data, p) != nil {
+		if p, err = t.measure(q); err != nil {
+			return nil, err
+		}
+		if data, err = json.Marshal(p); err != nil {
+			return nil, err
+		}
+		if err := os.MkdirAll(t.options.cache, 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(file, data, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	t.profiles[q.path] = p
+	return p, nil
+}
+
+// used returns the module's packages that the tests of q import, with q.
+func (t *tests) used(q testPackage) []string {
+	var list []string
+	for p := range q.uses {
+		if p == t.module || strings.HasPrefix(p, t.module+"/") {
+			list = append(list, p)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// sum returns a hash of the files that determine a profile.
+func (t *tests) sum(q testPackage) (string, error) {
+	h := sha256.New()
+	fmt.Fprintln(h, "1", q.path, t.options.timeout)
+	for _, p := range t.used(q) {
+		folder := filepath.Join(t.original, strings.TrimPrefix(p, t.module))
+		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && path != folder && (p != q.path && d.Name() == "testdata" || p == t.module):
+				return filepath.SkipDir
+			case d.IsDir() || p != q.path && strings.HasSuffix(path, "_test.go"):
+				return nil
+			}
+			f, err := os.Open(path)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			fmt.Fprintln(h, strings.TrimPrefix(path, t.original))
+			_, err = io.Copy(h, f)
+			return err
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	return path.Base(q.path) + "-" + hex.EncodeToString(h.Sum(nil)[:12]), nil
+}
+
+// splitFrom is the time from which the subtests of a test are measured one by one.
+const splitFrom = 4 * time.Second
+
+// measure runs each test of a package of the original copy alone.
+func (t *tests) measure(q testPackage) (*profile, error) {
+	fmt.Printf("%s: measuring which lines each test executes\n", q.path)
+	binary := filepath.Join(t.changed, ".tests", "measure")
+	if _, err := goCommand(t.original, "test", "-c", "-vet=off", "-cover", "-coverpkg="+strings.Join(t.used(q), ","), "-o", binary, q.path); err != nil {
+		return nil, err
+	}
+	defer os.Remove(binary)
+	m := measurement{dir: filepath.Join(t.original, strings.TrimPrefix(q.path, t.module)), binary: binary, module: t.module, limit: t.options.timeout,
+		data: filepath.Join(t.changed, ".tests", "data"), lines: map[string]map[[2]int][]int{}}
+	out, err := runTests(m.dir, t.options.timeout, nil, binary, "-test.list=^(Test|Example|Fuzz)")
+	if err != nil {
+		return nil, fmt.Errorf("%s: listing tests: %w\n%s", q.path, err, out)
+	}
+	for name := range strings.FieldsSeq(string(out)) {
+		if !regexp.MustCompile(`^(Test|Example|Fuzz)\w*$`).MatchString(name) {
+			continue
+		}
+		if err := m.test(name); err != nil {
+			return nil, err
+		}
+	}
+	return m.profile(), nil
+}
+
+type measurement struct {
+	dir, binary, data, module string
+	limit                     time.Duration
+	tests                     []testTime
+	lines                     map[string]map[[2]int][]int
+}
+
+// test measures a test, or each of its subtests if it takes long.
+func (m *measurement) test(name string) error {
+	start := time.Now()
+	out, err := m.run(testRun{names: []string{name}})
+	took := time.Since(start)
+	var subtests []string
+	if took > splitFrom {
+		for _, s := range regexp.MustCompile(`(?m)^=== RUN   (`+name+`/[^/\n]+)$`).FindAllSubmatch(out, -1) {
+			subtests = append(subtests, string(s[1]))
+		}
+	}
+	if len(subtests) > 1 {
+		for _, s := range subtests {
+			start := time.Now()
+			_, err := m.run(testRun{parent: name, names: []string{s}})
+			if err := m.add(s, time.Since(start), err); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return m.add(name, took, err)
+}
+
+func (m *measurement) run(r testRun) ([]byte, error) {
+	if err := os.RemoveAll(m.data); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(m.data, 0o755); err != nil {
+		return nil, err
+	}
+	return runTests(m.dir, m.limit, []string{"GOCOVERDIR=" + m.data}, m.binary, "-test.v", "-test.gocoverdir="+m.data, "-test.run="+r.pattern())
+}
+
+// add adds the lines that a test has executed.
+func (m *measurement) add(name string, took time.Duration, failed error) error {
+	if failed != nil {
+		fmt.Printf("%s: left out, it fails without a mutant: %v\n", name, failed)
+		return nil
+	}
+	text := filepath.Join(m.data, "text")
+	if _, err := goCommand(m.dir, "tool", "covdata", "textfmt", "-i="+m.data, "-o="+text); err != nil {
+		return err
+	}
+	data, err := os.ReadFile(text)
+	if err != nil {
+		return err
+	}
+	n := len(m.tests)
+	m.tests = append(m.tests, testTime{name, took})
+	for line := range strings.Lines(string(data)) {
+		// file:line.column,line.column statements count
+		file, rest, ok := strings.Cut(line, ":")
+		var from, fromColumn, to, toColumn, statements, count int
+		if n, _ := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &from, &fromColumn, &to, &toColumn, &statements, &count); !ok || n != 6 || count == 0 {
+			continue
+		}
+		file = strings.TrimPrefix(file, m.module+"/")
+		if m.lines[file] == nil {
+			m.lines[file] = map[[2]int][]int{}
+		}
+		at := [2]int{from, to}
+		if list := m.lines[file][at]; len(list) == 0 || list[len(list)-1] != n {
+			m.lines[file][at] = append(list, n)
+		}
+	}
+	return nil
+}
+
+func (m *measurement) profile() *profile {
+	p := &profile{Tests: m.tests, Lines: map[string][]executed{}}
+	for file, ranges := range m.lines {
+		for at, tests := range ranges {
+			p.Lines[file] = append(p.Lines[file], executed{at[0], at[1], tests})
+		}
+		slices.SortFunc(p.Lines[file], func(a, b executed) int { return a.From - b.From })
+	}
+	return p
+}
