@@ -16,11 +16,10 @@ import (
 
 // A folder is a bucket in a file system, which several machines may share. An
 // object is written to a temporary file and then linked to its name; the link
-// succeeds for exactly one of several writers. 23 scratchName is the folder of
-// temporary files; no object's name begins with it.
+// succeeds for exactly one of several writers.
 type folder struct{ root string }
 
-// scratchName begins no object's name.
+// scratchName is the folder of temporary files. No object's name begins with it.
 const scratchName = ".tmp"
 
 // mkdirTries is how often put creates an object's folder again. Removing the
