@@ -9,7 +9,7 @@
 // group of packages.
 //
 // All work is done on copies of the repository in a temporary folder. A coverage profile
-// per test tells which tests execute a line; profiles are kept in the folder of -cache
+// per test lists the lines that it executes; profiles are kept in the folder of -cache
 // until a file that the package depends on changes. One copy holds all mutants of the
 // sample at once, each as a copy of its function that runs if a file names the mutant,
 // so that each package is compiled once.

@@ -256,7 +256,7 @@ func (t *tests) test(m *mutant, pkg string, r testRun) ([]byte, error) {
 	return runTests(filepath.Join(t.changed, strings.TrimPrefix(pkg, t.module)), limit, nil, binary, "-test.run="+r.pattern(), "-test.failfast")
 }
 
-// maxMemory limits the virtual memory of tests, in KiB: a mutant may allocate for ever.
+// maxMemory limits the virtual memory of tests, in KiB: a mutant may allocate without end.
 const maxMemory = "16000000"
 
 // runTests runs a test binary with short tests and returns its output.

@@ -297,7 +297,7 @@ func TestEscape(t *testing.T) {
 			want = string(rune(c))
 		}
 		if got := escapePath(string([]byte{byte(c)})); got != want {
-			t.Errorf("%q is escaped as %s, want %s", c, got, want)
+			t.Errorf("byte %d is escaped as %s, want %s", c, got, want)
 		}
 	}
 	if got := escapeQuery(url.Values{"b": {"x y+z"}, "a": {"/"}}); got != "a=%2F&b=x%20y%2Bz" {
@@ -474,7 +474,7 @@ func TestRemoveMissing(t *testing.T) {
 }
 
 // A store's address has parts with defaults: the region, the endpoint and the prefix.
-// Regions and endpoints of the address precede those of the environment.
+// Regions and endpoints of the address precede the environment's.
 func TestAddresses(t *testing.T) {
 	for _, x := range []struct {
 		addr         string
