@@ -256,7 +256,7 @@ func TestPruneStopsAtErrors(t *testing.T) {
 	}
 }
 
-// Prune with keep names what it would remove and removes nothing. Objects in runs that
+// Prune with keep names each candidate and removes nothing. Objects in runs that
 // have no key are removed, other names of the store stay.
 func TestPruneNames(t *testing.T) {
 	s := openTest(t, t.TempDir())
@@ -391,7 +391,7 @@ func TestSkew(t *testing.T) {
 	}
 }
 
-// Each kind of answer has its error, which names the store, and what was done.
+// Each kind of answer has its error, which names the store and the operation.
 func TestExplain(t *testing.T) {
 	c := &rest{addr: "s3://b/p"}
 	for _, x := range []struct {
