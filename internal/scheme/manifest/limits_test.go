@@ -219,8 +219,8 @@ control D(packet_out pkt, in h_t hdr) { apply { } }
 V1Switch(P(), V(), I(), E(), V(), D()) main;
 `
 
-// All that a manifest says of a program's objects is held against their sizes, widths
-// and kinds of match, from both sides of each limit.
+// Check compares sizes, widths and kinds of match of a manifest with the program,
+// from both sides of each limit.
 func TestCheckLimits(t *testing.T) {
 	program, err := p4.CompileText("kinds.p4", []byte(kinds), p4.Options{})
 	if err != nil {
