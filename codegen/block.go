@@ -44,6 +44,8 @@ type block struct {
 	Parts  []string `yaml:"parts"`  // blocks of kind part that it is built on
 	Recirc []string `yaml:"recirc"` // further ones where state comes back by recirculation
 	Ghost  []string `yaml:"ghost"`  // those instead where it comes by the ghost thread
+	// StatePath is a signal's default state path on software switches, "" for recirc.
+	StatePath string `yaml:"state-path"`
 
 	// A signal that exists between the edges of the network alone: elsewhere
 	// switches hash, and do what these parts do.

@@ -94,6 +94,7 @@ func (k *checker) keys(b *block) {
 		{"edge", b.Edge, []kind{signal}},
 		{"transit", b.Transit != nil, []kind{signal}},
 		{"ghost", b.Ghost != nil, []kind{signal}},
+		{"state-path", b.StatePath != "", []kind{signal}},
 		{"load", b.Load.Register != "", []kind{signal}},
 		{"holds", b.Holds != "", []kind{granularity, choice}},
 		{"instead", b.Instead != "", []kind{granularity}},

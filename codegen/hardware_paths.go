@@ -65,6 +65,41 @@ func (v *view) QueuesFirst() []string {
 	return v.Queues()
 }
 
+// Priorities are the priorities of PFC.
+func (v *view) Priorities() []int { return count(8) }
+
+// Grade is the queue length, in packets, from which a grade begins.
+func (v *view) Grade(grade int) int64 {
+	return v.Int("qcap") * v.Int(fmt.Sprint("grade", grade)) / 100
+}
+
+// Enabled is the bit of PFC frames that enables the lossless priority.
+func (v *view) Enabled() int { return 1 << v.Int("priority") }
+
+// Grades returns the ranges of queue lengths, in cells, of the grades 0 to 3.
+func (v *view) Grades() []eighth {
+	var list []eighth
+	from := 0
+	for i := range 4 {
+		to := 1<<19 - 1
+		if i < 3 {
+			to = int(v.Grade(i+1)*packet)/v.arch.cellBytes - 1
+		}
+		if to >= from {
+			list = append(list, eighth{from, to, i * 256})
+			from = to + 1
+		}
+	}
+	return list
+}
+
+// PausedLevel is the level of paused ports.
+func (v *view) PausedLevel() int { return 4 * 256 }
+
+// ResumedLevel is the level of a port from the end of a pause to its next departure:
+// grade 3, because packets waited.
+func (v *view) ResumedLevel() int { return 3 * 256 }
+
 // Looks are the paths that DrawsFirst looks at.
 func (v *view) Looks() []string {
 	list := []string{"the first path drawn", "the second path drawn"}

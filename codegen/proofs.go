@@ -154,8 +154,8 @@ func gradeable(v *view) error {
 
 // ranked wants levels that are ranked by their slot.
 func ranked(v *view) error {
-	if v.row.Signal != "piggyback" && v.row.Signal != "marks" {
-		return fmt.Errorf("choice least is built for signals piggyback and marks; of %s, choice grid takes the least loaded paths most often", v.row.Signal)
+	if !slices.Contains([]string{"piggyback", "marks", "occupancy"}, v.row.Signal) {
+		return fmt.Errorf("choice least is built for signals piggyback, marks and occupancy; of %s, choice grid takes the least loaded paths most often", v.row.Signal)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,6 +54,14 @@ func (r Row) titled(values map[string]string) string {
 		title = strings.ReplaceAll(title, "{"+name+"}", text)
 	}
 	return title
+}
+
+// statePath returns the default state path of a row on an architecture.
+func (r Row) statePath(arch string) string {
+	if arch == "" || arch == software.name {
+		return cmp.Or(r.block(signal).StatePath, recirculated)
+	}
+	return recirculated
 }
 
 // named is the name of the row's block of a kind.

@@ -95,7 +95,7 @@ const maxPort = 499
 // complete fills in defaults and refuses unknown parameters.
 func (p *Params) complete(row Row) error {
 	p.Ports = cmp.Or(p.Ports, 4)
-	p.StatePath = cmp.Or(p.StatePath, "recirc")
+	p.StatePath = cmp.Or(p.StatePath, row.statePath(p.Arch))
 	if p.Role == "" {
 		p.Role = Roles[0]
 	}

@@ -182,9 +182,13 @@ func TestHtsimUEC(t *testing.T) {
 		there[name].runs++
 	}
 	cases := ""
-	for _, entropy := range []string{"oblivious", "reps", "bitmap", "mixed"} {
+	for _, sender := range []string{"oblivious", "reps", "bitmap", "mixed", "ar"} {
 		for _, spine := range []string{"equal", "slow"} {
-			cases += fmt.Sprintf("  - {name: %s-%s, transport: {kind: uec, mss: 4096, entropy: %s}", entropy, spine, entropy)
+			scheme, entropy := "ecmp", sender
+			if sender == "ar" { // adaptive routing in the switches
+				scheme, entropy = "ar", "flow"
+			}
+			cases += fmt.Sprintf("  - {name: %s-%s, schemes: [%s], transport: {kind: uec, mss: 4096, entropy: %s}", sender, spine, scheme, entropy)
 			if spine == "slow" {
 				cases += ", links: [{link: s1, rate: 25G}]"
 			}
@@ -194,7 +198,7 @@ func TestHtsimUEC(t *testing.T) {
 	x, err := spec.Load("t.yaml", []byte(`
 name: permutation
 topology: {leaf-spine: {leaves: 4, spines: 8, hosts: 8, host-rate: 100G, rate: 100G, host-delay: 500ns, delay: 500ns, queue: 17}}
-schemes: [ecmp]
+schemes: [ecmp, ar]
 traffic: [{file: ../../testdata/oracle/ai/flows/perm32_4MB.txt}]
 mtu: 4146
 switches: {marking: dequeue, slow-links: scaled}

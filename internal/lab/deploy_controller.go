@@ -38,7 +38,7 @@ func deployPrograms(ctx context.Context, r *running) (deployment, error) {
 	for _, s := range r.planned.Switches {
 		sw := target.Switch(s.Name)
 		chance.seed(sw, sim.Random(r.Seed, s.Name))
-		r.net.Switch(s.Name).Load(sw)
+		r.load(s, sw)
 	}
 	return d, nil
 }

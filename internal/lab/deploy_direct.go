@@ -15,6 +15,7 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
@@ -63,10 +64,19 @@ func deployDirect(r *running) (deployment, error) {
 			return nil, fmt.Errorf("deploying %s: %w", s.Name, err)
 		}
 		chance.seed(sw, sim.Random(r.Seed, s.Name))
-		r.net.Switch(s.Name).Load(sw)
+		r.load(s, sw)
 		d.switches[s.Name] = c
 	}
 	return d, nil
+}
+
+// load makes a switch of the simulator run a program.
+func (r *running) load(s *plan.Switch, sw *dataplane.Switch) {
+	at := r.net.Switch(s.Name)
+	at.Load(sw)
+	if s.Pipeline.Manifest.Header(manifest.PauseHeader) != nil {
+		at.PassPFC()
+	}
 }
 
 func (d directDeployment) change(_ context.Context, p *plan.Plan) error {

@@ -301,6 +301,8 @@ func (e *native) cut(p *Packet, bytes int) {
 	p.native.came -= bytes
 }
 
+func (e *native) paused(o *Port, pause bool) { e.model.Paused(o.Number, pause) }
+
 func (e *native) cell() int {
 	if e.o.Hardware == nil {
 		return 0

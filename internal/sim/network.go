@@ -215,6 +215,8 @@ type engine interface {
 	ingress(p *Packet)
 	// enqueued handles a packet that joins a queue.
 	enqueued(p *Packet, o *Port, depth int)
+	// paused handles a PFC frame of the neighbour at a port.
+	paused(o *Port, pause bool)
 	// cut takes bytes off the end of a packet's payload, before enqueued.
 	cut(p *Packet, bytes int)
 	// cell returns the unit of queue lengths, in bytes; 0: packets of full length.

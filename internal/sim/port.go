@@ -390,6 +390,7 @@ func (o *Port) pause() {
 	if !o.paused {
 		o.paused, o.since = true, o.net.now
 		o.count.Pauses++
+		o.tellPaused()
 	}
 }
 
@@ -398,6 +399,14 @@ func (o *Port) resume() {
 	if o.paused {
 		o.paused = false
 		o.count.Paused += o.net.now - o.since
+		o.tellPaused()
 		o.wake()
+	}
+}
+
+// tellPaused passes the PFC frame to the program of the switch.
+func (o *Port) tellPaused() {
+	if o.sw != nil {
+		o.sw.engine.paused(o, o.paused)
 	}
 }

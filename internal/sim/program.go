@@ -15,6 +15,8 @@ type program struct {
 	// park is the length of the queue, as the program counts it, behind which
 	// packets are made small.
 	park int
+	// pfc passes PFC frames to the program.
+	pfc bool
 	// out is a stack: what egress makes of one packet may send others through
 	// egress before the rest is looked at.
 	out []dataplane.Outcome
@@ -144,6 +146,43 @@ func (e *program) enqueued(p *Packet, _ *Port, depth int) {
 		}
 	}
 	e.done()
+}
+
+// PassPFC makes the switch pass PFC frames to its program.
+func (s *Switch) PassPFC() {
+	if e, ok := s.engine.(*program); ok {
+		e.pfc = true
+	}
+}
+
+// paused passes a PFC frame to the program, which makes no packet from it.
+func (e *program) paused(o *Port, pause bool) {
+	if !e.pfc {
+		return
+	}
+	base := len(e.out)
+	_, e.out = e.take().Arrive(uint32(o.Number), pfcFrame(pause), 0, e.s.Clock(), e.out)
+	for _, x := range e.out[base:] {
+		if x.Packet != nil {
+			e.alone.Free(x.Packet)
+		}
+	}
+	e.out = e.out[:base]
+	e.done()
+}
+
+// pfcFrame returns a PFC frame (IEEE 802.1Qbb) that pauses all priorities, or resumes
+// them.
+func pfcFrame(pause bool) []byte {
+	frame := make([]byte, 60)
+	copy(frame, []byte{0x01, 0x80, 0xC2, 0, 0, 1})
+	copy(frame[12:], []byte{0x88, 0x08, 0x01, 0x01, 0x00, 0xFF})
+	if pause {
+		for i := 18; i < 34; i++ {
+			frame[i] = 0xFF
+		}
+	}
+	return frame
 }
 
 func (e *program) cut(p *Packet, bytes int) {

@@ -13,6 +13,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/p4"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
@@ -116,6 +117,9 @@ func loadP4(t testing.TB, n *sim.Network, p *plan.Plan) {
 			node.AddVirtual(v.Port)
 		}
 		node.Load(sw)
+		if s.Pipeline.Manifest.Header(manifest.PauseHeader) != nil {
+			node.PassPFC()
+		}
 	}
 }
 

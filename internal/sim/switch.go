@@ -262,6 +262,7 @@ type idle struct{ s *Switch }
 
 func (e idle) ingress(p *Packet)             { e.s.net.lose(p, noProgram) }
 func (idle) enqueued(*Packet, *Port, int)    {}
+func (idle) paused(*Port, bool)              {}
 func (idle) cell() int                       { return 0 }
 func (idle) egress(*Packet, *Port, int) fate { return gone }
 func (idle) forget(*Packet)                  {}

@@ -31,7 +31,7 @@ func uecSteps(t *sim.Tuning) (steps []sim.Step) {
 // that look at lengths or add headers. Nothing is lost, and both agree.
 func TestUECEngines(t *testing.T) {
 	topo := leafSpine(t, uecFabric())
-	for _, scheme := range []string{"ecmp", "rps", "drill", "letflow", "conga", "presto", "hula", "qall-poly3", "drill+rlb", "pdlb", "packet-queue-least", "flowlet-queue-least"} {
+	for _, scheme := range []string{"ecmp", "rps", "drill", "letflow", "conga", "presto", "hula", "qall-poly3", "drill+rlb", "pdlb", "packet-queue-least", "ar", "ar-flowlet"} {
 		for _, entropy := range []sim.Entropy{sim.EntropyFlow, sim.EntropyREPS} {
 			tuning := &sim.Tuning{Entropy: entropy}
 			o := sim.Options{Seed: 3, Trim: true, ECN: sim.ECN{ByBDP: true, Dequeue: true}}

@@ -33,6 +33,7 @@ var advisers = []adviser{
 	{"letflow", needBuffer, letflow},
 	{"presto", 0, presto},
 	{"drill", 0, drill},
+	{"ar", 0, adaptive},
 	{"conga", needBuffer, conga},
 	{"hula", 0, hula},
 	{"qall", needBuffer, qall},

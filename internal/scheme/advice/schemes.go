@@ -41,6 +41,17 @@ func drill(n Network) ([]Parameter, error) {
 	}, nil
 }
 
+// adaptive: grades are shares of the queues in the network.
+func adaptive(n Network) ([]Parameter, error) {
+	list, err := drill(n)
+	list[0].Source = "a report for each packet that a full link sends, on switches without shared registers"
+	if n.Buffer >= 2 {
+		list = append(list, Parameter{Name: "qcap", Value: fmt.Sprintf("%d packets", n.Buffer), Formula: "buffer", Source: "grades are shares of the queue's capacity"})
+	}
+	list = append(list, Parameter{Name: "gap", Value: "10us", Formula: "constant", Source: "uet-htsim, -ar_sticky_delta"})
+	return list, err
+}
+
 func conga(n Network) ([]Parameter, error) {
 	return []Parameter{
 		window("2^k us >= max(160 us, RTT)", max(160*time.Microsecond, n.RTT), "CONGA: tau = 160 us; the estimator has to average over a round trip"),

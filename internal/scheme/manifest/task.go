@@ -310,6 +310,7 @@ const (
 	ReportHeader    HeaderKind = "report"
 	OverlayHeader   HeaderKind = "overlay"
 	WarningHeader   HeaderKind = "warning"
+	PauseHeader     HeaderKind = "pause"
 	RoundHeader     HeaderKind = "recirculation"
 	BridgeHeader    HeaderKind = "bridge"
 	OtherHeader     HeaderKind = "other"
@@ -323,6 +324,7 @@ func (HeaderKind) Words() []Word {
 		{string(ReportHeader), "what egress tells ingress"},
 		{string(OverlayHeader), "information between leaves in each packet"},
 		{string(WarningHeader), "a warning to a neighbour"},
+		{string(PauseHeader), "a PFC frame of a neighbour; switches pass such frames to the program"},
 		{string(RoundHeader), "state of a recirculated packet"},
 		{string(BridgeHeader), "what ingress tells egress about a packet"},
 		{string(OtherHeader), "something else"},

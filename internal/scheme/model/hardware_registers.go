@@ -105,6 +105,16 @@ func (q *queue) hardware(register string, _ int) []uint64 {
 	return cells
 }
 
+// hardware returns the grades times 256, which leaves a byte for the order of paths.
+func (o *occupancy) hardware(register string, _ int) []uint64 {
+	if register != "q_C" {
+		return nil
+	}
+	cells := collect(o.len[:], func(grade uint32) uint64 { return uint64(grade) << 8 })
+	cells[noPort] = 0xFFF0
+	return cells
+}
+
 // haunted are the lengths as the ghost thread writes them, by numbers of queues:
 // each port has four, of which programs use the first. The last of all stands
 // for slots that a group does not have.

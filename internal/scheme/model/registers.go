@@ -29,12 +29,7 @@ func (s *Switch) cells(register string) []uint64 {
 	case "nrc":
 		return []uint64{uint64(s.controlled.rounds)}
 	case "faulty":
-		return collect(s.controlled.faulty[:], func(f bool) uint64 {
-			if f {
-				return 1
-			}
-			return 0
-		})
+		return flags(s.controlled.faulty[:])
 	case "fb_tag":
 		return numbers(s.feedback)
 	case "rtt":
@@ -79,6 +74,16 @@ func collect[T any](list []T, f func(T) uint64) []uint64 {
 		cells[i] = f(x)
 	}
 	return cells
+}
+
+// flags are cells of one bit.
+func flags(list []bool) []uint64 {
+	return collect(list, func(f bool) uint64 {
+		if f {
+			return 1
+		}
+		return 0
+	})
 }
 
 func numbers[T ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~int](list []T) []uint64 {
@@ -138,6 +143,13 @@ func (q *queue) cells(register string) []uint64 {
 		return q.times(q.last[:])
 	}
 	return nil
+}
+
+func (o *occupancy) cells(register string) []uint64 {
+	if register == "q_paused" {
+		return flags(o.paused[:])
+	}
+	return o.queue.cells(register)
 }
 
 func (b *behaviour) cells(register string) []uint64 {

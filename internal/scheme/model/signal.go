@@ -13,6 +13,8 @@ func newSignal(s *Switch) signal {
 		return given{s, nothing{}}
 	case "queue":
 		return &queue{Switch: s}
+	case "occupancy":
+		return newOccupancy(s)
 	case "behaviour":
 		return newBehaviour(s, &eq4{tau: s.cfg.Tau})
 	case "fitted":
@@ -107,6 +109,89 @@ func (q *queue) measured(length int) uint32 {
 }
 
 func (q *queue) learn(r Report, _ Time) { q.len[r.Port] = r.Len }
+
+// The costs of paths for adaptive routing, beyond grades 0 to 3 of queue lengths.
+const (
+	gradeResumed = 3
+	gradePaused  = 4
+)
+
+// occupancy is the signal of adaptive routing: grades of queue lengths, with paused
+// ports last. A software switch adds each packet that it sends to a path, and corrects
+// the length when packets leave. Hardware only has reports of grades, and a report
+// after a pause frame ends the pause.
+type occupancy struct {
+	queue
+	grades [3]uint32 // the lengths, in packets or cells, from which grades 1 to 3 begin
+	paused [512]bool
+}
+
+func newOccupancy(s *Switch) *occupancy {
+	o := &occupancy{queue: queue{Switch: s}}
+	for i, share := range s.cfg.Grades {
+		o.grades[i] = s.cfg.QCap * share / 100
+		if s.tofino() {
+			o.grades[i] = o.grades[i] * packet / uint32(s.cfg.Hardware.Cell)
+		}
+	}
+	return o
+}
+
+// grade returns the grade of a queue length.
+func (o *occupancy) grade(length uint32) uint32 {
+	for i := len(o.grades); i > 0; i-- {
+		if length >= o.grades[i-1] {
+			return uint32(i)
+		}
+	}
+	return 0
+}
+
+func (o *occupancy) cost(p *pass, slot int) uint32 {
+	port := o.port(p, slot)
+	switch {
+	case o.cfg.QueueNow != nil:
+		g := o.grade(o.cfg.QueueNow(port, p.Flow) / packet)
+		if o.paused[port] {
+			g += gradePaused
+		}
+		return g
+	case o.tofino():
+		return o.len[port]
+	case o.paused[port]:
+		return o.grade(o.len[port]) + gradePaused
+	}
+	return o.grade(o.len[port])
+}
+
+// join counts a packet that is on its way to the queue of a port.
+func (o *occupancy) join(port int) {
+	if !o.tofino() {
+		o.len[port]++
+	}
+}
+
+func (o *occupancy) egress(d Departure, now Time) (Report, bool) {
+	r, due := o.queue.egress(d, now)
+	if o.tofino() {
+		r.Len = o.grade(r.Len)
+	}
+	return r, due
+}
+
+// Paused notes a PFC frame of the neighbour at a port.
+func (s *Switch) Paused(port int, paused bool) {
+	o, ok := s.signal.(*occupancy)
+	switch {
+	case !ok || s.transit:
+	case !o.tofino():
+		o.paused[port] = paused
+	case paused:
+		o.len[port] = gradePaused
+	default:
+		o.len[port] = gradeResumed
+	}
+}
 
 // A PathNews is the result of a probe along a path.
 type PathNews struct {

@@ -222,6 +222,9 @@ func (s *Switch) Ingress(p *Packet, now Time) Decision {
 		if o, ok := s.choice.(*ordered); ok {
 			o.signal.join(d.Port)
 		}
+		if o, ok := s.signal.(*occupancy); ok {
+			o.join(d.Port)
+		}
 	}
 	return d
 }
@@ -354,6 +357,8 @@ type Params struct {
 	D, M int    // DRILL: paths drawn, paths remembered
 	QCap uint32 // packets that a queue holds
 
+	Grades [3]uint32 // adaptive routing: the shares of QCap, in percent, from which grades 1 to 3 begin
+
 	Tb   Time          // reports of a port come at most this often (QALL's T_b)
 	Tau  Time          // QALL, tau: the dequeue interval that counts as idle
 	Age  Time          // QALL: older state counts as idle; 0: never
@@ -415,6 +420,8 @@ func (p *Params) Set(name string, number int64) error {
 		p.M = int(number)
 	case "qcap":
 		p.QCap = uint32(number)
+	case "grade1", "grade2", "grade3":
+		p.Grades[name[5]-'1'] = uint32(number)
 	case "window":
 		p.Window = uint(number)
 	case "link":
@@ -455,8 +462,8 @@ func (p *Params) Set(name string, number int64) error {
 		p.Delay = number
 	case "degree":
 		p.Degree = int(number)
-	case "cpu", "theta", "period", "rule", "ecnk", "incast":
-		// The controller uses these parameters.
+	case "priority", "cpu", "theta", "period", "rule", "ecnk", "incast":
+		// The controller uses these parameters, or the parser.
 	default:
 		return fmt.Errorf("unknown parameter %q", name)
 	}
