@@ -28,8 +28,8 @@ func (s *Server) manager() manager {
 // perPort returns the number of queues per port.
 func (m manager) perPort() uint32 { return m.queues / m.group }
 
-// usable is the number of ports of a pipe.
-const usable = 72
+// A pipe has usable ports, of which the first front have connectors.
+const usable, front = 72, 64
 
 func newFixed(s *Server) *fixed {
 	schema := bfrt.ChipSchema(s.second())
@@ -56,7 +56,7 @@ func (c *fixed) device(t *recordTable) {
 		set("num_pipes", uint64(len(s.pipes)))
 		set("num_stages", ifElse[uint64](s.second(), 20, 12))
 		set("num_max_ports", uint64(len(s.pipes))*usable)
-		set("num_front_ports", uint64(len(s.pipes))*64)
+		set("num_front_ports", uint64(len(s.pipes))*front)
 		set("pcie_cpu_port", ifElse[uint64](s.second(), 0, 320))
 		eth := []uint32{64, 65, 66, 67}
 		if s.second() {
@@ -68,7 +68,7 @@ func (c *fixed) device(t *recordTable) {
 		list("internal_port_list", nil)
 		var outside []uint32
 		for pipe := range uint32(len(s.pipes)) {
-			for i := range uint32(64) {
+			for i := range uint32(front) {
 				outside = append(outside, pipe<<7|i)
 			}
 		}
@@ -142,8 +142,18 @@ func (c *fixed) managers(named map[string]*recordTable) {
 		}
 		return n, nil
 	}
+	all := func(t *recordTable) func(*request) []*wire.TableKey {
+		return func(*request) (list []*wire.TableKey) {
+			for pipe := range uint64(len(s.pipes)) {
+				for i := range uint64(usable) {
+					list = append(list, t.keyAt(pipe<<7|i))
+				}
+			}
+			return list
+		}
+	}
 	cfg := named["TmPortCfg"]
-	cfg.constant = true
+	cfg.constant, cfg.all = true, all(cfg)
 	cfg.accept = func(*record) error { return failf(unimplemented, "the table is read only") }
 	cfg.refresh = func(_ *request, row *record) {
 		n, err := port(cfg, row)
@@ -191,7 +201,7 @@ func (c *fixed) managers(named map[string]*recordTable) {
 	}
 	for _, kind := range []string{"TmPortSchedCfg", "TmPortSchedShaping"} {
 		t := named[kind]
-		t.constant = true
+		t.constant, t.all = true, all(t)
 		t.accept = func(row *record) error { _, err := port(t, row); return err }
 		t.apply = func(r *request, _, after *record) error {
 			r.moving(func() { c.shapePort(named, after) })

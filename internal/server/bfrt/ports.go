@@ -28,13 +28,14 @@ func newPortTables(s *Server, named map[string]*recordTable) *portTables {
 	p := &portTables{s: s, config: named["PortConfigure"], stat: named["PortStat"], interval: 1000, up: map[uint32]bool{}, seen: map[uint32]bool{}}
 	t := p.config
 	t.lenient, t.prepare = true, p.start
-	t.accept = func(row *record) error {
+	exists := func(row *record) error {
 		port, err := p.number(t, row)
 		if err == nil && (port>>7 >= uint32(s.opts.Pipes) || port&0x7f >= usable) {
 			err = invalidf("there is no port %d", port)
 		}
 		return err
 	}
+	t.accept, p.stat.accept = exists, exists
 	t.apply = func(r *request, before, after *record) error {
 		row := cmp.Or(after, before)
 		port, err := p.number(t, row)
@@ -99,9 +100,16 @@ func newPortTables(s *Server, named map[string]*recordTable) *portTables {
 func (p *portTables) named(byName, byHandle *recordTable) {
 	byName.constant, byHandle.constant = true, true
 	numbers := map[string]uint64{}
+	var names, handles []*wire.TableKey
 	for port := range uint32(p.s.opts.Pipes) << 7 {
 		numbers[nameOf(port)] = uint64(port)
+		if port&0x7f < front {
+			names = append(names, &wire.TableKey{Fields: []*wire.KeyField{byName.keys[0].bytes([]byte(nameOf(port)))}})
+			handles = append(handles, &wire.TableKey{Fields: []*wire.KeyField{byHandle.keys[0].value(uint64(port/4 + 1)), byHandle.keys[1].value(uint64(port % 4))}})
+		}
 	}
+	byName.all = func(*request) []*wire.TableKey { return names }
+	byHandle.all = func(*request) []*wire.TableKey { return handles }
 	byName.refresh = func(_ *request, row *record) {
 		b, _ := byName.keys[0].exact(row.key)
 		if n, ok := numbers[string(b)]; ok {

@@ -17,8 +17,8 @@ type recordTable struct {
 	handles map[uint32]string
 	next    uint32
 
-	// constant is true if the rows 0 to size-1 always exist. They can be changed but
-	// not added.
+	// constant is true if the rows always exist. They can be changed but not added.
+	// They are the rows of all, or without it 0 to size-1.
 	constant bool
 	// lenient allows the deletion of missing rows.
 	lenient bool
@@ -44,6 +44,9 @@ type record struct {
 	fields map[uint32]*wire.DataField
 	handle uint32
 }
+
+// numbered reports whether the rows are those from 0 to size-1.
+func (t *recordTable) numbered() bool { return t.constant && len(t.keys) == 1 && t.all == nil }
 
 func (x *record) clone() *record {
 	c := *x
@@ -108,7 +111,7 @@ func (t *recordTable) key(k *wire.TableKey) (string, error) {
 		if b == nil {
 			return "", invalidf("the key lacks %s", f.name)
 		}
-		if t.constant && len(t.keys) == 1 && uintOf(b) >= uint64(t.schema.Size) {
+		if t.numbered() && uintOf(b) >= uint64(t.schema.Size) {
 			return "", invalidf("%s %d is outside 0..%d", f.name, uintOf(b), t.schema.Size-1)
 		}
 		id = append(append(id, b...), 0)
@@ -342,13 +345,12 @@ func (t *recordTable) read(r *request, e *wire.TableEntry) error {
 	}
 	want := t.wanted(e.GetData())
 	if e.GetValue() != nil || len(t.keys) == 0 {
-		id, row, err := t.find(e)
+		_, row, err := t.find(e)
 		if err != nil {
 			return err
 		}
 		if row == nil && (t.constant || len(t.keys) == 0) {
 			row = &record{key: e.GetKey(), fields: map[uint32]*wire.DataField{}}
-			t.rows[id] = row
 		}
 		if row == nil {
 			return failf(notFound, "there is no such entry")
@@ -371,7 +373,7 @@ func (t *recordTable) read(r *request, e *wire.TableEntry) error {
 			return err
 		}
 	}
-	if t.all != nil || t.constant && len(t.keys) == 1 {
+	if t.all != nil || t.numbered() {
 		return nil
 	}
 	for _, id := range t.sorted() {
@@ -385,12 +387,12 @@ func (t *recordTable) read(r *request, e *wire.TableEntry) error {
 // fixedKeys returns the keys of rows that always exist.
 func (t *recordTable) fixedKeys(r *request) (list []*wire.TableKey) {
 	switch {
-	case t.constant && len(t.keys) == 1:
+	case t.all != nil:
+		list = t.all(r)
+	case t.numbered():
 		for i := range t.schema.Size {
 			list = append(list, t.keyAt(uint64(i)))
 		}
-	case t.all != nil:
-		list = t.all(r)
 	}
 	return list
 }
