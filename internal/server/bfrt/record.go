@@ -18,7 +18,7 @@ type recordTable struct {
 	next    uint32
 
 	// constant is true if the rows always exist. They can be changed but not added.
-	// They are the rows of all, or without it 0 to size-1.
+	// Their keys come from all, or without it are 0 to size-1.
 	constant bool
 	// lenient allows the deletion of missing rows.
 	lenient bool
@@ -45,7 +45,7 @@ type record struct {
 	handle uint32
 }
 
-// numbered reports whether the rows are those from 0 to size-1.
+// numbered reports whether the rows have the numbers 0 to size-1.
 func (t *recordTable) numbered() bool { return t.constant && len(t.keys) == 1 && t.all == nil }
 
 func (x *record) clone() *record {
