@@ -256,7 +256,7 @@ func TestShowTables(t *testing.T) {
 	}
 }
 
-// In CSV each reading has a row, with empty cells for what it is not about.
+// In CSV each reading has a row. Cells without a value are empty.
 func TestLongGrid(t *testing.T) {
 	g := longGrid(round())
 	if len(g) != 14 || len(g[0]) != 16 {
@@ -311,8 +311,8 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// A report has a line for each switch, each note once with its switches, and sums up
-// what was verified. Differences have a row each.
+// A report has a line for each switch, each note once with its switches, and a summary.
+// Differences have a row each.
 func TestShowReport(t *testing.T) {
 	r := &report.Report{Elapsed: 1234567 * time.Microsecond, Switches: []report.Switch{
 		{Name: "l1", Pushed: true, Verified: true, Written: 3, Notes: []string{"no queues", "slow"}, Changes: []report.Change{{Kind: report.Insert, Object: "a", After: "1"}}},
@@ -416,8 +416,8 @@ func (l *linkTarget) Endpoint(name string) (target.Endpoint, error) {
 	return target.Endpoint{Address: "127.0.0.1:1"}, nil
 }
 
-// Links change together or not at all, keep what was set before, and are printed as
-// they are.
+// Links change together or not at all and keep earlier settings. The verb prints their
+// present state.
 func TestSetLinks(t *testing.T) {
 	c, out, _ := console(t)
 	top := load(t)
