@@ -120,8 +120,8 @@ func TestParseElection(t *testing.T) {
 	}
 }
 
-// A verb without a network says how to start one. A network whose process has ended is
-// forgotten.
+// A verb without a network fails, and removes the state of a network whose process has
+// ended.
 func TestNoNetwork(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	t.Chdir(t.TempDir())
@@ -251,7 +251,7 @@ func TestShowTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Out.Flush()
-	if out.String() != "x keeps nothing in registers that there is anything in\n" {
+	if !strings.HasPrefix(out.String(), "x keeps nothing in registers") {
 		t.Errorf("without readings: %q", out)
 	}
 }
