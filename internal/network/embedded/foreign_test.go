@@ -214,3 +214,74 @@ func TestTooManyEntries(t *testing.T) {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 }
+
+// TestForeignOffset: Init finds the first member of a group where the program adds it to a
+// hash of its own, from a table beside the table of sizes.
+func TestForeignOffset(t *testing.T) {
+	_, p, err := foreignPlan(t, `bit<16> base = 0;
+    action size(bit<16> n) { m.n = n; }
+    action offset(bit<16> first) { base = first; }
+    table sizes { key = { h.ip.dst: lpm; } actions = { size; } }
+    table offsets { key = { h.ip.dst: lpm; } actions = { offset; } }
+    table members { key = { m.slot: exact; } actions = { hop; } }
+    apply {
+        sizes.apply(); offsets.apply();
+        bit<16> zero = 0;
+        hash(m.slot, HashAlgorithm.crc16, zero, { h.ip.src, h.ip.dst }, m.n);
+        m.slot = base + m.slot;
+        members.apply();
+    }`, writtenFabric(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ table, want string }{
+		{"I.sizes", "dst=10.0.1.1/32 size(n=1)\ndst=10.0.1.2/32 size(n=1)\ndst=10.0.2.0/24 size(n=2)"},
+		{"I.offsets", "dst=10.0.1.1/32 offset(first=2)\ndst=10.0.1.2/32 offset(first=3)\ndst=10.0.2.0/24 offset(first=0)"},
+		{"I.members", "slot=0 hop(port=3)\nslot=1 hop(port=4)\nslot=2 hop(port=1)\nslot=3 hop(port=2)"},
+	} {
+		if got := rowsOf(p, "l1", c.table); got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.table, got, c.want)
+		}
+	}
+}
+
+// TestForeignPortIndex: a number that an action sets beside a port, and that another table
+// matches, is the port's, not a group's.
+func TestForeignPortIndex(t *testing.T) {
+	_, p, err := foreignPlan(t, `action toward(bit<9> port, bit<16> index) { s.egress_spec = port; m.n = index; }
+    table routes { key = { h.ip.dst: lpm; } actions = { toward; } }
+    table about { key = { m.n: exact; } actions = { NoAction; } }
+    apply { routes.apply(); about.apply(); }`, writtenFabric(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := rowsOf(p, "s1", "I.routes"), "dst=10.0.1.0/24 toward(port=1, index=1)\ndst=10.0.2.0/24 toward(port=2, index=2)"; got != want {
+		t.Errorf("s1:\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestForeignTinyTable: if a table of paths that rewrite addresses is tiny, the local host
+// uses its default action, so that two leaves with a host each fit two entries. 10.0.1.1 is
+// 167772417.
+func TestForeignTinyTable(t *testing.T) {
+	topology, err := fabric.LeafSpine{Name: "tiny", Leaves: 2, Spines: 2, Hosts: 1}.Make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, p, err := foreignPlan(t, `action nhop(bit<32> host, bit<9> port) { h.ip.dst = host; s.egress_spec = port; }
+    action several(bit<16> first, bit<16> n) { hash(m.slot, HashAlgorithm.crc16, first, { h.ip.src, h.ip.dst }, n); }
+    table groups { key = { h.ip.dst: lpm; } actions = { several; } }
+    table members { key = { m.slot: exact; } actions = { nhop; } size = 2; }
+    apply { groups.apply(); members.apply(); }`, topology)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ sw, want string }{
+		{"l1", "slot=1 nhop(host=167772673, port=2)\nslot=2 nhop(host=167772673, port=3)\ndefault nhop(host=167772417, port=1)"},
+		{"s1", "slot=0 nhop(host=167772417, port=1)\nslot=1 nhop(host=167772673, port=2)"},
+	} {
+		if got := rowsOf(p, c.sw, "I.members"); got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.sw, got, c.want)
+		}
+	}
+}

@@ -45,6 +45,13 @@ type flow struct {
 	index map[string][]string
 	// params has the index of the action of each parameter.
 	params map[string]int
+	sums   []sum
+}
+
+// A sum is a value that an action computes as the sum of two others.
+type sum struct {
+	to          string
+	left, right []string
 }
 
 func fieldName(header, field string) string { return header + "." + field }
@@ -67,6 +74,35 @@ func flowOf(c *bmv2.Config) *flow {
 			f.primitive(a, p)
 		}
 	}
+	f.propagate()
+	if f.offsets() {
+		f.propagate()
+	}
+	return f
+}
+
+// offsets finds sums of a chosen value and the first one of its group, such as the offset
+// of the group's members in a table. It reports whether there are any.
+func (f *flow) offsets() bool {
+	found := false
+	for _, s := range f.sums {
+		for _, half := range [][2][]string{{s.left, s.right}, {s.right, s.left}} {
+			picked := slices.ContainsFunc(half[0], func(v string) bool { return f.roles[v] == chosen || f.roles[v] == member })
+			free := len(half[1]) > 0 && !slices.ContainsFunc(half[1], func(v string) bool { return f.roles[v] != noRole })
+			if !picked || !free || f.roles[s.to] != chosen && f.roles[s.to] != member {
+				continue
+			}
+			f.roles[s.to], found = member, true
+			for _, v := range half[1] {
+				f.set(v, firstOf)
+			}
+		}
+	}
+	return found
+}
+
+// propagate passes roles along the edges until nothing changes.
+func (f *flow) propagate() {
 	// Values are visited in the order of their names, so a value that could
 	// have two roles always gets the same one.
 	order := slices.Sorted(maps.Keys(f.from))
@@ -83,10 +119,9 @@ func flowOf(c *bmv2.Config) *flow {
 			}
 		}
 		if !changed {
-			break
+			return
 		}
 	}
-	return f
 }
 
 // givens sets the roles of fields with a meaning in the architecture and in
@@ -155,6 +190,24 @@ func leaves(a *bmv2.Action, e *bmv2.Expr) []string {
 	return nil
 }
 
+// sumOf returns the sum that an expression computes, without masks that cut it to the
+// width of a field, or nil.
+func sumOf(e *bmv2.Expr) *bmv2.Expr {
+	for e != nil {
+		switch {
+		case e.Inner != nil:
+			e = e.Inner
+		case e.Type == bmv2.TypeExpression && e.Op == "&" && e.Right != nil && e.Right.Type == bmv2.TypeHexstr:
+			e = e.Left
+		case e.Type == bmv2.TypeExpression && e.Op == "+" && e.Left != nil:
+			return e
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
 func (f *flow) primitive(a *bmv2.Action, p *bmv2.Primitive) {
 	arg := func(i int) *bmv2.Expr {
 		if i < len(p.Parameters) {
@@ -172,6 +225,9 @@ func (f *flow) primitive(a *bmv2.Action, p *bmv2.Primitive) {
 	case "assign":
 		if to := into(0); to != "" {
 			f.from[to] = append(f.from[to], leaves(a, arg(1))...)
+			if e := sumOf(arg(1)); e != nil {
+				f.sums = append(f.sums, sum{to, leaves(a, e.Left), leaves(a, e.Right)})
+			}
 		}
 	case "modify_field_with_hash_based_offset":
 		f.choice(into(0), leaves(a, arg(1)), leaves(a, arg(3)))

@@ -150,6 +150,7 @@ func (g *guess) table(t *configv1.Table, actions map[uint32]*configv1.Action) gu
 			g.notes[name+" "+made.Name+" "+p.GetName()] = why
 			made.Params = append(made.Params, manifest.Param{Name: p.GetName(), Carries: fact})
 		}
+		g.portIndex(name, &made)
 		out.actions = append(out.actions, made)
 	}
 	fields := g.keys[name]
@@ -184,6 +185,23 @@ func (g *guess) table(t *configv1.Table, actions map[uint32]*configv1.Action) gu
 		out.keys[0].Carries, out.actions = manifest.HostMAC, []manifest.Action{*to}
 	}
 	return out
+}
+
+// portIndex corrects the guess for an action that sets a port and the key of another
+// table: that table is about the port, not about a group.
+func (g *guess) portIndex(table string, a *manifest.Action) {
+	carries := func(f manifest.Fact) bool {
+		return slices.ContainsFunc(a.Params, func(p manifest.Param) bool { return p.Carries == f })
+	}
+	if !carries(manifest.EgressPort) || carries(manifest.PathCount) {
+		return
+	}
+	for i := range a.Params {
+		if p := &a.Params[i]; p.Carries == manifest.GroupID {
+			p.Carries = manifest.EgressPort
+			g.notes[table+" "+a.Name+" "+p.Name] = "the key of another table, beside a port, so it may number the port"
+		}
+	}
 }
 
 // unknownExact returns the name of a field that is matched exactly and whose meaning is
@@ -350,10 +368,11 @@ func (g *guess) writeTable(line func(why, format string, args ...any), t *config
 		}
 	}
 	if made.each != "" {
-		if size := t.GetSize(); size < smallTable {
+		size := t.GetSize()
+		if size < smallTable {
 			line("", "  # The table has room for %d entries: a network that needs more is refused.", size)
 		}
-		made.writeEntries(line)
+		made.writeEntries(line, made.purpose == manifest.Member && size <= tinyTable)
 		return
 	}
 	if made.purpose == manifest.None || made.purpose == manifest.Program {
@@ -395,8 +414,9 @@ var hostExprs = map[manifest.Fact]string{
 	manifest.FirstMember: "$first-path", manifest.MemberIndex: "$path",
 }
 
-// writeEntries writes the entries of a table with entries for each host.
-func (t *guessed) writeEntries(line func(why, format string, args ...any)) {
+// writeEntries writes the entries of a table with entries for each host. With saves, the
+// local host uses the default action, so that entries for paths to other switches fit.
+func (t *guessed) writeEntries(line func(why, format string, args ...any), saves bool) {
 	expr := func(f manifest.Fact) string {
 		if x, ok := hostExprs[f]; ok {
 			return x
@@ -414,8 +434,14 @@ func (t *guessed) writeEntries(line func(why, format string, args ...any)) {
 		for _, p := range a.Params {
 			args = append(args, fmt.Sprintf("%s: %s", quoted(p.Name), expr(p.Carries)))
 		}
+		call := fmt.Sprintf("action: %s, args: {%s}", quoted(a.Name), strings.Join(args, ", "))
 		line("", "  entries:")
-		line(t.why, "  - {each: %s, match: {%s}, action: %s, args: {%s}}", t.each, strings.Join(match, ", "), quoted(a.Name), strings.Join(args, ", "))
+		if !saves {
+			line(t.why, "  - {each: %s, match: {%s}, %s}", t.each, strings.Join(match, ", "), call)
+			return
+		}
+		line(t.why, "  - {each: %s, where: \"!$here\", match: {%s}, %s}", t.each, strings.Join(match, ", "), call)
+		line("the table has no room for the local host, so it uses the default action", "  - {default: true, each: host, where: $here, %s}", call)
 		return
 	}
 }
@@ -449,6 +475,9 @@ func (g *guess) writeShape(line func(why, format string, args ...any), t *config
 
 // smallTable is the size below which a table may be too small for all hosts and paths.
 const smallTable = 256
+
+// tinyTable is the size up to which a table has no room for the paths to local hosts.
+const tinyTable = 8
 
 // noLink is a port that probably has no link.
 const noLink = 500
