@@ -263,6 +263,17 @@ func (f *liveFabric) PacketOut(sw string, frame []byte) error {
 	return f.c.PacketOut(ctx, sw, frame)
 }
 
+// PacketAt makes a frame arrive at a port, if the target can.
+func (f *liveFabric) PacketAt(sw string, port int, frame []byte) error {
+	r, err := f.reach(sw)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := f.limited()
+	defer cancel()
+	return registers.Inject(ctx, r, port, frame)
+}
+
 // QueuesEmpty asks targets that know.
 func (f *liveFabric) QueuesEmpty(sw string) (bool, error) {
 	r, err := f.reach(sw)
@@ -294,6 +305,15 @@ func (r *switchRegisters) QueuesEmpty(ctx context.Context) (bool, error) {
 		return q.QueuesEmpty(ctx)
 	}
 	return false, errors.ErrUnsupported
+}
+
+// Inject asks the target.
+func (r *switchRegisters) Inject(ctx context.Context, port int, frame []byte) error {
+	reg, err := r.now()
+	if err != nil {
+		return err
+	}
+	return registers.Inject(ctx, reg, port, frame)
 }
 
 // PortCounts asks the target, as Meter wants it.

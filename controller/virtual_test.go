@@ -327,6 +327,11 @@ func (n *virtualNet) PacketOut(sw string, frame []byte) error {
 	return nil
 }
 
+func (n *virtualNet) PacketAt(sw string, port int, frame []byte) error {
+	n.send(fabric.End{Node: sw, Port: port}, frame)
+	return nil
+}
+
 func (n *virtualNet) QueuesEmpty(string) (bool, error) {
 	if n.silent {
 		return false, errors.ErrUnsupported

@@ -196,6 +196,23 @@ func (f *taskFabric) PacketOut(sw string, frame []byte) error {
 	return nil
 }
 
+// PacketAt makes a frame arrive at a port of a switch, once the latency has passed.
+func (f *taskFabric) PacketAt(sw string, port int, frame []byte) error {
+	s := f.r.net.Switch(sw)
+	if s == nil {
+		return fmt.Errorf("there is no switch %q", sw)
+	}
+	f.sent++
+	f.bytes += int64(len(frame))
+	f.note(sw)
+	f.later(func() {
+		if err := s.PacketAt(port, frame); err != nil {
+			f.r.fail(err)
+		}
+	})
+	return nil
+}
+
 // QueuesEmpty reports whether no packet waits in the switch.
 func (f *taskFabric) QueuesEmpty(sw string) (bool, error) {
 	return f.r.net.Switch(sw).Buffered() == 0, nil

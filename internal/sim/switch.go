@@ -38,13 +38,25 @@ func (s *Switch) Buffered() int { return s.used }
 func (s *Switch) OnPacketIn(f func(port int, bytes []byte)) { s.packetIn = f }
 
 // PacketOut lets a packet of the controller come in at the port to it.
-func (s *Switch) PacketOut(bytes []byte) {
+func (s *Switch) PacketOut(bytes []byte) { s.arrive(s.cpu, bytes) }
+
+// PacketAt lets a packet of the controller come in at a port that has a link.
+func (s *Switch) PacketAt(port int, bytes []byte) error {
+	o := s.Port(port)
+	if o == nil || o.link == nil {
+		return fmt.Errorf("%s has no link at port %d", s.Name, port)
+	}
+	s.arrive(o, bytes)
+	return nil
+}
+
+func (s *Switch) arrive(at *Port, bytes []byte) {
 	p := s.net.newPacket()
 	p.Kind = Control
 	p.head = append(p.head, bytes...)
 	p.Size = len(bytes)
 	s.net.begin(p)
-	p.from = s.cpu
+	p.from = at
 	s.engine.ingress(p)
 }
 

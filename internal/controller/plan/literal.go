@@ -11,6 +11,7 @@ import (
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 
 	"github.com/p4lb/p4lb/internal/controller/p4info"
+	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
@@ -342,8 +343,29 @@ func (p *place) to(i int) *place {
 
 // A Frame is a packet that the controller sends to a switch periodically.
 type Frame struct {
-	Every time.Duration `json:"every_ns"`
-	Bytes []byte        `json:"bytes"`
+	Every  time.Duration `json:"every_ns"`
+	Bytes  []byte        `json:"bytes"`
+	Port   *int          `json:"port,omitempty"` // where it arrives; nil: the CPU port
+	Stamps []Stamp       `json:"stamps,omitempty"`
+}
+
+// A Stamp is a field of a frame whose value is known when the frame is sent.
+type Stamp struct {
+	Fact  manifest.Fact `json:"fact"`
+	Bit   int           `json:"bit"` // the offset in the frame
+	Width int           `json:"width"`
+}
+
+// Write writes the lowest bits of a value into a frame.
+func (s Stamp) Write(frame []byte, v uint64) {
+	for i := range s.Width {
+		at := s.Bit + s.Width - 1 - i
+		mask := byte(1) << (7 - at%8)
+		frame[at/8] &^= mask
+		if v>>i&1 != 0 {
+			frame[at/8] |= mask
+		}
+	}
 }
 
 // addFrames adds the frames that tasks send.
@@ -355,7 +377,11 @@ func (b *planner) addFrames() {
 		}
 		err := b.each(&t.Repeat, func(p *place) error {
 			frame, err := p.frame(t.Frame)
-			b.out.Frames = append(b.out.Frames, Frame{time.Duration(t.Period), frame})
+			if err == nil {
+				frame.Port, err = p.arrival(t.In)
+			}
+			frame.Every = time.Duration(t.Period)
+			b.out.Frames = append(b.out.Frames, frame)
 			return err
 		})
 		if err != nil {
@@ -364,26 +390,55 @@ func (b *planner) addFrames() {
 	}
 }
 
-// frame returns the bytes of a frame.
-func (p *place) frame(fields []manifest.FrameField) ([]byte, error) {
+// arrival returns the port where a frame arrives, or nil for the CPU port.
+func (p *place) arrival(in manifest.Expr) (*int, error) {
+	if in.IsZero() {
+		return nil, nil
+	}
+	v, err := in.Eval(p.fact)
+	if err != nil {
+		return nil, fmt.Errorf("in: %w", err)
+	}
+	port := int(v)
+	switch {
+	case slices.ContainsFunc(p.b.ports, func(q fabric.Port) bool { return q.Number == port }):
+		return &port, nil
+	case port != 0 && port == p.b.out.CPUPort:
+		return nil, nil
+	}
+	return nil, fmt.Errorf("in: port %d of %s has no link: want one that has, or $cpu", v, p.b.sw.Name)
+}
+
+// frame returns a frame.
+func (p *place) frame(fields []manifest.FrameField) (Frame, error) {
 	var w BitWriter
+	var out Frame
+	bits := 0
 	for _, f := range fields {
-		v, err := f.Value.Eval(p.fact)
+		var v int64
+		var err error
+		if name, _, ok := f.Value.Fact(); ok && (name == manifest.SendTime || name == manifest.SendCount) {
+			out.Stamps = append(out.Stamps, Stamp{name, bits, f.Bits})
+		} else {
+			v, err = f.Value.Eval(p.fact)
+		}
 		if err == nil {
 			err = fits(v, f.Bits)
 		}
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 		w.Write(uint64(v), f.Bits)
+		bits += f.Bits
 	}
 	switch {
 	case w.free != 0:
-		return nil, errors.New("the frame is no whole number of bytes")
+		return out, errors.New("the frame is no whole number of bytes")
 	case len(w.Bytes) < 14:
-		return nil, fmt.Errorf("the frame has %d bytes, an Ethernet header 14", len(w.Bytes))
+		return out, fmt.Errorf("the frame has %d bytes, an Ethernet header 14", len(w.Bytes))
 	}
-	return w.Bytes, nil
+	out.Bytes = w.Bytes
+	return out, nil
 }
 
 // A BitWriter appends numbers of any width, the most significant bit first.

@@ -105,7 +105,7 @@ func TestFrame(t *testing.T) {
 			fields = append(fields, field)
 		}
 		frame, err := b.here().frame(fields)
-		got := hex.EncodeToString(frame)
+		got := hex.EncodeToString(frame.Bytes)
 		if err != nil {
 			got = "error: " + err.Error()
 		}

@@ -6,6 +6,7 @@ package registers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/p4lb/p4lb/internal/bmv2"
@@ -18,6 +19,20 @@ type Meter interface {
 	// PortCounts returns the counters of all ports, sorted by number. The error
 	// wraps errors.ErrUnsupported if the target has no such counters.
 	PortCounts(ctx context.Context) ([]bmv2.PortCounts, error)
+}
+
+// An Injector makes frames arrive at the ports of a switch. The Access of a target is one
+// if the target's links are within reach.
+type Injector interface {
+	Inject(ctx context.Context, port int, frame []byte) error
+}
+
+// Inject makes a frame arrive at a port of the switch that a reaches.
+func Inject(ctx context.Context, a Access, port int, frame []byte) error {
+	if i, ok := a.(Injector); ok {
+		return i.Inject(ctx, port, frame)
+	}
+	return fmt.Errorf("a frame for port %d: this target takes frames from its controller at the CPU port only: leave out in: %w", port, errors.ErrUnsupported)
 }
 
 // Access reads and writes the registers of one switch, however it is reached. Its methods may be

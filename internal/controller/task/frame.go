@@ -52,13 +52,30 @@ func (m frameMaker) frame(values map[manifest.FieldRole]uint64) ([]byte, error) 
 	return w.Bytes, nil
 }
 
-// A sendTask hands a frame to a switch again and again.
+// A sendTask sends a frame to a switch again and again.
 type sendTask struct {
 	identity
 	plan.Frame
+	sent uint64
 }
 
 // Run sends the frame.
 func (t *sendTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
-	return now + t.Every, f.PacketOut(t.sw, t.Bytes)
+	frame := slices.Clone(t.Bytes)
+	for _, s := range t.Stamps {
+		v := t.sent
+		if s.Fact == manifest.SendTime {
+			clock, err := f.Clock(t.sw)
+			if err != nil {
+				return now + t.Every, err
+			}
+			v = uint64(clock.Microseconds())
+		}
+		s.Write(frame, v)
+	}
+	t.sent++
+	if t.Port != nil {
+		return now + t.Every, f.PacketAt(t.sw, *t.Port, frame)
+	}
+	return now + t.Every, f.PacketOut(t.sw, frame)
 }

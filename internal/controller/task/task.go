@@ -58,6 +58,9 @@ type Fabric interface {
 	registers.Fabric
 	// PacketOut makes the switch process a frame as one from the controller.
 	PacketOut(sw string, frame []byte) error
+	// PacketAt makes the switch process a frame as one that arrived at a port. If the
+	// target cannot do so, the error wraps errors.ErrUnsupported.
+	PacketAt(sw string, port int, frame []byte) error
 	// QueuesEmpty reports whether no packet waits in the switch. Where the
 	// switch does not tell, the error is errors.ErrUnsupported.
 	QueuesEmpty(sw string) (bool, error)

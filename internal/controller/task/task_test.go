@@ -48,6 +48,11 @@ func (f *fakeFabric) PacketOut(_ string, frame []byte) error {
 	return nil
 }
 
+func (f *fakeFabric) PacketAt(sw string, port int, frame []byte) error {
+	f.sent = append(f.sent, fmt.Sprintf("%s:%d %x", sw, port, frame))
+	return nil
+}
+
 // array returns the array of a register with plain numbers.
 func array(t *testing.T, r manifest.Register) *registers.Array {
 	t.Helper()
@@ -95,7 +100,7 @@ func TestFrame(t *testing.T) {
 		t.Errorf("without values: %s, %v", got, err)
 	}
 	f := &fakeFabric{}
-	task := &sendTask{identity{manifest.SendFrame, "l1"}, plan.Frame{Every: 3 * time.Millisecond, Bytes: frame}}
+	task := &sendTask{identity: identity{manifest.SendFrame, "l1"}, Frame: plan.Frame{Every: 3 * time.Millisecond, Bytes: frame}}
 	if next, err := task.Run(time.Second, f); err != nil || next != 1003*time.Millisecond || !slices.Equal(f.sent, []string{head + "5000" + "00"}) {
 		t.Errorf("sent %v, next at %v, %v", f.sent, next, err)
 	}
@@ -176,5 +181,25 @@ func TestKindsAndWaiting(t *testing.T) {
 	nodes = []*plan.Node{{Name: "a", Manifest: &manifest.Manifest{Scheme: "x", Tasks: []manifest.Task{{Kind: "unheard-of"}}}}}
 	if _, err := New(&fabric.Topology{}, nodes, Options{}); err == nil || !strings.Contains(err.Error(), "unheard-of") {
 		t.Errorf("an unknown task: %v", err)
+	}
+}
+
+// TestSendTask: a frame has the clock and its number in fields of any width at the moment
+// of sending, and arrives at its port. The frame of the plan stays as it is.
+func TestSendTask(t *testing.T) {
+	port, f := 3, &fakeFabric{clock: 0x123456 * time.Microsecond}
+	send := &sendTask{identity: identity{sw: "l1"}, Frame: plan.Frame{
+		Every: time.Millisecond, Bytes: []byte{0xff, 0xff, 0xff, 0xf0, 0x0f}, Port: &port,
+		Stamps: []plan.Stamp{{Fact: manifest.SendTime, Bit: 4, Width: 16}, {Fact: manifest.SendCount, Bit: 28, Width: 2}},
+	}}
+	for range 6 {
+		if next, err := send.Run(0, f); err != nil || next != time.Millisecond {
+			t.Fatal(next, err)
+		}
+	}
+	// f, the lowest 16 bits 3456, ff, the number modulo 4 with two bits 0 after it, 0f.
+	want := []string{"l1:3 f3456ff00f", "l1:3 f3456ff40f", "l1:3 f3456ff80f", "l1:3 f3456ffc0f", "l1:3 f3456ff00f", "l1:3 f3456ff40f"}
+	if !slices.Equal(f.sent, want) {
+		t.Errorf("%q\nwant %q", f.sent, want)
 	}
 }

@@ -40,6 +40,11 @@ func (r deviceRegisters) PortCounts(context.Context) ([]bmv2.PortCounts, error) 
 
 var _ registers.Meter = deviceRegisters{}
 
+// Inject makes a frame arrive at a port.
+func (r deviceRegisters) Inject(_ context.Context, port int, frame []byte) error {
+	return r.dev.Inject(port, frame)
+}
+
 // QueuesEmpty reports whether no packet waits in the switch.
 func (r deviceRegisters) QueuesEmpty(context.Context) (bool, error) { return r.dev.Idle(), nil }
 

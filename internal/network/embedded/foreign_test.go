@@ -1,6 +1,7 @@
 package embedded_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,7 +51,7 @@ func foreignPlan(t *testing.T, ingress string, topology *fabric.Topology, edit .
 	}
 	m, err := manifest.Decode("x.manifest.yaml", []byte(strings.NewReplacer(edit...).Replace(string(guess))))
 	if err != nil {
-		t.Fatalf("%v\n%s", err, guess)
+		return nil, nil, fmt.Errorf("%w\n%s", err, guess)
 	}
 	c, err := p4.CompileText("x.p4", []byte(text), p4.Options{})
 	if err != nil {

@@ -154,10 +154,10 @@ func TestWritten(t *testing.T) {
 		}
 	}
 	if f := plan.Switch("l1").Frames; len(f) != 2 || string(f[1].Bytes[12:]) != "\x88\xb7\x04\x02\x00\x02" {
-		t.Errorf("frames %q", f)
+		t.Errorf("frames %+v", f)
 	}
 	if f := plan.Switch("s1").Frames; len(f) != 0 {
-		t.Errorf("a spine sends %q", f)
+		t.Errorf("a spine sends %+v", f)
 	}
 	target := embedded.New(embedded.Options{Memory: true})
 	defer target.Close()

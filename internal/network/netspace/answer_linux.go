@@ -59,6 +59,10 @@ func Answer(host, sw End, addresses map[netip.Addr]fabric.MAC) (_ *Answerer, err
 	return a, nil
 }
 
+// Sender opens a packet socket that writes frames to the link of an interface and reads
+// nothing.
+func Sender(e End) (*os.File, error) { return packets(e, requestFilter[len(requestFilter)-1:]) }
+
 // Close ends the responses.
 func (a *Answerer) Close() {
 	a.requests.Close()
@@ -91,7 +95,7 @@ func packets(e End, filter []unix.SockFilter) (file *os.File, err error) {
 		if file != nil {
 			file.Close()
 		}
-		return nil, fmt.Errorf("answering at %s: %w", e.Name, err)
+		return nil, fmt.Errorf("packet socket at %s: %w", e.Name, err)
 	}
 	return file, nil
 }

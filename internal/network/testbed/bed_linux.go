@@ -179,6 +179,7 @@ func (b *bed) close(keep bool) (err error) {
 			b.note.Queues[n.plan.Name] = knownQueue{n.pid(), q}
 		}
 		n.remote.Close()
+		n.hangUp()
 	}
 	if keep {
 		return b.writeNote()

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,7 +45,50 @@ type node struct {
 	remote *target.Thrift
 
 	mu      sync.Mutex
-	process *process // nil: none
+	process *process         // nil: none
+	senders map[int]*os.File // sockets at the far ends of ports
+}
+
+// inject makes a frame arrive at a port: it sends the frame from the far end of the link.
+func (n *node) inject(port int, frame []byte) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := n.senders[port]
+	if s == nil {
+		i := slices.IndexFunc(n.ports, func(p fabric.Port) bool { return p.Number == port })
+		if i < 0 {
+			return fmt.Errorf("there is no port %d", port)
+		}
+		far := n.ports[i]
+		space, err := netspace.Open(namespace(n.bed.name, far.Peer))
+		if err != nil {
+			return err
+		}
+		defer space.Close()
+		name := netspace.HostPort
+		if far.PeerTier > 0 {
+			name = netspace.PortName(far.PeerPort)
+		}
+		if s, err = netspace.Sender(netspace.End{Space: space, Name: name}); err != nil {
+			return err
+		}
+		if n.senders == nil {
+			n.senders = map[int]*os.File{}
+		}
+		n.senders[port] = s
+	}
+	_, err := s.Write(frame)
+	return err
+}
+
+// hangUp closes the sockets at the far ends.
+func (n *node) hangUp() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, s := range n.senders {
+		s.Close()
+	}
+	n.senders = nil
 }
 
 // A process is a running switch. A switch that an earlier p4lb process started is not

@@ -137,9 +137,20 @@ func (t *Target) Endpoint(name string) (target.Endpoint, error) {
 	}
 	return target.Endpoint{
 		Address: n.grpc, Device: n.plan.Device, Thrift: n.thrift,
-		Registers: n.remote, Queues: n.remote,
+		Registers: injector{n.remote, n}, Queues: n.remote,
 		Limits: target.Limits{KeepsReplication: true, NoRegisters: true},
 	}, nil
+}
+
+// An injector reaches the registers of a switch over Thrift and its ports over their links.
+type injector struct {
+	*target.Thrift
+	node *node
+}
+
+// Inject sends a frame from the far end of a port's link.
+func (i injector) Inject(_ context.Context, port int, frame []byte) error {
+	return i.node.inject(port, frame)
 }
 
 // node is the switch of that name.

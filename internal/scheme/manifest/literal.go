@@ -250,6 +250,9 @@ var nodeFacts = append([]Fact{HostAddress, HostMAC, LeafNumber, NodeNumber, Path
 // toFacts are about the ports that a multicast group may lead to.
 var toFacts = []Fact{ToPort, ToHost, ToNeighbour, ToAbove, ToBelow}
 
+// sendFacts are about the moment when a frame is sent.
+var sendFacts = []Fact{SendTime, SendCount}
+
 // known lists the facts of a repetition.
 func (r *Repeat) known() []Fact {
 	list := slices.Clone(switchFacts)
@@ -295,6 +298,8 @@ func whereFact(f Fact) string {
 		return ": it is one of each: " + strings.Join(list, ", ")
 	case slices.Contains(toFacts, f):
 		return ": it is one of the ports of a multicast group"
+	case slices.Contains(sendFacts, f):
+		return ": it is one of the frames of a task"
 	case f == RangeNumber:
 		return ": it is the number of a range, as in each: 0..7"
 	}

@@ -160,6 +160,8 @@ const (
 	ToNeighbour  Fact = "to-neighbour"
 	ToAbove      Fact = "to-above"
 	ToBelow      Fact = "to-below"
+	SendTime     Fact = "time"
+	SendCount    Fact = "sequence"
 )
 
 // Words lists the facts.
@@ -216,6 +218,8 @@ func (Fact) Words() []Word {
 		{string(ToNeighbour), "the number of the switch behind that, or 0"},
 		{string(ToAbove), "1 if that leads to a switch that is higher up"},
 		{string(ToBelow), "1 if that leads to a host, or a switch that is lower down"},
+		{string(SendTime), "of a frame that a task sends: the switch's clock in us, its lowest bits"},
+		{string(SendCount), "of a frame that a task sends: the number of earlier ones, its lowest bits"},
 	}
 }
 

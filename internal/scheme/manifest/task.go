@@ -23,6 +23,7 @@ type Task struct {
 
 	Repeat              // of the frames that are sent
 	Frame  []FrameField `json:"frame,omitempty"`
+	In     Expr         `json:"in,omitzero"` // the port where the frame arrives; default: the CPU port
 
 	Meaning string `json:"meaning,omitempty"` // for people
 }
@@ -60,7 +61,7 @@ func (TaskKind) Words() []Word {
 		{string(Ageing), "count the flows that wait for their last packet to leave"},
 		{string(RateFilter), "set low-pass filters that measure rates, so that a full link gives 256"},
 		{string(SampleFilter), "set low-pass filters that average samples"},
-		{string(SendFrame), "hand the switch a frame as one from its CPU port, again and again"},
+		{string(SendFrame), "make a frame arrive at a port of the switch, by default its CPU port, again and again"},
 	}
 }
 

@@ -317,11 +317,16 @@ func (m *Manifest) validateTask(t *Task, place string) error {
 		return err
 	}
 	for k, f := range t.Frame {
-		if err := t.check(fmt.Sprintf("%s.frame[%d]", place, k), f.Value); err != nil {
+		if err := t.checkFrame(fmt.Sprintf("%s.frame[%d]", place, k), f); err != nil {
 			return err
 		}
 	}
+	if err := t.check(place+".in", t.In); err != nil {
+		return err
+	}
 	switch {
+	case !t.In.IsZero() && t.Kind != SendFrame:
+		return at(place+".in", "task %s sends no frame of yours: want the kind %s", t.Kind, SendFrame)
 	case t.Frame != nil && t.Kind != SendFrame:
 		return at(place+".frame", "task %s sends no frame of yours: want the kind %s", t.Kind, SendFrame)
 	case t.Kind == ProbeFlood && (t.Period == 0) == (t.Theta == 0):
@@ -330,6 +335,16 @@ func (m *Manifest) validateTask(t *Task, place string) error {
 		return at(place+".filters", "task %s wants the filters that it sets", t.Kind)
 	}
 	return nil
+}
+
+// checkFrame checks a field of a frame.
+func (t *Task) checkFrame(place string, f FrameField) error {
+	late := false
+	f.Value.facts(func(name Fact, _ string) { late = late || slices.Contains(sendFacts, name) })
+	if _, _, alone := f.Value.Fact(); late && !alone {
+		return at(place, "%s: $%s and $%s stand alone, because they are known when the frame is sent", f.Value, SendTime, SendCount)
+	}
+	return t.check(place, f.Value, sendFacts...)
 }
 
 // validateFrame checks the header of a task's packets.

@@ -314,6 +314,15 @@ func (d *Device) Busy() bool { return d.now()-time.Duration(d.came.Load()) < rec
 // inject processes a packet from the controllers.
 func (d *Device) inject(packet []byte) { d.receive(d.opts.CPUPort, [][]byte{packet}) }
 
+// Inject processes a frame as one that arrived at a port.
+func (d *Device) Inject(port int, frame []byte) error {
+	if port < 0 || !d.portExists(uint32(port)) && (!d.hasCPU() || uint32(port) != d.opts.CPUPort) {
+		return fmt.Errorf("there is no port %d", port)
+	}
+	d.receive(uint32(port), [][]byte{frame})
+	return nil
+}
+
 // emit sends the packets that have left the data plane.
 func (d *Device) emit(list []dataplane.Out) {
 	for _, o := range list {

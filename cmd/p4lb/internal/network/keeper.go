@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -289,14 +290,16 @@ func (k *keeper) startTasks(ctx context.Context) error {
 // prober returns what sends packets between the hosts, nil if the target has
 // none.
 func (k *keeper) prober() (ping.Prober, ping.Trace) {
-	switch t := k.target.(type) {
-	case *embedded.Target:
-		if k.job.hosts.network != nil {
-			return ping.InSpaces(k.job.hosts.network), t.Trace
-		}
-		return t.Prober(k.plan.Topology, k.plan.ByMAC()), t.Trace
-	case *testbed.Target:
-		return ping.InSpaces(t), nil
+	t, here := k.target.(*embedded.Target)
+	var trace ping.Trace
+	if here {
+		trace = t.Trace
+	}
+	switch s := k.spaces(); {
+	case s != nil:
+		return ping.InSpaces(s), trace
+	case here:
+		return t.Prober(k.plan.Topology, k.plan.ByMAC()), trace
 	}
 	return nil, nil
 }
@@ -329,8 +332,41 @@ func (k *keeper) verify(ctx context.Context, r *report.Report) *loss {
 	}
 	begin := time.Now()
 	list, err := prober.Probe(ctx, pairs, ping.Options{Count: tries, Until: true, Trace: trace})
+	failed := ping.Failed(list)
+	if s := k.spaces(); err == nil && s != nil && len(failed) == len(pairs) {
+		failed = k.overTCP(ctx, s, pairs, list)
+	}
 	r.Elapsed += time.Since(begin)
-	return &loss{len(pairs), ping.Failed(list), err}
+	return &loss{len(pairs), failed, err}
+}
+
+// overTCP returns the results of pairs that TCP does not pass between either: a program
+// may drop ICMP.
+func (k *keeper) overTCP(ctx context.Context, s ping.Spaces, pairs []ping.Pair, list []ping.Result) []ping.Result {
+	answered := ping.TCP(ctx, s, pairs)
+	if slices.Contains(answered, true) {
+		k.c.Log.Warn("the program drops ICMP: checked with TCP, and p4lb ping gets no replies")
+	}
+	var failed []ping.Result
+	for i, ok := range answered {
+		if !ok {
+			failed = append(failed, list[i])
+		}
+	}
+	return failed
+}
+
+// spaces returns the namespaces of the hosts, or nil if they have none.
+func (k *keeper) spaces() ping.Spaces {
+	switch t := k.target.(type) {
+	case *embedded.Target:
+		if k.job.hosts.network != nil {
+			return k.job.hosts.network
+		}
+	case *testbed.Target:
+		return t
+	}
+	return nil
 }
 
 // show prints a report and the result of the connectivity check.
