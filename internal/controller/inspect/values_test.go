@@ -62,7 +62,7 @@ func TestAges(t *testing.T) {
 			t.Errorf("the age %d has the middle %d", age, m)
 		}
 		if bucketOf(age) < bucketOf(age-1+btoi(age == 0)) {
-			t.Errorf("the bucket of %d is before that of %d", age, age-1)
+			t.Errorf("the bucket of %d is before the bucket of %d", age, age-1)
 		}
 	}
 	var c ageCounts

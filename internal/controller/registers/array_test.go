@@ -122,7 +122,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// The moments of a switch without a clock are those in its registers, the latest of
+// The moments of a switch without a clock are the ones in its registers, the latest of
 // which is its clock.
 func TestReadMoments(t *testing.T) {
 	a := Of(&manifest.Manifest{Registers: []manifest.Register{register("r", 48, manifest.Microseconds, manifest.Moment)}}, nil)[0]

@@ -30,7 +30,7 @@ func (s *step) Run(now time.Duration, _ Fabric) (time.Duration, error) {
 	return now + s.pause, s.err
 }
 
-// Tasks run when they are due, the earliest first and those of one moment in the order
+// Tasks run when they are due, the earliest first and tasks of one moment in the order
 // of the list, once at most however late it is. An error leaves them in the schedule.
 func TestSchedule(t *testing.T) {
 	const us = time.Microsecond
