@@ -93,6 +93,8 @@ all:
 	}
 	return n
 }
+
+func Join(x string) string { return x + x }
 `)
 		write(t, dir, "a/a_test.go", `package a
 
@@ -142,7 +144,7 @@ func TestFails(t *testing.T) {
 	want := []string{
 		"3 + -> -: killed by a", "6 + -> -: NOT EXECUTED", "6 1 -> 1+1: NOT EXECUTED",
 		"10 * -> +: SURVIVED", "10 2 -> 2+1: killed by b", "13 3 -> 3+1: killed by a",
-		"18 ++ reversed: killed by a",
+		"18 ++ reversed: killed by a", "24 + -> -: does not compile",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

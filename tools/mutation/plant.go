@@ -3,13 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -58,7 +58,7 @@ var Number = func() int {
 `
 
 // plant writes the mutants into the changed copy, each as a copy of its function's body
-// that runs if the mutant is selected. It drops mutants that do not compile.
+// that runs if the mutant is selected. It leaves out mutants that do not compile.
 func (t *tests) plant(list []*mutant) error {
 	if err := os.MkdirAll(filepath.Join(t.changed, ".tests"), 0o755); err != nil {
 		return err
@@ -72,92 +72,51 @@ func (t *tests) plant(list []*mutant) error {
 	}
 	files, folders := map[string][]*mutant{}, map[string]bool{}
 	for _, m := range list {
-		if m.body == [2]int{} {
-			t.alone[m] = struct{}{}
-			continue
-		}
-		files[m.file] = append(files[m.file], m)
 		folders["./"+path.Dir(m.file)] = true
 	}
-	if len(files) == 0 {
-		return nil
+	check, err := newChecker(t.original, slices.Sorted(maps.Keys(folders)))
+	if err != nil {
+		return err
 	}
-	build := []string{"build", "-o", os.DevNull}
-	for folder := range folders {
-		build = append(build, folder)
+	for _, m := range list {
+		ok, err := check.compiles(path.Join(t.module, path.Dir(m.file)), m)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			t.invalid[m] = true
+		case m.body == [2]int{}:
+			t.alone[m] = true
+		default:
+			files[m.file] = append(files[m.file], m)
+		}
 	}
-	slices.Sort(build[3:])
-	copies := map[string][]span{}
 	for file, list := range files {
-		var err error
-		if copies[file], err = t.write(file, list); err != nil {
+		if err := t.write(file, list); err != nil {
 			return err
 		}
 	}
-	for {
-		out, err := goCommand(t.changed, build...)
-		if err == nil {
-			return nil
-		}
-		dropped := map[string]bool{}
-		for _, e := range compileError.FindAllSubmatch(out, -1) {
-			file := path.Clean(filepath.ToSlash(string(e[1])))
-			line, _ := strconv.Atoi(string(e[2]))
-			for _, s := range copies[file] {
-				if s.from <= line && line <= s.to && t.built[s.mutant] == nil {
-					t.built[s.mutant] = &outcome{kind: invalid}
-					dropped[file] = true
-				}
-			}
-		}
-		if len(dropped) == 0 {
-			return err
-		}
-		for file := range dropped {
-			files[file] = slices.DeleteFunc(files[file], func(m *mutant) bool { return t.built[m] != nil })
-			if copies[file], err = t.write(file, files[file]); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-var compileError = regexp.MustCompile(`(?m)^(\S+\.go):(\d+)`)
-
-// A span is the range of lines of a mutant's copy.
-type span struct {
-	mutant   *mutant
-	from, to int
+	return nil
 }
 
 // write writes a file with copies of bodies.
-func (t *tests) write(file string, list []*mutant) ([]span, error) {
+func (t *tests) write(file string, list []*mutant) error {
 	src, err := os.ReadFile(filepath.Join(t.original, file))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b *mutant) int { return a.body[0] - b.body[0] })
+	at := packageClause(src)
 	var out strings.Builder
-	var spans []span
-	line, at := 1, 0
-	put := func(s string) {
-		out.WriteString(s)
-		line += strings.Count(s, "\n")
-	}
-	if len(list) > 0 {
-		at = packageClause(src)
-		put(string(src[:at]) + "; import mutant__ " + strconv.Quote(t.module+"/internal/mutant"))
-	}
+	fmt.Fprintf(&out, "%s; import mutant__ %q", src[:at], t.module+"/internal/mutant")
 	for _, m := range list {
-		put(string(src[at : m.body[0]+1]))
+		out.Write(src[at : m.body[0]+1])
 		at = m.body[0] + 1
-		from := line
-		put(fmt.Sprintf("\nif mutant__.Number == %d {%s%s%s\n}\n", m.number, src[at:m.from], m.text, src[m.to:m.body[1]-1]))
-		spans = append(spans, span{m, from, line})
+		fmt.Fprintf(&out, "\nif mutant__.Number == %d {%s%s%s\n}\n", m.number, src[at:m.from], m.text, src[m.to:m.body[1]-1])
 	}
-	put(string(src[at:]))
-	return spans, os.WriteFile(filepath.Join(t.changed, file), []byte(out.String()), 0o644)
+	out.Write(src[at:])
+	return os.WriteFile(filepath.Join(t.changed, file), []byte(out.String()), 0o644)
 }
 
 var packageLine = regexp.MustCompile(`(?m)^package \w+`)
@@ -165,28 +124,17 @@ var packageLine = regexp.MustCompile(`(?m)^package \w+`)
 // packageClause returns the offset after the package clause.
 func packageClause(src []byte) int { return packageLine.FindIndex(src)[1] }
 
-// plantAlone writes a mutant that is compiled on its own. It reports whether the package
-// compiles; restore undoes the change.
-func (t *tests) plantAlone(m *mutant) (restore func(), ok bool, err error) {
+// plantAlone writes a mutant that is compiled on its own. restore undoes the change.
+func (t *tests) plantAlone(m *mutant) (restore func(), err error) {
 	file := filepath.Join(t.changed, m.file)
 	before, err := os.ReadFile(file)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	src, err := os.ReadFile(filepath.Join(t.original, m.file))
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	restore = func() { os.WriteFile(file, before, 0o644) }
-	if err := os.WriteFile(file, m.apply(src), 0o644); err != nil {
-		return nil, false, err
-	}
-	if out, err := goCommand(t.changed, "build", "-o", os.DevNull, "./"+path.Dir(m.file)); err != nil {
-		restore()
-		if !compileError.Match(out) {
-			return nil, false, err
-		}
-		return nil, false, nil
-	}
-	return restore, true, nil
+	return restore, os.WriteFile(file, m.apply(src), 0o644)
 }

@@ -50,12 +50,12 @@ type tests struct {
 	module            string
 	options           options
 	packages          []testPackage
-	binaries          map[string]string    // test binaries of the changed copy by package
-	profiles          map[string]*profile  // by package
-	sound             map[string]bool      // runs that pass without a mutant
-	unfit             map[[2]string]bool   // tests that fail there, by package and name
-	built             map[*mutant]*outcome // mutants that do not compile
-	alone             map[*mutant]struct{} // mutants that are compiled on their own
+	binaries          map[string]string   // test binaries of the changed copy by package
+	profiles          map[string]*profile // by package
+	sound             map[string]bool     // runs that pass without a mutant
+	unfit             map[[2]string]bool  // tests that fail there, by package and name
+	invalid           map[*mutant]bool    // mutants that do not compile
+	alone             map[*mutant]bool    // mutants that are compiled on their own
 }
 
 // A testPackage is a package with tests, and all packages that they import.
@@ -68,7 +68,7 @@ func newTests(original, changed string, list []*mutant, o options) (*tests, erro
 	t := &tests{
 		original: original, changed: changed, number: filepath.Join(changed, ".mutant"), options: o,
 		binaries: map[string]string{}, profiles: map[string]*profile{}, sound: map[string]bool{}, unfit: map[[2]string]bool{},
-		built: map[*mutant]*outcome{}, alone: map[*mutant]struct{}{},
+		invalid: map[*mutant]bool{}, alone: map[*mutant]bool{},
 	}
 	out, err := goCommand(original, "list", "-m")
 	if err != nil {
@@ -145,13 +145,13 @@ func btoi(b bool) int {
 
 // try runs the tests that execute the line of a mutant until one fails.
 func (t *tests) try(m *mutant) (outcome, error) {
-	if o := t.built[m]; o != nil {
-		return *o, nil
+	if t.invalid[m] {
+		return outcome{kind: invalid}, nil
 	}
-	if _, ok := t.alone[m]; ok {
-		restore, ok, err := t.plantAlone(m)
-		if err != nil || !ok {
-			return outcome{kind: invalid}, err
+	if t.alone[m] {
+		restore, err := t.plantAlone(m)
+		if err != nil {
+			return outcome{}, err
 		}
 		defer restore()
 	}
@@ -236,10 +236,7 @@ func (t *tests) test(m *mutant, pkg string, r testRun) ([]byte, error) {
 	if err := os.WriteFile(t.number, []byte(strconv.Itoa(number)), 0o644); err != nil {
 		return nil, err
 	}
-	binary, alone := t.binaries[pkg], false
-	if m != nil {
-		_, alone = t.alone[m]
-	}
+	binary, alone := t.binaries[pkg], m != nil && t.alone[m]
 	if binary == "" || alone {
 		binary = filepath.Join(t.changed, ".tests", strings.ReplaceAll(pkg, "/", "+"))
 		if alone {
