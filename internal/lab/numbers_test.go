@@ -163,7 +163,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// The p value of a mean is that of Student's t: with 4 degrees of freedom 2.776 has 0.05.
+// The p value of a mean follows Student's t: with 4 degrees of freedom 2.776 has 0.05.
 func TestPValues(t *testing.T) {
 	for _, test := range []struct {
 		e    Estimate
