@@ -13,8 +13,9 @@ import (
 
 // Figures draws the comparison: for each case the first metric over the load or by
 // scheme, the distribution of completion times, the slowdown by flow size, the
-// reordering, the queues over time and the path shares; and the printed numbers of a
-// paper next to the measured ones.
+// reordering, the queues over time and the path shares; of collectives their ideals,
+// tails, messages and links over time; and the printed numbers of a paper next to the
+// measured ones.
 func (c *Comparison) Figures() []*chart.Chart {
 	var list []*chart.Chart
 	for i := range c.Experiment.Cases {
@@ -23,17 +24,22 @@ func (c *Comparison) Figures() []*chart.Chart {
 		if len(rows) == 0 {
 			continue
 		}
-		for _, draw := range []func([]*Row) *chart.Chart{c.drawMain, c.drawCDF, c.drawSizes, c.drawOrder, c.drawQueue, c.drawShares} {
-			f := draw(rows)
-			if f == nil {
-				continue
+		var figures []*chart.Chart
+		for _, draw := range []func([]*Row) *chart.Chart{c.drawMain, c.drawIdeal, c.drawCDF, c.drawTail, c.drawSizes, c.drawOrder, c.drawQueue, c.drawShares} {
+			if f := draw(rows); f != nil {
+				figures = append(figures, f)
 			}
+		}
+		for _, f := range append(figures, c.details(rows)...) {
 			if name != "" {
 				f.Name += "-" + plain.Folder(name)
 				f.Title += ": " + name
 			}
 			list = append(list, f)
 		}
+	}
+	if f := c.drawFailed(); f != nil {
+		list = append(list, f)
 	}
 	list = append(list, c.drawPrinted()...)
 	for _, f := range list {

@@ -79,6 +79,11 @@ type Plots struct {
 	Queue    []float64 `json:"queue"`  // occupancy of the queues upwards, by Time
 	Names    []string  `json:"paths"`  // links upwards
 	Shares   []float64 `json:"shares"` // of the bytes of their leaf, by Names
+
+	// Of collectives:
+	Tail  []float64 `json:"tail_ms,omitempty"` // quantiles 99.1 to 99.9 % of the completion times
+	Steps *Steps    `json:"steps,omitempty"`
+	Uses  *Uses     `json:"uses,omitempty"`
 }
 
 // A SizeBin is the flows of about one size.
@@ -463,6 +468,9 @@ func (r *running) plots(p Plots) Plots {
 	for q := 0; q <= 100; q++ {
 		p.FCT = append(p.FCT, round(percentile(fct, float64(q)/100)))
 		p.Slowdown = append(p.Slowdown, round(percentile(slow, float64(q)/100)))
+	}
+	if slices.ContainsFunc(r.flows, func(o *outcome) bool { return o.Instance != nil }) {
+		p.Tail, p.Steps = tails(fct), steps(r.topo, r.flows)
 	}
 	return p
 }

@@ -471,6 +471,9 @@ func (s *sampler) plots() Plots {
 		}
 		p.Shares = append(p.Shares, share)
 	}
+	if s.whole {
+		p.Uses = s.uses()
+	}
 	return p
 }
 

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"encoding/csv"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -24,8 +25,8 @@ type Chart struct {
 	Wide   bool // as wide as a page, not a column
 }
 
-// An Axis is one of the two. The horizontal one may count names instead of
-// measuring: the value 0 then stands for the first.
+// An Axis is one of the two. It may count names instead of measuring: the value 0
+// then stands for the first.
 type Axis struct {
 	Label string
 	Log   bool
@@ -45,6 +46,7 @@ const (
 	Bars               // from 0, next to the bars of other series
 	Points             // each with its interval
 	Hollow             // points of a paper
+	Spans              // horizontal bars from X to To at the height Y
 )
 
 // A Series is the numbers of one row.
@@ -55,6 +57,12 @@ type Series struct {
 	X, Y  []float64
 	Half  []float64 // half-widths of the confidence intervals; nil: none
 	Tint  int       // which colour; series of one row share it in all charts
+
+	// Of Spans: their ends, their opacity from 0 to 1 (nil: 1), and words for the pointer
+	// (nil: none).
+	To    []float64
+	Shade []float64
+	Hints []string
 }
 
 // Colour is the number of the series' colour.
@@ -74,6 +82,9 @@ var (
 func (c *Chart) CSV() []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
+	if slices.ContainsFunc(c.Series, func(s Series) bool { return s.Kind == Spans }) {
+		return c.spansCSV()
+	}
 	w.Write([]string{"series", cmp.Or(c.X.Label, "x"), cmp.Or(c.Y.Label, "y"), "ci95"})
 	for _, s := range c.Series {
 		for i := range s.X {
@@ -90,6 +101,37 @@ func (c *Chart) CSV() []byte {
 	}
 	w.Flush()
 	return b.Bytes()
+}
+
+// spansCSV is the numbers of a chart with spans: a line for each.
+func (c *Chart) spansCSV() []byte {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	x := cmp.Or(c.X.Label, "x")
+	w.Write([]string{"series", cmp.Or(c.Y.Label, "y"), "from " + x, "to " + x, "shade"})
+	for _, s := range c.Series {
+		for i := range s.X {
+			w.Write([]string{s.Label, c.Y.tick(s.Y[i]), number(s.X[i]), number(s.To[i]), number(s.shade(i))})
+		}
+	}
+	w.Flush()
+	return b.Bytes()
+}
+
+// shade is the opacity of a span.
+func (s Series) shade(i int) float64 {
+	if s.Shade == nil {
+		return 1
+	}
+	return min(max(s.Shade[i], 0), 1)
+}
+
+// tick is the name of a value on the axis.
+func (a *Axis) tick(v float64) string {
+	if k := int(v); a.Names != nil && k >= 0 && k < len(a.Names) {
+		return a.Names[k]
+	}
+	return label(v)
 }
 
 // number writes a number without noise in its last digits.

@@ -35,7 +35,9 @@ type shape struct {
 
 	points []point // of a line or an area
 	filled bool
-	faint  bool // an area that others are seen through
+	faint  bool    // an area that others are seen through
+	shade  float64 // the opacity of an area; 0: 1, unless it is faint
+	hint   string  // for the pointer
 	thin   bool
 	dashed bool
 	dot    float64 // its radius, at the only point; hollow if it is not filled
@@ -65,6 +67,9 @@ func (c *Chart) lay(width, height, font float64, title, legend bool) *layout {
 			for _, v := range s.X {
 				see(v)
 			}
+			for _, v := range s.To {
+				see(v)
+			}
 		}
 	})
 	l.y = c.Y.span(func(see func(float64)) {
@@ -92,8 +97,8 @@ func (c *Chart) lay(width, height, font float64, title, legend bool) *layout {
 		top = c.legend(l, top)
 	}
 	widest := 0.0
-	for _, v := range l.y.ticks() {
-		widest = max(widest, textWidth(label(v), font))
+	for _, v := range c.heights(l) {
+		widest = max(widest, textWidth(c.Y.tick(v), font))
 	}
 	names := c.X.Names
 	slant := c.slanted(l, width-widest-3*font)
@@ -123,6 +128,20 @@ func (c *Chart) lay(width, height, font float64, title, legend bool) *layout {
 		c.draw(l, i)
 	}
 	return l
+}
+
+// heights are the values that the vertical axis names: of many names some.
+func (c *Chart) heights(l *layout) []float64 {
+	if c.Y.Names == nil {
+		return l.y.ticks()
+	}
+	room := max(1, int(l.height/(1.6*l.font)))
+	step := (len(c.Y.Names) + room - 1) / room
+	var list []float64
+	for i := 0; i < len(c.Y.Names); i += step {
+		list = append(list, float64(i))
+	}
+	return list
 }
 
 // lowest is the smallest value.
@@ -159,7 +178,7 @@ func (l *layout) key(i int, s Series, at point) {
 	switch s.Kind {
 	case Line:
 		l.shapes = append(l.shapes, shape{ink: series, series: i, points: []point{at, {at.x + 1.4*l.font, at.y}}, dashed: s.Tint >= tints})
-	case Bars:
+	case Bars, Spans:
 		l.shapes = append(l.shapes, shape{ink: series, series: i, filled: true, points: box(at.x+0.3*l.font, at.y-0.35*l.font, at.x+1.2*l.font, at.y+0.35*l.font)})
 	default:
 		l.shapes = append(l.shapes, shape{ink: series, series: i, filled: s.Kind == Points, dot: 0.3 * l.font, points: []point{{at.x + 0.7*l.font, at.y}}})
@@ -182,10 +201,10 @@ func (c *Chart) slanted(l *layout, room float64) bool {
 // axes draws the frame: grid lines, ticks and their labels.
 func (c *Chart) axes(l *layout, slant bool) {
 	p := l.plot
-	for _, v := range l.y.ticks() {
+	for _, v := range c.heights(l) {
 		y := l.at(0, v).y
 		l.shapes = append(l.shapes, shape{ink: grid, thin: true, points: []point{{p.x0, y}, {p.x1, y}}})
-		l.say(point{p.x0 - 0.4*l.font, y + 0.35*l.font}, label(v), end, l.font, soft)
+		l.say(point{p.x0 - 0.4*l.font, y + 0.35*l.font}, c.Y.tick(v), end, l.font, soft)
 	}
 	base := p.y1 + 1.35*l.font
 	if c.X.Names == nil {
@@ -233,12 +252,27 @@ func (c *Chart) draw(l *layout, i int) {
 		c.drawLine(l, i, s)
 	case Bars:
 		c.drawBars(l, i, s)
+	case Spans:
+		for k := range s.X {
+			a, b := l.at(s.X[k], s.Y[k]+0.4), l.at(s.To[k], s.Y[k]-0.4)
+			span := shape{ink: series, series: i, filled: true, points: box(a.x, a.y, b.x, b.y)}
+			if s.Shade != nil {
+				span.shade = max(s.shade(k), 0.01)
+			}
+			if s.Hints != nil {
+				span.hint = s.Hints[k]
+			}
+			l.shapes = append(l.shapes, span)
+		}
 	default:
 		for k := range s.X {
 			if math.IsNaN(s.Y[k]) {
 				continue
 			}
-			x := s.X[k] + c.beside(i, 0.3)
+			x := s.X[k]
+			if c.crowded() {
+				x += c.beside(i, 0.3)
+			}
 			l.interval(i, s, k, x)
 			l.shapes = append(l.shapes, shape{ink: series, series: i, filled: s.Kind == Points, dot: 0.32 * l.font, points: []point{l.at(x, s.Y[k])}})
 		}
@@ -307,10 +341,24 @@ func (c *Chart) drawBars(l *layout, i int, s Series) {
 	}
 }
 
-// apart reports whether each series has a name for itself.
+// crowded reports whether several series have points.
+func (c *Chart) crowded() bool {
+	n := 0
+	for _, s := range c.Series {
+		if s.Kind == Points || s.Kind == Hollow {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// apart reports whether each series of bars has a name for itself.
 func (c *Chart) apart() bool {
 	seen := map[float64]bool{}
 	for _, s := range c.Series {
+		if s.Kind != Bars {
+			continue
+		}
 		for _, x := range s.X {
 			if seen[x] {
 				return false

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -39,6 +40,16 @@ func (c *Chart) PGF() []byte {
 		}
 		fmt.Fprintf(&b, "  xtick={%s}, xticklabels={%s}, x tick label style={rotate=35, anchor=east},\n", strings.Join(ticks, ","), strings.Join(names, ","))
 	}
+	if c.Y.Names != nil {
+		var ticks, names []string
+		for i, n := range c.Y.Names {
+			ticks, names = append(ticks, fmt.Sprint(i)), append(names, "{"+tex(n)+"}")
+		}
+		fmt.Fprintf(&b, "  ytick={%s}, yticklabels={%s},\n", strings.Join(ticks, ","), strings.Join(names, ","))
+	}
+	if l := c.paper(); slices.ContainsFunc(c.Series, func(s Series) bool { return s.Kind == Spans }) {
+		fmt.Fprintf(&b, "  xmin=%s, xmax=%s, ymin=%s, ymax=%s,\n", number(l.x.low), number(l.x.high), number(l.y.low), number(l.y.high))
+	}
 	b.WriteString("]\n")
 	for i, s := range c.Series {
 		c.pgfSeries(&b, i, s)
@@ -48,6 +59,13 @@ func (c *Chart) PGF() []byte {
 }
 
 func (c *Chart) pgfSeries(b *bytes.Buffer, i int, s Series) {
+	if s.Kind == Spans {
+		for k := range s.X {
+			fmt.Fprintf(b, "\\fill[p4lb%d, fill opacity=%s] (axis cs:%s,%s) rectangle (axis cs:%s,%s);\n", s.Colour(), number(s.shade(k)), number(s.X[k]), number(s.Y[k]-0.4), number(s.To[k]), number(s.Y[k]+0.4))
+		}
+		fmt.Fprintf(b, "\\addlegendimage{area legend, fill=p4lb%d}\n\\addlegendentry{%s}\n", s.Colour(), tex(s.Label))
+		return
+	}
 	style := []string{fmt.Sprintf("p4lb%d", s.Colour())}
 	switch s.Kind {
 	case Line:

@@ -146,7 +146,14 @@ func (l *layout) svgShape(b *bytes.Buffer, s *shape, paint func(s *shape, fill b
 		if s.faint {
 			opacity = ` fill-opacity="0.18"`
 		}
-		fmt.Fprintf(b, `<path d="%sZ" %s%s/>`+"\n", path(s.points), paint(s, true), opacity)
+		if s.shade > 0 {
+			opacity = fmt.Sprintf(` fill-opacity="%.2f"`, s.shade)
+		}
+		fmt.Fprintf(b, `<path d="%sZ" %s%s>`, path(s.points), paint(s, true), opacity)
+		if s.hint != "" {
+			fmt.Fprintf(b, "<title>%s</title>", html.EscapeString(s.hint))
+		}
+		b.WriteString("</path>\n")
 	default:
 		dashed := ""
 		if s.dashed {
@@ -197,6 +204,9 @@ func (c *Chart) Data() ([]byte, error) {
 		Rows  []row      `json:"rows"`
 	}{[4]float64{l.plot.x0, l.plot.y0, l.plot.x1, l.plot.y1}, l.width, l.x.low, l.x.high, l.x.log, c.X.Label, c.X.Names, nil}
 	for _, s := range c.Series {
+		if s.Kind == Spans {
+			continue // spans have hints
+		}
 		r := row{Label: s.Label, Tint: s.Colour(), Half: s.Half}
 		for i, x := range s.X {
 			r.X = append(r.X, rounded(x))
@@ -270,6 +280,9 @@ func (c *Chart) pdfShape(b *bytes.Buffer, l *layout, s *shape) {
 		var v int
 		fmt.Sscanf(colour[1+2*i:3+2*i], "%02x", &v)
 		rgb[i] = float64(v) / 255
+		if s.shade > 0 { // on white
+			rgb[i] = 1 - s.shade*(1-rgb[i])
+		}
 	}
 	fmt.Fprintf(b, "%.3f %.3f %.3f rg %.3f %.3f %.3f RG\n", rgb[0], rgb[1], rgb[2], rgb[0], rgb[1], rgb[2])
 	at := s.points[0]
