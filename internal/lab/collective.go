@@ -181,3 +181,61 @@ func inOrder(flows []*outcome) []int {
 	}
 	return order
 }
+
+// The largest chart of messages.
+const (
+	maxSpans   = 2048
+	maxSenders = 32
+)
+
+// steps returns the messages of the first collective, or nil if there are too many.
+func steps(topo *fabric.Topology, flows []*outcome) *Steps {
+	var first *spec.Instance
+	depth := make([]int, len(flows))
+	out := &Steps{}
+	at := map[int]int{}
+	for _, i := range inOrder(flows) {
+		f := flows[i]
+		if f.Instance == nil {
+			continue
+		}
+		if first == nil {
+			first = f.Instance
+		}
+		if f.Instance != first {
+			continue
+		}
+		for _, p := range predecessors(f.Waits) {
+			if flows[p].Instance == first {
+				depth[i] = max(depth[i], depth[p]+1)
+			}
+		}
+		if f.Compute || f.Finished == 0 {
+			continue
+		}
+		if _, ok := at[f.Src]; !ok {
+			if len(at) == maxSenders {
+				continue
+			}
+			at[f.Src] = 0
+		}
+		if len(out.Rank) == maxSpans {
+			return nil
+		}
+		out.Rank, out.Step = append(out.Rank, f.Src), append(out.Step, depth[i])
+		out.Start, out.End = append(out.Start, round(f.Started.Seconds()*1e3)), append(out.End, round(f.Finished.Seconds()*1e3))
+	}
+	if len(out.Rank) == 0 {
+		return nil
+	}
+	for src := range topo.Hosts {
+		if _, ok := at[src]; ok {
+			at[src] = len(out.Hosts)
+			out.Hosts = append(out.Hosts, topo.Hosts[src].Name)
+		}
+	}
+	for k, src := range out.Rank {
+		out.Rank[k] = at[src]
+	}
+	return out
+}

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -12,7 +13,8 @@ import (
 
 // planFaults lets the faults of the case happen when they are due.
 func (r *running) planFaults(ctx context.Context) error {
-	var down []int // at the moment
+	var down []int                 // at the moment
+	rates := map[int]fabric.Rate{} // of links, as the controller knows them
 	faults := r.Case.Strikes()
 	for i := range faults {
 		f := &faults[i]
@@ -25,27 +27,81 @@ func (r *running) planFaults(ctx context.Context) error {
 				r.fail(err)
 				return
 			}
-			if !f.Down {
+			switch {
+			case f.Down:
+				down = spec.Toggled(down, links, on)
+			case f.Known:
+				for _, l := range links {
+					if delete(rates, l); on {
+						rates[l] = fabric.Rate(f.Rate)
+					}
+				}
+			default:
 				return
 			}
-			down = spec.Toggled(down, links, on)
-			now := slices.Clone(down)
+			now, slow := slices.Clone(down), maps.Clone(rates)
 			r.net.At(r.net.Now()+time.Duration(r.x.Latency), func() {
-				plan, err := r.plan(r.topo.Fail(now...))
+				topo, err := withRates(r.topo, slow)
 				if err == nil {
-					err = r.deploy.change(ctx, plan)
+					err = r.replan(ctx, topo.Fail(now...))
 				}
 				if err != nil && ctx.Err() == nil {
 					r.fail(err)
 				}
 			})
 		}
-		r.net.At(time.Duration(f.At), func() { strike(true) })
+		r.net.At(time.Duration(f.At), func() {
+			r.recovery.begin(r.net)
+			strike(true)
+		})
 		if f.Until > 0 {
 			r.net.At(time.Duration(f.Until), func() { strike(false) })
 		}
 	}
 	return nil
+}
+
+// replan makes the switches hold the plan for a changed topology.
+func (r *running) replan(ctx context.Context, topo *fabric.Topology) error {
+	plan, err := r.plan(topo)
+	if err != nil {
+		return err
+	}
+	return r.deploy.change(ctx, plan)
+}
+
+// withRates returns the topology with other rates of some links.
+func withRates(topo *fabric.Topology, rates map[int]fabric.Rate) (*fabric.Topology, error) {
+	if len(rates) == 0 {
+		return topo, nil
+	}
+	links := slices.Clone(topo.Links)
+	for l, rate := range rates {
+		links[l].Rate = rate
+	}
+	return topo.WithLinks(links)
+}
+
+// A recovery measures the time from the start of a fault to the last packet that a fault
+// loses, before the next fault starts.
+type recovery struct {
+	faults  int
+	at      time.Duration // the start of the last fault
+	longest time.Duration // of earlier faults
+}
+
+// begin starts the measurement of a fault.
+func (v *recovery) begin(net *sim.Network) {
+	v.longest, v.at = v.now(net), net.Now()
+	v.faults++
+}
+
+// now returns the longest recovery so far.
+func (v *recovery) now(net *sim.Network) time.Duration {
+	if v.faults == 0 {
+		return 0
+	}
+	return max(v.longest, net.LastFaultLoss()-v.at)
 }
 
 // strike begins a fault, or ends it.

@@ -42,6 +42,7 @@ func computations() map[string]func(*measured, []*outcome) float64 {
 		"timeouts":          overFlows(func(f *outcome) float64 { return float64(f.Timeouts) }, average),
 		"marked":            perPacket(func(f *outcome) int64 { return f.Marked }),
 		"trimmed":           trimmed,
+		"recovery":          func(m *measured, _ []*outcome) float64 { return m.recovery },
 		"queue-mean":        func(m *measured, _ []*outcome) float64 { return 100 * average(m.occupancy) },
 		"queue-p99":         func(m *measured, _ []*outcome) float64 { return 100 * quantile(0.99)(m.occupancy) },
 		"queue-variance":    func(m *measured, _ []*outcome) float64 { return variance(m.occupancy) },

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"math"
 	"time"
 
 	"github.com/p4lb/p4lb/fitting"
@@ -42,7 +43,8 @@ type measured struct {
 	idlest      float64
 	pathsUsed   float64 // share of the ports upwards
 
-	trims      bool // switches trim packets
+	trims      bool    // switches trim packets
+	recovery   float64 // ms; NaN: without faults
 	imbalance  float64
 	bufferPeak float64 // KB
 	ideals     map[*spec.Instance]time.Duration
@@ -51,4 +53,29 @@ type measured struct {
 	age, granularity                                      float64
 
 	fit *fitting.Fit // of the ports; nil: the experiment has none
+}
+
+// Steps are the messages of one execution of a collective operation, in columns.
+type Steps struct {
+	Hosts []string  `json:"hosts"` // the senders
+	Rank  []int     `json:"rank"`  // of each message, its place in Hosts
+	Step  []int     `json:"step"`  // how many messages precede it in its longest chain
+	Start []float64 `json:"start_ms"`
+	End   []float64 `json:"end_ms"`
+}
+
+// Uses are the utilisations of links over time.
+type Uses struct {
+	Links []string    `json:"links"`
+	To    []float64   `json:"to_ms"` // the ends of the intervals, of which the first begins at 0
+	Use   [][]float64 `json:"use"`   // by link and interval, 0 to 1
+}
+
+// round keeps six digits, which is all that a plot shows.
+func round(v float64) float64 {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return v
+	}
+	scale := math.Pow(10, 6-math.Ceil(math.Log10(math.Abs(v))))
+	return math.Round(v*scale) / scale
 }

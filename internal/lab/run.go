@@ -191,6 +191,7 @@ type running struct {
 	alerts   []string
 	failed   error // in an event
 	unturned unturned
+	recovery recovery
 	reported map[string]float64 // metrics of the caller
 }
 
@@ -417,6 +418,9 @@ func (r *running) result(fit *fitting.Fit) *Result {
 	r.sampler.ended()
 	m := r.sampler.measured()
 	m.flows, m.classes, m.fit, m.ideals, m.trims = r.flows, r.x.Classes, fit, idealTimes(r.topo, r.flows), r.Case.Trims()
+	if m.recovery = math.NaN(); r.recovery.faults > 0 && (r.Case.Collective() || slices.Contains(r.x.Metrics, "recovery")) {
+		m.recovery = r.recovery.now(r.net).Seconds() * 1e3
+	}
 	res := r.blankResult()
 	res.Hops, res.Elapsed, res.Metrics, res.Plots, res.Alerts = r.net.Hops(), end, m.values(), r.plots(r.sampler.plots()), r.alerts
 	lost := map[string]int64{"no round left": r.unturned.n}
@@ -475,15 +479,6 @@ func (r *running) plots(p Plots) Plots {
 	return p
 }
 
-// round keeps six digits, which is all that a plot shows.
-func round(v float64) float64 {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return v
-	}
-	scale := math.Pow(10, 6-math.Ceil(math.Log10(math.Abs(v))))
-	return math.Round(v*scale) / scale
-}
-
 // classOf is the place of the class that flows of a size belong to.
 func classOf(classes []spec.Class, bytes int64) int {
 	for i, c := range classes {
@@ -504,4 +499,16 @@ func (u *setup) parameters() map[string]string {
 		}
 	}
 	return p
+}
+
+// tails are the quantiles beyond 99 % that a tail has.
+func tails(fct []float64) []float64 {
+	if len(fct) < 1000 {
+		return nil
+	}
+	var list []float64
+	for q := 991; q < 1000; q++ {
+		list = append(list, round(percentile(fct, float64(q)/1000)))
+	}
+	return list
 }

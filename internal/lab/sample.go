@@ -505,3 +505,45 @@ func (r *running) view() *View {
 	}
 	return v
 }
+
+// maxUseTimes is the largest number of intervals in Uses.
+const maxUseTimes = 60
+
+// uses returns the utilisations of the links upwards until the last was in use.
+func (s *sampler) uses() *Uses {
+	const most = 32
+	list := s.up[:min(most, len(s.up))]
+	last := 0
+	for _, w := range list {
+		for k, bytes := range w.slots {
+			if bytes > 0 {
+				last = max(last, k+1)
+			}
+		}
+	}
+	if last == 0 {
+		return nil
+	}
+	each := (last + maxUseTimes - 1) / maxUseTimes
+	out := &Uses{}
+	start := s.r.Case.WarmupTime()
+	for k := 0; k < last; k += each {
+		end := start + s.interval*time.Duration(min(k+each, last))
+		out.To = append(out.To, round(end.Seconds()*1e3))
+	}
+	for _, w := range list {
+		out.Links = append(out.Links, w.name)
+		var use []float64
+		for k := 0; k < last; k += each {
+			slots := w.slots[min(k, len(w.slots)):min(k+each, len(w.slots))]
+			sum := int64(0)
+			for _, b := range slots {
+				sum += b
+			}
+			full := float64(w.full) / 8 * s.interval.Seconds() * float64(max(1, len(slots)))
+			use = append(use, round(min(1, float64(sum)/full)))
+		}
+		out.Use = append(out.Use, use)
+	}
+	return out
+}

@@ -1,5 +1,7 @@
 package sim
 
+import "time"
+
 // A Reason is why a packet ended before it reached a host.
 type Reason int
 
@@ -54,4 +56,5 @@ type ledger struct {
 	began     Tally
 	delivered Tally
 	lost      [reasons]Tally
+	faulted   time.Duration // when a fault last lost a packet
 }

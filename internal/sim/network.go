@@ -514,6 +514,9 @@ func (n *Network) begin(p *Packet) {
 // lose ends a packet.
 func (n *Network) lose(p *Packet, why Reason) {
 	n.ledger.lost[why].add(p)
+	if why == LinkDown || why == Silent || why == BlackHole || why == Corrupted {
+		n.ledger.faulted = n.now
+	}
 	if f := p.Flow; p.Kind == data && f.Transport == UDP {
 		f.account(n, p)
 	}

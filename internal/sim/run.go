@@ -70,6 +70,15 @@ func (n *Network) Lost(why Reason) Tally {
 	return n.sum(func(l *ledger) Tally { return l.lost[why] })
 }
 
+// LastFaultLoss returns the time at which a fault last lost a packet, 0 for never.
+func (n *Network) LastFaultLoss() time.Duration {
+	last := time.Duration(0)
+	for _, p := range n.parts {
+		last = max(last, p.ledger.faulted)
+	}
+	return last
+}
+
 // sum adds up a tally over the parts of the network.
 func (n *Network) sum(of func(*ledger) Tally) (t Tally) {
 	for _, p := range n.parts {

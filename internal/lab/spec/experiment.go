@@ -312,6 +312,7 @@ type Fault struct {
 	Drop   float64 `yaml:"drop"`       // the switch silently drops this share of the packets
 	Hole   float64 `yaml:"black-hole"` // it loses all packets of this share of the pairs of hosts
 	Rate   Bitrate `yaml:"rate"`       // the link, or all links of the switch, silently have this rate
+	Known  bool    `yaml:"known"`      // the controller is notified of the rate
 	Errors float64 `yaml:"bit-errors"` // the share of wrong bits on the link, or all links of the switch
 	Every  Time    `yaml:"every"`      // it begins again after this time
 	Times  int     `yaml:"times"`      // so often in all

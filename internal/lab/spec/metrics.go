@@ -66,6 +66,7 @@ var metrics = slices.Concat([]Metric{
 	{"timeouts", "1/flow", "retransmission timeouts: mean over the flows", false, true},
 	{"marked", "%", "data packets that arrived with an ECN mark, as a fraction of all sent", false, true},
 	{"trimmed", "%", "for uec: data packets that arrived without their payload, as a fraction of all sent", false, true},
+	{"recovery", "ms", "with faults: time from the start of a fault to the last packet that a fault loses; maximum over the faults, 0 if none loses packets", false, false},
 	{"queue-mean", "%", "occupancy of the queues from leaves to spines, as a fraction of their capacity: mean over ports and samples, while flows start", false, false},
 	{"queue-p99", "%", "occupancy of the queues from leaves to spines: 99th percentile over ports and samples", false, false},
 	{"queue-variance", "", "variance of that occupancy, on a scale of 0 to 1, over ports and samples", false, false},

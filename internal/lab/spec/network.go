@@ -384,6 +384,8 @@ func (f *Fault) check(t *fabric.Topology) error {
 	switch {
 	case what != 1:
 		return errors.New("want one of down, drop, black-hole, rate and bit-errors")
+	case f.Known && f.Rate == 0:
+		return errors.New("known: want it beside rate: the controller is always notified of links that are down, and never of other faults")
 	case f.Drop < 0 || f.Drop > 1 || f.Hole < 0 || f.Hole > 1:
 		return errors.New("want a share from 0 to 1")
 	case !(f.Errors >= 0 && f.Errors < 1):

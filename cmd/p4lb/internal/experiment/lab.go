@@ -124,6 +124,7 @@ experiment of a paper, or an experiment that the --store has.
   faults:
     - {at: 500ms, until: 1s, link: l1-s1, down: true}
     - {at: 1s, until: 1.5s, link: l1-s2, rate: 100Mbps}
+    - {at: 1s, switch: s2, rate: 100Mbps, known: true}    # all its links; weights follow
     - {at: 1s, switch: s2, drop: 0.0035}
     - {at: 1s, link: l1-s2, bit-errors: 1e-8}
     - {at: 1s, until: 1010ms, every: 100ms, times: 5, link: l1-s1, down: true}    # flaps
@@ -148,7 +149,8 @@ experiment accepts them: accept: {hosts-limit: "the network of the paper"}.
 A fault takes a link or switch down (the controller is notified), slows a link down
 (rate), or makes a switch drop a share of all packets (drop) or all packets of a share
 of the host pairs (black-hole), or a link spoil a share of all bits (bit-errors); the
-controller is not notified of these. In real time
+controller is not notified of these. With known: true it learns a rate after latency,
+and weights (wcmp) follow. In real time
 (--on) links and switches can go down and come up; the other faults need the simulator.
 Programs are for the architecture arch: v1model, tna or t2na, of all rows or of
 one. On Tofino probes come from the controller, or with probes: generator from
