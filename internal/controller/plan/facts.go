@@ -104,7 +104,11 @@ func (p *place) nest(words []string, do func(*place) error) error {
 	case "leaf":
 		return p.eachLeaf(inner)
 	case "host":
-		return p.eachHost(inner)
+		return p.eachHost(nil, inner)
+	case "service":
+		return p.eachService(inner)
+	case "server":
+		return p.eachHost(&p.b.plan.Topology.Services[p.facts[manifest.ServiceNumber]-1], inner)
 	}
 	return fmt.Errorf("nothing is known about each %s", words[0])
 }
@@ -190,11 +194,34 @@ func (p *place) eachLeaf(do func(*place) error) error {
 	return nil
 }
 
-func (p *place) eachHost(do func(*place) error) error {
+func (p *place) eachService(do func(*place) error) error {
+	t := p.b.plan.Topology
+	if len(t.Services) == 0 {
+		return fmt.Errorf("each service: topology %s has no services: want services: {web: {address: …, servers: […]}}", t.Name)
+	}
+	for i, s := range t.Services {
+		if err := do(p.with(map[manifest.Fact]int64{
+			manifest.ServiceNumber: int64(i + 1), manifest.ServiceAddress: addressNumber(s.Address), manifest.IPv6: truth(s.Address.Is6()),
+			manifest.ServicePort: int64(s.Port), manifest.ServerTotal: int64(len(s.Servers)),
+		})); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachHost calls do for each host, or each server of a service.
+func (p *place) eachHost(of *fabric.Service, do func(*place) error) error {
 	t, base, places := p.b.plan.Topology, 0, map[string]int{}
 	for i, h := range t.Hosts {
 		at := places[h.Switch]
 		places[h.Switch]++
+		index := -1
+		if of != nil {
+			if index = slices.Index(of.Servers, h.Name); index < 0 {
+				continue
+			}
+		}
 		w, ok := p.b.wayTo(h.IP.Addr())
 		if !ok {
 			continue
@@ -204,6 +231,9 @@ func (p *place) eachHost(do func(*place) error) error {
 			manifest.HostNumber: int64(i + 1), manifest.HostPlace: int64(at),
 			manifest.HostAddress: addressNumber(h.IP.Addr()), manifest.HostMAC: int64(macNumber(h.MAC)), manifest.IPv6: truth(h.IP.Addr().Is6()),
 			manifest.LeafNumber: int64(t.Switch(h.Switch).Leaf), manifest.Here: truth(h.Switch == p.b.sw.Name),
+		}
+		if of != nil {
+			facts[manifest.ServerIndex] = int64(index)
 		}
 		if err := p.reached(w, facts, do); err != nil {
 			return err

@@ -72,10 +72,13 @@ func (p *Plan) ByMAC() bool {
 	return manifest.OneSegment(lists.Map(p.Switches, func(s *Switch) *manifest.Manifest { return &s.Pipeline.Manifest }))
 }
 
-// VirtualAddresses returns the virtual addresses of the programs with their MACs, which
-// are zero for the MAC of the switch.
+// VirtualAddresses returns the services of the topology and the virtual addresses of the
+// programs with their MACs, which are zero for the MAC of the switch.
 func (p *Plan) VirtualAddresses() map[netip.Addr]fabric.MAC {
 	list := map[netip.Addr]fabric.MAC{}
+	for _, s := range p.Topology.Services {
+		list[s.Address] = fabric.MAC{}
+	}
 	for _, s := range p.Switches {
 		for _, v := range s.Pipeline.Manifest.VirtualAddresses {
 			mac, _ := net.ParseMAC(v.MAC) // has been checked

@@ -40,30 +40,40 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 // foreignPlan plans a program with the manifest that Init guesses, after an edit.
 func foreignPlan(t *testing.T, ingress string, topology *fabric.Topology, edit ...string) (*manifest.Manifest, *plan.Plan, error) {
 	t.Helper()
-	text := strings.Replace(foreign, "INGRESS", ingress, 1)
 	file := filepath.Join(t.TempDir(), "x.p4")
-	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+	if err := os.WriteFile(file, []byte(strings.Replace(foreign, "INGRESS", ingress, 1)), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	guess, err := own.Init(own.InitRequest{Program: file, Shown: "x.p4"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := manifest.Decode("x.manifest.yaml", []byte(strings.NewReplacer(edit...).Replace(string(guess))))
+	text := strings.NewReplacer(edit...).Replace(string(guess))
+	m, err := manifest.Decode("x.manifest.yaml", []byte(text))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w\n%s", err, guess)
 	}
-	c, err := p4.CompileText("x.p4", []byte(text), p4.Options{})
+	p, err := foreignPlanOf(t, ingress, topology, text)
+	return m, p, err
+}
+
+// foreignPlanOf plans a program with a manifest.
+func foreignPlanOf(t *testing.T, ingress string, topology *fabric.Topology, text string) (*plan.Plan, error) {
+	t.Helper()
+	m, err := manifest.Decode("x.manifest.yaml", []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	c, err := p4.CompileText("x.p4", []byte(strings.Replace(foreign, "INGRESS", ingress, 1)), p4.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := manifest.Check(m, c.P4Info); err != nil {
-		return m, nil, err
+		return nil, err
 	}
 	own.Complete(m, c.P4Info)
 	p := &plan.Pipeline{Manifest: *m, P4Info: c.P4Info, Config: c.JSON()}
-	made, err := plan.New(topology, map[fabric.Role]*plan.Pipeline{fabric.Leaf: p, fabric.Spine: p}, plan.Options{})
-	return m, made, err
+	return plan.New(topology, map[fabric.Role]*plan.Pipeline{fabric.Leaf: p, fabric.Spine: p}, plan.Options{})
 }
 
 // rowsOf returns the entries of a table on a switch as Rows prints them.

@@ -21,6 +21,12 @@ type draft struct {
 	switches    []draftSwitch
 	hosts       []draftHost
 	links       []draftLink
+	services    []draftService
+}
+
+type draftService struct {
+	line int
+	Service
 }
 
 type draftSwitch struct {
@@ -59,7 +65,7 @@ const (
 // finish completes and checks the draft. file is its name in messages.
 func (d *draft) finish(file string) (*Topology, error) {
 	f := &finisher{draft: d, reporter: reporter{file: file}}
-	for _, step := range []func(){f.names, f.joints, f.connected, f.portNumbers, f.switchData, f.hostData} {
+	for _, step := range []func(){f.names, f.joints, f.connected, f.portNumbers, f.switchData, f.hostData, f.serviceData} {
 		step()
 		if err := f.err(); err != nil {
 			return nil, err // later steps would only report consequences of these errors

@@ -67,6 +67,7 @@ type Topology struct {
 	Switches []Switch
 	Hosts    []Host
 	Links    []Link
+	Services []Service
 
 	nodes  map[string]int // switches from 0 in their order, then hosts
 	ports  [][]Port       // of each switch, in order of their numbers
@@ -98,6 +99,15 @@ type Host struct {
 
 	Switch string // the switch that it is connected to
 	Port   int    // the port of that switch
+}
+
+// A Service is an address that several hosts serve. The program of the switches forwards
+// its packets to one of them.
+type Service struct {
+	Name    string
+	Address netip.Addr // of no host
+	Port    int        // of TCP or UDP; 0: all
+	Servers []string   // names of hosts
 }
 
 // A Link connects two switches, or a host and a switch. Both directions have

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,8 @@ import (
 //	  h1: {ip: 10.0.1.1/24, mac: "02:00:0a:00:01:01"}
 //	  h2:
 //	  h3: {ip: "2001:db8:1::3/64"}
+//	services:
+//	  web: {address: 10.0.2.100, port: 80, servers: [h2, h3]}
 //	links:
 //	  - {ends: [h1, l1]}
 //	  - {ends: [h2, l2:7]}   # at port 7
@@ -40,7 +43,7 @@ func Load(file string, text []byte) (*Topology, error) {
 	}
 	r := &reader{reporter{file: file}}
 	d := &draft{}
-	r.object(v, "the topology", "name", "about", "defaults", "switches", "hosts", "links")
+	r.object(v, "the topology", "name", "about", "defaults", "switches", "hosts", "services", "links")
 	d.name = r.word(v.Get("name"), "name")
 	d.about = r.word(v.Get("about"), "about")
 	for _, f := range r.object(v.Get("switches"), "switches") {
@@ -55,6 +58,9 @@ func Load(file string, text []byte) (*Topology, error) {
 		parse(r, f.Get("mac"), what+": mac", pointer(parseMAC), &h.mac)
 		d.hosts = append(d.hosts, h)
 		isHost[f.Key] = true
+	}
+	for _, f := range r.object(v.Get("services"), "services") {
+		d.services = append(d.services, r.serviceOf(f))
 	}
 	defaults := v.Get("defaults")
 	r.object(defaults, "defaults", "switch-links", "host-links")
@@ -143,6 +149,27 @@ func (r *reader) switchOf(f tree.Field) draftSwitch {
 	s.thrift = r.word(f.Get("thrift"), what+": thrift")
 	parse(r, f.Get("buffer"), what+": buffer", ParseSize, &s.buffer)
 	return s
+}
+
+// serviceOf reads a service.
+func (r *reader) serviceOf(f tree.Field) draftService {
+	what := "service " + f.Key
+	r.object(f.Node, what, "address", "port", "servers")
+	s := draftService{line: f.Line, Service: Service{Name: f.Key}}
+	parse(r, f.Get("address"), what+": address", parseAddress, &s.Address)
+	parse(r, f.Get("port"), what+": port", within(1, 65535), &s.Port)
+	for _, item := range r.list(f.Get("servers"), what+": servers") {
+		s.Servers = append(s.Servers, r.word(item, what+": server"))
+	}
+	return s
+}
+
+func parseAddress(text string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(text)
+	if err != nil || a.Zone() != "" {
+		return a, fmt.Errorf("%q: want an IP address, as in 10.0.2.100", text)
+	}
+	return a.Unmap(), nil
 }
 
 // asWord undoes the parser's interpretation of l1:3 as a key with a value
@@ -262,6 +289,16 @@ func (t *Topology) YAML() []byte {
 		// Quoted, because older YAML parsers read some of them as base-60
 		// numbers.
 		fmt.Fprintf(&b, "  %s: {ip: %v, mac: \"%v\"}\n", quoted(h.Name), h.IP, h.MAC)
+	}
+	if len(t.Services) > 0 {
+		b.WriteString("\nservices:\n")
+	}
+	for _, s := range t.Services {
+		fmt.Fprintf(&b, "  %s: {address: \"%v\"", quoted(s.Name), s.Address)
+		if s.Port > 0 {
+			fmt.Fprintf(&b, ", port: %d", s.Port)
+		}
+		fmt.Fprintf(&b, ", servers: [%s]}\n", strings.Join(lists.Map(s.Servers, quoted), ", "))
 	}
 	b.WriteString("\nlinks:\n")
 	for _, l := range t.Links {

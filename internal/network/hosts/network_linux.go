@@ -92,7 +92,7 @@ func (n *Network) add(t *fabric.Topology, h *fabric.Host, name string, o Options
 	if err := netspace.Settle(t, h, space, o.Known.In(o.ByMAC), o.Virtual); err != nil {
 		return err
 	}
-	own := netspace.InSubnet(t, h, o.Virtual)
+	own := netspace.OnLink(t, h, o.Known.In(o.ByMAC), o.Virtual)
 	if len(own) == 0 {
 		return nil
 	}

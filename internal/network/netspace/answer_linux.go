@@ -100,12 +100,12 @@ func packets(e End, filter []unix.SockFilter) (file *os.File, err error) {
 	return file, nil
 }
 
-// InSubnet returns the virtual addresses of a host's subnet with their MACs; the
-// default is the MAC of its switch.
-func InSubnet(t *fabric.Topology, h *fabric.Host, virtual map[netip.Addr]fabric.MAC) map[netip.Addr]fabric.MAC {
+// OnLink returns the virtual addresses that a host resolves, with their MACs: the ones of its
+// subnet, or with KnowsAll all of its version of IP. Its switch has the default MAC.
+func OnLink(t *fabric.Topology, h *fabric.Host, known Known, virtual map[netip.Addr]fabric.MAC) map[netip.Addr]fabric.MAC {
 	list := map[netip.Addr]fabric.MAC{}
 	for ip, mac := range virtual {
-		if !h.IP.Contains(ip) {
+		if ip.Is6() != h.IP.Addr().Is6() || known != KnowsAll && !h.IP.Contains(ip) {
 			continue
 		}
 		if mac == (fabric.MAC{}) {

@@ -101,7 +101,7 @@ func Settle(t *fabric.Topology, h *fabric.Host, s *Space, known Known, virtual m
 		})
 	}
 	sw := EndOf(t, fabric.End{Node: h.Switch, Port: h.Port}, 0)
-	for ip, mac := range InSubnet(t, h, virtual) {
+	for ip, mac := range OnLink(t, h, known, virtual) {
 		if err := knows(ip.AsSlice(), mac); err != nil {
 			return err
 		}

@@ -87,7 +87,7 @@ func openBed(o Options, p *plan.Plan) (*bed, error) {
 func (b *bed) answer(t *fabric.Topology) error {
 	for i := range t.Hosts {
 		h := &t.Hosts[i]
-		own := netspace.InSubnet(t, h, b.note.Virtual)
+		own := netspace.OnLink(t, h, b.note.Known, b.note.Virtual)
 		if len(own) == 0 {
 			continue
 		}

@@ -202,6 +202,10 @@ func checkWord(word string, before []string) error {
 		return fmt.Errorf("%q: want a range such as 0..7, of %d numbers at most", word, maxRange)
 	case !ranged && !slices.Contains(names, word):
 		return fmt.Errorf("there is no %q to repeat something for%s", word, plain.Meant(word, append(names, "a range such as 0..7")))
+	case word == "server" && !slices.Contains(before, "service"):
+		return errors.New("a server is one of a service: want service before it, as in service server")
+	case word == "server" && slices.Contains(before, "host"):
+		return errors.New("a server is a host: want no other host before it")
 	case word == "path" && !slices.ContainsFunc(before, reached):
 		return errors.New("a path is one to something: want a host, route, leaf or group before it, as in group path")
 	}
@@ -233,12 +237,14 @@ var scopes = []scope{
 	{"route", "each destination, as the tables for routes have them", append([]Fact{Destination, PrefixLength, IPv6}, wayFacts...)},
 	{"leaf", "each other leaf that there is a way to", append([]Fact{LeafNumber}, wayFacts...)},
 	{"group", "each group of paths", wayFacts},
+	{"service", "each service of the topology", []Fact{ServiceNumber, ServiceAddress, ServicePort, ServerTotal, IPv6}},
+	{"server", "each reachable server of the preceding service", append([]Fact{ServerIndex, HostNumber, HostPlace, HostAddress, HostMAC, LeafNumber, Here}, wayFacts...)},
 	{"path", "each path to the preceding object", nil},
 }
 
 // reached reports whether there are paths to the objects of a word.
 func reached(word string) bool {
-	return slices.Contains([]string{"host", "route", "leaf", "group"}, word)
+	return slices.Contains([]string{"host", "route", "leaf", "group", "server"}, word)
 }
 
 // switchFacts are the facts that every switch knows of itself.

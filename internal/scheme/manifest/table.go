@@ -134,34 +134,39 @@ const (
 	BakedValue  Fact = "baked"
 
 	// These stand in expressions alone.
-	PrefixLength Fact = "prefix-length"
-	IPv6         Fact = "ipv6"
-	HostNumber   Fact = "host"
-	HostPlace    Fact = "host-place"
-	Here         Fact = "here"
-	Neighbouring Fact = "neighbour"
-	FarPort      Fact = "far-port"
-	LinkSpeed    Fact = "mbps"
-	LinkDelay    Fact = "delay"
-	LinkUp       Fact = "up"
-	LeadsAbove   Fact = "above"
-	LeadsBelow   Fact = "below"
-	Tier         Fact = "tier"
-	Home         Fact = "home"
-	PortTotal    Fact = "ports"
-	HostTotal    Fact = "hosts"
-	CPU          Fact = "cpu"
-	NextPort     Fact = "next-port"
-	FirstPath    Fact = "first-path"
-	PathNumber   Fact = "path"
-	RangeNumber  Fact = "i"
-	ToPort       Fact = "to-port"
-	ToHost       Fact = "to-host"
-	ToNeighbour  Fact = "to-neighbour"
-	ToAbove      Fact = "to-above"
-	ToBelow      Fact = "to-below"
-	SendTime     Fact = "time"
-	SendCount    Fact = "sequence"
+	PrefixLength   Fact = "prefix-length"
+	IPv6           Fact = "ipv6"
+	HostNumber     Fact = "host"
+	HostPlace      Fact = "host-place"
+	Here           Fact = "here"
+	Neighbouring   Fact = "neighbour"
+	FarPort        Fact = "far-port"
+	LinkSpeed      Fact = "mbps"
+	LinkDelay      Fact = "delay"
+	LinkUp         Fact = "up"
+	LeadsAbove     Fact = "above"
+	LeadsBelow     Fact = "below"
+	Tier           Fact = "tier"
+	Home           Fact = "home"
+	PortTotal      Fact = "ports"
+	HostTotal      Fact = "hosts"
+	CPU            Fact = "cpu"
+	NextPort       Fact = "next-port"
+	FirstPath      Fact = "first-path"
+	PathNumber     Fact = "path"
+	RangeNumber    Fact = "i"
+	ToPort         Fact = "to-port"
+	ToHost         Fact = "to-host"
+	ToNeighbour    Fact = "to-neighbour"
+	ToAbove        Fact = "to-above"
+	ToBelow        Fact = "to-below"
+	ServiceNumber  Fact = "service"
+	ServiceAddress Fact = "service-address"
+	ServicePort    Fact = "service-port"
+	ServerTotal    Fact = "servers"
+	ServerIndex    Fact = "server"
+	SendTime       Fact = "time"
+	SendCount      Fact = "sequence"
 )
 
 // Words lists the facts.
@@ -218,6 +223,11 @@ func (Fact) Words() []Word {
 		{string(ToNeighbour), "the number of the switch behind that, or 0"},
 		{string(ToAbove), "1 if that leads to a switch that is higher up"},
 		{string(ToBelow), "1 if that leads to a host, or a switch that is lower down"},
+		{string(ServiceNumber), "the number of a service of the topology, from 1"},
+		{string(ServiceAddress), "its address; an IPv6 address stands alone, as the value of 128 bits"},
+		{string(ServicePort), "its port; 0: all"},
+		{string(ServerTotal), "how many servers it has"},
+		{string(ServerIndex), "a server, by its place among the service's, from 0"},
 		{string(SendTime), "of a frame that a task sends: the switch's clock in us, its lowest bits"},
 		{string(SendCount), "of a frame that a task sends: the number of earlier ones, its lowest bits"},
 	}
