@@ -65,7 +65,7 @@ var rooms = map[string][]string{
 	// and its server.
 	"internal/play": {
 		"codegen", "examples", "internal/bmv2", "internal/controller/pipeline", "internal/controller/plan", "internal/dataplane", "internal/dataplane/hash", "internal/device/ports", "internal/lab", "internal/lab/spec",
-		"internal/network/fabric", "internal/p4", "internal/p4/format", "internal/p4/lint", "internal/p4/syntax", "internal/provenance", "internal/scheme", "internal/text/plain",
+		"internal/network/fabric", "internal/p4", "internal/p4/format", "internal/p4/lint", "internal/p4/syntax", "internal/provenance", "internal/scheme", "internal/scheme/own", "internal/text/plain", "templates",
 	},
 	"internal/play/worker": {"internal/play"},
 	"internal/play/page":   {},

@@ -43,7 +43,7 @@ func bakeable(v *view) error {
 // share of its maximum; ok is false where only the controller knows it.
 func (v *view) index(l, t, trend int64) (c float64, ok bool) {
 	switch {
-	case v.row.Signal == "behaviour":
+	case v.row.like(signal) == "behaviour":
 		return float64(l*(255-t)*trend) / (255 * 255 * 2), true
 	case v.poly == nil || v.cmax == 0:
 		return 0, false
@@ -92,7 +92,7 @@ func (v *view) cells() []int {
 // IndexAbout describes the origin of the index.
 func (v *view) IndexAbout() string {
 	switch {
-	case v.row.Signal == "behaviour":
+	case v.row.like(signal) == "behaviour":
 		return "Eq. 4 divided by its maximum"
 	case v.params.Runtime:
 		return "that the controller bakes from its fit"
@@ -156,7 +156,7 @@ func (v *view) baked() map[string]*manifest.Baked {
 // level, and at least one for an existing path. Degrees are weights themselves.
 func (v *view) levelWeights() (weights, zero []int) {
 	for level := range v.Levels() {
-		if v.row.Signal == "degree" {
+		if v.row.like(signal) == "degree" {
 			weights = append(weights, level)
 		} else {
 			weights = append(weights, 2*(v.Worst()-level)+1)

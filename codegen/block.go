@@ -38,6 +38,7 @@ type block struct {
 	Name  string `yaml:"name"`
 	About string `yaml:"about"` // one line; "" for what users do not name
 
+	Like    string `yaml:"like"`    // the block of p4lb that it is a changed copy of: the generator treats both alike
 	Cannot  string `yaml:"cannot"`  // why the architecture has no such block, and the nearest alternative
 	Instead string `yaml:"instead"` // the granularity that remembers, where no choice sees to flows
 

@@ -184,6 +184,9 @@ func (k *checker) choice(b *block) {
 			k.wrong(b, fmt.Sprintf("$.granularities[%d]", i), "%w", near("granularity", name, k.names(granularity)))
 		}
 	}
+	if b.Like != "" && !slices.ContainsFunc(k.software.blocks, func(o *block) bool { return !o.outside && o.Kind == b.Kind && o.Name == b.Like }) {
+		k.wrong(b, "$.like", "%w", near(string(b.Kind)+" of p4lb", b.Like, Standard().names(b.Kind)))
+	}
 	if len(b.On) > 0 && b.Why == "" {
 		k.wrong(b, "$.granularities", "want why: the reason for which %v makes sense with these alone", b)
 	}

@@ -22,7 +22,7 @@ func (v *view) SlotBits() int {
 	switch {
 	case v.Orders():
 		return 32
-	case v.runs.Choice == "best-hop":
+	case v.runs.like(choice) == "best-hop":
 		return 16
 	}
 	return 8
@@ -63,11 +63,11 @@ func (v *view) Choice(text string) string { return v.of(v.built(v.runs, choice),
 
 // InTurn reports whether the cells of a flow are numbered and take paths in turn.
 func (v *view) InTurn() bool {
-	return v.runs.Granularity == "flowcell" && v.runs.Choice == "round-robin"
+	return v.runs.like(granularity) == "flowcell" && v.runs.like(choice) == "round-robin"
 }
 
 // TakesTurns reports whether a register stores the next path.
-func (v *view) TakesTurns() bool { return v.runs.Choice == "round-robin" && !v.InTurn() }
+func (v *view) TakesTurns() bool { return v.runs.like(choice) == "round-robin" && !v.InTurn() }
 
 // Kept is the register with the paths that parts of flows have; "" if cells count
 // theirs.
@@ -79,10 +79,10 @@ func (v *view) Kept() string {
 }
 
 // Orders reports whether packets stay in order.
-func (v *view) Orders() bool { return v.runs.Choice == "ordered" }
+func (v *view) Orders() bool { return v.runs.like(choice) == "ordered" }
 
 // Remembers reports whether a path is remembered from one packet to the next.
-func (v *view) Remembers() bool { return v.Orders() || v.runs.Choice == "sampled" && v.Int("m") > 0 }
+func (v *view) Remembers() bool { return v.Orders() || v.runs.like(choice) == "sampled" && v.Int("m") > 0 }
 
 // Sorts reports whether packets that recirculate are of several kinds.
 func (v *view) Sorts() bool { return v.Own() || v.In("again") }
@@ -306,13 +306,13 @@ func (v *view) Meter() string {
 }
 
 // Ranks reports whether levels carry the slot of their path in the low bits.
-func (v *view) Ranks() bool { return v.row.Choice == "least" || v.row.Choice == "cautious" }
+func (v *view) Ranks() bool { return v.row.like(choice) == "least" || v.row.like(choice) == "cautious" }
 
 // LevelWidth is the width of a level: a container of its own where levels are
 // compared, one of 32 bits where a register holds it beside a time.
 func (v *view) LevelWidth() int {
 	switch {
-	case v.row.Signal == "piggyback":
+	case v.row.like(signal) == "piggyback":
 		return 32
 	case v.Ranks():
 		return 16
@@ -323,7 +323,7 @@ func (v *view) LevelWidth() int {
 // HoldsLeast reports whether the register of paths takes the path out of the
 // least level itself, which saves a stage: a stateful ALU has 3 bits for a mask.
 func (v *view) HoldsLeast() bool {
-	return v.runs.Choice == "least" && v.Kept() != "" && v.N() <= 8
+	return v.runs.like(choice) == "least" && v.Kept() != "" && v.N() <= 8
 }
 
 // RankParams lists the parameters of set_ranks.
@@ -410,7 +410,7 @@ func (v *view) RoomForLag() string {
 // ReportPeriod is how often a port's own state is reported at most: T_b, but where
 // that is for RLB's departures Hermes' rates need a report each window only.
 func (v *view) ReportPeriod() string {
-	if v.In("reroute") && v.runs.Choice == "cautious" {
+	if v.In("reroute") && v.runs.like(choice) == "cautious" {
 		return "WINDOW"
 	}
 	return "T_B"
@@ -426,7 +426,7 @@ func (v *view) ReportPort() string {
 }
 
 // Star reports whether RLB has its limits.
-func (v *view) Star() bool { return v.row.Guard == "rlb-star" }
+func (v *view) Star() bool { return v.row.like(guard) == "rlb-star" }
 
 // WarningType is a cell of RLB's warnings, and Until its time.
 func (v *view) WarningType() string {
@@ -456,7 +456,7 @@ func (v *view) Longer(since, limit string) string {
 // statements, and the following statements wait for the branch, so RLB's prediction
 // and the path choice would use their stages in sequence.
 func (v *view) Flat() bool {
-	alone := v.InTurn() || v.runs.Choice == "sampled" && v.runs.Granularity == "packet"
+	alone := v.InTurn() || v.runs.like(choice) == "sampled" && v.runs.like(granularity) == "packet"
 	return v.arch.name == "tna" && v.In("reroute") && !v.In("again") && alone
 }
 
@@ -505,7 +505,7 @@ func (v *view) DetoursSize() int { return len(v.Detours()) }
 
 // pairsFlows reports whether that is so.
 func (v *view) pairsFlows() bool {
-	return v.arch.name == tofino2.name && (v.InTurn() || v.Orders() || v.runs.Choice == "cautious" || v.runs.Choice == "rehash")
+	return v.arch.name == tofino2.name && (v.InTurn() || v.Orders() || v.runs.like(choice) == "cautious" || v.runs.like(choice) == "rehash")
 }
 
 // FlowType is the type of a flow's slot.

@@ -14,7 +14,7 @@ import (
 func (v *view) Delays() bool { return v.Classes() || v.Star() }
 
 // Classes reports whether probes put paths into classes.
-func (v *view) Classes() bool { return v.row.Signal == "classes" && v.Edge() }
+func (v *view) Classes() bool { return v.row.like(signal) == "classes" && v.Edge() }
 
 // KeepsMarks reports whether the share of marked probes of each path is kept.
 func (v *view) KeepsMarks() bool { return v.Marks() && v.Edge() }
@@ -28,7 +28,7 @@ func (v *view) ShareType() string {
 }
 
 // Leasts reports whether the choice minimises the share of marks.
-func (v *view) Leasts() bool { return v.row.Signal == "marks" }
+func (v *view) Leasts() bool { return v.row.like(signal) == "marks" }
 
 // Picked begins the names of the two delays that RLB* picks.
 func (v *view) Picked() string {
@@ -129,7 +129,7 @@ func (v *view) PathType() string {
 func (v *view) NoQueue() int { return 2047 }
 
 // Moves reports whether packets recirculate to move their flow.
-func (v *view) Moves() bool { return v.runs.Choice == "cautious" }
+func (v *view) Moves() bool { return v.runs.like(choice) == "cautious" }
 
 // Closed is a level that no open path has: levels of 8 bits or a class,
 // above the rank and the slot.
@@ -145,7 +145,7 @@ func (v *view) AgainSlot() string {
 	switch {
 	case !v.Star():
 		return "the path that the flow gets"
-	case v.runs.Choice == "cautious":
+	case v.runs.like(choice) == "cautious":
 		return "the path that the flow gets, or that the packet waits for"
 	}
 	return "the path that the packet waits for"

@@ -118,7 +118,7 @@ func (v *view) note(b *block) {
 	if n.Decides != "" {
 		m.Decides = n.Decides
 	}
-	if n.Weights != nil && v.row.Choice == "grid" {
+	if n.Weights != nil && v.row.like(choice) == "grid" {
 		m.Weights = n.Weights
 	}
 }

@@ -119,7 +119,7 @@ func provesPrediction(v *view) error {
 
 // sampleable wants the two draws and the one memory that there are stages for.
 func sampleable(v *view) error {
-	if v.row.Signal != "queue" {
+	if v.row.like(signal) != "queue" {
 		return fmt.Errorf("choice sampled is built for signal queue alone; of %s, choice grid takes the least loaded paths most often", v.row.Signal)
 	}
 	if d, m := v.Int("d"), v.Int("m"); d != 2 || m > 1 {
@@ -130,7 +130,7 @@ func sampleable(v *view) error {
 
 // turnable wants cells that are numbered path by path.
 func turnable(v *view) error {
-	if v.runs.Granularity == "adaptive" {
+	if v.runs.like(granularity) == "adaptive" {
 		return fmt.Errorf("choice round-robin is not built for granularity adaptive; choice uniform is, as in pdlb")
 	}
 	return nil
@@ -138,7 +138,7 @@ func turnable(v *view) error {
 
 // weighable wants weights that a table has.
 func weighable(v *view) error {
-	if v.row.Signal == "queue" || v.row.Signal == "marks" {
+	if v.row.like(signal) == "queue" || v.row.like(signal) == "marks" {
 		return fmt.Errorf("choice grid is not built for signal %s: its weights are the key of no table; signal behaviour has levels, as in qall-pkt", v.row.Signal)
 	}
 	return nil
@@ -154,7 +154,7 @@ func gradeable(v *view) error {
 
 // ranked wants levels that are ranked by their slot.
 func ranked(v *view) error {
-	if !slices.Contains([]string{"piggyback", "marks", "occupancy"}, v.row.Signal) {
+	if !slices.Contains([]string{"piggyback", "marks", "occupancy"}, v.row.like(signal)) {
 		return fmt.Errorf("choice least is built for signals piggyback, marks and occupancy; of %s, choice grid takes the least loaded paths most often", v.row.Signal)
 	}
 	return nil

@@ -87,6 +87,15 @@ func (r Row) block(k kind) *block {
 	return b
 }
 
+// like returns the name of the row's block of a kind, or of the block that it is a
+// changed copy of.
+func (r Row) like(k kind) string {
+	if b := r.catalogue().lookup(k, r.named(k)); b != nil && b.Like != "" {
+		return b.Like
+	}
+	return r.named(k)
+}
+
 // hashes reports whether the granularity need not remember a flow's path: the
 // choice does it, or draws it from the 5-tuple.
 func (r Row) hashes() bool {
@@ -113,7 +122,7 @@ func (r Row) suffix() string {
 // validate returns the reason why a combination has no meaning.
 func (r Row) validate() error {
 	g, s, c := r.block(granularity), r.block(signal), r.block(choice)
-	if len(c.On) > 0 && !slices.Contains(c.On, r.Granularity) {
+	if len(c.On) > 0 && !slices.Contains(c.On, r.like(granularity)) {
 		return r.refuse("choice %s wants granularity %s: %s", c.Name, strings.Join(c.On, " or "), c.Why)
 	}
 	for _, b := range []*block{g, c} {

@@ -75,7 +75,7 @@ func newView(row Row, p Params) (*view, error) {
 	if v.values, err = row.values(arch, p.StatePath, p.Set); err != nil {
 		return nil, err
 	}
-	if row.Signal == "fitted" {
+	if row.like(signal) == "fitted" {
 		if err := v.fit(); err != nil {
 			return nil, err
 		}
@@ -112,11 +112,11 @@ func (p *Params) complete(row Row) error {
 		return fmt.Errorf("state path %s: programs for %s always cut their copies, want recirc", cutCopies, p.Arch)
 	case p.MaxPort > maxPort:
 		return fmt.Errorf("port %d: want at most %d, those above lead round within the switch", p.MaxPort, maxPort)
-	case row.Signal != "fitted" && p.Printed:
+	case row.like(signal) != "fitted" && p.Printed:
 		return fmt.Errorf("errata printed: %s has none that could be kept", row.Name)
 	case p.Printed && (p.Coeffs != nil || p.Runtime):
 		return errors.New("errata printed: the coefficients are not the paper's")
-	case row.Signal != "fitted" && (p.Coeffs != nil || p.Runtime):
+	case row.like(signal) != "fitted" && (p.Coeffs != nil || p.Runtime):
 		return fmt.Errorf("coefficients given: %s has no polynomial", row.Name)
 	}
 	return nil
@@ -208,10 +208,10 @@ func count(n int) []int {
 func (v *view) Before(k int) int { return k - 1 }
 
 // Few reports whether an ordered choice looks for fewer paths than there are.
-func (v *view) Few() bool { return v.runs.Choice == "ordered" && int(v.Int("d")) < v.N() }
+func (v *view) Few() bool { return v.runs.like(choice) == "ordered" && int(v.Int("d")) < v.N() }
 
 // Shuffles reports whether paths are drawn without repeats.
-func (v *view) Shuffles() bool { return v.runs.Choice == "sampled" || v.Few() }
+func (v *view) Shuffles() bool { return v.runs.like(choice) == "sampled" || v.Few() }
 
 // Int is the value of a parameter as the program has it.
 func (v *view) Int(name string) int64 {
@@ -249,7 +249,7 @@ func (v *view) In(name string) bool {
 func (v *view) Marks() bool { return v.In("ecn") }
 
 // OneWay reports whether one-way delays are known.
-func (v *view) OneWay() bool { return v.row.Signal == "one-way" }
+func (v *view) OneWay() bool { return v.row.like(signal) == "one-way" }
 
 // Memory reports whether the granularity remembers the path of a flow.
 func (v *view) Memory() bool { return v.runs.block(granularity).Holds != "" }
@@ -264,18 +264,18 @@ func (v *view) Holds() string {
 
 // RemembersPath reports whether anything does.
 func (v *view) RemembersPath() bool {
-	return v.Memory() || v.runs.Choice == "cautious" || v.runs.Choice == "ordered"
+	return v.Memory() || v.runs.like(choice) == "cautious" || v.runs.like(choice) == "ordered"
 }
 
 // Freshens reports whether the stored path may expire. It is false if every packet
 // chooses a path.
-func (v *view) Freshens() bool { return v.Holds() != "" && v.runs.Granularity != "packet" }
+func (v *view) Freshens() bool { return v.Holds() != "" && v.runs.like(granularity) != "packet" }
 
 // Granularity returns the unit of traffic of a decision.
 func (v *view) Granularity() string { return v.runs.Granularity }
 
 // FromHash reports whether draws are taken from the 5-tuple.
-func (v *view) FromHash() bool { return v.runs.Granularity == "flow" && v.runs.hashes() }
+func (v *view) FromHash() bool { return v.runs.like(granularity) == "flow" && v.runs.hashes() }
 
 // Load returns the register of a port's recent bytes.
 func (v *view) Load() string { return v.row.block(signal).Load.Register }
@@ -317,7 +317,7 @@ func (v *view) Candidate(slot int) string {
 // and of the one remembered looked at: there are no containers for the queues of
 // more than 8 paths.
 func (v *view) DrawsFirst() bool {
-	return !v.arch.software && v.runs.Choice == "sampled" && v.runs.Granularity == "packet" && v.N() > 8
+	return !v.arch.software && v.runs.like(choice) == "sampled" && v.runs.like(granularity) == "packet" && v.N() > 8
 }
 
 // AllPaths reports whether something is to be known about all paths at once.

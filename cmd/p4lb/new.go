@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/scheme/own"
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
@@ -46,7 +48,7 @@ change all of it, the manifests included.`,
 			name := filepath.Base(filepath.Clean(dir))
 			files, err := own.Scaffold(name)
 			if from != "" {
-				files, err = scaffoldFrom(cli.LibraryFrom("."), from, name)
+				files, err = scaffoldFrom(from, name)
 			}
 			if err != nil {
 				return err
@@ -78,4 +80,20 @@ change all of it, the manifests included.`,
 	cmd.Flags().StringVar(&from, "from", "", "start from the programs of `SCHEME`, such as letflow, drill, conga or qall")
 	cli.CompleteLater(cmd, "from", codegen.Names)
 	return cmd
+}
+
+// fromNames are short names for rows of the catalogue to start from.
+var fromNames = map[string]string{"qall": "qall-poly3"}
+
+// pathsFrom is the size of the largest group of paths of a program that new
+// --from copies.
+const pathsFrom = 16
+
+// scaffoldFrom returns the programs of a scheme, for leaves and spines.
+func scaffoldFrom(from, name string) ([]own.File, error) {
+	s, err := cli.LibraryFrom(".").Find(cmp.Or(fromNames[from], from))
+	if err != nil {
+		return nil, err
+	}
+	return own.FromCatalogue(s, name, codegen.Params{Ports: pathsFrom, MaxPort: 64}, string(fabric.Leaf), string(fabric.Spine))
 }

@@ -1,9 +1,12 @@
 package own
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -79,7 +82,7 @@ func (s *source) build(name string, set map[string]string, made *codegen.Provena
 	if p := s.built[key]; p != nil {
 		return p, nil
 	}
-	compiled, err := compile(s.program, s.shown, string(m.Arch), s.includes(), defines)
+	compiled, err := compile(s.files, s.program, s.shown, string(m.Arch), s.includes(), defines)
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +91,9 @@ func (s *source) build(name string, set map[string]string, made *codegen.Provena
 	}
 	Complete(&m, compiled.P4Info)
 	m.Program, m.Includes, m.Defines = "", nil, nil // the program has been compiled
-	text, err := plain.ReadFile(s.program)
+	text, err := fs.ReadFile(s.files, rooted(s.program))
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", s.shown, err)
+		return nil, fmt.Errorf("reading %s: %w", s.shown, bare(err))
 	}
 	if m.Provenance != nil {
 		m.Provenance.Licence = syntax.Licence(text)
@@ -112,26 +115,23 @@ func (s *source) includes() []string {
 }
 
 // compile compiles a program with its include files, which may be anywhere.
-func compile(program, shown, arch string, includes, defines []string) (*p4.Program, error) {
-	abs, err := filepath.Abs(program)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", shown, err)
-	}
+func compile(files fs.FS, program, shown, arch string, includes, defines []string) (*p4.Program, error) {
+	name := rooted(program)
 	o := p4.Options{Arch: arch, Defines: defines}
 	for _, dir := range includes {
-		if dir, err = filepath.Abs(dir); err != nil {
-			return nil, fmt.Errorf("finding the includes of %s: %w", shown, err)
-		}
 		o.IncludeDirs = append(o.IncludeDirs, rooted(dir))
 	}
-	here, there := filepath.Dir(abs)+"/", filepath.Dir(shown)
+	here, there := path.Dir("/"+name)+"/", filepath.Dir(shown)
+	if here == "//" {
+		here = "/"
+	}
 	o.Show = func(name string) string {
 		if rest, ok := strings.CutPrefix("/"+name, here); ok {
 			return filepath.Join(there, rest)
 		}
 		return "/" + name
 	}
-	compiled, err := p4.Compile(machine{}, rooted(abs), o)
+	compiled, err := p4.Compile(files, name, o)
 	switch {
 	case err != nil:
 		return nil, err
@@ -141,8 +141,25 @@ func compile(program, shown, arch string, includes, defines []string) (*p4.Progr
 	return compiled, nil
 }
 
-// rooted returns the name of a file in machine.
-func rooted(abs string) string { return strings.TrimPrefix(filepath.ToSlash(abs), "/") }
+// A place is a folder relative to which schemes are named.
+type place struct {
+	files fs.FS // from its root
+	dir   string
+}
+
+// name returns the name of a file in the file system.
+func (p place) name(path string) string { return rooted(within(p.dir, path)) }
+
+func (p place) stat(path string) (fs.FileInfo, error) { return fs.Stat(p.files, p.name(path)) }
+
+// rooted returns the name of a file from the root of a file system. In machine it may
+// be relative to the current folder.
+func rooted(file string) string {
+	if abs, err := filepath.Abs(file); err == nil {
+		file = abs
+	}
+	return cmp.Or(strings.TrimPrefix(filepath.ToSlash(file), "/"), ".")
+}
 
 // machine is the file system of this machine from its root.
 type machine struct{}
@@ -152,3 +169,9 @@ func (machine) Open(name string) (fs.File, error) { return plain.OpenFile("/" + 
 
 // ReadFile reads a source file.
 func (machine) ReadFile(name string) ([]byte, error) { return plain.ReadFile("/" + name) }
+
+// Stat implements fs.StatFS.
+func (machine) Stat(name string) (fs.FileInfo, error) { return os.Stat("/" + name) }
+
+// ReadDir implements fs.ReadDirFS.
+func (machine) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir("/" + name) }

@@ -3,6 +3,7 @@ package own
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 // An InitRequest asks for a first manifest.
 type InitRequest struct {
+	Files   fs.FS  // the program's file system; nil is this machine
 	Program string // the program's file
 	Shown   string // its name in messages and in the manifest
 	// File is where the manifest will be stored, which determines how it refers to the
@@ -30,7 +32,11 @@ type InitRequest struct {
 // registers and tables from the data flow of the program. Each guess is marked,
 // with the reason.
 func Init(r InitRequest) ([]byte, error) {
-	compiled, err := compile(r.Program, r.Shown, "", r.Includes, r.Defines)
+	var files fs.FS = machine{}
+	if r.Files != nil {
+		files = r.Files
+	}
+	compiled, err := compile(files, r.Program, r.Shown, "", r.Includes, r.Defines)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,26 +31,28 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme"
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 	"github.com/p4lb/p4lb/internal/text/lists"
-	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
 // Source returns a source of schemes by path, relative to a folder.
-func Source(dir string) scheme.Source {
-	return func(name string) (scheme.Scheme, error) {
-		if !IsPath(name) {
-			return nil, folderOf(dir, name)
-		}
-		return Open(dir, name)
+func Source(dir string) scheme.Source { return place{machine{}, dir}.source }
+
+// SourceIn returns a source of schemes by path in a file system.
+func SourceIn(files fs.FS) scheme.Source { return place{files, "/"}.source }
+
+func (p place) source(name string) (scheme.Scheme, error) {
+	if !IsPath(name) {
+		return nil, p.folderOf(name)
 	}
+	return p.open(name)
 }
 
 // folderOf returns the error about an unknown scheme if there is a folder with
 // that name.
-func folderOf(dir, name string) error {
+func (p place) folderOf(name string) error {
 	if _, err := codegen.Parse(name); err == nil {
 		return nil
 	}
-	if list, err := inFolder(dir, name); err == nil && len(list) > 0 {
+	if list, err := p.inFolder(name); err == nil && len(list) > 0 {
 		return &misnamed{name}
 	}
 	return nil
@@ -88,6 +91,7 @@ var _ scheme.Scheme = (*Scheme)(nil)
 
 // A source is a program with its manifest.
 type source struct {
+	files        fs.FS  // see place
 	manifestFile string // name in messages
 	manifestText []byte
 	folder       string // folder of the manifest
@@ -100,14 +104,16 @@ type source struct {
 }
 
 // Open reads the manifests of a scheme. Build compiles its programs.
-func Open(dir, path string) (*Scheme, error) {
-	files, err := manifests(dir, path)
+func Open(dir, path string) (*Scheme, error) { return place{machine{}, dir}.open(path) }
+
+func (p place) open(path string) (*Scheme, error) {
+	files, err := p.manifests(path)
 	if err != nil {
 		return nil, err
 	}
 	s := &Scheme{path: path}
 	for _, f := range files {
-		one, err := readSource(dir, f)
+		one, err := p.readSource(f)
 		if err != nil {
 			return nil, err
 		}
@@ -147,20 +153,20 @@ func (s *Scheme) add(one *source) error {
 
 // manifests returns the manifests that a path stands for, named as the user
 // would name them.
-func manifests(dir, path string) ([]string, error) {
-	info, err := os.Stat(within(dir, path))
+func (p place) manifests(path string) ([]string, error) {
+	info, err := p.stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("no scheme %s: no such file or folder", path)
 	case err != nil:
 		return nil, fmt.Errorf("reading %s: %w", path, bare(err))
 	case info.IsDir():
-		return inFolder(dir, path)
+		return p.inFolder(path)
 	case filepath.Ext(path) != ".p4":
 		return []string{path}, nil
 	}
 	for _, f := range besides(path) {
-		if _, err := os.Stat(within(dir, f)); err == nil {
+		if _, err := p.stat(f); err == nil {
 			return []string{f}, nil
 		}
 	}
@@ -185,8 +191,8 @@ func besides(program string) []string {
 	return lists.Map(manifestEnds, func(end string) string { return strings.TrimSuffix(program, ".p4") + end })
 }
 
-func inFolder(dir, path string) ([]string, error) {
-	entries, err := os.ReadDir(within(dir, path))
+func (p place) inFolder(path string) ([]string, error) {
+	entries, err := fs.ReadDir(p.files, p.name(path))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", path, bare(err))
 	}
@@ -243,47 +249,47 @@ func bare(err error) error {
 }
 
 // readSource reads a manifest and finds its program.
-func readSource(dir, file string) (*source, error) {
-	text, err := plain.ReadFile(within(dir, file))
+func (p place) readSource(file string) (*source, error) {
+	text, err := fs.ReadFile(p.files, p.name(file))
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", file, err)
+		return nil, fmt.Errorf("reading %s: %w", file, bare(err))
 	}
 	m, err := manifest.Decode(file, text)
 	if err != nil {
 		return nil, err
 	}
-	s := &source{manifestFile: file, manifestText: text, folder: filepath.Dir(within(dir, file)), manifest: m, built: map[string]*scheme.Program{}}
-	s.shown, err = programOf(dir, file, m)
+	s := &source{files: p.files, manifestFile: file, manifestText: text, folder: filepath.Dir(within(p.dir, file)), manifest: m, built: map[string]*scheme.Program{}}
+	s.shown, err = p.programOf(file, m)
 	if err != nil {
 		return nil, err
 	}
-	s.program = within(dir, s.shown)
+	s.program = within(p.dir, s.shown)
 	return s, nil
 }
 
 // programOf returns the program that a manifest names, or the one in its
 // folder.
-func programOf(dir, file string, m *manifest.Manifest) (string, error) {
+func (p place) programOf(file string, m *manifest.Manifest) (string, error) {
 	if m.Program != "" {
 		program := m.Program
 		if !filepath.IsAbs(program) {
 			program = filepath.Join(filepath.Dir(file), program)
 		}
-		if _, err := os.Stat(within(dir, program)); err != nil {
+		if _, err := p.stat(program); err != nil {
 			return "", fmt.Errorf("%s: program: %s: %w", file, program, bare(err))
 		}
 		return program, nil
 	}
 	for _, end := range manifestEnds {
 		if base, ok := strings.CutSuffix(file, end); ok {
-			if _, err := os.Stat(within(dir, base+".p4")); err == nil {
+			if _, err := p.stat(base + ".p4"); err == nil {
 				return base + ".p4", nil
 			}
 		}
 	}
-	list, err := filepath.Glob(within(dir, filepath.Join(filepath.Dir(file), "*.p4")))
+	list, err := fs.Glob(p.files, path.Join(p.name(filepath.Dir(file)), "*.p4"))
 	if err == nil && len(list) == 1 {
-		return filepath.Join(filepath.Dir(file), filepath.Base(list[0])), nil
+		return filepath.Join(filepath.Dir(file), path.Base(list[0])), nil
 	}
 	return "", fmt.Errorf("%s: there are %d programs in its folder: name one in the manifest, as in program: mine.p4", file, len(list))
 }
@@ -308,6 +314,11 @@ func (s *Scheme) Parameters(string) ([]codegen.Param, error) {
 		}
 	}
 	return list, nil
+}
+
+// Roles returns the roles that have a program; "" stands for all.
+func (s *Scheme) Roles() []string {
+	return lists.Map(s.sources, func(one *source) string { return one.manifest.Role })
 }
 
 // Native returns an error: there is no model of a program that p4lb has not

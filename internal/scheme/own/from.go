@@ -1,4 +1,4 @@
-package main
+package own
 
 import (
 	"bytes"
@@ -8,58 +8,44 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/codegen"
-	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/scheme"
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
-	"github.com/p4lb/p4lb/internal/scheme/own"
 )
 
-// fromNames are short names for rows of the catalogue to start from.
-var fromNames = map[string]string{"qall": "qall-poly3"}
-
-// pathsFrom is the size of the largest group of paths of a program that new
-// --from copies.
-const pathsFrom = 16
-
-// scaffoldFrom returns the programs of a row of the catalogue, for leaves and
-// spines, as the start of a scheme.
-func scaffoldFrom(l *scheme.Library, from, name string) ([]own.File, error) {
-	files, err := own.Scaffold(name) // checks the name, and has the experiment
+// FromCatalogue returns the programs of a scheme of the catalogue for some roles of
+// switches, as the start of a user's scheme.
+func FromCatalogue(from scheme.Scheme, name string, p codegen.Params, roles ...string) ([]File, error) {
+	files, err := Scaffold(name) // checks the name, and has the experiment
 	if err != nil {
 		return nil, err
 	}
-	row := from
-	if long := fromNames[from]; long != "" {
-		row = long
-	}
-	s, err := l.Find(row)
-	if err != nil {
-		return nil, err
-	}
-	var list []own.File
-	for _, role := range []fabric.Role{fabric.Leaf, fabric.Spine} {
-		p, err := s.Build(codegen.Params{Role: string(role), Ports: pathsFrom, MaxPort: 64})
+	row := from.Name()
+	var list []File
+	for _, role := range roles {
+		p.Role = role
+		program, err := from.Build(p)
 		if err != nil {
 			return nil, err
 		}
-		source, err := p.Text()
+		source, err := program.Text()
 		if err != nil {
 			return nil, err
 		}
-		base := name + "-" + string(role)
-		p.Manifest.Scheme = name
-		p.Manifest.Parameters = nil // constants of the program now
-		text, err := json.MarshalIndent(p.Manifest, "", "  ")
+		base := name + "-" + role
+		m := program.Manifest
+		m.Scheme = name
+		m.Parameters = nil // constants of the program now
+		text, err := json.MarshalIndent(m, "", "  ")
 		if err != nil {
 			return nil, fmt.Errorf("encoding the manifest: %w", err)
 		}
 		list = append(list,
-			own.File{Name: base + ".p4", Text: ownHeader(source, row, name), About: "the program of " + string(role) + " switches"},
-			own.File{Name: base + ".manifest.json", Text: append(text, '\n'), About: "its meaning for p4lb"})
+			File{Name: base + ".p4", Text: ownHeader(source, row, name), About: "the program of " + role + " switches"},
+			File{Name: base + ".manifest.json", Text: append(text, '\n'), About: "its meaning for p4lb"})
 		// A program that looks up its ports wants more entries than the test has.
-		perPort := slices.ContainsFunc(p.Manifest.Tables, func(t manifest.Table) bool { return t.Name == "LbEgress.port_cfg" })
-		if role == fabric.Leaf && !perPort {
-			list = append(list, own.File{Name: base + ".stf", Text: []byte(fromTest), About: "a packet test for p4lb test"})
+		perPort := slices.ContainsFunc(m.Tables, func(t manifest.Table) bool { return t.Name == "LbEgress.port_cfg" })
+		if role == "leaf" && !perPort {
+			list = append(list, File{Name: base + ".stf", Text: []byte(fromTest), About: "a packet test for p4lb test"})
 		}
 	}
 	for _, f := range files {
