@@ -9,13 +9,13 @@ import "embed"
 //go:embed *.p4 *.stf own
 var FS embed.FS
 
-//go:embed demo.yaml lab.yaml
+//go:embed demo.yaml lab.yaml worlds.yaml qall-hosts.yaml
 var experiments embed.FS
 
 // Experiments returns experiments for the simulator, by name.
 func Experiments() map[string]string {
 	list := map[string]string{}
-	for _, name := range []string{"demo", "lab"} {
+	for _, name := range []string{"demo", "lab", "worlds", "qall-hosts"} {
 		text, err := experiments.ReadFile(name + ".yaml")
 		if err != nil {
 			panic(err) // it is embedded

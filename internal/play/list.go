@@ -24,6 +24,7 @@ type Listing struct {
 	StatePaths  []string        `json:"statePaths"`
 	MaxPaths    int             `json:"maxPaths"`
 	Examples    []Example       `json:"examples"`
+	Own         []OwnScheme     `json:"own"`
 	Experiments []Experiment    `json:"experiments"`
 	Topologies  []Topology      `json:"topologies"`
 	Workloads   []string        `json:"workloads"`
@@ -60,7 +61,7 @@ func list() *Listing {
 		Archs: codegen.Archs, Roles: codegen.Roles, StatePaths: codegen.StatePaths, MaxPaths: codegen.MaxPaths,
 		Workloads: spec.Workloads(), Patterns: spec.Patterns[:4], Transports: spec.Transports,
 		Collectives: spec.Collectives, Orders: spec.Orders,
-		Examples: programs(), Experiments: experiments(),
+		Examples: programs(), Own: ownSchemes(), Experiments: experiments(),
 	}
 	for _, p := range fabric.Presets() {
 		l.Topologies = append(l.Topologies, Topology{p.Name, p.About})
@@ -129,9 +130,15 @@ func about(text string) string {
 	return ""
 }
 
+// quickTopology and fatTree are small networks.
+const (
+	quickTopology = "{leaf-spine: {leaves: 2, spines: 4, hosts: 4, rate: 400M, host-rate: 1G, delay: 10us, host-delay: 10us, queue: 64}}"
+	fatTree       = "{fat-tree: {k: 4, rate: 400M, host-rate: 400M, delay: 10us, host-delay: 10us, queue: 64}}"
+)
+
 // quickExperiment is the default of the page.
 const quickExperiment = `name: playground
-topology: {leaf-spine: {leaves: 2, spines: 4, hosts: 4, rate: 400M, host-rate: 1G, delay: 10us, host-delay: 10us, queue: 64}}
+topology: ` + quickTopology + `
 schemes: [qall-poly3, ecmp]
 traffic: [{workload: websearch, pattern: halves, cut: 200KB}]
 loads: [0.7]

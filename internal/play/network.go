@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"runtime"
 	"strconv"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/spec"
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/provenance"
-	"github.com/p4lb/p4lb/internal/scheme"
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
@@ -33,6 +31,7 @@ type ExperimentForm struct {
 	Schemes    []string        `json:"schemes"`
 	Workload   string          `json:"workload"`
 	Pattern    string          `json:"pattern"`
+	Cut        string          `json:"cut"` // the largest flow, "" for the default
 	Load       float64         `json:"load"`
 	Transport  string          `json:"transport"`
 	Seeds      int             `json:"seeds"`
@@ -86,7 +85,11 @@ func compose(_ context.Context, f ExperimentForm, _ Progress) (*Composed, error)
 	if c := f.Collective; c != nil {
 		line("traffic: [{collective: %s, size: %s, groups: %d, order: %s}]", scalar(c.Kind), scalar(c.Size), c.Groups, scalar(c.Order))
 	} else {
-		line("traffic: [{workload: %s, pattern: %s}]", scalar(f.Workload), scalar(f.Pattern))
+		cut := ""
+		if f.Cut != "" {
+			cut = ", cut: " + scalar(f.Cut)
+		}
+		line("traffic: [{workload: %s, pattern: %s%s}]", scalar(f.Workload), scalar(f.Pattern), cut)
 		line("loads: [%s]", spec.Number(f.Load))
 	}
 	line("transport: %s", scalar(f.Transport))
@@ -118,6 +121,9 @@ func (f *ExperimentForm) flags() string {
 		words = append(words, "--vs", strings.Join(f.Schemes[1:], ","))
 	}
 	words = append(words, "--topology", f.Topology, "--workload", f.Workload, "--pattern", f.Pattern, "--load", spec.Number(f.Load), "--transport", f.Transport, "--seeds", strconv.Itoa(f.Seeds))
+	if f.Cut != "" {
+		words = append(words, "--cut", f.Cut)
+	}
 	if f.Duration != "" {
 		words = append(words, "--duration", f.Duration)
 	}
@@ -139,7 +145,8 @@ func scalar(text string) string {
 
 // A RunRequest is an experiment to run.
 type RunRequest struct {
-	YAML string `json:"yaml"`
+	YAML  string `json:"yaml"`
+	Files Files  `json:"files"` // which the experiment may name
 }
 
 // A RunProgress is a message while an experiment runs.
@@ -223,10 +230,11 @@ func run(ctx context.Context, r RunRequest, progress Progress) (*RunResult, erro
 		return nil, fmt.Errorf("the experiment has %d bytes: want at most %d", len(r.YAML), maxYAML)
 	}
 	began := time.Now()
-	noFolder := func(dir string) (fs.FS, error) {
-		return nil, fmt.Errorf("%s: the playground reads no files: run the experiment with p4lb lab run", dir)
+	library, err := r.Files.library()
+	if err != nil {
+		return nil, err
 	}
-	x, err := spec.Load("playground.yaml", []byte(r.YAML), spec.NoFiles, &scheme.Library{Open: noFolder})
+	x, err := spec.Load("playground.yaml", []byte(r.YAML), r.Files.read, library)
 	if err != nil {
 		return nil, experimentError(err)
 	}
@@ -235,7 +243,7 @@ func run(ctx context.Context, r RunRequest, progress Progress) (*RunResult, erro
 	}
 	c := &collector{}
 	runner := lab.Runner{
-		Read: spec.NoFiles, Links: c.links, Limits: lab.Limits{Events: maxEvents, Bytes: maxBytes, Nodes: maxNodes},
+		Read: r.Files.read, Links: c.links, Limits: lab.Limits{Events: maxEvents, Bytes: maxBytes, Nodes: maxNodes},
 		Progress: func(p lab.Progress) {
 			progress(RunProgress{p.Done, p.Of, p.Name})
 			runtime.Gosched() // a browser has one thread

@@ -87,7 +87,11 @@ func packets(ctx context.Context, r PacketsRequest, _ Progress) (*Walk, error) {
 		w.Messages = checked.Messages
 		return w, nil
 	}
-	compiled, err := p4.CompileText(r.Name, []byte(r.Text), p4.Options{})
+	files, err := r.all().folder()
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := p4.Compile(files, r.Name, p4.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,8 @@ type Error struct {
 	Message string `json:"error"`
 	// Line is the line of the text of the request, 0 if there is none.
 	Line int `json:"line,omitempty"`
+	// Messages are errors in the files of the request.
+	Messages []Message `json:"messages,omitempty"`
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -40,6 +42,10 @@ func (e *Error) Error() string { return e.Message }
 var calls = map[string]func(ctx context.Context, request []byte, p Progress) (any, error){
 	"list":     call(func(context.Context, struct{}, Progress) (*Listing, error) { return list(), nil }),
 	"scheme":   call(describeScheme),
+	"block":    call(copyBlock),
+	"adopt":    call(adopt),
+	"manifest": call(firstManifest),
+	"compare":  call(compare),
 	"generate": call(generate),
 	"check":    call(check),
 	"format":   call(formatProgram),

@@ -15,7 +15,6 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/dataplane/hash"
 	"github.com/p4lb/p4lb/internal/network/fabric"
-	"github.com/p4lb/p4lb/internal/scheme"
 )
 
 // A Setup is a test to begin with: the entries that the controller gives leaf l1 of
@@ -35,7 +34,7 @@ func setup(ctx context.Context, r SchemeRequest, _ Progress) (*Setup, error) {
 	if test, err := examples.FS.ReadFile(r.Name + ".stf"); err == nil {
 		return &Setup{Test: string(test), Ports: []Port{}}, nil
 	}
-	s, err := (&scheme.Library{}).Find(r.Name)
+	s, err := r.find()
 	if err != nil {
 		return nil, err
 	}

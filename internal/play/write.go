@@ -1,6 +1,7 @@
 package play
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,29 @@ type SchemeRequest struct {
 	Paths     int               `json:"paths"`     // 0 stands for 4
 	StatePath string            `json:"statePath"` // "" stands for recirc
 	Set       map[string]string `json:"set"`
+	// Compose names the blocks of a composition in place of Name.
+	Compose *Composition `json:"compose"`
+	Files   Files        `json:"files"`
+}
+
+// A Composition is a scheme of any blocks.
+type Composition struct {
+	Granularity string `json:"granularity"`
+	Signal      string `json:"signal"`
+	Choice      string `json:"choice"`
+	Guard       string `json:"guard"`
+}
+
+// find finds the scheme.
+func (r *SchemeRequest) find() (scheme.Scheme, error) {
+	l, err := r.Files.withBlocks()
+	if err != nil {
+		return nil, err
+	}
+	if c := r.Compose; c != nil {
+		return l.Compose(c.Granularity, c.Signal, c.Choice, c.Guard)
+	}
+	return l.Find(r.Name)
 }
 
 func (r *SchemeRequest) params() codegen.Params {
@@ -53,12 +77,14 @@ func (r *SchemeRequest) params() codegen.Params {
 // A SchemeDescription describes the parameters of a scheme.
 type SchemeDescription struct {
 	Name       string          `json:"name"`
+	Title      string          `json:"title"`
+	Blocks     Composition     `json:"blocks"`
 	Archs      []string        `json:"archs"`
 	Parameters []codegen.Param `json:"parameters"`
 }
 
 func describeScheme(_ context.Context, r SchemeRequest, _ Progress) (*SchemeDescription, error) {
-	s, err := (&scheme.Library{}).Find(r.Name)
+	s, err := r.find()
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +92,12 @@ func describeScheme(_ context.Context, r SchemeRequest, _ Progress) (*SchemeDesc
 	if err != nil {
 		return nil, err
 	}
-	return &SchemeDescription{s.Name(), s.Archs(), list}, nil
+	d := &SchemeDescription{Name: s.Name(), Archs: s.Archs(), Parameters: append([]codegen.Param{}, list...)}
+	if row, ok := scheme.RowOf(s); ok {
+		d.Title = row.Title + ". " + row.Source
+		d.Blocks = Composition{row.Granularity, cmp.Or(row.Signal, "none"), row.Choice, cmp.Or(row.Guard, "none")}
+	}
+	return d, nil
 }
 
 // A Generated program has the files of p4lb gen.
@@ -74,6 +105,8 @@ type Generated struct {
 	Files    []NamedText `json:"files"` // the program first
 	Manifest string      `json:"manifest"`
 	Command  string      `json:"command"`
+	// Failed is the reason why the program does not compile, "" if it does.
+	Failed string `json:"failed,omitempty"`
 }
 
 // A NamedText is a file.
@@ -83,9 +116,13 @@ type NamedText struct {
 }
 
 func generate(_ context.Context, r SchemeRequest, _ Progress) (*Generated, error) {
-	p, err := build(r)
+	s, err := r.find()
 	if err != nil {
 		return nil, err
+	}
+	p, err := scheme.Make(s, r.params())
+	if err != nil {
+		return r.failed(s, err)
 	}
 	files, err := scheme.Files(p)
 	if err != nil {
@@ -101,18 +138,36 @@ func generate(_ context.Context, r SchemeRequest, _ Progress) (*Generated, error
 	return g, nil
 }
 
-func build(r SchemeRequest) (*scheme.Program, error) {
-	s, err := (&scheme.Library{}).Find(r.Name)
-	if err != nil {
+// failed returns the text of a program with the user's blocks that does not compile.
+func (r *SchemeRequest) failed(s scheme.Scheme, err error) (*Generated, error) {
+	row, ok := scheme.RowOf(s)
+	if !ok || len(row.Outside()) == 0 {
 		return nil, err
 	}
-	return scheme.Make(s, r.params())
+	made, again := codegen.Generate(row, r.params())
+	if again != nil {
+		return nil, fileErrors(err)
+	}
+	return &Generated{Files: []NamedText{{made.Name + ".p4", made.P4}}, Failed: err.Error()}, nil
 }
 
 // A Source is a program in the editor.
 type Source struct {
 	Name string `json:"name"` // as messages call it
 	Text string `json:"text"`
+	// Files may be included, and have the manifests.
+	Files Files `json:"files"`
+}
+
+// all is the files with the text among them.
+func (s *Source) all() Files {
+	list := Files{{s.Name, s.Text}}
+	for _, f := range s.Files {
+		if f.Name != s.Name {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // maxSource limits a program in bytes.
@@ -140,6 +195,7 @@ type Checked struct {
 // A Message is one of the compiler. Line and Col count from 1; Line is 0 for a message
 // about the whole program or another file.
 type Message struct {
+	File    string `json:"file,omitempty"` // another one than the source
 	Line    int    `json:"line"`
 	Col     int    `json:"col"`
 	Text    string `json:"text"`
@@ -151,7 +207,14 @@ func check(_ context.Context, s Source, _ Progress) (*Checked, error) {
 		return nil, err
 	}
 	out := &Checked{Messages: []Message{}}
-	p, err := p4.Check(syntax.OneFile(s.Name, []byte(s.Text)), s.Name, p4.Options{})
+	files, err := s.all().folder()
+	if err != nil {
+		return nil, err
+	}
+	if isManifest(s.Name) {
+		return out.scheme(&s), nil
+	}
+	p, err := p4.Check(files, s.Name, p4.Options{})
 	if err == nil {
 		out.Arch = p.Arch
 		if p.Main() != "" {
@@ -168,14 +231,35 @@ func check(_ context.Context, s Source, _ Progress) (*Checked, error) {
 	switch {
 	case errors.As(err, &list):
 		out.add(s.Name, list)
+		return out, nil
 	case err != nil:
 		out.Messages = append(out.Messages, Message{Text: err.Error()})
+		return out, nil
 	case p.Arch == "tna":
 		out.add(s.Name, lint.Check(p.File, p.Info, lint.Tofino1))
 	case p.Arch == "t2na":
 		out.add(s.Name, lint.Check(p.File, p.Info, lint.Tofino2))
 	}
+	if p.Main() != "" && slices.ContainsFunc(s.Files, func(f NamedText) bool { return isManifest(f.Name) }) {
+		out.scheme(&s)
+	}
 	return out, nil
+}
+
+// scheme adds the errors of the user's scheme.
+func (c *Checked) scheme(s *Source) *Checked {
+	err := compileScheme(s.all())
+	if e, ok := errors.AsType[*Error](err); ok && len(e.Messages) > 0 {
+		for _, m := range e.Messages {
+			if m.File == s.Name {
+				m.File = ""
+			}
+			c.Messages = append(c.Messages, m)
+		}
+	} else if err != nil {
+		c.Messages = append(c.Messages, Message{Text: err.Error()})
+	}
+	return c
 }
 
 // compileAll compiles a checked program as p4lb compile does, and loads it.
@@ -209,7 +293,7 @@ func messageOf(name string, e *syntax.Error) Message {
 	case e.Pos.File() == name:
 		m.Line, m.Col = int(e.Pos.Line()), int(e.Pos.Col())
 	default:
-		m.Text = fmt.Sprintf("%s:%d: %s", e.Pos.File(), e.Pos.Line(), e.Msg)
+		m.File, m.Line, m.Col = e.Pos.File(), int(e.Pos.Line()), int(e.Pos.Col())
 	}
 	return m
 }

@@ -9,7 +9,7 @@ const classes = [, 'tc', 'ts', 'tp', 'tk', 'tt', 'tn', 'tn'];
 // An Editor is a text area over a layer with colours, underlines and line numbers.
 export class Editor {
   constructor(box, { language = 'p4', label, onchange = () => {}, onsave, onrun } = {}) {
-    this.pattern = { p4: P4, test: TEST, yaml: YAML }[language];
+    this.language = language;
     this.marks = [];
     this.box = box;
     this.onchange = onchange;
@@ -30,6 +30,11 @@ export class Editor {
     };
     this.draw();
   }
+
+  set language(name) { this.pattern = { p4: P4, test: TEST, yaml: YAML }[name]; }
+
+  // reset goes to the top.
+  reset() { this.marks = []; this.lit = 0; this.draw(); this.box.scrollTo(0, 0); this.area.setSelectionRange(0, 0); }
 
   get text() { return this.area.value; }
   set text(v) {

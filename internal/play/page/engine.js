@@ -59,7 +59,7 @@ export class Engine {
   async call(name, request, progress = () => {}) {
     const text = served ? await this.post(name, request, progress) : await this.ask(name, request, progress);
     const answer = JSON.parse(text);
-    if (answer.error) throw Object.assign(new Error(answer.error), { line: answer.line || 0 });
+    if (answer.error) throw Object.assign(new Error(answer.error), { line: answer.line || 0, messages: answer.messages || [] });
     return answer;
   }
 

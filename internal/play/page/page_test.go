@@ -219,7 +219,7 @@ func TestBadAddresses(t *testing.T) {
 	for _, c := range [][2]string{
 		{"s=AAAA!!", "damaged"},
 		{"s=" + strings.Repeat("A", 70000), "too long"},
-		{"program=nothing", "no scheme nothing"},
+		{"program=nothing", "scheme \"nothing\""},
 		{"hello", "names nothing"},
 	} {
 		b.Show("about:blank", 1400, "light")

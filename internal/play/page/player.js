@@ -17,7 +17,7 @@ function layout(network) {
   const hosts = new Map();
   for (const n of network.nodes) if (n.at) hosts.set(n.at, (hosts.get(n.at) || 0) + 1);
   const most = Math.max(...tiers.map(t => switches.filter(n => n.tier === t).length));
-  const width = Math.max(420, Math.min(1600, most * 110)), height = 90 + 130 * (tiers.length - 1) + 55;
+  const width = Math.max(420, Math.min(1600, most * 110)), height = 40 + 130 * (tiers.length - 1) + 45;
   const at = new Map();
   tiers.forEach((t, row) => {
     const list = switches.filter(n => n.tier === t);
@@ -78,7 +78,8 @@ export function player(result, { row = 0, compact = false } = {}) {
     let busiest = ['', 0], total = 0;
     for (const [name, s] of strokes) {
       const series = current.links[name];
-      const use = series ? series.use[k] || 0 : 0, q = series ? series.queue[k] || 0 : 0;
+      const use = series ? Math.min(1, series.use[k] || 0) : 0, // a packet counts when it begins
+         q = series ? series.queue[k] || 0 : 0;
       s.line.setAttribute('stroke', colour(use));
       s.title.textContent = `${name.replace('>', ' → ')}: ${Math.round(use * 100)} % of ${s.rate}, ${q} packets wait`;
       dots.get(name).setAttribute('r', q ? 3 + 11 * Math.sqrt(q / most.queue) : 0);

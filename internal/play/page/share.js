@@ -52,10 +52,11 @@ export function parse(text) {
   if (s.v > version) throw new Error(`The state has version ${s.v}, and this page knows ${version}: use a newer playground.`);
   const string = v => typeof v === 'string' ? v : undefined;
   const texts = o => Object.fromEntries(Object.entries(o && typeof o === 'object' ? o : {}).filter(([, v]) => typeof v === 'string'));
+  const list = v => Array.isArray(v) && v.length <= 64 && v.every(f => Array.isArray(f) && f.length === 2 && f.every(t => typeof t === 'string')) ? v.map(([name, text]) => ({ name, text })) : undefined;
   return {
     view: ['write', 'packets', 'network', 'learn'].includes(s.view) ? s.view : 'write',
     source: string(s.source), arch: string(s.arch), role: string(s.role), statePath: string(s.statePath),
     paths: Number.isInteger(s.paths) ? s.paths : undefined, set: texts(s.set),
-    name: string(s.name), program: string(s.program), test: string(s.test), yaml: string(s.yaml),
+    files: list(s.files), open: string(s.open), name: string(s.name), program: string(s.program), test: string(s.test), yaml: string(s.yaml),
   };
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long a test waits for something.
-const patience = 3 * time.Minute
+const patience = 40 * time.Second
 
 // A Browser is a headless chromium, controlled by its debugging protocol over
 // two pipes: JSON messages, each terminated by a zero byte.
@@ -46,8 +46,8 @@ func Path(t testing.TB) string {
 	return ""
 }
 
-// New starts chromium, or skips the test.
-func New(t testing.TB) *Browser {
+// New starts chromium with more flags, or skips the test.
+func New(t testing.TB, flags ...string) *Browser {
 	t.Helper()
 	path := Path(t)
 	toChild, out, err := os.Pipe()
@@ -62,8 +62,9 @@ func New(t testing.TB) *Browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
+	flags = append(flags, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
 		"--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe", "--user-data-dir="+profile, "about:blank")
+	cmd := exec.Command(path, flags...)
 	cmd.ExtraFiles = []*os.File{toChild, fromChild} // files 3 and 4 of the child
 	// Chromium's child processes write to the profile for a moment after its
 	// end. The test kills their process group, and removes the profile until it
@@ -171,7 +172,40 @@ func (b *Browser) Until(expression string) {
 	wait := fmt.Sprintf(`new Promise(done => { const end = Date.now() + %d, look = () => { if (%s) done(true); else if (Date.now() > end) done(false); else setTimeout(look, 20); }; look(); })`,
 		patience.Milliseconds(), expression)
 	if b.Eval(wait) != true {
-		b.t.Fatalf("%s: not true in time; the page says: %s", expression, b.Eval("document.body.innerText"))
+		b.t.Fatalf("%s: not true in time; the page says: %s", expression, b.Eval("document.querySelector('main').innerText.slice(-600) + document.querySelector('header').nextElementSibling.innerText + (document.querySelector('#alert')?.textContent || '')"))
+	}
+}
+
+// keyCodes are the codes of keys without a character.
+var keyCodes = map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+
+// Press presses keys one after the other: Tab, Enter, ArrowRight and so on, or a
+// character. Ctrl+ and Shift+ before the name hold these keys.
+func (b *Browser) Press(keys ...string) {
+	b.t.Helper()
+	for _, key := range keys {
+		modifiers := 0
+		for name, bit := range map[string]int{"Ctrl+": 2, "Shift+": 8} {
+			if rest, ok := strings.CutPrefix(key, name); ok {
+				key, modifiers = rest, bit
+			}
+		}
+		event := map[string]any{"key": key, "code": key, "modifiers": modifiers, "windowsVirtualKeyCode": keyCodes[key]}
+		switch {
+		case keyCodes[key] == 0 && modifiers == 0:
+			event["text"] = key
+		case keyCodes[key] == 0:
+			event["windowsVirtualKeyCode"] = int(strings.ToUpper(key)[0])
+		case key == "Enter" && modifiers == 0:
+			event["text"] = "\r"
+		case key == " ":
+			event["text"] = " "
+		}
+		for _, kind := range []string{"keyDown", "keyUp"} {
+			event["type"] = kind
+			b.Call("Input.dispatchKeyEvent", event)
+			delete(event, "text")
+		}
 	}
 }
 
