@@ -25,7 +25,9 @@ var rooms = map[string][]string{
 
 	"p4src":     {},
 	"templates": {},
-	"fitting":   {"internal/text/plain"},
+	"fitting":   {"internal/text/plain", "internal/student"},
+	// Student's t-distribution.
+	"internal/student": {},
 	// Which p4lb this is.
 	"internal/provenance": {},
 	// Helpers for slices, which every package may import.
@@ -176,12 +178,12 @@ var rooms = map[string][]string{
 	// Schedulers that run the shards of an experiment.
 	"internal/lab/cluster": {},
 	// The definition of an experiment, and models instead of programs.
-	"internal/lab/spec":   {"internal/text/tree", "internal/scheme/advice", "codegen", "internal/controller/plan", "internal/network/fabric", "fitting", "internal/text/plain", "internal/scheme", "internal/sim", "internal/text/units"},
+	"internal/lab/spec":   {"internal/text/tree", "internal/scheme/advice", "codegen", "internal/controller/plan", "internal/network/fabric", "fitting", "internal/text/plain", "internal/scheme", "internal/sim", "internal/student", "internal/text/units"},
 	"internal/lab/native": {"codegen", "internal/controller/plan", "fitting", "internal/scheme/manifest", "internal/scheme/model", "internal/sim"},
 	"internal/lab": {
 		"internal/play/share",
 		"internal/device/ports", "internal/lab/spec", "internal/lab/native",
-		"internal/provenance",
+		"internal/provenance", "internal/student",
 		"internal/controller/pipeline",
 		"internal/text/units",
 		"internal/scheme/advice", "internal/lab/chart",

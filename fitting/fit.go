@@ -25,7 +25,7 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"github.com/p4lb/p4lb/internal/student"
 )
 
 // Limits of Options.
@@ -353,7 +353,7 @@ func (p *problem) penalised(t *triangle, degree int) *triangle {
 // there is one.
 func (f *Fit) intervals(data, solved *triangle, variance float64) (low, high []float64) {
 	free := float64(max(1, data.rows-len(f.cheb)))
-	q := distuv.StudentsT{Sigma: 1, Nu: free}.Quantile(0.975)
+	q := student.T(free).Quantile(0.975)
 	for k, row := range toPowers(f.Degree) {
 		// The variance of row·x for x = solved⁻¹·solved⁻ᵀ·Aᵀy, Cov y = variance·1.
 		v := solved.forward(row)

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 )
 
 var errNotSettled = errors.New("the projection does not settle")
@@ -67,17 +66,7 @@ func leastSquares(cols [][]float64, passive []int, target []float64) ([]float64,
 	if len(passive) > len(target) {
 		return nil, false
 	}
-	a := mat.NewDense(len(target), len(passive), nil)
-	for k, i := range passive {
-		a.SetCol(k, cols[i])
-	}
-	var qr mat.QR
-	qr.Factorize(a)
-	var s mat.VecDense
-	if err := qr.SolveVecTo(&s, false, mat.NewVecDense(len(target), target)); err != nil {
-		return nil, false
-	}
-	return s.RawVector().Data, true
+	return solveQR(cols, passive, target)
 }
 
 // retreat goes from x towards s as far as no coefficient turns negative, and

@@ -7,7 +7,6 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 )
 
 // A triangle represents a least-squares problem with any number of rows: the factor R
@@ -135,7 +134,7 @@ func (t *triangle) forward(b []float64) []float64 {
 // length one, that rounding leaves something of; cond is the ratio of the
 // largest to the smallest.
 func (t *triangle) rank(k int) (rank int, cond float64) {
-	a := mat.NewDense(k, k, nil)
+	a := make([]float64, k*k)
 	for j := range k {
 		var norm float64
 		for i := range j + 1 {
@@ -143,14 +142,13 @@ func (t *triangle) rank(k int) (rank int, cond float64) {
 		}
 		norm = cmp.Or(norm, 1)
 		for i := range j + 1 {
-			a.Set(i, j, t.r[i*t.n+j]/norm)
+			a[i*k+j] = t.r[i*t.n+j] / norm
 		}
 	}
-	var svd mat.SVD
-	if !svd.Factorize(a, mat.SVDNone) {
+	values := singularValues(k, a)
+	if values == nil {
 		return 0, math.Inf(1)
 	}
-	values := svd.Values(nil)
 	floor := values[0] * 0x1p-52 * float64(max(t.rows, k))
 	for _, v := range values {
 		if v > floor {

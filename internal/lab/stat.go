@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"github.com/p4lb/p4lb/internal/student"
 )
 
 // An Estimate summarises a number over runs, one per seed: the mean and
@@ -28,7 +28,7 @@ func newEstimate(values []float64) Estimate {
 		ss += (v - mean) * (v - mean)
 	}
 	se := math.Sqrt(ss / float64(n-1) / float64(n))
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(0.975)
+	t := student.T(n - 1).Quantile(0.975)
 	return Estimate{Mean: mean, Half: t * se, N: n}
 }
 
@@ -50,7 +50,7 @@ func (e Estimate) p(v float64) float64 {
 		}
 		return 0
 	}
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(e.N - 1)}
+	t := student.T(e.N - 1)
 	return 2 * t.Survival(off/e.Half*t.Quantile(0.975))
 }
 

@@ -222,7 +222,7 @@ const (
 	maxEvents = 3e8       // of one run: about ten minutes in a browser
 	maxBytes  = 350 << 20 // of memory
 	maxNodes  = 20_000    // hosts and switches
-	maxRuns   = 400
+	maxRuns   = 1000
 )
 
 func run(ctx context.Context, r RunRequest, progress Progress) (*RunResult, error) {

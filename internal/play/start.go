@@ -138,7 +138,7 @@ func copyInto(r codegen.Block, row codegen.Row) *BlockStart {
 }
 
 // renamed is the text of a block under another name, with references in place of its
-// declarations of parameters. The file for software says what it is a copy of.
+// declarations of parameters. The file for software names the original.
 func renamed(text, from, to string, software bool) string {
 	var b strings.Builder
 	head, parameters := 0, false

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/student"
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
@@ -423,7 +422,7 @@ func (l *linted) fewSeeds() []string {
 	mean, square = mean/count, square/count
 	cv := math.Sqrt(max(0, square/(mean*mean)-1))
 	half := func(n int) float64 {
-		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(0.975)
+		t := student.T(n - 1).Quantile(0.975)
 		return 100 * t * cv / math.Sqrt(flows*float64(n))
 	}
 	if half(n) <= wanted {

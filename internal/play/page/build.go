@@ -3,11 +3,14 @@ package page
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -62,6 +65,40 @@ func goRoot(root string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
+// maxMemory bounds the memory of the engine in bytes. Beyond it the engine ends, and the
+// page starts another one.
+const maxMemory = 500 << 20
+
+// bounded sets the largest size of the memory that a module declares.
+func bounded(wasm []byte, most uint64) ([]byte, error) {
+	const (
+		header   = 8 // magic number and version
+		memories = 5 // the section
+		pageSize = 64 << 10
+	)
+	for at := header; at < len(wasm); {
+		id := wasm[at]
+		size, n := binary.Uvarint(wasm[at+1:])
+		begin := at + 1 + n
+		end := begin + int(size)
+		if n <= 0 || end > len(wasm) || end < begin {
+			break
+		}
+		if id != memories {
+			at = end
+			continue
+		}
+		if size < 3 || wasm[begin] != 1 || wasm[begin+1] != 0 {
+			return nil, errors.New("want one memory without a largest size")
+		}
+		least := wasm[begin+2 : end]
+		section := binary.AppendUvarint(append([]byte{1, 1}, least...), most/pageSize)
+		out := binary.AppendUvarint(append(slices.Clone(wasm[:at]), memories), uint64(len(section)))
+		return append(append(out, section...), wasm[end:]...), nil
+	}
+	return nil, errors.New("there is no memory")
+}
+
 // writeEngine builds the engine and compresses it.
 func writeEngine(dir, root string) error {
 	temp, err := os.MkdirTemp("", "p4lb-engine-")
@@ -79,6 +116,9 @@ func writeEngine(dir, root string) error {
 	wasm, err := os.ReadFile(file)
 	if err != nil {
 		return err
+	}
+	if wasm, err = bounded(wasm, maxMemory); err != nil {
+		return fmt.Errorf("bounding the engine's memory: %w", err)
 	}
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)

@@ -8,24 +8,24 @@ const lessons = [
   {
     title: '1. ECMP: hashes collide',
     text: ['ECMP hashes the addresses and ports of a packet, so all packets of a flow take one path. The hash knows nothing of load. With few large flows, some links carry two or three of them and others none.',
-      'RPS sprays packets over all paths and has no collisions, but packets overtake each other, and TCP takes that for loss.'],
-    control: { label: 'Large flows at once', name: 'flows', min: 2, max: 16, step: 2, value: 8 },
+      'RPS sprays packets over all paths and has no collisions, but packets overtake each other, and TCP may take that for loss.'],
+    control: { label: 'Load in %', name: 'flows', min: 10, max: 80, step: 10, value: 40 },
     file: v => `name: collisions
 topology: ${fabric(4, '500M')}
 schemes: [ecmp, rps]
 traffic: [{pattern: permutation, workload: fixed, size: 500KB}]
-loads: [${(v / 20).toFixed(2)}]
-seeds: 2
+loads: [${(v / 100).toFixed(2)}]
+seeds: 4
 duration: 40ms
 warmup: 0
-metrics: [fct-mean, fct-p99, reordered, paths-used]
+metrics: [fct-mean, fct-p99, paths-used, reordered]
 `,
-    look: 'Play both rows. ECMP leaves links grey while others are red. “paths-used” is the share of the uplinks that carry data.',
+    look: 'Play both rows. ECMP leaves links grey while others are red. “paths-used” is the share of the uplinks that carry data. “reordered” is the share of the packets that another one overtook.',
   },
   {
     title: '2. Flowlets: move flows in their gaps',
     text: ['TCP sends in bursts. If the gap between two bursts is longer than the difference in delay between two paths, the next burst can take another path and no packet is overtaken. LetFlow picks a random path at each gap.',
-      'A short gap gives many chances to move and some reordering. A long gap gives ECMP.'],
+      'With a short gap flows move often, and packets overtake each other. With a long gap flows stay where they are, as with ECMP.'],
     control: { label: 'Gap in µs', name: 'gap', min: 20, max: 1000, step: 20, value: 100 },
     file: v => `name: flowlets
 topology: ${fabric(4, '400M')}
@@ -34,46 +34,46 @@ schemes:
   - ecmp
 traffic: [{workload: websearch, pattern: halves, cut: 200KB}]
 loads: [0.7]
-seeds: 2
+seeds: 4
 duration: 40ms
 metrics: [fct-mean, fct-p99, reordered, queue-mean]
 `,
-    look: 'Compare “reordered” and “queue-mean” for gaps of 20, 100 and 1,000 µs.',
+    look: 'Run it with gaps of 20, 100 and 1,000 µs. “reordered” falls, and “queue-mean” rises to that of ECMP.',
   },
   {
     title: '3. Queue awareness: avoid what is full',
     text: ['DRILL looks at the queues of its ports for each packet and takes the shortest of a few. QALL predicts each queue from registers that packets update on their way, and chooses by it.',
-      'The higher the load, the more a look at the queues is worth.'],
+      'The higher the load, the more packets wait where ECMP has put too many flows.'],
     control: { label: 'Load in %', name: 'load', min: 10, max: 90, step: 10, value: 70 },
     file: v => `name: queues
 topology: ${fabric(4, '400M')}
 schemes: [qall-poly3, drill, ecmp]
 traffic: [{workload: websearch, pattern: halves, cut: 200KB}]
 loads: [${(v / 100).toFixed(2)}]
-seeds: 2
+seeds: 4
 duration: 40ms
 metrics: [fct-mean, fct-p99, queue-mean, reordered]
 `,
-    look: 'The circles are waiting packets. Move the load from 30 % to 90 % and compare “queue-mean”.',
+    look: 'The circles are waiting packets. Run it at loads of 30 % and 90 % and compare “queue-mean”, the average occupancy of the queues.',
   },
   {
     title: '4. A failure: a link goes down',
     text: ['At 20 ms the link l1-s1 fails, and at 45 ms it comes back. Until the controller has new routes, packets to that spine are lost. Then three paths carry the load of four.',
-      'Schemes that look at queues spread the load over the remaining paths. ECMP hashes over them.'],
+      'Until then QALL sends some packets of every flow to the dead link, whose queue looks empty to it. ECMP only loses the flows that it has hashed to that link.'],
     control: { label: 'Controller latency in ms', name: 'latency', min: 1, max: 20, step: 1, value: 5 },
     file: v => `name: failure
 topology: ${fabric(4, '400M')}
 schemes: [qall-poly3, ecmp]
 traffic: [{workload: websearch, pattern: halves, cut: 200KB}]
 loads: [0.6]
-seeds: 2
+seeds: 4
 duration: 70ms
 latency: ${v}ms
 faults:
   - {at: 20ms, until: 45ms, link: l1-s1, down: true}
 metrics: [fct-mean, fct-p99, dropped, timeouts]
 `,
-    look: 'Play through 20 ms: the link turns grey, and the others redder. A slower controller costs timeouts.',
+    look: 'Play from 20 ms to 45 ms: the link l1-s1 turns grey, and the others carry its load. Run it with 1 ms and 20 ms: a slow controller costs “timeouts”, and QALL more of them than ECMP.',
   },
 ];
 

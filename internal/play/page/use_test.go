@@ -53,7 +53,7 @@ func TestStop(t *testing.T) {
 func TestWithoutWebAssembly(t *testing.T) {
 	browser.Path(t)
 	url := serve(t, site(t))
-	b := browser.New(t, "--js-flags=--noexpose_wasm")
+	b := browser.New(t, "--js-flags=--jitless")
 	b.Show(url, 1400, "light")
 	b.Until(`document.documentElement && document.documentElement.dataset.ready === 'failed'`)
 	if got, _ := b.Eval(says).(string); !strings.Contains(got, "no WebAssembly") {
@@ -68,7 +68,7 @@ func TestTooMuch(t *testing.T) {
 	b := opened(t, "#network")
 	for _, c := range [][2]string{
 		{"topology: {leaf-spine: {leaves: 1000, spines: 16, hosts: 1000, rate: 1G, host-rate: 1G}}\nschemes: [ecmp]\ntraffic: [{workload: websearch}]\nduration: 10ms\n", "hosts"},
-		{"topology: {fat-tree: {k: 128, rate: 1G, host-rate: 1G}}\nschemes: [ecmp]\ntraffic: [{workload: websearch}]\nduration: 10ms\n", "k"},
+		{"topology: {fat-tree: {k: 128, rate: 1G, host-rate: 1G}}\nschemes: [ecmp]\ntraffic: [{workload: websearch}]\nduration: 10ms\n", "500 MB"},
 		{"topology: {leaf-spine: {leaves: 4, spines: 4, hosts: 16, rate: 1G, host-rate: 1G}}\nschemes: [ecmp]\ntraffic: [{workload: websearch}]\nduration: 900s\n", "too large"},
 	} {
 		b.Eval(fmt.Sprintf(`(() => { document.querySelector('#alert').textContent = ''; const a = document.querySelector('#yaml textarea'); a.value = %q; a.oninput(); document.querySelector('#run').click(); })()`, c[0]))

@@ -30,7 +30,7 @@ const ready = (async () => {
   const started = new Promise(done => { self.p4lbReady = done; });
   const module = await moduleOf('p4lb.wasm.gz');
   const instance = await WebAssembly.instantiate(module, go.importObject);
-  go.run(instance).then(() => postMessage({ dead: 'the engine has ended' }), e => postMessage({ dead: String(e) }));
+  go.run(instance).then(() => postMessage({ dead: 'the work needs more memory than its 500 MB. The next request starts a new one.' }), e => postMessage({ dead: String(e) }));
   self.p4lbMemory = () => instance.exports.mem.buffer.byteLength;
   await started;
 })();

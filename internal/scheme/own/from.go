@@ -65,8 +65,8 @@ func ownHeader(source []byte, row, name string) []byte {
 	return slices.Concat(license, []byte(line), rest)
 }
 
-// fromTest sends a packet to a host, which all programs of leaves forward the same
-// way. The frames are those of the scaffold's own test.
+// fromTest sends a packet to a host. All programs of leaves forward it the same way.
+// The scaffold's own test has the same frames.
 const fromTest = `# To a host behind port 1: the MACs are those of the next hop, the TTL is one less.
 add LbIngress.ipv4_route hdr.ipv4.dst:0x0A000101 LbIngress.forward(port:1, dmac:0x020000000001, smac:0x0600000000F1)
 packet 2 0600000000F2 0600000000A1 0800 4500002000014000401123CB0A0002010A000101 03E807D0000C0000 70696E67

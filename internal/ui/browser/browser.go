@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long a test waits for something.
-const patience = 40 * time.Second
+const patience = 3 * time.Minute
 
 // A Browser is a headless chromium, controlled by its debugging protocol over
 // two pipes: JSON messages, each terminated by a zero byte.

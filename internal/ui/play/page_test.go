@@ -46,7 +46,7 @@ const (
 // TestStarts begins with one start of each kind, and changes it.
 func TestStarts(t *testing.T) {
 	b := opened(t)
-	// A row, composed anew.
+	// A row with another block.
 	choose(b, "source", "row:drill")
 	b.Until(checked + `.includes('compiles for v1model')`)
 	choose(b, "b-granularity", "flowlet")

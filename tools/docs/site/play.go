@@ -80,6 +80,7 @@ var (
 // experiment nor a whole program. Experiments that read files are left out.
 func opens(base, text string) string {
 	switch {
+	case strings.Contains(text, "…"): // a part of a file
 	case len(experimentKeys.FindAllString(text, 2)) == 2 && !realWorlds.MatchString(text):
 		return share.Link(base, share.State{View: "network", YAML: text})
 	case strings.Contains(text, "#include <core.p4>") && mainPackage.MatchString(text):
