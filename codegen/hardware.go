@@ -82,7 +82,9 @@ func (v *view) Kept() string {
 func (v *view) Orders() bool { return v.runs.like(choice) == "ordered" }
 
 // Remembers reports whether a path is remembered from one packet to the next.
-func (v *view) Remembers() bool { return v.Orders() || v.runs.like(choice) == "sampled" && v.Int("m") > 0 }
+func (v *view) Remembers() bool {
+	return v.Orders() || v.runs.like(choice) == "sampled" && v.Int("m") > 0
+}
 
 // Sorts reports whether packets that recirculate are of several kinds.
 func (v *view) Sorts() bool { return v.Own() || v.In("again") }

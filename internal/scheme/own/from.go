@@ -67,7 +67,7 @@ func ownHeader(source []byte, row, name string) []byte {
 
 // fromTest sends a packet to a host. All programs of leaves forward it the same way.
 // The scaffold's own test has the same frames.
-const fromTest = `# To a host behind port 1: the MACs are those of the next hop, the TTL is one less.
+const fromTest = `# To a host behind port 1: the frame gets the MACs for the next hop, and a TTL of one less.
 add LbIngress.ipv4_route hdr.ipv4.dst:0x0A000101 LbIngress.forward(port:1, dmac:0x020000000001, smac:0x0600000000F1)
 packet 2 0600000000F2 0600000000A1 0800 4500002000014000401123CB0A0002010A000101 03E807D0000C0000 70696E67
 expect 1 020000000001 0600000000F1 0800 45000020000140003F1124CB0A0002010A000101 03E807D0000C0000 70696E67$
