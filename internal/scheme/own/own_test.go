@@ -214,7 +214,7 @@ func TestRefuses(t *testing.T) {
 		{"- name: Forward.paths\n  purpose: member", "- name: Forward.paths\n  entries:\n  - {match: {meta.group: 65536, meta.slot: 0}, action: drop}\n  purpose: member",
 			"mine.manifest.yaml:30: tables[1].entries[0].match.meta.group: 65536 does not fit the 16 bits of field meta.group"},
 		{"- name: Forward.paths\n  purpose: member", "- name: Forward.paths\n  entries:\n  - {match: {meta.group: $host, meta.slot: 0}, action: drop}\n  purpose: member",
-			"mine.manifest.yaml:30: tables[1].entries[0].match.meta.group: there is no $host here: it is one of each: port, host"},
+			"mine.manifest.yaml:30: tables[1].entries[0].match.meta.group: there is no $host here: it is one of each: port, host, server"},
 		{"kind: count,", "kind: count, cells: [{at: 16, value: 1}],", "mine.manifest.yaml:9: registers[0].cells[0].at: is 16: register Forward.taken has 16 cells"},
 		{"kind: count,", "kind: cout,", `mine.manifest.yaml:9: registers[0].kind: there is no "cout"; did you mean count?`},
 		{"scheme: mine", "scheme: mine\nprogram: none.p4", "mine.manifest.yaml: program: none.p4: no such file or directory"},

@@ -162,8 +162,8 @@ func TestKeyboard(t *testing.T) {
 	}
 	b.Press("ArrowLeft", "Tab", "Enter")
 	b.Until(`document.querySelectorAll('#learn .player svg').length > 0`)
-	if got := b.Eval(`document.querySelector('#lesson-flows').value`); got != "6" {
-		t.Errorf("the slider has %v, want 6", got)
+	if got := b.Eval(`document.querySelector('#lesson-flows').value`); got != "30" {
+		t.Errorf("the slider has %v, want 30", got)
 	}
 	b.Quiet()
 }
