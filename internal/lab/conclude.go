@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -257,7 +258,7 @@ func undecidable(metric string, rows ...*Row) string {
 // cautions returns warnings about rows: rows with too many unfinished flows, rows that
 // use one path of several, and rows that ignore the ports that senders choose.
 func (c *Comparison) cautions() []string {
-	var lost, single, portless []string
+	var lost, none, single, portless []string
 	for _, r := range c.Rows {
 		if len(r.Runs) == 0 {
 			continue
@@ -265,6 +266,9 @@ func (c *Comparison) cautions() []string {
 		name := c.where(Finding{Case: r.Case.Name, Load: r.Load}) + r.Scheme.Label
 		if u := r.unfinished(); u > noVerdictAbove {
 			lost = append(lost, fmt.Sprintf("%s (%s %%)", name, points(u)))
+			if u == 100 {
+				none = append(none, name+r.Runs[0].why())
+			}
 		}
 		if r.Case.Transport.Sprays() && r.Scheme.IgnoresPorts() {
 			portless = append(portless, name)
@@ -274,6 +278,9 @@ func (c *Comparison) cautions() []string {
 		}
 	}
 	var lines []string
+	if len(none) > 0 {
+		lines = append(lines, "No flow finished with "+strings.Join(none, ". No flow finished with ")+".")
+	}
 	if len(lost) > 0 {
 		lines = append(lines, "No verdict: more than 1 % of the flows did not finish with "+andList(lost)+"; their completion times are lower bounds.")
 	}
@@ -284,6 +291,29 @@ func (c *Comparison) cautions() []string {
 		lines = append(lines, "Source ports without effect: "+andList(portless)+" chooses the path of each packet without its ports, so transport.entropy balances nothing there.")
 	}
 	return lines
+}
+
+// why returns the main reason for which a run lost packets, and its alerts, as the end of a
+// sentence.
+func (r *Result) why() string {
+	var parts []string
+	most := ""
+	for _, reason := range slices.Sorted(maps.Keys(r.Lost)) {
+		if reason == "consumed" {
+			continue // copies, which end in every run
+		}
+		if most == "" || r.Lost[reason] > r.Lost[most] {
+			most = reason
+		}
+	}
+	if most != "" {
+		parts = append(parts, fmt.Sprintf("%s packets lost (%s)", thousands(float64(r.Lost[most])), most))
+	}
+	parts = append(parts, r.Alerts...)
+	if len(parts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(parts, "; ")
 }
 
 // thousands writes a count to three digits, as people read it: 1,010.

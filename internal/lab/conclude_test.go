@@ -58,6 +58,23 @@ func TestConclusion(t *testing.T) {
 	}
 }
 
+// TestNothingFinished: a row without any finished flow names where its packets went.
+func TestNothingFinished(t *testing.T) {
+	c := made(map[string][]float64{"mine": {1}, "ecmp": {1}}, "mine", "ecmp")
+	r := c.Rows[0].Runs[0]
+	r.Metrics["unfinished"], c.Rows[1].Runs[0].Metrics["unfinished"] = 100, 40
+	r.Lost = map[string]int64{"consumed": 9000, "program": 1230, "queue full": 5}
+	r.Alerts = []string{"nothing fills the table I.routes: every packet takes its default action"}
+	lines := c.cautions()
+	if want := "No flow finished with mine: 1,230 packets lost (program); nothing fills the table I.routes: every packet takes its default action."; len(lines) != 2 || lines[0] != want {
+		t.Errorf("%q\nwant %q first", lines, want)
+	}
+	r.Lost, r.Alerts = nil, nil
+	if lines := c.cautions(); lines[0] != "No flow finished with mine." {
+		t.Errorf("%q", lines)
+	}
+}
+
 // TestBrief: tables fit the width and contain the mandatory columns.
 func TestBrief(t *testing.T) {
 	c := made(map[string][]float64{"qall-poly3": {10, 11}, "drill": {20, 22}}, "qall-poly3", "drill")

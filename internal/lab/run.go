@@ -431,6 +431,11 @@ func (r *running) result(fit *fitting.Fit) *Result {
 	if len(lost) > 0 {
 		res.Lost = lost
 	}
+	if res.Metrics["unfinished"] == 100 {
+		for _, table := range r.planned.Empty() {
+			res.Alerts = append(res.Alerts, fmt.Sprintf("nothing fills the table %s: every packet takes its default action", table))
+		}
+	}
 	if r.unturned.least != "" {
 		res.Alerts = append(res.Alerts, r.unturned.least)
 	}
