@@ -189,7 +189,7 @@ func (t *tests) try(m *mutant) (outcome, error) {
 // fails reports whether a mutant makes tests fail that pass without it.
 func (t *tests) fails(m *mutant, pkg string, r testRun) (bool, error) {
 	for {
-		out, err := t.test(m, pkg, r)
+		_, err := t.test(m, pkg, r)
 		if err == nil || !errors.As(err, new(*exec.ExitError)) && !errors.Is(err, context.DeadlineExceeded) {
 			return false, err
 		}
@@ -197,7 +197,8 @@ func (t *tests) fails(m *mutant, pkg string, r testRun) (bool, error) {
 		if t.sound[key] {
 			return true, nil
 		}
-		if out, err = t.test(nil, pkg, r); err == nil {
+		out, err := t.test(nil, pkg, r)
+		if err == nil {
 			t.sound[key] = true
 			return true, nil
 		}
