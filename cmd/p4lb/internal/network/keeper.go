@@ -410,8 +410,23 @@ func (j *deployJob) lossError(lost *loss) error {
 	return &cli.Failure{
 		Code: cli.ExitRefused,
 		Err:  fmt.Errorf("no packets pass between %d of %d pairs of hosts: %s", len(lost.failed), lost.pairs, abbreviated(names)),
-		Hint: "p4lb ping --all shows every pair; a program of your own may forward other packets than IPv4",
+		Hint: lostAt(lost.failed) + "p4lb ping --all shows every pair; a program of your own may forward other packets than IPv4",
 	}
+}
+
+// lostAt describes where the packets of the first pair whose path is known were lost.
+func lostAt(failed []ping.Result) string {
+	for _, f := range failed {
+		last := len(f.Path) - 1
+		switch {
+		case last < 0:
+			continue
+		case slices.Contains(f.Path[:last], f.Path[last]):
+			return fmt.Sprintf("the packet from %s to %s goes round: %s-…; ", f.From, f.To, pathName(f.Path[:min(6, last+1)]))
+		}
+		return fmt.Sprintf("the packet from %s to %s was lost after %s; ", f.From, f.To, pathName(f.Path))
+	}
+	return ""
 }
 
 // writeNote writes the state of the deployment.

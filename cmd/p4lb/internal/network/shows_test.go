@@ -367,6 +367,19 @@ func TestShowReport(t *testing.T) {
 	if f, ok := errors.AsType[*cli.Failure](err); !ok || f.Code != cli.ExitRefused || f.Error() != "no packets pass between 2 of 4 pairs of hosts: h1 to h3, h3 to h1" {
 		t.Error(err)
 	}
+	for _, c := range []struct {
+		path []string
+		want string
+	}{
+		{nil, "p4lb ping --all"},
+		{[]string{"l1", "s1"}, "the packet from h1 to h3 was lost after l1-s1; p4lb ping --all"},
+		{[]string{"l1", "s1", "l1", "s1", "l1", "s1", "l1", "s1"}, "the packet from h1 to h3 goes round: l1-s1-l1-s1-l1-s1-…; p4lb ping --all"},
+	} {
+		f, _ := errors.AsType[*cli.Failure](j.lossError(&loss{pairs: 1, failed: []ping.Result{{From: "h1", To: "h3", Path: c.path}}}))
+		if !strings.HasPrefix(f.Hint, c.want) {
+			t.Errorf("hint %q, want %q", f.Hint, c.want)
+		}
+	}
 }
 
 // Equal errors of several switches are one line, the last is returned, and each has its
