@@ -148,13 +148,6 @@ func (t *tests) try(m *mutant) (outcome, error) {
 	if t.invalid[m] {
 		return outcome{kind: invalid}, nil
 	}
-	if t.alone[m] {
-		restore, err := t.plantAlone(m)
-		if err != nil {
-			return outcome{}, err
-		}
-		defer restore()
-	}
 	var spent time.Duration
 	result := outcome{kind: unexecuted}
 	near := t.near(path.Join(t.module, path.Dir(m.file)))
@@ -246,7 +239,16 @@ func (t *tests) test(m *mutant, pkg string, r testRun) ([]byte, error) {
 		if m == nil || !alone {
 			t.binaries[pkg] = binary
 		}
-		if _, err := goCommand(t.changed, "test", "-c", "-vet=off", "-o", binary, pkg); err != nil {
+		restore := func() {}
+		if alone { // only while its binary is built
+			var err error
+			if restore, err = t.plantAlone(m); err != nil {
+				return nil, err
+			}
+		}
+		_, err := goCommand(t.changed, "test", "-c", "-vet=off", "-o", binary, pkg)
+		restore()
+		if err != nil {
 			return nil, err
 		}
 	}
