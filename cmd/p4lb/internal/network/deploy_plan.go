@@ -35,7 +35,7 @@ func (r *schemeRequest) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&r.Assigned, "set", nil, "set a parameter, as `NAME=VALUE` with its unit (repeatable)")
 	f.StringVarP(&r.File, "file", "f", "", "read parameters from the YAML `FILE`, as p4lb gen does")
 	f.StringVar(&r.Coeffs, "coeffs", "", "the polynomial of a fitted scheme: a model's JSON `FILE`")
-	f.StringVar(&r.StatePath, "state-path", "", "how queue state reaches ingress: recirc, recirc-cut (copies without payload, not on BMv2), shared, or for Tofino 2 ghost (default recirc)")
+	f.StringVar(&r.StatePath, "state-path", "", "how queue state reaches ingress: recirc, recirc-cut (copies without payload, not on BMv2), shared, or for Tofino 2 ghost (default recirc; shared for ar on BMv2)")
 	f.StringVar(&r.Errata, "errata", "", "printed keeps misprints of the paper")
 	cli.AddArchFlag(cmd, &r.Arch, "architecture of the programs (default v1model, with --target tofino tna)")
 	cli.CompleteLater(cmd, "scheme", codegen.Names)
