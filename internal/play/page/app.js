@@ -23,9 +23,13 @@ function complain(e) {
 function calm() { $('alert').hidden = true; }
 function say(text) { $('state').textContent = text; }
 
-// work runs a request with its progress and the stop button.
+// work runs a request with its progress and the stop button. It waits for the check of a
+// program, which is short.
+let working = false;
 async function work(what, name, request, progress) {
-  if (app.engine.busy) throw new Error('The engine is busy: stop the running work first.');
+  if (working) throw new Error('The engine is busy: stop the running work first.');
+  working = true;
+  while (app.engine.busy) await new Promise(done => setTimeout(done, 30));
   calm();
   say(what + '…');
   $('stop').hidden = false;
@@ -44,6 +48,7 @@ async function work(what, name, request, progress) {
     say(e.stopped ? 'Stopped' : `${what}: failed`);
     throw e;
   } finally {
+    working = false;
     $('stop').hidden = true;
     $('progress').hidden = true;
   }
