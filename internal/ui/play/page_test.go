@@ -54,7 +54,7 @@ func TestStarts(t *testing.T) {
 	choose(b, "b-choice", "best-hop")
 	b.Until(says + `.includes('best-hop')`)
 	choose(b, "source", "row:rps")
-	b.Until(`document.querySelector('#source').value === 'row:rps' && ` + checked + `.includes('compiles')`)
+	b.Until(`document.querySelector('#files button').dataset.name === 'rps.p4' && ` + checked + `.includes('compiles')`)
 	// The changed program in a network, beside the original.
 	b.Eval(`(() => { const a = document.querySelector('#program textarea'); a.value = a.value.split('\n').map(l => l.includes('random(meta.slot') ? 'meta.slot = 0;' : l).join('\n'); a.oninput(); })()`)
 	b.Until(checked + `.includes('compiles')`)
@@ -125,7 +125,7 @@ func TestKeyboard(t *testing.T) {
 	b.Until(checked + `.includes('compiles')`)
 	focus("source")
 	b.Press("Home", "ArrowDown", "ArrowDown")
-	b.Until(`document.querySelector('#source').value === 'row:rps' && ` + checked + `.includes('compiles')`)
+	b.Until(`document.querySelector('#files button').dataset.name === 'rps.p4' && ` + checked + `.includes('compiles')`)
 	// The editor is left by Tab, and formats by Ctrl+S.
 	for range 60 {
 		if b.Eval(`document.activeElement.matches('#program textarea')`) == true {
