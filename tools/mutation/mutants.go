@@ -24,6 +24,8 @@ type mutant struct {
 	body [2]int
 	// global reports a change outside functions: profiles do not list such lines.
 	global bool
+	// end follows the copy of the body: a return, if the function has no results.
+	end string
 }
 
 // swaps maps an operator to the one that replaces it.
@@ -71,10 +73,10 @@ func mutants(dir, name string) ([]*mutant, error) {
 	}
 	var list []*mutant
 	var body [2]int
-	end, global := token.NoPos, true
+	end, global, ret := token.NoPos, true, ""
 	add := func(from, to token.Pos, text, what string) {
 		p := fset.Position(from)
-		list = append(list, &mutant{file: name, line: p.Line, what: what, from: p.Offset, to: fset.Position(to).Offset, text: text, body: body, global: global})
+		list = append(list, &mutant{file: name, line: p.Line, what: what, from: p.Offset, to: fset.Position(to).Offset, text: text, body: body, global: global, end: ret})
 	}
 	text := func(n ast.Node) string {
 		return string(src[fset.Position(n.Pos()).Offset:fset.Position(n.End()).Offset])
@@ -82,7 +84,9 @@ func mutants(dir, name string) ([]*mutant, error) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
-			body, end, global = [2]int{}, n.End(), false
+			if body, end, global, ret = [2]int{}, n.End(), false, ""; n.Type.Results == nil {
+				ret = "\nreturn"
+			}
 			if n.Body != nil && copies(n) {
 				body = [2]int{fset.Position(n.Body.Pos()).Offset, fset.Position(n.Body.End()).Offset}
 			}

@@ -94,6 +94,8 @@ all:
 	return n
 }
 
+func Fill(list []int) { list[0] = 7 }
+
 func Join(x string) string { return x + x }
 `)
 		write(t, dir, "a/a_test.go", `package a
@@ -108,7 +110,8 @@ func TestAdd(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	if Count() != 3 {
+	list := []int{0, 0}
+	if Fill(list); Count() != 3 || list[0] != 7 || list[1] != 0 {
 		t.Fatal()
 	}
 }
@@ -144,7 +147,8 @@ func TestFails(t *testing.T) {
 	want := []string{
 		"3 + -> -: killed by a", "6 + -> -: NOT EXECUTED", "6 1 -> 1+1: NOT EXECUTED",
 		"10 * -> +: SURVIVED", "10 2 -> 2+1: killed by b", "13 3 -> 3+1: killed by a",
-		"18 ++ reversed: killed by a", "24 + -> -: does not compile",
+		"18 ++ reversed: killed by a", "24 assignment removed: list[0] = 7: killed by a", "24 0 -> 0+1: killed by a", "24 7 -> 7+1: killed by a",
+		"26 + -> -: does not compile",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -113,7 +113,7 @@ func (t *tests) write(file string, list []*mutant) error {
 	for _, m := range list {
 		out.Write(src[at : m.body[0]+1])
 		at = m.body[0] + 1
-		fmt.Fprintf(&out, "\nif mutant__.Number == %d {%s%s%s\n}\n", m.number, src[at:m.from], m.text, src[m.to:m.body[1]-1])
+		fmt.Fprintf(&out, "\nif mutant__.Number == %d {%s%s%s%s\n}\n", m.number, src[at:m.from], m.text, src[m.to:m.body[1]-1], m.end)
 	}
 	out.Write(src[at:])
 	return os.WriteFile(filepath.Join(t.changed, file), []byte(out.String()), 0o644)
