@@ -14,8 +14,10 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// deploy brings a run's scheme onto its switches: the programs by the controller
-// that deploys to real ones too, or the models.
+// A deployer sets up the switches of a run with P4 programs.
+type deployer func(ctx context.Context, r *running) (deployment, error)
+
+// deploy sets up the switches of a run for its scheme: with programs or with models.
 func deploy(ctx context.Context, r *running) (_ deployment, err error) {
 	if r.planned, err = r.plan(r.topo); err != nil {
 		return nil, err
@@ -28,7 +30,10 @@ func deploy(ctx context.Context, r *running) (_ deployment, err error) {
 	if r.Scheme.Engine == spec.EngineNative {
 		return deployModels(r)
 	}
-	return deployPrograms(ctx, r)
+	if r.Job.deploy != nil {
+		return r.Job.deploy(ctx, r)
+	}
+	return deployDirect(ctx, r)
 }
 
 // plan returns the configuration of the switches with some links down.
@@ -235,6 +240,7 @@ func deployModels(r *running) (deployment, error) {
 		if err := sw.LoadModel(m, native.TablesOf(s)); err != nil {
 			return nil, err
 		}
+		s.Entries = nil // large networks have millions
 		if m.Hardware != nil {
 			continue // a model knows which paths a group has without cells that stand for the others
 		}

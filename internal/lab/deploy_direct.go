@@ -15,6 +15,7 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/lab/spec"
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 	"github.com/p4lb/p4lb/internal/sim"
 )
@@ -27,15 +28,16 @@ type deployment interface {
 	close()
 }
 
-// directDeployment configures P4 programs by calls to the data plane, without
-// P4Runtime between. It is the deployment of builds without gRPC. Packets see the
-// same tables, groups and registers as with the controller.
+// directDeployment configures P4 programs by calls to the data plane. Packets see the
+// same tables, groups and registers as after a deployment over P4Runtime.
 type directDeployment struct{ switches map[string]*configured }
 
 // A configured switch holds a plan.
 type configured struct {
 	sw      *dataplane.Switch
-	entries map[string]heldEntry
+	tables  map[string]*bmv2.Table
+	filters []plan.Filter
+	entries map[string]heldEntry // nil: the plan never changes
 	groups  map[uint32]bool
 	mirrors map[uint32]bool
 }
@@ -47,8 +49,9 @@ type heldEntry struct {
 	preset       bool
 }
 
-func deployDirect(r *running) (deployment, error) {
+func deployDirect(_ context.Context, r *running) (deployment, error) {
 	chance := r.newChance()
+	changes := slices.ContainsFunc(r.Case.Faults, func(f spec.Fault) bool { return f.Down })
 	d := directDeployment{map[string]*configured{}}
 	for i, s := range r.planned.Switches {
 		cpu, seed := uint32(s.CPUPort), r.Seed+uint64(i)
@@ -59,10 +62,19 @@ func deployDirect(r *running) (deployment, error) {
 		if err != nil {
 			return nil, fmt.Errorf("deploying %s: %w", s.Name, err)
 		}
-		c := &configured{sw, map[string]heldEntry{}, map[uint32]bool{}, map[uint32]bool{}}
+		c := &configured{sw: sw, tables: map[string]*bmv2.Table{}, groups: map[uint32]bool{}, mirrors: map[uint32]bool{}}
+		for _, p := range sw.Config().Pipelines {
+			for _, t := range p.Tables {
+				c.tables[t.Name] = t
+			}
+		}
+		if changes {
+			c.entries = map[string]heldEntry{}
+		}
 		if err := c.hold(s); err != nil {
 			return nil, fmt.Errorf("deploying %s: %w", s.Name, err)
 		}
+		s.Entries = nil // large networks have millions
 		chance.seed(sw, sim.Random(r.Seed, s.Name))
 		r.load(s, sw)
 		d.switches[s.Name] = c
@@ -99,21 +111,21 @@ func (c *configured) hold(s *plan.Switch) error {
 		}
 	}
 	for _, f := range s.Filters {
-		cells, _, err := c.sw.FilterInfo(f.Name)
-		for i := 0; i < cells && err == nil; i++ {
-			err = c.sw.FilterSet(f.Name, i, dataplane.FilterSpec{Rate: !f.Sample, Gain: f.Time, Decay: f.Time, Shift: f.Shift})
-		}
-		if err != nil {
+		if err := c.setFilter(f); err != nil {
 			return err
 		}
 	}
+	c.filters = s.Filters
 	if err := c.replicate(s); err != nil {
 		return err
 	}
 	wanted := map[string]bool{}
 	for _, e := range s.Entries {
-		key := e.Table + " " + fmt.Sprint(e.Match, e.Priority)
-		wanted[key] = true
+		var key string
+		if c.entries != nil {
+			key = e.Table + " " + fmt.Sprint(e.Match, e.Priority)
+			wanted[key] = true
+		}
 		if err := c.put(key, e); err != nil {
 			return err
 		}
@@ -128,6 +140,26 @@ func (c *configured) hold(s *plan.Switch) error {
 		delete(c.entries, key)
 	}
 	return nil
+}
+
+// setFilter sets the cells of a filter unless they are set that way: it would restart
+// them.
+func (c *configured) setFilter(f plan.Filter) error {
+	if slices.Contains(c.filters, f) {
+		return nil
+	}
+	for _, a := range c.sw.Config().FilterArrays {
+		if !f.Is(plan.Filter{Name: a.Name}) {
+			continue
+		}
+		for i := range a.Size {
+			if err := c.sw.FilterSet(a.Name, i, dataplane.FilterSpec{Rate: !f.Sample, Gain: f.Time, Decay: f.Time, Shift: f.Shift}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("the program has no filter %s", f.Name)
 }
 
 // firstSession is the multicast group of clone session 0, as in P4Runtime servers.
@@ -179,7 +211,10 @@ func (c *configured) replicate(s *plan.Switch) error {
 
 // put adds or changes an entry.
 func (c *configured) put(key string, e plan.Entry) error {
-	value := fmt.Sprint(e.Action, e.Args, e.OneOf)
+	var value string
+	if c.entries != nil {
+		value = fmt.Sprint(e.Action, e.Args, e.OneOf)
+	}
 	had, ok := c.entries[key]
 	if ok && had.value == value {
 		return nil
@@ -201,7 +236,9 @@ func (c *configured) put(key string, e plan.Entry) error {
 			h.handle, err = c.sw.TableAdd(e.Table, entry)
 		}
 	}
-	c.entries[key] = h
+	if c.entries != nil {
+		c.entries[key] = h
+	}
 	return err
 }
 
@@ -270,7 +307,7 @@ func (c *configured) target(e plan.Entry) (dataplane.Target, error) {
 		call, err := c.call(e.Table, plan.Call{Action: e.Action, Args: e.Args})
 		return dataplane.Target{Action: call}, err
 	}
-	profile := c.table(e.Table).ActionProfile
+	profile := c.tables[e.Table].ActionProfile
 	group, err := c.sw.GroupAdd(profile)
 	if err != nil {
 		return dataplane.Target{}, err
@@ -291,21 +328,9 @@ func (c *configured) target(e plan.Entry) (dataplane.Target, error) {
 	return dataplane.Target{Kind: dataplane.TargetGroup, Index: group}, nil
 }
 
-// table returns a table of the program, which a checked plan has.
-func (c *configured) table(name string) *bmv2.Table {
-	for _, p := range c.sw.Config().Pipelines {
-		for _, t := range p.Tables {
-			if t.Name == name {
-				return t
-			}
-		}
-	}
-	return &bmv2.Table{}
-}
-
 // call converts an action, which a plan names without its control.
 func (c *configured) call(table string, from plan.Call) (dataplane.ActionCall, error) {
-	t := c.table(table)
+	t := c.tables[table]
 	i := slices.IndexFunc(t.Actions, func(name string) bool {
 		return name == from.Action || strings.HasSuffix(name, "."+from.Action)
 	})

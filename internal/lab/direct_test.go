@@ -7,17 +7,22 @@ import (
 	"testing"
 
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/network/embedded"
 	"github.com/p4lb/p4lb/internal/scheme"
+	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// TestDirect runs every row with the controller and without: the results are the same,
-// with a link that fails and comes back.
+// TestDirect runs every row with direct deployment and with the controller over
+// P4Runtime: the results are the same, with a link that fails and comes back.
 func TestDirect(t *testing.T) {
 	names := codegen.Names()
 	if testing.Short() {
 		names = []string{"ecmp", "drill+rlb", "qall-poly3"}
 	}
+	names = append(names, "wcmp@tna", "drill+rlb@tna", "qall-poly3@t2na", "conga@t2na")
 	for _, name := range names {
 		text := `topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 1G, host-rate: 1G, delay: 5us, host-delay: 5us, queue: 64}}
 schemes: [` + name + `]
@@ -28,20 +33,20 @@ duration: 15ms
 faults:
   - {at: 4ms, until: 10ms, link: l1-s1, down: true}
 `
-		run := func(direct bool) (string, error) {
+		run := func(by deployer) (string, error) {
 			x, err := spec.Load("experiment", []byte(text), spec.NoFiles, &scheme.Library{})
 			if err != nil {
 				return "", err
 			}
-			c, err := (&Runner{direct: direct}).Run(context.Background(), x)
+			c, err := (&Runner{deploy: by}).Run(context.Background(), x)
 			if err != nil {
 				return "", err
 			}
 			out, err := json.Marshal(c.Rows[0].Runs)
 			return string(out), err
 		}
-		want, wrong := run(false)
-		got, err := run(true)
+		want, wrong := run(deployOverP4Runtime)
+		got, err := run(nil)
 		switch {
 		case wrong != nil && strings.Contains(wrong.Error(), "leaves its polynomial to the controller"):
 			if err == nil {
@@ -53,4 +58,44 @@ faults:
 			t.Errorf("%s: without P4Runtime\n%s\nwith it\n%s", name, got, want)
 		}
 	}
+}
+
+// programsAtWork is a deployment by the controller: P4Runtime servers in the process,
+// with data planes that the simulator runs.
+type programsAtWork struct {
+	target *embedded.Target
+	ctl    *controller.Controller
+}
+
+func deployOverP4Runtime(ctx context.Context, r *running) (deployment, error) {
+	chance := r.newChance()
+	target := embedded.New(embedded.Options{Memory: true, Still: true, Seed: r.Seed, Load: chance.load})
+	ctl, err := controller.New(ctx, r.planned, target, controller.DeployOptions{})
+	if err != nil {
+		target.Close()
+		return nil, err
+	}
+	d := &programsAtWork{target, ctl}
+	if err := apply(ctx, ctl); err != nil {
+		d.close()
+		return nil, err
+	}
+	for _, s := range r.planned.Switches {
+		sw := target.Switch(s.Name)
+		chance.seed(sw, sim.Random(r.Seed, s.Name))
+		r.load(s, sw)
+	}
+	return d, nil
+}
+
+func (d *programsAtWork) change(ctx context.Context, plan *plan.Plan) error {
+	if err := d.ctl.SetPlan(ctx, plan); err != nil {
+		return err
+	}
+	return apply(ctx, d.ctl)
+}
+
+func (d *programsAtWork) close() {
+	d.ctl.Close()
+	d.target.Close()
 }

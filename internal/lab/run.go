@@ -34,7 +34,7 @@ type Job struct {
 	rounds int               // of a packet in a switch; 0: the data plane's default
 	cores  int               // for this run, where ties are decided by place
 	world  string            // where it runs; "" stands for Sim
-	direct bool              // programs are configured without P4Runtime
+	deploy deployer          // of P4 programs; nil: deployDirect
 	begin  func(*View) error // before the first packet; nil: none
 }
 

@@ -51,7 +51,7 @@ type Runner struct {
 	// Limits refuse what would take too much.
 	Limits Limits
 
-	direct bool // configure programs without P4Runtime
+	deploy deployer // of P4 programs, in tests; nil: deployDirect
 
 	known map[string]*Result // by key: runs of other settings that are the same
 
@@ -104,7 +104,7 @@ func (r *Runner) Jobs(x *spec.Experiment) ([]*Job, error) {
 		for _, load := range c.Loads {
 			for _, u := range setups {
 				for _, seed := range c.Seeds {
-					jobs = append(jobs, &Job{Case: c, Scheme: u.scheme, Load: float64(load), Seed: seed, setup: u, x: x, rounds: r.Rounds, cores: r.Within, direct: r.direct, begin: r.Begin})
+					jobs = append(jobs, &Job{Case: c, Scheme: u.scheme, Load: float64(load), Seed: seed, setup: u, x: x, rounds: r.Rounds, cores: r.Within, deploy: r.deploy, begin: r.Begin})
 				}
 			}
 		}

@@ -316,3 +316,15 @@ func (r *running) happen(ctx context.Context, p *place, list []spec.Turn) error 
 	}
 	return nil
 }
+
+// apply makes the switches hold a controller's plan, and fails if one does not.
+func apply(ctx context.Context, ctl *controller.Controller) error {
+	report, err := ctl.Deploy(ctx)
+	if err != nil {
+		return fmt.Errorf("deploying: %w", err)
+	}
+	if !report.Verified() {
+		return fmt.Errorf("deploying: not every switch holds the plan")
+	}
+	return nil
+}

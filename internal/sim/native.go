@@ -275,7 +275,7 @@ func (o *Model) mirrored(header, bytes int) int { return min(o.MirrorLen, header
 
 // notify sends a copy of a packet back as a notice, unless a host is there.
 func (e *native) notify(p *Packet, what model.Notice) {
-	port, ok := e.look.Sessions[e.o.NoticeSession+e.packet.In]
+	port, ok := e.look.sessions[e.o.NoticeSession+e.packet.In]
 	if !ok {
 		return
 	}
@@ -402,7 +402,7 @@ func (e *native) strange(p *Packet) model.Packet {
 
 // report recirculates a copy of a packet as a report.
 func (e *native) report(p *Packet, r model.Report) {
-	port, ok := e.look.Sessions[e.o.ReportSession]
+	port, ok := e.look.sessions[e.o.ReportSession]
 	if !ok {
 		return
 	}
@@ -467,7 +467,7 @@ func (e *native) takeProbe(p *Packet) {
 		}
 		p.ctl.probe, group = news, e.o.ProbesFrom+p.from.Number
 	}
-	for _, port := range e.look.Multicast[group] {
+	for _, port := range e.look.multicast[group] {
 		c := e.s.copyOf(p, p.Size)
 		*c.tell() = *p.ctl
 		e.send(c, port)

@@ -54,7 +54,9 @@ type lookups struct {
 	capacity map[int]int
 	pattern  []int64
 	sizes    map[int]int // of groups, if routes define them
-	Tables
+
+	sessions  map[int]int   // Tables.Sessions
+	multicast map[int][]int // Tables.Multicast
 }
 
 type prefix struct {
@@ -66,7 +68,7 @@ type prefix struct {
 // newLookups reads tables.
 func newLookups(t Tables) (*lookups, error) {
 	l := &lookups{
-		Tables: t, groups: map[int][]int{}, weights: map[int][]uint32{}, toLeaf: map[int]int{}, home: -1,
+		sessions: t.Sessions, multicast: t.Multicast, groups: map[int][]int{}, weights: map[int][]uint32{}, toLeaf: map[int]int{}, home: -1,
 		service: map[int]uint32{}, capacity: map[int]int{},
 		sizes: map[int]int{},
 	}
