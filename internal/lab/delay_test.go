@@ -12,7 +12,8 @@ import (
 )
 
 // TestDecisionDelay: every row that uses path information has a decision delay, on
-// every architecture; other rows have none. The manifest's types determine it: a
+// every architecture; other rows have none, nor has ar on BMv2, which counts packets
+// where it decides. The manifest's types determine it: a
 // second run with every sentence of the manifests replaced by an x gives the same
 // figures.
 func TestDecisionDelay(t *testing.T) {
@@ -29,7 +30,8 @@ func TestDecisionDelay(t *testing.T) {
 					name += "@" + arch
 				}
 				result := ranOnce(t, name)
-				told := row.Signal != "none" && row.Signal != "weights" || row.Guard != "none"
+				own := row.Signal == "occupancy" && arch == codegen.Archs[0] // counted where the decision is made
+				told := row.Signal != "none" && row.Signal != "weights" && !own || row.Guard != "none"
 				if delay := result.Metrics["decision-delay"]; told != (delay > 0) {
 					t.Errorf("the decision delay is %g ms of a row with the signal %s and the guard %s", delay, row.Signal, row.Guard)
 				}
