@@ -51,7 +51,7 @@ type heldEntry struct {
 
 func deployDirect(_ context.Context, r *running) (deployment, error) {
 	chance := r.newChance()
-	changes := slices.ContainsFunc(r.Case.Faults, func(f spec.Fault) bool { return f.Down })
+	changes := slices.ContainsFunc(r.Case.Faults, func(f spec.Fault) bool { return f.Down || f.Known })
 	d := directDeployment{map[string]*configured{}}
 	for i, s := range r.planned.Switches {
 		cpu, seed := uint32(s.CPUPort), r.Seed+uint64(i)

@@ -138,8 +138,8 @@ targets: [{name: "drill below ecmp", metric: fct-mean, case: a, order: [drill, e
 			t.Errorf("the report lacks %s", want)
 		}
 	}
-	if n := strings.Count(page, "<figure"); n != 12 {
-		t.Errorf("%d figures, want 6 for each case", n)
+	if n := strings.Count(page, "<figure"); n != 13 {
+		t.Errorf("%d figures, want 6 for each case and one over failed links", n)
 	}
 	// It must need nothing from elsewhere.
 	for _, bad := range []string{"<script src", "<link", "url(http", "@import", `src="http`} {

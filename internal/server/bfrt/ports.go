@@ -59,7 +59,16 @@ func newPortTables(s *Server, named map[string]*recordTable) *portTables {
 	}
 	p.stat.constant = true
 	p.stat.all = func(*request) (list []*wire.TableKey) {
-		return lists.Map(slices.Sorted(maps.Keys(p.states())), func(port uint32) *wire.TableKey { return p.stat.keyAt(uint64(port)) })
+		exist := map[uint32]bool{}
+		for port := range p.states() {
+			exist[port] = true
+		}
+		for _, row := range t.rows {
+			if port, err := p.number(t, row); err == nil {
+				exist[port] = true
+			}
+		}
+		return lists.Map(slices.Sorted(maps.Keys(exist)), func(port uint32) *wire.TableKey { return p.stat.keyAt(uint64(port)) })
 	}
 	base := map[uint32]map[string]uint64{} // what a client has set, less what was counted then
 	count := func(row *record) map[string]uint64 {
