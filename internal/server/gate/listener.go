@@ -17,9 +17,9 @@ import (
 // connection replaces one without calls in progress. Connections that have made
 // no call are replaced first, unless connections with calls hold more than half
 // of the limit. Among them, the address with the most connections loses the one
-// that has been idle longest. A connection that waits for its part of a TLS
-// handshake is not idle: if its address has no other, the newest one is closed. If
-// every connection has a call in progress, the listener closes the new one.
+// that has been idle longest, or, if all wait for the server's part of a TLS
+// handshake, the one that has waited longest. If every connection has a call in
+// progress, the listener closes the new one.
 //
 // If the process runs out of file descriptors, the listener closes a connection
 // that has made no call.
@@ -62,7 +62,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 			silent.conn.Close()
 			continue
 		}
-		evicted, ok := l.makeRoom(homeOf(raw))
+		evicted, ok := l.makeRoom()
 		c := &boundedConn{Conn: raw}
 		if ok {
 			l.enter(c)
@@ -78,10 +78,9 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// makeRoom frees a slot for a connection from an address if all are taken, and
-// reports whether there is a free one. The caller holds the lock and closes the
-// evicted connection.
-func (l *boundedListener) makeRoom(from netip.Prefix) (evicted net.Conn, ok bool) {
+// makeRoom frees a slot if all are taken, and reports whether there is a free
+// one. The caller holds the lock and closes the evicted connection.
+func (l *boundedListener) makeRoom() (evicted net.Conn, ok bool) {
 	if len(l.open) < l.limit {
 		return nil, true
 	}
@@ -93,7 +92,7 @@ func (l *boundedListener) makeRoom(from netip.Prefix) (evicted net.Conn, ok bool
 	if next == nil {
 		next = idle
 	}
-	if next == nil || next.working && next.from == from {
+	if next == nil {
 		return nil, false
 	}
 	next.leave()
@@ -113,8 +112,6 @@ func (l *boundedListener) idlest() (silent, idle *Slot) {
 			return *s.peers > *than.peers
 		case s.working != than.working:
 			return than.working
-		case s.working:
-			return s.since > than.since
 		}
 		return s.since < than.since
 	}

@@ -327,34 +327,27 @@ func TestGoesOnFirst(t *testing.T) {
 }
 
 // TestWorkingKept: a connection that waits for the server's part of the handshake
-// is replaced only if its address has no other. A new connection of that address
-// then gets no slot, and one of another address replaces the newest.
+// is replaced only if its address has no other. Then the one that has waited
+// longest is replaced.
 func TestWorkingKept(t *testing.T) {
 	d := newDoor(t, 3)
-	one, other := netip.MustParsePrefix("10.0.0.1/32"), netip.MustParsePrefix("10.0.0.2/32")
 	var slots []*Slot
 	for range 3 {
-		c := &boundedConn{Conn: remote{netip.AddrPortFrom(one.Addr(), 1)}}
+		c := &boundedConn{Conn: remote{netip.MustParseAddrPort("10.0.0.1:1")}}
 		d.boundedListener.enter(c)
 		slots = append(slots, &c.slot)
 	}
-	slots[0].setWorking(true)
 	slots[2].setWorking(true)
+	slots[0].setWorking(true)
 	if silent, _ := d.idlest(); silent != slots[1] {
 		t.Error("a connection in a handshake is replaced before a silent one")
 	}
-	slots[1].setWorking(true) // the newest now
-	if _, ok := d.makeRoom(one); ok {
-		t.Error("a new connection replaces one in a handshake at its own address")
-	}
-	if _, ok := d.makeRoom(other); !ok || d.open[slots[1]] || len(d.open) != 2 {
-		t.Error("a new connection of another address does not replace the newest one in a handshake")
+	slots[1].setWorking(true)
+	if silent, _ := d.idlest(); silent != slots[2] {
+		t.Error("the connection that has waited longest for the server is kept")
 	}
 	slots[0].setWorking(false)
-	c := &boundedConn{Conn: remote{netip.AddrPortFrom(one.Addr(), 1)}}
-	d.boundedListener.enter(c)
-	c.slot.setWorking(true)
-	if _, ok := d.makeRoom(one); !ok || d.open[slots[0]] {
+	if silent, _ := d.idlest(); silent != slots[0] {
 		t.Error("a connection that waits for its client is kept")
 	}
 }
