@@ -184,15 +184,24 @@ func (f *taskFabric) WriteRegister(sw, register string, from, to int, value uint
 // Clock is the time by which the switch stamps its packets.
 func (f *taskFabric) Clock(sw string) (time.Duration, error) { return f.r.net.Switch(sw).Clock(), nil }
 
-// PacketOut makes a switch process a frame, once the latency has passed.
-func (f *taskFabric) PacketOut(sw string, frame []byte) error {
+// sending counts a frame to a switch, and returns the switch.
+func (f *taskFabric) sending(sw string, frame []byte) (*sim.Switch, error) {
 	s := f.r.net.Switch(sw)
 	if s == nil {
-		return fmt.Errorf("there is no switch %q", sw)
+		return nil, fmt.Errorf("there is no switch %q", sw)
 	}
 	f.sent++
 	f.bytes += int64(len(frame))
 	f.note(sw)
+	return s, nil
+}
+
+// PacketOut makes a switch process a frame, once the latency has passed.
+func (f *taskFabric) PacketOut(sw string, frame []byte) error {
+	s, err := f.sending(sw, frame)
+	if err != nil {
+		return err
+	}
 	if f.r.x.Probes == spec.FromGenerator && f.r.Scheme.Arch != "" {
 		s.Generate(frame)
 		return nil
@@ -203,13 +212,10 @@ func (f *taskFabric) PacketOut(sw string, frame []byte) error {
 
 // PacketAt makes a frame arrive at a port of a switch, once the latency has passed.
 func (f *taskFabric) PacketAt(sw string, port int, frame []byte) error {
-	s := f.r.net.Switch(sw)
-	if s == nil {
-		return fmt.Errorf("there is no switch %q", sw)
+	s, err := f.sending(sw, frame)
+	if err != nil {
+		return err
 	}
-	f.sent++
-	f.bytes += int64(len(frame))
-	f.note(sw)
 	f.later(func() {
 		if err := s.PacketAt(port, frame); err != nil {
 			f.r.fail(err)

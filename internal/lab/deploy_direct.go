@@ -211,6 +211,9 @@ func (c *configured) replicate(s *plan.Switch) error {
 
 // put adds or changes an entry.
 func (c *configured) put(key string, e plan.Entry) error {
+	if c.tables[e.Table] == nil {
+		return fmt.Errorf("the program has no table %s", e.Table)
+	}
 	var value string
 	if c.entries != nil {
 		value = fmt.Sprint(e.Action, e.Args, e.OneOf)

@@ -60,6 +60,32 @@ faults:
 	}
 }
 
+// TestFilledTables: if no flow finishes because of a fault, no table is reported as
+// empty, with programs and with models.
+func TestFilledTables(t *testing.T) {
+	for _, engine := range []string{"p4", "native"} {
+		x := load(t, `topology: {leaf-spine: {leaves: 2, spines: 1, hosts: 2, rate: 1G, host-rate: 1G, delay: 5us, host-delay: 5us, queue: 64}}
+schemes: [ecmp]
+engine: `+engine+`
+traffic: [{workload: websearch, cut: 200KB}]
+loads: [0.6]
+seeds: 1
+duration: 5ms
+drain: 1ms
+faults: [{at: 0s, link: l1-s1, down: true}]
+`)
+		r := run(t, &Runner{}, x).Rows[0].Runs[0]
+		if r.Metrics["unfinished"] != 100 {
+			t.Fatalf("%s: %g %% of the flows are unfinished, want all", engine, r.Metrics["unfinished"])
+		}
+		for _, alert := range r.Alerts {
+			if strings.Contains(alert, "nothing fills") {
+				t.Errorf("%s: %s", engine, alert)
+			}
+		}
+	}
+}
+
 // programsAtWork is a deployment by the controller: P4Runtime servers in the process,
 // with data planes that the simulator runs.
 type programsAtWork struct {

@@ -432,9 +432,7 @@ func (r *running) result(fit *fitting.Fit) *Result {
 		res.Lost = lost
 	}
 	if res.Metrics["unfinished"] == 100 {
-		for _, table := range r.planned.Empty() {
-			res.Alerts = append(res.Alerts, fmt.Sprintf("nothing fills the table %s: every packet takes its default action", table))
-		}
+		res.Alerts = append(res.Alerts, r.emptyTables()...)
 	}
 	if r.unturned.least != "" {
 		res.Alerts = append(res.Alerts, r.unturned.least)
@@ -482,6 +480,18 @@ func (r *running) plots(p Plots) Plots {
 		p.Tail, p.Steps = tails(fct), steps(r.topo, r.flows)
 	}
 	return p
+}
+
+// emptyTables returns an alert for each table into which the plan puts nothing. It
+// plans again, because a deployment drops the entries.
+func (r *running) emptyTables() []string {
+	plan, err := r.plan(r.topo)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return lists.Map(plan.Empty(), func(table string) string {
+		return fmt.Sprintf("nothing fills the table %s: every packet takes its default action", table)
+	})
 }
 
 // classOf is the place of the class that flows of a size belong to.
