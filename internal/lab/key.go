@@ -120,7 +120,7 @@ func (j *Job) decisive() decisive {
 	d.Traffic = slices.Clone(d.Traffic)
 	for i := range d.Traffic {
 		t := &d.Traffic[i]
-		t.Workload, t.File, t.Cut = "", "", max(0, t.Cut)
+		t.Workload, t.File, t.CommGroups, t.Cut = "", "", "", max(0, t.Cut)
 		if t.LoadOf == spec.OfHosts {
 			t.LoadOf = ""
 		}
@@ -132,6 +132,19 @@ func (j *Job) decisive() decisive {
 	return d
 }
 
+// connections lists the connections that flows of a list share, which a flow list does not
+// have; "" if there are none.
+func connections(flows []spec.Flow) string {
+	if !slices.ContainsFunc(flows, func(f spec.Flow) bool { return f.Connection > 0 }) {
+		return ""
+	}
+	var b bytes.Buffer
+	for _, f := range flows {
+		fmt.Fprintf(&b, "%d ", f.Connection)
+	}
+	return b.String()
+}
+
 // workloads are the distributions and flow lists, exactly.
 func (j *Job) workloads() []string {
 	var list []string
@@ -141,6 +154,9 @@ func (j *Job) workloads() []string {
 			list = append(list, fmt.Sprint(t.Distribution().Points))
 		case t.Listed() != nil:
 			list = append(list, string(spec.FlowList(t.Listed(), j.setup.topo)))
+			if c := connections(t.Listed()); c != "" {
+				list = append(list, c)
+			}
 		}
 	}
 	return list

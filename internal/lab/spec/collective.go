@@ -180,6 +180,7 @@ type builder struct {
 	instance *Instance
 	hosts    []int
 	began    []int32            // by rank: the dependency of its first messages, or -1
+	gated    bool               // all messages of a rank wait for its dependency
 	numbers  map[[2]int32]int32 // the connection of two hosts
 }
 
@@ -245,8 +246,8 @@ func (b *builder) add(src, dst int, bytes int64, after ...int32) int32 {
 }
 
 func (b *builder) put(f Flow, rank int, after []int32) int32 {
-	if len(after) == 0 && b.began[rank] >= 0 {
-		after = []int32{b.began[rank]}
+	if b.began[rank] >= 0 && (b.gated || len(after) == 0) {
+		after = append(slices.Clip(after), b.began[rank])
 	}
 	if len(after) > 0 {
 		f.Waits = &Waits{After: slices.Clone(after)}

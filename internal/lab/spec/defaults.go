@@ -123,6 +123,21 @@ func (s *Setting) defaults() {
 	s.Transport.Kind = cmp.Or(s.Transport.Kind, "tcp")
 }
 
+// countDependent removes the default warm-up if all traffic is flow lists and some flows
+// wait for others: they begin when others end, not by a rate.
+func (s *Setting) countDependent() {
+	waits := false
+	for i := range s.Traffic {
+		if s.Traffic[i].Pattern != List {
+			return
+		}
+		waits = waits || slices.ContainsFunc(s.Traffic[i].flows, func(f Flow) bool { return f.Waits != nil })
+	}
+	if waits && !s.Warmup.given {
+		s.Warmup = NoWarmup()
+	}
+}
+
 // drainFactor is how many times the duration a run waits for its last flows.
 const drainFactor = 20
 

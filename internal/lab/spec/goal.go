@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,18 +22,6 @@ import (
 // requires a receive also waits for what the receive requires. "a irequires b" lets a
 // begin when b begins. Operations of a rank that do not require each other overlap,
 // whatever their cpu.
-
-// parseList reads a flow list, or by the ending of its name a connection matrix of htsim
-// or a GOAL schedule.
-func parseList(file string, text []byte, t *fabric.Topology) ([]Flow, error) {
-	switch path.Ext(file) {
-	case ".cm":
-		return parseMatrix(file, text, t)
-	case ".goal":
-		return parseGoal(file, text, t)
-	}
-	return parseFlows(file, text, t)
-}
 
 // A goalParser is a schedule that is being read.
 type goalParser struct {

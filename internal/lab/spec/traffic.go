@@ -49,6 +49,8 @@ type Traffic struct {
 	Pairs   []string `yaml:"pairs"` // such as h1-h17
 	File    string   `yaml:"file"`  // of a flow list
 
+	CommGroups string `yaml:"comm-groups"` // the file of the process groups of Chakra traces
+
 	Load   float64 `yaml:"load"`    // replaces the load of the run
 	Share  float64 `yaml:"share"`   // of the run's load; 0: all
 	LoadOf string  `yaml:"load-of"` // hosts, fabric, or a rate such as 1600Mbps

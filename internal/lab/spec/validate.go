@@ -261,6 +261,7 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 			return src.wrong(fmt.Sprintf("%s[%d]", at("traffic"), j), err)
 		}
 	}
+	c.countDependent()
 	if err := c.settle(t); err != nil {
 		return src.wrong(at("duration"), err)
 	}
@@ -354,11 +355,7 @@ func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
 	case tr.Pattern == Burst && len(tr.At) == 0:
 		return errors.New("pattern burst: want the times, as at: [1ms]")
 	case tr.Pattern == List:
-		text, err := read(tr.File)
-		if err != nil {
-			return fmt.Errorf("reading flow list %q: %w", tr.File, err)
-		}
-		tr.flows, err = parseList(tr.File, text, t)
+		tr.flows, err = tr.readList(t, read)
 		return err
 	}
 	if tr.Pattern == Collective {

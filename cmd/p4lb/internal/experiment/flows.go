@@ -30,7 +30,8 @@ func newLabFlows(c *cli.Console) *cobra.Command {
 The first load determines the flows. A connection matrix has neither computations nor
 delays, and a connection starts one set of others. A schedule has requirements within a
 rank alone. What a format cannot express is refused. In the other direction, an
-experiment reads files that end in .cm or .goal as flow lists.`,
+experiment reads files that end in .cm or .goal as flow lists, and Chakra traces
+(trace.*.et) and SimAI workloads too.`,
 		Example: `  p4lb lab flows training.yaml --format cm > training.cm
   p4lb lab flows training.yaml --of slow-spine --format goal > training.goal`,
 		RunE: func(cmd *cobra.Command, args []string) error {

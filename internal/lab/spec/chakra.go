@@ -1,0 +1,779 @@
+package spec
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/sim"
+	"github.com/p4lb/p4lb/internal/text/plain"
+)
+
+// This file reads Chakra execution traces (mlcommons/chakra, et_def.proto): a file for
+// each rank, in which each message has its length as a varint before it. The first
+// message is the metadata, and each other one is a node. Rank i is host i.
+//
+// A node begins when its data and control dependencies are complete. Computations and
+// memory accesses take their duration. A send and the receive of the same ranks and tag
+// are a flow. The k-th collective of a group on one of its ranks is the k-th on all of
+// them, and a rank's messages of a collective wait for its node. Nodes of a rank that do
+// not depend on each other overlap.
+
+// The kinds of nodes (NodeType).
+const (
+	etInvalid = iota // which takes no time, as in ASTRA-sim
+	etMetadata
+	etMemLoad
+	etMemStore
+	etComp
+	etSend
+	etRecv
+	etColl
+)
+
+// etOperations are the collectives by CollectiveCommType.
+var etOperations = []string{
+	0: allReduce, 2: allGather, 5: broadcast, 6: allToAll, 7: reduceScatter, 8: reduceScatter, 9: barrier,
+}
+
+// etCollectives are the names of CollectiveCommType.
+var etCollectives = []string{
+	"ALL_REDUCE", "REDUCE", "ALL_GATHER", "GATHER", "SCATTER", "BROADCAST", "ALL_TO_ALL", "REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK", "BARRIER",
+}
+
+// barrier is an all-reduce of one byte for each rank.
+const barrier = "barrier"
+
+// etFields are the numbers of the fields of a Node.
+const (
+	etID       protowire.Number = 1
+	etKind     protowire.Number = 3
+	etCtrlDeps protowire.Number = 4
+	etDataDeps protowire.Number = 5
+	etDuration protowire.Number = 7
+	etInputs   protowire.Number = 8
+	etAttr     protowire.Number = 10
+)
+
+// longestNode bounds the duration of a node in µs.
+const longestNode = uint64(longestPhase / 1000)
+
+// An etNode is a node.
+type etNode struct {
+	id      uint64
+	kind    uint64
+	message int // its number in the file, from 1
+	deps    []uint64
+	micros  uint64
+	comm    int64 // CollectiveCommType; -1: not stated
+	bytes   int64 // -1: not stated
+	src     int64 // -1: not stated
+	dst     int64 // -1: not stated
+	tag     int64
+	group   string // of processes; "": all
+	values  []byte // of inputs, in metadata
+
+	begins int32 // the flow that waits for the dependencies; -1: none
+	ends   int32 // the flow that completes the node; -1: none
+}
+
+// A trace is the file of a rank.
+type trace struct {
+	file   string
+	rank   int
+	nodes  []etNode
+	groups map[string][]int // ranks of process groups, by name
+	known  map[string]place // in groups with collectives, by name
+}
+
+// A place is the place of a rank in a group.
+type place struct {
+	group *etGroup
+	at    int
+}
+
+// wrong returns an error at a node.
+func (tr *trace) wrong(n *etNode, format string, args ...any) error {
+	return fmt.Errorf("%s: message %d, node %d: %w", tr.file, n.message, n.id, fmt.Errorf(format, args...))
+}
+
+// A traceSet is the traces of all ranks, from which flows are made.
+type traceSet struct {
+	*builder
+	file   string // with * for the rank
+	traces []*trace
+}
+
+// parseTraces reads the traces of all ranks, which tr.File names with * for the rank.
+func (tr *Traffic) parseTraces(t *fabric.Topology, read Reader) ([]Flow, error) {
+	if err := tr.checkImport(); err != nil {
+		return nil, err
+	}
+	switch {
+	case strings.Count(tr.File, "*") != 1:
+		return nil, fmt.Errorf("file %q: want a name with * for the rank, such as trace.*.et", tr.File)
+	case tr.Repeat > 1:
+		return nil, fmt.Errorf("repeat %d: a Chakra trace runs once", tr.Repeat)
+	case tr.Ranks > len(t.Hosts):
+		return nil, fmt.Errorf("ranks %d: the topology has %d hosts", tr.Ranks, len(t.Hosts))
+	}
+	s := &traceSet{file: tr.File}
+	groups, err := tr.readGroups(read)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.read(tr.Ranks, len(t.Hosts), groups, read); err != nil {
+		return nil, err
+	}
+	s.builder = tr.importer(len(s.traces))
+	if err := s.make(); err != nil {
+		return nil, err
+	}
+	return s.flows, nil
+}
+
+// name returns the file of a rank.
+func (s *traceSet) name(rank int) string {
+	return strings.Replace(s.file, "*", strconv.Itoa(rank), 1)
+}
+
+// read reads the files of some ranks, or of all that exist if ranks is 0.
+func (s *traceSet) read(ranks, hosts int, groups map[string][]int, read Reader) error {
+	nodes, missing := 0, -1
+	for r := 0; r <= hosts && (ranks == 0 || r < ranks); r++ {
+		text, err := read(s.name(r))
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && ranks == 0 && r > 0:
+			missing = cmp.Or(missing+1, r+1) - 1
+			continue
+		case err != nil:
+			return fmt.Errorf("reading the trace of rank %d, %q: %w", r, s.name(r), err)
+		case missing >= 0:
+			return fmt.Errorf("there is no trace of rank %d, %q: there is one of rank %d", missing, s.name(missing), r)
+		case r == hosts:
+			return fmt.Errorf("%s: the topology has %d hosts: want at most as many traces", s.name(r), hosts)
+		}
+		one := &trace{file: s.name(r), rank: r, groups: map[string][]int{}, known: map[string]place{}}
+		for name, list := range groups {
+			one.groups[name] = list
+		}
+		if err := one.parse(text); err != nil {
+			return err
+		}
+		if nodes += len(one.nodes); nodes > maxMessages {
+			return fmt.Errorf("%s: the traces have more than %d nodes", one.file, maxMessages)
+		}
+		s.traces = append(s.traces, one)
+	}
+	return nil
+}
+
+// readGroups reads a file of process groups: a JSON object with a list of ranks for
+// each name, as ASTRA-sim reads it.
+func (tr *Traffic) readGroups(read Reader) (map[string][]int, error) {
+	if tr.CommGroups == "" {
+		return nil, nil
+	}
+	text, err := read(tr.CommGroups)
+	if err != nil {
+		return nil, fmt.Errorf("reading comm-groups %q: %w", tr.CommGroups, err)
+	}
+	groups := map[string][]int{}
+	if err := json.Unmarshal(text, &groups); err != nil {
+		return nil, fmt.Errorf("%s: %w: want an object such as {\"1\": [0, 1]}", tr.CommGroups, err)
+	}
+	return groups, nil
+}
+
+// parse reads the messages of a file, which may be compressed by gzip.
+func (tr *trace) parse(text []byte) error {
+	if bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(bytes.NewReader(text))
+		if err == nil {
+			text, err = plain.ReadAll(z)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", tr.file, err)
+		}
+	}
+	if len(text) == 0 {
+		return fmt.Errorf("%s: the file is empty: want a Chakra trace", tr.file)
+	}
+	size := len(text)
+	for n := 0; len(text) > 0; n++ {
+		at := size - len(text)
+		length, used := protowire.ConsumeVarint(text)
+		switch {
+		case used < 0:
+			return fmt.Errorf("%s: message %d at byte %d: its length is cut off or invalid", tr.file, n, at)
+		case length > uint64(len(text)-used):
+			return fmt.Errorf("%s: message %d at byte %d: %d bytes long, but the file ends after %d", tr.file, n, at, length, len(text)-used)
+		}
+		message := text[used : used+int(length)]
+		text = text[used+int(length):]
+		if n == 0 {
+			if err := checkMetadata(message); err != nil {
+				return fmt.Errorf("%s: message 0 at byte 0: %w: want the metadata of a Chakra trace", tr.file, err)
+			}
+			continue
+		}
+		node, err := parseNode(message)
+		if err != nil {
+			return fmt.Errorf("%s: message %d at byte %d: %w", tr.file, n, at, err)
+		}
+		node.message = n
+		if len(tr.nodes) == maxMessages {
+			return fmt.Errorf("%s: more than %d nodes", tr.file, maxMessages)
+		}
+		tr.nodes = append(tr.nodes, node)
+	}
+	return tr.resolve()
+}
+
+// fields calls do for each field of a message, with its number or its bytes.
+func fields(text []byte, do func(f protowire.Number, kind protowire.Type, v uint64, b []byte) error) error {
+	for len(text) > 0 {
+		f, kind, n := protowire.ConsumeTag(text)
+		if n < 0 {
+			return errors.New("not a protobuf message")
+		}
+		text = text[n:]
+		var v uint64
+		var b []byte
+		switch kind {
+		case protowire.VarintType:
+			v, n = protowire.ConsumeVarint(text)
+		case protowire.BytesType:
+			b, n = protowire.ConsumeBytes(text)
+		case protowire.Fixed32Type:
+			var w uint32
+			w, n = protowire.ConsumeFixed32(text)
+			v = uint64(w)
+		case protowire.Fixed64Type:
+			v, n = protowire.ConsumeFixed64(text)
+		default:
+			n = protowire.ConsumeFieldValue(f, kind, text)
+		}
+		if n < 0 {
+			return fmt.Errorf("field %d is cut off or invalid", f)
+		}
+		text = text[n:]
+		if err := do(f, kind, v, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkMetadata returns an error if a message is not a GlobalMetadata.
+func checkMetadata(text []byte) error {
+	return fields(text, func(f protowire.Number, kind protowire.Type, _ uint64, _ []byte) error {
+		if f > 2 || kind != protowire.BytesType {
+			return fmt.Errorf("field %d of wire type %d", f, kind)
+		}
+		return nil
+	})
+}
+
+// parseNode reads a node.
+func parseNode(text []byte) (etNode, error) {
+	n := etNode{comm: -1, bytes: -1, src: -1, dst: -1, begins: -1, ends: -1}
+	err := fields(text, func(f protowire.Number, kind protowire.Type, v uint64, b []byte) error {
+		want := protowire.VarintType
+		switch f {
+		case etAttr, etInputs:
+			want = protowire.BytesType
+		case etCtrlDeps, etDataDeps:
+			if kind == protowire.BytesType { // packed
+				for len(b) > 0 {
+					v, used := protowire.ConsumeVarint(b)
+					if used < 0 {
+						return fmt.Errorf("field %d is cut off or invalid", f)
+					}
+					n.deps, b = append(n.deps, v), b[used:]
+				}
+				return nil
+			}
+			if kind == want {
+				n.deps = append(n.deps, v)
+			}
+		case etID:
+			n.id = v
+		case etKind:
+			n.kind = v
+		case etDuration:
+			n.micros = v
+		default:
+			return nil
+		}
+		switch {
+		case kind != want:
+			return fmt.Errorf("field %d has wire type %d: want %d, as a node of a Chakra trace", f, kind, want)
+		case f == etAttr:
+			return n.attribute(b)
+		case f == etInputs:
+			return fields(b, func(f protowire.Number, _ protowire.Type, _ uint64, b []byte) error {
+				if f == 1 {
+					n.values = b
+				}
+				return nil
+			})
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return n, err
+	case n.kind > etColl:
+		return n, fmt.Errorf("node %d: type %d: want 0 to %d, as in NodeType", n.id, n.kind, etColl)
+	case n.micros > longestNode:
+		return n, fmt.Errorf("node %d: duration_micros %d: want at most %d", n.id, n.micros, longestNode)
+	}
+	if n.kind != etMetadata {
+		n.values = nil
+	}
+	return n, nil
+}
+
+// attribute reads an attribute. Numbers may have any integer type.
+func (n *etNode) attribute(text []byte) error {
+	var name, words string
+	var number int64
+	var dims []byte
+	integer := false
+	err := fields(text, func(f protowire.Number, _ protowire.Type, v uint64, b []byte) error {
+		switch f {
+		case 1:
+			name = string(b)
+		case 7, 9, 11, 13, 27: // int32, int64, uint32, uint64, bool
+			number, integer = int64(v), true
+		case 15, 17: // sint32, sint64
+			number, integer = protowire.DecodeZigZag(v), true
+		case 19, 23: // fixed32, sfixed32
+			number, integer = int64(int32(v)), true
+		case 21, 25: // fixed64, sfixed64
+			number, integer = int64(v), true
+		case 28: // of bools
+			dims = b
+		case 29:
+			words = string(b)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("an attribute: %w", err)
+	}
+	var to *int64
+	switch name {
+	case "comm_type":
+		to = &n.comm
+	case "comm_size":
+		to = &n.bytes
+	case "comm_src":
+		to = &n.src
+	case "comm_dst":
+		to = &n.dst
+	case "comm_tag":
+		to = &n.tag
+	case "pg_name":
+		n.group = words
+		if integer {
+			n.group = strconv.FormatInt(number, 10)
+		}
+	case "involved_dim":
+		return fields(dims, func(_ protowire.Number, kind protowire.Type, v uint64, b []byte) error {
+			if kind == protowire.VarintType && v == 0 || bytes.Contains(b, []byte{0}) {
+				return errors.New("involved_dim selects dimensions of ASTRA-sim's network: want pg_name")
+			}
+			return nil
+		})
+	}
+	if to == nil {
+		return nil
+	}
+	if !integer || number < 0 {
+		return fmt.Errorf("node %d: attribute %s: want a whole number from 0", n.id, name)
+	}
+	*to = number
+	return nil
+}
+
+// resolve replaces the ids of dependencies by places in the trace, and reads the
+// process groups of metadata nodes.
+func (tr *trace) resolve() error {
+	places := make(map[uint64]uint64, len(tr.nodes))
+	for i := range tr.nodes {
+		n := &tr.nodes[i]
+		if before, ok := places[n.id]; ok {
+			return tr.wrong(n, "message %d has the same id", tr.nodes[before].message)
+		}
+		places[n.id] = uint64(i)
+	}
+	for i := range tr.nodes {
+		n := &tr.nodes[i]
+		for k, id := range n.deps {
+			at, ok := places[id]
+			if !ok {
+				return tr.wrong(n, "it depends on node %d, which the trace does not have", id)
+			}
+			n.deps[k] = at
+		}
+		slices.Sort(n.deps)
+		n.deps = slices.Compact(n.deps)
+		if n.kind == etMetadata && bytes.Contains(n.values, []byte("pg_name")) {
+			if err := tr.processGroups(n.values); err != nil {
+				return tr.wrong(n, "process groups: %w", err)
+			}
+		}
+		n.values = nil
+	}
+	return nil
+}
+
+// processGroups reads the groups that PyTorch records: a list with one string, which is a
+// JSON list.
+func (tr *trace) processGroups(values []byte) error {
+	from, to := bytes.IndexByte(values, '{'), bytes.LastIndexByte(values, '}')
+	if from < 0 || to < from {
+		return errors.New("want a JSON list")
+	}
+	var list []struct {
+		Name  string `json:"pg_name"`
+		Ranks []int  `json:"ranks"`
+	}
+	if err := json.Unmarshal(slices.Concat([]byte("["), values[from:to+1], []byte("]")), &list); err != nil {
+		return err
+	}
+	for _, g := range list {
+		tr.groups[g.Name] = g.Ranks // none: all
+	}
+	return nil
+}
+
+// make makes the flows of all nodes, and then lets them wait for each other.
+func (s *traceSet) make() error {
+	if err := s.points(); err != nil {
+		return err
+	}
+	if err := s.collectives(); err != nil {
+		return err
+	}
+	for _, tr := range s.traces {
+		for i := range tr.nodes {
+			n := &tr.nodes[i]
+			if n.begins < 0 {
+				continue
+			}
+			f := &s.flows[n.begins]
+			var after []int32
+			if f.Waits != nil {
+				after = f.Waits.After // the message of a receive
+			}
+			for _, d := range n.deps {
+				if at := tr.nodes[d].ends; at >= 0 {
+					after = append(after, at)
+				}
+			}
+			delay := time.Duration(0)
+			if n.kind >= etMemLoad && n.kind <= etComp {
+				delay = time.Duration(n.micros) * time.Microsecond
+			}
+			if f.Waits, f.Start = nil, delay; len(after) > 0 {
+				f.Waits, f.Start = &Waits{After: after, Delay: delay}, 0
+			}
+		}
+	}
+	if !slices.ContainsFunc(s.flows, func(f Flow) bool { return !f.Compute }) {
+		return fmt.Errorf("%s: the traces of %d ranks send nothing", s.file, len(s.traces))
+	}
+	return s.cycle()
+}
+
+// points makes the flows of sends, and a computation for each other node, which for a
+// collective is its beginning.
+func (s *traceSet) points() error {
+	type match struct {
+		src, dst int
+		tag      int64
+	}
+	type sent struct {
+		tr *trace
+		n  *etNode
+	}
+	sends := map[match][]sent{}
+	for _, tr := range s.traces {
+		for i := range tr.nodes {
+			n := &tr.nodes[i]
+			if n.kind != etSend {
+				if len(n.deps) > 0 || n.kind >= etRecv || n.kind >= etMemLoad && n.micros > 0 {
+					n.begins = s.compute(tr.rank, 0, nil)
+					n.ends = n.begins
+				}
+				continue
+			}
+			dst, err := s.peer(tr, n, n.src, n.dst, "comm_dst")
+			if err != nil {
+				return err
+			}
+			n.begins = s.add(tr.rank, dst, n.bytes)
+			n.ends = n.begins
+			m := match{tr.rank, dst, n.tag}
+			sends[m] = append(sends[m], sent{tr, n})
+		}
+	}
+	for _, tr := range s.traces {
+		for i := range tr.nodes {
+			n := &tr.nodes[i]
+			if n.kind != etRecv {
+				continue
+			}
+			src, err := s.peer(tr, n, n.dst, n.src, "comm_src")
+			if err != nil {
+				return err
+			}
+			m := match{src, tr.rank, n.tag}
+			if len(sends[m]) == 0 {
+				return tr.wrong(n, "it receives from rank %d with tag %d, which sends nothing more with it", src, n.tag)
+			}
+			from := sends[m][0]
+			if sends[m] = sends[m][1:]; from.n.bytes != n.bytes {
+				return tr.wrong(n, "comm_size %d: its send, node %d of rank %d, has %d", n.bytes, from.n.id, src, from.n.bytes)
+			}
+			s.flows[n.begins].Waits = &Waits{After: []int32{from.n.ends}}
+		}
+	}
+	for _, tr := range s.traces { // in the order of ranks and nodes
+		for i := range tr.nodes {
+			n := &tr.nodes[i]
+			if n.kind != etSend {
+				continue
+			}
+			if rest := sends[match{tr.rank, int(n.dst), n.tag}]; slices.ContainsFunc(rest, func(r sent) bool { return r.n == n }) {
+				return tr.wrong(n, "it sends to rank %d with tag %d, which does not receive it", n.dst, n.tag)
+			}
+		}
+	}
+	return nil
+}
+
+// peer returns the other rank of a send or a receive, and checks the node.
+func (s *traceSet) peer(tr *trace, n *etNode, own, other int64, key string) (int, error) {
+	switch {
+	case other < 0:
+		return 0, tr.wrong(n, "%s is missing", key)
+	case other >= int64(len(s.traces)) || other == int64(tr.rank):
+		return 0, tr.wrong(n, "%s %d: want another rank, 0 to %d", key, other, len(s.traces)-1)
+	case own >= 0 && own != int64(tr.rank):
+		return 0, tr.wrong(n, "rank %d has an operation of rank %d", tr.rank, own)
+	case n.bytes < 1:
+		return 0, tr.wrong(n, "comm_size: want a number above 0")
+	}
+	return int(other), nil
+}
+
+// An etGroup is the collectives of a process group.
+type etGroup struct {
+	name  string
+	ranks []int
+	nodes [][]*etNode // by place in ranks
+}
+
+// collectives makes the messages of all collectives.
+func (s *traceSet) collectives() error {
+	groups, err := s.grouped()
+	if err != nil {
+		return err
+	}
+	messages := len(s.flows)
+	for _, make := range []bool{false, true} { // first they are counted
+		for _, g := range groups {
+			for k := range g.nodes[0] {
+				one, err := s.operation(g, k)
+				if err != nil {
+					return err
+				}
+				if one == nil || len(g.ranks) == 1 {
+					continue
+				}
+				if messages += one.messages(len(g.ranks)) + len(g.ranks); !make {
+					continue
+				}
+				began := perRank(len(g.ranks), func(r int) int32 { return g.nodes[r][k].begins })
+				for r, at := range s.once(one, g.ranks, began, 0) {
+					g.nodes[r][k].ends = at
+				}
+			}
+			if err := budget(messages); err != nil && !make {
+				return fmt.Errorf("%s: %w", s.file, err)
+			}
+		}
+	}
+	return nil
+}
+
+// perRank returns the values of some ranks.
+func perRank(n int, value func(i int) int32) []int32 {
+	list := make([]int32, n)
+	for i := range list {
+		list[i] = value(i)
+	}
+	return list
+}
+
+// grouped returns the groups in the order in which the ranks name them.
+func (s *traceSet) grouped() ([]*etGroup, error) {
+	var list []*etGroup
+	byKey := map[string]*etGroup{}
+	for _, tr := range s.traces {
+		for i := range tr.nodes {
+			n := &tr.nodes[i]
+			if n.kind != etColl {
+				continue
+			}
+			p, ok := tr.known[n.group]
+			if !ok {
+				ranks, err := s.members(tr, n)
+				if err != nil {
+					return nil, err
+				}
+				key := fmt.Sprint(ranks)
+				if byKey[key] == nil {
+					byKey[key] = &etGroup{name: n.group, ranks: ranks, nodes: make([][]*etNode, len(ranks))}
+					list = append(list, byKey[key])
+				}
+				p = place{byKey[key], slices.Index(ranks, tr.rank)}
+				tr.known[n.group] = p
+			}
+			p.group.nodes[p.at] = append(p.group.nodes[p.at], n)
+		}
+	}
+	for _, g := range list {
+		for at, rank := range g.ranks {
+			if have, want := len(g.nodes[at]), len(g.nodes[0]); have != want {
+				return nil, fmt.Errorf("%s: %d collectives of the %s: rank %d has %d", s.name(rank), have, g, g.ranks[0], want)
+			}
+		}
+	}
+	return list, nil
+}
+
+func (g *etGroup) String() string {
+	if g.name == "" {
+		return fmt.Sprintf("%d ranks", len(g.ranks))
+	}
+	return fmt.Sprintf("%d ranks of group %q", len(g.ranks), g.name)
+}
+
+// members returns the ranks of a collective.
+func (s *traceSet) members(tr *trace, n *etNode) ([]int, error) {
+	ranks, ok := tr.groups[n.group]
+	switch {
+	case !ok && n.group != "" && n.group != "0":
+		return nil, tr.wrong(n, "pg_name %q: neither comm-groups nor the trace has this group", n.group)
+	case len(ranks) == 0:
+		return s.hosts, nil
+	}
+	seen := make([]bool, len(s.traces))
+	for _, r := range ranks {
+		if r < 0 || r >= len(s.traces) || seen[r] {
+			return nil, tr.wrong(n, "pg_name %q: rank %d of the group: want different ranks, 0 to %d", n.group, r, len(s.traces)-1)
+		}
+		seen[r] = true
+	}
+	if !slices.Contains(ranks, tr.rank) {
+		return nil, tr.wrong(n, "pg_name %q: rank %d is not in the group", n.group, tr.rank)
+	}
+	return ranks, nil
+}
+
+// operation returns the k-th collective of a group, whose nodes must agree; nil if it has
+// no bytes, as Chakra's converter writes NONE.
+func (s *traceSet) operation(g *etGroup, k int) (*Traffic, error) {
+	n := g.nodes[0][k]
+	first := s.traces[g.ranks[0]]
+	if n.comm < 0 || n.comm >= int64(len(etOperations)) || etOperations[n.comm] == "" {
+		name := strconv.FormatInt(n.comm, 10)
+		if n.comm >= 0 && n.comm < int64(len(etCollectives)) {
+			name = etCollectives[n.comm] + ", which has a root that traces do not state"
+		}
+		return nil, first.wrong(n, "comm_type %s: want ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST or BARRIER", name)
+	}
+	for at, list := range g.nodes {
+		if o := list[k]; o.comm != n.comm || o.bytes != n.bytes {
+			return nil, s.traces[g.ranks[at]].wrong(o, "%s of %d bytes: node %d of rank %d, the same collective of the %s, is %s of %d bytes",
+				etName(o.comm), o.bytes, n.id, g.ranks[0], g, etName(n.comm), n.bytes)
+		}
+	}
+	op, size := etOperations[n.comm], n.bytes
+	switch {
+	case op == barrier:
+		op, size = allReduce, 1
+	case size == 0:
+		return nil, nil
+	case size < 0:
+		return nil, first.wrong(n, "comm_size is missing")
+	case op == allGather: // comm_size is the share of a rank
+		if size > math.MaxInt64/int64(len(g.ranks)) {
+			return nil, first.wrong(n, "comm_size %d of %d ranks: too large", size, len(g.ranks))
+		}
+		size *= int64(len(g.ranks))
+	}
+	one, err := s.as(op, size, len(g.ranks))
+	if err != nil {
+		return nil, first.wrong(n, "%w", err)
+	}
+	return one, nil
+}
+
+// etName names a CollectiveCommType.
+func etName(t int64) string {
+	if t >= 0 && t < int64(len(etCollectives)) {
+		return etCollectives[t]
+	}
+	return strconv.FormatInt(t, 10)
+}
+
+// cycle returns an error if nodes wait for each other.
+func (s *traceSet) cycle() error {
+	list := sim.Cycle(len(s.flows), func(i int) (after, afterAck []int32) {
+		if w := s.flows[i].Waits; w != nil {
+			return w.After, w.AfterAck
+		}
+		return nil, nil
+	})
+	if list == nil {
+		return nil
+	}
+	names := map[int]string{}
+	for _, tr := range s.traces {
+		for i := range tr.nodes {
+			if n := &tr.nodes[i]; n.begins >= 0 {
+				name := fmt.Sprintf("node %d of rank %d", n.id, tr.rank)
+				names[int(n.begins)], names[int(n.ends)] = name, name
+			}
+		}
+	}
+	var steps []string
+	for _, at := range list {
+		if name, ok := names[at]; ok && !slices.Contains(steps, name) {
+			steps = append(steps, name)
+		}
+	}
+	const most = 8
+	if len(steps) > most {
+		steps = append(steps[:most], fmt.Sprintf("%d more", len(steps)-most))
+	}
+	return fmt.Errorf("%s: nodes wait for each other: %s", s.file, strings.Join(append(steps, steps[0]), " after "))
+}
