@@ -56,18 +56,22 @@ async function work(what, name, request, progress) {
 app.run = (what, yaml, files = []) => work(what, 'run', { yaml, files });
 
 // newest runs one call after the other, and of several waiting calls the last: arrow
-// keys in a list choose many entries in a row.
+// keys in a list choose many entries in a row. Its waiting tells whether a later call waits.
 let chain = Promise.resolve();
 const newest = f => {
-  let last = 0;
-  return (...args) => {
+  let last = 0, running = 0;
+  const call = (...args) => {
     const mine = ++last;
     chain = chain.then(async () => {
       while (mine === last && app.engine.busy) await new Promise(done => setTimeout(done, 50));
-      if (mine === last) await guarded(f)(...args);
+      if (mine !== last) return;
+      running = mine;
+      await guarded(f)(...args);
     });
     return chain;
   };
+  call.waiting = () => running !== last;
+  return call;
 };
 const guarded = f => async (...args) => { try { return await f(...args); } catch (e) { complain(e); } };
 
@@ -212,7 +216,9 @@ async function format() {
   return check();
 }
 
-async function chooseSource(value) {
+// chooseSource opens a start. A list that the user chose from has its value already, and
+// perhaps a later one.
+async function chooseSource(value, listed) {
   calm();
   const [kind, name] = split(value);
   const known = { row: () => ({}), example: () => list.examples.find(x => x.name === name), own: () => list.own.find(x => x.name === name), block: () => list.blocks.find(b => `${b.kind}-${b.name}` === name) }[kind]?.();
@@ -222,7 +228,7 @@ async function chooseSource(value) {
   }
   if (kind === 'row') await app.engine.call('scheme', { name }); // there is such a scheme
   source = { kind, name };
-  setSource(value);
+  if (!listed) setSource(value);
   $('settings').hidden = kind !== 'row' && kind !== 'block';
   $('compose').hidden = kind !== 'row';
   edited = false;
@@ -282,7 +288,7 @@ async function showParameters(values = {}) {
   if (source.kind === 'row') {
     $('source-about').textContent = s.title;
     parts = s.blocks;
-    for (const k of kinds) $('b-' + k).value = parts[k];
+    if (!composed.waiting()) for (const k of kinds) $('b-' + k).value = parts[k];
   }
   $('parameters').replaceChildren(...s.parameters.map(p => {
     const id = 'p-' + p.name, value = values[p.name] ?? p.default;
@@ -368,7 +374,7 @@ async function toNetwork() {
 const choose = newest(async value => {
   const was = source.kind ? source.kind + ':' + source.name : '';
   if (edited && !confirm('Replace the changed program?')) { $('source').value = was; return; }
-  await chooseSource(value);
+  await chooseSource(value, true);
 });
 $('source').onchange = () => choose($('source').value);
 $('arch').onchange = newest(async () => { await showParameters(settings().set); await generate(); });

@@ -108,6 +108,36 @@ func TestStarts(t *testing.T) {
 	b.Quiet()
 }
 
+// TestQuickKeys chooses an entry of a list while the one before is still opened: the list
+// keeps the later choice.
+func TestQuickKeys(t *testing.T) {
+	b := opened(t)
+	b.Until(checked + `.includes('compiles')`)
+	for id, c := range map[string]struct{ first, later string }{"source": {"row:ecmp", "row:rps"}, "b-granularity": {"flowlet", "flow"}} {
+		choose(b, "source", "row:drill")
+		b.Until(`document.querySelector('#files button').dataset.name === 'drill.p4' && ` + checked + `.includes('compiles')`)
+		// The later choice comes with the first request of the earlier one.
+		b.Eval(fmt.Sprintf(`(() => {
+			const s = document.getElementById(%q), later = %q, fetched = window.fetch;
+			const choose = value => { s.value = value; s.dispatchEvent(new Event('change')); };
+			window.seen = [];
+			window.fetch = (...args) => {
+				window.fetch = fetched;
+				choose(later);
+				const watch = setInterval(() => window.seen.push(s.value), 1);
+				setTimeout(() => { clearInterval(watch); window.seen.push('end'); }, 3000);
+				return fetched(...args);
+			};
+			choose(%q);
+		})()`, id, c.later, c.first))
+		b.Until(`window.seen.includes('end')`)
+		if got := b.Eval(`[...new Set(window.seen)].join(' ')`); got != c.later+" end" {
+			t.Errorf("the list %s has shown %v, want %s", id, got, c.later)
+		}
+	}
+	b.Quiet()
+}
+
 // TestKeyboard uses the page by keys alone: Tab, arrows, Enter and the keys of the
 // editors.
 func TestKeyboard(t *testing.T) {
