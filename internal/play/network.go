@@ -221,7 +221,7 @@ const (
 	maxYAML   = 256 << 10
 	maxEvents = 3e8       // of one run: about ten minutes in a browser
 	maxBytes  = 350 << 20 // of memory
-	maxNodes  = 20_000    // hosts and switches
+	maxNodes  = 10_000    // hosts and switches
 	maxRuns   = 1000
 )
 

@@ -56,11 +56,8 @@ type draftLink struct {
 
 func (l draftLink) String() string { return Link{A: l.a, B: l.b}.String() }
 
-// Limits of the input, far above the capacity of a controller.
-const (
-	maxNodes = 60000
-	maxLinks = 200000
-)
+// maxLinks is far above the capacity of a controller, as is maxNodes.
+const maxLinks = 200_000
 
 // finish completes and checks the draft. file is its name in messages.
 func (d *draft) finish(file string) (*Topology, error) {

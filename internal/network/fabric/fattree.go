@@ -73,6 +73,10 @@ func (o *FatTree) complete() error {
 	if o.Hosts < 0 || o.Hosts > 254 {
 		return fmt.Errorf("%d hosts at a top of rack: want 1 to 254", o.Hosts)
 	}
+	half := o.K / 2
+	if n := o.K*o.K + half*half + o.K*half*o.Hosts; n > maxNodes {
+		return fmt.Errorf("a fat-tree of %d-port switches with %d hosts at a top of rack has %d nodes: want at most %d", o.K, o.Hosts, n, maxNodes)
+	}
 	if o.Name == "" {
 		o.Name = fmt.Sprint("fat-tree-", o.K)
 	}

@@ -155,20 +155,21 @@ func TestOversubscription(t *testing.T) {
 
 func TestMakerErrors(t *testing.T) {
 	for want, maker := range map[string]func() (*Topology, error){
-		"-1 leaves, 2 spines, 2 hosts: want numbers above 0":                 LeafSpine{Leaves: -1}.Make,
-		"500 hosts and 20×1 links to spines at a leaf: want at most 510":     LeafSpine{Hosts: 500, Spines: 20}.Make,
-		"200×3 links to leaves at a spine: want at most 510":                 LeafSpine{Leaves: 200, Parallel: 3}.Make,
-		"oversubscription -1: want a number above 0":                         LeafSpine{Oversubscription: -1}.Make,
-		"oversubscription NaN: want":                                         LeafSpine{Oversubscription: math.NaN()}.Make,
-		"oversubscription 2 requires links of 5Gbps, not 40Gbps: omit one":   LeafSpine{Oversubscription: 2, Links: Links{Rate: 40 * Gbps}}.Make,
-		"oversubscription 1e+30 makes links of":                              LeafSpine{Oversubscription: 1e30}.Make,
-		"a fat-tree of 5-port switches: want an even number":                 FatTree{K: 5}.Make,
-		"a fat-tree of 256-port switches: want an even number from 2 to 254": FatTree{K: 256}.Make,
-		"-1 hosts at a top of rack: want 1 to 254":                           FatTree{Hosts: -1}.Make,
-		"rate -1bps: want more than 0":                                       FatTree{Links: Links{Rate: -1}}.Make,
-		"delays 0s and -1s: want 0 to 10s":                                   FatTree{Links: Links{Delay: -time.Second}}.Make,
-		"90301 nodes: want at most 60000":                                    LeafSpine{Leaves: 300, Spines: 1, Hosts: 300}.Make,
-		"queue -3: want a number of packets":                                 LeafSpine{Links: Links{Queue: -3}}.Make,
+		"-1 leaves, 2 spines, 2 hosts: want numbers above 0":                                                  LeafSpine{Leaves: -1}.Make,
+		"500 hosts and 20×1 links to spines at a leaf: want at most 510":                                      LeafSpine{Hosts: 500, Spines: 20}.Make,
+		"200×3 links to leaves at a spine: want at most 510":                                                  LeafSpine{Leaves: 200, Parallel: 3}.Make,
+		"oversubscription -1: want a number above 0":                                                          LeafSpine{Oversubscription: -1}.Make,
+		"oversubscription NaN: want":                                                                          LeafSpine{Oversubscription: math.NaN()}.Make,
+		"oversubscription 2 requires links of 5Gbps, not 40Gbps: omit one":                                    LeafSpine{Oversubscription: 2, Links: Links{Rate: 40 * Gbps}}.Make,
+		"oversubscription 1e+30 makes links of":                                                               LeafSpine{Oversubscription: 1e30}.Make,
+		"a fat-tree of 5-port switches: want an even number":                                                  FatTree{K: 5}.Make,
+		"a fat-tree of 256-port switches: want an even number from 2 to 254":                                  FatTree{K: 256}.Make,
+		"a fat-tree of 128-port switches with 64 hosts at a top of rack has 544768 nodes: want at most 60000": FatTree{K: 128}.Make,
+		"-1 hosts at a top of rack: want 1 to 254":                                                            FatTree{Hosts: -1}.Make,
+		"rate -1bps: want more than 0":                                                                        FatTree{Links: Links{Rate: -1}}.Make,
+		"delays 0s and -1s: want 0 to 10s":                                                                    FatTree{Links: Links{Delay: -time.Second}}.Make,
+		"90301 nodes: want at most 60000":                                                                     LeafSpine{Leaves: 300, Spines: 1, Hosts: 300}.Make,
+		"queue -3: want a number of packets":                                                                  LeafSpine{Links: Links{Queue: -3}}.Make,
 	} {
 		top, err := maker()
 		if top != nil || err == nil || !strings.Contains(err.Error(), want) {
