@@ -72,18 +72,17 @@ const longestNode = uint64(longestPhase / 1000)
 
 // An etNode is a node.
 type etNode struct {
-	id      uint64
-	kind    uint64
-	message int // its number in the file, from 1
-	deps    []uint64
-	micros  uint64
-	comm    int64 // CollectiveCommType; -1: not stated
-	bytes   int64 // -1: not stated
-	src     int64 // -1: not stated
-	dst     int64 // -1: not stated
-	tag     int64
-	group   string // of processes; "": all
-	values  []byte // of inputs, in metadata
+	id     uint64
+	deps   []uint64
+	micros uint64
+	bytes  int64 // -1: not stated
+	tag    int64
+	group  string // of processes; "": all
+	values []byte // of inputs, in metadata
+	src    int32  // -1: not stated
+	dst    int32  // -1: not stated
+	comm   int16  // CollectiveCommType; -1: not stated
+	kind   uint8
 
 	begins int32 // the flow that waits for the dependencies; -1: none
 	ends   int32 // the flow that completes the node; -1: none
@@ -106,7 +105,8 @@ type place struct {
 
 // wrong returns an error at a node.
 func (tr *trace) wrong(n *etNode, format string, args ...any) error {
-	return fmt.Errorf("%s: message %d, node %d: %w", tr.file, n.message, n.id, fmt.Errorf(format, args...))
+	message := 1 + slices.IndexFunc(tr.nodes, func(o etNode) bool { return o.id == n.id })
+	return fmt.Errorf("%s: message %d, node %d: %w", tr.file, message, n.id, fmt.Errorf(format, args...))
 }
 
 // A traceSet is the traces of all ranks, from which flows are made.
@@ -151,7 +151,7 @@ func (s *traceSet) name(rank int) string {
 
 // read reads the files of some ranks, or of all that exist if ranks is 0.
 func (s *traceSet) read(ranks, hosts int, groups map[string][]int, read Reader) error {
-	nodes, missing := 0, -1
+	room, missing := maxMessages, -1
 	for r := 0; r <= hosts && (ranks == 0 || r < ranks); r++ {
 		text, err := read(s.name(r))
 		switch {
@@ -169,12 +169,10 @@ func (s *traceSet) read(ranks, hosts int, groups map[string][]int, read Reader) 
 		for name, list := range groups {
 			one.groups[name] = list
 		}
-		if err := one.parse(text); err != nil {
+		if err := one.parse(text, room); err != nil {
 			return err
 		}
-		if nodes += len(one.nodes); nodes > maxMessages {
-			return fmt.Errorf("%s: the traces have more than %d nodes", one.file, maxMessages)
-		}
+		room -= len(one.nodes)
 		s.traces = append(s.traces, one)
 	}
 	return nil
@@ -197,8 +195,9 @@ func (tr *Traffic) readGroups(read Reader) (map[string][]int, error) {
 	return groups, nil
 }
 
-// parse reads the messages of a file, which may be compressed by gzip.
-func (tr *trace) parse(text []byte) error {
+// parse reads the messages of a file, which may be compressed by gzip. It has room for
+// some nodes.
+func (tr *trace) parse(text []byte, room int) error {
 	if bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(bytes.NewReader(text))
 		if err == nil {
@@ -211,18 +210,19 @@ func (tr *trace) parse(text []byte) error {
 	if len(text) == 0 {
 		return fmt.Errorf("%s: the file is empty: want a Chakra trace", tr.file)
 	}
+	count, err := tr.count(text)
+	if err != nil {
+		return err
+	}
+	if count-1 > room {
+		return fmt.Errorf("%s: the traces have more than %d nodes", tr.file, maxMessages)
+	}
+	tr.nodes = make([]etNode, 0, count-1)
 	size := len(text)
-	for n := 0; len(text) > 0; n++ {
+	for n := range count {
 		at := size - len(text)
-		length, used := protowire.ConsumeVarint(text)
-		switch {
-		case used < 0:
-			return fmt.Errorf("%s: message %d at byte %d: its length is cut off or invalid", tr.file, n, at)
-		case length > uint64(len(text)-used):
-			return fmt.Errorf("%s: message %d at byte %d: %d bytes long, but the file ends after %d", tr.file, n, at, length, len(text)-used)
-		}
-		message := text[used : used+int(length)]
-		text = text[used+int(length):]
+		message, used := protowire.ConsumeBytes(text)
+		text = text[used:]
 		if n == 0 {
 			if err := checkMetadata(message); err != nil {
 				return fmt.Errorf("%s: message 0 at byte 0: %w: want the metadata of a Chakra trace", tr.file, err)
@@ -233,13 +233,26 @@ func (tr *trace) parse(text []byte) error {
 		if err != nil {
 			return fmt.Errorf("%s: message %d at byte %d: %w", tr.file, n, at, err)
 		}
-		node.message = n
-		if len(tr.nodes) == maxMessages {
-			return fmt.Errorf("%s: more than %d nodes", tr.file, maxMessages)
-		}
 		tr.nodes = append(tr.nodes, node)
 	}
 	return tr.resolve()
+}
+
+// count returns the number of messages of a trace.
+func (tr *trace) count(text []byte) (n int, err error) {
+	size := len(text)
+	for ; len(text) > 0; n++ {
+		at := size - len(text)
+		length, used := protowire.ConsumeVarint(text)
+		switch {
+		case used < 0:
+			return n, fmt.Errorf("%s: message %d at byte %d: its length is cut off or invalid", tr.file, n, at)
+		case length > uint64(len(text)-used):
+			return n, fmt.Errorf("%s: message %d at byte %d: %d bytes long, but the file ends after %d", tr.file, n, at, length, len(text)-used)
+		}
+		text = text[used+int(length):]
+	}
+	return n, nil
 }
 
 // fields calls do for each field of a message, with its number or its bytes.
@@ -312,7 +325,10 @@ func parseNode(text []byte) (etNode, error) {
 		case etID:
 			n.id = v
 		case etKind:
-			n.kind = v
+			if v > etColl {
+				return fmt.Errorf("type %d of a node: want 0 to %d, as in NodeType", v, etColl)
+			}
+			n.kind = uint8(v)
 		case etDuration:
 			n.micros = v
 		default:
@@ -336,8 +352,6 @@ func parseNode(text []byte) (etNode, error) {
 	switch {
 	case err != nil:
 		return n, err
-	case n.kind > etColl:
-		return n, fmt.Errorf("node %d: type %d: want 0 to %d, as in NodeType", n.id, n.kind, etColl)
 	case n.micros > longestNode:
 		return n, fmt.Errorf("node %d: duration_micros %d: want at most %d", n.id, n.micros, longestNode)
 	}
@@ -375,23 +389,19 @@ func (n *etNode) attribute(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("an attribute: %w", err)
 	}
-	var to *int64
+	most := int64(math.MaxInt64)
 	switch name {
 	case "comm_type":
-		to = &n.comm
-	case "comm_size":
-		to = &n.bytes
-	case "comm_src":
-		to = &n.src
-	case "comm_dst":
-		to = &n.dst
-	case "comm_tag":
-		to = &n.tag
+		most = math.MaxInt16
+	case "comm_src", "comm_dst":
+		most = math.MaxInt32
+	case "comm_size", "comm_tag":
 	case "pg_name":
 		n.group = words
 		if integer {
 			n.group = strconv.FormatInt(number, 10)
 		}
+		return nil
 	case "involved_dim":
 		return fields(dims, func(_ protowire.Number, kind protowire.Type, v uint64, b []byte) error {
 			if kind == protowire.VarintType && v == 0 || bytes.Contains(b, []byte{0}) {
@@ -399,36 +409,46 @@ func (n *etNode) attribute(text []byte) error {
 			}
 			return nil
 		})
-	}
-	if to == nil {
+	default:
 		return nil
 	}
-	if !integer || number < 0 {
-		return fmt.Errorf("node %d: attribute %s: want a whole number from 0", n.id, name)
+	if !integer || number < 0 || number > most {
+		return fmt.Errorf("node %d: attribute %s: want a whole number, 0 to %d", n.id, name, most)
 	}
-	*to = number
+	switch name {
+	case "comm_type":
+		n.comm = int16(number)
+	case "comm_src":
+		n.src = int32(number)
+	case "comm_dst":
+		n.dst = int32(number)
+	case "comm_size":
+		n.bytes = number
+	case "comm_tag":
+		n.tag = number
+	}
 	return nil
 }
 
 // resolve replaces the ids of dependencies by places in the trace, and reads the
 // process groups of metadata nodes.
 func (tr *trace) resolve() error {
-	places := make(map[uint64]uint64, len(tr.nodes))
-	for i := range tr.nodes {
-		n := &tr.nodes[i]
-		if before, ok := places[n.id]; ok {
-			return tr.wrong(n, "message %d has the same id", tr.nodes[before].message)
+	order := indexed(len(tr.nodes), func(i int) int32 { return int32(i) }) // by id
+	byID := func(a, b int32) int { return cmp.Compare(tr.nodes[a].id, tr.nodes[b].id) }
+	slices.SortStableFunc(order, byID)
+	for i := 1; i < len(order); i++ {
+		if a, b := order[i-1], order[i]; tr.nodes[a].id == tr.nodes[b].id {
+			return fmt.Errorf("%s: message %d, node %d: message %d has the same id", tr.file, b+1, tr.nodes[b].id, a+1)
 		}
-		places[n.id] = uint64(i)
 	}
 	for i := range tr.nodes {
 		n := &tr.nodes[i]
 		for k, id := range n.deps {
-			at, ok := places[id]
+			at, ok := slices.BinarySearchFunc(order, id, func(i int32, id uint64) int { return cmp.Compare(tr.nodes[i].id, id) })
 			if !ok {
 				return tr.wrong(n, "it depends on node %d, which the trace does not have", id)
 			}
-			n.deps[k] = at
+			n.deps[k] = uint64(order[at])
 		}
 		slices.Sort(n.deps)
 		n.deps = slices.Compact(n.deps)
@@ -513,6 +533,11 @@ func (s *traceSet) points() error {
 		n  *etNode
 	}
 	sends := map[match][]sent{}
+	nodes := 0
+	for _, tr := range s.traces {
+		nodes += len(tr.nodes)
+	}
+	s.flows = slices.Grow(s.flows, nodes)
 	for _, tr := range s.traces {
 		for i := range tr.nodes {
 			n := &tr.nodes[i]
@@ -569,13 +594,13 @@ func (s *traceSet) points() error {
 }
 
 // peer returns the other rank of a send or a receive, and checks the node.
-func (s *traceSet) peer(tr *trace, n *etNode, own, other int64, key string) (int, error) {
+func (s *traceSet) peer(tr *trace, n *etNode, own, other int32, key string) (int, error) {
 	switch {
 	case other < 0:
 		return 0, tr.wrong(n, "%s is missing", key)
-	case other >= int64(len(s.traces)) || other == int64(tr.rank):
+	case int(other) >= len(s.traces) || int(other) == tr.rank:
 		return 0, tr.wrong(n, "%s %d: want another rank, 0 to %d", key, other, len(s.traces)-1)
-	case own >= 0 && own != int64(tr.rank):
+	case own >= 0 && int(own) != tr.rank:
 		return 0, tr.wrong(n, "rank %d has an operation of rank %d", tr.rank, own)
 	case n.bytes < 1:
 		return 0, tr.wrong(n, "comm_size: want a number above 0")
@@ -610,7 +635,7 @@ func (s *traceSet) collectives() error {
 				if messages += one.messages(len(g.ranks)) + len(g.ranks); !make {
 					continue
 				}
-				began := perRank(len(g.ranks), func(r int) int32 { return g.nodes[r][k].begins })
+				began := indexed(len(g.ranks), func(r int) int32 { return g.nodes[r][k].begins })
 				for r, at := range s.once(one, g.ranks, began, 0) {
 					g.nodes[r][k].ends = at
 				}
@@ -623,8 +648,8 @@ func (s *traceSet) collectives() error {
 	return nil
 }
 
-// perRank returns the values of some ranks.
-func perRank(n int, value func(i int) int32) []int32 {
+// indexed returns n values by their index.
+func indexed(n int, value func(i int) int32) []int32 {
 	list := make([]int32, n)
 	for i := range list {
 		list[i] = value(i)
@@ -703,9 +728,9 @@ func (s *traceSet) members(tr *trace, n *etNode) ([]int, error) {
 func (s *traceSet) operation(g *etGroup, k int) (*Traffic, error) {
 	n := g.nodes[0][k]
 	first := s.traces[g.ranks[0]]
-	if n.comm < 0 || n.comm >= int64(len(etOperations)) || etOperations[n.comm] == "" {
-		name := strconv.FormatInt(n.comm, 10)
-		if n.comm >= 0 && n.comm < int64(len(etCollectives)) {
+	if n.comm < 0 || int(n.comm) >= len(etOperations) || etOperations[n.comm] == "" {
+		name := strconv.Itoa(int(n.comm))
+		if n.comm >= 0 && int(n.comm) < len(etCollectives) {
 			name = etCollectives[n.comm] + ", which has a root that traces do not state"
 		}
 		return nil, first.wrong(n, "comm_type %s: want ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST or BARRIER", name)
@@ -738,11 +763,11 @@ func (s *traceSet) operation(g *etGroup, k int) (*Traffic, error) {
 }
 
 // etName names a CollectiveCommType.
-func etName(t int64) string {
-	if t >= 0 && t < int64(len(etCollectives)) {
+func etName(t int16) string {
+	if t >= 0 && int(t) < len(etCollectives) {
 		return etCollectives[t]
 	}
-	return strconv.FormatInt(t, 10)
+	return strconv.Itoa(int(t))
 }
 
 // cycle returns an error if nodes wait for each other.

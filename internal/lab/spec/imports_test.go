@@ -269,7 +269,7 @@ func TestChakraCounts(t *testing.T) {
 		for _, tr := range s.traces {
 			for _, n := range tr.nodes {
 				got[0]++
-				for i, kind := range []uint64{etComp, etSend, etRecv, etColl} {
+				for i, kind := range []uint8{etComp, etSend, etRecv, etColl} {
 					if n.kind == kind {
 						got[1+i]++
 					}
@@ -373,7 +373,7 @@ func TestImportErrors(t *testing.T) {
 		{Traffic{File: "t.*.et", Ranks: 9}, nil, "ranks 9: the topology has 8 hosts"},
 		{Traffic{File: "t.*.et", Repeat: 2}, nil, "repeat 2: a Chakra trace runs once"},
 		{Traffic{File: "t.*.et"}, map[string]string{"t.0.et": trace(valid), "t.3.et": trace(valid)}, `there is no trace of rank 1, "t.1.et": there is one of rank 3`},
-		{Traffic{File: "t.*.et"}, pair(valid, newTrace().node(1, 99, nil, nil)), "t.1.et: message 1 at byte 8: node 1: type 99: want 0 to 7"},
+		{Traffic{File: "t.*.et"}, pair(valid, newTrace().node(1, 99, nil, nil)), "t.1.et: message 1 at byte 8: type 99 of a node: want 0 to 7"},
 		{Traffic{File: "t.*.et"}, map[string]string{"t.0.et": string(cut)}, "t.0.et: message 1 at byte 8: 34 bytes long, but the file ends after 31"},
 		{Traffic{File: "t.*.et"}, map[string]string{"t.0.et": string(valid.b) + "\x80"}, "t.0.et: message 2 at byte 43: its length is cut off or invalid"},
 		{Traffic{File: "t.*.et"}, map[string]string{"t.0.et": ""}, "t.0.et: the file is empty"},
@@ -395,7 +395,7 @@ func TestImportErrors(t *testing.T) {
 		{Traffic{File: "t.*.et"}, pair(newTrace().node(1, etSend, nil, attr{"comm_size": 5}), valid), "t.0.et: message 1, node 1: comm_dst is missing"},
 		{Traffic{File: "t.*.et"}, pair(newTrace().node(1, etSend, nil, attr{"comm_size": 5, "comm_dst": 2}), valid), "t.0.et: message 1, node 1: comm_dst 2: want another rank, 0 to 1"},
 		{Traffic{File: "t.*.et"}, pair(newTrace().node(1, etSend, nil, attr{"comm_dst": 1}), valid), "t.0.et: message 1, node 1: comm_size: want a number above 0"},
-		{Traffic{File: "t.*.et"}, pair(newTrace().node(1, etSend, nil, attr{"comm_dst": -1}), valid), "t.0.et: message 1 at byte 8: node 1: attribute comm_dst: want a whole number from 0"},
+		{Traffic{File: "t.*.et"}, pair(newTrace().node(1, etSend, nil, attr{"comm_dst": -1}), valid), "t.0.et: message 1 at byte 8: node 1: attribute comm_dst: want a whole number, 0 to 2147483647"},
 		{Traffic{File: "t.*.et"}, pair(valid, newTrace()), "t.1.et: 0 collectives of the 2 ranks: rank 0 has 1"},
 		{Traffic{File: "t.*.et"}, pair(valid, newTrace().node(5, etColl, nil, attr{"comm_type": 0, "comm_size": 99})), "t.1.et: message 1, node 5: ALL_REDUCE of 99 bytes: node 1 of rank 0, the same collective of the 2 ranks, is ALL_REDUCE of 100 bytes"},
 		{Traffic{File: "t.*.et"}, pair(newTrace().node(1, etColl, nil, attr{"comm_type": 1, "comm_size": 9}), newTrace().node(1, etColl, nil, attr{"comm_type": 1, "comm_size": 9})), "t.0.et: message 1, node 1: comm_type REDUCE, which has a root that traces do not state: want ALL_REDUCE"},
