@@ -84,7 +84,11 @@ func (j *Job) rehearse(ctx context.Context) error {
 	if j.Scheme.Made().Native() == nil || j.world != "" {
 		return nil
 	}
-	r, err := j.prepare(ctx)
+	alone := *j
+	if alone.serve != nil {
+		alone.serve, alone.deploy = nil, nil
+	}
+	r, err := alone.prepare(ctx)
 	if err != nil {
 		return err
 	}

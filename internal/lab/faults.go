@@ -115,6 +115,9 @@ func (r *running) strike(f *spec.Fault, links []int, on bool) error {
 				r.net.Links()[l].Restore()
 			}
 		}
+		if g, ok := r.deploy.(guided); ok {
+			g.setLinks(links, !on)
+		}
 		return nil
 	case f.Errors > 0:
 		for _, l := range links {

@@ -26,6 +26,9 @@ const resultVersion = 3
 func (j *Job) Key() string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "result-version=%d\n", resultVersion)
+	if j.serve != nil {
+		fmt.Fprintf(&b, "served every %v\n", j.serve.Every)
+	}
 	spec.WriteForm(&b, "", j.decisive())
 	j.setup.once.Do(func() { j.setup.contents = j.contents() })
 	b.WriteString(j.setup.contents)

@@ -36,6 +36,7 @@ type Job struct {
 	world  string            // where it runs; "" stands for Sim
 	deploy deployer          // of P4 programs; nil: deployDirect
 	begin  func(*View) error // before the first packet; nil: none
+	serve  *Serve            // controllers of the user; nil: none
 }
 
 // Name names the run, and the folder that keeps it.
@@ -45,6 +46,39 @@ func (j *Job) Name() string {
 		name = plain.Folder(j.Case.Name) + "/" + name
 	}
 	return name
+}
+
+// Serve makes controllers of the user drive the switches of a row in virtual time. The
+// clock stops at moments. Requests of controllers are processed while it stands.
+type Serve struct {
+	// Address is the address of the page about the switches. The P4Runtime servers of
+	// the switches have the next ports, in the order of the topology. Port 0 stands for
+	// free ports.
+	Address string
+	// Every is the virtual time between moments.
+	Every time.Duration
+	// Wait is the number of controllers that call /next at each moment. With 0 the clock
+	// stands until real time catches up.
+	Wait int
+	// Slow is how many seconds of real time a second of virtual time takes at least,
+	// without Wait; 0 stands for 1.
+	Slow float64
+	// Timeout is how long a controller may be silent at a moment; 0 stands for a second.
+	Timeout time.Duration
+	// Start is how long the first moment waits for controllers; 0 stands for a minute.
+	Start time.Duration
+	// Log receives lines about controllers; nil discards them.
+	Log func(text string)
+
+	row string     // label of the row
+	mu  sync.Mutex // is held by the run that is served
+}
+
+// A guided deployment lets controllers of the user take part in a run.
+type guided interface {
+	begin(ctx context.Context)
+	setLinks(links []int, up bool)
+	finish()
 }
 
 // A Result holds the measurements of a run.
@@ -124,7 +158,7 @@ func bySize(flows []*outcome) []SizeBin {
 // run runs a job. The rows of flows and links go to the writers, nil for none.
 // record, if not nil, sees the run while it runs.
 func (j *Job) run(ctx context.Context, flows, links io.Writer, record Recorder) (*Result, error) {
-	if record != nil || j.begin != nil {
+	if record != nil || j.begin != nil || j.serve != nil {
 		alone := *j
 		alone.cores = 1 // callbacks see packets from one goroutine
 		j = &alone
@@ -134,6 +168,10 @@ func (j *Job) run(ctx context.Context, flows, links io.Writer, record Recorder) 
 		return nil, err
 	}
 	defer r.close()
+	guided, _ := r.deploy.(guided)
+	if guided != nil {
+		guided.begin(ctx)
+	}
 	if j.begin != nil {
 		if err := j.begin(r.view()); err != nil {
 			return nil, err
@@ -168,6 +206,9 @@ func (j *Job) run(ctx context.Context, flows, links io.Writer, record Recorder) 
 	fit, err := r.fit(ctx, rows)
 	if err != nil {
 		return nil, err
+	}
+	if guided != nil {
+		guided.finish()
 	}
 	result := r.result(fit)
 	maps.Copy(result.Metrics, r.reported)

@@ -51,6 +51,9 @@ type Runner struct {
 	// Limits refuse what would take too much.
 	Limits Limits
 
+	// Serve, if not nil, makes controllers of the user drive the first row.
+	Serve *Serve
+
 	deploy deployer // of P4 programs, in tests; nil: deployDirect
 
 	known map[string]*Result // by key: runs of other settings that are the same
@@ -201,6 +204,15 @@ func (r *Runner) prepare(x *spec.Experiment) ([]*Job, error) {
 	}
 	if err := r.enter(jobs); err != nil {
 		return nil, err
+	}
+	switch {
+	case r.Serve == nil:
+	case r.Store != nil || r.Resume:
+		return nil, errors.New("a run with a controller of the user cannot be repeated: want neither a store nor resume")
+	default:
+		if err := r.Serve.check(jobs); err != nil {
+			return nil, err
+		}
 	}
 	return jobs, r.checkWithin(jobs)
 }

@@ -20,12 +20,13 @@ const (
 	noProgram         // the switch has neither program nor model
 	stray             // it reached a host that it is not for
 	Corrupted         // a fault: see Link.SetBitErrors
+	Replaced          // a controller replaced the program
 	reasons
 )
 
 var reasonNames = [reasons]string{
 	"consumed", "queue full", "buffer full", "link down", "silent drop", "black hole",
-	"program", "no such port", "no program", "stray", "bit error",
+	"program", "no such port", "no program", "stray", "bit error", "program replaced",
 }
 
 // String is the reason in words.

@@ -35,14 +35,60 @@ func Random(seed uint64, switchName string) func(lo, hi uint64) uint64 {
 	}
 }
 
-// Load lets the switch run a program. Nothing may wait in the switch.
+// Load lets the switch run a program. Packets for which the previous program has work
+// left are lost.
 func (s *Switch) Load(sw *dataplane.Switch) {
+	if e, ok := s.engine.(*program); ok {
+		e.abandon()
+	}
 	e := &program{s: s, sw: sw, park: parkBehind}
 	if cell := sw.CellSize(); cell > 0 {
 		e.park = parkBehind * s.net.frame() / cell
 	}
 	s.run(e)
 	s.net.withBytes()
+}
+
+// abandon loses the packets that wait for the program.
+func (e *program) abandon() {
+	for _, o := range append(e.s.ports[:], e.s.loop) {
+		if o == nil {
+			continue
+		}
+		for queue := range o.stopped {
+			o.start(queue)
+		}
+		o.stopped = nil
+		kept := fifo{}
+		for o.queue.head != nil {
+			p := o.queue.pop()
+			if p.dp == nil {
+				kept.push(p)
+				continue
+			}
+			o.bytes -= int32(p.Size)
+			o.packets--
+			o.cells -= e.s.cellsOf(p.Size)
+			e.s.discharge(p)
+			e.s.end(p, Replaced)
+		}
+		o.queue, kept = kept, fifo{}
+		for o.urgent.head != nil {
+			if p := o.urgent.pop(); p.dp == nil {
+				kept.push(p)
+			} else {
+				e.s.end(p, Replaced)
+			}
+		}
+		o.urgent = kept
+		if o.peer == nil { // packets that recirculate are lost when they arrive
+			o.wire.each(func(a *arrival) {
+				e.forget(a.p)
+				a.p.head = a.p.head[:0]
+			})
+		}
+	}
+	e.s.net.letGo()
 }
 
 // Program returns the program of Load, or nil if the switch runs a model.
@@ -71,6 +117,10 @@ func (e *program) done() {
 
 func (e *program) ingress(p *Packet) {
 	s := e.s
+	if p.dp == nil && len(p.head) == 0 && p.Size > 0 {
+		s.net.lose(p, Replaced)
+		return
+	}
 	now := s.Clock()
 	base := len(e.out)
 	if sw := e.take(); p.dp == nil {

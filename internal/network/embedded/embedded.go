@@ -39,6 +39,8 @@ type Options struct {
 	AnyPort bool
 	// Still: links move no packets; a simulator takes the data planes.
 	Still bool
+	// Simulator, if not nil, returns the simulator of a switch, with Still.
+	Simulator func(sw string) p4rt.Simulator
 	// Host opens the switch's end of a host's link; nil makes hosts that send and
 	// receive by Host alone.
 	Host func(name string) (p4rt.Port, error)

@@ -66,9 +66,13 @@ func (n *node) start() (err error) {
 	if err := n.listen(); err != nil {
 		return err
 	}
-	n.dev, err = p4rt.NewDevice(p4rt.DeviceOptions{
+	o := p4rt.DeviceOptions{
 		CPUPort: n.cpu, CPUZero: true, CPUIsPort: n.target.opts.BfRt, Priorities: n.target.opts.Priorities, Seed: n.seed, Load: n.target.opts.Load,
-	})
+	}
+	if n.target.opts.Simulator != nil {
+		o.Simulator = n.target.opts.Simulator(n.sw.Name)
+	}
+	n.dev, err = p4rt.NewDevice(o)
 	if err != nil {
 		return err
 	}

@@ -40,6 +40,8 @@ type DeviceOptions struct {
 	Log   func(line string)
 	// CPUIsPort allows AddPort to connect the CPU port, as on a chip.
 	CPUIsPort bool
+	// Simulator, if not nil, runs the data plane.
+	Simulator Simulator
 }
 
 // A Port moves packets between a device and its environment.
@@ -122,8 +124,13 @@ func NewDevice(o DeviceOptions) (*Device, error) {
 }
 
 // now returns the time of the data plane, which starts when the device is
-// created.
-func (d *Device) now() time.Duration { return time.Since(d.start) }
+// created, or the virtual time.
+func (d *Device) now() time.Duration {
+	if d.opts.Simulator != nil {
+		return d.opts.Simulator.Now()
+	}
+	return time.Since(d.start)
+}
 
 // Elapsed returns the clock used for timestamps in the data plane.
 func (d *Device) Elapsed() time.Duration { return d.now() }
@@ -139,12 +146,16 @@ func (d *Device) CPU() *uint32 {
 
 // Link links a program for the device without running it.
 func (d *Device) Link(program []byte, digest func(dataplane.Digest)) (*dataplane.Switch, error) {
+	dropped := func(port uint32, why bmv2.DropReason) { d.countsOf(port).Drops[why]++ }
+	if d.opts.Simulator != nil {
+		dropped = func(uint32, bmv2.DropReason) {} // the simulator counts
+	}
 	return d.opts.Load(program, dataplane.Options{
 		CPU:      d.CPU(),
 		DropPort: int(d.opts.DropPort), Priorities: d.opts.Priorities,
 		Random: dataplane.Uniform(rand.NewPCG(d.opts.Seed, d.opts.Seed)),
 		Digest: digest, Log: d.opts.Log, Trace: d.opts.Trace,
-		Dropped: func(port uint32, why bmv2.DropReason) { d.countsOf(port).Drops[why]++ },
+		Dropped: dropped,
 	})
 }
 
@@ -152,6 +163,9 @@ func (d *Device) Link(program []byte, digest func(dataplane.Digest)) (*dataplane
 // depths; queued packets are lost.
 func (d *Device) run(sw *dataplane.Switch, program []byte, packetIn func([]byte)) {
 	d.replace(dataplane.NewEngine(sw), program, packetIn)
+	if d.opts.Simulator != nil {
+		d.opts.Simulator.Run(sw)
+	}
 }
 
 func (d *Device) replace(e *dataplane.Engine, program []byte, packetIn func([]byte)) {
@@ -312,7 +326,23 @@ func (d *Device) receive(port uint32, packets [][]byte) {
 func (d *Device) Busy() bool { return d.now()-time.Duration(d.came.Load()) < recently }
 
 // inject processes a packet from the controllers.
-func (d *Device) inject(packet []byte) { d.receive(d.opts.CPUPort, [][]byte{packet}) }
+func (d *Device) inject(packet []byte) {
+	if d.opts.Simulator != nil {
+		d.opts.Simulator.PacketOut(packet)
+		return
+	}
+	d.receive(d.opts.CPUPort, [][]byte{packet})
+}
+
+// PacketIn sends a frame of the simulated CPU port to the controllers, which get a copy.
+func (d *Device) PacketIn(frame []byte) {
+	d.mu.Lock()
+	f := d.packetIn
+	d.mu.Unlock()
+	if f != nil {
+		f(append([]byte(nil), frame...))
+	}
+}
 
 // Inject processes a frame as one that arrived at a port.
 func (d *Device) Inject(port int, frame []byte) error {

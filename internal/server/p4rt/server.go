@@ -78,7 +78,11 @@ func NewServer(d *Device, o Options) (*Server, error) {
 		limits: o.Limits, turns: newTurns(d.Busy), stop: make(chan struct{}),
 	}
 	s.gate = gate.New(&s.limits, p4v1.P4Runtime_ServiceDesc.ServiceName, d.Busy, o.Log)
-	s.grpc = grpc.NewServer(s.gate.Options(o.TLS, newCodec())...)
+	opts := s.gate.Options(o.TLS, newCodec())
+	if d.opts.Simulator != nil {
+		opts = append(opts, simulated(d.opts.Simulator)...)
+	}
+	s.grpc = grpc.NewServer(opts...)
 	p4v1.RegisterP4RuntimeServer(s.grpc, s)
 	// Generic tools can list services by reflection and query their health, for
 	// the whole server or by name.

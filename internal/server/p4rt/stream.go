@@ -92,15 +92,15 @@ func (s *Server) handle(ctx context.Context, c *controller, m *p4v1.StreamMessag
 		return s.arb.update(c, u.Arbitration)
 	case *p4v1.StreamMessageRequest_Packet:
 		if err := s.packetOut(c, u.Packet); err != nil {
-			c.refuse(ctx, err, &p4v1.StreamError{Details: &p4v1.StreamError_PacketOut{PacketOut: &p4v1.PacketOutError{PacketOut: u.Packet}}})
+			s.refuse(ctx, c, err, &p4v1.StreamError{Details: &p4v1.StreamError_PacketOut{PacketOut: &p4v1.PacketOutError{PacketOut: u.Packet}}})
 		}
 	case *p4v1.StreamMessageRequest_DigestAck:
 		if err := s.digestAck(c, u.DigestAck); err != nil {
-			c.refuse(ctx, err, &p4v1.StreamError{Details: &p4v1.StreamError_DigestListAck{DigestListAck: &p4v1.DigestListAckError{DigestListAck: u.DigestAck}}})
+			s.refuse(ctx, c, err, &p4v1.StreamError{Details: &p4v1.StreamError_DigestListAck{DigestListAck: &p4v1.DigestListAckError{DigestListAck: u.DigestAck}}})
 		}
 	case *p4v1.StreamMessageRequest_Other:
 		err := failf(codes.Unimplemented, "messages of type %s are not supported", u.Other.GetTypeUrl())
-		c.refuse(ctx, err, &p4v1.StreamError{Details: &p4v1.StreamError_Other{Other: &p4v1.StreamOtherError{Other: u.Other}}})
+		s.refuse(ctx, c, err, &p4v1.StreamError{Details: &p4v1.StreamError_Other{Other: &p4v1.StreamOtherError{Other: u.Other}}})
 	}
 	return nil
 }
@@ -110,7 +110,10 @@ func (s *Server) handle(ctx context.Context, c *controller, m *p4v1.StreamMessag
 const maxEcho = 1 << 20
 
 // refuse reports a rejected message to its controller.
-func (c *controller) refuse(ctx context.Context, err error, e *p4v1.StreamError) {
+func (s *Server) refuse(ctx context.Context, c *controller, err error, e *p4v1.StreamError) {
+	if sim := s.dev.opts.Simulator; sim != nil {
+		sim.Refused(clientOf(ctx), err)
+	}
 	size := proto.Size(e)
 	gate.Charge(ctx, 1+size/rejectedPart)
 	if size > maxEcho {

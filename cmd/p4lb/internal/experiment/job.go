@@ -43,6 +43,8 @@ type labJob struct {
 	worlds   []string
 	overload bool
 
+	serve lab.Serve
+
 	explain string // a figure, or spec.AllFigures; "" for none
 
 	dirs []string // of the experiments
@@ -89,6 +91,11 @@ func (j *labJob) addFlags(cmd *cobra.Command) {
 	f.BoolVarP(&j.watch, "watch", "w", false, "show the registers of the switches on the terminal during that run")
 	cli.AddPcapFlag(cmd, &j.pcap, "in virtual time, for that run: ")
 	j.page.AddFlags(cmd, "that run as it goes on, in virtual time")
+	f.StringVar(&j.serve.Address, "serve", "", "let controllers of your own drive the switches of the first scheme: list the switches at `ADDR`, such as 127.0.0.1:9558, and serve their P4Runtime at the next ports")
+	f.DurationVar(&j.serve.Every, "serve-every", 10*time.Millisecond, "stop the virtual clock every `TIME` for these controllers")
+	f.IntVar(&j.serve.Wait, "serve-wait", 0, "until `N` controllers have called http://ADDR/next, instead of until real time catches up")
+	f.Float64Var(&j.serve.Slow, "serve-slow", 1, "virtual time is `N` times slower than real time, without --serve-wait")
+	f.DurationVar(&j.serve.Timeout, "serve-timeout", time.Second, "fail if a controller is silent for `TIME` while the clock waits for it")
 	f.DurationVar(&j.every, "every", 10*time.Millisecond, "observe, record and watch every `TIME`, which is virtual")
 }
 
@@ -109,6 +116,7 @@ func (j *labJob) check(cmd *cobra.Command) error {
 	if err := cmp.Or(
 		j.page.Check(cmd),
 		cli.Requires(cmd, j.looks() > 0 && j.pcap == "", "--observe, --record, --watch or --listen", "every"),
+		cli.Requires(cmd, j.serve.Address != "", "--serve", "serve-every", "serve-wait", "serve-slow", "serve-timeout"),
 		cli.Requires(cmd, !slices.Equal(j.worlds, []string{lab.Sim}), "--on embedded or bmv2: the simulator takes its time", "overload"),
 	); err != nil {
 		return err
@@ -132,6 +140,12 @@ func (j *labJob) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "--pcap captures in the simulator: p4lb deploy --pcap does in real time")
 	case j.page.Listen != "" && !slices.Contains(j.worlds, lab.Sim):
 		return cli.UsageError(cmd, "--listen shows the simulator: p4lb deploy --listen shows switches in real time")
+	case j.serve.Address != "" && (j.store != "" || j.resume):
+		return cli.UsageError(cmd, "--serve: a run with a controller of your own cannot be repeated: want neither --store nor --resume")
+	case j.serve.Address != "" && !slices.Equal(j.worlds, []string{lab.Sim}):
+		return cli.UsageError(cmd, "--serve is for virtual time: p4lb deploy serves P4Runtime in real time")
+	case j.serve.Address != "" && j.serve.Wait > 0 && cmd.Flags().Changed("serve-slow"):
+		return cli.UsageError(cmd, "--serve-slow is for the clock beside real time: want no --serve-wait")
 	case j.watch && !cli.IsTerminal(os.Stdout):
 		return cli.UsageError(cmd, "--watch wants a terminal; --record keeps the same in a file")
 	case j.every <= 0:
@@ -323,6 +337,10 @@ func (j *labJob) one(ctx context.Context, x *spec.Experiment, world string, seve
 	}
 	if err := warn(j.c, x, r.Read); err != nil {
 		return nil, err
+	}
+	if j.serve.Address != "" {
+		r.Serve = &j.serve
+		r.Serve.Log = func(text string) { fmt.Fprintln(j.c.Err, text) }
 	}
 	bar := newLabProgress(j.c, x.Name)
 	r.Progress = bar.ended

@@ -52,6 +52,13 @@ the terminal, as p4lb inspect --watch does for real switches; pausing the screen
 pauses virtual time. --listen shows them in a browser. --pcap captures the packets of
 every port, with full headers and the length of the payload.
 
+--serve ADDR lets controllers of your own drive the switches of the first scheme. p4lb
+deploys the scheme; then any P4Runtime client may change tables or push a program. The
+page at ADDR lists the switches with address, device id, P4Info and program. The clock
+stops every --serve-every and processes the requests of controllers. It goes on when real
+time catches up, or with --serve-wait when N controllers have called ADDR/next, which
+returns the time of the next moment: see docs/p4runtime.md.
+
 --store URL shares runs between users and machines: a run in the store is never
 repeated, on one machine or on a cluster (lab submit).
 
@@ -65,6 +72,7 @@ repeated, on one machine or on a cluster (lab submit).
 		Example: `  p4lb lab --scheme qall-poly3 --vs ecmp,letflow,drill --workload websearch --load 0.7
   p4lb lab --scheme drill+rlb --vs drill --topology net.yaml --transport dcqcn --engine native
   p4lb lab --scheme drill@tna --vs drill,ecmp@tna --load 0.7
+  p4lb lab --scheme wcmp --serve 127.0.0.1:9558 --serve-every 10ms --serve-wait 1
   p4lb lab run experiment.yaml -o results/mine
   p4lb lab paper qall fig10`,
 		Args: cobra.ArbitraryArgs,
