@@ -509,7 +509,7 @@ $('form').onsubmit = e => {
   for (const k of ['port', 'srcPort', 'dstPort', 'ttl', 'payload']) f[k] = +f[k];
   guarded(async () => addLines((await app.engine.call('capture', { form: f })).lines))();
 };
-$('pcap').onchange = guarded(async () => {
+$('pcap').onchange = newest(async () => {
   const file = $('pcap').files[0];
   if (!file) return;
   if (file.size > 4 << 20) throw new Error(`${file.name}: ${file.size} bytes: want at most 4 MB`);
