@@ -79,10 +79,15 @@ func labels(rows []*Row) []string {
 	return list
 }
 
-const (
-	overSeeds = "Means over the seeds, with 95 % confidence intervals."
-	atLoad    = "at load %s"
-)
+const overSeeds = "Means over the seeds, with 95 % confidence intervals."
+
+// atLoad is a title with the load of the rows, where the traffic has one.
+func atLoad(title string, rows []*Row) string {
+	if !rows[0].Case.HasLoad() {
+		return title
+	}
+	return title + " at load " + spec.Number(rows[0].Load)
+}
 
 // drawMain draws the first metric, over the load where there are several loads.
 func (c *Comparison) drawMain(rows []*Row) *chart.Chart {
@@ -124,7 +129,7 @@ func (c *Comparison) bars(rows []*Row, m spec.Measure) *chart.Chart {
 func (c *Comparison) drawCDF(all []*Row) *chart.Chart {
 	rows := heaviest(all)
 	f := &chart.Chart{
-		Name: "cdf", Title: "Flow completion times " + fmt.Sprintf(atLoad, spec.Number(rows[0].Load)), About: "Share of the flows that have ended within a time: quantiles of each run, averaged over the seeds.",
+		Name: "cdf", Title: atLoad("Flow completion times", rows), About: "Share of the flows that have ended within a time: quantiles of each run, averaged over the seeds.",
 		X: chart.Axis{Label: "completion time (ms)", Log: true}, Y: chart.Axis{Label: "share of the flows", High: 1},
 	}
 	for _, r := range rows {
@@ -149,7 +154,7 @@ func (c *Comparison) drawCDF(all []*Row) *chart.Chart {
 func (c *Comparison) drawSizes(all []*Row) *chart.Chart {
 	rows := heaviest(all)
 	f := &chart.Chart{
-		Name: "sizes", Title: "Slowdown by flow size " + fmt.Sprintf(atLoad, spec.Number(rows[0].Load)), About: "Completion time over the least time in an idle network, mean over the flows of a size. " + overSeeds,
+		Name: "sizes", Title: atLoad("Slowdown by flow size", rows), About: "Completion time over the least time in an idle network, mean over the flows of a size. " + overSeeds,
 		X: chart.Axis{Label: "flow size (bytes)"}, Y: chart.Axis{Label: "slowdown", Low: 1, High: 1},
 	}
 	var used []int
@@ -194,7 +199,7 @@ func (r *Row) slowdown(bin int) Estimate {
 func (c *Comparison) drawOrder(all []*Row) *chart.Chart {
 	rows := heaviest(all)
 	f := &chart.Chart{
-		Name: "order", Title: "Reordering and repair " + fmt.Sprintf(atLoad, spec.Number(rows[0].Load)),
+		Name: "order", Title: atLoad("Reordering and repair", rows),
 		About: "Reordered: overtaken in the network. Out of order: reached the receiver so, also because of a loss. Retransmitted: sent again. " + overSeeds,
 		X:     chart.Axis{}, Y: chart.Axis{Label: "% of the data packets"},
 	}
@@ -216,7 +221,7 @@ func (c *Comparison) drawQueue(all []*Row) *chart.Chart {
 		return nil
 	}
 	f := &chart.Chart{
-		Name: "queue", Title: "Queues upwards " + fmt.Sprintf(atLoad, spec.Number(rows[0].Load)), Wide: true,
+		Name: "queue", Title: atLoad("Queues upwards", rows), Wide: true,
 		About: fmt.Sprintf("Average occupancy of the leaves' ports to the spines, in the run with seed %d.", rows[0].Runs[0].Seed),
 		X:     chart.Axis{Label: "time (s)"}, Y: chart.Axis{Label: "occupancy (%)"},
 	}
@@ -241,7 +246,7 @@ func (c *Comparison) drawShares(all []*Row) *chart.Chart {
 	const most = 16
 	names = names[:min(len(names), most)]
 	f := &chart.Chart{
-		Name: "shares", Title: "Shares of the paths " + fmt.Sprintf(atLoad, spec.Number(rows[0].Load)), Wide: true,
+		Name: "shares", Title: atLoad("Shares of the paths", rows), Wide: true,
 		About: "Bytes that each port upwards sent, of all that its leaf sent upwards. " + overSeeds,
 		X:     chart.Axis{Names: names}, Y: chart.Axis{Label: "share (%)"},
 	}

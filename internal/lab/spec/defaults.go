@@ -176,6 +176,11 @@ func (t *Traffic) hasLoad() bool {
 	return t.Rate == 0 && len(t.At) == 0 && t.Pattern != List && t.Pattern != Collective
 }
 
+// HasLoad reports whether flows of the case come at the rate of a load.
+func (c *Case) HasLoad() bool {
+	return slices.ContainsFunc(c.Traffic, func(t Traffic) bool { return t.hasLoad() })
+}
+
 // settle fills in values of a case that depend on its network, after its flows have
 // been resolved: the duration and the marking threshold.
 func (c *Case) settle(t *fabric.Topology) error {
