@@ -284,7 +284,7 @@ func (c *Comparison) csv() []byte {
 	write := func(cells ...string) { _ = out.Write(cells) } // memory takes all
 	write("case", "scheme", "load", "metric", "unit", "mean", "ci95", "runs")
 	for _, r := range c.Rows {
-		for _, m := range spec.AllMetrics(c.Experiment.Classes) {
+		for _, m := range spec.AllMetrics(c.Experiment.Classes, c.Experiment.JobNames()) {
 			if e := r.Estimate(m.Key); !math.IsNaN(e.Mean) {
 				write(r.Case.Name, r.Scheme.Label, spec.Number(r.Load), m.Key, m.Unit, fmt.Sprintf("%.8g", e.Mean), fmt.Sprintf("%.8g", e.Half), strconv.Itoa(e.N))
 			}

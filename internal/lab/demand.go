@@ -69,16 +69,26 @@ func (j *Job) demand() (Demand, error) {
 			}
 		}
 	}
-	for i := range j.Case.Traffic {
-		flows, mean, err := j.Case.Traffic[i].Expected(t, j.Load, j.Case.Length())
-		if err != nil {
-			return e, err
-		}
+	add := func(flows, mean float64) {
 		e.Flows += flows
 		packets := math.Ceil(mean / segment)
 		e.Events += flows * packets * ackShare * (tiers + 1) * eventsPerHop
 		bits += 8 * flows * (mean + packets*sim.UDPHeaders) // of flows of a few bytes nearly all
 		waiting += flows * min(packets, firstSegments)
+	}
+	for i := range j.Case.Traffic {
+		flows, mean, err := j.Case.Traffic[i].Expected(t, j.Load, j.Case.Length())
+		if err != nil {
+			return e, err
+		}
+		add(flows, mean)
+	}
+	if len(j.Case.Jobs) > 0 {
+		flows, mean, err := j.Case.ExpectedOfJobs(t)
+		if err != nil {
+			return e, err
+		}
+		add(flows, mean)
 	}
 	// The first packets of flows that exceed the hosts' capacity wait at the hosts.
 	if carried := hosts * time.Duration(j.Case.Length()).Seconds(); bits > carried {

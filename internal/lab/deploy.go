@@ -155,6 +155,9 @@ func (r *running) startTasks() {
 // longFlow is the mean size of the first traffic's flows, which some solvers ask
 // for.
 func (r *running) longFlow() float64 {
+	if len(r.Case.Traffic) == 0 {
+		return 0
+	}
 	d, err := r.Case.Traffic[0].Maker(r.topo)
 	if err != nil || d.Pattern == spec.List || d.Pattern == spec.Collective {
 		return 0

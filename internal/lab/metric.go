@@ -61,6 +61,7 @@ func computations() map[string]func(*measured, []*outcome) float64 {
 		"granularity":       func(m *measured, _ []*outcome) float64 { return m.granularity },
 	}
 	maps.Copy(m, collectiveComputations())
+	maps.Copy(m, jobComputations())
 	maps.Copy(m, fitComputations())
 	for _, metric := range spec.Metrics() {
 		if m[metric.Name] == nil {
@@ -81,12 +82,12 @@ func (m *measured) values() map[string]float64 {
 		}
 	}
 	v := map[string]float64{}
-	for _, c := range spec.AllMetrics(m.classes) {
+	for _, c := range spec.AllMetrics(m.classes, lists.Map(m.jobs, func(j *jobTime) string { return j.Name })) {
 		flows := all
 		if c.Class >= 0 {
 			flows = byClass[c.Class]
 		}
-		if x := compute[c.Name](m, flows); !math.IsNaN(x) && !math.IsInf(x, 0) {
+		if x := m.ofJob(c.Key)(m, flows); !math.IsNaN(x) && !math.IsInf(x, 0) {
 			v[c.Key] = x
 		}
 	}
@@ -241,12 +242,11 @@ func collectiveComputations() map[string]func(*measured, []*outcome) float64 {
 		"algorithm-bandwidth": over(func(_ *measured, x *execution) float64 { return bandwidth(x) }, average),
 		"bus-bandwidth":       over(func(_ *measured, x *execution) float64 { return bandwidth(x) * x.BusFactor() }, average),
 		"straggler-share":     over(func(_ *measured, x *execution) float64 { return 100 * x.straggling() }, average),
-		"iteration-time":      iterationTime,
 	}
 }
 
 // iterationTime is the mean time between the starts of consecutive iterations.
-func iterationTime(m *measured, _ []*outcome) float64 {
+func iterationTime(m *measured) float64 {
 	var all mean
 	var before *execution
 	for _, x := range executions(m.flows) {

@@ -48,6 +48,7 @@ type measured struct {
 	imbalance  float64
 	bufferPeak float64 // KB
 	ideals     map[*spec.Instance]time.Duration
+	jobs       []*jobTime
 
 	dropped, pauses, paused, recirculated, copies, probes float64
 	age, granularity                                      float64

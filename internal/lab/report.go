@@ -255,6 +255,9 @@ func (p page) Settings() [][2]string {
 		for _, t := range c.Traffic {
 			add(prefix+"traffic", t.Describe())
 		}
+		for i := range c.Jobs {
+			add(prefix+"job", c.Jobs[i].Describe())
+		}
 		add(prefix+"transport", c.Transport.Kind)
 		add(prefix+"modelling choices other than the defaults", c.Otherwise())
 		add(prefix+"compared with other simulators", x.Apart(c))

@@ -333,7 +333,7 @@ func (r *running) flowSpec(o *outcome) sim.FlowSpec {
 		From: r.topo.Hosts[o.Src].Name, To: r.topo.Hosts[o.Dst].Name, Bytes: o.Bytes,
 		Transport: kind, Tuning: tuning, Rate: int64(o.Rate),
 	}
-	if o.counts {
+	if o.counts || o.Ends > 0 {
 		spec.Done = func(*sim.Flow) {
 			if r.left--; r.left == 0 && r.net.Now() >= r.Case.Length() {
 				r.net.Stop()
@@ -345,7 +345,7 @@ func (r *running) flowSpec(o *outcome) sim.FlowSpec {
 
 // drawFlows draws the flows of the run, which are the same in every world.
 func (r *running) drawFlows() error {
-	flows, err := spec.Generate(r.topo, r.Case.Traffic, r.Load, r.Case.Length(), r.Seed)
+	flows, err := r.Case.Flows(r.topo, r.Load, r.Seed)
 	if err != nil {
 		return err
 	}
@@ -363,7 +363,7 @@ func (r *running) drawFlows() error {
 			o.wire = f.Bytes + (f.Bytes+frames.segment-1)/frames.segment*frames.headers
 		}
 		r.flows[i] = o
-		if o.counts {
+		if o.counts || o.Ends > 0 {
 			r.left++
 		}
 	}
@@ -449,6 +449,9 @@ func (r *running) result(fit *fitting.Fit) *Result {
 	end := r.net.Now()
 	for i, o := range r.flows {
 		o.end = end
+		if o.Ends > 0 {
+			o.Finished, _ = r.work.work.Ended(i)
+		}
 		if f := r.sims[i]; f != nil {
 			o.FlowStats, o.Started, o.Finished = f.FlowStats, f.Started, f.Finished
 		}
@@ -459,6 +462,7 @@ func (r *running) result(fit *fitting.Fit) *Result {
 	r.sampler.ended()
 	m := r.sampler.measured()
 	m.flows, m.classes, m.fit, m.ideals, m.trims = r.flows, r.x.Classes, fit, idealTimes(r.topo, r.flows), r.Case.Trims()
+	m.jobs = jobTimes(r.topo, r.flows)
 	if m.recovery = math.NaN(); r.recovery.faults > 0 && (r.Case.Collective() || slices.Contains(r.x.Metrics, "recovery")) {
 		m.recovery = r.recovery.now(r.net).Seconds() * 1e3
 	}

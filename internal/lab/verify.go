@@ -192,7 +192,7 @@ func (a *Archive) Rows(ctx context.Context, k *Kept, warn func(error), head func
 		return err
 	}
 	columns := []string{"case", "scheme", "arch", "engine", "load", "seed", "flows", "hops", "elapsed_s"}
-	names := lists.Map(spec.AllMetrics(c.Experiment.Classes), func(m spec.Measure) string { return m.Key })
+	names := lists.Map(spec.AllMetrics(c.Experiment.Classes, c.Experiment.JobNames()), func(m spec.Measure) string { return m.Key })
 	if err := head(append(columns, names...)); err != nil {
 		return err
 	}

@@ -52,8 +52,9 @@ type step struct {
 	flow      *Flow
 	host      *Host // the source
 	to        **Flow
-	over      bool  // a computation has ended
-	at        place // of the events of a computation
+	over      bool          // a computation has ended
+	ended     time.Duration // when it has
+	at        place         // of the events of a computation
 }
 
 // A connection outlives its flows.
@@ -187,8 +188,15 @@ func (s *step) soon(bool) {}
 func (s *step) fire() {
 	s.w.planned.Add(-1)
 	if s.spec.Compute {
-		s.over = true
+		s.over, s.ended = true, s.host.net.now
 		s.arrived(s.host.net)
+		switch done := s.spec.Done; {
+		case done == nil:
+		case s.w.net.placed():
+			s.host.net.defers(s.at, func() { done(nil) })
+		default:
+			s.w.net.outside(func() { done(nil) })
+		}
 		return
 	}
 	f := s.flow
@@ -307,6 +315,9 @@ func (s *step) finished() bool {
 	}
 	return *s.to != nil && (*s.to).Finished > 0
 }
+
+// Ended returns when a computation has ended, or false if it has not.
+func (w *Workload) Ended(i int) (time.Duration, bool) { return w.steps[i].ended, w.steps[i].over }
 
 // Cycle returns steps of which each waits for the next, and the last for the first,
 // which is repeated at the end; or nil. before returns the predecessors of a step.

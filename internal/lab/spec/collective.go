@@ -51,9 +51,19 @@ var Orders = []string{localOrder, stridedOrder, randomOrder}
 
 // What messages between the same ranks share.
 const (
-	persistentConnections = "persistent"  // the connection with its congestion state
+	persistentConnections = "persistent"  // the congestion state
 	messageConnections    = "per-message" // nothing
+	queuePair             = "queue-pair"  // the congestion state, the source port and the state of entropy
 )
+
+var connections = []string{persistentConnections, messageConnections, queuePair}
+
+func checkConnections(name string) error {
+	if name != "" && !slices.Contains(connections, name) {
+		return fmt.Errorf("connections %q: want %s", name, orList(connections))
+	}
+	return nil
+}
 
 // maxMessages bounds the messages that one traffic may generate.
 const maxMessages = 4 << 20
@@ -92,8 +102,8 @@ func (tr *Traffic) checkCollective(hosts int) error {
 		return err
 	case tr.Order != "" && !slices.Contains(Orders, tr.Order):
 		return fmt.Errorf("order %q: want %s", tr.Order, orList(Orders))
-	case tr.Connections != "" && tr.Connections != persistentConnections && tr.Connections != messageConnections:
-		return fmt.Errorf("connections %q: want %s or %s", tr.Connections, persistentConnections, messageConnections)
+	case checkConnections(tr.Connections) != nil:
+		return checkConnections(tr.Connections)
 	case tr.Size == 0:
 		return fmt.Errorf("collective %s: want size, the bytes of the buffer of a rank", tr.Collective)
 	case tr.splits() && int64(tr.Size) < int64(ranks):
@@ -179,8 +189,8 @@ type builder struct {
 	flows    []Flow
 	instance *Instance
 	hosts    []int
-	began    []int32            // by rank: the dependency of its first messages, or -1
-	gated    bool               // all messages of a rank wait for its dependency
+	began    [][]int32          // by rank: the dependencies of its first messages
+	gated   bool               // all messages of a rank wait for its dependencies
 	numbers  map[[2]int32]int32 // the connection of two hosts
 }
 
@@ -195,7 +205,7 @@ func (d *flowMaker) collective() []Flow {
 	}
 	for _, group := range d.ranked(ranks) {
 		b.hosts = group
-		b.began = slices.Repeat([]int32{-1}, ranks)
+		b.began = make([][]int32, ranks)
 		for i := range instances {
 			b.instance = instances[i]
 			first := len(b.flows)
@@ -246,8 +256,8 @@ func (b *builder) add(src, dst int, bytes int64, after ...int32) int32 {
 }
 
 func (b *builder) put(f Flow, rank int, after []int32) int32 {
-	if b.began[rank] >= 0 && (b.gated || len(after) == 0) {
-		after = append(slices.Clip(after), b.began[rank])
+	if b.began != nil && (len(after) == 0 || b.gated) {
+		after = slices.Concat(after, b.began[rank])
 	}
 	if len(after) > 0 {
 		f.Waits = &Waits{After: slices.Clone(after)}
@@ -271,21 +281,31 @@ func (b *builder) compute(rank int, length time.Duration, after []int32) int32 {
 // all messages from the first on, and has computed.
 func (b *builder) barrier(first int) {
 	for rank, after := range b.received(first) {
-		b.began[rank] = b.compute(rank, time.Duration(b.Compute), after)
+		b.began[rank] = []int32{b.compute(rank, time.Duration(b.Compute), after)}
 	}
 }
 
 // received lists the messages to each rank from the first on.
 func (b *builder) received(first int) [][]int32 {
+	return b.messagesOf(first, func(f *Flow) int { return f.Dst })
+}
+
+// sent lists the messages of each rank from the first on.
+func (b *builder) sent(first int) [][]int32 {
+	return b.messagesOf(first, func(f *Flow) int { return f.Src })
+}
+
+// messagesOf lists messages from the first on by the ranks of their ends.
+func (b *builder) messagesOf(first int, end func(*Flow) int) [][]int32 {
 	rank := map[int]int{}
 	for r, h := range b.hosts {
 		rank[h] = r
 	}
 	lists := make([][]int32, len(b.hosts))
-	for i, f := range b.flows[first:] {
-		if !f.Compute {
-			r := rank[f.Dst]
-			lists[r] = append(lists[r], int32(first+i))
+	for i := first; i < len(b.flows); i++ {
+		if f := &b.flows[i]; !f.Compute {
+			r := rank[end(f)]
+			lists[r] = append(lists[r], int32(i))
 		}
 	}
 	return lists

@@ -171,20 +171,20 @@ func TestCollectiveIterations(t *testing.T) {
 // TestCollectiveErrors: invalid collectives are refused.
 func TestCollectiveErrors(t *testing.T) {
 	for want, tr := range map[string]Traffic{
-		`collective "gossip": want one of all-reduce,`:            {Collective: "gossip"},
-		`algorithm "tree" of all-to-all: want`:                    {Collective: "all-to-all", Algorithm: "tree", Size: 1e6},
-		"groups 5 of 32 hosts: want a divisor, or ranks":          {Collective: "all-reduce", Groups: 5, Size: 1e6},
-		"groups 3 of 12 ranks: there are 32 hosts":                {Collective: "all-reduce", Groups: 3, Ranks: 12, Size: 1e6},
-		"groups 0 of 1 ranks: want 2 ranks":                       {Collective: "all-reduce", Ranks: 1, Size: 1e6},
-		"size 31 of 32 ranks: want at least a byte for each rank": {Collective: "all-reduce", Size: 31},
-		"collective all-reduce: want size":                        {Collective: "all-reduce"},
-		"algorithm halving-doubling of 12 ranks: want a power":    {Collective: "all-reduce", Algorithm: "halving-doubling", Ranks: 12, Size: 1e6},
-		"window 2 with algorithm ring: only direct":               {Collective: "all-reduce", Window: 2, Size: 1e6},
-		"chunks 2: algorithm ring of all-reduce is not pipelined": {Collective: "all-reduce", Chunks: 2, Size: 1e6},
-		`order "snake": want local, strided or random`:            {Collective: "all-reduce", Order: "snake", Size: 1e6},
-		`connections "none": want persistent or per-message`:      {Collective: "all-reduce", Connections: "none", Size: 1e6},
-		"all-to-all of 32 ranks, 9999 times: more than":           {Collective: "all-to-all", Repeat: 9999, Size: 1e6},
-		"algorithm, ranks, groups, order":                         {Algorithm: "ring", Size: 1e6},
+		`collective "gossip": want one of all-reduce,`:                   {Collective: "gossip"},
+		`algorithm "tree" of all-to-all: want`:                           {Collective: "all-to-all", Algorithm: "tree", Size: 1e6},
+		"groups 5 of 32 hosts: want a divisor, or ranks":                 {Collective: "all-reduce", Groups: 5, Size: 1e6},
+		"groups 3 of 12 ranks: there are 32 hosts":                       {Collective: "all-reduce", Groups: 3, Ranks: 12, Size: 1e6},
+		"groups 0 of 1 ranks: want 2 ranks":                              {Collective: "all-reduce", Ranks: 1, Size: 1e6},
+		"size 31 of 32 ranks: want at least a byte for each rank":        {Collective: "all-reduce", Size: 31},
+		"collective all-reduce: want size":                               {Collective: "all-reduce"},
+		"algorithm halving-doubling of 12 ranks: want a power":           {Collective: "all-reduce", Algorithm: "halving-doubling", Ranks: 12, Size: 1e6},
+		"window 2 with algorithm ring: only direct":                      {Collective: "all-reduce", Window: 2, Size: 1e6},
+		"chunks 2: algorithm ring of all-reduce is not pipelined":        {Collective: "all-reduce", Chunks: 2, Size: 1e6},
+		`order "snake": want local, strided or random`:                   {Collective: "all-reduce", Order: "snake", Size: 1e6},
+		`connections "none": want persistent, per-message or queue-pair`: {Collective: "all-reduce", Connections: "none", Size: 1e6},
+		"all-to-all of 32 ranks, 9999 times: more than":                  {Collective: "all-to-all", Repeat: 9999, Size: 1e6},
+		"algorithm, ranks, groups, order":                                {Algorithm: "ring", Size: 1e6},
 	} {
 		s := Setting{Traffic: []Traffic{tr}}
 		s.defaults()

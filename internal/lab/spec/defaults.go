@@ -78,9 +78,13 @@ func (x *Experiment) defaults() {
 	if len(x.Classes) == 0 {
 		x.Classes = defaultClasses
 	}
+	x.noTraffic = len(x.Traffic) == 0
 	x.Setting.defaults()
 	if x.MetricsAsked = len(x.Metrics) > 0; !x.MetricsAsked {
 		x.Metrics = defaultMetrics(x.Transport.Kind, x.Collective())
+		if len(x.Jobs) > 0 || slices.ContainsFunc(x.Cases, func(c Case) bool { return len(c.Jobs) > 0 }) {
+			x.Metrics = slices.Clone(jobMetrics)
+		}
 	}
 	if len(x.Cases) == 0 {
 		x.Cases = []Case{{}}
@@ -103,7 +107,7 @@ func (s *Setting) defaults() {
 	if s.Topology == (Network{}) {
 		s.Topology.Name = DefaultTopology
 	}
-	if len(s.Traffic) == 0 {
+	if len(s.Traffic) == 0 && len(s.Jobs) == 0 {
 		s.Traffic = []Traffic{{}}
 	}
 	for i := range s.Traffic {
@@ -111,7 +115,13 @@ func (s *Setting) defaults() {
 	}
 	if s.Collective() {
 		// Messages begin when others end, not by a rate: no warm-up, and time for the last.
-		s.Duration, s.Drain = cmp.Or(s.Duration, collectiveDuration), cmp.Or(s.Drain, collectiveDrain)
+		s.Duration = cmp.Or(s.Duration, collectiveDuration)
+		if s.Drain == 0 {
+			s.Drain = collectiveDrain
+			for i := range s.Jobs {
+				s.Drain = min(s.Drain+Time(s.Jobs[i].computing()), Time(maxTime))
+			}
+		}
 		if !s.Warmup.given {
 			s.Warmup = NoWarmup()
 		}
@@ -244,7 +254,7 @@ func (c *Case) lengthFor(n float64, t *fabric.Topology) (Time, error) {
 	return max(1, Time(length)), nil
 }
 
-// Collective reports whether all traffic is collectives.
+// Collective reports whether all traffic is collectives and jobs.
 func (s *Setting) Collective() bool {
 	return !slices.ContainsFunc(s.Traffic, func(t Traffic) bool { return t.Pattern != Collective })
 }
@@ -255,7 +265,10 @@ func (c *Case) inherit(x *Experiment) {
 	c.Links = lists.Or(c.Links, x.Links)
 	c.Fail = lists.Or(c.Fail, x.Fail)
 	c.MTU = cmp.Or(c.MTU, x.MTU)
-	c.Traffic = lists.Or(c.Traffic, x.Traffic)
+	c.Jobs = slices.Clone(lists.Or(c.Jobs, x.Jobs))
+	if len(c.Jobs) == 0 || !x.noTraffic {
+		c.Traffic = lists.Or(c.Traffic, x.Traffic)
+	}
 	if c.Transport.Kind == "" {
 		c.Transport = x.Transport
 	}

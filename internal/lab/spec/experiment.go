@@ -68,6 +68,7 @@ type Experiment struct {
 	origin origin
 	figure string // that the experiment has been cut to; "" is all
 
+	noTraffic bool   // the experiment has none, so that cases with jobs have none
 	unadvised error  // why the parameters are the catalogue's, where the file leaves it open
 	files     *files // that it names, as they were read
 }
@@ -91,6 +92,7 @@ type Setting struct {
 	Fail      []string      `yaml:"fail"` // links that are down from the start
 	MTU       int           `yaml:"mtu"`  // bytes of the largest IP packet; 0: 1500
 	Traffic   []Traffic     `yaml:"traffic"`
+	Jobs      []Job         `yaml:"jobs"`
 	Transport TransportSpec `yaml:"transport"`
 	Switches  SwitchSpec    `yaml:"switches"`
 	Like      string        `yaml:"like"` // what choices of modelling that are not given are like: see Presets

@@ -37,6 +37,8 @@ type Flow struct {
 	Connection int32     // shared with other flows, from 1; 0: its own
 	Instance   *Instance // that it is part of; nil: none
 	Compute    bool      // not a transfer but a computation on Src, as long as Waits.Delay
+	Job        *JobRun   // that it is part of; nil: none
+	Ends       int32     // the iteration of Job that ends on Src with this computation, from 1; 0: none
 }
 
 // Waits are the flows that another one waits for, by their places, and how long it

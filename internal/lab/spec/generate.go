@@ -11,17 +11,24 @@ import (
 // Generate makes the flows of a run, by start. The same seed and load give the
 // same flows, whatever the scheme.
 func Generate(t *fabric.Topology, list []Traffic, load float64, length time.Duration, seed uint64) ([]Flow, error) {
+	all, _, err := ofTraffic(t, list, load, length, seed)
+	return byStart(all), err
+}
+
+// ofTraffic makes the flows of a run, traffic by traffic, and returns the largest number
+// of a connection.
+func ofTraffic(t *fabric.Topology, list []Traffic, load float64, length time.Duration, seed uint64) ([]Flow, int32, error) {
 	var all []Flow
 	groups, connections := 0, int32(0)
 	for i := range list {
 		d, err := newDraw(&list[i], t, NewRandom(seed, uint64(i)+1))
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		d.base = groups
 		flows, err := d.make(load, length)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		first := len(all)
 		all = append(all, flows...)
@@ -46,7 +53,7 @@ func Generate(t *fabric.Topology, list []Traffic, load float64, length time.Dura
 		}
 		connections = most
 	}
-	return byStart(all), nil
+	return all, connections, nil
 }
 
 // byStart sorts flows by their starts. Predecessors keep their flows.

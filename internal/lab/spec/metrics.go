@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -53,7 +54,12 @@ var metrics = slices.Concat([]Metric{
 	{"algorithm-bandwidth", "Gbit/s", "buffer size of a rank divided by the collective completion time, as in nccl-tests", true, false},
 	{"bus-bandwidth", "Gbit/s", "algorithm bandwidth times the fraction of the buffer that each link carries, as in nccl-tests", true, false},
 	{"straggler-share", "%", "time between the last byte of the median rank and the last byte of the last rank, as a fraction of the collective completion time", false, false},
-	{"iteration-time", "ms", "time between the starts of two iterations of a collective, including computation: mean", false, false},
+	{"iteration-time", "ms", "time of an iteration: of a collective, between the starts of two iterations, including computation; of a job, from its start to the end of its last finished iteration, divided by the number of iterations; mean over the jobs", false, false},
+	{"iteration-ratio", "", "for jobs: iteration time divided by its lower bound, in which each message is alone in the network and the links of hosts are never idle without need; mean over the jobs", false, false},
+	{"step-time", "ms", "for jobs: time of a collective operation in one group of ranks, or of a message between stages of the pipeline; mean", false, false},
+	{"step-ratio", "", "for jobs: step time divided by its lower bound; mean", false, false},
+	{"exposed-communication", "ms", "for jobs: time of an iteration in which a rank does not compute, but waits for messages; mean over the ranks, the iterations and the jobs", false, false},
+	{"exposed-ratio", "", "for jobs: exposed communication divided by that of the lower bound of the iteration time; none if the lower bound has no exposed communication", false, false},
 	{"throughput", "Mbit/s", "payload delivered per second to all hosts, while flows start", true, false},
 	{"flow-rate", "Mbit/s", "payload of a flow divided by its completion time: mean over the flows", true, true},
 	{"unfinished", "%", "fraction of flows that had not finished at the end of the run; their completion time counts until the end", false, true},
@@ -86,6 +92,22 @@ var metrics = slices.Concat([]Metric{
 	{"decision-delay", "ms", "age of a port's state when a decision uses it: mean over the decisions; none for schemes without such state", false, false},
 	{"granularity", "packets", "for PDLB: mean size of the flowcells", false, false},
 }, fitMetrics())
+
+// jobMetrics are measured for each job as well, as in iteration-time:NAME. They are
+// the default columns of an experiment with jobs.
+var jobMetrics = []string{"iteration-time", "iteration-ratio", "step-time", "step-ratio", "exposed-communication", "exposed-ratio"}
+
+// ByJob reports whether there is one for each job as well.
+func (m *Metric) ByJob() bool { return slices.Contains(jobMetrics, m.Name) }
+
+// metric finds a metric by its name, and refuses one of a job that no case has.
+func (x *Experiment) metric(name string) (Measure, error) {
+	m, err := MetricNamed(name, x.Classes)
+	if base, job, of := strings.Cut(name, ":"); err == nil && of && m.ByJob() && !slices.Contains(x.JobNames(), job) {
+		return m, fmt.Errorf("metric %s: there is no job %q in jobs of %s", base, job, cmp.Or(x.Name, "the experiment"))
+	}
+	return m, err
+}
 
 // FittedDegrees lists the degrees of the polynomials in QALL's Table I.
 var FittedDegrees = []int{1, 2, 3, 5, 8, 10}
@@ -128,13 +150,18 @@ func MetricNamed(name string, classes []Class) (Measure, error) {
 	if !byClass {
 		return c, nil
 	}
+	one := metrics[i]
+	if one.ByJob() {
+		one.About += "; only of job " + class
+		c.Metric = &one
+		return c, nil
+	}
 	if !c.ByClass {
 		return Measure{}, fmt.Errorf("metric %s is not measured by class", base)
 	}
 	if c.Class = slices.IndexFunc(classes, func(k Class) bool { return k.Name == class }); c.Class < 0 {
 		return Measure{}, fmt.Errorf("metric %s: there is no class %q", name, class)
 	}
-	one := metrics[i]
 	one.About += "; only of " + class + " flows, " + sizes(classes, c.Class)
 	c.Metric = &one
 	return c, nil
@@ -154,14 +181,20 @@ func sizes(classes []Class, i int) string {
 	return fmt.Sprintf("of more than %v and up to %v", classes[i-1].Upto, upto)
 }
 
-// AllMetrics are all that an experiment's runs are measured by.
-func AllMetrics(classes []Class) []Measure {
+// AllMetrics are all that the runs of an experiment with some classes and jobs are
+// measured by.
+func AllMetrics(classes []Class, jobs []string) []Measure {
 	var list []Measure
 	for i := range metrics {
 		list = append(list, Measure{&metrics[i], -1, metrics[i].Name})
 		if metrics[i].ByClass && len(classes) > 1 {
 			for k, class := range classes {
 				list = append(list, Measure{&metrics[i], k, metrics[i].Name + ":" + class.Name})
+			}
+		}
+		if metrics[i].ByJob() {
+			for _, job := range jobs {
+				list = append(list, Measure{&metrics[i], -1, metrics[i].Name + ":" + job})
 			}
 		}
 	}

@@ -279,6 +279,9 @@ type Offer struct {
 // individually.
 func (c *Case) Offer(t *fabric.Topology, load float64) (Offer, bool) {
 	var o Offer
+	if len(c.Jobs) > 0 {
+		return o, false
+	}
 	length := c.Length()
 	for i := range c.Traffic {
 		tr := &c.Traffic[i]

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // This file builds the flows of files whose operations are whole collectives: Chakra
@@ -18,8 +20,6 @@ func (tr *Traffic) checkImport() error {
 		return fmt.Errorf("algorithm %q: want %s", tr.Algorithm, orList(algorithms[allReduce]))
 	case tr.Groups != 0 || tr.Order != "" || tr.Compute != 0:
 		return fmt.Errorf("groups, order and compute: the file %q determines them", tr.File)
-	case tr.Connections != "" && tr.Connections != persistentConnections && tr.Connections != messageConnections:
-		return fmt.Errorf("connections %q: want %s or %s", tr.Connections, persistentConnections, messageConnections)
 	case tr.Ranks < 0 || tr.Window < 0 || tr.Chunks < 0 || tr.Repeat < 0:
 		return fmt.Errorf("ranks %d, window %d, chunks %d, repeat %d: want 0 or more", tr.Ranks, tr.Window, tr.Chunks, tr.Repeat)
 	}
@@ -30,7 +30,7 @@ func (tr *Traffic) checkImport() error {
 func (tr *Traffic) importer(ranks int) *builder {
 	return &builder{
 		Traffic: tr, numbers: map[[2]int32]int32{},
-		hosts: sequence(0, ranks), began: slices.Repeat([]int32{-1}, ranks),
+		hosts: sequence(0, ranks), began: make([][]int32, ranks),
 	}
 }
 
@@ -58,7 +58,13 @@ func (tr *Traffic) as(op string, bytes int64, ranks int) (*Traffic, error) {
 // what lets each host continue: a computation that ends some time after the host has
 // received all messages.
 func (b *builder) once(tr *Traffic, hosts []int, began []int32, pause time.Duration) []int32 {
-	c := &builder{Traffic: tr, flows: b.flows, hosts: hosts, began: began, gated: true, numbers: b.numbers}
+	after := lists.Map(began, func(at int32) []int32 {
+		if at < 0 {
+			return nil
+		}
+		return []int32{at}
+	})
+	c := &builder{Traffic: tr, flows: b.flows, hosts: hosts, began: after, gated: true, numbers: b.numbers}
 	first := len(c.flows)
 	c.operation()
 	waits := c.received(first)

@@ -228,7 +228,7 @@ func parameterNames(list []codegen.Param) string {
 
 func (x *Experiment) checkMetrics(src *source) error {
 	for i, name := range x.Metrics {
-		if _, err := MetricNamed(name, x.Classes); err != nil {
+		if _, err := x.metric(name); err != nil {
 			return src.wrong(fmt.Sprintf("metrics[%d]", i), err)
 		}
 	}
@@ -262,6 +262,10 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 		}
 	}
 	c.countDependent()
+	if err := c.checkJobs(t); err != nil {
+		wrong := err.(*keyError)
+		return src.wrong(at("jobs")+wrong.key, wrong.err)
+	}
 	if err := c.settle(t); err != nil {
 		return src.wrong(at("duration"), err)
 	}

@@ -401,7 +401,7 @@ func (x *Experiment) checkTargets(src *source) error {
 }
 
 func (x *Experiment) checkTarget(t *Target) error {
-	if _, err := MetricNamed(t.Metric, x.Classes); err != nil {
+	if _, err := x.metric(t.Metric); err != nil {
 		return err
 	}
 	for _, name := range []string{t.Case, t.AgainstCase} {

@@ -74,7 +74,7 @@ func flowText(x *spec.Experiment, of, format string, seed uint64, read spec.Read
 	if err != nil {
 		return nil, err
 	}
-	flows, err := spec.Generate(t, c.Traffic, float64(c.Loads[0]), c.Length(), seed)
+	flows, err := c.Flows(t, float64(c.Loads[0]), seed)
 	if err != nil {
 		return nil, err
 	}
