@@ -32,7 +32,7 @@ func (d *dependent) plan(specs []sim.FlowSpec, sims []*sim.Flow) error {
 	steps := make([]sim.Step, len(d.flows))
 	for i, o := range d.flows {
 		s := &steps[i]
-		s.FlowSpec, s.Start, s.Connection, s.Compute = specs[i], o.Start, o.Connection, o.Compute
+		s.FlowSpec, s.Start, s.Connection, s.QueuePair, s.Compute = specs[i], o.Start, o.Connection, o.QueuePair, o.Compute
 		if w := o.Waits; w != nil {
 			s.After, s.AfterAck, s.Delay = w.After, w.AfterAck, w.Delay
 		}

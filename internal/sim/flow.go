@@ -163,12 +163,12 @@ func (f *Flow) connect() error {
 		to = newUECSender(&t, &f.FlowStats, size, rate)
 		from = newUECReceiver(&t, &f.FlowStats)
 	}
-	if f.step != nil {
-		f.step.connect(to)
-	}
 	source := newSource(f, to)
 	if t.Entropy != EntropyFlow {
 		source.entropy = newEntropySource(&t, f.net.stream(fmt.Sprintf("entropy/%d", f.ID)))
+	}
+	if f.step != nil {
+		f.step.connect(source)
 	}
 	source.push = f.Transport == UDP || t.AtOnce && f.Transport.protocol() == protocolTCP
 	f.sender, f.receiver = source, &sink{Flow: f, net: f.Dst.net, half: from}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,6 +23,9 @@ type Step struct {
 	// Connection numbers the connection that carries the flow, from 1; 0 opens a new
 	// one. A flow inherits the congestion state of the flow before it on its connection.
 	Connection int32
+	// QueuePair: all flows of the connection also have the source port of the first, and
+	// share the state of entropy.
+	QueuePair bool
 }
 
 // A Workload is a set of flows that begin after each other. Predecessors count down
@@ -59,8 +63,10 @@ type step struct {
 
 // A connection outlives its flows.
 type connection struct {
-	last half // the sending half of its latest flow
-	left int  // flows still to begin
+	last    half           // the sending half of its latest flow
+	left    int            // flows still to begin
+	port    uint16         // the source port of a queue pair; 0: no flow has been made
+	entropy *entropySource // of a queue pair
 }
 
 // PlanWorkload plans the flows of a workload. flows[i] is set when step i begins.
@@ -98,6 +104,7 @@ func (n *Network) PlanWorkload(steps []Step, flows []*Flow) (*Workload, error) {
 			}
 			s.flow = f
 			f.step = s
+			s.samePort(f)
 		}
 		if s.waits == 0 {
 			s.plan(n.now)
@@ -206,6 +213,7 @@ func (s *step) fire() {
 			panic(err)
 		}
 		f.step = s
+		s.samePort(f)
 	}
 	*s.to = f
 	if err := f.begin(); err != nil {
@@ -213,18 +221,30 @@ func (s *step) fire() {
 	}
 }
 
-// connect gives the sending half of a flow the state of its connection.
-func (s *step) connect(h half) {
+// samePort gives a flow the source port of its queue pair.
+func (s *step) samePort(f *Flow) {
+	if c := s.w.conns[s.spec.Connection]; c != nil && s.spec.QueuePair {
+		c.port = cmp.Or(c.port, f.Sport)
+		f.Sport = c.port
+	}
+}
+
+// connect gives the source of a flow the state of its connection.
+func (s *step) connect(f *source) {
 	c := s.w.conns[s.spec.Connection]
 	if c == nil {
 		return
 	}
-	if to, ok := h.(heir); ok && c.last != nil {
+	if to, ok := f.half.(heir); ok && c.last != nil {
 		to.inherit(c.last)
 	}
-	c.last = h
+	c.last = f.half
+	if s.spec.QueuePair && f.entropy != nil {
+		c.entropy = cmp.Or(c.entropy, f.entropy)
+		f.entropy = c.entropy
+	}
 	if c.left--; c.left == 0 {
-		c.last = nil
+		c.last, c.entropy = nil, nil
 	}
 }
 

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -147,6 +148,59 @@ func TestConnection(t *testing.T) {
 	}
 	if first, second := times(0); second < first*99/100 {
 		t.Errorf("without a connection, the messages take %v and %v", first, second)
+	}
+}
+
+// TestQueuePair: messages of a queue pair have one source port, and later ones send to
+// the ports that earlier ones found free of congestion.
+func TestQueuePair(t *testing.T) {
+	topo := leafSpine(t, fabric.LeafSpine{Spines: 4, Links: fabric.Links{HostRate: 10 * fabric.Gbps, Rate: 10 * fabric.Gbps}})
+	links, err := topo.FindLinks("l1-s1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := slices.Clone(topo.Links)
+	list[links[0]].Rate = fabric.Gbps
+	if topo, err = topo.WithLinks(list); err != nil {
+		t.Fatal(err)
+	}
+	var last []sim.Flow
+	for _, load := range []func(testing.TB, *sim.Network, *plan.Plan){loadP4, loadModels} {
+		run := func(together bool) (flows []sim.Flow) {
+			var steps []sim.Step
+			for i := range 20 {
+				s := sim.Step{Connection: 1, QueuePair: together, FlowSpec: sim.FlowSpec{
+					From: "h1", To: "h3", Bytes: 30_000, Transport: sim.DCTCP, Tuning: &sim.Tuning{Entropy: sim.EntropyREPS, Paths: 16},
+				}}
+				if i > 0 {
+					s.AfterAck = []int32{int32(i - 1)}
+				}
+				steps = append(steps, s)
+			}
+			for _, f := range runSteps(t, topo, "ecmp", sim.Options{ECN: sim.ECN{Min: 3000, Max: 3000}}, load, steps) {
+				flows = append(flows, *f)
+			}
+			return flows
+		}
+		marked := func(flows []sim.Flow) (n int64) {
+			for i := range flows {
+				n += flows[i].Marked
+			}
+			return n
+		}
+		alone, together := run(false), run(true)
+		if a, b := alone[1], together[1]; a.Sport == alone[0].Sport || b.Sport != together[0].Sport {
+			t.Errorf("ports %d and %d, in a queue pair %d and %d", alone[0].Sport, a.Sport, together[0].Sport, b.Sport)
+		}
+		if a, b := marked(alone), marked(together); a == 0 || b*2 > a {
+			t.Errorf("%d marks, in a queue pair %d: want at most half", a, b)
+		}
+		for i := range last {
+			if last[i].Finished != together[i].Finished {
+				t.Errorf("message %d ends at %v with programs, at %v with models", i, last[i].Finished, together[i].Finished)
+			}
+		}
+		last = together
 	}
 }
 

@@ -58,6 +58,14 @@ const (
 
 var connections = []string{persistentConnections, messageConnections, queuePair}
 
+// checkConnections reports connections that the traffic cannot have.
+func (tr *Traffic) checkConnections() error {
+	if tr.Connections != "" && tr.Kind == "udp" {
+		return fmt.Errorf("connections %s with transport udp: want it with a transport that has state", tr.Connections)
+	}
+	return checkConnections(tr.Connections)
+}
+
 func checkConnections(name string) error {
 	if name != "" && !slices.Contains(connections, name) {
 		return fmt.Errorf("connections %q: want %s", name, orList(connections))
@@ -102,8 +110,6 @@ func (tr *Traffic) checkCollective(hosts int) error {
 		return err
 	case tr.Order != "" && !slices.Contains(Orders, tr.Order):
 		return fmt.Errorf("order %q: want %s", tr.Order, orList(Orders))
-	case checkConnections(tr.Connections) != nil:
-		return checkConnections(tr.Connections)
 	case tr.Size == 0:
 		return fmt.Errorf("collective %s: want size, the bytes of the buffer of a rank", tr.Collective)
 	case tr.splits() && int64(tr.Size) < int64(ranks):
@@ -127,7 +133,7 @@ func (tr *Traffic) checkCollective(hosts int) error {
 
 // own reports whether the traffic has a key of collectives.
 func (tr *Traffic) own() bool {
-	return tr.Algorithm != "" || tr.Order != "" || tr.Connections != "" ||
+	return tr.Algorithm != "" || tr.Order != "" ||
 		tr.Ranks != 0 || tr.Groups != 0 || tr.Window != 0 || tr.Chunks != 0 || tr.Repeat != 0 || tr.Compute != 0
 }
 
@@ -250,7 +256,7 @@ func (b *builder) add(src, dst int, bytes int64, after ...int32) int32 {
 		if b.numbers[pair] == 0 {
 			b.numbers[pair] = int32(len(b.numbers) + 1)
 		}
-		f.Connection = b.numbers[pair]
+		f.Connection, f.QueuePair = b.numbers[pair], b.Connections == queuePair
 	}
 	return b.put(f, src, after)
 }

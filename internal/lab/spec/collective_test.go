@@ -231,6 +231,42 @@ func TestFlowListColumns(t *testing.T) {
 	}
 }
 
+// TestConnectionsOfHosts: flows of any traffic between the same hosts share a connection
+// if the traffic says so, and none by default.
+func TestConnectionsOfHosts(t *testing.T) {
+	topo := hosts32(t)
+	for key, want := range map[string]int{"": 0, "per-message": 0, "persistent": 2, "queue-pair": 2} {
+		s := Setting{Traffic: []Traffic{{Pattern: Pairs, Pairs: []string{"h1-h9", "h2-h10"}, Size: 1000, At: []Time{0, 1000, 2000}, Connections: key}}}
+		s.defaults()
+		if err := s.Traffic[0].resolve(topo, NoFiles); err != nil {
+			t.Fatal(err)
+		}
+		flows, err := Generate(topo, s.Traffic, 0.5, time.Second, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pairs := map[int32]string{}
+		for _, f := range flows {
+			if pair := fmt.Sprint(f.Src, f.Dst); f.Connection > 0 {
+				if pairs[f.Connection] != "" && pairs[f.Connection] != pair {
+					t.Errorf("%s: connection %d is of %s and %s", key, f.Connection, pair, pairs[f.Connection])
+				}
+				pairs[f.Connection] = pair
+			}
+			if f.QueuePair != (key == "queue-pair") {
+				t.Errorf("%s: queue pair %t", key, f.QueuePair)
+			}
+		}
+		if len(flows) != 6 || len(pairs) != want {
+			t.Errorf("%s: %d flows on %d connections: want 6 on %d", key, len(flows), len(pairs), want)
+		}
+	}
+	tr := Traffic{Pattern: Pairs, Kind: "udp", Size: 1000, Connections: "persistent"}
+	if err := tr.resolve(topo, NoFiles); err == nil || !strings.HasPrefix(err.Error(), "connections persistent with transport udp: want") {
+		t.Errorf("udp: %v", err)
+	}
+}
+
 // TestGenerateMovesWaits keeps predecessors when flows of two traffics are sorted.
 func TestGenerateMovesWaits(t *testing.T) {
 	topo := hosts32(t)

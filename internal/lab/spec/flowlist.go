@@ -35,6 +35,7 @@ type Flow struct {
 
 	Waits      *Waits    // for other flows; nil: for none
 	Connection int32     // shared with other flows, from 1; 0: its own
+	QueuePair  bool      // the flows of the connection share ports and the state of entropy too
 	Instance   *Instance // that it is part of; nil: none
 	Compute    bool      // not a transfer but a computation on Src, as long as Waits.Delay
 	Job        *JobRun   // that it is part of; nil: none

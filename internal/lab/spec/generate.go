@@ -37,11 +37,13 @@ func ofTraffic(t *fabric.Topology, list []Traffic, load float64, length time.Dur
 		if d.Pattern == List {
 			list = new(Instance)
 		}
+		pairs := hostPairConnections{}
 		for j := range all[first:] {
 			f := &all[first+j]
 			f.Class, f.Kind, f.Rate = d.Class, d.Kind, d.Speed
 			f.Background = d.background()
 			f.Instance = cmp.Or(f.Instance, list)
+			pairs.connect(d.Traffic, f)
 			groups = max(groups, f.Group)
 			if f.Connection > 0 {
 				f.Connection += connections
@@ -54,6 +56,22 @@ func ofTraffic(t *fabric.Topology, list []Traffic, load float64, length time.Dur
 		connections = most
 	}
 	return all, connections, nil
+}
+
+// hostPairConnections numbers the connections of a traffic by their hosts.
+type hostPairConnections map[[2]int]int32
+
+// connect gives a flow of a traffic other than a collective the connection of its hosts,
+// if the traffic has connections.
+func (c hostPairConnections) connect(tr *Traffic, f *Flow) {
+	if tr.Pattern == Collective || tr.Connections == "" || tr.Connections == messageConnections || f.Compute {
+		return
+	}
+	pair := [2]int{f.Src, f.Dst}
+	if c[pair] == 0 {
+		c[pair] = int32(len(c) + 1)
+	}
+	f.Connection, f.QueuePair = c[pair], tr.Connections == queuePair
 }
 
 // byStart sorts flows by their starts. Predecessors keep their flows.

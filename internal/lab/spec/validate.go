@@ -347,6 +347,9 @@ func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
 	if tr.Kind != "" && !slices.Contains(Transports, tr.Kind) {
 		return fmt.Errorf("transport %q: want one of %s", tr.Kind, strings.Join(Transports, ", "))
 	}
+	if err := tr.checkConnections(); err != nil {
+		return err
+	}
 	switch {
 	case !(tr.Load >= 0 && tr.Load <= 1): // which NaN is neither
 		return fmt.Errorf("load %g: want a share up to 1", tr.Load)
@@ -370,7 +373,7 @@ func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
 		return tr.checkCollective(len(d.from))
 	}
 	if tr.own() {
-		return fmt.Errorf("algorithm, ranks, groups, order, window, chunks, repeat, compute and connections are of collectives: want collective: %s", orList(Collectives))
+		return fmt.Errorf("algorithm, ranks, groups, order, window, chunks, repeat and compute are of collectives: want collective: %s", orList(Collectives))
 	}
 	if tr.Size == 0 {
 		if tr.cdf, err = workload(tr.Workload, read); err != nil {
