@@ -188,6 +188,7 @@ This page defines the metrics of p4lb lab and p4lb traffic. They are the columns
 - A flow counts if it starts after the warm-up. A flow that has not finished at the end of the run counts with its time until then.
 - Every figure is the mean over the seeds, with the half-width of its 95 % confidence interval by Student's t. Differences between schemes are paired by seed, because the runs of a seed have the same flows.
 - Class metrics such as fct-mean:short cover one class of flows. The default classes are short (up to 100 kB), medium (up to 1 MB) and long.
+- Metrics of jobs such as iteration-time:NAME cover one job.
 - An uplink is a link from a leaf to a spine.
 
 | metric | unit | by class | better | meaning |

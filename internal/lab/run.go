@@ -425,13 +425,16 @@ func (r *running) advance(ctx context.Context) error {
 		}
 	}
 	for at := length; at < end && r.left > 0; {
-		at = min(at+max(length/steps, 10*time.Microsecond), end)
+		at = min(at+max(length/steps, 10*time.Microsecond, (end-length)/maxDrainSteps), end)
 		if err := r.step(ctx, at); err != nil {
 			return err
 		}
 	}
 	return r.net.Audit()
 }
+
+// maxDrainSteps bounds the steps in which virtual time passes after the duration.
+const maxDrainSteps = 1_000_000
 
 func (r *running) step(ctx context.Context, until time.Duration) error {
 	r.net.Advance(until)

@@ -196,7 +196,7 @@ type builder struct {
 	instance *Instance
 	hosts    []int
 	began    [][]int32          // by rank: the dependencies of its first messages
-	gated   bool               // all messages of a rank wait for its dependencies
+	gated    bool               // all messages of a rank wait for its dependencies
 	numbers  map[[2]int32]int32 // the connection of two hosts
 }
 
@@ -360,11 +360,33 @@ func (b *builder) ring() {
 	if b.Collective == allReduce {
 		steps *= 2
 	}
+	if b.gated {
+		b.orderedRing(steps)
+		return
+	}
 	for c := range n {
 		var before []int32
 		for s := range steps {
 			before = []int32{b.add((c+s)%n, (c+s+1)%n, share(int64(b.Size), c, n), before...)}
 		}
+	}
+}
+
+// orderedRing is ring in which each rank sends one share after the other. Ranks may be
+// late, so that shares would otherwise leave together.
+func (b *builder) orderedRing(steps int) {
+	n := len(b.hosts)
+	before := make([]int32, n) // by share: its latest message
+	for s := range steps {
+		now := make([]int32, n)
+		for c := range n {
+			var after []int32
+			if s > 0 {
+				after = []int32{before[c], before[(c+1)%n]} // its arrival, and the message of this rank before
+			}
+			now[c] = b.add((c+s)%n, (c+s+1)%n, share(int64(b.Size), c, n), after...)
+		}
+		before = now
 	}
 }
 

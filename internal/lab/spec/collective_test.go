@@ -232,7 +232,7 @@ func TestFlowListColumns(t *testing.T) {
 }
 
 // TestConnectionsOfHosts: flows of any traffic between the same hosts share a connection
-// if the traffic says so, and none by default.
+// if the traffic has the key, and none by default.
 func TestConnectionsOfHosts(t *testing.T) {
 	topo := hosts32(t)
 	for key, want := range map[string]int{"": 0, "per-message": 0, "persistent": 2, "queue-pair": 2} {

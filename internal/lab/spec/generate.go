@@ -64,7 +64,7 @@ type hostPairConnections map[[2]int]int32
 // connect gives a flow of a traffic other than a collective the connection of its hosts,
 // if the traffic has connections.
 func (c hostPairConnections) connect(tr *Traffic, f *Flow) {
-	if tr.Pattern == Collective || tr.Connections == "" || tr.Connections == messageConnections || f.Compute {
+	if tr.Pattern == Collective || tr.Connections == "" || tr.Connections == messageConnections || f.Compute || f.Connection > 0 {
 		return
 	}
 	pair := [2]int{f.Src, f.Dst}

@@ -547,8 +547,8 @@ func inRanks(t *fabric.Topology, names []string) (hosts []int, err error) {
 	return hosts, nil
 }
 
-// placementStream is the first stream of random numbers of placements, far from those of
-// traffics.
+// placementStream is the first stream of random numbers of placements, far from the
+// streams of traffics.
 const placementStream = 1 << 32
 
 // acrossLeaves orders hosts so that each leaf has its turn.

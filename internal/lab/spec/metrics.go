@@ -59,7 +59,7 @@ var metrics = slices.Concat([]Metric{
 	{"step-time", "ms", "for jobs: time of a collective operation in one group of ranks, or of a message between stages of the pipeline; mean", false, false},
 	{"step-ratio", "", "for jobs: step time divided by its lower bound; mean", false, false},
 	{"exposed-communication", "ms", "for jobs: time of an iteration in which a rank does not compute, but waits for messages; mean over the ranks, the iterations and the jobs", false, false},
-	{"exposed-ratio", "", "for jobs: exposed communication divided by that of the lower bound of the iteration time; none if the lower bound has no exposed communication", false, false},
+	{"exposed-ratio", "", "for jobs: exposed communication divided by the exposed communication in the lower bound of the iteration time; none if the lower bound has none", false, false},
 	{"throughput", "Mbit/s", "payload delivered per second to all hosts, while flows start", true, false},
 	{"flow-rate", "Mbit/s", "payload of a flow divided by its completion time: mean over the flows", true, true},
 	{"unfinished", "%", "fraction of flows that had not finished at the end of the run; their completion time counts until the end", false, true},

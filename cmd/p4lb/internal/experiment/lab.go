@@ -116,6 +116,11 @@ experiment of a paper, or an experiment that the --store has.
                               # the network) or default (the catalogue)
   traffic:                    # several may go on at once
     - {workload: websearch, pattern: halves, load-of: fabric, cut: 2MB}    # cut: none
+                              # {collective: all-reduce, size: 8MB, repeat: 3}
+                              # {pattern: pairs, pairs: [h1-h9], connections: queue-pair}
+  jobs:                       # training jobs, beside traffic or alone
+    - {name: train, placement: packed, ranks: 16, tensor: 4, iterations: 3, phases: [
+       {compute: 1ms}, {collective: all-reduce, over: data, size: 8MB}]}    # see docs/formats.md
   loads: [0.5, 0.7]
   transport: dctcp            # tcp, dctcp, dcqcn, udp, uec, or with constants:
                               # {kind: dcqcn, rdma: {cut-interval: 50us, nack-every: 500us}}
