@@ -3,23 +3,11 @@ package lab
 import (
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/p4lb/p4lb/internal/lab/spec"
 	"github.com/p4lb/p4lb/internal/network/fabric"
-	"github.com/p4lb/p4lb/internal/text/lists"
 )
-
-// A jobTime contains the times of a job in a run, without its iterations that have not
-// ended on all ranks.
-type jobTime struct {
-	*spec.JobRun
-	iterations int
-	ends       []time.Duration // by rank: of the last iteration, since the job's start
-	ideals     []time.Duration // by rank: lower bounds of ends
-	busy       time.Duration   // of the busiest link of a host, in all iterations
-}
 
 // jobTimes returns the times of the jobs.
 func jobTimes(topo *fabric.Topology, flows []*outcome) []*jobTime {
@@ -130,18 +118,6 @@ func (j *jobTime) exposed(ends []time.Duration) float64 {
 	return sum
 }
 
-// ofJob returns the function of a metric with its key, which may name one job.
-func (m *measured) ofJob(key string) func(*measured, []*outcome) float64 {
-	name, of, _ := strings.Cut(key, ":")
-	i := slices.IndexFunc(m.jobs, func(j *jobTime) bool { return j.Name == of })
-	if metric, err := spec.MetricNamed(name, nil); i < 0 || err != nil || !metric.ByJob() {
-		return compute[name]
-	}
-	one := *m
-	one.jobs = m.jobs[i : i+1]
-	return func(_ *measured, flows []*outcome) float64 { return compute[name](&one, flows) }
-}
-
 // jobComputations computes the metrics of jobs, as the mean over the jobs.
 func jobComputations() map[string]func(*measured, []*outcome) float64 {
 	over := func(of func(*jobTime) float64) func(*measured, []*outcome) float64 {
@@ -163,19 +139,10 @@ func jobComputations() map[string]func(*measured, []*outcome) float64 {
 			return of(j)
 		}
 	}
-	iteration := over(finished((*jobTime).iteration))
 	return map[string]func(*measured, []*outcome) float64{
-		"iteration-time": func(m *measured, flows []*outcome) float64 {
-			if len(m.jobs) == 0 {
-				return iterationTime(m)
-			}
-			return iteration(m, flows)
-		},
 		"iteration-ratio": over(finished(func(j *jobTime) float64 {
 			return j.iteration() / j.each(max(j.busy, slices.Max(j.ideals)))
 		})),
-		"step-time":  steppings(func(_ *measured, x *execution) float64 { return x.time().Seconds() * 1e3 }),
-		"step-ratio": steppings(func(m *measured, x *execution) float64 { return float64(x.time()) / float64(m.ideals[x.Instance]) }),
 		"exposed-communication": over(finished(func(j *jobTime) float64 {
 			return j.exposed(j.ends)
 		})),
@@ -186,22 +153,5 @@ func jobComputations() map[string]func(*measured, []*outcome) float64 {
 			}
 			return j.exposed(j.ends) / least
 		})),
-	}
-}
-
-// steppings is the mean over the collective operations and messages of jobs.
-func steppings(of func(*measured, *execution) float64) func(*measured, []*outcome) float64 {
-	return func(m *measured, _ []*outcome) float64 {
-		if len(m.jobs) == 0 {
-			return math.NaN()
-		}
-		flows := lists.Filter(m.flows, func(f *outcome) bool {
-			return f.Job != nil && slices.ContainsFunc(m.jobs, func(j *jobTime) bool { return j.JobRun == f.Job })
-		})
-		var all mean
-		for _, x := range executions(flows) {
-			all.add(of(m, x))
-		}
-		return all.value()
 	}
 }

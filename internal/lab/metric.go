@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/p4lb/p4lb/fitting"
@@ -92,6 +93,18 @@ func (m *measured) values() map[string]float64 {
 		}
 	}
 	return v
+}
+
+// ofJob returns the function of a metric with its key, which may name one job.
+func (m *measured) ofJob(key string) func(*measured, []*outcome) float64 {
+	name, of, _ := strings.Cut(key, ":")
+	i := slices.IndexFunc(m.jobs, func(j *jobTime) bool { return j.Name == of })
+	if metric, err := spec.MetricNamed(name, nil); i < 0 || err != nil || !metric.ByJob() {
+		return compute[name]
+	}
+	one := *m
+	one.jobs = m.jobs[i : i+1]
+	return func(_ *measured, flows []*outcome) float64 { return compute[name](&one, flows) }
 }
 
 func overFlows(of func(*outcome) float64, sum func([]float64) float64) func(*measured, []*outcome) float64 {
@@ -242,12 +255,24 @@ func collectiveComputations() map[string]func(*measured, []*outcome) float64 {
 		"algorithm-bandwidth": over(func(_ *measured, x *execution) float64 { return bandwidth(x) }, average),
 		"bus-bandwidth":       over(func(_ *measured, x *execution) float64 { return bandwidth(x) * x.BusFactor() }, average),
 		"straggler-share":     over(func(_ *measured, x *execution) float64 { return 100 * x.straggling() }, average),
+		"step-time":           steppings(ms),
+		"step-ratio":          steppings(func(m *measured, x *execution) float64 { return float64(x.time()) / float64(m.ideals[x.Instance]) }),
+		"iteration-time":      iterationTime,
 	}
 }
 
-// iterationTime is the mean time between the starts of consecutive iterations.
-func iterationTime(m *measured) float64 {
+// iterationTime is the mean time of an iteration: of jobs, or else between the starts of
+// consecutive iterations.
+func iterationTime(m *measured, _ []*outcome) float64 {
 	var all mean
+	if len(m.jobs) > 0 {
+		for _, j := range m.jobs {
+			if j.iterations > 0 {
+				all.add(j.iteration())
+			}
+		}
+		return all.value()
+	}
 	var before *execution
 	for _, x := range executions(m.flows) {
 		if before != nil && x.Iteration == before.Iteration+1 && x.Kind == before.Kind {
@@ -256,6 +281,23 @@ func iterationTime(m *measured) float64 {
 		before = x
 	}
 	return all.value()
+}
+
+// steppings is the mean over the collective operations and messages of jobs.
+func steppings(of func(*measured, *execution) float64) func(*measured, []*outcome) float64 {
+	return func(m *measured, _ []*outcome) float64 {
+		if len(m.jobs) == 0 {
+			return math.NaN()
+		}
+		flows := lists.Filter(m.flows, func(f *outcome) bool {
+			return f.Job != nil && slices.ContainsFunc(m.jobs, func(j *jobTime) bool { return j.JobRun == f.Job })
+		})
+		var all mean
+		for _, x := range executions(flows) {
+			all.add(of(m, x))
+		}
+		return all.value()
+	}
 }
 
 // greatest is the largest value, or NaN.

@@ -56,6 +56,16 @@ type measured struct {
 	fit *fitting.Fit // of the ports; nil: the experiment has none
 }
 
+// A jobTime contains the times of a job in a run, without its iterations that have not
+// ended on all ranks.
+type jobTime struct {
+	*spec.JobRun
+	iterations int
+	ends       []time.Duration // by rank: of the last iteration, since the job's start
+	ideals     []time.Duration // by rank: lower bounds of ends
+	busy       time.Duration   // of the busiest link of a host, in all iterations
+}
+
 // Steps are the messages of one execution of a collective operation, in columns.
 type Steps struct {
 	Hosts []string  `json:"hosts"` // the senders
