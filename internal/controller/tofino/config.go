@@ -62,7 +62,7 @@ func (s *session) load(ctx context.Context, name string) error {
 	s.mu.Unlock()
 	c := at.config
 	_, err := s.wire.SetForwardingPipelineConfig(ctx, &wire.SetForwardingPipelineConfigRequest{
-		DeviceId: at.device, ClientId: at.client, Action: wire.SetForwardingPipelineConfigRequest_VERIFY_AND_WARM_INIT_BEGIN_AND_END,
+		DeviceId: at.device, ClientId: s.client, Action: wire.SetForwardingPipelineConfigRequest_VERIFY_AND_WARM_INIT_BEGIN_AND_END,
 		Config: []*wire.ForwardingPipelineConfig{{P4Name: name, BfruntimeInfo: c.GetBfruntimeInfo(), Profiles: c.GetProfiles()}},
 	}, callOptions...)
 	s.mu.Lock()
@@ -99,8 +99,7 @@ func (s *session) bind(ctx context.Context) (bound bool, err error) {
 	case p.name == have:
 		return true, nil
 	}
-	at := s.place()
-	if err := s.bindAs(ctx, at.client, p.name); err != nil {
+	if err := s.bindAs(ctx, s.client, p.name); err != nil {
 		return false, err
 	}
 	s.mu.Lock()
@@ -133,7 +132,7 @@ func (s *session) claim(ctx context.Context) error {
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	visitor := at.client ^ 1<<31
+	visitor := s.client ^ 1<<31
 	stream, err := s.wire.StreamChannel(ctx)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"sync"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -23,8 +24,7 @@ import (
 // A place is the controller's configuration for a switch.
 type place struct {
 	device uint32
-	client uint32 // the number of this client
-	mtu    int    // the packet size by which rates are counted
+	mtu    int // the packet size by which rates are counted
 
 	// The planned contents of the switch and their index. Both are nil if only
 	// registers are accessed.
@@ -50,6 +50,9 @@ func (p *place) in(port int) *wire.TargetDevice {
 type session struct {
 	wire  wire.Client
 	place func() *place // the target may get another plan
+	// The SDE identifies clients by number. Each session has its own: a late request of
+	// an earlier session must not count as one of this session.
+	client uint32
 
 	mu     sync.Mutex
 	told   []byte        // the answer from which the following fields were made
@@ -66,14 +69,14 @@ type session struct {
 
 // open starts a session over a connection.
 func open(conn grpc.ClientConnInterface, where func() *place) target.Session {
-	s := &session{wire: wire.Client{Conn: conn}, place: where, nodes: map[uint32][]uint32{}}
+	s := &session{wire: wire.Client{Conn: conn}, place: where, client: 1<<16 + rand.Uint32N(1<<30), nodes: map[uint32][]uint32{}}
 	return target.Session{Client: s, Registers: &cells{s}, Queues: &queues{s}, Filters: &filters{s}}
 }
 
 // look reads the running programs and finds the plan's among them.
 func (s *session) look(ctx context.Context) error {
 	at := s.place()
-	m, err := s.wire.GetForwardingPipelineConfig(ctx, &wire.GetForwardingPipelineConfigRequest{DeviceId: at.device, ClientId: at.client}, callOptions...)
+	m, err := s.wire.GetForwardingPipelineConfig(ctx, &wire.GetForwardingPipelineConfigRequest{DeviceId: at.device, ClientId: s.client}, callOptions...)
 	if err != nil {
 		return err
 	}
@@ -172,7 +175,7 @@ func (s *session) write(ctx context.Context, to *wire.TargetDevice, list []*wire
 		return nil, err
 	}
 	_, err = s.wire.Write(ctx, &wire.WriteRequest{
-		Target: to, ClientId: s.place().client, P4Name: p.name, Updates: list, Atomicity: wire.WriteRequest_CONTINUE_ON_ERROR,
+		Target: to, ClientId: s.client, P4Name: p.name, Updates: list, Atomicity: wire.WriteRequest_CONTINUE_ON_ERROR,
 	}, callOptions...)
 	if each = outcomes(err); len(each) == len(list) {
 		return each, nil
@@ -213,7 +216,7 @@ func (s *session) read(ctx context.Context, to *wire.TargetDevice, list []*wire.
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	req := &wire.ReadRequest{Target: to, ClientId: s.place().client, P4Name: p.name}
+	req := &wire.ReadRequest{Target: to, ClientId: s.client, P4Name: p.name}
 	for _, e := range list {
 		req.Entities = append(req.Entities, &wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: e}})
 	}

@@ -45,7 +45,7 @@ func (s *session) StreamChannel(ctx context.Context, _ ...grpc.CallOption) (p4v1
 		return nil, err
 	}
 	at := s.place()
-	err = stream.Send(&wire.StreamMessageRequest{ClientId: at.client, Update: &wire.StreamMessageRequest_Subscribe{Subscribe: &wire.Subscribe{
+	err = stream.Send(&wire.StreamMessageRequest{ClientId: s.client, Update: &wire.StreamMessageRequest_Subscribe{Subscribe: &wire.Subscribe{
 		DeviceId: at.device, IsMaster: at.config != nil, Notifications: &wire.Subscribe_Notifications{},
 	}}})
 	if err != nil {

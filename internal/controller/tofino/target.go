@@ -3,7 +3,6 @@ package tofino
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -43,9 +42,8 @@ func (t *Target) Endpoint(name string) (target.Endpoint, error) {
 	return e, err
 }
 
-// A Speaker opens sessions to the switches of a plan, as one client.
+// A Speaker opens sessions to the switches of a plan.
 type Speaker struct {
-	client uint32
 	mu     sync.Mutex
 	plan   *plan.Plan
 	config map[*plan.Pipeline]*wire.ForwardingPipelineConfig
@@ -53,8 +51,7 @@ type Speaker struct {
 
 // NewSpeaker returns a speaker without a plan.
 func NewSpeaker() *Speaker {
-	// The SDE identifies clients by number, so two clients must not share one.
-	return &Speaker{client: 1<<16 + rand.Uint32N(1<<30), config: map[*plan.Pipeline]*wire.ForwardingPipelineConfig{}}
+	return &Speaker{config: map[*plan.Pipeline]*wire.ForwardingPipelineConfig{}}
 }
 
 // Plan records the contents of the switches. The configuration of a pipeline is the
@@ -89,7 +86,7 @@ func (s *Speaker) To(name string, device uint64) func(grpc.ClientConnInterface) 
 func (s *Speaker) place(name string, device uint64) *place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := &place{device: uint32(device), client: s.client}
+	at := &place{device: uint32(device)}
 	if s.plan == nil {
 		return at
 	}

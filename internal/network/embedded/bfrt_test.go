@@ -6,9 +6,13 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"google.golang.org/grpc"
+
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/internal/bfrt/wire"
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/controller/registers"
@@ -228,6 +232,62 @@ func (o *otherClient) Endpoint(name string) (target.Endpoint, error) {
 	e, err := o.Target.Endpoint(name)
 	e.Speak = o.speaker.To(name, e.Device)
 	return e, err
+}
+
+// TestBfRtLateBind: a bind of an earlier connection that arrives late does not keep the
+// present one from its switch.
+func TestBfRtLateBind(t *testing.T) {
+	to := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
+	p := bfrtPlan(t, "ecmp@tna", preset(t, "qall"))
+	deploy(t, p, to, controller.DeployOptions{})
+	late := &lateBinds{otherClient: otherClient{Target: to, speaker: tofino.NewSpeaker()}, earlier: map[string]*wire.SetForwardingPipelineConfigRequest{}}
+	for n := range 2 {
+		if _, err := controller.Deploy(testContext(t), p, late, controller.DeployOptions{}); err != nil {
+			t.Fatalf("deployment %d: %v", n+1, err)
+		}
+	}
+	if late.repeated == 0 {
+		t.Error("no bind was repeated")
+	}
+}
+
+// lateBinds repeats the bind of the last connection before each bind of the present one.
+type lateBinds struct {
+	otherClient
+	mu       sync.Mutex
+	earlier  map[string]*wire.SetForwardingPipelineConfigRequest // by switch
+	repeated int
+}
+
+func (l *lateBinds) Endpoint(name string) (target.Endpoint, error) {
+	e, err := l.otherClient.Endpoint(name)
+	speak := e.Speak
+	e.Speak = func(conn grpc.ClientConnInterface) target.Session {
+		return speak(&lateConn{conn, l, name})
+	}
+	return e, err
+}
+
+type lateConn struct {
+	grpc.ClientConnInterface
+	late *lateBinds
+	name string
+}
+
+func (c *lateConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	if m, ok := args.(*wire.SetForwardingPipelineConfigRequest); ok && m.GetAction() == wire.SetForwardingPipelineConfigRequest_BIND {
+		c.late.mu.Lock()
+		earlier := c.late.earlier[c.name]
+		c.late.earlier[c.name] = m
+		if earlier != nil {
+			c.late.repeated++
+		}
+		c.late.mu.Unlock()
+		if earlier != nil {
+			c.ClientConnInterface.Invoke(ctx, method, earlier, new(wire.SetForwardingPipelineConfigResponse), opts...)
+		}
+	}
+	return c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
 }
 
 // TestBfRtOtherProgram: a switch that has loaded its program is taken as it is,
