@@ -477,7 +477,7 @@ func excludes(t *spec.Target, e Estimate) bool {
 func wants(seeds float64) string {
 	switch {
 	case math.IsInf(seeds, 1):
-		return "one seed gives no interval"
+		return "fewer than two seeds have both values"
 	case seeds > 1000:
 		return "more than 1000 seeds would be needed"
 	}
