@@ -96,13 +96,17 @@ type served struct {
 	now    atomic.Int64 // virtual time of the moment
 	began  time.Time    // of real time, when virtual time began
 
+	loading  sync.Mutex // switches start programs one after the other
 	mu       sync.Mutex
 	changed  chan struct{} // is closed at each change of the fields below
 	open     bool
+	opened   time.Time // the begin of the moment
 	moments  int
 	ended    bool
 	active   map[*servedCall]bool
 	heard    time.Time // the last sign of life of a controller
+	called   time.Time // the end of the last call
+	queued   int       // calls that wait for the clock to stand
 	callers  map[string]*caller
 	sessions map[string]bool // streams, by client and switch
 	frames   []servedFrame
@@ -282,7 +286,7 @@ func (d *served) notify() {
 func (d *served) moment(ctx context.Context, now time.Duration) error {
 	d.now.Store(int64(now))
 	d.mu.Lock()
-	d.open, d.heard = true, time.Now()
+	d.open, d.opened, d.heard = true, time.Now(), time.Now()
 	d.moments++
 	if d.moments > 1 { // a call before the first moment is for the first moment
 		for _, c := range d.callers {
@@ -340,6 +344,9 @@ func (d *served) settled(now time.Duration) (ok bool, again time.Duration, err e
 			d.began = time.Now()
 		}
 		left := time.Until(d.began.Add(time.Duration(float64(now) * d.o.Slow)))
+		if busy := linger - time.Since(d.called); left <= 0 && time.Since(d.opened) < d.o.Timeout && (busy > 0 || d.queued > 0) {
+			return false, max(busy, linger/4), nil
+		}
 		return left <= 0, left, nil
 	}
 	ready := 0
@@ -367,6 +374,10 @@ func (d *served) settled(now time.Duration) (ok bool, again time.Duration, err e
 	return false, 0, fmt.Errorf("controller %s has not answered for %v at %v: want a call of http://%s/next?name=%s, or of /done at its end",
 		strings.Join(late, ", "), d.o.Timeout, now, d.listen[0].Addr(), late[0])
 }
+
+// linger is how long a moment waits for the next request of a busy controller if virtual
+// time is behind real time.
+const linger = 2 * time.Millisecond
 
 // awaited is the wait for controllers at the first moment.
 func (d *served) awaited(what string) (bool, time.Duration, error) {
@@ -567,6 +578,8 @@ func (n *servedNode) Now() time.Duration { return time.Duration(n.now.Load()) }
 
 // Run makes the simulated switch run a program. The clock stands.
 func (n *servedNode) Run(sw *dataplane.Switch) {
+	n.loading.Lock()
+	defer n.loading.Unlock()
 	n.chance.seed(sw, sim.Random(n.r.Seed, n.sw.Name))
 	n.r.load(n.plan, sw)
 }
@@ -586,6 +599,8 @@ func (n *servedNode) PacketOut(frame []byte) {
 func (n *servedNode) Turn(ctx context.Context, c p4rt.SimCall) (func(error), error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.queued++
+	defer func() { n.queued-- }()
 	for !n.open && !n.ended {
 		changed := n.changed
 		n.mu.Unlock()
@@ -608,7 +623,7 @@ func (n *servedNode) Turn(ctx context.Context, c p4rt.SimCall) (func(error), err
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		delete(n.active, call)
-		n.heard = time.Now()
+		n.heard, n.called = time.Now(), time.Now()
 		if n.ready {
 			n.calls++
 			if err != nil {
