@@ -26,6 +26,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/report"
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/network/hosts"
+	"github.com/p4lb/p4lb/internal/network/p4app"
 	"github.com/p4lb/p4lb/internal/ui/live"
 )
 
@@ -162,6 +163,7 @@ type deployJob struct {
 	backup   bool
 	timeout  time.Duration
 	mtu      int
+	graph    string // file of --topology-json
 	queue    int
 }
 
@@ -172,6 +174,7 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 	f.StringVar(&j.app, "p4app", "", "bring up a project of p4-utils or the P4 tutorials: its p4app.json or topology.json, `FILE`")
 	f.StringArrayVar(&j.programs, "program", nil, "p4app: the switches run `FILE`, or one of them with SWITCH=FILE, not the program that is named there (repeatable)")
 	cli.AddFailFlag(cmd, &j.fail)
+	f.StringVar(&j.graph, "topology-json", "", "write the network to `FILE` as the topology.json that controllers of p4-utils load")
 	f.StringVar(&j.target, "target", targetNames[0], "deploy to `TARGET`: "+strings.Join(targetNames, ", "))
 	f.BoolVar(&j.dryRun, "dry-run", false, "print the plan, and do nothing")
 	f.BoolVar(&j.diff, "diff", false, "print the differences and write nothing")
@@ -205,6 +208,8 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 		return j.checkApp(cmd)
 	}
 	switch {
+	case j.graph != "" && (j.embedded.anyPort || j.dryRun || j.diff):
+		return cli.UsageError(cmd, "--topology-json names the addresses of the topology: want none of --any-port, --dry-run and --diff")
 	case len(j.programs) > 0:
 		return cli.UsageError(cmd, "--program is for --p4app")
 	case j.request.Scheme == "" && j.request.File == "" && !j.bmv2.remove:
@@ -337,6 +342,9 @@ func (j *deployJob) run(ctx context.Context) error {
 	if err := j.page.Open(); err != nil {
 		return err
 	}
+	if err := j.writeGraph(plan); err != nil {
+		return err
+	}
 	target, err := j.openTarget(plan)
 	if err != nil {
 		return errors.Join(err, j.hosts.close())
@@ -344,6 +352,22 @@ func (j *deployJob) run(ctx context.Context) error {
 	k := &keeper{c: j.c, job: j, target: target, plan: plan}
 	err = k.deploy(ctx)
 	return errors.Join(err, target.Close(), j.hosts.close())
+}
+
+// writeGraph writes the file of --topology-json.
+func (j *deployJob) writeGraph(p *plan.Plan) error {
+	if j.graph == "" {
+		return nil
+	}
+	cpu := map[string]int{}
+	for _, s := range p.Switches {
+		cpu[s.Name] = s.CPUPort
+	}
+	text, err := p4app.Graph(p.Topology, cpu)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", j.graph, err)
+	}
+	return j.c.WriteResult(j.graph, text)
 }
 
 // own makes this process the owner of the deployment, unless nothing is

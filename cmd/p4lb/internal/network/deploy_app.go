@@ -84,6 +84,9 @@ func (j *deployJob) runApp(ctx context.Context) (err error) {
 		return err
 	}
 	planned := appPlan(project, switches, j.mtu)
+	if err := j.writeGraph(planned); err != nil {
+		return err
+	}
 	network, err := j.openApp(project, planned)
 	if err != nil {
 		return err
