@@ -158,9 +158,9 @@ func bySize(flows []*outcome) []SizeBin {
 // run runs a job. The rows of flows and links go to the writers, nil for none.
 // record, if not nil, sees the run while it runs.
 func (j *Job) run(ctx context.Context, flows, links io.Writer, record Recorder) (*Result, error) {
-	if record != nil || j.begin != nil || j.serve != nil {
+	if record != nil || j.begin != nil || j.serve != nil || len(j.setup.topo.Services) > 0 {
 		alone := *j
-		alone.cores = 1 // callbacks see packets from one goroutine
+		alone.cores = 1 // callbacks see packets from one goroutine, and servers are known late
 		j = &alone
 	}
 	r, err := j.prepare(ctx)
@@ -225,8 +225,9 @@ type running struct {
 	nodes    []*plan.Node
 	flows    []*outcome
 	sims     []*sim.Flow // by flow; nil: not started
-	work     *dependent  // nil: no flow waits for another
-	left     int         // flows to end
+	services []*sim.Service
+	work     *dependent // nil: no flow waits for another
+	left     int        // flows to end
 	sampler  *sampler
 	tasks    *taskFabric
 	alerts   []string
@@ -313,6 +314,10 @@ func (r *running) startFlows() error {
 	if err := r.drawFlows(); err != nil {
 		return err
 	}
+	var err error
+	if r.services, err = servicesOf(r.topo, r.flows, r.Scheme.Engine); err != nil {
+		return err
+	}
 	r.sims = make([]*sim.Flow, len(r.flows))
 	if waits(r.flows) {
 		r.work = &dependent{net: r.net, topo: r.topo, setting: &r.Case.Setting, flows: r.flows}
@@ -332,6 +337,9 @@ func (r *running) flowSpec(o *outcome) sim.FlowSpec {
 	spec := sim.FlowSpec{
 		From: r.topo.Hosts[o.Src].Name, To: r.topo.Hosts[o.Dst].Name, Bytes: o.Bytes,
 		Transport: kind, Tuning: tuning, Rate: int64(o.Rate),
+	}
+	if o.Service > 0 {
+		spec.Service = r.services[o.Service-1]
 	}
 	if o.counts || o.Ends > 0 {
 		spec.Done = func(*sim.Flow) {
@@ -459,6 +467,7 @@ func (r *running) result(fit *fitting.Fit) *Result {
 			o.FlowStats, o.Started, o.Finished = f.FlowStats, f.Started, f.Finished
 		}
 	}
+	r.alerts = append(r.alerts, serversOf(r.topo, r.flows, r.sims)...)
 	if text := r.work.waitingFor(); text != "" {
 		r.alerts = append(r.alerts, text)
 	}

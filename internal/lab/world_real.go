@@ -200,18 +200,32 @@ func (r *running) carry(ctx context.Context, n real.Network, congestion string) 
 	list := make([]real.Flow, len(r.flows))
 	for i, f := range r.flows {
 		list[i] = real.Flow{From: r.topo.Hosts[f.Src].Name, To: r.topo.Hosts[f.Dst].Name, Bytes: f.Bytes, Start: f.Start}
+		if f.Service > 0 {
+			s := &r.topo.Services[f.Service-1]
+			list[i].Service = &real.Service{Address: netip.AddrPortFrom(s.Address, uint16(s.Port)), Servers: s.Servers}
+		}
 	}
 	outcomes, err := real.Run(ctx, n, list, real.Options{Drain: time.Duration(r.Case.Drain), Congestion: congestion})
 	if err != nil {
 		return err
 	}
 	end := r.Case.Length()
+	served, asked := make([]bool, len(r.topo.Services)), make([]bool, len(r.topo.Services))
 	for i, o := range outcomes {
 		f := r.flows[i]
+		if s := f.Service; s > 0 {
+			asked[s-1] = true
+			served[s-1] = served[s-1] || o.Received > 0
+		}
 		f.Started, f.Finished = o.Started, o.Finished
 		f.Sent, f.Retransmitted, f.Timeouts, f.OutOfOrder, f.Received = o.Sent, o.Retransmitted, o.Timeouts, o.OutOfOrder, o.Received
 		f.DupAcks = o.OutOfOrder // a receiver answers each segment that comes early at once (RFC 5681)
 		end = max(end, o.Finished)
+	}
+	for i := range asked {
+		if asked[i] && !served[i] {
+			r.alerts = append(r.alerts, unserved(&r.topo.Services[i]))
+		}
 	}
 	for i, o := range outcomes {
 		r.flows[i].end = end
@@ -240,7 +254,7 @@ func Send(ctx context.Context, x *spec.Experiment, t *fabric.Topology, n real.Ne
 		if err := r.carry(ctx, n, congestion); err != nil {
 			return row, err
 		}
-		row.Runs = append(row.Runs, &Result{Seed: seed, Load: row.Load, Metrics: r.realMetrics()})
+		row.Runs = append(row.Runs, &Result{Seed: seed, Load: row.Load, Metrics: r.realMetrics(), Alerts: r.alerts})
 		if flows == nil {
 			continue
 		}

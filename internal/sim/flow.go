@@ -57,6 +57,11 @@ func (n *Network) checkFlow(s *FlowSpec) error {
 	if src == nil || dst == nil || src == dst {
 		return fmt.Errorf("a flow from %q to %q: want two hosts", s.From, s.To)
 	}
+	if s.Service != nil {
+		if err := s.Service.check(n, src); err != nil {
+			return err
+		}
+	}
 	_, err := n.tune(s, int64(src.nic.Rate()))
 	return err
 }
@@ -73,6 +78,9 @@ func (n *Network) newFlow(s FlowSpec) (*Flow, error) {
 		n.ns3.ports(f)
 	}
 	f.Sport = cmp.Or(f.Sport, uint16(10000+f.ID%50000))
+	if f.Service != nil {
+		f.Dport = cmp.Or(f.Dport, f.Service.Port)
+	}
 	f.Dport = cmp.Or(f.Dport, 5001)
 	return f, nil
 }
@@ -81,7 +89,11 @@ func (n *Network) newFlow(s FlowSpec) (*Flow, error) {
 func (f *Flow) begin() error {
 	f.Started = f.Src.net.now
 	protocol := f.Transport.protocol()
-	f.ahead = newHeaders(f.Src, f.Dst, protocol, f.Sport, f.Dport)
+	to := f.Dst
+	if f.Service != nil {
+		to = f.Service.address(f.Src)
+	}
+	f.ahead = newHeaders(f.Src, to, protocol, f.Sport, f.Dport)
 	f.back = newHeaders(f.Dst, f.Src, protocol, f.Dport, f.Sport)
 	if err := f.connect(); err != nil {
 		return err
@@ -173,4 +185,31 @@ func (f *Flow) connect() error {
 	source.push = f.Transport == UDP || t.AtOnce && f.Transport.protocol() == protocolTCP
 	f.sender, f.receiver = source, &sink{Flow: f, net: f.Dst.net, half: from}
 	return nil
+}
+
+// check returns the reason why a flow cannot go to the service.
+func (s *Service) check(n *Network, from *Host) error {
+	for _, name := range s.Servers {
+		switch h := n.Host(name); h {
+		case nil:
+			return fmt.Errorf("service %s: there is no host %q", s.Name, name)
+		case from:
+			return fmt.Errorf("service %s: %s is one of its servers: want a flow from another host", s.Name, name)
+		}
+	}
+	return nil
+}
+
+// address returns a host with the address of the service, for the headers of packets from
+// a host to it.
+func (s *Service) address(from *Host) *Host {
+	return &Host{Name: s.Name, IP: s.IP, mac: from.gateway, net: from.net}
+}
+
+// Server returns the server of a flow to a service, "" before a packet has reached one.
+func (f *Flow) Server() string {
+	if f.Service == nil || !f.served {
+		return ""
+	}
+	return f.Dst.Name
 }

@@ -1,5 +1,10 @@
 package sim
 
+import (
+	"encoding/binary"
+	"slices"
+)
+
 // NIC returns the port of the host.
 func (h *Host) NIC() *Port { return h.nic }
 
@@ -77,7 +82,12 @@ func (h *Host) receive(p *Packet) {
 		// A notice to the upstream switch: hosts ignore it.
 		n.lose(p, consumed)
 		return
-	case p.Dst != h:
+	case p.Flow.Service != nil && p.Kind == data:
+		if !p.Flow.serves(h, p) {
+			n.lose(p, stray)
+			return
+		}
+	case p.Flow.Service != nil && !p.Flow.answered(h, p), p.Dst != h:
 		n.lose(p, stray)
 		return
 	}
@@ -91,4 +101,42 @@ func (h *Host) receive(p *Packet) {
 		p.Flow.sender.receive(p)
 	}
 	n.release(p)
+}
+
+// serves reports whether a packet to a service has reached the server of its flow. The
+// first packet selects the server and determines the headers of the answers, as the
+// program may have changed its addresses and ports.
+func (f *Flow) serves(h *Host, p *Packet) bool {
+	if !f.served {
+		at := ipv4At(p.head)
+		if at == 0 || !slices.Contains(f.Service.Servers, h.Name) {
+			return false
+		}
+		ip := p.head[at:]
+		client := &Host{IP: binary.BigEndian.Uint32(ip[12:]), mac: f.Src.mac}
+		server := &Host{IP: binary.BigEndian.Uint32(ip[16:]), mac: h.mac, gateway: h.gateway, net: h.net}
+		sport, dport := binary.BigEndian.Uint16(ip[ipv4Len:]), binary.BigEndian.Uint16(ip[ipv4Len+2:])
+		f.back = newHeaders(server, client, f.Transport.protocol(), dport, sport)
+		f.Dst, f.served = h, true
+	}
+	if f.Dst != h {
+		f.Strays++
+	}
+	return f.Dst == h
+}
+
+// answered reports whether a packet back comes from the address of the service, at the
+// host that has asked it: hosts ignore others.
+func (f *Flow) answered(h *Host, p *Packet) bool {
+	at := ipv4At(p.head)
+	if at == 0 || f.Src != h {
+		return false
+	}
+	ip := p.head[at:]
+	from, port := binary.BigEndian.Uint32(ip[12:]), binary.BigEndian.Uint16(ip[ipv4Len:])
+	if from != f.Service.IP || port != f.Dport {
+		f.Strays++
+		return false
+	}
+	return true
 }

@@ -139,11 +139,22 @@ type FlowSpec struct {
 	Tuning    *Tuning // of the transport; nil: as usual
 	// Sport and Dport are its ports; zero: derived from its number.
 	Sport, Dport uint16
+	// Service, if not nil, is the destination, and To the first of its servers.
+	Service *Service
 	// Rate is the initial rate of paced transports, in bit/s of payload; zero: the
 	// NIC's.
 	Rate int64
 	// Done is called when the flow has finished, if not nil.
 	Done func(*Flow)
+}
+
+// A Service is an address that several hosts serve. The program of the switches selects a
+// server for the packets to it.
+type Service struct {
+	Name    string
+	IP      uint32
+	Port    uint16   // 0: any
+	Servers []string // hosts
 }
 
 // A Flow is a transfer of bytes from one host to another.
@@ -156,6 +167,11 @@ type Flow struct {
 	Finished time.Duration // when the last byte arrived, or was lost with UDP; 0: not yet
 
 	FlowStats
+
+	// Strays counts packets of a flow to a service at another server than its first, and
+	// answers from another address than the service's.
+	Strays int64
+	served bool // a packet has reached a server
 
 	accounted   int64 // of UDP: bytes that have arrived or are lost
 	net         *Network

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -20,6 +21,7 @@ import (
 // A Flow is one transfer: so many bytes from one host to another.
 type Flow struct {
 	Src, Dst int // places in Topology.Hosts
+	Service  int // the destination, counted from 1; then Dst is its first server. 0: none
 	Bytes    int64
 	Start    time.Duration // the earliest, if the flow waits for others
 
@@ -80,6 +82,10 @@ func parseFlows(file string, text []byte, t *fabric.Topology) ([]Flow, error) {
 	for i, h := range t.Hosts {
 		p.hosts[h.Name] = i
 	}
+	p.receivers = maps.Clone(p.hosts)
+	for i, s := range t.Services {
+		p.receivers[s.Name] = len(t.Hosts) + i
+	}
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	n := 1
 	for ; lines.Scan(); n++ {
@@ -96,21 +102,49 @@ func parseFlows(file string, text []byte, t *fabric.Topology) ([]Flow, error) {
 	if p.stated >= 0 && p.stated != len(p.flows) {
 		return nil, fmt.Errorf("%s: the first line says %d flows, and there are %d", file, p.stated, len(p.flows))
 	}
+	for i := range p.flows {
+		if err := p.flows[i].settle(t); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, p.lines[i], err)
+		}
+	}
 	return p.flows, p.resolve()
+}
+
+// settle converts a destination that is the number of hosts plus the place of a service.
+func (f *Flow) settle(t *fabric.Topology) error {
+	if f.Dst < len(t.Hosts) {
+		return nil
+	}
+	f.Service = f.Dst - len(t.Hosts) + 1
+	s := &t.Services[f.Service-1]
+	if slices.Contains(s.Servers, t.Hosts[f.Src].Name) {
+		return fmt.Errorf("%s is a server of %s: want a flow from another host", t.Hosts[f.Src].Name, s.Name)
+	}
+	f.Dst = slices.IndexFunc(t.Hosts, func(h fabric.Host) bool { return h.Name == s.Servers[0] })
+	return nil
+}
+
+// To returns the name of the destination: a host or a service.
+func (f *Flow) To(t *fabric.Topology) string {
+	if f.Service > 0 {
+		return t.Services[f.Service-1].Name
+	}
+	return t.Hosts[f.Dst].Name
 }
 
 // A flowParser is a flow list that is being read.
 type flowParser struct {
-	file    string
-	hosts   map[string]int
-	columns []string // nil: the line does not name them
-	started bool     // the first line has been read
-	stated  int      // flows, by the first line; -1: not stated
-	flows   []Flow
-	lines   []int // by flow
-	ids     map[string]int32
-	names   []string // ids by flow
-	waits   []listedWaits
+	file      string
+	hosts     map[string]int
+	receivers map[string]int // hosts, then services
+	columns   []string       // nil: the line does not name them
+	started   bool           // the first line has been read
+	stated    int            // flows, by the first line; -1: not stated
+	flows     []Flow
+	lines     []int // by flow
+	ids       map[string]int32
+	names     []string // ids by flow
+	waits     []listedWaits
 }
 
 // listedWaits are the ids that a flow waits for, as its line lists them.
@@ -138,7 +172,7 @@ func (p *flowParser) line(line string, n int) error {
 	var f Flow
 	var err error
 	if p.columns == nil {
-		f, err = parseFlow(fields, p.hosts)
+		f, err = parseFlow(fields, p.hosts, p.receivers)
 	} else {
 		f, err = p.named(fields)
 	}
@@ -208,7 +242,7 @@ func (p *flowParser) named(fields []string) (f Flow, err error) {
 	if computes { // of a delay, on src
 		dst, size = p.other(get("src", "")), "1"
 	}
-	if f, err = parseFlow([]string{get("src", ""), dst, size, get("start_s", "0")}, p.hosts); err != nil {
+	if f, err = parseFlow([]string{get("src", ""), dst, size, get("start_s", "0")}, p.hosts, p.receivers); err != nil {
 		return f, err
 	}
 	if computes {
@@ -298,7 +332,7 @@ func (p *flowParser) places(list string) ([]int32, error) {
 	return places, nil
 }
 
-func parseFlow(fields []string, places map[string]int) (Flow, error) {
+func parseFlow(fields []string, places, receivers map[string]int) (Flow, error) {
 	if len(fields) == 6 { // src dst class port bytes start
 		fields = append(fields[:2:2], fields[4:]...)
 	}
@@ -306,12 +340,14 @@ func parseFlow(fields []string, places map[string]int) (Flow, error) {
 		return Flow{}, fmt.Errorf("want src, dst, bytes and start_s, got %q", strings.Join(fields, " "))
 	}
 	src, okSrc := places[fields[0]]
-	dst, okDst := places[fields[1]]
+	dst, okDst := receivers[fields[1]]
 	size, errSize := strconv.ParseInt(fields[2], 10, 64)
 	start, errStart := strconv.ParseFloat(fields[3], 64)
 	switch {
 	case !okSrc:
 		return Flow{}, fmt.Errorf("src: there is no host %q", fields[0])
+	case !okDst && len(receivers) > len(places):
+		return Flow{}, fmt.Errorf("dst: there is no host or service %q", fields[1])
 	case !okDst:
 		return Flow{}, fmt.Errorf("dst: there is no host %q", fields[1])
 	case src == dst:
@@ -331,7 +367,7 @@ func FlowList(flows []Flow, t *fabric.Topology) []byte {
 	if !slices.ContainsFunc(flows, func(f Flow) bool { return f.Waits != nil || f.Compute }) {
 		b.WriteString("# src dst bytes start_s\n")
 		for _, f := range flows {
-			fmt.Fprintf(&b, "%s %s %d %.9f\n", t.Hosts[f.Src].Name, t.Hosts[f.Dst].Name, f.Bytes, f.Start.Seconds())
+			fmt.Fprintf(&b, "%s %s %d %.9f\n", t.Hosts[f.Src].Name, f.To(t), f.Bytes, f.Start.Seconds())
 		}
 		return b.Bytes()
 	}
@@ -341,7 +377,7 @@ func FlowList(flows []Flow, t *fabric.Topology) []byte {
 		if w == nil {
 			w = new(Waits)
 		}
-		dst, size := t.Hosts[f.Dst].Name, strconv.FormatInt(f.Bytes, 10)
+		dst, size := f.To(t), strconv.FormatInt(f.Bytes, 10)
 		if f.Compute {
 			dst, size = "-", "-"
 		}

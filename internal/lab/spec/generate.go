@@ -42,6 +42,9 @@ func ofTraffic(t *fabric.Topology, list []Traffic, load float64, length time.Dur
 			f := &all[first+j]
 			f.Class, f.Kind, f.Rate = d.Class, d.Kind, d.Speed
 			f.Background = d.background()
+			if err := f.settle(t); err != nil {
+				return nil, 0, err
+			}
 			f.Instance = cmp.Or(f.Instance, list)
 			pairs.connect(d.Traffic, f)
 			groups = max(groups, f.Group)

@@ -45,7 +45,7 @@ type Traffic struct {
 
 	Pattern string   `yaml:"pattern"`
 	From    []string `yaml:"from"`  // hosts, leaves, and ranges such as h1..h16; empty: all
-	To      []string `yaml:"to"`    // hosts, leaves and ranges; empty: all
+	To      []string `yaml:"to"`    // hosts, leaves, ranges and services; empty: all hosts
 	Pairs   []string `yaml:"pairs"` // such as h1-h17
 	File    string   `yaml:"file"`  // of a flow list
 
@@ -90,7 +90,8 @@ type flowMaker struct {
 	*Traffic
 	t        *fabric.Topology
 	rng      *rand.Rand
-	leaf     []int // by host: the leaf it is at
+	leaf     []int   // by host: the leaf it is at
+	pool     [][]int // by service: its servers
 	from, to []int
 	next     []int // permutation: by host its partner
 	pairs    [][2]int
@@ -112,7 +113,7 @@ func newDraw(tr *Traffic, t *fabric.Topology, rng *rand.Rand) (*flowMaker, error
 	if d.from, err = hostSet(t, tr.From); err != nil {
 		return nil, fmt.Errorf("from: %w", err)
 	}
-	if d.to, err = hostSet(t, tr.To); err != nil {
+	if d.to, err = receiverSet(t, tr.To); err != nil {
 		return nil, fmt.Errorf("to: %w", err)
 	}
 	switch tr.Pattern {
@@ -132,6 +133,9 @@ func newDraw(tr *Traffic, t *fabric.Topology, rng *rand.Rand) (*flowMaker, error
 			d.from = append(d.from, p[0])
 		}
 	}
+	if err := d.serve(); err != nil {
+		return nil, err
+	}
 	if len(d.from) == 0 || len(d.to) == 0 || len(d.from) == 1 && len(d.to) == 1 && d.from[0] == d.to[0] {
 		return nil, fmt.Errorf("pattern %s: there are no senders or no receivers", tr.Pattern)
 	}
@@ -149,7 +153,7 @@ func (d *flowMaker) arrive(flows []Flow, at time.Duration, n int) []Flow {
 	degree := min(d.Degree, len(d.from)-1)
 	left := degree
 	for _, k := range d.rng.Perm(len(d.from)) {
-		if src := d.from[k]; left > 0 && src != dst && (d.leaf[src] != d.leaf[dst] || len(d.t.Leaves()) == 1) {
+		if src := d.from[k]; left > 0 && src != dst && !d.serves(src, dst) && (d.leaf[src] != d.leaf[dst] || len(d.t.Leaves()) == 1) {
 			flows = append(flows, Flow{Src: src, Dst: dst, Bytes: max(1, total/int64(degree)), Start: at, Group: d.base + n + 1})
 			left--
 		}
@@ -169,7 +173,7 @@ func (d *flowMaker) ends() (src, dst int) {
 	}
 	for {
 		src, dst = pick(d.rng, d.from), pick(d.rng, d.to)
-		if src != dst {
+		if src != dst && !d.serves(src, dst) {
 			return src, dst
 		}
 	}
@@ -188,7 +192,7 @@ func (d *flowMaker) timed() []Flow {
 		for _, src := range d.from {
 			for range max(d.Degree, 1) {
 				dst := pick(d.rng, d.to)
-				if dst != src {
+				if dst != src && !d.serves(src, dst) {
 					flows = append(flows, Flow{Src: src, Dst: dst, Bytes: d.size(), Start: time.Duration(at), Group: d.base + i + 1})
 				}
 			}
@@ -298,6 +302,50 @@ func hostSet(t *fabric.Topology, names []string) ([]int, error) {
 	return lists.Set(set), nil
 }
 
+// receiverSet is hostSet with services by name. Their places are after the hosts'.
+func receiverSet(t *fabric.Topology, names []string) ([]int, error) {
+	var set []int
+	var rest []string
+	for _, name := range names {
+		if i := slices.IndexFunc(t.Services, func(s fabric.Service) bool { return s.Name == name }); i >= 0 && t.Host(name) == nil && t.Switch(name) == nil {
+			set = append(set, len(t.Hosts)+i)
+		} else {
+			rest = append(rest, name)
+		}
+	}
+	if len(rest) == 0 && len(set) > 0 {
+		return lists.Set(set), nil
+	}
+	hosts, err := hostSet(t, rest)
+	if err != nil && len(t.Services) > 0 {
+		err = fmt.Errorf("%w, nor a service such as %s", err, t.Services[0].Name)
+	}
+	return append(hosts, lists.Set(set)...), err
+}
+
+// serve completes the traffic to services: they are at no leaf, and hosts send to no
+// service of theirs.
+func (d *flowMaker) serve() error {
+	for _, s := range d.t.Services {
+		d.leaf = append(d.leaf, -1)
+		d.pool = append(d.pool, lists.Map(s.Servers, func(name string) int {
+			return slices.IndexFunc(d.t.Hosts, func(h fabric.Host) bool { return h.Name == name })
+		}))
+	}
+	for _, dst := range d.to {
+		if dst >= len(d.t.Hosts) && !slices.ContainsFunc(d.from, func(src int) bool { return !d.serves(src, dst) }) {
+			return fmt.Errorf("to: all senders are servers of %s: want from: with another host", d.t.Services[dst-len(d.t.Hosts)].Name)
+		}
+	}
+	return nil
+}
+
+// serves reports whether a host is a server of a receiver that is a service.
+func (d *flowMaker) serves(host, receiver int) bool {
+	n := len(d.t.Hosts)
+	return receiver >= n && slices.Contains(d.pool[receiver-n], host)
+}
+
 func hostPairs(t *fabric.Topology, names []string) ([][2]int, error) {
 	var pairs [][2]int
 	for _, name := range names {
@@ -309,7 +357,7 @@ func hostPairs(t *fabric.Topology, names []string) ([][2]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		dst, err := hostSet(t, []string{b})
+		dst, err := receiverSet(t, []string{b})
 		if err != nil {
 			return nil, err
 		}

@@ -17,6 +17,15 @@ type Flow struct {
 	From, To string
 	Bytes    int64
 	Start    time.Duration // after the beginning of the run
+	// Service, if not nil, is the destination in place of To.
+	Service *Service
+}
+
+// A Service is an address that several hosts serve. The network forwards a connection to
+// one of them.
+type Service struct {
+	Address netip.AddrPort // port 0: any
+	Servers []string
 }
 
 // An Outcome is the result of a flow, counted by the kernel.

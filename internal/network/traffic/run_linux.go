@@ -94,15 +94,29 @@ func (r *run) sleep(ctx context.Context, at time.Duration) bool {
 
 // listen makes every receiving host accept connections.
 func (r *run) listen() error {
-	there := map[string]bool{}
+	type place struct {
+		host string
+		port int
+	}
+	there := map[place]bool{}
+	var places []place
 	for _, f := range r.flows {
-		if there[f.To] {
-			continue
+		_, port := r.to(&f)
+		names := []string{f.To}
+		if f.Service != nil {
+			names = f.Service.Servers
 		}
-		there[f.To] = true
-		l, err := r.listener(f.To)
+		for _, name := range names {
+			if p := (place{name, port}); !there[p] {
+				there[p] = true
+				places = append(places, p)
+			}
+		}
+	}
+	for _, p := range places {
+		l, err := r.listener(p.host, p.port)
 		if err != nil {
-			return fmt.Errorf("receiving on host %s: %w", f.To, err)
+			return fmt.Errorf("receiving on host %s: %w", p.host, err)
 		}
 		r.listeners = append(r.listeners, l)
 		r.receivers.Go(func() {
@@ -118,7 +132,19 @@ func (r *run) listen() error {
 	return nil
 }
 
-func (r *run) listener(host string) (net.Listener, error) {
+// to returns the address and port that a flow connects to.
+func (r *run) to(f *Flow) (netip.Addr, int) {
+	switch s := f.Service; {
+	case s == nil:
+		return r.n.Address(f.To), port
+	case s.Address.Port() == 0:
+		return s.Address.Addr(), port
+	default:
+		return s.Address.Addr(), int(s.Address.Port())
+	}
+}
+
+func (r *run) listener(host string, port int) (net.Listener, error) {
 	fd, err := r.n.Socket(host)
 	if err != nil {
 		return nil, err
@@ -224,7 +250,8 @@ func (r *run) connect(ctx context.Context, i int) (*net.TCPConn, error) {
 	r.senders[from] = i
 	r.outcomes[i].Started = time.Since(r.begin)
 	r.mu.Unlock()
-	if err := finishConnect(ctx, fd, sockaddr(r.n.Address(f.To), port)); err != nil {
+	address, port := r.to(f)
+	if err := finishConnect(ctx, fd, sockaddr(address, port)); err != nil {
 		return nil, err
 	}
 	c, err := net.FileConn(file)

@@ -57,6 +57,7 @@ p4lb lab --on embedded does the same for several schemes, each on a network of
 its own, and compares them.`,
 		Example: `  p4lb traffic --load 0.5 --duration 10s
   p4lb traffic --pattern incast --cut 1MB --seeds 3 -o flows
+  p4lb traffic --to web --load 0.2
   p4lb traffic --flows list.txt`,
 		Args: cli.WantArgs(0, 0, "flags only"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return j.run(cmd) },
@@ -67,6 +68,7 @@ its own, and compares them.`,
 	f.StringVar(&j.load, "load", "0.5", "the `LOAD` from 0 to 1")
 	f.StringVar(&j.flows.LoadOf, "load-of", spec.OfHosts, "the rate of a load of 1: `BASE` hosts (of all senders), fabric (of the links from leaves to spines), or a rate")
 	f.StringVar(&j.flows.Pattern, "pattern", spec.Halves, "senders and receivers: "+strings.Join(spec.Patterns[:4], ", "))
+	f.StringSliceVar(&j.flows.To, "to", nil, "receivers are these `HOSTS`: hosts, leaves, ranges such as h1..h4, or services of the topology; senders are all hosts")
 	f.StringVar(&j.list, "flows", "", "send the flows of `FILE` instead: lines \"SOURCE DESTINATION BYTES SECONDS\"")
 	f.DurationVar(&j.duration, "duration", 5*time.Second, "flows begin within this `TIME`")
 	f.DurationVar(&j.drain, "drain", 30*time.Second, "and have this `TIME` more to end")
@@ -88,8 +90,15 @@ func (j *trafficJob) run(cmd *cobra.Command) error {
 	case j.duration <= 0 || j.drain <= 0:
 		return cli.UsageError(cmd, "--duration %v, --drain %v: want times above 0", j.duration, j.drain)
 	}
-	if err := cli.Requires(cmd, j.list == "", "flows to draw: --flows lists them", "workload", "cut", "load", "load-of", "pattern"); err != nil {
+	if err := cli.Requires(cmd, j.list == "", "flows to draw: --flows lists them", "workload", "cut", "load", "load-of", "pattern", "to"); err != nil {
 		return err
+	}
+	switch {
+	case len(j.flows.To) == 0:
+	case !cmd.Flags().Changed("pattern"):
+		j.flows.Pattern = spec.AllToAll
+	case j.flows.Pattern != spec.AllToAll && j.flows.Pattern != spec.Incast:
+		return cli.UsageError(cmd, "--to is for --pattern %s and %s: %s chooses its receivers", spec.AllToAll, spec.Incast, j.flows.Pattern)
 	}
 	d, t, err := j.read()
 	if err != nil {
@@ -122,6 +131,9 @@ func (j *trafficJob) run(cmd *cobra.Command) error {
 	warnOfBusy(j.c, before, readCPU())
 	warnOfUnread(j.c, unreadBy(cmd.Context(), j.c, j.state)-unread)
 	if row != nil && len(row.Runs) > 0 {
+		for _, alert := range row.Runs[0].Alerts {
+			j.c.Warning("%s", alert)
+		}
 		err = errors.Join(j.show(row, x.Classes), err)
 	}
 	return err
