@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/p4lb/p4lb/internal/dataplane"
 	"github.com/p4lb/p4lb/internal/lab"
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/sim"
@@ -178,6 +179,20 @@ func (n *Network) OnPacketIn(name string, f func(data []byte)) error {
 		return err
 	}
 	s.OnPacketIn(func(_ int, data []byte) { f(data) })
+	return nil
+}
+
+// OnDigest calls f with the digests of a switch, at the time of the packet and after its
+// processing: f may change the tables of the switch.
+func (n *Network) OnDigest(name string, f func(Digest)) error {
+	s, err := n.switchNamed(name)
+	if err != nil {
+		return err
+	}
+	if s.Program() == nil {
+		return n.models()
+	}
+	n.view.OnDigest(name, func(d dataplane.Digest) { f(Digest{d.List, d.Data}) })
 	return nil
 }
 

@@ -57,7 +57,7 @@ func deployDirect(_ context.Context, r *running) (deployment, error) {
 		cpu, seed := uint32(s.CPUPort), r.Seed+uint64(i)
 		sw, err := chance.load(s.Pipeline.Config, dataplane.Options{
 			CPU: &cpu, Random: dataplane.Uniform(rand.NewPCG(seed, seed)),
-			Digest: func(dataplane.Digest) {}, Dropped: func(uint32, bmv2.DropReason) {},
+			Digest: func(d dataplane.Digest) { r.digested(s.Name, d) }, Dropped: func(uint32, bmv2.DropReason) {},
 		})
 		if err != nil {
 			return nil, fmt.Errorf("deploying %s: %w", s.Name, err)

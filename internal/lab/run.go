@@ -234,7 +234,8 @@ type running struct {
 	failed   error // in an event
 	unturned unturned
 	recovery recovery
-	reported map[string]float64 // metrics of the caller
+	reported map[string]float64                // metrics of the caller
+	onDigest map[string]func(dataplane.Digest) // by switch
 }
 
 // unturned counts the packets that had no round left in a switch. Switches on several
@@ -257,6 +258,14 @@ func (j *Job) prepare(ctx context.Context) (*running, error) {
 	}
 	r.nodes = r.planned.Nodes()
 	return r, nil
+}
+
+// digested hands a digest of a switch to the caller, after the packet.
+func (r *running) digested(sw string, d dataplane.Digest) {
+	if f := r.onDigest[sw]; f != nil {
+		d.Data = slices.Clone(d.Data)
+		r.net.Switch(sw).Later(func() { f(d) })
+	}
 }
 
 // packetEnded notes a packet that its switch has ended because it went round too

@@ -11,6 +11,7 @@ import (
 
 	"github.com/p4lb/p4lb/internal/controller/inspect"
 	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/dataplane"
 	"github.com/p4lb/p4lb/internal/lab/spec"
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
@@ -490,6 +491,8 @@ type View struct {
 	Report func(metric string, value float64)
 	// Fail ends the run with an error.
 	Fail func(error)
+	// OnDigest makes a switch with a program hand its digests to f.
+	OnDigest func(sw string, f func(dataplane.Digest))
 }
 
 // A Recorder looks at a run while it runs.
@@ -500,6 +503,12 @@ type Recorder interface {
 
 func (r *running) view() *View {
 	v := &View{Job: r.Job, Net: r.net, Topology: r.topo, Nodes: r.nodes, Fail: r.fail}
+	v.OnDigest = func(sw string, f func(dataplane.Digest)) {
+		if r.onDigest == nil {
+			r.onDigest = map[string]func(dataplane.Digest){}
+		}
+		r.onDigest[sw] = f
+	}
 	v.Report = func(metric string, value float64) {
 		if r.reported == nil {
 			r.reported = map[string]float64{}

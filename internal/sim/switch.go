@@ -60,6 +60,15 @@ func (s *Switch) arrive(at *Port, bytes []byte) {
 	s.engine.ingress(p)
 }
 
+// Later calls f after the present event, at the same time.
+func (s *Switch) Later(f func()) {
+	if s.net.placed() {
+		s.net.defers(s.cpu.place, f)
+		return
+	}
+	s.net.At(s.net.now, f)
+}
+
 // tell passes a packet to the controller.
 func (s *Switch) tell(bytes []byte) {
 	if !s.net.placed() {
