@@ -41,7 +41,7 @@ core. The default role depends on the distance from the hosts.`,
 		RunE: cli.WantVerb("topo requires a verb", ""),
 	}
 	cmd.AddCommand(
-		newTopoLeafSpine(c), newTopoFatTree(c), newTopoShow(c), newTopoPresets(c), newTopoImport(c),
+		newTopoLeafSpine(c), newTopoFatTree(c), newTopoRail(c), newTopoShow(c), newTopoPresets(c), newTopoImport(c),
 		newTopoValidate(c), newTopoGraph(c), newTopoRoutes(c), newTopoPaths(c),
 	)
 	return cmd

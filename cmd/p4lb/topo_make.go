@@ -15,12 +15,13 @@ func newTopoLeafSpine(c *cli.Console) *cobra.Command {
 	o := fabric.LeafSpine{Leaves: 2, Spines: 2, Parallel: 1, Hosts: 2}
 	var file string
 	cmd := &cobra.Command{
-		Use:   "leaf-spine [--leaves N] [--spines N] [--parallel N] [--hosts N] [--rails] [-o FILE]",
+		Use:   "leaf-spine [--leaves N] [--spines N] [--parallel N] [--hosts N] [--rails] [--dual-tor] [-o FILE]",
 		Short: "Create a network with two tiers",
 		Long: `Leaf-spine creates a network with a link from each leaf to each spine. The leaves
 are l1, l2 and so on, the spines s1, s2, and the hosts h1, h2, numbered leaf by leaf.
 With --rails they are numbered across the leaves, as in rail-optimised clusters: leaf i
 is rail i, and h1 to hN are the NICs of the first server, one on each of N leaves.
+With --dual-tor each host at l1 has a second port at l2, and so on.
 
 The default rate of the links between switches is the host rate, unless it follows
 from the oversubscription.`,
@@ -38,10 +39,37 @@ from the oversubscription.`,
 	flags.IntVar(&o.Parallel, "parallel", o.Parallel, "number `N` of links between a leaf and a spine")
 	flags.IntVar(&o.Hosts, "hosts", o.Hosts, "number `N` of hosts per leaf")
 	flags.BoolVar(&o.Rails, "rails", false, "number the hosts across the leaves, which are rails")
+	flags.BoolVar(&o.DualToR, "dual-tor", false, "connect each host to two leaves")
 	addLinkFlags(cmd, &o.Links)
 	flags.Func("oversubscription", "ratio of a leaf's host rate to the rate of its links to the spines, as `N` or N:1", func(s string) error {
 		return setRatio(&o.Oversubscription, s)
 	})
+	addTopologyFlags(cmd, &o.Name, &o.Buffer, &file)
+	return cmd
+}
+
+func newTopoRail(c *cli.Console) *cobra.Command {
+	o := fabric.Rail{Rails: 8, Servers: 2, Spines: 2, Planes: 1}
+	var file string
+	cmd := &cobra.Command{
+		Use:   "rail [--rails N] [--servers N] [--spines N] [--planes N] [-o FILE]",
+		Short: "Create a rail-optimised network with planes",
+		Long: `Rail creates the network of a training cluster. Each server has a NIC for each rail,
+and NIC i of all servers is at leaf i. The NICs are hosts; the hosts of a server are
+consecutive. Each plane is such a network of its own, and a host has a port in each
+plane: h1.2 is the port of h1 in the second plane.`,
+		Example: `  p4lb topo rail --rails 8 --servers 16 --spines 8 --planes 2 --host-rate 200G -o rails.yaml`,
+		Args:    cli.WantArgs(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return writeMade(c, cmd, file, o.Make, "rails", "servers", "spines", "planes")
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&o.Rails, "rails", o.Rails, "number `N` of rails")
+	flags.IntVar(&o.Servers, "servers", o.Servers, "number `N` of servers")
+	flags.IntVar(&o.Spines, "spines", o.Spines, "number `N` of spines of a plane")
+	flags.IntVar(&o.Planes, "planes", o.Planes, "number `N` of planes")
+	addLinkFlags(cmd, &o.Links)
 	addTopologyFlags(cmd, &o.Name, &o.Buffer, &file)
 	return cmd
 }

@@ -117,10 +117,7 @@ func idealTimes(topo *fabric.Topology, flows []*outcome) map[*spec.Instance]time
 	bounds := map[*spec.Instance]time.Duration{}
 	busy, nearest := map[load]time.Duration{}, map[load]time.Duration{}
 	chain := make([]time.Duration, len(flows)) // to the end of each flow, since its instance began
-	rates := make([]fabric.Rate, len(topo.Hosts))
-	for i := range rates {
-		rates[i] = spec.HostRate(topo, i)
-	}
+	rates := spec.HostRates(topo)
 	for _, i := range inOrder(flows) {
 		f := flows[i]
 		if f.Instance == nil {

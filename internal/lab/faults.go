@@ -13,6 +13,7 @@ import (
 
 // planFaults lets the faults of the case happen when they are due.
 func (r *running) planFaults(ctx context.Context) error {
+	r.avoid(r.topo)
 	var down []int                 // at the moment
 	rates := map[int]fabric.Rate{} // of links, as the controller knows them
 	faults := r.Case.Strikes()
@@ -43,7 +44,9 @@ func (r *running) planFaults(ctx context.Context) error {
 			r.net.At(r.net.Now()+time.Duration(r.x.Latency), func() {
 				topo, err := withRates(r.topo, slow)
 				if err == nil {
-					err = r.replan(ctx, topo.Fail(now...))
+					topo = topo.Fail(now...)
+					r.avoid(topo)
+					err = r.replan(ctx, topo)
 				}
 				if err != nil && ctx.Err() == nil {
 					r.fail(err)
@@ -59,6 +62,34 @@ func (r *running) planFaults(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// avoid lets hosts with several ports avoid the planes in which no path leads to a port
+// of another host, as the controller knows it.
+func (r *running) avoid(topo *fabric.Topology) {
+	if topo.NICs() == len(topo.Hosts) {
+		return
+	}
+	lost := map[string]bool{} // ports of hosts
+	for _, l := range topo.Links {
+		for _, e := range []fabric.End{l.A, l.B} {
+			if l.Down && topo.Switch(e.Node) == nil {
+				lost[e.Node] = true
+			}
+		}
+	}
+	cut := map[[2]string]bool{} // pairs of leaves
+	routes := topo.Routes()
+	for _, a := range topo.Leaves() {
+		for _, b := range topo.Leaves() {
+			if _, ok := routes.Span(a.Name, b.Name); !ok {
+				cut[[2]string{a.Name, b.Name}] = true
+			}
+		}
+	}
+	r.net.SetBlocked(func(from, to *sim.Host) bool {
+		return lost[from.Name] || lost[to.Name] || cut[[2]string{from.Leaf().Name, to.Leaf().Name}]
+	})
 }
 
 // replan makes the switches hold the plan for a changed topology.

@@ -27,6 +27,7 @@ type idealTimer struct {
 	inner  fabric.Rate // of the fastest link between switches
 	cut    bool        // links take whole nanoseconds, rounded down
 	flow   map[[2]string]float64
+	ports  [][]int // of each host: its places in Hosts
 }
 
 func newIdealTimer(t *fabric.Topology, cut bool) *idealTimer {
@@ -41,9 +42,14 @@ func newIdealTimer(t *fabric.Topology, cut bool) *idealTimer {
 			}
 		}
 	}
-	for _, h := range t.Hosts {
-		i.hosts = append(i.hosts, byName[h.Name])
+	for _, ports := range t.HostPorts() {
+		sum := 0.0
+		for _, p := range ports {
+			sum += byName[t.Hosts[p].Name]
+		}
+		i.hosts = append(i.hosts, sum)
 	}
+	i.ports = t.HostPorts()
 	return i
 }
 
@@ -55,8 +61,7 @@ type framing struct {
 
 // of returns the least time of a flow; the largest duration if there is no path.
 func (i *idealTimer) of(f spec.Flow, frames framing) time.Duration {
-	src, dst := &i.topo.Hosts[f.Src], &i.topo.Hosts[f.Dst]
-	span, ok := i.routes.Span(src.Name, dst.Name)
+	span, ok := i.span(f.Src, f.Dst)
 	if !ok {
 		return time.Duration(math.MaxInt64)
 	}
@@ -79,7 +84,7 @@ func (i *idealTimer) of(f spec.Flow, frames framing) time.Duration {
 	}
 	bound = max(bound, one(first, out)+hops*one(first, inner)+rest)
 	if hops > 0 {
-		if rate := i.between(src.Switch, dst.Switch); rate > 0 {
+		if rate := i.planes(f.Src, f.Dst); rate > 0 {
 			bound = max(bound, one(first, out)+whole(rate)+(hops-1)*one(last, inner)+one(last, in))
 		}
 	}
@@ -94,6 +99,28 @@ func (i *idealTimer) onLine(bytes, rate float64) float64 {
 		return math.Floor(ns)
 	}
 	return ns
+}
+
+// span returns the fastest of the spans between the ports of two hosts.
+func (i *idealTimer) span(from, to int) (best fabric.Span, found bool) {
+	a, b := i.ports[from], i.ports[to]
+	for k := range min(len(a), len(b)) {
+		s, ok := i.routes.Span(i.topo.Hosts[a[k]].Name, i.topo.Hosts[b[k]].Name)
+		if ok && (!found || s.RTT < best.RTT) {
+			best, found = s, true
+		}
+	}
+	return best, found
+}
+
+// planes returns the bit/s that the fabric can carry from one host to another, through
+// all their ports.
+func (i *idealTimer) planes(from, to int) (sum float64) {
+	a, b := i.ports[from], i.ports[to]
+	for k := range min(len(a), len(b)) {
+		sum += i.between(i.topo.Hosts[a[k]].Switch, i.topo.Hosts[b[k]].Switch)
+	}
+	return sum
 }
 
 // between returns the bit/s that the fabric can carry from one leaf to another.

@@ -52,6 +52,7 @@ func jobTimes(topo *fabric.Topology, flows []*outcome) []*jobTime {
 // message takes the time that it needs alone in the network. All messages to one host
 // that a step waits for share the link of that host.
 func earliest(topo *fabric.Topology, flows []*outcome) []time.Duration {
+	rates := spec.HostRates(topo)
 	begin, end := make([]time.Duration, len(flows)), make([]time.Duration, len(flows))
 	for _, i := range inOrder(flows) {
 		f := flows[i]
@@ -68,7 +69,7 @@ func earliest(topo *fabric.Topology, flows []*outcome) []time.Duration {
 			if before.Compute || before.Dst != f.Src {
 				continue
 			}
-			line := time.Duration(float64(before.wire) * 8 / float64(spec.HostRate(topo, f.Src)) * 1e9)
+			line := time.Duration(float64(before.wire) * 8 / float64(rates[f.Src]) * 1e9)
 			if count++; count == 1 {
 				first, nearest = begin[p], before.ideal-line
 			}
@@ -87,6 +88,7 @@ func earliest(topo *fabric.Topology, flows []*outcome) []time.Duration {
 
 // busiest returns how long the busiest link of a host needs for all messages of a job.
 func busiest(topo *fabric.Topology, flows []*outcome, job *spec.JobRun) (most time.Duration) {
+	rates := spec.HostRates(topo)
 	out, in := map[int]int64{}, map[int]int64{}
 	for _, f := range flows {
 		if f.Job == job && !f.Compute {
@@ -95,7 +97,7 @@ func busiest(topo *fabric.Topology, flows []*outcome, job *spec.JobRun) (most ti
 		}
 	}
 	for _, h := range job.Hosts {
-		most = max(most, time.Duration(float64(max(out[h], in[h]))*8/float64(spec.HostRate(topo, h))*1e9))
+		most = max(most, time.Duration(float64(max(out[h], in[h]))*8/float64(rates[h])*1e9))
 	}
 	return most
 }

@@ -47,6 +47,8 @@ func (j *Job) checkWorld(world string) error {
 		return fmt.Errorf("faults other than down are the simulator's alone: in world %s links and switches fail and come back", world)
 	case c.Switches.PFC != nil && *c.Switches.PFC, c.Switches.ECN > 0, c.Switches.KMax > 0:
 		return fmt.Errorf("pfc and ecn are the simulator's alone: the switches of world %s neither pause nor mark", world)
+	case j.setup != nil && j.setup.topo.NICs() < len(j.setup.topo.Hosts):
+		return fmt.Errorf("hosts with several ports are the simulator's alone: in world %s a host has one", world)
 	case c.MTU != 0:
 		return fmt.Errorf("mtu is the simulator's alone: the links of world %s have 1500 bytes", world)
 	case j.x.Observe != nil:

@@ -62,7 +62,10 @@ func (n *Network) checkFlow(s *FlowSpec) error {
 			return err
 		}
 	}
-	_, err := n.tune(s, int64(src.nic.Rate()))
+	if src.first != src || dst.first != dst {
+		return fmt.Errorf("a flow from %q to %q: want hosts, not their further ports", s.From, s.To)
+	}
+	_, err := n.tune(s, src.rate(s.Tuning))
 	return err
 }
 
@@ -95,6 +98,10 @@ func (f *Flow) begin() error {
 	}
 	f.ahead = newHeaders(f.Src, to, protocol, f.Sport, f.Dport)
 	f.back = newHeaders(f.Dst, f.Src, protocol, f.Dport, f.Sport)
+	for k := 1; k < f.planeCount(); k++ {
+		a, b := f.Src.ports[k], f.Dst.ports[k]
+		f.planes = append(f.planes, [2]headers{newHeaders(a, b, protocol, f.Sport, f.Dport), newHeaders(b, a, protocol, f.Dport, f.Sport)})
+	}
 	if err := f.connect(); err != nil {
 		return err
 	}
@@ -148,7 +155,7 @@ func (n *Network) patient(t Tuning, rate int64) *Tuning {
 
 // connect makes the two ends of a flow.
 func (f *Flow) connect() error {
-	rate := int64(f.Src.nic.Rate())
+	rate := f.Src.rate(f.Tuning)
 	t, err := f.net.tune(&f.FlowSpec, rate)
 	if err != nil {
 		return err

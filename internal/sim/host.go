@@ -52,7 +52,7 @@ func (h *Host) next() { h.drained.pop().f() }
 // Send gives a packet to the NIC.
 func (h *Host) Send(p *Packet) {
 	p.Sent = h.net.now
-	d := p.Flow.toward(p.Kind)
+	d := p.headers()
 	p.Size = d.n + int(p.padding) + p.Payload
 	if h.net.bytes {
 		d.write(p)

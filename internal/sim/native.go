@@ -164,7 +164,7 @@ func (e *native) returned(p *Packet) model.Time {
 // computed each time, so that packets stay small. Fields that only some schemes read are
 // omitted for others, because reading hosts and ports of a large network is slow.
 func (e *native) describe(p *Packet) *model.Packet {
-	d := p.Flow.toward(p.Kind)
+	d := p.headers()
 	mp := &e.packet
 	mp.Flow, mp.Len = d.tuple, p.Size
 	if p.Entropy != 0 {

@@ -43,7 +43,8 @@ type Network struct {
 	draws   *ns3Random  // nil: each model has a source of its own
 
 	distance *distance
-	fastest  fabric.Rate // of the links between switches
+	blocked  func(from, to *Host) bool // see SetBlocked; nil: no pair is
+	fastest  fabric.Rate               // of the links between switches
 }
 
 // A distance is properties of a network from which Ultra Ethernet has its defaults.
@@ -122,6 +123,9 @@ type Host struct {
 	gateway fabric.MAC
 	nic     *Port
 	drained ring[drain]
+
+	first *Host   // of the ports of one host
+	ports []*Host // all of them, of the first port; nil: it is the only one
 }
 
 // A drain is a function that waits for the NIC to queue fewer bytes, or with 0 to be
@@ -176,6 +180,7 @@ type Flow struct {
 	accounted   int64 // of UDP: bytes that have arrived or are lost
 	net         *Network
 	ahead, back headers
+	planes      [][2]headers // ahead and back through the second and further ports
 	sender      sender
 	receiver    endpoint
 	step        *step // of a workload; nil: none
@@ -190,9 +195,15 @@ type sender interface {
 	start()
 }
 
-// toward returns the headers of packets of a kind.
-func (f *Flow) toward(k Kind) *headers {
-	if k == data {
+// headers returns the headers of the packet, which has a flow.
+func (p *Packet) headers() *headers {
+	f := p.Flow
+	switch {
+	case p.plane > 0 && p.Kind == data:
+		return &f.planes[p.plane-1][0]
+	case p.plane > 0:
+		return &f.planes[p.plane-1][1]
+	case p.Kind == data:
 		return &f.ahead
 	}
 	return &f.back

@@ -39,6 +39,9 @@ func New(t *fabric.Topology, o Options) (*Network, error) {
 	for _, h := range n.hosts {
 		h.gateway = h.nic.peer.mac
 	}
+	if err := n.joinPorts(); err != nil {
+		return nil, err
+	}
 	if o.ECN.ByBDP {
 		n.opts.ECN.Min, n.opts.ECN.Max = n.measure(UECHeaders).thresholds(n.frame())
 	}
@@ -94,7 +97,9 @@ func (s *Switch) AddVirtual(ports ...int) {
 
 func newHost(n *Network, h *fabric.Host) *Host {
 	a := h.IP.Addr().As4()
-	return &Host{Name: h.Name, IP: binary.BigEndian.Uint32(a[:]), net: n, place: len(n.hosts), mac: h.MAC}
+	host := &Host{Name: h.Name, IP: binary.BigEndian.Uint32(a[:]), net: n, place: len(n.hosts), mac: h.MAC}
+	host.first = host
+	return host
 }
 
 func (n *Network) newPort(number int) *Port {

@@ -80,7 +80,8 @@ type Packet struct {
 	// port, which is the port of the packet that is answered.
 	Entropy uint16
 
-	first bool // it goes before others in queues
+	first bool  // it goes before others in queues
+	plane uint8 // of the ports that it goes between, from 0
 
 	Sent   time.Duration // when it was given to the NIC
 	Stamp  time.Duration // the transport's own: an Ack echoes Sent
@@ -247,7 +248,7 @@ func (h *headers) write(p *Packet) {
 
 // tuple returns the addresses and ports of a packet of a flow.
 func (p *Packet) tuple() model.Flow {
-	t := p.Flow.toward(p.Kind).tuple
+	t := p.headers().tuple
 	if p.Kind == data {
 		t.Sport += p.Entropy
 	} else {

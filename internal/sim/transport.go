@@ -35,7 +35,9 @@ type source struct {
 
 	entropy  *entropySource // nil: one port for all packets
 	port     uint16         // of the last packet
-	timeouts int64          // that entropy has handled
+	drawn    bool           // port and plane have been chosen for the next packet
+	plane    uint8
+	timeouts int64 // that entropy has handled
 }
 
 func newSource(f *Flow, h half) *source {
@@ -87,7 +89,10 @@ func (s *source) ask() {
 		return
 	default:
 		s.waiting = true
-		if s.Transport == DCQCN || s.Transport == UltraEthernet { // RDMA cards select a packet when they can send it
+		if s.planeCount() > 1 {
+			s.draw()
+			s.Src.ports[s.plane].WhenBelow(planeQueue*s.net.frame(), s.turn)
+		} else if s.Transport == DCQCN || s.Transport == UltraEthernet { // RDMA cards select a packet when they can send it
 			s.Src.WhenFree(s.turn)
 		} else {
 			s.Src.WhenBelow(1, s.turn)
@@ -102,11 +107,12 @@ func (s *source) send() {
 	if s.half.ready(s.net.now) {
 		p := s.net.NewPacket(s.Flow, data, 0)
 		s.half.emit(s.net.now, p)
+		s.draw()
 		if s.entropy != nil {
-			s.port = s.entropy.next(s.net.now)
 			p.Entropy = s.port
 		}
-		s.Src.Send(p)
+		s.drawn = false
+		s.sendOver(p, s.livePlane(s.Src, s.Dst, s.plane))
 	}
 	s.ask()
 }
@@ -120,10 +126,11 @@ type sink struct {
 
 	entropy uint16 // of the last packet
 	spoiled bool   // it has met congestion
+	plane   uint8  // of the last packet
 }
 
 func (s *sink) receive(p *Packet) {
-	s.entropy, s.spoiled = p.Entropy, p.CE
+	s.entropy, s.spoiled, s.plane = p.Entropy, p.CE, p.plane
 	s.half.receive(s.net.now, p)
 	s.answer()
 	switch {
@@ -139,7 +146,7 @@ func (s *sink) answer() {
 		p := s.net.NewPacket(s.Flow, Ack, 0)
 		s.half.emit(s.net.now, p)
 		p.Entropy, p.Spoiled = s.entropy, s.spoiled
-		s.Dst.Send(p)
+		s.sendOver(p, s.livePlane(s.Dst, s.Src, s.plane))
 	}
 	at := s.half.deadline()
 	if s.timer == nil {

@@ -129,6 +129,10 @@ func (n *Network) change(f func(buffer *Size, l *Links) error) error {
 		m := *n.LeafSpine
 		n.LeafSpine = &m
 		return f(&m.Buffer, &m.Links)
+	case n.Rail != nil:
+		m := *n.Rail
+		n.Rail = &m
+		return f(&m.Buffer, &m.Links)
 	case n.FatTree != nil:
 		m := *n.FatTree
 		n.FatTree = &m

@@ -126,15 +126,15 @@ func (tr *Traffic) parseTraces(t *fabric.Topology, read Reader) ([]Flow, error) 
 		return nil, fmt.Errorf("file %q: want a name with * for the rank, such as trace.*.et", tr.File)
 	case tr.Repeat > 1:
 		return nil, fmt.Errorf("repeat %d: a Chakra trace runs once", tr.Repeat)
-	case tr.Ranks > len(t.Hosts):
-		return nil, fmt.Errorf("ranks %d: the topology has %d hosts", tr.Ranks, len(t.Hosts))
+	case tr.Ranks > t.NICs():
+		return nil, fmt.Errorf("ranks %d: the topology has %d hosts", tr.Ranks, t.NICs())
 	}
 	s := &traceSet{file: tr.File}
 	groups, err := tr.readGroups(read)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.read(tr.Ranks, len(t.Hosts), groups, read); err != nil {
+	if err := s.read(tr.Ranks, t.NICs(), groups, read); err != nil {
 		return nil, err
 	}
 	s.builder = tr.importer(len(s.traces))

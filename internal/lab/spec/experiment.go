@@ -122,6 +122,7 @@ type Network struct {
 	Name      string     `yaml:"-"`
 	LeafSpine *LeafSpine `yaml:"leaf-spine"`
 	FatTree   *FatTree   `yaml:"fat-tree"`
+	Rail      *Rail      `yaml:"rail"`
 }
 
 // LeafSpine is fabric.LeafSpine as a file writes it.
@@ -130,7 +131,8 @@ type LeafSpine struct {
 	Spines           int     `yaml:"spines"`
 	Parallel         int     `yaml:"parallel"`
 	Hosts            int     `yaml:"hosts"`
-	Rails            bool    `yaml:"rails"` // hosts are numbered across leaves
+	Rails            bool    `yaml:"rails"`    // hosts are numbered across leaves
+	DualToR          bool    `yaml:"dual-tor"` // each host has a second port at the next leaf
 	Oversubscription float64 `yaml:"oversubscription"`
 	Buffer           Size    `yaml:"buffer"`
 	Links            `yaml:",inline"`
@@ -142,6 +144,16 @@ type FatTree struct {
 	Hosts  int  `yaml:"hosts"`
 	Buffer Size `yaml:"buffer"`
 	Links  `yaml:",inline"`
+}
+
+// Rail is fabric.Rail as a file writes it.
+type Rail struct {
+	Rails   int  `yaml:"rails"`
+	Servers int  `yaml:"servers"`
+	Spines  int  `yaml:"spines"` // of each plane
+	Planes  int  `yaml:"planes"` // each with a port of every host
+	Buffer  Size `yaml:"buffer"`
+	Links   `yaml:",inline"`
 }
 
 // Links is fabric.Links as a file writes it.
@@ -310,6 +322,7 @@ type Fault struct {
 	Until  Time    `yaml:"until"` // 0: to the end
 	Link   string  `yaml:"link"`  // such as l1-s2 or l1:3
 	Switch string  `yaml:"switch"`
+	Plane  int     `yaml:"plane"`      // all links of a plane, from 1
 	Down   bool    `yaml:"down"`       // the link or the switch is down, and the controller is notified
 	Drop   float64 `yaml:"drop"`       // the switch silently drops this share of the packets
 	Hole   float64 `yaml:"black-hole"` // it loses all packets of this share of the pairs of hosts

@@ -76,10 +76,10 @@ var flowColumns = []string{"src", "dst", "bytes", "start_s", "class", "port", "i
 // nor bytes is a computation on src, as long as its delay.
 func parseFlows(file string, text []byte, t *fabric.Topology) ([]Flow, error) {
 	p := &flowParser{file: file, hosts: map[string]int{}, stated: -1}
-	for i := range t.Hosts {
+	for i := range t.NICs() {
 		p.hosts[strconv.Itoa(i)] = i
 	}
-	for i, h := range t.Hosts {
+	for i, h := range t.Hosts[:t.NICs()] {
 		p.hosts[h.Name] = i
 	}
 	p.receivers = maps.Clone(p.hosts)

@@ -57,7 +57,7 @@ func parseGoal(file string, text []byte, t *fabric.Topology) ([]Flow, error) {
 		n++
 		line, _, _ = strings.Cut(line, "//")
 		line, _, _ = strings.Cut(line, "#")
-		if err := p.line(strings.Fields(line), n, len(t.Hosts)); err != nil {
+		if err := p.line(strings.Fields(line), n, t.NICs()); err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
 		}
 	}
@@ -311,7 +311,7 @@ func pause(f *Flow) time.Duration {
 // Goal writes flows as a schedule. A flow must wait for flows from or to its source alone.
 // A schedule does not distinguish acknowledgments from arrivals.
 func Goal(flows []Flow, t *fabric.Topology) ([]byte, error) {
-	texts := make([]bytes.Buffer, len(t.Hosts))
+	texts := make([]bytes.Buffer, t.NICs())
 	for i, f := range flows {
 		if delay := pause(&f); f.Compute || delay > 0 {
 			fmt.Fprintf(&texts[f.Src], "c%d: calc %d\n", i, delay.Nanoseconds())
@@ -351,7 +351,7 @@ func Goal(flows []Flow, t *fabric.Topology) ([]byte, error) {
 		}
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "num_ranks %d\n", len(t.Hosts))
+	fmt.Fprintf(&b, "num_ranks %d\n", t.NICs())
 	for i := range texts {
 		fmt.Fprintf(&b, "\nrank %d {\n%s}\n", i, texts[i].Bytes())
 	}

@@ -65,7 +65,7 @@ func (j *Job) check(t *fabric.Topology) error {
 		}
 		j.Placement = lists.Map(hosts, func(h int) string { return t.Hosts[h].Name })
 	}
-	d, err := j.degrees(len(t.Hosts))
+	d, err := j.degrees(t.NICs())
 	switch {
 	case err != nil:
 		return &keyError{"", err}
@@ -135,18 +135,12 @@ func (j *Job) checkPhases(list []Phase, d degrees, inStage bool) (messages float
 
 // checkPhase checks one phase and returns how many messages and computations it has.
 func (j *Job) checkPhase(p *Phase, d degrees, inStage bool) (float64, error) {
-	kinds := 0
-	for _, set := range []bool{p.Compute > 0, p.Collective != "", p.Pipeline != ""} {
-		if set {
-			kinds++
-		}
-	}
 	ranks := float64(d.ranks())
 	if inStage {
 		ranks /= float64(d.pipeline)
 	}
 	switch {
-	case kinds != 1:
+	case one(p.Compute > 0, p.Collective != "", p.Pipeline != "") != 1:
 		return 0, &keyError{"", errors.New("want one of compute, collective and pipeline")}
 	case p.Pipeline == "" && len(p.Phases) > 0:
 		return 0, &keyError{".phases", errors.New("phases in a phase: want pipeline beside them")}

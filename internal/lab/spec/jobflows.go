@@ -54,7 +54,7 @@ func (p *Phase) traffic() *Traffic {
 
 // place chooses the hosts of all jobs. An error is a *keyError.
 func (s *Setting) place(t *fabric.Topology, seed uint64) ([]*JobRun, error) {
-	users := make([][]int, len(t.Hosts)) // by host: its jobs
+	users := make([][]int, t.NICs()) // by host: its jobs
 	runs := make([]*JobRun, len(s.Jobs))
 	take := func(i int, hosts []int) {
 		runs[i].Hosts = hosts
@@ -67,7 +67,7 @@ func (s *Setting) place(t *fabric.Topology, seed uint64) ([]*JobRun, error) {
 	}
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		d, err := j.degrees(len(t.Hosts))
+		d, err := j.degrees(t.NICs())
 		if err != nil {
 			return nil, &keyError{fmt.Sprintf("[%d]", i), err}
 		}
@@ -92,10 +92,10 @@ func (s *Setting) place(t *fabric.Topology, seed uint64) ([]*JobRun, error) {
 		if rule == "" {
 			continue
 		}
-		hosts := lists.Filter(sequence(0, len(t.Hosts)), func(h int) bool { return free(i, h) })
+		hosts := lists.Filter(sequence(0, t.NICs()), func(h int) bool { return free(i, h) })
 		n := runs[i].degrees.ranks()
 		if len(hosts) < n {
-			return nil, &keyError{fmt.Sprintf("[%d]", i), fmt.Errorf("%d ranks, and other jobs leave %d of %d hosts: want fewer ranks, or shared: true in these jobs", n, len(hosts), len(t.Hosts))}
+			return nil, &keyError{fmt.Sprintf("[%d]", i), fmt.Errorf("%d ranks, and other jobs leave %d of %d hosts: want fewer ranks, or shared: true in these jobs", n, len(hosts), t.NICs())}
 		}
 		switch rule {
 		case spreadPlacement:
@@ -110,7 +110,7 @@ func (s *Setting) place(t *fabric.Topology, seed uint64) ([]*JobRun, error) {
 
 // inRanks returns listed hosts in the order of the list.
 func inRanks(t *fabric.Topology, names []string) (hosts []int, err error) {
-	listed := make([]bool, len(t.Hosts))
+	listed := make([]bool, t.NICs())
 	for _, name := range names {
 		set, err := hostSet(t, []string{name})
 		if err != nil {

@@ -364,8 +364,9 @@ func (l *linted) shortDrain() []string {
 			continue
 		}
 		rate := math.Inf(1)
+		rates := HostRates(l.net)
 		for _, h := range lists.Set(d.from) {
-			rate = min(rate, float64(HostRate(l.net, h)))
+			rate = min(rate, float64(rates[h]))
 		}
 		if tr.Kind == "udp" && tr.Speed > 0 {
 			rate = min(rate, float64(tr.Speed))

@@ -63,7 +63,7 @@ func waitsFor(list []activation) *Waits {
 
 // parseMatrix reads a connection matrix.
 func parseMatrix(file string, text []byte, t *fabric.Topology) ([]Flow, error) {
-	p := &matrixParser{hosts: len(t.Hosts), counts: map[string]int{}, ids: map[int]int{}, triggers: map[int]*trigger{}}
+	p := &matrixParser{hosts: t.NICs(), counts: map[string]int{}, ids: map[int]int{}, triggers: map[int]*trigger{}}
 	n := 0
 	for line := range strings.Lines(string(text)) {
 		n++
@@ -317,7 +317,7 @@ func Matrix(flows []Flow, t *fabric.Topology) ([]byte, error) {
 		started[i] = n
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "Nodes %d\nConnections %d\n", len(t.Hosts), len(flows))
+	fmt.Fprintf(&b, "Nodes %d\nConnections %d\n", t.NICs(), len(flows))
 	if len(list) > 0 {
 		fmt.Fprintf(&b, "Triggers %d\n", len(list))
 	}

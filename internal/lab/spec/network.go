@@ -80,8 +80,13 @@ func (n Network) make(read Reader) (*fabric.Topology, error) {
 	case n.LeafSpine != nil:
 		m := n.LeafSpine
 		return fabric.LeafSpine{
-			Name: "leaf-spine", Leaves: m.Leaves, Spines: m.Spines, Parallel: m.Parallel, Hosts: m.Hosts, Rails: m.Rails,
+			Name: "leaf-spine", Leaves: m.Leaves, Spines: m.Spines, Parallel: m.Parallel, Hosts: m.Hosts, Rails: m.Rails, DualToR: m.DualToR,
 			Oversubscription: m.Oversubscription, Buffer: fabric.Size(m.Buffer), Links: m.links(),
+		}.Make()
+	case n.Rail != nil:
+		m := n.Rail
+		return fabric.Rail{
+			Name: "rail", Rails: m.Rails, Servers: m.Servers, Spines: m.Spines, Planes: m.Planes, Buffer: fabric.Size(m.Buffer), Links: m.links(),
 		}.Make()
 	case n.FatTree != nil:
 		m := n.FatTree
@@ -171,8 +176,9 @@ func (d *flowMaker) capacity() (float64, error) {
 // hostRate returns the total rate of the sending hosts.
 func (d *flowMaker) hostRate() float64 {
 	sum := 0.0
+	rates := HostRates(d.t)
 	for _, h := range lists.Set(d.from) {
-		sum += float64(HostRate(d.t, h))
+		sum += float64(rates[h])
 	}
 	return sum
 }
@@ -378,14 +384,8 @@ func Toggled(list, links []int, on bool) []int {
 
 // check returns an error if the fault is invalid.
 func (f *Fault) check(t *fabric.Topology) error {
-	what := 0
-	for _, set := range []bool{f.Down, f.Drop != 0, f.Hole != 0, f.Rate != 0, f.Errors != 0} {
-		if set {
-			what++
-		}
-	}
 	switch {
-	case what != 1:
+	case one(f.Down, f.Drop != 0, f.Hole != 0, f.Rate != 0, f.Errors != 0) != 1:
 		return errors.New("want one of down, drop, black-hole, rate and bit-errors")
 	case f.Known && f.Rate == 0:
 		return errors.New("known: want it beside rate: the controller is always notified of links that are down, and never of other faults")
@@ -397,8 +397,8 @@ func (f *Fault) check(t *fabric.Topology) error {
 		return fmt.Errorf("every %v, times %d: want 2 to %d times, and every longer than from at to until", f.Every, f.Times, maxFaults)
 	case f.Until != 0 && f.Until <= f.At:
 		return fmt.Errorf("until %v is not after at %v", f.Until, f.At)
-	case (f.Link == "") == (f.Switch == ""):
-		return errors.New("want either a link or a switch")
+	case one(f.Link != "", f.Switch != "", f.Plane != 0) != 1:
+		return errors.New("want one of link, switch and plane")
 	case !f.Down && f.Rate == 0 && f.Errors == 0 && f.Switch == "":
 		return errors.New("drop and black-hole are of a switch")
 	}
@@ -406,10 +406,30 @@ func (f *Fault) check(t *fabric.Topology) error {
 	return err
 }
 
+// one returns how many of some keys are set, of which an experiment sets one.
+func one(keys ...bool) (n int) {
+	for _, set := range keys {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
 // Links are the places in Topology.Links that the fault is about.
 func (f *Fault) Links(t *fabric.Topology) ([]int, error) {
 	if f.Link != "" {
 		return t.FindLinks(f.Link)
+	}
+	if f.Plane != 0 {
+		switches, err := t.Plane(f.Plane)
+		var links []int
+		for _, s := range switches {
+			for _, p := range t.Ports(s) {
+				links = lists.Add(links, p.Link)
+			}
+		}
+		return links, err
 	}
 	if t.Switch(f.Switch) == nil {
 		return nil, fmt.Errorf("there is no switch %q", f.Switch)

@@ -90,14 +90,14 @@ func (tr *Traffic) parseWorkload(text []byte, t *fabric.Topology) ([]Flow, error
 	}
 	ranks := tr.Ranks
 	switch {
-	case ranks == 0 && w.gpus > len(t.Hosts):
-		return nil, fmt.Errorf("%s:1: all_gpus %d: the topology has %d hosts: want ranks: to run it with fewer", tr.File, w.gpus, len(t.Hosts))
+	case ranks == 0 && w.gpus > t.NICs():
+		return nil, fmt.Errorf("%s:1: all_gpus %d: the topology has %d hosts: want ranks: to run it with fewer", tr.File, w.gpus, t.NICs())
 	case ranks == 0 && w.gpus > 0:
 		ranks = w.gpus
 	case ranks == 0:
-		ranks = len(t.Hosts)
-	case ranks > len(t.Hosts):
-		return nil, fmt.Errorf("ranks %d: the topology has %d hosts", ranks, len(t.Hosts))
+		ranks = t.NICs()
+	case ranks > t.NICs():
+		return nil, fmt.Errorf("ranks %d: the topology has %d hosts", ranks, t.NICs())
 	}
 	if w.tp == 0 {
 		w.tp = ranks

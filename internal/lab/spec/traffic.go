@@ -118,8 +118,8 @@ func newDraw(tr *Traffic, t *fabric.Topology, rng *rand.Rand) (*flowMaker, error
 	}
 	switch tr.Pattern {
 	case Halves:
-		half := len(t.Hosts) / 2
-		d.from, d.to = sequence(0, half), sequence(half, len(t.Hosts))
+		half := t.NICs() / 2
+		d.from, d.to = sequence(0, half), sequence(half, t.NICs())
 	case Permutation:
 		if d.next, err = permute(d.from, d.leaf, rng); err != nil {
 			return nil, err
@@ -259,9 +259,17 @@ func leafOf(t *fabric.Topology) []int {
 	return lists.Map(t.Hosts, func(h fabric.Host) int { return t.Switch(h.Switch).Leaf })
 }
 
-// HostRate returns the rate of a host's link.
-func HostRate(t *fabric.Topology, host int) fabric.Rate {
-	h := &t.Hosts[host]
+// HostRates returns the rate of each host: of the links of all its ports.
+func HostRates(t *fabric.Topology) []fabric.Rate {
+	return lists.Map(t.HostPorts(), func(ports []int) (sum fabric.Rate) {
+		for _, p := range ports {
+			sum += portRate(t, &t.Hosts[p])
+		}
+		return sum
+	})
+}
+
+func portRate(t *fabric.Topology, h *fabric.Host) fabric.Rate {
 	for _, p := range t.Ports(h.Switch) {
 		if p.Number == h.Port {
 			return p.Rate
@@ -273,10 +281,10 @@ func HostRate(t *fabric.Topology, host int) fabric.Rate {
 // hostSet reads hosts by name, all of a leaf, and ranges; nothing is all.
 func hostSet(t *fabric.Topology, names []string) ([]int, error) {
 	if len(names) == 0 {
-		return sequence(0, len(t.Hosts)), nil
+		return sequence(0, t.NICs()), nil
 	}
 	place := map[string]int{}
-	for i, h := range t.Hosts {
+	for i, h := range t.Hosts[:t.NICs()] {
 		place[h.Name] = i
 	}
 	var set []int
@@ -290,13 +298,13 @@ func hostSet(t *fabric.Topology, names []string) ([]int, error) {
 		case okA && !isRange:
 			set = append(set, a)
 		case t.Switch(name) != nil:
-			for i, h := range t.Hosts {
-				if h.Switch == name {
+			for i, ports := range t.HostPorts() {
+				if slices.ContainsFunc(ports, func(p int) bool { return t.Hosts[p].Switch == name }) {
 					set = append(set, i)
 				}
 			}
 		default:
-			return nil, fmt.Errorf("there is no host %q in %s, nor a leaf or range h1..h%d", name, t.Name, len(t.Hosts))
+			return nil, fmt.Errorf("there is no host %q in %s, nor a leaf or range h1..h%d", name, t.Name, t.NICs())
 		}
 	}
 	return lists.Set(set), nil

@@ -256,6 +256,9 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 		wrong := err.(*keyError)
 		return src.wrong(at(wrong.key), wrong.err)
 	}
+	if c.Ties == ByPlace && t.NICs() < len(t.Hosts) {
+		return src.wrong(at("ties"), fmt.Errorf("ties: %s with hosts of several ports: want the default", ByPlace))
+	}
 	for j := range c.Traffic {
 		if err := c.Traffic[j].resolve(t, read); err != nil {
 			return src.wrong(fmt.Sprintf("%s[%d]", at("traffic"), j), err)

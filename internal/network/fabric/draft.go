@@ -43,6 +43,7 @@ type draftHost struct {
 	name string
 	ip   netip.Prefix // invalid: derived from the leaf and the host's number at it
 	mac  *MAC         // nil: derived from the address
+	nic  string       // the host that has this as a further port; "": none
 }
 
 type draftLink struct {
@@ -62,7 +63,7 @@ const maxLinks = 200_000
 // finish completes and checks the draft. file is its name in messages.
 func (d *draft) finish(file string) (*Topology, error) {
 	f := &finisher{draft: d, reporter: reporter{file: file}}
-	for _, step := range []func(){f.names, f.joints, f.connected, f.portNumbers, f.switchData, f.hostData, f.serviceData} {
+	for _, step := range []func(){f.names, f.nics, f.joints, f.connected, f.portNumbers, f.switchData, f.hostData, f.serviceData} {
 		step()
 		if err := f.err(); err != nil {
 			return nil, err // later steps would only report consequences of these errors
@@ -80,6 +81,8 @@ type finisher struct {
 
 	nodes map[string]int // like Topology.nodes
 	links [][]int        // of each node: indexes in draft.links
+
+	sameNIC map[int][]int // of nodes that are ports of one NIC: its other nodes
 }
 
 var namePattern = sync.OnceValue(func() *regexp.Regexp {
@@ -96,7 +99,7 @@ func (f *finisher) names() {
 	}
 	for _, h := range f.hosts {
 		f.addName(h.line, "host", h.name)
-		f.t.Hosts = append(f.t.Hosts, Host{Name: h.name, IP: h.ip})
+		f.t.Hosts = append(f.t.Hosts, Host{Name: h.name, IP: h.ip, NIC: h.nic})
 	}
 	if len(f.switches) == 0 {
 		f.errorf(0, "no switches: want at least one")
@@ -352,6 +355,12 @@ func (f *finisher) distances(from []int) []int {
 		far[n] = 0
 	}
 	for todo := from; len(todo) > 0; todo = todo[1:] {
+		for _, n := range f.sameNIC[todo[0]] {
+			if far[n] < 0 {
+				far[n] = far[todo[0]]
+				todo = append(todo, n)
+			}
+		}
 		for _, l := range f.links[todo[0]] {
 			for _, e := range []End{f.draft.links[l].a, f.draft.links[l].b} {
 				if n := f.nodes[e.Node]; far[n] < 0 {

@@ -99,6 +99,8 @@ type Host struct {
 
 	Switch string // the switch that it is connected to
 	Port   int    // the port of that switch
+
+	NIC string // the host that has this as a further port; "": its first port
 }
 
 // A Service is an address that several hosts serve. The program of the switches forwards

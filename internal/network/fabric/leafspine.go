@@ -49,6 +49,9 @@ type LeafSpine struct {
 	// Rails numbers hosts across leaves: leaf i is rail i, and the first Leaves hosts are
 	// the NICs of the first server, one on each rail.
 	Rails bool
+	// DualToR connects each host to two leaves: hosts at l1 have a second port at l2, and
+	// so on. Leaves is even.
+	DualToR bool
 	Links
 	Buffer Size // of each switch
 
@@ -81,9 +84,19 @@ func (o LeafSpine) draft() (*draft, error) {
 	if o.Rails {
 		each, rounds = 1, o.Hosts
 	}
+	step := 1
+	if o.DualToR {
+		step = 2
+	}
 	for range rounds {
-		for i := range o.Leaves {
+		for i := 0; i < o.Leaves; i += step {
 			d.addHosts(d.switches[i].name, each, &o.Links)
+		}
+	}
+	if o.DualToR {
+		for i := range len(d.hosts) {
+			first := slices.IndexFunc(d.switches, func(s draftSwitch) bool { return s.name == d.links[i].b.Node })
+			d.addPort(d.hosts[i].name, 2, d.switches[first+1].name, &o.Links)
 		}
 	}
 	for _, leaf := range d.switches[:o.Leaves] {
@@ -117,6 +130,8 @@ func (o *LeafSpine) complete() error {
 	switch {
 	case min(o.Leaves, o.Spines, o.Hosts) < 0:
 		return fmt.Errorf("%d leaves, %d spines, %d hosts: want numbers above 0", o.Leaves, o.Spines, o.Hosts)
+	case o.DualToR && o.Leaves%2 != 0:
+		return fmt.Errorf("dual-tor with %d leaves: want an even number", o.Leaves)
 	case o.Hosts+o.Spines*o.Parallel > MaxPort:
 		return fmt.Errorf("%d hosts and %d×%d links to spines at a leaf: want at most %d ports", o.Hosts, o.Spines, o.Parallel, MaxPort)
 	case o.Leaves*o.Parallel > MaxPort:

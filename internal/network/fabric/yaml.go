@@ -52,10 +52,11 @@ func Load(file string, text []byte) (*Topology, error) {
 	isHost := map[string]bool{}
 	for _, f := range r.object(v.Get("hosts"), "hosts") {
 		what := "host " + f.Key
-		r.object(f.Node, what, "ip", "mac")
+		r.object(f.Node, what, "ip", "mac", "nic")
 		h := draftHost{line: f.Line, name: f.Key}
 		parse(r, f.Get("ip"), what+": ip", parseHostIP, &h.ip)
 		parse(r, f.Get("mac"), what+": mac", pointer(parseMAC), &h.mac)
+		h.nic = r.word(f.Get("nic"), what+": nic")
 		d.hosts = append(d.hosts, h)
 		isHost[f.Key] = true
 	}
@@ -288,7 +289,11 @@ func (t *Topology) YAML() []byte {
 	for _, h := range t.Hosts {
 		// Quoted, because older YAML parsers read some of them as base-60
 		// numbers.
-		fmt.Fprintf(&b, "  %s: {ip: %v, mac: \"%v\"}\n", quoted(h.Name), h.IP, h.MAC)
+		nic := ""
+		if h.NIC != "" {
+			nic = ", nic: " + quoted(h.NIC)
+		}
+		fmt.Fprintf(&b, "  %s: {ip: %v, mac: \"%v\"%s}\n", quoted(h.Name), h.IP, h.MAC, nic)
 	}
 	if len(t.Services) > 0 {
 		b.WriteString("\nservices:\n")

@@ -106,6 +106,7 @@ experiment of a paper, or an experiment that the --store has.
   name: quick
   topology: leaf-spine        # a preset or file, or a maker:
                               # {leaf-spine: {leaves: 2, spines: 4, hosts: 8, rate: 10G}}
+                              # {rail: {rails: 8, servers: 4, spines: 4, planes: 2}}
   schemes:
     - qall-poly3
     - {scheme: drill, label: drill-4, set: {d: 4}}
@@ -140,6 +141,7 @@ experiment of a paper, or an experiment that the --store has.
     - {at: 1s, switch: s2, rate: 100Mbps, known: true}    # all its links; weights follow
     - {at: 1s, switch: s2, drop: 0.0035}
     - {at: 1s, link: l1-s2, bit-errors: 1e-8}
+    - {at: 1s, plane: 2, down: true}    # all links of a plane: see rail and dual-tor
     - {at: 1s, until: 1010ms, every: 100ms, times: 5, link: l1-s1, down: true}    # flaps
   ceiling: [keep-early, fast-core]    # how much the best possible scheme could save, by taking
                               # away what schemes fight; also no-pauses, oracle

@@ -1,0 +1,113 @@
+package sim
+
+import (
+	"errors"
+)
+
+// A host may have several ports, each in a plane: see fabric.Host.NIC. A port is a Host
+// of its own to the network. A flow is between the first ports. Its sender chooses a
+// plane for each packet: by the source port of the packet, if senders choose that, or
+// else one for the whole flow. Packets go between ports of the same plane. Receivers
+// answer in the plane of the packet. A sender does not use a plane if its own port there
+// is down, or if the controller has reported that no path leads to the other port.
+
+// planeQueue is the number of full packets that a port of several may queue, so that a
+// port is busy while a sender waits for another.
+const planeQueue = 4
+
+// joinPorts joins the ports of each host.
+func (n *Network) joinPorts() error {
+	for _, places := range n.topology.HostPorts() {
+		if len(places) < 2 {
+			continue
+		}
+		if n.placed() {
+			return errors.New("ties by place: hosts with several ports need ties in order")
+		}
+		first := n.hosts[places[0]]
+		for _, i := range places {
+			n.hosts[i].first = first
+			first.ports = append(first.ports, n.hosts[i])
+		}
+	}
+	return nil
+}
+
+// rate returns the bit/s that a flow may send: of all ports, if its packets use all.
+func (h *Host) rate(t *Tuning) int64 {
+	if t == nil || t.Entropy == EntropyFlow || h.ports == nil {
+		return int64(h.nic.Rate())
+	}
+	sum := int64(0)
+	for _, p := range h.ports {
+		sum += int64(p.nic.Rate())
+	}
+	return sum
+}
+
+// planeCount returns the number of planes that both hosts have ports in. Flows to a
+// service use the first, in which its address is.
+func (f *Flow) planeCount() int {
+	if f.Service != nil {
+		return 1
+	}
+	return max(1, min(len(f.Src.ports), len(f.Dst.ports)))
+}
+
+// SetBlocked sets which pairs of ports senders avoid; nil for none.
+func (n *Network) SetBlocked(blocked func(from, to *Host) bool) { n.blocked = blocked }
+
+// draw chooses the source port and the plane of the next packet, once.
+func (s *source) draw() {
+	if s.drawn {
+		return
+	}
+	s.drawn = true
+	key := uint32(s.Sport) * 2654435761 >> 16 // so that consecutive flows do not take turns
+	if s.entropy != nil {
+		s.port = s.entropy.next(s.net.now)
+		key = uint32(s.port)
+	}
+	if n := s.planeCount(); n > 1 {
+		s.plane = s.livePlane(s.Src, s.Dst, uint8(key%uint32(n)))
+	}
+}
+
+// livePlane returns a plane, or the next one that can be used.
+func (f *Flow) livePlane(from, to *Host, plane uint8) uint8 {
+	count := f.planeCount()
+	if count == 1 {
+		return 0
+	}
+	for i := range count {
+		k := (int(plane) + i) % count
+		if a, b := from.ports[k], to.ports[k]; !a.nic.down && (f.net.blocked == nil || !f.net.blocked(a, b)) {
+			return uint8(k)
+		}
+	}
+	return plane
+}
+
+// sendOver sends a packet of the flow in a plane.
+func (f *Flow) sendOver(p *Packet, plane uint8) {
+	if plane > 0 {
+		p.plane = plane
+		p.Src, p.Dst = p.Src.ports[plane], p.Dst.ports[plane]
+		p.place = int32(p.Dst.place)
+	}
+	p.Src.Send(p)
+}
+
+// Port returns the port of the host in a plane, from 0, or nil.
+func (h *Host) Port(plane int) *Host {
+	switch {
+	case plane < len(h.ports):
+		return h.ports[plane]
+	case plane == 0:
+		return h
+	}
+	return nil
+}
+
+// Leaf returns the switch that the port is connected to.
+func (h *Host) Leaf() *Switch { return h.nic.peer.sw }
