@@ -196,13 +196,15 @@ func validateTopology(c *cli.Console, name string) error {
 func warnOfRoutes(c *cli.Console, name string, t *fabric.Topology) error {
 	r := t.Routes()
 	cut, wide := "", ""
+	// Without a link that is down, leaves without a path are in different planes.
+	down := slices.ContainsFunc(t.Links, func(l fabric.Link) bool { return l.Down })
 	for _, s := range t.Switches {
 		for _, leaf := range t.Leaves() {
 			hops, err := r.NextHops(s.Name, leaf.Name)
 			switch {
 			case err != nil:
 				return err
-			case cut == "" && s.Leaf > 0 && s.Name != leaf.Name && len(hops) == 0:
+			case cut == "" && down && s.Leaf > 0 && s.Name != leaf.Name && len(hops) == 0:
 				cut = fmt.Sprintf("no path from %s to %s while links are down", s.Name, leaf.Name)
 			case wide == "" && len(hops) > mostHops:
 				wide = fmt.Sprintf("%d next hops from %s to %s: a generated program has at most %d", len(hops), s.Name, leaf.Name, mostHops)

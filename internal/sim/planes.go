@@ -57,22 +57,6 @@ func (f *Flow) planeCount() int {
 // SetBlocked sets which pairs of ports senders avoid; nil for none.
 func (n *Network) SetBlocked(blocked func(from, to *Host) bool) { n.blocked = blocked }
 
-// draw chooses the source port and the plane of the next packet, once.
-func (s *source) draw() {
-	if s.drawn {
-		return
-	}
-	s.drawn = true
-	key := uint32(s.Sport) * 2654435761 >> 16 // so that consecutive flows do not take turns
-	if s.entropy != nil {
-		s.port = s.entropy.next(s.net.now)
-		key = uint32(s.port)
-	}
-	if n := s.planeCount(); n > 1 {
-		s.plane = s.livePlane(s.Src, s.Dst, uint8(key%uint32(n)))
-	}
-}
-
 // livePlane returns a plane, or the next one that can be used.
 func (f *Flow) livePlane(from, to *Host, plane uint8) uint8 {
 	count := f.planeCount()

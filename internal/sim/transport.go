@@ -117,6 +117,22 @@ func (s *source) send() {
 	s.ask()
 }
 
+// draw chooses the source port and the plane of the next packet, once.
+func (s *source) draw() {
+	if s.drawn {
+		return
+	}
+	s.drawn = true
+	key := uint32(s.Sport) * 2654435761 >> 16 // so that consecutive flows do not take turns
+	if s.entropy != nil {
+		s.port = s.entropy.next(s.net.now)
+		key = uint32(s.port)
+	}
+	if n := s.planeCount(); n > 1 {
+		s.plane = s.livePlane(s.Src, s.Dst, uint8(key%uint32(n)))
+	}
+}
+
 // A sink drives the receiving half. Its answers go to the NIC at once.
 type sink struct {
 	*Flow
