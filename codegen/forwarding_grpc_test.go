@@ -155,7 +155,10 @@ func (s *simpleSwitchGRPC) entry(table, action string, key, args []string) *p4v1
 		e.TableId = t.GetPreamble().GetId()
 		for i, k := range key {
 			m := &p4v1.FieldMatch{FieldId: t.GetMatchFields()[i].GetId()}
-			if value, length, ok := strings.Cut(k, "/"); ok {
+			if value, mask, ok := strings.Cut(k, "&&&"); ok {
+				m.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: inCanonical(value), Mask: inCanonical(mask)}}
+				e.Priority, args = int32(inNumbers(args[len(args)-1:])[0]), args[:len(args)-1]
+			} else if value, length, ok := strings.Cut(k, "/"); ok {
 				n, _ := strconv.Atoi(length)
 				m.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: inCanonical(value), PrefixLen: int32(n)}}
 			} else {

@@ -35,6 +35,7 @@ type notes struct {
 	Deviations []manifest.Deviation   `json:"deviations"`
 	Weights    *manifest.Weights      `json:"weights"`
 	Decides    string                 `json:"decides"`
+	GroupBy    manifest.GroupBy       `json:"group_by"`
 }
 
 // describe fills the manifest from the templates.
@@ -118,6 +119,7 @@ func (v *view) note(b *block) {
 	if n.Decides != "" {
 		m.Decides = n.Decides
 	}
+	m.GroupBy = cmp.Or(m.GroupBy, n.GroupBy)
 	if n.Weights != nil && v.row.like(choice) == "grid" {
 		m.Weights = n.Weights
 	}

@@ -43,7 +43,7 @@ func (e *embedded) commands(lines []string) error {
 func (e *embedded) command(f []string) error {
 	sw := e.engine.Switch()
 	switch f[0] {
-	case "table_add": // TABLE ACTION KEY... => ARGUMENT...
+	case "table_add": // TABLE ACTION KEY... => ARGUMENT... [PRIORITY]
 		arrow := slices.Index(f, "=>")
 		fields, _, err := sw.TableKey(f[1])
 		if err != nil {
@@ -51,9 +51,13 @@ func (e *embedded) command(f []string) error {
 		}
 		entry := dataplane.Entry{Target: dataplane.Target{Action: e.call(f[2], f[arrow+1:])}}
 		for i, k := range f[3:arrow] {
+			k, mask, ternary := strings.Cut(k, "&&&")
 			value, length, _ := strings.Cut(k, "/")
 			m := dataplane.Match{Value: inBytes(value, fields[i].Width)}
 			m.PrefixLen, _ = strconv.Atoi(length)
+			if ternary {
+				m.Mask, entry.Priority = inBytes(mask, fields[i].Width), int(inNumbers(f[len(f)-1:])[0])
+			}
 			entry.Match = append(entry.Match, m)
 		}
 		_, err = sw.TableAdd(f[1], entry)

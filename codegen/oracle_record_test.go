@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +87,7 @@ func entries(config *bmv2.Config, manifest manifest.Manifest, tr *rigTraffic) []
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	for _, table := range manifest.Tables {
+		whole := wholeKey(config, table.Name)
 		switch _, name, _ := strings.Cut(table.Name, "."); name {
 		case "ipv4_route":
 			for gid := range groups {
@@ -97,18 +99,18 @@ func entries(config *bmv2.Config, manifest manifest.Manifest, tr *rigTraffic) []
 		case "member":
 			for gid := range groups {
 				for slot := range groupSize(gid, tr.ports) {
-					add("table_add %s LbIngress.forward %d %d => %d %#x %#x", table.Name, gid, slot, memberPort(gid, slot, tr.ports), 0x100+slot, 0x200+gid)
+					add("table_add %s LbIngress.forward %s %d => %d %#x %#x", table.Name, whole(gid), slot, memberPort(gid, slot, tr.ports), 0x100+slot, 0x200+gid)
 				}
 			}
 		case "candidates":
 			for gid := range groups {
-				add("table_add %s LbIngress.set_candidates %d => %s", table.Name, gid, candidates(config, gid, tr))
+				add("table_add %s LbIngress.set_candidates %s => %s", table.Name, whole(gid), candidates(config, gid, tr))
 			}
 		case "leaf":
 			for gid := range groups {
-				add("table_add %s LbIngress.set_port %d => %d", table.Name, gid, memberPort(gid, 0, tr.ports))
+				add("table_add %s LbIngress.set_port %s => %d 1", table.Name, whole(gid), memberPort(gid, 0, tr.ports))
 			}
-			add("table_add %s LbIngress.at_home %d => %d", table.Name, groups, groups)
+			add("table_add %s LbIngress.at_home %s => %d 1", table.Name, whole(groups), groups)
 		case "leaf_of":
 			for gid := range groups {
 				add("table_add %s LbIngress.set_leaf %#x/24 => %d", table.Name, groupNet(gid), gid)
@@ -128,6 +130,25 @@ func entries(config *bmv2.Config, manifest manifest.Manifest, tr *rigTraffic) []
 		}
 	}
 	return append(list, replication(manifest, tr.ports)...)
+}
+
+// wholeKey returns how commands write the whole value of the first field of a table's
+// key. Lines about tables with ternary fields end with a priority.
+func wholeKey(config *bmv2.Config, name string) func(value int) string {
+	for _, p := range config.Pipelines {
+		for _, t := range p.Tables {
+			if t.Name != name || len(t.Key) == 0 {
+				continue
+			}
+			switch t.Key[0].MatchType {
+			case bmv2.MatchLPM:
+				return func(value int) string { return fmt.Sprintf("%d/16", value) }
+			case bmv2.MatchTernary:
+				return func(value int) string { return fmt.Sprintf("%d&&&0xfff", value) }
+			}
+		}
+	}
+	return strconv.Itoa
 }
 
 // groupSize is 2 to all paths.

@@ -245,6 +245,16 @@ func (v *view) In(name string) bool {
 	return b != nil && slices.Contains(v.blocks, b)
 }
 
+// GroupPerLeaf reports whether group ids are leaf numbers. Tables by group then match a
+// prefix of the id, so that groups with the same paths share entries. Weights depend on
+// the leaf, and controllers of users write them.
+func (v *view) GroupPerLeaf() bool {
+	if v.row.like(signal) == "weights" {
+		return false
+	}
+	return v.In("flood") || v.Edge() && (v.In("overlay") || v.In("pathprobe"))
+}
+
 // Marks reports whether long queues mark probes.
 func (v *view) Marks() bool { return v.In("ecn") }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 	"math/big"
 	"net/netip"
 	"slices"
@@ -204,10 +205,20 @@ func (n *virtualNet) fill(sw *dataplane.Switch, s *plan.Switch) {
 			continue
 		}
 		entry := dataplane.Entry{Target: target}
-		for _, m := range e.Match {
-			entry.Match = append(entry.Match, dataplane.Match{Value: bigEndian(m.Value), PrefixLen: m.Bits})
+		key, _, err := sw.TableKey(e.Table)
+		check(err)
+		entry.Priority = math.MaxInt32 - e.Priority
+		for i, m := range e.Match {
+			match := dataplane.Match{Value: bigEndian(m.Value), PrefixLen: m.Bits}
+			if key[i].Kind == dataplane.MatchTernary {
+				match.PrefixLen, match.Mask = 0, bigEndian(1<<m.Width-1)
+				if m.Mask != nil {
+					match.Mask = bigEndian(*m.Mask)
+				}
+			}
+			entry.Match = append(entry.Match, match)
 		}
-		_, err := sw.TableAdd(e.Table, entry)
+		_, err = sw.TableAdd(e.Table, entry)
 		check(err)
 	}
 	for _, c := range s.Sessions {

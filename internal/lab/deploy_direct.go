@@ -123,7 +123,7 @@ func (c *configured) hold(s *plan.Switch) error {
 	for _, e := range s.Entries {
 		var key string
 		if c.entries != nil {
-			key = e.Table + " " + fmt.Sprint(e.Match, e.Priority)
+			key = fmt.Sprint(e.Key(), " ", e.Priority)
 			wanted[key] = true
 		}
 		if err := c.put(key, e); err != nil {

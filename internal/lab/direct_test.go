@@ -23,15 +23,24 @@ func TestDirect(t *testing.T) {
 		names = []string{"ecmp", "drill+rlb", "qall-poly3"}
 	}
 	names = append(names, "wcmp@tna", "drill+rlb@tna", "qall-poly3@t2na", "conga@t2na")
-	for _, name := range names {
-		text := `topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 1G, host-rate: 1G, delay: 5us, host-delay: 5us, queue: 64}}
+	const spines, tree = "l1-s1", "a1-c1"
+	networks := map[string]string{
+		spines: "leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 1G, host-rate: 1G, delay: 5us, host-delay: 5us, queue: 64}",
+		tree:   "fat-tree: {k: 4, rate: 1G, delay: 5us, queue: 64}",
+	}
+	for _, name := range append(names, "conga "+tree, "drill+rlb "+tree, "hula "+tree) {
+		name, link, ok := strings.Cut(name, " ")
+		if !ok {
+			link = spines
+		}
+		text := `topology: {` + networks[link] + `}
 schemes: [` + name + `]
 traffic: [{workload: websearch, cut: 200KB}]
 loads: [0.6]
 seeds: 1
 duration: 15ms
 faults:
-  - {at: 4ms, until: 10ms, link: l1-s1, down: true}
+  - {at: 4ms, until: 10ms, link: ` + link + `, down: true}
 `
 		run := func(by deployer) (string, error) {
 			x, err := spec.Load("experiment", []byte(text), spec.NoFiles, &scheme.Library{})

@@ -29,8 +29,9 @@ const (
 
 // A pathProbe goes along a path to a leaf and back.
 type pathProbe struct {
-	src, dst, path, flags uint8
-	sent                  model.Time
+	src, dst    uint16
+	path, flags uint8
+	sent        model.Time
 }
 
 // Flags of a path probe.
@@ -70,10 +71,12 @@ func readControl(b []byte, degree, hardware bool) (c control, ok bool) {
 	case typePath:
 		if len(body) >= 10 {
 			c.form = pathForm
-			if hardware { // leaves have 16 bits, of which 8 count
-				body = []byte{body[1], body[3], body[4], body[5]}
+			if hardware {
+				c.path = pathProbe{src: binary.BigEndian.Uint16(body), dst: binary.BigEndian.Uint16(body[2:]), path: body[4], flags: body[5]}
+				return c, true
 			}
-			c.path = pathProbe{src: body[0], dst: body[1], path: body[2], flags: body[3]}
+			leaves := uint16(body[1])
+			c.path = pathProbe{src: uint16(body[0])<<4 | leaves>>4, dst: leaves&15<<8 | uint16(body[2]), path: body[3] >> 4, flags: body[3] & 15}
 			return c, true
 		}
 	}

@@ -22,8 +22,8 @@ func TestProbes(t *testing.T) {
 		{"HULA, software", false, false, "88b6" + "0105" + "00010203", 6, control{form: probeForm, probe: model.Probe{Origin: 0x105, Util: 0x10203}}},
 		{"DHLB, hardware", true, true, "88b6" + "0005" + "1234" + "00000007" + "02", 9, control{form: probeForm, probe: model.Probe{Origin: 5, Degree: 7, Hop: 2}}},
 		{"HULA, hardware", false, true, "88b6" + "0105" + "0203", 4, control{form: probeForm, probe: model.Probe{Origin: 0x105, Util: 0x203}}},
-		{"path, software", false, false, "88b7" + "01" + "02" + "03" + "01" + "000000000000", 10, control{form: pathForm, path: pathProbe{src: 1, dst: 2, path: 3, flags: 1}}},
-		{"path, hardware", false, true, "88b7" + "0001" + "0002" + "03" + "01" + "00000000", 10, control{form: pathForm, path: pathProbe{src: 1, dst: 2, path: 3, flags: 1}}},
+		{"path, software", false, false, "88b7" + "123" + "456" + "3" + "1" + "000000000000", 10, control{form: pathForm, path: pathProbe{src: 0x123, dst: 0x456, path: 3, flags: 1}}},
+		{"path, hardware", false, true, "88b7" + "0123" + "0456" + "03" + "01" + "00000000", 10, control{form: pathForm, path: pathProbe{src: 0x123, dst: 0x456, path: 3, flags: 1}}},
 	} {
 		frame, err := hex.DecodeString(ethernet + test.frame)
 		if err != nil {

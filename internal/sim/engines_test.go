@@ -149,7 +149,7 @@ func probe(man *manifest.Manifest, leaf int) []byte {
 
 // pathProbe is one along a path to another leaf.
 func pathProbe(from, to, slot int) []byte {
-	return append(make([]byte, 12), 0x88, 0xB7, byte(from), byte(to), byte(slot), 0, 0, 0, 0, 0, 0, 0)
+	return append(make([]byte, 12), 0x88, 0xB7, byte(from>>4), byte(from<<4)|byte(to>>8), byte(to), byte(slot)<<4, 0, 0, 0, 0, 0, 0)
 }
 
 // compareRuns compares all that two runs have left behind.

@@ -493,14 +493,14 @@ func (e *native) takePathProbe(p *Packet) {
 		e.s.drop(p)
 		return
 	}
-	port, onward := e.look.toLeaf[int(k.dst)]
+	port, onward := e.look.portTo(int(k.dst))
 	switch {
 	case onward:
 		e.send(p, port)
 	case int(k.dst) != e.look.home:
 		e.s.drop(p)
 	case k.flags&probeReply == 0:
-		k.dst, k.src, k.flags = k.src, uint8(e.look.home), k.flags|probeReply
+		k.dst, k.src, k.flags = k.src, uint16(e.look.home), k.flags|probeReply
 		e.send(p, p.from.Number)
 	default:
 		e.model.LearnPath(model.PathNews{

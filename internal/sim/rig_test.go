@@ -3,6 +3,7 @@ package sim_test
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/big"
 	"sync"
 	"testing"
@@ -138,10 +139,21 @@ func install(t testing.TB, sw *dataplane.Switch, s *plan.Switch) {
 			continue
 		}
 		entry := dataplane.Entry{Target: target}
-		for _, m := range e.Match {
+		key, _, err := sw.TableKey(e.Table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entry.Priority = math.MaxInt32 - e.Priority
+		for i, m := range e.Match {
 			match := dataplane.Match{Value: number(m.Value)}
-			if m.Bits < m.Width || e.Table == "LbIngress.ipv4_route" || e.Table == "LbIngress.leaf_of" {
+			switch key[i].Kind {
+			case dataplane.MatchLPM:
 				match.PrefixLen = m.Bits
+			case dataplane.MatchTernary:
+				match.Mask = number(1<<m.Width - 1)
+				if m.Mask != nil {
+					match.Mask = number(*m.Mask)
+				}
 			}
 			entry.Match = append(entry.Match, match)
 		}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,8 +30,13 @@ type Entry struct {
 // A Key matches one field of an entry.
 type Key struct {
 	Value uint64
-	Bits  int // of the prefix, in a table for longest prefixes
+	Bits  int     // of the prefix, in a table for longest prefixes
+	Width int     // of the field, in bits; 0: it is matched as a whole
+	Mask  *uint64 // of a ternary match; nil: all bits count
 }
+
+// whole reports whether the key matches a single value.
+func (k *Key) whole() bool { return k.Bits >= k.Width }
 
 // A way is where packets to a host go: to a port, or to a group if that is not
 // 0. Packets without a route have port -1.
@@ -48,6 +54,7 @@ type lookups struct {
 	groups   map[int][]int
 	weights  map[int][]uint32
 	toLeaf   map[int]int // leaf: the port of a probe
+	toLeaves []masked    // leaf: the ports of probes to other leaves
 	home     int         // leaf: this switch's number
 	number   int         // self
 	service  map[int]uint32
@@ -65,6 +72,25 @@ type prefix struct {
 	to         way
 }
 
+// A masked is the port of the probes to leaves whose numbers have a value under a mask.
+type masked struct {
+	mask, value int
+	port        int
+}
+
+// portTo returns the port of probes to a leaf; ok is false if no entry matches.
+func (l *lookups) portTo(leaf int) (port int, ok bool) {
+	if port, ok := l.toLeaf[leaf]; ok {
+		return port, true
+	}
+	for _, m := range l.toLeaves {
+		if leaf&m.mask == m.value {
+			return m.port, leaf != l.home
+		}
+	}
+	return 0, false
+}
+
 // newLookups reads tables.
 func newLookups(t Tables) (*lookups, error) {
 	l := &lookups{
@@ -72,8 +98,13 @@ func newLookups(t Tables) (*lookups, error) {
 		service: map[int]uint32{}, capacity: map[int]int{},
 		sizes: map[int]int{},
 	}
+	shared := make([][]*Entry, 32) // entries for prefixes of group ids, by length
 	for i := range t.Entries {
 		e := &t.Entries[i]
+		if byGroup[base(e.Table)] && !e.Key[0].whole() {
+			shared[e.Key[0].Bits] = append(shared[e.Key[0].Bits], e)
+			continue
+		}
 		if base(e.Table) == "index" || base(e.Table) == "upstream" || base(e.Table) == "grids" && len(e.Key) > 1 {
 			continue // the model has these tables, or has sessions instead
 		}
@@ -85,7 +116,43 @@ func newLookups(t Tables) (*lookups, error) {
 			return nil, fmt.Errorf("table %s: %w", e.Table, err)
 		}
 	}
+	for _, list := range slices.Backward(shared) { // longest first
+		for _, e := range list {
+			if err := l.addShared(e); err != nil {
+				return nil, fmt.Errorf("table %s: %w", e.Table, err)
+			}
+		}
+	}
 	return l, nil
+}
+
+// byGroup lists the tables whose first key is a group.
+var byGroup = map[string]bool{"member": true, "candidates": true}
+
+// addShared adds an entry for a prefix of group ids to each group that a route leads to
+// and that has no longer prefix.
+func (l *lookups) addShared(e *Entry) error {
+	first := e.Key[0]
+	one := *e
+	one.Key = slices.Clone(e.Key)
+	for gid, n := range l.sizes {
+		if shift := first.Width - first.Bits; uint64(gid)>>shift != first.Value>>shift {
+			continue
+		}
+		one.Key[0] = Key{Value: uint64(gid)}
+		if base(e.Table) == "member" {
+			slot := int(e.Key[1].Value)
+			if ports := l.groups[gid]; slot >= n || slot < len(ports) && ports[slot] >= 0 {
+				continue
+			}
+		} else if l.weights[gid] != nil {
+			continue
+		}
+		if err := entryReaders[base(e.Table)](l, &one); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // base is a name without the control that it is in.
@@ -203,9 +270,12 @@ func (l *lookups) addPort(e *Entry) error {
 }
 
 func (l *lookups) addLeaf(e *Entry) error {
-	if base(e.Action) == "at_home" {
+	switch mask := e.Key[0].Mask; {
+	case base(e.Action) == "at_home":
 		l.home = int(e.Key[0].Value)
-	} else {
+	case mask != nil:
+		l.toLeaves = append(l.toLeaves, masked{int(*mask), int(e.Key[0].Value), int(e.Args["port"])})
+	default:
 		l.toLeaf[int(e.Key[0].Value)] = int(e.Args["port"])
 	}
 	return nil

@@ -70,7 +70,7 @@ func routeEntries(table fabric.Table) Tables {
 		ip := r.Prefix.Addr().As4()
 		e := Entry{
 			Table: "ipv4_route", Action: "set_port", Args: map[string]uint64{"port": uint64(r.Hop.Port)},
-			Key: []Key{{uint64(binary.BigEndian.Uint32(ip[:])), r.Prefix.Bits()}},
+			Key: []Key{{Value: uint64(binary.BigEndian.Uint32(ip[:])), Bits: r.Prefix.Bits()}},
 		}
 		if r.Group != 0 {
 			e.Action, e.Args = "set_group", map[string]uint64{"gid": uint64(r.Group)}

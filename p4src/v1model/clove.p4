@@ -29,8 +29,8 @@ const bit<8> PROTOCOL_UDP = 17;
 const port_t CPU_PORT = 255; // input port of the controller's probes
 
 const bit<16> TYPE_PATH_PROBE = 0x88B7;
-const bit<8> PROBE_REPLY = 1; // flags of a probe
-const bit<8> PROBE_CE = 2;    // it passed a long queue
+const bit<4> PROBE_REPLY = 1; // flags of a probe
+const bit<4> PROBE_CE = 2;    // it passed a long queue
 
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> PATHS = 16384; // paths: group * 16 + slot
@@ -69,10 +69,10 @@ header ipv4_t {
 
 // A probe follows one path to a leaf and returns.
 header path_probe_t {
-    bit<8>  src;   // source leaf, as the number of the groups that lead to it
-    bit<8>  dst;   // destination leaf
-    bit<8>  path;  // path slot at the source leaf
-    bit<8>  flags; // 1 reply, 2 passed a long queue
+    bit<12> src;   // source leaf, as the number of the groups that lead to it
+    bit<12> dst;   // destination leaf
+    bit<4>  path;  // path slot at the source leaf
+    bit<4>  flags; // 1 reply, 2 passed a long queue
     bit<48> tx_ts; // departure at the source leaf, us
 }
 
@@ -92,7 +92,7 @@ struct metadata_t {
     bool    known; // the slot holds a path of the group
     bool    fresh; // the packet needs a path
     slot_t  first; // ties prefer this path and then the following ones
-    bit<8>  here;  // the number of this leaf, if a probe has arrived
+    bit<12> here;  // the number of this leaf, if a probe has arrived
     bit<40> least; // load and rank of the path chosen so far
 }
 
@@ -198,7 +198,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
     table member {
         key = {
-            meta.gid: exact;
+            meta.gid: lpm;
             meta.slot: exact;
         }
         actions = {
@@ -213,7 +213,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     action start_probe() {
         hdr.path_probe.tx_ts = std.ingress_global_timestamp;
         meta.gid = (bit<16>)hdr.path_probe.dst;
-        meta.slot = hdr.path_probe.path;
+        meta.slot = (slot_t)hdr.path_probe.path;
         meta.n = 1; // the path is fixed: select its member
     }
 
@@ -236,13 +236,13 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         drop();
     }
 
-    action at_home(bit<8> id) {
+    action at_home(bit<12> id) {
         meta.here = id;
     }
 
     table leaf {
         key = {
-            hdr.path_probe.dst: exact;
+            hdr.path_probe.dst: ternary;
         }
         actions = {
             set_port;
@@ -250,7 +250,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             drop;
         }
         default_action = drop();
-        size = 256;
+        size = 4096;
     }
 
     // The path of the flow's flowlet, unless the gap since the last packet ends it.

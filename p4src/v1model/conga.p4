@@ -254,7 +254,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
     table member {
         key = {
-            meta.gid: exact;
+            meta.gid: lpm;
             meta.slot: exact;
         }
         actions = {
@@ -274,7 +274,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
     table candidates {
         key = {
-            meta.gid: exact;
+            meta.gid: lpm;
         }
         actions = {
             set_candidates;

@@ -241,7 +241,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
     table member {
         key = {
-            meta.gid: exact;
+            meta.gid: lpm;
             meta.slot: exact;
         }
         actions = {

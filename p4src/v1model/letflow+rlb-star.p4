@@ -35,7 +35,7 @@ const bit<8> AGAIN_REROUTE = 2;
 const port_t CPU_PORT = 255; // input port of the controller's probes
 
 const bit<16> TYPE_PATH_PROBE = 0x88B7;
-const bit<8> PROBE_REPLY = 1; // flags of a probe
+const bit<4> PROBE_REPLY = 1; // flags of a probe
 
 const bit<16> TYPE_CNM = 0x88B5;
 const bit<8> CNM_WARN = 1; // type of a CNM
@@ -108,10 +108,10 @@ header ipv4_t {
 
 // A probe follows one path to a leaf and returns.
 header path_probe_t {
-    bit<8>  src;   // source leaf, as the number of the groups that lead to it
-    bit<8>  dst;   // destination leaf
-    bit<8>  path;  // path slot at the source leaf
-    bit<8>  flags; // 1 reply, 2 passed a long queue
+    bit<12> src;   // source leaf, as the number of the groups that lead to it
+    bit<12> dst;   // destination leaf
+    bit<4>  path;  // path slot at the source leaf
+    bit<4>  flags; // 1 reply, 2 passed a long queue
     bit<48> tx_ts; // departure at the source leaf, us
 }
 
@@ -155,7 +155,7 @@ struct metadata_t {
     port_t    port_1;
     port_t    port_2;
     port_t    port_3;
-    bit<8>    here; // the number of this leaf, if a probe has arrived
+    bit<12>   here; // the number of this leaf, if a probe has arrived
     @field_list(FIELDS_AGAIN, FIELDS_CNM)
     port_t in_port; // first input port of the packet
     @field_list(FIELDS_AGAIN)
@@ -318,7 +318,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
     table member {
         key = {
-            meta.gid: exact;
+            meta.gid: lpm;
             meta.slot: exact;
         }
         actions = {
@@ -338,7 +338,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
     table candidates {
         key = {
-            meta.gid: exact;
+            meta.gid: lpm;
         }
         actions = {
             set_candidates;
@@ -352,7 +352,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     action start_probe() {
         hdr.path_probe.tx_ts = std.ingress_global_timestamp;
         meta.gid = (bit<16>)hdr.path_probe.dst;
-        meta.slot = hdr.path_probe.path;
+        meta.slot = (slot_t)hdr.path_probe.path;
         meta.n = 1; // the path is fixed: select its member
     }
 
@@ -372,13 +372,13 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         drop();
     }
 
-    action at_home(bit<8> id) {
+    action at_home(bit<12> id) {
         meta.here = id;
     }
 
     table leaf {
         key = {
-            hdr.path_probe.dst: exact;
+            hdr.path_probe.dst: ternary;
         }
         actions = {
             set_port;
@@ -386,7 +386,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             drop;
         }
         default_action = drop();
-        size = 256;
+        size = 4096;
     }
 
     // The input port of a CNM leads to the switch that will pause it. The

@@ -259,7 +259,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
     table member {
         key = {
-            meta.gid: exact;
+            meta.gid: lpm;
             meta.slot: exact;
         }
         actions = {
@@ -284,7 +284,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
     table candidates {
         key = {
-            meta.gid: exact;
+            meta.gid: lpm;
         }
         actions = {
             set_candidates;

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 	"net/netip"
 	"slices"
 	"strings"
@@ -22,8 +23,12 @@ import (
 
 // groupingOf returns the meaning of group ids that a program requires. Group ids are
 // leaf numbers if a table requires it or if paths have weights, because weights depend
-// on the destination. The requirement of one role applies to all roles.
+// on the destination. The requirement of one role applies to all roles, except those
+// whose manifest groups by hops.
 func groupingOf(m *manifest.Manifest) fabric.Grouping {
+	if m.GroupBy == manifest.GroupByLeaf {
+		return fabric.ByLeaf
+	}
 	byLeaf := []manifest.Purpose{manifest.Leaf, manifest.LeafOf, manifest.Arrival}
 	for i := range m.Tables {
 		t := &m.Tables[i]
@@ -182,7 +187,7 @@ func (b *planner) aboutGroup(g fabric.Group) lookup {
 		case manifest.SlotNumber:
 			return uint64(slot), true
 		case manifest.LeafNumber:
-			return uint64(g.ID), b.plan.Grouping >= fabric.ByLeaf
+			return uint64(g.ID), b.grouping >= fabric.ByLeaf
 		case manifest.PathWeight, manifest.WeightEnd:
 			if weights == nil {
 				weights = b.weights(g)
@@ -338,21 +343,69 @@ func (b *planner) fillPorts(t *manifest.Table) {
 }
 
 // fillLeaves: the way to every leaf, which for this one ends here. Where several
-// ways are equally short, leaves share them out.
+// ways are equally short, leaves share them out by the low bits of their numbers.
+//
+// If the number is a ternary field, the largest set of such ways gets an entry for each
+// value of these bits instead of one for each leaf.
 func (b *planner) fillLeaves(t *manifest.Table) {
 	away, home := widest(t, manifest.EgressPort), widest(t, manifest.LeafNumber, manifest.NodeNumber)
+	shared := b.sharedWays(t)
 	for _, leaf := range b.plan.Topology.Leaves() {
 		number := map[manifest.Fact]uint64{manifest.LeafNumber: uint64(leaf.Leaf)}
-		if leaf.Name == b.sw.Name {
+		hops := b.hops(leaf)
+		switch {
+		case leaf.Name == b.sw.Name:
 			if home != nil {
 				b.addEntry(t, home, nil, b.aboutPort(fabric.Port{}).with(number))
 			}
-			continue
-		}
-		if hops := b.hops(leaf); len(hops) > 0 {
-			b.addEntry(t, away, nil, b.aboutPort(hops[leaf.Leaf%len(hops)]).with(number))
+		case len(hops) > 0 && !slices.Equal(hops, shared):
+			b.addEntry(t, away, nil, b.aboutPort(hops[wayOfLeaf(leaf.Leaf, len(hops))]).with(number))
 		}
 	}
+	if shared == nil {
+		return
+	}
+	mask := lowBits(len(shared))
+	for i := range mask + 1 {
+		b.addEntry(t, away, nil, b.aboutPort(shared[wayOfLeaf(int(i), len(shared))]).with(map[manifest.Fact]uint64{manifest.LeafNumber: i}))
+		e := &b.out.Entries[len(b.out.Entries)-1]
+		e.Match[0].Mask, e.Priority = &mask, 1
+	}
+}
+
+// lowBits returns the mask of the bits of a leaf's number that choose among n ways.
+func lowBits(n int) uint64 { return 1<<bits.Len(uint(n-1)) - 1 }
+
+// wayOfLeaf returns the index of a leaf's way among n equally short ones.
+func wayOfLeaf(leaf, n int) int { return leaf & int(lowBits(n)) % n }
+
+// sharedWays returns the ways to leaves that entries with masks describe: of the sets of
+// several ways the one to most leaves, if a table of leaves can have such entries, they
+// are fewer than the leaves, and no leaf is unreachable: packets to it would go round.
+func (b *planner) sharedWays(t *manifest.Table) []fabric.Port {
+	f := b.x.ByName[t.Name].Fields
+	if len(f) != 1 || f[0].Kind != configv1.MatchField_TERNARY {
+		return nil
+	}
+	count := map[string]int{}
+	var best []fabric.Port
+	most := 0
+	for _, leaf := range b.plan.Topology.Leaves() {
+		hops := b.hops(leaf)
+		switch {
+		case leaf.Name == b.sw.Name:
+			continue
+		case len(hops) == 0:
+			return nil
+		case len(hops) == 1:
+			continue
+		}
+		set := fmt.Sprint(lists.Map(hops, func(p fabric.Port) int { return p.Number }))
+		if count[set]++; count[set] > most && count[set] > int(lowBits(len(hops)))+1 {
+			best, most = hops, count[set]
+		}
+	}
+	return best
 }
 
 // hops are the ports that lead to a leaf, in the order of their slots.

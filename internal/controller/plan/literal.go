@@ -33,14 +33,14 @@ func (b *planner) addEntries(t *manifest.Table, added func(before, entry int)) {
 			if err != nil || made == nil {
 				return err
 			}
-			key := made.key() + fmt.Sprint(made.Priority)
+			key := made.Key() + fmt.Sprint(made.Priority)
 			have, ok := seen[key]
 			switch {
 			case !ok:
 				seen[key] = made.call()
 				b.out.Entries = append(b.out.Entries, *made)
 			case have != made.call():
-				return fmt.Errorf("there is an entry %s already, with the action %s: this one has %s", made.key(), have, made.call())
+				return fmt.Errorf("there is an entry %s already, with the action %s: this one has %s", made.Key(), have, made.call())
 			}
 			return nil
 		})

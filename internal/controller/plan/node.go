@@ -32,15 +32,16 @@ func (p *Plan) Nodes() []*Node {
 
 // node is a switch that runs the program of a manifest.
 func (p *Plan) node(s *fabric.Switch, m *manifest.Manifest) *Node {
-	table, _ := p.Routes.Table(s.Name, p.Grouping)
+	by := p.groupingAt(s.Name, m)
+	table, _ := p.Routes.Table(s.Name, by)
 	n := &Node{
 		Name: s.Name, Role: s.Role, Leaf: s.Leaf, Manifest: m,
-		Ports: p.Topology.Ports(s.Name), Groups: table.Groups, ByLeaf: p.Grouping >= fabric.ByLeaf,
+		Ports: p.Topology.Ports(s.Name), Groups: table.Groups, ByLeaf: by >= fabric.ByLeaf,
 	}
 	if m.Weights != nil && m.Weights.From == manifest.FromController {
 		n.Weights = map[int][]uint64{}
 		for _, g := range n.Groups {
-			n.Weights[g.ID] = (&planner{plan: p, sw: s}).weights(g)
+			n.Weights[g.ID] = (&planner{plan: p, sw: s, grouping: by}).weights(g)
 		}
 	}
 	return n

@@ -45,7 +45,7 @@ func testPlanner(t *testing.T, top *fabric.Topology, sw string, by fabric.Groupi
 	t.Helper()
 	p := &Plan{Topology: top, Routes: top.Routes(), Grouping: by, Options: Options{MTU: defaultMTU, Queue: defaultQueue}}
 	s := top.Switch(sw)
-	b := &planner{plan: p, sw: s, number: int(s.ID), m: &manifest.Manifest{}, ports: top.Ports(sw), out: &Switch{Name: sw, CPUPort: defaultCPU}}
+	b := &planner{plan: p, sw: s, grouping: by, number: int(s.ID), m: &manifest.Manifest{}, ports: top.Ports(sw), out: &Switch{Name: sw, CPUPort: defaultCPU}}
 	b.out.Routes, _ = p.Routes.Table(sw, by)
 	return b
 }

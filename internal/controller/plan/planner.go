@@ -86,8 +86,9 @@ type planner struct {
 	out    *Switch
 	errs   Errors
 
-	groups []fabric.Group     // nil: not made yet
-	single map[fabric.Hop]int // the groups of one path
+	grouping fabric.Grouping    // the meaning of group ids at the switch
+	groups   []fabric.Group     // nil: not made yet
+	single   map[fabric.Hop]int // the groups of one path
 }
 
 func (b *planner) fail(hint, format string, args ...any) {
@@ -114,7 +115,8 @@ func (b *planner) switchPlan(pipelines map[fabric.Role]*Pipeline) *Switch {
 	if b.m.CPUPort != nil {
 		b.out.CPUPort = *b.m.CPUPort
 	}
-	b.out.Routes, _ = b.plan.Routes.Table(b.sw.Name, b.plan.Grouping)
+	b.grouping = b.plan.groupingAt(b.sw.Name, b.m)
+	b.out.Routes, _ = b.plan.Routes.Table(b.sw.Name, b.grouping)
 	b.checkPorts()
 	b.checkGroups()
 	if len(b.errs) > 0 {
@@ -231,6 +233,7 @@ func (b *planner) addTables() {
 		if fill := fillers[t.Purpose]; fill != nil {
 			before := len(b.out.Entries)
 			fill(b, t)
+			b.shareByPrefix(t, before)
 			count(before, "its purpose "+string(t.Purpose))
 		}
 		b.addEntries(t, func(before, i int) {
@@ -323,10 +326,10 @@ func (b *planner) addCells() {
 func (b *planner) addRoundTrips(r *manifest.Register, at func(group, slot int) int) {
 	unit := time.Duration(r.Unit.Nanoseconds())
 	for _, g := range b.out.Routes.Groups {
-		if g.ID > len(b.plan.Topology.Leaves()) {
+		leaf := b.leafOf(g)
+		if leaf == nil {
 			continue
 		}
-		leaf := b.plan.Topology.Leaves()[g.ID-1]
 		for slot, h := range g.Hops {
 			port := b.port(h.Port)
 			rtt := 2 * port.Delay
@@ -338,6 +341,24 @@ func (b *planner) addRoundTrips(r *manifest.Register, at func(group, slot int) i
 			}
 		}
 	}
+}
+
+// leafOf returns a leaf that a group leads to, or nil.
+func (b *planner) leafOf(g fabric.Group) *fabric.Switch {
+	leaves := b.plan.Topology.Leaves()
+	if b.grouping >= fabric.ByLeaf {
+		if g.ID > len(leaves) {
+			return nil
+		}
+		return leaves[g.ID-1]
+	}
+	i := slices.IndexFunc(leaves, func(leaf *fabric.Switch) bool {
+		return slices.EqualFunc(b.hops(leaf), g.Hops, func(p fabric.Port, h fabric.Hop) bool { return p.Number == h.Port })
+	})
+	if i < 0 {
+		return nil
+	}
+	return leaves[i]
 }
 
 // PacketRate is how many full packets a link carries in a second.

@@ -19,7 +19,7 @@ func (p *Plan) Rows() [][]string {
 		add := func(object, value string) { rows = append(rows, []string{s.Name, object, value}) }
 		add("program", fmt.Sprintf("%s for the role %s", s.Pipeline.Manifest.Scheme, s.Role))
 		for _, e := range s.Entries {
-			add(e.key(), e.call())
+			add(e.Key(), e.call())
 		}
 		for _, c := range s.Sessions {
 			add(fmt.Sprintf("clone session %d", c.ID), fmt.Sprintf("port %d", c.Port))
@@ -44,8 +44,8 @@ func (p *Plan) Rows() [][]string {
 	return rows
 }
 
-// key formats the key of an entry, as in LbIngress.member gid=2 slot=0.
-func (e Entry) key() string {
+// Key formats the key of an entry, as in LbIngress.member gid=2 slot=0.
+func (e Entry) Key() string {
 	if e.Match == nil {
 		return e.Table + " default"
 	}
@@ -53,7 +53,7 @@ func (e Entry) key() string {
 	for _, m := range e.Match {
 		value := formatWide(m.Upper, m.Value, m.Width)
 		switch {
-		case m.Any:
+		case m.Any, m.Bits == 0 && m.Width > 0 && m.Width < 32:
 			value = "*"
 		case m.Mask != nil:
 			value += fmt.Sprintf("&&&%#x", *m.Mask)

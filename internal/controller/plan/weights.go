@@ -10,7 +10,7 @@ import (
 // rate of the link, or less if the next switch cannot forward as much. Parallel links
 // share the capacity of the next switch.
 func (b *planner) weights(g fabric.Group) []uint64 {
-	if b.plan.Grouping < fabric.ByLeaf {
+	if b.grouping < fabric.ByLeaf {
 		return make([]uint64, len(g.Hops))
 	}
 	rates := b.plan.hopRates(b.sw.Name, g.ID)

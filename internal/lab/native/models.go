@@ -114,7 +114,7 @@ func TablesOf(s *plan.Switch) sim.Tables {
 	for _, e := range s.Entries {
 		entry := sim.Entry{Table: e.Table, Action: e.Action, Args: map[string]uint64{}}
 		for _, m := range e.Match {
-			entry.Key = append(entry.Key, sim.Key{Value: m.Value, Bits: m.Bits})
+			entry.Key = append(entry.Key, sim.Key{Value: m.Value, Bits: m.Bits, Width: m.Width, Mask: m.Mask})
 		}
 		for _, a := range e.Args {
 			entry.Args[a.Name] = a.Value

@@ -38,6 +38,7 @@ type Manifest struct {
 	Role      string    `json:"role,omitempty"`       // the switches that the program is for; "": all
 	StatePath StatePath `json:"state_path,omitempty"` // "" without feedback
 	Paths     int       `json:"paths,omitempty"`      // the largest group of next hops; 0: the program has no groups
+	GroupBy   GroupBy   `json:"group_by,omitempty"`   // what numbers groups; "": the leaf if a program of the network needs that
 	CPUPort   *int      `json:"cpu_port,omitempty"`   // of the controller; null: there is none
 
 	Parameters  []Parameter `json:"parameters,omitempty"`   // that the program was generated with
@@ -102,6 +103,23 @@ func (Arch) Words() []Word {
 
 // Hardware reports whether the architecture is one of Tofino's.
 func (a Arch) Hardware() bool { return a == TNA || a == T2NA }
+
+// GroupBy is what numbers the groups of next hops on the switches of a program.
+type GroupBy string
+
+// The ways to number groups.
+const (
+	GroupByHops GroupBy = "hops"
+	GroupByLeaf GroupBy = "leaf"
+)
+
+// Words lists the ways to number groups.
+func (GroupBy) Words() []Word {
+	return []Word{
+		{string(GroupByHops), "destinations with the same next hops share a group"},
+		{string(GroupByLeaf), "each leaf has a group with its number"},
+	}
+}
 
 // StatePath is how what egress knows comes to ingress.
 type StatePath string

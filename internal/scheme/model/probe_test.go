@@ -82,7 +82,7 @@ func (r *rig) learnPath(n model.PathNews) {
 		b = append(b, 0, byte(n.Group), 0, here, byte(n.Slot), flags)
 		b = binary.BigEndian.AppendUint32(b, uint32(r.now)-n.RTT)
 	} else {
-		b = append(b, byte(n.Group), here, byte(n.Slot), flags)
+		b = append(b, byte(n.Group>>4), byte(n.Group<<4), here, byte(n.Slot)<<4|flags) // 12 bits for each leaf
 		b = append(b, bytes6(model.Time(0).After(r.now-model.Time(n.RTT)))...)
 	}
 	r.out = r.sw.Ingress(r.sw.Receive(hostPort, b, r.clock()), r.clock(), r.out[:0])

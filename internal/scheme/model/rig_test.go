@@ -252,6 +252,7 @@ func (r *rig) wrapped() model.Time { return r.hw.Clock(r.clock().Nanoseconds()) 
 // add adds an entry to a table, with arguments by name; missing ones are 0.
 func (r *rig) add(table string, match []dataplane.Match, action string, args map[string]uint64) {
 	r.t.Helper()
+	match = r.whole(table, match)
 	e := dataplane.Entry{Match: match, Target: dataplane.Target{Action: r.call(action, args)}}
 	if h, err := r.sw.TableFind(table, match, 0); err == nil {
 		if err := r.sw.TableModify(table, h, e.Target); err != nil {
@@ -262,6 +263,24 @@ func (r *rig) add(table string, match []dataplane.Match, action string, args map
 	if _, err := r.sw.TableAdd(table, e); err != nil {
 		r.t.Fatal(err)
 	}
+}
+
+// whole completes matches of whole values for fields that could match parts of them.
+func (r *rig) whole(table string, match []dataplane.Match) []dataplane.Match {
+	r.t.Helper()
+	key, _, err := r.sw.TableKey(table)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for i, f := range key {
+		switch {
+		case f.Kind == dataplane.MatchLPM && match[i].PrefixLen == 0:
+			match[i].PrefixLen = f.Width
+		case f.Kind == dataplane.MatchTernary && match[i].Mask == nil:
+			match[i].Mask = number(1<<f.Width - 1)
+		}
+	}
+	return match
 }
 
 func (r *rig) call(name string, args map[string]uint64) dataplane.ActionCall {
