@@ -196,7 +196,7 @@ func (t *Target) attach(l fabric.Link, at fabric.End, w wire) {
 	}
 	n.ends = append(n.ends, e)
 	if n.dev != nil {
-		n.addPort(e)
+		n.addPorts([]portEnd{e})
 	}
 }
 

@@ -88,9 +88,7 @@ func (n *node) start() (err error) {
 		s, l := n.thrift, gate.Paced(n.thriftListener, n.dev.Busy)
 		n.serving.Go(func() { n.served("Thrift", s.Serve(l)) })
 	}
-	for _, e := range n.ends {
-		n.addPort(e)
-	}
+	n.addPorts(n.ends)
 	return nil
 }
 
@@ -118,11 +116,24 @@ func (n *node) served(what string, err error) {
 	}
 }
 
-func (n *node) addPort(e portEnd) {
+// addPorts opens ports at the same time: the kernel takes about 10 ms for a packet socket,
+// nearly all of which it waits.
+func (n *node) addPorts(ends []portEnd) {
+	ports, errs := make([]p4rt.Port, len(ends)), make([]error, len(ends))
+	var opening sync.WaitGroup
+	for i, e := range ends {
+		opening.Go(func() { ports[i], errs[i] = e.wire.open() })
+	}
+	opening.Wait()
+	for i, e := range ends {
+		n.addPort(e, ports[i], errs[i])
+	}
+}
+
+func (n *node) addPort(e portEnd, p p4rt.Port, err error) {
 	failed := func(err error) {
 		n.target.opts.Log.Error("a port fails", "switch", n.sw.Name, "port", e.port, "error", err)
 	}
-	p, err := e.wire.open()
 	if c := n.target.opts.Captures; err == nil && c != nil {
 		p, err = c.Tap(fmt.Sprintf("%s-port%d", n.sw.Name, e.port), p)
 	}
