@@ -106,6 +106,7 @@ func experiments() []Experiment {
 	list := []Experiment{
 		{"quick", "QALL and ECMP in a small fabric: the first answer in seconds", quickExperiment},
 		{"collective", "An all-reduce under three schemes", collectiveExperiment},
+		{"jobs", "Two training jobs share a fabric", jobsExperiment},
 	}
 	for _, name := range slices.Sorted(maps.Keys(examples.Experiments())) {
 		text := examples.Experiments()[name]
@@ -146,6 +147,37 @@ transport: tcp
 seeds: 2
 duration: 25ms
 metrics: [fct-mean, fct-p99, reordered, retransmitted, queue-mean]
+`
+
+const jobsExperiment = `name: jobs
+topology: {leaf-spine: {leaves: 4, spines: 4, hosts: 4, host-rate: 100G, rate: 100G, host-delay: 500ns, delay: 500ns, queue: 285}}
+schemes: [ecmp, rps, ar]
+jobs:
+  - name: dense
+    placement: spread
+    ranks: 8
+    pipeline: 2
+    tensor: 2
+    microbatches: 2
+    iterations: 2
+    phases:
+      - {pipeline: forward, size: 200KB, phases: [{compute: 20us}, {collective: all-reduce, over: tensor, size: 200KB}]}
+      - {pipeline: backward, size: 200KB, phases: [{compute: 40us}]}
+      - {collective: all-reduce, over: data, size: 1MB}
+  - name: experts
+    placement: spread
+    ranks: 8
+    expert: 4
+    iterations: 2
+    phases:
+      - {compute: 50us}
+      - {collective: all-to-all, over: expert, size: 800KB}
+      - {collective: all-reduce, over: data, size: 1MB}
+transport: {kind: uec}
+mtu: 4160
+engine: native
+seeds: 2
+metrics: ['iteration-time:dense', 'iteration-ratio:dense', 'iteration-time:experts', 'iteration-ratio:experts', exposed-communication]
 `
 
 const collectiveExperiment = `name: collective

@@ -95,3 +95,11 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 		t.Errorf("%d steps, cut %v, messages %v", len(w.Steps), w.Cut, w.Messages)
 	}
 }
+
+// TestJobsExample runs the example with training jobs.
+func TestJobsExample(t *testing.T) {
+	r := ask[RunResult](t, "run", RunRequest{YAML: jobsExperiment})
+	if len(r.Table) != 4 || len(r.About) != 5 || !strings.Contains(r.About[0], "only of job dense") {
+		t.Errorf("table %v, about %q", r.Table, r.About)
+	}
+}

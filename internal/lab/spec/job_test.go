@@ -38,7 +38,7 @@ func jobSetting(t *testing.T, jobs string) (*Experiment, error) {
 // TestJobPlacement chooses the hosts of each rule.
 func TestJobPlacement(t *testing.T) {
 	const phases = ", phases: [{collective: all-reduce, size: 1MB}]}\n"
-	x, err := jobSetting(t, "  - {name: packed, ranks: 4"+phases+
+	_, err := jobSetting(t, "  - {name: packed, ranks: 4"+phases+
 		"  - {name: list, placement: [h2, l4, h9..h11], ranks: 12"+phases+
 		"  - {name: spread, ranks: 4, placement: spread"+phases+
 		"  - {name: random, ranks: 4, placement: random"+phases+
@@ -50,7 +50,8 @@ func TestJobPlacement(t *testing.T) {
 		"  - {name: list, placement: [h2, l4, h9..h11], ranks: 12" + phases +
 		"  - {name: spread, ranks: 4, placement: spread" + phases +
 		"  - {name: random, ranks: 4, placement: random" + phases
-	if x, err = jobSetting(t, text); err != nil {
+	x, err := jobSetting(t, text)
+	if err != nil {
 		t.Fatal(err)
 	}
 	c := &x.Cases[0]
