@@ -351,6 +351,9 @@ type Frame struct {
 	Bytes  []byte        `json:"bytes"`
 	Port   *int          `json:"port,omitempty"` // where it arrives; nil: the CPU port
 	Stamps []Stamp       `json:"stamps,omitempty"`
+	// Returns is the register whose cells change when a frame comes back.
+	Returns string `json:"returns,omitempty"`
+	Cells   int    `json:"-"`
 }
 
 // A Stamp is a field of a frame whose value is known when the frame is sent.
@@ -385,6 +388,11 @@ func (b *planner) addFrames() {
 				frame.Port, err = p.arrival(t.In)
 			}
 			frame.Every = time.Duration(t.Period)
+			if r := b.m.Register(t.Returns); r != nil {
+				frame.Returns, frame.Cells = r.Name, r.Size
+			} else if t.Returns != "" && err == nil {
+				err = fmt.Errorf("returns: the program has no register %s", t.Returns)
+			}
 			b.out.Frames = append(b.out.Frames, frame)
 			return err
 		})

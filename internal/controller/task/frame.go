@@ -52,15 +52,57 @@ func (m frameMaker) frame(values map[manifest.FieldRole]uint64) ([]byte, error) 
 	return w.Bytes, nil
 }
 
-// A sendTask sends a frame to a switch again and again.
+// A sendTask sends a frame to a switch again and again. If a register changes when a frame
+// comes back, the task reports once that none has.
 type sendTask struct {
 	identity
 	plan.Frame
-	sent uint64
+	sent   uint64
+	alert  func(Alert)
+	began  time.Duration
+	before []uint64 // the cells of the register at the first frame
+}
+
+// Frames that come back do so before so many later ones, and before late.
+const (
+	returning = 20
+	late      = time.Second
+)
+
+// watch reads the register at the first frame, and compares it once.
+func (t *sendTask) watch(now time.Duration, f Fabric) error {
+	if t.Returns == "" || t.alert == nil {
+		return nil
+	}
+	if t.sent == 0 {
+		t.began = now
+		var err error
+		t.before, err = f.ReadRegister(t.sw, t.Returns, 0, t.Cells, nil)
+		return err
+	}
+	if took := now - t.began; t.sent < returning && took < late || took < min(late, returning*time.Millisecond) {
+		return nil
+	}
+	cells, err := f.ReadRegister(t.sw, t.Returns, 0, t.Cells, nil)
+	if err != nil {
+		return err
+	}
+	if slices.Equal(cells, t.before) {
+		place := "the CPU port"
+		if t.Port != nil {
+			place = fmt.Sprintf("port %d", *t.Port)
+		}
+		t.alert(Alert{Time: now, Task: t.Name(), Switch: t.sw, Text: fmt.Sprintf("none of %d probes from %s has come back within %v: register %s has not changed", t.sent, place, now-t.began, t.Returns)})
+	}
+	t.Returns = "" // once
+	return nil
 }
 
 // Run sends the frame.
 func (t *sendTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
+	if err := t.watch(now, f); err != nil {
+		return now + t.Every, err
+	}
 	frame := slices.Clone(t.Bytes)
 	for _, s := range t.Stamps {
 		v := t.sent

@@ -56,7 +56,7 @@ func ForPlan(p *plan.Plan, o Options) ([]Task, error) {
 	list, err := New(p.Topology, p.Nodes(), o)
 	for _, s := range p.Switches {
 		for _, f := range s.Frames {
-			list = append(list, &sendTask{identity: identity{manifest.SendFrame, s.Name}, Frame: f})
+			list = append(list, &sendTask{identity: identity{manifest.SendFrame, s.Name}, Frame: f, alert: o.Alert})
 		}
 	}
 	return list, err

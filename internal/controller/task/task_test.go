@@ -203,3 +203,40 @@ func TestSendTask(t *testing.T) {
 		t.Errorf("%q\nwant %q", f.sent, want)
 	}
 }
+
+// TestSendReturns: probes of which none comes back are reported once, after 20 of them or
+// a second. A register that changes in time is no fault.
+func TestSendReturns(t *testing.T) {
+	for _, c := range []struct {
+		every   time.Duration
+		returns int // the number of the probe after which one has come back; 0: never
+		want    string
+	}{
+		{time.Millisecond, 0, "l1: none of 20 probes from port 3 has come back within 20ms: register seen has not changed"},
+		{100 * time.Millisecond, 0, "l1: none of 10 probes from port 3 has come back within 1s: register seen has not changed"},
+		{2 * time.Second, 0, "l1: none of 1 probes from port 3 has come back within 2s: register seen has not changed"},
+		{100 * time.Microsecond, 0, "l1: none of 200 probes from port 3 has come back within 20ms: register seen has not changed"},
+		{time.Millisecond, 20, ""},
+		{time.Millisecond, 1, ""},
+	} {
+		port, f := 3, &fakeFabric{registers: map[string][]uint64{"seen": {0, 7}}}
+		var alerts []string
+		send := &sendTask{
+			identity: identity{sw: "l1"}, Frame: plan.Frame{Every: c.every, Bytes: []byte{1}, Port: &port, Returns: "seen", Cells: 2},
+			alert: func(a Alert) { alerts = append(alerts, a.String()) },
+		}
+		now := time.Minute
+		for k := range 500 {
+			next, err := send.Run(now, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if now = next; k+1 == c.returns {
+				f.registers["seen"][1] = 8
+			}
+		}
+		if got := strings.Join(alerts, "\n"); got != c.want {
+			t.Errorf("every %v, return after %d: %q, want %q", c.every, c.returns, got, c.want)
+		}
+	}
+}

@@ -24,6 +24,8 @@ type Task struct {
 	Repeat              // of the frames that are sent
 	Frame  []FrameField `json:"frame,omitempty"`
 	In     Expr         `json:"in,omitzero"` // the port where the frame arrives; default: the CPU port
+	// Returns is the register of the switch that changes when a frame comes back.
+	Returns string `json:"returns,omitempty"`
 
 	Meaning string `json:"meaning,omitempty"` // for people
 }

@@ -327,6 +327,8 @@ func (m *Manifest) validateTask(t *Task, place string) error {
 	switch {
 	case !t.In.IsZero() && t.Kind != SendFrame:
 		return at(place+".in", "task %s sends no frame of yours: want the kind %s", t.Kind, SendFrame)
+	case t.Returns != "" && t.Kind != SendFrame:
+		return at(place+".returns", "task %s sends no frame of yours: want the kind %s", t.Kind, SendFrame)
 	case t.Frame != nil && t.Kind != SendFrame:
 		return at(place+".frame", "task %s sends no frame of yours: want the kind %s", t.Kind, SendFrame)
 	case t.Kind == ProbeFlood && (t.Period == 0) == (t.Theta == 0):
