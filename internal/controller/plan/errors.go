@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/p4lb/p4lb/internal/text/lists"
@@ -23,6 +24,26 @@ func (e *Error) Error() string {
 
 // Unwrap returns what went wrong.
 func (e *Error) Unwrap() error { return e.Err }
+
+// A widthError is a number that a field or an argument cannot hold. It stands for all
+// entries of a plan with such numbers in the same place.
+type widthError struct {
+	table, name string
+	value       uint64
+	width       int
+	more        int // entries after the first one
+}
+
+func (e *widthError) Error() string {
+	text := fmt.Sprintf("table %s: %s is %d, which %d bits cannot hold", e.table, e.name, e.value, e.width)
+	switch e.more {
+	case 0:
+		return text
+	case 1:
+		return text + "; 1 more entry has such a number"
+	}
+	return fmt.Sprintf("%s; %d more entries have such numbers", text, e.more)
+}
 
 // Errors are all that is wrong with a plan, or with a deployment.
 type Errors []*Error

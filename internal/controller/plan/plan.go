@@ -65,6 +65,7 @@ type Plan struct {
 	Switches []*Switch        `json:"switches"`
 	Options  Options          `json:"-"` // nothing left open
 	byName   map[string]*Switch
+	tooWide  map[string]*widthError // by table and name, while the plan is made
 }
 
 // ByMAC reports whether hosts send to each other's MAC addresses.

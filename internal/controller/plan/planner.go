@@ -28,7 +28,7 @@ func New(t *fabric.Topology, pipelines map[fabric.Role]*Pipeline, o Options) (*P
 		return nil, Errors{{Err: fmt.Errorf("MTU %d, queue %d: want positive numbers", o.MTU, o.Queue)}}
 	}
 	o.MTU, o.Queue = cmp.Or(o.MTU, defaultMTU), cmp.Or(o.Queue, defaultQueue)
-	p := &Plan{Topology: t, Routes: t.Routes(), Grouping: o.Grouping, Options: o, byName: map[string]*Switch{}}
+	p := &Plan{Topology: t, Routes: t.Routes(), Grouping: o.Grouping, Options: o, byName: map[string]*Switch{}, tooWide: map[string]*widthError{}}
 	for _, pipeline := range pipelines {
 		p.Grouping = max(p.Grouping, groupingOf(&pipeline.Manifest))
 	}
@@ -195,9 +195,17 @@ func (b *planner) add(table, action string, key []Match, args func(name string) 
 }
 
 func (b *planner) checkWidth(table, name string, v uint64, width int) {
-	if width < 64 && v>>width != 0 {
-		b.fail("the network is too large for the program", "table %s: %s is %d, which %d bits cannot hold", table, name, v, width)
+	if width >= 64 || v>>width == 0 {
+		return
 	}
+	place := table + " " + name
+	if e := b.plan.tooWide[place]; e != nil {
+		e.more++
+		return
+	}
+	e := &widthError{table: table, name: name, value: v, width: width}
+	b.plan.tooWide[place] = e
+	b.errs = append(b.errs, &Error{Switch: b.sw.Name, Err: e, Hint: "the network is too large for the program"})
 }
 
 // exact is a key of numbers, all of whose bits count.

@@ -135,6 +135,20 @@ func best(s *plan.Switch, table string, fields ...uint64) *plan.Entry {
 	return found
 }
 
+// TestTooLarge plans DHLB, whose probes name switches with 8 bits, in a fat tree of 320
+// switches. One error stands for all switches that they cannot name.
+func TestTooLarge(t *testing.T) {
+	topology, err := fabric.FatTree{K: 16}.Make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = plan.New(topology, pipelines(t, "dhlb", topology), plan.Options{})
+	const want = "a128: table LbIngress.self: id is 256, which 8 bits cannot hold; 64 more entries have such numbers"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // TestEntriesOfFatTree counts table entries in a fat tree with k = 8. A leaf of conga
 // has its 4 hosts, 31 routes and 31 origins, 4 members and 1 set of candidates; an
 // aggregation switch has 4 routes down, 7 up and 4 members; a core switch has 8 routes.
