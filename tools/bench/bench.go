@@ -5,6 +5,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -39,8 +40,8 @@ func executable() (string, error) {
 // A usage is the resource usage of p4lb processes from start to end.
 type usage struct {
 	wall, busy []time.Duration
-	memory     []int64 // peak, in KiB
-	said       []byte  // output of the last process
+	memory     int64  // peak of one more process, in KiB
+	said       []byte // output of the last process
 }
 
 // start runs a p4lb command in a folder several times.
@@ -59,9 +60,47 @@ func start(ctx context.Context, runs int, dir string, args ...string) (u usage, 
 		}
 		u.wall = append(u.wall, time.Since(began))
 		u.busy = append(u.busy, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
-		u.memory = append(u.memory, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
+	}
+	var said []byte
+	if u.memory, said, err = peakOf(ctx, dir, self, args...); err != nil {
+		return u, fmt.Errorf("running p4lb %s: %w: %s", args[0], err, said)
 	}
 	return u, nil
+}
+
+// peakOf runs a program and returns its peak resident memory in KiB and its output. The
+// resource usage of a child begins with the memory of its parent at the fork, so peakOf
+// reads the peak of the program itself every millisecond. Without /proc it returns the
+// resource usage.
+func peakOf(ctx context.Context, dir, program string, args ...string) (peak int64, said []byte, err error) {
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
+	cmd.Args[0] = "p4lb" // a test binary would run tests otherwise
+	if err := cmd.Start(); err != nil {
+		return 0, nil, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	status := fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			if peak == 0 {
+				peak = cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
+			}
+			return peak, out.Bytes(), err
+		case <-tick.C:
+			text, _ := os.ReadFile(status) // a process that has ended has none
+			if _, rest, found := bytes.Cut(text, []byte("VmHWM:")); found {
+				var n int64
+				fmt.Sscan(string(rest), &n)
+				peak = max(peak, n)
+			}
+		}
+	}
 }
 
 // planOf plans the state of leaves and spines of a network with a scheme.

@@ -92,7 +92,8 @@ func (n *benchedNetwork) measure(ctx context.Context, runs int, whole bool) (lis
 	if !whole || os.Getuid() != 0 {
 		return list, nil
 	}
-	if _, err := exec.LookPath("simple_switch_grpc"); err != nil {
+	other, err := exec.LookPath("simple_switch_grpc")
+	if err != nil {
 		return list, nil
 	}
 	if _, err := n.run(ctx, "deploy", "--scheme", controlScheme, "--topology", file, "--target", "bmv2", "--name", "bench", "--keep", "--once", "-q"); err != nil {
@@ -105,7 +106,7 @@ func (n *benchedNetwork) measure(ctx context.Context, runs int, whole bool) (lis
 	for _, ours := range list {
 		for _, m := range theirs {
 			if m.Name == ours.Name+".simple_switch_grpc" && m.Unit == "Mbit/s" {
-				theirs = append(theirs, Measurement{ours.Name + ".ratio", ours.Value / m.Value, "", "embedded switches divided by simple_switch_grpc"})
+				theirs = append(theirs, Measurement{ours.Name + ".ratio", ours.Value / m.Value, "", "embedded switches (" + ownBuild() + ") divided by simple_switch_grpc; " + peerBuild(other)})
 				break
 			}
 		}

@@ -86,7 +86,8 @@ func benchVethProgram(ctx context.Context, dir, name string, size, runs int) ([]
 		{way: way, who: "p4lb switch", args: args},
 		{way: way, who: "p4lb switch with packet sockets", args: args, kind: "packet:"},
 	}
-	if other, err := exec.LookPath("simple_switch"); err == nil {
+	other, err := exec.LookPath("simple_switch")
+	if err == nil {
 		notify := "ipc://" + filepath.Join(dir, "notifications.ipc")
 		rigs = append(rigs, &vethRig{way: way, who: "simple_switch", args: []string{other, "--notifications-addr", notify, way.program}})
 	}
@@ -113,8 +114,8 @@ func benchVethProgram(ctx context.Context, dir, name string, size, runs int) ([]
 	}
 	theirs := median(rigs[2].rates)
 	return append(list,
-		Measurement{head + ".simple_switch", theirs / 1e3, "kpkt/s", "simple_switch with the same JSON, in alternation"},
-		Measurement{head + ".ratio", ours / theirs, "", "p4lb switch divided by simple_switch"}), nil
+		Measurement{head + ".simple_switch", theirs / 1e3, "kpkt/s", "simple_switch with the same JSON, in alternation; " + peerBuild(other)},
+		Measurement{head + ".ratio", ours / theirs, "", "p4lb switch (" + ownBuild() + ") divided by simple_switch"}), nil
 }
 
 // A vethWay is the input of a measurement: the program, the packet, and the
