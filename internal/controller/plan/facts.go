@@ -103,6 +103,8 @@ func (p *place) nest(words []string, do func(*place) error) error {
 		return p.eachRoute(inner)
 	case "leaf":
 		return p.eachLeaf(inner)
+	case "source":
+		return p.eachSource(inner)
 	case "host":
 		return p.eachHost(nil, inner)
 	case "service":
@@ -190,6 +192,19 @@ func (p *place) eachLeaf(do func(*place) error) error {
 			return err
 		}
 		base += len(w.hops)
+	}
+	return nil
+}
+
+// eachSource calls do for each leaf other than the preceding one.
+func (p *place) eachSource(do func(*place) error) error {
+	for _, leaf := range p.b.plan.Topology.Leaves() {
+		if int64(leaf.Leaf) == p.facts[manifest.LeafNumber] {
+			continue
+		}
+		if err := do(p.with(map[manifest.Fact]int64{manifest.SourceLeaf: int64(leaf.Leaf)})); err != nil {
+			return err
+		}
 	}
 	return nil
 }

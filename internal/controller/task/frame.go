@@ -92,7 +92,7 @@ func (t *sendTask) watch(now time.Duration, f Fabric) error {
 		if t.Port != nil {
 			place = fmt.Sprintf("port %d", *t.Port)
 		}
-		t.alert(Alert{Time: now, Task: t.Name(), Switch: t.sw, Text: fmt.Sprintf("none of %d probes from %s has come back within %v: register %s has not changed", t.sent, place, now-t.began, t.Returns)})
+		t.alert(Alert{Time: now, Task: t.Name(), Switch: t.sw, Text: fmt.Sprintf("none of %d probes from %s has come back within %v: register %s has not changed", t.sent, place, (now - t.began).Round(time.Millisecond), t.Returns)})
 	}
 	t.Returns = "" // once
 	return nil

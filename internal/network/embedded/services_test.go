@@ -26,6 +26,29 @@ const balanced = `tables:
   entries:
   - {each: service server path, switches: [l1], where: "!$here && $slot == 0", match: {h.ip.dst: $host-address/32}, action: hop, args: {port: $port}}`
 
+// TestPairs: entries repeat for pairs of leaves, on every switch.
+func TestPairs(t *testing.T) {
+	const program = `action pick(bit<9> port) { s.egress_spec = port; }
+    table pairs { key = { m.slot: exact; m.n: exact; } actions = { pick; } }
+    table routes { key = { h.ip.dst: lpm; } actions = { hop; } }
+    apply { pairs.apply(); routes.apply(); }`
+	const entries = "version: 2\nscheme: x\narch: v1model\ntables:\n- name: I.pairs\n  entries:\n" +
+		"  - {each: leaf source, match: {m.slot: $source, m.n: $leaf}, action: pick, args: {port: $port}}\n"
+	p, err := foreignPlanOf(t, program, writtenFabric(t), entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sw, want := range map[string]int{"s1": 2, "l1": 1} {
+		if got := strings.Count(rowsOf(p, sw, "I.pairs"), "pick("); got != want {
+			t.Errorf("%s: %d entries, want %d: %s", sw, got, want, rowsOf(p, sw, "I.pairs"))
+		}
+	}
+	_, err = foreignPlanOf(t, program, writtenFabric(t), strings.Replace(entries, "leaf source", "source", 1))
+	if want := "a source is a leaf that sends to another: want leaf before it, as in leaf source"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+}
+
 // TestServices: entries repeat for the services of the topology and for their servers.
 func TestServices(t *testing.T) {
 	const text = "\nservices: {web: {address: 10.0.2.100, port: 80, servers: [h3, h1]}}\n"

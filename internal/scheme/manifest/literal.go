@@ -206,6 +206,8 @@ func checkWord(word string, before []string) error {
 		return errors.New("a server is one of a service: want service before it, as in service server")
 	case word == "server" && slices.Contains(before, "host"):
 		return errors.New("a server is a host: want no other host before it")
+	case word == "source" && !slices.Contains(before, "leaf"):
+		return errors.New("a source is a leaf that sends to another: want leaf before it, as in leaf source")
 	case word == "path" && !slices.ContainsFunc(before, reached):
 		return errors.New("a path is one to something: want a host, route, leaf or group before it, as in group path")
 	}
@@ -236,6 +238,7 @@ var scopes = []scope{
 	{"host", "each host of the network that there is a way to", append([]Fact{HostNumber, HostPlace, HostAddress, HostMAC, IPv6, LeafNumber, Here}, wayFacts...)},
 	{"route", "each destination, as the tables for routes have them", append([]Fact{Destination, PrefixLength, IPv6}, wayFacts...)},
 	{"leaf", "each other leaf that there is a way to", append([]Fact{LeafNumber}, wayFacts...)},
+	{"source", "each leaf that sends to the preceding leaf: all pairs of leaves", []Fact{SourceLeaf}},
 	{"group", "each group of paths", wayFacts},
 	{"service", "each service of the topology", []Fact{ServiceNumber, ServiceAddress, ServicePort, ServerTotal, IPv6}},
 	{"server", "each reachable server of the preceding service", append([]Fact{ServerIndex, HostNumber, HostPlace, HostAddress, HostMAC, LeafNumber, Here}, wayFacts...)},

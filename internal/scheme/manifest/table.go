@@ -160,6 +160,7 @@ const (
 	ToNeighbour    Fact = "to-neighbour"
 	ToAbove        Fact = "to-above"
 	ToBelow        Fact = "to-below"
+	SourceLeaf     Fact = "source"
 	ServiceNumber  Fact = "service"
 	ServiceAddress Fact = "service-address"
 	ServicePort    Fact = "service-port"
@@ -223,6 +224,7 @@ func (Fact) Words() []Word {
 		{string(ToNeighbour), "the number of the switch behind that, or 0"},
 		{string(ToAbove), "1 if that leads to a switch that is higher up"},
 		{string(ToBelow), "1 if that leads to a host, or a switch that is lower down"},
+		{string(SourceLeaf), "the number of a leaf that sends to the leaf"},
 		{string(ServiceNumber), "the number of a service of the topology, from 1"},
 		{string(ServiceAddress), "its address; an IPv6 address stands alone, as the value of 128 bits"},
 		{string(ServicePort), "its port; 0: all"},
