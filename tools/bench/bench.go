@@ -40,7 +40,7 @@ func executable() (string, error) {
 // A usage is the resource usage of p4lb processes from start to end.
 type usage struct {
 	wall, busy []time.Duration
-	memory     int64  // peak of one more process, in KiB
+	memory     int64  // peak of one more process, in KiB; 0: not measured
 	said       []byte // output of the last process
 }
 
@@ -60,6 +60,18 @@ func start(ctx context.Context, runs int, dir string, args ...string) (u usage, 
 		}
 		u.wall = append(u.wall, time.Since(began))
 		u.busy = append(u.busy, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+	}
+	return u, nil
+}
+
+// startAndWeigh is start with one more run, for the peak of the memory.
+func startAndWeigh(ctx context.Context, runs int, dir string, args ...string) (u usage, err error) {
+	if u, err = start(ctx, runs, dir, args...); err != nil {
+		return u, err
+	}
+	self, err := executable()
+	if err != nil {
+		return u, err
 	}
 	var said []byte
 	if u.memory, said, err = peakOf(ctx, dir, self, args...); err != nil {

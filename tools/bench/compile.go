@@ -45,7 +45,7 @@ func benchProcess(ctx context.Context, source []byte, runs int) ([]Measurement, 
 	if err := os.WriteFile(program, source, 0o666); err != nil {
 		return nil, err
 	}
-	u, err := start(ctx, runs, "", "compile", program,
+	u, err := startAndWeigh(ctx, runs, "", "compile", program,
 		"-o", filepath.Join(dir, "out.json"), "--p4info", filepath.Join(dir, "out.txtpb"))
 	if err != nil {
 		return nil, err

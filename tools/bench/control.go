@@ -73,7 +73,7 @@ func (c controlCase) process(ctx context.Context, t *fabric.Topology, runs int) 
 	if err := os.WriteFile(file, t.YAML(), 0o666); err != nil {
 		return nil, err
 	}
-	u, err := start(ctx, runs, dir, "deploy", "--scheme", c.scheme, "--topology", file, "--once", "--any-port", "-q")
+	u, err := startAndWeigh(ctx, runs, dir, "deploy", "--scheme", c.scheme, "--topology", file, "--once", "--any-port", "-q")
 	if err != nil {
 		return nil, err
 	}
