@@ -123,14 +123,18 @@ func (s *source) draw() {
 		return
 	}
 	s.drawn = true
-	key := uint32(s.Sport) * 2654435761 >> 16 // so that consecutive flows do not take turns
 	if s.entropy != nil {
 		s.port = s.entropy.next(s.net.now)
+	}
+	n := s.planeCount()
+	if n == 1 {
+		return
+	}
+	key := uint32(s.Sport) * 2654435761 >> 16 // so that consecutive flows do not take turns
+	if s.entropy != nil {
 		key = uint32(s.port)
 	}
-	if n := s.planeCount(); n > 1 {
-		s.plane = s.livePlane(s.Src, s.Dst, uint8(key%uint32(n)))
-	}
+	s.plane = s.livePlane(s.Src, s.Dst, uint8(key%uint32(n)))
 }
 
 // A sink drives the receiving half. Its answers go to the NIC at once.
