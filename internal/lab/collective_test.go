@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"strconv"
@@ -21,6 +22,11 @@ traffic: [{%s}]
 transport: {kind: dcqcn, rdma: {nack: selective}}
 mtu: 4160
 `
+
+// otherTransport replaces the transport of collectiveTest.
+func otherTransport(text, transport string) string {
+	return strings.Replace(text, "kind: dcqcn, rdma: {nack: selective}", transport, 1)
+}
 
 // TestCollective runs two iterations of an all-reduce with programs and with models.
 // One group of a leaf is alone on its links and takes its ideal time.
@@ -151,26 +157,25 @@ engine: native
 	}
 }
 
-// TestHtsimUEC compares a permutation under NSCC with five runs of uet-htsim: with all
-// spines equal, and with the first one at a quarter of its rate. Collective completion
-// times agree within 10 %, with a slow spine 15 %, mean completion times within 5 %, and
-// trimmed packets within 20 % where there are many.
-func TestHtsimUEC(t *testing.T) {
-	leftToPlainRun(t)
-	text, err := os.ReadFile("../../testdata/oracle/ai/nscc.tsv")
+// htsimSums are the sums of some runs of uet-htsim, in µs and packets.
+type htsimSums struct{ runs, cct, fct, trims float64 }
+
+// htsimRuns reads a table of runs of uet-htsim by workload, sender and spines.
+func htsimRuns(t *testing.T, file string) map[string]*htsimSums {
+	t.Helper()
+	text, err := os.ReadFile("../../testdata/oracle/ai/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	type sums struct{ runs, cct, fct, trims float64 }
-	there := map[string]*sums{}
+	there := map[string]*htsimSums{}
 	for line := range strings.Lines(string(text)) {
 		f := strings.Split(strings.TrimSpace(line), "\t")
-		if f[0] != "perm32" {
+		if strings.HasPrefix(f[0], "#") || f[0] == "workload" {
 			continue
 		}
-		name := f[1] + "-" + f[2]
+		name := strings.Join(f[:3], "-")
 		if there[name] == nil {
-			there[name] = new(sums)
+			there[name] = new(htsimSums)
 		}
 		for i, to := range map[int]*float64{4: &there[name].cct, 5: &there[name].fct, 8: &there[name].trims} {
 			v, err := strconv.ParseFloat(f[i], 64)
@@ -181,6 +186,16 @@ func TestHtsimUEC(t *testing.T) {
 		}
 		there[name].runs++
 	}
+	return there
+}
+
+// TestHtsimUEC compares a permutation under NSCC with five runs of uet-htsim: with all
+// spines equal, and with the first one at a quarter of its rate. Collective completion
+// times agree within 10 %, with a slow spine 15 %, mean completion times within 5 %, and
+// trimmed packets within 20 % where there are many.
+func TestHtsimUEC(t *testing.T) {
+	leftToPlainRun(t)
+	there := htsimRuns(t, "nscc.tsv")
 	cases := ""
 	for _, sender := range []string{"oblivious", "reps", "bitmap", "mixed", "ar"} {
 		for _, spine := range []string{"equal", "slow"} {
@@ -188,7 +203,7 @@ func TestHtsimUEC(t *testing.T) {
 			if sender == "ar" { // adaptive routing in the switches
 				scheme, entropy = "ar", "flow"
 			}
-			cases += fmt.Sprintf("  - {name: %s-%s, schemes: [%s], transport: {kind: uec, mss: 4096, entropy: %s}", sender, spine, scheme, entropy)
+			cases += fmt.Sprintf("  - {name: perm32-%s-%s, schemes: [%s], transport: {kind: uec, mss: 4096, entropy: %s, ports: random}", sender, spine, scheme, entropy)
 			if spine == "slow" {
 				cases += ", links: [{link: s1, rate: 25G}]"
 			}
@@ -217,7 +232,7 @@ cases:
 		if want == nil || want.runs != 5 {
 			t.Fatalf("%s: no five runs of uet-htsim", row.Case.Name)
 		}
-		var here sums
+		var here htsimSums
 		for _, r := range row.Runs {
 			here.runs++
 			here.cct += r.Metrics["cct"] * 1e3
@@ -239,6 +254,100 @@ cases:
 			t.Errorf("%s: %.3f of uet-htsim's trimmed packets: want within 20 %%", row.Case.Name, r)
 		}
 		t.Logf("%s: cct %.3f, fct %.3f, trims %.3f of uet-htsim's", row.Case.Name, ratio(here.cct, want.cct), ratio(here.fct, want.fct), ratio(here.trims, want.trims))
+	}
+}
+
+// TestHtsimRCCC compares permutations and incasts under credit of receivers with five runs
+// of uet-htsim: completion times of collectives agree within 10 %, mean completion times
+// within 5 %.
+func TestHtsimRCCC(t *testing.T) {
+	leftToPlainRun(t)
+	there := htsimRuns(t, "rccc.tsv")
+	cases := ""
+	for _, name := range []string{"perm32-oblivious-equal", "perm32-oblivious-slow", "perm32-reps-equal", "perm32-reps-slow", "incast16-flow-equal", "incast16-oblivious-equal", "incast16-reps-equal"} {
+		part := strings.Split(name, "-")
+		cases += fmt.Sprintf("  - {name: %s, transport: {kind: uec, mss: 4096, entropy: %s, ports: random, uec: {control: rccc}}", name, part[1])
+		if part[0] == "incast16" {
+			cases += ", traffic: [{file: ../../testdata/oracle/ai/flows/incast32_16to1_1000KB.txt}]"
+		}
+		if part[2] == "slow" {
+			cases += ", links: [{link: s1, rate: 25G}]"
+		}
+		cases += "}\n"
+	}
+	x, err := spec.Load("t.yaml", []byte(`
+name: credit
+topology: {leaf-spine: {leaves: 4, spines: 8, hosts: 8, host-rate: 100G, rate: 100G, host-delay: 500ns, delay: 500ns, queue: 17}}
+schemes: [ecmp]
+traffic: [{file: ../../testdata/oracle/ai/flows/perm32_4MB.txt}]
+mtu: 4146
+switches: {marking: dequeue, slow-links: scaled}
+duration: 1ms
+warmup: 0%
+drain: 500ms
+seeds: 2
+engine: native
+metrics: [cct, fct-mean, fct-max]
+cases:
+`+cases), os.ReadFile, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range run(t, &Runner{}, x).Rows {
+		want := there[row.Case.Name]
+		if want == nil || want.runs != 5 {
+			t.Fatalf("%s: no five runs of uet-htsim", row.Case.Name)
+		}
+		for _, r := range row.Runs {
+			cct, fct := r.Metrics["fct-max"]*1e3/(want.cct/want.runs), r.Metrics["fct-mean"]*1e3/(want.fct/want.runs)
+			if math.Abs(cct-1) > 0.1 || math.Abs(fct-1) > 0.05 || r.Metrics["unfinished"] > 0 {
+				t.Errorf("%s: cct %.3f, fct %.3f of uet-htsim's, %g %% unfinished: want within 10 and 5 %%", row.Case.Name, cct, fct, r.Metrics["unfinished"])
+			}
+		}
+	}
+}
+
+// TestCreditLost lets grants and requests for credit be lost: every flow goes on.
+func TestCreditLost(t *testing.T) {
+	x := load(t, otherTransport(fmt.Sprintf(collectiveTest, "ecmp", "collective: all-to-all, size: 2MB"), "kind: uec, uec: {control: rccc}")+`engine: native
+switches: {pfc: false}
+faults:
+  - {at: 0s, link: l1-s1, bit-errors: 1e-5}
+  - {at: 20us, until: 120us, link: l2-s2, down: true}
+`)
+	r := run(t, &Runner{}, x).Rows[0].Runs[0]
+	if r.Metrics["unfinished"] != 0 || r.Lost["bit error"] == 0 || r.Lost["link down"] == 0 {
+		t.Errorf("%v lost, %g %% unfinished: want losses for both reasons, and no flow unfinished", r.Lost, r.Metrics["unfinished"])
+	}
+}
+
+// TestRandomPorts runs a collective under ECMP with ports from the seed: programs and models
+// agree, and seeds differ. With consecutive ports all seeds are the same.
+func TestRandomPorts(t *testing.T) {
+	for _, c := range []struct {
+		transport string
+		differ    bool
+	}{
+		{"kind: dctcp", true},
+		{"kind: dctcp, entropy: reps, paths: 16", true},
+		{"kind: uec, uec: {control: rccc}", true},
+		{"kind: dctcp, ports: consecutive", false},
+	} {
+		x := load(t, otherTransport(fmt.Sprintf(collectiveTest, "ecmp, {scheme: ecmp, label: model, engine: native}", "collective: all-to-all, size: 1MB"), c.transport)+"seeds: 3\nengine: p4\nswitches: {pfc: false}\n")
+		rows := run(t, &Runner{}, x).Rows
+		if len(rows) != 2 {
+			t.Fatal(len(rows), "rows")
+		}
+		times := map[float64]bool{}
+		for i, r := range rows[0].Runs {
+			times[r.Metrics["cct"]] = true
+			if model := rows[1].Runs[i].Metrics; !maps.Equal(r.Metrics, model) {
+				t.Errorf("%s, seed %d: the program has %v, its model %v", c.transport, i+1, r.Metrics, model)
+			}
+		}
+		if (len(times) > 1) != c.differ {
+			t.Errorf("%s: %d different times of three seeds", c.transport, len(times))
+		}
 	}
 }
 

@@ -330,10 +330,14 @@ func (r *running) startFlows() error {
 	r.sims = make([]*sim.Flow, len(r.flows))
 	if waits(r.flows) {
 		r.work = &dependent{net: r.net, topo: r.topo, setting: &r.Case.Setting, flows: r.flows}
-		return r.work.plan(lists.Map(r.flows, r.flowSpec), r.sims)
+		specs := make([]sim.FlowSpec, len(r.flows))
+		for i := range specs {
+			specs[i] = r.flowSpec(i)
+		}
+		return r.work.plan(specs, r.sims)
 	}
 	for i, o := range r.flows {
-		if err := r.net.PlanFlow(o.Start, r.flowSpec(o), &r.sims[i]); err != nil {
+		if err := r.net.PlanFlow(o.Start, r.flowSpec(i), &r.sims[i]); err != nil {
 			return err
 		}
 	}
@@ -341,23 +345,31 @@ func (r *running) startFlows() error {
 }
 
 // flowSpec describes a flow to the simulator.
-func (r *running) flowSpec(o *outcome) sim.FlowSpec {
+func (r *running) flowSpec(i int) sim.FlowSpec {
+	o := r.flows[i]
 	kind, tuning := r.transport(o.Flow)
-	spec := sim.FlowSpec{
+	described := sim.FlowSpec{
 		From: r.topo.Hosts[o.Src].Name, To: r.topo.Hosts[o.Dst].Name, Bytes: o.Bytes,
 		Transport: kind, Tuning: tuning, Rate: int64(o.Rate),
 	}
 	if o.Service > 0 {
-		spec.Service = r.services[o.Service-1]
+		described.Service = r.services[o.Service-1]
+	}
+	if r.Case.Transport.Ports == spec.RandomPorts {
+		number := uint64(i) << 32
+		if o.Connection > 0 {
+			number = uint64(o.Connection) // the flows of a connection have the same ports
+		}
+		described.PortSeed = sim.PortSeed(r.Seed, number)
 	}
 	if o.counts || o.Ends > 0 {
-		spec.Done = func(*sim.Flow) {
+		described.Done = func(*sim.Flow) {
 			if r.left--; r.left == 0 && r.net.Now() >= r.Case.Length() {
 				r.net.Stop()
 			}
 		}
 	}
-	return spec
+	return described
 }
 
 // drawFlows draws the flows of the run, which are the same in every world.

@@ -80,13 +80,41 @@ func (n *Network) newFlow(s FlowSpec) (*Flow, error) {
 	if n.ns3 != nil {
 		n.ns3.ports(f)
 	}
-	f.Sport = cmp.Or(f.Sport, uint16(10000+f.ID%50000))
+	if f.PortSeed != 0 {
+		f.Sport = f.port(0)
+	}
+	f.Sport = cmp.Or(f.Sport, uint16(firstPort+f.ID%sourcePorts))
 	if f.Service != nil {
 		f.Dport = cmp.Or(f.Dport, f.Service.Port)
 	}
 	f.Dport = cmp.Or(f.Dport, 5001)
 	return f, nil
 }
+
+// The source ports of flows, without those of further paths.
+const (
+	firstPort   = 10000
+	sourcePorts = 50000
+)
+
+// port returns the source port of a choice of paths, from 0. Choice 0 is Sport.
+func (f *Flow) port(choice uint16) uint16 {
+	if f.PortSeed == 0 {
+		return f.Sport + choice
+	}
+	return firstPort + uint16(mix(f.PortSeed+uint64(choice))%sourcePorts)
+}
+
+// mix spreads a number over all 64 bits (SplitMix64).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// PortSeed returns the seed of the source ports of a flow or connection in a run.
+func PortSeed(run, flow uint64) uint64 { return max(1, mix(mix(run)^flow)) }
 
 // begin lets the flow begin.
 func (f *Flow) begin() error {
@@ -190,7 +218,13 @@ func (f *Flow) connect() error {
 		f.step.connect(source)
 	}
 	source.push = f.Transport == UDP || t.AtOnce && f.Transport.protocol() == protocolTCP
-	f.sender, f.receiver = source, &sink{Flow: f, net: f.Dst.net, half: from}
+	sink := &sink{Flow: f, net: f.Dst.net, half: from}
+	if u, ok := to.(*uecSender); ok && u.credit != nil {
+		source.credit = u.credit
+		sink.segment, sink.padding = t.Segment, int32(t.UEC.Answer-UDPHeaders)
+		sink.creditor = &creditor{sink: sink, most: u.w.most}
+	}
+	f.sender, f.receiver = source, sink
 	return nil
 }
 

@@ -126,6 +126,8 @@ type Host struct {
 
 	first *Host   // of the ports of one host
 	ports []*Host // all of them, of the first port; nil: it is the only one
+
+	creditors *creditors // nil: no flow needs credit
 }
 
 // A drain is a function that waits for the NIC to queue fewer bytes, or with 0 to be
@@ -145,6 +147,8 @@ type FlowSpec struct {
 	Sport, Dport uint16
 	// Service, if not nil, is the destination, and To the first of its servers.
 	Service *Service
+	// PortSeed draws all source ports of the flow; zero: consecutive ports from Sport on.
+	PortSeed uint64
 	// Rate is the initial rate of paced transports, in bit/s of payload; zero: the
 	// NIC's.
 	Rate int64

@@ -19,6 +19,7 @@ const (
 	Ack                 // back, as the kinds that follow
 	nack                // DCQCN: Ack is the first byte that is missing
 	cnp                 // DCQCN: congestion was seen
+	grant               // UEC: credit for the sender
 	Control             // of a switch or controller: belongs to no flow
 )
 
@@ -71,13 +72,13 @@ type Packet struct {
 	Payload int    // bytes
 	Seq     int64  // Data: place of the first byte in the flow
 
-	Ack     int64 // Ack, Nack: all bytes before have arrived
+	Ack     int64 // Ack, Nack: all bytes before have arrived; with RCCC, data: the credit that is asked for; grant: all credit
 	Sacks   [3]Range
 	NSacks  int8     // of Sacks in use
 	Spoiled bool     // answers: the packet that is answered has met congestion
 	Trimmed trimming // data: a switch has cut the payload off; answers: of the packet that is answered
-	// Entropy is added to the flow's source port; of an answer to its destination
-	// port, which is the port of the packet that is answered.
+	// Entropy is the choice among the flow's source ports; of an answer, the choice of the
+	// packet that is answered, whose port is the destination.
 	Entropy uint16
 
 	first bool  // it goes before others in queues
@@ -241,7 +242,7 @@ func (h *headers) write(p *Packet) {
 		if p.Kind != data {
 			port = port[2:]
 		}
-		binary.BigEndian.PutUint16(port, binary.BigEndian.Uint16(port)+p.Entropy)
+		binary.BigEndian.PutUint16(port, p.Flow.port(p.Entropy))
 	}
 	p.head, p.extra = b, int(p.padding)+p.Payload
 }
@@ -250,9 +251,9 @@ func (h *headers) write(p *Packet) {
 func (p *Packet) tuple() model.Flow {
 	t := p.headers().tuple
 	if p.Kind == data {
-		t.Sport += p.Entropy
+		t.Sport = p.Flow.port(p.Entropy)
 	} else {
-		t.Dport += p.Entropy
+		t.Dport = p.Flow.port(p.Entropy)
 	}
 	return t
 }

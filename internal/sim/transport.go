@@ -37,7 +37,8 @@ type source struct {
 	port     uint16         // of the last packet
 	drawn    bool           // port and plane have been chosen for the next packet
 	plane    uint8
-	timeouts int64 // that entropy has handled
+	timeouts int64   // that entropy has handled
+	credit   *credit // nil: it needs none
 }
 
 func newSource(f *Flow, h half) *source {
@@ -57,7 +58,7 @@ func newSource(f *Flow, h half) *source {
 func (s *source) start() { s.ask() }
 
 func (s *source) receive(p *Packet) {
-	if s.entropy != nil {
+	if s.entropy != nil && p.Kind != grant {
 		met := pathGood
 		switch {
 		case p.Trimmed == trimmedEarlier:
@@ -106,6 +107,9 @@ func (s *source) send() {
 	s.waiting = false
 	if s.half.ready(s.net.now) {
 		p := s.net.NewPacket(s.Flow, data, 0)
+		if s.credit != nil {
+			s.credit.flows = int64(s.Src.drained.n) + 1
+		}
 		s.half.emit(s.net.now, p)
 		s.draw()
 		if s.entropy != nil {
@@ -147,12 +151,19 @@ type sink struct {
 	entropy uint16 // of the last packet
 	spoiled bool   // it has met congestion
 	plane   uint8  // of the last packet
+
+	creditor *creditor // nil: it grants no credit
+	segment  int       // of the flow
+	padding  int32     // of a grant
 }
 
 func (s *sink) receive(p *Packet) {
 	s.entropy, s.spoiled, s.plane = p.Entropy, p.CE, p.plane
 	s.half.receive(s.net.now, p)
 	s.answer()
+	if s.creditor != nil {
+		s.creditor.heed(p)
+	}
 	switch {
 	case s.Transport == UDP:
 		s.account(s.net, p)

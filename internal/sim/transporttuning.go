@@ -84,6 +84,7 @@ const (
 	NSCC        UECControl = iota // by queueing delay and marks (UE specification 1.0)
 	perMark                       // a packet more per unmarked window, a third of the marked bytes less: uet-htsim's dctcp
 	constantWnd                   // the initial window stays
+	rccc                          // no window, but credit that receivers grant
 )
 
 // A UECLoss is how a sender detects losses. All have a timer for each packet.
@@ -97,7 +98,7 @@ const (
 )
 
 var (
-	uecControls = [...]string{"nscc", "per-mark", "constant"}
+	uecControls = [...]string{"nscc", "per-mark", "constant", "rccc"}
 	uecLosses   = [...]string{"trim", "timeout", "gap"}
 )
 

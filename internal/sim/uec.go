@@ -15,6 +15,8 @@ type uecSender struct {
 	c *FlowStats
 	w window
 
+	credit *credit // of RCCC; nil: the window limits the sender
+
 	size, segment int64
 	headers       int64
 	packets       int64 // all
@@ -57,6 +59,9 @@ func newUECSender(t *Tuning, c *FlowStats, size, line int64) *uecSender {
 	s := &uecSender{t: t, c: c, size: size, segment: int64(t.Segment), headers: int64(t.UEC.Headers)}
 	s.packets = (size-1)/s.segment + 1
 	s.w = newWindow(t, line)
+	if t.UEC.Control == rccc {
+		s.credit = &credit{bytes: max(s.w.most, s.w.packet), speculative: true}
+	}
 	s.records = make([]uecRecord, 16)
 	return s
 }
@@ -92,6 +97,9 @@ func (s *uecSender) ready(time.Duration) bool {
 	if s.again == 0 && s.next == s.packets {
 		return false
 	}
+	if s.credit != nil {
+		return s.credit.bytes > 0
+	}
 	return s.again > 0 && s.recovering || s.w.size >= s.inFlight+s.wire(s.pick())
 }
 
@@ -114,6 +122,12 @@ func (s *uecSender) emit(now time.Duration, p *Packet) {
 	p.Number = int64(r.tries - 1)
 	p.Last = psn == s.packets-1
 	p.Echo = !fresh || s.next == s.packets || s.inFlight+wire >= s.w.size
+	if c := s.credit; c != nil {
+		c.bytes -= wire
+		fresh := max(0, s.size-s.next*s.segment) + (s.packets-s.next)*s.headers
+		p.Ack = c.ask(fresh+int64(s.again)*s.w.packet, fresh, s.w.most, s.w.packet)
+		p.Echo = s.next == s.packets || c.bytes <= 0
+	}
 	s.c.Sent++
 }
 
@@ -149,6 +163,10 @@ func (s *uecSender) tick(now time.Duration) {
 		psn := s.sent.pop().psn
 		s.c.Timeouts++
 		s.w.lost(s.wire(psn))
+		if s.credit != nil { // one packet goes without credit, and asks for more
+			s.credit.answered()
+			s.credit.bytes = max(s.credit.bytes, 1)
+		}
 		s.repeat(psn)
 	}
 }
@@ -164,6 +182,13 @@ func (s *uecSender) repeat(psn int64) {
 }
 
 func (s *uecSender) receive(now time.Duration, a *Packet) {
+	if s.credit != nil {
+		s.credit.answered()
+		if a.Kind == grant {
+			s.credit.grant(a.Ack, s.w.most)
+			return
+		}
+	}
 	rtt := now - a.Stamp
 	s.w.fastest(rtt)
 	if a.Kind == nack {

@@ -578,6 +578,9 @@ func (s *Setting) Otherwise() string {
 // settings then become equal, regardless of how they were written.
 func (s *Setting) ClearDefaults() {
 	s.Like = ""
+	if s.Transport.Ports == consecutivePorts {
+		s.Transport.Ports = ""
+	}
 	for i := range choices {
 		if c := &choices[i]; len(c.Values) > 0 && c.Of(s) == c.Default {
 			c.set(s, "")

@@ -133,9 +133,26 @@ func (s *Setting) defaults() {
 	s.Transport.Kind = cmp.Or(s.Transport.Kind, "tcp")
 }
 
-// countDependent removes the default warm-up if all traffic is flow lists and some flows
-// wait for others: they begin when others end, not by a rate.
-func (s *Setting) countDependent() {
+// The source ports of flows.
+const (
+	// RandomPorts are drawn from the seed for each flow, or each connection of a
+	// collective, and for each of its paths.
+	RandomPorts      = "random"
+	consecutivePorts = "consecutive" // numbered by flow
+)
+
+// settleDependent fills in defaults of flows that wait for others, which begin when others
+// end and not by a rate: they have no warm-up. Nothing in them depends on the seed but
+// their source ports, which are random.
+func (s *Setting) settleDependent() {
+	ports := RandomPorts
+	if s.Switches.Hash == hashLikeNS3 {
+		ports = consecutivePorts // which ns-3's hosts have
+	}
+	if s.Collective() {
+		s.Transport.Ports = cmp.Or(s.Transport.Ports, ports)
+		return
+	}
 	waits := false
 	for i := range s.Traffic {
 		if s.Traffic[i].Pattern != List {
@@ -143,7 +160,11 @@ func (s *Setting) countDependent() {
 		}
 		waits = waits || slices.ContainsFunc(s.Traffic[i].flows, func(f Flow) bool { return f.Waits != nil })
 	}
-	if waits && !s.Warmup.given {
+	if !waits {
+		return
+	}
+	s.Transport.Ports = cmp.Or(s.Transport.Ports, ports)
+	if !s.Warmup.given {
 		s.Warmup = NoWarmup()
 	}
 }

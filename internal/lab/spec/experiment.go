@@ -197,6 +197,7 @@ type TransportSpec struct {
 
 	Entropy string `yaml:"entropy"` // how source ports are chosen: flow, oblivious, reps, bitmap or mixed
 	Paths   int    `yaml:"paths"`   // source ports of a flow, a power of two
+	Ports   string `yaml:"ports"`   // source ports: consecutive, or random from the seed
 
 	// Choices: see there.
 	Waiting string `yaml:"waiting"`
@@ -265,7 +266,7 @@ type RDMASpec struct {
 
 // A UECSpec is sim.UEC in a file; omitted values have its defaults.
 type UECSpec struct {
-	Control     string `yaml:"control"`      // of the window: nscc, per-mark or constant
+	Control     string `yaml:"control"`      // of the window: nscc, per-mark, constant or rccc
 	Loss        string `yaml:"loss"`         // how losses are detected: trim, timeout or gap
 	BaseRTT     Time   `yaml:"base-rtt"`     // of the network without queues
 	TargetDelay Time   `yaml:"target-delay"` // of queues

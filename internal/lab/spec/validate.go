@@ -264,7 +264,7 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 			return src.wrong(fmt.Sprintf("%s[%d]", at("traffic"), j), err)
 		}
 	}
-	c.countDependent()
+	c.settleDependent()
 	if err := c.checkJobs(t); err != nil {
 		wrong := err.(*keyError)
 		return src.wrong(at("jobs")+wrong.key, wrong.err)
@@ -482,6 +482,8 @@ func (t *TransportSpec) checkEntropy() error {
 		return fmt.Errorf("paths %d: want entropy %s", t.Paths, orList(sim.EntropyNames()[1:]))
 	case kind != sim.EntropyFlow && t.Paths != 0 && (t.Paths < 2 || t.Paths > sim.MaxPaths || bits.OnesCount(uint(t.Paths)) != 1):
 		return fmt.Errorf("paths %d: want a power of two from 2 to %d", t.Paths, sim.MaxPaths)
+	case t.Ports != "" && t.Ports != RandomPorts && t.Ports != consecutivePorts:
+		return fmt.Errorf("ports %q: want %s or %s", t.Ports, RandomPorts, consecutivePorts)
 	case kind != sim.EntropyFlow && t.Kind == "udp":
 		return fmt.Errorf("entropy %s with udp, which gets no acknowledgments: want tcp, dctcp, dcqcn or uec", t.Entropy)
 	}

@@ -1,0 +1,155 @@
+package sim
+
+import "time"
+
+// This file is RCCC, the receiver-credit-based congestion control of Ultra Ethernet.
+//
+// A sender may send while it has credit. It begins with one and a half times the bytes
+// of a base RTT, and drops what is left of them with the first answer. Every data packet
+// carries a target: the total credit that the sender asks for. Each receiving host grants
+// credit to its senders in turn, four packets at a time and at 99 % of its line's rate.
+// Senders without demand get credit when no other sender has any, up to one and a half
+// times the bytes of a base RTT. Packets carry targets and grants in Ack.
+
+const (
+	creditQuantum = 256 // bytes of the unit of targets and grants
+	creditPackets = 4   // in a grant
+	creditShare   = 0.99
+	creditPause   = 1024 // bytes between grants of nothing
+)
+
+// A credit is the sender's part.
+type credit struct {
+	bytes       int64 // may be sent; the last packet may exceed them
+	granted     int64 // in total
+	speculative bool  // the receiver has not answered
+	flows       int64 // of the host that wait for the NIC
+}
+
+// ask returns the target of a packet that leaves a backlog, most bytes at a time.
+func (c *credit) ask(backlog, fresh, most, packet int64) int64 {
+	want := min(backlog, most) - c.bytes
+	if c.speculative && fresh > 0 {
+		want = max(want, packet)
+	}
+	want = want/max(1, c.flows) + c.granted
+	return (want + creditQuantum - 1) / creditQuantum * creditQuantum
+}
+
+// answered handles any answer: credit without a grant ends.
+func (c *credit) answered() {
+	if c.speculative {
+		c.speculative, c.bytes = false, min(c.bytes, 0)
+	}
+}
+
+// grant takes the total credit of a grant.
+func (c *credit) grant(total, most int64) {
+	c.bytes = min(c.bytes+max(0, total-c.granted), most)
+	c.granted = max(c.granted, total)
+}
+
+// A creditor is the receiver's part of a flow.
+type creditor struct {
+	sink    *sink
+	target  int64
+	granted int64
+	most    int64 // beyond the target
+	queued  bool
+	idle    bool
+}
+
+// heed takes the target of a packet. If the sender repeats packets, it gets the total
+// again, because a grant may be lost.
+func (c *creditor) heed(p *Packet) {
+	c.target = max(c.target, p.Ack)
+	if (c.target > c.granted || p.Number > 0 || p.Trimmed != notTrimmed) && !c.queued {
+		c.queued, c.idle = true, false
+		from := c.sink.Dst.credits()
+		from.asking.push(c)
+		from.start()
+	}
+}
+
+// creditors are the flows that a host grants credit.
+type creditors struct {
+	host    *Host
+	asking  ring[*creditor]
+	waiting ring[*creditor] // without demand
+	timer   *Timer
+	active  bool // the timer runs
+}
+
+// credits returns the grants of a host.
+func (h *Host) credits() *creditors {
+	if h.creditors == nil {
+		h.creditors = &creditors{host: h}
+		h.creditors.timer = h.net.newTimer(h.nic.place, h.creditors.step)
+	}
+	return h.creditors
+}
+
+func (p *creditors) start() {
+	if !p.active {
+		p.active = true
+		p.timer.Set(p.host.net.now)
+	}
+}
+
+// step grants credit to the next flow.
+func (p *creditors) step() {
+	p.active = false
+	for p.asking.n > 0 {
+		c := p.asking.pop()
+		if c.sink.Finished > 0 {
+			continue
+		}
+		bytes := min(c.packets(), max(0, c.target-c.granted))
+		if c.granted+bytes < c.target {
+			p.asking.push(c)
+		} else {
+			c.queued, c.idle = false, true
+			p.waiting.push(c)
+		}
+		p.grant(c, bytes)
+		return
+	}
+	for p.waiting.n > 0 {
+		c := p.waiting.pop()
+		if c.sink.Finished > 0 || !c.idle {
+			continue
+		}
+		bytes := c.packets()
+		if c.granted+bytes-c.target < c.most {
+			p.waiting.push(c)
+		} else {
+			c.idle = false
+		}
+		p.grant(c, bytes)
+		return
+	}
+}
+
+// packets returns the bytes of a grant.
+func (c *creditor) packets() int64 {
+	return creditPackets * int64(c.sink.segment) / creditQuantum * creditQuantum
+}
+
+// grant sends a grant, and waits until its packets may have arrived.
+func (p *creditors) grant(c *creditor, bytes int64) {
+	c.granted += bytes
+	c.sink.grant(c.granted)
+	if bytes == 0 {
+		bytes = creditPause
+	}
+	p.active = true
+	p.timer.Set(p.host.net.now + time.Duration(float64(bytes)*8e9/(creditShare*float64(p.host.nic.Rate())*float64(max(1, len(p.host.ports))))))
+}
+
+// grant sends the total credit of a flow to its sender.
+func (s *sink) grant(total int64) {
+	p := s.net.NewPacket(s.Flow, grant, 0)
+	p.Ack, p.Entropy = total, s.entropy
+	p.padding, p.first = s.padding, true
+	s.sendOver(p, s.livePlane(s.Dst, s.Src, s.plane))
+}
