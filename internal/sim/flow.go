@@ -91,7 +91,7 @@ func (n *Network) newFlow(s FlowSpec) (*Flow, error) {
 	return f, nil
 }
 
-// The source ports of flows, without those of further paths.
+// The range of source ports. With consecutive ports, further paths lie beyond it.
 const (
 	firstPort   = 10000
 	sourcePorts = 50000

@@ -5,7 +5,7 @@ import "time"
 // This file is RCCC, the receiver-credit-based congestion control of Ultra Ethernet.
 //
 // A sender may send while it has credit. It begins with one and a half times the bytes
-// of a base RTT, and drops what is left of them with the first answer. Every data packet
+// of a base RTT, and drops the rest with the first answer. Every data packet
 // carries a target: the total credit that the sender asks for. Each receiving host grants
 // credit to its senders in turn, four packets at a time and at 99 % of its line's rate.
 // Senders without demand get credit when no other sender has any, up to one and a half
