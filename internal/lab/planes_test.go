@@ -13,7 +13,7 @@ name: planes
 topology: {%s, host-rate: 100G, host-delay: 500ns, delay: 500ns, queue: 100}}
 schemes: [ecmp]
 traffic: [{collective: send-recv, groups: 4, order: strided, size: 8MB}]
-transport: {kind: uec%s}
+transport: {kind: uec, ports: consecutive%s}
 mtu: 4160
 seeds: 1
 `

@@ -91,31 +91,6 @@ func (n *Network) newFlow(s FlowSpec) (*Flow, error) {
 	return f, nil
 }
 
-// The range of source ports. With consecutive ports, further paths lie beyond it.
-const (
-	firstPort   = 10000
-	sourcePorts = 50000
-)
-
-// port returns the source port of a choice of paths, from 0. Choice 0 is Sport.
-func (f *Flow) port(choice uint16) uint16 {
-	if f.PortSeed == 0 {
-		return f.Sport + choice
-	}
-	return firstPort + uint16(mix(f.PortSeed+uint64(choice))%sourcePorts)
-}
-
-// mix spreads a number over all 64 bits (SplitMix64).
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-// PortSeed returns the seed of the source ports of a flow or connection in a run.
-func PortSeed(run, flow uint64) uint64 { return max(1, mix(mix(run)^flow)) }
-
 // begin lets the flow begin.
 func (f *Flow) begin() error {
 	f.Started = f.Src.net.now
@@ -221,8 +196,8 @@ func (f *Flow) connect() error {
 	sink := &sink{Flow: f, net: f.Dst.net, half: from}
 	if u, ok := to.(*uecSender); ok && u.credit != nil {
 		source.credit = u.credit
-		sink.segment, sink.padding = t.Segment, int32(t.UEC.Answer-UDPHeaders)
-		sink.creditor = &creditor{sink: sink, most: u.w.most}
+		sink.padding = int32(t.UEC.Answer - UDPHeaders)
+		sink.creditor = &creditor{flow: f, segment: t.Segment, send: sink.grant, most: u.w.most}
 	}
 	f.sender, f.receiver = source, sink
 	return nil

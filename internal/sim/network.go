@@ -130,6 +130,27 @@ type Host struct {
 	creditors *creditors // nil: no flow needs credit
 }
 
+// creditors are the flows that a host grants credit.
+type creditors struct {
+	host    *Host
+	asking  ring[*creditor]
+	waiting ring[*creditor]        // without demand
+	plan    func(at time.Duration) // of the next grant
+	active  bool                   // one is planned
+}
+
+// A creditor is the receiver's part of a flow.
+type creditor struct {
+	flow    *Flow
+	segment int
+	send    func(total int64)
+	target  int64
+	granted int64
+	most    int64 // beyond the target
+	queued  bool
+	idle    bool
+}
+
 // A drain is a function that waits for the NIC to queue fewer bytes, or with 0 to be
 // free.
 type drain struct {
@@ -212,6 +233,31 @@ func (p *Packet) headers() *headers {
 	}
 	return &f.back
 }
+
+// The range of source ports. With consecutive ports, further paths lie beyond it.
+const (
+	firstPort   = 10000
+	sourcePorts = 50000
+)
+
+// port returns the source port of a choice of paths, from 0. Choice 0 is Sport.
+func (f *Flow) port(choice uint16) uint16 {
+	if f.PortSeed == 0 {
+		return f.Sport + choice
+	}
+	return firstPort + uint16(mix(f.PortSeed+uint64(choice))%sourcePorts)
+}
+
+// mix spreads a number over all 64 bits (SplitMix64).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// PortSeed returns the seed of the source ports of a flow or connection in a run.
+func PortSeed(run, flow uint64) uint64 { return max(1, mix(mix(run)^flow)) }
 
 // finish ends the flow, in the part n of the network. It is called once.
 func (f *Flow) finish(n *Network) {

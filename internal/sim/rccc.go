@@ -49,42 +49,23 @@ func (c *credit) grant(total, most int64) {
 	c.granted = max(c.granted, total)
 }
 
-// A creditor is the receiver's part of a flow.
-type creditor struct {
-	sink    *sink
-	target  int64
-	granted int64
-	most    int64 // beyond the target
-	queued  bool
-	idle    bool
-}
-
 // heed takes the target of a packet. If the sender repeats packets, it gets the total
 // again, because a grant may be lost.
 func (c *creditor) heed(p *Packet) {
 	c.target = max(c.target, p.Ack)
 	if (c.target > c.granted || p.Number > 0 || p.Trimmed != notTrimmed) && !c.queued {
 		c.queued, c.idle = true, false
-		from := c.sink.Dst.credits()
+		from := c.flow.Dst.credits()
 		from.asking.push(c)
 		from.start()
 	}
-}
-
-// creditors are the flows that a host grants credit.
-type creditors struct {
-	host    *Host
-	asking  ring[*creditor]
-	waiting ring[*creditor] // without demand
-	timer   *Timer
-	active  bool // the timer runs
 }
 
 // credits returns the grants of a host.
 func (h *Host) credits() *creditors {
 	if h.creditors == nil {
 		h.creditors = &creditors{host: h}
-		h.creditors.timer = h.net.newTimer(h.nic.place, h.creditors.step)
+		h.creditors.plan = h.net.newTimer(h.nic.place, h.creditors.step).Set
 	}
 	return h.creditors
 }
@@ -92,7 +73,7 @@ func (h *Host) credits() *creditors {
 func (p *creditors) start() {
 	if !p.active {
 		p.active = true
-		p.timer.Set(p.host.net.now)
+		p.plan(p.host.net.now)
 	}
 }
 
@@ -101,7 +82,7 @@ func (p *creditors) step() {
 	p.active = false
 	for p.asking.n > 0 {
 		c := p.asking.pop()
-		if c.sink.Finished > 0 {
+		if c.flow.Finished > 0 {
 			continue
 		}
 		bytes := min(c.packets(), max(0, c.target-c.granted))
@@ -116,7 +97,7 @@ func (p *creditors) step() {
 	}
 	for p.waiting.n > 0 {
 		c := p.waiting.pop()
-		if c.sink.Finished > 0 || !c.idle {
+		if c.flow.Finished > 0 || !c.idle {
 			continue
 		}
 		bytes := c.packets()
@@ -132,24 +113,16 @@ func (p *creditors) step() {
 
 // packets returns the bytes of a grant.
 func (c *creditor) packets() int64 {
-	return creditPackets * int64(c.sink.segment) / creditQuantum * creditQuantum
+	return creditPackets * int64(c.segment) / creditQuantum * creditQuantum
 }
 
 // grant sends a grant, and waits until its packets may have arrived.
 func (p *creditors) grant(c *creditor, bytes int64) {
 	c.granted += bytes
-	c.sink.grant(c.granted)
+	c.send(c.granted)
 	if bytes == 0 {
 		bytes = creditPause
 	}
 	p.active = true
-	p.timer.Set(p.host.net.now + time.Duration(float64(bytes)*8e9/(creditShare*float64(p.host.nic.Rate())*float64(max(1, len(p.host.ports))))))
-}
-
-// grant sends the total credit of a flow to its sender.
-func (s *sink) grant(total int64) {
-	p := s.net.NewPacket(s.Flow, grant, 0)
-	p.Ack, p.Entropy = total, s.entropy
-	p.padding, p.first = s.padding, true
-	s.sendOver(p, s.livePlane(s.Dst, s.Src, s.plane))
+	p.plan(p.host.net.now + time.Duration(float64(bytes)*8e9/(creditShare*float64(p.host.nic.Rate())*float64(max(1, len(p.host.ports))))))
 }

@@ -153,7 +153,6 @@ type sink struct {
 	plane   uint8  // of the last packet
 
 	creditor *creditor // nil: it grants no credit
-	segment  int       // of the flow
 	padding  int32     // of a grant
 }
 
@@ -170,6 +169,14 @@ func (s *sink) receive(p *Packet) {
 	case s.Received == s.Bytes && s.Finished == 0:
 		s.finish(s.net)
 	}
+}
+
+// grant sends the total credit of the flow to its sender.
+func (s *sink) grant(total int64) {
+	p := s.net.NewPacket(s.Flow, grant, 0)
+	p.Ack, p.Entropy = total, s.entropy
+	p.padding, p.first = s.padding, true
+	s.sendOver(p, s.livePlane(s.Dst, s.Src, s.plane))
 }
 
 func (s *sink) answer() {
