@@ -11,7 +11,7 @@ import (
 func TestUEC(t *testing.T) {
 	const head = "name: x\nschemes: [ecmp%s]\ntraffic: [{collective: all-reduce, size: 1MB}]\n"
 	for _, c := range []struct{ text, arch, want string }{
-		{"transport: {kind: uec, uec: {control: vegas}}", "", `t.yaml:4: transport: uec: control "vegas": want nscc, per-mark or constant`},
+		{"transport: {kind: uec, uec: {control: vegas}}", "", `t.yaml:4: transport: uec: control "vegas": want nscc, per-mark, constant or rccc`},
 		{"transport: {kind: uec, uec: {loss: luck}}", "", `uec: loss "luck": want trim, timeout or gap`},
 		{"transport: {kind: dctcp, uec: {loss: gap}}", "", "uec with dctcp: want kind: uec"},
 		{"transport: {kind: uec, uec: {headers: 20B}}", "", "uec: headers of 20: want 42 bytes"},
