@@ -158,15 +158,16 @@ experiment of a paper, or an experiment that the --store has.
 
 An expectation is met if the 95 % confidence interval leaves no doubt of it. --junit
 writes the checks for CI; --strict fails on warnings and on missed targets too.
-Before an experiment runs, lab warns of its doubtful settings, as lab check does. The warnings are in the report, in manifest.json and on the figures, unless the
+Before an experiment runs, lab warns of its doubtful settings, as lab check does. The
+warnings are in the report, in manifest.json and on the figures, unless the
 experiment accepts them: accept: {hosts-limit: "the network of the paper"}.
 
 A fault takes a link or switch down (the controller is notified), slows a link down
 (rate), or makes a switch drop a share of all packets (drop) or all packets of a share
 of the host pairs (black-hole), or a link spoil a share of all bits (bit-errors); the
 controller is not notified of these. With known: true it learns a rate after latency,
-and weights (wcmp) follow. In real time
-(--on) links and switches can go down and come up; the other faults need the simulator.
+and weights (wcmp) follow. In real time (--on) links and switches can go down and come
+up; the other faults need the simulator.
 Programs are for the architecture arch: v1model, tna or t2na, of all rows or of
 one. On Tofino probes come from the controller, or with probes: generator from
 the packet generator.
