@@ -33,8 +33,8 @@ func TestGallery(t *testing.T) {
 				metric = "iteration-ratio"
 			}
 			ratio := row.Runs[0].Metrics[metric]
-			if ratio < 1 || ratio > 6 {
-				t.Errorf("%s, %s, %s: time over ideal %g: want 1 to 6", x.Name, row.Case.Name, row.Scheme.Label, ratio)
+			if ratio < 1 || ratio > 15 {
+				t.Errorf("%s, %s, %s: time over ideal %g: want 1 to 15", x.Name, row.Case.Name, row.Scheme.Label, ratio)
 			}
 			ratios[x.Name+" "+row.Case.Name+" "+row.Scheme.Label] = ratio
 		}
@@ -43,7 +43,6 @@ func TestGallery(t *testing.T) {
 		better, worse string
 		factor        float64 // between them, at least
 	}{
-		{"ai-failed-links none ecmp", "ai-failed-links two ecmp", 1.1},
 		{"ai-failed-links two ar", "ai-failed-links two ecmp", 1.5},
 		{"ai-degraded-spine unknown ar", "ai-degraded-spine unknown rps", 2},
 		{"ai-degraded-spine known wcmp", "ai-degraded-spine unknown wcmp", 1.5},
