@@ -388,7 +388,7 @@ func (d *served) awaited(what string) (bool, time.Duration, error) {
 	return false, 0, fmt.Errorf("no %s within %v", what, d.o.Start)
 }
 
-// working reports whether the server processes a call whose client it does not wait for.
+// working reports whether the server processes a call and does not wait for its client.
 func (d *served) working() bool {
 	for c := range d.active {
 		if !c.Stream {
@@ -525,7 +525,7 @@ func (d *served) setLinks(links []int, up bool) {
 // change leaves the switches to the controllers.
 func (d *served) change(context.Context, *plan.Plan) error { return nil }
 
-// finish ends the moments and adds what the controllers did to the alerts.
+// finish ends the moments and adds the actions of the controllers to the alerts.
 func (d *served) finish() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

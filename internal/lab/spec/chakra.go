@@ -723,8 +723,8 @@ func (s *traceSet) members(tr *trace, n *etNode) ([]int, error) {
 	return ranks, nil
 }
 
-// operation returns the k-th collective of a group, whose nodes must agree; nil if it has
-// no bytes, as Chakra's converter writes NONE.
+// operation returns the k-th collective of a group, on which its nodes must agree. It
+// returns nil for a collective without bytes, which Chakra's converter writes as NONE.
 func (s *traceSet) operation(g *etGroup, k int) (*Traffic, error) {
 	n := g.nodes[0][k]
 	first := s.traces[g.ranks[0]]

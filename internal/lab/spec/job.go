@@ -41,7 +41,7 @@ type Phase struct {
 	Compute Time `yaml:"compute"`
 
 	Collective string `yaml:"collective"`
-	Over       string `yaml:"over"` // the parallelism whose groups communicate
+	Over       string `yaml:"over"` // the parallelism: its groups communicate
 	Algorithm  string `yaml:"algorithm"`
 	Size       Size   `yaml:"size"` // of the buffer of a rank, or of a message to the next stage
 	Window     int    `yaml:"window"`

@@ -10,7 +10,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// This file builds the flows of files whose operations are whole collectives: Chakra
+// This file builds the flows of files that list whole collectives: Chakra
 // traces and SimAI workloads.
 
 // checkImport returns an error if a key of the traffic does not suit a file of collectives.

@@ -51,8 +51,8 @@ type workloadFile struct {
 	policy     string
 	tp, ep     int
 	gpus       int   // 0: not stated
-	checkpoint []int // layers whose activations are kept
-	initiate   []int // layers before whose gradients activations are computed again
+	checkpoint []int // layers that keep their activations
+	initiate   []int // layers that compute activations again before their gradients
 	layers     []layer
 
 	idle  time.Duration // of the computations since the last flow
@@ -398,7 +398,7 @@ func (w *workloadFile) forward(from, to int) {
 	}
 }
 
-// join returns what a rank waits for that waits for a flow too.
+// join returns a dependency on a flow and on the earlier dependencies of a rank.
 func (w *workloadFile) join(rank int, at int32) int32 {
 	if w.ready[rank] < 0 {
 		return at
