@@ -52,6 +52,18 @@ func (p PDLB) reorder(n int) float64 {
 	return max(0, 1-sum)
 }
 
+// reorders contains the probability of reordering for 0 to 16 flowcells, which is as
+// many as programs have paths: the rounds of a flow ask for it again and again.
+type reorders [17]float64
+
+func (p PDLB) reorders() *reorders {
+	var list reorders
+	for n := range min(len(list), p.M+1) {
+		list[n] = p.reorder(n)
+	}
+	return &list
+}
+
 // flowcells is n_i of Eq. 4: how many are under way with a window.
 func (p PDLB) flowcells(window, gran float64) int {
 	return max(1, min(p.M, int(window/gran)))
@@ -60,13 +72,18 @@ func (p PDLB) flowcells(window, gran float64) int {
 // window returns the average window W̄ of Eq. 6 over the rounds of a flow. The sum of
 // Eq. 5 has r+1 terms. The paper does not define the largest window of a path; this
 // uses the flow's share of the capacity of the path and its buffer.
-func (p PDLB) window(gran float64) float64 {
+func (p PDLB) window(gran float64, known *reorders) float64 {
 	most := (p.C*p.Good + p.Buffer) / max(1, p.Flows)
 	w := float64(p.M) * most
 	sum, rounds := w, 1.0
 	for sum < p.Size {
 		n := p.flowcells(w, gran)
-		loss := p.reorder(n)
+		var loss float64
+		if n < len(known) {
+			loss = known[n]
+		} else {
+			loss = p.reorder(n)
+		}
 		w = max(1, min(float64(n)*most, (w+1)*(1-loss)+w/2*loss))
 		sum += w
 		rounds++
@@ -76,8 +93,10 @@ func (p PDLB) window(gran float64) float64 {
 
 // FCT computes Eq. 9: the completion time of a flow cut into flowcells of gran
 // packets. At most as many flowcells as paths are in flight.
-func (p PDLB) FCT(gran int) float64 {
-	w := p.window(float64(gran))
+func (p PDLB) FCT(gran int) float64 { return p.fct(gran, p.reorders()) }
+
+func (p PDLB) fct(gran int, known *reorders) float64 {
+	w := p.window(float64(gran), known)
 	meets := math.Pow(float64(p.Bad)/float64(p.M), w)
 	n := max(1, min(float64(p.M), w/float64(gran)))
 	if p.Exact {
@@ -93,8 +112,9 @@ func (p PDLB) Granularity() (gran int, fct float64, err error) {
 		return 0, 0, err
 	}
 	fct = math.Inf(1)
+	known := p.reorders()
 	for g := 1; g <= MaxGranularity; g++ {
-		if t := p.FCT(g); t < fct {
+		if t := p.fct(g, known); t < fct {
 			gran, fct = g, t
 		}
 	}

@@ -69,6 +69,10 @@ func New(t *fabric.Topology, nodes []*plan.Node, o Options) ([]Task, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
+	ageing := forEach(manifest.Ageing, newAgeingTask)
+	if o.Ageing == nil {
+		ageing = doneByPlan // its counts would be unused
+	}
 	o = o.withDefaults()
 	// Filters and frames belong to plans.
 	makers := map[manifest.TaskKind]maker{
@@ -84,7 +88,7 @@ func New(t *fabric.Topology, nodes []*plan.Node, o Options) ([]Task, error) {
 		manifest.RecircLimit:  forEach(manifest.RecircLimit, newLimitTask),
 		manifest.Expire:       forEach(manifest.Expire, newExpireTask),
 		manifest.FailureWatch: forEach(manifest.FailureWatch, newFailureTask),
-		manifest.Ageing:       forEach(manifest.Ageing, newAgeingTask),
+		manifest.Ageing:       ageing,
 	}
 	var list []Task
 	for _, n := range nodes {

@@ -41,6 +41,7 @@ func (a *ageing) configure(t *matchTable, c *wire.IdleTable) error {
 	}
 	a.config = c
 	clear(a.active)
+	t.s.idle.Wake()
 	return nil
 }
 
@@ -107,8 +108,8 @@ func (a *ageing) tell(t *matchTable, out *wire.TableData, at *place, x *dataplan
 // idleAtOnce bounds the entries of a table that are checked under one lock.
 const idleAtOnce = 1 << 12
 
-// reportIdle notifies clients of idle entries.
-func (s *Server) reportIdle() {
+// reportIdle notifies clients of idle entries. It reports whether any table notifies.
+func (s *Server) reportIdle() (again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.programs {
@@ -117,11 +118,13 @@ func (s *Server) reportIdle() {
 			if !ok || !t.ageing.config.GetEnable() || t.ageing.config.GetIdleTableMode() != wire.IdleTable_IDLE_TABLE_NOTIFY_MODE {
 				continue
 			}
+			again = true
 			for _, part := range t.scope.parts {
 				t.reportIdle(part)
 			}
 		}
 	}
+	return again
 }
 
 // reportIdle reports entries that no pipe of a part has hit for their time to live.

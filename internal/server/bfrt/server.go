@@ -41,12 +41,12 @@ func New(d *p4rt.Device, o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{dev: d, opts: o, stop: make(chan struct{}), turn: make(chan struct{}, 1), cpu: d.CPU()}
+	s := &Server{dev: d, opts: o, stop: make(chan struct{}), idle: p4rt.NewIdleWatch(), turn: make(chan struct{}, 1), cpu: d.CPU()}
 	s.chip = newFixed(s)
 	s.gate = gate.New(&s.opts.Limits, wire.ServiceName, d.Busy, o.Log)
 	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS, &codec{CodecV2: encoding.GetCodecV2(encproto.Name)}), grpc.MaxSendMsgSize(1<<30))...)
 	wire.Register(s.grpc, s)
-	s.work.Go(func() { p4rt.WatchIdle(s.stop, s.reportIdle) })
+	s.work.Go(func() { s.idle.Run(s.stop, s.reportIdle) })
 	d.OnPorts(s.portsChanged)
 	return s, nil
 }

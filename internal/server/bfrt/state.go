@@ -49,6 +49,7 @@ type Server struct {
 
 	stop     chan struct{}
 	stopOnce sync.Once
+	idle     p4rt.IdleWatch
 	work     sync.WaitGroup
 
 	clients clients

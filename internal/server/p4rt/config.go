@@ -98,6 +98,7 @@ func (s *Server) commit(p *pipeline) error {
 func (s *Server) run(p *pipeline) {
 	old := s.running
 	s.current, s.running = p, p
+	s.idle.Wake()
 	s.dev.run(p.sw, programOf(p.config.GetP4DeviceConfig()), func(frame []byte) { s.packetIn(p, frame) })
 	if old != nil && old != p {
 		for _, d := range old.digests {

@@ -10,16 +10,40 @@ import (
 // IdleScan is the interval at which entries are checked for their idle timeout.
 const IdleScan = 50 * time.Millisecond
 
-// WatchIdle calls report every IdleScan until stop is closed.
-func WatchIdle(stop <-chan struct{}, report func()) {
+// An IdleWatch reports idle entries while any table has a timeout.
+type IdleWatch struct{ wake chan struct{} }
+
+// NewIdleWatch returns a watch for Run.
+func NewIdleWatch() IdleWatch { return IdleWatch{make(chan struct{}, 1)} }
+
+// Wake starts the reports: a table may have a timeout now.
+func (w IdleWatch) Wake() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // it is about to start
+	}
+}
+
+// Run waits for Wake, calls report every IdleScan until it returns false, and waits
+// again, until stop is closed.
+func (w IdleWatch) Run(stop <-chan struct{}, report func() (again bool)) {
 	tick := time.NewTicker(IdleScan)
 	defer tick.Stop()
 	for {
+		tick.Stop()
 		select {
-		case <-tick.C:
-			report()
+		case <-w.wake:
 		case <-stop:
 			return
+		}
+		tick.Reset(IdleScan)
+		for again := true; again; {
+			select {
+			case <-tick.C:
+				again = report()
+			case <-stop:
+				return
+			}
 		}
 	}
 }
@@ -32,14 +56,18 @@ const (
 )
 
 // reportIdle sends the primaries the entries with an elapsed idle timeout,
-// and restarts their timers.
-func (s *Server) reportIdle() {
+// and restarts their timers. It reports whether any table has a timeout.
+func (s *Server) reportIdle() (again bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.running == nil {
-		return
+		return false
 	}
 	for id, t := range s.running.tables {
+		if !t.timesOut() {
+			continue
+		}
+		again = true
 		for list := s.running.idleEntries(t); len(list) > 0; {
 			n, size := 0, 0
 			for n < len(list) && (n == 0 || size < idleMessage) {
@@ -54,12 +82,10 @@ func (s *Server) reportIdle() {
 			)
 		}
 	}
+	return again
 }
 
 func (p *pipeline) idleEntries(t *tableState) []*p4v1.TableEntry {
-	if !t.timesOut() {
-		return nil
-	}
 	now := p.clock()
 	idle, next, err := p.sw.IdleEntries(t.info.name, now, t.idleFrom, idleAtOnce)
 	p.must(err)

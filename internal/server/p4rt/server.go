@@ -60,6 +60,7 @@ type Server struct {
 
 	stop     chan struct{}
 	stopOnce sync.Once
+	idle     IdleWatch
 
 	// mu guards the state of the control plane. Lock order: arb.mu, mu, dev.mu,
 	// the data plane's lock; packets take only the last two.
@@ -75,7 +76,7 @@ func NewServer(d *Device, o Options) (*Server, error) {
 	}
 	s := &Server{
 		dev: d, arb: newArbiter(o.DeviceID, o.Limits), log: o.Log,
-		limits: o.Limits, turns: newTurns(d.Busy), stop: make(chan struct{}),
+		limits: o.Limits, turns: newTurns(d.Busy), stop: make(chan struct{}), idle: NewIdleWatch(),
 	}
 	s.gate = gate.New(&s.limits, p4v1.P4Runtime_ServiceDesc.ServiceName, d.Busy, o.Log)
 	opts := s.gate.Options(o.TLS, newCodec())
@@ -91,7 +92,7 @@ func NewServer(d *Device, o Options) (*Server, error) {
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	d.OnPorts(s.portsChanged)
-	go WatchIdle(s.stop, s.reportIdle)
+	go s.idle.Run(s.stop, s.reportIdle)
 	return s, nil
 }
 

@@ -73,16 +73,16 @@ func (j *deployJob) plan(ctx context.Context) (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if j.target == targetBMv2 || j.target == targetEmbedded {
+		if err := j.pacing.choose(&j.request.Request, t, j.target, j.c.Log); err != nil {
+			return nil, err
+		}
+	}
 	if t, err = cli.FailLinks(t, j.fail); err != nil {
 		return nil, err
 	}
 	if j.adjust != nil {
 		if t, err = j.adjust(t); err != nil {
-			return nil, err
-		}
-	}
-	if j.target == targetBMv2 {
-		if err := j.pacing.choose(&j.request.Request, t, j.c.Log); err != nil {
 			return nil, err
 		}
 	}

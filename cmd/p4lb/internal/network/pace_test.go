@@ -17,7 +17,12 @@ import (
 // of the user, and the log.
 func chosen(t *testing.T, c *pacing, scheme string, set map[string]string) (values map[string]string, log string) {
 	t.Helper()
-	preset, err := fabric.PresetNamed("qall")
+	return chosenFor(t, c, targetBMv2, preset(t, "qall"), scheme, set)
+}
+
+func preset(t *testing.T, name string) *fabric.Topology {
+	t.Helper()
+	preset, err := fabric.PresetNamed(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,13 +30,19 @@ func chosen(t *testing.T, c *pacing, scheme string, set map[string]string) (valu
 	if err != nil {
 		t.Fatal(err)
 	}
+	return topology
+}
+
+// chosenFor is chosen for any target and topology.
+func chosenFor(t *testing.T, c *pacing, target string, topology *fabric.Topology, scheme string, set map[string]string) (values map[string]string, log string) {
+	t.Helper()
 	var b bytes.Buffer
 	r := cli.Request{Scheme: scheme, Set: maps.Clone(set)}
 	for range 2 { // choosing again changes nothing
 		if values != nil && !maps.Equal(values, r.Set) {
 			t.Errorf("%s %v: after %v, another choice is %v", scheme, set, values, r.Set)
 		}
-		if err := c.choose(&r, topology, slog.New(slog.NewTextHandler(&b, nil))); err != nil {
+		if err := c.choose(&r, topology, target, slog.New(slog.NewTextHandler(&b, nil))); err != nil {
 			t.Fatal(err)
 		}
 		values = maps.Clone(r.Set)
@@ -59,6 +70,37 @@ func TestPace(t *testing.T) {
 		}
 		if !strings.Contains(log, c.back) || c.back == "" && log != "" {
 			t.Errorf("%s %v: the log has no %q:\n%s", c.scheme, c.set, c.back, log)
+		}
+	}
+}
+
+// TestPaceEmbedded checks the periods for embedded switches: all hops of a period, of
+// 6,000 a second. Package task counts 1,040 and 4,800 hops with 16
+// leaves and 4 spines.
+func TestPaceEmbedded(t *testing.T) {
+	topology, err := fabric.LeafSpine{Leaves: 16, Spines: 4}.Make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		scheme    string
+		set, want map[string]string
+		log       string
+	}{
+		{"hula", map[string]string{}, map[string]string{"tprobe": "173ms", "tfail": "519ms"}, "probes are sent every 173ms, so that idle switches take little of a core; --set tprobe=200us --set tfail=600us has the paper's 200us"},
+		{"hula", map[string]string{"tprobe": "2ms"}, map[string]string{"tprobe": "2ms"}, "level=WARN msg=\"probes with tprobe=2ms take about 177 % of a core, also without traffic; p4lb's period is 173ms\""},
+		{"hula", map[string]string{"tprobe": "100ms"}, map[string]string{"tprobe": "100ms"}, ""}, // 3.5 %
+		{"hermes", map[string]string{}, map[string]string{"tpath": "800ms"}, "--set tpath=500us has the paper's 500us"},
+		{"dhlb", map[string]string{}, map[string]string{"tmax": "173ms"}, "--set tmax=100ms has the paper's 100ms"},
+		{"dhlb", map[string]string{"tmax": "1s"}, map[string]string{"tmax": "1s"}, ""},
+		{"ecmp", map[string]string{}, map[string]string{}, ""},
+	} {
+		got, log := chosenFor(t, &pacing{}, targetEmbedded, topology, c.scheme, c.set)
+		if !maps.Equal(got, c.want) {
+			t.Errorf("%s %v: got %v, want %v", c.scheme, c.set, got, c.want)
+		}
+		if !strings.Contains(log, c.log) || c.log == "" && log != "" {
+			t.Errorf("%s %v: the log has no %q:\n%s", c.scheme, c.set, c.log, log)
 		}
 	}
 }
