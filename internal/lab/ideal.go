@@ -1,7 +1,9 @@
 package lab
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/p4lb/p4lb/internal/lab/spec"
@@ -27,6 +29,7 @@ type idealTimer struct {
 	inner  fabric.Rate // of the fastest link between switches
 	cut    bool        // links take whole nanoseconds, rounded down
 	flow   map[[2]string]float64
+	pipes  *pipes  // nil: not needed yet
 	ports  [][]int // of each host: its places in Hosts
 }
 
@@ -128,49 +131,122 @@ func (i *idealTimer) between(from, to string) float64 {
 	key := [2]string{from, to}
 	rate, ok := i.flow[key]
 	if !ok {
-		rate = maxFlow(i.topo, from, to)
+		if i.pipes == nil {
+			i.pipes = newPipes(i.topo)
+		}
+		rate = i.pipes.maxFlow(from, to)
 		i.flow[key] = rate
 	}
 	return rate
 }
 
-// maxFlow returns the maximum flow between two switches by the method of Edmonds and
-// Karp: it augments along shortest paths with room until there is none.
-func maxFlow(t *fabric.Topology, from, to string) float64 {
-	room := map[[2]string]float64{}
-	next := map[string][]string{}
-	for _, s := range t.Switches {
-		for _, p := range t.Ports(s.Name) {
-			if p.PeerTier > 0 && !p.Down {
-				if room[[2]string{s.Name, p.Peer}] == 0 {
-					next[s.Name] = append(next[s.Name], p.Peer)
-				}
-				room[[2]string{s.Name, p.Peer}] += float64(p.Rate)
+// pipes computes maximum flows between switches by the method of Dinic: it augments along
+// all shortest paths with room until there is no path. The arcs of a switch are
+// consecutive, and each has its reverse.
+type pipes struct {
+	place map[string]int
+	first []int32   // by switch: its first arc, and one more
+	to    []int32   // by arc
+	back  []int32   // by arc: the reverse arc
+	rate  []float64 // by arc
+	room  []float64 // by arc, of the flow under way
+
+	distance []int32 // by switch: arcs with room to the destination; 0: not known
+	next     []int32 // by switch: the arc to try next
+	queue    []int32
+}
+
+func newPipes(t *fabric.Topology) *pipes {
+	p := &pipes{place: map[string]int{}}
+	n := len(t.Switches)
+	for i, s := range t.Switches {
+		p.place[s.Name] = i
+	}
+	rates := make([]map[int]float64, n) // of all links between two switches together
+	for i := range rates {
+		rates[i] = map[int]float64{}
+	}
+	for i, s := range t.Switches {
+		for _, port := range t.Ports(s.Name) {
+			if port.PeerTier > 0 && !port.Down {
+				j := p.place[port.Peer]
+				rates[i][j] += float64(port.Rate)
+				rates[j][i] += 0
 			}
 		}
 	}
-	total := 0.0
-	for {
-		before := map[string]string{from: from}
-		for queue := []string{from}; len(queue) > 0 && before[to] == ""; queue = queue[1:] {
-			for _, n := range next[queue[0]] {
-				if before[n] == "" && room[[2]string{queue[0], n}] > 0 {
-					before[n] = queue[0]
-					queue = append(queue, n)
-				}
+	arcs := map[[2]int]int32{}
+	for i := range rates {
+		p.first = append(p.first, int32(len(p.to)))
+		for _, j := range slices.Sorted(maps.Keys(rates[i])) {
+			arcs[[2]int{i, j}] = int32(len(p.to))
+			p.to, p.rate = append(p.to, int32(j)), append(p.rate, rates[i][j])
+		}
+	}
+	p.first = append(p.first, int32(len(p.to)))
+	p.back = make([]int32, len(p.to))
+	for pair, arc := range arcs {
+		p.back[arc] = arcs[[2]int{pair[1], pair[0]}]
+	}
+	p.room = make([]float64, len(p.to))
+	p.distance, p.next = make([]int32, n), make([]int32, n)
+	return p
+}
+
+// maxFlow returns the maximum flow from one switch to another.
+func (p *pipes) maxFlow(from, to string) (total float64) {
+	a, b := int32(p.place[from]), int32(p.place[to])
+	copy(p.room, p.rate)
+	for p.measure(a, b) {
+		copy(p.next, p.first)
+		for {
+			sent := p.augment(a, b, math.Inf(1))
+			if sent == 0 {
+				break
+			}
+			total += sent
+		}
+	}
+	return total
+}
+
+// measure sets the distances of switches to b, and reports whether a has one.
+func (p *pipes) measure(a, b int32) bool {
+	clear(p.distance)
+	p.distance[b] = 1
+	p.queue = append(p.queue[:0], b)
+	for k := 0; k < len(p.queue); k++ {
+		at := p.queue[k]
+		if at == a {
+			return true
+		}
+		for arc := p.first[at]; arc < p.first[at+1]; arc++ {
+			if peer := p.to[arc]; p.distance[peer] == 0 && p.room[p.back[arc]] > 0 {
+				p.distance[peer] = p.distance[at] + 1
+				p.queue = append(p.queue, peer)
 			}
 		}
-		if before[to] == "" {
-			return total
-		}
-		least := math.Inf(1)
-		for n := to; n != from; n = before[n] {
-			least = min(least, room[[2]string{before[n], n}])
-		}
-		for n := to; n != from; n = before[n] {
-			room[[2]string{before[n], n}] -= least
-			room[[2]string{n, before[n]}] += least
-		}
-		total += least
 	}
+	return false
+}
+
+// augment sends at most the given flow from a switch along a shortest path, and returns
+// the flow that it has sent.
+func (p *pipes) augment(at, to int32, most float64) float64 {
+	if at == to {
+		return most
+	}
+	for ; p.next[at] < p.first[at+1]; p.next[at]++ {
+		arc := p.next[at]
+		peer := p.to[arc]
+		if p.room[arc] == 0 || p.distance[peer] == 0 || p.distance[peer] != p.distance[at]-1 {
+			continue
+		}
+		if sent := p.augment(peer, to, min(most, p.room[arc])); sent > 0 {
+			p.room[arc] -= sent
+			p.room[p.back[arc]] += sent
+			return sent
+		}
+	}
+	return 0
 }

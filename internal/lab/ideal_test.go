@@ -2,6 +2,8 @@ package lab
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -67,7 +69,52 @@ func TestMaxFlow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := maxFlow(net, "l1", "l2"); got != 1.3e9 {
+	if got := newPipes(net).maxFlow("l1", "l2"); got != 1.3e9 {
 		t.Errorf("the fabric carries %g bit/s, want 0.3 by s2 and 1 by s3", got)
+	}
+}
+
+// TestMaxFlowCuts compares maximum flows with the least of all cuts, in fabrics whose
+// links have random rates. Paths may lead through other leaves.
+func TestMaxFlowCuts(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	for range 100 {
+		var links []string
+		for leaf := 1; leaf <= 3; leaf++ {
+			for spine := 1; spine <= 3; spine++ {
+				links = append(links, fmt.Sprintf("{link: l%d-s%d, rate: %dMbps}", leaf, spine, 1+random.IntN(9)))
+			}
+		}
+		text := "topology: {leaf-spine: {leaves: 3, spines: 3, hosts: 1, rate: 1G}}\nlinks: [" + strings.Join(links, ", ") + "]\nschemes: [ecmp]\n"
+		x, err := spec.Load("x.yaml", []byte(text), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		net, err := x.Cases[0].Network(spec.NoFiles)
+		if err != nil {
+			t.Fatal(err)
+		}
+		least := math.Inf(1)
+		for set := range 1 << len(net.Switches) {
+			inside := map[string]bool{}
+			for i, s := range net.Switches {
+				inside[s.Name] = set>>i&1 != 0
+			}
+			if !inside["l1"] || inside["l2"] {
+				continue
+			}
+			cut := 0.0
+			for name := range inside {
+				for _, p := range net.Ports(name) {
+					if inside[name] && p.PeerTier > 0 && !inside[p.Peer] {
+						cut += float64(p.Rate)
+					}
+				}
+			}
+			least = min(least, cut)
+		}
+		if got := newPipes(net).maxFlow("l1", "l2"); got != least {
+			t.Fatalf("%s: a flow of %g, but the least cut has %g", text, got, least)
+		}
 	}
 }

@@ -26,11 +26,12 @@ type sampler struct {
 	out      *bufio.Writer // rows of links.csv; nil: none
 	failed   error
 
-	ports []*watched
-	up    []*watched               // the uplinks of leaves
-	news  map[string]*inspect.News // by leaf
-	trips map[string]time.Duration // of probes of leaves that do not note when one comes back
-	cells []uint64
+	ports   []*watched
+	up      []*watched               // the uplinks of leaves
+	senders map[string]bool          // leaves with sending hosts; nil: all
+	news    map[string]*inspect.News // by leaf
+	trips   map[string]time.Duration // of probes of leaves that do not note when one comes back
+	cells   []uint64
 
 	occupancy []float64
 	times     []float64
@@ -87,6 +88,7 @@ func newSampler(r *running, out io.Writer) *sampler {
 	if s.interval == 0 {
 		s.interval = spec.DefaultInterval(r.Case.Length())
 	}
+	s.senders = sendingLeaves(r.Case, r.topo)
 	if out != nil {
 		s.out = bufio.NewWriterSize(out, 1<<16)
 		s.print(linkHead)
@@ -128,17 +130,24 @@ func (s *sampler) watch(sw *sim.Switch) {
 
 // sends reports whether a host of the leaf sends in any traffic; with senders
 // and receivers apart, the links upwards from the receivers carry no data.
-func (s *sampler) sends(leaf string) bool {
-	if len(s.r.Case.Jobs) > 0 {
-		return true
+func (s *sampler) sends(leaf string) bool { return s.senders == nil || s.senders[leaf] }
+
+// sendingLeaves returns the leaves of sending hosts; nil: all leaves.
+func sendingLeaves(c *spec.Case, t *fabric.Topology) map[string]bool {
+	if len(c.Jobs) > 0 {
+		return nil
 	}
-	for i := range s.r.Case.Traffic {
-		d, err := s.r.Case.Traffic[i].Maker(s.r.topo)
-		if err != nil || d.Pattern == spec.List || slices.Contains(d.SendingLeaves(), leaf) {
-			return true
+	leaves := map[string]bool{}
+	for i := range c.Traffic {
+		d, err := c.Traffic[i].Maker(t)
+		if err != nil || d.Pattern == spec.List {
+			return nil
+		}
+		for _, name := range d.SendingLeaves() {
+			leaves[name] = true
 		}
 	}
-	return false
+	return leaves
 }
 
 func (s *sampler) start() {

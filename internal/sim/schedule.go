@@ -21,6 +21,7 @@ import (
 // hold too many plans to be sorted fast, or too few to be worth a bucket.
 type schedule struct {
 	now   []plan // of the present bucket and before, the next one last
+	added heap   // further plans of the present bucket, if now is long
 	day   int64  // the present bucket: time >> shift
 	shift uint   // a bucket spans 1<<shift ns
 	ring  [][]plan
@@ -76,9 +77,17 @@ func (s *schedule) put(p plan) {
 	}
 }
 
+// maxMoved is how many plans of the present bucket an insertion moves at most. Further
+// plans go into a heap: a million flows may begin at the same time.
+const maxMoved = 256
+
 // insert adds a plan to the present bucket.
 func (s *schedule) insert(p plan) {
 	i := len(s.now)
+	if i >= maxMoved {
+		s.added.push(p)
+		return
+	}
 	s.now = append(s.now, p)
 	if i > 0 && !p.before(&s.now[i-1]) {
 		i, _ = slices.BinarySearchFunc(s.now[:i], p, latestFirst)
@@ -102,6 +111,16 @@ func (s *schedule) cancel(e *event) { e.seq = 0 }
 func (s *schedule) pop(until time.Duration) (e *event, at time.Duration) {
 	for {
 		last := len(s.now) - 1
+		if len(s.added) > 0 && (last < 0 || s.added[0].before(&s.now[last])) {
+			if s.added[0].at > until {
+				return nil, 0
+			}
+			if p := s.added.pop(); p.ev.seq == p.seq {
+				p.ev.seq = 0
+				return p.ev, p.at
+			}
+			continue
+		}
 		if last < 0 {
 			if !s.open(until) {
 				return nil, 0
@@ -138,10 +157,16 @@ func (s *schedule) fetch(n int) {
 
 // first is the time of the next plan, or never.
 func (s *schedule) first() time.Duration {
-	if n := len(s.now); n > 0 {
-		return s.now[n-1].at
-	}
 	at := never
+	if n := len(s.now); n > 0 {
+		at = s.now[n-1].at
+	}
+	if len(s.added) > 0 {
+		at = min(at, s.added[0].at)
+	}
+	if at < never {
+		return at
+	}
 	if s.n > 0 {
 		for _, p := range s.ring[int(s.day+s.ahead())&(days-1)] {
 			at = min(at, p.at)

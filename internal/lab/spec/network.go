@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -196,8 +197,13 @@ func (d *flowMaker) fabricRate() float64 {
 	return sum
 }
 
+// SendingLeaves returns the names of the leaves of the sending hosts, sorted.
 func (d *flowMaker) SendingLeaves() []string {
-	return lists.Set(lists.Map(d.from, func(h int) string { return d.t.Hosts[h].Switch }))
+	leaves := map[string]bool{}
+	for _, h := range d.from {
+		leaves[d.t.Hosts[h].Switch] = true
+	}
+	return slices.Sorted(maps.Keys(leaves))
 }
 
 // crossing is the share of the flows that leave their leaf.
