@@ -27,18 +27,18 @@ type dependent struct {
 	progress progress
 }
 
-// plan plans the flows, which the simulator knows as specs.
-func (d *dependent) plan(specs []sim.FlowSpec, sims []*sim.Flow) error {
-	steps := make([]sim.Step, len(d.flows))
-	for i, o := range d.flows {
-		s := &steps[i]
-		s.FlowSpec, s.Start, s.Connection, s.QueuePair, s.Compute = specs[i], o.Start, o.Connection, o.QueuePair, o.Compute
+// plan plans the flows, which described returns as the simulator knows them.
+func (d *dependent) plan(described func(i int) sim.FlowSpec, sims []*sim.Flow) error {
+	step := func(i int) sim.Step {
+		o := d.flows[i]
+		s := sim.Step{FlowSpec: described(i), Start: o.Start, Connection: o.Connection, QueuePair: o.QueuePair, Compute: o.Compute}
 		if w := o.Waits; w != nil {
 			s.After, s.AfterAck, s.Delay = w.After, w.AfterAck, w.Delay
 		}
+		return s
 	}
 	var err error
-	d.work, err = d.net.PlanWorkload(steps, sims)
+	d.work, err = d.net.PlanWorkload(len(d.flows), step, sims)
 	return err
 }
 

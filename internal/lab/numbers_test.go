@@ -16,7 +16,8 @@ import (
 func TestMetricsByHand(t *testing.T) {
 	const ms = time.Millisecond
 	flow := func(class, group int, start, end, ideal time.Duration, s sim.FlowStats) *outcome {
-		f := &outcome{FlowStats: s, Started: start, Finished: end, ideal: ideal, class: class, counts: true, end: 100 * ms}
+		s.Started, s.Finished = start, end
+		f := &outcome{FlowStats: s, ideal: ideal, class: class, counts: true, end: 100 * ms}
 		f.Group = group
 		return f
 	}
@@ -26,7 +27,7 @@ func TestMetricsByHand(t *testing.T) {
 			flow(0, 1, 10*ms, 12*ms, ms, sim.FlowStats{Sent: 10, Received: 1000, OutOfOrder: 1, DupAcks: 1, DupRun: 3, Degree: 2, Marked: 1}),
 			flow(0, 1, 10*ms, 16*ms, 2*ms, sim.FlowStats{Sent: 10, Received: 3000, Retransmitted: 2, Timeouts: 3, DupAcks: 9, DupRun: 4, Degree: 5, Trimmed: 1}),
 			flow(1, 2, 20*ms, 0, 16*ms, sim.FlowStats{Sent: 20, Received: 10000, Overtaken: 4}),
-			{Started: 1, Finished: 2, ideal: 1},
+			{FlowStats: sim.FlowStats{Started: 1, Finished: 2}, ideal: 1},
 		},
 		goodput: 5e6, occupancy: []float64{0, 0.5, 0.5, 1}, sharing: 0.25, utilisation: 0.5, whole: 0.4, idlest: 0.1, pathsUsed: 0.75,
 		dropped: 1, pauses: 2, paused: 3, recirculated: 4, copies: 5, probes: 6, age: 7, granularity: 8, bufferPeak: 9,
@@ -64,7 +65,7 @@ func TestCollectivesByHand(t *testing.T) {
 	const ms = time.Millisecond
 	first, second := &spec.Instance{Kind: "all-reduce", Bytes: 1e6, Ranks: 4}, &spec.Instance{Kind: "all-reduce", Bytes: 1e6, Ranks: 4, Iteration: 1}
 	flow := func(x *spec.Instance, dst int, start, end time.Duration) *outcome {
-		f := &outcome{Started: start, Finished: end, ideal: ms, counts: true}
+		f := &outcome{FlowStats: sim.FlowStats{Started: start, Finished: end}, ideal: ms, counts: true}
 		f.Instance, f.Dst = x, dst
 		return f
 	}

@@ -12,14 +12,12 @@ import (
 // An outcome is a flow and what became of it.
 type outcome struct {
 	spec.Flow
-	sim.FlowStats
-	Started  time.Duration
-	Finished time.Duration // 0: not in time
-	ideal    time.Duration // alone in the network
-	wire     int64         // bytes, with the headers of its packets
-	end      time.Duration // of the run
-	class    int
-	counts   bool // in the statistics: it began after the warm-up, and was to end
+	sim.FlowStats               // the simulator writes them during the run
+	ideal         time.Duration // alone in the network
+	wire          int64         // bytes, with the headers of its packets
+	end           time.Duration // of the run
+	class         int
+	counts        bool // in the statistics: it began after the warm-up, and was to end
 }
 
 // fct is the completion time; of a flow that had not ended, the time it had.

@@ -224,7 +224,8 @@ type running struct {
 	planned  *plan.Plan // that the switches hold in the beginning
 	nodes    []*plan.Node
 	flows    []*outcome
-	sims     []*sim.Flow // by flow; nil: not started
+	sims     []*sim.Flow        // by flow, of networks with services; nil: not started
+	tunings  map[string]*tuning // by the kind of transport that a flow names
 	services []*sim.Service
 	work     *dependent // nil: no flow waits for another
 	left     int        // flows to end
@@ -327,21 +328,30 @@ func (r *running) startFlows() error {
 	if r.services, err = servicesOf(r.topo, r.flows, r.Scheme.Engine); err != nil {
 		return err
 	}
-	r.sims = make([]*sim.Flow, len(r.flows))
+	if len(r.services) > 0 {
+		r.sims = make([]*sim.Flow, len(r.flows))
+	}
 	if waits(r.flows) {
 		r.work = &dependent{net: r.net, topo: r.topo, setting: &r.Case.Setting, flows: r.flows}
-		specs := make([]sim.FlowSpec, len(r.flows))
-		for i := range specs {
-			specs[i] = r.flowSpec(i)
-		}
-		return r.work.plan(specs, r.sims)
+		return r.work.plan(r.flowSpec, r.sims)
 	}
 	for i, o := range r.flows {
-		if err := r.net.PlanFlow(o.Start, r.flowSpec(i), &r.sims[i]); err != nil {
+		var to **sim.Flow
+		if r.sims != nil {
+			to = &r.sims[i]
+		}
+		if err := r.net.PlanFlow(o.Start, r.flowSpec(i), to); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// finished notes the end of a flow that counts, and stops the network after the last one.
+func (r *running) finished(*sim.Flow) {
+	if r.left--; r.left == 0 && r.net.Now() >= r.Case.Length() {
+		r.net.Stop()
+	}
 }
 
 // flowSpec describes a flow to the simulator.
@@ -350,7 +360,7 @@ func (r *running) flowSpec(i int) sim.FlowSpec {
 	kind, tuning := r.transport(o.Flow)
 	described := sim.FlowSpec{
 		From: r.topo.Hosts[o.Src].Name, To: r.topo.Hosts[o.Dst].Name, Bytes: o.Bytes,
-		Transport: kind, Tuning: tuning, Rate: int64(o.Rate),
+		Transport: kind, Tuning: tuning, Rate: int64(o.Rate), Stats: &o.FlowStats,
 	}
 	if o.Service > 0 {
 		described.Service = r.services[o.Service-1]
@@ -363,11 +373,7 @@ func (r *running) flowSpec(i int) sim.FlowSpec {
 		described.PortSeed = sim.PortSeed(r.Seed, number)
 	}
 	if o.counts || o.Ends > 0 {
-		described.Done = func(*sim.Flow) {
-			if r.left--; r.left == 0 && r.net.Now() >= r.Case.Length() {
-				r.net.Stop()
-			}
-		}
+		described.Done = r.finished
 	}
 	return described
 }
@@ -383,8 +389,10 @@ func (r *running) drawFlows() error {
 	}
 	r.flows = make([]*outcome, len(flows))
 	least := newIdealTimer(r.topo, r.Case.Lines == spec.WholeNanoseconds)
+	outcomes := make([]outcome, len(flows))
 	for i, f := range flows {
-		o := &outcome{Flow: f, class: classOf(r.x.Classes, f.Bytes), Started: f.Start}
+		o := &outcomes[i]
+		o.Flow, o.class, o.Started = f, classOf(r.x.Classes, f.Bytes), f.Start
 		o.counts = f.Start >= r.Case.WarmupTime() && !f.Background && !f.Compute
 		if !f.Compute {
 			frames := r.framingOf(r.transport(f))
@@ -409,14 +417,27 @@ func (r *running) fail(err error) {
 	r.net.Stop()
 }
 
-// transport returns the transport of a flow and its tuning.
+// A tuning is a transport and its parameters.
+type tuning struct {
+	kind sim.Transport
+	*sim.Tuning
+}
+
+// transport returns the transport of a flow and its tuning, which flows share.
 func (r *running) transport(f spec.Flow) (sim.Transport, *sim.Tuning) {
-	t := &r.Case.Transport
-	k, err := sim.ParseTransport(cmp.Or(f.Kind, t.Kind))
-	if err != nil {
-		panic(err) // it has been checked
+	t := r.tunings[f.Kind]
+	if t == nil {
+		k, err := sim.ParseTransport(cmp.Or(f.Kind, r.Case.Transport.Kind))
+		if err != nil {
+			panic(err) // it has been checked
+		}
+		t = &tuning{k, r.Case.Transport.Tuning()}
+		if r.tunings == nil {
+			r.tunings = map[string]*tuning{}
+		}
+		r.tunings[f.Kind] = t
 	}
-	return k, t.Tuning()
+	return t.kind, t.Tuning
 }
 
 // framingOf returns the framing of a flow's transport. The kernel may send several
@@ -483,9 +504,6 @@ func (r *running) result(fit *fitting.Fit) *Result {
 		o.end = end
 		if o.Ends > 0 {
 			o.Finished, _ = r.work.work.Ended(i)
-		}
-		if f := r.sims[i]; f != nil {
-			o.FlowStats, o.Started, o.Finished = f.FlowStats, f.Started, f.Finished
 		}
 	}
 	r.alerts = append(r.alerts, serversOf(r.topo, r.flows, r.sims)...)

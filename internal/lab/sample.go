@@ -193,10 +193,8 @@ func (s *sampler) totals() totals {
 		t.copies += c.Copies
 		t.copied += c.CopyBytes
 	}
-	for _, f := range s.r.sims {
-		if f != nil {
-			t.payload += f.Received
-		}
+	for _, f := range s.r.flows {
+		t.payload += f.Received
 	}
 	return t
 }

@@ -160,8 +160,8 @@ func compareRuns(t *testing.T, p *plan.Plan, a, b *crossed) {
 		if f.Finished == 0 {
 			t.Errorf("flow %d has not finished", f.ID)
 		}
-		if f.Finished != g.Finished || f.FlowStats != g.FlowStats {
-			t.Fatalf("flow %d: the program ends at %v with %+v, the model at %v with %+v", f.ID, f.Finished, f.FlowStats, g.Finished, g.FlowStats)
+		if f.Finished != g.Finished || *f.FlowStats != *g.FlowStats {
+			t.Fatalf("flow %d: the program ends at %v with %+v, the model at %v with %+v", f.ID, f.Finished, *f.FlowStats, g.Finished, *g.FlowStats)
 		}
 	}
 	for _, s := range p.Switches {

@@ -32,7 +32,7 @@ func TestEntropyEngines(t *testing.T) {
 			overtaken := int64(0)
 			for i, f := range a {
 				overtaken += f.Overtaken
-				if g := b[i]; f.Finished == 0 || f.Finished != g.Finished || f.FlowStats != g.FlowStats {
+				if g := b[i]; f.Finished == 0 || f.Finished != g.Finished || *f.FlowStats != *g.FlowStats {
 					t.Errorf("%v, entropy %d, flow %d: ends at %v with programs, at %v with models", kind, entropy, i, f.Finished, g.Finished)
 				}
 			}

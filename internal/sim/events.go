@@ -42,6 +42,13 @@ func (t *Timer) After(d time.Duration) { t.Set(t.net.now + d) }
 // Stop keeps the timer from running out.
 func (t *Timer) Stop() { t.deadline = never }
 
+// drop stops the timer for good. Its event may stay in the schedule for long, and no
+// longer refers to what the function refers to.
+func (t *Timer) drop() {
+	t.Stop()
+	t.f = func() {}
+}
+
 // Running reports whether the timer is set.
 func (t *Timer) Running() bool { return t.deadline != never }
 

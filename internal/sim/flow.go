@@ -15,14 +15,19 @@ func (n *Network) StartFlow(s FlowSpec) (*Flow, error) {
 	return f, f.begin()
 }
 
-// PlanFlow has a flow start at a time; to is set to it then.
+// PlanFlow has a flow start at a time. Unless to is nil, it is set to the flow then.
 func (n *Network) PlanFlow(at time.Duration, s FlowSpec, to **Flow) error {
 	at = max(at, n.now)
 	if !n.placed() {
 		if err := n.checkFlow(&s); err != nil {
 			return err
 		}
-		n.At(at, func() { *to, _ = n.StartFlow(s) }) // which has been checked
+		n.At(at, func() {
+			f, _ := n.StartFlow(s) // which has been checked
+			if to != nil {
+				*to = f
+			}
+		})
 		return nil
 	}
 	f, err := n.newFlow(s)
@@ -45,7 +50,9 @@ type beginning struct {
 func (b *beginning) soon(bool) {}
 
 func (b *beginning) fire() {
-	*b.to = b.flow
+	if b.to != nil {
+		*b.to = b.flow
+	}
 	if err := b.flow.begin(); err != nil {
 		panic(err) // it has been checked
 	}
@@ -74,7 +81,10 @@ func (n *Network) newFlow(s FlowSpec) (*Flow, error) {
 	if err := n.checkFlow(&s); err != nil {
 		return nil, err
 	}
-	f := &Flow{FlowSpec: s, net: n, Src: n.Host(s.From), Dst: n.Host(s.To)}
+	f := &Flow{FlowSpec: s, FlowStats: s.Stats, net: n, Src: n.Host(s.From), Dst: n.Host(s.To)}
+	if f.FlowStats == nil {
+		f.FlowStats = new(FlowStats)
+	}
 	n.flows++
 	f.ID = n.flows
 	if n.ns3 != nil {
@@ -112,8 +122,28 @@ func (f *Flow) begin() error {
 	return nil
 }
 
-// tune fills in the parameters of a flow from a NIC of some bit/s.
-func (n *Network) tune(s *FlowSpec, rate int64) (Tuning, error) {
+// tune returns the parameters of a flow from a NIC of some bit/s. Flows share them, so
+// nothing may change them.
+func (n *Network) tune(s *FlowSpec, rate int64) (*Tuning, error) {
+	key := tuningKey{kind: s.Transport, none: s.Tuning == nil, rate: rate}
+	if s.Tuning != nil {
+		key.given = *s.Tuning
+	}
+	n.tunings.mu.Lock()
+	defer n.tunings.mu.Unlock()
+	if t := n.tunings.made[key]; t != nil {
+		return t, nil
+	}
+	t, err := n.newTuning(s, rate)
+	if err != nil {
+		return nil, err
+	}
+	n.tunings.made[key] = &t
+	return &t, nil
+}
+
+// newTuning fills in the parameters that a flow does not give.
+func (n *Network) newTuning(s *FlowSpec, rate int64) (Tuning, error) {
 	if s.Transport < 0 || s.Transport > UltraEthernet {
 		return Tuning{}, fmt.Errorf("there is no %v", s.Transport)
 	}
@@ -170,24 +200,24 @@ func (f *Flow) connect() error {
 		if f.Rate > 0 {
 			rate = f.Rate
 		}
-		to = newUDPSender(&t, &f.FlowStats, size, rate, f.Src.net.now)
+		to = newUDPSender(t, f.FlowStats, size, rate, f.Src.net.now)
 		if t.Poisson {
 			to.(*udpSender).random = f.net.stream(fmt.Sprintf("flow %d", f.ID))
 		}
-		from = &udpReceiver{c: &f.FlowStats}
+		from = &udpReceiver{c: f.FlowStats}
 	case TCP, DCTCP:
-		to = newTCPSender(&t, &f.FlowStats, size, f.Transport == DCTCP)
-		from = newTCPReceiver(&t, &f.FlowStats)
+		to = newTCPSender(t, f.FlowStats, size, f.Transport == DCTCP)
+		from = newTCPReceiver(t, f.FlowStats)
 	case DCQCN:
-		to = newDCQCNSender(&t, &f.FlowStats, size, rate)
-		from = newGoBackReceiver(&t, &f.FlowStats)
+		to = newDCQCNSender(t, f.FlowStats, size, rate)
+		from = newGoBackReceiver(t, f.FlowStats)
 	case UltraEthernet:
-		to = newUECSender(&t, &f.FlowStats, size, rate)
-		from = newUECReceiver(&t, &f.FlowStats)
+		to = newUECSender(t, f.FlowStats, size, rate)
+		from = newUECReceiver(t, f.FlowStats)
 	}
 	source := newSource(f, to)
 	if t.Entropy != EntropyFlow {
-		source.entropy = newEntropySource(&t, f.net.stream(fmt.Sprintf("entropy/%d", f.ID)))
+		source.entropy = newEntropySource(t, f.net.stream(fmt.Sprintf("entropy/%d", f.ID)))
 	}
 	if f.step != nil {
 		f.step.connect(source)

@@ -60,3 +60,52 @@ func perPacket(t *testing.T, scheme string, load func(testing.TB, *sim.Network, 
 	runtime.KeepAlive(n)
 	return (after - before) / int(n.InFlight().Packets-packets)
 }
+
+// TestWorkloadMemory measures the memory that a message of a workload takes, in the plan
+// and after its end: the counters, the step, and the timer until its last deadline.
+func TestWorkloadMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine does the work: the race detector has nothing to see")
+	}
+	const (
+		messages = 20000
+		most     = 400
+	)
+	topo := leafSpine(t, small())
+	n, err := sim.New(topo, sim.Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loadModels(t, n, planned(t, topo, "ecmp", nil))
+	heap := func() int {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	before := heap()
+	stats := make([]sim.FlowStats, messages)
+	at := func(i int) sim.Step {
+		s := sim.Step{FlowSpec: sim.FlowSpec{From: fmt.Sprint("h", i%4+1), To: fmt.Sprint("h", 5+i%4), Bytes: 3000, Transport: sim.UltraEthernet, Stats: &stats[i]}}
+		if i >= 16 {
+			s.AfterAck = []int32{int32(i - 16)}
+		}
+		return s
+	}
+	w, err := n.PlanWorkload(messages, at, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if each := (heap() - before) / messages; each > most {
+		t.Errorf("a planned message takes %d bytes, more than %d", each, most)
+	}
+	for stats[messages-17].Acknowledged == 0 && n.Now() < time.Second {
+		if err := n.Run(n.Now() + 100*time.Microsecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if each := (heap() - before) / messages; stats[messages-17].Acknowledged == 0 || each > most {
+		t.Errorf("a message that is over takes %d bytes, more than %d", each, most)
+	}
+	runtime.KeepAlive(w)
+}

@@ -43,6 +43,7 @@ type Network struct {
 	draws   *ns3Random  // nil: each model has a source of its own
 
 	distance *distance
+	tunings  *tunings
 	blocked  func(from, to *Host) bool // see SetBlocked; nil: no pair is
 	fastest  fabric.Rate               // of the links between switches
 }
@@ -175,6 +176,8 @@ type FlowSpec struct {
 	Rate int64
 	// Done is called when the flow has finished, if not nil.
 	Done func(*Flow)
+	// Stats, if not nil, are the counters of the flow. They outlive the flow.
+	Stats *FlowStats
 }
 
 // A Service is an address that several hosts serve. The program of the switches selects a
@@ -192,10 +195,7 @@ type Flow struct {
 	ID       int // counts from 1 in the order of StartFlow
 	Src, Dst *Host
 
-	Started  time.Duration
-	Finished time.Duration // when the last byte arrived, or was lost with UDP; 0: not yet
-
-	FlowStats
+	*FlowStats
 
 	// Strays counts packets of a flow to a service at another server than its first, and
 	// answers from another address than the service's.
@@ -263,7 +263,7 @@ func PortSeed(run, flow uint64) uint64 { return max(1, mix(mix(run)^flow)) }
 func (f *Flow) finish(n *Network) {
 	f.Finished = n.now
 	if f.step != nil {
-		f.step.arrived(n)
+		f.step.arrived(n, f)
 	}
 	switch {
 	case f.Done == nil:

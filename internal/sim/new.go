@@ -15,6 +15,7 @@ func New(t *fabric.Topology, o Options) (*Network, error) {
 	}
 	n := &Network{topology: t, opts: o, byName: map[string]any{}}
 	n.whole, n.parts, n.distance = n, []*Network{n}, new(distance)
+	n.tunings = &tunings{made: map[tuningKey]*Tuning{}}
 	for i := range t.Switches {
 		s := newSwitch(n, &t.Switches[i])
 		n.switches = append(n.switches, s)

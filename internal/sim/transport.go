@@ -72,8 +72,9 @@ func (s *source) receive(p *Packet) {
 	s.ask()
 	if s.Acknowledged > 0 {
 		s.sender = over{}
+		s.timer.drop()
 		if s.step != nil {
-			s.step.acknowledged(s.net)
+			s.step.acknowledged(s.net, s.Flow)
 		}
 		if !s.net.placed() { // else the receiver may be elsewhere
 			s.Flow.receiver = over{}

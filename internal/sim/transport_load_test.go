@@ -89,7 +89,7 @@ func offer(t *testing.T, transport Transport, scheme model.Config, o Options, lo
 func (l *loaded) add(t *testing.T, f *Flow) {
 	t.Helper()
 	if f.Acknowledged == 0 || f.Received != f.Bytes {
-		t.Fatalf("%d bytes of %d arrived: %+v", f.Received, f.Bytes, f.FlowStats)
+		t.Fatalf("%d bytes of %d arrived: %+v", f.Received, f.Bytes, *f.FlowStats)
 	}
 	best := loadRTT + time.Duration(f.Bytes*8)*time.Second/time.Duration(loadRate)
 	l.slowdowns = append(l.slowdowns, float64(f.Acknowledged-f.Started)/float64(best))

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -285,8 +286,11 @@ func (t Transport) protocol() uint8 {
 	return protocolUDP
 }
 
-// FlowStats are the counters of the transports of a flow.
+// FlowStats are the times of a flow and the counters of its transports.
 type FlowStats struct {
+	Started  time.Duration
+	Finished time.Duration // when the last byte arrived, or was lost with UDP; 0: not yet
+
 	Sent          int64 // packets with data
 	Retransmitted int64 // packets of Sent with bytes that were sent before
 	Recoveries    int64 // times that duplicate acknowledgments or a Nack had packets sent again
@@ -323,4 +327,17 @@ func (s *FlowStats) early(ahead, segment int64) {
 	s.OutOfOrder++
 	s.Degrees += degree
 	s.Degree = max(s.Degree, degree)
+}
+
+// Tunings are the tunings of all flows of a network, which are few.
+type tunings struct {
+	mu   sync.Mutex
+	made map[tuningKey]*Tuning
+}
+
+type tuningKey struct {
+	kind  Transport
+	given Tuning
+	none  bool // nothing is given
+	rate  int64
 }

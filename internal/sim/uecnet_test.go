@@ -40,7 +40,7 @@ func TestUECEngines(t *testing.T) {
 			trimmed := int64(0)
 			for i, f := range a {
 				trimmed += f.Trimmed
-				if g := b[i]; f.Finished == 0 || f.Finished != g.Finished || f.FlowStats != g.FlowStats {
+				if g := b[i]; f.Finished == 0 || f.Finished != g.Finished || *f.FlowStats != *g.FlowStats {
 					t.Errorf("%s, entropy %d, flow %d: ends at %v with programs, at %v with models", scheme, entropy, i, f.Finished, g.Finished)
 				}
 				if f.Received != f.Bytes {
@@ -62,7 +62,7 @@ func TestUECParts(t *testing.T) {
 		o := sim.Options{Seed: 3, Trim: true, ECN: sim.ECN{ByBDP: true}, Ties: sim.ByPlace, Cores: cores}
 		flows := runSteps(t, topo, "rps", o, loadModels, uecSteps(nil))
 		for i, f := range before {
-			if g := flows[i]; f.Finished != g.Finished || f.FlowStats != g.FlowStats {
+			if g := flows[i]; f.Finished != g.Finished || *f.FlowStats != *g.FlowStats {
 				t.Errorf("flow %d ends at %v on one core, at %v on two", i, f.Finished, g.Finished)
 			}
 		}

@@ -35,30 +35,77 @@ type Step struct {
 // which the successor begins. Such a successor begins at the end of the window, which
 // all parts agree on. If all predecessors of a step finish at its source, it begins
 // at once.
+//
+// A workload may have a million steps. It keeps only the fields that begin a step, and no
+// longer refers to a flow after its last acknowledgment.
 type Workload struct {
-	net     *Network
-	steps   []step
-	conns   map[int32]*connection
-	planned atomic.Int32 // steps that are about to begin
-	waiting atomic.Int32 // steps that wait for predecessors
+	net       *Network
+	at        func(i int) Step
+	flows     []*Flow // nil: the caller does not need them
+	steps     []step
+	onArrival successors
+	onAck     successors
+	conns     map[int32]*connection // of several flows
+	planned   atomic.Int32          // steps that are about to begin
+	waiting   atomic.Int32          // steps that wait for predecessors
 }
 
 // A step is a Step under way.
 type step struct {
-	ev        event
-	w         *Workload
-	place     int32
-	waits     int32 // predecessors that have not finished
-	local     bool  // all predecessors finish at the source
-	spec      Step
-	onArrival []int32
-	onAck     []int32
-	flow      *Flow
-	host      *Host // the source
-	to        **Flow
-	over      bool          // a computation has ended
-	ended     time.Duration // when it has
-	at        place         // of the events of a computation
+	ev         event
+	w          *Workload
+	flow       *Flow // nil: not made yet, or over
+	host       *Host // the source
+	start      time.Duration
+	delay      time.Duration // a computation that is over: when it ended
+	place      int32
+	waits      int32 // predecessors that have not finished
+	connection int32
+	dependent  bool // it has predecessors
+	local      bool // all predecessors finish at the source
+	compute    bool
+	queuePair  bool
+	over       bool // the last byte has arrived, or the computation has ended
+	acked      bool // the last byte is acknowledged
+}
+
+// Successors are the steps that wait for each step: for step i they are list[first[i]]
+// to list[first[i+1]-1].
+type successors struct{ first, list []int32 }
+
+func (s *successors) of(i int32) []int32 {
+	if s.first == nil {
+		return nil
+	}
+	return s.list[s.first[i]:s.first[i+1]]
+}
+
+// newSuccessors inverts lists of predecessors.
+func newSuccessors(n int, before func(i int) []int32) (s successors) {
+	count := make([]int32, n+1)
+	all := int32(0)
+	for i := range n {
+		for _, p := range before(i) {
+			count[p]++
+			all++
+		}
+	}
+	if all == 0 {
+		return s
+	}
+	at := int32(0)
+	for i, c := range count {
+		count[i] = at
+		at += c
+	}
+	s.first, s.list = slices.Clone(count), make([]int32, all)
+	for i := range n {
+		for _, p := range before(i) {
+			s.list[count[p]] = int32(i)
+			count[p]++
+		}
+	}
+	return s
 }
 
 // A connection outlives its flows.
@@ -69,36 +116,45 @@ type connection struct {
 	entropy *entropySource // of a queue pair
 }
 
-// PlanWorkload plans the flows of a workload. flows[i] is set when step i begins.
-func (n *Network) PlanWorkload(steps []Step, flows []*Flow) (*Workload, error) {
-	w := &Workload{net: n, steps: make([]step, len(steps)), conns: map[int32]*connection{}}
-	for i := range steps {
+// PlanWorkload plans the flows of a workload of n steps. at returns a step, and the same
+// one for each call. Unless flows is nil, flows[i] is set when step i begins.
+func (n *Network) PlanWorkload(count int, at func(i int) Step, flows []*Flow) (*Workload, error) {
+	w := &Workload{net: n, at: at, flows: flows, steps: make([]step, count), conns: map[int32]*connection{}}
+	uses := map[int32]int{}
+	for i := range w.steps {
+		x := at(i)
+		if err := w.check(&x); err != nil {
+			return nil, fmt.Errorf("flow %d: %w", i, err)
+		}
 		s := &w.steps[i]
-		*s = step{w: w, place: int32(i), spec: steps[i], to: &flows[i], waits: int32(len(steps[i].After) + len(steps[i].AfterAck))}
+		*s = step{
+			w: w, host: n.Host(x.From), start: x.Start, delay: x.Delay, place: int32(i), waits: int32(len(x.After) + len(x.AfterAck)),
+			connection: x.Connection, dependent: x.waits(), compute: x.Compute, queuePair: x.QueuePair,
+		}
 		s.ev.what = s
-		if s.spec.Connection > 0 {
-			c := w.conns[s.spec.Connection]
-			if c == nil {
-				c = new(connection)
-				w.conns[s.spec.Connection] = c
-			}
-			c.left++
+		if x.Connection > 0 {
+			uses[x.Connection]++
 		}
 	}
+	for number, flows := range uses {
+		if flows > 1 {
+			w.conns[number] = &connection{left: flows}
+		}
+	}
+	before := func(i int) ([]int32, []int32) { x := at(i); return x.After, x.AfterAck }
 	for i := range w.steps {
-		if err := w.check(&w.steps[i]); err != nil {
+		if err := w.checkAcks(i); err != nil {
 			return nil, fmt.Errorf("flow %d: %w", i, err)
 		}
 	}
-	if cycle := Cycle(len(steps), func(i int) ([]int32, []int32) { return steps[i].After, steps[i].AfterAck }); cycle != nil {
+	if cycle := Cycle(count, before); cycle != nil {
 		return nil, fmt.Errorf("flows wait for each other: %v", cycle)
 	}
 	w.link()
 	for i := range w.steps {
 		s := &w.steps[i]
-		s.host = n.Host(s.spec.From)
-		if n.placed() && !s.spec.Compute {
-			f, err := n.newFlow(s.spec.FlowSpec)
+		if n.placed() && !s.compute {
+			f, err := n.newFlow(at(i).FlowSpec)
 			if err != nil {
 				return nil, err
 			}
@@ -116,75 +172,80 @@ func (n *Network) PlanWorkload(steps []Step, flows []*Flow) (*Workload, error) {
 }
 
 // check returns the error of an invalid step.
-func (w *Workload) check(s *step) error {
-	if s.spec.Compute {
-		if w.net.Host(s.spec.From) == nil || len(s.spec.AfterAck) > 0 {
-			return fmt.Errorf("a computation on %q: want a host, and no predecessors by acknowledgment", s.spec.From)
+func (w *Workload) check(s *Step) error {
+	if s.Compute {
+		if w.net.Host(s.From) == nil || len(s.AfterAck) > 0 {
+			return fmt.Errorf("a computation on %q: want a host, and no predecessors by acknowledgment", s.From)
 		}
-	} else if err := w.net.checkFlow(&s.spec.FlowSpec); err != nil {
+	} else if err := w.net.checkFlow(&s.FlowSpec); err != nil {
 		return err
 	}
-	for _, list := range [][]int32{s.spec.After, s.spec.AfterAck} {
+	for _, list := range [][]int32{s.After, s.AfterAck} {
 		for _, p := range list {
 			if p < 0 || int(p) >= len(w.steps) {
 				return fmt.Errorf("predecessor %d: want 0 to %d", p, len(w.steps)-1)
 			}
 		}
 	}
-	for _, p := range s.spec.AfterAck {
-		if t := w.steps[p].spec.Transport; w.steps[p].spec.Compute || t == UDP {
+	if s.Delay < 0 {
+		return errors.New("a negative delay")
+	}
+	return nil
+}
+
+// checkAcks returns an error if step i waits for an acknowledgment that nothing sends.
+func (w *Workload) checkAcks(i int) error {
+	for _, p := range w.at(i).AfterAck {
+		if before := w.at(int(p)); before.Compute || before.Transport == UDP {
 			return fmt.Errorf("it waits for the acknowledgment of flow %d, which gets none", p)
 		}
-	}
-	if s.spec.Delay < 0 {
-		return errors.New("a negative delay")
 	}
 	return nil
 }
 
 // link registers, for each step, the steps that wait for it.
 func (w *Workload) link() {
+	n := len(w.steps)
+	ends := make([]*Host, n)
+	for i := range ends {
+		if ends[i] = w.steps[i].host; !w.steps[i].compute {
+			ends[i] = w.net.Host(w.at(i).To)
+		}
+	}
 	for i := range w.steps {
 		s := &w.steps[i]
+		x := w.at(i)
 		s.local = true
-		for _, p := range s.spec.After {
-			before := &w.steps[p]
-			before.onArrival = append(before.onArrival, int32(i))
-			s.local = s.local && before.end() == s.spec.From
+		for _, p := range x.After {
+			s.local = s.local && ends[p] == s.host
 		}
-		for _, p := range s.spec.AfterAck {
-			before := &w.steps[p]
-			before.onAck = append(before.onAck, int32(i))
-			s.local = s.local && before.spec.From == s.spec.From
+		for _, p := range x.AfterAck {
+			s.local = s.local && w.steps[p].host == s.host
 		}
 	}
-}
-
-// end is the host at which the step finishes.
-func (s *step) end() string {
-	if s.spec.Compute {
-		return s.spec.From
-	}
-	return s.spec.To
+	w.onArrival = newSuccessors(n, func(i int) []int32 { return w.at(i).After })
+	w.onAck = newSuccessors(n, func(i int) []int32 { return w.at(i).AfterAck })
 }
 
 // plan has the flow begin Delay from now, and not before Start.
 func (s *step) plan(now time.Duration) {
 	s.w.planned.Add(1)
-	at := max(s.spec.Start, now)
-	if s.spec.waits() {
-		at = max(s.spec.Start, now+s.spec.Delay)
+	at := max(s.start, now)
+	if s.dependent {
+		at = max(s.start, now+s.delay)
 	}
 	switch {
 	case s.flow != nil:
 		s.host.net.events.planAs(&s.ev, at, uint64(s.flow.place(sending)))
 	case s.w.net.placed():
-		s.at = place(3<<62 | uint64(s.place)<<1) // after all flows
-		s.host.net.events.planAs(&s.ev, at, uint64(s.at))
+		s.host.net.events.planAs(&s.ev, at, uint64(s.computing()))
 	default:
 		s.w.net.events.plan(&s.ev, at)
 	}
 }
+
+// computing returns the place of the events of a computation, which is after all flows.
+func (s *step) computing() place { return place(3<<62 | uint64(s.place)<<1) }
 
 // waits reports whether the step has predecessors.
 func (s *Step) waits() bool { return len(s.After)+len(s.AfterAck) > 0 }
@@ -194,13 +255,13 @@ func (s *step) soon(bool) {}
 // fire begins the flow. Its parameters were checked when it was planned.
 func (s *step) fire() {
 	s.w.planned.Add(-1)
-	if s.spec.Compute {
-		s.over, s.ended = true, s.host.net.now
-		s.arrived(s.host.net)
-		switch done := s.spec.Done; {
+	if s.compute {
+		s.delay = s.host.net.now
+		s.arrived(s.host.net, nil)
+		switch done := s.w.at(int(s.place)).Done; {
 		case done == nil:
 		case s.w.net.placed():
-			s.host.net.defers(s.at, func() { done(nil) })
+			s.host.net.defers(s.computing(), func() { done(nil) })
 		default:
 			s.w.net.outside(func() { done(nil) })
 		}
@@ -209,13 +270,15 @@ func (s *step) fire() {
 	f := s.flow
 	if f == nil {
 		var err error
-		if f, err = s.w.net.newFlow(s.spec.FlowSpec); err != nil {
+		if f, err = s.w.net.newFlow(s.w.at(int(s.place)).FlowSpec); err != nil {
 			panic(err)
 		}
-		f.step = s
+		f.step, s.flow = s, f
 		s.samePort(f)
 	}
-	*s.to = f
+	if s.w.flows != nil {
+		s.w.flows[s.place] = f
+	}
 	if err := f.begin(); err != nil {
 		panic(err)
 	}
@@ -223,7 +286,7 @@ func (s *step) fire() {
 
 // samePort gives a flow the source port of its queue pair.
 func (s *step) samePort(f *Flow) {
-	if c := s.w.conns[s.spec.Connection]; c != nil && s.spec.QueuePair {
+	if c := s.w.conns[s.connection]; c != nil && s.queuePair {
 		c.port = cmp.Or(c.port, f.Sport)
 		f.Sport = c.port
 	}
@@ -231,7 +294,7 @@ func (s *step) samePort(f *Flow) {
 
 // connect gives the source of a flow the state of its connection.
 func (s *step) connect(f *source) {
-	c := s.w.conns[s.spec.Connection]
+	c := s.w.conns[s.connection]
 	if c == nil {
 		return
 	}
@@ -239,7 +302,7 @@ func (s *step) connect(f *source) {
 		to.inherit(c.last)
 	}
 	c.last = f.half
-	if s.spec.QueuePair && f.entropy != nil {
+	if s.queuePair && f.entropy != nil {
 		c.entropy = cmp.Or(c.entropy, f.entropy)
 		f.entropy = c.entropy
 	}
@@ -251,18 +314,23 @@ func (s *step) connect(f *source) {
 // An heir is a sending half that can take over the congestion state of another.
 type heir interface{ inherit(from half) }
 
-// arrived notes that the last byte of the flow has arrived.
-func (s *step) arrived(n *Network) { s.done(n, s.onArrival, receiving) }
+// arrived notes that the last byte of the flow has arrived, or that the computation,
+// which has no flow, has ended.
+func (s *step) arrived(n *Network, f *Flow) {
+	s.over = true
+	s.done(n, s.w.onArrival.of(s.place), f, receiving)
+}
 
 // acknowledged notes that the sender knows it.
-func (s *step) acknowledged(n *Network) {
-	if len(s.onAck) > 0 {
-		s.done(n, s.onAck, sending)
+func (s *step) acknowledged(n *Network, f *Flow) {
+	s.acked, s.flow = true, nil
+	if list := s.w.onAck.of(s.place); len(list) > 0 {
+		s.done(n, list, f, sending)
 	}
 }
 
 // done releases successors, at an end of the flow.
-func (s *step) done(n *Network, successors []int32, end uint64) {
+func (s *step) done(n *Network, successors []int32, f *Flow, end uint64) {
 	deferred := false
 	for _, i := range successors {
 		if next := &s.w.steps[i]; next.local || !n.placed() {
@@ -274,9 +342,9 @@ func (s *step) done(n *Network, successors []int32, end uint64) {
 	if !deferred {
 		return
 	}
-	from := s.at
-	if !s.spec.Compute {
-		from = (*s.to).place(end)
+	from := s.computing()
+	if f != nil {
+		from = f.place(end)
 	}
 	n.defers(from, func() {
 		for _, i := range successors {
@@ -308,18 +376,18 @@ func (w *Workload) Stalled() bool { return w.waiting.Load() > 0 && w.planned.Loa
 // Waiting lists the steps that wait for predecessors, at most limit of them.
 func (w *Workload) Waiting(limit int) (list []Waiting) {
 	for i := range w.steps {
-		s := &w.steps[i]
-		if s.waits == 0 || len(list) == limit {
+		if w.steps[i].waits == 0 || len(list) == limit {
 			continue
 		}
 		x := Waiting{Step: i}
-		for _, p := range s.spec.After {
-			if b := &w.steps[p]; !b.finished() {
+		s := w.at(i)
+		for _, p := range s.After {
+			if !w.steps[p].over {
 				x.For = append(x.For, int(p))
 			}
 		}
-		for _, p := range s.spec.AfterAck {
-			if f := *w.steps[p].to; f == nil || f.Acknowledged == 0 {
+		for _, p := range s.AfterAck {
+			if !w.steps[p].acked {
 				x.For = append(x.For, int(p))
 			}
 		}
@@ -328,16 +396,13 @@ func (w *Workload) Waiting(limit int) (list []Waiting) {
 	return list
 }
 
-// finished reports whether successors that wait for the arrival may begin.
-func (s *step) finished() bool {
-	if s.spec.Compute {
-		return s.over
-	}
-	return *s.to != nil && (*s.to).Finished > 0
-}
-
 // Ended returns when a computation has ended, or false if it has not.
-func (w *Workload) Ended(i int) (time.Duration, bool) { return w.steps[i].ended, w.steps[i].over }
+func (w *Workload) Ended(i int) (time.Duration, bool) {
+	if !w.steps[i].over {
+		return 0, false
+	}
+	return w.steps[i].delay, true
+}
 
 // Cycle returns steps of which each waits for the next, and the last for the first,
 // which is repeated at the end; or nil. before returns the predecessors of a step.

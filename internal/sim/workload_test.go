@@ -37,7 +37,7 @@ func runSteps(t *testing.T, topo *fabric.Topology, scheme string, o sim.Options,
 	}
 	load(t, n, planned(t, topo, scheme, nil))
 	flows := make([]*sim.Flow, len(steps))
-	w, err := n.PlanWorkload(steps, flows)
+	w, err := n.PlanWorkload(len(steps), func(i int) sim.Step { return steps[i] }, flows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestWorkloadEngines(t *testing.T) {
 		a := runSteps(t, topo, "rps", o, loadP4, steps)
 		b := runSteps(t, topo, "rps", o, loadModels, steps)
 		for i, f := range a {
-			if g := b[i]; f != nil && (f.Started != g.Started || f.Finished != g.Finished || f.FlowStats != g.FlowStats) {
+			if g := b[i]; f != nil && (f.Started != g.Started || f.Finished != g.Finished || *f.FlowStats != *g.FlowStats) {
 				t.Fatalf("%v, flow %d: from %v to %v with programs, from %v to %v with models", kind, i, f.Started, f.Finished, g.Started, g.Finished)
 			}
 		}
@@ -222,12 +222,13 @@ func TestWorkloadErrors(t *testing.T) {
 	} {
 		list := append([]sim.Step(nil), steps...)
 		change(list)
-		if _, err := n.PlanWorkload(list, make([]*sim.Flow, len(list))); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := n.PlanWorkload(len(list), func(i int) sim.Step { return list[i] }, nil); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v: want %s", err, want)
 		}
 	}
 	// Nothing forwards: the first flows never end.
-	w, err := n.PlanWorkload(ringSteps(3, 1000, sim.TCP, nil), make([]*sim.Flow, 12))
+	ring := ringSteps(3, 1000, sim.TCP, nil)
+	w, err := n.PlanWorkload(len(ring), func(i int) sim.Step { return ring[i] }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
