@@ -160,7 +160,12 @@ func (r Row) blocks(a *architecture, statePath string, transit bool) ([]*block, 
 
 // values sets the row's parameters.
 func (r Row) values(a *architecture, statePath string, set map[string]string) (map[string]Value, error) {
-	known := r.parameters(a, statePath)
+	return Values(r.parameters(a, statePath), set)
+}
+
+// Values returns the values of parameters by name: those that are set, and the defaults of
+// the others.
+func Values(known []Param, set map[string]string) (map[string]Value, error) {
 	values := map[string]Value{}
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if !slices.ContainsFunc(known, func(p Param) bool { return p.Name == name }) {

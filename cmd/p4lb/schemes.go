@@ -9,6 +9,7 @@ import (
 
 	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/internal/scheme"
 )
 
 func newSchemes(c *cli.Console) *cobra.Command {
@@ -18,7 +19,8 @@ func newSchemes(c *cli.Console) *cobra.Command {
 		SuggestFor: []string{"list", "catalogue", "catalog"},
 		Use:        "schemes [SCHEME] [-o FORMAT]",
 		Short:      "Show the catalogue of load balancers",
-		Long: `Schemes lists the load balancers that gen can generate. Each row of the catalogue
+		Long: `Schemes lists the load balancers that gen can generate, and conweave, which has no
+P4 program but a model for p4lb lab. Each row of the catalogue
 combines a granularity (the unit of traffic for a decision), a signal (the
 information about paths), a choice (the rule that selects a path) and a guard
 (which may override the choice). Append +rlb or +rlb-star to any name to add the
@@ -36,7 +38,7 @@ all blocks for compositions.`,
   p4lb schemes --blocks mine`,
 		Args: cli.WantArgs(0, 2, "one scheme at most"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return codegen.Names(), cobra.ShellCompDirectiveDefault
+			return append(codegen.Names(), scheme.ConWeave), cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if i := slices.IndexFunc(args, cli.IsFolder); i >= 0 && blocks == ownBlocks {
@@ -56,7 +58,9 @@ all blocks for compositions.`,
 			case err != nil:
 				return err
 			case len(args) == 0:
-				return showCatalogue(c, form, library.Rows())
+				return showCatalogue(c, form, append(library.Rows(), scheme.ConWeaveRow()))
+			case args[0] == scheme.ConWeave:
+				return showConWeave(c, form)
 			}
 			row, err := library.Row(args[0])
 			if err != nil {
@@ -97,8 +101,30 @@ type schemeView struct {
 	Parameters []codegen.Param `json:"parameters"`
 }
 
+// showConWeave shows the scheme that has no blocks.
+func showConWeave(c *cli.Console, form cli.Format) error {
+	row := scheme.ConWeaveRow()
+	s, err := new(scheme.Library).Find(row.Name)
+	if err != nil {
+		return err
+	}
+	params, err := s.Parameters("")
+	if err != nil {
+		return err
+	}
+	return showView(c, form, &schemeView{row, []codegen.Block{
+		{Kind: "granularity", Name: row.Granularity, About: "an answer that is late, or a pause, allows another path"},
+		{Kind: "signal", Name: row.Signal, About: "the last switch answers one packet of each epoch, and reports marked packets"},
+		{Kind: "choice", Name: row.Choice, About: "the first of two random paths that has no recent mark"},
+		{Kind: "guard", Name: row.Guard, About: "the last switch restores the order of packets (a model without a P4 program)"},
+	}, params})
+}
+
 func showScheme(c *cli.Console, form cli.Format, row codegen.Row) error {
-	whole := schemeView{row, row.Blocks(), row.Parameters()}
+	return showView(c, form, &schemeView{row, row.Blocks(), row.Parameters()})
+}
+
+func showView(c *cli.Console, form cli.Format, whole *schemeView) error {
 	params := cli.Grid{{"PARAMETER", "DEFAULT", "FROM", "TO", "MEANING", "SOURCE"}}
 	for _, p := range whole.Parameters {
 		from := p.Min
@@ -110,7 +136,7 @@ func showScheme(c *cli.Console, form cli.Format, row codegen.Row) error {
 	if form != cli.Table {
 		return cli.Show(c.Out, form, params, whole)
 	}
-	fmt.Fprintf(c.Out, "%s: %s\n%s\n\n", row.Name, row.Title, row.Source)
+	fmt.Fprintf(c.Out, "%s: %s\n%s\n\n", whole.Name, whole.Title, whole.Source)
 	blocks := cli.Grid{}
 	for _, b := range whole.Blocks {
 		blocks = append(blocks, []string{b.Kind, b.Name, b.About})

@@ -46,9 +46,10 @@ func (u *setup) pipelines() (map[fabric.Role]*plan.Pipeline, error) {
 	list := map[fabric.Role]*plan.Pipeline{}
 	for role, p := range u.byRole {
 		var err error
-		if list[role], err = pipeline.Compiled(p); err != nil {
+		if list[role], err = pipeline.Compiled(cmp.Or(p.Tables, p)); err != nil {
 			return nil, err
 		}
+		list[role].Manifest = p.Manifest
 	}
 	return list, nil
 }

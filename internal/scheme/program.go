@@ -21,6 +21,9 @@ type Program struct {
 	Arch     string // one of codegen.Archs
 	Manifest manifest.Manifest
 	Digest   string // of the text: programs that have the same run the same
+	// Tables is the program whose tables the switches of a model hold that has no program;
+	// nil: this is a program.
+	Tables *Program
 
 	compile  func() (text []byte, compiled *p4.Program, err error)
 	once     sync.Once

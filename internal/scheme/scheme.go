@@ -21,7 +21,8 @@ import (
 type Scheme interface {
 	// Name is what users and reports call it.
 	Name() string
-	// Archs lists the architectures of its programs, the default first.
+	// Archs lists the architectures of its programs, the default first; none if it is a
+	// model alone.
 	Archs() []string
 	// Parameters lists its parameters on one of Archs; "" is the default.
 	Parameters(arch string) ([]codegen.Param, error)
@@ -80,10 +81,13 @@ func (l *Library) Find(name string) (Scheme, error) {
 		}
 	}
 	row, err := l.Row(name)
-	if err != nil {
-		return nil, err
+	switch {
+	case err == nil:
+		return &generated{row: row, found: true}, nil
+	case name == ConWeave:
+		return conWeave{}, nil
 	}
-	return &generated{row: row, found: true}, nil
+	return nil, err
 }
 
 // Row finds a row of the catalogue, or a composition, by its name.

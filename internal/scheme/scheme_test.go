@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
 func TestFind(t *testing.T) {
@@ -158,5 +160,44 @@ func TestCompileFails(t *testing.T) {
 		if text != nil || compiled != nil || err == nil || err != again || !strings.Contains(err.Error(), "the program of broken does not compile: broken.p4:") {
 			t.Error(text, compiled, err, again)
 		}
+	}
+}
+
+// TestConWeave finds the scheme that has no program.
+func TestConWeave(t *testing.T) {
+	s, err := new(Library).Find("conweave")
+	if err != nil || s.Native() != nil || len(s.Archs()) != 0 {
+		t.Fatalf("%v, %v: want a scheme that is only a model", s, err)
+	}
+	for text, p := range map[string]codegen.Params{
+		"no P4 program":          {Arch: "tna"},
+		`no parameter "gap"`:     {Set: map[string]string{"gap": "1us"}},
+		"at most 127":            {Set: map[string]string{"queues": "128"}},
+		"no fitted polynomial":   {Runtime: true},
+		`inactive="5": want a t`: {Set: map[string]string{"inactive": "5"}},
+	} {
+		if _, err := s.Build(p); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v: want %s", err, text)
+		}
+	}
+	leaf, err := s.Build(codegen.Params{Role: "leaf", Set: map[string]string{"busy": "8us"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spine, err := s.Build(codegen.Params{Role: "spine"})
+	if err != nil || spine.Digest == leaf.Digest {
+		t.Errorf("leaf and spine have the same digest, or %v", err)
+	}
+	if !slices.Contains(leaf.Manifest.Parameters, manifest.Parameter{Name: "busy", Text: "8us", Number: 8000}) {
+		t.Errorf("parameters %v: want busy=8us", leaf.Manifest.Parameters)
+	}
+	if _, err := leaf.Compiled(); err == nil {
+		t.Error("the model compiles to a program")
+	}
+	if _, err := Files(leaf); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("its files: %v", err)
+	}
+	if _, err := leaf.Tables.Compiled(); err != nil {
+		t.Error(err)
 	}
 }

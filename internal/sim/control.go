@@ -14,6 +14,7 @@ type control struct {
 	hold   model.Time
 	probe  model.Probe
 	path   pathProbe
+	woven  woven
 }
 
 // A form is a packet that switches or the controller make.
@@ -25,6 +26,7 @@ const (
 	noticeForm
 	probeForm
 	pathForm
+	wovenForm
 )
 
 // A pathProbe goes along a path to a leaf and back.
@@ -38,6 +40,24 @@ type pathProbe struct {
 const (
 	probeReply  = 1
 	probeMarked = 2
+)
+
+// A woven is what ConWeave adds to a packet: the header of data, or an answer.
+type woven struct {
+	model.WovenHeader
+	hop    int // switches that have read the path
+	answer wovenAnswer
+	flow   model.Flow // of an answer: the data that it is about
+	from   *Switch    // of an answer
+}
+
+// A wovenAnswer is an answer from the leaf of the destination to the leaf of the source.
+type wovenAnswer int
+
+const (
+	rttReply wovenAnswer = iota
+	clearing
+	notify
 )
 
 // EtherTypes of what schemes put on the wire.

@@ -30,8 +30,19 @@ type Model struct {
 	// AtOnce lets the signal queue read the present queues, in bytes, and loads count
 	// packets as they arrive.
 	AtOnce bool
+	// Extend, if not nil, handles the data packets of a scheme that extends the Config.
+	Extend Extension
 	// Onward adds the queue that the packet meets in the next switch to each queue.
 	Onward bool
+}
+
+// An Extension makes the part of a scheme that the model of a switch does not have.
+type Extension func(*native) extension
+
+// An extension handles packets before the model.
+type extension interface {
+	takes(p *Packet) bool // a packet of a flow; false: it is left to the model
+	heed(p *Packet)       // a packet of the extension in another switch
 }
 
 // native is the engine that runs a model. It also handles reports, probes and notices
@@ -44,6 +55,7 @@ type native struct {
 	look  *lookups
 	// persists reports whether the scheme keeps state in packets.
 	persists bool
+	more     extension    // nil: the model is all
 	packet   model.Packet // the packet as the model sees it
 	drawn    int          // random numbers that the present packet has drawn
 }
@@ -74,6 +86,9 @@ func (s *Switch) LoadModel(o Model, t Tables) error {
 		return fmt.Errorf("switch %s: %w", s.Name, err)
 	}
 	e.o, e.model = o, m
+	if o.Extend != nil {
+		e.more = o.Extend(e)
+	}
 	e.persists = o.Guard != "" && o.Guard != "none" || o.Signal == "piggyback" || o.Signal == "one-way" || o.AgainLen > 0
 	s.run(e)
 	return s.SetTables(t)
@@ -138,6 +153,7 @@ func (e *native) ingress(p *Packet) {
 	case p.Flow == nil:
 		e.drawAll(false)
 		e.takeControl(p)
+	case e.more != nil && e.more.takes(p):
 	case p.again:
 		p.again = false
 		p.native.came = p.Size
@@ -453,6 +469,8 @@ func (e *native) takeControl(p *Packet) {
 		e.takeProbe(p)
 	case pathForm:
 		e.takePathProbe(p)
+	case wovenForm:
+		e.more.heed(p)
 	}
 }
 

@@ -353,6 +353,10 @@ type SwitchCounters struct {
 	Copies       int64 // of packets
 	CopyBytes    int64
 	MaxBuffer    int // bytes in use
+
+	Reordered          int64 // packets that waited in a paused queue of ConWeave
+	ReorderingTimeouts int64 // such queues that were resumed without a TAIL
+	MaxReordering      int   // queues of a port that were paused at once
 }
 
 // faults are failures of a switch that its control plane does not know of.
@@ -420,9 +424,10 @@ type Port struct {
 	since time.Duration // that it is paused
 	pfc   pfcState
 	noise *noise // nil: no bit errors
-	// stopped are the queues that the program has paused, with their packets. Elsewhere
-	// all queues of a port are one: packets leave in the order in which they came.
+	// stopped are the queues that the program or model has paused, with their packets.
+	// Elsewhere all queues of a port are one: packets leave in the order in which they came.
 	stopped map[uint8]*fifo
+	held    int32 // bytes in stopped, which bytes contains
 }
 
 // Counters are the counters of a port.

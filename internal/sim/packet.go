@@ -81,8 +81,10 @@ type Packet struct {
 	// packet that is answered, whose port is the destination.
 	Entropy uint16
 
-	first bool  // it goes before others in queues
-	plane uint8 // of the ports that it goes between, from 0
+	first  bool  // it goes before others in queues
+	plane  uint8 // of the ports that it goes between, from 0
+	woven  bool  // it has a header of ConWeave, in ctl
+	queued uint8 // the queue of its port that a model has picked
 
 	Sent   time.Duration // when it was given to the NIC
 	Stamp  time.Duration // the transport's own: an Ack echoes Sent
@@ -161,10 +163,10 @@ func (n *Network) NewPacket(f *Flow, k Kind, payload int) *Packet {
 // Nack or a notice.
 func (k Kind) answers() bool { return k != data && k != Control }
 
-// queue is the queue of its port that the program has picked.
+// queue returns the queue of its port that the program or model has picked.
 func (p *Packet) queue() uint8 {
 	if p.dp == nil {
-		return 0
+		return p.queued
 	}
 	return p.dp.Queue()
 }

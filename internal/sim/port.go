@@ -146,6 +146,7 @@ func (o *Port) accept(p *Packet) {
 		o.queue.push(p)
 	} else if held := o.stopped[p.queue()]; held != nil {
 		held.push(p)
+		o.held += int32(p.Size)
 	} else {
 		o.queue.push(p)
 	}
@@ -170,6 +171,7 @@ func (o *Port) stop(queue uint8) {
 	for o.queue.head != nil {
 		if p := o.queue.pop(); p.queue() == queue {
 			held.push(p)
+			o.held += int32(p.Size)
 		} else {
 			rest.push(p)
 		}
@@ -185,7 +187,10 @@ func (o *Port) start(queue uint8) {
 	}
 	delete(o.stopped, queue)
 	for held.head != nil {
-		o.queue.push(held.pop())
+		p := held.pop()
+		o.held -= int32(p.Size)
+		p.queued = 0
+		o.queue.push(p)
 	}
 }
 

@@ -156,7 +156,7 @@ func (s *Switch) enqueue(p *Packet, number int) {
 		return
 	}
 	s.engine.enqueued(p, o, s.depth(o))
-	if p.ECT && !p.CE && !s.net.opts.ECN.Dequeue && s.marks(o, int(o.bytes)+p.Size) {
+	if p.ECT && !p.CE && !s.net.opts.ECN.Dequeue && s.marks(o, int(o.bytes-o.held)+p.Size) {
 		p.mark = true
 		o.count.Marked++
 	}
@@ -234,7 +234,7 @@ func (s *Switch) marks(o *Port, bytes int) bool {
 // depart lets a packet leave the queue of a port.
 func (s *Switch) depart(p *Packet, o *Port) {
 	s.discharge(p)
-	if s.net.opts.ECN.Dequeue && p.ECT && !p.CE && !s.net.urgent(p) && s.marks(o, int(o.bytes)) {
+	if s.net.opts.ECN.Dequeue && p.ECT && !p.CE && !s.net.urgent(p) && s.marks(o, int(o.bytes-o.held)) {
 		p.mark = true
 		o.count.Marked++
 	}

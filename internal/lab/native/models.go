@@ -27,6 +27,11 @@ func ModelOf(m *manifest.Manifest, poly func(degree int, tau int64) *fitting.Pol
 		AgainLen: headerLen(m, manifest.RoundHeader),
 		Cells:    map[string]int{},
 	}
+	var woven *model.ConWeave
+	if m.Granularity == wovenGranularity {
+		woven, out.OverlayLen = new(model.ConWeave), wovenHeader
+		out.Granularity, out.Signal, out.Choice, out.Guard = "flow", "none", "hash", "none"
+	}
 	if m.Arch.Hardware() {
 		out.Hardware = HardwareOf(m)
 	}
@@ -63,12 +68,25 @@ func ModelOf(m *manifest.Manifest, poly func(degree int, tau int64) *fitting.Pol
 				out.ProbeMark = int(v.Number) * 1500 / out.Hardware.Cell
 			}
 		}
+		if woven != nil && woven.Set(v.Name, v.Number) {
+			continue
+		}
 		if err := out.Set(v.Name, v.Number); err != nil {
 			return out, fmt.Errorf("the model of %s: %w", m.Scheme, err)
 		}
 	}
+	if woven != nil {
+		out.Extend = sim.ConWeave(*woven)
+	}
 	return out, nil
 }
+
+// wovenGranularity is the granularity of ConWeave in its manifest.
+const wovenGranularity = "epoch"
+
+// wovenHeader is the bytes that ConWeave adds to a packet of RDMA: TX_TSTAMP and
+// TAIL_TX_TSTAMP. The other fields are in reserved bits of the BTH.
+const wovenHeader = 4
 
 // tau returns the interval that counts as idle, in µs.
 func tau(m *manifest.Manifest) int64 {

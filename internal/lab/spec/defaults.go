@@ -96,6 +96,7 @@ func (x *Experiment) defaults() {
 		s := &x.Schemes[i]
 		s.settleArch(x.Arch)
 		s.Label = cmp.Or(s.Label, s.name())
+		s.engineGiven = s.Engine != ""
 		s.Engine = cmp.Or(s.Engine, x.Engine)
 		s.StatePath = cmp.Or(s.StatePath, x.State)
 	}

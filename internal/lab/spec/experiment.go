@@ -181,7 +181,8 @@ type Scheme struct {
 	Engine string `yaml:"engine"`
 	Arch   string `yaml:"arch"` // "" stands for v1model, once the experiment has been checked
 
-	made scheme.Scheme // by Complete
+	made        scheme.Scheme // by Complete
+	engineGiven bool          // the row names its engine
 }
 
 // TransportSpec is what hosts send with.
@@ -368,6 +369,9 @@ func (s *Scheme) settleArch(common string) {
 	}
 }
 
+// modelOnly reports whether there is no program of the scheme.
+func (s *Scheme) modelOnly() bool { return len(s.made.Archs()) == 0 }
+
 // settleOwn copies the architecture and the name of a scheme outside the catalogue,
 // unless another row has that name.
 func (s *Scheme) settleOwn(rows []Scheme) {
@@ -485,7 +489,7 @@ func (x *Experiment) Adjust(engine string, seeds Seeds) error {
 				return err
 			}
 		}
-		if engine != "" {
+		if engine != "" && !x.Schemes[i].modelOnly() {
 			x.Schemes[i].Engine = engine
 		}
 	}

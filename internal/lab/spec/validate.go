@@ -152,6 +152,12 @@ func (x *Experiment) checkSchemes(src *source, read Reader, library *scheme.Libr
 			return src.wrong(key, err)
 		}
 		s.settleOwn(x.Schemes)
+		if s.modelOnly() {
+			if s.engineGiven && s.Engine == EngineP4 {
+				return src.wrong(key+".engine", fmt.Errorf("%s has no P4 program: want native", s.Scheme))
+			}
+			s.Engine = EngineNative
+		}
 		switch native := s.made.Native(); {
 		case s.Engine == EngineNative && native != nil:
 			return src.wrong(key+".engine", native)

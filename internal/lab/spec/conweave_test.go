@@ -1,0 +1,31 @@
+package spec
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestModelOnly runs a scheme without a program by its model, unless its row asks for one.
+func TestModelOnly(t *testing.T) {
+	x, err := Load("x.yaml", []byte("schemes: [ecmp, conweave]\nengine: p4\n"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, engine := range []string{EngineP4, EngineNative, EngineP4} {
+		if x.Schemes[1].Engine != EngineNative {
+			t.Errorf("conweave runs with the engine %s", x.Schemes[1].Engine)
+		}
+		if err := x.Adjust(engine, nil); err != nil || x.Schemes[0].Engine != engine {
+			t.Errorf("ecmp runs with the engine %s, want %s: %v", x.Schemes[0].Engine, engine, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"schemes: [{scheme: conweave, engine: p4}]":        "x.yaml:1: schemes[0].engine: conweave has no P4 program: want native",
+		"schemes: [conweave@tna]":                          "no P4 program",
+		"schemes: [{scheme: conweave, set: {gap: 100us}}]": "no such parameter",
+	} {
+		if _, err := Load("x.yaml", []byte(text), nil, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
