@@ -14,7 +14,7 @@ type control struct {
 	hold   model.Time
 	probe  model.Probe
 	path   pathProbe
-	woven  woven
+	woven  *woven // with ConWeave
 }
 
 // A form is a packet that switches or the controller make.

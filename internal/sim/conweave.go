@@ -50,6 +50,15 @@ func ConWeave(c model.ConWeave) Extension {
 	}
 }
 
+// weave returns what ConWeave has added to a packet. The memory stays with the packet.
+func (p *Packet) weave() *woven {
+	c := p.tell()
+	if c.woven == nil {
+		c.woven = new(woven)
+	}
+	return c.woven
+}
+
 // leafOf returns the leaf of a host, or nil if no path leads there.
 func (w *weaver) leafOf(host int32) leafAt {
 	at, ok := w.leaves[host]
@@ -96,7 +105,7 @@ func (w *weaver) begin(p *Packet, to way) bool {
 	}
 	h := w.source.Send(p.headers().tuple, at.leaf, w.time(), at.rtt, draw)
 	p.woven = true
-	p.tell().woven = woven{WovenHeader: h}
+	*p.weave() = woven{WovenHeader: h}
 	p.Size += w.o.OverlayLen
 	w.follow(p, to)
 	return true
@@ -139,7 +148,7 @@ func (w *weaver) follow(p *Packet, to way) {
 	number := int(to.port)
 	if to.group != 0 {
 		ports := w.look.groups[int(to.group)]
-		h := &p.ctl.woven
+		h := p.ctl.woven
 		if len(ports) == 0 || h.hop == model.WovenHops {
 			w.byHash(p, to)
 			return
@@ -156,7 +165,7 @@ func (w *weaver) follow(p *Packet, to way) {
 
 // end removes the header at the leaf of the destination.
 func (w *weaver) end(p *Packet, to way) {
-	h := p.ctl.woven
+	h := *p.ctl.woven
 	p.woven = false
 	p.Size -= w.o.OverlayLen
 	o := w.s.Port(int(to.port))
@@ -192,7 +201,8 @@ func (w *weaver) answer(p *Packet, flow model.Flow, h woven, a model.Arrival) {
 		}
 		c := w.s.copyOf(p, answerLen)
 		c.first, c.place = true, int32(p.Src.place)
-		*c.tell() = control{form: wovenForm, woven: woven{WovenHeader: h.WovenHeader, answer: wovenAnswer(kind), flow: flow, from: w.s}}
+		c.tell().form = wovenForm
+		*c.weave() = woven{WovenHeader: h.WovenHeader, answer: wovenAnswer(kind), flow: flow, from: w.s}
 		w.heed(c)
 	}
 }
@@ -200,7 +210,7 @@ func (w *weaver) answer(p *Packet, flow model.Flow, h woven, a model.Arrival) {
 // heed sends an answer towards the source of its flow, or takes it in there.
 func (w *weaver) heed(c *Packet) {
 	to := w.look.toHost[c.place]
-	t := &c.ctl.woven
+	t := c.ctl.woven
 	switch ports := w.look.groups[int(to.group)]; {
 	case to.group != 0 && len(ports) > 0:
 		back := model.Flow{Src: t.flow.Dst, Dst: t.flow.Src, Protocol: t.flow.Protocol, Sport: t.flow.Dport, Dport: t.flow.Sport}
