@@ -30,6 +30,7 @@ type Options struct {
 	Paths     int               // of the largest group, 2 to 16; 0 stands for 4
 	Set       map[string]string // parameters with their units, as in {"gap": "500us"}
 	StatePath string            // recirc, recirc-cut, shared or ghost; "" stands for recirc
+	IPv6      bool              // forward IPv6 beside IPv4
 
 	// Blocks are blocks and rows beside the catalogue's, in a folder as
 	// docs/blocks.md describes it; nil: none.
@@ -59,7 +60,7 @@ func Build(name string, o Options) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	built, err := s.Build(codegen.Params{Arch: o.Arch, Role: o.Role, Ports: o.Paths, Set: o.Set, StatePath: o.StatePath})
+	built, err := s.Build(codegen.Params{Arch: o.Arch, Role: o.Role, Ports: o.Paths, Set: o.Set, StatePath: o.StatePath, IPv6: o.IPv6})
 	if err != nil {
 		return nil, err
 	}

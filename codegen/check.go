@@ -133,7 +133,7 @@ func (k *checker) parts(b *block, s *shelf) {
 	if circle := circleFrom(s, b, nil); circle != nil && slices.Max(circle) == b.Name { // told once
 		k.wrong(b, "$.parts", "a circle of parts: %s", strings.Join(append(circle, b.Name), " needs "))
 	}
-	if !slices.ContainsFunc(s.blocks, func(o *block) bool {
+	if b.Name != ipv6 && !slices.ContainsFunc(s.blocks, func(o *block) bool {
 		return slices.Contains(slices.Concat(o.Parts, o.Recirc, o.Transit, o.Ghost), b.Name)
 	}) {
 		k.wrong(b, "$.name", "no block is built on %v: name it under parts of one that is, or remove it", b)

@@ -121,6 +121,9 @@ func (v *view) About() []string {
 	if v.transit() {
 		about = fmt.Sprintf("For groups of up to %d paths, as %s: the leaves choose, this switch hashes.", v.N(), v.params.Role)
 	}
+	if v.In(ipv6) {
+		about += " Forwards IPv4 and IPv6."
+	}
 	lines = append(lines, wrap(about+" After "+r.Source+".")...)
 	return lines
 }

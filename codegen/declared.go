@@ -197,6 +197,7 @@ func factOf(purpose manifest.Purpose, name string) manifest.Fact {
 // facts maps the names of fields and parameters in templates to facts.
 var facts = map[string]manifest.Fact{
 	"hdr.ipv4.dst": manifest.Destination, "hdr.ipv4.src": manifest.Destination,
+	"hdr.ipv6.dst": manifest.Destination, "hdr.ipv6.src": manifest.Destination,
 	"meta.gid": manifest.GroupID, "meta.slot": manifest.SlotNumber,
 	"meta.slot_a": manifest.SlotNumber, "meta.slot_b": manifest.SlotNumber, "meta.slot_m": manifest.SlotNumber,
 	"std.egress_port": manifest.EgressPort, "eg.egress_port": manifest.EgressPort,

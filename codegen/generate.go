@@ -34,6 +34,7 @@ type Params struct {
 	StatePath string            // one of StatePaths; "" stands for recirc
 	Role      string            // one of Roles; "" stands for leaf
 	Printed   bool              // keep misprints of the paper
+	IPv6      bool              // forward IPv6 beside IPv4
 
 	Coeffs  *fitting.Poly // the polynomial of a fitted row; nil: the paper's
 	Runtime bool          // the controller gives the coefficients

@@ -82,6 +82,8 @@ func variants() map[string]codegen.Params {
 		list[role] = codegen.Params{Role: role}
 	}
 	list["shared"] = codegen.Params{StatePath: "shared"}
+	list["ipv6"] = codegen.Params{IPv6: true}
+	list["ipv6 spine"] = codegen.Params{IPv6: true, Role: "spine"}
 	return list
 }
 

@@ -2,7 +2,6 @@ package codegen_test
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"math/big"
 	"slices"
@@ -104,9 +103,11 @@ func inNumbers(list []string) []uint32 {
 }
 
 func inBytes(s string, width int) []byte {
-	v, _ := strconv.ParseUint(s, 0, 64)
-	b := binary.BigEndian.AppendUint64(nil, v)
-	return b[8-(width+7)/8:]
+	v, ok := new(big.Int).SetString(s, 0)
+	if !ok {
+		v = new(big.Int)
+	}
+	return v.FillBytes(make([]byte, 16))[16-(width+7)/8:]
 }
 
 func (e *embedded) set(register string, index int, value uint64) error {

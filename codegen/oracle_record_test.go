@@ -24,11 +24,10 @@ import (
 
 // record sends random packets through a program on simple_switch and writes the
 // results.
-func record(t *testing.T, dir string, manifest manifest.Manifest, config *bmv2.Config, text string, seed uint64) {
+func record(t *testing.T, dir, file string, manifest manifest.Manifest, config *bmv2.Config, text string, tr *rigTraffic) {
 	t.Helper()
 	real := startSimpleSwitch(t, dir, config)
 	beside := newEmbedded(t, config)
-	tr := newRigTraffic(manifest, manifest.Paths, seed)
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s --packet-in ADDR --thrift-port PORT %s.json\n", real.version, manifest.Scheme)
 	fmt.Fprintf(&b, "# recorded by SIMPLE_SWITCH=DIR go test ./codegen -run Oracle\ndigest %s\n", digest(text))
@@ -64,10 +63,10 @@ func record(t *testing.T, dir string, manifest manifest.Manifest, config *bmv2.C
 		}
 		fmt.Fprintln(&b, strings.Join(append([]string{"=", r.Name}, cellList(cells)...), " "))
 	}
-	writeRecord(t, manifest.Scheme, b.String())
+	writeRecord(t, file, b.String())
 }
 
-func writeRecord(t *testing.T, name, text string) {
+func writeRecord(t *testing.T, file, text string) {
 	t.Helper()
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -77,7 +76,7 @@ func writeRecord(t *testing.T, name, text string) {
 	if _, err := io.WriteString(z, text); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(z.Close(), os.MkdirAll(oracleDir, 0o755), os.WriteFile(oracleFile(name), b.Bytes(), 0o644)); err != nil {
+	if err := errors.Join(z.Close(), os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, b.Bytes(), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -95,6 +94,13 @@ func entries(config *bmv2.Config, manifest manifest.Manifest, tr *rigTraffic) []
 			}
 			for port := firstHost; port < firstHost+hosts; port++ {
 				add("table_add %s LbIngress.set_port %#x/32 => %d", table.Name, hostAddr(port), port)
+			}
+		case "ipv6_route":
+			for gid := range groups {
+				add("table_add %s LbIngress.set_group 0x%x/88 => %d %d", table.Name, wide(groupNet(gid)), gid, groupSize(gid, tr.ports))
+			}
+			for port := firstHost; port < firstHost+hosts; port++ {
+				add("table_add %s LbIngress.set_port 0x%x/128 => %d", table.Name, wide(hostAddr(port)), port)
 			}
 		case "member":
 			for gid := range groups {
@@ -114,6 +120,10 @@ func entries(config *bmv2.Config, manifest manifest.Manifest, tr *rigTraffic) []
 		case "leaf_of":
 			for gid := range groups {
 				add("table_add %s LbIngress.set_leaf %#x/24 => %d", table.Name, groupNet(gid), gid)
+			}
+		case "leaf_of_ipv6":
+			for gid := range groups {
+				add("table_add %s LbIngress.set_leaf 0x%x/88 => %d", table.Name, wide(groupNet(gid)), gid)
 			}
 		case "arrival":
 			for gid := range groups {

@@ -64,6 +64,7 @@ type rigTraffic struct {
 	ports    int
 	now      uint64
 	flows    [][]byte // 5-tuples, as IPv4 and the ports have them
+	ipv6     bool     // every second packet is an IPv6 packet
 }
 
 // Hosts are behind ports from firstHost, next hops behind ports from firstHop. The
@@ -89,9 +90,16 @@ func newRigTraffic(manifest manifest.Manifest, ports int, seed uint64) *rigTraff
 	return tr
 }
 
-// groupNet returns the subnet of a group, hostNet the subnet behind a port.
+// groupNet returns the subnet of a group, hostAddr the address behind a port.
 func groupNet(gid int) uint32  { return 10<<24 | uint32(gid)<<8 }
 func hostAddr(port int) uint32 { return 11<<24 | uint32(port) }
+
+// wide returns the IPv6 address that stands for an IPv4 address: under 2001:db8::/64,
+// with bits behind the last one that depend on it.
+func wide(ip uint32) []byte {
+	b := binary.BigEndian.AppendUint32([]byte{0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0}, ip)
+	return binary.BigEndian.AppendUint32(b, ip*0x9e3779b1)
+}
 
 // pass lets time go by: nothing, some us, about a flowlet's gap, or long; and
 // late in the run the 48 bits of the clock wrap.
@@ -126,13 +134,19 @@ func (tr *rigTraffic) packet() (port uint32, data []byte) {
 		h := special[tr.IntN(len(special))]
 		port = []uint32{port, firstHop, uint32(firstHop + tr.IntN(tr.ports)), controllerPort}[tr.IntN(4)]
 		data = append(tr.ethernet(data, uint16(h.EtherType)), tr.header(h)...)
-		if h.Name != "overlay" {
+		switch {
+		case h.Name != "overlay":
 			return port, append(data, make([]byte, 20)...)
+		case tr.ipv6 && tr.IntN(2) == 0:
+			return port, tr.ip6(data)
 		}
 		return port, tr.ip(data)
 	}
 	if tr.IntN(50) == 0 {
 		return port, append(tr.ethernet(data, uint16(tr.Uint32())), make([]byte, tr.IntN(40))...)
+	}
+	if tr.ipv6 && tr.IntN(2) == 0 {
+		return port, tr.ip6(tr.ethernet(data, 0x86dd))
 	}
 	return port, tr.ip(tr.ethernet(data, 0x0800))
 }
@@ -191,6 +205,42 @@ func (tr *rigTraffic) ip(b []byte) []byte {
 		h[11] ^= 1
 	case 1:
 		h = h[:tr.IntN(30)]
+	}
+	return append(b, h...)
+}
+
+// ip6 is an IPv6 packet of a flow, or back, or to a host, or to nowhere; some have
+// extension headers, expire or are cut off.
+func (tr *rigTraffic) ip6(b []byte) []byte {
+	f := tr.flows[tr.IntN(len(tr.flows))]
+	if tr.IntN(2) == 0 {
+		f = tr.flows[tr.IntN(3)] // an elephant
+	}
+	h := make([]byte, 60, 1500)
+	h[0], h[6], h[7] = 0x60, f[8], 64
+	h[1], h[2], h[3] = byte(tr.IntN(4))<<4|byte(tr.IntN(16)), byte(tr.Uint32()), byte(tr.Uint32()) // ECN and flow label
+	copy(h[8:], wide(binary.BigEndian.Uint32(f)))
+	copy(h[24:], wide(binary.BigEndian.Uint32(f[4:])))
+	copy(h[40:], f[9:])
+	h[53] = []byte{0, 0x10, 0x50, 0x42}[tr.IntN(4)] // TCP's flags
+	switch tr.IntN(24) {
+	case 0:
+		copy(h[24:], wide(hostAddr(firstHost+tr.IntN(hosts))))
+	case 1:
+		h[24] = 0xff
+	case 2:
+		h[6] = 44 // a fragment header
+	case 3:
+		h[7] = byte(tr.IntN(3))
+	case 4, 5, 6: // an answer: from a group, to a host
+		copy(h[8:], wide(binary.BigEndian.Uint32(f[4:])))
+		copy(h[24:], wide(hostAddr(firstHost+tr.IntN(hosts))))
+		copy(h[40:], []byte{f[11], f[12], f[9], f[10]})
+	}
+	h = h[:len(h)+[]int{0, 20, 160, 1400}[tr.IntN(4)]]
+	binary.BigEndian.PutUint16(h[4:], uint16(len(h)-40))
+	if tr.IntN(60) == 0 {
+		h = h[:tr.IntN(50)]
 	}
 	return append(b, h...)
 }

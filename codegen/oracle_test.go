@@ -75,12 +75,7 @@ func TestOracle(t *testing.T) {
 			program, text := generate(t, row, oracleParams(row, i))
 			text = rigged(t, text)
 			config := compile(t, name, text)
-			if dir := os.Getenv("SIMPLE_SWITCH"); dir != "" {
-				record(t, dir, program.Manifest, config, text, uint64(i))
-			} else {
-				t.Parallel()
-			}
-			replay(t, name, config, text)
+			judge(t, oracleFile(name), newRigTraffic(program.Manifest, program.Manifest.Paths, uint64(i)), config, text)
 		})
 	}
 	files, err := filepath.Glob(oracleDir + "/*.gz")
@@ -91,10 +86,52 @@ func TestOracle(t *testing.T) {
 
 func oracleFile(name string) string { return filepath.Join(oracleDir, name+".txt.gz") }
 
-// replay compares the embedded switch with a record.
-func replay(t *testing.T, name string, config *bmv2.Config, text string) {
+// ipv6Schemes are schemes whose programs use IP headers in different ways.
+var ipv6Schemes = []string{"ecmp", "letflow", "conga", "hula", "clove", "flowbender", "hermes", "presto", "dhlb", "pdlb", "qdaps", "qall-poly3", "drill+rlb", "letflow+rlb-star"}
+
+// ipv6Dir contains simple_switch's results for them with IPv4 and IPv6 packets.
+const ipv6Dir = "../testdata/oracle/ipv6"
+
+// TestOracleIPv6 is TestOracle for programs that forward IPv6.
+func TestOracleIPv6(t *testing.T) {
+	for i, name := range ipv6Schemes {
+		if testing.Short() && i%6 > 0 {
+			continue // as in TestOracle
+		}
+		t.Run(name, func(t *testing.T) {
+			row, err := codegen.Parse(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			params := oracleParams(row, i)
+			params.IPv6 = true
+			program, text := generate(t, row, params)
+			text = rigged(t, text)
+			config := compile(t, name, text)
+			checkManifest(t, program.Manifest, config)
+			tr := newRigTraffic(program.Manifest, program.Manifest.Paths, uint64(i))
+			tr.ipv6 = true
+			judge(t, filepath.Join(ipv6Dir, name+".txt.gz"), tr, config, text)
+		})
+	}
+}
+
+// judge compares the embedded switch with the record in a file, which it makes first if
+// SIMPLE_SWITCH is set.
+func judge(t *testing.T, file string, tr *rigTraffic, config *bmv2.Config, text string) {
 	t.Helper()
-	lines := readRecord(t, name)
+	if dir := os.Getenv("SIMPLE_SWITCH"); dir != "" {
+		record(t, dir, file, tr.manifest, config, text, tr)
+	} else {
+		t.Parallel()
+	}
+	replay(t, file, config, text)
+}
+
+// replay compares the embedded switch with a record.
+func replay(t *testing.T, file string, config *bmv2.Config, text string) {
+	t.Helper()
+	lines := readRecord(t, file)
 	e := newEmbedded(t, config)
 	var commands []string
 	packets := 0
@@ -104,7 +141,7 @@ func replay(t *testing.T, name string, config *bmv2.Config, text string) {
 		case "#":
 		case "digest":
 			if f[1] != digest(text) {
-				t.Fatalf("%s: the program is no longer the one that was recorded", name)
+				t.Fatalf("%s: the program is no longer the one that was recorded", file)
 			}
 		case ">":
 			if err := e.commands(commands); err != nil {
@@ -180,9 +217,9 @@ func leavings(list []leaving) string {
 	return b.String()
 }
 
-func readRecord(t *testing.T, name string) []string {
+func readRecord(t *testing.T, file string) []string {
 	t.Helper()
-	f, err := os.Open(oracleFile(name))
+	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}

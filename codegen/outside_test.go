@@ -256,6 +256,24 @@ func TestOutsideText(t *testing.T) {
 	}
 }
 
+// TestOutsideIPv6: a user's block that reads IPv4 headers has no form for IPv6.
+func TestOutsideIPv6(t *testing.T) {
+	reads := strings.Replace(sentSignal, "so + std.packet_length", "so + (bit<32>)hdr.ipv4.total_len", 1)
+	for block, want := range map[string]string{sentSignal: "", reads: "generating least-sent: ipv6: signal sent reads hdr.ipv4, which IPv6 packets do not have: use .Source"} {
+		all, err := Standard().With("mine", folderOf(map[string]string{"v1model/signal-sent.tmpl": block}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		row, err := all.Parse("least-sent")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Generate(row, Params{IPv6: true}); (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
 // generatedWith generates a row with a block as its signal and returns the error.
 func generatedWith(t *testing.T, block string) error {
 	t.Helper()

@@ -72,6 +72,11 @@ func newView(row Row, p Params) (*view, error) {
 	if v.blocks, err = v.runs.blocks(arch, p.StatePath, v.transit()); err != nil {
 		return nil, err
 	}
+	if p.IPv6 {
+		if err := v.addIPv6(); err != nil {
+			return nil, err
+		}
+	}
 	if v.values, err = row.values(arch, p.StatePath, p.Set); err != nil {
 		return nil, err
 	}

@@ -46,11 +46,15 @@ switch (p4lb switch --load). The hardware loads the output of p4c for S.p4. The
 manifest then also quantifies deviations of the program from the paper, and
 S.bf-rt.json is the BfRt schema that p4c writes for Intel's SDE.
 
+With --ipv6 the program also forwards IPv6: it has a second table of routes, by
+prefixes of 128 bits, and hashes the 5-tuples of both versions of IP.
+
 Flags override values in the file. After an error no file is written.`,
 		Example: `  p4lb gen --scheme qall-poly3 -o build
   p4lb gen --scheme letflow --set gap=100us --ports 8 -o build
   p4lb gen --scheme qall-poly5 --coeffs model.json -o build
   p4lb gen --scheme drill --arch tna -o build
+  p4lb gen --scheme conga --ipv6 -o build
   p4lb gen --all -o build`,
 		Args: cli.WantArgs(0, 0, "no arguments, the scheme is given by --scheme"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -115,6 +119,9 @@ func (j *genJob) write(list []*scheme.Program) error {
 	}
 	if err := j.c.Finish(&out); err != nil {
 		return err
+	}
+	if j.request.IPv6 && list[0].Manifest.Arch.Hardware() {
+		j.c.Say("--ipv6 --arch %s: no compiler for Tofino has compiled these programs yet; they need more stages and containers than those for IPv4", list[0].Manifest.Arch)
 	}
 	for _, g := range list {
 		if m := g.Manifest; m.Choice == "ordered" && m.StatePath == "recirc" && !m.Arch.Hardware() {

@@ -65,14 +65,18 @@ func (p *Packet) dropped(why string) (port uint32, reason bmv2.DropReason) {
 }
 
 const (
-	etherTypeAt, etherTypeIPv4, etherTypeVLAN = 12, 0x0800, 0x8100
+	etherTypeAt = 12
+
+	etherTypeIPv4, etherTypeIPv6, etherTypeVLAN = 0x0800, 0x86dd, 0x8100
 
 	vlanBytes = 4
 	ttlAt     = 14 + 8 // behind Ethernet
+
+	hopLimitAt = 14 + 7
 )
 
-// expired reports whether the packet arrived as IPv4 with a TTL that forbids
-// forwarding.
+// expired reports whether the packet arrived as IPv4 with a TTL, or as IPv6 with a hop
+// limit, that forbids forwarding.
 func (p *Packet) expired() bool {
 	if p.st.Buf == nil || p.st.End-p.st.Start <= ttlAt+vlanBytes {
 		return false
@@ -81,5 +85,11 @@ func (p *Packet) expired() bool {
 	if binary.BigEndian.Uint16(b[etherTypeAt:]) == etherTypeVLAN {
 		b = b[vlanBytes:]
 	}
-	return binary.BigEndian.Uint16(b[etherTypeAt:]) == etherTypeIPv4 && b[ttlAt] <= 1
+	switch binary.BigEndian.Uint16(b[etherTypeAt:]) {
+	case etherTypeIPv4:
+		return b[ttlAt] <= 1
+	case etherTypeIPv6:
+		return b[hopLimitAt] <= 1
+	}
+	return false
 }

@@ -106,11 +106,11 @@ func TestBuildAgain(t *testing.T) {
 	cubic, _ := fitting.Paper(3, false)
 	printed, _ := fitting.Paper(3, true)
 	given := []codegen.Params{
-		{}, {Ports: 5}, {MaxPort: 40}, {Role: "spine"}, {Arch: "tna"}, {StatePath: "shared"}, {Printed: true}, {Runtime: true},
+		{}, {Ports: 5}, {MaxPort: 40}, {Role: "spine"}, {Arch: "tna"}, {StatePath: "shared"}, {Printed: true}, {Runtime: true}, {IPv6: true},
 		{Set: map[string]string{"tau": "20ms"}}, {Set: map[string]string{"tau": "30ms"}}, {Coeffs: &cubic}, {Coeffs: &printed},
 		{Provenance: &codegen.Provenance{Version: "1"}}, {Provenance: &codegen.Provenance{Version: "2"}},
 	}
-	if fields := reflect.TypeFor[codegen.Params]().NumField(); fields != 10 {
+	if fields := reflect.TypeFor[codegen.Params]().NumField(); fields != 11 {
 		t.Errorf("there are %d parameters: want another question for each", fields)
 	}
 	var l Library

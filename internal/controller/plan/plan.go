@@ -206,12 +206,26 @@ func (p *Plan) Empty() []string {
 					paths := m.Purpose == manifest.Group || m.Purpose == manifest.Member
 					return m.Name == t.Name && (paths && len(s.Routes.Groups) == 0 || len(m.Entries) > 0 && p.fills(t.Name))
 				})
-			if len(t.Fields) > 0 && !t.Fixed && !t.Begun && !filled && !slices.Contains(list, t.Name) {
+			if len(t.Fields) > 0 && !t.Fixed && !t.Begun && !filled && !slices.Contains(list, t.Name) && !p.lacksAddresses(s, t) {
 				list = append(list, t.Name)
 			}
 		}
 	}
 	return list
+}
+
+// lacksAddresses reports whether a table is about a version of IP that no host has.
+func (p *Plan) lacksAddresses(s *Switch, t *p4info.Table) bool {
+	i := slices.IndexFunc(s.Pipeline.Manifest.Tables, func(m manifest.Table) bool { return m.Name == t.Name })
+	if i < 0 {
+		return false
+	}
+	key := s.Pipeline.Manifest.Tables[i].Key(manifest.Destination)
+	if key == nil {
+		return false
+	}
+	width := lists.First(t.Fields, func(f p4info.Field) bool { return f.Name == key.Name }).Width
+	return !slices.ContainsFunc(p.Topology.Hosts, func(h fabric.Host) bool { return h.IP.Addr().BitLen() == width })
 }
 
 // fills reports whether any switch has an entry in a table.

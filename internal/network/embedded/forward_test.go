@@ -64,10 +64,29 @@ func hardwareSchemes(t *testing.T, arch string) []string {
 	return list
 }
 
+// TestForwardIPv6 does the same between hosts with IPv6 addresses.
+func TestForwardIPv6(t *testing.T) {
+	for _, scheme := range []string{"ecmp", "letflow", "conga", "hula", "qall-poly3", "drill+rlb", "conga@tna", "presto@tna", "letflow+rlb@t2na"} {
+		t.Run(scheme, func(t *testing.T) {
+			topology, err := preset(t, "qall").ToIPv6()
+			if err != nil {
+				t.Fatal(err)
+			}
+			forwardOn(t, topology, scheme)
+		})
+	}
+}
+
 func forward(t *testing.T, name, scheme string) {
+	t.Helper()
+	forwardOn(t, preset(t, name), scheme)
+}
+
+func forwardOn(t *testing.T, topology *fabric.Topology, scheme string) {
+	t.Helper()
 	_, arch, hardware := strings.Cut(scheme, "@")
 	arch, _, _ = strings.Cut(arch, "/") // from how state reaches ingress
-	topology := plan.DevicePorts(preset(t, name), arch)
+	topology = plan.DevicePorts(topology, arch)
 	if group, _ := plan.Sizes(topology); group > codegen.MaxPaths {
 		t.Skipf("groups of %d next hops, programs are for %d", group, codegen.MaxPaths)
 	}

@@ -141,8 +141,12 @@ func (n *network) pingOne(from, to *fabric.Host, port uint16) error {
 	want := bytes.Clone(frame)
 	copy(want[0:6], to.MAC[:])
 	copy(want[6:12], a.frame[6:12]) // of the last switch
-	want[22] -= byte(len(a.via))
-	setChecksum(want[14:34])
+	if to.IP.Addr().Is6() {
+		want[21] -= byte(len(a.via))
+	} else {
+		want[22] -= byte(len(a.via))
+		setChecksum(want[14:34])
+	}
 	switch {
 	case a.host != to.Name:
 		return fmt.Errorf("the packet arrives at %s", a.host)
@@ -157,6 +161,9 @@ func tcpFrame(from, to *fabric.Host, port uint16) []byte {
 	f := make([]byte, 14+20+20, 80)
 	copy(f[6:12], from.MAC[:])
 	copy(f[0:6], []byte{2, 0, 0, 0, 0, 1}) // the gateway
+	if from.IP.Addr().Is6() {
+		return tcpIPv6(f[:14], from, to, port)
+	}
 	binary.BigEndian.PutUint16(f[12:], 0x0800)
 	ip := f[14:34]
 	ip[0], ip[8], ip[9] = 0x45, 64, 6
@@ -168,6 +175,16 @@ func tcpFrame(from, to *fabric.Host, port uint16) []byte {
 	binary.BigEndian.PutUint16(f[34:], port)
 	binary.BigEndian.PutUint16(f[36:], 80)
 	f[46], f[47] = 0x50, 0x10
+	return append(f, "what hosts say to each other"[:26]...)
+}
+
+// tcpIPv6 is the same segment in IPv6 behind an Ethernet header.
+func tcpIPv6(f []byte, from, to *fabric.Host, port uint16) []byte {
+	binary.BigEndian.PutUint16(f[12:], 0x86dd)
+	f = append(f, 0x60, 0, 0, 1, 0, 20+26, 6, 64)
+	f = append(append(f, from.IP.Addr().AsSlice()...), to.IP.Addr().AsSlice()...)
+	f = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(f, port), 80)
+	f = append(f, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 0, 0, 0, 0, 0, 0)
 	return append(f, "what hosts say to each other"[:26]...)
 }
 

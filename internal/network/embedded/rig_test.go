@@ -38,6 +38,7 @@ type programKey struct {
 	role   fabric.Role
 	ports  int
 	max    int
+	ipv6   bool
 }
 
 // pipelines compiles a scheme for the roles of a topology: drill, or drill@tna
@@ -50,7 +51,7 @@ func pipelines(t testing.TB, scheme string, topology *fabric.Topology) map[fabri
 		if all[s.Role] != nil {
 			continue
 		}
-		key := programKey{scheme: scheme, role: s.Role, ports: most, max: highest}
+		key := programKey{scheme: scheme, role: s.Role, ports: most, max: highest, ipv6: topology.HasIPv6()}
 		if known, ok := programs.Load(key); ok {
 			all[s.Role] = known.(weak.Pointer[plan.Pipeline]).Value()
 		}
@@ -70,7 +71,7 @@ func compile(t testing.TB, key programKey) *plan.Pipeline {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := scheme.Of(row).Build(codegen.Params{Arch: arch, StatePath: state, Ports: key.ports, MaxPort: key.max, Role: string(key.role)})
+	g, err := scheme.Of(row).Build(codegen.Params{Arch: arch, StatePath: state, Ports: key.ports, MaxPort: key.max, Role: string(key.role), IPv6: key.ipv6})
 	if err != nil {
 		t.Fatal(err)
 	}

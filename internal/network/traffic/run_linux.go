@@ -24,6 +24,13 @@ const port = 5001
 func Run(ctx context.Context, n Network, flows []Flow, o Options) ([]Outcome, error) {
 	r := &run{n: n, o: o, flows: flows, outcomes: make([]Outcome, len(flows)), senders: map[netip.AddrPort]int{}, open: map[net.Conn]bool{}}
 	defer r.close()
+	for i := range flows {
+		f := &flows[i]
+		to, _ := r.to(f)
+		if from := n.Address(f.From); from.Is6() != to.Is6() {
+			return nil, fmt.Errorf("flow from %s (%v) to %v: want addresses of one version of IP", f.From, from, to)
+		}
+	}
 	if err := r.listen(); err != nil {
 		return nil, err
 	}

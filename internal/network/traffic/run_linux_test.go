@@ -73,3 +73,13 @@ func TestNoSuchCongestionControl(t *testing.T) {
 		t.Errorf("got %v, want errCongestion", err)
 	}
 }
+
+// TestTwoVersions: a flow from an IPv4 to an IPv6 host is refused before any is sent.
+func TestTwoVersions(t *testing.T) {
+	mixed := loopback{"h1": pair["h1"], "h2": netip.MustParseAddr("2001:db8::2")}
+	_, err := Run(t.Context(), mixed, []Flow{{From: "h1", To: "h2", Bytes: 1}}, Options{Drain: time.Second})
+	const want = "flow from h1 (127.77.0.1) to 2001:db8::2: want addresses of one version of IP"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

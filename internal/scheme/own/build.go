@@ -29,6 +29,8 @@ func (s *Scheme) Build(p codegen.Params) (*scheme.Program, error) {
 		return nil, fmt.Errorf("%s has no program for the role %s: want %s", s.path, p.Role, strings.Join(roles, " and "))
 	case p.Arch != "" && p.Arch != string(one.manifest.Arch):
 		return nil, fmt.Errorf("%s is a program for %s, not for %s", s.path, one.manifest.Arch, p.Arch)
+	case p.IPv6:
+		return nil, fmt.Errorf("%s is a user program: it forwards IPv6 if its own tables do: leave out ipv6", s.path)
 	case p.Coeffs != nil:
 		return nil, fmt.Errorf("%s is a user program: only generated schemes use a fitted polynomial", s.path)
 	}

@@ -398,6 +398,7 @@ func TestProvenance(t *testing.T) {
 		want string
 	}{
 		{codegen.Params{Arch: "tna"}, ". is a program for v1model, not for tna"},
+		{codegen.Params{Arch: "v1model", IPv6: true}, ". is a user program: it forwards IPv6 if its own tables do: leave out ipv6"},
 		{codegen.Params{Arch: "v1model", Coeffs: &fitting.Poly{}}, ". is a user program: only generated schemes use a fitted polynomial"},
 	} {
 		if _, err := s.Build(test.p); err == nil || err.Error() != test.want {

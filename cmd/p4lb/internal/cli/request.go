@@ -42,6 +42,7 @@ type Request struct {
 	StatePath string            `yaml:"state-path"`
 	Role      string            `yaml:"role"`
 	Errata    string            `yaml:"errata"`
+	IPv6      bool              `yaml:"ipv6"`
 
 	Assigned []string // --set
 	File     string   // -f
@@ -64,6 +65,7 @@ func (r *Request) AddFlags(cmd *cobra.Command) {
 	flags.StringVar(&r.StatePath, "state-path", "", "transport of queue state to ingress: recirc, recirc-cut (copies without payload, not on BMv2), shared, or ghost on Tofino 2 (default recirc; shared for ar on BMv2)")
 	flags.StringVar(&r.Role, "role", "", "role of the switch: leaf, spine, tor, agg or core (default leaf)")
 	flags.StringVar(&r.Errata, "errata", "", "printed keeps the known errors of the paper")
+	flags.BoolVar(&r.IPv6, "ipv6", false, "forward IPv6 beside IPv4")
 	AddArchFlag(cmd, &r.Arch, "architecture of the program (default v1model)")
 	CompleteLater(cmd, "scheme", codegen.Names)
 	CompleteWith(cmd, "role", codegen.Roles)
@@ -188,6 +190,9 @@ func (r *Request) read(cmd *cobra.Command, c *Console) error {
 	take(&r.StatePath, file.StatePath, given("state-path"))
 	take(&r.Role, file.Role, given("role"))
 	take(&r.Errata, file.Errata, given("errata"))
+	if !given("ipv6") {
+		r.IPv6 = file.IPv6
+	}
 	r.Set = file.Set
 	return nil
 }
@@ -218,7 +223,7 @@ func (r *Request) Schemes() ([]scheme.Scheme, error) {
 
 // Params returns the parameters for the generator.
 func (r *Request) Params(c *Console) (codegen.Params, error) {
-	p := codegen.Params{Arch: r.Arch, Set: r.Set, StatePath: r.StatePath, Role: r.Role}
+	p := codegen.Params{Arch: r.Arch, Set: r.Set, StatePath: r.StatePath, Role: r.Role, IPv6: r.IPv6}
 	p.Provenance = &codegen.Provenance{Version: provenance.This().String(), Flags: r.flags(), Blocks: r.Blocks}
 	var err error
 	if p.Ports, p.MaxPort, err = parsePorts(r.Ports); err != nil {
@@ -270,6 +275,9 @@ func (r *Request) flags() []string {
 		if f[1] != "" {
 			list = append(list, f[:]...)
 		}
+	}
+	if r.IPv6 {
+		list = append(list, "--ipv6")
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Set)) {
 		list = append(list, "--set", name+"="+r.Set[name])

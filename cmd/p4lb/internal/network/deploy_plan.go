@@ -37,6 +37,7 @@ func (r *schemeRequest) addFlags(cmd *cobra.Command) {
 	f.StringVar(&r.Coeffs, "coeffs", "", "the polynomial of a fitted scheme: a model's JSON `FILE`")
 	f.StringVar(&r.StatePath, "state-path", "", "how queue state reaches ingress: recirc, recirc-cut (copies without payload, not on BMv2), shared, or for Tofino 2 ghost (default recirc; shared for ar on BMv2)")
 	f.StringVar(&r.Errata, "errata", "", "printed keeps misprints of the paper")
+	f.BoolVar(&r.IPv6, "ipv6", false, "forward IPv6, and replace the IPv4 addresses of hosts: 10.0.1.1 becomes fd00::10.0.1.1 (default if the topology has IPv6 addresses)")
 	cli.AddArchFlag(cmd, &r.Arch, "architecture of the programs (default v1model, with --target tofino tna)")
 	cli.CompleteLater(cmd, "scheme", codegen.Names)
 	cli.CompleteWith(cmd, "state-path", codegen.StatePaths)
@@ -67,10 +68,29 @@ func (r *schemeRequest) check(cmd *cobra.Command, c *cli.Console) error {
 	return nil
 }
 
+// addresses returns the topology with the addresses that the request asks for.
+func (r *schemeRequest) addresses(t *fabric.Topology) (*fabric.Topology, error) {
+	if !r.IPv6 {
+		return t, nil
+	}
+	return t.ToIPv6()
+}
+
+// paramsFor returns the parameters of the programs for a topology. Generated programs
+// forward IPv6 where hosts have IPv6 addresses.
+func (r *schemeRequest) paramsFor(c *cli.Console, t *fabric.Topology) (codegen.Params, error) {
+	want := r.Request
+	want.IPv6 = t.HasIPv6() && !own.IsPath(r.Scheme)
+	return want.Params(c)
+}
+
 // plan generates the programs and computes what every switch must hold.
 func (j *deployJob) plan(ctx context.Context) (*plan.Plan, error) {
 	t, err := j.c.Topology(j.topology)
 	if err != nil {
+		return nil, err
+	}
+	if t, err = j.request.addresses(t); err != nil {
 		return nil, err
 	}
 	if j.target == targetBMv2 || j.target == targetEmbedded {
@@ -138,7 +158,7 @@ func pipelinesOf(ctx context.Context, c *cli.Console, r *schemeRequest, t *fabri
 	if err != nil {
 		return nil, err
 	}
-	params, err := r.Params(c)
+	params, err := r.paramsFor(c, t)
 	if err != nil {
 		return nil, err
 	}

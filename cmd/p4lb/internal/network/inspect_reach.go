@@ -82,7 +82,7 @@ func (r *reach) check(cmd *cobra.Command, c *cli.Console) error {
 	case scheme:
 		return r.request.check(cmd, c)
 	}
-	return cli.Requires(cmd, false, "a --scheme", "set", "blocks", "coeffs", "state-path", "errata", "arch")
+	return cli.Requires(cmd, false, "a --scheme", "set", "blocks", "coeffs", "state-path", "errata", "arch", "ipv6")
 }
 
 // A reached switch is one with the way to its registers.
@@ -195,6 +195,9 @@ func (r *reach) findScheme(c *cli.Console) (*site, map[string]target.Endpoint, e
 	if err != nil {
 		return nil, nil, err
 	}
+	if t, err = r.request.addresses(t); err != nil {
+		return nil, nil, err
+	}
 	t = plan.DevicePorts(t, r.request.Arch)
 	manifests, err := r.manifests(c, t)
 	if err != nil {
@@ -217,7 +220,7 @@ func (r *reach) manifests(c *cli.Console, t *fabric.Topology) (map[fabric.Role]*
 	if err != nil {
 		return nil, err
 	}
-	params, err := r.request.Params(c)
+	params, err := r.request.paramsFor(c, t)
 	if err != nil {
 		return nil, err
 	}

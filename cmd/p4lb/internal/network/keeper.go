@@ -455,6 +455,11 @@ func (k *keeper) howTo() error {
 		return nil
 	}
 	from, to := list[0], list[len(list)-1]
+	for _, h := range list[1:] {
+		if h.IP.Addr().Is6() == from.IP.Addr().Is6() {
+			to = h // the last one that it can reach
+		}
+	}
 	fmt.Fprintf(j.c.Out, "%d hosts; a command on %s: p4lb exec %s -- ping %v\n", len(list), from.Name, from.Name, to.IP.Addr())
 	if j.bmv2.keep {
 		fmt.Fprintln(j.c.Out, "the network stays; to end it: p4lb down")
