@@ -346,6 +346,7 @@ func TestFailureDetection(t *testing.T) {
 		{"another port in between", []interval{high3, high4, high3}, nil},
 		{"below the limit in between", []interval{high3, {3: {90, 90}}, high3}, nil},
 		{"an interval without recirculations in between", []interval{high3, {}, high3}, []int{3}},
+		{"an interval without overdue paths in between", []interval{high3, {-1: {50, 20}}, high3}, []int{3}},
 		{"nothing recirculates", []interval{{}, {}}, nil},
 		{"once per packet", []interval{{3: {90, 90}}, {3: {90, 90}}}, nil},
 		{"hardly more than once", []interval{{3: {91, 90}}, {3: {91, 90}}}, []int{3}},
@@ -357,8 +358,10 @@ func TestFailureDetection(t *testing.T) {
 			task := taskOf(t, n.tasks(task.Options{Alert: func(a task.Alert) { alerts = append(alerts, a) }}), "failure-detection", "l1")
 			for _, i := range c.intervals {
 				for port, v := range i {
-					n.write("l1", "rc_cnt", port, v[0])
-					n.write("l1", "rc_pkts", port, v[1])
+					if port >= 0 { // else recirculations for another reason
+						n.write("l1", "rc_cnt", port, v[0])
+						n.write("l1", "rc_pkts", port, v[1])
+					}
 					n.write("l1", "rc_sum", 0, n.cell("l1", "rc_sum", 0)+v[0])
 				}
 				if _, err := task.Run(n.now, n); err != nil {

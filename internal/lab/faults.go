@@ -188,8 +188,14 @@ func (r *running) setRates(links []int, rate spec.Bitrate, on bool) error {
 	return nil
 }
 
-// blackHole makes a switch lose all packets of a share of the pairs of hosts.
+// blackHole makes a switch lose all packets of a share of the pairs of hosts. If all
+// pairs are lost, probes are lost too: in RLB's paper RTTs are measured on data packets.
 func (r *running) blackHole(sw *sim.Switch, share float64, on bool) error {
+	if share == 1 {
+		if err := sw.BlackHole("", "", on); err != nil {
+			return err
+		}
+	}
 	rng := spec.NewRandom(r.Seed, 0x686f6c65)
 	for _, a := range r.topo.Hosts {
 		for _, b := range r.topo.Hosts {

@@ -123,6 +123,9 @@ func TestBlackHole(t *testing.T) {
 	if err := d.Switch("s1").BlackHole("h1", "h3", true); err != nil {
 		t.Fatal(err)
 	}
+	if err := d.Switch("s1").BlackHole("", "h3", true); err == nil {
+		t.Error("a black hole from no host to h3 is accepted")
+	}
 	if err := d.Switch("s1").BlackHole("h1", "h99", true); err == nil || !strings.Contains(err.Error(), "h99") {
 		t.Errorf("a black hole for a host that is not there: %v", err)
 	}

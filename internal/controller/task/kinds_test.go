@@ -141,7 +141,7 @@ func TestFailure(t *testing.T) {
 		{"once per packet", []interval{fine, fine}, []uint64{0, 0, 0, 0}, 0},
 		{"no packets counted", []interval{none, none}, []uint64{0, 0, 0, 0}, 0},
 		{"the port with the most", []interval{two, two}, []uint64{0, 0, 0, 1}, 1},
-		{"four times", []interval{bad(2), bad(2), bad(2), bad(2)}, []uint64{0, 0, 1, 0}, 2},
+		{"four times", []interval{bad(2), bad(2), bad(2), bad(2)}, []uint64{0, 0, 1, 0}, 1},
 	} {
 		var alerts []Alert
 		n := node(task, "rounds", "packets", "per-port", "faulty")
@@ -164,6 +164,38 @@ func TestFailure(t *testing.T) {
 			if want := fmt.Sprintf("l1: port %d is faulty: s%d behind it has failed", a.Port, a.Port-1); a.String() != want || a.Time != time.Second {
 				t.Errorf("%s: %v at %v", test.name, a, a.Time)
 			}
+		}
+	}
+}
+
+// A program for Tofino does not know overdue probes: a suspected port is faulty only if
+// no probe replaces the overwritten RTTs of its paths.
+func TestFailureOnHardware(t *testing.T) {
+	task := manifest.Task{Kind: manifest.FailureWatch, Period: manifest.Duration(time.Millisecond), Registers: map[manifest.Part]string{
+		manifest.PartRounds: "rounds", manifest.PartPackets: "packets", manifest.PartPortRounds: "per-port", manifest.PartFaulty: "faulty",
+		manifest.PartDelay: "rtt",
+	}}
+	for _, probes := range []bool{false, true} {
+		n := node(task, "rounds", "packets", "per-port", "faulty")
+		n.Manifest.Registers = append(n.Manifest.Registers, numbers("rtt", 4*manifest.MaxPaths, manifest.ByPath))
+		n.Groups = []fabric.Group{{ID: 2, Hops: []fabric.Hop{{Port: 1}, {Port: 2}}}, {ID: 3, Hops: []fabric.Hop{{Port: 1}, {Port: 2}}}}
+		run := one(t, newFailureTask, n, Options{Alert: func(Alert) {}})
+		rtt := make([]uint64, 4*manifest.MaxPaths)
+		f := &fakeFabric{registers: map[string][]uint64{"faulty": make([]uint64, 4), "rtt": rtt}}
+		for range 3 {
+			f.registers["rounds"], f.registers["packets"], f.registers["per-port"] = []uint64{9, 0, 0, 0}, []uint64{0, 0, 4, 0}, []uint64{0, 0, 9, 0}
+			if _, err := run.Run(time.Second, f); err != nil {
+				t.Fatal(err)
+			}
+			if rtt[2*manifest.MaxPaths+1] != 65535 || rtt[3*manifest.MaxPaths+1] != 65535 || rtt[2*manifest.MaxPaths] != 0 {
+				t.Errorf("the RTTs are %v, want those through port 2 overwritten", rtt)
+			}
+			if probes {
+				rtt[3*manifest.MaxPaths+1] = 20 // one of two paths has answered
+			}
+		}
+		if faulty := f.registers["faulty"][2] == 1; faulty == probes {
+			t.Errorf("probes come back: %v; port 2 is faulty: %v", probes, faulty)
 		}
 	}
 }

@@ -158,7 +158,7 @@ func (t *limitTask) read(f Fabric) (err error) {
 
 // A failureTask runs RLB's Algorithm 2: the switch behind a port has failed if
 // packets recirculate more than once, on average, because the path through the port
-// is slow, in two intervals in a row in which packets recirculate at all.
+// is slow, in two intervals in a row in which packets recirculate for such a reason.
 //
 // The algorithm as printed assigns the suspicion the wrong way round, keeps the
 // counts of cleared ports, and spins; the task looks once in an interval. The paper
@@ -166,6 +166,10 @@ func (t *limitTask) read(f Fabric) (err error) {
 // stays near 0 whatever happens; over those that recirculate it is 2 to 6 in a
 // healthy network too. So the program counts for a port what has "high latency" in
 // the sense of a failure: recirculations past a path whose probes are overdue.
+//
+// A program for Tofino does not know which probes are overdue. There the task checks a
+// suspicion itself: it overwrites the RTTs of the paths through the port, and the port
+// is faulty if no probe has replaced one of them by the next interval.
 type failureTask struct {
 	identity
 	period time.Duration
@@ -175,7 +179,10 @@ type failureTask struct {
 
 	rounds, perPort, packets, faulty *registers.Array
 
-	suspect        int // the port of the last interval, 0 for none
+	delay *registers.Array // the RTTs of paths to overwrite, or nil
+
+	suspect        int   // the port of the last interval, 0 for none
+	reported       []int // faulty ports with an alert
 	counts, waited []uint64
 }
 
@@ -183,7 +190,7 @@ func newFailureTask(s *site) (Task, error) {
 	return &failureTask{
 		identity: s.identity(), period: time.Duration(s.task.Period), cells: plan.PortCells(s.Node), node: s.Node, alert: s.options.Alert,
 		rounds: s.array(manifest.PartRounds), packets: s.array(manifest.PartPackets),
-		perPort: s.array(manifest.PartPortRounds), faulty: s.array(manifest.PartFaulty),
+		perPort: s.array(manifest.PartPortRounds), faulty: s.array(manifest.PartFaulty), delay: s.array(manifest.PartDelay),
 	}, nil
 }
 
@@ -195,18 +202,29 @@ func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	if err != nil || rounds[0] == 0 {
 		return next, err // nothing recirculates: no news of the suspect either
 	}
-	port, err := t.exceeding(f)
+	port, counted, err := t.exceeding(f)
 	if err != nil {
 		return next, err
 	}
-	if port != 0 && port == t.suspect {
+	silent := true
+	if port != 0 && t.delay != nil {
+		if silent, err = t.overwrite(f, port); err != nil {
+			return next, err
+		}
+	}
+	if port != 0 && port == t.suspect && silent {
 		if err := t.set(f, t.faulty, port, port+1, 1); err != nil {
 			return next, err
 		}
-		t.alert(t.describe(now, port))
+		if !slices.Contains(t.reported, port) {
+			t.alert(t.describe(now, port))
+			t.reported = append(t.reported, port)
+		}
 		port = 0
 	}
-	t.suspect = port
+	if counted {
+		t.suspect = port
+	}
 	// The next interval begins its counts at 0.
 	return next, errors.Join(
 		t.set(f, t.rounds, 0, 1, 0),
@@ -216,19 +234,52 @@ func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 }
 
 // exceeding returns the port with the most recirculations if its packets do so more
-// than once on average, else 0.
-func (t *failureTask) exceeding(f Fabric) (port int, err error) {
+// than once on average, else 0. Without counted recirculations there is no average.
+func (t *failureTask) exceeding(f Fabric) (port int, counted bool, err error) {
 	if t.counts, err = t.perPort.Read(f, t.sw, 0, t.cells, 0, t.counts[:0]); err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	if t.waited, err = t.packets.Read(f, t.sw, 0, t.cells, 0, t.waited[:0]); err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	port = busiest(t.counts)
-	if port == 0 || t.waited[port] == 0 || t.counts[port] <= t.waited[port] {
-		return 0, nil
+	if port == 0 {
+		return 0, false, nil
 	}
-	return port, nil
+	if t.waited[port] == 0 || t.counts[port] <= t.waited[port] {
+		port = 0
+	}
+	return port, true, nil
+}
+
+// overwritten is an RTT that no probe measures: the largest number of 16 bits.
+const overwritten = 1<<16 - 1
+
+// overwrite overwrites the RTTs of all paths through a port. It reports whether they
+// were overwritten before, so that no probe has come back since.
+func (t *failureTask) overwrite(f Fabric, port int) (silent bool, err error) {
+	silent = true
+	for _, g := range t.node.Groups {
+		for slot, hop := range g.Hops {
+			if hop.Port != port {
+				continue
+			}
+			part, i := t.delay.Parts[0], g.ID*manifest.MaxPaths+slot
+			if len(t.delay.Parts) > 1 {
+				part, i = t.delay.Parts[slot], g.ID
+			}
+			var cell [1]uint64
+			got, err := f.ReadRegister(t.sw, part.Register.Name, i, i+1, cell[:0])
+			if err != nil {
+				return false, err
+			}
+			silent = silent && got[0] == overwritten
+			if err := f.WriteRegister(t.sw, part.Register.Name, i, i+1, overwritten); err != nil {
+				return false, err
+			}
+		}
+	}
+	return silent, nil
 }
 
 // busiest is the port with the largest count, the first of several, 0 for none.

@@ -327,7 +327,7 @@ type Fault struct {
 	Plane  int     `yaml:"plane"`      // all links of a plane, from 1
 	Down   bool    `yaml:"down"`       // the link or the switch is down, and the controller is notified
 	Drop   float64 `yaml:"drop"`       // the switch silently drops this share of the packets
-	Hole   float64 `yaml:"black-hole"` // it loses all packets of this share of the pairs of hosts
+	Hole   float64 `yaml:"black-hole"` // it loses all packets of this share of the pairs of hosts; 1: and all probes
 	Rate   Bitrate `yaml:"rate"`       // the link, or all links of the switch, silently have this rate
 	Known  bool    `yaml:"known"`      // the controller is notified of the rate
 	Errors float64 `yaml:"bit-errors"` // the share of wrong bits on the link, or all links of the switch

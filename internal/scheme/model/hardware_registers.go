@@ -298,3 +298,17 @@ func (g *rlb) hardware(register string, _ int) []uint64 {
 	}
 	return nil
 }
+
+// setCopy writes a cell of a register of which there is one for each slot, on hardware.
+func (s *Switch) setCopy(name string, slot, index int, v uint64) bool {
+	switch {
+	case name == "rtt":
+		s.paths.of(index)[slot].rtt = uint32(v)
+	case name == "until" && s.guard != nil: // two numbers, see hardware
+		s.SetFaulty(index, v>>32 != 0)
+		s.guard.until[index] = Time(uint32(v)) << tickShift
+	default:
+		return false
+	}
+	return true
+}

@@ -348,3 +348,56 @@ func (g *rlb) cells(register string) []uint64 {
 	}
 	return nil
 }
+
+// SetCell writes a cell of a register that a controller writes, by the name that
+// Cells knows it under. It is false if the model has no such register, or none
+// that is the controller's.
+func (s *Switch) SetCell(register string, index int, v uint64) bool {
+	if u, ok := s.signal.(*utilisation); ok && register == "best" && s.tofino() {
+		u.best.of(index).hop = 0 // the written value means none
+		return true
+	}
+	if name, slot := copyOf(register); slot >= 0 {
+		return s.setCopy(name, slot, index, v)
+	}
+	switch register {
+	case "qd_S":
+		s.SetThreshold(uint32(v))
+	case "pd_gran":
+		s.SetGranularity(index, uint16(v))
+	case "nrc":
+		s.SetRounds(uint16(v))
+	case "faulty":
+		s.SetFaulty(index, v&1 == 1)
+	case "rtt":
+		s.paths.of(index / MaxPaths)[index%MaxPaths].rtt = uint32(v)
+	default:
+		return s.guard != nil && s.guard.setCell(register, index, uint32(v))
+	}
+	return true
+}
+
+// setCell writes what RLB counts, for a controller that starts it over.
+func (g *rlb) setCell(register string, index int, v uint32) bool {
+	switch register {
+	case "ig_q":
+		g.in[index].bytes = v
+	case "rc_q":
+		g.waits = v
+	case "ig_in":
+		g.in[index].came = v
+	case "ig_out":
+		g.in[index].gone = v
+	case "eg_out":
+		g.left[index] = v
+	case "rc_cnt":
+		g.rounds[index] = v
+	case "rc_sum":
+		g.sum = v
+	case "rc_pkts":
+		g.packets[index] = v
+	default:
+		return false
+	}
+	return true
+}
