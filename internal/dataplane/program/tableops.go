@@ -2,7 +2,6 @@ package program
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/dataplane/lookup"
@@ -21,8 +20,8 @@ func (t *Table) Add(e TableEntry) (Handle, error) {
 		return 0, ErrTableFull
 	}
 	slot := int(t.handles.Take())
-	if slot == cap(t.Entries) { // append alone would copy a large table many times
-		t.Entries = slices.Grow(t.Entries, slot+16)
+	if slot == cap(t.Entries) { // append would copy more often
+		t.Entries = append(make([]TableEntry, 0, min(slot+slot/2+16, max(t.size, slot+1))), t.Entries...)
 	}
 	for slot >= len(t.Entries) {
 		t.Entries = append(t.Entries, TableEntry{})

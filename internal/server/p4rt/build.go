@@ -175,7 +175,7 @@ func (p *pipeline) fillTable(t *tableState, id uint32) error {
 			return recode(err, codes.InvalidArgument)
 		}
 		if t.constEntries {
-			t.add(&tableEntry{msg: m, handle: e.Handle, id: k.id})
+			t.add(&tableEntry{text: textOf(m), constant: m.GetIsConst(), handle: e.Handle, id: k.id})
 			continue
 		}
 		// Insert the entry again like an entry of a controller, so that its

@@ -218,7 +218,10 @@ func (p *pipeline) modifications() []*p4v1.Update {
 	}
 	for _, t := range p.tables {
 		for _, r := range t.rows.view().all() {
-			if m := unmetered(r.msg); m.GetIsConst() && len(m.GetMetadata()) > 0 {
+			if !r.entry.constant {
+				continue
+			}
+			if m := unmetered(r.text.message()); len(m.GetMetadata()) > 0 {
 				m.IsConst, m.Action = false, nil
 				modify(entityOf(m))
 			}

@@ -224,7 +224,7 @@ func (p *pipeline) writeDirectMeter(j *journal, typ p4v1.Update_Type, m *p4v1.Di
 	if _, err := meterRates(t.info.meter.spec, m.GetConfig()); err != nil {
 		return err
 	}
-	before, counted := e.msg.GetMeterConfig(), p.meterCounters(t.info.meter, int(e.handle))
+	before, counted := e.text.message().GetMeterConfig(), p.meterCounters(t.info.meter, int(e.handle))
 	p.setEntryMeter(t, e, m.GetConfig())
 	p.setMeterCounters(t.info.meter, int(e.handle), m.GetCounterData())
 	j.add(func() {
@@ -236,14 +236,14 @@ func (p *pipeline) writeDirectMeter(j *journal, typ p4v1.Update_Type, m *p4v1.Di
 }
 
 func (p *pipeline) setEntryMeter(t *tableState, e *tableEntry, c *p4v1.MeterConfig) {
-	next := stored(e.msg)
+	next := e.text.message()
 	next.MeterConfig = c
 	p.setMeter(t.info.meter, int(e.handle), c)
 	if e.handle == dataplane.DefaultEntry {
 		t.def = next
 		return
 	}
-	t.change(e, next)
+	t.change(e, textOf(next))
 }
 
 // A lossy port counts packets that it lost before the device received them, or

@@ -96,7 +96,7 @@ func (p *pipeline) idleEntries(t *tableState) []*p4v1.TableEntry {
 		if e == nil {
 			continue
 		}
-		list = append(list, e.msg)
+		list = append(list, e.text.message())
 		p.must(p.sw.SetIdleTimeout(t.info.name, x.Handle, x.IdleTimeout, now))
 	}
 	return list

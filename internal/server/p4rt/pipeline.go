@@ -10,6 +10,7 @@ import (
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
@@ -86,21 +87,45 @@ type tableState struct {
 	counting, metering map[uint32]bool
 }
 
-// A tableEntry is an entry of a table. Readers share its message, so the
-// message must not change.
+// An entryText is an entry as the client wrote it, encoded: about a tenth of the size of
+// the decoded message.
+type entryText string
+
+func textOf(m *p4v1.TableEntry) entryText {
+	if text, ok := appendEntry(make([]byte, 0, 128), m); ok {
+		return entryText(text)
+	}
+	text, err := proto.Marshal(m)
+	if err != nil {
+		panic(err) // the message has been decoded or checked
+	}
+	return entryText(text)
+}
+
+// message decodes the entry.
+func (t entryText) message() *p4v1.TableEntry {
+	m := &p4v1.TableEntry{}
+	if err := proto.Unmarshal([]byte(t), m); err != nil {
+		panic(err) // textOf has encoded it
+	}
+	return m
+}
+
+// A tableEntry is an entry of a table.
 type tableEntry struct {
-	msg    *p4v1.TableEntry
-	handle dataplane.Handle
-	id     string
-	at     uint32 // index in rows
-	use    use
+	text     entryText
+	id       string
+	use      use
+	handle   dataplane.Handle
+	at       uint32 // index in rows
+	constant bool   // a const entry of the program
 	// last is set when the entry is removed, for readers that still see it.
 	last *lastSeen
 }
 
-// A row is an entry together with its message at the time of a view.
+// A row is an entry together with its text at the time of a view.
 type row struct {
-	msg   *p4v1.TableEntry
+	text  entryText
 	entry *tableEntry
 }
 
@@ -113,7 +138,7 @@ type lastSeen struct {
 }
 
 // kept returns the message to store for a written entry: m itself if it
-// contains nothing to omit. Servers and versions of a pipeline then share it.
+// contains nothing to omit.
 func kept(m *p4v1.TableEntry) *p4v1.TableEntry {
 	if m.CounterData == nil && m.MeterCounterData == nil && m.TimeSinceLastHit == nil && len(m.ProtoReflect().GetUnknown()) == 0 {
 		return m
@@ -137,16 +162,16 @@ func (t *tableState) timesOut() bool {
 	return t.info.GetIdleTimeoutBehavior() != configv1.Table_NO_TIMEOUT
 }
 
-// change replaces the message of an entry.
-func (t *tableState) change(e *tableEntry, m *p4v1.TableEntry) {
-	e.msg = m
-	t.rows.set(e.at, row{m, e})
+// change replaces the text of an entry.
+func (t *tableState) change(e *tableEntry, text entryText) {
+	e.text = text
+	t.rows.set(e.at, row{text, e})
 }
 
 func (t *tableState) add(e *tableEntry) {
 	t.entries[e.id] = e
 	e.at = uint32(t.rows.len())
-	t.change(e, e.msg)
+	t.change(e, e.text)
 	if t.timesOut() {
 		t.byHandle[e.handle] = e
 	}
@@ -158,14 +183,14 @@ func (t *tableState) remove(e *tableEntry) {
 	last := uint32(t.rows.len() - 1)
 	moved, _ := t.rows.get(last)
 	moved.entry.at = e.at
-	t.change(moved.entry, moved.msg)
+	t.change(moved.entry, moved.text)
 	t.rows.delete(last)
 }
 
 // defaultEntry returns the default entry as a tableEntry, created on demand
 // from def.
 func (t *tableState) defaultEntry() *tableEntry {
-	return &tableEntry{msg: t.def, handle: dataplane.DefaultEntry}
+	return &tableEntry{text: textOf(t.def), handle: dataplane.DefaultEntry}
 }
 
 // again returns the current entry with the key of e. Rolling back a batch

@@ -150,7 +150,7 @@ func (p *pipeline) readTable(t *tableState, m *p4v1.TableEntry, out *plan) error
 			return t.failf(codes.InvalidArgument, "the default entry cannot have a match or a priority")
 		}
 		if passes(t.def, m, alone) {
-			p.planRow(out, t, row{t.def, t.defaultEntry()}, volatile(m), show)
+			p.planRow(out, t, rowOf(t.defaultEntry()), volatile(m), show)
 		}
 		return nil
 	}
@@ -161,15 +161,16 @@ func (p *pipeline) readTable(t *tableState, m *p4v1.TableEntry, out *plan) error
 			return prefixed(err, "table %s", t.info.name)
 		}
 		if e := t.entries[k.id]; e != nil {
-			if passes(e.msg, m, alone) {
-				p.planRow(out, t, row{e.msg, e}, volatile(m), show)
+			if passes(e.text.message(), m, alone) {
+				p.planRow(out, t, rowOf(e), volatile(m), show)
 			}
 			return nil
 		}
 		match = k.id[priorityBytes:]
 	}
+	alone = alone && filters(m)
 	p.planRows(out, t, volatile(m), show, func(r row) bool {
-		return (match == "" || r.entry.id[priorityBytes:] == match) && passes(r.msg, m, alone)
+		return (match == "" || r.entry.id[priorityBytes:] == match) && (!alone || passes(r.text.message(), m, alone))
 	})
 	return nil
 }
@@ -187,6 +188,13 @@ func (t *tableState) checkRead(m *p4v1.TableEntry) error {
 	return nil
 }
 
+// filters reports whether a request for one table has filters other than the match.
+func filters(m *p4v1.TableEntry) bool {
+	//lint:ignore SA1019 clients that predate Metadata filter by it
+	cookie := m.GetControllerMetadata()
+	return m.GetPriority() != 0 || cookie != 0 || len(m.GetMetadata()) > 0 || m.GetAction().GetAction().GetActionId() != 0
+}
+
 // passes applies the filters of a request for one table. A request for all
 // tables has no filters.
 func passes(e, m *p4v1.TableEntry, alone bool) bool {
@@ -202,23 +210,18 @@ func passes(e, m *p4v1.TableEntry, alone bool) bool {
 		(action == 0 || e.GetAction().GetAction().GetActionId() == action)
 }
 
-func entityOf(m *p4v1.TableEntry) *p4v1.Entity {
-	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: m}}
-}
-
 // volatile reports whether a request includes data changed by packets.
 func volatile(m *p4v1.TableEntry) bool {
 	return m.GetCounterData() != nil || m.GetMeterCounterData() != nil || m.GetTimeSinceLastHit() != nil
 }
 
 // shownAs returns a function that builds an entry's message with the requested
-// parts.
+// parts, nil if they are the entry's text.
 func (t *tableState) shownAs(m *p4v1.TableEntry) shower {
+	if !volatile(m) && (m.GetMeterConfig() != nil || t.info.meter == nil) {
+		return nil
+	}
 	return func(e *p4v1.TableEntry, seen *lastSeen) *p4v1.Entity {
-		if seen == nil && (m.GetMeterConfig() != nil || e.GetMeterConfig() == nil) {
-			return entityOf(e)
-		}
-		e = stored(e)
 		if m.GetMeterConfig() == nil {
 			e.MeterConfig = nil
 		}
@@ -313,7 +316,7 @@ func (p *pipeline) readDirect(sc *scope, m *p4v1.TableEntry, has func(*tableInfo
 	if len(m.GetMatch()) > 0 || m.GetIsDefaultAction() || p.namesAny(m) {
 		t, e, err := p.directEntry(m, has, what)
 		if err == nil && sc.allows(m.GetTableId()) {
-			p.planRow(out, t, row{e.msg, e}, true, show)
+			p.planRow(out, t, rowOf(e), true, show)
 		}
 		return err
 	}

@@ -2,12 +2,14 @@ package p4rt
 
 import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
 // A shower returns the entity for an entry. lastSeen is nil unless the read
-// includes data changed by packets.
+// includes data changed by packets. A shower may change the message. A nil shower stands
+// for the entry as it was written.
 type shower func(*p4v1.TableEntry, *lastSeen) *p4v1.Entity
 
 // look reads the data of an entry that packets change. The caller ensures that
@@ -28,10 +30,36 @@ func (p *pipeline) look(t *tableState, e *tableEntry) *lastSeen {
 	return s
 }
 
+// entryTag is the tag of a table entry in an entity.
+const entryTag = 2<<3 | byte(protowire.BytesType)
+
+// row adds an entry.
+func (a *answer) row(r row, show shower, seen *lastSeen) error {
+	switch {
+	case show != nil:
+		return a.add(show(r.text.message(), seen))
+	case a.stream == nil:
+		return a.take(entityOf(r.text.message()))
+	}
+	size := 1 + protowire.SizeBytes(len(r.text))
+	if err := a.room(size); err != nil {
+		return err
+	}
+	a.buf = protowire.AppendVarint(append(a.buf, entityTag), uint64(size))
+	a.buf = protowire.AppendString(append(a.buf, entryTag), string(r.text))
+	return nil
+}
+
+func entityOf(m *p4v1.TableEntry) *p4v1.Entity {
+	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: m}}
+}
+
+func rowOf(e *tableEntry) row { return row{e.text, e} }
+
 // planRow plans one entry.
 func (p *pipeline) planRow(out *plan, t *tableState, r row, volatile bool, show shower) {
 	if !volatile {
-		out.one(show(r.msg, nil))
+		out.walk(func(a *answer) error { return a.row(r, show, nil) })
 		return
 	}
 	p.hold(out)
@@ -47,7 +75,7 @@ func (p *pipeline) planRows(out *plan, t *tableState, volatile bool, show shower
 				if !pick(r) {
 					continue
 				}
-				if err := a.add(show(r.msg, nil)); err != nil {
+				if err := a.row(r, show, nil); err != nil {
 					return err
 				}
 			}
@@ -94,7 +122,7 @@ func (p *pipeline) addRows(a *answer, t *tableState, rows []row, show shower) er
 		}
 	})
 	for i, r := range rows {
-		if err := a.add(show(r.msg, seen[i])); err != nil {
+		if err := a.row(r, show, seen[i]); err != nil {
 			return err
 		}
 	}

@@ -52,13 +52,13 @@ func (p *pipeline) writeTable(j *journal, typ p4v1.Update_Type, m *p4v1.TableEnt
 }
 
 // fixed reports whether e is a const entry of the program.
-func (e *tableEntry) fixed() bool { return e != nil && e.msg.GetIsConst() }
+func (e *tableEntry) fixed() bool { return e != nil && e.constant }
 
 func (e *tableEntry) action() *p4v1.TableAction {
 	if e == nil {
 		return nil
 	}
-	return e.msg.GetAction()
+	return e.text.message().GetAction()
 }
 
 // priorityOf converts a priority: the largest wins in P4Runtime, the smallest
@@ -73,7 +73,7 @@ func (p *pipeline) insertEntry(j *journal, t *tableState, k key, m *p4v1.TableEn
 	if err != nil {
 		return err
 	}
-	e := &tableEntry{msg: kept(m), id: k.id, use: tg.use}
+	e := &tableEntry{text: textOf(kept(m)), constant: m.GetIsConst(), id: k.id, use: tg.use}
 	err = p.occupied(tg.group, func() (err error) {
 		e.handle, err = p.sw.TableAdd(t.info.name, dataplane.Entry{Match: k.match, Priority: priorityOf(m), Target: tg.data})
 		return err
@@ -115,7 +115,7 @@ func (p *pipeline) deleteEntry(j *journal, t *tableState, e *tableEntry) error {
 
 // snapshot returns the message that recreates an entry in its current state.
 func (p *pipeline) snapshot(t *tableState, e *tableEntry) *p4v1.TableEntry {
-	m := stored(e.msg)
+	m := e.text.message()
 	if t.info.counter {
 		m.CounterData = p.entryCounter(t, e)
 	}
@@ -128,13 +128,13 @@ func (p *pipeline) snapshot(t *tableState, e *tableEntry) *p4v1.TableEntry {
 func (p *pipeline) modifyEntry(j *journal, t *tableState, e *tableEntry, m *p4v1.TableEntry) error {
 	before := p.snapshot(t, e)
 	next := stored(m)
-	next.IsConst = e.msg.GetIsConst()
+	next.IsConst = e.constant
 	if next.Action == nil || next.IsConst {
-		next.Action = e.msg.GetAction()
+		next.Action = e.action()
 	} else if err := p.retarget(t, e, next.Action); err != nil {
 		return err
 	}
-	t.change(e, next)
+	t.change(e, textOf(next))
 	p.setResources(t, e, m, false)
 	j.add(func() { p.must(p.modifyEntry(nil, t, t.entries[e.id], before)) })
 	return nil
