@@ -75,7 +75,7 @@ func recordForwarding(t *testing.T, dir string) {
 		config := compile(t, row.Name, text)
 		tr := newRigTraffic(program.Manifest, program.Manifest.Paths, uint64(i))
 		commands := entries(config, program.Manifest, tr)
-		plain := startSimpleSwitch(t, dir, config)
+		plain := startSimpleSwitch(t, dir, config, 1)
 		if i == 0 {
 			fmt.Fprintf(&b, "%s# %s\nscheme\tdigest\tsimple_switch\tsimple_switch_grpc\n", forwardingHead, plain.version)
 		}

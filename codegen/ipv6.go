@@ -74,6 +74,9 @@ func (v *view) IsIP() string {
 	return v.of46("hdr.ipv4.isValid()", "(hdr.ipv4.isValid() || hdr.ipv6.isValid())")
 }
 
+// DSCP is the DSCP of the packet.
+func (v *view) DSCP() string { return v.of46("hdr.ipv4.dscp", "dscp") }
+
 // CopyBytes returns the length of the headers in copies that become reports.
 func (v *view) CopyBytes() int {
 	bytes := 34 // Ethernet and IPv4

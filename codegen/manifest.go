@@ -36,6 +36,7 @@ type notes struct {
 	Weights    *manifest.Weights      `json:"weights"`
 	Decides    string                 `json:"decides"`
 	GroupBy    manifest.GroupBy       `json:"group_by"`
+	Queues     int                    `json:"queues"`
 }
 
 // describe fills the manifest from the templates.
@@ -120,6 +121,7 @@ func (v *view) note(b *block) {
 		m.Decides = n.Decides
 	}
 	m.GroupBy = cmp.Or(m.GroupBy, n.GroupBy)
+	m.Queues = max(m.Queues, n.Queues)
 	if n.Weights != nil && v.row.like(choice) == "grid" {
 		m.Weights = n.Weights
 	}

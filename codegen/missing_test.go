@@ -35,7 +35,7 @@ func TestMissingEntries(t *testing.T) {
 		{"no port_cfg, no group", []string{"table_add LbIngress.ipv4_route LbIngress.set_port 0x0A000200/24 => 7"}, 1},
 	} {
 		_, text := generate(t, row, codegen.Params{})
-		e := newEmbedded(t, compile(t, "qall-pkt", text))
+		e := newEmbedded(t, compile(t, "qall-pkt", text), 1)
 		if err := e.commands(c.commands); err != nil {
 			t.Fatal(err)
 		}

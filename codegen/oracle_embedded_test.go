@@ -20,9 +20,9 @@ type embedded struct {
 	now    time.Duration
 }
 
-func newEmbedded(t *testing.T, config *bmv2.Config) *embedded {
+func newEmbedded(t *testing.T, config *bmv2.Config, queues int) *embedded {
 	t.Helper()
-	sw, err := dataplane.New(config, dataplane.Options{})
+	sw, err := dataplane.New(config, dataplane.Options{Priorities: queues})
 	if err != nil {
 		t.Fatal(err)
 	}

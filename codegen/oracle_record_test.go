@@ -26,8 +26,8 @@ import (
 // results.
 func record(t *testing.T, dir, file string, manifest manifest.Manifest, config *bmv2.Config, text string, tr *rigTraffic) {
 	t.Helper()
-	real := startSimpleSwitch(t, dir, config)
-	beside := newEmbedded(t, config)
+	real := startSimpleSwitch(t, dir, config, manifest.Queues)
+	beside := newEmbedded(t, config, manifest.Queues)
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s --packet-in ADDR --thrift-port PORT %s.json\n", real.version, manifest.Scheme)
 	fmt.Fprintf(&b, "# recorded by SIMPLE_SWITCH=DIR go test ./codegen -run Oracle\ndigest %s\n", digest(text))
@@ -246,7 +246,7 @@ type simpleSwitch struct {
 }
 
 // startSimpleSwitch runs a program on the simple_switch in a folder.
-func startSimpleSwitch(t *testing.T, dir string, config *bmv2.Config) *simpleSwitch {
+func startSimpleSwitch(t *testing.T, dir string, config *bmv2.Config, queues int) *simpleSwitch {
 	t.Helper()
 	var doc bytes.Buffer
 	if err := config.Write(&doc); err != nil {
@@ -263,7 +263,7 @@ func startSimpleSwitch(t *testing.T, dir string, config *bmv2.Config) *simpleSwi
 	}
 	port := freePort(t)
 	process := exec.Command(filepath.Join(dir, "simple_switch"), "--packet-in", "ipc://"+socket, "--thrift-port", port,
-		"--notifications-addr", "ipc://"+filepath.Join(tmp, "notifications"), "--log-level", "off", file)
+		"--notifications-addr", "ipc://"+filepath.Join(tmp, "notifications"), "--log-level", "off", file, "--", "--priority-queues", strconv.Itoa(max(1, queues)))
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}

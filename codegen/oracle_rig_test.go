@@ -168,6 +168,14 @@ func (tr *rigTraffic) ethernet(b []byte, typ uint16) []byte {
 	return binary.BigEndian.AppendUint16(append(b, 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2), typ)
 }
 
+// dscp returns the DSCP of packets: for programs that trim one of those that they know.
+func (tr *rigTraffic) dscp() byte {
+	if tr.manifest.Guard != manifest.TrimGuard {
+		return 0
+	}
+	return []byte{0, 10, 10, 12}[tr.IntN(4)]
+}
+
 // ip is an IPv4 packet of a flow, or back, or to a host, or to nowhere; some
 // have options, are fragments, expire or are corrupt.
 func (tr *rigTraffic) ip(b []byte) []byte {
@@ -178,6 +186,7 @@ func (tr *rigTraffic) ip(b []byte) []byte {
 	h := make([]byte, 40, 1500)
 	h[0], h[8], h[9] = 0x45, 64, f[8]
 	h[1] = byte(tr.IntN(4)) // ECN
+	h[1] |= tr.dscp() << 2
 	copy(h[12:], f[:8])
 	copy(h[20:], f[9:])
 	h[33] = []byte{0, 0x10, 0x50, 0x42}[tr.IntN(4)] // TCP's flags
@@ -219,6 +228,8 @@ func (tr *rigTraffic) ip6(b []byte) []byte {
 	h := make([]byte, 60, 1500)
 	h[0], h[6], h[7] = 0x60, f[8], 64
 	h[1], h[2], h[3] = byte(tr.IntN(4))<<4|byte(tr.IntN(16)), byte(tr.Uint32()), byte(tr.Uint32()) // ECN and flow label
+	dscp := tr.dscp()
+	h[0], h[1] = h[0]|dscp>>2, h[1]|dscp<<6
 	copy(h[8:], wide(binary.BigEndian.Uint32(f)))
 	copy(h[24:], wide(binary.BigEndian.Uint32(f[4:])))
 	copy(h[40:], f[9:])

@@ -30,6 +30,7 @@ func oracleParams(row codegen.Row, i int) codegen.Params {
 	set := map[string]string{
 		"dt": "40us", "twarn": "400us", "qpfc": "64KiB", "qth": "8000B", "hold": "300us", "rc": "3",
 		"cell": "4KiB", "timeout": "2ms", "sent": "8000B", "gap": "300us", "tb": "40us",
+		"trimat": "20 packets",
 	}
 	p := codegen.Params{Ports: []int{4, 8, 3, 16}[i%4], Set: map[string]string{}}
 	for _, known := range row.Parameters() {
@@ -62,7 +63,7 @@ type subject interface {
 // final values. If SIMPLE_SWITCH names the folder of the switches, it first
 // regenerates the records.
 func TestOracle(t *testing.T) {
-	names := codegen.Names()
+	names := append(codegen.Names(), "ecmp+trim", "ar-flowlet+trim")
 	for i, name := range names {
 		if testing.Short() && i%6 > 0 {
 			continue // each has one goroutine: some do for the race detector
@@ -87,7 +88,7 @@ func TestOracle(t *testing.T) {
 func oracleFile(name string) string { return filepath.Join(oracleDir, name+".txt.gz") }
 
 // ipv6Schemes are schemes whose programs use IP headers in different ways.
-var ipv6Schemes = []string{"ecmp", "letflow", "conga", "hula", "clove", "flowbender", "hermes", "presto", "dhlb", "pdlb", "qdaps", "qall-poly3", "drill+rlb", "letflow+rlb-star"}
+var ipv6Schemes = []string{"ecmp", "letflow", "conga", "hula", "clove", "flowbender", "hermes", "presto", "dhlb", "pdlb", "qdaps", "qall-poly3", "drill+rlb", "letflow+rlb-star", "ecmp+trim"}
 
 // ipv6Dir contains simple_switch's results for them with IPv4 and IPv6 packets.
 const ipv6Dir = "../testdata/oracle/ipv6"
@@ -125,14 +126,14 @@ func judge(t *testing.T, file string, tr *rigTraffic, config *bmv2.Config, text 
 	} else {
 		t.Parallel()
 	}
-	replay(t, file, config, text)
+	replay(t, file, tr.manifest.Queues, config, text)
 }
 
 // replay compares the embedded switch with a record.
-func replay(t *testing.T, file string, config *bmv2.Config, text string) {
+func replay(t *testing.T, file string, queues int, config *bmv2.Config, text string) {
 	t.Helper()
 	lines := readRecord(t, file)
-	e := newEmbedded(t, config)
+	e := newEmbedded(t, config, queues)
 	var commands []string
 	packets := 0
 	for i := 0; i < len(lines); i++ {

@@ -28,7 +28,7 @@ func TestPausedPorts(t *testing.T) {
 	}
 	program, text := generate(t, row, codegen.Params{Ports: 4})
 	config := compile(t, "ar", text)
-	e := newEmbedded(t, config)
+	e := newEmbedded(t, config, 1)
 	tr := newRigTraffic(program.Manifest, 4, 1)
 	if err := e.commands(entries(config, program.Manifest, tr)); err != nil {
 		t.Fatal(err)

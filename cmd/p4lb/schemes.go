@@ -24,7 +24,7 @@ P4 program but a model for p4lb lab. Each row of the catalogue
 combines a granularity (the unit of traffic for a decision), a signal (the
 information about paths), a choice (the rule that selects a path) and a guard
 (which may override the choice). Append +rlb or +rlb-star to any name to add the
-guard of RLB.
+guard of RLB, or +trim for queues that trim packets instead of dropping them.
 
 With a name, schemes shows the blocks and parameters of that scheme, with units,
 defaults, bounds and the place in the paper.

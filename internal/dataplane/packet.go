@@ -109,6 +109,9 @@ func (p *Packet) Bytes() []byte { return p.st.Payload() }
 // and metadata: the bytes received, plus headers added, minus headers removed.
 func (p *Packet) Len() int { return p.st.Length }
 
+// Sent returns the length of the packet without the bytes cut by truncate.
+func (p *Packet) Sent() int { return min(p.st.Length, p.st.Limit) }
+
 // Extra returns the number of bytes that follow Bytes on the wire but are not
 // present: the extra bytes of Held.Arrive, less the bytes cut by truncate.
 func (p *Packet) Extra() int { return min(p.extra, max(0, p.st.Limit-(p.st.End-p.st.Head))) }

@@ -110,6 +110,9 @@ const (
 	pipes    = 4
 )
 
+// Priorities returns the number of queues of each port.
+func (s *Switch) Priorities() int { return s.opts.Priorities }
+
 // CellSize returns the bytes of a cell, the unit of queue lengths in the
 // program; 0 if they count packets.
 func (s *Switch) CellSize() int {

@@ -351,6 +351,33 @@ func TestRandomPorts(t *testing.T) {
 	}
 }
 
+// TestTrim: with +trim the program cuts packets, its model agrees for every flow, and the
+// time is about as long as with trimming ports. Queues that hold less than trimat drop.
+func TestTrim(t *testing.T) {
+	text := otherTransport(fmt.Sprintf(collectiveTest, "ecmp, ecmp+trim, {scheme: ecmp+trim, label: model, engine: native}, "+
+		"qall-pkt+trim, {scheme: qall-pkt+trim, label: qall, engine: native}, {scheme: ecmp+trim, label: late, set: {trimat: 100 packets}}",
+		"collective: all-to-all, size: 2MB"), "kind: uec")
+	x := load(t, text+"engine: p4\nswitches: {pfc: false, queue: 10}\nlinks: [{link: s1, rate: 25G}]\n")
+	rows := run(t, &Runner{}, x).Rows
+	m := map[string]map[string]float64{}
+	for _, r := range rows {
+		m[r.Scheme.Label] = r.Runs[0].Metrics
+	}
+	for _, pair := range [][2]string{{"ecmp+trim", "model"}, {"qall-pkt+trim", "qall"}} {
+		if program, model := m[pair[0]], m[pair[1]]; !maps.Equal(program, model) || program["trimmed"] == 0 || program["dropped"] > 0 {
+			t.Errorf("the program has %v, its model %v: want the same, with trimmed packets and none dropped", program, model)
+		}
+	}
+	for _, name := range []string{"cct", "fct-mean", "trimmed"} {
+		if got, want := m["ecmp+trim"][name], m["ecmp"][name]; math.Abs(got/want-1) > 0.2 {
+			t.Errorf("%s: %g, with trimming ports %g", name, got, want)
+		}
+	}
+	if late := m["late"]; late["trimmed"] > 0 || late["dropped"] == 0 {
+		t.Errorf("trimat above the queue's capacity: %v: want dropped packets and none trimmed", late)
+	}
+}
+
 // TestFlapping lets a link fail three times and another one spoil bits, and a collective
 // goes on.
 func TestFlapping(t *testing.T) {

@@ -315,6 +315,11 @@ func (j *Job) simOptions() sim.Options {
 		programs = append(programs, &p.Manifest)
 	}
 	o.ByMAC = manifest.OneSegment(programs)
+	for _, m := range programs {
+		if dscp := m.TrimmableDSCP(); dscp > 0 {
+			o.Trim, o.TrimmableDSCP = false, dscp
+		}
+	}
 	w.Apply(&o)
 	return o
 }

@@ -163,7 +163,7 @@ func deployServed(ctx context.Context, r *running) (_ deployment, err error) {
 	}
 	chance := r.newChance()
 	d.target = embedded.New(embedded.Options{
-		Memory: true, Still: true, Seed: r.Seed, Load: chance.load,
+		Memory: true, Still: true, Seed: r.Seed, Load: chance.load, Priorities: r.planned.Queues(),
 		Simulator: func(name string) p4rt.Simulator {
 			return &servedNode{d, r.planned.Switch(name), r.net.Switch(name), chance}
 		},

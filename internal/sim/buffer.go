@@ -30,7 +30,8 @@ func (s *Switch) admit(p *Packet, o *Port) (Reason, bool) {
 // sends the headers before all packets that wait. The receiver then knows about the loss
 // after one trip, and reports it. Only the arriving packet is trimmed, because a switch
 // cannot reach into its queues. A packet that was trimmed at the port of its destination
-// is marked so: another path would not have helped.
+// is marked so: another path would not have helped. A program can trim instead, when
+// a packet comes to it: see Options.TrimmableDSCP.
 
 // trimmedLen is the length of a trimmed packet at hosts.
 const trimmedLen = 64
@@ -38,25 +39,40 @@ const trimmedLen = 64
 // trim tries to send the headers of a packet for which there is no room. At a time, at
 // most two queues of them may wait.
 func (s *Switch) trim(p *Packet, o *Port) bool {
-	if !s.net.opts.Trim || p.Kind != data || p.Flow.Transport != UltraEthernet || p.Trimmed != notTrimmed {
+	if !s.net.opts.Trim || !p.whole() {
 		return false
 	}
 	cut := p.Payload + int(p.padding) + UDPHeaders - trimmedLen
-	if cut < 0 || int(o.waiting())-int(o.bytes)+p.Size-cut > 2*int(o.limit) {
+	if cut < 0 || !o.takesHeaders(p.Size-cut) {
 		return false
 	}
 	s.engine.cut(p, cut)
-	p.Size -= cut
-	p.padding, p.Payload = trimmedLen-UDPHeaders, 0
+	p.trimmed(o, cut)
 	p.first = true
+	s.engine.enqueued(p, o, s.depth(o))
+	o.hasten(p)
+	return true
+}
+
+// whole reports whether it is a data packet of Ultra Ethernet with its payload.
+func (p *Packet) whole() bool {
+	return p.Kind == data && p.Flow.Transport == UltraEthernet && p.Trimmed == notTrimmed
+}
+
+// takesHeaders reports whether there is room for so many bytes of a trimmed packet.
+func (o *Port) takesHeaders(bytes int) bool {
+	return int(o.waiting())-int(o.bytes)+bytes <= 2*int(o.limit)
+}
+
+// trimmed notes that the packet has lost bytes on its way to a port.
+func (p *Packet) trimmed(o *Port, bytes int) {
+	p.Size -= bytes
+	p.padding, p.Payload = int32(max(0, int(p.padding)+p.Payload-bytes)), 0
 	p.Trimmed = trimmedEarlier
 	if o.peer != nil && o.peer.host != nil {
 		p.Trimmed = trimmedAtLast
 	}
 	o.count.Trimmed++
-	s.engine.enqueued(p, o, s.depth(o))
-	o.hasten(p)
-	return true
 }
 
 // charge accounts for a packet that joins a queue of the switch.

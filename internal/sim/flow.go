@@ -111,9 +111,15 @@ func (f *Flow) begin() error {
 	}
 	f.ahead = newHeaders(f.Src, to, protocol, f.Sport, f.Dport)
 	f.back = newHeaders(f.Dst, f.Src, protocol, f.Dport, f.Sport)
+	dscp := uint8(0)
+	if f.Transport == UltraEthernet {
+		dscp = f.Src.net.opts.TrimmableDSCP
+	}
+	f.ahead.setDSCP(dscp)
 	for k := 1; k < f.planeCount(); k++ {
 		a, b := f.Src.ports[k], f.Dst.ports[k]
 		f.planes = append(f.planes, [2]headers{newHeaders(a, b, protocol, f.Sport, f.Dport), newHeaders(b, a, protocol, f.Dport, f.Sport)})
+		f.planes[k-1][0].setDSCP(dscp)
 	}
 	if err := f.connect(); err != nil {
 		return err

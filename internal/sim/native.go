@@ -34,6 +34,9 @@ type Model struct {
 	Extend Extension
 	// Onward adds the queue that the packet meets in the next switch to each queue.
 	Onward bool
+	// TrimAt is the queue length in packets at which packets with Options.TrimmableDSCP
+	// are trimmed to TrimLen bytes; zero: never.
+	TrimAt, TrimLen int
 }
 
 // An Extension makes the part of a scheme that the model of a switch does not have.
@@ -56,6 +59,7 @@ type native struct {
 	// persists reports whether the scheme keeps state in packets.
 	persists bool
 	more     extension    // nil: the model is all
+	backlog  []int32      // with TrimAt: packets that wait, by port
 	packet   model.Packet // the packet as the model sees it
 	drawn    int          // random numbers that the present packet has drawn
 }
@@ -88,6 +92,9 @@ func (s *Switch) LoadModel(o Model, t Tables) error {
 	e.o, e.model = o, m
 	if o.Extend != nil {
 		e.more = o.Extend(e)
+	}
+	if o.TrimAt > 0 {
+		e.backlog = make([]int32, len(s.ports))
 	}
 	e.persists = o.Guard != "" && o.Guard != "none" || o.Signal == "piggyback" || o.Signal == "one-way" || o.AgainLen > 0
 	s.run(e)
@@ -238,12 +245,34 @@ func (e *native) decide(p *Packet, now model.Time, again bool) {
 		p.Size += e.o.AgainLen
 		e.s.enqueue(p, e.o.AgainPort)
 	case to.group == 0:
-		e.s.enqueue(p, int(to.port))
+		e.join(p, int(to.port))
 	case d.Port < 0:
 		e.s.drop(p)
 	default:
-		e.s.enqueue(p, d.Port)
+		e.join(p, d.Port)
 	}
+}
+
+// join sends a packet to a port, and trims it if the port's queue is full. The backlog
+// counts what the last departure left behind, and the packets since.
+func (e *native) join(p *Packet, port int) {
+	if o := e.s.Port(port); e.backlog != nil && o != nil {
+		p.native.cut = 0
+		switch {
+		case p.Kind == data && p.Trimmed != notTrimmed:
+			p.first = true
+		case p.whole() && int(e.backlog[port]) >= e.o.TrimAt && e.s.net.opts.TrimmableDSCP > 0:
+			p.first = true
+			if cut := p.Size - e.o.TrimLen; cut > 0 {
+				e.cut(p, cut)
+				p.trimmed(o, cut)
+				p.native.cut = int32(cut)
+			}
+		default:
+			e.backlog[port]++
+		}
+	}
+	e.s.enqueue(p, port)
 }
 
 // stranger reports whether a leaf drops a packet because the overlay header names no other
@@ -341,6 +370,9 @@ func (e *native) enqueued(p *Packet, o *Port, depth int) {
 }
 
 func (e *native) egress(p *Packet, o *Port, depth int) fate {
+	if e.backlog != nil {
+		e.backlog[o.Number] = int32(depth)
+	}
 	if p.Flow == nil {
 		return e.egressControl(p, o, depth)
 	}
@@ -429,7 +461,7 @@ func (e *native) report(p *Packet, r model.Report) {
 		e.s.enqueue(c, port)
 		return
 	}
-	size := p.Size
+	size := p.Size + int(p.native.cut)
 	if e.o.MirrorLen > 0 {
 		size = min(size, e.o.MirrorLen)
 	}

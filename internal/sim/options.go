@@ -33,8 +33,11 @@ type Options struct {
 	// by its rate, compared with the fastest such link.
 	Scaled bool
 	// Trim makes switches trim packets of Ultra Ethernet for which there is no room.
-	Trim    bool
-	Virtual Virtual
+	Trim bool
+	// TrimmableDSCP is the DSCP of data packets of Ultra Ethernet, by which programs know
+	// that they may trim them.
+	TrimmableDSCP uint8
+	Virtual       Virtual
 	// ByMAC makes hosts address frames to the destination host, as on one link, and
 	// not to their switch.
 	ByMAC bool

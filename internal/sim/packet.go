@@ -104,6 +104,7 @@ type nativePacket struct {
 	short    int        // bytes when it was recirculated, of a report
 	queued   model.Time // when it was
 	stamp    model.Time // when it was recirculated
+	cut      int32      // bytes that this switch has trimmed: copies still have them
 }
 
 // newPacket takes a packet from the pool.
@@ -224,6 +225,12 @@ func newHeaders(from, to *Host, protocol uint8, sport, dport uint16) headers {
 	return h
 }
 
+// setDSCP gives the packets a DSCP.
+func (h *headers) setDSCP(v uint8) {
+	h.bytes[ethernetLen+1] = v << 2
+	h.sum += uint32(v) << 2
+}
+
 // write puts the headers of a packet in front of it.
 func (h *headers) write(p *Packet) {
 	b := append(p.head[:0], h.bytes[:h.n]...)
@@ -233,7 +240,7 @@ func (h *headers) write(p *Packet) {
 	if p.ECT {
 		ecn = 2
 	}
-	ip[1] = byte(ecn)
+	ip[1] |= byte(ecn)
 	binary.BigEndian.PutUint16(ip[2:], uint16(length))
 	binary.BigEndian.PutUint16(ip[10:], ^fold(h.sum+ecn+uint32(uint16(length))))
 	if h.tuple.Protocol == protocolTCP {

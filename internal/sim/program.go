@@ -17,6 +17,8 @@ type program struct {
 	park int
 	// pfc passes PFC frames to the program.
 	pfc bool
+	// priorities: ports have two queues, and packets with a priority above 0 go first.
+	priorities bool
 	// out is a stack: what egress makes of one packet may send others through
 	// egress before the rest is looked at.
 	out []dataplane.Outcome
@@ -41,7 +43,7 @@ func (s *Switch) Load(sw *dataplane.Switch) {
 	if e, ok := s.engine.(*program); ok {
 		e.abandon()
 	}
-	e := &program{s: s, sw: sw, park: parkBehind}
+	e := &program{s: s, sw: sw, park: parkBehind, priorities: sw.Priorities() > 1 && sw.CellSize() == 0}
 	if cell := sw.CellSize(); cell > 0 {
 		e.park = parkBehind * s.net.frame() / cell
 	}
@@ -142,6 +144,9 @@ func (e *program) ingress(p *Packet) {
 		case o.Packet == dp:
 			alive = true
 			p.Size = dp.Len()
+			if e.priorities {
+				e.prioritise(p, o)
+			}
 			s.enqueue(p, int(o.Port))
 		default:
 			e.duplicate(p, o)
@@ -151,6 +156,15 @@ func (e *program) ingress(p *Packet) {
 	if !alive {
 		p.dp = nil
 		s.drop(p)
+	}
+}
+
+// prioritise applies the priority of a packet, and notes if the program has trimmed it.
+func (e *program) prioritise(p *Packet, o dataplane.Outcome) {
+	p.first = p.first || o.Priority > 0
+	port := e.s.Port(int(o.Port))
+	if cut := p.dp.Len() - p.dp.Sent(); cut > 0 && port != nil && p.Flow != nil && p.whole() {
+		p.trimmed(port, cut)
 	}
 }
 

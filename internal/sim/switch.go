@@ -142,6 +142,12 @@ func (s *Switch) enqueue(p *Packet, number int) {
 		return
 	}
 	if s.net.urgent(p) {
+		if p.Kind == data && p.Trimmed != notTrimmed && s.net.opts.TrimmableDSCP > 0 && !o.takesHeaders(p.Size) {
+			o.count.Dropped++
+			o.count.DroppedBytes += int64(p.Size)
+			s.end(p, QueueFull)
+			return
+		}
 		s.engine.enqueued(p, o, s.depth(o))
 		o.hasten(p)
 		return

@@ -73,6 +73,15 @@ func (p *Plan) ByMAC() bool {
 	return manifest.OneSegment(lists.Map(p.Switches, func(s *Switch) *manifest.Manifest { return &s.Pipeline.Manifest }))
 }
 
+// Queues returns the number of queues of each port that the programs use.
+func (p *Plan) Queues() int {
+	n := 1
+	for _, s := range p.Switches {
+		n = max(n, s.Pipeline.Manifest.Queues)
+	}
+	return n
+}
+
 // VirtualAddresses returns the services of the topology and the virtual addresses of the
 // programs with their MACs, which are zero for the MAC of the switch.
 func (p *Plan) VirtualAddresses() map[netip.Addr]fabric.MAC {

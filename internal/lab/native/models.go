@@ -4,6 +4,7 @@ package native
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fitting"
@@ -58,8 +59,20 @@ func ModelOf(m *manifest.Manifest, poly func(degree int, tau int64) *fitting.Pol
 	for _, r := range m.Registers {
 		out.Cells[r.Name] = r.Size
 	}
+	trims := m.Guard == manifest.TrimGuard
+	if trims {
+		out.Guard = "none" // it is the simulator's
+	}
 	for _, v := range m.Parameters {
 		switch {
+		case trims && v.Name == "trimat":
+			out.TrimAt = int(v.Number)
+			continue
+		case trims && v.Name == "trimlen":
+			out.TrimLen = int(v.Number)
+			continue
+		case trims && strings.HasPrefix(v.Name, "trimm"):
+			continue // DSCP values
 		case v.Name == "degree" && m.Signal == "fitted":
 			out.Poly = poly(int(v.Number), tau(m))
 		case v.Name == "ecnk":

@@ -21,13 +21,22 @@ type LinkChange struct {
 	Down  bool    `yaml:"down"`
 }
 
-// Network makes the topology of a setting, with its links as changed, and those
-// down that fail from the start.
+// Network makes the topology of a setting, with the queues of its switches, its links
+// as changed, and those down that fail from the start.
 // An error is a *keyError.
 func (s *Setting) Network(read Reader) (*fabric.Topology, error) {
 	t, err := s.Topology.make(read)
 	if err != nil {
 		return nil, &keyError{"topology", err}
+	}
+	if n := s.Switches.Queue; n > 0 {
+		links := slices.Clone(t.Links)
+		for i := range links {
+			links[i].Queue = n
+		}
+		if t, err = t.WithLinks(links); err != nil {
+			return nil, &keyError{"switches.queue", err}
+		}
 	}
 	for i := range s.Links {
 		if t, err = s.Links[i].apply(t); err != nil {

@@ -465,6 +465,11 @@ func (u *UECSpec) check() error {
 // checkTrim returns an error if switches of a case cannot trim packets.
 func (x *Experiment) checkTrim(c *Case) error {
 	if !c.Trims() {
+		for _, s := range x.SchemesOf(c) {
+			if strings.HasSuffix(s.Scheme, "+trim") {
+				return fmt.Errorf("%s trims packets of uec with loss trim: want transport: {kind: uec}, or a scheme without +trim", s.Label)
+			}
+		}
 		return nil
 	}
 	if w := &c.Switches; w.PFC != nil && *w.PFC {

@@ -39,6 +39,7 @@ var advisers = []adviser{
 	{"qall", needBuffer, qall},
 	{"qdaps", 0, qdaps},
 	{"rlb", needHosts, rlb},
+	{"trim", needBuffer, trim},
 	{"pdlb", needPaths | needBuffer, pdlb},
 	{"dhlb", needHosts, dhlb},
 }

@@ -29,6 +29,7 @@ func TestFor(t *testing.T) {
 		"qdaps S":     "32 packets",
 		"dhlb window": "7",
 		"rlb qth":     "1562B",
+		"trim trimat": "256 packets",
 	} {
 		if value[name] != want {
 			t.Errorf("%s: %q, want %q", name, value[name], want)
@@ -43,7 +44,7 @@ func TestFor(t *testing.T) {
 	if states != 1+8*3 {
 		t.Errorf("%d states of the paths", states)
 	}
-	for scheme, want := range map[string]string{"qall-poly3-flowlet": "qall", "qdaps-star": "qdaps", "drill+rlb": "drill rlb", "presto+rlb-star": "presto rlb"} {
+	for scheme, want := range map[string]string{"qall-poly3-flowlet": "qall", "qdaps-star": "qdaps", "drill+rlb": "drill rlb", "presto+rlb-star": "presto rlb", "ar-flowlet+trim": "ar trim"} {
 		list, err := For(n, scheme)
 		if err != nil {
 			t.Fatal(err)

@@ -52,6 +52,16 @@ func adaptive(n Network) ([]Parameter, error) {
 	return list, err
 }
 
+// trim: a queue trims when it is full.
+func trim(n Network) ([]Parameter, error) {
+	if n.Buffer < 1 {
+		return nil, nil
+	}
+	return []Parameter{
+		{Name: "trimat", Value: fmt.Sprintf("%d packets", n.Buffer), Formula: "buffer", Source: "Ultra Ethernet: a switch trims a packet for which it has no room"},
+	}, nil
+}
+
 func conga(n Network) ([]Parameter, error) {
 	return []Parameter{
 		window("2^k us >= max(160 us, RTT)", max(160*time.Microsecond, n.RTT), "CONGA: tau = 160 us; the estimator has to average over a round trip"),

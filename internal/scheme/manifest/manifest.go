@@ -40,6 +40,7 @@ type Manifest struct {
 	Paths     int       `json:"paths,omitempty"`      // the largest group of next hops; 0: the program has no groups
 	GroupBy   GroupBy   `json:"group_by,omitempty"`   // what numbers groups; "": the leaf if a program of the network needs that
 	CPUPort   *int      `json:"cpu_port,omitempty"`   // of the controller; null: there is none
+	Queues    int       `json:"queues,omitempty"`     // of each port, for the priorities that the program gives packets; 0: one
 
 	Parameters  []Parameter `json:"parameters,omitempty"`   // that the program was generated with
 	FlowTimeout Duration    `json:"flow_timeout,omitempty"` // the pause after which a flow counts as new
@@ -103,6 +104,24 @@ func (Arch) Words() []Word {
 
 // Hardware reports whether the architecture is one of Tofino's.
 func (a Arch) Hardware() bool { return a == TNA || a == T2NA }
+
+// maxQueues is the number of queues of a port that v1model's priorities tell apart.
+const maxQueues = 8
+
+// TrimGuard is the guard of programs that trim packets.
+const TrimGuard = "trim"
+
+// TrimmableDSCP returns the DSCP of packets that the program may trim; 0: it trims none.
+func (m *Manifest) TrimmableDSCP() uint8 {
+	if m.Guard == TrimGuard {
+		for _, p := range m.Parameters {
+			if p.Name == "trimmable" {
+				return uint8(p.Number)
+			}
+		}
+	}
+	return 0
+}
 
 // GroupBy is what numbers the groups of next hops on the switches of a program.
 type GroupBy string
