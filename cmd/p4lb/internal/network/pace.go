@@ -48,6 +48,10 @@ var paced = []pacedParameter{
 	{"tpath", manifest.PathProbe, nil},
 }
 
+// paths is tpath for embedded switches: PDLB computes its granularity from the delays
+// that probes measure, at a cost like theirs.
+var paths = pacedParameter{"tpath", manifest.PathProbe, map[string]int{"period": 4}}
+
 // idleOnly is the one parameter that is paced on embedded switches if a scheme has it:
 // DHLB's probes follow the load, and tmax is their period without traffic.
 var idleOnly = pacedParameter{"tmax", manifest.ProbeFlood, nil}
@@ -85,8 +89,11 @@ func (c *pacing) choose(r *cli.Request, t *fabric.Topology, target string, log *
 		}
 	}
 	list := paced
-	if target == targetEmbedded && defaults[idleOnly.name] != "" {
-		list = []pacedParameter{idleOnly}
+	if target == targetEmbedded {
+		list = []pacedParameter{paced[0], paths}
+		if defaults[idleOnly.name] != "" {
+			list = []pacedParameter{idleOnly}
+		}
 	}
 	for _, p := range list {
 		paper := defaults[p.name]

@@ -91,6 +91,7 @@ func TestPaceEmbedded(t *testing.T) {
 		{"hula", map[string]string{"tprobe": "2ms"}, map[string]string{"tprobe": "2ms"}, "level=WARN msg=\"probes with tprobe=2ms take about 177 % of a core, also without traffic; p4lb's period is 173ms\""},
 		{"hula", map[string]string{"tprobe": "100ms"}, map[string]string{"tprobe": "100ms"}, ""}, // 3.5 %
 		{"hermes", map[string]string{}, map[string]string{"tpath": "800ms"}, "--set tpath=500us has the paper's 500us"},
+		{"pdlb", map[string]string{}, map[string]string{"tpath": "800ms", "period": "3.2s"}, "--set tpath=500us --set period=500us has the paper's 500us"},
 		{"dhlb", map[string]string{}, map[string]string{"tmax": "173ms"}, "--set tmax=100ms has the paper's 100ms"},
 		{"dhlb", map[string]string{"tmax": "1s"}, map[string]string{"tmax": "1s"}, ""},
 		{"ecmp", map[string]string{}, map[string]string{}, ""},
