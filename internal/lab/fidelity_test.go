@@ -108,6 +108,9 @@ type answers struct {
 	pauses  int64     // of all ports
 	paused  time.Duration
 	timeout int64
+	early   int64 // packets that hosts received before an earlier one
+	held    int64 // packets that waited for a TAIL of ConWeave
+	resumed int64 // queues that did not wait for it
 
 	averaged, tail float64 // of fct, where that is not known
 }
@@ -181,6 +184,8 @@ func labAnswersWith(t *testing.T, setting, fabric, row string, seeds int, flows 
 			a.fct = append(a.fct, fct*1e6)
 			a.again += again
 			a.timeout += timeouts
+			early, _ := strconv.ParseInt(r[14], 10, 64)
+			a.early += early
 		}
 		list = append(list, a)
 	}
@@ -204,6 +209,8 @@ func (l *portLook) End() error {
 		l.pauses, l.paused = l.pauses+c.Pauses, l.paused+c.Paused
 	}
 	for _, sw := range l.view.Net.Switches() {
+		c := sw.Counters()
+		l.held, l.resumed = l.held+c.Reordered, l.resumed+c.ReorderingTimeouts
 		for _, o := range sw.Ports() {
 			c := o.Counters()
 			l.pauses, l.paused = l.pauses+c.Pauses, l.paused+c.Paused
@@ -372,6 +379,23 @@ func TestFidelityIRN(t *testing.T) {
 				within(t, "sent again", over(got, again), n, 15)
 			}
 		})
+	}
+}
+
+// TestFidelityConWeave runs ConWeave on flows that ns-3 has run with it. No host may see
+// packets out of order.
+func TestFidelityConWeave(t *testing.T) {
+	leftToPlainRun(t)
+	flows := strings.Join(strings.SplitAfterN(otherFlows(t, "other-1"), "\n", 81)[:80], "")
+	for _, scheme := range []string{"ecmp", "conweave"} {
+		got, want := labAnswers(t, fourPaths, scheme, 6, flows), spread(t, "other-1/80", scheme)
+		within(t, scheme+", mean FCT", over(got, (*answers).mean), over(want, (*answers).mean), 10)
+		within(t, scheme+", p99 FCT", over(got, (*answers).p99), over(want, (*answers).p99), 20)
+		for _, a := range got {
+			if a.early > 0 || a.again > 0 || (a.held > 0) != (scheme == "conweave") {
+				t.Errorf("%s: %d packets came early, %d were sent again, %d were held, %d queues timed out", scheme, a.early, a.again, a.held, a.resumed)
+			}
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // points.
 var means = map[string]float64{
 	"websearch": 1.711e6, "datamining": 7.47e6, "webserver": 66.1e3, "cachefollower": 713e3, "hadoop": 120e3,
-	"qdaps-ws": 1.6e6, "qdaps-dm": 7.4e6,
+	"qdaps-ws": 1.6e6, "qdaps-dm": 7.4e6, "alistorage": 40.9e3, "solar": 39.4e3,
 }
 
 func TestWorkloads(t *testing.T) {
