@@ -51,6 +51,9 @@ type woven struct {
 	from   *Switch    // of an answer
 }
 
+// carriesWoven is the queue of a packet with a header of ConWeave, which no port has.
+const carriesWoven = 255
+
 // A wovenAnswer is an answer from the leaf of the destination to the leaf of the source.
 type wovenAnswer int
 

@@ -81,9 +81,9 @@ func (w *weaver) takes(p *Packet) bool {
 	}
 	to := w.look.toHost[p.place]
 	switch {
-	case p.woven && to.group == 0 && w.o.Edge:
+	case p.queued == carriesWoven && to.group == 0 && w.o.Edge:
 		w.end(p, to)
-	case p.woven:
+	case p.queued == carriesWoven:
 		w.follow(p, to)
 	case to.group != 0 && w.o.Edge && p.from.peer.host != nil:
 		return w.begin(p, to)
@@ -104,7 +104,7 @@ func (w *weaver) begin(p *Packet, to way) bool {
 		return path
 	}
 	h := w.source.Send(p.headers().tuple, at.leaf, w.time(), at.rtt, draw)
-	p.woven = true
+	p.queued = carriesWoven
 	*p.weave() = woven{WovenHeader: h}
 	p.Size += w.o.OverlayLen
 	w.follow(p, to)
@@ -166,7 +166,7 @@ func (w *weaver) follow(p *Packet, to way) {
 // end removes the header at the leaf of the destination.
 func (w *weaver) end(p *Packet, to way) {
 	h := *p.ctl.woven
-	p.woven = false
+	p.queued = 0
 	p.Size -= w.o.OverlayLen
 	o := w.s.Port(int(to.port))
 	if o == nil {

@@ -68,6 +68,9 @@ func (n *Network) checkFlow(s *FlowSpec) error {
 		if err := s.Service.check(n, src); err != nil {
 			return err
 		}
+		if s.usesRoCE() {
+			return fmt.Errorf("a flow to service %s with bth: an RDMA connection has one host: want bth: false", s.Service.Name)
+		}
 	}
 	if src.first != src || dst.first != dst {
 		return fmt.Errorf("a flow from %q to %q: want hosts, not their further ports", s.From, s.To)
@@ -97,6 +100,9 @@ func (n *Network) newFlow(s FlowSpec) (*Flow, error) {
 	if f.Service != nil {
 		f.Dport = cmp.Or(f.Dport, f.Service.Port)
 	}
+	if f.usesRoCE() {
+		f.Dport = rocePort
+	}
 	f.Dport = cmp.Or(f.Dport, 5001)
 	return f, nil
 }
@@ -109,8 +115,12 @@ func (f *Flow) begin() error {
 	if f.Service != nil {
 		to = f.Service.address(f.Src)
 	}
+	from, into := f.Dport, f.Sport // of answers
+	if f.usesRoCE() {
+		from, into = into, from
+	}
 	f.ahead = newHeaders(f.Src, to, protocol, f.Sport, f.Dport)
-	f.back = newHeaders(f.Dst, f.Src, protocol, f.Dport, f.Sport)
+	f.back = newHeaders(f.Dst, f.Src, protocol, from, into)
 	dscp := uint8(0)
 	if f.Transport == UltraEthernet {
 		dscp = f.Src.net.opts.TrimmableDSCP
@@ -118,14 +128,29 @@ func (f *Flow) begin() error {
 	f.ahead.setDSCP(dscp)
 	for k := 1; k < f.planeCount(); k++ {
 		a, b := f.Src.ports[k], f.Dst.ports[k]
-		f.planes = append(f.planes, [2]headers{newHeaders(a, b, protocol, f.Sport, f.Dport), newHeaders(b, a, protocol, f.Dport, f.Sport)})
+		f.planes = append(f.planes, [2]headers{newHeaders(a, b, protocol, f.Sport, f.Dport), newHeaders(b, a, protocol, from, into)})
 		f.planes[k-1][0].setDSCP(dscp)
+	}
+	if f.usesRoCE() {
+		t, err := f.net.tune(&f.FlowSpec, f.Src.rate(f.Tuning))
+		if err != nil {
+			return err
+		}
+		f.roce = &roce{segment: int64(t.Segment), pair: uint32(f.ID) & 0xFFFFFF, last: never64}
+		if f.Bytes > 0 {
+			f.roce.last = (f.Bytes - 1) / f.roce.segment * f.roce.segment
+		}
 	}
 	if err := f.connect(); err != nil {
 		return err
 	}
 	f.sender.start()
 	return nil
+}
+
+// usesRoCE reports whether switches see the headers of RoCE.
+func (s *FlowSpec) usesRoCE() bool {
+	return s.Transport == DCQCN && s.Tuning != nil && s.Tuning.RDMA.BTH
 }
 
 // tune returns the parameters of a flow from a NIC of some bit/s. Flows share them, so
@@ -158,7 +183,11 @@ func (n *Network) newTuning(s *FlowSpec, rate int64) (Tuning, error) {
 	case s.Transport.protocol() == protocolTCP:
 		room = n.opts.MTU - ipv4Len - tcpLen
 	case s.Transport == DCQCN && s.Tuning != nil:
-		room -= max(0, s.Tuning.RDMA.Headers-UDPHeaders)
+		headers := s.Tuning.RDMA.Headers
+		if s.usesRoCE() {
+			headers = cmp.Or(headers, RoCEHeaders)
+		}
+		room -= max(0, headers-UDPHeaders)
 		if s.Tuning.RDMA.Nack == Patient {
 			return n.patient(*s.Tuning, rate).tuned(rate, room)
 		}

@@ -209,6 +209,7 @@ type Flow struct {
 	sender      sender
 	receiver    endpoint
 	step        *step // of a workload; nil: none
+	roce        *roce // nil: nothing is behind UDP
 }
 
 // An endpoint is one end of a flow. It must not keep the packet.

@@ -77,14 +77,13 @@ type Packet struct {
 	NSacks  int8     // of Sacks in use
 	Spoiled bool     // answers: the packet that is answered has met congestion
 	Trimmed trimming // data: a switch has cut the payload off; answers: of the packet that is answered
+	queued  uint8    // the queue of its port that a model has picked, or carriesWoven
 	// Entropy is the choice among the flow's source ports; of an answer, the choice of the
 	// packet that is answered, whose port is the destination.
 	Entropy uint16
 
-	first  bool  // it goes before others in queues
-	plane  uint8 // of the ports that it goes between, from 0
-	woven  bool  // it has a header of ConWeave, in ctl
-	queued uint8 // the queue of its port that a model has picked
+	first bool  // it goes before others in queues
+	plane uint8 // of the ports that it goes between, from 0
 
 	Sent   time.Duration // when it was given to the NIC
 	Stamp  time.Duration // the transport's own: an Ack echoes Sent
@@ -248,18 +247,22 @@ func (h *headers) write(p *Packet) {
 	}
 	if p.Entropy != 0 {
 		port := ip[ipv4Len:]
-		if p.Kind != data {
+		if p.Kind != data && p.Flow.roce == nil {
 			port = port[2:]
 		}
 		binary.BigEndian.PutUint16(port, p.Flow.port(p.Entropy))
 	}
 	p.head, p.extra = b, int(p.padding)+p.Payload
+	if p.Flow.roce != nil {
+		p.head = p.Flow.roce.write(b, p)
+		p.extra -= len(p.head) - len(b)
+	}
 }
 
 // tuple returns the addresses and ports of a packet of a flow.
 func (p *Packet) tuple() model.Flow {
 	t := p.headers().tuple
-	if p.Kind == data {
+	if p.Kind == data || p.Flow.roce != nil {
 		t.Sport = p.Flow.port(p.Entropy)
 	} else {
 		t.Dport = p.Flow.port(p.Entropy)
@@ -314,7 +317,7 @@ func marked(b []byte) bool {
 
 // ipv4At finds the IP header, at the end of the Ethernet header; 0 if there is
 // none. Behind another type, by which schemes mark their own headers, it is found
-// by the length of the whole: what hosts send has UDP or TCP behind IP.
+// by the length of the whole: what hosts send has UDP, TCP or RoCE behind IP.
 func ipv4At(b []byte) int {
 	if len(b) < UDPHeaders {
 		return 0
@@ -322,14 +325,99 @@ func ipv4At(b []byte) int {
 	if binary.BigEndian.Uint16(b[12:]) == typeIPv4 {
 		return ethernetLen
 	}
-	for _, n := range [...]int{TCPHeaders, UDPHeaders} {
+	for _, n := range [...]int{TCPHeaders, UDPHeaders, UDPHeaders + bthLen, UDPHeaders + bthLen + aethLen} {
 		at := len(b) - n + ethernetLen
 		if at < ethernetLen || b[at] != 0x45 {
 			continue
 		}
-		if tcp := b[at+9] == protocolTCP; tcp == (n == TCPHeaders) {
+		roce := b[at+9] == protocolUDP && binary.BigEndian.Uint16(b[at+ipv4Len+2:]) == rocePort
+		switch {
+		case n == TCPHeaders && b[at+9] == protocolTCP, n == UDPHeaders && b[at+9] != protocolTCP, n >= UDPHeaders+bthLen && roce:
 			return at
 		}
 	}
 	return 0
+}
+
+// With RoCEv2, a packet has UDP port 4791, the base transport header (BTH)
+// of InfiniBand, and in ACKs and Nacks the extended header (AETH). Switches with programs
+// see them in place of the first bytes behind UDP. Hosts exchange fields of Packet.
+//
+// A flow is a message of SENDs on a reliable connection. Its queue pair is its number, in
+// both directions, and packet sequence numbers count from 0.
+
+const (
+	rocePort = 4791
+	bthLen   = 12
+	aethLen  = 4
+	icrcLen  = 4
+
+	// RoCEHeaders is the length of a packet of data beside its payload.
+	RoCEHeaders = UDPHeaders + bthLen + icrcLen
+	// RoCEAnswer is the length of an ACK or a Nack.
+	RoCEAnswer = RoCEHeaders + aethLen
+)
+
+// Opcodes of the BTH.
+const (
+	sendFirst  = 0x00
+	sendMiddle = 0x01
+	sendLast   = 0x02
+	sendOnly   = 0x04
+	opAck      = 0x11
+	opNotice   = 0x81 // CNP
+)
+
+// backwardNotice is the bit BECN beside the queue pair. It is in notices, and in ACKs and
+// Nacks that a receiver sends in place of a separate notice.
+const backwardNotice = 1 << 30
+
+// Syndromes of the AETH.
+const (
+	syndromeAck      = 0x1F // no limit to credit
+	syndromeSequence = 0x60 // a packet is missing
+)
+
+// A roce is what the headers of RoCE need to know of a flow.
+type roce struct {
+	segment int64 // bytes of a full packet
+	pair    uint32
+	last    int64 // the first byte of the last packet
+}
+
+// write returns the header bytes with BTH and AETH behind UDP.
+func (r *roce) write(b []byte, p *Packet) []byte {
+	udp := b[ethernetLen+ipv4Len:]
+	binary.BigEndian.PutUint16(udp[4:], uint16(udpLen+int(p.padding)+p.Payload))
+	opcode, sequence := byte(sendMiddle), p.Seq/r.segment
+	syndrome := -1
+	switch {
+	case p.Kind == cnp:
+		opcode, sequence = opNotice, 0
+	case p.Kind == nack:
+		opcode, sequence, syndrome = opAck, p.Ack/r.segment, syndromeSequence
+	case p.Kind == Ack:
+		opcode, sequence, syndrome = opAck, (p.Ack+r.segment-1)/r.segment-1, syndromeAck
+	case p.Seq == 0 && r.last == 0:
+		opcode = sendOnly
+	case p.Seq == 0:
+		opcode = sendFirst
+	case p.Seq >= r.last:
+		opcode = sendLast
+	}
+	b = append(b, opcode, 0, 0xFF, 0xFF) // the default partition
+	pair := r.pair
+	if p.Echo || p.Kind == cnp {
+		pair |= backwardNotice
+	}
+	b = binary.BigEndian.AppendUint32(b, pair)
+	word := uint32(sequence) & 0xFFFFFF
+	if p.Kind == data {
+		word |= 1 << 31 // the receiver answers each packet
+	}
+	b = binary.BigEndian.AppendUint32(b, word)
+	if syndrome >= 0 {
+		b = binary.BigEndian.AppendUint32(b, uint32(syndrome)<<24)
+	}
+	return b
 }

@@ -55,6 +55,7 @@ type RDMA struct {
 	Window        int64         // bytes outstanding at most; zero: no limit
 	Headers       int           // bytes of a packet of data beside its payload; zero: UDPHeaders. Switches see the excess as payload
 	Answer        int           // bytes of an ACK, Nack or notification; zero: UDPHeaders
+	BTH           bool          // switches see RoCEv2 behind UDP, with port 4791
 	Reordering    time.Duration // how long Patient takes a missing packet for a late one; zero: BaseRTT
 	BaseRTT       time.Duration // of Patient; zero: on the longest shortest path of the network
 	Nack          NackPolicy    // what both ends do about packets that come early
@@ -203,6 +204,10 @@ func (d *RDMA) tune(rate int64) {
 	fill(&d.NackEvery, 4*time.Microsecond)
 	fill(&d.AckEvery, 1)
 	fill(&d.Window, never64)
+	if d.BTH {
+		fill(&d.Headers, RoCEHeaders)
+		fill(&d.Answer, RoCEAnswer)
+	}
 	fill(&d.Headers, UDPHeaders)
 	fill(&d.Answer, UDPHeaders)
 }
@@ -230,6 +235,8 @@ func (t *Tuning) validate(room int) error {
 	switch {
 	case t.Segment > room:
 		return fmt.Errorf("segments of %d bytes: the MTU has room for %d", t.Segment, room)
+	case d.BTH && (d.Headers > 0 && d.Headers < RoCEHeaders || d.Answer > 0 && d.Answer < RoCEAnswer):
+		return fmt.Errorf("bth with headers of %d bytes and answers of %d: want at least %d and %d", d.Headers, d.Answer, RoCEHeaders, RoCEAnswer)
 	case d.Headers > 0 && d.Headers < UDPHeaders || d.Answer > 0 && d.Answer < UDPHeaders || d.Headers > MostHeaders || d.Answer > MostHeaders:
 		return fmt.Errorf("headers of %d bytes, answers of %d: want %d to %d", d.Headers, d.Answer, UDPHeaders, MostHeaders)
 	case t.Gain < 0 || t.Gain > 1 || d.Gain < 0 || d.Gain > 1:

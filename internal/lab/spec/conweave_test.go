@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -27,5 +28,17 @@ func TestModelOnly(t *testing.T) {
 		if _, err := Load("x.yaml", []byte(text), nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
+	}
+}
+
+// TestBTH takes the headers of RoCE where they have room.
+func TestBTH(t *testing.T) {
+	const text = "schemes: [ecmp]\nlike: %s\ntransport: {kind: dcqcn, rdma: {bth: true}}\n"
+	x, err := Load("x.yaml", fmt.Appendf(nil, text, "hardware"), nil, nil)
+	if err != nil || !x.Cases[0].Transport.Tuning().RDMA.BTH {
+		t.Errorf("with like: hardware: %v", err)
+	}
+	if _, err := Load("x.yaml", fmt.Appendf(nil, text, "ns3"), nil, nil); err == nil || !strings.Contains(err.Error(), "bth with headers of 48 bytes and answers of 60: want 58 and 62 at least") {
+		t.Errorf("with like: ns3: %v", err)
 	}
 }

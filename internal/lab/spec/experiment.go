@@ -232,7 +232,7 @@ func (t *TransportSpec) Tuning() *sim.Tuning {
 			RaiseInterval: time.Duration(t.RDMA.RaiseInterval), RaiseBytes: int64(t.RDMA.RaiseBytes), Recovery: t.RDMA.Recovery,
 			Additive: int64(t.RDMA.Additive), Hyper: int64(t.RDMA.Hyper),
 			NoticeEvery: time.Duration(t.RDMA.NoticeEvery), NackEvery: time.Duration(t.RDMA.NackEvery), Window: int64(t.RDMA.Window),
-			Reordering: time.Duration(t.RDMA.Reordering), BaseRTT: time.Duration(t.RDMA.BaseRTT),
+			Reordering: time.Duration(t.RDMA.Reordering), BaseRTT: time.Duration(t.RDMA.BaseRTT), BTH: t.RDMA.BTH,
 			Nack: t.RDMA.nackPolicy(), NackNotice: t.RDMA.NackAs == withNotice, Answered: t.RDMA.Notices == ofAnswered,
 			RepeatAll: t.RDMA.Nack == nackSelective && t.RDMA.Repeat == repeatAll,
 			Headers:   int(t.RDMA.Headers), Answer: int(t.RDMA.Answer),
@@ -255,6 +255,7 @@ type RDMASpec struct {
 	Window        Size    `yaml:"window"` // outstanding at most
 	Reordering    Time    `yaml:"reordering"`
 	BaseRTT       Time    `yaml:"base-rtt"`
+	BTH           bool    `yaml:"bth"`
 
 	// Choices: see there.
 	Nack    string `yaml:"nack"`

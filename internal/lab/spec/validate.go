@@ -431,6 +431,9 @@ func (t *TransportSpec) check() error {
 	if err := cmp.Or(t.checkEntropy(), t.UEC.check()); err != nil {
 		return err
 	}
+	if t.RDMA.BTH && (t.RDMA.Headers != 0 && t.RDMA.Headers < sim.RoCEHeaders || t.RDMA.Answer != 0 && t.RDMA.Answer < sim.RoCEAnswer) {
+		return fmt.Errorf("rdma: bth with headers of %d bytes and answers of %d: want %d and %d at least: like: hardware sets both", t.RDMA.Headers, t.RDMA.Answer, sim.RoCEHeaders, sim.RoCEAnswer)
+	}
 	for _, h := range []struct {
 		key   string
 		bytes Size
