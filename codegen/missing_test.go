@@ -65,3 +65,19 @@ func TestTauNormalisesT(t *testing.T) {
 		t.Error("T is not cut at tau = 300 us")
 	}
 }
+
+// TestNotOnTofino: parameters of RLB that programs for Tofino would ignore are refused.
+func TestNotOnTofino(t *testing.T) {
+	for _, scheme := range []string{"letflow+rlb", "drill+rlb-star"} {
+		for name, word := range map[string]string{"loop": "queue", "suboptimal": "random"} {
+			row, err := codegen.Lookup(scheme)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = codegen.Generate(row, codegen.Params{Arch: "t2na", Set: map[string]string{name: word}})
+			if want := name + "=" + word + ": programs for t2na have no such form"; err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", scheme, err, want)
+			}
+		}
+	}
+}

@@ -23,12 +23,14 @@ traffic: [{workload: websearch, load-of: fabric, pattern: all-to-all, cut: none}
 loads: [0.8]
 duration: 4ms
 seeds: [101]
-schemes: [{scheme: letflow+rlb-star, label: RLB, set: {dt: 2us, twarn: 10us, hold: 200us, tpath: 50us}}]
+schemes:
+- {scheme: letflow+rlb-star, label: RLB, set: {dt: 2us, twarn: 10us, hold: 200us, tpath: 50us}}
+- {scheme: letflow+rlb-star, label: RLB random, set: {dt: 2us, twarn: 10us, hold: 200us, tpath: 50us, suboptimal: random}}
 cases:
 - {name: healthy}
-- {name: drops, faults: [{at: 0s, switch: s2, drop: 0.0035}]}
-- {name: dead, faults: [{at: 300us, switch: s2, drop: 1}]}
-- {name: hole, faults: [{at: 300us, switch: s2, black-hole: 1}]}
+- {name: drops, faults: [{at: 0s, switch: s2, drop: 0.0035}], schemes: [RLB]}
+- {name: dead, faults: [{at: 300us, switch: s2, drop: 1}], schemes: [RLB]}
+- {name: hole, faults: [{at: 300us, switch: s5, black-hole: 1}], schemes: [RLB random]}
 `
 
 // TestFailureDetection: RLB's Algorithm 2 finds the spine that loses every packet, or
@@ -38,19 +40,16 @@ cases:
 func TestFailureDetection(t *testing.T) {
 	leftToPlainRun(t)
 	c := run(t, &Runner{}, loadOnce(t, failing))
-	for _, name := range []string{"healthy", "drops"} {
-		if alerts := c.Row(name, "RLB", 0.8).Runs[0].Alerts; len(alerts) > 0 {
-			t.Errorf("%s: %v, want no alert", name, alerts)
-		}
-	}
-	for _, name := range []string{"dead", "hole"} {
-		alerts := c.Row(name, "RLB", 0.8).Runs[0].Alerts
-		if len(alerts) == 0 {
-			t.Errorf("%s: s2 is not found", name)
+	for _, row := range []struct{ name, scheme, spine string }{
+		{"healthy", "RLB", ""}, {"healthy", "RLB random", ""}, {"drops", "RLB", ""}, {"dead", "RLB", "s2"}, {"hole", "RLB random", "s5"},
+	} {
+		alerts := c.Row(row.name, row.scheme, 0.8).Runs[0].Alerts
+		if (len(alerts) > 0) != (row.spine != "") {
+			t.Errorf("%s, %s: alerts %v, want some about %q", row.name, row.scheme, alerts, row.spine)
 		}
 		for i, a := range alerts {
-			if !strings.Contains(a, "s2 behind it has failed") || slices.Contains(alerts[:i], a) {
-				t.Errorf("%s: alert %q among %v, want each leaf to report s2 once", name, a, alerts)
+			if !strings.Contains(a, row.spine+" behind it has failed") || slices.Contains(alerts[:i], a) {
+				t.Errorf("%s, %s: alert %q among %v, want each leaf to report %q once", row.name, row.scheme, a, alerts, row.spine)
 			}
 		}
 	}

@@ -95,6 +95,8 @@ func schemes() []scheme {
 		{"presto+rlb-star", codegen.Params{Ports: 4, Set: rlb("owd", "true")}},
 		{"letflow+rlb", codegen.Params{Ports: 4, Set: rlb("loop", "queue", "rcrate", "20Mbps")}},
 		{"drill+rlb-star", codegen.Params{Ports: 4, Set: rlb("loop", "queue", "rcrate", "1Mbps")}},
+		{"letflow+rlb", codegen.Params{Ports: 5, Set: rlb("suboptimal", "random")}},
+		{"presto+rlb-star", codegen.Params{Ports: 4, Set: rlb("suboptimal", "turn")}},
 		{"letflow+rlb-star", codegen.Params{Ports: 4, Set: rlb()}},
 		{"hermes+rlb-star", codegen.Params{Ports: 4, Set: rlb("sent", "20000B", "timeout", "2ms")}},
 		{"qall-pkt+rlb", codegen.Params{Ports: 4, Set: rlb("tb", "50us")}},

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -685,5 +686,27 @@ func TestErratumRLB6_RecirculationQueue(t *testing.T) {
 	r.comeAgain(it)
 	if got := r.cell("rc_q", 0); got != 2000 {
 		t.Errorf("%d bytes wait: one of two packets has come round and goes round again", got)
+	}
+}
+
+// The suboptimal path of the first one is the next by RTT, here the last slot, or as the
+// load balancer selects: the next slot, or a random other one.
+func TestErratumRLB12_Suboptimal(t *testing.T) {
+	for word, want := range map[string][]int{"rtt": {3}, "turn": {1}, "random": {1, 2, 3}} {
+		r := rlbRig(t, "rlb", rlb("suboptimal", word), 100, 90, 80, 110)
+		taken := make([]int, 4)
+		for turn := range 4 * 300 {
+			r.warn(0)
+			slot, _ := r.sendRounds(tcp(0, 1))
+			if turn%4 == 0 { // else another path is the first choice
+				taken[slot]++
+			}
+		}
+		for slot, n := range taken {
+			if slices.Contains(want, slot) != (n >= 70) || !slices.Contains(want, slot) && n > 0 {
+				t.Errorf("suboptimal=%s: packets by path %v, want paths %v", word, taken, want)
+				break
+			}
+		}
 	}
 }

@@ -39,6 +39,16 @@ type ingressQueue struct {
 // controller has set the counts to 0 or one of them has wrapped.
 func (q *ingressQueue) occupy() { q.bytes = q.came - min(q.came, q.gone) }
 
+// A Suboptimal says which path RLB considers after a path that may be paused.
+type Suboptimal uint8
+
+// The orders of paths, by the words of the parameter.
+const (
+	ByRTT Suboptimal = iota
+	AtRandom
+	InTurn
+)
+
 // A Notice is a congestion notification to the switch upstream.
 type Notice uint8
 
@@ -203,11 +213,19 @@ func (g *rlb) reroute(p *pass, grain granularity) (slot int, again bool) {
 	if g.cfg.LoopQueue && g.paused(g.port(p, slot), p.now) {
 		g.loop = Time(uint64(g.waits) * (8_000_000 << 32 / g.cfg.RCRate) >> 32)
 	}
-	for range p.n - 1 {
+	ahead := 0
+	if g.cfg.Suboptimal == AtRandom && p.n > 2 && g.paused(g.port(p, slot), p.now) {
+		ahead = g.random(p.n - 1)
+	}
+	for turn := 1; turn < p.n; turn++ {
 		if !g.paused(g.port(p, slot), p.now) {
 			return slot, false
 		}
-		next, gain := g.suboptimal(p, slot)
+		next := g.suboptimal(p, slot)
+		if g.cfg.Suboptimal != ByRTT {
+			next = (r.base + 1 + (ahead+turn-1)%(p.n-1)) % p.n
+		}
+		gain := g.slower(p, slot, next)
 		if gain > g.loop && g.mayRecirculate(r, gain, p.now) {
 			g.sum++
 			g.waits += uint32(p.Len)
@@ -281,15 +299,15 @@ func (g *rlb) detour(p *pass, slot int) int {
 	return slot
 }
 
-// suboptimal is the next path in the order of RTTs, the fastest after the
-// slowest, and by how much it is slower.
-func (g *rlb) suboptimal(p *pass, slot int) (next int, gain Time) {
+// suboptimal is the next path in the order of RTTs, the fastest after the slowest.
+func (g *rlb) suboptimal(p *pass, slot int) (next int) {
 	var rtt [MaxPaths]uint32
 	for s := range p.n {
 		rtt[s] = g.delay(&g.paths.of(p.Group)[s], p.now)
 	}
 	before := func(a, b int) bool { return cmp.Or(cmp.Compare(rtt[a], rtt[b]), cmp.Compare(a, b)) < 0 }
-	next, fastest := -1, slot
+	fastest := slot
+	next = -1
 	for s := range p.n {
 		if before(slot, s) && (next < 0 || before(s, next)) {
 			next = s
@@ -299,13 +317,19 @@ func (g *rlb) suboptimal(p *pass, slot int) (next int, gain Time) {
 		}
 	}
 	if next < 0 {
-		return fastest, 0
+		return fastest
 	}
-	gain = Time(rtt[next] - rtt[slot])
+	return next
+}
+
+// slower is by how much another path is slower than the path of a slot, 0 if it is faster.
+func (g *rlb) slower(p *pass, slot, other int) Time {
+	paths := g.paths.of(p.Group)
+	gain := Time(max(0, int64(g.delay(&paths[other], p.now))-int64(g.delay(&paths[slot], p.now))))
 	if g.cfg.Halve {
 		gain /= 2
 	}
-	return next, gain
+	return gain
 }
 
 // delay is the RTT of a path: at least as long as a probe is overdue, and so the

@@ -398,6 +398,9 @@ type Params struct {
 	// LoopQueue takes t_rc from the bytes that wait for recirculation, at RCRate bit/s.
 	LoopQueue bool
 	RCRate    uint64
+	// Suboptimal is the order of the paths that RLB considers: of RTTs, from a random
+	// slot on, or from the next slot on.
+	Suboptimal Suboptimal
 }
 
 // Set sets a constant by the catalogue's name, with the number from a manifest, where
@@ -456,6 +459,8 @@ func (p *Params) Set(name string, number int64) error {
 		p.Halve = number == 1
 	case "loop":
 		p.LoopQueue = number == 1
+	case "suboptimal":
+		p.Suboptimal = Suboptimal(number)
 	case "rcrate":
 		p.RCRate = uint64(number)
 	case "delay":
