@@ -39,7 +39,7 @@ type ingressQueue struct {
 // controller has set the counts to 0 or one of them has wrapped.
 func (q *ingressQueue) occupy() { q.bytes = q.came - min(q.came, q.gone) }
 
-// A Suboptimal says which path RLB considers after a path that may be paused.
+// A Suboptimal is a rule for the path that RLB considers after one that may be paused.
 type Suboptimal uint8
 
 // The orders of paths, by the words of the parameter.
