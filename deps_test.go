@@ -40,7 +40,7 @@ var rooms = map[string][]string{
 	"internal/server/thrift": {"internal/bmv2", "internal/dataplane", "internal/dataplane/hash"},
 	"internal/ui/live":       {"internal/server/gate"},
 	// The page in a browser.
-	"internal/ui/web":          {"internal/ui/live"},
+	"internal/ui/web":          {"internal/ui/live", "internal/lab/chart"},
 	"examples":                 {},
 	"internal/scheme/manifest": {"internal/text/plain", "internal/text/tree"},
 	// The limits of files, checked before a parser reads them.

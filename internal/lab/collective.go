@@ -187,28 +187,48 @@ const (
 
 // steps returns the messages of the first collective, or nil if there are too many.
 func steps(topo *fabric.Topology, flows []*outcome) *Steps {
-	var first *spec.Instance
-	depth := make([]int, len(flows))
-	out := &Steps{}
-	at := map[int]int{}
-	for _, i := range inOrder(flows) {
+	order := inOrder(flows)
+	for _, i := range order {
+		if first := flows[i].Instance; first != nil {
+			return messages(topo, flows, order, depths(flows, order), func(x *spec.Instance) bool { return x == first }, 0)
+		}
+	}
+	return nil
+}
+
+// depths returns how many messages precede each flow in the longest chain of its
+// instance.
+func depths(flows []*outcome, order []int) []int32 {
+	depth := make([]int32, len(flows))
+	for _, i := range order {
 		f := flows[i]
 		if f.Instance == nil {
 			continue
 		}
-		if first == nil {
-			first = f.Instance
-		}
-		if f.Instance != first {
-			continue
-		}
 		for _, p := range predecessors(f.Waits) {
-			if flows[p].Instance == first {
+			if flows[p].Instance == f.Instance {
 				depth[i] = max(depth[i], depth[p]+1)
 			}
 		}
-		if f.Compute || f.Finished == 0 {
+	}
+	return depth
+}
+
+// messages returns the finished messages of some instances, or nil if there are too many.
+// With a time it includes messages under way, up to that time.
+func messages(topo *fabric.Topology, flows []*outcome, order []int, depth []int32, of func(*spec.Instance) bool, now time.Duration) *Steps {
+	out := &Steps{}
+	at := map[int]int{}
+	for _, i := range order {
+		f := flows[i]
+		if f.Instance == nil || f.Compute || !of(f.Instance) {
 			continue
+		}
+		end, going := f.Finished, false
+		if end == 0 {
+			if end, going = now, true; now == 0 || f.Sent == 0 {
+				continue
+			}
 		}
 		if _, ok := at[f.Src]; !ok {
 			if len(at) == maxSenders {
@@ -219,8 +239,11 @@ func steps(topo *fabric.Topology, flows []*outcome) *Steps {
 		if len(out.Rank) == maxSpans {
 			return nil
 		}
-		out.Rank, out.Step = append(out.Rank, f.Src), append(out.Step, depth[i])
-		out.Start, out.End = append(out.Start, round(f.Started.Seconds()*1e3)), append(out.End, round(f.Finished.Seconds()*1e3))
+		out.Rank, out.Step = append(out.Rank, f.Src), append(out.Step, int(depth[i]))
+		out.Start, out.End = append(out.Start, round(f.Started.Seconds()*1e3)), append(out.End, round(end.Seconds()*1e3))
+		if now > 0 {
+			out.going = append(out.going, going)
+		}
 	}
 	if len(out.Rank) == 0 {
 		return nil

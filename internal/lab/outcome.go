@@ -71,6 +71,8 @@ type Steps struct {
 	Step  []int     `json:"step"`  // how many messages precede it in its longest chain
 	Start []float64 `json:"start_ms"`
 	End   []float64 `json:"end_ms"`
+
+	going []bool // of each message: it has not arrived, and End is now; nil: all have arrived
 }
 
 // Uses are the utilisations of links over time.

@@ -332,13 +332,11 @@ func (c *Comparison) drawSteps(r *Row) *chart.Chart {
 	for k := range p.Rank {
 		s := &f.Series[p.Step[k]%hue]
 		s.X, s.To, s.Y = append(s.X, p.Start[k]), append(s.To, p.End[k]), append(s.Y, float64(p.Rank[k]))
-		s.Hints = append(s.Hints, fmt.Sprintf("%s, step %d: %.4g to %.4g ms", p.Hosts[p.Rank[k]], p.Step[k], p.Start[k], p.End[k]))
-	}
-	for i := range f.Series {
-		s := &f.Series[i]
-		for range s.X {
-			s.Shade = append(s.Shade, 0.75) // messages of one sender overlap
+		hint, shade := fmt.Sprintf("%s, step %d: %.4g to %.4g ms", p.Hosts[p.Rank[k]], p.Step[k], p.Start[k], p.End[k]), 0.75 // messages of one sender overlap
+		if p.going != nil && p.going[k] {
+			hint, shade = fmt.Sprintf("%s, step %d: from %.4g ms, under way", p.Hosts[p.Rank[k]], p.Step[k], p.Start[k]), 0.3
 		}
+		s.Hints, s.Shade = append(s.Hints, hint), append(s.Shade, shade)
 	}
 	return f
 }

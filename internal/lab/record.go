@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/controller/inspect"
 	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/lab/spec"
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
@@ -118,9 +120,11 @@ func (r *recording) End() error {
 	return r.to.Close()
 }
 
-// Watch makes a Recorder that hands on what all switches remember, at intervals
-// of virtual time, which stands still until each returns. Where begin is given,
-// it is notified of the run first.
+// Watch makes a Recorder that passes snapshots of all switches to each, at intervals of
+// virtual time. The run waits until each returns. If begin is not nil, it receives the
+// run first. If every is 0, the interval is 10 ms, and in a run of collectives the
+// interval of its samples or a 200th of the time that has passed. Collectives are watched
+// until the last flow has ended.
 func Watch(every time.Duration, begin func(*View), each func([]*inspect.Snapshot) error) Recorder {
 	return &looking{every: every, begin: begin, each: each}
 }
@@ -130,9 +134,13 @@ type looking struct {
 	begin func(*View)
 	each  func([]*inspect.Snapshot) error
 
+	view       *View
 	inspectors []*inspect.Inspector
 	failed     error
 }
+
+// watchEvery is the interval between snapshots of runs without collectives.
+const watchEvery = 10 * time.Millisecond
 
 // Begin plans the snapshots.
 func (l *looking) Begin(v *View) error {
@@ -146,12 +154,27 @@ func (l *looking) Begin(v *View) error {
 		}
 		l.inspectors = append(l.inspectors, in)
 	}
-	end := v.Job.Case.Length()
-	v.Net.Every(l.every, func(now time.Duration) bool {
-		l.failed = l.snapshot(now)
-		return l.failed == nil && now+l.every <= end
-	})
+	l.view = v
+	l.next(0)
 	return nil
+}
+
+// next plans the next snapshot.
+func (l *looking) next(now time.Duration) {
+	length := l.view.Job.Case.Length()
+	every := l.every
+	if every == 0 && l.view.Progress != nil {
+		every = max(min(watchEvery, spec.DefaultInterval(length)), now/200)
+	}
+	at := now + cmp.Or(every, watchEvery)
+	if now > 0 && at > length && l.view.Progress == nil {
+		return
+	}
+	l.view.Net.At(at, func() {
+		if l.failed = l.snapshot(at); l.failed == nil && (at < length || l.view.Left() > 0) {
+			l.next(at)
+		}
+	})
 }
 
 func (l *looking) snapshot(now time.Duration) error {
@@ -167,8 +190,13 @@ func (l *looking) snapshot(now time.Duration) error {
 	return l.each(list)
 }
 
-// End returns the error of the recording, if any.
-func (l *looking) End() error { return l.failed }
+// End takes a last snapshot of collectives, and returns the error of the recording, if any.
+func (l *looking) End() error {
+	if l.failed == nil && l.view.Progress != nil {
+		l.failed = l.snapshot(l.view.Net.Now())
+	}
+	return l.failed
+}
 
 // Observe makes a Recorder that writes QALL's dataset: the traffic of the ports
 // between switches, and how their queues behaved meanwhile, from the end of the

@@ -494,6 +494,10 @@ type View struct {
 	Net      *sim.Network
 	Topology *fabric.Topology
 	Nodes    []*plan.Node
+	// Left returns the number of flows that have not ended.
+	Left func() int
+	// Progress returns how far the collectives have got; nil in a run without collectives.
+	Progress func() *CollectiveProgress
 	// Report adds a value to the metrics of the run.
 	Report func(metric string, value float64)
 	// Fail ends the run with an error.
@@ -510,6 +514,10 @@ type Recorder interface {
 
 func (r *running) view() *View {
 	v := &View{Job: r.Job, Net: r.net, Topology: r.topo, Nodes: r.nodes, Fail: r.fail}
+	v.Left = func() int { return r.left }
+	if r.Case.Collective() {
+		v.Progress = (&collectiveView{r: r}).now
+	}
 	v.OnDigest = func(sw string, f func(dataplane.Digest)) {
 		if r.onDigest == nil {
 			r.onDigest = map[string]func(dataplane.Digest){}

@@ -12,6 +12,7 @@ type position struct {
 	frame  int // the number of the next frame
 	event  int // and of the next event
 	series int // version of the last series sent
+	drawn  int // number of the last figures sent
 }
 
 // A letter is a group of messages for a reader.
@@ -125,6 +126,10 @@ func (s *Server) read(at *position) (l letter, changed <-chan struct{}) {
 	}
 	for at.event = max(at.event, s.told); at.event < s.told+len(s.events); at.event++ {
 		l.parts = append(l.parts, message("event", s.events[at.event-s.told]))
+	}
+	if at.drawn != s.drawn {
+		l.parts = append(l.parts, s.figures)
+		at.drawn = s.drawn
 	}
 	l.ended = s.ended
 	return l, s.changed

@@ -27,6 +27,13 @@ import (
 // returns the page's address.
 func labServer(t *testing.T, flags ...string) string {
 	t.Helper()
+	return serveLab(t, append([]string{"--scheme", "qall-poly3", "--load", "0.6", "--duration", "1m", "--seeds", "1"}, flags...)...)
+}
+
+// serveLab starts p4lb lab with some arguments and its page, and returns the page's
+// address.
+func serveLab(t *testing.T, args ...string) string {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("a separate process serves the page, without the race detector")
 	}
@@ -35,8 +42,7 @@ func labServer(t *testing.T, flags ...string) string {
 	if text, err := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "../../../cmd/p4lb").CombinedOutput(); err != nil {
 		t.Fatalf("building p4lb: %v: %s", err, text)
 	}
-	args := append([]string{"lab", "--scheme", "qall-poly3", "--load", "0.6", "--duration", "1m", "--seeds", "1", "--listen", "127.0.0.1:0"}, flags...)
-	cmd := exec.Command(binary, args...)
+	cmd := exec.Command(binary, append(append([]string{"lab"}, args...), "--listen", "127.0.0.1:0")...)
 	cmd.Dir = t.TempDir()
 	said, err := cmd.StderrPipe()
 	if err != nil {
@@ -155,6 +161,55 @@ func TestGuardedLabPage(t *testing.T) {
 	b.Until(`document.querySelector("#state")?.textContent.startsWith("live,")`)
 	if got := b.Eval(`location.href`); got != url {
 		t.Errorf("the page is at %v: the token stays in sight", got)
+	}
+	b.Quiet()
+}
+
+// TestCollectivePage opens the page of collectives. The figures appear while the first
+// one is under way, and show all messages in the end.
+func TestCollectivePage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "training.yaml")
+	experiment := `name: training
+topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 4, rate: 100G, host-rate: 100G, host-delay: 500ns, delay: 500ns, queue: 200}}
+schemes: [ecmp]
+traffic: [{collective: all-reduce, size: 2MB, groups: 2, order: strided, repeat: 2, compute: 50us}]
+transport: {kind: uec}
+mtu: 4160
+engine: native
+seeds: 1
+`
+	if err := os.WriteFile(file, []byte(experiment), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url := serveLab(t, "run", file, "--listen-wait")
+	b := browser.New(t)
+	b.Show(url, 1400, "light")
+	b.Until(`document.querySelector("#figures-box")?.hidden === false`)
+	// Two groups of four ranks send 4 * 6 messages in each of two executions.
+	const progress = `document.querySelector("#progress").textContent`
+	b.Until(`/ of 2 collectives and [1-9][0-9]? of 96 messages have ended/.test(` + progress + `) && !` + progress + `.includes(" 96 of 96")`)
+	b.Until(`document.querySelectorAll("#figures figure").length === 4`)
+	for expression, want := range map[string]any{
+		`[...document.querySelectorAll("#figures h3")].map(e => e.textContent).join("; ")`:      "Collective completion time so far and its ideal; Tail of the completion times; Messages of the collective with ecmp; Links over time with ecmp",
+		`[...document.querySelectorAll("#figures .keys")][0].textContent.includes("under way")`: true,
+		`/h1, step 0: /.test(document.querySelector("#figures").innerHTML)`:                     true,
+	} {
+		if got := b.Eval(expression); got != want {
+			t.Errorf("%s is %v, want %v", expression, got, want)
+		}
+	}
+	b.Until(progress + ` === "2 of 2 collectives and 96 of 96 messages have ended"`)
+	b.Until(`[...document.querySelectorAll("#figures title")].filter(e => /^h[0-9], step/.test(e.textContent)).length === 96`)
+	b.Until(`document.querySelector("#state").textContent.startsWith("ended,")`)
+	for _, scheme := range []string{"light", "dark"} {
+		for _, width := range []int{390, 1400} {
+			b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
+			b.Eval(`theme("` + scheme + `")`)
+			if got := b.Eval(`document.documentElement.scrollWidth`); got != float64(width) {
+				t.Errorf("at %d the page is %v wide", width, got)
+			}
+			b.Shoot(fmt.Sprintf("collective-%d-%s", width, scheme))
+		}
 	}
 	b.Quiet()
 }

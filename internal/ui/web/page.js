@@ -315,10 +315,32 @@ function listEvents() {
     el("time", {}, e.w ? new Date(e.w).toTimeString().slice(0, 8) : elapsed(e.t)), `${e.sw || ""}${e.port ? " port " + e.port : ""}${e.sw ? ": " : ""}${e.text}`)));
 }
 
+// ---- figures
+
+// drawFigures shows the latest figures. A paused page keeps those on it. Figures have texts of
+// p4lb alone, which it has escaped.
+let figures = null, figuresShown = null;
+function drawFigures() {
+  if (!figures || figures === figuresShown || held && figuresShown) return;
+  figuresShown = figures;
+  $("figures-box").hidden = false;
+  $("progress").textContent = figures.text;
+  const at = [...$("figures").querySelectorAll(".plot")].map(p => p.scrollLeft);
+  $("figures").replaceChildren(...figures.figures.map(f => {
+    const plot = el("div", { class: "plot" });
+    plot.innerHTML = f.svg;
+    return el("figure", { class: f.wide ? "broad" : "" }, el("h3", {}, f.title),
+      el("p", { class: "keys" }, ...f.keys.map(k => el("span", { class: "chart" }, el("i", { class: "k" + k.colour }), k.label))),
+      plot, el("figcaption", {}, f.about));
+  }));
+  [...$("figures").querySelectorAll(".plot")].forEach((p, i) => p.scrollLeft = at[i] || 0);
+}
+
 // ---- page
 
 function render() {
   queued = false;
+  drawFigures();
   if (!series) { status(); return; }
   if (!layout) place();
   if (!series.place.has(chosen)) chosen = (series.switches[0] || {}).name || "";
@@ -378,6 +400,7 @@ function listen() {
     if (!held) shown = frames.length - 1;
     later();
   });
+  source.addEventListener("figures", e => { figures = JSON.parse(e.data); later(); });
   source.addEventListener("event", e => {
     events.push(JSON.parse(e.data));
     if (events.length > 500) events.shift();

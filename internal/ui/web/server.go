@@ -17,6 +17,7 @@ import (
 
 	_ "embed"
 
+	"github.com/p4lb/p4lb/internal/lab/chart"
 	"github.com/p4lb/p4lb/internal/ui/live"
 )
 
@@ -70,8 +71,25 @@ type Server struct {
 	size    int      // total bytes of past
 	first   int      // number of past[0]
 	events  []Event
-	told    int // number of events before events[0]
+	told    int    // number of events before events[0]
+	figures []byte // the latest figures, as sent
+	drawn   int    // number of figures drawn so far
 	ended   bool
+}
+
+// A Figure is a chart of the run so far.
+type Figure struct {
+	Title string `json:"title"`
+	About string `json:"about"`
+	Wide  bool   `json:"wide"`
+	SVG   string `json:"svg"` // for a page with the style sheet of package chart
+	Keys  []Key  `json:"keys"`
+}
+
+// A Key is the name and the number of the colour of a series.
+type Key struct {
+	Label  string `json:"label"`
+	Colour int    `json:"colour"`
 }
 
 // New returns a server without frames.
@@ -93,7 +111,7 @@ var pageJS string
 // document returns the page, its gzip compression and a Content-Security-Policy
 // that permits only its own script and no external resources.
 func document() (text string, compressed []byte, rule string) {
-	text = strings.NewReplacer("/*CSS*/", pageCSS, "/*JS*/", pageJS).Replace(pageHTML)
+	text = strings.NewReplacer("/*CSS*/", pageCSS+chartCSS(), "/*JS*/", pageJS).Replace(pageHTML)
 	sum := sha256.Sum256([]byte(pageJS))
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // a valid level
@@ -101,6 +119,11 @@ func document() (text string, compressed []byte, rule string) {
 	z.Close()
 	return text, b.Bytes(), fmt.Sprintf("default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-%s'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 		base64.StdEncoding.EncodeToString(sum[:]))
+}
+
+// chartCSS is the style sheet of figures.
+func chartCSS() string {
+	return ".chart{" + chart.Colours(false) + "}:root[data-theme=\"dark\"] .chart{" + chart.Colours(true) + "}" + chart.Style()
 }
 
 // Watched reports whether a page is open.
@@ -152,6 +175,17 @@ func (s *Server) Tell(e Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.note([]Event{e})
+	s.wake()
+}
+
+// Draw publishes the figures of the run, with a line about its progress, in place of
+// the figures before.
+func (s *Server) Draw(text string, figures []Figure) {
+	m := message("figures", map[string]any{"text": text, "figures": figures})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.figures = m
+	s.drawn++
 	s.wake()
 }
 

@@ -27,21 +27,23 @@ import (
 
 // A labJob is the running of experiments.
 type labJob struct {
-	c        *cli.Console
-	dir      string
-	cores    int
-	within   int // of them for each run
-	resume   bool
-	observe  string
-	record   string
-	watch    bool
-	page     view.PageServer
-	pcap     string
-	every    time.Duration
-	parquet  bool
-	wide     bool
-	worlds   []string
-	overload bool
+	c          *cli.Console
+	dir        string
+	cores      int
+	within     int // of them for each run
+	resume     bool
+	observe    string
+	record     string
+	watch      bool
+	page       view.PageServer
+	pcap       string
+	every      time.Duration
+	everyGiven bool
+	listenWait bool
+	parquet    bool
+	wide       bool
+	worlds     []string
+	overload   bool
 
 	serve lab.Serve
 
@@ -91,15 +93,17 @@ func (j *labJob) addFlags(cmd *cobra.Command) {
 	f.BoolVarP(&j.watch, "watch", "w", false, "show the registers of the switches on the terminal during that run")
 	cli.AddPcapFlag(cmd, &j.pcap, "in virtual time, for that run: ")
 	j.page.AddFlags(cmd, "that run as it goes on, in virtual time")
+	f.BoolVar(&j.listenWait, "listen-wait", false, "begin that run when a browser has opened the page")
 	f.StringVar(&j.serve.Address, "serve", "", "let controllers of your own drive the switches of the first scheme: list the switches at `ADDR`, such as 127.0.0.1:9558, and serve their P4Runtime at the next ports")
 	f.DurationVar(&j.serve.Every, "serve-every", 10*time.Millisecond, "stop the virtual clock every `TIME` for these controllers")
 	f.IntVar(&j.serve.Wait, "serve-wait", 0, "until `N` controllers have called http://ADDR/next, instead of until real time catches up")
 	f.Float64Var(&j.serve.Slow, "serve-slow", 1, "virtual time is `N` times slower than real time, without --serve-wait")
 	f.DurationVar(&j.serve.Timeout, "serve-timeout", time.Second, "fail if a controller is silent for `TIME` while the clock waits for it")
-	f.DurationVar(&j.every, "every", 10*time.Millisecond, "observe, record and watch every `TIME`, which is virtual")
+	f.DurationVar(&j.every, "every", 10*time.Millisecond, "observe, record and watch every `TIME`, which is virtual; --watch and --listen show collectives more often by default")
 }
 
 func (j *labJob) check(cmd *cobra.Command) error {
+	j.everyGiven = cmd.Flags().Changed("every")
 	for _, f := range []struct{ flag, name string }{{"observe", j.observe}, {"record", j.record}} {
 		if f.name != "" && cli.RecordFormat(f.name) == "" {
 			return cli.UsageError(cmd, "--%s %s: want a name that ends in .%s", f.flag, f.name, strings.Join(inspect.RecordFormats, " or ."))
@@ -116,6 +120,7 @@ func (j *labJob) check(cmd *cobra.Command) error {
 	if err := cmp.Or(
 		j.page.Check(cmd),
 		cli.Requires(cmd, j.looks() > 0 && j.pcap == "", "--observe, --record, --watch or --listen", "every"),
+		cli.Requires(cmd, j.page.Listen != "", "--listen", "listen-wait"),
 		cli.Requires(cmd, j.serve.Address != "", "--serve", "serve-every", "serve-wait", "serve-slow", "serve-timeout"),
 		cli.Requires(cmd, !slices.Equal(j.worlds, []string{lab.Sim}), "--on embedded or bmv2: the simulator takes its time", "overload"),
 	); err != nil {

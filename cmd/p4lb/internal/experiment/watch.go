@@ -23,7 +23,7 @@ const frameEvery = 100 * time.Millisecond
 // returns waits until then.
 func (j *labJob) screen(ctx context.Context, r *lab.Runner, x *spec.Experiment, bar *labProgress) (leave func() error) {
 	rounds, left, ended := make(chan *view.Round), make(chan struct{}), make(chan struct{})
-	r.Record = lab.Watch(j.every, nil, func(list []*inspect.Snapshot) error {
+	r.Record = lab.Watch(j.watchEvery(), nil, func(list []*inspect.Snapshot) error {
 		select {
 		case rounds <- view.RoundOf(list, x.Name):
 		case <-left:
@@ -58,6 +58,9 @@ func (j *labJob) screen(ctx context.Context, r *lab.Runner, x *spec.Experiment, 
 	}
 }
 
+// endWithin bounds the wait for open pages to receive the last frame.
+const endWithin = 5 * time.Second
+
 // show serves the page of the first run of an experiment while it runs. While a browser
 // is connected, the run waits for the page, which shows frameEvery; otherwise it runs at
 // full speed. The page shows the end of the run until the returned function is called.
@@ -67,15 +70,21 @@ func (j *labJob) show(ctx context.Context, r *lab.Runner, x *spec.Experiment) (l
 	var page *web.Server
 	exporter := &live.Exporter{}
 	at := j.page
+	var charts *drawing
 	begin := func(v *lab.View) {
 		page = at.Serve(ctx, j.c, v.Topology, exporter, func(err error) { failure = err })
+		charts = &drawing{view: v, page: page}
+		if j.listenWait {
+			page.Await(ctx) // an error ends the run too
+		}
 	}
-	r.Record = lab.Watch(j.every, begin, func(list []*inspect.Snapshot) error {
+	r.Record = lab.Watch(j.watchEvery(), begin, func(list []*inspect.Snapshot) error {
 		f := view.RoundOf(list, x.Name).PageFrame()
 		f.Virtual = true
 		exporter.Show(f)
 		page.Show(f)
 		if page.Watched() {
+			charts.draw(false)
 			plain.Pause(ctx, frameEvery)
 		}
 		return nil
@@ -83,11 +92,49 @@ func (j *labJob) show(ctx context.Context, r *lab.Runner, x *spec.Experiment) (l
 	return func() error {
 		defer cancel()
 		if page != nil {
+			charts.draw(true)
 			page.End()
-			if page.Watched() {
-				plain.Pause(ctx, frameEvery) // for the last frame to be sent
+			for until := time.Now().Add(endWithin); page.Watched() && time.Now().Before(until) && ctx.Err() == nil; {
+				plain.Pause(ctx, frameEvery)
 			}
 		}
 		return failure
 	}
+}
+
+// watchEvery returns the interval of the snapshots on the screen or the page; 0: lab's.
+func (j *labJob) watchEvery() time.Duration {
+	if !j.everyGiven {
+		return 0
+	}
+	return j.every
+}
+
+// A drawing draws the figures of collectives on the page of a run.
+type drawing struct {
+	view *lab.View
+	page *web.Server
+	next time.Time // the earliest time of the next figures
+}
+
+// drawEvery is the least time between figures. Figures of large runs take at most a tenth
+// of the time of the run.
+const drawEvery = 500 * time.Millisecond
+
+// draw draws the figures if they are due, or at once if they are the last ones.
+func (d *drawing) draw(last bool) {
+	began := time.Now()
+	if d.view.Progress == nil || !last && began.Before(d.next) {
+		return
+	}
+	p := d.view.Progress()
+	figures := make([]web.Figure, len(p.Figures))
+	for i, f := range p.Figures {
+		figures[i] = web.Figure{Title: f.Title, About: f.About, Wide: f.Wide, SVG: f.Inline(), Keys: []web.Key{}}
+		for _, s := range f.Series {
+			figures[i].Keys = append(figures[i].Keys, web.Key{Label: s.Label, Colour: s.Colour()})
+		}
+	}
+	d.page.Draw(p.Text, figures)
+	d.next = time.Now().Add(max(drawEvery, 10*time.Since(began)))
 }
