@@ -177,6 +177,7 @@ type Figure struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	About string `json:"about"`
+	Wide  bool   `json:"wide"` // as wide as the page
 	SVG   string `json:"svg"`
 }
 
@@ -269,7 +270,7 @@ func run(ctx context.Context, r RunRequest, progress Progress) (*RunResult, erro
 		}
 	}
 	for _, f := range compared.Figures() {
-		out.Figures = append(out.Figures, Figure{f.Name, f.Title, f.About, string(f.SVG())})
+		out.Figures = append(out.Figures, Figure{f.Name, f.Title, f.About, f.Wide, string(f.SVG())})
 	}
 	report, err := compared.Report(lab.Origin{Command: runCommand, Version: provenance.This().String()})
 	if err != nil {

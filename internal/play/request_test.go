@@ -103,3 +103,25 @@ func TestJobsExample(t *testing.T) {
 		t.Errorf("table %v, about %q", r.Table, r.About)
 	}
 }
+
+// TestCollectiveFigures runs a collective. Its charts over time are as wide as the page,
+// so that their letters have the size of the others.
+func TestCollectiveFigures(t *testing.T) {
+	r := ask[RunResult](t, "run", RunRequest{YAML: `name: ring
+topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 10G, host-rate: 10G}}
+schemes: [ecmp]
+engine: native
+traffic: [{collective: all-reduce, size: 100KB}]
+transport: dctcp
+seeds: 1
+`})
+	wide := map[string]bool{}
+	for _, f := range r.Figures {
+		wide[f.Name] = f.Wide
+	}
+	for name, want := range map[string]bool{"steps-ecmp": true, "links-ecmp": true, "tail": false, "ideal": false} {
+		if got, ok := wide[name]; !ok || got != want {
+			t.Errorf("%s: wide %v (drawn: %v), want %v", name, got, ok, want)
+		}
+	}
+}

@@ -585,7 +585,7 @@ async function run() {
     ...r.warnings.map(t => el('p', { class: 'warned' }, 'Warning: ' + t)),
     el('h3', {}, 'Links over virtual time, first seed'),
     player(r),
-    el('div', { class: 'figures' }, ...r.figures.map(f => el('figure', {}, el('img', { alt: f.title, src: 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(f.svg) }), el('figcaption', {}, f.about)))),
+    el('div', { class: 'figures' }, ...r.figures.map(f => el('figure', { class: f.wide ? 'wide' : '' }, el('img', { alt: f.title, src: 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(f.svg) }), el('figcaption', {}, f.about)))),
   );
 }
 app.openNetwork = text => { yaml.text = text; yamlEdited = false; $('experiment').value = ''; $('experiment-about').textContent = ''; $('flags-line').hidden = true; show('network', true); };
