@@ -3,11 +3,8 @@ package lab
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
@@ -20,18 +17,8 @@ type folder struct {
 	parquet bool
 }
 
-// Files of a run's folder.
-const (
-	resultFile = "result.json"
-	flowsFile  = "flows.csv"
-	linksFile  = "links.csv"
-)
-
 // tempPrefix begins the names of folders of runs that are under way.
 const tempPrefix = ".run-"
-
-// ErrDiskFull is wrapped by the error of a run that could not be kept.
-var ErrDiskFull = errors.New("the disk is full")
 
 func (s *folder) path(j *Job) string {
 	return filepath.Join(s.dir, "runs", filepath.FromSlash(j.Name()))
@@ -100,45 +87,4 @@ func (s *folder) fill(dir string, do func(flows, links *os.File) (*Result, error
 		return nil, diskError(err)
 	}
 	return r, writeJSON(filepath.Join(dir, resultFile), r)
-}
-
-func closing(f *os.File) error {
-	if err := f.Close(); err != nil {
-		return fileError("writing", f.Name(), err)
-	}
-	return nil
-}
-
-// writeJSON writes a file in JSON.
-func writeJSON(name string, v any) error {
-	text, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	return writeFile(name, append(text, '\n'))
-}
-
-// writeFile writes a file, all of it or nothing: another process sees the old
-// one until the new one is complete.
-func writeFile(name string, data []byte) error {
-	if err := plain.WriteFile(name, data); err != nil {
-		return fileError("writing", name, err)
-	}
-	return nil
-}
-
-// fileError names the file once, and reports a full disk as such.
-func fileError(doing, name string, err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%s %s: %w", doing, name, ErrDiskFull)
-	}
-	return fmt.Errorf("%s %s: %w", doing, name, plain.Bare(err))
-}
-
-// diskError is a run's error, in one line if it is about a full disk.
-func diskError(err error) error {
-	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		return fileError("writing", filepath.Base(path.Path), err)
-	}
-	return err
 }

@@ -22,7 +22,7 @@ func addParquet(dir string) error {
 		if err != nil {
 			return fileError("writing", name, err)
 		}
-		if err := errors.Join(ToParquet(filepath.Join(dir, name), out), out.Close()); err != nil {
+		if err := errors.Join(ToParquet(filepath.Join(dir, name), out), closing(out)); err != nil {
 			return err
 		}
 	}
