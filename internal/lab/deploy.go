@@ -71,6 +71,11 @@ func (j *Job) row() string {
 }
 
 func (j *Job) rehearse(ctx context.Context) error {
+	if j.world == "" {
+		if err := sim.CheckAddresses(j.setup.topo); err != nil {
+			return err
+		}
+	}
 	phases, err := j.Case.Phases(j.setup.topo)
 	if err != nil {
 		return err

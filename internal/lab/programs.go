@@ -94,7 +94,7 @@ func (p *programs) setUp(x *spec.Experiment, s *spec.Scheme, c *spec.Case, t *fa
 func (p *programs) build(u *setup, role fabric.Role) (*scheme.Program, error) {
 	made, err := u.scheme.Made().Build(codegen.Params{
 		Arch: u.scheme.Arch, Ports: u.lengths, MaxPort: spec.HighestPort(u.topo), Set: u.params, StatePath: u.scheme.StatePath,
-		Role: string(role), Printed: u.scheme.Errata == "printed", Coeffs: u.poly,
+		Role: string(role), Printed: u.scheme.Errata == "printed", Coeffs: u.poly, IPv6: u.scheme.ForwardsIPv6(u.topo),
 	})
 	if err != nil {
 		return nil, err

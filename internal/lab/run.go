@@ -458,6 +458,9 @@ func (r *running) framingOf(kind sim.Transport, t *sim.Tuning) framing {
 	case sim.UltraEthernet:
 		f.headers = int64(cmp.Or(t.UEC.Headers, sim.UECHeaders))
 	}
+	if r.topo.HasIPv6() {
+		f.headers += 20
+	}
 	f.segment = frame - f.headers
 	if t.Segment > 0 {
 		f.segment = int64(t.Segment)

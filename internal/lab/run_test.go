@@ -128,6 +128,25 @@ func TestEnginesAgree(t *testing.T) {
 	}
 }
 
+// TestEnginesAgreeIPv6: so they do with IPv6, on software switches and on Tofino.
+func TestEnginesAgreeIPv6(t *testing.T) {
+	leftToPlainRun(t)
+	const text = `
+topology: {leaf-spine: {leaves: 2, spines: 2, parallel: 2, hosts: 4, rate: 600M, host-rate: 1G, delay: 2us, host-delay: 1us, queue: 40}}
+schemes: [ecmp, letflow, presto, drill, conga, hula, clove, flowbender, hermes, dhlb, pdlb, qdaps, qall-poly3, drill+rlb, letflow+rlb-star, presto@tna, conga@tna, flowbender@tna, letflow+rlb@tna]
+traffic: [{workload: websearch, load-of: hosts, cut: 100KB}]
+transport: dctcp
+loads: [0.6]
+duration: 3ms
+switches: {ecn: 10}
+ipv6: true
+`
+	p4, native := t.TempDir(), t.TempDir()
+	run(t, &Runner{Dir: p4}, load(t, text))
+	run(t, &Runner{Dir: native}, load(t, text+"engine: native\n"))
+	sameTrees(t, tree(t, filepath.Join(p4, "runs")), tree(t, filepath.Join(native, "runs")), resultFile)
+}
+
 // TestShortReports: with recirc-cut, reports are the ten bytes of QALL's Fig. 6, in
 // programs and models, and decisions do not change.
 func TestShortReports(t *testing.T) {

@@ -213,7 +213,7 @@ func (w *weaver) heed(c *Packet) {
 	t := c.ctl.woven
 	switch ports := w.look.groups[int(to.group)]; {
 	case to.group != 0 && len(ports) > 0:
-		back := model.Flow{Src: t.flow.Dst, Dst: t.flow.Src, Protocol: t.flow.Protocol, Sport: t.flow.Dport, Dport: t.flow.Sport}
+		back := model.Flow{Src: t.flow.Dst, Dst: t.flow.Src, Protocol: t.flow.Protocol, Sport: t.flow.Dport, Dport: t.flow.Sport, Upper: t.flow.Upper}
 		w.s.enqueue(c, ports[w.model.PathHash(back)%uint64(len(ports))])
 	case to.group == 0 && to.port >= 0 && !w.o.Edge:
 		w.s.enqueue(c, int(to.port))

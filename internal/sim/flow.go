@@ -178,10 +178,10 @@ func (n *Network) newTuning(s *FlowSpec, rate int64) (Tuning, error) {
 	if s.Transport < 0 || s.Transport > UltraEthernet {
 		return Tuning{}, fmt.Errorf("there is no %v", s.Transport)
 	}
-	room := n.opts.MTU - ipv4Len - udpLen
+	room := n.opts.MTU - n.ipLen() - udpLen
 	switch {
 	case s.Transport.protocol() == protocolTCP:
-		room = n.opts.MTU - ipv4Len - tcpLen
+		room = n.opts.MTU - n.ipLen() - tcpLen
 	case s.Transport == DCQCN && s.Tuning != nil:
 		headers := s.Tuning.RDMA.Headers
 		if s.usesRoCE() {

@@ -470,7 +470,7 @@ func (e *native) report(p *Packet, r model.Report) {
 	// The report replaces the headers.
 	c.native.short = e.o.ReportLen
 	if p.Flow != nil {
-		c.native.short += size - ethernetLen - ipv4Len
+		c.native.short += size - ethernetLen - e.s.net.ipLen()
 		if p.native.overlay.Valid {
 			c.native.short -= e.overlayLen(true)
 		}

@@ -25,7 +25,8 @@ type Network struct {
 	links    []*Link
 	flows    int
 
-	bytes  bool // switches read header bytes
+	bytes  bool      // switches read header bytes
+	upper  *[12]byte // what IPv6 addresses have in common; nil: IPv4
 	tap    func(at *Port, head []byte, size int)
 	pool   *Packet
 	ledger ledger

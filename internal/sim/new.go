@@ -16,15 +16,16 @@ func New(t *fabric.Topology, o Options) (*Network, error) {
 	n := &Network{topology: t, opts: o, byName: map[string]any{}}
 	n.whole, n.parts, n.distance = n, []*Network{n}, new(distance)
 	n.tunings = &tunings{made: map[tuningKey]*Tuning{}}
+	var err error
+	if n.upper, err = commonUpper(t); err != nil {
+		return nil, err
+	}
 	for i := range t.Switches {
 		s := newSwitch(n, &t.Switches[i])
 		n.switches = append(n.switches, s)
 		n.byName[s.Name] = s
 	}
 	for i := range t.Hosts {
-		if a := t.Hosts[i].IP.Addr(); a.Is6() {
-			return nil, fmt.Errorf("host %s has the address %v: the simulator sends IPv4: want an IPv4 address", t.Hosts[i].Name, a)
-		}
 		h := newHost(n, &t.Hosts[i])
 		n.hosts = append(n.hosts, h)
 		n.byName[h.Name] = h
@@ -57,6 +58,38 @@ func New(t *fabric.Topology, o Options) (*Network, error) {
 		n.divide(max(1, o.Cores))
 	}
 	return n, nil
+}
+
+// CheckAddresses reports hosts that the simulator cannot address. It identifies hosts by
+// the last 32 bits of their addresses.
+func CheckAddresses(t *fabric.Topology) error {
+	_, err := commonUpper(t)
+	return err
+}
+
+// commonUpper returns what the IPv6 addresses of all hosts begin with, or nil with IPv4.
+func commonUpper(t *fabric.Topology) (common *[12]byte, err error) {
+	if !t.HasIPv6() {
+		return nil, nil
+	}
+	if len(t.Services) > 0 {
+		return nil, fmt.Errorf("service %s: the simulator sends IPv4 to services: want hosts with IPv4 addresses", t.Services[0].Name)
+	}
+	for i := range t.Hosts {
+		h := &t.Hosts[i]
+		if !h.IP.Addr().Is6() {
+			return nil, fmt.Errorf("host %s has the address %v: the simulator takes one version of IP: want IPv6, as other hosts have it", h.Name, h.IP.Addr())
+		}
+		b := h.IP.Addr().As16()
+		upper := [12]byte(b[:12])
+		if common == nil {
+			common = &upper
+		}
+		if upper != *common || h.IP.Bits() < 96 {
+			return nil, fmt.Errorf("host %s has the address %v: the simulator wants IPv6 addresses of one subnet of 96 bits, as ipv6: true makes them of IPv4 addresses", h.Name, h.IP)
+		}
+	}
+	return common, nil
 }
 
 // fitsCache is the largest number of hosts of a network whose packets and flows fit in
@@ -97,8 +130,8 @@ func (s *Switch) AddVirtual(ports ...int) {
 }
 
 func newHost(n *Network, h *fabric.Host) *Host {
-	a := h.IP.Addr().As4()
-	host := &Host{Name: h.Name, IP: binary.BigEndian.Uint32(a[:]), net: n, place: len(n.hosts), mac: h.MAC}
+	a := h.IP.Addr().AsSlice()
+	host := &Host{Name: h.Name, IP: binary.BigEndian.Uint32(a[len(a)-4:]), net: n, place: len(n.hosts), mac: h.MAC}
 	host.first = host
 	return host
 }

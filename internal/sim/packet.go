@@ -27,10 +27,11 @@ const (
 const (
 	ethernetLen = 14
 	ipv4Len     = 20
+	ipv6Len     = 40
 	udpLen      = 8
 	tcpLen      = 20
 
-	// UDPHeaders and TCPHeaders are the bytes in front of the payload.
+	// UDPHeaders and TCPHeaders are the bytes in front of the payload, with IPv4.
 	UDPHeaders = ethernetLen + ipv4Len + udpLen
 	TCPHeaders = ethernetLen + ipv4Len + tcpLen
 )
@@ -186,38 +187,56 @@ const (
 // A headers is the bytes in front of the payload of a flow's packets in one
 // direction.
 type headers struct {
-	bytes [TCPHeaders]byte
+	bytes [TCPHeaders + ipv6Len - ipv4Len]byte
 	n     int
+	ip    int    // length of the IP header
 	sum   uint32 // of the IP header, without length and checksum
 	tuple model.Flow
 }
 
 const (
 	typeIPv4    = 0x0800
+	typeIPv6    = 0x86dd
 	protocolTCP = 6
 	protocolUDP = 17
 )
 
+// ipLen is the length of IP headers.
+func (n *Network) ipLen() int {
+	if n.upper != nil {
+		return ipv6Len
+	}
+	return ipv4Len
+}
+
 // newHeaders makes the headers from one host to another.
 func newHeaders(from, to *Host, protocol uint8, sport, dport uint16) headers {
-	h := headers{n: UDPHeaders, tuple: model.Flow{Src: from.IP, Dst: to.IP, Protocol: protocol, Sport: sport, Dport: dport}}
-	if protocol == protocolTCP {
-		h.n = TCPHeaders
-		h.bytes[46] = 5 << 4 // the header's length
-	}
+	h := headers{ip: from.net.ipLen(), tuple: model.Flow{Src: from.IP, Dst: to.IP, Protocol: protocol, Sport: sport, Dport: dport, Upper: from.net.upper}}
+	h.n = ethernetLen + h.ip + udpLen
 	b := h.bytes[:]
+	if protocol == protocolTCP {
+		h.n = ethernetLen + h.ip + tcpLen
+		b[ethernetLen+h.ip+12] = 5 << 4 // the header's length
+	}
 	copy(b, from.gateway[:])
 	if from.net.opts.ByMAC {
 		copy(b, to.mac[:])
 	}
 	copy(b[6:], from.mac[:])
-	binary.BigEndian.PutUint16(b[12:], typeIPv4)
 	ip := b[ethernetLen:]
+	binary.BigEndian.PutUint16(ip[h.ip:], sport)
+	binary.BigEndian.PutUint16(ip[h.ip+2:], dport)
+	if upper := from.net.upper; upper != nil {
+		binary.BigEndian.PutUint16(b[12:], typeIPv6)
+		ip[0], ip[6], ip[7] = 0x60, protocol, 64
+		binary.BigEndian.PutUint32(ip[8+copy(ip[8:], upper[:]):], from.IP)
+		binary.BigEndian.PutUint32(ip[24+copy(ip[24:], upper[:]):], to.IP)
+		return h
+	}
+	binary.BigEndian.PutUint16(b[12:], typeIPv4)
 	ip[0], ip[8], ip[9] = 0x45, 64, protocol
 	binary.BigEndian.PutUint32(ip[12:], from.IP)
 	binary.BigEndian.PutUint32(ip[16:], to.IP)
-	binary.BigEndian.PutUint16(ip[20:], sport)
-	binary.BigEndian.PutUint16(ip[22:], dport)
 	for i := 0; i < ipv4Len; i += 2 {
 		h.sum += uint32(binary.BigEndian.Uint16(ip[i:]))
 	}
@@ -226,6 +245,11 @@ func newHeaders(from, to *Host, protocol uint8, sport, dport uint16) headers {
 
 // setDSCP gives the packets a DSCP.
 func (h *headers) setDSCP(v uint8) {
+	if h.ip == ipv6Len {
+		h.bytes[ethernetLen] |= v >> 2
+		h.bytes[ethernetLen+1] = v << 6
+		return
+	}
 	h.bytes[ethernetLen+1] = v << 2
 	h.sum += uint32(v) << 2
 }
@@ -234,19 +258,24 @@ func (h *headers) setDSCP(v uint8) {
 func (h *headers) write(p *Packet) {
 	b := append(p.head[:0], h.bytes[:h.n]...)
 	ip := b[ethernetLen:]
-	length := ipv4Len + (h.n - ethernetLen - ipv4Len) + int(p.padding) + p.Payload
+	length := h.n - ethernetLen + int(p.padding) + p.Payload
 	ecn := uint32(0)
 	if p.ECT {
 		ecn = 2
 	}
-	ip[1] |= byte(ecn)
-	binary.BigEndian.PutUint16(ip[2:], uint16(length))
-	binary.BigEndian.PutUint16(ip[10:], ^fold(h.sum+ecn+uint32(uint16(length))))
+	if h.ip == ipv6Len {
+		ip[1] |= byte(ecn << 4)
+		binary.BigEndian.PutUint16(ip[4:], uint16(length-ipv6Len))
+	} else {
+		ip[1] |= byte(ecn)
+		binary.BigEndian.PutUint16(ip[2:], uint16(length))
+		binary.BigEndian.PutUint16(ip[10:], ^fold(h.sum+ecn+uint32(uint16(length))))
+	}
 	if h.tuple.Protocol == protocolTCP {
-		writeTCP(b[ethernetLen+ipv4Len:], p)
+		writeTCP(b[ethernetLen+h.ip:], p)
 	}
 	if p.Entropy != 0 {
-		port := ip[ipv4Len:]
+		port := ip[h.ip:]
 		if p.Kind != data && p.Flow.roce == nil {
 			port = port[2:]
 		}
@@ -298,6 +327,12 @@ func fold(sum uint32) uint16 {
 // markBytes sets CE in the header bytes of a packet that is capable of ECN. The
 // checksum follows.
 func markBytes(b []byte) {
+	if at := ipv6At(b); at != 0 {
+		if b[at+1]>>4&3 != 0 {
+			b[at+1] |= 3 << 4
+		}
+		return
+	}
 	at := ipv4At(b)
 	if at == 0 || b[at+1]&3 == 0 {
 		return
@@ -311,8 +346,37 @@ func markBytes(b []byte) {
 
 // marked reports whether the header bytes are marked CE.
 func marked(b []byte) bool {
+	if at := ipv6At(b); at != 0 {
+		return b[at+1]>>4&3 == 3
+	}
 	at := ipv4At(b)
 	return at != 0 && b[at+1]&3 == 3
+}
+
+// ipv6At finds the IPv6 header like ipv4At.
+func ipv6At(b []byte) int {
+	const longer = ipv6Len - ipv4Len
+	if len(b) < UDPHeaders+longer {
+		return 0
+	}
+	if typ := binary.BigEndian.Uint16(b[12:]); typ == typeIPv6 || typ == typeIPv4 {
+		if typ == typeIPv4 {
+			return 0
+		}
+		return ethernetLen
+	}
+	for _, n := range [...]int{TCPHeaders, UDPHeaders, UDPHeaders + bthLen, UDPHeaders + bthLen + aethLen} {
+		at := len(b) - n - longer + ethernetLen
+		if at < ethernetLen || b[at]>>4 != 6 {
+			continue
+		}
+		roce := b[at+6] == protocolUDP && binary.BigEndian.Uint16(b[at+ipv6Len+2:]) == rocePort
+		switch {
+		case n == TCPHeaders && b[at+6] == protocolTCP, n == UDPHeaders && b[at+6] != protocolTCP, n >= UDPHeaders+bthLen && roce:
+			return at
+		}
+	}
+	return 0
 }
 
 // ipv4At finds the IP header, at the end of the Ethernet header; 0 if there is
@@ -387,7 +451,7 @@ type roce struct {
 
 // write returns the header bytes with BTH and AETH behind UDP.
 func (r *roce) write(b []byte, p *Packet) []byte {
-	udp := b[ethernetLen+ipv4Len:]
+	udp := b[len(b)-udpLen:]
 	binary.BigEndian.PutUint16(udp[4:], uint16(udpLen+int(p.padding)+p.Payload))
 	opcode, sequence := byte(sendMiddle), p.Seq/r.segment
 	syndrome := -1

@@ -161,6 +161,7 @@ func base(name string) string { return name[strings.LastIndexByte(name, '.')+1:]
 // entryReaders are by the names of tables.
 var entryReaders = map[string]func(*lookups, *Entry) error{
 	"ipv4_route": (*lookups).addRoute,
+	"ipv6_route": byLast32((*lookups).addRoute),
 	"member":     (*lookups).addMember,
 	"candidates": (*lookups).addCandidates,
 	"path_a":     told,
@@ -169,10 +170,23 @@ var entryReaders = map[string]func(*lookups, *Entry) error{
 	"port_cfg":   (*lookups).addPort,
 	"leaf":       (*lookups).addLeaf,
 	"leaf_of":    (*lookups).addLeafOf,
-	"arrival":    (*lookups).addArrival,
-	"self":       (*lookups).addSelf,
-	"pattern":    (*lookups).addPattern,
-	"grids":      (*lookups).addGrids,
+
+	"leaf_of_ipv6": byLast32((*lookups).addLeafOf),
+
+	"arrival": (*lookups).addArrival,
+	"self":    (*lookups).addSelf,
+	"pattern": (*lookups).addPattern,
+	"grids":   (*lookups).addGrids,
+}
+
+// byLast32 reads entries for IPv6 prefixes, which differ in the last 32 bits of addresses.
+func byLast32(read func(*lookups, *Entry) error) func(*lookups, *Entry) error {
+	return func(l *lookups, e *Entry) error {
+		last := *e
+		last.Key = slices.Clone(e.Key)
+		last.Key[0].Bits = max(0, last.Key[0].Bits-96)
+		return read(l, &last)
+	}
 }
 
 func newPrefix(k Key, to way) prefix {

@@ -287,6 +287,7 @@ func (c *Case) inherit(x *Experiment) {
 	c.Links = lists.Or(c.Links, x.Links)
 	c.Fail = lists.Or(c.Fail, x.Fail)
 	c.MTU = cmp.Or(c.MTU, x.MTU)
+	c.IPv6 = c.IPv6 || x.IPv6
 	c.Jobs = slices.Clone(lists.Or(c.Jobs, x.Jobs))
 	if len(c.Jobs) == 0 || !x.noTraffic {
 		c.Traffic = lists.Or(c.Traffic, x.Traffic)

@@ -90,6 +90,7 @@ type Setting struct {
 	Topology  Network       `yaml:"topology"`
 	Links     []LinkChange  `yaml:"links"`
 	Fail      []string      `yaml:"fail"` // links that are down from the start
+	IPv6      bool          `yaml:"ipv6"` // in place of IPv4
 	MTU       int           `yaml:"mtu"`  // bytes of the largest IP packet; 0: 1500
 	Traffic   []Traffic     `yaml:"traffic"`
 	Jobs      []Job         `yaml:"jobs"`
@@ -218,6 +219,12 @@ func (t *TransportSpec) Sprays() bool { return t.Entropy != "" && t.Entropy != "
 func (s *Scheme) IgnoresPorts() bool {
 	row, ok := scheme.RowOf(s.made)
 	return ok && row.Granularity == "packet" && row.Choice != "hash"
+}
+
+// ForwardsIPv6 reports whether the scheme's programs are generated to forward IPv6.
+func (s *Scheme) ForwardsIPv6(t *fabric.Topology) bool {
+	_, generated := scheme.RowOf(s.made)
+	return generated && t.HasIPv6()
 }
 
 // Tuning is the simulator's form.

@@ -38,6 +38,11 @@ func (s *Setting) Network(read Reader) (*fabric.Topology, error) {
 			return nil, &keyError{"switches.queue", err}
 		}
 	}
+	if s.IPv6 {
+		if t, err = t.ToIPv6(); err != nil {
+			return nil, &keyError{"ipv6", err}
+		}
+	}
 	for i := range s.Links {
 		if t, err = s.Links[i].apply(t); err != nil {
 			return nil, &keyError{fmt.Sprintf("links[%d]", i), err}

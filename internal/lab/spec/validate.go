@@ -339,7 +339,7 @@ func (x *Experiment) checkFit(c *Case, t *fabric.Topology, src *source, at func(
 		}
 		p := codegen.Params{
 			Arch: s.Arch, Set: set, Ports: max(2, widest), MaxPort: HighestPort(plan.DevicePorts(t, s.Arch)),
-			Role: string(t.Leaves()[0].Role),
+			Role: string(t.Leaves()[0].Role), IPv6: s.ForwardsIPv6(t),
 		}
 		if _, err := s.made.Build(p); err != nil {
 			return src.wrong(fmt.Sprintf("schemes[%d]", i), err)

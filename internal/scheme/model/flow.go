@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/binary"
 	"hash/crc32"
 )
 
@@ -9,6 +10,10 @@ type Flow struct {
 	Src, Dst     uint32
 	Protocol     uint8
 	Sport, Dport uint16
+
+	// Upper is what the addresses of a network with IPv6 have before Src and Dst. nil: the
+	// programs forward IPv4 alone.
+	Upper *[12]byte
 }
 
 // Flows is the number of flow slots. Two flows with the same hash share a slot and
@@ -17,6 +22,9 @@ const Flows = 1 << 16
 
 // Hash is the CRC16 of the 5-tuple, which QALL and QDAPS identify flows by.
 func (f Flow) Hash() uint16 {
+	if f.Upper != nil {
+		return crc16(f.wide())
+	}
 	b := f.bytes()
 	return crc16(b[:])
 }
@@ -29,7 +37,7 @@ func crc16(data []byte) uint16 {
 	return crc
 }
 
-func (f Flow) reverse() Flow { return Flow{f.Dst, f.Src, f.Protocol, f.Dport, f.Sport} }
+func (f Flow) reverse() Flow { return Flow{f.Dst, f.Src, f.Protocol, f.Dport, f.Sport, f.Upper} }
 
 // pathHash is the CRC32 of the 5-tuple, with more behind it, that chooses a path.
 // At the edge it is as it stands, further up the other way round: the same hash
@@ -37,6 +45,9 @@ func (f Flow) reverse() Flow { return Flow{f.Dst, f.Src, f.Protocol, f.Dport, f.
 func (f Flow) pathHash(edge bool, more ...byte) uint64 {
 	if !edge {
 		f = f.reverse()
+	}
+	if f.Upper != nil {
+		return uint64(crc32.Update(crc32.ChecksumIEEE(f.wide()), crc32.IEEETable, more))
 	}
 	b := f.bytes()
 	return uint64(crc32.Update(crc32.ChecksumIEEE(b[:]), crc32.IEEETable, more))
@@ -48,6 +59,14 @@ func (f Flow) bytes() [13]byte {
 		byte(f.Dst >> 24), byte(f.Dst >> 16), byte(f.Dst >> 8), byte(f.Dst),
 		f.Protocol, byte(f.Sport >> 8), byte(f.Sport), byte(f.Dport >> 8), byte(f.Dport),
 	}
+}
+
+// wide returns the 5-tuple of an IPv6 flow.
+func (f Flow) wide() []byte {
+	b := binary.BigEndian.AppendUint32(append(make([]byte, 0, 37), f.Upper[:]...), f.Src)
+	b = binary.BigEndian.AppendUint32(append(b, f.Upper[:]...), f.Dst)
+	b = binary.BigEndian.AppendUint16(append(b, f.Protocol), f.Sport)
+	return binary.BigEndian.AppendUint16(b, f.Dport)
 }
 
 // crcTable is for CRC-16 by the reflected polynomial 0x8005.

@@ -119,7 +119,7 @@ func (g *flowcell) decide(p *pass) int {
 	g.recall(p)
 	bytes := &g.bytes[p.key]
 	if g.tofino() {
-		size := p.ipv4()
+		size := p.ipLen()
 		inTurn := g.cfg.Choice == "round-robin"
 		fresh := *bytes == 0 && !inTurn || *bytes+size > g.cfg.Cell
 		if fresh {
@@ -147,7 +147,12 @@ func (g *flowcell) decide(p *pass) int {
 }
 
 // ipv4 is the length of a packet that IPv4 states.
-func (p *Packet) ipv4() uint32 { return uint32(p.Len - 14 - p.carried) }
+func (p *Packet) ipLen() uint32 {
+	if p.Flow.Upper != nil {
+		return uint32(p.Len - 14 - 40 - p.carried)
+	}
+	return uint32(p.Len - 14 - p.carried)
+}
 
 // adaptive chooses again after the number of packets that the controller computed for
 // the destination (PDLB).
@@ -191,9 +196,14 @@ type echoes struct {
 }
 
 func (c *rehash) choose(p *pass) int {
-	b, v := p.Flow.bytes(), c.flows[c.flowSlot(p.Flow)].v
+	v := c.flows[c.flowSlot(p.Flow)].v
 	if c.tofino() { // where v is in front of the ports
-		return spread(uint64(crc32.ChecksumIEEE(slices.Insert(b[:], 9, v))), p.n)
+		narrow := p.Flow.bytes()
+		b := narrow[:]
+		if p.Flow.Upper != nil {
+			b = p.Flow.wide()
+		}
+		return spread(uint64(crc32.ChecksumIEEE(slices.Insert(b, len(b)-4, v))), p.n)
 	}
 	return int(p.Flow.pathHash(c.cfg.Edge, v) % uint64(p.n))
 }

@@ -101,7 +101,7 @@ func (c *wary) choose(p *pass) int {
 		f.path = remember(p.Round.to)
 		return p.Round.to
 	}
-	held, size := f.path.there(), p.ipv4()
+	held, size := f.path.there(), p.ipLen()
 	isNew := p.now.Since(f.last) > c.cfg.Timeout
 	f.last = p.now
 	if isNew {

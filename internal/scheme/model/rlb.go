@@ -90,7 +90,7 @@ func (g *rlb) predict(p *Packet, now Time) Notice {
 	in := &g.in[p.In]
 	if g.tofino() {
 		if p.Round.Count == 0 {
-			in.came += p.ipv4()
+			in.came += p.ipLen()
 		}
 		return g.foresee(in, now)
 	}
@@ -156,7 +156,7 @@ func (g *rlb) learn(r Report, now Time) {
 func (g *rlb) depart(d Departure, r *Report, now Time) (due bool) {
 	if g.tofino() {
 		port := d.Packet.In
-		g.left[port] += d.Packet.ipv4()
+		g.left[port] += d.Packet.ipLen()
 		r.In, r.Gone = port, g.left[port]
 		return g.reports.due(port, g.cfg.Tb, now)
 	}

@@ -22,6 +22,7 @@ type labQuestion struct {
 	duration                                                                                                           time.Duration
 	ecn                                                                                                                string
 	pfc                                                                                                                bool
+	ipv6                                                                                                               bool
 }
 
 func (q *labQuestion) addFlags(cmd *cobra.Command) {
@@ -46,6 +47,7 @@ func (q *labQuestion) addFlags(cmd *cobra.Command) {
 	cli.CompleteWith(cmd, "parameters", []string{spec.AdvisedValues, spec.DefaultValues})
 	f.StringVar(&q.coeffs, "coeffs", "", "the polynomial of a fitted --scheme: a model's `FILE`, as p4lb fit writes it")
 	f.StringSliceVar(&q.metrics, "metrics", nil, "`METRICS` of the table, of lab list metrics")
+	f.BoolVar(&q.ipv6, "ipv6", false, "hosts have IPv6 addresses in place of IPv4 ones")
 	f.StringVar(&q.like, "like", "", "where simulators differ, model as `WHAT` does: "+strings.Join(spec.Presets, ", ")+" (see lab defaults)")
 	f.StringVar(&q.engine, "engine", spec.EngineP4, "run the switches with this `ENGINE`: p4, or native for the models, which is faster")
 	cli.AddArchFlag(cmd, &q.arch, "the architecture of the programs, or drill@tna for one row (default v1model)")
@@ -68,7 +70,7 @@ func (q *labQuestion) experiment(cmd *cobra.Command) (*spec.Experiment, error) {
 		return nil, cli.UsageError(cmd, "--duration %v: want a time above 0", q.duration)
 	}
 	x := &spec.Experiment{Name: "lab", Engine: q.engine, Arch: q.arch, State: q.state, Blocks: q.blocks, Metrics: q.metrics, Values: q.parameters}
-	x.Topology.Name, x.Fail = q.topology, q.fail
+	x.Topology.Name, x.Fail, x.IPv6 = q.topology, q.fail, q.ipv6
 	var err error
 	if x.Seeds, err = spec.ParseSeeds(q.seeds); err != nil {
 		return nil, cli.UsageError(cmd, "--%w", err)
