@@ -75,7 +75,11 @@ func copyBlock(_ context.Context, r BlockRequest, _ Progress) (*BlockStart, erro
 		return nil, fmt.Errorf("there is no block %s %s", r.Kind, r.Name)
 	}
 	var first error
-	for _, row := range codegen.Standard().Rows() {
+	rows := codegen.Standard().Rows()
+	if guarded, err := codegen.Lookup("ecmp+" + r.Name); err == nil {
+		rows = append(rows, guarded) // not all guards have rows in the catalogue
+	}
+	for _, row := range rows {
 		if !has(row, list[i]) {
 			continue
 		}

@@ -409,7 +409,7 @@ func (e *native) egress(p *Packet, o *Port, depth int) fate {
 func (e *native) egressControl(p *Packet, o *Port, depth int) fate {
 	switch p.ctl.form {
 	case reportForm:
-		p.Size = p.native.short
+		p.Size = int(p.native.short)
 		p.native.stamp = e.now()
 		return round
 	case noticeForm:
@@ -457,7 +457,7 @@ func (e *native) report(p *Packet, r model.Report) {
 	if e.o.Hardware != nil {
 		c := e.s.copyOf(p, e.o.mirrored(e.o.ReportLen, p.Size))
 		*c.tell() = control{form: reportForm, report: r}
-		c.native.short = c.Size
+		c.native.short = int32(c.Size)
 		e.s.enqueue(c, port)
 		return
 	}
@@ -468,13 +468,14 @@ func (e *native) report(p *Packet, r model.Report) {
 	c := e.s.copyOf(p, size)
 	*c.tell() = control{form: reportForm, report: r}
 	// The report replaces the headers.
-	c.native.short = e.o.ReportLen
+	short := e.o.ReportLen
 	if p.Flow != nil {
-		c.native.short += size - ethernetLen - e.s.net.ipLen()
+		short += size - ethernetLen - e.s.net.ipLen()
 		if p.native.overlay.Valid {
-			c.native.short -= e.overlayLen(true)
+			short -= e.overlayLen(true)
 		}
 	}
+	c.native.short = int32(short)
 	e.s.enqueue(c, port)
 }
 

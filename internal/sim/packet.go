@@ -101,10 +101,10 @@ type nativePacket struct {
 	round    model.Round
 	received int        // bytes, when it came in
 	came     int        // bytes, when it came in last: it may have been recirculated
-	short    int        // bytes when it was recirculated, of a report
+	short    int32      // bytes when it was recirculated, of a report
+	cut      int32      // bytes that this switch has trimmed: copies still have them
 	queued   model.Time // when it was
 	stamp    model.Time // when it was recirculated
-	cut      int32      // bytes that this switch has trimmed: copies still have them
 }
 
 // newPacket takes a packet from the pool.

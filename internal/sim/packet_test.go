@@ -20,6 +20,7 @@ func TestHeaders(t *testing.T) {
 			{Kind: data, Payload: 1},
 			{Kind: Ack, Ack: 77, Echo: true},
 		} {
+			p.Flow = new(Flow)
 			h.write(&p)
 			checkHeaders(t, &p, protocol)
 			markBytes(p.head)
