@@ -258,16 +258,18 @@ func (e *native) decide(p *Packet, now model.Time, again bool) {
 func (e *native) join(p *Packet, port int) {
 	if o := e.s.Port(port); e.backlog != nil && o != nil {
 		p.native.cut = 0
+		came := p.Size
+		if e.persists {
+			came = p.native.received
+		}
 		switch {
 		case p.Kind == data && p.Trimmed != notTrimmed:
 			p.first = true
-		case p.whole() && int(e.backlog[port]) >= e.o.TrimAt && e.s.net.opts.TrimmableDSCP > 0:
-			p.first = true
-			if cut := p.Size - e.o.TrimLen; cut > 0 {
-				e.cut(p, cut)
-				p.trimmed(o, cut)
-				p.native.cut = int32(cut)
-			}
+		case p.whole() && came > e.o.TrimLen && int(e.backlog[port]) >= e.o.TrimAt && e.s.net.opts.TrimmableDSCP > 0:
+			cut := p.Size - e.o.TrimLen
+			e.cut(p, cut)
+			p.trimmed(o, cut)
+			p.native.cut, p.first = int32(cut), true
 		default:
 			e.backlog[port]++
 		}
