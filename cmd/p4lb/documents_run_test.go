@@ -45,6 +45,7 @@ var without = []struct{ command, why string }{
 	{`--target bmv2`, "requires root and simple_switch_grpc"},
 	{`--on .*bmv2`, "requires root and simple_switch_grpc"},
 	{`^lab .*--serve`, "it waits for a controller: TestServe in package lab"},
+	{`--listen-wait`, "it waits for a browser: TestCollectivePage in package web"},
 	{`^lab (status|wait|report|cancel)`, "requires the jobs of a cluster: TestScripts/lab_store has them"},
 	{`^lab run .*--store /shared`, "requires a file system that nodes share: TestScripts/lab_store"},
 	{`^results .*(demo|--store)`, "demo and the digests stand for the reader's own: TestScripts/lab_store"},
