@@ -250,7 +250,7 @@ func TestOutsideText(t *testing.T) {
 		{"so + std.packet_length", "so + \"", "least-sent.p4:"},
 		{"unit: bytes, writer", "unit: bytes, writes", `mine/v1model/signal-sent.tmpl: what signal sent says of itself: manifest:3: `},
 	} {
-		if err := generatedWith(t, strings.Replace(sentSignal, c.old, c.new, 1)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := generatedWith(t, strings.Replace(sentSignal, c.old, c.new, 1), Params{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v\nwant %s", c.new, err, c.want)
 		}
 	}
@@ -260,22 +260,14 @@ func TestOutsideText(t *testing.T) {
 func TestOutsideIPv6(t *testing.T) {
 	reads := strings.Replace(sentSignal, "so + std.packet_length", "so + (bit<32>)hdr.ipv4.total_len", 1)
 	for block, want := range map[string]string{sentSignal: "", reads: "generating least-sent: ipv6: signal sent reads hdr.ipv4, which IPv6 packets do not have: use .Source"} {
-		all, err := Standard().With("mine", folderOf(map[string]string{"v1model/signal-sent.tmpl": block}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		row, err := all.Parse("least-sent")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Generate(row, Params{IPv6: true}); (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+		if err := generatedWith(t, block, Params{IPv6: true}); (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }
 
 // generatedWith generates a row with a block as its signal and returns the error.
-func generatedWith(t *testing.T, block string) error {
+func generatedWith(t *testing.T, block string, p Params) error {
 	t.Helper()
 	all, err := Standard().With("mine", folderOf(map[string]string{"v1model/signal-sent.tmpl": block}))
 	if err != nil {
@@ -285,7 +277,7 @@ func generatedWith(t *testing.T, block string) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Generate(row, Params{})
+	_, err = Generate(row, p)
 	return err
 }
 
@@ -306,7 +298,7 @@ func TestTemplateBombs(t *testing.T) {
 		{"itself", `{{template "a" .}}`, `{{define "a"}}{{template "a" .}}{{end}}`, "exceeded maximum template depth"},
 	} {
 		block := strings.Replace(sentSignal, "bit<32> so;", c.apply, 1) + c.more
-		if err := generatedWith(t, block); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := generatedWith(t, block, Params{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %.300v, want %s", c.name, err, c.want)
 		}
 	}

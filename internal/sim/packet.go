@@ -353,50 +353,45 @@ func marked(b []byte) bool {
 	return at != 0 && b[at+1]&3 == 3
 }
 
-// ipv6At finds the IPv6 header like ipv4At.
-func ipv6At(b []byte) int {
-	const longer = ipv6Len - ipv4Len
+// An ipForm is what tells the header of a version of IP from other bytes.
+type ipForm struct {
+	typ         uint16 // of Ethernet
+	length      int
+	mask, first byte // of the first byte
+	protocol    int  // the place of the protocol
+}
+
+var (
+	ipv4Form = ipForm{typeIPv4, ipv4Len, 0xFF, 0x45, 9}
+	ipv6Form = ipForm{typeIPv6, ipv6Len, 0xF0, 0x60, 6}
+)
+
+func ipv4At(b []byte) int { return ipv4Form.at(b) }
+func ipv6At(b []byte) int { return ipv6Form.at(b) }
+
+// at finds the IP header, at the end of the Ethernet header; 0 if there is
+// none. Behind another type, by which schemes mark their own headers, it is found
+// by the length of the whole: what hosts send has UDP, TCP or RoCE behind IP.
+func (f *ipForm) at(b []byte) int {
+	longer := f.length - ipv4Len
 	if len(b) < UDPHeaders+longer {
 		return 0
 	}
-	if typ := binary.BigEndian.Uint16(b[12:]); typ == typeIPv6 || typ == typeIPv4 {
-		if typ == typeIPv4 {
-			return 0
-		}
+	switch binary.BigEndian.Uint16(b[12:]) {
+	case f.typ:
 		return ethernetLen
+	case typeIPv4, typeIPv6:
+		return 0
 	}
 	for _, n := range [...]int{TCPHeaders, UDPHeaders, UDPHeaders + bthLen, UDPHeaders + bthLen + aethLen} {
 		at := len(b) - n - longer + ethernetLen
-		if at < ethernetLen || b[at]>>4 != 6 {
+		if at < ethernetLen || b[at]&f.mask != f.first {
 			continue
 		}
-		roce := b[at+6] == protocolUDP && binary.BigEndian.Uint16(b[at+ipv6Len+2:]) == rocePort
+		protocol := b[at+f.protocol]
+		roce := protocol == protocolUDP && binary.BigEndian.Uint16(b[at+f.length+2:]) == rocePort
 		switch {
-		case n == TCPHeaders && b[at+6] == protocolTCP, n == UDPHeaders && b[at+6] != protocolTCP, n >= UDPHeaders+bthLen && roce:
-			return at
-		}
-	}
-	return 0
-}
-
-// ipv4At finds the IP header, at the end of the Ethernet header; 0 if there is
-// none. Behind another type, by which schemes mark their own headers, it is found
-// by the length of the whole: what hosts send has UDP, TCP or RoCE behind IP.
-func ipv4At(b []byte) int {
-	if len(b) < UDPHeaders {
-		return 0
-	}
-	if binary.BigEndian.Uint16(b[12:]) == typeIPv4 {
-		return ethernetLen
-	}
-	for _, n := range [...]int{TCPHeaders, UDPHeaders, UDPHeaders + bthLen, UDPHeaders + bthLen + aethLen} {
-		at := len(b) - n + ethernetLen
-		if at < ethernetLen || b[at] != 0x45 {
-			continue
-		}
-		roce := b[at+9] == protocolUDP && binary.BigEndian.Uint16(b[at+ipv4Len+2:]) == rocePort
-		switch {
-		case n == TCPHeaders && b[at+9] == protocolTCP, n == UDPHeaders && b[at+9] != protocolTCP, n >= UDPHeaders+bthLen && roce:
+		case n == TCPHeaders && protocol == protocolTCP, n == UDPHeaders && protocol != protocolTCP, n >= UDPHeaders+bthLen && roce:
 			return at
 		}
 	}
