@@ -189,6 +189,27 @@ func htsimRuns(t *testing.T, file string) map[string]*htsimSums {
 	return there
 }
 
+// htsimPermutation is the experiment with the network and the permutation of uet-htsim's
+// runs, keys of its own and cases.
+func htsimPermutation(t *testing.T, own, cases string) *spec.Experiment {
+	t.Helper()
+	x, err := spec.Load("t.yaml", []byte(`
+name: permutation
+topology: {leaf-spine: {leaves: 4, spines: 8, hosts: 8, host-rate: 100G, rate: 100G, host-delay: 500ns, delay: 500ns, queue: 17}}
+traffic: [{file: ../../testdata/oracle/ai/flows/perm32_4MB.txt}]
+mtu: 4146
+switches: {marking: dequeue, slow-links: scaled}
+duration: 1ms
+warmup: 0%
+drain: 500ms
+engine: native
+`+own+"cases:\n"+cases), os.ReadFile, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
 // TestHtsimUEC compares a permutation under NSCC with five runs of uet-htsim: with all
 // spines equal, and with the first one at a quarter of its rate. Collective completion
 // times agree within 10 %, with a slow spine 15 %, mean completion times within 5 %, and
@@ -210,23 +231,7 @@ func TestHtsimUEC(t *testing.T) {
 			cases += "}\n"
 		}
 	}
-	x, err := spec.Load("t.yaml", []byte(`
-name: permutation
-topology: {leaf-spine: {leaves: 4, spines: 8, hosts: 8, host-rate: 100G, rate: 100G, host-delay: 500ns, delay: 500ns, queue: 17}}
-schemes: [ecmp, ar]
-traffic: [{file: ../../testdata/oracle/ai/flows/perm32_4MB.txt}]
-mtu: 4146
-switches: {marking: dequeue, slow-links: scaled}
-duration: 1ms
-warmup: 0%
-drain: 500ms
-seeds: 3
-engine: native
-cases:
-`+cases), os.ReadFile, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := htsimPermutation(t, "schemes: [ecmp, ar]\nseeds: 3\n", cases)
 	for _, row := range run(t, &Runner{}, x).Rows {
 		want := there[row.Case.Name]
 		if want == nil || want.runs != 5 {
@@ -275,24 +280,7 @@ func TestHtsimRCCC(t *testing.T) {
 		}
 		cases += "}\n"
 	}
-	x, err := spec.Load("t.yaml", []byte(`
-name: credit
-topology: {leaf-spine: {leaves: 4, spines: 8, hosts: 8, host-rate: 100G, rate: 100G, host-delay: 500ns, delay: 500ns, queue: 17}}
-schemes: [ecmp]
-traffic: [{file: ../../testdata/oracle/ai/flows/perm32_4MB.txt}]
-mtu: 4146
-switches: {marking: dequeue, slow-links: scaled}
-duration: 1ms
-warmup: 0%
-drain: 500ms
-seeds: 2
-engine: native
-metrics: [cct, fct-mean, fct-max]
-cases:
-`+cases), os.ReadFile, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := htsimPermutation(t, "schemes: [ecmp]\nseeds: 2\nmetrics: [cct, fct-mean, fct-max]\n", cases)
 	for _, row := range run(t, &Runner{}, x).Rows {
 		want := there[row.Case.Name]
 		if want == nil || want.runs != 5 {
