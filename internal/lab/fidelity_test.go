@@ -104,6 +104,7 @@ func floatIn(t *testing.T, row map[string]string, key string) float64 {
 // answers are what some flows came to in one simulator.
 type answers struct {
 	fct     []float64 // us
+	acked   []float64 // us, until the sender has all acknowledgments
 	again   int64     // packets sent again
 	pauses  int64     // of all ports
 	paused  time.Duration
@@ -184,6 +185,8 @@ func labAnswersWith(t *testing.T, setting, fabric, row string, seeds int, flows 
 			a.fct = append(a.fct, fct*1e6)
 			a.again += again
 			a.timeout += timeouts
+			acked, _ := strconv.ParseFloat(r[18], 64)
+			a.acked = append(a.acked, acked*1e6)
 			early, _ := strconv.ParseInt(r[14], 10, 64)
 			a.early += early
 		}

@@ -26,6 +26,8 @@ func computations() map[string]func(*measured, []*outcome) float64 {
 		"fct-mean":          overFlows(fctMS, average),
 		"fct-p50":           overFlows(fctMS, quantile(0.5)),
 		"fct-p99":           overFlows(fctMS, quantile(0.99)),
+		"fct-acked-mean":    acked(average),
+		"fct-acked-p99":     acked(quantile(0.99)),
 		"slowdown-mean":     overFlows(slowdown, average),
 		"slowdown-p50":      overFlows(slowdown, quantile(0.5)),
 		"slowdown-p99":      overFlows(slowdown, quantile(0.99)),
@@ -133,6 +135,16 @@ func quantile(p float64) func([]float64) float64 {
 		sorted := slices.Clone(values)
 		slices.Sort(sorted)
 		return percentile(sorted, p)
+	}
+}
+
+// acked summarizes the times until acknowledgments. UDP has none.
+func acked(sum func([]float64) float64) func(*measured, []*outcome) float64 {
+	return func(_ *measured, flows []*outcome) float64 {
+		if !slices.ContainsFunc(flows, func(f *outcome) bool { return f.Acknowledged > 0 }) {
+			return math.NaN()
+		}
+		return sum(lists.Map(flows, func(f *outcome) float64 { return f.acked().Seconds() * 1e3 }))
 	}
 }
 
@@ -381,7 +393,7 @@ func ofDegree(degree int, of func(*fitting.Metrics) float64) func(*measured, []*
 }
 
 // flowHead are the columns of flows.csv.
-const flowHead = "flow,class,src,dst,bytes,start_s,fct_s,slowdown,counted,finished,packets,retransmitted,timeouts,dupacks,out_of_order,reordered,degree,marked\n"
+const flowHead = "flow,class,src,dst,bytes,start_s,fct_s,slowdown,counted,finished,packets,retransmitted,timeouts,dupacks,out_of_order,reordered,degree,marked,acked_s\n"
 
 // writeFlows writes a row for each flow.
 func writeFlows(out io.Writer, r *running) error {
@@ -395,9 +407,9 @@ func writeFlows(out io.Writer, r *running) error {
 			continue
 		}
 		class := cmp.Or(f.Class, r.x.Classes[f.class].Name)
-		fmt.Fprintf(w, "%d,%s,%s,%s,%d,%.9f,%.9f,%.5g,%t,%t,%d,%d,%d,%d,%d,%d,%d,%d\n", i+1, class,
+		fmt.Fprintf(w, "%d,%s,%s,%s,%d,%.9f,%.9f,%.5g,%t,%t,%d,%d,%d,%d,%d,%d,%d,%d,%.9f\n", i+1, class,
 			r.topo.Hosts[f.Src].Name, r.topo.Hosts[f.Dst].Name, f.Bytes, f.Started.Seconds(), f.fct().Seconds(), slowdown(f),
-			f.counts, f.Finished > 0, f.Sent, f.Retransmitted, f.Timeouts, f.DupAcks, f.OutOfOrder, f.Overtaken, f.Degree, f.Marked)
+			f.counts, f.Finished > 0, f.Sent, f.Retransmitted, f.Timeouts, f.DupAcks, f.OutOfOrder, f.Overtaken, f.Degree, f.Marked, f.acked().Seconds())
 	}
 	return w.Flush()
 }

@@ -28,6 +28,15 @@ func (f *outcome) fct() time.Duration {
 	return f.Finished - f.Started
 }
 
+// acked is the time until the sender had the acknowledgment of all bytes; of a flow
+// without it, the time until the end of the run.
+func (f *outcome) acked() time.Duration {
+	if f.Acknowledged == 0 {
+		return f.end - f.Started
+	}
+	return f.Acknowledged - f.Started
+}
+
 // measured contains the measurements of a run except its flows.
 type measured struct {
 	flows   []*outcome

@@ -41,6 +41,8 @@ var metrics = slices.Concat([]Metric{
 	{"fct-mean", "ms", "flow completion time, from the start of a flow to the arrival of its last byte: mean over the flows", false, true},
 	{"fct-p50", "ms", "flow completion time: median over the flows", false, true},
 	{"fct-p99", "ms", "flow completion time: 99th percentile over the flows", false, true},
+	{"fct-acked-mean", "ms", "time from the start of a flow until its sender has the acknowledgment of all its bytes: mean over the flows", false, true},
+	{"fct-acked-p99", "ms", "time until the sender has the acknowledgment of all bytes: 99th percentile over the flows", false, true},
 	{"fct-max", "ms", "for collectives and flow lists: completion time of the slowest flow", false, true},
 	{"slowdown-mean", "", "completion time of a flow, divided by the minimum time in the same network without other flows (any paths, no window); at least 1; mean over the flows", false, true},
 	{"slowdown-p50", "", "slowdown: median over the flows", false, true},
