@@ -96,6 +96,8 @@ type Options struct {
 	// the ports of the hardware, in each pipe 68 to 71 of Tofino 1 and 6 of Tofino
 	// 2.
 	Loopback []uint32
+	// Looped lists further ports of Tofino in loopback.
+	Looped []uint32
 	// CPU is the port of copies to the CPU in a program for Tofino; nil if
 	// there is none.
 	CPU *uint32

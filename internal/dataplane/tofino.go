@@ -162,7 +162,7 @@ func newTofino(s *Switch) *tofino {
 	if ports == nil {
 		ports = t.chip.loopback()
 	}
-	for _, port := range ports {
+	for _, port := range slices.Concat(ports, s.opts.Looped) {
 		if port < devPorts {
 			t.loops[port] = true
 		}

@@ -56,7 +56,7 @@ func deployDirect(_ context.Context, r *running) (deployment, error) {
 	for i, s := range r.planned.Switches {
 		cpu, seed := uint32(s.CPUPort), r.Seed+uint64(i)
 		sw, err := chance.load(s.Pipeline.Config, dataplane.Options{
-			CPU: &cpu, Priorities: s.Pipeline.Manifest.Queues, Random: dataplane.Uniform(rand.NewPCG(seed, seed)),
+			CPU: &cpu, Looped: s.Looped(), Priorities: s.Pipeline.Manifest.Queues, Random: dataplane.Uniform(rand.NewPCG(seed, seed)),
 			Digest: func(d dataplane.Digest) { r.digested(s.Name, d) }, Dropped: func(uint32, bmv2.DropReason) {},
 		})
 		if err != nil {

@@ -87,6 +87,11 @@ func (p *programs) setUp(x *spec.Experiment, s *spec.Scheme, c *spec.Case, t *fa
 		}
 		u.byRole[role] = one
 	}
+	var virtual []int
+	for _, one := range u.byRole {
+		virtual = append(virtual, one.Manifest.VirtualNumbers()...)
+	}
+	u.topo = plan.DevicePorts(t, s.Arch, virtual...)
 	return u, nil
 }
 

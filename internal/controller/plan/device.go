@@ -21,12 +21,17 @@ func QueueNumber(port int) uint64 { return uint64(port) * portQueues }
 // DevicePorts returns a topology whose ports are device ports of a Tofino: it replaces
 // the nth front port by its device port. If the topology uses no port that the
 // hardware reserves, it is returned unchanged, because its ports may already be device
-// ports.
-func DevicePorts(t *fabric.Topology, arch string) *fabric.Topology {
+// ports. The result leaves out the virtual ports too, which manifests reserve.
+func DevicePorts(t *fabric.Topology, arch string, virtual ...int) *fabric.Topology {
 	kept := map[string][]int{"tna": {0, 64, 65, 66, 67, 68, 69, 70, 71}, "t2na": {0, 1, 2, 3, 4, 5, 6, 7}}[arch]
 	inPipe := func(port int) bool { return slices.Contains(kept, port%pipePorts) }
 	for _, s := range t.Switches {
 		if slices.ContainsFunc(t.Ports(s.Name), func(p fabric.Port) bool { return inPipe(p.Number) }) {
+			for _, port := range virtual {
+				kept = append(kept, port%pipePorts)
+			}
+			slices.Sort(kept)
+			kept = slices.Compact(kept)
 			return t.Renumber(func(port int) int {
 				free := pipePorts - len(kept)
 				pipe, n := (port-1)/free, (port-1)%free

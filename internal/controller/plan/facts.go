@@ -105,6 +105,8 @@ func (p *place) nest(words []string, do func(*place) error) error {
 		return p.eachLeaf(inner)
 	case "source":
 		return p.eachSource(inner)
+	case "sender":
+		return p.eachSender(inner)
 	case "host":
 		return p.eachHost(nil, inner)
 	case "service":
@@ -203,6 +205,22 @@ func (p *place) eachSource(do func(*place) error) error {
 			continue
 		}
 		if err := do(p.with(map[manifest.Fact]int64{manifest.SourceLeaf: int64(leaf.Leaf)})); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachSender calls do for each host other than the preceding one.
+func (p *place) eachSender(do func(*place) error) error {
+	t := p.b.plan.Topology
+	for i, h := range t.Hosts {
+		if int64(i+1) == p.facts[manifest.HostNumber] {
+			continue
+		}
+		if err := do(p.with(map[manifest.Fact]int64{
+			manifest.SenderNumber: int64(i + 1), manifest.SenderAddress: addressNumber(h.IP.Addr()), manifest.SenderLeaf: int64(t.Switch(h.Switch).Leaf),
+		})); err != nil {
 			return err
 		}
 	}

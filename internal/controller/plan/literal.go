@@ -210,6 +210,10 @@ func (p *place) address(f manifest.Fact, node string) (netip.Addr, bool) {
 		if n := p.facts[manifest.HostNumber]; n > 0 {
 			return t.Hosts[n-1].IP.Addr(), true
 		}
+	case f == manifest.SenderAddress && node == "":
+		if n := p.facts[manifest.SenderNumber]; n > 0 {
+			return t.Hosts[n-1].IP.Addr(), true
+		}
 	case f == manifest.ServiceAddress && node == "":
 		if n := p.facts[manifest.ServiceNumber]; n > 0 {
 			return t.Services[n-1].Address, true

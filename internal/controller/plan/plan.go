@@ -191,7 +191,17 @@ type Queue struct {
 // Around returns the ports by which the program recirculates packets. Nothing else may
 // be attached to them.
 func (s *Switch) Around() []int {
-	return lists.Map(s.Pipeline.Manifest.VirtualPorts, func(v manifest.VirtualPort) int { return v.Port })
+	return s.Pipeline.Manifest.VirtualNumbers()
+}
+
+// Looped returns the ports that the manifest puts in loopback on Tofino.
+func (s *Switch) Looped() (ports []uint32) {
+	for _, v := range s.Pipeline.Manifest.VirtualPorts {
+		if v.Kind == manifest.RecirculationPort {
+			ports = append(ports, uint32(v.Port))
+		}
+	}
+	return ports
 }
 
 // Switch returns the plan of the named switch, or nil.

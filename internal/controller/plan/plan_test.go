@@ -326,6 +326,13 @@ func TestDevicePorts(t *testing.T) {
 			t.Errorf("%s: ports %v become %v, want %v", test.arch, test.from, got, test.to)
 		}
 	}
+	var got []int
+	for _, p := range DevicePorts(numbered(1, 2, 9, 120), "t2na", 16, 8, 8).Ports("l1") {
+		got = append(got, p.Number)
+	}
+	if want := []int{9, 10, 18, 138}; !slices.Equal(got, want) {
+		t.Errorf("with virtual ports 8 and 16 the ports become %v, want %v", got, want)
+	}
 	for port, want := range map[int]uint64{0: 0, 1: 4, 3: 12} { // four queues a port
 		if got := QueueNumber(port); got != want {
 			t.Errorf("port %d: queue %d, want %d", port, got, want)

@@ -116,7 +116,7 @@ func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 		if n := t.nodes[s.Name]; n != nil {
 			continue
 		}
-		n := &node{target: t, seed: t.opts.Seed + uint64(i), sw: *p.Topology.Switch(s.Name), cpu: uint32(s.CPUPort), arch: s.Pipeline.Manifest.Arch}
+		n := &node{target: t, seed: t.opts.Seed + uint64(i), sw: *p.Topology.Switch(s.Name), cpu: uint32(s.CPUPort), arch: s.Pipeline.Manifest.Arch, looped: s.Looped()}
 		t.nodes[s.Name] = n
 	}
 	if !t.opts.Still {

@@ -27,6 +27,7 @@ type node struct {
 	seed   uint64
 	cpu    uint32
 	arch   manifest.Arch
+	looped []uint32 // ports in loopback
 	ends   []portEnd
 
 	stopped bool   // on purpose
@@ -67,7 +68,7 @@ func (n *node) start() (err error) {
 		return err
 	}
 	o := p4rt.DeviceOptions{
-		CPUPort: n.cpu, CPUZero: true, CPUIsPort: n.target.opts.BfRt, Priorities: n.target.opts.Priorities, Seed: n.seed, Load: n.target.opts.Load,
+		CPUPort: n.cpu, CPUZero: true, CPUIsPort: n.target.opts.BfRt, Priorities: n.target.opts.Priorities, Looped: n.looped, Seed: n.seed, Load: n.target.opts.Load,
 	}
 	if n.target.opts.Simulator != nil {
 		o.Simulator = n.target.opts.Simulator(n.sw.Name)

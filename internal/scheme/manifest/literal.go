@@ -208,6 +208,8 @@ func checkWord(word string, before []string) error {
 		return errors.New("a server is a host: want no other host before it")
 	case word == "source" && !slices.Contains(before, "leaf"):
 		return errors.New("a source is a leaf that sends to another: want leaf before it, as in leaf source")
+	case word == "sender" && !slices.Contains(before, "host"):
+		return errors.New("a sender is a host that sends to another: want host before it, as in host sender")
 	case word == "path" && !slices.ContainsFunc(before, reached):
 		return errors.New("a path is one to something: want a host, route, leaf or group before it, as in group path")
 	}
@@ -239,6 +241,7 @@ var scopes = []scope{
 	{"route", "each destination, as the tables for routes have them", append([]Fact{Destination, PrefixLength, IPv6}, wayFacts...)},
 	{"leaf", "each other leaf that there is a way to", append([]Fact{LeafNumber}, wayFacts...)},
 	{"source", "each leaf that sends to the preceding leaf: all pairs of leaves", []Fact{SourceLeaf}},
+	{"sender", "each host that sends to the preceding host: all pairs of hosts", []Fact{SenderNumber, SenderAddress, SenderLeaf}},
 	{"group", "each group of paths", wayFacts},
 	{"service", "each service of the topology", []Fact{ServiceNumber, ServiceAddress, ServicePort, ServerTotal, IPv6}},
 	{"server", "each reachable server of the preceding service", append([]Fact{ServerIndex, HostNumber, HostPlace, HostAddress, HostMAC, LeafNumber, Here}, wayFacts...)},

@@ -161,6 +161,9 @@ const (
 	ToAbove        Fact = "to-above"
 	ToBelow        Fact = "to-below"
 	SourceLeaf     Fact = "source"
+	SenderNumber   Fact = "sender"
+	SenderAddress  Fact = "sender-address"
+	SenderLeaf     Fact = "sender-leaf"
 	ServiceNumber  Fact = "service"
 	ServiceAddress Fact = "service-address"
 	ServicePort    Fact = "service-port"
@@ -225,6 +228,9 @@ func (Fact) Words() []Word {
 		{string(ToAbove), "1 if that leads to a switch that is higher up"},
 		{string(ToBelow), "1 if that leads to a host, or a switch that is lower down"},
 		{string(SourceLeaf), "the number of a leaf that sends to the leaf"},
+		{string(SenderNumber), "the number of a host that sends to the host"},
+		{string(SenderAddress), "its address; an IPv6 address stands alone, as the value of 128 bits"},
+		{string(SenderLeaf), "the number of its leaf"},
 		{string(ServiceNumber), "the number of a service of the topology, from 1"},
 		{string(ServiceAddress), "its address; an IPv6 address stands alone, as the value of 128 bits"},
 		{string(ServicePort), "its port; 0: all"},

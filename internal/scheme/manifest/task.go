@@ -1,5 +1,7 @@
 package manifest
 
+import "github.com/p4lb/p4lb/internal/text/lists"
+
 // A Task is periodic work of the controller. Its kind determines the required fields.
 type Task struct {
 	Kind TaskKind `json:"kind"`
@@ -240,6 +242,11 @@ type VirtualPort struct {
 	Port    int         `json:"port"`
 	Kind    VirtualKind `json:"kind,omitempty"`
 	Meaning string      `json:"meaning,omitempty"` // for people
+}
+
+// VirtualNumbers returns the numbers of the virtual ports.
+func (m *Manifest) VirtualNumbers() []int {
+	return lists.Map(m.VirtualPorts, func(v VirtualPort) int { return v.Port })
 }
 
 // A VirtualAddress is an address of the program, such as a service with

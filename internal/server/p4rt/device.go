@@ -25,6 +25,8 @@ type DeviceOptions struct {
 	DropPort uint32
 	// Priorities is the number of queues per port; 0 stands for 1.
 	Priorities int
+	// Looped lists ports of Tofino in loopback, beside the chip's own.
+	Looped []uint32
 	// Rate is the rate of each queue in packets per second; 0 is no limit.
 	Rate uint64
 	// Depth is the capacity of each queue in packets; 0 stands for 64.
@@ -162,7 +164,7 @@ func (d *Device) Link(program []byte, digest func(dataplane.Digest)) (*dataplane
 	}
 	return d.opts.Load(program, dataplane.Options{
 		CPU:      d.CPU(),
-		DropPort: int(d.opts.DropPort), Priorities: d.opts.Priorities,
+		DropPort: int(d.opts.DropPort), Priorities: d.opts.Priorities, Looped: d.opts.Looped,
 		Random: dataplane.Uniform(rand.NewPCG(d.opts.Seed, d.opts.Seed)),
 		Digest: digest, Log: d.opts.Log, Trace: d.opts.Trace,
 		Dropped: dropped,

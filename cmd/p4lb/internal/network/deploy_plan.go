@@ -106,18 +106,23 @@ func (j *deployJob) plan(ctx context.Context) (*plan.Plan, error) {
 			return nil, err
 		}
 	}
+	front := t
 	if j.target == targetEmbedded {
 		// Ports that a topology counts from 1 may be ones that the hardware has for itself.
-		d := plan.DevicePorts(t, j.request.Arch)
-		if d != t {
-			first := t.Switches[0].Name
-			j.c.Log.Info("the ports of the topology are front ports", "first", fmt.Sprintf("%s:%d is device port %d", first, t.Ports(first)[0].Number, d.Ports(first)[0].Number))
-		}
-		t = d
+		t = plan.DevicePorts(front, j.request.Arch)
 	}
 	pipelines, err := j.pipelines(ctx, t)
 	if err != nil {
 		return nil, err
+	}
+	if t != front {
+		var virtual []int
+		for _, p := range pipelines {
+			virtual = append(virtual, p.Manifest.VirtualNumbers()...)
+		}
+		t = plan.DevicePorts(front, j.request.Arch, virtual...)
+		first := t.Switches[0].Name
+		j.c.Log.Info("the ports of the topology are front ports", "first", fmt.Sprintf("%s:%d is device port %d", first, front.Ports(first)[0].Number, t.Ports(first)[0].Number))
 	}
 	plan, err := plan.New(t, pipelines, plan.Options{MTU: j.mtu, Queue: j.queue})
 	if err != nil {

@@ -198,11 +198,17 @@ func (r *reach) findScheme(c *cli.Console) (*site, map[string]target.Endpoint, e
 	if t, err = r.request.addresses(t); err != nil {
 		return nil, nil, err
 	}
-	t = plan.DevicePorts(t, r.request.Arch)
+	front := t
+	t = plan.DevicePorts(front, r.request.Arch)
 	manifests, err := r.manifests(c, t)
 	if err != nil {
 		return nil, nil, err
 	}
+	var virtual []int
+	for _, m := range manifests {
+		virtual = append(virtual, m.VirtualNumbers()...)
+	}
+	t = plan.DevicePorts(front, r.request.Arch, virtual...)
 	nodes, err := plan.NewNodes(t, manifests, plan.GroupingOf(manifests))
 	if err != nil {
 		return nil, nil, err
