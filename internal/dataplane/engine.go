@@ -122,9 +122,9 @@ func (e *Engine) Process(port uint32, data []byte, now time.Duration) []Out {
 	return e.run(now)
 }
 
-// Generate does the same as Process with a packet of the packet generator; see
+// generate does the same as Process with a packet of the packet generator; see
 // Switch.Generate.
-func (e *Engine) Generate(app, batch, number int, data []byte, now time.Duration) []Out {
+func (e *Engine) generate(app, batch, number int, data []byte, now time.Duration) []Out {
 	e.lock()
 	defer e.unlock()
 	e.reclaim()
@@ -193,7 +193,7 @@ func (e *Engine) settle(from *Switch, now time.Duration) {
 			e.sent = append(e.sent, o.Packet)
 			e.result = append(e.result, Out{Port: o.Port, Data: o.Packet.st.Payload()})
 		case ToScheduler:
-			e.queues.SetPaused(o.Port, o.Priority, o.Pause, now)
+			e.queues.setPaused(o.Port, o.Priority, o.Pause, now)
 		}
 	}
 }

@@ -168,9 +168,9 @@ func (q *Queues) Pop(now time.Duration) (p *Packet, depth int) {
 	return p, qu.length
 }
 
-// SetPaused pauses a queue, which keeps its packets and accepts more until it is
+// setPaused pauses a queue, which keeps its packets and accepts more until it is
 // full, or resumes it. The packets then leave at the queue's rate.
-func (q *Queues) SetPaused(port uint32, priority int, paused bool, now time.Duration) {
+func (q *Queues) setPaused(port uint32, priority int, paused bool, now time.Duration) {
 	qu := &q.port(port).queues[priority]
 	if !paused {
 		q.resume(qu, now)

@@ -180,7 +180,7 @@ func TestQueuePaused(t *testing.T) {
 	}
 	first, second, third, other := p(1), p(1), p(1), p(0)
 	push(first, 0)
-	q.SetPaused(1, 1, true, 0)
+	q.setPaused(1, 1, true, 0)
 	push(second, 0)
 	push(third, 0)
 	push(other, 0)
@@ -193,7 +193,7 @@ func TestQueuePaused(t *testing.T) {
 	if _, ok := q.Next(); ok || q.Len(1, 1) != 3 {
 		t.Errorf("a paused queue is due, or has %d packets", q.Len(1, 1))
 	}
-	q.SetPaused(1, 1, false, time.Second)
+	q.setPaused(1, 1, false, time.Second)
 	for i, want := range []*Packet{first, second, third} {
 		due := time.Second + time.Duration(i)*time.Millisecond
 		if got, _ := q.Pop(due - 1); got != nil {

@@ -27,8 +27,8 @@ type Finding struct {
 	NoVerdict string
 }
 
-// Findings lists the comparisons of the first scheme, row by row.
-func (c *Comparison) Findings() []Finding {
+// findings lists the comparisons of the first scheme, row by row.
+func (c *Comparison) findings() []Finding {
 	var list []Finding
 	for _, r := range c.Rows {
 		if f, ok := c.finding(r); ok {
@@ -113,7 +113,7 @@ func (c *Comparison) Conclusion() []string {
 		}
 		group = nil
 	}
-	for _, f := range c.Findings() {
+	for _, f := range c.findings() {
 		if f.NoVerdict != "" {
 			continue
 		}

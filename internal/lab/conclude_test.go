@@ -46,7 +46,7 @@ func TestConclusion(t *testing.T) {
 	if got := c.Conclusion(); len(got) != 1 || !strings.Contains(got[0], "No significant difference from near; about 22 seeds would be needed.") {
 		t.Errorf("%q", got)
 	}
-	if f := c.Findings(); len(f) != 1 || f[0].clear() || f[0].String() != "no significant difference (-2.9 ±6.8 %)" {
+	if f := c.findings(); len(f) != 1 || f[0].clear() || f[0].String() != "no significant difference (-2.9 ±6.8 %)" {
 		t.Errorf("%v", f)
 	}
 	c = made(map[string][]float64{"a": {10}, "b": {11}}, "a", "b")

@@ -73,8 +73,8 @@ func (c Coverage) verdicts(figures []string) (rows int, counts string) {
 	return rows, strings.Join(lists.Map(order, func(v string) string { return fmt.Sprintf("%d %s", n[v], v) }), ", ")
 }
 
-// Table returns the coverage as a table, a line for each item.
-func (c Coverage) Table() [][]string {
+// table returns the coverage as a table, a line for each item.
+func (c Coverage) table() [][]string {
 	table := [][]string{{"PRINTED", "WHAT", "ROWS AND VERDICTS"}}
 	for _, item := range c.Items {
 		state := item.State
@@ -95,7 +95,7 @@ func (c Coverage) Table() [][]string {
 func (c Coverage) Screen() [][]string {
 	table := [][]string{{"PRINTED", "WHAT", "RECORDED"}}
 	var drawn []string
-	for i, line := range c.Table()[1:] {
+	for i, line := range c.table()[1:] {
 		item := c.Items[i]
 		if item.State == illustration {
 			drawn = append(drawn, item.Of...)

@@ -71,7 +71,7 @@ func TestPapersCovered(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if n := len(c.Table()); n > 20 {
+		if n := len(c.table()); n > 20 {
 			t.Errorf("%s: a table of %d lines does not fit a screen", paper, n)
 		}
 	}
@@ -86,7 +86,7 @@ const coverageHead = "## Coverage\n"
 func coverageSection(c Coverage) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s\n\n| printed | what | rows and verdicts, or why there are none |\n|---|---|---|\n", coverageHead, c.Summary())
-	for _, line := range c.Table()[1:] {
+	for _, line := range c.table()[1:] {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(line, " | "))
 	}
 	return b.String() + "\n"

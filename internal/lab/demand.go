@@ -10,10 +10,10 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// A Demand is a lower bound of the cost of a run: the flows of the load, each of their
+// A demand is a lower bound of the cost of a run: the flows of the load, each of their
 // packets at each switch, and the samples of the links. Retransmissions, probes and
 // copies come on top.
-type Demand struct {
+type demand struct {
 	Flows  float64
 	Events float64
 	Bytes  float64 // of memory
@@ -50,8 +50,8 @@ const (
 )
 
 // demand estimates the cost of one run.
-func (j *Job) demand() (Demand, error) {
-	var e Demand
+func (j *Job) demand() (demand, error) {
+	var e demand
 	t := j.setup.topo
 	tiers := 1.0
 	for _, s := range t.Switches {

@@ -26,12 +26,12 @@ type Manifest struct {
 	Workloads  map[string]string `json:"workloads,omitempty"`
 	Topologies map[string]string `json:"topologies"`
 	Warnings   []spec.Warning    `json:"warnings,omitempty"`
-	Rows       []ManifestRow     `json:"rows"`
+	Rows       []manifestRow     `json:"rows"`
 	Runs       []string          `json:"runs"`
 }
 
-// ManifestRow is a scheme in a case.
-type ManifestRow struct {
+// manifestRow is a scheme in a case.
+type manifestRow struct {
 	Case       string            `json:"case,omitempty"`
 	Label      string            `json:"label"`
 	Scheme     string            `json:"scheme"`
@@ -67,11 +67,11 @@ func (r *Runner) keepManifest(x *spec.Experiment, jobs []*Job) error {
 		return err
 	}
 	for _, j := range jobs {
-		row := ManifestRow{
+		row := manifestRow{
 			Case: j.Case.Name, Label: j.Scheme.Label, Scheme: j.Scheme.Scheme, Engine: j.Scheme.Engine, Arch: j.Scheme.Arch,
 			Parameters: j.setup.parameters(), Programs: j.setup.digests(), Seeds: j.Case.Seeds, Loads: j.Case.Loads,
 		}
-		if !slices.ContainsFunc(m.Rows, func(o ManifestRow) bool { return o.Case == row.Case && o.Label == row.Label }) {
+		if !slices.ContainsFunc(m.Rows, func(o manifestRow) bool { return o.Case == row.Case && o.Label == row.Label }) {
 			m.Rows = append(m.Rows, row)
 		}
 		m.Topologies[j.setup.named.Name] = string(j.setup.named.YAML())

@@ -40,7 +40,7 @@ func TestRecorded(t *testing.T) {
 			}
 			table += section + "\t" + strings.ReplaceAll(strings.Join(cells, "\t"), "**", "") + "\n"
 			found := false
-			for _, v := range Verdicts {
+			for _, v := range verdicts {
 				if strings.HasPrefix(strings.TrimLeft(cells[4], " *"), string(v)) {
 					found = true
 					rows[v]++
@@ -53,7 +53,7 @@ func TestRecorded(t *testing.T) {
 		}
 	}
 	for file, want := range map[string]string{
-		"../../docs/reproduction.md": fmt.Sprintf("The pages have %d rows: %s.", all, strings.Join(lists.Map(Verdicts, func(v Verdict) string { return fmt.Sprintf("%d %s", rows[v], v) }), ", ")),
+		"../../docs/reproduction.md": fmt.Sprintf("The pages have %d rows: %s.", all, strings.Join(lists.Map(verdicts, func(v Verdict) string { return fmt.Sprintf("%d %s", rows[v], v) }), ", ")),
 		"../../README.md": fmt.Sprintf("The lab compares %d printed numbers and orderings with its own: %d are within a quarter of the printed number, %d in the printed order, %d have the printed sign and another size, %d depend on details that the paper omits, %d disagree, and %d are undecided, out of reach or not comparable",
 			all, rows[Within], rows[Holds], rows[OtherSize], rows[Decided], rows[Level]+rows[Contrary], rows[Undecided]+rows[OutOfReach]+rows[NotComparable]),
 	} {

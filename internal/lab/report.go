@@ -162,14 +162,14 @@ func (c *Comparison) picture() template.URL {
 	return template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(t.SVG()))
 }
 
-// A Tuned parameter is one of a row's scheme, as it was and as it might be.
-type Tuned struct {
+// A tuned parameter is one of a row's scheme, as it was and as it might be.
+type tuned struct {
 	Row, Name, Value, Default, Advised, Formula, Meaning string
 }
 
 // Parameters lists the parameters of the programs of all rows in the first case.
-func (p page) Parameters() []Tuned {
-	var list []Tuned
+func (p page) Parameters() []tuned {
+	var list []tuned
 	c := &p.Experiment.Cases[0]
 	for _, r := range p.rowsOf(c.Name) {
 		if r.Load != p.Rows[0].Load {
@@ -183,7 +183,7 @@ func (p page) Parameters() []Tuned {
 		}
 		for _, q := range r.Scheme.Parameters() {
 			a := advice[q.Name]
-			list = append(list, Tuned{r.Scheme.Label, q.Name, r.Runs[0].Parameters[q.Name], q.Default, a.Value, a.Formula, q.Meaning})
+			list = append(list, tuned{r.Scheme.Label, q.Name, r.Runs[0].Parameters[q.Name], q.Default, a.Value, a.Formula, q.Meaning})
 		}
 	}
 	return list

@@ -44,8 +44,8 @@ const (
 	NotComparable Verdict = "not comparable"
 )
 
-// Verdicts lists the verdicts on measured targets.
-var Verdicts = []Verdict{Within, Holds, OtherSize, OutOfReach, Decided, NotComparable, Level, Contrary, Undecided}
+// verdicts lists the verdicts on measured targets.
+var verdicts = []Verdict{Within, Holds, OtherSize, OutOfReach, Decided, NotComparable, Level, Contrary, Undecided}
 
 // bandPercent is the width of the band around every printed number, in percent of it.
 const bandPercent = 25

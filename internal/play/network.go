@@ -20,8 +20,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// An ExperimentForm holds the controls of the view of networks.
-type ExperimentForm struct {
+// An experimentForm holds the controls of the view of networks.
+type experimentForm struct {
 	Topology   string          `json:"topology"` // a preset; "" stands for the following sizes
 	Leaves     int             `json:"leaves"`
 	Spines     int             `json:"spines"`
@@ -37,27 +37,27 @@ type ExperimentForm struct {
 	Seeds      int             `json:"seeds"`
 	Duration   string          `json:"duration"`
 	Engine     string          `json:"engine"` // "" stands for p4
-	Failure    *FailureForm    `json:"failure"`
-	Collective *CollectiveForm `json:"collective"` // in place of the workload
+	Failure    *failureForm    `json:"failure"`
+	Collective *collectiveForm `json:"collective"` // in place of the workload
 }
 
-// A FailureForm takes a link down for a time.
-type FailureForm struct {
+// A failureForm takes a link down for a time.
+type failureForm struct {
 	Link  string `json:"link"`
 	At    string `json:"at"`
 	Until string `json:"until"`
 }
 
-// A CollectiveForm is a collective operation.
-type CollectiveForm struct {
+// A collectiveForm is a collective operation.
+type collectiveForm struct {
 	Kind   string `json:"kind"`
 	Size   string `json:"size"`
 	Groups int    `json:"groups"`
 	Order  string `json:"order"`
 }
 
-// A Composed experiment is the file of a form and the command that runs it.
-type Composed struct {
+// A composed experiment is the file of a form and the command that runs it.
+type composed struct {
 	YAML    string `json:"yaml"`
 	Command string `json:"command"`
 	// Flags is the command without a file, "" if flags cannot express the form.
@@ -67,7 +67,7 @@ type Composed struct {
 // runCommand runs a file of the playground.
 const runCommand = "p4lb lab run playground.yaml"
 
-func compose(_ context.Context, f ExperimentForm, _ Progress) (*Composed, error) {
+func compose(_ context.Context, f experimentForm, _ Progress) (*composed, error) {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("name: playground")
@@ -108,11 +108,11 @@ func compose(_ context.Context, f ExperimentForm, _ Progress) (*Composed, error)
 		}
 		line("  - {at: %s%s, link: %s, down: true}", scalar(x.At), until, scalar(x.Link))
 	}
-	return &Composed{b.String(), runCommand, f.flags()}, nil
+	return &composed{b.String(), runCommand, f.flags()}, nil
 }
 
 // flags is the form as flags of p4lb lab.
-func (f *ExperimentForm) flags() string {
+func (f *experimentForm) flags() string {
 	if f.Topology == "" || f.Failure != nil || f.Collective != nil || len(f.Schemes) == 0 {
 		return ""
 	}
@@ -149,8 +149,8 @@ type RunRequest struct {
 	Files Files  `json:"files"` // which the experiment may name
 }
 
-// A RunProgress is a message while an experiment runs.
-type RunProgress struct {
+// A runProgress is a message while an experiment runs.
+type runProgress struct {
 	Done int    `json:"done"`
 	Of   int    `json:"of"`
 	Name string `json:"name"`
@@ -246,7 +246,7 @@ func run(ctx context.Context, r RunRequest, progress Progress) (*RunResult, erro
 	runner := lab.Runner{
 		Read: r.Files.read, Links: c.links, Limits: lab.Limits{Events: maxEvents, Bytes: maxBytes, Nodes: maxNodes},
 		Progress: func(p lab.Progress) {
-			progress(RunProgress{p.Done, p.Of, p.Name})
+			progress(runProgress{p.Done, p.Of, p.Name})
 			runtime.Gosched() // a browser has one thread
 		},
 	}

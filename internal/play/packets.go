@@ -16,18 +16,18 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// A PacketsRequest sends packets through a program. The test has the form of p4lb
+// A packetsRequest sends packets through a program. The test has the form of p4lb
 // test: entries, then packets.
-type PacketsRequest struct {
+type packetsRequest struct {
 	Source
 	Test string `json:"test"`
 }
 
-// A Walk is what happened to the packets, step by step.
-type Walk struct {
+// A walk is what happened to the packets, step by step.
+type walk struct {
 	Steps     []Step     `json:"steps"`
 	Cut       bool       `json:"cut"` // steps after the last one are left out
-	Registers []Register `json:"registers"`
+	Registers []register `json:"registers"`
 	// Test is the test with the packets that left as expectations.
 	Test string `json:"test"`
 	// Failures are differences from the expectations of the request.
@@ -47,19 +47,19 @@ type Step struct {
 	Source int    `json:"source,omitempty"` // line of the program
 	Data   string `json:"data,omitempty"`   // of packets that enter and leave
 	// Changes are made by the step: to fields of the packet and to registers.
-	Changes []Change `json:"changes,omitempty"`
+	Changes []change `json:"changes,omitempty"`
 }
 
-// A Change is a value before and after a step. A header that appears or disappears has
+// A change is a value before and after a step. A header that appears or disappears has
 // no value before or after.
-type Change struct {
+type change struct {
 	What   string `json:"what"`
 	Before string `json:"before"`
 	After  string `json:"after"`
 }
 
-// A Register is a register of the program.
-type Register struct {
+// A register is a register of the program.
+type register struct {
 	Name  string `json:"name"`
 	Cells int    `json:"cells"`
 	Width int    `json:"width"`
@@ -74,7 +74,7 @@ const (
 	maxWatched = 1 << 18
 )
 
-func packets(ctx context.Context, r PacketsRequest, _ Progress) (*Walk, error) {
+func packets(ctx context.Context, r packetsRequest, _ Progress) (*walk, error) {
 	if err := r.checkSize(); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func packets(ctx context.Context, r PacketsRequest, _ Progress) (*Walk, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Walk{Steps: []Step{}, Registers: []Register{}, Failures: []string{}, Messages: []Message{}}
+	w := &walk{Steps: []Step{}, Registers: []register{}, Failures: []string{}, Messages: []Message{}}
 	if i := slices.IndexFunc(checked.Messages, func(m Message) bool { return !m.Warning }); i >= 0 {
 		w.Messages = checked.Messages
 		return w, nil
@@ -118,7 +118,7 @@ func testError(err error) error {
 }
 
 // follow runs the test.
-func (w *Walk) follow(config *bmv2.Config, script *stf.Script, text string) error {
+func (w *walk) follow(config *bmv2.Config, script *stf.Script, text string) error {
 	f := &follower{walk: w, config: config, fields: map[uint64]map[string]string{}, last: map[uint64]int{}, outputs: map[int][]output{}}
 	options := script.Options(config)
 	options.Trace = f.event
@@ -136,7 +136,7 @@ func (w *Walk) follow(config *bmv2.Config, script *stf.Script, text string) erro
 	w.Test = f.test(text)
 	w.Received = f.left
 	for _, a := range config.RegisterArrays {
-		w.Registers = append(w.Registers, Register{a.Name, a.Size, a.Bitwidth})
+		w.Registers = append(w.Registers, register{a.Name, a.Size, a.Bitwidth})
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func errorText(err error) string {
 
 // A follower records the events of a test.
 type follower struct {
-	walk   *Walk
+	walk   *walk
 	config *bmv2.Config
 	sw     *dataplane.Switch
 
@@ -265,12 +265,12 @@ func (f *follower) settleFields(e dataplane.Event) {
 	}
 	for _, name := range order {
 		if old, had := before[name]; !had || old != now[name] {
-			f.change(i, Change{name, old, now[name]})
+			f.change(i, change{name, old, now[name]})
 		}
 	}
 	for _, name := range sortedKeys(before) {
 		if _, still := now[name]; !still {
-			f.change(i, Change{name, before[name], ""})
+			f.change(i, change{name, before[name], ""})
 		}
 	}
 }
@@ -288,14 +288,14 @@ func (f *follower) settleRegisters() {
 				continue
 			}
 			if len(f.walk.Steps) > 0 {
-				f.change(f.newest, Change{fmt.Sprintf("%s[%d]", r.name, c/words), wide(r.cells[c : c+words]).String(), wide(now[c : c+words]).String()})
+				f.change(f.newest, change{fmt.Sprintf("%s[%d]", r.name, c/words), wide(r.cells[c : c+words]).String(), wide(now[c : c+words]).String()})
 			}
 		}
 		copy(r.cells, now)
 	}
 }
 
-func (f *follower) change(step int, c Change) {
+func (f *follower) change(step int, c change) {
 	if s := &f.walk.Steps[step]; len(s.Changes) < maxChanges {
 		s.Changes = append(s.Changes, c)
 	}

@@ -44,11 +44,11 @@ func refused(t *testing.T, name string, request any) Error {
 func TestWalk(t *testing.T) {
 	l := ask[Listing](t, "list", struct{}{})
 	for _, e := range l.Examples {
-		w := ask[Walk](t, "packets", PacketsRequest{Source{Name: e.Name + ".p4", Text: e.Text}, e.Test})
+		w := ask[walk](t, "packets", packetsRequest{Source{Name: e.Name + ".p4", Text: e.Text}, e.Test})
 		if len(w.Failures) > 0 || len(w.Steps) == 0 || w.Sent == 0 {
 			t.Errorf("%s: %d steps of %d packets, failures %q", e.Name, len(w.Steps), w.Sent, w.Failures)
 		}
-		again := ask[Walk](t, "packets", PacketsRequest{Source{Name: e.Name + ".p4", Text: e.Text}, w.Test})
+		again := ask[walk](t, "packets", packetsRequest{Source{Name: e.Name + ".p4", Text: e.Text}, w.Test})
 		if len(again.Failures) > 0 {
 			t.Errorf("%s: the written test fails: %q\n%s", e.Name, again.Failures, w.Test)
 		}
@@ -63,7 +63,7 @@ func TestSetups(t *testing.T) {
 			continue
 		}
 		g := ask[Generated](t, "generate", SchemeRequest{Name: r.Name})
-		w := ask[Walk](t, "packets", PacketsRequest{Source{Name: r.Name + ".p4", Text: g.Files[0].Text}, s.Test})
+		w := ask[walk](t, "packets", packetsRequest{Source{Name: r.Name + ".p4", Text: g.Files[0].Text}, s.Test})
 		if len(w.Failures) > 0 || w.Received < 8 {
 			t.Errorf("%s: %d of %d packets left, failures %q, messages %v", r.Name, w.Received, w.Sent, w.Failures, w.Messages)
 		}

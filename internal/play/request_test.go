@@ -10,9 +10,9 @@ import (
 
 // TestComposed runs what the form writes, and its flags name the same experiment.
 func TestComposed(t *testing.T) {
-	f := ExperimentForm{Leaves: 2, Spines: 2, Hosts: 2, Rate: "400M", HostRate: "1G", Schemes: []string{"ecmp", "rps"}, Workload: "websearch", Pattern: "halves", Load: 0.5, Transport: "tcp", Seeds: 2, Duration: "15ms",
-		Failure: &FailureForm{Link: "l1-s1", At: "4ms", Until: "9ms"}}
-	c := ask[Composed](t, "compose", f)
+	f := experimentForm{Leaves: 2, Spines: 2, Hosts: 2, Rate: "400M", HostRate: "1G", Schemes: []string{"ecmp", "rps"}, Workload: "websearch", Pattern: "halves", Load: 0.5, Transport: "tcp", Seeds: 2, Duration: "15ms",
+		Failure: &failureForm{Link: "l1-s1", At: "4ms", Until: "9ms"}}
+	c := ask[composed](t, "compose", f)
 	r := ask[RunResult](t, "run", RunRequest{YAML: c.YAML})
 	if len(r.Table) != 3 || len(r.Loads) != 2 || len(r.Network.Links) != 4 || len(r.Figures) == 0 {
 		t.Errorf("%d rows, %d loads, %d links, %d figures", len(r.Table), len(r.Loads), len(r.Network.Links), len(r.Figures))
@@ -27,13 +27,13 @@ func TestComposed(t *testing.T) {
 			}
 		}
 	}
-	f.Failure, f.Collective = nil, &CollectiveForm{Kind: "all-reduce", Size: "100KB", Groups: 1, Order: "strided"}
-	if r := ask[RunResult](t, "run", RunRequest{YAML: ask[Composed](t, "compose", f).YAML}); len(r.Table) != 3 {
+	f.Failure, f.Collective = nil, &collectiveForm{Kind: "all-reduce", Size: "100KB", Groups: 1, Order: "strided"}
+	if r := ask[RunResult](t, "run", RunRequest{YAML: ask[composed](t, "compose", f).YAML}); len(r.Table) != 3 {
 		t.Errorf("collective: %v", r.Table)
 	}
 	f.Collective, f.Topology = nil, "leaf-spine"
 	want := "p4lb lab --scheme ecmp --vs rps --topology leaf-spine --workload websearch --pattern halves --load 0.5 --transport tcp --seeds 2 --duration 15ms"
-	if got := ask[Composed](t, "compose", f).Flags; got != want {
+	if got := ask[composed](t, "compose", f).Flags; got != want {
 		t.Errorf("flags %s, want %s", got, want)
 	}
 }
@@ -59,8 +59,8 @@ duration: 10ms
 		{"run", RunRequest{YAML: strings.Repeat("#", maxYAML+1)}, "bytes", 0},
 		{"generate", SchemeRequest{Name: "drill", Set: map[string]string{"d": "0"}}, "d=0", 0},
 		{"check", Source{Name: "x.p4", Text: strings.Repeat(" ", maxSource+1)}, "bytes", 0},
-		{"packets", PacketsRequest{Source{Name: "x.p4", Text: ask[Listing](t, "list", struct{}{}).Examples[0].Text}, "packet x 00"}, "port", 1},
-		{"capture", CaptureRequest{Pcap: []byte("not a capture, but long enough")}, "capture", 0},
+		{"packets", packetsRequest{Source{Name: "x.p4", Text: ask[Listing](t, "list", struct{}{}).Examples[0].Text}, "packet x 00"}, "port", 1},
+		{"capture", captureRequest{Pcap: []byte("not a capture, but long enough")}, "capture", 0},
 		{"nothing", struct{}{}, "unknown request", 0},
 		{"run", map[string]string{"file": "x"}, "bad request", 0},
 	} {
@@ -90,7 +90,7 @@ control C(inout H h, inout M m) { apply {} }
 control D(packet_out p, in H h) { apply {} }
 V1Switch(P(), V(), I(), E(), C(), D()) main;
 `
-	w := ask[Walk](t, "packets", PacketsRequest{Source{Name: "loop.p4", Text: program}, "packet 1 0011223344556677"})
+	w := ask[walk](t, "packets", packetsRequest{Source{Name: "loop.p4", Text: program}, "packet 1 0011223344556677"})
 	if len(w.Messages) > 0 || len(w.Steps) == 0 || len(w.Steps) > maxSteps {
 		t.Errorf("%d steps, cut %v, messages %v", len(w.Steps), w.Cut, w.Messages)
 	}

@@ -155,7 +155,7 @@ func writeFlows(b *strings.Builder, t *fabric.Topology, sw *plan.Switch) {
 	}
 	fmt.Fprintf(b, "\n# Two packets of each of four flows from %s to %s.\n", from.Name, to.Name)
 	for i := range 8 {
-		f := Form{Port: from.Port, SrcMAC: from.MAC.String(), DstMAC: to.MAC.String(), Src: from.IP.Addr().String(), Dst: to.IP.Addr().String(), Protocol: "tcp", SrcPort: 10000 + i%4, DstPort: 80, Payload: 16}
+		f := form{Port: from.Port, SrcMAC: from.MAC.String(), DstMAC: to.MAC.String(), Src: from.IP.Addr().String(), Dst: to.IP.Addr().String(), Protocol: "tcp", SrcPort: 10000 + i%4, DstPort: 80, Payload: 16}
 		line, err := f.line()
 		if err != nil {
 			return
@@ -164,8 +164,8 @@ func writeFlows(b *strings.Builder, t *fabric.Topology, sw *plan.Switch) {
 	}
 }
 
-// A Form describes a packet by its fields.
-type Form struct {
+// A form describes a packet by its fields.
+type form struct {
 	Port     int    `json:"port"`
 	SrcMAC   string `json:"srcMAC"`
 	DstMAC   string `json:"dstMAC"`
@@ -179,7 +179,7 @@ type Form struct {
 }
 
 // line is the packet as a statement of a test.
-func (f *Form) line() (string, error) {
+func (f *form) line() (string, error) {
 	data, err := f.bytes()
 	if err != nil {
 		return "", err
@@ -188,7 +188,7 @@ func (f *Form) line() (string, error) {
 }
 
 // bytes builds the packet with its checksums.
-func (f *Form) bytes() ([]byte, error) {
+func (f *form) bytes() ([]byte, error) {
 	src, err := netip.ParseAddr(f.Src)
 	if err != nil || !src.Is4() {
 		return nil, fmt.Errorf("source %q: want an IPv4 address", f.Src)
@@ -252,33 +252,33 @@ func parseMAC(text string) ([]byte, error) {
 	return b, nil
 }
 
-// A CaptureRequest turns a packet of a form, or a capture file, into statements of a
+// A captureRequest turns a packet of a form, or a capture file, into statements of a
 // test.
-type CaptureRequest struct {
-	Form *Form  `json:"form"`
+type captureRequest struct {
+	Form *form  `json:"form"`
 	Pcap []byte `json:"pcap"` // in base64
 	Port int    `json:"port"` // of the packets of the capture
 }
 
-// A Capture has a line for each packet.
-type Capture struct {
+// A capture has a line for each packet.
+type capture struct {
 	Lines []string `json:"lines"`
 	Cut   bool     `json:"cut"` // more packets are left out
 }
 
-func readCapture(_ context.Context, r CaptureRequest, _ Progress) (*Capture, error) {
+func readCapture(_ context.Context, r captureRequest, _ Progress) (*capture, error) {
 	if r.Form != nil {
 		line, err := r.Form.line()
 		if err != nil {
 			return nil, err
 		}
-		return &Capture{Lines: []string{line}}, nil
+		return &capture{Lines: []string{line}}, nil
 	}
 	list, cut, err := pcapPackets(r.Pcap, maxPackets)
 	if err != nil {
 		return nil, err
 	}
-	c := &Capture{Lines: []string{}, Cut: cut}
+	c := &capture{Lines: []string{}, Cut: cut}
 	for _, data := range list {
 		c.Lines = append(c.Lines, fmt.Sprintf("packet %d %s", r.Port, strings.ToUpper(hex.EncodeToString(data))))
 	}

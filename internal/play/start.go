@@ -52,14 +52,14 @@ func ownSchemes() []OwnScheme {
 	return list
 }
 
-// A BlockRequest names a block of the catalogue.
-type BlockRequest struct {
+// A blockRequest names a block of the catalogue.
+type blockRequest struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 }
 
-// A BlockStart is a copy of a block to change, with a row that uses it.
-type BlockStart struct {
+// A blockStart is a copy of a block to change, with a row that uses it.
+type blockStart struct {
 	Files  Files  `json:"files"`
 	Scheme string `json:"scheme"` // with the copy
 	Base   string `json:"base"`   // the same with the catalogue's block
@@ -68,7 +68,7 @@ type BlockStart struct {
 
 // copyBlock copies a block of the catalogue into the user's folder. The copy has a name
 // of its own, and refers to the parameters that the catalogue declares.
-func copyBlock(_ context.Context, r BlockRequest, _ Progress) (*BlockStart, error) {
+func copyBlock(_ context.Context, r blockRequest, _ Progress) (*blockStart, error) {
 	list := codegen.Standard().Blocks()
 	i := slices.IndexFunc(list, func(b codegen.Block) bool { return b.Kind == r.Kind && b.Name == r.Name })
 	if i < 0 {
@@ -102,9 +102,9 @@ func has(r codegen.Row, b codegen.Block) bool {
 }
 
 // copyInto copies a block, and a row with the copy in place of the original.
-func copyInto(r codegen.Block, row codegen.Row) *BlockStart {
+func copyInto(r codegen.Block, row codegen.Row) *blockStart {
 	mine := "my-" + r.Name
-	out := &BlockStart{Base: row.Name, About: "A copy of the block " + r.Kind + " " + r.Name + ": " + r.About + "."}
+	out := &blockStart{Base: row.Name, About: "A copy of the block " + r.Kind + " " + r.Name + ": " + r.About + "."}
 	for _, folder := range []string{"v1model", "tna"} {
 		text, err := templates.FS.ReadFile(folder + "/" + r.Kind + "-" + r.Name + ".tmpl")
 		if err != nil {
@@ -167,8 +167,8 @@ func renamed(text, from, to string, software bool) string {
 	return b.String()
 }
 
-// An AdoptRequest makes a changed program of the catalogue a scheme of the user.
-type AdoptRequest struct {
+// An adoptRequest makes a changed program of the catalogue a scheme of the user.
+type adoptRequest struct {
 	SchemeRequest
 	Text     string `json:"text"`     // the changed program
 	Manifest string `json:"manifest"` // the changed manifest, "" if it is unchanged
@@ -183,7 +183,7 @@ type Adopted struct {
 // adopted is the name of the scheme.
 const adopted = "mine"
 
-func adopt(_ context.Context, r AdoptRequest, _ Progress) (*Adopted, error) {
+func adopt(_ context.Context, r adoptRequest, _ Progress) (*Adopted, error) {
 	l, err := r.Files.withBlocks()
 	if err != nil {
 		return nil, err
@@ -219,13 +219,13 @@ func adopt(_ context.Context, r AdoptRequest, _ Progress) (*Adopted, error) {
 	return out, nil
 }
 
-// A ManifestRequest asks for a first manifest of a program.
-type ManifestRequest struct {
+// A manifestRequest asks for a first manifest of a program.
+type manifestRequest struct {
 	Source
 }
 
 // firstManifest guesses a manifest, as p4lb manifest init does.
-func firstManifest(_ context.Context, r ManifestRequest, _ Progress) (*NamedText, error) {
+func firstManifest(_ context.Context, r manifestRequest, _ Progress) (*NamedText, error) {
 	files, err := r.all().folder()
 	if err != nil {
 		return nil, err
@@ -264,19 +264,19 @@ func isManifest(name string) bool {
 	return strings.HasSuffix(name, "manifest.yaml") || strings.HasSuffix(name, "manifest.yml") || strings.HasSuffix(name, "manifest.json")
 }
 
-// A CompareRequest asks for an experiment that compares schemes.
-type CompareRequest struct {
+// A compareRequest asks for an experiment that compares schemes.
+type compareRequest struct {
 	Schemes []string `json:"schemes"`
 	Blocks  bool     `json:"blocks"` // the schemes use blocks of the user
 }
 
 // compare writes a small experiment that compares schemes.
-func compare(_ context.Context, r CompareRequest, _ Progress) (*Composed, error) {
+func compare(_ context.Context, r compareRequest, _ Progress) (*composed, error) {
 	text := experimentFor(quickTopology, r.Schemes...)
 	if r.Blocks {
 		text = strings.Replace(text, "schemes:", "blocks: "+blocksFolder+"\nschemes:", 1)
 	}
-	return &Composed{YAML: text, Command: runCommand}, nil
+	return &composed{YAML: text, Command: runCommand}, nil
 }
 
 // experimentFor compares schemes in a small network.

@@ -28,7 +28,7 @@ func TestCopiedBlocks(t *testing.T) {
 		if b.Name == "none" {
 			continue
 		}
-		start := ask[BlockStart](t, "block", BlockRequest{b.Kind, b.Name})
+		start := ask[blockStart](t, "block", blockRequest{b.Kind, b.Name})
 		g := ask[Generated](t, "generate", SchemeRequest{Name: start.Scheme, Files: start.Files})
 		base := ask[Generated](t, "generate", SchemeRequest{Name: start.Base})
 		if g.Failed != "" {
@@ -84,7 +84,7 @@ func body(text string) string {
 // TestBrokenBlock breaks a block: errors name its file and line, or the line of the
 // program.
 func TestBrokenBlock(t *testing.T) {
-	start := ask[BlockStart](t, "block", BlockRequest{"signal", "queue"})
+	start := ask[blockStart](t, "block", blockRequest{"signal", "queue"})
 	request := func(from, to string) SchemeRequest {
 		files := slices.Clone(start.Files)
 		if !strings.Contains(files[0].Text, from) {
@@ -144,7 +144,7 @@ func TestAdopt(t *testing.T) {
 			lines[i] = "meta.slot = 0;"
 		}
 	}
-	a := ask[Adopted](t, "adopt", AdoptRequest{SchemeRequest: request, Text: strings.Join(lines, "\n")})
+	a := ask[Adopted](t, "adopt", adoptRequest{SchemeRequest: request, Text: strings.Join(lines, "\n")})
 	text := strings.Replace(a.YAML, "metrics: [", "metrics: [paths-used, ", 1)
 	r := ask[RunResult](t, "run", RunRequest{YAML: text, Files: a.Files})
 	if len(r.Table) != 4 || !strings.Contains(strings.Join(r.Table[1], " "), "25.0") || !strings.Contains(strings.Join(r.Table[2], " "), "100") {
@@ -154,7 +154,7 @@ func TestAdopt(t *testing.T) {
 
 // TestCompose composes a scheme without a row.
 func TestCompose(t *testing.T) {
-	d := ask[SchemeDescription](t, "scheme", SchemeRequest{Compose: &Composition{"flowlet", "queue", "grid", "rlb"}})
+	d := ask[schemeDescription](t, "scheme", SchemeRequest{Compose: &Composition{"flowlet", "queue", "grid", "rlb"}})
 	if d.Name != "flowlet-queue-grid+rlb" || d.Blocks != (Composition{"flowlet", "queue", "grid", "rlb"}) {
 		t.Errorf("%+v", d)
 	}
@@ -168,7 +168,7 @@ func TestCompose(t *testing.T) {
 // TestFirstManifest guesses the manifest of an example, and runs the program by it.
 func TestFirstManifest(t *testing.T) {
 	for _, e := range ask[Listing](t, "list", struct{}{}).Examples {
-		m := ask[NamedText](t, "manifest", ManifestRequest{Source{Name: e.Name + ".p4", Text: e.Text}})
+		m := ask[NamedText](t, "manifest", manifestRequest{Source{Name: e.Name + ".p4", Text: e.Text}})
 		clean(t, e.Name, Source{Name: m.Name, Text: m.Text, Files: Files{{e.Name + ".p4", e.Text}}})
 	}
 }

@@ -74,8 +74,8 @@ func (r *SchemeRequest) params() codegen.Params {
 	}
 }
 
-// A SchemeDescription describes the parameters of a scheme.
-type SchemeDescription struct {
+// A schemeDescription describes the parameters of a scheme.
+type schemeDescription struct {
 	Name       string          `json:"name"`
 	Title      string          `json:"title"`
 	Blocks     Composition     `json:"blocks"`
@@ -83,7 +83,7 @@ type SchemeDescription struct {
 	Parameters []codegen.Param `json:"parameters"`
 }
 
-func describeScheme(_ context.Context, r SchemeRequest, _ Progress) (*SchemeDescription, error) {
+func describeScheme(_ context.Context, r SchemeRequest, _ Progress) (*schemeDescription, error) {
 	s, err := r.find()
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func describeScheme(_ context.Context, r SchemeRequest, _ Progress) (*SchemeDesc
 	if err != nil {
 		return nil, err
 	}
-	d := &SchemeDescription{Name: s.Name(), Archs: s.Archs(), Parameters: append([]codegen.Param{}, list...)}
+	d := &schemeDescription{Name: s.Name(), Archs: s.Archs(), Parameters: append([]codegen.Param{}, list...)}
 	if row, ok := scheme.RowOf(s); ok {
 		d.Title = row.Title + ". " + row.Source
 		d.Blocks = Composition{row.Granularity, cmp.Or(row.Signal, "none"), row.Choice, cmp.Or(row.Guard, "none")}
@@ -298,13 +298,13 @@ func messageOf(name string, e *syntax.Error) Message {
 	return m
 }
 
-// A Formatted program is in canonical form.
-type Formatted struct {
+// A formatted program is in canonical form.
+type formatted struct {
 	Text     string    `json:"text"`
 	Messages []Message `json:"messages"` // why the text is unchanged
 }
 
-func formatProgram(_ context.Context, s Source, _ Progress) (*Formatted, error) {
+func formatProgram(_ context.Context, s Source, _ Progress) (*formatted, error) {
 	if err := s.checkSize(); err != nil {
 		return nil, err
 	}
@@ -313,10 +313,10 @@ func formatProgram(_ context.Context, s Source, _ Progress) (*Formatted, error) 
 	if errors.As(err, &list) {
 		out := &Checked{}
 		out.add(s.Name, list)
-		return &Formatted{s.Text, out.Messages}, nil
+		return &formatted{s.Text, out.Messages}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Formatted{Text: string(text), Messages: []Message{}}, nil
+	return &formatted{Text: string(text), Messages: []Message{}}, nil
 }

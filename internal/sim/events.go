@@ -36,8 +36,8 @@ func (t *Timer) Set(at time.Duration) {
 	t.net.events.planAs(&t.ev, at, t.place.next(t.net))
 }
 
-// After lets the timer run out after a time from now.
-func (t *Timer) After(d time.Duration) { t.Set(t.net.now + d) }
+// after lets the timer run out after a time from now.
+func (t *Timer) after(d time.Duration) { t.Set(t.net.now + d) }
 
 // Stop keeps the timer from running out.
 func (t *Timer) Stop() { t.deadline = never }
@@ -48,9 +48,6 @@ func (t *Timer) drop() {
 	t.Stop()
 	t.f = func() {}
 }
-
-// Running reports whether the timer is set.
-func (t *Timer) Running() bool { return t.deadline != never }
 
 func (t *Timer) soon(bool) {}
 
@@ -78,10 +75,10 @@ func (n *Network) Every(interval time.Duration, f func(now time.Duration) bool) 
 	var t *Timer
 	t = n.NewTimer(func() {
 		if f(n.now) {
-			t.After(interval)
+			t.after(interval)
 		}
 	})
-	t.After(interval)
+	t.after(interval)
 }
 
 // A call is a function that is called once.

@@ -81,13 +81,13 @@ func TestTimer(t *testing.T) {
 	timer.Set(10)
 	timer.Set(30)
 	n.At(20, func() {
-		if !timer.Running() {
+		if timer.deadline == never {
 			t.Error("the timer does not run at 20")
 		}
 	})
 	n.At(31, func() { timer.Set(50); timer.Set(40) })
 	n.At(41, func() { timer.Set(60); timer.Stop() })
-	n.At(70, func() { timer.After(5) })
+	n.At(70, func() { timer.after(5) })
 	if err := n.Run(Forever); err != nil {
 		t.Fatal(err)
 	}

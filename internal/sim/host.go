@@ -8,12 +8,9 @@ import (
 // NIC returns the port of the host.
 func (h *Host) NIC() *Port { return h.nic }
 
-// Queued returns the number of bytes in the NIC's queue.
-func (h *Host) Queued() int { return int(h.nic.bytes) }
-
-// WhenBelow calls f once, as soon as the NIC queues fewer bytes, in the order of the
+// whenBelow calls f once, as soon as the NIC queues fewer bytes, in the order of the
 // calls. Functions that send one packet and wait again share the NIC evenly.
-func (h *Host) WhenBelow(bytes int, f func()) {
+func (h *Host) whenBelow(bytes int, f func()) {
 	if int(h.nic.bytes) < bytes && h.drained.n == 0 {
 		f()
 		return
@@ -21,9 +18,9 @@ func (h *Host) WhenBelow(bytes int, f func()) {
 	h.drained.push(drain{bytes, f})
 }
 
-// WhenFree calls f once, as soon as the NIC can send a packet at once, in turn with the
+// whenFree calls f once, as soon as the NIC can send a packet at once, in turn with the
 // functions of WhenBelow. The sender decides as late as possible which packet to send.
-func (h *Host) WhenFree(f func()) {
+func (h *Host) whenFree(f func()) {
 	o := h.nic
 	if h.drained.n == 0 && o.free <= h.net.now && o.queue.head == nil && !o.paused {
 		f()

@@ -343,13 +343,13 @@ type Switch struct {
 	reserve int // of it, for packets after pauses
 	faults  *faults
 	random  *rand.Rand // for ECN
-	count   SwitchCounters
+	count   switchCounters
 
 	packetIn func(port int, bytes []byte)
 }
 
-// SwitchCounters are the counters of a switch.
-type SwitchCounters struct {
+// switchCounters are the counters of a switch.
+type switchCounters struct {
 	Received     int64 // packets from links
 	Recirculated int64 // packets that entered ingress once more
 	Copies       int64 // of packets

@@ -28,7 +28,7 @@ func (s *Switch) Ports() []*Port {
 }
 
 // Counters are the switch's.
-func (s *Switch) Counters() SwitchCounters { return s.count }
+func (s *Switch) Counters() switchCounters { return s.count }
 
 // Buffered is the number of bytes that wait in the switch.
 func (s *Switch) Buffered() int { return s.used }

@@ -93,11 +93,11 @@ func (s *source) ask() {
 		s.waiting = true
 		if s.planeCount() > 1 {
 			s.draw()
-			s.Src.ports[s.plane].WhenBelow(planeQueue*s.net.frame(), s.turn)
+			s.Src.ports[s.plane].whenBelow(planeQueue*s.net.frame(), s.turn)
 		} else if s.Transport == DCQCN || s.Transport == UltraEthernet { // RDMA cards select a packet when they can send it
-			s.Src.WhenFree(s.turn)
+			s.Src.whenFree(s.turn)
 		} else {
-			s.Src.WhenBelow(1, s.turn)
+			s.Src.whenBelow(1, s.turn)
 		}
 	}
 	setTimer(s.timer, s.half.deadline())

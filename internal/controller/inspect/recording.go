@@ -30,15 +30,15 @@ type rowReader interface {
 	row() (*recordRow, error) // io.EOF after the last
 }
 
-// A RecordError describes an error in a recording with its position.
-type RecordError struct {
+// A recordError describes an error in a recording with its position.
+type recordError struct {
 	File string
 	Line int // 0 where there is none
 	Msg  string
 }
 
 // Error is the message with its place.
-func (e *RecordError) Error() string {
+func (e *recordError) Error() string {
 	if e.Line == 0 {
 		return e.File + ": " + e.Msg
 	}
@@ -56,7 +56,7 @@ func OpenRecording(name string, r io.ReaderAt, size int64) (*Recording, error) {
 	} else if n == len(magic) && string(magic) == parquetMagic {
 		rows, err := openParquetRows(r, size)
 		if err != nil {
-			return nil, &RecordError{File: name, Msg: "no recording: " + err.Error()}
+			return nil, &recordError{File: name, Msg: "no recording: " + err.Error()}
 		}
 		return &Recording{rows: rows, name: name}, nil
 	}
@@ -100,7 +100,7 @@ func (r *Recording) Round() ([]*Snapshot, error) {
 		i, ok := known[row.Switch]
 		if !ok {
 			if i = len(list); i == maxRecorded {
-				return nil, &RecordError{File: r.name, Msg: fmt.Sprintf("at %v more than %d switches", at, maxRecorded)}
+				return nil, &recordError{File: r.name, Msg: fmt.Sprintf("at %v more than %d switches", at, maxRecorded)}
 			}
 			known[row.Switch] = i
 			list = append(list, &Snapshot{
@@ -179,7 +179,7 @@ func openCSVRows(name string, r io.Reader) (*csvRows, error) {
 	c.r.ReuseRecord = true
 	head, err := c.r.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, &RecordError{File: name, Msg: "empty: want a line with the names of the columns"}
+		return nil, &recordError{File: name, Msg: "empty: want a line with the names of the columns"}
 	}
 	if err != nil {
 		return nil, c.explain(err)
@@ -187,7 +187,7 @@ func openCSVRows(name string, r io.Reader) (*csvRows, error) {
 	for _, column := range recordColumns {
 		i := slices.Index(head, column)
 		if i < 0 && column != wallColumn {
-			return nil, &RecordError{File: name, Line: 1, Msg: "no column " + column + ": this is no recording of p4lb inspect"}
+			return nil, &recordError{File: name, Line: 1, Msg: "no column " + column + ": this is no recording of p4lb inspect"}
 		}
 		c.at = append(c.at, i)
 	}
@@ -197,7 +197,7 @@ func openCSVRows(name string, r io.Reader) (*csvRows, error) {
 // explain gives an error of package csv the place that it has.
 func (c *csvRows) explain(err error) error {
 	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
-		return &RecordError{File: c.name, Line: parse.Line, Msg: parse.Err.Error()}
+		return &recordError{File: c.name, Line: parse.Line, Msg: parse.Err.Error()}
 	}
 	return err
 }
@@ -222,7 +222,7 @@ func (c *csvRows) row() (*recordRow, error) {
 	}
 	if p.wrong != "" {
 		line, _ := c.r.FieldPos(0)
-		return nil, &RecordError{File: c.name, Line: line, Msg: p.wrong}
+		return nil, &recordError{File: c.name, Line: line, Msg: p.wrong}
 	}
 	return row, nil
 }

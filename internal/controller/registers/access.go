@@ -21,15 +21,15 @@ type Meter interface {
 	PortCounts(ctx context.Context) ([]bmv2.PortCounts, error)
 }
 
-// An Injector makes frames arrive at the ports of a switch. The Access of a target is one
+// An injector makes frames arrive at the ports of a switch. The Access of a target is one
 // if the target's links are within reach.
-type Injector interface {
+type injector interface {
 	Inject(ctx context.Context, port int, frame []byte) error
 }
 
 // Inject makes a frame arrive at a port of the switch that a reaches.
 func Inject(ctx context.Context, a Access, port int, frame []byte) error {
-	if i, ok := a.(Injector); ok {
+	if i, ok := a.(injector); ok {
 		return i.Inject(ctx, port, frame)
 	}
 	return fmt.Errorf("a frame for port %d: this target takes frames from its controller at the CPU port only: leave out in: %w", port, errors.ErrUnsupported)

@@ -423,9 +423,9 @@ func (s *Scheme) has(name string) bool {
 	return slices.ContainsFunc(s.Parameters(), func(p codegen.Param) bool { return p.Name == name })
 }
 
-// ErrNoAdvice is wrapped by the refusal to compute parameters for a network that
+// errNoAdvice is wrapped by the refusal to compute parameters for a network that
 // the papers' formulas cannot be applied to.
-var ErrNoAdvice = errors.New("there is no advice")
+var errNoAdvice = errors.New("there is no advice")
 
 // Parameters returns the scheme's parameters in a case with network t: values of the
 // row, else of the case, else advised values.
@@ -434,7 +434,7 @@ func (x *Experiment) Parameters(s *Scheme, c *Case, t *fabric.Topology) (map[str
 	if x.Values == AdvisedValues {
 		advised, err := s.advised(c, t)
 		if err != nil {
-			return nil, fmt.Errorf("%w for %s: %w", ErrNoAdvice, s.Label, err)
+			return nil, fmt.Errorf("%w for %s: %w", errNoAdvice, s.Label, err)
 		}
 		maps.Copy(set, advised)
 	}

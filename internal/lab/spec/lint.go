@@ -300,7 +300,7 @@ func (l *linted) farParameters() []string {
 					continue
 				}
 				is := cmp.Or(set[p.Name], p.Default)
-				if q, ok := Apart(is, a.Value); ok && (q > farFactor || q < 1.0/farFactor) {
+				if q, ok := apart(is, a.Value); ok && (q > farFactor || q < 1.0/farFactor) {
 					list = append(list, fmt.Sprintf("%s: %s is %s, advised is %s", s.Label, p.Name, is, a.Value))
 				}
 			}
@@ -309,9 +309,9 @@ func (l *linted) farParameters() []string {
 	return list
 }
 
-// Apart returns the ratio of two quantities as parameters are written, if both are
+// apart returns the ratio of two quantities as parameters are written, if both are
 // positive numbers of one unit.
-func Apart(a, b string) (float64, bool) {
+func apart(a, b string) (float64, bool) {
 	x, unitX := quantity(a)
 	y, unitY := quantity(b)
 	if x <= 0 || y <= 0 || unitX != unitY {

@@ -117,7 +117,7 @@ func (x *Experiment) checkCases(src *source, read Reader) error {
 			return src.wrong(fmt.Sprintf("cases[%d].name", i), err)
 		}
 		err := x.checkCase(i, src, read)
-		if open && errors.Is(err, ErrNoAdvice) {
+		if open && errors.Is(err, errNoAdvice) {
 			x.Values, x.unadvised = DefaultValues, errors.Unwrap(err)
 			return x.checkCases(src, read)
 		}

@@ -48,8 +48,8 @@ const (
 	maxCommands = 256     // at once
 	// hangup is the time for a command to end after its client has disconnected.
 	hangup = time.Second
-	// NotStarted is the exit code of a command that could not be started.
-	NotStarted = 127
+	// notStarted is the exit code of a command that could not be started.
+	notStarted = 127
 )
 
 // A Door lets other processes of the user run commands on the hosts, and make
@@ -88,7 +88,7 @@ func Serve(n *Network, calls Answer) (*Door, error) {
 					d.serve(c)
 				})
 			default:
-				reply(c, answer{Exit: NotStarted, Error: fmt.Sprintf("%d commands run already", maxCommands)})
+				reply(c, answer{Exit: notStarted, Error: fmt.Sprintf("%d commands run already", maxCommands)})
 				c.Close()
 			}
 		}
@@ -116,7 +116,7 @@ func (d *Door) serve(c *net.UnixConn) {
 		}
 	}()
 	if err != nil {
-		reply(c, answer{Exit: NotStarted, Error: err.Error()})
+		reply(c, answer{Exit: notStarted, Error: err.Error()})
 		return
 	}
 	switch {
@@ -124,7 +124,7 @@ func (d *Door) serve(c *net.UnixConn) {
 		d.call(c, ask, files)
 		return
 	case d.network == nil:
-		reply(c, answer{Exit: NotStarted, Error: "the network has no hosts"})
+		reply(c, answer{Exit: notStarted, Error: "the network has no hosts"})
 		return
 	case len(ask.Args) == 0:
 		d.hand(c, ask.Host)
@@ -137,7 +137,7 @@ func (d *Door) serve(c *net.UnixConn) {
 	done := make(chan answer, 1)
 	err = d.network.Run(ask.Host, cmd, func(err error) { done <- exitOf(cmd, err) })
 	if err != nil {
-		reply(c, answer{Exit: NotStarted, Error: err.Error()})
+		reply(c, answer{Exit: notStarted, Error: err.Error()})
 		return
 	}
 	gone := make(chan struct{})
@@ -170,7 +170,7 @@ func (d *Door) serve(c *net.UnixConn) {
 // call answers a call. Its context ends when the caller does or is interrupted.
 func (d *Door) call(c *net.UnixConn, ask request, files []*os.File) {
 	if d.answer == nil || len(files) != 3 {
-		reply(c, answer{Exit: NotStarted, Error: "this process answers no calls"})
+		reply(c, answer{Exit: notStarted, Error: "this process answers no calls"})
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -195,7 +195,7 @@ func (d *Door) hand(c *net.UnixConn, host string) {
 	for {
 		fd, err := d.network.Socket(host)
 		if err != nil {
-			reply(c, answer{Exit: NotStarted, Error: err.Error()})
+			reply(c, answer{Exit: notStarted, Error: err.Error()})
 			return
 		}
 		text, _ := json.Marshal(answer{})
@@ -220,7 +220,7 @@ func exitOf(cmd *exec.Cmd, err error) answer {
 		return answer{Exit: 128 + int(status.Signal())}
 	}
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
-		return answer{Exit: NotStarted, Error: err.Error()}
+		return answer{Exit: notStarted, Error: err.Error()}
 	}
 	return answer{Exit: cmd.ProcessState.ExitCode()}
 }

@@ -63,10 +63,10 @@ func Join(a, b End) error {
 		return err
 	}
 	for _, e := range []End{a, b} {
-		if err := e.Space.Do(func() error { return OffloadsOff(e.Name) }); err != nil {
+		if err := e.Space.Do(func() error { return offloadsOff(e.Name) }); err != nil {
 			return err
 		}
-		if err := e.Space.Up(e.Name); err != nil {
+		if err := e.Space.up(e.Name); err != nil {
 			return err
 		}
 	}

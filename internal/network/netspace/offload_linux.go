@@ -23,9 +23,9 @@ var offloads = []struct {
 	{"tags beside packets", unix.ETHTOOL_SFLAGS},
 }
 
-// OffloadsOff makes an interface of this namespace handle packets one by one,
+// offloadsOff makes an interface of this namespace handle packets one by one,
 // each complete.
-func OffloadsOff(name string) error {
+func offloadsOff(name string) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("opening a socket: %w", err)

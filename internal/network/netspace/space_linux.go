@@ -23,7 +23,7 @@ type Space struct {
 // program ip does. IPv6 is disabled, so that links only carry intended packets.
 func New(name string) (*Space, error) {
 	var s *Space
-	err := OnThread(func() (err error) {
+	err := onThread(func() (err error) {
 		var ns netns.NsHandle
 		if name == "" {
 			ns, err = netns.New()
@@ -43,7 +43,7 @@ func New(name string) (*Space, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Up("lo"); err != nil {
+	if err := s.up("lo"); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -108,8 +108,8 @@ func (s *Space) Close() {
 	s.NS.Close()
 }
 
-// Up puts an interface up.
-func (s *Space) Up(name string) error {
+// up puts an interface up.
+func (s *Space) up(name string) error {
 	l, err := s.LinkByName(name)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (s *Space) Up(name string) error {
 
 // Do calls f in the network namespace.
 func (s *Space) Do(f func() error) error {
-	return OnThread(func() error {
+	return onThread(func() error {
 		if err := netns.Set(s.NS); err != nil {
 			return fmt.Errorf("entering a namespace: %w", err)
 		}
@@ -141,10 +141,10 @@ func (s *Space) Socket() (fd int, err error) {
 	return fd, err
 }
 
-// OnThread calls f on a thread that may go to another namespace and comes back
+// onThread calls f on a thread that may go to another namespace and comes back
 // afterwards. It could be the process' first thread, which can never be given
 // up.
-func OnThread(f func() error) error {
+func onThread(f func() error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()

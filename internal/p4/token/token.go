@@ -163,10 +163,6 @@ var kindText = [Count]string{
 // spellings.
 func (k Kind) String() string { return kindText[k] }
 
-// IsKeyword reports whether the token is a word of the language, in its own place
-// at least.
-func (k Kind) IsKeyword() bool { return k >= Abstract }
-
 // IsName reports whether the token can be a name: identifiers and the words that
 // are keywords in their own place only.
 func (k Kind) IsName() bool {
@@ -176,10 +172,6 @@ func (k Kind) IsName() bool {
 	}
 	return false
 }
-
-// IsOperator reports whether the token is an operator, other than one that
-// assigns.
-func (k Kind) IsOperator() bool { return k >= Not && k < Assign }
 
 // IsAssign reports whether the token assigns.
 func (k Kind) IsAssign() bool { return k >= Assign && k <= OrAssign }

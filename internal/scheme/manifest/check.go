@@ -16,7 +16,7 @@ import (
 // names must be there, and be large enough. The error, if any, is the first in
 // the manifest's order and of type *Error, without a file.
 func Check(m *Manifest, info *configv1.P4Info) error {
-	if err := m.Validate(); err != nil {
+	if err := m.validate(); err != nil {
 		return err
 	}
 	p := newProgram(info)

@@ -52,7 +52,7 @@ func Decode(file string, text []byte) (*Manifest, error) {
 	if err := root.Decode(m); err != nil {
 		return nil, located(file, err)
 	}
-	if err := m.Validate(); err != nil {
+	if err := m.validate(); err != nil {
 		return nil, locate(file, root, err)
 	}
 	return m, nil

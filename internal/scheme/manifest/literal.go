@@ -48,9 +48,9 @@ func (m *Manifest) ByMAC() (yes bool) {
 	return yes
 }
 
-// WritesMAC reports whether an action of the program gets the MAC address of the next hop
+// writesMAC reports whether an action of the program gets the MAC address of the next hop
 // or of a host.
-func (m *Manifest) WritesMAC() (yes bool) {
+func (m *Manifest) writesMAC() (yes bool) {
 	see := func(f Fact, _ string) { yes = yes || f == NextMAC || f == HostMAC }
 	for i := range m.Tables {
 		t := &m.Tables[i]
@@ -70,7 +70,7 @@ func (m *Manifest) WritesMAC() (yes bool) {
 // hosts, so that they send to each other's MAC addresses instead of their switch's: a
 // program forwards by them, or frames keep theirs because no program writes one.
 func OneSegment(programs []*Manifest) bool {
-	return slices.ContainsFunc(programs, (*Manifest).ByMAC) || !slices.ContainsFunc(programs, (*Manifest).WritesMAC)
+	return slices.ContainsFunc(programs, (*Manifest).ByMAC) || !slices.ContainsFunc(programs, (*Manifest).writesMAC)
 }
 
 // A Fill is the initial value of a register cell.

@@ -122,8 +122,8 @@ func (Part) Words() []Word {
 	}
 }
 
-// TaskNeeds lists the required fields of a kind of task.
-type TaskNeeds struct {
+// taskNeeds lists the required fields of a kind of task.
+type taskNeeds struct {
 	Header    []FieldRole // the header has these fields; none: the task sends nothing
 	Registers []Part
 	Either    []Part // any of them, beside Registers
@@ -132,34 +132,34 @@ type TaskNeeds struct {
 }
 
 // needs returns the required fields of a kind.
-func (k TaskKind) needs() TaskNeeds {
+func (k TaskKind) needs() taskNeeds {
 	switch k {
 	case ProbeFlood:
-		return TaskNeeds{Header: []FieldRole{Origin}}
+		return taskNeeds{Header: []FieldRole{Origin}}
 	case PathProbe:
-		return TaskNeeds{Header: []FieldRole{FromLeaf, ToLeaf, AlongPath}, Fields: []string{"period"}}
+		return taskNeeds{Header: []FieldRole{FromLeaf, ToLeaf, AlongPath}, Fields: []string{"period"}}
 	case Granular:
-		return TaskNeeds{Registers: []Part{PartDelay, PartMoment, PartSize}, Fields: []string{"period"}}
+		return taskNeeds{Registers: []Part{PartDelay, PartMoment, PartSize}, Fields: []string{"period"}}
 	case QueueLimit:
-		return TaskNeeds{Registers: []Part{PartThreshold}}
+		return taskNeeds{Registers: []Part{PartThreshold}}
 	case Rezero:
-		return TaskNeeds{Either: []Part{PartQueue, PartIn}, Fields: []string{"period"}}
+		return taskNeeds{Either: []Part{PartQueue, PartIn}, Fields: []string{"period"}}
 	case RecircLimit:
-		return TaskNeeds{Registers: []Part{PartRoundTime, PartLimit}, Either: []Part{PartQueue, PartIn}, Fields: []string{"period", "limit"}}
+		return taskNeeds{Registers: []Part{PartRoundTime, PartLimit}, Either: []Part{PartQueue, PartIn}, Fields: []string{"period", "limit"}}
 	case FailureWatch:
-		return TaskNeeds{Registers: []Part{PartRounds, PartPackets, PartPortRounds, PartLimit, PartFaulty}, Fields: []string{"period"}}
+		return taskNeeds{Registers: []Part{PartRounds, PartPackets, PartPortRounds, PartLimit, PartFaulty}, Fields: []string{"period"}}
 	case Expire:
-		return TaskNeeds{Registers: []Part{PartMoment, PartBest}, Fields: []string{"period"}}
+		return taskNeeds{Registers: []Part{PartMoment, PartBest}, Fields: []string{"period"}}
 	case Ageing:
-		return TaskNeeds{Registers: []Part{PartDeadline, PartSlot}}
+		return taskNeeds{Registers: []Part{PartDeadline, PartSlot}}
 	case RateFilter:
-		return TaskNeeds{Filters: true, Fields: []string{"rate", "window"}}
+		return taskNeeds{Filters: true, Fields: []string{"rate", "window"}}
 	case SampleFilter:
-		return TaskNeeds{Filters: true, Fields: []string{"window"}}
+		return taskNeeds{Filters: true, Fields: []string{"window"}}
 	case SendFrame:
-		return TaskNeeds{Fields: []string{"period", "frame"}}
+		return taskNeeds{Fields: []string{"period", "frame"}}
 	}
-	return TaskNeeds{}
+	return taskNeeds{}
 }
 
 // A Session is a clone session to configure. With PerPort, there is one for

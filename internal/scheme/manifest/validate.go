@@ -13,9 +13,9 @@ import (
 	"github.com/p4lb/p4lb/internal/text/tree"
 )
 
-// Validate checks everything that does not depend on the program. The error is the
+// validate checks everything that does not depend on the program. The error is the
 // first in the manifest's order and of type *Error, without a file.
-func (m *Manifest) Validate() error {
+func (m *Manifest) validate() error {
 	for _, check := range []func() error{
 		m.validateWords, m.validateHead, m.validateRegisters, m.validateTables, m.validateHeaders, m.validateReplication, m.ValidateTasks,
 	} {

@@ -69,8 +69,8 @@ type WovenHeader struct {
 	TailSent int64 // TAIL_TX_TSTAMP: when the TAIL was sent, in it and in REROUTED packets
 }
 
-// A LeafPath is a path to a leaf.
-type LeafPath[Leaf comparable] struct {
+// A leafPath is a path to a leaf.
+type leafPath[Leaf comparable] struct {
 	Leaf Leaf
 	Path WovenPath
 }
@@ -79,7 +79,7 @@ type LeafPath[Leaf comparable] struct {
 type WovenSource[Leaf comparable] struct {
 	ConWeave
 	flows table[sourceFlow]
-	busy  map[LeafPath[Leaf]]int64 // until when
+	busy  map[leafPath[Leaf]]int64 // until when
 }
 
 // never is a cut-off that nothing misses.
@@ -132,7 +132,7 @@ func (s *WovenSource[Leaf]) move(state *sourceFlow, to Leaf, now int64, must boo
 		if i == 0 && must {
 			state.path = path
 		}
-		if s.busy[LeafPath[Leaf]{to, path}] <= now {
+		if s.busy[leafPath[Leaf]{to, path}] <= now {
 			state.path = path
 			return
 		}
@@ -156,9 +156,9 @@ func (s *WovenSource[Leaf]) TakeClear(f Flow, epoch uint32) {
 // TakeNotify takes in that a path to a leaf has marked a packet.
 func (s *WovenSource[Leaf]) TakeNotify(to Leaf, path WovenPath, now int64) {
 	if s.busy == nil {
-		s.busy = map[LeafPath[Leaf]]int64{}
+		s.busy = map[leafPath[Leaf]]int64{}
 	}
-	s.busy[LeafPath[Leaf]{to, path}] = now + s.PathBusy
+	s.busy[leafPath[Leaf]{to, path}] = now + s.PathBusy
 }
 
 // A WovenSink is ConWeave in the destination ToR.

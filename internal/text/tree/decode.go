@@ -24,8 +24,8 @@ func Unmarshal(text []byte, into any) (Node, error) {
 	return n, n.Decode(into)
 }
 
-// A NodeUnmarshaler reads nodes of several kinds.
-type NodeUnmarshaler interface{ UnmarshalNode(Node) error }
+// A nodeUnmarshaler reads nodes of several kinds.
+type nodeUnmarshaler interface{ UnmarshalNode(Node) error }
 
 // Decode stores the node in the value that into points to: structs, lists, maps,
 // numbers, texts, and types with methods UnmarshalText or
@@ -59,7 +59,7 @@ func (n Node) decode(key string, v reflect.Value) error {
 	}
 	var err error
 	switch u := v.Addr().Interface().(type) {
-	case NodeUnmarshaler:
+	case nodeUnmarshaler:
 		err = u.UnmarshalNode(n)
 	case encoding.TextUnmarshaler:
 		if n.Kind != Scalar {

@@ -44,17 +44,6 @@ func (e *Exporter) Show(f *Frame) {
 	}
 }
 
-// Tee hands on the frames of a source and shows each to e as well.
-func (e *Exporter) Tee(source Source) Source {
-	return SourceFunc(func(ctx context.Context) (*Frame, error) {
-		f, err := source.Next(ctx)
-		if err == nil {
-			e.Show(f)
-		}
-		return f, err
-	})
-}
-
 // Serve answers at l until ctx ends: /metrics, and a page that leads there.
 func (e *Exporter) Serve(ctx context.Context, l net.Listener) error {
 	mux := http.NewServeMux()

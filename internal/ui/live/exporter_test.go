@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -125,18 +123,6 @@ func TestServeEnds(t *testing.T) {
 	l.Close()
 	if err := new(Exporter).Serve(t.Context(), l); err == nil || !strings.Contains(err.Error(), "serving at 127.0.0.1:") {
 		t.Errorf("serving at a closed listener: %v", err)
-	}
-}
-
-func TestTee(t *testing.T) {
-	var e Exporter
-	source := e.Tee(&fakeSource{switches: 1, n: 1})
-	f, err := source.Next(t.Context())
-	if err != nil || e.frame != f {
-		t.Fatalf("frame %v, error %v", f, err)
-	}
-	if _, err := source.Next(t.Context()); !errors.Is(err, io.EOF) || e.frame != f {
-		t.Errorf("after the end: %v", err)
 	}
 }
 

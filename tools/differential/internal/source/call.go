@@ -61,7 +61,7 @@ func (c *Callable) call(m *Machine, args []*Expr) Value {
 		switch c.Params[i].Dir {
 		case Out:
 			refs[i] = a.ref(m)
-			values[i] = Fresh(a.Type)
+			values[i] = fresh(a.Type)
 		case InOut:
 			refs[i] = a.ref(m)
 			values[i] = clone(refs[i].get())
@@ -69,7 +69,7 @@ func (c *Callable) call(m *Machine, args []*Expr) Value {
 			values[i] = clone(a.eval(m))
 		}
 		if values[i] == nil && c.Params[i].Dir != Out {
-			panic(Undefined{"an argument"})
+			panic(undefined{"an argument"})
 		}
 	}
 	return c.run(m, values, func() {

@@ -69,14 +69,14 @@ func Native(t Type, text string, eval func(m *Machine) Value) *Expr {
 
 func num(v Value) *big.Int {
 	if v == nil {
-		panic(Undefined{"a number"})
+		panic(undefined{"a number"})
 	}
 	return v.(*big.Int)
 }
 
 func truth(v Value) bool {
 	if v == nil {
-		panic(Undefined{"a bool"})
+		panic(undefined{"a bool"})
 	}
 	return v.(bool)
 }
@@ -288,7 +288,7 @@ func Cast(t Type, x *Expr) *Expr {
 
 func convert(to, from Type, v Value) Value {
 	if v == nil {
-		panic(Undefined{"a cast"})
+		panic(undefined{"a cast"})
 	}
 	if f, ok := from.(Bool); ok {
 		_ = f

@@ -41,10 +41,10 @@ type RegisterAction struct {
 // Object returns the declaration of the action and its register, named reg.
 func (a *RegisterAction) Object(reg string, index Bits) Stmt {
 	t := a.Value.Type
-	return Stmt{blocks: []*Block{a.Body}, exec: func(*Machine) signal { return proceed }, print: func(p *Printer) {
+	return Stmt{blocks: []*Block{a.Body}, exec: func(*Machine) signal { return proceed }, print: func(p *printer) {
 		p.Line("Register<%s, %s>(%d, %s) %s;", t, index, a.Of.Size, spell(t, a.Of.Initial.(*big.Int)), reg)
 		p.Open(fmt.Sprintf("RegisterAction<%s, %s, %s>(%s) %s = {", t, index, t, reg, a.Name))
-		p.Block(fmt.Sprintf("void apply(inout %s %s, out %s %s) {", t, a.Value.Name, t, a.Result.Name), a.Body, "}")
+		p.block(fmt.Sprintf("void apply(inout %s %s, out %s %s) {", t, a.Value.Name, t, a.Result.Name), a.Body, "}")
 		p.Close("};")
 	}}
 }
@@ -53,7 +53,7 @@ func (a *RegisterAction) Object(reg string, index Bits) Stmt {
 func (a *RegisterAction) Execute(i *Expr) *Expr {
 	return Native(a.Value.Type, a.Name+".execute("+i.Text+")", func(m *Machine) Value {
 		n := i.index(m)
-		a.Value.cur, a.Result.cur = a.Of.Cells[n], Zero(a.Result.Type)
+		a.Value.cur, a.Result.cur = a.Of.Cells[n], zero(a.Result.Type)
 		a.Body.exec(m)
 		a.Of.Cells[n] = a.Value.cur
 		return a.Result.cur

@@ -74,7 +74,7 @@ const maxJobs = 64
 func (m *Machine) Process(port uint32, data []byte) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			u, ok := r.(Undefined)
+			u, ok := r.(undefined)
 			if !ok {
 				panic(r)
 			}
@@ -85,7 +85,7 @@ func (m *Machine) Process(port uint32, data []byte) (err error) {
 	m.todo = []job{{data: data, port: port, length: len(data)}}
 	for n := 0; len(m.todo) > 0; n++ {
 		if n == maxJobs {
-			panic(Undefined{"too many copies"})
+			panic(undefined{"too many copies"})
 		}
 		j := m.todo[0]
 		m.todo = m.todo[1:]
@@ -106,7 +106,7 @@ func (m *Machine) std(name string, v Value) {
 	t := m.Prog.Std.Type.(*Struct)
 	for i, f := range t.Fields {
 		if f.Name == name {
-			m.Prog.Std.cur.(*Agg).Elems[i] = v
+			m.Prog.Std.cur.(*agg).Elems[i] = v
 		}
 	}
 }
@@ -115,7 +115,7 @@ func (m *Machine) stdNum(name string) int64 {
 	t := m.Prog.Std.Type.(*Struct)
 	for i, f := range t.Fields {
 		if f.Name == name {
-			return num(m.Prog.Std.cur.(*Agg).Elems[i]).Int64()
+			return num(m.Prog.Std.cur.(*agg).Elems[i]).Int64()
 		}
 	}
 	panic("no field " + name)
@@ -146,7 +146,7 @@ func (m *Machine) control(c *Callable) {
 // the error.
 func (m *Machine) parse(p *Parser, data []byte) (failed bool, name string) {
 	m.data, m.at = data, 0
-	m.Prog.Hdr.cur = Fresh(m.Prog.Hdr.Type)
+	m.Prog.Hdr.cur = fresh(m.Prog.Hdr.Type)
 	defer func() {
 		if r := recover(); r != nil {
 			e, ok := r.(parseError)
@@ -175,11 +175,11 @@ const (
 
 // start prepares the metadata of v1model.
 func (m *Machine) start(j job) {
-	m.Prog.Meta.cur = Zero(m.Prog.Meta.Type)
+	m.Prog.Meta.cur = zero(m.Prog.Meta.Type)
 	if j.meta != nil {
 		m.Prog.Meta.cur = clone(j.meta)
 	}
-	m.Prog.Std.cur = Zero(m.Prog.Std.Type)
+	m.Prog.Std.cur = zero(m.Prog.Std.Type)
 	m.std("instance_type", big.NewInt(j.instance))
 	m.std("packet_length", big.NewInt(int64(j.length)))
 	m.clone, m.again = nil, -1
@@ -260,11 +260,11 @@ func (m *Machine) ingressClone(j job) {
 // preserved returns fresh metadata with the fields of a list kept.
 func (m *Machine) preserved(list int) Value {
 	t := m.Prog.Meta.Type.(*Struct)
-	kept := Zero(t).(*Agg)
+	kept := zero(t).(*agg)
 	note := fmt.Sprintf("@field_list(%d) ", list)
 	for i, f := range t.Fields {
 		if f.Notes == note {
-			kept.Elems[i] = clone(m.Prog.Meta.cur.(*Agg).Elems[i])
+			kept.Elems[i] = clone(m.Prog.Meta.cur.(*agg).Elems[i])
 		}
 	}
 	return kept
@@ -325,11 +325,11 @@ func Emit(x *Expr) Stmt {
 func (m *Machine) emit(t Type, v Value) {
 	switch t := t.(type) {
 	case *Stack:
-		for _, e := range v.(*Agg).Elems {
+		for _, e := range v.(*agg).Elems {
 			m.emit(t.Elem, e)
 		}
 	case *Struct:
-		a := v.(*Agg)
+		a := v.(*agg)
 		if t.Kind != HeaderKind {
 			for i, f := range t.Fields {
 				m.emit(f.Type, a.Elems[i])
@@ -347,19 +347,19 @@ func (m *Machine) emit(t Type, v Value) {
 // bitsOf returns the bits of a value as a non-negative number.
 func bitsOf(t Type, v Value) *big.Int {
 	if v == nil {
-		panic(Undefined{"a field in a packet"})
+		panic(undefined{"a field in a packet"})
 	}
 	switch v := v.(type) {
 	case bool:
 		return big.NewInt(int64(b2i(v)))
-	case Bitstring:
+	case bitstring:
 		return v.V
 	case *big.Int:
 		if t, ok := t.(Bits); ok {
 			return unsigned(t, v)
 		}
 		return v
-	case *Agg:
+	case *agg:
 		n := new(big.Int)
 		for i, f := range t.(*Struct).Fields {
 			n.Lsh(n, uint(width(f.Type, v.Elems[i])))

@@ -72,7 +72,7 @@ func (p *Parser) run(m *Machine) {
 			panic(errReject)
 		}
 		if m.steps++; m.steps > maxSteps {
-			panic(Undefined{"too many states"})
+			panic(undefined{"too many states"})
 		}
 		s := p.state(name)
 		s.Body.exec(m)
@@ -96,7 +96,7 @@ func (s *State) choose(m *Machine) string {
 	for _, e := range s.On {
 		v := e.eval(m)
 		if v == nil {
-			panic(Undefined{"a select"})
+			panic(undefined{"a select"})
 		}
 		if b, ok := v.(bool); ok {
 			v = big.NewInt(int64(b2i(b)))
@@ -148,7 +148,7 @@ func (c *SelectCase) matches(values []*big.Int) bool {
 	return true
 }
 
-func (p *Parser) print(w *Printer) {
+func (p *Parser) print(w *printer) {
 	for _, s := range p.Subs {
 		s.print(w)
 	}
@@ -176,7 +176,7 @@ func (p *Parser) print(w *Printer) {
 // instance returns the name of the instance of a parser or control.
 func instance(name string) string { return "the_" + name }
 
-func (s *State) printTransition(w *Printer) {
+func (s *State) printTransition(w *printer) {
 	if s.On == nil {
 		w.Line("transition %s;", s.Next)
 		return
@@ -219,7 +219,7 @@ func CallParser(sub *Parser, args []*Expr) Stmt {
 		for i, a := range args {
 			switch sub.Params[i].Dir {
 			case Out:
-				refs[i], values[i] = a.ref(m), Fresh(a.Type)
+				refs[i], values[i] = a.ref(m), fresh(a.Type)
 			case InOut:
 				refs[i] = a.ref(m)
 				values[i] = clone(refs[i].get())
@@ -234,7 +234,7 @@ func CallParser(sub *Parser, args []*Expr) Stmt {
 			defer func() {
 				if r := recover(); r != nil {
 					if _, ok := r.(parseError); ok && m.Prog.Arch == V1model {
-						panic(Undefined{"the arguments of a parser that ends with an error"})
+						panic(undefined{"the arguments of a parser that ends with an error"})
 					}
 					panic(r)
 				}
@@ -263,9 +263,9 @@ func Extract(target, union *Expr, next bool, size *Expr) Stmt {
 	return Do("pkt.extract("+text+");", func(m *Machine) {
 		place := target.ref(m)
 		t, _ := target.Type.(*Struct)
-		var stack *Agg
+		var stack *agg
 		if next {
-			stack = place.get().(*Agg)
+			stack = place.get().(*agg)
 			t = target.Type.(*Stack).Elem
 			if stack.Next >= target.Type.(*Stack).Size {
 				panic(errStack)
@@ -288,7 +288,7 @@ func Extract(target, union *Expr, next bool, size *Expr) Stmt {
 }
 
 // extract reads a header from the packet; bits is the length of its varbit.
-func (m *Machine) extract(t *Struct, bits int) *Agg {
+func (m *Machine) extract(t *Struct, bits int) *agg {
 	total, tooLong := 0, false
 	for _, f := range t.Fields {
 		if v, ok := f.Type.(Varbit); ok {
@@ -302,10 +302,10 @@ func (m *Machine) extract(t *Struct, bits int) *Agg {
 	if tooLong { // section 13.8.2: the second check
 		panic(errVarbit)
 	}
-	h := &Agg{Valid: true}
+	h := &agg{Valid: true}
 	for _, f := range t.Fields {
 		if _, ok := f.Type.(Varbit); ok {
-			h.Elems = append(h.Elems, Bitstring{bits, m.take(bits)})
+			h.Elems = append(h.Elems, bitstring{bits, m.take(bits)})
 			continue
 		}
 		h.Elems = append(h.Elems, fromBits(f.Type, m.take(width(f.Type, nil))))
@@ -342,7 +342,7 @@ func Lookahead(t Type) *Expr {
 		if !ok {
 			return fromBits(t, m.peek(m.at, n))
 		}
-		a, at := &Agg{Valid: s.Kind == HeaderKind}, m.at
+		a, at := &agg{Valid: s.Kind == HeaderKind}, m.at
 		for _, f := range s.Fields {
 			w := width(f.Type, nil)
 			a.Elems = append(a.Elems, fromBits(f.Type, m.peek(at, w)))
@@ -378,7 +378,7 @@ func (m *Machine) need(n int) {
 		return
 	}
 	if m.Prog.Tofino != nil && missing <= 32 {
-		panic(Undefined{"the frame check sequence"})
+		panic(undefined{"the frame check sequence"})
 	}
 	panic(errTooShort)
 }

@@ -34,26 +34,26 @@ func Select(x *Expr, i int) *Expr {
 	if t.Kind == TupleKind {
 		text = fmt.Sprintf("%s[%d]", x.at(precPostfix), i)
 	}
-	get := func(a *Agg) Value {
+	get := func(a *agg) Value {
 		if t.Kind == HeaderKind && !a.Valid { // section 8.18: the value is undefined
 			return nil
 		}
 		return a.Elems[i]
 	}
 	e := &Expr{Type: t.Fields[i].Type, Text: text, prec: precPostfix, eval: func(m *Machine) Value {
-		return get(x.eval(m).(*Agg))
+		return get(x.eval(m).(*agg))
 	}}
 	if x.ref == nil {
 		return e
 	}
 	e.ref = func(m *Machine) ref {
 		outer := x.ref(m)
-		return ref{func() Value { return get(outer.get().(*Agg)) }, func(v Value) {
-			a := outer.get().(*Agg)
+		return ref{func() Value { return get(outer.get().(*agg)) }, func(v Value) {
+			a := outer.get().(*agg)
 			switch {
 			case t.Kind == HeaderKind && !a.Valid: // section 8.18: no effect
 			case t.Kind == UnionKind:
-				setMember(a, i, v.(*Agg))
+				setMember(a, i, v.(*agg))
 			default:
 				a.Elems[i] = v
 			}
@@ -64,10 +64,10 @@ func Select(x *Expr, i int) *Expr {
 
 // setMember assigns a header to a member of a union (section 8.20): a valid one
 // invalidates the other members.
-func setMember(union *Agg, i int, v *Agg) {
+func setMember(union *agg, i int, v *agg) {
 	for j, e := range union.Elems {
 		if j != i && v.Valid {
-			e.(*Agg).Valid = false
+			e.(*agg).Valid = false
 		}
 	}
 	union.Elems[i] = v
@@ -77,14 +77,14 @@ func setMember(union *Agg, i int, v *Agg) {
 // an undefined value and writes nothing (section 8.19).
 func Index(x, i *Expr) *Expr {
 	t := x.Type.(*Stack)
-	at := func(a *Agg, n *big.Int) Value {
+	at := func(a *agg, n *big.Int) Value {
 		if !n.IsInt64() || n.Sign() < 0 || n.Int64() >= int64(t.Size) {
-			panic(Undefined{"an index outside a stack"})
+			panic(undefined{"an index outside a stack"})
 		}
 		return a.Elems[n.Int64()]
 	}
 	e := &Expr{Type: t.Elem, Text: fmt.Sprintf("%s[%s]", x.at(precPostfix), i.Text), prec: precPostfix, eval: func(m *Machine) Value {
-		a := x.eval(m).(*Agg)
+		a := x.eval(m).(*agg)
 		return at(a, i.Num(m))
 	}}
 	if x.ref == nil {
@@ -92,8 +92,8 @@ func Index(x, i *Expr) *Expr {
 	}
 	e.ref = func(m *Machine) ref {
 		outer, n := x.ref(m), i.Num(m)
-		return ref{func() Value { return at(outer.get().(*Agg), n) }, func(v Value) {
-			a := outer.get().(*Agg)
+		return ref{func() Value { return at(outer.get().(*agg), n) }, func(v Value) {
+			a := outer.get().(*agg)
 			at(a, n)
 			a.Elems[n.Int64()] = v
 		}}
@@ -105,9 +105,9 @@ func Index(x, i *Expr) *Expr {
 func Last(x *Expr) *Expr {
 	t := x.Type.(*Stack)
 	return &Expr{Type: t.Elem, Text: x.at(precPostfix) + ".last", prec: precPostfix, eval: func(m *Machine) Value {
-		a := x.eval(m).(*Agg)
+		a := x.eval(m).(*agg)
 		if a.Next == 0 {
-			panic(Undefined{"last of an empty stack"})
+			panic(undefined{"last of an empty stack"})
 		}
 		return a.Elems[a.Next-1]
 	}}
@@ -116,9 +116,9 @@ func Last(x *Expr) *Expr {
 // LastIndex returns x.lastIndex.
 func LastIndex(x *Expr) *Expr {
 	return Native(Bits{Width: 32}, x.at(precPostfix)+".lastIndex", func(m *Machine) Value {
-		a := x.eval(m).(*Agg)
+		a := x.eval(m).(*agg)
 		if a.Next == 0 {
-			panic(Undefined{"lastIndex of an empty stack"})
+			panic(undefined{"lastIndex of an empty stack"})
 		}
 		return big.NewInt(int64(a.Next - 1))
 	})
@@ -128,12 +128,12 @@ func LastIndex(x *Expr) *Expr {
 func IsValid(x *Expr) *Expr {
 	t := x.Type.(*Struct)
 	return Native(Bool{}, x.at(precPostfix)+".isValid()", func(m *Machine) Value {
-		a := x.eval(m).(*Agg)
+		a := x.eval(m).(*agg)
 		if t.Kind == HeaderKind {
 			return a.Valid
 		}
 		for _, e := range a.Elems {
-			if e.(*Agg).Valid {
+			if e.(*agg).Valid {
 				return true
 			}
 		}
@@ -155,11 +155,11 @@ func List(t *Struct, names bool, elems []*Expr) *Expr {
 		text += e.Text
 	}
 	return Native(t, text+"}", func(m *Machine) Value {
-		a := &Agg{Valid: t.Kind == HeaderKind}
+		a := &agg{Valid: t.Kind == HeaderKind}
 		for _, e := range elems {
 			v := clone(e.eval(m))
 			if v == nil {
-				panic(Undefined{"a list"})
+				panic(undefined{"a list"})
 			}
 			a.Elems = append(a.Elems, v)
 		}

@@ -44,7 +44,7 @@ func (p *Profile) Object(arch string) Stmt {
 	case p.Algorithm == "":
 		return Object("ActionProfile(16) %s;", p.Name)
 	}
-	return Stmt{exec: func(*Machine) signal { return proceed }, print: func(w *Printer) {
+	return Stmt{exec: func(*Machine) signal { return proceed }, print: func(w *printer) {
 		w.Line("Hash<bit<16>>(HashAlgorithm_t.CRC16) hash_%s;", p.Name)
 		w.Line("ActionProfile(16) %s;", p.Name)
 		w.Line("ActionSelector(%s, hash_%s, SelectorMode_t.FAIR, 8, 4) sel_%s;", p.Name, p.Name, p.Name)

@@ -15,7 +15,7 @@ const (
 )
 
 // A Decl is a declaration at the top of a program, printed in order.
-type Decl struct{ print func(p *Printer) }
+type Decl struct{ print func(p *printer) }
 
 // A Program is a program for one switch.
 type Program struct {
@@ -54,27 +54,27 @@ func (p *Program) Use(feature string) { p.Features[feature] = true }
 
 // Declare adds a declaration that is a text.
 func (p *Program) Declare(format string, args ...any) {
-	p.Decls = append(p.Decls, Decl{func(w *Printer) { w.Line(format, args...) }})
+	p.Decls = append(p.Decls, Decl{func(w *printer) { w.Line(format, args...) }})
 }
 
 // DeclareType adds the declaration of a type.
 func (p *Program) DeclareType(t Type) {
-	p.Decls = append(p.Decls, Decl{func(w *Printer) { printType(w, t) }})
+	p.Decls = append(p.Decls, Decl{func(w *printer) { printType(w, t) }})
 }
 
 // DeclareFunc adds a function.
 func (p *Program) DeclareFunc(f *Callable) {
 	p.Functions = append(p.Functions, f)
-	p.Decls = append(p.Decls, Decl{func(w *Printer) {
+	p.Decls = append(p.Decls, Decl{func(w *printer) {
 		result := "void"
 		if f.Result != nil {
 			result = f.Result.String()
 		}
-		w.Block(result+" "+f.head()+" {", f.Body, "}")
+		w.block(result+" "+f.head()+" {", f.Body, "}")
 	}})
 }
 
-func printType(w *Printer, t Type) {
+func printType(w *printer, t Type) {
 	switch t := t.(type) {
 	case *Enum:
 		head := "enum " + t.Name
@@ -101,7 +101,7 @@ func printType(w *Printer, t Type) {
 	}
 }
 
-func (c *Callable) printControl(w *Printer, head string) {
+func (c *Callable) printControl(w *printer, head string) {
 	w.Open("control " + c.Name + head + " {")
 	for _, p := range c.Parts {
 		w.Line("%s() %s;", p.Of.Name, p.Name)
@@ -110,18 +110,18 @@ func (c *Callable) printControl(w *Printer, head string) {
 		d.print(w)
 	}
 	for _, a := range c.Actions {
-		w.Block("action "+a.head()+" {", a.Body, "}")
+		w.block("action "+a.head()+" {", a.Body, "}")
 	}
 	for _, t := range c.Tables {
 		t.print(w)
 	}
-	w.Block("apply {", c.Body, "}")
+	w.block("apply {", c.Body, "}")
 	w.Close("}")
 }
 
 // Text returns the program as P4.
 func (p *Program) Text() string {
-	var w Printer
+	var w printer
 	w.Line("#include <core.p4>")
 	w.Line("#include <%s.p4>", p.Arch)
 	for _, d := range p.Decls {
@@ -140,13 +140,13 @@ func (p *Program) Text() string {
 	p.Ingress.printControl(&w, fmt.Sprintf("(inout %s hdr, inout %s meta%s", h, m, std))
 	p.Egress.printControl(&w, fmt.Sprintf("(inout %s hdr, inout %s meta%s", h, m, std))
 	w.Open(fmt.Sprintf("control Ver(inout %s hdr, inout %s meta) {", h, m))
-	w.Block("apply {", p.Verify, "}")
+	w.block("apply {", p.Verify, "}")
 	w.Close("}")
 	w.Open(fmt.Sprintf("control Comp(inout %s hdr, inout %s meta) {", h, m))
-	w.Block("apply {", p.Compute, "}")
+	w.block("apply {", p.Compute, "}")
 	w.Close("}")
 	w.Open(fmt.Sprintf("control Dep(packet_out pkt, in %s hdr) {", h))
-	w.Block("apply {", p.Deparser, "}")
+	w.block("apply {", p.Deparser, "}")
 	w.Close("}")
 	w.Line("V1Switch(%s(), Ver(), %s(), %s(), Comp(), Dep()) main;", p.Parser.Name, p.Ingress.Name, p.Egress.Name)
 	return w.b.String()

@@ -21,7 +21,7 @@ type exits struct{}
 
 // A Stmt is a statement: its text and its effect.
 type Stmt struct {
-	print  func(p *Printer)
+	print  func(p *printer)
 	exec   func(m *Machine) signal
 	blocks []*Block
 	Needed bool // smaller programs keep it
@@ -36,7 +36,7 @@ func (b *Block) Add(s ...Stmt) { b.Stmts = append(b.Stmts, s...) }
 func (b *Block) exec(m *Machine) signal {
 	for i := range b.Stmts {
 		if m.steps++; m.steps > maxSteps {
-			panic(Undefined{"too many steps"})
+			panic(undefined{"too many steps"})
 		}
 		if s := b.Stmts[i].exec(m); s != proceed {
 			return s
@@ -58,21 +58,21 @@ func (b *Block) visit(f func(*Block)) {
 	}
 }
 
-// A Printer writes indented lines.
-type Printer struct {
+// A printer writes indented lines.
+type printer struct {
 	b      strings.Builder
 	indent int
 }
 
 // Line writes a line.
-func (p *Printer) Line(format string, args ...any) {
+func (p *printer) Line(format string, args ...any) {
 	p.b.WriteString(strings.Repeat("    ", p.indent))
 	fmt.Fprintf(&p.b, format, args...)
 	p.b.WriteByte('\n')
 }
 
-// Block writes head, the statements of b and tail.
-func (p *Printer) Block(head string, b *Block, tail string) {
+// block writes head, the statements of b and tail.
+func (p *printer) block(head string, b *Block, tail string) {
 	p.Open(head)
 	for _, s := range b.Stmts {
 		s.print(p)
@@ -81,20 +81,20 @@ func (p *Printer) Block(head string, b *Block, tail string) {
 }
 
 // Open writes head and indents the lines after it, until Close.
-func (p *Printer) Open(head string) {
+func (p *printer) Open(head string) {
 	p.Line("%s", head)
 	p.indent++
 }
 
 // Close ends the block of Open and writes tail.
-func (p *Printer) Close(tail string) {
+func (p *printer) Close(tail string) {
 	p.indent--
 	p.Line("%s", tail)
 }
 
 // Do returns a statement with a text and a meaning of its own.
 func Do(text string, exec func(m *Machine)) Stmt {
-	return Stmt{print: func(p *Printer) { p.Line("%s", text) }, exec: func(m *Machine) signal {
+	return Stmt{print: func(p *printer) { p.Line("%s", text) }, exec: func(m *Machine) signal {
 		exec(m)
 		return proceed
 	}}
@@ -109,7 +109,7 @@ func Declare(v *Var, init *Expr, note string) Stmt {
 	}
 	return Do(text+";", func(m *Machine) {
 		if init == nil {
-			v.cur = Fresh(v.Type)
+			v.cur = fresh(v.Type)
 			return
 		}
 		v.cur = clone(init.eval(m))
@@ -147,10 +147,10 @@ func If(cond *Expr, then, orElse *Block) Stmt {
 	if orElse != nil {
 		s.blocks = append(s.blocks, orElse)
 	}
-	s.print = func(p *Printer) {
-		p.Block("if ("+cond.Text+") {", then, "}")
+	s.print = func(p *printer) {
+		p.block("if ("+cond.Text+") {", then, "}")
 		if orElse != nil {
-			p.Block("else {", orElse, "}")
+			p.block("else {", orElse, "}")
 		}
 	}
 	s.exec = func(m *Machine) signal {
@@ -167,7 +167,7 @@ func If(cond *Expr, then, orElse *Block) Stmt {
 
 // Scope is a block statement.
 func Scope(b *Block) Stmt {
-	return Stmt{blocks: []*Block{b}, exec: b.exec, print: func(p *Printer) { p.Block("{", b, "}") }}
+	return Stmt{blocks: []*Block{b}, exec: b.exec, print: func(p *printer) { p.block("{", b, "}") }}
 }
 
 // Return returns from a function, with a value, or from an action or control.
@@ -176,7 +176,7 @@ func Return(value *Expr) Stmt {
 	if value != nil {
 		text = "return " + value.Text + ";"
 	}
-	return Stmt{print: func(p *Printer) { p.Line("%s", text) }, exec: func(m *Machine) signal {
+	return Stmt{print: func(p *printer) { p.Line("%s", text) }, exec: func(m *Machine) signal {
 		if value != nil {
 			m.result = clone(value.eval(m))
 		}
@@ -194,17 +194,17 @@ func Break() Stmt { return jump("break;", breaks) }
 func Continue() Stmt { return jump("continue;", continues) }
 
 func jump(text string, s signal) Stmt {
-	return Stmt{print: func(p *Printer) { p.Line("%s", text) }, exec: func(*Machine) signal { return s }}
+	return Stmt{print: func(p *printer) { p.Line("%s", text) }, exec: func(*Machine) signal { return s }}
 }
 
 // For is for (T v = from; cond; update) body (section 12.9). Its update runs after
 // continue too.
 func For(v *Var, from, cond *Expr, update Stmt, body *Block) Stmt {
-	var p Printer
+	var p printer
 	update.print(&p)
 	step := strings.TrimSuffix(strings.TrimSpace(p.b.String()), ";")
 	head := fmt.Sprintf("for (%s %s = %s; %s; %s) {", v.Type, v.Name, from.Text, cond.Text, step)
-	return Stmt{blocks: []*Block{body}, print: func(p *Printer) { p.Block(head, body, "}") }, exec: func(m *Machine) signal {
+	return Stmt{blocks: []*Block{body}, print: func(p *printer) { p.block(head, body, "}") }, exec: func(m *Machine) signal {
 		v.cur = from.eval(m)
 		for truth(cond.eval(m)) {
 			if s := body.exec(m); s == breaks {
@@ -221,7 +221,7 @@ func For(v *Var, from, cond *Expr, update Stmt, body *Block) Stmt {
 // ForIn is for (T v in low .. high) body.
 func ForIn(v *Var, low, high *Expr, body *Block) Stmt {
 	head := fmt.Sprintf("for (%s %s in %s .. %s) {", v.Type, v.Name, low.at(precShift), high.at(precShift))
-	return Stmt{blocks: []*Block{body}, print: func(p *Printer) { p.Block(head, body, "}") }, exec: func(m *Machine) signal {
+	return Stmt{blocks: []*Block{body}, print: func(p *printer) { p.block(head, body, "}") }, exec: func(m *Machine) signal {
 		from, to := low.Num(m), high.Num(m)
 		for i := from; i.Cmp(to) <= 0; i = new(big.Int).Add(i, big.NewInt(1)) {
 			v.cur = i
@@ -250,7 +250,7 @@ func Switch(x *Expr, cases []SwitchCase) Stmt {
 			s.blocks = append(s.blocks, c.Body)
 		}
 	}
-	s.print = func(p *Printer) {
+	s.print = func(p *printer) {
 		p.Open("switch (" + x.Text + ") {")
 		for _, c := range cases {
 			label := "default:"
@@ -261,14 +261,14 @@ func Switch(x *Expr, cases []SwitchCase) Stmt {
 				p.Line("%s", label)
 				continue
 			}
-			p.Block(label+" {", c.Body, "}")
+			p.block(label+" {", c.Body, "}")
 		}
 		p.Close("}")
 	}
 	s.exec = func(m *Machine) signal {
 		v := x.eval(m)
 		if v == nil {
-			panic(Undefined{"a switch"})
+			panic(undefined{"a switch"})
 		}
 		hit := -1
 		for i, c := range cases {
@@ -302,14 +302,14 @@ func SetValid(h, union *Expr, valid bool) Stmt {
 	text := h.at(precPostfix) + map[bool]string{true: ".setValid();", false: ".setInvalid();"}[valid]
 	t := h.Type.(*Struct)
 	return Do(text, func(m *Machine) {
-		a := h.ref(m).get().(*Agg)
+		a := h.ref(m).get().(*agg)
 		if valid && !a.Valid {
 			for i, f := range t.Fields {
-				a.Elems[i] = Fresh(f.Type)
+				a.Elems[i] = fresh(f.Type)
 			}
 			if union != nil {
-				for _, e := range union.ref(m).get().(*Agg).Elems {
-					e.(*Agg).Valid = false
+				for _, e := range union.ref(m).get().(*agg).Elems {
+					e.(*agg).Valid = false
 				}
 			}
 		}
@@ -321,12 +321,12 @@ func SetValid(h, union *Expr, valid bool) Stmt {
 func Push(s *Expr, n int) Stmt {
 	t := s.Type.(*Stack)
 	return Do(fmt.Sprintf("%s.push_front(%d);", s.at(precPostfix), n), func(m *Machine) {
-		a := s.ref(m).get().(*Agg)
+		a := s.ref(m).get().(*agg)
 		for i := t.Size - 1; i >= 0; i-- {
 			if i >= n {
 				a.Elems[i] = a.Elems[i-n]
 			} else {
-				a.Elems[i] = Fresh(t.Elem)
+				a.Elems[i] = fresh(t.Elem)
 			}
 		}
 		a.Next = min(a.Next+n, t.Size)
@@ -337,12 +337,12 @@ func Push(s *Expr, n int) Stmt {
 func Pop(s *Expr, n int) Stmt {
 	t := s.Type.(*Stack)
 	return Do(fmt.Sprintf("%s.pop_front(%d);", s.at(precPostfix), n), func(m *Machine) {
-		a := s.ref(m).get().(*Agg)
+		a := s.ref(m).get().(*agg)
 		for i := range t.Size {
 			if i+n < t.Size {
 				a.Elems[i] = a.Elems[i+n]
 			} else {
-				a.Elems[i] = Fresh(t.Elem)
+				a.Elems[i] = fresh(t.Elem)
 			}
 		}
 		a.Next = max(a.Next-n, 0)

@@ -96,7 +96,7 @@ func (t *Table) lookup(m *Machine) *Entry {
 	for _, k := range t.Keys {
 		v := k.X.eval(m)
 		if v == nil {
-			panic(Undefined{"a key"})
+			panic(undefined{"a key"})
 		}
 		if b, ok := v.(bool); ok {
 			v = big.NewInt(int64(b2i(b)))
@@ -191,7 +191,7 @@ func (t *Table) apply(m *Machine) applied {
 	for i, a := range r.Bound {
 		switch r.Action.Params[i].Dir {
 		case Out:
-			refs[i], values[i] = a.ref(m), Fresh(a.Type)
+			refs[i], values[i] = a.ref(m), fresh(a.Type)
 		case InOut:
 			refs[i] = a.ref(m)
 			values[i] = clone(refs[i].get())
@@ -199,7 +199,7 @@ func (t *Table) apply(m *Machine) applied {
 			values[i] = clone(a.eval(m))
 		}
 		if values[i] == nil && r.Action.Params[i].Dir != Out {
-			panic(Undefined{"an argument"})
+			panic(undefined{"an argument"})
 		}
 	}
 	for i, p := range r.Loose() {
@@ -262,7 +262,7 @@ func SwitchAction(t *Table, labels []string, bodies []*Block) Stmt {
 			s.blocks = append(s.blocks, b)
 		}
 	}
-	s.print = func(p *Printer) {
+	s.print = func(p *printer) {
 		p.Open("switch (" + t.Name + ".apply().action_run) {")
 		for i, l := range labels {
 			if l == "" {
@@ -272,7 +272,7 @@ func SwitchAction(t *Table, labels []string, bodies []*Block) Stmt {
 				p.Line("%s:", l)
 				continue
 			}
-			p.Block(l+": {", bodies[i], "}")
+			p.block(l+": {", bodies[i], "}")
 		}
 		p.Close("}")
 	}
@@ -291,7 +291,7 @@ func SwitchAction(t *Table, labels []string, bodies []*Block) Stmt {
 	return s
 }
 
-func (t *Table) print(p *Printer) {
+func (t *Table) print(p *printer) {
 	p.Open("table " + t.Name + " {")
 	p.Open("key = {")
 	for _, k := range t.Keys {

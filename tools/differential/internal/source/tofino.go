@@ -70,7 +70,7 @@ const (
 		"inout egress_intrinsic_metadata_for_deparser_t eg_dprsr, inout egress_intrinsic_metadata_for_output_port_t oport)"
 )
 
-func (p *Program) printTofino(w *Printer) {
+func (p *Program) printTofino(w *printer) {
 	t, h, m := p.Tofino, p.Hdr.Type, p.Meta.Type
 	args := fmt.Sprintf("(inout %s hdr, inout %s meta", h, m)
 	p.Ingress.printControl(w, args+ingressParams)
@@ -79,7 +79,7 @@ func (p *Program) printTofino(w *Printer) {
 		for _, d := range decls {
 			d.print(w)
 		}
-		w.Block("apply {", b, "}")
+		w.block("apply {", b, "}")
 		w.Close("}")
 	}
 	deparser("Dep", "ingress_intrinsic_metadata_for_deparser_t dprsr", t.DeparserDecls, p.Deparser)
@@ -106,9 +106,9 @@ func (v *Var) field(name string) int {
 	panic("no field " + name)
 }
 
-func (v *Var) set(name string, n int64) { v.cur.(*Agg).Elems[v.field(name)] = big.NewInt(n) }
+func (v *Var) set(name string, n int64) { v.cur.(*agg).Elems[v.field(name)] = big.NewInt(n) }
 
-func (v *Var) num(name string) int64 { return num(v.cur.(*Agg).Elems[v.field(name)]).Int64() }
+func (v *Var) num(name string) int64 { return num(v.cur.(*agg).Elems[v.field(name)]).Int64() }
 
 // tofino runs a half of the pipe.
 func (m *Machine) tofino(j job) {
@@ -117,13 +117,13 @@ func (m *Machine) tofino(j job) {
 		return
 	}
 	t := m.Prog.Tofino
-	t.In.cur, t.TM.cur, t.Dprsr.cur = Zero(t.In.Type), Zero(t.TM.Type), Zero(t.Dprsr.Type)
+	t.In.cur, t.TM.cur, t.Dprsr.cur = zero(t.In.Type), zero(t.TM.Type), zero(t.Dprsr.Type)
 	t.In.set("ingress_port", int64(j.port))
 	t.TM.set("ucast_egress_port", NoPort.Int64())
 	again := j.instance == resubmitted
 	t.In.set("resubmit_flag", int64(b2i(again)))
 	m.resubmit, m.mirror = nil, nil
-	m.Prog.Meta.cur = Fresh(m.Prog.Meta.Type)
+	m.Prog.Meta.cur = fresh(m.Prog.Meta.Type)
 	if _, name := m.parse(m.Prog.Parser, j.data); dropsPacket(name) {
 		return
 	}
@@ -151,17 +151,17 @@ func (m *Machine) tofino(j job) {
 
 func (m *Machine) tofinoEgress(j job) {
 	t := m.Prog.Tofino
-	t.Out.cur, t.OutDprsr.cur = Zero(t.Out.Type), Zero(t.OutDprsr.Type)
+	t.Out.cur, t.OutDprsr.cur = zero(t.Out.Type), zero(t.OutDprsr.Type)
 	t.Out.set("egress_port", int64(j.port))
 	t.Out.set("egress_rid", int64(j.rid))
 	if m.Prog.Arch == T2NA {
 		t.OutDprsr.set("mirror_io_select", 1)
 	}
 	m.resubmit, m.mirror = nil, nil
-	m.Prog.Meta.cur = Fresh(m.Prog.Meta.Type)
+	m.Prog.Meta.cur = fresh(m.Prog.Meta.Type)
 	if _, name := m.parse(t.EgressParser, j.data); dropsPacket(name) {
 		// Egress processes the packet, with unpredictable results (TNA 5.2.1).
-		panic(Undefined{"the headers after an error in an egress parser"})
+		panic(undefined{"the headers after an error in an egress parser"})
 	}
 	payload := m.rest()
 	m.control(m.Prog.Egress)

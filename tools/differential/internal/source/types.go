@@ -106,11 +106,11 @@ func width(t Type, v Value) int {
 	case *Enum:
 		return t.Under.Width
 	case Varbit:
-		return v.(Bitstring).Len
+		return v.(bitstring).Len
 	}
 	n := 0
 	for i, f := range t.(*Struct).Fields {
-		n += width(f.Type, v.(*Agg).Elems[i])
+		n += width(f.Type, v.(*agg).Elems[i])
 	}
 	return n
 }
@@ -119,62 +119,62 @@ func width(t Type, v Value) int {
 // or an *Agg. Nil is a value that the specification leaves undefined.
 type Value any
 
-// A Bitstring is the value of a varbit.
-type Bitstring struct {
+// A bitstring is the value of a varbit.
+type bitstring struct {
 	Len int
 	V   *big.Int
 }
 
-// An Agg is the value of a type with fields or of a stack.
-type Agg struct {
+// An agg is the value of a type with fields or of a stack.
+type agg struct {
 	Elems []Value
 	Valid bool // of a header
 	Next  int  // nextIndex of a stack
 }
 
-// Undefined is the panic of a program that reads an undefined value.
-type Undefined struct{ Name string }
+// undefined is the panic of a program that reads an undefined value.
+type undefined struct{ Name string }
 
-// Fresh returns an undefined value of a type: its numbers are undefined, its
+// fresh returns an undefined value of a type: its numbers are undefined, its
 // headers invalid.
-func Fresh(t Type) Value {
+func fresh(t Type) Value {
 	switch t := t.(type) {
 	case *Struct:
-		a := &Agg{Elems: make([]Value, len(t.Fields))}
+		a := &agg{Elems: make([]Value, len(t.Fields))}
 		for i, f := range t.Fields {
-			a.Elems[i] = Fresh(f.Type)
+			a.Elems[i] = fresh(f.Type)
 		}
 		return a
 	case *Stack:
-		a := &Agg{Elems: make([]Value, t.Size)}
+		a := &agg{Elems: make([]Value, t.Size)}
 		for i := range a.Elems {
-			a.Elems[i] = Fresh(t.Elem)
+			a.Elems[i] = fresh(t.Elem)
 		}
 		return a
 	}
 	return nil
 }
 
-// Zero returns a value of a type in which all numbers are 0 and all headers
+// zero returns a value of a type in which all numbers are 0 and all headers
 // are invalid, as v1model and Tofino initialise metadata.
-func Zero(t Type) Value {
+func zero(t Type) Value {
 	switch t := t.(type) {
 	case *Struct:
-		a := &Agg{Elems: make([]Value, len(t.Fields))}
+		a := &agg{Elems: make([]Value, len(t.Fields))}
 		for i, f := range t.Fields {
-			a.Elems[i] = Zero(f.Type)
+			a.Elems[i] = zero(f.Type)
 		}
 		return a
 	case *Stack:
-		a := Fresh(t).(*Agg)
+		a := fresh(t).(*agg)
 		for i := range a.Elems {
-			a.Elems[i] = Zero(t.Elem)
+			a.Elems[i] = zero(t.Elem)
 		}
 		return a
 	case Bool:
 		return false
 	case Varbit:
-		return Bitstring{V: new(big.Int)}
+		return bitstring{V: new(big.Int)}
 	case *Enum:
 		if t.Under == nil {
 			return 0
@@ -185,11 +185,11 @@ func Zero(t Type) Value {
 
 // clone copies a value. Numbers are never changed in place.
 func clone(v Value) Value {
-	a, ok := v.(*Agg)
+	a, ok := v.(*agg)
 	if !ok {
 		return v
 	}
-	c := &Agg{Elems: make([]Value, len(a.Elems)), Valid: a.Valid, Next: a.Next}
+	c := &agg{Elems: make([]Value, len(a.Elems)), Valid: a.Valid, Next: a.Next}
 	for i, e := range a.Elems {
 		c.Elems[i] = clone(e)
 	}
@@ -226,7 +226,7 @@ func unsigned(t Bits, v *big.Int) *big.Int { return wrap(Bits{Width: t.Width}, v
 func equal(t Type, x, y Value) bool {
 	switch t := t.(type) {
 	case *Struct:
-		a, b := x.(*Agg), y.(*Agg)
+		a, b := x.(*agg), y.(*agg)
 		if t.Kind == HeaderKind && (!a.Valid || !b.Valid) {
 			return a.Valid == b.Valid
 		}
@@ -238,20 +238,20 @@ func equal(t Type, x, y Value) bool {
 		return true
 	case *Stack:
 		for i := range t.Size {
-			if !equal(t.Elem, x.(*Agg).Elems[i], y.(*Agg).Elems[i]) {
+			if !equal(t.Elem, x.(*agg).Elems[i], y.(*agg).Elems[i]) {
 				return false
 			}
 		}
 		return true
 	}
 	if x == nil || y == nil {
-		panic(Undefined{t.String()})
+		panic(undefined{t.String()})
 	}
 	switch a := x.(type) {
 	case *big.Int:
 		return a.Cmp(y.(*big.Int)) == 0
-	case Bitstring:
-		return a.Len == y.(Bitstring).Len && a.V.Cmp(y.(Bitstring).V) == 0
+	case bitstring:
+		return a.Len == y.(bitstring).Len && a.V.Cmp(y.(bitstring).V) == 0
 	}
 	return x == y
 }
