@@ -477,16 +477,26 @@ func (r *running) framingOf(kind sim.Transport, t *sim.Tuning) framing {
 func (r *running) advance(ctx context.Context) error {
 	length, end := r.Case.Length(), r.Case.Length()+time.Duration(r.Case.Drain)
 	const steps = 1024
-	for k := 1; k <= steps; k++ {
-		if err := r.step(ctx, length*time.Duration(k)/steps); err != nil {
-			return err
+	k, at := 0, time.Duration(0)
+	var err error
+	r.net.AdvanceIn(func() (time.Duration, bool) {
+		if k++; k > 1 {
+			err = r.stepped(ctx)
 		}
-	}
-	for at := length; at < end && r.left > 0; {
-		at = min(at+max(length/steps, 10*time.Microsecond, (end-length)/maxDrainSteps), end)
-		if err := r.step(ctx, at); err != nil {
-			return err
+		switch {
+		case err != nil:
+			return 0, false
+		case k <= steps:
+			at = length * time.Duration(k) / steps
+		case at < end && r.left > 0:
+			at = min(at+max(length/steps, 10*time.Microsecond, (end-length)/maxDrainSteps), end)
+		default:
+			return 0, false
 		}
+		return at, true
+	})
+	if err != nil {
+		return err
 	}
 	return r.net.Audit()
 }
@@ -494,8 +504,8 @@ func (r *running) advance(ctx context.Context) error {
 // maxDrainSteps bounds the steps in which virtual time passes after the duration.
 const maxDrainSteps = 1_000_000
 
-func (r *running) step(ctx context.Context, until time.Duration) error {
-	r.net.Advance(until)
+// stepped returns the reason to stop after a step.
+func (r *running) stepped(ctx context.Context) error {
 	if r.failed != nil {
 		return r.failed
 	}

@@ -23,7 +23,7 @@ type Runner struct {
 	Dir    string      // for results; "" keeps them in memory alone, or where Under says
 	Under  string      // Dir is below it, by the experiment's name and digest, where none is given
 	Cores  int         // 0: all
-	Within int         // of them for each run, where ties are decided by place; 0: one
+	Within int         // of them for each run, where ties are decided by place; 0: those that runs leave idle
 	Resume bool        // take the runs that Dir has for done
 	Read   spec.Reader // of the files that the experiment names; nil: none
 
@@ -214,6 +214,7 @@ func (r *Runner) prepare(x *spec.Experiment) ([]*Job, error) {
 			return nil, err
 		}
 	}
+	r.chooseWithin(jobs)
 	return jobs, r.checkWithin(jobs)
 }
 
@@ -236,7 +237,50 @@ func (r *Runner) enter(jobs []*Job) error {
 
 // cores is the number of parallel runs.
 func (r *Runner) cores() int {
-	return max(1, cmp.Or(max(0, r.Cores), runtime.GOMAXPROCS(0))/max(1, r.Within))
+	return max(1, r.allCores()/max(1, r.Within))
+}
+
+func (r *Runner) allCores() int { return cmp.Or(max(0, r.Cores), runtime.GOMAXPROCS(0)) }
+
+// chooseWithin splits runs over the cores that would be idle, if all runs gain from it.
+func (r *Runner) chooseWithin(jobs []*Job) {
+	if r.Within > 0 || len(jobs) == 0 || r.Begin != nil || r.World != "" && r.World != Sim {
+		return
+	}
+	cores := r.allCores() / len(jobs)
+	for _, j := range jobs {
+		cores = min(cores, j.parts())
+	}
+	if cores < 2 {
+		return
+	}
+	r.Within = cores
+	for _, j := range jobs {
+		j.cores = cores
+	}
+}
+
+// enoughPackets is the number of packets that arrive in a part of the network within a
+// window so that two cores gain. Each takes about three hops and an acknowledgment.
+const enoughPackets = 20
+
+// parts returns the number of cores that a run can use well: see sim.Options.Cores.
+func (j *Job) parts() int {
+	if j.Case.Ties != spec.ByPlace {
+		return 1
+	}
+	t := j.setup.topo
+	window, rate := time.Duration(0), 0.0
+	for i := range t.Links {
+		l := &t.Links[i]
+		if t.Switch(l.A.Node) == nil || t.Switch(l.B.Node) == nil {
+			rate += float64(l.Rate)
+		} else if window == 0 || l.Delay < window {
+			window = l.Delay
+		}
+	}
+	packets := rate * min(1, cmp.Or(j.Load, 1)) * window.Seconds() / float64(8*j.Case.Frame())
+	return int(packets / enoughPackets)
 }
 
 // checkWithin returns an error if a job cannot use several cores.

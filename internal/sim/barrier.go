@@ -6,13 +6,17 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/dataplane/asm"
 )
 
-// A barrier synchronises goroutines repeatedly. Windows are short, so the first ones
-// to arrive spin for a while before they sleep.
+// A barrier synchronises goroutines repeatedly. The work between two rounds takes less
+// than a millisecond, and to wake a sleeping thread takes a tenth of that, more on a
+// virtual machine. So the first ones to arrive spin before they sleep.
 type barrier struct {
 	parties int
-	spins   int // before a waiter sleeps
+	spins   time.Duration // before a waiter sleeps
 
 	here   atomic.Int32 // parties that have arrived
 	round  atomic.Uint32
@@ -23,16 +27,17 @@ type barrier struct {
 	failed any // the panic value of the first failure
 }
 
-// maxSpins is the number of looks before a waiter sleeps: about 20 us.
-const maxSpins = 20_000
+// maxSpin is the time for which a waiter spins before it sleeps. It is longer than most
+// differences between two parties.
+const maxSpin = 500 * time.Microsecond
 
 // errBroken is the panic value of parties that wait on a broken barrier.
 type errBroken struct{}
 
 func newBarrier(parties int) *barrier {
-	b := &barrier{parties: parties, spins: maxSpins}
+	b := &barrier{parties: parties, spins: maxSpin}
 	if parties > runtime.GOMAXPROCS(0) {
-		b.spins = 1 // a spinning party would occupy the core of another one
+		b.spins = 0 // a spinning party would occupy the core of another one
 	}
 	b.wake = sync.NewCond(&b.mu)
 	return b
@@ -93,9 +98,14 @@ func (b *barrier) wait() {
 }
 
 func (b *barrier) await(round uint32) {
-	for range b.spins {
-		if b.round.Load() != round || b.broken.Load() {
-			return
+	// A look takes 50 ns. The garbage collector may need the core, so a waiter yields it
+	// about every 5 us.
+	for start := time.Now(); time.Since(start) < b.spins; runtime.Gosched() {
+		for range 100 {
+			if b.round.Load() != round || b.broken.Load() {
+				return
+			}
+			asm.Pause()
 		}
 	}
 	b.mu.Lock()

@@ -47,7 +47,7 @@ func (l *Link) SetBitErrors(rate float64) error {
 	if !(rate >= 0 && rate < 1) {
 		return errors.New("bit errors: want a share from 0 to below 1")
 	}
-	for i, o := range []*Port{l.A, l.B} {
+	for i, o := range []*Port{l.B, l.A} {
 		if o.noise = nil; rate > 0 {
 			o.noise = &noise{o.net.stream(fmt.Sprintf("noise/%d/%d", l.Place, i)), math.Log1p(-rate)}
 		}

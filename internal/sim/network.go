@@ -390,8 +390,11 @@ type ring[T any] struct {
 // Without a queue, a packet costs one event: its arrival at the other end. A second
 // event, when the link is free again, is planned only while the queue is not empty. Of
 // the packets on the link, only the first is in the schedule.
+//
+// The fields are ordered by cache lines. The part of the network in which packets arrive
+// writes the first line, and reads no other of this port. The part of the sender writes
+// the others.
 type Port struct {
-	// The fields are ordered by cache lines: arrivals, the queue, and both.
 	arriving event         // of the first of wire
 	wire     ring[arrival] // the packets on the link: the next one's time is at hand without a look at it
 	peer     *Port
@@ -411,21 +414,22 @@ type Port struct {
 	free    time.Duration // when the link can take the next packet
 
 	serving event // at free, if packets wait
-	net     *Network
-	far     *Network // the part in which packets arrive
-	sw      *Switch  // or
-	host    *Host
 	delay   time.Duration
 	place   place
-	left    time.Duration // when the last packet left the queue
-	Number  int           // of a switch; 0 at a host
+
+	net    *Network
+	far    *Network // the part in which packets arrive
+	sw     *Switch  // or
+	host   *Host
+	noise  *noise        // of packets that arrive here; nil: no bit errors
+	link   *Link         // nil: there is none, and no peer
+	left   time.Duration // when the last packet left the queue
+	Number int           // of a switch; 0 at a host
 
 	count Counters
-	link  *Link
 	room  int32         // limit at the full rate
 	since time.Duration // that it is paused
 	pfc   pfcState
-	noise *noise // nil: no bit errors
 	// stopped are the queues that the program or model has paused, with their packets.
 	// Elsewhere all queues of a port are one: packets leave in the order in which they came.
 	stopped map[uint8]*fifo
@@ -445,7 +449,7 @@ type Counters struct {
 	Paused         time.Duration
 }
 
-// A noise is the bit errors of a link in one direction.
+// A noise is the bit errors of a link in the direction to a port.
 type noise struct {
 	random *rand.Rand
 	right  float64 // the logarithm of the probability that a bit is right

@@ -44,7 +44,7 @@ type Range struct{ From, To int64 }
 // length. Packets belong to the Network: receive must not keep
 // it.
 type Packet struct {
-	// What every hop looks at is one line of the cache.
+	// What every hop looks at is two lines of the cache.
 	next *Packet // in the queue that it is in, or the pool
 	from *Port   // the port of this switch that it came in at
 	dp   *dataplane.Packet
@@ -71,20 +71,20 @@ type Packet struct {
 	head    []byte // the header bytes, where switches run P4
 	extra   int    // bytes that follow head: padding and payload
 	Payload int    // bytes
-	Seq     int64  // Data: place of the first byte in the flow
-
-	Ack     int64 // Ack, Nack: all bytes before have arrived; with RCCC, data: the credit that is asked for; grant: all credit
-	Sacks   [3]Range
-	NSacks  int8     // of Sacks in use
-	Spoiled bool     // answers: the packet that is answered has met congestion
-	Trimmed trimming // data: a switch has cut the payload off; answers: of the packet that is answered
-	queued  uint8    // the queue of its port that a model has picked, or carriesWoven
 	// Entropy is the choice among the flow's source ports; of an answer, the choice of the
 	// packet that is answered, whose port is the destination.
 	Entropy uint16
+	first   bool     // it goes before others in queues
+	plane   uint8    // of the ports that it goes between, from 0
+	queued  uint8    // the queue of its port that a model has picked, or carriesWoven
+	Trimmed trimming // data: a switch has cut the payload off; answers: of the packet that is answered
+	Spoiled bool     // answers: the packet that is answered has met congestion
+	NSacks  int8     // of Sacks in use
 
-	first bool  // it goes before others in queues
-	plane uint8 // of the ports that it goes between, from 0
+	// Hosts look at the next lines.
+	Seq   int64 // Data: place of the first byte in the flow
+	Ack   int64 // Ack, Nack: all bytes before have arrived; with RCCC, data: the credit that is asked for; grant: all credit
+	Sacks [3]Range
 
 	Sent   time.Duration // when it was given to the NIC
 	Stamp  time.Duration // the transport's own: an Ack echoes Sent
@@ -122,10 +122,11 @@ func (n *Network) newPacket() *Packet {
 }
 
 // A roomy packet has its header bytes beside it, so that their address in
-// memory is known before the packet is in the cache.
+// memory is known before the packet is in the cache. Its size is a multiple of a cache
+// line, so that two packets share none: their parts of the network may differ.
 type roomy struct {
 	Packet
-	room [80]byte
+	room [112]byte
 }
 
 // fetch prefetches the fields that a hop reads, with the header bytes if asked
@@ -139,6 +140,21 @@ func (p *Packet) fetch(bytes bool) {
 		asm.Prefetch(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(*p)))
 	}
 }
+
+// claim prefetches what a hop reads and writes of a packet that another core has written.
+//
+// Hostile input: none, as above.
+func (p *Packet) claim(bytes bool) {
+	asm.Claim(unsafe.Pointer(p), 2)
+	if bytes {
+		asm.Claim(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(*p)), 2)
+	}
+}
+
+// fetchRest prefetches what a host reads.
+//
+// Hostile input: none, as above.
+func (p *Packet) fetchRest() { asm.Prefetch(unsafe.Pointer(&p.Seq)) }
 
 // release gives a packet back.
 func (n *Network) release(p *Packet) {

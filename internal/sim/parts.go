@@ -90,16 +90,30 @@ func (n *Network) settle(edges map[*Switch]bool) {
 	}
 }
 
-// runParts runs a network with parts, the first part in the calling goroutine.
-func (n *Network) runParts(until time.Duration) {
-	n.barrier.run(func(i int) { n.parts[i].takePart(until) })
-	for _, p := range n.parts {
-		p.takeIn(p.odd)
-	}
-	if !n.stopped && until != never {
-		n.now = max(n.now, until)
-	}
-	n.still(n.now)
+// runParts runs a network with parts, the first part in the calling goroutine. It calls
+// next between two steps.
+func (n *Network) runParts(until time.Duration, next func() (until time.Duration, again bool)) {
+	again := true
+	n.barrier.run(func(i int) {
+		p := n.parts[i]
+		for again {
+			if i == 0 {
+				n.stopped = false
+			}
+			n.barrier.wait()
+			p.takePart(until)
+			p.turn()
+			n.barrier.wait()
+			if i == 0 {
+				if !n.stopped && until != never {
+					n.now = max(n.now, until)
+				}
+				n.still(n.now)
+				until, again = next()
+			}
+			n.barrier.wait()
+		}
+	})
 }
 
 // takePart runs a part up to a time.
@@ -219,7 +233,6 @@ func (n *Network) takeIn(odd int) {
 		list := from.out[odd][n.number]
 		for i := range list {
 			n.take(&list[i])
-			list[i].p = nil
 		}
 		from.out[odd][n.number] = list[:0]
 	}

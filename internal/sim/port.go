@@ -84,9 +84,11 @@ func (h *arriveHandler) soon(next bool) {
 	switch {
 	case h.wire.n == 0:
 	case !next:
-		h.wire.first().p.fetch(h.net.bytes)
+		h.wire.first().p.fetch((*Port)(h).there().bytes)
 	case h.peer != nil && h.peer.host != nil:
-		asm.Prefetch(unsafe.Pointer(h.wire.first().p.Flow))
+		p := h.wire.first().p
+		asm.Prefetch(unsafe.Pointer(p.Flow))
+		p.fetchRest()
 	}
 }
 
@@ -269,15 +271,24 @@ func (o *Port) transmit(p *Packet) {
 		o.net.cross(o.far, crossing{arrival: a, from: o})
 		return
 	}
-	o.carry(a)
+	o.carry(o.net, a)
 }
 
-// carry lets a packet travel that is on the link.
-func (o *Port) carry(a arrival) {
+// carry lets a packet travel that is on the link, which ends in a part of the network.
+func (o *Port) carry(to *Network, a arrival) {
 	o.wire.push(a)
 	if !o.arriving.planned() {
-		o.far.events.planAs(&o.arriving, a.at, a.seq)
+		to.events.planAs(&o.arriving, a.at, a.seq)
 	}
+}
+
+// there returns the part of the network in which packets arrive. Unlike far, it does not
+// share a cache line with what another part writes.
+func (o *Port) there() *Network {
+	if o.peer == nil {
+		return o.net
+	}
+	return o.peer.net
 }
 
 // time returns how long the line takes for a packet. Unless Options.Cut is set, the next
@@ -293,26 +304,24 @@ func (o *Port) time(bytes int) time.Duration {
 
 // arrive hands the first packet on the link over.
 func (o *Port) arrive() {
-	p := o.wire.pop().p
+	p, here, in := o.wire.pop().p, o.there(), o.peer
 	if o.wire.n > 0 {
 		next := o.wire.first()
-		o.far.events.planAs(&o.arriving, next.at, next.seq)
-	}
-	if o.noise != nil && o.noise.spoils(p.Size) {
-		o.far.lose(p, Corrupted)
-		return
-	}
-	if o.net.tap != nil && o.peer != nil && o.peer.sw != nil {
-		o.net.tap(o.peer, p.head, p.Size)
+		here.events.planAs(&o.arriving, next.at, next.seq)
 	}
 	switch {
-	case o.peer == nil:
+	case in == nil:
 		o.sw.count.Recirculated++
 		o.sw.engine.ingress(p)
-	case o.peer.sw != nil:
-		o.peer.sw.receive(p, o.peer)
+	case in.noise != nil && in.noise.spoils(p.Size):
+		here.lose(p, Corrupted)
+	case in.sw != nil:
+		if here.tap != nil {
+			here.tap(in, p.head, p.Size)
+		}
+		in.sw.receive(p, in)
 	default:
-		o.peer.host.receive(p)
+		in.host.receive(p)
 	}
 }
 
@@ -338,13 +347,16 @@ func (n *Network) cross(to *Network, c crossing) {
 // take receives a crossing.
 func (n *Network) take(c *crossing) {
 	n.gain++
+	if c.p != nil {
+		c.p.claim(n.bytes)
+	}
 	switch {
 	case c.from == nil:
 		n.release(c.p)
 	case c.p == nil:
 		c.from.warn(pauseFrame{c.at, c.seq, c.pause})
 	default:
-		c.from.carry(c.arrival)
+		c.from.carry(n, c.arrival)
 	}
 }
 

@@ -16,11 +16,27 @@ func (n *Network) Run(until time.Duration) error {
 // Advance is Run without the check, which inspects every queue and link. Callers that
 // advance in small steps call Audit once.
 func (n *Network) Advance(until time.Duration) {
-	n.stopped = false
-	if n.placed() {
-		n.runParts(until)
-	} else {
-		n.runWhole(until)
+	done := false
+	n.AdvanceIn(func() (time.Duration, bool) {
+		again := !done
+		done = true
+		return until, again
+	})
+}
+
+// AdvanceIn calls Advance with each time that next returns, until next returns false. With
+// several cores it is faster, because their goroutines go on between two steps.
+func (n *Network) AdvanceIn(next func() (until time.Duration, again bool)) {
+	until, again := next()
+	switch {
+	case !again:
+	case n.placed():
+		n.runParts(until, next)
+	default:
+		for ; again; until, again = next() {
+			n.stopped = false
+			n.runWhole(until)
+		}
 	}
 }
 

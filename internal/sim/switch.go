@@ -248,12 +248,12 @@ func (s *Switch) depart(p *Packet, o *Port) {
 	case gone:
 		s.drop(p)
 	case round:
-		if o.peer != nil {
+		if o.link != nil {
 			o = s.loop
 		}
 		o.transmit(p)
 	default:
-		if o.peer == nil {
+		if o.link == nil {
 			s.end(p, noPort)
 			return
 		}

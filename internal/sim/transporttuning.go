@@ -293,10 +293,16 @@ func (t Transport) protocol() uint8 {
 	return protocolUDP
 }
 
-// FlowStats are the times of a flow and the counters of its transports.
+// FlowStats are the times of a flow and the counters of its transports. The sender writes
+// the fields before OutOfOrder, and the receiver writes OutOfOrder and the fields after it.
+// The fields of each packet are at the two ends, so that two cores share no cache line.
 type FlowStats struct {
-	Started  time.Duration
-	Finished time.Duration // when the last byte arrived, or was lost with UDP; 0: not yet
+	Started time.Duration
+
+	// Acknowledged is when the sender knew that all has arrived; 0: not yet.
+	// With it a flow takes at least a round trip, as definitions of slowdown
+	// have it.
+	Acknowledged time.Duration
 
 	Sent          int64 // packets with data
 	Retransmitted int64 // packets of Sent with bytes that were sent before
@@ -322,10 +328,7 @@ type FlowStats struct {
 	Trimmed    int64 // packets that arrived without their payload
 	Received   int64 // bytes that have arrived, in order or not, once each
 
-	// Acknowledged is when the sender knew that all has arrived; 0: not yet.
-	// With it a flow takes at least a round trip, as definitions of slowdown
-	// have it.
-	Acknowledged time.Duration
+	Finished time.Duration // when the last byte arrived, or was lost with UDP; 0: not yet
 }
 
 // early counts a packet that is ahead of the next one expected by some bytes.

@@ -41,3 +41,19 @@ TEXT ·Prefetch(SB), NOSPLIT, $0-8
 	PREFETCHT0 (AX)
 	PREFETCHT0 64(AX)
 	RET
+
+// func Pause()
+TEXT ·Pause(SB), NOSPLIT, $0-0
+	PAUSE
+	RET
+
+// func Claim(p unsafe.Pointer, lines int)
+TEXT ·Claim(SB), NOSPLIT, $0-16
+	MOVQ p+0(FP), AX
+	MOVQ lines+8(FP), CX
+claim:
+	BYTE $0x0F; BYTE $0x0D; BYTE $0x08 // PREFETCHW (AX)
+	ADDQ $64, AX
+	DECQ CX
+	JGT  claim
+	RET

@@ -43,6 +43,22 @@ TEXT ·Prefetch(SB), NOSPLIT, $0-8
 	PRFM 64(R0), PLDL1KEEP
 	RET
 
+// func Pause()
+TEXT ·Pause(SB), NOSPLIT, $0-0
+	YIELD
+	RET
+
+// func Claim(p unsafe.Pointer, lines int)
+TEXT ·Claim(SB), NOSPLIT, $0-16
+	MOVD p+0(FP), R0
+	MOVD lines+8(FP), R1
+claim:
+	PRFM (R0), PSTL1KEEP
+	ADD  $64, R0
+	SUBS $1, R1, R1
+	BGT  claim
+	RET
+
 // func seen(from, to uintptr)
 //
 // Lines of a cache have at least 16 bytes.

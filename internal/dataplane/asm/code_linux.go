@@ -29,6 +29,19 @@ func call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
 //go:noescape
 func Prefetch(p unsafe.Pointer)
 
+// Pause tells the core that the caller spins.
+//
+// Hostile input: none.
+func Pause()
+
+// Claim brings a number of lines of 64 bytes at p into the cache, to be written, without
+// waiting for them. Lines that another core has written last are its own then.
+//
+// Hostile input: none, as for Prefetch.
+//
+//go:noescape
+func Claim(p unsafe.Pointer, lines int)
+
 // callPoisoned does the same, with all other registers set to 0xbad.
 //
 // Hostile input: none; see Call.

@@ -15,6 +15,14 @@ const Supported = false
 // Hostile input: none.
 func Prefetch(unsafe.Pointer) {}
 
+// Pause does nothing on this machine.
+func Pause() {}
+
+// Claim does nothing on this machine.
+//
+// Hostile input: none.
+func Claim(unsafe.Pointer, int) {}
+
 // Call panics on this machine.
 //
 // Hostile input: none.

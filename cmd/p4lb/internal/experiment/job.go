@@ -75,7 +75,7 @@ func (j *labJob) addFlags(cmd *cobra.Command) {
 	addStoreFlag(cmd, &j.store)
 	f.StringVar(&j.shardText, "shard", "", "run part `I/N` of the runs and keep them in the --store; /N if Slurm or Kubernetes numbers the parts")
 	f.IntVar(&j.cores, "cores", 0, "run on `N` cores (default all)")
-	f.IntVar(&j.within, "cores-per-run", 1, "split each run over `N` of the cores: for large networks, in an experiment with ties: place")
+	f.IntVar(&j.within, "cores-per-run", 0, "split each run over `N` of the cores, in an experiment with ties: place (default: idle cores, for large networks)")
 	f.BoolVar(&j.resume, "resume", false, "skip the runs that are in the folder already")
 	f.BoolVar(&j.parquet, "parquet", false, "write flows and links as Parquet too")
 	f.BoolVar(&j.wide, "wide", false, "show all metrics in one table, which may have more than 80 columns")
@@ -161,8 +161,8 @@ func (j *labJob) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "--max-events %v: want a number, 0 for any", j.maxEvents)
 	case j.cores < 0:
 		return cli.UsageError(cmd, "--cores %d: want 1 or more", j.cores)
-	case j.within < 1:
-		return cli.UsageError(cmd, "--cores-per-run %d: want 1 or more", j.within)
+	case j.within < 0:
+		return cli.UsageError(cmd, "--cores-per-run %d: want 1 or more, or 0 for the default", j.within)
 	}
 	return nil
 }
