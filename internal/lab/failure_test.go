@@ -55,27 +55,39 @@ func TestFailureDetection(t *testing.T) {
 	}
 }
 
-// TestHealthyHardware: on Tofino 2, where programs do not know overdue probes, no switch
-// of a healthy network counts as failed although packets recirculate more than once.
-func TestHealthyHardware(t *testing.T) {
+// TestFailureOnHardware: on Tofino 2, where programs do not know overdue probes, the
+// controller finds them. A dead spine counts as failed. In a healthy network no switch
+// does, although packets recirculate more than once.
+func TestFailureOnHardware(t *testing.T) {
 	leftToPlainRun(t)
 	x := loadOnce(t, `
-name: healthy
+name: hardware
 engine: native
 latency: 1us
 warmup: 0
-drain: 5ms
+drain: 30ms
 transport: {kind: dcqcn, rdma: {alpha-interval: 55us, cut-interval: 50us, raise-interval: 55us, raise-bytes: 10MB, recovery: 5, additive: 40Mbps, hyper: 400Mbps, notice-every: 50us, nack-every: 500us}}
 switches: {pfc: true, pfc-threshold: 256KiB, ecn-min: 5KB, ecn-max: 200KB, ecn-p: 0.01}
 topology: {leaf-spine: {leaves: 4, spines: 4, hosts: 8, rate: 40G, host-rate: 40G, delay: 2us, host-delay: 2us, buffer: 6MiB}}
-traffic: [{workload: websearch, load-of: fabric, pattern: all-to-all, cut: 5MB}]
+traffic: [{workload: websearch, load-of: fabric, pattern: all-to-all, cut: none}]
 loads: [0.8]
-duration: 2ms
-seeds: [555]
+duration: 4ms
+seeds: [102]
 schemes: [{scheme: letflow+rlb-star@t2na, label: RLB, set: {dt: 2us, twarn: 10us, hold: 200us, tpath: 50us}}]
+cases:
+- {name: healthy}
+- {name: dead, faults: [{at: 300us, switch: s2, drop: 1}]}
 `)
-	r := run(t, &Runner{}, x).Row("", "RLB", 0.8).Runs[0]
-	if r.Metrics["recirculated"] == 0 || len(r.Alerts) > 0 {
-		t.Errorf("%.2f %% of the packets recirculate, alerts %v, want some and no alert", r.Metrics["recirculated"], r.Alerts)
+	c := run(t, &Runner{}, x)
+	for name, spine := range map[string]string{"healthy": "", "dead": "s2"} {
+		r := c.Row(name, "RLB", 0.8).Runs[0]
+		if r.Metrics["recirculated"] == 0 || (len(r.Alerts) > 0) != (spine != "") {
+			t.Errorf("%s: %.2f %% of the packets recirculate, alerts %v, want some about %q", name, r.Metrics["recirculated"], r.Alerts, spine)
+		}
+		for _, a := range r.Alerts {
+			if !strings.Contains(a, spine+" behind it has failed") {
+				t.Errorf("%s: alert %q", name, a)
+			}
+		}
 	}
 }

@@ -168,35 +168,74 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// A program for Tofino does not know overdue probes: a suspected port is faulty only if
-// no probe replaces the overwritten RTTs of its paths.
+// A program for Tofino does not know overdue probes, and counts recirculations for the
+// port that packets wait for. The port of the path that they avoid is faulty if no probe
+// returns on any path through it.
 func TestFailureOnHardware(t *testing.T) {
 	task := manifest.Task{Kind: manifest.FailureWatch, Period: manifest.Duration(time.Millisecond), Registers: map[manifest.Part]string{
 		manifest.PartRounds: "rounds", manifest.PartPackets: "packets", manifest.PartPortRounds: "per-port", manifest.PartFaulty: "faulty",
 		manifest.PartDelay: "rtt",
 	}}
-	for _, probes := range []bool{false, true} {
+	const first, second = 2 * manifest.MaxPaths, 3 * manifest.MaxPaths // the cells of two groups
+	all := []int{first, first + 1, first + 2, second, second + 1, second + 2}
+	without := func(cells ...int) []int {
+		return slices.DeleteFunc(slices.Clone(all), func(c int) bool { return slices.Contains(cells, c) })
+	}
+	for _, test := range []struct {
+		name   string
+		probes []int // the paths whose probes return
+		waits  int   // the port that packets wait for
+		ms     int
+		faulty int // or 0
+	}{
+		{"healthy", all, 1, 60, 0},
+		{"both paths of a port", without(first+1, second+1), 1, 60, 2},
+		{"the port before", without(first, second), 3, 60, 1},
+		{"not the next path", without(first+2, second+2), 1, 60, 3},
+		{"one of two paths", without(second + 1), 1, 60, 0},
+		{"fifteen probes", without(first+1, second+1), 1, 15, 0},
+		{"nothing recirculates", without(first+1, second+1), 0, 60, 0},
+	} {
 		n := node(task, "rounds", "packets", "per-port", "faulty")
+		n.Manifest.Tasks = append(n.Manifest.Tasks, manifest.Task{Kind: manifest.PathProbe, Period: manifest.Duration(time.Millisecond)})
 		n.Manifest.Registers = append(n.Manifest.Registers, numbers("rtt", 4*manifest.MaxPaths, manifest.ByPath))
-		n.Groups = []fabric.Group{{ID: 2, Hops: []fabric.Hop{{Port: 1}, {Port: 2}}}, {ID: 3, Hops: []fabric.Hop{{Port: 1}, {Port: 2}}}}
-		run := one(t, newFailureTask, n, Options{Alert: func(Alert) {}})
+		hops := []fabric.Hop{{Port: 1}, {Port: 2}, {Port: 3}}
+		n.Groups = []fabric.Group{{ID: 2, Hops: hops}, {ID: 3, Hops: hops}}
+		var alerts []Alert
+		run := one(t, newFailureTask, n, Options{Alert: func(a Alert) { alerts = append(alerts, a) }})
 		rtt := make([]uint64, 4*manifest.MaxPaths)
 		f := &fakeFabric{registers: map[string][]uint64{"faulty": make([]uint64, 4), "rtt": rtt}}
-		for range 3 {
-			f.registers["rounds"], f.registers["packets"], f.registers["per-port"] = []uint64{9, 0, 0, 0}, []uint64{0, 0, 4, 0}, []uint64{0, 0, 9, 0}
-			if _, err := run.Run(time.Second, f); err != nil {
+		for _, cell := range all {
+			rtt[cell] = 20
+		}
+		for ms := range test.ms {
+			f.registers["rounds"], f.registers["packets"], f.registers["per-port"] = make([]uint64, 4), make([]uint64, 4), make([]uint64, 4)
+			if test.waits > 0 {
+				f.registers["rounds"][0], f.registers["packets"][test.waits], f.registers["per-port"][test.waits] = 9, 4, 9
+			}
+			for _, cell := range test.probes {
+				rtt[cell] = 20 // the same RTT each time
+			}
+			if _, err := run.Run(time.Duration(ms)*time.Millisecond, f); err != nil {
 				t.Fatal(err)
 			}
-			if rtt[2*manifest.MaxPaths+1] != 65535 || rtt[3*manifest.MaxPaths+1] != 65535 || rtt[2*manifest.MaxPaths] != 0 {
-				t.Errorf("the RTTs are %v, want those through port 2 overwritten", rtt)
-			}
-			if probes {
-				rtt[3*manifest.MaxPaths+1] = 20 // one of two paths has answered
-			}
 		}
-		if faulty := f.registers["faulty"][2] == 1; faulty == probes {
-			t.Errorf("probes come back: %v; port 2 is faulty: %v", probes, faulty)
+		want := make([]uint64, 4)
+		if test.faulty > 0 {
+			want[test.faulty] = 1
 		}
+		if !slices.Equal(f.registers["faulty"], want) || (len(alerts) == 1) != (test.faulty > 0) {
+			t.Errorf("%s: faulty %v, alerts %v, want %v", test.name, f.registers["faulty"], alerts, want)
+		}
+	}
+}
+
+// RTTs that the task is to watch without probes are an error.
+func TestFailureWithoutProbes(t *testing.T) {
+	task := manifest.Task{Kind: manifest.FailureWatch, Registers: map[manifest.Part]string{manifest.PartDelay: "rtt"}}
+	n := node(task, "rtt")
+	if _, err := newFailureTask(&site{n, nil, &n.Manifest.Tasks[0], Options{}}); err == nil || !strings.Contains(err.Error(), "want a task path-probe") {
+		t.Errorf("error %v", err)
 	}
 }
 

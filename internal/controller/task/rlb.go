@@ -167,9 +167,9 @@ func (t *limitTask) read(f Fabric) (err error) {
 // healthy network too. So the program counts for a port what has "high latency" in
 // the sense of a failure: recirculations past a path whose probes are overdue.
 //
-// A program for Tofino does not know which probes are overdue. There the task checks a
-// suspicion itself: it overwrites the RTTs of the paths through the port, and the port
-// is faulty if no probe has replaced one of them by the next interval.
+// A program for Tofino does not know which probes are overdue, and counts recirculations
+// for the port that the packet waits for. There the task finds silent paths itself and
+// suspects the port of the silent path that these packets avoid.
 type failureTask struct {
 	identity
 	period time.Duration
@@ -179,7 +179,7 @@ type failureTask struct {
 
 	rounds, perPort, packets, faulty *registers.Array
 
-	delay *registers.Array // the RTTs of paths to overwrite, or nil
+	silence *silence // nil: the program knows overdue probes
 
 	suspect        int   // the port of the last interval, 0 for none
 	reported       []int // faulty ports with an alert
@@ -187,16 +187,29 @@ type failureTask struct {
 }
 
 func newFailureTask(s *site) (Task, error) {
-	return &failureTask{
+	t := &failureTask{
 		identity: s.identity(), period: time.Duration(s.task.Period), cells: plan.PortCells(s.Node), node: s.Node, alert: s.options.Alert,
 		rounds: s.array(manifest.PartRounds), packets: s.array(manifest.PartPackets),
-		perPort: s.array(manifest.PartPortRounds), faulty: s.array(manifest.PartFaulty), delay: s.array(manifest.PartDelay),
-	}, nil
+		perPort: s.array(manifest.PartPortRounds), faulty: s.array(manifest.PartFaulty),
+	}
+	if rtts := s.array(manifest.PartDelay); rtts != nil {
+		probe := s.Manifest.Task(manifest.PathProbe)
+		if probe == nil {
+			return nil, fmt.Errorf("task %s with a register for %s: the program sends no probes: want a task %s", s.task.Kind, manifest.PartDelay, manifest.PathProbe)
+		}
+		t.silence = &silence{sw: s.Name, period: time.Duration(probe.Period), rtts: rtts, groups: s.Groups, paths: map[[2]int]*watched{}}
+	}
+	return t, nil
 }
 
 // Run looks at one interval and begins the next.
 func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	next := now + t.period
+	if t.silence != nil {
+		if err := t.silence.look(now, f); err != nil {
+			return next, err
+		}
+	}
 	var cell [1]uint64
 	rounds, err := t.rounds.Read(f, t.sw, 0, 1, 0, cell[:0])
 	if err != nil || rounds[0] == 0 {
@@ -206,13 +219,10 @@ func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	if err != nil {
 		return next, err
 	}
-	silent := true
-	if port != 0 && t.delay != nil {
-		if silent, err = t.overwrite(f, port); err != nil {
-			return next, err
-		}
+	if t.silence != nil && port != 0 {
+		port = t.silence.avoided(port)
 	}
-	if port != 0 && port == t.suspect && silent {
+	if port != 0 && port == t.suspect {
 		if err := t.set(f, t.faulty, port, port+1, 1); err != nil {
 			return next, err
 		}
@@ -250,36 +260,6 @@ func (t *failureTask) exceeding(f Fabric) (port int, counted bool, err error) {
 		port = 0
 	}
 	return port, true, nil
-}
-
-// overwritten is an RTT that no probe measures: the largest number of 16 bits.
-const overwritten = 1<<16 - 1
-
-// overwrite overwrites the RTTs of all paths through a port. It reports whether they
-// were overwritten before, so that no probe has come back since.
-func (t *failureTask) overwrite(f Fabric, port int) (silent bool, err error) {
-	silent = true
-	for _, g := range t.node.Groups {
-		for slot, hop := range g.Hops {
-			if hop.Port != port {
-				continue
-			}
-			part, i := t.delay.Parts[0], g.ID*manifest.MaxPaths+slot
-			if len(t.delay.Parts) > 1 {
-				part, i = t.delay.Parts[slot], g.ID
-			}
-			var cell [1]uint64
-			got, err := f.ReadRegister(t.sw, part.Register.Name, i, i+1, cell[:0])
-			if err != nil {
-				return false, err
-			}
-			silent = silent && got[0] == overwritten
-			if err := f.WriteRegister(t.sw, part.Register.Name, i, i+1, overwritten); err != nil {
-				return false, err
-			}
-		}
-	}
-	return silent, nil
 }
 
 // busiest is the port with the largest count, the first of several, 0 for none.
