@@ -69,7 +69,7 @@ func TestTauNormalisesT(t *testing.T) {
 // TestNotOnTofino: parameters of RLB that programs for Tofino would ignore are refused.
 func TestNotOnTofino(t *testing.T) {
 	for _, scheme := range []string{"letflow+rlb", "drill+rlb-star"} {
-		for name, word := range map[string]string{"loop": "queue", "suboptimal": "random"} {
+		for name, word := range map[string]string{"loop": "queue", "suboptimal": "random", "relay": "1"} {
 			row, err := codegen.Lookup(scheme)
 			if err != nil {
 				t.Fatal(err)

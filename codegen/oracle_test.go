@@ -117,6 +117,34 @@ func TestOracleIPv6(t *testing.T) {
 	}
 }
 
+// rlbForms are parameters that change the program of RLB.
+var rlbForms = []struct{ scheme, set string }{
+	{"letflow+rlb", "suboptimal=random"},
+	{"presto+rlb", "suboptimal=turn"},
+	{"drill+rlb", "relay=2"},
+}
+
+// formsDir contains simple_switch's results for them.
+const formsDir = "../testdata/oracle/forms"
+
+// TestOracleForms is TestOracle for these programs.
+func TestOracleForms(t *testing.T) {
+	for i, f := range rlbForms {
+		t.Run(f.set, func(t *testing.T) {
+			row, err := codegen.Parse(f.scheme)
+			if err != nil {
+				t.Fatal(err)
+			}
+			params := oracleParams(row, i)
+			set := strings.SplitN(f.set, "=", 2)
+			params.Set[set[0]] = set[1]
+			program, text := generate(t, row, params)
+			text = rigged(t, text)
+			judge(t, filepath.Join(formsDir, f.scheme+"-"+f.set+".txt.gz"), newRigTraffic(program.Manifest, program.Manifest.Paths, uint64(i)), compile(t, f.scheme, text), text)
+		})
+	}
+}
+
 // judge compares the embedded switch with the record in a file, which it makes first if
 // SIMPLE_SWITCH is set.
 func judge(t *testing.T, file string, tr *rigTraffic, config *bmv2.Config, text string) {

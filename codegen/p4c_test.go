@@ -126,6 +126,10 @@ func p4cPrograms(t *testing.T) map[string]string {
 			}
 		}
 	}
+	for _, f := range rlbForms {
+		set := strings.SplitN(f.set, "=", 2)
+		add(f.scheme, codegen.Params{Ports: 4, Set: map[string]string{set[0]: set[1]}}, " --set "+f.set)
+	}
 	return list
 }
 

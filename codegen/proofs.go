@@ -31,7 +31,7 @@ var proofs = map[string]proof{
 	"weighable":  {weighable, nil},
 	"ranked":     {ranked, nil},
 	"sampleable": {sampleable, []string{"d", "m"}},
-	"guardable":  {guardable, slices.Concat(predicted, []string{"loop", "suboptimal"})},
+	"guardable":  {guardable, slices.Concat(predicted, []string{"loop", "suboptimal", "relay"})},
 }
 
 // provesEq4 bounds QALL's occupancy, Eq. 4 and the sum of the grids.
@@ -169,7 +169,7 @@ func guardable(v *view) error {
 	if slices.ContainsFunc([]string{"measure", "load", "overlay"}, v.In) {
 		return fmt.Errorf("no %s for %s: guard %s: its reports go with those of queue lengths, not of signal %s; want signal queue, classes or none, as in drill+rlb and letflow+rlb", v.row.Name, v.arch.name, v.row.Guard, v.row.Signal)
 	}
-	for _, p := range [][2]string{{"loop", "last"}, {"suboptimal", "rtt"}} {
+	for _, p := range [][2]string{{"loop", "last"}, {"suboptimal", "rtt"}, {"relay", "0"}} {
 		if word := v.Word(p[0]); word != p[1] {
 			return fmt.Errorf("%s=%s: programs for %s have no such form: want %s", p[0], word, v.arch.name, p[1])
 		}

@@ -12,6 +12,7 @@ type control struct {
 	report model.Report
 	notice model.Notice
 	hold   model.Time
+	hops   int // switches that a notice goes on to
 	probe  model.Probe
 	path   pathProbe
 	woven  *woven // with ConWeave

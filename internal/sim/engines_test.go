@@ -43,6 +43,25 @@ func TestEnginesAgree(t *testing.T) {
 	}
 }
 
+// TestRelayedWarnings: with relay=1 spines send warnings of leaves on to the leaves that
+// send to them. Programs and models agree, and without relays there are fewer copies.
+func TestRelayedWarnings(t *testing.T) {
+	topo := leafSpine(t, twoByTwo())
+	o := sim.Options{Seed: 5, PFC: sim.PFC{On: true, Pause: 20000}}
+	copies := map[string]int64{}
+	for _, relay := range []string{"0", "1"} {
+		p := planned(t, topo, "drill+rlb", map[string]string{"relay": relay, "qpfc": "20000B", "qth": "2000B", "dt": "10us", "twarn": "500us", "hold": "200us"})
+		a := crossRun(t, topo, p, o, loadP4)
+		compareRuns(t, p, a, crossRun(t, topo, p, o, loadModels))
+		for _, spine := range []string{"s1", "s2"} {
+			copies[relay] += int64(a.net.Switch(spine).Counters().Copies)
+		}
+	}
+	if copies["1"] <= copies["0"] {
+		t.Errorf("spines make %d copies with relays, %d without", copies["1"], copies["0"])
+	}
+}
+
 // twoByTwo is two leaves and two spines with two links between each, so that
 // groups have four paths.
 //

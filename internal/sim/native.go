@@ -331,7 +331,24 @@ func (e *native) notify(p *Packet, what model.Notice) {
 		size = e.o.mirrored(e.o.NoticeLen, size)
 	}
 	c := e.s.copyOf(p, size)
-	*c.tell() = control{form: noticeForm, notice: what, hold: e.o.Hold}
+	*c.tell() = control{form: noticeForm, notice: what, hold: e.o.Hold, hops: e.o.Relay}
+	e.s.enqueue(c, port)
+}
+
+// relay sends a notice on to the next switch upstream, unless a host is there.
+func (e *native) relay(p *Packet) {
+	to, ok := e.model.Relay(p.from.Number, p.ctl.notice, p.ctl.hops)
+	if !ok {
+		return
+	}
+	port, ok := e.look.sessions[e.o.NoticeSession+to]
+	if !ok {
+		return
+	}
+	c := e.s.copyOf(p, p.Size)
+	told := *p.ctl
+	told.hops--
+	*c.tell() = told
 	e.s.enqueue(c, port)
 }
 
@@ -499,6 +516,7 @@ func (e *native) takeControl(p *Packet) {
 		e.s.drop(p)
 	case noticeForm:
 		e.model.Heed(p.from.Number, p.ctl.notice, p.ctl.hold, e.now())
+		e.relay(p)
 		e.s.drop(p)
 	case probeForm:
 		e.takeProbe(p)

@@ -97,6 +97,7 @@ func schemes() []scheme {
 		{"drill+rlb-star", codegen.Params{Ports: 4, Set: rlb("loop", "queue", "rcrate", "1Mbps")}},
 		{"letflow+rlb", codegen.Params{Ports: 5, Set: rlb("suboptimal", "random")}},
 		{"presto+rlb-star", codegen.Params{Ports: 4, Set: rlb("suboptimal", "turn")}},
+		{"letflow+rlb", codegen.Params{Ports: 4, Set: rlb("relay", "3")}},
 		{"letflow+rlb-star", codegen.Params{Ports: 4, Set: rlb()}},
 		{"hermes+rlb-star", codegen.Params{Ports: 4, Set: rlb("sent", "20000B", "timeout", "2ms")}},
 		{"qall-pkt+rlb", codegen.Params{Ports: 4, Set: rlb("tb", "50us")}},

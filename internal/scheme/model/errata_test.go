@@ -710,3 +710,26 @@ func TestErratumRLB12_Suboptimal(t *testing.T) {
 		}
 	}
 }
+
+// With relays a warning goes on to the switch that the last packet for its port came from,
+// as often as it says, and a clear does not.
+func TestErratumRLB13_Relay(t *testing.T) {
+	r := rlbRig(t, "rlb", rlb("relay", "3"), 100, 110)
+	for _, in := range []int{5, 7} {
+		r.setPort(in, 64, 1)
+		for range 2 { // one packet to each of the two paths
+			p := tcp(0, 1)
+			p.In = in
+			r.send(p)
+		}
+		r.runUntil(r.now + 100)
+		for slot := range 2 {
+			if to := r.heed(firstPort+slot, model.Warn, 50); to != in {
+				t.Errorf("a warning from path %d goes on to port %d, want %d", slot, to, in)
+			}
+			if to := r.heed(firstPort+slot, model.Clear, 0); to >= 0 {
+				t.Errorf("a clear from path %d goes on to port %d", slot, to)
+			}
+		}
+	}
+}

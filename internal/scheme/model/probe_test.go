@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/big"
 	"slices"
@@ -93,20 +94,50 @@ func (r *rig) learnPath(n model.PathNews) {
 	r.model.LearnPath(n, r.wrapped())
 }
 
-// heed lets a CNM arrive from the switch behind a port.
-func (r *rig) heed(port int, n model.Notice, hold model.Time) {
+// heed lets a CNM arrive from the switch behind a port. With relays it may go on to
+// one more switch; heed returns the port by which it does, or -1.
+func (r *rig) heed(port int, n model.Notice, hold model.Time) (to int) {
 	r.t.Helper()
 	b := append(make([]byte, 12), 0x88, 0xB5, byte(n), 0, 1, 0, 0, 0, 0)
 	b = binary.BigEndian.AppendUint32(b, uint32(hold))
+	hops := 0
+	if r.relays() {
+		hops = 1
+		b = append(b, byte(hops))
+	}
 	if r.hw != nil {
 		b = append(append(make([]byte, 12), 0x88, 0xB5, 1, 0, 7), 0, 0, 0, 9)
 	}
 	r.out = r.sw.Ingress(r.sw.Receive(uint32(port), b, r.clock()), r.clock(), r.out[:0])
-	if len(r.out) != 0 {
-		r.t.Fatalf("a CNM at %d goes on: %+v", r.now, r.out)
-	}
 	r.tape = nil
 	r.model.Heed(port, n, hold, r.wrapped())
+	to, ok := r.model.Relay(port, n, hops)
+	if !ok {
+		to = -1
+	}
+	if (len(r.out) == 1) != ok || ok && int(r.out[0].Port) != to {
+		r.t.Fatalf("a CNM from port %d at %d becomes %+v, the model relays it: %v, to port %d", port, r.now, r.out, ok, to)
+	}
+	if ok {
+		b[len(b)-1]-- // it has one switch less to go to
+		r.sw.Enqueued(r.out[0].Packet, 0, r.clock())
+		out := r.sw.Egress(r.out[0].Packet, 0, r.clock(), nil)
+		if len(out) != 1 || !bytes.Equal(out[0].Packet.Bytes(), b) {
+			r.t.Fatalf("a relayed CNM at %d leaves as %+v, want % x", r.now, out, b)
+		}
+		r.sw.Free(out[0].Packet)
+	}
+	return to
+}
+
+// relays reports whether warnings go on to more switches.
+func (r *rig) relays() bool {
+	for _, v := range r.man.Parameters {
+		if v.Name == "relay" {
+			return v.Number > 0
+		}
+	}
+	return false
 }
 
 // write is the controller's.

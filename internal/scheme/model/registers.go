@@ -335,6 +335,8 @@ func (g *rlb) cells(register string) []uint64 {
 		return queues(func(q ingressQueue) uint64 { return g.cfg.Hardware.Count(q.warned) })
 	case "warn_until":
 		return numbers(g.until[:])
+	case "feeder":
+		return numbers(g.feeder[:])
 	case "rc_q":
 		return []uint64{uint64(g.waits)}
 	case "t_rc":

@@ -19,6 +19,8 @@ type rlb struct {
 	packets [512]uint32 // that took them
 	sum     uint32      // of all rounds
 
+	feeder [512]uint16 // by egress port: the input port of the last packet; only with relays
+
 	reports reporter    // on hardware
 	left    [512]uint32 // bytes that arrived at a port and have left
 }
@@ -81,6 +83,15 @@ func (s *Switch) Heed(port int, n Notice, hold, now Time) {
 	if n == Warn {
 		s.guard.until[port] = now.After(hold)
 	}
+}
+
+// Relay returns the port by which a warning from the switch behind a port goes on, after
+// Heed; hops is the number of switches left. A relayed warning is not taken back.
+func (s *Switch) Relay(port int, n Notice, hops int) (to int, ok bool) {
+	if s.guard == nil || n != Warn || hops == 0 {
+		return 0, false
+	}
+	return int(s.guard.feeder[port]), true
 }
 
 // predict counts an arriving packet and returns the notice for the upstream switch
@@ -161,6 +172,9 @@ func (g *rlb) depart(d Departure, r *Report, now Time) (due bool) {
 		return g.reports.due(port, g.cfg.Tb, now)
 	}
 	g.timeRound(d)
+	if g.cfg.Relay > 0 && d.Packet.Len > 0 { // no probe
+		g.feeder[d.Port] = uint16(d.Packet.In)
+	}
 	in := &g.in[d.Packet.In]
 	in.bytes -= min(in.bytes, uint32(d.Packet.Len))
 	return false

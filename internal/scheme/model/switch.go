@@ -401,6 +401,7 @@ type Params struct {
 	// Suboptimal is the order of the paths that RLB considers: of RTTs, from a random
 	// slot on, or from the next slot on.
 	Suboptimal Suboptimal
+	Relay      int // switches upstream of the next one that a warning goes on to
 }
 
 // Set sets a constant by the catalogue's name, with the number from a manifest, where
@@ -461,6 +462,8 @@ func (p *Params) Set(name string, number int64) error {
 		p.LoopQueue = number == 1
 	case "suboptimal":
 		p.Suboptimal = Suboptimal(number)
+	case "relay":
+		p.Relay = int(number)
 	case "rcrate":
 		p.RCRate = uint64(number)
 	case "delay":

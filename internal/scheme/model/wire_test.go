@@ -98,7 +98,14 @@ func (r *rig) compareNotice(o dataplane.Outcome, p model.Packet, want model.Noti
 		r.sw.Free(out[0].Packet)
 		return
 	}
-	if len(b) != 25 || binary.BigEndian.Uint16(b[12:]) != 0x88B5 || b[14] != byte(want) || int(binary.BigEndian.Uint16(b[15:])) != p.In {
+	length := 25
+	if r.relays() {
+		length = 26
+		if b[25] != 3 {
+			r.t.Fatalf("the CNM at %d goes on to %d switches, want 3", r.now, b[25])
+		}
+	}
+	if len(b) != length || binary.BigEndian.Uint16(b[12:]) != 0x88B5 || b[14] != byte(want) || int(binary.BigEndian.Uint16(b[15:])) != p.In {
 		r.t.Fatalf("the CNM at %d is % x, the model wants type %d for port %d", r.now, b, want, p.In)
 	}
 	r.sw.Free(out[0].Packet)
