@@ -68,9 +68,10 @@ func (r *running) openPlace(ctx context.Context, plan *plan.Plan) (_ *place, err
 			err = errors.Join(err, p.close())
 		}
 	}()
+	step := time.Duration(r.Case.Switches.Clock)
 	var target target.Target
 	if r.world == BMv2 {
-		bed := testbed.New(testbed.Options{Name: "lab", Priorities: plan.Queues()})
+		bed := testbed.New(testbed.Options{Name: "lab", Priorities: plan.Queues(), ClockStep: step})
 		target, p.sockets = bed, bed
 	} else {
 		network, err := hosts.Open(r.topo, hosts.Options{MTU: plan.Options.MTU, Rates: true, ByMAC: plan.ByMAC(), Virtual: plan.VirtualAddresses()})
@@ -79,7 +80,7 @@ func (r *running) openPlace(ctx context.Context, plan *plan.Plan) (_ *place, err
 		}
 		p.end, p.sockets = append(p.end, network.Close), network
 		target = embedded.New(embedded.Options{
-			Memory: true, Seed: r.Seed, Rates: true, Priorities: plan.Queues(),
+			Memory: true, Seed: r.Seed, ClockStep: step, Rates: true, Priorities: plan.Queues(),
 			Host: func(name string) (p4rt.Port, error) { return network.Port(name) },
 		})
 	}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/controller/target"
@@ -54,6 +55,8 @@ type Options struct {
 	BfRt bool
 	// Priorities is the number of queues of each port; 0 stands for 1.
 	Priorities int
+	// ClockStep sets the clocks apart: the n-th switch's clock is n times this ahead.
+	ClockStep time.Duration
 	// Seed begins the random numbers; each switch has its own from it.
 	Seed uint64
 	// Log receives events; nil discards them.
@@ -116,7 +119,7 @@ func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 		if n := t.nodes[s.Name]; n != nil {
 			continue
 		}
-		n := &node{target: t, seed: t.opts.Seed + uint64(i), sw: *p.Topology.Switch(s.Name), cpu: uint32(s.CPUPort), arch: s.Pipeline.Manifest.Arch, looped: s.Looped()}
+		n := &node{target: t, seed: t.opts.Seed + uint64(i), ahead: time.Duration(i) * t.opts.ClockStep, sw: *p.Topology.Switch(s.Name), cpu: uint32(s.CPUPort), arch: s.Pipeline.Manifest.Arch, looped: s.Looped()}
 		t.nodes[s.Name] = n
 	}
 	if !t.opts.Still {

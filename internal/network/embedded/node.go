@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/test/bufconn"
 
@@ -25,6 +26,7 @@ type node struct {
 	target *Target
 	sw     fabric.Switch
 	seed   uint64
+	ahead  time.Duration // of the clock
 	cpu    uint32
 	arch   manifest.Arch
 	looped []uint32 // ports in loopback
@@ -68,7 +70,7 @@ func (n *node) start() (err error) {
 		return err
 	}
 	o := p4rt.DeviceOptions{
-		CPUPort: n.cpu, CPUZero: true, CPUIsPort: n.target.opts.BfRt, Priorities: n.target.opts.Priorities, Looped: n.looped, Seed: n.seed, Load: n.target.opts.Load,
+		CPUPort: n.cpu, CPUZero: true, CPUIsPort: n.target.opts.BfRt, Priorities: n.target.opts.Priorities, Looped: n.looped, Seed: n.seed, Ahead: n.ahead, Load: n.target.opts.Load,
 	}
 	if n.target.opts.Simulator != nil {
 		o.Simulator = n.target.opts.Simulator(n.sw.Name)

@@ -147,6 +147,8 @@ func (b *bed) adoptOrBuild(p *plan.Plan) error {
 // all.
 func (b *bed) run(ctx context.Context, p *plan.Plan) error {
 	errs := make([]error, len(b.switches))
+	step := b.o.ClockStep
+	b.o.ClockStep = 0
 	var wg sync.WaitGroup
 	for i, n := range b.switches {
 		n.plan = p.Switches[i]
@@ -160,11 +162,23 @@ func (b *bed) run(ctx context.Context, p *plan.Plan) error {
 				b.o.Log.Warn("a running switch does not answer and is restarted", "switch", n.plan.Name)
 			}
 			n.stop()
-			errs[i] = n.start(ctx)
+			if errs[i] = wait(ctx, time.Duration(len(b.switches)-1-i)*step); errs[i] == nil {
+				errs[i] = n.start(ctx)
+			}
 		})
 	}
 	wg.Wait()
 	return errors.Join(errs...)
+}
+
+// wait waits, unless the context ends.
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }
 
 // close lets go of the deployment.

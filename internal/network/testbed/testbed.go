@@ -26,6 +26,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/network/netspace"
@@ -53,6 +54,9 @@ type Options struct {
 	Known netspace.Known
 	// Priorities is the number of queues of each port; 0 stands for 1.
 	Priorities int
+	// ClockStep sets the clocks apart: the first start leaves this between the switches,
+	// and begins with the last one.
+	ClockStep time.Duration
 	// Log receives events; nil discards them.
 	Log *slog.Logger
 

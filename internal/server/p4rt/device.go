@@ -42,6 +42,8 @@ type DeviceOptions struct {
 	Log   func(line string)
 	// CPUIsPort allows AddPort to connect the CPU port, as on a chip.
 	CPUIsPort bool
+	// Ahead is what the clock shows when the device is created.
+	Ahead time.Duration
 	// Simulator, if not nil, runs the data plane.
 	Simulator Simulator
 }
@@ -111,7 +113,7 @@ func NewDevice(o DeviceOptions) (*Device, error) {
 		return nil, errors.New("negative queue depth or number of priorities")
 	}
 	d := &Device{
-		opts: o, start: time.Now(), wake: make(chan struct{}, 1), done: make(chan struct{}),
+		opts: o, start: time.Now().Add(-o.Ahead), wake: make(chan struct{}, 1), done: make(chan struct{}),
 		ports: map[uint32]*attached{}, counts: map[uint32]*bmv2.PortCounts{}, bitRates: map[uint32]uint64{},
 	}
 	if o.Depth > 0 {
@@ -125,7 +127,7 @@ func NewDevice(o DeviceOptions) (*Device, error) {
 	return d, nil
 }
 
-// now returns the time of the data plane, which starts when the device is
+// now returns the time of the data plane, which starts at Ahead when the device is
 // created, or the virtual time.
 func (d *Device) now() time.Duration {
 	if d.opts.Simulator != nil {

@@ -165,6 +165,8 @@ type deployJob struct {
 	mtu      int
 	graph    string // file of --topology-json
 	queue    int
+
+	clockStep time.Duration
 }
 
 func (j *deployJob) addFlags(cmd *cobra.Command) {
@@ -195,6 +197,7 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 	f.DurationVar(&j.timeout, "timeout", 5*time.Second, "how long a switch may take to answer")
 	f.IntVar(&j.mtu, "mtu", 1500, "the size of packets in `BYTES`, by which rates become packets per second")
 	f.IntVar(&j.queue, "queue", 64, "`PACKETS` of a queue where the topology does not say")
+	f.DurationVar(&j.clockStep, "clock-step", 0, "set clocks apart: each switch's is this `TIME` ahead of the previous one's, and bmv2 starts them so")
 	cli.CompleteWith(cmd, "target", targetNames)
 	cli.GroupFlags(cmd, deployGroups...)
 	if err := cmd.RegisterFlagCompletionFunc("topology", cli.CompleteTopology); err != nil {
@@ -235,6 +238,7 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 		j.tofino.check(cmd, j.target, !j.dryRun, j.takeover),
 		j.hosts.check(cmd, j.target),
 		j.page.Check(cmd),
+		j.checkClocks(cmd),
 		cli.Requires(cmd, j.target == targetServers || j.target == targetTofino, "--target p4runtime or tofino", "tls-ca", "tls-cert", "tls-key"),
 		cli.Requires(cmd, !j.dryRun && !j.diff, "a deployment, and --dry-run and --diff make none", "no-tasks", "atomic", "pcap"),
 		cli.Requires(cmd, !j.once, "a network that stays, and with --once it does not", "no-tasks"),
@@ -251,6 +255,14 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 		return err
 	}
 	return j.checkArch(cmd)
+}
+
+// checkClocks finds mistakes in the time between the clocks of switches.
+func (j *deployJob) checkClocks(cmd *cobra.Command) error {
+	if j.clockStep < 0 || j.clockStep > time.Hour {
+		return cli.UsageError(cmd, "--clock-step %v: want 0s to 1h", j.clockStep)
+	}
+	return cli.Requires(cmd, j.target == targetEmbedded || j.target == targetBMv2 && !j.bmv2.attach, "switches that deploy starts", "clock-step")
 }
 
 // checkArch determines the architecture of the programs from the target.

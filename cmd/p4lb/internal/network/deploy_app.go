@@ -49,7 +49,7 @@ func (j *deployJob) checkApp(cmd *cobra.Command) error {
 	case j.page.Listen != "":
 		return cli.UsageError(cmd, "--p4app goes without --listen: p4lb inspect --listen shows a project")
 	}
-	return cmp.Or(j.bmv2.check(cmd, j.target), j.hosts.check(cmd, j.target))
+	return cmp.Or(j.checkClocks(cmd), j.bmv2.check(cmd, j.target), j.hosts.check(cmd, j.target))
 }
 
 // An appSwitch is a switch of a project, ready to begin.
@@ -227,7 +227,7 @@ func (j *deployJob) openApp(project *p4app.Project, planned *plan.Plan) (appNetw
 	}
 	if j.target == targetBMv2 {
 		name := cmp.Or(j.bmv2.name, planned.Topology.Name)
-		bed := testbed.New(testbed.Options{Name: name, Known: known, Priorities: priorities, Log: j.c.Log})
+		bed := testbed.New(testbed.Options{Name: name, Known: known, Priorities: priorities, ClockStep: j.clockStep, Log: j.c.Log})
 		return &bmv2App{Target: bed, name: name, plan: planned, options: controller.DeployOptions{Timeout: j.timeout, Log: j.c.Log}}, nil
 	}
 	if err := j.addressesFree(planned); err != nil {
@@ -236,7 +236,7 @@ func (j *deployJob) openApp(project *p4app.Project, planned *plan.Plan) (appNetw
 	if err := j.hosts.open(j.c, planned, known); err != nil {
 		return nil, errors.Join(err, j.hosts.close())
 	}
-	options := embedded.Options{AnyPort: j.embedded.anyPort, Seed: j.embedded.seed, Priorities: priorities, Log: j.c.Log}
+	options := embedded.Options{AnyPort: j.embedded.anyPort, Seed: j.embedded.seed, ClockStep: j.clockStep, Priorities: priorities, Log: j.c.Log}
 	j.hosts.join(&options)
 	return &embeddedApp{embedded.New(options), &j.hosts}, nil
 }

@@ -71,7 +71,7 @@ func (t *tofinoFlags) check(cmd *cobra.Command, target string, loads, takeover b
 // deployGroups are the flags of deploy by task.
 var deployGroups = []cli.FlagGroup{
 	{Title: "The scheme and its parameters", Flags: []string{"scheme", "blocks", "set", "file", "coeffs", "state-path", "errata", "arch"}},
-	{Title: "The network", Flags: []string{"topology", "fail", "target", "mtu", "queue"}},
+	{Title: "The network", Flags: []string{"topology", "fail", "target", "mtu", "queue", "clock-step"}},
 	{Title: "A project of p4-utils or the P4 tutorials", Flags: []string{"p4app", "program"}},
 	{Title: "What to do", Flags: []string{"dry-run", "diff", "atomic", "once", "no-tasks", "output", "state"}},
 	{Title: "--target embedded", Flags: []string{"hosts", "detach", "pcap", "rates", "any-port", "seed", "bfrt"}},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -48,12 +49,12 @@ func (j *deployJob) openTarget(plan *plan.Plan) (target.Target, error) {
 	case j.target == targetTofino:
 		return target.NewTofino(options), nil
 	case j.target == targetBMv2:
-		return j.bmv2.open(j.c, plan.Queues(), options), nil
+		return j.bmv2.open(j.c, plan.Queues(), j.clockStep, options), nil
 	}
 	if err := j.addressesFree(plan); err != nil {
 		return nil, err
 	}
-	o := embedded.Options{BfRt: j.bfrt, AnyPort: j.embedded.anyPort, Seed: j.embedded.seed, Priorities: plan.Queues(), Log: j.c.Log}
+	o := embedded.Options{BfRt: j.bfrt, AnyPort: j.embedded.anyPort, Seed: j.embedded.seed, ClockStep: j.clockStep, Priorities: plan.Queues(), Log: j.c.Log}
 	if j.stays() {
 		if err := j.hosts.open(j.c, plan, netspace.KnowsSwitch); err != nil {
 			return nil, err
@@ -151,11 +152,11 @@ func (b *bmv2Flags) check(cmd *cobra.Command, target string) error {
 }
 
 // open makes the target. Ports have so many queues.
-func (b *bmv2Flags) open(c *cli.Console, queues int, o target.ServersOptions) target.Target {
+func (b *bmv2Flags) open(c *cli.Console, queues int, clockStep time.Duration, o target.ServersOptions) target.Target {
 	if b.attach {
 		return target.AttachBMv2(o)
 	}
-	return testbed.New(testbed.Options{Name: b.name, Keep: b.keep, Priorities: queues, Log: c.Log})
+	return testbed.New(testbed.Options{Name: b.name, Keep: b.keep, Priorities: queues, ClockStep: clockStep, Log: c.Log})
 }
 
 // takeAway ends a deployment that was kept.

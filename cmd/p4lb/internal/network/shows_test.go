@@ -52,6 +52,8 @@ func TestRefusedFlags(t *testing.T) {
 		{NewDeploy, deploy + "--dry-run --diff", "--dry-run and --diff exclude each other"},
 		{NewDeploy, deploy + "--timeout 0s", "--timeout 0s: want a positive time"},
 		{NewDeploy, deploy + "--timeout -1s", "--timeout -1s: want a positive time"},
+		{NewDeploy, deploy + "--clock-step -1s", "--clock-step -1s: want 0s to 1h"},
+		{NewDeploy, deploy + "--target p4runtime --clock-step 1s", "--clock-step"},
 		{NewDeploy, deploy + "--election-id 0", "--election-id 0: want a number above 0, or HIGH.LOW"},
 		{NewDeploy, deploy + "--target bmv3", "--target bmv3: want one of embedded, bmv2, p4runtime, tofino"},
 		{NewDeploy, deploy + "--target p4runtime --bfrt", "--bfrt is for --target embedded"},
