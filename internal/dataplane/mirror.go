@@ -49,6 +49,17 @@ func (s *Switch) cloneTo(p *Packet, id uint16) (MirrorSession, bool) {
 	return session, true
 }
 
+// InheritTarget copies the clone sessions, multicast groups and LAGs of old, which
+// belong to the target and not to the program.
+func (s *Switch) InheritTarget(old *Switch) {
+	old.mu.Lock()
+	sessions, pre := mirrors{slices.Clone(old.mirrors.sessions), slices.Clone(old.mirrors.used)}, old.pre.clone()
+	old.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mirrors, s.pre = sessions, pre
+}
+
 // SetMirror creates or changes a clone session.
 func (s *Switch) SetMirror(id uint32, m MirrorSession) error {
 	if id > maxSession {

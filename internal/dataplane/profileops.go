@@ -194,3 +194,17 @@ func (s *Switch) ProfileGroups(name string) (list []Group, err error) {
 	}))
 	return list, err
 }
+
+// ProfileUses returns the references of entries and groups to each member, and of
+// entries to each group, by handle. Unused handles up to the highest one count 0.
+func (s *Switch) ProfileUses(name string) (members, groups []int, err error) {
+	err = s.withProfile(name, always(func(pr *program.Profile) {
+		for _, m := range pr.Members {
+			members = append(members, m.Uses)
+		}
+		for _, g := range pr.Groups {
+			groups = append(groups, g.Uses)
+		}
+	}))
+	return members, groups, err
+}

@@ -46,6 +46,16 @@ func (r *replication) copies(group uint32) []Replica {
 	return nil
 }
 
+// clone copies the engine. Lists of ports are shared, because they are replaced
+// as a whole.
+func (r *replication) clone() replication {
+	c := replication{groups: map[uint32]*mcGroup{}, nodes: slices.Clone(r.nodes), hn: r.hn.Clone(), lags: maps.Clone(r.lags)}
+	for id, g := range r.groups {
+		c.groups[id] = &mcGroup{slices.Clone(g.nodes), g.copies}
+	}
+	return c
+}
+
 // renew recomputes the copies of a group.
 func (r *replication) renew(g *mcGroup) {
 	g.copies = nil

@@ -109,6 +109,28 @@ func TestJobPipeline(t *testing.T) {
 	atMost(t, m, "step-time", message, 0.012)
 }
 
+// TestJobAlternates: in 1f1b with two stages, the second stage waits two messages for its
+// third microbatch: the first stage goes back once before it sends it. The total is
+// m + 5 (F + B) + 3 m by hand, for four microbatches that take F forward, B backward and
+// m < F between the stages.
+func TestJobAlternates(t *testing.T) {
+	m := measuredJob(t, `  - placement: [l1]
+    pipeline: 2
+    microbatches: 4
+    phases: [{pipeline: 1f1b, size: 500KB, phases: [{compute: 100us}], backward: [{compute: 200us}]}]
+`)
+	message := alone(500e3)
+	atMost(t, m, "iteration-time", 5*0.3+4*message, 0.01)
+	atMost(t, m, "iteration-ratio", 1, 0.01)
+	// Without messages, both ways take the time of all microbatches and a pass of the pipeline.
+	m = measuredJob(t, `  - placement: [l1]
+    pipeline: 4
+    microbatches: 8
+    phases: [{pipeline: 1f1b, size: 1B, phases: [{compute: 100us}], backward: [{compute: 200us}]}]
+`)
+	atMost(t, m, "iteration-time", (8+4-1)*0.3, 0.02)
+}
+
 // TestJobExperts: an all-to-all without a window takes the time of n-1 shares on the
 // link of a host, at least.
 func TestJobExperts(t *testing.T) {

@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/p4lb/p4lb/internal/bmv2"
@@ -152,6 +153,9 @@ func (h *Handles) Take() Handle {
 
 // InUse returns the number of allocated handles.
 func (h *Handles) InUse() int { return int(h.next) - len(h.free) }
+
+// Clone returns a copy.
+func (h *Handles) Clone() Handles { return Handles{h.next, slices.Clone(h.free)} }
 
 // Release frees a handle.
 func (h *Handles) Release(i Handle) { h.free.push(i) }

@@ -47,8 +47,9 @@ type Phase struct {
 	Window     int    `yaml:"window"`
 	Chunks     int    `yaml:"chunks"`
 
-	Pipeline string  `yaml:"pipeline"` // forward or backward
+	Pipeline string  `yaml:"pipeline"` // forward, backward or 1f1b
 	Phases   []Phase `yaml:"phases"`   // of each stage and microbatch
+	Backward []Phase `yaml:"backward"` // of 1f1b: the phases of the backward pass
 }
 
 // A Placement is a rule that chooses hosts, or hosts in the order of ranks.
@@ -94,11 +95,14 @@ const (
 
 var parallelisms = []string{overData, overPipeline, overTensor, overExpert, overAll}
 
-// The directions of a pass through the pipeline.
+// The ways of microbatches through the pipeline.
 const (
-	forward  = "forward"
-	backward = "backward"
+	forward   = "forward"
+	backward  = "backward"
+	alternate = "1f1b" // forward and back, in turn once the pipeline is full
 )
+
+var pipelines = []string{forward, backward, alternate}
 
 // iterationStart names the start of the iteration in Phase.After.
 const iterationStart = "start"
@@ -223,10 +227,7 @@ func (j *Job) computing() time.Duration {
 	total := float64(0)
 	for i := range j.Phases {
 		p := &j.Phases[i]
-		total += float64(p.Compute)
-		for k := range p.Phases {
-			total += float64(p.Phases[k].Compute) * float64(max(j.Microbatches, 1)+max(j.Pipeline, 1))
-		}
+		total += float64(p.Compute) + float64(p.stageCompute())*float64(max(j.Microbatches, 1)+max(j.Pipeline, 1))
 	}
 	return time.Duration(min(float64(j.Start)+total*float64(max(j.Iterations, 1)), float64(maxTime)))
 }
@@ -243,9 +244,16 @@ type JobRun struct {
 func (j *Job) computed() (total time.Duration) {
 	for i := range j.Phases {
 		p := &j.Phases[i]
-		total += time.Duration(p.Compute)
-		for k := range p.Phases {
-			total += time.Duration(max(j.Microbatches, 1)) * time.Duration(p.Phases[k].Compute)
+		total += time.Duration(p.Compute + Time(max(j.Microbatches, 1))*p.stageCompute())
+	}
+	return total
+}
+
+// stageCompute returns how long each stage computes for a microbatch.
+func (p *Phase) stageCompute() (total Time) {
+	for _, list := range [][]Phase{p.Phases, p.Backward} {
+		for i := range list {
+			total += list[i].Compute
 		}
 	}
 	return total

@@ -134,47 +134,72 @@ func TestJobErrors(t *testing.T) {
 		"{}":                         "x.yaml:5: jobs[0]: no phases: want phases: [",
 		"{phases: [{compute: 1ms}]}": "x.yaml:5: jobs[0].phases: no phase communicates",
 		"{phases: [{}]}":             "x.yaml:5: jobs[0].phases[0]: want one of compute, collective and pipeline",
-		"{phases: [{compute: 1ms, collective: all-reduce}]}":                                                         "x.yaml:5: jobs[0].phases[0]: want one of compute",
-		"{phases: [{collective: gossip, size: 1MB}]}":                                                                `x.yaml:5: jobs[0].phases[0]: collective "gossip": want one of`,
-		"{phases: [{collective: all-reduce}]}":                                                                       "x.yaml:5: jobs[0].phases[0]: collective all-reduce: want size",
-		"{phases: [{collective: all-reduce, size: 5}]}":                                                              "x.yaml:5: jobs[0].phases[0]: size 5 of 32 ranks: want at least a byte",
-		"{phases: [{collective: all-reduce, size: 1MB, over: model}]}":                                               `x.yaml:5: jobs[0].phases[0].over: over "model": want data, pipeline,`,
-		"{phases: [{collective: all-reduce, size: 1MB, over: tensor}]}":                                              "x.yaml:5: jobs[0].phases[0].over: over tensor: the job has one rank",
-		"{tensor: 3, phases: [" + ring + "]}":                                                                        "x.yaml:5: jobs[0]: pipeline 1 times tensor 3 is 3: want a divisor of the 32 ranks",
-		"{ranks: 16, data: 4, tensor: 2, phases: [" + ring + "]}":                                                    "x.yaml:5: jobs[0]: data 4 times pipeline 1 times tensor 2 is 8: want the 16 ranks",
-		"{expert: 5, phases: [" + ring + "]}":                                                                        "x.yaml:5: jobs[0]: expert 5: want a divisor of data, which is 32",
-		"{ranks: 64, phases: [" + ring + "]}":                                                                        "x.yaml:5: jobs[0]: ranks 64, data 0, pipeline 0, tensor 0, expert 0: there are 32 hosts",
-		"{ranks: -1, phases: [" + ring + "]}":                                                                        "x.yaml:5: jobs[0]: ranks -1, data 0",
-		"{ranks: 1, phases: [" + ring + "]}":                                                                         "x.yaml:5: jobs[0]: one rank: want 2 or more",
-		"{placement: scattered, phases: [" + ring + "]}":                                                             `x.yaml:5: jobs[0].placement: placement "scattered": want packed, spread or random, or a list`,
-		"{placement: [h1, h99], phases: [" + ring + "]}":                                                             `x.yaml:5: jobs[0].placement: there is no host "h99"`,
-		"{placement: [h1, h2], ranks: 4, phases: [" + ring + "]}":                                                    "x.yaml:5: jobs[0].placement: 2 hosts for 4 ranks: want as many",
-		"{placement: [h1, h2, h1..h4], phases: [" + ring + "]}":                                                      "x.yaml:5: jobs[0].placement: h1 is listed twice",
-		"{iterations: -1, phases: [" + ring + "]}":                                                                   "x.yaml:5: jobs[0].iterations: iterations -1",
-		"{iterations: 999999, phases: [" + ring + "]}":                                                               "x.yaml:5: jobs[0]: 2079997920 messages and computations: want at most",
-		"{microbatches: 2, phases: [" + ring + "]}":                                                                  "x.yaml:5: jobs[0].microbatches: microbatches 2: want a phase with pipeline",
-		"{connections: tls, phases: [" + ring + "]}":                                                                 `x.yaml:5: jobs[0].connections: connections "tls": want persistent, per-message or queue-pair`,
-		"{name: 'a:b', phases: [" + ring + "]}":                                                                      `x.yaml:5: jobs[0].name: name "a:b"`,
-		"{phases: [{pipeline: forward, size: 1KB, phases: [{compute: 1ms}]}]}":                                       "x.yaml:5: jobs[0].phases[0].pipeline: pipeline: the job has one stage",
-		"{pipeline: 2, phases: [{pipeline: up, size: 1KB}]}":                                                         `x.yaml:5: jobs[0].phases[0].pipeline: pipeline "up": want forward or backward`,
-		"{pipeline: 2, phases: [{pipeline: forward, phases: [{compute: 1ms}]}]}":                                     "x.yaml:5: jobs[0].phases[0].pipeline: pipeline: want size",
-		"{pipeline: 2, phases: [{pipeline: forward, size: 1KB}]}":                                                    "x.yaml:5: jobs[0].phases[0].pipeline: pipeline: want phases",
-		"{phases: [{compute: 1ms, phases: [{compute: 1ms}]}]}":                                                       "x.yaml:5: jobs[0].phases[0].phases: phases in a phase: want pipeline",
-		"{phases: [{compute: 1ms, over: data}]}":                                                                     "x.yaml:5: jobs[0].phases[0]: over, algorithm, window and chunks: want collective",
-		"{phases: [{compute: 1ms, size: 1KB}]}":                                                                      "x.yaml:5: jobs[0].phases[0].size: size of a computation",
-		"{phases: [{name: a, compute: 1ms}, {name: a, compute: 1ms}]}":                                               `x.yaml:5: jobs[0].phases[1].name: name "a": want a name of its own`,
-		"{phases: [{name: start, compute: 1ms}]}":                                                                    `x.yaml:5: jobs[0].phases[0].name: name "start": want a name`,
-		"{phases: [{compute: 1ms, after: [b]}]}":                                                                     `x.yaml:5: jobs[0].phases[0].after: after "b": there is no phase of this name`,
-		"{phases: [{name: a, compute: 1ms, after: [b]}, {name: b, collective: all-reduce, size: 1MB}]}":              "x.yaml:5: jobs[0].phases[0]: phases wait for each other: a after b after a",
-		"{pipeline: 2, phases: [{pipeline: forward, size: 1KB, phases: [{name: x, after: [x], compute: 1ms}]}]}":     "x.yaml:5: jobs[0].phases[0].phases[0]: phases wait for each other: x after x",
-		"{pipeline: 2, phases: [{pipeline: forward, size: 1KB, phases: [{collective: send-recv, over: pipeline}]}]}": "x.yaml:5: jobs[0].phases[0].phases[0].over: over pipeline within a stage",
-		"{ranks: 20, phases: [" + ring + "]}\n  - {ranks: 20, phases: [" + ring + "]}":                               "x.yaml:6: jobs[1]: 20 ranks, and other jobs leave 12 of 32 hosts",
-		"{name: a, ranks: 2, phases: [" + ring + "]}\n  - {name: a, ranks: 2, phases: [" + ring + "]}":               "x.yaml:6: jobs[1]: two jobs are called a",
-		"{name: a, phases: [" + ring + "]}\nmetrics: ['iteration-time:b']":                                           `x.yaml:6: metrics[0]: metric iteration-time: there is no job "b"`,
+		"{phases: [{compute: 1ms, collective: all-reduce}]}":                                                            "x.yaml:5: jobs[0].phases[0]: want one of compute",
+		"{phases: [{collective: gossip, size: 1MB}]}":                                                                   `x.yaml:5: jobs[0].phases[0]: collective "gossip": want one of`,
+		"{phases: [{collective: all-reduce}]}":                                                                          "x.yaml:5: jobs[0].phases[0]: collective all-reduce: want size",
+		"{phases: [{collective: all-reduce, size: 5}]}":                                                                 "x.yaml:5: jobs[0].phases[0]: size 5 of 32 ranks: want at least a byte",
+		"{phases: [{collective: all-reduce, size: 1MB, over: model}]}":                                                  `x.yaml:5: jobs[0].phases[0].over: over "model": want data, pipeline,`,
+		"{phases: [{collective: all-reduce, size: 1MB, over: tensor}]}":                                                 "x.yaml:5: jobs[0].phases[0].over: over tensor: the job has one rank",
+		"{tensor: 3, phases: [" + ring + "]}":                                                                           "x.yaml:5: jobs[0]: pipeline 1 times tensor 3 is 3: want a divisor of the 32 ranks",
+		"{ranks: 16, data: 4, tensor: 2, phases: [" + ring + "]}":                                                       "x.yaml:5: jobs[0]: data 4 times pipeline 1 times tensor 2 is 8: want the 16 ranks",
+		"{expert: 5, phases: [" + ring + "]}":                                                                           "x.yaml:5: jobs[0]: expert 5: want a divisor of data, which is 32",
+		"{ranks: 64, phases: [" + ring + "]}":                                                                           "x.yaml:5: jobs[0]: ranks 64, data 0, pipeline 0, tensor 0, expert 0: there are 32 hosts",
+		"{ranks: -1, phases: [" + ring + "]}":                                                                           "x.yaml:5: jobs[0]: ranks -1, data 0",
+		"{ranks: 1, phases: [" + ring + "]}":                                                                            "x.yaml:5: jobs[0]: one rank: want 2 or more",
+		"{placement: scattered, phases: [" + ring + "]}":                                                                `x.yaml:5: jobs[0].placement: placement "scattered": want packed, spread or random, or a list`,
+		"{placement: [h1, h99], phases: [" + ring + "]}":                                                                `x.yaml:5: jobs[0].placement: there is no host "h99"`,
+		"{placement: [h1, h2], ranks: 4, phases: [" + ring + "]}":                                                       "x.yaml:5: jobs[0].placement: 2 hosts for 4 ranks: want as many",
+		"{placement: [h1, h2, h1..h4], phases: [" + ring + "]}":                                                         "x.yaml:5: jobs[0].placement: h1 is listed twice",
+		"{iterations: -1, phases: [" + ring + "]}":                                                                      "x.yaml:5: jobs[0].iterations: iterations -1",
+		"{iterations: 999999, phases: [" + ring + "]}":                                                                  "x.yaml:5: jobs[0]: 2079997920 messages and computations: want at most",
+		"{microbatches: 2, phases: [" + ring + "]}":                                                                     "x.yaml:5: jobs[0].microbatches: microbatches 2: want a phase with pipeline",
+		"{connections: tls, phases: [" + ring + "]}":                                                                    `x.yaml:5: jobs[0].connections: connections "tls": want persistent, per-message or queue-pair`,
+		"{name: 'a:b', phases: [" + ring + "]}":                                                                         `x.yaml:5: jobs[0].name: name "a:b"`,
+		"{phases: [{pipeline: forward, size: 1KB, phases: [{compute: 1ms}]}]}":                                          "x.yaml:5: jobs[0].phases[0].pipeline: pipeline: the job has one stage",
+		"{pipeline: 2, phases: [{pipeline: up, size: 1KB}]}":                                                            `x.yaml:5: jobs[0].phases[0].pipeline: pipeline "up": want forward, backward or 1f1b`,
+		"{pipeline: 2, phases: [{pipeline: forward, size: 1KB, phases: [{compute: 1ms}], backward: [{compute: 1ms}]}]}": "x.yaml:5: jobs[0].phases[0].backward: backward: want pipeline: 1f1b",
+		"{pipeline: 2, phases: [{pipeline: 1f1b, size: 1KB, phases: [{compute: 1ms}]}]}":                                "x.yaml:5: jobs[0].phases[0].pipeline: pipeline 1f1b: want backward",
+		"{pipeline: 2, phases: [{pipeline: 1f1b, size: 1KB, phases: [{compute: 1ms}], backward: [{compute: 1ms}, {collective: all-reduce, size: 1KB, over: pipeline}]}]}": "x.yaml:5: jobs[0].phases[0].backward[1].over: over pipeline within a stage",
+		"{pipeline: 2, phases: [{pipeline: forward, phases: [{compute: 1ms}]}]}":                                                                                          "x.yaml:5: jobs[0].phases[0].pipeline: pipeline: want size",
+		"{pipeline: 2, phases: [{pipeline: forward, size: 1KB}]}":                                                                                                         "x.yaml:5: jobs[0].phases[0].pipeline: pipeline: want phases",
+		"{phases: [{compute: 1ms, phases: [{compute: 1ms}]}]}":                                                                                                            "x.yaml:5: jobs[0].phases[0].phases: phases in a phase: want pipeline",
+		"{phases: [{compute: 1ms, over: data}]}":                                                                                                                          "x.yaml:5: jobs[0].phases[0]: over, algorithm, window and chunks: want collective",
+		"{phases: [{compute: 1ms, size: 1KB}]}":                                                                                                                           "x.yaml:5: jobs[0].phases[0].size: size of a computation",
+		"{phases: [{name: a, compute: 1ms}, {name: a, compute: 1ms}]}":                                                                                                    `x.yaml:5: jobs[0].phases[1].name: name "a": want a name of its own`,
+		"{phases: [{name: start, compute: 1ms}]}":                                                                                                                         `x.yaml:5: jobs[0].phases[0].name: name "start": want a name`,
+		"{phases: [{compute: 1ms, after: [b]}]}":                                                                                                                          `x.yaml:5: jobs[0].phases[0].after: after "b": there is no phase of this name`,
+		"{phases: [{name: a, compute: 1ms, after: [b]}, {name: b, collective: all-reduce, size: 1MB}]}":                                                                   "x.yaml:5: jobs[0].phases[0]: phases wait for each other: a after b after a",
+		"{pipeline: 2, phases: [{pipeline: forward, size: 1KB, phases: [{name: x, after: [x], compute: 1ms}]}]}":                                                          "x.yaml:5: jobs[0].phases[0].phases[0]: phases wait for each other: x after x",
+		"{pipeline: 2, phases: [{pipeline: forward, size: 1KB, phases: [{collective: send-recv, over: pipeline}]}]}":                                                      "x.yaml:5: jobs[0].phases[0].phases[0].over: over pipeline within a stage",
+		"{ranks: 20, phases: [" + ring + "]}\n  - {ranks: 20, phases: [" + ring + "]}":                                                                                    "x.yaml:6: jobs[1]: 20 ranks, and other jobs leave 12 of 32 hosts",
+		"{name: a, ranks: 2, phases: [" + ring + "]}\n  - {name: a, ranks: 2, phases: [" + ring + "]}":                                                                    "x.yaml:6: jobs[1]: two jobs are called a",
+		"{name: a, phases: [" + ring + "]}\nmetrics: ['iteration-time:b']":                                                                                                `x.yaml:6: metrics[0]: metric iteration-time: there is no job "b"`,
 	} {
 		_, err := jobSetting(t, "  - "+text+"\n")
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s:\n%v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// TestTurns: the order of 1F1B for three stages, and for fewer microbatches than stages.
+func TestTurns(t *testing.T) {
+	for _, c := range []struct {
+		stage, stages, batches int
+		want                   string
+	}{
+		{0, 3, 4, "F0 F1 F2 B0 F3 B1 B2 B3"},
+		{1, 3, 4, "F0 F1 B0 F2 B1 F3 B2 B3"},
+		{2, 3, 4, "F0 B0 F1 B1 F2 B2 F3 B3"},
+		{0, 4, 2, "F0 F1 B0 B1"},
+	} {
+		var got []string
+		for _, turn := range turns(c.stage, c.stages, c.batches) {
+			way := map[bool]string{false: "F", true: "B"}[turn.back]
+			got = append(got, fmt.Sprint(way, turn.batch))
+		}
+		if text := strings.Join(got, " "); text != c.want {
+			t.Errorf("stage %d of %d, %d microbatches: %s, want %s", c.stage, c.stages, c.batches, text, c.want)
 		}
 	}
 }

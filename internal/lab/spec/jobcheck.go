@@ -86,7 +86,7 @@ func (j *Job) check(t *fabric.Topology) error {
 	case err != nil:
 		return err
 	case j.Microbatches > 0 && !pipelined:
-		return &keyError{".microbatches", fmt.Errorf("microbatches %d: want a phase with pipeline: %s or %s", j.Microbatches, forward, backward)}
+		return &keyError{".microbatches", fmt.Errorf("microbatches %d: want a phase with pipeline: %s", j.Microbatches, orList(pipelines))}
 	case messages == 0:
 		return &keyError{".phases", errors.New("no phase communicates: want collective or pipeline in one of them")}
 	}
@@ -144,6 +144,8 @@ func (j *Job) checkPhase(p *Phase, d degrees, inStage bool) (float64, error) {
 		return 0, &keyError{"", errors.New("want one of compute, collective and pipeline")}
 	case p.Pipeline == "" && len(p.Phases) > 0:
 		return 0, &keyError{".phases", errors.New("phases in a phase: want pipeline beside them")}
+	case p.Pipeline != alternate && len(p.Backward) > 0:
+		return 0, &keyError{".backward", fmt.Errorf("backward: want pipeline: %s beside it", alternate)}
 	case p.Collective == "" && (p.Over != "" || p.Algorithm != "" || p.Window != 0 || p.Chunks != 0):
 		return 0, &keyError{"", errors.New("over, algorithm, window and chunks: want collective beside them")}
 	case p.Compute > 0 && p.Size > 0:
@@ -176,18 +178,29 @@ func (j *Job) checkPass(p *Phase, d degrees, inStage bool) (float64, error) {
 	switch {
 	case inStage:
 		return 0, &keyError{".pipeline", errors.New("pipeline within a stage of the pipeline: want compute or collective")}
-	case p.Pipeline != forward && p.Pipeline != backward:
-		return 0, &keyError{".pipeline", fmt.Errorf("pipeline %q: want %s or %s", p.Pipeline, forward, backward)}
+	case !slices.Contains(pipelines, p.Pipeline):
+		return 0, &keyError{".pipeline", fmt.Errorf("pipeline %q: want %s", p.Pipeline, orList(pipelines))}
 	case d.pipeline < 2:
 		return 0, &keyError{".pipeline", errors.New("pipeline: the job has one stage, want pipeline: 2 or more as a degree of the job")}
 	case p.Size == 0:
 		return 0, &keyError{".pipeline", errors.New("pipeline: want size, the bytes of a microbatch from stage to stage")}
 	case len(p.Phases) == 0:
 		return 0, &keyError{".pipeline", errors.New("pipeline: want phases of each stage and microbatch, such as phases: [{compute: 1ms}]")}
+	case p.Pipeline == alternate && len(p.Backward) == 0:
+		return 0, &keyError{".pipeline", fmt.Errorf("pipeline %s: want backward, the phases of the way back, such as backward: [{compute: 2ms}]", alternate)}
 	}
-	inner, _, err := j.checkPhases(p.Phases, d, true)
+	each, _, err := j.checkPhases(p.Phases, d, true)
 	if err != nil {
 		return 0, err
 	}
-	return float64(max(j.Microbatches, 1)) * (inner*float64(d.pipeline) + float64(d.ranks())), nil
+	sent := d.ranks()
+	if p.Pipeline == alternate {
+		back, _, err := j.checkPhases(p.Backward, d, true)
+		if err != nil {
+			wrong := err.(*keyError)
+			return 0, &keyError{strings.Replace(wrong.key, ".phases", ".backward", 1), wrong.err}
+		}
+		each, sent = each+back, 2*sent
+	}
+	return float64(max(j.Microbatches, 1)) * (each*float64(d.pipeline) + float64(sent)), nil
 }

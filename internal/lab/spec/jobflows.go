@@ -274,6 +274,8 @@ func (b *jobBuilder) phase(p *Phase, begin endings, ranks []int) endings {
 			end[rank] = []int32{b.computed[rank]}
 		}
 		return end
+	case p.Pipeline == alternate:
+		return b.oneForwardOneBackward(p, begin)
 	case p.Pipeline != "":
 		return b.pass(p, begin)
 	}
@@ -334,6 +336,71 @@ func (b *jobBuilder) pass(p *Phase, begin endings) endings {
 					arrived[next] = []int32{b.send(rank, next, int64(p.Size), done[rank])}
 				}
 			}
+		}
+	}
+	return end
+}
+
+// A turn is the work of a stage on a microbatch, forward or backward.
+type turn struct {
+	stage, batch int
+	back         bool
+}
+
+// turns returns the order in which a stage works: forward for as many microbatches as
+// there are stages behind it, then forward and backward in turn, then backward.
+func turns(stage, stages, batches int) (order []turn) {
+	ahead := min(stages-1-stage, batches)
+	for i := range batches + ahead {
+		if i < batches {
+			order = append(order, turn{stage, i, false})
+		}
+		if i >= ahead {
+			order = append(order, turn{stage, i - ahead, true})
+		}
+	}
+	return order
+}
+
+// oneForwardOneBackward makes a pass of all microbatches through the stages and back. A
+// stage begins a turn when the message for it has arrived and its turn before has ended.
+func (b *jobBuilder) oneForwardOneBackward(p *Phase, begin endings) endings {
+	d, batches := b.run.degrees, max(b.run.Microbatches, 1)
+	waiting := lists.Map(sequence(0, d.pipeline), func(stage int) []turn { return turns(stage, d.pipeline, batches) })
+	end := make(endings, len(begin))
+	end.add(begin)
+	arrived := map[turn][]int32{} // the messages for a turn, by rank of its stage
+	for made := 0; made < 2*batches*d.pipeline; {
+		for stage, order := range waiting {
+			if len(order) == 0 {
+				continue
+			}
+			t, phases := order[0], p.Phases
+			from, to := stage-1, stage+1
+			if t.back {
+				phases, from, to = p.Backward, to, from
+			}
+			messages, ready := arrived[t]
+			if !ready && from >= 0 && from < d.pipeline {
+				continue
+			}
+			ranks, started := d.stage(stage), make(endings, len(begin))
+			for i, rank := range ranks {
+				started[rank] = slices.Clone(end[rank])
+				if ready {
+					started[rank] = append(started[rank], messages[i])
+				}
+			}
+			done := b.phases(phases, started, ranks)
+			next := turn{to, t.batch, t.back}
+			for i, rank := range ranks {
+				end[rank] = done[rank]
+				if to >= 0 && to < d.pipeline {
+					arrived[next] = append(arrived[next], b.send(rank, d.stage(to)[i], int64(p.Size), done[rank]))
+				}
+			}
+			waiting[stage] = order[1:]
+			made++
 		}
 	}
 	return end

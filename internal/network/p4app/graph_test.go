@@ -24,6 +24,31 @@ links:
 - {ends: [s2, "l2:9"]}
 `
 
+// oracleAnswers returns the recorded answers of a file by query.
+func oracleAnswers(t *testing.T, file string) map[string]string {
+	t.Helper()
+	recorded, err := os.ReadFile("../../../testdata/oracle/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := map[string]string{}
+	for line := range strings.Lines(string(recorded)) {
+		if query, answer, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); ok && line[0] != '#' {
+			answers[query] = answer
+		}
+	}
+	return answers
+}
+
+func portMAC(top *fabric.Topology, sw string, port int) string {
+	for _, p := range top.Ports(sw) {
+		if p.Number == port {
+			return p.MAC.String()
+		}
+	}
+	return ""
+}
+
 // TestGraph compares what p4-utils reads from the file, recorded in
 // testdata/oracle/p4-utils.tsv, with the topology.
 func TestGraph(t *testing.T) {
@@ -40,32 +65,15 @@ func TestGraph(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	recorded, err := os.ReadFile("../../../testdata/oracle/p4-utils.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	answers := map[string]string{}
-	for line := range strings.Lines(string(recorded)) {
-		if query, answer, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); ok && line[0] != '#' {
-			answers[query] = answer
-		}
-	}
+	answers := oracleAnswers(t, "p4-utils.tsv")
 	if got := fmt.Sprintf("%x", sha256.Sum256(text)); answers["sha256"] != got {
 		t.Errorf("p4-utils' answers are for another file: record them with testdata/oracle/p4-utils.py; %s", got)
-	}
-	mac := func(sw string, port int) string {
-		for _, p := range top.Ports(sw) {
-			if p.Number == port {
-				return p.MAC.String()
-			}
-		}
-		return ""
 	}
 	for query, want := range map[string]string{
 		"switches": "l1 l2 s1 s2", "hosts": "h1 h2", "id l1": "0", "id s2": fmt.Sprint(top.Switch("s2").ID),
 		"grpc l1": "50051", "thrift l1": "9090", "grpc s2": strings.TrimPrefix(top.Switch("s2").GRPC, "127.0.0.1:"),
 		"cpu s1": "254", "ip h2": "10.0.2.7", "mac h1": top.Host("h1").MAC.String(), "name 10.0.1.1": "h1", "gateway h1": "l1",
-		"port l1 h1": "3", "port l2 s2": "9", "port s2 l2": "2", "mac l2 s2": mac("l2", 9), "bw l1 s2": "50", "bw l1 s1": "400",
+		"port l1 h1": "3", "port l2 s2": "9", "port s2 l2": "2", "mac l2 s2": portMAC(top, "l2", 9), "bw l1 s2": "50", "bw l1 s1": "400",
 		"neighbour l2 9": "s2", "hosts of l2": "h2", "paths h1 h2": "h1-l1-s1-l2-h2 h1-l1-s2-l2-h2", "subnet l2 h2": "10.0.2.0/25",
 	} {
 		if answers[query] != want {

@@ -1,7 +1,6 @@
 package p4rt
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -11,30 +10,21 @@ import (
 )
 
 // The methods below control a device without P4Runtime. They offer the
-// operations of BMv2's Thrift interface on the running program.
+// operations of BMv2's Thrift interface.
 
-var errNoProgram = errors.New("the switch has no program yet")
-
-// running returns the program that processes packets.
-func (d *Device) running() (*dataplane.Switch, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.engine == nil {
-		return nil, errNoProgram
-	}
-	return d.engine.Switch(), nil
-}
-
-// Program returns the BMv2 JSON of the running program, or nil.
+// Program returns the BMv2 JSON of the program that Control returns, or nil.
 func (d *Device) Program() []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.loaded != nil {
+		return d.loaded.json
+	}
 	return d.program
 }
 
 // RegisterSize returns the number of cells of a register.
 func (d *Device) RegisterSize(name string) (cells int, ok bool) {
-	sw, err := d.running()
+	sw, err := d.controlled()
 	if err != nil {
 		return 0, false
 	}
@@ -51,7 +41,7 @@ func (d *Device) ReadRegister(name string, from, to int) ([]uint64, error) {
 // AppendRegister appends the cells to dst like ReadRegister, without allocating
 // if dst has room.
 func (d *Device) AppendRegister(dst []uint64, name string, from, to int) ([]uint64, error) {
-	sw, err := d.running()
+	sw, err := d.controlled()
 	if err != nil {
 		return dst, err
 	}
@@ -80,7 +70,7 @@ func (d *Device) AppendRegister(dst []uint64, name string, from, to int) ([]uint
 // WriteRegister sets the cells from ≤ i < to; the value is truncated to their
 // width.
 func (d *Device) WriteRegister(name string, from, to int, value uint64) error {
-	sw, err := d.running()
+	sw, err := d.controlled()
 	if err != nil {
 		return err
 	}
@@ -89,7 +79,7 @@ func (d *Device) WriteRegister(name string, from, to int, value uint64) error {
 
 // CounterSize returns the number of cells of an indirect counter.
 func (d *Device) CounterSize(name string) (cells int, ok bool) {
-	sw, err := d.running()
+	sw, err := d.controlled()
 	if err != nil {
 		return 0, false
 	}
@@ -99,7 +89,7 @@ func (d *Device) CounterSize(name string) (cells int, ok bool) {
 
 // ReadCounter returns a cell of a counter.
 func (d *Device) ReadCounter(name string, index int) (packets, bytes uint64, err error) {
-	sw, err := d.running()
+	sw, err := d.controlled()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -109,7 +99,7 @@ func (d *Device) ReadCounter(name string, index int) (packets, bytes uint64, err
 
 // WriteCounter sets the cells from ≤ i < to of a counter.
 func (d *Device) WriteCounter(name string, from, to int, packets, bytes uint64) error {
-	sw, err := d.running()
+	sw, err := d.controlled()
 	if err != nil {
 		return err
 	}

@@ -76,20 +76,24 @@ type Device struct {
 
 	// mu separates packets from changes that must appear atomic. Its holder
 	// waits for nothing but the data plane.
-	mu       sync.Mutex
-	engine   *dataplane.Engine // nil before the first program
-	program  []byte
-	packetIn func(frame []byte)
-	ports    map[uint32]*attached
-	counts   map[uint32]*bmv2.PortCounts // of ports that exist, existed or were sent packets
-	dirty    []*attached                 // ports with packets to flush
-	queueing []queueSetting
-	bitRates map[uint32]uint64 // of ports that have a rate in bits per second
-	off      map[uint32]bool   // ports disabled by SetPort
+	mu      sync.Mutex
+	engine  *dataplane.Engine // nil before the first program
+	program []byte
+	loaded  *loadedConfig // nil unless a program waits for SwapConfigs
+	// finishing are the engines of swapped programs with queued packets.
+	finishing []*dataplane.Engine
+	packetIn  func(frame []byte)
+	ports     map[uint32]*attached
+	counts    map[uint32]*bmv2.PortCounts // of ports that exist, existed or were sent packets
+	dirty     []*attached                 // ports with packets to flush
+	queueing  []queueSetting
+	bitRates  map[uint32]uint64 // of ports that have a rate in bits per second
+	off       map[uint32]bool   // ports disabled by SetPort
 
 	came    atomic.Int64                    // time of the last packets, by now
 	down    atomic.Pointer[map[uint32]bool] // of the connected ports
 	changed func()                          // called when a port goes up or down
+	onSwap  func(swap func() bool) bool     // called by SwapConfigs; it calls swap
 }
 
 // An attached port is a connected port.
@@ -99,6 +103,12 @@ type attached struct {
 	dirty  bool
 	failed func(error) // called with the first error in sending
 	counts *bmv2.PortCounts
+}
+
+// A loadedConfig is a program that waits for SwapConfigs.
+type loadedConfig struct {
+	sw   *dataplane.Switch
+	json []byte
 }
 
 // NewDevice creates a device without program.
@@ -175,7 +185,12 @@ func (d *Device) run(sw *dataplane.Switch, program []byte, packetIn func([]byte)
 func (d *Device) replace(e *dataplane.Engine, program []byte, packetIn func([]byte)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.program, d.packetIn, d.engine = program, packetIn, e
+	d.install(e, program, packetIn)
+}
+
+// install is replace for callers that hold d.mu.
+func (d *Device) install(e *dataplane.Engine, program []byte, packetIn func([]byte)) {
+	d.program, d.packetIn, d.engine, d.loaded, d.finishing = program, packetIn, e, nil, nil
 	d.engine.Queues(func(q *dataplane.Queues) {
 		for _, s := range d.queueing {
 			s.apply(q) // was checked before
@@ -296,7 +311,7 @@ func (d *Device) Idle() bool {
 		return true
 	}
 	_, queued := d.engine.Next()
-	return !queued
+	return !queued && len(d.finishing) == 0
 }
 
 func (d *Device) portExists(number uint32) bool {
@@ -389,7 +404,7 @@ func (d *Device) settle() {
 		}
 	}
 	d.dirty = d.dirty[:0]
-	if _, ok := d.engine.Next(); ok {
+	if _, ok := d.engine.Next(); ok || len(d.finishing) > 0 {
 		select {
 		case d.wake <- struct{}{}:
 		default:
@@ -422,9 +437,18 @@ func (d *Device) runDue() (wait time.Duration, ok bool) {
 	if d.engine == nil {
 		return 0, false
 	}
-	d.emit(d.engine.Run(d.now()))
+	for _, e := range append(d.finishing, d.engine) {
+		d.emit(e.Run(d.now()))
+	}
 	d.settle()
 	at, ok := d.engine.Next()
+	d.finishing = slices.DeleteFunc(d.finishing, func(e *dataplane.Engine) bool {
+		due, queued := e.Next()
+		if queued && (!ok || due < at) {
+			at, ok = due, true
+		}
+		return !queued
+	})
 	return at - d.now(), ok
 }
 
@@ -487,11 +511,44 @@ func (d *Device) Close() (err error) {
 	return err
 }
 
+var errNoProgram = errors.New("the switch has no program yet")
+
+// running returns the program that processes packets.
+func (d *Device) running() (*dataplane.Switch, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.engine == nil {
+		return nil, errNoProgram
+	}
+	return d.engine.Switch(), nil
+}
+
+// controlled returns the program that waits for SwapConfigs, or else the running
+// one.
+func (d *Device) controlled() (*dataplane.Switch, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.loaded != nil:
+		return d.loaded.sw, nil
+	case d.engine == nil:
+		return nil, errNoProgram
+	}
+	return d.engine.Switch(), nil
+}
+
 // Switch returns the running program in the data plane, or nil. A simulator may
 // send its own packets through it as long as the device has no ports.
 // Controllers' writes affect them immediately.
 func (d *Device) Switch() *dataplane.Switch {
 	sw, _ := d.running()
+	return sw
+}
+
+// Control returns the program that requests over Thrift refer to: the loaded one
+// until SwapConfigs, otherwise the running one.
+func (d *Device) Control() *dataplane.Switch {
+	sw, _ := d.controlled()
 	return sw
 }
 

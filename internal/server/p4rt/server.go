@@ -92,6 +92,7 @@ func NewServer(d *Device, o Options) (*Server, error) {
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	d.OnPorts(s.portsChanged)
+	d.onSwap = s.swapped
 	go s.idle.Run(s.stop, s.reportIdle)
 	return s, nil
 }
@@ -115,6 +116,23 @@ func (s *Server) Stop(ctx context.Context) {
 func (s *Server) Load(program []byte, info *configv1.P4Info) error {
 	return s.configure(p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
 		&p4v1.ForwardingPipelineConfig{P4Info: info, P4DeviceConfig: program})
+}
+
+// swapped runs a swap of programs over Thrift. Requests find no program
+// afterwards.
+func (s *Server) swapped(swap func() bool) (ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !swap() {
+		return false
+	}
+	if old := s.running; old != nil {
+		for _, d := range old.digests {
+			d.configure(nil)
+		}
+	}
+	s.current, s.running = nil, nil
+	return true
 }
 
 // Put applies updates to the configuration that requests refer to, all or none.

@@ -42,12 +42,25 @@ type Target interface {
 	// by number.
 	PortCounts() []bmv2.PortCounts
 
-	// Switch returns the running program in the data plane, or nil.
+	// Switch returns the running program in the data plane, or nil. It has the
+	// multicast groups.
 	Switch() *dataplane.Switch
+	// Control returns the program that calls refer to: the loaded one until the
+	// swap, else the running one.
+	Control() *dataplane.Switch
 	// Elapsed returns the clock used for timestamps in the data plane.
 	Elapsed() time.Duration
-	// Program returns the BMv2 JSON of the running program, or nil.
+	// Program returns the BMv2 JSON of the program of Control, or nil.
 	Program() []byte
+}
+
+// A Swapper is a Target that can replace its program.
+type Swapper interface {
+	// LoadConfig loads a program beside the running one. It returns false if
+	// another one waits already.
+	LoadConfig(program []byte) (ok bool, err error)
+	// SwapConfigs starts the loaded program and returns false if there is none.
+	SwapConfigs() (ok bool)
 }
 
 // An exception is the code of an error that a call declares.
@@ -64,7 +77,8 @@ const (
 )
 
 // A call implements a method. It takes the arguments and returns the value of
-// result field 0 (nil for void), or the exception for field 1.
+// result field 0 (nil for void), or the exception for field 1. An error as value
+// is an error that the method does not declare.
 type call func(t Target, in record) (any, exception)
 
 // services are the calls by service and name.

@@ -26,9 +26,10 @@ import (
 
 // A recorded is a call of a simple_switch client with the reply of
 // simple_switch. A struct is an object with the fields "ID:TYPE"; bytes that
-// are not text are {"hex": …}.
+// are not text are {"hex": …}, the BMv2 JSON of a program is {"program": FILE}.
 type recorded struct {
 	Session string          // starts a session with a switch in its initial state
+	Swap    bool            // the switch was started with --enable-swap
 	Call    string          // service:method
 	In, Out json.RawMessage // the arguments, and the result with its fields
 }
@@ -39,31 +40,31 @@ type recorded struct {
 func TestOracle(t *testing.T) {
 	var c *caller
 	calls, methods := 0, map[string]bool{}
-	for i, r := range oracle(t) {
+	for i, r := range append(oracle(t, "thrift"), oracle(t, "thrift-swap")...) {
 		n := i + 1
 		switch {
 		case r.Session != "":
-			c = newCaller(t, serveProgram(t))
+			c = newCaller(t, serveProgram(t, r.Swap))
 			continue
 		case r.Call == "": // a description of the file
 			continue
 		}
-		got, want := settled(t, c.call(r.Call, r.In)), settled(t, decode(t, r.Out))
+		got, want := settled(t, c.call(r.Call, r.In)), settled(t, withPrograms(t, decode(t, r.Out)))
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("line %d: %s %s\n got %v\nwant %v", n, r.Call, r.In, got, want)
 		}
 		calls++
 		methods[r.Call] = true
 	}
-	if calls < 500 || len(methods) < 70 {
+	if calls < 630 || len(methods) < 73 {
 		t.Errorf("%d calls of %d methods", calls, len(methods))
 	}
 }
 
 // oracle reads the recorded calls, one per line.
-func oracle(t testing.TB) (list []recorded) {
+func oracle(t testing.TB, name string) (list []recorded) {
 	t.Helper()
-	file, err := os.Open("../../../testdata/oracle/thrift.jsonl")
+	file, err := os.Open("../../../testdata/oracle/" + name + ".jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,13 +84,19 @@ func oracle(t testing.TB) (list []recorded) {
 	return list
 }
 
-// newDevice returns a switch with the program of the sessions.
-func newDevice(t testing.TB) *p4rt.Device {
+func compiled(t testing.TB, file string) *p4.Program {
 	t.Helper()
-	p, err := p4.Compile(os.DirFS("testdata"), "session.p4", p4.Options{})
+	p, err := p4.Compile(os.DirFS("testdata"), file, p4.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+// newDevice returns a switch with the program of the sessions.
+func newDevice(t testing.TB) *p4rt.Device {
+	t.Helper()
+	p := compiled(t, "session.p4")
 	dev, err := p4rt.NewDevice(p4rt.DeviceOptions{Load: func(program []byte, o dataplane.Options) (*dataplane.Switch, error) {
 		c, err := bmv2.Load(program)
 		if err != nil {
@@ -117,13 +124,16 @@ func newDevice(t testing.TB) *p4rt.Device {
 }
 
 // serveProgram starts a server for a switch with the program of the sessions.
-func serveProgram(t *testing.T) string {
+func serveProgram(t *testing.T, swap bool) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := NewServer(newDevice(t), 0)
+	if swap {
+		s.AllowSwap()
+	}
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {
@@ -158,6 +168,15 @@ func newCaller(t *testing.T, address string) *caller {
 
 func (c *caller) call(method string, in json.RawMessage) object {
 	c.t.Helper()
+	typ, reply := c.exchange(method, in)
+	if typ != wire.REPLY {
+		c.t.Fatalf("%s %s: message type %d, %v", method, in, typ, reply)
+	}
+	return reply
+}
+
+func (c *caller) exchange(method string, in json.RawMessage) (typ wire.TMessageType, reply object) {
+	c.t.Helper()
 	ctx := c.t.Context()
 	must := func(err error) {
 		c.t.Helper()
@@ -166,18 +185,44 @@ func (c *caller) call(method string, in json.RawMessage) object {
 		}
 	}
 	must(c.out.WriteMessageBegin(ctx, method, wire.CALL, 1))
-	must(writeObject(ctx, c.out, decode(c.t, in)))
+	must(writeObject(ctx, c.out, withPrograms(c.t, decode(c.t, in)).(object)))
 	must(c.out.WriteMessageEnd(ctx))
 	must(c.out.Flush(ctx))
 	_, typ, _, err := c.in.ReadMessageBegin(ctx)
 	must(err)
-	reply, err := readObject(ctx, c.in)
+	reply, err = readObject(ctx, c.in)
 	must(err)
 	must(c.in.ReadMessageEnd(ctx))
-	if typ != wire.REPLY {
-		c.t.Fatalf("%s %s: message type %d, %v", method, in, typ, reply)
+	return typ, reply
+}
+
+// TestLoadNoProgram: JSON that is no program is refused with the reason, and
+// nothing waits for a swap.
+func TestLoadNoProgram(t *testing.T) {
+	c := newCaller(t, serveProgram(t, true))
+	typ, reply := c.exchange("standard:bm_load_new_config", json.RawMessage(`{"1:bytes":"{\"program\": 1}"}`))
+	if text := fmt.Sprint(reply["1:bytes"]); typ != wire.EXCEPTION || !strings.HasPrefix(text, "loading the program: ") || !strings.HasSuffix(text, "want the BMv2 JSON of a program") {
+		t.Errorf("message type %d: %v", typ, reply)
 	}
-	return reply
+	if got := fmt.Sprint(c.call("standard:bm_swap_configs", json.RawMessage(`{}`))); got != "map[1:struct:map[1:i32:3]]" {
+		t.Errorf("swapping: %s, want NO_ONGOING_SWAP", got)
+	}
+}
+
+// withPrograms replaces {"program": FILE} by the BMv2 JSON of the program.
+func withPrograms(t testing.TB, v any) any {
+	o, ok := v.(object)
+	if !ok {
+		return v
+	}
+	if file, ok := o["program"].(string); ok {
+		return object{"hex": hex.EncodeToString(compiled(t, file).JSON())}
+	}
+	out := object{}
+	for k, x := range o {
+		out[k] = withPrograms(t, x)
+	}
+	return out
 }
 
 // An object is a struct by "ID:TYPE". Its values are decoded JSON.
@@ -345,6 +390,9 @@ func settled(t *testing.T, v any) any {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if head := len(stateVersion) + 1; strings.HasPrefix(string(text), stateVersion+"\n") {
+				return string(text[head+16:]) // without the digest of the program
+			}
 			var entries any
 			if len(text) > 0 && text[0] == '{' && json.Unmarshal(text, &entries) == nil {
 				return sorted(entries)
@@ -393,7 +441,7 @@ func TestOwnAnswers(t *testing.T) {
 	const rates = `{"1:i32":0,"2:bytes":"SessionIngress.limits","3:i32":0,"4:list<struct>":[{"1:double":%s,"2:i32":5},{"1:double":0.5,"2:i32":9}]}`
 	const indirect = `{"1:i32":0,"2:bytes":"SessionIngress.profile_one","3:list<struct>":[{"1:i32":0,"2:struct":{"1:bytes":{"hex":"0800"}}}],"4:i32":0,"5:struct":{}}`
 	const member = `{"1:i32":0,"2:bytes":"SessionIngress.shared","3:%s":%s}`
-	c := newCaller(t, serveProgram(t))
+	c := newCaller(t, serveProgram(t, false))
 	for _, x := range []struct{ why, call, in, want string }{
 		{"a number of 10 bits for a key of 9: simple_switch cuts it", add, fmt.Sprintf(exact, "0203", "05"), `map[1:struct:map[1:i32:18]]`},
 		{"a number of 10 bits for a parameter of 9: simple_switch keeps it", add, fmt.Sprintf(exact, "0003", "0400"), `map[1:struct:map[1:i32:26]]`},

@@ -3,6 +3,7 @@ package thrift
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -30,9 +31,12 @@ const (
 	badParameters  exception = 3
 )
 
-// swapDisabled is the code of calls that change the program. Here only
-// P4Runtime does that, because it needs the program's P4Info.
-const swapDisabled exception = 1
+// The codes of exceptions about swaps of programs.
+const (
+	swapDisabled  exception = 1
+	ongoingSwap   exception = 2
+	noOngoingSwap exception = 3
+)
 
 // Codes of exceptions of other kinds of calls.
 const (
@@ -72,14 +76,37 @@ func otherCalls() map[string]call {
 		"bm_dev_mgr_remove_port": removePort,
 		"bm_dev_mgr_show_ports":  showPorts,
 
-		"bm_load_new_config": func(Target, record) (any, exception) { return nil, swapDisabled },
-		"bm_swap_configs":    func(Target, record) (any, exception) { return nil, swapDisabled },
+		"bm_load_new_config": disabledSwap,
+		"bm_swap_configs":    disabledSwap,
+		"bm_serialize_state": serializeState,
 
 		"bm_get_id_from_name": idOfName,
 		"bm_reset_state":      resetState,
 		"bm_get_config":       func(t Target, _ record) (any, exception) { return t.Program(), 0 },
 		"bm_get_config_md5":   configMD5,
 	}
+}
+
+func disabledSwap(Target, record) (any, exception) { return nil, swapDisabled }
+
+// swapCalls are the calls of a server after AllowSwap.
+var swapCalls = map[string]call{
+	"bm_load_new_config": func(t Target, in record) (any, exception) {
+		ok, err := t.(Swapper).LoadConfig(in.bytesAt(1))
+		switch {
+		case err != nil:
+			return fmt.Errorf("loading the program: %w: want the BMv2 JSON of a program", err), 0
+		case !ok:
+			return nil, ongoingSwap
+		}
+		return nil, 0
+	},
+	"bm_swap_configs": func(t Target, _ record) (any, exception) {
+		if !t.(Swapper).SwapConfigs() {
+			return nil, noOngoingSwap
+		}
+		return nil, 0
+	},
 }
 
 // ratesOf parses rates in units per microsecond, with bursts.
@@ -104,7 +131,7 @@ func wireRates(rates []dataplane.MeterRate) []fields {
 
 // meterArray returns a meter by name, including direct ones.
 func meterArray(t Target, in record) (*dataplane.Switch, *bmv2.MeterArray) {
-	sw := t.Switch()
+	sw := t.Control()
 	if sw == nil {
 		return nil, nil
 	}
@@ -205,7 +232,7 @@ func getValueSet(t Target, in record) (any, exception) {
 
 // valueSet returns a parser's value set by name.
 func valueSet(t Target, in record) (sw *dataplane.Switch, members [][]byte, e exception) {
-	if sw = t.Switch(); sw == nil {
+	if sw = t.Control(); sw == nil {
 		return nil, nil, noValueSet
 	}
 	members, err := sw.ValueSet(in.textAt(2))
@@ -243,7 +270,7 @@ func setCRC32(t Target, in record) (any, exception) {
 }
 
 func setCRC(t Target, name, algo string, width int, p record, number func(id int16) uint64) (any, exception) {
-	sw := t.Switch()
+	sw := t.Control()
 	if e := calculation(sw, name, algo); e != 0 {
 		return nil, e
 	}
@@ -253,7 +280,7 @@ func setCRC(t Target, name, algo string, width int, p record, number func(id int
 }
 
 func setToeplitzKey(t Target, in record) (any, exception) {
-	sw, name := t.Switch(), in.textAt(2)
+	sw, name := t.Control(), in.textAt(2)
 	if e := calculation(sw, name, "toeplitz"); e != 0 {
 		return nil, e
 	}
@@ -265,7 +292,7 @@ func setToeplitzKey(t Target, in record) (any, exception) {
 // configure here.
 func learnList(e exception) call {
 	return func(t Target, in record) (any, exception) {
-		if sw := t.Switch(); sw != nil {
+		if sw := t.Control(); sw != nil {
 			for _, l := range sw.Config().LearnLists {
 				if l.ID == int(in.int32At(2)) {
 					return nil, e
@@ -278,7 +305,7 @@ func learnList(e exception) call {
 
 // idOfName returns the id of an object in the program's document.
 func idOfName(t Target, in record) (any, exception) {
-	sw, name := t.Switch(), in.textAt(3)
+	sw, name := t.Control(), in.textAt(3)
 	if sw == nil {
 		return nil, noSuchName
 	}
@@ -325,7 +352,7 @@ func idOfName(t Target, in record) (any, exception) {
 
 // resetState resets all state of the program except constant entries.
 func resetState(t Target, _ record) (any, exception) {
-	if sw := t.Switch(); sw != nil {
+	if sw := t.Control(); sw != nil {
 		sw.Reset()
 	}
 	return nil, 0

@@ -22,6 +22,7 @@ type Server struct {
 	target Target
 	device uint64
 	most   int // maximum number of connections
+	swaps  bool
 	log    *slog.Logger
 
 	silence time.Duration // idle time after which a connection can be replaced
@@ -51,18 +52,31 @@ func NewServer(t Target, device uint64) *Server {
 // there is none, the new connection is closed.
 func (s *Server) Limit(connections int) { s.most = connections }
 
+// AllowSwap lets clients replace the program of a target that is a Swapper, like
+// --enable-swap of simple_switch. It must be called before Serve.
+func (s *Server) AllowSwap() { s.swaps = true }
+
 // LogTo sets the logger for panics in calls.
 func (s *Server) LogTo(l *slog.Logger) { s.log = l }
 
-// The limits of calls, which are short. The protocol limits each part of a call
-// to maxMessage; timedConn limits their sum.
+// The limits of calls, which are short except for programs. The protocol limits
+// each part of a call to the size; timedConn limits their sum.
 const (
 	maxMessage   = 1 << 20
+	maxProgram   = 16 << 20 // of a server that allows swaps
 	serverBuffer = 1 << 13
 )
 
-func configuration() *wire.TConfiguration {
-	return &wire.TConfiguration{MaxMessageSize: maxMessage}
+// message returns the maximum size of a call.
+func (s *Server) message() int {
+	if s.swaps {
+		return maxProgram
+	}
+	return maxMessage
+}
+
+func configuration(size int) *wire.TConfiguration {
+	return &wire.TConfiguration{MaxMessageSize: int32(size)}
 }
 
 // Serve answers clients on l until Close.
@@ -119,11 +133,11 @@ func (s *Server) add(conn net.Conn) {
 		conn.Close()
 		return
 	}
-	c := &timedConn{Conn: conn, wait: callTime, since: time.Now()}
+	c := &timedConn{Conn: conn, wait: callTime, since: time.Now(), most: s.message()}
 	s.conns[c] = true
 	s.work.Go(func() {
 		defer s.drop(c)
-		conf := configuration()
+		conf := configuration(s.message())
 		socket := wire.NewTSocketFromConnConf(c, conf)
 		// One buffer per direction limits the memory of a flood of connections.
 		both := wire.NewTBinaryProtocolConf(wire.NewTBufferedTransport(socket, serverBuffer), conf)
@@ -220,6 +234,9 @@ func (s *Server) answer(ctx context.Context, in, out wire.TProtocol, there func(
 	if typ == wire.ONEWAY {
 		return nil
 	}
+	if err, ok := value.(error); ok {
+		return s.refuse(ctx, out, method, seq, wire.INTERNAL_ERROR, err.Error())
+	}
 	var reply fields
 	switch {
 	case exc == zeroCode:
@@ -245,6 +262,9 @@ func (s *Server) find(service, method string) call {
 		return func(Target, record) (any, exception) {
 			return fields{{1, int64(s.device)}, {2, s.port()}}, 0
 		}
+	}
+	if _, can := s.target.(Swapper); can && s.swaps && service == "standard" && swapCalls[method] != nil {
+		return swapCalls[method]
 	}
 	return services()[service][method]
 }

@@ -128,7 +128,7 @@ func (r *request) hasTable() bool { return r.table != nil }
 func (r *request) hasProfile() bool { return r.profile != nil }
 
 func newRequest(t Target, in record) *request {
-	r := &request{target: t, sw: t.Switch(), name: in.textAt(2), in: in}
+	r := &request{target: t, sw: t.Control(), name: in.textAt(2), in: in}
 	if r.sw == nil {
 		return r
 	}

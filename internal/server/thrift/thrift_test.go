@@ -113,6 +113,8 @@ func (f *fakeTarget) DeleteSession(id int) error {
 
 func (f *fakeTarget) Switch() *dataplane.Switch { return nil }
 
+func (f *fakeTarget) Control() *dataplane.Switch { return nil }
+
 func (f *fakeTarget) Elapsed() time.Duration { return 1500 * time.Millisecond }
 
 func (f *fakeTarget) Program() []byte { return []byte("{}") }
@@ -336,7 +338,7 @@ func TestNegativeListLength(t *testing.T) {
 	for _, elements := range []string{"\x0c", "\x0a", "\x0b"} { // structs, 64-bit integers, strings
 		var in, out wire.TMemoryBuffer
 		in.Buffer, out.Buffer = bytes.NewBufferString("\x80\x01\x00\x01\x00\x00\x00\x01a\x00\x00\x00\x01\x0f\x00\x01"+elements+"\xff\xff\xff\xff\x00"), &bytes.Buffer{}
-		conf := configuration()
+		conf := configuration(maxMessage)
 		err := NewServer(newFake(), 1).answer(context.Background(), wire.NewTBinaryProtocolConf(&in, conf), wire.NewTBinaryProtocolConf(&out, conf), func() {})
 		if err == nil {
 			t.Errorf("a list of -1 elements of type %q is accepted", elements)
@@ -377,7 +379,7 @@ func FuzzServer(f *testing.F) {
 	f.Add(call("standard:bm_register_write_range", named("r", field{3, int32(1)}, field{4, int32(2)}, field{5, int64(3)})))
 	f.Add(call("standard:bm_counter_write", named("c", field{3, int32(1)}, field{4, fields{{1, int64(2)}}})))
 	f.Add(call("simple_switch:mirroring_session_add", fields{{1, int32(1)}, {2, fields{{1, int32(2)}}}}))
-	for _, r := range oracle(f) {
+	for _, r := range oracle(f, "thrift") {
 		if r.Call == "" {
 			continue
 		}
@@ -395,7 +397,7 @@ func FuzzServer(f *testing.F) {
 		s := NewServer(dev, 1)
 		var in, out wire.TMemoryBuffer
 		in.Buffer, out.Buffer = bytes.NewBuffer(data), &bytes.Buffer{}
-		conf := configuration()
+		conf := configuration(maxMessage)
 		pin, pout := wire.NewTBinaryProtocolConf(&in, conf), wire.NewTBinaryProtocolConf(&out, conf)
 		for s.answer(context.Background(), pin, pout, func() {}) == nil {
 		}

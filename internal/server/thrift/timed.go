@@ -28,6 +28,7 @@ type timedConn struct {
 	spoke atomic.Bool   // there has been a call
 	rests atomic.Int64  // when the last call was answered, in nanoseconds since 1970; 0 during a call
 	came  int           // bytes received since the last call
+	most  int           // maximum size of a call
 }
 
 // errLong ends a connection with a call that is too long.
@@ -46,7 +47,7 @@ func (c *timedConn) busy() {
 }
 
 func (c *timedConn) Read(b []byte) (int, error) {
-	if c.came > maxMessage+serverBuffer { // a part may belong to the next call
+	if c.came > c.most+serverBuffer { // a part may belong to the next call
 		return 0, errLong
 	}
 	until := c.until

@@ -164,6 +164,7 @@ type deployJob struct {
 	timeout  time.Duration
 	mtu      int
 	graph    string // file of --topology-json
+	database string // file of --topology-db
 	queue    int
 
 	clockStep time.Duration
@@ -177,6 +178,7 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&j.programs, "program", nil, "p4app: the switches run `FILE`, or one of them with SWITCH=FILE, not the program that is named there (repeatable)")
 	cli.AddFailFlag(cmd, &j.fail)
 	f.StringVar(&j.graph, "topology-json", "", "write the network to `FILE` as the topology.json that controllers of p4-utils load")
+	f.StringVar(&j.database, "topology-db", "", "write the network to `FILE` as the topology.db of p4-utils before 2021, for controllers over Thrift")
 	f.StringVar(&j.target, "target", targetNames[0], "deploy to `TARGET`: "+strings.Join(targetNames, ", "))
 	f.BoolVar(&j.dryRun, "dry-run", false, "print the plan, and do nothing")
 	f.BoolVar(&j.diff, "diff", false, "print the differences and write nothing")
@@ -211,8 +213,8 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 		return j.checkApp(cmd)
 	}
 	switch {
-	case j.graph != "" && (j.embedded.anyPort || j.dryRun || j.diff):
-		return cli.UsageError(cmd, "--topology-json names the addresses of the topology: want none of --any-port, --dry-run and --diff")
+	case (j.graph != "" || j.database != "") && (j.embedded.anyPort || j.dryRun || j.diff):
+		return cli.UsageError(cmd, "--topology-json and --topology-db name the addresses of the topology: want none of --any-port, --dry-run and --diff")
 	case len(j.programs) > 0:
 		return cli.UsageError(cmd, "--program is for --p4app")
 	case j.request.Scheme == "" && j.request.File == "" && !j.bmv2.remove:
@@ -366,20 +368,28 @@ func (j *deployJob) run(ctx context.Context) error {
 	return errors.Join(err, target.Close(), j.hosts.close())
 }
 
-// writeGraph writes the file of --topology-json.
+// writeGraph writes the files of --topology-json and --topology-db.
 func (j *deployJob) writeGraph(p *plan.Plan) error {
-	if j.graph == "" {
-		return nil
-	}
 	cpu := map[string]int{}
 	for _, s := range p.Switches {
 		cpu[s.Name] = s.CPUPort
 	}
-	text, err := p4app.Graph(p.Topology, cpu)
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", j.graph, err)
+	for _, x := range []struct {
+		file string
+		form func(*fabric.Topology, map[string]int) ([]byte, error)
+	}{{j.graph, p4app.Graph}, {j.database, p4app.Database}} {
+		if x.file == "" {
+			continue
+		}
+		text, err := x.form(p.Topology, cpu)
+		if err != nil {
+			return fmt.Errorf("writing %s: %w", x.file, err)
+		}
+		if err := j.c.WriteResult(x.file, text); err != nil {
+			return err
+		}
 	}
-	return j.c.WriteResult(j.graph, text)
+	return nil
 }
 
 // own makes this process the owner of the deployment, unless nothing is

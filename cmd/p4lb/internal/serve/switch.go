@@ -84,6 +84,12 @@ other clients. It has neither encryption nor passwords: any client that reaches
 the address can read and change the whole switch. The address must therefore be on
 this machine, unless --remote-plaintext allows others.
 
+--enable-swap lets Thrift clients replace the program, like simple_switch --
+--enable-swap. load_new_config_file loads a program beside the running one. Until
+swap_configs, commands refer to the loaded program. The old program finishes the
+packets in its queues, the new one processes all later packets. P4Runtime clients
+must push a program again after a swap.
+
 ` + limitHelp,
 		Example: `  p4lb switch -i 0@veth0 -i 1@veth2 --cpu-port 255
   p4lb switch --load router.p4 -i 0@pcap:in.pcap,out.pcap --grpc off
@@ -124,6 +130,7 @@ type switchJob struct {
 	trace        string
 	pcap         string
 	plaintext    bool
+	swap         bool
 	limits       limits
 	engine       cli.Engine
 	bfrt         bfrtFlags
@@ -143,6 +150,7 @@ func (j *switchJob) addFlags(cmd *cobra.Command) {
 	f.StringVar(&j.key, "tls-key", "", "key of the certificate, in `FILE`")
 	f.StringVar(&j.ca, "tls-ca", "", "accept only clients with a certificate signed by a CA in `FILE`")
 	f.StringVar(&j.thrift, "thrift", off, "serve the Thrift interface of simple_switch at `ADDR`")
+	f.BoolVar(&j.swap, "enable-swap", false, "let Thrift clients replace the program: load_new_config_file and swap_configs of simple_switch_CLI")
 	cli.AddPlaintext(cmd, &j.plaintext, "Thrift")
 	cmd.Flags().StringArrayVar(&j.limits.list, "limit", nil, "limit the resources of clients, as `NAME=N` (repeatable)")
 	j.engine.AddFlag(cmd)
@@ -190,7 +198,7 @@ func (j *switchJob) check(cmd *cobra.Command) error {
 		cli.Requires(cmd, compiled, "a P4 program: --load FILE.p4", "include", "define"),
 		cli.Requires(cmd, j.grpc != off || bfrt, "--grpc or --bfrt", "tls-cert"),
 		cli.Requires(cmd, j.grpc != off || j.thrift != off, "--grpc or --thrift", "device-id"),
-		cli.Requires(cmd, j.thrift != off, "--thrift", "remote-plaintext"),
+		cli.Requires(cmd, j.thrift != off, "--thrift", "remote-plaintext", "enable-swap"),
 	); err != nil {
 		return err
 	}
@@ -351,6 +359,9 @@ func (j *switchJob) listen(s *runningSwitch) (err error) {
 		}
 		s.thrift = thrift.NewServer(&switchPorts{Device: s.dev, names: map[uint32]string{}, given: j.ports, log: j.c.Log}, j.device)
 		s.thrift.Limit(j.limits.thrift)
+		if j.swap {
+			s.thrift.AllowSwap()
+		}
 		s.thrift.LogTo(j.c.Log)
 	}
 	return nil
