@@ -20,13 +20,18 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/dataplane"
 	"github.com/p4lb/p4lb/internal/lab/spec"
 	"github.com/p4lb/p4lb/internal/network/embedded"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/network/p4app"
 	"github.com/p4lb/p4lb/internal/p4/describe"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
 	"github.com/p4lb/p4lb/internal/server/gate"
 	"github.com/p4lb/p4lb/internal/server/p4rt"
+	"github.com/p4lb/p4lb/internal/server/thrift"
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
@@ -46,8 +51,8 @@ func (o *Serve) check(jobs []*Job) error {
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("serving %s: port %q: want a number up to 65535", o.Address, port)
-	} else if most := 65535 - len(jobs[0].setup.topo.Switches); int(n) > most {
-		return fmt.Errorf("serving %s: the %d switches have the ports after %d: want at most %d", o.Address, len(jobs[0].setup.topo.Switches), n, most)
+	} else if most := 65535 - 2*len(jobs[0].setup.topo.Switches); int(n) > most {
+		return fmt.Errorf("serving %s: the %d switches have the ports after %d, for P4Runtime and for Thrift: want at most %d", o.Address, len(jobs[0].setup.topo.Switches), n, most)
 	}
 	switch {
 	case o.Every <= 0:
@@ -79,7 +84,8 @@ func (o *Serve) check(jobs []*Job) error {
 	return nil
 }
 
-// A served network has a P4Runtime server for each switch. p4lb deploys the plan; from
+// A served network has a P4Runtime server and, for v1model, a Thrift server for each
+// switch. p4lb deploys the plan; from
 // the first moment on the switches belong to the controllers.
 //
 // The clock stands while open is set. Calls are processed only then, so that their
@@ -89,7 +95,9 @@ type served struct {
 	r      *running
 	target *embedded.Target
 	at     []servedSwitch
-	listen []net.Listener
+	nodes  map[string]*servedNode
+	listen []net.Listener // of the page, then of P4Runtime, then of Thrift
+	thrift []*thrift.Server
 	page   *http.Server
 	ready  bool // the plan is deployed
 	work   sync.WaitGroup
@@ -121,6 +129,7 @@ type servedSwitch struct {
 	Name    string `json:"name"`
 	Role    string `json:"role"`
 	Address string `json:"address"`
+	Thrift  string `json:"thrift,omitempty"`
 	Device  uint64 `json:"device_id"`
 	CPUPort int    `json:"cpu_port"`
 	P4Info  string `json:"p4info"`
@@ -151,7 +160,7 @@ type servedFrame struct {
 func deployServed(ctx context.Context, r *running) (_ deployment, err error) {
 	o := r.Job.serve
 	o.mu.Lock()
-	d := &served{o: o, r: r, changed: make(chan struct{}), open: true, active: map[*servedCall]bool{}, callers: map[string]*caller{}, sessions: map[string]bool{}}
+	d := &served{o: o, r: r, changed: make(chan struct{}), open: true, active: map[*servedCall]bool{}, callers: map[string]*caller{}, sessions: map[string]bool{}, nodes: map[string]*servedNode{}}
 	defer func() {
 		if err != nil {
 			d.close()
@@ -165,7 +174,8 @@ func deployServed(ctx context.Context, r *running) (_ deployment, err error) {
 	d.target = embedded.New(embedded.Options{
 		Memory: true, Still: true, Seed: r.Seed, Load: chance.load, Priorities: r.planned.Queues(),
 		Simulator: func(name string) p4rt.Simulator {
-			return &servedNode{d, r.planned.Switch(name), r.net.Switch(name), chance}
+			d.nodes[name] = &servedNode{d, r.planned.Switch(name), r.net.Switch(name), chance}
+			return d.nodes[name]
 		},
 	})
 	ctl, err := controller.New(ctx, r.planned, d.target, controller.DeployOptions{})
@@ -217,21 +227,36 @@ func (d *served) bind() (page net.Listener, err error) {
 	d.listen = append(d.listen, page)
 	at := page.Addr().(*net.TCPAddr)
 	_, port, _ := net.SplitHostPort(d.o.Address)
-	for i, s := range d.r.planned.Switches {
-		next := net.TCPAddr{IP: at.IP, Port: at.Port + 1 + i}
+	listen := func(s *plan.Switch) (address string, err error) {
+		next := net.TCPAddr{IP: at.IP, Port: at.Port + len(d.listen)}
 		if port == "0" {
 			next.Port = 0
 		}
 		l, err := net.Listen("tcp", next.String())
 		if err != nil {
-			return nil, fmt.Errorf("serving switch %s: %w", s.Name, err)
+			return "", fmt.Errorf("serving switch %s: %w", s.Name, err)
 		}
 		d.listen = append(d.listen, l)
+		return l.Addr().String(), nil
+	}
+	for _, s := range d.r.planned.Switches {
+		address, err := listen(s)
+		if err != nil {
+			return nil, err
+		}
 		role := string(s.Role)
 		d.at = append(d.at, servedSwitch{
-			Name: s.Name, Role: role, Address: l.Addr().String(), Device: s.Device, CPUPort: s.CPUPort,
+			Name: s.Name, Role: role, Address: address, Device: s.Device, CPUPort: s.CPUPort,
 			P4Info: "http://" + page.Addr().String() + "/" + role + ".p4info.txtpb", Program: "http://" + page.Addr().String() + "/" + role + ".json", plan: s,
 		})
+	}
+	for i, s := range d.r.planned.Switches {
+		if s.Pipeline.Manifest.Arch != manifest.V1Model {
+			continue // Thrift is the interface of simple_switch
+		}
+		if d.at[i].Thrift, err = listen(s); err != nil {
+			return nil, err
+		}
 	}
 	return page, nil
 }
@@ -242,6 +267,8 @@ func (d *served) start(page net.Listener) {
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { d.list(w) })
 	mux.HandleFunc("GET /next", d.next)
 	mux.HandleFunc("GET /done", d.done)
+	mux.HandleFunc("GET /topology.json", func(w http.ResponseWriter, _ *http.Request) { d.topology(w, p4app.Graph) })
+	mux.HandleFunc("GET /topology.db", func(w http.ResponseWriter, _ *http.Request) { d.topology(w, p4app.Database) })
 	known := map[string]bool{}
 	for _, s := range d.at {
 		if known[s.Role] {
@@ -260,6 +287,16 @@ func (d *served) start(page net.Listener) {
 		server, l := d.target.Server(s.Name), d.listen[1+i]
 		d.work.Go(func() { server.Serve(l) })
 		d.o.Log(fmt.Sprintf("  %s: P4Runtime at %s, device id %d, P4Info %s", s.Name, s.Address, s.Device, s.P4Info))
+	}
+	for i, l := range d.listen[1+len(d.at):] {
+		s := d.at[i]
+		n := d.nodes[s.Name]
+		server := thrift.NewServer(&thriftNode{d.target.Device(s.Name), n}, s.Device)
+		server.AllowSwap()
+		server.Simulate(thriftTurns{n})
+		d.thrift = append(d.thrift, server)
+		d.work.Go(func() { server.Serve(l) })
+		d.o.Log(fmt.Sprintf("  %s: Thrift at %s", s.Name, s.Thrift))
 	}
 }
 
@@ -499,6 +536,25 @@ func (d *served) list(w http.ResponseWriter) {
 	}{d.r.Name(), d.o.Every.String(), d.at})
 }
 
+// topology answers with the topology in a form of p4-utils, with the addresses of the
+// servers.
+func (d *served) topology(w http.ResponseWriter, form func(*fabric.Topology, map[string]int) ([]byte, error)) {
+	topo, cpu := *d.r.topo, map[string]int{}
+	topo.Switches = slices.Clone(topo.Switches)
+	for _, s := range d.at {
+		cpu[s.Name] = s.CPUPort
+		to := topo.Switch(s.Name)
+		to.GRPC, to.Thrift = s.Address, s.Thrift
+	}
+	text, err := form(&topo, cpu)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(text)
+}
+
 // log passes the first lines on.
 func (d *served) log(format string, args ...any) {
 	const most = 20
@@ -549,6 +605,9 @@ func (d *served) close() {
 			d.page.Close()
 		}
 		cancel()
+	}
+	for _, s := range d.thrift {
+		s.Close()
 	}
 	if d.target != nil {
 		d.target.Close()
@@ -665,4 +724,49 @@ func (n *servedNode) Session(client string, open bool) {
 		}
 	}
 	n.notify()
+}
+
+// A thriftNode is the target of a Thrift server. The simulator has the queues and counts
+// the packets of ports.
+type thriftNode struct {
+	*p4rt.Device
+	node *servedNode
+}
+
+var errQueue = errors.New("the topology defines the rates and depths of queues in virtual time")
+
+// SetQueueDepth fails: the topology defines queues.
+func (*thriftNode) SetQueueDepth(int, int, int) error { return errQueue }
+
+// SetQueueRate fails: the topology defines queues.
+func (*thriftNode) SetQueueRate(int, int, uint64) error { return errQueue }
+
+// PortCounts returns the packets at each simulated port.
+func (t *thriftNode) PortCounts() []bmv2.PortCounts {
+	list, _ := (&simRegisters{sw: t.node.sw}).PortCounts(context.Background()) // never fails
+	return list
+}
+
+// Ports lists the ports with the names that p4-utils gives them.
+func (t *thriftNode) Ports() (list []thrift.PortInfo) {
+	for _, p := range t.node.sw.Ports() {
+		list = append(list, thrift.PortInfo{Number: uint32(p.Number), Name: fmt.Sprintf("%s-eth%d", t.node.sw.Name, p.Number), Up: !p.Link().Down()})
+	}
+	return list
+}
+
+// Connect fails: the topology defines ports.
+func (*thriftNode) Connect(uint32, string) error { return errPorts }
+
+// Disconnect fails: the topology defines ports.
+func (*thriftNode) Disconnect(uint32) error { return errPorts }
+
+var errPorts = errors.New("the topology defines ports")
+
+// thriftTurns lets a Thrift server wait for the clock to stand.
+type thriftTurns struct{ *servedNode }
+
+// Turn waits for the clock to stand.
+func (n thriftTurns) Turn(ctx context.Context, client, method string) (func(error), error) {
+	return n.servedNode.Turn(ctx, p4rt.SimCall{Client: client, Method: method})
 }

@@ -49,6 +49,7 @@ type listed struct {
 	Name, Role, Address string
 	Device              uint64 `json:"device_id"`
 	P4Info, Program     string
+	Thrift              string
 }
 
 func get(t *testing.T, url string) (string, int) {

@@ -23,6 +23,7 @@ type Server struct {
 	device uint64
 	most   int // maximum number of connections
 	swaps  bool
+	sim    Simulator // nil: calls are processed at once
 	log    *slog.Logger
 
 	silence time.Duration // idle time after which a connection can be replaced
@@ -55,6 +56,18 @@ func (s *Server) Limit(connections int) { s.most = connections }
 // AllowSwap lets clients replace the program of a target that is a Swapper, like
 // --enable-swap of simple_switch. It must be called before Serve.
 func (s *Server) AllowSwap() { s.swaps = true }
+
+// A Simulator runs a target in virtual time.
+type Simulator interface {
+	// Turn blocks until the server may process a call, and returns the function that
+	// receives its result.
+	Turn(ctx context.Context, client, method string) (done func(error), err error)
+	// Session is called when a client connects and, with false, when it has gone.
+	Session(client string, open bool)
+}
+
+// Simulate makes the server process calls in turns. It must be called before Serve.
+func (s *Server) Simulate(sim Simulator) { s.sim = sim }
 
 // LogTo sets the logger for panics in calls.
 func (s *Server) LogTo(l *slog.Logger) { s.log = l }
@@ -137,6 +150,11 @@ func (s *Server) add(conn net.Conn) {
 	s.conns[c] = true
 	s.work.Go(func() {
 		defer s.drop(c)
+		client := conn.RemoteAddr().String()
+		if s.sim != nil {
+			s.sim.Session(client, true)
+			defer s.sim.Session(client, false)
+		}
 		conf := configuration(s.message())
 		socket := wire.NewTSocketFromConnConf(c, conf)
 		// One buffer per direction limits the memory of a flood of connections.
@@ -147,7 +165,7 @@ func (s *Server) add(conn net.Conn) {
 				s.log.Error("panic while handling a call", "client", conn.RemoteAddr(), "fault", fmt.Sprint(p), "stack", string(debug.Stack()))
 			}
 		}()
-		for s.answer(ctx, both, both, c.busy) == nil {
+		for s.answer(ctx, client, both, both, c.busy) == nil {
 			c.idle()
 		}
 	})
@@ -206,7 +224,7 @@ func (s *Server) Close() error {
 
 // answer handles one call and calls there when the call has been received
 // completely. An error ends the connection.
-func (s *Server) answer(ctx context.Context, in, out wire.TProtocol, there func()) error {
+func (s *Server) answer(ctx context.Context, client string, in, out wire.TProtocol, there func()) error {
 	name, typ, seq, err := in.ReadMessageBegin(ctx)
 	if err != nil {
 		return err
@@ -230,7 +248,10 @@ func (s *Server) answer(ctx context.Context, in, out wire.TProtocol, there func(
 	case do == nil:
 		return s.refuse(ctx, out, method, seq, wire.UNKNOWN_METHOD, "unknown method "+name)
 	}
-	value, exc := do(s.target, args)
+	value, exc, err := s.process(ctx, client, method, do, args)
+	if err != nil {
+		return err
+	}
 	if typ == wire.ONEWAY {
 		return nil
 	}
@@ -253,6 +274,25 @@ func (s *Server) answer(ctx context.Context, in, out wire.TProtocol, there func(
 		return err
 	}
 	return finish(ctx, out)
+}
+
+// process executes a call, in its turn if there is a simulator.
+func (s *Server) process(ctx context.Context, client, method string, do call, args record) (value any, exc exception, err error) {
+	if s.sim == nil {
+		value, exc = do(s.target, args)
+		return value, exc, nil
+	}
+	done, err := s.sim.Turn(ctx, client, method)
+	if err != nil {
+		return nil, 0, err
+	}
+	value, exc = do(s.target, args)
+	failed, _ := value.(error)
+	if exc != 0 {
+		failed = fmt.Errorf("exception with code %d", exc)
+	}
+	done(failed)
+	return value, exc, nil
 }
 
 // find returns the call with a name. The server itself implements

@@ -339,7 +339,7 @@ func TestNegativeListLength(t *testing.T) {
 		var in, out wire.TMemoryBuffer
 		in.Buffer, out.Buffer = bytes.NewBufferString("\x80\x01\x00\x01\x00\x00\x00\x01a\x00\x00\x00\x01\x0f\x00\x01"+elements+"\xff\xff\xff\xff\x00"), &bytes.Buffer{}
 		conf := configuration(maxMessage)
-		err := NewServer(newFake(), 1).answer(context.Background(), wire.NewTBinaryProtocolConf(&in, conf), wire.NewTBinaryProtocolConf(&out, conf), func() {})
+		err := NewServer(newFake(), 1).answer(context.Background(), "", wire.NewTBinaryProtocolConf(&in, conf), wire.NewTBinaryProtocolConf(&out, conf), func() {})
 		if err == nil {
 			t.Errorf("a list of -1 elements of type %q is accepted", elements)
 		}
@@ -399,7 +399,7 @@ func FuzzServer(f *testing.F) {
 		in.Buffer, out.Buffer = bytes.NewBuffer(data), &bytes.Buffer{}
 		conf := configuration(maxMessage)
 		pin, pout := wire.NewTBinaryProtocolConf(&in, conf), wire.NewTBinaryProtocolConf(&out, conf)
-		for s.answer(context.Background(), pin, pout, func() {}) == nil {
+		for s.answer(context.Background(), "", pin, pout, func() {}) == nil {
 		}
 	})
 }

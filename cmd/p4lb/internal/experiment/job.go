@@ -94,7 +94,7 @@ func (j *labJob) addFlags(cmd *cobra.Command) {
 	cli.AddPcapFlag(cmd, &j.pcap, "in virtual time, for that run: ")
 	j.page.AddFlags(cmd, "that run as it goes on, in virtual time")
 	f.BoolVar(&j.listenWait, "listen-wait", false, "begin that run when a browser has opened the page")
-	f.StringVar(&j.serve.Address, "serve", "", "let controllers of your own drive the switches of the first scheme: list the switches at `ADDR`, such as 127.0.0.1:9558, and serve their P4Runtime at the next ports")
+	f.StringVar(&j.serve.Address, "serve", "", "let controllers of your own drive the switches of the first scheme: list the switches at `ADDR`, such as 127.0.0.1:9558, and serve their P4Runtime and Thrift at the next ports")
 	f.DurationVar(&j.serve.Every, "serve-every", 10*time.Millisecond, "stop the virtual clock every `TIME` for these controllers")
 	f.IntVar(&j.serve.Wait, "serve-wait", 0, "until `N` controllers have called http://ADDR/next, instead of until real time catches up")
 	f.Float64Var(&j.serve.Slow, "serve-slow", 1, "virtual time is `N` times slower than real time, without --serve-wait")

@@ -54,7 +54,8 @@ every port, with full headers and the length of the payload.
 
 --serve ADDR lets controllers of your own drive the switches of the first scheme. p4lb
 deploys the scheme; then any P4Runtime client may change tables or push a program. The
-page at ADDR lists the switches with address, device id, P4Info and program. The clock
+page at ADDR lists the switches with address, device id, P4Info and program. Thrift
+clients such as simple_switch_CLI have the ports after P4Runtime's. The clock
 stops every --serve-every and processes the requests of controllers. It goes on when real
 time catches up, or with --serve-wait when N controllers have called ADDR/next, which
 returns the time of the next moment: see docs/p4runtime.md.
