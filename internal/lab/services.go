@@ -22,7 +22,7 @@ func servicesOf(topo *fabric.Topology, flows []*outcome, engine string) (list []
 	}
 	for _, s := range topo.Services {
 		ip := s.Address.As4()
-		list = append(list, &sim.Service{Name: s.Name, IP: binary.BigEndian.Uint32(ip[:]), Port: uint16(s.Port), Servers: s.Servers})
+		list = append(list, &sim.Service{Name: s.Name, IP: binary.BigEndian.Uint32(ip[:]), Port: uint16(s.Port), Servers: s.Servers, Direct: s.Direct})
 	}
 	return list, nil
 }
@@ -35,7 +35,7 @@ func unserved(s *fabric.Service) string {
 // serversOf notes the servers of the flows. It returns alerts about services that no packet
 // has reached and about connections that have changed their server.
 func serversOf(topo *fabric.Topology, flows []*outcome, sims []*sim.Flow) (alerts []string) {
-	type count struct{ flows, served, strays int }
+	type count struct{ flows, served, strays, unchanged int }
 	counts := make([]count, len(topo.Services))
 	for i, o := range flows {
 		if o.Service == 0 {
@@ -54,10 +54,15 @@ func serversOf(topo *fabric.Topology, flows []*outcome, sims []*sim.Flow) (alert
 		if f.Strays > 0 {
 			c.strays++
 		}
+		if f.Unchanged > 0 {
+			c.unchanged++
+		}
 	}
 	for i, c := range counts {
 		s := &topo.Services[i]
 		switch {
+		case c.flows > 0 && c.served == 0 && c.unchanged > 0:
+			alerts = append(alerts, fmt.Sprintf("service %s: packets reach its servers with the address %v, which they do not have: want a program that changes it, or return: direct in the topology", s.Name, s.Address))
 		case c.flows > 0 && c.served == 0:
 			alerts = append(alerts, unserved(s))
 		case c.strays > 0:

@@ -203,7 +203,7 @@ func (r *running) carry(ctx context.Context, n real.Network, congestion string) 
 		list[i] = real.Flow{From: r.topo.Hosts[f.Src].Name, To: r.topo.Hosts[f.Dst].Name, Bytes: f.Bytes, Start: f.Start}
 		if f.Service > 0 {
 			s := &r.topo.Services[f.Service-1]
-			list[i].Service = &real.Service{Address: netip.AddrPortFrom(s.Address, uint16(s.Port)), Servers: s.Servers}
+			list[i].Service = &real.Service{Address: netip.AddrPortFrom(s.Address, uint16(s.Port)), Servers: s.Servers, Direct: s.Direct}
 		}
 	}
 	outcomes, err := real.Run(ctx, n, list, real.Options{Drain: time.Duration(r.Case.Drain), Congestion: congestion})

@@ -104,12 +104,16 @@ func (h *Host) receive(p *Packet) {
 // first packet selects the server and determines the headers of the answers, as the
 // program may have changed its addresses and ports.
 func (f *Flow) serves(h *Host, p *Packet) bool {
+	at := ipv4At(p.head)
+	if at == 0 || !slices.Contains(f.Service.Servers, h.Name) {
+		return false
+	}
+	ip := p.head[at:]
+	if to := binary.BigEndian.Uint32(ip[16:]); to == f.Service.IP && !f.Service.Direct {
+		f.Unchanged++
+		return false
+	}
 	if !f.served {
-		at := ipv4At(p.head)
-		if at == 0 || !slices.Contains(f.Service.Servers, h.Name) {
-			return false
-		}
-		ip := p.head[at:]
 		client := &Host{IP: binary.BigEndian.Uint32(ip[12:]), mac: f.Src.mac}
 		server := &Host{IP: binary.BigEndian.Uint32(ip[16:]), mac: h.mac, gateway: h.gateway, net: h.net}
 		sport, dport := binary.BigEndian.Uint16(ip[ipv4Len:]), binary.BigEndian.Uint16(ip[ipv4Len+2:])

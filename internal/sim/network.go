@@ -188,6 +188,7 @@ type Service struct {
 	IP      uint32
 	Port    uint16   // 0: any
 	Servers []string // hosts
+	Direct  bool     // the hosts have the address themselves
 }
 
 // A Flow is a transfer of bytes from one host to another.
@@ -201,7 +202,10 @@ type Flow struct {
 	// Strays counts packets of a flow to a service at another server than its first, and
 	// answers from another address than the service's.
 	Strays int64
-	served bool // a packet has reached a server
+	// Unchanged counts packets at servers that still have the address of the service,
+	// which the servers do not have.
+	Unchanged int64
+	served    bool // a packet has reached a server
 
 	accounted   int64 // of UDP: bytes that have arrived or are lost
 	net         *Network

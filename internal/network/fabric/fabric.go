@@ -110,6 +110,9 @@ type Service struct {
 	Address netip.Addr // of no host
 	Port    int        // of TCP or UDP; 0: all
 	Servers []string   // names of hosts
+	// Direct: the servers accept packets to Address, and answer from it. The program
+	// changes only the destination MAC of packets to a server.
+	Direct bool
 }
 
 // A Link connects two switches, or a host and a switch. Both directions have

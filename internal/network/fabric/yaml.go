@@ -155,13 +155,19 @@ func (r *reader) switchOf(f tree.Field) draftSwitch {
 // serviceOf reads a service.
 func (r *reader) serviceOf(f tree.Field) draftService {
 	what := "service " + f.Key
-	r.object(f.Node, what, "address", "port", "servers")
+	r.object(f.Node, what, "address", "port", "servers", "return")
 	s := draftService{line: f.Line, Service: Service{Name: f.Key}}
 	parse(r, f.Get("address"), what+": address", parseAddress, &s.Address)
 	parse(r, f.Get("port"), what+": port", within(1, 65535), &s.Port)
 	for _, item := range r.list(f.Get("servers"), what+": servers") {
 		s.Servers = append(s.Servers, r.word(item, what+": server"))
 	}
+	parse(r, f.Get("return"), what+": return", func(text string) (bool, error) {
+		if text != "direct" {
+			return false, fmt.Errorf("%q: want direct, or no return if the program changes the addresses", text)
+		}
+		return true, nil
+	}, &s.Direct)
 	return s
 }
 
@@ -303,7 +309,11 @@ func (t *Topology) YAML() []byte {
 		if s.Port > 0 {
 			fmt.Fprintf(&b, ", port: %d", s.Port)
 		}
-		fmt.Fprintf(&b, ", servers: [%s]}\n", strings.Join(lists.Map(s.Servers, quoted), ", "))
+		fmt.Fprintf(&b, ", servers: [%s]", strings.Join(lists.Map(s.Servers, quoted), ", "))
+		if s.Direct {
+			b.WriteString(", return: direct")
+		}
+		b.WriteString("}\n")
 	}
 	b.WriteString("\nlinks:\n")
 	for _, l := range t.Links {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -94,6 +95,9 @@ func Settle(t *fabric.Topology, h *fabric.Host, s *Space, known Known, virtual m
 	if err := s.AddrAdd(dev, addr); err != nil {
 		return err
 	}
+	if err := s.serveDirectly(t, h); err != nil {
+		return err
+	}
 	index := dev.Attrs().Index
 	knows := func(ip net.IP, mac fabric.MAC) error {
 		return s.NeighSet(&netlink.Neigh{
@@ -129,4 +133,31 @@ func Settle(t *fabric.Topology, h *fabric.Host, s *Space, known Known, virtual m
 		}
 	}
 	return s.RouteAdd(route)
+}
+
+// serveDirectly adds the addresses of the services that the host answers directly to
+// its loopback interface. Only the switch knows that the host has them.
+func (s *Space) serveDirectly(t *fabric.Topology, h *fabric.Host) error {
+	given := map[netip.Addr]bool{}
+	for _, service := range t.Services {
+		if !service.Direct || given[service.Address] || !slices.Contains(service.Servers, h.Name) {
+			continue
+		}
+		given[service.Address] = true
+		if service.Address.Is6() {
+			if err := s.withIPv6("lo"); err != nil {
+				return err
+			}
+		}
+		lo, err := s.LinkByName("lo")
+		if err != nil {
+			return err
+		}
+		bits := service.Address.BitLen()
+		addr := &netlink.Addr{IPNet: &net.IPNet{IP: service.Address.AsSlice(), Mask: net.CIDRMask(bits, bits)}}
+		if err := s.AddrAdd(lo, addr); err != nil {
+			return fmt.Errorf("service %s: the address %v on the loopback of %s: %w", service.Name, service.Address, h.Name, err)
+		}
+	}
+	return nil
 }

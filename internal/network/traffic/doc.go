@@ -26,6 +26,7 @@ type Flow struct {
 type Service struct {
 	Address netip.AddrPort // port 0: any
 	Servers []string
+	Direct  bool // the servers have the address themselves
 }
 
 // An Outcome is the result of a flow, counted by the kernel.

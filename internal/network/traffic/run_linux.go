@@ -102,26 +102,31 @@ func (r *run) sleep(ctx context.Context, at time.Duration) bool {
 // listen makes every receiving host accept connections.
 func (r *run) listen() error {
 	type place struct {
-		host string
-		port int
+		host    string
+		address netip.Addr
+		port    int
 	}
 	there := map[place]bool{}
 	var places []place
 	for _, f := range r.flows {
-		_, port := r.to(&f)
+		to, port := r.to(&f)
 		names := []string{f.To}
 		if f.Service != nil {
 			names = f.Service.Servers
 		}
 		for _, name := range names {
-			if p := (place{name, port}); !there[p] {
+			p := place{name, r.n.Address(name), port}
+			if f.Service != nil && f.Service.Direct {
+				p.address = to
+			}
+			if !there[p] {
 				there[p] = true
 				places = append(places, p)
 			}
 		}
 	}
 	for _, p := range places {
-		l, err := r.listener(p.host, p.port)
+		l, err := r.listener(p.host, p.address, p.port)
 		if err != nil {
 			return fmt.Errorf("receiving on host %s: %w", p.host, err)
 		}
@@ -151,7 +156,7 @@ func (r *run) to(f *Flow) (netip.Addr, int) {
 	}
 }
 
-func (r *run) listener(host string, port int) (net.Listener, error) {
+func (r *run) listener(host string, address netip.Addr, port int) (net.Listener, error) {
 	fd, err := r.n.Socket(host)
 	if err != nil {
 		return nil, err
@@ -164,7 +169,7 @@ func (r *run) listener(host string, port int) (net.Listener, error) {
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
 		return nil, err
 	}
-	if err := unix.Bind(fd, sockaddr(r.n.Address(host), port)); err != nil {
+	if err := unix.Bind(fd, sockaddr(address, port)); err != nil {
 		return nil, err
 	}
 	if err := unix.Listen(fd, 4096); err != nil {
