@@ -34,6 +34,7 @@ var rooms = map[string][]string{
 	open: {},
 	// Sizes, rates and times, as people write them.
 	"internal/text/units":     {},
+	"internal/text/message":   {},
 	"internal/network/fabric": {"internal/text/units", "internal/text/plain", "internal/text/tree"},
 	"internal/bmv2":           {},
 	// The Thrift interface of BMv2; its server's side is about a data plane.
@@ -78,7 +79,7 @@ var rooms = map[string][]string{
 
 	"internal/bfrt": {},
 	// BfRt's messages and calls, and its server on the embedded switch.
-	"internal/bfrt/wire":   {},
+	"internal/bfrt/wire":   {"internal/text/message"},
 	"internal/server/bfrt": {"internal/bfrt", "internal/bfrt/wire", "internal/bmv2", "internal/dataplane", "internal/dataplane/hash", "internal/dataplane/num", "internal/server/p4rt", "internal/server/gate"},
 
 	"internal/scheme/advice": {"fitting", "internal/network/fabric"},
@@ -101,7 +102,7 @@ var rooms = map[string][]string{
 	"internal/dataplane/lookup": {},
 	// Limits on the resources that clients of a server use.
 	"internal/server/gate": {},
-	"internal/server/p4rt": {"internal/server/gate", "internal/dataplane", "internal/dataplane/num", "internal/bmv2"},
+	"internal/server/p4rt": {"internal/text/message", "internal/server/gate", "internal/dataplane", "internal/dataplane/num", "internal/bmv2"},
 	// The ports of a switch: sockets, capture files, AF_XDP.
 	"internal/device/ports": {},
 	// Observations as files; figures of fits.

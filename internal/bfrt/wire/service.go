@@ -95,6 +95,7 @@ func (c Client) Write(ctx context.Context, in *WriteRequest, opts ...grpc.CallOp
 
 // Read requests entities.
 func (c Client) Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (ReadClient, error) {
+	opts = append([]grpc.CallOption{grpc.ForceCodecV2(newCodec())}, opts...)
 	stream, err := c.Conn.NewStream(ctx, &grpc.StreamDesc{StreamName: "Read", ServerStreams: true}, fullName("Read"), opts...)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,8 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/p4lb/p4lb/internal/text/message"
 )
 
 // Loading a table is mostly decoding: the decoder of package proto allocates about a
@@ -29,119 +31,62 @@ const updatesField = 4
 // decodeWrite decodes a request: the updates itself, other fields with package proto.
 func decodeWrite(text []byte, m *p4v1.WriteRequest) error {
 	var d decoder
-	var rest []byte
 	proto.Reset(m)
-	for b := text; len(b) > 0; {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		size := protowire.ConsumeFieldValue(num, typ, b[n:])
-		if size < 0 {
-			return protowire.ParseError(size)
-		}
-		field := b[:n+size]
-		b = b[n+size:]
-		if num != updatesField || typ != protowire.BytesType {
-			rest = append(rest, field...)
-			continue
-		}
-		value, _ := protowire.ConsumeBytes(field[n:])
-		u, ok := d.update(value)
+	rest, err := message.Split(text, updatesField, func(b []byte) error {
+		u, ok := d.update(b)
 		if !ok {
 			u = &p4v1.Update{}
-			if err := proto.Unmarshal(value, u); err != nil {
+			if err := proto.Unmarshal(b, u); err != nil {
 				return err
 			}
 		}
 		m.Updates = append(m.Updates, u)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return proto.UnmarshalOptions{Merge: true}.Unmarshal(rest, m)
 }
 
-// A slab allocates values in blocks.
-type slab[T any] []T
-
-func (s *slab[T]) next() *T {
-	if len(*s) == 0 {
-		*s = make([]T, 64)
-	}
-	p := &(*s)[0]
-	*s = (*s)[1:]
-	return p
-}
-
 // A decoder allocates the messages of one request.
 type decoder struct {
-	updates slab[struct {
+	updates message.Slab[struct {
 		update p4v1.Update
 		entity p4v1.Entity
 		as     p4v1.Entity_TableEntry
 		entry  p4v1.TableEntry
 	}]
-	actions slab[struct {
+	actions message.Slab[struct {
 		outer p4v1.TableAction
 		as    p4v1.TableAction_Action
 		inner p4v1.Action
 	}]
-	params  slab[p4v1.Action_Param]
-	matches slab[struct {
+	params  message.Slab[p4v1.Action_Param]
+	matches message.Slab[struct {
 		field p4v1.FieldMatch
 		// One of them is used.
 		asExact   p4v1.FieldMatch_Exact_
 		asLPM     p4v1.FieldMatch_Lpm
 		asTernary p4v1.FieldMatch_Ternary_
 	}]
-	exact   slab[p4v1.FieldMatch_Exact]
-	lpm     slab[p4v1.FieldMatch_LPM]
-	ternary slab[p4v1.FieldMatch_Ternary]
-	match   slab[*p4v1.FieldMatch]
-	param   slab[*p4v1.Action_Param]
-}
-
-// fields calls f for each field of a message, with its number as varint or bytes. It
-// reports whether the text is well formed, f accepts all fields, and only repeated fields
-// occur twice.
-func fields(b []byte, repeated uint64, f func(num protowire.Number, v uint64, text []byte) bool) bool {
-	var seen uint64
-	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 || num > 63 || seen>>num&1 != 0 && repeated>>num&1 == 0 {
-			return false
-		}
-		seen |= 1 << num
-		b = b[n:]
-		var v uint64
-		var text []byte
-		switch typ {
-		case protowire.VarintType:
-			v, n = protowire.ConsumeVarint(b)
-		case protowire.BytesType:
-			if text, n = protowire.ConsumeBytes(b); text == nil {
-				text = []byte{}
-			}
-			text = text[:len(text):len(text)]
-		default:
-			return false
-		}
-		if n < 0 || !f(num, v, text) {
-			return false
-		}
-		b = b[n:]
-	}
-	return true
+	exact   message.Slab[p4v1.FieldMatch_Exact]
+	lpm     message.Slab[p4v1.FieldMatch_LPM]
+	ternary message.Slab[p4v1.FieldMatch_Ternary]
+	match   message.Slab[*p4v1.FieldMatch]
+	param   message.Slab[*p4v1.Action_Param]
 }
 
 func (d *decoder) update(b []byte) (*p4v1.Update, bool) {
-	x := d.updates.next()
-	ok := fields(b, 0, func(num protowire.Number, v uint64, text []byte) bool {
+	x := d.updates.Next()
+	ok := message.Fields(b, 0, func(num protowire.Number, v uint64, text []byte) bool {
 		switch {
 		case num == 1 && text == nil:
 			x.update.Type = p4v1.Update_Type(v)
 			return true
 		case num == 2 && text != nil:
 			x.update.Entity = &x.entity
-			return fields(text, 0, func(num protowire.Number, _ uint64, text []byte) bool {
+			return message.Fields(text, 0, func(num protowire.Number, _ uint64, text []byte) bool {
 				x.as.TableEntry, x.entity.Entity = &x.entry, &x.as
 				return num == 2 && text != nil && d.entry(text, &x.entry)
 			})
@@ -152,19 +97,19 @@ func (d *decoder) update(b []byte) (*p4v1.Update, bool) {
 }
 
 func (d *decoder) entry(b []byte, m *p4v1.TableEntry) bool {
-	return fields(b, 1<<2, func(num protowire.Number, v uint64, text []byte) bool {
+	return message.Fields(b, 1<<2, func(num protowire.Number, v uint64, text []byte) bool {
 		switch {
 		case num == 1 && text == nil:
 			m.TableId = uint32(v)
 			return true
 		case num == 2 && text != nil:
-			f := d.matches.next()
-			m.Match = one(&d.match, m.Match, &f.field)
+			f := d.matches.Next()
+			m.Match = message.Append(&d.match, 1, m.Match, &f.field)
 			return d.fieldMatch(text, &f.field, &f.asExact, &f.asLPM, &f.asTernary)
 		case num == 3 && text != nil:
-			a := d.actions.next()
+			a := d.actions.Next()
 			m.Action = &a.outer
-			return fields(text, 0, func(num protowire.Number, _ uint64, text []byte) bool {
+			return message.Fields(text, 0, func(num protowire.Number, _ uint64, text []byte) bool {
 				a.as.Action, a.outer.Type = &a.inner, &a.as
 				return num == 1 && text != nil && d.action(text, &a.inner)
 			})
@@ -176,19 +121,8 @@ func (d *decoder) entry(b []byte, m *p4v1.TableEntry) bool {
 	})
 }
 
-// one appends to a list, whose first element comes from a slab.
-func one[T any](s *slab[*T], list []*T, v *T) []*T {
-	if list == nil {
-		if len(*s) == 0 {
-			*s = make([]*T, 64)
-		}
-		list, *s = (*s)[:0:1], (*s)[1:]
-	}
-	return append(list, v)
-}
-
 func (d *decoder) fieldMatch(b []byte, m *p4v1.FieldMatch, asExact *p4v1.FieldMatch_Exact_, asLPM *p4v1.FieldMatch_Lpm, asTernary *p4v1.FieldMatch_Ternary_) bool {
-	return fields(b, 0, func(num protowire.Number, v uint64, text []byte) bool {
+	return message.Fields(b, 0, func(num protowire.Number, v uint64, text []byte) bool {
 		if num == 1 && text == nil {
 			m.FieldId = uint32(v)
 			return true
@@ -198,16 +132,16 @@ func (d *decoder) fieldMatch(b []byte, m *p4v1.FieldMatch, asExact *p4v1.FieldMa
 		}
 		switch num {
 		case 2:
-			x := d.exact.next()
+			x := d.exact.Next()
 			asExact.Exact, m.FieldMatchType = x, asExact
-			return fields(text, 0, func(num protowire.Number, _ uint64, text []byte) bool {
+			return message.Fields(text, 0, func(num protowire.Number, _ uint64, text []byte) bool {
 				x.Value = text
 				return num == 1 && text != nil
 			})
 		case 3:
-			x := d.ternary.next()
+			x := d.ternary.Next()
 			asTernary.Ternary, m.FieldMatchType = x, asTernary
-			return fields(text, 0, func(num protowire.Number, _ uint64, text []byte) bool {
+			return message.Fields(text, 0, func(num protowire.Number, _ uint64, text []byte) bool {
 				switch {
 				case num == 1 && text != nil:
 					x.Value = text
@@ -219,9 +153,9 @@ func (d *decoder) fieldMatch(b []byte, m *p4v1.FieldMatch, asExact *p4v1.FieldMa
 				return true
 			})
 		case 4:
-			x := d.lpm.next()
+			x := d.lpm.Next()
 			asLPM.Lpm, m.FieldMatchType = x, asLPM
-			return fields(text, 0, func(num protowire.Number, v uint64, text []byte) bool {
+			return message.Fields(text, 0, func(num protowire.Number, v uint64, text []byte) bool {
 				switch {
 				case num == 1 && text != nil:
 					x.Value = text
@@ -238,15 +172,15 @@ func (d *decoder) fieldMatch(b []byte, m *p4v1.FieldMatch, asExact *p4v1.FieldMa
 }
 
 func (d *decoder) action(b []byte, m *p4v1.Action) bool {
-	return fields(b, 1<<4, func(num protowire.Number, v uint64, text []byte) bool {
+	return message.Fields(b, 1<<4, func(num protowire.Number, v uint64, text []byte) bool {
 		switch {
 		case num == 1 && text == nil:
 			m.ActionId = uint32(v)
 			return true
 		case num == 4 && text != nil:
-			p := d.params.next()
-			m.Params = one(&d.param, m.Params, p)
-			return fields(text, 0, func(num protowire.Number, v uint64, text []byte) bool {
+			p := d.params.Next()
+			m.Params = message.Append(&d.param, 1, m.Params, p)
+			return message.Fields(text, 0, func(num protowire.Number, v uint64, text []byte) bool {
 				switch {
 				case num == 2 && text == nil:
 					p.ParamId = uint32(v)
