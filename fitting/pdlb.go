@@ -84,9 +84,17 @@ func (p PDLB) window(gran float64, known *reorders) float64 {
 		} else {
 			loss = p.reorder(n)
 		}
-		w = max(1, min(float64(n)*most, (w+1)*(1-loss)+w/2*loss))
+		next := max(1, min(float64(n)*most, (w+1)*(1-loss)+w/2*loss))
+		steady := next == w
+		w = next
 		sum += w
 		rounds++
+		if steady { // and remains so
+			for sum < p.Size {
+				sum += w
+				rounds++
+			}
+		}
 	}
 	return sum / rounds
 }

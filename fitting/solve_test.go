@@ -185,3 +185,33 @@ func TestDHLB(t *testing.T) {
 		t.Errorf("overhead %g", got)
 	}
 }
+
+// TestSteadyWindow compares the average window with the plain sum of Eq. 5 and 6: the
+// shortcut for windows that no longer change must not alter a bit.
+func TestSteadyWindow(t *testing.T) {
+	plain := func(p PDLB, gran float64) float64 {
+		most := (p.C*p.Good + p.Buffer) / max(1, p.Flows)
+		w := float64(p.M) * most
+		sum, rounds := w, 1.0
+		for sum < p.Size {
+			n := p.flowcells(w, gran)
+			loss := p.reorder(n)
+			w = max(1, min(float64(n)*most, (w+1)*(1-loss)+w/2*loss))
+			sum += w
+			rounds++
+		}
+		return sum / rounds
+	}
+	for m := 1; m <= 8; m++ {
+		for bad := range m + 1 {
+			for _, good := range []float64{20e-6, 300e-6, 5e-3} {
+				p := PDLB{M: m, Bad: bad, Good: good, X: 2, C: 1e9 / 8 / 1500, Buffer: 64, Size: PDLBFlow, Flows: 1}
+				for _, gran := range []float64{1, 7, 44} {
+					if got, want := p.window(gran, p.reorders()), plain(p, gran); got != want {
+						t.Errorf("%d of %d paths, %g s, %g packets: %v, want %v", bad, m, good, gran, got, want)
+					}
+				}
+			}
+		}
+	}
+}
