@@ -45,7 +45,8 @@ workload.
   gen      generate programs, and send packets through each program of the
            catalogue, through some for Tofino and through the slowest
   sim      simulate on one core: packet-hops per second with programs and with
-           models in the switches, and the memory of a packet
+           models in the switches, the speed on two cores, and the memory of a
+           packet
   store    save and read results: the time that a store adds to a run, and the
            time to find and read 10,000 results, in a temporary folder;
            P4LB_BENCH_STORE=URL runs the first measurement in another store, such

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/p4lb/p4lb/codegen"
@@ -50,6 +51,13 @@ func Simulate(ctx context.Context, runs int) ([]Measurement, error) {
 		}
 		list = append(list, m)
 	}
+	for _, b := range []simBench{{"p4", "ecmp", 8, 128}, {"native", "ecmp", 8, 128}} {
+		m, err := b.gain(ctx, runs)
+		if err != nil {
+			return nil, fmt.Errorf("measuring %s on two cores: %w", b.name(), err)
+		}
+		list = append(list, m)
+	}
 	for _, scheme := range []string{"ecmp", "qall-poly3"} {
 		m, err := benchSimMemory(ctx, simBench{"p4", scheme, 4, 32})
 		if err != nil {
@@ -64,28 +72,12 @@ func (b simBench) name() string { return fmt.Sprintf("sim.%s.%s.%d", b.engine, b
 
 // run returns the median rate. All runs continue the same simulation.
 func (b simBench) run(ctx context.Context, runs int) (Measurement, error) {
-	n, closing, err := b.network(ctx, 256)
+	n, closing, err := b.busy(ctx, 0)
 	if err != nil {
 		return Measurement{}, err
 	}
 	defer closing()
-	if err := b.send(n, sim.FlowSpec{Transport: sim.DCTCP}); err != nil {
-		return Measurement{}, err
-	}
-	if err := n.Run(2 * time.Millisecond); err != nil { // warm-up
-		return Measurement{}, err
-	}
-	runtime.GC()
-	spent, err := repeat(ctx, runs, 2*time.Second, threadTime, func() error {
-		end := n.Hops() + benchHops
-		n.Every(time.Microsecond, func(time.Duration) bool {
-			if n.Hops() >= end {
-				n.Stop()
-			}
-			return n.Hops() < end
-		})
-		return n.Run(sim.Forever)
-	})
+	spent, err := repeat(ctx, runs, 2*time.Second, threadTime, func() error { return hop(n, time.Microsecond) })
 	if err != nil {
 		return Measurement{}, err
 	}
@@ -93,9 +85,71 @@ func (b simBench) run(ctx context.Context, runs int) (Measurement, error) {
 		"%d leaves, 4 spines, a DCTCP flow from each of %d hosts at 10 Gbps, CPU time of one core, median of %d", b.leaves, b.hosts, len(spent))}, nil
 }
 
+// hop simulates benchHops packet-hops. It counts them after each interval.
+func hop(n *sim.Network, interval time.Duration) error {
+	end := n.Hops() + benchHops
+	n.Every(interval, func(time.Duration) bool {
+		if n.Hops() >= end {
+			n.Stop()
+		}
+		return n.Hops() < end
+	})
+	return n.Run(sim.Forever)
+}
+
+// busy creates the network for a number of cores, or for one with ties as planned, and
+// starts a flow from each host.
+func (b simBench) busy(ctx context.Context, cores int) (n *sim.Network, closing func(), err error) {
+	if n, closing, err = b.network(ctx, 256, cores); err != nil {
+		return nil, nil, err
+	}
+	if err = b.send(n, sim.FlowSpec{Transport: sim.DCTCP}); err == nil {
+		err = n.Run(2 * time.Millisecond) // warm-up
+	}
+	if err != nil {
+		closing()
+		return nil, nil, err
+	}
+	runtime.GC()
+	return n, closing, nil
+}
+
+// gain measures how much faster a run is on two cores. Runs on one core and on two
+// alternate, and all of a kind continue the same simulation.
+func (b simBench) gain(ctx context.Context, runs int) (Measurement, error) {
+	var networks [2]*sim.Network
+	for i := range networks {
+		n, closing, err := b.busy(ctx, i+1)
+		if err != nil {
+			return Measurement{}, err
+		}
+		defer closing()
+		networks[i] = n
+	}
+	var ratios []float64
+	for len(ratios) < runs && ctx.Err() == nil {
+		var spent [2]time.Duration
+		for i, n := range networks {
+			began := time.Now()
+			if err := hop(n, 20*time.Microsecond); err != nil {
+				return Measurement{}, err
+			}
+			spent[i] = time.Since(began)
+		}
+		ratios = append(ratios, spent[0].Seconds()/spent[1].Seconds())
+	}
+	if err := ctx.Err(); err != nil {
+		return Measurement{}, err
+	}
+	slices.Sort(ratios)
+	return Measurement{b.name() + ".two-cores", ratios[len(ratios)/2], "times", fmt.Sprintf(
+		"speed on two of %d cores as a multiple of the speed on one: %d leaves, 4 spines, a DCTCP flow from each of %d hosts at 10 Gbps, elapsed time, median of %d",
+		runtime.GOMAXPROCS(0), b.leaves, b.hosts, len(ratios))}, nil
+}
+
 // network creates the network with queues of the given size and deploys the
-// scheme.
-func (b simBench) network(ctx context.Context, queue int) (n *sim.Network, closing func(), err error) {
+// scheme. With cores, ties are decided by place.
+func (b simBench) network(ctx context.Context, queue, cores int) (n *sim.Network, closing func(), err error) {
 	below := b.hosts / b.leaves
 	topo, err := fabric.LeafSpine{Leaves: b.leaves, Spines: 4, Hosts: below, Links: fabric.Links{
 		HostRate: 10 * fabric.Gbps, Rate: fabric.Rate(below) * 5 / 2 * fabric.Gbps,
@@ -105,7 +159,11 @@ func (b simBench) network(ctx context.Context, queue int) (n *sim.Network, closi
 		return nil, nil, err
 	}
 	const threshold = 65 * 1514 // K of DCTCP
-	if n, err = sim.New(topo, sim.Options{Seed: 1, ECN: sim.ECN{Min: threshold, Max: threshold}}); err != nil {
+	o := sim.Options{Seed: 1, ECN: sim.ECN{Min: threshold, Max: threshold}, Cores: cores}
+	if cores > 0 {
+		o.Ties = sim.ByPlace
+	}
+	if n, err = sim.New(topo, o); err != nil {
 		return nil, nil, err
 	}
 	plan, err := planOf(b.scheme, codegen.Params{Ports: 4}, topo)
@@ -187,7 +245,7 @@ func (b simBench) send(n *sim.Network, spec sim.FlowSpec) error {
 // benchSimMemory measures the memory of a packet queued in a switch: all hosts
 // send to one.
 func benchSimMemory(ctx context.Context, b simBench) (Measurement, error) {
-	n, closing, err := b.network(ctx, 1<<20)
+	n, closing, err := b.network(ctx, 1<<20, 0)
 	if err != nil {
 		return Measurement{}, err
 	}
