@@ -72,6 +72,11 @@ func Loopback(arch string) []uint32 {
 	return c.loopback()
 }
 
+// Loops reports whether packets that leave by a port arrive at it.
+func (s *Switch) Loops(port uint32) bool {
+	return s.tofino != nil && port < devPorts && s.tofino.loops[port]
+}
+
 func (c *chip) loopback() []uint32 {
 	ports := []uint32{}
 	for pipe := range uint32(pipes) {

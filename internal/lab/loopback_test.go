@@ -87,6 +87,9 @@ func TestLoopbackPorts(t *testing.T) {
 			t.Errorf("port %s: %d packets recirculated and %d flows finished, want 30 and 3", port, n, finished)
 		}
 	}
+	if n, finished := runDetour(t, "value: 16", "value: 6"); n != 30 || finished != 3 {
+		t.Errorf("the recirculation port of the chip: %d packets recirculated and %d flows finished, want 30 and 3", n, finished)
+	}
 	if n, finished := runDetour(t, "kind: recirculation", "kind: report"); n != 0 || finished != 2 {
 		t.Errorf("without loopback %d packets recirculated and %d flows finished, want 0 and 2", n, finished)
 	}

@@ -147,7 +147,7 @@ func (e *program) ingress(p *Packet) {
 			if e.priorities {
 				e.prioritise(p, o)
 			}
-			s.enqueue(p, int(o.Port))
+			e.enqueue(p, o.Port)
 		default:
 			e.duplicate(p, o)
 		}
@@ -172,7 +172,17 @@ func (e *program) prioritise(p *Packet, o dataplane.Outcome) {
 func (e *program) duplicate(p *Packet, o dataplane.Outcome) {
 	c := e.s.copyOf(p, o.Packet.Len())
 	c.dp = o.Packet
-	e.s.enqueue(c, int(o.Port))
+	e.enqueue(c, o.Port)
+}
+
+// enqueue puts a packet into the queue of a port. The recirculation ports of a chip need no
+// virtual port.
+func (e *program) enqueue(p *Packet, number uint32) {
+	if e.s.Port(int(number)) == nil && e.sw.Loops(number) {
+		e.s.enqueueAt(p, e.s.loop)
+		return
+	}
+	e.s.enqueue(p, int(number))
 }
 
 // schedule pauses or resumes a queue of a port. The port busy is about to send the packet

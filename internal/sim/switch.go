@@ -130,7 +130,7 @@ func (s *Switch) copyOf(p *Packet, size int) *Packet {
 	return c
 }
 
-// enqueue puts a packet into the queue of a port, if there is room.
+// enqueue puts a packet into the queue of a port, by its number.
 func (s *Switch) enqueue(p *Packet, number int) {
 	if number == s.cpu.Number {
 		s.toController(p)
@@ -141,6 +141,11 @@ func (s *Switch) enqueue(p *Packet, number int) {
 		s.end(p, noPort)
 		return
 	}
+	s.enqueueAt(p, o)
+}
+
+// enqueueAt puts a packet into the queue of a port, if there is room.
+func (s *Switch) enqueueAt(p *Packet, o *Port) {
 	if s.net.urgent(p) {
 		if p.Kind == data && p.Trimmed != notTrimmed && s.net.opts.TrimmableDSCP > 0 && !o.takesHeaders(p.Size) {
 			o.count.Dropped++
