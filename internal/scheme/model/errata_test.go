@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -730,6 +731,74 @@ func TestErratumRLB13_Relay(t *testing.T) {
 			if to := r.heed(firstPort+slot, model.Clear, 0); to >= 0 {
 				t.Errorf("a clear from path %d goes on to port %d", slot, to)
 			}
+		}
+	}
+}
+
+// TestCONGAEstimator: the estimator of CONGA (Section 3.2) is a low-pass filter with the
+// time constant tau: a rate R that begins at 0 gives R*tau*(1-exp(-t/tau)). Here tau is
+// 1024 us and the link's C*tau 25,600 bytes. The paper multiplies X by 1-alpha at each
+// interval, the program takes away X*dt/tau for each packet: without packets X falls
+// evenly, and is 0 after tau, when the paper has exp(-1) of it left.
+func TestCONGAEstimator(t *testing.T) {
+	const tau, every, bytes = 1024, 32, 400 // 100 Mbps, half of the link
+	r := rigOf(t, "conga", codegen.Params{StatePath: "shared", Set: map[string]string{"link": "200Mbps", "gap": "100ms"}}, 2, nil)
+	r.now = 5000
+	port := 0
+	send := func() float64 {
+		p := tcp(0, 1)
+		p.Len = bytes - 2 // the overlay header has two
+		port = firstPort + r.send(p)
+		r.runUntil(r.now + 2)
+		r.now -= 2
+		return float64(r.cell("dre", port))
+	}
+	var X float64
+	for sent := 1; sent <= 10*tau/every; sent++ {
+		X = send()
+		elapsed := float64(sent * every)
+		if want := float64(bytes) / every * tau * (1 - math.Exp(-elapsed/tau)); math.Abs(X-want) > bytes {
+			t.Fatalf("after %.0f us the estimator has %.0f bytes, want %.0f", elapsed, X, want)
+		}
+		r.now += every
+	}
+	r.now -= every
+	for _, pause := range []model.Time{100, 300, 512, 1000, 1024, 5000} {
+		r.now += pause
+		left := max(0, 1-float64(pause)/tau)
+		if got, want := send(), bytes+X*left; math.Abs(got-want) > bytes/10 {
+			t.Errorf("%d us after the last packet %.0f of %.0f bytes are left, want %.0f", pause, got-bytes, X, want-bytes)
+		}
+		for range 10 * tau / every {
+			r.now += every
+			X = send()
+		}
+	}
+}
+
+// TestCONGAAgeing: a path whose congestion was told longer than the ageing time ago counts
+// as idle (CONGA, Section 3.3), and before that as congested.
+func TestCONGAAgeing(t *testing.T) {
+	r := rigOf(t, "conga", codegen.Params{StatePath: "shared", Set: map[string]string{"link": "200Mbps", "gap": "1us", "ageing": "10ms"}}, 2, nil)
+	r.now = 5000
+	told := r.now
+	r.send(model.Packet{
+		Flow: model.Flow{Src: groupNet(0) + 1, Dst: localNet(firstPort), Protocol: 1}, Len: 100, In: 1, Group: -1,
+		Overlay: model.Overlay{Valid: true, FbTag: 0, FbMetric: 7},
+	})
+	for _, c := range []struct {
+		after model.Time
+		used  bool
+	}{{100, false}, {5000, false}, {9800, false}, {10_100, true}} {
+		used := false
+		for i := range 60 {
+			r.runUntil(told + c.after + model.Time(2*i))
+			slot := r.send(tcp(0, uint16(i)))
+			used = used || slot == 0
+			r.queues[firstPort].items, r.queues[firstPort+1].items = nil, nil
+		}
+		if used != c.used {
+			t.Errorf("%d us after path 0 was told to be full, packets take it: %v", c.after, used)
 		}
 	}
 }
