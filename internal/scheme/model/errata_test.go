@@ -776,8 +776,8 @@ func TestCONGAEstimator(t *testing.T) {
 	}
 }
 
-// TestCONGAAgeing: a path whose congestion was told longer than the ageing time ago counts
-// as idle (CONGA, Section 3.3), and before that as congested.
+// TestCONGAAgeing: a path whose metric is older than the ageing time counts
+// as idle (CONGA, Section 3.3), and until then as congested.
 func TestCONGAAgeing(t *testing.T) {
 	r := rigOf(t, "conga", codegen.Params{StatePath: "shared", Set: map[string]string{"link": "200Mbps", "gap": "1us", "ageing": "10ms"}}, 2, nil)
 	r.now = 5000
@@ -798,7 +798,7 @@ func TestCONGAAgeing(t *testing.T) {
 			r.queues[firstPort].items, r.queues[firstPort+1].items = nil, nil
 		}
 		if used != c.used {
-			t.Errorf("%d us after path 0 was told to be full, packets take it: %v", c.after, used)
+			t.Errorf("%d us after the metric of path 0 was 7, packets take it: %v", c.after, used)
 		}
 	}
 }
