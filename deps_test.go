@@ -162,7 +162,7 @@ var rooms = map[string][]string{
 	// The target that runs the switches in the process itself.
 	"internal/network/embedded": {"internal/network/ping", "internal/device/ports", "internal/server/bfrt", "internal/controller/tofino", "internal/scheme/manifest", "internal/controller/plan", "internal/controller/registers", "internal/controller/target", "internal/network/fabric", "internal/bmv2", "internal/server/thrift", "internal/dataplane", "internal/server/p4rt", "internal/server/gate"},
 	// The target of switches with Intel's SDE, and BfRt in P4Runtime's place.
-	"internal/controller/tofino": {"internal/controller/p4info", "internal/controller/plan", "internal/controller/registers", "internal/controller/target", "internal/bfrt", "internal/bfrt/wire", "internal/bmv2", "internal/scheme/manifest", "internal/text/plain"},
+	"internal/controller/tofino": {"internal/network/fabric", "internal/controller/p4info", "internal/controller/plan", "internal/controller/registers", "internal/controller/target", "internal/bfrt", "internal/bfrt/wire", "internal/bmv2", "internal/scheme/manifest", "internal/text/plain"},
 	// The target that runs BMv2 in network namespaces.
 	"internal/network/testbed": {"internal/controller/plan", "internal/controller/target", "internal/network/netspace", "internal/network/fabric", "internal/scheme/manifest"},
 	// Network namespaces, and hosts in them for switches in this process.

@@ -101,7 +101,7 @@ func (x *exchange) queueSteps(have, want []plan.Queue) []step {
 	var list []step
 	for _, w := range want {
 		h, ok := known[w.Port]
-		if ok && h == w {
+		if ok && h.Has(w) {
 			continue
 		}
 		s := step{Change: report.Change{Kind: report.Modify, Object: fmt.Sprintf("queue of port %d", w.Port), After: w.String()}, queue: &w}

@@ -186,6 +186,14 @@ type Queue struct {
 	Port  int    `json:"port"`
 	Rate  uint64 `json:"rate"`  // packets per second
 	Depth int    `json:"depth"` // packets
+	// Signal is the electrical configuration of the port, which only Tofino has.
+	fabric.Signal
+}
+
+// Has reports whether a queue is as wanted. The configuration of its port need not be
+// known.
+func (q Queue) Has(want Queue) bool {
+	return q.Port == want.Port && q.Rate == want.Rate && q.Depth == want.Depth && (q.Signal == fabric.Signal{} || q.Signal.Has(want.Signal))
 }
 
 // Around returns the ports by which the program recirculates packets. Nothing else may

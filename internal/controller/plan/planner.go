@@ -129,7 +129,7 @@ func (b *planner) switchPlan(pipelines map[fabric.Role]*Pipeline) *Switch {
 	// Every port that has a link gets the rate of the link. Virtual ports stay
 	// without.
 	for _, p := range b.ports {
-		b.out.Queues = append(b.out.Queues, Queue{Port: p.Number, Rate: PacketRate(p.Rate, b.plan.Options.MTU), Depth: b.capacity(p)})
+		b.out.Queues = append(b.out.Queues, Queue{Port: p.Number, Rate: PacketRate(p.Rate, b.plan.Options.MTU), Depth: b.capacity(p), Signal: p.Signal})
 	}
 	b.addFrames()
 	b.out.Filters = FiltersOf(b.m)

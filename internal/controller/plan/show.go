@@ -91,7 +91,11 @@ func (c Call) String() string {
 
 // String is the rate and the depth, as in 33333 packets/s, 64 packets.
 func (q Queue) String() string {
-	return fmt.Sprintf("%d packets/s, %d packets", q.Rate, q.Depth)
+	text := fmt.Sprintf("%d packets/s, %d packets", q.Rate, q.Depth)
+	if signal := q.Text(); signal != "" {
+		text += ", " + signal
+	}
+	return text
 }
 
 // formatWide is FormatNumber for numbers of up to 128 bits.

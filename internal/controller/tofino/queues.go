@@ -1,8 +1,10 @@
 package tofino
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -10,6 +12,7 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/controller/target"
+	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
 // queues accesses ports, and the rates and lengths of their first queues in the
@@ -35,6 +38,41 @@ func speed(bits uint64) string {
 		}
 	}
 	return speeds[len(speeds)-1].name
+}
+
+// The words of $PORT for the FEC and the auto-negotiation of a topology. Readers may
+// get the older names of a FEC.
+var (
+	fecWords     = map[string][]string{"none": {"BF_FEC_TYP_NONE"}, "fc": {"BF_FEC_TYP_FIRECODE", "BF_FEC_TYP_FC"}, "rs": {"BF_FEC_TYP_REED_SOLOMON", "BF_FEC_TYP_RS"}}
+	autoNegWords = map[string]string{"on": "PM_AN_FORCE_ENABLE", "off": "PM_AN_FORCE_DISABLE"}
+)
+
+// signalOf returns the configuration of a port.
+func signalOf(p row) fabric.Signal {
+	s := fabric.Signal{Lanes: int(p.number("$N_LANES"))}
+	for name, words := range fecWords {
+		if slices.Contains(words, p.text("$FEC")) {
+			s.FEC = name
+		}
+	}
+	for name, word := range autoNegWords {
+		if p.text("$AUTO_NEGOTIATION") == word {
+			s.AutoNeg = name
+		}
+	}
+	return s
+}
+
+// portFields are the names and values of a new port.
+func portFields(bits uint64, s fabric.Signal) []any {
+	list := []any{"$SPEED", speed(bits), "$FEC", fecWords[cmp.Or(s.FEC, "none")][0]}
+	if s.AutoNeg != "" {
+		list = append(list, "$AUTO_NEGOTIATION", autoNegWords[s.AutoNeg])
+	}
+	if s.Lanes > 0 {
+		list = append(list, "$N_LANES", uint64(s.Lanes))
+	}
+	return append(list, "$PORT_ENABLE", true)
 }
 
 // get reads an entry of a table of the chip. It returns nil if there is none.
@@ -143,6 +181,7 @@ func (q *queues) Queue(ctx context.Context, port int) (plan.Queue, bool, error) 
 		return have, false, err
 	}
 	have.Rate = shape.number("max_rate") * 1000 / uint64(8*at.mtu)
+	have.Signal = signalOf(p)
 	have.Depth = int(buffer.number("pool_max_cells")) * cell / at.mtu
 	return have, true, nil
 }
@@ -154,11 +193,15 @@ func (q *queues) SetQueue(ctx context.Context, set plan.Queue) error {
 	at := q.s.place()
 	bits := set.Rate * uint64(8*at.mtu)
 	p, err := q.s.get(ctx, at.everywhere(), "$PORT", uint64(set.Port))
+	if err == nil && p != nil && !signalOf(p).Has(set.Signal) {
+		// The SDE takes a FEC and lanes only for a new port.
+		p, err = nil, q.s.put(ctx, at.everywhere(), wire.Update_DELETE, "$PORT", []uint64{uint64(set.Port)}, "")
+	}
 	switch {
 	case err != nil:
 		return err
 	case p == nil:
-		err = q.s.put(ctx, at.everywhere(), wire.Update_INSERT, "$PORT", []uint64{uint64(set.Port)}, "", "$SPEED", speed(bits), "$FEC", "BF_FEC_TYP_NONE", "$PORT_ENABLE", true)
+		err = q.s.put(ctx, at.everywhere(), wire.Update_INSERT, "$PORT", []uint64{uint64(set.Port)}, "", portFields(bits, set.Signal)...)
 	case !p.flag("$PORT_ENABLE"):
 		err = q.s.put(ctx, at.everywhere(), wire.Update_MODIFY, "$PORT", []uint64{uint64(set.Port)}, "", "$PORT_ENABLE", true)
 	}

@@ -1,10 +1,13 @@
 package tofino
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/p4lb/p4lb/internal/bfrt/wire"
 	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
 // A port gets the lowest speed that carries the rate, or the highest.
@@ -35,5 +38,39 @@ func TestExactly(t *testing.T) {
 	}
 	if got := (&place{}).exactly(plan.Filter{Time: 5}); got.Time != 5 {
 		t.Errorf("without a plan: %d", got.Time)
+	}
+}
+
+// A new port gets the configuration of the topology, and a read port has it, also under
+// the older names of a FEC.
+func TestSignal(t *testing.T) {
+	want := fabric.Signal{FEC: "rs", AutoNeg: "off", Lanes: 4}
+	got := fmt.Sprint(portFields(100e9, want))
+	if got != "[$SPEED BF_SPEED_100G $FEC BF_FEC_TYP_REED_SOLOMON $AUTO_NEGOTIATION PM_AN_FORCE_DISABLE $N_LANES 4 $PORT_ENABLE true]" {
+		t.Error(got)
+	}
+	if got := fmt.Sprint(portFields(1e9, fabric.Signal{})); got != "[$SPEED BF_SPEED_1G $FEC BF_FEC_TYP_NONE $PORT_ENABLE true]" {
+		t.Error(got)
+	}
+	text := func(s string) *wire.DataField { return &wire.DataField{Value: &wire.DataField_StrVal{StrVal: s}} }
+	port := row{"$FEC": text("BF_FEC_TYP_RS"), "$AUTO_NEGOTIATION": text("PM_AN_FORCE_DISABLE"), "$N_LANES": {Value: &wire.DataField_Stream{Stream: []byte{0, 0, 0, 4}}}}
+	have := signalOf(port)
+	if have != want {
+		t.Errorf("%+v, want %+v", have, want)
+	}
+	q := plan.Queue{Port: 4, Rate: 1, Depth: 2, Signal: have}
+	for _, c := range []struct {
+		want fabric.Signal
+		has  bool
+	}{
+		{fabric.Signal{}, true}, {fabric.Signal{FEC: "rs"}, true}, {want, true},
+		{fabric.Signal{FEC: "fc"}, false}, {fabric.Signal{AutoNeg: "on"}, false}, {fabric.Signal{Lanes: 2}, false},
+	} {
+		if q.Has(plan.Queue{Port: 4, Rate: 1, Depth: 2, Signal: c.want}) != c.has {
+			t.Errorf("%+v has %+v: want %t", have, c.want, c.has)
+		}
+	}
+	if unknown := (plan.Queue{Port: 4}); !unknown.Has(plan.Queue{Port: 4, Signal: want}) {
+		t.Error("a target without electrical configuration lacks one")
 	}
 }

@@ -53,6 +53,7 @@ type draftLink struct {
 	delay time.Duration
 	queue int
 	down  bool
+	Signal
 }
 
 func (l draftLink) String() string { return Link{A: l.a, B: l.b}.String() }
@@ -210,7 +211,7 @@ func (f *finisher) portNumbers() {
 		return e
 	}
 	for _, l := range f.draft.links {
-		link := Link{A: assign(l.a), B: assign(l.b), Rate: l.rate, Delay: l.delay, Queue: l.queue, Down: l.down}
+		link := Link{A: assign(l.a), B: assign(l.b), Rate: l.rate, Delay: l.delay, Queue: l.queue, Down: l.down, Signal: l.Signal}
 		f.t.Links = append(f.t.Links, link)
 		if max(link.A.Port, link.B.Port) > MaxPort {
 			f.errorf(l.line, "link %v: no port is left: a switch has %d", link, MaxPort)

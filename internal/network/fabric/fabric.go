@@ -27,6 +27,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/p4lb/p4lb/internal/text/lists"
@@ -123,6 +124,35 @@ type Link struct {
 	Delay time.Duration // one way
 	Queue int           // capacity of a port's queue in packets; 0: unknown
 	Down  bool
+	Signal
+}
+
+// A Signal is the electrical configuration of the ports at both ends of a link, for
+// Tofino. Empty values are the defaults of the SDE.
+type Signal struct {
+	FEC     string `json:"fec,omitempty"`     // none, fc or rs
+	AutoNeg string `json:"autoneg,omitempty"` // on or off
+	Lanes   int    `json:"lanes,omitempty"`   // of the speed of the port
+}
+
+// Has reports whether a port has the values that want gives.
+func (s Signal) Has(want Signal) bool {
+	return (want.FEC == "" || want.FEC == s.FEC) && (want.AutoNeg == "" || want.AutoNeg == s.AutoNeg) && (want.Lanes == 0 || want.Lanes == s.Lanes)
+}
+
+// Text describes the values that are given, such as "FEC rs, 4 lanes".
+func (s Signal) Text() string {
+	var list []string
+	if s.FEC != "" {
+		list = append(list, "FEC "+s.FEC)
+	}
+	if s.AutoNeg != "" {
+		list = append(list, "auto-negotiation "+s.AutoNeg)
+	}
+	if s.Lanes > 0 {
+		list = append(list, fmt.Sprintf("lanes %d", s.Lanes))
+	}
+	return strings.Join(list, ", ")
 }
 
 // String names the link by its ends, such as l1:3-s1:1.
@@ -159,6 +189,7 @@ type Port struct {
 	Delay  time.Duration
 	Queue  int
 	Down   bool
+	Signal
 
 	Peer     string // the node at the other end
 	PeerPort int
@@ -321,7 +352,7 @@ func (t *Topology) addPort(i int, l Link, here, there End) {
 	}
 	p := Port{
 		Number: here.Port, MAC: portMAC(s, here.Port), Link: i,
-		Rate: l.Rate, Delay: l.Delay, Queue: l.Queue, Down: l.Down,
+		Rate: l.Rate, Delay: l.Delay, Queue: l.Queue, Down: l.Down, Signal: l.Signal,
 		Peer: there.Node, PeerPort: there.Port,
 	}
 	if k, ok := t.switchIndex(there.Node); ok {

@@ -86,7 +86,7 @@ type reader struct{ reporter }
 
 // defaults reads the default properties of links.
 func (r *reader) defaults(v tree.Node, what string) (l draftLink) {
-	r.object(v, what, "rate", "delay", "queue")
+	r.object(v, what, "rate", "delay", "queue", "fec", "autoneg", "lanes")
 	r.linkData(v, &l, what)
 	return l
 }
@@ -194,7 +194,7 @@ const maxParallel = 128
 // linksOf returns the links of an item. basis returns the defaults for a link
 // between two ends.
 func (r *reader) linksOf(v tree.Node, basis func(a, b End) draftLink) []draftLink {
-	r.object(v, "link", "ends", "rate", "delay", "queue", "parallel", "down")
+	r.object(v, "link", "ends", "rate", "delay", "queue", "parallel", "down", "fec", "autoneg", "lanes")
 	ends := v.Get("ends").Items
 	if len(ends) != 2 {
 		if v.Kind == tree.Object {
@@ -224,6 +224,24 @@ func (r *reader) linkData(v tree.Node, l *draftLink, what string) {
 	parse(r, v.Get("rate"), what+": rate", ParseRate, &l.rate)
 	parse(r, v.Get("delay"), what+": delay", ParseDelay, &l.delay)
 	parse(r, v.Get("queue"), what+": queue", within(1, mostQueued), &l.queue)
+	parse(r, v.Get("fec"), what+": fec", oneOf("none", "fc", "rs"), &l.FEC)
+	parse(r, v.Get("autoneg"), what+": autoneg", oneOf("on", "off"), &l.AutoNeg)
+	parse(r, v.Get("lanes"), what+": lanes", func(text string) (int, error) {
+		if _, err := oneOf("1", "2", "4", "8")(text); err != nil {
+			return 0, err
+		}
+		return strconv.Atoi(text)
+	}, &l.Lanes)
+}
+
+// oneOf returns a function that parses one of some words.
+func oneOf(words ...string) func(string) (string, error) {
+	return func(text string) (string, error) {
+		if !slices.Contains(words, text) {
+			return "", fmt.Errorf("%q: want %s or %s", text, strings.Join(words[:len(words)-1], ", "), words[len(words)-1])
+		}
+		return text, nil
+	}
 }
 
 func parseRole(text string) (Role, error) {
@@ -323,6 +341,15 @@ func (t *Topology) YAML() []byte {
 		}
 		if l.Down {
 			b.WriteString(", down: true")
+		}
+		if l.FEC != "" {
+			b.WriteString(", fec: " + l.FEC)
+		}
+		if l.AutoNeg != "" {
+			fmt.Fprintf(&b, ", autoneg: %q", l.AutoNeg)
+		}
+		if l.Lanes > 0 {
+			fmt.Fprintf(&b, ", lanes: %d", l.Lanes)
 		}
 		b.WriteString("}\n")
 	}
