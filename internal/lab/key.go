@@ -18,7 +18,7 @@ import (
 // switches, a model or the metrics. It is part of every key, so that results of an
 // older binary are not reused. TestResultVersion fails if recorded runs differ and the
 // version is the same.
-const resultVersion = 3
+const resultVersion = 4
 
 // Key returns the digest of everything that determines the result of a run. Runs with
 // the same key have the same bytes on any machine. The key covers the contents of files
