@@ -107,7 +107,7 @@ var rooms = map[string][]string{
 	"internal/device/ports": {},
 	// Observations as files; figures of fits.
 	"internal/lab/dataset": {"fitting"},
-	"internal/lab/picture": {"fitting"},
+	"internal/lab/picture": {"fitting", "internal/lab/chart"},
 	// Projects and entries in the files of other tools.
 	"internal/network/p4app": {"internal/text/plain", "internal/network/fabric", "internal/dataplane", "internal/dataplane/hash", "internal/server/p4rt"},
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -59,7 +57,7 @@ uses its Eq. 13 with the misprint.`,
 	flags.StringArrayVar(&j.data, "data", nil, "read observations from `FILE`, CSV or Parquet (repeatable)")
 	flags.Func("degree", "fit degree `N`, 1 to 10, or auto: the lowest degree whose cross-validation error is within one standard error of the best", j.setDegree)
 	flags.StringVarP(&j.model, "output", "o", "", "write the model to `FILE`")
-	flags.StringVar(&j.plot, "plot", "", "draw the fit to `FILE`.svg or .png")
+	flags.StringVar(&j.plot, "plot", "", "draw the fit to `FILE`.svg")
 	flags.StringVar(&j.pattern, "pattern", "", "store the model in the library, for this `MIX` of workloads")
 	flags.StringVar(&j.library, "library", "models", "`DIR` of the library of models")
 	flags.StringVar(&j.preset, "preset", "", "use the polynomial `paper` or paper-printed instead of a fit")
@@ -180,8 +178,8 @@ func (j *fitJob) check(cmd *cobra.Command) (err error) {
 	if err := cli.Requires(cmd, len(j.data) > 0, "data: --data FILE", "test", "folds", "seed", "ridge", "huber", "monotone", "outliers", "full-queue", "interval-unit"); err != nil {
 		return err
 	}
-	if ext := filepath.Ext(j.plot); j.plot != "" && ext != ".svg" && ext != ".png" {
-		return cli.UsageError(cmd, "--plot %s: want a name that ends in .svg or .png", j.plot)
+	if j.plot != "" && filepath.Ext(j.plot) != ".svg" {
+		return cli.UsageError(cmd, "--plot %s: want a name that ends in .svg", j.plot)
 	}
 	if j.pattern != "" {
 		if j.pattern, err = fitting.ParsePattern(j.pattern); err != nil {
@@ -324,12 +322,7 @@ func (j *fitJob) write(m *fitting.Model, fit *fitting.Fit, rows *fitting.Rows) e
 		}
 	}
 	if j.plot != "" {
-		var b bytes.Buffer
-		s := picture.Subject{Fit: fit, Poly: m.Poly, Rows: rows}
-		if err := picture.Write(&b, strings.TrimPrefix(filepath.Ext(j.plot), "."), s); err != nil {
-			return fmt.Errorf("drawing %s: %w", j.plot, err)
-		}
-		if err := out.Stage(j.plot, b.Bytes()); err != nil {
+		if err := out.Stage(j.plot, picture.Subject{Fit: fit, Poly: m.Poly, Rows: rows}.SVG()); err != nil {
 			return err
 		}
 	}

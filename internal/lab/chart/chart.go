@@ -47,6 +47,7 @@ const (
 	Points             // each with its interval
 	Hollow             // points of a paper
 	Spans              // horizontal bars from X to To at the height Y
+	Cloud              // many small points
 )
 
 // A Series is the numbers of one row.
@@ -58,9 +59,10 @@ type Series struct {
 	Half  []float64 // half-widths of the confidence intervals; nil: none
 	Tint  int       // which colour; series of one row share it in all charts
 
-	// Of Spans: their ends, their opacity from 0 to 1 (nil: 1), and words for the pointer
-	// (nil: none).
+	// Of Spans: their ends, how far they reach above and below Y (0: 0.4), their opacity
+	// from 0 to 1 (nil: 1), and words for the pointer (nil: none).
 	To    []float64
+	Reach float64
 	Shade []float64
 	Hints []string
 }

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"unicode/utf8"
@@ -181,7 +182,7 @@ func (l *layout) key(i int, s Series, at point) {
 	case Bars, Spans:
 		l.shapes = append(l.shapes, shape{ink: series, series: i, filled: true, points: box(at.x+0.3*l.font, at.y-0.35*l.font, at.x+1.2*l.font, at.y+0.35*l.font)})
 	default:
-		l.shapes = append(l.shapes, shape{ink: series, series: i, filled: s.Kind == Points, dot: 0.3 * l.font, points: []point{{at.x + 0.7*l.font, at.y}}})
+		l.shapes = append(l.shapes, shape{ink: series, series: i, filled: s.Kind != Hollow, dot: 0.3 * l.font, points: []point{{at.x + 0.7*l.font, at.y}}})
 	}
 }
 
@@ -254,7 +255,8 @@ func (c *Chart) draw(l *layout, i int) {
 		c.drawBars(l, i, s)
 	case Spans:
 		for k := range s.X {
-			a, b := l.at(s.X[k], s.Y[k]+0.4), l.at(s.To[k], s.Y[k]-0.4)
+			reach := cmp.Or(s.Reach, 0.4)
+			a, b := l.at(s.X[k], s.Y[k]+reach), l.at(s.To[k], s.Y[k]-reach)
 			span := shape{ink: series, series: i, filled: true, points: box(a.x, a.y, b.x, b.y)}
 			if s.Shade != nil {
 				span.shade = max(s.shade(k), 0.01)
@@ -263,6 +265,10 @@ func (c *Chart) draw(l *layout, i int) {
 				span.hint = s.Hints[k]
 			}
 			l.shapes = append(l.shapes, span)
+		}
+	case Cloud:
+		for k := range s.X {
+			l.shapes = append(l.shapes, shape{ink: series, series: i, filled: true, faint: true, dot: 0.12 * l.font, points: []point{l.at(s.X[k], s.Y[k])}})
 		}
 	default:
 		for k := range s.X {

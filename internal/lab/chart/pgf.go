@@ -2,6 +2,7 @@ package chart
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -60,8 +61,9 @@ func (c *Chart) PGF() []byte {
 
 func (c *Chart) pgfSeries(b *bytes.Buffer, i int, s Series) {
 	if s.Kind == Spans {
+		reach := cmp.Or(s.Reach, 0.4)
 		for k := range s.X {
-			fmt.Fprintf(b, "\\fill[p4lb%d, fill opacity=%s] (axis cs:%s,%s) rectangle (axis cs:%s,%s);\n", s.Colour(), number(s.shade(k)), number(s.X[k]), number(s.Y[k]-0.4), number(s.To[k]), number(s.Y[k]+0.4))
+			fmt.Fprintf(b, "\\fill[p4lb%d, fill opacity=%s] (axis cs:%s,%s) rectangle (axis cs:%s,%s);\n", s.Colour(), number(s.shade(k)), number(s.X[k]), number(s.Y[k]-reach), number(s.To[k]), number(s.Y[k]+reach))
 		}
 		fmt.Fprintf(b, "\\addlegendimage{area legend, fill=p4lb%d}\n\\addlegendentry{%s}\n", s.Colour(), tex(s.Label))
 		return
@@ -83,6 +85,8 @@ func (c *Chart) pgfSeries(b *bytes.Buffer, i int, s Series) {
 		style = append(style, "only marks, mark=*")
 	case Hollow:
 		style = append(style, "only marks, mark=o")
+	case Cloud:
+		style = append(style, "only marks, mark=*, mark size=0.6pt, opacity=0.3")
 	}
 	if s.Half != nil {
 		style = append(style, "error bars/.cd, y dir=both, y explicit")

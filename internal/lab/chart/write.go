@@ -25,23 +25,38 @@ func (c *Chart) paper() *layout {
 }
 
 // SVG is the chart for a paper, with all that it needs.
-func (c *Chart) SVG() []byte {
-	l := c.paper()
+func (c *Chart) SVG() []byte { return Sheet(c.Title, 1, []*Chart{c}) }
+
+// Sheet returns charts next to each other in so many columns.
+func Sheet(title string, columns int, charts []*Chart) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%gpt" height="%gpt" viewBox="0 0 %g %g" font-family="Helvetica, Arial, sans-serif">`+"\n", l.width, l.height, l.width, l.height)
-	fmt.Fprintf(&b, "<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n", html.EscapeString(c.Title))
-	l.svg(&b, func(s *shape, fill bool) string {
-		colour := map[ink]string{text: "#111", soft: "#555", grid: "#e3e3e3"}[s.ink]
-		if s.ink == series {
-			colour = light[c.Series[s.series].Colour()]
+	cell := charts[0].paper()
+	width, height := cell.width*float64(min(columns, len(charts))), cell.height*float64((len(charts)+columns-1)/columns)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%gpt" height="%gpt" viewBox="0 0 %g %g" font-family="Helvetica, Arial, sans-serif">`+"\n", width, height, width, height)
+	fmt.Fprintf(&b, "<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n", html.EscapeString(title))
+	for i, c := range charts {
+		if i > 0 {
+			fmt.Fprintf(&b, `<g transform="translate(%g %g)">`+"\n", cell.width*float64(i%columns), cell.height*float64(i/columns))
 		}
-		if fill {
-			return `fill="` + colour + `"`
+		c.paper().svg(&b, c.paint)
+		if i > 0 {
+			b.WriteString("</g>\n")
 		}
-		return `stroke="` + colour + `"`
-	})
+	}
 	b.WriteString("</svg>\n")
 	return b.Bytes()
+}
+
+// paint is the attribute of a fill or a stroke on white paper.
+func (c *Chart) paint(s *shape, fill bool) string {
+	colour := map[ink]string{text: "#111", soft: "#555", grid: "#e3e3e3"}[s.ink]
+	if s.ink == series {
+		colour = light[c.Series[s.series].Colour()]
+	}
+	if fill {
+		return `fill="` + colour + `"`
+	}
+	return `stroke="` + colour + `"`
 }
 
 // screen arranges the chart for a page, which shows the names of the series next to
@@ -138,7 +153,11 @@ func (l *layout) svgShape(b *bytes.Buffer, s *shape, paint func(s *shape, fill b
 		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" font-size="%.4g" text-anchor="%s" %s%s>%s</text>`+"\n", at.x, at.y, s.size,
 			[]string{"start", "middle", "end"}[s.anchor], paint(s, true), turn, html.EscapeString(s.words))
 	case s.dot > 0 && s.filled:
-		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="%.2f" %s/>`+"\n", at.x, at.y, s.dot, paint(s, true))
+		opacity := ""
+		if s.faint {
+			opacity = ` fill-opacity="0.3"`
+		}
+		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="%.2f" %s%s/>`+"\n", at.x, at.y, s.dot, paint(s, true), opacity)
 	case s.dot > 0:
 		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="%.2f" fill="none" stroke-width="%.2f" %s/>`+"\n", at.x, at.y, s.dot, l.font*0.12, paint(s, false))
 	case s.filled:

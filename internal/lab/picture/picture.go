@@ -5,19 +5,9 @@ package picture
 
 import (
 	"fmt"
-	"image/color"
-	"io"
-	"math"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/palette/moreland"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/internal/lab/chart"
 )
 
 // A Subject is the content of a picture.
@@ -28,108 +18,62 @@ type Subject struct {
 }
 
 const (
-	width, height = 26 * vg.Centimeter, 20 * vg.Centimeter
-	points        = 4000 // drawn of each cloud
-	cells         = 64   // of the surface per side
+	points = 2000 // drawn of each cloud
+	rows   = 48   // of the surface
+	steps  = 256  // of the surface in a row
+	shades = 24   // that the surface distinguishes
 )
 
-var (
-	blue   = color.NRGBA{31, 90, 166, 255}
-	orange = color.NRGBA{214, 99, 14, 255}
-	green  = color.NRGBA{36, 124, 60, 255}
-	cloud  = color.NRGBA{31, 90, 166, 70}
-)
-
-// Write draws the subject as svg or png.
-func Write(w io.Writer, format string, s Subject) error {
-	var canvas interface {
-		vg.CanvasSizer
-		io.WriterTo
-	}
-	switch format {
-	case "svg":
-		canvas = vgsvg.New(width, height)
-	case "png":
-		canvas = vgimg.PngCanvas{Canvas: vgimg.New(width, height)}
-	default:
-		return fmt.Errorf("no picture of the kind %q: want svg or png", format)
-	}
-	if err := s.draw(draw.New(canvas)); err != nil {
-		return err
-	}
-	_, err := canvas.WriteTo(w)
-	return err
+// SVG draws the subject.
+func (s Subject) SVG() []byte {
+	return chart.Sheet("fit", 2, []*chart.Chart{s.surface(), s.residuals(), s.degrees(), s.integers()})
 }
 
-func (s Subject) draw(c draw.Canvas) error {
-	tiles := draw.Tiles{Rows: 2, Cols: 2, PadX: vg.Centimeter, PadY: vg.Centimeter,
-		PadTop: vg.Millimeter * 3, PadBottom: vg.Millimeter * 3, PadLeft: vg.Millimeter * 3, PadRight: vg.Millimeter * 3}
-	for i, panel := range []func(*plot.Plot) error{s.surface, s.residuals, s.degrees, s.integers} {
-		p := plot.New()
-		p.Title.TextStyle.Font.Size = 13
-		p.Legend.Top, p.Legend.Padding = true, vg.Millimeter
-		if err := panel(p); err != nil {
-			return err
+// surface is the index as the switch computes it, over the ranges of the two
+// measurements.
+func (s Subject) surface() *chart.Chart {
+	across, up := s.Poly.LRange(), s.Poly.T
+	grid, top := s.Poly.Grid(), s.Poly.Max()
+	l := func(i int) float64 { return scale(across, float64(i)/steps) }
+	index := chart.Series{Label: "index (dark is large)", Kind: chart.Spans, Reach: float64(up.Max-up.Min) / rows / 2}
+	for row := range rows {
+		share := (float64(row) + 0.5) / rows
+		shade := func(i int) int64 {
+			return min(max(grid[i<<8+int(share*steps)], 0), top) * shades / max(top, 1)
 		}
-		p.Draw(tiles.At(c, i%2, i/2))
+		// Neighbours of one shade are one span.
+		for from := 0; from < steps; {
+			to := from
+			for to < steps && shade(to) == shade(from) {
+				to++
+			}
+			if shade(from) > 0 {
+				index.X, index.To, index.Y = append(index.X, l(from)), append(index.To, l(to)), append(index.Y, scale(up, share))
+				index.Shade = append(index.Shade, float64(shade(from))/shades)
+			}
+			from = to
+		}
 	}
-	return nil
+	c := &chart.Chart{
+		Title: fmt.Sprintf("congestion index, degree %d", s.Poly.Degree),
+		X:     chart.Axis{Label: "occupancy L (of 255)", Low: float64(across.Min), High: float64(across.Max)},
+		Y:     chart.Axis{Label: "dequeue interval T (us)", Low: float64(up.Min), High: float64(up.Max)},
+	}
+	c.Series = append(c.Series, index)
+	if hull := s.Fit.Hull; len(hull) > 2 {
+		line := chart.Series{Label: "hull of the data", Tint: 1}
+		for i := range len(hull) + 1 {
+			q := hull[i%len(hull)]
+			line.X, line.Y = append(line.X, q.L), append(line.Y, q.T)
+		}
+		c.Series = append(c.Series, line)
+	}
+	return c
 }
 
-// surface is the index as the switch computes it, in colours over the ranges
-// of the two measurements.
-func (s Subject) surface(p *plot.Plot) error {
-	p.Title.Text = fmt.Sprintf("congestion index, degree %d", s.Poly.Degree)
-	p.X.Label.Text, p.Y.Label.Text = "occupancy L (of 255)", "dequeue interval T (us)"
-	grid := surface{s.Poly, s.Poly.Grid(), s.Poly.Max()}
-	colours := moreland.SmoothBlueRed()
-	colours.SetMin(0)
-	colours.SetMax(1)
-	heat := plotter.NewHeatMap(grid, colours.Palette(255))
-	heat.Min, heat.Max = 0, float64(grid.top)
-	heat.Rasterized = true // else there are seams between the cells
-	p.Add(heat)
-	if len(s.Fit.Hull) < 3 {
-		return nil
-	}
-	var hull plotter.XYs
-	for _, q := range append(s.Fit.Hull, s.Fit.Hull[0]) {
-		hull = append(hull, plotter.XY{X: q.L, Y: q.T})
-	}
-	line, err := plotter.NewLine(hull)
-	if err != nil {
-		return err
-	}
-	line.Width = vg.Points(1.5)
-	p.Add(line)
-	p.Legend.Add("hull of the data", line)
-	return nil
-}
-
-// A surface is a plotter.GridXYZ.
-type surface struct {
-	poly fitting.Poly
-	grid []int64
-	top  int64
-}
-
-// Dims is the number of cells.
-func (s surface) Dims() (c, r int) { return cells, cells }
-
-// X is the occupancy of a column.
-func (s surface) X(c int) float64 { return at(s.poly.LRange(), c) }
-
-// Y is the interval of a row.
-func (s surface) Y(r int) float64 { return at(s.poly.T, r) }
-
-func at(r fitting.Range, i int) float64 {
-	return float64(r.Min) + float64(i)/(cells-1)*float64(r.Max-r.Min)
-}
-
-// Z is the clamped index.
-func (s surface) Z(c, r int) float64 {
-	l, t := c*255/(cells-1), r*255/(cells-1)
-	return float64(min(max(s.grid[l<<8+t], 0), s.top))
+// scale is the value at a share of a range.
+func scale(r fitting.Range, share float64) float64 {
+	return float64(r.Min) + share*float64(r.Max-r.Min)
 }
 
 // sample calls f with evenly spread rows.
@@ -143,86 +87,49 @@ func (s Subject) sample(f func(fitting.Row)) {
 	}
 }
 
-func (s Subject) residuals(p *plot.Plot) error {
-	p.Title.Text = fmt.Sprintf("residuals, RMSE %.4g", s.Fit.Train.RMSE)
-	p.X.Label.Text, p.Y.Label.Text = "fitted traffic", "observed - fitted"
-	var xy plotter.XYs
+func (s Subject) residuals() *chart.Chart {
+	cloud := chart.Series{Label: "residual", Kind: chart.Cloud}
 	s.sample(func(r fitting.Row) {
 		fit := s.Fit.At(r.L, r.T)
-		xy = append(xy, plotter.XY{X: fit, Y: r.Y - fit})
+		cloud.X, cloud.Y = append(cloud.X, fit), append(cloud.Y, r.Y-fit)
 	})
-	p.Add(plotter.NewGrid())
-	return addCloud(p, xy)
-}
-
-func addCloud(p *plot.Plot, xy plotter.XYs) error {
-	c, err := plotter.NewScatter(xy)
-	if err != nil {
-		return err
+	return &chart.Chart{
+		Title: fmt.Sprintf("residuals, RMSE %.4g", s.Fit.Train.RMSE),
+		X:     chart.Axis{Label: "fitted traffic"}, Y: chart.Axis{Label: "observed - fitted"},
+		Series: []chart.Series{cloud},
 	}
-	c.GlyphStyle = draw.GlyphStyle{Color: cloud, Radius: vg.Points(1.2), Shape: draw.CircleGlyph{}}
-	p.Add(c)
-	return nil
 }
 
 // degrees is R² over the degree, as in QALL's Table I.
-func (s Subject) degrees(p *plot.Plot) error {
-	p.Title.Text = "R² over degree"
-	p.X.Label.Text, p.Y.Label.Text = "degree", "R²"
-	var train, test plotter.XYs
+func (s Subject) degrees() *chart.Chart {
+	train, test := chart.Series{Label: "training", Marks: true}, chart.Series{Label: "test", Marks: true, Tint: 1}
 	for _, d := range s.Fit.Degrees {
-		train = append(train, plotter.XY{X: float64(d.Degree), Y: d.Train.R2})
+		train.X, train.Y = append(train.X, float64(d.Degree)), append(train.Y, d.Train.R2)
 		if d.Test != nil {
-			test = append(test, plotter.XY{X: float64(d.Degree), Y: d.Test.R2})
+			test.X, test.Y = append(test.X, float64(d.Degree)), append(test.Y, d.Test.R2)
 		}
 	}
-	p.Add(plotter.NewGrid())
-	p.Legend.Top = false
-	for _, l := range []struct {
-		name   string
-		xy     plotter.XYs
-		colour color.Color
-	}{{"training", train, blue}, {"test", test, orange}} {
-		if len(l.xy) == 0 {
-			continue
-		}
-		line, dots, err := plotter.NewLinePoints(l.xy)
-		if err != nil {
-			return err
-		}
-		line.Color, dots.Color, dots.Shape = l.colour, l.colour, draw.CircleGlyph{}
-		p.Add(line, dots)
-		p.Legend.Add(l.name, line, dots)
+	c := &chart.Chart{Title: "R² over degree", X: chart.Axis{Label: "degree"}, Y: chart.Axis{Label: "R²"}, Series: []chart.Series{train}}
+	if len(test.X) > 0 {
+		c.Series = append(c.Series, test)
 	}
-	return nil
+	return c
 }
 
 // integers is the index of the data plane against the float one.
-func (s Subject) integers(p *plot.Plot) error {
-	p.Title.Text = fmt.Sprintf("integer against float, scale %d", s.Poly.Scale)
-	p.X.Label.Text, p.Y.Label.Text = "float index", "integer index / scale"
+func (s Subject) integers() *chart.Chart {
 	grid, top := s.Poly.Grid(), s.Poly.Max()
-	var xy plotter.XYs
+	cloud := chart.Series{Label: "observation", Kind: chart.Cloud}
 	most := 0.0
 	s.sample(func(r fitting.Row) {
 		l, t := s.Poly.Bytes(r.L, r.T)
-		q := plotter.XY{
-			X: s.Fit.Unit(s.Fit.Spans.L.Unit(r.L), s.Fit.Spans.T.Unit(r.T)),
-			Y: float64(min(max(grid[l<<8+t], 0), top)) / float64(s.Poly.Scale),
-		}
-		most = math.Max(most, q.X)
-		xy = append(xy, q)
+		float := s.Fit.Unit(s.Fit.Spans.L.Unit(r.L), s.Fit.Spans.T.Unit(r.T))
+		most = max(most, float)
+		cloud.X, cloud.Y = append(cloud.X, float), append(cloud.Y, float64(min(max(grid[l<<8+t], 0), top))/float64(s.Poly.Scale))
 	})
-	p.Add(plotter.NewGrid())
-	if err := addCloud(p, xy); err != nil {
-		return err
+	return &chart.Chart{
+		Title: fmt.Sprintf("integer against float, scale %d", s.Poly.Scale),
+		X:     chart.Axis{Label: "float index"}, Y: chart.Axis{Label: "integer index / scale"},
+		Series: []chart.Series{cloud, {Label: "equal", Tint: 2, X: []float64{0, most}, Y: []float64{0, most}}},
 	}
-	same, err := plotter.NewLine(plotter.XYs{{X: 0, Y: 0}, {X: most, Y: most}})
-	if err != nil {
-		return err
-	}
-	same.Color = green
-	p.Add(same)
-	p.Legend.Add("equal", same)
-	return nil
 }
