@@ -57,6 +57,9 @@ var without = []struct{ command, why string }{
 	{`^resources`, "requires p4c with its backend for Tofino: TestScripts/resources"},
 	{`^lab submit .*s3://`, "requires keys of S3: packages store and cluster have servers for their tests"},
 	{`^manifest init mine`, "mine.p4 stands for a program that has none: TestScripts/own"},
+	{`conweave-p4/`, "requires a checkout of conweave-p4"},
+	{`open-p4studio|p4studio/p4studio|create-setup-script|setup-open|run_switchd|^bfshell|pm show`, "requires the SDE"},
+	{`^p4c `, "requires p4c"},
 	{`^conformance`, "requires a checkout of p4c: TestScripts/conformance"},
 	{`clos\.clab`, "the file stands for the reader's own: TestScripts/topo"},
 	{`-i \d@`, "requires interfaces"},
@@ -147,7 +150,7 @@ func scriptOf(t *testing.T, name string) (script string, n int) {
 			continue
 		}
 		code = strings.TrimSpace(line)
-		if strings.HasPrefix(code, "sed -i ") {
+		if (strings.HasPrefix(code, "sed -i ") || strings.HasPrefix(code, "cp ")) && notRun(code) == "" {
 			b.WriteString("exec " + code + "\n")
 		}
 		if strings.HasPrefix(code, "cd ") && notRun(code) == "" {
