@@ -85,8 +85,8 @@ func (o *Serve) check(jobs []*Job) error {
 }
 
 // A served network has a P4Runtime server and, for v1model, a Thrift server for each
-// switch. p4lb deploys the plan; from
-// the first moment on the switches belong to the controllers.
+// switch. p4lb deploys the plan; from the first moment on the switches belong to the
+// controllers.
 //
 // The clock stands while open is set. Calls are processed only then, so that their
 // effects have a definite virtual time; packet-outs take effect at the end of the moment.
@@ -288,9 +288,13 @@ func (d *served) start(page net.Listener) {
 		d.work.Go(func() { server.Serve(l) })
 		d.o.Log(fmt.Sprintf("  %s: P4Runtime at %s, device id %d, P4Info %s", s.Name, s.Address, s.Device, s.P4Info))
 	}
-	for i, l := range d.listen[1+len(d.at):] {
-		s := d.at[i]
-		n := d.nodes[s.Name]
+	rest := d.listen[1+len(d.at):]
+	for _, s := range d.at {
+		if s.Thrift == "" {
+			continue
+		}
+		l, n := rest[0], d.nodes[s.Name]
+		rest = rest[1:]
 		server := thrift.NewServer(&thriftNode{d.target.Device(s.Name), n}, s.Device)
 		server.AllowSwap()
 		server.Simulate(thriftTurns{n})
