@@ -58,7 +58,7 @@ func interruptions(n int) []interruption {
 		{name: "advise", before: [][]string{topo}, args: []string{"advise", "--topology", "net.yaml", "--set", "rtt=16us", "--set", "buffer=256", "--scheme", "letflow", "-o", "p.yaml"}},
 		{name: "inspect --replay", files: map[string]string{"x.csv": record}, args: []string{"inspect", "--replay", "x.csv"}},
 		{name: "inspect --replay --watch", files: map[string]string{"x.csv": record}, args: []string{"inspect", "--replay", "x.csv", "--watch"}},
-		{name: "fit, with a PNG", files: map[string]string{"x.csv": observed.String()}, args: []string{"fit", "--data", "x.csv", "--degree", "8", "-o", "m.json", "--plot", "m.png"}},
+		{name: "fit, with a picture", files: map[string]string{"x.csv": observed.String()}, args: []string{"fit", "--data", "x.csv", "--degree", "8", "-o", "m.json", "--plot", "m.svg"}},
 		{name: "lab run", files: map[string]string{"x.yaml": run}, args: []string{"lab", "run", "x.yaml", "-o", "out", "--cores", "1"}, grows: true},
 		{name: "lab report, with PDFs", files: map[string]string{"x.yaml": run}, before: kept, args: []string{"lab", "report", "x.yaml", "--store", "kept", "-o", "out"}, grows: true},
 		{name: "results verify", files: map[string]string{"x.yaml": run}, before: kept, args: []string{"results", "verify", "x", "--sample", "4", "--store", "kept"}},
