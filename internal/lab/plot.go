@@ -256,7 +256,7 @@ func (c *Comparison) drawShares(all []*Row) *chart.Chart {
 	return f
 }
 
-// drawPrinted draws the numbers of a paper beside those that were measured, a chart for
+// drawPrinted draws the numbers of a paper beside the measured ones, a chart for
 // each unit.
 func (c *Comparison) drawPrinted() []*chart.Chart {
 	var list []*chart.Chart
@@ -288,7 +288,7 @@ func (c *Comparison) drawPrinted() []*chart.Chart {
 	return list
 }
 
-// printedUnit names what a target's numbers are: a reduction, a factor or a metric.
+// printedUnit names the kind of a target's numbers: a reduction, a factor or a metric.
 func printedUnit(t *spec.Target, x *spec.Experiment) string {
 	switch {
 	case t.Ratio:

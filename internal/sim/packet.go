@@ -71,8 +71,8 @@ type Packet struct {
 	head    []byte // the header bytes, where switches run P4
 	extra   int    // bytes that follow head: padding and payload
 	Payload int    // bytes
-	// Entropy is the choice among the flow's source ports; of an answer, the choice of the
-	// packet that is answered, whose port is the destination.
+	// Entropy is the choice among the flow's source ports; in an answer, the choice of the
+	// answered packet, because that packet's source port is the answer's destination.
 	Entropy uint16
 	first   bool     // it goes before others in queues
 	plane   uint8    // of the ports that it goes between, from 0
@@ -121,7 +121,7 @@ func (n *Network) newPacket() *Packet {
 	return p
 }
 
-// A roomy packet has its header bytes beside it, so that their address in
+// A roomy packet has its header bytes right behind it, so that their address in
 // memory is known before the packet is in the cache. Its size is a multiple of a cache
 // line, so that two packets share none: their parts of the network may differ.
 type roomy struct {
@@ -141,7 +141,7 @@ func (p *Packet) fetch(bytes bool) {
 	}
 }
 
-// claim prefetches what a hop reads and writes of a packet that another core has written.
+// claim prefetches, for writing, the fields of a hop from a packet that another core has written.
 //
 // Hostile input: none, as above.
 func (p *Packet) claim(bytes bool) {
@@ -151,7 +151,7 @@ func (p *Packet) claim(bytes bool) {
 	}
 }
 
-// fetchRest prefetches what a host reads.
+// fetchRest prefetches the fields that only a host reads.
 //
 // Hostile input: none, as above.
 func (p *Packet) fetchRest() { asm.Prefetch(unsafe.Pointer(&p.Seq)) }
@@ -453,7 +453,7 @@ const (
 	syndromeSequence = 0x60 // a packet is missing
 )
 
-// A roce is what the headers of RoCE need to know of a flow.
+// A roce holds the facts about a flow that its RoCE headers contain.
 type roce struct {
 	segment int64 // bytes of a full packet
 	pair    uint32

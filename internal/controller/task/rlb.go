@@ -163,9 +163,9 @@ func (t *limitTask) read(f Fabric) (err error) {
 // The algorithm as printed assigns the suspicion the wrong way round, keeps the
 // counts of cleared ports, and spins; the task looks once in an interval. The paper
 // averages over "packets" and prints no threshold. Over all packets the average
-// stays near 0 whatever happens; over those that recirculate it is 2 to 6 in a
-// healthy network too. So the program counts for a port what has "high latency" in
-// the sense of a failure: recirculations past a path whose probes are overdue.
+// stays near 0 even if a switch fails; over recirculated packets it is 2 to 6 in a
+// healthy network too. So the program takes "high latency" as a sign of failure: it
+// counts for a port the recirculations past a path with overdue probes.
 //
 // A program for Tofino does not know which probes are overdue, and counts recirculations
 // for the port that the packet waits for. There the task finds silent paths itself and

@@ -49,7 +49,7 @@ func (c *ConWeave) Set(name string, number int64) bool {
 // A WovenPath is the slots of a path, a byte for each switch, the first in the lowest.
 type WovenPath uint32
 
-// WovenHops is the number of switches whose slots fit in a path.
+// WovenHops is the largest number of switches in a path.
 const WovenHops = 4
 
 // Slot returns the slot in the switch at a hop, counted from 0.
@@ -58,7 +58,7 @@ func (p WovenPath) Slot(hop int) int { return int(p >> (8 * hop) & 0xFF) }
 // With returns the path with a slot for a hop.
 func (p WovenPath) With(hop, slot int) WovenPath { return p | WovenPath(slot)<<(8*hop) }
 
-// A WovenHeader is what the source ToR adds to a packet. The times are of its clock.
+// A WovenHeader is the header that the source ToR adds to a packet. The times are of its clock.
 type WovenHeader struct {
 	Path     WovenPath
 	Epoch    uint32
@@ -179,7 +179,7 @@ type sinkFlow struct {
 	holding  bool
 }
 
-// An Arrival is what the destination ToR does with a packet.
+// An Arrival lists the destination ToR's actions on a packet.
 type Arrival struct {
 	Before   bool  // it resumes the flow's queue first
 	Hold     bool  // it puts the packet into that queue

@@ -224,7 +224,7 @@ func (k *keeper) redeploy(ctx context.Context, j *deployJob) (*report.Report, er
 }
 
 // adapt deploys the scheme with a longer period if a task cannot keep the one that
-// p4lb has chosen: HULA, for instance, gives up all paths whose probes are late.
+// p4lb has chosen: HULA, for instance, gives up all paths with late probes.
 func (k *keeper) adapt(ctx context.Context, s controller.Slowness) {
 	period, advice := k.job.pacing.slower(s)
 	if advice != "" {
@@ -414,7 +414,7 @@ func (j *deployJob) lossError(lost *loss) error {
 	}
 }
 
-// lostAt describes where the packets of the first pair whose path is known were lost.
+// lostAt describes where packets were lost, for the first pair with a known path.
 func lostAt(failed []ping.Result) string {
 	for _, f := range failed {
 		last := len(f.Path) - 1
