@@ -11,12 +11,12 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/asm"
 )
 
-// A barrier synchronises goroutines repeatedly. The work between two rounds takes less
-// than a millisecond, and to wake a sleeping thread takes a tenth of that, more on a
-// virtual machine. So the first ones to arrive spin before they sleep.
+// A barrier synchronises goroutines repeatedly. The work between two rounds takes less than a
+// millisecond. Waking a sleeping thread takes a tenth of that, and more on a virtual machine. The
+// goroutines that arrive first therefore spin before they sleep.
 type barrier struct {
 	parties int
-	spins   time.Duration // before a waiter sleeps
+	spins   time.Duration // how long a waiter spins before it sleeps
 
 	here   atomic.Int32 // parties that have arrived
 	round  atomic.Uint32
@@ -37,7 +37,7 @@ type errBroken struct{}
 func newBarrier(parties int) *barrier {
 	b := &barrier{parties: parties, spins: maxSpin}
 	if parties > runtime.GOMAXPROCS(0) {
-		b.spins = 0 // a spinning party would occupy the core of another one
+		b.spins = 0 // a spinning party would take another party's core
 	}
 	b.wake = sync.NewCond(&b.mu)
 	return b
@@ -98,8 +98,8 @@ func (b *barrier) wait() {
 }
 
 func (b *barrier) await(round uint32) {
-	// A look takes 50 ns. The garbage collector may need the core, so a waiter yields it
-	// about every 5 us.
+	// One check takes 50 ns. The garbage collector may need the core, so a waiter yields it about
+	// every 5 us.
 	for start := time.Now(); time.Since(start) < b.spins; runtime.Gosched() {
 		for range 100 {
 			if b.round.Load() != round || b.broken.Load() {
@@ -117,7 +117,7 @@ func (b *barrier) await(round uint32) {
 	b.mu.Unlock()
 }
 
-// next ends the round.
+// next starts the next round and wakes the waiters.
 func (b *barrier) next() {
 	b.round.Add(1)
 	if b.asleep.Load() > 0 {

@@ -2,11 +2,11 @@ package sim
 
 import "time"
 
-// Ports share the buffer of a switch. A queue has a limit of its own, or with
-// Options.Alpha a multiple of the free bytes (dynamic thresholds). With PFC, queues
-// have no limit, so that no packet is lost before the buffer is full. Instead, each
-// ingress port has one, above which it pauses its peer. This includes recirculated
-// packets, but not copies on ports without a peer: there is no peer to pause.
+// Ports share the buffer of a switch. Each queue has its own limit; with Options.Alpha the limit
+// is a multiple of the free bytes (dynamic thresholds). With PFC, queues have no limit, so no
+// packet is lost before the buffer is full. Instead, each ingress port has a limit, and pauses
+// its peer above it. Recirculated packets count towards it. Copies on ports without a peer do
+// not, because there is no peer to pause.
 
 // admit reports whether a packet may join a queue, and if not, the reason.
 func (s *Switch) admit(p *Packet, o *Port) (Reason, bool) {
@@ -26,18 +26,18 @@ func (s *Switch) admit(p *Packet, o *Port) (Reason, bool) {
 	return 0, true
 }
 
-// Trimming: a switch without room for a packet of Ultra Ethernet cuts the payload off and
-// sends the headers before all packets that wait. The receiver then knows about the loss
-// after one trip, and reports it. Only the arriving packet is trimmed, because a switch
-// cannot reach into its queues. A packet that was trimmed at the port of its destination
-// is marked so: another path would not have helped. A program can trim instead, when
-// a packet comes to it: see Options.TrimmableDSCP.
+// Trimming: if the queue has no room for an Ultra Ethernet packet, the switch cuts the payload
+// off and sends the headers ahead of all waiting packets. The receiver learns of the loss after
+// one trip and reports it. Only the arriving packet is trimmed, because a switch cannot change
+// packets that are already queued. A packet trimmed at the last port before its destination is
+// marked as such: another path would not have helped. A program can also trim an arriving packet
+// itself: see Options.TrimmableDSCP.
 
 // trimmedLen is the length of a trimmed packet at hosts.
 const trimmedLen = 64
 
-// trim tries to send the headers of a packet for which there is no room. At a time, at
-// most two queues of them may wait.
+// trim tries to send the headers of a packet that does not fit in the queue. Trimmed headers may
+// occupy at most two queue limits.
 func (s *Switch) trim(p *Packet, o *Port) bool {
 	if !s.net.opts.Trim || !p.whole() {
 		return false
@@ -48,9 +48,9 @@ func (s *Switch) trim(p *Packet, o *Port) bool {
 	}
 	s.engine.cut(p, cut)
 	p.trimmed(o, cut)
-	p.first = true
+	p.priority = true
 	s.engine.enqueued(p, o, s.depth(o))
-	o.hasten(p)
+	o.acceptUrgent(p)
 	return true
 }
 
@@ -64,7 +64,7 @@ func (o *Port) takesHeaders(bytes int) bool {
 	return int(o.waiting())-int(o.bytes)+bytes <= 2*int(o.limit)
 }
 
-// trimmed notes that the packet has lost bytes on its way to a port.
+// trimmed records that the packet lost bytes on its way to a port.
 func (p *Packet) trimmed(o *Port, bytes int) {
 	p.Size -= bytes
 	p.padding, p.Payload = int32(max(0, int(p.padding)+p.Payload-bytes)), 0
@@ -88,7 +88,7 @@ func (s *Switch) charge(p *Packet) {
 // discharge accounts for a packet that leaves its queue.
 func (s *Switch) discharge(p *Packet) {
 	if !p.charged {
-		return // it had priority
+		return // priority packets are not counted for pauses
 	}
 	p.charged = false
 	s.used -= p.Size
@@ -97,7 +97,7 @@ func (s *Switch) discharge(p *Packet) {
 	}
 }
 
-// hold adds to the bytes of an ingress port, and pauses or resumes its peer.
+// hold adds to the bytes that an ingress port has in the buffer, and pauses or resumes its peer.
 func (o *Port) hold(bytes int) {
 	o.pfc.held += int32(bytes)
 	if o.peer == nil {
@@ -135,8 +135,8 @@ func (o *Port) pauseAt() int {
 // priorities is the number of priorities of Ethernet (802.1p), each with a queue.
 const priorities = 8
 
-// headroom returns the bytes that are reserved for packets after pauses, and with
-// Promised for queues.
+// headroom returns the part of the buffer that is reserved for packets that arrive after a pause,
+// and with Promised for queues.
 func (s *Switch) headroom() int {
 	if s.reserve == 0 {
 		for _, o := range s.Ports() {
@@ -149,8 +149,8 @@ func (s *Switch) headroom() int {
 	return s.reserve
 }
 
-// headroom returns the bytes that the peer may still send after a pause: two
-// delays of the link, and a packet that each end is sending.
+// headroom returns the bytes that the peer may still send after a pause: the bytes on the link
+// during two delays, and a packet already being sent at each end.
 func (o *Port) headroom() int {
 	if h := o.net.opts.PFC.Headroom; h > 0 {
 		return int(h)
@@ -178,5 +178,5 @@ func (o *Port) signal(pause bool) {
 		o.net.cross(o.far, crossing{arrival: arrival{at: at, seq: f.seq}, from: o, pause: pause})
 		return
 	}
-	o.warn(f)
+	o.carryPause(f)
 }

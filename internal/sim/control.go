@@ -6,19 +6,19 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
-// control is the contents of a native packet without a flow.
+// control is the contents of a packet without a flow, when switches run models.
 type control struct {
 	form   form
 	report model.Report
 	notice model.Notice
 	hold   model.Time
-	hops   int // switches that a notice goes on to
+	hops   int // number of further switches that a notice travels to
 	probe  model.Probe
 	path   pathProbe
-	woven  *woven // with ConWeave
+	woven  *woven // the ConWeave header or answer
 }
 
-// A form is a packet that switches or the controller make.
+// A form is a type of packet that switches or the controller create.
 type form uint8
 
 const (
@@ -30,7 +30,7 @@ const (
 	wovenForm
 )
 
-// A pathProbe goes along a path to a leaf and back.
+// A pathProbe measures a path to a leaf and returns.
 type pathProbe struct {
 	src, dst    uint16
 	path, flags uint8
@@ -43,16 +43,17 @@ const (
 	probeMarked = 2
 )
 
-// A woven is what ConWeave adds to a packet: the header of data, or an answer.
+// A woven is the ConWeave header of a data packet, or the contents of a ConWeave answer.
 type woven struct {
 	model.WovenHeader
-	hop    int // switches that have read the path
+	hop    int // number of switches that have forwarded by the path so far
 	answer wovenAnswer
-	flow   model.Flow // of an answer: the data that it is about
-	from   *Switch    // of an answer
+	flow   model.Flow // in an answer: the flow that it answers
+	from   *Switch    // in an answer: the switch that sent it
 }
 
-// carriesWoven is the queue of a packet with a header of ConWeave, which no port has.
+// carriesWoven is the queue number of a packet with a ConWeave header. No port has a queue of
+// this number.
 const carriesWoven = 255
 
 // A wovenAnswer is an answer from the leaf of the destination to the leaf of the source.
@@ -64,7 +65,7 @@ const (
 	notify
 )
 
-// EtherTypes of what schemes put on the wire.
+// EtherTypes of packets and headers that schemes define.
 const (
 	typeNotice = 0x88B5
 	typeProbe  = 0x88B6

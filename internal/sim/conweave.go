@@ -7,28 +7,29 @@ import (
 )
 
 // A weaver runs ConWeave in a switch with a model. It handles data packets between hosts of
-// different leaves, and the packets by which leaves answer them. All other packets take
-// the path of their hash.
+// different leaves, and the answers that leaves send each other. All other packets take the path
+// of their hash.
 //
-// A packet gets a header at the leaf of its source, and follows the path in it. The leaf of
-// its destination removes the header. That leaf holds packets in queues of the host's port,
-// which it pauses and resumes. A resumed queue joins the port's queue behind the TAIL.
+// The source leaf adds a header to a data packet, and switches forward it along the path in this
+// header. The destination leaf removes the header. That leaf holds early packets in paused queues
+// of the host's port, and resumes them later. A resumed queue is appended to the port's queue,
+// after the TAIL packet.
 type weaver struct {
 	*native
 	source model.WovenSource[*Switch]
 	sink   model.WovenSink
 	paused map[model.Flow]*reordering
-	inUse  map[*Port]map[uint8]bool // the numbers of paused queues
-	leaves map[int32]leafAt         // by host
+	inUse  map[*Port]map[uint8]bool // numbers of the paused queues of each port
+	leaves map[int32]leafAt         // by host number
 }
 
-// A leafAt is the leaf of a host, and the round trip to it without queues in ns.
+// A leafAt is the leaf of a host, and the round-trip time to it in ns without queueing.
 type leafAt struct {
 	leaf *Switch
 	rtt  int64
 }
 
-// A reordering is a paused queue of a flow.
+// A reordering is a paused queue that holds the packets of one flow.
 type reordering struct {
 	w        *weaver
 	flow     model.Flow
@@ -74,16 +75,17 @@ func (w *weaver) leafOf(host int32) leafAt {
 // time returns the time of the switch in ns.
 func (w *weaver) time() int64 { return int64(w.s.Clock()) }
 
-// takes handles a packet of a flow that comes in, unless the hash decides.
-func (w *weaver) takes(p *Packet) bool {
+// handleData handles an arriving data packet. It returns false if the packet should take the path of
+// its hash.
+func (w *weaver) handleData(p *Packet) bool {
 	if p.Kind != data {
 		return false
 	}
-	to := w.look.toHost[p.place]
+	to := w.look.toHost[p.dstIndex]
 	switch {
-	case p.queued == carriesWoven && to.group == 0 && w.o.Edge:
+	case p.portQueue == carriesWoven && to.group == 0 && w.o.Edge:
 		w.end(p, to)
-	case p.queued == carriesWoven:
+	case p.portQueue == carriesWoven:
 		w.follow(p, to)
 	case to.group != 0 && w.o.Edge && p.from.peer.host != nil:
 		return w.begin(p, to)
@@ -95,25 +97,25 @@ func (w *weaver) takes(p *Packet) bool {
 
 // begin adds the header at the leaf of the source.
 func (w *weaver) begin(p *Packet, to way) bool {
-	at := w.leafOf(p.place)
+	at := w.leafOf(p.dstIndex)
 	if at.leaf == nil {
 		return false
 	}
 	draw := func() model.WovenPath {
-		_, path, _ := w.survey(p.place, func(n int) int { return int(w.o.Random(0, uint64(n-1))) })
+		_, path, _ := w.survey(p.dstIndex, func(n int) int { return int(w.o.Random(0, uint64(n-1))) })
 		return path
 	}
 	h := w.source.Send(p.headers().tuple, at.leaf, w.time(), at.rtt, draw)
-	p.queued = carriesWoven
+	p.portQueue = carriesWoven
 	*p.weave() = woven{WovenHeader: h}
 	p.Size += w.o.OverlayLen
 	w.follow(p, to)
 	return true
 }
 
-// survey walks along a path from this switch to the leaf of a host. choose selects one of n
-// slots in each switch with several. It returns the leaf, the path, and the delay of the
-// links. The leaf is nil if no path leads to it, or if the path is too long for the header.
+// survey walks a path from this switch to the leaf of a host. In each switch with several next
+// hops, choose selects one of n. survey returns the leaf, the path and the delay of its links.
+// The leaf is nil if no path leads to it, or if the path is too long for the header.
 func (w *weaver) survey(host int32, choose func(n int) int) (leaf *Switch, path model.WovenPath, delay time.Duration) {
 	at := w.native
 	for hop := 0; ; {
@@ -143,7 +145,7 @@ func (w *weaver) survey(host int32, choose func(n int) int) (leaf *Switch, path 
 	}
 }
 
-// follow sends a packet along its path.
+// follow forwards a packet along the path in its header.
 func (w *weaver) follow(p *Packet, to way) {
 	number := int(to.port)
 	if to.group != 0 {
@@ -166,7 +168,7 @@ func (w *weaver) follow(p *Packet, to way) {
 // end removes the header at the leaf of the destination.
 func (w *weaver) end(p *Packet, to way) {
 	h := *p.ctl.woven
-	p.queued = 0
+	p.portQueue = 0
 	p.Size -= w.o.OverlayLen
 	o := w.s.Port(int(to.port))
 	if o == nil {
@@ -193,23 +195,23 @@ func (w *weaver) end(p *Packet, to way) {
 	}
 }
 
-// answer sends the packets that a leaf answers a data packet with.
+// answer sends the answers of a leaf to a data packet.
 func (w *weaver) answer(p *Packet, flow model.Flow, h woven, a model.Arrival) {
 	for kind, due := range [...]bool{rttReply: a.Reply, clearing: a.Clear, notify: a.Notify} {
 		if !due {
 			continue
 		}
 		c := w.s.copyOf(p, answerLen)
-		c.first, c.place = true, int32(p.Src.place)
+		c.priority, c.dstIndex = true, int32(p.Src.place)
 		c.tell().form = wovenForm
 		*c.weave() = woven{WovenHeader: h.WovenHeader, answer: wovenAnswer(kind), flow: flow, from: w.s}
-		w.heed(c)
+		w.handleControl(c)
 	}
 }
 
-// heed sends an answer towards the source of its flow, or takes it in there.
-func (w *weaver) heed(c *Packet) {
-	to := w.look.toHost[c.place]
+// handleControl forwards an answer towards the source leaf, or processes it if this switch is that leaf.
+func (w *weaver) handleControl(c *Packet) {
+	to := w.look.toHost[c.dstIndex]
 	t := c.ctl.woven
 	switch ports := w.look.groups[int(to.group)]; {
 	case to.group != 0 && len(ports) > 0:
@@ -232,7 +234,8 @@ func (w *weaver) heed(c *Packet) {
 	}
 }
 
-// hold assigns a packet to the queue of its flow, which it pauses first.
+// hold assigns a packet to the paused queue of its flow. It pauses a free queue if the flow has
+// none.
 func (w *weaver) hold(p *Packet, flow model.Flow, o *Port) {
 	q := w.paused[flow]
 	if q == nil {
@@ -250,11 +253,11 @@ func (w *weaver) hold(p *Packet, flow model.Flow, o *Port) {
 		o.stop(q.number)
 		w.s.count.MaxReordering = max(w.s.count.MaxReordering, len(used))
 	}
-	p.queued = q.number
+	p.portQueue = q.number
 	w.s.count.Reordered++
 }
 
-// resume resumes a queue, which may be nil.
+// resume resumes a paused queue. q may be nil.
 func (w *weaver) resume(q *reordering) {
 	if q == nil {
 		return

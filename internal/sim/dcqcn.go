@@ -15,17 +15,17 @@ type reaction struct {
 	t    *RDMA
 	line float64 // bit/s
 
-	rate, target float64 // R_C, R_T
+	rate, target float64 // R_C and R_T of the paper
 	alpha        float64
-	noticed      bool          // at least once
-	seen         bool          // a notification in the current interval of alpha
-	alphaFrom    time.Duration // the beginning of that interval
-	cutFrom      time.Duration // the first interval of reductions
-	cutAt        time.Duration // the next reduction, or never
-	raiseAt      time.Duration // the next raise, or never
-	raises       int           // since the last reduction, by time
-	byteRaises   int           // and by bytes
-	bytes        int64         // towards the next of these
+	noticed      bool          // a notification has arrived at least once
+	seen         bool          // a notification arrived in the current interval of alpha
+	alphaFrom    time.Duration // start of the current interval of alpha
+	cutFrom      time.Duration // start of the first interval of rate reductions
+	cutAt        time.Duration // time of the next reduction, or never
+	raiseAt      time.Duration // time of the next increase, or never
+	raises       int           // increases by the timer since the last reduction
+	byteRaises   int           // increases by the byte counter since the last reduction
+	bytes        int64         // bytes sent since the last increase by the byte counter
 }
 
 func newReaction(t *RDMA, line int64) reaction {
@@ -46,7 +46,7 @@ func (r *reaction) notice(now time.Duration) {
 	}
 }
 
-// settle updates alpha to the current interval.
+// settle updates alpha for the intervals that have passed.
 func (r *reaction) settle(now time.Duration) {
 	n := (now - r.alphaFrom) / r.t.AlphaInterval
 	if n <= 0 {
@@ -55,8 +55,8 @@ func (r *reaction) settle(now time.Duration) {
 	r.alphaFrom += n * r.t.AlphaInterval
 	r.alpha *= math.Pow(1-r.t.Gain, float64(n))
 	if r.seen {
-		// The first of the n intervals has met congestion: its g has faded
-		// in the others.
+		// Only the first of the n intervals had congestion; its contribution g decays in the
+		// others.
 		r.alpha += r.t.Gain * math.Pow(1-r.t.Gain, float64(n-1))
 		r.seen = false
 	}
@@ -98,8 +98,8 @@ func (r *reaction) sent(bytes int64) {
 	}
 }
 
-// raise moves the rate half way to the target. After fast recovery the target rises too:
-// slowly if one of the counters has passed it, fast if both have.
+// raise moves the rate halfway to the target. After fast recovery the target rises too: slowly if
+// one of the two counters has passed fast recovery, quickly if both have.
 func (r *reaction) raise() {
 	least, most := min(r.raises, r.byteRaises), max(r.raises, r.byteRaises)
 	if r.t.RaiseBytes == never64 {
@@ -115,28 +115,28 @@ func (r *reaction) raise() {
 	r.target = min(r.target, r.line)
 	r.rate = (r.rate + r.target) / 2
 	if r.line-r.rate < float64(r.t.Additive)/2 {
-		// Close enough: no more raises until the next reduction.
+		// The rate is close enough to the line rate: no more increases until the next reduction.
 		r.rate, r.raiseAt = r.line, never
 	}
 }
 
-// A dcqcnSender is the sending half of an RDMA connection, paced by DCQCN. After a Nack
-// or a timeout it goes back to the first missing byte, or repeats the missing packets if
-// the receiver keeps early ones. A window only limits the loss on a broken path. The
-// timeout follows the round trips as in TCP, so that it needs no configuration.
+// A dcqcnSender is the sending half of an RDMA connection, paced by DCQCN. After a Nack or a
+// timeout it goes back to the first missing byte. If the receiver keeps early packets, it repeats
+// only the missing ones. The window only limits the loss on a broken path. The timeout follows
+// the measured round-trip time as in TCP, so it needs no configuration.
 type dcqcnSender struct {
 	t *Tuning
 	c *FlowStats
 	r reaction
 
 	size  int64
-	una   int64         // all before is acknowledged
-	next  int64         // to be sent next
-	high  int64         // the end of the bytes sent
-	at    time.Duration // when the pace allows the next packet; never: it always does
+	una   int64         // all bytes below are acknowledged
+	next  int64         // next byte to send
+	high  int64         // end of the bytes sent
+	at    time.Duration // earliest time of the next packet by the pace; never: the pace allows every packet
 	rtt   roundTrip
 	alarm time.Duration
-	lost  recovery // if the receiver keeps early packets
+	lost  recovery // used if the receiver keeps early packets
 }
 
 func newDCQCNSender(t *Tuning, c *FlowStats, size, line int64) *dcqcnSender {
@@ -147,14 +147,14 @@ func newDCQCNSender(t *Tuning, c *FlowStats, size, line int64) *dcqcnSender {
 	return s
 }
 
-// inherit takes over the rate of a connection's previous flow.
+// inherit takes over the rate of the connection's previous flow.
 func (s *dcqcnSender) inherit(from half) {
 	if before, ok := from.(*dcqcnSender); ok {
 		s.r, s.rtt = before.r, before.rtt
 	}
 }
 
-// open reports whether there is a packet to send, now or later.
+// open reports whether the sender has a packet to send, now or later.
 func (s *dcqcnSender) open() bool {
 	return s.next < s.size && s.next-s.una < s.t.RDMA.Window
 }
@@ -177,7 +177,7 @@ func (s *dcqcnSender) deadline() time.Duration {
 	return d
 }
 
-// emit makes the next packet. At the rate of the line, the NIC sets the pace.
+// emit fills in the next packet. At line rate, the NIC sets the pace.
 func (s *dcqcnSender) emit(now time.Duration, p *Packet) {
 	length := min(int64(s.t.Segment), s.size-s.next)
 	p.Seq, p.Payload, p.ECT, p.Stamp = s.next, int(length), true, now
@@ -226,14 +226,14 @@ func (s *dcqcnSender) receive(now time.Duration, a *Packet) {
 	case a.Kind == nack:
 		s.nack(now, a)
 	case s.lost.all:
-		s.lost.end = 0 // the receiver has nothing early
+		s.lost.end = 0 // the receiver holds no early packets
 	}
 	s.skip()
 }
 
-// nack handles a Nack. An acknowledgment may have overtaken it. The receiver may still
-// have dropped a later packet when it sent the Nack, which it reports only once: a sender
-// that ignores the Nack waits for the timeout.
+// nack handles a Nack. An acknowledgment may have overtaken the Nack. The receiver reports a
+// missing packet only once, and may have dropped a later packet when it sent the Nack. A sender
+// that ignores the Nack would therefore wait for the timeout.
 func (s *dcqcnSender) nack(now time.Duration, a *Packet) {
 	switch s.t.RDMA.Nack {
 	case Patient:
@@ -259,7 +259,7 @@ func (s *dcqcnSender) nack(now time.Duration, a *Packet) {
 	}
 }
 
-// skip skips the bytes that have arrived.
+// skip moves next past the bytes that have arrived.
 func (s *dcqcnSender) skip() {
 	if s.t.RDMA.Nack.keeps() {
 		s.next = s.lost.skip(s.next, s.high)
@@ -282,7 +282,7 @@ func (s *dcqcnSender) tick(now time.Duration) {
 	if now >= s.alarm {
 		s.c.Timeouts++
 		s.next = s.una
-		// Repeat everything that is not known to have arrived.
+		// Repeat all bytes that have not been reported as received.
 		s.lost.end, s.lost.upto, s.lost.at = s.high, s.high, s.una
 		s.skip()
 		s.rtt.backOff()
@@ -298,15 +298,15 @@ type goBackReceiver struct {
 
 	expected int64
 	highest  int64
-	unacked  int           // packets since the last acknowledgment
-	stamp    time.Duration // of the last packet
-	noticeAt time.Duration // no notification before
-	nackAt   time.Duration // no Nack for nackOf before
+	unacked  int           // packets received since the last acknowledgment
+	stamp    time.Duration // Stamp of the last packet
+	noticeAt time.Duration // earliest time of the next notification
+	nackAt   time.Duration // earliest time of another Nack for nackOf
 	nackOf   int64
-	kept     ranges // of early packets, if the policy keeps them
-	early    Range  // of the next Nack
+	kept     ranges // the early packets, if the policy keeps them
+	early    Range  // the early packet that the next Nack reports
 
-	ack, nack, notice bool // to be sent
+	ack, nack, notice bool // answers to send
 }
 
 func newGoBackReceiver(t *Tuning, c *FlowStats) *goBackReceiver {
@@ -339,7 +339,7 @@ func (r *goBackReceiver) receive(now time.Duration, p *Packet) {
 		r.ack = p.Last || r.unacked >= r.t.RDMA.AckEvery
 		if len(r.kept) > 0 {
 			r.keep(p)
-			r.ack = true // of more than this packet
+			r.ack = true // the acknowledgment covers more than this packet
 			r.still(p)
 		}
 	case p.Seq > r.expected:
@@ -355,8 +355,8 @@ func (r *goBackReceiver) receive(now time.Duration, p *Packet) {
 	}
 }
 
-// ahead handles a packet beyond the expected one. It sends a Nack, unless it has just
-// done so. A receiver that keeps early packets reports each of them.
+// ahead handles a packet beyond the expected one. It sends a Nack unless it sent one shortly
+// before. A receiver that keeps early packets sends a Nack for each of them.
 func (r *goBackReceiver) ahead(now time.Duration, p *Packet) {
 	news := false
 	if r.t.RDMA.Nack.keeps() {
@@ -377,8 +377,8 @@ func (r *goBackReceiver) ahead(now time.Duration, p *Packet) {
 	}
 }
 
-// still turns an answer into a Nack while early packets are kept, if the sender takes an
-// ACK as the end of its recovery.
+// still turns an acknowledgment into a Nack while early packets are kept, if the sender ends its
+// recovery at an ACK.
 func (r *goBackReceiver) still(p *Packet) {
 	if r.t.RDMA.RepeatAll && len(r.kept) > 0 {
 		r.nack, r.early = true, Range{p.Seq, p.Seq + int64(p.Payload)}
@@ -412,27 +412,26 @@ func (r *goBackReceiver) emit(_ time.Duration, a *Packet) {
 // ones. It repeats packets again only after all packets that were in flight at the
 // first Nack are acknowledged.
 //
-// With RDMA.RepeatAll the sender behaves like conweave-ns3. At the first Nack it goes
-// back to the first missing byte and sends everything from there on, except the first
-// range that has arrived. The recovery ends at an ACK, which the receiver sends when it
-// keeps no early packet, or when all that had been sent is acknowledged. The next Nack
-// then starts another one.
+// With RDMA.RepeatAll the sender behaves like conweave-ns3. At the first Nack it goes back to the
+// first missing byte and sends everything from there on, except the first range that has arrived.
+// The recovery ends at an ACK, which the receiver sends when it holds no early packets. It also
+// ends when all bytes sent before it are acknowledged. The next Nack then starts another one.
 
-// A recovery is the state of the sender.
+// A recovery is the sender's state of IRN's loss recovery.
 type recovery struct {
-	arrived ranges // early packets of which Nacks have come
-	end     int64  // the end of the bytes sent when it began; 0: no recovery
-	upto    int64  // missing bytes below are repeated
-	at      int64  // and have been up to here
+	arrived ranges // early packets that Nacks have reported
+	end     int64  // end of the bytes sent when the recovery began; 0: no recovery
+	upto    int64  // missing bytes below this are repeated
+	at      int64  // missing bytes below this have been repeated
 	all     bool   // RDMA.RepeatAll
 
-	ripeAt  time.Duration // Patient: when bytes that are missing below ripeTop count as lost
+	ripeAt  time.Duration // Patient: when the missing bytes below ripeTop count as lost
 	ripeTop int64
 	began   time.Duration
 }
 
-// heed adds the ranges of a Nack and returns the byte at which the sender continues, and
-// whether a recovery begins.
+// heed adds the ranges of a Nack. It returns the byte at which the sender continues, and whether
+// a recovery begins.
 func (r *recovery) heed(a *Packet, una, next, high int64) (int64, bool) {
 	r.note(a)
 	r.upto = max(r.upto, r.arrived.top())
@@ -443,7 +442,7 @@ func (r *recovery) heed(a *Packet, una, next, high int64) (int64, bool) {
 		r.end = next
 		return una, true
 	}
-	return r.goOn(una, next, high)
+	return r.continueAt(una, next, high)
 }
 
 // note adds the ranges of a Nack.
@@ -453,8 +452,8 @@ func (r *recovery) note(a *Packet) {
 	}
 }
 
-// goOn returns the byte at which the sender continues, and whether a recovery begins.
-func (r *recovery) goOn(una, next, high int64) (int64, bool) {
+// continueAt returns the byte at which the sender continues, and whether a recovery begins.
+func (r *recovery) continueAt(una, next, high int64) (int64, bool) {
 	if r.end == 0 {
 		r.end, r.at = high, una
 		return una, true
@@ -462,12 +461,11 @@ func (r *recovery) goOn(una, next, high int64) (int64, bool) {
 	return min(next, max(r.at, una)), false
 }
 
-// ripen notes the bytes that are missing now, for a time at which they count as lost.
+// ripen records the currently missing bytes, which count as lost at the given time.
 func (r *recovery) ripen(at time.Duration) { r.ripeAt, r.ripeTop = at, r.arrived.top() }
 
-// ripe repeats the packets that Patient has given up, which are still missing below the
-// highest byte that had arrived a Reordering ago. It repeats a packet again after two
-// round trips.
+// ripe repeats packets that Patient considers lost: those still missing below the highest byte
+// that had arrived Reordering ago. It repeats a packet again after two round trips.
 func (s *dcqcnSender) ripe(now time.Duration) {
 	r := &s.lost
 	if s.una < r.ripeTop {
@@ -479,7 +477,7 @@ func (s *dcqcnSender) ripe(now time.Duration) {
 		}
 		r.upto = max(r.upto, r.ripeTop)
 		var began bool
-		if s.next, began = r.goOn(s.una, s.next, s.high); began {
+		if s.next, began = r.continueAt(s.una, s.next, s.high); began {
 			s.c.Recoveries++
 		}
 		s.skip()
@@ -499,8 +497,7 @@ func (r *recovery) acknowledged(una int64) {
 	}
 }
 
-// skip returns the first byte from next on that is to be sent. high is the end of the
-// bytes that have been sent.
+// skip returns the first byte to send, at or after next. high is the end of the bytes sent.
 func (r *recovery) skip(next, high int64) int64 {
 	if next >= high {
 		return next
@@ -520,8 +517,8 @@ func (r *recovery) skip(next, high int64) int64 {
 	return next
 }
 
-// keep stores a packet that may be early and reports whether it is new. The expected byte
-// moves past the stored ranges.
+// keep stores an early or expected packet and reports whether it is new. The expected byte moves
+// past the stored ranges.
 func (r *goBackReceiver) keep(p *Packet) bool {
 	fresh := r.kept.add(Range{p.Seq, p.Seq + int64(p.Payload)}) > 0
 	if p.Seq <= r.expected {

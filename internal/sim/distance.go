@@ -7,8 +7,8 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// measure returns the distance of a network, which it computes once. The round trip
-// is for a full packet and its acknowledgment.
+// measure returns the distance of the network, computed once. The round trip includes a full
+// packet and its acknowledgment.
 func (n *Network) measure(answer int) *distance {
 	d, w := n.whole.distance, n.whole
 	d.once.Do(func() {
@@ -27,14 +27,14 @@ func (n *Network) measure(answer int) *distance {
 	return d
 }
 
-// timeout returns the timer of Ultra Ethernet packets: 15 µs and the time in which a NIC
-// sends six of the longest queues, as uet-htsim has it.
+// timeout returns the retransmission timeout of Ultra Ethernet packets: 15 µs plus the time in
+// which a NIC sends six of the longest queues, as in uet-htsim.
 func (d *distance) timeout(rate int64) time.Duration {
 	return 15*time.Microsecond + time.Duration(6*8e9*float64(d.queue)/float64(rate))
 }
 
-// farthest finds the host with the longest of the shortest paths from a host, by links
-// and then by time, and the round trip between both in nanoseconds.
+// farthest finds the host that is farthest from a host on shortest paths, by number of links and
+// then by time. It also returns the round-trip time between both in nanoseconds.
 func (n *Network) farthest(from *Host, answer int) (far *Host, rtt float64) {
 	seen := map[*Switch]float64{}
 	level := []*Switch{from.nic.peer.sw}

@@ -54,7 +54,7 @@ func (t *Tuning) checkEntropy() error {
 	return nil
 }
 
-// A feedback is what became of a packet.
+// A feedback is the outcome of a packet.
 type feedback int
 
 const (
@@ -72,18 +72,18 @@ type entropySource struct {
 	paths  uint16 // a power of two
 	random *rand.Rand
 
-	index, flip uint16 // the next port in turn is index XOR flip
+	index, flip uint16 // the next port is index XOR flip
 
 	// EntropyREPS keeps the last ports that met no congestion.
 	recent  [repsBuffer]uint16
-	fresh   int // of recent, not used again yet: those before head
+	fresh   int // number of unused ports in recent, the ones before head
 	valid   int
 	head    int
-	frozen  time.Duration // until when a timeout lets it reuse old ports; 0: not
-	reused  int           // the next old port
-	explore int           // random ports after that
+	frozen  time.Duration // until when old ports may be reused after a timeout; 0: they may not
+	reused  int           // index of the next old port to reuse
+	explore int           // number of random ports to send before ports are recycled
 
-	penalty  []uint8  // entropyBitmap, EntropyMixed: turns that a port is skipped
+	penalty  []uint8  // entropyBitmap, EntropyMixed: how many more times each port is skipped
 	recycled []uint16 // EntropyMixed
 }
 
@@ -125,7 +125,7 @@ func (s *entropySource) next(now time.Duration) uint16 {
 	return port
 }
 
-// turn returns all ports, one after the other.
+// turn returns all ports in turn.
 func (s *entropySource) turn() uint16 {
 	port := s.index ^ s.flip
 	if s.index++; s.index == s.paths {
@@ -134,8 +134,8 @@ func (s *entropySource) turn() uint16 {
 	return port
 }
 
-// unpenalised skips penalised ports from one on. The first of them has served one
-// turn of its penalty.
+// unpenalised returns the first port without a penalty, from the given one on. The given port's
+// penalty falls by one.
 func (s *entropySource) unpenalised(port uint16) uint16 {
 	if s.penalty[port] == 0 {
 		return port
@@ -149,8 +149,8 @@ func (s *entropySource) unpenalised(port uint16) uint16 {
 	return port
 }
 
-// recycle is REPS: a port that met no congestion is used once more, the oldest first.
-// After a timeout, ports that are known to work are used again and again for a time.
+// recycle implements REPS. A port that met no congestion is used once more, oldest first. After a
+// timeout, ports that are known to work are reused for some time.
 func (s *entropySource) recycle(now time.Duration) uint16 {
 	switch {
 	case s.explore > 0:
@@ -168,7 +168,7 @@ func (s *entropySource) recycle(now time.Duration) uint16 {
 	return s.draw()
 }
 
-// heed takes in what became of a packet with a port.
+// heed processes the outcome of a packet that used a port.
 func (s *entropySource) heed(now time.Duration, port uint16, f feedback) {
 	if s.frozen > 0 && now >= s.frozen {
 		s.frozen, s.fresh, s.valid, s.head, s.reused, s.explore = 0, 0, 0, 0, 0, repsExplore
@@ -195,7 +195,7 @@ func (s *entropySource) penalise(port uint16, turns uint8) {
 	}
 }
 
-// good keeps a port that met no congestion.
+// good stores a port that met no congestion for reuse.
 func (s *entropySource) good(port uint16) {
 	switch s.kind {
 	case EntropyREPS:

@@ -4,9 +4,9 @@ import (
 	"time"
 )
 
-// A Timer calls a function at a time. Setting it again is cheap, as
-// retransmission timers need it: one that is set later, or stopped, stays where
-// it is in the schedule and looks at its deadline when it gets there.
+// A Timer calls a function at a set time. Setting it again is cheap, because retransmission
+// timers do this for every acknowledgment: after a later deadline is set or the timer is stopped,
+// its event stays in the schedule. When the event runs, it checks the deadline.
 type Timer struct {
 	net      *Network
 	ev       event
@@ -16,17 +16,17 @@ type Timer struct {
 	f        func()
 }
 
-// NewTimer makes a timer that is stopped.
-func (n *Network) NewTimer(f func()) *Timer { return n.newTimer(0, func() { n.outside(f) }) }
+// NewTimer returns a stopped timer.
+func (n *Network) NewTimer(f func()) *Timer { return n.newTimer(0, func() { n.callUser(f) }) }
 
-// newTimer makes one of the simulator's own, at a place.
+// newTimer returns a stopped timer for the simulator's own use. at orders its events.
 func (n *Network) newTimer(at place, f func()) *Timer {
 	t := &Timer{net: n, f: f, deadline: never, place: at}
 	t.ev.what = t
 	return t
 }
 
-// Set lets the timer run out at a time, whatever was set before.
+// Set makes the timer expire at the given time, and replaces an earlier deadline.
 func (t *Timer) Set(at time.Duration) {
 	t.deadline = at
 	if t.ev.planned() && t.planned <= at {
@@ -36,14 +36,14 @@ func (t *Timer) Set(at time.Duration) {
 	t.net.events.planAs(&t.ev, at, t.place.next(t.net))
 }
 
-// after lets the timer run out after a time from now.
+// after makes the timer expire d from now.
 func (t *Timer) after(d time.Duration) { t.Set(t.net.now + d) }
 
-// Stop keeps the timer from running out.
+// Stop prevents the timer from expiring.
 func (t *Timer) Stop() { t.deadline = never }
 
-// drop stops the timer for good. Its event may stay in the schedule for long, and no
-// longer refers to what the function refers to.
+// drop stops the timer permanently. Its event may stay in the schedule for long; drop releases
+// what the function refers to.
 func (t *Timer) drop() {
 	t.Stop()
 	t.f = func() {}
@@ -63,14 +63,14 @@ func (t *Timer) fire() {
 	}
 }
 
-// At calls f at a time, or now if that is past.
+// At calls f at time t, or now if t has passed.
 func (n *Network) At(t time.Duration, f func()) {
 	c := &call{net: n, f: f}
 	c.ev.what = c
 	n.events.plan(&c.ev, max(t, n.now))
 }
 
-// Every calls f after each interval, from now on, until it returns false.
+// Every calls f after each interval until f returns false.
 func (n *Network) Every(interval time.Duration, f func(now time.Duration) bool) {
 	var t *Timer
 	t = n.NewTimer(func() {
@@ -88,6 +88,6 @@ type call struct {
 	f   func()
 }
 
-func (c *call) fire() { c.net.outside(c.f) }
+func (c *call) fire() { c.net.callUser(c.f) }
 
 func (c *call) soon(bool) {}

@@ -14,7 +14,7 @@ func (n *Network) Links() []*Link { return n.links }
 // Down reports whether the link has failed.
 func (l *Link) Down() bool { return l.A.down }
 
-// Fail cuts the link. Packets on it are lost, and so are later ones.
+// Fail cuts the link. Packets on it and packets sent later are lost.
 func (l *Link) Fail() {
 	l.A.down, l.B.down = true, true
 	l.A.cut()
@@ -31,17 +31,17 @@ func (l *Link) SetRate(r fabric.Rate) error {
 		return errors.New("a link's rate is above 0")
 	}
 	for _, o := range []*Port{l.A, l.B} {
-		o.rate, o.rest = int64(r), 0
+		o.rate, o.remainder = int64(r), 0
 		o.scale()
 		if o.sw != nil {
-			o.sw.reserve = 0 // compute again: headroom depends on rates
+			o.sw.reserve = 0 // headroom depends on rates: compute it again
 		}
 	}
 	return nil
 }
 
-// SetBitErrors makes each bit on the link wrong with a probability, in both directions.
-// The other end drops a packet with a wrong bit, as the frame check sequence demands. PFC
+// SetBitErrors corrupts each bit on the link with the given probability, in both directions. The
+// receiving end drops a packet with a wrong bit, because its frame check sequence fails. PFC
 // frames are not affected.
 func (l *Link) SetBitErrors(rate float64) error {
 	if !(rate >= 0 && rate < 1) {
@@ -55,8 +55,8 @@ func (l *Link) SetBitErrors(rate float64) error {
 	return nil
 }
 
-// cut drops the packets and PFC frames on the link and ends a pause, which the peer can
-// no longer end.
+// cut drops the packets and PFC frames on the link. It ends a pause, because the peer can no
+// longer end it.
 func (o *Port) cut() {
 	o.net.events.cancel(&o.arriving)
 	o.net.events.cancel(&o.pfc.flight)
@@ -74,7 +74,8 @@ func (s *Switch) faulty() *faults {
 	return s.faults
 }
 
-// DropSilently makes the switch lose a share, 0 to 1, of the packets that arrive.
+// DropSilently makes the switch drop a share (0 to 1) of the arriving packets without reporting
+// it.
 func (s *Switch) DropSilently(share float64) error {
 	if share < 0 || share > 1 {
 		return errors.New("a share of packets is from 0 to 1")
@@ -83,8 +84,8 @@ func (s *Switch) DropSilently(share float64) error {
 	return nil
 }
 
-// BlackHole makes the switch lose all packets from one host to another, or stops it.
-// Two empty names stand for the probes of switches, which no host sends.
+// BlackHole makes the switch drop all packets from one host to another, or stops that. Two empty
+// names select the probes of switches, which have no host.
 func (s *Switch) BlackHole(from, to string, on bool) error {
 	a, b := s.net.Host(from), s.net.Host(to)
 	if (a == nil || b == nil) && (from != "" || to != "") {

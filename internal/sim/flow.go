@@ -15,7 +15,8 @@ func (n *Network) StartFlow(s FlowSpec) (*Flow, error) {
 	return f, f.begin()
 }
 
-// PlanFlow has a flow start at a time. Unless to is nil, it is set to the flow then.
+// PlanFlow starts a flow at a given time. If to is not nil, *to is set to the flow when it
+// starts.
 func (n *Network) PlanFlow(at time.Duration, s FlowSpec, to **Flow) error {
 	at = max(at, n.now)
 	if !n.placed() {
@@ -23,7 +24,7 @@ func (n *Network) PlanFlow(at time.Duration, s FlowSpec, to **Flow) error {
 			return err
 		}
 		n.At(at, func() {
-			f, _ := n.StartFlow(s) // which has been checked
+			f, _ := n.StartFlow(s) // s has been checked above
 			if to != nil {
 				*to = f
 			}
@@ -40,7 +41,7 @@ func (n *Network) PlanFlow(at time.Duration, s FlowSpec, to **Flow) error {
 	return nil
 }
 
-// A beginning is a flow that begins in the part of the network that it comes from.
+// A beginning starts a planned flow in the part of the network that its source belongs to.
 type beginning struct {
 	ev   event
 	flow *Flow
@@ -54,7 +55,7 @@ func (b *beginning) fire() {
 		*b.to = b.flow
 	}
 	if err := b.flow.begin(); err != nil {
-		panic(err) // it has been checked
+		panic(err) // the flow has been checked when it was planned
 	}
 }
 
@@ -79,7 +80,7 @@ func (n *Network) checkFlow(s *FlowSpec) error {
 	return err
 }
 
-// newFlow makes a flow that has its number and its ports, and no ends.
+// newFlow makes a flow with its number and ports, but without endpoints.
 func (n *Network) newFlow(s FlowSpec) (*Flow, error) {
 	if err := n.checkFlow(&s); err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func (n *Network) newFlow(s FlowSpec) (*Flow, error) {
 	return f, nil
 }
 
-// begin lets the flow begin.
+// begin starts the flow.
 func (f *Flow) begin() error {
 	f.Started = f.Src.net.now
 	protocol := f.Transport.protocol()
@@ -115,7 +116,7 @@ func (f *Flow) begin() error {
 	if f.Service != nil {
 		to = f.Service.address(f.Src)
 	}
-	from, into := f.Dport, f.Sport // of answers
+	from, into := f.Dport, f.Sport // ports of packets from the destination to the source
 	if f.usesRoCE() {
 		from, into = into, from
 	}
@@ -153,8 +154,8 @@ func (s *FlowSpec) usesRoCE() bool {
 	return s.Transport == DCQCN && s.Tuning != nil && s.Tuning.RDMA.BTH
 }
 
-// tune returns the parameters of a flow from a NIC of some bit/s. Flows share them, so
-// nothing may change them.
+// tune returns the parameters of a flow whose NIC sends rate bit/s. Flows share them, so callers
+// must not change them.
 func (n *Network) tune(s *FlowSpec, rate int64) (*Tuning, error) {
 	key := tuningKey{kind: s.Transport, none: s.Tuning == nil, rate: rate}
 	if s.Tuning != nil {
@@ -173,7 +174,7 @@ func (n *Network) tune(s *FlowSpec, rate int64) (*Tuning, error) {
 	return &t, nil
 }
 
-// newTuning fills in the parameters that a flow does not give.
+// newTuning fills in the parameters that a flow does not set.
 func (n *Network) newTuning(s *FlowSpec, rate int64) (Tuning, error) {
 	if s.Transport < 0 || s.Transport > UltraEthernet {
 		return Tuning{}, fmt.Errorf("there is no %v", s.Transport)
@@ -207,8 +208,8 @@ func (n *Network) newTuning(s *FlowSpec, rate int64) (Tuning, error) {
 	return s.Tuning.tuned(rate, room)
 }
 
-// patient fills in what IRN derives from the network: a window of one round trip, and the
-// fixed timeout of Ultra Ethernet.
+// patient fills in the parameters that IRN derives from the network: a window of one round trip,
+// and the fixed timeout of Ultra Ethernet.
 func (n *Network) patient(t Tuning, rate int64) *Tuning {
 	d := n.measure(UECHeaders)
 	r := &t.RDMA
@@ -221,7 +222,7 @@ func (n *Network) patient(t Tuning, rate int64) *Tuning {
 	return &t
 }
 
-// connect makes the two ends of a flow.
+// connect makes the two endpoints of a flow.
 func (f *Flow) connect() error {
 	rate := f.Src.rate(f.Tuning)
 	t, err := f.net.tune(&f.FlowSpec, rate)
@@ -281,13 +282,14 @@ func (s *Service) check(n *Network, from *Host) error {
 	return nil
 }
 
-// address returns a host with the address of the service, for the headers of packets from
-// a host to it.
+// address returns a Host with the address of the service, for the headers of packets that the
+// host from sends to it.
 func (s *Service) address(from *Host) *Host {
 	return &Host{Name: s.Name, IP: s.IP, mac: from.gateway, net: from.net}
 }
 
-// Server returns the server of a flow to a service, "" before a packet has reached one.
+// Server returns the name of the server that serves a flow to a service. It is empty until a
+// packet has reached a server.
 func (f *Flow) Server() string {
 	if f.Service == nil || !f.served {
 		return ""

@@ -8,8 +8,9 @@ import (
 // NIC returns the port of the host.
 func (h *Host) NIC() *Port { return h.nic }
 
-// whenBelow calls f once, as soon as the NIC queues fewer bytes, in the order of the
-// calls. Functions that send one packet and wait again share the NIC evenly.
+// whenBelow calls f once, as soon as fewer than the given bytes wait in the NIC. Functions are
+// called in the order of registration. Functions that send one packet and register again share
+// the NIC evenly.
 func (h *Host) whenBelow(bytes int, f func()) {
 	if int(h.nic.bytes) < bytes && h.drained.n == 0 {
 		f()
@@ -18,8 +19,8 @@ func (h *Host) whenBelow(bytes int, f func()) {
 	h.drained.push(drain{bytes, f})
 }
 
-// whenFree calls f once, as soon as the NIC can send a packet at once, in turn with the
-// functions of WhenBelow. The sender decides as late as possible which packet to send.
+// whenFree calls f once, as soon as the NIC is idle, in turn with the functions of whenBelow. The
+// sender thus decides as late as possible which packet to send.
 func (h *Host) whenFree(f func()) {
 	o := h.nic
 	if h.drained.n == 0 && o.free <= h.net.now && o.queue.head == nil && !o.paused {
@@ -30,23 +31,23 @@ func (h *Host) whenFree(f func()) {
 	o.wake()
 }
 
-// wanted reports whether a function waits for the NIC to be free, and no packet does.
+// wanted reports whether a function waits for the idle NIC and no packet is queued.
 func (h *Host) wanted() bool {
 	o := h.nic
 	return o.queue.head == nil && !o.paused && h.drained.n > 0 && h.drained.first().below == 0
 }
 
-// freed calls the functions that wait for the NIC to be free, until it is busy.
+// freed calls the functions that wait for the idle NIC, until the NIC is busy.
 func (h *Host) freed() {
 	for h.wanted() && h.nic.free <= h.net.now {
 		h.next()
 	}
 }
 
-// next calls the function that has waited longest.
+// next calls the function that has waited the longest.
 func (h *Host) next() { h.drained.pop().f() }
 
-// Send gives a packet to the NIC.
+// Send queues a packet in the NIC.
 func (h *Host) Send(p *Packet) {
 	p.Sent = h.net.now
 	d := p.headers()
@@ -57,13 +58,13 @@ func (h *Host) Send(p *Packet) {
 	p.CE = false
 	h.net.begin(p)
 	if h.net.urgent(p) {
-		h.nic.hasten(p)
+		h.nic.acceptUrgent(p)
 		return
 	}
 	h.nic.accept(p)
 }
 
-// depart sends a packet that leaves the NIC's queue.
+// depart sends a packet that has left the NIC's queue.
 func (h *Host) depart(p *Packet, o *Port) {
 	o.transmit(p)
 	for h.drained.n > 0 && int(o.bytes) < h.drained.first().below {
@@ -76,7 +77,7 @@ func (h *Host) receive(p *Packet) {
 	n := h.net
 	switch {
 	case p.Flow == nil:
-		// A notice to the upstream switch: hosts ignore it.
+		// The packet is a notice for the upstream switch, which hosts ignore.
 		n.lose(p, consumed)
 		return
 	case p.Flow.Service != nil && p.Kind == data:
@@ -100,9 +101,9 @@ func (h *Host) receive(p *Packet) {
 	n.release(p)
 }
 
-// serves reports whether a packet to a service has reached the server of its flow. The
-// first packet selects the server and determines the headers of the answers, as the
-// program may have changed its addresses and ports.
+// serves reports whether a packet to a service has reached the server of its flow. The first
+// packet selects the server. It also determines the headers of the answers, as the program may
+// have changed the addresses and ports of the packet.
 func (f *Flow) serves(h *Host, p *Packet) bool {
 	at := ipv4At(p.head)
 	if at == 0 || !slices.Contains(f.Service.Servers, h.Name) {
@@ -126,8 +127,8 @@ func (f *Flow) serves(h *Host, p *Packet) bool {
 	return f.Dst == h
 }
 
-// answered reports whether a packet back comes from the address of the service, at the
-// host that has asked it: hosts ignore others.
+// answered reports whether an answer has the service's address as its source and has arrived at
+// the client. Hosts ignore other answers.
 func (f *Flow) answered(h *Host, p *Packet) bool {
 	at := ipv4At(p.head)
 	if at == 0 || f.Src != h {

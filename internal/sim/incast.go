@@ -7,26 +7,25 @@ import (
 	"time"
 )
 
-// An Incast is a client that asks several servers at a time, again and again:
-// the answers meet at its port.
+// An Incast is a client that repeatedly sends requests to several servers at the same time. The
+// answers converge on its port.
 type Incast struct {
-	Client  string   // empty: with each request, another of Servers
-	Servers []string // hosts, of which each request draws some; nil: all
+	Client  string   // empty: each request has another client of Servers
+	Servers []string // hosts of which each request draws some; nil: all hosts
 
-	Responders int           // servers to a request
-	Bytes      int64         // of all answers to a request; the first ones get the remainder
-	Start      time.Duration // the first request
-	Period     time.Duration // between requests
-	Requests   int           // zero: one
+	Responders int           // number of servers per request
+	Bytes      int64         // total bytes of the answers to a request; the first answers get the remainder
+	Start      time.Duration // time of the first request
+	Period     time.Duration // interval between requests
+	Requests   int           // number of requests; zero: one
 
-	Flow FlowSpec // of an answer: Transport, Tuning, Done and so on
+	Flow FlowSpec // parameters of each answer: Transport, Tuning, Done and so on
 
-	// Done is called when all answers to a request have arrived, if not nil,
-	// with the time of the request.
+	// Done, if not nil, is called with the time of a request when all its answers have arrived.
 	Done func(asked time.Duration)
 }
 
-// StartIncast plans the requests. Their draws depend on the seed alone.
+// StartIncast plans the requests. Their random choices depend only on the seed.
 func (n *Network) StartIncast(i Incast) error {
 	if i.Servers == nil {
 		for _, h := range n.hosts {
@@ -69,7 +68,7 @@ func (i *Incast) validate(n *Network) error {
 	return err
 }
 
-// A requester is an incast under way.
+// A requester is the state of a running incast.
 type requester struct {
 	Incast
 	net    *Network
@@ -77,7 +76,7 @@ type requester struct {
 	left   int
 }
 
-// ask makes a request, and plans the next.
+// ask sends a request and plans the next one.
 func (r *requester) ask() {
 	servers := append([]string(nil), r.Servers...)
 	r.random.Shuffle(len(servers), func(i, j int) { servers[i], servers[j] = servers[j], servers[i] })
@@ -91,8 +90,7 @@ func (r *requester) ask() {
 	}
 }
 
-// answer starts the flows of a request, from the first servers that are not the
-// client itself.
+// answer starts the flows that answer a request, from the first servers other than the client.
 func (r *requester) answer(client string, servers []string) {
 	asked, open, left := r.net.now, r.Responders, r.Bytes
 	done := r.Flow.Done
@@ -113,7 +111,7 @@ func (r *requester) answer(client string, servers []string) {
 		}
 		left -= f.Bytes
 		i++
-		// Both hosts exist and differ, and validate has seen to the rest.
+		// The hosts exist and differ. validate has checked the other fields.
 		if _, err := r.net.StartFlow(f); err != nil {
 			panic(err)
 		}

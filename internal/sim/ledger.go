@@ -5,20 +5,19 @@ import "time"
 // A Reason is why a packet ended before it reached a host.
 type Reason int
 
-// The reasons.
+// The reasons for the end of a packet.
 const (
-	// consumed is the end of packets that were made to tell a switch
-	// something, and of copies.
+	// consumed is the end of packets that carried information to a switch, and of copies.
 	consumed   Reason = iota
-	QueueFull         // no room in the queue, or of its share of the buffer
-	BufferFull        // no room in the buffer of the switch
+	QueueFull         // the queue, or its share of the buffer, was full
+	BufferFull        // the buffer of the switch was full
 	LinkDown          // the link had failed
 	Silent            // a fault: see Switch.DropSilently
 	BlackHole         // a fault: see Switch.BlackHole
 	Program           // the program dropped it: no route, TTL, checksum
-	noPort            // the program sent it to a port that nothing is at
+	noPort            // the program sent it to a port that does not exist
 	noProgram         // the switch has neither program nor model
-	stray             // it reached a host that it is not for
+	stray             // it reached a host other than its destination
 	Corrupted         // a fault: see Link.SetBitErrors
 	Replaced          // a controller replaced the program
 	reasons
@@ -29,10 +28,10 @@ var reasonNames = [reasons]string{
 	"program", "no such port", "no program", "stray", "bit error", "program replaced",
 }
 
-// String is the reason in words.
+// String returns the reason in words.
 func (r Reason) String() string { return reasonNames[r] }
 
-// Reasons are all of them.
+// Reasons returns all reasons.
 func Reasons() []Reason {
 	list := make([]Reason, reasons)
 	for i := range list {
@@ -41,21 +40,22 @@ func Reasons() []Reason {
 	return list
 }
 
-// A Tally counts packets, and the bytes that they had when their sender sent them.
+// A Tally counts packets and their bytes. A packet counts with the length that it had when it was
+// sent.
 type Tally struct{ Packets, Bytes int64 }
 
 func (t *Tally) add(p *Packet) {
 	t.Packets++
-	t.Bytes += int64(p.born)
+	t.Bytes += int64(p.firstSize)
 }
 
-// plus is the sum of both.
+// plus returns the sum of both.
 func (t Tally) plus(u Tally) Tally { return Tally{t.Packets + u.Packets, t.Bytes + u.Bytes} }
 
-// A ledger accounts for all packets.
+// A ledger counts all packets by how they ended.
 type ledger struct {
 	began     Tally
 	delivered Tally
 	lost      [reasons]Tally
-	faulted   time.Duration // when a fault last lost a packet
+	faulted   time.Duration // time of the latest loss by a fault
 }

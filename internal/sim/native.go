@@ -6,31 +6,33 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
-// A Model configures the model that a switch runs in place of a program.
+// A Model configures the model that a switch runs instead of a program.
 type Model struct {
 	model.Config // its Random is set by LoadModel
 
-	// The bytes of headers: of reports to ingress, of the overlay between leaves, of
-	// notices, of the bridge from ingress to egress, and of packets that recirculate
+	// Lengths of headers in bytes: of reports to ingress, of the overlay between leaves, of
+	// notices, of the bridge header from ingress to egress, and of packets that recirculate
 	// through AgainPort.
 	ReportLen, OverlayLen, NoticeLen, BridgeLen, AgainLen int
 	AgainPort                                             int
-	// MirrorLen is the length to which a switch truncates a packet that it copies for
-	// a report or a notice.
+	// MirrorLen is the length to which a switch truncates the copy of a packet in a report or a
+	// notice.
 	MirrorLen int
-	// The clone sessions of reports, and of notices to port 0, and so on; the
-	// multicast groups of an edge switch's own probes, and of probes from port 0,
-	// and so on.
+	// ReportSession is the clone session of reports. NoticeSession is the clone session of
+	// notices to port 0, and the next sessions belong to the next ports. ProbesUp is the
+	// multicast group of an edge switch's own probes. ProbesFrom is the group of probes from port
+	// 0, and the next groups belong to the next ports.
 	ReportSession, NoticeSession, ProbesUp, ProbesFrom int
 	// ProbeMark is the queue length above which path probes are marked.
 	ProbeMark int
 	// Cells is the number of cells of each register of the program. The model returns 0
 	// for cells that it does not keep.
 	Cells map[string]int
-	// AtOnce lets the signal queue read the present queues, in bytes, and loads count
-	// packets as they arrive.
+	// AtOnce makes the signal queue use the current queue lengths in bytes, and makes loads count
+	// packets when they arrive.
 	AtOnce bool
-	// Extend, if not nil, handles the data packets of a scheme that extends the Config.
+	// Extend, if not nil, handles the data packets of a scheme that is more than the Config
+	// describes.
 	Extend Extension
 	// Onward adds the queue that the packet meets in the next switch to each queue.
 	Onward bool
@@ -39,18 +41,17 @@ type Model struct {
 	TrimAt, TrimLen int
 }
 
-// An Extension makes the part of a scheme that the model of a switch does not have.
+// An Extension creates the part of a scheme that model.Switch does not implement.
 type Extension func(*native) extension
 
 // An extension handles packets before the model.
 type extension interface {
-	takes(p *Packet) bool // a packet of a flow; false: it is left to the model
-	heed(p *Packet)       // a packet of the extension in another switch
+	handleData(p *Packet) bool // handles a data packet; false: the model handles it
+	handleControl(p *Packet)   // handles a packet that the extension of another switch has sent
 }
 
-// native is the engine that runs a model. It also handles reports, probes and notices
-// as the program does: packets of the same lengths take the same paths at the same
-// times.
+// native is the engine that runs a model. It handles reports, probes and notices as the program
+// does: packets have the same lengths and take the same paths at the same times.
 type native struct {
 	s     *Switch
 	o     Model
@@ -58,13 +59,14 @@ type native struct {
 	look  *lookups
 	// persists reports whether the scheme keeps state in packets.
 	persists bool
-	more     extension    // nil: the model is all
-	backlog  []int32      // with TrimAt: packets that wait, by port
-	packet   model.Packet // the packet as the model sees it
-	drawn    int          // random numbers that the present packet has drawn
+	more     extension    // nil: model.Switch implements the whole scheme
+	backlog  []int32      // with TrimAt: number of waiting packets, by port
+	packet   model.Packet // the current packet in the model's form
+	drawn    int          // random numbers drawn for the current packet
 }
 
-// LoadModel makes the switch run the model of its scheme. The switch must be empty.
+// LoadModel makes the switch run the model of a scheme. The switch must not run a program or
+// model yet.
 func (s *Switch) LoadModel(o Model, t Tables) error {
 	if s.net.whole.bytes {
 		return fmt.Errorf("switch %s: a network runs either programs or models", s.Name)
@@ -118,8 +120,7 @@ func (e *native) queueNow(port int, to model.Flow) uint32 {
 	return n
 }
 
-// SetTables replaces the tables of a switch that runs a model. The state of the model
-// remains.
+// SetTables replaces the tables of a switch that runs a model. The model keeps its state.
 func (s *Switch) SetTables(t Tables) error {
 	e, ok := s.engine.(*native)
 	if !ok {
@@ -137,9 +138,8 @@ func (s *Switch) SetTables(t Tables) error {
 
 func (e *native) now() model.Time { return e.o.Hardware.Clock(int64(e.s.Clock())) }
 
-// drawAll draws the random numbers that a program for Tofino draws whether it needs them
-// or not: the sampled paths for each packet, and Hermes's new path for each packet that
-// chooses.
+// drawAll draws the random numbers that a program for Tofino always draws, needed or not: the
+// sampled paths for each packet, and Hermes's new path for each packet that chooses a path.
 func (e *native) drawAll(choosing bool) {
 	most := 0
 	switch {
@@ -160,32 +160,32 @@ func (e *native) ingress(p *Packet) {
 	case p.Flow == nil:
 		e.drawAll(false)
 		e.takeControl(p)
-	case e.more != nil && e.more.takes(p):
-	case p.again:
-		p.again = false
-		p.native.came = p.Size
+	case e.more != nil && e.more.handleData(p):
+	case p.recirculated:
+		p.recirculated = false
+		p.native.entered = p.Size
 		p.Size -= e.o.AgainLen
 		e.decide(p, e.returned(p), true)
 	default:
 		if e.persists || e.o.Hardware != nil {
-			p.native.received, p.native.came, p.native.round = p.Size, p.Size, model.Round{}
+			p.native.received, p.native.entered, p.native.round = p.Size, p.Size, model.Round{}
 		}
 		e.decide(p, e.now(), false)
 	}
 }
 
-// returned returns when a packet was recirculated, as its program sees it: on a software
-// switch when it left its queue.
+// returned returns the time at which a packet was recirculated, as its program sees it. On a
+// software switch this is when the packet left its queue.
 func (e *native) returned(p *Packet) model.Time {
 	if e.o.Hardware != nil {
 		return e.now()
 	}
-	return p.native.stamp
+	return p.native.recirculatedAt
 }
 
-// describe fills in the packet for the model. Fields that the model does not change are
-// computed each time, so that packets stay small. Fields that only some schemes read are
-// omitted for others, because reading hosts and ports of a large network is slow.
+// describe fills in the model's view of a packet. Fields that the model does not change are
+// computed each time, so that packets stay small. Fields that only some schemes read are left out
+// for the others, because reading the hosts and ports of a large network is slow.
 func (e *native) describe(p *Packet) *model.Packet {
 	d := p.headers()
 	mp := &e.packet
@@ -210,9 +210,10 @@ func (e *native) remember(p *Packet) {
 	}
 }
 
-// decide asks the model for the port of a packet, which may have been recirculated.
+// decide asks the model for the port of a packet. again is set if the packet has been
+// recirculated.
 func (e *native) decide(p *Packet, now model.Time, again bool) {
-	to := e.look.toHost[p.place]
+	to := e.look.toHost[p.dstIndex]
 	if e.past(p) {
 		e.byHash(p, to)
 		return
@@ -223,7 +224,7 @@ func (e *native) decide(p *Packet, now model.Time, again bool) {
 		mp.Group = int(to.group)
 	}
 	overlaid := mp.Overlay.Valid
-	if overlaid && e.stranger(mp) || to.group == 0 && to.port < 0 {
+	if overlaid && e.misrouted(mp) || to.group == 0 && to.port < 0 {
 		e.drawAll(false)
 		e.s.drop(p)
 		return
@@ -253,23 +254,23 @@ func (e *native) decide(p *Packet, now model.Time, again bool) {
 	}
 }
 
-// join sends a packet to a port, and trims it if the port's queue is full. The backlog
-// counts what the last departure left behind, and the packets since.
+// join sends a packet to a port, and trims it if the port's queue is full. The backlog is the
+// queue at the last departure plus the packets that joined since.
 func (e *native) join(p *Packet, port int) {
 	if o := e.s.Port(port); e.backlog != nil && o != nil {
-		p.native.cut = 0
+		p.native.trimmed = 0
 		came := p.Size
 		if e.persists {
 			came = p.native.received
 		}
 		switch {
 		case p.Kind == data && p.Trimmed != notTrimmed:
-			p.first = true
+			p.priority = true
 		case p.whole() && came > e.o.TrimLen && int(e.backlog[port]) >= e.o.TrimAt && e.s.net.opts.TrimmableDSCP > 0:
 			cut := p.Size - e.o.TrimLen
 			e.cut(p, cut)
 			p.trimmed(o, cut)
-			p.native.cut, p.first = int32(cut), true
+			p.native.trimmed, p.priority = int32(cut), true
 		default:
 			e.backlog[port]++
 		}
@@ -277,10 +278,10 @@ func (e *native) join(p *Packet, port int) {
 	e.s.enqueue(p, port)
 }
 
-// stranger reports whether a leaf drops a packet because the overlay header names no other
-// leaf: a failure has sent the leaf's own packet back. A program for Tofino checks only
-// packets that end at this leaf.
-func (e *native) stranger(p *model.Packet) bool {
+// misrouted reports whether a leaf drops a packet because its overlay header does not name another
+// leaf: a failure has returned the leaf's own packet. A program for Tofino checks only packets
+// that end at this leaf.
+func (e *native) misrouted(p *model.Packet) bool {
 	return e.o.Edge && p.From < 0 && (e.o.Hardware == nil || p.Group < 0)
 }
 
@@ -300,8 +301,7 @@ func (e *native) byHash(p *Packet, to way) {
 	}
 }
 
-// overlayLen returns the bytes that a packet gains with the overlay header, or loses
-// without it.
+// overlayLen returns the change in a packet's length when the overlay header is added or removed.
 func (e *native) overlayLen(on bool) int {
 	if !on {
 		return -e.o.OverlayLen
@@ -320,7 +320,8 @@ func (o *Model) bridge() int {
 // mirrored returns the length of a copy with a header in front, as hardware truncates it.
 func (o *Model) mirrored(header, bytes int) int { return min(o.MirrorLen, header+bytes) }
 
-// notify sends a copy of a packet back as a notice, unless a host is there.
+// notify sends a copy of a packet back to the previous switch as a notice. It sends nothing to
+// hosts.
 func (e *native) notify(p *Packet, what model.Notice) {
 	port, ok := e.look.sessions[e.o.NoticeSession+e.packet.In]
 	if !ok {
@@ -335,7 +336,7 @@ func (e *native) notify(p *Packet, what model.Notice) {
 	e.s.enqueue(c, port)
 }
 
-// relay sends a notice on to the next switch upstream, unless a host is there.
+// relay forwards a notice to the next switch upstream. It sends nothing to hosts.
 func (e *native) relay(p *Packet) {
 	to, ok := e.model.Relay(p.from.Number, p.ctl.notice, p.ctl.hops)
 	if !ok {
@@ -362,7 +363,7 @@ func (p *Packet) tell() *control {
 
 func (e *native) cut(p *Packet, bytes int) {
 	p.native.received -= bytes
-	p.native.came -= bytes
+	p.native.entered -= bytes
 }
 
 func (e *native) paused(o *Port, pause bool) { e.model.Paused(o.Number, pause) }
@@ -382,7 +383,7 @@ func (e *native) enqueued(p *Packet, o *Port, depth int) {
 	if e.o.LoadNow {
 		e.model.Arrived(o.Number, p.Size, &p.native.overlay, e.now())
 	}
-	p.met = int32(depth)
+	p.depth = int32(depth)
 	if e.persists {
 		p.native.queued = e.now()
 	}
@@ -399,13 +400,13 @@ func (e *native) egress(p *Packet, o *Port, depth int) fate {
 		return sent
 	}
 	if e.o.Hardware != nil && e.o.AgainLen > 0 && o.Number == e.o.AgainPort {
-		p.again = true // past egress
+		p.recirculated = true // the packet has passed egress
 		return round
 	}
 	p.Size -= e.o.bridge()
-	d := model.Departure{Port: o.Number, Met: int(p.met), Left: depth, Len: p.Size, Packet: &e.packet}
+	d := model.Departure{Port: o.Number, Met: int(p.depth), Left: depth, Len: p.Size, Packet: &e.packet}
 	if e.o.Hardware != nil {
-		d.Len = p.native.came
+		d.Len = p.native.entered
 	}
 	if e.persists {
 		d.Packet, d.Queued = e.describe(p), p.native.queued
@@ -413,7 +414,7 @@ func (e *native) egress(p *Packet, o *Port, depth int) fate {
 	if e.o.Hardware == nil && e.o.AgainLen > 0 && o.Number == e.o.AgainPort {
 		e.model.Recirculated(d)
 		e.remember(p)
-		p.again, p.native.stamp = true, e.now()
+		p.recirculated, p.native.recirculatedAt = true, e.now()
 		return round
 	}
 	r, due := e.model.Egress(d, e.now())
@@ -424,12 +425,12 @@ func (e *native) egress(p *Packet, o *Port, depth int) fate {
 	return sent
 }
 
-// egressControl handles a switch's packet at egress. Measurements include probes.
+// egressControl handles a packet without a flow at egress. Measurements include probes.
 func (e *native) egressControl(p *Packet, o *Port, depth int) fate {
 	switch p.ctl.form {
 	case reportForm:
-		p.Size = int(p.native.short)
-		p.native.stamp = e.now()
+		p.Size = int(p.native.reportLen)
+		p.native.recirculatedAt = e.now()
 		return round
 	case noticeForm:
 		if e.o.Hardware == nil {
@@ -440,22 +441,22 @@ func (e *native) egressControl(p *Packet, o *Port, depth int) fate {
 		p.Size -= e.o.bridge()
 	case pathForm:
 		p.Size -= e.o.bridge()
-		if e.o.ProbeMark > 0 && int(p.met) > e.o.ProbeMark {
+		if e.o.ProbeMark > 0 && int(p.depth) > e.o.ProbeMark {
 			p.ctl.path.flags |= probeMarked
 		}
 	}
-	e.packet = e.strange(p)
-	d := model.Departure{Port: o.Number, Met: int(p.met), Left: depth, Len: p.Size, Packet: &e.packet}
+	e.packet = e.describeControl(p)
+	d := model.Departure{Port: o.Number, Met: int(p.depth), Left: depth, Len: p.Size, Packet: &e.packet}
 	if r, due := e.model.Egress(d, e.now()); due {
 		e.report(p, r)
 	}
 	return sent
 }
 
-// strange describes a packet without a flow to egress. A program for Tofino counts none
-// of its bytes, and records its ingress port unless packets recirculate. Flooded copies
-// belong to schemes that do not read it.
-func (e *native) strange(p *Packet) model.Packet {
+// describeControl describes a packet without a flow for egress. A program for Tofino does not count its
+// bytes, and records its ingress port unless packets recirculate. Flooded copies occur only with
+// schemes that do not read these fields.
+func (e *native) describeControl(p *Packet) model.Packet {
 	mp := model.Packet{Group: -1}
 	if e.o.Hardware == nil {
 		return mp
@@ -476,17 +477,17 @@ func (e *native) report(p *Packet, r model.Report) {
 	if e.o.Hardware != nil {
 		c := e.s.copyOf(p, e.o.mirrored(e.o.ReportLen, p.Size))
 		*c.tell() = control{form: reportForm, report: r}
-		c.native.short = int32(c.Size)
+		c.native.reportLen = int32(c.Size)
 		e.s.enqueue(c, port)
 		return
 	}
-	size := p.Size + int(p.native.cut)
+	size := p.Size + int(p.native.trimmed)
 	if e.o.MirrorLen > 0 {
 		size = min(size, e.o.MirrorLen)
 	}
 	c := e.s.copyOf(p, size)
 	*c.tell() = control{form: reportForm, report: r}
-	// The report replaces the headers.
+	// The report header replaces the original headers.
 	short := e.o.ReportLen
 	if p.Flow != nil {
 		short += size - ethernetLen - e.s.net.ipLen()
@@ -494,7 +495,7 @@ func (e *native) report(p *Packet, r model.Report) {
 			short -= e.overlayLen(true)
 		}
 	}
-	c.native.short = int32(short)
+	c.native.reportLen = int32(short)
 	e.s.enqueue(c, port)
 }
 
@@ -523,7 +524,7 @@ func (e *native) takeControl(p *Packet) {
 	case pathForm:
 		e.takePathProbe(p)
 	case wovenForm:
-		e.more.heed(p)
+		e.more.handleControl(p)
 	}
 }
 
@@ -552,7 +553,7 @@ func (e *native) send(p *Packet, port int) {
 	e.s.enqueue(p, port)
 }
 
-// takePathProbe forwards a path probe, returns it, or learns from it.
+// takePathProbe forwards a path probe, turns it back, or learns from it.
 func (e *native) takePathProbe(p *Packet) {
 	k := &p.ctl.path
 	if p.from == e.s.cpu {

@@ -11,7 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// A Network is a simulated network. It is for one goroutine.
+// A Network is a simulated network. Only one goroutine may use it at a time.
 type Network struct {
 	topology *fabric.Topology
 	opts     Options
@@ -25,41 +25,41 @@ type Network struct {
 	links    []*Link
 	flows    int
 
-	bytes  bool      // switches read header bytes
-	upper  *[12]byte // what IPv6 addresses have in common; nil: IPv4
+	bytes  bool      // switches read header bytes, so packets must carry them
+	upper  *[12]byte // leading bytes that all hosts' IPv6 addresses share; nil: IPv4
 	tap    func(at *Port, head []byte, size int)
 	pool   *Packet
 	ledger ledger
 	hops   int64
 
-	// With ties by place, a network consists of parts, each a Network with a clock, a
-	// schedule, switches and hosts of its own (parts.go). Without, it is its only part.
+	// With ties by place, a network consists of parts. Each part is a Network with its own clock,
+	// schedule, switches and hosts (parts.go). Without, the network is its only part.
 	whole *Network
 	parts []*Network
 	part
 
-	running bool        // within Run, and not in a callback
-	held    []*program  // with exclusive access to their switches
+	running bool        // Run is active and no callback is running
+	held    []*program  // programs whose switches the network has exclusive access to
 	ns3     *ns3Numbers // nil: paths are not hashed as in ns-3
-	draws   *ns3Random  // nil: each model has a source of its own
+	draws   *ns3Random  // nil: each model has its own random numbers
 
 	distance *distance
 	tunings  *tunings
-	blocked  func(from, to *Host) bool // see SetBlocked; nil: no pair is
-	fastest  fabric.Rate               // of the links between switches
+	blocked  func(from, to *Host) bool // see SetBlocked; nil: no pair is blocked
+	fastest  fabric.Rate               // highest rate of the links between switches
 }
 
-// A distance is properties of a network from which Ultra Ethernet has its defaults.
+// A distance holds the properties of a network that set Ultra Ethernet's defaults.
 type distance struct {
 	once  sync.Once
-	rtt   time.Duration // without queues, between the hosts that are farthest from each other
-	queue int           // bytes of the longest queue
-	line  int64         // bit/s of the fastest NIC
+	rtt   time.Duration // round-trip time without queueing between the two hosts farthest from each other
+	queue int           // limit of the longest queue, in bytes
+	line  int64         // rate of the fastest NIC, in bit/s
 }
 
-// Tap calls f for every packet that a port of a switch begins to send or has received,
-// with the header bytes, which f must not keep, and the length on the wire. It returns
-// false if models forward: they have no bytes.
+// Tap calls f for every packet that a switch port starts to send or has received. f gets the
+// header bytes, which it must not keep, and the length on the wire. Tap returns false if switches
+// run models, because their packets have no bytes.
 func (n *Network) Tap(f func(at *Port, head []byte, size int)) bool {
 	for _, p := range n.parts {
 		p.tap = f
@@ -67,7 +67,7 @@ func (n *Network) Tap(f func(at *Port, head []byte, size int)) bool {
 	return n.bytes
 }
 
-// Topology returns the topology of New, with the links as they were then.
+// Topology returns the topology as passed to New.
 func (n *Network) Topology() *fabric.Topology { return n.topology }
 
 // Now returns the time since the beginning.
@@ -102,11 +102,11 @@ func (n *Network) Hops() (hops int64) {
 	return hops
 }
 
-// stream returns the random numbers of one consumer. They do not depend on the draws of
-// others.
+// stream returns a source of random numbers for one consumer. It does not depend on the draws of
+// other consumers.
 func (n *Network) stream(consumer string) *rand.Rand { return stream(n.opts.Seed, consumer) }
 
-// stream returns the random numbers of a named consumer, given the seed of a run.
+// stream returns the source of random numbers for a named consumer and the seed of a run.
 func stream(seed uint64, consumer string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(consumer))
@@ -120,41 +120,41 @@ type Host struct {
 	IP   uint32
 
 	net     *Network
-	place   int // among the hosts
+	place   int // index among the hosts
 	mac     fabric.MAC
 	gateway fabric.MAC
 	nic     *Port
 	drained ring[drain]
 
-	first *Host   // of the ports of one host
-	ports []*Host // all of them, of the first port; nil: it is the only one
+	first *Host   // the first port of this host
+	ports []*Host // all ports of this host, set in the first port; nil: it has one port
 
-	creditors *creditors // nil: no flow needs credit
+	creditors *creditors // nil: no flow to this host needs credit
 }
 
-// creditors are the flows that a host grants credit.
+// creditors are the flows to which a host grants credit.
 type creditors struct {
 	host    *Host
 	asking  ring[*creditor]
-	waiting ring[*creditor]        // without demand
-	plan    func(at time.Duration) // of the next grant
-	active  bool                   // one is planned
+	waiting ring[*creditor]        // flows without demand
+	plan    func(at time.Duration) // plans the next grant
+	active  bool                   // a grant is planned
 }
 
-// A creditor is the receiver's part of a flow.
+// A creditor is the receiver's state of a flow that needs credit.
 type creditor struct {
 	flow    *Flow
 	segment int
 	send    func(total int64)
 	target  int64
 	granted int64
-	most    int64 // beyond the target
+	most    int64 // largest credit beyond the target
 	queued  bool
 	idle    bool
 }
 
-// A drain is a function that waits for the NIC to queue fewer bytes, or with 0 to be
-// free.
+// A drain is a function that waits until fewer than the given bytes are queued in the NIC; 0:
+// until it is idle.
 type drain struct {
 	below int
 	f     func()
@@ -162,71 +162,72 @@ type drain struct {
 
 // A FlowSpec describes a flow.
 type FlowSpec struct {
-	From, To  string // hosts
-	Bytes     int64  // payload; 0: without end
+	From, To  string // names of hosts
+	Bytes     int64  // bytes of payload; 0: the flow does not end
 	Transport Transport
-	Tuning    *Tuning // of the transport; nil: as usual
-	// Sport and Dport are its ports; zero: derived from its number.
+	Tuning    *Tuning // parameters of the transport; nil: its defaults
+	// Sport and Dport are the ports of the flow; zero: derived from its number.
 	Sport, Dport uint16
-	// Service, if not nil, is the destination, and To the first of its servers.
+	// Service, if not nil, is the destination. To is then its first server.
 	Service *Service
-	// PortSeed draws all source ports of the flow; zero: consecutive ports from Sport on.
+	// PortSeed, if not zero, makes all source ports of the flow random; zero: consecutive ports
+	// from Sport on.
 	PortSeed uint64
 	// Rate is the initial rate of paced transports, in bit/s of payload; zero: the
 	// NIC's.
 	Rate int64
-	// Done is called when the flow has finished, if not nil.
+	// Done, if not nil, is called when the flow has finished.
 	Done func(*Flow)
-	// Stats, if not nil, are the counters of the flow. They outlive the flow.
+	// Stats, if not nil, receives the counters of the flow and stays valid after the flow.
 	Stats *FlowStats
 }
 
-// A Service is an address that several hosts serve. The program of the switches selects a
-// server for the packets to it.
+// A Service is an address that several hosts serve. The switches' program selects the server of a
+// packet.
 type Service struct {
 	Name    string
 	IP      uint32
-	Port    uint16   // 0: any
-	Servers []string // hosts
-	Direct  bool     // the hosts have the address themselves
+	Port    uint16   // 0: any port
+	Servers []string // names of hosts
+	Direct  bool     // the hosts themselves have the address
 }
 
 // A Flow is a transfer of bytes from one host to another.
 type Flow struct {
 	FlowSpec
-	ID       int // counts from 1 in the order of StartFlow
+	ID       int // counts from 1, in the order of StartFlow
 	Src, Dst *Host
 
 	*FlowStats
 
-	// Strays counts packets of a flow to a service at another server than its first, and
-	// answers from another address than the service's.
+	// Strays counts the packets to a service that reached another server than the first packet,
+	// and the answers whose source is not the service's address.
 	Strays int64
-	// Unchanged counts packets at servers that still have the address of the service,
-	// which the servers do not have.
+	// Unchanged counts the packets that reached a server with the service's address as
+	// destination, although the server does not have this address.
 	Unchanged int64
 	served    bool // a packet has reached a server
 
-	accounted   int64 // of UDP: bytes that have arrived or are lost
+	accounted   int64 // UDP: bytes that have arrived or are lost
 	net         *Network
 	ahead, back headers
-	planes      [][2]headers // ahead and back through the second and further ports
+	planes      [][2]headers // headers in both directions for the second and further ports
 	sender      sender
 	receiver    endpoint
-	step        *step // of a workload; nil: none
-	roce        *roce // nil: nothing is behind UDP
+	step        *step // the workload step of the flow; nil: none
+	roce        *roce // nil: the flow does not use RoCE
 }
 
-// An endpoint is one end of a flow. It must not keep the packet.
+// An endpoint is one end of a flow. receive must not keep the packet.
 type endpoint interface{ receive(p *Packet) }
 
-// A sender sends from start on.
+// A sender sends after start is called.
 type sender interface {
 	endpoint
 	start()
 }
 
-// headers returns the headers of the packet, which has a flow.
+// headers returns the headers of a packet that belongs to a flow.
 func (p *Packet) headers() *headers {
 	f := p.Flow
 	switch {
@@ -246,7 +247,7 @@ const (
 	sourcePorts = 50000
 )
 
-// port returns the source port of a choice of paths, from 0. Choice 0 is Sport.
+// port returns the source port for a choice of path, counted from 0. Choice 0 is Sport.
 func (f *Flow) port(choice uint16) uint16 {
 	if f.PortSeed == 0 {
 		return f.Sport + choice
@@ -265,7 +266,7 @@ func mix(x uint64) uint64 {
 // PortSeed returns the seed of the source ports of a flow or connection in a run.
 func PortSeed(run, flow uint64) uint64 { return max(1, mix(mix(run)^flow)) }
 
-// finish ends the flow, in the part n of the network. It is called once.
+// finish ends the flow in part n of the network. It is called once.
 func (f *Flow) finish(n *Network) {
 	f.Finished = n.now
 	if f.step != nil {
@@ -274,15 +275,15 @@ func (f *Flow) finish(n *Network) {
 	switch {
 	case f.Done == nil:
 	case n.placed():
-		n.defers(f.place(receiving), func() { f.Done(f) })
+		n.deferCall(f.place(receiving), func() { f.Done(f) })
 	default:
-		n.outside(func() { f.Done(f) })
+		n.callUser(func() { f.Done(f) })
 	}
 }
 
-// account notes that a packet of a UDP flow has arrived or is lost. The flow ends when
-// all of its bytes are accounted for, in any order: nothing is repeated. Parts of the
-// network account for the packets that they see.
+// account counts the bytes of a UDP packet that has arrived or is lost. The flow ends when all
+// its bytes are counted, in any order, because UDP repeats nothing. Each part of the network
+// counts the packets that it handles.
 func (f *Flow) account(n *Network, p *Packet) {
 	payload := int64(p.Payload)
 	if sum := atomic.AddInt64(&f.accounted, payload); f.Bytes > 0 && sum >= f.Bytes && sum-payload < f.Bytes {
@@ -290,24 +291,25 @@ func (f *Flow) account(n *Network, p *Packet) {
 	}
 }
 
-// An engine processes packets in a switch: the P4 program, or the model of its scheme.
-// Both give the same results.
+// An engine processes packets in a switch: it runs the P4 program or the model of its scheme.
+// Both engines give the same results.
 type engine interface {
 	// ingress processes a packet that arrives or recirculates. It forwards the packet
 	// and its copies with Switch.enqueue, or ends it with Switch.lose.
 	ingress(p *Packet)
 	// enqueued handles a packet that joins a queue.
 	enqueued(p *Packet, o *Port, depth int)
-	// paused handles a PFC frame of the neighbour at a port.
+	// paused handles a PFC frame from the peer of a port.
 	paused(o *Port, pause bool)
-	// cut takes bytes off the end of a packet's payload, before enqueued.
+	// cut removes bytes from the end of a packet's payload. It is called before enqueued.
 	cut(p *Packet, bytes int)
-	// cell returns the unit of queue lengths, in bytes; 0: packets of full length.
+	// cell returns the unit of queue lengths in bytes; 0: queues are counted in packets of full
+	// length.
 	cell() int
-	// egress processes a packet that leaves its queue, and forwards its copies first.
-	// depth is the queue behind it.
+	// egress processes a packet that has left its queue, and forwards the packet's copies first.
+	// depth is the length of the queue behind it.
 	egress(p *Packet, o *Port, depth int) fate
-	// forget frees the engine's state of a packet that ends.
+	// forget frees the engine's state for a packet that has ended.
 	forget(p *Packet)
 	// register reads a register for inspection; setRegister writes it for the controller.
 	register(name string, dst []uint64) ([]uint64, error)
@@ -319,12 +321,12 @@ type fate int
 
 const (
 	sent  fate = iota
-	round      // it recirculates
+	round      // the packet recirculates
 	gone
 )
 
-// A Switch is a switch: ports with queues, a buffer that they share, and an
-// engine that decides.
+// A Switch is a switch with ports and their queues, a shared buffer, and an engine that forwards
+// packets.
 type Switch struct {
 	Name string
 	Role fabric.Role
@@ -333,20 +335,20 @@ type Switch struct {
 	engine engine
 	ports  [fabric.MaxPort + 1]*Port
 	macs   map[int]fabric.MAC
-	cpu    *Port // to and from the controller
-	loop   *Port // for packets that recirculate without a port of their own
+	cpu    *Port // port to and from the controller
+	loop   *Port // port for packets that recirculate without a port of their own
 
-	cellSize int           // unit of queue lengths in bytes; 0: packets
-	up       time.Duration // uptime when the run begins
+	cellSize int           // unit of queue lengths in bytes; 0: queues are counted in packets
+	up       time.Duration // uptime when the run starts
 
-	generated int // packets
+	generated int // number of generated packets
 
-	buffer  int // bytes; 0: only queues have limits
-	share   int // of each port with a link
+	buffer  int // size of the buffer in bytes; 0: only queues have limits
+	share   int // share of the buffer for each port with a link
 	used    int
-	reserve int // of it, for packets after pauses
+	reserve int // part of the buffer that is reserved for packets after pauses
 	faults  *faults
-	random  *rand.Rand // for ECN
+	random  *rand.Rand // random numbers for ECN marks
 	count   switchCounters
 
 	packetIn func(port int, bytes []byte)
@@ -356,26 +358,26 @@ type Switch struct {
 type switchCounters struct {
 	Received     int64 // packets from links
 	Recirculated int64 // packets that entered ingress once more
-	Copies       int64 // of packets
+	Copies       int64 // copies of packets
 	CopyBytes    int64
-	MaxBuffer    int // bytes in use
+	MaxBuffer    int // most bytes in use at a time
 
-	Reordered          int64 // packets that waited in a paused queue of ConWeave
-	ReorderingTimeouts int64 // such queues that were resumed without a TAIL
-	MaxReordering      int   // queues of a port that were paused at once
+	Reordered          int64 // packets that waited in a queue paused by ConWeave
+	ReorderingTimeouts int64 // paused queues that were resumed without a TAIL packet
+	MaxReordering      int   // most queues of one port that were paused at the same time
 }
 
-// faults are failures of a switch that its control plane does not know of.
+// faults are failures of a switch that its control plane does not detect.
 type faults struct {
 	random *rand.Rand
 	share  float64
 	holes  map[[2]*Host]bool
 }
 
-// A fifo is a list of packets, linked by their next.
+// A fifo is a list of packets, linked by their next fields.
 type fifo struct{ head, tail *Packet }
 
-// An arrival is a packet on a link, with its place in the schedule.
+// An arrival is a packet on a link and its position in the schedule.
 type arrival struct {
 	at  time.Duration
 	seq uint64
@@ -384,79 +386,78 @@ type arrival struct {
 
 // A ring is a growing queue in one slice.
 type ring[T any] struct {
-	slots   []T // a power of two of them
+	slots   []T // their number is a power of two
 	head, n int32
 }
 
-// A Port is a queue of a switch or host and the link behind it. Its peer sends the
-// packets that arrive at it. Ports for recirculation and to the controller have no peer.
+// A Port is an egress queue of a switch or host and its end of a link. Packets that arrive at the
+// port come from its peer. Ports for recirculation and to the controller have no peer.
 //
-// Without a queue, a packet costs one event: its arrival at the other end. A second
-// event, when the link is free again, is planned only while the queue is not empty. Of
-// the packets on the link, only the first is in the schedule.
+// Without a queue, a packet costs one event: its arrival at the other end. While the queue is not
+// empty, a second event is planned for the time at which the link is free again. Of the packets
+// on the link, only the first is in the schedule.
 //
-// The fields are ordered by cache lines. The part of the network in which packets arrive
-// writes the first line, and reads no other of this port. The part of the sender writes
-// the others.
+// The fields are ordered by cache lines. The receiving part of the network writes the first line
+// and reads no other line of this port. The sending part writes the others.
 type Port struct {
-	arriving event         // of the first of wire
-	wire     ring[arrival] // the packets on the link: the next one's time is at hand without a look at it
+	arriving event         // arrival of the first packet of wire
+	wire     ring[arrival] // packets on the link; the ring holds the times, so that reading the next one does not touch its packet
 	peer     *Port
 
-	queue   fifo
-	urgent  fifo  // packets with priority: see Answers.First
-	bytes   int32 // of queue
-	packets int32
-	cells   int32   // of the queue, if the switch counts them
-	limit   int32   // bytes that may wait
-	part    float32 // its rate as a share of the fastest's, with Options.Scaled; else 1
-	paused  bool    // by the peer
-	down    bool    // the link
-	mac     fabric.MAC
-	rate    int64         // bit/s
-	rest    int64         // remainder of the last division by rate
-	free    time.Duration // when the link can take the next packet
+	queue     fifo
+	urgent    fifo  // priority packets: see Answers.First
+	bytes     int32 // bytes in queue
+	packets   int32
+	cells     int32   // cells in queue, if the switch counts cells
+	limit     int32   // limit of queue in bytes
+	rateShare float32 // with Options.Scaled: rate of the link divided by the fastest rate; else 1
+	paused    bool    // the peer has paused this port
+	down      bool    // the link is down
+	mac       fabric.MAC
+	rate      int64         // bit/s
+	remainder int64         // remainder of the last division by rate, carried to the next packet
+	free      time.Duration // time at which the link can take the next packet
 
-	serving event // at free, if packets wait
+	serving event // event at time free, planned if packets wait
 	delay   time.Duration
 	place   place
 
-	net    *Network
-	far    *Network // the part in which packets arrive
-	sw     *Switch  // or
-	host   *Host
-	noise  *noise        // of packets that arrive here; nil: no bit errors
-	link   *Link         // nil: there is none, and no peer
-	left   time.Duration // when the last packet left the queue
-	Number int           // of a switch; 0 at a host
+	net           *Network
+	far           *Network // part of the network in which packets arrive
+	sw            *Switch  // the node of the port: host or sw
+	host          *Host
+	noise         *noise        // bit errors of packets that arrive here; nil: none
+	link          *Link         // nil: the port has no link and no peer
+	lastDeparture time.Duration // time at which the last packet left the queue
+	Number        int           // number of a switch's port; 0 at a host
 
-	count Counters
-	room  int32         // limit at the full rate
-	since time.Duration // that it is paused
-	pfc   pfcState
-	// stopped are the queues that the program or model has paused, with their packets.
-	// Elsewhere all queues of a port are one: packets leave in the order in which they came.
+	count       Counters
+	fullLimit   int32         // limit at the full rate of the link
+	pausedSince time.Duration // start of the current pause
+	pfc         pfcState
+	// stopped holds the queues that the program or model has paused, with their packets.
+	// Otherwise a port has one queue, and packets leave in the order of arrival.
 	stopped map[uint8]*fifo
-	held    int32 // bytes in stopped, which bytes contains
+	held    int32 // bytes in stopped; part of bytes
 }
 
 // Counters are the counters of a port.
 type Counters struct {
-	Packets, Bytes int64         // sent
-	Interval       time.Duration // between the last two of them
-	Dropped        int64         // packets that exceeded a limit
+	Packets, Bytes int64         // packets and bytes sent
+	Interval       time.Duration // time between the last two packets sent
+	Dropped        int64         // packets dropped because of a limit
 	DroppedBytes   int64
-	Trimmed        int64 // packets that exceeded a limit and went on without payload
-	Marked         int64 // packets that got CE
-	MaxQueue       int   // bytes
-	Pauses         int64 // of the port by its peer
+	Trimmed        int64 // packets trimmed because of a limit
+	Marked         int64 // packets marked with CE
+	MaxQueue       int   // longest queue in bytes
+	Pauses         int64 // pauses of this port by its peer
 	Paused         time.Duration
 }
 
-// A noise is the bit errors of a link in the direction to a port.
+// A noise is the state of bit errors for packets that arrive at a port.
 type noise struct {
 	random *rand.Rand
-	right  float64 // the logarithm of the probability that a bit is right
+	right  float64 // logarithm of the probability that a bit is correct
 }
 
 // spoils reports whether a bit of a packet is wrong.
@@ -466,28 +467,28 @@ func (e *noise) spoils(bytes int) bool {
 
 // A Link joins two ports.
 type Link struct {
-	Place int // in the topology's Links
+	Place int // index in the topology's Links
 	A, B  *Port
 }
 
 // pfcState is the PFC state of an ingress port.
 type pfcState struct {
-	held    int32 // bytes from the port in the buffer
+	held    int32 // bytes in the buffer that arrived through the port
 	pausing bool  // the peer is paused
 	sent    int64
-	line    []pauseFrame // on their way to the peer
+	line    []pauseFrame // PFC frames on their way to the peer
 	flight  event
 }
 
-// A pauseFrame is a PFC frame on its way.
+// A pauseFrame is a PFC frame on a link.
 type pauseFrame struct {
 	at    time.Duration
-	seq   uint64 // 0: drawn when the frame is the first of its line
+	seq   uint64 // 0: drawn when the frame is the first on the link
 	pause bool
 }
 
-// A place numbers the events that it plans, with ties by place. The upper bits identify
-// the place. 0 uses the numbers of the schedule.
+// A place is the origin of events and numbers the events that it plans, with ties by place. The
+// upper bits identify the origin. Place 0 uses the numbers of the schedule.
 type place uint64
 
 // placeBits is the number of bits for counting: enough for the full packets of eight
@@ -511,7 +512,7 @@ func (n *Network) newPlace() place {
 	return place(n.whole.places << placeBits)
 }
 
-// The ends of a flow.
+// The two ends of a flow, as parts of a place.
 const (
 	sending = iota
 	receiving
@@ -528,38 +529,39 @@ func (f *Flow) place(end uint64) place {
 // placed reports whether places order events at the same time.
 func (n *Network) placed() bool { return n.opts.Ties == ByPlace }
 
-// A part is the state of a network that is divided, or is a part of another one.
+// A part is the additional state of a network that is divided into parts, or of one such part.
 type part struct {
 	number int
-	places uint64        // assigned to ports, in the whole network
-	window time.Duration // length limit
+	places uint64        // number of places assigned to ports, in the whole network
+	window time.Duration // longest window
 
-	out  [2][][]crossing // to each part, in even and odd windows
-	odd  int
-	gain int        // packets from other parts less packets to them
-	told []deferred // callbacks after the window
+	out      [2][][]crossing // crossings to each part, in even and odd windows
+	odd      int
+	gain     int        // packets received from other parts minus packets sent to them
+	deferred []deferred // callbacks for the end of the window
 
-	views   [2]view // in even and odd windows, so that a faster part writes the other one
+	views   [2]view // one each for even and odd windows, because a faster part may already publish the next
 	barrier *barrier
 }
 
 // A view is the state that a part publishes before a window.
 type view struct {
-	next  time.Duration // its next event, here or elsewhere
-	calls time.Duration // the next callback; only of the first part
-	told  bool          // callbacks are deferred
-	gain  int
+	next        time.Duration // time of the next event in this part, or of a packet sent to another part
+	calls       time.Duration // time of the next callback; only used in the first part
+	hasDeferred bool          // the part has deferred callbacks
+	gain        int
 }
 
-// A crossing is a packet that leaves a part through a port; without a packet, a PFC
-// frame of that port; without a port, a free packet.
+// A crossing is a packet that travels from one part to another through a port. Without a packet
+// it is a PFC frame of that port. Without a port it is a free packet of the pool.
 type crossing struct {
 	arrival
 	from  *Port
 	pause bool
 }
 
-// A deferred is a callback about something that has happened at a time and place.
+// A deferred is a callback that runs at the end of the window, with the time and place of its
+// cause.
 type deferred struct {
 	at   time.Duration
 	from place
@@ -574,13 +576,13 @@ func (n *Network) withBytes() {
 	}
 }
 
-// defers plans a callback after the window.
-func (n *Network) defers(from place, f func()) {
-	n.told = append(n.told, deferred{n.now, from, f})
+// deferCall registers a callback for the end of the window.
+func (n *Network) deferCall(from place, f func()) {
+	n.deferred = append(n.deferred, deferred{n.now, from, f})
 }
 
-// letGo ends the exclusive access to the switches.
-func (n *Network) letGo() {
+// releaseSwitches ends the network's exclusive access to the switches.
+func (n *Network) releaseSwitches() {
 	for _, e := range n.held {
 		e.held = false
 		e.alone.Release()
@@ -588,22 +590,22 @@ func (n *Network) letGo() {
 	n.held = n.held[:0]
 }
 
-// outside makes a callback, which may access the switches.
-func (n *Network) outside(f func()) {
+// callUser calls a user's function, which may access the switches.
+func (n *Network) callUser(f func()) {
 	was := n.running
 	n.running = false
-	n.letGo()
+	n.releaseSwitches()
 	f()
 	n.running = was
 }
 
-// begin accounts for a new packet of a host, switch or controller.
+// begin counts a new packet of a host, switch or controller.
 func (n *Network) begin(p *Packet) {
-	p.born = int32(p.Size)
+	p.firstSize = int32(p.Size)
 	n.ledger.began.add(p)
 }
 
-// lose ends a packet.
+// lose counts the end of a packet and frees it.
 func (n *Network) lose(p *Packet, why Reason) {
 	n.ledger.lost[why].add(p)
 	if why == LinkDown || why == Silent || why == BlackHole || why == Corrupted {
@@ -615,5 +617,5 @@ func (n *Network) lose(p *Packet, why Reason) {
 	n.release(p)
 }
 
-// heldFor is the number of events after which other users of a switch get access.
+// heldFor is the number of events after which the network lets other users access its switches.
 const heldFor = 1 << 12

@@ -7,8 +7,8 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// New makes the network of a topology. Its switches drop everything until they
-// are given programs or models.
+// New makes a network from a topology. Its switches drop all packets until a program or model is
+// loaded.
 func New(t *fabric.Topology, o Options) (*Network, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -60,14 +60,15 @@ func New(t *fabric.Topology, o Options) (*Network, error) {
 	return n, nil
 }
 
-// CheckAddresses reports hosts that the simulator cannot address. It identifies hosts by
-// the last 32 bits of their addresses.
+// CheckAddresses returns an error for hosts that the simulator cannot address. It identifies
+// hosts by the last 32 bits of their addresses.
 func CheckAddresses(t *fabric.Topology) error {
 	_, err := commonUpper(t)
 	return err
 }
 
-// commonUpper returns what the IPv6 addresses of all hosts begin with, or nil with IPv4.
+// commonUpper returns the leading bytes that the IPv6 addresses of all hosts share, or nil for
+// IPv4.
 func commonUpper(t *fabric.Topology) (common *[12]byte, err error) {
 	if !t.HasIPv6() {
 		return nil, nil
@@ -92,8 +93,8 @@ func commonUpper(t *fabric.Topology) (common *[12]byte, err error) {
 	return common, nil
 }
 
-// fitsCache is the largest number of hosts of a network whose packets and flows fit in
-// the cache. Prefetching them would cost a seventh of a hop.
+// fitsCache is the largest number of hosts for which all packets and flows fit in the cache.
+// Prefetching would then cost a seventh of the time of a hop.
 const fitsCache = 64
 
 func newSwitch(n *Network, spec *fabric.Switch) *Switch {
@@ -119,8 +120,8 @@ func (s *Switch) virtual(number int) *Port {
 	return o
 }
 
-// AddVirtual makes ports, by number, that lead round: packets that the program
-// sends there and recirculates pass ingress again.
+// AddVirtual adds recirculation ports with the given numbers. Packets that the program sends to
+// them and recirculates pass ingress again.
 func (s *Switch) AddVirtual(ports ...int) {
 	for _, number := range ports {
 		if s.ports[number] == nil {
@@ -137,13 +138,13 @@ func newHost(n *Network, h *fabric.Host) *Host {
 }
 
 func (n *Network) newPort(number int) *Port {
-	p := &Port{Number: number, part: 1, net: n, far: n, place: n.newPlace()}
+	p := &Port{Number: number, rateShare: 1, net: n, far: n, place: n.newPlace()}
 	p.serving.what = (*serveHandler)(p)
 	p.arriving.what = (*arriveHandler)(p)
 	return p
 }
 
-// connect makes the link at a place of the topology.
+// connect makes the link with index i in the topology.
 func (n *Network) connect(i int, l *fabric.Link) *Link {
 	link := &Link{Place: i}
 	link.A, link.B = n.end(l.A, l), n.end(l.B, l)
@@ -151,13 +152,13 @@ func (n *Network) connect(i int, l *fabric.Link) *Link {
 	link.A.link, link.B.link = link, link
 	link.A.down, link.B.down = l.Down, l.Down
 	for _, o := range []*Port{link.A, link.B} {
-		o.room = o.limit
+		o.fullLimit = o.limit
 		o.scale()
 	}
 	return link
 }
 
-// end makes the port at an end of a link.
+// end makes the port at one end of a link.
 func (n *Network) end(e fabric.End, l *fabric.Link) *Port {
 	p := n.newPort(e.Port)
 	p.rate, p.delay = int64(l.Rate), l.Delay

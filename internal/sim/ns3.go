@@ -7,17 +7,17 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
-// ns-3's switches for RDMA (HPCC's, and those made from them) choose among equal
-// paths by MurmurHash3 of addresses and ports, started with the switch's number.
-// Given the same numbers here, ECMP takes the same paths there and here, and what
-// differs between two runs of the same flows is not luck.
+// ns-3's switches for RDMA (HPCC's and its descendants) hash addresses and ports with MurmurHash3
+// to choose among equal paths. The seed of the hash is the switch's number. With the same
+// numbers, ECMP takes the same paths here and in ns-3, so differences between two runs of the
+// same flows are not due to chance.
 //
-// Nodes are numbered from 0, hosts first. A host counts the source ports of its
-// flows from 10000 and the destination ports of flows to it from 100.
+// Nodes are numbered from 0, hosts first. A host numbers the source ports of its flows from
+// 10000, and the destination ports of flows to it from 100.
 type ns3Numbers struct {
 	node         map[string]int
-	addr         map[uint32]uint32 // there, by that here
-	sport, dport []uint16          // the next, by host
+	addr         map[uint32]uint32 // ns-3's address of a host, by its address here
+	sport, dport []uint16          // next port, by host
 }
 
 const (
@@ -40,7 +40,7 @@ func newNS3Numbers(n *Network) *ns3Numbers {
 
 func ns3Address(node int) uint32 { return 0x0b000001 + uint32(node/256)<<16 + uint32(node%256)<<8 }
 
-// ports gives a flow the ports that it would have, unless it has some.
+// ports gives a flow the ports that it has in ns-3, unless its spec sets ports.
 func (s *ns3Numbers) ports(f *Flow) {
 	from, to := f.Src.place, f.Dst.place
 	if f.Sport == 0 {
@@ -53,7 +53,7 @@ func (s *ns3Numbers) ports(f *Flow) {
 	}
 }
 
-// hash makes the function by which a switch of ns-3 chooses among next hops.
+// hash returns the function by which a switch of ns-3 chooses among next hops.
 func (s *ns3Numbers) hash(sw *Switch) func(model.Flow) uint64 {
 	seed := uint32(s.node[sw.Name])
 	return func(f model.Flow) uint64 {
@@ -61,10 +61,9 @@ func (s *ns3Numbers) hash(sw *Switch) func(model.Flow) uint64 {
 	}
 }
 
-// ns3Random is the C library's rand(), of glibc, which ns-3's load balancers for RDMA
-// take their paths from, all switches from one sequence in the order of
-// events. LetFlow draws once for a flowlet: as long as no flowlet ends in one
-// simulator alone, the same flows take the same paths in both.
+// ns3Random is glibc's rand(). ns-3's load balancers for RDMA choose paths with it, and all
+// switches share one sequence in the order of events. LetFlow draws once per flowlet. The same
+// flows take the same paths in both simulators until a flowlet ends in only one of them.
 type ns3Random struct {
 	state [31]uint32
 	at    int
@@ -94,7 +93,7 @@ func (r *ns3Random) next() uint32 {
 	return *sum >> 1
 }
 
-// between draws a number, unless there is but one.
+// between returns a random number from lo to hi. It draws none if lo equals hi.
 func (r *ns3Random) between(lo, hi uint64) uint64 {
 	if lo == hi {
 		return lo
@@ -102,7 +101,7 @@ func (r *ns3Random) between(lo, hi uint64) uint64 {
 	return lo + uint64(r.next())%(hi-lo+1)
 }
 
-// murmur3 is MurmurHash3 for 32 bits, of whole words.
+// murmur3 is the 32-bit MurmurHash3 of whole words.
 func murmur3(seed uint32, words ...uint32) uint32 {
 	h := seed
 	for _, k := range words {

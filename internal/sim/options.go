@@ -9,51 +9,51 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// Options configure a network beside its topology. The zero value works.
+// Options configure a network, in addition to its topology. The zero value works.
 type Options struct {
 	Seed uint64
-	// MTU is the bytes of the largest IP packet of hosts; zero: 1500.
+	// MTU is the size of the largest IP packet that hosts send; zero: 1500.
 	MTU int
-	// Queue limits the bytes in a port's queue, unless its link limits the packets,
-	// each as long as an MTU. Zero: the port's share of the switch's buffer, or 64
-	// packets without a buffer.
+	// Queue limits the bytes in a port's queue. A limit in packets on the link takes precedence;
+	// each packet counts as an MTU. Zero: the port's share of the switch's buffer, or 64 packets
+	// without a buffer.
 	Queue fabric.Size
 	ECN   ECN
 	PFC   PFC
-	// Answers configures how switches and NICs treat the packets of receivers.
+	// Answers configures how switches and NICs treat acknowledgments, Nacks and notices.
 	Answers Answers
 	// Hash is the hash function of models that hash flows to paths.
 	Hash Hash
 	// Draws is the source of the models' random numbers.
 	Draws Draws
-	// Alpha, if not zero, limits each queue of a switch with a shared buffer to
-	// Alpha times the free bytes of the buffer, in place of its own limit.
+	// Alpha, if not zero, limits each queue of a switch with a shared buffer to Alpha times the
+	// free bytes of the buffer. It replaces the queue's own limit.
 	Alpha float64
-	// Scaled reduces the queue limits and the thresholds of ECN of a link between switches
-	// by its rate, compared with the fastest such link.
+	// Scaled scales the queue limits and ECN thresholds of a link between switches by its rate
+	// relative to the fastest such link.
 	Scaled bool
-	// Trim makes switches trim packets of Ultra Ethernet for which there is no room.
+	// Trim makes switches trim Ultra Ethernet packets that do not fit in the queue.
 	Trim bool
-	// TrimmableDSCP is the DSCP of data packets of Ultra Ethernet, by which programs know
-	// that they may trim them.
+	// TrimmableDSCP is the DSCP of Ultra Ethernet data packets. Programs recognise packets that
+	// they may trim by it.
 	TrimmableDSCP uint8
 	Virtual       Virtual
-	// ByMAC makes hosts address frames to the destination host, as on one link, and
-	// not to their switch.
+	// ByMAC makes hosts send frames to the MAC address of the destination host, as on one link,
+	// instead of the address of their switch.
 	ByMAC bool
-	// Ties orders events at the same time.
+	// Ties selects the order of events that occur at the same time.
 	Ties Ties
-	// Cut rounds the time of each packet on a line down to whole nanoseconds, so that
-	// packets of one size take equally long. Otherwise the next packet compensates,
-	// and a line carries exactly its rate.
+	// Cut rounds the transmission time of each packet down to whole nanoseconds, so that packets
+	// of one size take equally long. Otherwise the next packet compensates for the rounding, and
+	// a link carries exactly its rate.
 	Cut bool
 	// Cores is the number of cores of a run with ties by place; the results do not
 	// depend on it. Zero: one.
 	Cores int
-	// ClockStep sets the clocks of the switches apart: the n-th switch of the topology,
-	// counted from 0, is n times this ahead.
+	// ClockStep offsets the clocks of the switches: the clock of switch n, counted from 0 in the
+	// topology, is n times ClockStep ahead.
 	ClockStep time.Duration
-	// CPU is the switches' port to the controller; zero: 255.
+	// CPU is the number of the switches' port to the controller; zero: 255.
 	CPU int
 }
 
@@ -67,13 +67,13 @@ type ECN struct {
 	// default marks a packet when it arrives, by the bytes before it. The mark is then
 	// one queueing delay fresher when it leaves the switch.
 	Dequeue bool
-	// ByBDP sets Min and Max to 0.2 and 0.8 of the bytes of a round trip at the rate of the
-	// fastest NIC, in whole packets.
+	// ByBDP sets Min and Max to 0.2 and 0.8 of the bandwidth-delay product of the fastest NIC, in
+	// whole packets.
 	ByBDP bool
 }
 
-// Answers configures the treatment of acknowledgments, Nacks and congestion notices.
-// The zero value treats them as any other packet.
+// Answers configures the treatment of acknowledgments, Nacks and congestion notices. The zero
+// value treats them as any other packet.
 type Answers struct {
 	// Hashed sends them along the path of their flow's hash and hides them from the
 	// scheme. Only models support it.
@@ -86,19 +86,19 @@ type Answers struct {
 // A Hash maps the addresses and ports of a flow to a path.
 type Hash int
 
-// The hashes.
+// The hash functions.
 const (
-	hashCRC32 Hash = iota // as the programs do
-	HashNS3               // MurmurHash3 as in ns-3's switches for RDMA: see ns3.go
+	hashCRC32 Hash = iota // the programs' hash function
+	HashNS3               // MurmurHash3, as in ns-3's switches for RDMA: see ns3.go
 )
 
 // A Draws is a source of random numbers for models.
 type Draws int
 
-// The sources.
+// The sources of random numbers.
 const (
-	drawsOwn Draws = iota // a stream for each switch
-	DrawsNS3              // one for all switches, as the C library's in ns-3: see ns3.go; not with ties by place
+	drawsOwn Draws = iota // a separate source for each switch
+	DrawsNS3              // one source for all switches, the C library's rand as in ns-3: see ns3.go; not with ties by place
 )
 
 // PFC pauses the peer of a link when too many of its bytes wait in the switch. With
@@ -108,23 +108,23 @@ type PFC struct {
 	// Pause is the number of bytes of an ingress port above which its peer is paused.
 	// Zero: Alpha times the free bytes of the buffer, or 256 KiB without a buffer.
 	Pause fabric.Size
-	Alpha float64 // zero: 1/16
+	Alpha float64 // multiple of the free buffer; zero: 1/16
 	// Resume is how far the bytes must fall below Pause before the peer resumes; zero:
 	// two packets.
 	Resume fabric.Size
-	// Headroom is reserved for bytes that arrive after a pause; zero: the bytes of the
-	// link in two delays, and two packets.
+	// Headroom is reserved for bytes that arrive after a pause; zero: the bytes that the link
+	// carries in two delays, plus two packets.
 	Headroom fabric.Size
-	// Promised reserves a packet of the buffer for each of a port's eight queues, which
-	// ECN ignores, and two packets for each ingress port.
+	// Promised reserves buffer: one packet for each of a port's eight queues, which ECN ignores,
+	// and two packets for each ingress port.
 	Promised bool
 }
 
-// Virtual configures recirculation within a switch: ports without an interface, each
-// with a rate of its own.
+// Virtual configures recirculation within a switch: ports without an interface, each with its own
+// rate.
 type Virtual struct {
-	Rate    fabric.Rate   // zero: 100 Gbps
-	Latency time.Duration // zero: 1 µs
+	Rate    fabric.Rate   // rate of each port; zero: 100 Gbps
+	Latency time.Duration // time to return to ingress; zero: 1 µs
 }
 
 func (o *Options) validate() error {
@@ -150,7 +150,7 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// queue returns the limit of a queue, given its share of the buffer or 0.
+// queue returns the limit of a queue. share is the port's share of the buffer, or 0.
 func (o *Options) queue(share int) int {
 	switch {
 	case o.Queue > 0:
@@ -161,11 +161,11 @@ func (o *Options) queue(share int) int {
 	return 64 * (o.MTU + ethernetLen)
 }
 
-// Ties is an order of events at the same time.
+// Ties selects the order of events that occur at the same time.
 type Ties int
 
-// The orders.
+// The orders of simultaneous events.
 const (
 	byPlan  Ties = iota // in the order in which they were planned
-	ByPlace             // by the place that planned them: for runs on several cores
+	ByPlace             // by the place that planned them; required for several cores
 )

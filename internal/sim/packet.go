@@ -15,12 +15,12 @@ type Kind uint8
 
 // The kinds of packet.
 const (
-	data    Kind = iota // from the source of its flow to the destination
-	Ack                 // back, as the kinds that follow
-	nack                // DCQCN: Ack is the first byte that is missing
-	cnp                 // DCQCN: congestion was seen
-	grant               // UEC: credit for the sender
-	Control             // of a switch or controller: belongs to no flow
+	data    Kind = iota // payload from the source of the flow to its destination
+	Ack                 // acknowledgment; this and the next three kinds travel from the destination to the source
+	nack                // negative acknowledgment (DCQCN, UEC)
+	cnp                 // congestion notification packet (DCQCN)
+	grant               // credit for the sender (UEC)
+	Control             // from a switch or controller; belongs to no flow
 )
 
 // Lengths of headers, in bytes.
@@ -31,80 +31,78 @@ const (
 	udpLen      = 8
 	tcpLen      = 20
 
-	// UDPHeaders and TCPHeaders are the bytes in front of the payload, with IPv4.
+	// UDPHeaders and TCPHeaders are the lengths of all headers up to UDP and TCP, with IPv4.
 	UDPHeaders = ethernetLen + ipv4Len + udpLen
 	TCPHeaders = ethernetLen + ipv4Len + tcpLen
 )
 
-// A Range is the bytes from From to before To.
+// A Range is the bytes from From up to but excluding To.
 type Range struct{ From, To int64 }
 
-// A Packet is a packet in the network. Its fields carry the information that hosts
-// exchange; switches see equivalent header bytes, and no payload but its
-// length. Packets belong to the Network: receive must not keep
-// it.
+// A Packet is a packet in the network. Its fields carry the information that hosts exchange.
+// Switches see the equivalent header bytes, and only the length of the payload. Packets belong to
+// the Network: an endpoint's receive must not keep them.
 type Packet struct {
-	// What every hop looks at is two lines of the cache.
-	next *Packet // in the queue that it is in, or the pool
-	from *Port   // the port of this switch that it came in at
+	// The fields that every hop reads fill two cache lines.
+	next *Packet // next packet in the same queue or in the pool
+	from *Port   // ingress port of the current switch
 	dp   *dataplane.Packet
 	Flow *Flow
 	Dst  *Host
-	// Size is the length on the wire, from the Ethernet header on. Send sets
-	// it.
-	Size  int
-	place int32 // of Dst among the hosts
-	met   int32 // packets that stood in the queue when it came
+	// Size is the length on the wire, from the Ethernet header on. Host.Send sets it.
+	Size     int
+	dstIndex int32 // index of Dst among the hosts
+	depth    int32 // length of the egress queue, in packets, when this one joined it
 
-	Kind    Kind
-	ECT     bool // capable of ECN
-	CE      bool // congestion was met
-	Echo    bool // Ack: the receiver has seen CE (ECE); data of UEC: to be acknowledged at once
-	Last    bool // Data: the flow ends with it
-	mark    bool // gets CE on its way out
-	charged bool // it occupies the switch's buffer
-	again   bool // it recirculates
+	Kind         Kind
+	ECT          bool // ECN-capable transport
+	CE           bool // congestion experienced (ECN)
+	Echo         bool // ACK: the receiver has seen CE (ECE); UEC data: acknowledge at once
+	Last         bool // data: last packet of the flow
+	mark         bool // set CE when the packet is sent
+	charged      bool // the packet occupies the switch's buffer
+	recirculated bool // the packet was recirculated
 
-	Src     *Host
-	born    int32  // bytes that it is accounted for with, from its beginning to its end
-	padding int32  // bytes behind head that are no flow's
-	head    []byte // the header bytes, where switches run P4
-	extra   int    // bytes that follow head: padding and payload
-	Payload int    // bytes
-	// Entropy is the choice among the flow's source ports; in an answer, the choice of the
-	// answered packet, because that packet's source port is the answer's destination.
-	Entropy uint16
-	first   bool     // it goes before others in queues
-	plane   uint8    // of the ports that it goes between, from 0
-	queued  uint8    // the queue of its port that a model has picked, or carriesWoven
-	Trimmed trimming // data: a switch has cut the payload off; answers: of the packet that is answered
-	Spoiled bool     // answers: the packet that is answered has met congestion
-	NSacks  int8     // of Sacks in use
+	Src       *Host
+	firstSize int32  // length when first sent; the ledger counts packets with it
+	padding   int32  // bytes after head that belong to no flow
+	head      []byte // header bytes, if switches run P4 programs
+	extra     int    // bytes after head: padding and payload
+	Payload   int    // bytes of payload
+	// Entropy is the chosen source port, as an offset from the flow's own. An answer repeats the
+	// choice of the packet that it answers, because it is sent to that packet's source port.
+	Entropy   uint16
+	priority  bool     // takes priority over others in queues
+	plane     uint8    // index of the host ports that the packet travels between
+	portQueue uint8    // queue of the egress port that a model has chosen, or carriesWoven
+	Trimmed   trimming // data: where a switch cut the payload off; answers: copied from the answered packet
+	Spoiled   bool     // answers: the answered packet met congestion
+	NSacks    int8     // number of Sacks in use
 
-	// Hosts look at the next lines.
-	Seq   int64 // Data: place of the first byte in the flow
-	Ack   int64 // Ack, Nack: all bytes before have arrived; with RCCC, data: the credit that is asked for; grant: all credit
+	// Only hosts read the following fields.
+	Seq   int64 // data: position of the first byte in the flow
+	Ack   int64 // ACK, Nack: all bytes below have arrived; RCCC: data: total credit requested, grant: total credit granted
 	Sacks [3]Range
 
-	Sent   time.Duration // when it was given to the NIC
-	Stamp  time.Duration // the transport's own: an Ack echoes Sent
-	Number int64         // the transport's own: say, transmissions before
+	Sent   time.Duration // when the packet was given to the NIC
+	Stamp  time.Duration // timestamp of the transport: an ACK echoes Sent
+	Number int64         // free for the transport: for example, the number of earlier transmissions
 
-	native nativePacket // what models add
-	ctl    *control     // its contents, if it has no flow
+	native nativePacket // fields that models add
+	ctl    *control     // contents of a packet without a flow
 }
 
-// nativePacket is the state of models in a packet, from hop to hop and from ingress to
-// egress.
+// nativePacket is the models' part of a packet: it carries their state from hop to hop and from
+// ingress to egress.
 type nativePacket struct {
-	overlay  model.Overlay
-	round    model.Round
-	received int        // bytes, when it came in
-	came     int        // bytes, when it came in last: it may have been recirculated
-	short    int32      // bytes when it was recirculated, of a report
-	cut      int32      // bytes that this switch has trimmed: copies still have them
-	queued   model.Time // when it was
-	stamp    model.Time // when it was recirculated
+	overlay        model.Overlay
+	round          model.Round
+	received       int        // length when the packet arrived at the switch
+	entered        int        // length when it last entered ingress, also by recirculation
+	reportLen      int32      // length of a report when it was recirculated
+	trimmed        int32      // bytes that this switch has trimmed; copies still have them
+	queued         model.Time // when the packet was queued
+	recirculatedAt model.Time // when the packet was recirculated
 }
 
 // newPacket takes a packet from the pool.
@@ -121,16 +119,15 @@ func (n *Network) newPacket() *Packet {
 	return p
 }
 
-// A roomy packet has its header bytes right behind it, so that their address in
-// memory is known before the packet is in the cache. Its size is a multiple of a cache
-// line, so that two packets share none: their parts of the network may differ.
+// A roomy packet is followed by its header bytes, so that their address is known before the
+// packet is in the cache. Its size is a multiple of a cache line, so that no two packets share a
+// line: they may belong to different parts of the network.
 type roomy struct {
 	Packet
 	room [112]byte
 }
 
-// fetch prefetches the fields that a hop reads, with the header bytes if asked
-// for.
+// fetch prefetches the fields that a hop reads, and the header bytes if bytes is set.
 //
 // Hostile input: none. A prefetch reads nothing that the program sees; the room follows the
 // packet in the same allocation.
@@ -141,7 +138,7 @@ func (p *Packet) fetch(bytes bool) {
 	}
 }
 
-// claim prefetches, for writing, the fields of a hop from a packet that another core has written.
+// claim prefetches the fields that a hop reads, for writing. Another core has written the packet.
 //
 // Hostile input: none, as above.
 func (p *Packet) claim(bytes bool) {
@@ -156,15 +153,15 @@ func (p *Packet) claim(bytes bool) {
 // Hostile input: none, as above.
 func (p *Packet) fetchRest() { asm.Prefetch(unsafe.Pointer(&p.Seq)) }
 
-// release gives a packet back.
+// release returns a packet to the pool.
 func (n *Network) release(p *Packet) {
 	p.next = n.pool
 	p.Flow, p.Src, p.Dst, p.from = nil, nil, nil, nil
 	n.pool = p
 }
 
-// NewPacket makes a packet of a flow, for Host.Send: Data for its destination,
-// other kinds for its source. payload is in bytes.
+// NewPacket makes a packet of a flow for Host.Send. Data is sent to the flow's destination, other
+// kinds to its source. payload is in bytes.
 func (n *Network) NewPacket(f *Flow, k Kind, payload int) *Packet {
 	p := n.newPacket()
 	p.Flow, p.Kind, p.Payload = f, k, payload
@@ -172,41 +169,42 @@ func (n *Network) NewPacket(f *Flow, k Kind, payload int) *Packet {
 	if k != data {
 		p.Src, p.Dst = f.Dst, f.Src
 	}
-	p.place = int32(p.Dst.place)
+	p.dstIndex = int32(p.Dst.place)
 	return p
 }
 
-// answers reports whether the packet is one of a receiver's: an acknowledgment, a
-// Nack or a notice.
+// answers reports whether the packet is an answer of a receiver: an ACK, a Nack, a notification
+// or a grant.
 func (k Kind) answers() bool { return k != data && k != Control }
 
 // queue returns the queue of its port that the program or model has picked.
 func (p *Packet) queue() uint8 {
 	if p.dp == nil {
-		return p.queued
+		return p.portQueue
 	}
 	return p.dp.Queue()
 }
 
 // urgent reports whether a packet goes before others.
-func (n *Network) urgent(p *Packet) bool { return p.first || n.opts.Answers.First && p.Kind.answers() }
+func (n *Network) urgent(p *Packet) bool {
+	return p.priority || n.opts.Answers.First && p.Kind.answers()
+}
 
-// A trimming is where a switch has cut the payload of a packet off.
+// A trimming is the place where a switch has cut off the payload of a packet.
 type trimming uint8
 
 const (
 	notTrimmed     trimming = iota
-	trimmedEarlier          // on the way
-	trimmedAtLast           // at the port of the destination
+	trimmedEarlier          // before the last switch port
+	trimmedAtLast           // at the switch port to the destination
 )
 
-// A headers is the bytes in front of the payload of a flow's packets in one
-// direction.
+// A headers is the header bytes of a flow's packets in one direction.
 type headers struct {
 	bytes [TCPHeaders + ipv6Len - ipv4Len]byte
 	n     int
 	ip    int    // length of the IP header
-	sum   uint32 // of the IP header, without length and checksum
+	sum   uint32 // checksum of the IP header without its length and checksum fields
 	tuple model.Flow
 }
 
@@ -259,7 +257,7 @@ func newHeaders(from, to *Host, protocol uint8, sport, dport uint16) headers {
 	return h
 }
 
-// setDSCP gives the packets a DSCP.
+// setDSCP sets the DSCP of the headers.
 func (h *headers) setDSCP(v uint8) {
 	if h.ip == ipv6Len {
 		h.bytes[ethernetLen] |= v >> 2
@@ -270,7 +268,7 @@ func (h *headers) setDSCP(v uint8) {
 	h.sum += uint32(v) << 2
 }
 
-// write puts the headers of a packet in front of it.
+// write writes the headers into the packet's head.
 func (h *headers) write(p *Packet) {
 	b := append(p.head[:0], h.bytes[:h.n]...)
 	ip := b[ethernetLen:]
@@ -340,8 +338,7 @@ func fold(sum uint32) uint16 {
 	return uint16(sum + sum>>16)
 }
 
-// markBytes sets CE in the header bytes of a packet that is capable of ECN. The
-// checksum follows.
+// markBytes sets CE in the header bytes of an ECN-capable packet and updates the checksum.
 func markBytes(b []byte) {
 	if at := ipv6At(b); at != 0 {
 		if b[at+1]>>4&3 != 0 {
@@ -369,12 +366,12 @@ func marked(b []byte) bool {
 	return at != 0 && b[at+1]&3 == 3
 }
 
-// An ipForm is what tells the header of a version of IP from other bytes.
+// An ipForm describes how to recognise the header of an IP version.
 type ipForm struct {
-	typ         uint16 // of Ethernet
+	typ         uint16 // EtherType
 	length      int
-	mask, first byte // of the first byte
-	protocol    int  // the place of the protocol
+	mask, first byte // mask and value of the first byte
+	protocol    int  // offset of the protocol field
 }
 
 var (
@@ -385,9 +382,9 @@ var (
 func ipv4At(b []byte) int { return ipv4Form.at(b) }
 func ipv6At(b []byte) int { return ipv6Form.at(b) }
 
-// at finds the IP header, at the end of the Ethernet header; 0 if there is
-// none. Behind another type, by which schemes mark their own headers, it is found
-// by the length of the whole: what hosts send has UDP, TCP or RoCE behind IP.
+// at returns the offset of the IP header, or 0 if there is none. It usually follows the Ethernet
+// header. After another EtherType, which schemes use for their own headers, at finds the IP
+// header by the total length, because hosts send only UDP, TCP and RoCE over IP.
 func (f *ipForm) at(b []byte) int {
 	longer := f.length - ipv4Len
 	if len(b) < UDPHeaders+longer {
@@ -414,12 +411,12 @@ func (f *ipForm) at(b []byte) int {
 	return 0
 }
 
-// With RoCEv2, a packet has UDP port 4791, the base transport header (BTH)
-// of InfiniBand, and in ACKs and Nacks the extended header (AETH). Switches with programs
-// see them in place of the first bytes behind UDP. Hosts exchange fields of Packet.
+// With RoCEv2, a packet has UDP port 4791, InfiniBand's base transport header (BTH), and in ACKs
+// and Nacks the extended header (AETH). Switches with programs see these headers instead of the
+// first bytes after UDP. Hosts exchange the fields of Packet.
 //
-// A flow is a message of SENDs on a reliable connection. Its queue pair is its number, in
-// both directions, and packet sequence numbers count from 0.
+// A flow is a message of SENDs on a reliable connection. The flow's number is the queue pair in
+// both directions. Packet sequence numbers count from 0.
 
 const (
 	rocePort = 4791
@@ -427,7 +424,7 @@ const (
 	aethLen  = 4
 	icrcLen  = 4
 
-	// RoCEHeaders is the length of a packet of data beside its payload.
+	// RoCEHeaders is the length of a data packet without its payload.
 	RoCEHeaders = UDPHeaders + bthLen + icrcLen
 	// RoCEAnswer is the length of an ACK or a Nack.
 	RoCEAnswer = RoCEHeaders + aethLen
@@ -440,24 +437,24 @@ const (
 	sendLast   = 0x02
 	sendOnly   = 0x04
 	opAck      = 0x11
-	opNotice   = 0x81 // CNP
+	opNotice   = 0x81 // congestion notification packet
 )
 
-// backwardNotice is the bit BECN beside the queue pair. It is in notices, and in ACKs and
-// Nacks that a receiver sends in place of a separate notice.
+// backwardNotice is the BECN bit next to the queue pair. It is set in CNPs, and in ACKs and Nacks
+// that replace a separate CNP.
 const backwardNotice = 1 << 30
 
 // Syndromes of the AETH.
 const (
-	syndromeAck      = 0x1F // no limit to credit
-	syndromeSequence = 0x60 // a packet is missing
+	syndromeAck      = 0x1F // unlimited credit
+	syndromeSequence = 0x60 // PSN sequence error
 )
 
-// A roce holds the facts about a flow that its RoCE headers contain.
+// A roce holds the properties of a flow that its RoCE headers contain.
 type roce struct {
-	segment int64 // bytes of a full packet
+	segment int64 // bytes of payload in a full packet
 	pair    uint32
-	last    int64 // the first byte of the last packet
+	last    int64 // first byte of the last packet
 }
 
 // write returns the header bytes with BTH and AETH behind UDP.

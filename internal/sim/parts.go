@@ -25,7 +25,7 @@ import (
 //     time: timers at their time, before other events; ends of flows after their window.
 //   - The receiving end of a flow learns nothing except through links.
 
-// longestWindow is the window of a network without links between switches.
+// longestWindow is the window of a network that has no links between switches.
 const longestWindow = time.Millisecond
 
 // divide divides a network into at most the given number of parts.
@@ -59,8 +59,8 @@ func (n *Network) divide(parts int) {
 	n.settle(edges)
 }
 
-// settle assigns nodes to parts: switches with hosts, and the others of each tier, in
-// shares of about the same size. The order of the topology keeps neighbours together.
+// settle assigns nodes to parts. Switches with hosts, and the switches of each other tier, are
+// divided into shares of similar size. The order of the topology keeps neighbours together.
 func (n *Network) settle(edges map[*Switch]bool) {
 	of, all := map[string]int{}, map[string]int{}
 	class := func(s *Switch) string {
@@ -90,8 +90,8 @@ func (n *Network) settle(edges map[*Switch]bool) {
 	}
 }
 
-// runParts runs a network with parts, the first part in the calling goroutine. It calls
-// next between two steps.
+// runParts runs a network with several parts, the first in the calling goroutine. It calls next
+// between two steps.
 func (n *Network) runParts(until time.Duration, next func() (until time.Duration, again bool)) {
 	again := true
 	n.barrier.run(func(i int) {
@@ -121,7 +121,7 @@ func (n *Network) takePart(until time.Duration) {
 	w := n.whole
 	n.running = true
 	for {
-		n.views[n.odd] = view{next: min(n.events.first(), n.leaving()), told: len(n.told) > 0, gain: n.gain}
+		n.views[n.odd] = view{next: min(n.events.first(), n.leaving()), hasDeferred: len(n.deferred) > 0, gain: n.gain}
 		if n.number == 0 {
 			n.views[n.odd].calls = w.events.first()
 		}
@@ -130,7 +130,7 @@ func (n *Network) takePart(until time.Duration) {
 		poor := n.parts[0]
 		for _, p := range n.parts {
 			v := &p.views[n.odd]
-			first, told = min(first, v.next), told || v.told
+			first, told = min(first, v.next), told || v.hasDeferred
 			if v.gain < poor.views[n.odd].gain {
 				poor = p
 			}
@@ -138,7 +138,7 @@ func (n *Network) takePart(until time.Duration) {
 		short := n.gain - poor.views[n.odd].gain
 		switch {
 		case told:
-			n.alone(func() { w.tellAll(min(n.now, until)) })
+			n.alone(func() { w.runDeferred(min(n.now, until)) })
 		case w.stopped || first > until && calls > until:
 			return
 		case calls <= first:
@@ -158,13 +158,13 @@ func (n *Network) takePart(until time.Duration) {
 	}
 }
 
-// turn begins another window with the packets that have crossed.
+// turn starts the next window and receives the packets that have crossed.
 func (n *Network) turn() {
 	n.odd = 1 - n.odd
 	n.takeIn(1 - n.odd)
 }
 
-// alone lets the first part act for all, after all parts have received their packets.
+// alone lets the first part run do for all parts, after all have received their packets.
 func (n *Network) alone(do func()) {
 	n.turn()
 	n.barrier.wait()
@@ -182,17 +182,17 @@ func (n *Network) still(at time.Duration) {
 	n.now = at
 	for _, p := range n.parts {
 		p.now, p.running = at, false
-		p.letGo()
+		p.releaseSwitches()
 	}
 }
 
-// tellAll makes the deferred calls of the window, in the order of time and place.
-func (n *Network) tellAll(now time.Duration) {
+// runDeferred makes the deferred callbacks of the window, in the order of time and place.
+func (n *Network) runDeferred(now time.Duration) {
 	n.still(now)
 	var all []deferred
 	for _, p := range n.parts {
-		all = append(all, p.told...)
-		p.told = p.told[:0]
+		all = append(all, p.deferred...)
+		p.deferred = p.deferred[:0]
 	}
 	slices.SortStableFunc(all, func(a, b deferred) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.from, b.from))
@@ -202,7 +202,7 @@ func (n *Network) tellAll(now time.Duration) {
 	}
 }
 
-// call makes the calls that are due at a time.
+// call makes the callbacks that are due at a time.
 func (n *Network) call(now time.Duration) {
 	n.still(now)
 	for !n.stopped {
@@ -238,8 +238,8 @@ func (n *Network) takeIn(odd int) {
 	}
 }
 
-// Free packets accumulate in the parts that traffic flows to. A part returns aGift
-// packets when it has tooMany more than another.
+// Free packets accumulate in the parts that receive more packets than they send. A part returns
+// aGift free packets if it has gained tooMany more than another part.
 const (
 	tooMany = 4096
 	aGift   = 512

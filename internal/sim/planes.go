@@ -4,15 +4,15 @@ import (
 	"errors"
 )
 
-// A host may have several ports, each in a plane: see fabric.Host.NIC. A port is a Host
-// of its own to the network. A flow is between the first ports. Its sender chooses a
-// plane for each packet: by the source port of the packet, if senders choose that, or
-// else one for the whole flow. Packets go between ports of the same plane. Receivers
-// answer in the plane of the packet. A sender does not use a plane if its own port there
-// is down, or if the controller has reported that no path leads to the other port.
+// A host may have several ports, each in its own plane: see fabric.Host.NIC. In the network, each
+// port is a separate Host. A flow connects the first ports. Its sender chooses a plane: for each
+// packet, by the packet's source port, if it chooses source ports per packet, and otherwise once
+// for the flow. A packet travels between ports of the same plane, and the receiver answers in
+// that plane. A sender avoids a plane if its own port there is down, or if the controller has
+// reported that no path leads to the receiver's port.
 
-// planeQueue is the number of full packets that a port of several may queue, so that a
-// port is busy while a sender waits for another.
+// planeQueue is the number of full packets that each port of a host with several ports may queue.
+// It keeps a port busy while a sender waits for another port.
 const planeQueue = 4
 
 // joinPorts joins the ports of each host.
@@ -33,7 +33,8 @@ func (n *Network) joinPorts() error {
 	return nil
 }
 
-// rate returns the bit/s that a flow may send: of all ports, if its packets use all.
+// rate returns the rate in bit/s that a flow may send: the sum over all ports if its packets use
+// all of them.
 func (h *Host) rate(t *Tuning) int64 {
 	if t == nil || t.Entropy == EntropyFlow || h.ports == nil {
 		return int64(h.nic.Rate())
@@ -45,8 +46,8 @@ func (h *Host) rate(t *Tuning) int64 {
 	return sum
 }
 
-// planeCount returns the number of planes that both hosts have ports in. Flows to a
-// service use the first, in which its address is.
+// planeCount returns the number of planes in which both hosts have a port. Flows to a service use
+// only the first plane, which has the service's address.
 func (f *Flow) planeCount() int {
 	if f.Service != nil {
 		return 1
@@ -54,10 +55,10 @@ func (f *Flow) planeCount() int {
 	return max(1, min(len(f.Src.ports), len(f.Dst.ports)))
 }
 
-// SetBlocked sets which pairs of ports senders avoid; nil for none.
+// SetBlocked sets a function that reports which pairs of ports senders avoid; nil: none.
 func (n *Network) SetBlocked(blocked func(from, to *Host) bool) { n.blocked = blocked }
 
-// livePlane returns a plane, or the next one that can be used.
+// livePlane returns the given plane, or the next usable one.
 func (f *Flow) livePlane(from, to *Host, plane uint8) uint8 {
 	count := f.planeCount()
 	if count == 1 {
@@ -72,17 +73,17 @@ func (f *Flow) livePlane(from, to *Host, plane uint8) uint8 {
 	return plane
 }
 
-// sendOver sends a packet of the flow in a plane.
+// sendOver sends a packet of the flow in the given plane.
 func (f *Flow) sendOver(p *Packet, plane uint8) {
 	if plane > 0 {
 		p.plane = plane
 		p.Src, p.Dst = p.Src.ports[plane], p.Dst.ports[plane]
-		p.place = int32(p.Dst.place)
+		p.dstIndex = int32(p.Dst.place)
 	}
 	p.Src.Send(p)
 }
 
-// Port returns the port of the host in a plane, from 0, or nil.
+// Port returns the host's port in a plane, counted from 0, or nil.
 func (h *Host) Port(plane int) *Host {
 	switch {
 	case plane < len(h.ports):

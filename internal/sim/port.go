@@ -51,14 +51,14 @@ func (r *ring[T]) pop() (v T) {
 	return v
 }
 
-// each calls f for all that is in it.
+// each calls f for each element.
 func (r *ring[T]) each(f func(*T)) {
 	for i := range r.n {
 		f(&r.slots[int(r.head+i)&(len(r.slots)-1)])
 	}
 }
 
-// serving and arriving have a handler each.
+// A port has two events, so the types of their handlers differ.
 type (
 	serveHandler  Port
 	arriveHandler Port
@@ -104,7 +104,7 @@ func (o *Port) Peer() (name string, port int) {
 	return o.peer.sw.Name, o.peer.Number
 }
 
-// Switch is the name of the switch that has the port, "" at a host.
+// Switch returns the name of the port's switch, or "" for a host's port.
 func (o *Port) Switch() string {
 	if o.sw == nil {
 		return ""
@@ -112,37 +112,37 @@ func (o *Port) Switch() string {
 	return o.sw.Name
 }
 
-// Far is the port at the other end, or nil.
+// Far returns the port at the other end of the link, or nil.
 func (o *Port) Far() *Port { return o.peer }
 
-// Link is the link at the port, or nil.
+// Link returns the link of the port, or nil.
 func (o *Port) Link() *Link { return o.link }
 
-// Rate is the rate of the port's link.
+// Rate returns the rate of the port's link.
 func (o *Port) Rate() fabric.Rate { return fabric.Rate(o.rate) }
 
-// Queue is the number of bytes that wait.
+// Queue returns the number of waiting bytes.
 func (o *Port) Queue() int { return int(o.bytes) }
 
-// QueuePackets is the number of packets that wait.
+// QueuePackets returns the number of waiting packets.
 func (o *Port) QueuePackets() int { return int(o.packets) }
 
-// Limit is the number of bytes that may wait.
+// Limit returns the limit of the queue in bytes.
 func (o *Port) Limit() int { return int(o.limit) }
 
 // Paused reports whether the port may not send (PFC).
 func (o *Port) Paused() bool { return o.paused }
 
-// Counters are the port's.
+// Counters returns the counters of the port.
 func (o *Port) Counters() Counters {
 	c := o.count
 	if o.paused {
-		c.Paused += o.net.now - o.since
+		c.Paused += o.net.now - o.pausedSince
 	}
 	return c
 }
 
-// accept puts a packet into the queue, which must have room.
+// accept appends a packet to the queue, which must have room.
 func (o *Port) accept(p *Packet) {
 	if o.stopped == nil {
 		o.queue.push(p)
@@ -161,7 +161,7 @@ func (o *Port) accept(p *Packet) {
 	o.wake()
 }
 
-// stop pauses a queue of the port. Its packets wait apart and keep their bytes.
+// stop pauses a queue of the port. Its packets wait separately, and their bytes still count.
 func (o *Port) stop(queue uint8) {
 	if o.stopped[queue] != nil {
 		return
@@ -181,7 +181,7 @@ func (o *Port) stop(queue uint8) {
 	o.queue, o.stopped[queue] = rest, held
 }
 
-// start resumes a queue of the port: its packets leave after the waiting ones.
+// start resumes a queue of the port. Its packets are appended to the waiting ones.
 func (o *Port) start(queue uint8) {
 	held := o.stopped[queue]
 	if held == nil {
@@ -191,13 +191,14 @@ func (o *Port) start(queue uint8) {
 	for held.head != nil {
 		p := held.pop()
 		o.held -= int32(p.Size)
-		p.queued = 0
+		p.portQueue = 0
 		o.queue.push(p)
 	}
 }
 
-// hasten puts a packet before all that waits, but for others like it.
-func (o *Port) hasten(p *Packet) {
+// acceptUrgent queues a priority packet: ahead of all other packets, but behind earlier priority
+// packets.
+func (o *Port) acceptUrgent(p *Packet) {
 	o.urgent.push(p)
 	o.wake()
 }
@@ -214,7 +215,7 @@ func (o *Port) waiting() uint32 {
 // idle reports whether there is nothing that the port may send.
 func (o *Port) idle() bool { return (o.queue.head == nil || o.paused) && o.urgent.head == nil }
 
-// wake lets the port send if it can: at once, or when the link is free.
+// wake makes the port send if it can: at once, or when the link is free.
 func (o *Port) wake() {
 	if o.serving.planned() || o.idle() && (o.host == nil || !o.host.wanted()) {
 		return
@@ -253,11 +254,11 @@ func (o *Port) serve() {
 	o.wake()
 }
 
-// transmit puts a packet on the link, which is free.
+// transmit sends a packet on the idle link.
 func (o *Port) transmit(p *Packet) {
 	o.count.Packets++
 	o.count.Bytes += int64(p.Size)
-	o.count.Interval, o.left = o.net.now-o.left, o.net.now
+	o.count.Interval, o.lastDeparture = o.net.now-o.lastDeparture, o.net.now
 	o.free = o.net.now + o.time(p.Size)
 	if o.net.tap != nil && o.sw != nil {
 		o.net.tap(o, p.head, p.Size)
@@ -274,7 +275,8 @@ func (o *Port) transmit(p *Packet) {
 	o.carry(o.net, a)
 }
 
-// carry lets a packet travel that is on the link, which ends in a part of the network.
+// carry plans the arrival of a packet on the link. to is the part of the network at the other
+// end.
 func (o *Port) carry(to *Network, a arrival) {
 	o.wire.push(a)
 	if !o.arriving.planned() {
@@ -282,8 +284,8 @@ func (o *Port) carry(to *Network, a arrival) {
 	}
 }
 
-// there returns the part of the network in which packets arrive. Unlike far, it does not
-// share a cache line with what another part writes.
+// there returns the part of the network in which packets arrive. Unlike far, it does not share a
+// cache line with fields that another part writes.
 func (o *Port) there() *Network {
 	if o.peer == nil {
 		return o.net
@@ -291,18 +293,18 @@ func (o *Port) there() *Network {
 	return o.peer.net
 }
 
-// time returns how long the line takes for a packet. Unless Options.Cut is set, the next
-// packet compensates for the rounding to whole nanoseconds.
+// time returns the transmission time of a packet. Unless Options.Cut is set, the next packet
+// compensates for the rounding to whole nanoseconds.
 func (o *Port) time(bytes int) time.Duration {
-	bits := int64(bytes)*8*int64(time.Second) + o.rest
+	bits := int64(bytes)*8*int64(time.Second) + o.remainder
 	t := bits / o.rate
 	if !o.net.opts.Cut {
-		o.rest = bits - t*o.rate
+		o.remainder = bits - t*o.rate
 	}
 	return time.Duration(t)
 }
 
-// arrive hands the first packet on the link over.
+// arrive delivers the first packet on the link.
 func (o *Port) arrive() {
 	p, here, in := o.wire.pop().p, o.there(), o.peer
 	if o.wire.n > 0 {
@@ -325,13 +327,13 @@ func (o *Port) arrive() {
 	}
 }
 
-// clampQueue is a number of bytes that may wait, at most 2 GiB.
+// clampQueue limits a number of bytes to 2 GiB.
 func clampQueue(bytes int) int32 { return int32(min(bytes, math.MaxInt32)) }
 
-// frame is the length of the largest packet of hosts.
+// frame returns the length of the largest frame that hosts send.
 func (n *Network) frame() int { return n.opts.MTU + ethernetLen }
 
-// cross hands a packet to another part after the window. Outside of Run it does so at
+// cross sends a packet to another part at the end of the window. Outside of Run it does so at
 // once, because callers may inspect the network.
 func (n *Network) cross(to *Network, c crossing) {
 	if !n.running {
@@ -354,24 +356,24 @@ func (n *Network) take(c *crossing) {
 	case c.from == nil:
 		n.release(c.p)
 	case c.p == nil:
-		c.from.warn(pauseFrame{c.at, c.seq, c.pause})
+		c.from.carryPause(pauseFrame{c.at, c.seq, c.pause})
 	default:
 		c.from.carry(n, c.arrival)
 	}
 }
 
-// warn lets a PFC frame travel that is on the link.
-func (o *Port) warn(f pauseFrame) {
+// carryPause plans the arrival of a PFC frame on the link.
+func (o *Port) carryPause(f pauseFrame) {
 	o.pfc.line = append(o.pfc.line, f)
 	if !o.pfc.flight.planned() {
 		o.pfc.flight.what = (*pauseHandler)(o)
-		o.planWarning()
+		o.planPause()
 	}
 }
 
-// planWarning plans the arrival of the first PFC frame on the link, which has its
-// number, or draws it now.
-func (o *Port) planWarning() {
+// planPause plans the arrival of the first PFC frame on the link. It draws the frame's number
+// unless it has one.
+func (o *Port) planPause() {
 	f := o.pfc.line[0]
 	if f.seq == 0 {
 		f.seq = o.net.events.next()
@@ -381,16 +383,16 @@ func (o *Port) planWarning() {
 
 type pauseHandler Port
 
-func (h *pauseHandler) fire() { (*Port)(h).heard() }
+func (h *pauseHandler) fire() { (*Port)(h).deliverPause() }
 
 func (h *pauseHandler) soon(bool) {}
 
-// heard lets the first PFC frame arrive.
-func (o *Port) heard() {
+// deliverPause delivers the first PFC frame on the link.
+func (o *Port) deliverPause() {
 	f := o.pfc.line[0]
 	o.pfc.line = append(o.pfc.line[:0], o.pfc.line[1:]...)
 	if len(o.pfc.line) > 0 {
-		o.planWarning()
+		o.planPause()
 	}
 	if o.down {
 		return
@@ -402,27 +404,27 @@ func (o *Port) heard() {
 	}
 }
 
-// pause keeps the port from sending after the packet on its way out.
+// pause stops the port after the packet that it is sending.
 func (o *Port) pause() {
 	if !o.paused {
-		o.paused, o.since = true, o.net.now
+		o.paused, o.pausedSince = true, o.net.now
 		o.count.Pauses++
-		o.tellPaused()
+		o.passPause()
 	}
 }
 
-// resume lets the port continue.
+// resume lets the port send again.
 func (o *Port) resume() {
 	if o.paused {
 		o.paused = false
-		o.count.Paused += o.net.now - o.since
-		o.tellPaused()
+		o.count.Paused += o.net.now - o.pausedSince
+		o.passPause()
 		o.wake()
 	}
 }
 
-// tellPaused passes the PFC frame to the program of the switch.
-func (o *Port) tellPaused() {
+// passPause passes the PFC frame to the switch's engine.
+func (o *Port) passPause() {
 	if o.sw != nil {
 		o.sw.engine.paused(o, o.paused)
 	}

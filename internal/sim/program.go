@@ -10,23 +10,22 @@ import (
 type program struct {
 	s     *Switch
 	sw    *dataplane.Switch
-	alone dataplane.Held // while held is set
+	alone dataplane.Held // exclusive access to the switch, while held is set
 	held  bool
-	// park is the length of the queue, as the program counts it, behind which
-	// packets are made small.
+	// park is the queue length, in the program's unit, from which the memory of arriving packets
+	// is reduced.
 	park int
 	// pfc passes PFC frames to the program.
 	pfc bool
 	// priorities: ports have two queues, and packets with a priority above 0 go first.
 	priorities bool
-	// out is a stack: what egress makes of one packet may send others through
-	// egress before the rest is looked at.
+	// out is a stack, because sending a packet's outcomes may send other packets through egress
+	// before all outcomes are handled.
 	out []dataplane.Outcome
 }
 
-// Random is the source of random numbers that the program or model of a switch
-// is to draw from, so that a run is determined by its seed, and both draw the
-// same.
+// Random returns the source of random numbers for the program or model of a switch. It makes a
+// run reproducible from its seed, and program and model draw the same numbers.
 func Random(seed uint64, switchName string) func(lo, hi uint64) uint64 {
 	r := stream(seed, "switch/"+switchName)
 	return func(lo, hi uint64) uint64 {
@@ -37,8 +36,8 @@ func Random(seed uint64, switchName string) func(lo, hi uint64) uint64 {
 	}
 }
 
-// Load lets the switch run a program. Packets for which the previous program has work
-// left are lost.
+// Load makes the switch run a program. Packets that the previous program still has to process are
+// lost.
 func (s *Switch) Load(sw *dataplane.Switch) {
 	if e, ok := s.engine.(*program); ok {
 		e.abandon()
@@ -51,7 +50,7 @@ func (s *Switch) Load(sw *dataplane.Switch) {
 	s.net.withBytes()
 }
 
-// abandon loses the packets that wait for the program.
+// abandon drops the packets that still wait for the program.
 func (e *program) abandon() {
 	for _, o := range append(e.s.ports[:], e.s.loop) {
 		if o == nil {
@@ -83,14 +82,14 @@ func (e *program) abandon() {
 			}
 		}
 		o.urgent = kept
-		if o.peer == nil { // packets that recirculate are lost when they arrive
+		if o.peer == nil { // recirculating packets are lost when they arrive
 			o.wire.each(func(a *arrival) {
 				e.forget(a.p)
 				a.p.head = a.p.head[:0]
 			})
 		}
 	}
-	e.s.net.letGo()
+	e.s.net.releaseSwitches()
 }
 
 // Program returns the program of Load, or nil if the switch runs a model.
@@ -101,8 +100,8 @@ func (s *Switch) Program() *dataplane.Switch {
 	return nil
 }
 
-// take makes the switch the network's alone. It stays so while the network runs,
-// until a callback may access it; else done ends it.
+// take gives the network exclusive access to the switch. While the network runs, it keeps the
+// access until a callback may need it. Otherwise done ends it.
 func (e *program) take() dataplane.Held {
 	if !e.held {
 		e.held, e.alone = true, e.sw.Hold()
@@ -113,7 +112,7 @@ func (e *program) take() dataplane.Held {
 
 func (e *program) done() {
 	if !e.s.net.running {
-		e.s.net.letGo()
+		e.s.net.releaseSwitches()
 	}
 }
 
@@ -159,23 +158,24 @@ func (e *program) ingress(p *Packet) {
 	}
 }
 
-// prioritise applies the priority of a packet, and notes if the program has trimmed it.
+// prioritise applies the priority that the program gave a packet, and records whether the program
+// has trimmed it.
 func (e *program) prioritise(p *Packet, o dataplane.Outcome) {
-	p.first = p.first || o.Priority > 0
+	p.priority = p.priority || o.Priority > 0
 	port := e.s.Port(int(o.Port))
 	if cut := p.dp.Len() - p.dp.Sent(); cut > 0 && port != nil && p.Flow != nil && p.whole() {
 		p.trimmed(port, cut)
 	}
 }
 
-// duplicate queues a copy that the program has made of a packet.
+// duplicate queues a copy of a packet that the program has made.
 func (e *program) duplicate(p *Packet, o dataplane.Outcome) {
 	c := e.s.copyOf(p, o.Packet.Len())
 	c.dp = o.Packet
 	e.enqueue(c, o.Port)
 }
 
-// enqueue puts a packet into the queue of a port. The recirculation ports of a chip need no
+// enqueue appends a packet to the queue of a port. The recirculation ports of a chip need no
 // virtual port.
 func (e *program) enqueue(p *Packet, number uint32) {
 	if e.s.Port(int(number)) == nil && e.sw.Loops(number) {
@@ -185,8 +185,8 @@ func (e *program) enqueue(p *Packet, number uint32) {
 	e.s.enqueue(p, int(number))
 }
 
-// schedule pauses or resumes a queue of a port. The port busy is about to send the packet
-// that asked for it, and sends that first.
+// schedule pauses or resumes a queue of a port. If the port is busy, it is about to send the
+// packet that made the request, and sends that packet first.
 func (s *Switch) schedule(o dataplane.Outcome, busy *Port) {
 	port := s.Port(int(o.Port))
 	switch {
@@ -201,12 +201,12 @@ func (s *Switch) schedule(o dataplane.Outcome, busy *Port) {
 	}
 }
 
-// parkBehind is the number of packets in a queue whose memory is not reduced, because they
-// leave soon.
+// parkBehind is the queue length up to which the memory of a packet is not reduced, because it
+// leaves soon.
 const parkBehind = 8
 
-// enqueued has a packet for which the program has nothing left to do when it
-// leaves finished at once: only its bytes wait.
+// enqueued finishes a packet at once if the program has no work left for it at egress: only its
+// bytes wait.
 func (e *program) enqueued(p *Packet, _ *Port, depth int) {
 	now := e.s.Clock()
 	switch sw := e.take(); {
@@ -229,7 +229,7 @@ func (s *Switch) PassPFC() {
 	}
 }
 
-// paused passes a PFC frame to the program, which makes no packet from it.
+// paused passes a PFC frame to the program. No packet results from it.
 func (e *program) paused(o *Port, pause bool) {
 	if !e.pfc {
 		return
@@ -268,7 +268,7 @@ func (e *program) cell() int { return e.sw.CellSize() }
 
 func (e *program) egress(p *Packet, at *Port, depth int) fate {
 	dp, base := p.dp, len(e.out)
-	if dp == nil { // finished
+	if dp == nil { // the program has finished with the packet
 		p.Size = len(p.head) + p.extra
 		return sent
 	}
@@ -304,17 +304,17 @@ func (e *program) forget(p *Packet) {
 }
 
 func (e *program) register(name string, dst []uint64) ([]uint64, error) {
-	e.s.net.letGo()
+	e.s.net.releaseSwitches()
 	return e.sw.RegisterCells(name, dst)
 }
 
 func (e *program) setRegister(name string, from, to int, value uint64) error {
-	e.s.net.letGo()
+	e.s.net.releaseSwitches()
 	return e.sw.RegisterWriteRange(name, from, to, new(big.Int).SetUint64(value))
 }
 
-// Generate lets a packet come from the packet generator of a Tofino, behind the
-// header of a timer. Elsewhere it is one of the controller's.
+// Generate sends a packet from the packet generator of a Tofino, with a timer header. On other
+// targets the packet comes from the controller.
 func (s *Switch) Generate(bytes []byte) {
 	e, ok := s.engine.(*program)
 	if !ok || s.cellSize == 0 {
@@ -323,7 +323,7 @@ func (s *Switch) Generate(bytes []byte) {
 	}
 	p := s.net.newPacket()
 	p.Kind = Control
-	s.net.letGo()
+	s.net.releaseSwitches()
 	p.dp = e.sw.Generate(generatorApp, 0, s.generated, bytes, s.Clock())
 	p.Size = p.dp.Len()
 	s.generated++
@@ -332,5 +332,5 @@ func (s *Switch) Generate(bytes []byte) {
 	s.engine.ingress(p)
 }
 
-// generatorApp is the application of the packet generator that manifests name.
+// generatorApp is the number of the packet generator application in manifests.
 const generatorApp = 1

@@ -132,8 +132,8 @@ func TestPFCPromised(t *testing.T) {
 		if promised {
 			threshold += frame
 		}
-		if sw.marks(&Port{part: 1}, threshold) || !sw.marks(&Port{part: 1}, threshold+1) {
-			t.Errorf("promised %t: %d bytes are marked: %t, one more %t", promised, threshold, sw.marks(&Port{part: 1}, threshold), sw.marks(&Port{part: 1}, threshold+1))
+		if sw.marks(&Port{rateShare: 1}, threshold) || !sw.marks(&Port{rateShare: 1}, threshold+1) {
+			t.Errorf("promised %t: %d bytes are marked: %t, one more %t", promised, threshold, sw.marks(&Port{rateShare: 1}, threshold), sw.marks(&Port{rateShare: 1}, threshold+1))
 		}
 	}
 }
@@ -187,7 +187,7 @@ func TestRED(t *testing.T) {
 	share := func(bytes int) float64 {
 		hits := 0
 		for range 20000 {
-			if s.marks(&Port{part: 1}, bytes) {
+			if s.marks(&Port{rateShare: 1}, bytes) {
 				hits++
 			}
 		}

@@ -4,29 +4,30 @@ import "time"
 
 // This file is RCCC, the receiver-credit-based congestion control of Ultra Ethernet.
 //
-// A sender may send while it has credit. It begins with one and a half times the bytes
-// of a base RTT, and drops the rest with the first answer. Every data packet
-// carries a target: the total credit that the sender asks for. Each receiving host grants
-// credit to its senders in turn, four packets at a time and at 99 % of its line's rate.
-// Senders without demand get credit when no other sender has any, up to one and a half
-// times the bytes of a base RTT. Packets carry targets and grants in Ack.
+// A sender may send while it has credit. It starts with credit for one and a half times the bytes
+// of a base RTT, and loses the unused part at the first answer. Every data packet carries a
+// target: the total credit that the sender asks for. Each receiving host grants credit to its
+// senders in turn, four packets at a time, at 99 % of its line rate. Senders without demand get
+// credit when no other sender has any, up to one and a half times the bytes of a base RTT.
+// Packets carry targets and grants in Ack.
 
 const (
-	creditQuantum = 256 // bytes of the unit of targets and grants
-	creditPackets = 4   // in a grant
+	creditQuantum = 256 // unit of targets and grants in bytes
+	creditPackets = 4   // packets per grant
 	creditShare   = 0.99
-	creditPause   = 1024 // bytes between grants of nothing
+	creditPause   = 1024 // interval between empty grants, in bytes
 )
 
-// A credit is the sender's part.
+// A credit is the sender's part of credit-based congestion control.
 type credit struct {
-	bytes       int64 // may be sent; the last packet may exceed them
-	granted     int64 // in total
-	speculative bool  // the receiver has not answered
-	flows       int64 // of the host that wait for the NIC
+	bytes       int64 // bytes that may be sent; the last packet may exceed them
+	granted     int64 // total granted bytes
+	speculative bool  // the receiver has not answered yet
+	flows       int64 // flows of the host that wait for the NIC
 }
 
-// ask returns the target of a packet that leaves a backlog, most bytes at a time.
+// ask returns the target of a packet. backlog is the number of bytes left to send, and most
+// limits the request.
 func (c *credit) ask(backlog, fresh, most, packet int64) int64 {
 	want := min(backlog, most) - c.bytes
 	if c.speculative && fresh > 0 {
@@ -36,21 +37,21 @@ func (c *credit) ask(backlog, fresh, most, packet int64) int64 {
 	return (want + creditQuantum - 1) / creditQuantum * creditQuantum
 }
 
-// answered handles any answer: credit without a grant ends.
+// answered handles the first answer: credit that was not granted ends.
 func (c *credit) answered() {
 	if c.speculative {
 		c.speculative, c.bytes = false, min(c.bytes, 0)
 	}
 }
 
-// grant takes the total credit of a grant.
+// grant adds the credit of a grant, which carries the total.
 func (c *credit) grant(total, most int64) {
 	c.bytes = min(c.bytes+max(0, total-c.granted), most)
 	c.granted = max(c.granted, total)
 }
 
-// heed takes the target of a packet. If the sender repeats packets, it gets the total
-// again, because a grant may be lost.
+// heed processes the target in a packet. If the sender repeats packets, the receiver sends the
+// total again, because a grant may be lost.
 func (c *creditor) heed(p *Packet) {
 	c.target = max(c.target, p.Ack)
 	if (c.target > c.granted || p.Number > 0 || p.Trimmed != notTrimmed) && !c.queued {
@@ -116,7 +117,7 @@ func (c *creditor) packets() int64 {
 	return creditPackets * int64(c.segment) / creditQuantum * creditQuantum
 }
 
-// grant sends a grant, and waits until its packets may have arrived.
+// grant sends a grant, and plans the next one for when the granted packets may have arrived.
 func (p *creditors) grant(c *creditor, bytes int64) {
 	c.granted += bytes
 	c.send(c.granted)

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Run processes events up to a time, and checks that no byte was lost without a reason.
-// It returns earlier if no event is left, or after Stop. Another call continues.
+// Run processes events up to a time, and checks that no byte was lost without a reason. It
+// returns earlier if no event is left, or after Stop. A further call continues the run.
 func (n *Network) Run(until time.Duration) error {
 	n.Advance(until)
 	return n.Audit()
 }
 
-// Advance is Run without the check, which inspects every queue and link. Callers that
-// advance in small steps call Audit once.
+// Advance is Run without the check, which inspects every queue and link. Callers that advance in
+// small steps should call Audit once at the end.
 func (n *Network) Advance(until time.Duration) {
 	done := false
 	n.AdvanceIn(func() (time.Duration, bool) {
@@ -25,7 +25,8 @@ func (n *Network) Advance(until time.Duration) {
 }
 
 // AdvanceIn calls Advance with each time that next returns, until next returns false. With
-// several cores it is faster, because their goroutines go on between two steps.
+// several cores this is faster than separate calls, because the goroutines keep running between
+// steps.
 func (n *Network) AdvanceIn(next func() (until time.Duration, again bool)) {
 	until, again := next()
 	switch {
@@ -45,7 +46,7 @@ func (n *Network) runWhole(until time.Duration) {
 	n.running = true
 	defer func() {
 		n.running = false
-		n.letGo()
+		n.releaseSwitches()
 	}()
 	n.fire(until)
 	if !n.stopped && until != never {
@@ -63,30 +64,30 @@ func (n *Network) fire(until time.Duration) {
 		n.now = at
 		ev.what.fire()
 		if turn%heldFor == 0 {
-			n.letGo()
+			n.releaseSwitches()
 		}
 	}
 }
 
-// Stop ends Run after the event that calls it.
+// Stop ends Run after the current event.
 func (n *Network) Stop() { n.stopped = true }
 
-// Forever is a time for Run: until no event is left.
+// Forever makes Run continue until no event is left.
 const Forever = never
 
-// Began returns the packets that hosts, switches and controller have sent so far, with
-// copies.
+// Began returns the number of packets that hosts, switches and controller have sent so far,
+// including copies.
 func (n *Network) Began() Tally { return n.sum(func(l *ledger) Tally { return l.began }) }
 
 // Delivered returns the packets that have reached their hosts.
 func (n *Network) Delivered() Tally { return n.sum(func(l *ledger) Tally { return l.delivered }) }
 
-// Lost returns the packets that ended elsewhere, for a reason.
+// Lost returns the number of packets that ended for the given reason before they reached a host.
 func (n *Network) Lost(why Reason) Tally {
 	return n.sum(func(l *ledger) Tally { return l.lost[why] })
 }
 
-// LastFaultLoss returns the time at which a fault last lost a packet, 0 for never.
+// LastFaultLoss returns the time of the latest packet loss by a fault, or 0.
 func (n *Network) LastFaultLoss() time.Duration {
 	last := time.Duration(0)
 	for _, p := range n.parts {
@@ -103,7 +104,7 @@ func (n *Network) sum(of func(*ledger) Tally) (t Tally) {
 	return t
 }
 
-// InFlight counts the packets in queues and on links.
+// InFlight returns the number of packets in queues and on links.
 func (n *Network) InFlight() Tally {
 	var t Tally
 	count := func(o *Port) {
@@ -132,8 +133,8 @@ func (n *Network) InFlight() Tally {
 	return t
 }
 
-// Audit checks that every packet and byte that began was delivered, was lost
-// for a reason, or is in flight.
+// Audit checks that every packet and byte sent was delivered, was lost for a known reason, or is
+// in flight.
 func (n *Network) Audit() error {
 	ended := n.Delivered().plus(n.InFlight())
 	var b strings.Builder

@@ -10,27 +10,26 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/asm"
 )
 
-// A schedule is a calendar: a ring of buckets, each for a span of time, that
-// holds the plans of the near future without order; the present bucket
-// is sorted, and the plans behind the end of the ring wait in a heap. So a plan
-// costs the same in a network of thirty hosts and of a thousand, where a heap of
-// all would be deeper and move more memory. Two plans are always taken in the
-// order of their times and numbers, whatever the width of the buckets.
+// A schedule is a calendar queue: a ring of buckets, each of which covers a span of time. Buckets
+// hold the plans of the near future unsorted; only the current bucket is sorted. Plans beyond the
+// end of the ring wait in a heap. A plan therefore costs the same in a network of thirty hosts
+// and of a thousand, while a single heap would become deeper and move more memory. Plans are
+// always taken in the order of time and number, whatever the width of the buckets.
 //
-// The width follows the traffic: it is changed when the buckets that come up
-// hold too many plans to be sorted fast, or too few to be worth a bucket.
+// The width follows the traffic: it changes when buckets hold too many plans to sort quickly, or
+// too few to justify a bucket.
 type schedule struct {
-	now   []plan // of the present bucket and before, the next one last
-	added heap   // further plans of the present bucket, if now is long
-	day   int64  // the present bucket: time >> shift
+	now   []plan // plans of the current bucket and before, next one last
+	added heap   // further plans of the current bucket, if now is long
+	day   int64  // number of the current bucket: time >> shift
 	shift uint   // a bucket spans 1<<shift ns
 	ring  [][]plan
-	some  [days / 64]uint64 // which buckets are not empty
-	n     int               // plans in the ring
+	some  [days / 64]uint64 // bitmap of the buckets that are not empty
+	n     int               // number of plans in the ring
 	later heap
 
-	fetches       bool // prefetches the data of the next events; a small network is in the cache
-	taken, opened int  // plans and buckets since the width was looked at
+	fetches       bool // prefetch the data of the next events; not needed in a small network, which fits in the cache
+	taken, opened int  // plans taken and buckets opened since the last check of the width
 	seq           uint64
 }
 
@@ -41,10 +40,10 @@ const days = 1024
 const (
 	fewest  = 4
 	most    = 20
-	watched = 256 // buckets between two looks at the width
+	watched = 256 // number of buckets between two checks of the width
 )
 
-// firstShift is the width to begin with: 128 ns.
+// firstShift is the initial width: 128 ns.
 const firstShift = 7
 
 // next draws the number that orders events of the same time.
@@ -53,11 +52,11 @@ func (s *schedule) next() uint64 {
 	return s.seq
 }
 
-// plan lets an event happen at a time.
+// plan makes an event happen at a time.
 func (s *schedule) plan(e *event, at time.Duration) { s.planAs(e, at, s.next()) }
 
-// planAs plans an event with a number drawn earlier: among events of one time those
-// with lower numbers come first.
+// planAs plans an event with a number drawn earlier. Among events at the same time, lower numbers
+// come first.
 func (s *schedule) planAs(e *event, at time.Duration, seq uint64) {
 	e.seq = seq
 	s.put(plan{at, seq, e})
@@ -77,8 +76,8 @@ func (s *schedule) put(p plan) {
 	}
 }
 
-// maxMoved is how many plans of the present bucket an insertion moves at most. Further
-// plans go into a heap: a million flows may begin at the same time.
+// maxMoved is the largest number of plans that an insertion moves in the current bucket. Further
+// plans go into a heap: a million flows may start at the same time.
 const maxMoved = 256
 
 // insert adds a plan to the present bucket.
@@ -96,7 +95,7 @@ func (s *schedule) insert(p plan) {
 	}
 }
 
-// latestFirst is the order of the present bucket.
+// latestFirst orders the plans of the current bucket.
 func latestFirst(a, b plan) int {
 	if a.before(&b) {
 		return 1
@@ -104,10 +103,10 @@ func latestFirst(a, b plan) int {
 	return -1
 }
 
-// cancel takes an event back. It need not be planned.
+// cancel cancels an event, which need not be planned.
 func (s *schedule) cancel(e *event) { e.seq = 0 }
 
-// pop takes the first event off the schedule, if there is one by a time.
+// pop removes and returns the first event, if it happens by the given time.
 func (s *schedule) pop(until time.Duration) (e *event, at time.Duration) {
 	for {
 		last := len(s.now) - 1
@@ -142,7 +141,7 @@ func (s *schedule) pop(until time.Duration) (e *event, at time.Duration) {
 	}
 }
 
-// fetch prepares for the next events: n wait in the present bucket.
+// fetch prefetches the data of the next events. n events wait in the current bucket.
 //
 // Hostile input: none. The events are Go pointers, only prefetched.
 func (s *schedule) fetch(n int) {
@@ -155,7 +154,7 @@ func (s *schedule) fetch(n int) {
 	s.now[n-1].ev.what.soon(true)
 }
 
-// first is the time of the next plan, or never.
+// first returns the time of the next plan, or never.
 func (s *schedule) first() time.Duration {
 	at := never
 	if n := len(s.now); n > 0 {
@@ -178,8 +177,8 @@ func (s *schedule) first() time.Duration {
 	return at
 }
 
-// open makes the next bucket that has a plan the present one. It returns false
-// if there is none that begins by a time.
+// open makes the next non-empty bucket the current one. It returns false if no such bucket begins
+// by the given time.
 func (s *schedule) open(until time.Duration) bool {
 	if s.ring == nil {
 		s.ring = make([][]plan, days)
@@ -218,7 +217,7 @@ func (s *schedule) open(until time.Duration) bool {
 	return true
 }
 
-// sort orders the present bucket, which mostly has few plans.
+// sort sorts the current bucket, which usually holds few plans.
 func (s *schedule) sort() {
 	if len(s.now) > 2*most {
 		slices.SortFunc(s.now, latestFirst)
@@ -233,8 +232,8 @@ func (s *schedule) sort() {
 	}
 }
 
-// ahead is how many buckets behind the present one the next is that has a plan.
-// There is one.
+// ahead returns the distance from the current bucket to the next non-empty one. The ring must not
+// be empty.
 func (s *schedule) ahead() int64 {
 	at := int(s.day+1) & (days - 1)
 	i := at / 64
@@ -251,8 +250,8 @@ func (s *schedule) ahead() int64 {
 	}
 }
 
-// adapt changes the width of the buckets if they have held too many or too few
-// plans of late. The present bucket is empty.
+// adapt changes the width of the buckets if they have recently held too many or too few plans.
+// The current bucket must be empty.
 func (s *schedule) adapt() {
 	mean := s.taken / s.opened
 	s.taken, s.opened = 0, 0
@@ -276,7 +275,7 @@ func (s *schedule) adapt() {
 	s.refile(all)
 }
 
-// refile moves plans, and those in the heap, to their buckets.
+// refile moves the given plans, and those in the heap, to their buckets.
 func (s *schedule) refile(plans []plan) {
 	later := s.later
 	s.later = nil
@@ -288,8 +287,8 @@ func (s *schedule) refile(plans []plan) {
 	}
 }
 
-// A heap is plans in a heap with four children to a node: half as deep as one
-// with two, and the children share cache lines.
+// A heap is a heap of plans in which each node has four children. It is half as deep as a binary
+// heap, and the children share cache lines.
 type heap []plan
 
 const children = 4
@@ -309,7 +308,7 @@ func (h *heap) push(p plan) {
 	s[i] = p
 }
 
-// pop takes the first plan. There is one.
+// pop removes and returns the first plan. The heap must not be empty.
 func (h *heap) pop() plan {
 	s := *h
 	top, last := s[0], len(s)-1
@@ -342,26 +341,25 @@ func (h *heap) pop() plan {
 	return top
 }
 
-// A handler is the action of an event. A little before, soon is called twice, the
-// second time with next set, so that what fire will look at can come into the
-// cache meanwhile, and what that leads to: a large network does not fit there.
+// A handler is the action of an event. Shortly before the event, soon is called twice, the second
+// time with next set. It prefetches the data that fire will read, because a large network does
+// not fit in the cache.
 type handler interface {
 	fire()
 	soon(next bool)
 }
 
-// An event happens at a time. It is a field of the object it happens
-// to, so that planning it allocates nothing; it can be planned once at a time.
+// An event happens at a time. It is a field of the object that it concerns, so that planning
+// allocates nothing. It can be planned only once at a time.
 type event struct {
-	seq  uint64 // of its plan; 0: not planned
+	seq  uint64 // number of its plan; 0: not planned
 	what handler
 }
 
 func (e *event) planned() bool { return e.seq != 0 }
 
-// A plan is an event's entry in the schedule. Of two at the same time, the one
-// with the smaller number comes first. If the event has another number, the plan has
-// been cancelled.
+// A plan is the entry of an event in the schedule. Of two plans at the same time, the one with
+// the smaller number comes first. If the event's number differs, the plan has been cancelled.
 type plan struct {
 	at  time.Duration
 	seq uint64

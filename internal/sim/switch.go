@@ -8,7 +8,7 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// Port returns the port of a number, or nil.
+// Port returns the port with a number, or nil.
 func (s *Switch) Port(number int) *Port {
 	if number < 0 || number >= len(s.ports) {
 		return nil
@@ -16,7 +16,7 @@ func (s *Switch) Port(number int) *Port {
 	return s.ports[number]
 }
 
-// Ports are the ports that have a link, by number.
+// Ports returns the ports that have a link, by number.
 func (s *Switch) Ports() []*Port {
 	var list []*Port
 	for _, o := range s.ports {
@@ -27,20 +27,20 @@ func (s *Switch) Ports() []*Port {
 	return list
 }
 
-// Counters are the switch's.
+// Counters returns the counters of the switch.
 func (s *Switch) Counters() switchCounters { return s.count }
 
-// Buffered is the number of bytes that wait in the switch.
+// Buffered returns the number of bytes that wait in the switch.
 func (s *Switch) Buffered() int { return s.used }
 
-// OnPacketIn sets what gets the packets to the controller. The bytes are valid
-// until it returns.
+// OnPacketIn sets the function that receives packets to the controller. The bytes are valid until
+// it returns.
 func (s *Switch) OnPacketIn(f func(port int, bytes []byte)) { s.packetIn = f }
 
-// PacketOut lets a packet of the controller come in at the port to it.
+// PacketOut makes a packet of the controller arrive at the CPU port.
 func (s *Switch) PacketOut(bytes []byte) { s.arrive(s.cpu, bytes) }
 
-// PacketAt lets a packet of the controller come in at a port that has a link.
+// PacketAt makes a packet of the controller arrive at a port that has a link.
 func (s *Switch) PacketAt(port int, bytes []byte) error {
 	o := s.Port(port)
 	if o == nil || o.link == nil {
@@ -60,10 +60,10 @@ func (s *Switch) arrive(at *Port, bytes []byte) {
 	s.engine.ingress(p)
 }
 
-// Later calls f after the present event, at the same time.
+// Later calls f at the current time, after the current event.
 func (s *Switch) Later(f func()) {
 	if s.net.placed() {
-		s.net.defers(s.cpu.place, f)
+		s.net.deferCall(s.cpu.place, f)
 		return
 	}
 	s.net.At(s.net.now, f)
@@ -72,32 +72,32 @@ func (s *Switch) Later(f func()) {
 // tell passes a packet to the controller.
 func (s *Switch) tell(bytes []byte) {
 	if !s.net.placed() {
-		s.net.outside(func() { s.packetIn(s.cpu.Number, bytes) })
+		s.net.callUser(func() { s.packetIn(s.cpu.Number, bytes) })
 		return
 	}
 	bytes = slices.Clone(bytes)
-	s.net.defers(s.cpu.place, func() { s.packetIn(s.cpu.Number, bytes) })
+	s.net.deferCall(s.cpu.place, func() { s.packetIn(s.cpu.Number, bytes) })
 }
 
-// ReadRegister appends the cells of a register of the program to dst: also where
-// the switch runs the model.
+// ReadRegister appends the cells of a register of the program to dst. It also works if the switch
+// runs the model.
 func (s *Switch) ReadRegister(name string, dst []uint64) ([]uint64, error) {
 	return s.engine.register(name, dst)
 }
 
-// WriteRegister sets the cells from ≤ i < to. A model accepts the registers that a controller
+// WriteRegister sets the cells from ≤ i < to. A model accepts only registers that a controller
 // has to write.
 func (s *Switch) WriteRegister(name string, from, to int, value uint64) error {
 	return s.engine.setRegister(name, from, to, value)
 }
 
-// receive takes in a packet from a link.
+// receive handles a packet that arrives from a link.
 func (s *Switch) receive(p *Packet, o *Port) {
 	s.net.hops++
 	s.count.Received++
 	p.from = o
 	if s.faults != nil {
-		if why, hit := s.faults.strike(p); hit {
+		if why, hit := s.faults.drop(p); hit {
 			s.net.lose(p, why)
 			return
 		}
@@ -105,7 +105,7 @@ func (s *Switch) receive(p *Packet, o *Port) {
 	s.engine.ingress(p)
 }
 
-// end ends a packet that no queue or link holds.
+// end ends a packet that is in no queue and on no link.
 func (s *Switch) end(p *Packet, why Reason) {
 	s.engine.forget(p)
 	s.net.lose(p, why)
@@ -120,7 +120,7 @@ func (s *Switch) drop(p *Packet) {
 	}
 }
 
-// copyOf makes a copy, which is to have a size.
+// copyOf makes a copy of a packet with the given size.
 func (s *Switch) copyOf(p *Packet, size int) *Packet {
 	c := s.net.newPacket()
 	c.Kind, c.Size = Control, size
@@ -130,7 +130,7 @@ func (s *Switch) copyOf(p *Packet, size int) *Packet {
 	return c
 }
 
-// enqueue puts a packet into the queue of a port, by its number.
+// enqueue appends a packet to the queue of the port with a number.
 func (s *Switch) enqueue(p *Packet, number int) {
 	if number == s.cpu.Number {
 		s.toController(p)
@@ -144,7 +144,7 @@ func (s *Switch) enqueue(p *Packet, number int) {
 	s.enqueueAt(p, o)
 }
 
-// enqueueAt puts a packet into the queue of a port, if there is room.
+// enqueueAt appends a packet to the queue of a port, if there is room.
 func (s *Switch) enqueueAt(p *Packet, o *Port) {
 	if s.net.urgent(p) {
 		if p.Kind == data && p.Trimmed != notTrimmed && s.net.opts.TrimmableDSCP > 0 && !o.takesHeaders(p.Size) {
@@ -154,7 +154,7 @@ func (s *Switch) enqueueAt(p *Packet, o *Port) {
 			return
 		}
 		s.engine.enqueued(p, o, s.depth(o))
-		o.hasten(p)
+		o.acceptUrgent(p)
 		return
 	}
 	if why, ok := s.admit(p, o); !ok {
@@ -175,8 +175,8 @@ func (s *Switch) enqueueAt(p *Packet, o *Port) {
 	o.accept(p)
 }
 
-// depth is a queue as programs count it: in packets of full length, or in cells
-// of which each packet fills its own.
+// depth returns the queue length as programs count it: in packets of full length, or in cells. A
+// cell holds bytes of only one packet.
 func (s *Switch) depth(o *Port) int {
 	if s.cellSize > 0 {
 		return int(o.cells)
@@ -185,7 +185,7 @@ func (s *Switch) depth(o *Port) int {
 	return (int(o.bytes) + frame - 1) / frame
 }
 
-// cellsOf is how many cells a packet takes.
+// cellsOf returns the number of cells that a packet occupies.
 func (s *Switch) cellsOf(bytes int) int32 {
 	if s.cellSize == 0 {
 		return 0
@@ -193,12 +193,12 @@ func (s *Switch) cellsOf(bytes int) int32 {
 	return int32((bytes + s.cellSize - 1) / s.cellSize)
 }
 
-// uptime is how long a Tofino has been running when a run begins. To its
-// programs a register that is 0 stands for the moment at which it was switched
-// on: to them, all flows of the first moments would be ones of before.
+// uptime is how long a Tofino has been running when a run begins. Programs for Tofino read a
+// register value of 0 as the time of power-on. Without this offset, new flows at the start of a
+// run would look like known ones.
 const uptime = time.Second
 
-// run puts an engine into the switch.
+// run sets the engine of the switch.
 func (s *Switch) run(e engine) {
 	s.engine, s.cellSize = e, e.cell()
 	s.up = time.Duration(slices.Index(s.net.whole.switches, s)) * s.net.opts.ClockStep
@@ -207,27 +207,27 @@ func (s *Switch) run(e engine) {
 	}
 }
 
-// Clock is the time that the switch's timestamps are of.
+// Clock returns the current time of the switch's timestamps.
 func (s *Switch) Clock() time.Duration { return s.net.now + s.up }
 
-// SetCPU gives the port that leads to the controller another number.
+// SetCPU changes the number of the port to the controller.
 func (s *Switch) SetCPU(number int) { s.cpu.Number = number }
 
-// scale adapts a port to the rate of its link: see Options.Scaled.
+// scale scales a port's limits by the rate of its link: see Options.Scaled.
 func (o *Port) scale() {
 	if !o.net.opts.Scaled || o.sw == nil || o.peer.sw == nil {
 		return
 	}
-	o.part = min(1, float32(o.rate)/float32(o.net.fastest))
-	o.limit = int32(float32(o.room) * o.part)
+	o.rateShare = min(1, float32(o.rate)/float32(o.net.fastest))
+	o.limit = int32(float32(o.fullLimit) * o.rateShare)
 }
 
-// marks decides about a packet that makes a queue so long (RED without
-// averaging, as switches do it for DCTCP and DCQCN).
+// marks decides whether to mark a packet, given the queue length. It implements RED without
+// averaging, as switches do for DCTCP and DCQCN.
 func (s *Switch) marks(o *Port, bytes int) bool {
 	e := s.net.opts.ECN
-	if o.part != 1 {
-		e.Min, e.Max = fabric.Size(float32(e.Min)*o.part), fabric.Size(float32(e.Max)*o.part)
+	if o.rateShare != 1 {
+		e.Min, e.Max = fabric.Size(float32(e.Min)*o.rateShare), fabric.Size(float32(e.Max)*o.rateShare)
 	}
 	b := fabric.Size(bytes)
 	if s.net.opts.PFC.Promised {
@@ -242,7 +242,7 @@ func (s *Switch) marks(o *Port, bytes int) bool {
 	return s.random.Float64() < e.P*float64(b-e.Min)/float64(e.Max-e.Min)
 }
 
-// depart lets a packet leave the queue of a port.
+// depart handles a packet that leaves the queue of a port.
 func (s *Switch) depart(p *Packet, o *Port) {
 	s.discharge(p)
 	if s.net.opts.ECN.Dequeue && p.ECT && !p.CE && !s.net.urgent(p) && s.marks(o, int(o.bytes-o.held)) {
@@ -272,8 +272,8 @@ func (s *Switch) depart(p *Packet, o *Port) {
 	}
 }
 
-// toController passes a packet through egress at once: the way to the
-// controller has neither queue nor rate.
+// toController passes a packet through egress at once: the path to the controller has no queue
+// and no rate.
 func (s *Switch) toController(p *Packet) {
 	s.engine.enqueued(p, s.cpu, 0)
 	switch s.engine.egress(p, s.cpu, 0) {
@@ -289,7 +289,7 @@ func (s *Switch) toController(p *Packet) {
 	}
 }
 
-// idle is the engine of a switch that has none.
+// idle is the engine of a switch without a program or model.
 type idle struct{ s *Switch }
 
 func (e idle) ingress(p *Packet)             { e.s.net.lose(p, noProgram) }
@@ -308,8 +308,8 @@ func errNoProgram(name string) error {
 	return fmt.Errorf("switch %s has neither program nor model", name)
 }
 
-// strike decides whether a packet that comes in is lost.
-func (f *faults) strike(p *Packet) (Reason, bool) {
+// drop decides whether a fault drops an arriving packet.
+func (f *faults) drop(p *Packet) (Reason, bool) {
 	if len(f.holes) > 0 && f.holes[[2]*Host{p.Src, p.Dst}] {
 		return BlackHole, true
 	}

@@ -9,17 +9,16 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
-// Tables are the entries that a controller has written to a switch. A switch that runs a
-// model takes them as they are, by the names that programs give to tables,
-// actions and arguments, without the controls that they are in: so both engines
-// are set up from the same plan.
+// Tables are the entries that a controller has written to a switch. A switch with a model reads
+// them under the names that programs give to tables, actions and arguments, without the names of
+// the enclosing controls. Both engines are thus configured by the same plan.
 type Tables struct {
 	Entries   []Entry
-	Sessions  map[int]int   // clone sessions: the port that each leads to
-	Multicast map[int][]int // groups: the ports
+	Sessions  map[int]int   // port of each clone session
+	Multicast map[int][]int // ports of each multicast group
 }
 
-// An Entry is one of a table, or with no Key its default action.
+// An Entry is an entry of a table, or without a Key its default action.
 type Entry struct {
 	Table  string
 	Key    []Key
@@ -30,37 +29,37 @@ type Entry struct {
 // A Key matches one field of an entry.
 type Key struct {
 	Value uint64
-	Bits  int     // of the prefix, in a table for longest prefixes
-	Width int     // of the field, in bits; 0: it is matched as a whole
-	Mask  *uint64 // of a ternary match; nil: all bits count
+	Bits  int     // length of the prefix, for longest-prefix matches
+	Width int     // width of the field in bits; 0: the whole field is matched
+	Mask  *uint64 // mask of a ternary match; nil: all bits count
 }
 
 // whole reports whether the key matches a single value.
 func (k *Key) whole() bool { return k.Bits >= k.Width }
 
-// A way is where packets to a host go: to a port, or to a group if that is not
-// 0. Packets without a route have port -1.
+// A way is where packets to a host are sent: to a port, or to a group if group is not 0. Packets
+// without a route have port -1.
 type way struct{ port, group int32 }
 
-// nowhere is the way of a host that no entry is about.
+// nowhere is the way of a host without an entry.
 var nowhere = way{port: -1}
 
-// lookups are the tables of a model, as it needs them.
+// lookups are the tables of a model in the form that it uses.
 type lookups struct {
-	routes   []prefix // ipv4_route; 0 is no group
-	leaves   []prefix // leaf_of
-	toHost   []way    // by host, found in routes when first needed
-	leafHost []int    // by host, found in leaves; -1: not there
+	routes   []prefix // entries of ipv4_route; group 0: no group
+	leaves   []prefix // entries of leaf_of
+	toHost   []way    // by host, found in routes on first use
+	leafHost []int    // by host, found in leaves; -1: no entry
 	groups   map[int][]int
 	weights  map[int][]uint32
-	toLeaf   map[int]int // leaf: the port of a probe
-	toLeaves []masked    // leaf: the ports of probes to other leaves
-	home     int         // leaf: this switch's number
-	number   int         // self
+	toLeaf   map[int]int // port of a probe, by leaf
+	toLeaves []masked    // ports of probes to other leaves, by leaf
+	home     int         // this switch's number as a leaf
+	number   int         // this switch's number, from table self
 	service  map[int]uint32
 	capacity map[int]int
 	pattern  []int64
-	sizes    map[int]int // of groups, if routes define them
+	sizes    map[int]int // size of each group, if routes define it
 
 	sessions  map[int]int   // Tables.Sessions
 	multicast map[int][]int // Tables.Multicast
@@ -72,7 +71,7 @@ type prefix struct {
 	to         way
 }
 
-// A masked is the port of probes to the leaves with a value of their numbers under a mask.
+// A masked is the port of probes to the leaves whose numbers have a given value under a mask.
 type masked struct {
 	mask, value int
 	port        int
@@ -98,7 +97,7 @@ func newLookups(t Tables) (*lookups, error) {
 		service: map[int]uint32{}, capacity: map[int]int{},
 		sizes: map[int]int{},
 	}
-	shared := make([][]*Entry, 32) // entries for prefixes of group ids, by length
+	shared := make([][]*Entry, 32) // entries for prefixes of group ids, by prefix length
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		if byGroup[base(e.Table)] && !e.Key[0].whole() {
@@ -106,7 +105,7 @@ func newLookups(t Tables) (*lookups, error) {
 			continue
 		}
 		if base(e.Table) == "index" || base(e.Table) == "upstream" || base(e.Table) == "grids" && len(e.Key) > 1 {
-			continue // the model has these tables, or has sessions instead
+			continue // the model implements these tables, or has sessions instead
 		}
 		read := entryReaders[base(e.Table)]
 		if read == nil {
@@ -116,7 +115,7 @@ func newLookups(t Tables) (*lookups, error) {
 			return nil, fmt.Errorf("table %s: %w", e.Table, err)
 		}
 	}
-	for _, list := range slices.Backward(shared) { // longest first
+	for _, list := range slices.Backward(shared) { // longest prefix first
 		for _, e := range list {
 			if err := l.addShared(e); err != nil {
 				return nil, fmt.Errorf("table %s: %w", e.Table, err)
@@ -126,11 +125,11 @@ func newLookups(t Tables) (*lookups, error) {
 	return l, nil
 }
 
-// byGroup lists the tables with a group as first key.
+// byGroup lists the tables whose first key is a group.
 var byGroup = map[string]bool{"member": true, "candidates": true}
 
-// addShared adds an entry for a prefix of group ids to each group that a route leads to
-// and that has no longer prefix.
+// addShared adds an entry for a prefix of group ids to each group that a route uses and that has
+// no entry with a longer prefix.
 func (l *lookups) addShared(e *Entry) error {
 	first := e.Key[0]
 	one := *e
@@ -155,18 +154,18 @@ func (l *lookups) addShared(e *Entry) error {
 	return nil
 }
 
-// base is a name without the control that it is in.
+// base returns a name without the control that encloses it.
 func base(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// entryReaders are by the names of tables.
+// entryReaders holds the reader of each table's entries, by name.
 var entryReaders = map[string]func(*lookups, *Entry) error{
 	"ipv4_route": (*lookups).addRoute,
 	"ipv6_route": byLast32((*lookups).addRoute),
 	"member":     (*lookups).addMember,
 	"candidates": (*lookups).addCandidates,
-	"path_a":     told,
-	"path_b":     told,
-	"path_m":     told,
+	"path_a":     ignoreEntry,
+	"path_b":     ignoreEntry,
+	"path_m":     ignoreEntry,
 	"port_cfg":   (*lookups).addPort,
 	"leaf":       (*lookups).addLeaf,
 	"leaf_of":    (*lookups).addLeafOf,
@@ -179,7 +178,7 @@ var entryReaders = map[string]func(*lookups, *Entry) error{
 	"grids":   (*lookups).addGrids,
 }
 
-// byLast32 reads entries for IPv6 prefixes, which differ in the last 32 bits of addresses.
+// byLast32 reads entries for IPv6 prefixes, of which only the last 32 bits differ.
 func byLast32(read func(*lookups, *Entry) error) func(*lookups, *Entry) error {
 	return func(l *lookups, e *Entry) error {
 		last := *e
@@ -214,8 +213,8 @@ func (l *lookups) addMember(e *Entry) error {
 	return l.addPath(int(e.Key[0].Value), int(e.Key[1].Value), int(e.Args["port"]))
 }
 
-// told reads the ports of paths, which members list too.
-func told(*lookups, *Entry) error { return nil }
+// ignoreEntry ignores the ports of paths, because members contain them too.
+func ignoreEntry(*lookups, *Entry) error { return nil }
 
 func (l *lookups) addPath(group, slot, port int) error {
 	if slot >= model.MaxPaths {
@@ -230,8 +229,7 @@ func (l *lookups) addPath(group, slot, port int) error {
 	return nil
 }
 
-// addCandidates reads the properties of paths other than their ports, which
-// members list too.
+// addCandidates reads the properties of paths, except their ports, which members contain.
 func (l *lookups) addCandidates(e *Entry) error {
 	group := int(e.Key[0].Value)
 	for name, v := range e.Args {
@@ -255,8 +253,7 @@ func (l *lookups) addCandidates(e *Entry) error {
 	return nil
 }
 
-// addGrids finds the weights of a group's paths from where their grids end, of
-// 256.
+// addGrids computes the weights of a group's paths, in 1/256, from the end points of their grids.
 func (l *lookups) addGrids(e *Entry) error {
 	var weights []uint32
 	before := -1
@@ -272,8 +269,7 @@ func (l *lookups) addGrids(e *Entry) error {
 	return nil
 }
 
-// addPort finds the capacity of a queue from its reciprocal, which is
-// 255*2^16/(capacity-1).
+// addPort computes the capacity of a queue from its reciprocal, which is 255*2^16/(capacity-1).
 func (l *lookups) addPort(e *Entry) error {
 	rl := int(e.Args["rl"])
 	if rl == 0 {
@@ -300,8 +296,8 @@ func (l *lookups) addLeafOf(e *Entry) error {
 	return nil
 }
 
-// addArrival builds a group of the ports that lead to the origin of probes: also where
-// there is but one way, which packets need no group for.
+// addArrival builds a group of the ports that lead to the origin of probes. It also does so for a
+// single port, for which packets need no group.
 func (l *lookups) addArrival(e *Entry) error {
 	return l.addPath(int(e.Key[0].Value), int(e.Args["slot"]), int(e.Key[1].Value))
 }
@@ -311,8 +307,8 @@ func (l *lookups) addSelf(e *Entry) error {
 	return nil
 }
 
-// addPattern reads the coefficients of a polynomial, c_i_j of L^i T^j, into the
-// order of the model: by degree, then by j.
+// addPattern reads the coefficients c_i_j of a polynomial, for L^i T^j, into the model's order:
+// by degree, then by j.
 func (l *lookups) addPattern(e *Entry) error {
 	for degree := 0; len(l.pattern) < len(e.Args); degree++ {
 		for j := range degree + 1 {
@@ -327,7 +323,7 @@ func (l *lookups) addPattern(e *Entry) error {
 	return nil
 }
 
-// longest finds the longest prefix of an address.
+// longest returns the way of the longest prefix that matches an address.
 func longest(list []prefix, addr uint32) (to way, ok bool) {
 	most := -1
 	for i := range list {
@@ -361,7 +357,7 @@ func (l *lookups) configure(m *model.Switch) {
 	}
 	for id, ports := range l.groups {
 		weights := l.weights[id]
-		// Hardware has an entry for each slot that a group may have.
+		// The hardware's table has an entry for each slot that a group may have.
 		if n := l.sizes[id]; n > 0 && n < len(ports) {
 			ports, weights = ports[:n], weights[:min(n, len(weights))]
 		}

@@ -2,22 +2,22 @@ package sim
 
 import "time"
 
-// A tcpSender is the sending half of a TCP connection: NewReno's congestion
-// control (RFC 5681, 6582) with the scoreboard and loss recovery of RFC 6675,
-// which includes limited transmit, or without SACK, and the timer of RFC 6298.
+// A tcpSender is the sending half of a TCP connection: NewReno's congestion control (RFC 5681,
+// 6582), the scoreboard and loss recovery of RFC 6675 with limited transmit (or recovery without
+// SACK), and the timer of RFC 6298.
 //
-// Four places in the flow describe its progress, una ≤ repeat, lost ≤ high:
+// Four positions in the flow describe its progress, una ≤ repeat, lost ≤ high:
 //
 //	una     the first byte that is not acknowledged (HighACK + 1)
 //	repeat  the end of the retransmitted bytes (HighRxt + 1)
 //	lost    below it, bytes without a SACK count as lost
 //	high    the end of the bytes sent (HighData + 1)
 //
-// While nothing is wrong, una = repeat = lost. Bytes between repeat and lost
-// that are not SACKed have left the network and wait for being sent again; of
-// those between lost and repeat there are two in it. So the RFC's pipe is what
-// is sent and neither acknowledged nor SACKed, less the former or plus the
-// latter: owed. A timeout is the same with all that was sent counted as lost.
+// Without loss, una = repeat = lost. If repeat < lost, the bytes between them that are not SACKed
+// have left the network and wait to be sent again. If lost < repeat, two copies of the bytes
+// between them are in the network. The field unsent is the first number of bytes, or minus the
+// second. The RFC's pipe is therefore the number of bytes that are sent and neither acknowledged
+// nor SACKed, minus unsent. A timeout counts all bytes sent as lost.
 type tcpSender struct {
 	t       *Tuning
 	c       *FlowStats
@@ -28,33 +28,33 @@ type tcpSender struct {
 	una, repeat, lost int64
 	high              int64
 	phase             tcpPhase
-	recover           int64  // the phase ends when all before is acknowledged
-	sacked            ranges // between una and high
+	recover           int64  // the phase ends when all bytes below are acknowledged
+	sacked            ranges // SACKed bytes between una and high
 	sackedBytes       int64
-	owed              int64 // lost bytes that are still to be sent again
+	unsent            int64 // lost bytes that have not been sent again
 	rescued           bool  // RescueRxt is set
-	first             bool  // the first segment is to go again, whatever the window
+	first             bool  // send the first segment again, whatever the window
 
 	window    int64 // cwnd
 	threshold int64 // ssthresh
-	credit    int64 // bytes acknowledged towards the window's next segment
-	limited   int64 // bytes below it were sent when the window was the limit
+	credit    int64 // acknowledged bytes that count towards the window's next increase
+	limited   int64 // bytes below this were sent when the window was the limit
 	dup       int   // DupAcks
-	run       int64 // acknowledgments in a row that acknowledge nothing
+	run       int64 // consecutive acknowledgments that acknowledge nothing
 
-	patience int // DupThresh; more than DupAcks after reordering
-	undo     tcpUndo
+	dupThreshold int // DupThresh; exceeds DupAcks after reordering
+	undo         tcpUndo
 
 	rtt    roundTrip
-	alarm  time.Duration // of the retransmission timer
-	backed bool          // it has run out for the outstanding bytes
+	alarm  time.Duration // deadline of the retransmission timer
+	backed bool          // the timer has expired for the outstanding bytes
 
 	share dctcp
 }
 
-// A tcpUndo is what fast recovery has changed, in case nothing was lost.
+// A tcpUndo records the changes of fast recovery, to undo them if nothing was lost.
 type tcpUndo struct {
-	began             time.Duration // when the first segment went again
+	began             time.Duration // when the first segment was sent again
 	window, threshold int64
 }
 
@@ -63,7 +63,7 @@ type tcpPhase uint8
 
 const (
 	tcpOpen      tcpPhase = iota
-	tcpRecovery           // fast recovery: from duplicate acknowledgments
+	tcpRecovery           // fast recovery after duplicate acknowledgments
 	tcpResending          // slow start from the first byte after a timeout
 )
 
@@ -71,7 +71,7 @@ func newTCPSender(t *Tuning, c *FlowStats, size int64, ecn bool) *tcpSender {
 	s := &tcpSender{t: t, c: c, ecn: ecn, size: size, threshold: never64, alarm: never}
 	s.segment = int64(t.Segment)
 	s.window = min(int64(t.Window)*s.segment, t.MaxWindow)
-	s.patience = t.DupAcks
+	s.dupThreshold = t.DupAcks
 	s.rtt.init(t)
 	if !t.AlphaFromZero {
 		s.share.alpha = 1
@@ -79,14 +79,14 @@ func newTCPSender(t *Tuning, c *FlowStats, size int64, ecn bool) *tcpSender {
 	return s
 }
 
-// inherit takes over the congestion state of a connection's previous flow. A flow in
-// loss recovery leaves the window that recovery ends with.
+// inherit takes over the congestion state of the connection's previous flow. If that flow was in
+// loss recovery, its window is the one that recovery ends with.
 func (s *tcpSender) inherit(from half) {
 	before, ok := from.(*tcpSender)
 	if !ok {
 		return
 	}
-	s.window, s.threshold, s.patience, s.rtt = before.window, before.threshold, before.patience, before.rtt
+	s.window, s.threshold, s.dupThreshold, s.rtt = before.window, before.threshold, before.dupThreshold, before.rtt
 	if before.phase == tcpRecovery {
 		s.window = before.threshold
 	}
@@ -95,8 +95,8 @@ func (s *tcpSender) inherit(from half) {
 
 func (s *tcpSender) deadline() time.Duration { return s.alarm }
 
-// pipe estimates the bytes in the network.
-func (s *tcpSender) pipe() int64 { return s.high - s.una - s.sackedBytes - s.owed }
+// pipe estimates the number of bytes in the network.
+func (s *tcpSender) pipe() int64 { return s.high - s.una - s.sackedBytes - s.unsent }
 
 // ready reports whether a segment may be sent now.
 func (s *tcpSender) ready(time.Duration) bool {
@@ -111,7 +111,7 @@ func (s *tcpSender) ready(time.Duration) bool {
 	return length > 0
 }
 
-// emit makes the segment that ready has promised.
+// emit fills in the segment that ready has announced.
 func (s *tcpSender) emit(now time.Duration, p *Packet) {
 	seq, length := s.pick()
 	p.Seq, p.Payload, p.ECT, p.Stamp = seq, int(length), s.ecn, now
@@ -132,14 +132,14 @@ func (s *tcpSender) emit(now time.Duration, p *Packet) {
 
 // again accounts for a retransmission. A rescue does not move repeat.
 func (s *tcpSender) again(now time.Duration, seq, length int64) {
-	s.owed -= length
+	s.unsent -= length
 	if s.rescue(seq) {
 		s.rescued = true
 	} else {
 		s.repeat = seq + length
 	}
 	if s.phase == tcpRecovery {
-		s.alarm = now + s.rtt.rto // RFC 6675, Section 6: the careful variant
+		s.alarm = now + s.rtt.rto // RFC 6675, Section 6: the conservative variant
 	}
 }
 
@@ -148,9 +148,9 @@ func (s *tcpSender) rescue(seq int64) bool {
 	return seq >= max(s.lost, s.sacked.top())
 }
 
-// pick is NextSeg of RFC 6675: the next bytes to send. Its rule 4, the rescue of
-// a tail without any information, is omitted for retransmissions in
-// this recovery, where it would only send a copy.
+// pick implements NextSeg of RFC 6675: it returns the next bytes to send. Rule 4, the rescue
+// retransmission, is omitted for bytes repeated in this recovery, because it would only send a
+// copy.
 func (s *tcpSender) pick() (seq, length int64) {
 	if s.phase == tcpOpen {
 		return s.high, min(s.segment, s.size-s.high)
@@ -172,7 +172,7 @@ func (s *tcpSender) pick() (seq, length int64) {
 	return seq, min(s.segment, end-seq)
 }
 
-// receive takes in an acknowledgment.
+// receive handles an acknowledgment.
 func (s *tcpSender) receive(now time.Duration, a *Packet) {
 	if s.t.MaxDupAcks > 0 {
 		s.adapt(a)
@@ -183,8 +183,8 @@ func (s *tcpSender) receive(now time.Duration, a *Packet) {
 	if acked > 0 {
 		s.advance(now, a, acked)
 	} else if acked == 0 && flight > 0 {
-		// This is a duplicate acknowledgment for readers without SACK:
-		// the measure of reordering that papers print.
+		// RFC 5681 calls this a duplicate acknowledgment; papers report it as a measure of
+		// reordering.
 		s.run++
 		s.c.DupAcks++
 		s.c.DupRun = max(s.c.DupRun, s.run)
@@ -202,15 +202,14 @@ func (s *tcpSender) receive(now time.Duration, a *Packet) {
 		s.duplicate(now)
 	}
 	if s.phase != tcpOpen {
-		s.owe()
+		s.countUnsent()
 	}
 }
 
-// adapt raises the threshold of duplicate acknowledgments when bytes arrive
-// late that were not sent again, as far as later ones were ahead of them: what
-// Linux does. If fast recovery has sent them again meanwhile, the timestamp that
-// comes back shows it (RFC 3522), and its change to the window is undone (RFC
-// 4015).
+// adapt raises the threshold of duplicate acknowledgments when late bytes arrive that were not
+// sent again, to the distance by which later bytes were ahead of them, as Linux does. If fast
+// recovery has sent these bytes again, the echoed timestamp shows it (RFC 3522), and the change
+// to the window is undone (RFC 4015).
 func (s *tcpSender) adapt(a *Packet) {
 	late := s.sacked.top()
 	for _, r := range a.Sacks[:a.NSacks] {
@@ -227,13 +226,12 @@ func (s *tcpSender) adapt(a *Packet) {
 		s.window, s.threshold = max(s.window, s.undo.window), max(s.threshold, s.undo.threshold)
 		s.recover = a.Ack
 	}
-	if ahead := (s.sacked.top() - late) / s.segment; ahead > int64(s.patience) {
-		s.patience = int(min(ahead, int64(s.t.MaxDupAcks)))
+	if ahead := (s.sacked.top() - late) / s.segment; ahead > int64(s.dupThreshold) {
+		s.dupThreshold = int(min(ahead, int64(s.t.MaxDupAcks)))
 	}
 }
 
-// score is Update of RFC 6675; it returns how many bytes are SACKed for the
-// first time.
+// score implements Update of RFC 6675. It returns the number of newly SACKed bytes.
 func (s *tcpSender) score(a *Packet) (fresh int64) {
 	for _, r := range a.Sacks[:a.NSacks] {
 		r.From, r.To = max(r.From, s.una, a.Ack), min(r.To, s.high)
@@ -243,7 +241,7 @@ func (s *tcpSender) score(a *Packet) (fresh int64) {
 	return fresh
 }
 
-// advance moves the window to a cumulative acknowledgment.
+// advance handles a cumulative acknowledgment.
 func (s *tcpSender) advance(now time.Duration, a *Packet, acked int64) {
 	s.una = a.Ack
 	s.sackedBytes -= s.sacked.drop(s.una)
@@ -258,26 +256,26 @@ func (s *tcpSender) advance(now time.Duration, a *Packet, acked int64) {
 	}
 	if s.phase != tcpOpen && s.una >= s.recover {
 		if s.t.NewReno && s.phase == tcpRecovery {
-			// Fast recovery without SACK ends: what duplicates have added to the window
-			// goes, and no burst follows.
+			// Fast recovery without SACK ends: the window loses the growth by duplicates, so that
+			// no burst follows.
 			s.window = min(s.threshold, max(s.high-s.una, s.segment)+s.segment)
 		}
-		s.phase, s.owed, s.credit = tcpOpen, 0, 0
+		s.phase, s.unsent, s.credit = tcpOpen, 0, 0
 		s.rescued = false
 		s.repeat, s.lost = s.una, s.una
 	}
 }
 
-// duplicate takes in an acknowledgment with new SACK information: what RFC 6675
-// calls a duplicate.
+// duplicate handles an acknowledgment with new SACK information, which RFC 6675 calls a
+// duplicate.
 func (s *tcpSender) duplicate(now time.Duration) {
-	lost := s.sacked.lost(s.patience, s.segment)
+	lost := s.sacked.lost(s.dupThreshold, s.segment)
 	switch s.phase {
 	case tcpRecovery:
 		s.lost = max(s.lost, lost)
 	case tcpOpen:
 		s.dup++
-		if s.dup >= s.patience || lost > s.una {
+		if s.dup >= s.dupThreshold || lost > s.una {
 			s.recovery(now, lost)
 		}
 	}
@@ -296,18 +294,18 @@ func (s *tcpSender) recovery(now time.Duration, lost int64) {
 	s.alarm = now + s.rtt.rto
 }
 
-// owe counts lost bytes that have not been sent again. It is negative for bytes that were
-// sent again without being lost.
-func (s *tcpSender) owe() {
+// countUnsent computes the number of lost bytes that have not been sent again. It is negative if bytes
+// were sent again without being lost.
+func (s *tcpSender) countUnsent() {
 	if s.repeat <= s.lost {
-		s.owed = s.lost - s.repeat - s.sacked.within(s.repeat, s.lost)
+		s.unsent = s.lost - s.repeat - s.sacked.within(s.repeat, s.lost)
 	} else {
-		s.owed = -(s.repeat - s.lost - s.sacked.within(s.lost, s.repeat))
+		s.unsent = -(s.repeat - s.lost - s.sacked.within(s.lost, s.repeat))
 	}
 }
 
-// grow opens the window (RFC 5681, Section 3.1), unless it was not what held
-// the sender back (RFC 7661).
+// grow increases the window (RFC 5681, Section 3.1), unless the window was not the limit (RFC
+// 7661).
 func (s *tcpSender) grow(acked, flight int64) {
 	slow := s.window < s.threshold
 	if held := s.una-acked <= s.limited || slow && s.window < 2*flight; !held {
@@ -329,16 +327,15 @@ func (s *tcpSender) tick(now time.Duration) {
 	}
 	s.c.Timeouts++
 	if !s.backed {
-		// RFC 5681, equation 4: only the first time. SACKed bytes have left
-		// the network, though it counts in the RFC's FlightSize: after a
-		// retransmission was lost, that is all that was sent since.
+		// RFC 5681, equation 4, only the first time. SACKed bytes have left the network, although
+		// the RFC's FlightSize counts them.
 		s.threshold = max((s.high-s.una-s.sackedBytes)/2, 2*s.segment)
 	}
 	s.backed = true
 	s.window, s.credit, s.dup, s.first = s.segment, 0, 0, false
 	s.phase, s.recover = tcpResending, s.high
 	s.repeat, s.lost = s.una, s.high
-	s.owe()
+	s.countUnsent()
 	s.rtt.backOff()
 	s.alarm = now + s.rtt.rto
 }
@@ -358,17 +355,17 @@ func (s *tcpSender) withoutSACK(now time.Duration, acked, flight int64) {
 	case s.phase == tcpRecovery:
 		s.window = min(s.window+s.segment, s.t.MaxWindow) // for the segment that has left the network
 	case s.phase == tcpOpen:
-		if s.dup++; s.dup == s.patience {
+		if s.dup++; s.dup == s.dupThreshold {
 			s.recovery(now, s.una)
-			s.window += int64(s.patience) * s.segment
-			s.rescued = true // nothing is sent again but by partial acknowledgments
+			s.window += int64(s.dupThreshold) * s.segment
+			s.rescued = true // only partial acknowledgments cause retransmissions
 		}
 	}
 }
 
-// A roundTrip estimates the round-trip time and sets the retransmission timer
-// (RFC 6298). Every acknowledgment echoes when the segment left that it answers,
-// as with timestamps, so that segments which were sent again count as well.
+// A roundTrip estimates the round-trip time and sets the retransmission timeout (RFC 6298).
+// Acknowledgments echo the time at which the acknowledged segment was sent, like timestamps, so
+// retransmitted segments count as well.
 type roundTrip struct {
 	smooth, varies time.Duration // SRTT, RTTVAR
 	rto            time.Duration
@@ -379,7 +376,7 @@ func (r *roundTrip) init(t *Tuning) {
 	r.least, r.most, r.rto = t.MinRTO, t.MaxRTO, t.FirstRTO
 }
 
-// sample takes in a measurement; it undoes what backOff did.
+// sample adds a measurement, and resets the exponential backoff.
 func (r *roundTrip) sample(rtt time.Duration) {
 	if r.smooth == 0 {
 		r.smooth, r.varies = rtt, rtt/2
@@ -390,20 +387,19 @@ func (r *roundTrip) sample(rtt time.Duration) {
 	r.rto = min(max(r.smooth+4*r.varies, r.least), r.most)
 }
 
-// backOff doubles the time.
+// backOff doubles the timeout.
 func (r *roundTrip) backOff() { r.rto = min(2*r.rto, r.most) }
 
-// A dctcp is what DCTCP adds to a TCP sender (RFC 8257): it estimates which
-// share of the bytes met congestion, and takes off so much of the window.
+// A dctcp is DCTCP's addition to a TCP sender (RFC 8257). It estimates the share of bytes that
+// met congestion, and reduces the window by this share.
 type dctcp struct {
 	alpha         float64
 	acked, marked int64
-	until         int64 // the end of the window that is being counted
-	reduced       int64 // no second reduction before this is acknowledged
+	until         int64 // end of the window of data that is being counted
+	reduced       int64 // no further reduction until this is acknowledged
 }
 
-// congested takes in an acknowledgment for some bytes and its echo of
-// congestion.
+// congested handles an acknowledgment of some bytes and its echo of congestion.
 func (s *tcpSender) congested(bytes int64, echo bool) {
 	d := &s.share
 	d.acked += bytes
@@ -437,9 +433,9 @@ func (s *tcpSender) cut() {
 	}
 }
 
-// reducing reports whether the window must not grow by an acknowledgment: by RFC
-// 8257 it does not where one echoes congestion, nor for the rest of a window of data
-// of which one did.
+// reducing reports whether an acknowledgment must not increase the window. By RFC 8257, this is
+// so if it echoes congestion, and for the rest of the window of data in which an acknowledgment
+// did.
 func (s *tcpSender) reducing(a *Packet) bool {
 	return s.ecn && !s.t.CutEachWindow && (a.Echo || s.una <= s.share.reduced)
 }

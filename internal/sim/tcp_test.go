@@ -257,8 +257,8 @@ func TestPatience(t *testing.T) {
 			return []time.Duration{0}
 		}
 		w.run(time.Second)
-		if got := w.again(); len(got) != c.again || s.patience != c.patience || stats.Timeouts > 0 {
-			t.Errorf("up to %d: sent again %v, patience %d, %d timeouts", c.most, got, s.patience, stats.Timeouts)
+		if got := w.again(); len(got) != c.again || s.dupThreshold != c.patience || stats.Timeouts > 0 {
+			t.Errorf("up to %d: sent again %v, patience %d, %d timeouts", c.most, got, s.dupThreshold, stats.Timeouts)
 		}
 		if halved := s.threshold < never64; halved != c.halved {
 			t.Errorf("up to %d: the threshold of slow start is %d in the end", c.most, s.threshold)

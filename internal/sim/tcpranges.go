@@ -2,11 +2,11 @@ package sim
 
 import "slices"
 
-// ranges is a set of bytes: disjoint ranges that do not touch, ascending. It is
-// the receiver's reassembly and the sender's scoreboard, and keeps its memory.
+// ranges is a set of bytes: sorted, disjoint ranges that do not touch. It is the receiver's
+// reassembly state and the sender's scoreboard, and reuses its memory.
 type ranges []Range
 
-// find is the index of the first range that ends after x.
+// find returns the index of the first range that ends after x.
 func (s ranges) find(x int64) int {
 	lo, hi := 0, len(s)
 	for lo < hi {
@@ -19,13 +19,13 @@ func (s ranges) find(x int64) int {
 	return lo
 }
 
-// add puts in a range and returns how many of its bytes are new.
+// add adds a range and returns the number of its bytes that are new.
 func (s *ranges) add(r Range) (fresh int64) {
 	if r.To <= r.From {
 		return 0
 	}
 	list := *s
-	first := list.find(r.From - 1) // touching counts
+	first := list.find(r.From - 1) // ranges that touch are merged
 	last := first
 	for last < len(list) && list[last].From <= r.To {
 		fresh -= list[last].To - list[last].From
@@ -60,7 +60,7 @@ func (s *ranges) drop(x int64) (gone int64) {
 	return gone
 }
 
-// top is the end of the last range, or 0.
+// top returns the end of the last range, or 0.
 func (s ranges) top() int64 {
 	if len(s) == 0 {
 		return 0
@@ -68,8 +68,8 @@ func (s ranges) top() int64 {
 	return s[len(s)-1].To
 }
 
-// gap is the first byte from x on that is not in the set, and where the range
-// after it begins; end if none does.
+// gap returns the first gap at or after x: its first byte, and the start of the next range, or
+// end if none follows.
 func (s ranges) gap(x, end int64) (from, to int64) {
 	i := s.find(x)
 	if i < len(s) && s[i].From <= x {
@@ -82,7 +82,7 @@ func (s ranges) gap(x, end int64) (from, to int64) {
 	return x, end
 }
 
-// within counts the bytes of the set between from and to.
+// within returns the number of bytes of the set between from and to.
 func (s ranges) within(from, to int64) (n int64) {
 	for i := s.find(from); i < len(s) && s[i].From < to; i++ {
 		n += min(s[i].To, to) - max(s[i].From, from)
@@ -90,9 +90,9 @@ func (s ranges) within(from, to int64) (n int64) {
 	return n
 }
 
-// lost is IsLost of RFC 6675, for all bytes at once: bytes below it that are not in
-// the set counts as lost, since threshold ranges, or more than threshold-1
-// segments, have arrived from above. It is 0 if nothing does.
+// lost implements IsLost of RFC 6675 for all bytes at once. Bytes below the result that are not
+// in the set count as lost, because at least threshold ranges, or more than threshold-1 segments,
+// have arrived above them. The result is 0 if no byte counts as lost.
 func (s ranges) lost(threshold int, segment int64) int64 {
 	var bytes int64
 	for i := len(s) - 1; i >= 0; i-- {

@@ -2,29 +2,28 @@ package sim
 
 import "time"
 
-// A tcpReceiver is the receiving half of a TCP connection: it puts the bytes in
-// order and acknowledges, with SACK (RFC 2018) and an echo of congestion for
-// every packet (RFC 8257).
+// A tcpReceiver is the receiving half of a TCP connection. It reassembles the bytes and sends
+// acknowledgments, with SACK (RFC 2018) and an echo of congestion for every packet (RFC 8257).
 type tcpReceiver struct {
 	t *Tuning
 	c *FlowStats
 
-	expected int64  // all bytes before have arrived (RCV.NXT)
-	highest  int64  // the end of the highest packet
-	held     ranges // beyond expected
+	expected int64  // all bytes below have arrived (RCV.NXT)
+	highest  int64  // end of the highest packet
+	held     ranges // ranges received beyond expected
 	recent   [3]int64
-	nrecent  int // of recent in use: first bytes of what arrived last, latest first
+	nrecent  int // number of entries in recent: starts of the latest ranges, latest first
 
-	ce    bool          // the last packet's
-	stamp time.Duration // of the packet to be acknowledged
-	owed  int           // packets that are not acknowledged
-	now   bool          // do so at once
-	early bool          // before that, one for the packets before CE changed
-	alarm time.Duration // of a delayed acknowledgment
-	prior tcpAnswer     // what early says
+	ce      bool          // CE of the last packet
+	stamp   time.Duration // Sent of the packet to be acknowledged
+	unacked int           // packets that are not acknowledged
+	now     bool          // send the acknowledgment at once
+	early   bool          // first acknowledge the packets before a change of CE
+	alarm   time.Duration // deadline of a delayed acknowledgment
+	prior   tcpAnswer     // contents of the acknowledgment for early
 }
 
-// A tcpAnswer is the contents of an acknowledgment that later packets must not change.
+// A tcpAnswer is the contents of an acknowledgment, saved before later packets change them.
 type tcpAnswer struct {
 	ack   int64
 	stamp time.Duration
@@ -37,16 +36,16 @@ func newTCPReceiver(t *Tuning, c *FlowStats) *tcpReceiver {
 func (r *tcpReceiver) deadline() time.Duration  { return r.alarm }
 func (r *tcpReceiver) ready(time.Duration) bool { return r.now || r.early }
 
-// receive takes in data.
+// receive handles data.
 func (r *tcpReceiver) receive(now time.Duration, p *Packet) {
 	if p.CE {
 		r.c.Marked++
 	}
 	if p.CE != r.ce {
 		// RFC 8257, Section 3.2: acknowledge the previous CE before it changes.
-		r.early = r.owed > 0
+		r.early = r.unacked > 0
 		r.prior = tcpAnswer{r.expected, r.stamp}
-		r.ce, r.owed = p.CE, 0
+		r.ce, r.unacked = p.CE, 0
 	}
 	end := p.Seq + int64(p.Payload)
 	inOrder := p.Seq == r.expected && len(r.held) == 0
@@ -58,14 +57,14 @@ func (r *tcpReceiver) receive(now time.Duration, p *Packet) {
 		r.hold(p.Seq, end)
 	}
 	r.highest = max(r.highest, end)
-	if r.owed == 0 {
+	if r.unacked == 0 {
 		r.stamp = p.Stamp
 	}
-	r.owed++
+	r.unacked++
 	r.schedule(now, inOrder)
 }
 
-// judge counts how the packet's place differs from the expected one.
+// judge counts how far the packet's position differs from the expected one.
 func (r *tcpReceiver) judge(p *Packet) {
 	if p.Seq > r.expected {
 		r.c.early(p.Seq-r.expected, int64(r.t.Segment))
@@ -75,7 +74,7 @@ func (r *tcpReceiver) judge(p *Packet) {
 	}
 }
 
-// hold handles a packet that is out of order, a copy, or fills a gap.
+// hold handles a packet that is out of order, is a copy, or fills a gap.
 func (r *tcpReceiver) hold(from, to int64) {
 	fresh := r.held.add(Range{max(from, r.expected), to})
 	if fresh == 0 {
@@ -91,25 +90,25 @@ func (r *tcpReceiver) hold(from, to int64) {
 	}
 }
 
-// remember keeps where the last packets out of order were.
+// remember stores the positions of the latest packets out of order.
 func (r *tcpReceiver) remember(from int64) {
 	r.nrecent = min(r.nrecent+1, len(r.recent))
 	copy(r.recent[1:r.nrecent], r.recent[:r.nrecent-1])
 	r.recent[0] = from
 }
 
-// schedule decides when the packet is acknowledged: at once, unless
-// acknowledgments are delayed, this is the first since the last one, and
-// nothing is out of order (RFC 5681, Section 4.2).
+// schedule decides when to acknowledge the packet. It delays the acknowledgment only if delays
+// are configured, no other packet waits for one, and nothing is out of order (RFC 5681, Section
+// 4.2). Otherwise it sends it at once.
 func (r *tcpReceiver) schedule(now time.Duration, inOrder bool) {
-	if r.t.DelayedAck == 0 || r.owed >= 2 || !inOrder {
+	if r.t.DelayedAck == 0 || r.unacked >= 2 || !inOrder {
 		r.now = true
 	} else if r.alarm == never {
 		r.alarm = now + r.t.DelayedAck
 	}
 }
 
-// emit makes an acknowledgment.
+// emit fills in an acknowledgment.
 func (r *tcpReceiver) emit(_ time.Duration, a *Packet) {
 	a.Kind = Ack
 	if r.early {
@@ -121,7 +120,7 @@ func (r *tcpReceiver) emit(_ time.Duration, a *Packet) {
 	if len(r.held) > 0 && !r.t.NewReno {
 		r.blocks(a)
 	}
-	r.now, r.owed, r.alarm = false, 0, never
+	r.now, r.unacked, r.alarm = false, 0, never
 }
 
 // blocks reports the held ranges: first the one with the latest packet, then

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A half is one end of a flow: a state machine without clock or network. A driver passes
-// it packets and the time, and asks it for packets. The drivers are a network's source
-// and sink, and tests without a network.
+// A half is one end of a flow: a state machine without a clock or a network. A driver passes it
+// packets and the time, and asks it for packets to send. The drivers are the network's source and
+// sink, and tests.
 type half interface {
 	// receive handles a packet from the other half.
 	receive(now time.Duration, p *Packet)
@@ -26,19 +26,19 @@ type half interface {
 // limit the packets in the network, not the queue in the host.
 type source struct {
 	*Flow
-	net     *Network // the part that the sending host is in
+	net     *Network // part of the network that the sending host belongs to
 	half    half
 	timer   *Timer
-	waiting bool // for its turn
+	waiting bool // it waits for its turn at the NIC
 	turn    func()
-	push    bool // it takes no turns: UDP, or a window that goes to the NIC at once
+	push    bool // it does not wait for turns: UDP, or if the window goes to the NIC at once
 
-	entropy  *entropySource // nil: one port for all packets
-	port     uint16         // of the last packet
-	drawn    bool           // port and plane have been chosen for the next packet
+	entropy  *entropySource // nil: all packets use one port
+	port     uint16         // source port of the last packet
+	drawn    bool           // port and plane of the next packet have been chosen
 	plane    uint8
-	timeouts int64   // that entropy has handled
-	credit   *credit // nil: it needs none
+	timeouts int64   // number of timeouts passed on to entropy
+	credit   *credit // nil: the transport needs no credit
 }
 
 func newSource(f *Flow, h half) *source {
@@ -76,13 +76,13 @@ func (s *source) receive(p *Packet) {
 		if s.step != nil {
 			s.step.acknowledged(s.net, s.Flow)
 		}
-		if !s.net.placed() { // else the receiver may be elsewhere
+		if !s.net.placed() { // without places, the receiver may be in another part
 			s.Flow.receiver = over{}
 		}
 	}
 }
 
-// ask waits for the NIC if there is a packet to send.
+// ask registers with the NIC if there is a packet to send.
 func (s *source) ask() {
 	switch {
 	case s.waiting || !s.half.ready(s.net.now):
@@ -94,7 +94,7 @@ func (s *source) ask() {
 		if s.planeCount() > 1 {
 			s.draw()
 			s.Src.ports[s.plane].whenBelow(planeQueue*s.net.frame(), s.turn)
-		} else if s.Transport == DCQCN || s.Transport == UltraEthernet { // RDMA cards select a packet when they can send it
+		} else if s.Transport == DCQCN || s.Transport == UltraEthernet { // RDMA NICs select a packet when they can send it
 			s.Src.whenFree(s.turn)
 		} else {
 			s.Src.whenBelow(1, s.turn)
@@ -103,7 +103,7 @@ func (s *source) ask() {
 	setTimer(s.timer, s.half.deadline())
 }
 
-// send is called when it is the flow's turn.
+// send sends a packet when it is the flow's turn.
 func (s *source) send() {
 	s.waiting = false
 	if s.half.ready(s.net.now) {
@@ -122,7 +122,7 @@ func (s *source) send() {
 	s.ask()
 }
 
-// draw chooses the source port and the plane of the next packet, once.
+// draw chooses the source port and the plane of the next packet once.
 func (s *source) draw() {
 	if s.drawn {
 		return
@@ -135,26 +135,26 @@ func (s *source) draw() {
 	if n == 1 {
 		return
 	}
-	key := uint32(s.Sport) * 2654435761 >> 16 // so that consecutive flows do not take turns
+	key := uint32(s.Sport) * 2654435761 >> 16 // spreads consecutive flows instead of alternating them
 	if s.entropy != nil {
 		key = uint32(s.port)
 	}
 	s.plane = s.livePlane(s.Src, s.Dst, uint8(key%uint32(n)))
 }
 
-// A sink drives the receiving half. Its answers go to the NIC at once.
+// A sink drives the receiving half. It gives answers to the NIC at once.
 type sink struct {
 	*Flow
-	net   *Network // the part that the receiving host is in
+	net   *Network // part of the network that the receiving host belongs to
 	half  half
-	timer *Timer // nil: until it is needed
+	timer *Timer // nil: not needed yet
 
-	entropy uint16 // of the last packet
-	spoiled bool   // it has met congestion
-	plane   uint8  // of the last packet
+	entropy uint16 // Entropy of the last packet
+	spoiled bool   // the last packet met congestion
+	plane   uint8  // plane of the last packet
 
-	creditor *creditor // nil: it grants no credit
-	padding  int32     // of a grant
+	creditor *creditor // nil: the host grants no credit
+	padding  int32     // padding of a grant in bytes
 }
 
 func (s *sink) receive(p *Packet) {
@@ -176,7 +176,7 @@ func (s *sink) receive(p *Packet) {
 func (s *sink) grant(total int64) {
 	p := s.net.NewPacket(s.Flow, grant, 0)
 	p.Ack, p.Entropy = total, s.entropy
-	p.padding, p.first = s.padding, true
+	p.padding, p.priority = s.padding, true
 	s.sendOver(p, s.livePlane(s.Dst, s.Src, s.plane))
 }
 
@@ -200,7 +200,7 @@ func (s *sink) answer() {
 	setTimer(s.timer, at)
 }
 
-// over replaces both ends of a flow after its last acknowledgment. It frees their state.
+// over replaces both ends of a flow after its last acknowledgment, which frees their state.
 // Copies of packets may still arrive.
 type over struct{}
 
@@ -220,17 +220,17 @@ func setTimer(t *Timer, at time.Duration) {
 	}
 }
 
-// A udpSender sends at a fixed rate: at equal intervals, or as a Poisson process if it
-// has a source of random numbers.
+// A udpSender sends at a fixed rate: at equal intervals, or as a Poisson process if it has a
+// source of random numbers.
 type udpSender struct {
 	t      *Tuning
 	c      *FlowStats
 	random *rand.Rand
 
 	size, next int64
-	rate       int64 // of payload, bit/s
+	rate       int64 // payload in bit/s
 	at         time.Duration
-	rest       int64 // of the last division by rate
+	rest       int64 // remainder of the last division by rate
 }
 
 func newUDPSender(t *Tuning, c *FlowStats, size, rate int64, now time.Duration) *udpSender {
@@ -248,8 +248,8 @@ func (s *udpSender) deadline() time.Duration {
 	return s.at
 }
 
-// emit fills in the next packet. The packet after it is due an interval after this one
-// was due, even if this one is late.
+// emit fills in the next packet. The following packet is due one interval after this one was due,
+// even if this one is late.
 func (s *udpSender) emit(now time.Duration, p *Packet) {
 	length := min(int64(s.t.Segment), s.size-s.next)
 	p.Seq, p.Payload, p.Stamp = s.next, int(length), now
@@ -271,7 +271,7 @@ func (s *udpSender) interval(length int64) time.Duration {
 	return time.Duration(d)
 }
 
-// A udpReceiver counts packets.
+// A udpReceiver counts packets and sends no answers.
 type udpReceiver struct {
 	c       *FlowStats
 	highest int64

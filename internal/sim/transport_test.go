@@ -121,8 +121,8 @@ func audit(t *testing.T, w *cable, stats *FlowStats, size int64) {
 	if got := r.expected + r.held.within(0, size); got != stats.Received {
 		t.Fatalf("%d bytes arrived, %d counted", got, stats.Received)
 	}
-	if s.phase == tcpOpen && (s.repeat != s.una || s.lost != s.una || s.owed != 0) {
-		t.Fatalf("nothing is wrong, but una %d, repeat %d, lost %d, owed %d", s.una, s.repeat, s.lost, s.owed)
+	if s.phase == tcpOpen && (s.repeat != s.una || s.lost != s.una || s.unsent != 0) {
+		t.Fatalf("nothing is wrong, but una %d, repeat %d, lost %d, owed %d", s.una, s.repeat, s.lost, s.unsent)
 	}
 }
 

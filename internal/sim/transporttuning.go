@@ -9,94 +9,94 @@ import (
 
 // A Tuning is the parameters of a transport. Zero values have the stated defaults.
 type Tuning struct {
-	Segment int // bytes of payload in a full packet; zero: as many as the MTU allows
+	Segment int // payload of a full packet in bytes; zero: as much as the MTU allows
 
-	// TCP and DCTCP; the timeouts are DCQCN's as well.
-	Window     int           // segments of the initial window; zero: 10
-	MaxWindow  int64         // bytes that the receiver lets be outstanding; zero: no limit
+	// For TCP and DCTCP. DCQCN also uses the timeouts.
+	Window     int           // initial window in segments; zero: 10
+	MaxWindow  int64         // receive window in bytes; zero: no limit
 	DupAcks    int           // duplicate acknowledgments that indicate a loss; zero: 3
-	MaxDupAcks int           // the limit to which DupAcks rises with reordering, in Linux 300; zero: it does not rise
-	MinRTO     time.Duration // the least retransmission timeout; zero: 10 ms
-	FirstRTO   time.Duration // before there is a measurement; zero: three times MinRTO
-	MaxRTO     time.Duration // zero: 60 s
-	DelayedAck time.Duration // acknowledge every other packet, or after this; zero: every packet at once
-	AtOnce     bool          // segments wait in the NIC in the order in which the window allows them: the flows of a host do not take turns
-	NewReno    bool          // without SACK: a round trip repairs one loss
+	MaxDupAcks int           // limit for raising DupAcks after reordering (Linux: 300); zero: it stays fixed
+	MinRTO     time.Duration // smallest retransmission timeout; zero: 10 ms
+	FirstRTO   time.Duration // retransmission timeout before the first measurement; zero: three times MinRTO
+	MaxRTO     time.Duration // largest retransmission timeout; zero: 60 s
+	DelayedAck time.Duration // acknowledge every second packet, or after this delay; zero: every packet at once
+	AtOnce     bool          // pass segments to the NIC as soon as the window allows: the flows of a host do not take turns
+	NewReno    bool          // no SACK: each round trip repairs one loss
 
 	Gain          float64 // DCTCP's g; zero: 1/16
-	AlphaFromZero bool    // DCTCP's alpha begins at 0, not at 1
-	CutEachWindow bool    // DCTCP cuts by alpha as each window of data ends, marked or not, instead of at a mark
+	AlphaFromZero bool    // start DCTCP's alpha at 0 instead of 1
+	CutEachWindow bool    // DCTCP reduces the window by alpha at the end of each window of data, marked or not, instead of at a mark
 
 	RDMA RDMA
 	UEC  UEC
 
 	Entropy Entropy // how the source port of each packet is chosen
-	Paths   int     // source ports of a flow; zero: 256, or 1 with EntropyFlow
+	Paths   int     // number of source ports of a flow; zero: 256, or 1 with EntropyFlow
 
-	// Poisson makes UDP packets come at random, at the same average rate.
+	// Poisson sends UDP packets at random intervals, at the same average rate.
 	Poisson bool
 }
 
-// An RDMA is the parameters of DCQCN's reaction point, notification point and
+// An RDMA holds the parameters of DCQCN's reaction point and notification point, and of
 // go-back-N.
 type RDMA struct {
 	Gain          float64       // g; zero: 1/256
-	AlphaInterval time.Duration // between updates of alpha; zero: 1 µs
-	CutInterval   time.Duration // between reductions; zero: 4 µs
-	RaiseInterval time.Duration // the rate timer; zero: 300 µs
-	RaiseBytes    int64         // the byte counter; zero: none
-	Recovery      int           // raises that halve the way to the target; zero: 1
+	AlphaInterval time.Duration // interval between updates of alpha; zero: 1 µs
+	CutInterval   time.Duration // interval between reductions; zero: 4 µs
+	RaiseInterval time.Duration // period of the rate timer; zero: 300 µs
+	RaiseBytes    int64         // period of the byte counter; zero: none
+	Recovery      int           // number of increases that halve the distance to the target; zero: 1
 	Additive      int64         // R_AI, bit/s; zero: 10/25 Mb/s for each Gb/s of the NIC
 	Hyper         int64         // R_HAI, bit/s; zero: 25/25 Mb/s for each Gb/s of the NIC
-	MinRate       int64         // bit/s; zero: 100 Mb/s, or a tenth of a NIC below 1 Gb/s
-	NoticeEvery   time.Duration // between congestion notifications of a flow at least; zero, and up to AlphaInterval: one for each marked packet
-	NackEvery     time.Duration // between Nacks for the same packet; zero: 4 µs
-	AckEvery      int           // packets to an acknowledgment; zero: 1
-	Window        int64         // bytes outstanding at most; zero: no limit
-	Headers       int           // bytes of a packet of data beside its payload; zero: UDPHeaders. Switches see the excess as payload
-	Answer        int           // bytes of an ACK, Nack or notification; zero: UDPHeaders
-	BTH           bool          // switches see RoCEv2 behind UDP, with port 4791
-	Reordering    time.Duration // how long Patient takes a missing packet for a late one; zero: BaseRTT
-	BaseRTT       time.Duration // of Patient; zero: on the longest shortest path of the network
-	Nack          NackPolicy    // what both ends do about packets that come early
-	NackNotice    bool          // a Nack is a notice of congestion as well
-	Answered      bool          // no notice of a mark goes without an ACK or Nack
-	RepeatAll     bool          // with Selective: a Nack repeats all packets in flight, not only the missing ones below the last arrival
+	MinRate       int64         // smallest rate in bit/s; zero: 100 Mb/s, or a tenth of a NIC below 1 Gb/s
+	NoticeEvery   time.Duration // least interval between congestion notifications of a flow; zero, and up to AlphaInterval: one for each marked packet
+	NackEvery     time.Duration // interval between Nacks for the same packet; zero: 4 µs
+	AckEvery      int           // packets per acknowledgment; zero: 1
+	Window        int64         // most bytes outstanding; zero: no limit
+	Headers       int           // header bytes of a data packet; zero: UDPHeaders. Switches see the excess as payload
+	Answer        int           // length of an ACK, Nack or notification; zero: UDPHeaders
+	BTH           bool          // switches see RoCEv2 headers after UDP, with port 4791
+	Reordering    time.Duration // Patient: how long a missing packet counts as late before it counts as lost; zero: BaseRTT
+	BaseRTT       time.Duration // Patient: base round-trip time; zero: computed for the network's longest shortest path
+	Nack          NackPolicy    // how both ends handle packets that arrive early
+	NackNotice    bool          // a Nack is also a congestion notification
+	Answered      bool          // send notifications only in an ACK or Nack
+	RepeatAll     bool          // Selective: a Nack repeats all packets in flight, not only the missing ones below the last arrival
 }
 
 // A UEC is the parameters of the Ultra Ethernet transport. Zero values have the stated
 // defaults.
 type UEC struct {
-	Control  UECControl    // of the window
-	Loss     UECLoss       // how a sender detects losses beside its timer
-	BaseRTT  time.Duration // of the network without queues; zero: on its longest shortest path
+	Control  UECControl    // how the window is controlled
+	Loss     UECLoss       // how a sender detects losses, besides its timer
+	BaseRTT  time.Duration // round-trip time without queueing; zero: computed for the network's longest shortest path
 	Target   time.Duration // NSCC's target for the queueing delay; zero: BaseRTT, or 3/4 of it with UECTrim
-	AckBytes int64         // received bytes to an acknowledgment; zero: 16 KiB
-	Headers  int           // bytes of a packet beside its payload; zero: 64
-	Answer   int           // bytes of an acknowledgment; zero: 64
+	AckBytes int64         // received bytes per acknowledgment; zero: 16 KiB
+	Headers  int           // header bytes of a packet; zero: 64
+	Answer   int           // length of an acknowledgment; zero: 64
 
-	window int // Tuning.Window; zero: one and a half times the bytes of a BaseRTT
+	window int // Tuning.Window in bytes; zero: one and a half times the bytes of a BaseRTT
 }
 
-// A UECControl is how the window follows the network.
+// A UECControl selects how the window adapts to the network.
 type UECControl int
 
-// The controls.
+// The window controls.
 const (
 	NSCC        UECControl = iota // by queueing delay and marks (UE specification 1.0)
-	perMark                       // a packet more per unmarked window, a third of the marked bytes less: uet-htsim's dctcp
-	constantWnd                   // the initial window stays
-	rccc                          // no window, but credit that receivers grant
+	perMark                       // uet-htsim's dctcp: grow by a packet per unmarked window, shrink by a third of the marked bytes
+	constantWnd                   // keep the initial window
+	rccc                          // no window: receivers grant credit
 )
 
-// A UECLoss is how a sender detects losses. All have a timer for each packet.
+// A UECLoss selects how a sender detects losses. All packets also have a timer.
 type UECLoss int
 
-// The ways.
+// The methods of loss detection.
 const (
 	UECTrim    UECLoss = iota // switches trim packets, and receivers return Nacks for them
 	uecTimeout                // by the timer alone
-	uecGap                    // by packets that arrived out of order: more than a window and a half
+	uecGap                    // by more than one and a half windows of packets that arrived out of order
 )
 
 var (
@@ -107,16 +107,16 @@ var (
 // UECControls lists the controls by name.
 func UECControls() []string { return uecControls[:] }
 
-// UECLosses lists the ways to detect losses by name.
+// UECLosses lists the methods of loss detection by name.
 func UECLosses() []string { return uecLosses[:] }
 
-// UECHeaders is the usual length of an Ultra Ethernet packet beside its payload, and of an
-// acknowledgment.
+// UECHeaders is the usual number of header bytes of an Ultra Ethernet packet, and the usual
+// length of an acknowledgment.
 const UECHeaders = 64
 
 const uecAckBytes = 16 << 10
 
-// tune fills in zero values.
+// tune replaces zero values by the defaults.
 func (u *UEC) tune() {
 	fill(&u.AckBytes, uecAckBytes)
 	fill(&u.Headers, UECHeaders)
@@ -139,19 +139,20 @@ func (u *UEC) validate() error {
 // Nack.
 type NackPolicy int
 
-// The policies. The first two throw early packets away, the others keep them.
+// The policies. With the first two the receiver drops early packets, with the others it keeps
+// them.
 const (
-	GoBackOnAny      NackPolicy = iota // whatever has been acknowledged since the Nack left
-	GoBackOnExpected                   // if it is of the first byte that is not acknowledged: for networks that keep control packets in order
-	Selective                          // IRN: repeat the missing packets
-	KeepEarly                          // no Nacks: for networks that reorder and do not lose
-	Patient                            // IRN with a window of a BaseRTT and short timeouts: repeat packets that are missing for longer than Reordering
+	GoBackOnAny      NackPolicy = iota // go back at every Nack, even if later bytes are acknowledged
+	GoBackOnExpected                   // go back if the Nack names the first unacknowledged byte: for networks that keep control packets in order
+	Selective                          // IRN: repeat only the missing packets
+	KeepEarly                          // no Nacks: for networks that reorder packets but lose none
+	Patient                            // IRN with a window of one BaseRTT and short timeouts: repeat packets that are missing for longer than Reordering
 )
 
 // keeps reports whether early packets are kept.
 func (p NackPolicy) keeps() bool { return p >= Selective }
 
-// The transports' usual parameters.
+// The default parameters of the transports.
 const (
 	usualWindow  = 10
 	usualDupAcks = 3
@@ -160,8 +161,8 @@ const (
 	usualPaths   = 256
 )
 
-// tuned returns the parameters with zero values filled in, for a NIC of some
-// bit/s and packets with so much room for payload.
+// tuned returns the parameters with zero values replaced. rate is the NIC's rate in bit/s, and
+// room the largest payload of a packet.
 func (t *Tuning) tuned(rate int64, room int) (Tuning, error) {
 	var u Tuning
 	if t != nil {
@@ -197,8 +198,8 @@ func (d *RDMA) tune(rate int64) {
 	fill(&d.Hyper, max(1, rate/1000*25/25))
 	fill(&d.MinRate, min(100_000_000, max(1, rate/10)))
 	if d.NoticeEvery <= d.AlphaInterval {
-		// The sender takes one for each of its intervals anyway. With a limit of
-		// its own, the gaps between packets on top, some would pass without any.
+		// The sender handles at most one notification per interval anyway. A limit at the
+		// receiver would add the gaps between packets, so that some intervals would see none.
 		d.NoticeEvery = 0
 	}
 	fill(&d.NackEvery, 4*time.Microsecond)
@@ -212,7 +213,7 @@ func (d *RDMA) tune(rate int64) {
 	fill(&d.Answer, UDPHeaders)
 }
 
-// fill gives a parameter its usual value if it is zero.
+// fill sets a parameter to its default if it is zero.
 func fill[T comparable](p *T, usual T) {
 	var zero T
 	if *p == zero {
@@ -248,21 +249,21 @@ func (t *Tuning) validate(room int) error {
 	return t.checkEntropy()
 }
 
-// MostHeaders is how many bytes an RDMA packet may have beside its payload.
+// MostHeaders is the largest number of header bytes of an RDMA packet.
 const MostHeaders = 128
 
-// never64 is more bytes than any flow has.
+// never64 exceeds the length of every flow.
 const never64 = int64(never)
 
-// A Transport is how a flow is sent.
+// A Transport selects the transport protocol of a flow.
 type Transport int
 
-// The transports.
+// The transport protocols.
 const (
-	UDP           Transport = iota // at a given rate; nothing is repeated
+	UDP           Transport = iota // fixed rate, no retransmissions
 	TCP                            // NewReno with SACK
-	DCTCP                          // the same, and ECN to measure congestion by
-	DCQCN                          // paced by congestion notifications; go-back-N
+	DCTCP                          // TCP that measures congestion by ECN
+	DCQCN                          // RDMA paced by congestion notifications, with go-back-N
 	UltraEthernet                  // Ultra Ethernet: NSCC, selective acknowledgments, Nacks for trimmed packets
 )
 
@@ -285,7 +286,7 @@ func ParseTransport(name string) (Transport, error) {
 	return 0, fmt.Errorf("there is no transport %q: want udp, tcp, dctcp, dcqcn or uec", name)
 }
 
-// protocol is the number that IP knows the transport by.
+// protocol returns the IP protocol number.
 func (t Transport) protocol() uint8 {
 	if t == TCP || t == DCTCP {
 		return protocolTCP
@@ -293,45 +294,44 @@ func (t Transport) protocol() uint8 {
 	return protocolUDP
 }
 
-// FlowStats are the times of a flow and the counters of its transports. The sender writes
-// the fields before OutOfOrder, and the receiver writes OutOfOrder and the fields after it.
-// The fields of each packet are at the two ends, so that two cores share no cache line.
+// FlowStats holds the times and counters of a flow. The sender writes the fields before
+// OutOfOrder, and the receiver writes OutOfOrder and the fields after it. The fields of each
+// packet are at the two ends, so that two cores share no cache line.
 type FlowStats struct {
 	Started time.Duration
 
-	// Acknowledged is when the sender knew that all has arrived; 0: not yet.
-	// With it a flow takes at least a round trip, as definitions of slowdown
-	// have it.
+	// Acknowledged is the time at which the sender received the last acknowledgment; 0: not yet.
+	// A flow that is measured to this time takes at least one round trip, which definitions of
+	// slowdown assume.
 	Acknowledged time.Duration
 
-	Sent          int64 // packets with data
-	Retransmitted int64 // packets of Sent with bytes that were sent before
-	Recoveries    int64 // times that duplicate acknowledgments or a Nack had packets sent again
+	Sent          int64 // data packets
+	Retransmitted int64 // packets of Sent that repeat earlier bytes
+	Recoveries    int64 // times that duplicate acknowledgments or a Nack caused retransmissions
 	Timeouts      int64
 
-	// DupAcks counts the acknowledgments that acknowledge nothing while
-	// something is outstanding; DupRun is the longest row of them.
+	// DupAcks counts acknowledgments that acknowledge nothing while bytes are outstanding. DupRun
+	// is the largest number of such acknowledgments in a row.
 	DupAcks, DupRun int64
-	Nacks           int64 // DCQCN, UEC: received
-	Notices         int64 // DCQCN: acknowledgments that report congestion
+	Nacks           int64 // DCQCN, UEC: Nacks received
+	Notices         int64 // DCQCN: acknowledgments and notifications that report congestion
 
-	// OutOfOrder counts packets that arrived before one that should come
-	// first, and Degree is the distance of the farthest: by how many packets
-	// it was ahead of the one expected, as RLB's out-of-order degree. Degrees
-	// is the sum of the distances.
+	// OutOfOrder counts packets that arrived before an earlier one. A packet's distance is the
+	// number of packets by which it was ahead of the expected one. Degree is the largest distance
+	// (RLB's out-of-order degree), and Degrees the sum of all distances.
 	OutOfOrder, Degree, Degrees int64
 	// Overtaken counts packets that arrived after one sent later, and were not
 	// sent again: reordering by the network, regardless of losses (RFC 4737).
 	Overtaken  int64
-	Duplicates int64 // packets that brought no new byte
+	Duplicates int64 // packets without any new byte
 	Marked     int64 // packets that arrived with CE
 	Trimmed    int64 // packets that arrived without their payload
 	Received   int64 // bytes that have arrived, in order or not, once each
 
-	Finished time.Duration // when the last byte arrived, or was lost with UDP; 0: not yet
+	Finished time.Duration // when the last byte arrived (or was lost with UDP); 0: not yet
 }
 
-// early counts a packet that is ahead of the next one expected by some bytes.
+// early counts a packet that arrived ahead of the expected one by some bytes.
 func (s *FlowStats) early(ahead, segment int64) {
 	degree := (ahead + segment - 1) / segment
 	s.OutOfOrder++
@@ -339,7 +339,7 @@ func (s *FlowStats) early(ahead, segment int64) {
 	s.Degree = max(s.Degree, degree)
 }
 
-// Tunings are the tunings of all flows of a network, which are few.
+// Tunings caches the parameters of all flows of a network, of which few differ.
 type tunings struct {
 	mu   sync.Mutex
 	made map[tuningKey]*Tuning
@@ -348,6 +348,6 @@ type tunings struct {
 type tuningKey struct {
 	kind  Transport
 	given Tuning
-	none  bool // nothing is given
+	none  bool // the flow sets no parameters
 	rate  int64
 }

@@ -7,36 +7,36 @@ import "time"
 // A Nack, a timer or a gap puts a packet into the list of retransmissions, which go
 // before new packets.
 //
-// Acknowledgments report how many bytes have arrived in total. inFlight falls by these
-// bytes, not by the packets that an acknowledgment names, because acknowledgments are
-// rarer than packets and name only 64 of them.
+// Acknowledgments report the total number of bytes that have arrived. They decrease inFlight, not
+// the packets that an acknowledgment names, because acknowledgments are rarer than packets and
+// name only 64 of them.
 type uecSender struct {
 	t *Tuning
 	c *FlowStats
 	w window
 
-	credit *credit // of RCCC; nil: the window limits the sender
+	credit *credit // credit of RCCC; nil: the window limits the sender
 
 	size, segment int64
 	headers       int64
-	packets       int64 // all
-	una           int64 // all packets before are acknowledged
-	next          int64 // the next new packet
+	packets       int64 // number of packets of the flow
+	una           int64 // all packets below are acknowledged
+	next          int64 // number of the next new packet
 	records       []uecRecord
-	sent          ring[uecSent] // in order of time
-	again         int           // records in the list of retransmissions
-	againFrom     int64         // no such record is below it
+	sent          ring[uecSent] // transmissions in order of time
+	again         int           // number of packets in the list of retransmissions
+	againFrom     int64         // no packet below is in the list of retransmissions
 	inFlight      int64
-	received      int64 // bytes that the receiver has
+	received      int64 // bytes received, as reported by the receiver
 
-	recovering bool // from a gap
+	recovering bool // recovering from a gap
 	recover    int64
-	repeated   int64 // packets below it were repeated in this recovery
+	repeated   int64 // packets below were repeated in this recovery
 }
 
-// A uecRecord is a packet between una and next.
+// A uecRecord is the state of a packet between una and next.
 type uecRecord struct {
-	at    time.Duration // when it was sent last
+	at    time.Duration // time of the latest transmission
 	tries int32
 	state uecState
 }
@@ -45,11 +45,11 @@ type uecState uint8
 
 const (
 	uecFlying uecState = iota
-	uecAgain           // to be sent again
+	uecAgain           // waits for retransmission
 	uecArrived
 )
 
-// A uecSent is a transmission, for the timer.
+// A uecSent is a transmission whose timer is running.
 type uecSent struct {
 	psn int64
 	at  time.Duration
@@ -66,7 +66,7 @@ func newUECSender(t *Tuning, c *FlowStats, size, line int64) *uecSender {
 	return s
 }
 
-// inherit takes over the window of a connection's previous flow.
+// inherit takes over the window of the connection's previous flow.
 func (s *uecSender) inherit(from half) {
 	if before, ok := from.(*uecSender); ok {
 		s.w = before.w
@@ -163,7 +163,7 @@ func (s *uecSender) tick(now time.Duration) {
 		psn := s.sent.pop().psn
 		s.c.Timeouts++
 		s.w.lost(s.wire(psn))
-		if s.credit != nil { // one packet goes without credit, and asks for more
+		if s.credit != nil { // without credit one packet may be sent, to request more
 			s.credit.answered()
 			s.credit.bytes = max(s.credit.bytes, 1)
 		}
@@ -171,7 +171,7 @@ func (s *uecSender) tick(now time.Duration) {
 	}
 }
 
-// repeat puts a packet in flight into the list of retransmissions.
+// repeat adds a packet in flight to the list of retransmissions.
 func (s *uecSender) repeat(psn int64) {
 	s.record(psn).state = uecAgain
 	s.inFlight -= s.wire(psn)
@@ -217,8 +217,8 @@ func (s *uecSender) receive(now time.Duration, a *Packet) {
 	}
 }
 
-// arrived notes that a packet has arrived. The receiver's total includes one that was
-// about to be sent again, so that its bytes have been subtracted twice.
+// arrived records the arrival of a packet. If the packet was waiting for retransmission, its
+// bytes were subtracted from inFlight twice: then, and with the receiver's total.
 func (s *uecSender) arrived(psn int64) {
 	r := s.record(psn)
 	if r.state == uecAgain {
@@ -235,15 +235,15 @@ func (s *uecSender) nacked(now time.Duration, a *Packet) {
 		return
 	}
 	if r := s.record(psn); r.state != uecFlying || int64(r.tries) != a.Number+1 {
-		return // acknowledged meanwhile, or the timer was faster
+		return // acknowledged meanwhile, or its timer has already expired
 	}
 	s.c.Nacks++
 	s.w.nacked(now, s.wire(psn), s.inFlight)
 	s.repeat(psn)
 }
 
-// gap repeats packets that were sent before so many that have arrived, each once in a
-// recovery. This is the detection of uet-htsim's SLEEK.
+// gap repeats packets that were sent before many packets that have arrived, each packet once per
+// recovery. uet-htsim's SLEEK detects losses this way.
 func (s *uecSender) gap(early int64) {
 	if s.recovering && s.una >= s.recover {
 		s.recovering = false

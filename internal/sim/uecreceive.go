@@ -2,12 +2,12 @@ package sim
 
 import "time"
 
-// uecBitmap is the number of packets that an acknowledgment names beside the cumulative
+// uecBitmap is the number of packets that an acknowledgment names in addition to the cumulative
 // number.
 const uecBitmap = 64
 
-// A uecReport is what an acknowledgment says beside the cumulative number: a bitmap of
-// packets from base on, the bytes that have arrived, and the packets that are early.
+// A uecReport is the part of an acknowledgment besides the cumulative number: a bitmap of packets
+// from base on, the bytes that have arrived, and the number of early packets.
 type uecReport struct {
 	base     int64
 	bitmap   uint64
@@ -15,7 +15,8 @@ type uecReport struct {
 	early    int64
 }
 
-// report and setReport use the blocks of TCP's SACK, which Ultra Ethernet has none of.
+// report and setReport store the report in the fields of TCP's SACK, which Ultra Ethernet does
+// not use.
 func (p *Packet) report() uecReport {
 	return uecReport{p.Sacks[0].From, uint64(p.Sacks[0].To), p.Sacks[1].From, p.Sacks[1].To}
 }
@@ -25,29 +26,29 @@ func (p *Packet) setReport(r uecReport) {
 	p.Sacks[1] = Range{r.received, r.early}
 }
 
-// A uecReceiver is the receiving half of an Ultra Ethernet connection. It acknowledges
-// every AckBytes bytes, and at once a marked packet, the first one, a copy, and one whose
-// sender asks for it. It returns a Nack for a trimmed packet.
+// A uecReceiver is the receiving half of an Ultra Ethernet connection. It acknowledges every
+// AckBytes bytes. It acknowledges some packets at once: the first, marked packets, copies, and
+// those that request it. It returns a Nack for a trimmed packet.
 type uecReceiver struct {
 	t *Tuning
 	c *FlowStats
 
-	expected int64    // all packets before have arrived
-	highest  int64    // the first byte of the highest packet
-	held     []uint64 // a ring of bits: packets from expected on that have arrived
-	early    int64    // set bits
+	expected int64    // all packets below have arrived
+	highest  int64    // first byte of the highest packet
+	held     []uint64 // ring of bits: packets from expected on that have arrived
+	early    int64    // number of set bits in held
 	received int64    // bytes on the wire
-	unacked  int64    // since the last acknowledgment
-	asked    bool     // once nothing is early, an acknowledgment is due
+	unacked  int64    // bytes since the last acknowledgment
+	asked    bool     // send an acknowledgment as soon as no packet is early
 
-	due    Kind // the answer; data: none
+	due    Kind // kind of the pending answer; data: none
 	answer uecAnswer
 }
 
-// A uecAnswer is what the next answer is about.
+// A uecAnswer is the contents of the next answer.
 type uecAnswer struct {
 	psn     int64
-	number  int64 // of transmissions before
+	number  int64 // number of earlier transmissions
 	stamp   time.Duration
 	marked  bool
 	exact   bool // the bitmap begins at psn
@@ -128,7 +129,7 @@ func (r *uecReceiver) receive(_ time.Duration, p *Packet) {
 	}
 }
 
-// advance moves past the expected packet and those that arrived early.
+// advance moves past the expected packet and all early packets that follow it.
 func (r *uecReceiver) advance() {
 	for r.expected++; r.has(r.expected); r.expected++ {
 		r.flip(r.expected)
@@ -138,12 +139,12 @@ func (r *uecReceiver) advance() {
 
 func (r *uecReceiver) acknowledge() { r.due, r.unacked = Ack, 0 }
 
-// emit makes the answer.
+// emit fills in the answer.
 func (r *uecReceiver) emit(_ time.Duration, a *Packet) {
 	a.Kind, a.Stamp, a.Echo, a.Ack = r.due, r.answer.stamp, r.answer.marked, r.expected
 	a.Seq, a.Number, a.Trimmed = r.answer.psn, r.answer.number, r.answer.trimmed
 	a.padding = int32(r.t.UEC.Answer - UDPHeaders)
-	a.first = true
+	a.priority = true
 	base := max(r.answer.psn-uecBitmap+1, r.expected+1)
 	if r.answer.exact {
 		base = r.answer.psn

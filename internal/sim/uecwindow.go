@@ -2,45 +2,44 @@ package sim
 
 import "time"
 
-// A window is the congestion window of an Ultra Ethernet sender. With NSCC, an
-// acknowledgment has one of four effects, by its mark and its queueing delay:
+// A window is the congestion window of an Ultra Ethernet sender. With NSCC, an acknowledgment has
+// one of four effects, depending on its mark and its queueing delay:
 //
 //	               delay below target     delay above target
 //	not marked     proportional increase  fair increase
 //	marked         none                   multiplicative decrease
 //
-// Increases collect in gain and take effect once in a base RTT or in eight packets. If
-// little has arrived in a round although the delay is long or packets were trimmed,
-// quick adapt sets the window to the bytes that arrived, and ignores the answers to
-// packets that were in flight.
+// Increases accumulate in gain and take effect once per base RTT or per eight packets. If few
+// bytes arrive in a round while the delay is long or packets are trimmed, quick adapt sets the
+// window to the bytes that arrived. It then ignores the answers to packets that were in flight.
 //
-// Names of the specification stand in comments. Times are in nanoseconds.
+// Comments give the names of the specification. Times are in nanoseconds.
 type window struct {
 	t       *UEC
-	line    float64 // bytes per ns
-	packet  int64   // bytes of the largest packet on the wire
+	line    float64 // line rate in bytes per ns
+	packet  int64   // largest packet on the wire in bytes
 	segment float64
 
-	size, least, most int64 // bytes
+	size, least, most int64 // all in bytes
 
 	base, target time.Duration // base_rtt, target_qdelay
 	network      time.Duration // the base RTT of the longest path
-	alpha        float64       // of the proportional increase
+	alpha        float64       // factor of the proportional increase
 	fair, eta    float64
 	fast         float64 // fi_scale
 
 	gain      float64       // inc_bytes
-	since     int64         // bytes since gain took effect last
-	adjusted  time.Duration // when it did
+	since     int64         // bytes since gain last took effect
+	adjusted  time.Duration // when gain last took effect
 	delay     time.Duration // avg_delay
-	decreased time.Duration // the last decrease
-	quiet     int64         // bytes in a row with almost no delay: fi_count
-	rushing   bool          // increase
+	decreased time.Duration // time of the last decrease
+	quiet     int64         // consecutive bytes with almost no delay: fi_count
+	rushing   bool          // fast increase is active
 
-	achieved          int64 // bytes of this round
+	achieved          int64 // bytes that arrived in this round
 	roundEnds         time.Duration
 	ignored, toIgnore int64
-	trigger           bool // a packet was trimmed
+	trigger           bool // a packet was trimmed or lost
 }
 
 const (
@@ -49,8 +48,8 @@ const (
 	delayWeight   = 0.0125
 	noDelay       = time.Microsecond
 	adjustPackets = 8
-	quickShare    = 8 // quick adapt if less than this part of the window has arrived
-	quickDelay    = 4 // or the delay is so many times the target
+	quickShare    = 8 // quick adapt if less than this fraction of the window has arrived
+	quickDelay    = 4 // or if the delay exceeds this multiple of the target
 )
 
 func newWindow(t *Tuning, line int64) window {
@@ -76,10 +75,10 @@ func newWindow(t *Tuning, line int64) window {
 	return w
 }
 
-// bound sets the largest window, one and a half times what the path holds.
+// bound sets the largest window: one and a half times the bandwidth-delay product of the path.
 func (w *window) bound() { w.most = int64(1.5 * float64(w.base) * w.line) }
 
-// fastest notes a round trip: the shortest is the base RTT of the path.
+// fastest updates the base RTT of the path, which is the shortest round trip so far.
 func (w *window) fastest(rtt time.Duration) {
 	if rtt < w.base {
 		w.base = rtt
@@ -126,8 +125,8 @@ func (w *window) nacked(now time.Duration, bytes, inFlight int64) {
 
 func (w *window) clamp() { w.size = max(min(w.size, w.most), w.least) }
 
-// average takes in a queueing delay. A long one without a mark counts as a quarter of
-// the base RTT: its queue is shrinking.
+// average adds a queueing delay to the average. A long delay without a mark counts as a quarter
+// of the base RTT, because its queue is shrinking.
 func (w *window) average(delay time.Duration, marked bool) {
 	if !marked && delay > w.target {
 		delay = w.base / 4
@@ -161,7 +160,7 @@ func (w *window) nscc(now time.Duration, marked bool, delay time.Duration, bytes
 	}
 }
 
-// rush is the fast increase: after a window of bytes with almost no delay.
+// rush is the fast increase, which begins after a window of bytes with almost no delay.
 func (w *window) rush(delay time.Duration, bytes int64) {
 	if delay >= noDelay {
 		w.quiet, w.rushing = 0, false
@@ -173,8 +172,8 @@ func (w *window) rush(delay time.Duration, bytes int64) {
 	}
 }
 
-// decrease reduces the window by the share of the average delay above the target, once
-// in a base RTT.
+// decrease reduces the window once per base RTT, by the share of the average delay above the
+// target.
 func (w *window) decrease(now time.Duration) {
 	w.quiet, w.rushing = 0, false
 	if w.delay <= w.target || now-w.decreased <= w.base {
@@ -185,7 +184,7 @@ func (w *window) decrease(now time.Duration) {
 	w.decreased = now
 }
 
-// adjust lets the collected increases take effect.
+// adjust applies the accumulated increases.
 func (w *window) adjust(now time.Duration) {
 	w.size += int64(w.gain / float64(w.size))
 	if now-w.adjusted >= w.network {

@@ -9,68 +9,67 @@ import (
 	"time"
 )
 
-// A Step is one flow of a workload and the conditions under which it begins: Start
-// has passed, and Delay has passed since its last predecessor finished. Predecessors
-// are places in the workload. A step with Compute sends nothing: it ends when it
-// begins, so that Delay is the time of a computation on the host From.
+// A Step is one flow of a workload and the conditions for its start: the time Start has passed,
+// and Delay has passed since its last predecessor finished. Predecessors are indices in the
+// workload. A step with Compute sends no data: it ends when it begins, so that Delay is the
+// duration of a computation on host From.
 type Step struct {
 	FlowSpec
 	Compute  bool
 	Start    time.Duration
 	Delay    time.Duration
-	After    []int32 // the last byte of these has arrived
-	AfterAck []int32 // the last byte of these is acknowledged
+	After    []int32 // steps whose last byte must have arrived
+	AfterAck []int32 // steps whose last byte must be acknowledged
 	// Connection numbers the connection that carries the flow, from 1; 0 opens a new
 	// one. A flow inherits the congestion state of the flow before it on its connection.
 	Connection int32
-	// QueuePair: all flows of the connection also have the source port of the first, and
-	// share the state of entropy.
+	// QueuePair: all flows of the connection use the source port of the first flow, and share the
+	// state of entropy.
 	QueuePair bool
 }
 
-// A Workload is a set of flows that begin after each other. Predecessors count down
-// the waits of their successors. A step plans its flow when its count reaches zero.
+// A Workload is a set of flows that depend on each other. Each step counts its unfinished
+// predecessors, and plans its flow when the count reaches zero.
 //
-// In a network with parts, a predecessor may finish in another part than the one in
-// which the successor begins. Such a successor begins at the end of the window, which
-// all parts agree on. If all predecessors of a step finish at its source, it begins
-// at once.
+// In a network with parts, a predecessor may finish in another part than the one in which the
+// successor begins. Such a successor begins at the end of the window. If all predecessors of a
+// step finish at its source, it begins at once.
 //
 // A workload may have a million steps. It keeps only the fields that begin a step, and no
 // longer refers to a flow after its last acknowledgment.
 type Workload struct {
 	net       *Network
 	at        func(i int) Step
-	flows     []*Flow // nil: the caller does not need them
+	flows     []*Flow // nil: the caller does not need the flows
 	steps     []step
 	onArrival successors
 	onAck     successors
-	conns     map[int32]*connection // of several flows
-	planned   atomic.Int32          // steps that are about to begin
-	waiting   atomic.Int32          // steps that wait for predecessors
+	conns     map[int32]*connection // connections with several flows
+	planned   atomic.Int32          // number of steps that are about to begin
+	waiting   atomic.Int32          // number of steps that wait for predecessors
 }
 
-// A step is a Step under way.
+// A step is the state of a Step.
 type step struct {
 	ev         event
 	w          *Workload
-	flow       *Flow // nil: not made yet, or over
-	host       *Host // the source
+	flow       *Flow // nil: not created yet, or finished
+	host       *Host // the source host
 	start      time.Duration
-	delay      time.Duration // a computation that is over: when it ended
+	delay      time.Duration // in a finished computation: the time of its end
 	place      int32
-	waits      int32 // predecessors that have not finished
+	waits      int32 // number of unfinished predecessors
 	connection int32
-	dependent  bool // it has predecessors
-	local      bool // all predecessors finish at the source
+	dependent  bool // the step has predecessors
+	local      bool // all predecessors finish at the source host
 	compute    bool
 	queuePair  bool
 	over       bool // the last byte has arrived, or the computation has ended
 	acked      bool // the last byte is acknowledged
 }
 
-// Successors are the steps that wait for each step: for step i they are list[first[i]]
-// to list[first[i+1]-1].
+// Successors holds the steps that wait for each step: step i is followed by list[first[i]] to
+// list[first[i+1]-1].
 type successors struct{ first, list []int32 }
 
 func (s *successors) of(i int32) []int32 {
@@ -108,16 +107,16 @@ func newSuccessors(n int, before func(i int) []int32) (s successors) {
 	return s
 }
 
-// A connection outlives its flows.
+// A connection carries several flows, one after the other.
 type connection struct {
-	last    half           // the sending half of its latest flow
-	left    int            // flows still to begin
-	port    uint16         // the source port of a queue pair; 0: no flow has been made
-	entropy *entropySource // of a queue pair
+	last    half           // sending half of its latest flow
+	left    int            // flows that have not begun
+	port    uint16         // source port of a queue pair; 0: no flow has begun
+	entropy *entropySource // entropy state of a queue pair
 }
 
-// PlanWorkload plans the flows of a workload of n steps. at returns a step, and the same
-// one for each call. Unless flows is nil, flows[i] is set when step i begins.
+// PlanWorkload plans the flows of a workload of n steps. at returns step i, and must return the
+// same one for each call. If flows is not nil, flows[i] is set when step i begins.
 func (n *Network) PlanWorkload(count int, at func(i int) Step, flows []*Flow) (*Workload, error) {
 	w := &Workload{net: n, at: at, flows: flows, steps: make([]step, count), conns: map[int32]*connection{}}
 	uses := map[int32]int{}
@@ -203,7 +202,7 @@ func (w *Workload) checkAcks(i int) error {
 	return nil
 }
 
-// link registers, for each step, the steps that wait for it.
+// link registers each step with its predecessors.
 func (w *Workload) link() {
 	n := len(w.steps)
 	ends := make([]*Host, n)
@@ -227,7 +226,7 @@ func (w *Workload) link() {
 	w.onAck = newSuccessors(n, func(i int) []int32 { return w.at(i).AfterAck })
 }
 
-// plan has the flow begin Delay from now, and not before Start.
+// plan makes the flow begin after Delay from now, but not before Start.
 func (s *step) plan(now time.Duration) {
 	s.w.planned.Add(1)
 	at := max(s.start, now)
@@ -244,7 +243,8 @@ func (s *step) plan(now time.Duration) {
 	}
 }
 
-// computing returns the place of the events of a computation, which is after all flows.
+// computing returns the place of a computation's events, which come after the events of all
+// flows.
 func (s *step) computing() place { return place(3<<62 | uint64(s.place)<<1) }
 
 // waits reports whether the step has predecessors.
@@ -261,9 +261,9 @@ func (s *step) fire() {
 		switch done := s.w.at(int(s.place)).Done; {
 		case done == nil:
 		case s.w.net.placed():
-			s.host.net.defers(s.computing(), func() { done(nil) })
+			s.host.net.deferCall(s.computing(), func() { done(nil) })
 		default:
-			s.w.net.outside(func() { done(nil) })
+			s.w.net.callUser(func() { done(nil) })
 		}
 		return
 	}
@@ -292,7 +292,7 @@ func (s *step) samePort(f *Flow) {
 	}
 }
 
-// connect gives the source of a flow the state of its connection.
+// connect passes the state of the connection to the source of a flow.
 func (s *step) connect(f *source) {
 	c := s.w.conns[s.connection]
 	if c == nil {
@@ -314,14 +314,14 @@ func (s *step) connect(f *source) {
 // An heir is a sending half that can take over the congestion state of another.
 type heir interface{ inherit(from half) }
 
-// arrived notes that the last byte of the flow has arrived, or that the computation,
-// which has no flow, has ended.
+// arrived records that the last byte of the flow has arrived, or that the computation has ended,
+// which has no flow.
 func (s *step) arrived(n *Network, f *Flow) {
 	s.over = true
 	s.done(n, s.w.onArrival.of(s.place), f, receiving)
 }
 
-// acknowledged notes that the sender knows it.
+// acknowledged records that the sender has received the last acknowledgment.
 func (s *step) acknowledged(n *Network, f *Flow) {
 	s.acked, s.flow = true, nil
 	if list := s.w.onAck.of(s.place); len(list) > 0 {
@@ -329,7 +329,7 @@ func (s *step) acknowledged(n *Network, f *Flow) {
 	}
 }
 
-// done releases successors, at an end of the flow.
+// done releases the successors when one end of the flow has finished.
 func (s *step) done(n *Network, successors []int32, f *Flow, end uint64) {
 	deferred := false
 	for _, i := range successors {
@@ -346,7 +346,7 @@ func (s *step) done(n *Network, successors []int32, f *Flow, end uint64) {
 	if f != nil {
 		from = f.place(end)
 	}
-	n.defers(from, func() {
+	n.deferCall(from, func() {
 		for _, i := range successors {
 			if next := &s.w.steps[i]; !next.local {
 				next.release(s.w.net.now)
@@ -355,7 +355,7 @@ func (s *step) done(n *Network, successors []int32, f *Flow, end uint64) {
 	})
 }
 
-// release notes that a predecessor has finished.
+// release counts a finished predecessor.
 func (s *step) release(now time.Duration) {
 	if s.waits--; s.waits == 0 {
 		s.plan(now)
@@ -363,14 +363,14 @@ func (s *step) release(now time.Duration) {
 	}
 }
 
-// A Waiting is a step that waits, and its unfinished predecessors.
+// A Waiting is a waiting step and its unfinished predecessors.
 type Waiting struct {
 	Step int
 	For  []int
 }
 
-// Stalled reports whether steps wait and none is about to begin: unless packets arrive,
-// none ever will.
+// Stalled reports whether steps wait although none is about to begin. Only packets that still
+// arrive can start one then.
 func (w *Workload) Stalled() bool { return w.waiting.Load() > 0 && w.planned.Load() == 0 }
 
 // Waiting lists the steps that wait for predecessors, at most limit of them.
@@ -404,8 +404,8 @@ func (w *Workload) Ended(i int) (time.Duration, bool) {
 	return w.steps[i].delay, true
 }
 
-// Cycle returns steps of which each waits for the next, and the last for the first,
-// which is repeated at the end; or nil. before returns the predecessors of a step.
+// Cycle returns a cycle of steps in which each step waits for the next, or nil. The first step is
+// repeated at the end. before returns the predecessors of a step.
 func Cycle(n int, before func(i int) (after, afterAck []int32)) []int {
 	const (
 		unseen = iota
@@ -413,8 +413,8 @@ func Cycle(n int, before func(i int) (after, afterAck []int32)) []int {
 		closed
 	)
 	state := make([]uint8, n)
-	// A frame is a step on the way from the root of the search, and how many of its
-	// predecessors have been visited.
+	// A frame is a step on the path from the root of the search, with the number of its
+	// predecessors that have been visited.
 	type frame struct{ at, next int }
 	for root := range n {
 		if state[root] != unseen {
