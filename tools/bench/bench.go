@@ -122,7 +122,11 @@ func planOf(name string, p codegen.Params, t *fabric.Topology) (*plan.Plan, erro
 		return nil, err
 	}
 	pipelines := map[fabric.Role]*plan.Pipeline{}
-	for _, role := range []fabric.Role{fabric.Leaf, fabric.Spine} {
+	for _, sw := range t.Switches {
+		role := sw.Role
+		if pipelines[role] != nil {
+			continue
+		}
 		p.Role = string(role)
 		if pipelines[role], err = pipeline.Of(s, p); err != nil {
 			return nil, err

@@ -18,22 +18,26 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// A simBench is a network to measure: leaves with a scheme, four spines, and
-// hosts. Every host sends to a host below another leaf and receives from one.
+// A simBench is a network to measure: leaves with a scheme, four spines, and hosts, or
+// a fat tree. Every host sends to a host below another leaf and receives from one.
 type simBench struct {
 	engine, scheme string
 	leaves, hosts  int
+	k              int // of the fat tree; 0: leaves and spines
 }
 
 var simBenches = []simBench{
-	{"p4", "ecmp", 4, 32},
-	{"p4", "qall-poly3", 4, 32},
-	{"p4", "ecmp", 8, 128},
-	{"p4", "ecmp", 32, 1024},
-	{"native", "ecmp", 4, 32},
-	{"native", "qall-poly3", 4, 32},
-	{"native", "ecmp", 8, 128},
-	{"native", "ecmp", 32, 1024},
+	{engine: "p4", scheme: "ecmp", leaves: 4, hosts: 32},
+	{engine: "p4", scheme: "qall-poly3", leaves: 4, hosts: 32},
+	{engine: "p4", scheme: "ecmp", leaves: 8, hosts: 128},
+	{engine: "p4", scheme: "ecmp", leaves: 32, hosts: 1024},
+	{engine: "p4", scheme: "ecmp", leaves: 128, hosts: 1024, k: 16},
+	{engine: "p4", scheme: "drill+rlb", leaves: 128, hosts: 1024, k: 16},
+	{engine: "native", scheme: "ecmp", leaves: 4, hosts: 32},
+	{engine: "native", scheme: "qall-poly3", leaves: 4, hosts: 32},
+	{engine: "native", scheme: "ecmp", leaves: 8, hosts: 128},
+	{engine: "native", scheme: "ecmp", leaves: 32, hosts: 1024},
+	{engine: "native", scheme: "ecmp", leaves: 128, hosts: 1024, k: 16},
 }
 
 // benchHops is the number of packet-hops in one run. A packet-hop is the path
@@ -51,7 +55,10 @@ func Simulate(ctx context.Context, runs int) ([]Measurement, error) {
 		}
 		list = append(list, m)
 	}
-	for _, b := range []simBench{{"p4", "ecmp", 8, 128}, {"native", "ecmp", 8, 128}} {
+	for _, b := range []simBench{
+		{engine: "p4", scheme: "ecmp", leaves: 8, hosts: 128},
+		{engine: "native", scheme: "ecmp", leaves: 8, hosts: 128},
+	} {
 		m, err := b.gain(ctx, runs)
 		if err != nil {
 			return nil, fmt.Errorf("measuring %s on two cores: %w", b.name(), err)
@@ -59,7 +66,7 @@ func Simulate(ctx context.Context, runs int) ([]Measurement, error) {
 		list = append(list, m)
 	}
 	for _, scheme := range []string{"ecmp", "qall-poly3"} {
-		m, err := benchSimMemory(ctx, simBench{"p4", scheme, 4, 32})
+		m, err := benchSimMemory(ctx, simBench{engine: "p4", scheme: scheme, leaves: 4, hosts: 32})
 		if err != nil {
 			return nil, fmt.Errorf("measuring the memory of packets: %w", err)
 		}
@@ -68,7 +75,21 @@ func Simulate(ctx context.Context, runs int) ([]Measurement, error) {
 	return list, nil
 }
 
-func (b simBench) name() string { return fmt.Sprintf("sim.%s.%s.%d", b.engine, b.scheme, b.hosts) }
+func (b simBench) name() string {
+	name := fmt.Sprintf("sim.%s.%s.%d", b.engine, b.scheme, b.hosts)
+	if b.k > 0 {
+		name += ".fat-tree"
+	}
+	return name
+}
+
+// shape describes the topology.
+func (b simBench) shape() string {
+	if b.k > 0 {
+		return fmt.Sprintf("a fat tree with k = %d", b.k)
+	}
+	return fmt.Sprintf("%d leaves, 4 spines", b.leaves)
+}
 
 // run returns the median rate. All runs continue the same simulation.
 func (b simBench) run(ctx context.Context, runs int) (Measurement, error) {
@@ -82,7 +103,7 @@ func (b simBench) run(ctx context.Context, runs int) (Measurement, error) {
 		return Measurement{}, err
 	}
 	return Measurement{b.name(), benchHops / median(spent).Seconds() / 1e6, "Mhop/s", fmt.Sprintf(
-		"%d leaves, 4 spines, a DCTCP flow from each of %d hosts at 10 Gbps, CPU time of one core, median of %d", b.leaves, b.hosts, len(spent))}, nil
+		"%s, a DCTCP flow from each of %d hosts at 10 Gbps, CPU time of one core, median of %d", b.shape(), b.hosts, len(spent))}, nil
 }
 
 // hop simulates benchHops packet-hops. It counts them after each interval.
@@ -143,18 +164,14 @@ func (b simBench) gain(ctx context.Context, runs int) (Measurement, error) {
 	}
 	slices.Sort(ratios)
 	return Measurement{b.name() + ".two-cores", ratios[len(ratios)/2], "times", fmt.Sprintf(
-		"speed on two of %d cores as a multiple of the speed on one: %d leaves, 4 spines, a DCTCP flow from each of %d hosts at 10 Gbps, elapsed time, median of %d",
-		runtime.GOMAXPROCS(0), b.leaves, b.hosts, len(ratios))}, nil
+		"speed on two of %d cores as a multiple of the speed on one: %s, a DCTCP flow from each of %d hosts at 10 Gbps, elapsed time, median of %d",
+		runtime.GOMAXPROCS(0), b.shape(), b.hosts, len(ratios))}, nil
 }
 
 // network creates the network with queues of the given size and deploys the
 // scheme. With cores, ties are decided by place.
 func (b simBench) network(ctx context.Context, queue, cores int) (n *sim.Network, closing func(), err error) {
-	below := b.hosts / b.leaves
-	topo, err := fabric.LeafSpine{Leaves: b.leaves, Spines: 4, Hosts: below, Links: fabric.Links{
-		HostRate: 10 * fabric.Gbps, Rate: fabric.Rate(below) * 5 / 2 * fabric.Gbps,
-		HostDelay: time.Microsecond, Delay: 2 * time.Microsecond, Queue: queue,
-	}}.Make()
+	topo, err := b.topology(queue)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -166,7 +183,11 @@ func (b simBench) network(ctx context.Context, queue, cores int) (n *sim.Network
 	if n, err = sim.New(topo, o); err != nil {
 		return nil, nil, err
 	}
-	plan, err := planOf(b.scheme, codegen.Params{Ports: 4}, topo)
+	uplinks := 4
+	if b.k > 0 {
+		uplinks = b.k / 2
+	}
+	plan, err := planOf(b.scheme, codegen.Params{Ports: uplinks}, topo)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -180,6 +201,21 @@ func (b simBench) network(ctx context.Context, queue, cores int) (n *sim.Network
 	}
 	closing, err = loadSimPrograms(ctx, n, plan)
 	return n, closing, err
+}
+
+// topology makes the network's topology with queues of the given size. Links between
+// switches carry the traffic of all hosts.
+func (b simBench) topology(queue int) (*fabric.Topology, error) {
+	links := fabric.Links{
+		HostRate: 10 * fabric.Gbps, Rate: 10 * fabric.Gbps,
+		HostDelay: time.Microsecond, Delay: 2 * time.Microsecond, Queue: queue,
+	}
+	if b.k > 0 {
+		return fabric.FatTree{K: b.k, Links: links}.Make()
+	}
+	below := b.hosts / b.leaves
+	links.Rate = fabric.Rate(below) * 5 / 2 * fabric.Gbps
+	return fabric.LeafSpine{Leaves: b.leaves, Spines: 4, Hosts: below, Links: links}.Make()
 }
 
 // loadSimPrograms deploys over P4Runtime within this process.
