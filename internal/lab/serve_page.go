@@ -1,0 +1,233 @@
+//go:build !js
+
+package lab
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/network/p4app"
+	"github.com/p4lb/p4lb/internal/p4/describe"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+	"github.com/p4lb/p4lb/internal/server/gate"
+	"github.com/p4lb/p4lb/internal/server/thrift"
+)
+
+// A servedSwitch describes a switch to controllers.
+type servedSwitch struct {
+	Name    string `json:"name"`
+	Role    string `json:"role"`
+	Address string `json:"address"`
+	Thrift  string `json:"thrift,omitempty"`
+	Device  uint64 `json:"device_id"`
+	CPUPort int    `json:"cpu_port"`
+	P4Info  string `json:"p4info"`
+	Program string `json:"program"`
+	plan    *plan.Switch
+}
+
+// A caller is a controller that calls /next.
+type caller struct {
+	waits bool // for the next moment
+	left  bool // it has called /done
+	gone  bool // its connection broke while it waited
+}
+
+// bind opens the listeners of the page, which it returns, and of the switches.
+func (d *served) bind() (page net.Listener, err error) {
+	if page, err = net.Listen("tcp", d.o.Address); err != nil {
+		return nil, fmt.Errorf("serving the list of switches: %w", err)
+	}
+	d.listen = append(d.listen, page)
+	at := page.Addr().(*net.TCPAddr)
+	_, port, _ := net.SplitHostPort(d.o.Address)
+	listen := func(s *plan.Switch) (address string, err error) {
+		next := net.TCPAddr{IP: at.IP, Port: at.Port + len(d.listen)}
+		if port == "0" {
+			next.Port = 0
+		}
+		l, err := net.Listen("tcp", next.String())
+		if err != nil {
+			return "", fmt.Errorf("serving switch %s: %w", s.Name, err)
+		}
+		d.listen = append(d.listen, l)
+		return l.Addr().String(), nil
+	}
+	for _, s := range d.r.planned.Switches {
+		address, err := listen(s)
+		if err != nil {
+			return nil, err
+		}
+		role := string(s.Role)
+		d.at = append(d.at, servedSwitch{
+			Name: s.Name, Role: role, Address: address, Device: s.Device, CPUPort: s.CPUPort,
+			P4Info: "http://" + page.Addr().String() + "/" + role + ".p4info.txtpb", Program: "http://" + page.Addr().String() + "/" + role + ".json", plan: s,
+		})
+	}
+	for i, s := range d.r.planned.Switches {
+		if s.Pipeline.Manifest.Arch != manifest.V1Model {
+			continue // Thrift is the interface of simple_switch
+		}
+		if d.at[i].Thrift, err = listen(s); err != nil {
+			return nil, err
+		}
+	}
+	return page, nil
+}
+
+// start serves the page and the switches.
+func (d *served) start(page net.Listener) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { d.list(w) })
+	mux.HandleFunc("GET /next", d.next)
+	mux.HandleFunc("GET /done", d.done)
+	mux.HandleFunc("GET /topology.json", func(w http.ResponseWriter, _ *http.Request) { d.topology(w, p4app.Graph) })
+	mux.HandleFunc("GET /topology.db", func(w http.ResponseWriter, _ *http.Request) { d.topology(w, p4app.Database) })
+	known := map[string]bool{}
+	for _, s := range d.at {
+		if known[s.Role] {
+			continue
+		}
+		known[s.Role] = true
+		pattern, pipeline := "GET /"+s.Role, s.plan.Pipeline
+		mux.HandleFunc(pattern+".p4info.txtpb", func(w http.ResponseWriter, _ *http.Request) { w.Write(describe.Text(pipeline.P4Info)) })
+		mux.HandleFunc(pattern+".json", func(w http.ResponseWriter, _ *http.Request) { w.Write(pipeline.Config) })
+	}
+	const head = 10 * time.Second
+	d.page = &http.Server{Handler: mux, ReadHeaderTimeout: head, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	d.work.Go(func() { d.page.Serve(gate.Bound(page, 256, false, slog.New(slog.DiscardHandler))) })
+	d.o.Log(fmt.Sprintf("serving %s: http://%s lists the switches", d.r.Name(), page.Addr()))
+	for i, s := range d.at {
+		server, l := d.target.Server(s.Name), d.listen[1+i]
+		d.work.Go(func() { server.Serve(l) })
+		d.o.Log(fmt.Sprintf("  %s: P4Runtime at %s, device id %d, P4Info %s", s.Name, s.Address, s.Device, s.P4Info))
+	}
+	rest := d.listen[1+len(d.at):]
+	for _, s := range d.at {
+		if s.Thrift == "" {
+			continue
+		}
+		l, n := rest[0], d.nodes[s.Name]
+		rest = rest[1:]
+		server := thrift.NewServer(&thriftNode{d.target.Device(s.Name), n}, s.Device)
+		server.AllowSwap()
+		server.Simulate(thriftTurns{n})
+		d.thrift = append(d.thrift, server)
+		d.work.Go(func() { server.Serve(l) })
+		d.o.Log(fmt.Sprintf("  %s: Thrift at %s", s.Name, s.Thrift))
+	}
+}
+
+// next is the call of a controller that has finished a moment. It returns at the next one.
+func (d *served) next(w http.ResponseWriter, req *http.Request) {
+	name := cmp.Or(req.URL.Query().Get("name"), "1")
+	d.mu.Lock()
+	c := d.callers[name]
+	switch {
+	case d.ended:
+		d.mu.Unlock()
+		d.answer(w, true)
+		return
+	case c == nil && (len(name) > 64 || len(d.callers) >= 1024):
+		d.mu.Unlock()
+		http.Error(w, "want a name of up to 64 bytes and at most 1024 controllers", http.StatusBadRequest)
+		return
+	case c == nil || c.left:
+		c = &caller{}
+		d.callers[name] = c
+	case c.waits:
+		d.mu.Unlock()
+		http.Error(w, fmt.Sprintf("controller %s waits already: give each controller a name of its own, as in /next?name=a", name), http.StatusConflict)
+		return
+	}
+	c.waits = true
+	d.heard = time.Now()
+	moment := max(d.moments, 1)
+	d.notify()
+	for d.moments <= moment && !d.ended {
+		changed := d.changed
+		d.mu.Unlock()
+		select {
+		case <-changed:
+			d.mu.Lock()
+		case <-req.Context().Done():
+			d.mu.Lock()
+			if d.moments <= moment && !d.ended {
+				c.gone = true
+				d.notify()
+			}
+			d.mu.Unlock()
+			return
+		}
+	}
+	ended := d.ended
+	d.mu.Unlock()
+	d.answer(w, ended)
+}
+
+// done is the call of a controller that leaves the switches as they are.
+func (d *served) done(w http.ResponseWriter, req *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	name := cmp.Or(req.URL.Query().Get("name"), "1")
+	if d.callers[name] == nil && (len(name) > 64 || len(d.callers) >= 1024) {
+		http.Error(w, "want a name of up to 64 bytes and at most 1024 controllers", http.StatusBadRequest)
+		return
+	}
+	d.callers[name] = &caller{left: true}
+	d.heard = time.Now()
+	d.notify()
+	fmt.Fprintln(w, "ok")
+}
+
+// A clockReading is the answer to /next.
+type clockReading struct {
+	Run   string `json:"run"`
+	Time  string `json:"time"`
+	NS    int64  `json:"time_ns"`
+	Ended bool   `json:"ended"`
+}
+
+func (d *served) answer(w http.ResponseWriter, ended bool) {
+	now := time.Duration(d.now.Load())
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(clockReading{d.r.Name(), now.String(), int64(now), ended})
+}
+
+func (d *served) list(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.Encode(struct {
+		Run      string         `json:"run"`
+		Every    string         `json:"every"`
+		Switches []servedSwitch `json:"switches"`
+	}{d.r.Name(), d.o.Every.String(), d.at})
+}
+
+// topology answers with the topology in a form of p4-utils, with the addresses of the
+// servers.
+func (d *served) topology(w http.ResponseWriter, form func(*fabric.Topology, map[string]int) ([]byte, error)) {
+	topo, cpu := *d.r.topo, map[string]int{}
+	topo.Switches = slices.Clone(topo.Switches)
+	for _, s := range d.at {
+		cpu[s.Name] = s.CPUPort
+		to := topo.Switch(s.Name)
+		to.GRPC, to.Thrift = s.Address, s.Thrift
+	}
+	text, err := form(&topo, cpu)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(text)
+}
