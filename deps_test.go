@@ -182,7 +182,7 @@ var rooms = map[string][]string{
 	"internal/lab/spec":   {"internal/text/tree", "internal/scheme/advice", "codegen", "internal/controller/plan", "internal/network/fabric", "fitting", "internal/text/plain", "internal/scheme", "internal/sim", "internal/student", "internal/text/units"},
 	"internal/lab/native": {"codegen", "internal/controller/plan", "fitting", "internal/scheme/manifest", "internal/scheme/model", "internal/sim"},
 	"internal/lab": {
-		"internal/server/thrift", "internal/network/p4app",
+		"internal/server/thrift", "internal/network/p4app", "internal/controller/tofino",
 		"internal/play/share", "internal/server/gate", "internal/p4/describe",
 		"internal/device/ports", "internal/lab/spec", "internal/lab/native",
 		"internal/provenance", "internal/student",

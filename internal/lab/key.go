@@ -28,6 +28,9 @@ func (j *Job) Key() string {
 	fmt.Fprintf(&b, "result-version=%d\n", resultVersion)
 	if j.serve != nil {
 		fmt.Fprintf(&b, "served every %v\n", j.serve.Every)
+		if j.serve.BfRt {
+			b.WriteString("over BfRt\n")
+		}
 	}
 	spec.WriteForm(&b, "", j.decisive())
 	j.setup.once.Do(func() { j.setup.contents = j.contents() })

@@ -33,7 +33,7 @@ type Job struct {
 	x      *spec.Experiment
 	rounds int               // of a packet in a switch; 0: the data plane's default
 	cores  int               // for this run, where ties are decided by place
-	world  string            // where it runs; "" stands for Sim
+	world  string            // in real time; "" is the simulator
 	deploy deployer          // of P4 programs; nil: deployDirect
 	begin  func(*View) error // before the first packet; nil: none
 	serve  *Serve            // controllers of the user; nil: none
@@ -55,6 +55,8 @@ type Serve struct {
 	// the switches have the next ports, in the order of the topology. Port 0 stands for
 	// free ports.
 	Address string
+	// BfRt serves BfRt instead of P4Runtime, for programs for Tofino.
+	BfRt bool
 	// Every is the virtual time between moments.
 	Every time.Duration
 	// Wait is the number of controllers that call /next at each moment. With 0 the clock
@@ -465,7 +467,7 @@ func (r *running) framingOf(kind sim.Transport, t *sim.Tuning) framing {
 	if t.Segment > 0 {
 		f.segment = int64(t.Segment)
 	}
-	if r.world != "" && r.world != Sim {
+	if r.world != "" {
 		f.headers = 0
 	}
 	return f

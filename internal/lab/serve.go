@@ -7,11 +7,8 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/p4lb/p4lb/controller"
@@ -19,7 +16,6 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/spec"
 	"github.com/p4lb/p4lb/internal/network/embedded"
 	"github.com/p4lb/p4lb/internal/server/p4rt"
-	"github.com/p4lb/p4lb/internal/server/thrift"
 )
 
 // check completes the options for an experiment.
@@ -66,70 +62,38 @@ func (o *Serve) check(jobs []*Job) error {
 		case j.world != "":
 			return fmt.Errorf("%s: serving is for virtual time: in world %s use p4lb deploy", o.row, j.world)
 		}
+		if o.BfRt {
+			if err := o.checkBfRt(j); err != nil {
+				return err
+			}
+		}
 		j.serve, j.deploy = o, deployServed
 	}
 	return nil
-}
-
-// A served network has a P4Runtime server and, for v1model, a Thrift server for each
-// switch. p4lb deploys the plan; from the first moment on the switches belong to the
-// controllers.
-//
-// The clock stands while open is set. Calls are processed only then, so that their
-// effects have a definite virtual time; packet-outs take effect at the end of the moment.
-type served struct {
-	o      *Serve
-	r      *running
-	target *embedded.Target
-	at     []servedSwitch
-	nodes  map[string]*servedNode
-	listen []net.Listener // of the page, then of P4Runtime, then of Thrift
-	thrift []*thrift.Server
-	page   *http.Server
-	ready  bool // the plan is deployed
-	work   sync.WaitGroup
-	now    atomic.Int64 // virtual time of the moment
-	began  time.Time    // of real time, when virtual time began
-
-	loading  sync.Mutex // switches start programs one after the other
-	mu       sync.Mutex
-	changed  chan struct{} // is closed at each change of the fields below
-	open     bool
-	opened   time.Time // the begin of the moment
-	moments  int
-	ended    bool
-	active   map[*servedCall]bool
-	heard    time.Time // the last sign of life of a controller
-	called   time.Time // the end of the last call
-	queued   int       // calls that wait for the clock to stand
-	callers  map[string]*caller
-	sessions map[string]bool // streams, by client and switch
-	frames   []servedFrame
-	refused  int
-	calls    int
-	first    string // refusal
-	logged   int
 }
 
 // deployServed deploys the plan and opens the servers.
 func deployServed(ctx context.Context, r *running) (_ deployment, err error) {
 	o := r.Job.serve
 	o.mu.Lock()
-	d := &served{o: o, r: r, changed: make(chan struct{}), open: true, active: map[*servedCall]bool{}, callers: map[string]*caller{}, sessions: map[string]bool{}, nodes: map[string]*servedNode{}}
+	d := &served{o: o, r: r, changed: make(chan struct{}), open: true, active: map[*servedCall]bool{}, callers: map[string]*caller{}, sessions: map[string]bool{}, nodes: map[string]*servedNode{}, programs: map[string]servedProgram{}}
 	defer func() {
 		if err != nil {
 			d.close()
 		}
 	}()
+	if err := d.describe(); err != nil {
+		return nil, err
+	}
 	page, err := d.bind()
 	if err != nil {
 		return nil, err
 	}
 	chance := r.newChance()
 	d.target = embedded.New(embedded.Options{
-		Memory: true, Still: true, Seed: r.Seed, Load: chance.load, Priorities: r.planned.Queues(),
+		Memory: true, Still: true, BfRt: o.BfRt, Seed: r.Seed, Load: chance.load, Priorities: r.planned.Queues(),
 		Simulator: func(name string) p4rt.Simulator {
-			d.nodes[name] = &servedNode{d, r.planned.Switch(name), r.net.Switch(name), chance}
+			d.nodes[name] = &servedNode{served: d, plan: r.planned.Switch(name), sw: r.net.Switch(name), chance: chance}
 			return d.nodes[name]
 		},
 	})
@@ -172,14 +136,6 @@ func (d *served) vacate(ctx context.Context) error {
 		}
 		return false, 0, fmt.Errorf("the deployment's streams to %d switches have not ended within %v", len(d.sessions), most)
 	})
-}
-
-// log passes the first lines on.
-func (d *served) log(format string, args ...any) {
-	const most = 20
-	if d.logged++; d.logged <= most {
-		d.o.Log(fmt.Sprintf(format, args...))
-	}
 }
 
 // setLinks reports the state of links to the switches at their ends.

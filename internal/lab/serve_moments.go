@@ -23,15 +23,15 @@ func (d *served) begin(ctx context.Context) {
 	d.r.net.At(0, turn)
 }
 
-// notify wakes all waiters. The caller holds d.mu.
-func (d *served) notify() {
-	close(d.changed)
-	d.changed = make(chan struct{})
-}
-
 // moment lets the clock stand until the controllers are ready.
 func (d *served) moment(ctx context.Context, now time.Duration) error {
 	d.now.Store(int64(now))
+	d.mu.Lock()
+	notices := d.notices
+	d.mu.Unlock()
+	for _, f := range notices {
+		f()
+	}
 	d.mu.Lock()
 	d.open, d.opened, d.heard = true, time.Now(), time.Now()
 	d.moments++
@@ -53,30 +53,6 @@ func (d *served) moment(ctx context.Context, now time.Duration) error {
 		f.sw.PacketOut(f.frame)
 	}
 	return err
-}
-
-// wait blocks until a condition is true, or returns the reason why it cannot become
-// true. The caller holds d.mu.
-func (d *served) wait(ctx context.Context, now time.Duration, until func(now time.Duration) (ok bool, again time.Duration, err error)) error {
-	for {
-		ok, again, err := until(now)
-		if ok || err != nil {
-			return err
-		}
-		changed := d.changed
-		d.mu.Unlock()
-		timer := time.NewTimer(again)
-		select {
-		case <-changed:
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
-		d.mu.Lock()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
 }
 
 // settled reports whether the clock may go on, or when to ask again. It returns an error

@@ -21,26 +21,6 @@ import (
 	"github.com/p4lb/p4lb/internal/server/thrift"
 )
 
-// A servedSwitch describes a switch to controllers.
-type servedSwitch struct {
-	Name    string `json:"name"`
-	Role    string `json:"role"`
-	Address string `json:"address"`
-	Thrift  string `json:"thrift,omitempty"`
-	Device  uint64 `json:"device_id"`
-	CPUPort int    `json:"cpu_port"`
-	P4Info  string `json:"p4info"`
-	Program string `json:"program"`
-	plan    *plan.Switch
-}
-
-// A caller is a controller that calls /next.
-type caller struct {
-	waits bool // for the next moment
-	left  bool // it has called /done
-	gone  bool // its connection broke while it waited
-}
-
 // bind opens the listeners of the page, which it returns, and of the switches.
 func (d *served) bind() (page net.Listener, err error) {
 	if page, err = net.Listen("tcp", d.o.Address); err != nil {
@@ -67,10 +47,16 @@ func (d *served) bind() (page net.Listener, err error) {
 			return nil, err
 		}
 		role := string(s.Role)
-		d.at = append(d.at, servedSwitch{
+		url := "http://" + page.Addr().String() + "/" + role
+		to := servedSwitch{
 			Name: s.Name, Role: role, Address: address, Device: s.Device, CPUPort: s.CPUPort,
-			P4Info: "http://" + page.Addr().String() + "/" + role + ".p4info.txtpb", Program: "http://" + page.Addr().String() + "/" + role + ".json", plan: s,
-		})
+			P4Info: url + ".p4info.txtpb", Program: url + ".json", plan: s,
+		}
+		if d.o.BfRt { // a chip is the first of its switch
+			to.Address, to.BfRt, to.Device = "", address, 0
+			to.Schema, to.P4Name = url+".bf-rt.json", d.programs[role].name
+		}
+		d.at = append(d.at, to)
 	}
 	for i, s := range d.r.planned.Switches {
 		if s.Pipeline.Manifest.Arch != manifest.V1Model {
@@ -97,17 +83,24 @@ func (d *served) start(page net.Listener) {
 			continue
 		}
 		known[s.Role] = true
-		pattern, pipeline := "GET /"+s.Role, s.plan.Pipeline
-		mux.HandleFunc(pattern+".p4info.txtpb", func(w http.ResponseWriter, _ *http.Request) { w.Write(describe.Text(pipeline.P4Info)) })
-		mux.HandleFunc(pattern+".json", func(w http.ResponseWriter, _ *http.Request) { w.Write(pipeline.Config) })
+		pattern, info, program := "GET /"+s.Role, s.plan.Pipeline.P4Info, d.programs[s.Role]
+		mux.HandleFunc(pattern+".p4info.txtpb", func(w http.ResponseWriter, _ *http.Request) { w.Write(describe.Text(info)) })
+		mux.HandleFunc(pattern+".json", func(w http.ResponseWriter, _ *http.Request) { w.Write(program.config) })
+		if s.Schema != "" {
+			mux.HandleFunc(pattern+".bf-rt.json", func(w http.ResponseWriter, _ *http.Request) { w.Write(program.schema) })
+		}
 	}
 	const head = 10 * time.Second
 	d.page = &http.Server{Handler: mux, ReadHeaderTimeout: head, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	d.work.Go(func() { d.page.Serve(gate.Bound(page, 256, false, slog.New(slog.DiscardHandler))) })
 	d.o.Log(fmt.Sprintf("serving %s: http://%s lists the switches", d.r.Name(), page.Addr()))
 	for i, s := range d.at {
-		server, l := d.target.Server(s.Name), d.listen[1+i]
-		d.work.Go(func() { server.Serve(l) })
+		l := d.listen[1+i]
+		d.work.Go(func() { d.target.Serve(s.Name, l) })
+		if s.BfRt != "" {
+			d.o.Log(fmt.Sprintf("  %s: BfRt at %s, device 0, program %s, schema %s", s.Name, s.BfRt, s.P4Name, s.Schema))
+			continue
+		}
 		d.o.Log(fmt.Sprintf("  %s: P4Runtime at %s, device id %d, P4Info %s", s.Name, s.Address, s.Device, s.P4Info))
 	}
 	rest := d.listen[1+len(d.at):]
@@ -221,7 +214,7 @@ func (d *served) topology(w http.ResponseWriter, form func(*fabric.Topology, map
 	for _, s := range d.at {
 		cpu[s.Name] = s.CPUPort
 		to := topo.Switch(s.Name)
-		to.GRPC, to.Thrift = s.Address, s.Thrift
+		to.GRPC, to.Thrift = cmp.Or(s.Address, s.BfRt), s.Thrift
 	}
 	text, err := form(&topo, cpu)
 	if err != nil {

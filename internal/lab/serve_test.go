@@ -49,7 +49,9 @@ type listed struct {
 	Name, Role, Address string
 	Device              uint64 `json:"device_id"`
 	P4Info, Program     string
-	Thrift              string
+	Thrift, BfRt        string
+	Schema              string `json:"bfrt_info"`
+	P4Name              string `json:"p4_name"`
 }
 
 func get(t *testing.T, url string) (string, int) {

@@ -28,10 +28,7 @@ func (*thriftNode) SetQueueDepth(int, int, int) error { return errQueue }
 func (*thriftNode) SetQueueRate(int, int, uint64) error { return errQueue }
 
 // PortCounts returns the packets at each simulated port.
-func (t *thriftNode) PortCounts() []bmv2.PortCounts {
-	list, _ := (&simRegisters{sw: t.node.sw}).PortCounts(context.Background()) // never fails
-	return list
-}
+func (t *thriftNode) PortCounts() []bmv2.PortCounts { return t.node.PortCounts() }
 
 // Ports lists the ports with the names that p4-utils gives them.
 func (t *thriftNode) Ports() (list []thrift.PortInfo) {

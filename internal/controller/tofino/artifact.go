@@ -32,9 +32,16 @@ type Profile struct {
 	Pipes           []int
 }
 
-// Encode returns the configuration of a pipeline for this target. The name of the
-// program contains a hash of the binary, which identifies it on a switch.
+// Encode returns the configuration of a pipeline for this target.
 func (a *Artifact) Encode() ([]byte, error) {
+	return proto.MarshalOptions{Deterministic: true}.Marshal(a.config())
+}
+
+// ProgramName returns the name of the program on a switch. It contains a hash of the
+// binary.
+func (a *Artifact) ProgramName() string { return a.config().GetP4Name() }
+
+func (a *Artifact) config() *wire.ForwardingPipelineConfig {
 	c := &wire.ForwardingPipelineConfig{BfruntimeInfo: a.Schema}
 	sum := sha256.New()
 	add := func(b []byte) {
@@ -53,7 +60,7 @@ func (a *Artifact) Encode() ([]byte, error) {
 		}
 	}
 	c.P4Name = fmt.Sprintf("%s_%x", a.Name, sum.Sum(nil)[:4])
-	return proto.MarshalOptions{Deterministic: true}.Marshal(c)
+	return c
 }
 
 // ReadConf reads the .conf that p4c writes for bf_switchd. The files that it names

@@ -272,6 +272,25 @@ func (t *Target) Server(name string) *p4rt.Server {
 	return nil
 }
 
+// Serve answers the clients of the named switch on another listener, until the switch
+// stops.
+func (t *Target) Serve(name string, l net.Listener) error {
+	n, err := t.node(name)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	server, bfrt := n.server, n.bfrt
+	t.mu.Unlock()
+	switch {
+	case server != nil:
+		return server.Serve(l)
+	case bfrt != nil:
+		return bfrt.Serve(l)
+	}
+	return n.why()
+}
+
 // Switch returns the data plane of the named switch: nil before the first
 // program, another one after each.
 func (t *Target) Switch(name string) *dataplane.Switch {

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
@@ -113,8 +115,8 @@ func (s *Server) reportIdle() (again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.programs {
-		for _, o := range p.tables {
-			t, ok := o.(*matchTable)
+		for _, id := range slices.Sorted(maps.Keys(p.tables)) {
+			t, ok := p.tables[id].(*matchTable)
 			if !ok || !t.ageing.config.GetEnable() || t.ageing.config.GetIdleTableMode() != wire.IdleTable_IDLE_TABLE_NOTIFY_MODE {
 				continue
 			}

@@ -14,6 +14,7 @@ import (
 	spb "google.golang.org/genproto/googleapis/rpc/status"
 
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
+	"github.com/p4lb/p4lb/internal/server/p4rt"
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
@@ -88,6 +89,11 @@ func (s *Server) StreamChannel(stream wire.StreamServer) error {
 	c := &client{outbox: &outbox{ready: make(chan struct{}, 1), room: s.opts.MaxPending, all: s.gate.Pending()}, gone: make(chan struct{})}
 	defer c.outbox.close()
 	defer s.clients.leave(c)
+	refused := func(err error) {
+		if sim := s.dev.Simulator(); sim != nil {
+			sim.Refused(p4rt.ClientOf(stream.Context()), err)
+		}
+	}
 	came, failed := make(chan *wire.StreamMessageRequest), make(chan error, 1)
 	go func() {
 		for n := 0; ; n++ {
@@ -109,7 +115,8 @@ func (s *Server) StreamChannel(stream wire.StreamServer) error {
 	for {
 		select {
 		case m := <-came:
-			if err := s.hear(c, m); err != nil {
+			if err := s.hear(c, m, refused); err != nil {
+				refused(err)
 				return err
 			}
 		case <-c.outbox.ready:
@@ -176,8 +183,8 @@ func (c *client) last(stream wire.StreamServer) error {
 	return c.why
 }
 
-// hear handles a message from a client.
-func (s *Server) hear(c *client, m *wire.StreamMessageRequest) error {
+// hear handles a message from a client. It calls refused for a rejected subscription.
+func (s *Server) hear(c *client, m *wire.StreamMessageRequest, refused func(error)) error {
 	switch u := m.GetUpdate().(type) {
 	case *wire.StreamMessageRequest_Subscribe:
 		answer := proto.Clone(u.Subscribe).(*wire.Subscribe)
@@ -187,6 +194,7 @@ func (s *Server) hear(c *client, m *wire.StreamMessageRequest) error {
 			err = invalidf("there is no device %d", u.Subscribe.GetDeviceId())
 		}
 		if err != nil {
+			refused(err)
 			f := failureOf(err)
 			answer.Status = &spb.Status{Code: int32(f.code), Message: f.msg}
 		}

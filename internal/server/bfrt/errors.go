@@ -132,6 +132,20 @@ func refused(list []*wire.Error) error {
 	return status.ErrorProto(s)
 }
 
+// reasonOf returns the message of an error, or of the first rejected part of a batch.
+func reasonOf(err error) error {
+	if err == nil {
+		return nil
+	}
+	s := status.Convert(err)
+	for i, d := range s.Details() {
+		if e, ok := d.(*wire.Error); ok && e.GetCanonicalCode() != int32(codes.OK) {
+			return fmt.Errorf("part %d: %s", i+1, e.GetMessage())
+		}
+	}
+	return errors.New(s.Message())
+}
+
 const errorURL = "type.googleapis.com/bfrt_proto.Error"
 
 const notFound = codes.NotFound

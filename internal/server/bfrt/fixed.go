@@ -204,6 +204,9 @@ func (c *fixed) managers(named map[string]*recordTable) {
 		t.constant, t.all = true, all(t)
 		t.accept = func(row *record) error { _, err := port(t, row); return err }
 		t.apply = func(r *request, _, after *record) error {
+			if err := s.fixed(); err != nil {
+				return err
+			}
 			r.moving(func() { c.shapePort(named, after) })
 			return nil
 		}
@@ -214,6 +217,9 @@ func (c *fixed) managers(named map[string]*recordTable) {
 		t.apply = func(r *request, before, after *record) error {
 			row := cmp.Or(after, before)
 			p, q, err := queue(t, r, row)
+			if err == nil {
+				err = s.fixed()
+			}
 			if err != nil {
 				return err
 			}

@@ -156,7 +156,7 @@ func FuzzRequest(f *testing.F) {
 		case fuzzHear:
 			if m := new(wire.StreamMessageRequest); into(m) {
 				c := newClient(0, "")
-				_ = r.s.hear(c, m)
+				_ = r.s.hear(c, m, func(error) {})
 				r.s.clients.leave(c)
 				c.outbox.close()
 			}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"time"
 
 	"github.com/p4lb/p4lb/internal/bfrt"
@@ -41,7 +42,7 @@ func (p *program) learn(pipe int, d dataplane.Digest) {
 		return
 	}
 	l.pending[pipe] = append(l.pending[pipe], m)
-	if l.timer == nil {
+	if l.timer == nil && p.s.dev.Simulator() == nil {
 		l.timer = time.AfterFunc(learnFor, func() { p.tellLearned(l) })
 	}
 }
@@ -62,6 +63,10 @@ func (p *program) tellLearned(l *learner) {
 	pending := l.pending
 	l.pending, l.timer = [maxPipes][]*wire.TableData{}, nil
 	first := l.next
+	if !slices.ContainsFunc(pending[:], func(list []*wire.TableData) bool { return len(list) > 0 }) {
+		l.mu.Unlock()
+		return
+	}
 	l.next += maxPipes
 	l.mu.Unlock()
 	for pipe, list := range pending {

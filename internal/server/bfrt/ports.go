@@ -43,6 +43,9 @@ func newPortTables(s *Server, named map[string]*recordTable) *portTables {
 			return err
 		}
 		on := after != nil && after.flag(t.table, "$PORT_ENABLE")
+		if err := s.fixed(); err != nil && !on {
+			return err
+		}
 		r.moving(func() { s.dev.SetPort(port, on) })
 		return nil
 	}
@@ -199,6 +202,16 @@ func (p *portTables) tell() {
 			}},
 		})
 	}
+}
+
+// fixed returns the reason why clients cannot change ports and queues, or nil.
+func (s *Server) fixed() error {
+	if sim := s.dev.Simulator(); sim != nil {
+		if err := sim.Fixed(); err != nil {
+			return failf(unimplemented, "%v", err)
+		}
+	}
+	return nil
 }
 
 func nameOf(port uint32) string { return fmt.Sprintf("%d/%d", port/4+1, port%4) }

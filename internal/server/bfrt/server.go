@@ -11,8 +11,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
@@ -24,31 +27,61 @@ import (
 	"github.com/p4lb/p4lb/internal/server/p4rt"
 )
 
-func (o *Options) validate() error {
+// validate completes the options for a chip with at most the given number of pipes.
+func (o *Options) validate(most int) error {
 	if o.Arch != bmv2.TNA && o.Arch != bmv2.T2NA {
 		return errors.New("BfRt is for programs for Tofino (tna, t2na)")
 	}
-	o.Pipes = cmp.Or(o.Pipes, maxPipes)
-	if o.Pipes < 1 || o.Pipes > maxPipes {
-		return errors.New("a chip has 1 to 4 pipes")
+	o.Pipes = cmp.Or(o.Pipes, most)
+	if o.Pipes < 1 || o.Pipes > most {
+		return fmt.Errorf("%d pipes: want 1 to %d", o.Pipes, most)
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o.Limits.Complete()
 }
 
-// New returns a server for d, without a program.
+// simCalls describes the calls to the simulator of a chip.
+var simCalls = p4rt.SimCalls{
+	Service: wire.ServiceName,
+	Turns:   []string{"Write", "Read", "SetForwardingPipelineConfig"},
+	Reason:  reasonOf,
+}
+
+// New returns a server for d, without a program. A simulated chip has one pipe, and its
+// clients get notifications at moments of the simulator only.
 func New(d *p4rt.Device, o Options) (*Server, error) {
-	if err := o.validate(); err != nil {
+	sim := d.Simulator()
+	if err := o.validate(ifElse(sim == nil, maxPipes, 1)); err != nil {
 		return nil, err
 	}
 	s := &Server{dev: d, opts: o, stop: make(chan struct{}), idle: p4rt.NewIdleWatch(), turn: make(chan struct{}, 1), cpu: d.CPU()}
 	s.chip = newFixed(s)
 	s.gate = gate.New(&s.opts.Limits, wire.ServiceName, d.Busy, o.Log)
-	s.grpc = grpc.NewServer(append(s.gate.Options(o.TLS, &codec{CodecV2: encoding.GetCodecV2(encproto.Name)}), grpc.MaxSendMsgSize(1<<30))...)
+	opts := append(s.gate.Options(o.TLS, &codec{CodecV2: encoding.GetCodecV2(encproto.Name)}), grpc.MaxSendMsgSize(1<<30))
+	if sim != nil {
+		opts = append(opts, simCalls.Options(sim)...)
+		sim.AtMoments(s.notify)
+	} else {
+		s.work.Go(func() { s.idle.Run(s.stop, s.reportIdle) })
+		d.OnPorts(s.portsChanged)
+	}
+	s.grpc = grpc.NewServer(opts...)
 	wire.Register(s.grpc, s)
-	s.work.Go(func() { s.idle.Run(s.stop, s.reportIdle) })
-	d.OnPorts(s.portsChanged)
 	return s, nil
+}
+
+// notify sends all notifications that are due. The simulator calls it when the clock
+// stops.
+func (s *Server) notify() {
+	s.tellPorts()
+	s.reportIdle()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, p := range s.programs {
+		for _, list := range slices.Sorted(maps.Keys(p.learners)) {
+			p.tellLearned(p.learners[list])
+		}
+	}
 }
 
 // Serve answers clients on l until Stop is called.

@@ -146,6 +146,9 @@ func (d *Device) now() time.Duration {
 	return time.Since(d.start)
 }
 
+// Simulator returns the simulator that runs the data plane, or nil.
+func (d *Device) Simulator() Simulator { return d.opts.Simulator }
+
 // Elapsed returns the clock used for timestamps in the data plane.
 func (d *Device) Elapsed() time.Duration { return d.now() }
 

@@ -11,10 +11,13 @@ import (
 // The methods below serve other protocols than P4Runtime and programs that
 // embed the device. A device has only one server.
 
-// RunPipes runs one switch per pipe of a chip. Packets to the CPU leave through
-// the CPU port.
+// RunPipes runs one switch per pipe of a chip, in a simulation the first one alone.
+// Packets to the CPU leave through the CPU port.
 func (d *Device) RunPipes(pipes []*dataplane.Switch, program []byte) {
 	d.replace(dataplane.NewPipes(pipes), program, nil)
+	if d.opts.Simulator != nil {
+		d.opts.Simulator.Run(pipes[0])
+	}
 }
 
 // Exclusively calls f while no packet is processed.
@@ -43,11 +46,23 @@ func (d *Device) PortStates() map[uint32]PortState {
 	for number, down := range *d.down.Load() {
 		list[number] = PortState{Up: !down}
 	}
-	for number, p := range d.ports {
-		s := list[number]
-		s.SentPackets, s.SentBytes = p.counts.OutPackets, p.counts.OutBytes
-		s.ReceivedPackets, s.ReceivedBytes = p.counts.InPackets, p.counts.InBytes
-		list[number] = s
+	count := func(c *bmv2.PortCounts) {
+		s, there := list[uint32(c.Port)]
+		if !there {
+			return
+		}
+		s.SentPackets, s.SentBytes = c.OutPackets, c.OutBytes
+		s.ReceivedPackets, s.ReceivedBytes = c.InPackets, c.InBytes
+		list[uint32(c.Port)] = s
+	}
+	if d.opts.Simulator != nil {
+		for _, c := range d.opts.Simulator.PortCounts() {
+			count(&c)
+		}
+		return list
+	}
+	for _, p := range d.ports {
+		count(p.counts)
 	}
 	return list
 }

@@ -81,7 +81,7 @@ func NewServer(d *Device, o Options) (*Server, error) {
 	s.gate = gate.New(&s.limits, p4v1.P4Runtime_ServiceDesc.ServiceName, d.Busy, o.Log)
 	opts := s.gate.Options(o.TLS, newCodec())
 	if d.opts.Simulator != nil {
-		opts = append(opts, simulated(d.opts.Simulator)...)
+		opts = append(opts, p4rtCalls.Options(d.opts.Simulator)...)
 	}
 	s.grpc = grpc.NewServer(opts...)
 	p4v1.RegisterP4RuntimeServer(s.grpc, s)
@@ -93,7 +93,11 @@ func NewServer(d *Device, o Options) (*Server, error) {
 	reflection.Register(s.grpc)
 	d.OnPorts(s.portsChanged)
 	d.onSwap = s.swapped
-	go s.idle.Run(s.stop, s.reportIdle)
+	if sim := d.opts.Simulator; sim != nil {
+		sim.AtMoments(func() { s.reportIdle() })
+	} else {
+		go s.idle.Run(s.stop, s.reportIdle)
+	}
 	return s, nil
 }
 

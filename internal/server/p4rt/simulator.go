@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -12,6 +14,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
@@ -22,6 +25,14 @@ type Simulator interface {
 	Now() time.Duration
 	// Run is called with each program that the device starts.
 	Run(sw *dataplane.Switch)
+	// PortCounts returns the packets at each port.
+	PortCounts() []bmv2.PortCounts
+	// Fixed returns the reason why controllers cannot change ports and queues, or nil
+	// if such changes have no effect.
+	Fixed() error
+	// AtMoments registers a function to be called each time that the clock stops,
+	// before the server processes calls.
+	AtMoments(f func())
 	// PacketOut makes a frame arrive at the CPU port.
 	PacketOut(frame []byte)
 	// Turn blocks until the server may process a call, and returns the function that
@@ -41,51 +52,59 @@ type SimCall struct {
 	Stream bool   // the answer waits for the client to read it
 }
 
-// simulated returns the options that make a server process calls in their turns.
-func simulated(s Simulator) []grpc.ServerOption {
-	turn := func(ctx context.Context, method string, stream bool) (func(error), error) {
-		return s.Turn(ctx, SimCall{clientOf(ctx), method[len("/p4.v1.P4Runtime/"):], stream})
+// SimCalls describes the calls of a service to a Simulator.
+type SimCalls struct {
+	Service string            // its name, such as p4.v1.P4Runtime
+	Turns   []string          // the methods that read or change the state of the switch
+	Reason  func(error) error // returns the cause of a rejected call
+}
+
+// stream is the method of the stream of a controller, in P4Runtime as in BfRt.
+const stream = "StreamChannel"
+
+// Options make a server process calls when s allows it.
+func (c *SimCalls) Options(s Simulator) []grpc.ServerOption {
+	name := func(full string) string { return strings.TrimPrefix(full, "/"+c.Service+"/") }
+	turn := func(ctx context.Context, method string, streamed bool) (func(error), error) {
+		return s.Turn(ctx, SimCall{ClientOf(ctx), method, streamed})
 	}
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (answer any, err error) {
-			if !touches(info.FullMethod) {
+			method := name(info.FullMethod)
+			if !slices.Contains(c.Turns, method) {
 				return handler(ctx, req)
 			}
-			done, err := turn(ctx, info.FullMethod, false)
+			done, err := turn(ctx, method, false)
 			if err != nil {
 				return nil, err
 			}
-			defer func() { done(reasonOf(err)) }()
+			defer func() { done(c.Reason(err)) }()
 			return handler(ctx, req)
 		}),
-		grpc.ChainStreamInterceptor(func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+		grpc.ChainStreamInterceptor(func(srv any, channel grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+			method := name(info.FullMethod)
 			switch {
-			case info.FullMethod == streamMethod:
-				client := clientOf(stream.Context())
+			case method == stream:
+				client := ClientOf(channel.Context())
 				s.Session(client, true)
 				defer s.Session(client, false)
-			case touches(info.FullMethod):
-				done, err := turn(stream.Context(), info.FullMethod, true)
+			case slices.Contains(c.Turns, method):
+				done, err := turn(channel.Context(), method, true)
 				if err != nil {
 					return err
 				}
-				defer func() { done(reasonOf(err)) }()
-				return handler(srv, stream)
+				defer func() { done(c.Reason(err)) }()
+				return handler(srv, channel)
 			}
-			return handler(srv, stream)
+			return handler(srv, channel)
 		}),
 	}
 }
 
-const streamMethod = "/p4.v1.P4Runtime/StreamChannel"
-
-// touches reports whether a method reads or changes the state of the switch.
-func touches(method string) bool {
-	switch method {
-	case "/p4.v1.P4Runtime/Write", "/p4.v1.P4Runtime/Read", "/p4.v1.P4Runtime/SetForwardingPipelineConfig":
-		return true
-	}
-	return false
+var p4rtCalls = SimCalls{
+	Service: p4v1.P4Runtime_ServiceDesc.ServiceName,
+	Turns:   []string{"Write", "Read", "SetForwardingPipelineConfig"},
+	Reason:  reasonOf,
 }
 
 // reasonOf returns the message of an error, or of the first rejected part of a batch.
@@ -102,7 +121,8 @@ func reasonOf(err error) error {
 	return errors.New(s.Message())
 }
 
-func clientOf(ctx context.Context) string {
+// ClientOf returns the address of the client of a call.
+func ClientOf(ctx context.Context) string {
 	if p, ok := peer.FromContext(ctx); ok {
 		return p.Addr.String()
 	}

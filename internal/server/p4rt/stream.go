@@ -112,7 +112,7 @@ const maxEcho = 1 << 20
 // refuse reports a rejected message to its controller.
 func (s *Server) refuse(ctx context.Context, c *controller, err error, e *p4v1.StreamError) {
 	if sim := s.dev.opts.Simulator; sim != nil {
-		sim.Refused(clientOf(ctx), err)
+		sim.Refused(ClientOf(ctx), err)
 	}
 	size := proto.Size(e)
 	gate.Charge(ctx, 1+size/rejectedPart)

@@ -95,6 +95,7 @@ func (j *labJob) addFlags(cmd *cobra.Command) {
 	j.page.AddFlags(cmd, "that run as it goes on, in virtual time")
 	f.BoolVar(&j.listenWait, "listen-wait", false, "begin that run when a browser has opened the page")
 	f.StringVar(&j.serve.Address, "serve", "", "let controllers of your own drive the switches of the first scheme: list the switches at `ADDR`, such as 127.0.0.1:9558, and serve their P4Runtime and Thrift at the next ports")
+	f.BoolVar(&j.serve.BfRt, "serve-bfrt", false, "serve BfRt to these controllers instead of P4Runtime, for a scheme for Tofino")
 	f.DurationVar(&j.serve.Every, "serve-every", 10*time.Millisecond, "stop the virtual clock every `TIME` for these controllers")
 	f.IntVar(&j.serve.Wait, "serve-wait", 0, "until `N` controllers have called http://ADDR/next, instead of until real time catches up")
 	f.Float64Var(&j.serve.Slow, "serve-slow", 1, "virtual time is `N` times slower than real time, without --serve-wait")
@@ -121,7 +122,7 @@ func (j *labJob) check(cmd *cobra.Command) error {
 		j.page.Check(cmd),
 		cli.Requires(cmd, j.looks() > 0 && j.pcap == "", "--observe, --record, --watch or --listen", "every"),
 		cli.Requires(cmd, j.page.Listen != "", "--listen", "listen-wait"),
-		cli.Requires(cmd, j.serve.Address != "", "--serve", "serve-every", "serve-wait", "serve-slow", "serve-timeout"),
+		cli.Requires(cmd, j.serve.Address != "", "--serve", "serve-bfrt", "serve-every", "serve-wait", "serve-slow", "serve-timeout"),
 		cli.Requires(cmd, !slices.Equal(j.worlds, []string{lab.Sim}), "--on embedded or bmv2: the simulator takes its time", "overload"),
 	); err != nil {
 		return err

@@ -55,7 +55,8 @@ every port, with full headers and the length of the payload.
 --serve ADDR lets controllers of your own drive the switches of the first scheme. p4lb
 deploys the scheme; then any P4Runtime client may change tables or push a program. The
 page at ADDR lists the switches with address, device id, P4Info and program. Thrift
-clients such as simple_switch_CLI have the ports after P4Runtime's. The clock
+clients such as simple_switch_CLI have the ports after P4Runtime's. --serve-bfrt
+serves BfRt instead, as bfrt_grpc clients use it, to schemes for Tofino. The clock
 stops every --serve-every and processes the requests of controllers. It goes on when real
 time catches up, or with --serve-wait when N controllers have called ADDR/next, which
 returns the time of the next moment: see docs/p4runtime.md.
@@ -74,6 +75,7 @@ repeated, on one machine or on a cluster (lab submit).
   p4lb lab --scheme drill+rlb --vs drill --topology net.yaml --transport dcqcn --engine native
   p4lb lab --scheme drill@tna --vs drill,ecmp@tna --load 0.7
   p4lb lab --scheme wcmp --serve 127.0.0.1:9558 --serve-every 10ms --serve-wait 1
+  p4lb lab --scheme ecmp@tna --serve 127.0.0.1:9558 --serve-bfrt --serve-wait 1
   p4lb lab run experiment.yaml -o results/mine
   p4lb lab paper qall fig10`,
 		Args: cobra.ArbitraryArgs,

@@ -1,0 +1,282 @@
+package lab
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/p4lb/p4lb/internal/bfrt/wire"
+	"github.com/p4lb/p4lb/internal/dataplane"
+)
+
+// onTofino is the experiment of testdata/oracle/lab-bfrt.jsonl.
+var onTofino = strings.Replace(weighted, "[wcmp]", "[wcmp@tna]", 1)
+
+// TestServeBfRt repeats what the SDE's Python client sent to a network in virtual time,
+// and expects the answers that it accepted. The client shifts weights at 20 ms, which has
+// the same results as code that does it in the data plane, in each of two runs.
+func TestServeBfRt(t *testing.T) {
+	const share = 204 // of 255: the recorded weight of the faster path
+	direct := func(at time.Duration) *Result {
+		return run(t, &Runner{Begin: func(v *View) error {
+			if at > 0 {
+				v.Net.At(at, func() {
+					for _, name := range []string{"l1", "l2"} {
+						shift(t, v.Net.Switch(name).Program(), share)
+					}
+				})
+			}
+			return nil
+		}}, load(t, onTofino)).Rows[0].Runs[0]
+	}
+	alone, want := direct(0), direct(20*time.Millisecond)
+	if want.Metrics["fct-mean"] == alone.Metrics["fct-mean"] {
+		t.Fatal("the weights change nothing")
+	}
+	var results [][]byte
+	for range 2 {
+		r, pages, _ := serving(&Serve{Every: 10 * time.Millisecond, Wait: 1, Timeout: time.Minute, BfRt: true})
+		var work sync.WaitGroup
+		work.Go(func() {
+			page := <-pages
+			c := &bfrtClient{t: t, page: page, switches: listOf(t, page)}
+			defer c.leave()
+			c.describe()
+			for _, s := range bfrtSteps(t) {
+				c.step(s)
+			}
+			if text, code := get(t, page+"/done"); code != http.StatusOK {
+				t.Error(text)
+			}
+		})
+		c, err := r.Run(context.Background(), load(t, onTofino))
+		if err != nil {
+			t.Fatal(err)
+		}
+		work.Wait()
+		got := c.Rows[0].Runs[0]
+		if got.Metrics["fct-mean"] != want.Metrics["fct-mean"] || got.Hops != want.Hops {
+			t.Errorf("over BfRt %v ms and %d hops, directly %v ms and %d", got.Metrics["fct-mean"], got.Hops, want.Metrics["fct-mean"], want.Hops)
+		}
+		if alerts := strings.Join(got.Alerts, "\n"); !strings.Contains(alerts, "2 rejected, first Write to l1 at 20ms: part 1: Already exists") {
+			t.Error(alerts)
+		}
+		text, err := json.Marshal(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, text)
+	}
+	if !bytes.Equal(results[0], results[1]) {
+		t.Errorf("two runs differ:\n%s\n%s", results[0], results[1])
+	}
+}
+
+// shift sets the end of the first path's share in all groups.
+func shift(t *testing.T, sw *dataplane.Switch, end int64) {
+	t.Helper()
+	const table = "LbIngress.grids"
+	entries, err := sw.TableEntries(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		h, err := sw.TableFind(table, e.Match, e.Priority)
+		if err == nil {
+			e.Target.Action.Params[0] = big.NewInt(end).Bytes()
+			err = sw.TableModify(table, h, e.Target)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A bfrtStep is a line of the record: the clock goes on, a message on a stream, or a call.
+type bfrtStep struct {
+	Next                           bool
+	Switch, Call                   string
+	Send, Receive, Request, Answer json.RawMessage
+	Code                           uint32 // of a refused call
+}
+
+func bfrtSteps(t *testing.T) (list []bfrtStep) {
+	t.Helper()
+	file, err := os.Open("../../testdata/oracle/lab-bfrt.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		var s bfrtStep
+		if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// A bfrtClient repeats recorded steps.
+type bfrtClient struct {
+	t        *testing.T
+	page     string
+	switches map[string]listed
+	conns    map[string]*grpc.ClientConn
+	streams  map[string]wire.StreamClient
+}
+
+func (c *bfrtClient) leave() {
+	for _, conn := range c.conns {
+		conn.Close()
+	}
+}
+
+// describe checks what the page lists.
+func (c *bfrtClient) describe() {
+	l1 := c.switches["l1"]
+	if l1.Address != "" || l1.Thrift != "" || l1.Device != 0 {
+		c.t.Errorf("%+v: want BfRt alone, and device 0", l1)
+	}
+	if text, _ := get(c.t, l1.Schema); !strings.Contains(text, "LbIngress.grids") {
+		c.t.Errorf("%s: %.100s", l1.Schema, text)
+	}
+}
+
+func (c *bfrtClient) client(sw string) wire.Client {
+	if c.conns[sw] == nil {
+		conn, err := grpc.NewClient(c.switches[sw].BfRt, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			c.t.Error(err)
+		}
+		if c.conns == nil {
+			c.conns, c.streams = map[string]*grpc.ClientConn{}, map[string]wire.StreamClient{}
+		}
+		c.conns[sw] = conn
+	}
+	return wire.Client{Conn: c.conns[sw]}
+}
+
+func (c *bfrtClient) stream(sw string) wire.StreamClient {
+	client := c.client(sw)
+	if c.streams[sw] == nil {
+		s, err := client.StreamChannel(context.Background())
+		if err != nil {
+			c.t.Error(err)
+		}
+		c.streams[sw] = s
+	}
+	return c.streams[sw]
+}
+
+// parse reads a message. PROGRAM stands for the name of the program.
+func (c *bfrtClient) parse(sw string, text json.RawMessage, m proto.Message) {
+	if err := protojson.Unmarshal(bytes.ReplaceAll(text, []byte("PROGRAM"), []byte(c.switches[sw].P4Name)), m); err != nil {
+		c.t.Errorf("%s: %v", text, err)
+	}
+}
+
+func (c *bfrtClient) step(s bfrtStep) {
+	switch {
+	case s.Next:
+		get(c.t, c.page+"/next")
+	case s.Send != nil:
+		m := &wire.StreamMessageRequest{}
+		c.parse(s.Switch, s.Send, m)
+		if err := c.stream(s.Switch).Send(m); err != nil {
+			c.t.Error(err)
+		}
+	case s.Receive != nil:
+		m, err := c.stream(s.Switch).Recv()
+		c.compare(s, m, err, s.Receive, &wire.StreamMessageResponse{})
+	case s.Call != "":
+		c.call(s)
+	}
+}
+
+func (c *bfrtClient) compare(s bfrtStep, got proto.Message, err error, want json.RawMessage, to proto.Message) {
+	if s.Code != 0 || err != nil {
+		if code := uint32(status.Code(err)); code != s.Code {
+			c.t.Errorf("%s %s: code %d (%v), want %d", s.Call, s.Request, code, err, s.Code)
+		}
+		return
+	}
+	c.parse(s.Switch, want, to)
+	if !proto.Equal(got, to) {
+		c.t.Errorf("%s %s:\n got %v\nwant %v", s.Call, s.Request, got, to)
+	}
+}
+
+func (c *bfrtClient) call(s bfrtStep) {
+	ctx, client := context.Background(), c.client(s.Switch)
+	switch s.Call {
+	case "Write":
+		m := &wire.WriteRequest{}
+		c.parse(s.Switch, s.Request, m)
+		got, err := client.Write(ctx, m)
+		c.compare(s, got, err, s.Answer, &wire.WriteResponse{})
+	case "SetForwardingPipelineConfig":
+		m := &wire.SetForwardingPipelineConfigRequest{}
+		c.parse(s.Switch, s.Request, m)
+		got, err := client.SetForwardingPipelineConfig(ctx, m)
+		c.compare(s, got, err, s.Answer, &wire.SetForwardingPipelineConfigResponse{})
+	case "GetForwardingPipelineConfig": // the answer has the schemas
+		m := &wire.GetForwardingPipelineConfigRequest{}
+		c.parse(s.Switch, s.Request, m)
+		got, err := client.GetForwardingPipelineConfig(ctx, m, grpc.MaxCallRecvMsgSize(1<<28))
+		if err != nil || len(got.GetConfig()) != 1 || got.GetConfig()[0].GetP4Name() != c.switches[s.Switch].P4Name {
+			c.t.Errorf("%v: %v", got.GetConfig(), err)
+		}
+	case "Read":
+		m := &wire.ReadRequest{}
+		c.parse(s.Switch, s.Request, m)
+		r, err := client.Read(ctx, m)
+		got := &wire.ReadResponse{}
+		for err == nil {
+			var part *wire.ReadResponse
+			if part, err = r.Recv(); err == nil {
+				got.Entities = append(got.Entities, part.GetEntities()...)
+			}
+		}
+		if err == io.EOF {
+			err = nil
+		}
+		c.compare(s, got, err, s.Answer, &wire.ReadResponse{})
+	default:
+		c.t.Errorf("unknown call %q", s.Call)
+	}
+}
+
+// TestServeBfRtRefused: BfRt is for programs for Tofino with the ports of one pipe.
+func TestServeBfRtRefused(t *testing.T) {
+	for row, want := range map[string]string{
+		"wcmp":     "serving BfRt: wcmp is for v1model: want a scheme for Tofino, such as ecmp@tna",
+		"ecmp@tna": "serving BfRt: switch l1 has port 72: want ports below 72, because a simulated chip has one pipe",
+	} {
+		hosts := 1
+		if row == "ecmp@tna" {
+			hosts = 70
+		}
+		r, _, _ := serving(&Serve{Every: 10 * time.Millisecond, BfRt: true})
+		_, err := r.Run(context.Background(), load(t, fmt.Sprintf("topology: {leaf-spine: {leaves: 2, spines: 1, hosts: %d}}\nschemes: [%s]\nseeds: 1\nloads: [0.4]\n", hosts, row)))
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: %v\nwant %s", row, err, want)
+		}
+	}
+}
