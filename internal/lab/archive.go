@@ -19,14 +19,14 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// An Archive is where experiments are kept: a folder with one below it for each,
-// as lab writes results, or a store.
+// An Archive holds finished experiments: a folder with a subfolder for each experiment, as lab
+// writes results, or a store.
 type Archive struct {
 	Dir   string
 	Store *store.Store
 }
 
-// String is where the archive is.
+// String returns the location of the archive.
 func (a *Archive) String() string {
 	if a.Store != nil {
 		return a.Store.String()
@@ -71,7 +71,8 @@ func (a *Archive) inStore(ctx context.Context, each func(where, entry string, te
 	return nil
 }
 
-// inFolder skips links, because their targets are listed too.
+// inFolder calls each for every experiment in a folder. It skips links, because their targets are
+// listed too.
 func (a *Archive) inFolder(each func(where, entry string, text []byte, err error)) error {
 	entries, err := os.ReadDir(a.Dir)
 	if err != nil {
@@ -94,8 +95,8 @@ func (a *Archive) inFolder(each func(where, entry string, text []byte, err error
 	return nil
 }
 
-// Find finds an experiment by its name, where there is one of it, or by as much of
-// its digest behind a hyphen as tells it from others.
+// Find finds an experiment by its name if only one has this name. Otherwise the name needs a
+// hyphen and as many digits of the digest as make it unique.
 func (a *Archive) Find(ctx context.Context, name string, warn func(error)) (*Kept, error) {
 	all, err := a.List(ctx, warn)
 	if err != nil {
@@ -120,12 +121,12 @@ func (a *Archive) Find(ctx context.Context, name string, warn func(error)) (*Kep
 	return nil, fmt.Errorf("there is no experiment %q in %s: there are %s", name, a, strings.Join(ids[:min(len(ids), 20)], ", "))
 }
 
-// folderOf is where a run of an experiment is in an archive that is a folder.
+// folderOf returns the folder of a run of an experiment, in an archive that is a folder.
 func (a *Archive) folderOf(k *Kept, run KeptRun) string {
 	return filepath.Join(a.folder(k), "runs", filepath.FromSlash(run.Name))
 }
 
-// folder is an experiment's: by its ID, or as -o has called it.
+// folder returns the folder of an experiment: its ID, or the name given with -o.
 func (a *Archive) folder(k *Kept) string { return filepath.Join(a.Dir, cmp.Or(k.entry, k.ID())) }
 
 // Done reports which runs of an experiment there are.
@@ -202,7 +203,7 @@ func (a *Archive) Comparison(ctx context.Context, k *Kept, warn func(error)) (*C
 	}
 	other := fmt.Errorf("experiment %s lists other runs than it describes: it is not used", k.ID())
 	if x.Runs() != float64(len(k.Runs)) {
-		return nil, other // and they may be very many
+		return nil, other // the error may list very many runs
 	}
 	var jobs []*Job
 	for i := range x.Cases {
@@ -242,9 +243,9 @@ func (a *Archive) Comparison(ctx context.Context, k *Kept, warn func(error)) (*C
 	return c, err
 }
 
-// Changes lists what metrics of the rows that two comparisons both have came to,
-// and how far the second is from the first, in percent: seed by seed, where both
-// have the same seeds.
+// Changes compares the metrics of the rows that both comparisons have. It lists both values, and
+// the difference of the second in percent. If both have the same seeds, it compares them seed by
+// seed.
 func Changes(a, b *Comparison) [][]string {
 	table := [][]string{{"SCHEME", "LOAD", "METRIC", "FIRST", "SECOND", "CHANGE"}}
 	for _, row := range a.Rows {

@@ -27,7 +27,7 @@ type dependent struct {
 	progress progress
 }
 
-// plan plans the flows, which described returns as the simulator knows them.
+// plan plans the flows. described returns flow i as a simulator's spec.
 func (d *dependent) plan(described func(i int) sim.FlowSpec, sims []*sim.Flow) error {
 	step := func(i int) sim.Step {
 		o := d.flows[i]
@@ -42,18 +42,18 @@ func (d *dependent) plan(described func(i int) sim.FlowSpec, sims []*sim.Flow) e
 	return err
 }
 
-// A progress is when packets last reached a host.
+// A progress records when a packet last reached a host.
 type progress struct {
 	packets int64
 	at      time.Duration
 }
 
-// stuckAfter is how long nothing may arrive while flows wait for others: several
+// stuckAfter is how long no packet may arrive while flows wait for others. It is several
 // retransmission timeouts.
 const stuckAfter = time.Second
 
-// stuck returns an error if flows wait for others which do not get on, and no repair
-// of a link is due.
+// stuck returns an error if flows wait for others that make no progress, and no repair of a link
+// is due.
 func (d *dependent) stuck() error {
 	if d == nil {
 		return nil
@@ -73,7 +73,7 @@ func (d *dependent) repairs(now time.Duration) bool {
 	return slices.ContainsFunc(d.setting.Strikes(), func(f spec.Fault) bool { return time.Duration(max(f.At, f.Until)) >= now })
 }
 
-// waitingFor describes the flows that wait for others, "" if there are none.
+// waitingFor describes the flows that wait for others. It returns "" if there are none.
 func (d *dependent) waitingFor() string {
 	if d == nil {
 		return ""
@@ -103,10 +103,10 @@ func (d *dependent) waitingFor() string {
 	return strings.Join(parts, "; ")
 }
 
-// idealTimes returns a lower bound for the time of each instance. It is the larger of
-// two bounds. The first is its longest chain of flows, each alone in the network. The
-// second is the time that the busiest host's link needs for all bytes that the host
-// sends or receives, plus the shortest way of these bytes to their last host.
+// idealTimes returns a lower bound for the duration of each instance: the larger of two bounds.
+// The first is the longest chain of its flows, with each flow alone in the network. The second is
+// the time that the busiest host's link needs for all bytes that the host sends or receives, plus
+// the shortest time from there to their last host.
 func idealTimes(topo *fabric.Topology, flows []*outcome) map[*spec.Instance]time.Duration {
 	// A load is the number of bytes that a host sends or receives in an instance.
 	type load struct {
@@ -116,7 +116,7 @@ func idealTimes(topo *fabric.Topology, flows []*outcome) map[*spec.Instance]time
 	}
 	bounds := map[*spec.Instance]time.Duration{}
 	busy, nearest := map[load]time.Duration{}, map[load]time.Duration{}
-	chain := make([]time.Duration, len(flows)) // to the end of each flow, since its instance began
+	chain := make([]time.Duration, len(flows)) // time from the start of the instance to the end of each flow
 	rates := spec.HostRates(topo)
 	for _, i := range inOrder(flows) {
 		f := flows[i]
@@ -155,7 +155,7 @@ func predecessors(w *spec.Waits) []int32 {
 	return slices.Concat(w.After, w.AfterAck)
 }
 
-// inOrder lists all flows, each behind its predecessors.
+// inOrder returns all flows in an order in which each follows its predecessors.
 func inOrder(flows []*outcome) []int {
 	order := make([]int, 0, len(flows))
 	left := make([]int, len(flows))
@@ -179,7 +179,7 @@ func inOrder(flows []*outcome) []int {
 	return order
 }
 
-// The largest chart of messages.
+// Limits for the size of a chart of messages.
 const (
 	maxSpans   = 2048
 	maxSenders = 32
@@ -214,8 +214,8 @@ func depths(flows []*outcome, order []int) []int32 {
 	return depth
 }
 
-// messages returns the finished messages of some instances, or nil if there are too many.
-// With a time it includes messages under way, up to that time.
+// messages returns the messages of some instances, or nil if there are too many. It returns
+// finished messages; if now is set, also those under way, up to that time.
 func messages(topo *fabric.Topology, flows []*outcome, order []int, depth []int32, of func(*spec.Instance) bool, now time.Duration) *Steps {
 	out := &Steps{}
 	at := map[int]int{}

@@ -19,9 +19,9 @@ import (
 // A Comparison holds the results of an experiment by row.
 type Comparison struct {
 	Experiment *spec.Experiment
-	Results    []*Result // by job; nil: not run
+	Results    []*Result // by job; nil: the job has not run
 	Rows       []*Row
-	World      string // in which they ran
+	World      string // the world in which the runs took place
 	Warnings   []spec.Warning
 
 	// With a store: the runs made now, the runs taken from the store, and the runs left
@@ -29,18 +29,17 @@ type Comparison struct {
 	Made, Taken, Left int
 }
 
-// A Row is a scheme in a case at a load: a run for each seed.
+// A Row is a scheme in a case at a load, with a run for each seed.
 type Row struct {
 	Case   *spec.Case
 	Scheme *spec.Scheme
 	Load   float64
-	Runs   []*Result // the finished runs, by seed
+	Runs   []*Result // finished runs, by seed
 
-	network *fabric.Topology // with the experiment's names
+	network *fabric.Topology // with the names of the experiment
 }
 
-// errUnseeded is wrapped by the refusal to compare rows that did not see the
-// same flows.
+// errUnseeded is wrapped by the error about comparing rows that did not have the same flows.
 var errUnseeded = errors.New("rows with other seeds cannot be compared")
 
 func newComparison(x *spec.Experiment, jobs []*Job, results []*Result) *Comparison {
@@ -61,12 +60,12 @@ func newComparison(x *spec.Experiment, jobs []*Job, results []*Result) *Comparis
 	return c
 }
 
-// Row finds the row of a label in a case, at a load.
+// Row returns the row with a label in a case, at a load.
 func (c *Comparison) Row(caseName, label string, load float64) *Row {
 	return lists.First(c.Rows, func(r *Row) bool { return r.Case.Name == caseName && r.Scheme.Label == label && r.Load == load })
 }
 
-// values are a metric of the row by seed; NaN where a run does not have it.
+// values returns a metric of the row by seed. It is NaN for runs without the metric.
 func (r *Row) values(metric string) []float64 {
 	var list []float64
 	for _, run := range r.Runs {
@@ -79,11 +78,11 @@ func (r *Row) values(metric string) []float64 {
 	return list
 }
 
-// Estimate is a metric of the row, with its confidence interval.
+// Estimate estimates a metric of the row, with its confidence interval.
 func (r *Row) Estimate(metric string) Estimate { return newEstimate(r.values(metric)) }
 
-// against estimates by how many percent a metric of the row is below the other row's.
-// Both rows need the same seeds and different programs.
+// against estimates the percentage by which a metric of the row is below the other row's. Both
+// rows must have the same seeds and run different programs.
 func (r *Row) against(other *Row, metric string) (Estimate, error) {
 	if err := r.comparable(other); err != nil {
 		return Estimate{}, err
@@ -123,7 +122,7 @@ func (c *Comparison) Table() [][]string {
 	table := [][]string{head}
 	for _, r := range c.Rows {
 		if len(r.Runs) == 0 {
-			continue // cut short, before its turn came
+			continue // interrupted before this row ran
 		}
 		line := c.lead(r.Case.Name, spec.Number(r.Load), r.Scheme.Label)
 		for _, m := range shown {
@@ -153,14 +152,14 @@ func (c *Comparison) lead(caseName, load, label string) (list []string) {
 	return append(list, label)
 }
 
-// leadColumns is how many these are.
+// leadColumns returns the number of these columns.
 func (c *Comparison) leadColumns() int { return len(c.lead("", "", "")) }
 
 func (c *Comparison) severalLoads() bool {
 	return slices.ContainsFunc(c.Rows, func(r *Row) bool { return r.Load != c.Rows[0].Load })
 }
 
-// String is the estimate as tables show it: 12.3 ±0.4.
+// String returns the estimate as tables show it, such as 12.3 ±0.4.
 func (e Estimate) String() string {
 	switch {
 	case math.IsNaN(e.Mean):
@@ -189,8 +188,8 @@ func digits(v float64) string {
 	return fmt.Sprintf("%.2g", v)
 }
 
-// noVerdictAbove is the percentage of unfinished flows from which on completion times
-// are not compared: the time until the end of the run stands in for theirs.
+// noVerdictAbove is the percentage of unfinished flows above which completion times are not
+// compared. For unfinished flows, the time until the end of the run replaces the completion time.
 const noVerdictAbove = 1.0
 
 // unfinished returns the percentage of the row's flows that had not ended when the
@@ -213,8 +212,8 @@ func timed(metric string) bool {
 	return false
 }
 
-// cell returns a metric of the row as tables show it. A completion time is a lower
-// bound if some flows did not end.
+// cell returns a metric of the row as tables show it. A mean completion time is a lower bound if
+// some flows did not finish.
 func (r *Row) cell(metric string) string {
 	e := r.Estimate(metric)
 	if timed(metric) && !strings.HasPrefix(metric, "flow-rate") && r.unfinished() > 0 && !math.IsNaN(e.Mean) {
@@ -223,8 +222,8 @@ func (r *Row) cell(metric string) string {
 	return e.String()
 }
 
-// paths returns how many ports upwards the leaves have that send, on average; 0 if
-// the network is not known.
+// paths returns the mean number of upward ports of the leaves that send; 0 if the network is not
+// known.
 func (r *Row) paths() float64 {
 	var all mean
 	if r.network != nil {
@@ -241,10 +240,10 @@ func (r *Row) paths() float64 {
 	return all.value()
 }
 
-// singlePath reports whether the row's leaves send along one of several paths, although
-// they have flows enough for all.
+// singlePath reports whether the leaves of the row use only one of several paths, although they
+// have enough flows for all.
 func (r *Row) singlePath() bool {
-	const enough = 10 // flows a path
+	const enough = 10 // flows per path
 	n, used := r.paths(), r.Estimate(pathsUsed).Mean
 	for _, run := range r.Runs {
 		if float64(run.Flows) < enough*n {
@@ -254,14 +253,14 @@ func (r *Row) singlePath() bool {
 	return n > 1 && used > 0 && used/100*n < 1.5
 }
 
-// The metrics that tables show whenever they matter, requested or not.
+// Metrics that tables show when they matter, even if the experiment does not name them.
 const (
 	unfinishedFlows = "unfinished"
 	pathsUsed       = "paths-used"
 )
 
-// extra returns the metrics that the table shows unasked: the unfinished flows if there
-// are any, and the paths used if a row uses one of several.
+// extra returns the metrics that the table adds: unfinished flows if there are any, and used
+// paths if a row uses only one of several.
 func (c *Comparison) extra() []string {
 	var list []string
 	add := func(metric string, matters func(*Row) bool) {
@@ -277,11 +276,11 @@ func (c *Comparison) extra() []string {
 	return list
 }
 
-// csv is the table with all metrics: a line for each row and metric.
+// csv returns all metrics as CSV: a line for each row and metric.
 func (c *Comparison) csv() []byte {
 	var b bytes.Buffer
-	out := csv.NewWriter(&b)                                // labels have commas
-	write := func(cells ...string) { _ = out.Write(cells) } // memory takes all
+	out := csv.NewWriter(&b)                                // labels may contain commas
+	write := func(cells ...string) { _ = out.Write(cells) } // writing to memory does not fail
 	write("case", "scheme", "load", "metric", "unit", "mean", "ci95", "runs")
 	for _, r := range c.Rows {
 		for _, m := range spec.AllMetrics(c.Experiment.Classes, c.Experiment.JobNames()) {
@@ -294,5 +293,5 @@ func (c *Comparison) csv() []byte {
 	return b.Bytes()
 }
 
-// ErrSame is wrapped by the refusal to compare rows that run the same.
+// ErrSame is wrapped by the error about comparing rows that run the same program.
 var ErrSame = errors.New("two rows run the same program")

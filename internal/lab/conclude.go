@@ -17,13 +17,13 @@ import (
 type Finding struct {
 	Case   string
 	Load   float64
-	Base   string // the first scheme
+	Base   string // label of the first scheme
 	Other  string
 	Metric string
 
-	// Saved is by how many percent Base lies below Other, paired by seed.
+	// Saved is the percentage by which Base is below Other, paired by seed.
 	Saved Estimate
-	// NoVerdict says why the two are not compared; "" if they are.
+	// NoVerdict is the reason why the two are not compared; "" if they are.
 	NoVerdict string
 }
 
@@ -38,7 +38,7 @@ func (c *Comparison) findings() []Finding {
 	return list
 }
 
-// finding compares the first scheme with a row, where both have run.
+// finding compares the first scheme with a row. It returns false if one of them has not run.
 func (c *Comparison) finding(r *Row) (Finding, bool) {
 	x := c.Experiment
 	f := Finding{Case: r.Case.Name, Load: r.Load, Base: x.Schemes[0].Label, Other: r.Scheme.Label, Metric: x.Metrics[0]}
@@ -55,14 +55,14 @@ func (c *Comparison) finding(r *Row) (Finding, bool) {
 // clear reports whether the difference is significant.
 func (f Finding) clear() bool { return f.Saved.excludes(0) }
 
-// level reports whether the two are so close that the printed figures do not distinguish
-// them: where the hosts limit, schemes often are.
+// level reports whether the difference is too small to show in the printed figures. This is
+// frequent if the hosts are the bottleneck.
 func (f Finding) level() bool {
-	const shown = 0.05 // percent, of which points writes one decimal
+	const shown = 0.05 // percent; points prints one decimal
 	return f.Saved.N > 1 && math.Abs(f.Saved.Mean)+f.Saved.Half < shown
 }
 
-// String is the finding in words: 27 % less than drill (±21).
+// String describes the finding in words, such as 27 % less than drill (±21).
 func (f Finding) String() string {
 	switch {
 	case f.NoVerdict != "":
@@ -77,7 +77,7 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s (±%s)", f.size(), points(f.Saved.Half))
 }
 
-// size is the difference without its interval.
+// size returns the difference without its interval.
 func (f Finding) size() string {
 	word := "less"
 	if f.Saved.Mean < 0 {
@@ -86,10 +86,10 @@ func (f Finding) size() string {
 	return fmt.Sprintf("%s %% %s than %s", points(math.Abs(f.Saved.Mean)), word, f.Other)
 }
 
-// points writes a number of percent: two digits that count.
+// points formats a percentage with two significant digits.
 func points(v float64) string {
 	if math.Abs(v) < 0.05 {
-		return "0.0" // and not -0.0
+		return "0.0" // avoids -0.0
 	}
 	if math.Abs(v) >= 9.95 {
 		return fmt.Sprintf("%.0f", v)
@@ -133,7 +133,7 @@ func (c *Comparison) Conclusion() []string {
 	return lines
 }
 
-// warned returns the names of the warnings that figures show; "" without any.
+// warned returns the names of the warnings that figures show, or "".
 func (c *Comparison) warned() string {
 	var rules []string
 	for _, w := range c.Warnings {
@@ -194,8 +194,8 @@ func conclude(list []Finding) string {
 	}
 }
 
-// seeds estimates how many would tell the mean from a value: the half-width
-// falls with the square root of their number. It is infinite where nothing does.
+// seeds estimates how many seeds are needed to distinguish the mean from a value, because the
+// half-width falls with the square root of their number. It is infinite if no number suffices.
 func (e Estimate) seeds(from float64) float64 {
 	off := math.Abs(e.Mean - from)
 	if e.N < 2 || off == 0 {
@@ -234,7 +234,7 @@ func (c *Comparison) limits() string {
 	if o.Hosts <= o.Fabric {
 		return fmt.Sprintf("Bottleneck: the fabric (offered load %.0f %% of the fabric, %.0f %% of the hosts). %s.", 100*o.Fabric, 100*o.Hosts, flows)
 	}
-	// At the same load of the fabric, hosts must be able to send as much.
+	// With the same load of the fabric, the hosts must be able to send more than it.
 	advice := "use load-of: fabric"
 	if of := r.Case.Traffic[0].LoadOf; of == spec.OfFabric || o.Hosts/o.Fabric*r.Load > 1 {
 		advice = "use more or faster hosts, or slower links between switches"
@@ -242,7 +242,7 @@ func (c *Comparison) limits() string {
 	return fmt.Sprintf("Bottleneck: the hosts (offered load %.0f %% of the hosts, %.0f %% of the fabric), so load balancers differ little; %s. %s.", 100*o.Hosts, 100*o.Fabric, advice, flows)
 }
 
-// undecidable returns why completion times of rows are not compared; "" if they are.
+// undecidable returns the reason why completion times of rows are not compared; "" if they are.
 func undecidable(metric string, rows ...*Row) string {
 	if !timed(metric) {
 		return ""
@@ -255,8 +255,8 @@ func undecidable(metric string, rows ...*Row) string {
 	return ""
 }
 
-// cautions returns warnings about rows: rows with too many unfinished flows, rows that
-// use one path of several, and rows that ignore the ports that senders choose.
+// cautions returns warnings about rows: too many unfinished flows, only one of several paths
+// used, or source ports that senders choose but the scheme ignores.
 func (c *Comparison) cautions() []string {
 	var lost, none, single, portless []string
 	for _, r := range c.Rows {
@@ -293,14 +293,13 @@ func (c *Comparison) cautions() []string {
 	return lines
 }
 
-// why returns the main reason for which a run lost packets, and its alerts, as the end of a
-// sentence.
+// why returns the main reason for packet loss in a run, and its alerts, as the end of a sentence.
 func (r *Result) why() string {
 	var parts []string
 	most := ""
 	for _, reason := range slices.Sorted(maps.Keys(r.Lost)) {
 		if reason == "consumed" {
-			continue // copies, which end in every run
+			continue // ends of copies, which every run has
 		}
 		if most == "" || r.Lost[reason] > r.Lost[most] {
 			most = reason
@@ -316,7 +315,7 @@ func (r *Result) why() string {
 	return ": " + strings.Join(parts, "; ")
 }
 
-// thousands writes a count to three digits, as people read it: 1,010.
+// thousands formats a count with thousands separators, such as 1,010.
 func thousands(v float64) string {
 	digit := math.Pow(10, max(0, math.Floor(math.Log10(max(v, 1)))-2))
 	s := fmt.Sprintf("%.0f", math.Round(v/digit)*digit)
@@ -346,7 +345,7 @@ func (c *Comparison) Brief(columns int) [][][]string {
 	rest := sequence(lead, must.from(len(width)))
 	var list [][][]string
 	for len(rest) > 0 || list == nil {
-		room := columns + 2 // nothing stands behind the last column
+		room := columns + 2 // the last column has no space after it
 		for _, i := range slices.Concat(first, must) {
 			room -= width[i]
 		}
@@ -364,7 +363,7 @@ func (c *Comparison) Brief(columns int) [][][]string {
 	return list
 }
 
-// columnList are places of columns.
+// A columnList is a list of column indices.
 type columnList []int
 
 func sequence(from, to int) columnList {
@@ -375,7 +374,7 @@ func sequence(from, to int) columnList {
 	return list
 }
 
-// from returns the first of the places, or otherwise.
+// from returns the first index, or otherwise if the list is empty.
 func (l columnList) from(otherwise int) int {
 	if len(l) == 0 {
 		return otherwise

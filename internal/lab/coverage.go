@@ -12,19 +12,19 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A Coverage is what of a paper has been measured: all that it prints, item by item.
+// A Coverage lists all results that a paper prints, and which of them have been measured.
 type Coverage struct {
 	Paper   string         `yaml:"paper"`
-	Figures int            `yaml:"figures"` // that the paper has, numbered from 1
+	Figures int            `yaml:"figures"` // number of figures in the paper, numbered from 1
 	Tables  int            `yaml:"tables"`
 	Items   []CoverageItem `yaml:"items"`
 }
 
-// A CoverageItem is a figure, a table or a headline number, or several of one kind.
+// A CoverageItem is a figure, a table or a headline number, or several of the same kind.
 type CoverageItem struct {
-	Of    []string `yaml:"of"` // such as fig9, table2, abstract or text
+	Of    []string `yaml:"of"` // names such as fig9, table2, abstract or text
 	What  string   `yaml:"what"`
-	State string   `yaml:"state"` // why there are no rows; "" if there are
+	State string   `yaml:"state"` // reason for having no rows; "" if there are rows
 	Why   string   `yaml:"why"`
 }
 
@@ -39,7 +39,7 @@ const (
 func Covered(paper string) (Coverage, error) {
 	text, err := paperFiles.ReadFile("papers/recorded/coverage.yaml")
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // embedded files are always readable
 	}
 	var all []Coverage
 	if err := yaml.UnmarshalWithOptions(text, &all, yaml.Strict()); err != nil {
@@ -90,8 +90,8 @@ func (c Coverage) table() [][]string {
 	return table
 }
 
-// Screen returns the coverage as a table that fits a terminal: without reasons, and
-// illustrations in one line.
+// Screen returns the coverage as a table that fits a terminal. It omits reasons and puts
+// illustrations into one line.
 func (c Coverage) Screen() [][]string {
 	table := [][]string{{"PRINTED", "WHAT", "RECORDED"}}
 	var drawn []string
@@ -120,7 +120,7 @@ func (c Coverage) Screen() [][]string {
 	return table
 }
 
-// byNumber orders names such as fig2 and fig10.
+// byNumber compares names such as fig2 and fig10 by their number.
 func byNumber(a, b string) int {
 	return cmp.Or(strings.Compare(strings.TrimRight(a, "0123456789"), strings.TrimRight(b, "0123456789")), cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
@@ -142,7 +142,7 @@ func (c Coverage) Summary() string {
 		c.Figures+c.Tables, n[""]+n[illustration]+n[notComparable]+n[notAttempted]-c.Figures-c.Tables, n[""], n[illustration], n[notComparable], n[notAttempted])
 }
 
-// ranges writes numbered names short, as in fig9–fig12.
+// ranges abbreviates numbered names, as in fig9–fig12.
 func ranges(names []string) string {
 	var parts []string
 	for i := 0; i < len(names); {

@@ -10,41 +10,39 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// A demand is a lower bound of the cost of a run: the flows of the load, each of their
-// packets at each switch, and the samples of the links. Retransmissions, probes and
-// copies come on top.
+// A demand is a lower bound for the cost of a run. It counts the packets of all flows at each
+// switch, and the samples of the links. Retransmissions, probes and copies are not included.
 type demand struct {
 	Flows  float64
 	Events float64
-	Bytes  float64 // of memory
+	Bytes  float64 // bytes of memory
 }
 
 // Limits reject an experiment before it begins if its runs would exceed them; 0 is no
 // limit.
 type Limits struct {
-	Events float64 // of one run
-	Bytes  float64 // of memory, of the runs that go on side by side
-	Nodes  int     // hosts and switches of the networks of all cases; 0: maxNodes
+	Events float64 // events of one run
+	Bytes  float64 // bytes of memory of all parallel runs
+	Nodes  int     // hosts and switches in the networks of all cases; 0: maxNodes
 }
 
-// maxNodes bounds the networks of all cases, which are there while any of them
-// runs, at a kilobyte a host.
+// maxNodes limits the total size of the networks of all cases, which exist at the same time. A
+// host takes about a kilobyte.
 var maxNodes = 500_000
 
-// DefaultEvents is the default limit: days on today's machines.
+// DefaultEvents is the default limit: several days on today's machines.
 const DefaultEvents = 2e11
 
-// ErrTooLarge is wrapped by the refusal of an experiment that passes a limit.
+// ErrTooLarge is wrapped by the error about an experiment that exceeds a limit.
 var ErrTooLarge = errors.New("the experiment is too large")
 
-// The memory of the parts of a run, including garbage, as measured with runs of 20,000
-// to a million flows.
+// Memory of the parts of a run including garbage, measured in runs of 20,000 to a million flows.
 const (
 	bytesPerFlow    = 2500
-	bytesPerWaiting = 300 // of the packets that a flow sends before it hears anything
+	bytesPerWaiting = 300 // per packet that a flow sends before the first acknowledgment
 	bytesPerSample  = 480
-	eventsPerHop    = 2 // an arrival, and the end of a transmission
-	ackShare        = 2 // packets back for packets forth
+	eventsPerHop    = 2 // an arrival and the end of a transmission
+	ackShare        = 2 // acknowledgments per data packet
 	defaultSegment  = 1460.0
 	firstSegments   = 10
 )
@@ -61,7 +59,7 @@ func (j *Job) demand() (demand, error) {
 	if segment <= 0 || segment > defaultSegment {
 		segment = defaultSegment
 	}
-	var hosts, bits, waiting float64 // the rate of the hosts, the demand, and the packets of flows that have just started
+	var hosts, bits, waiting float64 // total rate of the hosts, demand, and packets of flows that have just started
 	for _, s := range t.Switches {
 		for _, p := range t.Ports(s.Name) {
 			if p.PeerTier == 0 {
@@ -73,7 +71,7 @@ func (j *Job) demand() (demand, error) {
 		e.Flows += flows
 		packets := math.Ceil(mean / segment)
 		e.Events += flows * packets * ackShare * (tiers + 1) * eventsPerHop
-		bits += 8 * flows * (mean + packets*sim.UDPHeaders) // of flows of a few bytes nearly all
+		bits += 8 * flows * (mean + packets*sim.UDPHeaders) // flows of a few bytes consist mostly of headers
 		waiting += flows * min(packets, firstSegments)
 	}
 	for i := range j.Case.Traffic {
@@ -106,7 +104,7 @@ func (j *Job) demand() (demand, error) {
 	return e, nil
 }
 
-// check refuses jobs that would pass a limit, so many of which run side by side.
+// check returns an error if jobs exceed a limit when run on the given number of cores.
 func (l Limits) check(jobs []*Job, cores int) error {
 	for _, j := range jobs {
 		e, err := j.demand()

@@ -45,9 +45,9 @@ func (j *Job) plan(t *fabric.Topology) (*plan.Plan, error) {
 	return plan.New(t, pipelines, plan.Options{Queue: j.Case.Switches.Queue, Grouping: j.Scheme.Grouping()})
 }
 
-// planAll plans every row in every case, with all links and with those down that its
-// faults take down, and deploys programs that are not of the catalogue once: a row that
-// cannot be deployed fails before another has run.
+// planAll plans every row in every case, with all links and with each fault's links down. It also
+// deploys programs from outside the catalogue once. A row that cannot be deployed thus fails
+// before any row runs.
 func planAll(ctx context.Context, jobs []*Job) error {
 	seen := map[*setup]bool{}
 	for _, j := range jobs {
@@ -62,7 +62,7 @@ func planAll(ctx context.Context, jobs []*Job) error {
 	return nil
 }
 
-// row names the row that the run is of.
+// row returns the name of the run's row.
 func (j *Job) row() string {
 	if j.Case.Name != "" {
 		return j.Scheme.Label + " in case " + j.Case.Name
@@ -80,7 +80,7 @@ func (j *Job) rehearse(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	const most = 16 // of many faults the first stand for all
+	const most = 16 // if there are more faults, only the first are checked
 	for _, t := range phases[:min(len(phases), most)] {
 		if _, err := j.plan(t); err != nil {
 			return err
@@ -107,15 +107,15 @@ type taskFabric struct {
 	r       *running
 	latency time.Duration
 	cells   scratch
-	sent    int64 // frames
+	sent    int64 // number of frames sent
 	bytes   int64
-	lately  map[string][]time.Duration // when frames were last handed to each switch
+	lately  map[string][]time.Duration // arrival times of the last frames, by switch
 }
 
-// keptTimes is how many times of frames are kept: more than are on their way.
+// keptTimes is the number of arrival times kept. It exceeds the number of frames under way.
 const keptTimes = 8
 
-// note keeps when a frame reaches a switch.
+// note records when a frame reaches a switch.
 func (f *taskFabric) note(sw string) {
 	at := f.r.net.Now() + f.latency
 	list := f.lately[sw]
@@ -157,8 +157,7 @@ func (r *running) startTasks() {
 	r.net.At(0, turn)
 }
 
-// longFlow is the mean size of the first traffic's flows, which some solvers ask
-// for.
+// longFlow returns the mean size of the first traffic's flows, which some solvers need.
 func (r *running) longFlow() float64 {
 	if len(r.Case.Traffic) == 0 {
 		return 0
@@ -179,7 +178,7 @@ func (f *taskFabric) ReadRegister(sw, register string, from, to int, dst []uint6
 	return f.cells.read(s, register, from, to, dst)
 }
 
-// WriteRegister sets cells, once the latency has passed.
+// WriteRegister sets cells after the latency has passed.
 func (f *taskFabric) WriteRegister(sw, register string, from, to int, value uint64) error {
 	s := f.r.net.Switch(sw)
 	if s == nil {
@@ -193,7 +192,7 @@ func (f *taskFabric) WriteRegister(sw, register string, from, to int, value uint
 	return nil
 }
 
-// Clock is the time by which the switch stamps its packets.
+// Clock returns the current time of the switch's timestamps.
 func (f *taskFabric) Clock(sw string) (time.Duration, error) { return f.r.net.Switch(sw).Clock(), nil }
 
 // sending counts a frame to a switch, and returns the switch.
@@ -208,7 +207,7 @@ func (f *taskFabric) sending(sw string, frame []byte) (*sim.Switch, error) {
 	return s, nil
 }
 
-// PacketOut makes a switch process a frame, once the latency has passed.
+// PacketOut makes a switch process a frame after the latency has passed.
 func (f *taskFabric) PacketOut(sw string, frame []byte) error {
 	s, err := f.sending(sw, frame)
 	if err != nil {
@@ -222,7 +221,7 @@ func (f *taskFabric) PacketOut(sw string, frame []byte) error {
 	return nil
 }
 
-// PacketAt makes a frame arrive at a port of a switch, once the latency has passed.
+// PacketAt makes a frame arrive at a port of a switch after the latency has passed.
 func (f *taskFabric) PacketAt(sw string, port int, frame []byte) error {
 	s, err := f.sending(sw, frame)
 	if err != nil {
@@ -243,8 +242,8 @@ func (f *taskFabric) QueuesEmpty(sw string) (bool, error) {
 
 func (f *taskFabric) later(do func()) { f.r.net.At(f.r.net.Now()+f.latency, do) }
 
-// modelsAtWork is the deployment of models: the same plan, put into the switches
-// directly, since models speak no P4Runtime.
+// modelsAtWork is the deployment of models. The plan is written to the switches directly, because
+// models do not support P4Runtime.
 type modelsAtWork struct{ net *sim.Network }
 
 func deployModels(r *running) (deployment, error) {
@@ -258,9 +257,9 @@ func deployModels(r *running) (deployment, error) {
 		if err := sw.LoadModel(m, native.TablesOf(s)); err != nil {
 			return nil, err
 		}
-		s.Entries = nil // large networks have millions
+		s.Entries = nil // drop the entries: large networks have millions
 		if m.Hardware != nil {
-			continue // a model knows which paths a group has without cells that stand for the others
+			continue // a model knows the paths of a group; it needs no cells for them
 		}
 		for _, c := range s.Registers {
 			if err := sw.WriteRegister(c.Register, c.From, c.To, c.Value); err != nil {
@@ -282,8 +281,8 @@ func (d modelsAtWork) change(_ context.Context, plan *plan.Plan) error {
 
 func (modelsAtWork) close() {}
 
-// polynomial of a degree is what the programs are generated with: the
-// experiment's own, or the paper's.
+// polynomial returns the polynomial of a degree for generating programs: the experiment's own, or
+// the paper's.
 func (u *setup) polynomial(degree int, tau int64) *fitting.Poly {
 	if u.poly != nil {
 		return u.poly

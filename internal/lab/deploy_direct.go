@@ -23,7 +23,7 @@ import (
 // A deployment is the configuration of the switches of a run, with the methods to
 // change it.
 type deployment interface {
-	// change makes them hold another plan.
+	// change replaces the plan of the switches.
 	change(ctx context.Context, plan *plan.Plan) error
 	close()
 }
@@ -32,7 +32,7 @@ type deployment interface {
 // same tables, groups and registers as after a deployment over P4Runtime.
 type directDeployment struct{ switches map[string]*configured }
 
-// A configured switch holds a plan.
+// A configured is a switch with the plan that it holds.
 type configured struct {
 	sw      *dataplane.Switch
 	tables  map[string]*bmv2.Table
@@ -57,7 +57,7 @@ func deployDirect(_ context.Context, r *running) (deployment, error) {
 		cpu, seed := uint32(s.CPUPort), r.Seed+uint64(i)
 		sw, err := chance.load(s.Pipeline.Config, dataplane.Options{
 			CPU: &cpu, Looped: s.Looped(), Priorities: s.Pipeline.Manifest.Queues, Random: dataplane.Uniform(rand.NewPCG(seed, seed)),
-			Digest: func(d dataplane.Digest) { r.digested(s.Name, d) }, Dropped: func(uint32, bmv2.DropReason) {},
+			Digest: func(d dataplane.Digest) { r.passDigest(s.Name, d) }, Dropped: func(uint32, bmv2.DropReason) {},
 		})
 		if err != nil {
 			return nil, fmt.Errorf("deploying %s: %w", s.Name, err)
@@ -74,7 +74,7 @@ func deployDirect(_ context.Context, r *running) (deployment, error) {
 		if err := c.hold(s); err != nil {
 			return nil, fmt.Errorf("deploying %s: %w", s.Name, err)
 		}
-		s.Entries = nil // large networks have millions
+		s.Entries = nil // drop the entries: large networks have millions
 		chance.seed(sw, sim.Random(r.Seed, s.Name))
 		r.load(s, sw)
 		d.switches[s.Name] = c
@@ -82,7 +82,7 @@ func deployDirect(_ context.Context, r *running) (deployment, error) {
 	return d, nil
 }
 
-// load makes a switch of the simulator run a program.
+// load makes a simulated switch run a program.
 func (r *running) load(s *plan.Switch, sw *dataplane.Switch) {
 	at := r.net.Switch(s.Name)
 	at.Load(sw)
@@ -102,8 +102,8 @@ func (d directDeployment) change(_ context.Context, p *plan.Plan) error {
 
 func (directDeployment) close() {}
 
-// hold makes the switch hold a plan: registers first, then new and changed objects in
-// the order of the plan, and at last it deletes the others.
+// hold applies a plan to the switch. It sets registers first, then new and changed objects in the
+// order of the plan, and finally deletes all others.
 func (c *configured) hold(s *plan.Switch) error {
 	for _, r := range s.Registers {
 		if err := c.sw.RegisterWriteRange(r.Register, r.From, r.To, new(big.Int).SetUint64(r.Value)); err != nil {
@@ -142,8 +142,8 @@ func (c *configured) hold(s *plan.Switch) error {
 	return nil
 }
 
-// setFilter sets the cells of a filter unless they are set that way: it would restart
-// them.
+// setFilter configures the cells of a filter, unless they have this configuration: setting it
+// again would restart them.
 func (c *configured) setFilter(f plan.Filter) error {
 	if slices.Contains(c.filters, f) {
 		return nil
@@ -347,7 +347,7 @@ func (c *configured) call(table string, from plan.Call) (dataplane.ActionCall, e
 	return call, nil
 }
 
-// wide returns a number of up to 128 bits, big-endian and as short as possible.
+// wide returns a number of up to 128 bits in as few big-endian bytes as possible.
 func wide(upper, lower uint64) []byte {
 	b := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, upper), lower)
 	return shortest(new(big.Int).SetBytes(b))
@@ -360,14 +360,14 @@ func shortest(v *big.Int) []byte {
 	return v.Bytes()
 }
 
-// A chance gives the switches the random numbers that a run's seed says. A
-// switch is made before it is known which it is, so they are set afterwards.
+// A chance provides the random numbers of a switch, which depend on the run's seed and the
+// switch's name. The name is set after the switch has been created.
 type chance struct {
 	mu      sync.Mutex
 	configs map[string]*bmv2.Config
 	sources map[*dataplane.Switch]*drawing
 
-	rounds int // of a packet: see dataplane.Options
+	rounds int // limit on the rounds of a packet: see dataplane.Options
 	ended  func(dataplane.Ended)
 }
 
@@ -377,7 +377,7 @@ func (r *running) newChance() *chance {
 	return &chance{configs: map[string]*bmv2.Config{}, sources: map[*dataplane.Switch]*drawing{}, rounds: r.rounds, ended: r.packetEnded}
 }
 
-// load links a program, which is read once for all switches that run it.
+// load links a program. The program is parsed once for all switches that run it.
 func (c *chance) load(program []byte, o dataplane.Options) (*dataplane.Switch, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/spec"
 )
 
-// A Check is an expectation of an experiment, held against a row.
+// A Check is an expectation of an experiment, applied to a row.
 type Check struct {
-	Name string // the expectation, and where: row, case and load
+	Name string // the expectation with row, case and load
 	Met  bool
 	Why  string // the measured values
 }
@@ -76,7 +76,7 @@ func (c *Comparison) check(e spec.Expectation, r *Row) Check {
 		k.Why += " * " + e.Times
 	}
 	if !k.Met && holds(e.Op, Estimate{Mean: got.Mean, N: got.N}, threshold) {
-		k.Why += "; the 95 % interval contains the threshold, " + wants(got.seeds(threshold))
+		k.Why += "; the 95 % interval contains the threshold, " + seedsNeeded(got.seeds(threshold))
 	}
 	return k
 }
@@ -134,7 +134,7 @@ func JUnit(suites []JUnitSuite) ([]byte, error) {
 	return append([]byte(xml.Header), append(text, '\n')...), err
 }
 
-// A JUnitSuite is the checks of an experiment.
+// A JUnitSuite contains the checks of an experiment.
 type JUnitSuite struct {
 	Experiment string
 	Checks     []Check

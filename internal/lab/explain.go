@@ -18,29 +18,27 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// An Effect is the effect of one choice on one target: compared with the file's
-// setting while the other choices stay, or averaged over a design that changes all
-// choices.
+// An Effect is the effect of one choice on one target. It is either the change when only this
+// choice differs from the file, or the average over a design that changes all choices.
 type Effect struct {
 	Target *spec.Target
 	Choice string   // such as transport.rdma.nack: selective
-	Among  bool     // on average over the second design, from the first value to the last
-	Value  Estimate // of the target, with the choice
-	Change Estimate // by seed
-	Spread float64  // of Morris: how much the change depends on the other choices
-	P      float64  // corrected for the number of effects (Holm)
+	Among  bool     // averaged over the second design, from the first value to the last
+	Value  Estimate // the target's value with the choice
+	Change Estimate // change caused by the choice, paired by seed
+	Spread float64  // Morris' design: how much the change depends on the other choices
+	P      float64  // p-value, corrected for the number of effects (Holm)
 
-	Verdict  Verdict // with the choice
-	levels   []int
-	verdict0 Verdict
+	Verdict     Verdict // verdict with the choice
+	levels      []int
+	fileVerdict Verdict
 }
 
-// moves reports whether the choice alone makes another verdict, beyond chance among
-// as many effects as were looked at.
-func (e *Effect) moves() bool { return !e.Among && e.P < sureAt && e.Verdict != e.verdict0 }
+// changesVerdict reports whether the choice alone changes the verdict, and its effect is significant.
+func (e *Effect) changesVerdict() bool { return !e.Among && e.P < sureAt && e.Verdict != e.fileVerdict }
 
-// A Confirmation is a setting that was found by looking, run with seeds that nothing
-// had been looked at with.
+// A Confirmation is a setting that matched a target in the screening, run again with unused
+// seeds.
 type Confirmation struct {
 	Target  *spec.Target
 	Choice  string
@@ -54,23 +52,23 @@ type Sensitivity struct {
 	Base       []Outcome
 	Effects    []Effect
 	Confirmed  []Confirmation
-	Settings   int // that were tried
+	Settings   int // number of settings tried
 	Runs       int
 	Seeds      spec.Seeds
 }
 
-// A screening is the settings of an experiment that are to be run.
+// A screening contains the settings of an experiment that will be run.
 type screening struct {
 	r      *Runner
 	x      *spec.Experiment
-	all    []*spec.Experiment // the first is as the file says
+	all    []*spec.Experiment // the first is the experiment as written
 	levels [][]int
-	alone  int // of them change one choice, behind the first
+	alone  int // the settings after the first that change one choice
 }
 
-// Explain runs the settings of an experiment's vary and estimates the effects of its
-// choices on the targets. It repeats matches with new seeds. Runs that a choice does
-// not affect are computed once.
+// Explain runs the settings of an experiment's vary section and estimates the effects of its
+// choices on the targets. Settings that match a target are run again with new seeds. Runs that a
+// choice does not affect are computed once.
 func (r *Runner) Explain(ctx context.Context, x *spec.Experiment) (*Sensitivity, error) {
 	s, err := r.screening(x)
 	if err != nil {
@@ -133,7 +131,7 @@ func (s *screening) seed(x *spec.Experiment, seeds spec.Seeds) {
 	}
 }
 
-// count returns the number of runs, and an error if there are too many.
+// count returns the number of runs, or an error if there are too many.
 func (s *screening) count() (int, error) {
 	specs := map[string]bool{}
 	for i, x := range s.all {
@@ -152,7 +150,7 @@ func (s *screening) count() (int, error) {
 	return len(specs), nil
 }
 
-// run runs one setting, without the runs of earlier settings.
+// run runs one setting. It reuses runs of earlier settings.
 func (s *screening) run(ctx context.Context, x *spec.Experiment, what string, levels []int, known map[string]*Result) (*Comparison, error) {
 	r := *s.r
 	r.known, r.Record = known, nil
@@ -169,7 +167,7 @@ func (s *screening) run(ctx context.Context, x *spec.Experiment, what string, le
 	return c, nil
 }
 
-// settingFolder keeps the runs of a setting.
+// settingFolder returns the name of the folder for the runs of a setting.
 func settingFolder(v *spec.Vary, levels []int) string {
 	var parts []string
 	for i, l := range levels {
@@ -192,10 +190,10 @@ func (s *screening) effects(results []*Comparison, target int, base Outcome) (li
 		after := results[i].samples(&s.all[i].Targets[target], base.Load)
 		e := Effect{
 			Target: t, Choice: s.x.Vary.Describe(s.levels[i]), Value: newEstimate(after), Change: newEstimate(minus(after, before)),
-			Verdict: o.Verdict, verdict0: base.Verdict, levels: s.levels[i],
+			Verdict: o.Verdict, fileVerdict: base.Verdict, levels: s.levels[i],
 		}
 		if e.P = e.Change.p(0); e.Change.Half == 0 && e.Change.Mean == 0 {
-			e.P = math.NaN() // it does not concern the target, and is none of many looks
+			e.P = math.NaN() // the choice does not affect the target, so this is not a test
 		}
 		list = append(list, e)
 	}
@@ -249,13 +247,13 @@ func (s *screening) among(results []*Comparison, target int, base Outcome) (list
 		o := v.Open[k]
 		e := Effect{Target: base.Target, Among: true, Choice: fmt.Sprintf("%s: %s → %s", o.Key, o.Levels[0].Text, o.Levels[len(o.Levels)-1].Text)}
 		e.Change, e.Spread = pooled(changes)
-		e.P, e.Verdict, e.verdict0 = e.Change.p(0), base.Verdict, base.Verdict
+		e.P, e.Verdict, e.fileVerdict = e.Change.p(0), base.Verdict, base.Verdict
 		list = append(list, e)
 	}
 	return list
 }
 
-// onlyStep is the choice that two settings differ in, if it is one.
+// onlyStep returns the choice in which two settings differ, if it is the only one.
 func onlyStep(a, b []int) (step int, ok bool) {
 	n := 0
 	for i := range a {
@@ -266,7 +264,7 @@ func onlyStep(a, b []int) (step int, ok bool) {
 	return step, n == 1
 }
 
-// pooled is the mean of several changes, by seed, and how much they differ.
+// pooled returns the mean of several changes, by seed, and their standard deviation.
 func pooled(changes [][]float64) (Estimate, float64) {
 	if len(changes) == 0 {
 		return newEstimate(nil), 0
@@ -285,8 +283,8 @@ func pooled(changes [][]float64) (Estimate, float64) {
 	return newEstimate(mean), math.Sqrt(variance(each))
 }
 
-// confirm repeats the settings that match a printed target with unused seeds, because
-// some of many settings match by chance.
+// confirm runs the settings that match a printed target again with unused seeds, because some of
+// many settings match by chance.
 func (s *screening) confirm(ctx context.Context, out *Sensitivity) (list []Confirmation, err error) {
 	fresh := s.x.Vary.Fresh(s.x)
 	ran := map[string]*Comparison{}
@@ -325,8 +323,8 @@ func (s *screening) confirm(ctx context.Context, out *Sensitivity) (list []Confi
 
 func good(v Verdict) bool { return v == Within || v == Holds }
 
-// Table lists the effects by target, the largest first. Effects within chance are only
-// listed if a target has no other.
+// Table lists the effects by target, largest first. It lists insignificant effects only for
+// targets without a significant one.
 func (s *Sensitivity) Table() [][]string {
 	table := [][]string{{"", "TARGET", "CHOICE", "CHANGE", "P (HOLM)", "VERDICT"}}
 	for _, o := range s.Base {
@@ -345,7 +343,7 @@ func (s *Sensitivity) Table() [][]string {
 	return table
 }
 
-// of are the effects on a target, the largest first.
+// of returns the effects on a target, largest first.
 func (s *Sensitivity) of(t *spec.Target) []Effect {
 	list := lists.Filter(s.Effects, func(e Effect) bool { return e.Target == t })
 	slices.SortStableFunc(list, func(a, b Effect) int {
@@ -365,13 +363,13 @@ func chanceText(p float64) string {
 	return digits(p)
 }
 
-// Summary describes in one sentence per target what decides it.
+// Summary describes, in one sentence per target, which choices decide its verdict.
 func (s *Sensitivity) Summary() []string {
 	var list []string
 	for _, o := range s.Base {
 		var moving []string
 		for _, e := range s.of(o.Target) {
-			if e.moves() {
+			if e.changesVerdict() {
 				moving = append(moving, fmt.Sprintf("%s (%s, then %s)", e.Choice, signed(e.Change), e.Verdict))
 			}
 		}
@@ -389,11 +387,11 @@ func (s *Sensitivity) Summary() []string {
 		list = append(list, line)
 	}
 	return append(list, fmt.Sprintf("%d settings were tried, in %d runs with the seeds %s; p is corrected for as many looks (%d, Holm)",
-		s.Settings, s.Runs, seedsText(s.Seeds), s.looks()))
+		s.Settings, s.Runs, seedsText(s.Seeds), s.tested()))
 }
 
-// looks is how many effects might have been there.
-func (s *Sensitivity) looks() int {
+// tested returns the number of effects that were tested.
+func (s *Sensitivity) tested() int {
 	return len(lists.Filter(s.Effects, func(e Effect) bool { return !math.IsNaN(e.P) }))
 }
 
@@ -434,7 +432,7 @@ func (s *Sensitivity) Markdown(command string) []byte {
 	return b.Bytes()
 }
 
-// Keep writes the table, its picture and the summary into a folder.
+// Keep writes the table, its figure and the summary into a folder.
 func (s *Sensitivity) Keep(dir, command string) error {
 	var table bytes.Buffer
 	w := csv.NewWriter(&table)
@@ -458,7 +456,7 @@ func (s *Sensitivity) Keep(dir, command string) error {
 	return nil
 }
 
-// signed is a change with its sign.
+// signed formats a change with its sign.
 func signed(e Estimate) string {
 	if e.Mean > 0 {
 		return "+" + e.String()
@@ -466,9 +464,8 @@ func signed(e Estimate) string {
 	return e.String()
 }
 
-// figure draws the effects of single choices: by choice on the axis, with a colour
-// for each target. Reductions are in points, all else is relative to the value
-// without the choice.
+// figure draws the effects of single choices, one colour per target. Reductions are in percentage
+// points. All other changes are relative to the value without the choice.
 func (s *Sensitivity) figure() *chart.Chart {
 	f := &chart.Chart{
 		Name: "sensitivity", Title: "What open choices move", Wide: true, Y: chart.Axis{Label: "points, or % of the value"},

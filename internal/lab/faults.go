@@ -11,11 +11,11 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// planFaults lets the faults of the case happen when they are due.
+// planFaults plans the faults of the case.
 func (r *running) planFaults(ctx context.Context) error {
 	r.avoid(r.topo)
-	var down []int                 // at the moment
-	rates := map[int]fabric.Rate{} // of links, as the controller knows them
+	var down []int                 // links that are currently down
+	rates := map[int]fabric.Rate{} // rates of links known to the controller
 	faults := r.Case.Strikes()
 	for i := range faults {
 		f := &faults[i]
@@ -24,7 +24,7 @@ func (r *running) planFaults(ctx context.Context) error {
 			return err
 		}
 		strike := func(on bool) {
-			if err := r.strike(f, links, on); err != nil {
+			if err := r.setFault(f, links, on); err != nil {
 				r.fail(err)
 				return
 			}
@@ -64,13 +64,13 @@ func (r *running) planFaults(ctx context.Context) error {
 	return nil
 }
 
-// avoid lets hosts with several ports avoid the planes in which no path leads to a port
-// of another host, as the controller knows it.
+// avoid makes hosts with several ports avoid planes in which no path leads to the destination's
+// port, as far as the controller knows.
 func (r *running) avoid(topo *fabric.Topology) {
 	if topo.NICs() == len(topo.Hosts) {
 		return
 	}
-	lost := map[string]bool{} // ports of hosts
+	lost := map[string]bool{} // ports of hosts that are down
 	for _, l := range topo.Links {
 		for _, e := range []fabric.End{l.A, l.B} {
 			if l.Down && topo.Switch(e.Node) == nil {
@@ -78,7 +78,7 @@ func (r *running) avoid(topo *fabric.Topology) {
 			}
 		}
 	}
-	cut := map[[2]string]bool{} // pairs of leaves
+	cut := map[[2]string]bool{} // pairs of leaves without a path
 	routes := topo.Routes()
 	for _, a := range topo.Leaves() {
 		for _, b := range topo.Leaves() {
@@ -92,7 +92,7 @@ func (r *running) avoid(topo *fabric.Topology) {
 	})
 }
 
-// replan makes the switches hold the plan for a changed topology.
+// replan deploys the plan for a changed topology.
 func (r *running) replan(ctx context.Context, topo *fabric.Topology) error {
 	plan, err := r.plan(topo)
 	if err != nil {
@@ -113,12 +113,12 @@ func withRates(topo *fabric.Topology, rates map[int]fabric.Rate) (*fabric.Topolo
 	return topo.WithLinks(links)
 }
 
-// A recovery measures the time from the start of a fault to the last packet that a fault
-// loses, before the next fault starts.
+// A recovery measures the time from the start of a fault to the last packet lost to a fault,
+// before the next fault starts.
 type recovery struct {
 	faults  int
-	at      time.Duration // the start of the last fault
-	longest time.Duration // of earlier faults
+	at      time.Duration // start of the latest fault
+	longest time.Duration // longest recovery from earlier faults
 }
 
 // begin starts the measurement of a fault.
@@ -135,8 +135,8 @@ func (v *recovery) now(net *sim.Network) time.Duration {
 	return max(v.longest, net.LastFaultLoss()-v.at)
 }
 
-// strike begins a fault, or ends it.
-func (r *running) strike(f *spec.Fault, links []int, on bool) error {
+// setFault starts or ends a fault.
+func (r *running) setFault(f *spec.Fault, links []int, on bool) error {
 	switch {
 	case f.Down:
 		for _, l := range links {
@@ -174,7 +174,7 @@ func (r *running) strike(f *spec.Fault, links []int, on bool) error {
 	}
 }
 
-// setRates makes links as fast as a fault says, or as the topology has them.
+// setRates sets the rates of links to a fault's rate, or back to the topology's.
 func (r *running) setRates(links []int, rate spec.Bitrate, on bool) error {
 	for _, l := range links {
 		now := fabric.Rate(rate)
@@ -188,8 +188,8 @@ func (r *running) setRates(links []int, rate spec.Bitrate, on bool) error {
 	return nil
 }
 
-// blackHole makes a switch lose all packets of a share of the pairs of hosts. If all
-// pairs are lost, probes are lost too: in RLB's paper RTTs are measured on data packets.
+// blackHole makes a switch drop all packets for a share of the pairs of hosts. A share of 1
+// includes probes, because RLB's paper measures RTTs on data packets.
 func (r *running) blackHole(sw *sim.Switch, share float64, on bool) error {
 	if share == 1 {
 		if err := sw.BlackHole("", "", on); err != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// Files of a run's folder.
+// Names of the files in a run's folder.
 const (
 	resultFile = "result.json"
 	flowsFile  = "flows.csv"
 	linksFile  = "links.csv"
 )
 
-// ErrDiskFull is wrapped by the error of a run that could not be kept.
+// ErrDiskFull is wrapped by the error of a run whose results could not be stored.
 var ErrDiskFull = errors.New("the disk is full")
 
 // closing closes a file that was written. Its error names the file.
@@ -39,8 +39,8 @@ func writeJSON(name string, v any) error {
 	return writeFile(name, append(text, '\n'))
 }
 
-// writeFile writes a file, all of it or nothing: another process sees the old
-// one until the new one is complete.
+// writeFile writes a file atomically: other processes see the old file until the new one is
+// complete.
 func writeFile(name string, data []byte) error {
 	if err := plain.WriteFile(name, data); err != nil {
 		return fileError("writing", name, err)
@@ -48,7 +48,7 @@ func writeFile(name string, data []byte) error {
 	return nil
 }
 
-// fileError names the file once, and reports a full disk as such.
+// fileError names the file once, and recognises a full disk.
 func fileError(doing, name string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%s %s: %w", doing, name, ErrDiskFull)
@@ -56,7 +56,7 @@ func fileError(doing, name string, err error) error {
 	return fmt.Errorf("%s %s: %w", doing, name, plain.Bare(err))
 }
 
-// diskError is a run's error, in one line if it is about a full disk.
+// diskError returns the error of a run, shortened to one line if the disk is full.
 func diskError(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return fileError("writing", filepath.Base(path.Path), err)

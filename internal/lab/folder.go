@@ -9,22 +9,21 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A folder keeps finished runs, each in a folder of its own below runs: its
-// result, its flows and its links. A folder appears when the run is complete,
-// under its name, all at once.
+// A folder stores finished runs. Each has its own folder below runs, with its result, flows and
+// links. The folder appears under its name only when the run is complete.
 type folder struct {
 	dir     string
 	parquet bool
 }
 
-// tempPrefix begins the names of folders of runs that are under way.
+// tempPrefix is the prefix of folders of unfinished runs.
 const tempPrefix = ".run-"
 
 func (s *folder) path(j *Job) string {
 	return filepath.Join(s.dir, "runs", filepath.FromSlash(j.Name()))
 }
 
-// load returns the result of a run that is done, nil if it is not.
+// load returns the result of a finished run, or nil.
 func (s *folder) load(j *Job) *Result {
 	text, err := plain.ReadFile(filepath.Join(s.path(j), resultFile))
 	if err != nil {
@@ -71,7 +70,7 @@ func (s *folder) run(j *Job, do func(flows, links *os.File) (*Result, error)) (*
 	return r, nil
 }
 
-// fill makes the files of a run.
+// fill writes the files of a run.
 func (s *folder) fill(dir string, do func(flows, links *os.File) (*Result, error)) (r *Result, err error) {
 	flows, err := os.Create(filepath.Join(dir, flowsFile))
 	if err != nil {

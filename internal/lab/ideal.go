@@ -25,12 +25,12 @@ import (
 type idealTimer struct {
 	topo   *fabric.Topology
 	routes *fabric.Routes
-	hosts  []float64   // bit/s of their links
-	inner  fabric.Rate // of the fastest link between switches
-	cut    bool        // links take whole nanoseconds, rounded down
+	hosts  []float64   // rates of their links in bit/s
+	inner  fabric.Rate // rate of the fastest link between switches
+	cut    bool        // transmission times are rounded down to whole nanoseconds
 	flow   map[[2]string]float64
 	pipes  *pipes  // nil: not needed yet
-	ports  [][]int // of each host: its places in Hosts
+	ports  [][]int // indices in Hosts of each host's ports
 }
 
 func newIdealTimer(t *fabric.Topology, cut bool) *idealTimer {
@@ -56,19 +56,19 @@ func newIdealTimer(t *fabric.Topology, cut bool) *idealTimer {
 	return i
 }
 
-// A framing is how a transport cuts a flow into packets.
+// A framing describes how a transport divides a flow into packets.
 type framing struct {
-	segment int64 // bytes of payload in a full packet
+	segment int64 // payload of a full packet
 	headers int64
 }
 
-// of returns the least time of a flow; the largest duration if there is no path.
+// of returns the least time of a flow, or the largest duration if there is no path.
 func (i *idealTimer) of(f spec.Flow, frames framing) time.Duration {
 	span, ok := i.span(f.Src, f.Dst)
 	if !ok {
 		return time.Duration(math.MaxInt64)
 	}
-	full := (f.Bytes - 1) / frames.segment // packets before the last
+	full := (f.Bytes - 1) / frames.segment // number of packets before the last
 	last := f.Bytes - full*frames.segment + frames.headers
 	first := last
 	if full > 0 {
@@ -78,7 +78,7 @@ func (i *idealTimer) of(f spec.Flow, frames framing) time.Duration {
 	one := func(bytes int64, rate float64) float64 { return i.onLine(float64(bytes), rate) }
 	whole := func(rate float64) float64 { return float64(full)*one(first, rate) + one(last, rate) }
 
-	hops := float64(span.Links - 2) // between switches
+	hops := float64(span.Links - 2) // links between switches
 	inner := float64(i.inner)
 	bound := whole(out) + hops*one(last, inner) + one(last, in)
 	rest := whole(in)
@@ -91,7 +91,7 @@ func (i *idealTimer) of(f spec.Flow, frames framing) time.Duration {
 			bound = max(bound, one(first, out)+whole(rate)+(hops-1)*one(last, inner)+one(last, in))
 		}
 	}
-	rounding := time.Duration(span.Links) // of times on lines
+	rounding := time.Duration(span.Links) // one rounding per link
 	return max(1, span.RTT/2+max(0, time.Duration(bound)-rounding))
 }
 
@@ -116,8 +116,8 @@ func (i *idealTimer) span(from, to int) (best fabric.Span, found bool) {
 	return best, found
 }
 
-// planes returns the bit/s that the fabric can carry from one host to another, through
-// all their ports.
+// planes returns the rate in bit/s that the fabric can carry from one host to another through all
+// their ports.
 func (i *idealTimer) planes(from, to int) (sum float64) {
 	a, b := i.ports[from], i.ports[to]
 	for k := range min(len(a), len(b)) {
@@ -145,14 +145,14 @@ func (i *idealTimer) between(from, to string) float64 {
 // consecutive, and each has its reverse.
 type pipes struct {
 	place map[string]int
-	first []int32   // by switch: its first arc, and one more
+	first []int32   // by switch: index of its first arc, with one more entry at the end
 	to    []int32   // by arc
 	back  []int32   // by arc: the reverse arc
 	rate  []float64 // by arc
-	room  []float64 // by arc, of the flow under way
+	room  []float64 // by arc: remaining capacity for the current flow
 
-	distance []int32 // by switch: arcs with room to the destination; 0: not known
-	next     []int32 // by switch: the arc to try next
+	distance []int32 // by switch: arcs with capacity to the destination; 0: not known
+	next     []int32 // by switch: next arc to try
 	queue    []int32
 }
 
@@ -162,7 +162,7 @@ func newPipes(t *fabric.Topology) *pipes {
 	for i, s := range t.Switches {
 		p.place[s.Name] = i
 	}
-	rates := make([]map[int]float64, n) // of all links between two switches together
+	rates := make([]map[int]float64, n) // total rate of all links between two switches
 	for i := range rates {
 		rates[i] = map[int]float64{}
 	}
@@ -210,7 +210,7 @@ func (p *pipes) maxFlow(from, to string) (total float64) {
 	return total
 }
 
-// measure sets the distances of switches to b, and reports whether a has one.
+// measure computes the distances of switches to b, and reports whether a can reach b.
 func (p *pipes) measure(a, b int32) bool {
 	clear(p.distance)
 	p.distance[b] = 1
@@ -230,8 +230,7 @@ func (p *pipes) measure(a, b int32) bool {
 	return false
 }
 
-// augment sends at most the given flow from a switch along a shortest path, and returns
-// the flow that it has sent.
+// augment sends at most the given flow along a shortest path, and returns the flow sent.
 func (p *pipes) augment(at, to int32, most float64) float64 {
 	if at == to {
 		return most

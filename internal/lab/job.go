@@ -60,7 +60,7 @@ func earliest(topo *fabric.Topology, flows []*outcome) []time.Duration {
 			continue
 		}
 		begin[i] = f.Start
-		// The messages from other hosts to one host, of the predecessors.
+		// Messages of the predecessors from other hosts to this host.
 		var first, nearest, onLine time.Duration
 		count := 0
 		for _, p := range predecessors(f.Waits) {
@@ -105,13 +105,13 @@ func busiest(topo *fabric.Topology, flows []*outcome, job *spec.JobRun) (most ti
 // iteration returns the mean time of an iteration.
 func (j *jobTime) iteration() float64 { return j.each(slices.Max(j.ends)) }
 
-// each returns the time of an iteration, in ms, given the time of all.
+// each returns the mean time of an iteration in ms, given the total time.
 func (j *jobTime) each(all time.Duration) float64 {
 	return all.Seconds() * 1e3 / float64(j.iterations)
 }
 
-// exposed returns the time of an iteration in which a rank does not compute, as the mean
-// over ranks whose iterations end at some times.
+// exposed returns the communication time of an iteration that computation does not hide, as the
+// mean over ranks. ends are the ranks' end times.
 func (j *jobTime) exposed(ends []time.Duration) float64 {
 	sum := 0.0
 	for _, end := range ends {

@@ -19,20 +19,21 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A Kept describes an experiment next to its runs: everything needed to repeat it, and
-// the keys of its runs. It does not depend on the process that writes it.
+// A Kept is the description of an experiment that is stored next to its runs. It contains
+// everything needed to repeat the experiment, and the keys of its runs. Its content does not
+// depend on the process that writes it.
 type Kept struct {
 	Format  string            `json:"format"`
 	Name    string            `json:"name"`
-	Digest  string            `json:"digest"` // of the runs' names and keys
+	Digest  string            `json:"digest"` // digest of the names and keys of the runs
 	World   string            `json:"world,omitempty"`
 	Version int               `json:"result_version"`
 	Rounds  int               `json:"rounds,omitempty"`
 	Form    string            `json:"form"`            // see writeForm
-	Files   map[string]string `json:"files,omitempty"` // that it names
+	Files   map[string]string `json:"files,omitempty"` // contents of the files that the experiment names
 	Runs    []KeptRun         `json:"runs"`
 
-	entry string // of the folder that it was found in
+	entry string // name of the folder in which it was found
 }
 
 // A KeptRun is a run of an experiment.
@@ -46,8 +47,8 @@ const (
 	keptFormat = "p4lb-experiment 1"
 )
 
-// ID is the place of an experiment: its name, and a part of its digest, so that
-// one that has been changed has another.
+// ID returns the name under which an experiment is stored: its name and a part of its digest, so
+// that a changed experiment has another ID.
 func (k *Kept) ID() string {
 	id := plain.Folder(k.Name) + "-" + k.Digest[:8]
 	if k.World != "" {
@@ -56,7 +57,7 @@ func (k *Kept) ID() string {
 	return id
 }
 
-// describe describes an experiment as it is kept.
+// describe returns the stored description of an experiment.
 func (r *Runner) describe(x *spec.Experiment, jobs []*Job) *Kept {
 	k := &Kept{Format: keptFormat, Name: x.Name, World: r.World, Version: resultVersion, Rounds: r.Rounds, Files: x.ReadFiles()}
 	if k.World == Sim {
@@ -66,7 +67,7 @@ func (r *Runner) describe(x *spec.Experiment, jobs []*Job) *Kept {
 	k.Digest = digestOf(k.Runs)
 	var b bytes.Buffer
 	plain := *x
-	plain.Vary = nil // it is about other experiments
+	plain.Vary = nil // vary concerns other experiments
 	spec.WriteForm(&b, "", plain)
 	k.Form = b.String()
 	return k
@@ -97,7 +98,7 @@ func (r *Runner) KeepExperiment(ctx context.Context, k *Kept) error {
 	return err
 }
 
-// parseKept parses the output of KeepExperiment; where is its origin for messages.
+// parseKept parses the output of KeepExperiment. where is its location for messages.
 func parseKept(where string, text []byte) (*Kept, error) {
 	k := new(Kept)
 	err := json.Unmarshal(text, k)
@@ -123,9 +124,9 @@ func parseKept(where string, text []byte) (*Kept, error) {
 	return k, nil
 }
 
-// Experiment puts the experiment together again. library has the schemes, nil for
-// the catalogue's. What this p4lb would run otherwise is refused where it is run,
-// by the keys.
+// Experiment restores the experiment. library contains the schemes; nil is the catalogue. It does
+// not check that this version of p4lb produces the same results: their keys do so when the
+// experiment runs.
 func (k *Kept) Experiment(library *scheme.Library) (*spec.Experiment, error) {
 	x, err := spec.FromForm([]byte(k.Form))
 	if err != nil {

@@ -14,10 +14,9 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// resultVersion changes with every change of the results of runs: in the simulator, the
-// switches, a model or the metrics. It is part of every key, so that results of an
-// older binary are not reused. TestResultVersion fails if recorded runs differ and the
-// version is the same.
+// resultVersion is raised by every change to results of runs: in the simulator, the switches, a
+// model or the metrics. It is part of every key, so results of an older binary are not reused.
+// TestResultVersion fails if recorded runs differ although the version is the same.
 const resultVersion = 4
 
 // Key returns the digest of everything that determines the result of a run. Runs with
@@ -39,7 +38,7 @@ func (j *Job) Key() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// contents is what all runs of a row in a case have in common: network, workloads
+// contents returns the part of the key that all runs of a row in a case share: network, workloads
 // and programs.
 func (j *Job) contents() string {
 	var b bytes.Buffer
@@ -54,11 +53,10 @@ func (j *Job) contents() string {
 	return b.String()
 }
 
-// forPeople are the keys of a manifest that no run depends on: sentences, and
-// names of files.
-var forPeople = []string{"meaning", "title", "what", "why", "error", "packet", "symbol", "program", "includes", "provenance"}
+// explanatoryKeys lists the keys of a manifest that do not affect runs: explanations and file names.
+var explanatoryKeys = []string{"meaning", "title", "what", "why", "error", "packet", "symbol", "program", "includes", "provenance"}
 
-// machineForm returns a manifest without its texts for people, with sorted keys.
+// machineForm returns a manifest without its explanations, with sorted keys.
 func machineForm(m *manifest.Manifest) []byte {
 	text, err := json.Marshal(m)
 	var tree any
@@ -70,7 +68,7 @@ func machineForm(m *manifest.Manifest) []byte {
 		switch v := v.(type) {
 		case map[string]any:
 			for k, inner := range v {
-				if slices.Contains(forPeople, k) {
+				if slices.Contains(explanatoryKeys, k) {
 					delete(v, k)
 				} else {
 					strip(inner)
@@ -87,7 +85,7 @@ func machineForm(m *manifest.Manifest) []byte {
 		text, err = json.Marshal(tree)
 	}
 	if err != nil {
-		panic(err) // plain data
+		panic(err) // plain data can always be encoded
 	}
 	return text
 }
@@ -121,7 +119,7 @@ func (j *Job) decisive() decisive {
 	if !d.Uses("uec") {
 		d.Switches.ECN = max(0, d.Switches.ECN)
 	}
-	// The contents of named files are in the key.
+	// The contents of named files are already in the key.
 	d.Topology = spec.Network{}
 	d.Traffic = slices.Clone(d.Traffic)
 	for i := range d.Traffic {
@@ -133,13 +131,13 @@ func (j *Job) decisive() decisive {
 	}
 	d.Scheme.Label, d.Scheme.Coeffs, d.Scheme.Set = "", "", nil
 	if j.Scheme.Made().Native() != nil {
-		d.Scheme.Scheme = "" // a file
+		d.Scheme.Scheme = "" // the value is a file name
 	}
 	return d
 }
 
-// connections lists the connections that flows of a list share, which a flow list does not
-// have; "" if there are none.
+// connections lists the connections that the flows share, because a flow list does not contain
+// them. It returns "" if there are none.
 func connections(flows []spec.Flow) string {
 	if !slices.ContainsFunc(flows, func(f spec.Flow) bool { return f.Connection > 0 }) {
 		return ""
@@ -151,7 +149,7 @@ func connections(flows []spec.Flow) string {
 	return b.String()
 }
 
-// workloads are the distributions and flow lists, exactly.
+// workloads returns the distributions and flow lists in full precision.
 func (j *Job) workloads() []string {
 	var list []string
 	for _, t := range j.Case.Traffic {

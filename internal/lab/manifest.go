@@ -16,13 +16,13 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// Manifest contains everything needed to repeat an experiment. It contains no time and
-// place, so that a repetition writes the same.
+// Manifest contains everything needed to repeat an experiment. It contains no time or location,
+// so a repetition writes the same manifest.
 type Manifest struct {
 	Format     string            `json:"format"`
 	Name       string            `json:"name"`
 	Versions   map[string]string `json:"versions"`
-	Experiment any               `json:"experiment"` // with everything filled in
+	Experiment any               `json:"experiment"` // with all defaults filled in
 	Workloads  map[string]string `json:"workloads,omitempty"`
 	Topologies map[string]string `json:"topologies"`
 	Warnings   []spec.Warning    `json:"warnings,omitempty"`
@@ -36,14 +36,14 @@ type manifestRow struct {
 	Label      string            `json:"label"`
 	Scheme     string            `json:"scheme"`
 	Engine     string            `json:"engine"`
-	Arch       string            `json:"arch,omitempty"` // "" is v1model
+	Arch       string            `json:"arch,omitempty"` // "": v1model
 	Parameters map[string]string `json:"parameters"`
 	Programs   map[string]string `json:"programs"` // digests by role
 	Seeds      []uint64          `json:"seeds"`
 	Loads      []spec.LoadLevel  `json:"loads"`
 }
 
-// manifestFile is its name in a folder of results.
+// manifestFile is the name of the manifest in a folder of results.
 const manifestFile = "manifest.json"
 
 const manifestFormat = "p4lb-lab 1"
@@ -56,7 +56,7 @@ func (r *Runner) keepManifest(x *spec.Experiment, jobs []*Job) error {
 	if err := os.MkdirAll(r.Dir, 0o777); err != nil {
 		return fileError("making", r.Dir, err)
 	}
-	repeatable := *x // the parts of cases that were filled in are all there
+	repeatable := *x // drop the sections that cases have inherited
 	repeatable.Full, repeatable.Targets = nil, nil
 	m := Manifest{
 		Format: manifestFormat, Name: x.Name, Versions: versions(), Experiment: repeatable,
@@ -85,9 +85,9 @@ func (r *Runner) keepManifest(x *spec.Experiment, jobs []*Job) error {
 	return writeJSON(filepath.Join(r.Dir, manifestFile), m)
 }
 
-// clean removes remains of an earlier experiment from the folder: the runs that its
-// manifest names, unless this one continues them, and partial runs. It leaves foreign
-// files alone.
+// clean removes the remains of an earlier experiment from the folder: the runs that its manifest
+// names, unless this experiment continues them, and incomplete runs. It does not touch other
+// files.
 func (r *Runner) clean() error {
 	runs := filepath.Join(r.Dir, "runs")
 	made, err := madeRuns(filepath.Join(r.Dir, manifestFile))
@@ -116,7 +116,7 @@ func (r *Runner) clean() error {
 	})
 }
 
-// madeRuns lists the runs of the experiment that a manifest is about.
+// madeRuns lists the runs named by a manifest.
 func madeRuns(file string) ([]string, error) {
 	text, err := plain.ReadFile(file)
 	if err != nil {
@@ -149,9 +149,9 @@ func removeRuns(dir string, names []string) error {
 	return nil
 }
 
-// removeRun removes the folder of a run and parent folders that become empty. The name
-// comes from a file and may lead elsewhere, for example through a link; only folders
-// inside runs are removed.
+// removeRun removes the folder of a run, and parent folders that become empty. The name comes
+// from a file and could lead elsewhere, for example through a link, so only folders inside runs
+// are removed.
 func removeRun(runs *os.Root, name string) error {
 	name = filepath.FromSlash(name)
 	if !filepath.IsLocal(name) || filepath.Clean(name) == "." {
@@ -166,7 +166,7 @@ func removeRun(runs *os.Root, name string) error {
 	return nil
 }
 
-// versions names what determines a result: the release, its commit, and Go.
+// versions returns the versions that determine a result: the release, its commit, and Go.
 func versions() map[string]string {
 	b := provenance.This()
 	return map[string]string{"go": runtime.Version(), "p4lb": b.Version, "commit": b.Revision()}

@@ -9,8 +9,8 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/spec"
 )
 
-// A Mechanism is why rows of a paper come out otherwise than printed, as counters of
-// the runs show it.
+// A Mechanism explains why rows of a paper differ from the printed results, with counters of the
+// runs as evidence.
 type Mechanism struct {
 	Experiment string   `yaml:"experiment"`
 	Figure     string   `yaml:"figure"`
@@ -39,7 +39,7 @@ func Mechanisms(list []*spec.Experiment, figure string) ([]Mechanism, error) {
 	return found, nil
 }
 
-// String is a line of the page of the paper.
+// String returns the mechanism as a line of the paper's page.
 func (m *Mechanism) String() string {
 	return fmt.Sprintf("%s, %s (%s): %s", m.Experiment, m.Figure, strings.Join(m.Rows, "; "), m.Why)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// compute contains the function of each metric, by name.
+// compute holds the function of each metric, by name.
 var compute = computations()
 
 func computations() map[string]func(*measured, []*outcome) float64 {
@@ -74,7 +74,7 @@ func computations() map[string]func(*measured, []*outcome) float64 {
 	return m
 }
 
-// values returns all metrics of a run by name, without undefined ones.
+// values returns the defined metrics of a run by name.
 func (m *measured) values() map[string]float64 {
 	byClass := make([][]*outcome, len(m.classes))
 	var all []*outcome
@@ -97,7 +97,7 @@ func (m *measured) values() map[string]float64 {
 	return v
 }
 
-// ofJob returns the function of a metric with its key, which may name one job.
+// ofJob returns the function of a metric, whose key may name one job.
 func (m *measured) ofJob(key string) func(*measured, []*outcome) float64 {
 	name, of, _ := strings.Cut(key, ":")
 	i := slices.IndexFunc(m.jobs, func(j *jobTime) bool { return j.Name == of })
@@ -138,7 +138,7 @@ func quantile(p float64) func([]float64) float64 {
 	}
 }
 
-// acked summarizes the times until acknowledgments. UDP has none.
+// acked summarizes the times until the last acknowledgment. UDP has none.
 func acked(sum func([]float64) float64) func(*measured, []*outcome) float64 {
 	return func(_ *measured, flows []*outcome) float64 {
 		if !slices.ContainsFunc(flows, func(f *outcome) bool { return f.Acknowledged > 0 }) {
@@ -159,8 +159,8 @@ func perPacket(count func(*outcome) int64) func(*measured, []*outcome) float64 {
 	}
 }
 
-// trimmed is the share of trimmed packets, if switches trim. Results of other experiments
-// keep the metrics that they had.
+// trimmed returns the share of trimmed packets, if switches trim. Otherwise it is undefined, so
+// that other experiments keep their set of metrics.
 func trimmed(m *measured, flows []*outcome) float64 {
 	if !m.trims {
 		return math.NaN()
@@ -168,7 +168,7 @@ func trimmed(m *measured, flows []*outcome) float64 {
 	return perPacket(func(f *outcome) int64 { return f.Trimmed })(m, flows)
 }
 
-// requests are the times from a request's first byte to its last.
+// requests summarizes the times from a request's first byte to its last.
 func requests(sum func([]float64) float64) func(*measured, []*outcome) float64 {
 	return func(_ *measured, flows []*outcome) float64 {
 		last := map[int]float64{}
@@ -190,7 +190,7 @@ func requests(sum func([]float64) float64) func(*measured, []*outcome) float64 {
 type execution struct {
 	*spec.Instance
 	begin, end time.Duration
-	last       map[int]time.Duration // by rank: its last byte
+	last       map[int]time.Duration // by rank: time of its last byte
 }
 
 // executions groups flows by their instances, in the order of their first flows.
@@ -216,8 +216,8 @@ func executions(flows []*outcome) []*execution {
 
 func (x *execution) time() time.Duration { return x.end - x.begin }
 
-// straggling returns the time from the median rank's last byte to the last one's, of
-// the whole time.
+// straggling returns the time between the last bytes of the median rank and the slowest rank, as
+// a share of the total time.
 func (x *execution) straggling() float64 {
 	ends := make([]time.Duration, 0, len(x.last))
 	for _, at := range x.last {
@@ -247,7 +247,7 @@ func collectiveComputations() map[string]func(*measured, []*outcome) float64 {
 		}
 		return float64(x.Bytes) * 8 / x.time().Seconds() / 1e9
 	}
-	// Results of other experiments keep the metrics that they had.
+	// Other experiments keep their set of metrics.
 	only := func(of func(*measured, []*outcome) float64) func(*measured, []*outcome) float64 {
 		return func(m *measured, flows []*outcome) float64 {
 			if len(m.ideals) == 0 {
@@ -273,8 +273,8 @@ func collectiveComputations() map[string]func(*measured, []*outcome) float64 {
 	}
 }
 
-// iterationTime is the mean time of an iteration: of jobs, or else between the starts of
-// consecutive iterations.
+// iterationTime returns the mean time of an iteration: of jobs, or else the time between the
+// starts of consecutive iterations.
 func iterationTime(m *measured, _ []*outcome) float64 {
 	var all mean
 	if len(m.jobs) > 0 {
@@ -295,7 +295,7 @@ func iterationTime(m *measured, _ []*outcome) float64 {
 	return all.value()
 }
 
-// steppings is the mean over the collective operations and messages of jobs.
+// steppings averages over the collective operations and messages of jobs.
 func steppings(of func(*measured, *execution) float64) func(*measured, []*outcome) float64 {
 	return func(m *measured, _ []*outcome) float64 {
 		if len(m.jobs) == 0 {
@@ -312,7 +312,7 @@ func steppings(of func(*measured, *execution) float64) func(*measured, []*outcom
 	}
 }
 
-// greatest is the largest value, or NaN.
+// greatest returns the largest value, or NaN.
 func greatest(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -320,7 +320,7 @@ func greatest(values []float64) float64 {
 	return slices.Max(values)
 }
 
-// observe starts to take down the rows that are to be fitted, if any are.
+// observe starts recording rows for a fit, if the experiment requests one.
 func (r *running) observe() *fitting.Rows {
 	o := r.x.Observe
 	if o == nil {
@@ -337,14 +337,14 @@ func (r *running) observe() *fitting.Rows {
 	return rows
 }
 
-// fit fits the rows with every degree that they determine.
+// fit fits the recorded rows with every degree that they determine.
 func (r *running) fit(ctx context.Context, rows *fitting.Rows) (*fitting.Fit, error) {
 	if rows == nil {
 		return nil, nil
 	}
 	rule, err := fitting.ParseOutliers(r.x.Observe.Outliers)
 	if err != nil {
-		panic(err) // it has been checked
+		panic(err) // checked when the experiment was loaded
 	}
 	if _, err = rows.Clean(rule); err != nil {
 		return nil, fmt.Errorf("fitting the observations: %w", err)
@@ -356,8 +356,7 @@ func (r *running) fit(ctx context.Context, rows *fitting.Rows) (*fitting.Fit, er
 	return f, nil
 }
 
-// fitComputations computes the metrics of a polynomial that is fitted to the run,
-// for each degree.
+// fitComputations returns the metrics of a polynomial fitted to the run, for each degree.
 func fitComputations() map[string]func(*measured, []*outcome) float64 {
 	m := map[string]func(*measured, []*outcome) float64{
 		"fit-rows":      overFit(func(f *fitting.Fit) float64 { return float64(f.Train.Rows + f.Test.Rows) }),
@@ -380,7 +379,8 @@ func overFit(of func(*fitting.Fit) float64) func(*measured, []*outcome) float64 
 	}
 }
 
-// ofDegree is NaN where the rows do not determine the polynomial.
+// ofDegree returns a metric of the fit of a degree, or NaN if the rows do not determine the
+// polynomial.
 func ofDegree(degree int, of func(*fitting.Metrics) float64) func(*measured, []*outcome) float64 {
 	return overFit(func(f *fitting.Fit) float64 {
 		for i := range f.Degrees {

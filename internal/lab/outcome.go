@@ -9,18 +9,19 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// An outcome is a flow and what became of it.
+// An outcome is a flow with its measurements.
 type outcome struct {
 	spec.Flow
-	sim.FlowStats               // the simulator writes them during the run
-	ideal         time.Duration // alone in the network
-	wire          int64         // bytes, with the headers of its packets
-	end           time.Duration // of the run
+	sim.FlowStats               // written by the simulator during the run
+	ideal         time.Duration // completion time alone in an idle network
+	wire          int64         // bytes including packet headers
+	end           time.Duration // end of the run
 	class         int
-	counts        bool // in the statistics: it began after the warm-up, and was to end
+	counts        bool // part of the statistics: it started after the warm-up and is finite
 }
 
-// fct is the completion time; of a flow that had not ended, the time it had.
+// fct returns the completion time. For an unfinished flow it returns the time until the end of
+// the run.
 func (f *outcome) fct() time.Duration {
 	if f.Finished == 0 {
 		return f.end - f.Started
@@ -28,8 +29,8 @@ func (f *outcome) fct() time.Duration {
 	return f.Finished - f.Started
 }
 
-// acked is the time until the sender had the acknowledgment of all bytes; of a flow
-// without it, the time until the end of the run.
+// acked returns the time until the sender received the last acknowledgment. For a flow without
+// it, it returns the time until the end of the run.
 func (f *outcome) acked() time.Duration {
 	if f.Acknowledged == 0 {
 		return f.end - f.Started
@@ -43,15 +44,15 @@ type measured struct {
 	classes []spec.Class
 
 	goodput     float64   // bit/s
-	occupancy   []float64 // samples of the queues upwards, 0 to 1
+	occupancy   []float64 // samples of upward queues, 0 to 1
 	sharing     float64
 	utilisation float64
-	whole       float64 // utilisation until the run was over
+	whole       float64 // utilisation until the end of the run
 	idlest      float64
-	pathsUsed   float64 // share of the ports upwards
+	pathsUsed   float64 // share of the upward ports in use
 
 	trims      bool    // switches trim packets
-	recovery   float64 // ms; NaN: without faults
+	recovery   float64 // ms; NaN: no faults
 	imbalance  float64
 	bufferPeak float64 // KB
 	ideals     map[*spec.Instance]time.Duration
@@ -60,38 +61,38 @@ type measured struct {
 	dropped, pauses, paused, recirculated, copies, probes float64
 	age, granularity                                      float64
 
-	fit *fitting.Fit // of the ports; nil: the experiment has none
+	fit *fitting.Fit // fit to the ports' behaviour; nil: the experiment has none
 }
 
-// A jobTime contains the times of a job in a run, without its iterations that have not
-// ended on all ranks.
+// A jobTime holds the times of a job in a run. It omits iterations that have not ended on all
+// ranks.
 type jobTime struct {
 	*spec.JobRun
 	iterations int
-	ends       []time.Duration // by rank: of the last iteration, since the job's start
+	ends       []time.Duration // by rank: end of the last iteration, since the job's start
 	ideals     []time.Duration // by rank: lower bounds of ends
-	busy       time.Duration   // of the busiest link of a host, in all iterations
+	busy       time.Duration   // time of the busiest host link in all iterations
 }
 
-// Steps are the messages of one execution of a collective operation, in columns.
+// Steps holds the messages of one execution of a collective operation, in columns.
 type Steps struct {
-	Hosts []string  `json:"hosts"` // the senders
-	Rank  []int     `json:"rank"`  // of each message, its place in Hosts
-	Step  []int     `json:"step"`  // how many messages precede it in its longest chain
+	Hosts []string  `json:"hosts"` // names of the senders
+	Rank  []int     `json:"rank"`  // by message: its sender's index in Hosts
+	Step  []int     `json:"step"`  // by message: number of messages before it in the longest chain
 	Start []float64 `json:"start_ms"`
 	End   []float64 `json:"end_ms"`
 
-	going []bool // of each message: it has not arrived, and End is now; nil: all have arrived
+	going []bool // by message: it has not arrived, and End is the current time; nil: all have arrived
 }
 
-// Uses are the utilisations of links over time.
+// Uses holds the utilisations of links over time.
 type Uses struct {
 	Links []string    `json:"links"`
-	To    []float64   `json:"to_ms"` // the ends of the intervals, of which the first begins at 0
+	To    []float64   `json:"to_ms"` // ends of the intervals; the first interval begins at 0
 	Use   [][]float64 `json:"use"`   // by link and interval, 0 to 1
 }
 
-// round keeps six digits, which is all that a plot shows.
+// round rounds to six digits, which suffice for a plot.
 func round(v float64) float64 {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return v

@@ -23,19 +23,20 @@ func Recorded(paper string) (string, error) {
 	return string(text), nil
 }
 
-// A RecordedRow is a number or an ordering printed in a paper with the recorded
-// result: a row of the paper's page in docs/reproduction.
+// A RecordedRow is a row of the paper's page in docs/reproduction: a number or an ordering
+// printed in the paper, with the recorded result.
 type RecordedRow struct {
 	Experiment, Figure, Target string
 	Printed, Measured          string
-	Verdict                    string // with its reason
+	Verdict                    string // verdict and its reason
 }
 
-// RecordedRows are the rows of an experiment; of one figure, unless that is empty.
+// RecordedRows returns the rows of an experiment, or of one of its figures if figure is not
+// empty.
 func RecordedRows(experiment, figure string) []RecordedRow {
 	text, err := paperFiles.ReadFile(recordedRowsFile)
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // embedded files are always readable
 	}
 	var rows []RecordedRow
 	for line := range strings.Lines(string(text)) {
@@ -59,11 +60,11 @@ func Papers() []string {
 	return names
 }
 
-// paperNames lists the experiments of the papers, without .yaml.
+// paperNames lists the experiments of the papers, without the ending .yaml.
 func paperNames() []string {
 	entries, err := paperFiles.ReadDir("papers")
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // embedded files are always readable
 	}
 	var names []string
 	for _, e := range entries {
@@ -74,11 +75,11 @@ func paperNames() []string {
 	return names
 }
 
-// PaperFile is the text of an experiment of a paper.
+// PaperFile returns the text of an experiment of a paper.
 func PaperFile(name string) ([]byte, error) { return paperFiles.ReadFile("papers/" + name + ".yaml") }
 
-// Paper returns the experiments of a paper: all, or those for a figure. With full they
-// have the paper's size.
+// Paper returns the experiments of a paper: all, or only those for a figure. full selects the
+// paper's size.
 func Paper(paper, figure string, full bool) ([]*spec.Experiment, error) {
 	var list []*spec.Experiment
 	var figures []string

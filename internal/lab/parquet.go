@@ -29,7 +29,7 @@ func addParquet(dir string) error {
 	return nil
 }
 
-// textColumns lists the columns of tables that hold no numbers.
+// textColumns lists the columns that hold text instead of numbers.
 var textColumns = map[string]bool{
 	"class": true, "src": true, "dst": true, "from": true, "to": true, "counted": true, "finished": true,
 	"run": true, "case": true, "scheme": true, "arch": true, "engine": true,
@@ -104,7 +104,7 @@ func cellOf(column, text string) parquet.Value {
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return parquet.DoubleValue(math.NaN()) // a metric that a run does not have
+		return parquet.DoubleValue(math.NaN()) // the run does not have this metric
 	}
 	return parquet.DoubleValue(v)
 }

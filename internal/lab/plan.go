@@ -14,11 +14,11 @@ import (
 type Plan struct {
 	Kept    *Kept
 	Runs    int
-	There   int     // of Runs: the store has them
-	Seconds float64 // that the others take on one core
-	Longest float64 // that the dearest shard takes
-	Run     float64 // that the dearest run takes
-	Bytes   float64 // of memory that the largest run takes
+	There   int     // number of runs that the store already has
+	Seconds float64 // expected time of the other runs on one core
+	Longest float64 // expected time of the most expensive shard
+	Run     float64 // expected time of the most expensive run
+	Bytes   float64 // memory of the largest run
 }
 
 // Plan estimates the cost of the runs that are missing from the runner's store, and
@@ -65,8 +65,7 @@ func (r *Runner) Plan(ctx context.Context, x *spec.Experiment, shards int) (*Pla
 	return p, nil
 }
 
-// Collect compares the runs that the runner's store has of an experiment, and runs
-// nothing.
+// Collect compares the runs of an experiment that the store has. It runs nothing.
 func (r *Runner) Collect(ctx context.Context, x *spec.Experiment) (*Comparison, error) {
 	jobs, err := r.prepare(x)
 	if err != nil {
@@ -109,7 +108,7 @@ func (r *Runner) Collect(ctx context.Context, x *spec.Experiment) (*Comparison, 
 	return c, err
 }
 
-// Missing is how many runs of the comparison there are not, of how many.
+// Missing returns how many runs are missing from the comparison, and the total number of runs.
 func (c *Comparison) Missing() (missing, of int) {
 	for _, r := range c.Results {
 		if r == nil {
@@ -119,7 +118,7 @@ func (c *Comparison) Missing() (missing, of int) {
 	return missing, len(c.Results)
 }
 
-// Done is how many runs of an experiment the store has, by store.Has.
+// Done returns how many runs of an experiment the store has. have is the result of store.Has.
 func (k *Kept) Done(have map[string]int64) int {
 	return len(slices.DeleteFunc(slices.Clone(k.Runs), func(r KeptRun) bool { _, ok := have[r.Key]; return !ok }))
 }

@@ -14,11 +14,10 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// Figures draws the comparison: for each case the first metric over the load or by
-// scheme, the distribution of completion times, the slowdown by flow size, the
-// reordering, the queues over time and the path shares; of collectives their ideals,
-// tails, messages and links over time; and the printed numbers of a paper next to the
-// measured ones.
+// Figures draws the comparison. For each case it draws the first metric over the load or by
+// scheme, the distribution of completion times, the slowdown by flow size, reordering, queues
+// over time, and path shares. For collectives it draws ideal times, tails, messages and link
+// utilisation. For papers it draws the printed numbers next to the measured ones.
 func (c *Comparison) Figures() []*chart.Chart {
 	var list []*chart.Chart
 	for i := range c.Experiment.Cases {
@@ -51,12 +50,12 @@ func (c *Comparison) Figures() []*chart.Chart {
 	return list
 }
 
-// rowsOf are the rows of a case that have runs.
+// rowsOf returns the rows of a case that have runs.
 func (c *Comparison) rowsOf(name string) []*Row {
 	return lists.Filter(c.Rows, func(r *Row) bool { return r.Case.Name == name && len(r.Runs) > 0 })
 }
 
-// heaviest keeps the rows of the largest load.
+// heaviest returns the rows with the largest load.
 func heaviest(rows []*Row) []*Row {
 	load := 0.0
 	for _, r := range rows {
@@ -65,12 +64,12 @@ func heaviest(rows []*Row) []*Row {
 	return lists.Filter(rows, func(r *Row) bool { return r.Load == load })
 }
 
-// tint is the colour of a row, the same in all figures.
-func (c *Comparison) tint(label string) int {
+// colour returns the colour of a row, which is the same in all figures.
+func (c *Comparison) colour(label string) int {
 	return slices.IndexFunc(c.Experiment.Schemes, func(s spec.Scheme) bool { return s.Label == label })
 }
 
-// labels are the rows' schemes in order.
+// labels returns the labels of the rows in order.
 func labels(rows []*Row) []string {
 	var list []string
 	for _, r := range rows {
@@ -81,7 +80,7 @@ func labels(rows []*Row) []string {
 
 const overSeeds = "Means over the seeds, with 95 % confidence intervals."
 
-// atLoad is a title with the load of the rows, where the traffic has one.
+// atLoad adds the load of the rows to a title, if the traffic has one.
 func atLoad(title string, rows []*Row) string {
 	if !rows[0].Case.HasLoad() {
 		return title
@@ -89,11 +88,11 @@ func atLoad(title string, rows []*Row) string {
 	return title + " at load " + spec.Number(rows[0].Load)
 }
 
-// drawMain draws the first metric, over the load where there are several loads.
+// drawMain draws the first metric, over the load if there are several loads.
 func (c *Comparison) drawMain(rows []*Row) *chart.Chart {
 	m, err := spec.MetricNamed(c.Experiment.Metrics[0], c.Experiment.Classes)
 	if err != nil {
-		return nil // it has been checked
+		return nil // the metric was checked with the experiment
 	}
 	if len(heaviest(rows)) == len(rows) {
 		f := c.bars(rows, m)
@@ -102,7 +101,7 @@ func (c *Comparison) drawMain(rows []*Row) *chart.Chart {
 	}
 	f := &chart.Chart{Name: "load", Title: m.Key + " over the load", About: m.About + ". " + overSeeds, X: chart.Axis{Label: "load (share of capacity)", Low: rows[0].Load, High: rows[0].Load}, Y: chart.Axis{Label: m.Label()}}
 	for _, label := range labels(rows) {
-		s := chart.Series{Label: label, Marks: true, Tint: c.tint(label)}
+		s := chart.Series{Label: label, Marks: true, Tint: c.colour(label)}
 		for _, r := range rows {
 			if r.Scheme.Label == label {
 				e := r.Estimate(m.Key)
@@ -114,18 +113,17 @@ func (c *Comparison) drawMain(rows []*Row) *chart.Chart {
 	return f
 }
 
-// bars has a metric by scheme.
+// bars draws a metric by scheme.
 func (c *Comparison) bars(rows []*Row, m spec.Measure) *chart.Chart {
 	f := &chart.Chart{X: chart.Axis{Names: labels(rows)}, Y: chart.Axis{Label: m.Label()}}
 	for i, r := range rows {
 		e := r.Estimate(m.Key)
-		f.Series = append(f.Series, chart.Series{Label: r.Scheme.Label, Kind: chart.Bars, Tint: c.tint(r.Scheme.Label), X: []float64{float64(i)}, Y: []float64{e.Mean}, Half: []float64{e.Half}})
+		f.Series = append(f.Series, chart.Series{Label: r.Scheme.Label, Kind: chart.Bars, Tint: c.colour(r.Scheme.Label), X: []float64{float64(i)}, Y: []float64{e.Mean}, Half: []float64{e.Half}})
 	}
 	return f
 }
 
-// drawCDF draws the distribution of the completion times, all runs of a row
-// together.
+// drawCDF draws the distribution of completion times over all runs of each row.
 func (c *Comparison) drawCDF(all []*Row) *chart.Chart {
 	rows := heaviest(all)
 	f := &chart.Chart{
@@ -133,7 +131,7 @@ func (c *Comparison) drawCDF(all []*Row) *chart.Chart {
 		X: chart.Axis{Label: "completion time (ms)", Log: true}, Y: chart.Axis{Label: "share of the flows", High: 1},
 	}
 	for _, r := range rows {
-		s := chart.Series{Label: r.Scheme.Label, Tint: c.tint(r.Scheme.Label)}
+		s := chart.Series{Label: r.Scheme.Label, Tint: c.colour(r.Scheme.Label)}
 		for q := range r.Runs[0].Plots.FCT {
 			var at mean
 			for _, run := range r.Runs {
@@ -150,7 +148,7 @@ func (c *Comparison) drawCDF(all []*Row) *chart.Chart {
 	return f
 }
 
-// drawSizes draws the slowdown by the size of the flows.
+// drawSizes draws the slowdown by flow size.
 func (c *Comparison) drawSizes(all []*Row) *chart.Chart {
 	rows := heaviest(all)
 	f := &chart.Chart{
@@ -171,10 +169,10 @@ func (c *Comparison) drawSizes(all []*Row) *chart.Chart {
 	return f
 }
 
-// drawNamed adds a series for each row, with the value of for each name on the axis.
+// drawNamed adds a series for each row. of returns the value for each name on the axis.
 func (c *Comparison) drawNamed(f *chart.Chart, rows []*Row, kind chart.Kind, of func(r *Row, at int) Estimate) {
 	for _, r := range rows {
-		s := chart.Series{Label: r.Scheme.Label, Kind: kind, Tint: c.tint(r.Scheme.Label)}
+		s := chart.Series{Label: r.Scheme.Label, Kind: kind, Tint: c.colour(r.Scheme.Label)}
 		for at := range f.X.Names {
 			e := of(r, at)
 			s.X, s.Y, s.Half = append(s.X, float64(at)), append(s.Y, e.Mean), append(s.Half, e.Half)
@@ -183,8 +181,7 @@ func (c *Comparison) drawNamed(f *chart.Chart, rows []*Row, kind chart.Kind, of 
 	}
 }
 
-// slowdown estimates by how much the flows of a bin are slower than alone, over
-// the row's runs.
+// slowdown estimates the mean slowdown of the flows in a size bin, over the row's runs.
 func (r *Row) slowdown(bin int) Estimate {
 	var values []float64
 	for _, run := range r.Runs {
@@ -195,7 +192,7 @@ func (r *Row) slowdown(bin int) Estimate {
 	return newEstimate(values)
 }
 
-// drawOrder draws the reordering and its cost.
+// drawOrder draws reordering and its cost.
 func (c *Comparison) drawOrder(all []*Row) *chart.Chart {
 	rows := heaviest(all)
 	f := &chart.Chart{
@@ -214,10 +211,10 @@ func (c *Comparison) drawOrder(all []*Row) *chart.Chart {
 	return f
 }
 
-// drawQueue draws the queues upwards over time, of the first seed.
+// drawQueue draws the upward queues over time, for the first seed.
 func (c *Comparison) drawQueue(all []*Row) *chart.Chart {
 	rows := heaviest(all)
-	if len(rows[0].Runs[0].Plots.Time) == 0 { // the links are not sampled in real time
+	if len(rows[0].Runs[0].Plots.Time) == 0 { // in real time, links are not sampled
 		return nil
 	}
 	f := &chart.Chart{
@@ -227,7 +224,7 @@ func (c *Comparison) drawQueue(all []*Row) *chart.Chart {
 	}
 	for _, r := range rows {
 		p := r.Runs[0].Plots
-		s := chart.Series{Label: r.Scheme.Label, Tint: c.tint(r.Scheme.Label), X: p.Time}
+		s := chart.Series{Label: r.Scheme.Label, Tint: c.colour(r.Scheme.Label), X: p.Time}
 		for _, q := range p.Queue {
 			s.Y = append(s.Y, 100*q)
 		}
@@ -236,11 +233,11 @@ func (c *Comparison) drawQueue(all []*Row) *chart.Chart {
 	return f
 }
 
-// drawShares draws the share of each uplink in the bytes of its leaf.
+// drawShares draws each uplink's share of its leaf's bytes.
 func (c *Comparison) drawShares(all []*Row) *chart.Chart {
 	rows := heaviest(all)
 	names := rows[0].Runs[0].Plots.Names
-	if len(names) == 0 { // no port leads upwards
+	if len(names) == 0 { // the network has no upward ports
 		return nil
 	}
 	const most = 16
@@ -256,8 +253,7 @@ func (c *Comparison) drawShares(all []*Row) *chart.Chart {
 	return f
 }
 
-// drawPrinted draws the numbers of a paper beside the measured ones, a chart for
-// each unit.
+// drawPrinted draws the numbers of a paper next to the measured ones, one chart per unit.
 func (c *Comparison) drawPrinted() []*chart.Chart {
 	var list []*chart.Chart
 	byUnit := map[string]*chart.Chart{}
@@ -288,7 +284,7 @@ func (c *Comparison) drawPrinted() []*chart.Chart {
 	return list
 }
 
-// printedUnit names the kind of a target's numbers: a reduction, a factor or a metric.
+// printedUnit returns the unit of a target's numbers: a reduction, a factor or a metric.
 func printedUnit(t *spec.Target, x *spec.Experiment) string {
 	switch {
 	case t.Ratio:
@@ -298,12 +294,12 @@ func printedUnit(t *spec.Target, x *spec.Experiment) string {
 	}
 	m, err := spec.MetricNamed(t.Metric, x.Classes)
 	if err != nil {
-		return t.Metric // it has been checked
+		return t.Metric // the metric was checked with the experiment
 	}
 	return m.Label()
 }
 
-// hue is the number of colours that steps take in turn.
+// hue is the number of colours that steps use in turn.
 const hue = 8
 
 // drawSteps draws the messages of a collective by rank and time.
@@ -332,7 +328,7 @@ func (c *Comparison) drawSteps(r *Row) *chart.Chart {
 	for k := range p.Rank {
 		s := &f.Series[p.Step[k]%hue]
 		s.X, s.To, s.Y = append(s.X, p.Start[k]), append(s.To, p.End[k]), append(s.Y, float64(p.Rank[k]))
-		hint, shade := fmt.Sprintf("%s, step %d: %.4g to %.4g ms", p.Hosts[p.Rank[k]], p.Step[k], p.Start[k], p.End[k]), 0.75 // messages of one sender overlap
+		hint, shade := fmt.Sprintf("%s, step %d: %.4g to %.4g ms", p.Hosts[p.Rank[k]], p.Step[k], p.Start[k], p.End[k]), 0.75 // messages of one sender may overlap
 		if p.going != nil && p.going[k] {
 			hint, shade = fmt.Sprintf("%s, step %d: from %.4g ms, under way", p.Hosts[p.Rank[k]], p.Step[k], p.Start[k]), 0.3
 		}
@@ -341,13 +337,13 @@ func (c *Comparison) drawSteps(r *Row) *chart.Chart {
 	return f
 }
 
-// drawUses draws the utilisation of the links upwards over time.
+// drawUses draws the utilisation of upward links over time.
 func (c *Comparison) drawUses(r *Row) *chart.Chart {
 	p := r.Runs[0].Plots.Uses
 	if p == nil {
 		return nil
 	}
-	s := chart.Series{Label: r.Scheme.Label, Kind: chart.Spans, Tint: c.tint(r.Scheme.Label)}
+	s := chart.Series{Label: r.Scheme.Label, Kind: chart.Spans, Tint: c.colour(r.Scheme.Label)}
 	for link, use := range p.Use {
 		from := 0.0
 		for k, u := range use {
@@ -368,7 +364,7 @@ func (c *Comparison) drawUses(r *Row) *chart.Chart {
 // maxDetailed is the number of schemes of a case with charts of their own.
 const maxDetailed = 6
 
-// details draws the charts that a scheme has alone.
+// details draws the charts that show a single scheme.
 func (c *Comparison) details(all []*Row) []*chart.Chart {
 	var list []*chart.Chart
 	rows := heaviest(all)
@@ -382,7 +378,7 @@ func (c *Comparison) details(all []*Row) []*chart.Chart {
 	return list
 }
 
-// drawIdeal draws completion times of collectives beside their ideals.
+// drawIdeal draws completion times of collectives next to their ideal times.
 func (c *Comparison) drawIdeal(all []*Row) *chart.Chart {
 	m, err := spec.MetricNamed("cct", c.Experiment.Classes)
 	rows := heaviest(all)
@@ -399,7 +395,7 @@ func (c *Comparison) drawIdeal(all []*Row) *chart.Chart {
 	return f
 }
 
-// drawTail draws the share of flows that take longer than a time.
+// drawTail draws the share of flows that take longer than each time.
 func (c *Comparison) drawTail(all []*Row) *chart.Chart {
 	rows := heaviest(all)
 	if rows[0].Runs[0].Plots.Steps == nil && rows[0].Runs[0].Plots.Uses == nil {
@@ -410,7 +406,7 @@ func (c *Comparison) drawTail(all []*Row) *chart.Chart {
 		X: chart.Axis{Label: "completion time (ms)"}, Y: chart.Axis{Label: "share that takes longer", Log: true},
 	}
 	for _, r := range rows {
-		s := chart.Series{Label: r.Scheme.Label, Tint: c.tint(r.Scheme.Label)}
+		s := chart.Series{Label: r.Scheme.Label, Tint: c.colour(r.Scheme.Label)}
 		add := func(share float64, of func(*Result) []float64, q int) {
 			var at mean
 			for _, run := range r.Runs {
@@ -438,7 +434,7 @@ func (c *Comparison) drawTail(all []*Row) *chart.Chart {
 func (c *Comparison) drawFailed() *chart.Chart {
 	m, err := spec.MetricNamed(c.Experiment.Metrics[0], c.Experiment.Classes)
 	if err != nil {
-		return nil // it has been checked
+		return nil // the metric was checked with the experiment
 	}
 	rows := heaviest(lists.Filter(c.Rows, func(r *Row) bool { return len(r.Runs) > 0 && r.network != nil }))
 	for len(rows) > 0 {
@@ -459,7 +455,7 @@ func (c *Comparison) drawFailed() *chart.Chart {
 		X: chart.Axis{Label: "failed links"}, Y: chart.Axis{Label: m.Label()},
 	}
 	for _, label := range labels(rows) {
-		s := chart.Series{Label: label, Marks: true, Tint: c.tint(label)}
+		s := chart.Series{Label: label, Marks: true, Tint: c.colour(label)}
 		for _, r := range rows {
 			if r.Scheme.Label == label {
 				e := r.Estimate(m.Key)
@@ -495,7 +491,7 @@ func failedLinks(r *Row) int {
 		if !f.Down {
 			continue
 		}
-		links, _ := r.network.FindLinks(f.Link) // it has been checked
+		links, _ := r.network.FindLinks(f.Link) // the link was checked with the experiment
 		for i, l := range r.network.Links {
 			if slices.Contains(links, i) || f.Switch != "" && (l.A.Node == f.Switch || l.B.Node == f.Switch) {
 				down[i] = true

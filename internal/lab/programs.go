@@ -25,20 +25,20 @@ type programs struct {
 	read spec.Reader
 }
 
-// A setup is the programs of one row in one case.
+// A setup holds the programs of one row in one case.
 type setup struct {
 	scheme  *spec.Scheme
 	params  map[string]string
 	poly    *fitting.Poly
 	byRole  map[fabric.Role]*scheme.Program
-	topo    *fabric.Topology // with the ports that the row's switches have
-	named   *fabric.Topology // with the experiment's names
-	lengths int              // of the largest group
+	topo    *fabric.Topology // with the ports of the row's switches
+	named   *fabric.Topology // with the names of the experiment
+	lengths int              // size of the largest group
 
 	once     sync.Once
-	contents string // of keys: see Job.contents
+	contents string // part of the key: see Job.contents
 
-	linked func() (map[fabric.Role]*plan.Pipeline, error) // the programs as the controller takes them
+	linked func() (map[fabric.Role]*plan.Pipeline, error) // the programs in the controller's form
 }
 
 // pipelines converts the programs for the controller, once for all runs of the row.
@@ -95,7 +95,7 @@ func (p *programs) setUp(x *spec.Experiment, s *spec.Scheme, c *spec.Case, t *fa
 	return u, nil
 }
 
-// build makes the program of a role, or finds it.
+// build builds the program of a role, or returns an identical one.
 func (p *programs) build(u *setup, role fabric.Role) (*scheme.Program, error) {
 	made, err := u.scheme.Made().Build(codegen.Params{
 		Arch: u.scheme.Arch, Ports: u.lengths, MaxPort: spec.HighestPort(u.topo), Set: u.params, StatePath: u.scheme.StatePath,
@@ -106,14 +106,14 @@ func (p *programs) build(u *setup, role fabric.Role) (*scheme.Program, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key := made.Digest + beside(&made.Manifest)
+	key := made.Digest + outsideText(&made.Manifest)
 	p.list[key] = cmp.Or(p.list[key], made)
 	return p.list[key], nil
 }
 
-// beside returns the parts of a manifest that are not in the text of the program:
-// tasks, and for hardware the contents of tables.
-func beside(m *manifest.Manifest) string {
+// outsideText returns the parts of a manifest that the program's text does not contain: tasks, and for
+// hardware the contents of tables.
+func outsideText(m *manifest.Manifest) string {
 	text := fmt.Sprintf(" %+v", m.Tasks)
 	for _, t := range m.Tables {
 		if t.Baked != nil {
@@ -132,8 +132,7 @@ func (u *setup) digests() map[string]string {
 	return d
 }
 
-// spread reports whether the candidates are paths, and not as many with each
-// port.
+// spread reports whether the candidates are paths, and some port has more paths than another.
 func (u *setup) spread() bool {
 	if u.scheme.Candidates != spec.ByPaths {
 		return false
@@ -146,8 +145,8 @@ func (u *setup) spread() bool {
 	})
 }
 
-// identity identifies rows that would run the same: by engine, programs and controller
-// tasks.
+// identity returns a string that is equal for rows that would run the same: engine, programs and
+// controller tasks.
 func (u *setup) identity() string {
 	id := u.scheme.Engine
 	if u.spread() {
@@ -155,7 +154,7 @@ func (u *setup) identity() string {
 	}
 	for _, role := range slices.Sorted(maps.Keys(u.byRole)) {
 		p := u.byRole[role]
-		id += fmt.Sprintf("\n%s %s", role, p.Digest) + beside(&p.Manifest)
+		id += fmt.Sprintf("\n%s %s", role, p.Digest) + outsideText(&p.Manifest)
 	}
 	return id
 }

@@ -10,30 +10,29 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/spec"
 )
 
-// A CollectiveProgress is how far the collectives of a run have got.
+// A CollectiveProgress describes how far the collectives of a run have progressed.
 type CollectiveProgress struct {
 	Text    string
 	Figures []*chart.Chart
 }
 
-// A collectiveView draws the figures of a run under way. They are the figures of the
-// report, for the messages so far.
+// A collectiveView draws the report's figures during a run, for the messages so far.
 type collectiveView struct {
 	r      *running
-	order  []int // of flows; nil: not known yet
+	order  []int // order of flows; nil: not known yet
 	depth  []int32
 	ideals map[*spec.Instance]time.Duration
 }
 
-// An attempt is an execution of a collective that has begun.
+// An attempt is a started execution of a collective.
 type attempt struct {
 	*spec.Instance
 	begin, end    time.Duration
-	all, finished int // messages
+	all, finished int // number of messages
 	begun         int
 }
 
-// maxAttempts is the number of executions beside their ideals, the latest ones.
+// maxAttempts is the number of executions drawn next to their ideal times: the latest ones.
 const maxAttempts = 12
 
 // now returns the progress at the present time.
@@ -104,8 +103,7 @@ func attempts(flows []*outcome, now time.Duration) []*attempt {
 	return list
 }
 
-// messages returns the messages of the latest executions, as many executions as a chart
-// has room for.
+// messages returns the messages of the latest executions, of as many as fit in a chart.
 func (v *collectiveView) messages(begun []*attempt, now time.Duration) *Steps {
 	shown := map[*spec.Instance]bool{}
 	room := maxSpans
@@ -136,7 +134,7 @@ func (v *collectiveView) quantiles() (fct, tail []float64) {
 	return fct, tails(times)
 }
 
-// drawAttempts draws the times of the latest executions, so far, beside their ideals.
+// drawAttempts draws the times so far of the latest executions next to their ideal times.
 func (v *collectiveView) drawAttempts(begun []*attempt) *chart.Chart {
 	first := max(0, len(begun)-maxAttempts)
 	f := &chart.Chart{

@@ -18,14 +18,14 @@ import (
 // fullPacket is the packet length for converting bytes to packets.
 const fullPacket = 1500
 
-// simRegisters reaches the registers of a switch in the simulation as tools reach
-// a real one's.
+// simRegisters gives access to the registers of a simulated switch, with the interface of a real
+// switch.
 type simRegisters struct {
 	sw    *sim.Switch
 	cells scratch
 }
 
-// A scratch is room for all cells of a register.
+// A scratch is a reused buffer for all cells of a register.
 type scratch []uint64
 
 // read appends some cells of a register to dst.
@@ -56,7 +56,7 @@ func (r *simRegisters) Write(_ context.Context, name string, from, to int, value
 	return r.sw.WriteRegister(name, from, to, value)
 }
 
-// Clock is the time by which the switch stamps its packets.
+// Clock returns the current time of the switch's timestamps.
 func (r *simRegisters) Clock(context.Context) (time.Duration, error) { return r.sw.Clock(), nil }
 
 // PortCounts returns the packets at each simulated port. The received packets of a
@@ -79,9 +79,8 @@ func (r *simRegisters) PortCounts(context.Context) ([]bmv2.PortCounts, error) {
 	return list, nil
 }
 
-// Record makes a Recorder that keeps what all switches remember, at intervals of
-// virtual time, in one of controller.RecordFormats: what p4lb inspect --replay
-// shows.
+// Record returns a Recorder that writes snapshots of all switches' registers, at intervals of
+// virtual time, in one of controller.RecordFormats. p4lb inspect --replay shows them.
 func Record(w io.Writer, format string, every time.Duration) Recorder {
 	r := &recording{w: w, format: format}
 	r.look = looking{every: every, each: r.keep}
@@ -120,11 +119,10 @@ func (r *recording) End() error {
 	return r.to.Close()
 }
 
-// Watch makes a Recorder that passes snapshots of all switches to each, at intervals of
-// virtual time. The run waits until each returns. If begin is not nil, it receives the
-// run first. If every is 0, the interval is 10 ms, and in a run of collectives the
-// interval of its samples or a 200th of the time that has passed. Collectives are watched
-// until the last flow has ended.
+// Watch returns a Recorder that passes snapshots of all switches to each, at intervals of virtual
+// time. The run waits until each returns. If begin is not nil, it is called first. If every is 0,
+// the interval is 10 ms; with collectives it is the sampling interval or a 200th of the time that
+// has passed. Collectives are watched until the last flow has ended.
 func Watch(every time.Duration, begin func(*View), each func([]*inspect.Snapshot) error) Recorder {
 	return &looking{every: every, begin: begin, each: each}
 }
@@ -190,7 +188,7 @@ func (l *looking) snapshot(now time.Duration) error {
 	return l.each(list)
 }
 
-// End takes a last snapshot of collectives, and returns the error of the recording, if any.
+// End takes a last snapshot of collectives, and returns the first error of the recording.
 func (l *looking) End() error {
 	if l.failed == nil && l.view.Progress != nil {
 		l.failed = l.snapshot(l.view.Net.Now())
@@ -198,10 +196,9 @@ func (l *looking) End() error {
 	return l.failed
 }
 
-// Observe makes a Recorder that writes QALL's dataset: the traffic of the ports
-// between switches, and how their queues behaved meanwhile, from the end of the
-// warm-up on. The scheme need not measure queue behaviour itself: the simulator
-// knows.
+// Observe returns a Recorder that writes QALL's dataset: the traffic of the ports between
+// switches and the behaviour of their queues, from the end of the warm-up on. The scheme need not
+// measure queues itself, because the simulator does.
 func Observe(w io.Writer, format string, every time.Duration) Recorder {
 	return &observing{w: w, format: format, every: every}
 }
@@ -210,8 +207,8 @@ type observing struct {
 	w      io.Writer
 	format string
 	every  time.Duration
-	only   []string // switches; empty: all
-	latest bool     // the interval is that between the last two packets, not the average
+	only   []string // names of switches; empty: all
+	latest bool     // use the interval between the last two packets, not the average
 
 	keep   func([]inspect.Observation) error
 	to     *inspect.ObservationWriter
@@ -248,7 +245,7 @@ func (o *observing) plan(v *View) {
 	})
 }
 
-// sample keeps a row for each port that has sent something.
+// sample records a row for each port that has sent packets.
 func (o *observing) sample(now time.Duration, keep bool) error {
 	o.list = o.list[:0]
 	for _, w := range o.ports {

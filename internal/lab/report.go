@@ -28,20 +28,18 @@ var reportText string
 // reportFile is the page's name in a folder of results.
 const reportFile = "report.html"
 
-// An Origin is the command, version and date of a report, from which a reader can
-// repeat it.
+// An Origin holds the command, version and date of a report, with which a reader can repeat it.
 type Origin struct {
 	Command string
 	Version string
-	Date    string // "" leaves it out
+	Date    string // "": omitted
 
-	// Playground is the address of the page that opens the experiment; "" stands for the
-	// page of p4lb play.
+	// Playground is the address of the page that opens the experiment; "": the page of p4lb play.
 	Playground string
 }
 
-// Keep writes the report, the table and the figures into the folder of the runs. Each
-// figure is written as SVG, PDF, LaTeX and CSV. Keep returns the name of the report.
+// Keep writes the report, the table and the figures into the folder of the runs. It writes each
+// figure as SVG, PDF, LaTeX and CSV. Keep returns the name of the report.
 func (c *Comparison) Keep(dir string, from Origin) (string, error) {
 	figures := c.Figures()
 	text, err := c.page(figures, from)
@@ -66,7 +64,7 @@ func (c *Comparison) Keep(dir string, from Origin) (string, error) {
 // Report returns the report as Keep writes it.
 func (c *Comparison) Report(from Origin) ([]byte, error) { return c.page(c.Figures(), from) }
 
-// A page is the argument of the report's template.
+// A page is the data of the report's template.
 type page struct {
 	*Comparison
 	Origin
@@ -74,20 +72,20 @@ type page struct {
 	Lines    [][]string
 	Outcomes []Outcome
 	Figures  []shown
-	Open     string // the address that opens the experiment in the playground, "" if there is none
-	Words    int    // the column with the comparison; -1: none
-	Missing  int    // runs
+	Open     string // address that opens the experiment in the playground, or ""
+	Words    int    // index of the column with the comparison; -1: none
+	Missing  int    // number of missing runs
 	Runs     int
-	Network  template.URL // its picture, "" for several
+	Network  template.URL // picture of the network; "": there are several
 	Style    template.CSS
 	Light    template.CSS
 	Dark     template.CSS
 }
 
-// A column is a head of the table with its definition.
+// A column is a heading of the table with its definition.
 type column struct{ Text, Means string }
 
-// A shown figure is one on the page.
+// A shown is a figure on the page.
 type shown struct {
 	*chart.Chart
 	SVG  template.HTML
@@ -98,7 +96,7 @@ func (c *Comparison) page(figures []*chart.Chart, from Origin) ([]byte, error) {
 	table, words := c.Table(), -1
 	lead := c.leadColumns()
 	if len(c.Experiment.Schemes) > 1 {
-		// Words come first: a page has less room to the right than below.
+		// The comparison comes first, because a page has less room to the right than below.
 		words = lead
 		for i, line := range table {
 			last := len(line) - 1
@@ -141,7 +139,7 @@ func (c *Comparison) page(figures []*chart.Chart, from Origin) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Network returns the network of the experiment, nil if its cases have several.
+// Network returns the network of the experiment, or nil if its cases have several.
 func (c *Comparison) Network() *fabric.Topology {
 	var t *fabric.Topology
 	for _, r := range c.Rows {
@@ -153,7 +151,7 @@ func (c *Comparison) Network() *fabric.Topology {
 	return t
 }
 
-// picture is the network of the experiment, if its cases have one.
+// picture returns the picture of the network, if all cases share one.
 func (c *Comparison) picture() template.URL {
 	t := c.Network()
 	if t == nil {
@@ -162,7 +160,7 @@ func (c *Comparison) picture() template.URL {
 	return template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(t.SVG()))
 }
 
-// A tuned parameter is one of a row's scheme, as it was and as it might be.
+// A tuned is a parameter of a row's scheme, with its value and the advised value.
 type tuned struct {
 	Row, Name, Value, Default, Advised, Formula, Meaning string
 }
@@ -189,8 +187,8 @@ func (p page) Parameters() []tuned {
 	return list
 }
 
-// Sizes are how many flows of each size a run had, on average, by row of the
-// table: the flows are the same in all rows.
+// Sizes returns the mean number of flows of each size per run. The flows are the same in all
+// rows.
 func (p page) Sizes() [][2]string {
 	var list [][2]string
 	rows := p.rowsOf(p.Experiment.Cases[0].Name)
@@ -220,7 +218,7 @@ func (p page) Accepted() []spec.Warning {
 	return slices.DeleteFunc(slices.Clone(p.Warnings), func(w spec.Warning) bool { return w.Reason == "" })
 }
 
-// Definitions are the metrics of the table.
+// Definitions returns the definitions of the table's metrics.
 func (p page) Definitions() [][2]string {
 	var list [][2]string
 	for _, c := range p.Head {
@@ -274,7 +272,7 @@ func (p page) Settings() [][2]string {
 	return list
 }
 
-// Digests are the programs of the rows.
+// Digests returns the digests of the rows' programs.
 func (p page) Digests() [][2]string {
 	var list [][2]string
 	seen := map[string]bool{}
@@ -297,8 +295,8 @@ func (p page) Digests() [][2]string {
 	return list
 }
 
-// Markdown returns the verdicts on the targets of an experiment with its description
-// and assumptions, as a section of a document.
+// Markdown returns the verdicts on the targets of an experiment, with its description and
+// assumptions, as a section of a document.
 func (c *Comparison) Markdown(command string, took time.Duration) []byte {
 	x := c.Experiment
 	var b bytes.Buffer
@@ -330,8 +328,8 @@ func (c *Comparison) Markdown(command string, took time.Duration) []byte {
 	return b.Bytes()
 }
 
-// perCase lists the results of of for the cases of an experiment. Cases with the same
-// result share a line.
+// perCase returns the results of the function of for all cases of an experiment. Cases with the
+// same result share a line.
 func perCase(x *spec.Experiment, of func(*spec.Case) string) []string {
 	names, order := map[string][]string{}, []string(nil)
 	for i := range x.Cases {
@@ -359,7 +357,7 @@ func (o *Outcome) measuredAt(x *spec.Experiment) string {
 	return o.Measured
 }
 
-// verdictMark is the verdict, bold where it is good, with the note.
+// verdictMark formats the verdict with its note, in bold if the target is met.
 func verdictMark(o Outcome) string {
 	s := string(o.Verdict)
 	if good(o.Verdict) {

@@ -22,7 +22,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A Job is one run to be made: a row in a case at a load with a seed.
+// A Job is one run to execute: a row in a case, at a load, with a seed.
 type Job struct {
 	Case   *spec.Case
 	Scheme *spec.Scheme
@@ -31,15 +31,15 @@ type Job struct {
 
 	setup  *setup
 	x      *spec.Experiment
-	rounds int               // of a packet in a switch; 0: the data plane's default
-	cores  int               // for this run, where ties are decided by place
-	world  string            // in real time; "" is the simulator
-	deploy deployer          // of P4 programs; nil: deployDirect
-	begin  func(*View) error // before the first packet; nil: none
+	rounds int               // limit on the rounds of a packet in a switch; 0: the data plane's default
+	cores  int               // number of cores for this run, if ties are decided by place
+	world  string            // world in real time; "": the simulator
+	deploy deployer          // deploys P4 programs; nil: deployDirect
+	begin  func(*View) error // called before the first packet; nil: none
 	serve  *Serve            // controllers of the user; nil: none
 }
 
-// Name names the run, and the folder that keeps it.
+// Name returns the name of the run and of its folder.
 func (j *Job) Name() string {
 	name := fmt.Sprintf("%s/load-%s/seed-%d", plain.Folder(j.Scheme.Label), spec.Number(j.Load), j.Seed)
 	if j.Case.Name != "" {
@@ -48,32 +48,32 @@ func (j *Job) Name() string {
 	return name
 }
 
-// Serve makes controllers of the user drive the switches of a row in virtual time. The
-// clock stops at moments. Requests of controllers are processed while it stands.
+// Serve lets controllers of the user drive the switches of a row in virtual time. The clock stops
+// at points in time called moments. Requests of controllers are processed while the clock stands
+// still.
 type Serve struct {
-	// Address is the address of the page about the switches. The P4Runtime servers of
-	// the switches have the next ports, in the order of the topology. Port 0 stands for
-	// free ports.
+	// Address is the address of the page about the switches. The P4Runtime servers of the
+	// switches use the following ports, in the order of the topology. Port 0 selects free ports.
 	Address string
 	// BfRt serves BfRt instead of P4Runtime, for programs for Tofino.
 	BfRt bool
 	// Every is the virtual time between moments.
 	Every time.Duration
-	// Wait is the number of controllers that call /next at each moment. With 0 the clock
-	// stands until real time catches up.
+	// Wait is the number of controllers that call /next at each moment. With 0, the clock waits
+	// until real time catches up.
 	Wait int
-	// Slow is how many seconds of real time a second of virtual time takes at least,
-	// without Wait; 0 stands for 1.
+	// Slow is the least real time, in seconds, that a second of virtual time takes if Wait is 0;
+	// 0: 1.
 	Slow float64
-	// Timeout is how long a controller may be silent at a moment; 0 stands for a second.
+	// Timeout is how long a controller may be silent at a moment; 0: a second.
 	Timeout time.Duration
-	// Start is how long the first moment waits for controllers; 0 stands for a minute.
+	// Start is how long the first moment waits for controllers; 0: a minute.
 	Start time.Duration
 	// Log receives lines about controllers; nil discards them.
 	Log func(text string)
 
 	row string     // label of the row
-	mu  sync.Mutex // is held by the run that is served
+	mu  sync.Mutex // held by the run that is being served
 }
 
 // A guided deployment lets controllers of the user take part in a run.
@@ -90,48 +90,48 @@ type Result struct {
 	Scheme     string             `json:"scheme"`
 	Label      string             `json:"label"`
 	Engine     string             `json:"engine"`
-	Arch       string             `json:"arch,omitempty"`  // "" is v1model
-	World      string             `json:"world,omitempty"` // "" is Sim
+	Arch       string             `json:"arch,omitempty"`  // "": v1model
+	World      string             `json:"world,omitempty"` // "": Sim
 	Load       float64            `json:"load"`
 	Seed       uint64             `json:"seed"`
-	Spec       string             `json:"spec"` // the run's key: see Job.Key
+	Spec       string             `json:"spec"` // key of the run: see Job.Key
 	Programs   map[string]string  `json:"programs"`
 	Parameters map[string]string  `json:"parameters"`
-	Flows      int                `json:"flows"`   // that count
-	Hops       int64              `json:"hops"`    // packets that switches took in
+	Flows      int                `json:"flows"`   // number of flows that count
+	Hops       int64              `json:"hops"`    // packets that switches received
 	Elapsed    time.Duration      `json:"elapsed"` // in virtual time
 	Metrics    map[string]float64 `json:"metrics"`
-	Lost       map[string]int64   `json:"lost,omitempty"` // packets by reason
+	Lost       map[string]int64   `json:"lost,omitempty"` // lost packets by reason
 	Plots      Plots              `json:"plots"`
 	Alerts     []string           `json:"alerts,omitempty"`
 }
 
 // Plots are the curves of one run.
 type Plots struct {
-	FCT      []float64 `json:"fct_ms"`   // quantiles 0 to 100 % in steps of 1 %
+	FCT      []float64 `json:"fct_ms"`   // quantiles from 0 to 100 % in steps of 1 %
 	Slowdown []float64 `json:"slowdown"` // quantiles in the same steps
-	Sizes    []SizeBin `json:"sizes"`    // by sizeBins
+	Sizes    []SizeBin `json:"sizes"`    // by bin of sizeBins
 	Time     []float64 `json:"time_s"`
-	Queue    []float64 `json:"queue"`  // occupancy of the queues upwards, by Time
-	Names    []string  `json:"paths"`  // links upwards
-	Shares   []float64 `json:"shares"` // of the bytes of their leaf, by Names
+	Queue    []float64 `json:"queue"`  // occupancy of upward queues, by Time
+	Names    []string  `json:"paths"`  // names of upward links
+	Shares   []float64 `json:"shares"` // share of the leaf's bytes, by Names
 
-	// Of collectives:
+	// For collectives:
 	Tail  []float64 `json:"tail_ms,omitempty"` // quantiles 99.1 to 99.9 % of the completion times
 	Steps *Steps    `json:"steps,omitempty"`
 	Uses  *Uses     `json:"uses,omitempty"`
 }
 
-// A SizeBin is the flows of about one size.
+// A SizeBin is the flows of similar size.
 type SizeBin struct {
 	Flows    int     `json:"flows"`
-	Slowdown float64 `json:"slowdown"` // mean
+	Slowdown float64 `json:"slowdown"` // mean slowdown
 }
 
-// sizeBins are the largest sizes of the bins, 0 for the last.
+// sizeBins are the upper limits of the bins; the last has none.
 var sizeBins = []int64{10e3, 30e3, 100e3, 300e3, 1e6, 3e6, 10e6, 0}
 
-// sizeName is a bin as people read it.
+// sizeName returns the name of a bin.
 func sizeName(bin int) string {
 	if sizeBins[bin] == 0 {
 		return "> " + spec.Size(sizeBins[bin-1]).String()
@@ -157,12 +157,12 @@ func bySize(flows []*outcome) []SizeBin {
 	return bins
 }
 
-// run runs a job. The rows of flows and links go to the writers, nil for none.
-// record, if not nil, sees the run while it runs.
+// run executes a job. It writes the rows of flows and links to the writers, which may be nil.
+// record, if not nil, observes the run.
 func (j *Job) run(ctx context.Context, flows, links io.Writer, record Recorder) (*Result, error) {
 	if record != nil || j.begin != nil || j.serve != nil || len(j.setup.topo.Services) > 0 {
 		alone := *j
-		alone.cores = 1 // callbacks see packets from one goroutine, and servers are known late
+		alone.cores = 1 // callbacks handle packets in one goroutine, and servers are only known during the run
 		j = &alone
 	}
 	r, err := j.prepare(ctx)
@@ -217,36 +217,36 @@ func (j *Job) run(ctx context.Context, flows, links io.Writer, record Recorder) 
 	return result, writeFlows(flows, r)
 }
 
-// A running is a run at work.
+// A running is the state of a run.
 type running struct {
 	*Job
 	net      *sim.Network
 	topo     *fabric.Topology
 	deploy   deployment
-	planned  *plan.Plan // that the switches hold in the beginning
+	planned  *plan.Plan // initial plan of the switches
 	nodes    []*plan.Node
 	flows    []*outcome
-	sims     []*sim.Flow        // by flow, of networks with services; nil: not started
+	sims     []*sim.Flow        // by flow, in networks with services; nil: not started
 	tunings  map[string]*tuning // by the kind of transport that a flow names
 	services []*sim.Service
 	work     *dependent // nil: no flow waits for another
-	left     int        // flows to end
+	left     int        // number of unfinished flows
 	sampler  *sampler
 	tasks    *taskFabric
 	alerts   []string
-	failed   error // in an event
-	unturned unturned
+	failed   error // error of an event
+	unturned overRounds
 	recovery recovery
-	reported map[string]float64                // metrics of the caller
-	onDigest map[string]func(dataplane.Digest) // by switch
+	reported map[string]float64                // metrics from the caller's Recorder
+	onDigest map[string]func(dataplane.Digest) // by switch name
 }
 
-// unturned counts the packets that had no round left in a switch. Switches on several
-// cores report them.
-type unturned struct {
+// overRounds counts the packets that exceeded their rounds in a switch. Switches on several cores
+// report them.
+type overRounds struct {
 	mu    sync.Mutex
 	n     int64
-	least string // the alert to print if the first one is unknown
+	least string // smallest alert by text, printed if the first one is unknown
 }
 
 // prepare builds the network and loads its switches.
@@ -263,16 +263,15 @@ func (j *Job) prepare(ctx context.Context) (*running, error) {
 	return r, nil
 }
 
-// digested hands a digest of a switch to the caller, after the packet.
-func (r *running) digested(sw string, d dataplane.Digest) {
+// passDigest passes a digest of a switch to the caller, after the packet.
+func (r *running) passDigest(sw string, d dataplane.Digest) {
 	if f := r.onDigest[sw]; f != nil {
 		d.Data = slices.Clone(d.Data)
 		r.net.Switch(sw).Later(func() { f(d) })
 	}
 }
 
-// packetEnded notes a packet that its switch has ended because it went round too
-// often.
+// packetEnded records a packet that its switch dropped after too many rounds.
 func (r *running) packetEnded(e dataplane.Ended) {
 	u := &r.unturned
 	u.mu.Lock()
@@ -288,7 +287,7 @@ func (r *running) packetEnded(e dataplane.Ended) {
 
 func (r *running) close() { r.deploy.close() }
 
-// simOptions are the network's.
+// simOptions returns the options of the simulated network.
 func (j *Job) simOptions() sim.Options {
 	w := &j.Case.Switches
 	frame := j.Case.Frame()
@@ -326,7 +325,7 @@ func (j *Job) simOptions() sim.Options {
 	return o
 }
 
-// startFlows plans the beginning of all flows.
+// startFlows plans the start of all flows.
 func (r *running) startFlows() error {
 	if err := r.drawFlows(); err != nil {
 		return err
@@ -354,14 +353,14 @@ func (r *running) startFlows() error {
 	return nil
 }
 
-// finished notes the end of a flow that counts, and stops the network after the last one.
+// finished records the end of a flow that counts, and stops the network after the last one.
 func (r *running) finished(*sim.Flow) {
 	if r.left--; r.left == 0 && r.net.Now() >= r.Case.Length() {
 		r.net.Stop()
 	}
 }
 
-// flowSpec describes a flow to the simulator.
+// flowSpec converts a flow to the simulator's description.
 func (r *running) flowSpec(i int) sim.FlowSpec {
 	o := r.flows[i]
 	kind, tuning := r.transport(o.Flow)
@@ -375,7 +374,7 @@ func (r *running) flowSpec(i int) sim.FlowSpec {
 	if r.Case.Transport.Ports == spec.RandomPorts {
 		number := uint64(i) << 32
 		if o.Connection > 0 {
-			number = uint64(o.Connection) // the flows of a connection have the same ports
+			number = uint64(o.Connection) // flows of a connection use the same ports
 		}
 		described.PortSeed = sim.PortSeed(r.Seed, number)
 	}
@@ -436,7 +435,7 @@ func (r *running) transport(f spec.Flow) (sim.Transport, *sim.Tuning) {
 	if t == nil {
 		k, err := sim.ParseTransport(cmp.Or(f.Kind, r.Case.Transport.Kind))
 		if err != nil {
-			panic(err) // it has been checked
+			panic(err) // checked when the experiment was loaded
 		}
 		t = &tuning{k, r.Case.Transport.Tuning()}
 		if r.tunings == nil {
@@ -447,8 +446,8 @@ func (r *running) transport(f spec.Flow) (sim.Transport, *sim.Tuning) {
 	return t.kind, t.Tuning
 }
 
-// framingOf returns the framing of a flow's transport. The kernel may send several
-// segments under one header in real time, so there headers do not count.
+// framingOf returns the framing of a flow's transport. In real time the kernel may send several
+// segments under one header, so headers do not count there.
 func (r *running) framingOf(kind sim.Transport, t *sim.Tuning) framing {
 	frame := int64(r.Case.Frame())
 	f := framing{headers: sim.UDPHeaders}
@@ -473,9 +472,9 @@ func (r *running) framingOf(kind sim.Transport, t *sim.Tuning) framing {
 	return f
 }
 
-// advance lets virtual time pass: to the end of the duration, and then until the
-// flows have ended or the drain is over. Between steps it looks whether the run
-// is to stop; in the end it checks that no byte was lost without a reason.
+// advance lets virtual time pass: to the end of the duration, and then until all flows have ended
+// or the drain time is over. Between steps it checks whether the run should stop. In the end it
+// checks that no byte was lost without a reason.
 func (r *running) advance(ctx context.Context) error {
 	length, end := r.Case.Length(), r.Case.Length()+time.Duration(r.Case.Drain)
 	const steps = 1024
@@ -503,7 +502,7 @@ func (r *running) advance(ctx context.Context) error {
 	return r.net.Audit()
 }
 
-// maxDrainSteps bounds the steps in which virtual time passes after the duration.
+// maxDrainSteps limits the number of steps after the duration.
 const maxDrainSteps = 1_000_000
 
 // stepped returns the reason to stop after a step.
@@ -575,7 +574,7 @@ func (r *running) blankResult() *Result {
 func (r *running) plots(p Plots) Plots {
 	for i, v := range p.Queue {
 		if math.IsNaN(v) {
-			p.Queue[i] = 0 // no queue leads upwards
+			p.Queue[i] = 0 // no upward queue
 		}
 	}
 	var fct, slow []float64
@@ -598,8 +597,8 @@ func (r *running) plots(p Plots) Plots {
 	return p
 }
 
-// emptyTables returns an alert for each table into which the plan puts nothing. It
-// plans again, because a deployment drops the entries.
+// emptyTables returns an alert for each table that the plan leaves empty. It plans again, because
+// a deployment discards the entries.
 func (r *running) emptyTables() []string {
 	plan, err := r.plan(r.topo)
 	if err != nil {
@@ -610,7 +609,7 @@ func (r *running) emptyTables() []string {
 	})
 }
 
-// classOf is the place of the class that flows of a size belong to.
+// classOf returns the index of the class for flows of a size.
 func classOf(classes []spec.Class, bytes int64) int {
 	for i, c := range classes {
 		if c.Upto == 0 || bytes <= int64(c.Upto) {
@@ -620,8 +619,7 @@ func classOf(classes []spec.Class, bytes int64) int {
 	return len(classes) - 1
 }
 
-// parameters returns the parameters of the programs by name, as the manifests have
-// them.
+// parameters returns the programs' parameters by name, from the manifests.
 func (u *setup) parameters() map[string]string {
 	p := map[string]string{}
 	for _, role := range slices.Sorted(maps.Keys(u.byRole)) {
@@ -632,7 +630,7 @@ func (u *setup) parameters() map[string]string {
 	return p
 }
 
-// tails are the quantiles beyond 99 % that a tail has.
+// tails returns the quantiles above 99 %.
 func tails(fct []float64) []float64 {
 	if len(fct) < 1000 {
 		return nil

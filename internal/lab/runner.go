@@ -20,65 +20,63 @@ import (
 
 // A Runner runs experiments, independent runs side by side.
 type Runner struct {
-	Dir    string      // for results; "" keeps them in memory alone, or where Under says
-	Under  string      // Dir is below it, by the experiment's name and digest, where none is given
-	Cores  int         // 0: all
-	Within int         // of them for each run, where ties are decided by place; 0: those that runs leave idle
-	Resume bool        // take the runs that Dir has for done
-	Read   spec.Reader // of the files that the experiment names; nil: none
+	Dir    string      // folder for results; "": keep them only in memory, or in Under
+	Under  string      // parent of Dir, which is then named by the experiment's name and digest
+	Cores  int         // number of cores; 0: all
+	Within int         // cores for each run, if ties are decided by place; 0: those that other runs leave idle
+	Resume bool        // reuse the runs in Dir
+	Read   spec.Reader // reads the files that the experiment names; nil: none
 
-	// World is where runs are made: one of Worlds, "" stands for Sim. In real time
-	// there is one run after the other.
+	// World is where runs take place: one of Worlds; "" is Sim. In real time, runs are not
+	// parallel.
 	World string
 	Real  RealOptions
 
-	// Progress is notified of every run that has ended, one at a time.
+	// Progress is called for every run that has ended, one call at a time.
 	Progress func(Progress)
-	// Record, if not nil, looks at the first run while it runs.
+	// Record, if not nil, observes the first run.
 	Record Recorder
-	// Links, if not nil and without Dir, returns the writer of the links of a run by
-	// interval, in CSV; nil: none.
+	// Links, if not nil and without Dir, returns the writer for the link samples of a run in CSV;
+	// it may return nil.
 	Links func(j *Job) io.Writer
-	// Begin, if not nil, is called before the first packet of each run, from several
-	// goroutines unless Cores is 1. It may plan work of its own with the run's network.
-	// Runs with it are not kept: Dir and Store must be empty.
+	// Begin, if not nil, is called before the first packet of each run, from several goroutines
+	// unless Cores is 1. It may plan its own events in the run's network. Such runs are not
+	// stored: Dir and Store must be empty.
 	Begin func(*View) error
-	// Parquet: flows and links also in that form.
+	// Parquet also writes flows and links as Parquet.
 	Parquet bool
-	// Rounds bound what becomes of a packet within a switch: see
-	// dataplane.Options.
+	// Rounds limits the processing of a packet within a switch: see dataplane.Options.
 	Rounds int
-	// Limits refuse what would take too much.
+	// Limits rejects experiments that are too large.
 	Limits Limits
 
-	// Serve, if not nil, makes controllers of the user drive the first row.
+	// Serve, if not nil, lets controllers of the user drive the first row.
 	Serve *Serve
 
-	deploy deployer // of P4 programs, in tests; nil: deployDirect
+	deploy deployer // deploys P4 programs in tests; nil: deployDirect
 
-	known map[string]*Result // by key: runs of other settings that are the same
+	known map[string]*Result // by key: runs of other settings, for reuse
 
-	// Store, if not nil, keeps the runs instead of Dir. A run in the store is not
-	// repeated.
+	// Store, if not nil, stores the runs instead of Dir. Stored runs are not repeated.
 	Store *store.Store
-	Shard Shard         // of the runs, with a Store
-	Beat  time.Duration // in which a worker says that it lives; 0: store.DefaultBeat
-	// Log receives a line for each object of the store that cannot be used.
+	Shard Shard         // shard of the runs to execute, with a Store
+	Beat  time.Duration // heartbeat interval of a worker; 0: store.DefaultBeat
+	// Log receives a line for each object of the store that is unusable.
 	Log func(string)
 }
 
-// Progress is how far an experiment has got.
+// Progress describes how far an experiment has progressed.
 type Progress struct {
 	Done, Of int
-	Taken    int // of Done: were there already
+	Taken    int // number of Done that were reused
 	Name     string
-	Hops     int64         // of this run
-	Took     time.Duration // this run, in real time
+	Hops     int64         // packets that the switches of this run received
+	Took     time.Duration // real time of this run
 	Err      error
 }
 
-// Jobs lists the runs of an experiment, the seeds of a row one after the other,
-// with the programs generated. Rows that would run the same are refused.
+// Jobs lists the runs of an experiment, with generated programs. The seeds of a row follow each
+// other. It returns an error if two rows would run the same.
 func (r *Runner) Jobs(x *spec.Experiment) ([]*Job, error) {
 	read := r.Read
 	if read == nil {
@@ -171,7 +169,7 @@ func (r *Runner) Run(ctx context.Context, x *spec.Experiment) (*Comparison, erro
 	return c, err
 }
 
-// lint returns the warnings about an experiment, beside an error that is there.
+// lint returns the warnings about an experiment. err is an error that it has anyway.
 func lint(x *spec.Experiment, read spec.Reader, err error) ([]spec.Warning, error) {
 	list, wrong := x.Lint(read)
 	return list, cmp.Or(err, wrong)
@@ -189,14 +187,15 @@ func (r *Runner) begin(ctx context.Context, x *spec.Experiment, jobs []*Job) err
 	return r.KeepExperiment(ctx, k)
 }
 
-// settle gives an experiment its place below Under, where no other is given.
+// settle sets Dir below Under, unless it is set.
 func (r *Runner) settle(k *Kept) {
 	if r.Dir == "" && r.Under != "" {
 		r.Dir = filepath.Join(r.Under, k.ID())
 	}
 }
 
-// prepare makes the jobs of an experiment, which the runner can all run.
+// prepare creates the jobs of an experiment. It returns an error if the runner cannot run one of
+// them.
 func (r *Runner) prepare(x *spec.Experiment) ([]*Job, error) {
 	jobs, err := r.Jobs(x)
 	if err != nil {
@@ -218,7 +217,7 @@ func (r *Runner) prepare(x *spec.Experiment) ([]*Job, error) {
 	return jobs, r.checkWithin(jobs)
 }
 
-// enter sends the jobs into the runner's world, if they can all run there.
+// enter assigns the jobs to the runner's world. It returns an error if one cannot run there.
 func (r *Runner) enter(jobs []*Job) error {
 	if r.World == "" || r.World == Sim {
 		return nil
@@ -235,14 +234,14 @@ func (r *Runner) enter(jobs []*Job) error {
 	return nil
 }
 
-// cores is the number of parallel runs.
+// cores returns the number of parallel runs.
 func (r *Runner) cores() int {
 	return max(1, r.allCores()/max(1, r.Within))
 }
 
 func (r *Runner) allCores() int { return cmp.Or(max(0, r.Cores), runtime.GOMAXPROCS(0)) }
 
-// chooseWithin splits runs over the cores that would be idle, if all runs gain from it.
+// chooseWithin divides runs over otherwise idle cores, if all runs benefit.
 func (r *Runner) chooseWithin(jobs []*Job) {
 	if r.Within > 0 || len(jobs) == 0 || r.Begin != nil || r.World != "" && r.World != Sim {
 		return
@@ -260,11 +259,11 @@ func (r *Runner) chooseWithin(jobs []*Job) {
 	}
 }
 
-// enoughPackets is the number of packets that arrive in a part of the network within a
-// window so that two cores gain. Each takes about three hops and an acknowledgment.
+// enoughPackets is the number of packets that must arrive in a part of the network per window for
+// two cores to be faster than one. Each packet takes about three hops and an acknowledgment.
 const enoughPackets = 20
 
-// parts returns the number of cores that a run can use well: see sim.Options.Cores.
+// parts returns the number of cores that a run can use efficiently: see sim.Options.Cores.
 func (j *Job) parts() int {
 	if j.Case.Ties != spec.ByPlace {
 		return 1
@@ -296,21 +295,21 @@ func (r *Runner) checkWithin(jobs []*Job) error {
 	return nil
 }
 
-// work is the running of jobs.
+// work is the state of running jobs.
 type work struct {
 	r       *Runner
 	jobs    []*Job
 	results []*Result
 
-	mu    sync.Mutex
-	next  int
-	done  int
-	taken int
-	errs  []error
-	full  bool // the disk is, or the store cannot be used: there is no use in going on
+	mu       sync.Mutex
+	next     int
+	done     int
+	taken    int
+	errs     []error
+	unusable bool // the disk is full or the store is unusable: further runs are pointless
 
-	there  []bool // by job, with a store: needs no work
-	rates  rates  // of the runs that were made
+	stored []bool // by job, with a store: it needs no work
+	rates  rates  // rates of finished runs
 	shared *sharing
 }
 
@@ -324,7 +323,7 @@ func (w *work) all(ctx context.Context) error {
 	for range min(cores, len(w.jobs)) {
 		workers.Go(func() {
 			for i := w.take(ctx); i >= 0; i = w.take(ctx) {
-				w.one(ctx, i)
+				w.runJob(ctx, i)
 			}
 		})
 	}
@@ -332,7 +331,7 @@ func (w *work) all(ctx context.Context) error {
 	return w.failure()
 }
 
-// failure is the first error of the runs, with how many there are.
+// failure returns the first error, and the number of failed runs.
 func (w *work) failure() error {
 	switch n := len(w.errs); n {
 	case 0:
@@ -344,26 +343,26 @@ func (w *work) failure() error {
 	}
 }
 
-// take returns the next job, -1 if there is none.
+// take returns the index of the next job, or -1.
 func (w *work) take(ctx context.Context) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.next == len(w.jobs) || ctx.Err() != nil || w.full {
+	if w.next == len(w.jobs) || ctx.Err() != nil || w.unusable {
 		return -1
 	}
 	w.next++
 	return w.next - 1
 }
 
-// one runs a job. A run that panics is lost, and no other.
-func (w *work) one(ctx context.Context, i int) {
+// runJob executes a job. A panic in a run does not affect other runs.
+func (w *work) runJob(ctx context.Context, i int) {
 	j := w.jobs[i]
 	began := time.Now()
 	result, taken, err := w.attempt(ctx, i)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if ctx.Err() != nil && err != nil {
-		return // cut off
+		return // cancelled
 	}
 	w.results[i] = result
 	w.done++
@@ -372,7 +371,7 @@ func (w *work) one(ctx context.Context, i int) {
 		w.taken++
 	}
 	if err != nil {
-		w.full = w.full || errors.Is(err, ErrDiskFull) || errors.Is(err, store.ErrDenied) || errors.Is(err, store.ErrUnreachable)
+		w.unusable = w.unusable || errors.Is(err, ErrDiskFull) || errors.Is(err, store.ErrDenied) || errors.Is(err, store.ErrUnreachable)
 		p.Err = fmt.Errorf("%s: %w", j.Name(), err)
 		w.errs = append(w.errs, p.Err)
 	} else {
@@ -425,25 +424,25 @@ func (w *work) attempt(ctx context.Context, i int) (result *Result, taken bool, 
 	return result, false, err
 }
 
-// A Shard is a part of an experiment's runs: part Index of Of, from 0. The zero
-// Shard is all of them.
+// A Shard is a part of an experiment's runs: part Index, from 0, of Of parts. The zero Shard is
+// all runs.
 type Shard struct{ Index, Of int }
 
 func (s Shard) whole() bool { return s.Of <= 1 }
 
-// sharing runs jobs beside other workers on the same store: first the worker's own
-// shard, then jobs that others have left. A worker without a shard waits for the runs
-// of the others; a worker with one leaves them to workers that are alive.
+// sharing executes jobs while other workers use the same store. It executes the worker's own
+// shard first, then jobs that others have left. A worker without a shard waits for the runs of
+// the others. A worker with a shard leaves them to live workers.
 type sharing struct {
 	*work
 	store  *store.Store
 	worker *store.Worker
 	keys   []string
-	bad    map[int]bool // its object in the store is damaged
-	left   int          // that others make
+	bad    map[int]bool // jobs whose object in the store is damaged
+	left   int          // number of jobs that others are executing
 }
 
-// rates are the expected hops of runs and the seconds that the runs took, by engine.
+// rates holds the expected hops and the measured seconds of runs, by engine.
 type rates map[string]*spent
 
 type spent struct{ Hops, Seconds float64 }

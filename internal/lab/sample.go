@@ -18,19 +18,18 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// A sampler takes down the state of the links between switches, in intervals,
-// while flows begin.
+// A sampler records the state of the links between switches at intervals, while flows start.
 type sampler struct {
 	r        *running
 	interval time.Duration
-	out      *bufio.Writer // rows of links.csv; nil: none
+	out      *bufio.Writer // for rows of links.csv; nil: none
 	failed   error
 
 	ports   []*watched
-	up      []*watched               // the uplinks of leaves
+	up      []*watched               // uplinks of leaves
 	senders map[string]bool          // leaves with sending hosts; nil: all
 	news    map[string]*inspect.News // by leaf
-	trips   map[string]time.Duration // of probes of leaves that do not note when one comes back
+	trips   map[string]time.Duration // round-trip times of probes, for leaves that do not record their return
 	cells   []uint64
 
 	occupancy []float64
@@ -39,26 +38,26 @@ type sampler struct {
 	ages      mean
 	grains    mean
 
-	whole     bool   // measured until the last flow has ended, not until the duration has passed
-	beginning totals // when the warm-up was over
-	finish    totals // when the duration was
+	untilLastFlow bool   // measure until the last flow has ended, instead of the duration
+	beginning     totals // at the end of the warm-up
+	finish        totals // at the end of the duration
 }
 
-// A watched port is one between switches.
+// A watched is a port between switches.
 type watched struct {
 	*sim.Port
 	sw    *sim.Switch
-	leaf  string // that it leads up from; "" for others
+	leaf  string // leaf whose uplink it is; "": not an uplink
 	name  string
 	last  sim.Counters
-	begin sim.Counters // when the warm-up was over
+	begin sim.Counters // at the end of the warm-up
 	end   sim.Counters
-	slots []int64 // bytes by interval, since the warm-up
+	slots []int64 // bytes by time slot, since the warm-up
 	limit float64
-	full  fabric.Rate // of the link, where no fault makes it slower
+	full  fabric.Rate // rate of the link without faults
 }
 
-// totals are counters of the whole network.
+// totals holds counters of the whole network.
 type totals struct {
 	at                                    time.Duration
 	delivered                             sim.Tally
@@ -80,7 +79,7 @@ func (m *mean) value() float64 {
 	return m.sum / float64(m.n)
 }
 
-// linkHead are the columns of links.csv.
+// linkHead contains the columns of links.csv.
 const linkHead = "t_s,from,to,bytes,utilisation,queue_bytes,queue_packets,dropped,marked,paused_s\n"
 
 func newSampler(r *running, out io.Writer) *sampler {
@@ -102,7 +101,7 @@ func newSampler(r *running, out io.Writer) *sampler {
 		case news != nil:
 			s.news[n.Name] = news
 		case n.Manifest.Task(manifest.PathProbe) != nil:
-			s.trips[n.Name] = s.trip(n.Name)
+			s.trips[n.Name] = s.probeRTT(n.Name)
 		}
 	}
 	return s
@@ -128,8 +127,8 @@ func (s *sampler) watch(sw *sim.Switch) {
 	}
 }
 
-// sends reports whether a host of the leaf sends in any traffic; with senders
-// and receivers apart, the links upwards from the receivers carry no data.
+// sends reports whether a host of the leaf sends any traffic. If senders and receivers are
+// separate, uplinks of the receivers' leaves carry no data.
 func (s *sampler) sends(leaf string) bool { return s.senders == nil || s.senders[leaf] }
 
 // sendingLeaves returns the leaves of sending hosts; nil: all leaves.
@@ -153,29 +152,29 @@ func sendingLeaves(c *spec.Case, t *fabric.Topology) map[string]bool {
 func (s *sampler) start() {
 	length := s.r.Case.Length()
 	s.r.net.At(s.r.Case.WarmupTime(), func() { s.mark(&s.beginning, func(w *watched) { w.begin = w.Counters() }) })
-	s.whole = s.r.Case.Collective()
+	s.untilLastFlow = s.r.Case.Collective()
 	s.r.net.Every(s.interval, func(now time.Duration) bool {
 		s.sample(now)
-		return now+s.interval <= length || s.whole && now < wholeFor*length
+		return now+s.interval <= length || s.untilLastFlow && now < wholeFor*length
 	})
-	if !s.whole {
+	if !s.untilLastFlow {
 		s.r.net.At(length, s.end)
 	}
 }
 
-// wholeFor is for how many durations a collective is sampled at most.
+// wholeFor is the maximum time for sampling a collective, in durations.
 const wholeFor = 100
 
 func (s *sampler) end() { s.mark(&s.finish, func(w *watched) { w.end = w.Counters() }) }
 
 // ended ends the measurement of a run whose messages start until its end.
 func (s *sampler) ended() {
-	if s.whole {
+	if s.untilLastFlow {
 		s.end()
 	}
 }
 
-// mark takes down all counters at one time.
+// mark records all counters at one time.
 func (s *sampler) mark(t *totals, each func(*watched)) {
 	*t = s.totals()
 	for _, w := range s.ports {
@@ -199,7 +198,7 @@ func (s *sampler) totals() totals {
 	return t
 }
 
-// sample takes down the ports.
+// sample records the ports.
 func (s *sampler) sample(now time.Duration) {
 	measuring := now > s.r.Case.WarmupTime()
 	sum := 0.0
@@ -224,7 +223,7 @@ func (s *sampler) sample(now time.Duration) {
 	s.times = append(s.times, round(now.Seconds()))
 	s.queues = append(s.queues, round(sum/float64(len(s.up))))
 	if measuring {
-		s.look()
+		s.sampleSchemes()
 	}
 }
 
@@ -241,9 +240,9 @@ func (s *sampler) print(format string, args ...any) {
 	}
 }
 
-// look reads values inside the schemes: the age of the port state, and the size of
-// PDLB's flowcells at leaves with several paths.
-func (s *sampler) look() {
+// sampleSchemes reads values inside the schemes: the age of the port state, and the size of PDLB's
+// flowcells at leaves with several paths.
+func (s *sampler) sampleSchemes() {
 	for _, n := range s.r.nodes {
 		if n.Leaf == 0 || !s.sends(n.Name) {
 			continue
@@ -263,9 +262,9 @@ func (s *sampler) look() {
 	}
 }
 
-// trip is how long a probe takes from a leaf to another one and back, by the
-// delays of the links alone.
-func (s *sampler) trip(leaf string) (longest time.Duration) {
+// probeRTT returns the round-trip time of a probe from a leaf to the farthest other leaf, without
+// queueing.
+func (s *sampler) probeRTT(leaf string) (longest time.Duration) {
 	routes := s.r.topo.Routes()
 	for _, other := range s.r.topo.Leaves() {
 		if span, ok := routes.Span(leaf, other.Name); ok {
@@ -275,8 +274,8 @@ func (s *sampler) trip(leaf string) (longest time.Duration) {
 	return longest
 }
 
-// probeAge takes down how long ago the last probe that is back came back, for
-// programs that do not note it.
+// probeAge records the time since the latest returned probe came back, for programs that do not
+// record it.
 func (s *sampler) probeAge(leaf string, trip time.Duration) {
 	if s.r.tasks == nil {
 		return
@@ -294,7 +293,7 @@ func (s *sampler) lookAge(name string, news *inspect.News) {
 	for _, w := range s.up {
 		up[w.Number] = up[w.Number] || w.sw.Name == name
 	}
-	// A run continues where a switch cannot be read: the metric has no value then.
+	// If a switch cannot be read, the run continues without this metric.
 	sw := s.r.net.Switch(name)
 	_ = news.Ages(sw.ReadRegister, sw.Clock(), func(i int, age time.Duration) {
 		if up[i] || !news.ByPort {
@@ -370,8 +369,8 @@ func (s *sampler) utilisation(m *measured, seconds float64) {
 	}
 }
 
-// imbalance returns the utilisation of the busiest link upwards over the mean of all,
-// less 1, until the end of the run.
+// imbalance returns the utilisation of the busiest uplink divided by the mean of all uplinks,
+// minus 1, until the end of the run.
 func (s *sampler) imbalance() float64 {
 	var all mean
 	most := 0.0
@@ -383,11 +382,11 @@ func (s *sampler) imbalance() float64 {
 	return most/all.value() - 1
 }
 
-// slotCount is into how many slots the run is cut for the load-sharing accuracy.
+// slotCount is the number of time slots of a run for the load-sharing accuracy.
 const slotCount = 5
 
-// sharing is QALL's load-sharing accuracy, the average over time slots and
-// leaves of max U / min U - 1 over the links upwards.
+// sharing returns QALL's load-sharing accuracy: max U / min U - 1 over the uplinks, averaged over
+// time slots and leaves.
 func (s *sampler) sharing() float64 {
 	byLeaf := map[string][]*watched{}
 	var leaves []string
@@ -419,8 +418,8 @@ func (s *sampler) sharing() float64 {
 	return all.value()
 }
 
-// pathsUsed returns the share of the ports upwards that carry data, as the mean over
-// the leaves that send upwards; NaN if no leaf does or none has a choice.
+// pathsUsed returns the share of upward ports that carry data, as the mean over the leaves that
+// send upwards. It is NaN if no leaf sends upwards or has a choice.
 func (s *sampler) pathsUsed() float64 {
 	type uplinks struct{ bytes, ports, used int64 }
 	byLeaf := map[string]*uplinks{}
@@ -434,7 +433,7 @@ func (s *sampler) pathsUsed() float64 {
 		byLeaf[w.leaf].ports++
 		byLeaf[w.leaf].bytes += sent(w)
 	}
-	const least = 20 // of an equal share
+	const least = 20 // percent of an equal share
 	for _, w := range s.up {
 		if u := byLeaf[w.leaf]; u.bytes > 0 && sent(w)*least*u.ports >= u.bytes {
 			u.used++
@@ -466,14 +465,14 @@ func (s *sampler) probes(m *measured, seconds float64) {
 	m.probes = 100 * frames * size * 8 / (capacity * seconds)
 }
 
-// plots are the curves that the samples give.
+// plots returns the curves of the samples.
 func (s *sampler) plots() Plots {
 	p := Plots{Time: s.times, Queue: s.queues}
 	sums := map[string]int64{}
 	for _, w := range s.up {
 		sums[w.leaf] += w.end.Bytes - w.begin.Bytes
 	}
-	const most = 32 // a plot shows no more
+	const most = 32 // a plot cannot show more
 	for _, w := range s.up[:min(most, len(s.up))] {
 		p.Names = append(p.Names, w.name)
 		share := 0.0
@@ -482,13 +481,13 @@ func (s *sampler) plots() Plots {
 		}
 		p.Shares = append(p.Shares, share)
 	}
-	if s.whole {
+	if s.untilLastFlow {
 		p.Uses = s.uses()
 	}
 	return p
 }
 
-// A View is the access of a Recorder to a run.
+// A View gives a Recorder access to a run.
 type View struct {
 	Job      *Job
 	Net      *sim.Network
@@ -496,19 +495,19 @@ type View struct {
 	Nodes    []*plan.Node
 	// Left returns the number of flows that have not ended.
 	Left func() int
-	// Progress returns how far the collectives have got; nil in a run without collectives.
+	// Progress returns the progress of collectives, or nil in a run without collectives.
 	Progress func() *CollectiveProgress
 	// Report adds a value to the metrics of the run.
 	Report func(metric string, value float64)
 	// Fail ends the run with an error.
 	Fail func(error)
-	// OnDigest makes a switch with a program hand its digests to f.
+	// OnDigest makes a switch with a program pass its digests to f.
 	OnDigest func(sw string, f func(dataplane.Digest))
 }
 
-// A Recorder looks at a run while it runs.
+// A Recorder observes a run.
 type Recorder interface {
-	Begin(v *View) error // before the first flow: schedules its work with v.Net
+	Begin(v *View) error // is called before the first flow, and schedules the Recorder's events with v.Net
 	End() error
 }
 

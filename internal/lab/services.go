@@ -27,13 +27,13 @@ func servicesOf(topo *fabric.Topology, flows []*outcome, engine string) (list []
 	return list, nil
 }
 
-// unserved is the alert about a service that no packet has reached.
+// unserved returns the alert about a service that received no packet.
 func unserved(s *fabric.Service) string {
 	return fmt.Sprintf("service %s: no packet to %v has reached one of its servers %s: the tables of the program need its address and servers", s.Name, s.Address, strings.Join(s.Servers, ", "))
 }
 
-// serversOf notes the servers of the flows. It returns alerts about services that no packet
-// has reached and about connections that have changed their server.
+// serversOf records the servers of the flows. It returns alerts about services that received no
+// packet, and about connections that changed their server.
 func serversOf(topo *fabric.Topology, flows []*outcome, sims []*sim.Flow) (alerts []string) {
 	type count struct{ flows, served, strays, unchanged int }
 	counts := make([]count, len(topo.Services))

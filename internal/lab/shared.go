@@ -18,10 +18,10 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// share makes the runs that the store does not have.
+// share executes the runs that the store does not have.
 func (w *work) share(ctx context.Context) (err error) {
 	s := &sharing{work: w, store: w.r.Store, keys: lists.Map(w.jobs, (*Job).Key), bad: map[int]bool{}}
-	w.shared, w.there = s, make([]bool, len(w.jobs))
+	w.shared, w.stored = s, make([]bool, len(w.jobs))
 	if s.worker, err = s.store.NewWorker(ctx, w.r.Beat); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (w *work) share(ctx context.Context) (err error) {
 	return cmp.Or(s.failure(), err)
 }
 
-// loaders is how many objects are read side by side.
+// loaders is the number of objects that are read in parallel.
 const loaders = 16
 
 // take reads existing runs from the store. For runs of other shards it only checks
@@ -61,20 +61,20 @@ const loaders = 16
 func (s *sharing) take(ctx context.Context, own, others []int, have map[string]int64) error {
 	for _, i := range others {
 		if _, ok := have[s.keys[i]]; ok {
-			s.noted(i, nil)
+			s.recordExisting(i, nil)
 		}
 	}
 	own = slices.DeleteFunc(slices.Clone(own), func(i int) bool { _, ok := have[s.keys[i]]; return !ok })
 	return sideBySide(loaders, own, func(i int) error {
 		r, err := s.load(ctx, i)
 		if r != nil {
-			s.noted(i, r)
+			s.recordExisting(i, r)
 		}
 		return err
 	})
 }
 
-// sideBySide calls do for each of list, so many at once, until one fails.
+// sideBySide calls do for each element of list, at most width at once, until one call fails.
 func sideBySide(width int, list []int, do func(int) error) error {
 	var mu sync.Mutex
 	var failed error
@@ -103,11 +103,11 @@ func sideBySide(width int, list []int, do func(int) error) error {
 	return failed
 }
 
-// noted takes down that a run is there already.
-func (s *sharing) noted(i int, r *Result) {
+// recordExisting records that a run already exists.
+func (s *sharing) recordExisting(i int, r *Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.results[i], s.there[i] = r, true
+	s.results[i], s.stored[i] = r, true
 	s.done++
 	s.taken++
 	if s.r.Progress != nil {
@@ -118,7 +118,7 @@ func (s *sharing) noted(i int, r *Result) {
 func (s *sharing) finished(i int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.there[i]
+	return s.stored[i]
 }
 
 // pass tries each job of the list once and returns the jobs that other processes hold.
@@ -128,7 +128,7 @@ func (s *sharing) pass(ctx context.Context, list []int) (held []int, alive bool,
 	var mu sync.Mutex
 	err = sideBySide(s.r.cores(), list, func(i int) error {
 		s.mu.Lock()
-		stop := s.full || ctx.Err() != nil
+		stop := s.unusable || ctx.Err() != nil
 		s.mu.Unlock()
 		if stop {
 			return nil
@@ -151,7 +151,7 @@ func (s *sharing) pass(ctx context.Context, list []int) (held []int, alive bool,
 func (s *sharing) try(ctx context.Context, i int) error {
 	if r, err := s.load(ctx, i); r != nil || err != nil {
 		if r != nil {
-			s.noted(i, r)
+			s.recordExisting(i, r)
 		}
 		return err
 	}
@@ -160,20 +160,20 @@ func (s *sharing) try(ctx context.Context, i int) error {
 		return err
 	}
 	defer func() { _ = lease.Release(context.WithoutCancel(ctx)) }() // a remaining lease belongs to a dead worker
-	if r, err := s.load(ctx, i); r != nil || err != nil {            // made since
+	if r, err := s.load(ctx, i); r != nil || err != nil {            // another worker has executed it meanwhile
 		if r != nil {
-			s.noted(i, r)
+			s.recordExisting(i, r)
 		}
 		return err
 	}
-	s.one(ctx, i)
+	s.runJob(ctx, i)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.there[i] = true
+	s.stored[i] = true
 	return nil
 }
 
-// load reads a run from the store; nil if there is none that can be used.
+// load reads a run from the store. It returns nil if there is no usable one.
 func (s *sharing) load(ctx context.Context, i int) (*Result, error) {
 	if i == 0 && s.r.Record != nil {
 		return nil, nil // keep it for inspection
@@ -209,15 +209,14 @@ func (r *Runner) stored(ctx context.Context, j *Job, key string) (*Result, error
 	return res, nil
 }
 
-// storedForm returns a result in the form of the store, without names of the
-// experiment.
+// storedForm returns a result as it is stored, without names of the experiment.
 func storedForm(r *Result) ([]byte, error) {
 	plain := *r
 	plain.Experiment, plain.Case, plain.Label, plain.Scheme = "", "", "", ""
 	return json.Marshal(plain)
 }
 
-// keep makes a run and puts it into the store.
+// keep executes a run and stores it.
 func (s *sharing) keep(ctx context.Context, i int, run func(flows, links io.Writer) (*Result, error)) (*Result, error) {
 	began := time.Now()
 	tables := map[string]string{}
@@ -246,7 +245,8 @@ func (s *sharing) keep(ctx context.Context, i int, run func(flows, links io.Writ
 	return result, nil
 }
 
-// inScratch runs into files that the store can take; tables gets their names.
+// inScratch writes the tables of a run into temporary files for the store, and sets their names
+// in tables.
 func (s *sharing) inScratch(tables map[string]string, run func(flows, links io.Writer) (*Result, error)) (r *Result, err error) {
 	var files []*os.File
 	for _, name := range []string{flowsFile, linksFile} {
@@ -273,7 +273,7 @@ func storeError(err error) error {
 // The cost of a run is the number of hops of its load (demand.go) divided by the rate
 // of its switches. Rates are learnt: each worker stores the times of its runs.
 
-// Hops per second of one core where nothing is known yet.
+// Default number of hops per second on one core.
 const (
 	programHops = 0.5e6
 	modelHops   = 1.5e6
@@ -307,7 +307,7 @@ func (r rates) seconds(j *Job, hops float64) float64 {
 	return setupSeconds + hops/programHops
 }
 
-// costs are the seconds that each job is expected to take.
+// costs returns the expected seconds of each job.
 func (r *Runner) costs(ctx context.Context, jobs []*Job) ([]float64, error) {
 	known := rates{}
 	if r.Store != nil {
@@ -323,7 +323,7 @@ func (r *Runner) costs(ctx context.Context, jobs []*Job) ([]float64, error) {
 	list := make([]float64, len(jobs))
 	var last *Job
 	for i, j := range jobs {
-		if last != nil && last.setup == j.setup && last.Load == j.Load { // but for the seed
+		if last != nil && last.setup == j.setup && last.Load == j.Load { // differs only in the seed
 			list[i] = list[i-1]
 			continue
 		}

@@ -32,13 +32,12 @@ func newEstimate(values []float64) Estimate {
 	return Estimate{Mean: mean, Half: t * se, N: n}
 }
 
-// excludes reports whether the interval does not contain v: two runs at least.
+// excludes reports whether the interval excludes v. It is false for a single run.
 func (e Estimate) excludes(v float64) bool {
 	return e.N > 1 && math.Abs(e.Mean-v) > e.Half
 }
 
-// p returns the probability of a mean at least this far from v if v were the true
-// mean, by Student's t; NaN for a single run.
+// p returns the p-value of the mean against v by Student's t-test; NaN for a single run.
 func (e Estimate) p(v float64) float64 {
 	if e.N < 2 || math.IsNaN(e.Mean) {
 		return math.NaN()
@@ -54,8 +53,8 @@ func (e Estimate) p(v float64) float64 {
 	return 2 * t.Survival(off/e.Half*t.Quantile(0.975))
 }
 
-// holm corrects the p of many looks by Holm's step-down method: so corrected, one
-// below 0.05 among them is due to chance in one of twenty such tables. NaN stays.
+// holm corrects p-values for multiple tests by Holm's step-down method. With the corrected
+// values, an effect below 0.05 occurs by chance in at most one of twenty tables. NaN stays NaN.
 func holm(p []float64) []float64 {
 	var order []int
 	for i, v := range p {
@@ -75,14 +74,14 @@ func holm(p []float64) []float64 {
 // sureAt is the significance level.
 const sureAt = 0.05
 
-// low is the lower end of the interval.
+// low returns the lower end of the interval.
 func (e Estimate) low() float64 { return e.Mean - e.Half }
 
-// high is the upper end of the interval.
+// high returns the upper end of the interval.
 func (e Estimate) high() float64 { return e.Mean + e.Half }
 
-// reduction estimates by how many percent a lies below b, seed by seed: the runs
-// of a seed have the same flows, so their difference varies less than they do.
+// reduction estimates the percentage by which a is below b, paired by seed. Runs with the same
+// seed have the same flows, so their difference varies less than the values do.
 func reduction(a, b []float64) Estimate { return newEstimate(reductions(a, b)) }
 
 func reductions(a, b []float64) []float64 {
@@ -96,8 +95,8 @@ func reductions(a, b []float64) []float64 {
 	return list
 }
 
-// percentile is the value that a share p of the sorted values does not exceed,
-// by the nearest rank; NaN of none.
+// percentile returns the value at share p of the sorted values, by the nearest rank; NaN if there
+// are none.
 func percentile(sorted []float64, p float64) float64 {
 	if len(sorted) == 0 {
 		return math.NaN()
@@ -106,7 +105,7 @@ func percentile(sorted []float64, p float64) float64 {
 	return sorted[min(max(i, 0), len(sorted)-1)]
 }
 
-// average is the mean; NaN of none.
+// average returns the mean; NaN if there are no values.
 func average(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -118,7 +117,7 @@ func average(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// variance is the mean square distance from the mean.
+// variance returns the mean squared deviation from the mean.
 func variance(values []float64) float64 {
 	m := average(values)
 	sum := 0.0

@@ -11,25 +11,24 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Verdict is the verdict on a target.
+// A Verdict is the result of comparing a target with the measurement.
 type Verdict string
 
 // The verdicts.
 const (
-	// Within: the value is within bandPercent of the printed one, or between the printed
+	// Within: the value is within bandPercent of the printed value, or between the printed
 	// bounds.
 	Within Verdict = "within band"
 	// Holds: rows are in the printed order.
 	Holds Verdict = "ordering holds"
-	// OtherSize: the difference has the printed sign, beyond the interval, and another
-	// size.
+	// OtherSize: the difference has the printed sign and is significant, but has another size.
 	OtherSize Verdict = "same sign, other size"
 	Unknown   Verdict = "not measured"
 
-	// OutOfReach: no scheme could save as much here, as a ceiling shows.
+	// OutOfReach: a ceiling shows that no scheme could save as much here.
 	OutOfReach Verdict = "out of reach here"
-	// Contrary: it is the other way round, beyond the interval, or a value that
-	// the interval excludes.
+	// Contrary: the difference has the opposite sign and is significant, or the interval excludes
+	// the value.
 	Contrary Verdict = "contrary"
 	// Undecided: the interval is too wide, or there are too few seeds, to
 	// distinguish the printed value from no effect, or neighbours of an ordering
@@ -37,17 +36,17 @@ const (
 	Undecided Verdict = "undecided"
 	// Decided: the verdict depends on a detail that the paper omits (Target.Open).
 	Decided Verdict = "decided by an open choice"
-	// Level: the interval contains no effect and excludes the printed value; of an order,
-	// neighbours are level, and the others in order.
+	// Level: the interval contains zero effect and excludes the printed value. For an ordering:
+	// some neighbours are level, and the others are in order.
 	Level Verdict = "not as printed"
-	// NotComparable: the printed quantity is another one (Target.NotComparable).
+	// NotComparable: the paper's quantity is defined differently (Target.NotComparable).
 	NotComparable Verdict = "not comparable"
 )
 
 // verdicts lists the verdicts on measured targets.
 var verdicts = []Verdict{Within, Holds, OtherSize, OutOfReach, Decided, NotComparable, Level, Contrary, Undecided}
 
-// bandPercent is the width of the band around every printed number, in percent of it.
+// bandPercent is the half-width of the band around a printed number, in percent of it.
 const bandPercent = 25
 
 // An Outcome is a target with the measured result.
@@ -59,9 +58,9 @@ type Outcome struct {
 	Load       float64
 	Verdict    Verdict
 	Note       string
-	P          float64 // that rows compared differ as much by chance; NaN where none are
+	P          float64 // probability that compared rows differ as much by chance; NaN if no rows are compared
 
-	value Estimate // measured, where it is a number
+	value Estimate // the measured value, if it is a number
 }
 
 // Judge compares the results with the targets of the experiment.
@@ -82,8 +81,7 @@ func (c *Comparison) Judge() []Outcome {
 	return list
 }
 
-// measured is Judge without regard to open choices and quantities that cannot be
-// compared.
+// measured is Judge without open choices and quantities that are not comparable.
 func (c *Comparison) measured() []Outcome {
 	var list []Outcome
 	for i := range c.Experiment.Targets {
@@ -101,7 +99,7 @@ func (c *Comparison) measured() []Outcome {
 			if why := undecidable(t.Metric, c.rowsFor(t, o.Load)...); why != "" {
 				o.Verdict, o.Note = Unknown, why
 			} else {
-				c.beyond(t, &o)
+				c.applyCeilings(t, &o)
 			}
 		}
 		if o.Verdict == Unknown {
@@ -113,7 +111,7 @@ func (c *Comparison) measured() []Outcome {
 	return list
 }
 
-// rowsFor returns the rows that a target is about, at a load.
+// rowsFor returns the rows that a target concerns, at a load.
 func (c *Comparison) rowsFor(t *spec.Target, load float64) []*Row {
 	var rows []*Row
 	add := func(caseName, label string) {
@@ -133,7 +131,7 @@ func (c *Comparison) rowsFor(t *spec.Target, load float64) []*Row {
 	return rows
 }
 
-// loads lists the loads at which a target is looked at.
+// loads lists the loads at which a target is evaluated.
 func (c *Comparison) loads(t *spec.Target) []float64 {
 	var all []float64
 	for _, r := range c.Rows {
@@ -216,13 +214,12 @@ func (c *Comparison) judgeOrder(t *spec.Target) Outcome {
 		o.Verdict = Level
 		o.Note += fmt.Sprintf(", %d level: within %s %%", level, digits(within))
 	case o.Verdict == Undecided && ends.N > 1:
-		o.Note += ", " + wants(need) + " to tell all neighbours apart"
+		o.Note += ", " + seedsNeeded(need) + " to tell all neighbours apart"
 	}
 	return o
 }
 
-// judgePair judges a reduction or ratio between two rows, or between two cases
-// of one.
+// judgePair judges a reduction or ratio between two rows, or between two cases of one row.
 func (c *Comparison) judgePair(t *spec.Target) Outcome {
 	o := Outcome{Verdict: Unknown}
 	var best Estimate
@@ -249,7 +246,7 @@ func (c *Comparison) judgePair(t *spec.Target) Outcome {
 	o.Verdict, o.P = verdictOn(t, best), best.p(noEffect(t))
 	switch {
 	case o.Verdict == Undecided:
-		o.Note = wants(min(best.seeds(noEffect(t)), best.seeds(nearestBound(t, best.Mean))))
+		o.Note = seedsNeeded(min(best.seeds(noEffect(t)), best.seeds(nearestBound(t, best.Mean))))
 	case o.Verdict == Level && best == (Estimate{Mean: noEffect(t), N: best.N}):
 		o.Note = "the same in all runs"
 	case o.Verdict == Level && !best.excludes(noEffect(t)):
@@ -258,7 +255,7 @@ func (c *Comparison) judgePair(t *spec.Target) Outcome {
 	return o
 }
 
-// pair is the reduction or ratio at a load.
+// pair returns the reduction or ratio at a load.
 func (c *Comparison) pair(t *spec.Target, load float64) (Estimate, error) {
 	against, inCase := cmp.Or(t.Against, t.Of), cmp.Or(t.AgainstCase, t.Case)
 	a, b := c.Row(t.Case, t.Of, load), c.Row(inCase, against, load)
@@ -299,7 +296,7 @@ func (c *Comparison) samples(t *spec.Target, load float64) []float64 {
 	return list
 }
 
-// inOrder is how many neighbours of an order are in it, by seed.
+// inOrder returns the number of neighbours that are in order, by seed.
 func (c *Comparison) inOrder(t *spec.Target, load float64) (list []float64) {
 	for k := 1; k < len(t.Order); k++ {
 		a, b := c.Row(t.Case, t.Order[k-1], load), c.Row(t.Case, t.Order[k], load)
@@ -319,7 +316,7 @@ func (c *Comparison) inOrder(t *spec.Target, load float64) (list []float64) {
 	return list
 }
 
-// judgeValue judges a metric of one row by itself.
+// judgeValue judges a metric of one row.
 func (c *Comparison) judgeValue(t *spec.Target) Outcome {
 	o := Outcome{Printed: printedText(t, ""), Verdict: Unknown, P: math.NaN()}
 	loads := c.loads(t)
@@ -339,7 +336,7 @@ func (c *Comparison) judgeValue(t *spec.Target) Outcome {
 	}
 	o.Measured, o.Verdict, o.value = e.String(), verdictOn(t, e), e
 	if o.Verdict == Undecided {
-		o.Note = wants(e.seeds(nearestBound(t, e.Mean)))
+		o.Note = seedsNeeded(e.seeds(nearestBound(t, e.Mean)))
 	}
 	if e.N < len(r.Runs) {
 		o.Note = fmt.Sprintf("in %d of %d runs alone", e.N, len(r.Runs))
@@ -387,7 +384,7 @@ func printedText(t *spec.Target, unit string) string {
 	return text
 }
 
-// verdictOn judges a number.
+// verdictOn judges a number against a target.
 func verdictOn(t *spec.Target, e Estimate) Verdict {
 	pair := t.Against != "" || t.AgainstCase != ""
 	none := noEffect(t)
@@ -439,7 +436,7 @@ func below(e Estimate) Verdict {
 	return Undecided
 }
 
-// noEffect is the number that stands for no difference between two rows.
+// noEffect returns the value of a target's metric if two rows do not differ.
 func noEffect(t *spec.Target) float64 {
 	if t.Ratio {
 		return 1
@@ -473,8 +470,8 @@ func excludes(t *spec.Target, e Estimate) bool {
 	return t.Printed != nil && e.excludes(*t.Printed) || t.AtLeast != nil && e.high() < *t.AtLeast || t.AtMost != nil && e.low() > *t.AtMost
 }
 
-// wants describes the number of seeds needed for a decision.
-func wants(seeds float64) string {
+// seedsNeeded describes how many seeds a decision would need.
+func seedsNeeded(seeds float64) string {
 	switch {
 	case math.IsInf(seeds, 1):
 		return "fewer than two seeds have both values"
@@ -495,14 +492,14 @@ func Corrected(list []Outcome) string {
 	return fmt.Sprintf("of %d differences %d lie beyond their 95 %% intervals, and %d do if it counts that so many were looked at (Holm)", len(p), below(p), below(holm(p)))
 }
 
-// A reach is an upper bound for any scheme.
+// A reach is an upper bound that holds for every scheme.
 type reach struct {
 	kind string
 	Estimate
 }
 
-// ceiling returns the highest ceiling of a target: the percentage by which its metric
-// is below that of the compared row.
+// ceiling returns the highest ceiling of a target: the percentage by which its metric is below
+// the compared row's.
 func (c *Comparison) ceiling(t *spec.Target, load float64) (best reach, ok bool) {
 	base := c.Row(t.Case, t.Against, load)
 	if base == nil || t.Ratio || t.Against == "" {
@@ -524,8 +521,8 @@ func (c *Comparison) ceiling(t *spec.Target, load float64) (best reach, ok bool)
 	return best, ok
 }
 
-// beyond changes the verdict of a target if no scheme could reach the printed number.
-func (c *Comparison) beyond(t *spec.Target, o *Outcome) {
+// applyCeilings changes the verdict of a target if no scheme could reach the printed number.
+func (c *Comparison) applyCeilings(t *spec.Target, o *Outcome) {
 	if o.Verdict == Within || t.Printed == nil || o.Load == 0 {
 		return
 	}

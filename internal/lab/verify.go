@@ -17,11 +17,11 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// errUnlike is wrapped where a repetition came to something else.
+// errUnlike is wrapped by the error about a repetition with a different result.
 var errUnlike = errors.New("the repetition differs")
 
-// Check reads all data of an experiment in an archive and compares it with its
-// digests. It calls each for every run, with its error or nil.
+// Check reads all data of an experiment in an archive and verifies its digests. It calls each for
+// every run, with its error or nil.
 func (a *Archive) Check(ctx context.Context, k *Kept, each func(run KeptRun, err error)) (there int, err error) {
 	for _, run := range k.Runs {
 		if ctx.Err() != nil {
@@ -56,8 +56,8 @@ func (a *Archive) sum(ctx context.Context, k *Kept, run KeptRun, name string) ([
 	return h.Sum(nil), nil
 }
 
-// Repeat computes a sample of an experiment's runs again, spread over all existing
-// runs, and compares the results byte for byte. library contains the schemes.
+// Repeat executes a sample of an experiment's runs again, spread over all stored runs, and
+// compares the results byte for byte. library contains the schemes.
 func (a *Archive) Repeat(ctx context.Context, k *Kept, library *scheme.Library, sample int, each func(run KeptRun, err error)) error {
 	x, err := k.Experiment(library)
 	if err != nil {
@@ -123,7 +123,7 @@ func (a *Archive) repeat(ctx context.Context, k *Kept, run KeptRun, j *Job) erro
 	return nil
 }
 
-// firstDifference names a number that two results disagree in.
+// firstDifference names a number in which two results differ.
 func firstDifference(got, have *Result) string {
 	if got.Hops != have.Hops {
 		return fmt.Sprintf("%d hops, kept are %d", got.Hops, have.Hops)
@@ -141,9 +141,10 @@ func firstDifference(got, have *Result) string {
 	return fmt.Sprintf("%s is %v, kept is %v", names[0], got.Metrics[names[0]], have.Metrics[names[0]])
 }
 
-// Prune removes experiments from an archive, and from a store all runs that no
-// experiment that stays has, and the notes of workers and jobs that belong to
-// none; anyway also where one may be at work. With keep it removes nothing; each is notified of all that goes.
+// Prune removes experiments from an archive. From a store it also removes all runs that no
+// remaining experiment has, and the notes of workers and jobs without an experiment. It fails if
+// a worker may be active, unless anyway is set. With keep it removes nothing. It calls each for
+// everything that is removed.
 func (a *Archive) Prune(ctx context.Context, gone []*Kept, keep, anyway bool, each func(what string)) error {
 	all, err := a.List(ctx, func(error) {})
 	if err != nil {
@@ -185,7 +186,7 @@ func (a *Archive) pruneFolder(all []*Kept, leaves func(*Kept) bool, keep bool, e
 	return nil
 }
 
-// Rows writes a line for each existing run, with its identity and its metrics.
+// Rows writes a line with identity and metrics for each stored run.
 func (a *Archive) Rows(ctx context.Context, k *Kept, warn func(error), head func([]string) error, line func([]string) error) error {
 	c, err := a.Comparison(ctx, k, warn)
 	if err != nil {

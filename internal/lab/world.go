@@ -10,21 +10,21 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/spec"
 )
 
-// The worlds that an experiment can run in: virtual time, and two in real time,
-// in which the kernel's own TCP sends between hosts on this machine.
+// The worlds in which an experiment can run. Sim has virtual time. The other two run in real
+// time, and the kernel's TCP sends between hosts on this machine.
 const (
 	Sim      = "sim"      // the simulator
 	Embedded = "embedded" // the embedded switches
 	BMv2     = "bmv2"     // simple_switch_grpc
 )
 
-// Worlds lists them.
+// Worlds lists the worlds.
 var Worlds = []string{Sim, Embedded, BMv2}
 
-// A RealOptions is how runs in real time are made.
+// A RealOptions configures runs in real time.
 type RealOptions struct {
 	Overload bool // also run loads beyond the machine's capacity
-	Cores    int  // that the switches have
+	Cores    int  // number of cores for the switches
 }
 
 // checkWorld returns the reason why a job cannot run in a world.
@@ -59,14 +59,14 @@ func (j *Job) checkWorld(world string) error {
 	return nil
 }
 
-// measuredReal are the metrics that the kernel can measure.
+// measuredReal lists the metrics that the kernel can measure.
 var measuredReal = []string{
 	"fct-mean", "fct-p50", "fct-p99", "slowdown-mean", "slowdown-p50", "slowdown-p99", "request-mean", "request-p99",
 	"flow-rate", "unfinished", "out-of-order", "dupacks", "retransmitted", "timeouts",
 }
 
-// SideBySide compares the results of one experiment in several worlds: for each row
-// and metric the value in each world, and its ratio to the first.
+// SideBySide compares the results of one experiment in several worlds. For each row and metric it
+// returns the value in each world, and the ratio to the first world.
 func SideBySide(list []*Comparison) [][]string {
 	first := list[0]
 	head := []string{"SCHEME", "LOAD", "METRIC"}

@@ -27,15 +27,15 @@ import (
 	"github.com/p4lb/p4lb/internal/server/p4rt"
 )
 
-// errOverload is wrapped by the refusal of a run that a machine like this one
-// cannot carry in real time.
+// errOverload is wrapped by the error about a run that exceeds the capacity of this kind of
+// machine in real time.
 var errOverload = errors.New("more than this machine can carry in real time")
 
-// carries is how many packets a second the switches of a world take in together
-// on a core, with room left for the hosts: some half of what p4lb bench has.
+// carries is the number of packets per second that all switches of a world can process on one
+// core. About half of the rate of p4lb bench is left for the hosts.
 var carries = map[string]float64{Embedded: 150e3, BMv2: 8e3}
 
-// A place is a network in real time: switches that hold a plan, and hosts.
+// A place is a network in real time: switches with a plan, and hosts.
 type place struct {
 	*controller.Controller
 	target  target.Target
@@ -46,10 +46,10 @@ type place struct {
 	end  []func() error
 }
 
-// Socket makes a socket on a host.
+// Socket creates a socket on a host.
 func (p *place) Socket(host string) (int, error) { return p.sockets.Socket(host) }
 
-// Address is a host's.
+// Address returns the address of a host.
 func (p *place) Address(host string) netip.Addr { return p.topo.Host(host).IP.Addr() }
 
 func (p *place) close() error {
@@ -60,7 +60,7 @@ func (p *place) close() error {
 	return errors.Join(errs...)
 }
 
-// openPlace brings a plan up.
+// openPlace starts a network with a plan.
 func (r *running) openPlace(ctx context.Context, plan *plan.Plan) (_ *place, err error) {
 	p := &place{topo: r.topo}
 	defer func() {
@@ -93,7 +93,7 @@ func (r *running) openPlace(ctx context.Context, plan *plan.Plan) (_ *place, err
 	return p, apply(ctx, p.Controller)
 }
 
-// runReal runs a job in real time.
+// runReal executes a job in real time.
 func (j *Job) runReal(ctx context.Context, o RealOptions, flows io.Writer) (_ *Result, err error) {
 	r := &running{Job: j, topo: j.setup.topo}
 	if err := r.drawFlows(); err != nil {
@@ -120,9 +120,9 @@ func (j *Job) runReal(ctx context.Context, o RealOptions, flows io.Writer) (_ *R
 	return r.realResult(), writeFlows(flows, r)
 }
 
-// Strain returns how many packets a second the flows of an experiment bring to switches
-// in a world of real time, and how many these can carry on so many cores of a machine
-// such as this one.
+// Strain returns the packet rate of an experiment's flows at the switches in a real-time world,
+// and the rate that the switches can process on the given number of cores of this kind of
+// machine.
 func Strain(x *spec.Experiment, t *fabric.Topology, world string, cores int) (rate, most float64, err error) {
 	c := &x.Cases[0]
 	for _, seed := range c.Seeds {
@@ -135,7 +135,7 @@ func Strain(x *spec.Experiment, t *fabric.Topology, world string, cores int) (ra
 	return rate, carries[world] * float64(max(1, cores)), nil
 }
 
-// packetRate is how many packets a second the flows bring to switches.
+// packetRate returns the packets per second that the flows bring to switches.
 func (r *running) packetRate() float64 {
 	const segment = 1448
 	routes := r.topo.Routes()
@@ -143,15 +143,15 @@ func (r *running) packetRate() float64 {
 	for _, f := range r.flows {
 		span, ok := routes.Span(r.topo.Hosts[f.Src].Name, r.topo.Hosts[f.Dst].Name)
 		if !ok {
-			continue // it will not get there
+			continue // there is no path
 		}
-		// For every two segments there is an acknowledgment.
+		// There is an acknowledgment for every two segments.
 		packets += 1.5 * math.Ceil(float64(f.Bytes)/segment) * float64(span.Links-1)
 	}
 	return packets / r.Case.Length().Seconds()
 }
 
-// checkLoad refuses more packets than the switches of the world can take in.
+// checkLoad returns an error if the packet rate exceeds the capacity of the world's switches.
 func (r *running) checkLoad(o RealOptions) error {
 	rate, most := r.packetRate(), carries[r.world]*float64(max(1, o.Cores))
 	if rate > most && !o.Overload {
@@ -181,7 +181,7 @@ func (r *running) sendReal(ctx context.Context, p *place) error {
 	turns, err := r.Case.Turns(r.setup.named)
 	struck := make(chan error, 1)
 	if err == nil {
-		go func() { struck <- r.happen(inner, p, turns) }()
+		go func() { struck <- r.runFaults(inner, p, turns) }()
 		err = r.carry(ctx, p, likeSim)
 		cancel()
 		err = errors.Join(err, <-struck)
@@ -191,12 +191,12 @@ func (r *running) sendReal(ctx context.Context, p *place) error {
 	return err
 }
 
-// likeSim is the kernel's congestion control that experiments are sent by: the
-// one that is most like the simulator's TCP, and that every kernel has.
+// likeSim is the kernel's congestion control for experiments. It is the one most similar to the
+// simulator's TCP, and every kernel has it.
 const likeSim = "reno"
 
-// carry sends the flows between the hosts of a network, by the kernel's congestion
-// control of that name, or its own choice with "".
+// carry sends the flows between the hosts of a network. congestion names the kernel's congestion
+// control; "" is the kernel's default.
 func (r *running) carry(ctx context.Context, n real.Network, congestion string) error {
 	list := make([]real.Flow, len(r.flows))
 	for i, f := range r.flows {
@@ -220,7 +220,7 @@ func (r *running) carry(ctx context.Context, n real.Network, congestion string) 
 		}
 		f.Started, f.Finished = o.Started, o.Finished
 		f.Sent, f.Retransmitted, f.Timeouts, f.OutOfOrder, f.Received = o.Sent, o.Retransmitted, o.Timeouts, o.OutOfOrder, o.Received
-		f.DupAcks = o.OutOfOrder // a receiver answers each segment that comes early at once (RFC 5681)
+		f.DupAcks = o.OutOfOrder // a receiver answers each early segment at once (RFC 5681)
 		end = max(end, o.Finished)
 	}
 	for i := range asked {
@@ -231,7 +231,7 @@ func (r *running) carry(ctx context.Context, n real.Network, congestion string) 
 	for i, o := range outcomes {
 		r.flows[i].end = end
 		if o.Finished == 0 {
-			r.flows[i].end = end + time.Duration(r.Case.Drain) // at least
+			r.flows[i].end = end + time.Duration(r.Case.Drain) // a lower bound
 		}
 	}
 	return nil
@@ -270,7 +270,7 @@ func Send(ctx context.Context, x *spec.Experiment, t *fabric.Topology, n real.Ne
 	return row, nil
 }
 
-// realMetrics are the metrics of the flows.
+// realMetrics returns the metrics of the flows.
 func (r *running) realMetrics() map[string]float64 {
 	m := &measured{flows: r.flows, classes: r.x.Classes}
 	values := m.values()
@@ -291,9 +291,9 @@ func (r *running) realResult() *Result {
 	return res
 }
 
-// happen lets the links of a network in real time fail and come back when that
-// is due; the controller is notified of it after its latency, as in virtual time.
-func (r *running) happen(ctx context.Context, p *place, list []spec.Turn) error {
+// runFaults executes link faults of a network in real time when they are due. It notifies the
+// controller after its latency, as in virtual time.
+func (r *running) runFaults(ctx context.Context, p *place, list []spec.Turn) error {
 	began := time.Now()
 	sleep := func(until time.Duration) bool {
 		timer := time.NewTimer(time.Until(began.Add(until)))
@@ -302,7 +302,7 @@ func (r *running) happen(ctx context.Context, p *place, list []spec.Turn) error 
 		case <-timer.C:
 			return true
 		case <-ctx.Done():
-			return false // the flows have ended before
+			return false // the flows have ended before the fault
 		}
 	}
 	var down []int
@@ -332,7 +332,7 @@ func (r *running) happen(ctx context.Context, p *place, list []spec.Turn) error 
 	return nil
 }
 
-// apply makes the switches hold a controller's plan, and fails if one does not.
+// apply deploys the controller's plan to the switches, and returns an error if one of them fails.
 func apply(ctx context.Context, ctl *controller.Controller) error {
 	report, err := ctl.Deploy(ctx)
 	if err != nil {

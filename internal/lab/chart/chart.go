@@ -1,7 +1,7 @@
-// Package chart draws the results of experiments: lines with confidence bands, bars,
-// and points next to the printed values of a paper. A chart is arranged once as lines,
-// areas and words in points of 1/72 inch. It is written as SVG for a page, as SVG or
-// PDF in the width of a paper's column, and as numbers.
+// Package chart draws the results of experiments: lines with confidence bands, bars, and points
+// next to the printed values of a paper. A chart is arranged once as lines, areas and text, in
+// points of 1/72 inch. It is written as SVG for a web page, as SVG or PDF in the width of a
+// paper's column, and as numbers.
 package chart
 
 import (
@@ -13,74 +13,74 @@ import (
 	"strconv"
 )
 
-// A Chart is some series over one axis.
+// A Chart is a set of series on a common pair of axes.
 type Chart struct {
-	Name  string // of its files
+	Name  string // base name of its files
 	Title string
 	About string // an explanation for readers
-	Note  string // drawn below the chart where it stands alone
+	Note  string // text below the chart when it is shown alone
 
 	X, Y   Axis
 	Series []Series
-	Wide   bool // as wide as a page, not a column
+	Wide   bool // as wide as a page instead of a column
 }
 
-// An Axis is one of the two. It may count names instead of measuring: the value 0
-// then stands for the first.
+// An Axis is the horizontal or vertical axis of a chart. With Names, the values 0, 1, 2 … stand
+// for the names.
 type Axis struct {
 	Label string
 	Log   bool
 	Names []string
 
-	// Low and High must be visible; an axis may show more. If both are zero, the
+	// Low and High are values that must be visible; the axis may show more. If both are zero, the
 	// axis covers the series, and 0 unless it is logarithmic.
 	Low, High float64
 }
 
-// A Kind is how a series is drawn.
+// A Kind is the style of a series.
 type Kind uint8
 
 // The kinds of series.
 const (
-	Line   Kind = iota // through the points
+	Line   Kind = iota // a line through the points
 	Bars               // from 0, next to the bars of other series
-	Points             // each with its interval
-	Hollow             // points of a paper
+	Points             // points with their intervals
+	Hollow             // hollow points: printed values of a paper
 	Spans              // horizontal bars from X to To at the height Y
 	Cloud              // many small points
 )
 
-// A Series is the numbers of one row.
+// A Series is the data of one row.
 type Series struct {
 	Label string
 	Kind  Kind
-	Marks bool // a dot at each point of a line
+	Marks bool // Line: mark each point with a dot
 	X, Y  []float64
 	Half  []float64 // half-widths of the confidence intervals; nil: none
-	Tint  int       // which colour; series of one row share it in all charts
+	Tint  int       // number of the colour; the series of a row share it in all charts
 
-	// Of Spans: their ends, how far they reach above and below Y (0: 0.4), their opacity
-	// from 0 to 1 (nil: 1), and words for the pointer (nil: none).
+	// For Spans: right ends, half-heights (0: 0.4), opacities from 0 to 1 (nil: 1), and tooltips
+	// (nil: none).
 	To    []float64
 	Reach float64
 	Shade []float64
 	Hints []string
 }
 
-// Colour is the number of the series' colour.
+// Colour returns the number of the series' colour.
 func (s Series) Colour() int { return max(0, s.Tint) % tints }
 
-// tints is how many colours there are; lines beyond it are dashed.
+// tints is the number of colours. Further lines are dashed.
 const tints = 8
 
-// light and dark are the colours of series on white and on black, told apart also
-// by the colour-blind (after Okabe and Ito).
+// light and dark are the colours of series on white and on black. They are also distinguishable
+// with colour blindness (after Okabe and Ito).
 var (
 	light = [tints]string{"#0072b2", "#d55e00", "#009e73", "#b5578f", "#b97f00", "#2a93cc", "#333333", "#808080"}
 	dark  = [tints]string{"#4aa8e0", "#ff8a3d", "#2fcf9f", "#e39cc4", "#f0b93a", "#8ccdf2", "#d8d8d8", "#9a9a9a"}
 )
 
-// CSV is the numbers of the chart: a line for each point.
+// CSV returns the numbers of the chart, a line for each point.
 func (c *Chart) CSV() []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -105,7 +105,7 @@ func (c *Chart) CSV() []byte {
 	return b.Bytes()
 }
 
-// spansCSV is the numbers of a chart with spans: a line for each.
+// spansCSV returns the numbers of a chart with spans, a line for each span.
 func (c *Chart) spansCSV() []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -120,7 +120,7 @@ func (c *Chart) spansCSV() []byte {
 	return b.Bytes()
 }
 
-// shade is the opacity of a span.
+// shade returns the opacity of a span.
 func (s Series) shade(i int) float64 {
 	if s.Shade == nil {
 		return 1
@@ -128,7 +128,7 @@ func (s Series) shade(i int) float64 {
 	return min(max(s.Shade[i], 0), 1)
 }
 
-// tick is the name of a value on the axis.
+// tick returns the name of a value on the axis.
 func (a *Axis) tick(v float64) string {
 	if k := int(v); a.Names != nil && k >= 0 && k < len(a.Names) {
 		return a.Names[k]
@@ -150,7 +150,7 @@ type span struct {
 	log       bool
 }
 
-// at is where a value lies on the axis, 0 to 1.
+// at returns the position of a value on the axis, 0 to 1.
 func (s span) at(v float64) float64 {
 	if s.log {
 		return math.Log(max(v, s.low/1e3)/s.low) / math.Log(s.high/s.low)
@@ -187,12 +187,12 @@ func (a *Axis) span(values func(yield func(float64))) span {
 		s.low, s.high = s.low-0.5, s.high+0.5
 	}
 	if !a.Log && (a.High == 0 || s.high > a.High) {
-		s.high += 0.04 * (s.high - s.low) // so that nothing touches the frame
+		s.high += 0.04 * (s.high - s.low) // leave a margin to the frame
 	}
 	return s
 }
 
-// ticks are the values that an axis names: some 3 to 7 round ones.
+// ticks returns about 3 to 7 round values for the labels of the axis.
 func (s span) ticks() []float64 {
 	if s.log {
 		return s.powers()
@@ -206,7 +206,7 @@ func (s span) ticks() []float64 {
 	}
 	var list []float64
 	for k := math.Ceil(s.low/step - 1e-9); k*step <= s.high+step*1e-9; k++ {
-		list = append(list, k*step+0) // never -0
+		list = append(list, k*step+0) // avoids -0
 	}
 	return list
 }
@@ -230,10 +230,10 @@ func (s span) powers() []float64 {
 	return list
 }
 
-// label is a tick as text.
+// label formats a tick.
 func label(v float64) string {
 	if v == 0 {
-		return "0" // also of -0
+		return "0" // avoids -0
 	}
 	if a := math.Abs(v); a >= 1e7 || a > 0 && a < 1e-4 {
 		return strconv.FormatFloat(v, 'e', -1, 64)

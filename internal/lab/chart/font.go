@@ -14,19 +14,19 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// PDFs carry their font, as publishers want: Go Regular, with the outlines of the
-// letters that a chart uses. Unused outlines are zeroed, which compression removes.
+// PDFs contain their font, as publishers require: Go Regular, with the outlines of the used
+// letters. Unused outlines are set to zero, which compresses well.
 
 var goFont = sync.OnceValue(func() *sfnt.Font {
 	f, err := sfnt.Parse(goregular.TTF)
 	if err != nil {
-		panic(err) // it is part of the package
+		panic(err) // embedded in the package
 	}
 	return f
 })
 
-// winAnsi are the runes of the encoding's bytes from 0x20 on; 0 if there is none
-// that charts use.
+// winAnsi returns the rune of byte b, from 0x20 on, in the PDF encoding. It returns 0 for bytes
+// that charts do not use.
 func winAnsi(b int) rune {
 	switch {
 	case b == 0x85:
@@ -39,7 +39,7 @@ func winAnsi(b int) rune {
 	return 0
 }
 
-// advance is the width of a rune in thousandths of the font's size.
+// advance returns the width of a rune in thousandths of the font size.
 func advance(r rune) int {
 	var buf sfnt.Buffer
 	f := goFont()
@@ -54,7 +54,7 @@ func advance(r rune) int {
 	return w.Round()
 }
 
-// pdfWidth is the width of text as a PDF shows it.
+// pdfWidth returns the width of text in the PDF.
 func pdfWidth(s string, size float64) float64 {
 	sum := 0
 	for _, r := range s {
@@ -63,8 +63,8 @@ func pdfWidth(s string, size float64) float64 {
 	return float64(sum) * size / 1000
 }
 
-// fontObjects are the font, its descriptor and its outlines as the objects of a PDF
-// that begin with the number first.
+// fontObjects returns the font, its descriptor and its outlines as PDF objects, numbered from
+// first on.
 func fontObjects(first int, used string) []string {
 	var widths strings.Builder
 	for b := 0x20; b <= 0xff; b++ {
@@ -129,7 +129,7 @@ func outlines(used string) []byte {
 	return data
 }
 
-// components returns the glyphs that a composite glyph, such as é, is made of.
+// components returns the glyphs that make up a composite glyph such as é.
 func components(glyph []byte) (parts []int) {
 	if len(glyph) < 12 || int16(binary.BigEndian.Uint16(glyph)) >= 0 {
 		return nil

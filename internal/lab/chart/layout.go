@@ -7,19 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// A layout is a chart as shapes on a sheet, from its upper left corner.
+// A layout is a chart as shapes on a sheet. The origin is the upper left corner.
 type layout struct {
 	width, height float64
 	font          float64
-	foot          float64 // of the note below
-	plot          rect    // where the numbers are
+	foot          float64 // position of the note below
+	plot          rect    // area of the data
 	x, y          span
 	shapes        []shape
 }
 
 type rect struct{ x0, y0, x1, y1 float64 }
 
-// An ink is the drawing style of a shape. Each series has its own.
+// An ink is the drawing style of a shape.
 type ink uint8
 
 const (
@@ -29,24 +29,24 @@ const (
 	series
 )
 
-// A shape is a line, an area, a dot or words.
+// A shape is a line, an area, a dot or text.
 type shape struct {
 	ink    ink
-	series int // of ink series: its index
+	series int // index of the series, for series inks
 
-	points []point // of a line or an area
+	points []point // of lines and areas
 	filled bool
-	faint  bool    // an area that others are seen through
-	shade  float64 // the opacity of an area; 0: 1, unless it is faint
-	hint   string  // for the pointer
+	faint  bool    // an area that does not hide others
+	shade  float64 // opacity of an area; 0: 1, unless it is faint
+	hint   string  // tooltip
 	thin   bool
 	dashed bool
-	dot    float64 // its radius, at the only point; hollow if it is not filled
+	dot    float64 // radius of a dot; hollow unless filled
 
-	words  string // at the only point, with
+	words  string // text at the only point
 	anchor anchor
 	size   float64
-	turned bool // upwards
+	turned bool // rotated by 90 degrees
 }
 
 type point struct{ x, y float64 }
@@ -59,8 +59,8 @@ const (
 	end
 )
 
-// lay arranges the chart on a sheet. With legend it adds the names of the series; a
-// page shows them as buttons instead.
+// lay lays the chart out on a sheet. With legend it adds the names of the series. A web page
+// omits them and shows them as buttons.
 func (c *Chart) lay(width, height, font float64, title, legend bool) *layout {
 	l := &layout{width: width, height: height, font: font}
 	l.x = c.X.span(func(see func(float64)) {
@@ -131,7 +131,8 @@ func (c *Chart) lay(width, height, font float64, title, legend bool) *layout {
 	return l
 }
 
-// heights are the values that the vertical axis names: of many names some.
+// heights returns the labelled values of the vertical axis. If there are many names, it returns
+// only some.
 func (c *Chart) heights(l *layout) []float64 {
 	if c.Y.Names == nil {
 		return l.y.ticks()
@@ -145,7 +146,7 @@ func (c *Chart) heights(l *layout) []float64 {
 	return list
 }
 
-// lowest is the smallest value.
+// lowest returns the smallest value.
 func (c *Chart) lowest() float64 {
 	low := math.Inf(1)
 	for _, s := range c.Series {
@@ -158,8 +159,8 @@ func (c *Chart) lowest() float64 {
 	return low
 }
 
-// legend puts the names of the series into lines from top on, and returns where
-// they end.
+// legend places the names of the series in lines from top on, and returns the end of the last
+// line.
 func (c *Chart) legend(l *layout, top float64) float64 {
 	x, y := 0.4*l.font, top+l.font
 	for i, s := range c.Series {
@@ -174,7 +175,7 @@ func (c *Chart) legend(l *layout, top float64) float64 {
 	return y + 0.4*l.font
 }
 
-// key is the mark of a series in a legend.
+// key draws the mark of a series in the legend.
 func (l *layout) key(i int, s Series, at point) {
 	switch s.Kind {
 	case Line:
@@ -199,7 +200,7 @@ func (c *Chart) slanted(l *layout, room float64) bool {
 	return slices.ContainsFunc(c.X.Names, func(n string) bool { return textWidth(n, l.font) > each-0.4*l.font })
 }
 
-// axes draws the frame: grid lines, ticks and their labels.
+// axes draws the grid lines, the ticks and their labels.
 func (c *Chart) axes(l *layout, slant bool) {
 	p := l.plot
 	for _, v := range c.heights(l) {
@@ -239,7 +240,7 @@ func shorten(s string, letters int) string {
 	return string([]rune(s)[:letters-1]) + "…"
 }
 
-// at is where a pair of values lies on the sheet, never outside of the plot.
+// at returns the position of a pair of values on the sheet, limited to the plot area.
 func (l *layout) at(x, y float64) point {
 	p := l.plot
 	u, v := min(max(l.x.at(x), 0), 1), min(max(l.y.at(y), 0), 1)
@@ -285,8 +286,8 @@ func (c *Chart) draw(l *layout, i int) {
 	}
 }
 
-// drawLine draws a line over the band of its intervals. A gap in the numbers is
-// one in the line.
+// drawLine draws a line and the band of its confidence intervals. Missing values interrupt the
+// line.
 func (c *Chart) drawLine(l *layout, i int, s Series) {
 	var line, upper, lower []point
 	flush := func() {
@@ -317,8 +318,8 @@ func (c *Chart) drawLine(l *layout, i int, s Series) {
 	flush()
 }
 
-// beside is how far a series stands from the middle of a name, of which all take
-// so much together.
+// beside returns the horizontal offset of a series from the middle of a name. all is the total
+// width of all series there.
 func (c *Chart) beside(i int, all float64) float64 {
 	if c.X.Names == nil {
 		return 0
@@ -375,7 +376,7 @@ func (c *Chart) apart() bool {
 	return true
 }
 
-// interval is the confidence interval of one point.
+// interval draws the confidence interval of one point.
 func (l *layout) interval(i int, s Series, k int, x float64) {
 	if s.Half == nil || !(s.Half[k] > 0) {
 		return
@@ -392,8 +393,7 @@ func (l *layout) interval(i int, s Series, k int, x float64) {
 	}
 }
 
-// textWidth is about how wide words are: in Helvetica, which PDF readers have, by
-// its advance widths in thousandths.
+// textWidth estimates the width of text from the advance widths of Helvetica.
 func textWidth(s string, size float64) float64 {
 	sum := 0
 	for _, r := range s {
@@ -407,7 +407,7 @@ func textWidth(s string, size float64) float64 {
 	return float64(sum) * size / 1000
 }
 
-// helvetica are the advance widths from the space to the tilde.
+// helvetica holds the advance widths from the space to the tilde, in thousandths.
 var helvetica = [...]int16{
 	278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278,
 	556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556,

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// PGF returns the chart as a tikzpicture for LaTeX with pgfplots (compat=1.18), to be
-// included by \input: text in the document's font, colours and sizes to change there.
+// PGF returns the chart as a tikzpicture for LaTeX with pgfplots (compat=1.18), for \input. It
+// uses the document's font, and its colours and sizes can be edited.
 func (c *Chart) PGF() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%% %s\n", texComment(c.Title))
@@ -129,5 +129,5 @@ func tex(s string) string {
 	).Replace(s)
 }
 
-// texComment is text within a comment.
+// texComment makes text safe for use in a comment.
 func texComment(s string) string { return strings.ReplaceAll(s, "\n", " ") }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The sizes of a chart in a paper, in points: a column of two, and both.
+// The sizes of a chart in a paper, in points: the width of one column, and of two.
 const (
 	columnWidth = 240.0
 	pageWidth   = 504.0
@@ -24,7 +24,7 @@ func (c *Chart) paper() *layout {
 	return c.lay(columnWidth, 165, paperFont, true, true)
 }
 
-// SVG is the chart for a paper, with all that it needs.
+// SVG returns the chart for a paper, without external references.
 func (c *Chart) SVG() []byte { return Sheet(c.Title, 1, []*Chart{c}) }
 
 // Sheet returns charts next to each other in so many columns.
@@ -47,7 +47,7 @@ func Sheet(title string, columns int, charts []*Chart) []byte {
 	return b.Bytes()
 }
 
-// paint is the attribute of a fill or a stroke on white paper.
+// paint returns the attribute for a fill or stroke on white paper.
 func (c *Chart) paint(s *shape, fill bool) string {
 	colour := map[ink]string{text: "#111", soft: "#555", grid: "#e3e3e3"}[s.ink]
 	if s.ink == series {
@@ -59,8 +59,7 @@ func (c *Chart) paint(s *shape, fill bool) string {
 	return `stroke="` + colour + `"`
 }
 
-// screen arranges the chart for a page, which shows the names of the series next to
-// it.
+// screen lays the chart out for a web page, which shows the names of the series next to it.
 func (c *Chart) screen() *layout {
 	if c.Wide {
 		return c.lay(900, 300, 13, false, false)
@@ -88,8 +87,8 @@ func (c *Chart) Inline() string {
 	return b.String()
 }
 
-// Style is the part of a style sheet that Inline wants: it paints with the
-// variables that Colours sets.
+// Style returns the style sheet rules that Inline requires. They use the variables that Colours
+// sets.
 func Style() string {
 	var b strings.Builder
 	for i := range tints {
@@ -101,7 +100,7 @@ func Style() string {
 	return b.String()
 }
 
-// Colours sets the variables of one theme: for dark paper or for light.
+// Colours returns the rules that set the variables of the dark or the light theme.
 func Colours(onDark bool) string {
 	colours, rest := light, "--text:#111;--soft:#5b5b5b;--grid:#e3e3e3;"
 	if onDark {
@@ -113,7 +112,7 @@ func Colours(onDark bool) string {
 	return rest
 }
 
-// svg writes the shapes; paint is the attribute of a fill or a stroke.
+// svg writes the shapes. paint returns the attribute for a fill or stroke.
 func (l *layout) svg(b *bytes.Buffer, paint func(s *shape, fill bool) string) {
 	open := -1
 	for i := range l.shapes {
@@ -182,7 +181,7 @@ func (l *layout) svgShape(b *bytes.Buffer, s *shape, paint func(s *shape, fill b
 	}
 }
 
-// stroke is how wide a line is.
+// stroke returns the width of a line.
 func (l *layout) stroke(s *shape) float64 {
 	if s.thin {
 		return l.font * 0.08
@@ -208,7 +207,7 @@ func (c *Chart) Data() ([]byte, error) {
 		Label string    `json:"label"`
 		Tint  int       `json:"tint"`
 		X     []float64 `json:"x"`
-		Y     []any     `json:"y"` // null where there is none
+		Y     []any     `json:"y"` // null for missing values
 		Half  []float64 `json:"half,omitempty"`
 	}
 	l := c.screen()
@@ -224,7 +223,7 @@ func (c *Chart) Data() ([]byte, error) {
 	}{[4]float64{l.plot.x0, l.plot.y0, l.plot.x1, l.plot.y1}, l.width, l.x.low, l.x.high, l.x.log, c.X.Label, c.X.Names, nil}
 	for _, s := range c.Series {
 		if s.Kind == Spans {
-			continue // spans have hints
+			continue // spans have tooltips
 		}
 		r := row{Label: s.Label, Tint: s.Colour(), Half: s.Half}
 		for i, x := range s.X {
@@ -240,7 +239,7 @@ func (c *Chart) Data() ([]byte, error) {
 	return json.Marshal(data)
 }
 
-// rounded keeps five digits that count.
+// rounded rounds to five significant digits.
 func rounded(v float64) float64 {
 	if v == 0 {
 		return 0
@@ -249,7 +248,7 @@ func rounded(v float64) float64 {
 	return math.Round(v/digit) * digit
 }
 
-// PDF is the chart for a paper, with its font.
+// PDF returns the chart for a paper, with its font.
 func (c *Chart) PDF() []byte {
 	l := c.paper()
 	var page bytes.Buffer
@@ -284,8 +283,8 @@ func (c *Chart) PDF() []byte {
 	return b.Bytes()
 }
 
-// pdfScale makes text of Go Regular about as wide as Helvetica, which the layout
-// measures by.
+// pdfScale makes text in Go Regular about as wide as in Helvetica, with which the layout
+// measures.
 const pdfScale = 0.94
 
 // pdfShape writes a shape in PDF operators. In PDF the origin is at the bottom.
@@ -299,7 +298,7 @@ func (c *Chart) pdfShape(b *bytes.Buffer, l *layout, s *shape) {
 		var v int
 		fmt.Sscanf(colour[1+2*i:3+2*i], "%02x", &v)
 		rgb[i] = float64(v) / 255
-		if s.shade > 0 { // on white
+		if s.shade > 0 { // blended with white
 			rgb[i] = 1 - s.shade*(1-rgb[i])
 		}
 	}
@@ -349,7 +348,7 @@ func (c *Chart) pdfShape(b *bytes.Buffer, l *layout, s *shape) {
 	}
 }
 
-// pdfText is text in the encoding of the font, which has Latin-1 and some more.
+// pdfText encodes text for the font, which covers Latin-1 and some more characters.
 func pdfText(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -18,7 +18,7 @@ import (
 const (
 	maxFloat  = math.MaxFloat64
 	firstRead = 1 << 18
-	maxRecord = 1 << 24 // a longer one is no CSV
+	maxRecord = 1 << 24 // a longer record is not CSV
 )
 
 // A csvReader splits a stream into records without keeping them.
@@ -27,8 +27,8 @@ type csvReader struct {
 	buf   []byte
 	start int // the start of the unread data
 	end   int
-	line  int // of the record last returned
-	next  int // of the record to come
+	line  int // line of the record last returned
+	next  int // line of the next record
 	eof   bool
 }
 
@@ -157,9 +157,9 @@ func readCSV(ctx context.Context, r io.Reader, s *sink) error {
 	}
 }
 
-// column is where a field begins in its record, counted from 1.
-// Hostile input: a file controls the bytes, not the addresses: field is a slice of rec, and
-// neither address is followed.
+// column returns the position of a field in its record, counted from 1. Hostile input: a file
+// controls the bytes, but not the addresses: field is a slice of rec, and neither address is
+// dereferenced.
 func column(rec, field []byte) int {
 	if len(field) == 0 {
 		return 0
@@ -174,7 +174,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// readHeader finds the columns in the first line that is not empty.
+// readHeader finds the columns in the first non-empty line.
 func readHeader(c *csvReader, file string) (at [3]int, width int, err error) {
 	for {
 		rec, err := c.record()
@@ -200,9 +200,8 @@ var powersOfTen = [...]float64{
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
-// number reads a decimal number, rounded correctly; nothing is NaN. Numbers of
-// up to 15 digits, almost all of them, need one division of two exact values;
-// the others are left to strconv.
+// number reads a decimal number, correctly rounded; an empty field is NaN. Numbers of up to 15
+// digits are the common case and need one division of two exact values. strconv reads the others.
 func number(f []byte) (float64, error) {
 	if len(f) == 0 {
 		return math.NaN(), nil
@@ -240,14 +239,14 @@ func number(f []byte) (float64, error) {
 	return v, nil
 }
 
-// parseFloat refuses what only Go takes for a number: 0x1p3, 1_000.
+// parseFloat rejects numbers in forms that only Go accepts: 0x1p3, 1_000.
 func parseFloat(f []byte) (float64, error) {
 	if bytes.ContainsAny(f, "xX_") {
 		return 0, strconv.ErrSyntax
 	}
 	v, err := strconv.ParseFloat(string(f), 64)
 	if errors.Is(err, strconv.ErrRange) {
-		return v, nil // infinite, and dropped as such
+		return v, nil // infinite values are dropped later
 	}
 	return v, err
 }

@@ -18,12 +18,12 @@ import (
 // Options set the units of the columns. The zero value reads the occupancy in percent
 // and the dequeue interval in µs.
 type Options struct {
-	FullQueue float64 // the occupancy of a full queue; 0: 100
-	Microsec  float64 // how many µs one unit of the interval is; 0: 1
+	FullQueue float64 // occupancy of a full queue; 0: 100
+	Microsec  float64 // length of one unit of the interval in µs; 0: 1
 }
 
-// A File is one file of a dataset. For Parquet its reader must be able to seek
-// and to read anywhere, as files can.
+// A File is one file of a dataset. For Parquet, its reader must support seeking and reading at
+// any offset.
 type File struct {
 	Name   string
 	Reader io.Reader
@@ -36,8 +36,8 @@ type Source struct {
 	Rows   int    `json:"rows"`
 }
 
-// An Error is wrong data, with its place. Line and Col are 0 where there is
-// none: a Parquet file has rows, not lines.
+// An Error describes invalid data and its position. Line and Col are 0 if they are not known: a
+// Parquet file has no lines.
 type Error struct {
 	File      string
 	Line, Col int
@@ -57,7 +57,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg)
 }
 
-// Read adds the rows of a file, Parquet if it begins as such, else CSV.
+// Read adds the rows of a file. It reads Parquet if the file starts with Parquet's magic number,
+// and CSV otherwise.
 func Read(ctx context.Context, f File, o Options, rows *fitting.Rows) (Source, error) {
 	s := sink{rows: rows, file: f.Name, full: cmp.Or(o.FullQueue, 100), interval: cmp.Or(o.Microsec, 1)}
 	before := rows.Len()
@@ -75,16 +76,16 @@ func Read(ctx context.Context, f File, o Options, rows *fitting.Rows) (Source, e
 	return Source{f.Name, hex.EncodeToString(sum.Sum(nil)), rows.Len() - before}, err
 }
 
-// A sink takes in rows and brings them to the units of fitting.Row.
+// A sink collects rows and converts them to the units of fitting.Row.
 type sink struct {
 	rows     *fitting.Rows
 	file     string
-	full     float64 // the occupancy that is 255 in units of the register
+	full     float64 // occupancy that equals 255 in units of the register
 	interval float64 // factor to µs
 }
 
-// add adds a row with the columns in the order of fitting.ColumnNames. It refuses an
-// occupancy beyond a full queue, because then the unit is wrong.
+// add adds a row with the columns in the order of fitting.ColumnNames. It rejects an occupancy
+// larger than a full queue, because the unit is then wrong.
 func (s *sink) add(v *[3]float64, line int) error {
 	if v[1] > s.full*(1+1e-9) && v[1] <= maxFloat {
 		return &Error{File: s.file, Line: line, Msg: fmt.Sprintf("%s %g is more than a full queue, which is %g", fitting.ColumnNames[1], v[1], s.full), BeyondFull: true}

@@ -17,9 +17,9 @@ const (
 
 var errFooter = errors.New("its footer is broken")
 
-// checkFooter checks the footer of a file before the Parquet reader uses it: it must
-// be inside the file and contain what it announces. The footer is a struct in Thrift's
-// compact protocol.
+// checkFooter checks the footer of a file before the Parquet reader uses it. The footer must be
+// inside the file, and as long as its own lengths state. It is a struct in Thrift's compact
+// protocol.
 func checkFooter(r io.ReaderAt, size int64) error {
 	const tail = 8 // the footer's length, and the magic number
 	var end [tail]byte
@@ -47,7 +47,7 @@ func checkFooter(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// A compact walks a text in Thrift's compact protocol.
+// A compact parses a text in Thrift's compact protocol.
 type compact struct {
 	text   []byte
 	broken bool
@@ -83,7 +83,7 @@ func (c *compact) skip(n uint64) {
 	c.text = c.text[n:]
 }
 
-// structure walks fields until the stop.
+// structure skips fields up to the stop field.
 func (c *compact) structure(depth int) {
 	if depth > maxNested {
 		c.fail()
@@ -94,15 +94,15 @@ func (c *compact) structure(depth int) {
 			return
 		}
 		if head>>4 == 0 {
-			c.varint() // the field's number
+			c.varint() // number of the field
 		}
-		if kind := head & 15; kind > 2 { // a boolean is in the type
+		if kind := head & 15; kind > 2 { // the type contains the value of a boolean
 			c.value(kind, depth)
 		}
 	}
 }
 
-// value walks one value.
+// value skips one value.
 func (c *compact) value(kind byte, depth int) {
 	switch kind {
 	case 1, 2, 3: // in a list a boolean is a byte
@@ -119,7 +119,7 @@ func (c *compact) value(kind byte, depth int) {
 		if n == 15 {
 			n = c.varint()
 		}
-		if n > maxList || n > uint64(len(c.text)) { // each element has a byte at least
+		if n > maxList || n > uint64(len(c.text)) { // each element has at least one byte
 			c.fail()
 		}
 		for ; n > 0 && !c.broken; n-- {
@@ -127,7 +127,7 @@ func (c *compact) value(kind byte, depth int) {
 		}
 	case 12:
 		c.structure(depth + 1)
-	default: // maps too: Parquet has none
+	default: // includes maps, which Parquet does not use
 		c.fail()
 	}
 }

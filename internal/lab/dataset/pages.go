@@ -11,9 +11,9 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Limits of a page. Its header states its packed and unpacked size and the number of
-// values, and its contents state them again. The Parquet reader allocates memory for
-// them before it looks at the data, and equal values take no bytes.
+// Limits of a page. The page header states the packed size, the unpacked size and the number of
+// values; the contents state them again. The Parquet reader allocates memory for these numbers
+// before it reads the data, and equal values occupy no bytes.
 const (
 	maxPage       = 64 << 20
 	maxPageValues = 16 << 20
@@ -24,12 +24,12 @@ var errPage = errors.New("a page is broken")
 
 var errBroken = errors.New("the file is broken")
 
-// Recover, deferred, makes an error of a panic, which broken files that pass all
-// checks may still have the reader end with.
+// Recover, when deferred, converts a panic to an error. The Parquet reader may panic on broken
+// files that pass all checks.
 func Recover(err *error) {
 	switch p := recover().(type) {
 	case nil:
-	case runtime.Error: // its words are about the reader
+	case runtime.Error: // the panic describes the reader, not the file
 		*err = errBroken
 	default:
 		*err = fmt.Errorf("%w: %v", errBroken, p)
@@ -59,7 +59,7 @@ func OpenParquet(r io.ReaderAt, size int64) (*parquet.File, error) {
 	return f, nil
 }
 
-// checkPages walks a column's pages.
+// checkPages checks the pages of a column.
 func checkPages(r io.ReaderAt, size int64, c *format.ColumnMetaData, leaf parquet.LeafColumn) error {
 	at := c.DataPageOffset
 	if d := c.DictionaryPageOffset; d > 0 && d < at {

@@ -16,8 +16,8 @@ import (
 
 const parquetMagic = "PAR1"
 
-// readParquet reads the three columns a group of rows at a time, and of each
-// group a batch of values at a time.
+// readParquet reads the three columns, one row group at a time. Within a group it reads the
+// values in batches.
 func readParquet(ctx context.Context, f File, sum hash.Hash, s *sink) (err error) {
 	defer func() {
 		if errors.Is(err, errBroken) {
@@ -59,12 +59,12 @@ type randomReader interface {
 	io.ReaderAt
 }
 
-// parquetColumns finds the three columns and checks that they are numbers.
+// parquetColumns finds the three columns and checks that they are numeric.
 func parquetColumns(name string, file *parquet.File) (at [3]int, err error) {
 	var have []string
 	for _, path := range file.Schema().Columns() {
 		if len(path) != 1 {
-			have = append(have, "") // part of a structure
+			have = append(have, "") // nested in a structure
 			continue
 		}
 		have = append(have, path[0])
@@ -123,7 +123,7 @@ func readGroup(ctx context.Context, group parquet.RowGroup, at [3]int, first int
 	return nil
 }
 
-// A columnReader yields the values of one column of a group.
+// A columnReader returns the values of one column of a row group.
 type columnReader struct {
 	pages  parquet.Pages
 	page   parquet.Page
@@ -153,7 +153,7 @@ func (r *columnReader) next() (float64, error) {
 	return float64(v.Int64()), nil
 }
 
-// fill reads the next batch, of the next page if this one is at its end.
+// fill reads the next batch, and the next page if the current one has ended.
 func (r *columnReader) fill() error {
 	if r.values != nil {
 		n, err := r.values.ReadValues(r.buf[:])

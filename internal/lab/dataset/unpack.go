@@ -39,7 +39,7 @@ func unpack(codec format.CompressionCodec, packed []byte) (text []byte, err erro
 		if r, err = gzip.NewReader(bytes.NewReader(packed)); err != nil {
 			return nil, pageError(err)
 		}
-	default: // the reader allocates ever more memory for a broken page in LZ4
+	default: // for a broken LZ4 page, the reader would allocate ever more memory
 		return nil, fmt.Errorf("it is packed with %v: want ZSTD, SNAPPY, GZIP or UNCOMPRESSED", codec)
 	}
 	text, err = io.ReadAll(io.LimitReader(r, maxPage+1))

@@ -9,17 +9,17 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// roundUp is what encodings may have beyond a page's values, as the last run of
-// some writers is filled up.
+// roundUp is the number of values that a page may contain beyond its stated number, because some
+// writers fill up the last run.
 const roundUp = 512
 
-// plainDictionary is what pages of dictionaries, and with their numbers, are
-// called by writers of before 2013.
+// plainDictionary is the encoding that writers before 2013 use for dictionary pages and pages of
+// their indices.
 const plainDictionary format.Encoding = 2
 
-// checkValues looks whether a page has the values that its header announces and
-// no more: a run of a few bytes can stand for 2^31 of them, and differences that
-// are all alike take no bytes, so the reader would make room for gigabytes.
+// checkValues checks that a page contains the number of values that its header states, and not
+// more. A run of a few bytes can represent 2^31 values, and equal differences occupy no bytes.
+// The Parquet reader would allocate gigabytes for them.
 func checkValues(h *format.PageHeader, packed []byte, codec format.CompressionCodec, leaf parquet.LeafColumn) error {
 	var p page
 	switch {
@@ -56,10 +56,10 @@ func checkValues(h *format.PageHeader, packed []byte, codec format.CompressionCo
 	return p.err
 }
 
-// A page is the unread rest of a page. It is empty after an error.
+// A page is the unread part of a page. It is empty after an error.
 type page struct {
 	text []byte
-	most uint64 // values
+	most uint64 // largest number of values
 	err  error
 }
 
@@ -91,13 +91,13 @@ func (p *page) sized() []byte {
 
 func (p *page) levels(most int, text []byte) { p.runs(bits.Len(uint(most)), text) }
 
-// values looks at the values themselves.
+// values checks values in the given encoding.
 func (p *page) values(e format.Encoding) {
 	if p.err != nil || len(p.text) == 0 {
 		return
 	}
 	switch e {
-	case format.Plain, format.ByteStreamSplit: // each takes its bytes
+	case format.Plain, format.ByteStreamSplit: // each value occupies its full width
 	case plainDictionary, format.RLEDictionary:
 		width := int(p.take(1)[0])
 		p.runs(width, p.text)
@@ -105,7 +105,7 @@ func (p *page) values(e format.Encoding) {
 		p.runs(1, p.sized())
 	case format.DeltaBinaryPacked, format.DeltaLengthByteArray:
 		var n uint64
-		for range 3 { // the size of blocks, how many are in one, and values
+		for range 3 { // block size, number of blocks, and number of values
 			v, k := binary.Uvarint(p.text)
 			if k <= 0 {
 				p.fail("it has no values")
@@ -116,12 +116,12 @@ func (p *page) values(e format.Encoding) {
 		if n > p.most {
 			p.fail("%d values where its header says %d", n, p.most-roundUp)
 		}
-	default: // prefixes that texts have in common multiply them
+	default: // common prefixes would multiply the length of texts
 		p.fail("it is encoded by %v", e)
 	}
 }
 
-// runs walks values of so many bits in runs of one, and in groups of eight.
+// runs checks values of the given width in bits, in runs of one value and in groups of eight.
 func (p *page) runs(width int, text []byte) {
 	for n := uint64(0); p.err == nil && len(text) > 0; {
 		head, k := binary.Uvarint(text)
@@ -138,6 +138,6 @@ func (p *page) runs(width int, text []byte) {
 			return
 		}
 		text = text[k:]
-		text = text[min(bytes, uint64(len(text))):] // the last may be cut short
+		text = text[min(bytes, uint64(len(text))):] // the last group may be incomplete
 	}
 }

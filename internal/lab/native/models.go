@@ -1,5 +1,5 @@
-// Package native puts the oracle where programs are: models, configured by what
-// manifests and plans say.
+// Package native runs the reference models in switches instead of programs. It configures them
+// from manifests and plans.
 package native
 
 import (
@@ -61,7 +61,7 @@ func ModelOf(m *manifest.Manifest, poly func(degree int, tau int64) *fitting.Pol
 	}
 	trims := m.Guard == manifest.TrimGuard
 	if trims {
-		out.Guard = "none" // it is the simulator's
+		out.Guard = "none" // the simulator does this check
 	}
 	for _, v := range m.Parameters {
 		switch {
@@ -72,12 +72,12 @@ func ModelOf(m *manifest.Manifest, poly func(degree int, tau int64) *fitting.Pol
 			out.TrimLen = int(v.Number)
 			continue
 		case trims && strings.HasPrefix(v.Name, "trimm"):
-			continue // DSCP values
+			continue // the values are DSCPs
 		case v.Name == "degree" && m.Signal == "fitted":
 			out.Poly = poly(int(v.Number), tau(m))
 		case v.Name == "ecnk":
 			out.ProbeMark = int(v.Number)
-			if out.Hardware != nil { // in cells, of packets of full length
+			if out.Hardware != nil { // in cells per packet of full length
 				out.ProbeMark = int(v.Number) * 1500 / out.Hardware.Cell
 			}
 		}
@@ -94,14 +94,14 @@ func ModelOf(m *manifest.Manifest, poly func(degree int, tau int64) *fitting.Pol
 	return out, nil
 }
 
-// wovenGranularity is the granularity of ConWeave in its manifest.
+// wovenGranularity is the name of ConWeave's granularity in its manifest.
 const wovenGranularity = "epoch"
 
-// wovenHeader is the bytes that ConWeave adds to a packet of RDMA: TX_TSTAMP and
+// wovenHeader is the number of bytes that ConWeave adds to an RDMA packet: TX_TSTAMP and
 // TAIL_TX_TSTAMP. The other fields are in reserved bits of the BTH.
 const wovenHeader = 4
 
-// tau returns the interval that counts as idle, in µs.
+// tau returns the idle interval in µs.
 func tau(m *manifest.Manifest) int64 {
 	for _, v := range m.Parameters {
 		if v.Name == "tau" {
@@ -131,7 +131,7 @@ func HardwareOf(m *manifest.Manifest) *model.Hardware {
 	return h
 }
 
-// headerLen is the length of a header, or 0 if there is none of that kind.
+// headerLen returns the length of a header, or 0 if there is no header of this kind.
 func headerLen(m *manifest.Manifest, kind manifest.HeaderKind) int {
 	if h := m.Header(kind); h != nil {
 		return h.Bytes()

@@ -1,6 +1,5 @@
-// Package picture draws a fit: the index over occupancy and interval with the
-// hull of the data, the residuals, the degrees that were tried, and the integer
-// index against the float one.
+// Package picture draws a fit: the index over occupancy and interval with the convex hull of the
+// data, the residuals, the tried degrees, and the integer index against the floating-point one.
 package picture
 
 import (
@@ -18,10 +17,10 @@ type Subject struct {
 }
 
 const (
-	points = 2000 // drawn of each cloud
-	rows   = 48   // of the surface
-	steps  = 256  // of the surface in a row
-	shades = 24   // that the surface distinguishes
+	points = 2000 // number of points in a scatter plot
+	rows   = 48   // rows of the surface
+	steps  = 256  // steps in a row of the surface
+	shades = 24   // number of colours of the surface
 )
 
 // SVG draws the subject.
@@ -29,8 +28,7 @@ func (s Subject) SVG() []byte {
 	return chart.Sheet("fit", 2, []*chart.Chart{s.surface(), s.residuals(), s.degrees(), s.integers()})
 }
 
-// surface is the index as the switch computes it, over the ranges of the two
-// measurements.
+// surface draws the index as the switch computes it, over the ranges of the two measurements.
 func (s Subject) surface() *chart.Chart {
 	across, up := s.Poly.LRange(), s.Poly.T
 	grid, top := s.Poly.Grid(), s.Poly.Max()
@@ -41,7 +39,7 @@ func (s Subject) surface() *chart.Chart {
 		shade := func(i int) int64 {
 			return min(max(grid[i<<8+int(share*steps)], 0), top) * shades / max(top, 1)
 		}
-		// Neighbours of one shade are one span.
+		// Neighbours with the same colour become one span.
 		for from := 0; from < steps; {
 			to := from
 			for to < steps && shade(to) == shade(from) {
@@ -71,12 +69,12 @@ func (s Subject) surface() *chart.Chart {
 	return c
 }
 
-// scale is the value at a share of a range.
+// scale returns the value at a share of a range.
 func scale(r fitting.Range, share float64) float64 {
 	return float64(r.Min) + share*float64(r.Max-r.Min)
 }
 
-// sample calls f with evenly spread rows.
+// sample calls f with evenly spaced rows.
 func (s Subject) sample(f func(fitting.Row)) {
 	stride, i := max(1, s.Rows.Len()/points), 0
 	for r := range s.Rows.All() {
@@ -100,7 +98,7 @@ func (s Subject) residuals() *chart.Chart {
 	}
 }
 
-// degrees is R² over the degree, as in QALL's Table I.
+// degrees draws R² over the degree, as in QALL's Table I.
 func (s Subject) degrees() *chart.Chart {
 	train, test := chart.Series{Label: "training", Marks: true}, chart.Series{Label: "test", Marks: true, Tint: 1}
 	for _, d := range s.Fit.Degrees {
@@ -116,7 +114,7 @@ func (s Subject) degrees() *chart.Chart {
 	return c
 }
 
-// integers is the index of the data plane against the float one.
+// integers draws the integer index against the floating-point one.
 func (s Subject) integers() *chart.Chart {
 	grid, top := s.Poly.Grid(), s.Poly.Max()
 	cloud := chart.Series{Label: "observation", Kind: chart.Cloud}

@@ -13,15 +13,15 @@ import (
 	"unicode"
 )
 
-// A CDF is a distribution of flow sizes: between two points it is a straight
-// line. Two points of the same size are a step of the probability, two of the
-// same probability a gap in the sizes.
+// A CDF is a distribution of flow sizes. It is linear between two points. Two points with the
+// same size are a step in probability. Two points with the same probability are a gap between
+// sizes.
 type CDF struct {
 	Name   string
 	About  string
 	Points []SizePoint
 
-	// Stated is the mean that the file claims, 0 for none.
+	// Stated is the mean that the file states, or 0.
 	Stated float64
 }
 
@@ -32,11 +32,11 @@ type SizePoint struct{ Bytes, P float64 }
 //go:embed workloads/*.txt
 var workloadFiles embed.FS
 
-// Workloads lists the distributions that come with the lab, by name.
+// Workloads lists the built-in distributions by name.
 func Workloads() []string {
 	entries, err := workloadFiles.ReadDir("workloads")
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // embedded files are always readable
 	}
 	var names []string
 	for _, e := range entries {
@@ -54,9 +54,9 @@ func WorkloadNamed(name string) (*CDF, error) {
 	return parseCDF(name+".txt", text)
 }
 
-// parseCDF reads a distribution: a line for each point, "bytes p", and comments
-// behind #. p goes up to 1, or up to 100 where it is percent, as the files of ns-3
-// and HPCC have it. A comment that says "mean N" is checked against the points.
+// parseCDF reads a distribution. Each point is a line "bytes p", and # starts a comment. p rises
+// to 1, or to 100 in percent, as in the files of ns-3 and HPCC. A comment "mean N" is checked
+// against the points.
 func parseCDF(file string, text []byte) (*CDF, error) {
 	name := file[strings.LastIndexByte(file, '/')+1:]
 	c := &CDF{Name: strings.TrimSuffix(name, ".txt")}
@@ -81,8 +81,7 @@ func parseCDF(file string, text []byte) (*CDF, error) {
 	return c, nil
 }
 
-// note takes the first comment as the description of the distribution, and reads the
-// mean.
+// note uses the first comment as the description of the distribution, and reads the stated mean.
 func (c *CDF) note(comment string) {
 	comment = strings.TrimSpace(comment)
 	c.About = cmp.Or(c.About, comment)
@@ -132,7 +131,7 @@ func (c *CDF) finish() error {
 	} else if last > 1 {
 		return fmt.Errorf("the last probability is %g: want 1, or 100 in percent", last)
 	}
-	if p := c.Points[0].P; p > 0 { // sizes below the first point become its size
+	if p := c.Points[0].P; p > 0 { // sizes below the first point are set to its size
 		c.Points = append([]SizePoint{{c.Points[0].Bytes, 0}}, c.Points...)
 	}
 	if last := c.Points[len(c.Points)-1]; last.P < 1 {
@@ -148,7 +147,7 @@ func (c *CDF) finish() error {
 	return nil
 }
 
-// Mean is the mean size in bytes.
+// Mean returns the mean size in bytes.
 func (c *CDF) Mean() float64 {
 	sum := 0.0
 	for i := 1; i < len(c.Points); i++ {
@@ -158,8 +157,8 @@ func (c *CDF) Mean() float64 {
 	return sum
 }
 
-// quantile is the size below which a share u of the flows is; a flow has at
-// least one byte.
+// quantile returns the size that a share u of the flows does not exceed. A flow has at least one
+// byte.
 func (c *CDF) quantile(u float64) int64 {
 	i := sort.Search(len(c.Points), func(i int) bool { return c.Points[i].P > u })
 	if i == len(c.Points) {
@@ -172,8 +171,8 @@ func (c *CDF) quantile(u float64) int64 {
 	return max(1, int64(math.Round(a.Bytes+(b.Bytes-a.Bytes)*(u-a.P)/(b.P-a.P))))
 }
 
-// cut is the distribution with every flow above limit cut down to it, which
-// keeps a short run from being about one flow.
+// cut returns the distribution with all sizes limited to limit. Otherwise a single flow could
+// dominate a short run.
 func (c *CDF) cut(limit float64) *CDF {
 	cut := &CDF{Name: c.Name, About: c.About}
 	for i, pt := range c.Points {
@@ -205,10 +204,10 @@ func (c *CDF) Text() []byte {
 	return b.Bytes()
 }
 
-// paretoShape is the shape of the heavy tail where a paper says no more.
+// paretoShape is the default shape of the heavy tail.
 const paretoShape = 1.2
 
-// boundedPareto is the quantile u of a Pareto distribution cut at both ends.
+// boundedPareto returns quantile u of a Pareto distribution that is bounded on both sides.
 func boundedPareto(lo, hi, u float64) float64 {
 	r := math.Pow(lo/hi, paretoShape)
 	return lo / math.Pow(1-u*(1-r), 1/paretoShape)

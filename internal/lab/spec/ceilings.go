@@ -9,14 +9,14 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A scheme that reduces an effect cannot save more than the effect costs, and the lab
-// can remove the effect. A ceiling is a case of an experiment without the effect. The
-// gain of the compared row in this case is an upper bound for any scheme.
+// A scheme that reduces an effect cannot save more than the effect costs, and the lab can remove
+// the effect. A ceiling is a case of an experiment without the effect. The gain of the compared
+// row in this case is an upper bound for every scheme.
 const (
-	NoPauses  = "no-pauses"  // PFC, with buffers that never fill
-	KeepEarly = "keep-early" // receivers keep packets that come early, and senders do not mind
-	FastCore  = "fast-core"  // links between switches are ten times as fast
-	Oracle    = "oracle"     // each packet takes the way with the shortest queues, all of them known
+	NoPauses  = "no-pauses"  // PFC does not pause, because buffers never fill
+	KeepEarly = "keep-early" // receivers keep early packets, and senders ignore reordering
+	FastCore  = "fast-core"  // links between switches are ten times faster
+	Oracle    = "oracle"     // each packet takes the path with the shortest queues, all of which are known
 )
 
 // ceilings lists the effects that can be removed.
@@ -30,8 +30,8 @@ const (
 	OracleRow     = "oracle"
 )
 
-// addCeilings adds the cases, each with the rows that the targets of its own case
-// compare with, or all rows where there are no such targets.
+// addCeilings adds the cases. Each has the rows that the targets of its original case compare
+// with, or all rows if there are no such targets.
 func (x *Experiment) addCeilings(src *source) error {
 	if len(x.Ceiling) == 0 {
 		return nil
@@ -64,7 +64,7 @@ func (x *Experiment) addCeilings(src *source) error {
 			if kind == Oracle {
 				over.Schemes = []string{OracleRow}
 			}
-			if err := over.Setting.lift(kind); err != nil {
+			if err := over.Setting.removeEffect(kind); err != nil {
 				return src.wrong(fmt.Sprintf("ceiling[%d]", i), fmt.Errorf("%s: %w", kind, err))
 			}
 			x.Cases = append(x.Cases, over)
@@ -73,7 +73,7 @@ func (x *Experiment) addCeilings(src *source) error {
 	return nil
 }
 
-// CeilingName is the name of the case that is a ceiling of another.
+// CeilingName returns the name of the case that is a ceiling of another case.
 func CeilingName(of, kind string) string { return strings.TrimSpace(of + " " + kind) }
 
 // compared lists the rows that a case's targets compare with.
@@ -87,8 +87,8 @@ func (x *Experiment) compared(c *Case) []string {
 	return lists.Or(list, c.Schemes)
 }
 
-// lift takes something away from a setting.
-func (s *Setting) lift(kind string) error {
+// removeEffect removes an effect from a setting.
+func (s *Setting) removeEffect(kind string) error {
 	switch kind {
 	case NoPauses:
 		if s.Switches.PFC == nil || !*s.Switches.PFC {
@@ -141,11 +141,11 @@ func (n *Network) change(f func(buffer *Size, l *Links) error) error {
 	return fmt.Errorf("topology %s is a file or preset: want leaf-spine or fat-tree", n.Name)
 }
 
-// keepEarly makes reordering cost nothing.
+// keepEarly makes reordering free of cost.
 func (t *TransportSpec) keepEarly() error {
 	switch t.Kind {
 	case "dcqcn":
-		t.RDMA.Nack, t.RDMA.NackAs, t.RDMA.NackEvery, t.RDMA.Notices, t.RDMA.Repeat = nackNone, "", 0, "", "" // early packets have no other answer
+		t.RDMA.Nack, t.RDMA.NackAs, t.RDMA.NackEvery, t.RDMA.Notices, t.RDMA.Repeat = nackNone, "", 0, "", "" // early packets cause no other answer
 	case "tcp", "dctcp":
 		t.DupAck, t.MaxDup = endlessDup, 0
 	default:

@@ -33,7 +33,7 @@ import (
 
 // The kinds of nodes (NodeType).
 const (
-	etInvalid = iota // which takes no time, as in ASTRA-sim
+	etInvalid = iota // takes no time, as in ASTRA-sim
 	etMetadata
 	etMemLoad
 	etMemStore
@@ -43,17 +43,17 @@ const (
 	etColl
 )
 
-// etOperations are the collectives by CollectiveCommType.
+// etOperations are the collectives, indexed by CollectiveCommType.
 var etOperations = []string{
 	0: allReduce, 2: allGather, 5: broadcast, 6: allToAll, 7: reduceScatter, 8: reduceScatter, 9: barrier,
 }
 
-// etCollectives are the names of CollectiveCommType.
+// etCollectives are the names of the CollectiveCommType values.
 var etCollectives = []string{
 	"ALL_REDUCE", "REDUCE", "ALL_GATHER", "GATHER", "SCATTER", "BROADCAST", "ALL_TO_ALL", "REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK", "BARRIER",
 }
 
-// barrier is an all-reduce of one byte for each rank.
+// barrier is an all-reduce of one byte per rank.
 const barrier = "barrier"
 
 // etFields are the numbers of the fields of a Node.
@@ -70,34 +70,34 @@ const (
 // longestNode bounds the duration of a node in µs.
 const longestNode = uint64(longestPhase / 1000)
 
-// An etNode is a node.
+// An etNode is a node of a trace.
 type etNode struct {
 	id     uint64
 	deps   []uint64
 	micros uint64
 	bytes  int64 // -1: not stated
 	tag    int64
-	group  string // of processes; "": all
-	values []byte // of inputs, in metadata
+	group  string // process group; "": all ranks
+	values []byte // inputs of a metadata node
 	src    int32  // -1: not stated
 	dst    int32  // -1: not stated
 	comm   int16  // CollectiveCommType; -1: not stated
 	kind   uint8
 
-	begins int32 // the flow that waits for the dependencies; -1: none
-	ends   int32 // the flow that completes the node; -1: none
+	begins int32 // first flow, which waits for the dependencies; -1: none
+	ends   int32 // last flow, which completes the node; -1: none
 }
 
-// A trace is the file of a rank.
+// A trace is the trace of one rank.
 type trace struct {
 	file   string
 	rank   int
 	nodes  []etNode
 	groups map[string][]int // ranks of process groups, by name
-	known  map[string]place // in groups with collectives, by name
+	known  map[string]place // position in each group with collectives, by name
 }
 
-// A place is the place of a rank in a group.
+// A place is the position of a rank in a group.
 type place struct {
 	group *etGroup
 	at    int
@@ -109,14 +109,14 @@ func (tr *trace) wrong(n *etNode, format string, args ...any) error {
 	return fmt.Errorf("%s: message %d, node %d: %w", tr.file, message, n.id, fmt.Errorf(format, args...))
 }
 
-// A traceSet is the traces of all ranks, from which flows are made.
+// A traceSet is the traces of all ranks and the flows made from them.
 type traceSet struct {
 	*builder
-	file   string // with * for the rank
+	file   string // file name, with * for the rank
 	traces []*trace
 }
 
-// parseTraces reads the traces of all ranks, which tr.File names with * for the rank.
+// parseTraces reads the traces of all ranks. tr.File is their name, with * for the rank.
 func (tr *Traffic) parseTraces(t *fabric.Topology, read Reader) ([]Flow, error) {
 	if err := tr.checkImport(); err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (s *traceSet) name(rank int) string {
 	return strings.Replace(s.file, "*", strconv.Itoa(rank), 1)
 }
 
-// read reads the files of some ranks, or of all that exist if ranks is 0.
+// read reads the files of the given number of ranks, or all existing files if ranks is 0.
 func (s *traceSet) read(ranks, hosts int, groups map[string][]int, read Reader) error {
 	room, missing := maxMessages, -1
 	for r := 0; r <= hosts && (ranks == 0 || r < ranks); r++ {
@@ -178,8 +178,8 @@ func (s *traceSet) read(ranks, hosts int, groups map[string][]int, read Reader) 
 	return nil
 }
 
-// readGroups reads a file of process groups: a JSON object with a list of ranks for
-// each name, as ASTRA-sim reads it.
+// readGroups reads a file of process groups as ASTRA-sim does: a JSON object with a list of ranks
+// for each name.
 func (tr *Traffic) readGroups(read Reader) (map[string][]int, error) {
 	if tr.CommGroups == "" {
 		return nil, nil
@@ -195,8 +195,7 @@ func (tr *Traffic) readGroups(read Reader) (map[string][]int, error) {
 	return groups, nil
 }
 
-// parse reads the messages of a file, which may be compressed by gzip. It has room for
-// some nodes.
+// parse reads the messages of a file, which may be gzipped. room limits the number of nodes.
 func (tr *trace) parse(text []byte, room int) error {
 	if bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(bytes.NewReader(text))
@@ -255,7 +254,7 @@ func (tr *trace) count(text []byte) (n int, err error) {
 	return n, nil
 }
 
-// fields calls do for each field of a message, with its number or its bytes.
+// fields calls do for each field of a message, with its number or bytes.
 func fields(text []byte, do func(f protowire.Number, kind protowire.Type, v uint64, b []byte) error) error {
 	for len(text) > 0 {
 		f, kind, n := protowire.ConsumeTag(text)
@@ -309,7 +308,7 @@ func parseNode(text []byte) (etNode, error) {
 		case etAttr, etInputs:
 			want = protowire.BytesType
 		case etCtrlDeps, etDataDeps:
-			if kind == protowire.BytesType { // packed
+			if kind == protowire.BytesType { // packed list
 				for len(b) > 0 {
 					v, used := protowire.ConsumeVarint(b)
 					if used < 0 {
@@ -379,7 +378,7 @@ func (n *etNode) attribute(text []byte) error {
 			number, integer = int64(int32(v)), true
 		case 21, 25: // fixed64, sfixed64
 			number, integer = int64(v), true
-		case 28: // of bools
+		case 28: // packed bools
 			dims = b
 		case 29:
 			words = string(b)
@@ -430,10 +429,10 @@ func (n *etNode) attribute(text []byte) error {
 	return nil
 }
 
-// resolve replaces the ids of dependencies by places in the trace, and reads the
-// process groups of metadata nodes.
+// resolve replaces the ids of dependencies by indices in the trace, and reads the process groups
+// of metadata nodes.
 func (tr *trace) resolve() error {
-	order := indexed(len(tr.nodes), func(i int) int32 { return int32(i) }) // by id
+	order := indexed(len(tr.nodes), func(i int) int32 { return int32(i) }) // indices sorted by id
 	byID := func(a, b int32) int { return cmp.Compare(tr.nodes[a].id, tr.nodes[b].id) }
 	slices.SortStableFunc(order, byID)
 	for i := 1; i < len(order); i++ {
@@ -462,8 +461,8 @@ func (tr *trace) resolve() error {
 	return nil
 }
 
-// processGroups reads the groups that PyTorch records: a list with one string, which is a
-// JSON list.
+// processGroups reads the groups that PyTorch records: a list of one string that contains a JSON
+// list.
 func (tr *trace) processGroups(values []byte) error {
 	from, to := bytes.IndexByte(values, '{'), bytes.LastIndexByte(values, '}')
 	if from < 0 || to < from {
@@ -477,12 +476,12 @@ func (tr *trace) processGroups(values []byte) error {
 		return err
 	}
 	for _, g := range list {
-		tr.groups[g.Name] = g.Ranks // none: all
+		tr.groups[g.Name] = g.Ranks // no ranks: all ranks
 	}
 	return nil
 }
 
-// make makes the flows of all nodes, and then lets them wait for each other.
+// make makes the flows of all nodes, and then their dependencies.
 func (s *traceSet) make() error {
 	if err := s.points(); err != nil {
 		return err
@@ -499,7 +498,7 @@ func (s *traceSet) make() error {
 			f := &s.flows[n.begins]
 			var after []int32
 			if f.Waits != nil {
-				after = f.Waits.After // the message of a receive
+				after = f.Waits.After // the message that the receive waits for
 			}
 			for _, d := range n.deps {
 				if at := tr.nodes[d].ends; at >= 0 {
@@ -521,8 +520,8 @@ func (s *traceSet) make() error {
 	return s.cycle()
 }
 
-// points makes the flows of sends, and a computation for each other node, which for a
-// collective is its beginning.
+// points makes a flow for each send and a computation for each other node. For a collective, the
+// computation marks its start.
 func (s *traceSet) points() error {
 	type match struct {
 		src, dst int
@@ -608,11 +607,11 @@ func (s *traceSet) peer(tr *trace, n *etNode, own, other int32, key string) (int
 	return int(other), nil
 }
 
-// An etGroup is the collectives of a process group.
+// An etGroup is a process group with its collectives.
 type etGroup struct {
 	name  string
 	ranks []int
-	nodes [][]*etNode // by place in ranks
+	nodes [][]*etNode // by position in ranks
 }
 
 // collectives makes the messages of all collectives.
@@ -622,7 +621,7 @@ func (s *traceSet) collectives() error {
 		return err
 	}
 	messages := len(s.flows)
-	for _, make := range []bool{false, true} { // first they are counted
+	for _, make := range []bool{false, true} { // count them first
 		for _, g := range groups {
 			for k := range g.nodes[0] {
 				one, err := s.operation(g, k)
@@ -723,8 +722,9 @@ func (s *traceSet) members(tr *trace, n *etNode) ([]int, error) {
 	return ranks, nil
 }
 
-// operation returns the k-th collective of a group, on which its nodes must agree. It
-// returns nil for a collective without bytes, which Chakra's converter writes as NONE.
+// operation returns the k-th collective of a group. It returns an error if the group's nodes
+// disagree on it. For a collective without bytes, which Chakra's converter writes as NONE, it
+// returns nil.
 func (s *traceSet) operation(g *etGroup, k int) (*Traffic, error) {
 	n := g.nodes[0][k]
 	first := s.traces[g.ranks[0]]
@@ -749,7 +749,7 @@ func (s *traceSet) operation(g *etGroup, k int) (*Traffic, error) {
 		return nil, nil
 	case size < 0:
 		return nil, first.wrong(n, "comm_size is missing")
-	case op == allGather: // comm_size is the share of a rank
+	case op == allGather: // comm_size is one rank's share
 		if size > math.MaxInt64/int64(len(g.ranks)) {
 			return nil, first.wrong(n, "comm_size %d of %d ranks: too large", size, len(g.ranks))
 		}
@@ -762,7 +762,7 @@ func (s *traceSet) operation(g *etGroup, k int) (*Traffic, error) {
 	return one, nil
 }
 
-// etName names a CollectiveCommType.
+// etName returns the name of a CollectiveCommType.
 func etName(t int16) string {
 	if t >= 0 && int(t) < len(etCollectives) {
 		return etCollectives[t]

@@ -24,22 +24,22 @@ import (
 // each choice.
 type Choice struct {
 	Key     string   // such as switches.marking
-	Values  []string // that it can have; none: a quantity
+	Values  []string // possible values; none: it is a quantity
 	Default string
 	About   string
-	Why     string // the default
+	Why     string // reason for the default
 
 	like   map[string]string // values of the presets that differ from the default
-	Kind   string            // the kinds of transport that it is about; "": all
-	native []string          // values that no generated program can have
+	Kind   string            // kind of transport that it applies to; "": all
+	native []string          // values that generated programs do not support
 }
 
-// Presets are what choices can be like, beside the defaults: ns-3's simulator of
-// RDMA with load balancers (conweave-ns3), ns-2 as the authors of PDLB and QDAPS
-// used it, htsim (csg-htsim), and cards and switches as sold.
+// Presets are named sets of choices besides the defaults: ns-3's simulator of RDMA with load
+// balancers (conweave-ns3), ns-2 as used by the authors of PDLB and QDAPS, htsim (csg-htsim), and
+// commercial network cards and switches.
 var Presets = []string{"ns3", "ns2", "htsim", "hardware"}
 
-// The values of choices that the code asks for.
+// Values of choices that the code compares with.
 const (
 	ByPlace          = "place"
 	WholeNanoseconds = "whole"
@@ -91,7 +91,7 @@ const (
 	cutEachWindow    = "window"
 )
 
-// Choices lists all choices of modelling.
+// Choices lists all modelling choices.
 func Choices() []Choice { return slices.Clone(choices) }
 
 var choices = []Choice{
@@ -276,8 +276,8 @@ var choices = []Choice{
 	},
 }
 
-// places are the indices of the fields of a setting by their keys, found once: the
-// keys of runs ask for all choices.
+// places holds the indices of a setting's fields by key. It is computed once, because the key of
+// each run needs all choices.
 var places = sync.OnceValue(func() map[string][]int {
 	list := map[string][]int{}
 	var walk func(t reflect.Type, path string, index []int)
@@ -297,12 +297,12 @@ var places = sync.OnceValue(func() map[string][]int {
 	return list
 })
 
-// field finds the choice in a setting, by its key.
+// field returns the field of a setting that holds the choice.
 func (c *Choice) field(s *Setting) reflect.Value {
 	return reflect.ValueOf(s).Elem().FieldByIndex(places()[c.Key])
 }
 
-// get is the choice in a setting as text; "" where it is not set.
+// get returns the choice in a setting as text; "": not set.
 func (c *Choice) get(s *Setting) string {
 	v := c.field(s)
 	if v.IsZero() {
@@ -322,22 +322,22 @@ func (c *Choice) set(s *Setting, value string) {
 		err = v.parse(value)
 	}
 	if err != nil {
-		panic(err) // of a preset
+		panic(err) // an invalid preset value
 	}
 }
 
 // concerns reports whether the choice is about a setting's transport.
 func (c *Choice) concerns(s *Setting) bool {
 	if s.Ties == ByPlace && c.Key == "switches.draws" {
-		return false // one sequence for all needs one order
+		return false // one sequence for all requires one order of events
 	}
 	return c.Kind == "" || slices.Contains(strings.Fields(c.Kind), s.Transport.Kind)
 }
 
-// Like returns the value of a preset; "" returns the default.
+// Like returns the value in a preset. The preset "" has the default values.
 func (c *Choice) Like(preset string) string { return cmp.Or(c.like[preset], c.Default) }
 
-// as applies a preset to all choices that are not set.
+// as applies a preset to all unset choices.
 func (s *Setting) as(preset string) {
 	for i := range choices {
 		c := &choices[i]
@@ -350,8 +350,8 @@ func (s *Setting) as(preset string) {
 // Of returns the value of the choice in a setting.
 func (c *Choice) Of(s *Setting) string { return cmp.Or(c.get(s), c.Default) }
 
-// checkChoices refuses a choice that there is not, or that some row cannot have,
-// and returns the key under which the file has it.
+// checkChoices returns an error for an unknown choice or one that a row does not support, and the
+// key of the choice in the file.
 func (x *Experiment) checkChoices(c *Case) (key string, err error) {
 	if c.Like != "" && !slices.Contains(Presets, c.Like) {
 		return "like", fmt.Errorf("like %q: want one of %s", c.Like, strings.Join(Presets, ", "))
@@ -422,7 +422,7 @@ func orList(values []string) string {
 	return strings.Join(values[:n], ", ") + " or " + values[n]
 }
 
-// Apply copies the choices to the options of a network.
+// Apply applies the choices to the options of a network.
 func (w *SwitchSpec) Apply(o *sim.Options) {
 	o.ClockStep = time.Duration(w.Clock)
 	o.ECN.Dequeue = w.Marking == atDequeue
@@ -440,7 +440,7 @@ func (w *SwitchSpec) Apply(o *sim.Options) {
 	}
 }
 
-// Vary copies the choices to a model.
+// Vary applies the choices to a model.
 func (w *SwitchSpec) Vary(m *sim.Model) {
 	m.HostMemory, m.MemoryFirst = w.DrillMemory == byHost, w.DrillTies == remembered
 	m.LooseFlows, m.FourPaths = w.FlowKey == keyLikeNS3, w.CongaPaths == fourPaths
@@ -456,7 +456,7 @@ func (w *SwitchSpec) Vary(m *sim.Model) {
 	}
 }
 
-// nackPolicy is the simulator's form.
+// nackPolicy converts the choice to the simulator's type.
 func (s *RDMASpec) nackPolicy() sim.NackPolicy {
 	switch s.Nack {
 	case nackExpected:
@@ -471,7 +471,7 @@ func (s *RDMASpec) nackPolicy() sim.NackPolicy {
 	return sim.GoBackOnAny
 }
 
-// A Chosen is a choice that differs from the default, as reports list it.
+// A Chosen is a choice that differs from the default, for reports.
 type Chosen struct{ Key, Value, Default, About string }
 
 // Chosen lists the choices of a setting that differ from the defaults.
@@ -554,7 +554,7 @@ func (c *Choice) write(b *bytes.Buffer, indent, name, preset string) {
 	b.WriteString("\n")
 }
 
-// Nearest are the presets that a setting agrees with in all choices.
+// Nearest returns the presets that agree with a setting in all choices.
 func (s *Setting) Nearest() []string {
 	agree := map[string]bool{}
 	for _, p := range Presets {
@@ -564,7 +564,7 @@ func (s *Setting) Nearest() []string {
 	return slices.Sorted(maps.Keys(agree))
 }
 
-// Otherwise lists the choices of modelling that differ from the defaults.
+// Otherwise describes the choices that differ from the defaults.
 func (s *Setting) Otherwise() string {
 	list := lists.Map(s.Chosen(), func(c Chosen) string { return fmt.Sprintf("%s: %s (default %s)", c.Key, c.Value, c.Default) })
 	text := strings.Join(list, "; ")

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// The collective operations. Size is the buffer of each rank, as nccl-tests count it.
+// The collective operations. Size is the buffer of each rank, as in nccl-tests.
 const (
 	allReduce     = "all-reduce"     // every rank gets the sum of all buffers
 	reduceScatter = "reduce-scatter" // every rank gets its share of the sum
 	allGather     = "all-gather"     // every rank gets the shares of all ranks
-	allToAll      = "all-to-all"     // every rank sends another share of its buffer to each rank
+	allToAll      = "all-to-all"     // every rank sends a different share of its buffer to each rank
 	broadcast     = "broadcast"      // the first rank sends its buffer to all others
 	sendRecv      = "send-recv"      // every rank sends its buffer to the next one
 )
 
-// The algorithms.
+// The algorithms of collective operations.
 const (
 	ringAlgorithm   = "ring"
 	treeAlgorithm   = "tree"
@@ -39,17 +39,17 @@ var algorithms = map[string][]string{
 // Collectives lists the operations.
 var Collectives = []string{allReduce, reduceScatter, allGather, allToAll, broadcast, sendRecv}
 
-// The orders in which hosts become the ranks of groups.
+// The assignments of hosts to the ranks of groups.
 const (
-	localOrder   = "local"   // a group is consecutive hosts
-	stridedOrder = "strided" // consecutive hosts are of different groups
-	randomOrder  = "random"  // drawn from the seed
+	localOrder   = "local"   // a group has consecutive hosts
+	stridedOrder = "strided" // consecutive hosts belong to different groups
+	randomOrder  = "random"  // random, from the seed
 )
 
 // Orders lists the orders.
 var Orders = []string{localOrder, stridedOrder, randomOrder}
 
-// What messages between the same ranks share.
+// What the messages between two ranks share.
 const (
 	persistentConnections = "persistent"  // the congestion state
 	messageConnections    = "per-message" // nothing
@@ -73,11 +73,11 @@ func checkConnections(name string) error {
 	return nil
 }
 
-// maxMessages bounds the messages that one traffic may generate.
+// maxMessages limits the messages that one traffic may generate.
 const maxMessages = 4 << 20
 
-// BusFactor returns the bus bandwidth over the algorithm bandwidth, as nccl-tests
-// define it; 0 for flow lists.
+// BusFactor returns the ratio of bus bandwidth to algorithm bandwidth, as defined by nccl-tests;
+// 0 for flow lists.
 func (i *Instance) BusFactor() float64 {
 	n := float64(i.Ranks)
 	switch i.Kind {
@@ -91,8 +91,8 @@ func (i *Instance) BusFactor() float64 {
 	return 0
 }
 
-// checkCollective fills in defaults of a collective for a number of hosts and returns
-// an error if it is invalid.
+// checkCollective fills in the defaults of a collective. It returns an error if the collective is
+// invalid for the number of hosts.
 func (tr *Traffic) checkCollective(hosts int) error {
 	list, ok := algorithms[tr.Collective]
 	if !ok {
@@ -166,7 +166,7 @@ func (tr *Traffic) pipelines() bool {
 	return tr.Algorithm == treeAlgorithm || tr.Algorithm == doubleTree || tr.Collective == broadcast && tr.Algorithm == ringAlgorithm
 }
 
-// messages returns how many messages a group sends, computations included.
+// messages returns the number of messages that a group sends, including computations.
 func (tr *Traffic) messages(ranks int) int {
 	n, chunks := ranks, max(tr.Chunks, 1)
 	both := 1
@@ -188,8 +188,7 @@ func (tr *Traffic) messages(ranks int) int {
 	return both*n*(n-1) + n
 }
 
-// A builder makes the flows of a collective. Ranks of the group under way are places
-// in hosts.
+// A builder makes the flows of a collective. Ranks of the current group are indices in hosts.
 type builder struct {
 	*Traffic
 	flows    []Flow
@@ -197,13 +196,13 @@ type builder struct {
 	hosts    []int
 	began    [][]int32          // by rank: the dependencies of its first messages
 	gated    bool               // all messages of a rank wait for its dependencies
-	numbers  map[[2]int32]int32 // the connection of two hosts
+	numbers  map[[2]int32]int32 // number of the connection between two hosts
 }
 
 // collective makes the flows of all iterations of all groups.
 func (d *flowMaker) collective() []Flow {
 	b := &builder{Traffic: d.Traffic, numbers: map[[2]int32]int32{}}
-	ranks, _ := d.rankCount(len(d.from)) // which has been checked
+	ranks, _ := d.rankCount(len(d.from)) // checked when the experiment was loaded
 	repeat := max(d.Repeat, 1)
 	instances := make([]*Instance, repeat)
 	for i := range instances {
@@ -247,8 +246,8 @@ func (d *flowMaker) ranked(ranks int) [][]int {
 	return groups
 }
 
-// add adds a message between ranks that waits for others to arrive. One that waits
-// for none begins when its iteration does.
+// add adds a message between ranks. It waits for the messages after to arrive, or otherwise for
+// the start of its iteration.
 func (b *builder) add(src, dst int, bytes int64, after ...int32) int32 {
 	f := Flow{Src: b.hosts[src], Dst: b.hosts[dst], Bytes: bytes, Instance: b.instance}
 	if b.Connections != messageConnections {
@@ -283,25 +282,25 @@ func (b *builder) compute(rank int, length time.Duration, after []int32) int32 {
 	return n
 }
 
-// barrier lets each rank of a group begin its next iteration when it has received
-// all messages from the first on, and has computed.
+// barrier starts each rank's next iteration when it has received all messages of the current one,
+// which begin with first, and has computed.
 func (b *builder) barrier(first int) {
 	for rank, after := range b.received(first) {
 		b.began[rank] = []int32{b.compute(rank, time.Duration(b.Compute), after)}
 	}
 }
 
-// received lists the messages to each rank from the first on.
+// received lists, by rank, the messages to it from first on.
 func (b *builder) received(first int) [][]int32 {
 	return b.messagesOf(first, func(f *Flow) int { return f.Dst })
 }
 
-// sent lists the messages of each rank from the first on.
+// sent lists, by rank, its messages from first on.
 func (b *builder) sent(first int) [][]int32 {
 	return b.messagesOf(first, func(f *Flow) int { return f.Src })
 }
 
-// messagesOf lists messages from the first on by the ranks of their ends.
+// messagesOf lists messages from first on by the rank at one of their ends.
 func (b *builder) messagesOf(first int, end func(*Flow) int) [][]int32 {
 	rank := map[int]int{}
 	for r, h := range b.hosts {
@@ -326,7 +325,7 @@ func share(bytes int64, i, n int) int64 {
 	return s
 }
 
-// operation makes the messages of one iteration of a group.
+// operation makes the messages of one iteration in one group.
 func (b *builder) operation() {
 	n := len(b.hosts)
 	switch {
@@ -341,7 +340,7 @@ func (b *builder) operation() {
 	case b.Algorithm == doubleTree:
 		order := sequence(0, n)
 		b.tree(share(int64(b.Size), 0, 2), order)
-		slices.Reverse(order) // so that the inner nodes of one tree are leaves of the other
+		slices.Reverse(order) // inner nodes of one tree are leaves of the other
 		b.tree(share(int64(b.Size), 1, 2), order)
 	case b.Algorithm == halvingDoubling:
 		b.halvingDoubling()
@@ -352,8 +351,8 @@ func (b *builder) operation() {
 	}
 }
 
-// ring passes the share of each rank around the ring. Reduce-scatter adds to a share
-// on its way and all-gather copies it; all-reduce does one after the other.
+// ring passes each rank's share around the ring. Reduce-scatter adds to the shares and all-gather
+// copies them. All-reduce does one after the other.
 func (b *builder) ring() {
 	n := len(b.hosts)
 	steps := n - 1
@@ -372,8 +371,8 @@ func (b *builder) ring() {
 	}
 }
 
-// orderedRing is ring in which each rank sends one share after the other. Ranks may be
-// late, so that shares would otherwise leave together.
+// orderedRing is ring with one share at a time per rank. Otherwise a late rank would send several
+// shares at once.
 func (b *builder) orderedRing(steps int) {
 	n := len(b.hosts)
 	before := make([]int32, n) // by share: its latest message
@@ -382,7 +381,7 @@ func (b *builder) orderedRing(steps int) {
 		for c := range n {
 			var after []int32
 			if s > 0 {
-				after = []int32{before[c], before[(c+1)%n]} // its arrival, and the message of this rank before
+				after = []int32{before[c], before[(c+1)%n]} // arrival of the share, and this rank's previous message
 			}
 			now[c] = b.add((c+s)%n, (c+s+1)%n, share(int64(b.Size), c, n), after...)
 		}
@@ -390,8 +389,8 @@ func (b *builder) orderedRing(steps int) {
 	}
 }
 
-// tree reduces a buffer up a binary tree with ranks as nodes, in the given order, and
-// broadcasts the sum down again, chunk by chunk.
+// tree reduces a buffer up a binary tree of ranks, and broadcasts the sum down again, chunk by
+// chunk. order assigns ranks to the nodes.
 func (b *builder) tree(bytes int64, order []int) {
 	n, chunks := len(order), max(b.Chunks, 1)
 	for c := range chunks {
@@ -436,8 +435,8 @@ func (b *builder) broadcast() {
 	}
 }
 
-// halvingDoubling exchanges halves with partners at half the distance each step, and
-// then the sums with partners at twice the distance (Thakur et al., 2005).
+// halvingDoubling exchanges halves with partners at half the distance in each step, and then the
+// sums with partners at twice the distance (Thakur et al., 2005).
 func (b *builder) halvingDoubling() {
 	n := len(b.hosts)
 	got := make([][]int32, n)
@@ -460,8 +459,8 @@ func (b *builder) halvingDoubling() {
 	}
 }
 
-// direct sends every share to its rank without detours. All-reduce then sends the
-// sums once a rank has received all shares of its own.
+// direct sends every share directly to its rank. For all-reduce, a rank then sends its sum when
+// it has received all its shares.
 func (b *builder) direct() {
 	n := len(b.hosts)
 	first := len(b.flows)
@@ -482,8 +481,8 @@ func (b *builder) direct() {
 	}
 }
 
-// all sends a message from a rank to each other one, beginning with the next, with
-// at most Window of them unacknowledged.
+// all sends a message from a rank to each other rank, starting with the next one. At most Window
+// of them are unacknowledged.
 func (b *builder) all(rank int, after []int32, bytes func(to int) int64) {
 	n := len(b.hosts)
 	var sent []int32

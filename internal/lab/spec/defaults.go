@@ -20,28 +20,27 @@ const (
 
 // Sources of scheme parameters that an experiment does not set.
 const (
-	DefaultValues = "default" // the catalogue's values, which fit no particular network
-	AdvisedValues = "advised" // what package advice computes for the network
+	DefaultValues = "default" // the catalogue's values, which are not adapted to a network
+	AdvisedValues = "advised" // values that package advice computes for the network
 )
 
-// Where probes come from on Tofino.
+// The origins of probes on Tofino.
 const (
 	fromController = "controller"
 	FromGenerator  = "generator"
 )
 
-// The candidates of a scheme's choice.
+// The candidates among which a scheme chooses.
 const (
 	byPorts = "ports"
 	ByPaths = "paths"
 )
 
-// Transports lists what hosts can send with.
+// Transports lists the transports of hosts.
 var Transports = []string{"tcp", "dctcp", "dcqcn", "udp", "uec"}
 
-// The defaults of an experiment, by flags and by file alike: a fabric that limits
-// before its hosts do, flows that end within the run, and enough of them to tell
-// schemes apart in about a minute.
+// Defaults of an experiment, for flags and files. The fabric is the bottleneck, flows end within
+// the run, and a run of about a minute has enough flows to distinguish schemes.
 const (
 	DefaultTopology = "leaf-spine"
 	DefaultWorkload = "websearch"
@@ -50,19 +49,19 @@ const (
 	DefaultCut      = Cut(2 * 1000 * 1000)
 	DefaultLoad     = 0.7
 	DefaultSeeds    = 5
-	DefaultFlows    = 1000 // that begin in the duration of a run
+	DefaultFlows    = 1000 // number of flows that start in the duration
 
-	fixedDuration  = Time(time.Second) // where flows do not come at a rate
+	fixedDuration  = Time(time.Second) // if flows do not arrive at a rate
 	defaultWarmup  = 0.05
 	defaultLatency = Time(100 * time.Microsecond)
-	defaultECN     = Threshold(65) // of queues that hold more
-	usualQueue     = 64            // packets, as simple_switch has them
+	defaultECN     = Threshold(65) // for queues that can hold more
+	usualQueue     = 64            // packets, as in simple_switch
 
 	collectiveDuration = Time(time.Millisecond)
 	collectiveDrain    = Time(10 * time.Second)
 )
 
-// defaultClasses are the papers' mice and elephants.
+// defaultClasses are the mice and elephants of the papers.
 var defaultClasses = []Class{{"short", 100 * 1000}, {"medium", 1000 * 1000}, {"long", 0}}
 
 // defaults fills in missing values of an experiment.
@@ -102,8 +101,7 @@ func (x *Experiment) defaults() {
 	}
 }
 
-// defaults fills in values that do not depend on the network; settle fills in the
-// others.
+// defaults fills in missing values that do not depend on the network. settle fills in the others.
 func (s *Setting) defaults() {
 	if s.Topology == (Network{}) {
 		s.Topology.Name = DefaultTopology
@@ -115,7 +113,8 @@ func (s *Setting) defaults() {
 		s.Traffic[i].defaults()
 	}
 	if s.Collective() {
-		// Messages begin when others end, not by a rate: no warm-up, and time for the last.
+		// Messages start when others end, not at a rate: there is no warm-up, and time for the
+		// last message.
 		s.Duration = cmp.Or(s.Duration, collectiveDuration)
 		if s.Drain == 0 {
 			s.Drain = collectiveDrain
@@ -134,21 +133,21 @@ func (s *Setting) defaults() {
 	s.Transport.Kind = cmp.Or(s.Transport.Kind, "tcp")
 }
 
-// The source ports of flows.
+// The choices of source ports.
 const (
-	// RandomPorts are drawn from the seed for each flow, or each connection of a
-	// collective, and for each of its paths.
+	// RandomPorts are random, from the seed: for each flow, or each connection of a collective,
+	// and for each of its paths.
 	RandomPorts      = "random"
 	consecutivePorts = "consecutive" // numbered by flow
 )
 
-// settleDependent fills in defaults of flows that wait for others, which begin when others
-// end and not by a rate: they have no warm-up. Nothing in them depends on the seed but
-// their source ports, which are random.
+// settleDependent fills in defaults of flows that wait for others. They have no warm-up, because
+// they do not arrive at a rate. Only their source ports depend on the seed, so these are random
+// by default.
 func (s *Setting) settleDependent() {
 	ports := RandomPorts
 	if s.Switches.Hash == hashLikeNS3 {
-		ports = consecutivePorts // which ns-3's hosts have
+		ports = consecutivePorts // ns-3's hosts have these
 	}
 	if s.Collective() {
 		s.Transport.Ports = cmp.Or(s.Transport.Ports, ports)
@@ -170,7 +169,7 @@ func (s *Setting) settleDependent() {
 	}
 }
 
-// drainFactor is how many times the duration a run waits for its last flows.
+// drainFactor is the time that a run waits for its last flows, in durations.
 const drainFactor = 20
 
 func (t *Traffic) defaults() {
@@ -181,7 +180,7 @@ func (t *Traffic) defaults() {
 		case t.Collective != "":
 			t.Pattern = Collective
 		case len(t.From)+len(t.To) > 0:
-			t.Pattern = AllToAll // halves are of all hosts
+			t.Pattern = AllToAll // Halves refers to all hosts
 		default:
 			t.Pattern = DefaultPattern
 		}
@@ -213,8 +212,8 @@ func (c *Case) HasLoad() bool {
 	return slices.ContainsFunc(c.Traffic, func(t Traffic) bool { return t.hasLoad() })
 }
 
-// settle fills in values of a case that depend on its network, after its flows have
-// been resolved: the duration and the marking threshold.
+// settle fills in values of a case that depend on its network: the duration and the marking
+// threshold. Flows must have been resolved.
 func (c *Case) settle(t *fabric.Topology) error {
 	if c.Duration == 0 {
 		length, err := c.lengthFor(DefaultFlows, t)
@@ -233,14 +232,13 @@ func (c *Case) settle(t *fabric.Topology) error {
 	return nil
 }
 
-// marks reports whether a transport of the setting needs a threshold of packets for
-// ECN marks.
+// marks reports whether a transport of the setting needs an ECN threshold in packets.
 func (s *Setting) marks() bool {
 	return s.Uses("dctcp") || s.Uses("dcqcn")
 }
 
-// MarksByBDP reports whether switches mark by the bytes of a round trip: without
-// thresholds, if all that reacts to marks is Ultra Ethernet.
+// MarksByBDP reports whether ECN thresholds follow the bandwidth-delay product: no thresholds are
+// set, and only Ultra Ethernet reacts to marks.
 func (s *Setting) MarksByBDP() bool {
 	return s.Switches.ECN == 0 && s.Switches.KMax == 0 && s.Uses("uec") && !s.marks()
 }
@@ -255,8 +253,8 @@ func (s *Setting) Trims() bool {
 	return s.Uses("uec") && cmp.Or(s.Transport.UEC.Loss, sim.UECLosses()[sim.UECTrim]) == sim.UECLosses()[sim.UECTrim]
 }
 
-// lengthFor returns the time in which n flows begin on average at the smallest
-// load of the case, to two digits; 0 if its flows do not come at a rate.
+// lengthFor returns the time in which n flows start on average, at the smallest load of the case,
+// to two digits. It returns 0 if flows do not arrive at a rate.
 func (c *Case) lengthFor(n float64, t *fabric.Topology) (Time, error) {
 	if slices.ContainsFunc(c.Traffic, func(t Traffic) bool { return t.Flows > 0 }) {
 		return 0, nil
@@ -281,7 +279,7 @@ func (s *Setting) Collective() bool {
 	return !slices.ContainsFunc(s.Traffic, func(t Traffic) bool { return t.Pattern != Collective })
 }
 
-// inherit copies the values that the case does not change.
+// inherit copies the experiment's values that the case does not set.
 func (c *Case) inherit(x *Experiment) {
 	c.Topology = cmp.Or(c.Topology, x.Topology)
 	c.Links = lists.Or(c.Links, x.Links)
@@ -313,7 +311,7 @@ func (c *Case) inherit(x *Experiment) {
 	c.Setting.as(c.Like)
 }
 
-// WarmupTime is the time before which flows do not count.
+// WarmupTime returns the end of the warm-up. Flows that start earlier do not count.
 func (s *Setting) WarmupTime() time.Duration {
 	if s.Warmup.Time > 0 {
 		return time.Duration(s.Warmup.Time)
@@ -321,7 +319,7 @@ func (s *Setting) WarmupTime() time.Duration {
 	return time.Duration(s.Warmup.Share * float64(s.Duration))
 }
 
-// Whole returns the experiment at the paper's size, without scaling.
+// Whole returns the experiment at the paper's size.
 func (x *Experiment) Whole() *Experiment {
 	if x.Full == nil {
 		return x
@@ -346,15 +344,15 @@ func (x *Experiment) Whole() *Experiment {
 			c.Seeds = f.Seeds
 		}
 		if c.ceiling != "" {
-			if err := c.Setting.lift(c.ceiling); err != nil {
-				panic(err) // it could be in the smaller one, which has been checked
+			if err := c.Setting.removeEffect(c.ceiling); err != nil {
+				panic(err) // the smaller experiment has passed the same checks
 			}
 		}
 	}
 	return &whole
 }
 
-// SchemesOf lists the rows of a case.
+// SchemesOf returns the rows of a case.
 func (x *Experiment) SchemesOf(c *Case) []*Scheme {
 	var list []*Scheme
 	for i := range x.Schemes {
@@ -365,8 +363,8 @@ func (x *Experiment) SchemesOf(c *Case) []*Scheme {
 	return list
 }
 
-// Runs is how many runs an experiment has, one for each seed of a row at a load;
-// it may be more than there is room for.
+// Runs returns the number of runs of an experiment: one for each row, case, load and seed. It may
+// exceed the range of an int.
 func (x *Experiment) Runs() float64 {
 	n := 0.0
 	for i := range x.Cases {
@@ -381,5 +379,5 @@ func DefaultInterval(length time.Duration) time.Duration {
 	return max(length/sampleCount, 10*time.Microsecond)
 }
 
-// sampleCount is the number of samples of a run without an interval.
+// sampleCount is the number of samples per run if no interval is given.
 const sampleCount = 200

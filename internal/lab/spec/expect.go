@@ -12,19 +12,19 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// An Expectation is a threshold that an experiment sets itself, such as
+// An Expectation is a condition that an experiment states for its results, such as
 //
 //	fct-mean of qall-poly3 < 0.9 * ecmp
 //	unfinished == 0
 //
-// in every case and at every load. Without "of" it is about each row.
+// It applies to every case and load, and without "of" to each row.
 type Expectation struct {
 	Text   string
 	Metric string
-	Of     string // a row; "" for each
+	Of     string // label of a row; "": each row
 	Op     string // <, <=, >, >= or ==
 	Value  float64
-	Times  string // a row whose metric Value multiplies; "" for none
+	Times  string // label of the row whose metric is multiplied by Value; "": none
 }
 
 // expectForm matches METRIC [of ROW] OPERATOR, then a number, a multiple of a row, or a
@@ -67,7 +67,7 @@ func (x *Experiment) Expectations() []Expectation {
 	for _, text := range x.Expect {
 		e, err := x.parseExpectation(text)
 		if err != nil {
-			panic(err) // it has been checked
+			panic(err) // checked by Load
 		}
 		list = append(list, e)
 	}

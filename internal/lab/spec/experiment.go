@@ -21,62 +21,62 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// An Experiment compares schemes in one network under the same flows. Each
-// scheme is run in each case at each load with each seed.
+// An Experiment compares schemes in one network with the same flows. Each scheme runs in each
+// case, at each load and with each seed.
 type Experiment struct {
-	File    string   `yaml:"-"` // of a paper's experiment: its name for PaperFile
+	File    string   `yaml:"-"` // for a paper's experiment: its name for PaperFile
 	Name    string   `yaml:"name"`
 	About   string   `yaml:"about"`
 	Paper   string   `yaml:"paper"`
 	Figures []string `yaml:"figures"`
-	Assumed []string `yaml:"assumed"` // details that the paper omits and that were chosen here
-	Scaled  string   `yaml:"scaled"`  // differences to the paper's size
+	Assumed []string `yaml:"assumed"` // assumptions for details that the paper omits
+	Scaled  string   `yaml:"scaled"`  // how the size differs from the paper's
 
 	Setting `yaml:",inline"`
 
 	Schemes  []Scheme    `yaml:"schemes"`
-	Blocks   string      `yaml:"blocks"` // a folder of blocks and rows beside the catalogue's
+	Blocks   string      `yaml:"blocks"` // folder with blocks and rows in addition to the catalogue
 	Loads    []LoadLevel `yaml:"loads"`
 	Seeds    Seeds       `yaml:"seeds"`
 	Engine   string      `yaml:"engine"`
-	Values   string      `yaml:"parameters"` // of the schemes that are not set: advised for each network, or default
-	Arch     string      `yaml:"arch"`       // that the programs are for: v1model, tna or t2na
-	Probes   string      `yaml:"probes"`     // on Tofino: from the controller, or from the packet generator, which knows no latency
-	State    string      `yaml:"state-path"` // of the schemes that have one: recirc, shared where a switch reads its queues at once, or ghost
-	Interval Time        `yaml:"interval"`   // between samples of the links
-	Latency  Time        `yaml:"latency"`    // of a controller task: from its look to its effect
-	Classes  []Class     `yaml:"classes"`    // of flows, by size
-	Metrics  []string    `yaml:"metrics"`    // of the table
+	Values   string      `yaml:"parameters"` // source of scheme parameters that are not set: advised (for each network) or default
+	Arch     string      `yaml:"arch"`       // architecture of the programs: v1model, tna or t2na
+	Probes   string      `yaml:"probes"`     // on Tofino: from the controller, or from the packet generator, which has no latency
+	State    string      `yaml:"state-path"` // for schemes with a choice: recirc, shared (the switch must read its queues directly) or ghost
+	Interval Time        `yaml:"interval"`   // sampling interval of the links
+	Latency  Time        `yaml:"latency"`    // latency of a controller task, from reading to effect
+	Classes  []Class     `yaml:"classes"`    // classes of flows by size
+	Metrics  []string    `yaml:"metrics"`    // columns of the table
 
-	// MetricsAsked: the experiment names its metrics, and wants to see all of them.
+	// MetricsAsked is set if the experiment names its metrics and so requests all of them.
 	MetricsAsked bool `yaml:"-" json:"-"`
 
-	Observe *Observing `yaml:"observe"` // and fit, for the metrics that begin with fit-
+	Observe *Observing `yaml:"observe"` // records and fits observations, for the metrics that begin with fit-
 
-	// Accept has the reasons for warnings that the experiment accepts, by rule: see Lint.
+	// Accept contains, by rule, the reasons for which the experiment accepts warnings: see Lint.
 	Accept map[string]string `yaml:"accept"`
 
-	// Expect are thresholds: see Expectation.
+	// Expect contains conditions for the results: see Expectation.
 	Expect []string `yaml:"expect"`
 
-	Ceiling []string `yaml:"ceiling"` // upper bounds for any scheme: see Ceilings
-	Vary    *Vary    `yaml:"vary"`    // details that a paper omits
+	Ceiling []string `yaml:"ceiling"` // upper bounds for every scheme: see Ceilings
+	Vary    *Vary    `yaml:"vary"`    // details that the paper omits, to try out
 	Cases   []Case   `yaml:"cases"`
-	Full    *Case    `yaml:"full"` // as the paper has it, where that takes long
+	Full    *Case    `yaml:"full"` // the paper's size, if it takes long
 	Targets []Target `yaml:"targets"`
 
 	origin origin
-	figure string // that the experiment has been cut to; "" is all
+	figure string // figure to which the experiment has been reduced; "": all
 
-	noTraffic bool   // the experiment has none, so that cases with jobs have none
-	unadvised error  // why the parameters are the catalogue's, where the file leaves it open
-	files     *files // that it names, as they were read
+	noTraffic bool   // the experiment has no traffic, so cases with jobs have none either
+	unadvised error  // why all networks use the catalogue's parameters, if the file does not decide
+	files     *files // the files that it names, as they were read
 }
 
-// Text returns the file of the experiment, nil if it was not read from one.
+// Text returns the file of the experiment, or nil if it was not read from one.
 func (x *Experiment) Text() []byte { return x.origin.text }
 
-// An origin is the source of an experiment, so that it can be read again with other
+// An origin is the source text of an experiment, so that it can be parsed again with other
 // choices.
 type origin struct {
 	file    string
@@ -85,40 +85,40 @@ type origin struct {
 	library *scheme.Library
 }
 
-// A Setting contains the values of an experiment that a case may change.
+// A Setting contains the values of an experiment that a case can override.
 type Setting struct {
 	Topology  Network       `yaml:"topology"`
 	Links     []LinkChange  `yaml:"links"`
 	Fail      []string      `yaml:"fail"` // links that are down from the start
-	IPv6      bool          `yaml:"ipv6"` // in place of IPv4
-	MTU       int           `yaml:"mtu"`  // bytes of the largest IP packet; 0: 1500
+	IPv6      bool          `yaml:"ipv6"` // use IPv6 instead of IPv4
+	MTU       int           `yaml:"mtu"`  // size of the largest IP packet; 0: 1500
 	Traffic   []Traffic     `yaml:"traffic"`
 	Jobs      []Job         `yaml:"jobs"`
 	Transport TransportSpec `yaml:"transport"`
 	Switches  SwitchSpec    `yaml:"switches"`
-	Like      string        `yaml:"like"` // what choices of modelling that are not given are like: see Presets
-	Ties      string        `yaml:"ties"` // which of two events at the same time comes first
+	Like      string        `yaml:"like"` // preset for modelling choices that are not set: see Presets
+	Ties      string        `yaml:"ties"` // order of events at the same time
 	Lines     string        `yaml:"lines"`
 	Faults    []Fault       `yaml:"faults"`
-	Duration  Time          `yaml:"duration"` // in which flows start
+	Duration  Time          `yaml:"duration"` // time in which flows start
 	Warmup    Warmup        `yaml:"warmup"`   // flows that start earlier do not count
-	Drain     Time          `yaml:"drain"`    // for the last flows to end
+	Drain     Time          `yaml:"drain"`    // time for the last flows to end
 }
 
-// A Case is an experiment with something changed.
+// A Case is a variant of an experiment.
 type Case struct {
 	Name    string            `yaml:"name"`
-	X       float64           `yaml:"x"` // its place on the axis, where cases are a sweep
+	X       float64           `yaml:"x"` // position on the axis, if the cases are a sweep
 	Setting `yaml:",inline"`  // omitted values are inherited from the experiment
 	Loads   []LoadLevel       `yaml:"loads"`
 	Seeds   Seeds             `yaml:"seeds"`
-	Schemes []string          `yaml:"schemes"` // labels; empty: all
-	Set     map[string]string `yaml:"set"`     // parameters of all schemes that have them
+	Schemes []string          `yaml:"schemes"` // labels of the rows; empty: all
+	Set     map[string]string `yaml:"set"`     // parameters for all schemes that have them
 
-	ceilingOf, ceiling string // of a ceiling: the case that it is one of, and which
+	ceilingOf, ceiling string // if it is a ceiling: its original case, and the kind of ceiling
 }
 
-// A Network is the topology of an experiment: a preset or file, or a maker.
+// A Network is the topology of an experiment: a preset, a file, or a generated topology.
 type Network struct {
 	Name      string     `yaml:"-"`
 	LeafSpine *LeafSpine `yaml:"leaf-spine"`
@@ -126,20 +126,20 @@ type Network struct {
 	Rail      *Rail      `yaml:"rail"`
 }
 
-// LeafSpine is fabric.LeafSpine as a file writes it.
+// LeafSpine is the form of fabric.LeafSpine in files.
 type LeafSpine struct {
 	Leaves           int     `yaml:"leaves"`
 	Spines           int     `yaml:"spines"`
 	Parallel         int     `yaml:"parallel"`
 	Hosts            int     `yaml:"hosts"`
 	Rails            bool    `yaml:"rails"`    // hosts are numbered across leaves
-	DualToR          bool    `yaml:"dual-tor"` // each host has a second port at the next leaf
+	DualToR          bool    `yaml:"dual-tor"` // each host has a second port, at the next leaf
 	Oversubscription float64 `yaml:"oversubscription"`
 	Buffer           Size    `yaml:"buffer"`
 	Links            `yaml:",inline"`
 }
 
-// FatTree is fabric.FatTree as a file writes it.
+// FatTree is the form of fabric.FatTree in files.
 type FatTree struct {
 	K      int  `yaml:"k"`
 	Hosts  int  `yaml:"hosts"`
@@ -147,17 +147,17 @@ type FatTree struct {
 	Links  `yaml:",inline"`
 }
 
-// Rail is fabric.Rail as a file writes it.
+// Rail is the form of fabric.Rail in files.
 type Rail struct {
 	Rails   int  `yaml:"rails"`
 	Servers int  `yaml:"servers"`
-	Spines  int  `yaml:"spines"` // of each plane
-	Planes  int  `yaml:"planes"` // each with a port of every host
+	Spines  int  `yaml:"spines"` // spines of each plane
+	Planes  int  `yaml:"planes"` // number of planes; every host has a port in each
 	Buffer  Size `yaml:"buffer"`
 	Links   `yaml:",inline"`
 }
 
-// Links is fabric.Links as a file writes it.
+// Links is the form of fabric.Links in files.
 type Links struct {
 	HostRate  Bitrate `yaml:"host-rate"`
 	Rate      Bitrate `yaml:"rate"`
@@ -169,53 +169,53 @@ type Links struct {
 // A Scheme is a row of the comparison.
 type Scheme struct {
 	Scheme    string            `yaml:"scheme"`
-	Label     string            `yaml:"label"` // the scheme's name where there is none
+	Label     string            `yaml:"label"` // default: the name of the scheme
 	Set       map[string]string `yaml:"set"`
 	StatePath string            `yaml:"state-path"`
-	Coeffs    string            `yaml:"coeffs"` // a model's file, or its JSON text
+	Coeffs    string            `yaml:"coeffs"` // file of a fitted model, or its JSON text
 	Errata    string            `yaml:"errata"`
 
-	// Candidates are the candidates of the scheme's choice: the ports to the next
-	// switches, or the paths that start with them; a port may have several paths.
+	// Candidates selects among what the scheme chooses: the ports to the next switches, or the
+	// paths that start with them. Several paths may start with one port.
 	Candidates string `yaml:"candidates"`
 
 	Engine string `yaml:"engine"`
-	Arch   string `yaml:"arch"` // "" stands for v1model, once the experiment has been checked
+	Arch   string `yaml:"arch"` // "": v1model, after the experiment has been checked
 
-	made        scheme.Scheme // by Complete
+	made        scheme.Scheme // set by Complete
 	engineGiven bool          // the row names its engine
 }
 
-// TransportSpec is what hosts send with.
+// TransportSpec configures the transport of hosts.
 type TransportSpec struct {
 	Kind   string `yaml:"kind"` // tcp, dctcp, dcqcn, udp or uec
 	MinRTO Time   `yaml:"min-rto"`
 	DupAck int    `yaml:"dupacks"`
-	MaxDup int    `yaml:"max-dupacks"` // as far as dupacks rises where packets are reordered, as in Linux up to 300
+	MaxDup int    `yaml:"max-dupacks"` // limit for raising dupacks after reordering; Linux: 300
 	MSS    int    `yaml:"mss"`
-	Window int    `yaml:"window"` // of the beginning, in packets
+	Window int    `yaml:"window"` // initial window in packets
 
-	MaxWindow Size `yaml:"max-window"` // that the receiver allows
+	MaxWindow Size `yaml:"max-window"` // receive window
 
-	Entropy string `yaml:"entropy"` // how source ports are chosen: flow, oblivious, reps, bitmap or mixed
-	Paths   int    `yaml:"paths"`   // source ports of a flow, a power of two
+	Entropy string `yaml:"entropy"` // choice of source ports: flow, oblivious, reps, bitmap or mixed
+	Paths   int    `yaml:"paths"`   // number of source ports of a flow, a power of two
 	Ports   string `yaml:"ports"`   // source ports: consecutive, or random from the seed
 
-	// Choices: see there.
+	// Modelling choices: see Choices.
 	Waiting string `yaml:"waiting"`
 	Loss    string `yaml:"recovery"`
 	Alpha   string `yaml:"dctcp-alpha"`
 	Cut     string `yaml:"dctcp-cut"`
 
-	RDMA RDMASpec `yaml:"rdma"` // of dcqcn
+	RDMA RDMASpec `yaml:"rdma"` // parameters of dcqcn
 	UEC  UECSpec  `yaml:"uec"`
 }
 
 // Sprays reports whether senders choose a source port for each packet.
 func (t *TransportSpec) Sprays() bool { return t.Entropy != "" && t.Entropy != "flow" }
 
-// IgnoresPorts reports whether a scheme chooses the path of each packet by other means
-// than a hash of its ports.
+// IgnoresPorts reports whether a scheme chooses the path of each packet without a hash of its
+// ports.
 func (s *Scheme) IgnoresPorts() bool {
 	row, ok := scheme.RowOf(s.made)
 	return ok && row.Granularity == "packet" && row.Choice != "hash"
@@ -227,9 +227,9 @@ func (s *Scheme) ForwardsIPv6(t *fabric.Topology) bool {
 	return generated && t.HasIPv6()
 }
 
-// Tuning is the simulator's form.
+// Tuning converts the parameters to the simulator's type.
 func (t *TransportSpec) Tuning() *sim.Tuning {
-	entropy, _ := sim.ParseEntropy(cmp.Or(t.Entropy, "flow")) // which has been checked
+	entropy, _ := sim.ParseEntropy(cmp.Or(t.Entropy, "flow")) // checked when the experiment was loaded
 	return &sim.Tuning{
 		Entropy: entropy, Paths: t.Paths,
 		Segment: t.MSS, Window: t.Window, DupAcks: t.DupAck, MaxDupAcks: t.MaxDup, MinRTO: time.Duration(t.MinRTO), MaxWindow: int64(t.MaxWindow),
@@ -248,7 +248,7 @@ func (t *TransportSpec) Tuning() *sim.Tuning {
 	}
 }
 
-// RDMASpec is sim.RDMA in a file; omitted values have its defaults.
+// RDMASpec is the form of sim.RDMA in files. Omitted values have its defaults.
 type RDMASpec struct {
 	AlphaInterval Time    `yaml:"alpha-interval"`
 	CutInterval   Time    `yaml:"cut-interval"`
@@ -259,12 +259,12 @@ type RDMASpec struct {
 	Hyper         Bitrate `yaml:"hyper"`
 	NoticeEvery   Time    `yaml:"notice-every"`
 	NackEvery     Time    `yaml:"nack-every"`
-	Window        Size    `yaml:"window"` // outstanding at most
+	Window        Size    `yaml:"window"` // most bytes outstanding
 	Reordering    Time    `yaml:"reordering"`
 	BaseRTT       Time    `yaml:"base-rtt"`
 	BTH           bool    `yaml:"bth"`
 
-	// Choices: see there.
+	// Modelling choices: see Choices.
 	Nack    string `yaml:"nack"`
 	NackAs  string `yaml:"nack-as"`
 	Repeat  string `yaml:"repeat"`
@@ -273,18 +273,18 @@ type RDMASpec struct {
 	Answer  Size   `yaml:"answer"`
 }
 
-// A UECSpec is sim.UEC in a file; omitted values have its defaults.
+// A UECSpec is the form of sim.UEC in files. Omitted values have its defaults.
 type UECSpec struct {
-	Control     string `yaml:"control"`      // of the window: nscc, per-mark, constant or rccc
-	Loss        string `yaml:"loss"`         // how losses are detected: trim, timeout or gap
-	BaseRTT     Time   `yaml:"base-rtt"`     // of the network without queues
-	TargetDelay Time   `yaml:"target-delay"` // of queues
-	AckBytes    Size   `yaml:"ack-bytes"`    // to an acknowledgment
+	Control     string `yaml:"control"`      // window control: nscc, per-mark, constant or rccc
+	Loss        string `yaml:"loss"`         // detection of losses: trim, timeout or gap
+	BaseRTT     Time   `yaml:"base-rtt"`     // round-trip time without queueing
+	TargetDelay Time   `yaml:"target-delay"` // target for the queueing delay
+	AckBytes    Size   `yaml:"ack-bytes"`    // received bytes per acknowledgment
 	Headers     Size   `yaml:"headers"`
 	Answer      Size   `yaml:"answer"`
 }
 
-// tuning is the simulator's form. Names have been checked.
+// tuning converts the parameters to the simulator's type. Names have been checked.
 func (u *UECSpec) tuning() sim.UEC {
 	return sim.UEC{
 		Control: sim.UECControl(max(0, slices.Index(sim.UECControls(), u.Control))),
@@ -296,17 +296,17 @@ func (u *UECSpec) tuning() sim.UEC {
 
 // SwitchSpec configures the queues of the switches.
 type SwitchSpec struct {
-	ECN   Threshold `yaml:"ecn"`     // mark from so many packets
-	KMin  Size      `yaml:"ecn-min"` // or by RED between two sizes
+	ECN   Threshold `yaml:"ecn"`     // mark from this number of packets on
+	KMin  Size      `yaml:"ecn-min"` // or with RED between two sizes
 	KMax  Size      `yaml:"ecn-max"`
 	PMax  float64   `yaml:"ecn-p"`
-	Queue int       `yaml:"queue"` // packets, instead of the topology's
+	Queue int       `yaml:"queue"` // limit in packets, instead of the topology's
 	PFC   *bool     `yaml:"pfc"`
-	Pause Size      `yaml:"pfc-threshold"` // of an ingress port; 0: a share of the free buffer, or 256 KiB without a buffer
+	Pause Size      `yaml:"pfc-threshold"` // pause threshold of an ingress port; 0: a share of the free buffer, or 256 KiB without a buffer
 	Alpha float64   `yaml:"pfc-alpha"`
-	Clock Time      `yaml:"clock-step"` // the n-th switch's clock is n times this ahead
+	Clock Time      `yaml:"clock-step"` // clock offset: the clock of switch n is n times this ahead
 
-	// Choices: see there.
+	// Modelling choices: see Choices.
 	Marking     string `yaml:"marking"`
 	Control     string `yaml:"control"`
 	Priority    string `yaml:"control-priority"`
@@ -326,24 +326,24 @@ type SwitchSpec struct {
 	Knowledge   string `yaml:"knowledge"`
 }
 
-// A Fault is something that happens to a link or a switch while flows run.
+// A Fault is a failure of a link or a switch during the run.
 type Fault struct {
 	At     Time    `yaml:"at"`
-	Until  Time    `yaml:"until"` // 0: to the end
+	Until  Time    `yaml:"until"` // 0: until the end
 	Link   string  `yaml:"link"`  // such as l1-s2 or l1:3
 	Switch string  `yaml:"switch"`
-	Plane  int     `yaml:"plane"`      // all links of a plane, from 1
-	Down   bool    `yaml:"down"`       // the link or the switch is down, and the controller is notified
+	Plane  int     `yaml:"plane"`      // all links of a plane, counted from 1
+	Down   bool    `yaml:"down"`       // the link or switch is down, and the controller is notified
 	Drop   float64 `yaml:"drop"`       // the switch silently drops this share of the packets
-	Hole   float64 `yaml:"black-hole"` // it loses all packets of this share of the pairs of hosts; 1: and all probes
-	Rate   Bitrate `yaml:"rate"`       // the link, or all links of the switch, silently have this rate
+	Hole   float64 `yaml:"black-hole"` // the switch drops all packets of this share of host pairs; 1 includes probes
+	Rate   Bitrate `yaml:"rate"`       // the link, or all links of the switch, have this rate without notification
 	Known  bool    `yaml:"known"`      // the controller is notified of the rate
-	Errors float64 `yaml:"bit-errors"` // the share of wrong bits on the link, or all links of the switch
-	Every  Time    `yaml:"every"`      // it begins again after this time
-	Times  int     `yaml:"times"`      // so often in all
+	Errors float64 `yaml:"bit-errors"` // bit error rate on the link, or on all links of the switch
+	Every  Time    `yaml:"every"`      // period of repetitions
+	Times  int     `yaml:"times"`      // number of repetitions
 }
 
-// A Class contains the flows up to a size and above the previous class.
+// A Class contains the flows up to a size, and above the previous class.
 type Class struct {
 	Name string `yaml:"name"`
 	Upto Size   `yaml:"upto"` // 0: no limit
@@ -356,13 +356,13 @@ type Warmup struct {
 	given bool
 }
 
-// NoWarmup lets all flows count.
+// NoWarmup makes all flows count.
 func NoWarmup() Warmup { return Warmup{given: true} }
 
-// Seeds are the seeds of an experiment: a number of seeds from 1, or a list.
+// Seeds are the seeds of an experiment. A file gives their number, or a list.
 type Seeds []uint64
 
-// A LoadLevel is a share from 0 to 1, both left out.
+// A LoadLevel is a load between 0 and 1, both excluded.
 type LoadLevel float64
 
 // settleArch determines the architecture of a row: a scheme may be written as
@@ -396,7 +396,7 @@ func (s *Scheme) settleOwn(rows []Scheme) {
 	}
 }
 
-// name returns the name of the scheme, with the architecture if it is hardware.
+// name returns the name of the scheme, with the architecture if it is not v1model.
 func (s *Scheme) name() string {
 	if s.Arch == "" {
 		return s.Scheme
@@ -423,12 +423,12 @@ func (s *Scheme) has(name string) bool {
 	return slices.ContainsFunc(s.Parameters(), func(p codegen.Param) bool { return p.Name == name })
 }
 
-// errNoAdvice is wrapped by the refusal to compute parameters for a network that
-// the papers' formulas cannot be applied to.
+// errNoAdvice is wrapped by the error about computing parameters for a network to which the
+// papers' formulas do not apply.
 var errNoAdvice = errors.New("there is no advice")
 
-// Parameters returns the scheme's parameters in a case with network t: values of the
-// row, else of the case, else advised values.
+// Parameters returns the scheme's parameters in a case with network t. Values of the row take
+// precedence over values of the case, and these over advised values.
 func (x *Experiment) Parameters(s *Scheme, c *Case, t *fabric.Topology) (map[string]string, error) {
 	set := map[string]string{}
 	if x.Values == AdvisedValues {
@@ -447,7 +447,7 @@ func (x *Experiment) Parameters(s *Scheme, c *Case, t *fabric.Topology) (map[str
 	return set, nil
 }
 
-// advised are the values that the papers' formulas give the scheme in a network.
+// advised returns the parameters that the papers' formulas give for a network.
 func (s *Scheme) advised(c *Case, t *fabric.Topology) (map[string]string, error) {
 	n, err := c.advisedOn(t)
 	if err != nil {
@@ -467,7 +467,7 @@ func (s *Scheme) Advice(c *Case, t *fabric.Topology) []advice.Parameter {
 	return list
 }
 
-// advisedOn is the case's network as the formulas see it.
+// advisedOn describes the case's network for the formulas.
 func (c *Case) advisedOn(t *fabric.Topology) (advice.Network, error) {
 	n, err := advice.Of(t)
 	n.MTU = cmp.Or(c.MTU, n.MTU)
@@ -482,11 +482,10 @@ func (c *Case) advisedOn(t *fabric.Topology) (advice.Network, error) {
 	return n, err
 }
 
-// Length is the time in which flows start: to the last of them where their
-// times are given.
+// Length returns the time in which flows start. With listed flows it ends with the last start.
 func (s *Setting) Length() time.Duration { return time.Duration(s.Duration) }
 
-// Adjust sets the engine of all rows and the seeds of all cases, unless they are empty.
+// Adjust sets the engine of all rows and the seeds of all cases. Empty arguments change nothing.
 func (x *Experiment) Adjust(engine string, seeds Seeds) error {
 	if engine != "" && engine != EngineP4 && engine != EngineNative {
 		return fmt.Errorf("engine %q: want p4 or native", engine)
@@ -509,14 +508,14 @@ func (x *Experiment) Adjust(engine string, seeds Seeds) error {
 	return x.checkRuns()
 }
 
-// Observing describes the observations of ports while flows start, which are fitted at
-// the end of the run: QALL's dataset (Section III-B) and its Table I. The interval is
-// the time between the last two packets, as a switch measures it.
+// Observing configures the recording of ports' behaviour while flows start, and the fit at the
+// end of the run: QALL's dataset (Section III-B) and its Table I. The interval is the time
+// between the last two packets, as a switch measures it.
 type Observing struct {
 	Every    Time     `yaml:"every"`
 	Switches []string `yaml:"switches"` // the switches with observed ports to other switches; empty: all
-	Outliers string   `yaml:"outliers"` // as p4lb fit drops them: none, sigma:3
-	Test     float64  `yaml:"test"`     // share of the rows that is held back
+	Outliers string   `yaml:"outliers"` // how to drop outliers, as in p4lb fit: none, sigma:3
+	Test     float64  `yaml:"test"`     // share of the rows held back for the test
 }
 
 func (o *Observing) check() error {
@@ -530,9 +529,9 @@ func (o *Observing) check() error {
 	return err
 }
 
-// Made is the scheme, once the experiment has been checked.
+// Made returns the scheme, after the experiment has been checked.
 func (s *Scheme) Made() scheme.Scheme { return s.made }
 
-// A Reader reads the files that an experiment names: topologies, workloads,
-// flow lists, models.
+// A Reader reads the files that an experiment names: topologies, workloads, flow lists and
+// models.
 type Reader func(name string) ([]byte, error)

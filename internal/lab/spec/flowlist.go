@@ -18,46 +18,45 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Flow is one transfer: so many bytes from one host to another.
+// A Flow is a transfer of bytes from one host to another.
 type Flow struct {
-	Src, Dst int // places in Topology.Hosts
-	Service  int // the destination, counted from 1; then Dst is its first server. 0: none
+	Src, Dst int // indices in Topology.Hosts
+	Service  int // number of the destination service, from 1; Dst is then its first server. 0: none
 	Bytes    int64
-	Start    time.Duration // the earliest, if the flow waits for others
+	Start    time.Duration // start time; the earliest, if the flow waits for others
 
-	// Group numbers the transfers that belong together, as the responses to one
-	// request do, from 1; 0 is on its own.
+	// Group numbers the transfers that belong together, such as the responses to a request, from
+	// 1; 0: the flow is on its own.
 	Group int
-	// Class names what produced the flow.
+	// Class is the name of the flow's source, such as a traffic or job.
 	Class string
 
-	Kind       string  // of transport; "": the case's
-	Rate       Bitrate // of UDP
+	Kind       string  // transport; "": the case's
+	Rate       Bitrate // rate of UDP
 	Background bool
 
-	Waits      *Waits    // for other flows; nil: for none
-	Connection int32     // shared with other flows, from 1; 0: its own
-	QueuePair  bool      // the flows of the connection share ports and the state of entropy too
-	Instance   *Instance // that it is part of; nil: none
-	Compute    bool      // not a transfer but a computation on Src, as long as Waits.Delay
-	Job        *JobRun   // that it is part of; nil: none
-	Ends       int32     // the iteration of Job that ends on Src with this computation, from 1; 0: none
+	Waits      *Waits    // flows that it waits for; nil: none
+	Connection int32     // number of a connection shared with other flows, from 1; 0: its own
+	QueuePair  bool      // the flows of the connection also share ports and the state of entropy
+	Instance   *Instance // instance that it is part of; nil: none
+	Compute    bool      // a computation on Src that takes Waits.Delay, instead of a transfer
+	Job        *JobRun   // job that it is part of; nil: none
+	Ends       int32     // iteration of Job that ends on Src with this computation, from 1; 0: none
 }
 
-// Waits are the flows that another one waits for, by their places, and how long it
-// waits after the last of them.
+// Waits lists the flows that a flow waits for, by index, and the delay after the last of them.
 type Waits struct {
-	After    []int32 // received
-	AfterAck []int32 // acknowledged
+	After    []int32 // flows that must have arrived
+	AfterAck []int32 // flows that must be acknowledged
 	Delay    time.Duration
 }
 
 // An Instance is one execution of a collective operation, or one flow list.
 type Instance struct {
 	Kind      string // "" for a flow list
-	Bytes     int64  // the buffer of a rank
-	Ranks     int    // of a group
-	Iteration int    // from 0
+	Bytes     int64  // size of a rank's buffer
+	Ranks     int    // number of ranks in a group
+	Iteration int    // counted from 0
 }
 
 // moved returns the same waits for flows at other places.
@@ -65,15 +64,15 @@ func (w *Waits) moved(to func(int32) int32) *Waits {
 	return &Waits{After: lists.Map(w.After, to), AfterAck: lists.Map(w.AfterAck, to), Delay: w.Delay}
 }
 
-// The columns of a flow list that names them. HPCC's class and port are ignored.
+// The possible columns of a flow list. HPCC's class and port are ignored.
 var flowColumns = []string{"src", "dst", "bytes", "start_s", "class", "port", "id", "after", "after-ack", "delay"}
 
-// parseFlows reads a flow list: a line "src dst bytes start_s" for each flow, or
-// "src dst class port bytes start_s" as HPCC's simulator has it, with spaces or
-// commas between; hosts by name, or by their place counted from 0; comments behind
-// #. The first line may state how many flows follow, or name the columns: then they
-// may come in any order, and id, after, after-ack and delay may be among them. A line with neither dst
-// nor bytes is a computation on src, as long as its delay.
+// parseFlows reads a flow list. Each line describes a flow as "src dst bytes start_s", or as "src
+// dst class port bytes start_s" like HPCC's simulator, separated by spaces or commas. Hosts are
+// given by name, or by index from 0. # starts a comment. The first line may state the number of
+// flows. It may instead name the columns, which may then have any order and include id, after,
+// after-ack and delay. A line without dst and bytes is a computation on src with the length
+// delay.
 func parseFlows(file string, text []byte, t *fabric.Topology) ([]Flow, error) {
 	p := &flowParser{file: file, hosts: map[string]int{}, stated: -1}
 	for i := range t.NICs() {
@@ -132,22 +131,22 @@ func (f *Flow) To(t *fabric.Topology) string {
 	return t.Hosts[f.Dst].Name
 }
 
-// A flowParser is a flow list that is being read.
+// A flowParser is the state of parsing a flow list.
 type flowParser struct {
 	file      string
 	hosts     map[string]int
-	receivers map[string]int // hosts, then services
-	columns   []string       // nil: the line does not name them
+	receivers map[string]int // indices by name: hosts, then services
+	columns   []string       // nil: the file does not name them
 	started   bool           // the first line has been read
-	stated    int            // flows, by the first line; -1: not stated
+	stated    int            // number of flows stated in the first line; -1: not stated
 	flows     []Flow
-	lines     []int // by flow
+	lines     []int // line numbers by flow
 	ids       map[string]int32
 	names     []string // ids by flow
 	waits     []listedWaits
 }
 
-// listedWaits are the ids that a flow waits for, as its line lists them.
+// listedWaits are the ids that a flow waits for, as given in its line.
 type listedWaits struct {
 	flow            int
 	after, afterAck string
@@ -191,8 +190,8 @@ func (p *flowParser) other(name string) string {
 	return "0"
 }
 
-// split cuts a line at commas or spaces. Between commas a field of a list with named
-// columns may be empty.
+// split splits a line at commas or spaces. Fields between commas may be empty if the list names
+// its columns.
 func (p *flowParser) split(line string) []string {
 	if p.columns == nil || !strings.Contains(line, ",") {
 		return strings.FieldsFunc(line, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
@@ -239,7 +238,7 @@ func (p *flowParser) named(fields []string) (f Flow, err error) {
 	}
 	dst, size := get("dst", ""), get("bytes", "")
 	computes := dst == "" && size == ""
-	if computes { // of a delay, on src
+	if computes { // a computation of length delay on src
 		dst, size = p.other(get("src", "")), "1"
 	}
 	if f, err = parseFlow([]string{get("src", ""), dst, size, get("start_s", "0")}, p.hosts, p.receivers); err != nil {
@@ -292,8 +291,7 @@ func (p *flowParser) resolve() error {
 	return nil
 }
 
-// waitCycle returns an error that names flows which wait for each other, and the place of
-// one of them.
+// waitCycle returns an error that names flows in a cycle of waits, and the index of one of them.
 func waitCycle(flows []Flow, names []string) (at int, err error) {
 	cycle := sim.Cycle(len(flows), func(i int) (after, afterAck []int32) {
 		if w := flows[i].Waits; w != nil {
@@ -312,7 +310,7 @@ func waitCycle(flows []Flow, names []string) (at int, err error) {
 	return cycle[0], errors.New(strings.Join(ids, " after "))
 }
 
-// places finds flows by a list of ids with semicolons between.
+// places returns the flows of a list of ids separated by semicolons.
 func (p *flowParser) places(list string) ([]int32, error) {
 	if list == "" {
 		return nil, nil
@@ -360,8 +358,8 @@ func parseFlow(fields []string, places, receivers map[string]int) (Flow, error) 
 	return Flow{Src: src, Dst: dst, Bytes: size, Start: time.Duration(math.Round(start * 1e9))}, nil
 }
 
-// FlowList writes flows as parseFlows reads them. If some of them wait for others, all
-// have their place as id.
+// FlowList writes flows in the format of parseFlows. If some flows wait for others, each flow has
+// its index as id.
 func FlowList(flows []Flow, t *fabric.Topology) []byte {
 	var b bytes.Buffer
 	if !slices.ContainsFunc(flows, func(f Flow) bool { return f.Waits != nil || f.Compute }) {

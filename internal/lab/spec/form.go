@@ -17,9 +17,9 @@ import (
 //	cases[0].traffic[0].size=10000
 //	schemes[1].set{d}="4"
 //
-// in an order that depends only on the names in files. Numbers are exact on every
-// machine. Zero values have no line, so that a new field that is left at zero changes
-// nothing. Keys of runs are digests of this form, and stores keep experiments in it.
+// in an order that depends only on the names in files. Numbers are exact on every machine. Zero
+// values have no line, so a new field changes nothing as long as it is zero. Keys of runs are
+// digests of this form, and stores keep experiments in it.
 func WriteForm(b *bytes.Buffer, path string, v any) { formOf(b, path, reflect.ValueOf(v)) }
 
 func formOf(b *bytes.Buffer, path string, v reflect.Value) {
@@ -92,12 +92,12 @@ func formName(f reflect.StructField) (name string, ok bool) {
 	return "." + tag, true
 }
 
-// ReadForm sets v, a pointer to a struct, to what writeForm has written of one.
+// ReadForm sets v, a pointer to a struct, from the output of WriteForm for such a struct.
 func ReadForm(text []byte, v any) error {
 	f := &formReader{maxForm}
 	for line := range strings.Lines(string(text)) {
 		path, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
-		// The name of a parameter may hold a sign of equality no more than a file's key.
+		// Neither the name of a parameter nor a key in a file may contain an equals sign.
 		if !ok {
 			return fmt.Errorf("%q: want a path and a value", line)
 		}
@@ -108,11 +108,11 @@ func ReadForm(text []byte, v any) error {
 	return nil
 }
 
-// A formReader sets values from the lines of a form. A short line can request many
-// items, so room limits the bytes of all items.
+// A formReader sets values from the lines of a form. A short line can request many items, so room
+// limits the total size of all items.
 type formReader struct{ room int }
 
-// maxForm is the limit for the items of a form.
+// maxForm limits the total size of all items.
 const maxForm = 256 << 20
 
 // set sets the value at a path.
@@ -219,8 +219,8 @@ func (f *formReader) leaf(v reflect.Value, value string) (err error) {
 	return fmt.Errorf("%v has no value", v.Type())
 }
 
-// spellOut sets values that a form omits because they are zero, and that a zero in a
-// file would leave to the defaults.
+// spellOut sets values that a form omits because they are zero, and for which a file would use
+// the default.
 func (x *Experiment) spellOut() {
 	x.Setting.spellOut()
 	for i := range x.Cases {

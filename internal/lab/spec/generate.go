@@ -8,15 +8,15 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// Generate makes the flows of a run, by start. The same seed and load give the
-// same flows, whatever the scheme.
+// Generate makes the flows of a run, sorted by start time. The same seed and load give the same
+// flows for every scheme.
 func Generate(t *fabric.Topology, list []Traffic, load float64, length time.Duration, seed uint64) ([]Flow, error) {
 	all, _, err := ofTraffic(t, list, load, length, seed)
 	return byStart(all), err
 }
 
-// ofTraffic makes the flows of a run, traffic by traffic, and returns the largest number
-// of a connection.
+// ofTraffic makes the flows of a run, one traffic after the other, and returns the largest
+// connection number.
 func ofTraffic(t *fabric.Topology, list []Traffic, load float64, length time.Duration, seed uint64) ([]Flow, int32, error) {
 	var all []Flow
 	groups, connections := 0, int32(0)
@@ -61,11 +61,11 @@ func ofTraffic(t *fabric.Topology, list []Traffic, load float64, length time.Dur
 	return all, connections, nil
 }
 
-// hostPairConnections numbers the connections of a traffic by their hosts.
+// hostPairConnections numbers the connections of a traffic by their pair of hosts.
 type hostPairConnections map[[2]int]int32
 
-// connect gives a flow of a traffic other than a collective the connection of its hosts,
-// if the traffic has connections.
+// connect assigns a flow to the connection of its hosts, if the traffic has connections.
+// Collectives assign connections themselves.
 func (c hostPairConnections) connect(tr *Traffic, f *Flow) {
 	if tr.Pattern == Collective || tr.Connections == "" || tr.Connections == messageConnections || f.Compute || f.Connection > 0 {
 		return

@@ -23,29 +23,29 @@ import (
 // begin when b begins. Operations of a rank that do not require each other overlap,
 // whatever their cpu.
 
-// A goalParser is a schedule that is being read.
+// A goalParser is the state of parsing a schedule.
 type goalParser struct {
 	ranks  int
 	rank   int // -1: outside of a rank
-	opened int // the line that began the rank
+	opened int // line at which the rank began
 	seen   map[int]int
-	labels map[string]*goalOp // of the rank
+	labels map[string]*goalOp // labels of the current rank
 	ops    []*goalOp
 }
 
-// A goalOp is an operation.
+// A goalOp is an operation of a rank.
 type goalOp struct {
 	kind     string
 	rank     int
 	peer     int
 	tag      int
-	bytes    int64 // of a calc: ns
+	bytes    int64 // duration of a calc in ns
 	line     int
 	requires []*goalOp
-	begins   []*goalOp // irequires
-	place    int32     // of the flow; -1: a receive
-	message  int32     // of a receive: the flow
-	waits    []int32   // places of flows, once computed
+	begins   []*goalOp // operations that it irequires
+	place    int32     // index of its flow; -1: it is a receive
+	message  int32     // for a receive: its flow
+	waits    []int32   // indices of flows, after they have been computed
 	state    int
 }
 
@@ -248,7 +248,7 @@ func (p *goalParser) flows() (list []Flow, line int, err error) {
 			f.Start = delay
 		}
 	}
-	// Receives may require each other across ranks through messages.
+	// Receives of different ranks may require each other through messages.
 	names := make([]string, len(list))
 	lines := make([]int, len(list))
 	for _, op := range p.ops {
@@ -300,7 +300,7 @@ func (op *goalOp) settle() error {
 	return nil
 }
 
-// pause returns how long a flow waits after its predecessors, or from the beginning.
+// pause returns the delay of a flow after its predecessors, or after the start.
 func pause(f *Flow) time.Duration {
 	if f.Waits != nil {
 		return f.Waits.Delay
@@ -308,8 +308,8 @@ func pause(f *Flow) time.Duration {
 	return f.Start
 }
 
-// Goal writes flows as a schedule. A flow must wait for flows from or to its source alone.
-// A schedule does not distinguish acknowledgments from arrivals.
+// Goal writes flows as a GOAL schedule. A flow may only wait for flows from or to its source. A
+// schedule does not distinguish acknowledgments from arrivals.
 func Goal(flows []Flow, t *fabric.Topology) ([]byte, error) {
 	texts := make([]bytes.Buffer, t.NICs())
 	for i, f := range flows {

@@ -9,9 +9,8 @@ import (
 
 // This file selects the parser of a flow list.
 
-// readList reads the flow list of the traffic. The ending of its name selects a
-// connection matrix of htsim, a GOAL schedule or Chakra traces, and its first line a
-// SimAI workload.
+// readList reads the flow list of a traffic. The file name's ending selects htsim's connection
+// matrices, GOAL schedules or Chakra traces. The first line identifies a SimAI workload.
 func (tr *Traffic) readList(t *fabric.Topology, read Reader) ([]Flow, error) {
 	if path.Ext(tr.File) == ".et" {
 		return tr.parseTraces(t, read)

@@ -17,17 +17,17 @@ type Job struct {
 	Name      string    `yaml:"name"`
 	Start     Time      `yaml:"start"`
 	Placement Placement `yaml:"placement"`
-	Shared    bool      `yaml:"shared"` // other shared jobs may run on its hosts
+	Shared    bool      `yaml:"shared"` // its hosts may also run other shared jobs
 
-	// Degrees of parallelism; 0: 1, or for Data the ranks that remain.
+	// Degrees of parallelism. 0: 1, or for Data the remaining ranks.
 	Ranks    int `yaml:"ranks"`
 	Data     int `yaml:"data"`
 	Pipeline int `yaml:"pipeline"`
 	Tensor   int `yaml:"tensor"`
-	Expert   int `yaml:"expert"` // of the data-parallel ranks
+	Expert   int `yaml:"expert"` // groups among the data-parallel ranks
 
 	Iterations   int     `yaml:"iterations"`   // 0: one
-	Microbatches int     `yaml:"microbatches"` // of pipeline phases; 0: one
+	Microbatches int     `yaml:"microbatches"` // microbatches of pipeline phases; 0: one
 	Connections  string  `yaml:"connections"`  // persistent, per-message or queue-pair
 	Phases       []Phase `yaml:"phases"`
 }
@@ -36,30 +36,30 @@ type Job struct {
 // ranks, or a pass through the stages of the pipeline.
 type Phase struct {
 	Name  string   `yaml:"name"`
-	After []string `yaml:"after"` // phases that end before on the same rank; empty: the one above
+	After []string `yaml:"after"` // phases on the same rank that must have ended; empty: the previous phase
 
 	Compute Time `yaml:"compute"`
 
 	Collective string `yaml:"collective"`
-	Over       string `yaml:"over"` // the parallelism: its groups communicate
+	Over       string `yaml:"over"` // parallelism whose groups communicate
 	Algorithm  string `yaml:"algorithm"`
-	Size       Size   `yaml:"size"` // of the buffer of a rank, or of a message to the next stage
+	Size       Size   `yaml:"size"` // size of a rank's buffer, or of a message to the next stage
 	Window     int    `yaml:"window"`
 	Chunks     int    `yaml:"chunks"`
 
-	Pipeline string  `yaml:"pipeline"` // forward, backward or 1f1b
-	Phases   []Phase `yaml:"phases"`   // of each stage and microbatch
-	Backward []Phase `yaml:"backward"` // of 1f1b: the phases of the backward pass
+	Pipeline string  `yaml:"pipeline"` // schedule: forward, backward or 1f1b
+	Phases   []Phase `yaml:"phases"`   // phases of each stage and microbatch
+	Backward []Phase `yaml:"backward"` // 1f1b: phases of the backward pass
 }
 
-// A Placement is a rule that chooses hosts, or hosts in the order of ranks.
+// A Placement is a list of hosts in the order of ranks, or a rule that chooses them.
 type Placement []string
 
 // The rules of a Placement.
 const (
-	packedPlacement = "packed" // free hosts in their order
+	packedPlacement = "packed" // free hosts in topology order
 	spreadPlacement = "spread" // free hosts of each leaf in turn
-	randomPlacement = "random" // drawn from the seed
+	randomPlacement = "random" // random free hosts, from the seed
 )
 
 var placements = []string{packedPlacement, spreadPlacement, randomPlacement}
@@ -84,7 +84,7 @@ func (p Placement) rule() string {
 	return ""
 }
 
-// The groups of ranks that communicate.
+// The groups in which ranks communicate.
 const (
 	overData     = "data"
 	overPipeline = "pipeline"
@@ -95,11 +95,11 @@ const (
 
 var parallelisms = []string{overData, overPipeline, overTensor, overExpert, overAll}
 
-// The ways of microbatches through the pipeline.
+// The pipeline schedules.
 const (
 	forward   = "forward"
 	backward  = "backward"
-	alternate = "1f1b" // forward and back, in turn once the pipeline is full
+	alternate = "1f1b" // alternating forward and backward, once the pipeline is full
 )
 
 var pipelines = []string{forward, backward, alternate}
@@ -107,7 +107,7 @@ var pipelines = []string{forward, backward, alternate}
 // iterationStart names the start of the iteration in Phase.After.
 const iterationStart = "start"
 
-// degrees are the degrees of a job, with defaults filled in.
+// degrees holds the degrees of parallelism of a job, with defaults filled in.
 type degrees struct{ data, pipeline, tensor, expert int }
 
 func (d degrees) ranks() int { return d.data * d.pipeline * d.tensor }
@@ -132,7 +132,7 @@ func (d degrees) groups(over string) (groups [][]int) {
 	if over == overAll {
 		return [][]int{sequence(0, d.ranks())}
 	}
-	at := map[int]int{} // by first rank: its group
+	at := map[int]int{} // index of a group, by its first rank
 	for rank := range d.ranks() {
 		first := rank
 		switch t, data, stage := rank%d.tensor, rank/d.tensor%d.data, rank/(d.tensor*d.data); over {
@@ -178,7 +178,7 @@ func (j *Job) Describe() string {
 	return fmt.Sprintf("%s %d iterations, %s", text, max(j.Iterations, 1), rule)
 }
 
-// predecessors lists the phases that each phase waits for, by their places in a list.
+// predecessors lists the phases that each phase waits for, by index.
 func predecessors(list []Phase) [][]int32 {
 	places := map[string]int32{}
 	for i := range list {
@@ -202,8 +202,8 @@ func predecessors(list []Phase) [][]int32 {
 	return before
 }
 
-// phaseOrder returns the phases in an order in which each is behind its predecessors and
-// else as in the list, or a cycle.
+// phaseOrder returns an order of the phases in which each phase follows its predecessors, as
+// close as possible to the list. If there is none, it returns a cycle.
 func phaseOrder(list []Phase) (order []int, cycle []int) {
 	before := predecessors(list)
 	if cycle := sim.Cycle(len(list), func(i int) (after, afterAck []int32) { return before[i], nil }); cycle != nil {
@@ -236,7 +236,7 @@ func (j *Job) computing() time.Duration {
 type JobRun struct {
 	*Job
 	Hosts   []int         // by rank
-	Compute time.Duration // of each rank in an iteration
+	Compute time.Duration // total computation of each rank per iteration
 	degrees degrees
 }
 

@@ -96,8 +96,8 @@ func (j *Job) check(t *fabric.Topology) error {
 	return nil
 }
 
-// checkPhases checks a list of phases. It returns how many messages and computations
-// one execution of them has if any communicates, and whether one passes the pipeline.
+// checkPhases checks a list of phases. It returns the number of messages and computations per
+// execution, if a phase communicates, and whether a phase passes the pipeline.
 func (j *Job) checkPhases(list []Phase, d degrees, inStage bool) (messages float64, pipelined bool, err error) {
 	names := map[string]bool{iterationStart: true}
 	communicates := false

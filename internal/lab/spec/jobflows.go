@@ -24,7 +24,7 @@ func (j *Job) degrees(hosts int) (degrees, error) {
 	case ranks == 0 && d.data > 0:
 		ranks = d.data * other
 	case ranks == 0 && j.Placement.rule() == "":
-		ranks = len(j.Placement) // of which ranges have been resolved
+		ranks = len(j.Placement) // after resolving ranges
 	case ranks == 0:
 		ranks = hosts
 	}
@@ -47,14 +47,14 @@ func (j *Job) degrees(hosts int) (degrees, error) {
 	return d, nil
 }
 
-// traffic is the phase as a collective operation.
+// traffic converts the phase to a collective operation.
 func (p *Phase) traffic() *Traffic {
 	return &Traffic{Pattern: Collective, Collective: p.Collective, Algorithm: p.Algorithm, Size: p.Size, Window: p.Window, Chunks: p.Chunks}
 }
 
-// place chooses the hosts of all jobs. An error is a *keyError.
+// place chooses the hosts of all jobs. Its errors are of type *keyError.
 func (s *Setting) place(t *fabric.Topology, seed uint64) ([]*JobRun, error) {
-	users := make([][]int, t.NICs()) // by host: its jobs
+	users := make([][]int, t.NICs()) // jobs by host
 	runs := make([]*JobRun, len(s.Jobs))
 	take := func(i int, hosts []int) {
 		runs[i].Hosts = hosts
@@ -127,11 +127,11 @@ func inRanks(t *fabric.Topology, names []string) (hosts []int, err error) {
 	return hosts, nil
 }
 
-// placementStream is the first stream of random numbers of placements, far from the
-// streams of traffics.
+// placementStream numbers the first random stream for placements. It is far above the streams of
+// traffic.
 const placementStream = 1 << 32
 
-// acrossLeaves orders hosts so that each leaf has its turn.
+// acrossLeaves orders hosts so that the leaves take turns.
 func acrossLeaves(t *fabric.Topology, hosts []int) []int {
 	var leaves []string
 	at := map[string][]int{}
@@ -151,7 +151,7 @@ func acrossLeaves(t *fabric.Topology, hosts []int) []int {
 	return order
 }
 
-// Flows makes the flows of a run, by start: of the traffic and of the jobs.
+// Flows makes the flows of a run from traffic and jobs, sorted by start time.
 func (s *Setting) Flows(t *fabric.Topology, load float64, seed uint64) ([]Flow, error) {
 	flows, connections, err := ofTraffic(t, s.Traffic, load, s.Length(), seed)
 	if err != nil || len(s.Jobs) == 0 {
@@ -183,7 +183,7 @@ func (s *Setting) Flows(t *fabric.Topology, load float64, seed uint64) ([]Flow, 
 	return byStart(flows), nil
 }
 
-// ExpectedOfJobs returns how many flows and computations the jobs have, and their mean size.
+// ExpectedOfJobs returns the number of flows and computations of the jobs, and their mean size.
 func (s *Setting) ExpectedOfJobs(t *fabric.Topology) (flows, mean float64, err error) {
 	only := Setting{Jobs: s.Jobs}
 	list, err := only.Flows(t, 0, 1)
@@ -198,10 +198,10 @@ type jobBuilder struct {
 	builder
 	run       *JobRun
 	iteration int
-	computed  []int32 // by rank: its latest computation in the iteration, or -1
+	computed  []int32 // by rank: its latest computation in this iteration, or -1
 }
 
-// endings are, by rank, the steps that end something on it.
+// An endings lists, by rank, the steps with which something ends on the rank.
 type endings [][]int32
 
 func (e endings) add(other endings) {
@@ -212,8 +212,8 @@ func (e endings) add(other endings) {
 	}
 }
 
-// flows makes the flows of all iterations. A rank begins an iteration when all phases
-// of the one before have ended on it.
+// flows makes the flows of all iterations. A rank begins an iteration when all phases of the
+// previous one have ended on it.
 func (r *JobRun) flows() []Flow {
 	b := &jobBuilder{run: r}
 	b.numbers, b.gated = map[[2]int32]int32{}, true
@@ -235,11 +235,11 @@ func (b *jobBuilder) step(rank int, length time.Duration, after []int32) int32 {
 	return b.compute(rank, length, after)
 }
 
-// phases makes the phases of a list on some ranks. It returns the endings of those for
-// which no phase of the list waits.
+// phases makes a list of phases on some ranks. It returns the endings of the phases that no other
+// phase waits for.
 func (b *jobBuilder) phases(list []Phase, begin endings, ranks []int) endings {
 	before := predecessors(list)
-	order, _ := phaseOrder(list) // which has been checked
+	order, _ := phaseOrder(list) // checked when the experiment was loaded
 	ends, last := make([]endings, len(list)), make(endings, len(begin))
 	awaited := make([]bool, len(list))
 	for _, i := range order {
@@ -282,7 +282,7 @@ func (b *jobBuilder) phase(p *Phase, begin endings, ranks []int) endings {
 	return b.communicate(p, begin, ranks)
 }
 
-// communicate makes a collective operation in each group of some ranks.
+// communicate makes a collective operation in each group of ranks.
 func (b *jobBuilder) communicate(p *Phase, begin endings, ranks []int) endings {
 	end := make(endings, len(begin))
 	for _, group := range b.run.degrees.groups(p.Over) {
@@ -310,9 +310,9 @@ func (b *jobBuilder) communicate(p *Phase, begin endings, ranks []int) endings {
 	return end
 }
 
-// pass makes a pass of all microbatches through the stages of the pipeline. A stage
-// begins a microbatch when the stage before has sent it, and it has ended the
-// microbatch before.
+// pass passes all microbatches through the stages of the pipeline in one direction. A stage
+// begins a microbatch when the previous stage has sent it, and the stage has finished the
+// previous microbatch.
 func (b *jobBuilder) pass(p *Phase, begin endings) endings {
 	d := b.run.degrees
 	stages := lists.Map(sequence(0, d.pipeline), d.stage)
@@ -341,14 +341,14 @@ func (b *jobBuilder) pass(p *Phase, begin endings) endings {
 	return end
 }
 
-// A turn is the work of a stage on a microbatch, forward or backward.
+// A turn is the work of a stage on a microbatch in one direction.
 type turn struct {
 	stage, batch int
 	back         bool
 }
 
-// turns returns the order in which a stage works: forward for as many microbatches as
-// there are stages behind it, then forward and backward in turn, then backward.
+// turns returns the order in which a stage works: first forward for as many microbatches as there
+// are stages after it, then alternating forward and backward, then backward.
 func turns(stage, stages, batches int) (order []turn) {
 	ahead := min(stages-1-stage, batches)
 	for i := range batches + ahead {
@@ -362,14 +362,14 @@ func turns(stage, stages, batches int) (order []turn) {
 	return order
 }
 
-// oneForwardOneBackward makes a pass of all microbatches through the stages and back. A
-// stage begins a turn when the message for it has arrived and its turn before has ended.
+// oneForwardOneBackward passes all microbatches through the stages and back. A stage begins a
+// turn when its message has arrived and the previous turn has ended.
 func (b *jobBuilder) oneForwardOneBackward(p *Phase, begin endings) endings {
 	d, batches := b.run.degrees, max(b.run.Microbatches, 1)
 	waiting := lists.Map(sequence(0, d.pipeline), func(stage int) []turn { return turns(stage, d.pipeline, batches) })
 	end := make(endings, len(begin))
 	end.add(begin)
-	arrived := map[turn][]int32{} // the messages for a turn, by rank of its stage
+	arrived := map[turn][]int32{} // messages for a turn, by rank of the stage
 	for made := 0; made < 2*batches*d.pipeline; {
 		for stage, order := range waiting {
 			if len(order) == 0 {

@@ -20,7 +20,7 @@ type Warning struct {
 	Rule   string `json:"rule"`
 	Case   string `json:"case,omitempty"`
 	Text   string `json:"text"`
-	Reason string `json:"accepted,omitempty"` // why the experiment accepts it; "" if it does not
+	Reason string `json:"accepted,omitempty"` // reason for which the experiment accepts it; "": it does not
 }
 
 // String returns the warning in a line, as in "hosts-limit: case ws: …".
@@ -40,30 +40,30 @@ func (w Warning) String() string {
 type rule struct {
 	name  string
 	About string
-	look  func(*linted) []string
+	look  func(*lintCase) []string
 }
 
-// linted is what rules look at: a case in its network.
-type linted struct {
+// A linted is a case in its network, as rules examine it.
+type lintCase struct {
 	x *Experiment
 	*Case
 	net  *fabric.Topology
 	rows []*Scheme
 }
 
-// The rules of Lint. An experiment accepts a warning by the name of its rule.
+// The rules of Lint. Experiments accept a warning by the name of its rule.
 var rules = []rule{
-	{"no-marking", "DCTCP and DCQCN need switches that mark", (*linted).noMarking},
-	{"no-headroom", "PFC needs buffer for packets that arrive after a pause", (*linted).noHeadroom},
-	{"overload", "the offered load must fit the network", (*linted).overload},
-	{"warm-up", "flows must begin after the warm-up", (*linted).longWarmup},
-	{"one-path", "a load balancer needs several paths", (*linted).onePath},
-	{"far-parameters", "parameters should be near the values of p4lb advise", (*linted).farParameters},
-	{"short-drain", "flows must be able to end", (*linted).shortDrain},
-	{"few-seeds", "seeds and flows must suffice for a difference of 10 %", (*linted).fewSeeds},
-	{"hosts-limit", "in a comparison of load balancers the fabric must limit", (*linted).hostsLimit},
-	{"ignored-key", "a pattern must use the keys of its traffic", (*linted).ignoredKeys},
-	{"no-advice", "the network should have advised parameters", (*linted).noAdvice},
+	{"no-marking", "DCTCP and DCQCN need switches that mark", (*lintCase).noMarking},
+	{"no-headroom", "PFC needs buffer for packets that arrive after a pause", (*lintCase).noHeadroom},
+	{"overload", "the offered load must fit the network", (*lintCase).overload},
+	{"warm-up", "flows must begin after the warm-up", (*lintCase).longWarmup},
+	{"one-path", "a load balancer needs several paths", (*lintCase).onePath},
+	{"far-parameters", "parameters should be near the values of p4lb advise", (*lintCase).farParameters},
+	{"short-drain", "flows must be able to end", (*lintCase).shortDrain},
+	{"few-seeds", "seeds and flows must suffice for a difference of 10 %", (*lintCase).fewSeeds},
+	{"hosts-limit", "in a comparison of load balancers the fabric must limit", (*lintCase).hostsLimit},
+	{"ignored-key", "a pattern must use the keys of its traffic", (*lintCase).ignoredKeys},
+	{"no-advice", "the network should have advised parameters", (*lintCase).noAdvice},
 }
 
 // RuleNames lists the rules of Lint with their descriptions.
@@ -81,18 +81,18 @@ func (x *Experiment) Lint(read Reader) ([]Warning, error) {
 	type found struct{ rule, text string }
 	cases := map[found][]string{}
 	var order []found
-	looked := 0 // cases
+	looked := 0 // number of examined cases
 	for i := range x.Cases {
 		c := &x.Cases[i]
 		if c.ceiling != "" {
-			continue // it is unlike any network on purpose
+			continue // a ceiling intentionally differs from real networks
 		}
 		looked++
 		t, err := c.Network(read)
 		if err != nil {
 			return nil, err
 		}
-		l := &linted{x, c, t, x.SchemesOf(c)}
+		l := &lintCase{x, c, t, x.SchemesOf(c)}
 		for _, r := range rules {
 			for _, text := range r.look(l) {
 				f := found{r.name, text}
@@ -119,7 +119,7 @@ func Unaccepted(list []Warning) []Warning {
 	return lists.Filter(list, func(w Warning) bool { return w.Reason == "" })
 }
 
-// checkAccept refuses unknown rules and missing reasons in accept.
+// checkAccept returns an error for unknown rules and missing reasons in accept.
 func (x *Experiment) checkAccept(src *source) error {
 	for _, name := range slices.Sorted(maps.Keys(x.Accept)) {
 		known := lists.Map(rules, func(r rule) string { return r.name })
@@ -133,7 +133,7 @@ func (x *Experiment) checkAccept(src *source) error {
 	return nil
 }
 
-func (l *linted) noMarking() []string {
+func (l *lintCase) noMarking() []string {
 	w := &l.Switches
 	if !l.marks() {
 		return nil
@@ -153,9 +153,9 @@ func (l *linted) noMarking() []string {
 	return nil
 }
 
-// queue returns the packets that the shortest queue between switches holds; 0 if they
-// share a buffer.
-func (l *linted) queue() int {
+// queue returns the capacity of the shortest queue between switches in packets; 0 if queues share
+// a buffer.
+func (l *lintCase) queue() int {
 	if l.Switches.Queue > 0 {
 		return l.Switches.Queue
 	}
@@ -173,7 +173,7 @@ func (l *linted) queue() int {
 // noHeadroom compares the buffer use of an ingress port before and after a pause with
 // the buffer. A pause takes effect after a round trip of the link, and each side may
 // have started a packet.
-func (l *linted) noHeadroom() []string {
+func (l *lintCase) noHeadroom() []string {
 	w := &l.Switches
 	if w.PFC == nil || !*w.PFC {
 		return nil
@@ -206,11 +206,11 @@ func (l *linted) noHeadroom() []string {
 }
 
 // offer returns the demand of the flows at the largest load.
-func (l *linted) offer() (Offer, bool) {
+func (l *lintCase) offer() (Offer, bool) {
 	return l.Case.Offer(l.net, float64(slices.Max(l.Loads)))
 }
 
-func (l *linted) overload() []string {
+func (l *lintCase) overload() []string {
 	o, ok := l.offer()
 	const most = 1.005
 	switch {
@@ -241,7 +241,7 @@ func (tr *Traffic) lastStart(length time.Duration) time.Duration {
 	return length
 }
 
-func (l *linted) longWarmup() []string {
+func (l *lintCase) longWarmup() []string {
 	last := time.Duration(0)
 	for i := range l.Traffic {
 		if !l.Traffic[i].background() {
@@ -254,7 +254,7 @@ func (l *linted) longWarmup() []string {
 	return nil
 }
 
-func (l *linted) onePath() []string {
+func (l *lintCase) onePath() []string {
 	if len(l.net.Leaves()) < 2 {
 		return []string{"the network has one leaf: there is nothing to balance"}
 	}
@@ -284,10 +284,10 @@ func (l *linted) onePath() []string {
 	return list
 }
 
-// farFactor is by which factor a parameter may differ from the advised value.
+// farFactor is the factor by which a parameter may differ from the advised value.
 const farFactor = 3
 
-func (l *linted) farParameters() []string {
+func (l *lintCase) farParameters() []string {
 	var list []string
 	for _, s := range l.rows {
 		set, err := l.x.Parameters(s, l.Case, l.net)
@@ -309,8 +309,8 @@ func (l *linted) farParameters() []string {
 	return list
 }
 
-// apart returns the ratio of two quantities as parameters are written, if both are
-// positive numbers of one unit.
+// apart returns the ratio of two quantities in the form of parameters, if both are positive
+// numbers with the same unit.
 func apart(a, b string) (float64, bool) {
 	x, unitX := quantity(a)
 	y, unitY := quantity(b)
@@ -352,7 +352,7 @@ func (tr *Traffic) largest() float64 {
 	return 0
 }
 
-func (l *linted) shortDrain() []string {
+func (l *lintCase) shortDrain() []string {
 	var list []string
 	for i := range l.Traffic {
 		tr := &l.Traffic[i]
@@ -378,7 +378,7 @@ func (l *linted) shortDrain() []string {
 				Size(tr.largest()), Time(need.Round(time.Microsecond)), fabric.Rate(rate), Time(left)))
 		}
 	}
-	// Demand beyond the capacity must be sent in the drain.
+	// Demand beyond the capacity is sent during the drain.
 	if o, ok := l.offer(); ok {
 		if over := max(o.Fabric, o.Hosts) - 1; over > 0 && over*l.Length().Seconds() > time.Duration(l.Drain).Seconds() {
 			list = append(list, fmt.Sprintf("the flows offer %.0f %% of the capacity for %v, and the rest cannot be sent in the drain of %v", 100*(over+1), l.Duration, l.Drain))
@@ -387,13 +387,13 @@ func (l *linted) shortDrain() []string {
 	return list
 }
 
-// wanted is the difference that an experiment should be able to show, in percent.
+// wanted is the difference in percent that an experiment should be able to detect.
 const wanted = 10.0
 
 // fewSeeds estimates the interval of a difference between rows. Completion times of a
 // run's flows spread at least as their sizes do, so that the mean of n flows has a
 // relative standard error of cv/√n, and seeds reduce it further by Student's t.
-func (l *linted) fewSeeds() []string {
+func (l *lintCase) fewSeeds() []string {
 	n := len(l.Seeds)
 	if len(l.rows) < 2 {
 		return nil
@@ -406,7 +406,7 @@ func (l *linted) fewSeeds() []string {
 	for i := range l.Traffic {
 		tr := &l.Traffic[i]
 		if tr.background() || !tr.draws() {
-			return nil // sizes that are all alike, or the same in every run
+			return nil // all sizes are equal, or the same in every run
 		}
 		count, _, err := tr.Expected(l.net, load, l.Length())
 		if err != nil {
@@ -447,7 +447,7 @@ func (c *CDF) moments() (mean, square float64) {
 	return mean, square
 }
 
-func (l *linted) hostsLimit() []string {
+func (l *lintCase) hostsLimit() []string {
 	o, ok := l.offer()
 	if !ok || len(l.rows) < 2 || o.Hosts <= o.Fabric*1.005 {
 		return nil
@@ -455,7 +455,7 @@ func (l *linted) hostsLimit() []string {
 	return []string{fmt.Sprintf("the hosts are the bottleneck (offered load %.0f %% of the hosts, %.0f %% of the fabric): load balancers will differ little", 100*o.Hosts, 100*o.Fabric)}
 }
 
-func (l *linted) ignoredKeys() []string {
+func (l *lintCase) ignoredKeys() []string {
 	var list []string
 	for i := range l.Traffic {
 		t := &l.Traffic[i]
@@ -475,7 +475,7 @@ func (l *linted) ignoredKeys() []string {
 	return list
 }
 
-func (l *linted) noAdvice() []string {
+func (l *lintCase) noAdvice() []string {
 	if l.x.unadvised == nil {
 		return nil
 	}

@@ -13,39 +13,40 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// This file reads and writes the connection matrices of htsim (.cm), as uet-htsim reads
-// them: a header with counts, then a line for each connection and each trigger. Nodes are
-// hosts in the order of the topology, and starts are whole microseconds. A oneshot starts its
-// connections when the one that activates it is done, and a barrier when count of them
-// are. In htsim, each activation of a multishot starts the next connection. Here the k-th
-// connection that activates it starts the k-th that waits, whichever is done first.
+// This file reads and writes the connection matrices of htsim (.cm), as uet-htsim reads them: a
+// header with counts, then a line for each connection and each trigger. Nodes are hosts in the
+// order of the topology, and starts are whole microseconds. A oneshot trigger starts its
+// connections when the connection that activates it has finished. A barrier starts them when
+// count connections have finished. In htsim, each activation of a multishot starts the next
+// connection. Here the k-th connection that activates it starts the k-th waiting connection, in
+// whatever order they finish.
 
-// A matrixParser is a connection matrix that is being read.
+// A matrixParser is the state of parsing a connection matrix.
 type matrixParser struct {
 	hosts    int
-	counts   map[string]int // of the header
-	ids      map[int]int    // lines of connections by id
+	counts   map[string]int // counts in the header
+	ids      map[int]int    // line numbers of connections, by id
 	flows    []Flow
-	lines    []int // of flows
-	waiting  []int // triggers of flows; 0: none
+	lines    []int // line numbers of flows
+	waiting  []int // trigger that each flow waits for; 0: none
 	triggers map[int]*trigger
 	declared int
 }
 
-// A trigger lets connections begin.
+// A trigger starts connections.
 type trigger struct {
-	line    int // of its declaration; 0: none yet
+	line    int // line of its declaration; 0: none yet
 	kind    string
-	barrier int // connections that activate it; 0: one
-	used    int // the first line that names it
+	barrier int // number of connections that must activate it; 0: one
+	used    int // first line that refers to it
 	fires   []activation
-	started int // connections, by a multishot
+	started int // connections started by a multishot
 }
 
 // An activation is a connection that activates a trigger.
 type activation struct {
 	place int32
-	acked bool // when its last byte is acknowledged
+	acked bool // activates when its last byte is acknowledged
 }
 
 // waitsFor returns the waits for some activations.
@@ -244,7 +245,7 @@ func (p *matrixParser) trigger(fields []string, n int) error {
 	return nil
 }
 
-// resolve gives connections the waits of their triggers. It returns the line of an error.
+// resolve converts triggers to waits of connections. It returns the line of an error.
 func (p *matrixParser) resolve() (line int, err error) {
 	for i, id := range p.waiting {
 		if id == 0 {
@@ -279,7 +280,7 @@ func (p *matrixParser) resolve() (line int, err error) {
 // Matrix writes flows as a connection matrix.
 func Matrix(flows []Flow, t *fabric.Topology) ([]byte, error) {
 	type done struct{ send, receive int }
-	fires := make([]done, len(flows)) // triggers of flows
+	fires := make([]done, len(flows)) // trigger that each flow activates
 	var list []*Waits
 	numbers := map[string]int{}
 	started := make([]int, len(flows))

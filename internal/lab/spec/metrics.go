@@ -10,20 +10,20 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Metric is a number that a run comes to.
+// A Metric is a number that a run measures.
 type Metric struct {
 	Name  string
 	Unit  string
 	About string
 
-	// Higher: more is better.
+	// Higher: larger values are better.
 	Higher bool
-	// ByClass: there is one for each class of flows as well, as in fct-p99:short.
+	// ByClass: the metric also exists for each class of flows, as in fct-p99:short.
 	ByClass bool
 }
 
-// defaultMetrics lists the columns of an experiment that names none. UDP repeats
-// nothing, and loses instead.
+// defaultMetrics lists the columns of an experiment that names no metrics. UDP has lost packets
+// instead of retransmissions.
 func defaultMetrics(transport string, collective bool) []string {
 	if collective {
 		return []string{"cct", "cct-ratio", "bus-bandwidth", "fct-p99", "straggler-share", "link-imbalance", "reordered", "retransmitted"}
@@ -95,14 +95,14 @@ var metrics = slices.Concat([]Metric{
 	{"granularity", "packets", "for PDLB: mean size of the flowcells", false, false},
 }, fitMetrics())
 
-// jobMetrics are measured for each job as well, as in iteration-time:NAME. They are
-// the default columns of an experiment with jobs.
+// jobMetrics also exist for each job, as in iteration-time:NAME. They are the default columns of
+// an experiment with jobs.
 var jobMetrics = []string{"iteration-time", "iteration-ratio", "step-time", "step-ratio", "exposed-communication", "exposed-ratio"}
 
 // ByJob reports whether there is one for each job as well.
 func (m *Metric) ByJob() bool { return slices.Contains(jobMetrics, m.Name) }
 
-// metric finds a metric by its name, and refuses one of a job that no case has.
+// metric finds a metric by name. It returns an error for a metric of an unknown job.
 func (x *Experiment) metric(name string) (Measure, error) {
 	m, err := MetricNamed(name, x.Classes)
 	if base, job, of := strings.Cut(name, ":"); err == nil && of && m.ByJob() && !slices.Contains(x.JobNames(), job) {
@@ -133,11 +133,11 @@ func fitMetrics() []Metric {
 // A Measure is a Metric, optionally of one class.
 type Measure struct {
 	*Metric
-	Class int // in Experiment.Classes; -1: all flows
+	Class int // index in Experiment.Classes; -1: all flows
 	Key   string
 }
 
-// MetricNamed finds a metric by its name, with a class behind a colon.
+// MetricNamed finds a metric by name, with an optional class after a colon.
 func MetricNamed(name string, classes []Class) (Measure, error) {
 	base, class, byClass := strings.Cut(name, ":")
 	i := slices.IndexFunc(metrics, func(m Metric) bool { return m.Name == base })
@@ -169,7 +169,7 @@ func MetricNamed(name string, classes []Class) (Measure, error) {
 	return c, nil
 }
 
-// sizes describes the flows of a class by the limits of the classes, which ascend.
+// sizes describes a class by its limits; classes are sorted by size.
 func sizes(classes []Class, i int) string {
 	upto := classes[i].Upto
 	switch {
@@ -183,8 +183,7 @@ func sizes(classes []Class, i int) string {
 	return fmt.Sprintf("of more than %v and up to %v", classes[i-1].Upto, upto)
 }
 
-// AllMetrics are all that the runs of an experiment with some classes and jobs are
-// measured by.
+// AllMetrics lists all metrics of an experiment with the given classes and jobs.
 func AllMetrics(classes []Class, jobs []string) []Measure {
 	var list []Measure
 	for i := range metrics {
@@ -203,7 +202,7 @@ func AllMetrics(classes []Class, jobs []string) []Measure {
 	return list
 }
 
-// Label is what tables call the metric.
+// Label returns the metric's heading in tables.
 func (c Measure) Label() string {
 	if c.Unit == "" {
 		return c.Key

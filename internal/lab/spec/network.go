@@ -12,18 +12,17 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A LinkChange makes links of the topology other than they are, from the start.
+// A LinkChange changes links of the topology from the start.
 type LinkChange struct {
-	Link  string  `yaml:"link"` // such as l1-s2, l1:3, or s1 for all links of it
+	Link  string  `yaml:"link"` // such as l1-s2, l1:3, or s1 for all its links
 	Rate  Bitrate `yaml:"rate"`
 	Delay Time    `yaml:"delay"`
 	Queue int     `yaml:"queue"`
 	Down  bool    `yaml:"down"`
 }
 
-// Network makes the topology of a setting, with the queues of its switches, its links
-// as changed, and those down that fail from the start.
-// An error is a *keyError.
+// Network makes the topology of a setting: with the queues of its switches, its changed links,
+// and without the links that fail from the start. Its errors are of type *keyError.
 func (s *Setting) Network(read Reader) (*fabric.Topology, error) {
 	t, err := s.Topology.make(read)
 	if err != nil {
@@ -58,7 +57,7 @@ func (s *Setting) Network(read Reader) (*fabric.Topology, error) {
 	return t, nil
 }
 
-// The sizes of IP packets that hosts may send.
+// Limits of the size of IP packets that hosts send.
 const (
 	minMTU   = 256
 	maxMTU   = 9216
@@ -77,7 +76,7 @@ func (s *Setting) checkMTU() error {
 // in packets refer to.
 func (s *Setting) Frame() int { return cmp.Or(s.MTU, usualMTU) + 14 }
 
-// A keyError is an error of a key of a setting.
+// A keyError is an error with the key of a setting.
 type keyError struct {
 	key string
 	err error
@@ -89,7 +88,7 @@ func (e *keyError) Error() string { return e.key + ": " + e.err.Error() }
 // Unwrap returns the error without the key.
 func (e *keyError) Unwrap() error { return e.err }
 
-// make makes the network by its name or maker.
+// make makes the network from its name or generator.
 func (n Network) make(read Reader) (*fabric.Topology, error) {
 	switch {
 	case n.LeafSpine != nil:
@@ -124,7 +123,7 @@ func (l Links) links() fabric.Links {
 	}
 }
 
-// apply makes the topology with some links changed.
+// apply returns the topology with the changed links.
 func (c *LinkChange) apply(t *fabric.Topology) (*fabric.Topology, error) {
 	places, err := c.places(t)
 	if err != nil {
@@ -147,7 +146,7 @@ func (c *LinkChange) apply(t *fabric.Topology) (*fabric.Topology, error) {
 	return t.WithLinks(links)
 }
 
-// places finds the links.
+// places returns the indices of the links.
 func (c *LinkChange) places(t *fabric.Topology) ([]int, error) {
 	if t.Switch(c.Link) == nil {
 		return t.FindLinks(c.Link)
@@ -155,7 +154,7 @@ func (c *LinkChange) places(t *fabric.Topology) ([]int, error) {
 	return lists.Map(t.Ports(c.Link), func(p fabric.Port) int { return p.Link }), nil
 }
 
-// rate is the number of arrivals per second: ρ·base / (8·E(F)).
+// rate returns the arrivals per second: ρ·base / (8·E(F)).
 func (d *flowMaker) rate(load float64) (float64, error) {
 	if d.Rate > 0 {
 		return d.Rate, nil
@@ -220,7 +219,7 @@ func (d *flowMaker) SendingLeaves() []string {
 	return slices.Sorted(maps.Keys(leaves))
 }
 
-// crossing is the share of the flows that leave their leaf.
+// crossing returns the share of flows that leave their leaf.
 func (d *flowMaker) crossing() float64 {
 	if d.Pattern == Permutation || d.Pattern == Incast {
 		return 1
@@ -250,7 +249,7 @@ func (d *flowMaker) crossing() float64 {
 	return float64(cross) / float64(all)
 }
 
-// Expected is how many flows a traffic makes, and their mean size.
+// Expected returns the number of flows of a traffic and their mean size.
 func (tr *Traffic) Expected(t *fabric.Topology, load float64, length time.Duration) (flows, mean float64, err error) {
 	if tr.Pattern == List {
 		for _, f := range tr.flows {
@@ -288,7 +287,7 @@ func (tr *Traffic) Expected(t *fabric.Topology, load float64, length time.Durati
 	if tr.Flows > 0 {
 		flows = float64(tr.Flows)
 	}
-	if tr.Pattern == Incast { // the size of a request is the sum of all answers
+	if tr.Pattern == Incast { // the size of a request is the total of its answers
 		answers := float64(min(max(tr.Degree, 1), len(d.from)))
 		return flows * answers, mean / answers, nil
 	}
@@ -337,8 +336,8 @@ func (tr *Traffic) Maker(t *fabric.Topology) (*flowMaker, error) {
 	return newDraw(tr, t, NewRandom(1, 0))
 }
 
-// Phases are a network as it is in the beginning, and after each link of the case's
-// faults has failed or come back.
+// Phases returns the network at the start, and after each failure or repair of links in the
+// case's faults.
 func (c *Case) Phases(t *fabric.Topology) ([]*fabric.Topology, error) {
 	turns, err := c.Turns(t)
 	if err != nil {
@@ -353,7 +352,7 @@ func (c *Case) Phases(t *fabric.Topology) ([]*fabric.Topology, error) {
 	return list, nil
 }
 
-// Strikes lists the faults of a setting. One that repeats is there each time.
+// Strikes lists the faults of a setting, repetitions included.
 func (s *Setting) Strikes() (list []Fault) {
 	for _, f := range s.Faults {
 		every := f.Every
@@ -366,14 +365,14 @@ func (s *Setting) Strikes() (list []Fault) {
 	return list
 }
 
-// A Turn is a moment at which links fail or come back.
+// A Turn is a time at which links fail or are repaired.
 type Turn struct {
 	At    Time
 	Links []int
 	Fail  bool
 }
 
-// Turns lists when links of the case's faults fail and come back, by time.
+// Turns lists the times at which the case's faults fail or repair links, in order.
 func (c *Case) Turns(t *fabric.Topology) ([]Turn, error) {
 	var list []Turn
 	for _, f := range c.Strikes() {
@@ -393,7 +392,7 @@ func (c *Case) Turns(t *fabric.Topology) ([]Turn, error) {
 	return list, nil
 }
 
-// Toggled adds links to a list, or takes them out.
+// Toggled adds links to a list, or removes them.
 func Toggled(list, links []int, on bool) []int {
 	list = slices.DeleteFunc(list, func(l int) bool { return slices.Contains(links, l) })
 	if on {
@@ -426,7 +425,7 @@ func (f *Fault) check(t *fabric.Topology) error {
 	return err
 }
 
-// one returns how many of some keys are set, of which an experiment sets one.
+// one returns the number of keys that are set, for checking that only one is.
 func one(keys ...bool) (n int) {
 	for _, set := range keys {
 		if set {
@@ -436,7 +435,7 @@ func one(keys ...bool) (n int) {
 	return n
 }
 
-// Links are the places in Topology.Links that the fault is about.
+// Links returns the indices in Topology.Links of the fault's links.
 func (f *Fault) Links(t *fabric.Topology) ([]int, error) {
 	if f.Link != "" {
 		return t.FindLinks(f.Link)

@@ -34,8 +34,8 @@ func (tr *Traffic) importer(ranks int) *builder {
 	}
 }
 
-// as returns the traffic of one operation of a file. The algorithm of the file applies
-// to the operations that have it. Each message has at least one byte.
+// as returns an operation of a file as traffic. The algorithm given with the file applies to all
+// operations that support it. Each message has at least one byte.
 func (tr *Traffic) as(op string, bytes int64, ranks int) (*Traffic, error) {
 	one := &Traffic{Collective: op, Algorithm: algorithms[op][0], Connections: tr.Connections}
 	if slices.Contains(algorithms[op], tr.Algorithm) {
@@ -54,9 +54,8 @@ func (tr *Traffic) as(op string, bytes int64, ranks int) (*Traffic, error) {
 	return one, nil
 }
 
-// once adds a collective of some hosts, each of which begins after began. It returns
-// what lets each host continue: a computation that ends some time after the host has
-// received all messages.
+// once adds a collective of some hosts. Each host begins after its entry of began. once returns,
+// by host, a computation that ends some time after the host has received all its messages.
 func (b *builder) once(tr *Traffic, hosts []int, began []int32, pause time.Duration) []int32 {
 	after := lists.Map(began, func(at int32) []int32 {
 		if at < 0 {

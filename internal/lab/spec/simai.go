@@ -21,7 +21,7 @@ import (
 // the forward pass and of input gradients block. The collectives of weight gradients
 // overlap with the layers that follow, and the next pass waits for them layer by layer.
 
-// The policies of workloads, as the first word of the header.
+// The policies of a workload: the first word of its header.
 const (
 	microPolicy       = "MICRO"
 	dataPolicy        = "DATA"
@@ -33,10 +33,10 @@ const (
 
 var policies = []string{microPolicy, dataPolicy, modelPolicy, inferencePolicy, transformerPolicy, recomputePolicy}
 
-// leastForward is the smallest collective of a forward pass: SimAI raises smaller ones.
+// leastForward is the smallest collective of a forward pass. SimAI enlarges smaller ones.
 const leastForward = 4096
 
-// longestPhase bounds the computation of a layer in ns.
+// longestPhase limits the computation of a layer in ns.
 const longestPhase = int64(1e15)
 
 // isWorkload reports whether a text begins as a workload does.
@@ -45,26 +45,26 @@ func isWorkload(text []byte) bool {
 	return len(f) > 0 && (slices.Contains(policies, f[0]) || strings.HasPrefix(f[0], "HYBRID_"))
 }
 
-// A workload is a SimAI workload that is being read.
+// A workloadFile is the state of parsing a SimAI workload.
 type workloadFile struct {
 	*builder
 	policy     string
 	tp, ep     int
 	gpus       int   // 0: not stated
 	checkpoint []int // layers that keep their activations
-	initiate   []int // layers that compute activations again before their gradients
+	initiate   []int // layers that repeat activations before computing gradients
 	layers     []layer
 
-	idle  time.Duration // of the computations since the last flow
+	idle  time.Duration // computation time since the last flow
 	ready []int32       // by rank: its last blocking operation, or -1
-	late  [][]int32     // by layer and rank: the collective of weight gradients
+	late  [][]int32     // collectives of weight gradients, by layer and rank
 }
 
-// A layer is a line.
+// A layer is a line of the file.
 type layer struct {
 	line                  int
 	forward, input, grads phase
-	update                time.Duration // after each collective
+	update                time.Duration // time after each collective
 }
 
 // A phase is a computation and the collective after it.
@@ -248,7 +248,7 @@ func nanoseconds(text string) (time.Duration, error) {
 	return time.Duration(v), nil
 }
 
-// operations are the collectives of workloads.
+// operations are the collective operations of workloads.
 var operations = map[string]string{
 	"ALLREDUCE": allReduce, "ALLGATHER": allGather, "REDUCESCATTER": reduceScatter, "ALLTOALL": allToAll, "BROADCAST": broadcast,
 }
@@ -282,9 +282,9 @@ func (p *phase) read(f []string, usual string) (err error) {
 // groups returns the hosts of each group of a kind.
 func (w *workloadFile) groups(kind string) (list [][]int) {
 	ranks := len(w.ready)
-	first, step, size := 0, 1, w.tp // of the group of a rank
+	first, step, size := 0, 1, w.tp // group of a rank
 	for r := range ranks {
-		within, block := r%w.tp, r/w.tp // the place in its tensor-parallel group, and its number
+		within, block := r%w.tp, r/w.tp // position in its tensor-parallel group, and number of the group
 		switch {
 		case w.policy == dataPolicy || w.policy == modelPolicy || w.policy == microPolicy || w.policy == inferencePolicy:
 			first, size = 0, ranks
@@ -309,8 +309,7 @@ func (w *workloadFile) groups(kind string) (list [][]int) {
 	return list
 }
 
-// check returns an error and its line if a collective is impossible, or if the flows
-// are too many.
+// check returns an error and its line if a collective is impossible or there are too many flows.
 func (w *workloadFile) check() (line int, err error) {
 	messages := 0
 	for _, l := range w.layers {
@@ -336,7 +335,7 @@ func (w *workloadFile) check() (line int, err error) {
 // pass adds the flows of a pass.
 func (w *workloadFile) pass() {
 	switch w.policy {
-	case microPolicy: // one collective after the other
+	case microPolicy: // collectives follow each other
 		for i := range w.layers {
 			w.collective(&w.layers[i].grads, i, true)
 		}
@@ -378,7 +377,7 @@ func (w *workloadFile) pass() {
 func (w *workloadFile) forward(from, to int) {
 	for i := from; i < to; i++ {
 		l := &w.layers[i]
-		if late := w.late[i]; late != nil { // of the previous pass
+		if late := w.late[i]; late != nil { // weight gradients of the previous pass
 			w.settle()
 			for r, at := range late {
 				if at >= 0 {
@@ -421,8 +420,8 @@ func (w *workloadFile) settle() {
 	w.idle = 0
 }
 
-// collective adds the collective of a phase in all its groups. One that blocks delays
-// all that follows on its ranks.
+// collective adds the collective of a phase in all its groups. A blocking collective delays all
+// later work of its ranks.
 func (w *workloadFile) collective(p *phase, layer int, blocks bool) {
 	if p.op == "" {
 		return

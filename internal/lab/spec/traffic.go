@@ -15,12 +15,12 @@ import (
 
 // The patterns of Traffic.
 const (
-	AllToAll    = "all-to-all"  // from any host of From to any other of To
+	AllToAll    = "all-to-all"  // from any host of From to any other host of To
 	Halves      = "halves"      // from any of the first half to any of the second
-	Permutation = "permutation" // every host sends to one of another leaf, and gets from one
-	Incast      = "incast"      // a host asks, many answer at once
-	Pairs       = "pairs"       // between the pairs that are given
-	Burst       = "burst"       // all of From at once, at stated times
+	Permutation = "permutation" // every host sends to one host of another leaf, and receives from one
+	Incast      = "incast"      // a host sends a request, and many hosts answer at the same time
+	Pairs       = "pairs"       // between the given pairs
+	Burst       = "burst"       // all hosts of From at the same time, at stated times
 	List        = "list"        // the flows of a file
 	Collective  = "collective"  // the messages of a collective operation
 )
@@ -28,10 +28,10 @@ const (
 // Patterns lists the patterns.
 var Patterns = []string{AllToAll, Halves, Permutation, Incast, Pairs, Burst, List, Collective}
 
-// The bases of a load.
+// The capacity that a load refers to.
 const (
 	OfHosts  = "hosts"  // the total rate of the sending hosts
-	OfFabric = "fabric" // the capacity of the links between leaves and spines, one way
+	OfFabric = "fabric" // the capacity of the links between leaves and spines in one direction
 )
 
 // Traffic describes the flows of an experiment: senders, receivers, sizes and
@@ -39,67 +39,67 @@ const (
 type Traffic struct {
 	Workload string `yaml:"workload"` // a distribution's name or file
 	Size     Size   `yaml:"size"`     // all flows have this size instead
-	Cut      Cut    `yaml:"cut"`      // no flow of a distribution is larger
-	MinSize  Size   `yaml:"min-size"` // with Size as the maximum, sizes are uniform from here
-	Tail     bool   `yaml:"tail"`     // MinSize to Size is heavy-tailed (Pareto, 1.2), not uniform
+	Cut      Cut    `yaml:"cut"`      // limit for sizes from a distribution
+	MinSize  Size   `yaml:"min-size"` // sizes are uniform from MinSize to Size
+	Tail     bool   `yaml:"tail"`     // sizes from MinSize to Size are heavy-tailed (Pareto, 1.2) instead of uniform
 
 	Pattern string   `yaml:"pattern"`
 	From    []string `yaml:"from"`  // hosts, leaves, and ranges such as h1..h16; empty: all
 	To      []string `yaml:"to"`    // hosts, leaves, ranges and services; empty: all hosts
 	Pairs   []string `yaml:"pairs"` // such as h1-h17
-	File    string   `yaml:"file"`  // of a flow list
+	File    string   `yaml:"file"`  // file of a flow list
 
-	CommGroups string `yaml:"comm-groups"` // the file of the process groups of Chakra traces
+	CommGroups string `yaml:"comm-groups"` // file of the process groups in Chakra traces
 
-	Load   float64 `yaml:"load"`    // replaces the load of the run
-	Share  float64 `yaml:"share"`   // of the run's load; 0: all
-	LoadOf string  `yaml:"load-of"` // hosts, fabric, or a rate such as 1600Mbps
-	Flows  int     `yaml:"flows"`   // so many and no more; without it as many as fit in the duration
-	Rate   float64 `yaml:"rate"`    // flows (incast: requests) per second instead of a load
-	Degree int     `yaml:"degree"`  // incast: how many answer; burst: flows of each host
-	At     []Time  `yaml:"at"`      // burst, pairs: when they start
+	Load   float64 `yaml:"load"`    // load of this traffic, instead of the run's
+	Share  float64 `yaml:"share"`   // share of the run's load; 0: all
+	LoadOf string  `yaml:"load-of"` // capacity that the load refers to: hosts, fabric, or a rate such as 1600Mbps
+	Flows  int     `yaml:"flows"`   // number of flows; 0: as many as start in the duration
+	Rate   float64 `yaml:"rate"`    // flows (incast: requests) per second, instead of a load
+	Degree int     `yaml:"degree"`  // incast: number of hosts that answer; burst: flows per host
+	At     []Time  `yaml:"at"`      // burst, pairs: start times
 	Start  Time    `yaml:"start"`
 	Stop   Time    `yaml:"stop"`
-	Class  string  `yaml:"class"`     // what results call its flows
-	Kind   string  `yaml:"transport"` // its own, such as udp
-	Speed  Bitrate `yaml:"udp-rate"`  // of a UDP source
-	Count  *bool   `yaml:"count"`     // false: its flows are background, not measured; so is UDP beside other flows unless true
+	Class  string  `yaml:"class"`     // name of the flows in results
+	Kind   string  `yaml:"transport"` // transport of these flows, such as udp
+	Speed  Bitrate `yaml:"udp-rate"`  // rate of a UDP source
+	Count  *bool   `yaml:"count"`     // false: background flows that are not measured; default for UDP next to other flows
 
-	// Collective operations: see collective.go.
+	// For collective operations: see collective.go.
 	Collective  string `yaml:"collective"`
 	Algorithm   string `yaml:"algorithm"`
-	Ranks       int    `yaml:"ranks"`       // of each group; 0: all hosts of From, shared by the groups
-	Groups      int    `yaml:"groups"`      // that run the operation at the same time; 0: one
-	Order       string `yaml:"order"`       // of hosts in groups: local, strided or random
-	Window      int    `yaml:"window"`      // messages that a rank may have unacknowledged; 0: all
-	Chunks      int    `yaml:"chunks"`      // in which trees forward a buffer; 0: one
+	Ranks       int    `yaml:"ranks"`       // ranks per group; 0: all hosts of From, divided among the groups
+	Groups      int    `yaml:"groups"`      // groups that run the operation at the same time; 0: one
+	Order       string `yaml:"order"`       // assignment of hosts to groups: local, strided or random
+	Window      int    `yaml:"window"`      // unacknowledged messages per rank; 0: no limit
+	Chunks      int    `yaml:"chunks"`      // number of chunks in which trees forward a buffer; 0: one
 	Repeat      int    `yaml:"repeat"`      // iterations; 0: one
-	Compute     Time   `yaml:"compute"`     // of each rank between iterations
-	Connections string `yaml:"connections"` // persistent, or per-message
+	Compute     Time   `yaml:"compute"`     // computation time of each rank between iterations
+	Connections string `yaml:"connections"` // persistent, per-message or queue-pair
 
-	// Grown is how many times faster the fabric is than the one that the load is of: a
-	// ceiling has the same flows in a faster core.
+	// Grown is the rate of the fabric divided by the rate that the load refers to: a ceiling has
+	// the same flows in a faster core.
 	Grown float64 `yaml:"-" json:",omitempty"`
 
 	cdf   *CDF
 	flows []Flow
 }
 
-// A flowMaker is the making of one traffic's flows.
+// A flowMaker makes the flows of one traffic.
 type flowMaker struct {
 	*Traffic
 	t        *fabric.Topology
 	rng      *rand.Rand
-	leaf     []int   // by host: the leaf it is at
-	pool     [][]int // by service: its servers
+	leaf     []int   // leaf number by host
+	pool     [][]int // servers by service
 	from, to []int
-	next     []int // permutation: by host its partner
+	next     []int // permutation: partner by host
 	pairs    [][2]int
-	base     int // the group numbers given so far
+	base     int // group numbers assigned so far
 }
 
-// background reports whether the flows only serve to load the network. UDP flows do if
-// the experiment uses another transport.
+// background reports whether the flows only create background load. This is the default for UDP
+// flows if the experiment uses another transport.
 func (t *Traffic) background() bool {
 	if t.Count != nil {
 		return !*t.Count
@@ -142,7 +142,7 @@ func newDraw(tr *Traffic, t *fabric.Topology, rng *rand.Rand) (*flowMaker, error
 	return d, nil
 }
 
-// arrive adds the flow, or the flows of a request, that start at one time.
+// arrive adds the flow, or all flows of a request, that start at a time.
 func (d *flowMaker) arrive(flows []Flow, at time.Duration, n int) []Flow {
 	if d.Pattern != Incast {
 		src, dst := d.ends()
@@ -217,7 +217,7 @@ func (d *flowMaker) size() int64 {
 	return max(n, 1)
 }
 
-// Mean is the mean of size.
+// Mean returns the mean of size.
 func (d *flowMaker) Mean() float64 {
 	switch {
 	case d.Size > 0 && d.MinSize > 0 && d.Tail:
@@ -236,12 +236,12 @@ func (d *flowMaker) Mean() float64 {
 
 func pick(rng *rand.Rand, list []int) int { return list[rng.IntN(len(list))] }
 
-// permute gives every host a partner at another leaf.
+// permute assigns every host a partner at another leaf.
 func permute(hosts, leaf []int, rng *rand.Rand) ([]int, error) {
 	next := make([]int, len(leaf))
-	// Hosts are ordered by leaf and shuffled within each leaf. Each host sends to
-	// the host half a round further, which is at another leaf unless one leaf has
-	// more than half of the hosts.
+	// Hosts are sorted by leaf and shuffled within each leaf. Each host sends to the host half
+	// the list further on. This host is at another leaf, unless one leaf has more than half of
+	// the hosts.
 	order := slices.Clone(hosts)
 	rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	slices.SortStableFunc(order, func(a, b int) int { return leaf[a] - leaf[b] })
@@ -254,12 +254,12 @@ func permute(hosts, leaf []int, rng *rand.Rand) ([]int, error) {
 	return next, nil
 }
 
-// leafOf is the leaf's number by host.
+// leafOf returns the leaf number of each host.
 func leafOf(t *fabric.Topology) []int {
 	return lists.Map(t.Hosts, func(h fabric.Host) int { return t.Switch(h.Switch).Leaf })
 }
 
-// HostRates returns the rate of each host: of the links of all its ports.
+// HostRates returns the rate of each host: the sum over its ports.
 func HostRates(t *fabric.Topology) []fabric.Rate {
 	return lists.Map(t.HostPorts(), func(ports []int) (sum fabric.Rate) {
 		for _, p := range ports {
@@ -278,7 +278,8 @@ func portRate(t *fabric.Topology, h *fabric.Host) fabric.Rate {
 	return 0
 }
 
-// hostSet reads hosts by name, all of a leaf, and ranges; nothing is all.
+// hostSet parses names of hosts, names of leaves for all their hosts, and ranges. An empty list
+// means all hosts.
 func hostSet(t *fabric.Topology, names []string) ([]int, error) {
 	if len(names) == 0 {
 		return sequence(0, t.NICs()), nil
@@ -310,7 +311,7 @@ func hostSet(t *fabric.Topology, names []string) ([]int, error) {
 	return lists.Set(set), nil
 }
 
-// receiverSet is hostSet with services by name. Their places are after the hosts'.
+// receiverSet is hostSet that also accepts services. Their indices follow the hosts'.
 func receiverSet(t *fabric.Topology, names []string) ([]int, error) {
 	var set []int
 	var rest []string
@@ -331,8 +332,8 @@ func receiverSet(t *fabric.Topology, names []string) ([]int, error) {
 	return append(hosts, lists.Set(set)...), err
 }
 
-// serve completes the traffic to services: they are at no leaf, and hosts send to no
-// service of theirs.
+// serve completes traffic to services. Services are at no leaf, and hosts do not send to a
+// service that they serve.
 func (d *flowMaker) serve() error {
 	for _, s := range d.t.Services {
 		d.leaf = append(d.leaf, -1)
@@ -390,10 +391,10 @@ func sequence(from, to int) []int {
 	return list
 }
 
-// NewRandom makes the random numbers of one consumer.
+// NewRandom returns a source of random numbers for one consumer.
 func NewRandom(seed, consumer uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, consumer)) }
 
-// Describe is the traffic in a line.
+// Describe describes the traffic in a line.
 func (tr *Traffic) Describe() string {
 	what := tr.Workload
 	switch {
@@ -412,8 +413,8 @@ func (tr *Traffic) Describe() string {
 	return what + ", " + tr.Pattern
 }
 
-// Distribution returns the distribution of flow sizes, or nil if sizes are given.
+// Distribution returns the distribution of flow sizes, or nil if sizes are fixed.
 func (tr *Traffic) Distribution() *CDF { return tr.cdf }
 
-// Listed are the flows of a list, nil where they are drawn.
+// Listed returns the flows of a list, or nil if flows are generated.
 func (tr *Traffic) Listed() []Flow { return tr.flows }

@@ -23,9 +23,8 @@ import (
 // NoFiles is a Reader without files.
 func NoFiles(name string) ([]byte, error) { return nil, fs.ErrNotExist }
 
-// Load reads an experiment, checks it and fills in missing values. file is its name in
-// messages; library contains the schemes, nil for the catalogue's. Errors in the text
-// are a *FileError.
+// Load parses an experiment, checks it and fills in missing values. file is its name in messages.
+// library contains the schemes; nil is the catalogue. Errors in the text are of type *FileError.
 func Load(file string, text []byte, read Reader, library *scheme.Library) (*Experiment, error) {
 	x := new(Experiment)
 	src, err := decode(file, text, x)
@@ -39,13 +38,13 @@ func Load(file string, text []byte, read Reader, library *scheme.Library) (*Expe
 	return x, nil
 }
 
-// Complete checks an experiment built by a program and fills in missing values, as
-// Load does. name is its name in messages.
+// Complete checks an experiment built by a program and fills in missing values, like Load. name
+// is its name in messages.
 func (x *Experiment) Complete(name string, read Reader, library *scheme.Library) error {
 	return x.complete(&source{file: name}, read, library)
 }
 
-// complete checks the experiment, key by key.
+// complete checks the experiment key by key.
 func (x *Experiment) complete(src *source, read Reader, library *scheme.Library) error {
 	if read == nil {
 		read = NoFiles
@@ -128,8 +127,8 @@ func (x *Experiment) checkCases(src *source, read Reader) error {
 	return nil
 }
 
-// Limits of an experiment, checked before anything is generated: each run is a folder,
-// and each case has a network and a program for each row.
+// Limits of an experiment, checked before anything is generated. Each run needs a folder. Each
+// case needs a network, and a program for each row.
 const (
 	maxRows  = 1000
 	maxCases = 1000
@@ -210,7 +209,7 @@ func (s *Scheme) Polynomial(read func(string) ([]byte, error)) (*fitting.Poly, e
 	return &poly, nil
 }
 
-// ownFolder refuses a name whose runs would use the folder of another.
+// ownFolder returns an error if two names would use the same folder for their runs.
 func ownFolder(folders map[string]string, what, name string) error {
 	folder := plain.Folder(name)
 	other, taken := folders[folder]
@@ -246,8 +245,8 @@ func (x *Experiment) checkMetrics(src *source) error {
 	return nil
 }
 
-// checkCase checks one case. An error names the case's own key, or the
-// experiment's where the case takes it from there.
+// checkCase checks a case. Errors refer to the case's key, or to the experiment's key if the case
+// inherits the value.
 func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 	c := &x.Cases[i]
 	own := fmt.Sprintf("cases[%d].", i)
@@ -360,7 +359,7 @@ func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
 		return err
 	}
 	switch {
-	case !(tr.Load >= 0 && tr.Load <= 1): // which NaN is neither
+	case !(tr.Load >= 0 && tr.Load <= 1): // also false for NaN
 		return fmt.Errorf("load %g: want a share up to 1", tr.Load)
 	case !(tr.Share >= 0 && tr.Share <= 1):
 		return fmt.Errorf("share %g: want a share up to 1", tr.Share)
@@ -516,8 +515,8 @@ func workload(name string, read Reader) (*CDF, error) {
 	return WorkloadNamed(name)
 }
 
-// WidestGroup is the largest group of any switch in any phase: where a link fails, a
-// way around may begin with more ports than any did before.
+// WidestGroup returns the size of the largest group of any switch in any phase. After a failure,
+// detours may start at more ports than before.
 func WidestGroup(phases []*fabric.Topology, by fabric.Grouping) int {
 	n := 0
 	for _, t := range phases {
@@ -532,7 +531,7 @@ func WidestGroup(phases []*fabric.Topology, by fabric.Grouping) int {
 	return n
 }
 
-// HighestPort is the largest port number of any switch.
+// HighestPort returns the largest port number of any switch.
 func HighestPort(t *fabric.Topology) int {
 	n := 0
 	for _, s := range t.Switches {
@@ -543,8 +542,7 @@ func HighestPort(t *fabric.Topology) int {
 	return n
 }
 
-// files records the files that an experiment has read, so that it can be repeated
-// without them.
+// A files records the files that an experiment reads, so that it can be repeated without them.
 type files struct {
 	mu    sync.Mutex
 	texts map[string]string
@@ -567,7 +565,7 @@ func (f *files) reading(read Reader) Reader {
 	}
 }
 
-// ReadFiles are the files that the experiment has read, by name.
+// ReadFiles returns the contents of the files that the experiment has read, by name.
 func (x *Experiment) ReadFiles() map[string]string {
 	if x.files == nil {
 		return nil

@@ -22,14 +22,14 @@ import (
 // together, because effects may interact.
 type Vary struct {
 	Open    openChoices `yaml:"open"`
-	Design  string      `yaml:"design"`  // the second: see Designs
+	Design  string      `yaml:"design"`  // second design: see Designs
 	Cases   []string    `yaml:"cases"`   // the cases with relevant targets; empty: all
-	Seeds   Seeds       `yaml:"seeds"`   // none: the experiment's
-	Confirm Seeds       `yaml:"confirm"` // the seeds for confirmation; empty: as many after the largest used seed
-	AtMost  int         `yaml:"at-most"` // runs; 0: 500
+	Seeds   Seeds       `yaml:"seeds"`   // none: the seeds of the experiment
+	Confirm Seeds       `yaml:"confirm"` // seeds for confirmation; empty: as many seeds after the largest one used
+	AtMost  int         `yaml:"at-most"` // largest number of runs; 0: 500
 }
 
-// designs are the ways to look at choices together.
+// designs are the ways to vary choices together.
 var designs = []string{oneAtATime, Factorial, Morris}
 
 const (
@@ -37,8 +37,8 @@ const (
 	// Factorial: a two-level fractional factorial design and its mirror image, in
 	// which main effects are clear of effects of pairs (resolution IV).
 	Factorial = "factorial"
-	// Morris: paths through the levels that change one choice after the other, from
-	// random places (elementary effects).
+	// Morris: paths from random starts through the levels, which change one choice at a time
+	// (elementary effects).
 	Morris = "morris"
 
 	DefaultRuns  = 500
@@ -46,16 +46,15 @@ const (
 	Trajectories = 4
 )
 
-// An OpenChoice is a key of the experiment and the values that it may have. A key
-// is a path such as transport.rdma.nack or traffic[0].cut; set.NAME is a parameter
-// of all schemes that have it.
+// An OpenChoice is a key of the experiment and its possible values. A key is a path such as
+// transport.rdma.nack or traffic[0].cut. set.NAME is a parameter of all schemes that have it.
 type OpenChoice struct {
 	Key    string
 	Levels []Level
 	line   int
 }
 
-// A Level is a value that an open choice may have.
+// A Level is a possible value of an open choice.
 type Level struct {
 	Text  string
 	value any
@@ -95,7 +94,7 @@ func (v *Vary) Describe(levels []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// Alone lists the settings in which one choice is otherwise.
+// Alone lists the settings in which only one choice differs.
 func (v *Vary) Alone() (list [][]int) {
 	for i := range v.Open {
 		for l := range v.Open[i].Levels {
@@ -112,7 +111,7 @@ func (v *Vary) Together() (list [][]int) {
 	k := len(v.Open)
 	switch v.Design {
 	case Factorial:
-		n := 1 << bits.Len(uint(k)) // so that there is a column of its own for each
+		n := 1 << bits.Len(uint(k)) // each choice needs its own column
 		for _, mirror := range []int{0, 1} {
 			for run := range n {
 				s := make([]int, k)
@@ -125,7 +124,7 @@ func (v *Vary) Together() (list [][]int) {
 			}
 		}
 	case Morris:
-		r := rand.New(rand.NewPCG(uint64(k), Trajectories)) // the same on every run
+		r := rand.New(rand.NewPCG(uint64(k), Trajectories)) // reproducible
 		for range Trajectories {
 			s := make([]int, k)
 			for i := range s {
@@ -141,7 +140,7 @@ func (v *Vary) Together() (list [][]int) {
 	return list
 }
 
-// checkVary refuses invalid choices before anything runs.
+// checkVary checks the choices before anything runs.
 func (x *Experiment) checkVary(src *source) error {
 	v := x.Vary
 	if v == nil || src.root.Kind == tree.Null {
@@ -168,7 +167,7 @@ func (x *Experiment) checkVary(src *source) error {
 		}
 	}
 	if x.Paper != "" {
-		return nil // tests read the settings of p4lb's own, which are asked for by --explain
+		return nil // tests read p4lb's own settings, which --explain requests
 	}
 	for _, levels := range v.Alone() {
 		if _, err := x.Variant(levels); err != nil {
@@ -178,7 +177,7 @@ func (x *Experiment) checkVary(src *source) error {
 	return nil
 }
 
-// Screened lists the seeds of the runs that screen choices.
+// Screened returns the seeds of the runs that screen choices.
 func (v *Vary) Screened(x *Experiment) Seeds {
 	if len(v.Seeds) > 0 {
 		return v.Seeds
@@ -186,7 +185,7 @@ func (v *Vary) Screened(x *Experiment) Seeds {
 	return x.Seeds
 }
 
-// Fresh are seeds that nothing has been looked at with.
+// Fresh returns seeds that the screening has not used.
 func (v *Vary) Fresh(x *Experiment) Seeds {
 	if len(v.Confirm) > 0 {
 		return v.Confirm
@@ -199,8 +198,8 @@ func (v *Vary) Fresh(x *Experiment) Seeds {
 	return list
 }
 
-// Variant returns the experiment with other choices. It is parsed again, so that all
-// checks apply.
+// Variant returns the experiment with other choices. It parses the file again, so that all checks
+// apply.
 func (x *Experiment) Variant(levels []int) (*Experiment, error) {
 	root, err := tree.Parse(x.origin.text)
 	if err != nil {
@@ -210,7 +209,7 @@ func (x *Experiment) Variant(levels []int) (*Experiment, error) {
 	for _, key := range []string{"vary", "full", "ceiling"} {
 		delete(values, key)
 	}
-	var last *OpenChoice // the choice to name in an error
+	var last *OpenChoice // choice to name in an error
 	for i, l := range levels {
 		if l < 0 || err != nil {
 			continue
@@ -239,7 +238,7 @@ func (x *Experiment) Variant(levels []int) (*Experiment, error) {
 	return other, nil
 }
 
-// putAt sets the value of a key, also in cases that override the section.
+// putAt sets the value of a key, also in cases that override its section.
 func putAt(tree map[string]any, key string, value any, only []string) error {
 	if name, ok := strings.CutPrefix(key, "set."); ok {
 		return putParameter(tree, name, value)
@@ -292,7 +291,7 @@ func putParameter(tree map[string]any, name string, value any) error {
 	return nil
 }
 
-// putIn puts a value where a path leads, making sections on the way.
+// putIn sets the value at a path, and creates missing sections.
 func putIn(tree map[string]any, path string, value any) error {
 	name, rest, more := strings.Cut(path, ".")
 	name, index, indexed := strings.Cut(name, "[")
@@ -319,7 +318,7 @@ func putIn(tree map[string]any, path string, value any) error {
 	switch m := tree[name].(type) {
 	case map[string]any:
 		return putIn(m, rest, value)
-	case string: // the short form of a transport
+	case string: // short form of a transport
 		tree[name] = map[string]any{"kind": m}
 	case nil:
 		tree[name] = map[string]any{}
@@ -329,8 +328,7 @@ func putIn(tree map[string]any, path string, value any) error {
 	return putIn(tree[name].(map[string]any), rest, value)
 }
 
-// Needed leaves out the targets of other cases, and the rows that no target is
-// about.
+// Needed removes the targets of other cases, and the rows that no target uses.
 func (x *Experiment) Needed() {
 	if only := x.Vary.Cases; len(only) > 0 {
 		x.Targets = slices.DeleteFunc(slices.Clone(x.Targets), func(t Target) bool { return !slices.Contains(only, t.Case) })
@@ -362,31 +360,31 @@ func (x *Experiment) Needed() {
 	}
 }
 
-// A Target is a statement of a paper that an experiment is held against: an
-// order of schemes, a reduction, a ratio or a value of a metric.
+// A Target is a statement of a paper to compare with: an ordering of schemes, a reduction, a
+// ratio or a value of a metric.
 type Target struct {
-	Name   string    `yaml:"name"`   // as the paper says it
+	Name   string    `yaml:"name"`   // the statement in the paper's words
 	Figure string    `yaml:"figure"` // such as fig9 or table3
 	Metric string    `yaml:"metric"`
 	Case   string    `yaml:"case"`
-	Load   LoadLevel `yaml:"load"` // 0: the largest
-	UpTo   bool      `yaml:"upto"` // the paper says "up to": the best of all loads
+	Load   LoadLevel `yaml:"load"` // 0: the largest load
+	UpTo   bool      `yaml:"upto"` // the paper says "up to": use the best of all loads
 
-	Order []string `yaml:"order"` // rows from the least to the most
+	Order []string `yaml:"order"` // labels of rows, from smallest to largest
 
 	Of          string   `yaml:"of"`
-	Against     string   `yaml:"against"`      // a row: percent by which Of lies below it
+	Against     string   `yaml:"against"`      // label of a row: percentage by which Of is below it
 	AgainstCase string   `yaml:"against-case"` // the same row in another case
-	Ratio       bool     `yaml:"ratio"`        // Of over Against, instead of percent
+	Ratio       bool     `yaml:"ratio"`        // the quotient of Of and Against, instead of a percentage
 	Printed     *float64 `yaml:"printed"`
 	AtMost      *float64 `yaml:"at-most"`
 	AtLeast     *float64 `yaml:"at-least"`
-	Ours        bool     `yaml:"ours"`  // the paper prints no such bound
-	Below       bool     `yaml:"below"` // the paper prints the direction alone: Of is below Against
+	Ours        bool     `yaml:"ours"`  // a bound of this experiment that the paper does not print
+	Below       bool     `yaml:"below"` // the paper prints only the direction: Of is below Against
 
-	// Open is a detail that the paper omits and that changes the verdict, with the
-	// measurement that shows it. NotComparable is why the measured quantity is not the
-	// printed one. Either is the verdict.
+	// Open describes a detail that the paper omits and that changes the verdict, with the
+	// measurement that shows it. NotComparable is the reason why the measured quantity differs
+	// from the printed one. If set, either decides the verdict.
 	Open          string `yaml:"open"`
 	NotComparable string `yaml:"not-comparable"`
 }
@@ -436,7 +434,7 @@ func (x *Experiment) checkTarget(t *Target) error {
 	return nil
 }
 
-// AllFigures stands for the name of a figure.
+// AllFigures is the figure name that selects all figures.
 const AllFigures = "all"
 
 // Only reduces the experiment to the cases of a figure.
@@ -454,8 +452,7 @@ func (x *Experiment) Only(figure string) (*Experiment, error) {
 	return x.OnlyFigure(figure), nil
 }
 
-// OnlyFigure keeps of an experiment the targets of a figure, and the cases that they
-// are about.
+// OnlyFigure returns the experiment with only the targets of a figure, and their cases.
 func (x *Experiment) OnlyFigure(figure string) *Experiment {
 	if figure == "" {
 		return x
@@ -482,5 +479,5 @@ func (x *Experiment) OnlyFigure(figure string) *Experiment {
 	return &cut
 }
 
-// Figure is the figure that the experiment has been cut to; "" is all.
+// Figure returns the figure to which the experiment has been reduced; "": all.
 func (x *Experiment) Figure() string { return x.figure }

@@ -14,7 +14,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/units"
 )
 
-// Time is a time as a file writes it: 500us, 1.5ms, 2s.
+// Time is a duration in the notation of files: 500us, 1.5ms, 2s.
 type Time time.Duration
 
 // UnmarshalText reads a time.
@@ -32,23 +32,22 @@ func (t *Time) parse(text string) error {
 	return nil
 }
 
-// maxTime is the longest time that a file can say: sums and multiples of such
-// are still times.
+// maxTime is the longest duration in a file. Sums and multiples of it do not overflow.
 const maxTime = 1000 * time.Hour
 
-// String is the time as a file writes it.
+// String returns the duration in the notation of files.
 func (t Time) String() string { return fabric.FormatDelay(time.Duration(t)) }
 
 // MarshalText writes what String writes.
 func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// Size is a number of bytes as a file writes it: 1500, 64KB or 9MiB.
+// Size is a number of bytes in the notation of files: 1500, 64KB or 9MiB.
 type Size int64
 
 // UnmarshalText reads a size.
 func (s *Size) UnmarshalText(text []byte) error { return s.Parse(string(text)) }
 
-// Parse reads a size as a file writes it; a number alone is one of bytes.
+// Parse parses a size in the notation of files. Without a unit it is in bytes.
 func (s *Size) Parse(text string) error {
 	v, ok := units.Sizes.Parse(text)
 	if !ok {
@@ -61,7 +60,7 @@ func (s *Size) Parse(text string) error {
 	return nil
 }
 
-// String is the size as a file writes it.
+// String returns the size in the notation of files.
 func (s Size) String() string {
 	switch {
 	case s >= 1e6 && s%1e5 == 0:
@@ -75,17 +74,16 @@ func (s Size) String() string {
 // MarshalText writes what String writes.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// A Cut is the largest size of a flow that is drawn from a distribution, as a file
-// writes it: 2MB, or none.
+// A Cut is the limit for flow sizes from a distribution in the notation of files: 2MB, or none.
 type Cut Size
 
-// Uncut leaves flows as large as their distribution has them.
+// Uncut does not limit flow sizes.
 const Uncut = Cut(-1)
 
 // UnmarshalText reads a size, or none.
 func (c *Cut) UnmarshalText(text []byte) error { return c.Parse(string(text)) }
 
-// Parse reads a cut as a file writes it; 0 is none.
+// Parse parses a limit in the notation of files. 0 means none.
 func (c *Cut) Parse(text string) error {
 	if text == "none" || text == "0" {
 		*c = Uncut
@@ -105,17 +103,17 @@ func (c Cut) String() string {
 // MarshalText writes what String returns.
 func (c Cut) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// A Threshold is the number of packets in a queue from which on it marks; 0 leaves
-// the choice to the transport.
+// A Threshold is the queue length in packets from which a queue marks. 0 leaves the choice to the
+// transport.
 type Threshold int
 
-// Never is the threshold of queues that do not mark.
+// Never is the threshold of queues that never mark.
 const Never = Threshold(-1)
 
 // UnmarshalText reads a number of packets, or none.
 func (t *Threshold) UnmarshalText(text []byte) error { return t.Parse(string(text)) }
 
-// Parse reads a threshold as a file writes it; none and 0 are Never.
+// Parse parses a threshold in the notation of files. none and 0 mean Never.
 func (t *Threshold) Parse(text string) error {
 	v, err := strconv.Atoi(text)
 	if text == "none" {
@@ -268,7 +266,7 @@ func seedList(items []tree.Node) (list Seeds, ok bool) {
 	return list, len(list) > 0 && len(list) <= maxSeeds
 }
 
-// FirstSeeds are the seeds from 1 to n.
+// FirstSeeds returns the seeds from 1 to n.
 func FirstSeeds(n int) Seeds {
 	var s Seeds
 	for i := 1; i <= n; i++ {
@@ -277,7 +275,7 @@ func FirstSeeds(n int) Seeds {
 	return s
 }
 
-// UnmarshalNode reads the name of a preset or file, or a maker.
+// UnmarshalNode reads the name of a preset or file, or a generated topology.
 func (n *Network) UnmarshalNode(node tree.Node) error {
 	type maker Network
 	return shortOrLong(node, &n.Name, (*maker)(n))
@@ -295,7 +293,7 @@ func (t *TransportSpec) UnmarshalNode(node tree.Node) error {
 	return shortOrLong(node, &t.Kind, (*long)(t))
 }
 
-// shortOrLong reads a name, or the mapping that it is short for.
+// shortOrLong reads a name, or the mapping that the name abbreviates.
 func shortOrLong(n tree.Node, name *string, long any) error {
 	if n.Kind == tree.Scalar && n.Word {
 		return n.Decode(name)
@@ -303,19 +301,19 @@ func shortOrLong(n tree.Node, name *string, long any) error {
 	return n.Decode(long)
 }
 
-// A FileError is a mistake in an experiment, with its place.
+// A FileError is a mistake in an experiment with its position.
 type FileError struct {
 	File string
-	Line int    // 0 where it is about no line
+	Line int    // 0: not known
 	Key  string // such as traffic[0].workload
 	Msg  string
-	err  error // that it is about; nil: Msg says it all
+	err  error // the underlying error; nil: Msg is complete
 }
 
 // Unwrap returns the error without its position; it may have a hint.
 func (e *FileError) Unwrap() error { return e.err }
 
-// Error is the mistake in one line, as in exp.yaml:7: loads[1]: load 1.2: …
+// Error returns the mistake as one line, such as exp.yaml:7: loads[1]: load 1.2: …
 func (e *FileError) Error() string {
 	s := e.File
 	if e.Line > 0 {
@@ -327,13 +325,13 @@ func (e *FileError) Error() string {
 	return s + ": " + e.Msg
 }
 
-// A source is an experiment's text, to find the lines of its keys in.
+// A source is the text of an experiment with the lines of its keys.
 type source struct {
 	file string
 	root tree.Node
 }
 
-// wrong is an error about a key, given as a path such as loads[1].
+// wrong returns an error about a key, given as a path such as loads[1].
 func (s *source) wrong(key string, err error) error {
 	msg, _, _ := strings.Cut(err.Error(), "\n")
 	e := &FileError{File: s.file, Key: key, Msg: msg, err: err}
@@ -347,7 +345,7 @@ func (s *source) has(key string) bool {
 	return ok
 }
 
-// line returns the line of a key, or of the enclosing key; 0 if there is none.
+// line returns the line of a key, or of the enclosing key; 0: not known.
 func (s *source) line(key string) int {
 	if top := strings.FieldsFunc(key, func(r rune) bool { return r == '.' || r == '[' }); len(top) == 0 || !s.has(top[0]) {
 		return 0
@@ -356,7 +354,7 @@ func (s *source) line(key string) int {
 	return n.Line
 }
 
-// decode reads the text into x, with no key left over.
+// decode reads the text into x. Unknown keys are errors.
 func decode(file string, text []byte, x *Experiment) (*source, error) {
 	root, err := tree.Unmarshal(text, x)
 	if err != nil {
