@@ -9,12 +9,12 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// ConWeave is a scheme without a program: the native engine of the simulator has a model of
-// it. Its switches hold the tables of ECMP.
+// ConWeave is a scheme without a P4 program: only the native engine of the simulator has a model
+// of it. Its switches have the tables of ECMP.
 const ConWeave = "conweave"
 
-// ConWeaveRow returns the description of ConWeave for lists of schemes. The blocks are none
-// of the catalogue.
+// ConWeaveRow returns the description of ConWeave for lists of schemes. Its blocks are not in the
+// catalogue.
 func ConWeaveRow() codegen.Row {
 	return codegen.Row{
 		Name: ConWeave, Title: "flows that move within a round trip, put in order at the last switch",
@@ -30,10 +30,11 @@ func (conWeave) Name() string    { return ConWeave }
 func (conWeave) Archs() []string { return nil }
 func (conWeave) Native() error   { return nil }
 
-// errModelOnly is why there is no program.
+// errModelOnly explains why there is no program.
 var errModelOnly = fmt.Errorf("%s has no P4 program: p4lb has a model of it for the simulator: want p4lb lab with the engine native", ConWeave)
 
-// Parameters lists the constants with the defaults of conweave-ns3's run.py for leaf-spine.
+// Parameters lists the constants, with the defaults of run.py in conweave-ns3 for leaf-spine
+// networks.
 func (conWeave) Parameters(arch string) ([]codegen.Param, error) {
 	if arch != "" && arch != codegen.Archs[0] {
 		return nil, errModelOnly

@@ -17,12 +17,12 @@ import (
 // A Program is the program of one switch role. It may be shared and must not be
 // copied.
 type Program struct {
-	Name     string // of the scheme
+	Name     string // name of the scheme
 	Arch     string // one of codegen.Archs
 	Manifest manifest.Manifest
-	Digest   string // of the text: programs that have the same run the same
-	// Tables is the program whose tables the switches of a model hold that has no program;
-	// nil: this is a program.
+	Digest   string // digest of the text: programs with the same digest behave the same
+	// Tables is set if this is a model without a program: the program whose tables its switches
+	// have. nil: this is a program.
 	Tables *Program
 
 	compile  func() (text []byte, compiled *p4.Program, err error)
@@ -32,19 +32,19 @@ type Program struct {
 	err      error
 }
 
-// New is a program of a Source. Compile is called once, when the text or what
-// the compiler makes of it is first asked for.
+// New returns a program of a Source. compile is called once, when the text or the compiled
+// program is first needed.
 func New(name, arch string, m manifest.Manifest, digest string, compile func() (text []byte, compiled *p4.Program, err error)) *Program {
 	return &Program{Name: name, Arch: cmp.Or(arch, codegen.Archs[0]), Manifest: m, Digest: digest, compile: compile}
 }
 
-// Digest is the digest of a program's text.
+// Digest returns the digest of a program's text.
 func Digest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// newGenerated is a program that was generated for an architecture.
+// newGenerated wraps a program that was generated for an architecture.
 func newGenerated(made *codegen.Program, arch string) *Program {
 	return New(made.Name, arch, made.Manifest, Digest([]byte(made.P4)), func() ([]byte, *p4.Program, error) {
 		file := made.Name + ".p4"
@@ -67,7 +67,7 @@ func newGenerated(made *codegen.Program, arch string) *Program {
 	})
 }
 
-// Text is the program in P4_16, in canonical form if it was generated.
+// Text returns the program in P4_16. Generated programs are in canonical form.
 func (p *Program) Text() ([]byte, error) {
 	err := p.made()
 	return p.text, err

@@ -24,8 +24,7 @@ func Make(s Scheme, params codegen.Params) (*Program, error) {
 	return p, nil
 }
 
-// MakeAll makes the programs of schemes side by side, and returns them in
-// their order.
+// MakeAll makes the programs of several schemes in parallel, and returns them in the same order.
 func MakeAll(ctx context.Context, schemes []Scheme, params codegen.Params) ([]*Program, error) {
 	list := make([]*Program, len(schemes))
 	errs := make([]error, len(schemes))
@@ -52,7 +51,7 @@ func MakeAll(ctx context.Context, schemes []Scheme, params codegen.Params) ([]*P
 	return list, errors.Join(errs...)
 }
 
-// A File is one to be written.
+// A File is a file to write.
 type File struct {
 	Name string
 	Data []byte
@@ -84,21 +83,21 @@ func Files(p *Program) ([]File, error) {
 	return files, nil
 }
 
-// document is the BMv2 JSON, with where it comes from if that is known.
+// document returns the BMv2 JSON, with the program's provenance if it is known.
 func document(p *Program, compiled *p4.Program) []byte {
 	made := p.Manifest.Provenance
 	if made == nil {
 		return compiled.JSON()
 	}
 	var b bytes.Buffer
-	compiled.Config.MadeBy(made.Generator, made.Command, made.Licence).Write(&b) // a buffer takes everything
+	compiled.Config.MadeBy(made.Generator, made.Command, made.Licence).Write(&b) // writing to a buffer does not fail
 	return b.Bytes()
 }
 
 func manifestText(m *manifest.Manifest) []byte {
 	text, err := m.JSON()
 	if err != nil {
-		panic(err) // strings and numbers
+		panic(err) // strings and numbers can always be encoded
 	}
 	return text
 }

@@ -19,36 +19,35 @@ import (
 
 // A Scheme is a load balancer.
 type Scheme interface {
-	// Name is what users and reports call it.
+	// Name returns the name for users and reports.
 	Name() string
-	// Archs lists the architectures of its programs, the default first; none if it is a
-	// model alone.
+	// Archs lists the architectures of its programs, the default first. It is empty for a scheme
+	// that is only a model.
 	Archs() []string
-	// Parameters lists its parameters on one of Archs; "" is the default.
+	// Parameters lists its parameters on one of Archs; "" selects the default.
 	Parameters(arch string) ([]codegen.Param, error)
-	// Build makes the program for a role, for groups of so many paths.
+	// Build makes the program for a role and a number of paths per group.
 	Build(codegen.Params) (*Program, error)
-	// Native returns the reason why there is no model of it for the native engine of the
-	// simulator, nil if there is one.
+	// Native returns the reason why the simulator's native engine has no model of the scheme, or
+	// nil if it has one.
 	Native() error
 }
 
-// A Library is where names are looked up. The zero value has the catalogue of
-// p4lb itself.
+// A Library finds schemes by name. The zero value contains p4lb's catalogue.
 type Library struct {
-	Sources   []Source           // asked one after the other, before the catalogue
+	Sources   []Source           // queried in order, before the catalogue
 	Catalogue *codegen.Catalogue // nil: p4lb's own
 
-	// Open opens a folder of blocks; nil opens folders of the machine.
+	// Open opens a folder of blocks; nil opens a folder of this machine.
 	Open func(dir string) (fs.FS, error)
 }
 
-// A Source has schemes that are not in the catalogue. For a name that is none of
-// its own it returns neither a scheme nor an error.
+// A Source finds schemes that are not in the catalogue. For an unknown name it returns neither a
+// scheme nor an error.
 type Source func(name string) (Scheme, error)
 
-// With is the library with the blocks and rows of a folder beside its own, as
-// codegen.Catalogue.With reads them.
+// With returns the library extended with the blocks and rows of a folder: see
+// codegen.Catalogue.With.
 func (l *Library) With(dir string) (*Library, error) {
 	open := l.Open
 	if open == nil {
@@ -90,10 +89,10 @@ func (l *Library) Find(name string) (Scheme, error) {
 	return nil, err
 }
 
-// Row finds a row of the catalogue, or a composition, by its name.
+// Row finds a row of the catalogue by name, or a composition of blocks.
 func (l *Library) Row(name string) (codegen.Row, error) { return l.catalogue().Parse(name) }
 
-// Compose finds a scheme by its blocks, as codegen.Catalogue.Compose does.
+// Compose returns the scheme with the given blocks: see codegen.Catalogue.Compose.
 func (l *Library) Compose(granularity, signal, choice, guard string) (Scheme, error) {
 	row, err := l.catalogue().Compose(granularity, signal, choice, guard)
 	if err != nil {
@@ -110,10 +109,10 @@ func (l *Library) All() []Scheme {
 	return lists.Map(l.Rows(), Of)
 }
 
-// Of is the scheme of a row.
+// Of returns the scheme of a row.
 func Of(row codegen.Row) Scheme { return &generated{row: row} }
 
-// RowOf is the row of a scheme that has one.
+// RowOf returns the row of a scheme, if it has one.
 func RowOf(s Scheme) (codegen.Row, bool) {
 	g, ok := s.(*generated)
 	if !ok {
@@ -122,9 +121,8 @@ func RowOf(s Scheme) (codegen.Row, bool) {
 	return g.row, true
 }
 
-// generated is a scheme with generated programs. A scheme found by name uses cached
-// programs of the same name, because experiments are checked by building the programs
-// that their runs build again.
+// A generated is a scheme with generated programs. It reuses programs of an earlier scheme with
+// the same name: checking an experiment builds the programs, and its runs build them again.
 type generated struct {
 	row   codegen.Row
 	found bool
@@ -133,7 +131,7 @@ type generated struct {
 func (g *generated) Name() string    { return g.row.Name }
 func (g *generated) Archs() []string { return codegen.Archs }
 
-// Native is about the row's blocks: models know p4lb's own.
+// Native checks the row's blocks, because models exist only for p4lb's own blocks.
 func (g *generated) Native() error {
 	if list := g.row.Outside(); len(list) > 0 {
 		return fmt.Errorf("%s runs as a program alone: the native engine has no model of %s, which is not one of p4lb's own blocks; want the engine p4", g.row.Name, strings.Join(list, " and "))
@@ -160,7 +158,7 @@ func (g *generated) Build(p codegen.Params) (*Program, error) {
 // generateOnce returns the cached program for a row and parameters, or generates it.
 func generateOnce(row codegen.Row, p codegen.Params) (*codegen.Program, error) {
 	rest := p
-	rest.Coeffs, rest.Provenance = nil, nil // compared by content
+	rest.Coeffs, rest.Provenance = nil, nil // compared by content below
 	key := fmt.Sprintf("%#v %#v", row, rest)
 	if p.Coeffs != nil {
 		key += fmt.Sprintf(" with %#v", *p.Coeffs)
@@ -187,7 +185,7 @@ func generateOnce(row codegen.Row, p codegen.Params) (*codegen.Program, error) {
 	return made, nil
 }
 
-// before are texts and manifests by all that they depend on, a few MB of them.
+// before caches texts and manifests by everything that they depend on, up to a few MB.
 var before = struct {
 	sync.Mutex
 	programs map[string]generatedBefore
@@ -195,8 +193,8 @@ var before = struct {
 
 const maxBefore = 128
 
-// generatedBefore holds the row as well: the key names its catalogue by the address,
-// which nothing else gets as long as the row is there.
+// A generatedBefore also holds the row. The cache key contains the address of the row's
+// catalogue, and holding the row prevents reuse of this address.
 type generatedBefore struct {
 	row     codegen.Row
 	program *codegen.Program

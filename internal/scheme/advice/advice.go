@@ -1,5 +1,5 @@
-// Package advice computes parameters that the papers leave to their users for a given
-// network, each with its formula.
+// Package advice computes, for a given network, the parameters that papers leave to their users.
+// It gives the formula of each.
 package advice
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Parameter is one value of a scheme for a network.
+// A Parameter is the advised value of a scheme's parameter in a network.
 type Parameter struct {
 	Scheme  string `json:"scheme"`
 	Name    string `json:"parameter"`
@@ -22,7 +22,7 @@ type Parameter struct {
 	Warning string `json:"warning,omitempty"`
 }
 
-// An adviser computes the parameters of a scheme from the facts that it needs.
+// An adviser computes the parameters of a scheme from the network's facts.
 type adviser struct {
 	scheme string
 	needs  need
@@ -44,13 +44,13 @@ var advisers = []adviser{
 	{"dhlb", needHosts, dhlb},
 }
 
-// Schemes lists the names that For knows. Each name stands for a family of the
-// catalogue: qall includes qall-poly3, rlb includes drill+rlb.
+// Schemes lists the names that For accepts. Each name stands for a family of the catalogue: qall
+// includes qall-poly3, rlb includes drill+rlb.
 func Schemes() []string {
 	return lists.Map(advisers, func(a adviser) string { return a.scheme })
 }
 
-// families finds the advisers for a name of the catalogue.
+// families finds the advisers for a scheme's name.
 func families(scheme string) []adviser {
 	var list []adviser
 	for part := range strings.SplitSeq(scheme, "+") {
@@ -62,11 +62,11 @@ func families(scheme string) []adviser {
 	return list
 }
 
-// ErrNone is returned for a scheme of which no parameter depends on the network.
+// ErrNone is returned for a scheme whose parameters do not depend on the network.
 var ErrNone = errors.New("no advice")
 
-// For computes the parameters of a scheme, or of all if it is "". Only what
-// their formulas use has to be known of the network.
+// For computes the parameters of a scheme, or of all schemes if scheme is "". The network needs
+// only the facts that the formulas use.
 func For(n Network, scheme string) ([]Parameter, error) {
 	asked := advisers
 	if scheme != "" {

@@ -15,23 +15,23 @@ import (
 
 // A Network contains the facts that parameters depend on.
 type Network struct {
-	Rate    float64       // of a link between switches, bit/s
-	Delay   time.Duration // of a link between switches, one way
-	RTT     time.Duration // without queues, of the fastest path; 0: two links there and back
-	SlowRTT time.Duration // of the slowest path; 0: RTT
-	Paths   int           // between two leaves
-	Hops    int           // queues on a path; 0: 2
+	Rate    float64       // rate of a link between switches in bit/s
+	Delay   time.Duration // one-way delay of a link between switches
+	RTT     time.Duration // round-trip time of the fastest path without queueing; 0: two links in both directions
+	SlowRTT time.Duration // round-trip time of the slowest path; 0: RTT
+	Paths   int           // number of paths between two leaves
+	Hops    int           // number of queues on a path; 0: 2
 	Leaves  int
-	Hosts   int // per leaf
-	Buffer  int // packets per port
-	MTU     int // bytes; 0: 1500
+	Hosts   int // number per leaf
+	Buffer  int // packets that a port can queue
+	MTU     int // size of an IP packet; 0: 1500
 
 	ECN      int           // marking threshold in packets; 0: a quarter of the buffer
 	PFC      float64       // pause threshold of an ingress port in bytes; 0: 256 KiB
-	Incast   int           // senders to one receiver; 0: the hosts of a leaf
-	FlowSize float64       // of a long flow in bytes; 0: 1.6 MB, the mean of web search
-	Flows    int           // that share the paths of a pair; 0: 1
-	Recirc   time.Duration // delay of a recirculation; 0: the time of a packet on the wire
+	Incast   int           // number of senders to one receiver; 0: the hosts of a leaf
+	FlowSize float64       // size of a long flow in bytes; 0: 1.6 MB, the mean of web search
+	Flows    int           // number of flows that share the paths of a pair; 0: 1
+	Recirc   time.Duration // delay of a recirculation; 0: the transmission time of a packet
 }
 
 func (n Network) withDefaults() Network {
@@ -50,14 +50,14 @@ func (n Network) withDefaults() Network {
 	return n
 }
 
-// A need is a fact about the network without which a scheme's formulas have no
-// value. All of them use the rate, the round trip and the MTU.
+// A need is a fact about the network that a scheme's formulas require. All formulas require the
+// rate, the round-trip time and the MTU.
 type need uint8
 
 const (
-	needPaths  need = 1 << iota // how many there are between two leaves
-	needBuffer                  // the capacity of a queue, and from where on it marks
-	needHosts                   // leaves, and hosts of each
+	needPaths  need = 1 << iota // number of paths between two leaves
+	needBuffer                  // capacity of a queue, and its marking threshold
+	needHosts                   // number of leaves, and of hosts per leaf
 )
 
 // check returns an error for missing or impossible facts. Defaults must be filled in.
@@ -87,16 +87,16 @@ func (n Network) check(needs need) error {
 	return nil
 }
 
-// serve is the time that packets take on the wire.
+// serve returns the transmission time of packets.
 func (n Network) serve(packets int) time.Duration {
 	return time.Duration(float64(packets*n.MTU*8) / n.Rate * 1e9)
 }
 
-// pps is the rate in packets/s.
+// pps returns the rate in packets/s.
 func (n Network) pps() float64 { return n.Rate / 8 / float64(n.MTU) }
 
-// Of describes a topology. The paths between the first leaf and the one
-// farthest from it stand for all.
+// Of describes a topology. It considers the paths between the first leaf and the leaf farthest
+// from it.
 func Of(t *fabric.Topology) (n Network, err error) {
 	leaves := t.Leaves()
 	n.Leaves = len(leaves)
@@ -122,14 +122,14 @@ func Of(t *fabric.Topology) (n Network, err error) {
 	n.Paths, n.Hops = len(paths), len(paths[0].Nodes)-1
 	n.follow(t, paths)
 	if n.Buffer == 0 {
-		// A shared buffer is worth to each port its share of full packets.
+		// A port counts its share of a shared buffer, in full packets.
 		n.Buffer = int(leaves[0].Buffer) / len(t.Ports(leaves[0].Name)) / 1500
 	}
 	return n, nil
 }
 
-// follow takes the rate of the fastest path, which an undisturbed one has, the
-// round trips of the fastest and the slowest, and the shortest queue.
+// follow sets the rate of the fastest path, the round-trip times of the fastest and the slowest
+// path, and the shortest queue.
 func (n *Network) follow(t *fabric.Topology, paths []fabric.Path) {
 	hosts := 2 * (hostDelay(t, paths[0].Nodes[0]) + hostDelay(t, paths[0].Nodes[len(paths[0].Nodes)-1]))
 	for i, p := range paths {
@@ -149,7 +149,7 @@ func (n *Network) follow(t *fabric.Topology, paths []fabric.Path) {
 	}
 }
 
-// hostDelay is the delay between a leaf and its first host.
+// hostDelay returns the delay between a leaf and its first host.
 func hostDelay(t *fabric.Topology, leaf string) time.Duration {
 	i := slices.IndexFunc(t.Hosts, func(h fabric.Host) bool { return h.Switch == leaf })
 	if i < 0 {
@@ -164,7 +164,7 @@ func hostDelay(t *fabric.Topology, leaf string) time.Duration {
 	return 0
 }
 
-// settings are what Set can set, each with an example.
+// settings are the values that Set accepts, each with an example.
 var settings = []struct {
 	name, example, about string
 	set                  func(n *Network, text string) error
@@ -191,7 +191,7 @@ var settings = []struct {
 	{"recirc", "1us", "delay of a recirculation", delayOf(func(n *Network) *time.Duration { return &n.Recirc })},
 }
 
-// Settings lists what Set takes, a line each, for help.
+// Settings describes the values that Set accepts, a line each, for help texts.
 func Settings() string {
 	var b strings.Builder
 	for _, v := range settings {

@@ -9,9 +9,8 @@ import (
 	"github.com/p4lb/p4lb/fitting"
 )
 
-// safeGap is the largest difference of delay between two paths while no queue
-// is longer than the marking threshold: packets that are farther apart cannot
-// overtake each other.
+// safeGap returns the largest difference in delay between two paths if no queue exceeds the
+// marking threshold. Packets with a larger distance cannot overtake each other.
 func (n Network) safeGap() time.Duration {
 	return (n.SlowRTT-n.RTT)/2 + time.Duration(n.Hops)*n.serve(n.ECN)
 }
@@ -33,15 +32,15 @@ func presto(n Network) ([]Parameter, error) {
 	}, nil
 }
 
-// drill: in the paper a switch knows every queue at each arrival. A program learns
-// queue lengths from reports, and one report per packet of a full link is equivalent.
+// drill: in the paper, a switch knows every queue length when a packet arrives. A program learns
+// queue lengths from reports, so it needs one report per packet of a full link.
 func drill(n Network) ([]Parameter, error) {
 	return []Parameter{
 		{Name: "tb", Value: ticks(n.serve(1)), Formula: "MTU·8/C", Source: "DRILL compares the queues at every packet: a report for each packet that a full link sends"},
 	}, nil
 }
 
-// adaptive: grades are shares of the queues in the network.
+// adaptive: grades are shares of the network's queue capacity.
 func adaptive(n Network) ([]Parameter, error) {
 	list, err := drill(n)
 	list[0].Source = "a report for each packet that a full link sends, on switches without shared registers"
@@ -52,7 +51,7 @@ func adaptive(n Network) ([]Parameter, error) {
 	return list, err
 }
 
-// trim: a queue trims when it is full.
+// trim: a queue trims packets when it is full.
 func trim(n Network) ([]Parameter, error) {
 	if n.Buffer < 1 {
 		return nil, nil
@@ -81,14 +80,14 @@ func hula(n Network) ([]Parameter, error) {
 	}, nil
 }
 
-// window is k of an estimator that forgets within 2^k µs, at least d.
+// window returns the parameter k of an estimator whose memory, 2^k µs, is at least d.
 func window(formula string, d time.Duration, source string) Parameter {
 	k, t := fitting.DHLB{RTT: d}.Delta()
 	return Parameter{Name: "window", Value: fmt.Sprint(k), Formula: fmt.Sprintf("%s = %s: 2^%d us = %s", formula, us(d), k, us(t)), Source: source}
 }
 
 func qall(n Network) ([]Parameter, error) {
-	// τ has to exceed T, and "end-to-end delay level" is the paper's measure.
+	// τ must exceed T. The paper measures T as "end-to-end delay level".
 	tau := n.SlowRTT/2 + time.Duration(n.Hops)*n.serve(n.Buffer)
 	update := max(n.serve(1), tau/10)
 	share := float64(n.serve(1)) / float64(update) * 100
@@ -115,7 +114,7 @@ func qdaps(n Network) ([]Parameter, error) {
 		{Name: "sweep", Value: ticks(2 * n.RTT), Formula: "2·RTT", Source: "QDAPS III-D: when idle flows are forgotten"},
 	}
 	if n.Buffer == 0 {
-		// FCT_2 depends on where the queue marks, which a closed form leaves out.
+		// FCT_2 depends on the marking threshold, which no closed formula contains.
 		list[1].Value, list[1].Warning = "unknown", "it depends on the queue: --set buffer=PACKETS"
 	} else if s, err := q.Numeric(); err == nil {
 		list[1].Value = fmt.Sprintf("%.0f packets", math.Floor(s))

@@ -65,12 +65,12 @@ func New(p *scheme.Program, paths int) (*dataplane.Engine, error) {
 	return dataplane.NewEngine(sw), l.err
 }
 
-// A rig fills the tables of a leaf.
+// A rig fills the tables of a leaf and counts its groups.
 type rig struct {
 	sw     *dataplane.Switch
 	paths  int
 	widths map[string][]paramWidth
-	baked  map[string]bool // tables
+	baked  map[string]bool // tables with precomputed entries
 	err    error
 }
 
@@ -85,7 +85,7 @@ func (l *rig) keep(err error) {
 	}
 }
 
-// leafTables fill the tables that a leaf needs for forwarding.
+// leafTables contains a function for each table that a leaf needs for forwarding.
 var leafTables = map[string]func(*rig){
 	"LbIngress.ipv4_route": func(l *rig) {
 		l.add("LbIngress.ipv4_route", "LbIngress.set_group", l.value(map[string]int64{"gid": 1, "n": int64(l.paths)}),
@@ -121,7 +121,7 @@ var leafTables = map[string]func(*rig){
 	"LbIngress.path_b": func(l *rig) { l.drawn("_b") },
 	"LbIngress.path_m": func(l *rig) { l.drawn("_m") },
 	"LbIngress.grids": func(l *rig) {
-		if !l.baked["LbIngress.grids"] { // otherwise the table has the group's weights
+		if !l.baked["LbIngress.grids"] { // otherwise the weights of the group are in the table
 			l.add("LbIngress.grids", "LbIngress.set_ends", evenEnd(l.paths), dataplane.Match{Value: []byte{0, 1}})
 		}
 	},

@@ -12,9 +12,9 @@ import (
 	"github.com/p4lb/p4lb/internal/text/tree"
 )
 
-// Check holds a manifest against the P4Info of its program: everything that it
-// names must be there, and be large enough. The error, if any, is the first in
-// the manifest's order and of type *Error, without a file.
+// Check compares a manifest with the P4Info of its program. Everything that the manifest names
+// must exist and be large enough. The error is the first one in the manifest's order, and of type
+// *Error without a file.
 func Check(m *Manifest, info *configv1.P4Info) error {
 	if err := m.validate(); err != nil {
 		return err
@@ -42,8 +42,8 @@ func Check(m *Manifest, info *configv1.P4Info) error {
 	return nil
 }
 
-// CheckFile is Check for the manifest that text was decoded from: errors have
-// the file and the line.
+// CheckFile is Check for the manifest that text was decoded from. Its errors contain the file and
+// the line.
 func CheckFile(file string, text []byte, m *Manifest, info *configv1.P4Info) error {
 	err := Check(m, info)
 	if err == nil {
@@ -66,7 +66,7 @@ type program struct {
 
 type programRegister struct {
 	size   int
-	widths []int // of the members of a cell, the highest first; one of a plain cell
+	widths []int // widths of the members of a cell, the highest first; one width for a plain cell
 }
 
 func newProgram(info *configv1.P4Info) *program {
@@ -98,7 +98,7 @@ func newProgram(info *configv1.P4Info) *program {
 	return p
 }
 
-// widthOf is the width of a cell in bits, 0 where the P4Info does not say.
+// widthOf returns the width of a cell in bits, or 0 if the P4Info does not contain it.
 func widthOf(spec *configv1.P4DataTypeSpec) int {
 	switch s := spec.GetBitstring(); {
 	case s.GetBit() != nil:
@@ -122,7 +122,8 @@ func (r programRegister) width() int {
 	return sum
 }
 
-// wantedOf is plain.Meant where there may be nothing to want.
+// wantedOf suggests a similar name like plain.Meant, or lists what exists. It returns "" if
+// nothing exists.
 func wantedOf(name string, have []string) string {
 	if len(have) == 0 {
 		return ": it has none"
@@ -256,8 +257,8 @@ func (m Match) fits(place string, width int, what string) error {
 	return nil
 }
 
-// fits fails where the value of a key or a parameter, given as text, does not fit
-// in its width.
+// fits returns an error if the value of a key or parameter, given as text, does not fit in its
+// width.
 func fits(place, text string, width int, what string) error {
 	var m Match
 	if err := m.UnmarshalText([]byte(text)); err != nil {
@@ -266,7 +267,7 @@ func fits(place, text string, width int, what string) error {
 	return m.fits(place, width, what)
 }
 
-// action finds an action of a table, by its name with its control or without.
+// action finds an action of a table by its name, with or without its control.
 func (p *program) action(have *configv1.Table, name string) *configv1.Action {
 	for _, ref := range have.GetActionRefs() {
 		a := p.actions[ref.GetId()]
@@ -331,7 +332,7 @@ func largestOf(m *Manifest, f Fact) (most uint64, ok bool) {
 	return 0, false
 }
 
-// checkSlots holds the parameters of a table by group against the largest group.
+// checkSlots compares the parameters of a table of groups with the size of the largest group.
 func checkSlots(m *Manifest, t *Table, place string) error {
 	for i, a := range t.Actions {
 		slots := map[Fact][]int{}
@@ -343,7 +344,7 @@ func checkSlots(m *Manifest, t *Table, place string) error {
 		for f, list := range slots {
 			want := m.Paths
 			if f == WeightEnd {
-				want-- // the last one has the rest
+				want-- // the last path gets the rest
 			}
 			if m.Paths > 0 && len(list) < want {
 				return at("paths", "is %d: action %s of table %s carries %s for %d paths (%s.actions[%d])", m.Paths, a.Name, t.Name, f, len(list), place, i)
@@ -383,7 +384,7 @@ func (p *program) checkBaked(t *Table, have *configv1.Table, place string) error
 	return nil
 }
 
-// matchSigns are the kinds of match that an entry may write for a field.
+// matchSigns are the kinds of match that an entry may use for a field.
 var matchSigns = map[configv1.MatchField_MatchType][]MatchKind{
 	configv1.MatchField_EXACT:    {ValueMatch},
 	configv1.MatchField_LPM:      {ValueMatch, PrefixMatch, AnyMatch},

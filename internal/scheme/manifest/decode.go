@@ -12,15 +12,15 @@ import (
 	"github.com/p4lb/p4lb/internal/text/tree"
 )
 
-// An Error is an error in a manifest, in one line.
+// An Error is an error in a manifest, as one line.
 type Error struct {
-	File  string // what messages call the file; "" for none
-	Line  int    // 0: it is about no line
-	Place string // such as registers[2].kind, "" for the manifest as a whole
+	File  string // name of the file in messages; "": none
+	Line  int    // 0: not known
+	Place string // such as registers[2].kind; "": the whole manifest
 	Msg   string
 }
 
-// Error is the message with its place.
+// Error returns the message with its position.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.File != "" {
@@ -37,9 +37,8 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Decode reads a manifest in JSON or YAML and checks it as far as that can be
-// done without its program. file is its name in messages. Errors are of type
-// *Error.
+// Decode reads a manifest in JSON or YAML. It checks everything that does not depend on the
+// program. file is its name in messages. Errors are of type *Error.
 func Decode(file string, text []byte) (*Manifest, error) {
 	root, err := tree.Parse(text)
 	if err != nil {
@@ -68,8 +67,8 @@ func locate(file string, root tree.Node, err error) error {
 	return &Error{File: file, Line: around.Line, Place: e.Place, Msg: e.Msg}
 }
 
-// Unmarshal reads JSON or YAML into the value that into points to, by its json
-// tags. Errors are of type *Error.
+// Unmarshal decodes JSON or YAML into the value that into points to, by its json tags. Errors are
+// of type *Error.
 func Unmarshal(file string, text []byte, into any) error {
 	trees.Lock()
 	root, ok := trees.read[string(text)]
@@ -97,8 +96,8 @@ func Unmarshal(file string, text []byte, into any) error {
 	return nil
 }
 
-// trees caches the trees that Unmarshal has parsed: most programs have parts in
-// common. Trees do not change.
+// trees caches the parsed trees of Unmarshal, because most programs share parts. Trees are
+// immutable.
 var trees = struct {
 	sync.Mutex
 	read map[string]tree.Node
@@ -117,7 +116,7 @@ func located(file string, err error) error {
 	return err
 }
 
-// checkVersion comes first: in another version the keys may mean anything.
+// checkVersion runs first, because another version may use the same keys with other meanings.
 func checkVersion(file string, root tree.Node) error {
 	if root.Kind != tree.Object {
 		return &Error{File: file, Line: root.Line, Msg: fmt.Sprintf("want keys with values, not %v: the first is version: %d", root.Kind, Version)}
@@ -136,7 +135,7 @@ func checkVersion(file string, root tree.Node) error {
 	return nil
 }
 
-// An enumeration is a type of words with a table of them.
+// An enumeration is a type whose values are words from a table.
 type enumeration interface{ Words() []Word }
 
 func wordNames(e enumeration) []string {

@@ -9,7 +9,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// JSON is the manifest as p4lb writes it beside programs.
+// JSON returns the manifest in the format of the files next to generated programs.
 func (m *Manifest) JSON() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -21,7 +21,7 @@ func (m *Manifest) JSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// YAML is the manifest as a person would write it.
+// YAML returns the manifest in the style of manually written files.
 func (m *Manifest) YAML() ([]byte, error) {
 	text, err := m.JSON()
 	if err != nil {

@@ -15,9 +15,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// An Expr is a number that may depend on the network: 64, 0x812, 10.0.1.1,
-// 08:00:00:00:01:11, $port, "$paths > 1", "$port(s1)". The zero value is not
-// there at all.
+// An Expr is a number that may depend on the network: 64, 0x812, 10.0.1.1, 08:00:00:00:01:11,
+// $port, "$paths > 1", "$port(s1)". The zero value is an omitted expression.
 //
 //	expr    = or [ "?" expr ":" expr ] .
 //	or      = and { "||" and } .
@@ -28,14 +27,14 @@ import (
 //	unary   = [ "!" | "-" ] primary .
 //	primary = number | address | fact | fact "(" node ")" | "(" expr ")" .
 //
-// A fact begins with a $; a node is the name of a switch or host. There is no
-// division: a slash parts the length from a prefix.
+// A fact begins with a $; a node is the name of a switch or host. There is no division, because a
+// slash separates a prefix from its length.
 type Expr struct {
 	text string
 	root term
 }
 
-// A Lookup gives the number of a fact, of a node where the fact takes one.
+// A Lookup returns the value of a fact. node names the node that some facts refer to.
 type Lookup func(f Fact, node string) (int64, error)
 
 // A term is a part of an Expr.
@@ -78,7 +77,7 @@ func (e Expr) IsZero() bool { return e.root == nil }
 // Equal reports whether two expressions are written alike.
 func (e Expr) Equal(other Expr) bool { return e.text == other.text }
 
-// String is the expression as it was written.
+// String returns the expression as written.
 func (e Expr) String() string { return e.text }
 
 // Eval returns the value of the expression; an empty expression is 0.
@@ -93,27 +92,27 @@ func (e Expr) Eval(facts Lookup) (int64, error) {
 	return v, nil
 }
 
-// facts calls see for every fact that the expression names.
+// facts calls see for every fact in the expression.
 func (e Expr) facts(see func(f Fact, node string)) {
 	if e.root != nil {
 		e.root.walk(see)
 	}
 }
 
-// Address is the value as an IPv6 address, if the expression is a number of more than 64
+// Address returns the value as an IPv6 address, if the expression is a number of more than 64
 // bits.
 func (e Expr) Address() (netip.Addr, bool) {
 	a, ok := e.root.(address)
 	return netip.Addr(a), ok
 }
 
-// Fact is the fact, of a node if it names one, if the expression is a single fact.
+// Fact returns the fact and its node, if the expression is a single fact.
 func (e Expr) Fact() (f Fact, node string, ok bool) {
 	one, ok := e.root.(fact)
 	return one.name, one.node, ok
 }
 
-// Number is the number, where the expression is one without facts.
+// Number returns the number, if the expression contains no facts.
 func (e Expr) Number() (uint64, bool) {
 	constant := e.root != nil
 	e.facts(func(Fact, string) { constant = false })
@@ -138,8 +137,8 @@ type exprParser struct {
 	at     int
 }
 
-// token is one of an expression: addresses come before the numbers that they
-// begin with, long operators before short ones.
+// token matches a token of an expression. Addresses are tried before the numbers that they start
+// with, and long operators before short ones.
 var token = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:` +
 		`[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){7}|[0-9a-fA-F:]*::[0-9a-fA-F:]*|` +
@@ -150,7 +149,7 @@ var token = sync.OnceValue(func() *regexp.Regexp {
 		`\|\||&&|==|!=|<=|>=|<<|>>|[-+|^*%&<>!?:()])`)
 })
 
-// maxTokens bounds how deep an expression can be.
+// maxTokens limits the depth of an expression.
 const maxTokens = 500
 
 func (p *exprParser) peek() string {
@@ -160,7 +159,7 @@ func (p *exprParser) peek() string {
 	return ""
 }
 
-// got takes the next token if it is one of those.
+// got consumes the next token if it is in the list, and returns it.
 func (p *exprParser) got(list ...string) string {
 	for _, t := range list {
 		if t == p.peek() && t != "" {
@@ -187,7 +186,7 @@ func (p *exprParser) expr() (term, error) {
 	return choice{condition, yes, no}, err
 }
 
-// levels are the binary operators by precedence, lowest first.
+// levels lists the binary operators by precedence, lowest first.
 var levels = [][]string{
 	{"||"}, {"&&"}, {"==", "!=", "<", "<=", ">", ">="}, {"+", "-", "|", "^"}, {"*", "%", "&", "<<", ">>"},
 }
@@ -240,7 +239,7 @@ func (p *exprParser) unary() (term, error) {
 	return nil, fmt.Errorf("%q stands where a value is expected", t)
 }
 
-// literal is a number, an address or a MAC address.
+// literal parses a number, an address or a MAC address.
 func literal(t string) (term, error) {
 	if ip, err := netip.ParseAddr(t); err == nil && ip.Is6() {
 		return address(ip), nil
@@ -278,8 +277,8 @@ type constant int64
 func (c constant) eval(Lookup) (int64, error) { return int64(c), nil }
 func (c constant) walk(func(Fact, string))    {}
 
-// An address is an IPv6 address or another number of more than 64 bits, which is too
-// wide for a calculation.
+// An address is an IPv6 address, or another number of more than 64 bits. It is too wide for
+// calculations.
 type address netip.Addr
 
 func (a address) eval(Lookup) (int64, error) {
@@ -329,7 +328,7 @@ func (o operation) eval(facts Lookup) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	// What decides alone leaves the other side alone, which may have no value.
+	// If the left side decides, the right side is not evaluated, as it may have no value.
 	if o.op == "&&" && a == 0 || o.op == "||" && a != 0 {
 		return truth(a != 0), nil
 	}
@@ -378,7 +377,7 @@ func (o operation) eval(facts Lookup) (int64, error) {
 		}
 		return a >> b, nil
 	}
-	panic("operator " + o.op) // the parser knows no others
+	panic("operator " + o.op) // the parser accepts no other operators
 }
 
 func truth(b bool) int64 {

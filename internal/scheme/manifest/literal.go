@@ -11,23 +11,23 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// The explicit parts of a manifest: entries, cells, sessions, groups and frames, which
-// may contain expressions over facts of the network.
+// The explicit parts of a manifest: entries, cells, sessions, groups and frames. They may contain
+// expressions with facts of the network.
 
 // A Repeat determines where and how often something is repeated.
 type Repeat struct {
-	Each     Each     `json:"each,omitempty"`     // once for each of these; none: once
-	Where    Expr     `json:"where,omitzero"`     // and only where this is not 0
-	Switches []string `json:"switches,omitempty"` // by name; none: all
-	Roles    []string `json:"roles,omitempty"`    // of the switches; none: all
+	Each     Each     `json:"each,omitempty"`     // repeat for each of these; "": once
+	Where    Expr     `json:"where,omitzero"`     // only if this is not 0
+	Switches []string `json:"switches,omitempty"` // names of switches; none: all
+	Roles    []string `json:"roles,omitempty"`    // roles of switches; none: all
 }
 
-// An Entry is one of a table, or several alike.
+// An Entry is an entry of a table, or a repeated entry.
 type Entry struct {
 	Repeat
-	Match    map[string]Match `json:"match,omitempty"`   // by field; a field that is left out matches anything
-	Default  bool             `json:"default,omitempty"` // the table's default action, of which a switch has one
-	Priority Expr             `json:"priority,omitzero"` // the largest wins; of ternary, range and optional fields
+	Match    map[string]Match `json:"match,omitempty"`   // by field; an omitted field matches any value
+	Default  bool             `json:"default,omitempty"` // the default action of the table, of which each switch has one
+	Priority Expr             `json:"priority,omitzero"` // the highest wins; for ternary, range and optional fields
 	Action   string           `json:"action"`
 	Args     map[string]Expr  `json:"args,omitempty"`
 	// OneOf repeats the action of an entry in a table with an action selector. The
@@ -66,9 +66,9 @@ func (m *Manifest) writesMAC() (yes bool) {
 	return yes
 }
 
-// OneSegment reports whether the network of these programs is one Ethernet segment for
-// hosts, so that they send to each other's MAC addresses instead of their switch's: a
-// program forwards by them, or frames keep theirs because no program writes one.
+// OneSegment reports whether the hosts of the network are on one Ethernet segment, and send to
+// each other's MAC addresses instead of their switch's. This is so if a program forwards by host
+// MAC addresses, or if no program writes MAC addresses.
 func OneSegment(programs []*Manifest) bool {
 	return slices.ContainsFunc(programs, (*Manifest).ByMAC) || !slices.ContainsFunc(programs, (*Manifest).writesMAC)
 }
@@ -80,7 +80,7 @@ type Fill struct {
 	Value Expr `json:"value"`
 }
 
-// A FrameField is a value with its width, as in "0x812:16".
+// A FrameField is a value with its width in bits, as in "0x812:16".
 type FrameField struct {
 	Value Expr
 	Bits  int
@@ -103,18 +103,17 @@ func (f FrameField) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%s:%d", f.Value, f.Bits), nil
 }
 
-// A Match is the match of an entry on a key field: a value; a value with a prefix
-// length, as in 10.0.0.0/8; with a mask, as in 0x800&&&0xff00; a range, as in 1..9; or
-// * for any value.
+// A Match is the match of an entry on a key field. It is a value, a value with a prefix length
+// (10.0.0.0/8), a value with a mask (0x800&&&0xff00), a range (1..9), or * for any value.
 type Match struct {
 	Kind         MatchKind
-	Value, Other Expr // Other is the length, the mask or the end
+	Value, Other Expr // Other is the prefix length, the mask or the end of the range
 }
 
-// MatchKind is the sign that distinguishes matches.
+// MatchKind is the symbol of a kind of match.
 type MatchKind string
 
-// The kinds.
+// The kinds of match.
 const (
 	ValueMatch  MatchKind = ""
 	PrefixMatch MatchKind = "/"
@@ -147,7 +146,7 @@ func (m *Match) UnmarshalText(text []byte) (err error) {
 // MarshalText writes what UnmarshalText reads.
 func (m Match) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// String is the match as a manifest writes it.
+// String returns the match in the notation of manifests.
 func (m Match) String() string { return m.Value.text + string(m.Kind) + m.Other.text }
 
 func (m Match) facts(see func(Fact, string)) {
@@ -155,8 +154,8 @@ func (m Match) facts(see func(Fact, string)) {
 	m.Other.facts(see)
 }
 
-// Each lists the repetitions of an element: words for objects of a network, or a range
-// of numbers, nested from left to right, as in "host path" or "0..7".
+// Each describes the repetitions of an element: words for objects of a network, or a range of
+// numbers. Several words are nested from left to right, as in "host path" or "0..7".
 type Each string
 
 // UnmarshalText reads words.
@@ -165,7 +164,7 @@ func (e *Each) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// check checks the words, each after those before it.
+// check checks each word in the context of the words before it.
 func (e Each) check() error {
 	words := e.Words()
 	for i, word := range words {
@@ -176,7 +175,7 @@ func (e Each) check() error {
 	return nil
 }
 
-// Words are the words one by one.
+// Words returns the words separately.
 func (e Each) Words() []string { return strings.Fields(string(e)) }
 
 // maxRange is the maximum number of entries that one entry of a manifest expands to.
@@ -216,22 +215,21 @@ func checkWord(word string, before []string) error {
 	return nil
 }
 
-// A scope is what something can be repeated for, with the facts that there are
-// of each.
+// A scope is an object of repetition, with the facts that are available in it.
 type scope struct {
 	word  string
 	about string
 	facts []Fact
 }
 
-// linkFacts are about a port that has a link.
+// linkFacts are available for a port with a link.
 var linkFacts = append([]Fact{Neighbouring, FarPort, LinkSpeed, LinkDelay, LinkUp, LeadsAbove, LeadsBelow}, aboutLink...)
 
-// aboutLink are the facts about a link that tables for ports can ask for too.
+// aboutLink are the facts about a link that are also available in tables for ports.
 var aboutLink = []Fact{EgressPort, OwnMAC, NextMAC, QueueNumber, ServiceTime, Capacity, Reciprocal, LinkRate}
 
-// wayFacts are about how something is reached: the port of the next hop, of
-// several the same one every time.
+// wayFacts describe how a destination is reached. If there are several next hops, they give the
+// port of one, always the same.
 var wayFacts = append([]Fact{GroupID, PathCount, FirstMember, MemberIndex, FirstPath, PathNumber, NextPort, SlotNumber, PathWeight}, linkFacts...)
 
 var scopes = []scope{
@@ -253,19 +251,19 @@ func reached(word string) bool {
 	return slices.Contains([]string{"host", "route", "leaf", "group", "server"}, word)
 }
 
-// switchFacts are the facts that every switch knows of itself.
+// switchFacts are available in every switch, about itself.
 var switchFacts = []Fact{NodeNumber, Home, Tier, PortTotal, HostTotal, CPU}
 
-// nodeFacts are about a host or switch that is named, and the way to it.
+// nodeFacts are about a named host or switch, and the way to it.
 var nodeFacts = append([]Fact{HostAddress, HostMAC, LeafNumber, NodeNumber, PathCount, GroupID}, linkFacts...)
 
-// toFacts are about the ports that a multicast group may lead to.
+// toFacts are about a possible port of a multicast group.
 var toFacts = []Fact{ToPort, ToHost, ToNeighbour, ToAbove, ToBelow}
 
-// sendFacts are about the moment when a frame is sent.
+// sendFacts are about the moment at which a frame is sent.
 var sendFacts = []Fact{SendTime, SendCount}
 
-// known lists the facts of a repetition.
+// known lists the facts available in a repetition.
 func (r *Repeat) known() []Fact {
 	list := slices.Clone(switchFacts)
 	for _, word := range r.Each.Words() {
@@ -330,7 +328,7 @@ func (e *Entry) validate(place string) error {
 	if err := e.checkEach(place); err != nil {
 		return err
 	}
-	members := e.Repeat // where and args see each member of a selector
+	members := e.Repeat // the expressions where and args can use facts of each member of a selector
 	members.Each += " " + e.OneOf
 	if err := members.Each.check(); err != nil {
 		return at(place+".one_of", "%v", err)

@@ -8,21 +8,21 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// Version is the version of the format. A manifest of another version is refused.
+// Version is the version of the format. Manifests of other versions are rejected.
 const Version = 2
 
-// MaxPaths is the largest group of paths in a manifest: the cell of a path is
-// group*MaxPaths + slot.
+// MaxPaths is the largest group of paths in a manifest. The cell of a path is group*MaxPaths +
+// slot.
 const MaxPaths = 16
 
 // A Manifest describes a program.
 type Manifest struct {
 	Version int    `json:"version"`
-	Scheme  string `json:"scheme"`          // a name for the program
-	Title   string `json:"title,omitempty"` // one line for people
+	Scheme  string `json:"scheme"`          // name of the program
+	Title   string `json:"title,omitempty"` // one-line description
 
-	// The blocks of the catalogue that the program is composed of, which say
-	// which model it has in the native engine. Other programs have none.
+	// The blocks of the catalogue from which the program was composed. They select its model in
+	// the native engine. Other programs have no blocks.
 	Granularity string `json:"granularity,omitempty"`
 	Signal      string `json:"signal,omitempty"`
 	Choice      string `json:"choice,omitempty"`
@@ -35,29 +35,30 @@ type Manifest struct {
 	Defines  map[string]string `json:"defines,omitempty"`
 
 	Arch      Arch      `json:"arch"`
-	Role      string    `json:"role,omitempty"`       // the switches that the program is for; "": all
-	StatePath StatePath `json:"state_path,omitempty"` // "" without feedback
-	Paths     int       `json:"paths,omitempty"`      // the largest group of next hops; 0: the program has no groups
-	GroupBy   GroupBy   `json:"group_by,omitempty"`   // what numbers groups; "": the leaf if a program of the network needs that
-	CPUPort   *int      `json:"cpu_port,omitempty"`   // of the controller; null: there is none
-	Queues    int       `json:"queues,omitempty"`     // of each port, for the priorities that the program gives packets; 0: one
+	Role      string    `json:"role,omitempty"`       // role of the program's switches; "": all roles
+	StatePath StatePath `json:"state_path,omitempty"` // "": no feedback from egress to ingress
+	Paths     int       `json:"paths,omitempty"`      // size of the largest group of next hops; 0: the program has no groups
+	GroupBy   GroupBy   `json:"group_by,omitempty"`   // numbering of groups; "": by leaf if a program of the network needs that
+	CPUPort   *int      `json:"cpu_port,omitempty"`   // port of the controller; null: none
+	Queues    int       `json:"queues,omitempty"`     // queues of each port for the program's packet priorities; 0: one
 
-	Parameters  []Parameter `json:"parameters,omitempty"`   // that the program was generated with
+	Parameters  []Parameter `json:"parameters,omitempty"`   // parameters with which the program was generated
 	FlowTimeout Duration    `json:"flow_timeout,omitempty"` // the pause after which a flow counts as new
-	Weights     *Weights    `json:"weights,omitempty"`      // by which paths are drawn
-	Decides     string      `json:"decides,omitempty"`      // the label of the register that the choice of a path looks at
+	Weights     *Weights    `json:"weights,omitempty"`      // the weights by which paths are chosen at random
+	Decides     string      `json:"decides,omitempty"`      // label of the register that the choice of a path reads
 
 	Registers []Register `json:"registers,omitempty"`
 	Counters  []Counter  `json:"counters,omitempty"`
 	Tables    []Table    `json:"tables,omitempty"`
 	Headers   []Header   `json:"headers,omitempty"`
 
-	CloneSessions   []Session     `json:"clone_sessions,omitempty"` // which Tofino calls mirror sessions
+	CloneSessions   []Session     `json:"clone_sessions,omitempty"` // Tofino calls them mirror sessions
 	MulticastGroups []Multicast   `json:"multicast_groups,omitempty"`
 	VirtualPorts    []VirtualPort `json:"virtual_ports,omitempty"`
-	// VirtualAddresses are addresses of no host that hosts of their subnets can reach.
+	// VirtualAddresses are addresses that hosts of their subnets can reach although no host has
+	// them.
 	VirtualAddresses []VirtualAddress `json:"virtual_addresses,omitempty"`
-	Generators       []Generator      `json:"packet_generators,omitempty"` // of Tofino
+	Generators       []Generator      `json:"packet_generators,omitempty"` // packet generators of Tofino
 	Tasks            []Task           `json:"tasks,omitempty"`
 	Deviations       []Deviation      `json:"deviations,omitempty"`
 
@@ -66,9 +67,9 @@ type Manifest struct {
 
 // A Provenance describes the origin of a program.
 type Provenance struct {
-	Generator string `json:"generator"`         // and its version
-	Command   string `json:"command"`           // that makes it again
-	Licence   string `json:"license,omitempty"` // of the program, as SPDX names it
+	Generator string `json:"generator"`         // name and version of the generator
+	Command   string `json:"command"`           // command that generates it again
+	Licence   string `json:"license,omitempty"` // licence of the program as an SPDX identifier
 }
 
 // MadeBy returns the provenance of a program generated by a verb of p4lb. Without a
@@ -83,7 +84,7 @@ func MadeBy(version, verb string, args []string) *Provenance {
 // String returns the generator and the command.
 func (p *Provenance) String() string { return p.Generator + ": " + p.Command }
 
-// Arch is an architecture that a program is written for.
+// Arch is the architecture of a program.
 type Arch string
 
 // The architectures: v1model for BMv2, tna for Tofino 1, t2na for Tofino 2.
@@ -105,7 +106,7 @@ func (Arch) Words() []Word {
 // Hardware reports whether the architecture is one of Tofino's.
 func (a Arch) Hardware() bool { return a == TNA || a == T2NA }
 
-// maxQueues is the number of queues of a port that v1model's priorities tell apart.
+// maxQueues is the number of queues per port that v1model's priorities can select.
 const maxQueues = 8
 
 // TrimGuard is the guard of programs that trim packets.
@@ -123,16 +124,16 @@ func (m *Manifest) TrimmableDSCP() uint8 {
 	return 0
 }
 
-// GroupBy is what numbers the groups of next hops on the switches of a program.
+// GroupBy describes how a program's groups of next hops are numbered.
 type GroupBy string
 
-// The ways to number groups.
+// The numberings of groups.
 const (
 	GroupByHops GroupBy = "hops"
 	GroupByLeaf GroupBy = "leaf"
 )
 
-// Words lists the ways to number groups.
+// Words lists the numberings of groups.
 func (GroupBy) Words() []Word {
 	return []Word{
 		{string(GroupByHops), "destinations with the same next hops share a group"},
@@ -140,10 +141,10 @@ func (GroupBy) Words() []Word {
 	}
 }
 
-// StatePath is how what egress knows comes to ingress.
+// StatePath describes how information from egress reaches ingress.
 type StatePath string
 
-// The ways.
+// The state paths.
 const (
 	Recirc    StatePath = "recirc"
 	RecircCut StatePath = "recirc-cut"
@@ -151,7 +152,7 @@ const (
 	Ghost     StatePath = "ghost"
 )
 
-// Words lists the ways.
+// Words lists the state paths.
 func (StatePath) Words() []Word {
 	return []Word{
 		{string(Recirc), "in packets that are recirculated"},
@@ -161,10 +162,10 @@ func (StatePath) Words() []Word {
 	}
 }
 
-// A Parameter is one that the program was generated with.
+// A Parameter is a parameter with which the program was generated.
 type Parameter struct {
 	Name   string `json:"name"`
-	Text   string `json:"value"`  // as a user writes it
+	Text   string `json:"value"`  // in the notation of users
 	Number int64  `json:"number"` // times in ns, rates in bit/s, sizes in bytes, shares in percent
 }
 
@@ -191,10 +192,10 @@ func (m *Manifest) HeaderNamed(name string) *Header {
 // A Word is a value of an enumeration.
 type Word struct {
 	Name  string
-	About string // one line
+	About string // description in one line
 }
 
-// A Duration is a time, which manifests write as in 500us or 1.5ms.
+// A Duration is a duration in the notation of manifests, such as 500us or 1.5ms.
 type Duration time.Duration
 
 // MarshalText writes the duration without a sign that is not ASCII.
@@ -219,5 +220,5 @@ type Deviation struct {
 	Error string `json:"error"`
 }
 
-// Short is the name of an object without the control that it is in.
+// Short returns the name of an object without its control.
 func Short(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }

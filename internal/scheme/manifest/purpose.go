@@ -9,17 +9,17 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A purposeNeed lists the facts that a table with a purpose must carry.
+// A purposeNeed lists the facts that a table of a given purpose must contain.
 type purposeNeed struct {
-	key    [][]Fact // of each set one is in the key, or more than one
-	params []Fact   // one of them is a parameter, or more; none: it has no action of its own
+	key    [][]Fact // the key needs at least one fact of each set
+	params []Fact   // an action needs at least one of these as parameter; none: the purpose has no action of its own
 	known  []Fact   // further facts available for each entry
 }
 
-// aboutPort are the facts about a port that has a link.
+// aboutPort are the facts about a port with a link.
 var aboutPort = []Fact{EgressPort, OwnMAC, NextMAC, QueueNumber, ServiceTime, Capacity, Reciprocal, LinkRate, NodeNumber}
 
-// purposeNeeds lists the needs of each purpose; other purposes need nothing.
+// purposeNeeds lists the needs of each purpose. Purposes without an entry need nothing.
 var purposeNeeds = map[Purpose]purposeNeed{
 	Route: {
 		key:    [][]Fact{{Destination}},
@@ -138,7 +138,7 @@ func (n purposeNeed) check(place, name string, t *Table, carries Fact, value str
 	return nil
 }
 
-// facts are all that is known about each entry.
+// facts returns all facts that are available for each entry.
 func (n purposeNeed) facts() []Fact {
 	var list []Fact
 	for _, f := range slices.Concat(slices.Concat(n.key...), n.params, n.known) {

@@ -1,86 +1,86 @@
 package manifest
 
-// A Register is an array that the program remembers something in.
+// A Register is an array in which the program stores state.
 type Register struct {
-	Name string `json:"name"` // as P4Info knows it
-	// Label is what readers call it: "" stands for the name without its control.
-	// The copies of a register share it.
+	Name string `json:"name"` // name in P4Info
+	// Label is the name for readers; "": the name without its control. The copies of a register
+	// have the same label.
 	Label string `json:"label,omitempty"`
 
 	Index Index `json:"index,omitempty"`
-	Size  int   `json:"size,omitempty"`  // cells; 0: as many as the program has
-	Width int   `json:"width,omitempty"` // bits of a cell; 0: as the program has it
-	// Each is how many cells a group has, of a register by memory.
+	Size  int   `json:"size,omitempty"`  // number of cells; 0: as in the program
+	Width int   `json:"width,omitempty"` // bits of a cell; 0: as in the program
+	// Each is the number of cells per group, in a register that stores memories.
 	Each int `json:"each,omitempty"`
 
 	Content
-	// Fields are the parts of a cell with several values. Then the register's own
-	// Content only has a meaning.
+	// Fields are the parts of a cell with several values. If there are fields, the register's own
+	// Content has only a Meaning.
 	Fields []Field `json:"fields,omitempty"`
-	// Copy marks one of several registers with the same meaning, because a packet
-	// accesses each register once.
+	// Copy marks a register as one of several with the same meaning. Programs copy registers
+	// because a packet can access each register only once.
 	Copy *Copy `json:"copy,omitempty"`
 
 	Writer  Writer `json:"writer,omitempty"`
-	Initial []Cell `json:"initial,omitempty"` // cells that do not start at 0
+	Initial []Cell `json:"initial,omitempty"` // cells that do not start with 0
 	Cells   []Fill `json:"cells,omitempty"`   // initial values that depend on the network
-	BfRt    string `json:"bfrt,omitempty"`    // the table that BfRt knows it as
+	BfRt    string `json:"bfrt,omitempty"`    // name of its table in BfRt
 }
 
 // A Field is a part of the cells of a register.
 type Field struct {
-	Label string `json:"label"` // what readers call it
-	Shift int    `json:"shift"` // the number of its lowest bit
+	Label string `json:"label"` // name for readers
+	Shift int    `json:"shift"` // number of its lowest bit
 	Width int    `json:"width"`
 	Content
 }
 
-// Content is what cells say.
+// Content describes the values in cells.
 type Content struct {
 	Kind Kind `json:"kind,omitempty"`
 	Unit Unit `json:"unit,omitempty"`
-	// The value is (cell + Offset) / Scale; a Scale of 0 stands for 1.
+	// The value is (cell + Offset) / Scale; Scale 0 means 1.
 	Scale  int64 `json:"scale,omitempty"`
 	Offset int64 `json:"offset,omitempty"`
-	// Valid is the number of a bit that marks a valid value in the bits below; 0:
-	// the value is always valid.
+	// Valid is the number of a bit that marks the value in the lower bits as valid; 0: the value
+	// is always valid.
 	Valid int `json:"valid,omitempty"`
 
-	// Quantity is the word under which a value is shown, such as occupancy, the
-	// same for all programs that know it; "" stands for the label.
+	// Quantity is the name of the measured quantity, such as occupancy, which is the same in all
+	// programs; "": the label.
 	Quantity string `json:"quantity,omitempty"`
-	// Internal: programs keep it for themselves; views for people leave it out.
+	// Internal marks values for the program's own use, which inspection hides.
 	Internal bool   `json:"internal,omitempty"`
-	Symbol   string `json:"symbol,omitempty"` // the symbol in the paper
+	Symbol   string `json:"symbol,omitempty"` // symbol in the paper
 
-	// Event and Of describe a moment or a deadline: the event, and the register
-	// (by label) that it concerns. {kind: moment, event: heard, of: q_C} is the
-	// last time that q_C was received.
+	// Event and Of describe a moment or a deadline: the event, and the label of the register that
+	// it concerns. For example, {kind: moment, event: heard, of: q_C} is the last time at which
+	// q_C was received.
 	Event Event  `json:"event,omitempty"`
 	Of    string `json:"of,omitempty"`
 	// Reports is the egress register whose reported value this register stores.
 	Reports string `json:"reports,omitempty"`
-	// Per is the register that counts what this one is a share of.
+	// Per is the register whose count is the total that this one is a share of.
 	Per string `json:"per,omitempty"`
-	// Window is the time within which a rate fades.
+	// Window is the time constant of a decaying rate.
 	Window Duration `json:"window,omitempty"`
 
-	Meaning string `json:"meaning,omitempty"` // for people
+	Meaning string `json:"meaning,omitempty"` // explanation for readers
 }
 
-// Copy is which one a register is of several.
+// Copy identifies one of several copies of a register.
 type Copy struct {
-	Slot int `json:"slot"` // of the path that it is looked at for
-	Of   int `json:"of"`   // how many there are
+	Slot int `json:"slot"` // slot of the path for which it is read
+	Of   int `json:"of"`   // number of copies
 }
 
-// A Cell is one of a Register.
+// A Cell is a cell of a Register.
 type Cell struct {
-	Index int   `json:"index"` // -1: all
+	Index int   `json:"index"` // -1: all cells
 	Value int64 `json:"value"`
 }
 
-// Called is what readers call the register.
+// Called returns the register's name for readers.
 func (r *Register) Called() string {
 	if r.Label != "" {
 		return r.Label
@@ -91,7 +91,7 @@ func (r *Register) Called() string {
 // Kind is the kind of value in a register's cells.
 type Kind string
 
-// The kinds.
+// The kinds of value.
 const (
 	Opaque      Kind = "opaque"
 	Occupancy   Kind = "occupancy"
@@ -182,7 +182,7 @@ func (Unit) Words() []Word {
 	}
 }
 
-// Nanoseconds is how long one of a unit of time is, 0 for other units.
+// Nanoseconds returns the length of a unit of time, or 0 for other units.
 func (u Unit) Nanoseconds() int64 {
 	switch u {
 	case Nanoseconds:
@@ -200,7 +200,7 @@ func (u Unit) Nanoseconds() int64 {
 // Index is the object that a cell describes.
 type Index string
 
-// The indices.
+// The objects that cells describe.
 const (
 	BySwitch      Index = "switch"
 	ByPort        Index = "port"
@@ -228,7 +228,7 @@ func (Index) Words() []Word {
 	}
 }
 
-// Event is the event at a moment.
+// Event is the event to which a moment refers.
 type Event string
 
 // The events.
@@ -262,7 +262,7 @@ func (Event) Words() []Word {
 // Writer is the writer of a register.
 type Writer string
 
-// The writers.
+// The writers of registers.
 const (
 	DataPlane  Writer = "data plane"
 	Controller Writer = "controller"
@@ -278,7 +278,7 @@ func (Writer) Words() []Word {
 	}
 }
 
-// A Counter is an array that the program counts in.
+// A Counter is an array of counters.
 type Counter struct {
 	Name    string `json:"name"`
 	Index   Index  `json:"index,omitempty"`
@@ -287,30 +287,30 @@ type Counter struct {
 	Meaning string `json:"meaning,omitempty"`
 }
 
-// Weights describe the weights with which paths of a group are drawn. Inspection shows
+// Weights describes the weights by which paths of a group are chosen at random. Inspection shows
 // the resulting shares.
 type Weights struct {
 	From WeightSource `json:"from"`
-	// Register (by its label) has the values that the weights come from.
+	// Register is the label of the register whose values determine the weights.
 	Register string `json:"register,omitempty"`
-	// A value v counts Most - v, and at least Least; with a Most of 0 it counts v.
+	// A value v gives the weight Most - v, but at least Least. With Most 0 the weight is v.
 	Most  int64 `json:"most,omitempty"`
 	Least int64 `json:"least,omitempty"`
 	// Stale is the age from which a value counts as 0.
 	Stale Duration `json:"stale,omitempty"`
 }
 
-// WeightSource is where weights come from.
+// WeightSource is the origin of weights.
 type WeightSource string
 
-// The sources.
+// The origins of weights.
 const (
 	FromController WeightSource = "controller"
 	FromRegister   WeightSource = "register"
 	FromTable      WeightSource = "table"
 )
 
-// Words lists the sources.
+// Words lists the origins of weights.
 func (WeightSource) Words() []Word {
 	return []Word{
 		{string(FromController), "in proportion to the capacity of each path, from a table of the controller"},

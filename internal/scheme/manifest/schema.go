@@ -10,8 +10,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/tree"
 )
 
-// Schema returns the JSON Schema of manifests, derived from the types of this package.
-// Editors use it to complete manifests and to mark errors.
+// Schema returns the JSON Schema of manifests, derived from the types of this package. Editors
+// use it for completion and for marking errors.
 func Schema() []byte {
 	s := schemaMaker{defs: map[string]any{}}
 	root := s.object(reflect.TypeFor[Manifest]())
@@ -22,12 +22,12 @@ func Schema() []byte {
 	root["$defs"] = s.defs
 	text, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
-		panic(err) // maps of words and numbers alone
+		panic(err) // maps of words and numbers can always be encoded
 	}
 	return append(text, '\n')
 }
 
-// A schemaMaker turns types into schemas, each named one into a definition.
+// A schemaMaker converts types to schemas. Each named type becomes a definition.
 type schemaMaker struct{ defs map[string]any }
 
 func (s schemaMaker) of(t reflect.Type) map[string]any {
@@ -66,10 +66,10 @@ func (s schemaMaker) of(t reflect.Type) map[string]any {
 	return map[string]any{"type": "integer"}
 }
 
-// define makes a definition of a type, once, and refers to it.
+// define adds the definition of a type unless it exists, and returns a reference to it.
 func (s schemaMaker) define(t reflect.Type, make func() map[string]any) map[string]any {
 	if s.defs[t.Name()] == nil {
-		s.defs[t.Name()] = true // under way: a type may hold itself
+		s.defs[t.Name()] = true // mark it as being defined, because a type may contain itself
 		s.defs[t.Name()] = make()
 	}
 	return map[string]any{"$ref": "#/$defs/" + t.Name()}

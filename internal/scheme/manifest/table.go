@@ -2,16 +2,16 @@ package manifest
 
 import "slices"
 
-// A Table is one that the controller fills, or that it may leave alone.
+// A Table is a table that the controller fills or ignores.
 type Table struct {
 	Name    string   `json:"name"`
 	Purpose Purpose  `json:"purpose,omitempty"`
 	Keys    []Key    `json:"keys,omitempty"` // in the program's order
 	Actions []Action `json:"actions,omitempty"`
 	Entries []Entry  `json:"entries,omitempty"` // in addition to the entries of the purpose
-	Baked   *Baked   `json:"baked,omitempty"`   // of the purpose baked
+	Baked   *Baked   `json:"baked,omitempty"`   // for tables with the purpose baked
 	BfRt    string   `json:"bfrt,omitempty"`
-	Meaning string   `json:"meaning,omitempty"` // for people
+	Meaning string   `json:"meaning,omitempty"` // explanation for readers
 }
 
 // A Key is a field of a table's key.
@@ -19,39 +19,38 @@ type Key struct {
 	Name    string `json:"name"`
 	Match   string `json:"match,omitempty"` // exact, lpm, ternary, range or optional
 	Carries Fact   `json:"carries,omitempty"`
-	// Value is the constant value of a key field that carries nothing: a number,
-	// an address, or * for any value.
+	// Value is the constant value of a key field without a fact: a number, an address, or * for
+	// any value.
 	Value string `json:"value,omitempty"`
 }
 
-// An Action is one of a table.
+// An Action is an action of a table.
 type Action struct {
-	Name   string  `json:"name"` // without its control
+	Name   string  `json:"name"` // name without its control
 	Params []Param `json:"params,omitempty"`
 }
 
-// A Param is one of an action.
+// A Param is a parameter of an action.
 type Param struct {
 	Name    string `json:"name"`
 	Carries Fact   `json:"carries,omitempty"`
-	Slot    int    `json:"slot,omitempty"`  // of the path that it is about, in tables by group
-	Value   string `json:"value,omitempty"` // the constant value of a parameter that carries nothing
+	Slot    int    `json:"slot,omitempty"`  // slot of the path that it describes, in tables of groups
+	Value   string `json:"value,omitempty"` // constant value of a parameter without a fact
 }
 
-// Key finds the field that carries a fact, or nil.
+// Key finds the key field with a fact, or nil.
 func (t *Table) Key(f Fact) *Key {
 	return find(t.Keys, func(k *Key) bool { return k.Carries == f })
 }
 
-// Action finds the first action with a parameter that carries one of some
-// facts, or nil.
+// Action finds the first action that has a parameter with one of the facts, or nil.
 func (t *Table) Action(facts ...Fact) *Action {
 	return find(t.Actions, func(a *Action) bool {
 		return slices.ContainsFunc(a.Params, func(p Param) bool { return slices.Contains(facts, p.Carries) })
 	})
 }
 
-// find is the first of list that is meets, nil where none does.
+// find returns the first element for which is returns true, or nil.
 func find[T any](list []T, is func(*T) bool) *T {
 	for i := range list {
 		if is(&list[i]) {
@@ -64,7 +63,7 @@ func find[T any](list []T, is func(*T) bool) *T {
 // Purpose is the purpose of a table, which determines its entries.
 type Purpose string
 
-// The purposes.
+// The purposes of tables.
 const (
 	None       Purpose = "none"
 	Program    Purpose = "program"
@@ -105,7 +104,7 @@ func (Purpose) Words() []Word {
 // Fact is the value that a key field or an action parameter carries.
 type Fact string
 
-// The facts.
+// The facts about a network.
 const (
 	Destination Fact = "destination"
 	EgressPort  Fact = "port"
@@ -133,7 +132,7 @@ const (
 	Coefficient Fact = "coefficient"
 	BakedValue  Fact = "baked"
 
-	// These stand in expressions alone.
+	// These facts are only for expressions.
 	PrefixLength   Fact = "prefix-length"
 	IPv6           Fact = "ipv6"
 	HostNumber     Fact = "host"
@@ -247,24 +246,24 @@ type Baked struct {
 	Action string     `json:"action"`
 	Keys   []BakedKey `json:"keys"`
 
-	// Values are the action's arguments for each key. If there are too many,
-	// Weights contains the weight of each level of a path. The arguments are then
-	// the cumulated shares, out of Total, of all paths but the last. If all
-	// weights are 0, paths of level Zero have equal weights, and without such
-	// paths all paths. With neither, the controller's fit provides the values.
+	// Values are the action's arguments for each key. If there are too many keys, Weights
+	// contains the weight of each level of a path instead. The arguments are then the cumulative
+	// shares, out of Total, of all paths but the last. If all weights are 0, paths with level
+	// Zero have equal weights, and if there are none, all paths. Without Values and Weights, the
+	// controller's fit provides the values.
 	Values  []int `json:"values,omitempty"`
 	Weights []int `json:"weights,omitempty"`
 	Total   int   `json:"total,omitempty"`
 	Zero    []int `json:"zero,omitempty"`
 }
 
-// A BakedKey is one field of the key.
+// A BakedKey is a field of the key.
 type BakedKey struct {
 	Name   string `json:"name"`
-	Values int    `json:"values"` // it goes from 0 to Values-1
+	Values int    `json:"values"` // the field takes the values 0 to Values-1
 }
 
-// Ends are the arguments of an entry for the levels of all paths.
+// Ends returns the arguments of an entry for the levels of all paths.
 func (b *Baked) Ends(levels []int) []int {
 	weights, sum := b.weigh(levels, func(level int) int { return b.Weights[level] })
 	if sum == 0 {

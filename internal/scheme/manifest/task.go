@@ -6,36 +6,36 @@ import "github.com/p4lb/p4lb/internal/text/lists"
 type Task struct {
 	Kind TaskKind `json:"kind"`
 
-	Header    string          `json:"header,omitempty"`    // that its packets have
-	Registers map[Part]string `json:"registers,omitempty"` // by the part that they play
-	Filters   []string        `json:"filters,omitempty"`   // low-pass filters of Tofino
+	Header    string          `json:"header,omitempty"`    // header of its packets
+	Registers map[Part]string `json:"registers,omitempty"` // registers by their role in the task
+	Filters   []string        `json:"filters,omitempty"`   // low-pass filters of Tofino that it reads
 
 	Period  Duration `json:"period,omitempty"`
 	Theta   Duration `json:"theta,omitempty"`   // the period is theta divided by the load of the links ...
-	Most    Duration `json:"most,omitempty"`    // ... and so long at most
-	Gap     Duration `json:"gap,omitempty"`     // and twice that long at least
-	Window  Duration `json:"window,omitempty"`  // within which rates fade
+	Most    Duration `json:"most,omitempty"`    // ... but at most this ...
+	Gap     Duration `json:"gap,omitempty"`     // ... and at least twice this
+	Window  Duration `json:"window,omitempty"`  // decay time of rates
 	Stale   Duration `json:"stale,omitempty"`   // older values are ignored
-	Average bool     `json:"average,omitempty"` // congested is what exceeds twice the average, not twice the least
-	Delay   Duration `json:"delay,omitempty"`   // of a link
-	Rate    int64    `json:"rate,omitempty"`    // of a link, in bit/s
-	Pause   int64    `json:"pause,omitempty"`   // the bytes at which PFC pauses a port
-	Incast  int64    `json:"incast,omitempty"`  // senders at once
-	Limit   int64    `json:"limit,omitempty"`   // the most that is written
+	Average bool     `json:"average,omitempty"` // a path is congested above twice the average, instead of twice the least
+	Delay   Duration `json:"delay,omitempty"`   // delay of a link
+	Rate    int64    `json:"rate,omitempty"`    // rate of a link in bit/s
+	Pause   int64    `json:"pause,omitempty"`   // threshold in bytes at which PFC pauses a port
+	Incast  int64    `json:"incast,omitempty"`  // number of simultaneous senders
+	Limit   int64    `json:"limit,omitempty"`   // largest value to write
 
-	Repeat              // of the frames that are sent
+	Repeat              // repetition of the frames to send
 	Frame  []FrameField `json:"frame,omitempty"`
-	In     Expr         `json:"in,omitzero"` // the port where the frame arrives; default: the CPU port
-	// Returns is the register of the switch that changes when a frame comes back.
+	In     Expr         `json:"in,omitzero"` // port at which the frame arrives; default: the CPU port
+	// Returns is the switch's register that changes when a frame comes back.
 	Returns string `json:"returns,omitempty"`
 
-	Meaning string `json:"meaning,omitempty"` // for people
+	Meaning string `json:"meaning,omitempty"` // explanation for readers
 }
 
 // TaskKind is the kind of a task.
 type TaskKind string
 
-// The kinds.
+// The kinds of task.
 const (
 	ProbeFlood   TaskKind = "probe"
 	PathProbe    TaskKind = "path-probe"
@@ -72,7 +72,7 @@ func (TaskKind) Words() []Word {
 // Part is the role of a register in a task.
 type Part string
 
-// The parts.
+// The roles of registers in tasks.
 const (
 	PartDelay      Part = "delay"
 	PartMoment     Part = "moment"
@@ -124,9 +124,9 @@ func (Part) Words() []Word {
 
 // taskNeeds lists the required fields of a kind of task.
 type taskNeeds struct {
-	Header    []FieldRole // the header has these fields; none: the task sends nothing
+	Header    []FieldRole // required fields of the header; none: the task sends nothing
 	Registers []Part
-	Either    []Part // any of them, beside Registers
+	Either    []Part // at least one of these, in addition to Registers
 	Fields    []string
 	Filters   bool
 }
@@ -165,31 +165,30 @@ func (k TaskKind) needs() taskNeeds {
 // A Session is a clone session to configure. With PerPort, there is one for
 // each port that leads to another switch: Session+port leads to that port.
 //
-// Where that depends on more, At and To are the number and the port, for each
-// that the Repeat says.
+// For other cases, At and To are expressions for the number and the port of each repetition.
 type Session struct {
 	Session int         `json:"session,omitempty"`
 	Kind    SessionKind `json:"kind,omitempty"`
 	Port    int         `json:"port,omitempty"`
 	PerPort bool        `json:"per_port,omitempty"`
-	Bytes   int         `json:"bytes,omitempty"` // a copy is cut to so many
+	Bytes   int         `json:"bytes,omitempty"` // length to which copies are truncated
 	Repeat
 	At      Expr   `json:"at,omitzero"`
 	To      Expr   `json:"to,omitzero"`
-	Meaning string `json:"meaning,omitempty"` // for people
+	Meaning string `json:"meaning,omitempty"` // explanation for readers
 }
 
-// SessionKind is what copies are for.
+// SessionKind is the purpose of copies.
 type SessionKind string
 
-// The kinds.
+// The purposes of clone sessions.
 const (
 	ReportCopies  SessionKind = "report"
 	WarningCopies SessionKind = "warning"
 	OtherCopies   SessionKind = "other"
 )
 
-// Words lists the kinds.
+// Words lists the purposes of clone sessions.
 func (SessionKind) Words() []Word {
 	return []Word{
 		{string(ReportCopies), "they tell ingress what egress knows"},
@@ -198,21 +197,20 @@ func (SessionKind) Words() []Word {
 	}
 }
 
-// A Multicast is a multicast group to configure. At is a computed group number for
-// each repetition. To is an expression that is 1 for the group's ports; its facts
-// include $to-port and $to-host.
+// A Multicast is a multicast group to configure. At gives the group number of each repetition. To
+// is an expression that is 1 for the group's ports. Its facts include $to-port and $to-host.
 type Multicast struct {
 	Group   int     `json:"group,omitempty"`
-	PerPort bool    `json:"per_port,omitempty"` // Group+port is used for packets from the port
+	PerPort bool    `json:"per_port,omitempty"` // packets from a port use the group Group+port
 	Members Members `json:"members,omitempty"`
-	Ports   []int   `json:"ports,omitempty"` // of the members ports
+	Ports   []int   `json:"ports,omitempty"` // for members: ports
 	Repeat
 	At      Expr   `json:"at,omitzero"`
 	To      Expr   `json:"to,omitzero"`
-	Meaning string `json:"meaning,omitempty"` // for people
+	Meaning string `json:"meaning,omitempty"` // explanation for readers
 }
 
-// Members are the ports that a multicast group leads to.
+// Members describes the ports of a multicast group.
 type Members string
 
 // The kinds of members.
@@ -237,11 +235,11 @@ func (Members) Words() []Word {
 	}
 }
 
-// A VirtualPort is one that no interface may be attached to.
+// A VirtualPort is a port to which no interface may be attached.
 type VirtualPort struct {
 	Port    int         `json:"port"`
 	Kind    VirtualKind `json:"kind,omitempty"`
-	Meaning string      `json:"meaning,omitempty"` // for people
+	Meaning string      `json:"meaning,omitempty"` // explanation for readers
 }
 
 // VirtualNumbers returns the numbers of the virtual ports.
@@ -249,17 +247,17 @@ func (m *Manifest) VirtualNumbers() []int {
 	return lists.Map(m.VirtualPorts, func(v VirtualPort) int { return v.Port })
 }
 
-// A VirtualAddress is an address of the program, such as a service with
-// several servers. Hosts of its subnet resolve it without ARP or neighbour discovery.
+// A VirtualAddress is an address that belongs to the program, such as a service with several
+// servers. Hosts of its subnet resolve it without ARP or neighbour discovery.
 type VirtualAddress struct {
 	Address string `json:"address"`       // IPv4 or IPv6
-	MAC     string `json:"mac,omitempty"` // "": the MAC of the host's switch
+	MAC     string `json:"mac,omitempty"` // "": the MAC address of the host's switch
 }
 
 // VirtualKind is the purpose of a virtual port.
 type VirtualKind string
 
-// The kinds.
+// The purposes of virtual ports.
 const (
 	ReportPort        VirtualKind = "report"
 	RecirculationPort VirtualKind = "recirculation"
@@ -273,23 +271,22 @@ func (VirtualKind) Words() []Word {
 	}
 }
 
-// A Generator is an application of Tofino's packet generator, which can do a
-// task in place of the controller, with its period.
+// A Generator is an application of Tofino's packet generator. It can replace a periodic task of
+// the controller.
 type Generator struct {
 	App     int      `json:"app"`
 	Task    TaskKind `json:"task"`
-	Packet  string   `json:"packet,omitempty"`  // a description of its buffer, for people
-	Meaning string   `json:"meaning,omitempty"` // for people
+	Packet  string   `json:"packet,omitempty"`  // description of the packet, for readers
+	Meaning string   `json:"meaning,omitempty"` // explanation for readers
 }
 
-// A Header is one that the program itself puts on the wire, or sends round
-// within the switch.
+// A Header is a header that the program itself sends, or recirculates within the switch.
 type Header struct {
 	Name      string        `json:"name"`
 	Kind      HeaderKind    `json:"kind,omitempty"`
-	EtherType int           `json:"ether_type,omitempty"` // 0: found otherwise
+	EtherType int           `json:"ether_type,omitempty"` // 0: the header is recognised otherwise
 	Fields    []HeaderField `json:"fields,omitempty"`
-	Meaning   string        `json:"meaning,omitempty"` // for people
+	Meaning   string        `json:"meaning,omitempty"` // explanation for readers
 }
 
 // Bytes is the length of the header.
@@ -301,19 +298,19 @@ func (h *Header) Bytes() int {
 	return bits / 8
 }
 
-// A HeaderField is one of a Header.
+// A HeaderField is a field of a Header.
 type HeaderField struct {
 	Name    string    `json:"name"`
 	Width   int       `json:"width"`
 	Carries FieldRole `json:"carries,omitempty"`
-	Value   uint64    `json:"value,omitempty"`   // that a task sends it with
-	Meaning string    `json:"meaning,omitempty"` // for people
+	Value   uint64    `json:"value,omitempty"`   // value in packets of a task
+	Meaning string    `json:"meaning,omitempty"` // explanation for readers
 }
 
 // HeaderKind is the purpose of a header.
 type HeaderKind string
 
-// The kinds.
+// The purposes of headers.
 const (
 	ProbeHeader     HeaderKind = "probe"
 	PathProbeHeader HeaderKind = "path-probe"
@@ -341,10 +338,10 @@ func (HeaderKind) Words() []Word {
 	}
 }
 
-// FieldRole is the value of a header field in packets of tasks.
+// FieldRole is the role of a header field in packets of tasks.
 type FieldRole string
 
-// The roles.
+// The roles of header fields.
 const (
 	Origin    FieldRole = "origin"
 	Sequence  FieldRole = "sequence"

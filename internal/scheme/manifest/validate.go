@@ -43,7 +43,7 @@ func checkWords(place string, v reflect.Value) error {
 		}
 	case reflect.Slice:
 		if v.Type().Elem().Kind() != reflect.Struct {
-			return nil // numbers, names and values
+			return nil // numbers, facts and values have no nested fields
 		}
 		for i := range v.Len() {
 			if err := checkWords(fmt.Sprintf("%s[%d]", place, i), v.Index(i)); err != nil {
@@ -64,7 +64,7 @@ func checkWords(place string, v reflect.Value) error {
 	return nil
 }
 
-// at makes the error about a place.
+// at makes an error about a place in the manifest.
 func at(place, format string, args ...any) error {
 	return &Error{Place: place, Msg: fmt.Sprintf(format, args...)}
 }
@@ -91,7 +91,7 @@ func (m *Manifest) validateHead() error {
 	return nil
 }
 
-// labels are what readers call the registers and their fields.
+// labels returns the names of the registers and their fields for readers.
 func (m *Manifest) labels() []string {
 	var list []string
 	for i := range m.Registers {
@@ -158,7 +158,7 @@ func (m *Manifest) validateRegisters() error {
 	return nil
 }
 
-// timed are the kinds that are measured in a unit of time.
+// timed lists the kinds of value that are in a unit of time.
 var timed = []Kind{Moment, Deadline, Interval, Delay}
 
 func (c *Content) validate(place, what string, width int, labels []string) error {

@@ -11,7 +11,7 @@ func newChoice(s *Switch) choice {
 		if s.cfg.Granularity == "packet" || s.tofino() && s.cfg.Granularity != "flowcell" {
 			return &inTurn{Switch: s}
 		}
-		return afterLast{s}
+		return presto{s}
 	case "sampled":
 		return &sampled{Switch: s}
 	case "grid":
@@ -23,16 +23,16 @@ func newChoice(s *Switch) choice {
 	case "ordered":
 		if s.tofino() {
 			s.cfg.D, s.cfg.M = 2, 1
-			return &orderly{sampled: sampled{Switch: s}}
+			return &qdapsHardware{sampled: sampled{Switch: s}}
 		}
 		if w, ok := s.signal.(waiter); ok {
-			return &ordered{Switch: s, signal: w}
+			return &qdaps{Switch: s, signal: w}
 		}
 	case "cautious":
 		if s.tofino() {
-			return &wary{cautious: cautious{Switch: s}}
+			return &hermesHardware{hermes: hermes{Switch: s}}
 		}
-		return &cautious{Switch: s}
+		return &hermes{Switch: s}
 	case "rehash":
 		return &rehash{Switch: s}
 	}
@@ -44,7 +44,7 @@ type hash struct{ *Switch }
 
 func (c hash) choose(p *pass) int {
 	if c.tofino() {
-		if !c.cfg.Edge { // not the hash that brought the flow here
+		if !c.cfg.Edge { // do not reuse the hash that selected the path to this switch
 			return spread(uint64(p.Flow.Hash()), p.n)
 		}
 		return spread(p.Flow.pathHash(true), p.n)
@@ -52,12 +52,12 @@ func (c hash) choose(p *pass) int {
 	return int(c.PathHash(p.Flow) % uint64(p.n))
 }
 
-// uniform is RPS, LetFlow.
+// uniform is a random choice: RPS and LetFlow.
 type uniform struct{ *Switch }
 
 func (c uniform) choose(p *pass) int { return c.random(p.n) }
 
-// inTurn is DRB: all packets to a destination in turn.
+// inTurn is DRB: packets to a destination take the paths in turn.
 type inTurn struct {
 	*Switch
 	next byGroup[int]
@@ -79,16 +79,16 @@ func (c *inTurn) choose(p *pass) int {
 	return slot
 }
 
-// afterLast is Presto: the parts of a flow in turn. The first goes anywhere, so
-// that not all flows start on the same path; on hardware to where the flow's
-// hash leads, from which the parts are counted.
-type afterLast struct{ *Switch }
+// presto is Presto: the parts of a flow take the paths in turn. The first part takes a random
+// path, so that not all flows start on the same path. On hardware it takes the path of the flow's
+// hash, from which the parts count on.
+type presto struct{ *Switch }
 
-func (c afterLast) choose(p *pass) int {
+func (c presto) choose(p *pass) int {
 	if c.tofino() {
 		turn := spread(uint64(p.Flow.Hash()), p.n) + int(p.cell)
 		if turn > 2*(p.n-1) {
-			return 0 // the group was larger when the turn was counted
+			return 0 // the group was larger when the number was stored
 		}
 		return turn % p.n
 	}
@@ -98,8 +98,8 @@ func (c afterLast) choose(p *pass) int {
 	return (p.held + 1) % p.n
 }
 
-// A shuffle draws paths without repeats. Its places hold how far the path there
-// is from the one that stood there first.
+// A shuffle draws paths without replacement. Each position stores the offset between its path and
+// the path that was initially there.
 type shuffle [MaxPaths]int
 
 // draw draws the k-th of n paths.
@@ -110,8 +110,8 @@ func (o *shuffle) draw(s *Switch, k, n int) int {
 	return drawn
 }
 
-// least is the least loaded path. Of equals the next counts from a random one
-// on.
+// least is the least loaded path. Of equally loaded paths it takes the first one, starting from a
+// random path.
 type least struct{ *Switch }
 
 func (c least) choose(p *pass) int {
@@ -149,21 +149,21 @@ func (c least) ofFour(p *pass) int {
 	return equals[c.random(len(equals))]
 }
 
-// sampled is DRILL(d, m): the least loaded of d different random paths and of the m
-// least loaded paths before. The first of equals wins.
+// sampled is DRILL(d, m): it takes the least loaded among d different random paths and the m
+// remembered paths of earlier decisions. The first of equally loaded paths wins.
 //
-// Hardware draws all paths at once, so that they may be equal, and stores the least of
-// them before it looks at the remembered path.
+// Hardware draws all paths at once, so they may be equal. It stores the least loaded of them
+// before it reads the remembered path.
 type sampled struct {
 	*Switch
 	best   byGroup[lastBest]
 	byHost map[uint32]*lastBest // replaces the memory by group: see Variant.HostMemory
 }
 
-// A lastBest is the paths of the last M decisions, the latest first.
+// A lastBest holds the paths chosen in the last M decisions, latest first.
 type lastBest [maxMemory]path
 
-// recall finds the memory that a packet asks.
+// recall returns the memory that applies to a packet.
 func (c *sampled) recall(p *pass) []path {
 	if !c.cfg.HostMemory {
 		return c.best.of(p.Group)[:c.cfg.M]
@@ -179,9 +179,9 @@ func (c *sampled) recall(p *pass) []path {
 	return m[:c.cfg.M]
 }
 
-// remembered is a path remembered on hardware. With more than 8 paths, the ports
-// of the two drawn and of the one remembered are looked up: where the group has
-// become smaller, slots that it had lead along the paths that it has.
+// remembered returns the slot of a remembered path on hardware. With more than 8 paths, the ports
+// of the two drawn paths and of the remembered path are looked up. If the group has become
+// smaller, the slots beyond it refer to its remaining paths.
 func (c *sampled) remembered(m path, n int) int {
 	if c.cfg.Paths > 8 && c.cfg.Granularity == "packet" {
 		return m.there() % n
@@ -221,7 +221,7 @@ func (c *sampled) choose(p *pass) int {
 		if c.tofino() {
 			look(c.remembered(m, p.n))
 		} else {
-			look(m.in(p.n)) // once more where it came first: nothing is less than itself
+			look(m.in(p.n)) // compare the path again at its old place: nothing is less than itself
 		}
 	}
 	if len(held) > 0 {
@@ -234,10 +234,10 @@ func (c *sampled) choose(p *pass) int {
 	return slot
 }
 
-// grid chooses a path in proportion to its weight (QALL Alg. 2, Eq. 5): path i has W_i
-// grids, and the drawn grid, from 1 on, belongs to one path. Weights of the controller
-// apply to flows (WCMP); then CRC32 of the flow replaces the random number, because 16
-// bits would not reach all grids.
+// grid chooses a path in proportion to its weight (QALL Alg. 2, Eq. 5). Path i has W_i grids. The
+// number of the drawn grid, counted from 1, determines the path. Weights from the controller
+// apply to flows (WCMP). CRC32 of the flow then replaces the random number, because 16 bits do
+// not reach all grids.
 type grid struct{ *Switch }
 
 func (c grid) choose(p *pass) int {
@@ -245,7 +245,7 @@ func (c grid) choose(p *pass) int {
 		switch {
 		case c.cfg.Granularity == "flow" && c.cfg.Edge:
 			return pick(c.grids(p), uint64(p.Flow.Hash())%grids)
-		case c.cfg.Granularity == "flow": // another hash
+		case c.cfg.Granularity == "flow": // a hash other than the flow slot's
 			return pick(c.grids(p), p.Flow.pathHash(true)%grids)
 		}
 		return pick(c.grids(p), c.cfg.Random(0, grids-1))

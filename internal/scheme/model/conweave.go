@@ -17,12 +17,12 @@ import "time"
 //
 // A ConWeave contains the constants, named as in the paper. Times are in ns.
 type ConWeave struct {
-	Reply    int64 // theta_reply, beyond the round trip without queues
-	PathBusy int64 // theta_path_busy: a marked path is avoided so long
+	Reply    int64 // theta_reply, in addition to the round-trip time without queueing
+	PathBusy int64 // theta_path_busy: how long a marked path is avoided
 	Resume   int64 // theta_resume_extra
 	Inactive int64 // theta_inactive
-	Wait     int64 // before Resume, if no packet of the epoch came along the old path
-	Queues   int   // for reordering, of a port
+	Wait     int64 // replaces the estimate before Resume, if no packet of the epoch took the old path
+	Queues   int   // number of queues per port for reordering
 }
 
 // Set sets a constant by its name in the catalogue. It returns false for other names.
@@ -46,7 +46,8 @@ func (c *ConWeave) Set(name string, number int64) bool {
 	return true
 }
 
-// A WovenPath is the slots of a path, a byte for each switch, the first in the lowest.
+// A WovenPath holds the slots of a path, one byte per switch, the first switch in the lowest
+// byte.
 type WovenPath uint32
 
 // WovenHops is the largest number of switches in a path.
@@ -58,7 +59,8 @@ func (p WovenPath) Slot(hop int) int { return int(p >> (8 * hop) & 0xFF) }
 // With returns the path with a slot for a hop.
 func (p WovenPath) With(hop, slot int) WovenPath { return p | WovenPath(slot)<<(8*hop) }
 
-// A WovenHeader is the header that the source ToR adds to a packet. The times are of its clock.
+// A WovenHeader is the header that the source ToR adds to a packet. Its times are by the source
+// ToR's clock.
 type WovenHeader struct {
 	Path     WovenPath
 	Epoch    uint32
@@ -66,7 +68,7 @@ type WovenHeader struct {
 	Tail     bool  // TAIL
 	Rerouted bool  // REROUTED
 	Sent     int64 // TX_TSTAMP
-	TailSent int64 // TAIL_TX_TSTAMP: when the TAIL was sent, in it and in REROUTED packets
+	TailSent int64 // TAIL_TX_TSTAMP: when the TAIL was sent; set in the TAIL and in REROUTED packets
 }
 
 // A leafPath is a path to a leaf.
@@ -79,16 +81,16 @@ type leafPath[Leaf comparable] struct {
 type WovenSource[Leaf comparable] struct {
 	ConWeave
 	flows table[sourceFlow]
-	busy  map[leafPath[Leaf]]int64 // until when
+	busy  map[leafPath[Leaf]]int64 // by path: the time until which it counts as busy
 }
 
-// never is a cut-off that nothing misses.
+// never is a cut-off time that is never missed.
 const never = int64(1<<63 - 1)
 
 // A sourceFlow is the state of a flow in the source ToR.
 type sourceFlow struct {
 	active   int64 // time of the last packet
-	cutoff   int64 // of the reply
+	cutoff   int64 // cut-off time of the reply
 	tailSent int64
 	epoch    uint32
 	path     WovenPath
@@ -96,8 +98,8 @@ type sourceFlow struct {
 	rerouted bool
 }
 
-// Send returns the header for a packet of a flow. rtt is the round trip without queues. draw
-// draws a path to the leaf, and is called only when the flow may move.
+// Send returns the header for a packet of a flow. rtt is the round-trip time without queueing.
+// draw returns a random path to the leaf. Send calls it only if the flow may move.
 func (s *WovenSource[Leaf]) Send(f Flow, to Leaf, now, rtt int64, draw func() WovenPath) WovenHeader {
 	state, fresh := s.flows.of(f, now, keptSource)
 	expired := fresh || now > state.active+s.Inactive
@@ -117,15 +119,15 @@ func (s *WovenSource[Leaf]) Send(f Flow, to Leaf, now, rtt int64, draw func() Wo
 		s.move(state, to, now, fresh, draw)
 	}
 	h.Path, h.Epoch, h.Rerouted, h.TailSent = state.path, state.epoch, state.rerouted, state.tailSent
-	if h.Tail { // the packets behind it take the new path
+	if h.Tail { // later packets take the new path
 		state.rerouted = true
 		s.move(state, to, now, false, draw)
 	}
 	return h
 }
 
-// move gives a flow the first of two random paths that is not busy. If both are, the flow
-// keeps its path, unless it has none.
+// move assigns the flow the first of two random paths that is not busy. If both are busy, the
+// flow keeps its path, or with must takes the first of the two.
 func (s *WovenSource[Leaf]) move(state *sourceFlow, to Leaf, now int64, must bool, draw func() WovenPath) {
 	for i := range 2 {
 		path := draw()
@@ -139,21 +141,21 @@ func (s *WovenSource[Leaf]) move(state *sourceFlow, to Leaf, now int64, must boo
 	}
 }
 
-// TakeReply takes in the answer to the RTT_REQUEST of an epoch. A late answer has no effect.
+// TakeReply processes the answer to the RTT_REQUEST of an epoch. A late answer has no effect.
 func (s *WovenSource[Leaf]) TakeReply(f Flow, epoch uint32, now int64) {
 	if state := s.flows.get(f); state != nil && state.epoch == epoch && !state.rerouted && now < state.cutoff && state.cutoff != never {
 		state.answered, state.cutoff = true, never
 	}
 }
 
-// TakeClear takes in the answer to the TAIL of an epoch.
+// TakeClear processes the answer to the TAIL of an epoch.
 func (s *WovenSource[Leaf]) TakeClear(f Flow, epoch uint32) {
 	if state := s.flows.get(f); state != nil && state.epoch == epoch && state.rerouted {
 		state.answered, state.cutoff = true, never
 	}
 }
 
-// TakeNotify takes in that a path to a leaf has marked a packet.
+// TakeNotify records that a packet was marked on a path to a leaf.
 func (s *WovenSource[Leaf]) TakeNotify(to Leaf, path WovenPath, now int64) {
 	if s.busy == nil {
 		s.busy = map[leafPath[Leaf]]int64{}
@@ -170,27 +172,27 @@ type WovenSink struct {
 // A sinkFlow is the state of a flow in the destination ToR.
 type sinkFlow struct {
 	active   int64
-	oldSent  int64 // TX_TSTAMP of the last packet along the old path
-	oldCame  int64 // its arrival
+	oldSent  int64 // TX_TSTAMP of the last packet on the old path
+	oldCame  int64 // its arrival time
 	tailSent int64
 	epoch    uint32
-	old      bool // a packet of the epoch came along the old path
-	tailed   bool // the epoch's TAIL has come, or its queue was resumed
+	old      bool // a packet of the epoch took the old path
+	tailed   bool // the epoch's TAIL has arrived, or its queue was resumed
 	holding  bool
 }
 
-// An Arrival lists the destination ToR's actions on a packet.
+// An Arrival lists what the destination ToR does with a packet.
 type Arrival struct {
-	Before   bool  // it resumes the flow's queue first
-	Hold     bool  // it puts the packet into that queue
-	After    bool  // it resumes the queue behind the packet
-	Deadline int64 // it resumes the queue at this time; 0: no change
+	Before   bool  // resume the flow's queue first
+	Hold     bool  // append the packet to that queue
+	After    bool  // resume the queue after the packet
+	Deadline int64 // resume the queue at this time; 0: no change
 
-	Reply, Clear, Notify bool // it answers with these packets
+	Reply, Clear, Notify bool // answers to send
 }
 
-// Take decides about a packet with a header. marked is whether it has CE. If room is false,
-// there is no queue for a flow that has none.
+// Take decides about a packet with a header. marked reports whether the packet has CE. room
+// reports whether a free queue is left for a flow without a queue.
 func (s *WovenSink) Take(f Flow, h *WovenHeader, marked, room bool, now int64) (a Arrival) {
 	state, fresh := s.flows.of(f, now, keptSink)
 	state.active = now
@@ -220,7 +222,7 @@ func (s *WovenSink) Take(f Flow, h *WovenHeader, marked, room bool, now int64) (
 	return a
 }
 
-// takeRerouted decides about a packet along the new path.
+// takeRerouted decides about a packet on the new path.
 func (s *WovenSink) takeRerouted(state *sinkFlow, a *Arrival, room bool, now int64) {
 	switch {
 	case state.tailed:
@@ -232,8 +234,8 @@ func (s *WovenSink) takeRerouted(state *sinkFlow, a *Arrival, room bool, now int
 	}
 }
 
-// estimate returns the time to resume the queue of a flow. The TAIL is as far behind the
-// last packet along the old path as it was when they were sent.
+// estimate returns the time at which to resume the queue of a flow. It assumes that the TAIL
+// follows the last packet on the old path at the distance with which they were sent.
 func (s *WovenSink) estimate(state *sinkFlow, now int64) int64 {
 	if !state.old {
 		return now + s.Wait + s.Resume
@@ -241,27 +243,27 @@ func (s *WovenSink) estimate(state *sinkFlow, now int64) int64 {
 	return max(now, state.oldCame+max(0, state.tailSent-state.oldSent)+s.Resume)
 }
 
-// Resumed takes note that the deadline of a flow's queue has passed.
+// Resumed records that the deadline of a flow's queue has passed.
 func (s *WovenSink) Resumed(f Flow) {
 	if state := s.flows.get(f); state != nil {
 		state.holding, state.tailed = false, true
 	}
 }
 
-// The pauses after which the ToRs forget a flow. The source begins a forgotten flow with
-// epoch 1, so the destination has to forget first.
+// Idle times after which the ToRs forget a flow. A flow that the source has forgotten restarts
+// with epoch 1, so the destination must forget it first.
 const (
 	keptSink   = int64(2 * time.Millisecond)
 	keptSource = 2 * keptSink
 )
 
-// A table is the state of flows. It forgets flows that pause.
+// A table holds the states of flows. It removes flows that have been idle.
 type table[State aged] struct {
 	flows map[Flow]*State
-	most  int // flows, before it looks for flows to forget
+	most  int // number of flows at which it next looks for idle ones
 }
 
-// aged is a state that knows when it was last in use.
+// An aged state knows when it was last used.
 type aged interface {
 	sourceFlow | sinkFlow
 	lastActive() int64
@@ -273,7 +275,7 @@ func (s sinkFlow) lastActive() int64   { return s.active }
 func (s sourceFlow) waits() bool       { return false }
 func (s sinkFlow) waits() bool         { return s.holding }
 
-// smallTable is a number of flows that need not be forgotten.
+// smallTable is the number of flows up to which no flow is removed.
 const smallTable = 1024
 
 // get returns the state of a flow, or nil.

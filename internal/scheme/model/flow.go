@@ -5,22 +5,22 @@ import (
 	"hash/crc32"
 )
 
-// A Flow is what names a flow, the 5-tuple. Ports are 0 for protocols without.
+// A Flow identifies a flow by its 5-tuple. Ports are 0 for protocols without ports.
 type Flow struct {
 	Src, Dst     uint32
 	Protocol     uint8
 	Sport, Dport uint16
 
-	// Upper is what the addresses of a network with IPv6 have before Src and Dst. nil: the
-	// programs forward IPv4 alone.
+	// Upper is the common upper part of IPv6 addresses, of which Src and Dst are the lower part.
+	// nil: the programs forward only IPv4.
 	Upper *[12]byte
 }
 
-// Flows is the number of flow slots. Two flows with the same hash share a slot and
-// count as one flow.
+// Flows is the number of flow slots. Flows whose hashes are equal share a slot and count as one
+// flow.
 const Flows = 1 << 16
 
-// Hash is the CRC16 of the 5-tuple, which QALL and QDAPS identify flows by.
+// Hash returns the CRC16 of the 5-tuple, by which QALL and QDAPS identify flows.
 func (f Flow) Hash() uint16 {
 	if f.Upper != nil {
 		return crc16(f.wide())
@@ -39,9 +39,9 @@ func crc16(data []byte) uint16 {
 
 func (f Flow) reverse() Flow { return Flow{f.Dst, f.Src, f.Protocol, f.Dport, f.Sport, f.Upper} }
 
-// pathHash is the CRC32 of the 5-tuple, with more behind it, that chooses a path.
-// At the edge it is as it stands, further up the other way round: the same hash
-// would find the choice made.
+// pathHash returns the CRC32 of the 5-tuple, followed by more, for choosing a path. Above the
+// edge, source and destination are swapped: the unchanged hash would repeat the choice of the
+// edge switch.
 func (f Flow) pathHash(edge bool, more ...byte) uint64 {
 	if !edge {
 		f = f.reverse()
@@ -69,7 +69,7 @@ func (f Flow) wide() []byte {
 	return binary.BigEndian.AppendUint16(b, f.Dport)
 }
 
-// crcTable is for CRC-16 by the reflected polynomial 0x8005.
+// crcTable is the table for CRC-16 with the reflected polynomial 0x8005.
 var crcTable = func() (t [256]uint16) {
 	for i := range t {
 		crc := uint16(i)
@@ -85,19 +85,19 @@ var crcTable = func() (t [256]uint16) {
 	return t
 }()
 
-// A Time is a time of a switch's clock, 48 bits that wrap: microseconds, which last
-// nine years, or on hardware units of 1024 ns in the upper 32 bits, which last 73
+// A Time is a time of a switch's clock: 48 bits that wrap. It counts microseconds and wraps after
+// nine years. On hardware the upper 32 bits count units of 1024 ns, and it wraps after 73
 // minutes. Only differences of times are used.
 type Time uint64
 
 const clockMask Time = 1<<48 - 1
 
-// Since is the time that has passed from then to t, across a wrap as well.
+// Since returns the time from then to t, also after a wrap.
 func (t Time) Since(then Time) Time { return (t - then) & clockMask }
 
-// After is the time d after t.
+// After returns the time d after t.
 func (t Time) After(d Time) Time { return (t + d) & clockMask }
 
-// signed returns the time from then to t, negative if t is earlier. A distance of more
-// than half the clock counts as past.
+// signed returns the time from then to t, which is negative if t is earlier. A distance of more
+// than half the clock's range counts as negative.
 func (t Time) signed(then Time) int64 { return int64((t-then)<<16) >> 16 }

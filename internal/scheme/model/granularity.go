@@ -12,7 +12,7 @@ func newGranularity(s *Switch) granularity {
 		return perPacket{s}
 	case "flow":
 		if c := s.cfg.Choice; c == "hash" || c == "rehash" || c == "cautious" || c == "grid" && s.cfg.Signal == "weights" {
-			return perPacket{s} // the choice itself sees to it
+			return perPacket{s} // the choice handles flows itself
 		}
 		return &perFlow{memory{Switch: s}}
 	case "flowlet":
@@ -25,12 +25,12 @@ func newGranularity(s *Switch) granularity {
 	return nil
 }
 
-// A path is a remembered one; the zero path is none.
+// A path is a remembered path; the zero path is none.
 type path uint8
 
 func remember(slot int) path { return path(slot + 1) }
 
-// in is the slot, -1 if there is none in a group of n.
+// in returns the slot, or -1 if a group of n paths has no such slot.
 func (p path) in(n int) int {
 	if int(p) > n {
 		return -1
@@ -41,14 +41,14 @@ func (p path) in(n int) int {
 // there returns the slot, or 0 if none is stored.
 func (p path) there() int { return max(int(p), 1) - 1 }
 
-// memory is the paths of all flows.
+// memory holds the paths of all flows.
 type memory struct {
 	*Switch
 	paths [Flows]path
 }
 
-// recall reads the slot and the path of the packet's flow. A path that the group no
-// longer has counts as none.
+// recall reads the slot and the path of the packet's flow. A path that the group no longer has
+// counts as none.
 func (m *memory) recall(p *pass) {
 	p.key = m.flowSlot(p.Flow)
 	p.held = m.paths[p.key].in(p.n)
@@ -61,8 +61,8 @@ func (m *memory) renew(p *pass) int {
 	return slot
 }
 
-// exchange is the hardware form: it chooses for every packet and stores the choice for
-// the first packet of a flowlet or cell.
+// exchange is renew on hardware: it chooses for every packet, but stores the choice only for the
+// first packet of a flowlet or cell.
 func (m *memory) exchange(p *pass, fresh bool) int {
 	slot := m.choice.choose(p)
 	if fresh {
@@ -86,8 +86,8 @@ func (g *perFlow) decide(p *pass) int {
 	return g.renew(p)
 }
 
-// flowlet chooses again after a pause longer than Gap (LetFlow; QALL Alg. 1, lines 11
-// to 20, which omit to store the time).
+// flowlet chooses again after a pause longer than Gap (LetFlow; QALL Alg. 1, lines 11 to 20,
+// which omit storing the time).
 type flowlet struct {
 	memory
 	last [Flows]Time
@@ -106,9 +106,9 @@ func (g *flowlet) decide(p *pass) int {
 	return g.renew(p)
 }
 
-// flowcell chooses again when Cell bytes are full (Presto): a packet that would not
-// fit starts the next cell. Hardware counts IPv4's total length and numbers the cells,
-// which take paths in turn.
+// flowcell chooses again when a cell of Cell bytes is full (Presto). A packet that does not fit
+// starts the next cell. Hardware counts IPv4's total length and numbers the cells, which take the
+// paths in turn.
 type flowcell struct {
 	memory
 	bytes [Flows]uint32
@@ -130,7 +130,7 @@ func (g *flowcell) decide(p *pass) int {
 			return g.exchange(p, fresh)
 		}
 		if fresh {
-			// The next cell begins, or after the last turn the first.
+			// Begin the next cell, or after the last number the first.
 			cell := &g.turns[p.key]
 			if *cell++; *cell >= uint32(p.n) {
 				*cell = 0
@@ -146,7 +146,7 @@ func (g *flowcell) decide(p *pass) int {
 	return g.renew(p)
 }
 
-// ipv4 is the length of a packet that IPv4 states.
+// ipLen returns the length that the IP header contains.
 func (p *Packet) ipLen() uint32 {
 	if p.Flow.Upper != nil {
 		return uint32(p.Len - 14 - 40 - p.carried)
@@ -180,24 +180,23 @@ func (g *adaptive) decide(p *pass) int {
 	return g.renew(p)
 }
 
-// rehash is FlowBender: the hash of a flow includes a number, V, that changes
-// whenever a larger share than Marked of an epoch's acknowledgements echo a
-// congestion mark.
+// rehash is FlowBender. The hash of a flow includes a number, V. V changes when the share of an
+// epoch's acknowledgements that echo a congestion mark exceeds Marked.
 type rehash struct {
 	*Switch
 	flows [Flows]echoes
 }
 
-// echoes contains the marks in a flow's acknowledgements.
+// echoes counts the marks in a flow's acknowledgements.
 type echoes struct {
 	v           uint8
 	acks, marks uint32
-	began       Time // the epoch
+	began       Time // start of the epoch
 }
 
 func (c *rehash) choose(p *pass) int {
 	v := c.flows[c.flowSlot(p.Flow)].v
-	if c.tofino() { // where v is in front of the ports
+	if c.tofino() { // on hardware, V precedes the ports in the hash
 		narrow := p.Flow.bytes()
 		b := narrow[:]
 		if p.Flow.Upper != nil {
@@ -208,8 +207,8 @@ func (c *rehash) choose(p *pass) int {
 	return int(p.Flow.pathHash(c.cfg.Edge, v) % uint64(p.n))
 }
 
-// heed processes an acknowledgement, which concerns the reverse flow. Hardware only
-// looks at acknowledgements for its own hosts, and the one that ends an epoch is the
+// heed processes an acknowledgement, which concerns the reverse flow. Hardware only processes
+// acknowledgements for its own hosts. There, the acknowledgement that ends an epoch is also the
 // first of the next.
 func (c *rehash) heed(p *Packet, now Time) {
 	if c.tofino() && p.Group >= 0 {

@@ -14,13 +14,13 @@ import (
 //   - A register is accessed once. A stored value is exchanged before it is read, and path 0 is the initial value. Slots beyond the group size repeat its paths.
 //   - Congestion has few levels, which come from tables.
 type Hardware struct {
-	Cell  int // bytes of a cell
-	Flows int // slots that flows are remembered in; 0: Flows
+	Cell  int // bytes per cell
+	Flows int // slots in which flows are remembered; 0: Flows
 
 	// The contents of the tables that replace arithmetic.
-	Index   []int // QALL's levels, of 16 occupancies, 16 intervals and 2 trends; occupancies count up fastest
-	Weights []int // by level; a path of the last one there is not, or no news of it
-	Zero    []int // if all weights are 0, these levels have equal weights
+	Index   []int // QALL's levels, for 16 occupancies, 16 intervals and 2 trends; the occupancy is the fastest index
+	Weights []int // weights by level; the last level is for absent paths and paths without news
+	Zero    []int // if all weights are 0, paths with these levels get equal weights
 }
 
 // tofino reports whether the switch is hardware.
@@ -43,7 +43,7 @@ func (h *Hardware) validate(cfg *Config) error {
 	return nil
 }
 
-// tickShift is where in a Time the clock's 1024 ns stand.
+// tickShift is the position of the clock's 1024 ns in a Time.
 const tickShift = 16
 
 // Clock returns the time of the clock ns nanoseconds after it was 0.
@@ -54,7 +54,7 @@ func (h *Hardware) Clock(ns int64) Time {
 	return Time(ns>>10) << tickShift & clockMask
 }
 
-// Interval is a time of ns nanoseconds as the constants of programs have it.
+// Interval converts ns nanoseconds as the constants of programs do.
 func (h *Hardware) Interval(ns int64) Time {
 	if h == nil {
 		return Time(ns / 1000)
@@ -62,7 +62,7 @@ func (h *Hardware) Interval(ns int64) Time {
 	return Time(math.Round(float64(ns)/1024)) << tickShift
 }
 
-// Count is a time as registers and headers have it, in µs or in 1024 ns.
+// Count converts a time to the unit of registers and headers: µs, or 1024 ns on hardware.
 func (h *Hardware) Count(t Time) uint64 {
 	if h == nil {
 		return uint64(t)
@@ -70,7 +70,7 @@ func (h *Hardware) Count(t Time) uint64 {
 	return uint64(t >> tickShift)
 }
 
-// flowSlot is where a flow is remembered.
+// flowSlot returns the slot in which a flow is remembered.
 func (s *Switch) flowSlot(f Flow) uint16 {
 	if s.cfg.LooseFlows {
 		f.Src, f.Dport = 0, f.Dport|3
@@ -81,17 +81,17 @@ func (s *Switch) flowSlot(f Flow) uint16 {
 	return f.Hash()
 }
 
-// draws is how many values a draw has that is shared out among paths.
+// draws is the number of values of a random draw that is divided among paths.
 const draws = 1 << 12
 
-// spread is the path, of n, that a draw leads to.
+// spread returns the path, of n, for a draw.
 func spread(draw uint64, n int) int { return int(((draw%draws+1)*uint64(n) - 1) / draws) }
 
-// grids is how many a weighted draw is from.
+// grids is the number of grids of a weighted draw.
 const grids = 1 << 8
 
-// pick is the path that a grid belongs to. The first path has one at least, and
-// what rounding leaves over is the last one's.
+// pick returns the path of a grid. The first path has at least one grid, and the last path gets
+// what rounding leaves.
 func pick(weights []int, grid uint64) int {
 	total, end := 0, 0
 	for _, w := range weights {
@@ -106,11 +106,11 @@ func pick(weights []int, grid uint64) int {
 	return last
 }
 
-// grids are the weights of the maximum number of paths.
+// grids returns the weights of all slots up to the maximum number of paths.
 func (s *Switch) grids(p *pass) []int {
 	h := s.cfg.Hardware
 	weights := make([]int, s.cfg.Paths)
-	if h.Weights == nil { // the controller gives them, not all 0
+	if h.Weights == nil { // the controller sets the weights, of which at least one is not 0
 		for i := range p.n {
 			weights[i] = int(s.signal.weight(p, i))
 		}
@@ -136,7 +136,7 @@ func (s *Switch) grids(p *pass) []int {
 	return weights
 }
 
-// steps is how many bits of a number up to most are cut off to leave 16 steps.
+// steps returns the number of low bits to drop so that a number up to most has 16 steps.
 func steps(most int64) (shift int) {
 	for int64(16)<<shift < most {
 		shift++
@@ -144,13 +144,13 @@ func steps(most int64) (shift int) {
 	return shift
 }
 
-// packet is the average packet length in a queue, in bytes.
+// packet is the average length of a queued packet in bytes.
 const packet = 1500
 
-// baked is QALL's index as hardware looks it up, by L and T in 16 steps each.
+// A baked is QALL's index as a hardware table, by L and T in 16 steps each.
 type baked struct {
 	levels         []int
-	cells, waiting int // bits cut off
+	cells, waiting int // number of bits dropped
 }
 
 func newBaked(p Params) *baked {
@@ -171,24 +171,23 @@ func (b *baked) congestion(r Report) uint32 {
 
 func (b *baked) max() uint32 { return 0 }
 
-// full is the utilisation of a link that is busy all the time.
+// full is the utilisation of a fully used link.
 const full = 256
 
-// filter is the hardware's low-pass filter, which decays exponentially. To estimate a
-// rate its time constant is near 2^Window µs, such that a full link gives a power of
-// 2.
+// A filter is a hardware low-pass filter with exponential decay. To estimate a rate, its time
+// constant is close to 2^Window µs, chosen such that a full link gives a power of 2.
 type filter struct {
 	value float64
-	at    float64 // as Switch.elapsed has it
+	at    float64 // as returned by Switch.elapsed
 }
 
-// A stopwatch is a clock of filters that has ticks alone. It does not wrap.
+// A stopwatch is a clock for filters in whole ticks. It does not wrap.
 type stopwatch struct {
 	last Time
 	ns   float64
 }
 
-// elapsed is the time by which filters fade, in ns.
+// elapsed returns the time in ns by which filters decay.
 func (s *Switch) elapsed(now Time) float64 {
 	if s.cfg.Elapsed != nil {
 		return float64(s.cfg.Elapsed())
@@ -198,17 +197,16 @@ func (s *Switch) elapsed(now Time) float64 {
 	return s.watch.ns
 }
 
-// filter is the time constant, in ns, and the bits to cut off that make full of
-// a full link.
+// filter returns the time constant in ns, and the number of bits to drop so that a full link
+// gives full.
 func (p *Params) filter() (constant float64, shift int) {
-	rate := float64(p.Link) / 8e9 // bytes in a ns
+	rate := float64(p.Link) / 8e9 // bytes per ns
 	window := float64(uint64(1000) << p.Window)
 	shift = max(0, int(math.Round(math.Log2(rate*window/full))))
 	return math.Round(full * math.Exp2(float64(shift)) / rate), shift
 }
 
-// average adds a probe, marked or not, and returns the share of marked probes in
-// 255ths.
+// average adds a probe, marked or not, and returns the share of marked probes in 255ths.
 func (f *filter) average(marked bool, constant, now float64) uint8 {
 	mark := 0.0
 	if marked {
@@ -219,7 +217,7 @@ func (f *filter) average(marked bool, constant, now float64) uint8 {
 	return uint8(int(f.value) >> 8)
 }
 
-// add counts a packet and returns the utilisation, of full.
+// add counts a packet and returns the utilisation as a fraction of full.
 func (f *filter) add(p *Params, bytes int, now float64) uint32 {
 	constant, shift := p.filter()
 	f.value = f.value*math.Exp((f.at-now)/constant) + float64(bytes)

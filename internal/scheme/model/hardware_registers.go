@@ -9,13 +9,13 @@ import (
 // that are accessed together share a cell, the first in the upper half. Values that
 // are read for all paths at once have a copy for each slot. Slots have no valid bit.
 
-// pair is the cell of two numbers of so many bits.
+// pair returns a cell of two numbers with the given width.
 func pair(first, second uint64, bits int) uint64 { return first<<bits | second }
 
-// noPort stands for the ports of slots that a group does not have.
+// noPort is the port of slots that a group does not have.
 const noPort = 511
 
-// hardwareCells are Cells where they are others; nil where they are not.
+// hardwareCells returns Cells for registers that differ on hardware, and nil for others.
 func (s *Switch) hardwareCells(register string) []uint64 {
 	name, slot := copyOf(register)
 	for _, block := range []any{s.grain, s.signal, s.choice, s.guard, s} {
@@ -30,8 +30,8 @@ func (s *Switch) hardwareCells(register string) []uint64 {
 	return nil
 }
 
-// copyOf takes a name such as LbIngress.queue_3.q_len apart. Registers that there
-// is one of have the slot -1.
+// copyOf splits a name such as LbIngress.queue_3.q_len into name and slot. For registers without
+// copies the slot is -1.
 func copyOf(register string) (name string, slot int) {
 	slot = -1
 	parts := strings.Split(register, ".")
@@ -82,7 +82,7 @@ func (c *sampled) hardware(register string, _ int) []uint64 {
 	return collect(c.best, func(held lastBest) uint64 { return uint64(held[0].there()) })
 }
 
-func (c *orderly) hardware(register string, slot int) []uint64 {
+func (c *qdapsHardware) hardware(register string, slot int) []uint64 {
 	if register != "fl" {
 		return c.sampled.hardware(register, slot)
 	}
@@ -95,7 +95,7 @@ func (c *orderly) hardware(register string, slot int) []uint64 {
 
 func (q *queue) hardware(register string, _ int) []uint64 {
 	if strings.HasPrefix(register, "q_len_") {
-		return q.haunted()
+		return q.ghostLengths()
 	}
 	if register != "q_len" {
 		return nil
@@ -105,7 +105,7 @@ func (q *queue) hardware(register string, _ int) []uint64 {
 	return cells
 }
 
-// hardware returns the grades times 256, which leaves a byte for the order of paths.
+// hardware returns the grades times 256. The low byte is left for the order of paths.
 func (o *occupancy) hardware(register string, _ int) []uint64 {
 	if register != "q_C" {
 		return nil
@@ -115,10 +115,10 @@ func (o *occupancy) hardware(register string, _ int) []uint64 {
 	return cells
 }
 
-// haunted are the lengths as the ghost thread writes them, by numbers of queues:
-// each port has four, of which programs use the first. The last of all stands
-// for slots that a group does not have.
-func (q *queue) haunted() []uint64 {
+// ghostLengths returns the queue lengths as the ghost thread writes them, by queue number. Each port
+// has four queues, of which programs use the first. The last one stands for slots that a group
+// does not have.
+func (q *queue) ghostLengths() []uint64 {
 	const perPort = 4
 	cells := make([]uint64, perPort*len(q.len))
 	for port, n := range q.len {
@@ -173,8 +173,7 @@ func (d *degree) hardware(register string, slot int) []uint64 {
 	})
 }
 
-// Levels that are compared for the minimum are multiples of 256; the bits below break
-// ties.
+// Levels compared for a minimum are multiples of 256. The low bits break ties.
 func (l *load) hardware(register string, _ int) []uint64 {
 	if register != "q_C" {
 		return nil
@@ -207,7 +206,7 @@ func (o *oneWay) hardware(register string, slot int) []uint64 {
 	return o.queue.hardware(register, slot)
 }
 
-func (c *wary) hardware(register string, _ int) []uint64 {
+func (c *hermesHardware) hardware(register string, _ int) []uint64 {
 	cells := make([]uint64, Flows)
 	for i := range cells {
 		f, w := &c.flows[i], &c.windows[i]
@@ -232,14 +231,14 @@ func (c *rehash) hardware(register string, _ int) []uint64 {
 		return nil
 	}
 	return collect(c.flows[:], func(e echoes) uint64 {
-		// Above 0 if the share of marks is above the limit.
+		// The score is above 0 if the share of marks exceeds the limit.
 		score := 100*int64(e.marks) - int64(c.cfg.Marked)*int64(e.acks)
 		return pair(uint64(uint32(score)), c.cfg.Hardware.Count(e.began), 32)
 	})
 }
 
-// hardware returns registers of the switch: the values that CONGA's leaves report
-// next, and the values of probes, as a copy for each slot.
+// hardware returns registers of the switch that have a copy for each slot: the values that
+// CONGA's leaves report next, and the values of probes.
 func (s *Switch) hardware(register string, slot int) []uint64 {
 	if register == "fb_tag" {
 		return collect(s.feedback, func(next int) uint64 { return uint64(next % s.cfg.Paths) })
@@ -256,7 +255,7 @@ func (s *Switch) hardware(register string, slot int) []uint64 {
 			return uint64(k.marks)
 		},
 		"class": func(k pathState) uint64 {
-			return []uint64{good: 0, grey: 0x1000, congested: 0xF000}[(&cautious{Switch: s}).class(k)]
+			return []uint64{good: 0, grey: 0x1000, congested: 0xF000}[(&hermes{Switch: s}).class(k)]
 		},
 	}
 	value := values[register]
@@ -284,7 +283,7 @@ func (g *rlb) hardware(register string, _ int) []uint64 {
 	case "ig_clone":
 		return g.times(g.reports.last[:])
 	case "qe_clone":
-		if k, ok := g.signal.(keeper); g.transit || !ok || k.cells(register) == nil { // else it is the signal's
+		if k, ok := g.signal.(keeper); g.transit || !ok || k.cells(register) == nil { // otherwise the signal stores it
 			return g.times(g.reports.last[:])
 		}
 	case "until":
@@ -299,12 +298,12 @@ func (g *rlb) hardware(register string, _ int) []uint64 {
 	return nil
 }
 
-// setCopy writes a cell of a register of which there is one for each slot, on hardware.
+// setCopy writes a cell of a register that has a copy for each slot on hardware.
 func (s *Switch) setCopy(name string, slot, index int, v uint64) bool {
 	switch {
 	case name == "rtt":
 		s.paths.of(index)[slot].rtt = uint32(v)
-	case name == "until" && s.guard != nil: // two numbers, see hardware
+	case name == "until" && s.guard != nil: // two numbers in a cell: see hardware
 		s.SetFaulty(index, v>>32 != 0)
 		s.guard.until[index] = Time(uint32(v)) << tickShift
 	default:

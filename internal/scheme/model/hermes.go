@@ -1,10 +1,9 @@
 package model
 
-// cautious is Hermes (its Algorithm 2): a flow gets a path when it is new, of
-// the best class there is and of these the least used one. It keeps that unless
-// the path is congested and the flow itself is large, slow, and would find a
-// path that is notably better.
-type cautious struct {
+// hermes is Hermes (its Algorithm 2). A new flow gets a path of the best available class, and
+// of these the least used one. The flow keeps its path unless the path is congested, the flow is
+// large and slow, and another path is notably better.
+type hermes struct {
 	*Switch
 	flows [Flows]struct {
 		path path
@@ -22,7 +21,7 @@ const (
 	congested
 )
 
-func (c *cautious) class(k pathState) int {
+func (c *hermes) class(k pathState) int {
 	switch {
 	case k.marks < c.cfg.TECN && k.rtt < c.cfg.Low:
 		return good
@@ -32,7 +31,7 @@ func (c *cautious) class(k pathState) int {
 	return grey
 }
 
-func (c *cautious) choose(p *pass) int {
+func (c *hermes) choose(p *pass) int {
 	f := &c.flows[p.Flow.Hash()]
 	p.held = f.path.in(p.n)
 	isNew := p.held < 0 || p.now.Since(f.last) > c.cfg.Timeout
@@ -56,13 +55,13 @@ func (c *cautious) choose(p *pass) int {
 	return slot
 }
 
-// rateLimit is the share R of a link's rate, in bytes for 2^Window µs.
-func (c *cautious) rateLimit() uint32 { return uint32(c.capacity() * c.cfg.R / 100) }
+// rateLimit returns the share R of a link's rate, in bytes per 2^Window µs.
+func (c *hermes) rateLimit() uint32 { return uint32(c.capacity() * c.cfg.R / 100) }
 
 // best returns the path with the lowest rate in the best class. With a path to
 // compare, it only considers notably better paths. Ties are resolved in turn from a
 // random path on. The default is the compared path, or the flow's own.
-func (c *cautious) best(p *pass, than *pathState) int {
+func (c *hermes) best(p *pass, than *pathState) int {
 	first := c.random(p.n)
 	slot, best := p.held, [2]uint32{congested, 0}
 	if than == nil {
@@ -82,19 +81,19 @@ func (c *cautious) best(p *pass, than *pathState) int {
 	return slot
 }
 
-// wary is Hermes on hardware. The flow's path is read before it is known whether the
+// hermesHardware is Hermes on hardware. The flow's path is read before it is known whether the
 // flow moves. If it moves, the packet recirculates to write the new path, and packets
 // behind it use the old path meanwhile. Rates are bytes in consecutive windows; the
 // rate of a path is the utilisation of its first link in eighths.
-type wary struct {
-	cautious
+type hermesHardware struct {
+	hermes
 	windows [Flows]struct {
 		bytes uint32
 		began Time
 	}
 }
 
-func (c *wary) choose(p *pass) int {
+func (c *hermesHardware) choose(p *pass) int {
 	key := c.flowSlot(p.Flow)
 	f, w := &c.flows[key], &c.windows[key]
 	if p.Round.Count > 0 {
@@ -131,9 +130,9 @@ func (c *wary) choose(p *pass) int {
 	return held
 }
 
-// best is the path that a flow would move to, -1 if there is none that is open.
-// Of equals the next counts from the first on.
-func (c *wary) best(p *pass, than *pathState, first int) int {
+// best returns the path that a flow would move to, or -1 if no path is open. Of equally good
+// paths it takes the first one, starting from first.
+func (c *hermesHardware) best(p *pass, than *pathState, first int) int {
 	slot, least := -1, [2]int{congested}
 	for i := range p.n {
 		s := (first + i) % p.n

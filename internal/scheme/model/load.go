@@ -1,17 +1,16 @@
 package model
 
-// load is the bytes that each port has sent lately, as HULA and DHLB estimate
-// it: U = size + U(1 - dt/delta) with delta = 2^Window µs. DHLB prints delta
-// times that (Eq. 1), which diverges, and turns negative for dt > delta; an
-// estimate older than delta is 0.
+// load estimates the bytes that each port has recently sent, as HULA and DHLB do: U = size + U(1
+// - dt/delta) with delta = 2^Window µs. DHLB's Eq. 1 multiplies this by delta, which diverges and
+// is negative for dt > delta. Here, an estimate older than delta is 0.
 type load struct {
 	*Switch
 	reporter
 	nothing
 	egressSide  [512]estimate
 	ingressSide [512]estimate
-	fades
-	filters [512]filter // on hardware, instead of the estimates
+	commonDecay
+	filters [512]filter // replace the estimates on hardware
 }
 
 type estimate struct {
@@ -19,40 +18,40 @@ type estimate struct {
 	at    Time
 }
 
-// Differences of conweave-ns3's CONGA, selected by Variant.Steps and
-// Variant.HeardNews. It uses the estimator of CONGA's paper: all loads of a switch
-// decay together, by a fifth each 50 µs, so that a busy link holds the bytes of 250
-// µs. In the programs each load decays on its own, as in HULA: a link that was idle
-// for 2^Window µs is forgotten, while the paper's estimator still has a third of it.
+// Variant.Steps and Variant.HeardNews select the behaviour of CONGA in conweave-ns3. It uses the
+// estimator of CONGA's paper: all loads of a switch decay together, by a fifth every 50 µs, so a
+// busy link holds the bytes of 250 µs. In the programs each load decays separately, as in HULA.
+// The load of a link that was idle for 2^Window µs is then 0, while the paper's estimator still
+// has a third of it.
 const (
 	stepEvery = 50  // µs
 	stepWhole = 250 // µs
-	newsLife  = 500 // µs: older news is forgotten, as often as that
+	newsLife  = 500 // µs: information expires at this age, and is checked at this interval
 )
 
-// A fades is how far the loads of a switch have faded: from its first packet on.
-type fades struct {
-	on    bool // else each load fades by itself
+// A fades tracks the common decay of a switch's loads, which starts with its first packet.
+type commonDecay struct {
+	on    bool // false: each load decays separately
 	begun bool
 	began Time
 	taken int
 }
 
-// begin notes when the first packet came.
-func (s *fades) begin(now Time) {
+// begin records the time of the first packet.
+func (s *commonDecay) begin(now Time) {
 	if !s.begun {
 		s.begun, s.began = true, now
 	}
 }
 
-// step lets all loads fade up to now.
+// step applies the decay of all loads up to now.
 func (l *load) step(now Time) {
 	l.begin(now)
 	due := int(now.Since(l.began) / stepEvery)
 	if due == l.taken {
 		return
 	}
-	for range min(due-l.taken, 128) { // after which nothing of any load is left
+	for range min(due-l.taken, 128) { // after this many steps, every load is 0
 		for port := range l.egressSide {
 			for _, e := range []*estimate{&l.egressSide[port], &l.ingressSide[port]} {
 				e.bytes = uint32(uint64(e.bytes) * 4 / 5)
@@ -62,9 +61,9 @@ func (l *load) step(now Time) {
 	l.taken = due
 }
 
-// stale reports whether information has expired: switches check every newsLife for
-// older information.
-func (s *fades) stale(news, now Time) bool {
+// stale reports whether information has expired. Switches check for expired information every
+// newsLife.
+func (s *commonDecay) stale(news, now Time) bool {
 	looked := now.Since(s.began) / newsLife * newsLife
 	return looked > news.Since(s.began)+newsLife
 }
@@ -82,8 +81,8 @@ func (l *load) egress(d Departure, now Time) (Report, bool) {
 	if l.tofino() {
 		sent := l.filters[d.Port].add(&l.cfg.Params, d.Len, l.elapsed(now))
 		l.egressSide[d.Port] = estimate{sent, now}
-		// Hardware reports a port's load at most so often: where T_b is for RLB's
-		// departures, Hermes needs a report each window only.
+		// Hardware limits the rate of a port's reports. For RLB's departures the period is T_b.
+		// Hermes needs only one report per window.
 		period := l.cfg.Tb
 		if l.cfg.Choice == "cautious" && l.guard != nil {
 			period = l.cfg.Hardware.Interval(1000 << l.cfg.Window)
@@ -117,8 +116,8 @@ func (l *load) count(port, bytes int, now Time) {
 
 func (l *load) learn(r Report, now Time) { l.ingressSide[r.Port] = estimate{r.Sent, now} }
 
-// sent returns the load of a port as far as ingress knows. A reported load holds
-// until the next report is overdue, at twice T_b; on hardware it never fades.
+// sent returns the load of a port as known at ingress. A reported load is valid until the next
+// report is overdue, at twice T_b. On hardware it does not expire.
 func (l *load) sent(port int, now Time) uint32 {
 	if l.tofino() {
 		return l.ingressSide[port].bytes
@@ -149,16 +148,16 @@ func (l *load) eighths(sent uint32) uint8 {
 	return uint8(min(most, uint64(sent)*reciprocal>>32))
 }
 
-// A Probe describes the paths to its sender.
+// A Probe describes the paths to its origin.
 type Probe struct {
-	Origin int    // the group that leads there
-	Util   uint32 // HULA: bytes on the busiest link of the path, on hardware its utilisation
-	Degree uint8  // DHLB: the least load degree of a link of the path
-	Seq    uint16 // DHLB: counts the probes of the origin
-	Hop    uint8  // DHLB: switches passed
+	Origin int    // group of paths that lead to the origin
+	Util   uint32 // HULA: bytes on the busiest link of the path; on hardware, the link's utilisation
+	Degree uint8  // DHLB: smallest load degree of the path's links
+	Seq    uint16 // DHLB: sequence number of the origin's probes
+	Hop    uint8  // DHLB: number of switches passed
 }
 
-// prober is a signal that lives on probes.
+// A prober is a signal that uses probes.
 type prober interface {
 	probe(p Probe, slot, port int, now Time) Probe
 }
@@ -179,8 +178,8 @@ func (s *Switch) Probe(p Probe, port int, now Time) (Probe, bool) {
 	return p, false
 }
 
-// utilisation is HULA's signal: for each destination the best path, by the
-// utilisation of its busiest link.
+// utilisation is HULA's signal: the best path to each destination, by the utilisation of its
+// busiest link.
 type utilisation struct {
 	load
 	best byGroup[bestHop]
@@ -192,9 +191,9 @@ type bestHop struct {
 	at   Time
 }
 
-// probe changes the best path for a better one, with any news of itself, and
-// if there has been none for too long. Hardware cannot look at the time as well:
-// it takes one that is as good too, and gives the best path up when asked for it.
+// probe replaces the best path if the probe's path is better, if the probe took the best path
+// itself, or if the best path had no probe for too long. Hardware cannot read the time as well:
+// it also accepts an equally good path, and discards an expired best path when it is requested.
 func (u *utilisation) probe(p Probe, slot, port int, now Time) Probe {
 	util := max(p.Util, u.sent(port, now))
 	b := u.best.of(p.Origin)
@@ -209,7 +208,7 @@ func (u *utilisation) probe(p Probe, slot, port int, now Time) Probe {
 	return p
 }
 
-// bestOf takes the best path, any if no probe has come yet.
+// bestOf chooses the best path, or any path before the first probe.
 type bestOf struct{ *Switch }
 
 func (c bestOf) choose(p *pass) int {
@@ -227,17 +226,16 @@ func (c bestOf) choose(p *pass) int {
 	return c.random(p.n)
 }
 
-// degree is DHLB's signal: a load degree for each path (Table 2; its degree of 4 is a
-// misprint, Table 1 has none). Of the paths with the same next hop, the best one with
-// a recent probe counts. A path without probes, while probes of other paths arrive, is
-// silent and has degree 0.
+// degree is DHLB's signal: a load degree for each path (Table 2; the degree 4 there is a
+// misprint, because Table 1 has none). Of the paths with the same next hop, the best one with a
+// recent probe counts. A path is silent, with degree 0, if probes arrive only on other paths.
 type degree struct {
 	load
 	degrees byGroup[[MaxPaths]pathDegree]
-	newest  byGroup[uint16] // sequence number of the last probe, along any path
+	newest  byGroup[uint16] // sequence number of the last probe on any path
 }
 
-// missed is how many probes in a row a path may miss before it counts as silent.
+// missed is the number of consecutive probes that a path may miss before it counts as silent.
 const missed = 3
 
 // silent reports whether a path has missed probes that came along other paths.
@@ -245,8 +243,8 @@ func (d *degree) silent(group, slot int) bool {
 	return *d.newest.of(group)-d.degrees.of(group)[slot].seq > missed
 }
 
-// forget is what hardware does instead, which compares no sequence numbers: it
-// gives up the paths of a group that no probe came along for long.
+// forget is the hardware's replacement for comparing sequence numbers: it discards the paths of a
+// group if no probe has arrived on any of them for long.
 func (d *degree) forget(p *pass) {
 	for slot := range p.n {
 		k := &d.degrees.of(p.Group)[slot]
@@ -258,12 +256,13 @@ func (d *degree) forget(p *pass) {
 
 type pathDegree struct {
 	degree uint8
-	seq    uint16 // of the last probe along the path
+	seq    uint16 // sequence number of the last probe on the path
 	at     Time
-	known  bool // on hardware, where a path without news is none
+	known  bool // on hardware: the path has had a probe, and exists
 }
 
-// loadDegree is Table 1, its ranges closed below: percent of the link is used.
+// loadDegree implements Table 1, whose ranges include their lower limit. percent is the
+// utilisation of the link.
 func loadDegree(percent uint64) uint8 {
 	switch {
 	case percent < 25:
@@ -281,7 +280,7 @@ func loadDegree(percent uint64) uint8 {
 func (d *degree) probe(p Probe, slot, port int, now Time) Probe {
 	sent, whole := uint64(d.sent(port, now)), d.capacity()
 	if d.tofino() {
-		sent, whole = sent+1, full // the end of a step
+		sent, whole = sent+1, full // end of a step
 		p.Degree = min(p.Degree, loadDegree((100*sent-1)/whole))
 	} else {
 		p.Degree = min(p.Degree, loadDegree(100*sent/whole))
@@ -290,7 +289,7 @@ func (d *degree) probe(p Probe, slot, port int, now Time) Probe {
 	k := &d.degrees.of(p.Origin)[slot]
 	k.seq, *d.newest.of(p.Origin) = p.Seq, p.Seq
 	old := now.Since(k.at) > 2*d.cfg.TProbe
-	if d.tofino() { // which takes news of more than half a clock ago for fresh
+	if d.tofino() { // hardware takes information older than half the clock's range as new
 		old = now.signed(k.at) > int64(2*d.cfg.TProbe)
 	}
 	if p.Degree >= k.degree || old {
@@ -299,7 +298,7 @@ func (d *degree) probe(p Probe, slot, port int, now Time) Probe {
 	return p
 }
 
-// cost is the level that hardware keeps.
+// cost returns the level that hardware stores.
 func (d *degree) cost(p *pass, slot int) uint32 {
 	h := d.cfg.Hardware
 	switch {
@@ -311,7 +310,7 @@ func (d *degree) cost(p *pass, slot int) uint32 {
 	return uint32(d.degrees.of(p.Group)[slot].degree)
 }
 
-// weight returns the degree of a path, 0 if it is silent.
+// weight returns the degree of a path, or 0 if the path is silent.
 func (d *degree) weight(p *pass, slot int) uint32 {
 	if d.silent(p.Group, slot) {
 		return 0

@@ -6,13 +6,13 @@ import (
 	"github.com/p4lb/p4lb/fitting"
 )
 
-// behaviour is QALL's signal: how a port's queue behaves, weighed to an index
-// of congestion where reports arrive.
+// behaviour is QALL's signal: the behaviour of a port's queue, which ingress converts to a
+// congestion index when reports arrive.
 //
-// Egress (Alg. 3) measures L, the occupancy that a packet met, T, the time
-// since the packet before it, and V, whether L last rose or fell. The paper
-// leaves V open for equal L; here it keeps, falling at first. A port that has
-// never sent has been idle, T = tau.
+// Egress (Alg. 3) measures L, the occupancy that a packet met, T, the time since the packet
+// before it, and V, whether L last rose or fell. The paper does not define V for equal L. Here V
+// keeps its value, which is initially falling. A port that has never sent counts as idle, with T
+// = tau.
 type behaviour struct {
 	*Switch
 	reporter
@@ -59,9 +59,8 @@ func (b *behaviour) egress(d Departure, now Time) (Report, bool) {
 	return r, b.cfg.Direct || b.due(d.Port, b.cfg.Tb, now)
 }
 
-// occupancy is L of 255, with the division by the queue's capacity as the
-// product that a switch makes of it; on hardware in 16 steps of the cells that
-// any queue holds.
+// occupancy returns L as a fraction of 255. Switches replace the division by the queue's capacity
+// by a multiplication. On hardware L has 16 steps of the cells that a queue can hold.
 func (b *behaviour) occupancy(d Departure) uint8 {
 	if k, ok := b.index.(*baked); ok {
 		return uint8(min(15, d.Met>>k.cells))
@@ -75,8 +74,8 @@ func (b *behaviour) learn(r Report, now Time) {
 	in.Report, in.at, in.congestion = r, now, b.index.congestion(r)
 }
 
-// cost is C, the congestion index. State older than Age belongs to a port that has
-// had no traffic since, and counts for nothing.
+// cost returns C, the congestion index. State older than Age counts as 0, because the port has
+// had no traffic since then.
 func (b *behaviour) cost(p *pass, slot int) uint32 {
 	in := &b.ingressSide[b.port(p, slot)]
 	if b.cfg.Age > 0 && p.now.Since(in.at) > b.cfg.Age {
@@ -85,14 +84,14 @@ func (b *behaviour) cost(p *pass, slot int) uint32 {
 	return in.congestion
 }
 
-// weight is Eq. 6. A weight of 0 would end all news of the port: it stays at
-// 1/256 of the largest.
+// weight is Eq. 6. With weight 0 the port would get no traffic and send no more reports, so the
+// weight is at least 1/256 of the largest.
 func (b *behaviour) weight(p *pass, slot int) uint32 {
 	return max(b.cmax-min(b.cmax, b.cost(p, slot)), b.cmax>>8, 1)
 }
 
-// eq4 is Eq. 4, C = L(tau-T)V, with T up to tau: past that the paper's C
-// would be negative.
+// eq4 is Eq. 4, C = L(tau-T)V, with T limited to tau, because the paper's C would be negative
+// beyond it.
 type eq4 struct{ tau Time }
 
 func (q *eq4) congestion(r Report) uint32 {
@@ -107,8 +106,8 @@ type fitted struct {
 	cmax int64
 }
 
-// patternMax is C_max where the controller gives the polynomial, which it has
-// scaled to that.
+// patternMax is C_max if the controller sets the polynomial. The controller scales it to this
+// value.
 const patternMax = 1000
 
 func newFitted(p Params) *fitted {

@@ -1,12 +1,12 @@
 package model
 
-// ordered is QDAPS and, with one-way delays, QDAPS*: it chooses the shortest queue in
+// qdaps is QDAPS and, with one-way delays, QDAPS*: it chooses the shortest queue in
 // which a packet leaves after the flow's last packet (Section III-B).
 //
 // The paper's "d output ports" are the first D of the qualifying ports in a random
 // order, or all of them. If none qualifies, the packet follows the last one, whose
 // queue keeps the order.
-type ordered struct {
+type qdaps struct {
 	*Switch
 	signal waiter
 	flows  [Flows]struct {
@@ -15,11 +15,11 @@ type ordered struct {
 	}
 }
 
-// orderly is QDAPS on hardware. The flow's register is accessed once, so the path is
-// chosen first, as in DRILL, and used if the packet leaves after the flow's last
-// packet. A difference of more than half the clock also counts as later, except for
-// the time that a queue can take; beyond it the flow is new.
-type orderly struct {
+// qdapsHardware is QDAPS on hardware. The flow's register can be accessed only once. The path is
+// therefore chosen first, as in DRILL, and used if the packet leaves after the flow's last
+// packet. A difference of more than half the clock's range also counts as later, unless it is
+// within the longest queueing time. Beyond this time the flow is new.
+type qdapsHardware struct {
 	sampled
 	flows [Flows]struct {
 		expected Time
@@ -30,7 +30,7 @@ type orderly struct {
 // longestQueue is the maximum waiting time of a packet: 134 ms.
 const longestQueue = 1 << 17 << tickShift
 
-func (c *orderly) choose(p *pass) int {
+func (c *qdapsHardware) choose(p *pass) int {
 	slot := c.sampled.choose(p)
 	queued, _ := c.signal.(waiter).queueing(p, slot)
 	leaves := p.now.After(Time(queued)<<tickShift + c.signal.(waiter).way(p, slot))
@@ -41,7 +41,7 @@ func (c *orderly) choose(p *pass) int {
 	return f.path.there()
 }
 
-// waiter is a signal that knows how long a packet would take.
+// A waiter is a signal that can predict the queueing delay of a packet.
 type waiter interface {
 	signal
 	queueing(p *pass, slot int) (packets uint32, delay Time)
@@ -49,7 +49,7 @@ type waiter interface {
 	way(p *pass, slot int) Time
 }
 
-// A lane is a path that QDAPS looks at.
+// A lane is a path that QDAPS considers.
 type lane struct {
 	slot      int
 	len       uint32
@@ -58,7 +58,7 @@ type lane struct {
 	qualifies bool
 }
 
-func (c *ordered) choose(p *pass) int {
+func (c *qdaps) choose(p *pass) int {
 	f := &c.flows[p.Flow.Hash()]
 	p.held = f.path.in(p.n)
 	lanes := c.lanes(p, f.expected)
@@ -85,9 +85,9 @@ func (c *ordered) choose(p *pass) int {
 	return taken.slot
 }
 
-// lanes looks at all paths in the order in which they are preferred: from a
-// random one on, or at random if only D of them count.
-func (c *ordered) lanes(p *pass, expected Time) (lanes [MaxPaths]lane) {
+// lanes returns the paths in order of preference: from a random path on, or in random order if
+// only D of them count.
+func (c *qdaps) lanes(p *pass, expected Time) (lanes [MaxPaths]lane) {
 	if c.cfg.D >= c.cfg.Paths {
 		first := c.random(p.n)
 		for i := range p.n {
@@ -102,31 +102,31 @@ func (c *ordered) lanes(p *pass, expected Time) (lanes [MaxPaths]lane) {
 	return lanes
 }
 
-func (c *ordered) lane(p *pass, slot int, expected Time) lane {
+func (c *qdaps) lane(p *pass, slot int, expected Time) lane {
 	l := lane{slot: slot}
 	l.len, l.delay = c.signal.queueing(p, slot)
 	if o, ok := c.signal.(*oneWay); ok {
-		// expected and the delays contain the same offset of the clocks. An arrival
-		// later than any queue allows is by a clock of before: the flow is new.
+		// expected and the delays contain the same clock offset. If expected is later than any
+		// queue allows, it is from before a wrap, and the flow is new.
 		takes := l.delay + o.way(p, slot)
 		l.load = int64(takes.Since(o.reference(p)))
 		l.qualifies = p.held < 0 || expected.Since(p.now).Since(takes) > longestWait
 		return l
 	}
-	left := expected.signed(p.now) // until the last packet is gone
+	left := expected.signed(p.now) // time until the last packet has left
 	l.load = int64(l.len)
 	l.qualifies = p.held < 0 || left <= 0 || int64(l.delay) > left // Eq. 2
 	return l
 }
 
-// queueing is QD of Eq. 1, M(l+1)/C, with M/C as the port's service time.
+// queueing returns QD of Eq. 1, M(l+1)/C. M/C is the port's service time.
 func (q *queue) queueing(p *pass, slot int) (uint32, Time) {
 	length := q.queue(p, slot)
 	return length, Time(uint64(length+1) * uint64(q.ports[q.port(p, slot)].Service) >> 16)
 }
 
-// join makes the queue of a port longer by a packet at once, where egress writes
-// the exact length when one departs.
+// join adds a packet to the queue length of a port at once. Egress writes the exact length when a
+// packet leaves.
 func (q *queue) join(port int) {
 	if q.cfg.Direct && !q.tofino() {
 		q.len[port]++
@@ -135,19 +135,19 @@ func (q *queue) join(port int) {
 
 func (q *queue) way(*pass, int) Time { return 0 }
 
-// oneWay is the signal of QDAPS*: the local queues, and the delays from leaf to
-// leaf, which packets carry there and back. Each delay contains the lead of one
-// leaf's clock over the other's. 0 marks a path that was never measured.
+// oneWay is the signal of QDAPS*: the local queues, and the one-way delays between leaves, which
+// packets carry in both directions. Each delay includes the offset between the leaves' clocks. 0
+// marks a path that was never measured.
 type oneWay struct {
 	queue
 	to, from byGroup[[MaxPaths]Time]
 }
 
-// longestWait is longer than a packet waits in any queue, in µs.
+// longestWait exceeds the queueing time in any queue, in µs.
 const longestWait = 1 << 18
 
-// way returns the delay of a path. A path that was never measured counts like the
-// reference, so that packets try it.
+// way returns the delay of a path. A path that was never measured has the delay of the reference,
+// so that packets try it.
 func (o *oneWay) way(p *pass, slot int) Time {
 	if way := o.to.of(p.Group)[slot]; way != 0 {
 		return way
@@ -155,8 +155,8 @@ func (o *oneWay) way(p *pass, slot int) Time {
 	return o.reference(p)
 }
 
-// reference returns the delay that the others are compared with: the least of the
-// measured ones, on hardware the first of them; 0 if no path is measured.
+// reference returns the delay for comparing the others: the smallest measured one; on hardware,
+// the first measured one; 0 if no path is measured.
 func (o *oneWay) reference(p *pass) (least Time) {
 	ways := o.to.of(p.Group)
 	if o.tofino() {
@@ -175,8 +175,8 @@ func (o *oneWay) reference(p *pass) (least Time) {
 	return least
 }
 
-// cost is what hardware compares: the time to the other leaf by a path, by that
-// leaf's clock, relative to the reference.
+// cost returns what hardware compares: the time to the other leaf on a path, by that leaf's
+// clock, relative to the reference.
 func (o *oneWay) cost(p *pass, slot int) uint32 {
 	if !o.tofino() {
 		return o.queue.cost(p, slot)

@@ -42,7 +42,7 @@ func (s *Switch) cells(register string) []uint64 {
 	return nil
 }
 
-// pathRegister is a register indexed by group*16 + slot.
+// pathRegister returns the cells of a register indexed by group*16 + slot.
 func pathRegister[T any](groups byGroup[[MaxPaths]T], f func(T) uint64) []uint64 {
 	cells := []uint64{}
 	for _, paths := range groups {
@@ -51,12 +51,12 @@ func pathRegister[T any](groups byGroup[[MaxPaths]T], f func(T) uint64) []uint64
 	return cells
 }
 
-// A keeper is a block that remembers something.
+// A keeper is a block with state.
 type keeper interface {
 	cells(register string) []uint64
 }
 
-// valid marks a cell of 16 bits that holds something.
+// valid marks a 16-bit cell as valid.
 const valid = 1 << 15
 
 func pathCells(list []path) []uint64 {
@@ -76,7 +76,7 @@ func collect[T any](list []T, f func(T) uint64) []uint64 {
 	return cells
 }
 
-// flags are cells of one bit.
+// flags returns cells of one bit.
 func flags(list []bool) []uint64 {
 	return collect(list, func(f bool) uint64 {
 		if f {
@@ -259,7 +259,7 @@ func (g *adaptive) cells(register string) []uint64 {
 	return nil
 }
 
-func (c *ordered) cells(register string) []uint64 {
+func (c *qdaps) cells(register string) []uint64 {
 	switch register {
 	case "fl_D":
 		cells := make([]uint64, len(c.flows))
@@ -277,7 +277,7 @@ func (c *ordered) cells(register string) []uint64 {
 	return nil
 }
 
-func (c *cautious) cells(register string) []uint64 {
+func (c *hermes) cells(register string) []uint64 {
 	switch register {
 	case "path_rate":
 		return pathRegister(c.used, func(e estimate) uint64 { return uint64(e.bytes) })
@@ -351,12 +351,12 @@ func (g *rlb) cells(register string) []uint64 {
 	return nil
 }
 
-// SetCell writes a cell of a register that a controller writes, by the name that
-// Cells knows it under. It is false if the model has no such register, or none
-// that is the controller's.
+// SetCell writes a cell of a register that a controller may write, by the name that Cells
+// accepts. It returns false if the model has no such register, or if controllers may not write
+// it.
 func (s *Switch) SetCell(register string, index int, v uint64) bool {
 	if u, ok := s.signal.(*utilisation); ok && register == "best" && s.tofino() {
-		u.best.of(index).hop = 0 // the written value means none
+		u.best.of(index).hop = 0 // value 0 means no best path
 		return true
 	}
 	if name, slot := copyOf(register); slot >= 0 {
@@ -379,7 +379,7 @@ func (s *Switch) SetCell(register string, index int, v uint64) bool {
 	return true
 }
 
-// setCell writes what RLB counts, for a controller that starts it over.
+// setCell writes a counter of RLB, so that a controller can reset it.
 func (g *rlb) setCell(register string, index int, v uint32) bool {
 	switch register {
 	case "ig_q":

@@ -5,53 +5,53 @@ import (
 	"math"
 )
 
-// rlb is RLB around any scheme, or RLB* with its limits to recirculation and
-// the failed ports that the controller finds.
+// rlb is RLB in combination with any scheme. It includes RLB*, with its limits to recirculation
+// and the failed ports that the controller detects.
 type rlb struct {
 	*Switch
 	star  bool
 	in    [512]ingressQueue
-	until [512]Time // the port is expected to be paused till then; 0: it is not
-	loop  Time      // t_rc, the time of the last recirculation, or of those that wait
+	until [512]Time // time until which the port is expected to be paused; 0: it is not
+	loop  Time      // t_rc: duration of the last recirculation, or estimated from the waiting bytes
 	waits uint32    // bytes that wait for recirculation
 
-	rounds  [512]uint32 // recirculations for want of the port
-	packets [512]uint32 // that took them
-	sum     uint32      // of all rounds
+	rounds  [512]uint32 // recirculations because of this port
+	packets [512]uint32 // number of packets that recirculated
+	sum     uint32      // sum over all ports
 
-	feeder [512]uint16 // by egress port: the input port of the last packet; only with relays
+	feeder [512]uint16 // by egress port: ingress port of the last packet; only with relays
 
-	reports reporter    // on hardware
-	left    [512]uint32 // bytes that arrived at a port and have left
+	reports reporter    // limits reports, on hardware
+	left    [512]uint32 // bytes that arrived at a port and have left the switch
 }
 
-// ingressQueue is the number of bytes from an ingress port that are in the switch, for
-// the prediction of PFC.
+// An ingressQueue counts the bytes in the switch that came from an ingress port. RLB predicts PFC
+// with it.
 type ingressQueue struct {
 	bytes  uint32
-	before uint32 // when the last interval began
+	before uint32 // bytes at the start of the current interval
 	began  Time
-	warned Time // 0: the switch upstream has not been warned, or the warning is over
+	warned Time // time of the warning to the upstream switch; 0: none is in effect
 
-	// Hardware counts both and learns departures from reports.
+	// Hardware counts arrivals and departures separately, and learns departures from reports.
 	came, gone uint32
 }
 
-// occupy is bytes on hardware. More may seem to have left than came, after the
-// controller has set the counts to 0 or one of them has wrapped.
+// occupy computes bytes on hardware. More bytes may seem to have left than arrived, after the
+// controller has reset the counters or one of them has wrapped.
 func (q *ingressQueue) occupy() { q.bytes = q.came - min(q.came, q.gone) }
 
-// A Suboptimal is a rule for the path that RLB considers after one that may be paused.
+// A Suboptimal selects the next path that RLB considers if a path may be paused.
 type Suboptimal uint8
 
-// The orders of paths, by the words of the parameter.
+// The orders of paths, by the values of the parameter.
 const (
 	ByRTT Suboptimal = iota
 	AtRandom
 	InTurn
 )
 
-// A Notice is a congestion notification to the switch upstream.
+// A Notice is a congestion notification to the upstream switch.
 type Notice uint8
 
 // The notices.
@@ -64,19 +64,19 @@ const (
 // A Round is the state of a recirculated packet.
 type Round struct {
 	Count  int
-	base   int    // the path chosen first
-	to     int    // the path that the flow gets
-	first  Time   // when the packet came
-	queued uint32 // when it was queued for coming round; 0: it was not
-	sent   Time   // the same, on hardware
+	base   int    // path chosen first
+	to     int    // path that the flow gets
+	first  Time   // arrival time of the packet
+	queued uint32 // when it was queued for recirculation; 0: it was not
+	sent   Time   // queueing time on hardware
 }
 
-// Heed takes in a notice from the switch behind a port.
+// Heed processes a notice from the switch at a port.
 func (s *Switch) Heed(port int, n Notice, hold, now Time) {
 	if s.guard == nil {
 		return
 	}
-	if s.tofino() { // its notices carry no further information
+	if s.tofino() { // on hardware, the notice carries no further information
 		n, hold = Warn, s.cfg.Hold
 	}
 	s.guard.until[port] = 0
@@ -85,8 +85,8 @@ func (s *Switch) Heed(port int, n Notice, hold, now Time) {
 	}
 }
 
-// Relay returns the port by which a warning from the switch behind a port goes on, after
-// Heed; hops is the number of switches left. A relayed warning is not taken back.
+// Relay returns the port on which to forward a warning from the switch at a port, after Heed.
+// hops is the number of further switches. A relayed warning is not cancelled.
 func (s *Switch) Relay(port int, n Notice, hops int) (to int, ok bool) {
 	if s.guard == nil || n != Warn || hops == 0 {
 		return 0, false
@@ -94,16 +94,16 @@ func (s *Switch) Relay(port int, n Notice, hops int) (to int, ok bool) {
 	return int(s.guard.feeder[port]), true
 }
 
-// predict counts an arriving packet and returns the notice for the upstream switch
-// (Section III-B.1): every DT it checks whether the growth of the queue would reach
-// QPFC within TWarn.
+// predict counts an arriving packet and returns the notice for the upstream switch (Section
+// III-B.1). Every DT it checks whether the queue, at its current growth, would reach QPFC within
+// TWarn.
 func (g *rlb) predict(p *Packet, now Time) Notice {
 	in := &g.in[p.In]
 	if g.tofino() {
 		if p.Round.Count == 0 {
 			in.came += p.ipLen()
 		}
-		return g.foresee(in, now)
+		return g.predictHardware(in, now)
 	}
 	in.bytes += uint32(p.Len)
 	near, due := in.bytes > g.cfg.QTh, now.Since(in.began) >= g.cfg.DT
@@ -125,15 +125,15 @@ func (g *rlb) predict(p *Packet, now Time) Notice {
 	return None
 }
 
-// foresee is how hardware predicts: every packet looks at the growth since the
-// interval began, and by T_warn/dt as a power of 2. It warns once every hold
-// time, and takes nothing back.
-func (g *rlb) foresee(in *ingressQueue, now Time) Notice {
+// predictHardware is predict on hardware. Every packet compares the growth since the start of the
+// interval, multiplied by T_warn/dt as a power of 2. It warns once per hold time and cancels no
+// warnings.
+func (g *rlb) predictHardware(in *ingressQueue, now Time) Notice {
 	in.occupy()
 	near := in.bytes > g.cfg.QTh
 	if g.cfg.Derivative {
 		growth, room := max(0, int64(in.bytes)-int64(in.before)), max(0, int64(g.cfg.QPFC)-int64(in.bytes))
-		near = near && growth<<g.ahead() > room
+		near = near && growth<<g.warnIntervals() > room
 		g.begin(in, now)
 	}
 	if near && now.Since(in.warned) > g.cfg.Hold {
@@ -143,19 +143,19 @@ func (g *rlb) foresee(in *ingressQueue, now Time) Notice {
 	return None
 }
 
-// ahead is T_warn in intervals, as a power of 2.
-func (g *rlb) ahead() uint {
+// warnIntervals returns T_warn in intervals, as a power of 2.
+func (g *rlb) warnIntervals() uint {
 	return uint(max(0, math.Round(math.Log2(float64(g.cfg.TWarn)/float64(max(1, g.cfg.DT))))))
 }
 
-// begin begins an interval if the one before is over.
+// begin begins an interval if the previous one has ended.
 func (g *rlb) begin(in *ingressQueue, now Time) {
 	if now.Since(in.began) > g.cfg.DT {
 		in.before, in.began = in.bytes, now
 	}
 }
 
-// learn processes reported departures, on hardware.
+// learn processes reported departures on hardware.
 func (g *rlb) learn(r Report, now Time) {
 	in := &g.in[r.In]
 	in.gone = r.Gone
@@ -163,7 +163,7 @@ func (g *rlb) learn(r Report, now Time) {
 	g.begin(in, now)
 }
 
-// depart counts a packet out. On hardware that is to be reported.
+// depart subtracts a departing packet. On hardware it returns whether to report it.
 func (g *rlb) depart(d Departure, r *Report, now Time) (due bool) {
 	if g.tofino() {
 		port := d.Packet.In
@@ -172,7 +172,7 @@ func (g *rlb) depart(d Departure, r *Report, now Time) (due bool) {
 		return g.reports.due(port, g.cfg.Tb, now)
 	}
 	g.timeRound(d)
-	if g.cfg.Relay > 0 && d.Packet.Len > 0 { // no probe
+	if g.cfg.Relay > 0 && d.Packet.Len > 0 { // not a probe
 		g.feeder[d.Port] = uint16(d.Packet.In)
 	}
 	in := &g.in[d.Packet.In]
@@ -180,16 +180,14 @@ func (g *rlb) depart(d Departure, r *Report, now Time) (due bool) {
 	return false
 }
 
-// timeRound measures how long a recirculation took: from one queueing to the
-// next.
+// timeRound measures the duration of a recirculation, between two queueing times.
 func (g *rlb) timeRound(d Departure) {
 	if r := &d.Packet.Round; r.queued != 0 && !g.cfg.LoopQueue {
 		g.loop = Time(uint32(d.Queued) - r.queued)
 	}
 }
 
-// Recirculated takes note of a packet that leaves the switch's own port to enter
-// ingress once more.
+// Recirculated records a packet that leaves the recirculation port to enter ingress again.
 func (s *Switch) Recirculated(d Departure) {
 	if s.guard == nil || s.tofino() {
 		return
@@ -210,18 +208,18 @@ func (g *rlb) paused(port int, now Time) bool {
 	return g.until[port] != 0 && g.until[port].signed(now) > 0
 }
 
-// reroute is Algorithm 1, its loop cut to one turn for each other path: what
-// the path chosen gives way to, or that the packet had better recirculate.
+// reroute is Algorithm 1 with its loop limited to one iteration per other path. It returns the
+// path that replaces the chosen one, or that the packet should recirculate.
 func (g *rlb) reroute(p *pass, grain granularity) (slot int, again bool) {
 	if g.tofino() {
-		return g.evade(p, grain)
+		return g.rerouteHardware(p, grain)
 	}
 	r := &p.Round
 	if r.Count == 0 {
 		r.base, r.first = grain.decide(p), p.now
 	}
 	if r.base >= p.n {
-		return -1, false // the path has gone while the packet came round
+		return -1, false // the path has disappeared during the recirculation
 	}
 	slot = r.base
 	if g.cfg.LoopQueue && g.paused(g.port(p, slot), p.now) {
@@ -244,36 +242,36 @@ func (g *rlb) reroute(p *pass, grain granularity) (slot int, again bool) {
 			g.sum++
 			g.waits += uint32(p.Len)
 			if g.overdue(&g.paths.of(p.Group)[next], gone, p.now) {
-				g.blame(r, g.port(p, next))
+				g.countRound(r, g.port(p, next))
 			}
 			return slot, true
 		}
 		slot = next
 	}
 	if g.paused(g.port(p, slot), p.now) {
-		return r.base, false // all may be paused: the first choice
+		return r.base, false // all paths may be paused: keep the first choice
 	}
 	return slot, false
 }
 
-// blame counts a recirculation because probes along the path through a port are
-// overdue; on hardware, for want of the port.
-func (g *rlb) blame(r *Round, port int) {
+// countRound counts a recirculation that occurs because probes through a port are overdue; on
+// hardware, because of the port itself.
+func (g *rlb) countRound(r *Round, port int) {
 	g.rounds[port]++
 	if r.Count == 0 {
 		g.packets[port]++
 	}
 }
 
-// evade is the hardware form. RLB takes the next slot in order. RLB* recirculates a
-// packet if that saves time; it compares the chosen path with the alternative once.
-func (g *rlb) evade(p *pass, grain granularity) (slot int, again bool) {
+// rerouteHardware is reroute on hardware. RLB takes the next slot in order. RLB* recirculates a packet if
+// that saves time, and compares the chosen path with the alternative once.
+func (g *rlb) rerouteHardware(p *pass, grain granularity) (slot int, again bool) {
 	if !g.star {
-		slot = g.detour(p, grain.decide(p))
+		slot = g.nextUnpaused(p, grain.decide(p))
 		return slot, p.again
 	}
 	r := &p.Round
-	if _, moves := g.choice.(*wary); moves || r.Count == 0 {
+	if _, moves := g.choice.(*hermesHardware); moves || r.Count == 0 {
 		r.base = grain.decide(p)
 	}
 	if r.Count == 0 {
@@ -285,7 +283,7 @@ func (g *rlb) evade(p *pass, grain granularity) (slot int, again bool) {
 	if p.again {
 		return r.base, true
 	}
-	slot = g.detour(p, r.base)
+	slot = g.nextUnpaused(p, r.base)
 	paths := g.paths.of(p.Group)
 	gain := Time(max(0, int64(paths[slot].rtt)-int64(paths[r.base].rtt)))
 	if g.cfg.Halve {
@@ -294,16 +292,16 @@ func (g *rlb) evade(p *pass, grain granularity) (slot int, again bool) {
 	gain <<= tickShift
 	if gain > g.loop && p.now.Since(r.first)+g.loop <= gain && r.Count < int(g.controlled.rounds) {
 		g.sum++
-		g.blame(r, g.port(p, r.base%p.n))
+		g.countRound(r, g.port(p, r.base%p.n))
 		r.to = r.base
 		return r.base, true
 	}
 	return slot, false
 }
 
-// detour is what hardware makes of Algorithm 1: the first path from the chosen
-// one on, in the order of slots, that is not paused.
-func (g *rlb) detour(p *pass, slot int) int {
+// nextUnpaused is Algorithm 1 on hardware: the first path that is not paused, in the order of slots
+// from the chosen one on.
+func (g *rlb) nextUnpaused(p *pass, slot int) int {
 	for turn := range p.n {
 		next := (slot + turn) % p.n
 		if slot < p.n && !g.paused(g.port(p, next), p.now) {
@@ -313,7 +311,7 @@ func (g *rlb) detour(p *pass, slot int) int {
 	return slot
 }
 
-// suboptimal is the next path in the order of RTTs, the fastest after the slowest.
+// suboptimal returns the next path in the order of RTTs. The fastest follows the slowest.
 func (g *rlb) suboptimal(p *pass, slot int) (next int) {
 	var rtt [MaxPaths]uint32
 	for s := range p.n {
@@ -336,7 +334,7 @@ func (g *rlb) suboptimal(p *pass, slot int) (next int) {
 	return next
 }
 
-// slower is by how much another path is slower than the path of a slot, 0 if it is faster.
+// slower returns how much slower another path is than the path of a slot, or 0 if it is faster.
 func (g *rlb) slower(p *pass, slot, other int) Time {
 	paths := g.paths.of(p.Group)
 	gain := Time(max(0, int64(g.delay(&paths[other], p.now))-int64(g.delay(&paths[slot], p.now))))
@@ -346,8 +344,8 @@ func (g *rlb) slower(p *pass, slot, other int) Time {
 	return gain
 }
 
-// delay is the RTT of a path: at least as long as a probe is overdue, and so the
-// longest of all if none has come yet. Switches above the leaves send no probes.
+// delay returns the RTT of a path, which is at least the time for which a probe is overdue. A
+// path without probes therefore has the longest RTT. Switches above the leaves send no probes.
 func (g *rlb) delay(k *pathState, now Time) uint32 {
 	if g.overdue(k, 2, now) {
 		return uint32(min(now.Since(k.at), math.MaxUint32))
@@ -355,8 +353,8 @@ func (g *rlb) delay(k *pathState, now Time) uint32 {
 	return k.rtt
 }
 
-// gone is how many probes of a path in a row must stay away for the path to have
-// failed: pauses last for less.
+// gone is the number of consecutive missing probes after which a path counts as failed. Pauses
+// are shorter.
 const gone = 16
 
 // overdue reports whether so many probes of a path have not come back.

@@ -20,16 +20,16 @@ func newSignal(s *Switch) signal {
 	case "fitted":
 		return newBehaviour(s, newFitted(s.cfg.Params))
 	case "piggyback":
-		return &piggyback{load: load{Switch: s, fades: fades{on: s.cfg.Steps && !s.tofino()}}}
+		return &piggyback{load: load{Switch: s, commonDecay: commonDecay{on: s.cfg.Steps && !s.tofino()}}}
 	case "one-way":
 		return &oneWay{queue: queue{Switch: s}}
 	case "classes":
 		if s.tofino() {
-			return &load{Switch: s} // of the paths' first links
+			return &load{Switch: s} // loads of the paths' first links
 		}
 		return nothing{}
 	case "delay", "echo":
-		return nothing{} // the paths or the flows hold the information
+		return nothing{} // the information is stored by path or flow
 	case "marks":
 		return marks{Switch: s}
 	case "utilisation":
@@ -40,7 +40,7 @@ func newSignal(s *Switch) signal {
 	return nil
 }
 
-// nothing is known.
+// nothing is the absence of a signal.
 type nothing struct{}
 
 func (nothing) cost(*pass, int) uint32                { return 0 }
@@ -48,7 +48,7 @@ func (nothing) weight(*pass, int) uint32              { return 0 }
 func (nothing) egress(Departure, Time) (Report, bool) { return Report{}, false }
 func (nothing) learn(Report, Time)                    {}
 
-// given: the controller gives weights (WCMP).
+// given holds weights set by the controller (WCMP).
 type given struct {
 	*Switch
 	nothing
@@ -70,7 +70,7 @@ func (r *reporter) due(port int, tb, now Time) bool {
 	return true
 }
 
-// queue is the length of the ports' queues, as DRILL takes it.
+// queue is the length of the ports' queues, as in DRILL.
 type queue struct {
 	*Switch
 	reporter
@@ -87,8 +87,7 @@ func (q *queue) queue(p *pass, slot int) uint32 {
 	return q.len[q.port(p, slot)]
 }
 
-// weight returns the free space of the queue, at least 1, because a full queue drains
-// too.
+// weight returns the free space of the queue. It is at least 1, because a full queue also drains.
 func (q *queue) weight(p *pass, slot int) uint32 {
 	return max(1, q.cfg.QCap-min(q.cfg.QCap, q.cost(p, slot)))
 }
@@ -110,19 +109,19 @@ func (q *queue) measured(length int) uint32 {
 
 func (q *queue) learn(r Report, _ Time) { q.len[r.Port] = r.Len }
 
-// The costs of paths for adaptive routing, beyond grades 0 to 3 of queue lengths.
+// The costs of paths in adaptive routing, above the grades 0 to 3 of queue lengths.
 const (
 	gradeResumed = 3
 	gradePaused  = 4
 )
 
-// occupancy is the signal of adaptive routing: grades of queue lengths, with paused
-// ports last. A software switch adds each packet that it sends to a path, and corrects
-// the length when packets leave. Hardware only has reports of grades, and a report
-// after a pause frame ends the pause.
+// occupancy is the signal of adaptive routing: grades of queue lengths, with paused ports worst.
+// A software switch adds each packet that it sends to a path, and corrects the length when
+// packets leave. Hardware only has reports of grades. There, a report after a pause frame ends
+// the pause.
 type occupancy struct {
 	queue
-	grades [3]uint32 // the lengths, in packets or cells, from which grades 1 to 3 begin
+	grades [3]uint32 // queue lengths, in packets or cells, at which grades 1 to 3 begin
 	paused [512]bool
 }
 
@@ -164,7 +163,7 @@ func (o *occupancy) cost(p *pass, slot int) uint32 {
 	return o.grade(o.len[port])
 }
 
-// join counts a packet that is on its way to the queue of a port.
+// join counts a packet that is about to be queued at a port.
 func (o *occupancy) join(port int) {
 	if !o.tofino() {
 		o.len[port]++
@@ -179,7 +178,7 @@ func (o *occupancy) egress(d Departure, now Time) (Report, bool) {
 	return r, due
 }
 
-// Paused notes a PFC frame of the neighbour at a port.
+// Paused records a PFC frame from the peer of a port.
 func (s *Switch) Paused(port int, paused bool) {
 	o, ok := s.signal.(*occupancy)
 	switch {
@@ -196,19 +195,19 @@ func (s *Switch) Paused(port int, paused bool) {
 // A PathNews is the result of a probe along a path.
 type PathNews struct {
 	Group, Slot int
-	RTT         uint32 // µs, on hardware 1024 ns
-	Marked      bool   // it met a long queue
+	RTT         uint32 // in µs; on hardware in 1024 ns
+	Marked      bool   // the probe met a long queue
 }
 
-// pathState is what probes have said about a path.
+// A pathState is the state of a path according to probes.
 type pathState struct {
 	rtt   uint32
 	at    Time
-	marks uint8 // the share of marked probes, of 255
+	marks uint8 // share of marked probes, in 255ths
 	share filter
 }
 
-// LearnPath takes in the news of a probe.
+// LearnPath processes the result of a probe.
 func (s *Switch) LearnPath(n PathNews, now Time) {
 	k := &s.paths.of(n.Group)[n.Slot]
 	k.rtt, k.at = n.RTT, now
@@ -216,7 +215,7 @@ func (s *Switch) LearnPath(n PathNews, now Time) {
 		k.marks = k.share.average(n.Marked, 7.5*float64(s.cfg.TPath), s.elapsed(now))
 		return
 	}
-	// An average over some eight probes, rounded so that it gets back to 0.
+	// The average covers about eight probes, and is rounded such that it returns to 0.
 	k.marks -= uint8((int(k.marks) + 7) / 8)
 	if n.Marked {
 		k.marks += 31
@@ -236,23 +235,22 @@ func (m marks) weight(p *pass, slot int) uint32 { return 256 - m.cost(p, slot) }
 // An Overlay is the information that leaves exchange in every packet between them.
 type Overlay struct {
 	Valid bool
-	Tag   uint8 // the path that the packet takes
-	FbTag uint8 // a path of the leaf that it goes to
+	Tag   uint8 // path of the packet
+	FbTag uint8 // path of the destination leaf that the feedback describes
 
-	CE, FbMetric  uint8 // CONGA: the congestion of either, 0 to 7
-	Sent, FbDelay Time  // QDAPS*: when the packet left; the delay along FbTag
+	CE, FbMetric  uint8 // CONGA: congestion of each path, 0 to 7
+	Sent, FbDelay Time  // QDAPS*: time of sending; delay of path FbTag
 }
 
-// overlaid is a signal that lives on such headers.
+// An overlaid is a signal that uses overlay headers.
 type overlaid interface {
 	receive(leaf int, h *Overlay, now Time)
 	send(group int, h *Overlay)
 	pass(h *Overlay, port int, now Time)
 }
 
-// unwrap processes the information in a packet from another leaf. Hardware only looks
-// at packets for its own hosts; packets that a failure diverts through this leaf get a
-// new header.
+// unwrap processes the information in a packet from another leaf. Hardware only processes packets
+// for its own hosts. A packet that a failure diverts through this leaf gets a new header.
 func (s *Switch) unwrap(p *Packet, now Time) {
 	p.carried = 0
 	o, ok := s.signal.(overlaid)
@@ -275,7 +273,7 @@ func (s *Switch) unwrap(p *Packet, now Time) {
 	}
 }
 
-// wrap reports to the other leaf its paths to this leaf, in turn.
+// wrap reports the paths from another leaf to this leaf, one per packet in turn.
 func (s *Switch) wrap(p *Packet, slot int) {
 	o, ok := s.signal.(overlaid)
 	if !ok || !s.cfg.Edge {
@@ -291,13 +289,13 @@ func (s *Switch) wrap(p *Packet, slot int) {
 	o.send(p.Group, &p.Overlay)
 }
 
-// piggyback is CONGA's signal: the congestion of paths, which packets gather on
-// their way and carry back, each in eighths of a link.
+// piggyback is CONGA's signal: the congestion of paths, in eighths of a link. Packets collect it
+// on their way and carry it back.
 type piggyback struct {
 	load
 	toLeaf   byGroup[[MaxPaths]pathDegree]
 	fromLeaf byGroup[[MaxPaths]uint8]
-	heard    byGroup[[MaxPaths]pathDegree] // with HeardNews, when
+	heard    byGroup[[MaxPaths]pathDegree] // with HeardNews: time of the report
 }
 
 // cost returns the maximum of the local congestion and the path's.
@@ -310,7 +308,7 @@ func (g *piggyback) cost(p *pass, slot int) uint32 {
 		}
 	case p.now.Since(remote.at) > g.cfg.Ageing:
 		remote.degree = 0
-		if g.tofino() { // its clock wraps sooner, so it expires information
+		if g.tofino() { // its clock wraps sooner, so information must expire
 			g.toLeaf.of(p.Group)[slot].degree = 0
 		}
 	}
@@ -339,12 +337,12 @@ func (g *piggyback) send(group int, h *Overlay) {
 
 func (g *piggyback) pass(h *Overlay, port int, _ Time) {
 	if g.on && g.cfg.LoadNow {
-		return // see Arrived
+		return // Arrived counts it
 	}
 	h.CE = max(h.CE, g.eighths(g.egressSide[port].bytes))
 }
 
-// noNews replaces the path if a leaf has nothing to report.
+// noNews replaces the path number if a leaf has nothing to report.
 const noNews = 0xff
 
 // tellHeard reports a random path with recent arrivals.
@@ -364,8 +362,8 @@ func (g *piggyback) tellHeard(group int, h *Overlay) {
 	}
 }
 
-// Arrived records a packet that arrived at a port: see Variant.LoadNow. With
-// Variant.Steps the reported load of its path is the current one.
+// Arrived counts a packet that has arrived for a port: see Variant.LoadNow. With Variant.Steps,
+// the packet collects the current load.
 func (s *Switch) Arrived(port, bytes int, h *Overlay, now Time) {
 	l, ok := s.signal.(interface {
 		count(port, bytes int, now Time)

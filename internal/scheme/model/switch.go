@@ -12,101 +12,99 @@ const MaxPaths = 16
 
 // A Config is a scheme with its constants.
 type Config struct {
-	Granularity, Signal, Choice, Guard string // the blocks, as the catalogue names them
+	Granularity, Signal, Choice, Guard string // names of the blocks in the catalogue
 	Params
 
-	Paths int  // of the largest group that there is room for
+	Paths int  // size of the largest possible group
 	Edge  bool // the switch is a leaf or ToR
 
-	// Direct: what egress measures is known to ingress at once. Otherwise it
-	// recirculates as a report, at most every Tb.
+	// Direct: ingress can read what egress measures at once. Otherwise the measurements
+	// recirculate as a report, at most once every Tb.
 	Direct bool
-	// Ghost: so are the lengths of queues, and also when packets come to them.
+	// Ghost: ingress can read queue lengths at once, and a packet counts when it joins a queue.
 	Ghost bool
-	// Random draws uniformly from lo to hi, both included.
+	// Random returns a uniform random number from lo to hi, both included.
 	Random func(lo, hi uint64) uint64
-	// Elapsed is the time in ns by which hardware's filters fade: it is finer than
-	// the clock, and a filter that is off by a tick is now and then off by one, which
-	// is another path where paths are compared. nil: the clock's ticks.
+	// Elapsed returns the time in ns by which hardware's filters decay. It is finer than the
+	// clock: an error of one tick sometimes changes a filter's value by one, and thus the path.
+	// nil: use the clock's ticks.
 	Elapsed func() int64
 
 	Variant
 }
 
-// A Variant is what simulators do otherwise than the programs do, for comparison
-// with them: no program for a switch is generated so.
+// A Variant selects behaviour of other simulators, for comparison with them. No program
+// implements it.
 type Variant struct {
-	// HostMemory: DRILL has a memory for each destination host instead of each
-	// group.
+	// HostMemory: DRILL has a memory for each destination host instead of each group.
 	HostMemory bool
-	// MemoryFirst: DRILL compares remembered paths before drawn ones, so that it
-	// stays on them in a tie.
+	// MemoryFirst: DRILL compares remembered paths before drawn ones, so a tie keeps the
+	// remembered path.
 	MemoryFirst bool
 	// QueueNow returns the current length of a port's queue for a packet of a
 	// flow. The signal queue uses it instead of reports unless it is nil.
 	QueueNow func(port int, f Flow) uint32
-	// LoadNow counts a packet to the load of a port as soon as it is there, by
-	// Arrived, and not when it leaves; a port to which more comes than it can send
-	// then is more than full.
+	// LoadNow counts a packet in the load of a port when it arrives (see Arrived), not when it
+	// leaves. The load of an overloaded port can then exceed its capacity.
 	LoadNow bool
-	// LooseFlows: a flow is remembered by its destination and ports alone, four
-	// destination ports being one: flows that differ in nothing else are one.
+	// LooseFlows: flows are distinguished only by destination and ports, and four consecutive
+	// destination ports count as one.
 	LooseFlows bool
-	// FourPaths: the least loaded path is chosen among four with numbers that follow
-	// each other, beginning at random where there are more; of equals any.
+	// FourPaths: only four consecutive paths are compared, starting from a random one if there
+	// are more. Ties are broken at random.
 	FourPaths bool
-	// Steps: CONGA's loads fade by a fifth each 50 µs, all at once, and with LoadNow
-	// packets gather them as they come to a port.
+	// Steps: all CONGA loads decay by a fifth every 50 µs. With LoadNow, packets collect the
+	// loads when they arrive for a port.
 	Steps bool
-	// HeardNews: CONGA's leaves report a random path with arrivals in the last 500
-	// µs, and expire older information.
+	// HeardNews: CONGA's leaves report a random path that had arrivals in the last 500 µs, and
+	// expire older information.
 	HeardNews bool
-	// PathHash takes the place of the CRC32 that chooses a path; nil: it stays.
+	// PathHash replaces the CRC32 that chooses a path; nil: CRC32.
 	PathHash func(Flow) uint64
 }
 
-// A Group is the paths that lead to one destination.
+// A Group is the set of paths to a destination.
 type Group struct {
-	Ports   []int    // by slot: the egress port of the path
-	Weights []uint32 // by slot, where the controller gives weights
+	Ports   []int    // by slot: egress port of the path
+	Weights []uint32 // by slot, if the controller sets weights
 }
 
 // A Port describes an egress port.
 type Port struct {
-	Capacity int    // packets that its queue holds
-	Service  uint32 // the time that it takes for a packet, in µs/65536
+	Capacity int    // packets that its queue can hold
+	Service  uint32 // time to send a packet, in µs/65536
 }
 
-// A Packet contains the facts that a decision depends on.
+// A Packet contains the properties of a packet that a decision depends on.
 type Packet struct {
 	Flow  Flow
 	Len   int // bytes
-	In    int // the port that it came from
-	Group int // where it goes
+	In    int // ingress port
+	Group int // group of its destination
 
-	Ack, Echo bool // it acknowledges (TCP), and echoes a congestion mark
+	Ack, Echo bool // acknowledges data (TCP), and echoes a congestion mark
 
-	From    int // the group that leads to the leaf that it comes from; -1: none
+	From    int // group of paths to the leaf that it comes from; -1: none
 	Overlay Overlay
 	Round   Round
 
-	carried int // bytes of the header that another leaf has added, on hardware
+	carried int // on hardware: bytes of the header that another leaf has added
 }
 
-// A Decision is what becomes of a packet. Without a path, Slot and Port are -1:
-// the packet has but one way, or none any more.
+// A Decision is the result of Ingress. Without a path, Slot and Port are -1: there is only one
+// way for the packet, or none.
 type Decision struct {
-	Slot int // its path in the group
-	Port int // the egress port of that path
+	Slot int // slot of its path in the group
+	Port int // egress port of the path
 
-	Again  bool   // it recirculates instead: Ingress is to be called again
-	Notice Notice // for the switch upstream
+	Again  bool   // the packet recirculates instead, and Ingress must be called again
+	Notice Notice // notice to send to the upstream switch
 }
 
 // A Switch runs a scheme.
 type Switch struct {
 	cfg     Config
-	transit bool // the signal's information is not used
+	transit bool // the information of the signal is not used
 	groups  []Group
 	ports   []Port
 
@@ -117,24 +115,24 @@ type Switch struct {
 
 	controlled controlled
 	paths      byGroup[[MaxPaths]pathState]
-	feedback   byGroup[int] // the next path to report to that leaf
+	feedback   byGroup[int] // next path to report to the leaf
 
-	pass  pass // of the packet being decided about
+	pass  pass // state of the packet being decided
 	watch stopwatch
 }
 
-// A pass is a packet on its way through the decision.
+// A pass is the state of a packet during the decision.
 type pass struct {
 	*Packet
 	now   Time
-	n     int    // paths of the group
+	n     int    // number of paths in the group
 	key   uint16 // slot of the flow
-	cell  uint32 // of the flow, on hardware
-	again bool   // the packet has to recirculate, says the choice
-	held  int    // the path that the flow has had so far, -1 for none
+	cell  uint32 // number of the flow's cell, on hardware
+	again bool   // the choice requests recirculation of the packet
+	held  int    // current path of the flow; -1: none
 }
 
-// The blocks. A granularity asks the choice if its packet needs a new path; a choice
+// The blocks. A granularity asks the choice for a path if its packet needs a new one. A choice
 // asks the signal about paths.
 type (
 	granularity interface {
@@ -144,15 +142,15 @@ type (
 		choose(p *pass) int
 	}
 	signal interface {
-		cost(p *pass, slot int) uint32   // the more, the worse
+		cost(p *pass, slot int) uint32   // the lower the better
 		weight(p *pass, slot int) uint32 // the share of the traffic
 		egress(d Departure, now Time) (Report, bool)
 		learn(r Report, now Time)
 	}
 )
 
-// edgeSignals are the signals that leaves gather and use: switches above the leaves
-// choose by a hash with these.
+// edgeSignals lists the signals that leaves collect and use. With them, switches above the leaves
+// choose by a hash.
 var edgeSignals = []string{"piggyback", "delay", "one-way", "marks", "classes", "echo"}
 
 // New makes a switch without groups.
@@ -198,8 +196,8 @@ func (s *Switch) SetGroup(id int, g Group) {
 // SetPort sets the facts about a port.
 func (s *Switch) SetPort(port int, p Port) { s.ports[port] = p }
 
-// Ingress decides about a packet that arrives, or recirculates. A
-// packet of Group -1 has but one way, which is no matter of the scheme.
+// Ingress decides about a packet that arrives or recirculates. The scheme does not handle packets
+// of Group -1, for which there is only one way.
 func (s *Switch) Ingress(p *Packet, now Time) Decision {
 	first := p.Round.Count == 0
 	if first {
@@ -219,7 +217,7 @@ func (s *Switch) Ingress(p *Packet, now Time) Decision {
 		p.Round.Count++
 	} else if d.Slot >= 0 {
 		s.wrap(p, d.Slot)
-		if o, ok := s.choice.(*ordered); ok {
+		if o, ok := s.choice.(*qdaps); ok {
 			o.signal.join(d.Port)
 		}
 		if o, ok := s.signal.(*occupancy); ok {
@@ -256,7 +254,7 @@ func (s *Switch) PathHash(f Flow) uint64 {
 	return f.pathHash(s.cfg.Edge)
 }
 
-// byGroup is something that is remembered of each group.
+// A byGroup holds a value for each group.
 type byGroup[T any] []T
 
 func (l *byGroup[T]) of(group int) *T {
@@ -266,10 +264,10 @@ func (l *byGroup[T]) of(group int) *T {
 	return &(*l)[group]
 }
 
-// port is the egress port of a path.
+// port returns the egress port of a path.
 func (s *Switch) port(p *pass, slot int) int { return s.groups[p.Group].Ports[slot] }
 
-// random draws a number from 0 to n-1.
+// random returns a random number from 0 to n-1.
 func (s *Switch) random(n int) int {
 	if s.tofino() {
 		return spread(s.cfg.Random(0, draws-1), n)
@@ -280,12 +278,12 @@ func (s *Switch) random(n int) int {
 // A Departure is a packet that leaves the queue of a port.
 type Departure struct {
 	Port int
-	Met  int // packets that stood in the queue when it came, or cells on hardware
-	Left int // the packets that it leaves behind
-	Len  int // bytes of it, on hardware as it came in
+	Met  int // queue length when it joined, in packets, or in cells on hardware
+	Left int // packets left in the queue
+	Len  int // its length in bytes; on hardware, its length at arrival
 
 	Packet *Packet
-	Queued Time // when it was queued
+	Queued Time // time of joining the queue
 }
 
 // The values of V, the queuing trend (QALL, Section IV-C).
@@ -297,19 +295,18 @@ const (
 // A Report carries the state of a port from egress to ingress.
 type Report struct {
 	Port int
-	Len  uint32 // of the queue, in packets; on hardware in cells, or QDAPS's in 1024 ns
-	L    uint8  // the queue's occupancy that the last packet met, 255 is full; on hardware 15
-	T    Time   // since the packet before
+	Len  uint32 // queue length in packets; on hardware in cells, or for QDAPS in 1024 ns
+	L    uint8  // occupancy that the last packet met: 255 is full, on hardware 15
+	T    Time   // time since the previous packet
 	V    uint8  // Rising or Falling
-	Sent uint32 // bytes sent lately
+	Sent uint32 // recently sent bytes
 
 	// RLB on hardware: bytes that arrived at a port and have left.
 	In   int
 	Gone uint32
 }
 
-// Enqueued takes note that a packet has come to the queue of a port, which is so
-// long with it.
+// Enqueued records that a packet has joined the queue of a port. length includes the packet.
 func (s *Switch) Enqueued(port, length int) {
 	if !s.cfg.Ghost {
 		return
@@ -319,8 +316,8 @@ func (s *Switch) Enqueued(port, length int) {
 	}
 }
 
-// Egress takes note of a packet that leaves. If it returns true, Learn is to be
-// called with the report once that has recirculated.
+// Egress records a departing packet. If it returns true, the caller must pass the report to Learn
+// after its recirculation.
 func (s *Switch) Egress(d Departure, now Time) (Report, bool) {
 	r, due := s.signal.egress(d, now)
 	due = due && !s.transit
@@ -337,7 +334,7 @@ func (s *Switch) Egress(d Departure, now Time) (Report, bool) {
 	return r, due
 }
 
-// Learn takes in a report.
+// Learn processes a report.
 func (s *Switch) Learn(r Report, now Time) {
 	s.signal.learn(r, now)
 	if s.guard != nil && s.tofino() {
@@ -345,67 +342,67 @@ func (s *Switch) Learn(r Report, now Time) {
 	}
 }
 
-// Params are the constants of the schemes, with the catalogue's names and in the
-// switch's units: times of its clock, sizes in bytes, queues in packets. A scheme
-// reads the constants that it needs.
+// Params are the constants of all schemes, with the names of the catalogue and in the switch's
+// units: times of its clock, sizes in bytes, queues in packets. A scheme uses only its own
+// constants.
 type Params struct {
-	Hardware *Hardware // nil: a switch that computes as the papers do
+	Hardware *Hardware // nil: a switch that computes as in the papers
 
-	Gap  Time   // flowlet: a longer pause ends it
-	Cell uint32 // flowcell: bytes
+	Gap  Time   // flowlet: shortest pause that starts a new one
+	Cell uint32 // flowcell: size in bytes
 
-	D, M int    // DRILL: paths drawn, paths remembered
-	QCap uint32 // packets that a queue holds
+	D, M int    // DRILL: number of drawn paths, number of remembered paths
+	QCap uint32 // packets that a queue can hold
 
-	Grades [3]uint32 // adaptive routing: the shares of QCap, in percent, from which grades 1 to 3 begin
+	Grades [3]uint32 // adaptive routing: shares of QCap, in percent, at which grades 1 to 3 begin
 
-	Tb   Time          // reports of a port come at most this often (QALL's T_b)
+	Tb   Time          // least interval between reports of a port (QALL's T_b)
 	Tau  Time          // QALL, tau: the dequeue interval that counts as idle
-	Age  Time          // QALL: older state counts as idle; 0: never
-	Poly *fitting.Poly // nil: the controller gives one, by SetPattern
+	Age  Time          // QALL: older state counts as idle; 0: no limit
+	Poly *fitting.Poly // nil: the controller sets it with SetPattern
 
-	Degree int // of that
+	Degree int // degree of that polynomial
 
-	Window uint   // HULA, DHLB, CONGA, Hermes: a load fades in 2^Window µs
-	Link   uint64 // bit/s of a link
-	TMax   Time   // DHLB: the longest time between probes
-	TFail  Time   // HULA: a best path without news for longer is given up
-	TProbe Time   // DHLB: between probes
-	Ageing Time   // CONGA: older congestion counts as none
+	Window uint   // HULA, DHLB, CONGA, Hermes: loads decay in 2^Window µs
+	Link   uint64 // rate of a link in bit/s
+	TMax   Time   // DHLB: longest interval between probes
+	TFail  Time   // HULA: a best path without probes expires after this time
+	TProbe Time   // DHLB: interval of probes
+	Ageing Time   // CONGA: older congestion counts as 0
 
-	Timeout   Time   // Hermes: a flow that pauses for longer is new
-	TECN      uint8  // a share of marks, of 255, that separates good from bad
-	Low, High uint32 // µs, on hardware 1024 ns: good paths are faster, congested ones slower
-	DRTT      uint32 // the same, by which a notably better path is faster
-	DECN      int    // marks, of 255, that it has fewer
-	Sent      uint32 // a flow that moves has sent more bytes
-	R         uint64 // and less than this share of the link's rate, in percent
+	Timeout   Time   // Hermes: a flow is new after this pause
+	TECN      uint8  // share of marks, in 255ths, that separates good from bad paths
+	Low, High uint32 // RTT limits in µs, on hardware 1024 ns: good paths are below Low, congested ones above High
+	DRTT      uint32 // RTT by which a notably better path is faster, in the same unit
+	DECN      int    // share of marks by which a notably better path is lower, in 255ths
+	Sent      uint32 // a flow moves only after sending this many bytes
+	R         uint64 // and only below this share of the link's rate, in percent
 
-	TPath int64 // Hermes, Clove on hardware: ns between probes of a path
+	TPath int64 // Hermes, Clove on hardware: interval in ns between probes of a path
 
-	Epoch  Time   // FlowBender: how long marks are counted
-	Marked uint64 // the share of marked acknowledgements that moves a flow, in percent
+	Epoch  Time   // FlowBender: period for counting marks
+	Marked uint64 // share of marked acknowledgements above which a flow moves, in percent
 
-	DT         Time   // RLB: the interval of the prediction
-	TWarn      Time   // a warning goes out if less is left
-	QPFC       uint32 // bytes of an ingress queue that pause the switch upstream
-	QTh        uint32 // no warning below; 0: d*C, the lower end of its range
-	Delay      int64  // d, in ns: between two switches
-	Hold       Time   // a warning counts, and is not repeated, so long
-	Derivative bool   // predict by growth; else as soon as QTh is exceeded
-	Rounds     int    // a packet recirculates at most so often
-	Halve      bool   // RTT differences count half, as the one-way delays that they stand for
-	// LoopQueue takes t_rc from the bytes that wait for recirculation, at RCRate bit/s.
+	DT         Time   // RLB: interval of the prediction
+	TWarn      Time   // warn if PFC is expected within this time
+	QPFC       uint32 // bytes from an ingress port at which the upstream switch is paused
+	QTh        uint32 // no warning below this; 0: d*C, the lower end of the paper's range
+	Delay      int64  // d, in ns: delay between two switches
+	Hold       Time   // time for which a warning is valid and is not repeated
+	Derivative bool   // predict by growth; false: warn as soon as QTh is exceeded
+	Rounds     int    // most recirculations of a packet
+	Halve      bool   // RTT differences count half, because they stand for one-way delays
+	// LoopQueue computes t_rc from the bytes that wait for recirculation, at RCRate bit/s.
 	LoopQueue bool
 	RCRate    uint64
-	// Suboptimal is the order of the paths that RLB considers: of RTTs, from a random
-	// slot on, or from the next slot on.
+	// Suboptimal is the order in which RLB considers paths: by RTT, by slot from a random one on,
+	// or by slot from the next one on.
 	Suboptimal Suboptimal
-	Relay      int // switches upstream of the next one that a warning goes on to
+	Relay      int // number of upstream switches beyond the next one that a warning is relayed to
 }
 
-// Set sets a constant by the catalogue's name, with the number from a manifest, where
-// times are in ns. Unknown names are an error. Set Hardware first.
+// Set sets a constant by its name in the catalogue. number is from a manifest, with times in ns.
+// Unknown names are an error. Hardware must be set first.
 func (p *Params) Set(name string, number int64) error {
 	times := map[string]*Time{
 		"gap": &p.Gap, "tb": &p.Tb, "tau": &p.Tau, "age": &p.Age, "tfail": &p.TFail, "tprobe": &p.TProbe, "tmax": &p.TMax,
@@ -471,7 +468,7 @@ func (p *Params) Set(name string, number int64) error {
 	case "degree":
 		p.Degree = int(number)
 	case "priority", "cpu", "theta", "period", "rule", "ecnk", "incast":
-		// The controller uses these parameters, or the parser.
+		// The controller or the parser uses these parameters.
 	default:
 		return fmt.Errorf("unknown parameter %q", name)
 	}
@@ -483,16 +480,16 @@ func (s *Switch) capacity() uint64 { return s.cfg.Link << s.cfg.Window / 8_000_0
 
 // controlled is the state that the controller writes.
 type controlled struct {
-	threshold   uint32          // QDAPS: S, in packets; 0: queues may grow
-	granularity byGroup[uint16] // PDLB: packets of a flowcell
+	threshold   uint32          // QDAPS: S in packets; 0: no limit for queues
+	granularity byGroup[uint16] // PDLB: packets per flowcell
 	rounds      uint16          // RLB*: N_rc
-	faulty      [512]bool       // RLB*: by port
+	faulty      [512]bool       // RLB*: failed ports
 }
 
-// SetThreshold sets QDAPS's S, in packets; 0 is no threshold.
+// SetThreshold sets QDAPS's S in packets; 0: no threshold.
 func (s *Switch) SetThreshold(packets uint32) { s.controlled.threshold = packets }
 
-// SetGranularity sets PDLB's size of flowcells to a group, in packets.
+// SetGranularity sets PDLB's flowcell size for a group, in packets.
 func (s *Switch) SetGranularity(group int, packets uint16) {
 	*s.controlled.granularity.of(group) = packets
 }

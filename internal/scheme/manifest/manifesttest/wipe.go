@@ -1,4 +1,4 @@
-// Package manifesttest helps to test that readers of manifests go by their types.
+// Package manifesttest helps to test that readers of manifests use types instead of texts.
 package manifesttest
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// sentences are the fields that are for people.
+// sentences lists the fields that contain texts for readers.
 var sentences = []string{"Meaning", "Title", "What", "Why", "Error", "Packet", "Symbol"}
 
 // Wipe returns a copy of a manifest with every sentence replaced by x.
@@ -28,7 +28,7 @@ func Wipe(m *manifest.Manifest) (*manifest.Manifest, error) {
 	return bare, nil
 }
 
-// wipe counts what it has replaced.
+// wipe replaces the texts, and returns their number.
 func wipe(v reflect.Value) (n int) {
 	switch v.Kind() {
 	case reflect.Struct:
