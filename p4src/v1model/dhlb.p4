@@ -40,6 +40,9 @@ const bit<16> PROBES_UP = 900; // multicast group
 
 // A path counts as silent after this many missing probes in a row.
 const bit<16> MISSED = 3;
+// Probes of slow paths arrive late: a number that is at most this far behind is of a late
+// probe. One that is further behind is of a sender that counts from 0 again.
+const bit<16> LATE = 1024;
 
 const bit<32> PORTS = 512;   // ports of the switch
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
@@ -144,8 +147,8 @@ register<bit<32>>(PORTS) u_in;        // u as last reported
 register<time_us_t>(PORTS) u_in_ts;   // when that was
 register<bit<16>>(FLOWS) fl_port;     // the path of the flow's flowlet
 register<bit<8>>(PATHS) deg;          // load degree of the path: 5 idle, 0 full
-register<bit<16>>(PATHS) deg_seq;     // number of the last probe along the path
-register<bit<16>>(GROUPS) deg_newest; // number of the last probe from the destination along any path
+register<bit<16>>(PATHS) deg_seq;     // deg_newest when a probe last came along the path
+register<bit<16>>(GROUPS) deg_newest; // number of the newest probe from the destination along any path
 register<time_us_t>(PATHS) deg_ts;    // when a probe last told so
 
 // Parser.
@@ -354,8 +357,11 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         bool better = least >= held || std.ingress_global_timestamp - noted > 2 * T_PROBE;
         deg.write(path, better ? least : held);
         deg_ts.write(path, better ? std.ingress_global_timestamp : noted);
-        deg_seq.write(path, hdr.probe.seq);
-        deg_newest.write((bit<32>)hdr.probe.origin, hdr.probe.seq);
+        bit<16> newest;
+        deg_newest.read(newest, (bit<32>)hdr.probe.origin);
+        newest = newest - hdr.probe.seq > LATE ? hdr.probe.seq : newest;
+        deg_newest.write((bit<32>)hdr.probe.origin, newest);
+        deg_seq.write(path, newest);
         hdr.probe.maxdeg = least;
     }
 
@@ -368,7 +374,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         deg.read(d, (bit<32>)meta.gid << 4 | (bit<32>)slot);
         deg_seq.read(seq, (bit<32>)meta.gid << 4 | (bit<32>)slot);
         deg_newest.read(newest, (bit<32>)meta.gid);
-        // Probes arrive on other paths but not on this one: it is silent.
+        // Newer probes arrive on other paths but none on this one: it is silent.
         bit<32> W = newest - seq > MISSED ? 0 : (bit<32>)d;
         meta.total = slot < meta.n ? meta.total + W : meta.total;
         end = meta.total;

@@ -595,7 +595,7 @@ func TestDHLBSilentPath(t *testing.T) {
 		}
 		return taken
 	}
-	seq := uint16(1<<16 - 3) // it wraps
+	seq := uint16(60000)
 	round := func(silent int) {
 		r.now += 400
 		seq++
@@ -605,6 +605,8 @@ func TestDHLBSilentPath(t *testing.T) {
 			}
 		}
 	}
+	round(-1)
+	seq = 1<<16 - 3 // it wraps
 	round(-1)
 	round(-1)
 	for n := 1; n <= 6; n++ {
@@ -616,6 +618,41 @@ func TestDHLBSilentPath(t *testing.T) {
 	round(-1)
 	if taken := share(); taken[2] == 0 {
 		t.Errorf("the path has probes again: the paths get %v", taken)
+	}
+}
+
+// A path whose probes come late is not silent, and neither are the others when a late
+// probe has come. A sender that counts from 0 again silences no path.
+func TestDHLBLateProbes(t *testing.T) {
+	r := rigOf(t, "dhlb", codegen.Params{Role: "tor", Set: map[string]string{"gap": "1us"}}, 4, nil)
+	all := func(when string) {
+		t.Helper()
+		var taken [4]int
+		for range 400 {
+			r.now += 2
+			slot := r.send(tcp(0, 1))
+			taken[slot]++
+			r.queues[firstPort+slot].items = nil
+		}
+		if slices.Contains(taken[:], 0) {
+			t.Errorf("%s the paths get %v", when, taken)
+		}
+	}
+	for seq := uint16(1<<16 - 3); seq != 40; seq++ { // it wraps
+		r.now += 400
+		for slot := range 4 {
+			r.flood(model.Probe{Origin: 0, Seq: seq - uint16(10*slot), Degree: 5}, firstPort+slot)
+		}
+		if seq < 1<<15 {
+			all("after probes that are 10, 20 and 30 late")
+		}
+	}
+	for seq := range uint16(4) {
+		r.now += 400
+		for slot := range 4 {
+			r.flood(model.Probe{Origin: 0, Seq: 30_000 + seq, Degree: 5}, firstPort+slot)
+		}
+		all("after another count")
 	}
 }
 

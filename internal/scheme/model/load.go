@@ -232,11 +232,15 @@ func (c bestOf) choose(p *pass) int {
 type degree struct {
 	load
 	degrees byGroup[[MaxPaths]pathDegree]
-	newest  byGroup[uint16] // sequence number of the last probe on any path
+	newest  byGroup[uint16] // sequence number of the newest probe on any path
 }
 
 // missed is the number of consecutive probes that a path may miss before it counts as silent.
 const missed = 3
+
+// late is the number of probes by which a probe on a slow path may lag. A sequence
+// number that lags further means that the origin has restarted at 0.
+const late = 1024
 
 // silent reports whether a path has missed probes that came along other paths.
 func (d *degree) silent(group, slot int) bool {
@@ -256,7 +260,7 @@ func (d *degree) forget(p *pass) {
 
 type pathDegree struct {
 	degree uint8
-	seq    uint16 // sequence number of the last probe on the path
+	seq    uint16 // newest of the origin when the last probe arrived on the path
 	at     Time
 	known  bool // on hardware: the path has had a probe, and exists
 }
@@ -287,7 +291,11 @@ func (d *degree) probe(p Probe, slot, port int, now Time) Probe {
 	}
 	p.Hop++
 	k := &d.degrees.of(p.Origin)[slot]
-	k.seq, *d.newest.of(p.Origin) = p.Seq, p.Seq
+	newest := d.newest.of(p.Origin)
+	if *newest-p.Seq > late {
+		*newest = p.Seq
+	}
+	k.seq = *newest
 	old := now.Since(k.at) > 2*d.cfg.TProbe
 	if d.tofino() { // hardware takes information older than half the clock's range as new
 		old = now.signed(k.at) > int64(2*d.cfg.TProbe)
