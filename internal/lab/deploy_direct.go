@@ -47,6 +47,14 @@ type heldEntry struct {
 	table, value string
 	handle       dataplane.Handle
 	preset       bool
+	parts        *parts
+}
+
+// parts are the members and the group that an entry has in an action profile.
+type parts struct {
+	profile string
+	members []dataplane.Handle
+	group   *dataplane.Handle // nil: the entry has one member alone
 }
 
 func deployDirect(_ context.Context, r *running) (deployment, error) {
@@ -222,11 +230,11 @@ func (c *configured) put(key string, e plan.Entry) error {
 	if ok && had.value == value {
 		return nil
 	}
-	t, err := c.target(e)
+	t, parts, err := c.target(e)
 	if err != nil {
 		return err
 	}
-	h := heldEntry{table: e.Table, value: value, handle: had.handle, preset: e.Match == nil}
+	h := heldEntry{table: e.Table, value: value, handle: had.handle, preset: e.Match == nil, parts: parts}
 	switch {
 	case h.preset:
 		err = c.sw.TableSetDefault(e.Table, t)
@@ -242,14 +250,32 @@ func (c *configured) put(key string, e plan.Entry) error {
 	if c.entries != nil {
 		c.entries[key] = h
 	}
-	return err
+	return cmp.Or(err, c.drop(had.parts))
 }
 
 func (c *configured) remove(e heldEntry) error {
 	if e.preset {
-		return c.sw.TableResetDefault(e.table)
+		return cmp.Or(c.sw.TableResetDefault(e.table), c.drop(e.parts))
 	}
-	return c.sw.TableDelete(e.table, e.handle)
+	return cmp.Or(c.sw.TableDelete(e.table, e.handle), c.drop(e.parts))
+}
+
+// drop deletes what an entry had in an action profile.
+func (c *configured) drop(p *parts) error {
+	if p == nil {
+		return nil
+	}
+	if p.group != nil {
+		if err := c.sw.GroupDelete(p.profile, *p.group); err != nil {
+			return err
+		}
+	}
+	for _, m := range p.members {
+		if err := c.sw.MemberDelete(p.profile, m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // entry converts the match of an entry.
@@ -303,32 +329,37 @@ func matchOf(f dataplane.KeyField, m plan.Match) dataplane.Match {
 	return dataplane.Match{Value: value}
 }
 
-// target converts the action of an entry. An entry of an action selector gets a
-// group with a member for each action.
-func (c *configured) target(e plan.Entry) (dataplane.Target, error) {
-	if len(e.OneOf) == 0 {
-		call, err := c.call(e.Table, plan.Call{Action: e.Action, Args: e.Args})
-		return dataplane.Target{Action: call}, err
+// target converts the action of an entry. An entry of a table with an action profile gets
+// a member, and with OneOf a group with a member for each action.
+func (c *configured) target(e plan.Entry) (dataplane.Target, *parts, error) {
+	p := &parts{profile: c.tables[e.Table].ActionProfile}
+	calls := e.OneOf
+	if len(calls) == 0 {
+		calls = []plan.Call{{Action: e.Action, Args: e.Args}}
 	}
-	profile := c.tables[e.Table].ActionProfile
-	group, err := c.sw.GroupAdd(profile)
-	if err != nil {
-		return dataplane.Target{}, err
-	}
-	for _, one := range e.OneOf {
+	for _, one := range calls {
 		call, err := c.call(e.Table, one)
 		if err != nil {
-			return dataplane.Target{}, err
+			return dataplane.Target{}, nil, err
 		}
-		member, err := c.sw.MemberAdd(profile, call)
-		if err == nil {
-			err = c.sw.GroupAddMember(profile, group, member)
+		if p.profile == "" {
+			return dataplane.Target{Action: call}, nil, nil
 		}
+		member, err := c.sw.MemberAdd(p.profile, call)
 		if err != nil {
-			return dataplane.Target{}, err
+			return dataplane.Target{}, nil, err
 		}
+		p.members = append(p.members, member)
 	}
-	return dataplane.Target{Kind: dataplane.TargetGroup, Index: group}, nil
+	if len(e.OneOf) == 0 {
+		return dataplane.Target{Kind: dataplane.TargetMember, Index: p.members[0]}, p, nil
+	}
+	group, err := c.sw.GroupAdd(p.profile)
+	for _, m := range p.members {
+		err = cmp.Or(err, c.sw.GroupAddMember(p.profile, group, m))
+	}
+	p.group = &group
+	return dataplane.Target{Kind: dataplane.TargetGroup, Index: group}, p, err
 }
 
 // call converts an action, which a plan names without its control.

@@ -1,0 +1,97 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/scheme"
+	"github.com/p4lb/p4lb/internal/scheme/own"
+)
+
+// selecting is an experiment with an own program whose routes are groups of an action
+// selector and whose marks are members of an action profile.
+const selecting = `topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 4, rate: 1G}}
+schemes: [{scheme: ./selector, label: own}]
+traffic: [{workload: webserver, load-of: fabric}]
+loads: [0.5]
+seeds: 1
+duration: 20ms
+`
+
+func selector(t *testing.T, more string) *spec.Experiment {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir+"/selector", os.DirFS("testdata/selector")); err != nil {
+		t.Fatal(err)
+	}
+	x, err := spec.Load("experiment", []byte(selecting+more), spec.NoFiles, &scheme.Library{Sources: []scheme.Source{own.Source(dir)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// TestSelector: entries of action profiles and selectors spread packets over both
+// uplinks, with the same results over BfRt and by calls to the data plane.
+func TestSelector(t *testing.T) {
+	direct := run(t, &Runner{}, selector(t, "")).Rows[0].Runs[0]
+	if len(direct.Plots.Shares) != 2 {
+		t.Errorf("shares of %v: want the two uplinks of l1", direct.Plots.Names)
+	}
+	for i, share := range direct.Plots.Shares {
+		if strings.HasPrefix(direct.Plots.Names[i], "l") && (share < 0.2 || share > 0.8) {
+			t.Errorf("%s carries %g of the bytes of its leaf", direct.Plots.Names[i], share)
+		}
+	}
+	r, pages, _ := serving(&Serve{Every: 10 * time.Millisecond, Wait: 1, Timeout: time.Minute, BfRt: true})
+	var work sync.WaitGroup
+	work.Go(func() {
+		if text, code := get(t, <-pages+"/done"); code != http.StatusOK {
+			t.Error(text)
+		}
+	})
+	c, err := r.Run(context.Background(), selector(t, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	work.Wait()
+	if got := c.Rows[0].Runs[0]; got.Hops != direct.Hops || !maps.Equal(got.Metrics, direct.Metrics) {
+		t.Errorf("over BfRt %d hops and %v, directly %d and %v", got.Hops, got.Metrics, direct.Hops, direct.Metrics)
+	}
+}
+
+// TestSelectorChanges: entries that change leave no members behind.
+func TestSelectorChanges(t *testing.T) {
+	counts := map[time.Duration]string{}
+	r := &Runner{Begin: func(v *View) error {
+		for _, at := range []time.Duration{time.Millisecond, 3 * time.Millisecond, 8 * time.Millisecond} {
+			v.Net.At(at, func() {
+				var text []string
+				for _, profile := range []string{"I.hops", "I.marks"} {
+					list, err := v.Net.Switch("l1").Program().Members(profile)
+					if err != nil {
+						t.Error(err)
+					}
+					text = append(text, fmt.Sprint(profile, " ", len(list)))
+				}
+				counts[at] = strings.Join(text, ", ")
+			})
+		}
+		return nil
+	}}
+	run(t, r, selector(t, "faults: [{at: 2ms, until: 6ms, link: l1-s1, down: true}]\n"))
+	// l1 reaches four hosts directly and four over two spines, and has six ports.
+	for at, want := range map[time.Duration]string{time.Millisecond: "I.hops 12, I.marks 6", 3 * time.Millisecond: "I.hops 8, I.marks 6", 8 * time.Millisecond: "I.hops 12, I.marks 6"} {
+		if counts[at] != want {
+			t.Errorf("at %v: %s, want %s", at, counts[at], want)
+		}
+	}
+}
