@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/cmd/p4lb/internal/network"
 )
 
 func newTopo(c *cli.Console) *cobra.Command {
@@ -31,6 +32,9 @@ name of a preset, which is the network of an experiment in one of the papers.
     - {ends: [l1, s1], parallel: 2}
     - {ends: [l2, s1], rate: 200Mbps, down: true}
 
+Links of Tofino switches name device ports (l1:132), or front-panel ports (l1:1/0) if
+the defaults or the switch have a map, as in front-panel: {1/0: 132}.
+
 Only names, ends and rates are required. Roles are leaf and spine, or tor, agg and
 core. The default role depends on the distance from the hosts.`,
 		Example: `  p4lb topo leaf-spine --leaves 2 --spines 2 --parallel 2 --hosts 16 -o net.yaml
@@ -42,7 +46,7 @@ core. The default role depends on the distance from the hosts.`,
 	}
 	cmd.AddCommand(
 		newTopoLeafSpine(c), newTopoFatTree(c), newTopoRail(c), newTopoShow(c), newTopoPresets(c), newTopoImport(c),
-		newTopoValidate(c), newTopoGraph(c), newTopoRoutes(c), newTopoPaths(c),
+		newTopoValidate(c), newTopoGraph(c), newTopoRoutes(c), newTopoPaths(c), network.NewTopoPorts(c),
 	)
 	return cmd
 }

@@ -102,6 +102,9 @@ func (s *session) bind(ctx context.Context) (bound bool, err error) {
 	if err := s.bindAs(ctx, s.client, p.name); err != nil {
 		return false, err
 	}
+	if err := s.checkNames(ctx); err != nil {
+		return false, err
+	}
 	s.mu.Lock()
 	s.bound = p.name
 	s.mu.Unlock()

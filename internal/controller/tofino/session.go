@@ -19,6 +19,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/p4info"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/controller/target"
+	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
 // A place is the controller's configuration for a switch.
@@ -32,6 +33,7 @@ type place struct {
 	index *p4info.Index
 	// config is the program to load, nil if the switch has loaded it.
 	config *wire.ForwardingPipelineConfig
+	front  fabric.Front // the names of the ports in links
 }
 
 // everywhere returns the target of entries that are equal in all pipes.
@@ -65,6 +67,7 @@ type session struct {
 	all    []*wire.ForwardingPipelineConfig
 	pushed int                 // pending answers of the stream to programs that this client sent
 	nodes  map[uint32][]uint32 // nodes of multicast groups, as last read
+	front  fabric.Front        // the names of ports on the switch; nil: not read yet
 }
 
 // open starts a session over a connection.

@@ -94,6 +94,7 @@ func (s *Speaker) place(name string, device uint64) *place {
 	if at.plan = s.plan.Switch(name); at.plan != nil {
 		at.config = s.config[at.plan.Pipeline]
 		at.index, _ = at.plan.Pipeline.Index() // the plan's constructor reports an error
+		at.front = s.plan.Topology.FrontPorts(name)
 	}
 	return at
 }

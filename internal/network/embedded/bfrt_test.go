@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -313,5 +314,38 @@ func TestBfRtOtherProgram(t *testing.T) {
 	}
 	if r := deploy(t, loaded, to, controller.DeployOptions{}); r.Written() != 0 {
 		t.Errorf("%d changes after the refusal", r.Written())
+	}
+}
+
+// TestBfRtFrontPanel: a switch whose ports have other names than in the topology gets no
+// entries.
+func TestBfRtFrontPanel(t *testing.T) {
+	to := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
+	p := bfrtPlan(t, "ecmp@tna", preset(t, "qall"))
+	port := p.Topology.Ports("l1")[0].Number
+	l1 := p.Topology.Switch("l1")
+	for _, c := range []struct {
+		name, want string
+	}{
+		{"70/0", fmt.Sprintf("front-panel port 70/0 is device port %d in the topology and 276 on the switch", port)},
+		{"900/0", "front-panel port 900/0: the switch has none of this name"},
+		{fmt.Sprintf("%d/%d", port/4+1, port%4), ""}, // the numbering of the embedded switch
+	} {
+		l1.Front = fabric.Front{c.name: port}
+		r, err := controller.Deploy(testContext(t), p, to, controller.DeployOptions{})
+		if c.want == "" {
+			if err != nil || !r.Verified() {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v\nwant %s", c.name, err, c.want)
+		}
+		for _, s := range r.Switches {
+			if s.Name == "l1" && slices.ContainsFunc(s.Changes, func(c report.Change) bool { return c.Kind != report.Push }) {
+				t.Errorf("%s: %+v was written", c.name, s.Changes)
+			}
+		}
 	}
 }

@@ -36,6 +36,7 @@ type draftSwitch struct {
 	id           *uint64 // nil: the next free one
 	grpc, thrift string  // "": the next free port of this machine
 	buffer       Size
+	front        Front
 }
 
 type draftHost struct {
@@ -96,7 +97,7 @@ func (f *finisher) names() {
 	f.t.Name, f.t.About = f.name, f.about
 	for _, s := range f.switches {
 		f.addName(s.line, "switch", s.name)
-		f.t.Switches = append(f.t.Switches, Switch{Name: s.name, Role: s.role, GRPC: s.grpc, Thrift: s.thrift, Buffer: s.buffer})
+		f.t.Switches = append(f.t.Switches, Switch{Name: s.name, Role: s.role, GRPC: s.grpc, Thrift: s.thrift, Buffer: s.buffer, Front: s.front})
 	}
 	for _, h := range f.hosts {
 		f.addName(h.line, "host", h.name)

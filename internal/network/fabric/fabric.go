@@ -86,6 +86,7 @@ type Switch struct {
 	GRPC   string // host:port of its P4Runtime server
 	Thrift string // host:port of its Thrift server
 	Buffer Size   // shared by its ports; 0: unknown
+	Front  Front  // the names of its ports; nil: unknown
 
 	// Leaf is the number of a switch with hosts, counted from 1 in their order;
 	// 0 for other switches.

@@ -35,7 +35,7 @@ func (o Imports) Import(file string, text []byte) (*Topology, []string, error) {
 		return nil, nil, located(file, err)
 	}
 	o.Rate = cmp.Or(o.Rate, Gbps)
-	m := &importer{reader: reader{reporter{file: file}}, Imports: o, switchAt: map[string]int{}, hostAt: map[string]int{}}
+	m := &importer{reader: reader{reporter: reporter{file: file}}, Imports: o, switchAt: map[string]int{}, hostAt: map[string]int{}}
 	m.draft.name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	switch topology := v.Get("topology"); {
 	case topology.Get("nodes").Kind == tree.Object:

@@ -41,13 +41,21 @@ func Load(file string, text []byte) (*Topology, error) {
 	if err != nil {
 		return nil, located(file, err)
 	}
-	r := &reader{reporter{file: file}}
+	r := &reader{reporter{file: file}, map[string]Front{}}
 	d := &draft{}
 	r.object(v, "the topology", "name", "about", "defaults", "switches", "hosts", "services", "links")
 	d.name = r.word(v.Get("name"), "name")
 	d.about = r.word(v.Get("about"), "about")
+	defaults := v.Get("defaults")
+	r.object(defaults, "defaults", "switch-links", "host-links", "front-panel")
+	front := r.frontOf(defaults.Get("front-panel"), "defaults")
 	for _, f := range r.object(v.Get("switches"), "switches") {
-		d.switches = append(d.switches, r.switchOf(f))
+		s := r.switchOf(f)
+		if s.front == nil {
+			s.front = front
+		}
+		d.switches = append(d.switches, s)
+		r.fronts[s.name] = s.front
 	}
 	isHost := map[string]bool{}
 	for _, f := range r.object(v.Get("hosts"), "hosts") {
@@ -63,8 +71,6 @@ func Load(file string, text []byte) (*Topology, error) {
 	for _, f := range r.object(v.Get("services"), "services") {
 		d.services = append(d.services, r.serviceOf(f))
 	}
-	defaults := v.Get("defaults")
-	r.object(defaults, "defaults", "switch-links", "host-links")
 	basis := map[bool]draftLink{
 		false: r.defaults(defaults.Get("switch-links"), "defaults of switch-links"),
 		true:  r.defaults(defaults.Get("host-links"), "defaults of host-links"),
@@ -82,7 +88,10 @@ func Load(file string, text []byte) (*Topology, error) {
 }
 
 // A reader builds a draft from a value.
-type reader struct{ reporter }
+type reader struct {
+	reporter
+	fronts map[string]Front // by switch
+}
 
 // defaults reads the default properties of links.
 func (r *reader) defaults(v tree.Node, what string) (l draftLink) {
@@ -142,13 +151,14 @@ func pointer[T any](f func(string) (T, error)) func(string) (*T, error) {
 
 func (r *reader) switchOf(f tree.Field) draftSwitch {
 	what := "switch " + f.Key
-	r.object(f.Node, what, "role", "id", "grpc", "thrift", "buffer")
+	r.object(f.Node, what, "role", "id", "grpc", "thrift", "buffer", "front-panel")
 	s := draftSwitch{line: f.Line, name: f.Key}
 	parse(r, f.Get("role"), what+": role", parseRole, &s.role)
 	parse(r, f.Get("id"), what+": id", pointer(parseID), &s.id)
 	s.grpc = r.word(f.Get("grpc"), what+": grpc")
 	s.thrift = r.word(f.Get("thrift"), what+": thrift")
 	parse(r, f.Get("buffer"), what+": buffer", ParseSize, &s.buffer)
+	s.front = r.frontOf(f.Get("front-panel"), what)
 	return s
 }
 
@@ -203,8 +213,8 @@ func (r *reader) linksOf(v tree.Node, basis func(a, b End) draftLink) []draftLin
 		return nil
 	}
 	var a, b End
-	parse(r, asWord(ends[0]), "link: end", parseEnd, &a)
-	parse(r, asWord(ends[1]), "link: end", parseEnd, &b)
+	parse(r, asWord(ends[0]), "link: end", r.parseEnd, &a)
+	parse(r, asWord(ends[1]), "link: end", r.parseEnd, &b)
 	l := basis(a, b)
 	l.line, l.a, l.b = v.Line, a, b
 	what := fmt.Sprintf("link %v", l)
@@ -280,11 +290,18 @@ func parseBool(text string) (bool, error) {
 	return text == "true", nil
 }
 
-// parseEnd parses a node with or without a port: l1, l1:3.
-func parseEnd(text string) (End, error) {
+// parseEnd parses a node with or without a port: l1, l1:3, l1:1/0.
+func (r *reader) parseEnd(text string) (End, error) {
 	node, port, ok := strings.Cut(text, ":")
 	if !ok {
 		return End{Node: node}, nil
+	}
+	if strings.Contains(port, "/") {
+		n, err := r.fronts[node].port(node, port)
+		if err != nil {
+			return End{}, fmt.Errorf("%q: %w", text, err)
+		}
+		return End{node, n}, nil
 	}
 	n, err := parseInt(port, 1, MaxPort)
 	if err != nil {
@@ -306,6 +323,9 @@ func (t *Topology) YAML() []byte {
 		fmt.Fprintf(&b, "  %s: {role: %s, id: %d, grpc: %s, thrift: %s", quoted(s.Name), s.Role, s.ID, quoted(s.GRPC), quoted(s.Thrift))
 		if s.Buffer > 0 {
 			fmt.Fprintf(&b, ", buffer: %v", s.Buffer)
+		}
+		if s.Front != nil {
+			fmt.Fprintf(&b, ", front-panel: %s", s.Front)
 		}
 		b.WriteString("}\n")
 	}
