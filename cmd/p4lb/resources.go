@@ -15,6 +15,7 @@ import (
 
 	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
 	"github.com/p4lb/p4lb/codegen"
+	"github.com/p4lb/p4lb/internal/p4"
 	"github.com/p4lb/p4lb/internal/scheme"
 	"github.com/p4lb/p4lb/internal/scheme/own"
 	"github.com/p4lb/p4lb/internal/text/plain"
@@ -26,12 +27,15 @@ var tofinoCompilers = []string{"p4c-barefoot", "bf-p4c"}
 func newResources(c *cli.Console) *cobra.Command {
 	j := &resourcesJob{c: c}
 	cmd := &cobra.Command{
-		Use:   "resources [--arch tna|t2na] [--scheme SCHEME]... [--ports N]... [-o FORMAT]",
+		Use:   "resources [FILE.p4...] [--arch tna|t2na] [--scheme SCHEME]... [--ports N]... [-o FORMAT]",
 		Short: "Measure the Tofino resources of programs with the open compiler",
 		Long: `Resources generates schemes for Tofino (tna) or Tofino 2 (t2na), compiles each with
 the open compiler p4c, and prints its resources in the form of RLB's Table I: the
 stages of ingress and egress, and for both together SRAM and TCAM blocks, bytes of
 the match crossbars, hash bits, gateways, VLIW instructions and stateful ALUs.
+
+With a FILE.p4, resources measures that program for TNA or T2NA, each of its pipes in a
+line. A program for v1model has no such resources and is refused.
 
 The compiler is p4c-barefoot, the Tofino backend of p4lang/p4c, on PATH or named
 by --compiler. -I adds its include folders if it does not find them. If its
@@ -41,11 +45,18 @@ the assembler miscounts payload that stays in the deparser's buffers (CLOTs).
 A scheme that the architecture lacks, or that does not fit, has a line with the
 reason.`,
 		Example: `  p4lb resources --scheme letflow --ports 4
-  p4lb resources --arch t2na --ports 2 --ports 4 --ports 8 -o csv`,
-		Args: cli.WantArgs(0, 0, "no arguments, schemes are given by --scheme"),
+  p4lb resources --arch t2na --ports 2 --ports 4 --ports 8 -o csv
+  p4lb resources mine.p4 -I include -D WIDE=1`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, ok := lintTargets[j.arch]; !ok {
 				return cli.UsageError(cmd, "--arch %s: want tna or t2na", j.arch)
+			}
+			if len(args) > 0 && len(j.schemes) == 0 && cmd.Flags().Changed("ports") {
+				return cli.UsageError(cmd, "--ports is for generated schemes: the program %s has its own size", args[0])
+			}
+			if j.programs = args; cmd.Flags().Changed("arch") {
+				j.wanted = j.arch
 			}
 			return j.run(cmd.Context())
 		},
@@ -57,6 +68,7 @@ reason.`,
 	flags.StringVar(&j.compiler, "compiler", "", "run this compiler `FILE`")
 	flags.StringVar(&j.assembler, "assembler", "", "run this assembler `FILE`")
 	flags.StringArrayVarP(&j.includes, "include", "I", nil, "add a `DIR` with the compiler's includes (repeatable)")
+	flags.StringArrayVarP(&j.defines, "define", "D", nil, "define a macro in a FILE.p4, as `NAME[=VALUE]` (repeatable)")
 	flags.DurationVar(&j.timeout, "timeout", 5*time.Minute, "limit the `TIME` of a compilation")
 	cli.AddFormat(cmd, &j.form, cli.Table, cli.JSON, cli.CSV)
 	cli.CompleteLater(cmd, "scheme", codegen.Names)
@@ -67,12 +79,15 @@ reason.`,
 // A resourcesJob is one run of the resources verb.
 type resourcesJob struct {
 	c         *cli.Console
+	programs  []string // files
+	wanted    string   // the architecture by flag, "" if there is none
 	arch      string
 	schemes   []string
 	ports     []int
 	compiler  string
 	assembler string
 	includes  []string
+	defines   []string
 	timeout   time.Duration
 	form      cli.Format
 }
@@ -81,7 +96,7 @@ type resourcesJob struct {
 // why there are none.
 type consumption struct {
 	Scheme  string  `json:"scheme"`
-	Paths   int     `json:"paths"`
+	Paths   int     `json:"paths,omitempty"` // of schemes
 	Lines   int     `json:"lines,omitempty"`
 	Ingress int     `json:"ingress_stages,omitempty"`
 	Egress  int     `json:"egress_stages,omitempty"`
@@ -104,7 +119,7 @@ func (j *resourcesJob) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(j.schemes) == 0 {
+	if len(j.schemes) == 0 && len(j.programs) == 0 {
 		j.schemes = codegen.Names()
 	}
 	dir, err := os.MkdirTemp("", "p4lb-resources")
@@ -114,6 +129,13 @@ func (j *resourcesJob) run(ctx context.Context) error {
 	defer plain.Temp(dir)()
 	defer os.RemoveAll(dir)
 	var list []consumption
+	for _, file := range j.programs {
+		own, err := j.measureOwn(ctx, dir, file)
+		if err != nil {
+			return err
+		}
+		list = append(list, own...)
+	}
 	for _, name := range j.schemes {
 		s, err := cli.LibraryFrom(".").Find(name)
 		if err != nil {
@@ -167,34 +189,85 @@ func (j *resourcesJob) measure(ctx context.Context, dir string, s scheme.Scheme,
 	if err := os.WriteFile(source, text, 0o666); err != nil {
 		return u, fmt.Errorf("writing the program: %w", plain.Bare(err))
 	}
-	out := filepath.Join(dir, "out")
-	if err := os.RemoveAll(out); err != nil {
-		return u, fmt.Errorf("removing the last output of the compiler: %w", plain.Bare(err))
+	list, err := j.build(ctx, u, source, filepath.Join(dir, "out"), includesOf(s))
+	if err != nil {
+		return u, err
 	}
-	if text, err := j.compile(ctx, source, out, includesOf(s)); err != nil {
+	return list[0], nil
+}
+
+// measureOwn compiles a program of the user's own.
+func (j *resourcesJob) measureOwn(ctx context.Context, dir, file string) ([]consumption, error) {
+	p, err := j.c.CheckProgram(file, p4.Options{IncludeDirs: j.includes, Defines: j.defines, Arch: j.wanted})
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := lintTargets[p.Arch]; !ok {
+		return nil, cli.Hinted(fmt.Errorf("measuring %s: %w", cli.DisplayName(file), errNotTofino), "stages and memory blocks are Tofino's: want #include <tna.p4> or <t2na.p4>, and a Switch as main")
+	}
+	one := *j
+	one.arch = p.Arch
+	text, err := plain.ReadFile(file)
+	if err != nil {
+		return nil, plain.Bare(err)
+	}
+	return one.build(ctx, consumption{Scheme: cli.DisplayName(file), Lines: lineCount(text)}, file, filepath.Join(dir, "out"), nil)
+}
+
+// build compiles a source and measures each of its pipes. A program with several has the
+// names of the pipes in the lines.
+func (j *resourcesJob) build(ctx context.Context, u consumption, source, out string, includes []string) ([]consumption, error) {
+	if err := os.RemoveAll(out); err != nil {
+		return nil, fmt.Errorf("removing the last output of the compiler: %w", plain.Bare(err))
+	}
+	if text, err := j.compile(ctx, source, out, includes); err != nil {
 		if ctx.Err() != nil {
-			return u, ctx.Err()
+			return nil, ctx.Err()
 		}
 		u.Note = "does not compile: " + firstError(text, err)
-		return u, nil
+		return []consumption{u}, nil
 	}
-	if u.Ingress, u.Egress, err = stagesOf(filepath.Join(out, "pipe", "program.bfa")); err != nil {
-		return u, err
+	name := strings.TrimSuffix(filepath.Base(source), filepath.Ext(source)) + ".bfa"
+	pipes, err := filepath.Glob(filepath.Join(out, "*", name))
+	if err == nil && len(pipes) == 0 {
+		err = fmt.Errorf("reading the output of the compiler: there is no %s: want one for each pipe", name)
 	}
-	if u.Taken, err = demandOf(filepath.Join(out, "pipe", "logs", "resources.json")); err != nil {
-		return u, err
+	if err != nil {
+		return nil, err
+	}
+	var list []consumption
+	for _, assembly := range pipes {
+		of := u
+		if len(pipes) > 1 {
+			of.Scheme += " " + filepath.Base(filepath.Dir(assembly))
+		}
+		if err := j.measurePipe(ctx, &of, assembly); err != nil {
+			return nil, err
+		}
+		list = append(list, of)
+	}
+	return list, nil
+}
+
+// measurePipe reads the stages and the resources of a pipe, and assembles it.
+func (j *resourcesJob) measurePipe(ctx context.Context, u *consumption, assembly string) (err error) {
+	if u.Ingress, u.Egress, err = stagesOf(assembly); err != nil {
+		return err
+	}
+	if u.Taken, err = demandOf(filepath.Join(filepath.Dir(assembly), "logs", "resources.json")); err != nil {
+		return err
 	}
 	if have := lintTargets[j.arch].Stages; max(u.Ingress, u.Egress) > have {
 		u.Note = fmt.Sprintf("does not fit: %s has %d stages", lintTargets[j.arch].Name, have)
 	} else if j.assembler != "" {
-		if text, err := j.assemble(ctx, out); err != nil {
+		if text, err := j.assemble(ctx, assembly); err != nil {
 			if ctx.Err() != nil {
-				return u, ctx.Err()
+				return ctx.Err()
 			}
 			u.Note = "does not assemble: " + firstError(text, err)
 		}
 	}
-	return u, nil
+	return nil
 }
 
 // target returns the compiler's name for the switch.
@@ -205,11 +278,11 @@ func (j *resourcesJob) target() string {
 	return "tofino"
 }
 
-// assemble runs the assembler on the output of the compiler.
-func (j *resourcesJob) assemble(ctx context.Context, out string) (string, error) {
+// assemble runs the assembler on the output of the compiler for a pipe.
+func (j *resourcesJob) assemble(ctx context.Context, assembly string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, j.timeout)
 	defer cancel()
-	return j.output(ctx, j.assembler, "--target", j.target(), "-o", filepath.Join(out, "binary"), filepath.Join(out, "pipe", "program.bfa"))
+	return j.output(ctx, j.assembler, "--target", j.target(), "-o", filepath.Join(filepath.Dir(assembly), "binary"), assembly)
 }
 
 // output runs a program and returns its output.
@@ -246,6 +319,9 @@ func (j *resourcesJob) compile(ctx context.Context, source, out string, more []s
 	for _, dir := range slices.Concat(j.includes, more) {
 		args = append(args, "-I", dir)
 	}
+	for _, d := range j.defines {
+		args = append(args, "-D"+d)
+	}
 	return j.output(ctx, j.compiler, append(args, source)...)
 }
 
@@ -262,7 +338,10 @@ func firstError(text string, err error) string {
 
 // row returns the consumption as a row of the table.
 func (u consumption) row() []string {
-	row := []string{u.Scheme, fmt.Sprint(u.Paths)}
+	row := []string{u.Scheme, "-"}
+	if u.Paths > 0 {
+		row[1] = fmt.Sprint(u.Paths)
+	}
 	if u.Taken == nil {
 		for range 11 {
 			row = append(row, "-")
