@@ -347,8 +347,4 @@ type generic struct {
 	insts  []Type
 	spend  func(steps int)   // see maxWork
 	found  map[uint64][]Type // the same, by the likeness of their arguments, where they are many
-	// open is set while the declaration is being read: instances made
-	// meanwhile are filled when it is complete.
-	open  bool
-	depth int
 }

@@ -51,13 +51,8 @@ func (c *checker) checkCall(pos syntax.Pos, name string, k candidate, args []*sy
 }
 
 func isDontCare(e syntax.Expr) bool {
-	switch n := e.(type) {
-	case *syntax.DontCare:
-		return true
-	case *syntax.Name:
-		return n.Value == "_" && !n.Global
-	}
-	return false
+	_, ok := e.(*syntax.DontCare)
+	return ok
 }
 
 // typeArgs gives the type arguments of a call, explicit or inferred.
@@ -275,12 +270,8 @@ func badArgType(p *Object) string {
 
 func notPassable(t Type) string {
 	switch t.(type) {
-	case *Table:
-		return "a table"
 	case *ApplyResult:
 		return "the result of a table"
-	case *Func:
-		return "a function"
 	case *Set:
 		return "a set"
 	}

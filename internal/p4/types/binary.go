@@ -260,27 +260,29 @@ func (c *checker) equality(e *syntax.BinaryExpr, x, y TypeAndValue) TypeAndValue
 		x, y = c.plainBits(e.X, x), c.plainBits(e.Y, y)
 	}
 	var bad *mismatch
+	a, b := x, y
 	switch {
 	case identical(x.Type, y.Type):
 	case weak(x.Type) && !weak(y.Type) || isLiteralList(e.X) && !isLiteralList(e.Y):
-		x, bad = c.convert(e.X, x, y.Type)
+		a, bad = c.convert(e.X, x, y.Type)
 	default:
-		y, bad = c.convert(e.Y, y, x.Type)
+		b, bad = c.convert(e.Y, y, x.Type)
 		if bad != nil && weak(x.Type) {
-			x, bad = c.convert(e.X, x, y.Type)
+			b = y
+			a, bad = c.convert(e.X, x, y.Type)
 		}
 	}
 	if bad != nil {
 		c.errorf(e.Pos(), "%s has type %s and cannot be compared with %s, which has type %s", show(e.X), x.Type, show(e.Y), y.Type)
 		return invalid
 	}
-	if why := notComparable(x.Type); why != "" {
+	if why := notComparable(a.Type); why != "" {
 		c.errorf(e.Pos(), "%s cannot be compared: %s", show(e.X), why)
 		return invalid
 	}
-	tv := TypeAndValue{Type: Bool, known: x.known && y.known}
-	if x.Value != nil && y.Value != nil {
-		tv.Value = EqualValues(x.Value, y.Value) == (e.Op == syntax.Eql)
+	tv := TypeAndValue{Type: Bool, known: a.known && b.known}
+	if a.Value != nil && b.Value != nil {
+		tv.Value = EqualValues(a.Value, b.Value) == (e.Op == syntax.Eql)
 	}
 	return tv
 }
@@ -301,8 +303,6 @@ func notComparable(t Type) string {
 		return "the type parameter " + t.Name + " may stand for any type"
 	case *ApplyResult:
 		return "it is the result of a table"
-	case *record:
-		return "the type of the structure is unknown"
 	case *Set:
 		return "it is a set"
 	case *Stack:

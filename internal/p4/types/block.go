@@ -12,11 +12,7 @@ func (c *checker) funcDecl(d *syntax.FuncDecl) {
 	env := env{owner: o, place: inFunction, apply: d.Name}
 	c.within(env, func() {
 		f.TypeParams = c.typeParams(d.TypeParams)
-		if d.Return == nil {
-			c.errorf(d.Pos(), "the function %s has no return type", d.Name.Value)
-		} else {
-			f.Result = c.resultType(d)
-		}
+		f.Result = c.resultType(d)
 		f.Params = c.params(d.Params, false)
 		c.forbid(f.Params, false)
 		if d.Body != nil {
@@ -105,7 +101,6 @@ func (c *checker) blockDecl(d syntax.Decl, t Type, e env, code func()) {
 			code()
 		})
 	})
-	b.generic.done()
 	c.declare(o, d, body.Name)
 }
 
@@ -199,15 +194,11 @@ func (c *checker) methodBody(inst *Object, d *syntax.FuncDecl) *Func {
 			c.errorf(d.TypeParams[0].Pos(), "the implementation of an abstract method cannot have type parameters")
 			f.TypeParams = c.typeParams(d.TypeParams)
 		}
-		if d.Return != nil {
-			f.Result = c.resultType(d)
-		}
+		f.Result = c.resultType(d)
 		f.Params = c.params(d.Params, false)
-		if d.Body != nil {
-			c.env.result = f.Result
-			c.followOut(f)
-			c.body(d.Body, f)
-		}
+		c.env.result = f.Result
+		c.followOut(f)
+		c.body(d.Body, f)
 	})
 	c.declare(o, d, d.Name)
 	return f

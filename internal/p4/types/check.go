@@ -154,9 +154,6 @@ func (c *checker) exprNode(e syntax.Expr) TypeAndValue {
 		return c.list(e)
 	case *syntax.RecordExpr:
 		return c.recordExpr(e)
-	case *syntax.SelectExpr:
-		c.errorf(e.Pos(), "select can only follow transition")
-		return invalid
 	}
 	return TypeAndValue{Type: c.typeOrGeneric(e), IsType: true, known: true}
 }
@@ -185,9 +182,6 @@ func notConst(t Type) string {
 	case *Parser, *Control, *Package:
 		return "a " + typeKind(t)
 	}
-	if t == Void || t == DontCare {
-		return "no type of values"
-	}
 	return ""
 }
 
@@ -198,9 +192,6 @@ func (c *checker) varDecl(d *syntax.VarDecl) {
 		c.assign(d.Value, t, "the variable "+d.Name.Value)
 	}
 	o := c.declare(&Object{Kind: VarObj, Type: t}, d, d.Name)
-	if c.env.owner == nil {
-		c.errorf(d.Pos(), "variables can be declared only in parsers, controls, actions and functions; %s could be a const", d.Name.Value)
-	}
 	o.inState = c.env.place == inState
 	if d.Value == nil {
 		c.follow(o)
@@ -215,7 +206,7 @@ func (c *checker) varType(e syntax.Expr, name *syntax.Name) Type {
 		c.errorf(name.Pos(), "%s cannot be a variable of type %s; an instance is declared with arguments: %s(...) %s", name.Value, t, t, name.Value)
 		return Invalid
 	}
-	if t == Int || t == String || t == Void || t == DontCare || t == MatchKind {
+	if t == Int || t == String || t == MatchKind {
 		hint := ""
 		if t == Int {
 			hint = ", which has no width; use bit<W> or int<W>"
@@ -234,10 +225,6 @@ func (c *checker) typedefDecl(d *syntax.TypedefDecl) {
 	t := c.typ(d.Type)
 	if d.New {
 		t = c.newType(d, t)
-	}
-	if t == Void {
-		c.errorf(d.Type.Pos(), "void cannot have another name")
-		t = Invalid
 	}
 	c.declare(&Object{Kind: TypeObj, Type: t}, d, d.Name)
 }
@@ -287,12 +274,7 @@ func (c *checker) enumMembers(d *syntax.EnumDecl, en *Enum) {
 			continue
 		}
 		mem := EnumMember{Name: name, Decl: m}
-		switch {
-		case d.Type == nil && m.Value != nil:
-			c.errorf(m.Value.Pos(), "%s has a value, but enum %s has no representation, as in enum bit<8> %s", name, en.Name, en.Name)
-		case d.Type != nil && m.Value == nil:
-			c.errorf(m.Pos(), "%s needs a value: enum %s has a representation", name, en.Name)
-		case m.Value != nil:
+		if m.Value != nil {
 			mem.Value = c.enumMember(m, en)
 		}
 		en.index[mem.Name] = len(en.Members)

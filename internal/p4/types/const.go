@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 	"github.com/p4lb/p4lb/internal/text/lists"
@@ -274,7 +273,8 @@ func EqualValues(x, y Value) bool {
 		y, ok := y.(*AggregateValue)
 		return ok && equalAggregates(x, y)
 	case *EnumValue:
-		if y, ok := y.(*EnumValue); ok {
+		// Members of an enum with a representation are equal if their numbers are.
+		if y, ok := y.(*EnumValue); ok && x.Type.Repr == nil {
 			return x.Index == y.Index
 		}
 	case bool, string:
@@ -284,21 +284,14 @@ func EqualValues(x, y Value) bool {
 	return a != nil && b != nil && a.Cmp(b) == 0
 }
 
-// valueKey is the same text for values of one type that are equal, and for no others.
+// valueKey is the same text for labels of one type that are written alike: members of
+// an enum with the same number differ.
 func valueKey(v Value) string {
 	switch v := v.(type) {
 	case *ErrorValue:
 		return strconv.Itoa(v.Index)
 	case *EnumValue:
 		return "." + strconv.Itoa(v.Index)
-	case *AggregateValue:
-		if v.Invalid {
-			return "{#}"
-		}
-		keys := lists.Map(v.Elems, valueKey)
-		return "{" + strings.Join(keys, ",") + "}"
-	case string:
-		return strconv.Quote(v)
 	case bool:
 		return strconv.FormatBool(v)
 	}

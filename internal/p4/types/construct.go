@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/p4lb/p4lb/internal/p4/syntax"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // construct checks Type(args) as an expression.
@@ -47,7 +48,7 @@ func (c *checker) instantiate(pos syntax.Pos, t Type, args []*syntax.Arg) *Call 
 	if g := genericOf(t); g != nil && g.self != t && hasDontCare(argsOf(t)) {
 		return c.instantiatePartly(pos, t, args)
 	}
-	cand, call := c.choose(pos, typeName(t), cands, args, nil)
+	cand, call := c.choose(pos, namedOf(t).Name, cands, args, nil)
 	if call == nil {
 		return nil
 	}
@@ -66,22 +67,12 @@ func constructed(call *Call, t Type) *Call {
 		call.Result = genericOf(t).instance(call.TypeArgs)
 	}
 	call.Type = &Func{Params: call.Type.Params, Result: call.Result}
-	if call.Method != nil {
-		call.Method = methodOf(call.Result, call.Method)
+	if x, ok := call.Result.(*Extern); ok {
+		// The constructor of the instance, which was made from the generic one.
+		ctor := call.Method.Decl
+		call.Method = lists.First(x.Methods, func(m *Method) bool { return m.Decl == ctor })
 	}
 	return call
-}
-
-// methodOf finds the constructor of the instance that was made from m.
-func methodOf(t Type, m *Method) *Method {
-	if x, ok := t.(*Extern); ok {
-		for _, n := range x.Methods {
-			if n.Decl == m.Decl {
-				return n
-			}
-		}
-	}
-	return m
 }
 
 // instantiatePartly infers those type arguments that are written _.
@@ -101,7 +92,7 @@ func (c *checker) instantiatePartly(pos syntax.Pos, t Type, args []*syntax.Arg) 
 		cands[i].sig = substFunc(cands[i].sig, m)
 		cands[i].vars, cands[i].open = open, true
 	}
-	_, call := c.choose(pos, typeName(t), cands, args, nil)
+	_, call := c.choose(pos, namedOf(t).Name, cands, args, nil)
 	if call == nil {
 		return nil
 	}
@@ -113,13 +104,6 @@ func (c *checker) instantiatePartly(pos syntax.Pos, t Type, args []*syntax.Arg) 
 		call.TypeArgs[i] = m[p]
 	}
 	return constructed(call, g.self)
-}
-
-func typeName(t Type) string {
-	if n := namedOf(t); n != nil {
-		return n.Name
-	}
-	return t.String()
 }
 
 // constructors gives the constructors of t, or the reason why it has none.

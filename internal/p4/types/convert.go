@@ -40,7 +40,7 @@ func (c *checker) assignValue(e syntax.Expr, tv TypeAndValue, want Type, to stri
 // convert applies the implicit conversions of section 8.11.2 and files the
 // type and value that e then has, down into lists and records.
 func (c *checker) convert(e syntax.Expr, tv TypeAndValue, want Type) (TypeAndValue, *mismatch) {
-	if tv.Type == Invalid || tv.Type == DontCare || want == Invalid || want == DontCare {
+	if want == Invalid || want == DontCare {
 		return tv, nil
 	}
 	out, bad := c.convertExpr(e, tv, want)
@@ -114,13 +114,6 @@ func (c *checker) convertScalar(e syntax.Expr, tv TypeAndValue, want Type) (Type
 			tv.Type = w
 			return c.record(e, tv), nil
 		}
-	case *Set:
-		if s, ok := from.(*Set); ok {
-			from = s.Elem
-		}
-		if identical(from, w.Elem) {
-			return tv, nil
-		}
 	case *Parser, *Control, *Package, *Extern:
 		if why, ok := fitsBlock(want, from); !ok {
 			return tv, &mismatch{e.Pos(), why}
@@ -155,13 +148,7 @@ func numberOrNil(v Value) Value {
 
 // castHint returns a hint if an explicit cast would make the conversion legal.
 func castHint(from, to Type) string {
-	if from == Int {
-		from = &Bits{Width: 32}
-		if b, ok := Underlying(to).(*Bits); ok {
-			from = b
-		}
-	}
-	if _, ok := to.(*Set); ok || !castable(to, from) {
+	if !castable(to, from) || from == Int && to == Bool {
 		return ""
 	}
 	return fmt.Sprintf("; cast it: (%s)", to)
@@ -385,9 +372,6 @@ func fitsBlock(want, got Type) (why string, ok bool) {
 // fitsApply compares the parameters of apply. @optional parameters at the end
 // may be missing on either side.
 func fitsApply(want, got *Func) (why string, ok bool) {
-	if want == nil || got == nil {
-		return "", true
-	}
 	for i := range max(len(want.Params), len(got.Params)) {
 		switch {
 		case i >= len(got.Params):

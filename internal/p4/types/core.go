@@ -121,7 +121,6 @@ func (c *checker) whyReadOnly(e syntax.Expr) string {
 	case *syntax.Name:
 		o := c.info.Uses[x]
 		switch {
-		case o == nil:
 		case o.Kind == ConstObj:
 			return ": it is a constant"
 		case o.Kind == ParamObj && o.Dir == syntax.In:

@@ -44,9 +44,6 @@ func (c *checker) value(e syntax.Expr) TypeAndValue {
 
 func (c *checker) intLit(e *syntax.IntLit) TypeAndValue {
 	tv := TypeAndValue{Type: Int, Value: e.Value, known: true}
-	if e.Value == nil {
-		return invalid
-	}
 	if e.Width == 0 && !strings.ContainsAny(e.Text, "ws") {
 		return tv // 0w0 has a width, none of bits
 	}
@@ -69,9 +66,6 @@ func (c *checker) intLit(e *syntax.IntLit) TypeAndValue {
 
 // ident resolves a name in an expression.
 func (c *checker) ident(n *syntax.Name) TypeAndValue {
-	if n.Value == "_" && !n.Global {
-		return dontCare
-	}
 	o := c.find(n, "a value", nil)
 	if o == nil {
 		return invalid

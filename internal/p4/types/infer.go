@@ -65,10 +65,6 @@ func (in *inference) unify(param, arg Type) {
 		if a, ok := arg.(*Tuple); ok {
 			in.unifyAll(p.Elems, a.Elems)
 		}
-	case *Set:
-		if a, ok := arg.(*Set); ok {
-			in.unify(p.Elem, a.Elem)
-		}
 	case *Struct:
 		in.unifyStruct(p, arg)
 	default:

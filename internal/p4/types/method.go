@@ -63,11 +63,8 @@ func (c *checker) callName(e *syntax.CallExpr, n *syntax.Name) (*Call, TypeAndVa
 	}
 	c.record(n, TypeAndValue{Type: o.Type})
 	hint := ""
-	if _, ok := o.Type.(*Func); !ok && (o.Kind == TableObj || o.Kind == InstObj) {
+	if _, extern := o.Type.(*Extern); !extern && (o.Kind == TableObj || o.Kind == InstObj) {
 		hint = "; did you mean " + n.Value + ".apply?"
-		if _, ok := o.Type.(*Extern); ok {
-			hint = ""
-		}
 	}
 	c.errorf(e.Pos(), "%s is %s and cannot be called%s", n.Value, describe(o), hint)
 	c.args(e.Args)
@@ -131,6 +128,9 @@ func (c *checker) callMember(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeA
 			for _, a := range e.Args {
 				c.expr(a.Value)
 				c.errorf(a.Pos(), "the apply of a table takes no arguments")
+			}
+			if len(e.TypeArgs) > 0 {
+				c.errorf(e.Pos(), "the apply of a table takes no type arguments")
 			}
 			if c.env.place != inApply && !c.env.table {
 				c.errorf(e.Pos(), "a table cannot be applied %s", c.env.place)
@@ -270,11 +270,7 @@ func (c *checker) callAction(e *syntax.CallExpr, o *Object) (*Call, TypeAndValue
 	if len(e.TypeArgs) > 0 {
 		c.errorf(e.Pos(), "actions have no type parameters")
 	}
-	sig, ok := o.Type.(*Func)
-	if !ok {
-		c.args(e.Args)
-		return nil, invalid
-	}
+	sig := o.Type.(*Func)
 	switch {
 	case c.env.place == inFunction:
 		c.errorf(e.Pos(), "a function cannot call the action %s", o.Name)
@@ -427,9 +423,6 @@ func (c *checker) checkMethodCall(e *syntax.CallExpr, f *syntax.SelectorExpr, x 
 		if len(call.Args) == 1 && call.Args[0] != nil && !emittable(c.info.Types[call.Args[0]].Type) {
 			c.errorf(e.Pos(), "emit takes headers, stacks, unions and structs of these, but %s has type %s", show(call.Args[0]), c.info.Types[call.Args[0]].Type)
 		}
-	}
-	if isBlockType(call.Result) {
-		c.errorf(e.Pos(), "%s cannot return %s", show(f), call.Result)
 	}
 	if isExternType(call.Result) && !c.allKnown(call) {
 		c.errorf(e.Pos(), "%s makes an instance of %s: its arguments must be known at compile time", show(f), call.Result)

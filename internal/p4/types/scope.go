@@ -66,7 +66,7 @@ type env struct {
 	parser   bool         // somewhere in a parser
 	control  bool         // somewhere in a control
 	table    bool         // in a table
-	inSwitch bool         // the head of a switch
+	head     syntax.Expr  // the head of a switch, without parentheses
 	inSelect bool         // a keyset of a select
 }
 
@@ -159,10 +159,6 @@ func (c *checker) declare(o *Object, decl syntax.Node, name *syntax.Name) *Objec
 }
 
 func (c *checker) insert(o *Object, pos syntax.Pos) {
-	if o.Name == "_" {
-		c.errorf(pos, "_ cannot be declared: it is no name")
-		return
-	}
 	s := c.scope
 	if s.names == nil {
 		s.names = map[string]*Object{}
@@ -219,9 +215,6 @@ func callable(o *Object) *Func {
 // in the number nor in the names of its parameters.
 func (c *checker) checkOverload(o *Object, pos syntax.Pos) {
 	f := callable(o)
-	if f == nil {
-		return
-	}
 	n := 1
 	for p := o.next; p != nil; p = p.next {
 		if n++; n == maxOverloads+1 {
@@ -229,7 +222,7 @@ func (c *checker) checkOverload(o *Object, pos syntax.Pos) {
 			return
 		}
 		g := callable(p)
-		if g == nil || !sameParamNames(f, g) {
+		if !sameParamNames(f, g) {
 			continue
 		}
 		if o.Kind == FuncObj && identicalFuncs(f, g) {
@@ -260,12 +253,7 @@ func sameParamNames(f, g *Func) bool {
 	return true
 }
 
-func (c *checker) posOf(o *Object) string {
-	if o.Decl == nil {
-		return "the start"
-	}
-	return o.Decl.Pos().String()
-}
+func (c *checker) posOf(o *Object) string { return o.Decl.Pos().String() }
 
 // find resolves a name to an object that want accepts, and files the use. It
 // reports names that stand for nothing and returns nil for them.
@@ -291,10 +279,6 @@ func (c *checker) find(n *syntax.Name, what string, want func(*Object) bool) *Ob
 func (c *checker) undeclared(n *syntax.Name, s *scope, what string, want func(*Object) bool) {
 	if other := s.lookup(n.Value, nil); other != nil {
 		c.errorf(n.Pos(), "%s is %s, not %s", n.Value, describe(other), what)
-		return
-	}
-	if n.Value == "_" {
-		c.errorf(n.Pos(), "_ cannot stand here")
 		return
 	}
 	hint := ""

@@ -25,7 +25,7 @@ func (c *checker) selector(e *syntax.SelectorExpr) TypeAndValue {
 		case "hit", "miss":
 			return TypeAndValue{Type: Bool}
 		case "action_run":
-			if !c.env.inSwitch {
+			if c.env.head != e {
 				c.errorf(e.Sel.Pos(), "action_run can stand only in the head of a switch")
 				return invalid
 			}

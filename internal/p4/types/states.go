@@ -42,9 +42,6 @@ func (c *checker) states(d *syntax.ParserDecl) {
 				c.next(t)
 			case *syntax.SelectExpr:
 				c.selectExpr(t)
-			default:
-				c.expr(t)
-				c.errorf(t.Pos(), "transition needs a state or select, not %s", show(t))
 			}
 		})
 	}
@@ -120,10 +117,12 @@ func (c *checker) keyset(k syntax.Expr, args []Type) {
 		return
 	}
 	if len(args) == 1 {
-		if _, ok := args[0].(*Tuple); !ok {
+		t, ok := args[0].(*Tuple)
+		if !ok {
 			c.keyElem(k, args[0], "select")
 			return
 		}
+		args = t.Elems
 	}
 	tv := c.value(k)
 	// The key covers all arguments at once: a value set or a constant tuple.

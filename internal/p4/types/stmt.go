@@ -78,10 +78,6 @@ func (c *checker) assignStmt(s *syntax.AssignStmt) {
 		c.value(s.RHS)
 		return
 	}
-	if isDontCare(s.LHS) {
-		c.errorf(s.LHS.Pos(), "_ cannot be assigned to")
-		return
-	}
 	if !lhs.LValue {
 		c.errorf(s.LHS.Pos(), "%s cannot be assigned to%s", show(s.LHS), c.whyReadOnly(s.LHS))
 		c.value(s.RHS)
@@ -98,10 +94,6 @@ func (c *checker) assignStmt(s *syntax.AssignStmt) {
 
 // opAssign checks x op= y as x = x op y.
 func (c *checker) opAssign(s *syntax.AssignStmt, lhs TypeAndValue) {
-	if lhs.Type == Bool && (s.Op == syntax.AndAnd || s.Op == syntax.OrOr) {
-		c.assign(s.RHS, Bool, show(s.LHS))
-		return
-	}
 	if _, ok := lhs.Type.(*Bits); !ok {
 		c.errorf(s.Pos(), "%s= needs numbers, but %s has type %s", s.Op, show(s.LHS), lhs.Type)
 		c.value(s.RHS)
@@ -198,9 +190,9 @@ func (c *checker) switchStmt(s *syntax.SwitchStmt) {
 	if c.env.place == inState {
 		c.errorf(s.Pos(), "switch cannot be used in a parser")
 	}
-	c.env.inSwitch = true
+	c.env.head = syntax.Unparen(s.X)
 	x := c.value(s.X)
-	c.env.inSwitch = false
+	c.env.head = nil
 	c.switchLabels(s, x)
 	for _, k := range s.Cases {
 		if k.Body != nil {
@@ -212,6 +204,10 @@ func (c *checker) switchStmt(s *syntax.SwitchStmt) {
 // switchLabels checks the labels: their types, that none comes twice and that
 // default is the last.
 func (c *checker) switchLabels(s *syntax.SwitchStmt, x TypeAndValue) {
+	if !switchable(x.Type) {
+		c.errorf(s.X.Pos(), "switch cannot be made on a value of type %s", x.Type)
+		x = invalid
+	}
 	var dflt *syntax.SwitchCase
 	seen := labels{map[*Object]bool{}, map[string]bool{}}
 	for _, k := range s.Cases {
@@ -232,14 +228,15 @@ func (c *checker) switchLabels(s *syntax.SwitchStmt, x TypeAndValue) {
 			c.valueLabel(k, s.X, x, seen)
 		}
 	}
-	switch x.Type.(type) {
+}
+
+// switchable reports whether a switch can choose by a value of type t.
+func switchable(t Type) bool {
+	switch t.(type) {
 	case *ActionRun, *Bits, *Enum:
-		return
+		return true
 	}
-	if x.Type == Int || x.Type == Error || x.Type == Invalid || x.Type == Bool {
-		return
-	}
-	c.errorf(s.X.Pos(), "switch cannot be made on a value of type %s", x.Type)
+	return t == Int || t == Error || t == Invalid || t == Bool
 }
 
 // labels are the labels of a switch seen so far.

@@ -24,19 +24,9 @@ func (c *checker) generics(n *Named, self Type, names []*syntax.Name) []*TypePar
 	ps := c.typeParams(names)
 	n.Args = lists.Map(ps, func(p *TypeParam) Type { return p })
 	if len(ps) > 0 {
-		n.generic = &generic{params: ps, self: self, open: true, spend: func(steps int) { c.spend(names[0].Pos(), steps) }}
+		n.generic = &generic{params: ps, self: self, spend: func(steps int) { c.spend(names[0].Pos(), steps) }}
 	}
 	return ps
-}
-
-func (g *generic) done() {
-	if g != nil {
-		// The reading of the declaration has ended.
-		g.open = false
-		for i := 0; i < len(g.insts); i++ {
-			g.fill(g.insts[i])
-		}
-	}
 }
 
 func (c *checker) structDecl(d *syntax.StructDecl) {
@@ -54,9 +44,6 @@ func (c *checker) structDecl(d *syntax.StructDecl) {
 				c.errorf(f.Name.Pos(), "%s has two fields %s", s.Name, name)
 				continue
 			}
-			if name == "_" {
-				c.errorf(f.Name.Pos(), "_ is no name for a field")
-			}
 			if why := badField(s.Kind, t); why != "" && t != Invalid {
 				c.errorf(f.Pos(), "field %s of %s %s cannot have type %s: %s", name, [...]string{"struct", "header", "header_union"}[s.Kind], s.Name, t, why)
 				t = Invalid
@@ -65,7 +52,6 @@ func (c *checker) structDecl(d *syntax.StructDecl) {
 		}
 	})
 	c.env = old
-	s.generic.done()
 	o := &Object{Kind: TypeObj, Type: s}
 	if !c.bounded(d.Name.Pos(), s) {
 		o.Type = Invalid
@@ -137,7 +123,7 @@ func (c *checker) checkInstance(pos syntax.Pos, t Type) {
 		return
 	}
 	for _, f := range s.Fields {
-		if why := badField(s.Kind, f.Type); why != "" && f.Type != Invalid {
+		if why := badField(s.Kind, f.Type); why != "" && f.Type != Invalid && f.Type != DontCare {
 			c.errorf(f.Decl.Pos(), "field %s of %s cannot have type %s, which %s has it at %s: %s", f.Name, s.Name, f.Type, s, pos, why)
 			return
 		}
@@ -176,10 +162,6 @@ func (c *checker) paramType(d *syntax.Param, ctor bool) Type {
 	name := d.Name.Value
 	if ctor && d.Dir != syntax.NoDir {
 		c.errorf(d.Pos(), "the constructor parameter %s cannot have a direction", name)
-	}
-	if t == Void || t == DontCare && d.Dir != syntax.NoDir {
-		c.errorf(d.Pos(), "parameter %s cannot have type %s", name, t)
-		return Invalid
 	}
 	if d.Dir == syntax.NoDir {
 		return t
@@ -231,7 +213,6 @@ func (c *checker) packageDecl(d *syntax.PackageDecl) {
 		p.Ctor = &Func{TypeParams: ps, Params: c.params(d.Params, true), Result: p}
 		c.checkConcrete(p.Ctor.Params)
 	})
-	p.generic.done()
 	c.declare(&Object{Kind: TypeObj, Type: p}, d, d.Name)
 }
 
@@ -257,7 +238,6 @@ func (c *checker) externDecl(d *syntax.ExternDecl) {
 			x.Methods = append(x.Methods, c.method(x, m))
 		}
 	})
-	x.generic.done()
 	// A call must be able to choose between overloaded methods.
 	for _, m := range x.Methods {
 		same := x.called(m.Name)
@@ -290,11 +270,6 @@ func (c *checker) method(x *Extern, d *syntax.FuncDecl) *Method {
 			c.typ(d.Return)
 		case m.IsCtor:
 			m.Type.Result = x
-			if len(d.TypeParams) > 0 {
-				c.errorf(d.Pos(), "a constructor has no type parameters of its own")
-			}
-		case d.Return == nil:
-			c.errorf(d.Pos(), "the method %s has no return type; only the constructor %s has none", m.Name, x.Name)
 		default:
 			m.Type.Result = c.resultType(d)
 		}
@@ -314,10 +289,6 @@ func (c *checker) resultType(d *syntax.FuncDecl) Type {
 	}
 	if t == Int || t == String {
 		c.errorf(d.Return.Pos(), "%s cannot return %s, which is known only at compile time", d.Name.Value, t)
-		return Invalid
-	}
-	if t == DontCare {
-		c.errorf(d.Return.Pos(), "_ is no type to return")
 		return Invalid
 	}
 	return t

@@ -23,17 +23,11 @@ func Subst(t Type, m map[*TypeParam]Type) Type {
 		return &Tuple{Elems: substAll(t.Elems, m)}
 	case *List:
 		return &List{Elem: Subst(t.Elem, m)}
-	case *Set:
-		return &Set{Elem: Subst(t.Elem, m)}
-	case *record:
-		return &record{fields: substFields(t.fields, m)}
 	case *Func:
 		return substFunc(t, m)
 	}
-	if n := namedOf(t); n != nil {
-		return n.generic.instance(substAll(n.Args, m))
-	}
-	return t
+	n := namedOf(t)
+	return n.generic.instance(substAll(n.Args, m))
 }
 
 // mentions reports whether t contains a key of m. For a named type it looks at the
@@ -49,10 +43,6 @@ func mentions(t Type, m map[*TypeParam]Type) bool {
 		return anyMentions(t.Elems, m)
 	case *List:
 		return mentions(t.Elem, m)
-	case *Set:
-		return mentions(t.Elem, m)
-	case *record:
-		return slices.ContainsFunc(t.fields, func(f Field) bool { return mentions(f.Type, m) })
 	case *Func:
 		return slices.ContainsFunc(t.Params, func(p *Object) bool { return mentions(p.Type, m) }) ||
 			t.Result != nil && mentions(t.Result, m)
@@ -109,15 +99,9 @@ func substFunc(f *Func, m map[*TypeParam]Type) *Func {
 	return out
 }
 
-// maxDepth stops the instantiation of an extern with methods that mention ever
-// larger instances of it.
-const maxDepth = 16
-
-// instance returns the instance for args, one for each parameter.
+// instance returns the instance for args, one for each parameter. A declaration cannot
+// name itself, so instances do not nest without end.
 func (g *generic) instance(args []Type) Type {
-	if allIdentical(args, argsOf(g.self)) {
-		return g.self
-	}
 	candidates := g.insts
 	if len(candidates) > maxLinear {
 		candidates = g.found[likeness(args)]
@@ -126,9 +110,6 @@ func (g *generic) instance(args []Type) Type {
 		if allIdentical(argsOf(t), args) {
 			return t
 		}
-	}
-	if g.depth >= maxDepth {
-		return Invalid
 	}
 	t := g.shell(args)
 	g.insts = append(g.insts, t)
@@ -142,9 +123,7 @@ func (g *generic) instance(args []Type) Type {
 			g.found[like] = append(g.found[like], t)
 		}
 	}
-	if !g.open {
-		g.fill(t)
-	}
+	g.fill(t)
 	return t
 }
 
@@ -195,15 +174,11 @@ func (g *generic) shell(args []Type) Type {
 		return &Parser{Block: Block{Named: n}, Decl: t.Decl}
 	case *Control:
 		return &Control{Block: Block{Named: n}, Decl: t.Decl}
-	case *Package:
-		return &Package{Named: n, Decl: t.Decl}
 	}
-	return Invalid
+	return &Package{Named: n, Decl: g.self.(*Package).Decl}
 }
 
 func (g *generic) fill(inst Type) {
-	g.depth++
-	defer func() { g.depth-- }()
 	m := make(map[*TypeParam]Type, len(g.params))
 	for i, p := range g.params {
 		m[p] = argsOf(inst)[i]

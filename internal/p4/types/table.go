@@ -30,9 +30,6 @@ func (c *checker) tableDecl(d *syntax.TableDecl) {
 	c.tables[d] = t.actions
 	env := c.env
 	env.owner, env.table = o, true
-	if c.env.parser || !c.env.control {
-		c.errorf(d.Pos(), "tables can be declared only in controls")
-	}
 	c.declare(o, d, d.Name)
 	c.within(env, func() {
 		t.key()

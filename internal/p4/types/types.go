@@ -208,7 +208,8 @@ func (t *Func) finder() func(name string) (*Object, int) {
 	}
 }
 
-// identical reports whether a and b are the same type.
+// identical reports whether a and b are the same type. Instances of parsers, controls
+// and packages with the same arguments are one object.
 func identical(a, b Type) bool {
 	if a == b {
 		return true
@@ -241,37 +242,12 @@ func identical(a, b Type) bool {
 	case *New:
 		b, ok := b.(*New)
 		return ok && a.Decl == b.Decl
-	}
-	return identicalObjects(a, b)
-}
-
-// identicalObjects is Identical for types that can be instantiated or called.
-func identicalObjects(a, b Type) bool {
-	switch a := a.(type) {
 	case *Extern:
 		b, ok := b.(*Extern)
 		return ok && a.Decl == b.Decl && allIdentical(a.Args, b.Args)
-	case *Parser:
-		b, ok := b.(*Parser)
-		return ok && a.Decl == b.Decl && allIdentical(a.Args, b.Args)
-	case *Control:
-		b, ok := b.(*Control)
-		return ok && a.Decl == b.Decl && allIdentical(a.Args, b.Args)
-	case *Package:
-		b, ok := b.(*Package)
-		return ok && a.Decl == b.Decl && allIdentical(a.Args, b.Args)
-	case *Table:
-		b, ok := b.(*Table)
-		return ok && a.Decl == b.Decl
 	case *ApplyResult:
 		b, ok := b.(*ApplyResult)
 		return ok && a.Table == b.Table
-	case *ActionRun:
-		b, ok := b.(*ActionRun)
-		return ok && a.Table == b.Table
-	case *Func:
-		b, ok := b.(*Func)
-		return ok && identicalFuncs(a, b)
 	}
 	return false
 }

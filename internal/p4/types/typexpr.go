@@ -52,9 +52,6 @@ func (c *checker) typeOrGeneric(e syntax.Expr) Type {
 func (c *checker) resolveType(e syntax.Expr) Type {
 	switch e := e.(type) {
 	case *syntax.Name:
-		if e.Value == "_" && !e.Global {
-			return DontCare
-		}
 		o := c.find(e, "a type", isTypeObj)
 		if o == nil {
 			return Invalid
@@ -87,14 +84,8 @@ func (c *checker) resolveType(e syntax.Expr) Type {
 		return t
 	case *syntax.ListType:
 		return &List{Elem: c.elemType(e.Elem, "a list")}
-	case *syntax.DontCare:
-		return DontCare
-	case *syntax.ParenExpr:
-		return c.typ(e.X)
 	}
-	c.expr(e)
-	c.errorf(e.Pos(), "%s is not a type", show(e))
-	return Invalid
+	return DontCare // *syntax.DontCare
 }
 
 func (c *checker) baseType(e *syntax.BaseType) Type {
@@ -239,8 +230,8 @@ func (c *checker) elemType(e syntax.Expr, in string) Type {
 		c.errorf(e.Pos(), "%s cannot have elements of type %s: only data has a place there", in, t)
 		return Invalid
 	}
-	if t == Void {
-		c.errorf(e.Pos(), "%s cannot have elements of type void", in)
+	if t == Void || t == DontCare {
+		c.errorf(e.Pos(), "%s cannot have elements of type %s", in, t)
 		return Invalid
 	}
 	return t
@@ -265,7 +256,7 @@ func (c *checker) stackType(e *syntax.StackType) Type {
 		c.errorf(e.Elem.Pos(), "there are no arrays of %s", elem)
 		return Invalid
 	}
-	if elem == Void || elem == String || elem == Int {
+	if elem == String || elem == Int {
 		c.errorf(e.Elem.Pos(), "there are no arrays of %s", elem)
 		return Invalid
 	}

@@ -84,7 +84,7 @@ func root(e syntax.Expr) *syntax.Name {
 
 // warnUnused warns about a local thing that nothing mentions.
 func (c *checker) warnUnused(o *Object) {
-	if o.used || o.Name == "_" {
+	if o.used {
 		return
 	}
 	switch d := o.Decl.(type) {
@@ -118,7 +118,7 @@ func (c *checker) warnShadow(o *Object, pos syntax.Pos) {
 		return
 	}
 	hidden := c.scope.parent.lookup(o.Name, nil)
-	if hidden == nil || hidden.Decl == nil {
+	if hidden == nil {
 		return
 	}
 	switch hidden.Kind {
