@@ -8,8 +8,7 @@ import (
 )
 
 // Fold computes what the lowering folds: with types made by type and enums with a
-// representation computed as their bits. The values are those of section 8 of the
-// language.
+// representation computed as their bits. Section 8 of the language gives the values.
 func TestFold(t *testing.T) {
 	id := &New{Name: "id", Underlying: u(8), base: u(8)}
 	kind := &Enum{Name: "kind", Repr: &Bits{Width: 4}}
