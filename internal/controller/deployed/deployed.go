@@ -1,6 +1,6 @@
-// Package deployed keeps the state of deployments: a file for each with what
-// other processes of the user need to inspect its switches, to reach its hosts
-// and to end it, and the lock of the process that runs it.
+// Package deployed stores the state of deployments. Each has a file with what other processes of
+// the user need to inspect its switches, to reach its hosts and to end it. A lock identifies the
+// process that runs it.
 package deployed
 
 import (
@@ -26,10 +26,10 @@ type Note struct {
 	Target   string    `json:"target"`
 	Kept     bool      `json:"kept,omitempty"` // the switches end with the process that owns the deployment
 	Began    time.Time `json:"began,omitzero"`
-	Folder   string    `json:"folder,omitempty"`  // that it was deployed from
-	Name     string    `json:"name,omitempty"`    // of a deployment in named namespaces; "": there are none
-	Control  string    `json:"control,omitempty"` // the address of the owner's control socket; "": it has none
-	Project  string    `json:"project,omitempty"` // the project's file; "": a scheme is deployed
+	Folder   string    `json:"folder,omitempty"`  // folder from which it was deployed
+	Name     string    `json:"name,omitempty"`    // name of the deployment and its namespaces; "": it has no namespaces
+	Control  string    `json:"control,omitempty"` // address of the owner's control socket; "": none
+	Project  string    `json:"project,omitempty"` // file of a p4app project; "": a scheme is deployed
 	Topology string    `json:"topology"`          // as YAML
 	ByLeaf   bool      `json:"by_leaf"`           // group ids are leaf numbers
 
@@ -37,26 +37,26 @@ type Note struct {
 	Switches  []Switch                           `json:"switches"`
 }
 
-// A Switch is where a switch of a deployment is.
+// A Switch describes how to reach a switch of a deployment.
 type Switch struct {
 	Name   string      `json:"name"`
 	Role   fabric.Role `json:"role"`
 	Device uint64      `json:"device_id"`
 	GRPC   string      `json:"grpc"`
-	API    string      `json:"api,omitempty"` // what is spoken there: bfrt; "": P4Runtime
+	API    string      `json:"api,omitempty"` // protocol at the address: bfrt; "": P4Runtime
 	Thrift string      `json:"thrift,omitempty"`
-	// Manifest is set where the switch runs another program than others of its
-	// role; nil: what Manifests has for the role holds.
+	// Manifest is set if the switch runs another program than the other switches of its role;
+	// nil: the manifest of its role in Manifests applies.
 	Manifest *manifest.Manifest `json:"manifest,omitempty"`
 }
 
 const version = 3
 
-// BfRt is the API of switches with Intel's SDE.
+// BfRt is the API of switches that run Intel's SDE.
 const BfRt = "bfrt"
 
-// New describes the deployment of a plan on a target. A switch that the target
-// does not serve has the addresses of the topology.
+// New describes the deployment of a plan on a target. Switches that the target does not start
+// have the addresses of the topology.
 func New(p *plan.Plan, t target.Target) *Note {
 	d := &Note{
 		Version: version, Scheme: p.Scheme, Target: t.Name(), Began: time.Now().Truncate(time.Second),
@@ -83,14 +83,14 @@ func New(p *plan.Plan, t target.Target) *Note {
 	return d
 }
 
-// Write writes the state to a file, atomically, and makes its folder. Other users
-// may not read it: it has the addresses that control the switches.
+// Write writes the state to a file atomically, and creates its folder. Other users cannot read
+// it, because it contains the addresses that control the switches.
 func (d *Note) Write(file string) error {
 	text, err := json.MarshalIndent(d, "", " ")
 	if err != nil {
 		return fmt.Errorf("encoding the state: %w", err)
 	}
-	if info, err := os.Lstat(file); err == nil && !info.Mode().IsRegular() { // it would be replaced
+	if info, err := os.Lstat(file); err == nil && !info.Mode().IsRegular() { // a rename would replace it
 		return fmt.Errorf("writing the state: %s: %w", file, plain.ErrNotRegular)
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -99,7 +99,7 @@ func (d *Note) Write(file string) error {
 	name := partFile(file)
 	err = remove(name)
 	var part *os.File
-	if err == nil { // O_EXCL follows no link
+	if err == nil { // O_EXCL does not follow links
 		part, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	}
 	if err != nil {
@@ -137,7 +137,7 @@ func (d *Note) Nodes(t *fabric.Topology) ([]*plan.Node, error) {
 // ErrNothing is wrapped by the error about a state file that does not exist.
 var ErrNothing = errors.New("there is no deployment here")
 
-// Read reads the state of a deployment, and its topology. It follows no link.
+// Read reads the state of a deployment and its topology. It does not follow links.
 func Read(file string) (*Note, *fabric.Topology, error) {
 	f, err := openRegular(file, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -34,17 +34,17 @@ var (
 // A Lock is the ownership of a deployment by this process.
 type Lock struct {
 	state string
-	key   string // the lock file's absolute name
+	key   string // absolute name of the lock file
 	file  *os.File
 }
 
-// An OwnedError is the error about a deployment that another process owns.
+// An OwnedError reports that another process owns the deployment.
 type OwnedError struct{ PID int }
 
 func (e *OwnedError) Error() string { return fmt.Sprintf("process %d runs this deployment", e.PID) }
 
-// Own makes this process the owner of a deployment. The error wraps an
-// OwnedError if another process is.
+// Own makes this process the owner of a deployment. If another process owns it, the error wraps
+// an OwnedError.
 func Own(state string) (*Lock, error) {
 	key, err := filepath.Abs(lockFile(state))
 	if err != nil {
@@ -76,7 +76,7 @@ func Own(state string) (*Lock, error) {
 			f.Close()
 			return nil, fmt.Errorf("locking the deployment: %s: %w", key, err)
 		}
-		// An owner before may have removed the file after it was opened here.
+		// A previous owner may have removed the file after it was opened here.
 		if mine, err := f.Stat(); err == nil {
 			if now, err := os.Lstat(key); err == nil && os.SameFile(mine, now) {
 				l := &Lock{state, key, f}
@@ -90,7 +90,7 @@ func Own(state string) (*Lock, error) {
 
 func wholeFile(kind int16) unix.Flock_t { return unix.Flock_t{Type: kind, Whence: io.SeekStart} }
 
-// Release gives up the deployment and leaves its state and log.
+// Release ends the ownership. It keeps the deployment's state and log.
 func (l *Lock) Release() error {
 	ownedMu.Lock()
 	defer ownedMu.Unlock()
@@ -99,7 +99,7 @@ func (l *Lock) Release() error {
 
 func (l *Lock) release() error {
 	if owned[l.key] != l {
-		return nil // released before
+		return nil // already released
 	}
 	delete(owned, l.key)
 	return errors.Join(remove(l.key), l.file.Close())
@@ -112,9 +112,8 @@ func (l *Lock) Forget() error {
 	return errors.Join(remove(l.state, LogFile(l.state), partFile(l.state)), l.release())
 }
 
-// Owner returns the process that runs a deployment, 0 if there is none. It is -1
-// if the kernel does not show the process here, in another namespace of
-// processes.
+// Owner returns the process that runs a deployment, or 0 if none does. It is -1 if the owner is
+// in another PID namespace.
 func Owner(state string) (pid int, err error) {
 	key, err := filepath.Abs(lockFile(state))
 	if err != nil {
@@ -151,11 +150,11 @@ func holder(f *os.File) (pid int, err error) {
 	return int(lock.Pid), nil
 }
 
-// ErrStays is wrapped by the error about an owner that does not end.
+// ErrStays is wrapped by the error about an owner that does not end in time.
 var ErrStays = errors.New("has not ended")
 
-// EndOwner asks the process that runs a deployment to end, and waits for that.
-// It returns the process's id, 0 if none was running.
+// EndOwner asks the owner of a deployment to end and waits for it. It returns the owner's process
+// id, or 0 if there was none.
 func EndOwner(ctx context.Context, state string, patience time.Duration) (pid int, err error) {
 	pid, err = Owner(state)
 	switch {
@@ -166,8 +165,8 @@ func EndOwner(ctx context.Context, state string, patience time.Duration) (pid in
 	case pid == os.Getpid():
 		return pid, errors.New("this process runs the deployment")
 	}
-	// FindProcess opens the process before its ownership is checked again, so
-	// that the signal reaches the owner or nothing.
+	// Open the process before checking the ownership again, so that the signal reaches only the
+	// owner.
 	p, err := os.FindProcess(pid)
 	if err != nil {
 		return pid, fmt.Errorf("ending process %d: %w", pid, err)

@@ -13,12 +13,11 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// Dir returns the folder with the state of the user's deployments:
-// $XDG_STATE_HOME/p4lb, or ~/.local/state/p4lb. It makes the folder if needed
-// and refuses one that another user could change.
+// Dir returns the folder for the state of the user's deployments: $XDG_STATE_HOME/p4lb, or
+// ~/.local/state/p4lb. It creates the folder, and rejects a folder that another user can change.
 func Dir() (string, error) {
 	base := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(base) { // the XDG specification: ignore relative paths
+	if !filepath.IsAbs(base) { // the XDG specification requires ignoring relative paths
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return "", fmt.Errorf("finding the state folder: %w: set XDG_STATE_HOME or HOME", err)
@@ -76,7 +75,7 @@ func States() ([]string, error) {
 	return filepath.Glob(filepath.Join(dir, "*.json"))
 }
 
-// LogFile returns the log of a detached deployment, which is beside its state.
+// LogFile returns the log file of a detached deployment, next to its state.
 func LogFile(state string) string { return beside(state, ".log") }
 
 func partFile(state string) string { return beside(state, ".part") }
@@ -92,11 +91,11 @@ func OpenLog(state string) (*os.File, error) {
 	return openRegular(LogFile(state), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND)
 }
 
-// errLink is the error about a state file that is a symbolic link.
+// errLink reports a state file that is a symbolic link.
 var errLink = errors.New("a symbolic link: want a file")
 
-// openRegular opens a file of a deployment. It follows no symbolic link in the
-// last element of the name, and blocks at no pipe.
+// openRegular opens a file of a deployment. It follows no symbolic link in the last path element,
+// and does not block on a pipe.
 func openRegular(name string, flags int) (*os.File, error) {
 	truncate := flags&os.O_TRUNC != 0
 	f, err := os.OpenFile(name, flags&^os.O_TRUNC|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
@@ -120,8 +119,8 @@ func openRegular(name string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// Forget removes the files of a deployment that no process owns. It leaves a
-// lock that a process holds.
+// Forget removes the files of a deployment without an owner. It keeps a lock file that a process
+// holds.
 func Forget(state string) error {
 	l, err := Own(state)
 	if err != nil {

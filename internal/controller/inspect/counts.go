@@ -13,7 +13,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// Quantities of ports that the switch counts by itself, whatever it runs.
+// Quantities of ports that the switch itself counts for any program.
 const (
 	InPackets  = "rx packets"
 	OutPackets = "tx packets"
@@ -27,11 +27,10 @@ const (
 	Drops      = "drops"
 	Copies     = "copies ended"
 	LinkDown   = "link down"
-	Carried    = "carried" // of a path
+	Carried    = "carried" // carried by a path
 )
 
-// Counted reports whether the switch counted the value at its ports, as opposed to the
-// program.
+// Counted reports whether the switch counted the value at its ports. Otherwise the program did.
 func (r *Reading) Counted() bool {
 	if r.Register != "" || r.Port == 0 && r.Index != portName(0) {
 		return false
@@ -45,8 +44,8 @@ func (r *Reading) Counted() bool {
 	return strings.HasPrefix(r.Quantity, Drops+": ")
 }
 
-// Idle reports whether the ports are counted and nothing has come, gone or been
-// lost, and the registers hold nothing that would be shown.
+// Idle reports whether ports are counted, no packet has been received, sent or dropped, and no
+// register holds a value to show.
 func (s *Snapshot) Idle() bool {
 	counted := false
 	for i := range s.Readings {
@@ -80,15 +79,15 @@ func (in *Inspector) count(ctx context.Context) error {
 
 // counts adds the readings of the port counters.
 func (r *reader) counts() {
-	sent := map[int]float64{} // since the snapshot before
+	sent := map[int]float64{} // since the previous snapshot
 	for _, p := range r.ports {
 		i := slices.IndexFunc(r.in.ports, func(c bmv2.PortCounts) bool { return c.Port == p.Number })
 		if i >= 0 {
 			sent[p.Number] = r.port(p, &r.in.ports[i])
 		}
 	}
-	// The program may have sent packets to ports that nothing is connected to: where
-	// a table has no entry, that is often port 0.
+	// The program may have sent packets to ports without a link. Missing table entries often lead
+	// to port 0.
 	for i := range r.in.ports {
 		c := r.in.ports[i]
 		linked := slices.ContainsFunc(r.ports, func(p fabric.Port) bool { return p.Number == c.Port })
@@ -102,8 +101,8 @@ func (r *reader) counts() {
 	}
 }
 
-// port adds the readings of one port and returns the number of bytes sent since the
-// previous snapshot.
+// port adds the readings of one port. It returns the number of bytes sent since the previous
+// snapshot.
 func (r *reader) port(p fabric.Port, c *bmv2.PortCounts) (sent float64) {
 	add := func(name string, value float64, unit, text, meaning string, minor bool) *Reading {
 		reading := Reading{
@@ -147,7 +146,7 @@ func (r *reader) port(p fabric.Port, c *bmv2.PortCounts) (sent float64) {
 	return sent
 }
 
-// dropsText lists the drops by reason, the most frequent first.
+// dropsText lists drops by reason, most frequent first.
 func dropsText(c *bmv2.PortCounts) string {
 	total := c.Dropped()
 	if total == 0 {
@@ -165,8 +164,8 @@ func dropsText(c *bmv2.PortCounts) string {
 	return fmt.Sprintf("%d: %s", total, strings.Join(parts, ", "))
 }
 
-// carried adds the share of each port in the traffic of its group. Groups with the
-// same ports share one reading.
+// carried adds the share of each port in its group's traffic. Groups with the same ports have one
+// reading.
 func (r *reader) carried(sent map[int]float64) {
 	seen := map[string]bool{}
 	for _, g := range r.groups {
@@ -187,7 +186,7 @@ func (r *reader) carried(sent map[int]float64) {
 		for slot, hop := range g.Hops {
 			reading := r.path(g, slot, hop)
 			if !slices.Contains(ports, hop.Port) {
-				continue // its port has been shown, or is not counted
+				continue // the port has been shown already, or is not counted
 			}
 			ports = slices.DeleteFunc(ports, func(port int) bool { return port == hop.Port })
 			share := 0.0

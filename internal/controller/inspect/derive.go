@@ -18,13 +18,13 @@ func (r *reader) quantity(name, text string, value float64, unit string, reading
 	r.s.Readings = append(r.s.Readings, reading)
 }
 
-// find finds an array that was read, or nil.
+// find returns the first array read for which ok returns true, or nil.
 func (r *reader) find(ok func(a *registers.Array) bool) *registers.Array {
 	return lists.First(r.in.arrays, ok)
 }
 
-// utilisation adds the utilisation of each link, computed from byte counts that fade
-// within a window. If ingress learns them by reports, the register of egress is used.
+// utilisation adds the utilisation of each link, computed from byte counts that decay within a
+// window. If egress reports these counts to ingress, it reads the register of egress.
 func (r *reader) utilisation() {
 	for _, a := range r.in.arrays {
 		times := registers.MomentOf(r.in.arrays, a.Name, manifest.Updated)
@@ -46,7 +46,7 @@ func (r *reader) utilisation() {
 	}
 }
 
-// warnings are the ports that are expected to be paused, and for how long.
+// warnings adds the ports that are expected to be paused, and for how long.
 func (r *reader) warnings() {
 	until := r.find(func(a *registers.Array) bool {
 		return a.Index == manifest.ByPort && a.Kind == manifest.Deadline && a.Event == manifest.Pause
@@ -68,8 +68,8 @@ func (r *reader) warnings() {
 	}
 }
 
-// rounds adds the average number of recirculations per packet that recirculates,
-// for each port (RLB's Rc_avg).
+// rounds adds, for each port, the mean number of recirculations per recirculated packet (RLB's
+// Rc_avg).
 func (r *reader) rounds() {
 	counts := r.find(func(a *registers.Array) bool {
 		return a.Index == manifest.ByPort && a.Kind == manifest.Count && a.Unit == manifest.Recirculations && a.Per != ""
@@ -91,8 +91,8 @@ func (r *reader) rounds() {
 	}
 }
 
-// weights reads out the weights of the paths that a grid is drawn from, with the
-// share that each gives its path.
+// weights adds the weights of the paths in a weighted random choice, and the resulting share of
+// each path.
 func (r *reader) weights() {
 	rule := r.weightRule()
 	if rule == nil {
@@ -107,7 +107,7 @@ func (r *reader) weights() {
 		for slot, hop := range g.Hops {
 			reading := r.path(g, slot, hop)
 			reading.Cell = g.ID<<4 + slot
-			share := 1 / float64(len(list)) // nothing speaks for any path
+			share := 1 / float64(len(list)) // all weights are 0
 			if total > 0 {
 				share = list[slot] / total
 			}
@@ -122,7 +122,7 @@ func (r *reader) weights() {
 // A weightRule returns the weight of a path of a group.
 type weightRule func(g fabric.Group, slot int, hop fabric.Hop) float64
 
-// weightRule is how the program weighs paths, nil where it does not.
+// weightRule returns the program's rule for weights, or nil if it has none.
 func (r *reader) weightRule() weightRule {
 	w := r.in.node.Manifest.Weights
 	if w == nil {
@@ -155,9 +155,8 @@ func (r *reader) weightRule() weightRule {
 	}
 }
 
-// tableRule returns the weights that a precomputed table gives to paths by their
-// levels. If all weights of a group are zero, the paths at the level that the table
-// names have equal weights.
+// tableRule returns the weights that a precomputed table assigns to the levels of paths. If all
+// weights of a group are 0, the paths with the table's zero level have equal weights.
 func (r *reader) tableRule(levels *registers.Array) weightRule {
 	tables := r.in.node.Manifest.Tables
 	i := slices.IndexFunc(tables, func(t manifest.Table) bool { return t.Baked != nil && len(t.Baked.Weights) > 0 })

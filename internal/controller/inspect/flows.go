@@ -11,31 +11,30 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A FlowTable describes how full a table of flow slots is.
+// A FlowTable describes the occupancy of a table of flow slots.
 type FlowTable struct {
-	Register string        `json:"register"` // that holds the flow's path, or else its time
+	Register string        `json:"register"` // register of the flows' paths, or of their times
 	Slots    int           `json:"slots"`
-	Occupied int           `json:"occupied"` // hold a path, or a time
-	Active   int           `json:"active"`   // of them, heard of within Gap, or still expected
-	Gap      time.Duration `json:"gap_ns"`   // 0 where the program has none
-	Aged     bool          `json:"has_ages"` // there is a register of times: the ages are known
+	Occupied int           `json:"occupied"` // slots that hold a path or a time
+	Active   int           `json:"active"`   // occupied slots whose flow was active within Gap, or has a deadline in the future
+	Gap      time.Duration `json:"gap_ns"`   // idle time after which a flow is new; 0: the program has none
+	Aged     bool          `json:"has_ages"` // a register of times exists, so the ages are known
 
-	// Ages of the occupied slots by the switch's clock; the median is right to a
-	// tenth.
+	// Ages of the occupied slots by the switch's clock. The median is accurate to a tenth.
 	Youngest time.Duration `json:"youngest_ns"`
 	Median   time.Duration `json:"median_ns"`
 	Oldest   time.Duration `json:"oldest_ns"`
 
-	// Paths counts the occupied slots by the place of their path in its group.
+	// Paths counts the occupied slots by the index of their path in its group.
 	Paths []int `json:"paths,omitempty"`
 
-	// Collisions estimates how many flows found their slot taken by another: how
-	// many it takes to fill so many slots at random, less these slots.
+	// Collisions estimates the number of flows whose slot was already occupied: the number of
+	// random flows that would occupy this many slots, minus the occupied slots.
 	Collisions float64 `json:"collisions"`
 }
 
-// flowTables sums up the registers by flow: one table for each that holds a
-// path, or one for times alone.
+// flowTables summarises the registers indexed by flow. It returns a table for each register of
+// paths, or one for times.
 func (r *reader) flowTables() []FlowTable {
 	var paths, times []*registers.Array
 	for _, a := range r.in.arrays {
@@ -58,8 +57,7 @@ func (r *reader) flowTables() []FlowTable {
 	return list
 }
 
-// flowTable sums up one register, with the times of its flows if when is not
-// nil.
+// flowTable summarises one register. when, if not nil, holds the times of its flows.
 func (r *reader) flowTable(a, when *registers.Array) FlowTable {
 	t := FlowTable{Register: a.Name, Slots: a.Size, Gap: time.Duration(r.in.node.Manifest.FlowTimeout), Aged: when != nil}
 	var ages ageCounts
@@ -107,10 +105,9 @@ func (r *reader) fullness(t FlowTable) {
 	r.quantity(t.Register+" age", durationText(t.Median), age, "us", about("half of the flows were heard of since"))
 }
 
-// collisions is linear counting: n flows at random leave a slot empty with
-// probability (1-1/m)^n, so k occupied slots of m speak for
-// ln(1-k/m)/ln(1-1/m) flows. A full table speaks for any number: it is taken to
-// have one slot left.
+// collisions estimates collisions by linear counting. With n random flows, a slot stays empty
+// with probability (1-1/m)^n. So k of m occupied slots indicate ln(1-k/m)/ln(1-1/m) flows. A full
+// table counts as having one empty slot, because any number of flows could fill it.
 func collisions(occupied, slots int) float64 {
 	if occupied == 0 || slots < 2 {
 		return 0
@@ -120,8 +117,8 @@ func collisions(occupied, slots int) float64 {
 	return max(0, flows-float64(occupied))
 }
 
-// ageCounts counts ages in µs by their three leading bits: enough for a median,
-// without sorting 65,536 of them.
+// ageCounts counts ages in µs by their three leading bits, which is accurate enough for a median
+// and avoids sorting 65,536 ages.
 type ageCounts struct {
 	count    int
 	buckets  [8 * 64]int32
@@ -137,17 +134,18 @@ func (c *ageCounts) add(age int64) {
 	c.buckets[bucketOf(age)]++
 }
 
-// bucketOf keeps the exponent and the three bits below the leading one.
+// bucketOf returns the bucket of an age, from the exponent and the three bits after the leading
+// one.
 func bucketOf(age int64) int {
 	v := uint64(age)
 	if v < 8 {
 		return int(v)
 	}
-	e := bits.Len64(v) - 4 // so that v>>e is 8 to 15
+	e := bits.Len64(v) - 4 // such that v>>e is 8 to 15
 	return 8*(e+1) + int(v>>e)&7
 }
 
-// middleOf is the age in the middle of a bucket.
+// middleOf returns the age in the middle of a bucket.
 func middleOf(bucket int) int64 {
 	if bucket < 8 {
 		return int64(bucket)

@@ -25,39 +25,39 @@ import (
 // A Reading is one decoded value of a switch: a cell of a register, or a quantity
 // computed from several cells.
 type Reading struct {
-	Register string `json:"register,omitempty"` // "" for a quantity that is computed
+	Register string `json:"register,omitempty"` // "" for a computed quantity
 	Quantity string `json:"quantity"`           // a word such as occupancy, or the register's name
-	Cell     int    `json:"cell"`               // the register's cell
+	Cell     int    `json:"cell"`               // index of the cell
 	Index    string `json:"index,omitempty"`    // the position, such as port 3, or leaf 2 path 1
-	Port     int    `json:"port,omitempty"`     // 0 where it is about none
-	Peer     string `json:"peer,omitempty"`     // the node behind the port
-	Group    int    `json:"group,omitempty"`    // of next hops; 0 where it is about none
-	Path     int    `json:"path,omitempty"`     // of the group, counted from 1; 0 where it is about none
+	Port     int    `json:"port,omitempty"`     // 0: not about a port
+	Peer     string `json:"peer,omitempty"`     // name of the node at the other end of the port
+	Group    int    `json:"group,omitempty"`    // id of the group of next hops; 0: not about a group
+	Path     int    `json:"path,omitempty"`     // number of the path in the group, from 1; 0: not about a path
 
-	Raw   uint64  `json:"raw"`            // the cell as it is; 0 for a computed quantity
+	Raw   uint64  `json:"raw"`            // content of the cell; 0 for a computed quantity
 	Value float64 `json:"value"`          // in Unit
 	Unit  string  `json:"unit,omitempty"` // "" for a plain number
-	Text  string  `json:"text"`           // the value as a person reads it
+	Text  string  `json:"text"`           // formatted value
 
-	Change float64 `json:"change"` // since the snapshot before
+	Change float64 `json:"change"` // change since the previous snapshot
 	Rate   float64 `json:"rate"`   // change per second of the switch's clock
 
 	Meaning string `json:"meaning,omitempty"`
 
-	// Minor readings are internal to the program: times, and values that egress
-	// has measured but not yet reported to ingress.
+	// Minor marks readings that are internal to the program: times, and values that egress has
+	// measured but not yet reported to ingress.
 	Minor bool `json:"minor,omitempty"`
 }
 
 // A Snapshot is the decoded state of a switch at one moment.
 type Snapshot struct {
-	Time     time.Duration `json:"time_ns"` // the reader's clock, since the first round of a Survey
+	Time     time.Duration `json:"time_ns"` // time by the reader's clock since the first round of a Survey
 	Switch   string        `json:"switch"`
 	Role     string        `json:"role"`
 	Scheme   string        `json:"scheme"`
-	Clock    time.Duration `json:"clock_ns"`          // of the switch itself
-	Guessed  bool          `json:"guessed,omitempty"` // the switch does not tell its clock: it is the latest time in its registers
-	Wall     time.Time     `json:"wall,omitzero"`     // on this machine; zero where time is simulated
+	Clock    time.Duration `json:"clock_ns"`          // clock of the switch
+	Guessed  bool          `json:"guessed,omitempty"` // the switch does not report its clock: it is the latest time in its registers
+	Wall     time.Time     `json:"wall,omitzero"`     // time by this machine's clock; zero in a simulation
 	Readings []Reading     `json:"readings"`
 	Flows    []FlowTable   `json:"flows,omitempty"`
 }
@@ -66,7 +66,7 @@ type Snapshot struct {
 type Options struct {
 	// Registers are the names of the registers to read; empty means all.
 	Registers []string
-	// NoFlows leaves out the tables of flows, which are nearly all of the cells.
+	// NoFlows leaves out the flow tables, which contain almost all cells.
 	NoFlows bool
 	// FlowsEvery is the interval between reads of flow tables. Snapshots in
 	// between repeat the last readings. 0 reads them every time.
@@ -76,31 +76,30 @@ type Options struct {
 	Everything bool
 }
 
-// An Inspector reads the registers of one switch again and again. It must not
-// be used from two goroutines at once.
+// An Inspector repeatedly reads the registers of one switch. It is not safe for concurrent use.
 type Inspector struct {
 	node *plan.Node
 	regs registers.Access
 	opts Options
 
-	meter registers.Meter   // nil if the switch does not count packets at its ports
-	ports []bmv2.PortCounts // of this snapshot
+	meter registers.Meter   // nil: the switch has no port counters
+	ports []bmv2.PortCounts // counters of this snapshot
 
 	arrays []*registers.Array
 	byName map[string]*registers.Array
 
-	fetched map[string][]uint64 // registers that arrays are parts of
-	fresh   map[string]bool     // the registers read for this snapshot
+	fetched map[string][]uint64 // contents of the registers that arrays are part of
+	fresh   map[string]bool     // registers read for this snapshot
 
-	before time.Duration // clock of the snapshot before, 0 for none
-	flows  []FlowTable   // that were made last
-	swept  time.Time     // when
+	before time.Duration // clock of the previous snapshot; 0: none
+	flows  []FlowTable   // latest summary of the flow tables
+	swept  time.Time     // time of the latest summary
 	last   map[readingKey]float64
 	next   map[readingKey]float64
 }
 
-// New makes an inspector of a switch. A register that the program does
-// not have is an error.
+// New returns an inspector of a switch. It returns an error for registers that the program does
+// not have.
 func New(n *plan.Node, regs registers.Access, o Options) (*Inspector, error) {
 	in := &Inspector{
 		node: n, regs: regs, opts: o, byName: map[string]*registers.Array{},
@@ -120,7 +119,7 @@ func New(n *plan.Node, regs registers.Access, o Options) (*Inspector, error) {
 	return in, nil
 }
 
-// checkNamed finds names of registers that the program does not have.
+// checkNamed returns an error for names of registers that the program does not have.
 func checkNamed(n *plan.Node, names []string) error {
 	for _, name := range names {
 		if n.Manifest.Register(name) == nil {
@@ -144,7 +143,7 @@ func (in *Inspector) wants(a *registers.Array) bool {
 	return !in.opts.NoFlows && (a.Valid > 0 || a.Moment())
 }
 
-// fewCells is the largest register without a described index that is read in every
+// fewCells is the largest size of a register without a described index that is read in every
 // snapshot.
 const fewCells = 256
 
@@ -155,11 +154,11 @@ func small(a *registers.Array) bool { return a.Index == "" && a.Size <= fewCells
 // registers may be large and mostly empty.
 func perFlow(by manifest.Index) bool { return by == manifest.ByFlow || by == "" }
 
-// Node is the switch that is looked into.
+// Node returns the inspected switch.
 func (in *Inspector) Node() *plan.Node { return in.node }
 
-// Snapshot reads and decodes the registers. Each register is read atomically if the
-// switch supports it; different registers are read shortly after each other.
+// Snapshot reads and decodes the registers. Each register is read atomically if the switch
+// supports this. Different registers are read one after the other.
 func (in *Inspector) Snapshot(ctx context.Context) (*Snapshot, error) {
 	sweep := in.opts.FlowsEvery == 0 || time.Since(in.swept) >= in.opts.FlowsEvery
 	if sweep {
@@ -216,8 +215,8 @@ func (in *Inspector) Snapshot(ctx context.Context) (*Snapshot, error) {
 	return s, nil
 }
 
-// explain adds the name of the register to an error. For a register that the switch
-// does not have, it adds the hint that the switch runs another program.
+// explain adds the name of the register to an error. If the switch does not have the register, it
+// adds the hint that the switch runs another program.
 func (in *Inspector) explain(what string, err error) error {
 	return &plan.Error{
 		Switch: in.node.Name, Err: fmt.Errorf("reading %s: %w", what, err),
@@ -225,7 +224,7 @@ func (in *Inspector) explain(what string, err error) error {
 	}
 }
 
-// used is how many cells of a register can hold something here.
+// used returns how many cells of a register can be in use in this network.
 func (in *Inspector) used(by manifest.Index, size int) int {
 	n := size
 	switch {
@@ -254,8 +253,8 @@ func (in *Inspector) latest() (clock time.Duration) {
 	return clock
 }
 
-// portsInUse are the ports of the switch, or where these are not known those
-// that a register has something about, or that the switch counts.
+// portsInUse returns the ports of the switch. Without a topology, it returns the ports for which
+// a register holds a value or the switch counts packets.
 func (in *Inspector) portsInUse() []fabric.Port {
 	if len(in.node.Ports) > 0 {
 		return in.node.Ports
@@ -268,8 +267,8 @@ func (in *Inspector) portsInUse() []fabric.Port {
 	return lists.Map(slices.Compact(numbers), func(i int) fabric.Port { return fabric.Port{Number: i} })
 }
 
-// groupsInUse are the groups that the node forwards to. Without a topology nothing
-// is known of their next hops but how many a program can have.
+// groupsInUse returns the groups to which the node forwards. Without a topology, only the largest
+// possible number of next hops is known.
 func (in *Inspector) groupsInUse() []fabric.Group {
 	if len(in.node.Groups) > 0 {
 		return in.node.Groups
@@ -281,8 +280,8 @@ func (in *Inspector) groupsInUse() []fabric.Group {
 	})
 }
 
-// occupied lists the indexes, without their low bits, under which registers of a
-// kind hold something; one may be there more than once.
+// occupied returns the indices, without their low bits, for which registers of a kind hold a
+// value. It may return duplicates.
 func (in *Inspector) occupied(by manifest.Index, shift int) []int {
 	var list []int
 	for _, a := range in.arrays {
@@ -298,7 +297,7 @@ func (in *Inspector) occupied(by manifest.Index, shift int) []int {
 	return list
 }
 
-// assemble makes the numbers of arrays from the cells of their registers.
+// assemble decodes the numbers of arrays from the cells of their registers.
 func (in *Inspector) assemble(clock time.Duration) {
 	for _, a := range in.arrays {
 		if !a.Plain() && in.fresh[a.Parts[0].Register.Name] {
@@ -317,7 +316,7 @@ func (in *Inspector) assemble(clock time.Duration) {
 	}
 }
 
-// fetch reads the registers that an array is part of, each once.
+// fetch reads the registers of an array, each at most once.
 func (in *Inspector) fetch(ctx context.Context, a *registers.Array) error {
 	if a.Plain() {
 		r := a.Parts[0].Register

@@ -9,15 +9,15 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// News locates the times of a program's path information. The age of this information
-// is the delay of the program's decisions.
+// News locates the times of a program's path information. The age of this information is the
+// delay of the program's decisions.
 type News struct {
-	// ByPort: there is a time for each port, by its number; else for each path,
+	// ByPort: there is a time for each port, by its number. Otherwise there is one for each path,
 	// destination or flow.
 	ByPort bool
 
 	array *registers.Array
-	limit time.Duration // older flows have ended
+	limit time.Duration // flows with older times have ended
 	cells []uint64
 }
 
@@ -34,9 +34,9 @@ func NewsOf(n *plan.Node) *News {
 	return news
 }
 
-// newsOf is the array of times: when what decides was heard of; if that is about
-// ports, when they were reported; when anything was heard of or reported; or when
-// the epoch began that decides.
+// newsOf returns an array of times, the first that exists: when the deciding value was received,
+// or reported if it is by port; when any value was received or reported; or when the epoch that
+// decides began.
 func newsOf(list []*registers.Array, decides string) *registers.Array {
 	last := func(ok func(a *registers.Array) bool) *registers.Array {
 		for _, a := range slices.Backward(list) {
@@ -69,8 +69,8 @@ func newsOf(list []*registers.Array, decides string) *registers.Array {
 	return about(manifest.Began)
 }
 
-// Ages calls see with the age of the information about each port, path, destination or
-// flow, by the clock of the switch. The function read appends the cells of a register.
+// Ages calls see with the age of the information about each port, path, destination or flow, by
+// the clock of the switch. read appends the cells of a register.
 func (n *News) Ages(read func(register string, dst []uint64) ([]uint64, error), clock time.Duration, see func(i int, age time.Duration)) error {
 	now := clock.Truncate(time.Microsecond)
 	for _, p := range n.array.Parts {
@@ -79,7 +79,7 @@ func (n *News) Ages(read func(register string, dst []uint64) ([]uint64, error), 
 			return err
 		}
 		for i, cell := range n.cells {
-			if cell == 0 { // most of an array by flow
+			if cell == 0 { // as in most cells of an array indexed by flow
 				continue
 			}
 			at, raw := n.array.Number(cell, p, clock)

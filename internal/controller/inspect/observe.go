@@ -18,11 +18,10 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// An Observation is what QALL fits its congestion index to (Section III-B): the
-// traffic of an egress port, and how its queue behaved meanwhile. The units are
-// the paper's.
+// An Observation is a sample for fitting QALL's congestion index (Section III-B): the traffic of
+// an egress port and the behaviour of its queue. The units are the paper's.
 type Observation struct {
-	ClockUS  int64   `parquet:"clock_us,delta"` // of the switch
+	ClockUS  int64   `parquet:"clock_us,delta"` // clock of the switch
 	Switch   string  `parquet:"switch,dict"`
 	Port     int64   `parquet:"port"`
 	Traffic  float64 `parquet:"egress_traffic"`   // kbit/s
@@ -34,21 +33,21 @@ type Observation struct {
 // Package fitting expects these names.
 var observationColumns = []string{"clock_us", "switch", "port", "egress_traffic", "occupancy", "dequeue_interval"}
 
-// An Observer samples the egress ports of a switch that lead to other switches:
-// QALL's observation step. It must not be used from two goroutines at once.
+// An Observer samples the egress ports of a switch that lead to other switches, as in QALL's
+// observation step. It is not safe for concurrent use.
 type Observer struct {
 	node  *plan.Node
 	regs  registers.Access
-	meter registers.Meter // nil: the target counts nothing
+	meter registers.Meter // nil: the target has no port counters
 	ports []fabric.Port
 
 	occupancy, interval, heard *registers.Array
-	load, updated              *registers.Array // bytes that fade, and when they were right; nil: there are none
+	load, updated              *registers.Array // decaying byte counts, and their times; nil: none
 
 	before time.Duration
-	counts []bmv2.PortCounts // of this sample
-	sent   []uint64          // of each port at the sample before
-	seen   []uint64          // when each port had last been reported
+	counts []bmv2.PortCounts // counters of this sample
+	sent   []uint64          // bytes sent by each port at the previous sample
+	seen   []uint64          // time of each port's last report
 	cells  map[*registers.Array][]uint64
 }
 
@@ -134,7 +133,7 @@ func (o *Observer) count(ctx context.Context) (err error) {
 	return nil
 }
 
-// clock is the switch's, which samples cannot do without.
+// clock returns the switch's clock, which samples require.
 func (o *Observer) clock(ctx context.Context) (time.Duration, error) {
 	clock, err := o.regs.Clock(ctx)
 	switch {
@@ -190,7 +189,7 @@ func (o *Observer) Sample(ctx context.Context, list []Observation) ([]Observatio
 func (o *Observer) traffic(ctx context.Context, i int, clock time.Duration, span float64) (float64, error) {
 	port := o.ports[i].Number
 	if o.meter == nil {
-		// the traffic by the bytes that the program lets fade
+		// Use the program's decaying byte counts.
 		for _, a := range []*registers.Array{o.load, o.updated} {
 			if err := o.read(ctx, a); err != nil {
 				return 0, err
@@ -201,7 +200,7 @@ func (o *Observer) traffic(ctx context.Context, i int, clock time.Duration, span
 	}
 	at := slices.IndexFunc(o.counts, func(c bmv2.PortCounts) bool { return c.Port == port })
 	if at < 0 {
-		return 0, nil // nothing has been connected to it
+		return 0, nil // the port has no link
 	}
 	sent := o.counts[at].OutBytes
 	rate := float64(sent-min(sent, o.sent[i])) * 8 / max(span, 1e-9) // the counter is smaller after a restart of the switch
@@ -235,7 +234,7 @@ type parquetWriter interface {
 	Close() error
 }
 
-// NewObservationWriter makes a writer of one of RecordFormats.
+// NewObservationWriter returns a writer for one of RecordFormats.
 func NewObservationWriter(w io.Writer, format string) (*ObservationWriter, error) {
 	switch format {
 	case "csv":

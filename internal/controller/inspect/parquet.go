@@ -26,7 +26,7 @@ type parquetRecorder struct {
 // rowGroup is the number of rows in a Parquet row group. It bounds the rows in memory.
 const rowGroup = 1 << 16
 
-// Record keeps the rows until there are enough for a row group.
+// Record buffers the rows until they fill a row group.
 func (p *parquetRecorder) Record(s *Snapshot) error {
 	for _, reading := range s.Readings {
 		p.rows = append(p.rows, rowOf(s, reading))

@@ -17,7 +17,7 @@ type readingKey struct {
 	cell     int
 }
 
-// A reader turns the cells of one snapshot into readings.
+// A reader converts the cells of one snapshot to readings.
 type reader struct {
 	in     *Inspector
 	s      *Snapshot
@@ -25,7 +25,7 @@ type reader struct {
 	groups []fabric.Group
 }
 
-// Read makes the readings of a register.
+// read adds the readings of an array.
 func (r *reader) read(a *registers.Array) {
 	switch a.Index {
 	case manifest.BySwitch:
@@ -58,7 +58,7 @@ func (r *reader) read(a *registers.Array) {
 				r.add(a, g.ID*m+k, Reading{Index: fmt.Sprintf("%s memory %d", r.groupName(g.ID), k+1), Group: g.ID})
 			}
 			for i := range r.s.Readings[begin:] {
-				r.s.Readings[begin+i].Group = 0 // by which several would be the same
+				r.s.Readings[begin+i].Group = 0 // otherwise several readings would be equal
 			}
 		}
 	case manifest.ByDestination:
@@ -86,7 +86,7 @@ func (r *reader) read(a *registers.Array) {
 	}
 }
 
-// path is the reading of a path, yet without a value.
+// path returns the reading of a path, without a value.
 func (r *reader) path(g fabric.Group, slot int, hop fabric.Hop) Reading {
 	reading := Reading{Index: fmt.Sprintf("%s path %d", r.groupName(g.ID), slot+1), Group: g.ID, Path: slot + 1, Port: hop.Port}
 	if p, ok := r.in.node.Port(hop.Port); ok {
@@ -105,7 +105,7 @@ func (r *reader) groupName(id int) string {
 	return fmt.Sprintf("group %d", id)
 }
 
-// add completes the reading of a cell.
+// add completes and adds the reading of a cell.
 func (r *reader) add(a *registers.Array, cell int, reading Reading) {
 	if cell >= len(a.Cells) {
 		return
@@ -121,7 +121,7 @@ func (r *reader) add(a *registers.Array, cell int, reading Reading) {
 	r.s.Readings = append(r.s.Readings, reading)
 }
 
-// value is a cell in its unit.
+// value converts a cell to its unit.
 func (r *reader) value(a *registers.Array, raw uint64) float64 {
 	if a.Valid > 0 {
 		raw &= 1<<a.Valid - 1
@@ -132,7 +132,7 @@ func (r *reader) value(a *registers.Array, raw uint64) float64 {
 	return float64(raw)
 }
 
-// change compares a reading with the snapshot before.
+// change compares a reading with the previous snapshot.
 func (r *reader) change(reading *Reading, name string) {
 	key := readingKey{name, reading.Cell}
 	r.in.next[key] = reading.Value
@@ -146,7 +146,7 @@ func (r *reader) change(reading *Reading, name string) {
 	}
 }
 
-// text is a cell as a person reads it.
+// text formats a cell.
 func (r *reader) text(a *registers.Array, raw uint64, reading Reading) string {
 	switch {
 	case a.Valid > 0 && raw>>a.Valid&1 == 0:
@@ -216,7 +216,7 @@ func durationText(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
 		return fmt.Sprintf("%d us", d.Microseconds())
-	case d < time.Second-500*time.Microsecond: // which are 1 s in three digits
+	case d < time.Second-500*time.Microsecond: // longer times round to 1 s with three digits
 		return fmt.Sprintf("%.3g ms", d.Seconds()*1e3)
 	case d < 2*time.Minute:
 		return fmt.Sprintf("%.3g s", d.Seconds())

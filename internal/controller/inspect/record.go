@@ -21,7 +21,7 @@ type Recorder interface {
 // extensions.
 var RecordFormats = []string{"csv", "parquet"}
 
-// NewRecorder makes a recorder of one of RecordFormats.
+// NewRecorder returns a recorder for one of RecordFormats.
 func NewRecorder(w io.Writer, format string) (Recorder, error) {
 	switch format {
 	case "csv":
@@ -33,10 +33,10 @@ func NewRecorder(w io.Writer, format string) (Recorder, error) {
 	return nil, fmt.Errorf("no recording of form %q: want %s", format, strings.Join(RecordFormats, " or "))
 }
 
-// A recordRow is a reading as it is recorded.
+// A recordRow is a row of a recording.
 type recordRow struct {
 	TimeUS   int64   `parquet:"time_us,delta"`  // the reader's clock
-	ClockUS  int64   `parquet:"clock_us,delta"` // of the switch
+	ClockUS  int64   `parquet:"clock_us,delta"` // clock of the switch
 	Switch   string  `parquet:"switch,dict"`
 	Role     string  `parquet:"role,dict"`
 	Scheme   string  `parquet:"scheme,dict"`
@@ -55,17 +55,17 @@ type recordRow struct {
 	Change   float64 `parquet:"change"`
 	Rate     float64 `parquet:"rate"`
 	Minor    bool    `parquet:"minor"`
-	WallUS   int64   `parquet:"wall_us,delta"` // on the clock of the machine that read, since 1970; 0 in virtual time
+	WallUS   int64   `parquet:"wall_us,delta"` // time by the reading machine's clock, since 1970; 0 in virtual time
 }
 
-// recordColumns are the columns in the order of recordRow.
+// recordColumns lists the columns in the order of recordRow.
 var recordColumns = []string{
 	"time_us", "clock_us", "switch", "role", "scheme", "register", "quantity", "cell", "index", "port", "peer",
 	"group", "path", "raw", "value", "unit", "text", "change", "rate", "minor",
 	wallColumn,
 }
 
-// wallColumn may be missing: earlier recordings have no such times.
+// wallColumn is optional, because older recordings do not have it.
 const wallColumn = "wall_us"
 
 func rowOf(s *Snapshot, r Reading) recordRow {
@@ -84,7 +84,7 @@ func wallUS(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// wall is when the row was read, as the snapshot has it.
+// wall returns the time at which the row was read.
 func (r *recordRow) wall() time.Time {
 	if r.WallUS == 0 {
 		return time.Time{}
@@ -119,7 +119,7 @@ func whole(v int64) string { return strconv.FormatInt(v, 10) }
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// Close has nothing left to write.
+// Close does nothing, because all rows have been written.
 func (c *csvRecorder) Close() error {
 	c.w.Flush()
 	return c.w.Error()

@@ -21,11 +21,11 @@ import (
 // A Recording reads the output of a Recorder, from start to end.
 type Recording struct {
 	rows rowReader
-	next *recordRow // that has been read ahead
+	next *recordRow // row that has been read ahead
 	name string
 }
 
-// A rowReader reads the rows of one form.
+// A rowReader reads the rows of a recording in one format.
 type rowReader interface {
 	row() (*recordRow, error) // io.EOF after the last
 }
@@ -33,11 +33,11 @@ type rowReader interface {
 // A recordError describes an error in a recording with its position.
 type recordError struct {
 	File string
-	Line int // 0 where there is none
+	Line int // 0: not known
 	Msg  string
 }
 
-// Error is the message with its place.
+// Error returns the message with its position.
 func (e *recordError) Error() string {
 	if e.Line == 0 {
 		return e.File + ": " + e.Msg
@@ -47,8 +47,7 @@ func (e *recordError) Error() string {
 
 const parquetMagic = "PAR1"
 
-// OpenRecording reads a recording of so many bytes, of any of RecordFormats;
-// name is what messages call it.
+// OpenRecording opens a recording in one of RecordFormats. name is its name in messages.
 func OpenRecording(name string, r io.ReaderAt, size int64) (*Recording, error) {
 	magic := make([]byte, len(parquetMagic))
 	if n, err := r.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -68,9 +67,10 @@ func OpenRecording(name string, r io.ReaderAt, size int64) (*Recording, error) {
 }
 
 const (
-	// maxRecordText is how long a text of a recording may be.
+	// maxRecordText is the length limit of a text in a recording.
 	maxRecordText = 1024
-	// maxRecorded is of how many switches a round may be: as many as nodes of a topology.
+	// maxRecorded is the largest number of switches in a round, which equals the largest number
+	// of nodes in a topology.
 	maxRecorded = 60_000
 )
 
@@ -78,7 +78,7 @@ const (
 // last.
 func (r *Recording) Round() ([]*Snapshot, error) {
 	var list []*Snapshot
-	known := map[string]int{} // places in list
+	known := map[string]int{} // indices in list
 	for {
 		row := r.next
 		r.next = nil
@@ -116,7 +116,7 @@ func (r *Recording) Round() ([]*Snapshot, error) {
 	}
 }
 
-// clean makes the texts of a row fit for a terminal.
+// clean makes the texts of a row safe for a terminal.
 func (r *recordRow) clean() {
 	for _, text := range []*string{&r.Switch, &r.Role, &r.Scheme, &r.Register, &r.Quantity, &r.Index, &r.Peer, &r.Unit, &r.Text} {
 		*text = plain.Printable(*text, "", maxRecordText)
@@ -171,7 +171,7 @@ func (p *parquetRows) row() (row *recordRow, err error) {
 type csvRows struct {
 	name string
 	r    *csv.Reader
-	at   []int // places of the columns
+	at   []int // positions of the columns
 }
 
 func openCSVRows(name string, r io.Reader) (*csvRows, error) {
@@ -194,7 +194,7 @@ func openCSVRows(name string, r io.Reader) (*csvRows, error) {
 	return c, nil
 }
 
-// explain gives an error of package csv the place that it has.
+// explain adds the position to an error of package csv.
 func (c *csvRows) explain(err error) error {
 	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
 		return &recordError{File: c.name, Line: parse.Line, Msg: parse.Err.Error()}
@@ -227,8 +227,8 @@ func (c *csvRows) row() (*recordRow, error) {
 	return row, nil
 }
 
-// A fieldParser reads the fields of a line by the places of recordColumns, and
-// notes the first that is wrong.
+// A fieldParser parses the fields of a line by the positions of recordColumns, and records the
+// first error.
 type fieldParser struct {
 	fields []string
 	at     []int

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// A Survey reads many switches again and again, round by round. It must not be
-// used from two goroutines at once.
+// A Survey repeatedly reads many switches, in rounds. It is not safe for concurrent use.
 type Survey struct {
 	inspectors []*Inspector
 	start      time.Time
@@ -21,7 +20,7 @@ type Result struct {
 	Err      error
 }
 
-// NewSurvey makes a survey of these switches.
+// NewSurvey returns a survey of the inspectors' switches.
 func NewSurvey(inspectors []*Inspector) *Survey {
 	return &Survey{inspectors: inspectors, start: time.Now()}
 }
@@ -29,15 +28,14 @@ func NewSurvey(inspectors []*Inspector) *Survey {
 // Inspectors lists the inspectors, one for each switch, in order.
 func (s *Survey) Inspectors() []*Inspector { return s.inspectors }
 
-// Round reads all switches, several at a time, and returns the results in their
-// order. One that does not answer does not stop the others; all have until ctx
-// is done.
+// Round reads all switches, several at a time, and returns the results in order. A switch that
+// does not answer does not delay the others, and all end when ctx is done.
 func (s *Survey) Round(ctx context.Context) []Result {
 	wall := time.Now()
 	now := wall.Sub(s.start)
 	results := make([]Result, len(s.inspectors))
-	// More switches are read at a time than there are processors, since some of
-	// them are waited for.
+	// Most of the time is spent waiting, so more switches are read in parallel than there are
+	// processors.
 	places := make(chan struct{}, 4*runtime.GOMAXPROCS(0))
 	var work sync.WaitGroup
 	for i, in := range s.inspectors {

@@ -27,12 +27,12 @@ type Table struct {
 	ID       uint32
 	Name     string
 	Fields   []Field
-	Actions  map[string]*Action // by the name without its control
+	Actions  map[string]*Action // by name without the control
 	ByAction map[uint32]*Action
-	Initial  *configv1.TableActionCall // the default action of the program
+	Initial  *configv1.TableActionCall // default action of the program
 	Size     int64
-	Fixed    bool // the entries are the program's
-	Begun    bool // some are
+	Fixed    bool // the entries are fixed by the program
+	Begun    bool // the program contains some entries
 	locked   bool // the default action is constant, or comes from an action profile
 	Routes   bool // its entries refer to entries of other tables
 }
@@ -49,7 +49,7 @@ type Field struct {
 
 type Action struct {
 	ID     uint32
-	Name   string // without its control
+	Name   string // name without the control
 	Params []Field
 }
 
@@ -57,13 +57,13 @@ type Register struct {
 	ID      uint32
 	Name    string
 	Size    int
-	Members []int // the widths of the members, where a cell is a struct
+	Members []int // widths of the members, if a cell is a struct
 }
 
-// mostReplicated is how many clone sessions and multicast groups there can be.
+// mostReplicated is the largest number of clone sessions and multicast groups.
 const mostReplicated = 1 << 16
 
-// Holds is how many entities of a kind a switch with the program can have.
+// Holds returns how many entities of a kind a switch with the program can hold.
 func (x *Index) Holds() int {
 	n := int64(mostReplicated)
 	for _, t := range x.Tables {
@@ -142,8 +142,8 @@ func (x *Index) Match(m *manifest.Manifest, info *configv1.P4Info) error {
 	return nil
 }
 
-// cookieOf is a number that stands for a program: two that differ have the same
-// one with a chance of 2^-64.
+// cookieOf returns a number that identifies a program. Two different programs have the same
+// number with probability 2^-64.
 func cookieOf(info *configv1.P4Info, config []byte) (uint64, error) {
 	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(info)
 	if err != nil {

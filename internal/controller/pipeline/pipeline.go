@@ -14,8 +14,8 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// For makes the programs of a scheme that a topology wants, one for each
-// role of its switches, side by side.
+// For makes the programs of a scheme for a topology in parallel, one for each role of its
+// switches.
 func For(ctx context.Context, s scheme.Scheme, params codegen.Params, t *fabric.Topology) (map[fabric.Role]*plan.Pipeline, error) {
 	params.Ports, params.MaxPort = plan.Sizes(t)
 	roles := map[fabric.Role]bool{}
@@ -45,7 +45,7 @@ func For(ctx context.Context, s scheme.Scheme, params codegen.Params, t *fabric.
 	return all, nil
 }
 
-// Of makes the program of a scheme.
+// Of makes the program of a scheme as a pipeline.
 func Of(s scheme.Scheme, params codegen.Params) (*plan.Pipeline, error) {
 	p, err := s.Build(params)
 	if err != nil {
@@ -54,7 +54,7 @@ func Of(s scheme.Scheme, params codegen.Params) (*plan.Pipeline, error) {
 	return Compiled(p)
 }
 
-// Compiled is a program as the controller takes it.
+// Compiled converts a program to a pipeline of the controller.
 func Compiled(p *scheme.Program) (*plan.Pipeline, error) {
 	compiled, err := p.Compiled()
 	if err != nil {

@@ -47,20 +47,20 @@ func DevicePorts(t *fabric.Topology, arch string, virtual ...int) *fabric.Topolo
 	return t
 }
 
-// pipePorts is how many ports the number of a pipe stands for.
+// pipePorts is the number of port numbers per pipe.
 const pipePorts = 128
 
 // A Filter configures all cells of one of Tofino's low-pass filters. A rate is the sum
 // of the input, which decays by a factor e within Time. A sample is the average of the
 // input within Time. The output is shifted right by Shift bits.
 type Filter struct {
-	Name   string        `json:"name"` // in a plan without its control
+	Name   string        `json:"name"` // without its control in a plan
 	Sample bool          `json:"sample,omitempty"`
 	Time   time.Duration `json:"time_ns"`
 	Shift  int           `json:"shift"`
 }
 
-// String is how the filter is set, as in rate over 1.31 ms, 1/2^8.
+// String describes the configuration, such as rate over 1.31 ms, 1/2^8.
 func (f Filter) String() string {
 	kind := "rate"
 	if f.Sample {
@@ -69,10 +69,10 @@ func (f Filter) String() string {
 	return fmt.Sprintf("%s over %v, 1/2^%d", kind, f.Time.Round(10*time.Nanosecond), f.Shift)
 }
 
-// fullLoad is what filters give for a link that is busy all the time.
+// fullLoad is the output of filters for a fully used link.
 const fullLoad = 256
 
-// FiltersOf are the filters that a program wants, as they are to be set.
+// FiltersOf returns the filters of a program with their configuration.
 func FiltersOf(m *manifest.Manifest) []Filter {
 	var list []Filter
 	for i := range m.Tasks {
@@ -80,9 +80,9 @@ func FiltersOf(m *manifest.Manifest) []Filter {
 		var f Filter
 		switch t.Kind {
 		case manifest.RateFilter:
-			// This gives 256 for a link of the program's rate that is always busy. It scales
-			// by powers of 2 alone; so it is the time constant that makes up for the rest, and
-			// is the window within a factor of 1.42.
+			// The output is 256 for a fully used link of the program's rate. Scaling is only
+			// possible by powers of 2, so the time constant compensates for the rest. It differs
+			// from the window by at most a factor of 1.42.
 			rate := float64(t.Rate) / 8
 			window := float64(time.Duration(t.Window).Microseconds()) / 1e6
 			shift := max(0, math.Round(math.Log2(rate*window/fullLoad)))
@@ -100,5 +100,5 @@ func FiltersOf(m *manifest.Manifest) []Filter {
 	return list
 }
 
-// Is reports whether two filters have the same name, one with its control.
+// Is reports whether two filters have the same name. One name may include its control.
 func (f Filter) Is(other Filter) bool { return manifest.Short(f.Name) == manifest.Short(other.Name) }

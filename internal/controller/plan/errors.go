@@ -7,14 +7,14 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// An Error is an error with a hint how to correct it.
+// An Error is an error with a hint for correcting it.
 type Error struct {
-	Switch string // "" where it is about no switch
+	Switch string // "": not about a switch
 	Err    error
 	Hint   string
 }
 
-// Error is the message, with the name of the switch.
+// Error returns the message with the name of the switch.
 func (e *Error) Error() string {
 	if e.Switch == "" {
 		return e.Err.Error()
@@ -25,13 +25,13 @@ func (e *Error) Error() string {
 // Unwrap returns what went wrong.
 func (e *Error) Unwrap() error { return e.Err }
 
-// A widthError is a number that a field or an argument cannot hold. It stands for all
-// entries of a plan with such numbers in the same place.
+// A widthError is a number that does not fit in a field or an argument. It represents all such
+// entries of a plan in the same place.
 type widthError struct {
 	table, name string
 	value       uint64
 	width       int
-	more        int // entries after the first one
+	more        int // number of further entries
 }
 
 func (e *widthError) Error() string {
@@ -45,10 +45,10 @@ func (e *widthError) Error() string {
 	return fmt.Sprintf("%s; %d more entries have such numbers", text, e.more)
 }
 
-// Errors are all that is wrong with a plan, or with a deployment.
+// Errors are all errors of a plan or of a deployment.
 type Errors []*Error
 
-// Error is a line for each.
+// Error returns a line for each error.
 func (list Errors) Error() string {
 	return strings.Join(lists.Map(list, (*Error).Error), "\n")
 }

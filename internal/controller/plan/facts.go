@@ -20,19 +20,19 @@ type place struct {
 	way   *way
 }
 
-// A way is how something is reached from the switch.
+// A way describes how the switch reaches a destination.
 type way struct {
-	to      string // a host or a leaf, "" where it is neither
+	to      string // name of the host or leaf; "": neither
 	hops    []fabric.Hop
 	weights []uint64
-	group   int          // 0: there is no choice
-	first   int          // the number of the group's first member, through all groups
-	base    int          // how many hops those before it have together
-	prefix  netip.Prefix // of a route
-	nth     int          // the index among the elements of the repetition
+	group   int          // 0: there is only one next hop
+	first   int          // number of the group's first member, counted over all groups
+	base    int          // total number of next hops of earlier groups
+	prefix  netip.Prefix // prefix of a route
+	nth     int          // index in the repetition
 }
 
-// Each calls do in every place that something is repeated for.
+// Each calls do for every repetition.
 func (b *planner) each(r *manifest.Repeat, do func(*place) error) error {
 	if len(r.Switches) > 0 && !slices.Contains(r.Switches, b.sw.Name) || len(r.Roles) > 0 && !slices.Contains(r.Roles, string(b.sw.Role)) {
 		return nil
@@ -45,7 +45,7 @@ func (b *planner) each(r *manifest.Repeat, do func(*place) error) error {
 	})
 }
 
-// holds reports whether a condition is met, or there is none.
+// holds reports whether a condition is true. An empty condition is true.
 func (p *place) holds(where manifest.Expr) (bool, error) {
 	if where.IsZero() {
 		return true, nil
@@ -54,7 +54,7 @@ func (p *place) holds(where manifest.Expr) (bool, error) {
 	return v != 0, err
 }
 
-// here is the switch itself.
+// here returns the place of the switch itself.
 func (b *planner) here() *place {
 	hosts := 0
 	for _, p := range b.ports {
@@ -78,7 +78,7 @@ func (p *place) with(more map[manifest.Fact]int64) *place {
 	return &place{b: p.b, facts: more, way: p.way}
 }
 
-// nest calls do for all that the words stand for, the last one counting fastest.
+// nest calls do for all combinations of the words' elements. The last word changes fastest.
 func (p *place) nest(words []string, do func(*place) error) error {
 	if len(words) == 0 {
 		return do(p)
@@ -198,7 +198,7 @@ func (p *place) eachLeaf(do func(*place) error) error {
 	return nil
 }
 
-// eachSource calls do for each leaf other than the preceding one.
+// eachSource calls do for each leaf other than the place's destination.
 func (p *place) eachSource(do func(*place) error) error {
 	for _, leaf := range p.b.plan.Topology.Leaves() {
 		if int64(leaf.Leaf) == p.facts[manifest.LeafNumber] {
@@ -211,7 +211,7 @@ func (p *place) eachSource(do func(*place) error) error {
 	return nil
 }
 
-// eachSender calls do for each host other than the preceding one.
+// eachSender calls do for each host other than the place's destination.
 func (p *place) eachSender(do func(*place) error) error {
 	t := p.b.plan.Topology
 	for i, h := range t.Hosts {
@@ -276,8 +276,8 @@ func (p *place) eachHost(of *fabric.Service, do func(*place) error) error {
 	return nil
 }
 
-// reached calls do for the place with the destination of a way. If the next hop is not
-// the one of a path, the same hop is used each time.
+// reached calls do with the place extended by the destination of a way. If no path selects the
+// next hop, it always uses the same one.
 func (p *place) reached(w way, facts map[manifest.Fact]int64, do func(*place) error) error {
 	maps.Copy(facts, p.b.hopFacts(&w, w.nth%len(w.hops)))
 	q := p.with(facts)
@@ -285,7 +285,7 @@ func (p *place) reached(w way, facts map[manifest.Fact]int64, do func(*place) er
 	return do(q)
 }
 
-// wayTo is how an address is reached, false if it is not.
+// wayTo returns the way to an address, or false if it is unreachable.
 func (b *planner) wayTo(ip netip.Addr) (way, bool) {
 	for _, r := range b.out.Routes.Routes {
 		if r.Prefix.Contains(ip) {
@@ -321,8 +321,8 @@ func (b *planner) hopFacts(w *way, slot int) map[manifest.Fact]int64 {
 	return facts
 }
 
-// portFacts are the facts about a port that has a link: what tables for ports can
-// ask for, and more.
+// portFacts returns the facts about a port with a link. It includes more than tables for ports
+// need.
 func (b *planner) portFacts(p *fabric.Port) map[manifest.Fact]int64 {
 	facts := map[manifest.Fact]int64{
 		manifest.FarPort: int64(p.PeerPort), manifest.LinkSpeed: int64(p.Rate / fabric.Mbps), manifest.LinkDelay: p.Delay.Microseconds(),
@@ -343,7 +343,7 @@ func (b *planner) portFacts(p *fabric.Port) map[manifest.Fact]int64 {
 	return facts
 }
 
-// numberOf is the number of a switch or a host, from 1.
+// numberOf returns the number of a switch or a host, counted from 1.
 func (b *planner) numberOf(node string) int64 {
 	t := b.plan.Topology
 	if i := slices.IndexFunc(t.Switches, func(s fabric.Switch) bool { return s.Name == node }); i >= 0 {
@@ -352,7 +352,7 @@ func (b *planner) numberOf(node string) int64 {
 	return int64(slices.IndexFunc(t.Hosts, func(h fabric.Host) bool { return h.Name == node }) + 1)
 }
 
-// fact gives the number of a fact, of a node where it is about one.
+// fact returns the value of a fact. node is the node for facts about a node.
 func (p *place) fact(f manifest.Fact, node string) (int64, error) {
 	if a, ok := p.address(f, node); ok && a.Is6() {
 		return 0, fmt.Errorf("$%s is %v, which has 128 bits: want it alone, as the value of a field of 128 bits, or where: \"!$ipv6\"", f, a)
@@ -367,8 +367,7 @@ func (p *place) fact(f manifest.Fact, node string) (int64, error) {
 	return v, nil
 }
 
-// nodeFact is a fact about a switch or a host by its name, or about the way
-// there.
+// nodeFact returns a fact about a named switch or host, or about the way to it.
 func (b *planner) nodeFact(f manifest.Fact, node string) (int64, error) {
 	t := b.plan.Topology
 	sw, host := t.Switch(node), t.Host(node)
@@ -395,7 +394,7 @@ func (b *planner) nodeFact(f manifest.Fact, node string) (int64, error) {
 	return b.hopFacts(&w, 0)[f], nil
 }
 
-// wayToNode is the way to a neighbour, or to a host or a leaf.
+// wayToNode returns the way to a neighbour, a host or a leaf.
 func (b *planner) wayToNode(node string) (way, error) {
 	for _, p := range b.ports {
 		if p.Peer == node {
@@ -413,7 +412,7 @@ func (b *planner) wayToNode(node string) (way, error) {
 	return way{}, errors.New("there is no way from " + b.sw.Name)
 }
 
-// addressNumber is the number of an IPv4 address. IPv6 addresses have none: expressions
+// addressNumber returns the number of an IPv4 address. IPv6 addresses do not fit; expressions
 // contain them as a whole.
 func addressNumber(ip netip.Addr) int64 {
 	if ip.Is6() {

@@ -18,8 +18,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// The planner fills tables by the purposes that manifests give them and by the facts
-// that their key fields and parameters carry. It does not depend on table names.
+// The planner fills tables according to their purpose in the manifest, and to the facts of their
+// key fields and parameters. It does not depend on table names.
 
 // groupingOf returns the meaning of group ids that a program requires. Group ids are
 // leaf numbers if a table requires it or if paths have weights, because weights depend
@@ -56,8 +56,8 @@ var fillers = map[manifest.Purpose]func(b *planner, t *manifest.Table){
 	manifest.BakedTable: (*planner).fillBaked,
 }
 
-// A lookup returns the value of a fact for the current entry, for a slot in tables by
-// group. The second result is false if the fact is unknown.
+// A lookup returns the value of a fact for the current entry. In tables by group it depends on
+// the slot. The second result is false for unknown facts.
 type lookup func(f manifest.Fact, slot int) (uint64, bool)
 
 // with returns a lookup with additional facts.
@@ -82,7 +82,7 @@ func (b *planner) aboutPort(p fabric.Port) lookup {
 			return macNumber(p.PeerMAC), true
 		case manifest.QueueNumber:
 			return QueueNumber(p.Number), true
-		case manifest.ServiceTime: // us/65536
+		case manifest.ServiceTime: // in µs/65536
 			return min(math.MaxUint32, 65536*1e6/PacketRate(p.Rate, b.plan.Options.MTU)), true
 		case manifest.Capacity:
 			return uint64(b.capacity(p)), true
@@ -114,7 +114,7 @@ func (b *planner) port(number int) fabric.Port {
 	return b.ports[i]
 }
 
-// sessionTo is the clone session that leads to a port.
+// sessionTo returns the clone session that leads to a port.
 func (b *planner) sessionTo(p fabric.Port) (uint64, bool) {
 	i := slices.IndexFunc(b.m.CloneSessions, func(s manifest.Session) bool { return s.PerPort })
 	if i < 0 || p.PeerTier == 0 {
@@ -193,7 +193,7 @@ func (b *planner) aboutGroup(g fabric.Group) lookup {
 				weights = b.weights(g)
 			}
 			if f == manifest.WeightEnd {
-				// The last of 256 shares of a path is in proportion to the weights.
+				// The last of its 256 shares is in proportion to the cumulative weights.
 				const total = 256
 				var all, so uint64
 				for i, w := range weights {
@@ -215,8 +215,8 @@ func (b *planner) aboutGroup(g fabric.Group) lookup {
 	}
 }
 
-// absent is a fact about a path that a group does not have. On hardware it
-// is the state of port 511, or of its last queue, where no link is.
+// absent returns a fact for a slot beyond a group. On hardware it refers to port 511, or to its
+// last queue, which have no link.
 func (b *planner) absent(f manifest.Fact) uint64 {
 	switch {
 	case !b.m.Arch.Hardware():
@@ -228,7 +228,7 @@ func (b *planner) absent(f manifest.Fact) uint64 {
 	return 0
 }
 
-// fillRoutes: the next hop of each destination, or its group.
+// fillRoutes adds the next hop of each destination, or its group.
 func (b *planner) fillRoutes(t *manifest.Table) {
 	groups := map[int]fabric.Group{}
 	for _, g := range b.paths() {
@@ -242,7 +242,7 @@ func (b *planner) fillRoutes(t *manifest.Table) {
 		switch id := cmp.Or(r.Group, b.single[r.Hop]); {
 		case id != 0 && grouped != nil && (sole == 0 || id == sole || direct == nil):
 			about = b.aboutGroup(groups[id])
-		case id != 0: // a program of one path takes one of them
+		case id != 0: // a program with one path per group uses one of them
 			hops := groups[id].Hops
 			action, about = direct, b.aboutPort(b.port(hops[i%len(hops)].Port))
 		default:
@@ -292,7 +292,7 @@ func widest(t *manifest.Table, facts ...manifest.Fact) *manifest.Action {
 	return found
 }
 
-// fillMembers: the paths of each group, slot by slot.
+// fillMembers adds the paths of each group, slot by slot.
 func (b *planner) fillMembers(t *manifest.Table) {
 	action := widest(t, manifest.EgressPort, manifest.QueueNumber)
 	sole := b.soleGroup()
@@ -311,16 +311,15 @@ func (b *planner) fillMembers(t *manifest.Table) {
 		if !b.m.Arch.Hardware() || t.Key(manifest.SlotNumber) == nil {
 			continue
 		}
-		// What hardware remembers of a slot it does not check: if a group has
-		// become smaller, the slots that it had lead along the paths that it has.
+		// Hardware does not check remembered slots. If a group has become smaller, the slots
+		// beyond it lead to its remaining paths.
 		for slot := len(g.Hops); slot < b.m.Paths; slot++ {
 			add(slot, slot%len(g.Hops))
 		}
 	}
 }
 
-// fillGroups: something about each path of each group, also about slots beyond
-// the last one.
+// fillGroups adds an entry for each path of each group, including slots beyond the last path.
 func (b *planner) fillGroups(t *manifest.Table) {
 	i := slices.IndexFunc(t.Actions, func(a manifest.Action) bool { return len(a.Params) > 0 })
 	for _, g := range b.paths() {
@@ -328,7 +327,7 @@ func (b *planner) fillGroups(t *manifest.Table) {
 	}
 }
 
-// fillPorts: each port, or each that leads to another switch.
+// fillPorts adds an entry for each port, or only for ports to other switches.
 func (b *planner) fillPorts(t *manifest.Table) {
 	i := slices.IndexFunc(t.Actions, func(a manifest.Action) bool { return len(a.Params) > 0 })
 	if i < 0 {
@@ -342,11 +341,11 @@ func (b *planner) fillPorts(t *manifest.Table) {
 	}
 }
 
-// fillLeaves: the way to every leaf, which for this one ends here. Where several
-// ways are equally short, leaves share them out by the low bits of their numbers.
+// fillLeaves adds the way to every leaf; the way to this leaf ends here. If several ways are
+// equally short, the low bits of the leaf numbers select one.
 //
-// If the number is a ternary field, the largest set of such ways gets an entry for each
-// value of these bits instead of one for each leaf.
+// If the leaf number is a ternary field, the largest set of equal ways has an entry for each
+// value of these bits, instead of one for each leaf.
 func (b *planner) fillLeaves(t *manifest.Table) {
 	away, home := widest(t, manifest.EgressPort), widest(t, manifest.LeafNumber, manifest.NodeNumber)
 	shared := b.sharedWays(t)
@@ -379,9 +378,9 @@ func lowBits(n int) uint64 { return 1<<bits.Len(uint(n-1)) - 1 }
 // wayOfLeaf returns the index of a leaf's way among n equally short ones.
 func wayOfLeaf(leaf, n int) int { return leaf & int(lowBits(n)) % n }
 
-// sharedWays returns the ways to leaves that entries with masks describe: of the sets of
-// several ways the one to most leaves, if a table of leaves can have such entries, they
-// are fewer than the leaves, and no leaf is unreachable: packets to it would go round.
+// sharedWays returns the set of equal ways for which entries with masks are used: the one that
+// leads to the most leaves. It returns nil if no table of leaves can have such entries, if they
+// are not fewer than the leaves, or if a leaf is unreachable, because packets to it would loop.
 func (b *planner) sharedWays(t *manifest.Table) []fabric.Port {
 	f := b.x.ByName[t.Name].Fields
 	if len(f) != 1 || f[0].Kind != configv1.MatchField_TERNARY {
@@ -408,14 +407,14 @@ func (b *planner) sharedWays(t *manifest.Table) []fabric.Port {
 	return best
 }
 
-// hops are the ports that lead to a leaf, in the order of their slots.
+// hops returns the ports that lead to a leaf, in the order of their slots.
 func (b *planner) hops(leaf *fabric.Switch) []fabric.Port {
-	hops, _ := b.plan.Routes.NextHops(b.sw.Name, leaf.Name) // both are there
+	hops, _ := b.plan.Routes.NextHops(b.sw.Name, leaf.Name) // both switches exist
 	return hops
 }
 
-// fillLeafOf: the leaf of every address that is not below this switch, whether
-// or not there is a way back.
+// fillLeafOf adds the leaf of every address that is not below this switch, even if no path leads
+// to it.
 func (b *planner) fillLeafOf(t *manifest.Table) {
 	for _, d := range b.plan.Topology.Destinations() {
 		if d.Leaf == b.sw.Leaf {
@@ -428,8 +427,8 @@ func (b *planner) fillLeafOf(t *manifest.Table) {
 	}
 }
 
-// fillArrivals: a probe that comes in where packets to its origin go out knows
-// about that path.
+// fillArrivals adds the ports at which probes arrive. A probe describes the path through the port
+// at which it arrives.
 func (b *planner) fillArrivals(t *manifest.Table) {
 	for _, leaf := range b.plan.Topology.Leaves() {
 		if leaf.Name == b.sw.Name {
@@ -455,12 +454,12 @@ func (b *planner) onward(p fabric.Port) uint64 {
 	return 0
 }
 
-// fillIdentity: the number of the switch, in the default action.
+// fillIdentity sets the number of the switch, in the default action.
 func (b *planner) fillIdentity(t *manifest.Table) {
 	b.addEntry(t, widest(t, manifest.NodeNumber, manifest.LeafNumber), nil, b.aboutPort(fabric.Port{}))
 }
 
-// fillPolynomial: the coefficients, as two's complements, in the default action.
+// fillPolynomial sets the coefficients in two's complement, in the default action.
 func (b *planner) fillPolynomial(t *manifest.Table) {
 	given := b.plan.Options.Coefficients
 	if len(given) == 0 {
@@ -480,9 +479,9 @@ func (b *planner) fillPolynomial(t *manifest.Table) {
 	})
 }
 
-// noPolynomial fails for want of coefficients.
+// noPolynomial records the error of missing coefficients.
 func (b *planner) noPolynomial() {
-	degree := "N" // the name of a scheme ends with it: qall-poly5
+	degree := "N" // the name of a scheme ends with the degree: qall-poly5
 	if _, name, ok := strings.Cut(b.m.Scheme, "poly"); ok {
 		degree = name[:len(name)-len(strings.TrimLeft(name, "0123456789"))]
 	}
@@ -490,8 +489,8 @@ func (b *planner) noPolynomial() {
 		"the program of %s leaves its polynomial to the controller, and there is none", b.m.Scheme)
 }
 
-// fillBaked: an entry for every key, the first field counting fastest. There may
-// be 65,536, so they are made once for all switches of the pipeline.
+// fillBaked adds an entry for every key; the first field changes fastest. The entries, up to
+// 65,536, are computed once for all switches of the pipeline.
 func (b *planner) fillBaked(t *manifest.Table) {
 	if len(t.Baked.Values) == 0 && len(t.Baked.Weights) == 0 {
 		b.noPolynomial()
@@ -549,8 +548,8 @@ func (b *planner) bake(t *manifest.Table) {
 	}
 }
 
-// addEntry adds an entry with the facts of the lookup. If the entry is for a prefix,
-// prefix is not nil.
+// addEntry adds an entry with the facts of the lookup. prefix is not nil for an entry about a
+// prefix.
 func (b *planner) addEntry(t *manifest.Table, a *manifest.Action, prefix *netip.Prefix, about lookup) {
 	if a == nil {
 		b.fail("", "table %s: no action carries the facts of its purpose", t.Name)
@@ -591,7 +590,7 @@ func (b *planner) match(t *manifest.Table, f p4info.Field, prefix *netip.Prefix,
 		if err := given.UnmarshalText([]byte(t.Keys[i].Value)); err != nil {
 			return Match{}, false
 		}
-		m, err := (&place{b: b}).matchOf(f, given) // it has no facts: see manifest
+		m, err := (&place{b: b}).matchOf(f, given) // manifests allow no facts here
 		return m, err == nil
 	case t.Keys[i].Carries == manifest.Destination:
 		return destination(f, *prefix), true
@@ -636,7 +635,7 @@ func (b *planner) members(g *manifest.Multicast, from *fabric.Port) []int {
 	return slices.Clone(g.Ports)
 }
 
-// portsTo are the ports that are up and meet a condition.
+// portsTo returns the ports that are up and meet a condition.
 func (b *planner) portsTo(ok func(fabric.Port) bool) []int {
 	var list []int
 	for _, p := range b.ports {

@@ -18,15 +18,15 @@ import (
 // This file evaluates the explicit parts of a manifest: entries, cells, sessions and
 // groups with expressions over facts of the network (facts.go).
 
-// addEntries adds the entries that are written out for a table. After each of them it
-// calls added with the number of entries that the plan had before it.
+// addEntries adds the explicit entries of a table. After each it calls added with the index of
+// the entry and the number of planned entries before it.
 func (b *planner) addEntries(t *manifest.Table, added func(before, entry int)) {
-	seen := map[string]string{} // the call of each key
+	seen := map[string]string{} // action of each key
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		before, repeat := len(b.out.Entries), e.Repeat
 		if e.OneOf != "" {
-			repeat.Where = manifest.Expr{} // it chooses members, see entry
+			repeat.Where = manifest.Expr{} // the condition selects members: see entry
 		}
 		err := b.each(&repeat, func(p *place) error {
 			made, err := p.entry(b.x.ByName[t.Name], e)
@@ -51,7 +51,7 @@ func (b *planner) addEntries(t *manifest.Table, added func(before, entry int)) {
 	}
 }
 
-// entry computes an entry in a place. It is nil if no member of a selector meets the
+// entry computes the entry for a place. It returns nil if no member of a selector meets the
 // entry's condition.
 func (p *place) entry(info *p4info.Table, e *manifest.Entry) (*Entry, error) {
 	a := info.Actions[manifest.Short(e.Action)]
@@ -77,7 +77,7 @@ func (p *place) entry(info *p4info.Table, e *manifest.Entry) (*Entry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("priority: %w", err)
 		}
-		out.Priority = max(1, int(n)) // P4Runtime knows none of 0
+		out.Priority = max(1, int(n)) // P4Runtime does not allow priority 0
 	}
 	if e.OneOf == "" {
 		var err error
@@ -177,8 +177,8 @@ func (p *place) matchOf(f p4info.Field, m manifest.Match) (Match, error) {
 	return out, nil
 }
 
-// value evaluates an expression for a field of a width. Only a wide field has room for
-// an IPv6 address, which is in upper and lower.
+// value evaluates an expression for a field of the given width. Only a wide field can hold an
+// IPv6 address, which is returned in upper and lower.
 func (p *place) value(e manifest.Expr, width int) (upper, lower uint64, err error) {
 	a, ok := e.Address()
 	if f, node, one := e.Fact(); one && !ok {
@@ -229,7 +229,7 @@ func halves(a netip.Addr) (upper, lower uint64) {
 	return binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])
 }
 
-// fits finds numbers that have no room.
+// fits returns an error for a number that does not fit in the width.
 func fits(v int64, width int) error {
 	if width < 64 && uint64(v)>>width != 0 {
 		return fmt.Errorf("%d does not fit %d bits", v, width)
@@ -318,7 +318,7 @@ func (b *planner) addGroup(g *manifest.Multicast) {
 	}
 }
 
-// leadsTo are the ports that a multicast group leads to.
+// leadsTo returns the ports of a multicast group.
 func (p *place) leadsTo(g *manifest.Multicast) ([]int, error) {
 	if g.To.IsZero() {
 		return p.b.members(g, nil), nil
@@ -336,7 +336,7 @@ func (p *place) leadsTo(g *manifest.Multicast) ([]int, error) {
 	return ports, nil
 }
 
-// to is the place with the facts of a port that a multicast group may lead to.
+// to returns the place with the facts of a possible port of a multicast group.
 func (p *place) to(i int) *place {
 	port := p.b.portFacts(&p.b.ports[i])
 	var host int64
@@ -353,7 +353,7 @@ func (p *place) to(i int) *place {
 type Frame struct {
 	Every  time.Duration `json:"every_ns"`
 	Bytes  []byte        `json:"bytes"`
-	Port   *int          `json:"port,omitempty"` // where it arrives; nil: the CPU port
+	Port   *int          `json:"port,omitempty"` // port at which it arrives; nil: the CPU port
 	Stamps []Stamp       `json:"stamps,omitempty"`
 	// Returns is the register whose cells change when a frame comes back.
 	Returns string `json:"returns,omitempty"`
@@ -363,7 +363,7 @@ type Frame struct {
 // A Stamp is a field of a frame whose value is known when the frame is sent.
 type Stamp struct {
 	Fact  manifest.Fact `json:"fact"`
-	Bit   int           `json:"bit"` // the offset in the frame
+	Bit   int           `json:"bit"` // offset of the field in the frame
 	Width int           `json:"width"`
 }
 
@@ -460,7 +460,7 @@ func (p *place) frame(fields []manifest.FrameField) (Frame, error) {
 // A BitWriter appends numbers of any width, the most significant bit first.
 type BitWriter struct {
 	Bytes []byte
-	free  int // bits of the last byte
+	free  int // free bits of the last byte
 }
 
 func (w *BitWriter) Write(v uint64, width int) {

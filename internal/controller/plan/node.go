@@ -14,11 +14,11 @@ import (
 type Node struct {
 	Name     string
 	Role     fabric.Role
-	Leaf     int // the number of a switch with hosts, 0 for the others
+	Leaf     int // number of a switch with hosts; 0: it has no hosts
 	Manifest *manifest.Manifest
-	Ports    []fabric.Port  // that have a link, by number
-	Groups   []fabric.Group // of next hops
-	ByLeaf   bool           // the id of a group is the number of the leaf that it leads to
+	Ports    []fabric.Port  // ports with a link, by number
+	Groups   []fabric.Group // groups of next hops
+	ByLeaf   bool           // the id of a group is the number of its destination leaf
 
 	// Weights are the planned weights of the paths of each group, by group id, if
 	// the program takes weights from the controller.
@@ -71,7 +71,7 @@ func GroupingOf(manifests map[fabric.Role]*manifest.Manifest) (by fabric.Groupin
 	return by
 }
 
-// Port finds a port by its number.
+// Port returns the port with a number.
 func (n *Node) Port(number int) (fabric.Port, bool) {
 	i := slices.IndexFunc(n.Ports, func(p fabric.Port) bool { return p.Number == number })
 	if i < 0 {
@@ -80,7 +80,7 @@ func (n *Node) Port(number int) (fabric.Port, bool) {
 	return n.Ports[i], true
 }
 
-// PortCells is how many cells of a register by port are in use.
+// PortCells returns how many cells of a register by port are in use.
 func PortCells(n *Node) int {
 	if len(n.Ports) == 0 {
 		return 0

@@ -29,7 +29,7 @@ type Pipeline struct {
 	Manifest manifest.Manifest
 	P4Info   *configv1.P4Info
 	Config   []byte // p4_device_config: BMv2 JSON, or the format of the target
-	// Schema makes the BfRt schema of a program for Tofino; nil for others.
+	// Schema makes the BfRt schema of a program for Tofino; nil for other programs.
 	Schema func() ([]byte, error)
 
 	once  sync.Once
@@ -37,35 +37,33 @@ type Pipeline struct {
 	err   error
 
 	mu    sync.Mutex
-	baked map[string][]Entry // by table, the same for all switches
+	baked map[string][]Entry // by table; shared by all switches
 }
 
-// Options complete a topology. The zero value works.
+// Options supplement a topology. The zero value works.
 type Options struct {
-	// MTU is the size of the packets, in bytes, by which rates become packets
-	// per second; 0 stands for 1500.
+	// MTU is the packet size in bytes for converting rates to packets per second; 0: 1500.
 	MTU int
-	// Queue is the capacity of a queue in packets where the topology states
-	// neither that nor a buffer; 0 stands for 64.
+	// Queue is the capacity of a queue in packets if the topology states no queue size and no
+	// buffer; 0: 64.
 	Queue int
-	// Coefficients belong to a polynomial that the program leaves to the
-	// controller, by the names of the action's parameters.
+	// Coefficients of a polynomial that the controller sets, by the names of the action's
+	// parameters.
 	Coefficients map[string]int64
-	// Grouping is what groups are made of, where the programs do not ask for
-	// more.
+	// Grouping is the meaning of group ids if no program requires one.
 	Grouping fabric.Grouping
 }
 
-// A Plan is what every switch of a network must hold.
+// A Plan is the planned configuration of every switch of a network.
 type Plan struct {
 	Scheme   string           `json:"scheme"`
 	Topology *fabric.Topology `json:"-"`
 	Routes   *fabric.Routes   `json:"-"`
-	Grouping fabric.Grouping  `json:"-"` // the meaning of group ids
+	Grouping fabric.Grouping  `json:"-"` // meaning of group ids
 	Switches []*Switch        `json:"switches"`
-	Options  Options          `json:"-"` // nothing left open
+	Options  Options          `json:"-"` // with defaults filled in
 	byName   map[string]*Switch
-	tooWide  map[string]*widthError // by table and name, while the plan is made
+	tooWide  map[string]*widthError // by table and name; only during planning
 }
 
 // ByMAC reports whether hosts send to each other's MAC addresses.
@@ -82,8 +80,8 @@ func (p *Plan) Queues() int {
 	return n
 }
 
-// VirtualAddresses returns the services of the topology and the virtual addresses of the
-// programs with their MACs, which are zero for the MAC of the switch.
+// VirtualAddresses returns the services of the topology and the programs' virtual addresses, with
+// their MAC addresses. A zero MAC address stands for the switch's.
 func (p *Plan) VirtualAddresses() map[netip.Addr]fabric.MAC {
 	list := map[netip.Addr]fabric.MAC{}
 	for _, s := range p.Topology.Services {
@@ -91,7 +89,7 @@ func (p *Plan) VirtualAddresses() map[netip.Addr]fabric.MAC {
 	}
 	for _, s := range p.Switches {
 		for _, v := range s.Pipeline.Manifest.VirtualAddresses {
-			mac, _ := net.ParseMAC(v.MAC) // has been checked
+			mac, _ := net.ParseMAC(v.MAC) // checked with the manifest
 			var m fabric.MAC
 			copy(m[:], mac)
 			list[netip.MustParseAddr(v.Address)] = m
@@ -105,32 +103,31 @@ type Switch struct {
 	Name     string       `json:"name"`
 	Role     fabric.Role  `json:"role"`
 	Device   uint64       `json:"device_id"`
-	Leaf     int          `json:"leaf,omitempty"` // its number as a destination; 0: it has no hosts
+	Leaf     int          `json:"leaf,omitempty"` // number as a destination; 0: it has no hosts
 	CPUPort  int          `json:"cpu_port"`
 	Pipeline *Pipeline    `json:"-"`
-	Routes   fabric.Table `json:"-"` // what Entries were made of
+	Routes   fabric.Table `json:"-"` // routes from which Entries were made
 
 	Entries   []Entry     `json:"entries"`
 	Sessions  []Session   `json:"clone_sessions"`
 	Groups    []Multicast `json:"multicast_groups"`
 	Registers []Cells     `json:"registers"`
 	Queues    []Queue     `json:"queues"`
-	Filters   []Filter    `json:"filters,omitempty"` // of Tofino
-	Frames    []Frame     `json:"frames,omitempty"`  // that the controller sends
+	Filters   []Filter    `json:"filters,omitempty"` // filters of Tofino
+	Frames    []Frame     `json:"frames,omitempty"`  // frames that the controller sends
 }
 
-// An Entry is one of a table, or with no Match the default action of the table.
+// An Entry is an entry of a table. Without Match it is the default action.
 type Entry struct {
 	Table    string  `json:"table"`
 	Match    []Match `json:"match,omitempty"`
-	Priority int     `json:"priority,omitempty"` // the largest wins, where entries overlap
+	Priority int     `json:"priority,omitempty"` // the highest wins if entries overlap
 	Action   string  `json:"action"`
 	Args     []Arg   `json:"args,omitempty"`
-	// OneOf are the actions of an action selector, of which the switch takes one
-	// for each packet; then Action is none.
+	// OneOf lists the actions of an action selector, one of which the switch selects for each
+	// packet. Action is then unused.
 	OneOf []Call `json:"one_of,omitempty"`
-	// Common entries are in the tables of all switches of the pipeline, which share
-	// the memory of their matches and arguments.
+	// Common entries are in the tables of all switches of the pipeline, which share their memory.
 	Common bool `json:"-"`
 }
 
@@ -144,11 +141,11 @@ type Call struct {
 type Match struct {
 	Field string  `json:"field"`
 	Value uint64  `json:"value"`
-	Upper uint64  `json:"upper,omitempty"` // the bits of the value from 64 on
-	Bits  int     `json:"bits"`            // of the prefix; for an exact match all
-	Mask  *uint64 `json:"mask,omitempty"`  // of a ternary match; none: all bits count
-	High  *uint64 `json:"high,omitempty"`  // the end of a range, which begins with Value
-	Any   bool    `json:"any,omitempty"`   // it matches everything
+	Upper uint64  `json:"upper,omitempty"` // bits of the value from 64 on
+	Bits  int     `json:"bits"`            // prefix length; all bits for an exact match
+	Mask  *uint64 `json:"mask,omitempty"`  // mask of a ternary match; nil: all bits count
+	High  *uint64 `json:"high,omitempty"`  // end of a range that begins with Value
+	Any   bool    `json:"any,omitempty"`   // matches any value
 	Width int     `json:"-"`
 }
 
@@ -156,7 +153,7 @@ type Match struct {
 type Arg struct {
 	Name  string `json:"name"`
 	Value uint64 `json:"value"`
-	Upper uint64 `json:"upper,omitempty"` // the bits of the value from 64 on
+	Upper uint64 `json:"upper,omitempty"` // bits of the value from 64 on
 	Width int    `json:"-"`
 }
 
@@ -164,7 +161,7 @@ type Arg struct {
 type Session struct {
 	ID    int `json:"id"`
 	Port  int `json:"port"`
-	Bytes int `json:"bytes,omitempty"` // that copies are cut to; 0: they are whole
+	Bytes int `json:"bytes,omitempty"` // length to which copies are truncated; 0: not truncated
 }
 
 // A Multicast is a multicast group with the ports that it leads to.
@@ -190,14 +187,13 @@ type Queue struct {
 	fabric.Signal
 }
 
-// Has reports whether a queue is as wanted. The configuration of its port need not be
-// known.
+// Has reports whether a queue has the wanted configuration. The signal of its port may be
+// unknown.
 func (q Queue) Has(want Queue) bool {
 	return q.Port == want.Port && q.Rate == want.Rate && q.Depth == want.Depth && (q.Signal == fabric.Signal{} || q.Signal.Has(want.Signal))
 }
 
-// Around returns the ports by which the program recirculates packets. Nothing else may
-// be attached to them.
+// Around returns the ports on which the program recirculates packets. They must have no link.
 func (s *Switch) Around() []int {
 	return s.Pipeline.Manifest.VirtualNumbers()
 }
@@ -215,17 +211,16 @@ func (s *Switch) Looped() (ports []uint32) {
 // Switch returns the plan of the named switch, or nil.
 func (p *Plan) Switch(name string) *Switch { return p.byName[name] }
 
-// Empty lists the tables with a key into which neither the plan nor the program
-// puts anything on some switch, each once: every packet takes their default
-// action. It leaves out tables about groups of paths on switches that have a
-// single path to every destination, and tables whose entries a manifest gives to
-// other switches.
+// Empty lists the tables with a key for which neither plan nor program has an entry on some
+// switch, so that every packet takes the default action. It omits tables of groups on switches
+// with a single path to every destination, and tables whose entries a manifest assigns to other
+// switches.
 func (p *Plan) Empty() []string {
 	var list []string
 	for _, s := range p.Switches {
 		x, err := s.Pipeline.Index()
 		if err != nil {
-			continue // there would be no plan
+			continue // without a program there is no plan
 		}
 		for _, t := range x.Tables {
 			filled := slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Table == t.Name }) ||
@@ -290,7 +285,7 @@ func (p *Plan) Cut() []string {
 	return list
 }
 
-// Index returns the index, which is made once.
+// Index returns the index, which is computed once.
 func (p *Pipeline) Index() (*p4info.Index, error) {
 	p.once.Do(func() {
 		p.index, p.err = p4info.New(p.P4Info, p.Config)

@@ -17,12 +17,12 @@ import (
 
 const (
 	defaultMTU   = 1500
-	defaultQueue = 64 // as simple_switch has it
+	defaultQueue = 64 // as in simple_switch
 	defaultCPU   = 255
 )
 
-// New computes what every switch of a topology must hold, with one program
-// for each role. The error, if any, is of type Errors.
+// New computes the configuration of every switch of a topology, with one program for each role.
+// The error is of type Errors.
 func New(t *fabric.Topology, pipelines map[fabric.Role]*Pipeline, o Options) (*Plan, error) {
 	if o.MTU < 0 || o.Queue < 0 {
 		return nil, Errors{{Err: fmt.Errorf("MTU %d, queue %d: want positive numbers", o.MTU, o.Queue)}}
@@ -52,7 +52,7 @@ func New(t *fabric.Topology, pipelines map[fabric.Role]*Pipeline, o Options) (*P
 	return p, nil
 }
 
-// checkIPv6 finds IPv6 hosts in the network of programs that only forward IPv4.
+// checkIPv6 returns an error for IPv6 hosts if programs only forward IPv4.
 func (p *Plan) checkIPv6() *Error {
 	i := slices.IndexFunc(p.Topology.Hosts, func(h fabric.Host) bool { return h.IP.Addr().Is6() })
 	if i < 0 {
@@ -79,23 +79,23 @@ func (p *Plan) checkIPv6() *Error {
 type planner struct {
 	plan   *Plan
 	sw     *fabric.Switch
-	number int // of the switch, from 1
+	number int // number of the switch, from 1
 	m      *manifest.Manifest
 	x      *p4info.Index
 	ports  []fabric.Port
 	out    *Switch
 	errs   Errors
 
-	grouping fabric.Grouping    // the meaning of group ids at the switch
-	groups   []fabric.Group     // nil: not made yet
-	single   map[fabric.Hop]int // the groups of one path
+	grouping fabric.Grouping    // meaning of group ids on the switch
+	groups   []fabric.Group     // nil: not computed yet
+	single   map[fabric.Hop]int // ids of groups with one path
 }
 
 func (b *planner) fail(hint, format string, args ...any) {
 	b.errs = append(b.errs, &Error{Switch: b.sw.Name, Err: fmt.Errorf(format, args...), Hint: hint})
 }
 
-// switchPlan is nil where there is no program to plan for.
+// switchPlan returns the plan of the switch, or nil if it has no program.
 func (b *planner) switchPlan(pipelines map[fabric.Role]*Pipeline) *Switch {
 	pipeline := pipelines[b.sw.Role]
 	if pipeline == nil {
@@ -126,8 +126,7 @@ func (b *planner) switchPlan(pipelines map[fabric.Role]*Pipeline) *Switch {
 	b.addSessions()
 	b.addMulticasts()
 	b.addCells()
-	// Every port that has a link gets the rate of the link. Virtual ports stay
-	// without.
+	// Every port with a link gets the rate of its link. Virtual ports get none.
 	for _, p := range b.ports {
 		b.out.Queues = append(b.out.Queues, Queue{Port: p.Number, Rate: PacketRate(p.Rate, b.plan.Options.MTU), Depth: b.capacity(p), Signal: p.Signal})
 	}
@@ -136,7 +135,7 @@ func (b *planner) switchPlan(pipelines map[fabric.Role]*Pipeline) *Switch {
 	return b.out
 }
 
-// checkPorts finds links at ports that the program needs for itself.
+// checkPorts reports links at ports that the program uses itself.
 func (b *planner) checkPorts() {
 	for _, p := range b.ports {
 		if p.Number == b.out.CPUPort {
@@ -150,7 +149,7 @@ func (b *planner) checkPorts() {
 	}
 }
 
-// checkGroups finds groups that are larger than the program's.
+// checkGroups reports groups that are larger than the program supports.
 func (b *planner) checkGroups() {
 	worst := fabric.Group{}
 	for _, g := range b.out.Routes.Groups {
@@ -163,8 +162,7 @@ func (b *planner) checkGroups() {
 	}
 }
 
-// add adds an entry to a table: the values of the key in its order, and the
-// arguments of the action by name.
+// add adds an entry to a table: the matches in the order of the key, and the arguments by name.
 func (b *planner) add(table, action string, key []Match, args func(name string) (uint64, bool)) {
 	info := b.x.ByName[table]
 	a := info.Actions[action]
@@ -179,7 +177,7 @@ func (b *planner) add(table, action string, key []Match, args func(name string) 
 		b.checkWidth(table, m.Field, m.Value, m.Width)
 		e.Match = append(e.Match, m)
 		if f.Kind != configv1.MatchField_EXACT && f.Kind != configv1.MatchField_LPM {
-			e.Priority = max(1, e.Priority+m.Bits) // the longest prefix first
+			e.Priority = max(1, e.Priority+m.Bits) // longer prefixes have a higher priority
 		}
 	}
 	for _, p := range a.Params {
@@ -208,7 +206,7 @@ func (b *planner) checkWidth(table, name string, v uint64, width int) {
 	b.errs = append(b.errs, &Error{Switch: b.sw.Name, Err: e, Hint: "the network is too large for the program"})
 }
 
-// exact is a key of numbers, all of whose bits count.
+// exact returns a key of numbers that match exactly.
 func exact(values ...int) []Match {
 	key := make([]Match, len(values))
 	for i, v := range values {
@@ -217,7 +215,7 @@ func exact(values ...int) []Match {
 	return key
 }
 
-// addTables fills the tables of the manifest, and checks that they have room.
+// addTables fills the tables of the manifest, and checks their sizes.
 func (b *planner) addTables() {
 	for i := range b.m.Tables {
 		t := &b.m.Tables[i]
@@ -225,12 +223,12 @@ func (b *planner) addTables() {
 		if info.Fixed {
 			continue
 		}
-		var asked []string // who needs how many entries
+		var asked []string // number of entries by source, for messages
 		total := 0
 		count := func(from int, who string) {
 			n := 0
 			for _, e := range b.out.Entries[from:] {
-				if e.Match != nil { // a default action takes no room
+				if e.Match != nil { // default actions occupy no entry
 					n++
 				}
 			}
@@ -369,13 +367,13 @@ func (b *planner) leafOf(g fabric.Group) *fabric.Switch {
 	return leaves[i]
 }
 
-// PacketRate is how many full packets a link carries in a second.
+// PacketRate returns how many full packets a link carries per second.
 func PacketRate(r fabric.Rate, mtu int) uint64 {
 	return uint64(max(1, int64(r)/int64(8*mtu)))
 }
 
-// capacity is how many packets a port's queue holds: as the topology states it, or
-// the port's share of the switch's buffer.
+// capacity returns the queue capacity of a port in packets: the one in the topology, or the
+// port's share of the switch's buffer.
 func (b *planner) capacity(p fabric.Port) int {
 	switch {
 	case p.Queue > 0:

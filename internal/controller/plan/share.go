@@ -12,9 +12,9 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// Where a group is a leaf, a switch has as many groups as there are leaves, most of them
-// with the same next hops. A table that matches a prefix of the group's id gets one
-// entry for all of these, so that entries grow with ports and not with leaves.
+// If groups are leaves, a switch has as many groups as there are leaves, most of them with the
+// same next hops. A table that matches a prefix of the group id has one entry for all of these
+// groups. The number of entries then grows with the ports instead of the leaves.
 
 // groupingAt returns the meaning of group ids at a switch that runs the program of a
 // manifest.
@@ -33,8 +33,8 @@ func timesPaths(m *manifest.Manifest) bool {
 	})
 }
 
-// alike reports whether all leaves that a switch reaches by the same several next hops
-// are as far away.
+// alike reports whether leaves that a switch reaches by the same set of several next hops are all
+// at the same distance.
 func (p *Plan) alike(sw string) bool {
 	times := map[string]string{}
 	for _, leaf := range p.Topology.Leaves() {

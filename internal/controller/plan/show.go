@@ -11,8 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// Rows are the plan as a table, object by object, the first row being the heads
-// of the columns.
+// Rows returns the plan as a table, one row per object. The first row contains the headings.
 func (p *Plan) Rows() [][]string {
 	rows := [][]string{{"SWITCH", "OBJECT", "VALUE"}}
 	for _, s := range p.Switches {
@@ -76,20 +75,20 @@ func (e Entry) call() string {
 	return "one of " + strings.Join(list, ", ")
 }
 
-// String is the call, as in set_group(gid=2, n=4).
+// String formats the call, as in set_group(gid=2, n=4).
 func (c Call) String() string {
 	args := make([]string, len(c.Args))
 	for i, a := range c.Args {
 		width := a.Width
 		if width == 32 {
-			width = 64 // a number, not an address
+			width = 64 // format it as a number instead of an address
 		}
 		args[i] = a.Name + "=" + formatWide(a.Upper, a.Value, width)
 	}
 	return c.Action + "(" + strings.Join(args, ", ") + ")"
 }
 
-// String is the rate and the depth, as in 33333 packets/s, 64 packets.
+// String formats the rate and the depth, as in 33333 packets/s, 64 packets.
 func (q Queue) String() string {
 	text := fmt.Sprintf("%d packets/s, %d packets", q.Rate, q.Depth)
 	if signal := q.Text(); signal != "" {

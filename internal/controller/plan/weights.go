@@ -20,7 +20,7 @@ func (b *planner) weights(g fabric.Group) []uint64 {
 		weights[i] = max(1, uint64(rates[h.Port]/fabric.Kbps))
 		divisor, largest = gcd(weights[i], divisor), max(largest, weights[i])
 	}
-	const most = 1 << 20 // 16 of them add up to less than 32 bits
+	const most = 1 << 20 // the sum of 16 weights fits in 32 bits
 	if largest/divisor > most {
 		divisor = largest / most
 	}
@@ -41,7 +41,7 @@ func gcd(a, b uint64) uint64 {
 func (p *Plan) hopRates(from string, leaf int) map[int]fabric.Rate {
 	to := p.Topology.Leaves()[leaf-1]
 	hops, _ := p.Routes.NextHops(from, to.Name)
-	links := map[string]fabric.Rate{} // to each next switch together
+	links := map[string]fabric.Rate{} // total rate to each next switch
 	for _, h := range hops {
 		links[h.Peer] += h.Rate
 	}

@@ -30,13 +30,13 @@ import (
 type Options struct {
 	Election         ElectionID
 	Takeover, Backup bool
-	DryRun           bool // look, without an election
+	DryRun           bool // only read, without an election
 	Timeout          time.Duration
 	Log              *slog.Logger
 }
 
-// A Conn is the connection to one switch. It has a goroutine that opens a
-// stream, claims to be primary, and does so again when the stream has ended.
+// A Conn is the connection to one switch. Its goroutine opens a stream and claims to be primary,
+// and does so again after the stream has ended.
 type Conn struct {
 	name   string
 	target target.Target
@@ -44,49 +44,46 @@ type Conn struct {
 	end    context.CancelFunc
 	ended  chan struct{}
 
-	// Busy is held by users of the connection while they read and change the
-	// contents of the switch.
+	// Busy must be held while reading and changing the contents of the switch.
 	Busy sync.Mutex
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed when one of the following fields changes
 	election ElectionID
-	epoch    int // counts the times that this controller has become primary
+	epoch    int // number of times that this controller has become primary
 	link     *Link
-	err      error // why there is no link, or it is not primary
-	settled  bool  // err will not go away by waiting for it
+	err      error // reason for not being connected or primary
+	settled  bool  // waiting will not resolve err
 	refused  bool  // another controller is primary
-	waits    bool  // a backup that has logged that it waits
+	waits    bool  // a backup controller that has logged that it waits
 
 	// vacant reports whether the switch has no primary.
 	vacant bool
-	// displaced reports whether another controller has become primary after this
-	// one. This controller then never writes again, even after the other
-	// disconnects, so that it does not undo the other's changes.
+	// displaced is set when another controller becomes primary after this one. This controller
+	// then never writes again, even after the other one disconnects, to avoid undoing the other's
+	// changes.
 	displaced bool
 }
 
-// A Link is a stream that is open.
+// A Link is an open stream.
 type Link struct {
 	Endpoint target.Endpoint
 	Client   p4v1.P4RuntimeClient
 	send     func(*p4v1.StreamMessageRequest) error
-	primary  bool // guarded by the lock of the conn
-	claims   int  // of larger election ids
+	primary  bool // guarded by the mutex of the Conn
+	claims   int  // number of attempts with larger election ids
 }
 
-// maxClaims is how often a controller tries a larger election id before it
-// concludes that the switch does not want it.
+// maxClaims is how often a controller tries a larger election id before it gives up.
 const maxClaims = 16
 
-// The time between attempts at a switch doubles from the first to the second.
+// The pause between connection attempts doubles from the first value to the second.
 const (
 	FirstPause = 20 * time.Millisecond
 	LastPause  = 2 * time.Second
 )
 
-// New begins to connect to the named switch of a target, until ctx is done or
-// the connection closed.
+// New starts connecting to the named switch of a target, until ctx is done or the Conn is closed.
 func New(ctx context.Context, name string, t target.Target, o Options) *Conn {
 	ctx, end := context.WithCancel(ctx)
 	c := &Conn{
@@ -97,16 +94,16 @@ func New(ctx context.Context, name string, t target.Target, o Options) *Conn {
 	return c
 }
 
-// End ends the connection, without waiting for it.
+// End ends the connection without waiting for its goroutine.
 func (c *Conn) End() { c.end() }
 
-// Close ends the connection and waits for it.
+// Close ends the connection and waits for its goroutine.
 func (c *Conn) Close() {
 	c.end()
 	<-c.ended
 }
 
-// run connects again and again until ctx ends.
+// run connects repeatedly until ctx is done.
 func (c *Conn) run(ctx context.Context) {
 	defer close(c.ended)
 	pause := FirstPause
@@ -128,12 +125,12 @@ func (c *Conn) run(ctx context.Context) {
 	}
 }
 
-// A State is the state of a connection at one moment.
+// A State is a snapshot of a connection's state.
 type State struct {
-	Link    *Link           // nil: there is none
-	Primary bool            // whether this controller is, over that link
-	Epoch   int             // counts the times that it has become so
-	Err     error           // why there is no link, or it is not primary
+	Link    *Link           // nil: not connected
+	Primary bool            // this controller is primary on the link
+	Epoch   int             // number of times that it has become primary
+	Err     error           // reason for not being connected or primary
 	Changed <-chan struct{} // closed when any of this changes
 
 	settled bool
@@ -146,8 +143,8 @@ func (c *Conn) State() State {
 	return State{c.link, c.link != nil && c.link.primary, c.epoch, c.err, c.changed, c.settled}
 }
 
-// session runs one stream from start to end. The result again reports whether to open
-// the next stream immediately, with another election id.
+// session runs one stream from start to end. It returns true if the next stream should start at
+// once, with another election id.
 func (c *Conn) session(ctx context.Context) (again bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -180,10 +177,10 @@ func (c *Conn) session(ctx context.Context) (again bool, err error) {
 	return c.converse(l, stream, cancel)
 }
 
-// converse claims to be primary and listens until the stream ends.
+// converse claims to be primary and receives messages until the stream ends.
 func (c *Conn) converse(l *Link, stream p4v1.P4Runtime_StreamChannelClient, cancel func()) (again bool, err error) {
 	e := l.Endpoint
-	// The server may be silent for a while, but not before its first answer.
+	// The server may be silent, but not before its first answer.
 	var silent atomic.Bool
 	watchdog := time.AfterFunc(c.opts.Timeout, func() {
 		silent.Store(true)
@@ -191,7 +188,7 @@ func (c *Conn) converse(l *Link, stream p4v1.P4Runtime_StreamChannelClient, canc
 	})
 	defer watchdog.Stop()
 	if err := l.send(c.claim(e)); err != nil {
-		_, err = stream.Recv() // says why
+		_, err = stream.Recv() // returns the cause
 		return c.lost(e, err)
 	}
 	for {
@@ -215,15 +212,15 @@ func (c *Conn) converse(l *Link, stream p4v1.P4Runtime_StreamChannelClient, canc
 	}
 }
 
-// observe is a session without a stream: reading takes none, and disturbs no
-// other controller.
+// observe is a session without a stream: reading needs none, and other controllers are not
+// disturbed.
 func (c *Conn) observe(ctx context.Context, l *Link) error {
 	short, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
 	_, err := l.Client.GetForwardingPipelineConfig(short, &p4v1.GetForwardingPipelineConfigRequest{
 		DeviceId: l.Endpoint.Device, ResponseType: p4v1.GetForwardingPipelineConfigRequest_COOKIE_ONLY,
 	})
-	// That there is no program is an answer too.
+	// The absence of a program is also an answer.
 	if err != nil && status.Code(err) != codes.FailedPrecondition {
 		return c.streamError(l.Endpoint, err)
 	}
@@ -236,8 +233,8 @@ func (c *Conn) observe(ctx context.Context, l *Link) error {
 	return ctx.Err()
 }
 
-// claim is an arbitration message with the present election id, or without one
-// from a controller that only watches.
+// claim returns an arbitration message with the current election id. A controller that only
+// watches sends it without an id.
 func (c *Conn) claim(e target.Endpoint) *p4v1.StreamMessageRequest {
 	u := &p4v1.MasterArbitrationUpdate{DeviceId: e.Device}
 	c.mu.Lock()
@@ -263,7 +260,7 @@ func (c *Conn) arbitrated(l *Link, u *p4v1.MasterArbitrationUpdate) (claim bool)
 	defer c.mu.Unlock()
 	code := codes.Code(u.GetStatus().GetCode())
 	if code == codes.OK && !c.claims() && !c.displaced {
-		code = codes.NotFound // BMv2 takes a question for the claim of id 0
+		code = codes.NotFound // BMv2 treats a message without an id as a claim with id 0
 	}
 	switch code {
 	case codes.OK:
@@ -281,8 +278,8 @@ func (c *Conn) arbitrated(l *Link, u *p4v1.MasterArbitrationUpdate) (claim bool)
 		switch claim = !c.displaced; {
 		case !claim:
 		case c.opts.Backup && !highest.IsZero():
-			// No larger than the last primary's: should it come back before
-			// the claim is there, it keeps the switch.
+			// The id is no larger than the last primary's. If the primary reconnects before this
+			// claim arrives, it keeps the switch.
 			c.election = highest
 			if l.claims > 0 {
 				c.election = highest.Next()
@@ -319,7 +316,7 @@ func (c *Conn) arbitrated(l *Link, u *p4v1.MasterArbitrationUpdate) (claim bool)
 }
 
 func notPrimary(highest ElectionID) error {
-	if highest.IsZero() { // where none is elected
+	if highest.IsZero() { // if there is no primary
 		return &plan.Error{Err: target.ErrNotPrimary, Hint: "--takeover displaces it by reloading the program, --backup waits until it disconnects"}
 	}
 	return &plan.Error{
@@ -349,9 +346,8 @@ func (c *Conn) lost(e target.Endpoint, err error) (again bool, why error) {
 	return false, notPrimary(taken)
 }
 
-// giveWay accepts that another controller is primary, if that is so a little
-// later too: one that has just ended is primary until the switch has noticed.
-// The caller holds c.mu.
+// giveWay accepts another controller as primary if it still is one a little later. A controller
+// that has just ended remains primary until the switch notices. The caller holds c.mu.
 func (c *Conn) giveWay() {
 	if c.refused {
 		return
@@ -367,8 +363,8 @@ func (c *Conn) giveWay() {
 	})
 }
 
-// streamError is why there is no stream, by the code that the server or the
-// network has given.
+// streamError returns the reason for having no stream, from the server's or network's status
+// code.
 func (c *Conn) streamError(e target.Endpoint, err error) error {
 	s := status.Convert(err)
 	switch s.Code() {
@@ -388,7 +384,7 @@ func (c *Conn) streamError(e target.Endpoint, err error) error {
 	return &plan.Error{Err: fmt.Errorf("%w as device %d at %s: %s (%v)", target.ErrRefused, e.Device, e.Address, s.Message(), s.Code()), Hint: hint}
 }
 
-// LastPart is what gRPC's message about a connection comes down to.
+// LastPart returns the essential part of gRPC's message about a connection.
 func LastPart(msg string) string {
 	for _, intro := range []string{"desc = ", "Error while dialing: ", "connect: "} {
 		if i := strings.LastIndex(msg, intro); i >= 0 {
@@ -437,17 +433,17 @@ func (c *Conn) Wait(ctx context.Context) (*Link, int, error) {
 	}
 }
 
-// Election is the election id to write with.
+// Election returns the election id for writing.
 func (c *Conn) Election() *p4v1.Uint128 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.election.proto()
 }
 
-// maxMessage is the size of the largest message that is taken: a program.
+// maxMessage is the size limit for received messages, which may contain a program.
 const maxMessage = 64 << 20
 
-// Dial prepares a connection; it is made when it is used first.
+// Dial prepares a connection, which is established on first use.
 func Dial(e target.Endpoint, timeout time.Duration) (*grpc.ClientConn, error) {
 	creds := insecure.NewCredentials()
 	if e.TLS != nil {
@@ -457,10 +453,10 @@ func Dial(e target.Endpoint, timeout time.Duration) (*grpc.ClientConn, error) {
 		grpc.WithTransportCredentials(creds),
 		grpc.WithUnaryInterceptor(cleanCall), grpc.WithStreamInterceptor(cleanStream),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
-		// Whether to try again is decided here, not in there.
+		// Conn decides about retries, not gRPC.
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: LastPause, MaxDelay: LastPause, Multiplier: 1}, MinConnectTimeout: timeout}),
-		// Servers in C++ hang up on clients that ask for signs of life more often
-		// than every five minutes.
+		// Servers in C++ close connections whose clients send keepalives more often than every
+		// five minutes.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 6 * time.Minute, Timeout: timeout}),
 	}
 	if e.Dial != nil {
@@ -473,7 +469,7 @@ func Dial(e target.Endpoint, timeout time.Duration) (*grpc.ClientConn, error) {
 	return cc, nil
 }
 
-// PacketOut hands a packet to the switch.
+// PacketOut sends a packet to the switch.
 func (c *Conn) PacketOut(packet []byte) error {
 	s := c.State()
 	if !s.Primary {

@@ -6,19 +6,18 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// An ElectionID decides between controllers: the one with the largest is
-// primary.
+// An ElectionID decides between controllers: the one with the largest id is primary.
 type ElectionID struct{ High, Low uint64 }
 
 // IsZero reports whether the id is 0, which no controller may have.
 func (e ElectionID) IsZero() bool { return e == ElectionID{} }
 
-// Less orders election ids.
+// Less reports whether e is smaller than another id.
 func (e ElectionID) Less(than ElectionID) bool {
 	return e.High < than.High || e.High == than.High && e.Low < than.Low
 }
 
-// Next is the id after e.
+// Next returns the id after e.
 func (e ElectionID) Next() ElectionID {
 	e.Low++
 	if e.Low == 0 {

@@ -12,12 +12,12 @@ import (
 // maxSaid is the maximum length of a displayed text from a switch.
 const maxSaid = 500
 
-// Clean makes a text from a switch fit for a terminal: one line of printable
-// characters, of a length that one reads.
+// Clean makes a text from a switch safe for a terminal: one line of printable characters with
+// limited length.
 func Clean(s string) string { return plain.Printable(s, "", maxSaid) }
 
-// cleanError makes the message of an error from a server fit for a terminal. Its
-// details have messages too, which need cleaning by themselves.
+// cleanError makes an error from a server safe for a terminal. Its details contain messages,
+// which are cleaned separately.
 func cleanError(err error) error {
 	s, ok := status.FromError(err)
 	if !ok || Clean(s.Message()) == s.Message() {
@@ -40,7 +40,7 @@ func cleanStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn
 	return &cleaned{s}, nil
 }
 
-// A cleaned stream has clean errors.
+// A cleaned is a stream that returns clean errors.
 type cleaned struct{ grpc.ClientStream }
 
 func (s *cleaned) RecvMsg(m any) error { return cleanError(s.ClientStream.RecvMsg(m)) }

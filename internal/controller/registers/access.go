@@ -21,13 +21,13 @@ type Meter interface {
 	PortCounts(ctx context.Context) ([]bmv2.PortCounts, error)
 }
 
-// An injector makes frames arrive at the ports of a switch. The Access of a target is one
-// if the target's links are within reach.
+// An injector makes frames arrive at the ports of a switch. The Access of a target implements it
+// if the target controls the links.
 type injector interface {
 	Inject(ctx context.Context, port int, frame []byte) error
 }
 
-// Inject makes a frame arrive at a port of the switch that a reaches.
+// Inject makes a frame arrive at a port of the switch.
 func Inject(ctx context.Context, a Access, port int, frame []byte) error {
 	if i, ok := a.(injector); ok {
 		return i.Inject(ctx, port, frame)
@@ -35,29 +35,29 @@ func Inject(ctx context.Context, a Access, port int, frame []byte) error {
 	return fmt.Errorf("a frame for port %d: this target takes frames from its controller at the CPU port only: leave out in: %w", port, errors.ErrUnsupported)
 }
 
-// Access reads and writes the registers of one switch, however it is reached. Its methods may be
-// called at the same time; their errors name the register.
+// Access reads and writes the registers of one switch, by any protocol. Its methods are safe for
+// concurrent use, and their errors contain the register's name.
 type Access interface {
-	// Read appends the cells from ≤ i < to of a register to dst, all of one
-	// moment where the switch can.
+	// Read appends the cells from ≤ i < to of a register to dst. It reads them atomically if the
+	// switch supports this.
 	Read(ctx context.Context, name string, from, to int, dst []uint64) ([]uint64, error)
 	// Write sets these cells to a value.
 	Write(ctx context.Context, name string, from, to int, value uint64) error
-	// Clock is the clock that the switch's timestamps are in. The error wraps ErrNoClock where
-	// it cannot be had.
+	// Clock returns the clock of the switch's timestamps. If it is unavailable, the error wraps
+	// ErrNoClock.
 	Clock(ctx context.Context) (time.Duration, error)
 }
 
-// A Fabric reaches the registers of many switches, by their names.
+// A Fabric accesses the registers of many switches, by switch name.
 type Fabric interface {
 	// ReadRegister appends the cells from ≤ i < to of a register to dst.
 	ReadRegister(sw, register string, from, to int, dst []uint64) ([]uint64, error)
 	// WriteRegister sets the cells from ≤ i < to.
 	WriteRegister(sw, register string, from, to int, value uint64) error
-	// Clock is the clock of the switch's own timestamps. The error wraps
-	// ErrNoClock where it cannot be had.
+	// Clock returns the clock of the switch's timestamps. If it is unavailable, the error wraps
+	// ErrNoClock.
 	Clock(sw string) (time.Duration, error)
 }
 
-// ErrNoClock: there is no way to the clock of the switch.
+// ErrNoClock reports that the switch's clock is unavailable.
 var ErrNoClock = errors.New("the target has no way to the clock of its data plane")

@@ -15,21 +15,21 @@ import (
 // in units of 1024 ns truncated to 32 bits. An Array hides these differences: it
 // contains plain numbers and times in us.
 
-// An Array is the decoded content of a register, or of several copies together.
+// An Array is the decoded content of a register, or of several copies of a register.
 type Array struct {
 	manifest.Content
 	Name  string
 	Index manifest.Index
 	Size  int
-	Each  int    // cells that a group has, of an array by memory
-	width int    // of a number
-	Parts []part // for each slot, of copies that are about the paths of a group
+	Each  int    // cells per group, in an array of memories
+	width int    // bits of a number
+	Parts []part // one part for each slot, if the copies are for the paths of a group
 
-	Cells []uint64 // the last values read; times in us
-	Raw   []uint64 // as the registers have it
+	Cells []uint64 // latest values; times in µs
+	Raw   []uint64 // latest values as in the registers
 }
 
-// A part is where the numbers of an array are: so many bits of a register's.
+// A part locates the numbers of an array: a range of bits in a register.
 type part struct {
 	Register *manifest.Register
 	shift    int
@@ -68,8 +68,7 @@ func Of(m *manifest.Manifest, named []string) []*Array {
 	return list
 }
 
-// fieldsOf are the arrays that a register is: one, or one for each field of its
-// cells.
+// fieldsOf returns the arrays of a register: one, or one for each field of its cells.
 func fieldsOf(r *manifest.Register) []*Array {
 	if len(r.Fields) == 0 {
 		return []*Array{arrayOf(r, r.Called(), r.Content, 0, r.Width)}
@@ -131,8 +130,8 @@ func (a *Array) Number(cell uint64, p part, clock time.Duration) (number, raw ui
 		number += uint64(a.Offset)
 	case ns == 1000:
 	case a.Moment() && raw != 0 && a.Unit == manifest.Ticks:
-		// A time of 32 bits in 1024 ns becomes the one in us that is nearest to the
-		// clock.
+		// The cell contains the low 32 bits of a time in 1024 ns. Return the time in µs closest
+		// to the clock.
 		now := int64(clock) >> 10
 		at := now + int64(int32(uint32(raw)-uint32(now)))
 		number = uint64(max(1, at*1024/1000))
@@ -144,10 +143,10 @@ func (a *Array) Number(cell uint64, p part, clock time.Duration) (number, raw ui
 	return number, raw
 }
 
-// Middle is a clock by which no time is before the clock began.
+// Middle is a clock for which no 32-bit time is before the clock's start.
 const Middle = 1 << 31 * 1024 * time.Nanosecond
 
-// PartOf finds the array that plays a part in a task, nil where none does.
+// PartOf finds the array with a role in a task, or nil.
 func PartOf(m *manifest.Manifest, t *manifest.Task, p manifest.Part) *Array {
 	name := t.Registers[p]
 	if name == "" {
@@ -162,7 +161,7 @@ func PartOf(m *manifest.Manifest, t *manifest.Task, p manifest.Part) *Array {
 	return nil
 }
 
-// MomentOf finds the array of when something happened to another one, or nil.
+// MomentOf returns the array of times at which an event concerned another array, or nil.
 func MomentOf(list []*Array, of string, event manifest.Event) *Array {
 	return lists.First(list, func(a *Array) bool { return a.Kind == manifest.Moment && a.Of == of && a.Event == event })
 }
@@ -180,8 +179,8 @@ func (a *Array) Read(f Fabric, sw string, from, to int, clock time.Duration, dst
 	return dst, nil
 }
 
-// ReadMoments reads the first n cells of an array of times, with the clock of the
-// switch: where that cannot be had, the latest of these times.
+// ReadMoments reads the first n cells of an array of times, with the clock of the switch. If the
+// clock is unavailable, it returns the latest of these times instead.
 func (a *Array) ReadMoments(f Fabric, sw string, n int, dst []uint64) ([]uint64, time.Duration, error) {
 	clock, err := f.Clock(sw)
 	unknown := errors.Is(err, ErrNoClock)
@@ -201,8 +200,8 @@ func (a *Array) ReadMoments(f Fabric, sw string, n int, dst []uint64) ([]uint64,
 	return dst, clock, err
 }
 
-// Write sets the cells from ≤ i < to of an array and of all its copies, with
-// nothing in the other fields.
+// Write sets the cells from ≤ i < to of an array and of all its copies. Other fields of the cells
+// become 0.
 func (a *Array) Write(f Fabric, m *manifest.Manifest, sw string, from, to int, value uint64) error {
 	for i := range m.Registers {
 		r := &m.Registers[i]
@@ -223,8 +222,8 @@ func WindowBytes(rate float64, window time.Duration) float64 {
 	return rate / 8 * float64(window.Microseconds()) / 1e6
 }
 
-// Faded returns the rest of a byte count that was stored at a time of the switch's
-// clock. It fades linearly within the window, as in the data plane.
+// Faded returns the rest of a decaying byte count that was stored at a time of the switch's
+// clock. It decays linearly within the window, as in the data plane.
 func Faded(bytes, at uint64, now, window time.Duration) float64 {
 	elapsed, span := now.Microseconds()-int64(at), window.Microseconds()
 	if elapsed <= 0 {
@@ -233,7 +232,7 @@ func Faded(bytes, at uint64, now, window time.Duration) float64 {
 	return float64(bytes) * float64(max(0, span-elapsed)) / float64(span)
 }
 
-// Cell is a cell of an array; ok is false if there is none.
+// Cell returns a cell of the array; ok is false if it does not exist.
 func (a *Array) Cell(i int) (v uint64, ok bool) {
 	if a == nil || i >= len(a.Cells) {
 		return 0, false
@@ -241,7 +240,7 @@ func (a *Array) Cell(i int) (v uint64, ok bool) {
 	return a.Cells[i], true
 }
 
-// PathCell is the cell about a path: of the path itself, or of its port.
+// PathCell returns the index of the cell about a path: the path's own, or its port's.
 func (a *Array) PathCell(group, slot, port int) int {
 	if a.Index == manifest.ByPath {
 		return group*manifest.MaxPaths + slot

@@ -14,29 +14,28 @@ import (
 // A Report is the result of a deployment.
 type Report struct {
 	Switches []Switch      `json:"switches"`        // in the order of the plan
-	Links    []Change      `json:"links,omitempty"` // that are not as the plan has them
+	Links    []Change      `json:"links,omitempty"` // links that differ from the plan
 	Elapsed  time.Duration `json:"elapsed_ns"`
 }
 
 // A Switch is the result of a deployment for one switch.
 type Switch struct {
 	Name string `json:"name"`
-	// Pushed: the program was not the one that ran.
+	// Pushed: another program was running, so the program was pushed.
 	Pushed bool `json:"pushed"`
-	// Changes are the differences that were found, and but for a dry run
-	// applied.
+	// Changes are the differences found. Except in a dry run, they were applied.
 	Changes []Change `json:"changes,omitempty"`
-	// Written is the number of them that the switch has taken.
+	// Written is the number of changes that the switch has accepted.
 	Written int `json:"written"`
 	// Verified reports whether the switch was read again and equals the plan.
 	Verified bool `json:"verified"`
 	// RolledBack reports whether the switch was restored to its previous state.
 	RolledBack bool `json:"rolled_back,omitempty"`
-	// Notes describe steps that were impossible or skipped without being errors.
+	// Notes describe steps that were impossible or skipped, but are not errors.
 	Notes []string `json:"notes,omitempty"`
-	// Err is why the switch does not hold the plan.
+	// Err is the reason why the switch does not hold the plan.
 	Err error `json:"-"`
-	// Error is what Err says.
+	// Error is the text of Err.
 	Error string `json:"error,omitempty"`
 }
 
@@ -56,10 +55,10 @@ const (
 	Insert Kind = "insert"
 	Modify Kind = "modify"
 	Delete Kind = "delete"
-	Push   Kind = "push" // a program
+	Push   Kind = "push" // the program is pushed
 )
 
-// Written is the number of changes on all switches.
+// Written returns the number of changes on all switches.
 func (r *Report) Written() int {
 	n := 0
 	for _, s := range r.Switches {
@@ -68,13 +67,12 @@ func (r *Report) Written() int {
 	return n
 }
 
-// Verified reports whether every switch holds the plan, and every link is as the
-// plan has it.
+// Verified reports whether every switch holds the plan and every link matches it.
 func (r *Report) Verified() bool {
 	return len(r.Links) == 0 && !slices.ContainsFunc(r.Switches, func(s Switch) bool { return !s.Verified })
 }
 
-// Err joins the errors of all switches, as Errors; nil if there are none.
+// Err joins the errors of all switches to Errors; nil if there are none.
 func (r *Report) Err() error {
 	var list plan.Errors
 	for _, s := range r.Switches {
@@ -88,7 +86,7 @@ func (r *Report) Err() error {
 	return list
 }
 
-// Rows are the report as a table, a row for each switch.
+// Rows returns the report as a table with a row for each switch.
 func (r *Report) Rows() [][]string {
 	rows := [][]string{{"SWITCH", "PROGRAM", "INSERTED", "MODIFIED", "DELETED", "WRITTEN", "STATE"}}
 	for _, s := range r.Switches {
@@ -111,7 +109,7 @@ func (r *Report) Rows() [][]string {
 	return rows
 }
 
-// state sums a switch up in a word or two.
+// state summarises the state of a switch in a word or two.
 func (s *Switch) state() string {
 	switch {
 	case s.Verified:
@@ -129,7 +127,7 @@ func (s *Switch) state() string {
 	return "as planned"
 }
 
-// ChangeRows are the changes of all switches as a table.
+// ChangeRows returns the changes of all switches as a table.
 func (r *Report) ChangeRows() [][]string {
 	rows := [][]string{{"SWITCH", "CHANGE", "OBJECT", "BEFORE", "AFTER"}}
 	for _, s := range r.Switches {

@@ -6,9 +6,9 @@ import (
 
 import "context"
 
-// Attached is a target of simple_switch_grpc processes that run already, at
-// the addresses of the topology: P4Runtime, and Thrift for registers and queues
-// where the topology names an address. It starts and stops nothing.
+// Attached is a target of running simple_switch_grpc processes, at the addresses of the topology.
+// It uses P4Runtime, and Thrift for registers and queues if the topology has an address for it.
+// It does not start or stop switches.
 type Attached struct {
 	*Servers
 	remotes map[string]*Thrift
@@ -20,7 +20,7 @@ func AttachBMv2(o ServersOptions) *Attached {
 	return &Attached{Servers: &Servers{name: "bmv2", opts: o}, remotes: map[string]*Thrift{}}
 }
 
-// Start notes where the switches of a plan are.
+// Start records the addresses of a plan's switches.
 func (a *Attached) Start(ctx context.Context, p *plan.Plan) error {
 	if err := a.Servers.Start(ctx, p); err != nil {
 		return err

@@ -15,19 +15,18 @@ import (
 	"github.com/p4lb/p4lb/internal/server/thrift"
 )
 
-// A Thrift reaches the registers and queues of a simple_switch by its Thrift
-// server, which is the only way to them there. It connects when it is first
-// asked, and again after the connection was lost.
+// A Thrift accesses the registers and queues of a simple_switch through its Thrift server, which
+// is the only way to them. It connects on first use, and again after losing the connection.
 type Thrift struct {
 	address string
 
 	mu     sync.Mutex
 	client *thrift.Client
-	queues map[int]plan.Queue // as set: the switch does not tell them
+	queues map[int]plan.Queue // queues as configured, because the switch does not report them
 
-	looked     bool // for these, since it has connected
+	looked     bool // interfaces have been looked for on this connection
 	interfaces *interfaceMeter
-	missing    error // why there are none
+	missing    error // reason for having no interface counters
 }
 
 var (
@@ -35,20 +34,18 @@ var (
 	_ Queues           = (*Thrift)(nil)
 )
 
-// NewThrift makes the Thrift of the server at an address such as
-// 127.0.0.1:9090.
+// NewThrift returns a Thrift for the server at an address such as 127.0.0.1:9090.
 func NewThrift(address string) *Thrift {
 	return &Thrift{address: address, queues: map[int]plan.Queue{}}
 }
 
-// few is the number of cells up to which they are asked for one by one: a
-// register is otherwise read whole, since Thrift has no ranges for reading. A
-// switch takes about as long for so many calls as for a register of 16,384
-// cells.
+// few is the largest number of cells that are read one by one. More cells are read with the whole
+// register, because Thrift cannot read ranges. Reading this many cells separately takes about as
+// long as reading a register of 16,384 cells.
 const few = 64
 
-// Read appends the cells from ≤ i < to of a register to dst. More than a few
-// are read at one moment.
+// Read appends the cells from ≤ i < to of a register to dst. More than few cells are read
+// atomically.
 func (t *Thrift) Read(ctx context.Context, name string, from, to int, dst []uint64) ([]uint64, error) {
 	var cells []uint64
 	first := from
@@ -77,7 +74,7 @@ func (t *Thrift) Write(ctx context.Context, name string, from, to int, value uin
 	})
 }
 
-// Clock returns the time of the data plane, to which its timestamps refer.
+// Clock returns the data plane's current time, on which its timestamps are based.
 func (t *Thrift) Clock(ctx context.Context) (now time.Duration, err error) {
 	err = t.call(ctx, func(c *thrift.Client) error {
 		now, err = c.Elapsed(ctx)
@@ -86,7 +83,7 @@ func (t *Thrift) Clock(ctx context.Context) (now time.Duration, err error) {
 	return now, err
 }
 
-// Queue returns what SetQueue has set, and false before.
+// Queue returns the configuration set by SetQueue, or false before.
 func (t *Thrift) Queue(_ context.Context, port int) (plan.Queue, bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -125,8 +122,8 @@ func (t *Thrift) Assume(list []plan.Queue) {
 	}
 }
 
-// Forget takes it that the switch is a new one: its queues are as it made them,
-// and connections lead nowhere.
+// Forget resets the state for a new switch process: queues have their defaults, and existing
+// connections are broken.
 func (t *Thrift) Forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -150,7 +147,7 @@ func (t *Thrift) hangUp() {
 	}
 }
 
-// starting is how long a switch may listen without knowing its calls.
+// starting is how long a starting switch may listen without accepting calls.
 const starting = 2 * time.Second
 
 // call runs f with a client, and once more if an existing connection turns out to be

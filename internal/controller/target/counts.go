@@ -12,9 +12,8 @@ import (
 
 var _ registers.Meter = (*Thrift)(nil)
 
-// PortCounts returns the kernel's counters of a BMv2 on this machine, or the counters
-// of p4lb's Thrift server. It does not ask BMv2's Thrift server, which has no such
-// counters.
+// PortCounts returns the kernel's counters for a BMv2 on this machine, or the counters of p4lb's
+// Thrift server. It does not use BMv2's Thrift server, which has none.
 func (t *Thrift) PortCounts(ctx context.Context) (list []bmv2.PortCounts, err error) {
 	m, missing := t.meter()
 	if m != nil {
@@ -30,7 +29,7 @@ func (t *Thrift) PortCounts(ctx context.Context) (list []bmv2.PortCounts, err er
 	return list, err
 }
 
-// meter looks for the interfaces of the switch, once for a connection.
+// meter finds the interfaces of the switch, once per connection.
 func (t *Thrift) meter() (*interfaceMeter, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,16 +13,15 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 )
 
-// An interfaceMeter knows the interfaces of a simple_switch on this machine. The
-// kernel counts for each network namespace, which the process of the switch is
-// in.
+// An interfaceMeter reads the counters of a simple_switch's interfaces on this machine. The
+// kernel keeps them by network namespace, and the meter uses the one of the switch's process.
 type interfaceMeter struct {
-	process string // its folder below /proc
+	process string // folder of the process in /proc
 	args    []string
 }
 
-// newInterfaceMeter finds the switch by the port of its Thrift server, which is
-// among its arguments, and by its address, which its network namespace has.
+// newInterfaceMeter finds the switch's process by the port of its Thrift server, which is in its
+// arguments, and by its address, which its network namespace has.
 func newInterfaceMeter(address string) (*interfaceMeter, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -35,7 +34,7 @@ func newInterfaceMeter(address string) (*interfaceMeter, error) {
 	for _, file := range processes {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			continue // the process has ended, or is another user's
+			continue // the process has ended, or belongs to another user
 		}
 		args := strings.Split(string(text), "\x00")
 		process := filepath.Dir(file)
@@ -46,8 +45,8 @@ func newInterfaceMeter(address string) (*interfaceMeter, error) {
 	return nil, fmt.Errorf("no simple_switch on this machine serves Thrift at %s", address)
 }
 
-// isAt reports whether a process can be reached at an address of this machine:
-// in this network namespace, or in one that has the address for itself.
+// isAt reports whether a process is reachable at an address of this machine: it is in this
+// network namespace, or in one that has the address itself.
 func isAt(process, host string) bool {
 	if ip := net.ParseIP(host); ip == nil || ip.IsLoopback() {
 		ours, err := os.Readlink("/proc/self/ns/net")
@@ -58,8 +57,8 @@ func isAt(process, host string) bool {
 	return err == nil && hasAddress(string(text), host)
 }
 
-// hasAddress reports whether a table in the format of /proc/net/fib_trie lists an
-// address as local: the next line then contains "host LOCAL".
+// hasAddress reports whether a table in the format of /proc/net/fib_trie contains an address as
+// local. The line after the address is then "host LOCAL".
 func hasAddress(table, host string) bool {
 	found := false
 	for line := range strings.Lines(table) {
@@ -72,8 +71,8 @@ func hasAddress(table, host string) bool {
 	return false
 }
 
-// counts returns the kernel's counters of the interfaces. The kernel does not know
-// queue lengths and drop reasons of the switch.
+// counts returns the kernel's counters of the interfaces. The kernel knows neither the switch's
+// queue lengths nor its reasons for drops.
 func (m *interfaceMeter) counts() ([]bmv2.PortCounts, error) {
 	text, err := os.ReadFile(filepath.Join(m.process, "net/dev"))
 	if err != nil {
@@ -87,7 +86,7 @@ func (m *interfaceMeter) counts() ([]bmv2.PortCounts, error) {
 	for port, name := range interfacesOf(m.args) {
 		c, ok := byName[name]
 		if !ok {
-			continue // it has been taken away
+			continue // the interface has been removed
 		}
 		c.Port = port
 		list = append(list, c)
@@ -109,7 +108,7 @@ func argument(args []string, flag string) string {
 	return ""
 }
 
-// interfacesOf are the interfaces of ports, which are given as -i PORT@NAME.
+// interfacesOf returns the interfaces of ports, from arguments -i PORT@NAME.
 func interfacesOf(args []string) map[int]string {
 	list := map[int]string{}
 	for i, a := range args {

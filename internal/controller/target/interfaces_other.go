@@ -8,7 +8,7 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 )
 
-// An interfaceMeter would know the interfaces of a simple_switch.
+// An interfaceMeter is not available on this system.
 type interfaceMeter struct{}
 
 func newInterfaceMeter(string) (*interfaceMeter, error) {

@@ -11,34 +11,33 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/plan"
 )
 
-// Servers is a target of switches that are there already: P4Runtime servers at
-// known addresses. It starts and stops nothing.
+// Servers is a target of running P4Runtime servers at known addresses. It does not start or stop
+// them.
 type Servers struct {
 	name   string
-	alone  bool // an address is one device, of number 0
+	alone  bool // each address is a single device with number 0
 	opts   ServersOptions
 	mu     sync.Mutex
 	places map[string]Endpoint
 }
 
-// ServersOptions are what P4Runtime servers have in common.
+// ServersOptions are the common properties of P4Runtime servers.
 type ServersOptions struct {
 	// Addresses override the topology's addresses (host:port), by switch.
 	Addresses map[string]string
-	// TLS is how to speak to them; nil is without.
+	// TLS is the configuration of TLS; nil: no TLS.
 	TLS *tls.Config
 	// Limits describe missing features of the servers.
 	Limits Limits
 }
 
-// NewServers makes a target of servers of whatever kind.
+// NewServers returns a target for any P4Runtime servers.
 func NewServers(o ServersOptions) *Servers { return &Servers{name: "p4runtime", opts: o} }
 
-// NewTofino makes a target of Tofino switches that run Stratum. Replicas are
-// deleted before a new program, which Stratum does not do by itself, and
-// batches are small, since the hardware takes its time with each update. Rates
-// and depths of queues have no object in P4Runtime; they stay as gNMI or the
-// chassis configuration have them.
+// NewTofino returns a target for Tofino switches that run Stratum. Replicas are deleted before a
+// new program is pushed, because Stratum does not do so itself. Batches are small, because each
+// update takes long on the hardware. P4Runtime has no object for rates and depths of queues; gNMI
+// or the chassis configuration set them.
 func NewTofino(o ServersOptions) *Servers {
 	o.Limits.KeepsReplication = true
 	o.Limits.Batch = cmp.Or(o.Limits.Batch, 200)
@@ -49,10 +48,10 @@ func NewTofino(o ServersOptions) *Servers {
 // controller/tofino implements the calls.
 func NewBfRt(o ServersOptions) *Servers { return &Servers{name: "tofino", alone: true, opts: o} }
 
-// Name is p4runtime or tofino.
+// Name returns p4runtime or tofino.
 func (s *Servers) Name() string { return s.name }
 
-// Start notes where the switches of a plan are.
+// Start records the addresses of a plan's switches.
 func (s *Servers) Start(_ context.Context, p *plan.Plan) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,5 +90,5 @@ func (s *Servers) Endpoint(name string) (Endpoint, error) {
 	return e, nil
 }
 
-// Close has nothing to end.
+// Close does nothing.
 func (s *Servers) Close() error { return nil }

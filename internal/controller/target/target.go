@@ -1,7 +1,7 @@
-// Package target is where a plan is deployed to: how switches are brought up or
-// found, and how each is reached. P4Runtime servers that run already (servers.go)
-// and BMv2 by Thrift (bmv2*.go) are here; what starts switches itself has a room
-// of its own, such as controller/embedded.
+// Package target defines where a plan is deployed: how switches are started or found, and how to
+// access each one. It contains the targets for running P4Runtime servers (servers.go) and for
+// BMv2 with Thrift (bmv2*.go). Targets that start switches have their own packages, such as
+// controller/embedded.
 package target
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// A Target is where a plan is deployed to. It brings switches up, or knows
-// where they are.
+// A Target is a set of switches to which a plan can be deployed. It starts the switches or knows
+// their addresses.
 type Target interface {
-	// Name is the target's in messages, such as embedded or bmv2.
+	// Name is the target's name in messages, such as embedded or bmv2.
 	Name() string
 	// Start starts the switches of a plan, or checks that they are running if the
 	// target does not start them. A later call with another plan for the same
@@ -39,53 +39,52 @@ type Target interface {
 type Linker interface {
 	// LinkDown reports whether a link is down.
 	LinkDown(l fabric.Link) (bool, error)
-	// SetLink gives a link the state, rate and delay of l, and makes it lose and
+	// SetLink sets state, rate and delay of a link to the values of l, and makes it lose and
 	// delay packets at random.
 	SetLink(l fabric.Link, r Random) error
 }
 
-// Random is what a link does to packets at random.
+// Random describes random effects of a link on packets.
 type Random struct {
-	Loss   float64       // probability that it loses a packet, in each direction
-	Jitter time.Duration // the largest deviation from its delay, either way
+	Loss   float64       // probability of losing a packet, in each direction
+	Jitter time.Duration // largest deviation from the delay in either direction
 }
 
 // A Restarter is a target that can restart its switches.
 type Restarter interface {
-	// Restart ends the named switch and starts it again, without a program.
+	// Restart restarts the named switch, without a program.
 	Restart(ctx context.Context, name string) error
 }
 
-// An Endpoint is how to reach a switch. Only Address must be set.
+// An Endpoint describes how to access a switch. Only Address is required.
 type Endpoint struct {
-	Address string // host:port of its server for controllers
-	Device  uint64 // its device id there
-	Thrift  string // host:port of its Thrift server, "" for none; for others to use
-	// Dial connects to it; nil stands for TCP to Address.
+	Address string // host:port of its P4Runtime server
+	Device  uint64 // device id at that server
+	Thrift  string // host:port of its Thrift server, for other programs; "": none
+	// Dial connects to the server; nil: TCP to Address.
 	Dial func(ctx context.Context) (net.Conn, error)
-	// TLS is how to speak to it; nil is without.
+	// TLS is the configuration of TLS; nil: no TLS.
 	TLS *tls.Config
-	// Access reaches its registers; nil stands for P4Runtime.
+	// Registers accesses its registers; nil: by P4Runtime.
 	Registers registers.Access
-	// Queues reaches its queues; nil where the target has no way to.
+	// Queues accesses its queues; nil: not possible.
 	Queues Queues
-	// Filters reaches its filters; nil where the target has no way to.
+	// Filters accesses its filters; nil: not possible.
 	Filters Filters
-	// Local is the switch's server where it is in this process and entries need
-	// not be encoded and decoded; nil stands for the connection.
+	// Local is the switch's server if it is in this process, so that entries need not be encoded
+	// and decoded; nil: use the connection.
 	Local Local
-	// Speak opens a session in another protocol than P4Runtime over a connection;
-	// nil stands for P4Runtime.
+	// Speak opens a session in another protocol on a connection; nil: P4Runtime.
 	Speak func(grpc.ClientConnInterface) Session
 	// Limits describe missing features of the P4Runtime server.
 	Limits Limits
 }
 
-// A Local server takes and gives messages as they are: neither side may change
-// one that the other has.
+// A Local server exchanges messages without copying them: neither side may change a message that
+// it has passed on or received.
 type Local interface {
 	Write(req *p4v1.WriteRequest) error
-	Entities(req *p4v1.ReadRequest) ([]*p4v1.Entity, error) // the entities that Read would send
+	Entities(req *p4v1.ReadRequest) ([]*p4v1.Entity, error) // returns the entities that Read would send
 }
 
 // A Session gives access to a switch with another protocol. It translates P4Runtime's
@@ -97,8 +96,8 @@ type Session struct {
 	Filters   Filters
 }
 
-// Open makes the client for a connection; a session in another protocol brings the
-// ways along by which it reaches registers, queues and filters.
+// Open returns the client for a connection. A session in another protocol also sets the accesses
+// to registers, queues and filters.
 func (e *Endpoint) Open(conn grpc.ClientConnInterface) p4v1.P4RuntimeClient {
 	if e.Speak == nil {
 		return p4v1.NewP4RuntimeClient(conn)
@@ -110,16 +109,15 @@ func (e *Endpoint) Open(conn grpc.ClientConnInterface) p4v1.P4RuntimeClient {
 
 // Limits describe missing features and deviations of a P4Runtime server.
 type Limits struct {
-	// KeepsReplication: clone sessions and multicast groups outlive the program.
-	// They are deleted before a new one is pushed, since inserting them again
-	// would double the copies.
+	// KeepsReplication: clone sessions and multicast groups outlive the program. They are deleted
+	// before a new program is pushed, because inserting them again would duplicate the copies.
 	KeepsReplication bool
-	// NoRegisters: RegisterEntry is UNIMPLEMENTED.
+	// NoRegisters: the server does not implement RegisterEntry.
 	NoRegisters bool
-	// NoReplication: there are no clone sessions and multicast groups. A plan
-	// that wants some is refused.
+	// NoReplication: the server has no clone sessions and multicast groups. Plans that need them
+	// are rejected.
 	NoReplication bool
-	// Batch is the largest number of updates in a request; 0 stands for 1000.
+	// Batch is the largest number of updates in a request; 0: 1000.
 	Batch int
 }
 
@@ -134,20 +132,20 @@ type Queues interface {
 
 // Filters lists and sets the low-pass filters of one switch for Tofino.
 type Filters interface {
-	// List returns the filters of the program that runs, as they are set.
+	// List returns the filters of the running program with their configuration.
 	List(ctx context.Context) ([]plan.Filter, error)
 	// SetFilter sets all cells of a filter.
 	SetFilter(ctx context.Context, f plan.Filter) error
 }
 
-// Reasons for which a switch does not hold the plan.
+// Reasons why a switch does not hold its plan.
 var (
-	// ErrUnreachable: there is no server at the address, or it has vanished.
+	// ErrUnreachable: there is no server at the address, or the connection was lost.
 	ErrUnreachable = errors.New("cannot be reached")
 	// ErrNotPrimary: another controller is primary.
 	ErrNotPrimary = errors.New("another controller is primary")
-	// ErrRefused: the switch has refused something.
+	// ErrRefused: the switch has rejected a request.
 	ErrRefused = errors.New("refused")
-	// ErrOtherProgram: the switch answers with another program than it was given.
+	// ErrOtherProgram: the switch does not run the program that it was given.
 	ErrOtherProgram = errors.New("another program")
 )

@@ -10,12 +10,12 @@ import (
 
 // FlowAges is the result of a sweep over QDAPS's flows.
 type FlowAges struct {
-	Time    time.Duration // of the task's clock
+	Time    time.Duration // time by the task's clock
 	Switch  string
-	Slots   int           // that hold a flow
-	Waiting int           // flows with a last packet that has not left
-	Expired int           // flows with a last packet that left at least two RTTs before the sweep
-	Longest time.Duration // that a packet still has to wait
+	Slots   int           // slots that hold a flow
+	Waiting int           // flows whose last packet has not left
+	Expired int           // flows whose last packet left at least two RTTs before the sweep
+	Longest time.Duration // longest time until a flow's last packet leaves
 }
 
 // An ageingTask counts QDAPS's flows. Section III-D deletes flows that are idle for
@@ -25,14 +25,14 @@ type ageingTask struct {
 	identity
 	period   time.Duration
 	idle     time.Duration
-	deadline *registers.Array // of each flow's last packet
-	slot     *registers.Array // its path
+	deadline *registers.Array // time at which each flow's last packet leaves
+	slot     *registers.Array // path of each flow
 	report   func(FlowAges)
 
 	due, held []uint64
 }
 
-// leastSweep bounds how often a table of 65,536 flows is read.
+// leastSweep is the shortest interval between reads of a table of 65,536 flows.
 const leastSweep = 100 * time.Millisecond
 
 func newAgeingTask(s *site) (Task, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// broadcast is where probes go: their EtherType leads them, not their address.
+// broadcast is the destination address of probes. Switches recognise them by their EtherType.
 var broadcast = fabric.MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
 // A frameMaker makes Ethernet frames with one header of a manifest.
@@ -30,9 +30,9 @@ func newFrameMaker(n *plan.Node, t *manifest.Task) frameMaker {
 	return m
 }
 
-// frame returns a frame with the header. Fields that carry nothing have the manifest's
-// values. A value that does not fit its field is an error, because a truncated switch
-// number would be believed. Sequence numbers are truncated to their lowest bits.
+// frame returns a frame with the header. Fields without a role have the manifest's values. A
+// value that does not fit is an error, because switches would accept a truncated switch number.
+// Sequence numbers are truncated to their low bits.
 func (m frameMaker) frame(values map[manifest.FieldRole]uint64) ([]byte, error) {
 	w := plan.BitWriter{Bytes: slices.Concat(broadcast[:], m.src[:])}
 	w.Write(uint64(m.header.EtherType), 16)
@@ -52,24 +52,24 @@ func (m frameMaker) frame(values map[manifest.FieldRole]uint64) ([]byte, error) 
 	return w.Bytes, nil
 }
 
-// A sendTask sends a frame to a switch again and again. If a register changes when a frame
-// comes back, the task reports once that none has.
+// A sendTask sends a frame to a switch periodically. If a register should change when a frame
+// comes back but does not, the task reports it once.
 type sendTask struct {
 	identity
 	plan.Frame
 	sent   uint64
 	alert  func(Alert)
 	began  time.Duration
-	before []uint64 // the cells of the register at the first frame
+	before []uint64 // cells of the register at the first frame
 }
 
-// Frames that come back do so before so many later ones, and before late.
+// A frame that returns does so before this many later frames are sent, and within this time.
 const (
 	returning = 20
 	late      = time.Second
 )
 
-// watch reads the register at the first frame, and compares it once.
+// watch reads the register at the first frame, and later compares it once.
 func (t *sendTask) watch(now time.Duration, f Fabric) error {
 	if t.Returns == "" || t.alert == nil {
 		return nil
@@ -94,7 +94,7 @@ func (t *sendTask) watch(now time.Duration, f Fabric) error {
 		}
 		t.alert(Alert{Time: now, Task: t.Name(), Switch: t.sw, Text: fmt.Sprintf("none of %d probes from %s has come back within %v: register %s has not changed", t.sent, place, (now - t.began).Round(time.Millisecond), t.Returns)})
 	}
-	t.Returns = "" // once
+	t.Returns = "" // report only once
 	return nil
 }
 

@@ -5,8 +5,8 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// Hops returns how often all switches together process a probe in one period of a
-// task, with the links that work.
+// Hops returns how often all switches together process a probe in one period of a task,
+// considering only links that are up.
 func Hops(t *fabric.Topology, kind manifest.TaskKind) int {
 	switch kind {
 	case manifest.PathProbe:
@@ -17,8 +17,8 @@ func Hops(t *fabric.Topology, kind manifest.TaskKind) int {
 	return 0
 }
 
-// pathHops counts the hops of a probe from each leaf over each of its next hops to each
-// other leaf, and back.
+// pathHops counts the hops of probes that travel from each leaf, over each of its next hops, to
+// each other leaf and back.
 func pathHops(t *fabric.Topology) (hops int) {
 	routes, leaves := t.Routes(), t.Leaves()
 	for _, a := range leaves {
@@ -33,12 +33,12 @@ func pathHops(t *fabric.Topology) (hops int) {
 	return hops
 }
 
-// floodHops counts the hops of one flooded probe from each leaf. A switch forwards a
-// probe from below to all other switches around it, and one from above downwards.
+// floodHops counts the hops of one flooded probe from each leaf. A switch forwards a probe from
+// below to all its other neighbours, and a probe from above only downwards.
 func floodHops(t *fabric.Topology) (hops int) {
 	down, up := map[string]int{}, map[string]int{}
 	var below func(s *fabric.Switch) int
-	below = func(s *fabric.Switch) int { // the hops of a probe that comes from above
+	below = func(s *fabric.Switch) int { // hops of a probe that comes from above
 		if n, ok := down[s.Name]; ok {
 			return n
 		}
@@ -52,14 +52,14 @@ func floodHops(t *fabric.Topology) (hops int) {
 		return n
 	}
 	var around func(s *fabric.Switch) int
-	around = func(s *fabric.Switch) int { // the hops of a probe that starts at s
+	around = func(s *fabric.Switch) int { // hops of a probe that starts at s
 		if n, ok := up[s.Name]; ok {
 			return n
 		}
 		n := below(s)
 		for _, p := range t.Ports(s.Name) {
 			if p.PeerTier > s.Role.Tier() {
-				n += around(t.Switch(p.Peer)) - below(s) // not back down to s
+				n += around(t.Switch(p.Peer)) - below(s) // the probe does not return to s
 			}
 		}
 		up[s.Name] = n

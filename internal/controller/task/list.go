@@ -14,10 +14,10 @@ import (
 // A maker returns the tasks of one kind for the switches whose programs request it.
 type maker func(t *fabric.Topology, nodes []*plan.Node, o Options) ([]Task, error)
 
-// doneByPlan makes no task.
+// doneByPlan creates no task.
 func doneByPlan(*fabric.Topology, []*plan.Node, Options) ([]Task, error) { return nil, nil }
 
-// A site describes the switch of a task.
+// A site is the switch of a task with the task's manifest.
 type site struct {
 	*plan.Node
 	topology *fabric.Topology
@@ -25,15 +25,15 @@ type site struct {
 	options  Options
 }
 
-// identity is the task's.
+// identity returns the identity of the task.
 func (s *site) identity() identity { return identity{s.task.Kind, s.Name} }
 
-// Array finds what plays a part in the task.
+// array returns the array with a role in the task.
 func (s *site) array(p manifest.Part) *registers.Array {
 	return registers.PartOf(s.Manifest, s.task, p)
 }
 
-// forEach makes a task for each switch.
+// forEach returns a maker that creates a task for each switch.
 func forEach(kind manifest.TaskKind, one func(*site) (Task, error)) maker {
 	return func(t *fabric.Topology, nodes []*plan.Node, o Options) ([]Task, error) {
 		var list []Task
@@ -48,8 +48,7 @@ func forEach(kind manifest.TaskKind, one func(*site) (Task, error)) maker {
 	}
 }
 
-// ForPlan makes the tasks that the manifests of a plan name, for the switches that
-// want them.
+// ForPlan creates the tasks in the manifests of a plan.
 func ForPlan(p *plan.Plan, o Options) ([]Task, error) {
 	o.MTU = max(o.MTU, p.Options.MTU)
 	o.Queue = cmp.Or(o.Queue, p.Options.Queue)
@@ -62,9 +61,9 @@ func ForPlan(p *plan.Plan, o Options) ([]Task, error) {
 	return list, err
 }
 
-// New returns the tasks that the programs of the switches request, in the order of the
-// manifests. A manifest without the required details is an error, because the scheme
-// would not work without its controller.
+// New creates the tasks that the programs of the switches request, in the order of the manifests.
+// It returns an error if a manifest lacks required details, because the scheme would not work
+// without its controller.
 func New(t *fabric.Topology, nodes []*plan.Node, o Options) ([]Task, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -74,7 +73,7 @@ func New(t *fabric.Topology, nodes []*plan.Node, o Options) ([]Task, error) {
 		ageing = doneByPlan // its counts would be unused
 	}
 	o = o.withDefaults()
-	// Filters and frames belong to plans.
+	// The plan contains filters and frames already.
 	makers := map[manifest.TaskKind]maker{
 		manifest.RateFilter: doneByPlan, manifest.SampleFilter: doneByPlan, manifest.SendFrame: doneByPlan,
 		manifest.ProbeFlood: func(_ *fabric.Topology, nodes []*plan.Node, _ Options) ([]Task, error) {
@@ -111,7 +110,7 @@ func New(t *fabric.Topology, nodes []*plan.Node, o Options) ([]Task, error) {
 	return list, nil
 }
 
-// kinds lists the kinds of tasks that any program wants.
+// kinds lists the kinds of tasks that programs request.
 func kinds(nodes []*plan.Node) []manifest.TaskKind {
 	var list []manifest.TaskKind
 	for _, n := range nodes {

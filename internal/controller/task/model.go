@@ -17,8 +17,8 @@ import (
 type granularityTask struct {
 	identity
 	period  time.Duration
-	stale   time.Duration // the age from which a path's value is ignored
-	average bool          // congested is what exceeds twice the average, as the paper prints
+	stale   time.Duration // a path's value is ignored from this age
+	average bool          // a path is congested above twice the average, as printed in the paper
 	leaves  []leafPaths
 
 	delay, heard, size *registers.Array
@@ -26,7 +26,7 @@ type granularityTask struct {
 	rtt, at, gran []uint64
 }
 
-// leafPaths describes the paths to a leaf: their group and all known values except
+// leafPaths describes the paths to a leaf: their group and everything known about them except
 // delays.
 type leafPaths struct {
 	group int
@@ -54,10 +54,10 @@ func newGranularityTask(s *site) (Task, error) {
 	return g, nil
 }
 
-// packets is a number of bytes in packets.
+// packets converts bytes to packets.
 func packets(bytes float64, o Options) float64 { return bytes / float64(o.MTU) }
 
-// queueOf is the capacity of a port's queue in packets.
+// queueOf returns the queue capacity of a port in packets.
 func queueOf(n *plan.Node, port int, o Options) int {
 	if p, ok := n.Port(port); ok && p.Queue > 0 {
 		return p.Queue
@@ -92,8 +92,8 @@ func (g *granularityTask) Run(now time.Duration, f Fabric) (time.Duration, error
 	return next, nil
 }
 
-// Read reads the delays of all paths, and the sizes that the switch has, which
-// it loses when it restarts.
+// read reads the delays of all paths, and the sizes in the switch, because a restarted switch has
+// lost them.
 func (g *granularityTask) read(f Fabric) (clock time.Duration, err error) {
 	groups := g.leaves[len(g.leaves)-1].group + 1
 	if g.at, clock, err = g.heard.ReadMoments(f, g.sw, groups*manifest.MaxPaths, g.at[:0]); err != nil {
@@ -106,9 +106,9 @@ func (g *granularityTask) read(f Fabric) (clock time.Duration, err error) {
 	return clock, err
 }
 
-// solve is Algorithm 1 for the paths to one leaf; ok is false while no delay is
-// known. As printed, it takes the least delay for D_b and the largest for D_g;
-// here D_b is the largest, so that X is 1 or more.
+// solve runs Algorithm 1 for the paths to one leaf. ok is false if no delay is known yet. The
+// printed algorithm uses the smallest delay as D_b and the largest as D_g. Here D_b is the
+// largest, so that X is at least 1.
 func (g *granularityTask) solve(l leafPaths, rtt, at []uint64, clock time.Duration) (gran int, ok bool, err error) {
 	var delays []float64
 	for i, t := range rtt {
@@ -139,8 +139,7 @@ func (g *granularityTask) solve(l leafPaths, rtt, at []uint64, clock time.Durati
 	return gran, err == nil, err
 }
 
-// A thresholdTask writes QDAPS's S into a switch, and again when the switch has
-// lost it.
+// A thresholdTask writes QDAPS's S into a switch, and again if the switch has lost it.
 type thresholdTask struct {
 	identity
 	limit   *registers.Array
@@ -148,9 +147,8 @@ type thresholdTask struct {
 	recheck time.Duration
 }
 
-// newThresholdTask computes S (Eq. 14) for the switch's links to other
-// switches. Where they differ, the least S is taken: a queue that long is worth
-// leaving at every one of them.
+// newThresholdTask computes S (Eq. 14) for the switch's links to other switches. If the links
+// differ, it uses the smallest S, at which leaving a queue is worthwhile on every link.
 func newThresholdTask(s *site) (Task, error) {
 	n, o := s.Node, s.options
 	rtt := largestRTT(s.topology, n)
@@ -170,8 +168,8 @@ func newThresholdTask(s *site) (Task, error) {
 	return task, nil
 }
 
-// largestRTT is the longest round trip from a switch to a leaf and its hosts
-// that the links alone take.
+// largestRTT returns the largest round-trip time without queueing from a switch to a leaf and its
+// hosts.
 func largestRTT(t *fabric.Topology, n *plan.Node) (rtt time.Duration) {
 	routes := t.Routes()
 	for _, h := range t.Hosts {

@@ -11,8 +11,8 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// A probeTask sends the probes of all edge switches: HULA's with a fixed period,
-// DHLB's with one that follows the load of the network.
+// A probeTask sends the probes of all edge switches. HULA's period is fixed. DHLB's period
+// depends on the load of the network.
 type probeTask struct {
 	identity
 	switches []*prober
@@ -21,7 +21,7 @@ type probeTask struct {
 	dhlb     fitting.DHLB
 }
 
-// A prober is an edge switch that sends probes about itself.
+// A prober is an edge switch that sends probes.
 type prober struct {
 	name string
 	make frameMaker
@@ -33,7 +33,7 @@ func newProbeTask(nodes []*plan.Node) (Task, error) {
 	first := nodes[0].Manifest.Task(manifest.ProbeFlood)
 	t := &probeTask{identity: identity{kind: manifest.ProbeFlood}, period: time.Duration(first.Period)}
 	if first.Theta != 0 {
-		// fitting calls the flowlet gap an RTT, which is what DHLB takes for it.
+		// The field RTT of fitting.DHLB is the flowlet gap, as in DHLB.
 		t.dhlb = fitting.DHLB{RTT: time.Duration(first.Gap), Theta: time.Duration(first.Theta), Max: time.Duration(first.Most)}
 		var err error
 		if t.loads, err = newLoadMeter(nodes); err != nil {
@@ -75,22 +75,21 @@ func (s *prober) send(f Fabric) error {
 	return f.PacketOut(s.name, frame)
 }
 
-// A loadMeter computes sigma of DHLB's Eq. 2: the mean load of the links between ToR
-// switches and other switches.
+// A loadMeter computes sigma of DHLB's Eq. 2: the mean load of the links between ToR switches and
+// other switches.
 type loadMeter struct {
 	switches []*meteredSwitch
 	u, at    []uint64
 }
 
-// A meteredSwitch is a switch with its metered ports. A register contains the bytes of
-// each port that fade within a window, with their times, or on hardware the share of
-// the link rate.
+// A meteredSwitch is a switch with its metered ports. A register contains each port's byte count,
+// which decays within a window, and its time. On hardware it contains the share of the link rate.
 type meteredSwitch struct {
 	name     string
 	ports    []int
-	capacity []float64 // the capacity of each port within the window
+	capacity []float64 // capacity of each port within the window
 	load     *registers.Array
-	updated  *registers.Array // nil: the load is a share
+	updated  *registers.Array // nil: the register contains shares
 }
 
 func newLoadMeter(nodes []*plan.Node) (*loadMeter, error) {
@@ -160,8 +159,8 @@ func (m *loadMeter) load(s *meteredSwitch, f Fabric) (total float64, err error) 
 	return total, nil
 }
 
-// A pathProbeTask sends a probe along each path of one switch to each other
-// leaf. The frames never change: the switch notes the time.
+// A pathProbeTask sends a probe along each path from one switch to each other leaf. The frames
+// are constant, because the switch records the time.
 type pathProbeTask struct {
 	identity
 	period time.Duration

@@ -12,18 +12,18 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// A rezeroTask sets RLB's ingress queues to 0 while the switch holds no packet:
-// a packet that found its egress queue full was counted in and never out.
+// A rezeroTask resets RLB's ingress queues to 0 while the switch holds no packet. A packet
+// dropped at a full egress queue was added to the count but never subtracted.
 type rezeroTask struct {
 	identity
 	period   time.Duration
-	cells    int              // of the ports that are there
-	queue    *registers.Array // the packets of each ingress port that are still in the switch
-	interval *registers.Array // when the interval of each began
+	cells    int              // number of cells for existing ports
+	queue    *registers.Array // packets of each ingress port that are in the switch
+	interval *registers.Array // start of each port's interval
 	waiting  *registers.Array // bytes that wait for recirculation; nil: not counted
 
-	queued, before []uint64 // the queues now and the last time
-	began, earlier []uint64 // the intervals, now and the last time
+	queued, before []uint64 // the queues now and in the last run
+	began, earlier []uint64 // the intervals now and in the last run
 	seen           bool
 }
 
@@ -37,7 +37,7 @@ func newRezeroTask(s *site) (Task, error) {
 	}, nil
 }
 
-// Run clears remaining counts.
+// Run resets counts that are not 0.
 func (t *rezeroTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	next := now + t.period
 	var err error
@@ -83,8 +83,8 @@ func (t *rezeroTask) quiet(f Fabric) (bool, error) {
 	return still, nil
 }
 
-// A limitTask computes RLB's N_rc, how often a packet may recirculate (Eq. 5).
-// The paper's equation is bytes over time and leaves out the queue.
+// A limitTask computes RLB's N_rc, the largest number of recirculations of a packet (Eq. 5). The
+// paper's equation divides bytes by time and omits the queue.
 type limitTask struct {
 	identity
 	period time.Duration
@@ -92,7 +92,7 @@ type limitTask struct {
 	model  fitting.RLB
 	most   int
 
-	queue, in, out *registers.Array // the ingress queues, or the arrived and departed packets instead
+	queue, in, out *registers.Array // ingress queues, or otherwise the numbers of arrived and departed packets
 	roundTime      *registers.Array
 	limit          *registers.Array
 
@@ -156,20 +156,19 @@ func (t *limitTask) read(f Fabric) (err error) {
 	return nil
 }
 
-// A failureTask runs RLB's Algorithm 2: the switch behind a port has failed if
-// packets recirculate more than once, on average, because the path through the port
-// is slow, in two intervals in a row in which packets recirculate for such a reason.
+// A failureTask runs RLB's Algorithm 2. It considers only intervals in which packets recirculate
+// because a path is slow. The switch at a port has failed if, in two consecutive such intervals,
+// packets recirculate more than once on average because of this port.
 //
-// The algorithm as printed assigns the suspicion the wrong way round, keeps the
-// counts of cleared ports, and spins; the task looks once in an interval. The paper
-// averages over "packets" and prints no threshold. Over all packets the average
-// stays near 0 even if a switch fails; over recirculated packets it is 2 to 6 in a
-// healthy network too. So the program takes "high latency" as a sign of failure: it
-// counts for a port the recirculations past a path with overdue probes.
+// The printed algorithm inverts the suspicion, keeps the counts of cleared ports, and runs
+// continuously. The task runs once per interval. The paper averages over "packets" and prints no
+// threshold. Over all packets the average stays near 0 even if a switch fails; over recirculated
+// packets it is 2 to 6 in a healthy network too. The program therefore counts, for each port, the
+// recirculations that avoid a path with overdue probes.
 //
-// A program for Tofino does not know which probes are overdue, and counts recirculations
-// for the port that the packet waits for. There the task finds silent paths itself and
-// suspects the port of the silent path that these packets avoid.
+// A program for Tofino cannot detect overdue probes. It counts recirculations by the port that
+// the packet waits for. There the task itself detects silent paths, and suspects the port of the
+// silent path that these packets avoid.
 type failureTask struct {
 	identity
 	period time.Duration
@@ -179,10 +178,10 @@ type failureTask struct {
 
 	rounds, perPort, packets, faulty *registers.Array
 
-	silence *silence // nil: the program knows overdue probes
+	silence *silence // nil: the program detects overdue probes
 
-	suspect        int   // the port of the last interval, 0 for none
-	reported       []int // faulty ports with an alert
+	suspect        int   // suspected port of the last interval; 0: none
+	reported       []int // failed ports with an alert
 	counts, waited []uint64
 }
 
@@ -202,7 +201,7 @@ func newFailureTask(s *site) (Task, error) {
 	return t, nil
 }
 
-// Run looks at one interval and begins the next.
+// Run evaluates one interval and begins the next.
 func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	next := now + t.period
 	if t.silence != nil {
@@ -213,7 +212,7 @@ func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	var cell [1]uint64
 	rounds, err := t.rounds.Read(f, t.sw, 0, 1, 0, cell[:0])
 	if err != nil || rounds[0] == 0 {
-		return next, err // nothing recirculates: no news of the suspect either
+		return next, err // without recirculations there is no information about the suspect either
 	}
 	port, counted, err := t.exceeding(f)
 	if err != nil {
@@ -235,7 +234,7 @@ func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	if counted {
 		t.suspect = port
 	}
-	// The next interval begins its counts at 0.
+	// Reset the counts for the next interval.
 	return next, errors.Join(
 		t.set(f, t.rounds, 0, 1, 0),
 		t.set(f, t.packets, 0, t.cells, 0),
@@ -243,8 +242,8 @@ func (t *failureTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	)
 }
 
-// exceeding returns the port with the most recirculations if its packets do so more
-// than once on average, else 0. Without counted recirculations there is no average.
+// exceeding returns the port with the most recirculations if its packets recirculate more than
+// once on average, and otherwise 0. counted is false if no recirculation was counted.
 func (t *failureTask) exceeding(f Fabric) (port int, counted bool, err error) {
 	if t.counts, err = t.perPort.Read(f, t.sw, 0, t.cells, 0, t.counts[:0]); err != nil {
 		return 0, false, err
@@ -262,7 +261,7 @@ func (t *failureTask) exceeding(f Fabric) (port int, counted bool, err error) {
 	return port, true, nil
 }
 
-// busiest is the port with the largest count, the first of several, 0 for none.
+// busiest returns the first port with the largest count, or 0.
 func busiest(counts []uint64) (port int) {
 	for p, n := range counts {
 		if n > 0 && (port == 0 || n > counts[port]) {

@@ -8,18 +8,17 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// A silence finds paths whose probes do not return, for programs that store RTTs and no
-// times. An RTT that has not changed for as long as missed probes take is suspicious.
-// The silence then overwrites it with the largest number: packets consider the path as
-// too slow, as they do in programs that know overdue probes, and the next probe that
-// returns replaces the number.
+// A silence detects paths whose probes do not return, for programs that store RTTs without times.
+// An RTT that has not changed for as long as missed probes take is suspicious. The silence then
+// overwrites it with the largest number. Packets then treat the path as too slow, as in programs
+// that detect overdue probes. The next returning probe replaces the number.
 type silence struct {
 	sw     string
-	period time.Duration // of probes
+	period time.Duration // period of the probes
 	rtts   *registers.Array
 	groups []fabric.Group
 
-	next  time.Duration // when to look again
+	next  time.Duration // time of the next check
 	paths map[[2]int]*watched
 	cells []uint64
 }
@@ -27,20 +26,20 @@ type silence struct {
 // A watched is the RTT of a path.
 type watched struct {
 	rtt   uint64
-	since time.Duration // when it was first seen
+	since time.Duration // when the value was first seen
 }
 
 const (
-	// missed is how many probes of a path in a row must be missing for the path to have
-	// failed, as in programs for software switches.
+	// missed is the number of consecutive probes of a path that must be missing for the path to
+	// have failed, as in programs for software switches.
 	missed = 16
-	// looks is how often an RTT is compared meanwhile.
+	// looks is the number of comparisons of an RTT in that time.
 	looks = 4
-	// overwritten is an RTT that no probe measures: the largest number of 16 bits.
+	// overwritten is an RTT that no probe can have: the largest 16-bit number.
 	overwritten = 1<<16 - 1
 )
 
-// look compares all RTTs with the RTTs of the last look.
+// look compares all RTTs with the previous ones.
 func (s *silence) look(now time.Duration, f Fabric) error {
 	if now < s.next {
 		return nil
@@ -77,8 +76,8 @@ func (s *silence) compare(now time.Duration, f Fabric, group, slot int) (err err
 	return nil
 }
 
-// behind reports whether no probe returns on any path through a port: their RTTs were
-// overwritten by the last look but one.
+// behind reports whether no probe returns on any path through a port: their RTTs were overwritten
+// no later than in the last check but one.
 func (s *silence) behind(port int) bool {
 	found := false
 	for _, g := range s.groups {
@@ -96,8 +95,8 @@ func (s *silence) behind(port int) bool {
 	return found
 }
 
-// avoided returns the port of the silent path that packets waiting for a port avoid: the
-// first in the order of slots after the port's. It is 0 if there is none.
+// avoided returns the port of the silent path that packets waiting for a port avoid: the first
+// silent path after the port's, in the order of slots. It returns 0 if there is none.
 func (s *silence) avoided(port int) int {
 	for _, g := range s.groups {
 		for slot, hop := range g.Hops {

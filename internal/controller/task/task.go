@@ -14,13 +14,13 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// A Task is periodic work of a controller: sending probes, computing thresholds,
-// detecting failures. It has no clock of its own and reaches switches only through its
-// arguments, so that simulations run the same code in virtual time.
+// A Task is periodic work of a controller: sending probes, computing thresholds, detecting
+// failures. It has no clock, and accesses switches only through its arguments, so that
+// simulations can run the same code in virtual time.
 type Task interface {
-	// Name is the task's kind, as manifests write it.
+	// Name returns the task's kind, as in manifests.
 	Name() string
-	// Switch is the switch that the task is about, "" for all together.
+	// Switch returns the name of the task's switch; "": all switches together.
 	Switch() string
 	// Run does the work that is due and returns the next time, or Never. An error
 	// concerns only this run; the next time is returned with it.
@@ -30,18 +30,18 @@ type Task interface {
 // An identity is a task's kind and its switch.
 type identity struct {
 	kind manifest.TaskKind
-	sw   string // "" for all together
+	sw   string // "": all switches together
 }
 
-// Name is the task's kind.
+// Name returns the task's kind.
 func (i identity) Name() string { return string(i.kind) }
 
-// Switch is the switch that the task is about.
+// Switch returns the name of the task's switch.
 func (i identity) Switch() string { return i.sw }
 
-// CanWait reports whether a kind of task may run less often than its period. RLB's
-// tasks may: the paper leaves their periods open, and p4lb's default of two RTTs is
-// shorter than the controller needs for the registers of several switches.
+// CanWait reports whether tasks of a kind may run less often than their period. RLB's tasks may:
+// the paper does not specify their periods, and reading the registers of several switches takes
+// longer than p4lb's default of two RTTs.
 func CanWait(kind string) bool {
 	switch manifest.TaskKind(kind) {
 	case manifest.Rezero, manifest.RecircLimit, manifest.FailureWatch:
@@ -50,24 +50,24 @@ func CanWait(kind string) bool {
 	return false
 }
 
-// Never is when a task is due that is done for good.
+// Never is the due time of a task that has finished.
 const Never = time.Duration(1<<63 - 1)
 
-// A Fabric is what tasks reach of the switches, by their names.
+// A Fabric gives tasks access to switches, by name.
 type Fabric interface {
 	registers.Fabric
-	// PacketOut makes the switch process a frame as one from the controller.
+	// PacketOut makes the switch process a frame as a packet from the controller.
 	PacketOut(sw string, frame []byte) error
 	// PacketAt makes the switch process a frame as one that arrived at a port. If the
 	// target cannot do so, the error wraps errors.ErrUnsupported.
 	PacketAt(sw string, port int, frame []byte) error
-	// QueuesEmpty reports whether no packet waits in the switch. Where the
-	// switch does not tell, the error is errors.ErrUnsupported.
+	// QueuesEmpty reports whether no packet waits in the switch. If the switch cannot report
+	// this, the error is errors.ErrUnsupported.
 	QueuesEmpty(sw string) (bool, error)
 }
 
-// A Schedule runs tasks when they are due. The real-time loop and simulations share
-// it; it never waits.
+// A Schedule runs tasks when they are due. It does not wait itself, so the real-time loop and
+// simulations can share it.
 type Schedule struct {
 	queue queue
 	count int
@@ -75,15 +75,15 @@ type Schedule struct {
 	runs  []Outcome
 }
 
-// A dueTask is a task and when it is due; earlier ones of a moment were added
-// earlier.
+// A dueTask is a task with its due time. Tasks with the same due time run in the order of
+// insertion.
 type dueTask struct {
 	task Task
 	at   time.Duration
 	seq  int
 }
 
-// NewSchedule makes a schedule of tasks that are all due at once.
+// NewSchedule returns a schedule of tasks that are all due now.
 func NewSchedule(tasks []Task, now time.Duration) *Schedule {
 	s := &Schedule{}
 	for _, t := range tasks {
@@ -97,7 +97,7 @@ func (s *Schedule) add(t Task, at time.Duration) {
 	s.count++
 }
 
-// Next is when the next task is due, Never if none is.
+// Next returns the time at which the next task is due, or Never.
 func (s *Schedule) Next() time.Duration {
 	if len(s.queue) == 0 {
 		return Never
@@ -105,10 +105,10 @@ func (s *Schedule) Next() time.Duration {
 	return s.queue[0].at
 }
 
-// An Error is an error of a task.
+// An Error is an error of one run of a task.
 type Error struct {
 	Task   string
-	Switch string // "" for all together
+	Switch string // "": all switches together
 	Err    error
 }
 
@@ -123,9 +123,8 @@ func (e *Error) Error() string {
 // Unwrap returns what went wrong.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Run runs every task that is due, each once at most: one that cannot keep up
-// with its period must not keep the others from running. The errors are of type
-// Error; the tasks stay in the schedule.
+// Run runs every task that is due, each at most once, so that a slow task cannot block the
+// others. Its errors are of type Error. Failed tasks stay in the schedule.
 func (s *Schedule) Run(now time.Duration, f Fabric) []error {
 	var errs []error
 	for _, r := range s.RunEach(now, f) {
@@ -136,7 +135,7 @@ func (s *Schedule) Run(now time.Duration, f Fabric) []error {
 	return errs
 }
 
-// A Outcome is how one run of a task ended.
+// An Outcome is the result of one run of a task.
 type Outcome struct {
 	Task Task
 	Err  error
@@ -168,7 +167,7 @@ func (q queue) Less(i, j int) bool {
 
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
-// Push and Pop are what package heap wants.
+// Push and Pop implement heap.Interface.
 func (q *queue) Push(x any) { *q = append(*q, x.(dueTask)) }
 
 // Pop removes the last one.
@@ -179,32 +178,32 @@ func (q *queue) Pop() any {
 	return last
 }
 
-// Options configure tasks in addition to programs and topology. The zero value uses
-// the papers' values.
+// Options configure tasks in addition to programs and topology. The zero value has the papers'
+// values.
 type Options struct {
-	MTU      int           // bytes of a full packet; 0: 1500
-	FlowSize float64       // bytes of a long flow; 0: 1.6 MB, the mean of web search
-	Flows    int           // that share the paths between two leaves; 0: 1, as PDLB's equations have it
-	Queue    int           // packets of a queue where the topology does not say; 0: 64
-	Recheck  time.Duration // the interval for checking values that are written once; 0: 1 s
+	MTU      int           // size of a full packet; 0: 1500
+	FlowSize float64       // size of a long flow in bytes; 0: 1.6 MB, the mean of web search
+	Flows    int           // number of flows that share the paths between two leaves; 0: 1, as in PDLB's equations
+	Queue    int           // queue capacity in packets if the topology has none; 0: 64
+	Recheck  time.Duration // interval for checking values that are written once; 0: 1 s
 
-	// Alert receives events for a person, such as a faulty port. Run calls it. Nil
-	// ignores them.
+	// Alert receives events for the operator, such as a failed port. Run calls it. nil: events
+	// are ignored.
 	Alert func(Alert)
 	// Ageing is notified of every sweep over flows that wait for their last packet.
 	Ageing func(FlowAges)
 }
 
-// An Alert is something that a task has found.
+// An Alert is a finding of a task for the operator.
 type Alert struct {
-	Time   time.Duration // of the task's clock
+	Time   time.Duration // time by the task's clock
 	Task   string
 	Switch string
-	Port   int    // 0 where it is about none
+	Port   int    // 0: not about a port
 	Text   string // one line
 }
 
-// String is the alert in one line.
+// String returns the alert as one line.
 func (a Alert) String() string { return a.Switch + ": " + a.Text }
 
 func (o Options) withDefaults() Options {

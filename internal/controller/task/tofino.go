@@ -19,9 +19,9 @@ type restartTask struct {
 	identity
 	period  time.Duration
 	cells   int
-	arrays  [3]*registers.Array // arrived, reported departed, departed
-	counts  [3][]uint64         // of these, now
-	before  [3][]uint64         // and the last time
+	arrays  [3]*registers.Array // registers of arrived, reported departed, and departed packets
+	counts  [3][]uint64         // their values now
+	before  [3][]uint64         // their values in the last run
 	started bool
 }
 
@@ -61,8 +61,8 @@ func (t *restartTask) Run(now time.Duration, f Fabric) (time.Duration, error) {
 	return next, nil
 }
 
-// quiet reports whether no packet is in the switch. One that does not tell is
-// taken to hold none if nothing has moved since the last run.
+// quiet reports whether the switch contains no packets. If the switch cannot report this, it
+// counts as empty if no counter has changed since the last run.
 func (t *restartTask) quiet(f Fabric) (bool, error) {
 	empty, err := f.QueuesEmpty(t.sw)
 	if !errors.Is(err, errors.ErrUnsupported) {
@@ -85,7 +85,7 @@ type expireTask struct {
 	cells  int
 	heard  *registers.Array
 	best   *registers.Array
-	none   uint64 // the initial value of the register of best paths, which is an unusable path
+	none   uint64 // initial value of the register of best paths: an unusable path
 
 	at, held []uint64
 }

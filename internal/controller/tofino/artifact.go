@@ -17,8 +17,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// An Artifact is the output of a compiler for the chip: the schema, and for sets of
-// pipes the context and the binary.
+// An Artifact is the output of a compiler for the chip: the schema, and context and binary for
+// sets of pipes.
 type Artifact struct {
 	Name     string
 	Schema   []byte
@@ -116,8 +116,8 @@ func ReadConf(file string) (*Artifact, error) {
 	return a, errors.Join(errs...)
 }
 
-// Embedded returns the artifact of a program for the embedded switch. The switch
-// loads the JSON document in place of the chip's binary, in all pipes.
+// Embedded returns the artifact of a program for the embedded switch, which loads the JSON
+// document instead of the chip's binary, in all pipes.
 func Embedded(p *plan.Pipeline) (*Artifact, error) {
 	if p.Schema == nil {
 		return nil, fmt.Errorf("%s is for %s, and BfRt for programs for Tofino (tna, t2na)", p.Manifest.Scheme, p.Manifest.Arch)

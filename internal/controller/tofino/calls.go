@@ -16,13 +16,14 @@ import (
 // A change is an update of P4Runtime translated to BfRt.
 type change struct {
 	list []*wire.Update
-	err  error // why there are none
-	// after are updates for when all of list succeeded, undo those for when one failed.
+	err  error // reason why it cannot be translated
+	// after contains updates to send if all of list succeed, and undo contains updates to send if
+	// one fails.
 	after, undo []*wire.Update
 }
 
-// Write writes a batch. An update of P4Runtime may take several of BfRt. The error of
-// the first that fails is the error of the update.
+// Write writes a batch. An update of P4Runtime may need several updates of BfRt; the first error
+// is its result.
 func (s *session) Write(ctx context.Context, req *p4v1.WriteRequest, _ ...grpc.CallOption) (*p4v1.WriteResponse, error) {
 	p, err := s.ours(ctx)
 	if err != nil {
@@ -66,7 +67,7 @@ func (s *session) Write(ctx context.Context, req *p4v1.WriteRequest, _ ...grpc.C
 		details = append(details, e)
 	}
 	if len(later) > 0 {
-		// Another entry may use a member or group: then it stays.
+		// If another entry uses a member or group, it stays.
 		if _, err := s.write(ctx, s.place().everywhere(), later); err != nil {
 			return nil, err
 		}

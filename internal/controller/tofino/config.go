@@ -15,8 +15,8 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// GetForwardingPipelineConfig reports whether the switch runs the plan's program. If
-// so it returns the P4Info and the cookie of the plan, else nothing.
+// GetForwardingPipelineConfig returns the P4Info and the cookie of the plan if the switch runs
+// the plan's program, and otherwise an empty config.
 func (s *session) GetForwardingPipelineConfig(ctx context.Context, req *p4v1.GetForwardingPipelineConfigRequest, _ ...grpc.CallOption) (*p4v1.GetForwardingPipelineConfigResponse, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, err

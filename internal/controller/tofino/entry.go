@@ -11,12 +11,12 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// mostPriority is the largest priority of the SDE. The smallest number wins there,
-// and the largest wins in P4Runtime.
+// mostPriority is the largest priority of the SDE. In the SDE the smallest number wins, in
+// P4Runtime the largest.
 const mostPriority = 1<<24 - 1
 
-// entry translates an entry of P4Runtime. It writes out key fields that match
-// everything.
+// entry translates an entry of P4Runtime. It adds key fields that match everything, which
+// P4Runtime omits.
 func (p *program) entry(e *p4v1.TableEntry) (*wire.TableEntry, error) {
 	t := p.byP4[e.GetTableId()]
 	if t == nil {
@@ -104,8 +104,8 @@ func (t *table) key(e *p4v1.TableEntry) (*wire.TableKey, error) {
 	return k, nil
 }
 
-// back translates an entry of BfRt. It leaves out key fields that match everything,
-// as P4Runtime requires.
+// back translates an entry of BfRt. It omits key fields that match everything, as P4Runtime
+// requires.
 func (t *table) back(e *wire.TableEntry) *p4v1.TableEntry {
 	out := &p4v1.TableEntry{TableId: t.p4.ID, IsDefaultAction: e.GetIsDefaultEntry()}
 	for _, f := range t.keys {
@@ -128,8 +128,7 @@ func (t *table) back(e *wire.TableEntry) *p4v1.TableEntry {
 	return out
 }
 
-// call returns the action of an entry's data in P4Runtime's form, nil if there is
-// none.
+// call converts an entry's action to P4Runtime; nil: it has none.
 func (t *table) call(data *wire.TableData) *p4v1.Action {
 	a := t.byID[data.GetActionId()]
 	if a == nil {

@@ -17,8 +17,8 @@ var _ target.Filters = (*filters)(nil)
 
 const filterType = "Lpf"
 
-// List returns the settings of the filters. A filter with different cells has a setting
-// that no plan has.
+// List returns the configuration of the filters. If the cells of a filter differ, it returns a
+// configuration that no plan has.
 func (f *filters) List(ctx context.Context) (list []plan.Filter, err error) {
 	p, err := f.s.ours(ctx)
 	if err != nil {
@@ -50,8 +50,8 @@ func (f *filters) List(ctx context.Context) (list []plan.Filter, err error) {
 	return list, nil
 }
 
-// exactly replaces the time of a filter by the plan's, if both are equal in the 24
-// bits that BfRt transmits.
+// exactly replaces the time constant of a filter by the plan's if both are equal in the 24 bits
+// that BfRt transmits.
 func (p *place) exactly(have plan.Filter) plan.Filter {
 	if p.plan == nil {
 		return have

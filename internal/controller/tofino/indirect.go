@@ -36,8 +36,8 @@ type indirection struct {
 	groups  chipTable // the zero value for a profile without a selector
 }
 
-// indirectionOf returns the implementation of a match table, nil if the table holds
-// its actions itself.
+// indirectionOf returns the implementation of a match table, or nil if the table contains its
+// actions.
 func indirectionOf(s *bfrt.Schema, t *bfrt.Table) (*indirection, error) {
 	if !hasData(t, memberField) {
 		return nil, nil
@@ -63,9 +63,8 @@ func indirectionOf(s *bfrt.Schema, t *bfrt.Table) (*indirection, error) {
 
 func hasData(t *bfrt.Table, name string) bool { return chipTable{t}.find(name) != nil }
 
-// A batch is the common state of the updates in one Write: the numbers of members and
-// groups in use, by table of BfRt, and the present members and groups of indirect
-// tables.
+// A batch is the shared state of the updates in one Write: the used numbers of members and groups
+// by BfRt table, and the current members and groups of indirect tables.
 type batch struct {
 	used map[uint32]map[uint64]bool
 	next map[uint32]uint64
@@ -99,7 +98,7 @@ func (a *batch) free(ctx context.Context, s *session, t chipTable) (uint64, erro
 	return id, nil
 }
 
-// actionsOf returns the actions of an entry, each as often as its weight says.
+// actionsOf returns the actions of an entry, each repeated according to its weight.
 func actionsOf(t *table, a *p4v1.TableAction) (list []*p4v1.Action, err error) {
 	switch a := a.GetType().(type) {
 	case *p4v1.TableAction_Action:
@@ -122,7 +121,7 @@ func actionsOf(t *table, a *p4v1.TableAction) (list []*p4v1.Action, err error) {
 	return list, nil
 }
 
-// maxWeight bounds the members that one action of an entry takes.
+// maxWeight limits the members for one action of an entry.
 const maxWeight = 1 << 12
 
 func (in *indirection) wants() string {
@@ -182,11 +181,11 @@ func (s *session) indirect(ctx context.Context, t *table, kind wire.Update_Type,
 	f := chipTable{t.schema}.find(field)
 	out.Data = &wire.TableData{Fields: []*wire.DataField{{FieldId: f.ID, Value: &wire.DataField_Stream{Stream: sized(id, f.Bits())}}}}
 	c.list, c.err = append(b.list, update(kind, out)), b.err
-	slices.Reverse(c.undo) // a group goes before its members
+	slices.Reverse(c.undo) // delete a group before its members
 	return c
 }
 
-// insert adds the insertion of an entry with data, and its deletion to what undoes c.
+// insert adds the insertion of an entry to c, and its deletion to c.undo.
 func (b *builder) insert(c *change, t chipTable, id uint64, data *wire.TableData) {
 	if b.err != nil {
 		return
@@ -235,7 +234,7 @@ func (s *session) remains(ctx context.Context, t *table, e *wire.TableEntry, in 
 	return b.list, b.err
 }
 
-// A holding is the present members and groups of an indirect table.
+// A holding is the current members and groups of an indirect table.
 type holding struct {
 	members map[uint32]*wire.TableData
 	groups  map[uint32][]uint32
@@ -264,8 +263,8 @@ func (s *session) held(ctx context.Context, t *table) (*holding, error) {
 	return h, err
 }
 
-// action returns the actions of an indirect entry as P4Runtime states them: the action
-// of a profile without a selector, else a set in which equal actions have a weight.
+// action converts the actions of an indirect entry to P4Runtime: a single action without a
+// selector, and otherwise a set in which equal actions have a weight.
 func (h *holding) action(t *table, d *wire.TableData) *p4v1.TableAction {
 	r := chipTable{t.schema}.row(d)
 	members := h.groups[uint32(r.number(groupField))]

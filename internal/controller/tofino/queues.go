@@ -40,8 +40,7 @@ func speed(bits uint64) string {
 	return speeds[len(speeds)-1].name
 }
 
-// The words of $PORT for the FEC and the auto-negotiation of a topology. Readers may
-// get the older names of a FEC.
+// The words of $PORT for FEC and auto-negotiation. Some servers return older names for FEC.
 var (
 	fecWords     = map[string][]string{"none": {"BF_FEC_TYP_NONE"}, "fc": {"BF_FEC_TYP_FIRECODE", "BF_FEC_TYP_FC"}, "rs": {"BF_FEC_TYP_REED_SOLOMON", "BF_FEC_TYP_RS"}}
 	autoNegWords = map[string]string{"on": "PM_AN_FORCE_ENABLE", "off": "PM_AN_FORCE_DISABLE"}
@@ -63,7 +62,7 @@ func signalOf(p row) fabric.Signal {
 	return s
 }
 
-// portFields are the names and values of a new port.
+// portFields returns names and values of the fields of a new port.
 func portFields(bits uint64, s fabric.Signal) []any {
 	list := []any{"$SPEED", speed(bits), "$FEC", fecWords[cmp.Or(s.FEC, "none")][0]}
 	if s.AutoNeg != "" {
@@ -186,15 +185,14 @@ func (q *queues) Queue(ctx context.Context, port int) (plan.Queue, bool, error) 
 	return have, true, nil
 }
 
-// SetQueue adds the port if necessary and configures its queue. The rate is in bits
-// per second, so that small packets are not delayed. The length uses no share of the
-// common pool.
+// SetQueue adds the port if necessary and configures its queue. It sets the rate in bits per
+// second, so that small packets are not delayed. The queue uses none of the shared buffer pool.
 func (q *queues) SetQueue(ctx context.Context, set plan.Queue) error {
 	at := q.s.place()
 	bits := set.Rate * uint64(8*at.mtu)
 	p, err := q.s.get(ctx, at.everywhere(), "$PORT", uint64(set.Port))
 	if err == nil && p != nil && !signalOf(p).Has(set.Signal) {
-		// The SDE takes a FEC and lanes only for a new port.
+		// The SDE sets FEC and lanes only when a port is added.
 		p, err = nil, q.s.put(ctx, at.everywhere(), wire.Update_DELETE, "$PORT", []uint64{uint64(set.Port)}, "")
 	}
 	switch {

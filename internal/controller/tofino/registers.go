@@ -18,9 +18,9 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// cells accesses the registers of a switch. Each pipe has its own cells. A read
-// returns the value of one pipe: if the cells belong to ports, the pipe of the cell's
-// port, else the first pipe with ports in use. A write goes to all pipes.
+// cells accesses the registers of a switch. Each pipe has its own cells. A read returns the value
+// of one pipe: of the port's pipe if cells belong to ports, and otherwise of the first pipe with
+// ports in use. A write sets the cells of all pipes.
 type cells struct{ s *session }
 
 var (
@@ -65,8 +65,8 @@ func (c *cells) find(ctx context.Context, name string, from, to int) (*register,
 	return r, nil
 }
 
-// value combines the parts of a pipe's cell. A table that is not in all pipes has
-// values of its own pipes only.
+// value combines the parts of a pipe's cell. A table that does not exist in all pipes has only
+// the values of its own pipes.
 func (r *register) value(d *wire.TableData, pipe int) (v uint64) {
 	for i, f := range r.parts {
 		all := lists.Filter(d.GetFields(), func(x *wire.DataField) bool { return x.GetFieldId() == f.ID })
@@ -201,8 +201,7 @@ func (c *cells) PortCounts(ctx context.Context) (list []bmv2.PortCounts, err err
 	return list, nil
 }
 
-// fault adds the name of the register to an error and wraps the cause that the
-// controller knows.
+// fault adds the name of the register to an error and wraps the matching error of the controller.
 func (c *cells) fault(doing, name string, err error) error {
 	s, ok := status.FromError(err)
 	if !ok {

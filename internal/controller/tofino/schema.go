@@ -27,10 +27,10 @@ type table struct {
 	p4      *p4info.Table
 	schema  *bfrt.Table
 	keys    []key
-	order   uint32             // the field of the priority, 0 if there is none
+	order   uint32             // number of the priority field; 0: none
 	actions map[uint32]*action // by number in P4Info
 	byID    map[uint32]*action // by number in the schema
-	in      *indirection       // nil unless the table's actions are those of a profile
+	in      *indirection       // nil: the table contains its actions
 }
 
 // A key is a field of a table's key.
@@ -54,8 +54,8 @@ func parse(text []byte) (*bfrt.Schema, error) {
 	return s, nil
 }
 
-// tableNamed returns the table with a name of P4Info, nil if there is none. The
-// schema prefixes the name with that pipe's name.
+// tableNamed returns the table with a name of P4Info, or nil. The schema prefixes the name with a
+// pipe's name.
 func tableNamed(s *bfrt.Schema, name string) *bfrt.Table {
 	return lists.First(s.Tables, func(t *bfrt.Table) bool { return inPipe(t.Name) == name })
 }

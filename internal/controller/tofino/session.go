@@ -25,7 +25,7 @@ import (
 // A place is the controller's configuration for a switch.
 type place struct {
 	device uint32
-	mtu    int // the packet size by which rates are counted
+	mtu    int // packet size for converting rates
 
 	// The planned contents of the switch and their index. Both are nil if only
 	// registers are accessed.
@@ -51,21 +51,21 @@ func (p *place) in(port int) *wire.TargetDevice {
 // A session is a connection to a switch. It translates the calls of P4Runtime.
 type session struct {
 	wire  wire.Client
-	place func() *place // the target may get another plan
-	// The SDE identifies clients by number. Each session has its own: a late request of
-	// an earlier session must not count as one of this session.
+	place func() *place // a function, because the target may get another plan
+	// The SDE identifies clients by number. Each session has its own number, so that a delayed
+	// request of an earlier session does not count as one of this session.
 	client uint32
 
 	mu     sync.Mutex
-	told   []byte        // the answer from which the following fields were made
-	of     *p4info.Index // the program with which it was compared
-	prog   *program      // the plan's program, nil while another one runs
-	runs   string        // the name of that other program
-	bound  string        // the program that this client is bound to
-	why    error         // why prog is nil
+	told   []byte        // answer from which the following fields were computed
+	of     *p4info.Index // program with which it was compared
+	prog   *program      // the plan's program; nil: another program runs
+	runs   string        // name of the running program if it is not the plan's
+	bound  string        // program that this client is bound to
+	why    error         // reason why prog is nil
 	chip   *bfrt.Schema
 	all    []*wire.ForwardingPipelineConfig
-	pushed int                 // pending answers of the stream to programs that this client sent
+	pushed int                 // stream answers still expected for programs that this client has sent
 	nodes  map[uint32][]uint32 // nodes of multicast groups, as last read
 	front  fabric.Front        // the names of ports on the switch; nil: not read yet
 }
@@ -144,8 +144,8 @@ func (s *session) ours(ctx context.Context) (*program, error) {
 	return s.prog, nil
 }
 
-// chipNamed returns a table that every chip has. Some names have the chip's name as a
-// prefix, which is left out here.
+// chipNamed returns a table that every chip has. name omits the chip's name, with which some
+// table names begin.
 func (s *session) chipNamed(ctx context.Context, name string) (chipTable, error) {
 	s.mu.Lock()
 	chip := s.chip
@@ -169,9 +169,8 @@ func (s *session) chipNamed(ctx context.Context, name string) (chipTable, error)
 // callOptions allow messages as large as a program.
 var callOptions = []grpc.CallOption{grpc.MaxCallRecvMsgSize(1 << 28), grpc.MaxCallSendMsgSize(1 << 28)}
 
-// write sends updates. The switch executes them one after the other and continues
-// after errors. each has the outcome of every update; err is an error of the whole
-// call.
+// write sends updates. The switch executes them in order and continues after errors. each
+// contains the result of every update, and err an error of the whole call.
 func (s *session) write(ctx context.Context, to *wire.TargetDevice, list []*wire.Update) (each []*wire.Error, err error) {
 	p, err := s.ours(ctx)
 	if err != nil {
@@ -207,8 +206,7 @@ func outcomes(err error) (list []*wire.Error) {
 	return list
 }
 
-// read requests entries and calls each for every entry that arrives. A missing entry
-// is not an error.
+// read requests entries and calls each for every received entry. A missing entry is not an error.
 func (s *session) read(ctx context.Context, to *wire.TargetDevice, list []*wire.TableEntry, each func(*wire.TableEntry) error) error {
 	if len(list) == 0 {
 		return nil
@@ -245,8 +243,7 @@ func (s *session) read(ctx context.Context, to *wire.TargetDevice, list []*wire.
 	}
 }
 
-// notThere returns nil for an error that reports only missing entries, else the
-// error.
+// notThere returns nil if an error reports only missing entries, and otherwise the error.
 func notThere(err error) error {
 	if status.Code(err) == codes.NotFound {
 		return nil

@@ -15,28 +15,28 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// A channel makes a client's stream to a switch look like a stream of P4Runtime. The
-// client that is bound to the program is the primary. BfRt does not reveal the bound
-// client, so a question is answered with no primary, and a claim by a bind.
+// A channel presents a BfRt stream as a stream of P4Runtime. The client that is bound to the
+// program is the primary. BfRt does not reveal which client is bound. The channel therefore
+// answers a query with no primary, and a claim with the result of a bind.
 type channel struct {
-	grpc.ClientStream // nil: no method of it is called
+	grpc.ClientStream // nil: its methods are not called
 	s                 *session
 	ctx               context.Context
 	end               context.CancelFunc
 	out               chan *p4v1.StreamMessageResponse
 	subscribed        chan struct{}
 
-	turn    sync.Mutex // of claims
-	refused bool       // another client is bound; a goroutine waits for its end
+	turn    sync.Mutex // serialises claims
+	refused bool       // another client is bound, and a goroutine waits for its end
 
 	mu  sync.Mutex
-	err error // the cause of the channel's end
+	err error // reason for the end of the channel
 }
 
 // rebind is the interval between attempts of a client that was refused.
 const rebind = time.Second
 
-// StreamChannel subscribes.
+// StreamChannel subscribes to notifications of the switch.
 func (s *session) StreamChannel(ctx context.Context, _ ...grpc.CallOption) (p4v1.P4Runtime_StreamChannelClient, error) {
 	ctx, end := context.WithCancel(ctx)
 	stream, err := s.wire.StreamChannel(ctx)
@@ -114,7 +114,7 @@ func (c *channel) Recv() (*p4v1.StreamMessageResponse, error) {
 	return nil, c.err
 }
 
-// Send takes a claim or a question and returns before the answer.
+// Send accepts a claim or a query, and returns before the answer.
 func (c *channel) Send(m *p4v1.StreamMessageRequest) error {
 	if c.ctx.Err() != nil {
 		return io.EOF
@@ -159,7 +159,7 @@ func (c *channel) arbitrate(u *p4v1.MasterArbitrationUpdate) {
 	}
 }
 
-// wait repeats the bind until the other client is gone.
+// wait repeats the bind until the other client has gone.
 func (c *channel) wait(u *p4v1.MasterArbitrationUpdate) {
 	tick := time.NewTicker(rebind)
 	defer tick.Stop()

@@ -54,8 +54,8 @@ func NewSpeaker() *Speaker {
 	return &Speaker{config: map[*plan.Pipeline]*wire.ForwardingPipelineConfig{}}
 }
 
-// Plan records the contents of the switches. The configuration of a pipeline is the
-// result of Encode, or empty if the switches have loaded their programs.
+// Plan sets the planned contents of the switches. The configuration of a pipeline is the result
+// of Encode, or empty if the switches have loaded their programs.
 func (s *Speaker) Plan(p *plan.Plan) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +93,7 @@ func (s *Speaker) place(name string, device uint64) *place {
 	at.mtu = s.plan.Options.MTU
 	if at.plan = s.plan.Switch(name); at.plan != nil {
 		at.config = s.config[at.plan.Pipeline]
-		at.index, _ = at.plan.Pipeline.Index() // the plan's constructor reports an error
+		at.index, _ = at.plan.Pipeline.Index() // an error was already reported when the plan was made
 		at.front = s.plan.Topology.FrontPorts(name)
 	}
 	return at
