@@ -36,7 +36,7 @@ The same page runs without p4lb in the documentation (make site), with the engin
 WebAssembly in the browser. Nothing leaves the browser there.
 
 The address must be on this machine. It has a token, which the browser keeps in a
-cookie; other pages and other users cannot reach the engine without it. The engine
+cookie; other pages and other users cannot use the engine without it. The engine
 reads no files.`,
 		Example: `  p4lb play --open
   p4lb play --listen 127.0.0.1:8080`,

@@ -53,15 +53,15 @@ type lintCase struct {
 
 // The rules of Lint. Experiments accept a warning by the name of its rule.
 var rules = []rule{
-	{"no-marking", "DCTCP and DCQCN need switches that mark", (*lintCase).noMarking},
+	{"no-marking", "DCTCP and DCQCN need switches that mark packets (ECN)", (*lintCase).noMarking},
 	{"no-headroom", "PFC needs buffer for packets that arrive after a pause", (*lintCase).noHeadroom},
 	{"overload", "the offered load must fit the network", (*lintCase).overload},
 	{"warm-up", "flows must begin after the warm-up", (*lintCase).longWarmup},
 	{"one-path", "a load balancer needs several paths", (*lintCase).onePath},
 	{"far-parameters", "parameters should be near the values of p4lb advise", (*lintCase).farParameters},
-	{"short-drain", "flows must be able to end", (*lintCase).shortDrain},
-	{"few-seeds", "seeds and flows must suffice for a difference of 10 %", (*lintCase).fewSeeds},
-	{"hosts-limit", "in a comparison of load balancers the fabric must limit", (*lintCase).hostsLimit},
+	{"short-drain", "flows must have time to finish", (*lintCase).shortDrain},
+	{"few-seeds", "seeds and flows must suffice to detect a difference of 10 %", (*lintCase).fewSeeds},
+	{"hosts-limit", "the fabric must be the bottleneck, not the hosts", (*lintCase).hostsLimit},
 	{"ignored-key", "a pattern must use the keys of its traffic", (*lintCase).ignoredKeys},
 	{"no-advice", "the network should have advised parameters", (*lintCase).noAdvice},
 }

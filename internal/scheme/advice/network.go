@@ -169,25 +169,25 @@ var settings = []struct {
 	name, example, about string
 	set                  func(n *Network, text string) error
 }{
-	{"rate", "40G", "of a link between switches", func(n *Network, s string) error {
+	{"rate", "40G", "rate of a link between switches", func(n *Network, s string) error {
 		r, err := fabric.ParseRate(s)
 		n.Rate = float64(r)
 		return err
 	}},
-	{"delay", "2us", "of a link between switches, one way", delayOf(func(n *Network) *time.Duration { return &n.Delay })},
-	{"rtt", "100us", "of the fastest path without queues", delayOf(func(n *Network) *time.Duration { return &n.RTT })},
-	{"slow-rtt", "300us", "of the slowest path", delayOf(func(n *Network) *time.Duration { return &n.SlowRTT })},
-	{"paths", "8", "between two leaves", countOf(func(n *Network) *int { return &n.Paths })},
-	{"hops", "2", "queues on a path", countOf(func(n *Network) *int { return &n.Hops })},
-	{"leaves", "8", "", countOf(func(n *Network) *int { return &n.Leaves })},
-	{"hosts", "32", "of a leaf", countOf(func(n *Network) *int { return &n.Hosts })},
-	{"buffer", "256", "packets that a port queues", countOf(func(n *Network) *int { return &n.Buffer })},
-	{"mtu", "1500", "bytes", countOf(func(n *Network) *int { return &n.MTU })},
-	{"ecn", "65", "packets from which on a queue marks", countOf(func(n *Network) *int { return &n.ECN })},
-	{"pfc", "256KiB", "threshold of an ingress port", sizeOf(func(n *Network) *float64 { return &n.PFC })},
-	{"incast", "24", "senders to one receiver", countOf(func(n *Network) *int { return &n.Incast })},
-	{"flow-size", "1600KB", "of a long flow", sizeOf(func(n *Network) *float64 { return &n.FlowSize })},
-	{"flows", "10", "long flows that share the paths of two leaves", countOf(func(n *Network) *int { return &n.Flows })},
+	{"delay", "2us", "one-way delay of a link between switches", delayOf(func(n *Network) *time.Duration { return &n.Delay })},
+	{"rtt", "100us", "round-trip time of the fastest path without queueing", delayOf(func(n *Network) *time.Duration { return &n.RTT })},
+	{"slow-rtt", "300us", "round-trip time of the slowest path", delayOf(func(n *Network) *time.Duration { return &n.SlowRTT })},
+	{"paths", "8", "number of paths between two leaves", countOf(func(n *Network) *int { return &n.Paths })},
+	{"hops", "2", "number of queues on a path", countOf(func(n *Network) *int { return &n.Hops })},
+	{"leaves", "8", "number of leaves", countOf(func(n *Network) *int { return &n.Leaves })},
+	{"hosts", "32", "number of hosts per leaf", countOf(func(n *Network) *int { return &n.Hosts })},
+	{"buffer", "256", "queue capacity of a port in packets", countOf(func(n *Network) *int { return &n.Buffer })},
+	{"mtu", "1500", "packet size in bytes", countOf(func(n *Network) *int { return &n.MTU })},
+	{"ecn", "65", "queue length in packets from which switches mark", countOf(func(n *Network) *int { return &n.ECN })},
+	{"pfc", "256KiB", "pause threshold of an ingress port", sizeOf(func(n *Network) *float64 { return &n.PFC })},
+	{"incast", "24", "number of simultaneous senders to one receiver", countOf(func(n *Network) *int { return &n.Incast })},
+	{"flow-size", "1600KB", "size of a long flow", sizeOf(func(n *Network) *float64 { return &n.FlowSize })},
+	{"flows", "10", "number of long flows that share the paths of two leaves", countOf(func(n *Network) *int { return &n.Flows })},
 	{"recirc", "1us", "delay of a recirculation", delayOf(func(n *Network) *time.Duration { return &n.Recirc })},
 }
 

@@ -30,7 +30,7 @@ const choiceUse = "[FILE.yaml|FOLDER|PAPER|STORED]…"
 
 func (q *labChoice) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&q.full, "full", false, "at the size of the paper's own network, where the experiment is a smaller one")
+	f.BoolVar(&q.full, "full", false, "run at the size of the paper's network, if the experiment is smaller")
 	f.StringVar(&q.engine, "engine", "", "run the switches with this `ENGINE`: p4 or native (default: the file's)")
 	f.StringVar(&q.seeds, "seeds", "", "run with the seeds 1 to `N`, or with a list such as 3,5,8-12 (default: the file's)")
 	cli.CompleteWith(cmd, "engine", []string{spec.EngineP4, spec.EngineNative})

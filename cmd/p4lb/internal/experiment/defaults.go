@@ -13,9 +13,9 @@ func newLabDefaults(c *cli.Console) *cobra.Command {
 	var like string
 	cmd := &cobra.Command{
 		Use:   "defaults [--like WHAT]",
-		Short: "Show the choices of modelling in which simulators differ, and the defaults here",
-		Long: `Defaults prints the choices of modelling as an experiment's file has them, each
-with its effect and the reason for the default. With --like it prints the choices of
+		Short: "List modelling choices in which simulators differ, and p4lb's defaults",
+		Long: `Defaults prints the modelling choices in the format of experiment files, each with its
+effect and the reason for the default. With --like it prints the choices of
 another simulator, or of commercial cards and switches:
 
   ns3        conweave-ns3: RDMA, PFC and load balancers in ns-3
@@ -23,7 +23,7 @@ another simulator, or of commercial cards and switches:
   htsim      csg-htsim, with lossless queues and RoCE
   hardware   ConnectX cards, switches that mark as packets leave
 
-An experiment with like: ns3 takes these choices for all keys that it leaves out. Its
+An experiment with like: ns3 uses these choices for all omitted keys. Its
 report lists the choices that differ from the defaults. docs/fidelity.md describes the
 effect of each.`,
 		Example: `  p4lb lab defaults
@@ -38,7 +38,7 @@ effect of each.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&like, "like", "", "as `WHAT` has them: "+strings.Join(spec.Presets, ", "))
+	cmd.Flags().StringVar(&like, "like", "", "show the choices of `WHAT`: "+strings.Join(spec.Presets, ", "))
 	cli.CompleteWith(cmd, "like", spec.Presets)
 	return cmd
 }

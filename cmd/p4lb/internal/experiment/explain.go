@@ -16,7 +16,7 @@ import (
 )
 
 func (j *labJob) addExplain(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&j.explain, "explain", "", "run the variations of the experiment (vary:) instead, and report how much each choice that the paper leaves open changes the numbers of `FIGURE`, or of all")
+	cmd.Flags().StringVar(&j.explain, "explain", "", "run the variations of the experiment (vary:) instead, and report how much each detail that the paper omits changes the numbers of `FIGURE`, or of all figures")
 }
 
 // tellMechanisms prints the recorded reasons why rows disagree with the paper.

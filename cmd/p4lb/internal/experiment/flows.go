@@ -21,17 +21,17 @@ func newLabFlows(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "flows " + choiceUse,
 		Short: "Write the flows of an experiment for other simulators",
-		Long: `Flows writes the flows of an experiment, with the flows that they wait for:
+		Long: `Flows writes the flows of an experiment with their dependencies:
 
   list   a flow list, as traffic: [{file: flows.txt}] reads it
   cm     a connection matrix of htsim; node i is host i of the topology
   goal   a GOAL schedule of LogGOPSim and ATLAHS; rank i is host i
 
-The first load determines the flows. A connection matrix has neither computations nor
-delays, and a connection starts one set of others. A schedule has requirements within a
-rank alone. What a format cannot express is refused. In the other direction, an
-experiment reads files that end in .cm or .goal as flow lists, and Chakra traces
-(trace.*.et) and SimAI workloads too.`,
+The first load determines the flows. A connection matrix can contain neither
+computations nor delays, and each connection can start only one set of others. A
+schedule can only contain dependencies within a rank. It is an error if a format cannot
+express the flows. Experiments can also read .cm and .goal files, Chakra traces
+(trace.*.et) and SimAI workloads as flow lists.`,
 		Example: `  p4lb lab flows training.yaml --format cm > training.cm
   p4lb lab flows training.yaml --of slow-spine --format goal > training.goal`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,8 +55,8 @@ experiment reads files that end in .cm or .goal as flow lists, and Chakra traces
 	}
 	q.addFlags(cmd)
 	cmd.Flags().StringVar(&format, "format", format, "`FORMAT` of the flows: "+strings.Join(flowFormats, ", "))
-	cmd.Flags().StringVar(&of, "of", "", "the flows of the `CASE` (default the first)")
-	cmd.Flags().Uint64Var(&seed, "seed", seed, "the `SEED` of the flows that are drawn")
+	cmd.Flags().StringVar(&of, "of", "", "write the flows of this `CASE` (default the first)")
+	cmd.Flags().Uint64Var(&seed, "seed", seed, "`SEED` of random flows")
 	cli.CompleteWith(cmd, "format", flowFormats)
 	return cmd
 }

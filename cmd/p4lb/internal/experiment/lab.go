@@ -30,47 +30,50 @@ same seed gives the same result files, on any number of cores.
 Programs can be for Tofino, in all rows (--arch tna, t2na) or in one (drill@tna). The
 switches then are Tofinos, with queues in cells, mirrors and recirculation ports.
 
-The flows of a run depend on its seed alone: every scheme gets the same ones.
-Numbers are means over the seeds with 95 % confidence intervals. The last column
-compares the first scheme with each row, paired by seed. Sentences below the table
-name the significant differences, the seeds that the others would need, and the
-bottleneck. If more than 1 % of the flows of a row do not finish, its completion
-times are lower bounds (≥) and it gets no verdict; a row that uses one of several
-paths is named. p4lb lab list metrics defines the columns.
+The flows of a run depend only on its seed, so every scheme forwards the same flows.
+The table shows means over the seeds with 95 % confidence intervals. Its last column
+compares the first scheme with each row, paired by seed. The sentences below it list
+the significant differences, how many seeds the other differences would need, and the
+bottleneck. If more than 1 % of the flows of a row do not finish, its completion times
+are lower bounds (≥) and are not compared. A warning names rows that use only one of
+several paths. p4lb lab list metrics defines the columns.
 
 By default a run has about 1000 flows of web search up to 2 MB, at 70 % of
 the capacity of the fabric of the preset leaf-spine, with the parameters that p4lb advise
-computes for the network. DCTCP, DCQCN and UEC have switches that mark. Files have the
-same defaults.
+computes for the network. With DCTCP, DCQCN and UEC, switches mark packets (ECN).
+Experiment files have the same defaults.
 
--o names the folder of the results (else results/ with the experiment's name and
-digest, to which results/NAME leads): report.html, the table, plots, manifest.json
-with all that is needed to repeat the experiment, and for each run its flows and
-links in CSV. An interrupted lab keeps the runs that are finished, and --resume
-goes on from there. --watch shows the registers of the switches of the first run on
-the terminal, as p4lb inspect --watch does for real switches; pausing the screen
-pauses virtual time. --listen shows them in a browser. --pcap captures the packets of
-every port, with full headers and the length of the payload.
+-o names the folder of the results. The default is a folder in results/ with the
+experiment's name and digest; the link results/NAME leads to it. The folder contains
+report.html, the table, plots, manifest.json with everything needed to repeat the
+experiment, and the flows and links of each run in CSV. An interrupted lab keeps
+finished runs, and --resume continues from there.
 
---serve ADDR lets controllers of your own drive the switches of the first scheme. p4lb
+--watch shows the registers of the switches of the first run on the terminal, as
+p4lb inspect --watch does for real switches. If you pause the screen, virtual time
+stops. --listen shows the registers in a browser. --pcap captures the packets of every
+port, with full headers and the length of the payload.
+
+--serve ADDR lets your own controllers drive the switches of the first scheme. p4lb
 deploys the scheme; then any P4Runtime client may change tables or push a program. The
 page at ADDR lists the switches with address, device id, P4Info and program. Thrift
-clients such as simple_switch_CLI have the ports after P4Runtime's. --serve-bfrt
-serves BfRt instead, as bfrt_grpc clients use it, to schemes for Tofino. The clock
-stops every --serve-every and processes the requests of controllers. It goes on when real
-time catches up, or with --serve-wait when N controllers have called ADDR/next, which
-returns the time of the next moment: see docs/p4runtime.md.
+clients such as simple_switch_CLI use the ports after P4Runtime's. --serve-bfrt
+serves BfRt instead, for clients such as bfrt_grpc and schemes for Tofino. The clock
+stops every --serve-every, and p4lb processes the requests of controllers. The clock
+continues when real time catches up. With --serve-wait N it continues when N
+controllers have called ADDR/next, which returns the time of the next stop: see
+docs/p4runtime.md.
 
 --store URL shares runs between users and machines: a run in the store is never
 repeated, on one machine or on a cluster (lab submit).
 
-  lab run FILE.yaml    an experiment with everything that can be set
-  lab check FILE.yaml  doubtful settings of an experiment
-  lab paper NAME       the experiments of a paper, beside its printed numbers
-  lab report           the table and the report of the runs in a store
-  lab submit           the runs as a job of Slurm or Kubernetes; then status, wait, cancel
-  lab list             workloads, metrics and papers
-  lab defaults         the choices of modelling in which simulators differ, and the defaults here`,
+  lab run FILE.yaml    run an experiment file, which can set more than the flags
+  lab check FILE.yaml  report doubtful settings of an experiment
+  lab paper NAME       run a paper's experiments and compare with its printed numbers
+  lab report           write the table and the report of the runs in a store
+  lab submit           submit the runs to Slurm or Kubernetes; then status, wait, cancel
+  lab list             list workloads, metrics and papers
+  lab defaults         list modelling choices, in which simulators differ`,
 		Example: `  p4lb lab --scheme qall-poly3 --vs ecmp,letflow,drill --workload websearch --load 0.7
   p4lb lab --scheme drill+rlb --vs drill --topology net.yaml --transport dcqcn --engine native
   p4lb lab --scheme drill@tna --vs drill,ecmp@tna --load 0.7
@@ -101,28 +104,28 @@ func newLabRun(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run " + choiceUse,
 		Short: "Run experiments from files",
-		Long: `Run runs the experiments of files. A key that a file leaves out has the default of
-the flag of p4lb lab. A folder stands for its experiment.yaml, and no argument for
-the experiment.yaml of the current folder. A name that is no file may be a paper, an
-experiment of a paper, or an experiment that the --store has.
+		Long: `Run runs experiments from files. Omitted keys have the same defaults as the flags of
+p4lb lab. For a folder, run uses its experiment.yaml. Without an argument it uses the
+experiment.yaml of the current folder. An argument can also be the name of a paper, of
+an experiment of a paper, or of an experiment in the --store.
 
   name: quick
-  topology: leaf-spine        # a preset or file, or a maker:
+  topology: leaf-spine        # a preset, a file, or a generator:
                               # {leaf-spine: {leaves: 2, spines: 4, hosts: 8, rate: 10G}}
                               # {rail: {rails: 8, servers: 4, spines: 4, planes: 2}}
   schemes:
     - qall-poly3
     - {scheme: drill, label: drill-4, set: {d: 4}}
     - {scheme: drill, arch: tna}    # the program for Tofino; drill@tna is the same
-    - {scheme: rps, candidates: paths}    # a port that more paths begin with gets more
+    - {scheme: rps, candidates: paths}    # more traffic for ports with more paths
     - ./mine                              # a program of your own: see p4lb new
-  parameters: advised         # of keys that set: leaves out: advised (p4lb advise, for
+  parameters: advised         # values of keys without set: advised (p4lb advise, for
                               # the network) or default (the catalogue)
-  traffic:                    # several may go on at once
+  traffic:                    # may contain several
     - {workload: websearch, pattern: halves, load-of: fabric, cut: 2MB}    # cut: none
                               # {collective: all-reduce, size: 8MB, repeat: 3}
                               # {pattern: pairs, pairs: [h1-h9], connections: queue-pair}
-  jobs:                       # training jobs, beside traffic or alone
+  jobs:                       # training jobs, with or without other traffic
     - {name: train, placement: packed, ranks: 16, tensor: 4, iterations: 3, phases: [
        {compute: 1ms}, {collective: all-reduce, over: data, size: 8MB}]}    # see docs/formats.md
   loads: [0.5, 0.7]
@@ -132,11 +135,11 @@ experiment of a paper, or an experiment that the --store has.
                               # {kind: tcp, max-dupacks: 300}: learns from reordering
                               # {kind: uec, entropy: reps, uec: {loss: trim}}
   switches: {ecn: 65, pfc: false}    # ecn: none
-  like: ns3                   # model as this simulator does, for keys that are left
-                              # out: lab defaults lists the choices
-  seeds: 5                    # how many, or which: [3, 5], or 3,5,8-12
-  duration: 2s                # flows begin within it (by default 1000 of them); then the
-                              # run goes on until they end
+  like: ns3                   # modelling choices of this simulator for omitted keys:
+                              # see lab defaults
+  seeds: 5                    # number of seeds, or a list: [3, 5], or 3,5,8-12
+  duration: 2s                # flows start within it (default: 1000 flows); then the
+                              # run continues until they end
   warmup: 5%
   faults:
     - {at: 500ms, until: 1s, link: l1-s1, down: true}
@@ -146,20 +149,20 @@ experiment of a paper, or an experiment that the --store has.
     - {at: 1s, link: l1-s2, bit-errors: 1e-8}
     - {at: 1s, plane: 2, down: true}    # all links of a plane: see rail and dual-tor
     - {at: 1s, until: 1010ms, every: 100ms, times: 5, link: l1-s1, down: true}    # flaps
-  ceiling: [keep-early, fast-core]    # how much the best possible scheme could save, by taking
-                              # away what schemes fight; also no-pauses, oracle
+  ceiling: [keep-early, fast-core]    # bounds for the gain of any scheme, by removing reordering
+                              # or congestion; also no-pauses, oracle
   vary:                       # open choices: --explain reports which choice changes which
     open: {transport.dupacks: [3, 8], set.gap: [100us, 500us]}   # target, by how much
-    design: factorial         # then all together: one-at-a-time (not), factorial or morris
+    design: factorial         # combinations: one-at-a-time (none), factorial or morris
     seeds: 3
     at-most: 200              # runs
-  engine: native              # the models in place of the programs: faster, same results
+  engine: native              # models instead of programs: faster, same results
   metrics: [fct-mean, fct-p99:short, queue-variance]
-  expect:                     # thresholds: lab run exits with 1 if one is not met
+  expect:                     # conditions: lab run exits with 1 if one is not met
     - fct-mean of qall-poly3 < 0.9 * ecmp
     - unfinished == 0         # of each row
 
-An expectation is met if the 95 % confidence interval leaves no doubt of it. --junit
+An expectation is met if the whole 95 % confidence interval meets it. --junit
 writes the checks for CI; --strict fails on warnings and on missed targets too.
 Before an experiment runs, lab warns of its doubtful settings, as lab check does. The
 warnings are in the report, in manifest.json and on the figures, unless the
@@ -222,23 +225,25 @@ func newLabPaper(c *cli.Console) *cobra.Command {
 the measured one:
 
   within band            within a quarter of the printed number, or in the printed range
-  ordering holds         the rows are in the printed order, beyond the 95 % interval
-  same sign, other size  the difference has the printed sign, beyond the interval
-  out of reach here      no scheme could save that much here, as a ceiling shows
+  ordering holds         the rows are significantly in the printed order
+  same sign, other size  the difference is significant, with the printed sign
+  out of reach here      a ceiling shows that no scheme could save as much here
   decided by an open choice  a detail that the paper omits changes the verdict
-  not comparable         the printed quantity is another one
-  not as printed         the rows are level, and the interval excludes the printed value
-  contrary               the other way round, or another value, beyond the interval
-  undecided              the interval is too wide; the note has the seeds that it needs
+  not comparable         the paper's quantity is defined differently
+  not as printed         no significant difference, and the interval excludes the number
+  contrary               significantly the opposite, or a significantly different value
+  undecided              the interval is too wide; the note states the needed seeds
 
-and lists what had to be assumed. Before it runs anything it prints the recorded
-results (--recorded: nothing else). Of a paper they are the coverage: each figure,
-table and headline number with its verdicts, or why it has none, and how long all
-experiments take. Of a FIGURE, or an experiment such as rlb-fct, they are the rows.
-Where the paper's setting takes hours, the experiment is smaller and states the
-difference; --full runs the paper's. --explain FIGURE varies the choices that the paper leaves open, and reports how
-much each changes each number. It also prints why numbers differ from the paper's, with
-counters of the recorded runs.
+It also lists its assumptions. Before it runs anything it prints the recorded results
+(with --recorded only these). For a paper these are each figure, table and headline
+number with its verdicts or the reason for having none, and the run time of all
+experiments. For a FIGURE, or an experiment such as rlb-fct, they are the rows. If the
+paper's setting takes hours, the experiment is smaller and states the difference;
+--full runs the paper's setting.
+
+--explain FIGURE varies details that the paper omits, and reports how much each changes
+each number. It also prints why numbers differ from the paper's, with counters of the
+recorded runs.
 
 The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
 		Example: `  p4lb lab paper qall fig10
@@ -293,7 +298,7 @@ The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
 	}
 	j.addFlags(cmd)
 	j.addExplain(cmd)
-	cmd.Flags().BoolVar(&recorded, "recorded", false, "print the recorded results, with --explain the reasons, and run nothing")
+	cmd.Flags().BoolVar(&recorded, "recorded", false, "print the recorded results (with --explain the reasons) and run nothing")
 	cmd.Flags().BoolVar(&show, "show", false, "print the experiments' files instead of running them")
 	q.addFlags(cmd)
 	return cmd

@@ -28,11 +28,11 @@ type labResults struct {
 func NewResults(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "results VERB",
-		Short: "List, show, compare, export, verify and prune what lab has kept",
-		Long: `Results is about experiments that lab has run: in the folder results, in another
-one (--in), or in a --store. An experiment has its place by its name and the digest
-of its runs, so that one that was changed is another one; name it by its name where
-there is one of it, otherwise as list does.`,
+		Short: "List, show, compare, export, verify and prune stored experiments",
+		Long: `Results works on experiments that lab has run and stored: in the folder results, in
+another folder (--in), or in a store (--store). Each experiment is stored under its
+name and the digest of its runs, so a changed experiment is a separate one. If the
+name is unique, it suffices; otherwise use the full name that list prints.`,
 		Example: `  p4lb results list
   p4lb results compare demo-1a2b3c4d demo-5e6f7a8b
   p4lb results verify qall-bmv2 --sample 5 --store s3://bucket/runs`,
@@ -45,8 +45,8 @@ there is one of it, otherwise as list does.`,
 
 func (l *labResults) addFlags(cmd *cobra.Command) {
 	addStoreFlag(cmd, &l.url)
-	cmd.Flags().Lookup("store").Usage = "look into the store at `URL`: a folder, s3://BUCKET/PREFIX, gs://… or az://…"
-	cmd.Flags().StringVar(&l.dir, "in", resultsDir, "look into the folders below `DIR`")
+	cmd.Flags().Lookup("store").Usage = "use the store at `URL`: a folder, s3://BUCKET/PREFIX, gs://… or az://…"
+	cmd.Flags().StringVar(&l.dir, "in", resultsDir, "use the experiments in the folder `DIR`")
 }
 
 func (l *labResults) open(cmd *cobra.Command) (err error) {
@@ -85,8 +85,8 @@ func newResultsList(c *cli.Console) *cobra.Command {
 	var form cli.Format
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List experiments, and how many of their runs there are",
-		Long:    `List lists experiments, how many runs they have, and how many of these there are.`,
+		Short:   "List experiments, with the number of their runs",
+		Long:    `List lists experiments, the number of their runs, and how many of these are stored.`,
 		Example: `  p4lb results list --store s3://bucket/runs`,
 		Args:    cli.WantArgs(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -120,7 +120,7 @@ func newResultsShow(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show EXPERIMENT",
 		Short:   "Show the table of an experiment",
-		Long:    `Show shows the table of an experiment, of the runs that there are.`,
+		Long:    `Show prints the table of an experiment from its stored runs.`,
 		Example: `  p4lb results show demo`,
 		Args:    cli.WantArgs(1, 1, "an experiment: p4lb results list lists them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -165,7 +165,7 @@ func newResultsCompare(c *cli.Console) *cobra.Command {
 	var form cli.Format
 	cmd := &cobra.Command{
 		Use:   "compare EXPERIMENT EXPERIMENT",
-		Short: "Compare the rows that two experiments both have",
+		Short: "Compare the rows that two experiments have in common",
 		Long: `Compare shows the metrics of each row that two experiments have in common, and the
 difference of the second from the first in percent. If both have the same seeds, it
 compares seed by seed, with a 95 % confidence interval.`,
@@ -193,8 +193,8 @@ func newResultsVerify(c *cli.Console) *cobra.Command {
 	sample := 3
 	cmd := &cobra.Command{
 		Use:   "verify EXPERIMENT…",
-		Short: "Check digests of all runs, and repeat a sample of them",
-		Long: `Verify reads all kept runs of experiments, with the rows of flows and links, and checks
+		Short: "Check the digests of all runs, and repeat a sample of them",
+		Long: `Verify reads all stored runs of experiments, with the rows of flows and links, and checks
 their digests. Then it repeats a sample of the runs and compares the results byte for
 byte. Missing runs are not an error.`,
 		Example: `  p4lb results verify qall-bmv2 --sample 5 --store runs`,
@@ -216,7 +216,7 @@ byte. Missing runs are not an error.`,
 		},
 	}
 	l.addFlags(cmd)
-	cmd.Flags().IntVar(&sample, "sample", sample, "make `N` runs of each experiment again")
+	cmd.Flags().IntVar(&sample, "sample", sample, "repeat `N` runs of each experiment")
 	return cmd
 }
 
@@ -256,10 +256,10 @@ func newResultsPrune(c *cli.Console) *cobra.Command {
 	var dryRun, anyway bool
 	cmd := &cobra.Command{
 		Use:   "prune [EXPERIMENT]…",
-		Short: "Remove experiments, and objects that belong to none",
-		Long: `Prune removes experiments, and from a store the runs that no other experiment has,
-with what workers and jobs have left. Without a name it removes from a store what
-belongs to none. --dry-run lists what would go.`,
+		Short: "Remove experiments, and objects without an experiment",
+		Long: `Prune removes experiments. From a store it also removes the runs that no other
+experiment uses, and the records of workers and jobs. Without a name it removes
+objects in a store that belong to no experiment. --dry-run lists what would be removed.`,
 		Example: `  p4lb results prune demo-1a2b3c4d
   p4lb results prune --store runs --dry-run`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -297,6 +297,6 @@ belongs to none. --dry-run lists what would go.`,
 	}
 	l.addFlags(cmd)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be removed, and remove nothing")
-	cmd.Flags().BoolVar(&anyway, "anyway", false, "also if another process may be using the store")
+	cmd.Flags().BoolVar(&anyway, "anyway", false, "remove even if another process may be using the store")
 	return cmd
 }

@@ -145,9 +145,9 @@ func newLabStatus(c *cli.Console) *cobra.Command {
 	var form cli.Format
 	cmd := &cobra.Command{
 		Use:   "status " + choiceUse + " --store URL",
-		Short: "Show the progress of experiments, by the store and the schedulers",
-		Long: `Status shows how many runs of experiments the store has, the state of the jobs that
-lab submit has submitted, and an estimate of the remaining work.`,
+		Short: "Show the progress of experiments in a store and of their jobs",
+		Long: `Status shows how many runs of experiments the store has, the state of jobs from
+lab submit, and an estimate of the remaining work.`,
 		Example: `  p4lb lab status qall-bmv2 --store runs`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := l.open(cmd, args); err != nil {
@@ -179,9 +179,8 @@ func newLabWait(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait " + choiceUse + " --store URL",
 		Short: "Wait until the store has all runs of experiments",
-		Long: `Wait shows one bar for all runs of the experiments, with the time that is left, and
-ends when the store has them all. It fails where no job is at work any more and
-runs are missing.`,
+		Long: `Wait shows a progress bar for all runs of the experiments with the remaining time, and
+ends when the store has all of them. It fails if runs are missing and no job is active.`,
 		Example: `  p4lb lab wait qall-bmv2 --store runs && p4lb lab report qall-bmv2 --store runs`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if every <= 0 {
@@ -194,7 +193,7 @@ runs are missing.`,
 		},
 	}
 	l.addFlags(cmd)
-	cmd.Flags().DurationVar(&every, "every", 2*time.Second, "ask every `TIME`")
+	cmd.Flags().DurationVar(&every, "every", 2*time.Second, "check every `TIME`")
 	return cmd
 }
 
@@ -244,9 +243,9 @@ func newLabCancel(c *cli.Console) *cobra.Command {
 	l := &labFollow{c: c}
 	cmd := &cobra.Command{
 		Use:   "cancel " + choiceUse + " --store URL",
-		Short: "End the jobs of experiments that are at work",
-		Long: `Cancel has the schedulers end the jobs that lab submit has submitted. Runs that are
-finished stay in the store.`,
+		Short: "Cancel the running jobs of experiments",
+		Long: `Cancel ends jobs from lab submit through their schedulers. Finished runs stay in the
+store.`,
 		Example: `  p4lb lab cancel qall-bmv2 --store runs`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := l.open(cmd, args); err != nil {

@@ -20,7 +20,7 @@ import (
 
 // addStoreFlag adds the flag --store to a verb.
 func addStoreFlag(cmd *cobra.Command, url *string) {
-	cmd.Flags().StringVar(url, "store", "", "keep and find runs at `URL`: a folder, s3://BUCKET/PREFIX, gs://… or az://…")
+	cmd.Flags().StringVar(url, "store", "", "store and reuse runs at `URL`: a folder, s3://BUCKET/PREFIX, gs://… or az://…")
 }
 
 // openStore opens a store. Its errors have hints.

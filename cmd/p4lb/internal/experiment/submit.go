@@ -42,18 +42,18 @@ func newLabSubmit(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit " + choiceUse + " --on slurm|kubernetes --store URL",
 		Short: "Submit the runs of experiments as jobs of Slurm or Kubernetes",
-		Long: `Submit hands the missing runs to a scheduler: to Slurm as an array, to Kubernetes as
-an Indexed Job, with a task for each shard. It requests time and memory by an estimate
-that learns from the runs in the store. A task that fails or is preempted starts again,
+		Long: `Submit passes the missing runs to a scheduler: to Slurm as an array, to Kubernetes as
+an Indexed Job, with a task for each shard. It estimates the requested time and memory
+from the runs in the store. A task that fails or is preempted starts again,
 continues with the missing runs, and takes over the runs of tasks that have died.
 
 The experiment is written into the store, with the files that it names, so that
-tasks need no more than the binary and the store: a folder that all nodes see, or
-an object store. The environment of this command goes along with Slurm;
-Kubernetes takes credentials from a Secret, and the binary from an --image or a
---volume. --dry-run prints what would be submitted, and does nothing.
+tasks need only the binary and the store: a folder that all nodes can access, or an
+object store. Slurm passes on the environment of this command. Kubernetes takes
+credentials from a Secret, and the binary from an --image or a --volume. --dry-run
+prints the job description and submits nothing.
 
-The tools of the scheduler are called: sbatch, squeue and scancel, or kubectl.
+Submit calls the scheduler's tools: sbatch, squeue and scancel, or kubectl.
 Lab status and lab wait show the progress, lab cancel ends the job, and lab report
 writes the tables.`,
 		Example: `  p4lb lab submit experiment.yaml --on slurm --store /shared/runs
@@ -65,12 +65,12 @@ writes the tables.`,
 	f := cmd.Flags()
 	f.StringVar(&s.on, "on", "", "the `SCHEDULER`: "+strings.Join(cluster.Schedulers, " or "))
 	addStoreFlag(cmd, &s.url)
-	f.BoolVar(&s.dryRun, "dry-run", false, "print what would be submitted, and do nothing")
-	f.IntVar(&s.job.Shards, "shards", 0, "in `N` tasks (default by the estimate: ten minutes each, 64 at most)")
+	f.BoolVar(&s.dryRun, "dry-run", false, "print the job description and submit nothing")
+	f.IntVar(&s.job.Shards, "shards", 0, "number `N` of tasks (default from the estimate: ten minutes each, at most 64)")
 	f.IntVar(&s.job.Cores, "cores", 1, "`N` cores for each task")
-	f.IntVar(&s.within, "cores-per-run", 1, "run each run on `N` of them: for large ones, of an experiment with ties: place")
-	f.DurationVar(&s.time, "time", 0, "`TIME` that a task may take (default three times the estimate, ten minutes at least)")
-	f.Var(&s.memory, "memory", "`SIZE` of a task's memory, such as 2GiB (default by the estimate)")
+	f.IntVar(&s.within, "cores-per-run", 1, "cores `N` for each run: for large runs of an experiment with ties: place")
+	f.DurationVar(&s.time, "time", 0, "`TIME` limit of a task (default three times the estimate, at least ten minutes)")
+	f.Var(&s.memory, "memory", "`SIZE` of a task's memory, such as 2GiB (default from the estimate)")
 	f.StringVar(&s.binary, "binary", "", "`PATH` of p4lb where the tasks run (default this one; p4lb for Kubernetes)")
 	f.StringVar(&s.job.Partition, "partition", "", "Slurm's `PARTITION`")
 	f.StringVar(&s.job.Account, "account", "", "Slurm's `ACCOUNT`")

@@ -19,9 +19,9 @@ type embeddedFlags struct {
 
 func (e *embeddedFlags) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&e.anyPort, "any-port", false, "embedded: serve at free ports of 127.0.0.1")
+	f.BoolVar(&e.anyPort, "any-port", false, "embedded: serve at any free ports of 127.0.0.1")
 	f.Uint64Var(&e.seed, "seed", 1, "embedded: the seed of the random numbers")
-	f.BoolVar(&e.bfrt, "bfrt", false, "embedded: programs for Tofino are served in BfRt, and deployed over it")
+	f.BoolVar(&e.bfrt, "bfrt", false, "embedded: serve programs for Tofino over BfRt, and deploy over it")
 }
 
 // check finds mistakes in the command line.
@@ -40,8 +40,8 @@ type tofinoFlags struct {
 
 func (t *tofinoFlags) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&t.configs, "device-config", nil, "tofino: the program for the switches of a role, as `ROLE=FILE`: p4c's .conf, for p4lb switch --bfrt PROG.json, for Stratum its pipeline (repeatable)")
-	f.StringVar(&t.api, "tofino-api", tofinoAPIs[0], "tofino: the switches speak `API`: "+strings.Join(tofinoAPIs, ", "))
+	f.StringArrayVar(&t.configs, "device-config", nil, "tofino: program for the switches of a role, as `ROLE=FILE`. FILE is p4c's .conf; PROG.json for p4lb switch --bfrt; the pipeline for Stratum (repeatable)")
+	f.StringVar(&t.api, "tofino-api", tofinoAPIs[0], "tofino: protocol `API` of the switches: "+strings.Join(tofinoAPIs, ", "))
 	cli.CompleteWith(cmd, "tofino-api", tofinoAPIs)
 }
 

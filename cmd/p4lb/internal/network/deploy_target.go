@@ -134,9 +134,9 @@ type bmv2Flags struct {
 
 func (b *bmv2Flags) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&b.keep, "keep", false, "bmv2: leave the network up when deploy ends; the next one takes it over")
-	f.BoolVar(&b.remove, "remove", false, "bmv2: take away what --keep has left, and do nothing else")
-	f.BoolVar(&b.attach, "attach", false, "bmv2: start nothing, the switches run at the addresses of the topology")
+	f.BoolVar(&b.keep, "keep", false, "bmv2: leave the network running when deploy ends; the next deploy takes it over")
+	f.BoolVar(&b.remove, "remove", false, "bmv2: remove a network left by --keep, and do nothing else")
+	f.BoolVar(&b.attach, "attach", false, "bmv2: use running switches at the addresses of the topology")
 	f.StringVar(&b.name, "name", "", "bmv2: the `NAME` of the deployment (default: the name of the topology)")
 }
 

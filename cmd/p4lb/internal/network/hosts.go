@@ -36,7 +36,7 @@ func (j *hostJob) addFlags(cmd *cobra.Command) {
 
 // addState adds the flag that names the state of a deployment.
 func addState(cmd *cobra.Command, state *string) {
-	cmd.Flags().StringVar(state, "state", "", "the state file of the deployment is `FILE` (default: the state of this folder, see p4lb ps)")
+	cmd.Flags().StringVar(state, "state", "", "use the deployment with the state `FILE` (default: the deployment of this folder; p4lb ps lists all)")
 }
 
 // findState sets an empty name to the state file of the current folder.
@@ -110,10 +110,9 @@ func NewHosts(c *cli.Console) *cobra.Command {
 	var form cli.Format
 	cmd := &cobra.Command{
 		Use:   "hosts [-o FORMAT]",
-		Short: "List the hosts of the network that is deployed",
+		Short: "List the hosts of the deployed network",
 		Long: `Hosts lists the hosts of the network deployed from this folder, with their
-addresses and the ports of the switches that they are at. p4lb exec runs a
-command on one.`,
+addresses and switch ports. p4lb exec runs a command on a host.`,
 		Example: `  p4lb hosts
   p4lb hosts -o json`,
 		Args: cli.WantArgs(0, 0, "no arguments"),
@@ -212,10 +211,10 @@ func NewDown(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		SuggestFor: []string{"stop", "destroy", "cleanup"},
 		Use:        "down",
-		Short:      "Take down the network that is deployed",
-		Long: `Down ends the deployment of this folder: the process that runs it with its
-embedded switches, and the namespaces and switches that deploy --target bmv2 --keep
-has left. Commands on hosts end too. Switches of other targets go on.
+		Short:      "Take down the deployed network",
+		Long: `Down ends the deployment of this folder. It stops the process with the embedded
+switches, and removes namespaces and switches that deploy --target bmv2 --keep has
+left. Commands on hosts end too. Switches of other targets keep running.
 
 Down signals a process only if the kernel confirms that it holds the lock of this
 deployment.`,
@@ -280,10 +279,10 @@ const mostHosts = 256
 
 func (f *hostFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.wanted, "hosts", true, "embedded: make the hosts of the topology, where this machine can")
-	flags.BoolVar(&f.rates, "rates", true, "embedded: links take as long as their rates and delays say; =false is as fast as it goes")
+	flags.BoolVar(&f.wanted, "hosts", true, "embedded: create the hosts of the topology if this machine supports it")
+	flags.BoolVar(&f.rates, "rates", true, "embedded: apply the rates and delays of links; =false: as fast as possible")
 	cli.AddPcapFlag(cmd, &f.pcap, "embedded: ")
-	flags.BoolVar(&f.detach, "detach", false, "embedded: go on in the background once the switches hold the plan, until p4lb down")
+	flags.BoolVar(&f.detach, "detach", false, "embedded: continue in the background when the switches hold the plan, until p4lb down")
 }
 
 // check finds mistakes in the command line.

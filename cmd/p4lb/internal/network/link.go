@@ -54,7 +54,7 @@ type linkJob struct {
 }
 
 func (j *linkJob) addFlags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&j.noReroute, "no-reroute", false, "change the link alone, and leave the routes as they are")
+	cmd.Flags().BoolVar(&j.noReroute, "no-reroute", false, "change only the link, and keep the routes")
 	j.hostJob.addFlags(cmd)
 }
 
@@ -127,10 +127,10 @@ packets.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&rate, "rate", "", "its `RATE`, such as 10Mbps")
-	f.DurationVar(&delay, "delay", 0, "the time that a packet takes, one way")
-	f.StringVar(&loss, "loss", "0", "the `SHARE` of packets that it loses, such as 1% or 0.01")
-	f.DurationVar(&jitter, "jitter", 0, "how far the delay of a packet varies, either way")
+	f.StringVar(&rate, "rate", "", "set the `RATE`, such as 10Mbps")
+	f.DurationVar(&delay, "delay", 0, "set the one-way delay")
+	f.StringVar(&loss, "loss", "0", "drop this `SHARE` of packets, such as 1% or 0.01")
+	f.DurationVar(&jitter, "jitter", 0, "vary the delay by up to this time in either direction")
 	j.addFlags(cmd)
 	return cmd
 }

@@ -21,17 +21,17 @@ func NewObserve(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "observe [SWITCH]... -o FILE [--rows N] [--for TIME]",
 		Short: "Sample ports into a dataset for p4lb fit",
-		Long: `Observe samples the egress ports that lead to other switches, and writes what
-QALL fits its congestion index to (Section III-B): a row for each port and sample
-with the columns
+		Long: `Observe samples the egress ports that lead to other switches, and writes a dataset for
+fitting QALL's congestion index (Section III-B). Each row is a port in a sample, with
+the columns
 
-  egress_traffic     what the port sent between two samples, in kbit/s
-  occupancy          how full its queue was, in percent
-  dequeue_interval   the time between two packets that left it, in us
+  egress_traffic     rate of the port between two samples, in kbit/s
+  occupancy          occupancy of its queue, in percent
+  dequeue_interval   time between two packets that left the queue, in us
 
-and clock_us, switch and port. A port that has not been reported since the sample
-before has no row. The scheme must measure queue behaviour, as qall-pkt does; the
-paper observes the spine switches of a fabric under load.
+and clock_us, switch and port. A port without a report since the previous sample has
+no row. The scheme must measure queue behaviour, as qall-pkt does. The paper observes
+the spine switches of a fabric under load.
 
 ` + reachHelp,
 		Example: `  p4lb observe s1 s2 -o obs.parquet --rows 200000
@@ -50,9 +50,9 @@ paper observes the spine switches of a fabric under load.
 	}
 	f := cmd.Flags()
 	f.StringVarP(&j.file, "output", "o", "", "write the dataset to `FILE`.csv or .parquet")
-	f.DurationVar(&j.every, "every", 10*time.Millisecond, "how often to sample")
-	f.DurationVar(&j.span, "for", 0, "end after so long (default when interrupted)")
-	f.IntVar(&j.rows, "rows", 0, "end with `N` rows (default when interrupted)")
+	f.DurationVar(&j.every, "every", 10*time.Millisecond, "interval between samples")
+	f.DurationVar(&j.span, "for", 0, "stop after this time (default: when interrupted)")
+	f.IntVar(&j.rows, "rows", 0, "stop after `N` rows (default: when interrupted)")
 	j.reach.addFlags(cmd)
 	return cmd
 }

@@ -33,14 +33,13 @@ func newPing(c *cli.Console, k *keeper) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ping HOST HOST | --all",
 		Short: "Send packets between hosts of the running network",
-		Long: `Ping sends echo requests from one host to another of the network deployed from
-this folder, or with --all between all pairs, and prints how many came back, how
-long they took and over which switches they went. The path is known on embedded
-switches; it is that of the last request.
+		Long: `Ping sends echo requests between two hosts of the network deployed from this folder,
+or with --all between all pairs. It prints how many replies arrived and the round-trip
+times. On embedded switches it also prints the path of the last request.
 
---all prints a line for each host: the hosts that it reaches, and X for those
-that it does not. The table below it sums up pairs of leaves, with the share of
-packets on each path. -o json or csv gives every pair.
+--all prints a line for each host, with the hosts that it reaches and an X for each
+unreachable one. The table below summarises pairs of leaves, with the share of packets
+on each path. -o json or csv prints every pair.
 
 Exit code 3: packets were lost.`,
 		Example: `  p4lb ping h1 h17
@@ -66,8 +65,8 @@ Exit code 3: packets were lost.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&j.all, "all", false, "try all pairs of hosts")
-	f.IntVar(&j.count, "count", 5, "requests for each pair; with --all 1 unless it is given")
-	f.DurationVar(&j.wait, "wait", time.Second, "how long to wait for the last replies")
+	f.IntVar(&j.count, "count", 5, "requests per pair (with --all: default 1)")
+	f.DurationVar(&j.wait, "wait", time.Second, "time to wait for the last replies")
 	cli.AddFormat(cmd, &j.form, cli.Table, cli.JSON, cli.CSV)
 	j.addFlags(cmd)
 	return cmd

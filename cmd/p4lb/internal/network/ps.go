@@ -18,9 +18,9 @@ func NewPs(c *cli.Console) *cobra.Command {
 		SuggestFor: []string{"list", "ls", "networks"},
 		Use:        "ps [-o FORMAT]",
 		Short:      "List the networks that you have deployed on this machine",
-		Long: `Ps lists your deployments on this machine, whatever folder they were made from:
-what runs where, since when, and the files with their state and log. With -o json
-it lists the addresses of every switch as well.
+		Long: `Ps lists your deployments on this machine from all folders: the scheme, the target,
+the start time, and the files with state and log. With -o json it also lists the
+addresses of every switch.
 
 To use a deployment of another folder, go to that folder, or name the state file:
 p4lb inspect --state FILE.`,

@@ -44,17 +44,17 @@ func NewTraffic(c *cli.Console) *cobra.Command {
 	j := &trafficJob{hostJob: hostJob{c: c}}
 	cmd := &cobra.Command{
 		Use:   "traffic [--workload W] [--load L]",
-		Short: "Send flows between the hosts of the network that is deployed",
-		Long: `Traffic sends flows between the hosts of the network deployed from this folder, by
-the kernel's own TCP, and prints how long they took.
+		Short: "Send flows between the hosts of the deployed network",
+		Long: `Traffic sends flows between the hosts of the network deployed from this folder, with
+the kernel's TCP, and prints their completion times.
 
-Sizes, times and pairs of hosts are drawn as in the lab, from the same seeds; or
-a file lists them (--flows). A completion time is from the connection's beginning
-to the receiver's last byte. Segments sent again, timeouts and segments out of
-order are the kernel's counts.
+Sizes, start times and pairs of hosts are random as in the lab, with the same seeds.
+Alternatively a file lists them (--flows). A completion time lasts from the start of
+the connection to the receiver's last byte. The kernel counts retransmissions,
+timeouts and reordered segments.
 
-p4lb lab --on embedded does the same for several schemes, each on a network of
-its own, and compares them.`,
+p4lb lab --on embedded does the same for several schemes, each in its own network,
+and compares them.`,
 		Example: `  p4lb traffic --load 0.5 --duration 10s
   p4lb traffic --pattern incast --cut 1MB --seeds 3 -o flows
   p4lb traffic --to web --load 0.2
@@ -64,17 +64,17 @@ its own, and compares them.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&j.flows.Workload, "workload", "websearch", "flow sizes: a `NAME` of lab list workloads, or a file of lines \"bytes p\"")
-	f.StringVar(&j.cut, "cut", "", "no flow is larger than `SIZE`, such as 1MB")
-	f.StringVar(&j.load, "load", "0.5", "the `LOAD` from 0 to 1")
-	f.StringVar(&j.flows.LoadOf, "load-of", spec.OfHosts, "the rate of a load of 1: `BASE` hosts (of all senders), fabric (of the links from leaves to spines), or a rate")
+	f.StringVar(&j.cut, "cut", "", "limit flow sizes to `SIZE`, such as 1MB")
+	f.StringVar(&j.load, "load", "0.5", "`LOAD` from 0 to 1")
+	f.StringVar(&j.flows.LoadOf, "load-of", spec.OfHosts, "a load of 1 is the capacity of `BASE`: hosts (all senders), fabric (the links from leaves to spines), or a rate")
 	f.StringVar(&j.flows.Pattern, "pattern", spec.Halves, "senders and receivers: "+strings.Join(spec.Patterns[:4], ", "))
-	f.StringSliceVar(&j.flows.To, "to", nil, "receivers are these `HOSTS`: hosts, leaves, ranges such as h1..h4, or services of the topology; senders are all hosts")
+	f.StringSliceVar(&j.flows.To, "to", nil, "send to these `HOSTS`: hosts, leaves, ranges such as h1..h4, or services of the topology; all hosts send")
 	f.StringVar(&j.list, "flows", "", "send the flows of `FILE` instead: lines \"SOURCE DESTINATION BYTES SECONDS\"")
-	f.DurationVar(&j.duration, "duration", 5*time.Second, "flows begin within this `TIME`")
-	f.DurationVar(&j.drain, "drain", 30*time.Second, "and have this `TIME` more to end")
+	f.DurationVar(&j.duration, "duration", 5*time.Second, "flows start within this `TIME`")
+	f.DurationVar(&j.drain, "drain", 30*time.Second, "wait this `TIME` for flows to end")
 	f.IntVar(&j.seeds, "seeds", 1, "send the flows of the seeds 1 to `N`, one after the other")
 	f.StringVar(&j.tcp, "congestion", "", "the kernel's congestion control, a `NAME` such as reno or bbr (default: the setting of the machine)")
-	f.StringSliceVar(&j.metrics, "metrics", []string{"fct-mean", "fct-mean:short", "fct-p99", "slowdown-mean", "out-of-order", "retransmitted", "timeouts", "unfinished"}, "`METRICS` to print, of lab list metrics")
+	f.StringSliceVar(&j.metrics, "metrics", []string{"fct-mean", "fct-mean:short", "fct-p99", "slowdown-mean", "out-of-order", "retransmitted", "timeouts", "unfinished"}, "print these `METRICS`; lab list metrics lists all")
 	f.StringVarP(&j.dir, "output", "o", "", "write a row for each flow into files of the folder `DIR`")
 	cli.AddFormatFlag(cmd, &j.format, "format", "", []cli.Format{cli.Table, cli.JSON, cli.CSV})
 	j.addFlags(cmd)
