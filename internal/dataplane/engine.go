@@ -10,11 +10,11 @@ import (
 // Tofino, with separate state.
 type Engine struct {
 	mu     sync.Mutex
-	sw     *Switch // the switch of the first pipe, usually of all
+	sw     *Switch // the switch of the first pipe; usually there is one pipe
 	pipes  []*Switch
 	queues *Queues
-	again  []*Packet // resubmitted and recirculated
-	first  int       // the first of again
+	again  []*Packet // resubmitted and recirculated packets
+	first  int       // index of the first packet in again
 	out    []Outcome
 	sent   []*Packet
 	result []Out
@@ -28,8 +28,7 @@ type Out struct {
 	Data []byte
 }
 
-// maxAgain is the room for resubmitted and recirculated packets; more are
-// dropped.
+// maxAgain is the capacity of again; further packets are dropped.
 const maxAgain = 1024
 
 // maxRounds bounds the work of one call, for programs that recirculate without

@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A listItem is a field of a field list, or a constant in place of a field.
+// A listItem is an item of a field list: a field or a constant.
 type listItem struct {
 	f vector.Field
 	// skip marks a constant. Copies between packets ignore it.

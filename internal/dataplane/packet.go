@@ -13,9 +13,9 @@ import (
 // return to it with Free.
 type Packet struct {
 	st     vector.State
-	extra  int    // bytes that follow but are not present
-	parked []byte // the packet without its storage; see Park
-	tm     *forTM // only for Tofino
+	extra  int    // number of bytes that follow but are not stored
+	parked []byte // the compressed packet: see Park
+	tm     *forTM // data for the traffic manager; only for Tofino
 
 	ingressPort uint32
 	egressPort  uint32
@@ -54,7 +54,7 @@ func (s *Switch) newPacket(n int) *Packet {
 	return p
 }
 
-// equip attaches storage to a packet, with room for n bytes.
+// equip attaches storage to a packet, with room for at least n bytes.
 func (s *Switch) equip(p *Packet, n int) {
 	if last := len(s.spare) - 1; last >= 0 {
 		p.st.W, p.st.Buf = s.spare[last].w, s.spare[last].buf
@@ -198,7 +198,8 @@ type Outcome struct {
 	Packet   *Packet
 	Port     uint32
 	Priority int
-	// Of ToScheduler: the queue of the port, which is Priority if the switch has so many.
+	// For ToScheduler: the queue of the port. It equals Priority if the switch has as many
+	// queues.
 	Queue uint8
 	Pause bool
 }
@@ -233,8 +234,7 @@ type architecture interface {
 	vector() []uint64
 	arrive(p *Packet, now time.Duration)
 	ingress(p *Packet, now time.Duration, out []Outcome) []Outcome
-	// enqueued notes that p waits in a queue; hasGhost reports whether that writes
-	// registers.
+	// enqueued records that p waits in a queue. hasGhost reports whether this writes registers.
 	enqueued(p *Packet, depth int, now time.Duration)
 	hasGhost(p *Packet) bool
 	egress(p *Packet, depth int, now time.Duration, out []Outcome) []Outcome

@@ -18,9 +18,9 @@ type Queues struct {
 	priorities int
 	capacity   int
 	delay      time.Duration
-	near       []*portQueues // by port, for low port numbers
+	near       []*portQueues // by port, for small port numbers
 	far        map[uint32]*portQueues
-	cell       int                  // bytes of a cell; 0: lengths count packets
+	cell       int                  // size of a cell in bytes; 0: lengths are in packets
 	servers    [servers][]queueHeap // by priority
 	nextSeq    uint64
 	count      int
@@ -41,15 +41,15 @@ type portQueues struct {
 type queue struct {
 	ring     []queued
 	head, n  int
-	length   int // in packets or cells
+	length   int // in packets, or in cells
 	capacity int
 	delay    time.Duration
 	bits     uint64        // per second; if not 0, this rate replaces delay
-	wire     time.Duration // the sending time of the newest packet at this rate
+	wire     time.Duration // time at which the newest packet is sent at this rate
 	last     time.Duration // when the newest packet leaves
-	index    int           // the index in its heap
+	index    int           // its index in the heap
 	heap     *queueHeap    // the heap of its server and priority
-	paused   bool          // not in a heap
+	paused   bool          // paused, and not in a heap
 }
 
 type queued struct {
@@ -157,7 +157,7 @@ func (q *Queues) Pop(now time.Duration) (p *Packet, depth int) {
 	qu.length -= cells(p, q.cell)
 	q.count--
 	switch {
-	case len(*best) == 1 && qu.n > 0: // still the only one
+	case len(*best) == 1 && qu.n > 0: // it is still the only queue
 	case len(*best) == 1:
 		best.Pop()
 	case qu.n == 0:

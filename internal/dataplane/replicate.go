@@ -18,7 +18,7 @@ type replication struct {
 	groups map[uint32]*mcGroup
 	nodes  []mcNode
 	hn     program.Handles
-	lags   map[uint32][]uint32 // their ports
+	lags   map[uint32][]uint32 // ports by LAG
 }
 
 type mcGroup struct {
@@ -235,7 +235,7 @@ func (s *Switch) LAGs() map[uint32][]uint32 {
 // A MulticastNode is a node of the replication engine.
 type MulticastNode struct {
 	Handle   Handle
-	Instance uint32 // the egress_rid of its copies
+	Instance uint32 // egress_rid of its copies
 	Ports    []uint32
 	LAGs     []uint32
 }
@@ -259,7 +259,7 @@ func (s *Switch) Multicast() (nodes []MulticastNode, groups map[uint32][]Handle)
 
 // A Replica is one copy that a multicast group makes.
 type Replica struct {
-	Instance uint32 // the egress_rid of the copy
+	Instance uint32 // egress_rid of the copy
 	Port     uint32
 }
 

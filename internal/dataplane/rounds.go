@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// A program may send a packet round without end: resubmit or recirculate it
-// each time, or clone each clone. If each round doubles the packets, a hundred
-// rounds exceed any memory.
+// A program may process a packet endlessly: resubmit or recirculate it each time, or clone each
+// clone. If each round doubles the number of packets, a hundred rounds exhaust any memory.
 //
 // So a packet starts with a number of rounds that it shares with everything
 // derived from it. A resubmission, a recirculation and a clone cost one. A
@@ -25,8 +24,8 @@ const DefaultRounds = 4096
 
 // A turn is one way of a packet back into the switch.
 type turn struct {
-	kind EventKind // EventRecirculate, EventResubmit or EventClone
-	at   uint32    // the port or the session
+	kind EventKind // one of EventRecirculate, EventResubmit and EventClone
+	at   uint32    // the port or the clone session
 }
 
 // String returns the turn as it appears in messages.
@@ -45,15 +44,15 @@ func (t turn) String() string {
 type rounds struct {
 	left  int
 	taken int
-	copy  bool    // a clone or a mirror, or derived from one
-	way   [4]turn // the last, by taken modulo its length
+	copy  bool    // a clone or mirror copy, or derived from one
+	way   [4]turn // the last turns: turn number taken is at taken modulo 4
 }
 
 // An Ended is a packet that ran out of rounds.
 type Ended struct {
-	Port   uint32 // where it, or its original, arrived
-	Rounds int    // that it took, including those of its originals
-	Way    string // the last turns in order
+	Port   uint32 // port at which it, or its original, arrived
+	Rounds int    // rounds taken, including those of its originals
+	Way    string // the last turns, in order
 }
 
 // String describes the packet in one line.
@@ -61,7 +60,7 @@ func (e Ended) String() string {
 	return fmt.Sprintf("a packet of port %d has no round left after %d: … %s", e.Port, e.Rounds, e.Way)
 }
 
-// split gives a copy its part of the rounds of p.
+// split gives a copy its share of p's rounds.
 func (p *Packet) split(c *Packet, parts int) {
 	c.rounds = p.rounds
 	c.rounds.left = p.rounds.left / parts

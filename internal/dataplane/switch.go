@@ -19,11 +19,11 @@ type Switch struct {
 	opts Options
 	prog *program.Program
 	arch architecture
-	// tofino is arch for a program for Tofino, else nil.
+	// tofino is arch if the program is for Tofino, and otherwise nil.
 	tofino *tofino
 
 	headroom int
-	passive  bool // egress depends on the headers alone
+	passive  bool // egress depends only on the headers
 
 	fieldLists [][]listItem
 	learnLists []*learnList
@@ -31,12 +31,12 @@ type Switch struct {
 	pre     replication
 	mirrors mirrors
 
-	made   []byte // the last packet of the generator
+	made   []byte // the last generated packet
 	free   []*Packet
 	spare  []storage
-	now    time.Duration // the time of the last packet
+	now    time.Duration // time of the last packet
 	nextID uint64
-	ended  uint64 // packets without a round left
+	ended  uint64 // number of packets that ran out of rounds
 }
 
 // New links a program. The configuration must not change afterwards.
@@ -45,7 +45,7 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 		return nil, err
 	}
 	if o.Priorities == 0 && c.Meta != nil && c.Meta.FlowControl {
-		o.Priorities = queuesPerPort // a queue can be paused without the others
+		o.Priorities = queuesPerPort // each queue can be paused separately
 	}
 	if err := o.validate(); err != nil {
 		return nil, err

@@ -41,25 +41,25 @@ type tofino struct {
 	words []uint64
 
 	programs []threads
-	of       [pipes]*threads // indexed by pipe
+	of       [pipes]*threads // programs by pipe
 
 	inHeader  ingressHeader
 	outHeader egressHeader
 	tm        tmFields
-	errors    map[uint64]uint64 // bits of parser_err, by the program's error codes
+	errors    map[uint64]uint64 // bit of parser_err, by the program's error code
 
-	loops    []bool // indexed by port
+	loops    []bool // whether a port is in loopback, by port
 	portData [][]byte
 	trees    Trees
 }
 
 // A chip holds the differences between Tofino 1 and 2.
 type chip struct {
-	cell      int    // bytes of a cell
+	cell      int    // bytes per cell
 	portData  int    // bytes of port metadata
-	loops     []byte // recirculation ports of a pipe
+	loops     []byte // recirculation ports of each pipe
 	generator uint32
-	appBits   int // bits of the number of a generator's application
+	appBits   int // bits of a generator application's number
 	// selects reports whether a mirror can choose between the packet as it came
 	// and as it leaves.
 	selects bool
@@ -209,7 +209,7 @@ func (t *tofino) vector() []uint64 { return nil }
 
 func (t *tofino) hasPriority(int) bool { return true }
 
-// open attaches the empty vector to a packet.
+// open attaches an empty vector to a packet.
 func (t *tofino) open(p *Packet, now time.Duration) {
 	clear(t.words)
 	p.st.W, p.st.Now = t.words, now

@@ -27,7 +27,7 @@ type ghost struct {
 	copies  uint64 // values of ping_pong
 
 	pingPong, length, queue, pipe program.StdField
-	// message takes the place of a packet in the control.
+	// message replaces the packet while the ghost thread's control runs.
 	message vector.State
 }
 
@@ -48,7 +48,7 @@ func newGhost(s *program.Program, c *bmv2.Pipeline) *ghost {
 // thread.
 func (t *tofino) hasGhost(p *Packet) bool { return t.at(p.egressPort).ghost != nil }
 
-// enqueued notes the time and the queue of a packet, and runs the ghost thread.
+// enqueued records the time and the queue of a packet, and runs the ghost thread.
 func (t *tofino) enqueued(p *Packet, depth int, now time.Duration) {
 	p.tm.enqTime, p.tm.enqDepth = now, depth
 	if t.hasGhost(p) {

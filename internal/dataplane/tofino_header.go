@@ -8,11 +8,10 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// maxIntrinsic bounds the bytes that the hardware puts before a packet, without
-// port metadata.
+// maxIntrinsic is the largest size of the hardware's data before a packet, without port metadata.
 const maxIntrinsic = 64
 
-// A block holds these bytes in words; the last word ends with the last byte.
+// A block holds the intrinsic metadata in words. The last word ends with the last byte.
 type block [maxIntrinsic/8 + 1]uint64
 
 // A slot is the place of a field in a block. A field that crosses a word
@@ -33,7 +32,7 @@ func (f slot) put(b *block, v uint64) {
 type blockLayout struct {
 	typ  *vector.HeaderType
 	size int // bytes of the header
-	skip int // bits of the first word before it
+	skip int // unused bits at the start of the first word
 }
 
 // newBlockLayout returns the layout of a type. It is empty if the program has
@@ -114,9 +113,8 @@ func (h *egressHeader) find(l *vector.Layout) {
 	h.qid, h.cos, h.length = h.slot("egress_qid"), h.slot("egress_cos"), h.slot("pkt_length")
 }
 
-// put writes the header before p and returns its size. As on hardware, the
-// length is the packet's length at ingress, with the header of a mirror,
-// whatever has been added or removed since.
+// put writes the header before p and returns its size. As on hardware, its length field is the
+// packet's length at ingress, including a mirror header, without later changes.
 func (h *egressHeader) put(p *Packet, depth int) int {
 	var b block
 	h.port.put(&b, uint64(p.egressPort))

@@ -31,8 +31,7 @@ func (f *tmFields) find(l *vector.Layout) {
 	f.rid.Find(l, "ig_tm_md", "rid")
 }
 
-// arrive notes the arrival of a packet. Counters and meters include the frame
-// check sequence.
+// arrive records the arrival of a packet. Counters and meters include the frame check sequence.
 func (t *tofino) arrive(p *Packet, now time.Duration) {
 	p.st.Now = now
 	p.st.IngressLength += vector.FrameCheck
@@ -57,7 +56,7 @@ func (t *tofino) ingress(p *Packet, now time.Duration, out []Outcome) []Outcome 
 		return t.drop(p, dropAssertion, out)
 	}
 	dropped := g.drop.Get(p.st.W)
-	// A resubmitted packet goes nowhere else, so its mirror is not sent (TNA 5.6). A
+	// A resubmitted packet is sent nowhere else, so its mirror copy is not sent (TNA 5.6). A
 	// packet that the program resubmits a second time is dropped (TNA 7.14).
 	if t.sw.prog.Asked.Resubmit && dropped&dropPacket == 0 {
 		if p.tm.resubmitted {

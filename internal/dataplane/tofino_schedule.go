@@ -17,8 +17,8 @@ package dataplane
 // queuesPerPort is the number of queues of a port of Tofino 2.
 const queuesPerPort = 16
 
-// schedule adds what a half's deparser tells the scheduler. The message of ingress takes
-// effect before its own packet is queued.
+// schedule adds the scheduler request of a half's deparser to the outcomes. A request of ingress
+// takes effect before its own packet is queued.
 func (t *tofino) schedule(g *gress, p *Packet, out []Outcome) []Outcome {
 	m := uint32(g.flowControl.Get(p.st.W))
 	if m>>31 == 0 {

@@ -103,10 +103,10 @@ func (t *Trees) copies(pre *replication, group uint32, c cut) []Replica {
 	return list
 }
 
-// of returns the port of an aggregation that a hash selects; ok is false if it
-// is a port of another chip.
+// of returns the port of an aggregation that a hash selects. ok is false if the port belongs to
+// another chip.
 func (t *Trees) of(lag *Lag, n *TreeNode, hash uint64) (port uint32, ok bool) {
-	const bits = 13 // of the hash, and of the number of members
+	const bits = 13 // bits of the hash, and of the number of members
 	if t.WithRID {
 		hash = (hash ^ uint64(n.RID)) & (1<<bits - 1)
 	}
@@ -121,8 +121,8 @@ func (t *Trees) of(lag *Lag, n *TreeNode, hash uint64) (port uint32, ok bool) {
 	return lag.Ports[chosen(len(lag.Ports), at-lag.Before, hash, func(i int) bool { return !t.Down[lag.Ports[i]] })], true
 }
 
-// chosen returns the slot of n that a hash selects: first, or if it is not
-// alive, one of the live slots; first again if none is alive.
+// chosen returns the slot, of n, that a hash selects. This is first; or one of the live slots if
+// first is not alive; or first if no slot is alive.
 func chosen(n int, first, hash uint64, lives func(int) bool) int {
 	if lives(int(first)) {
 		return int(first)

@@ -129,8 +129,8 @@ type Asm struct {
 
 // A label is the place of a Label and the verifier's knowledge at it.
 type label struct {
-	at        int  // -1: not bound
-	entry     bool // bound by Entry
+	at        int  // offset in the code; -1: not bound
+	entry     bool // bound by Entry: nothing but Call's pointers is loaded
 	enterable bool // Go may enter here
 	known     *facts
 }

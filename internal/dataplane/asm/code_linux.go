@@ -16,7 +16,7 @@ const Supported = true
 
 // call enters code with pointers in BX, R12 and R13.
 //
-// Hostile input: none; see Call.
+// Hostile input: none, for the reason given at Call.
 //
 //go:noescape
 func call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
@@ -29,22 +29,22 @@ func call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
 //go:noescape
 func Prefetch(p unsafe.Pointer)
 
-// Pause tells the core that the caller spins.
+// Pause is the processor's hint for spin loops.
 //
 // Hostile input: none.
 func Pause()
 
-// Claim brings a number of lines of 64 bytes at p into the cache, to be written, without
-// waiting for them. Lines that another core has written last are its own then.
+// Claim prefetches a number of 64-byte lines at p for writing, without waiting for them. The core
+// then owns lines that another core has written last.
 //
 // Hostile input: none, as for Prefetch.
 //
 //go:noescape
 func Claim(p unsafe.Pointer, lines int)
 
-// callPoisoned does the same, with all other registers set to 0xbad.
+// callPoisoned is call with all other registers set to 0xbad.
 //
-// Hostile input: none; see Call.
+// Hostile input: none, for the reason given at Call.
 //
 //go:noescape
 func callPoisoned(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
@@ -67,8 +67,7 @@ type Code struct {
 	key    string
 }
 
-// loaded maps code to its Code, because switches with the same program share
-// it.
+// loaded maps code to its Code, so that switches with the same program share it.
 var loaded struct {
 	sync.Mutex
 	codes map[string]weak.Pointer[Code]

@@ -10,7 +10,7 @@ const (
 	zero   Reg = 31
 	datum  Reg = 16 // an operand from memory, or a constant
 	place  Reg = 17 // an address
-	second Reg = 4  // a constant beside a datum
+	second Reg = 4  // a constant in addition to a datum
 )
 
 // bytes returns the code with the distances of its jumps filled in.

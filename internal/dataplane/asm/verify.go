@@ -104,7 +104,7 @@ type access struct {
 // A verifier is the part of an Asm that checks the code.
 type verifier struct {
 	now  facts
-	dead bool // no path leads here
+	dead bool // this place is unreachable
 	err  error
 
 	// Assemble checks the bytes of the vector and the refs that the code uses,
@@ -151,13 +151,13 @@ func (a *Asm) write(r Reg, f fact) {
 	a.now.regs[r] = f
 }
 
-// clobber notes that a register holds any number and the flags are undefined.
+// clobber records that a register holds an unknown number and that the flags are undefined.
 func (a *Asm) clobber(r Reg) {
 	a.write(r, upTo(math.MaxUint64))
 	a.now.flags = flagsFact{}
 }
 
-// operate notes an operation on dst.
+// operate records an operation on dst.
 func (a *Asm) operate(op Op, dst Reg) {
 	a.number(dst)
 	if op == Adc {
@@ -186,7 +186,7 @@ func (a *Asm) operateConst(op Op, dst Reg, v uint64) {
 	}
 }
 
-// shifted notes a shift by a constant.
+// shifted records a shift by a constant.
 func (a *Asm) shifted(op Shift, dst Reg, n byte) {
 	hi := a.number(dst)
 	switch {
@@ -203,8 +203,8 @@ func (a *Asm) shifted(op Shift, dst Reg, n byte) {
 	a.write(dst, upTo(hi))
 }
 
-// setFlags notes the flags after an operation: only those of Cmp, Test and Add
-// mean the same on all processors.
+// setFlags records the flags after an operation. Only the flags of Cmp, Test and Add mean the
+// same on all processors.
 func (a *Asm) setFlags(op Op) {
 	a.now.flags = flagsFact{set: op == Cmp || op == Add}
 }
@@ -215,7 +215,7 @@ func (a *Asm) needFlags() {
 	}
 }
 
-// notTaken notes that the condition of a jump did not hold.
+// notTaken records that the condition of a jump did not hold.
 func (a *Asm) notTaken(c Cond) {
 	if f := a.now.flags; c == AboveEqual && f.compared && f.with > 0 {
 		r := &a.now.regs[f.reg]
@@ -293,7 +293,7 @@ func (a *Asm) inBlock(base fact, m Mem, bytes int64) {
 	}
 }
 
-// leave notes a jump from here to a label.
+// leave records a jump from here to a label.
 func (a *Asm) leave(l Label) {
 	if !a.dead {
 		a.reach(l, &a.now)
@@ -315,7 +315,7 @@ func (a *Asm) reach(l Label, f *facts) {
 	}
 }
 
-// Enter notes that Go may enter the code at a label.
+// Enter records that Go may enter the code at a label.
 func (a *Asm) Enter(l Label) {
 	p := &a.labels[l]
 	switch {

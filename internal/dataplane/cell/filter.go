@@ -21,7 +21,7 @@ import (
 // Both are 0 when the switch starts. The hardware has fewer digits, and time
 // constants of a mantissa and an exponent; its rounding is not published.
 type FilterSpec struct {
-	Rate        bool // else sample
+	Rate        bool // a rate; otherwise a sample
 	Gain, Decay time.Duration
 	Shift       int
 }
@@ -83,8 +83,8 @@ func (f *Filters) Link(l *vector.Linker, to, v, at *bmv2.Expr, draw func(lo, hi 
 	}, nil
 }
 
-// give returns the present result of a filter, or 1 if an early detection
-// drops.
+// give returns the current result of a filter. For an early detection it returns 1 to drop the
+// packet.
 func (f *Filters) give(k *Filter, draw func(lo, hi uint64) uint64) uint64 {
 	switch {
 	case !f.Wred:

@@ -19,7 +19,7 @@ type Register struct {
 	Size  int
 	Width int
 	Words int
-	Mask  uint64 // of a cell of at most 64 bits
+	Mask  uint64 // for cells of at most 64 bits
 	Cells []uint64
 	// initial is the initial value of a cell, nil for 0.
 	initial []uint64
@@ -30,7 +30,7 @@ func NewRegister(c *bmv2.RegisterArray) *Register {
 	r := &Register{name: c.Name, Size: c.Size, Width: c.Bitwidth, Words: num.Words(c.Bitwidth)}
 	r.Mask = num.Mask64(min(c.Bitwidth, 64))
 	r.Cells = make([]uint64, r.Size*r.Words)
-	if v, err := bmv2.ParseHex(c.Initial); err == nil { // it is valid, or empty
+	if v, err := bmv2.ParseHex(c.Initial); err == nil { // an empty value fails; others were validated
 		r.initial = num.OfBig(v, r.Words)
 		r.Reset()
 	}

@@ -13,11 +13,11 @@ import (
 type Tree struct {
 	op    treeOp
 	v     vector.Value
-	Off   int    // a word of the vector or of the arguments
-	bits  uint64 // a constant, the amount of a constant shift, or the shift of treeExtend
+	Off   int    // offset of a word in the vector or the arguments
+	bits  uint64 // a constant, the amount of a shift, or for treeExtend the distance of the sign bit
 	a, b  *Tree
 	cond  *Branch
-	depth int // registers needed
+	depth int // number of registers needed
 }
 
 type treeOp byte
@@ -26,7 +26,7 @@ const (
 	treeConst  treeOp = iota
 	treeWord          // a word of the vector
 	treeArg           // an argument of the running action
-	treeAdd           // this and the next ones have an x86 instruction
+	treeAdd           // this and the next ones are single instructions
 	treeSub           //
 	treeAnd           //
 	treeOr            //
@@ -180,7 +180,7 @@ func binaryTree(op string, a, b *Tree) *Tree {
 		}
 		return &Tree{op: treeExtend, v: v, a: a, bits: 64 - width}
 	}
-	if t.op == treeConst { // the operation has no tree
+	if t.op == treeConst { // the operation is not supported
 		return nil
 	}
 	if t.commutes() && (b.depth > a.depth || a.op == treeConst) {
@@ -383,10 +383,10 @@ func (k *Writer) LoadField(r asm.Reg, off, width int) {
 // A Branch is a condition to be compiled.
 type Branch struct {
 	op   branchOp
-	a, b *Tree    // the numbers compared
-	cond asm.Cond // the condition of the comparison
+	a, b *Tree    // numbers to compare
+	cond asm.Cond // condition of the comparison
 	x, y *Branch
-	off  int // the word tested
+	off  int // word to test
 }
 
 // Not returns the opposite of b.
@@ -398,7 +398,7 @@ const (
 	branchNever branchOp = iota
 	branchAlways
 	branchCompare
-	branchWord // off is not zero
+	branchWord // the word at off is not zero
 	branchNot
 	branchAnd
 	branchOr

@@ -11,7 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// Result writes an operation of P4_14, which names its destination first.
+// Result writes an operation of P4_14, whose first argument is its destination.
 func (k *Writer) Result(op string, dst, left, right *bmv2.Expr) bool {
 	a, b := k.Tree(left), k.Tree(right)
 	if a == nil || b == nil {

@@ -19,12 +19,12 @@ type Calculation struct {
 	AlgoID  string
 
 	Terms      []SumTerm // the fields of a checksum over one header
-	TermsValid int       // the word with its validity
+	TermsValid int       // word with the validity of their header
 
-	Hash *bmv2.Hash // a hash of Tofino, nil if the control plane cannot change it
-	Set  *Matrix    // the control plane's replacement, nil: the program's function
+	Hash *bmv2.Hash // a hash of Tofino that the control plane can change; nil: not changeable
+	Set  *Matrix    // the control plane's function; nil: the program's
 	own  Function   // the program's function
-	bits int        // the bits of the inputs
+	bits int        // number of input bits
 }
 
 // An Input is a run of fields of one header (or of metadata) that have at most
@@ -32,12 +32,12 @@ type Calculation struct {
 type Input struct {
 	Parts []vector.Part
 	width int
-	valid int // the word with the header's validity
+	valid int // word with the header's validity
 	// Always is set for metadata and constants, which are always valid.
 	Always bool
 
-	wide  *vector.Field  // a field that does not fit a run
-	whole *vector.Header // a header in the form of a packet
+	wide  *vector.Field  // a field too wide for a run
+	whole *vector.Header // a whole header, as in the packet
 	words []uint64       // a constant
 }
 
@@ -205,7 +205,7 @@ type SumTerm struct {
 	Shift uint
 }
 
-// maxSummed is the width of the widest field that can be shifted by 15 bits.
+// maxSummed is the widest field that can be shifted by 15 bits within a word.
 const maxSummed = 48
 
 // sumTerms returns the inputs of a checksum as words of the vector, with the

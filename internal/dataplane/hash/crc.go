@@ -95,7 +95,7 @@ func crcOf(c *bmv2.CRC) *Table {
 	number := func(hex string) uint64 {
 		v, err := bmv2.ParseHex(hex)
 		if err != nil {
-			return 0 // validation refuses such documents
+			return 0 // validation rejects such documents
 		}
 		return num.LowOfBig(v)
 	}

@@ -30,9 +30,9 @@ type Slice struct {
 // A Function is the algorithm of a hash with its number of bits.
 type Function struct {
 	Width  int
-	CRC    *Table // nil: the exclusive or of words of Width bits
+	CRC    *Table // nil: exclusive or of words of Width bits
 	Copy   bool   // the hash is the last bits of the input
-	Extend bool   // repeats its bits if the program uses more
+	Extend bool   // the bits repeat if the program uses more
 }
 
 // functionOf returns the function of a calculation for Tofino.
@@ -42,7 +42,7 @@ func functionOf(c *bmv2.Calculation) (Function, error) {
 	case bmv2.AlgoCRC:
 		f.CRC = crcOf(c.CRC)
 	case "crc16", "crc32":
-		h, err := New(c.Algo + "_custom") // the same, as a table
+		h, err := New(c.Algo + "_custom") // as a table-driven CRC
 		if err != nil {
 			return f, err
 		}

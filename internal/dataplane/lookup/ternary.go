@@ -25,7 +25,7 @@ type Ternary struct {
 type keyByte struct {
 	word  int
 	shift uint
-	users int // entries that depend on it
+	users int // number of entries that depend on it
 }
 
 // A Place is the first word and the width of a field in the lookup key.

@@ -12,20 +12,19 @@ type action struct {
 	Params   []vector.Param
 	argWords int
 	code     []instr
-	jumps    bool // whether any instruction jumps
+	jumps    bool // at least one instruction jumps
 	source   *bmv2.SourceInfo
-	entry    uintptr // the address in machine code
+	entry    uintptr // address in machine code
 }
 
 // An instr is a step, or a jump to the instruction at target.
 type instr struct {
 	do     vector.Step
 	target int
-	when   vector.Test // nil: always
+	when   vector.Test // condition of the jump; nil: always
 }
 
-// maxSteps bounds the jumps and nodes of a packet in one control. BMv2 would
-// loop without end.
+// maxSteps limits the jumps and nodes of a packet in one control. BMv2 would loop endlessly.
 const maxSteps = 1 << 20
 
 // run executes a for p with the arguments args.

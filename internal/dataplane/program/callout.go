@@ -38,7 +38,7 @@ type compiled struct {
 	Code *asm.Code
 	refs []unsafe.Pointer
 	outs []callout
-	end  uintptr // the code that ends a run
+	end  uintptr // code at the end of a run
 
 	Ingress, Parse, Egress, deparse uintptr
 }
@@ -51,7 +51,7 @@ type callout struct {
 	next   *parseState // selects the next state
 	test   vector.Test // continue at other if it is true
 	table  *Table      // selects the next action and node
-	inside bool        // in an action in place, with these arguments
+	inside bool        // in an inlined action, with these arguments
 	args   []uint64    //
 
 	fallback *fallback
@@ -134,14 +134,14 @@ type compiler struct {
 	ingress, egress, deparse asm.Label
 	nodes                    map[*node]asm.Label
 	states                   map[*parseState]asm.Label
-	actions                  map[*action]asm.Label // actions of tables
-	queue                    []*action             // actions of tables that are not written yet
+	actions                  map[*action]asm.Label // labels of the actions of tables
+	queue                    []*action             // actions of tables that have not been written
 	sources                  map[*action]*bmv2.Action
-	entries                  map[*uintptr]asm.Label // the parts of a program for Tofino
-	argWords                 int                    // arguments of the action being compiled
-	exits                    bool                   // the action being compiled may exit
+	entries                  map[*uintptr]asm.Label // labels of the parts of a Tofino program
+	argWords                 int                    // number of argument words of the current action
+	exits                    bool                   // the current action may exit
 	result                   *compiled
-	toGo                     func(from string) // leaves the primitive being compiled to Go
+	toGo                     func(from string) // leaves the current primitive to Go
 }
 
 // outLabels are the places where the code continues after a callout.
@@ -181,6 +181,6 @@ func (k *compiler) loadArgs() {
 // primitive may take as much code as its header or union has members.
 const maxCode = 32 << 20
 
-// leaves reports whether the code leaves operations to Go that it could do:
-// because it is too long, or for a test.
+// leaves reports whether operations are left to Go although code supports them: because the code
+// is too long, or for a test.
 func (k *compiler) leaves() bool { return k.Len() > maxCode || k.prog.opts.LeaveToGo }

@@ -169,7 +169,7 @@ func (k *compiler) compileControl(pl *Pipeline, c *bmv2.Config) {
 		k.Jump(k.end)
 		return
 	}
-	k.CmpByte(code.StateExit, 0) // an assertion of the parser
+	k.CmpByte(code.StateExit, 0) // a parser assertion has failed
 	k.JumpIf(asm.NotEqual, k.end)
 	src := c.Pipelines[slices.IndexFunc(c.Pipelines, func(x *bmv2.Pipeline) bool { return x.Name == pl.name })]
 	if k.nodes == nil {
@@ -227,9 +227,9 @@ func (n *node) successors() []*node {
 type graph[N any] struct {
 	*compiler
 	labels map[*N]asm.Label
-	last   asm.Label     // where the graph ends
-	node   func(n *N) *N // writes one node and returns the next to write
-	later  []*N          // nodes with a label that are not written yet
+	last   asm.Label     // label of the end of the graph
+	node   func(n *N) *N // writes a node and returns the next one to write
+	later  []*N          // nodes that have a label but are not written
 }
 
 // write writes all nodes reachable from the first.
@@ -288,7 +288,7 @@ func (g *controlGraph) step(n *node) *node {
 		g.inlined(n.table.Def.Action, n.table.Def.Args)
 		return n.table.Def.next
 	case n.table != nil:
-		// Everything that may follow the lookup needs a label.
+		// Every possible successor of the lookup needs a label.
 		t := n.table
 		for _, next := range n.successors() {
 			g.label(next)

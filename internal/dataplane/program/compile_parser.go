@@ -52,7 +52,7 @@ func (st *parseState) successors() []*parseState {
 type parseGraph struct {
 	graph[parseState]
 	codes  errorCodes
-	counts bool // whether to count the states of a packet
+	counts bool // the parser has loops, so the states of a packet are counted
 }
 
 // state writes a state and returns the state to write next.
@@ -61,7 +61,7 @@ func (g *parseGraph) state(st *parseState, src *bmv2.ParseState) *parseState {
 	defer func() { g.InPlace = false }()
 	for i, op := range st.ops {
 		switch {
-		case src == nil: // the state for no match, added for Tofino
+		case src == nil: // the added state for no match on Tofino
 			g.out(fromNoMatch, callout{parse: op}, g.parsed)
 		case !g.op(src.ParserOps[i]):
 			g.out(fromOp(src.ParserOps[i]), callout{parse: op}, g.parsed)

@@ -14,14 +14,14 @@ type KeyField struct {
 	Name   string
 	Kind   MatchKind
 	Width  int
-	Off    int // the word of the vector
+	Off    int // its word in the vector
 	header *vector.Header
-	always bool     // read even if the header is invalid
+	always bool     // also read if the header is invalid
 	Mask   []uint64 // static, nil if all ones
 
-	Word  int // the first word of the field in the lookup key
+	Word  int // its first word in the lookup key
 	Words int
-	Shift int // within the word; wide fields have none
+	Shift int // its shift in that word; wide fields have none
 }
 
 // A tableKey builds lookup keys. The layout depends on the index. Exact
@@ -29,9 +29,9 @@ type KeyField struct {
 // field last and left-aligned; ternary and range need separate words.
 type tableKey struct {
 	Fields []KeyField
-	order  []int // the fields as they follow in the key
+	order  []int // fields in the order of the key
 	Words  int
-	simple bool // a single word from a single word of the vector
+	simple bool // the key is a word of the vector
 }
 
 func (l *Linker) tableKey(t *bmv2.Table) (*tableKey, error) {
@@ -90,7 +90,7 @@ func (k *tableKey) place(match string) {
 			}
 		}
 	}
-	used := 64 // bits used of the last word
+	used := 64 // used bits of the last word
 	for _, i := range k.order {
 		f := &k.Fields[i]
 		own := match != bmv2.MatchExact && !(match == bmv2.MatchLPM && f.Kind != MatchLPM)

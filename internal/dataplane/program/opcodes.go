@@ -16,7 +16,7 @@ import (
 // code returns false, and has written nothing, for cases that it leaves to the
 // closure.
 type opcode struct {
-	arity int // -1: link checks the number
+	arity int // number of arguments; -1: link checks it
 	on    target
 	link  func(l *Linker, a []*bmv2.Expr) (vector.Step, error)
 	code  func(k *compiler, a []*bmv2.Expr) bool
@@ -27,8 +27,8 @@ type target byte
 
 const (
 	everywhere   target = iota
-	simpleSwitch        // not on Tofino
-	tofino              // not on simple_switch
+	simpleSwitch        // only on simple_switch
+	tofino              // only on Tofino
 )
 
 // ErrUnknownPrimitive is in the error of New for a program that uses an extern

@@ -25,7 +25,7 @@ type Profile struct {
 // A ProfileMember is a call that entries share.
 type ProfileMember struct {
 	Used bool
-	Uses int // entries and groups that refer to it
+	Uses int // number of entries and groups that refer to it
 	Call Call
 }
 

@@ -24,11 +24,11 @@ type Program struct {
 	opts    Env
 	Layout  *vector.Layout
 	Scratch vector.Scratch
-	bits    num.BitWriter // for the deparsers
+	bits    num.BitWriter // writer for the deparsers
 	Std     stdFields
 
-	Compiled *compiled // nil: the closures run
-	Halves   []*Half   // of the pipes, for Tofino
+	Compiled *compiled // nil: closures run
+	Halves   []*Half   // halves of the pipes, for Tofino
 	parser   *Parser
 	Ingress  *Pipeline
 	Egress   *Pipeline
@@ -47,7 +47,7 @@ type Program struct {
 	Meters     map[string]*cell.Meters
 	Filters    map[string]*cell.Filters
 	Calcs      map[string]*hash.Calculation
-	Late       cell.Late // the counters of the packet in egress
+	Late       cell.Late // counters that count the current packet when it leaves
 	ValueSets  map[string]*valueSet
 }
 
@@ -70,7 +70,7 @@ type Half struct {
 	Parser     *Parser
 	Control    *Pipeline
 	Deparser   *deparser
-	ReadsError bool // its control reads parser_err
+	ReadsError bool // the control reads parser_err
 }
 
 // Tofino reports whether the program is for Tofino.

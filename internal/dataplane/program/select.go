@@ -205,8 +205,8 @@ func (st *parseState) run(p *vector.State) int64 {
 // it a caseSet with the members in that select's form.
 type valueSet struct {
 	name    string
-	Width   int // the width of a member, without padding
-	MaxSize int // 0: any
+	Width   int // width of a member without padding
+	MaxSize int // 0: no limit
 	members []*big.Int
 	cases   []*caseSet
 }

@@ -23,7 +23,7 @@ type Table struct {
 	exact   *lookup.Exact
 	lpm     *lookup.LPM
 	ternary *lookup.Ternary
-	Scratch []uint64 // the key of the lookup in progress
+	Scratch []uint64 // key of the current lookup
 	Linear  []linearEntry
 
 	size    int
@@ -34,12 +34,12 @@ type Table struct {
 	// table, for the control plane.
 	byMatch map[string]int32
 
-	Profile  *Profile // of an indirect table
-	selector bool     // groups are allowed
+	Profile  *Profile // profile of an indirect table
+	selector bool     // the profile has groups
 	Def      Call
 	DefUsed  bool // Def is set
-	initial  Call // the default of the program
-	ConstDef bool // Def cannot change
+	initial  Call // the program's default action
+	ConstDef bool // Def must not change
 	// ConstAction is the only action that Def may have, if not nil.
 	ConstAction *action
 	Immutable   bool
@@ -49,14 +49,14 @@ type Table struct {
 
 	actions []*action
 	next    map[*action]*node
-	hasHit  bool // hit and miss decide, not the action
+	hasHit  bool // the next node depends on hit and miss instead of the action
 	hit     *node
 	miss    *node
-	base    *node // the node after a miss without action
+	base    *node // next node after a miss without an action
 
 	Counters bool
-	late     bool       // they count packets that leave
-	Missed   cell.Count // the counter of the default entry
+	late     bool       // count packets when they leave
+	Missed   cell.Count // counter of the default entry
 	Ageing   bool
 	meters   *cell.Meters
 }
@@ -447,7 +447,7 @@ type Call struct {
 // A TableEntry is an entry with its state.
 type TableEntry struct {
 	Used     bool
-	version  uint8 // the version of the handle; it outlives the entry
+	version  uint8 // version of its handle, which outlives the entry
 	Match    []Match
 	Priority int
 	Call     Call
@@ -455,6 +455,6 @@ type TableEntry struct {
 	Idle     time.Duration
 	LastHit  time.Duration
 	constant bool
-	key      []uint64 // in the form of the exact and the lpm index
+	key      []uint64 // in the form of the exact or lpm index
 	prefix   int
 }

@@ -116,7 +116,7 @@ func (t *Table) Entry(h Handle) (*TableEntry, error) {
 	switch {
 	case slot >= len(t.Entries) || !t.Entries[slot].Used:
 		return nil, ErrBadHandle
-	case t.Entries[slot].version != uint8(h>>slotBits): // another entry has taken the place
+	case t.Entries[slot].version != uint8(h>>slotBits): // the slot has a newer entry
 		return nil, ErrExpired
 	}
 	return &t.Entries[slot], nil
