@@ -7,22 +7,21 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// A pipeline without multiplication looks up the congestion index: egress by its
-// measurements, truncated to 4 bits, and ingress the weights of all paths by their
+// Tofino cannot multiply, so programs look the congestion index up. Egress looks the index up by
+// its measurements, truncated to 4 bits. Ingress looks the weights of all paths up by their
 // levels. The controller fills both tables with the values in the manifest.
 
-// levelBits is how wide the level of a path is: all of them are the key of one
-// table of at most 65,536 entries.
+// levelBits returns the width of a path's level. The levels of all paths form the key of one
+// table with at most 65,536 entries.
 func levelBits(paths int) int { return min(4, max(12/paths, min(16/paths, 2))) }
 
-// Levels is into how many levels of congestion a path is sorted; Absent, of a slot
-// without a path, is none of them.
+// Levels returns the number of congestion levels of a path, without Absent.
 func (v *view) Levels() int { return 1<<levelBits(v.N()) - 1 }
 
-// Worst is the level of the most congested path.
+// Worst returns the level of the most congested path.
 func (v *view) Worst() int { return v.Levels() - 1 }
 
-// Absent is the level of a slot that the group does not have.
+// Absent returns the level of slots without a path.
 func (v *view) Absent() int { return v.Levels() }
 
 // LevelTop is the number of a level's highest bit.
@@ -31,7 +30,7 @@ func (v *view) LevelTop() int { return levelBits(v.N()) - 1 }
 // GridsSize is the number of vectors of levels.
 func (v *view) GridsSize() int { return 1 << (levelBits(v.N()) * v.N()) }
 
-// bakeable wants room for two levels beside Absent.
+// bakeable checks for at least two levels besides Absent.
 func bakeable(v *view) error {
 	if v.N() > 8 {
 		return fmt.Errorf("%d paths: the weights of all are looked up in one table of 65536 entries, which leaves %d bit for each path; want at most 8", v.N(), 16/v.N())
@@ -39,8 +38,8 @@ func bakeable(v *view) error {
 	return nil
 }
 
-// index is the congestion index of bytes l and t and a trend of 1 or 2, as a
-// share of its maximum; ok is false where only the controller knows it.
+// index returns the congestion index of bytes l and t and a trend of 1 or 2, as a share of its
+// maximum. ok is false if only the controller knows the polynomial.
 func (v *view) index(l, t, trend int64) (c float64, ok bool) {
 	switch {
 	case v.row.like(signal) == "behaviour":
@@ -76,7 +75,7 @@ func bytesIn(step int64, shift int, full int64) (list []int64) {
 	return list
 }
 
-// cells are the levels of all cells of the table, L counting up fastest.
+// cells returns the levels of all cells of the table. L changes fastest.
 func (v *view) cells() []int {
 	var list []int
 	for V := range int64(2) {
@@ -126,12 +125,12 @@ func (v *view) BakedError() string {
 	return percent(float64(inverted)/pairs) + " of pairs of measurements rank the other way round"
 }
 
-// LevelError is the width of a level.
+// LevelError returns the width of a level.
 func (v *view) LevelError() string {
 	return percent(0.5/float64(v.Levels())) + " of the index at most"
 }
 
-// baked are the tables to fill, by name.
+// baked returns the tables to fill, by name.
 func (v *view) baked() map[string]*manifest.Baked {
 	tables := map[string]*manifest.Baked{}
 	if v.In("measure") {

@@ -23,7 +23,7 @@ const (
 	skeleton kind = "skeleton" // the text that the others contribute to
 )
 
-// kinds are the four columns of a row.
+// kinds lists the four kinds of block of a row.
 var kinds = []kind{granularity, signal, choice, guard}
 
 // allKinds lists the kinds of blocks in the order in which they contribute text:
@@ -36,30 +36,30 @@ var allKinds = append([]kind{part}, kinds...)
 type block struct {
 	Kind  kind   `yaml:"kind"`
 	Name  string `yaml:"name"`
-	About string `yaml:"about"` // one line; "" for what users do not name
+	About string `yaml:"about"` // description in one line; "": users cannot name the block
 
 	Like    string `yaml:"like"`    // the block of p4lb that it is a changed copy of: the generator treats both alike
 	Cannot  string `yaml:"cannot"`  // why the architecture has no such block, and the nearest alternative
 	Instead string `yaml:"instead"` // the granularity that remembers, where no choice sees to flows
 
 	Parts  []string `yaml:"parts"`  // blocks of kind part that it is built on
-	Recirc []string `yaml:"recirc"` // further ones where state comes back by recirculation
-	Ghost  []string `yaml:"ghost"`  // those instead where it comes by the ghost thread
+	Recirc []string `yaml:"recirc"` // additional parts if state returns by recirculation
+	Ghost  []string `yaml:"ghost"`  // parts instead if state returns by the ghost thread
 	// StatePath is a signal's default state path on software switches, "" for recirc.
 	StatePath string `yaml:"state-path"`
 
-	// A signal that exists between the edges of the network alone: elsewhere
-	// switches hash, and do what these parts do.
+	// Edge marks a signal that exists only at the edge of the network. Other switches choose by a
+	// hash, and have the following parts.
 	Edge    bool     `yaml:"edge"`
 	Transit []string `yaml:"transit"`
 
-	// A choice or a granularity reads something about the paths; a signal
-	// gives several things.
+	// Reads names the information about paths that a choice or a granularity needs. Gives lists
+	// the information that a signal provides.
 	Reads string   `yaml:"reads"`
 	Gives []string `yaml:"gives"`
 
-	On  []string `yaml:"granularities"` // that a choice makes sense with
-	Why string   `yaml:"why"`           // and the reason
+	On  []string `yaml:"granularities"` // granularities with which a choice is meaningful
+	Why string   `yaml:"why"`           // reason for the restriction
 
 	Sees    bool   `yaml:"sees-to-flows"` // a choice that does, whatever the granularity
 	CanHash bool   `yaml:"can-hash"`      // a choice that can take its draw from the 5-tuple
@@ -74,19 +74,19 @@ type block struct {
 
 	Check string `yaml:"check"` // one of proofs
 
-	// Attributes are the values that it needs about each candidate path.
+	// Attributes are the values that the block needs about each candidate path.
 	Attributes []attribute `yaml:"attributes"`
 
-	Defaults map[string]string `yaml:"defaults"` // of parameters, where the block changes them
+	Defaults map[string]string `yaml:"defaults"` // defaults of other blocks' parameters that this block changes
 
-	// Parameters are its parameters. One without a unit is declared by another
+	// Parameters are the block's parameters. A parameter without a unit is declared by another
 	// block.
 	Parameters []Param `yaml:"parameters"`
 
-	Order map[kind][]string `yaml:"order"` // of a skeleton: the blocks, as they contribute
+	Order map[kind][]string `yaml:"order"` // for a skeleton: order in which blocks contribute
 
 	file    source
-	outside bool // it is not p4lb's own
+	outside bool // the block belongs to a user
 	once    sync.Once
 	text    *template.Template
 	err     error
@@ -99,10 +99,10 @@ type attribute struct {
 	Meaning string `yaml:"meaning"`
 }
 
-// String is what messages call the block.
+// String returns the name of the block in messages.
 func (b *block) String() string { return strings.TrimSpace(string(b.Kind) + " " + b.Name) }
 
-// template is the block's text, or nil if it has none.
+// template returns the parsed text of the block, or nil if it has none.
 func (b *block) template() (*template.Template, error) {
 	b.once.Do(func() {
 		if strings.Contains(b.file.body(), "{{") {
@@ -118,7 +118,7 @@ func (b *block) defines(name string) bool {
 	return err == nil && t != nil && t.Lookup(name) != nil
 }
 
-// check is the block's proof for a row, if it asks for one.
+// check runs the block's proof for a row, if it names one.
 func (b *block) check(v *view) error {
 	p, ok := proofs[b.Check]
 	if !ok {
@@ -148,15 +148,15 @@ func (b *block) wants(statePath string, transit bool) []string {
 // A source is the text of a file: a YAML header between two lines of dashes, and the
 // rest. Messages use the line numbers of the file.
 type source struct {
-	name string // with its folder
+	name string // name with its folder
 	text string
-	end  int // of the head
+	end  int // end of the head
 }
 
 // fence begins and ends a head.
 const fence = "---\n"
 
-// newSource finds the head.
+// newSource finds the head of a block file.
 func newSource(name, text string) (source, error) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if strings.HasPrefix(text, fence) {
@@ -168,13 +168,13 @@ func newSource(name, text string) (source, error) {
 	return source{}, fmt.Errorf("%s:1: want the head of a block first, between two lines ---", name)
 }
 
-// head is the YAML, behind an empty line so that lines count as in the file.
+// head returns the YAML of the head after an empty line, so that line numbers match the file.
 func (s *source) head() string { return "\n" + s.text[len(fence):s.end] }
 
 // body returns the text after the header.
 func (s *source) body() string { return s.text[min(len(s.text), s.end+len(fence)):] }
 
-// padded is the body behind as many empty lines as the head has.
+// padded returns the body after as many empty lines as the head has.
 func (s *source) padded() string {
 	return strings.Repeat("\n", strings.Count(s.text[:len(s.text)-len(s.body())], "\n")) + s.body()
 }
@@ -184,7 +184,7 @@ func (s *source) wrong(path, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", s.name, cmp.Or(lineOf(s.head(), path), 1), fmt.Errorf(format, args...))
 }
 
-// recirculated is the default of StatePaths, cutCopies the one with short copies.
+// recirculated is the default of StatePaths. cutCopies is the variant with truncated copies.
 const (
 	recirculated = "recirc"
 	cutCopies    = "recirc-cut"

@@ -13,7 +13,7 @@ import (
 // counts too.
 
 const (
-	maxSteps = 1 << 20 // of templates, for one program
+	maxSteps = 1 << 20 // steps of templates for one program
 	maxText  = 8 << 20 // bytes of a template's text
 )
 
@@ -22,14 +22,14 @@ var (
 	errText  = fmt.Errorf("it writes more than %d MiB", maxText>>20)
 )
 
-// A bounded text refuses more than it may hold. It counts steps for all texts of
+// A bounded is a text with a size limit. It also counts the steps of templates, over all texts of
 // a program.
 type bounded struct {
 	bytes.Buffer
 	steps *int
 }
 
-// Write is part of io.Writer.
+// Write implements io.Writer.
 func (b *bounded) Write(text []byte) (int, error) {
 	if *b.steps++; *b.steps > maxSteps {
 		return 0, errSteps
@@ -40,7 +40,8 @@ func (b *bounded) Write(text []byte) (int, error) {
 	return b.Buffer.Write(text)
 }
 
-// turns puts the writing of nothing in front of a list and of all lists in it.
+// turns inserts an empty write before a list and all lists in it, so that each iteration counts
+// as a step.
 func turns(list *parse.ListNode) {
 	if list == nil {
 		return
@@ -62,7 +63,7 @@ func turns(list *parse.ListNode) {
 	list.Nodes = append([]parse.Node{nothing}, list.Nodes...)
 }
 
-// printing are the functions of templates that make long texts of short ones.
+// printing holds the template functions that can make a long text from a short one.
 var printing = template.FuncMap{
 	"print":   func(args ...any) (string, error) { return short(fmt.Sprint(args...)) },
 	"println": func(args ...any) (string, error) { return short(fmt.Sprintln(args...)) },

@@ -11,13 +11,13 @@ import (
 	"github.com/p4lb/p4lb/templates"
 )
 
-// A Catalogue contains blocks, and rows composed of them: those of package templates,
-// optionally extended by a user's. It is immutable.
+// A Catalogue contains blocks, and rows composed of them. They are from package templates, and
+// optionally also from a user. It is immutable.
 type Catalogue struct {
 	software *shelf
 	hardware func() *shelf
 	params   []*Param
-	things   map[string]string // what blocks read and give, for messages
+	things   map[string]string // information that blocks read and give, for messages
 	rows     []Row
 	guarded  []string // rows that are listed with guards as well
 	guards   []string
@@ -34,22 +34,21 @@ type shelf struct {
 // A room is the number of paths that an architecture supports for a row, if it is less
 // than the blocks allow.
 type room struct {
-	Paths   int    `yaml:"paths"`   // of the largest group; 0: there is no program
+	Paths   int    `yaml:"paths"`   // size of the largest group; 0: no program fits
 	Lacks   string `yaml:"lacks"`   // the exhausted resource
 	Nearest string `yaml:"nearest"` // a row that does exist, if no size does
 }
 
-// Standard is the catalogue of p4lb itself, which is read when it is first asked
-// for.
+// Standard returns p4lb's own catalogue, which is loaded on first use.
 var Standard = sync.OnceValue(func() *Catalogue {
 	c, err := load("templates", templates.FS)
 	if err != nil {
-		panic(err) // which the first test would see
+		panic(err) // any test would detect this
 	}
 	return c
 })
 
-// shelf is the blocks of one of folders.
+// shelf returns the blocks of a folder.
 func (c *Catalogue) shelf(folder string) *shelf {
 	if folder == software.folder {
 		return c.software
@@ -113,8 +112,8 @@ func (c *Catalogue) Lookup(name string) (Row, error) {
 	return row, nil
 }
 
-// Compose makes a row of any blocks; "" stands for a guard or a signal of none.
-// If the catalogue has the row, its name and its parameters are taken.
+// Compose makes a row from any blocks; "" means no guard or no signal. If the catalogue contains
+// this row, it has the catalogue's name and parameters.
 func (c *Catalogue) Compose(granularityName, signalName, choiceName, guardName string) (Row, error) {
 	r := Row{Granularity: granularityName, Signal: signalName, Choice: choiceName, Guard: guardName, home: c}
 	r.Signal = cmp.Or(r.Signal, "none")
@@ -194,7 +193,7 @@ type Block struct {
 	About string `json:"about"`
 }
 
-// Blocks lists what rows can be composed of.
+// Blocks lists the blocks for composing rows.
 func (c *Catalogue) Blocks() []Block {
 	var list []Block
 	for _, k := range kinds {
@@ -220,18 +219,18 @@ type architecture struct {
 // A machine describes the switches of an architecture.
 type machine struct {
 	name   string
-	folder string // of the templates
+	folder string // folder of its templates
 
 	software bool // multiplies, divides, and accesses registers as it likes
 
 	// Of Tofino.
 	stages     int
-	recircPort int // of each pipe
-	cellBytes  int // what queue depths count in
+	recircPort int // recirculation port of each pipe
+	cellBytes  int // unit of queue depths in bytes
 	cpuPort    int64
 }
 
-// software is the machine to which the headers of blocks refer.
+// software is the machine for which the heads of blocks are written.
 var software = machine{name: "v1model", folder: "v1model", software: true}
 
 var (
@@ -256,13 +255,12 @@ func CellBytes(arch string) int {
 	return m.cellBytes
 }
 
-// on is the catalogue as it is built for a machine.
+// on returns the catalogue for a machine.
 func (c *Catalogue) on(m machine) *architecture {
 	return &architecture{m, c.shelf(m.folder), c.rooms[m.name]}
 }
 
-// architecture is the catalogue as it is built for one of Archs, for software
-// if that is "".
+// architecture returns the catalogue for one of Archs; "" means v1model.
 func (c *Catalogue) architecture(arch string) (*architecture, error) {
 	m, err := machineOf(arch)
 	if err != nil {
@@ -295,10 +293,10 @@ func (a *architecture) hasRoom(r Row, paths int) error {
 	return fmt.Errorf("no %s for %s with %d paths: not enough %s; want at most %d", r.Name, a.name, paths, lack.Lacks, lack.Paths)
 }
 
-// tick is what times count in on Tofino, in ns.
+// tick is the unit of time on Tofino in ns.
 const tick = 1024
 
-// count is the value of a parameter as the program has it.
+// count converts the value of a parameter to the unit of the program.
 func (a *architecture) count(p *Param, v Value) int64 {
 	if p.Unit == Time && !a.software {
 		return (v.Int + tick/2) / tick

@@ -59,7 +59,7 @@ func (c *Catalogue) check(list []*block, rows *rowFile) error {
 		k.parameters(b)
 		k.text(b)
 	}
-	if len(k.errs) == 0 { // else rows fail for the same reasons
+	if len(k.errs) == 0 { // otherwise rows would fail for the same reasons
 		k.rows(rows)
 	}
 	return errors.Join(k.errs...)
@@ -69,7 +69,7 @@ func (k *checker) wrong(b *block, path, format string, args ...any) {
 	k.errs = append(k.errs, b.file.wrong(path, format, args...))
 }
 
-// shelfOf is where a block stands.
+// shelfOf returns the shelf that contains a block.
 func (k *checker) shelfOf(b *block) *shelf {
 	if slices.Contains(k.software.blocks, b) {
 		return k.software
@@ -77,7 +77,7 @@ func (k *checker) shelfOf(b *block) *shelf {
 	return k.hardware()
 }
 
-// keys wants each key in a block of a kind that makes use of it.
+// keys checks that the kind of the block uses each of its keys.
 func (k *checker) keys(b *block) {
 	for _, x := range []struct {
 		key   string
@@ -117,7 +117,7 @@ func (k *checker) keys(b *block) {
 	}
 }
 
-// parts wants the parts to be there, without a circle, and each to have a use.
+// parts checks that the parts exist, are used and do not form a cycle.
 func (k *checker) parts(b *block, s *shelf) {
 	names := s.names(func(b *block) bool { return b.Kind == part })
 	for key, list := range map[string][]string{"parts": b.Parts, "recirc": b.Recirc, "transit": b.Transit, "ghost": b.Ghost} {
@@ -140,7 +140,7 @@ func (k *checker) parts(b *block, s *shelf) {
 	}
 }
 
-// circleFrom is a way from a part to itself, or nil if there is none.
+// circleFrom returns a cycle of parts that contains the part, or nil.
 func circleFrom(s *shelf, b *block, trail []string) []string {
 	switch {
 	case b == nil || len(trail) > 0 && b.Name != trail[0] && slices.Contains(trail, b.Name):
@@ -177,7 +177,7 @@ func (k *checker) things(b *block) {
 	}
 }
 
-// choice wants a choice's granularities to be there, with the reason.
+// choice checks that a choice's granularities exist and have a reason.
 func (k *checker) choice(b *block) {
 	for i, name := range b.On {
 		if k.lookup(granularity, name) == nil {
@@ -195,7 +195,7 @@ func (k *checker) choice(b *block) {
 	}
 }
 
-// parameters wants each to be declared once, and its values to be of its unit.
+// parameters checks that each parameter is declared once and that its values have its unit.
 func (k *checker) parameters(b *block) {
 	for i := range b.Parameters {
 		p := &b.Parameters[i]
@@ -272,7 +272,7 @@ func paramNames(params []Param) []string {
 	return lists.Map(params, func(p Param) string { return p.Name })
 }
 
-// wantedTexts are the templates that the machinery asks a block for.
+// wantedTexts returns the templates that a block must define.
 func wantedTexts(b *block) []string {
 	switch b.Kind {
 	case granularity:
@@ -292,7 +292,7 @@ func (k *checker) text(b *block) {
 		return
 	}
 	if k.shelfOf(b) != k.software {
-		return // which of them it takes there depends on the row
+		return // the row determines which of them the block needs
 	}
 	for _, name := range wantedTexts(b) {
 		if t == nil || t.Lookup(name) == nil {
@@ -301,7 +301,7 @@ func (k *checker) text(b *block) {
 	}
 }
 
-// rows wants what rows name to be there, and to have a meaning together.
+// rows checks that the blocks and parameters of rows exist and fit together.
 func (k *checker) rows(f *rowFile) {
 	wrong := func(path, format string, args ...any) { k.errs = append(k.errs, f.wrong(path, format, args...)) }
 	names := k.schemeNames()

@@ -25,10 +25,10 @@ var indexes = []struct {
 	{manifest.BySwitch, "", 1, "the switch"},
 }
 
-// Registers are the registers to declare.
+// Registers returns the registers to declare.
 func (v *view) Registers() []register { return v.registers }
 
-// SizeOf is how the program writes the size of a register.
+// SizeOf returns the size of a register as written in the program.
 func (v *view) SizeOf(r register) string {
 	for _, x := range indexes {
 		if x.name == r.Index && x.constant != "" {
@@ -73,7 +73,7 @@ type constant struct {
 	Comment    []string
 }
 
-// Constants are the parameters that the program names.
+// Constants returns the parameters that are constants in the program.
 func (v *view) Constants() []constant {
 	var list []constant
 	for _, p := range v.row.parameters(v.arch, v.params.StatePath) {
@@ -89,7 +89,7 @@ func (v *view) Constants() []constant {
 // wrap breaks a comment into lines.
 func wrap(text string) []string { return plain.Wrap(text, 76) }
 
-// About is the comment at the top of the program.
+// About returns the comment at the top of the program.
 func (v *view) About() []string {
 	r := v.row
 	var lines []string

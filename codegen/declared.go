@@ -53,12 +53,12 @@ func declared(m *manifest.Manifest, text string) error {
 // declarations is a program while its declarations are read.
 type declarations struct {
 	lines   []string
-	widths  map[string]int // of types by name
+	widths  map[string]int // widths of types by name
 	headers []*headerReader
 	tables  []*tableReader
 }
 
-// widthOf is the width of a type, 0 where it is not known.
+// widthOf returns the width of a type, or 0 if it is not known.
 func (d *declarations) widthOf(t syntax.Expr) int {
 	switch t := t.(type) {
 	case *syntax.BaseType:
@@ -99,7 +99,7 @@ func (d *declarations) control(decl *syntax.ControlDecl) error {
 			switch {
 			case i >= 0:
 				d.tables[i].read(local, params)
-			case local.Entries == nil || !local.Entries.Const: // else the program fills it itself
+			case local.Entries == nil || !local.Entries.Const: // otherwise the program fills the table itself
 				return fmt.Errorf("the manifest does not know table %s", name)
 			}
 		}
@@ -107,10 +107,10 @@ func (d *declarations) control(decl *syntax.ControlDecl) error {
 	return nil
 }
 
-// A headerReader puts the fields of a header in the program's order.
+// A headerReader sorts the fields of a header in the program's order.
 type headerReader struct {
 	*manifest.Header
-	said []manifest.HeaderField // by the template
+	said []manifest.HeaderField // fields listed by the template
 }
 
 func (r *headerReader) add(name string, width int, meaning string) {
@@ -121,14 +121,14 @@ func (r *headerReader) add(name string, width int, meaning string) {
 	r.Fields = append(r.Fields, f)
 }
 
-// A tableReader puts the keys and actions of a table in the program's order.
+// A tableReader sorts the keys and actions of a table in the program's order.
 type tableReader struct {
 	*manifest.Table
 	keys    []manifest.Key
 	actions []manifest.Action
 }
 
-// read takes over keys and actions, with the parameters of these.
+// read adds the table's keys, and its actions with their parameters.
 func (r *tableReader) read(t *syntax.TableDecl, params map[string][]*syntax.Param) {
 	if t.Key != nil {
 		for _, k := range t.Key.Elems {
@@ -147,7 +147,7 @@ func (r *tableReader) read(t *syntax.TableDecl, params map[string][]*syntax.Para
 	}
 }
 
-// keyName is the name of a key's field to a controller.
+// keyName returns the name of a key's field for controllers.
 func keyName(k *syntax.KeyElem) string {
 	if a := k.Annotations.Get("name"); a != nil && len(a.Tokens) == 1 {
 		return strings.Trim(a.Tokens[0].Text, `"`)

@@ -11,8 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// ErrUnknown is wrapped by errors about a name that is not there: a scheme, a
-// block or a parameter.
+// ErrUnknown is wrapped by errors about unknown names of schemes, blocks and parameters.
 var ErrUnknown = errors.New("unknown name")
 
 // An unknownError is an unknown name with similar known names.
@@ -36,18 +35,17 @@ func (e *unknownError) Hint() string {
 	return ""
 }
 
-// unknown makes the error for a name that is not among have.
+// unknown returns the error about a name that is not in have.
 func unknown(what, name string, have []string) error {
 	return &unknownError{what, name, have, nearest(name, have)}
 }
 
-// near is unknown with the way out on the same line, for one of several errors.
+// near is unknown with the suggestion on the same line, for one of several errors.
 func near(what, name string, have []string) error {
 	return fmt.Errorf("there is no %s %q%s", what, name, plain.Meant(name, have))
 }
 
-// nearest lists up to three names that a slip of the hand could have turned
-// into name, the closest first.
+// nearest returns up to three names that could be meant by a misspelled name, closest first.
 func nearest(name string, have []string) []string {
 	type candidate struct {
 		name     string

@@ -11,46 +11,46 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// Roles are the places of a switch in the network. Schemes that decide at the
-// edge do so in a leaf, which in a fat tree is called tor.
+// Roles are the roles of a switch in the network. Schemes that decide at the edge do so in
+// leaves. In a fat tree, leaves are called tor.
 var Roles = []string{"leaf", "spine", "tor", "agg", "core"}
 
-// StatePaths are the ways of queue state to ingress: recirculated copies of packets,
-// copies whose payload the clone session cuts off, registers that both pipelines reach
-// (software switches only), or the ghost thread of Tofino 2. simple_switch refuses a
-// clone session with a length, and programs for Tofino cut their copies in any case.
+// StatePaths are the ways in which queue state reaches ingress: recirculated copies of packets;
+// copies whose payload the clone session cuts off; registers that both pipelines can access (only
+// software switches); or the ghost thread of Tofino 2. simple_switch rejects clone sessions with
+// a length. Programs for Tofino always cut their copies.
 var StatePaths = []string{recirculated, cutCopies, "shared", "ghost"}
 
-// MaxPaths is the largest group that a program can be generated for.
+// MaxPaths is the size of the largest group that a program supports.
 const MaxPaths = manifest.MaxPaths
 
-// Params are the options of a program in addition to its row. The zero value gives the
-// papers' programs for groups of up to 4 paths.
+// Params are the options of a program besides its row. The zero value gives the papers' programs
+// for groups of up to 4 paths.
 type Params struct {
-	Arch      string            // one of Archs; "" stands for v1model
-	Ports     int               // paths of the largest group, 2 to MaxPaths; 0 stands for 4
+	Arch      string            // one of Archs; "": v1model
+	Ports     int               // paths of the largest group, 2 to MaxPaths; 0: 4
 	MaxPort   int               // the highest port number in use, 0 where that is not known
 	Set       map[string]string // parameters by name, in their units
-	StatePath string            // one of StatePaths; "" stands for recirc
-	Role      string            // one of Roles; "" stands for leaf
+	StatePath string            // one of StatePaths; "": recirc
+	Role      string            // one of Roles; "": leaf
 	Printed   bool              // keep misprints of the paper
-	IPv6      bool              // forward IPv6 beside IPv4
+	IPv6      bool              // also forward IPv6
 
 	Coeffs  *fitting.Poly // the polynomial of a fitted row; nil: the paper's
-	Runtime bool          // the controller gives the coefficients
+	Runtime bool          // the controller sets the coefficients
 
-	Provenance *Provenance // that the program and its manifest state; nil: none
+	Provenance *Provenance // provenance written into program and manifest; nil: none
 }
 
 // A Provenance describes the generator and the request of a program.
 type Provenance struct {
-	Version string   // of p4lb; "" leaves it out
-	Flags   []string // of p4lb gen beside the scheme's name
+	Version string   // version of p4lb; "": omitted
+	Flags   []string // flags of p4lb gen besides the scheme
 	Blocks  string   // the folder of blocks that are not p4lb's own, "" without
 }
 
-// Licence is what generated programs may be used under, as SPDX names it: the
-// templates' own licence.
+// Licence is the licence of generated programs as an SPDX identifier. It is the licence of the
+// templates.
 const Licence = "Apache-2.0"
 
 // of returns the provenance of a scheme's program. Programs with user blocks have no
@@ -117,7 +117,7 @@ func (r Row) parameters(a *architecture, statePath string) []Param {
 	if err != nil {
 		return nil // an impossible program has no parameters
 	}
-	around := a.lookup(guard, r.Guard) // which there is on every architecture
+	around := a.lookup(guard, r.Guard) // exists on every architecture
 	var list []Param
 	for _, b := range built {
 		for _, declared := range b.Parameters {
@@ -135,9 +135,9 @@ func (r Row) parameters(a *architecture, statePath string) []Param {
 	return list
 }
 
-// blocks lists the row's blocks in the order in which they contribute: parts
-// first, each once. In transit the signal has other parts, and nothing to tell
-// ingress. An architecture may lack a block.
+// blocks lists the row's blocks in the order in which they contribute: parts first, each once. In
+// transit switches the signal has other parts, and does not report to ingress. An architecture
+// may lack a block.
 func (r Row) blocks(a *architecture, statePath string, transit bool) ([]*block, error) {
 	wanted := map[*block]bool{}
 	var want func(b *block, parts []string)
@@ -164,7 +164,7 @@ func (r Row) values(a *architecture, statePath string, set map[string]string) (m
 	return Values(r.parameters(a, statePath), set)
 }
 
-// Values returns the values of parameters by name: those that are set, and the defaults of
+// Values returns the values of all known parameters by name: the values in set, and defaults for
 // the others.
 func Values(known []Param, set map[string]string) (map[string]Value, error) {
 	values := map[string]Value{}

@@ -13,11 +13,11 @@ import (
 // Additional methods for the Tofino templates: sizes of tables that replace
 // arithmetic, and their errors.
 
-// Include is the file that declares the architecture.
+// Include returns the name of the file that declares the architecture.
 func (v *view) Include() string { return v.arch.name + ".p4" }
 
-// SlotBits is the width of slots: where a register holds one beside a time,
-// both are as wide.
+// SlotBits returns the width of slots. If a register stores a slot together with a time, both
+// must have the same width.
 func (v *view) SlotBits() int {
 	switch {
 	case v.Orders():
@@ -28,7 +28,7 @@ func (v *view) SlotBits() int {
 	return 8
 }
 
-// RecircPort is the port of a pipe that recirculates.
+// RecircPort returns the recirculation port of a pipe.
 func (v *view) RecircPort() int { return v.arch.recircPort }
 
 // RecircPorts lists the recirculation ports of the four pipes.
@@ -40,10 +40,10 @@ func (v *view) RecircPorts() string {
 	return strings.Join(list, ", ")
 }
 
-// NoPort stands in for the ports of slots that a group does not have.
+// NoPort is the port of slots that a group does not have.
 func (v *view) NoPort() int { return 511 }
 
-// IndexOf is the type of a register's index.
+// IndexOf returns the type of a register's index.
 func (v *view) IndexOf(r register) string {
 	switch r.Index {
 	case manifest.ByPort:
@@ -69,8 +69,8 @@ func (v *view) InTurn() bool {
 // TakesTurns reports whether a register stores the next path.
 func (v *view) TakesTurns() bool { return v.runs.like(choice) == "round-robin" && !v.InTurn() }
 
-// Kept is the register with the paths that parts of flows have; "" if cells count
-// theirs.
+// Kept returns the register with the paths of flowlets and similar parts of flows; "" if cells
+// are counted instead.
 func (v *view) Kept() string {
 	if v.InTurn() {
 		return ""
@@ -92,7 +92,7 @@ func (v *view) Sorts() bool { return v.Own() || v.In("again") }
 // Own reports whether the switch makes probes.
 func (v *view) Own() bool { return v.In("cpu") }
 
-// draws is how many values a draw has that is shared out among paths.
+// draws is the number of values of a random draw that is divided among paths.
 const draws = 4096
 
 // A share is the part of all draws that lead to one slot of a group of n.
@@ -109,10 +109,10 @@ func (v *view) Shares() []share {
 	return list
 }
 
-// SharesSize is how many there are.
+// SharesSize returns the number of shares.
 func (v *view) SharesSize() int { return len(v.Shares()) }
 
-// SpreadError is how far the worst share is from an even one.
+// SpreadError returns the largest deviation of a path's share from an equal share.
 func (v *view) SpreadError() string {
 	worst := 0.0
 	for _, s := range v.Shares() {
@@ -137,17 +137,17 @@ func (v *view) Wraps() []wrapped {
 	return list
 }
 
-// WrapsSize is how many there are.
+// WrapsSize returns the number of wraps.
 func (v *view) WrapsSize() int { return len(v.Wraps()) }
 
-// Cuts are the places between the paths' grids.
+// Cuts returns the boundaries between the paths' grids.
 func (v *view) Cuts() []int { return v.Slots()[:v.Last()] }
 
-// LowCuts are the cuts of the first 8 paths: as many differences as a group of
-// containers has room for.
+// LowCuts returns the cuts of the first 8 paths. A group of containers has room for as many
+// differences.
 func (v *view) LowCuts() []int { return v.Cuts()[:min(8, v.Last())] }
 
-// HighCuts are the others.
+// HighCuts returns the remaining cuts.
 func (v *view) HighCuts() []int { return v.Cuts()[min(8, v.Last()):] }
 
 // EndParams lists the parameters of set_ends.
@@ -160,7 +160,7 @@ func (v *view) EndParams() string {
 type first struct {
 	Key  string
 	Slot int
-	N    int // of groups of this size
+	N    int // size of the groups
 }
 
 // Firsts returns the statements that find the first path whose cumulated weight
@@ -173,8 +173,8 @@ func (v *view) Firsts() []first {
 	return list
 }
 
-// only is a key of n fields that wants 0 of field i, if there is one, and nothing
-// of the others.
+// only returns a key of n fields that matches 0 in field i, if there is one, and anything in the
+// others.
 func only(n, i int) string {
 	key := slices.Repeat([]string{"_"}, n)
 	if i < n {
@@ -189,10 +189,11 @@ type step struct {
 	Level int
 }
 
-// String is the line's key.
+// String returns the key of the entry.
 func (s step) String() string { return s.key }
 
-// Steps are the lines: level i from i<<shift on, the last without an end.
+// Steps returns the entries of the table: level i begins at i<<shift, and the last level has no
+// end.
 func (v *view) Steps(shift, width int) []step {
 	var list []step
 	mask := (uint64(1)<<width - 1) &^ (uint64(1)<<shift - 1)
@@ -202,7 +203,7 @@ func (v *view) Steps(shift, width int) []step {
 	return append(list, step{"_", 15})
 }
 
-// shiftFor is how far n is shifted to fit into 16 steps.
+// shiftFor returns the shift that reduces n to 16 steps.
 func shiftFor(n int64) int {
 	shift := 0
 	for int64(16)<<shift < n {
@@ -211,19 +212,19 @@ func shiftFor(n int64) int {
 	return shift
 }
 
-// packet is the size of packets that queues are measured in, in bytes.
+// packet is the packet size in bytes for converting queue lengths.
 const packet = 1500
 
-// Cells is the capacity of a queue in cells.
+// Cells returns the capacity of a queue in cells.
 func (v *view) Cells() int64 { return v.Int("qcap") * packet / int64(v.arch.cellBytes) }
 
-// CellShift makes 16 steps of it.
+// CellShift is the shift that divides the capacity into 16 steps.
 func (v *view) CellShift() int { return shiftFor(v.Cells()) }
 
-// CellStep is one step, in cells.
+// CellStep returns the size of a step in cells.
 func (v *view) CellStep() int { return 1 << v.CellShift() }
 
-// tauTicks is the interval that counts as idle.
+// tauTicks returns the interval that counts as idle.
 func (v *view) tauTicks() int64 {
 	if v.poly != nil {
 		return v.poly.T.Max * 1000 / tick
@@ -231,18 +232,18 @@ func (v *view) tauTicks() int64 {
 	return v.Int("tau")
 }
 
-// TickShift makes 16 steps of tau.
+// TickShift is the shift that divides tau into 16 steps.
 func (v *view) TickShift() int { return shiftFor(v.tauTicks()) }
 
-// TickStep is one step, in ticks.
+// TickStep returns the size of a step in ticks.
 func (v *view) TickStep() int { return 1 << v.TickShift() }
 
-// FullStep is the step of a full queue, TauStep that of tau.
+// FullStep returns the step of a full queue, and TauStep the step of tau.
 func (v *view) FullStep() int64 { return min(15, v.Cells()>>v.CellShift()) }
 func (v *view) TauStep() int64  { return min(15, v.tauTicks()>>v.TickShift()) }
 
-// DepthShift turns a queue's cells into ticks where those are asked for, by the
-// rate of the links, as well as a shift can.
+// DepthShift returns the shift that converts cells to ticks, if programs compare times. It
+// approximates the rate of the links.
 func (v *view) DepthShift() int {
 	if !v.Orders() {
 		return 0
@@ -250,12 +251,12 @@ func (v *view) DepthShift() int {
 	return max(0, int(math.Round(math.Log2(v.cellsPerTick()))))
 }
 
-// cellsPerTick is how many cells a link carries in a tick.
+// cellsPerTick returns the number of cells that a link sends per tick.
 func (v *view) cellsPerTick() float64 {
 	return float64(v.values["link"].Int) * tick / 8e9 / float64(v.arch.cellBytes)
 }
 
-// DepthUnit is what queue lengths are in.
+// DepthUnit returns the unit of queue lengths.
 func (v *view) DepthUnit() string {
 	if v.Orders() {
 		return "1024ns"
@@ -263,13 +264,13 @@ func (v *view) DepthUnit() string {
 	return fmt.Sprintf("cells of %d bytes", v.arch.cellBytes)
 }
 
-// DelayError is how far the shift is from the rate.
+// DelayError returns the deviation of the shift from the exact rate.
 func (v *view) DelayError() string {
 	return percent(math.Abs(v.cellsPerTick()/float64(int(1)<<v.DepthShift())-1)) + " of a queue's delay"
 }
 
-// CPUPort is where the controller's packets come in. Device ports are not those
-// of a software switch: unless it was set, it is the PCIe port of pipe 0.
+// CPUPort returns the port of the controller. Device ports differ from those of a software
+// switch: the default is the PCIe port of pipe 0.
 func (v *view) CPUPort() int64 {
 	if _, given := v.params.Set["cpu"]; given || v.arch == nil {
 		return v.Int("cpu")
@@ -277,10 +278,10 @@ func (v *view) CPUPort() int64 {
 	return v.arch.cpuPort
 }
 
-// full is the utilisation of a link that is busy all the time.
+// full is the utilisation of a fully used link.
 const full = 256
 
-// LoadDegrees is DHLB's Table 1 for utilisations.
+// LoadDegrees returns DHLB's Table 1 for utilisations.
 func (v *view) LoadDegrees() []degreeRange {
 	var list []degreeRange
 	from := int64(0)
@@ -295,8 +296,8 @@ func (v *view) LoadDegrees() []degreeRange {
 	return list
 }
 
-// FilterError is the most by which an exponential and a linear decay with the
-// same time constant differ: at its end, 1/e.
+// FilterError returns the largest difference between an exponential and a linear decay with the
+// same time constant: 1/e, at the end of the linear decay.
 func (v *view) FilterError() string { return percent(1 / math.E) }
 
 // Meter returns the name of the filter that measures the rate of a port.
@@ -310,8 +311,8 @@ func (v *view) Meter() string {
 // Ranks reports whether levels carry the slot of their path in the low bits.
 func (v *view) Ranks() bool { return v.row.like(choice) == "least" || v.row.like(choice) == "cautious" }
 
-// LevelWidth is the width of a level: a container of its own where levels are
-// compared, one of 32 bits where a register holds it beside a time.
+// LevelWidth returns the width of a level. Levels that are compared have a separate container. A
+// level stored with a time has 32 bits.
 func (v *view) LevelWidth() int {
 	switch {
 	case v.row.like(signal) == "piggyback":
@@ -322,8 +323,8 @@ func (v *view) LevelWidth() int {
 	return 8
 }
 
-// HoldsLeast reports whether the register of paths takes the path out of the
-// least level itself, which saves a stage: a stateful ALU has 3 bits for a mask.
+// HoldsLeast reports whether the register of paths extracts the path from the smallest level,
+// which saves a stage. A stateful ALU has 3 bits for a mask.
 func (v *view) HoldsLeast() bool {
 	return v.runs.like(choice) == "least" && v.Kept() != "" && v.N() <= 8
 }
@@ -334,8 +335,8 @@ func (v *view) RankParams() string {
 	return inLines(8, list)
 }
 
-// Ranked is the low byte of all levels where ties are decided for a slot: how far
-// a path is behind that, and its own slot.
+// Ranked returns the low byte of all levels if the order of a slot breaks ties: the distance of
+// each path from this slot, and the path's own slot.
 func (v *view) Ranked(first share) string {
 	var list []string
 	for i := range v.N() {
@@ -372,7 +373,7 @@ func (v *view) Rounds() []round {
 // An eighth is a range of utilisations with the Slot of its level.
 type eighth struct{ From, To, Slot int }
 
-// Eighths are the ranges of utilisations that CONGA's 3 bits stand for.
+// Eighths returns the ranges of utilisations for CONGA's 3 bits.
 func (v *view) Eighths() []eighth {
 	var list []eighth
 	for i := range 8 {
@@ -399,18 +400,18 @@ func (v *view) ReportLag() string {
 	return fmt.Sprintf("%.3g KB", v.lag()/1000)
 }
 
-// lag is how many bytes a link carries in T_b.
+// lag returns the number of bytes that a link sends in T_b.
 func (v *view) lag() float64 {
 	return float64(v.values["link"].Int) * float64(v.Int("tb")) * tick / 8e9
 }
 
-// RoomForLag is how many times these bytes Q_PFC is.
+// RoomForLag returns Q_PFC as a multiple of these bytes.
 func (v *view) RoomForLag() string {
 	return fmt.Sprintf("%.2g", float64(v.values["qpfc"].Int)/v.lag())
 }
 
-// ReportPeriod is how often a port's own state is reported at most: T_b, but where
-// that is for RLB's departures Hermes' rates need a report each window only.
+// ReportPeriod returns the least interval between reports of a port's state. It is T_b. If T_b is
+// for RLB's departures, Hermes' rates only need one report per window.
 func (v *view) ReportPeriod() string {
 	if v.In("reroute") && v.runs.like(choice) == "cautious" {
 		return "WINDOW"
@@ -418,8 +419,8 @@ func (v *view) ReportPeriod() string {
 	return "T_B"
 }
 
-// ReportPort is the port that a report is about: the one that the packet leaves
-// at, or where RLB alone asks for it the one it came in at.
+// ReportPort returns the port that a report describes: the packet's egress port, or the ingress
+// port if only RLB needs the report.
 func (v *view) ReportPort() string {
 	if v.In("reroute") && !v.TwoSided() {
 		return "hdr.bridge.port"
@@ -473,7 +474,7 @@ func (v *view) Grouped(statement string) string {
 // Derivative reports whether RLB looks at the growth of queues.
 func (v *view) Derivative() bool { return v.Word("predict") == "derivative" }
 
-// WarnShift is T_warn in intervals dt, as the nearest power of 2.
+// WarnShift returns T_warn in intervals dt, as the nearest power of 2.
 func (v *view) WarnShift() int {
 	return max(0, int(math.Round(math.Log2(v.warnRatio()))))
 }
@@ -482,13 +483,13 @@ func (v *view) warnRatio() float64 {
 	return float64(v.values["twarn"].Int) / float64(max(1, v.values["dt"].Int))
 }
 
-// PredictionError is how far the power of 2 is from the ratio.
+// PredictionError returns the deviation of the power of 2 from the ratio.
 func (v *view) PredictionError() string {
 	return percent(math.Abs(float64(int(1)<<v.WarnShift())/v.warnRatio() - 1))
 }
 
-// Detours are the lines of RLB's walk over the paths: from each, the first in
-// the order of slots that nothing warns about.
+// Detours returns the entries for RLB's walk over the paths: for each path, the first one in the
+// order of slots without a warning.
 func (v *view) Detours() []first {
 	var list []first
 	for n := 2; n <= v.N(); n++ {
@@ -502,7 +503,7 @@ func (v *view) Detours() []first {
 	return list
 }
 
-// DetoursSize is how many there are.
+// DetoursSize returns the number of detours.
 func (v *view) DetoursSize() int { return len(v.Detours()) }
 
 // pairsFlows reports whether that is so.
@@ -510,7 +511,7 @@ func (v *view) pairsFlows() bool {
 	return v.arch.name == tofino2.name && (v.InTurn() || v.Orders() || v.runs.like(choice) == "cautious" || v.runs.like(choice) == "rehash")
 }
 
-// FlowType is the type of a flow's slot.
+// FlowType returns the type of a flow's slot.
 func (v *view) FlowType() string {
 	if v.pairsFlows() {
 		return "bit<15>"

@@ -19,7 +19,7 @@ func (v *view) Classes() bool { return v.row.like(signal) == "classes" && v.Edge
 // KeepsMarks reports whether the share of marked probes of each path is kept.
 func (v *view) KeepsMarks() bool { return v.Marks() && v.Edge() }
 
-// ShareType is the type of a share of marks.
+// ShareType returns the type of a share of marks.
 func (v *view) ShareType() string {
 	if v.Leasts() {
 		return "level_t"
@@ -38,7 +38,7 @@ func (v *view) Picked() string {
 	return "rtt"
 }
 
-// Start is the time that queueing delays are added to.
+// Start returns the time to which queueing delays are added.
 func (v *view) Start() string {
 	if v.OneWay() {
 		return "meta.start"
@@ -57,7 +57,7 @@ func (v *view) Queues() []string {
 	return lists.Map(v.Slots(), func(i int) string { return fmt.Sprint("_", i) })
 }
 
-// QueuesFirst are the queues that are looked at before anything is compared.
+// QueuesFirst returns the queues that are read before the first comparison.
 func (v *view) QueuesFirst() []string {
 	if v.DrawsFirst() {
 		return v.Queues()[:2]
@@ -65,15 +65,15 @@ func (v *view) QueuesFirst() []string {
 	return v.Queues()
 }
 
-// Priorities are the priorities of PFC.
+// Priorities returns the priorities of PFC.
 func (v *view) Priorities() []int { return count(8) }
 
-// Grade is the queue length, in packets, from which a grade begins.
+// Grade returns the queue length in packets at which a grade begins.
 func (v *view) Grade(grade int) int64 {
 	return v.Int("qcap") * v.Int(fmt.Sprint("grade", grade)) / 100
 }
 
-// Enabled is the bit of PFC frames that enables the lossless priority.
+// Enabled returns the bit of PFC frames that enables the lossless priority.
 func (v *view) Enabled() int { return 1 << v.Int("priority") }
 
 // Grades returns the ranges of queue lengths, in cells, of the grades 0 to 3.
@@ -93,14 +93,14 @@ func (v *view) Grades() []eighth {
 	return list
 }
 
-// PausedLevel is the level of paused ports.
+// PausedLevel returns the level of paused ports.
 func (v *view) PausedLevel() int { return 4 * 256 }
 
-// ResumedLevel is the level of a port from the end of a pause to its next departure:
+// ResumedLevel returns the level of a port from the end of a pause to its next departure. It is
 // grade 3, because packets waited.
 func (v *view) ResumedLevel() int { return 3 * 256 }
 
-// Looks are the paths that DrawsFirst looks at.
+// Looks returns the paths that DrawsFirst compares.
 func (v *view) Looks() []string {
 	list := []string{"the first path drawn", "the second path drawn"}
 	if v.Remembers() {
@@ -109,7 +109,7 @@ func (v *view) Looks() []string {
 	return list
 }
 
-// PathKey is what queues are looked up by.
+// PathKey returns the key for looking up queues.
 func (v *view) PathKey() string {
 	if v.Ghost() {
 		return "queue"
@@ -117,7 +117,7 @@ func (v *view) PathKey() string {
 	return "port"
 }
 
-// PathType is the type of what queues are looked up by.
+// PathType returns the type of this key.
 func (v *view) PathType() string {
 	if v.Ghost() {
 		return "qid_t"
@@ -125,7 +125,7 @@ func (v *view) PathType() string {
 	return "PortId_t"
 }
 
-// NoQueue stands in for the queues of slots that a group does not have.
+// NoQueue is the queue of slots that a group does not have.
 func (v *view) NoQueue() int { return 2047 }
 
 // Moves reports whether packets recirculate to move their flow.
@@ -154,31 +154,31 @@ func (v *view) AgainSlot() string {
 // DecideSize is the number of lines of the table that moves flows.
 func (v *view) DecideSize() int { return 2*v.N() + 3 }
 
-// MarkedUp is the increment for a marked acknowledgement, MarkedDown the decrement for
-// an unmarked one.
+// MarkedUp returns the increment for a marked acknowledgement.
 func (v *view) MarkedUp() int64 { return 100 - v.Int("marked") }
 
-// MarkedDown is the share of marks that moves a flow, in percent.
+// MarkedDown returns the decrement for an unmarked acknowledgement, which is the share of marks
+// in percent that moves a flow.
 func (v *view) MarkedDown() int64 { return v.Int("marked") }
 
-// WindowTicks is the window that rates are measured in.
+// WindowTicks returns the window for measuring rates in ticks.
 func (v *view) WindowTicks() int64 { return ((1<<v.Int("window"))*1000 + tick/2) / tick }
 
-// WindowTime is that as a user writes it.
+// WindowTime returns this window in the notation of users.
 func (v *view) WindowTime() string { return fmt.Sprintf("%d us", 1<<v.Int("window")) }
 
-// PacketBytes is the size of packets that queues are measured in.
+// PacketBytes returns the packet size for converting queue lengths.
 func (v *view) PacketBytes() int { return packet }
 
-// CellBytes is what queues count in.
+// CellBytes returns the unit of queue lengths in bytes.
 func (v *view) CellBytes() int { return v.arch.cellBytes }
 
-// ECNCells is the queue that marks probes.
+// ECNCells returns the queue length from which probes are marked.
 func (v *view) ECNCells() int64 { return v.Int("ecnk") * packet / int64(v.arch.cellBytes) }
 
-// ShareError is how far the filter's share of marked probes is from the average
-// of the program for BMv2, over probes that are marked at random: the filter
-// fades by the time that has passed, which for probes is as good as their number.
+// ShareError returns the deviation of the filter's share of marked probes from the average in the
+// program for BMv2, if probes are marked at random. The filter decays with time, which for
+// periodic probes is equivalent to their number.
 func (v *view) ShareError() string {
 	const probes = 20000
 	r := rand.New(rand.NewPCG(1, 1))

@@ -60,21 +60,21 @@ func (v *view) LeafTable(version string) string {
 	return "leaf_of"
 }
 
-// Source is the source address of the packet.
+// Source returns the source address of the packet.
 func (v *view) Source() string { return v.of46("hdr.ipv4.src", "meta.src") }
 
-// Destination is the destination address of the packet.
+// Destination returns the destination address of the packet.
 func (v *view) Destination() string { return v.of46("hdr.ipv4.dst", "meta.dst") }
 
-// Protocol is the number of the protocol behind IP.
+// Protocol returns the number of the protocol above IP.
 func (v *view) Protocol() string { return v.of46("hdr.ipv4.protocol", "meta.protocol") }
 
-// IsIP is the condition that the packet is an IP packet.
+// IsIP returns the condition for IP packets.
 func (v *view) IsIP() string {
 	return v.of46("hdr.ipv4.isValid()", "(hdr.ipv4.isValid() || hdr.ipv6.isValid())")
 }
 
-// DSCP is the DSCP of the packet.
+// DSCP returns the DSCP of the packet.
 func (v *view) DSCP() string { return v.of46("hdr.ipv4.dscp", "dscp") }
 
 // CopyBytes returns the length of the headers in copies that become reports.

@@ -15,7 +15,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/tree"
 )
 
-// rowsFile is the name of a catalogue's rows.
+// rowsFile is the file of a catalogue's rows.
 const rowsFile = "rows.yaml"
 
 // folders hold the files of blocks, one folder for each kind of chip; the meaning
@@ -24,7 +24,7 @@ var folders = []string{software.folder, tofino1.folder}
 
 // A rowFile contains the rows of a catalogue and its other declarations.
 type rowFile struct {
-	Things  map[string]string `yaml:"things"` // that are read and given
+	Things  map[string]string `yaml:"things"` // information that blocks read and give
 	Rows    []Row             `yaml:"rows"`
 	Guarded struct {          // rows that are listed with guards as well
 		Rows   []string `yaml:"rows"`
@@ -54,7 +54,7 @@ func load(name string, dir fs.FS) (*Catalogue, error) {
 	c.hardware = sync.OnceValue(func() *shelf {
 		list, err := readBlocks(name, dir, tofino1.folder)
 		if err != nil {
-			panic(err) // which the first test would see
+			panic(err) // any test would detect this
 		}
 		return new(shelf).with(list)
 	})
@@ -136,7 +136,7 @@ func readBlock(name string, dir fs.FS, file string) (*block, error) {
 	if err := decode(from.name, from.head(), b); err != nil {
 		return nil, err
 	}
-	b.file = from // not before: a head of nothing sets all of a block to nothing
+	b.file = from // set after decoding, because an empty head would reset the block
 	if b.Kind != skeleton && !slices.Contains(allKinds, b.Kind) {
 		return nil, b.file.wrong("$.kind", "%w", near("kind", string(b.Kind), kindNames()))
 	}
@@ -162,7 +162,7 @@ func readRows(name string, dir fs.FS) (*rowFile, error) {
 	return f, err
 }
 
-// declare notes the parameters that blocks declare.
+// declare registers the parameters that blocks declare.
 func (c *Catalogue) declare(list []*block) {
 	for _, b := range list {
 		for i := range b.Parameters {
@@ -193,9 +193,8 @@ func (c *Catalogue) take(f *rowFile) {
 	}
 }
 
-// with returns the shelf with more blocks, in the order in which they contribute: the
-// order of the skeleton's header, then unknown blocks, with parts after the parts that
-// they use.
+// with returns the shelf with additional blocks, in the order in which they contribute: the order
+// in the skeleton's head, then unknown blocks. Parts come after the parts that they use.
 func (s *shelf) with(more []*block) *shelf {
 	all := &shelf{slices.Concat(s.blocks, more), s.skeleton}
 	if i := slices.IndexFunc(all.blocks, func(b *block) bool { return b.Kind == skeleton }); i >= 0 {
@@ -258,8 +257,8 @@ func strays(name string, dir fs.FS) error {
 	return errors.Join(errs...)
 }
 
-// decode reads a file's YAML into a value, strictly. The error names the file
-// and the line, and for a key that there is not the nearest.
+// decode strictly decodes a YAML file into a value. The error names the file and the line, and
+// for an unknown key suggests the nearest one.
 func decode(file, text string, into any) error {
 	_, err := tree.Unmarshal([]byte(text), into)
 	if at, ok := errors.AsType[*tree.Error](err); ok {

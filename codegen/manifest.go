@@ -15,12 +15,12 @@ import (
 // Each block describes its part of the program in its template manifest: YAML with the
 // keys of a manifest.
 
-// About is the comment of the register's declaration.
+// About returns the comment of the register's declaration.
 func (r register) About() string {
 	return cmp.Or(r.Comment, r.Meaning)
 }
 
-// notes are what such a section holds.
+// notes are the contents of a manifest section in a template.
 type notes struct {
 	Types      map[string]int         `json:"types"` // widths of the skeleton's types
 	Registers  []register             `json:"registers"`
@@ -127,7 +127,7 @@ func (v *view) note(b *block) {
 	}
 }
 
-// widthOf is the width of a type of the program.
+// widthOf returns the width of a type of the program.
 func (v *view) widthOf(p4type string) int {
 	if width, ok := v.types[p4type]; ok {
 		return width
@@ -144,13 +144,13 @@ func duration(ns int64) string {
 	return strings.Replace(time.Duration(ns).String(), "µ", "u", 1)
 }
 
-// Fading is the window within which rates fade.
+// Fading returns the window in which rates decay.
 func (v *view) Fading() string { return duration(1000 << v.Int("window")) }
 
-// LinkRate is how fast a link is, in bit/s.
+// LinkRate returns the rate of a link in bit/s.
 func (v *view) LinkRate() int64 { return v.values["link"].Int }
 
-// LeastGap is the flowlet gap, of which DHLB's probes have to be apart twice.
+// LeastGap returns the flowlet gap. DHLB's probes must be at least twice as far apart.
 func (v *view) LeastGap() string {
 	if gap, ok := v.values["gap"]; ok {
 		return ", gap: " + duration(gap.Int)
@@ -161,16 +161,16 @@ func (v *view) LeastGap() string {
 // Forgotten returns the age at which a delay is ignored: 20 lost probes.
 func (v *view) Forgotten() string { return duration(20 * v.values["tpath"].Int) }
 
-// Averaged is the time that shares of marked probes are averaged over.
+// Averaged returns the averaging time for shares of marked probes.
 func (v *view) Averaged() string { return duration(v.values["tpath"].Int * 15 / 2) }
 
-// LimitTask is what RLB's Eq. 5 depends on.
+// LimitTask returns the parameters of RLB's Eq. 5.
 func (v *view) LimitTask() string {
 	return fmt.Sprintf("limit: %d, incast: %d, rate: %d, delay: %s, pause: %d",
 		v.values["rc"].Int, v.values["incast"].Int, v.values["link"].Int, duration(v.values["delay"].Int), v.values["qpfc"].Int)
 }
 
-// RecirculationPorts are the ports by which packets recirculate.
+// RecirculationPorts returns the ports used for recirculation.
 func (v *view) RecirculationPorts() string {
 	var b strings.Builder
 	b.WriteString("ports:\n")

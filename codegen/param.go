@@ -13,22 +13,22 @@ import (
 type Param struct {
 	Name    string   `json:"name" yaml:"name"`
 	Unit    Unit     `json:"unit" yaml:"unit"`
-	Words   []string `json:"words,omitempty" yaml:"words"` // of a Unit OneOf
+	Words   []string `json:"words,omitempty" yaml:"words"` // allowed words, for the unit OneOf
 	Default string   `json:"default" yaml:"default"`
 	Min     string   `json:"min,omitempty" yaml:"min"`
 	Max     string   `json:"max,omitempty" yaml:"max"`
 	Meaning string   `json:"meaning" yaml:"meaning"`
 	Source  string   `json:"source" yaml:"source"` // a short reference to the paper
 
-	Constant string `json:"-" yaml:"constant"` // its name in the program, "" where it is only computed with
-	Type     string `json:"-" yaml:"type"`     // of the constant
-	Of       int64  `json:"-" yaml:"of"`       // the program counts a share in so many parts
+	Constant string `json:"-" yaml:"constant"` // name of its constant in the program; "": only used in computations
+	Type     string `json:"-" yaml:"type"`     // type of the constant
+	Of       int64  `json:"-" yaml:"of"`       // number of parts in which the program counts a share
 }
 
 // A Value is a parameter that has been set.
 type Value struct {
 	Name string `json:"name"`
-	Text string `json:"value"` // as Param's unit writes it
+	Text string `json:"value"` // in the notation of the unit
 	Int  int64  `json:"number"`
 }
 
@@ -74,8 +74,8 @@ func (p *Param) mustParse(text string) int64 {
 // A Unit is the unit of a parameter.
 type Unit string
 
-// The units. Values are kept as integers: times in ns, rates in bit/s, sizes
-// in bytes, shares in percent, everything else as the number it is.
+// The units. Values are integers: times in ns, rates in bit/s, sizes in bytes, shares in percent,
+// and plain numbers.
 const (
 	Time    Unit = "time"
 	Rate    Unit = "rate"
@@ -86,13 +86,13 @@ const (
 	OneOf   Unit = "one of" // a word of Param.Words; the value is its place there
 )
 
-// scales are the multiples that values of a unit are written in.
+// scales holds the multiples in which values of a unit are written.
 var scales = map[Unit]units.Scale{Time: units.Times, Rate: units.Rates, Size: units.Sizes}
 
-// words are what values of a unit that has no multiples are written with.
+// words holds the suffixes of values whose unit has no multiples.
 var words = map[Unit]string{Share: "%", Packets: "packets", Number: ""}
 
-// accepted are examples for messages.
+// accepted holds examples for messages.
 var accepted = map[Unit]string{
 	Time:    "a time such as 1ms, 500us or 2s",
 	Rate:    "a rate such as 40G or 400Mbps",

@@ -12,10 +12,10 @@ import (
 // A polyView is a polynomial as the program writes it.
 type polyView struct {
 	Degree int
-	Width  int // of the accumulator
+	Width  int // width of the accumulator
 	Shift  int
 	Powers []polyPower
-	Groups []polyGroup // by total degree
+	Groups []polyGroup // terms by total degree
 
 	ScalesL     bool // L is not normalised by its own scale
 	LMin, LMax  int64
@@ -34,10 +34,10 @@ type polyGroup struct {
 // A polyPower is a power of a variable that the terms share.
 type polyPower struct{ Name, Value string }
 
-// A Coefficient is one that the controller gives.
+// A Coefficient is a coefficient that the controller sets.
 type Coefficient struct{ Name, Term string }
 
-// Poly is the polynomial of a fitted row.
+// Poly returns the polynomial of a fitted row.
 func (v *view) Poly() *polyView {
 	p := v.polynomial()
 	l := p.LRange()
@@ -62,7 +62,7 @@ func (v *view) Poly() *polyView {
 	return pv
 }
 
-// polynomial is the row's, or one that stands for any the controller may give.
+// polynomial returns the row's polynomial, or a placeholder for the controller's.
 func (v *view) polynomial() fitting.Poly {
 	if !v.params.Runtime {
 		return *v.poly

@@ -14,7 +14,7 @@ type proof struct {
 	about []string // parameters
 }
 
-// predicted are the parameters of RLB's prediction.
+// predicted lists the parameters of RLB's prediction.
 var predicted = []string{"dt", "twarn", "qpfc", "qth", "link", "delay", "incast"}
 
 var proofs = map[string]proof{
@@ -93,7 +93,7 @@ func provesOrdered(*view) error {
 	return errors.Join(QD.fits(64), QD.shifted(16).fits(47))
 }
 
-// provesPrediction bounds RLB's prediction, and wants a range for Q_th.
+// provesPrediction checks the ranges in RLB's prediction, and that Q_th has a range.
 func provesPrediction(v *view) error {
 	qpfc := v.Int("qpfc")
 	if err := errors.Join(
@@ -117,7 +117,8 @@ func provesPrediction(v *view) error {
 
 // Conditions and limits of the blocks for Tofino.
 
-// sampleable wants the two draws and the one memory that there are stages for.
+// sampleable checks that there are at most two draws and one memory, for which there are enough
+// stages.
 func sampleable(v *view) error {
 	if v.row.like(signal) != "queue" {
 		return fmt.Errorf("choice sampled is built for signal queue alone; of %s, choice grid takes the least loaded paths most often", v.row.Signal)
@@ -128,7 +129,7 @@ func sampleable(v *view) error {
 	return nil
 }
 
-// turnable wants cells that are numbered path by path.
+// turnable checks that cells are numbered path by path.
 func turnable(v *view) error {
 	if v.runs.like(granularity) == "adaptive" {
 		return fmt.Errorf("choice round-robin is not built for granularity adaptive; choice uniform is, as in pdlb")
@@ -136,7 +137,7 @@ func turnable(v *view) error {
 	return nil
 }
 
-// weighable wants weights that a table has.
+// weighable checks that a table contains the weights.
 func weighable(v *view) error {
 	if v.row.like(signal) == "queue" || v.row.like(signal) == "marks" {
 		return fmt.Errorf("choice grid is not built for signal %s: its weights are the key of no table; signal behaviour has levels, as in qall-pkt", v.row.Signal)
@@ -144,7 +145,7 @@ func weighable(v *view) error {
 	return nil
 }
 
-// gradeable wants room for the five degrees and Absent in the level of a path.
+// gradeable checks that a path's level has room for five degrees and Absent.
 func gradeable(v *view) error {
 	if levelBits(v.N()) < 3 {
 		return fmt.Errorf("%d paths: the degrees of all are looked up in one table of 65536 entries, 3 bits for each path; want at most 4", v.N())
@@ -152,7 +153,7 @@ func gradeable(v *view) error {
 	return provesLoad(v)
 }
 
-// ranked wants levels that are ranked by their slot.
+// ranked checks that levels are ranked by their slot.
 func ranked(v *view) error {
 	if !slices.Contains([]string{"piggyback", "marks", "occupancy"}, v.row.like(signal)) {
 		return fmt.Errorf("choice least is built for signals piggyback, marks and occupancy; of %s, choice grid takes the least loaded paths most often", v.row.Signal)
@@ -226,7 +227,7 @@ func (a interval) shifted(n uint) interval {
 	return interval{fmt.Sprintf("(%s >> %d)", a.text, n), new(big.Int).Rsh(a.lo, n), new(big.Int).Rsh(a.hi, n)}
 }
 
-// fits wants a to be a bit<width>.
+// fits checks that all values of a fit in a bit<width>.
 func (a interval) fits(width uint) error {
 	if a.lo.Sign() < 0 {
 		return fmt.Errorf("%s reaches down to %s: it must not be negative", a.text, a.lo)

@@ -37,13 +37,13 @@ func templateError(err error) error {
 // breaks reports whether a line is broken before item i of a long list.
 func breaks(i int) bool { return i > 0 && i%3 == 0 }
 
-// alone matches a line of nothing but control actions: it leaves no blank line,
-// its end goes into a comment, so that messages count it.
+// alone matches a line that contains only control actions. It becomes no blank line: its end
+// moves into a comment, so that line numbers in messages stay correct.
 var alone = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^[ \t]*((?:\{\{(?:if|else|end|range|with|/\*)[^}]*\}\})+)[ \t]*\n`)
 })
 
-// render makes the program's text and fills the manifest.
+// render renders the program's text and fills the manifest.
 func (v *view) render() (string, error) {
 	v.describe()
 	v.body = v.execute(v.arch.skeleton, "body")
@@ -130,16 +130,16 @@ func (v *view) Use(name, text string) string {
 	return v.of(b, text)
 }
 
-// UseWith is a template of a part that takes a word, as Text.
+// UseWith executes a template of a part, with a word that it can read as Text.
 func (v *view) UseWith(name, text, word string) string {
 	v.word = word
 	return v.Use(name, text)
 }
 
-// Text is the word given with UseWith.
+// Text returns the word passed to UseWith.
 func (v *view) Text() string { return v.word }
 
-// Now is the time of the packet's arrival, in ingress.
+// Now returns the expression for the packet's arrival time, in ingress.
 func (v *view) Now() string { return v.execute(v.arch.skeleton, "now") }
 
 // Signal is a template of the row's signal.
@@ -148,7 +148,7 @@ func (v *view) Signal(text string) string { return v.of(v.built(v.row, signal), 
 // Guard is a template of the row's guard.
 func (v *view) Guard(text string) string { return v.of(v.built(v.row, guard), text) }
 
-// Choose is the statements that set meta.slot.
+// Choose returns the statements that set meta.slot.
 func (v *view) Choose() string {
 	text := v.of(v.built(v.runs, choice), "choose")
 	if v.arch.software && v.In("candidates") && !v.In("reroute") {
@@ -166,10 +166,10 @@ func (v *view) Decide() string {
 	return v.Unguarded()
 }
 
-// Unguarded is Decide without the guard.
+// Unguarded returns Decide without the guard.
 func (v *view) Unguarded() string { return v.of(v.built(v.runs, granularity), "decide") }
 
-// built is the row's block of a kind as the architecture builds it.
+// built returns the row's block of a kind for the architecture.
 func (v *view) built(r Row, k kind) *block { return v.arch.lookup(k, r.block(k).Name) }
 
 func (v *view) of(b *block, text string) string {
@@ -180,9 +180,8 @@ func (v *view) of(b *block, text string) string {
 	return strings.TrimSpace(v.execute(b, text))
 }
 
-// layOut indents a program by its brackets, and removes what templates leave
-// behind: blank lines that double, or stand next to a brace, and an else on a
-// line of its own.
+// layOut indents a program by its brackets. It removes artefacts of templates: repeated blank
+// lines, blank lines next to braces, and line breaks before else.
 func layOut(text string) string {
 	var lines []string
 	for line := range strings.Lines(strings.TrimSpace(text)) {

@@ -13,18 +13,18 @@ import (
 type Row struct {
 	Name        string            `json:"name" yaml:"name"`
 	Title       string            `json:"title" yaml:"title"`
-	Source      string            `json:"source" yaml:"source"` // where it was published
+	Source      string            `json:"source" yaml:"source"` // publication
 	Granularity string            `json:"granularity" yaml:"granularity"`
 	Signal      string            `json:"signal" yaml:"signal"`
 	Choice      string            `json:"choice" yaml:"choice"`
 	Guard       string            `json:"guard" yaml:"guard"`
-	Defaults    map[string]string `json:"defaults,omitempty" yaml:"defaults"` // where they differ from the block's
+	Defaults    map[string]string `json:"defaults,omitempty" yaml:"defaults"` // defaults that differ from the blocks'
 
 	home  *Catalogue // nil: p4lb's own
-	title string     // with the names of parameters in braces, where it has any
+	title string     // may contain names of parameters in braces
 }
 
-// catalogue is the row's.
+// catalogue returns the catalogue of the row.
 func (r Row) catalogue() *Catalogue {
 	if r.home == nil {
 		return Standard()
@@ -44,7 +44,7 @@ func (r Row) defaults() map[string]string {
 	return values
 }
 
-// titled is the title with the values of parameters in it.
+// titled returns the title with the values of parameters.
 func (r Row) titled(values map[string]string) string {
 	title := r.title
 	if title == "" {
@@ -64,7 +64,7 @@ func (r Row) statePath(arch string) string {
 	return recirculated
 }
 
-// named is the name of the row's block of a kind.
+// named returns the name of the row's block of a kind.
 func (r Row) named(k kind) string {
 	switch k {
 	case granularity:
@@ -159,21 +159,21 @@ func (r Row) Blocks() []Block {
 
 // Of p4lb's own catalogue:
 
-// Lookup is Catalogue.Lookup.
+// Lookup calls Catalogue.Lookup of the standard catalogue.
 func Lookup(name string) (Row, error) { return Standard().Lookup(name) }
 
-// Compose is Catalogue.Compose.
+// Compose calls Catalogue.Compose of the standard catalogue.
 func Compose(granularity, signal, choice, guard string) (Row, error) {
 	return Standard().Compose(granularity, signal, choice, guard)
 }
 
-// Parse is Catalogue.Parse.
+// Parse calls Catalogue.Parse of the standard catalogue.
 func Parse(name string) (Row, error) { return Standard().Parse(name) }
 
-// Names is Catalogue.Names.
+// Names calls Catalogue.Names of the standard catalogue.
 func Names() []string { return Standard().Names() }
 
-// Rows is Catalogue.Rows.
+// Rows calls Catalogue.Rows of the standard catalogue.
 func Rows() []Row { return Standard().Rows() }
 
 // RowsFor lists the rows that exist for an architecture.
@@ -184,5 +184,5 @@ func RowsFor(arch string) []Row {
 	})
 }
 
-// Blocks is Catalogue.Blocks.
+// Blocks calls Catalogue.Blocks of the standard catalogue.
 func Blocks() []Block { return Standard().Blocks() }

@@ -16,15 +16,15 @@ import (
 // A view is the one value that the templates get: a row with its parameters
 // set. Its methods name things, so that the templates need not compute.
 type view struct {
-	row    Row // as asked for
+	row    Row // as requested
 	runs   Row // the row as adapted to the role
 	arch   *architecture
 	params Params
 	values map[string]Value
 	blocks []*block
 
-	poly *fitting.Poly // of a fitted row; nil: at run time
-	cmax int64         // its maximum
+	poly *fitting.Poly // polynomial of a fitted row; nil: set at run time
+	cmax int64         // maximum of the polynomial
 
 	types     map[string]int
 	places    map[string]string
@@ -32,10 +32,10 @@ type view struct {
 	words     map[string]bool // names that the body has
 	mentioned []string        // names that comments have
 	manifest  manifest.Manifest
-	registers []register // its registers, as the program declares them
+	registers []register // registers as declared in the program
 	word      string
 	using     []string // templates that are being executed
-	steps     int      // that they have taken
+	steps     int      // number of template steps so far
 	err       error    // the first of a template that a method has called
 }
 
@@ -51,7 +51,7 @@ func newView(row Row, p Params) (*view, error) {
 		return nil, err
 	}
 	if p.StatePath == "ghost" {
-		// The ghost thread is Tofino 2's and knows queue lengths alone.
+		// The ghost thread exists only on Tofino 2, and knows only queue lengths.
 		if arch.name != tofino2.name {
 			return nil, errors.New("state path ghost: the ghost thread is Tofino 2's, of t2na; want recirc")
 		}
@@ -67,7 +67,7 @@ func newView(row Row, p Params) (*view, error) {
 		v.runs.Granularity, v.runs.Choice = "flow", "hash"
 	}
 	if _, err := row.blocks(arch, p.StatePath, false); err != nil {
-		return nil, err // of a row without leaves, nor are there spines
+		return nil, err // also for a row without leaves, which has no spines either
 	}
 	if v.blocks, err = v.runs.blocks(arch, p.StatePath, v.transit()); err != nil {
 		return nil, err
@@ -93,11 +93,11 @@ func newView(row Row, p Params) (*view, error) {
 	return v, nil
 }
 
-// maxPort is the highest port that can have an interface: the programs use some
-// above it to bring packets round.
+// maxPort is the highest port with an interface. Programs use some ports above it for
+// recirculation.
 const maxPort = 499
 
-// complete fills in defaults and refuses unknown parameters.
+// complete fills in defaults, and returns an error for unknown parameters.
 func (p *Params) complete(row Row) error {
 	p.Ports = cmp.Or(p.Ports, 4)
 	p.StatePath = cmp.Or(p.StatePath, row.statePath(p.Arch))
@@ -146,7 +146,7 @@ func (v *view) fit() error {
 	default:
 		p, ok := fitting.Paper(degree, v.params.Printed)
 		if !ok {
-			v.params.Runtime = true // the paper prints none: the controller gives them
+			v.params.Runtime = true // the paper prints no coefficients: the controller sets them
 			return nil
 		}
 		p = p.WithTau(v.values["tau"].Int / 1000)
@@ -162,7 +162,7 @@ func (v *view) fit() error {
 	return nil
 }
 
-// title is the row's, with the values of its parameters.
+// title returns the title of the row with the values of its parameters.
 func (v *view) title() string {
 	values := map[string]string{}
 	for name, value := range v.values {
@@ -171,26 +171,26 @@ func (v *view) title() string {
 	return v.row.titled(values)
 }
 
-// N is the size of the largest group.
+// N returns the size of the largest group.
 func (v *view) N() int { return v.params.Ports }
 
-// Last is the last slot.
+// Last returns the last slot.
 func (v *view) Last() int { return v.params.Ports - 1 }
 
-// Penultimate is the slot before it.
+// Penultimate returns the slot before the last.
 func (v *view) Penultimate() int { return v.params.Ports - 2 }
 
-// Slots are the paths of the largest group.
+// Slots returns the slots of the largest group.
 func (v *view) Slots() []int { return count(v.params.Ports) }
 
 // Turns number the other paths that a rerouted packet may be offered, from 1.
 func (v *view) Turns() []int { return count(v.params.Ports)[1:] }
 
-// Draws are the random paths of a sampled choice, all there are at most.
+// Draws returns the random draws of a sampled choice, at most one for each path.
 func (v *view) Draws() []int { return count(min(int(v.Int("d")), v.N())) }
 
-// Drawn are the draws of a shuffle: as many as a sampled choice looks at, or
-// until an ordered one has found enough.
+// Drawn returns the draws of a shuffle: as many as a sampled choice compares, or all for an
+// ordered choice.
 func (v *view) Drawn() []int {
 	if v.Few() {
 		return v.Slots()
@@ -198,7 +198,7 @@ func (v *view) Drawn() []int {
 	return v.Draws()
 }
 
-// Memories are the paths that a sampled choice remembers.
+// Memories returns the remembered paths of a sampled choice.
 func (v *view) Memories() []int { return count(int(v.Int("m"))) }
 
 func count(n int) []int {
@@ -209,7 +209,7 @@ func count(n int) []int {
 	return list
 }
 
-// Before is k-1.
+// Before returns k-1.
 func (v *view) Before(k int) int { return k - 1 }
 
 // Few reports whether an ordered choice looks for fewer paths than there are.
@@ -218,7 +218,7 @@ func (v *view) Few() bool { return v.runs.like(choice) == "ordered" && int(v.Int
 // Shuffles reports whether paths are drawn without repeats.
 func (v *view) Shuffles() bool { return v.runs.like(choice) == "sampled" || v.Few() }
 
-// Int is the value of a parameter as the program has it.
+// Int returns the value of a parameter in the unit of the program.
 func (v *view) Int(name string) int64 {
 	value, ok := v.values[name]
 	if !ok {
@@ -227,7 +227,7 @@ func (v *view) Int(name string) int64 {
 	return v.arch.count(v.row.catalogue().param(name), value)
 }
 
-// Word is the value of a parameter as a user writes it.
+// Word returns the value of a parameter in the notation of users.
 func (v *view) Word(name string) string { return v.values[name].Text }
 
 // Cut reports whether the clone session cuts off the payload of reports.
@@ -236,7 +236,7 @@ func (v *view) Cut() bool { return v.params.StatePath == cutCopies }
 // Shared reports whether egress writes what ingress reads.
 func (v *view) Shared() bool { return v.params.StatePath == "shared" }
 
-// Reported is the annotation of metadata that goes into reports.
+// Reported returns the annotation of metadata that reports carry.
 func (v *view) Reported() string {
 	if v.In("report") {
 		return "@field_list(FIELDS_REPORT)"
@@ -269,7 +269,7 @@ func (v *view) OneWay() bool { return v.row.like(signal) == "one-way" }
 // Memory reports whether the granularity remembers the path of a flow.
 func (v *view) Memory() bool { return v.runs.block(granularity).Holds != "" }
 
-// Holds is the register that keeps the path of a flow.
+// Holds returns the register with the path of a flow.
 func (v *view) Holds() string {
 	if name := v.runs.block(granularity).Holds; name != "" {
 		return name
@@ -298,7 +298,7 @@ func (v *view) Load() string { return v.row.block(signal).Load.Register }
 // LoadSymbol returns the paper's symbol for it.
 func (v *view) LoadSymbol() string { return v.row.block(signal).Load.Symbol }
 
-// positive are the signals whose weights are at least 1.
+// positive lists the signals whose weights are at least 1.
 var positive = []string{"behaviour", "fitted", "queue", "marks"}
 
 // WeightsVanish reports whether the weights of all paths may be 0.
@@ -328,9 +328,9 @@ func (v *view) Candidate(slot int) string {
 	return b.String()
 }
 
-// DrawsFirst reports whether two paths are drawn, and then the queues of these
-// and of the one remembered looked at: there are no containers for the queues of
-// more than 8 paths.
+// DrawsFirst reports whether the program first draws two paths and then reads the queues of these
+// and of the remembered path. There are not enough containers for the queues of more than 8
+// paths.
 func (v *view) DrawsFirst() bool {
 	return !v.arch.software && v.runs.like(choice) == "sampled" && v.runs.like(granularity) == "packet" && v.N() > 8
 }
@@ -358,7 +358,7 @@ func (v *view) CandidateParams() string {
 	return inLines(4, list)
 }
 
-// inLines joins a list of parameters with so many to a line.
+// inLines joins a list of parameters, n per line.
 func inLines(n int, list []string) string {
 	var lines []string
 	for chunk := range slices.Chunk(list, n) {
@@ -370,13 +370,13 @@ func inLines(n int, list []string) string {
 // A register is one of the manifest, and how the program declares it.
 type register struct {
 	manifest.Register
-	Type    string `json:"type"`    // in the program
-	Start   string `json:"start"`   // what all cells start with, there
+	Type    string `json:"type"`    // type in the program
+	Start   string `json:"start"`   // initial value of all cells in the program
 	Local   bool   `json:"local"`   // a control declares it
-	Comment string `json:"comment"` // in the program; "": the meaning
+	Comment string `json:"comment"` // comment in the program; "": the meaning
 }
 
-// CMax is the largest congestion index of QALL.
+// CMax returns the largest congestion index of QALL.
 func (v *view) CMax() int64 {
 	switch {
 	case v.params.Runtime:
@@ -387,11 +387,11 @@ func (v *view) CMax() int64 {
 	return 255 * v.Int("tau") * 2
 }
 
-// runtimeMax is C_max where the controller gives the coefficients: it scales
-// them so that the maximum of its polynomial is this.
+// runtimeMax is C_max if the controller sets the coefficients. The controller scales them so that
+// the polynomial has this maximum.
 const runtimeMax = 1000
 
-// WMin is the least weight of QALL: with 0 a port would get no traffic, and
+// WMin returns the least weight of QALL. A port with weight 0 would get no traffic, and would
 // never be measured again.
 func (v *view) WMin() int64 { return max(1, v.CMax()>>8) }
 
@@ -401,13 +401,13 @@ func (v *view) WindowBytes() int64 {
 	return max(1, bytes.Quo(bytes, big.NewInt(8_000_000)).Int64())
 }
 
-// Rate is the rate of the links, for comments.
+// Rate returns the rate of the links, for comments.
 func (v *view) Rate() string { return v.values["link"].Text }
 
-// CEReciprocal is 8·2³²/WindowBytes, which turns bytes into eighths.
+// CEReciprocal returns 8·2³²/WindowBytes, which converts bytes to eighths.
 func (v *view) CEReciprocal() int64 { return 8 << 32 / v.WindowBytes() }
 
-// RateLimit is the share r of WindowBytes.
+// RateLimit returns the share r of WindowBytes.
 func (v *view) RateLimit() int64 { return v.WindowBytes() * v.Int("r") / 100 }
 
 // A degreeRange is one column of DHLB's Table 1, in bytes.
@@ -416,8 +416,8 @@ type degreeRange struct {
 	Degree   int
 }
 
-// Degrees is DHLB's Table 1 for the rate of the links. A utilisation on a
-// boundary belongs to the range above it.
+// Degrees returns DHLB's Table 1 for the rate of the links. A utilisation on a boundary belongs
+// to the range above it.
 func (v *view) Degrees() []degreeRange {
 	var list []degreeRange
 	full, from := v.WindowBytes(), int64(0)
@@ -432,8 +432,8 @@ func (v *view) Degrees() []degreeRange {
 	return append(list, degreeRange{from, 1<<32 - 1, 0})
 }
 
-// ProbePeriods is the range of DHLB's probe period, for the controller. The
-// paper wants twice the flowlet gap at least, or flowlets move too fast.
+// ProbePeriods returns the range of DHLB's probe period, for the controller. The paper requires
+// at least twice the flowlet gap, because flowlets would otherwise move too fast.
 func (v *view) ProbePeriods() string {
 	least := "0us"
 	if gap, ok := v.values["gap"]; ok {
@@ -442,7 +442,7 @@ func (v *view) ProbePeriods() string {
 	return fmt.Sprintf("%s to %s, theta %s", least, v.Word("tmax"), v.Word("theta"))
 }
 
-// QTh is RLB's Q_th: given, or d·C, the lower end of its range.
+// QTh returns RLB's Q_th: the given value, or d·C, the lower end of its range.
 func (v *view) QTh() int64 {
 	if given := v.Int("qth"); given != 0 {
 		return given
@@ -450,7 +450,7 @@ func (v *view) QTh() int64 {
 	return v.linkBytes()
 }
 
-// RecirculationTime returns how long a byte takes to recirculate, in us/2^32.
+// RecirculationTime returns the recirculation time of a byte in us/2^32.
 func (v *view) RecirculationTime() int64 { return (8_000_000 << 32) / v.Int("rcrate") }
 
 // linkBytes returns d·C in bytes: the data in flight when a warning is sent.
