@@ -54,15 +54,25 @@ type foreignStep struct {
 
 // TestServeForeignClients repeats what unmodified controllers sent to a network in
 // virtual time, and expects the answers that they accepted: p4runtime-shell, the library
-// of the P4 tutorials, p4-utils and simple_switch_CLI.
+// of the P4 tutorials, p4-utils and simple_switch_CLI, and p4runtime-go-client.
 func TestServeForeignClients(t *testing.T) {
+	for file, want := range map[string]int{"lab-clients.jsonl": 4, "lab-clients-go.jsonl": 1} {
+		t.Run(file, func(t *testing.T) {
+			if clients := replay(t, foreignSteps(t, file)); clients != want {
+				t.Errorf("%d clients, want %d", clients, want)
+			}
+		})
+	}
+}
+
+// replay repeats steps in a run, and returns the number of clients.
+func replay(t *testing.T, steps []foreignStep) (clients int) {
 	r, pages, _ := serving(&Serve{Every: 10 * time.Millisecond, Wait: 1, Timeout: time.Minute})
 	var work sync.WaitGroup
-	clients := 0
 	work.Go(func() {
 		page := <-pages
 		c := &foreignClient{t: t, page: page, switches: listOf(t, page)}
-		for _, s := range foreignSteps(t) {
+		for _, s := range steps {
 			if s.Client != "" {
 				clients++
 			}
@@ -78,17 +88,15 @@ func TestServeForeignClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	work.Wait()
-	if clients != 4 {
-		t.Errorf("%d clients", clients)
-	}
 	if alerts := strings.Join(c.Rows[0].Runs[0].Alerts, "\n"); !strings.Contains(alerts, "own controllers drove the switches") {
 		t.Error(alerts)
 	}
+	return clients
 }
 
-func foreignSteps(t *testing.T) (list []foreignStep) {
+func foreignSteps(t *testing.T, name string) (list []foreignStep) {
 	t.Helper()
-	file, err := os.Open("../../testdata/oracle/lab-clients.jsonl")
+	file, err := os.Open("../../testdata/oracle/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,6 +202,9 @@ func (c *foreignClient) call(s foreignStep) {
 	ctx := context.Background()
 	client := c.client(s.Switch)
 	switch s.Call {
+	case "Capabilities":
+		got, err := client.Capabilities(ctx, &p4v1.CapabilitiesRequest{})
+		c.compare(s, got, err, s.Answer, &p4v1.CapabilitiesResponse{})
 	case "Write":
 		m := &p4v1.WriteRequest{}
 		c.parse(s.Request, m)
