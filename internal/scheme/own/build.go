@@ -134,11 +134,8 @@ func compile(files fs.FS, program, shown, arch string, includes, defines []strin
 		return "/" + name
 	}
 	compiled, err := p4.Compile(files, name, o)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case compiled.Config == nil:
-		return nil, fmt.Errorf("%s has no main: want a program that instantiates its architecture's package", shown)
 	}
 	return compiled, nil
 }

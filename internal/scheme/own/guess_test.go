@@ -124,6 +124,8 @@ func TestRegistersOfProgram(t *testing.T) {
 		call("register_write", array("depths"), field("standard_metadata", "egress_port"), depth),
 		call("register_read", field("standard_metadata", "egress_spec"), array("ports"), field("standard_metadata", "ingress_port")),
 		call("register_write", array("other"), param(0), constant("0x1")),
+		call("assign", field("standard_metadata", "egress_spec"), field("m", "out")),
+		call("register_write", array("remembered"), field("m", "slot"), field("m", "out")),
 		call("assign", field("m", "age"), op("-", clock, constant("0x1"))),
 		call("register_write", array("ages"), param(0), field("m", "age")),
 		call("clone_ingress_pkt_to_egress", constant("0x5")), call("clone_egress_pkt_to_egress", constant("0xff")), call("clone_ingress_pkt_to_egress", constant("0x5")),
@@ -139,9 +141,10 @@ func TestRegistersOfProgram(t *testing.T) {
 			manifest.Register{Index: manifest.ByPort, Content: manifest.Content{Kind: manifest.QueueLength, Unit: manifest.Packets}},
 			"its index is the egress port, it stores a queue length",
 		},
-		"ports": {manifest.Register{Index: manifest.ByPort, Content: manifest.Content{Kind: manifest.Port}}, "its index is the ingress port, it becomes the egress port"},
-		"other": {manifest.Register{Content: manifest.Content{Kind: manifest.Opaque}}, ""},
-		"ages":  {manifest.Register{Content: manifest.Content{Kind: manifest.Opaque}}, ""}, // computed from the clock, not a time
+		"ports":      {manifest.Register{Index: manifest.ByPort, Content: manifest.Content{Kind: manifest.Port}}, "its index is the ingress port, it becomes the egress port"},
+		"remembered": {manifest.Register{Index: manifest.ByFlow, Content: manifest.Content{Kind: manifest.Port}}, "its index is a hash, it becomes the egress port"},
+		"other":      {manifest.Register{Content: manifest.Content{Kind: manifest.Opaque}}, ""},
+		"ages":       {manifest.Register{Content: manifest.Content{Kind: manifest.Opaque}}, ""}, // computed from the clock, not a time
 	} {
 		r, why := g.register(name)
 		if r.Name != name || r.Index != want.r.Index || r.Kind != want.r.Kind || r.Unit != want.r.Unit || why != want.why {
