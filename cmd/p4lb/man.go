@@ -18,7 +18,7 @@ func newMan(c *cli.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
 		Short:  "Write the manual pages",
-		Hidden: true, // for packages; users have --help
+		Hidden: true, // only for packaging; users have --help
 		Long: `Man writes the help of each verb as a manual page into the folder DIR, which it
 creates if missing: p4lb.1, p4lb-gen.1 and so on.`,
 		Args: cli.WantArgs(1, 1, "a folder"),

@@ -29,7 +29,7 @@ func (r deviceRegisters) Write(_ context.Context, name string, from, to int, val
 	return nil
 }
 
-// Clock is the time since the device began, as its timestamps have it.
+// Clock returns the time since the device started, on which its timestamps are based.
 func (r deviceRegisters) Clock(context.Context) (time.Duration, error) { return r.dev.Elapsed(), nil }
 
 // PortCounts returns the packets that the ports of the device received, sent and

@@ -1,6 +1,5 @@
-// Package embedded is the target that needs nothing: every switch of a plan is
-// a p4rt.Device with its server in this process, joined by the links of the
-// topology.
+// Package embedded is the target without external programs: every switch of a plan is a
+// p4rt.Device with its server in this process, and the topology's links connect them.
 package embedded
 
 import (
@@ -28,32 +27,31 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// Options are how the switches run. The zero value serves P4Runtime and Thrift
-// at the addresses of the topology, and moves packets in real time.
+// Options configure the switches. With the zero value they serve P4Runtime and Thrift at the
+// addresses of the topology, and move packets in real time.
 type Options struct {
-	// Load links a program; nil stands for BMv2 JSON, read once for all
-	// switches that run it.
+	// Load links a program; nil: BMv2 JSON, which is parsed once for all switches that run it.
 	Load func(program []byte, o dataplane.Options) (*dataplane.Switch, error)
 	// Memory: connections within the process, no addresses.
 	Memory bool
 	// AnyPort uses free ports instead of the topology's.
 	AnyPort bool
-	// Still: links move no packets; a simulator takes the data planes.
+	// Still: links move no packets, because a simulator drives the data planes.
 	Still bool
 	// Simulator, if not nil, returns the simulator of a switch, with Still.
 	Simulator func(sw string) p4rt.Simulator
-	// Host opens the switch's end of a host's link; nil makes hosts that send and
-	// receive by Host alone.
+	// Host opens the switch's end of a host's link; nil: hosts send and receive only through
+	// Host.
 	Host func(name string) (p4rt.Port, error)
-	// Rates: links take as long as their rate and delay say. Without them, links
-	// between hosts from outside are as fast as they go.
+	// Rates: links apply their rates and delays. Without it, links of external hosts are as fast
+	// as possible.
 	Rates bool
 	// Captures, where set, get the packets of every port.
 	Captures *ports.Captures
 	// BfRt serves Tofino programs over BfRt instead of P4Runtime, and the
 	// controller uses it. Thrift is then not served.
 	BfRt bool
-	// Priorities is the number of queues of each port; 0 stands for 1.
+	// Priorities is the number of queues of each port; 0: 1.
 	Priorities int
 	// ClockStep sets the clocks apart: the n-th switch's clock is n times this ahead.
 	ClockStep time.Duration
@@ -63,7 +61,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// protocol is what controllers speak to the switches.
+// protocol returns the protocol for controllers.
 func (o *Options) protocol() string {
 	if o.BfRt {
 		return "BfRt"
@@ -81,7 +79,7 @@ type Target struct {
 	mu     sync.Mutex
 	nodes  map[string]*node
 	links  map[linkEnds][]wire
-	down   map[linkEnds]bool // as the last plan has them
+	down   map[linkEnds]bool // links that are down in the last plan
 	hosts  map[string]*Host
 	closed bool
 	taken  []string // occupied Thrift addresses, with their switches
@@ -89,7 +87,7 @@ type Target struct {
 
 var _ target.Target = (*Target)(nil)
 
-// New makes a target without switches.
+// New returns a target without switches.
 func New(o Options) *Target {
 	if o.Load == nil {
 		o.Load = sharedLoader()
@@ -98,7 +96,7 @@ func New(o Options) *Target {
 	return &Target{opts: o, speaker: tofino.NewSpeaker(), nodes: map[string]*node{}, links: map[linkEnds][]wire{}, down: map[linkEnds]bool{}, hosts: map[string]*Host{}}
 }
 
-// Name is embedded.
+// Name returns embedded.
 func (t *Target) Name() string { return "embedded" }
 
 // Start creates missing switches and links, and takes down or up the links that differ
@@ -153,7 +151,7 @@ func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 	return nil
 }
 
-// tellTaken tells once of all addresses for Thrift that could not be had.
+// tellTaken logs once all Thrift addresses that are in use.
 func (t *Target) tellTaken() {
 	if len(t.taken) > 0 {
 		t.opts.Log.Warn("no Thrift at addresses that are taken: --any-port takes free ones", "addresses", strings.Join(t.taken, ", "))
@@ -161,7 +159,7 @@ func (t *Target) tellTaken() {
 	t.taken = nil
 }
 
-// join makes a link. A host outside of this process has only a switch's end.
+// join creates a link. A link to an external host has only the switch's end.
 func (t *Target) join(l fabric.Link) []wire {
 	for _, e := range []struct{ here, there fabric.End }{{l.A, l.B}, {l.B, l.A}} {
 		if t.opts.Host != nil && t.nodes[e.there.Node] == nil {
@@ -182,7 +180,7 @@ func (t *Target) join(l fabric.Link) []wire {
 	return []wire{made.a, made.b}
 }
 
-// attach gives an end of a link to the switch or host there.
+// attach passes an end of a link to its switch or host.
 func (t *Target) attach(l fabric.Link, at fabric.End, w wire) {
 	n := t.nodes[at.Node]
 	if n == nil {
@@ -194,7 +192,7 @@ func (t *Target) attach(l fabric.Link, at fabric.End, w wire) {
 	switch {
 	case t.opts.Rates:
 		e.bits = uint64(l.Rate)
-	case t.opts.Host != nil: // as fast as it goes, whatever the plan sets its queues to
+	case t.opts.Host != nil: // as fast as possible, whatever queue rates the plan has
 		e.bits = math.MaxInt64
 	}
 	n.ends = append(n.ends, e)

@@ -81,8 +81,7 @@ func (t *Target) setPortRate(at fabric.End, bits uint64) {
 	}
 }
 
-// A trace records which ports send marked packets: those that end in the marker
-// and a number.
+// A trace records which ports send marked packets, which end in the marker and a number.
 type trace struct {
 	marker []byte
 
@@ -90,10 +89,10 @@ type trace struct {
 	hops map[uint32][]fabric.End
 }
 
-// most is how many hops of a packet are recorded: it may be in a loop.
+// most is the number of recorded hops of a packet, which may loop.
 const most = 64
 
-// sent records that a port sends a packet. A nil trace records nothing.
+// sent records that a port has sent a packet. A nil trace records nothing.
 func (r *trace) sent(at fabric.End, packet []byte) {
 	if r == nil || len(packet) < len(r.marker)+4 || at.Node == "" {
 		return

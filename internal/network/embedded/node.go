@@ -26,15 +26,15 @@ type node struct {
 	target *Target
 	sw     fabric.Switch
 	seed   uint64
-	ahead  time.Duration // of the clock
+	ahead  time.Duration // offset of the clock
 	cpu    uint32
 	arch   manifest.Arch
 	looped []uint32 // ports in loopback
 	ends   []portEnd
 
 	stopped bool   // on purpose
-	failed  error  // of the last start
-	address string // of the first start, kept for later ones
+	failed  error  // error of the last start
+	address string // address of the first start, reused by later ones
 
 	dev            *p4rt.Device   // nil: it does not run
 	server         *p4rt.Server   // nil: it serves BfRt
@@ -42,14 +42,14 @@ type node struct {
 	thrift         *thrift.Server
 	grpc           net.Listener
 	thriftListener net.Listener
-	memory         *bufconn.Listener // the same as grpc, where connections are in memory
+	memory         *bufconn.Listener // in-memory listener, instead of grpc
 	serving        sync.WaitGroup
 }
 
 type portEnd struct {
 	port uint32
 	wire wire
-	bits uint64 // per second that the port sends; 0: as its queues say
+	bits uint64 // rate of the port in bit/s; 0: only the queues limit it
 }
 
 // why returns the reason why the node does not run.
@@ -95,7 +95,7 @@ func (n *node) start() (err error) {
 	return nil
 }
 
-// control makes the server for controllers.
+// control creates the server for controllers.
 func (n *node) control() (serve func(net.Listener) error, err error) {
 	log := n.target.opts.Log.With("switch", n.sw.Name)
 	if n.target.opts.BfRt {
@@ -119,8 +119,8 @@ func (n *node) served(what string, err error) {
 	}
 }
 
-// addPorts opens ports at the same time: the kernel takes about 10 ms for a packet socket,
-// nearly all of which it waits.
+// addPorts opens several ports in parallel: the kernel takes about 10 ms for a packet socket,
+// mostly waiting.
 func (n *node) addPorts(ends []portEnd) {
 	ports, errs := make([]p4rt.Port, len(ends)), make([]error, len(ends))
 	var opening sync.WaitGroup

@@ -22,7 +22,7 @@ type outlet struct {
 	bits  uint64
 	delay time.Duration
 
-	random atomic.Pointer[target.Random] // nil: it loses nothing at random
+	random atomic.Pointer[target.Random] // random loss and jitter; nil: none
 
 	lost atomic.Bool   // the link is down
 	gone atomic.Uint64 // packets sent meanwhile
@@ -31,8 +31,8 @@ type outlet struct {
 	onLink func(up bool)
 }
 
-// shortest is the delay from which on a link to a host is made as long as it is:
-// an interface takes some 20 to 50 us by itself.
+// shortest is the smallest delay that is applied to a link to a host. An interface itself takes
+// about 20 to 50 us.
 const shortest = 100 * time.Microsecond
 
 func (o *outlet) open() (p4rt.Port, error) {
@@ -76,20 +76,20 @@ func (o *outlet) drops() bool {
 	return r != nil && rand.Float64() < r.Loss
 }
 
-// A barrier is an interface behind which packets are lost while the link is down.
+// A barrier is an interface that loses packets while its link is down.
 type barrier struct {
 	p4rt.Port
 	o *outlet
 }
 
-// OnLink lets a device hear of the link.
+// OnLink registers a function that receives the state of the link.
 func (b *barrier) OnLink(f func(up bool)) {
 	b.o.mu.Lock()
 	defer b.o.mu.Unlock()
 	b.o.onLink = f
 }
 
-// Receive hands on packets until Close.
+// Receive delivers packets until Close.
 func (b *barrier) Receive(deliver func(packets [][]byte)) error {
 	return b.Port.Receive(func(packets [][]byte) {
 		if !b.o.up() {
@@ -120,14 +120,13 @@ func (b *barrier) Lost() (in, out uint64) {
 	return in, out + b.o.gone.Load()
 }
 
-// A detour takes packets over a link of this process, which delays them, before
-// the interface and behind it.
+// A detour sends packets through a delayed link of this process, before and after the interface.
 type detour struct {
 	*end
 	port p4rt.Port
 }
 
-// Receive hands on packets until Close.
+// Receive delivers packets until Close.
 func (d *detour) Receive(deliver func(packets [][]byte)) error {
 	var pumps sync.WaitGroup
 	pumps.Go(func() {
@@ -153,7 +152,7 @@ func (d *detour) Receive(deliver func(packets [][]byte)) error {
 	return errors.Join(err, <-failed)
 }
 
-// Lost is what either has lost.
+// Lost returns the packets lost by the interface and the link.
 func (d *detour) Lost() (in, out uint64) {
 	_, there := d.end.Lost()
 	_, back := d.far.Lost()

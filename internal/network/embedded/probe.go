@@ -9,10 +9,9 @@ import (
 	"github.com/p4lb/p4lb/internal/network/ping"
 )
 
-// Prober returns a prober for hosts that are in this process: it sends packets
-// from the ends of their links, one way, and a packet has arrived when the
-// receiver's switch sends it to the receiver. byMAC: the switches forward by the
-// hosts' MACs.
+// Prober returns a prober for hosts in this process. It sends packets from the hosts' ends of
+// their links in one direction. A packet has arrived when the receiver's switch sends it to the
+// receiver. byMAC is set if the switches forward by the hosts' MAC addresses.
 func (t *Target) Prober(topology *fabric.Topology, byMAC bool) ping.Prober {
 	return inside{t, topology, byMAC}
 }

@@ -18,21 +18,21 @@ type linkEnds struct{ a, b fabric.End }
 // A wire is the link at a port of a switch: an end of a link within the process, or of
 // a link to a host.
 type wire interface {
-	// open lets it receive packets, also after the port has been closed.
+	// open lets the end receive packets, also after the port was closed.
 	open() (p4rt.Port, error)
-	// setUp makes it carry packets or lose them, and notifies the device.
+	// setUp makes the end carry or lose packets, and notifies the device.
 	setUp(up bool)
 	// loses sets the random loss of packets.
 	loses(r target.Random)
 	up() bool
 }
 
-// A link joins two ends. The queues in front of it have its rate; the link adds
-// the time that a packet takes on the wire, and the delay.
+// A link connects two ends. The queues before it have its rate. The link adds the transmission
+// time and the delay.
 type link struct{ a, b *end }
 
-// newLink makes the link between two nodes. trace, which may be nil, records the
-// packets that its ends send.
+// newLink creates the link between two nodes. trace, which may be nil, records the packets that
+// its ends send.
 func newLink(a, b fabric.End, trace *atomic.Pointer[trace]) *link {
 	l := &link{a: &end{at: a, trace: trace}, b: &end{at: b, trace: trace}}
 	l.a.far, l.b.far = l.b, l.a
@@ -40,7 +40,7 @@ func newLink(a, b fabric.End, trace *atomic.Pointer[trace]) *link {
 	return l
 }
 
-// keep makes the link as long as it is, in bits per second and in delay.
+// keep sets the rate in bits per second and the delay of the link.
 func (l *link) keep(bits uint64, delay time.Duration) {
 	l.a.keep(bits, delay)
 	l.b.keep(bits, delay)
@@ -52,7 +52,8 @@ func (e *end) keep(bits uint64, delay time.Duration) {
 	e.bits, e.delay = bits, delay
 }
 
-// backlog is how many packets wait at an end for its switch; more are lost.
+// backlog is the number of packets that may wait at an end for its switch. Further packets are
+// lost.
 const backlog = 1024
 
 // An end is a port of a switch, or a host's.
@@ -69,7 +70,7 @@ type end struct {
 	bits   uint64
 	delay  time.Duration
 	random target.Random
-	last   time.Time // when the last packet is due: jitter changes no order
+	last   time.Time // time at which the last packet is due; jitter does not reorder packets
 	onLink func(up bool)
 
 	refused uint64 // packets that it has not taken
@@ -88,7 +89,7 @@ func (e *end) open() (p4rt.Port, error) {
 	return e, nil
 }
 
-// OnLink lets a device hear of the link.
+// OnLink registers a function that receives the state of the link.
 func (e *end) OnLink(f func(up bool)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -117,7 +118,7 @@ func (e *end) loses(r target.Random) {
 	e.random = r
 }
 
-// Send takes a packet to the other end. It is lost if the port there is closed.
+// Send sends a packet to the other end. The packet is lost if the port there is closed.
 func (e *end) Send(packet []byte) {
 	e.trace.Load().sent(e.at, packet)
 	f := e.far
@@ -145,17 +146,17 @@ func (e *end) Send(packet []byte) {
 	f.ready.Signal()
 }
 
-// Lost is how many packets the other end has not taken.
+// Lost returns the number of packets that the other end did not accept.
 func (e *end) Lost() (in, out uint64) {
 	e.far.mu.Lock()
 	defer e.far.mu.Unlock()
 	return 0, e.far.refused
 }
 
-// Flush has nothing to do.
+// Flush does nothing.
 func (e *end) Flush() error { return nil }
 
-// Receive hands on packets until Close.
+// Receive delivers packets until Close.
 func (e *end) Receive(deliver func(packets [][]byte)) error {
 	for {
 		packets, ok := e.take()
@@ -167,7 +168,8 @@ func (e *end) Receive(deliver func(packets [][]byte)) error {
 }
 
 const (
-	// step is how long at most an end sleeps before it looks whether it is closed.
+	// step is the longest time for which an end sleeps before it checks whether it has been
+	// closed.
 	step = 50 * time.Millisecond
 	// The runtime's timers are late by up to a millisecond.
 	coarse = 2 * time.Millisecond
@@ -220,8 +222,8 @@ type Host struct{ end *end }
 // Send sends a packet to the host's switch.
 func (h *Host) Send(packet []byte) { h.end.Send(packet) }
 
-// Receive returns the packets that have come since the last time, and waits
-// until there are some; none once the target is closed.
+// Receive returns the packets that have arrived since the last call. It waits for the first one.
+// It returns none after the target is closed.
 func (h *Host) Receive() [][]byte {
 	packets, _ := h.end.take()
 	return packets

@@ -82,9 +82,9 @@ type finisher struct {
 	t Topology
 
 	nodes map[string]int // like Topology.nodes
-	links [][]int        // of each node: indexes in draft.links
+	links [][]int        // by node: indices in draft.links
 
-	sameNIC map[int][]int // of nodes that are ports of one NIC: its other nodes
+	sameNIC map[int][]int // for nodes that are ports of one NIC: the other ports
 }
 
 var namePattern = sync.OnceValue(func() *regexp.Regexp {

@@ -71,8 +71,8 @@ type Topology struct {
 	Services []Service
 
 	nodes  map[string]int // switches from 0 in their order, then hosts
-	ports  [][]Port       // of each switch, in order of their numbers
-	byPort []map[int]int  // of each switch: index in ports by port number
+	ports  [][]Port       // by switch, in the order of port numbers
+	byPort []map[int]int  // by switch: index in ports, by port number
 	leaves []int          // the switches with hosts
 
 	destinations []Destination
@@ -109,8 +109,8 @@ type Host struct {
 // its packets to one of them.
 type Service struct {
 	Name    string
-	Address netip.Addr // of no host
-	Port    int        // of TCP or UDP; 0: all
+	Address netip.Addr // an address that no host has
+	Port    int        // port of TCP or UDP; 0: all ports
 	Servers []string   // names of hosts
 	// Direct: the servers accept packets to Address, and answer from it. The program
 	// changes only the destination MAC of packets to a server.
@@ -133,7 +133,7 @@ type Link struct {
 type Signal struct {
 	FEC     string `json:"fec,omitempty"`     // none, fc or rs
 	AutoNeg string `json:"autoneg,omitempty"` // on or off
-	Lanes   int    `json:"lanes,omitempty"`   // of the speed of the port
+	Lanes   int    `json:"lanes,omitempty"`   // number of lanes for the port's speed
 }
 
 // Has reports whether a port has the values that want gives.

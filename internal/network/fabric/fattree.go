@@ -14,9 +14,9 @@ import (
 type FatTree struct {
 	Name, About string
 	K           int // even, 2 to 254; zero: 4
-	Hosts       int // at each top of rack switch; zero: K/2
+	Hosts       int // hosts per top of rack switch; zero: K/2
 	Links
-	Buffer Size // of each switch
+	Buffer Size // size of each switch's buffer
 }
 
 // Make generates the network.

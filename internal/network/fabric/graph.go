@@ -4,7 +4,7 @@ import "slices"
 
 // A graph consists of the switches and the links between them, by index.
 type graph struct {
-	edges [][]edge // of each switch, by port
+	edges [][]edge // edges of each switch, by port
 }
 
 // An edge leads from one switch to another.

@@ -18,7 +18,7 @@ import (
 // Imports are defaults for values missing in other tools' files. The zero value
 // is ready to use.
 type Imports struct {
-	Rate  Rate // of links without a rate; zero: 1 Gbps
+	Rate  Rate // rate of links without a rate; zero: 1 Gbps
 	Delay time.Duration
 }
 
@@ -111,7 +111,7 @@ func (m *importer) tutorial(v tree.Node) {
 		l := draftLink{line: item.Line, rate: m.Rate, delay: m.Delay}
 		parse(&m.reader, parts[0], "link: end", parseTutorialEnd, &l.a)
 		parse(&m.reader, parts[1], "link: end", parseTutorialEnd, &l.b)
-		parts = append(parts, tree.Node{}, tree.Node{}) // for missing items
+		parts = append(parts, tree.Node{}, tree.Node{}) // placeholders for missing items
 		m.linkTraits(&l, parts[2], parts[3])
 		m.draft.links = append(m.draft.links, l)
 	}

@@ -32,8 +32,8 @@ type box struct{ x, y, w float64 } // x and y of its center
 
 // A layout is the position of everything.
 type layout struct {
-	boxes  []box   // of the switches
-	hosts  [][]int // of each switch: indexes in Topology.Hosts
+	boxes  []box   // positions of the switches
+	hosts  [][]int // by switch: indices in Topology.Hosts
 	width  float64
 	height float64
 }

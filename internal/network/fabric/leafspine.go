@@ -53,7 +53,7 @@ type LeafSpine struct {
 	// so on. Leaves is even.
 	DualToR bool
 	Links
-	Buffer Size // of each switch
+	Buffer Size // size of each switch's buffer
 
 	// Oversubscription is the ratio of the total host rate of a leaf to the
 	// total rate of its links to spines. It determines Rate if Rate is zero.

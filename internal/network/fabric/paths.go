@@ -12,11 +12,11 @@ type Path struct {
 	// change when other links fail.
 	ID int
 
-	Nodes []string      // from end to end
+	Nodes []string      // names of the nodes from end to end
 	Ports []int         // Ports[i] is the port through which Nodes[i] sends; 0 for a host
 	Links []int         // indexes in Topology.Links
 	Delay time.Duration // one way, the sum of the links' delays
-	Rate  Rate          // of the slowest link
+	Rate  Rate          // rate of the slowest link
 }
 
 // MaxPaths is the maximum number of paths returned by Paths and KShortest.

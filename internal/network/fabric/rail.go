@@ -12,10 +12,10 @@ import (
 type Rail struct {
 	Name, About    string
 	Rails, Servers int // zero: 2
-	Spines         int // of each plane; zero: 2
+	Spines         int // spines of each plane; zero: 2
 	Planes         int // zero: 1
 	Links
-	Buffer Size // of each switch
+	Buffer Size // size of each switch's buffer
 }
 
 // maxPlanes is the largest number of ports of a host.

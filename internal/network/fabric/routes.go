@@ -16,23 +16,23 @@ import (
 type Routes struct {
 	t     *Topology
 	g     *graph
-	leafs [][]way // by leaf and switch
-	sets  []sets  // of each switch
+	leafs [][]way // ways by leaf and switch
+	sets  []sets  // sets by switch
 }
 
 // A way is the result for a switch and a leaf.
 type way struct {
 	far   int32 // number of links between switches; -1: unreachable
 	set   int32 // index in the sets of the switch; -1: no next hop
-	rate  Rate  // of the slowest link on the best shortest path
-	delay int64 // of the fastest shortest path, in ns
+	rate  Rate  // rate of the slowest link, on the best shortest path
+	delay int64 // delay of the fastest shortest path in ns
 }
 
-// sets are the different sets of next hops of a switch.
+// A sets holds the different sets of next hops of a switch.
 type sets struct {
 	list  []portSet
 	index map[portSet]int32
-	ids   []int // of the group for the set; 0: no group
+	ids   []int // id of the group for each set; 0: no group
 }
 
 // A portSet is a set of indexes in the list of a switch's ports.
@@ -126,9 +126,8 @@ func (s *sets) intern(set portSet) int32 {
 	return i
 }
 
-// maxGroup is the largest id of a group with several members, as long as there
-// are no more of them: generated programs have this many slots for the state of
-// groups.
+// maxGroup is the largest id of a group with several members, unless there are more such groups.
+// Generated programs have this many slots for the state of groups.
 const maxGroup = 1023
 
 // several returns the sets of more than one next hop in the order of their
@@ -216,7 +215,7 @@ func (r *Routes) NextHops(from, to string) ([]Port, error) {
 type Span struct {
 	Links int           // on a shortest path
 	RTT   time.Duration // round-trip time on the fastest shortest path, the sum of the links' delays
-	Rate  Rate          // of the slowest link, on the fastest shortest path by rate
+	Rate  Rate          // rate of the slowest link, on the fastest shortest path by rate
 }
 
 // Span returns the span between two hosts, or a host and a leaf; ok is false if

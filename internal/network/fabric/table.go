@@ -30,8 +30,8 @@ const (
 // A Table is the forwarding state of a switch for all hosts.
 type Table struct {
 	Switch string
-	Routes []Route // in order of prefixes
-	Groups []Group // in order of ids
+	Routes []Route // sorted by prefix
+	Groups []Group // sorted by id
 }
 
 // A Route forwards packets to a prefix to a group, or to the single next hop if
@@ -46,7 +46,7 @@ type Route struct {
 // index in Hops a slot.
 type Group struct {
 	ID   int
-	Hops []Hop // in order of ports; ByPath: a port may occur several times
+	Hops []Hop // sorted by port; with ByPath a port may occur several times
 }
 
 // A Hop is a next hop.
@@ -213,7 +213,7 @@ func join(a, b netip.Prefix) (netip.Prefix, bool) {
 	return p, p.Masked() == p && p.Contains(b.Addr())
 }
 
-// whole is the prefix that contains one address.
+// whole returns the prefix of a single address.
 func whole(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
 
 // Changed returns the names of the switches with different tables in two

@@ -63,7 +63,7 @@ func Begun(log *os.File) error {
 	return errors.Join(err, w.Close())
 }
 
-// redirect makes a file the standard output and error.
+// redirect redirects standard output and standard error to a file.
 func redirect(fd int) error {
 	for _, std := range []int{1, 2} {
 		if err := unix.Dup3(fd, std, 0); err != nil {

@@ -2,9 +2,8 @@
 // network namespace for each host, connected to its switch by a pair of interfaces,
 // and a way for other processes to run commands on a host.
 //
-// The namespaces have no names. They exist as long as the process that created them
-// and the commands on the hosts, which the kernel ends with it. So nothing is left,
-// however the process ends.
+// The namespaces have no names. They exist as long as the process that created them. When it
+// ends, the kernel also ends the commands on the hosts, so nothing is left behind.
 package hosts
 
 import (
@@ -18,23 +17,23 @@ import (
 	"github.com/p4lb/p4lb/internal/network/netspace"
 )
 
-// Options are how hosts are joined to their switches.
+// Options configure the connection of hosts to their switches.
 type Options struct {
-	MTU   int  // of the hosts; 0: 1500
+	MTU   int  // MTU of the hosts; 0: 1500
 	Rates bool // a host sends no faster than its link is
 	Known netspace.Known
 	ByMAC bool // switches forward by the MACs of hosts
-	// Virtual are addresses of programs with their MACs; zero: the MAC of the switch.
+	// Virtual holds the programs' virtual addresses with their MAC addresses; a zero MAC address
+	// stands for the switch's.
 	Virtual map[netip.Addr]fabric.MAC
 	Log     *slog.Logger
 }
 
-// ErrNotHere is wrapped by the error about a machine, or a user of it, that can
-// have no hosts.
+// ErrNotHere is wrapped by the error about a machine or user for which hosts are not possible.
 var ErrNotHere = errors.New("hosts are not possible here")
 
-// A Call is what another process asks of this one: arguments, the folder that
-// they are relative to, and its standard streams.
+// A Call is a request of another process to this one: arguments, the folder that they are
+// relative to, and its standard streams.
 type Call struct {
 	Args         []string
 	Dir          string

@@ -32,7 +32,8 @@ type request struct {
 	Dir  string   `json:"dir"`
 }
 
-// An answer ends a connection: the exit code of the command, or why there is none.
+// An answer ends a connection. It contains the exit code of the command, or the reason for not
+// starting it.
 type answer struct {
 	Exit  int    `json:"exit"`
 	Error string `json:"error,omitempty"`
@@ -45,20 +46,19 @@ type note struct {
 
 const (
 	maxRequest  = 1 << 17 // bytes, environment included
-	maxCommands = 256     // at once
+	maxCommands = 256     // limit for concurrent commands
 	// hangup is the time for a command to end after its client has disconnected.
 	hangup = time.Second
 	// notStarted is the exit code of a command that could not be started.
 	notStarted = 127
 )
 
-// A Door lets other processes of the user run commands on the hosts, and make
-// calls to this process.
+// A Door lets other processes of the same user run commands on the hosts and call this process.
 type Door struct {
 	Address  string
 	listener *net.UnixListener
-	network  *Network // nil: there are no hosts
-	answer   Answer   // nil: there are no calls
+	network  *Network // nil: no hosts
+	answer   Answer   // nil: no calls
 	serving  sync.WaitGroup
 	slots    chan struct{}
 }
@@ -190,7 +190,7 @@ func (d *Door) call(c *net.UnixConn, ask request, files []*os.File) {
 	reply(c, answer{Exit: exit})
 }
 
-// hand gives a socket on a host away, and further ones as long as it is asked.
+// hand passes sockets on a host to the client, one for each request.
 func (d *Door) hand(c *net.UnixConn, host string) {
 	for {
 		fd, err := d.network.Socket(host)
@@ -214,7 +214,7 @@ func (d *Door) hand(c *net.UnixConn, host string) {
 	}
 }
 
-// exitOf is what became of a command, in the shell's way to count.
+// exitOf returns the exit status of a command by the shell's convention.
 func exitOf(cmd *exec.Cmd, err error) answer {
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return answer{Exit: 128 + int(status.Signal())}
@@ -225,7 +225,7 @@ func exitOf(cmd *exec.Cmd, err error) answer {
 	return answer{Exit: cmd.ProcessState.ExitCode()}
 }
 
-// receive takes a request of the same user, with its three files.
+// receive reads a request of the same user, with its three files.
 func receive(c *net.UnixConn) (ask request, files []*os.File, err error) {
 	if err := sameUser(c); err != nil {
 		return ask, nil, err
@@ -257,7 +257,7 @@ func receive(c *net.UnixConn) (ask request, files []*os.File, err error) {
 	return ask, files, nil
 }
 
-// sameUser refuses other users.
+// sameUser returns an error for other users.
 func sameUser(c *net.UnixConn) (err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -273,7 +273,7 @@ func sameUser(c *net.UnixConn) (err error) {
 	return err
 }
 
-// ErrGone is wrapped by the error about a network that does not answer.
+// ErrGone is wrapped by the error about a network that no longer answers.
 var ErrGone = errors.New("the network is not up any more")
 
 // dial connects to a door of the same user: another user's would get the
@@ -290,16 +290,15 @@ func dial(address string) (*net.UnixConn, error) {
 	return c, nil
 }
 
-// Exec runs a command on a host of the network behind a door, with the standard
-// streams and the environment of this process, and returns its exit code.
-// Signals that end this process are passed on. Once ctx ends it waits no longer.
+// Exec runs a command on a host of the network at address, with the standard streams and the
+// environment of this process, and returns its exit code. It forwards signals that would end this
+// process. When ctx is done it stops waiting.
 func Exec(ctx context.Context, address, host string, args []string) (code int, err error) {
 	return ask(ctx, address, request{Host: host, Args: args, Env: append(os.Environ(), "P4LB_HOST="+host)})
 }
 
-// Ask makes a call to the process behind a door, with the standard streams of
-// this process, and returns its exit code. Signals that end this process, and the
-// end of ctx, end the call.
+// Ask calls the process at address, with the standard streams of this process, and returns the
+// exit code. Signals that would end this process, and the end of ctx, end the call.
 func Ask(ctx context.Context, address string, args []string) (code int, err error) {
 	return ask(ctx, address, request{Call: true, Args: args})
 }
@@ -361,13 +360,13 @@ func ask(ctx context.Context, address string, r request) (code int, err error) {
 	}
 }
 
-// Sockets makes sockets on the hosts of the network behind a door.
+// Sockets creates sockets on the hosts of the network at a door.
 type Sockets struct {
 	mu sync.Mutex
 	c  *net.UnixConn
 }
 
-// Knock goes to a door.
+// Knock connects to a door.
 func Knock(address string) (*Sockets, error) {
 	c, err := dial(address)
 	if err != nil {
@@ -411,5 +410,5 @@ func (s *Sockets) Socket(host string) (int, error) {
 	return fds[0], nil
 }
 
-// Close goes away; sockets that were made stay.
+// Close closes the connection. Created sockets stay valid.
 func (s *Sockets) Close() error { return s.c.Close() }

@@ -20,7 +20,7 @@ type Network struct{}
 // A Door lets other processes run commands on the hosts.
 type Door struct{ Address string }
 
-// ErrGone is wrapped by the error about a network that does not answer.
+// ErrGone is wrapped by the error about a network that no longer answers.
 var ErrGone = errLinux
 
 // NotStarted is the exit code of a command that could not be started.
@@ -65,16 +65,16 @@ func Serve(*Network, Answer) (*Door, error) { return nil, errLinux }
 // Ask fails.
 func Ask(context.Context, string, []string) (int, error) { return 0, errLinux }
 
-// Close has nothing to do.
+// Close does nothing.
 func (*Network) Close() error { return nil }
 
-// Close has nothing to do.
+// Close does nothing.
 func (*Door) Close() error { return nil }
 
 // Exec fails.
 func Exec(context.Context, string, string, []string) (int, error) { return 0, errLinux }
 
-// Sockets makes sockets on the hosts of the network behind a door.
+// Sockets is not available on this system.
 type Sockets struct{}
 
 // Knock fails.
@@ -83,5 +83,5 @@ func Knock(string) (*Sockets, error) { return nil, errLinux }
 // Socket fails.
 func (*Sockets) Socket(string) (int, error) { return 0, errLinux }
 
-// Close has nothing to do.
+// Close does nothing.
 func (*Sockets) Close() error { return nil }

@@ -19,8 +19,7 @@ import (
 // first marks the first process of a network.
 const first = "P4LB_FIRST_OF_NETWORK"
 
-// lifeFile is the pipe that the first process reads until the owner of the network
-// ends.
+// lifeFile is the descriptor of the pipe by which the first process detects the end of the owner.
 const lifeFile = 3
 
 // The first process of a network is this program, started again. It never gets beyond
@@ -31,10 +30,9 @@ func init() {
 		return
 	}
 	go func() {
-		// The other end is closed with the process that has the network. The
-		// kernel's signal is not enough: if that process is killed before it has
-		// been asked for, it never comes, and in its own namespace the first
-		// process cannot send it to itself.
+		// The kernel closes the other end when the owning process ends. The parent-death signal
+		// is not sufficient: it is lost if the owner is killed before the signal is requested,
+		// and in its own namespace the first process cannot send it to itself.
 		os.NewFile(lifeFile, "the process that has the network").Read(make([]byte, 1))
 		os.Exit(0)
 	}()
@@ -67,7 +65,7 @@ func (n *Network) startFirst() error {
 	cmd.Args[0], cmd.ExtraFiles = os.Args[0], []*os.File{life}
 	cmd.Env = []string{first + "=1", "GOMAXPROCS=1"}
 	if IsDetached() {
-		unix.CloseOnExec(readyFile) // it outlives the waiting process
+		unix.CloseOnExec(readyFile) // it must outlive the waiting process
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Setsid: true, Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)

@@ -27,9 +27,9 @@ type Network struct {
 	known []byte // the hosts as lines of /etc/hosts
 	hosts map[string]*netspace.Space
 
-	answerers []*netspace.Answerer // of virtual addresses
-	first     *os.Process          // of those on the hosts
-	alive     *os.File             // which it ends with
+	answerers []*netspace.Answerer // answer requests for virtual addresses
+	first     *os.Process          // first process in the namespaces of the hosts
+	alive     *os.File             // pipe whose end terminates the first process
 	processes *os.File             // their namespace
 
 	mu       sync.Mutex
@@ -37,7 +37,7 @@ type Network struct {
 	finished sync.WaitGroup
 }
 
-// Open makes the hosts of a topology.
+// Open creates the hosts of a topology.
 func Open(t *fabric.Topology, o Options) (_ *Network, err error) {
 	n := &Network{known: netspace.HostsFile(t), names: map[string]string{}, hosts: map[string]*netspace.Space{}}
 	defer func() {
@@ -103,21 +103,21 @@ func (n *Network) add(t *fabric.Topology, h *fabric.Host, name string, o Options
 	return err
 }
 
-// linkOf is the link between a host and its switch.
+// linkOf returns the link between a host and its switch.
 func linkOf(t *fabric.Topology, h *fabric.Host) fabric.Link {
 	i := slices.IndexFunc(t.Links, func(l fabric.Link) bool { return l.A.Node == h.Name || l.B.Node == h.Name })
 	return t.Links[i]
 }
 
 const (
-	// hostQueue is how many full packets wait at a host, as at an interface that
-	// is as Linux makes it.
+	// hostQueue is the number of full packets that may wait at a host, as in Linux by default.
 	hostQueue = 1000
-	// bucket is how much may leave at once: the kernel's timers are not finer.
+	// bucket is the number of packets that may leave in a burst, because the kernel's timers are
+	// not more precise.
 	bucket = 4
 )
 
-// limit makes a host send at a rate.
+// limit limits the sending rate of a host.
 func (n *Network) limit(host string, r fabric.Rate) error {
 	s := n.hosts[host]
 	dev, err := s.LinkByName(netspace.HostPort)
@@ -146,7 +146,7 @@ func (n *Network) Port(host string) (p ports.Port, err error) {
 	return p, err
 }
 
-// Socket makes a TCP socket on a host.
+// Socket creates a TCP socket on a host.
 func (n *Network) Socket(host string) (fd int, err error) {
 	space := n.hosts[host]
 	if space == nil {
@@ -178,7 +178,7 @@ func (n *Network) Run(host string, cmd *exec.Cmd, ended func(error)) error {
 	}
 	started := make(chan error)
 	n.finished.Go(func() {
-		runtime.LockOSThread() // and never unlocked: nothing else must run on this thread
+		runtime.LockOSThread() // never unlocked, because nothing else may run on this thread
 		err := netns.Set(space.NS)
 		if err == nil {
 			n.resolve()
@@ -195,9 +195,9 @@ func (n *Network) Run(host string, cmd *exec.Cmd, ended func(error)) error {
 	return <-started
 }
 
-// resolve gives the thread, and the commands that it starts, an /etc/hosts with
-// the names of the hosts. The file is in memory and ends with the last command.
-// If the kernel refuses, commands do without the names.
+// resolve gives this thread, and commands that it starts, an /etc/hosts with the names of the
+// hosts. The file is in memory and disappears with the last command. If the kernel rejects it,
+// commands run without the names.
 func (n *Network) resolve() {
 	const room = "/tmp" // any folder: the file system in it is hidden at once
 	had, _ := os.ReadFile("/etc/hosts")

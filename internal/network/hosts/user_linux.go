@@ -41,7 +41,7 @@ func Possible() error {
 	return nil
 }
 
-// root makes a process root of a user namespace, with this user's rights outside of it.
+// root makes a process root in a user namespace. Outside it has the rights of this user.
 func root(namespaces uintptr) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Cloneflags:  namespaces,

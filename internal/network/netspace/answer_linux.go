@@ -31,9 +31,9 @@ var requestFilter = []unix.SockFilter{
 	{Code: unix.BPF_RET, K: 0},
 }
 
-// Answer responds to the requests that leave a host until Close. It reads them at
-// the host's end of the link and writes at the switch's: a switch that takes packets
-// from the driver (XDP) would hide them.
+// Answer responds to ARP and neighbour requests of a host until Close. It reads them at the
+// host's end of the link and writes at the switch's end, because a switch that uses XDP would
+// hide them.
 func Answer(host, sw End, addresses map[netip.Addr]fabric.MAC) (_ *Answerer, err error) {
 	a := &Answerer{done: make(chan struct{})}
 	if a.requests, err = packets(host, requestFilter); err != nil {

@@ -1,4 +1,3 @@
-// Package netspace makes network namespaces of this machine and sets hosts of a
-// topology up in them. It works on Linux alone, as root or within a user
-// namespace.
+// Package netspace creates network namespaces on this machine and configures hosts of a topology
+// in them. It works only on Linux, as root or in a user namespace.
 package netspace

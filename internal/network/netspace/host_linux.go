@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// HostPort is the interface of a host.
+	// HostPort is the name of a host's interface.
 	HostPort = "eth0"
 
-	// switchMTU leaves room for what schemes put before a full packet.
+	// switchMTU leaves room for headers that schemes add to a full packet.
 	switchMTU = 9000
 )
 
-// gateways are the next hops of hosts, by the version of IP. No interface has the
-// addresses: hosts have a static entry with the MAC address of their switch.
+// gateways are the next hops of hosts, by IP version. No interface has these addresses: hosts
+// have static entries that map them to the MAC address of their switch.
 var gateways = map[int]net.IP{4: net.IPv4(169, 254, 0, 1), 6: net.ParseIP("fe80::1")}
 
 // An End is an end of a link in the kernel.
@@ -32,7 +32,7 @@ type End struct {
 	MTU   int
 }
 
-// PortName is the interface of a switch's port.
+// PortName returns the name of the interface of a switch's port.
 func PortName(port int) string { return fmt.Sprintf("port%d", port) }
 
 // EndOf describes an end of a topology's link: a host's interface, which has
@@ -50,8 +50,8 @@ func EndOf(t *fabric.Topology, e fabric.End, mtu int) End {
 	return end
 }
 
-// Join makes a pair of interfaces, which are up and leave nothing to hardware
-// that is not there.
+// Join creates a pair of connected interfaces. Both are up, and features that rely on hardware
+// are off.
 func Join(a, b End) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.HardwareAddr, attrs.MTU = a.Name, net.HardwareAddr(a.MAC[:]), a.MTU
@@ -74,8 +74,8 @@ func Join(a, b End) error {
 	return nil
 }
 
-// Settle gives a host its address and its static neighbour entries. The virtual
-// addresses of its subnet have the MAC of its switch, or the given one.
+// Settle configures a host's address and its static neighbour entries. Virtual addresses of its
+// subnet get their own MAC address, or otherwise the switch's.
 func Settle(t *fabric.Topology, h *fabric.Host, s *Space, known Known, virtual map[netip.Addr]fabric.MAC) error {
 	dev, err := s.LinkByName(HostPort)
 	if err != nil {
@@ -135,8 +135,8 @@ func Settle(t *fabric.Topology, h *fabric.Host, s *Space, known Known, virtual m
 	return s.RouteAdd(route)
 }
 
-// serveDirectly adds the addresses of the services that the host answers directly to
-// its loopback interface. Only the switch knows that the host has them.
+// serveDirectly adds the addresses of services that the host serves directly to its loopback
+// interface. Only the switch knows that the host has these addresses.
 func (s *Space) serveDirectly(t *fabric.Topology, h *fabric.Host) error {
 	given := map[netip.Addr]bool{}
 	for _, service := range t.Services {

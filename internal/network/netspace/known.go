@@ -10,15 +10,15 @@ const (
 	// KnowsHosts: the MAC addresses of the hosts in its subnet, and its switch for
 	// other addresses.
 	KnowsHosts
-	// KnowsNobody: it asks by ARP, and has no way beyond its subnet.
+	// KnowsNobody: the host uses ARP, and has no route beyond its subnet.
 	KnowsNobody
 	// KnowsAll: the MACs of all hosts, whatever their subnet, as if they were on one
 	// link: switches forward by them.
 	KnowsAll
 )
 
-// In is what hosts know in a network: where switches forward by the MACs of hosts, that
-// of their switch is of no use to them.
+// In returns what hosts know in a network. If switches forward by the hosts' MAC addresses, hosts
+// must not send to the switch's MAC address.
 func (k Known) In(byMAC bool) Known {
 	if k == KnowsSwitch && byMAC {
 		return KnowsAll

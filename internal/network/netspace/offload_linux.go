@@ -23,8 +23,7 @@ var offloads = []struct {
 	{"tags beside packets", unix.ETHTOOL_SFLAGS},
 }
 
-// offloadsOff makes an interface of this namespace handle packets one by one,
-// each complete.
+// offloadsOff makes an interface of this namespace process each packet separately and completely.
 func offloadsOff(name string) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -102,13 +102,13 @@ func (s *Space) withIPv6(name string) error {
 	})
 }
 
-// Close lets go of the namespace.
+// Close releases the namespace.
 func (s *Space) Close() {
 	s.Handle.Close()
 	s.NS.Close()
 }
 
-// up puts an interface up.
+// up sets an interface up.
 func (s *Space) up(name string) error {
 	l, err := s.LinkByName(name)
 	if err != nil {
@@ -127,8 +127,7 @@ func (s *Space) Do(f func() error) error {
 	})
 }
 
-// Socket makes a TCP socket that belongs to the namespace, for IPv6 if its host
-// has an IPv6 address.
+// Socket creates a TCP socket in the namespace, for IPv6 if its host has an IPv6 address.
 func (s *Space) Socket() (fd int, err error) {
 	err = s.Do(func() error {
 		family := unix.AF_INET
@@ -141,9 +140,9 @@ func (s *Space) Socket() (fd int, err error) {
 	return fd, err
 }
 
-// onThread calls f on a thread that may go to another namespace and comes back
-// afterwards. It could be the process' first thread, which can never be given
-// up.
+// onThread calls f on a thread that may change its namespace and change back. If it cannot change
+// back, the thread ends. f therefore does not run on the process's first thread, which cannot
+// end.
 func onThread(f func() error) error {
 	done := make(chan error)
 	go func() {
@@ -156,7 +155,7 @@ func onThread(f func() error) error {
 		defer home.Close()
 		err = f()
 		if back := netns.Set(home); back == nil {
-			runtime.UnlockOSThread() // or else the thread ends here
+			runtime.UnlockOSThread() // otherwise the thread ends with its goroutine
 		}
 		done <- err
 	}()

@@ -19,11 +19,11 @@ type script struct {
 	*names
 	line int
 
-	entries map[string][]*p4v1.TableEntry         // of tables, by handle
+	entries map[string][]*p4v1.TableEntry         // entries of each table, by handle
 	members map[string]int                        // number of members by profile
-	groups  map[string][]*p4v1.ActionProfileGroup // of profiles, by handle
-	nodes   []multicastNode                       // by handle
-	trees   map[uint32]*p4v1.MulticastGroupEntry  // by group
+	groups  map[string][]*p4v1.ActionProfileGroup // groups of each profile, by handle
+	nodes   []multicastNode                       // multicast nodes by handle
+	trees   map[uint32]*p4v1.MulticastGroupEntry  // multicast trees by group
 }
 
 // printing lists the prefixes of commands without side effects.
@@ -165,7 +165,7 @@ func keyField(f *configv1.MatchField, word string) (*p4v1.FieldMatch, error) {
 	if separator != "" {
 		a, b, both = strings.Cut(word, separator)
 	}
-	switch word { // for valid bits and similar fields
+	switch word { // valid bits and similar fields
 	case "true", "True", "valid":
 		a = "1"
 	case "false", "False", "invalid":

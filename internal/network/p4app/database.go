@@ -45,7 +45,7 @@ func Database(t *fabric.Topology, cpu map[string]int) ([]byte, error) {
 				name, number = h.Name+"-eth0", 0
 				link["ip"], link["mac"] = h.IP.String(), h.MAC.String()
 			} else {
-				link["ip"] = "None/None" // of p4-utils for an interface without an address
+				link["ip"] = "None/None" // p4-utils' value for an interface without an address
 				for _, p := range t.Ports(ends[0].Node) {
 					if p.Number == ends[0].Port {
 						link["mac"] = p.MAC.String()

@@ -26,7 +26,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
 }
 
-// Entries is the content of a file with entries for a switch.
+// Entries is the parsed content of a file with entries for a switch.
 type Entries struct {
 	file     string
 	updates  []*p4v1.Update
@@ -34,8 +34,8 @@ type Entries struct {
 	settings []setting
 }
 
-// Settings are the settings that P4Runtime lacks: registers, queues, hashes. -1
-// stands for none, or for all, depending on the method.
+// Settings applies settings that P4Runtime lacks: registers, queues, hashes. An argument of -1
+// means none or all, depending on the method.
 type Settings interface {
 	SetSession(id, port, group int) error
 	WriteRegister(name string, from, to int, value uint64) error

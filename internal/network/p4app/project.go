@@ -21,8 +21,8 @@ type Project struct {
 	File     string
 	Topology *fabric.Topology
 	Notes    []string // information that a topology cannot represent
-	Switches []Switch // as in the topology
-	Hosts    []Host   // as in the topology
+	Switches []Switch // in the order of the topology
+	Hosts    []Host   // in the order of the topology
 }
 
 // A Switch describes the program of a switch.
@@ -37,7 +37,7 @@ type Switch struct {
 // A Host describes the initial state of a host.
 type Host struct {
 	Name     string
-	Address  string   // with the prefix length
+	Address  string   // including the prefix length
 	Commands []string // shell commands
 	Gateway  string   // empty: the default of its switch
 }

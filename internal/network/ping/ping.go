@@ -15,7 +15,7 @@ import (
 // A Pair is a sender and a receiver.
 type Pair struct{ From, To *fabric.Host }
 
-// A Result is what became of the packets from one host to another.
+// A Result counts the packets from one host to another.
 type Result struct {
 	From     string        `json:"from"`
 	To       string        `json:"to"`
@@ -39,10 +39,10 @@ func (r *Result) Loss() float64 {
 // stop, which returns the ports that sent each.
 type Trace func(marker []byte) (stop func() map[uint32][]fabric.End, err error)
 
-// Options are how pairs are tried.
+// Options configure a test of pairs.
 type Options struct {
-	Count int           // packets for each pair; 0 stands for 1
-	Wait  time.Duration // for the last replies; 0 stands for a second
+	Count int           // packets per pair; 0: 1
+	Wait  time.Duration // time to wait for the last replies; 0: a second
 	// Until: send more packets, up to Count, only to pairs without a reply so far.
 	Until bool
 	Trace Trace // nil: paths are not known
@@ -167,7 +167,7 @@ func payload(marker []byte, number uint32) []byte {
 	return binary.BigEndian.AppendUint32(p, number)
 }
 
-// checksum is the Internet checksum of RFC 1071.
+// checksum returns the Internet checksum of RFC 1071.
 func checksum(b []byte) uint16 {
 	var sum uint32
 	for i := 0; i+1 < len(b); i += 2 {

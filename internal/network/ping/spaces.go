@@ -13,7 +13,7 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// Spaces are hosts in network namespaces. In calls f in the namespace of a host.
+// Spaces gives access to hosts in network namespaces. In calls f in the namespace of a host.
 type Spaces interface {
 	In(host string, f func() error) error
 }
@@ -24,7 +24,7 @@ func InSpaces(s Spaces) Prober { return spaces{s} }
 
 type spaces struct{ in Spaces }
 
-// late is when a packet without a reply counts no longer as in flight.
+// late is the time after which a packet without a reply no longer counts as in flight.
 const late = 200 * time.Millisecond
 
 // A round is one call of Probe.
@@ -37,7 +37,7 @@ type round struct {
 	readers sync.WaitGroup
 
 	mu      sync.Mutex
-	sent    []time.Time // by number
+	sent    []time.Time // times of sending, by number
 	replied []bool
 	results []Result
 	missing int           // replies to this turn
@@ -80,7 +80,7 @@ func (s spaces) Probe(ctx context.Context, pairs []Pair, o Options) (_ []Result,
 	return r.results, err
 }
 
-// open makes the socket of a sender and reads its replies.
+// open opens the socket of a sender and starts reading its replies.
 func (r *round) open(in Spaces, h *fabric.Host) error {
 	if r.conns[h.Name] != nil {
 		return nil
@@ -148,11 +148,11 @@ func (r *round) send(i int) {
 	r.missing++
 	r.mu.Unlock()
 	time.AfterFunc(late, func() { r.free(n) })
-	// A packet that the host's kernel refuses, for want of a route, is lost.
+	// A packet that the host's kernel rejects, for example without a route, counts as lost.
 	r.conns[p.From.Name].WriteTo(echo(p.To.IP.Addr().Is6(), n, payload(r.marker, n)), &net.IPAddr{IP: p.To.IP.Addr().AsSlice()})
 }
 
-// free gives the token of a packet back that is late; one with a reply has.
+// free returns the token of a late packet. A packet with a reply has already returned it.
 func (r *round) free(n uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// patience is how long a host waits for a connection.
+	// patience is the time limit for a connection.
 	patience = 500 * time.Millisecond
-	// dials is the number of connections at once. If none of the first ones succeeds, there
-	// are no further ones.
+	// dials is the number of parallel connections. If all of the first ones fail, no further ones
+	// are tried.
 	dials = 16
 )
 

@@ -28,24 +28,24 @@ import (
 // A bed is a deployment that this process holds.
 type bed struct {
 	o        Options
-	name     string // as nameOf makes it
+	name     string // name returned by nameOf
 	lock     *os.File
 	note     note
 	switches []*node
-	noDelays sync.Once // that has been said
+	noDelays sync.Once // logs only once that delays are not supported
 
-	links *fabric.Topology // as they are up or down now
+	links *fabric.Topology // current state of the links
 
-	answerers []*netspace.Answerer // of virtual addresses
+	answerers []*netspace.Answerer // answer requests for virtual addresses
 }
 
 // A note describes a deployment for the next process.
 type note struct {
-	Topology string                    `json:"topology"` // with all links up
+	Topology string                    `json:"topology"` // topology with all links up
 	MTU      int                       `json:"mtu"`
-	Known    netspace.Known            `json:"known"`             // to hosts
+	Known    netspace.Known            `json:"known"`             // initial knowledge of the hosts
 	Virtual  map[netip.Addr]fabric.MAC `json:"virtual,omitempty"` // addresses of programs
-	Block    int                       `json:"block"`             // of addresses
+	Block    int                       `json:"block"`             // number of the address block
 	Queues   map[string]knownQueue     `json:"queues,omitempty"`
 }
 
@@ -56,8 +56,8 @@ type knownQueue struct {
 	Queues []plan.Queue `json:"queues"`
 }
 
-// openBed takes over the network of the plan, or builds it if there is none
-// such. Its switches may not run yet.
+// openBed takes over the network of the plan, or builds it if it does not exist. Its switches may
+// not be running yet.
 func openBed(o Options, p *plan.Plan) (*bed, error) {
 	name := cmp.Or(o.Name, p.Topology.Name)
 	b := &bed{o: o, name: nameOf(name)}
@@ -143,8 +143,7 @@ func (b *bed) adoptOrBuild(p *plan.Plan) error {
 	return nil
 }
 
-// run starts the switches that do not run as the plan wants them, and waits for
-// all.
+// run starts the switches that are not running as planned, and waits for all.
 func (b *bed) run(ctx context.Context, p *plan.Plan) error {
 	errs := make([]error, len(b.switches))
 	step := b.o.ClockStep
@@ -181,7 +180,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// close lets go of the deployment.
+// close releases the deployment.
 func (b *bed) close(keep bool) (err error) {
 	defer func() { err = errors.Join(err, dropLock(b.lock, b.name)) }()
 	for _, a := range b.answerers {
@@ -202,14 +201,14 @@ func (b *bed) close(keep bool) (err error) {
 	return err
 }
 
-// dir is where the files of a deployment are.
+// dir returns the folder for the files of a deployment.
 func dir(name string) string { return filepath.Join(RunDir, name) }
 
 // noteFile returns the file that allows another process to take a deployment over.
 func noteFile(name string) string { return filepath.Join(dir(name), "note.json") }
 
-// takeLock makes this process the only one that works on a deployment. The
-// kernel takes the lock back when the process ends, however it does.
+// takeLock makes this process the only one that works on a deployment. The kernel releases the
+// lock when the process ends.
 func takeLock(name string) (*os.File, error) {
 	for {
 		if err := os.MkdirAll(RunDir, 0o755); err != nil {
@@ -238,7 +237,7 @@ func takeLock(name string) (*os.File, error) {
 
 func lockFile(name string) string { return dir(name) + ".lock" }
 
-// dropLock gives the lock back, and leaves no file.
+// dropLock releases the lock and removes its file.
 func dropLock(f *os.File, name string) error {
 	err := os.Remove(lockFile(name))
 	return errors.Join(err, f.Close())
@@ -276,8 +275,7 @@ func (b *bed) writeNote() error {
 // files. The kernel removes links with the namespaces, some time later. Waiting comes
 // last, so that an interrupt leaves nothing behind.
 func remove(name string) (found bool, err error) {
-	// The note goes first, so that no process takes over a partly removed
-	// deployment.
+	// Remove the note first, so that no process takes over a partly removed deployment.
 	if err := os.Remove(noteFile(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("removing the note of the deployment: %w", err)
 	}
@@ -299,7 +297,7 @@ func remove(name string) (found bool, err error) {
 	for _, s := range spaces {
 		// The kernel removes the rest when the last process has left.
 		err := netns.DeleteNamed(s)
-		if errors.Is(err, unix.EINVAL) { // a file that nothing is mounted on
+		if errors.Is(err, unix.EINVAL) { // nothing is mounted on the file
 			err = os.Remove(filepath.Join(namespaceDir, s))
 		}
 		if err != nil {

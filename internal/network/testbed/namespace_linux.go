@@ -13,8 +13,7 @@ import (
 	"github.com/p4lb/p4lb/internal/network/netspace"
 )
 
-// namespaceDir is where the kernel's namespaces have names, by convention of
-// the program ip.
+// namespaceDir is the folder with the names of network namespaces, as used by the program ip.
 const namespaceDir = "/run/netns"
 
 // complete reports whether all nodes of the topology have their namespace, and
@@ -105,7 +104,7 @@ func processes(spaces []string) (residents, error) {
 // even if it has not been waited for.
 func inodeOf(pid int) uint64 { return inode(fmt.Sprintf("/proc/%d/ns/net", pid)) }
 
-// signal sends a signal to the remaining processes and reports whether there are any.
+// signal sends a signal to the remaining processes, and reports whether there were any.
 func (list residents) signal(s unix.Signal) (any bool) {
 	for _, r := range list {
 		if inodeOf(r.pid) == r.inode {
@@ -117,8 +116,8 @@ func (list residents) signal(s unix.Signal) (any bool) {
 }
 
 const (
-	// endTime is how long processes are given to end by themselves.
+	// endTime is the time limit for processes to end by themselves.
 	endTime = 2 * time.Second
-	// pollEvery is how often is looked whether a process has come or gone.
+	// pollEvery is the interval between checks for started or ended processes.
 	pollEvery = 20 * time.Millisecond
 )

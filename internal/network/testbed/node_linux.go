@@ -32,7 +32,7 @@ const (
 	thriftPort = "9090"
 )
 
-// startTime is how long a switch may take until its servers answer.
+// startTime is the time limit for a switch's servers to answer after its start.
 const startTime = 20 * time.Second
 
 // A node is a switch.
@@ -49,7 +49,7 @@ type node struct {
 	senders map[int]*os.File // sockets at the far ends of ports
 }
 
-// inject makes a frame arrive at a port: it sends the frame from the far end of the link.
+// inject makes a frame arrive at a port by sending it from the other end of the link.
 func (n *node) inject(port int, frame []byte) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -95,11 +95,11 @@ func (n *node) hangUp() {
 // a child of this one, so its end cannot be awaited.
 type process struct {
 	pid   int
-	cpu   string        // its --cpu-port
+	cpu   string        // value of its --cpu-port
 	ended chan struct{} // closed when a child has ended; nil for others
 }
 
-// findProcesses finds the switches that run already.
+// findProcesses finds running switches.
 func (b *bed) findProcesses() error {
 	spaces := lists.Map(b.switches, func(n *node) string { return namespace(b.name, n.plan.Name) })
 	running, err := processes(spaces)
@@ -110,7 +110,7 @@ func (b *bed) findProcesses() error {
 		for _, r := range running {
 			if r.space == spaces[i] {
 				// The command line of the process, at least one word.
-				line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", r.pid)) // none if it has ended
+				line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", r.pid)) // empty if the process has ended
 				args := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
 				if filepath.Base(args[0]) == filepath.Base(n.bed.o.Program) {
 					n.process = &process{pid: r.pid, cpu: args[len(args)-1]}
@@ -146,7 +146,7 @@ func (n *node) fits() bool {
 	return n.process != nil && n.process.alive() && n.process.cpu == n.cpu()
 }
 
-// cpu is the last argument of the switch.
+// cpu returns the last argument of the switch.
 func (n *node) cpu() string { return strconv.Itoa(n.plan.CPUPort) }
 
 func (p *process) alive() bool {
@@ -212,7 +212,7 @@ func (n *node) awaitAll(ctx context.Context) error {
 
 func (n *node) logFile() string { return filepath.Join(dir(n.bed.name), n.plan.Name+".log") }
 
-// args is the command line that a switch is started with.
+// args returns the command line for starting the switch.
 func (n *node) args() []string {
 	args := []string{
 		"--no-p4", "--device-id", strconv.FormatUint(n.plan.Device, 10), "--thrift-port", thriftPort,

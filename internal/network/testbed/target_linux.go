@@ -29,19 +29,18 @@ type Target struct {
 
 var _ target.Target = (*Target)(nil)
 
-// New makes a target without switches.
+// New returns a target without switches.
 func New(o Options) *Target {
 	o.Program = cmp.Or(o.Program, Program)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Target{o: o}
 }
 
-// Name is bmv2.
+// Name returns bmv2.
 func (t *Target) Name() string { return "bmv2" }
 
-// Start builds the network, or takes over the one that an earlier process has
-// kept, starts those switches that do not run, and puts links up and down as
-// the topology of the plan says.
+// Start builds the network, or takes over the one that an earlier process has kept. It starts
+// switches that are not running, and sets the state of links according to the plan's topology.
 func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -102,8 +101,8 @@ func (o *Options) usable(ctx context.Context) error {
 	return nil
 }
 
-// lacksNotifications reports whether the switch knows no --notifications-addr: BMv2 that
-// is built without nanomsg ends when it is given one.
+// lacksNotifications reports whether the switch does not support --notifications-addr. BMv2
+// without nanomsg exits if it is given this option.
 func (o *Options) lacksNotifications(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -111,8 +110,8 @@ func (o *Options) lacksNotifications(ctx context.Context) bool {
 	return err == nil && !bytes.Contains(help, []byte("--notifications-addr"))
 }
 
-// manyProbes is how often simple_switch can be given something to do by its
-// controller beside its work.
+// manyProbes is the shortest interval at which a controller can send work to simple_switch
+// besides its traffic.
 const manyProbes = 5 * time.Millisecond
 
 // warnOfProbes warns of tasks that would overload the switches.
@@ -153,7 +152,7 @@ func (i injector) Inject(_ context.Context, port int, frame []byte) error {
 	return i.node.inject(port, frame)
 }
 
-// node is the switch of that name.
+// node returns the switch with a name.
 func (t *Target) node(name string) (*node, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -168,7 +167,7 @@ func (t *Target) node(name string) (*node, error) {
 	return nil, fmt.Errorf("there is no switch %s", name)
 }
 
-// SetLinks puts links up and down as the topology says.
+// SetLinks sets the state of links according to the topology.
 func (t *Target) SetLinks(topology *fabric.Topology) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -249,7 +248,7 @@ func (t *Target) In(node string, f func() error) error {
 	return s.Do(f)
 }
 
-// Socket makes a TCP socket on a host.
+// Socket creates a TCP socket on a host.
 func (t *Target) Socket(host string) (fd int, err error) {
 	t.mu.Lock()
 	b := t.bed
@@ -260,7 +259,7 @@ func (t *Target) Socket(host string) (fd int, err error) {
 	return Sockets(b.name).Socket(host)
 }
 
-// Socket makes a TCP socket on a host.
+// Socket creates a TCP socket on a host.
 func (d Sockets) Socket(host string) (int, error) {
 	s, err := netspace.Open(namespace(nameOf(string(d)), host))
 	if err != nil {
@@ -270,7 +269,7 @@ func (d Sockets) Socket(host string) (int, error) {
 	return s.Socket()
 }
 
-// Close ends the switches and takes everything away, or with Keep leaves it.
+// Close ends the switches and removes the network, or with Keep leaves it.
 func (t *Target) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

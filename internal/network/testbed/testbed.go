@@ -1,8 +1,8 @@
-// Package testbed is the target of real switches: it runs a simple_switch_grpc
-// for each switch of a topology on this machine, with links and hosts that the
-// kernel provides. It wants Linux, root, and the program on PATH.
+// Package testbed is the target for BMv2. It runs a simple_switch_grpc for each switch of a
+// topology on this machine, with links and hosts provided by the kernel. It requires Linux, root,
+// and the program on PATH.
 //
-// Every node has a network namespace of its own, named after the deployment:
+// Every node has its own network namespace, named after the deployment:
 //
 //	namespace p4lb-NAME-h1          namespace p4lb-NAME-l1
 //	  eth0: the host's address  ===   port1 ... port5  ===  port1 of s1 ...
@@ -10,9 +10,9 @@
 //	                                    ║
 //	                                  p4lb07-0, in the namespace of p4lb
 //
-// Data links are veth pairs. A switch has one more, mgmt, with an address out of
-// 198.18.0.0/15, which is reserved for testing devices. Its P4Runtime and Thrift
-// servers listen there on fixed ports, reachable only from this machine.
+// Data links are veth pairs. A switch has an additional one, mgmt, with an address from
+// 198.18.0.0/15, a range reserved for testing devices. Its P4Runtime and Thrift servers listen
+// there on fixed ports, reachable only from this machine.
 //
 // The state of a deployment is in the kernel and in RunDir. A process that ends
 // with Keep leaves it for the next process with the same deployment name. If a
@@ -32,27 +32,26 @@ import (
 	"github.com/p4lb/p4lb/internal/network/netspace"
 )
 
-// Program is the switch that is run unless Options name another.
+// Program is the default switch program.
 const Program = "simple_switch_grpc"
 
-// RunDir is where deployments are noted while they are up.
+// RunDir is the folder with notes about running deployments.
 const RunDir = "/run/p4lb"
 
-// ErrBusy is wrapped by the error about a deployment that a running process
-// holds.
+// ErrBusy is wrapped by the error about a deployment that another process is using.
 var ErrBusy = errors.New("another process holds it")
 
-// Options are how the switches run. The zero value works.
+// Options configure the switches. The zero value works.
 type Options struct {
-	// Name distinguishes deployments; "" stands for the name of the topology.
+	// Name distinguishes deployments; "": the name of the topology.
 	Name string
-	// Program is the switch; "" stands for the constant.
+	// Program is the switch program; "": the constant Program.
 	Program string
 	// Keep: Close leaves all up for a later process.
 	Keep bool
-	// Known is what hosts know of others when they begin.
+	// Known is the hosts' initial knowledge of other hosts.
 	Known netspace.Known
-	// Priorities is the number of queues of each port; 0 stands for 1.
+	// Priorities is the number of queues of each port; 0: 1.
 	Priorities int
 	// ClockStep sets the clocks apart: the first start leaves this between the switches,
 	// and begins with the last one.
@@ -63,8 +62,8 @@ type Options struct {
 	silent bool // the switch has no notifications
 }
 
-// nameOf is the name of a deployment as it occurs in names of namespaces. It
-// has no hyphen, so that no name is the begin of another.
+// nameOf returns the name of a deployment for use in names of namespaces. It contains no hyphen,
+// so no name is a prefix of another.
 func nameOf(name string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
@@ -78,7 +77,7 @@ func nameOf(name string) string {
 	return clean[:min(len(clean), 32)]
 }
 
-// namespace is the name of a node's namespace.
+// namespace returns the name of a node's namespace.
 func namespace(deployment, node string) string {
 	return prefix(deployment) + node
 }
@@ -90,14 +89,14 @@ func Shell(deployment, node string) []string {
 	return []string{"ip", "netns", "exec", namespace(nameOf(deployment), node)}
 }
 
-// hostsFile is /etc/hosts for commands on the hosts of a deployment.
+// hostsFile returns the file that commands on the hosts of a deployment see as /etc/hosts.
 func hostsFile(name string) string { return filepath.Join(RunDir, name, "hosts") }
 
 // Exec runs a command on a host or a switch of a deployment, with the standard
 // streams of this process, and returns its exit code.
 func Exec(deployment, node string, args []string) (code int, err error) {
-	// ip has given the command mounts of its own. Names of hosts resolve if the
-	// system has mount.
+	// ip gives the command its own mount namespace. Names of hosts resolve if the system has
+	// mount.
 	line := append(Shell(deployment, node), "sh", "-c", `mount --bind "$0" /etc/hosts 2>/dev/null; exec "$@"`, hostsFile(nameOf(deployment)))
 	line = append(line, args...)
 	cmd := exec.Command(line[0], line[1:]...)
@@ -110,8 +109,8 @@ func Exec(deployment, node string, args []string) (code int, err error) {
 	return cmd.ProcessState.ExitCode(), err
 }
 
-// Sockets makes sockets on the hosts of a deployment that another process keeps,
-// or none.
+// Sockets is the name of a deployment that another process keeps, for creating sockets on its
+// hosts.
 type Sockets string
 
 // blockSwitches is the number of switches that a block of addresses has room

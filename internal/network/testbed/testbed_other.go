@@ -20,10 +20,10 @@ type Target struct{}
 
 var _ target.Target = (*Target)(nil)
 
-// New makes a target that cannot be started.
+// New returns a target that cannot be started.
 func New(Options) *Target { return &Target{} }
 
-// Name is bmv2.
+// Name returns bmv2.
 func (t *Target) Name() string { return "bmv2" }
 
 // Start fails.
@@ -46,5 +46,5 @@ func (t *Target) In(string, func() error) error { return errLinux }
 // Close does nothing.
 func (t *Target) Close() error { return nil }
 
-// Remove finds nothing.
+// Remove finds nothing on this system.
 func Remove(string) (bool, error) { return false, errLinux }

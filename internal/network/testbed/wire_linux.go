@@ -17,17 +17,17 @@ import (
 // mgmtPort is a switch's interface to its servers.
 const mgmtPort = "mgmt"
 
-// blocks is how many blocks of 512 addresses 198.18.0.0/15 has.
+// blocks is the number of blocks of 512 addresses in 198.18.0.0/15.
 const blocks = 256
 
-// management is the address of one end of a switch's management link.
+// management returns the address of one end of a switch's management link.
 func management(block, sw, end int) netip.Addr {
 	n := block<<9 | sw<<1 | end
 	return netip.AddrFrom4([4]byte{198, byte(18 + n>>16), byte(n >> 8), byte(n)})
 }
 
-// managementName is the end of a management link that is not in the switch's
-// namespace. Names of interfaces have 15 letters at most.
+// managementName returns the name of the management interface outside of the switch's namespace.
+// Names of interfaces have at most 15 characters.
 func managementName(block, sw int) string { return fmt.Sprintf("p4lb%02x-%d", block, sw) }
 
 // freeBlock finds a block of which no address is in use on this machine, by
@@ -99,7 +99,7 @@ func nodes(t *fabric.Topology) []string {
 	return list
 }
 
-// join makes a link.
+// join creates a link.
 func join(t *fabric.Topology, l fabric.Link, spaces map[string]*netspace.Space, mtu int) error {
 	a, b := netspace.EndOf(t, l.A, mtu), netspace.EndOf(t, l.B, mtu)
 	a.Space, b.Space = spaces[l.A.Node], spaces[l.B.Node]

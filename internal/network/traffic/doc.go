@@ -31,8 +31,8 @@ type Service struct {
 
 // An Outcome is the result of a flow, counted by the kernel.
 type Outcome struct {
-	Started  time.Duration // when the sender opened the connection
-	Finished time.Duration // when the receiver had read the last byte; 0: not in time
+	Started  time.Duration // time at which the sender opened the connection
+	Finished time.Duration // time at which the receiver had read the last byte; 0: not in time
 	Received int64         // bytes read by the receiver
 
 	Sent          int64 // data segments
@@ -54,8 +54,7 @@ type Network interface {
 
 // Options describe how flows are sent.
 type Options struct {
-	// Congestion is the kernel's congestion control, such as reno; "" is the
-	// system's default.
+	// Congestion is the kernel's congestion control, such as reno; "": the system's default.
 	Congestion string
 	// Drain is the time limit for flows after the last one has started.
 	Drain time.Duration

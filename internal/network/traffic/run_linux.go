@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// port is the TCP port on which hosts receive.
+// port is the TCP port on which hosts receive flows.
 const port = 5001
 
 // Run sends the flows, which must be in order of their start times, and returns
@@ -203,7 +203,7 @@ func portOf(a unix.Sockaddr) uint16 {
 	return uint16(a.(*unix.SockaddrInet4).Port)
 }
 
-// send is the sender's side of a flow.
+// send implements the sender's side of a flow.
 func (r *run) send(ctx context.Context, i int) {
 	f := &r.flows[i]
 	o := &r.outcomes[i]
@@ -323,7 +323,7 @@ func write(c *net.TCPConn, bytes int64) error {
 	return nil
 }
 
-// receive is the receiver's side of a flow.
+// receive implements the receiver's side of a flow.
 func (r *run) receive(c net.Conn) {
 	if !r.remember(c) {
 		return
@@ -337,7 +337,7 @@ func (r *run) receive(c net.Conn) {
 	i, ok := r.senders[from]
 	r.mu.Unlock()
 	if !ok {
-		return // not one of ours
+		return // not a connection of this run
 	}
 	left := r.flows[i].Bytes
 	buf := make([]byte, min(left, chunk))

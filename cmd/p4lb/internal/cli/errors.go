@@ -16,7 +16,7 @@ const (
 	ExitDone        = 0
 	ExitInput       = 1 // the input or the request is wrong
 	ExitUsage       = 2 // the command line is wrong
-	ExitRefused     = 3 // a switch or the network refused or vanished
+	ExitRefused     = 3 // a switch or the network rejected a request or disappeared
 	ExitInterrupted = 4 // stopped by a signal; finished results are kept
 )
 

@@ -23,7 +23,7 @@ type labChoice struct {
 	seeds  string
 	rounds int
 
-	dirs []string // of the files
+	dirs []string // folders of the files
 }
 
 const choiceUse = "[FILE.yaml|FOLDER|PAPER|STORED]…"
@@ -96,7 +96,7 @@ func (q *labChoice) named(ctx context.Context, c *cli.Console, st *store.Store, 
 	return list, nil
 }
 
-// documentMark stands between the experiments of a file.
+// documentMark separates the experiments of a file.
 const documentMark = "---"
 
 // documents cuts a file into the texts of its experiments. Each keeps the lines before

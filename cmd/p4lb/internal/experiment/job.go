@@ -30,7 +30,7 @@ type labJob struct {
 	c          *cli.Console
 	dir        string
 	cores      int
-	within     int // of them for each run
+	within     int // cores for each run
 	resume     bool
 	observe    string
 	record     string
@@ -49,7 +49,7 @@ type labJob struct {
 
 	explain string // a figure, or spec.AllFigures; "" for none
 
-	dirs []string // of the experiments
+	dirs []string // folders of the experiments
 
 	store     string
 	st        *store.Store
@@ -66,7 +66,7 @@ type labJob struct {
 
 	markdown string
 	sections []byte
-	command  string // that repeats an experiment, up to its name
+	command  string // command that repeats an experiment, without its name
 }
 
 func (j *labJob) addFlags(cmd *cobra.Command) {
@@ -168,7 +168,7 @@ func (j *labJob) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// looks is how many want to look at the first run.
+// looks returns the number of flags that observe the first run.
 func (j *labJob) looks() int {
 	return cli.Count(j.observe != "", j.record != "", j.pcap != "", j.watch, j.page.Listen != "")
 }
@@ -245,7 +245,7 @@ func (j *labJob) run(cmd *cobra.Command, list []*spec.Experiment) error {
 				return err
 			}
 			if j.shard.Of > 0 {
-				continue // its table is that of all shards: lab report
+				continue // a shard prints no table: see lab report
 			}
 			beside = append(beside, comparison)
 			judged := j.judge(x, world, comparison, time.Since(began))
@@ -269,8 +269,8 @@ func (j *labJob) run(cmd *cobra.Command, list []*spec.Experiment) error {
 	return j.failures()
 }
 
-// judge notes the checks of an experiment that has run, and returns how its targets
-// fared in virtual time.
+// judge collects the checks of a finished experiment. In virtual time it also returns the
+// verdicts on its targets.
 func (j *labJob) judge(x *spec.Experiment, world string, c *lab.Comparison, took time.Duration) []lab.Outcome {
 	s := lab.JUnitSuite{Experiment: x.Name, Checks: c.Checks(), Took: took}
 	var outcomes []lab.Outcome
@@ -356,7 +356,7 @@ func (j *labJob) one(ctx context.Context, x *spec.Experiment, world string, seve
 	}
 	if j.page.Listener != nil && world == lab.Sim {
 		leave = j.show(ctx, r, x)
-		j.page.Listener = nil // of one experiment
+		j.page.Listener = nil // use the page only for one experiment
 	}
 	if j.watch {
 		leave = j.screen(ctx, r, x, bar)
@@ -392,7 +392,7 @@ func (j *labJob) one(ctx context.Context, x *spec.Experiment, world string, seve
 		return nil, ctx.Err()
 	}
 	if errors.Is(err, lab.ErrDiskFull) {
-		return nil, err // there is no room for a report either
+		return nil, err // the disk has no room for a report either
 	}
 	j.sections = append(j.sections, comparison.Markdown(j.command, time.Since(began))...)
 	report, e := comparison.Keep(r.Dir, origin())
@@ -413,7 +413,7 @@ func origin() lab.Origin {
 	return lab.Origin{Command: plain.Shell(append([]string{"p4lb"}, os.Args[1:]...)), Version: provenance.This().String(), Date: at.UTC().Format("2006-01-02 15:04 UTC"), Playground: os.Getenv("P4LB_PLAYGROUND")}
 }
 
-// columns is how wide tables are that have to fit a terminal of any kind.
+// columns is the width of tables, so that they fit any terminal.
 const columns = 80
 
 // showTable prints the results of the runs, and the conclusions in sentences.
@@ -440,8 +440,8 @@ func (j *labJob) showTable(c *lab.Comparison) error {
 	return nil
 }
 
-// document begins the file of --markdown, before there is work to be lost. The
-// function that it returns writes it, or without a text throws it away.
+// document opens the file of --markdown before work that could be lost. The returned function
+// writes it, or removes it if text is nil.
 func (j *labJob) document() (finish func(text []byte) error, err error) {
 	if j.markdown == "" {
 		return func([]byte) error { return nil }, nil
@@ -466,8 +466,8 @@ func (j *labJob) document() (finish func(text []byte) error, err error) {
 	}, nil
 }
 
-// recorder sets up what looks at the first run. The function that it returns
-// puts the file in place, or throws it away.
+// recorder creates what observes the first run. The returned function moves the file into place,
+// or removes it.
 func (j *labJob) recorder(r *lab.Runner) (finish func(bool) error, err error) {
 	target, look := j.observe, lab.Observe
 	if j.record != "" {

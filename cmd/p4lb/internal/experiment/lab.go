@@ -14,7 +14,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// New is the verb lab.
+// New returns the verb lab.
 func New(c *cli.Console) *cobra.Command {
 	j := &labJob{c: c}
 	q := &labQuestion{}
@@ -309,7 +309,7 @@ The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
 func showRecorded(c *cli.Console, name, figure string, list []*spec.Experiment, full bool) error {
 	defer c.Out.Flush()
 	if text, err := lab.Recorded(name); err == nil && figure == "" {
-		text = strings.ReplaceAll("Recorded: "+strings.TrimSpace(text), `\*`, "*") // it is Markdown
+		text = strings.ReplaceAll("Recorded: "+strings.TrimSpace(text), `\*`, "*") // remove the escapes of Markdown
 		paragraphs := strings.Split(text, "\n\n")
 		fmt.Fprintf(c.Out, "%s\n", strings.Join(plain.Wrap(paragraphs[0], 80), "\n"))
 		covered, err := lab.Covered(name)

@@ -72,7 +72,7 @@ func listLab(cmd *cobra.Command, c *cli.Console, form cli.Format, what string) e
 	return cli.Show(c.Out, form, rows, objects(rows))
 }
 
-// objects are the rows of a grid as JSON shows them, named by its head.
+// objects returns the rows of a grid as JSON objects, with the keys from its head.
 func objects(rows cli.Grid) []map[string]string {
 	list := []map[string]string{}
 	for _, row := range rows[1:] {

@@ -49,7 +49,7 @@ func (p *labProgress) tick() {
 	}
 }
 
-// ended takes note of a run that has ended.
+// ended records a finished run.
 func (p *labProgress) ended(now lab.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -117,7 +117,7 @@ func (q *labQuestion) experiment(cmd *cobra.Command) (*spec.Experiment, error) {
 	return x, x.Complete("the experiment", plain.ReadFile, cli.LibraryFrom("."))
 }
 
-// about is the question in a line.
+// about describes the question in one line.
 func (q *labQuestion) about() string {
 	text := q.scheme
 	if len(q.vs) > 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/store"
 )
 
-// A labResults is what p4lb results looks at: a folder of results, or a store.
+// A labResults is where p4lb results finds experiments: a folder of results, or a store.
 type labResults struct {
 	c   *cli.Console
 	url string
@@ -24,7 +24,7 @@ type labResults struct {
 	a *lab.Archive
 }
 
-// NewResults is the verb results.
+// NewResults returns the verb results.
 func NewResults(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "results VERB",
@@ -64,7 +64,7 @@ func (l *labResults) open(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// find finds the experiments of the arguments.
+// find finds the experiments named by the arguments.
 func (l *labResults) find(cmd *cobra.Command, args []string) ([]*lab.Kept, error) {
 	if err := l.open(cmd); err != nil {
 		return nil, err

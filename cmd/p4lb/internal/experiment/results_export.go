@@ -116,7 +116,7 @@ func (l *labResults) exportTable(ctx context.Context, k *lab.Kept, run lab.KeptR
 	}
 }
 
-// exportTo writes a file, all of it or nothing; Parquet is made of the CSV.
+// exportTo writes a file atomically. Parquet is converted from CSV.
 func exportTo(name string, write func(io.Writer) error) error {
 	out, err := plain.Create(name)
 	if err != nil {

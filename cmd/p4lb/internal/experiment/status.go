@@ -28,7 +28,7 @@ type submission struct {
 	Shards    int    `json:"shards"`
 }
 
-// A labFollow asks the store and the schedulers how far experiments are.
+// A labFollow queries the store and the schedulers about the progress of experiments.
 type labFollow struct {
 	c   *cli.Console
 	q   labChoice
@@ -66,12 +66,12 @@ func (l *labFollow) open(cmd *cobra.Command, args []string) (err error) {
 	return nil
 }
 
-// A standing is how an experiment stands.
+// A standing is the progress of an experiment.
 type standing struct {
 	Experiment string     `json:"experiment"`
 	Runs       int        `json:"runs"`
 	Done       int        `json:"done"`
-	Seconds    float64    `json:"seconds_left"` // of one core
+	Seconds    float64    `json:"seconds_left"` // remaining seconds on one core
 	Jobs       []jobState `json:"jobs"`
 }
 
@@ -89,7 +89,7 @@ func (s *standing) active() (n, running int) {
 	return n, running
 }
 
-// look asks the store and the schedulers.
+// look queries the store and the schedulers.
 func (l *labFollow) look(ctx context.Context) ([]*standing, error) {
 	have, err := l.st.Has(ctx)
 	if err != nil {
@@ -109,7 +109,7 @@ func (l *labFollow) look(ctx context.Context) ([]*standing, error) {
 	return list, nil
 }
 
-// jobs asks for the state of each job of an experiment.
+// jobs queries the state of each job of an experiment.
 func (l *labFollow) jobs(ctx context.Context, k *lab.Kept) ([]jobState, error) {
 	notes, err := l.st.List(ctx, "submissions/"+k.ID()+"/")
 	if err != nil {
@@ -197,8 +197,8 @@ ends when the store has all of them. It fails if runs are missing and no job is 
 	return cmd
 }
 
-// idleLooks is how often in a row no job may be at work before wait gives up: the
-// last runs may come into the store as their task ends.
+// idleLooks is the number of consecutive checks without an active job after which wait gives up.
+// The last runs may reach the store just when their task ends.
 const idleLooks = 2
 
 func (l *labFollow) wait(ctx context.Context, every time.Duration) error {

@@ -39,8 +39,8 @@ func explainStore(err error) error {
 	return err
 }
 
-// labShard reads --shard I/N. Where I is not given, the scheduler says it in the
-// environment; from says by which variable.
+// labShard parses --shard I/N. If I is omitted, the scheduler sets it in the environment; from is
+// the name of the variable.
 func labShard(text string, env func(string) string) (s lab.Shard, from string, err error) {
 	bad := func() (lab.Shard, string, error) {
 		return lab.Shard{}, "", fmt.Errorf("--shard %s: want I/N, such as 3/64, or /64 in a task of a scheduler", text)
@@ -68,7 +68,7 @@ func labShard(text string, env func(string) string) (s lab.Shard, from string, e
 		count, _ = strconv.Atoi(env("SLURM_ARRAY_TASK_COUNT"))
 		switch {
 		case from == "" && text == "":
-			return lab.Shard{}, "", nil // there are none
+			return lab.Shard{}, "", nil // no shard is given
 		case from == "":
 			return s, "", fmt.Errorf("--shard %s: neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is there: want I/N, such as 3/64", text)
 		case text == "" && (from != "SLURM_ARRAY_TASK_ID" || count < 1):
@@ -91,11 +91,11 @@ func labShard(text string, env func(string) string) (s lab.Shard, from string, e
 	return s, from, nil
 }
 
-// resultsDir is where results go that are given no place.
+// resultsDir is the default folder for results.
 const resultsDir = "results"
 
-// linkLatest lets results/NAME lead to the latest results of that name, unless
-// something else is there.
+// linkLatest makes the link results/NAME lead to the latest results of that name, unless
+// something else has this name.
 func linkLatest(dir, name, world string) {
 	link := filepath.Join(resultsDir, plain.Folder(name))
 	if world != lab.Sim {

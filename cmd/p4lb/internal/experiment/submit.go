@@ -31,7 +31,7 @@ type labSubmit struct {
 	on     string
 	dryRun bool
 	job    cluster.Job
-	within int // of the cores of a task, for each run
+	within int // cores of a task for each run
 	time   time.Duration
 	memory cli.MemorySize
 	binary string
@@ -127,7 +127,7 @@ func (s *labSubmit) run(cmd *cobra.Command, args []string) error {
 	}
 	st, err := openStore(cmd.Context(), s.url, !s.dryRun)
 	if s.dryRun && errors.Is(err, store.ErrNone) {
-		err = nil // it would be made
+		err = nil // a missing store would be created
 	}
 	if err != nil {
 		return err
@@ -219,7 +219,7 @@ func (s *labSubmit) one(ctx context.Context, scheduler cluster.Scheduler, st *st
 	return nil
 }
 
-// reachable refuses what tasks would not find.
+// reachable checks that tasks can access the store, the files and the binary.
 func (s *labSubmit) reachable(kept *lab.Kept, job *cluster.Job) error {
 	if s.on != "kubernetes" {
 		return nil
@@ -246,7 +246,7 @@ func absolute(url string) string {
 	return url
 }
 
-// jobName is what schedulers call the job of an experiment.
+// jobName returns the name of an experiment's job for schedulers.
 func jobName(k *lab.Kept) string {
 	id := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {

@@ -14,13 +14,12 @@ import (
 	"github.com/p4lb/p4lb/internal/ui/web"
 )
 
-// frameEvery is how long a frame of a lab is seen at least.
+// frameEvery is the shortest time for which a frame is shown.
 const frameEvery = 100 * time.Millisecond
 
-// screen shows the first run of an experiment while it continues. A run that is
-// ahead of the screen waits for it, and so stands still while that is paused;
-// once the user has left the screen it continues alone. The function that screen
-// returns waits until then.
+// screen shows the first run of an experiment while it runs. A run that is ahead of the screen
+// waits for it, and therefore stops while the screen is paused. When the user leaves the screen,
+// the run continues alone. The returned function waits until then.
 func (j *labJob) screen(ctx context.Context, r *lab.Runner, x *spec.Experiment, bar *labProgress) (leave func() error) {
 	rounds, left, ended := make(chan *view.Round), make(chan struct{}), make(chan struct{})
 	r.Record = lab.Watch(j.watchEvery(), nil, func(list []*inspect.Snapshot) error {
@@ -117,8 +116,8 @@ type drawing struct {
 	next time.Time // the earliest time of the next figures
 }
 
-// drawEvery is the least time between figures. Figures of large runs take at most a tenth
-// of the time of the run.
+// drawEvery is the shortest interval between updates of figures. Figures of large runs take at
+// most a tenth of the run time.
 const drawEvery = 500 * time.Millisecond
 
 // draw draws the figures if they are due, or at once if they are the last ones.

@@ -11,13 +11,13 @@ import (
 	"github.com/p4lb/p4lb/internal/network/hosts"
 )
 
-// bringUp is how long a verb waits for a network that comes up.
+// bringUp is the time for which a verb waits for a network that is starting.
 const bringUp = 10 * time.Second
 
-// errNoOwner is the error about a network without a process that runs it.
+// errNoOwner is the error about a network that no process runs.
 var errNoOwner = errors.New("no process runs the network")
 
-// ask has the process that runs a network carry out this command line.
+// ask passes this command line to the process that runs the network.
 func ask(ctx context.Context, c *cli.Console, state string) error {
 	var d *deployed.Note
 	for begin := time.Now(); ; {

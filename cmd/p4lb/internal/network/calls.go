@@ -51,7 +51,7 @@ func (k *keeper) answer(ctx context.Context, ask hosts.Call) (exit int) {
 	return c.Report(errors.Join(err, c.Out.Flush()))
 }
 
-// do has the keeper's goroutine call f.
+// do calls f in the keeper's goroutine.
 func (k *keeper) do(ctx context.Context, f func(context.Context)) error {
 	c := &call{do: func(alive context.Context) {
 		// The end of the network ends the action; tasks that it starts continue.
@@ -66,8 +66,8 @@ func (k *keeper) do(ctx context.Context, f func(context.Context)) error {
 	return nil
 }
 
-// handOver hands a request to deploy to the process that runs the network, if
-// there is one. If that process is ending, handOver waits for its end.
+// handOver passes a deploy request to the process that runs the network, if there is one. If that
+// process is ending, handOver waits for its end.
 func (j *deployJob) handOver(ctx context.Context) (handed bool, err error) {
 	if j.dryRun {
 		return false, nil
@@ -89,7 +89,7 @@ func (j *deployJob) handOver(ctx context.Context) (handed bool, err error) {
 	}
 }
 
-// deployFor deploys what another process asks for.
+// deployFor executes another process's deploy request.
 func (k *keeper) deployFor(cmd *cobra.Command, j *deployJob) error {
 	mine := k.job
 	refused := func(format string, args ...any) error {

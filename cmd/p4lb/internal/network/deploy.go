@@ -30,13 +30,13 @@ import (
 	"github.com/p4lb/p4lb/internal/ui/live"
 )
 
-// NewDeploy is the verb deploy.
+// NewDeploy returns the verb deploy.
 func NewDeploy(c *cli.Console) *cobra.Command {
 	return newDeploy(c, nil)
 }
 
-// newDeploy is the verb deploy. k is set in the process that runs the network,
-// which carries out requests of others.
+// newDeploy returns the verb deploy. k is set in the process that runs the network and executes
+// requests of others.
 func newDeploy(c *cli.Console, k *keeper) *cobra.Command {
 	j := &deployJob{c: c}
 	cmd := &cobra.Command{
@@ -132,7 +132,7 @@ type deployJob struct {
 	request schemeRequest
 
 	app      string   // the file of a project
-	programs []string // that its switches run
+	programs []string // programs of its switches
 
 	topology string
 	fail     []string
@@ -147,7 +147,7 @@ type deployJob struct {
 
 	adjust func(*fabric.Topology) (*fabric.Topology, error) // nil: the topology is as it is
 	lock   *deployed.Lock                                   // on the deployment
-	dir    string                                           // that files are relative to
+	dir    string                                           // folder to which file names are relative
 
 	pacing   pacing
 	ended    bool // the switches end with this process
@@ -207,7 +207,7 @@ func (j *deployJob) addFlags(cmd *cobra.Command) {
 	}
 }
 
-// check finds mistakes in the command line.
+// check returns an error for mistakes in the command line.
 func (j *deployJob) check(cmd *cobra.Command) error {
 	if j.app != "" {
 		return j.checkApp(cmd)
@@ -259,7 +259,7 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 	return j.checkArch(cmd)
 }
 
-// checkClocks finds mistakes in the time between the clocks of switches.
+// checkClocks returns an error for mistakes in --clock-step.
 func (j *deployJob) checkClocks(cmd *cobra.Command) error {
 	if j.clockStep < 0 || j.clockStep > time.Hour {
 		return cli.UsageError(cmd, "--clock-step %v: want 0s to 1h", j.clockStep)
@@ -392,9 +392,8 @@ func (j *deployJob) writeGraph(p *plan.Plan) error {
 	return nil
 }
 
-// own makes this process the owner of the deployment, unless nothing is
-// deployed. If another process has become the owner meanwhile, own hands the
-// request to it.
+// own makes this process the owner of the deployment, unless nothing is deployed. If another
+// process has meanwhile become the owner, own passes the request to it.
 func (j *deployJob) own(ctx context.Context) (handed bool, err error) {
 	if j.dryRun || j.diff {
 		return false, nil
@@ -410,8 +409,7 @@ func (j *deployJob) own(ctx context.Context) (handed bool, err error) {
 	}
 }
 
-// disown gives up the deployment, and removes its state if its switches end with
-// this process.
+// disown ends the ownership. It removes the state if the switches end with this process.
 func (j *deployJob) disown() {
 	if j.lock == nil {
 		return
@@ -488,7 +486,7 @@ func (j *deployJob) showReport(r *report.Report) error {
 	if j.format != cli.Table {
 		return nil
 	}
-	// Each note stands there once, with the switches that it is about.
+	// Print each note once, with the switches that it concerns.
 	about := map[string][]string{}
 	var order []string
 	for _, s := range r.Switches {

@@ -36,7 +36,7 @@ import (
 // defaultCPU is the default port of controllers, as in p4-utils.
 const defaultCPU = 510
 
-// checkApp finds mistakes in the command line of a project's deployment.
+// checkApp returns an error for mistakes in the command line of a project's deployment.
 func (j *deployJob) checkApp(cmd *cobra.Command) error {
 	for _, flag := range []string{"scheme", "topology", "file", "set", "coeffs", "arch", "atomic", "diff", "dry-run", "once", "device-config", "keep", "remove", "attach"} {
 		if cmd.Flags().Changed(flag) {
@@ -139,7 +139,7 @@ func (j *deployJob) loadApp(project *p4app.Project) (list []*appSwitch, err erro
 	return list, nil
 }
 
-// appPlan is as much of a plan as switches and hosts begin with.
+// appPlan returns the minimal plan with which switches and hosts start.
 func appPlan(project *p4app.Project, switches []*appSwitch, mtu int) *plan.Plan {
 	p := &plan.Plan{Scheme: project.Topology.Name, Topology: project.Topology, Options: plan.Options{MTU: mtu}}
 	for _, s := range switches {
@@ -158,10 +158,10 @@ func appPlan(project *p4app.Project, switches []*appSwitch, mtu int) *plan.Plan 
 	return p
 }
 
-// hostTime is how long a command of a host may take before the network is up.
+// hostTime is the time limit for a host's command before the network is up.
 const hostTime = 10 * time.Second
 
-// commands runs what hosts begin with.
+// commands runs the initial commands of hosts.
 func (j *deployJob) commands(ctx context.Context, project *p4app.Project, network appNetwork) error {
 	ctx, cancel := context.WithTimeout(ctx, hostTime)
 	defer cancel()
@@ -207,16 +207,16 @@ func (j *deployJob) showApp(switches []*appSwitch) error {
 // An appNetwork is where the switches and hosts of a project are.
 type appNetwork interface {
 	target.Target
-	// inner is the target itself.
+	// inner returns the target itself.
 	inner() target.Target
-	// begin gives a switch its program and its entries.
+	// begin gives a switch its program and entries.
 	begin(ctx context.Context, s *appSwitch) error
 	// run runs a command line of a shell on a host and waits for it; there may be
 	// no hosts.
 	run(ctx context.Context, host, text string, out io.Writer) error
 }
 
-// openApp makes the network that the target is about.
+// openApp creates the network on the selected target.
 func (j *deployJob) openApp(project *p4app.Project, planned *plan.Plan) (appNetwork, error) {
 	known, priorities := netspace.KnowsHosts, 0
 	if slices.ContainsFunc(project.Hosts, func(h p4app.Host) bool { return len(h.Commands) > 0 }) {
@@ -291,7 +291,7 @@ type bmv2App struct {
 
 func (a *bmv2App) inner() target.Target { return a.Target }
 
-// queueDepth is simple_switch's own, in packets.
+// queueDepth is simple_switch's default in packets.
 const queueDepth = 64
 
 func (a *bmv2App) begin(ctx context.Context, s *appSwitch) error {

@@ -24,7 +24,7 @@ func (e *embeddedFlags) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&e.bfrt, "bfrt", false, "embedded: serve programs for Tofino over BfRt, and deploy over it")
 }
 
-// check finds mistakes in the command line.
+// check returns an error for mistakes in the command line.
 func (e *embeddedFlags) check(cmd *cobra.Command, target string) error {
 	if e.bfrt && target != targetEmbedded {
 		return cli.UsageError(cmd, "--bfrt is for --target embedded: --target tofino speaks it by itself")
@@ -48,8 +48,8 @@ func (t *tofinoFlags) addFlags(cmd *cobra.Command) {
 // speaksBfRt reports whether the switches speak BfRt.
 func (t *tofinoFlags) speaksBfRt() bool { return t.api == tofinoAPIs[0] }
 
-// check finds mistakes in the command line. A deployment must load a program to
-// take switches over, and over P4Runtime always.
+// check returns an error for mistakes in the command line. To take over switches, a deployment
+// must load a program; over P4Runtime it always must.
 func (t *tofinoFlags) check(cmd *cobra.Command, target string, loads, takeover bool) error {
 	switch {
 	case len(t.configs) > 0 && target != targetTofino:
@@ -68,7 +68,7 @@ func (t *tofinoFlags) check(cmd *cobra.Command, target string, loads, takeover b
 	return nil
 }
 
-// deployGroups are the flags of deploy by task.
+// deployGroups are the flags of deploy, grouped by task.
 var deployGroups = []cli.FlagGroup{
 	{Title: "The scheme and its parameters", Flags: []string{"scheme", "blocks", "set", "file", "coeffs", "state-path", "errata", "arch"}},
 	{Title: "The network", Flags: []string{"topology", "fail", "target", "mtu", "queue", "clock-step"}},

@@ -84,7 +84,7 @@ func (r *schemeRequest) paramsFor(c *cli.Console, t *fabric.Topology) (codegen.P
 	return want.Params(c)
 }
 
-// plan generates the programs and computes what every switch must hold.
+// plan generates the programs and computes the configuration of every switch.
 func (j *deployJob) plan(ctx context.Context) (*plan.Plan, error) {
 	t, err := j.c.Topology(j.topology)
 	if err != nil {
@@ -157,7 +157,7 @@ func (j *deployJob) pipelines(ctx context.Context, t *fabric.Topology) (map[fabr
 	return all, nil
 }
 
-// pipelinesOf makes the programs of a scheme that a topology wants.
+// pipelinesOf makes the programs of a scheme for a topology.
 func pipelinesOf(ctx context.Context, c *cli.Console, r *schemeRequest, t *fabric.Topology) (map[fabric.Role]*plan.Pipeline, error) {
 	schemes, err := r.Schemes()
 	if err != nil {
@@ -198,7 +198,7 @@ func (j *deployJob) warnOfPackets(p *plan.Plan) {
 // lack it if its switches already run their program.
 func (j *deployJob) loadDeviceConfigs(all map[fabric.Role]*plan.Pipeline) error {
 	for _, p := range all {
-		p.Config = nil // what p4lb compiles is for its own switch
+		p.Config = nil // programs compiled by p4lb only run on its own switch
 	}
 	for _, text := range j.tofino.configs {
 		role, file, ok := strings.Cut(text, "=")
@@ -243,8 +243,7 @@ func (j *deployJob) deviceConfig(p *plan.Pipeline, file string) ([]byte, error) 
 	return nil, cli.Hinted(errors.New("want the .conf that p4c writes, or the .json that p4lb compile -o does"), "--tofino-api p4runtime takes the pipeline of Stratum")
 }
 
-// encodeEmbedded makes of programs what switches load over BfRt that are the
-// embedded one.
+// encodeEmbedded converts programs to the form that embedded switches load over BfRt.
 func encodeEmbedded(all map[fabric.Role]*plan.Pipeline) (err error) {
 	for _, p := range all {
 		if p.Config, err = encode(p); err != nil {

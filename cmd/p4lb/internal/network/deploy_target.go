@@ -30,11 +30,10 @@ const (
 
 var targetNames = []string{targetEmbedded, targetBMv2, targetServers, targetTofino}
 
-// tofinoAPIs are what Tofino switches speak: Intel's SDE the first, Stratum the
-// other.
+// tofinoAPIs are the protocols of Tofino switches: bfrt for Intel's SDE, p4runtime for Stratum.
 var tofinoAPIs = []string{"bfrt", "p4runtime"}
 
-// openTarget makes the target.
+// openTarget creates the target.
 func (j *deployJob) openTarget(plan *plan.Plan) (target.Target, error) {
 	config, err := j.tls.config(j.c)
 	if err != nil {
@@ -64,8 +63,7 @@ func (j *deployJob) openTarget(plan *plan.Plan) (target.Target, error) {
 	return embedded.New(o), nil
 }
 
-// addressesFree finds out whether the switches can be served at the addresses of
-// the topology, before anything is made.
+// addressesFree checks that the addresses of the topology are free before anything is created.
 func (j *deployJob) addressesFree(plan *plan.Plan) error {
 	if j.embedded.anyPort {
 		return nil
@@ -97,7 +95,7 @@ func (t *clientTLS) addFlags(cmd *cobra.Command) {
 	f.StringVar(&t.key, "tls-key", "", "and its key in `FILE`")
 }
 
-// config is nil without TLS.
+// config returns the TLS configuration, or nil without TLS.
 func (t *clientTLS) config(c *cli.Console) (*tls.Config, error) {
 	if t.ca == "" {
 		if t.cert != "" || t.key != "" {
@@ -140,7 +138,7 @@ func (b *bmv2Flags) addFlags(cmd *cobra.Command) {
 	f.StringVar(&b.name, "name", "", "bmv2: the `NAME` of the deployment (default: the name of the topology)")
 }
 
-// check finds mistakes in the command line.
+// check returns an error for mistakes in the command line.
 func (b *bmv2Flags) check(cmd *cobra.Command, target string) error {
 	switch {
 	case target != targetBMv2 && (b.keep || b.remove || b.attach || b.name != ""):
@@ -151,7 +149,7 @@ func (b *bmv2Flags) check(cmd *cobra.Command, target string) error {
 	return nil
 }
 
-// open makes the target. Ports have so many queues.
+// open creates the target. queues is the number of queues per port.
 func (b *bmv2Flags) open(c *cli.Console, queues int, clockStep time.Duration, o target.ServersOptions) target.Target {
 	if b.attach {
 		return target.AttachBMv2(o)

@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/plan"
 )
 
-// deployFailure gives an error about switches its exit code and its hint.
+// deployFailure adds the exit code and a hint to an error about switches.
 func deployFailure(err error) error {
 	f := &cli.Failure{Code: cli.ExitRefused, Err: err}
 	if e, ok := errors.AsType[*plan.Error](err); ok {

@@ -98,13 +98,13 @@ func (j *hostJob) host(d *deployed.Note, t *fabric.Topology, name string) (*fabr
 	return nil, noHost(t, name)
 }
 
-// noHost is the error about a host that a topology does not have.
+// noHost returns the error about a host that does not exist in the topology.
 func noHost(t *fabric.Topology, name string) error {
 	names := lists.Map(t.Hosts, func(h fabric.Host) string { return h.Name })
 	return cli.Hinted(fmt.Errorf("there is no host %s", name), "the hosts are %s", abbreviated(names))
 }
 
-// NewHosts is the verb hosts.
+// NewHosts returns the verb hosts.
 func NewHosts(c *cli.Console) *cobra.Command {
 	j := &hostJob{c: c}
 	var form cli.Format
@@ -142,7 +142,7 @@ addresses and switch ports. p4lb exec runs a command on a host.`,
 	return cmd
 }
 
-// NewExec is the verb exec.
+// NewExec returns the verb exec.
 func NewExec(c *cli.Console) *cobra.Command {
 	j := &hostJob{c: c}
 	cmd := &cobra.Command{
@@ -205,7 +205,7 @@ func (j *hostJob) exec(ctx context.Context, d *deployed.Note, h *fabric.Host, ar
 	return nil
 }
 
-// NewDown is the verb down.
+// NewDown returns the verb down.
 func NewDown(c *cli.Console) *cobra.Command {
 	j := &hostJob{c: c}
 	cmd := &cobra.Command{
@@ -249,7 +249,7 @@ deployment.`,
 	return cmd
 }
 
-// endTime is how long a deployment has to take itself down.
+// endTime is the time limit for a deployment to end itself.
 const endTime = 10 * time.Second
 
 // endOwner ends the process that runs a deployment, if there is one.
@@ -285,7 +285,7 @@ func (f *hostFlags) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&f.detach, "detach", false, "embedded: continue in the background when the switches hold the plan, until p4lb down")
 }
 
-// check finds mistakes in the command line.
+// check returns an error for mistakes in the command line.
 func (f *hostFlags) check(cmd *cobra.Command, target string) error {
 	f.given = cmd.Flags().Changed("hosts")
 	if target != targetEmbedded && (f.given || f.detach || f.pcap != "" || cmd.Flags().Changed("rates")) {
@@ -317,14 +317,14 @@ func (f *hostFlags) enter(c *cli.Console) (done bool, err error) {
 	return true, nil
 }
 
-// without continues without hosts, and says why.
+// without continues without hosts and logs the reason.
 func (f *hostFlags) without(c *cli.Console, format string, args ...any) error {
 	c.Warning("no hosts: "+format, args...)
 	f.wanted = false
 	return nil
 }
 
-// open makes captures and hosts, and the door to them.
+// open creates the captures, the hosts, and the door to them.
 func (f *hostFlags) open(c *cli.Console, plan *plan.Plan, known netspace.Known) error {
 	if f.pcap != "" {
 		var err error
@@ -354,7 +354,7 @@ func (f *hostFlags) open(c *cli.Console, plan *plan.Plan, known netspace.Known) 
 	return nil
 }
 
-// join gives switches in this process the hosts and the captures.
+// join connects the embedded switches to the hosts and captures.
 func (f *hostFlags) join(o *embedded.Options) {
 	o.Captures = f.captures
 	if network := f.network; network != nil {
@@ -362,7 +362,7 @@ func (f *hostFlags) join(o *embedded.Options) {
 	}
 }
 
-// close takes the hosts away.
+// close removes the hosts.
 func (f *hostFlags) close() error {
 	var errs []error
 	if f.network != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/p4lb/p4lb/internal/ui/live"
 )
 
-// NewInspect is the verb inspect.
+// NewInspect returns the verb inspect.
 func NewInspect(c *cli.Console) *cobra.Command {
 	j := &inspectJob{c: c}
 	cmd := &cobra.Command{
@@ -102,7 +102,7 @@ func (j *inspectJob) completeSwitches(*cobra.Command, []string, string) ([]strin
 	return j.reach.switchNames(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// switchNames lists the switches that are deployed; none where nothing is.
+// switchNames returns the names of the deployed switches, if there are any.
 func (r *reach) switchNames() []string {
 	if findState(&r.state) != nil {
 		return nil
@@ -183,7 +183,7 @@ func (j *inspectJob) run(ctx context.Context, args []string) error {
 	return j.follow(ctx, source)
 }
 
-// rateSpan is between the two readings that a table takes its rates from.
+// rateSpan is the time between the two readings from which a table computes rates.
 const rateSpan = 100 * time.Millisecond
 
 // follow reads round after round: for the screen, for a file, for Prometheus, or
@@ -212,8 +212,7 @@ func (j *inspectJob) follow(ctx context.Context, source roundSource) error {
 	return j.drain(ctx, source, sinks)
 }
 
-// drain hands rounds to the sinks until there are no more, or it is interrupted,
-// which is how it is meant to end.
+// drain passes rounds to the sinks until there are no more. An interrupt is a normal end.
 func (j *inspectJob) drain(ctx context.Context, source roundSource, sinks []func(*view.Round) error) error {
 	var last *view.Round
 	for {
@@ -289,8 +288,8 @@ func (j *inspectJob) openRecord() (sink func(*view.Round) error, end func(), err
 	return sink, end, nil
 }
 
-// openPage takes the address of the page. With --remote-plaintext alone, metrics
-// may go beyond this machine, and the page may not.
+// openPage listens at the address of the page. With only --remote-plaintext, other machines can
+// read the metrics but not the page.
 func (j *inspectJob) openPage() error {
 	if !j.metricsAlone() {
 		return j.page.Open()

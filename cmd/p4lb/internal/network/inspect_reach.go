@@ -23,8 +23,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A reach is how the switches are found that a verb looks into: by the note of
-// a deployment, by a topology with a scheme, or one by its address.
+// A reach describes how a verb finds switches: by the state of a deployment, by a topology with a
+// scheme, or by the address of a single switch.
 type reach struct {
 	state    string
 	topology string
@@ -61,7 +61,7 @@ func (r *reach) addFlags(cmd *cobra.Command) {
 	}
 }
 
-// check refuses contradictory flags.
+// check returns an error for contradictory flags.
 func (r *reach) check(cmd *cobra.Command, c *cli.Console) error {
 	one := r.thrift != "" || r.grpc != "" || r.bfrt != ""
 	scheme := r.request.Scheme != "" || r.request.File != ""
@@ -90,10 +90,10 @@ type reached struct {
 	node      *plan.Node
 	endpoint  target.Endpoint
 	registers registers.Access
-	err       error // why there is no way
+	err       error // reason why it is not accessible
 }
 
-// A site is all that a verb looks into.
+// A site holds the switches that a verb accesses.
 type site struct {
 	scheme   string
 	fabric   string
@@ -137,7 +137,7 @@ func (r *reach) open(ctx context.Context, c *cli.Console, names []string) (*site
 	return s, nil
 }
 
-// find knows the switches, and where each is.
+// find returns the switches and their addresses.
 func (r *reach) find(c *cli.Console) (*site, map[string]target.Endpoint, error) {
 	switch {
 	case r.thrift != "" || r.grpc != "" || r.bfrt != "":
@@ -188,8 +188,7 @@ func newSite(scheme string, t *fabric.Topology, nodes []*plan.Node) *site {
 	return s
 }
 
-// findScheme takes the topology's addresses, and manifests as p4lb deploy would
-// generate them.
+// findScheme uses the topology's addresses, and generates manifests as p4lb deploy does.
 func (r *reach) findScheme(c *cli.Console) (*site, map[string]target.Endpoint, error) {
 	t, err := c.Topology(r.topology)
 	if err != nil {
@@ -246,7 +245,7 @@ func (r *reach) manifests(c *cli.Console, t *fabric.Topology) (map[fabric.Role]*
 	return manifests, nil
 }
 
-// findOne knows one switch, by the manifest of its program.
+// findOne returns a single switch, described by the manifest of its program.
 func (r *reach) findOne(c *cli.Console) (*site, map[string]target.Endpoint, error) {
 	text, err := c.ReadSource(r.manifest)
 	if err != nil {
@@ -265,7 +264,7 @@ func (r *reach) findOne(c *cli.Console) (*site, map[string]target.Endpoint, erro
 	return s, map[string]target.Endpoint{name: e}, nil
 }
 
-// only keeps the switches that are named; none stands for all.
+// only keeps the named switches, or all if names is empty.
 func (s *site) only(names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -280,7 +279,7 @@ func (s *site) only(names []string) error {
 	return nil
 }
 
-// connect finds the way to the registers of a switch.
+// connect opens the access to the registers of a switch.
 func connect(ctx context.Context, e target.Endpoint) (registers.Access, error) {
 	switch {
 	case e.Registers != nil:

@@ -52,8 +52,8 @@ func numberOrNothing(n int) string {
 	return strconv.Itoa(n)
 }
 
-// answered reports whether there are readings of a switch. That there are none is
-// said once, until there are some or the reason is another.
+// answered reports whether a switch has readings. If it has none, answered logs this once, and
+// again only if the reason changes.
 func (j *inspectJob) answered(r *inspect.Result) bool {
 	said, failed := j.failed[r.Switch]
 	if r.Err == nil {
@@ -155,7 +155,7 @@ type pivotRow struct {
 func (p *pivot) add(sw string, v *inspect.Reading) {
 	column, index := v.Quantity, v.Index
 	if p.title == "" {
-		index = "" // all that is about a switch as a whole stands in its row
+		index = "" // its row contains all readings of the whole switch
 	}
 	if !slices.Contains(p.columns, column) {
 		p.columns = append(p.columns, column)
@@ -211,7 +211,7 @@ const (
 	aboutCounter = "counter "
 )
 
-// contents are the ways to the tables and counters of switches, by name.
+// A contents holds access to the tables and counters of switches, by name.
 type contents map[string]holder
 
 type holder interface {

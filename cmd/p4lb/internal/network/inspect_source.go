@@ -15,15 +15,14 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A roundSource gives rounds: from switches, or from a recording. It returns
-// io.EOF after the last.
+// A roundSource returns rounds from switches or from a recording, and io.EOF after the last.
 type roundSource interface {
 	next(ctx context.Context) (*view.Round, error)
 	// topology returns the topology of the switches, or nil if it is unknown.
 	topology() *fabric.Topology
 }
 
-// source is where rounds come from, and how that ends.
+// source returns the source of rounds, and a function that closes it.
 func (j *inspectJob) source(ctx context.Context, args []string) (roundSource, func(), error) {
 	if j.replay != "" {
 		file, err := plain.OpenFile(j.replay)
@@ -66,8 +65,8 @@ func (j *inspectJob) source(ctx context.Context, args []string) (roundSource, fu
 	}, nil
 }
 
-// survey makes an inspector for each switch. Switches of a role that lacks a
-// register are left out, unless all do.
+// survey returns an inspector for each switch. Switches whose role lacks a requested register are
+// omitted, unless all lack it.
 func (j *inspectJob) survey(s *site) (*inspect.Survey, error) {
 	var list []*inspect.Inspector
 	var first error
@@ -89,7 +88,7 @@ func (j *inspectJob) survey(s *site) (*inspect.Survey, error) {
 	return inspect.NewSurvey(list), nil
 }
 
-// explained gives an error of the controller its hint.
+// explained adds a hint to an error of the controller.
 func explained(err error) error {
 	var known *plan.Error
 	if errors.As(err, &known) && known.Hint != "" {
@@ -104,7 +103,7 @@ type surveySource struct {
 	survey *inspect.Survey
 	every  time.Duration
 	due    time.Time
-	begun  bool         // there has been a round
+	begun  bool         // the first round has been read
 	strain *strainWatch // nil: no warnings about the machine
 
 	contents contents // nil: tables and counters are left out
@@ -147,7 +146,7 @@ func (s *surveySource) topology() *fabric.Topology { return s.site.topology }
 
 func (s *replaySource) topology() *fabric.Topology { return nil }
 
-// silence is the error of a round in which no switch answered.
+// silence returns the error of a round in which no switch answered.
 func silence(r *view.Round) error {
 	var first error
 	for _, result := range r.Switches {

@@ -37,14 +37,14 @@ type keeper struct {
 	job    *deployJob        // the request that is deployed
 	shown  *view.NetworkPage // nil without a page
 	target target.Target
-	ctrl   *controller.Controller // nil for a project: nothing is planned
+	ctrl   *controller.Controller // nil for a project, which has no plan
 	plan   *plan.Plan
-	links  map[int]linkChange // by p4lb link, on top of the job's topology
+	links  map[int]linkChange // changes by p4lb link to the job's topology
 	door   *hosts.Door
 	began  time.Time
 	calls  chan *call
 
-	requests atomic.Int64 // of other processes, so far
+	requests atomic.Int64 // requests from other processes so far
 
 	endTasks func() // ends the tasks that run, and waits for them
 	slow     chan controller.Slowness
@@ -66,7 +66,7 @@ func (k *keeper) ours() bool {
 // deploy carries the plan out, and stays if that is wanted.
 func (k *keeper) deploy(ctx context.Context) error {
 	j := k.job
-	election, _ := parseElection(j.election) // has been checked
+	election, _ := parseElection(j.election) // checked by check
 	options := controller.DeployOptions{
 		Election: election, Takeover: j.takeover, Backup: j.backup,
 		DryRun: j.diff, Atomic: j.atomic, Timeout: j.timeout, Log: j.c.Log,
@@ -163,7 +163,7 @@ func (k *keeper) stay(ctx context.Context) error {
 func (k *keeper) open() (err error) {
 	k.began, k.calls = time.Now(), make(chan *call)
 	k.door, err = hosts.Serve(k.job.hosts.network, k.answer)
-	if errors.Is(err, hosts.ErrNotHere) { // not on Linux: the network does without
+	if errors.Is(err, hosts.ErrNotHere) { // not on Linux: run without hosts
 		k.door = &hosts.Door{}
 		return nil
 	}
@@ -181,7 +181,7 @@ func (k *keeper) restored(r report.Switch) {
 	k.shown.Tell(r.Name, "is back, and holds the plan", true)
 }
 
-// reload deploys the topology as it is now. A mistake in it changes nothing.
+// reload deploys the current topology. If the topology has a mistake, nothing changes.
 func (k *keeper) reload(ctx context.Context) {
 	j := k.job
 	r, err := k.redeploy(ctx, j)
@@ -223,8 +223,8 @@ func (k *keeper) redeploy(ctx context.Context, j *deployJob) (*report.Report, er
 	return r, errors.Join(err, k.writeNote())
 }
 
-// adapt deploys the scheme with a longer period if a task cannot keep the one that
-// p4lb has chosen: HULA, for instance, gives up all paths with late probes.
+// adapt deploys the scheme with a longer period if a task cannot keep a period chosen by p4lb.
+// With late probes HULA, for instance, would discard all paths.
 func (k *keeper) adapt(ctx context.Context, s controller.Slowness) {
 	period, advice := k.job.pacing.slower(s)
 	if advice != "" {
@@ -287,8 +287,7 @@ func (k *keeper) startTasks(ctx context.Context) error {
 	return nil
 }
 
-// prober returns what sends packets between the hosts, nil if the target has
-// none.
+// prober returns a prober for packets between hosts, or nil if the target has none.
 func (k *keeper) prober() (ping.Prober, ping.Trace) {
 	t, here := k.target.(*embedded.Target)
 	var trace ping.Trace
@@ -304,8 +303,8 @@ func (k *keeper) prober() (ping.Prober, ping.Trace) {
 	return nil, nil
 }
 
-// A check of the connectivity tries so many pairs of hosts for each pair of
-// leaves, and so many at most, again until a packet passes.
+// A connectivity check tests this many pairs of hosts per pair of leaves, and this many in total.
+// It repeats a test until a packet arrives.
 const (
 	pairsOfLeaves = 4
 	mostPairs     = 4096
@@ -393,7 +392,7 @@ func (j *deployJob) show(r *report.Report, lost *loss) error {
 	return nil
 }
 
-// lossError is the error about pairs of hosts between which no packet passes.
+// lossError returns the error about pairs of hosts between which no packet arrives.
 func (j *deployJob) lossError(lost *loss) error {
 	switch {
 	case lost == nil:
@@ -470,8 +469,7 @@ func (k *keeper) howTo() error {
 	return nil
 }
 
-// actual is the topology with its links as they are: a link may be down that the
-// plan uses.
+// actual returns the topology with the actual state of links, which may differ from the plan.
 func (k *keeper) actual() *fabric.Topology {
 	t := k.plan.Topology
 	for at, c := range k.links {

@@ -17,14 +17,14 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// A linkChange is what p4lb link has made of a link.
+// A linkChange is the change of a link by p4lb link.
 type linkChange struct {
-	link   fabric.Link // as it is now
+	link   fabric.Link // current state of the link
 	random target.Random
 	routed bool // the plan has the link as it is
 }
 
-// NewLink is the verb link.
+// NewLink returns the verb link.
 func NewLink(c *cli.Console) *cobra.Command { return newLink(c, nil) }
 
 func newLink(c *cli.Console, k *keeper) *cobra.Command {
@@ -260,7 +260,7 @@ func (k *keeper) showLinks(c *cli.Console, list []int) {
 	}
 }
 
-// NewRestart is the verb switch restart.
+// NewRestart returns the verb switch restart.
 func NewRestart(c *cli.Console) *cobra.Command { return newRestart(c, nil) }
 
 func newRestart(c *cli.Console, k *keeper) *cobra.Command {

@@ -15,7 +15,7 @@ import (
 	"github.com/p4lb/p4lb/internal/ui/live"
 )
 
-// NewObserve is the verb observe.
+// NewObserve returns the verb observe.
 func NewObserve(c *cli.Console) *cobra.Command {
 	j := &observeJob{c: c}
 	cmd := &cobra.Command{
@@ -116,7 +116,7 @@ func (j *observeJob) run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// collect samples until there is enough.
+// collect samples until it has enough rows.
 func (j *observeJob) collect(ctx context.Context, observers []*inspect.Observer, file *os.File) (n int, err error) {
 	w, err := inspect.NewObservationWriter(file, cli.RecordFormat(j.file))
 	if err != nil {

@@ -16,20 +16,18 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// simple_switch carries some 8,000 packets per second with TCP across two leaves
-// and two spines, where ecmp gets 48 Mbit/s; probes at the periods of the papers
-// (200 us, 500 us) take all of that. Probes get so many packets per second of a
-// switch by default.
+// simple_switch forwards about 8,000 packets per second with TCP across two leaves and two
+// spines, which gives ecmp 48 Mbit/s. Probes with the papers' periods (200 us, 500 us) would take
+// all of that. This is the default limit for probes in packets per second of a switch.
 const probeBudget = 400
 
-// An embedded switch takes about hopTime of processor time for a probe: 3.2 to 3.6 us,
-// measured with 5,000 to 48,000 hops of probes per second on 20 switches. All switches
-// together get hopBudget hops per second, 2 % of a core; the paper's periods take more
-// than a core.
+// An embedded switch needs about hopTime of processor time per probe: 3.2 to 3.6 us, measured
+// with 5,000 to 48,000 probe hops per second on 20 switches. All switches together get hopBudget
+// hops per second, 2 % of a core. The papers' periods need more than a core.
 const (
 	hopTime   = 3400 * time.Nanosecond
 	hopBudget = 6000
-	idleShare = 0.05 // of a core, for a network without traffic
+	idleShare = 0.05 // share of a core, in a network without traffic
 )
 
 // longestPeriod bounds the period that slow tasks can bring about.
@@ -44,27 +42,27 @@ type pacedParameter struct {
 }
 
 var paced = []pacedParameter{
-	{"tprobe", manifest.ProbeFlood, map[string]int{"tfail": 3}}, // HULA gives a path up after a few periods
+	{"tprobe", manifest.ProbeFlood, map[string]int{"tfail": 3}}, // HULA discards a path after a few periods
 	{"tpath", manifest.PathProbe, nil},
 }
 
-// paths is tpath for embedded switches: PDLB computes its granularity from the delays
-// that probes measure, at a cost like theirs.
+// paths paces tpath on embedded switches. PDLB computes its granularity from delays that probes
+// measure, which costs about as much as the probes.
 var paths = pacedParameter{"tpath", manifest.PathProbe, map[string]int{"period": 4}}
 
-// idleOnly is the one parameter that is paced on embedded switches if a scheme has it:
-// DHLB's probes follow the load, and tmax is their period without traffic.
+// idleOnly is the only paced parameter on embedded switches if a scheme has it: DHLB's probes
+// depend on the load, and tmax is their period without traffic.
 var idleOnly = pacedParameter{"tmax", manifest.ProbeFlood, nil}
 
 // A pacing is the choice of periods that the switches can carry.
 type pacing struct {
-	least  time.Duration     // periods are at least this long, because tasks were too slow
+	least  time.Duration     // shortest period, raised after tasks were too slow
 	papers map[string]string // the defaults of the parameters that pace has set
 }
 
-// choose sets the periods of probes in a request to what the switches of a target
-// carry, unless the user has set them, and logs how to get the paper's. t is the
-// topology without failures: a failed link must not change the programs.
+// choose sets the periods of probes in a request to values that the target's switches can handle,
+// unless the user has set them. It logs how to get the paper's periods. t is the topology without
+// failures, so that a failed link does not change the programs.
 func (c *pacing) choose(r *cli.Request, t *fabric.Topology, target string, log *slog.Logger) error {
 	schemes, err := r.Schemes()
 	if err != nil {
@@ -78,7 +76,7 @@ func (c *pacing) choose(r *cli.Request, t *fabric.Topology, target string, log *
 	for _, p := range params {
 		defaults[p.Name] = p.Default
 	}
-	for name := range c.papers { // of an earlier plan
+	for name := range c.papers { // leftovers of an earlier plan
 		delete(r.Set, name)
 	}
 	c.papers = map[string]string{}
@@ -147,9 +145,8 @@ func flags(values map[string]string) string {
 	return strings.Join(list, " ")
 }
 
-// slower returns a period that a slow task can keep, twice the time between its
-// latest runs, or 0 if there is none. If the user has set the period, it returns
-// advice instead.
+// slower returns a period that a slow task can keep: twice the time between its latest runs, or 0
+// if there is none. If the user has set the period, it returns advice instead.
 func (c *pacing) slower(s controller.Slowness) (period time.Duration, advice string) {
 	for _, p := range paced {
 		if string(p.task) != s.Task {
@@ -171,8 +168,8 @@ func (c *pacing) slower(s controller.Slowness) (period time.Duration, advice str
 	return 0, ""
 }
 
-// probePeriod is the time between probes with which the busiest switch gets no
-// more than its budget: each leaf sends a probe over each link to its switch.
+// probePeriod returns the shortest period of probes for which the busiest switch stays within its
+// budget. Each leaf sends a probe over each link to its switch.
 func probePeriod(t *fabric.Topology) time.Duration {
 	links := 0
 	for _, s := range t.Switches {

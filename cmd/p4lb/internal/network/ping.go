@@ -25,7 +25,7 @@ type pingJob struct {
 	form  cli.Format
 }
 
-// NewPing is the verb ping.
+// NewPing returns the verb ping.
 func NewPing(c *cli.Console) *cobra.Command { return newPing(c, nil) }
 
 func newPing(c *cli.Console, k *keeper) *cobra.Command {

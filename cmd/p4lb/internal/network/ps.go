@@ -11,7 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/deployed"
 )
 
-// NewPs is the verb ps.
+// NewPs returns the verb ps.
 func NewPs(c *cli.Console) *cobra.Command {
 	var form cli.Format
 	cmd := &cobra.Command{
@@ -60,11 +60,11 @@ type deployment struct {
 	Topology string            `json:"topology"`
 	Scheme   string            `json:"scheme"`
 	Target   string            `json:"target"`
-	Status   string            `json:"status"`        // running; unattended: no process looks after the switches
-	PID      int               `json:"pid,omitempty"` // of the process that runs it
+	Status   string            `json:"status"`        // running; unattended: no process runs the switches
+	PID      int               `json:"pid,omitempty"` // id of the process that runs it
 	Began    time.Time         `json:"began"`
 	State    string            `json:"state"`
-	Log      string            `json:"log,omitempty"` // of a detached deployment
+	Log      string            `json:"log,omitempty"` // log file of a detached deployment
 	Switches []deployed.Switch `json:"switches"`
 }
 

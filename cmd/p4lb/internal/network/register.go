@@ -15,7 +15,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// NewRegister is the verb register.
+// NewRegister returns the verb register.
 func NewRegister(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "register VERB",
@@ -42,8 +42,7 @@ type cellRange struct {
 	from, to int
 }
 
-// parseCells finds the register that a user has named, and cells such as 3, 0-7
-// or all.
+// parseCells finds a register by the user's name for it, and parses cells such as 3, 0-7 or all.
 func (s *site) parseCells(register, cells string) (*cellRange, error) {
 	sw := s.switches[0]
 	m := sw.node.Manifest
@@ -109,7 +108,7 @@ such as 0-7, or all (the default). Ranges omit cells with value 0 unless you giv
 	return cmd
 }
 
-// openOne finds one switch by its name; a single one by its address has any.
+// openOne finds a switch by name. A switch given by its address matches any name.
 func (r *reach) openOne(ctx context.Context, c *cli.Console, name string) (*site, error) {
 	names := []string{name}
 	if r.thrift != "" || r.grpc != "" {
@@ -118,8 +117,8 @@ func (r *reach) openOne(ctx context.Context, c *cli.Console, name string) (*site
 	return r.open(ctx, c, names)
 }
 
-// openCells finds a switch as openOne does, and cells of it. The caller closes
-// their site.
+// openCells opens a switch like openOne, and parses the cells of a register. The caller closes
+// the site.
 func (r *reach) openCells(ctx context.Context, c *cli.Console, sw, register, cells string) (*cellRange, error) {
 	s, err := r.openOne(ctx, c, sw)
 	if err != nil {

@@ -60,7 +60,7 @@ func parseCPU(line string) (t cpuTime) {
 	return t
 }
 
-// saturated is the CPU utilisation from which the machine affects the results.
+// saturated is the CPU utilisation above which the machine affects the results.
 const saturated = 0.9
 
 // unreadBy returns the number of packets that the switches of a deployment have not
@@ -99,10 +99,10 @@ type strainWatch struct {
 	warned bool
 }
 
-// busyFor is the least time over which a strainWatch measures the CPU utilisation.
+// busyFor is the shortest time over which a strainWatch measures CPU utilisation.
 const busyFor = time.Second
 
-// see looks at a round of readings. The first reading of drops counts in full.
+// see processes a round of readings. The first reading of drops counts in full.
 func (w *strainWatch) see(r *view.Round) {
 	if w.warned {
 		return

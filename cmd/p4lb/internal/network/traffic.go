@@ -39,7 +39,7 @@ type trafficJob struct {
 	format   cli.Format
 }
 
-// NewTraffic is the verb traffic.
+// NewTraffic returns the verb traffic.
 func NewTraffic(c *cli.Console) *cobra.Command {
 	j := &trafficJob{hostJob: hostJob{c: c}}
 	cmd := &cobra.Command{
@@ -193,7 +193,7 @@ func (j *trafficJob) show(row *lab.Row, classes []spec.Class) error {
 	rows := cli.Grid{{"METRIC", "VALUE", "UNIT", "ABOUT"}}
 	list := []map[string]any{}
 	for _, name := range j.metrics {
-		m, _ := spec.MetricNamed(name, classes) // has been checked
+		m, _ := spec.MetricNamed(name, classes) // checked before
 		e := row.Estimate(name)
 		rows = append(rows, []string{name, e.String(), m.Unit, m.About})
 		one := map[string]any{"metric": name, "unit": m.Unit, "runs": e.N}
@@ -212,7 +212,7 @@ type socketNetwork struct {
 	end    func() error
 }
 
-// openSockets finds the hosts of a deployment.
+// openSockets opens access to sockets on the hosts of a deployment.
 func openSockets(d *deployed.Note, t *fabric.Topology) (*socketNetwork, error) {
 	if d.Name != "" {
 		return &socketNetwork{t, testbed.Sockets(d.Name).Socket, func() error { return nil }}, nil
@@ -224,11 +224,11 @@ func openSockets(d *deployed.Note, t *fabric.Topology) (*socketNetwork, error) {
 	return &socketNetwork{t, s.Socket, s.Close}, nil
 }
 
-// Socket makes a socket on a host.
+// Socket creates a socket on a host.
 func (n *socketNetwork) Socket(host string) (int, error) { return n.socket(host) }
 
 // Address is a host's.
 func (n *socketNetwork) Address(host string) netip.Addr { return n.topo.Host(host).IP.Addr() }
 
-// Close lets go of the hosts.
+// Close releases the hosts.
 func (n *socketNetwork) Close() error { return n.end() }

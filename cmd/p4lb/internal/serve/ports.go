@@ -16,10 +16,10 @@ import (
 type switchPorts struct {
 	*p4rt.Device
 	log   *slog.Logger
-	given []string // as on the command line
+	given []string // ports from the command line
 
 	mu    sync.Mutex
-	names map[uint32]string // of interfaces that clients have connected
+	names map[uint32]string // names of interfaces connected by clients
 }
 
 // Ports lists the ports by number.

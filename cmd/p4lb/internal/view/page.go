@@ -234,7 +234,7 @@ func (n *NetworkPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n.exporter.ServeHTTP(w, r)
 }
 
-// Tell shows an event on the page, if there is one.
+// Tell shows an event on the page. n may be nil.
 func (n *NetworkPage) Tell(sw, text string, good bool) {
 	if n != nil {
 		n.server.Tell(web.Event{Wall: time.Now().UnixMilli(), Switch: sw, Text: text, Good: good})

@@ -71,7 +71,7 @@ func valueOf(r inspect.Reading) live.Value {
 type switchView struct {
 	*inspect.Snapshot
 	Failed string `json:"failed,omitempty"`
-	Name   string `json:"name,omitempty"` // of the failed switch
+	Name   string `json:"name,omitempty"` // name of the failed switch
 }
 
 // Views returns the switches for JSON and YAML.
