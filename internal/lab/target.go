@@ -157,7 +157,7 @@ const levelWithin = 1.0
 // differ significantly. Neighbours are level if the interval of their difference lies
 // within levelWithin.
 func (c *Comparison) judgeOrder(t *spec.Target) Outcome {
-	o := Outcome{Printed: strings.Join(t.Order, " < "), Verdict: Unknown}
+	o := Outcome{Printed: strings.Join(t.Order, " < ") + ours(t), Verdict: Unknown}
 	loads := c.loads(t)
 	if len(loads) == 0 {
 		return o
@@ -378,10 +378,20 @@ func printedText(t *spec.Target, unit string) string {
 	default:
 		text = "below"
 	}
-	if t.Ours {
-		text += " (our bound)"
+	return text + ours(t)
+}
+
+// ours names what in a target the paper does not print.
+func ours(t *spec.Target) string {
+	switch {
+	case !t.Ours:
+		return ""
+	case t.Printed != nil:
+		return " (our number)"
+	case t.AtLeast != nil || t.AtMost != nil:
+		return " (our bound)"
 	}
-	return text
+	return " (our comparison)"
 }
 
 // verdictOn judges a number against a target.

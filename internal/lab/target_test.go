@@ -123,6 +123,8 @@ func TestPrinted(t *testing.T) {
 		"at least 5.00 %":            {AtLeast: v(5)},
 		"at most 3.00 % (our bound)": {AtMost: v(3), Ours: true},
 		"below":                      {Below: true},
+		"below (our comparison)":     {Below: true, Ours: true},
+		"1.00 % (our number)":        {Printed: v(1), Ours: true},
 	} {
 		if got := printedText(&target, " %"); got != want {
 			t.Errorf("got %s, want %s", got, want)
