@@ -21,8 +21,8 @@ import (
 // such an end. Errors name the object, the value and the value that would be right.
 type Control struct {
 	sw *dataplane.Switch
-	// owned are the members and groups that entries of tables with an action profile
-	// have, by table and key.
+	// owned holds the members and groups of entries in tables with an action profile, by table
+	// and key.
 	owned map[string]target
 }
 
@@ -35,11 +35,11 @@ type Control struct {
 type Entry struct {
 	Table    string
 	Match    map[string]string // nil: the table's default
-	Priority int               // of ternary and range entries, of which the largest wins
+	Priority int               // priority of ternary and range entries: the highest wins
 	Action   string
 	Args     map[string]string
-	// OneOf are the actions of an entry of a table with an action selector, which
-	// selects one of them for each packet. Then Action and Args are empty.
+	// OneOf lists the actions of an entry in a table with an action selector, one of which is
+	// selected for each packet. Action and Args are then empty.
 	OneOf []Call
 }
 
@@ -116,8 +116,8 @@ func (c *Control) Delete(e Entry) error {
 	return nil
 }
 
-// change makes the target of an entry and hands the entry to apply. It frees the target
-// that the change has replaced, or the new one if the change failed.
+// change creates the target of an entry and passes the entry to apply. It frees the replaced
+// target, or the new one if the change failed.
 func (c *Control) change(e Entry, apply func(*bmv2.Table, dataplane.Entry) error) error {
 	t, err := c.table(e.Table)
 	if err != nil {
@@ -153,7 +153,7 @@ func (c *Control) change(e Entry, apply func(*bmv2.Table, dataplane.Entry) error
 // keyOf identifies an entry of a table.
 func keyOf(table string, e dataplane.Entry) string { return fmt.Sprint(table, e.Priority, e.Match) }
 
-// target makes the target of an entry, and notes the members and the group that it needs.
+// target creates the target of an entry, and records its members and group in made.
 func (c *Control) target(t *bmv2.Table, e Entry, made *target) (dataplane.Target, error) {
 	calls := e.OneOf
 	switch {
@@ -408,8 +408,8 @@ func (c *Control) SetMeter(name string, index int, rates ...Rate) error {
 	}))
 }
 
-// SetClone makes the clones of a session leave by a port. With bytes above 0 a clone keeps
-// so many bytes of its packet.
+// SetClone makes a session send clones to a port. If bytes is above 0, clones are truncated to
+// this length.
 func (c *Control) SetClone(session, port, bytes int) error {
 	if session < 1 || port < 0 || bytes < 0 {
 		return fmt.Errorf("clone session %d to port %d with %d bytes: want a session from 1, and no negative number", session, port, bytes)
@@ -456,7 +456,7 @@ func named(what, short string, names []string) (string, error) {
 	return "", fmt.Errorf("%s %q can be %s", what, short, strings.Join(found, " or "))
 }
 
-// number reads a value of so many bits, big-endian.
+// number parses a value of the given width as big-endian bytes.
 func number(text string, width int) ([]byte, error) {
 	v, ok := new(big.Int).SetString(text, 0)
 	if !ok {

@@ -14,17 +14,17 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// An Experiment is an experiment that Go code takes part in. The same experiment always
-// gives the same results if Begin is deterministic.
+// An Experiment is an experiment in which Go code takes part. The same experiment always gives
+// the same results if Begin is deterministic.
 type Experiment struct {
 	// Text is YAML in the format of p4lb lab run: schemes, a network, traffic, loads and
 	// seeds.
 	Text string
-	// Files has the files that the text names; nil: none.
+	// Files contains the files that the text names; nil: none.
 	Files fs.FS
-	// Schemes is a folder of the machine. Schemes that the text gives by path, such as
-	// ./mine, are looked up there: programs of your own with their manifests, as
-	// docs/own-program.md describes them. "" allows none.
+	// Schemes is a folder of the machine. Schemes given by path in the text, such as ./mine, are
+	// looked up there: your own programs with their manifests, as described in
+	// docs/own-program.md. "": no such schemes.
 	Schemes string
 	// Begin, if not nil, is called before the first packet of each run, and plans the
 	// caller's own work: a controller, failures, flows, measurements. Runs are made side
@@ -82,10 +82,10 @@ type Row struct {
 	row *lab.Row
 }
 
-// Measured are the metrics of one run.
+// Measured holds the metrics of one run.
 type Measured struct {
 	Seed    uint64
-	Flows   int // that count
+	Flows   int // number of flows that count
 	Metrics map[string]float64
 }
 
@@ -131,6 +131,6 @@ func (r *Results) Mean(scheme, metric string) (float64, error) {
 	return 0, fmt.Errorf("there is no scheme %q in the experiment: it has %s", scheme, strings.Join(labels, ", "))
 }
 
-// Table is the comparison as p4lb lab prints it: a line for each scheme in each
-// case and at each load, under a line of headings.
+// Table returns the comparison as p4lb lab prints it: headings, and a line for each scheme in
+// each case and at each load.
 func (r *Results) Table() [][]string { return r.compared.Table() }

@@ -12,10 +12,10 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Network is the network of one run of an experiment, in virtual time: switches that run
-// P4 programs, links, and hosts. Experiment.Begin gets it before the first packet and plans
-// the caller's own work with At, Every and OnPacket. Their functions run one at a time, and
-// virtual time stands still meanwhile.
+// A Network is the network of one run of an experiment, in virtual time: switches that run P4
+// programs, links, and hosts. Experiment.Begin gets it before the first packet, and can plan its
+// own work with At, Every and OnPacket. Their functions run one at a time, while virtual time
+// stands still.
 type Network struct {
 	view     *lab.View
 	controls map[string]*Control
@@ -23,9 +23,9 @@ type Network struct {
 
 // A Port is the state of a port of a switch or host.
 type Port struct {
-	Number       int    // of the switch; 0 at a host
+	Number       int    // number of a switch's port; 0 at a host
 	Peer         string // switch or host at the other end of the link
-	Rate         int64  // of the link, in bit/s
+	Rate         int64  // rate of the link in bit/s
 	Down         bool   // the link has failed
 	Queue        int    // bytes that wait
 	Packets      int64  // sent
@@ -39,7 +39,7 @@ type Port struct {
 type Flow struct {
 	From, To  string
 	Bytes     int64
-	Transport string // tcp, dctcp, dcqcn or udp; "" stands for tcp
+	Transport string // tcp, dctcp, dcqcn or udp; "": tcp
 	// Done, if not nil, is called when the last byte has arrived, or for tcp and dctcp is
 	// acknowledged. It gets the time that the flow took.
 	Done func(took time.Duration)
@@ -55,16 +55,16 @@ type PacketAt struct {
 
 func newNetwork(v *lab.View) *Network { return &Network{v, map[string]*Control{}} }
 
-// Scheme is the label of the row that the run is of.
+// Scheme returns the label of the run's row.
 func (n *Network) Scheme() string { return n.view.Job.Scheme.Label }
 
-// Load is the offered load of the run.
+// Load returns the offered load of the run.
 func (n *Network) Load() float64 { return n.view.Job.Load }
 
-// Seed is the seed of the run.
+// Seed returns the seed of the run.
 func (n *Network) Seed() uint64 { return n.view.Job.Seed }
 
-// Now is the time since the beginning of the run.
+// Now returns the time since the start of the run.
 func (n *Network) Now() time.Duration { return n.view.Net.Now() }
 
 // At calls f at a time, or now if that is past.
@@ -97,17 +97,17 @@ func (n *Network) OnPacket(f func(PacketAt)) error {
 	return nil
 }
 
-// models is the error about switches without programs.
+// models returns the error about switches without programs.
 func (n *Network) models() error {
 	return fmt.Errorf("the switches of %s run models, which have no tables and no packet bytes: use engine: p4", n.Scheme())
 }
 
-// Switches are the names of the switches.
+// Switches returns the names of the switches.
 func (n *Network) Switches() []string {
 	return lists.Map(n.view.Net.Switches(), func(s *sim.Switch) string { return s.Name })
 }
 
-// Hosts are the names of the hosts.
+// Hosts returns the names of the hosts.
 func (n *Network) Hosts() []string {
 	return lists.Map(n.view.Net.Hosts(), func(h *sim.Host) string { return h.Name })
 }
@@ -196,7 +196,8 @@ func (n *Network) OnDigest(name string, f func(Digest)) error {
 	return nil
 }
 
-// Start starts a flow beside the traffic of the experiment, whose metrics leave it out.
+// Start starts a flow in addition to the experiment's traffic. The metrics of the experiment do
+// not include it.
 func (n *Network) Start(f Flow) error {
 	kind := sim.TCP
 	if f.Transport != "" {
@@ -216,8 +217,8 @@ func (n *Network) Start(f Flow) error {
 	return err
 }
 
-// SetLink takes a link such as l1-s1 down or up; of several between two nodes, all. Routes
-// do not change: that is the controller's task.
+// SetLink takes a link such as l1-s1 down or up; if there are several links between the two
+// nodes, all of them. Routes do not change, because that is the controller's task.
 func (n *Network) SetLink(link string, up bool) error {
 	return n.eachLink(link, func(l *sim.Link) error {
 		if up {

@@ -25,15 +25,15 @@ import (
 // Options configure Build. The zero value selects the papers' settings: a leaf's
 // program for BMv2 with groups of up to four paths.
 type Options struct {
-	Arch      string            // v1model, tna or t2na; "" stands for v1model
-	Role      string            // leaf, spine, tor, agg or core; "" stands for leaf
-	Paths     int               // of the largest group, 2 to 16; 0 stands for 4
+	Arch      string            // v1model, tna or t2na; "": v1model
+	Role      string            // leaf, spine, tor, agg or core; "": leaf
+	Paths     int               // paths of the largest group, 2 to 16; 0: 4
 	Set       map[string]string // parameters with their units, as in {"gap": "500us"}
-	StatePath string            // recirc, recirc-cut, shared or ghost; "" stands for recirc
-	IPv6      bool              // forward IPv6 beside IPv4
+	StatePath string            // recirc, recirc-cut, shared or ghost; "": recirc
+	IPv6      bool              // also forward IPv6
 
-	// Blocks are blocks and rows beside the catalogue's, in a folder as
-	// docs/blocks.md describes it; nil: none.
+	// Blocks is a folder with blocks and rows in addition to the catalogue, as described in
+	// docs/blocks.md; nil: none.
 	Blocks fs.FS
 }
 
@@ -75,8 +75,8 @@ func Build(name string, o Options) (*Program, error) {
 	return &Program{text, compiled, built}, nil
 }
 
-// Compile compiles a P4_16 program for the architecture that it includes. Name
-// is what messages call it; an error has a line for each mistake, with its place.
+// Compile compiles a P4_16 program for the architecture that it includes. name is its name in
+// messages. An error has a line with the position of each mistake.
 func Compile(name string, text []byte) (*Program, error) {
 	compiled, err := p4.CompileText(name, text, p4.Options{})
 	if err != nil {
@@ -108,11 +108,11 @@ func CompileFile(files fs.FS, name string, o CompileOptions) (*Program, error) {
 // Arch returns the architecture of the program: v1model, tna or t2na.
 func (p *Program) Arch() string { return p.compiled.Arch }
 
-// Text is the program in P4_16.
+// Text returns the program in P4_16.
 func (p *Program) Text() []byte { return p.text }
 
-// JSON is the document that a switch loads: BMv2's for v1model, and one in its
-// terms for Tofino, which NewSwitch and p4lb's own switch run.
+// JSON returns the document that a switch loads: BMv2's format for v1model, and an extension of
+// it for Tofino, which NewSwitch and p4lb's switch run.
 func (p *Program) JSON() []byte { return p.compiled.JSON() }
 
 // P4Info describes the program to P4Runtime, in the text form of protocol

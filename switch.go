@@ -9,9 +9,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Switch runs a program on packets, as BMv2's simple_switch or a pipe of Tofino
-// would: parser, tables, registers, queues, clones and recirculation. Its clock
-// stands still but for what Send and Advance say.
+// A Switch runs a program on packets, like BMv2's simple_switch or a pipe of Tofino: parser,
+// tables, registers, queues, clones and recirculation. Only Send and Advance advance its clock.
 type Switch struct {
 	Control
 	engine  *dataplane.Engine
@@ -76,10 +75,10 @@ func (s *Switch) Send(port int, data []byte) []Packet {
 	return list
 }
 
-// Advance lets time pass.
+// Advance advances the clock.
 func (s *Switch) Advance(d time.Duration) { s.now += max(0, d) }
 
-// Now is the clock of the switch.
+// Now returns the time of the clock.
 func (s *Switch) Now() time.Duration { return s.now }
 
 // Digests returns the digests since the previous call.

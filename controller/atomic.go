@@ -17,8 +17,8 @@ type snapshot struct {
 	contents *contents
 }
 
-// snapshot reads all that rolling back takes. Registers are remembered only
-// where the program stays the same.
+// snapshot reads everything needed for a rollback. It reads registers only if the program stays
+// the same.
 func (x *exchange) snapshot(ctx context.Context, want *contents) (*snapshot, error) {
 	config, err := x.config(ctx, p4v1.GetForwardingPipelineConfigRequest_ALL)
 	if err != nil {
@@ -29,7 +29,7 @@ func (x *exchange) snapshot(ctx context.Context, want *contents) (*snapshot, err
 		s.config = nil
 		return s, nil
 	}
-	about := &contents{queues: want.queues} // filters are all read
+	about := &contents{queues: want.queues} // filters are always read completely
 	if config.GetCookie().GetCookie() == x.index.Cookie {
 		about.cells = want.cells
 	} else if s.index, err = p4info.New(config.GetP4Info(), config.GetP4DeviceConfig()); err != nil {
@@ -94,7 +94,7 @@ func firstFailed(jobs []*job) string {
 	return ""
 }
 
-// remember takes the snapshot.
+// remember takes the snapshot for a rollback.
 func (j *job) remember(ctx context.Context) error {
 	j.conn.Busy.Lock()
 	defer j.conn.Busy.Unlock()

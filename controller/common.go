@@ -12,13 +12,13 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/report"
 )
 
-// A common is what all switches of a pipeline hold: the entries that are Common
-// in their plans. There may be 65,536, so they are encoded and described once, and
-// a switch's contents say no more than which of them it has.
+// A common is the set of entries that all switches of a pipeline share (plan.Entry.Common). There
+// may be 65,536, so they are encoded and described once. A switch's contents only record which of
+// them it has.
 type common struct {
-	list []commonEntry // in the order of their keys
+	list []commonEntry // sorted by key
 	at   map[string]int
-	sent map[**p4v1.FieldMatch]int // by where the list of matches is
+	sent map[**p4v1.FieldMatch]int // index in list, by the address of the list of matches
 }
 
 type commonEntry struct {
@@ -68,8 +68,8 @@ func (s *commons) of(sw *plan.Switch, x *p4info.Index) *common {
 	return c
 }
 
-// A pool stores message parts that many entries have in common, because there are many
-// entries and few values. The zero value creates each part again.
+// A pool stores message parts that many entries share, because there are many entries with few
+// different values. The zero value stores nothing.
 type pool struct {
 	matches map[part]*p4v1.FieldMatch
 	params  map[part]*p4v1.Action_Param
@@ -93,7 +93,8 @@ func (p pool) param(id uint32, value uint64) *p4v1.Action_Param {
 	})
 }
 
-// once returns the stored part, or makes it and stores it if there is a map.
+// once returns the stored part. It makes and stores the part if there is a map, and otherwise
+// only makes it.
 func once[T any](m map[part]*T, key part, make func() *T) *T {
 	if m[key] != nil {
 		return m[key]
@@ -105,7 +106,7 @@ func once[T any](m map[part]*T, key part, make func() *T) *T {
 	return made
 }
 
-// holds notes an entry that a switch has just as it is in common.
+// holds records an entry that a switch has exactly as in common.
 func (c *contents) holds(e *p4v1.TableEntry, with *common) bool {
 	if with == nil {
 		return false

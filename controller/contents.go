@@ -21,8 +21,8 @@ import (
 type contents struct {
 	objects map[string]object // entries, sessions, groups
 	common  *common           // shared entries, wanted in addition
-	held    []bool            // of those, the ones that a switch has as they should be
-	cells   []plan.Cells      // of registers, one by one
+	held    []bool            // which entries of common the switch has as planned
+	cells   []plan.Cells      // cells of registers, one by one
 	queues  []plan.Queue
 	filters []plan.Filter
 }
@@ -30,13 +30,13 @@ type contents struct {
 // An object is something that P4Runtime writes.
 type object struct {
 	entity *p4v1.Entity
-	value  string // what modifying it would change
-	rank   int    // when it is written, see apply.go
-	preset bool   // it cannot be inserted or deleted: a default action
+	value  string // the part that a modification changes
+	rank   int    // position in the order of writing: see apply.go
+	preset bool   // cannot be inserted or deleted: a default action
 }
 
-// Ranks are the order in which objects are written, such that what refers to
-// something comes after it. Deleting goes the other way round.
+// The ranks in which objects are written: an object comes after the objects that it refers to.
+// Objects are deleted in reverse order.
 const (
 	rankReplication = iota
 	rankEntry
@@ -44,7 +44,7 @@ const (
 	ranks
 )
 
-// desired are the contents of a plan.
+// desired returns the contents of a plan.
 func desired(s *plan.Switch, shared *commons) (*contents, error) {
 	x, err := s.Pipeline.Index()
 	if err != nil {
@@ -57,8 +57,7 @@ func desired(s *plan.Switch, shared *commons) (*contents, error) {
 		}
 	}
 	for _, t := range x.Tables {
-		// The default action of the program comes back in a table for which the plan has
-		// none.
+		// If the plan has no default action for a table, the program's is restored.
 		if !t.Presets() {
 			continue
 		}
@@ -108,7 +107,7 @@ func entryObject(e *p4v1.TableEntry, x *p4info.Index) object {
 		if t.Routes {
 			o.rank = rankRoute
 		}
-		if o.preset && (e.GetAction().GetAction() == nil || actionValue(e) == callValue(initialAction(t))) { // as the program begins
+		if o.preset && (e.GetAction().GetAction() == nil || actionValue(e) == callValue(initialAction(t))) { // same as the program's initial default action
 			o.value = noAction
 		}
 	}
@@ -214,7 +213,7 @@ func encodeMatch(f p4info.Field, m plan.Match, parts pool) *p4v1.FieldMatch {
 	case configv1.MatchField_LPM:
 		out.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: wideNumber(m.Upper, m.Value), PrefixLen: int32(m.Bits)}}
 	case configv1.MatchField_TERNARY:
-		mask := new(big.Int).Xor(ones(f.Width), ones(f.Width-m.Bits)) // of a prefix
+		mask := new(big.Int).Xor(ones(f.Width), ones(f.Width-m.Bits)) // mask of a prefix
 		if m.Mask != nil {
 			mask = new(big.Int).SetUint64(*m.Mask)
 		}
@@ -246,13 +245,13 @@ func wideNumber(upper, v uint64) []byte {
 	return binary.BigEndian.AppendUint64(number(upper), v)
 }
 
-// ones is a number of so many bits, all 1.
+// ones returns a number with the given number of bits, all 1.
 func ones(width int) *big.Int {
 	n := new(big.Int).Lsh(big.NewInt(1), uint(width))
 	return n.Sub(n, big.NewInt(1))
 }
 
-// bytesOf is number for any number of bits.
+// bytesOf is number for any width.
 func bytesOf(n *big.Int) []byte {
 	if n.Sign() == 0 {
 		return []byte{0}
@@ -260,14 +259,14 @@ func bytesOf(n *big.Int) []byte {
 	return n.Bytes()
 }
 
-// Number is P4Runtime's canonical form: big-endian, as short as it can be.
+// number returns P4Runtime's canonical form: big-endian without leading zeros.
 func number(v uint64) []byte {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], v)
 	return trimmed(b[:])
 }
 
-// trimmed is the canonical form of a number that may have zeros in front.
+// trimmed returns the canonical form of a number that may have leading zeros.
 func trimmed(b []byte) []byte {
 	for len(b) > 1 && b[0] == 0 {
 		b = b[1:]
@@ -291,7 +290,7 @@ func appendKey(b []byte, e *p4v1.TableEntry) []byte {
 	return b
 }
 
-// ordered is a list in the order of its ids, in which it usually comes.
+// ordered returns a list sorted by id. It usually is sorted already.
 func ordered[T any](list []T, id func(T) uint32) []T {
 	byID := func(a, b T) int { return cmp.Compare(id(a), id(b)) }
 	if slices.IsSortedFunc(list, byID) {
@@ -363,8 +362,8 @@ func appendCall(b []byte, a *p4v1.Action) []byte {
 	return b
 }
 
-// replicaValue is where copies go, as text: the ports, and instances that are
-// not 1. So copies that have been doubled differ.
+// replicaValue describes the destinations of copies as text: the ports, and instances other than
+// 1. Duplicated copies thus differ.
 func replicaValue(list []*p4v1.Replica) string {
 	var ports []string
 	for _, r := range list {
@@ -381,7 +380,7 @@ func replicaValue(list []*p4v1.Replica) string {
 	return strings.Join(ports, " ")
 }
 
-// replicaPort is the port of a replica in either form.
+// replicaPort returns the port of a replica in either form.
 func replicaPort(r *p4v1.Replica) uint32 {
 	if b := r.GetPort(); len(b) > 0 {
 		return uint32(new(big.Int).SetBytes(b).Uint64())

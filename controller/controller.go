@@ -19,8 +19,8 @@ const (
 	defaultParallel = 16
 	defaultTimeout  = 10 * time.Second
 
-	// attempts is how often a switch is read, changed and read again, before
-	// it is given up: more than once only if it vanishes or forgets meanwhile.
+	// attempts is how often a switch is read, changed and read again before it counts as failed.
+	// Further attempts occur only if the switch disappears or loses its state meanwhile.
 	attempts = 4
 )
 
@@ -31,7 +31,7 @@ type Controller struct {
 	opts   DeployOptions
 	conns  map[string]*primary.Conn
 
-	common commons // of the switches' plans
+	common commons // shared entries of the switches' plans
 
 	mu   sync.Mutex
 	plan *plan.Plan
@@ -61,8 +61,7 @@ func (c *Controller) Plan() *Plan {
 	return c.plan
 }
 
-// SetPlan makes another plan the one to hold, from the next Deploy on. It must
-// be of the same switches.
+// SetPlan sets the plan for the next Deploy. It must have the same switches.
 func (c *Controller) SetPlan(ctx context.Context, p *Plan) error {
 	if err := c.sameSwitches(p); err != nil {
 		return err
@@ -90,8 +89,8 @@ func (c *Controller) sameSwitches(p *plan.Plan) error {
 	return nil
 }
 
-// Deploy makes the switches hold the plan, at most opts.Parallel at once, and
-// verifies that they and the links do. It may be called again.
+// Deploy applies the plan to the switches, at most opts.Parallel at once, and verifies the
+// switches and the links. It may be called again.
 func (c *Controller) Deploy(ctx context.Context) (*Report, error) {
 	return c.DeployAs(ctx, c.opts)
 }
@@ -106,8 +105,8 @@ func (c *Controller) DeployAs(ctx context.Context, o DeployOptions) (*Report, er
 	return c.carryOut(ctx, c.Plan(), o)
 }
 
-// Compare finds the differences between the network and a plan, and writes
-// nothing. The plan need not be the one that is deployed.
+// Compare finds the differences between the network and a plan, without writing. The plan may
+// differ from the deployed one.
 func (c *Controller) Compare(ctx context.Context, p *Plan) (*Report, error) {
 	if err := c.sameSwitches(p); err != nil {
 		return nil, err
@@ -185,7 +184,7 @@ type meter struct {
 	done int
 }
 
-// step notes a step of a switch.
+// step records a step of a switch.
 func (m *meter) step(name, step string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -213,7 +212,7 @@ func (c *Controller) Registers(name string) (Registers, error) {
 	return &switchRegisters{conn: c.conns[name], plan: s, timeout: c.opts.Timeout}, nil
 }
 
-// PacketOut hands a packet to the named switch, as one from its CPU port.
+// PacketOut sends a packet to the named switch, through its CPU port.
 func (c *Controller) PacketOut(_ context.Context, name string, packet []byte) error {
 	conn := c.conns[name]
 	if conn == nil {

@@ -11,29 +11,27 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/primary"
 )
 
-// DeployOptions are how a plan is carried out. The zero value works.
+// DeployOptions configure a deployment. The zero value works.
 type DeployOptions struct {
-	// Election is the election id to become primary with, at least. The zero value
-	// stands for 1. By itself it takes no switch from another controller.
+	// Election is the smallest election id for becoming primary; zero: 1. By itself it does not
+	// displace another controller.
 	Election ElectionID
 	// Takeover: where another controller is primary, exceed its election id.
 	Takeover bool
-	// Backup: where another controller is primary, wait until it is gone, at
-	// first and whenever one takes over. Without it, a controller that has been
-	// displaced leaves the switch to the other one for good.
+	// Backup: if another controller is primary, wait until it is gone, both at first and later.
+	// Without it, a displaced controller leaves the switch to the other one permanently.
 	Backup bool
 	// DryRun only finds the differences. It writes nothing and does not become
 	// primary.
 	DryRun bool
 	// Atomic restores all switches if one fails.
 	Atomic bool
-	// Links has the state that the links must have; nil stands for the topology of
-	// the plan. A link can be down that the plan still uses.
+	// Links is the wanted state of the links; nil: the topology of the plan. A link may be down
+	// although the plan uses it.
 	Links *Topology
-	// Parallel is the number of switches at a time; 0 stands for 16.
+	// Parallel is the number of switches at a time; 0: 16.
 	Parallel int
-	// Timeout is how long one request may go without an answer, and how long to
-	// try to connect to a switch; 0 stands for 10 s.
+	// Timeout limits the time for an answer to a request and for connecting to a switch; 0: 10 s.
 	Timeout time.Duration
 	// Progress is notified of every step of every switch, one at a time.
 	Progress func(Progress)
@@ -57,7 +55,7 @@ func (o *DeployOptions) complete() error {
 	return nil
 }
 
-// primary is how to become primary.
+// primary converts the options to the options of package primary.
 func (o *DeployOptions) primary() primary.Options {
 	return primary.Options{Election: o.Election, Takeover: o.Takeover, Backup: o.Backup, DryRun: o.DryRun, Timeout: o.Timeout, Log: o.Log}
 }

@@ -50,8 +50,8 @@ func (x *exchange) fault(err error, what string) error {
 	return fmt.Errorf("%s: %w: %s (%v)", what, target.ErrRefused, s.Message(), s.Code())
 }
 
-// passing reports whether it makes sense to try again: the switch or the
-// network has failed, rather than said no.
+// passing reports whether an error is worth a retry: the switch or the network has failed, and
+// has not rejected the request.
 func passing(err error) bool {
 	return errors.Is(err, target.ErrUnreachable) || errors.Is(err, target.ErrNotPrimary) || errors.Is(err, errUnsettled) || errors.Is(err, errChanged)
 }
@@ -62,7 +62,7 @@ var errUnsettled = errors.New("the switch does not hold the changes that it acce
 // errChanged is a refusal that another look may resolve.
 var errChanged = fmt.Errorf("%w", target.ErrRefused)
 
-// config reads the program that the switch runs; nil if there is none.
+// config reads the program that the switch runs; nil: none.
 func (x *exchange) config(ctx context.Context, kind p4v1.GetForwardingPipelineConfigRequest_ResponseType) (*p4v1.ForwardingPipelineConfig, error) {
 	ctx, cancel := context.WithTimeout(ctx, x.timeout)
 	defer cancel()
@@ -80,7 +80,7 @@ func (x *exchange) config(ctx context.Context, kind p4v1.GetForwardingPipelineCo
 
 // push makes the switch run a program.
 func (x *exchange) push(ctx context.Context, c *p4v1.ForwardingPipelineConfig) error {
-	ctx, cancel := context.WithTimeout(ctx, max(x.timeout, 10*time.Second)) // linking takes its time
+	ctx, cancel := context.WithTimeout(ctx, max(x.timeout, 10*time.Second)) // linking a program takes some time
 	defer cancel()
 	_, err := x.link.Client.SetForwardingPipelineConfig(ctx, &p4v1.SetForwardingPipelineConfigRequest{
 		DeviceId: x.link.Endpoint.Device, ElectionId: x.c.Election(),
@@ -114,10 +114,9 @@ const (
 	entityTime  = time.Millisecond
 )
 
-// readEntities reads entities from a switch, at most so many: no more can be
-// there. It must not be silent for longer than patience, and nothing that says
-// nothing breaks the silence; all of a large table may take longer, as long as
-// enough of it comes.
+// readEntities reads at most the given number of entities, which is all that can exist. The
+// switch must send an entity at least every patience. A large table may take longer in total, if
+// enough entities arrive; messages without entities do not count.
 func readEntities(ctx context.Context, l *primary.Link, patience time.Duration, most int, fault func(error) error, list ...*p4v1.Entity) ([]*p4v1.Entity, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -203,16 +202,16 @@ var verbs = map[p4v1.Update_Type]string{
 	p4v1.Update_INSERT: "inserting", p4v1.Update_MODIFY: "modifying", p4v1.Update_DELETE: "deleting",
 }
 
-// An updateError is why one update of a batch was refused.
+// An updateError is the reason why an update of a batch was rejected.
 type updateError struct {
 	at   int
 	code codes.Code
 	msg  string
 }
 
-// updateErrors analyses the error of a batch: the number of accepted updates, the
-// first refused one, and the number of refused ones. first is nil if the error does
-// not list updates.
+// updateErrors analyses the error of a batch. It returns the number of accepted updates, the
+// first rejected one, and the number of rejected ones. first is nil if the error does not list
+// updates.
 func updateErrors(err error) (taken int, first *updateError, refused int) {
 	for i, d := range status.Convert(err).Details() {
 		e, ok := d.(*p4v1.Error)

@@ -10,9 +10,8 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/primary"
 )
 
-// Fill gives a switch of a target a program, and then what updates say, in their
-// order, as the controller that is primary just for that: afterwards another may
-// be. at is the update that the error is about, -1 where it is about none.
+// Fill loads a program into a switch and then applies updates in order. It is primary only for
+// this time. at is the index of the update that caused the error, or -1.
 func Fill(ctx context.Context, name string, t Target, p *Pipeline, updates []*p4v1.Update, o DeployOptions) (at int, err error) {
 	at = -1
 	if err := o.complete(); err != nil {
@@ -45,7 +44,7 @@ func Fill(ctx context.Context, name string, t Target, p *Pipeline, updates []*p4
 	return at, err
 }
 
-// forwarding is a program as P4Runtime wants it.
+// forwarding returns a program as P4Runtime's config.
 func forwarding(p *plan.Pipeline, x *p4info.Index) *p4v1.ForwardingPipelineConfig {
 	return &p4v1.ForwardingPipelineConfig{
 		P4Info: p.P4Info, P4DeviceConfig: p.Config, Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: x.Cookie},

@@ -22,7 +22,7 @@ type Holder interface {
 type TableFill struct {
 	Table   string
 	Entries int
-	Size    int64 // that it has room for
+	Size    int64 // capacity
 	// Count is the sum of its direct counter over all entries, or nil without a
 	// counter.
 	Count *Count

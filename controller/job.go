@@ -29,7 +29,7 @@ type job struct {
 
 func (j *job) step(name string) { j.meter.step(j.plan.Name, name) }
 
-// finish notes how a job has ended.
+// finish records the end of a job.
 func (j *job) finish(err error) {
 	if err == nil {
 		j.step(stepDone)
@@ -53,7 +53,7 @@ func (j *job) deploy(ctx context.Context) error {
 		changed := j.conn.State().Changed
 		x, epoch, err := j.exchange(ctx)
 		if err != nil {
-			return err // it has waited long enough
+			return err // the time limit has passed
 		}
 		err = j.attempt(ctx, x, epoch)
 		if err == nil || !passing(err) || ctx.Err() != nil || j.opts.DryRun || n == attempts {
@@ -144,8 +144,8 @@ func (j *job) exchange(ctx context.Context) (*exchange, int, error) {
 	return &exchange{c: j.conn, link: link, timeout: j.opts.Timeout, index: index}, epoch, nil
 }
 
-// look reads which program runs, and reports whether it must be replaced, and
-// whether there is one at all.
+// look reads the running program. push reports whether it must be replaced, and runs whether
+// there is one.
 func (j *job) look(ctx context.Context, x *exchange) (push, runs bool, err error) {
 	have, err := x.config(ctx, p4v1.GetForwardingPipelineConfigRequest_P4INFO_AND_COOKIE)
 	if err != nil {
@@ -186,7 +186,7 @@ func (j *job) push(ctx context.Context, x *exchange, ran bool, want, have *conte
 	return err
 }
 
-// verify reads the switch again: there must be nothing left to do.
+// verify reads the switch again and returns an error if a difference is left.
 func (j *job) verify(ctx context.Context, x *exchange, want *contents) error {
 	j.step("verify")
 	push, _, err := j.look(ctx, x)

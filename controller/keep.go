@@ -9,9 +9,8 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/report"
 )
 
-// Keep makes a switch hold the plan again whenever it has come back, until ctx
-// is done. changed is notified of every switch that was looked at, one at a time; nil
-// ignores them.
+// Keep restores the plan of a switch whenever it has returned, until ctx is done. It calls
+// changed for every switch that it has checked, one at a time; changed may be nil.
 func (c *Controller) Keep(ctx context.Context, changed func(SwitchReport)) error {
 	var telling sync.Mutex
 	tell := func(r report.Switch) {
@@ -29,9 +28,8 @@ func (c *Controller) Keep(ctx context.Context, changed func(SwitchReport)) error
 	return context.Cause(ctx)
 }
 
-// keepOne looks at a switch whenever this controller has become primary there
-// once more: the switch or the connection has been away, or another controller
-// was at work.
+// keepOne checks a switch whenever this controller has become primary again: the switch or the
+// connection was interrupted, or another controller was active.
 func (c *Controller) keepOne(ctx context.Context, name string, conn *primary.Conn, tell func(report.Switch)) {
 	pause := primary.FirstPause
 	for ctx.Err() == nil {

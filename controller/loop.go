@@ -13,21 +13,18 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/task"
 )
 
-// LoopOptions are how tasks run in real time. The zero value works.
+// LoopOptions configure the execution of tasks in real time. The zero value works.
 type LoopOptions struct {
-	// Timeout is how long a task may wait for a switch; 0 stands for 1 s.
+	// Timeout is how long a task may wait for a switch; 0: 1 s.
 	Timeout time.Duration
-	// BackOff is how long a task rests that could not reach a switch; 0 stands
-	// for 1 s.
+	// BackOff is the pause of a task after a failed access to a switch; 0: 1 s.
 	BackOff time.Duration
 	// Log hears when a task begins to fail and when it works again; nil is
 	// silence.
 	Log *slog.Logger
-	// Window is the time over which the loop measures whether tasks keep their
-	// periods; 0 stands for 3 s.
+	// Window is the time over which the loop measures whether tasks keep their periods; 0: 3 s.
 	Window time.Duration
-	// Slow is called once for each kind of task that cannot keep its period. Nil
-	// ignores it.
+	// Slow is called once for each kind of task that cannot keep its period. It may be nil.
 	Slow func(Slowness)
 }
 
@@ -40,9 +37,9 @@ type Slowness struct {
 
 // A LoopReport contains the results of a loop.
 type LoopReport struct {
-	Runs   int           // of tasks
-	Failed int           // of them
-	Slowed int           // of them, which took too long for their periods
+	Runs   int           // number of runs of tasks
+	Failed int           // failed runs
+	Slowed int           // runs that took too long for their periods
 	Late   time.Duration // the longest that a task ran after it was due
 }
 
@@ -63,21 +60,20 @@ func (c *Controller) Loop(ctx context.Context, tasks []Task, o LoopOptions) Loop
 	return l.run(ctx, task.NewSchedule(paced, 0))
 }
 
-// A pacedTask rests for a while after an error. It also rests for a multiple of
-// the time that it took: so all tasks together take half of the loop's time,
-// and one that wants more probes than can be sent sends fewer, rather than keep
-// a processor busy and the others waiting.
+// A pacedTask pauses after an error. It also pauses for a multiple of its run time, so that all
+// tasks together take at most half of the loop's time. A task that wants to send more probes than
+// possible thus sends fewer, and does not block the others.
 type pacedTask struct {
 	task.Task
 	loop *loop
 	rest time.Duration // how many times as long as it ran
 
-	began  time.Duration // of the latest run
+	began  time.Duration // time of the latest run
 	period time.Duration // intended until the next run, 0 after an error
 }
 
-// waitingPeriod is the least time between two runs of a task that can wait. Its register
-// reads would otherwise take processing time from the packets of a software switch.
+// waitingPeriod is the shortest interval between runs of a task that can wait. Its register reads
+// would otherwise take processing time from the packets of a software switch.
 const waitingPeriod = 100 * time.Millisecond
 
 // Run runs the task.
@@ -113,9 +109,8 @@ type pace struct {
 	reported bool
 }
 
-// measure notes the time between the beginnings of two runs of a task, the intended
-// one and the actual one. It reports, once for a kind of task, if the actual times of
-// a window are half as long again or more.
+// measure records the intended and the actual time between the starts of two runs of a task. It
+// reports a kind of task once if the actual times of a window are at least 1.5 times as long.
 func (l *loop) measure(name string, now, period, actual time.Duration) {
 	w := l.paces[name]
 	if w == nil {
@@ -154,7 +149,7 @@ type loop struct {
 	opts   LoopOptions
 	fabric task.Fabric
 	broken map[string]string // the last error of each task that fails
-	paces  map[string]*pace  // of each kind of task
+	paces  map[string]*pace  // pace of each kind of task
 	report LoopReport
 }
 
@@ -205,7 +200,7 @@ func (f *liveFabric) limited() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(f.ctx, f.timeout)
 }
 
-// reach finds the registers of a switch, once.
+// reach opens the access to the registers of a switch, once.
 func (f *liveFabric) reach(sw string) (registers.Access, error) {
 	if r := f.registers[sw]; r != nil {
 		return r, nil
@@ -245,7 +240,7 @@ func (f *liveFabric) WriteRegister(sw, register string, from, to int, value uint
 	return r.Write(ctx, register, from, to, value)
 }
 
-// Clock is the clock of the switch.
+// Clock returns the clock of the switch.
 func (f *liveFabric) Clock(sw string) (time.Duration, error) {
 	r, err := f.reach(sw)
 	if err != nil {
@@ -263,7 +258,7 @@ func (f *liveFabric) PacketOut(sw string, frame []byte) error {
 	return f.c.PacketOut(ctx, sw, frame)
 }
 
-// PacketAt makes a frame arrive at a port, if the target can.
+// PacketAt makes a frame arrive at a port, if the target supports this.
 func (f *liveFabric) PacketAt(sw string, port int, frame []byte) error {
 	r, err := f.reach(sw)
 	if err != nil {
@@ -274,7 +269,7 @@ func (f *liveFabric) PacketAt(sw string, port int, frame []byte) error {
 	return registers.Inject(ctx, r, port, frame)
 }
 
-// QueuesEmpty asks targets that know.
+// QueuesEmpty asks the target, if it supports this.
 func (f *liveFabric) QueuesEmpty(sw string) (bool, error) {
 	r, err := f.reach(sw)
 	if err != nil {
@@ -289,13 +284,13 @@ func (f *liveFabric) QueuesEmpty(sw string) (bool, error) {
 	return q.QueuesEmpty(ctx)
 }
 
-// A queueTeller knows whether packets wait in a switch. The Registers of a
-// target are one where the target can tell.
+// A queueTeller reports whether packets wait in a switch. The Registers of a target implement it
+// if the target knows.
 type queueTeller interface {
 	QueuesEmpty(ctx context.Context) (bool, error)
 }
 
-// QueuesEmpty asks the target.
+// QueuesEmpty calls the target's method.
 func (r *switchRegisters) QueuesEmpty(ctx context.Context) (bool, error) {
 	reg, err := r.now()
 	if err != nil {
@@ -307,7 +302,7 @@ func (r *switchRegisters) QueuesEmpty(ctx context.Context) (bool, error) {
 	return false, errors.ErrUnsupported
 }
 
-// Inject asks the target.
+// Inject calls the target's method.
 func (r *switchRegisters) Inject(ctx context.Context, port int, frame []byte) error {
 	reg, err := r.now()
 	if err != nil {
@@ -316,7 +311,7 @@ func (r *switchRegisters) Inject(ctx context.Context, port int, frame []byte) er
 	return registers.Inject(ctx, reg, port, frame)
 }
 
-// PortCounts asks the target, as Meter wants it.
+// PortCounts calls the target's method.
 func (r *switchRegisters) PortCounts(ctx context.Context) ([]bmv2.PortCounts, error) {
 	reg, err := r.now()
 	if err != nil {

@@ -25,7 +25,7 @@ type Peek interface {
 	io.Closer
 }
 
-// NewPeek asks the switch at an endpoint which program it runs.
+// NewPeek reads from the switch at an endpoint which program it runs.
 func NewPeek(ctx context.Context, e Endpoint, timeout time.Duration) (Peek, error) {
 	conn, err := primary.Dial(e, timeout)
 	if err != nil {
@@ -58,7 +58,7 @@ type sessionPeek struct {
 	conn *grpc.ClientConn
 }
 
-// A countingPeek knows what ports count, too.
+// A countingPeek also gives access to the counters of ports.
 type countingPeek struct {
 	sessionPeek
 	registers.Meter
@@ -96,7 +96,7 @@ func newPeek(ctx context.Context, e target.Endpoint, conn *grpc.ClientConn, time
 	return &p4Peek{p4Registers{link: &primary.Link{Endpoint: e, Client: client}, index: x, timeout: timeout}, info, conn}, nil
 }
 
-// peekFault is the error of asking for the program.
+// peekFault returns the error of reading the program.
 func peekFault(err error, address string) error {
 	s := status.Convert(err)
 	switch s.Code() {

@@ -48,8 +48,8 @@ func (x *exchange) live(ctx context.Context, want *contents) (*contents, error) 
 	return c, x.liveFilters(ctx, c, want.filters)
 }
 
-// Fixed reports whether an entry is one that the program has brought along,
-// which servers of before version 1.4 do not say.
+// Fixed reports whether an entry belongs to the program. Servers before version 1.4 do not mark
+// such entries.
 func (x *exchange) fixed(e *p4v1.TableEntry) bool {
 	t := x.index.ByID[e.GetTableId()]
 	return t != nil && t.Fixed
@@ -83,7 +83,7 @@ func (x *exchange) liveReplication(ctx context.Context, c *contents) error {
 	return nil
 }
 
-// Registers are the switch's, or nil where there is no way to them.
+// registers returns the access to the switch's registers, or nil if there is none.
 func (x *exchange) registers() registers.Access {
 	e := x.link.Endpoint
 	switch {

@@ -30,8 +30,8 @@ type p4Registers struct {
 // register by path has 16,384 of which a fabric uses some hundred.
 const oneByOne = 512
 
-// mostCells is the size of the largest register that is read. A switch reports its own
-// program, so it could claim any size.
+// mostCells is the size limit for registers that are read. A switch reports its own program, so
+// it could claim any size.
 const mostCells = 1 << 24
 
 // Read appends cells to dst.
@@ -105,7 +105,7 @@ func (r *p4Registers) find(name string, from, to int) (*p4info.Register, error) 
 	return info, nil
 }
 
-// cellNumber is a cell as one number: of a struct, the first member comes first.
+// cellNumber returns a cell as one number. For a struct, the first member has the highest bits.
 func cellNumber(r *p4info.Register, d *p4v1.P4Data) uint64 {
 	if len(r.Members) == 0 {
 		return numberOf(d.GetBitstring())
@@ -119,7 +119,7 @@ func cellNumber(r *p4info.Register, d *p4v1.P4Data) uint64 {
 	return v
 }
 
-// cellData is the message for such a number.
+// cellData returns the message for such a number.
 func cellData(r *p4info.Register, v uint64) *p4v1.P4Data {
 	if len(r.Members) == 0 {
 		return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: number(v)}}
@@ -140,8 +140,8 @@ func registerEntity(e *p4v1.RegisterEntry) *p4v1.Entity {
 	return &p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: e}}
 }
 
-// registerFault is the error of a request; it wraps errors.ErrUnsupported where
-// the server has no registers at all.
+// registerFault returns the error of a request. It wraps errors.ErrUnsupported if the server
+// supports no registers.
 func registerFault(err error, doing, name string) error {
 	if err == nil {
 		return nil
@@ -204,7 +204,7 @@ func (r *switchRegisters) Write(ctx context.Context, name string, from, to int, 
 	return reg.Write(ctx, name, from, to, value)
 }
 
-// Clock is the clock that the switch's timestamps are in.
+// Clock returns the clock of the switch's timestamps.
 func (r *switchRegisters) Clock(ctx context.Context) (time.Duration, error) {
 	reg, err := r.now()
 	if err != nil {

@@ -72,7 +72,7 @@ func multiply(m [][]float64, x []float64) []float64 {
 	return y
 }
 
-// evalPowers is the polynomial with the coefficients c in the order of Terms.
+// evalPowers evaluates the polynomial with the coefficients c in the order of Terms.
 func evalPowers(c []float64, degree int, u, v float64) float64 {
 	// Horner's rule in v over polynomials in u; the coefficient of u^i·v^j is
 	// the j-th of the terms of degree i+j.
@@ -87,5 +87,5 @@ func evalPowers(c []float64, degree int, u, v float64) float64 {
 	return sum
 }
 
-// termIndex is the place of L^i·T^j in Terms.
+// termIndex returns the index of L^i·T^j in Terms.
 func termIndex(i, j int) int { return (i+j)*(i+j+1)/2 + j }

@@ -13,7 +13,7 @@ type Outliers struct {
 	K    float64
 }
 
-// outlierRules are the rules and their usual factors.
+// outlierRules are the rules with their usual factors.
 var outlierRules = map[string]float64{"iqr": 3, "mad": 6, "sigma": 5}
 
 // ParseOutliers reads none, or a rule with its factor: iqr, mad:4, sigma:3.5.
@@ -35,7 +35,7 @@ func ParseOutliers(s string) (Outliers, error) {
 	return Outliers{name, k}, nil
 }
 
-// String is the rule as ParseOutliers reads it.
+// String returns the rule in the notation of ParseOutliers.
 func (o Outliers) String() string {
 	if o.Rule == "" {
 		return "none"
@@ -111,8 +111,8 @@ func (s *Rows) Clean(rule Outliers) (Dropped, error) {
 	return d, nil
 }
 
-// fence is the range outside which a value of column c is an outlier. spare has
-// room for the column.
+// fence returns the range outside of which a value of column c is an outlier. spare is a buffer
+// for the column.
 func (s *Rows) fence(c int, rule Outliers, spare []float64) Span {
 	if rule.Rule == "sigma" {
 		mean, sd := s.moments(c)
@@ -134,7 +134,7 @@ func (s *Rows) fence(c int, rule Outliers, spare []float64) Span {
 	return Span{centre - d, centre + d}
 }
 
-// madToSigma makes the median deviation of normal data its standard deviation.
+// madToSigma converts the median absolute deviation of normal data to its standard deviation.
 const madToSigma = 1.482602218505602
 
 func (s *Rows) moments(c int) (mean, sd float64) {
@@ -149,7 +149,7 @@ func (s *Rows) moments(c int) (mean, sd float64) {
 	return mean, math.Sqrt(sum / float64(s.n))
 }
 
-// quantile is the order statistic at q, without interpolation. It permutes v.
+// quantile returns the order statistic at q, without interpolation. It permutes v.
 func quantile(v []float64, q float64) float64 {
 	k := int(q * float64(len(v)-1))
 	lo, hi := 0, len(v)-1

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// foldRows is how many rows are folded at once. With the 67 columns of degree
-// 10 a block has 140 KB, which stays in the second-level cache.
+// foldRows is the number of rows processed at once. With the 67 columns of degree 10, a block has
+// 140 KB and fits in the second-level cache.
 const foldRows = 256
 
 // A design turns rows into blocks of columns for a triangle.
@@ -33,7 +33,7 @@ func newDesign(degree int, spans Spans) *design {
 	}
 }
 
-// add takes in a row that counts weight times.
+// add adds a row with a weight.
 func (d *design) add(r Row, weight float64) {
 	q := d.spans.unit(r)
 	d.y[d.n], d.u[d.n], d.v[d.n], d.w[d.n] = q.Y, q.L, q.T, weight
@@ -115,7 +115,7 @@ func join(list []*triangle, without int) *triangle {
 		case sum == nil:
 			sum = t.clone()
 		default:
-			// The sum then stands for the rows of both.
+			// The sum then represents the rows of both.
 			block := make([]float64, sum.n*sum.n)
 			for i := range sum.n {
 				for j := i; j < sum.n; j++ {

@@ -40,7 +40,7 @@ type Options struct {
 	Degree int  // 0: the lowest that cross-validation finds no worse than the best
 	Sweep  bool // report every degree up to MaxDegree as well
 	Test   float64
-	Folds  int // of the cross-validation; 0: 10 if the degree is to be chosen, else none
+	Folds  int // folds of the cross-validation; 0: 10 if the degree is to be chosen, otherwise none
 	Seed   uint64
 
 	Ridge    float64 // penalty on the squares of the coefficients but the constant, per row
@@ -69,18 +69,18 @@ type Fit struct {
 	Degree int
 	Spans  Spans
 
-	// Coeff are the coefficients of the terms L^i·T^j in the order of Terms,
-	// all three columns being normalised by Spans. Low and High bound them with
-	// 95 % confidence; they are nil after a projection that moved them.
+	// Coeff are the coefficients of the terms L^i·T^j in the order of Terms, with all three
+	// columns normalised by Spans. Low and High are their 95 % confidence bounds; they are nil
+	// after a projection that changed the coefficients.
 	Coeff     []float64
 	Low, High []float64
 
-	Cond        float64 // of the Chebyshev columns, scaled to length one
+	Cond        float64 // condition number of the Chebyshev columns, scaled to length one
 	Correlation Correlation
 	Train, Test *Metrics // Test is nil if no rows were held back
 	CV          *CV      // nil without folds
 	Degrees     []DegreeFit
-	Hull        []Point // of the training rows
+	Hull        []Point // convex hull of the training rows
 	Robust      *Robust // nil without Huber
 	Projection  *Projection
 
@@ -119,7 +119,7 @@ func (e *RankError) Error() string {
 		e.Degree, e.Terms, e.Rank, e.Cond)
 }
 
-// ErrNoRows is returned where nothing is left to fit.
+// ErrNoRows is returned if no row is left to fit.
 var ErrNoRows = errors.New("there are no rows to fit")
 
 // Fit fits a polynomial to rows that Clean has gone through. It reorders them.
@@ -210,7 +210,7 @@ func (p *problem) sweep(f *Fit) error {
 	return p.choose(f)
 }
 
-// possible is the highest degree below d that the data determine.
+// possible returns the highest degree below d that the data determine.
 func (p *problem) possible(d int) int {
 	for d--; d > 0; d-- {
 		if k := len(Terms(d)); k <= p.all.n-1 {
@@ -222,7 +222,7 @@ func (p *problem) possible(d int) int {
 	return 0
 }
 
-// rests are the training sets of the cross-validation: all folds but one each.
+// rests returns the training sets of the cross-validation: all folds but one.
 func (p *problem) rests() []*triangle {
 	if len(p.folds) < 2 {
 		return nil
@@ -234,8 +234,7 @@ func (p *problem) rests() []*triangle {
 	return list
 }
 
-// validate finds the error of a fit with k terms in the fold that it has not
-// seen.
+// validate returns the error of a fit with k terms in the fold that was left out.
 func (p *problem) validate(rests []*triangle, k int) *CV {
 	if rests == nil {
 		return nil
@@ -316,7 +315,7 @@ func (p *problem) refine(f *Fit) error {
 	return nil
 }
 
-// leading is the problem of the first k columns.
+// leading returns the problem of the first k columns.
 func (t *triangle) leading(k int) *triangle {
 	if k == t.n-1 {
 		return t
@@ -331,8 +330,8 @@ func (t *triangle) leading(k int) *triangle {
 	return o
 }
 
-// penalised adds the ridge: a row for each term but the constant, which asks
-// for its coefficient to be zero.
+// penalised adds the ridge: for each term except the constant, a row that pulls its coefficient
+// towards zero.
 func (p *problem) penalised(t *triangle, degree int) *triangle {
 	o := t.clone()
 	m := toPowers(degree)[1:]
@@ -370,10 +369,10 @@ func (f *Fit) intervals(data, solved *triangle, variance float64) (low, high []f
 	return low, high
 }
 
-// At is the fit at an occupancy and an interval, in the unit of the traffic.
+// At evaluates the fit at an occupancy and an interval, in the unit of the traffic.
 func (f *Fit) At(l, t float64) float64 {
 	return f.Spans.Y.Min + f.Spans.Y.width()*f.Unit(f.Spans.L.Unit(l), f.Spans.T.Unit(t))
 }
 
-// Unit is the fit in normalised variables.
+// Unit evaluates the fit in normalised variables.
 func (f *Fit) Unit(u, v float64) float64 { return evalPowers(f.Coeff, f.Degree, u, v) }

@@ -16,8 +16,7 @@ type FixOptions struct {
 }
 
 const (
-	// defaultScale is the scale of the coefficients, one digit more than the
-	// paper's 100.
+	// defaultScale is the scale of the coefficients. It has one digit more than the paper's 100.
 	defaultScale = 1000
 
 	// maxIndex bounds C_max: the weights of 16 ports are summed up in 32 bits.
@@ -25,7 +24,7 @@ const (
 
 	maxScale = 1_000_000_000
 
-	// mostUnits is the widest range of a variable: beyond, Range.Reciprocal is 0.
+	// mostUnits is the widest range of a variable. Beyond it, Range.Reciprocal would be 0.
 	mostUnits = 255 << 16
 )
 
@@ -44,7 +43,7 @@ type OverflowError struct {
 	Width, Need int
 	Scale       int64
 	Term        Term     // the largest one
-	Coeff       int64    // its coefficient
+	Coeff       int64    // coefficient of the term
 	Reach       *big.Int // the magnitude that this term alone can reach
 	Possible    int64    // the largest scale that would do, 0 for none
 }
@@ -111,9 +110,9 @@ func (f *Fit) Fix(rows *Rows, o FixOptions) (Poly, error) {
 	return p, p.Validate()
 }
 
-// outward is the smallest range of whole units that holds the span, but for what
-// rounding may have added. Where a reciprocal would be zero the range ends: T
-// saturates after 255·2^16 µs, 17 s.
+// outward returns the smallest range of whole units that contains the span, except for rounding
+// errors. It is limited to ranges with a non-zero reciprocal: T saturates after 255·2^16 µs, 17
+// s.
 func (s Span) outward() Range {
 	low, high := int64(math.Floor(s.Min+1e-9*math.Abs(s.Min))), int64(math.Ceil(s.Max-1e-9*math.Abs(s.Max)))
 	return Range{low, low + min(max(high-low, 1), mostUnits)}
@@ -130,7 +129,7 @@ func (r Range) exact() Range {
 	return Range{low, low + width}
 }
 
-// unitsPerByte is how much of the measurement a byte stands for.
+// unitsPerByte returns how many units of the measurement a step of the byte represents.
 func (r Range) unitsPerByte() float64 { return 65536 / float64(r.Reciprocal()) }
 
 // An affine maps x to a + b·x.
@@ -177,7 +176,7 @@ func (f *Fit) inBytes(l, t affine) []float64 {
 	return out
 }
 
-// powers are the coefficients of (a + b·x)^n for n up to degree.
+// powers returns the coefficients of (a + b·x)^n for n up to degree.
 func (m affine) powers(degree int) [][]float64 {
 	list := [][]float64{{1}}
 	for n := range degree {
@@ -215,8 +214,8 @@ func size(c []float64) (sum float64) {
 	return sum
 }
 
-// tryScale sets the coefficients, and fails if the sum may overflow: bound is
-// what interval arithmetic over all bytes says.
+// tryScale sets the coefficients. It fails if the sum may overflow according to interval
+// arithmetic over all bytes.
 func (p *Poly) tryScale(real []float64, scale int64, width int) error {
 	p.Scale, p.Coeff = scale, make([]int64, len(real))
 	for k, x := range real {
@@ -243,16 +242,16 @@ func (p *Poly) tryScale(real []float64, scale int64, width int) error {
 	return e
 }
 
-// reach is the largest magnitude of one term of the sum.
+// reach returns the largest magnitude of a term of the sum.
 func (p Poly) reach(k int) *big.Int {
 	one := Poly{Degree: p.Degree, Coeff: make([]int64, len(p.Coeff))}
 	one.Coeff[k] = p.Coeff[k]
 	return one.bound()
 }
 
-// possibleScale is the largest scale at which the sum fits.
+// possibleScale returns the largest scale at which the sum fits.
 func (p Poly) possibleScale(real []float64, width int) int64 {
-	lo, hi := int64(0), p.Scale // fits at lo, or nothing does; not at hi
+	lo, hi := int64(0), p.Scale // fits at lo if at all, and does not fit at hi
 	for hi-lo > 1 {
 		mid := lo + (hi-lo)/2
 		q := Poly{Degree: p.Degree, Coeff: make([]int64, len(real))}
@@ -286,7 +285,7 @@ func (p Poly) covered(hull []Point) []bool {
 	return in
 }
 
-// largest is the maximum of the values that are covered.
+// largest returns the maximum of the covered values.
 func largest(grid []int64, covered []bool) int64 {
 	best := int64(math.MinInt64)
 	for i, c := range covered {

@@ -28,7 +28,7 @@ func (s *Rows) hull(of split) []Point {
 	return hull
 }
 
-// convexHull is Andrew's monotone chain. It sorts the points.
+// convexHull implements Andrew's monotone chain. It sorts the points.
 func convexHull(points []Point) []Point {
 	slices.SortFunc(points, func(a, b Point) int { return compareRows(Row{L: a.L, T: a.T}, Row{L: b.L, T: b.T}) })
 	points = slices.Compact(points)
@@ -53,7 +53,7 @@ func chain(points []Point) []Point {
 	return list
 }
 
-// cross is positive if the way from a over b to c turns left.
+// cross is positive if the path from a over b to c turns left.
 func cross(a, b, c Point) float64 {
 	return (b.L-a.L)*(c.T-a.T) - (b.T-a.T)*(c.L-a.L)
 }

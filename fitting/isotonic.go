@@ -55,8 +55,8 @@ func correct(value, taken []float64, project func()) {
 	}
 }
 
-// pool makes n values, step apart from start, rise, or fall if sign is -1, by
-// pooling neighbours that are out of order.
+// pool makes n values monotone by pooling neighbours that are out of order. They are step apart
+// from start on, and must rise, or fall if sign is -1.
 func pool(value, weight []float64, start, step, n int, sign float64) {
 	type block struct {
 		mean, weight float64

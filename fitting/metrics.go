@@ -24,7 +24,7 @@ type score struct {
 	relative       float64
 }
 
-// add takes in a row with normalised traffic y that the fit puts at fit.
+// add adds a row with normalised traffic y and fitted value fit.
 func (s *score) add(y, fit float64, span Span) {
 	e := fit - y
 	s.n++
@@ -107,7 +107,7 @@ func (p *problem) assess(f *Fit) {
 	}
 }
 
-// predict is the sum of the columns in block with the coefficients x.
+// predict computes the sum of the columns in block with the coefficients x.
 func predict(fit, block, x []float64) {
 	clear(fit)
 	for k, c := range x {

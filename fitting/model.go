@@ -14,18 +14,17 @@ const modelVersion = 1
 
 const modelFormat = "p4lb-model"
 
-// A Model is a model file: the polynomial that a program is generated with,
-// and how it came about.
+// A Model is a model file: the polynomial for generating a program, and its origin.
 type Model struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
 
-	// Pattern is the mix of workloads that the data are of, if it was named.
+	// Pattern is the name of the mix of workloads in the data, if it was given.
 	Pattern string `json:"pattern,omitempty"`
 
-	Poly        // its members stand beside the others: this is what DecodePoly reads
+	Poly        // its members are on the same level as the others, where DecodePoly reads them
 	Accumulator struct {
-		Bound string `json:"bound"` // of every partial sum, as a power of two
+		Bound string `json:"bound"` // bound of every partial sum, as a power of two
 		Width int    `json:"width"`
 	} `json:"accumulator"`
 	Extent Extent `json:"extent"`
@@ -39,7 +38,7 @@ type Model struct {
 // DataInfo describes the data of a fit.
 type DataInfo struct {
 	Files    []FileInfo `json:"files"`
-	Rows     int        `json:"rows"` // that were fitted or held back
+	Rows     int        `json:"rows"` // number of rows fitted or held back
 	Outliers string     `json:"outliers"`
 	Dropped  Dropped    `json:"dropped"`
 
@@ -80,7 +79,7 @@ type FitInfo struct {
 	Hull       []Point     `json:"hull"`
 }
 
-// Info is the fit as a model file states it.
+// Info returns the description of the fit for a model file.
 func (f *Fit) Info(o Options) *FitInfo {
 	i := &FitInfo{
 		Normalised: f.Spans, Coeff: f.Coeff, Low: f.Low, High: f.High,
@@ -103,7 +102,7 @@ func NewModel(p Poly, hull []Point) *Model {
 	return m
 }
 
-// Encode is the text of the file. It is the same for the same model.
+// Encode returns the text of the file. Equal models have equal texts.
 func (m *Model) Encode() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -12,9 +12,9 @@ import (
 
 // A Projection describes the changes that make a fit rise with L and fall with T.
 type Projection struct {
-	Against float64 `json:"share_against"` // of the box, where it did not before
-	Active  int     `json:"points_held"`   // where the slope is held at zero
-	Moved   float64 `json:"rms_moved"`     // by how much over the training rows, normalised
+	Against float64 `json:"share_against"` // share of the box in which the fit was not monotone before
+	Active  int     `json:"points_held"`   // number of points at which the slope is held at zero
+	Moved   float64 `json:"rms_moved"`     // change of the fit over the training rows, normalised
 }
 
 const (
@@ -35,7 +35,7 @@ type cut []float64
 func (f *Fit) project(t *triangle) error {
 	all := slopeCutsOf(f.Degree)
 	from := f.cheb
-	// This is the share of the points at which one demand or the other fails.
+	// Count the points at which a demand fails.
 	n := 0
 	for i := 0; i < len(all); i += 2 {
 		if floats.Dot(all[i], from) < -slopeDigits || floats.Dot(all[i+1], from) < -slopeDigits {

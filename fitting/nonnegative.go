@@ -9,10 +9,9 @@ import (
 
 var errNotSettled = errors.New("the projection does not settle")
 
-// nonNegative finds x ≥ 0 with the least |Σ x_i·cols_i - target|, by the method
-// of Lawson and Hanson (Solving Least Squares Problems, Section 23.3): columns
-// enter one at a time where the residual asks for them, and leave when their
-// coefficient would turn negative.
+// nonNegative finds x ≥ 0 with the least |Σ x_i·cols_i - target| by the method of Lawson and
+// Hanson (Solving Least Squares Problems, Section 23.3). Columns enter the passive set one at a
+// time, led by the residual. They leave it when their coefficient would become negative.
 func nonNegative(cols [][]float64, target []float64) ([]float64, error) {
 	x := make([]float64, len(cols))
 	var passive []int
@@ -42,8 +41,8 @@ func nonNegative(cols [][]float64, target []float64) ([]float64, error) {
 	return nil, errNotSettled
 }
 
-// mostWanted is the column outside the passive set along which the residual
-// falls fastest, -1 if along none.
+// mostWanted returns the column outside the passive set that reduces the residual fastest, or -1
+// if none does.
 func mostWanted(cols [][]float64, target, x []float64, in []bool) int {
 	rest := append([]float64(nil), target...)
 	for i, v := range x {
@@ -69,8 +68,8 @@ func leastSquares(cols [][]float64, passive []int, target []float64) ([]float64,
 	return solveQR(cols, passive, target)
 }
 
-// retreat goes from x towards s as far as no coefficient turns negative, and
-// takes the columns that are zero there out of the passive set.
+// retreat moves x towards s until a coefficient would become negative. It removes the columns
+// that are then zero from the passive set.
 func retreat(x, s []float64, passive []int, in []bool) []int {
 	step := math.Inf(1)
 	for k, i := range passive {

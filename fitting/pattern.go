@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// workloads are the applications for whose mixes QALL (Section VII-A) fits one model
-// each.
+// workloads are the applications for whose mixes QALL (Section VII-A) fits one model each.
 var workloads = []string{"websearch", "datamining", "cache", "hadoop"}
 
 // Patterns lists the 15 mixes of workloads, single workloads first.

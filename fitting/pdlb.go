@@ -14,21 +14,20 @@ const MaxGranularity = 44
 // granularity would be equally good.
 const PDLBFlow = 10_000
 
-// PDLB is the model of a flow over good and bad paths that PDLB finds its
-// flowcell size with (Eq. 1 to 10). Lengths are in packets, C in packets/s and
-// times in s.
+// PDLB is the model of a flow over good and bad paths by which PDLB computes its flowcell size
+// (Eq. 1 to 10). Lengths are in packets, C in packets/s and times in s.
 type PDLB struct {
 	M      int     // paths
-	Bad    int     // of them congested, N_b
+	Bad    int     // number of congested paths, N_b
 	Good   float64 // delay of a good path, D_g
 	X      float64 // ratio of the delays of a bad and a good path
 	C      float64 // rate of a path
-	Buffer float64 // of a path
-	Size   float64 // of a flow, F_size
-	Flows  float64 // that share the paths and their buffers; 0: 1, as Eq. 4 to 9 have it
+	Buffer float64 // buffer of a path
+	Size   float64 // size of a flow, F_size
+	Flows  float64 // flows that share the paths and their buffers; 0: 1, as in Eq. 4 to 9
 
-	// Exact takes the probability that a window of n flowcells meets a bad path,
-	// 1 - (1 - N_b/m)^n, for (N_b/m)^W̄ of Eq. 7.
+	// Exact uses the probability that a window of n flowcells meets a bad path, 1 - (1 -
+	// N_b/m)^n, instead of (N_b/m)^W̄ of Eq. 7.
 	Exact bool
 }
 
@@ -42,7 +41,7 @@ func (p PDLB) validate() error {
 	return nil
 }
 
-// reorder is the probability P of Eq. 3 that n flowcells arrive out of order.
+// reorder returns the probability P of Eq. 3 that n flowcells arrive out of order.
 func (p PDLB) reorder(n int) float64 {
 	bad := float64(p.Bad) / float64(p.M)
 	var sum float64
@@ -52,8 +51,8 @@ func (p PDLB) reorder(n int) float64 {
 	return max(0, 1-sum)
 }
 
-// reorders contains the probability of reordering for 0 to 16 flowcells, which is as
-// many as programs have paths: the rounds of a flow ask for it again and again.
+// reorders caches the probability of reordering for 0 to 16 flowcells, the largest number of
+// paths in programs. The rounds of a flow need it repeatedly.
 type reorders [17]float64
 
 func (p PDLB) reorders() *reorders {
@@ -64,7 +63,7 @@ func (p PDLB) reorders() *reorders {
 	return &list
 }
 
-// flowcells is n_i of Eq. 4: how many are under way with a window.
+// flowcells returns n_i of Eq. 4: the number of flowcells in flight with a window.
 func (p PDLB) flowcells(window, gran float64) int {
 	return max(1, min(p.M, int(window/gran)))
 }
@@ -89,7 +88,7 @@ func (p PDLB) window(gran float64, known *reorders) float64 {
 		w = next
 		sum += w
 		rounds++
-		if steady { // and remains so
+		if steady { // and does not change any more
 			for sum < p.Size {
 				sum += w
 				rounds++
@@ -113,8 +112,8 @@ func (p PDLB) fct(gran int, known *reorders) float64 {
 	return p.Size/w*((p.X-1)*meets+1)*p.Good + p.Size*max(1, p.Flows)/(n*p.C)
 }
 
-// Granularity is Eq. 10: the flowcell size of 1 to 44 packets with the least
-// completion time, the smallest of several.
+// Granularity returns Eq. 10: the flowcell size from 1 to 44 packets with the shortest completion
+// time, or the smallest of several.
 func (p PDLB) Granularity() (gran int, fct float64, err error) {
 	if err := p.validate(); err != nil {
 		return 0, 0, err

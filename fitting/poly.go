@@ -40,9 +40,8 @@ type Poly struct {
 	L Range `json:"l"`
 	T Range `json:"t"`
 
-	// CMax is C_max where it is known: a fit knows the largest value over what
-	// its data covered, beyond which a polynomial means nothing. 0 stands for
-	// the largest value of all.
+	// CMax is C_max if it is known. A fit sets it to the largest value in the range of its data,
+	// because a polynomial has no meaning beyond. 0: the largest value over all bytes.
 	CMax int64 `json:"cmax,omitempty"`
 }
 
@@ -66,8 +65,8 @@ func Terms(degree int) []Term {
 	return list
 }
 
-// Reciprocal is floor(255·2^16 / (Max-Min)), which stands for the division in
-// Byte: a switch has none.
+// Reciprocal returns floor(255·2^16 / (Max-Min)), which replaces the division in Byte, because
+// switches cannot divide.
 func (r Range) Reciprocal() int64 { return 255 << 16 / (r.Max - r.Min) }
 
 // Byte normalises a measurement to 0..255, as the data plane does it.
@@ -76,7 +75,7 @@ func (r Range) Byte(v int64) int64 {
 	return min(255, v*r.Reciprocal()>>16)
 }
 
-// LRange is L with its zero value resolved.
+// LRange returns the range of L with its default.
 func (p Poly) LRange() Range {
 	if p.L == (Range{}) {
 		return Range{0, 255}
@@ -110,8 +109,7 @@ func (p Poly) Validate() error {
 	return nil
 }
 
-// bound is the largest magnitude that any partial sum of Eval can have:
-// Σ |c_ij|·255^(i+j) << 8(d-i-j).
+// bound returns the largest magnitude of any partial sum of Eval: Σ |c_ij|·255^(i+j) << 8(d-i-j).
 func (p Poly) bound() *big.Int {
 	sum := new(big.Int)
 	for k, t := range Terms(p.Degree) {
@@ -122,9 +120,8 @@ func (p Poly) bound() *big.Int {
 	return sum
 }
 
-// Width is the number of bits of the accumulator, sign included, that holds
-// every intermediate of Eval: 64 where that is enough, else 128, else what
-// would be needed.
+// Width returns the number of bits of the accumulator, including the sign, that can hold every
+// intermediate result of Eval: 64 or 128 if sufficient, and otherwise the exact number.
 func (p Poly) Width() int {
 	switch need := p.bound().BitLen() + 1; {
 	case need <= 64:
@@ -136,7 +133,7 @@ func (p Poly) Width() int {
 	}
 }
 
-// raw is the polynomial at the bytes l and t, before the clamp.
+// raw evaluates the polynomial at the bytes l and t, without limits.
 func (p Poly) raw(l, t int64) int64 {
 	if p.narrow() {
 		return p.sum(l, t) >> (8 * p.Degree)
@@ -153,7 +150,7 @@ func (p Poly) wide() bool {
 	sum := uint64(0)
 	for _, c := range p.Coeff {
 		over := uint64(0)
-		if sum, over = bits.Add64(sum, uint64(max(c, -c)), 0); over > 0 { // of the least integer it is 2^63, as it should be
+		if sum, over = bits.Add64(sum, uint64(max(c, -c)), 0); over > 0 { // for the least integer this is 2^63, which is correct
 			return false
 		}
 	}
@@ -191,7 +188,7 @@ func mulAdd128(aHi, aLo, x, bHi, bLo uint64) (hi, lo uint64) {
 	return hi + aHi*x + bHi + carry, lo
 }
 
-// maxNarrow is the highest degree with factors within 64 bits; 2^(8d) is one of them.
+// maxNarrow is the highest degree whose factors, including 2^(8d), fit in 64 bits.
 const maxNarrow = 7
 
 // narrow reports whether 64 bits hold every intermediate value. It is Width without
@@ -220,7 +217,7 @@ func (p Poly) narrow() bool {
 // sum returns the sum of the terms of a narrow polynomial. Terms of degree d are added
 // after the lower ones have been multiplied by 256 once more.
 func (p Poly) sum(l, t int64) int64 {
-	var powers [maxNarrow + 1]int64 // of t
+	var powers [maxNarrow + 1]int64 // powers of t
 	sum, k := int64(0), 0
 	for d, x := 0, int64(1); d <= p.Degree; d, x = d+1, x*t {
 		powers[d] = x
@@ -248,7 +245,7 @@ func (p Poly) inTBig(l int64) []*big.Int {
 	for j := range b {
 		b[j] = new(big.Int)
 	}
-	powers := make([]*big.Int, p.Degree+1) // of l
+	powers := make([]*big.Int, p.Degree+1) // powers of l
 	powers[0] = big.NewInt(1)
 	for i := range p.Degree {
 		powers[i+1] = new(big.Int).Mul(powers[i], big.NewInt(l))
@@ -277,7 +274,7 @@ func power(x int64, n int) int64 {
 	return r
 }
 
-// Grid is raw at all bytes, the value at l and t being at l<<8 + t.
+// Grid returns raw at all bytes. The value at l and t has the index l<<8 + t.
 func (p Poly) Grid() []int64 {
 	grid := make([]int64, 0, 1<<16)
 	wide := p.Width() > 64
@@ -306,9 +303,9 @@ func (p Poly) Grid() []int64 {
 	return grid
 }
 
-// Max is C_max: CMax, or the largest value over all l and t. The corner (1, 0),
-// which the paper takes, is the maximum only of the linear polynomial: the
-// quadratic one has its minimum there.
+// Max returns C_max: CMax, or the largest value over all l and t. The paper uses the corner (1,
+// 0), which is the maximum only for the linear polynomial. The quadratic one has its minimum
+// there.
 func (p Poly) Max() int64 {
 	if p.CMax > 0 {
 		return p.CMax
@@ -316,24 +313,23 @@ func (p Poly) Max() int64 {
 	return slices.Max(p.Grid())
 }
 
-// Eval is the congestion index at the bytes l and t, in 0..cmax, where cmax is
-// Max(); the caller keeps that, as it takes a while to find.
+// Eval returns the congestion index at the bytes l and t, in 0..cmax. cmax is Max(), which
+// callers should compute only once because it is slow.
 func (p Poly) Eval(l, t, cmax int64) int64 { return min(max(p.raw(l, t), 0), cmax) }
 
-// paperTau is the τ of the paper, which its T is normalised with (Section IV-C).
+// paperTau is the paper's τ, by which T is normalised (Section IV-C).
 const paperTau = 10_000
 
-// paper holds the coefficients of Eq. 8 to 10 as Eq. 11 to 13 print them,
-// multiplied by 100 and cut off, in graded order.
+// paper holds the coefficients of Eq. 8 to 10 as printed in Eq. 11 to 13: multiplied by 100 and
+// truncated, in graded order.
 var paper = map[int][]int64{
 	1: {16, 26, -46},
 	2: {17, 79, -89, -106, 142, 84},
 	3: {18, 89, -144, -251, 1887, 347, 165, -2294, -5849, -225},
 }
 
-// Paper returns the polynomial of degree 1, 2 or 3 that the paper prints; ok is
-// false for others. Eq. 13 has 188·L·T where Eq. 10 gives 1887: printed keeps
-// that.
+// Paper returns the polynomial of degree 1, 2 or 3 printed in the paper; ok is false for other
+// degrees. Eq. 13 contains 188·L·T although Eq. 10 gives 1887. printed keeps this misprint.
 func Paper(degree int, printed bool) (p Poly, ok bool) {
 	coeff, ok := paper[degree]
 	if !ok {
@@ -352,8 +348,8 @@ func (p Poly) WithTau(tau int64) Poly {
 	return p
 }
 
-// DecodePoly reads a polynomial from JSON. Members other than Poly's are
-// passed over: a file that a fit has written says more.
+// DecodePoly reads a polynomial from JSON. It ignores members that Poly does not have, because
+// model files contain more.
 func DecodePoly(data []byte) (Poly, error) {
 	var p Poly
 	if err := decode(data, &p); err != nil {

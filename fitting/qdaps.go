@@ -5,9 +5,8 @@ import (
 	"math"
 )
 
-// QDAPS is the model of one long DCTCP flow that QDAPS (Section III-C) finds
-// its rerouting threshold S with. All lengths are in packets, C in packets/s
-// and times in s.
+// QDAPS is the model of one long DCTCP flow by which QDAPS (Section III-C) computes its rerouting
+// threshold S. Lengths are in packets, C in packets/s and times in s.
 type QDAPS struct {
 	C   float64 // rate of the bottleneck
 	RTT float64 // propagation only
@@ -15,17 +14,17 @@ type QDAPS struct {
 	Y   float64 // size of the flow
 	Cap float64 // capacity of the queue
 
-	// Printed takes T_2 = S_2/(r_1/2 + r_2) as Eq. 11 and 13 print it. The text
-	// above Eq. 11 gives the rate in that phase as half of that denominator.
+	// Printed uses T_2 = S_2/(r_1/2 + r_2) as printed in Eq. 11 and 13. By the text above Eq. 11,
+	// the rate in that phase is half of that denominator.
 	Printed bool
 }
 
 var errNoThreshold = errors.New("no threshold: rerouting never shortens the flow")
 
-// Closed computes S of Eq. 14, clamped to the range of the queue. With r_1 of Eq. 4,
-// which is ¾·C for every K, it is √(1.6·Y) - C·RTT. It follows from FCT_1 = FCT_2 with
-// r_2 = 3/2·C, its limit for a long queue, and the rate ¾·r_2 in the second phase,
-// from half of r_2 to r_2. Neither form of Eq. 11 gives the 1.6.
+// Closed computes S of Eq. 14, clamped to the range of the queue. With r_1 of Eq. 4, which is ¾·C
+// for every K, it is √(1.6·Y) - C·RTT. It follows from FCT_1 = FCT_2 with r_2 = 3/2·C, the limit
+// for a long queue, and with the mean rate ¾·r_2 in the second phase, which rises from half of
+// r_2 to r_2. Neither form of Eq. 11 gives the factor 1.6.
 func (q QDAPS) Closed() float64 {
 	r1 := q.r1()
 	s := math.Sqrt((12*q.Y*q.C-8*q.Y*r1)/(6*q.C-3*r1)) - q.C*q.RTT
@@ -40,10 +39,10 @@ func (q QDAPS) r1() float64 {
 	return 0.75 * w1 / (q.K/q.C + q.RTT)
 }
 
-// Stay is FCT_1 of Eq. 5.
+// Stay returns FCT_1 of Eq. 5.
 func (q QDAPS) Stay() float64 { return q.Y / q.r1() }
 
-// Move is FCT_2 of Eq. 13 for a threshold s.
+// Move returns FCT_2 of Eq. 13 for a threshold s.
 func (q QDAPS) Move(s float64) float64 {
 	r1 := q.r1()
 	w2 := q.C*q.RTT + s
@@ -56,9 +55,9 @@ func (q QDAPS) Move(s float64) float64 {
 	return s1/r1 + t2 + (q.Y-s1-s2)/r2
 }
 
-// Numeric is the largest S with FCT_1 ≥ FCT_2, without the approximations of
-// Eq. 14. The paper asks for the smallest, but every S from 1 up to the largest
-// satisfies the condition, and what Eq. 14 approximates is the largest.
+// Numeric returns the largest S with FCT_1 ≥ FCT_2, without the approximations of Eq. 14. The
+// paper asks for the smallest S, but every S from 1 to the largest satisfies the condition, and
+// Eq. 14 approximates the largest.
 func (q QDAPS) Numeric() (float64, error) {
 	gain := func(s float64) float64 { return q.Stay() - q.Move(s) }
 	if !(gain(1) >= 0) {

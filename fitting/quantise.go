@@ -14,9 +14,9 @@ type Loss struct {
 	Max  float64 `json:"max"`
 	Mean float64 `json:"mean"`
 
-	// Of all pairs of rows that the float index orders: the share that the
-	// integer one orders the other way round, and the share that it does not
-	// tell apart. This is what matters to a load balancer.
+	// Inverted is the share of the pairs of rows with different float indices that the integer
+	// index orders differently, and Tied the share that it does not distinguish. These shares
+	// matter to a load balancer.
 	Inverted float64 `json:"pairs_inverted"`
 	Tied     float64 `json:"pairs_tied"`
 }
@@ -27,10 +27,10 @@ type Extent struct {
 	Max          int64   `json:"max"`
 	HullMin      int64   `json:"hull_min"` // over the hull of the data
 	HullMax      int64   `json:"hull_max"`
-	Covered      float64 `json:"hull_share"`     // of the bytes
-	Negative     float64 `json:"negative_share"` // of the bytes: clamped to 0
+	Covered      float64 `json:"hull_share"`     // share of the bytes inside the hull
+	Negative     float64 `json:"negative_share"` // share of the bytes with a negative value, which becomes 0
 	HullNegative float64 `json:"hull_negative_share"`
-	Monotone     float64 `json:"monotone_share"` // of the steps between bytes: not down with L, not up with T
+	Monotone     float64 `json:"monotone_share"` // share of the steps between bytes that do not fall with L or rise with T
 }
 
 // extent examines the polynomial at all bytes; hull may be nil for all.
@@ -66,7 +66,7 @@ func (p Poly) extent(hull []Point) Extent {
 	return e
 }
 
-// maxCompared bounds the rows that Loss looks at, evenly spread.
+// maxCompared limits the rows that Loss evaluates, evenly spread.
 const maxCompared = 1 << 20
 
 // Loss compares the fit with p over the rows.

@@ -2,9 +2,8 @@ package fitting
 
 import "math"
 
-// RLB is the model of an incast through one switch with PFC that RLB finds its
-// thresholds with (Sections III-B and IV-B). Lengths are in bytes, C in bytes/s
-// and times in s.
+// RLB is the model of an incast through one switch with PFC by which RLB computes its thresholds
+// (Sections III-B and IV-B). Lengths are in bytes, C in bytes/s and times in s.
 type RLB struct {
 	N    float64 // senders to one receiver
 	C    float64 // rate of a link
@@ -24,17 +23,17 @@ func (r RLB) Threshold() (low, high, take float64) {
 	return low, high, min(low, r.QPFC/2)
 }
 
-// Senders is the largest incast for which the range is not empty.
+// Senders returns the largest incast for which the range is not empty.
 func (r RLB) Senders() int { return int(r.QPFC/(r.D*r.C) + 1e-9) }
 
 // maxRecirculations bounds N_rc per packet: beyond, a packet has been delayed
 // by more than any detour.
 const maxRecirculations = 8
 
-// Recirculations is N_rc of Eq. 5 at a queue length, in packets that may
-// recirculate at once, and per packet. Eq. 5 as printed is bytes over time and
-// leaves out the queue, which Eq. 4 has; here what Eq. 4 leaves free is counted
-// in packets.
+// Recirculations returns N_rc of Eq. 5 at a queue length: the number of packets that may
+// recirculate at once, and the number per packet. The printed Eq. 5 divides bytes by time and
+// omits the queue, which Eq. 4 contains. Here, the bytes that Eq. 4 leaves free are counted in
+// packets.
 func (r RLB) Recirculations(queue float64) (packets, perPacket int) {
 	free := r.QPFC - queue - (r.N-1)*r.C*r.TRC
 	packets = max(0, int(math.Floor(free/r.MTU)))

@@ -13,7 +13,7 @@ type Row struct {
 	T float64 // dequeue interval in µs
 }
 
-// blockRows is how many rows are allocated at once: a block of 768 KB.
+// blockRows is the number of rows allocated at once: a block of 768 KB.
 const blockRows = 1 << 15
 
 // Rows holds observations, 24 bytes each. The zero value is empty.
@@ -35,7 +35,7 @@ func (s *Rows) Append(r Row) {
 // Len is the number of rows.
 func (s *Rows) Len() int { return s.n }
 
-// All yields the rows in the order in which they are held.
+// All iterates over the rows in the order of storage.
 func (s *Rows) All() iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		for _, block := range s.blocks {
@@ -48,7 +48,7 @@ func (s *Rows) All() iter.Seq[Row] {
 	}
 }
 
-// keep drops the rows that want refuses.
+// keep removes the rows for which want returns false.
 func (s *Rows) keep(want func(Row) bool) {
 	s.n = 0
 	for i, block := range s.blocks {
@@ -87,7 +87,7 @@ func (r Row) column(c int) float64 {
 	return r.T
 }
 
-// A Span is the range of one column: where min-max normalisation puts 0 and 1.
+// A Span is the range of one column, which min-max normalisation maps to 0 and 1.
 type Span struct {
 	Min float64 `json:"min"`
 	Max float64 `json:"max"`
@@ -111,8 +111,8 @@ type Spans struct {
 	T Span `json:"t"`
 }
 
-// spans finds the ranges; a column that does not vary is an error, since
-// neither a fit nor a correlation means anything then.
+// spans computes the ranges. A constant column is an error, because neither a fit nor a
+// correlation is possible.
 func (s *Rows) spans() (Spans, error) {
 	p := Spans{emptySpan(), emptySpan(), emptySpan()}
 	for r := range s.All() {
@@ -140,8 +140,8 @@ type Correlation struct {
 	LT float64 `json:"occupancy_interval"`
 }
 
-// correlate computes the coefficients in two passes: the second is about the
-// means that the first finds, so that nothing cancels.
+// correlate computes the coefficients in two passes. The second pass subtracts the means of the
+// first, which avoids cancellation.
 func (s *Rows) correlate(p Spans) Correlation {
 	var mean Row
 	n := float64(s.n)

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// A split says for each row, in the order of Rows.All, where it belongs: to one
-// of the folds of the training set, or to the test set.
+// A split assigns each row, in the order of Rows.All, to a fold of the training set or to the
+// test set.
 type split struct {
 	of   []uint8
 	test int // rows in the test set
 }
 
-const inTest = 255 // maxFolds is below
+const inTest = 255 // maxFolds is smaller
 
 // divide holds back a share of the rows for the test and distributes the others to
 // folds. It processes rows in the order of their values instead of their order in the
@@ -32,7 +32,7 @@ func (s *Rows) divide(share float64, folds int, seed uint64) split {
 	}
 	left, need, dealt := s.n, d.test, len(hand)
 	for row := range s.sorted() {
-		// Knuth's selection sampling: exactly so many, each as likely.
+		// Knuth's selection sampling: exactly need rows, each with equal probability.
 		if rng.IntN(left) < need {
 			d.of[row] = inTest
 			need--
@@ -49,8 +49,7 @@ func (s *Rows) divide(share float64, folds int, seed uint64) split {
 	return d
 }
 
-// compareRows orders by occupancy, interval and traffic; there is no NaN among
-// rows that are fitted.
+// compareRows orders by occupancy, interval and traffic. Rows for a fit contain no NaN.
 func compareRows(a, b Row) int {
 	switch {
 	case a.L != b.L:
@@ -104,7 +103,7 @@ type merge []mergeHead
 
 type mergeHead struct {
 	rest  []Row
-	index int // of rest[0]
+	index int // index in rest[0]
 }
 
 func (m merge) Len() int           { return len(m) }

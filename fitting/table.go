@@ -25,22 +25,21 @@ func (o TableOptions) validate() error {
 	return nil
 }
 
-// A Table is the congestion index of a pipeline that cannot multiply: an exact
-// match on the leading bits of l and t and on the queue's trend V gives a level.
+// A Table is a congestion index for switches that cannot multiply: an exact match on the leading
+// bits of l and t and on the queue's trend V gives a level.
 type Table struct {
 	LBits  int  `json:"l_bits"`
 	TBits  int  `json:"t_bits"`
 	Levels int  `json:"levels"`
 	Trend  bool `json:"trend"`
 
-	// Level has an entry for each V, 1 and 2, where the trend counts, else one
-	// for both: ((V-1) << LBits+TBits) + (l bits << TBits) + t bits.
+	// Level has an entry for each V, 1 and 2, if the trend counts, and otherwise one entry for
+	// both. The index is ((V-1) << LBits+TBits) + (l bits << TBits) + t bits.
 	Level []int `json:"level"`
 	Loss  Loss  `json:"loss"`
 }
 
-// At is the level of the bytes l and t; v is 1 for a falling queue, 2 for a
-// rising one.
+// At returns the level of the bytes l and t. v is 1 for a falling queue and 2 for a rising one.
 func (b *Table) At(l, t, v int64) int {
 	i := b.cell(l, t)
 	if b.Trend {
@@ -49,8 +48,8 @@ func (b *Table) At(l, t, v int64) int {
 	return b.Level[i]
 }
 
-// Bake makes the table of a fit. A cell has the mean of the fit over the rows
-// that fall into it; if there are none, over its bytes.
+// Bake computes the table of a fit. A cell has the mean of the fit over its rows, or without rows
+// over its bytes.
 func (f *Fit) Bake(p Poly, rows *Rows, o TableOptions) (*Table, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -78,7 +77,7 @@ func (f *Fit) Bake(p Poly, rows *Rows, o TableOptions) (*Table, error) {
 
 func (b *Table) cell(l, t int64) int { return int(l>>(8-b.LBits)<<b.TBits | t>>(8-b.TBits)) }
 
-// cells are the means of the clamped fit by cell, and how many rows each has.
+// cells returns the means of the clamped fit and the number of rows, by cell.
 func (f *Fit) cells(p Poly, rows *Rows, b *Table, top float64) (value, weight []float64) {
 	n := 1 << (b.LBits + b.TBits)
 	value, weight = make([]float64, n), make([]float64, n)

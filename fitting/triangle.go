@@ -15,7 +15,7 @@ import (
 // because the normal equations would lose twice as many digits. Columns are ordered by
 // degree, so the leading part of R is the problem of each lower degree.
 type triangle struct {
-	n    int       // columns, the right-hand side included
+	n    int       // number of columns, including the right-hand side
 	r    []float64 // n×n, by rows; only the upper half is used
 	rows int
 	w    []float64
@@ -73,7 +73,7 @@ func (t *triangle) solve(k int) []float64 {
 	return t.back(right)
 }
 
-// rss is the sum of squared residuals of the fit to the first k columns.
+// rss returns the sum of squared residuals of the fit to the first k columns.
 func (t *triangle) rss(k int) float64 {
 	var sum float64
 	for i := k; i < t.n; i++ {
@@ -82,8 +82,8 @@ func (t *triangle) rss(k int) float64 {
 	return sum
 }
 
-// error is the sum of squared residuals that coefficients of the first columns
-// leave in the rows that t stands for, whatever they were fitted to.
+// error returns the sum of squared residuals in the rows of t for given coefficients of the first
+// columns, which may be from another fit.
 func (t *triangle) error(x []float64) float64 {
 	var sum float64
 	for i := range t.n {
@@ -97,7 +97,7 @@ func (t *triangle) error(x []float64) float64 {
 	return sum
 }
 
-// times is R·x for the first len(x) columns.
+// times returns R·x for the first len(x) columns.
 func (t *triangle) times(x []float64) []float64 {
 	y := make([]float64, len(x))
 	for i := range x {
@@ -106,7 +106,7 @@ func (t *triangle) times(x []float64) []float64 {
 	return y
 }
 
-// back is R⁻¹·b for the first len(b) columns.
+// back returns R⁻¹·b for the first len(b) columns.
 func (t *triangle) back(b []float64) []float64 {
 	k := len(b)
 	x := make([]float64, k)
@@ -117,7 +117,7 @@ func (t *triangle) back(b []float64) []float64 {
 	return x
 }
 
-// forward is R⁻ᵀ·b for the first len(b) columns.
+// forward returns R⁻ᵀ·b for the first len(b) columns.
 func (t *triangle) forward(b []float64) []float64 {
 	x := make([]float64, len(b))
 	for i := range b {
