@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/p4lb/p4lb/internal/bfrt/wire"
 	"github.com/p4lb/p4lb/internal/lab/spec"
 	"github.com/p4lb/p4lb/internal/scheme"
 	"github.com/p4lb/p4lb/internal/scheme/own"
@@ -93,5 +94,90 @@ func TestSelectorChanges(t *testing.T) {
 		if counts[at] != want {
 			t.Errorf("at %v: %s, want %s", at, counts[at], want)
 		}
+	}
+}
+
+// TestServeNotices: digests and idle timeouts reach a client when the clock stops, in the
+// same order and with the same contents in each run.
+func TestServeNotices(t *testing.T) {
+	const used, ttl, sources = 38114829, 65543, 2382821652 // numbers of the schema, which p4c derives from names
+	x := strings.NewReplacer("duration: 20ms", "duration: 200ms\ndrain: 1s", "loads: [0.5]", "loads: [0.02]")
+	once := func() (got []string) {
+		r, pages, _ := serving(&Serve{Every: 50 * time.Millisecond, Wait: 1, Timeout: time.Minute, BfRt: true})
+		var work sync.WaitGroup
+		work.Go(func() {
+			page := <-pages
+			c := &bfrtClient{t: t, page: page, switches: listOf(t, page)}
+			defer c.leave()
+			stream, client := c.stream("l1"), c.client("l1")
+			to := &wire.TargetDevice{PipeId: wire.AllPipes, Direction: wire.AllDirections, PrsrId: wire.AllParsers}
+			err := stream.Send(&wire.StreamMessageRequest{ClientId: 1, Update: &wire.StreamMessageRequest_Subscribe{Subscribe: &wire.Subscribe{
+				Notifications: &wire.Subscribe_Notifications{EnableLearnNotifications: true, EnableIdletimeoutNotifications: true},
+			}}})
+			if err != nil {
+				t.Error(err)
+			}
+			if _, err := stream.Recv(); err != nil {
+				t.Error(err)
+			}
+			_, err = client.SetForwardingPipelineConfig(context.Background(), &wire.SetForwardingPipelineConfigRequest{
+				ClientId: 1, Config: []*wire.ForwardingPipelineConfig{{P4Name: c.switches["l1"].P4Name}},
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			_, err = client.Write(context.Background(), &wire.WriteRequest{Target: to, ClientId: 1, Updates: []*wire.Update{
+				{Type: wire.Update_INSERT, Entity: &wire.Entity{Entity: &wire.Entity_TableAttribute{TableAttribute: &wire.TableAttribute{TableId: used, Attribute: &wire.TableAttribute_IdleTable{
+					IdleTable: &wire.IdleTable{Enable: true, IdleTableMode: wire.IdleTable_IDLE_TABLE_NOTIFY_MODE, TtlQueryInterval: 50, MaxTtl: 1000, MinTtl: 1},
+				}}}}},
+				{Type: wire.Update_INSERT, Entity: &wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: &wire.TableEntry{
+					TableId: used,
+					Value:   &wire.TableEntry_Key{Key: &wire.TableKey{Fields: []*wire.KeyField{{FieldId: 1, MatchType: &wire.KeyField_Exact_{Exact: &wire.KeyField_Exact{Value: []byte{10, 9, 9, 9}}}}}}},
+					Data:    &wire.TableData{ActionId: 21257015, Fields: []*wire.DataField{{FieldId: ttl, Value: &wire.DataField_Stream{Stream: []byte{0, 0, 0, 60}}}}},
+				}}}},
+			}})
+			if err != nil {
+				t.Error(err)
+			}
+			for range 3 { // at 50, 100 and 150 ms
+				get(t, page+"/next")
+			}
+			for range 3 {
+				m, err := stream.Recv()
+				if err != nil {
+					t.Error(err)
+					break
+				}
+				text := m.GetIdleTimeoutNotification().GetType().String()
+				if d := m.GetDigest(); d != nil {
+					text = fmt.Sprint(d.GetDigestId(), " ", d.GetData())
+				}
+				got = append(got, text)
+			}
+			get(t, page+"/done")
+		})
+		dir := t.TempDir()
+		if err := os.CopyFS(dir+"/selector", os.DirFS("testdata/selector")); err != nil {
+			t.Fatal(err)
+		}
+		x, err := spec.Load("experiment", []byte(x.Replace(selecting)), spec.NoFiles, &scheme.Library{Sources: []scheme.Source{own.Source(dir)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Run(context.Background(), x); err != nil {
+			t.Fatal(err)
+		}
+		work.Wait()
+		return got
+	}
+	first, second := once(), once()
+	// Every packet has a digest. The entry with 60 ms is idle at 100 ms, before the digests
+	// of that moment.
+	digest := fmt.Sprint(sources, " [fields:")
+	if len(first) != 3 || !strings.HasPrefix(first[0], digest) || first[1] != "ENTRY_IDLE" || !strings.HasPrefix(first[2], digest) {
+		t.Errorf("messages\n%.1000s", strings.Join(first, "\n"))
+	}
+	if strings.Join(first, "\n") != strings.Join(second, "\n") {
+		t.Errorf("two runs have %d and %d messages, or others", len(first), len(second))
 	}
 }

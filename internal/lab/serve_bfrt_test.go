@@ -280,3 +280,49 @@ func TestServeBfRtRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestServeBfRtNotices: a client hears of a port that fails, and that works again, when
+// the clock stops next.
+func TestServeBfRtNotices(t *testing.T) {
+	r, pages, _ := serving(&Serve{Every: 10 * time.Millisecond, Wait: 1, Timeout: time.Minute, BfRt: true})
+	var work sync.WaitGroup
+	work.Go(func() {
+		page := <-pages
+		c := &bfrtClient{t: t, page: page, switches: listOf(t, page)}
+		defer c.leave()
+		stream, client := c.stream("l1"), c.client("l1")
+		err := stream.Send(&wire.StreamMessageRequest{ClientId: 1, Update: &wire.StreamMessageRequest_Subscribe{Subscribe: &wire.Subscribe{
+			Notifications: &wire.Subscribe_Notifications{EnablePortStatusChangeNotifications: true},
+		}}})
+		if err != nil {
+			t.Error(err)
+		}
+		if m, err := stream.Recv(); err != nil || m.GetSubscribe().GetStatus().GetCode() != 0 {
+			t.Errorf("%v %v", m, err)
+		}
+		const ports = 0xff010001
+		_, err = client.Write(context.Background(), &wire.WriteRequest{
+			Target: &wire.TargetDevice{PipeId: wire.AllPipes}, ClientId: 1, P4Name: c.switches["l1"].P4Name,
+			Updates: []*wire.Update{{Type: wire.Update_INSERT, Entity: &wire.Entity{Entity: &wire.Entity_TableAttribute{TableAttribute: &wire.TableAttribute{
+				TableId: ports, Attribute: &wire.TableAttribute_PortStatusNotify{PortStatusNotify: &wire.PortStatusChg{Enable: true}},
+			}}}}},
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		for _, up := range []bool{false, true} { // at 10 ms and 20 ms
+			get(t, page+"/next")
+			m, err := stream.Recv()
+			n := m.GetPortStatusChangeNotification()
+			if port := n.GetTableEntry().GetKey().GetFields()[0].GetExact().GetValue(); err != nil || n.GetPortUp() != up || !bytes.Equal(port, []byte{0, 0, 0, 3}) {
+				t.Errorf("%v %v: want port 3 up %v", m, err, up)
+			}
+		}
+		get(t, page+"/done")
+	})
+	text := strings.Replace(onTofino, "{at: 10ms, link: l2-s2, rate: 250Mbps}", "{at: 4ms, until: 14ms, link: l1-s1, down: true}", 1)
+	if _, err := r.Run(context.Background(), load(t, text)); err != nil {
+		t.Fatal(err)
+	}
+	work.Wait()
+}

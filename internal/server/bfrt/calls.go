@@ -55,6 +55,9 @@ func (w *wishes) late() error {
 	return nil
 }
 
+// generatorTables are the numbers of the packet generator's tables but for the last byte.
+const generatorTables = 0xff030000
+
 // table returns the table with a number.
 func (s *Server) table(p *program, id uint32) (object, error) {
 	if o := s.chip.tables[id]; o != nil {
@@ -62,6 +65,9 @@ func (s *Server) table(p *program, id uint32) (object, error) {
 	}
 	if o := p.tables[id]; o != nil {
 		return o, nil
+	}
+	if id&0xffffff00 == generatorTables {
+		return nil, failf(unimplemented, "table %#x is not served: BfRt does not reach the packet generator (pktgen)", id)
 	}
 	return nil, failf(notFound, "there is no table %#x", id)
 }

@@ -43,4 +43,6 @@ func TestUnserved(t *testing.T) {
 	if !strings.Contains(text, "table tf1.pktgen.app_cfg is not served") {
 		t.Errorf("the packet generator: %v", err)
 	}
+	app := &wire.Update{Type: ins, Entity: &wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: &wire.TableEntry{TableId: 0xff030002}}}}
+	refused("an application of the packet generator", r.write(everywhere, app), "table 0xff030002 is not served: BfRt does not reach the packet generator (pktgen)")
 }

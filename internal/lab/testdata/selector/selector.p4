@@ -5,6 +5,7 @@ header ip_t { bit<64> a; bit<8> ttl; bit<8> proto; bit<16> sum; bit<32> src; bit
 struct h_t { eth_t eth; ip_t ip; }
 struct m_t { bit<8> mark; bit<16> rest; }
 struct none_t {}
+struct source_t { bit<32> src; bit<32> dst; }
 parser IP(packet_in p, out h_t h, out m_t m, out ingress_intrinsic_metadata_t ig) {
     Checksum() sum;
     state start {
@@ -33,11 +34,22 @@ control I(inout h_t h, inout m_t m, in ingress_intrinsic_metadata_t ig, in ingre
         implementation = marks;
         size = 64;
     }
-    apply { kinds.apply(); if (m.mark != 9) { routes.apply(); } tm.bypass_egress = 1; }
+    // Counts which destinations are in use; controllers fill it.
+    table used {
+        key = { h.ip.dst: exact; }
+        actions = { NoAction; }
+        idle_timeout = true;
+        size = 64;
+    }
+    apply { used.apply(); d.digest_type = 1; kinds.apply(); if (m.mark != 9) { routes.apply(); } tm.bypass_egress = 1; }
 }
 control ID(packet_out p, inout h_t h, in m_t m, in ingress_intrinsic_metadata_for_deparser_t d) {
     Checksum() sum;
-    apply { h.ip.sum = sum.update({h.ip.ttl, h.ip.proto, m.rest}); p.emit(h); }
+    Digest<source_t>() sources;
+    apply {
+        if (d.digest_type == 1) { sources.pack({ h.ip.src, h.ip.dst }); }
+        h.ip.sum = sum.update({h.ip.ttl, h.ip.proto, m.rest}); p.emit(h);
+    }
 }
 parser EP(packet_in p, out none_t h, out none_t m, out egress_intrinsic_metadata_t eg) { state start { p.extract(eg); transition accept; } }
 control E(inout none_t h, inout none_t m, in egress_intrinsic_metadata_t eg, in egress_intrinsic_metadata_from_parser_t ep,
