@@ -205,6 +205,11 @@ func TestInitPlaces(t *testing.T) {
 			t.Errorf("%+v: there is %q in\n%s", test.r, test.not, text)
 		}
 	}
+	const head = "# The meaning of a.p4 for p4lb. Lines marked as a guess were derived from the program:\n" +
+		"# check them and remove the mark. docs/manifest.md explains the keys.\n"
+	if text := init1(t, program, InitRequest{}); text != head+"version: 2\nscheme: a\narch: v1model\n" {
+		t.Errorf("a program without objects:\n%s", text)
+	}
 	for text, want := range map[string]string{
 		"const bit<8> x = 1;": "a.p4 has no main, there is nothing to run",
 		"const bit<8> x = y;": "a.p4:1:18: y is not declared",
@@ -264,7 +269,7 @@ func TestFromCatalogue(t *testing.T) {
 			t.Errorf("%s: the description is missing", f.Name)
 		}
 	}
-	for _, want := range []string{"mine-leaf.p4", "mine-leaf.manifest.json", "mine-spine.p4", "mine-spine.manifest.json", "experiment.yaml"} {
+	for _, want := range []string{"mine-leaf.p4", "mine-leaf.manifest.json", "mine-leaf.stf", "mine-spine.p4", "mine-spine.manifest.json", "experiment.yaml"} {
 		if !names[want] {
 			t.Errorf("no %s in %v", want, names)
 		}

@@ -1,0 +1,224 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
+
+	"github.com/p4lb/p4lb/internal/controller/p4info"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
+)
+
+// Pairs of hosts, pairs of leaves and the servers of services, in the network of halves5.
+func TestPairsAndServices(t *testing.T) {
+	top := load(t, halves5+"services:\n  web: {address: 10.0.9.1, port: 80, servers: [h3, h1]}\n")
+	for _, test := range []struct {
+		sw, each, facts string
+		want            []string
+	}{
+		{"l1", "host sender", "$host $sender $sender-leaf $sender-address", []string{
+			"1 2 1 167772418", "1 3 2 167772673", "2 1 1 167772417", "2 3 2 167772673", "3 1 1 167772417", "3 2 1 167772418",
+		}},
+		{"s1", "leaf source", "$leaf $source", []string{"1 2", "2 1"}},
+		{"l1", "leaf source", "$leaf $source", []string{"2 1"}},
+		{"l1", "service", "$service $service-address $service-port $servers $ipv6", []string{"1 167774465 80 2 0"}},
+		{"l1", "service server", "$service $server $host $here $leaf $paths", []string{"1 1 1 1 1 1", "1 0 3 0 2 3"}},
+		{"l2", "service server", "$server $host $here", []string{"1 1 0", "0 3 1"}},
+	} {
+		b := testPlanner(t, top, test.sw, fabric.ByHops)
+		if got := facts(t, b, manifest.Repeat{Each: manifest.Each(test.each)}, test.facts); !slices.Equal(got, test.want) {
+			t.Errorf("%s, each %q: %s\ngot  %q\nwant %q", test.sw, test.each, test.facts, got, test.want)
+		}
+	}
+	b := testPlanner(t, load(t, halves5), "l1", fabric.ByHops)
+	if got := facts(t, b, manifest.Repeat{Each: "service"}, "1"); len(got) != 1 || !strings.HasPrefix(got[0], "error: each service: topology") {
+		t.Errorf("without services: %q", got)
+	}
+}
+
+// A group's parameters by slot: ports, weights and the ends of the weights' shares. Paths
+// from l1 have 40, 2.5 and 2.5 Mbit/s, so 16, 1 and 1 of 18 parts.
+func TestParametersBySlot(t *testing.T) {
+	params := func(f manifest.Fact) (list []manifest.Param) {
+		for slot := range 4 {
+			list = append(list, manifest.Param{Name: fmt.Sprint("p", slot), Carries: f, Slot: slot})
+		}
+		return list
+	}
+	for _, test := range []struct {
+		arch manifest.Arch
+		fact manifest.Fact
+		want string
+	}{
+		{manifest.V1Model, manifest.EgressPort, "2 set [3 4 5 0]"},
+		{manifest.TNA, manifest.EgressPort, "2 set [3 4 5 511]"}, // a port without a link
+		{manifest.V1Model, manifest.QueueNumber, "2 set [12 16 20 0]"},
+		{manifest.V1Model, manifest.PathWeight, "2 set [16 1 1 0]"},
+		{manifest.V1Model, manifest.WeightEnd, "2 set [226 240 255 255]"}, // 16/18, 17/18 and 18/18 of 256, less 1
+		{manifest.V1Model, manifest.SlotNumber, "2 set [0 1 2 3]"},
+		{manifest.V1Model, manifest.LeafNumber, "2 set [2 2 2 2]"},
+		{manifest.V1Model, manifest.PathCount, "2 set [3 3 3 3]"},
+	} {
+		m := &manifest.Manifest{Arch: test.arch, Paths: 4, Tables: []manifest.Table{{
+			Name: "I.t", Purpose: manifest.Group, Keys: []manifest.Key{{Name: "g", Carries: manifest.GroupID}}, Actions: []manifest.Action{{Name: "set", Params: params(test.fact)}},
+		}}}
+		got, errs := fill(t, "l1", fabric.ByLeaf, m, []p4info.Field{{Name: "g", Width: 48, Kind: configv1.MatchField_EXACT}}, map[string][]string{"set": {"p0", "p1", "p2", "p3"}})
+		if len(errs) > 0 || !slices.Contains(got, test.want) {
+			t.Errorf("%s on %s: %q, %v; want %s", test.fact, test.arch, got, errs, test.want)
+		}
+	}
+}
+
+// A polynomial's coefficients are two's complement numbers of the parameters' width.
+func TestPolynomial(t *testing.T) {
+	planner := func(coefficients map[string]int64) *planner {
+		b := testPlanner(t, load(t, halves5), "l1", fabric.ByHops)
+		b.m = &manifest.Manifest{Scheme: "qall-poly5", Tables: []manifest.Table{{Name: "I.t", Purpose: manifest.Polynomial, Actions: []manifest.Action{{Name: "set", Params: []manifest.Param{
+			{Name: "c0", Carries: manifest.Coefficient}, {Name: "c1", Carries: manifest.Coefficient},
+		}}}}}}
+		b.x = &p4info.Index{ByName: map[string]*p4info.Table{"I.t": {Name: "I.t", Actions: map[string]*p4info.Action{"set": {Name: "set", Params: []p4info.Field{{Name: "c0", Width: 8}, {Name: "c1", Width: 64}}}}}}}
+		b.plan.Options.Coefficients = coefficients
+		fillers[manifest.Polynomial](b, &b.m.Tables[0])
+		return b
+	}
+	for c0, want := range map[int64]int64{5: 5, -1: 255, 127: 127, -128: 128, 128: -1, -129: -1} {
+		b := planner(map[string]int64{"c0": c0, "c1": -2})
+		if want < 0 {
+			if len(b.errs) == 0 {
+				t.Errorf("%d passes as a coefficient of 8 bits: %+v", c0, b.out.Entries)
+			}
+			continue
+		}
+		if len(b.errs) > 0 || len(b.out.Entries) != 1 || b.out.Entries[0].Args[0].Value != uint64(want) || b.out.Entries[0].Args[1].Value != 1<<64-2 {
+			t.Errorf("%d: %+v, %v", c0, b.out.Entries, b.errs)
+		}
+	}
+	if b := planner(map[string]int64{"c0": 1}); len(b.errs) == 0 {
+		t.Errorf("a coefficient is missing: %+v", b.out.Entries)
+	}
+	b := planner(nil)
+	if len(b.errs) != 1 || b.errs[0].Error() != "l1: the program of qall-poly5 leaves its polynomial to the controller, and there is none" && !strings.HasSuffix(b.errs[0].Error(), "leaves its polynomial to the controller, and there is none") || !strings.Contains(b.errs[0].Hint, "--degree 5 ") {
+		t.Errorf("no coefficients: %+v", b.errs)
+	}
+}
+
+// Precomputed values belong to the keys in order, the first key field fastest. All
+// switches of a pipeline share the entries.
+func TestBakedValues(t *testing.T) {
+	pipeline := &Pipeline{}
+	baked := func(x *manifest.Baked) *planner {
+		b := testPlanner(t, load(t, halves5), "l1", fabric.ByHops)
+		b.m = &manifest.Manifest{Tables: []manifest.Table{{Name: "I.t", Purpose: manifest.BakedTable, Baked: x}}}
+		fields := []p4info.Field{{Name: "a", Width: 8, Kind: configv1.MatchField_EXACT}, {Name: "b", Width: 8, Kind: configv1.MatchField_EXACT}}
+		b.x = &p4info.Index{ByName: map[string]*p4info.Table{"I.t": {Name: "I.t", Fields: fields, Actions: map[string]*p4info.Action{"set": {Name: "set", Params: []p4info.Field{{Name: "v", Width: 8}}}}}}}
+		b.out.Pipeline = pipeline
+		fillers[manifest.BakedTable](b, &b.m.Tables[0])
+		return b
+	}
+	x := &manifest.Baked{Action: "set", Keys: []manifest.BakedKey{{Name: "a", Values: 2}, {Name: "b", Values: 3}}, Values: []int{10, 11, 12, 13, 14, 15}}
+	for range 2 {
+		b := baked(x)
+		var got []string
+		for _, e := range b.out.Entries {
+			got = append(got, fmt.Sprint(e.Match[0].Value, e.Match[1].Value, e.Args[0].Value, e.Common))
+		}
+		want := []string{"0 0 10 true", "1 0 11 true", "0 1 12 true", "1 1 13 true", "0 2 14 true", "1 2 15 true"}
+		if len(b.errs) > 0 || !slices.Equal(got, want) {
+			t.Errorf("%q, %v; want %q", got, b.errs, want)
+		}
+	}
+	pipeline = &Pipeline{}
+	ends := baked(&manifest.Baked{Action: "set", Keys: []manifest.BakedKey{{Name: "a", Values: 2}, {Name: "b", Values: 2}}, Weights: []int{1, 3}, Total: 256})
+	var got []uint64
+	for _, e := range ends.out.Entries {
+		got = append(got, e.Args[0].Value)
+	}
+	if want := []uint64{127, 191, 63, 127}; !slices.Equal(got, want) { // 1/2, 3/4, 1/4 and 1/2 of 256, less 1
+		t.Errorf("shares end at %v, %v; want %v", got, ends.errs, want)
+	}
+	pipeline = &Pipeline{}
+	if b := baked(&manifest.Baked{Action: "set", Keys: []manifest.BakedKey{{Name: "a", Values: 2}}}); len(b.errs) == 0 {
+		t.Errorf("no values: %+v", b.out.Entries)
+	}
+}
+
+// Groups have the numbers of leaves if the program asks for it or tables need it.
+func TestGroupings(t *testing.T) {
+	table := func(purpose manifest.Purpose, facts ...manifest.Fact) manifest.Table {
+		a := manifest.Action{Name: "a"}
+		for _, f := range facts {
+			a.Params = append(a.Params, manifest.Param{Carries: f})
+		}
+		return manifest.Table{Purpose: purpose, Actions: []manifest.Action{a}}
+	}
+	for _, test := range []struct {
+		m    manifest.Manifest
+		want fabric.Grouping
+	}{
+		{manifest.Manifest{}, fabric.ByHops},
+		{manifest.Manifest{GroupBy: manifest.GroupByLeaf}, fabric.ByLeaf},
+		{manifest.Manifest{GroupBy: manifest.GroupByHops}, fabric.ByHops},
+		{manifest.Manifest{Tables: []manifest.Table{table(manifest.Route, manifest.LeafNumber)}}, fabric.ByHops},
+		{manifest.Manifest{Tables: []manifest.Table{table(manifest.Leaf)}}, fabric.ByLeaf},
+		{manifest.Manifest{Tables: []manifest.Table{table(manifest.Route), table(manifest.LeafOf)}}, fabric.ByLeaf},
+		{manifest.Manifest{Tables: []manifest.Table{table(manifest.Arrival)}}, fabric.ByLeaf},
+		{manifest.Manifest{Tables: []manifest.Table{table(manifest.Group, manifest.EgressPort)}}, fabric.ByHops},
+		{manifest.Manifest{Tables: []manifest.Table{table(manifest.Group, manifest.PathWeight)}}, fabric.ByLeaf},
+		{manifest.Manifest{Tables: []manifest.Table{table(manifest.Member, manifest.WeightEnd)}}, fabric.ByLeaf},
+		{manifest.Manifest{Tables: []manifest.Table{table(manifest.Member, manifest.EgressPort, manifest.LeafNumber)}}, fabric.ByLeaf},
+	} {
+		if got := groupingOf(&test.m); got != test.want {
+			t.Errorf("%+v: %v, want %v", test.m, got, test.want)
+		}
+	}
+}
+
+// A rate filter gives 256 for a full link: 8 Gbit/s over 100 us are 100,000 bytes, which
+// 2^9 * 256 exceeds by 31 %, so the time is 131.072 us.
+func TestFilters(t *testing.T) {
+	m := &manifest.Manifest{Tasks: []manifest.Task{
+		{Kind: manifest.Rezero, Filters: []string{"I.no"}},
+		{Kind: manifest.RateFilter, Filters: []string{"I.a", "I.b"}, Rate: 8e9, Window: manifest.Duration(100 * time.Microsecond)},
+		{Kind: manifest.RateFilter, Filters: []string{"I.slow"}, Rate: 8000, Window: manifest.Duration(time.Millisecond)},
+		{Kind: manifest.SampleFilter, Filters: []string{"I.c"}, Window: manifest.Duration(50 * time.Microsecond)},
+	}}
+	got := FiltersOf(m)
+	want := []Filter{
+		{Name: "I.a", Time: 131072, Shift: 9}, {Name: "I.b", Time: 131072, Shift: 9},
+		{Name: "I.slow", Time: 256 * time.Millisecond}, {Name: "I.c", Sample: true, Time: 50 * time.Microsecond},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if a, c := got[0].String(), got[3].String(); a != "rate over 131.07µs, 1/2^9" || c != "sample over 50µs, 1/2^0" {
+		t.Errorf("%s, %s", a, c)
+	}
+	if !got[0].Is(Filter{Name: "Other.a"}) || got[0].Is(got[1]) {
+		t.Error("Is does not compare the names without controls")
+	}
+}
+
+// An error has a line with its switch; several have a line each.
+func TestErrors(t *testing.T) {
+	cause := errors.New("cause")
+	one, two := &Error{Err: cause}, &Error{Switch: "s1", Err: &widthError{table: "I.t", name: "p", value: 600, width: 9}}
+	list := Errors{one, two}
+	if got := list.Error(); got != "cause\ns1: table I.t: p is 600, which 9 bits cannot hold" {
+		t.Errorf("%q", got)
+	}
+	if !errors.Is(list, cause) || errors.Is(Errors{two}, cause) {
+		t.Error("the causes are wrong")
+	}
+	for more, want := range map[int]string{0: "", 1: "; 1 more entry has such a number", 2: "; 2 more entries have such numbers"} {
+		e := &widthError{table: "I.t", name: "p", value: 600, width: 9, more: more}
+		if got := e.Error(); got != "table I.t: p is 600, which 9 bits cannot hold"+want {
+			t.Errorf("%d more: %s", more, got)
+		}
+	}
+}
