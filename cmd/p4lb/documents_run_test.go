@@ -54,6 +54,7 @@ var without = []struct{ command, why string }{
 	{`--p4app`, "requires a checkout of the P4 tutorials: package p4app has its tests"},
 	{`tutorials/|basic\.|load_balance|flowlet_switching|congestion|(two|four)\.yaml --any`, "requires a checkout of the P4 tutorials"},
 	{`^cd exercises`, "requires a checkout of the P4 tutorials"},
+	{`^topo ports`, "requires a switch that serves BfRt: TestBfRtFrontPanel in package embedded"},
 	{`^resources`, "requires p4c with its backend for Tofino: TestScripts/resources"},
 	{`^lab submit .*s3://`, "requires keys of S3: packages store and cluster have servers for their tests"},
 	{`^manifest init mine`, "mine.p4 stands for a program that has none: TestScripts/own"},
