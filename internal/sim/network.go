@@ -31,6 +31,7 @@ type Network struct {
 	pool   *Packet
 	ledger ledger
 	hops   int64
+	huge   hugePages
 
 	// With ties by place, a network consists of parts. Each part is a Network with its own clock,
 	// schedule, switches and hosts (parts.go). Without, the network is its only part.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unsafe"
 )
 
 // Run processes events up to a time, and checks that no byte was lost without a reason. It
@@ -27,19 +28,29 @@ func (n *Network) Advance(until time.Duration) {
 // AdvanceIn calls Advance with each time that next returns, until next returns false. With
 // several cores this is faster than separate calls, because the goroutines keep running between
 // steps.
+//
+// Hostile input: none. The pointer serves as an address only.
 func (n *Network) AdvanceIn(next func() (until time.Duration, again bool)) {
-	until, again := next()
+	step := func() (time.Duration, bool) {
+		n.huge.ran(n.Hops(), unsafe.Pointer(n))
+		return next()
+	}
+	until, again := step()
 	switch {
 	case !again:
 	case n.placed():
-		n.runParts(until, next)
+		n.runParts(until, step)
 	default:
-		for ; again; until, again = next() {
+		for ; again; until, again = step() {
 			n.stopped = false
 			n.runWhole(until)
 		}
 	}
 }
+
+// HugePages returns the number of bytes of the heap that were moved into huge pages, and the
+// reason if the kernel has refused.
+func (n *Network) HugePages() (size int64, err error) { return n.huge.size, n.huge.err }
 
 // runWhole runs a network without parts.
 func (n *Network) runWhole(until time.Duration) {

@@ -103,7 +103,16 @@ func (b simBench) run(ctx context.Context, runs int) (Measurement, error) {
 		return Measurement{}, err
 	}
 	return Measurement{b.name(), benchHops / median(spent).Seconds() / 1e6, "Mhop/s", fmt.Sprintf(
-		"%s, a DCTCP flow from each of %d hosts at 10 Gbps, CPU time of one core, median of %d", b.shape(), b.hosts, len(spent))}, nil
+		"%s, a DCTCP flow from each of %d hosts at 10 Gbps, %s, CPU time of one core, median of %d", b.shape(), b.hosts, pages(n), len(spent))}, nil
+}
+
+// pages describes the memory of a network.
+func pages(n *sim.Network) string {
+	if size, err := n.HugePages(); err != nil {
+		return "no huge pages (" + err.Error() + ")"
+	} else {
+		return fmt.Sprintf("%d MiB in huge pages", size>>20)
+	}
 }
 
 // hop simulates benchHops packet-hops. It counts them after each interval.
