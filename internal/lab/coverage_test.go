@@ -71,6 +71,9 @@ func TestPapersCovered(t *testing.T) {
 				t.Error(err)
 			}
 		}
+		if n := len(c.Screen()); n > 35 {
+			t.Errorf("%s: %d lines and the summary do not fit a terminal", paper, n)
+		}
 		if n := len(c.table()); n > 20 {
 			t.Errorf("%s: a table of %d lines does not fit a screen", paper, n)
 		}

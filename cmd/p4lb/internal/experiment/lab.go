@@ -292,6 +292,9 @@ The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
 			if j.explain != "" {
 				return j.explainAll(cmd, list)
 			}
+			if figure == "" {
+				c.Say("running %d experiments; --recorded prints the recorded results and runs nothing", len(list))
+			}
 			return j.run(cmd, list)
 		},
 		ValidArgs: lab.Papers(),
