@@ -219,7 +219,7 @@ func (c *checker) instanceOf(e syntax.Expr) *Object {
 
 // callApply checks the application of a parser or control, or of its type.
 func (c *checker) callApply(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeAndValue, sig *Func, typeOnly bool) (*Call, TypeAndValue) {
-	if x.IsType && !c.checkDirect(e, f, x.Type, typeOnly) || sig == nil {
+	if x.IsType && !c.checkDirect(e, f, x.Type, typeOnly) {
 		c.args(e.Args)
 		return nil, invalid
 	}
