@@ -302,7 +302,7 @@ func TestObserver(t *testing.T) {
 	}
 	f.clock = 1010 * time.Millisecond
 	count(50, 2000, 4000)
-	f.cells["C.heard"][2] = 1_005_000 // port 3 has no news
+	f.cells["C.heard"][2] = 1_005_000                                                                                                                       // port 3 has no news
 	if got, want := sample(), []Observation{{ClockUS: 1_010_000, Switch: "l1", Port: 2, Traffic: 800, Queue: 25, Interval: 12}}; !slices.Equal(got, want) { // 1,000 bytes in 10 ms
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -33,18 +33,11 @@ func (in *inference) unify(param, arg Type) {
 	}
 	switch p := param.(type) {
 	case *TypeParam:
-		if i := slices.Index(in.vars, p); i >= 0 {
+		if i := slices.Index(in.vars, p); i >= 0 && !in.given[i] && arg != Type(p) {
 			// A type that still waits for its context gives way to one that does not.
 			old := in.bound[i]
-			switch {
-			case in.given[i]:
-				in.unify(old, arg)
-			case old == nil, old == DontCare, old == Invalid, weak(old) && !weak(arg):
-				if arg != Type(in.vars[i]) {
-					in.bound[i] = arg
-				}
-			default:
-				in.unify(old, arg)
+			if old == nil || old == DontCare || old == Invalid || weak(old) && !weak(arg) {
+				in.bound[i] = arg
 			}
 		}
 	case *Stack:

@@ -55,7 +55,6 @@ func (c *checker) callName(e *syntax.CallExpr, n *syntax.Name) (*Call, TypeAndVa
 		c.record(n, TypeAndValue{Type: o.Type})
 		return c.callAction(e, o)
 	case TypeObj:
-		c.recordType(n, o.Type)
 		if len(e.TypeArgs) > 0 {
 			return c.construct(e, c.specialize(e.Pos(), n.Value, o.Type, lists.Map(e.TypeArgs, c.typeArg)))
 		}
