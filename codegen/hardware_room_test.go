@@ -58,8 +58,8 @@ func TestGhost(t *testing.T) {
 	for _, c := range []struct{ name, arch, want string }{
 		{"drill", "tna", "the ghost thread is Tofino 2's"},
 		{"drill", "v1model", "the ghost thread is Tofino 2's"},
-		{"conga", "t2na", "it knows queue lengths and nothing else"},
-		{"drill+rlb", "t2na", "it knows queue lengths and nothing else"},
+		{"conga", "t2na", "it only provides queue lengths"},
+		{"drill+rlb", "t2na", "it only provides queue lengths"},
 	} {
 		row, err := Lookup(c.name)
 		if err != nil {

@@ -176,7 +176,7 @@ func TestOutsideWrong(t *testing.T) {
 		{rows, "choice: least", "choise: least", `mine/rows.yaml:7: there is no key "choise"; did you mean choice?`},
 		{rows, "choice: least", "choice: leest", `mine/rows.yaml:7: row least-sent: there is no choice "leest"; did you mean least?`},
 		{rows, "choice: least", "choice: ordered", "row least-sent: no scheme packet-sent-ordered: choice ordered reads the queueing delay of each path, which signal sent does not give; queue, one-way would"},
-		{rows, "choice: least", "choice: uniform", "signal sent would be measured for nobody: choice uniform looks at nothing"},
+		{rows, "choice: least", "choice: uniform", "signal sent is not used: choice uniform looks at nothing"},
 		{block, "name: sent", "name: sent\nlike: queues", `mine/v1model/signal-sent.tmpl:4: there is no signal of p4lb "queues"; did you mean queue?`},
 		{rows, "name: least-sent", "name: ecmp", "mine/rows.yaml:2: there is a scheme ecmp already"},
 		{rows, "title: packets to the path that least has been sent to, by 2^{shift} bytes\n", "\n", "mine/rows.yaml:2: row least-sent: want a title and a source"},

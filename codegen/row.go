@@ -132,7 +132,7 @@ func (r Row) validate() error {
 		}
 	}
 	if len(s.Gives) > 0 && c.Reads == "" && g.Reads == "" {
-		return r.refuse("signal %s would be measured for nobody: choice %s looks at nothing", s.Name, c.Name)
+		return r.refuse("signal %s is not used: choice %s looks at nothing", s.Name, c.Name)
 	}
 	return nil
 }

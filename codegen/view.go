@@ -56,7 +56,7 @@ func newView(row Row, p Params) (*view, error) {
 			return nil, errors.New("state path ghost: the ghost thread is Tofino 2's, of t2na; want recirc")
 		}
 		if b := arch.lookup(signal, row.Signal); b == nil || b.Ghost == nil || row.Guard != "none" {
-			return nil, fmt.Errorf("state path ghost: it knows queue lengths and nothing else that %s asks for, as drill and qdaps do; want recirc", row.Name)
+			return nil, fmt.Errorf("state path ghost: it only provides queue lengths, as for drill and qdaps, but %s needs more; want recirc", row.Name)
 		}
 	}
 	if err := arch.hasRoom(row, p.Ports); err != nil {

@@ -101,7 +101,7 @@ func (f *Fit) Fix(rows *Rows, o FixOptions) (Poly, error) {
 	grid := p.Grid()
 	p.CMax = largest(grid, p.covered(f.Hull))
 	if p.CMax < 1 {
-		return Poly{}, fmt.Errorf("at scale %d the index is nowhere positive where the data lie: every port would weigh the same", p.Scale)
+		return Poly{}, fmt.Errorf("at scale %d the index is nowhere positive where the data lie: all ports would have the same weight", p.Scale)
 	}
 	if p.CMax >= maxIndex {
 		return Poly{}, fmt.Errorf("at scale %d the index reaches %d: the weights of 16 ports do not add up within 32 bits, want a scale of at most %d",

@@ -104,7 +104,7 @@ func (p Poly) Validate() error {
 		return fmt.Errorf("the sum of the terms needs %d bits, more than the 128 of the widest accumulator: its magnitude reaches %s", w, p.bound())
 	}
 	if p.Max() < 1 {
-		return errors.New("the polynomial is nowhere positive: every port would weigh the same")
+		return errors.New("the polynomial is nowhere positive: all ports would have the same weight")
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (c *capturing) Begin(v *View) error {
 		}
 	})
 	if !bytes {
-		return errors.New("captures want programs: of packets that models forward there are no bytes (engine: p4)")
+		return errors.New("captures need the bytes of packets, which models do not have: want engine: p4")
 	}
 	if err := os.MkdirAll(c.dir, 0o777); err != nil {
 		return fmt.Errorf("capturing packets: %w", err)

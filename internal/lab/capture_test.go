@@ -75,7 +75,7 @@ func TestCapture(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = (&Runner{Record: Capture(t.TempDir(), nil), Dir: t.TempDir()}).Run(t.Context(), native)
-	if err == nil || !strings.Contains(err.Error(), "captures want programs") {
+	if err == nil || !strings.Contains(err.Error(), "captures need the bytes of packets") {
 		t.Errorf("of models: %v", err)
 	}
 	lost := errors.New("no space left on device")

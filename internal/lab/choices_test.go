@@ -143,7 +143,7 @@ func TestChoicesRefused(t *testing.T) {
 		{"cases: [{transport: {kind: dcqcn, rdma: {answer: 1KB}}}]\n", "rdma: answer of 1KB: want"},
 		{"cases: [{transport: {kind: tcp, rdma: {nack: any}}}]\n", "its constants are dcqcn's"},
 		{"cases: [{transport: {kind: tcp, recovery: reno}}]\n", `transport.recovery: "reno": want sack or newreno`},
-		{"cases: [{transport: {kind: tcp, recovery: newreno, max-dupacks: 300}}]\n", "nothing tells reordering from loss"},
+		{"cases: [{transport: {kind: tcp, recovery: newreno, max-dupacks: 300}}]\n", "cannot distinguish reordering from loss"},
 	} {
 		text := chosenRDMA + c.text
 		for _, key := range []string{"schemes: [drill]\n", "engine: native\n"} {

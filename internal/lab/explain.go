@@ -104,7 +104,7 @@ func (r *Runner) screening(x *spec.Experiment) (*screening, error) {
 		return nil, fmt.Errorf("%s has no variations: want vary: {open: {KEY: [VALUE, …]}}", x.Name)
 	}
 	if len(x.Targets) == 0 {
-		return nil, fmt.Errorf("%s has no targets: there is nothing that a choice could move", x.Name)
+		return nil, fmt.Errorf("%s has no targets: choices have nothing to affect", x.Name)
 	}
 	s := &screening{r: r, x: x, alone: len(v.Alone())}
 	s.levels = append([][]int{slices.Repeat([]int{-1}, len(v.Open))}, append(v.Alone(), v.Together()...)...)

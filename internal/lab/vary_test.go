@@ -28,7 +28,7 @@ func TestVaryRefused(t *testing.T) {
 		"nothing":           {"{design: morris}", "vary: want open: with 1 to 31 keys"},
 		"unknown design":    {"{design: best, open: {duration: [5ms]}}", `vary.design: "best": want one of one-at-a-time, factorial, morris`},
 		"one value":         {"{design: factorial, open: {duration: [5ms]}}", "duration has one value: design factorial wants two"},
-		"seeds seen":        {"{open: {duration: [5ms]}, confirm: [2]}", "a seed that choices are screened with confirms nothing"},
+		"seeds seen":        {"{open: {duration: [5ms]}, confirm: [2]}", "the seeds for confirmation include one of the screening"},
 		"no such case":      {"{open: {duration: [5ms]}, cases: [x]}", `vary.cases[0]: there is no target of a case "x"`},
 		"no such index":     {"{open: {'traffic[3].size': [5KB]}}", "there is no traffic[3]"},
 	} {

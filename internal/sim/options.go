@@ -135,7 +135,7 @@ func (o *Options) validate() error {
 		return errors.New("ECN, PFC or buffer: a negative share, a share above 1, or a minimum above its maximum")
 	}
 	if o.Trim && o.PFC.On {
-		return errors.New("trimming with PFC: queues without a limit lose nothing: want one of them")
+		return errors.New("trimming with PFC: with PFC, queues have no limit and lose no packets: want one of them")
 	}
 	if o.Draws == DrawsNS3 && o.Ties == ByPlace {
 		return errors.New("one sequence of random numbers for all switches needs one order of events: want ties as planned")

@@ -138,7 +138,7 @@ func (o *Observer) clock(ctx context.Context) (time.Duration, error) {
 	clock, err := o.regs.Clock(ctx)
 	switch {
 	case errors.Is(err, registers.ErrNoClock):
-		return 0, &plan.Error{Switch: o.node.Name, Err: errors.New("P4Runtime tells no clock, by which rates are"),
+		return 0, &plan.Error{Switch: o.node.Name, Err: errors.New("P4Runtime does not report the switch's clock, which rates need"),
 			Hint: "observe by Thrift: p4lb switch --thrift ADDR, then p4lb observe --thrift ADDR --manifest FILE"}
 	case err != nil:
 		return 0, fmt.Errorf("%s: reading the clock: %w", o.node.Name, err)

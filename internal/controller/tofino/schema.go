@@ -49,7 +49,7 @@ type action struct {
 func parse(text []byte) (*bfrt.Schema, error) {
 	s, err := bfrt.Decode(text)
 	if err != nil {
-		return nil, fmt.Errorf("reading the BfRt schema that the switch tells: %w", err)
+		return nil, fmt.Errorf("reading the BfRt schema of the switch: %w", err)
 	}
 	return s, nil
 }

@@ -149,7 +149,7 @@ func (t *TransportSpec) keepEarly() error {
 	case "tcp", "dctcp":
 		t.DupAck, t.MaxDup = endlessDup, 0
 	default:
-		return fmt.Errorf("transport %s repeats nothing, and does not mind the order", t.Kind)
+		return fmt.Errorf("transport %s repeats nothing, and is not affected by reordering", t.Kind)
 	}
 	return nil
 }

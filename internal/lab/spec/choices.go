@@ -368,7 +368,7 @@ func (x *Experiment) checkChoices(c *Case) (key string, err error) {
 	}
 	w, r := &c.Switches, &c.Transport.RDMA
 	if c.Ties == ByPlace && w.Knowledge == everywhere {
-		return "ties", errors.New("place does not know the queues of other switches at once, which knowledge: everywhere asks for: want planned")
+		return "ties", errors.New("ties: place cannot read queues of other switches at once, which knowledge: everywhere requires: want ties: planned")
 	}
 	if c.Ties == ByPlace && w.Draws == drawsLikeNS3 {
 		return "ties", errors.New("place has no order in which switches draw from one sequence, which draws: ns3 asks for: want planned")
@@ -384,7 +384,7 @@ func (x *Experiment) checkChoices(c *Case) (key string, err error) {
 	case w.Marking != "" && w.ECN <= 0 && w.KMax == 0 && c.Like == "" && !c.MarksByBDP():
 		return "switches.marking", errors.New("nothing is marked: want ecn, or ecn-min and ecn-max")
 	case c.Transport.Loss == withoutSACK && c.Transport.MaxDup > 0:
-		return "transport.max-dupacks", errors.New("with recovery newreno nothing tells reordering from loss: want recovery: sack, or no max-dupacks")
+		return "transport.max-dupacks", errors.New("recovery newreno cannot distinguish reordering from loss: want recovery: sack, or no max-dupacks")
 	case r.NackAs == withNotice && r.Nack == nackNone:
 		return "transport.rdma.nack-as", errors.New("there are no Nacks with nack: none")
 	case (r.Reordering > 0 || r.BaseRTT > 0) && r.Nack != nackIRN:
@@ -405,7 +405,7 @@ func (x *Experiment) fits(c *Case, k *Choice, value string) error {
 		case s.Engine == EngineP4:
 			return fmt.Errorf("%s runs a generated program, which cannot have %q: want engine native, or %s", s.Label, value, k.Default)
 		case value == hashed && s.heedsEchoes():
-			return fmt.Errorf("%s goes by what acknowledgments echo, and would not see them", s.Label)
+			return fmt.Errorf("%s needs the congestion echo in acknowledgments, which is hidden from it", s.Label)
 		}
 	}
 	return nil

@@ -232,7 +232,7 @@ func TestFormatLimits(t *testing.T) {
 		{Matrix, []Flow{{Dst: 1, Bytes: 1}, {Dst: 1, Bytes: 1, Waits: &Waits{After: []int32{0}, Delay: 1}}}, "flow 2: a connection matrix has no start or delay"},
 		{Matrix, []Flow{{Dst: 1, Bytes: 1}, {Dst: 2, Bytes: 1}, {Dst: 1, Bytes: 1, Waits: after(0)}, {Dst: 2, Bytes: 1, Waits: after(0, 1)}}, "flow 4: flow 1 starts other flows too"},
 		{Goal, []Flow{{Dst: 1, Bytes: 1}, {Src: 2, Dst: 3, Bytes: 1, Waits: after(0)}}, "flow 2: it waits for flow 1 between other hosts"},
-		{Goal, []Flow{{Dst: 1, Bytes: 1}, {Dst: 2, Bytes: 1, Start: 5, Waits: after(0)}}, "flow 2: a schedule has no start beside requirements"},
+		{Goal, []Flow{{Dst: 1, Bytes: 1}, {Dst: 2, Bytes: 1, Start: 5, Waits: after(0)}}, "flow 2: a schedule cannot combine a start time with requirements"},
 	} {
 		_, err := c.write(c.flows, topo)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {

@@ -328,7 +328,7 @@ func Goal(flows []Flow, t *fabric.Topology) ([]byte, error) {
 		if w == nil {
 			w = new(Waits)
 		} else if f.Start > 0 {
-			return nil, fmt.Errorf("flow %d: a schedule has no start beside requirements", i+1)
+			return nil, fmt.Errorf("flow %d: a schedule cannot combine a start time with requirements", i+1)
 		}
 		if f.Compute || pause(&f) > 0 {
 			name = fmt.Sprintf("c%d", i)

@@ -142,7 +142,7 @@ func MetricNamed(name string, classes []Class) (Measure, error) {
 	base, class, byClass := strings.Cut(name, ":")
 	i := slices.IndexFunc(metrics, func(m Metric) bool { return m.Name == base })
 	if i < 0 && base == "overtaken" {
-		return Measure{}, errors.New("overtaken is called reordered now; what used to be reordered is out-of-order")
+		return Measure{}, errors.New("overtaken is now called reordered, and the former reordered is now out-of-order")
 	}
 	if i < 0 {
 		names := lists.Map(metrics, func(m Metric) string { return m.Name })

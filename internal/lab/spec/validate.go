@@ -475,7 +475,7 @@ func (x *Experiment) checkTrim(c *Case) error {
 		return nil
 	}
 	if w := &c.Switches; w.PFC != nil && *w.PFC {
-		return errors.New("uec: loss trim with pfc: queues have no limit then, so nothing is trimmed: want loss timeout or gap, or pfc: false")
+		return errors.New("uec: loss trim with pfc: with PFC, queues have no limit, so no packet is trimmed: want loss timeout or gap, or pfc: false")
 	}
 	for _, s := range x.SchemesOf(c) {
 		if s.Arch != "" && s.Arch != codegen.Archs[0] {

@@ -154,7 +154,7 @@ func (x *Experiment) checkVary(src *source) error {
 	case len(v.Open) == 0 || len(v.Open) > mostChoices:
 		return src.wrong("vary", fmt.Errorf("want open: with 1 to %d keys and the values that they may have", mostChoices))
 	case slices.ContainsFunc(v.Confirm, func(s uint64) bool { return slices.Contains(v.Screened(x), s) }):
-		return src.wrong("vary.confirm", errors.New("a seed that choices are screened with confirms nothing: want others"))
+		return src.wrong("vary.confirm", errors.New("the seeds for confirmation include one of the screening: want other seeds"))
 	}
 	for i, name := range v.Cases {
 		if !slices.ContainsFunc(x.Targets, func(t Target) bool { return t.Case == name }) {

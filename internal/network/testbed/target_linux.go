@@ -79,7 +79,7 @@ var errNotStarted = errors.New("the switches have not been started")
 func (o *Options) usable(ctx context.Context) error {
 	if os.Geteuid() != 0 {
 		return &plan.Error{
-			Err:  errors.New("the bmv2 target makes network namespaces, which wants root"),
+			Err:  errors.New("the bmv2 target needs root to create network namespaces"),
 			Hint: "run it with sudo, or leave out --target: the embedded switch wants nothing",
 		}
 	}

@@ -30,7 +30,7 @@ func Format(src []byte, name string) ([]byte, error) {
 		f.resolve()
 		f.layout()
 		if f.deep > 0 {
-			return nil, fmt.Errorf("%s:%d: nests more than %d deep; it is left as it is", name, f.deep, maxDepth)
+			return nil, fmt.Errorf("%s:%d: nests more than %d deep; the file is unchanged", name, f.deep, maxDepth)
 		}
 		out := f.align()
 		if bytes.Equal(out, src) {
@@ -45,11 +45,11 @@ func Format(src []byte, name string) ([]byte, error) {
 			if i < len(elems) {
 				line = elems[i].Line
 			}
-			return nil, fmt.Errorf("formatting %s would change line %d; it is left as it is", name, line)
+			return nil, fmt.Errorf("formatting %s would change line %d; the file is unchanged", name, line)
 		}
 		src, elems = out, again
 	}
-	return nil, fmt.Errorf("formatting %s comes to no end; it is left as it is", name)
+	return nil, fmt.Errorf("formatting %s does not end; the file is unchanged", name)
 }
 
 // maxLayouts bounds the passes until a text no longer changes. A program needs two;

@@ -166,7 +166,7 @@ func (l *linter) condition(cond syntax.Expr) {
 			l.plain(x)
 			switch w := max(l.width(x.X), l.width(x.Y)); {
 			case !l.constant(x.X) && !l.constant(x.Y):
-				l.errorf(x, "comparison of two fields: subtract first, with |-| for instance, and look whether 0 is left")
+				l.errorf(x, "comparison of two fields: subtract first, for example with |-|, and compare the result with 0")
 			case w > maxOrdered && !l.masked(x):
 				l.errorf(x, "comparison of %d bits, at most %d; a table with a range decides about more", w, maxOrdered)
 			}
@@ -194,7 +194,7 @@ func (l *linter) applied(cond syntax.Expr) {
 	}
 	for c := range syntax.Each[*syntax.CallExpr](x) {
 		if l.info.Calls[c] != nil && l.info.Calls[c].Kind == types.TableApply {
-			l.errorf(c, "a table applied in a condition with && or ||: it takes an if of its own")
+			l.errorf(c, "a table applied in a condition with && or ||: it needs a separate if")
 		}
 	}
 }
@@ -214,7 +214,7 @@ func (l *linter) constants(c *syntax.CallExpr) {
 		}
 		for _, x := range elems {
 			if n := types.Number(l.info.Types[x].Value); n != nil && n.Sign() != 0 {
-				l.errorf(x, "a constant in what %s sends, where only 0 can be one: it takes a field", t.Name)
+				l.errorf(x, "a constant in the data of %s: only 0 can be a constant: want a field", t.Name)
 			}
 		}
 	}

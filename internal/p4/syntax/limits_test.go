@@ -64,7 +64,7 @@ func TestLimits(t *testing.T) {
 			if c.want == "" && file == nil || c.want != "" && !strings.Contains(errs.Error(), c.want) {
 				t.Errorf("%.40s", errs.Error())
 			}
-			if _, err := format.Format([]byte(c.text), "main.p4"); err != nil && !strings.Contains(err.Error(), "left as it is") {
+			if _, err := format.Format([]byte(c.text), "main.p4"); err != nil && !strings.Contains(err.Error(), "the file is unchanged") {
 				t.Error(err)
 			}
 		})

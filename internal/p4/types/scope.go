@@ -44,7 +44,7 @@ type enough struct{}
 // spend counts n steps of work.
 func (c *checker) spend(pos syntax.Pos, n int) {
 	if c.work += n; c.work > maxWork && !c.done {
-		c.errorf(pos, "the program takes more than %d steps to check: members of instances, parameters left out or the like multiply here (docs/limits.md)", maxWork)
+		c.errorf(pos, "the program takes more than %d steps to check: members of instances or omitted parameters multiply here (docs/limits.md)", maxWork)
 		panic(enough{})
 	}
 }

@@ -38,7 +38,7 @@ func (s *Server) setAttribute(r *request, o object, a *wire.TableAttribute) erro
 			}
 		case *matchTable:
 			if n, _ := o.usage(&request{s: s, target: &wire.TargetDevice{PipeId: wire.AllPipes}}); n > 0 {
-				return invalidf("the scope is changed while there are no entries: there are %d", n)
+				return invalidf("the scope can be changed only without entries: the table has %d", n)
 			}
 			o.scope = c
 		case *valueSet:

@@ -135,9 +135,9 @@ func (j *labJob) check(cmd *cobra.Command) error {
 	case j.store != "" && j.resume:
 		return cli.UsageError(cmd, "--resume is for folders: runs in the --store are never repeated")
 	case j.store == "" && j.shardText != "":
-		return cli.UsageError(cmd, "--shard wants a --store, where the shards meet")
+		return cli.UsageError(cmd, "--shard wants a --store, which the shards share")
 	case j.shardText != "" && (j.watch || j.observe != "" || j.record != "" || j.markdown != "" || j.dir != "" || j.page.Listen != ""):
-		return cli.UsageError(cmd, "--shard makes runs alone: lab report makes the rest of them")
+		return cli.UsageError(cmd, "--shard only runs a part: lab report writes tables and reports")
 	case j.watch && !slices.Equal(j.worlds, []string{lab.Sim}):
 		return cli.UsageError(cmd, "--watch looks at the simulator: deploy and p4lb inspect --watch show switches in real time")
 	case j.looks() > 1:
@@ -151,7 +151,7 @@ func (j *labJob) check(cmd *cobra.Command) error {
 	case j.serve.Address != "" && !slices.Equal(j.worlds, []string{lab.Sim}):
 		return cli.UsageError(cmd, "--serve is for virtual time: p4lb deploy serves P4Runtime in real time")
 	case j.serve.Address != "" && j.serve.Wait > 0 && cmd.Flags().Changed("serve-slow"):
-		return cli.UsageError(cmd, "--serve-slow is for the clock beside real time: want no --serve-wait")
+		return cli.UsageError(cmd, "--serve-slow: not with --serve-wait, which replaces real time: want one of them")
 	case j.watch && !cli.IsTerminal(os.Stdout):
 		return cli.UsageError(cmd, "--watch wants a terminal; --record keeps the same in a file")
 	case j.every <= 0:
@@ -375,7 +375,7 @@ func (j *labJob) one(ctx context.Context, x *spec.Experiment, world string, seve
 	}
 	if done := slices.ContainsFunc(comparison.Results, func(r *lab.Result) bool { return r != nil }); !done {
 		if err == nil {
-			err = fmt.Errorf("%s: none of its runs has been made, and none can be taken from where they are kept", x.Name)
+			err = fmt.Errorf("%s: none of its runs has finished, and none is stored", x.Name)
 		}
 		return nil, err
 	}

@@ -260,7 +260,7 @@ The papers are ` + strings.Join(lab.Papers(), ", ") + `.`,
 			case len(args) > 1 && j.explain != "":
 				return cli.UsageError(cmd, "--explain %s and %s: want one figure", j.explain, args[1])
 			case j.explain != "" && (q.full || q.engine != "" || q.seeds != ""):
-				return cli.UsageError(cmd, "--explain runs what vary says: --full, --engine and --seeds are not for it")
+				return cli.UsageError(cmd, "--explain runs the settings of vary: omit --full, --engine and --seeds")
 			case len(args) > 1:
 				figure = args[1]
 			case j.explain != spec.AllFigures:

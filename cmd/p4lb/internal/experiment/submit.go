@@ -87,7 +87,7 @@ writes the tables.`,
 func (s *labSubmit) check(cmd *cobra.Command) error {
 	switch {
 	case s.url == "":
-		return cli.UsageError(cmd, "lab submit wants a --store, where the tasks meet")
+		return cli.UsageError(cmd, "lab submit wants a --store, which the tasks share")
 	case s.on == "":
 		return cli.UsageError(cmd, "lab submit wants --on %s", strings.Join(cluster.Schedulers, " or --on "))
 	case s.job.Shards < 0:

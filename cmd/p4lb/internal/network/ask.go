@@ -45,7 +45,7 @@ func ask(ctx context.Context, c *cli.Console, state string) error {
 		}
 	}
 	if d.Control == "" {
-		return cli.Hinted(errors.New("a process runs the network already, and takes no requests on this system"), "p4lb down ends it")
+		return cli.Hinted(errors.New("a process already runs the network, and cannot receive requests on this system"), "p4lb down ends it")
 	}
 	if err := c.Out.Flush(); err != nil {
 		return err

@@ -248,7 +248,7 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 		return err
 	}
 	if j.page.Listen != "" && !j.stays() {
-		return cli.UsageError(cmd, "--listen goes without --once, --dry-run and --diff: it shows a network that stays")
+		return cli.UsageError(cmd, "--listen shows a running network: want none of --once, --dry-run and --diff")
 	}
 	if err := j.bmv2.check(cmd, j.target); err != nil || j.bmv2.remove {
 		return err
@@ -277,7 +277,7 @@ func (j *deployJob) checkArch(cmd *cobra.Command) error {
 	case j.target == targetTofino && !hardware:
 		return cli.UsageError(cmd, "--target tofino takes --arch tna or t2na")
 	case j.target == targetTofino && j.request.StatePath == "ghost":
-		return cli.UsageError(cmd, "--target tofino takes --state-path recirc: the numbers of its traffic manager's queues, which the ghost thread goes by, are not known here")
+		return cli.UsageError(cmd, "--target tofino takes --state-path recirc: the ghost thread needs the numbers of the traffic manager's queues, which are not known here")
 	case j.bfrt && !hardware:
 		return cli.UsageError(cmd, "--bfrt wants --arch tna or t2na: BfRt is for programs for Tofino")
 	case j.target == targetBMv2 && hardware:

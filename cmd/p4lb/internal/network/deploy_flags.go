@@ -63,7 +63,7 @@ func (t *tofinoFlags) check(cmd *cobra.Command, target string, loads, takeover b
 	case !t.speaksBfRt():
 		return cli.UsageError(cmd, "--tofino-api p4runtime wants --device-config ROLE=FILE: the compiler of the hardware makes it from what p4lb gen --arch tna writes")
 	case takeover:
-		return cli.UsageError(cmd, "--takeover wants --device-config ROLE=FILE: over BfRt a client loses its program only to one that is loaded")
+		return cli.UsageError(cmd, "--takeover wants --device-config ROLE=FILE: over BfRt a takeover must load a program")
 	}
 	return nil
 }
