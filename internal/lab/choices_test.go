@@ -131,7 +131,7 @@ func TestChoicesRefused(t *testing.T) {
 		{"like: ns4\n", `like: like "ns4": want one of ns3, ns2, htsim, hardware`},
 		{"cases: [{" + inCase("switches.marking", "never") + "}]\n", `switches.marking: "never": want enqueue or dequeue`},
 		{"engine: p4\nlike: ns3\n", `switches.control: drill runs a generated program, which cannot have "hashed": want engine native, or balanced`},
-		{"schemes: [flowbender]\ncases: [{" + inCase("switches.control", "hashed") + "}]\n", "goes by what acknowledgments echo"},
+		{"schemes: [flowbender]\ncases: [{" + inCase("switches.control", "hashed") + "}]\n", "needs the congestion echo in acknowledgments"},
 		{"cases: [{switches: {pfc-hysteresis: 2B, ecn: 5}}]\n", "without pfc nothing is paused"},
 		{"cases: [{switches: {pfc: true, pfc-threshold: 1KB, pfc-hysteresis: 2KB}}]\n", "a port would not go on"},
 		{"cases: [{switches: {queue-limit: free, queue: 30}}]\n", "queue-limit: free, and queue: 30 packets: want one of them"},
