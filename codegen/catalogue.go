@@ -221,7 +221,7 @@ type machine struct {
 	name   string
 	folder string // folder of its templates
 
-	software bool // multiplies, divides, and accesses registers as it likes
+	software bool // can multiply, divide, and access registers several times
 
 	// Of Tofino.
 	stages     int

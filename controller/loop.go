@@ -40,7 +40,7 @@ type LoopReport struct {
 	Runs   int           // number of runs of tasks
 	Failed int           // failed runs
 	Slowed int           // runs that took too long for their periods
-	Late   time.Duration // the longest that a task ran after it was due
+	Late   time.Duration // longest delay of a task after its due time
 }
 
 // Loop runs tasks on the switches of the controller in real time, until ctx is

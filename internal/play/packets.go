@@ -45,7 +45,7 @@ type Step struct {
 	Name   string `json:"name,omitempty"`
 	Detail string `json:"detail,omitempty"`
 	Source int    `json:"source,omitempty"` // line of the program
-	Data   string `json:"data,omitempty"`   // of packets that enter and leave
+	Data   string `json:"data,omitempty"`   // bytes of packets that enter and leave
 	// Changes are made by the step: to fields of the packet and to registers.
 	Changes []change `json:"changes,omitempty"`
 }

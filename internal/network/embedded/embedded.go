@@ -55,7 +55,7 @@ type Options struct {
 	Priorities int
 	// ClockStep sets the clocks apart: the n-th switch's clock is n times this ahead.
 	ClockStep time.Duration
-	// Seed begins the random numbers; each switch has its own from it.
+	// Seed is the seed from which each switch derives its random numbers.
 	Seed uint64
 	// Log receives events; nil discards them.
 	Log *slog.Logger

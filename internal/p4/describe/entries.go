@@ -187,7 +187,7 @@ func (g *infoGen) integer(x syntax.Expr, t *tableSite) int64 {
 	return 0
 }
 
-// matches gives the fields of an entry's key; what matches anything is left out.
+// matches returns the key fields of an entry. It omits fields that match anything.
 func (g *infoGen) matches(t *tableSite, e *syntax.Entry) []Match {
 	keys := e.Keys
 	if len(keys) == 1 && len(t.decl.Key.Elems) > 1 {

@@ -158,7 +158,7 @@ func (a *alu) wraps(side syntax.Expr, compared *syntax.BinaryExpr) {
 	a.l.warnf(x, "comparison of an unsigned difference, which does not wrap in the stateful ALU: compare (int<%d>)(%s)", a.l.width(x), syntax.String(x))
 }
 
-// computes wants operators that the ALU has.
+// computes checks that the ALU supports the operators.
 func (a *alu) computes(x syntax.Expr) {
 	for b := range syntax.Each[*syntax.BinaryExpr](x) {
 		a.l.binary(b, " in the stateful ALU")

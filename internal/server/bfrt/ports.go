@@ -73,7 +73,7 @@ func newPortTables(s *Server, named map[string]*recordTable) *portTables {
 		}
 		return lists.Map(slices.Sorted(maps.Keys(exist)), func(port uint32) *wire.TableKey { return p.stat.keyAt(uint64(port)) })
 	}
-	base := map[uint32]map[string]uint64{} // what a client has set, less what was counted then
+	base := map[uint32]map[string]uint64{} // values set by clients minus the counts at that time
 	count := func(row *record) map[string]uint64 {
 		port, _ := p.number(p.stat, row)
 		c := p.states()[port]

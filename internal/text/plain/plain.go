@@ -23,7 +23,7 @@ const (
 	maxEmpty  = 10000    // lines that end in "-"
 	maxBlank  = 10000    // consecutive empty lines, which the parser folds
 	maxParts  = 1 << 18  // words, brackets, commas and marks: each needs kilobytes in the syntax tree
-	maxKeys   = 10000    // lines with a key at one level: the parser moves all of them for each one
+	maxKeys   = 10000    // keys at one level: the parser moves all of them for each key
 	allParts  = 1 << 22  // of a text that is parsed in pieces
 	maxBelow  = 200000   // keys or items below one key of such a text
 )

@@ -10,7 +10,7 @@ import (
 // A position is the progress of a reader.
 type position struct {
 	frame  int // the number of the next frame
-	event  int // and of the next event
+	event  int // number of the next event
 	series int // version of the last series sent
 	drawn  int // number of the last figures sent
 }

@@ -86,7 +86,7 @@ func up(d *deployed.Note, state string) error {
 	return cli.Hinted(fmt.Errorf("%w: the process that ran it has ended", hosts.ErrGone), "p4lb deploy brings it up again")
 }
 
-// host finds a host of a deployment that has some.
+// host finds a host of a deployment. It returns an error if the deployment has no hosts.
 func (j *hostJob) host(d *deployed.Note, t *fabric.Topology, name string) (*fabric.Host, error) {
 	if d.Control == "" && d.Name == "" {
 		return nil, cli.Hinted(fmt.Errorf("the deployment on target %s has no hosts of p4lb's", d.Target),
