@@ -71,7 +71,7 @@ type prefix struct {
 	to         way
 }
 
-// A masked is the port of probes to the leaves whose numbers have a given value under a mask.
+// A masked is the port of probes to the leaves with a given value of their numbers under a mask.
 type masked struct {
 	mask, value int
 	port        int
@@ -125,7 +125,7 @@ func newLookups(t Tables) (*lookups, error) {
 	return l, nil
 }
 
-// byGroup lists the tables whose first key is a group.
+// byGroup lists the tables with a group as first key.
 var byGroup = map[string]bool{"member": true, "candidates": true}
 
 // addShared adds an entry for a prefix of group ids to each group that a route uses and that has

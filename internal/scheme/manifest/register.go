@@ -58,9 +58,9 @@ type Content struct {
 	// q_C was received.
 	Event Event  `json:"event,omitempty"`
 	Of    string `json:"of,omitempty"`
-	// Reports is the egress register whose reported value this register stores.
+	// Reports is the egress register with the reported value that this register stores.
 	Reports string `json:"reports,omitempty"`
-	// Per is the register whose count is the total that this one is a share of.
+	// Per is the register with the total count that this one is a share of.
 	Per string `json:"per,omitempty"`
 	// Window is the time constant of a decaying rate.
 	Window Duration `json:"window,omitempty"`
@@ -291,7 +291,7 @@ type Counter struct {
 // the resulting shares.
 type Weights struct {
 	From WeightSource `json:"from"`
-	// Register is the label of the register whose values determine the weights.
+	// Register is the label of the register with the values that determine the weights.
 	Register string `json:"register,omitempty"`
 	// A value v gives the weight Most - v, but at least Least. With Most 0 the weight is v.
 	Most  int64 `json:"most,omitempty"`
