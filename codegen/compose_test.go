@@ -94,7 +94,7 @@ func TestRefusals(t *testing.T) {
 		{scheme: "zzzzzz", want: `there is no scheme "zzzzzz"`},
 		{scheme: "drill+rbl", want: `there is no guard "rbl"`, hint: "did you mean rlb?"},
 		{scheme: "drill+none", want: `there is no guard "none"`},
-		{scheme: "packet-queue-uniform", want: "signal queue would be measured for nobody"},
+		{scheme: "packet-queue-uniform", want: "signal queue is not used"},
 		{scheme: "letflow", params: set("gab=1ms"), want: `there is no parameter "gab"`, hint: "did you mean gap?"},
 		{scheme: "letflow", params: set("quantum=1ms"), want: `there is no parameter "quantum"`, hint: "there are "},
 		{scheme: "letflow", params: set("gap=1KB"), want: `gap="1KB": want a time such as 1ms`},

@@ -314,7 +314,7 @@ func TestObserver(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	f.err = fmt.Errorf("x: %w", registers.ErrNoClock)
-	if _, err := o.Sample(t.Context(), nil); err == nil || !strings.HasPrefix(err.Error(), "l1: P4Runtime tells no clock") {
+	if _, err := o.Sample(t.Context(), nil); err == nil || !strings.HasPrefix(err.Error(), "l1: P4Runtime does not report the switch's clock") {
 		t.Errorf("without a clock: %v", err)
 	}
 	f.err, f.failed = nil, errors.New("broken")
