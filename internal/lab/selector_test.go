@@ -107,20 +107,12 @@ func TestServeNotices(t *testing.T) {
 		var work sync.WaitGroup
 		work.Go(func() {
 			page := <-pages
-			c := &bfrtClient{t: t, page: page, switches: listOf(t, page)}
+			c := newBfrtClient(t, page)
 			defer c.leave()
-			stream, client := c.stream("l1"), c.client("l1")
+			client := c.client("l1")
 			to := &wire.TargetDevice{PipeId: wire.AllPipes, Direction: wire.AllDirections, PrsrId: wire.AllParsers}
-			err := stream.Send(&wire.StreamMessageRequest{ClientId: 1, Update: &wire.StreamMessageRequest_Subscribe{Subscribe: &wire.Subscribe{
-				Notifications: &wire.Subscribe_Notifications{EnableLearnNotifications: true, EnableIdletimeoutNotifications: true},
-			}}})
-			if err != nil {
-				t.Error(err)
-			}
-			if _, err := stream.Recv(); err != nil {
-				t.Error(err)
-			}
-			_, err = client.SetForwardingPipelineConfig(context.Background(), &wire.SetForwardingPipelineConfigRequest{
+			stream := c.subscribe("l1", &wire.Subscribe_Notifications{EnableLearnNotifications: true, EnableIdletimeoutNotifications: true})
+			_, err := client.SetForwardingPipelineConfig(context.Background(), &wire.SetForwardingPipelineConfigRequest{
 				ClientId: 1, Config: []*wire.ForwardingPipelineConfig{{P4Name: c.switches["l1"].P4Name}},
 			})
 			if err != nil {

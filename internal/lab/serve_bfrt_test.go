@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -9,14 +8,12 @@ import (
 	"io"
 	"math/big"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -55,10 +52,10 @@ func TestServeBfRt(t *testing.T) {
 		var work sync.WaitGroup
 		work.Go(func() {
 			page := <-pages
-			c := &bfrtClient{t: t, page: page, switches: listOf(t, page)}
+			c := newBfrtClient(t, page)
 			defer c.leave()
 			c.describe()
-			for _, s := range bfrtSteps(t) {
+			for _, s := range recordedSteps[bfrtStep](t, "lab-bfrt.jsonl") {
 				c.step(s)
 			}
 			if text, code := get(t, page+"/done"); code != http.StatusOK {
@@ -116,23 +113,6 @@ type bfrtStep struct {
 	Code                           uint32 // of a refused call
 }
 
-func bfrtSteps(t *testing.T) (list []bfrtStep) {
-	t.Helper()
-	file, err := os.Open("../../testdata/oracle/lab-bfrt.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		var s bfrtStep
-		if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, s)
-	}
-	return list
-}
-
 // A bfrtClient repeats recorded steps.
 type bfrtClient struct {
 	t        *testing.T
@@ -140,6 +120,10 @@ type bfrtClient struct {
 	switches map[string]listed
 	conns    map[string]*grpc.ClientConn
 	streams  map[string]wire.StreamClient
+}
+
+func newBfrtClient(t *testing.T, page string) *bfrtClient {
+	return &bfrtClient{t, page, listOf(t, page), map[string]*grpc.ClientConn{}, map[string]wire.StreamClient{}}
 }
 
 func (c *bfrtClient) leave() {
@@ -160,17 +144,7 @@ func (c *bfrtClient) describe() {
 }
 
 func (c *bfrtClient) client(sw string) wire.Client {
-	if c.conns[sw] == nil {
-		conn, err := grpc.NewClient(c.switches[sw].BfRt, grpc.WithTransportCredentials(insecure.NewCredentials()))
-		if err != nil {
-			c.t.Error(err)
-		}
-		if c.conns == nil {
-			c.conns, c.streams = map[string]*grpc.ClientConn{}, map[string]wire.StreamClient{}
-		}
-		c.conns[sw] = conn
-	}
-	return wire.Client{Conn: c.conns[sw]}
+	return wire.Client{Conn: connect(c.t, c.conns, sw, c.switches[sw].BfRt)}
 }
 
 func (c *bfrtClient) stream(sw string) wire.StreamClient {
@@ -183,6 +157,19 @@ func (c *bfrtClient) stream(sw string) wire.StreamClient {
 		c.streams[sw] = s
 	}
 	return c.streams[sw]
+}
+
+// subscribe opens the stream of a switch and subscribes to notifications.
+func (c *bfrtClient) subscribe(sw string, to *wire.Subscribe_Notifications) wire.StreamClient {
+	stream := c.stream(sw)
+	err := stream.Send(&wire.StreamMessageRequest{ClientId: 1, Update: &wire.StreamMessageRequest_Subscribe{Subscribe: &wire.Subscribe{Notifications: to}}})
+	if err != nil {
+		c.t.Error(err)
+	}
+	if m, err := stream.Recv(); err != nil || m.GetSubscribe().GetStatus().GetCode() != 0 {
+		c.t.Errorf("%v %v", m, err)
+	}
+	return stream
 }
 
 // parse reads a message. PROGRAM stands for the name of the program.
@@ -288,20 +275,12 @@ func TestServeBfRtNotices(t *testing.T) {
 	var work sync.WaitGroup
 	work.Go(func() {
 		page := <-pages
-		c := &bfrtClient{t: t, page: page, switches: listOf(t, page)}
+		c := newBfrtClient(t, page)
 		defer c.leave()
-		stream, client := c.stream("l1"), c.client("l1")
-		err := stream.Send(&wire.StreamMessageRequest{ClientId: 1, Update: &wire.StreamMessageRequest_Subscribe{Subscribe: &wire.Subscribe{
-			Notifications: &wire.Subscribe_Notifications{EnablePortStatusChangeNotifications: true},
-		}}})
-		if err != nil {
-			t.Error(err)
-		}
-		if m, err := stream.Recv(); err != nil || m.GetSubscribe().GetStatus().GetCode() != 0 {
-			t.Errorf("%v %v", m, err)
-		}
+		client := c.client("l1")
+		stream := c.subscribe("l1", &wire.Subscribe_Notifications{EnablePortStatusChangeNotifications: true})
 		const ports = 0xff010001
-		_, err = client.Write(context.Background(), &wire.WriteRequest{
+		_, err := client.Write(context.Background(), &wire.WriteRequest{
 			Target: &wire.TargetDevice{PipeId: wire.AllPipes}, ClientId: 1, P4Name: c.switches["l1"].P4Name,
 			Updates: []*wire.Update{{Type: wire.Update_INSERT, Entity: &wire.Entity{Entity: &wire.Entity_TableAttribute{TableAttribute: &wire.TableAttribute{
 				TableId: ports, Attribute: &wire.TableAttribute_PortStatusNotify{PortStatusNotify: &wire.PortStatusChg{Enable: true}},

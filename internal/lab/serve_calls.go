@@ -23,8 +23,8 @@ import (
 )
 
 // A served network has for each switch a P4Runtime server and, for v1model, a Thrift
-// server, or a BfRt server alone. p4lb deploys the plan; from the first moment on the switches belong to the
-// controllers.
+// server, or a BfRt server alone. p4lb deploys the plan; from the first moment on the
+// switches belong to the controllers.
 //
 // The clock stands while open is set. Calls are processed only then, so that their
 // effects have a definite virtual time; packet-outs take effect at the end of the moment.

@@ -58,7 +58,7 @@ type foreignStep struct {
 func TestServeForeignClients(t *testing.T) {
 	for file, want := range map[string]int{"lab-clients.jsonl": 4, "lab-clients-go.jsonl": 1} {
 		t.Run(file, func(t *testing.T) {
-			if clients := replay(t, foreignSteps(t, file)); clients != want {
+			if clients := replay(t, recordedSteps[foreignStep](t, file)); clients != want {
 				t.Errorf("%d clients, want %d", clients, want)
 			}
 		})
@@ -94,7 +94,8 @@ func replay(t *testing.T, steps []foreignStep) (clients int) {
 	return clients
 }
 
-func foreignSteps(t *testing.T, name string) (list []foreignStep) {
+// recordedSteps reads the steps of a recorded session.
+func recordedSteps[T any](t *testing.T, name string) (list []T) {
 	t.Helper()
 	file, err := os.Open("../../testdata/oracle/" + name)
 	if err != nil {
@@ -104,13 +105,28 @@ func foreignSteps(t *testing.T, name string) (list []foreignStep) {
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var s foreignStep
+		var s T
 		if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, s)
 	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
 	return list
+}
+
+// connect returns the connection to the server of a switch, which it opens once.
+func connect(t *testing.T, conns map[string]*grpc.ClientConn, sw, address string) *grpc.ClientConn {
+	if conns[sw] == nil {
+		conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			t.Error(err)
+		}
+		conns[sw] = conn
+	}
+	return conns[sw]
 }
 
 // A foreignClient repeats the steps of one client after the other.
@@ -157,14 +173,7 @@ func (c *foreignClient) leave() {
 }
 
 func (c *foreignClient) client(sw string) p4v1.P4RuntimeClient {
-	if c.conns[sw] == nil {
-		conn, err := grpc.NewClient(c.switches[sw].Address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-		if err != nil {
-			c.t.Error(err)
-		}
-		c.conns[sw] = conn
-	}
-	return p4v1.NewP4RuntimeClient(c.conns[sw])
+	return p4v1.NewP4RuntimeClient(connect(c.t, c.conns, sw, c.switches[sw].Address))
 }
 
 func (c *foreignClient) stream(sw string) p4v1.P4Runtime_StreamChannelClient {
