@@ -88,7 +88,7 @@ func (d *decoder) expr(n *node) *Expr {
 	return e
 }
 
-// names reads an array of strings, one for each target.
+// names reads an array of strings into targets.
 func (d *decoder) names(v *node, targets ...*string) {
 	if !d.tuple(v, len(targets), len(targets)) {
 		return

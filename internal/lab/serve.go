@@ -18,7 +18,7 @@ import (
 	"github.com/p4lb/p4lb/internal/server/p4rt"
 )
 
-// check completes the options for an experiment.
+// check validates the options for an experiment and sets defaults.
 func (o *Serve) check(jobs []*Job) error {
 	host, port, err := net.SplitHostPort(o.Address)
 	if err != nil {
@@ -123,8 +123,8 @@ func deployServed(ctx context.Context, r *running) (_ deployment, err error) {
 	return d, nil
 }
 
-// vacate waits until p4lb's controller has left the switches, so that the first controller
-// of the user becomes primary with any election id.
+// vacate waits until p4lb's controller has disconnected from the switches. The
+// user's first controller then becomes primary with any election id.
 func (d *served) vacate(ctx context.Context) error {
 	const most = 10 * time.Second
 	since := time.Now()
@@ -138,7 +138,7 @@ func (d *served) vacate(ctx context.Context) error {
 	})
 }
 
-// setLinks reports the state of links to the switches at their ends.
+// setLinks reports the state of links to the switches at both ends.
 func (d *served) setLinks(links []int, up bool) {
 	for _, l := range links {
 		link := d.r.topo.Links[l]
@@ -153,10 +153,10 @@ func (d *served) setLinks(links []int, up bool) {
 	}
 }
 
-// change leaves the switches to the controllers.
+// change does nothing, because the user's controllers configure the switches.
 func (d *served) change(context.Context, *plan.Plan) error { return nil }
 
-// finish ends the moments and adds the actions of the controllers to the alerts.
+// finish ends the last moment and adds the controllers' actions to the alerts.
 func (d *served) finish() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

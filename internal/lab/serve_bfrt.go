@@ -13,8 +13,8 @@ import (
 // pipePorts is the number of ports of a pipe.
 const pipePorts = 72
 
-// checkBfRt reports a row whose switches BfRt cannot drive. All ports of a simulated
-// chip share one pipe.
+// checkBfRt reports a row whose switches BfRt cannot control. All ports of a
+// simulated chip share one pipe.
 func (o *Serve) checkBfRt(j *Job) error {
 	for _, p := range j.setup.byRole {
 		if p.Manifest.Arch == manifest.V1Model {
@@ -31,8 +31,8 @@ func (o *Serve) checkBfRt(j *Job) error {
 	return nil
 }
 
-// describe reads the programs of the plan. For BfRt it replaces the pipelines of the
-// plan, because the runs of a row share them.
+// describe stores the programs of the plan. For BfRt, it copies the pipelines of
+// the plan before it changes them, because the runs of a row share them.
 func (d *served) describe() error {
 	pipelines := map[*plan.Pipeline]*plan.Pipeline{}
 	for _, s := range d.r.planned.Switches {

@@ -22,19 +22,20 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// A served network has for each switch a P4Runtime server and, for v1model, a Thrift
-// server, or a BfRt server alone. p4lb deploys the plan; from the first moment on the
-// switches belong to the controllers.
+// A served network has a P4Runtime server for each switch, and for v1model also a
+// Thrift server. With BfRt, each switch has only a BfRt server. p4lb deploys the
+// plan. From the first moment on, only the controllers change the switches.
 //
-// The clock stands while open is set. Calls are processed only then, so that their
-// effects have a definite virtual time; packet-outs take effect at the end of the moment.
+// Virtual time stops while open is set. Calls are processed only then, so their
+// effects have a well-defined virtual time. Packet-outs take effect at the end of
+// the moment.
 type served struct {
 	o      *Serve
 	r      *running
 	target *embedded.Target
 	at     []servedSwitch
 	nodes  map[string]*servedNode
-	listen []net.Listener // of the page, then of P4Runtime or BfRt, then of Thrift
+	listen []net.Listener // listener of the page, then of P4Runtime or BfRt, then of Thrift
 
 	programs map[string]servedProgram // by role
 	thrift   []*thrift.Server
@@ -42,34 +43,34 @@ type served struct {
 	ready    bool // the plan is deployed
 	work     sync.WaitGroup
 	now      atomic.Int64 // virtual time of the moment
-	began    time.Time    // of real time, when virtual time began
+	began    time.Time    // real time at which virtual time started
 
-	loading  sync.Mutex // switches start programs one after the other
+	loading  sync.Mutex // switches start their programs one at a time
 	mu       sync.Mutex
-	changed  chan struct{} // is closed at each change of the fields below
+	changed  chan struct{} // closed at each change of the fields below
 	open     bool
-	opened   time.Time // the begin of the moment
+	opened   time.Time // real time at which the moment began
 	moments  int
-	notices  []func() // send due notifications when the clock stops
+	notices  []func() // functions that send due notifications when virtual time stops
 	ended    bool
 	active   map[*servedCall]bool
-	heard    time.Time // the last sign of life of a controller
-	called   time.Time // the end of the last call
-	queued   int       // calls that wait for the clock to stand
+	heard    time.Time // when a controller was last active
+	called   time.Time // when the last call ended
+	queued   int       // calls that wait for virtual time to stop
 	callers  map[string]*caller
-	sessions map[string]bool // streams, by client and switch
+	sessions map[string]bool // open streams, by client and switch
 	frames   []servedFrame
 	refused  int
 	calls    int
-	first    string // refusal
+	first    string // the first rejected request
 	logged   int
 }
 
-// A servedSwitch describes a switch to controllers.
+// A servedSwitch describes a switch for controllers.
 type servedSwitch struct {
 	Name    string `json:"name"`
 	Role    string `json:"role"`
-	Address string `json:"address,omitempty"` // of P4Runtime
+	Address string `json:"address,omitempty"` // address of the P4Runtime server
 	BfRt    string `json:"bfrt,omitempty"`
 	Thrift  string `json:"thrift,omitempty"`
 	Device  uint64 `json:"device_id"`
@@ -81,10 +82,10 @@ type servedSwitch struct {
 	plan    *plan.Switch
 }
 
-// A servedProgram is a program as the page offers it.
+// A servedProgram is a program that the page offers.
 type servedProgram struct {
 	config, schema []byte
-	name           string // on the switch, for BfRt
+	name           string // name on the switch, for BfRt
 }
 
 // A servedNode is the simulator of one switch.
@@ -93,7 +94,7 @@ type servedNode struct {
 	plan   *plan.Switch
 	sw     *sim.Switch
 	chance *chance
-	up     atomic.Int64 // how long the switch has run at time 0
+	up     atomic.Int64 // age of the switch at virtual time 0
 }
 
 // A servedCall is a call in progress.
@@ -110,9 +111,9 @@ type servedFrame struct {
 
 // A caller is a controller that calls /next.
 type caller struct {
-	waits bool // for the next moment
+	waits bool // it waits for the next moment
 	left  bool // it has called /done
-	gone  bool // its connection broke while it waited
+	gone  bool // its connection was lost while it waited
 }
 
 // notify wakes all waiters. The caller holds d.mu.
@@ -121,8 +122,8 @@ func (d *served) notify() {
 	d.changed = make(chan struct{})
 }
 
-// wait blocks until a condition is true, or returns the reason why it cannot become
-// true. The caller holds d.mu.
+// wait blocks until the function until reports true. It returns an error if that
+// cannot happen any more. The caller holds d.mu.
 func (d *served) wait(ctx context.Context, now time.Duration, until func(now time.Duration) (ok bool, again time.Duration, err error)) error {
 	for {
 		ok, again, err := until(now)
@@ -145,7 +146,7 @@ func (d *served) wait(ctx context.Context, now time.Duration, until func(now tim
 	}
 }
 
-// log passes the first lines on.
+// log logs a line; after a limit, it drops further lines.
 func (d *served) log(format string, args ...any) {
 	const most = 20
 	if d.logged++; d.logged <= most {
@@ -163,13 +164,13 @@ func (n *servedNode) Now() time.Duration { return time.Duration(n.now.Load() + n
 
 // PortCounts returns the packets at each simulated port.
 func (n *servedNode) PortCounts() []bmv2.PortCounts {
-	list, _ := (&simRegisters{sw: n.sw}).PortCounts(context.Background()) // never fails
+	list, _ := (&simRegisters{sw: n.sw}).PortCounts(context.Background()) // cannot fail
 	return list
 }
 
 var errFixed = errors.New("the topology defines ports and queues in virtual time")
 
-// Fixed returns an error when the plan is deployed.
+// Fixed returns an error once the plan is deployed.
 func (n *servedNode) Fixed() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -179,14 +180,14 @@ func (n *servedNode) Fixed() error {
 	return nil
 }
 
-// AtMoments registers a function that sends notifications.
+// AtMoments registers a function that sends due notifications.
 func (n *servedNode) AtMoments(f func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.notices = append(n.notices, f)
 }
 
-// Run makes the simulated switch run a program. The clock stands.
+// Run starts a program on the simulated switch while virtual time is stopped.
 func (n *servedNode) Run(sw *dataplane.Switch) {
 	n.loading.Lock()
 	defer n.loading.Unlock()
@@ -195,7 +196,7 @@ func (n *servedNode) Run(sw *dataplane.Switch) {
 	n.up.Store(int64(n.sw.Clock() - n.r.net.Now()))
 }
 
-// PacketOut keeps a frame until the end of the moment.
+// PacketOut stores a frame until the end of the moment.
 func (n *servedNode) PacketOut(frame []byte) {
 	const most = 1 << 14
 	n.mu.Lock()
@@ -206,7 +207,7 @@ func (n *servedNode) PacketOut(frame []byte) {
 	n.heard = time.Now()
 }
 
-// Turn waits for the clock to stand.
+// Turn waits until virtual time stops.
 func (n *servedNode) Turn(ctx context.Context, c p4rt.SimCall) (func(error), error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -245,8 +246,8 @@ func (n *servedNode) Turn(ctx context.Context, c p4rt.SimCall) (func(error), err
 	}, nil
 }
 
-// reject notes a rejected request. The result leaves out the client, whose port differs
-// from run to run. The caller holds n.mu.
+// reject records a rejected request. The record omits the client's address, because
+// its port differs between runs. The caller holds n.mu.
 func (n *servedNode) reject(what, client string, err error) {
 	text := fmt.Sprintf("to %s at %v: %v", n.sw.Name, time.Duration(n.now.Load()), err)
 	if n.refused++; n.refused == 1 {
@@ -255,14 +256,14 @@ func (n *servedNode) reject(what, client string, err error) {
 	n.log("rejected: %s of %s %s", what, client, text)
 }
 
-// Refused notes a rejected message.
+// Refused records a rejected message on a stream.
 func (n *servedNode) Refused(client string, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.reject("message", client, err)
 }
 
-// Session notes that a controller has come or gone.
+// Session records that a controller has connected or disconnected.
 func (n *servedNode) Session(client string, open bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// begin plans the moments, before anything else happens at time 0.
+// begin schedules the moments. It must be called before anything else is scheduled
+// at time 0.
 func (d *served) begin(ctx context.Context) {
 	var turn func()
 	turn = func() {
@@ -23,7 +24,7 @@ func (d *served) begin(ctx context.Context) {
 	d.r.net.At(0, turn)
 }
 
-// moment lets the clock stand until the controllers are ready.
+// moment stops virtual time until the controllers are ready.
 func (d *served) moment(ctx context.Context, now time.Duration) error {
 	d.now.Store(int64(now))
 	d.mu.Lock()
@@ -35,7 +36,7 @@ func (d *served) moment(ctx context.Context, now time.Duration) error {
 	d.mu.Lock()
 	d.open, d.opened, d.heard = true, time.Now(), time.Now()
 	d.moments++
-	if d.moments > 1 { // a call before the first moment is for the first moment
+	if d.moments > 1 { // a call before the first moment counts for the first moment
 		for _, c := range d.callers {
 			c.waits = false
 		}
@@ -55,8 +56,8 @@ func (d *served) moment(ctx context.Context, now time.Duration) error {
 	return err
 }
 
-// settled reports whether the clock may go on, or when to ask again. It returns an error
-// that names a controller if that does not answer.
+// settled reports whether virtual time may continue, or when to check again. It
+// returns an error that names the controller if one does not respond.
 func (d *served) settled(now time.Duration) (ok bool, again time.Duration, err error) {
 	first := d.moments == 1
 	if d.o.Wait == 0 {
@@ -102,7 +103,7 @@ func (d *served) settled(now time.Duration) (ok bool, again time.Duration, err e
 // time is behind real time.
 const linger = 2 * time.Millisecond
 
-// awaited is the wait for controllers at the first moment.
+// awaited decides whether to keep waiting for controllers at the first moment.
 func (d *served) awaited(what string) (bool, time.Duration, error) {
 	left := d.o.Start - time.Since(d.heard)
 	if left > 0 {
@@ -111,7 +112,8 @@ func (d *served) awaited(what string) (bool, time.Duration, error) {
 	return false, 0, fmt.Errorf("no %s within %v", what, d.o.Start)
 }
 
-// working reports whether the server processes a call and does not wait for its client.
+// working reports whether the server processes a call and does not wait for its
+// client.
 func (d *served) working() bool {
 	for c := range d.active {
 		if !c.Stream {
@@ -121,8 +123,8 @@ func (d *served) working() bool {
 	return false
 }
 
-// quiet reports whether no call is in progress. It names a client that does not take in
-// an answer.
+// quiet reports whether no call is in progress. If a client does not read its
+// answer, the error names it.
 func (d *served) quiet(now time.Duration) (ok bool, again time.Duration, err error) {
 	again = d.o.Timeout
 	for c := range d.active {

@@ -21,7 +21,7 @@ import (
 	"github.com/p4lb/p4lb/internal/server/thrift"
 )
 
-// bind opens the listeners of the page, which it returns, and of the switches.
+// bind opens the listeners of the switches and of the page, and returns the page's.
 func (d *served) bind() (page net.Listener, err error) {
 	if page, err = net.Listen("tcp", d.o.Address); err != nil {
 		return nil, fmt.Errorf("serving the list of switches: %w", err)
@@ -52,7 +52,7 @@ func (d *served) bind() (page net.Listener, err error) {
 			Name: s.Name, Role: role, Address: address, Device: s.Device, CPUPort: s.CPUPort,
 			P4Info: url + ".p4info.txtpb", Program: url + ".json", plan: s,
 		}
-		if d.o.BfRt { // a chip is the first of its switch
+		if d.o.BfRt { // a BfRt server has one switch, so its device number is 0
 			to.Address, to.BfRt, to.Device = "", address, 0
 			to.Schema, to.P4Name = url+".bf-rt.json", d.programs[role].name
 		}
@@ -60,7 +60,7 @@ func (d *served) bind() (page net.Listener, err error) {
 	}
 	for i, s := range d.r.planned.Switches {
 		if s.Pipeline.Manifest.Arch != manifest.V1Model {
-			continue // Thrift is the interface of simple_switch
+			continue // the Thrift interface is for simple_switch only
 		}
 		if d.at[i].Thrift, err = listen(s); err != nil {
 			return nil, err
@@ -119,7 +119,8 @@ func (d *served) start(page net.Listener) {
 	}
 }
 
-// next is the call of a controller that has finished a moment. It returns at the next one.
+// next handles the call of a controller that has finished a moment. It returns at
+// the next moment.
 func (d *served) next(w http.ResponseWriter, req *http.Request) {
 	name := cmp.Or(req.URL.Query().Get("name"), "1")
 	d.mu.Lock()
@@ -166,7 +167,7 @@ func (d *served) next(w http.ResponseWriter, req *http.Request) {
 	d.answer(w, ended)
 }
 
-// done is the call of a controller that leaves the switches as they are.
+// done handles the call of a controller that will make no more changes.
 func (d *served) done(w http.ResponseWriter, req *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -206,8 +207,8 @@ func (d *served) list(w http.ResponseWriter) {
 	}{d.r.Name(), d.o.Every.String(), d.at})
 }
 
-// topology answers with the topology in a form of p4-utils, with the addresses of the
-// servers.
+// topology returns the topology in the format of p4-utils, with the servers'
+// addresses.
 func (d *served) topology(w http.ResponseWriter, form func(*fabric.Topology, map[string]int) ([]byte, error)) {
 	topo, cpu := *d.r.topo, map[string]int{}
 	topo.Switches = slices.Clone(topo.Switches)

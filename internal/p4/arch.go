@@ -9,19 +9,18 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
-// Archs are the architectures that programs can be written for: the switch of
-// BMv2, Tofino 1 and Tofino 2.
+// Archs lists the supported architectures: BMv2's v1model, Tofino 1 and Tofino 2.
 var Archs = []string{"v1model", "tna", "t2na"}
 
-// targets are the macros that compilers for the architectures define.
+// targets maps each architecture to the macro that its compilers define.
 var targets = map[string]string{
 	"v1model": "__TARGET_BMV2__",
 	"tna":     "__TARGET_TOFINO__=1",
 	"t2na":    "__TARGET_TOFINO__=2",
 }
 
-// mainPackage returns the name of the package that main instantiates, nil if its
-// type is no name.
+// mainPackage returns the name of the package that main instantiates, or nil if
+// main's type is not a plain name.
 func mainPackage(main *syntax.InstDecl) *syntax.Name {
 	if s, ok := main.Type.(*syntax.SpecializedType); ok {
 		return s.Base
@@ -30,9 +29,9 @@ func mainPackage(main *syntax.InstDecl) *syntax.Name {
 	return name
 }
 
-// archOf returns the architecture of a program, which the package that it
-// instantiates as main decides. It returns "" if there is no main, or if the
-// package is the program's own.
+// archOf returns the architecture of a program, according to the package that main
+// instantiates. It returns "" if there is no main, or if the package is not one of
+// a known architecture.
 func archOf(file *syntax.File) string {
 	main := mainDecl(file)
 	if main == nil {
@@ -62,22 +61,24 @@ func archOf(file *syntax.File) string {
 	return ""
 }
 
-// supported lists the architectures for messages.
+// supported ends the messages about other architectures.
 const supported = "p4lb compiles programs for v1model, TNA and T2NA"
 
-// foreignFiles maps the files that programs for other architectures include to the
+// foreignFiles maps the include files of unsupported architectures to the
 // architecture's name.
 var foreignFiles = map[string]string{
 	"psa.p4": "PSA", "bmv2/psa.p4": "PSA", "dpdk/psa.p4": "PSA", "pna.p4": "PNA", "dpdk/pna.p4": "PNA", "tc/pna.p4": "PNA",
 	"ebpf_model.p4": "eBPF", "ubpf_model.p4": "uBPF", "xdp_model.p4": "XDP", "simple_sume_switch.p4": "SimpleSumeSwitch", "sume_switch.p4": "SimpleSumeSwitch",
 }
 
-// foreignPackages maps the packages of other architectures to the architecture's name.
+// foreignPackages maps the packages of unsupported architectures to the
+// architecture's name.
 var foreignPackages = map[string]string{
 	"PSA_Switch": "PSA", "PNA_NIC": "PNA", "ebpfFilter": "eBPF", "ubpf": "uBPF", "xdp": "XDP", "SimpleSumeSwitch": "SimpleSumeSwitch",
 }
 
-// absent explains why a file of another architecture cannot be included.
+// absent explains why an include file of an unsupported architecture does not
+// exist.
 func absent(name string) string {
 	if strings.HasPrefix(name, "tofino/") {
 		return "P4_14 for Tofino is not supported: " + supported
@@ -88,8 +89,8 @@ func absent(name string) string {
 	return ""
 }
 
-// foreign returns an error if the program's main is for none of Archs, and nil if
-// it is or if there is no main.
+// foreign returns an error if main is written for an unsupported architecture, and
+// nil if it is supported or if there is no main.
 func foreign(file *syntax.File) *syntax.Error {
 	main := mainDecl(file)
 	if main == nil || archOf(file) != "" {

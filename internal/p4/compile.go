@@ -1,12 +1,12 @@
 // Package p4 compiles P4_16 programs to BMv2 JSON and P4Info. It is the façade of
-// the compiler; the stages are packages syntax and types, then lower and describe.
+// the compiler; the stages are the packages syntax, types, lower and describe.
 //
-// Programs for Tofino (TNA, T2NA) are lowered too, to documents in the same terms,
-// which name their architecture. Package dataplane runs them; simple_switch and the
-// hardware do not. For Tofino itself, p4c compiles programs. Unsupported constructs
-// of TNA and T2NA are refused with their positions; docs/tofino.md lists them.
+// Programs for Tofino (TNA, T2NA) become BMv2 documents too, which name their
+// architecture. Package dataplane runs these documents; simple_switch and the
+// hardware do not. Use p4c to compile for the hardware. Unsupported constructs of
+// TNA and T2NA are errors with a position; docs/tofino.md lists them.
 //
-// The program and its includes are read from an fs.FS; nothing else is touched.
+// The program and its includes are read from an fs.FS; no other file is opened.
 // core.p4, v1model.p4, tna.p4 and t2na.p4 are built in.
 package p4
 
@@ -31,19 +31,19 @@ import (
 
 // Options tune a compilation; the zero value is good for most programs.
 type Options struct {
-	// IncludeDirs are folders of the program's file system that are searched,
-	// in order, for what #include names, before the built-in files.
+	// IncludeDirs are folders of the program's file system. They are searched for
+	// included files in order, before the built-in files.
 	IncludeDirs []string
-	// Defines are macros: NAME, which is 1, or NAME=VALUE.
+	// Defines are macros, written NAME (which defines it as 1) or NAME=VALUE.
 	Defines []string
-	// Arch is one of Archs. If it is empty, the program's includes decide.
+	// Arch is one of Archs. If it is empty, it follows from the program's includes.
 	Arch string
-	// Show turns a name in the file system into the one that messages show;
-	// nil leaves names alone.
+	// Show maps a name in the file system to the name that messages show; nil keeps
+	// the names.
 	Show func(name string) string
 }
 
-// A Program is a program that passed the checks, with the outputs made from it.
+// A Program is a checked program with the outputs that have been generated from it.
 type Program struct {
 	File *syntax.File
 	Info *types.Info
@@ -52,7 +52,8 @@ type Program struct {
 	Config *bmv2.Config     // nil before Lower
 	P4Info *configv1.P4Info // nil before Describe
 	Schema *bfrt.Schema     // nil before DescribeBfRt
-	// Entries are what tables start with; nil before DescribeEntries.
+	// Entries are the entries that the program gives its tables; nil before
+	// DescribeEntries.
 	Entries []describe.Entry
 
 	Warnings syntax.Errors
@@ -73,14 +74,14 @@ func Compile(fsys fs.FS, name string, opts Options) (*Program, error) {
 	return p, nil
 }
 
-// CompileText compiles a program that is one text in memory, as Compile does a
-// file. Name is what messages and the document call it, a path as fs.FS has them.
+// CompileText compiles a program that is in memory. Name is its path, as fs.FS
+// writes paths, for messages and for the document.
 func CompileText(name string, text []byte, opts Options) (*Program, error) {
 	return Compile(syntax.OneFile(name, text), name, opts)
 }
 
-// Check reads and checks the named program, for whatever architecture it is
-// written. The error, if any, is a syntax.Errors.
+// Check reads and checks the named program, which may be written for any
+// architecture. The error, if any, is a syntax.Errors.
 func Check(fsys fs.FS, name string, opts Options) (*Program, error) {
 	file, arch, errs := parse(fsys, name, opts)
 	if file == nil {
@@ -104,8 +105,8 @@ func Check(fsys fs.FS, name string, opts Options) (*Program, error) {
 	return &Program{File: file, Info: info, Arch: arch, Warnings: errs}, nil
 }
 
-// parse reads a program and finds its architecture. The macros that the program
-// expects depend on the architecture, so parse may read it twice.
+// parse reads a program and finds its architecture. It may read the program twice,
+// because the predefined macros depend on the architecture.
 func parse(fsys fs.FS, name string, opts Options) (*syntax.File, string, syntax.Errors) {
 	arch := cmp.Or(opts.Arch, Archs[0])
 	file, errs := parseFor(fsys, name, opts, arch)
@@ -122,8 +123,8 @@ func parse(fsys fs.FS, name string, opts Options) (*syntax.File, string, syntax.
 	return file, is, errs
 }
 
-// defines returns the macros of a compilation: the target's, as in p4c, and the
-// macros of the options. An option replaces the target's macro.
+// defines returns the macros of a compilation: those that p4c defines for the
+// target, then the options. An option overrides a target's macro.
 func defines(arch string, opts []string) []string {
 	name := func(define string) string { n, _, _ := strings.Cut(define, "="); return n }
 	target := targets[arch]
@@ -143,8 +144,8 @@ func parseFor(fsys fs.FS, name string, opts Options, arch string) (*syntax.File,
 	})
 }
 
-// Main is the name of the package that the program instantiates as main, ""
-// where it has none.
+// Main is the name of the package that the program instantiates as main, or "" if
+// it has no main.
 func (p *Program) Main() string {
 	main := p.Info.Top["main"]
 	if main == nil || main.Kind != types.InstObj {
@@ -156,8 +157,8 @@ func (p *Program) Main() string {
 	return ""
 }
 
-// WantArch returns an error, a syntax.Errors, if the program is for an architecture
-// that is none of Archs. A program without a main is for all of them.
+// WantArch returns an error, a syntax.Errors, if the program is written for an
+// architecture that is not in Archs. A program without a main passes.
 func (p *Program) WantArch() error {
 	if e := foreign(p.File); e != nil {
 		return syntax.Errors{e}
@@ -165,8 +166,8 @@ func (p *Program) WantArch() error {
 	return nil
 }
 
-// Lower makes Config. The error, if any, is a syntax.Errors; valid P4_16 that cannot
-// be lowered is "not supported".
+// Lower sets Config. The error, if any, is a syntax.Errors; it is "not supported"
+// for valid P4_16 that BMv2 JSON cannot express.
 func (p *Program) Lower() error {
 	if p.Main() == "" {
 		return syntax.Errors{{Msg: p.File.Name + " has no main, there is nothing to run", Class: syntax.NoMain}}
@@ -182,8 +183,8 @@ func (p *Program) Lower() error {
 	return nil
 }
 
-// Describe makes P4Info, which is possible for programs that Lower does not
-// support too. The error, if any, is a syntax.Errors.
+// Describe sets P4Info. It also works for programs that Lower does not support. The
+// error, if any, is a syntax.Errors.
 func (p *Program) Describe() error {
 	info, errs := describe.P4Info(p.File, p.Info, p.Arch)
 	if err := p.add(errs); err != nil {
@@ -193,8 +194,9 @@ func (p *Program) Describe() error {
 	return nil
 }
 
-// DescribeBfRt makes the schema that Intel's SDE has of a program for Tofino. The
-// error, if any, is a syntax.Errors; it warns of what Describe warns of.
+// DescribeBfRt sets Schema, the schema that Intel's SDE has of a program for
+// Tofino. The error, if any, is a syntax.Errors. It does not repeat the warnings of
+// Describe.
 func (p *Program) DescribeBfRt() error {
 	schema, errs := describe.BfRt(p.File, p.Info, p.Arch)
 	if schema == nil {
@@ -204,8 +206,8 @@ func (p *Program) DescribeBfRt() error {
 	return nil
 }
 
-// DescribeEntries makes the entries that the program's tables start with. The error, if
-// any, is a syntax.Errors; it warns of what Describe warns of.
+// DescribeEntries sets Entries. The error, if any, is a syntax.Errors. It does not
+// repeat the warnings of Describe.
 func (p *Program) DescribeEntries() error {
 	list, errs := describe.Entries(p.File, p.Info, p.Arch)
 	if errs.Err() != nil {
@@ -215,7 +217,8 @@ func (p *Program) DescribeEntries() error {
 	return nil
 }
 
-// add keeps the warnings of a stage; errors come back with all warnings so far.
+// add stores the warnings of a stage. If there are errors, it returns them with all
+// warnings so far.
 func (p *Program) add(errs syntax.Errors) error {
 	all := slices.Concat(p.Warnings, errs).Clean()
 	if err := all.Err(); err != nil {
@@ -225,11 +228,11 @@ func (p *Program) add(errs syntax.Errors) error {
 	return nil
 }
 
-// JSON is the Config as a document, which simple_switch loads if the program is
+// JSON returns the Config as a document. simple_switch loads it if the program is
 // for v1model.
 func (p *Program) JSON() []byte {
 	var b bytes.Buffer
-	p.Config.Write(&b) // a buffer takes everything
+	p.Config.Write(&b) // a bytes.Buffer never fails
 	return b.Bytes()
 }
 

@@ -15,17 +15,17 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/own"
 )
 
-// Files are the user's folder: programs with their manifests, and in the folder
+// Files is the user's folder. It contains programs with their manifests, and in
 // blocksFolder blocks with their rows.
 type Files []NamedText
 
-// blocksFolder has the user's blocks and rows, as docs/blocks.md describes them.
+// blocksFolder is the folder of the user's blocks and rows (docs/blocks.md).
 const blocksFolder = "mine"
 
 // Limits of Files.
 const (
 	maxFiles = 64
-	maxTexts = 2 << 20 // bytes of all files
+	maxTexts = 2 << 20 // total bytes of all files
 )
 
 // folder returns the files as a file system.
@@ -61,7 +61,7 @@ func (f Files) folder() (fs.FS, error) {
 	return zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
 }
 
-// read reads a file that an experiment names.
+// read returns a file that an experiment names.
 func (f Files) read(name string) ([]byte, error) {
 	for _, file := range f {
 		if file.Name == path.Clean(name) {
@@ -71,7 +71,7 @@ func (f Files) read(name string) ([]byte, error) {
 	return nil, fs.ErrNotExist
 }
 
-// hasBlocks reports whether there are blocks of the user.
+// hasBlocks reports whether the folder contains blocks.
 func (f Files) hasBlocks() bool {
 	for _, file := range f {
 		if strings.HasPrefix(file.Name, blocksFolder+"/") {
@@ -81,7 +81,8 @@ func (f Files) hasBlocks() bool {
 	return false
 }
 
-// library is the catalogue with the schemes of the files. Experiments add the blocks.
+// library returns the catalogue with the schemes in the files. Blocks are added
+// only for experiments.
 func (f Files) library() (*scheme.Library, error) {
 	files, err := f.folder()
 	if err != nil {
@@ -98,7 +99,7 @@ func (f Files) library() (*scheme.Library, error) {
 	}, nil
 }
 
-// withBlocks is the library with the user's blocks.
+// withBlocks returns the library with the user's blocks.
 func (f Files) withBlocks() (*scheme.Library, error) {
 	l, err := f.library()
 	if err != nil || !f.hasBlocks() {
@@ -108,10 +109,10 @@ func (f Files) withBlocks() (*scheme.Library, error) {
 	return l, fileErrors(err)
 }
 
-// place matches the place of an error in a file.
+// place matches the position in a file at the start of an error.
 var place = regexp.MustCompile(`^([\w./-]+\.(?:tmpl|yaml|yml|json|p4)):(\d+):(?:(\d+):)? ?(.*)$`)
 
-// fileErrors is an error with its messages by file and line.
+// fileErrors splits an error into messages with file and line.
 func fileErrors(err error) error {
 	if err == nil {
 		return nil
@@ -126,7 +127,7 @@ func fileErrors(err error) error {
 			e.Messages = append(e.Messages, Message{Text: line})
 			continue
 		}
-		n, _ := strconv.Atoi(m[2]) // digits
+		n, _ := strconv.Atoi(m[2]) // matched as digits
 		col, _ := strconv.Atoi(m[3])
 		e.Messages = append(e.Messages, Message{File: m[1], Line: n, Col: max(col, 1), Text: m[4]})
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/p4lb/p4lb/internal/provenance"
 )
 
-// A Listing has what the controls of the page offer.
+// A Listing holds the choices that the page's controls offer.
 type Listing struct {
 	Version     string          `json:"version"`
 	Rows        []codegen.Row   `json:"rows"`
@@ -34,7 +34,7 @@ type Listing struct {
 	Orders      []string        `json:"orders"`
 }
 
-// An Example is a program of p4lb's examples with its test.
+// An Example is one of p4lb's example programs, with its test.
 type Example struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
@@ -49,7 +49,7 @@ type Experiment struct {
 	YAML  string `json:"yaml"`
 }
 
-// A Topology is a preset.
+// A Topology is a preset topology.
 type Topology struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
@@ -69,7 +69,7 @@ func list() *Listing {
 	return l
 }
 
-// programs lists the examples with a program and a test.
+// programs lists the example programs that have a test.
 func programs() []Example {
 	names, _ := fs.Glob(examples.FS, "*.p4") // the pattern is valid
 	var list []Example
@@ -79,13 +79,13 @@ func programs() []Example {
 			continue
 		}
 		short := strings.TrimSuffix(name, ".p4")
-		test, _ := examples.FS.ReadFile(short + ".stf") // may have none
+		test, _ := examples.FS.ReadFile(short + ".stf") // an example may have no test
 		list = append(list, Example{short, firstComment(string(text)), string(text), string(test)})
 	}
 	return list
 }
 
-// firstComment returns the sentences at the beginning of a program.
+// firstComment returns the comment at the beginning of a program.
 func firstComment(text string) string {
 	var list []string
 	for line := range strings.Lines(text) {
@@ -101,7 +101,7 @@ func firstComment(text string) string {
 	return strings.Join(list, " ")
 }
 
-// experiments lists the examples and the experiments of the papers.
+// experiments lists the example experiments and the experiments from papers.
 func experiments() []Experiment {
 	list := []Experiment{
 		{"quick", "QALL and ECMP in a small fabric: the first answer in seconds", quickExperiment},
@@ -131,13 +131,13 @@ func about(text string) string {
 	return ""
 }
 
-// quickTopology and fatTree are small networks.
+// quickTopology and fatTree are small topologies.
 const (
 	quickTopology = "{leaf-spine: {leaves: 2, spines: 4, hosts: 4, rate: 400M, host-rate: 1G, delay: 10us, host-delay: 10us, queue: 64}}"
 	fatTree       = "{fat-tree: {k: 4, rate: 400M, host-rate: 400M, delay: 10us, host-delay: 10us, queue: 64}}"
 )
 
-// quickExperiment is the default of the page.
+// quickExperiment is the page's initial experiment.
 const quickExperiment = `name: playground
 topology: ` + quickTopology + `
 schemes: [qall-poly3, ecmp]

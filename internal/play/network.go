@@ -20,25 +20,25 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// An experimentForm holds the controls of the view of networks.
+// An experimentForm holds the inputs of the network view.
 type experimentForm struct {
-	Topology   string          `json:"topology"` // a preset; "" stands for the following sizes
+	Topology   string          `json:"topology"` // a preset; if "", the sizes below apply
 	Leaves     int             `json:"leaves"`
 	Spines     int             `json:"spines"`
-	Hosts      int             `json:"hosts"` // of a leaf
-	Rate       string          `json:"rate"`  // of a link of the fabric
+	Hosts      int             `json:"hosts"` // hosts of a leaf
+	Rate       string          `json:"rate"`  // rate of a link in the fabric
 	HostRate   string          `json:"hostRate"`
 	Schemes    []string        `json:"schemes"`
 	Workload   string          `json:"workload"`
 	Pattern    string          `json:"pattern"`
-	Cut        string          `json:"cut"` // the largest flow, "" for the default
+	Cut        string          `json:"cut"` // the largest flow; "" means the default
 	Load       float64         `json:"load"`
 	Transport  string          `json:"transport"`
 	Seeds      int             `json:"seeds"`
 	Duration   string          `json:"duration"`
-	Engine     string          `json:"engine"` // "" stands for p4
+	Engine     string          `json:"engine"` // "" means p4
 	Failure    *failureForm    `json:"failure"`
-	Collective *collectiveForm `json:"collective"` // in place of the workload
+	Collective *collectiveForm `json:"collective"` // replaces the workload if set
 }
 
 // A failureForm takes a link down for a time.
@@ -56,15 +56,16 @@ type collectiveForm struct {
 	Order  string `json:"order"`
 }
 
-// A composed experiment is the file of a form and the command that runs it.
+// A composed experiment is the file made from a form, with the command that runs
+// it.
 type composed struct {
 	YAML    string `json:"yaml"`
 	Command string `json:"command"`
-	// Flags is the command without a file, "" if flags cannot express the form.
+	// Flags is the command without a file, or "" if flags cannot express the form.
 	Flags string `json:"flags"`
 }
 
-// runCommand runs a file of the playground.
+// runCommand is the command that runs the playground's file.
 const runCommand = "p4lb lab run playground.yaml"
 
 func compose(_ context.Context, f experimentForm, _ Progress) (*composed, error) {
@@ -111,7 +112,7 @@ func compose(_ context.Context, f experimentForm, _ Progress) (*composed, error)
 	return &composed{b.String(), runCommand, f.flags()}, nil
 }
 
-// flags is the form as flags of p4lb lab.
+// flags returns the form as flags of p4lb lab.
 func (f *experimentForm) flags() string {
 	if f.Topology == "" || f.Failure != nil || f.Collective != nil || len(f.Schemes) == 0 {
 		return ""
@@ -133,7 +134,7 @@ func (f *experimentForm) flags() string {
 	return plain.Shell(words)
 }
 
-// scalar writes a text as a YAML scalar, in quotes unless it is a plain word.
+// scalar formats a text as a YAML scalar, quoted unless it is a plain word.
 func scalar(text string) string {
 	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && !strings.ContainsRune("-.+_", r)
@@ -143,13 +144,13 @@ func scalar(text string) string {
 	return strconv.Quote(text)
 }
 
-// A RunRequest is an experiment to run.
+// A RunRequest is a request to run an experiment.
 type RunRequest struct {
 	YAML  string `json:"yaml"`
-	Files Files  `json:"files"` // which the experiment may name
+	Files Files  `json:"files"` // files that the experiment may name
 }
 
-// A runProgress is a message while an experiment runs.
+// A runProgress is a progress message during an experiment.
 type runProgress struct {
 	Done int    `json:"done"`
 	Of   int    `json:"of"`
@@ -160,16 +161,16 @@ type runProgress struct {
 type RunResult struct {
 	Name       string      `json:"name"`
 	Table      [][]string  `json:"table"`
-	About      []string    `json:"about"` // the definition of each column
+	About      []string    `json:"about"` // the description of each column
 	Conclusion []string    `json:"conclusion"`
 	Warnings   []string    `json:"warnings"`
 	Figures    []Figure    `json:"figures"`
-	Report     string      `json:"report"` // report.html
+	Report     string      `json:"report"` // the contents of report.html
 	Network    *Network    `json:"network"`
 	Loads      []LinkLoads `json:"loads"`
 	Command    string      `json:"command"`
 	Seconds    float64     `json:"seconds"`
-	Hops       int64       `json:"hops"` // packets that switches took in
+	Hops       int64       `json:"hops"` // packets received by switches
 }
 
 // A Figure is a figure of the report.
@@ -177,24 +178,24 @@ type Figure struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	About string `json:"about"`
-	Wide  bool   `json:"wide"` // as wide as the page
+	Wide  bool   `json:"wide"` // draw it as wide as the page
 	SVG   string `json:"svg"`
 }
 
-// A Network is the topology of the first case.
+// A Network is the topology of the first case, for drawing.
 type Network struct {
 	Nodes []Node `json:"nodes"`
 	Links []Link `json:"links"`
 }
 
-// A Node is a switch, or a host in tier 0.
+// A Node is a switch, or a host if its tier is 0.
 type Node struct {
 	Name string `json:"name"`
 	Tier int    `json:"tier"`
-	At   string `json:"at,omitempty"` // the switch of a host
+	At   string `json:"at,omitempty"` // for a host, its switch
 }
 
-// A Link has a name for each direction, as LinkLoads use it.
+// A Link has a name for each direction; LinkLoads uses these names.
 type Link struct {
 	A    string `json:"a"`
 	B    string `json:"b"`
@@ -203,7 +204,7 @@ type Link struct {
 	Rate string `json:"rate"`
 }
 
-// LinkLoads are the loads of the links between switches over virtual time, of the
+// LinkLoads are the loads of the links between switches over virtual time, for the
 // first seed of a row.
 type LinkLoads struct {
 	Row   string             `json:"row"`
@@ -211,17 +212,17 @@ type LinkLoads struct {
 	Links map[string]*Series `json:"links"`
 }
 
-// A Series has a value for each time.
+// A Series has one value for each time.
 type Series struct {
-	Use   []float64 `json:"use"`   // 0 to 1
-	Queue []int     `json:"queue"` // packets
+	Use   []float64 `json:"use"`   // utilisation, 0 to 1
+	Queue []int     `json:"queue"` // in packets
 }
 
 // Limits of an experiment in the playground.
 const (
 	maxYAML   = 256 << 10
-	maxEvents = 3e8       // of one run: about ten minutes in a browser
-	maxBytes  = 350 << 20 // of memory
+	maxEvents = 3e8       // events of one run: about ten minutes in a browser
+	maxBytes  = 350 << 20 // memory of one run
 	maxNodes  = 10_000    // hosts and switches
 	maxRuns   = 1000
 )
@@ -247,7 +248,7 @@ func run(ctx context.Context, r RunRequest, progress Progress) (*RunResult, erro
 		Read: r.Files.read, Links: c.links, Limits: lab.Limits{Events: maxEvents, Bytes: maxBytes, Nodes: maxNodes},
 		Progress: func(p lab.Progress) {
 			progress(runProgress{p.Done, p.Of, p.Name})
-			runtime.Gosched() // a browser has one thread
+			runtime.Gosched() // a browser has only one thread
 		},
 	}
 	compared, err := runner.Run(ctx, x)
@@ -287,7 +288,8 @@ func run(ctx context.Context, r RunRequest, progress Progress) (*RunResult, erro
 	return out, err
 }
 
-// experimentError is an error of an experiment with its line apart.
+// experimentError returns an error of an experiment with its line in a separate
+// field.
 func experimentError(err error) error {
 	if f, ok := errors.AsType[*spec.FileError](err); ok {
 		return &Error{Message: strings.TrimPrefix(f.Error(), "playground.yaml:"), Line: f.Line}
@@ -295,7 +297,7 @@ func experimentError(err error) error {
 	return err
 }
 
-// networkOf describes a topology for drawing.
+// networkOf returns a topology for drawing.
 func networkOf(t *fabric.Topology) *Network {
 	if t == nil {
 		return nil
@@ -319,7 +321,7 @@ func networkOf(t *fabric.Topology) *Network {
 	return n
 }
 
-// A collector keeps the links of the first seed of each row.
+// A collector stores the link samples of the first seed of each row.
 type collector struct {
 	rows []*collected
 }
@@ -329,7 +331,7 @@ type collected struct {
 	text bytes.Buffer
 }
 
-// maxLinkText limits the samples of a row in bytes.
+// maxLinkText bounds the link samples of a row in bytes.
 const maxLinkText = 16 << 20
 
 func (c *collector) links(j *lab.Job) io.Writer {
@@ -345,7 +347,7 @@ func (c *collector) links(j *lab.Job) io.Writer {
 	return limited{&kept.text}
 }
 
-// limited drops rows beyond maxLinkText.
+// A limited is a writer that discards everything beyond maxLinkText.
 type limited struct{ to *bytes.Buffer }
 
 func (l limited) Write(b []byte) (int, error) {
@@ -355,7 +357,7 @@ func (l limited) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// loads reads the samples.
+// loads parses the collected samples.
 func (c *collector) loads() ([]LinkLoads, error) {
 	list := []LinkLoads{}
 	for _, row := range c.rows {
@@ -371,7 +373,7 @@ func (c *collector) loads() ([]LinkLoads, error) {
 				break
 			}
 			if err != nil || len(fields) < 7 {
-				break // the rest was dropped
+				break // the last line is incomplete
 			}
 			at, err1 := strconv.ParseFloat(fields[0], 64)
 			use, err2 := strconv.ParseFloat(fields[4], 64)
@@ -399,7 +401,7 @@ func (c *collector) loads() ([]LinkLoads, error) {
 	return list, nil
 }
 
-// fill adds zeros up to a length: an idle link has no sample.
+// fill pads a series with zeros, because idle links have no samples.
 func (s *Series) fill(n int) {
 	for len(s.Use) < n {
 		s.Use, s.Queue = append(s.Use, 0), append(s.Queue, 0)

@@ -16,42 +16,42 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// A packetsRequest sends packets through a program. The test has the form of p4lb
-// test: entries, then packets.
+// A packetsRequest is a request to send packets through a program. The test has the
+// format of p4lb test: entries, then packets.
 type packetsRequest struct {
 	Source
 	Test string `json:"test"`
 }
 
-// A walk is what happened to the packets, step by step.
+// A walk is the step-by-step record of the packets.
 type walk struct {
 	Steps     []Step     `json:"steps"`
-	Cut       bool       `json:"cut"` // steps after the last one are left out
+	Cut       bool       `json:"cut"` // Cut is set if later steps were omitted.
 	Registers []register `json:"registers"`
-	// Test is the test with the packets that left as expectations.
+	// Test is the test with the output packets as expectations.
 	Test string `json:"test"`
 	// Failures are differences from the expectations of the request.
 	Failures []string  `json:"failures"`
-	Messages []Message `json:"messages"` // of the compiler; there are no steps then
+	Messages []Message `json:"messages"` // messages of the compiler; if there are errors, there are no steps
 	Sent     int       `json:"sent"`
 	Received int       `json:"received"`
 }
 
-// A Step is an event of a packet with the changes that it made.
+// A Step is an event of a packet, with the changes that it caused.
 type Step struct {
-	Line   int    `json:"line"`   // of the test
-	Packet uint64 `json:"packet"` // a clone has a number of its own
+	Line   int    `json:"line"`   // line of the test
+	Packet uint64 `json:"packet"` // number of the packet; a clone has its own
 	Kind   string `json:"kind"`
 	Name   string `json:"name,omitempty"`
 	Detail string `json:"detail,omitempty"`
 	Source int    `json:"source,omitempty"` // line of the program
-	Data   string `json:"data,omitempty"`   // bytes of packets that enter and leave
-	// Changes are made by the step: to fields of the packet and to registers.
+	Data   string `json:"data,omitempty"`   // bytes of a packet that enters or leaves
+	// Changes are the changes to packet fields and registers in this step.
 	Changes []change `json:"changes,omitempty"`
 }
 
-// A change is a value before and after a step. A header that appears or disappears has
-// no value before or after.
+// A change is a value before and after a step. If a header appears, the value
+// before is empty; if it disappears, the value after is.
 type change struct {
 	What   string `json:"what"`
 	Before string `json:"before"`
@@ -69,8 +69,8 @@ type register struct {
 const (
 	maxSteps   = 4000
 	maxPackets = 256
-	maxChanges = 200 // of a step
-	// maxWatched is the number of words of registers that are compared at each step.
+	maxChanges = 200 // changes of one step
+	// maxWatched bounds the register words that are compared at each step.
 	maxWatched = 1 << 18
 )
 
@@ -108,7 +108,7 @@ func packets(ctx context.Context, r packetsRequest, _ Progress) (*walk, error) {
 	return w, w.follow(compiled.Config, script, r.Test)
 }
 
-// testError is an error of a test with its line apart.
+// testError returns an error of a test with its line in a separate field.
 func testError(err error) error {
 	e := &Error{Message: strings.TrimPrefix(err.Error(), "test:")}
 	if n, _ := fmt.Sscanf(err.Error(), "test:%d:", &e.Line); n == 1 {
@@ -155,13 +155,13 @@ type follower struct {
 	sw     *dataplane.Switch
 
 	line   int
-	fields map[uint64]map[string]string // of each packet at its last event
-	last   map[uint64]int               // the last step of each packet
-	newest int                          // the last step
+	fields map[uint64]map[string]string // fields of each packet at its last event
+	last   map[uint64]int               // index of the last step of each packet
+	newest int                          // index of the last step
 
 	registers []watched
-	outputs   map[int][]output // by the line of the packet that they follow
-	packet    int              // the line of the last packet
+	outputs   map[int][]output // by the line of the input packet
+	packet    int              // line of the last input packet
 	left      int
 }
 
@@ -188,7 +188,7 @@ func (f *follower) watch() {
 	}
 }
 
-// Line begins a statement of the test.
+// Line is called at the start of each statement of the test.
 func (f *follower) Line(number int, op string) {
 	f.line = number
 	if op == "packet" {
@@ -201,14 +201,14 @@ func (f *follower) Line(number int, op string) {
 	f.settleRegisters()
 }
 
-// Left records a packet that left.
+// Left records an output packet.
 func (f *follower) Left(port uint32, data []byte) {
 	f.left++
 	f.outputs[f.packet] = append(f.outputs[f.packet], output{port, bytes.Clone(data)})
 	f.add(Step{Line: f.packet, Kind: "output", Name: fmt.Sprintf("port %d", port), Data: hex.EncodeToString(data)})
 }
 
-// add adds a step and returns its index, -1 if there are too many.
+// add adds a step and returns its index, or -1 if the limit is reached.
 func (f *follower) add(s Step) int {
 	if len(f.walk.Steps) >= maxSteps {
 		f.walk.Cut = true
@@ -219,8 +219,8 @@ func (f *follower) add(s Step) int {
 	return f.newest
 }
 
-// event records an event. It is called before the program acts, so the changes since
-// the previous event of the packet belong to that event.
+// event records an event. It is called before the program executes the event's
+// step. So changes since the packet's previous event belong to that previous event.
 func (f *follower) event(e dataplane.Event) {
 	f.settleRegisters()
 	f.settleFields(e)
@@ -248,7 +248,7 @@ func (f *follower) event(e dataplane.Event) {
 	}
 }
 
-// settleFields gives the changes of fields to the previous event of the packet.
+// settleFields assigns changes of fields to the packet's previous event.
 func (f *follower) settleFields(e dataplane.Event) {
 	now := map[string]string{}
 	var order []string
@@ -275,7 +275,7 @@ func (f *follower) settleFields(e dataplane.Event) {
 	}
 }
 
-// settleRegisters gives the changes of registers to the latest step.
+// settleRegisters assigns changes of registers to the latest step.
 func (f *follower) settleRegisters() {
 	for k := range f.registers {
 		r := &f.registers[k]
@@ -301,7 +301,7 @@ func (f *follower) change(step int, c change) {
 	}
 }
 
-// wide returns the number in words, the least significant first.
+// wide converts words to a number; the first word is the least significant.
 func wide(words []uint64) *big.Int {
 	v := new(big.Int)
 	for i := len(words) - 1; i >= 0; i-- {
@@ -325,8 +325,8 @@ func show(v *big.Int, width int) string {
 	return v.String()
 }
 
-// test returns the test with the packets that left as its only expectations. Packets
-// that follow each other share their expectations, as in p4lb test.
+// test returns the test with the output packets as its only expectations.
+// Consecutive input packets share their expectations, as in p4lb test.
 func (f *follower) test(text string) string {
 	var b strings.Builder
 	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {

@@ -3,9 +3,9 @@
 // are JSON. A browser runs the package as WebAssembly in a web worker, and p4lb play
 // serves it over HTTP.
 //
-// All results come from the functions behind the verbs of p4lb, so that they have the
-// same bytes. The engine opens no files and no connections, and limits the work of a
-// request.
+// The package calls the same functions as p4lb's verbs, so results are
+// byte-identical. The engine opens no files and no connections, and limits the work
+// of a request.
 package play
 
 import (
@@ -23,14 +23,14 @@ import (
 // maxRequest limits a request in bytes.
 const maxRequest = 8 << 20
 
-// A Progress is called with messages about a request that takes long. The engine calls
-// it from one goroutine at a time.
+// A Progress receives messages about a long request. The engine calls it from one
+// goroutine at a time.
 type Progress func(message any)
 
-// An Error is the answer to a request that cannot be answered.
+// An Error is the answer to a request that failed.
 type Error struct {
 	Message string `json:"error"`
-	// Line is the line of the text of the request, 0 if there is none.
+	// Line is the line of the request's text, or 0 if unknown.
 	Line int `json:"line,omitempty"`
 	// Messages are errors in the files of the request.
 	Messages []Message `json:"messages,omitempty"`
@@ -38,7 +38,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// calls lists the requests by name.
+// calls maps the names of requests to functions.
 var calls = map[string]func(ctx context.Context, request []byte, p Progress) (any, error){
 	"list":     call(func(context.Context, struct{}, Progress) (*Listing, error) { return list(), nil }),
 	"scheme":   call(describeScheme),
@@ -56,8 +56,9 @@ var calls = map[string]func(ctx context.Context, request []byte, p Progress) (an
 	"run":      call(run),
 }
 
-// Call answers a request by name. The answer is always JSON; for a request that fails
-// it is an Error. A panic is an answer too, so that the page stays alive.
+// Call answers the request with the given name. The answer is always JSON; if the
+// request fails, it is an Error. Call turns panics into Errors, so that the page
+// keeps working.
 func Call(ctx context.Context, name string, request []byte, p Progress) (answer []byte) {
 	defer func() {
 		if bad := recover(); bad != nil {
@@ -86,7 +87,7 @@ func Call(ctx context.Context, name string, request []byte, p Progress) (answer 
 	return encode(out)
 }
 
-// call adds the coding of JSON to a function.
+// call wraps a function with JSON decoding and encoding.
 func call[Q, A any](do func(context.Context, Q, Progress) (A, error)) func(context.Context, []byte, Progress) (any, error) {
 	return func(ctx context.Context, request []byte, p Progress) (any, error) {
 		var q Q

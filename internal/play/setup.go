@@ -17,8 +17,9 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// A Setup is a test to begin with: the entries that the controller gives leaf l1 of
-// the preset leaf-spine, and packets of several flows between its leaves.
+// A Setup is an initial test. It contains the entries that the controller writes to
+// leaf l1 of the preset leaf-spine, and packets of several flows between its
+// leaves.
 type Setup struct {
 	Test  string `json:"test"`
 	Ports []Port `json:"ports"`
@@ -114,7 +115,7 @@ func writeEntry(b *strings.Builder, e plan.Entry) {
 func matchText(m plan.Match) string {
 	v := number(m.Upper, m.Value)
 	if digits := (m.Width + 3) / 4; m.Upper == 0 && m.Width <= 64 {
-		v = fmt.Sprintf("0x%0*x", digits, m.Value) // the digits of a prefix are its length
+		v = fmt.Sprintf("0x%0*x", digits, m.Value) // the number of hexadecimal digits gives the prefix length
 	}
 	switch {
 	case m.Any:
@@ -174,11 +175,11 @@ type form struct {
 	Protocol string `json:"protocol"` // tcp or udp
 	SrcPort  int    `json:"srcPort"`
 	DstPort  int    `json:"dstPort"`
-	TTL      int    `json:"ttl"`     // 0 stands for 64
+	TTL      int    `json:"ttl"`     // 0 means 64
 	Payload  int    `json:"payload"` // bytes
 }
 
-// line is the packet as a statement of a test.
+// line returns the packet as a statement of a test.
 func (f *form) line() (string, error) {
 	data, err := f.bytes()
 	if err != nil {
@@ -187,7 +188,7 @@ func (f *form) line() (string, error) {
 	return fmt.Sprintf("packet %d %s", f.Port, strings.ToUpper(hex.EncodeToString(data))), nil
 }
 
-// bytes builds the packet with its checksums.
+// bytes returns the packet with its checksums.
 func (f *form) bytes() ([]byte, error) {
 	src, err := netip.ParseAddr(f.Src)
 	if err != nil || !src.Is4() {
@@ -252,18 +253,18 @@ func parseMAC(text string) ([]byte, error) {
 	return b, nil
 }
 
-// A captureRequest turns a packet of a form, or a capture file, into statements of a
-// test.
+// A captureRequest is a request to convert a packet of a form, or a capture file,
+// to statements of a test.
 type captureRequest struct {
 	Form *form  `json:"form"`
 	Pcap []byte `json:"pcap"` // in base64
-	Port int    `json:"port"` // of the packets of the capture
+	Port int    `json:"port"` // input port of the capture's packets
 }
 
-// A capture has a line for each packet.
+// A capture holds one statement for each packet.
 type capture struct {
 	Lines []string `json:"lines"`
-	Cut   bool     `json:"cut"` // more packets are left out
+	Cut   bool     `json:"cut"` // later packets were omitted
 }
 
 func readCapture(_ context.Context, r captureRequest, _ Progress) (*capture, error) {

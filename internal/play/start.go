@@ -16,14 +16,14 @@ import (
 	"github.com/p4lb/p4lb/templates"
 )
 
-// An OwnScheme is a scheme of the examples with all its files.
+// An OwnScheme is an example of a user's scheme with all its files.
 type OwnScheme struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
 	Files Files  `json:"files"`
 }
 
-// ownSchemes lists the examples of schemes, and the folder that p4lb new makes.
+// ownSchemes lists the example schemes, and the folder that p4lb new creates.
 func ownSchemes() []OwnScheme {
 	var list []OwnScheme
 	if files, err := own.Scaffold("mine"); err == nil {
@@ -33,7 +33,7 @@ func ownSchemes() []OwnScheme {
 		}
 		list = append(list, s)
 	}
-	folders, _ := fs.ReadDir(examples.FS, "own") // it is embedded
+	folders, _ := fs.ReadDir(examples.FS, "own") // embedded files cannot fail
 	for _, dir := range folders {
 		s := OwnScheme{Name: dir.Name()}
 		names, _ := fs.Glob(examples.FS, "own/"+dir.Name()+"/*") // the pattern is valid
@@ -58,16 +58,16 @@ type blockRequest struct {
 	Name string `json:"name"`
 }
 
-// A blockStart is a copy of a block to change, with a row that uses it.
+// A blockStart is a copy of a block for editing, with a row that uses it.
 type blockStart struct {
 	Files  Files  `json:"files"`
-	Scheme string `json:"scheme"` // with the copy
-	Base   string `json:"base"`   // the same with the catalogue's block
+	Scheme string `json:"scheme"` // the scheme with the copy
+	Base   string `json:"base"`   // the same scheme with the original block
 	About  string `json:"about"`
 }
 
-// copyBlock copies a block of the catalogue into the user's folder. The copy has a name
-// of its own, and refers to the parameters that the catalogue declares.
+// copyBlock copies a block of the catalogue to the user's folder. The copy has its
+// own name, and refers to the parameters that the catalogue declares.
 func copyBlock(_ context.Context, r blockRequest, _ Progress) (*blockStart, error) {
 	list := codegen.Standard().Blocks()
 	i := slices.IndexFunc(list, func(b codegen.Block) bool { return b.Kind == r.Kind && b.Name == r.Name })
@@ -77,7 +77,7 @@ func copyBlock(_ context.Context, r blockRequest, _ Progress) (*blockStart, erro
 	var first error
 	rows := codegen.Standard().Rows()
 	if guarded, err := codegen.Lookup("ecmp+" + r.Name); err == nil {
-		rows = append(rows, guarded) // not all guards have rows in the catalogue
+		rows = append(rows, guarded) // some guards have no row in the catalogue
 	}
 	for _, row := range rows {
 		if !has(row, list[i]) {
@@ -96,19 +96,19 @@ func copyBlock(_ context.Context, r blockRequest, _ Progress) (*blockStart, erro
 	return nil, cmp.Or(first, fmt.Errorf("no scheme of the catalogue uses the block %s %s", r.Kind, r.Name))
 }
 
-// has reports whether a row has a block.
+// has reports whether a row uses a block.
 func has(r codegen.Row, b codegen.Block) bool {
 	return b.Name == cmp.Or(map[string]string{"granularity": r.Granularity, "signal": r.Signal, "choice": r.Choice, "guard": r.Guard}[b.Kind], "none")
 }
 
-// copyInto copies a block, and a row with the copy in place of the original.
+// copyInto copies a block, and a row with the copy instead of the original.
 func copyInto(r codegen.Block, row codegen.Row) *blockStart {
 	mine := "my-" + r.Name
 	out := &blockStart{Base: row.Name, About: "A copy of the block " + r.Kind + " " + r.Name + ": " + r.About + "."}
 	for _, folder := range []string{"v1model", "tna"} {
 		text, err := templates.FS.ReadFile(folder + "/" + r.Kind + "-" + r.Name + ".tmpl")
 		if err != nil {
-			continue // there is no block for Tofino
+			continue // the block has no version for Tofino
 		}
 		out.Files = append(out.Files, NamedText{blocksFolder + "/" + folder + "/" + r.Kind + "-" + mine + ".tmpl", renamed(string(text), r.Name, mine, folder == "v1model")})
 	}
@@ -141,8 +141,8 @@ func copyInto(r codegen.Block, row codegen.Row) *blockStart {
 	return out
 }
 
-// renamed is the text of a block under another name, with references in place of its
-// declarations of parameters. The file for software names the original.
+// renamed returns the text of a block under another name. It replaces declarations
+// of parameters by references. The software version refers to the block by name.
 func renamed(text, from, to string, software bool) string {
 	var b strings.Builder
 	head, parameters := 0, false
@@ -167,17 +167,18 @@ func renamed(text, from, to string, software bool) string {
 	return b.String()
 }
 
-// An adoptRequest makes a changed program of the catalogue a scheme of the user.
+// An adoptRequest is a request to turn an edited program of the catalogue into a
+// user's scheme.
 type adoptRequest struct {
 	SchemeRequest
-	Text     string `json:"text"`     // the changed program
-	Manifest string `json:"manifest"` // the changed manifest, "" if it is unchanged
+	Text     string `json:"text"`     // the edited program
+	Manifest string `json:"manifest"` // the edited manifest, or "" if unchanged
 }
 
-// An Adopted program has the files of a scheme: a program for each role.
+// An Adopted holds the files of a scheme, with a program for each role.
 type Adopted struct {
 	Files Files  `json:"files"`
-	YAML  string `json:"yaml"` // compares it with the original
+	YAML  string `json:"yaml"` // experiment that compares it with the original
 }
 
 // adopted is the name of the scheme.
@@ -219,7 +220,7 @@ func adopt(_ context.Context, r adoptRequest, _ Progress) (*Adopted, error) {
 	return out, nil
 }
 
-// A manifestRequest asks for a first manifest of a program.
+// A manifestRequest is a request for a first manifest of a program.
 type manifestRequest struct {
 	Source
 }
@@ -237,7 +238,7 @@ func firstManifest(_ context.Context, r manifestRequest, _ Progress) (*NamedText
 	return &NamedText{strings.TrimSuffix(r.Name, ".p4") + ".manifest.yaml", string(text)}, nil
 }
 
-// compileScheme compiles the user's scheme in the files, and checks its manifests.
+// compileScheme compiles the user's scheme in the files and checks its manifests.
 func compileScheme(files Files) error {
 	l, err := files.library()
 	if err != nil {
@@ -264,10 +265,10 @@ func isManifest(name string) bool {
 	return strings.HasSuffix(name, "manifest.yaml") || strings.HasSuffix(name, "manifest.yml") || strings.HasSuffix(name, "manifest.json")
 }
 
-// A compareRequest asks for an experiment that compares schemes.
+// A compareRequest is a request for an experiment that compares schemes.
 type compareRequest struct {
 	Schemes []string `json:"schemes"`
-	Blocks  bool     `json:"blocks"` // the schemes use blocks of the user
+	Blocks  bool     `json:"blocks"` // the schemes use the user's blocks
 }
 
 // compare writes a small experiment that compares schemes.

@@ -23,17 +23,17 @@ import (
 // A SchemeRequest names a program of the catalogue with its settings, as p4lb gen does.
 type SchemeRequest struct {
 	Name      string            `json:"name"`
-	Arch      string            `json:"arch"`      // "" stands for v1model
-	Role      string            `json:"role"`      // "" stands for leaf
-	Paths     int               `json:"paths"`     // 0 stands for 4
-	StatePath string            `json:"statePath"` // "" stands for recirc
+	Arch      string            `json:"arch"`      // "" means v1model
+	Role      string            `json:"role"`      // "" means leaf
+	Paths     int               `json:"paths"`     // 0 means 4
+	StatePath string            `json:"statePath"` // "" means recirc
 	Set       map[string]string `json:"set"`
-	// Compose names the blocks of a composition in place of Name.
+	// Compose names the blocks of a composition. If set, Name is ignored.
 	Compose *Composition `json:"compose"`
 	Files   Files        `json:"files"`
 }
 
-// A Composition is a scheme of any blocks.
+// A Composition is a scheme composed of freely chosen blocks.
 type Composition struct {
 	Granularity string `json:"granularity"`
 	Signal      string `json:"signal"`
@@ -41,7 +41,7 @@ type Composition struct {
 	Guard       string `json:"guard"`
 }
 
-// find finds the scheme.
+// find returns the requested scheme.
 func (r *SchemeRequest) find() (scheme.Scheme, error) {
 	l, err := r.Files.withBlocks()
 	if err != nil {
@@ -54,7 +54,8 @@ func (r *SchemeRequest) find() (scheme.Scheme, error) {
 }
 
 func (r *SchemeRequest) params() codegen.Params {
-	// The flags have the order of p4lb gen, whose programs name them.
+	// The flags are in the order of p4lb gen, because generated programs contain
+	// the command.
 	var flags []string
 	ports := ""
 	if r.Paths != 0 {
@@ -100,12 +101,12 @@ func describeScheme(_ context.Context, r SchemeRequest, _ Progress) (*schemeDesc
 	return d, nil
 }
 
-// A Generated program has the files of p4lb gen.
+// A Generated holds the files that p4lb gen would write.
 type Generated struct {
 	Files    []NamedText `json:"files"` // the program first
 	Manifest string      `json:"manifest"`
 	Command  string      `json:"command"`
-	// Failed is the reason why the program does not compile, "" if it does.
+	// Failed is the reason why the program does not compile, or "".
 	Failed string `json:"failed,omitempty"`
 }
 
@@ -138,7 +139,8 @@ func generate(_ context.Context, r SchemeRequest, _ Progress) (*Generated, error
 	return g, nil
 }
 
-// failed returns the text of a program with the user's blocks that does not compile.
+// failed returns the text of a program that does not compile because of the user's
+// blocks.
 func (r *SchemeRequest) failed(s scheme.Scheme, err error) (*Generated, error) {
 	row, ok := scheme.RowOf(s)
 	if !ok || len(row.Outside()) == 0 {
@@ -151,15 +153,15 @@ func (r *SchemeRequest) failed(s scheme.Scheme, err error) (*Generated, error) {
 	return &Generated{Files: []NamedText{{made.Name + ".p4", made.P4}}, Failed: err.Error()}, nil
 }
 
-// A Source is a program in the editor.
+// A Source is the program in the editor.
 type Source struct {
-	Name string `json:"name"` // as messages call it
+	Name string `json:"name"` // its name in messages
 	Text string `json:"text"`
-	// Files may be included, and have the manifests.
+	// Files can be included, and contain the manifests.
 	Files Files `json:"files"`
 }
 
-// all is the files with the text among them.
+// all returns the files, including the text in the editor.
 func (s *Source) all() Files {
 	list := Files{{s.Name, s.Text}}
 	for _, f := range s.Files {
@@ -170,7 +172,7 @@ func (s *Source) all() Files {
 	return list
 }
 
-// maxSource limits a program in bytes.
+// maxSource bounds a program in bytes.
 const maxSource = 1 << 20
 
 func (s *Source) checkSize() error {
@@ -183,19 +185,19 @@ func (s *Source) checkSize() error {
 	return nil
 }
 
-// A Checked program has the compiler's messages.
+// A Checked holds the compiler's messages.
 type Checked struct {
 	Arch     string    `json:"arch"`
 	Messages []Message `json:"messages"`
-	// Output is the text that p4lb compile prints.
+	// Output is the output of p4lb compile.
 	Output string `json:"output"`
 	Tables int    `json:"tables"`
 }
 
-// A Message is one of the compiler. Line and Col count from 1; Line is 0 for a message
-// about the whole program or another file.
+// A Message is a compiler message. Line and Col count from 1; Line is 0 for a
+// message about the whole program or another file.
 type Message struct {
-	File    string `json:"file,omitempty"` // another one than the source
+	File    string `json:"file,omitempty"` // file of the message, if it is not the source
 	Line    int    `json:"line"`
 	Col     int    `json:"col"`
 	Text    string `json:"text"`
@@ -282,7 +284,7 @@ func (c *Checked) add(name string, list syntax.Errors) {
 		c.Messages = append(c.Messages, messageOf(name, e))
 	}
 	var b strings.Builder
-	_ = list.Print(&b) // a Builder accepts everything
+	_ = list.Print(&b) // a strings.Builder never fails
 	c.Output += b.String()
 }
 
@@ -298,10 +300,10 @@ func messageOf(name string, e *syntax.Error) Message {
 	return m
 }
 
-// A formatted program is in canonical form.
+// A formatted is the result of formatting a program.
 type formatted struct {
 	Text     string    `json:"text"`
-	Messages []Message `json:"messages"` // why the text is unchanged
+	Messages []Message `json:"messages"` // why the text was not changed
 }
 
 func formatProgram(_ context.Context, s Source, _ Progress) (*formatted, error) {

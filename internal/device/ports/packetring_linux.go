@@ -83,7 +83,7 @@ func (p *packetRing) makeRing(mtu int) error {
 	if err := unix.SetsockoptInt(p.fd, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V2); err != nil {
 		return err
 	}
-	const headers = 256 // of the frame, Ethernet, and a tag
+	const headers = 256 // frame header, Ethernet header, and a tag
 	p.frameSize = 2048
 	for p.frameSize < min(mtu+headers, maxPacket) {
 		p.frameSize *= 2
@@ -121,8 +121,8 @@ func (p *packetRing) collect(burst [][]byte) ([][]byte, bool) {
 	return burst, p.next != p.first
 }
 
-// Hostile input: none. frame counts from 0 to p.frames-1, and the index is checked; a
-// packet controls the bytes of its frame behind the header, which the kernel writes.
+// Hostile input: none. frame counts from 0 to p.frames-1, and the index is checked.
+// A packet controls only the bytes after its header, which the kernel writes.
 func (p *packetRing) header(frame int) *unix.Tpacket2Hdr {
 	return (*unix.Tpacket2Hdr)(unsafe.Pointer(&p.ring[frame*p.frameSize]))
 }

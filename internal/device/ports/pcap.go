@@ -18,7 +18,7 @@ import (
 type pcapPort struct {
 	in    *pcapReader // nil: the port receives nothing
 	out   *pcapWriter // nil: sent packets are lost
-	fresh bool        // the output file did not exist
+	fresh bool        // the output file was created by this port
 	done  chan struct{}
 
 	mu            sync.Mutex
@@ -195,8 +195,8 @@ func newPcapReader(f *os.File) (*pcapReader, error) {
 	return r, nil
 }
 
-// ReadCapture returns the first packets of a capture of Ethernet packets, at most so
-// many.
+// ReadCapture returns the first packets of an Ethernet capture, at most most of
+// them.
 func ReadCapture(from io.Reader, most int) ([][]byte, error) {
 	r, err := newPcapStream(from)
 	if err != nil {
@@ -243,7 +243,7 @@ func newPcapStream(from io.Reader) (*pcapReader, error) {
 	return r, nil
 }
 
-// links are common link types of captures besides Ethernet.
+// links names common link types of captures other than Ethernet.
 var links = map[uint32]string{
 	0: "BSD loopback", 12: "raw IP", 101: "raw IP", 105: "802.11", 108: "OpenBSD loopback", 113: "Linux cooked",
 	127: "802.11 with radiotap", 228: "raw IPv4", 229: "raw IPv6", 276: "Linux cooked v2",
@@ -304,7 +304,7 @@ func (w *pcapWriter) record(seconds, parts uint32, head []byte, length int) erro
 		binary.LittleEndian.PutUint32(record[4*i:], v)
 	}
 	w.buf.Write(record[:])
-	_, err := w.buf.Write(head) // returns the error of either write
+	_, err := w.buf.Write(head) // also returns the error of the first write
 	return err
 }
 

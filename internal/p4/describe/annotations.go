@@ -13,9 +13,9 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// annotations writes the unstructured annotations as in the source. It leaves out
-// names, ids and documentation, which have fields of their own, and the annotations
-// in skip.
+// annotations returns the unstructured annotations as they are written in the
+// source. It leaves out names, ids and documentation, because P4Info has fields for
+// them, and the annotations in skip.
 func (g *infoGen) annotations(as syntax.Annotations, skip ...string) []string {
 	var out []string
 	for _, a := range as {
@@ -47,11 +47,11 @@ func annotationText(a *syntax.Annotation, arch string) string {
 	return text + "(" + strings.Join(words, " ") + ")"
 }
 
-// expressionLists are the annotations that the compiler of the chip reads as lists of
-// expressions, and writes as such; of others it keeps the words.
+// expressionLists are the annotations that p4c's Tofino backend parses and prints
+// as lists of expressions. It prints others token by token.
 var expressionLists = map[string]bool{"symmetric": true, "alpm_atcam_exclude_field_msbs": true, "stage": true}
 
-// structured gives the annotations in brackets.
+// structured returns the annotations of the form @name[…].
 func (g *infoGen) structured(as syntax.Annotations) []*configv1.StructuredAnnotation {
 	var out []*configv1.StructuredAnnotation
 	for _, a := range as {
@@ -95,8 +95,8 @@ func (g *infoGen) annotationValue(x syntax.Expr) *configv1.Expression {
 	return &configv1.Expression{}
 }
 
-// constant evaluates an expression of an annotation, which the checker does
-// not look into.
+// constant evaluates an expression in an annotation. The checker does not evaluate
+// these.
 func (g *infoGen) constant(x syntax.Expr) any {
 	switch x := syntax.Unparen(x).(type) {
 	case *syntax.IntLit:
@@ -127,7 +127,7 @@ func (g *infoGen) constant(x syntax.Expr) any {
 	}
 }
 
-// number is the one number of an annotation such as @id(7).
+// number returns the number in an annotation such as @id(7).
 func (g *infoGen) number(a *syntax.Annotation) (*big.Int, bool) {
 	if a == nil || len(a.Exprs) != 1 {
 		return nil, false
@@ -159,7 +159,7 @@ func (g *infoGen) doc(as syntax.Annotations) *configv1.Documentation {
 	return doc
 }
 
-// addPkgInfo describes the package from the annotations of main.
+// addPkgInfo fills in the package's description from the annotations of main.
 func (g *infoGen) addPkgInfo() {
 	main := mainDecl(g.info)
 	if main == nil {
@@ -222,13 +222,13 @@ func (g *infoGen) addPlatform(p *configv1.PkgInfo, a *syntax.Annotation) {
 	}
 }
 
-// A keyValue is one key = value of an annotation.
+// A keyValue is a pair key = value in an annotation.
 type keyValue struct {
 	key   string
 	value any
 }
 
-// keyValues reads @name[k = v, …] or @name(k = v, …).
+// keyValues parses @name[k = v, …] or @name(k = v, …).
 func (g *infoGen) keyValues(a *syntax.Annotation) []keyValue {
 	list := lists.Map(a.Fields, func(f *syntax.NamedExpr) keyValue { return keyValue{f.Name.Value, g.constant(f.Value)} })
 	for t := a.Tokens; len(t) > 0; {

@@ -16,9 +16,9 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// BfRt describes the checked program to the control plane of Intel's SDE, with
-// the tables, names and numbers of p4c's Tofino backend. The schema is nil iff
-// one of the errors is not a warning.
+// BfRt returns the BfRt schema of the checked program, for the control plane of
+// Intel's SDE. The schema has the tables, names and numbers of p4c's Tofino
+// backend. It is nil if and only if one of the errors is not a warning.
 func BfRt(file *syntax.File, info *types.Info, arch string) (*bfrt.Schema, syntax.Errors) {
 	g := newInfoGen(file, info, arch)
 	if g.arch != bmv2.TNA && g.arch != bmv2.T2NA {
@@ -67,9 +67,9 @@ func BfRt(file *syntax.File, info *types.Info, arch string) (*bfrt.Schema, synta
 	return b.out, g.errs
 }
 
-// A schemaGen builds the schema from what P4Info is built from, and from P4Info
-// itself. Tables come first, then extern objects, kind by kind in the order in
-// which the first of a kind appears, then what every program has.
+// A schemaGen builds the schema from P4Info and from the data that P4Info is built
+// from. Tables come first. Extern objects follow, grouped by kind in the order in
+// which the kinds first appear. The tables that every program has come last.
 type schemaGen struct {
 	*infoGen
 	chip  string // bmv2.TNA for Tofino 1, bmv2.T2NA for Tofino 2
@@ -77,19 +77,19 @@ type schemaGen struct {
 	kinds []string
 	sites map[string][]*site // extern objects by kind
 
-	owners map[*site]uint32 // the tables of direct registers
+	owners map[*site]uint32 // the table of each direct register
 
-	calls   map[methodOf][]*types.Call // of methods of objects
-	readers map[syntax.Node][]*site    // the actions that read a parameter of registers
+	calls   map[methodOf][]*types.Call // calls of each method of an object
+	readers map[syntax.Node][]*site    // the actions that read a register parameter
 }
 
-// A methodOf is a method of the object of a declaration.
+// A methodOf is a method of the object that obj declares.
 type methodOf struct {
 	decl   syntax.Node
 	method string
 }
 
-// note keeps an extern object for when all tables are there.
+// note stores an extern object until all tables have been added.
 func (b *schemaGen) note(s *site) {
 	kind := s.extern().Name
 	if !slices.Contains(b.kinds, kind) {
@@ -98,7 +98,7 @@ func (b *schemaGen) note(s *site) {
 	b.sites[kind] = append(b.sites[kind], s)
 }
 
-// full returns a name with the name of the pipe in front of it.
+// full returns a name with the pipe's name before it.
 func (b *schemaGen) full(name string) string {
 	if b.ids.pipe == "" {
 		return name
@@ -118,7 +118,7 @@ func notesOf(list []string) []bfrt.Annotation {
 func (b *schemaGen) addTable(t *tableSite) {
 	i := slices.IndexFunc(b.infoGen.out.Tables, func(x *configv1.Table) bool { return x.Preamble.Name == t.name })
 	if i < 0 {
-		return // hidden
+		return // hidden tables are not in the schema
 	}
 	info := b.infoGen.out.Tables[i]
 	out := bfrt.NewTable(b.full(t.name), info.Preamble.Id, "MatchAction_Direct", b.sizeOf(t, info)).Notes(notesOf(info.Preamble.Annotations))
@@ -126,7 +126,7 @@ func (b *schemaGen) addTable(t *tableSite) {
 	out.HasConstDefault = &constant
 	b.out.Tables = append(b.out.Tables, out)
 	b.addKey(out, info)
-	last := uint32(0) // number of a parameter
+	last := uint32(0) // the highest number of an action parameter
 	switch s := b.implementation(t); {
 	case s == nil:
 		specs := b.actionSpecs(info)
@@ -160,14 +160,15 @@ func (b *schemaGen) addTable(t *tableSite) {
 		out.Operations = append(out.Operations, "UpdateHitState")
 		out.Attributes = append(out.Attributes, "IdleTimeout")
 		out.Data = append(out.Data, bfrt.Optional(bfrt.NewField(bfrt.EntryHitState, "$ENTRY_HIT_STATE", bfrt.OneOf("ENTRY_IDLE", "ENTRY_ACTIVE"))))
-		// With one bit of precision the switch can only be asked.
+		// With one bit of precision, the control plane can only poll for idle
+		// entries.
 		if !slices.Contains(info.Preamble.Annotations, "@idletime_precision(1)") {
 			out.Data = append(out.Data, bfrt.Optional(bfrt.NewField(bfrt.EntryTTL, "$ENTRY_TTL", bfrt.Plain("uint32").With(0))))
 		}
 	}
 }
 
-// sizeOf returns a table's size, 512 by default.
+// sizeOf returns a table's size; the default is 512.
 func (b *schemaGen) sizeOf(t *tableSite, info *configv1.Table) int64 {
 	if t.decl.Property("size") != nil {
 		return info.Size
@@ -180,7 +181,8 @@ func (b *schemaGen) sizeOf(t *tableSite, info *configv1.Table) int64 {
 	return 512
 }
 
-// implementation is the profile or selector of a table, nil without one.
+// implementation returns the action profile or selector of a table, or nil if it
+// has none.
 func (b *schemaGen) implementation(t *tableSite) *site {
 	s := b.attached(t, "implementation")
 	if s == nil || externKinds[s.extern().Name] != profileKind {
@@ -194,7 +196,8 @@ func (b *schemaGen) implementation(t *tableSite) *site {
 	return s
 }
 
-// selectorName tells a selector from the profile that it has for itself.
+// selectorName returns the name of a selector. It ends in _sel if the selector
+// contains its own action profile, to distinguish the two.
 func selectorName(s *site) string {
 	if profileOf(s) == s {
 		return s.name + "_sel"
@@ -254,8 +257,8 @@ var scopes = map[configv1.ActionRef_Scope]string{
 	configv1.ActionRef_TABLE_AND_DEFAULT: "TableAndDefault", configv1.ActionRef_TABLE_ONLY: "TableOnly", configv1.ActionRef_DEFAULT_ONLY: "DefaultOnly",
 }
 
-// actionName is the name and the number of an action: without its pipe's, also
-// where P4Info has that before it since there are several pipes.
+// actionName returns the name and the number of an action without the pipe's
+// prefix. P4Info includes the prefix if the program has several pipes.
 func (b *schemaGen) actionName(p *configv1.Preamble) (string, uint32) {
 	if b.ids.pipe != "" || strings.Count(p.Name, ".") < 2 {
 		return p.Name, p.Id
@@ -283,8 +286,8 @@ func (b *schemaGen) actionSpecs(info *configv1.Table) []*bfrt.ActionSpec {
 	return specs
 }
 
-// addDirect adds the data of counters and the like that belong to a table's
-// entries; next is the first number that no parameter of an action has.
+// addDirect adds the data of counters, meters and the like that belong to a table's
+// entries. Their numbers start at next, which no action parameter uses.
 func (b *schemaGen) addDirect(t *tableSite, out *bfrt.Table, next uint32) {
 	for _, property := range []string{"counters", "meters", "registers", "filters"} {
 		p := t.decl.Property(property)

@@ -65,8 +65,8 @@ func (b *schemaGen) addExtern(s *site) {
 	}
 }
 
-// addProfile adds the table of an action profile's members: the actions are those
-// of the first of its tables by name.
+// addProfile adds the table of an action profile's members. Its actions are the
+// actions of the first table, by name, that uses the profile.
 func (b *schemaGen) addProfile(s *site, name string, size int64) {
 	t := bfrt.NewTable(b.full(name), b.id(bfrt.ActionProfile, name), "Action", size).Notes(notesOf(b.annotations(s.notes)))
 	t.AddKey(bfrt.ActionMemberID, "$ACTION_MEMBER_ID", true, "Exact", bfrt.Plain("uint32"))
@@ -85,7 +85,7 @@ func (b *schemaGen) addProfile(s *site, name string, size int64) {
 	b.out.Tables = append(b.out.Tables, t)
 }
 
-// defaultGroup is the size of groups where the program does not tell.
+// defaultGroup is the default for the size of groups.
 const defaultGroup = 120
 
 func (b *schemaGen) addSelector(s *site) {
@@ -134,7 +134,8 @@ func counterData(s *site) []*bfrt.Data {
 	return list
 }
 
-// meterData are rates and bursts; without them all packets are green.
+// meterData returns the fields for rates and bursts. They are optional: without
+// values, all packets are green.
 func meterData(s *site) []*bfrt.Data {
 	first, rate, burst := uint32(bfrt.MeterCIRKbps), "KBPS", "KBITS"
 	if unitOf(s) == "packets" {
@@ -165,7 +166,8 @@ func wredData() []*bfrt.Data {
 	}
 }
 
-// registerData are the fields of a register's cell, by the register's name.
+// registerData returns the fields of a register's cell. Their names begin with the
+// register's name.
 func (b *schemaGen) registerData(s *site, first uint32) []*bfrt.Data {
 	var list []*bfrt.Data
 	for _, f := range b.fields(s.extern().Args[0], s.name+".", first) {
@@ -175,8 +177,8 @@ func (b *schemaGen) registerData(s *site, first uint32) []*bfrt.Data {
 	return list
 }
 
-// fields returns the numbers in a value of type t: the fields of a struct under
-// their names, others as f1, f2 and so on.
+// fields returns the numbers in a value of type t. The fields of a struct keep
+// their names; others are called f1, f2 and so on.
 func (b *schemaGen) fields(t types.Type, prefix string, first uint32) []*bfrt.Field {
 	list := []*bfrt.Field{}
 	add := func(name string, t types.Type) {
@@ -211,8 +213,8 @@ func (b *schemaGen) fields(t types.Type, prefix string, first uint32) []*bfrt.Fi
 	return list
 }
 
-// callsOf lists the calls of a method of an object, by the object's declaration. The
-// control plane can change objects that are called in one place.
+// callsOf lists the calls of a method of an object. The control plane can change an
+// object that is called in one place only.
 func (b *schemaGen) callsOf(s *site, method string) []*types.Call {
 	if b.calls == nil {
 		b.calls = map[methodOf][]*types.Call{}
@@ -234,8 +236,8 @@ func (b *schemaGen) methodOf(c *types.Call) (m methodOf, ok bool) {
 	return methodOf{b.info.Uses[n].Decl, c.Method.Name}, true
 }
 
-// addReaders records that the parameter of registers depends on the tables that read
-// it: the register, or the table of a direct register.
+// addReaders records which tables read the parameter of a RegisterAction: the
+// schema makes the parameter depend on them.
 func (b *schemaGen) addReaders(t *bfrt.Table, param *site) {
 	if b.readers == nil {
 		b.readers = map[syntax.Node][]*site{}
@@ -252,7 +254,7 @@ func (b *schemaGen) addReaders(t *bfrt.Table, param *site) {
 	for i, action := range b.readers[param.at] {
 		register, ok := action.args[0].(*site)
 		switch {
-		case !ok || i > 0 && b.readers[param.at][i-1] == action: // read twice
+		case !ok || i > 0 && b.readers[param.at][i-1] == action: // read twice by one action
 		case action.extern().Name == "RegisterAction":
 			t.Needs(b.id(bfrt.Register, register.name))
 		default:
@@ -268,8 +270,8 @@ type hashPart struct {
 	constant bool
 }
 
-// addHash adds the tables of a hash that is computed in one place: its algorithm,
-// the order of its input, and its value for an input.
+// addHash adds the tables of a hash that is computed in one place: for its
+// algorithm, for the order of its inputs, and for computing the hash of an input.
 func (b *schemaGen) addHash(s *site) {
 	calls := b.callsOf(s, "get")
 	if len(calls) != 1 {
@@ -296,8 +298,8 @@ func (b *schemaGen) addHash(s *site) {
 	b.out.Tables = append(b.out.Tables, bfrt.HashAlgorithmOf(name, hash).Notes(notes), config, compute)
 }
 
-// hashParts splits the input of a hash into fields. The control plane knows the
-// fields of a list only.
+// hashParts splits the input of a hash into fields. The control plane can name
+// fields only if the input is a list.
 func (b *schemaGen) hashParts(x syntax.Expr) []hashPart {
 	list, ok := syntax.Unparen(x).(*syntax.ListExpr)
 	if !ok {

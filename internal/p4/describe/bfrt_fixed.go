@@ -12,10 +12,10 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// What every program has: its value sets, snapshots of its pipe, the metadata of
-// ports, and a counter for each table of the hardware.
+// This file adds the tables that every program has: value sets, snapshots of the
+// pipe, port metadata, and a counter for each hardware table.
 
-// stages is how many match-action stages each chip has.
+// stages is the number of match-action stages of each chip.
 var stages = map[string]int{bmv2.TNA: 12, bmv2.T2NA: 20}
 
 const (
@@ -51,8 +51,8 @@ type gressUnit struct {
 	parser, control *unit
 }
 
-// gresses lists the halves of the pipes: each begins with a parser, after which
-// come its control and its deparser.
+// gresses lists the ingress and egress halves of the pipes. Each half consists of a
+// parser, followed by its control and its deparser.
 func (b *schemaGen) gresses() []gressUnit {
 	var list []gressUnit
 	for _, u := range b.view.units {
@@ -69,7 +69,7 @@ func (b *schemaGen) gresses() []gressUnit {
 	return list
 }
 
-// pipeOf is the name of the pipe that a unit belongs to.
+// pipeOf returns the name of the pipe that contains a unit.
 func (b *schemaGen) pipeOf(u *unit) string {
 	if len(b.view.pipes) > 0 {
 		name, _, _ := strings.Cut(u.root.name, ".")
@@ -78,9 +78,9 @@ func (b *schemaGen) pipeOf(u *unit) string {
 	return cmp.Or(b.ids.pipe, "pipe0")
 }
 
-// addSnapshots numbers the fields of all controls by their names, ingress first. In
-// p4c, the addresses of its objects decide which gress comes first and gives the
-// table of both its number; here it is egress.
+// addSnapshots numbers the fields of all controls by name, ingress first. It adds
+// the egress table of a pipe before the ingress table. In p4c, that order depends
+// on the addresses of objects.
 func (b *schemaGen) addSnapshots() {
 	ids := map[string]uint32{}
 	gresses := b.gresses()
@@ -109,8 +109,8 @@ func (b *schemaGen) addSnapshots() {
 	}
 }
 
-// vector visits the numbers of a parameter of a control, and with valid whether
-// its headers are.
+// vector calls visit for each number in a parameter of a control. If valid is set,
+// it also visits the validity bits of headers.
 func (b *schemaGen) vector(name string, t types.Type, valid bool, visit func(name string, width int)) {
 	switch t := types.Underlying(t).(type) {
 	case *types.Struct:
@@ -139,8 +139,9 @@ func (b *schemaGen) vector(name string, t types.Type, valid bool, visit func(nam
 	}
 }
 
-// addPortMetadata adds the table of what ingress parsers find behind the
-// intrinsic metadata: the fields of the struct that the program unpacks, or bits.
+// addPortMetadata adds the table of the port metadata, which ingress parsers read
+// after the intrinsic metadata. Its fields are the fields of the struct that the
+// program unpacks, or one field of bits.
 func (b *schemaGen) addPortMetadata() {
 	width := map[string]int{bmv2.TNA: 64, bmv2.T2NA: 128}[b.chip]
 	for _, g := range b.gresses() {
@@ -168,7 +169,8 @@ func (b *schemaGen) addPortMetadata() {
 	}
 }
 
-// unpacked is the type that a parser calls port_metadata_unpack with; nil without.
+// unpacked returns the type with which a parser calls port_metadata_unpack, or nil
+// if it does not call it.
 func (b *schemaGen) unpacked(parser *syntax.Name) types.Type {
 	for _, d := range b.file.Decls {
 		if p, ok := d.(*syntax.ParserDecl); !ok || p.Name != parser {

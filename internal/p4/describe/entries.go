@@ -12,15 +12,14 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// An Entry is a table entry that the program itself brings along, in
-// P4Runtime's terms. It is a type of its own because the generated package
-// with the messages of the service pulls in gRPC.
+// An Entry is a table entry that the program declares, in P4Runtime's terms. It is
+// not the generated message, because the generated package imports gRPC.
 type Entry struct {
 	Table    uint32
 	Match    []Match
 	Action   uint32
 	Params   []Param
-	Priority int32 // larger first; 0 where the table's match kinds have none
+	Priority int32 // larger first; 0 if the table's match kinds have no priority
 	Const    bool
 }
 
@@ -29,8 +28,8 @@ type Match struct {
 	Field     uint32
 	Kind      string // exact, lpm, ternary, range or optional
 	Value     []byte // the lower bound of a range
-	Mask      []byte // of ternary; the upper bound of a range
-	PrefixLen int32  // of lpm
+	Mask      []byte // for ternary; the upper bound of a range
+	PrefixLen int32  // for lpm
 }
 
 // A Param is the argument of one parameter of an entry's action.
@@ -39,8 +38,8 @@ type Param struct {
 	Value []byte
 }
 
-// Entries gives the entries that the program's tables start with, in the order
-// in which they are declared. They are nil if one of the errors is not a warning.
+// Entries returns the entries that the program declares for its tables, in the
+// order of declaration. The result is nil if one of the errors is not a warning.
 func Entries(file *syntax.File, info *types.Info, arch string) ([]Entry, syntax.Errors) {
 	g := newInfoGen(file, info, arch)
 	g.build()
@@ -138,10 +137,10 @@ func (g *infoGen) tableEntries(t *tableSite) []Entry {
 	return list
 }
 
-// priorities returns P4Runtime's priorities, 0 for tables with match kinds that have
-// none. Constant entries match in the order of the program, others by the priorities
-// of the language. Like p4c, it passes these on unchanged, even if the smallest
-// priority wins in the table.
+// priorities returns P4Runtime's priorities. They are 0 if the table's match kinds
+// have no priority. Constant entries match in the order of the program, others by
+// their declared priorities. Like p4c, it does not invert declared priorities of a
+// table in which the smallest wins.
 func (g *infoGen) priorities(t *tableSite) (prios []int32, largest bool) {
 	n := len(t.decl.Entries.List)
 	prios, largest = make([]int32, n), true
@@ -214,7 +213,7 @@ func (g *infoGen) matches(t *tableSite, e *syntax.Entry) []Match {
 	return out
 }
 
-// A matcher turns one keyset into a field of a P4Runtime entry.
+// A matcher converts one keyset to a match field of a P4Runtime entry.
 type matcher struct {
 	gen   *infoGen
 	scope *scope
@@ -240,7 +239,8 @@ func (m *matcher) number(x syntax.Expr) *big.Int {
 
 func (m *matcher) bytes(n *big.Int) []byte { return bytesValue(n, m.width) }
 
-// match is nil where the keyset matches anything, or is wrong.
+// match returns the match field, or nil if the keyset matches anything or is
+// invalid.
 func (m *matcher) match(kind string, x syntax.Expr) *Match {
 	switch x.(type) {
 	case *syntax.DontCare, *syntax.DefaultExpr:
@@ -286,8 +286,8 @@ func (m *matcher) match(kind string, x syntax.Expr) *Match {
 	return nil
 }
 
-// masked splits a keyset into value and mask, with the bits outside of the
-// mask cleared as P4Runtime demands.
+// masked splits a keyset into value and mask. It clears the value's bits outside of
+// the mask, as P4Runtime requires.
 func (m *matcher) masked(x syntax.Expr) (value, mask *big.Int) {
 	mx, ok := x.(*syntax.MaskExpr)
 	if !ok {
@@ -300,5 +300,5 @@ func (m *matcher) masked(x syntax.Expr) (value, mask *big.Int) {
 	return new(big.Int).And(value, mask), mask
 }
 
-// ones is the number of that many bits, all set.
+// ones returns the number whose low width bits are all set.
 func ones(width int) *big.Int { return types.Wrap(big.NewInt(-1), &types.Bits{Width: width}) }

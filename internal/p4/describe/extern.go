@@ -34,8 +34,8 @@ func (g *infoGen) collectExtern(s *site) {
 	}
 }
 
-// profileOf is the action profile of a selector that was given one, as TNA
-// does: to the control plane both are one. Other objects stand for themselves.
+// profileOf returns the action profile that was passed to a selector, as in TNA:
+// the control plane sees the two as one object. It returns any other object itself.
 func profileOf(s *site) *site {
 	if p, ok := s.arg("action_profile").(*site); ok {
 		return p
@@ -50,8 +50,9 @@ var attachable = map[string][]string{
 	"meters":         {"direct_meter", "DirectMeter"},
 }
 
-// attached is the extern object that a property of a table names or makes;
-// one made in place is called by the property's @name.
+// attached returns the extern object that a property of a table names or
+// constructs. An object that is constructed in place has the name in the property's
+// @name.
 func (g *infoGen) attached(t *tableSite, property string) *site {
 	p := t.decl.Property(property)
 	if p == nil {
@@ -109,7 +110,7 @@ func (g *infoGen) addExtern(s *site) {
 	}
 }
 
-// size is the constructor's argument called size.
+// size returns the constructor's argument called size.
 func (g *infoGen) size(s *site) int64 {
 	n := types.Number(s.arg("size"))
 	if n == nil || !n.IsInt64() {
@@ -119,8 +120,8 @@ func (g *infoGen) size(s *site) int64 {
 	return n.Int64()
 }
 
-// unitOf is the member of CounterType or MeterType that the constructor got,
-// which TNA writes in capitals.
+// unitOf returns the CounterType or MeterType that was passed to the constructor.
+// TNA writes these in capitals.
 func unitOf(s *site) string {
 	if e, ok := s.arg("type").(*types.EnumValue); ok {
 		return strings.ToLower(e.Type.Members[e.Index].Name)
@@ -161,7 +162,7 @@ func (g *infoGen) addProfile(s *site) {
 	}
 }
 
-// selectorLimits reads the annotations that only selectors may have.
+// selectorLimits parses the annotations that only selectors may have.
 func (g *infoGen) selectorLimits(p *configv1.ActionProfile, as syntax.Annotations) {
 	for _, name := range []string{"max_group_size", "selector_size_semantics", "max_member_weight"} {
 		a := as.Get(name)
@@ -204,7 +205,7 @@ func (g *infoGen) limit(a *syntax.Annotation) int32 {
 	return int32(n.Int64())
 }
 
-// collectCalls names the digests among the calls.
+// collectCalls registers the names of the digests among the calls.
 func (g *infoGen) collectCalls(calls []*externCall) {
 	for _, c := range calls {
 		if t := digestType(c); t != nil {
@@ -228,7 +229,7 @@ func digestType(c *externCall) types.Type {
 	return c.scope.subst(c.call.TypeArgs[0])
 }
 
-// addCalls adds the digests, one for each type of data.
+// addCalls adds one digest for each type of data.
 func (g *infoGen) addCalls(calls []*externCall) {
 	for _, c := range calls {
 		g.typeInfo()

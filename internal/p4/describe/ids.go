@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
-// A symbolKind is the first byte of an id.
+// A symbolKind is the kind of an object: the first byte of its id.
 type symbolKind = configv1.P4Ids_Prefix
 
 const (
@@ -28,21 +28,22 @@ const (
 
 const kindShift = 24
 
-// Symbols assigns ids and aliases. An id is the kind of the object and 24 bits: the
-// value of @id, or the hash of the name, or the next free number.
+// A symbols assigns ids and aliases. An id consists of the object's kind and 24
+// bits. These are the value of @id, or else the hash of the name, or else the next
+// free number.
 type symbols struct {
 	ids      map[symbolKind]map[string]uint32 // 0 until assigned
 	taken    map[uint32]bool
 	names    map[string]bool
-	suffixes map[string]int // how many names end in it, at component boundaries
-	pipe     string         // of TNA: the hash of every name but an action's includes it
+	suffixes map[string]int // the number of names that end in this suffix, at component boundaries
+	pipe     string         // TNA: part of the hash of every name except an action's
 }
 
 func newSymbols() *symbols {
 	return &symbols{ids: map[symbolKind]map[string]uint32{}, taken: map[uint32]bool{}, names: map[string]bool{}, suffixes: map[string]int{}}
 }
 
-// add records an object; the same name again is the same object.
+// add records an object. Two calls with the same name mean the same object.
 func (s *symbols) add(g *infoGen, kind symbolKind, name string, as syntax.Annotations, at syntax.Node) {
 	if s.ids[kind] == nil {
 		s.ids[kind] = map[string]uint32{}
@@ -65,7 +66,7 @@ func (s *symbols) has(kind symbolKind, name string) bool {
 	return ok
 }
 
-// wanted is the id that @id asks for, 0 without one.
+// wanted returns the id that @id requests, or 0 if there is no @id.
 func (s *symbols) wanted(g *infoGen, kind symbolKind, as syntax.Annotations, at syntax.Node) uint32 {
 	id, ok := g.idOf(as)
 	if !ok {
@@ -119,7 +120,7 @@ func (s *symbols) probe(kind symbolKind, hash uint32) uint32 {
 
 func (s *symbols) id(kind symbolKind, name string) uint32 { return s.ids[kind][name] }
 
-// alias is the shortest suffix of the name that no other name has.
+// alias returns the shortest suffix of the name that is unique.
 func (s *symbols) alias(name string) string {
 	for _, suffix := range suffixes(name) {
 		if s.suffixes[suffix] < 2 {
@@ -139,7 +140,7 @@ func suffixes(name string) []string {
 	return list
 }
 
-// hashName is Jenkins' one-at-a-time hash, from which P4Runtime ids are made.
+// hashName returns Jenkins' one-at-a-time hash, which p4c uses for P4Runtime ids.
 func hashName(name string) uint32 {
 	var h uint32
 	for i := range len(name) {
@@ -153,7 +154,7 @@ func hashName(name string) uint32 {
 }
 
 // fieldIDs numbers the parts of one object from 1 and skips the numbers that @id
-// fixes. Like p4c, a part with an @id uses up a number in the sequence as well.
+// fixes. As in p4c, a part with an @id also advances the sequence.
 func (g *infoGen) fieldIDs(parts []syntax.Annotations, at syntax.Node) []uint32 {
 	ids, taken := make([]uint32, len(parts)), map[uint32]bool{}
 	for i, as := range parts {

@@ -1,10 +1,10 @@
-// Package describe makes the descriptions of a checked program for its control
-// plane: P4Info with the program's own entries, and for Tofino the schema of BfRt.
+// Package describe generates the descriptions of a checked program for its control
+// plane: P4Info, the program's own entries, and the BfRt schema for Tofino.
 //
-// Both show a program after p4c's front end (view.go): nested parsers and
-// controls inlined, dead code gone, global actions moved into the controls that
-// use them. Nothing here needs executable code, so a program that no target of
-// package lower can express has descriptions all the same.
+// All of them describe the program as it is after p4c's front end (view.go): nested
+// parsers and controls are inlined, dead code is removed, and global actions are
+// moved into the controls that use them. No executable code is needed, so even a
+// program that package lower cannot compile has descriptions.
 package describe
 
 import (
@@ -20,9 +20,9 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// P4Info describes the checked program to the control plane, with the ids,
-// names and order that p4c gives. Arch is the architecture, v1model by default. The
-// message is nil iff one of the errors is not a warning.
+// P4Info returns the P4Info of the checked program, with the ids, names and order
+// of p4c. Arch is the architecture; the default is v1model. The message is nil if
+// and only if one of the errors is not a warning.
 func P4Info(file *syntax.File, info *types.Info, arch string) (*configv1.P4Info, syntax.Errors) {
 	g := newInfoGen(file, info, arch)
 	g.build()
@@ -44,10 +44,10 @@ type infoGen struct {
 	arch string
 
 	profiles  map[string][]string // action profile → its tables
-	selectors map[string]*site    // action profile → the selector over it, where they are two
+	selectors map[string]*site    // action profile → its selector, if they are separate objects
 	digests   map[*externCall]string
-	unnamed   int             // how many digests had to be given a name
-	seen      map[uint32]bool // actions and digests that are in the message
+	unnamed   int             // the number of digests without a name of their own
+	seen      map[uint32]bool // actions and digests already in the message
 }
 
 func newInfoGen(file *syntax.File, info *types.Info, arch string) *infoGen {
@@ -74,8 +74,8 @@ func (g *infoGen) report(n syntax.Node, warning bool, format string, args ...any
 	g.errs = append(g.errs, &syntax.Error{Pos: pos, Msg: fmt.Sprintf(format, args...), Warning: warning})
 }
 
-// typeInfo returns the message's description of types, and creates it on first use:
-// p4c writes an empty one for a program that has objects with plain types only.
+// typeInfo returns the message's description of types and creates it on first use.
+// p4c creates an empty one if the program's objects have plain types only.
 func (g *infoGen) typeInfo() *configv1.P4TypeInfo {
 	if g.out.TypeInfo == nil {
 		g.out.TypeInfo = &configv1.P4TypeInfo{}
@@ -127,10 +127,10 @@ func (g *infoGen) build() {
 	g.addPkgInfo()
 }
 
-// pipe is the name of the pipeline that a program for TNA consists of.
+// pipe returns the name of a TNA program's pipeline.
 func (g *infoGen) pipe() string {
 	main := mainDecl(g.info)
-	if main == nil || len(main.Args) == 0 || len(g.view.pipes) > 0 { // names have their pipes then
+	if main == nil || len(main.Args) == 0 || len(g.view.pipes) > 0 { // names include the pipe's name in that case
 		return ""
 	}
 	name, ok := syntax.Unparen(main.Args[0].Value).(*syntax.Name)
@@ -143,8 +143,8 @@ func (g *infoGen) pipe() string {
 	return name.Value
 }
 
-// collect gives every object its name. Copies of a global action share one; no
-// two other objects of a kind may.
+// collect registers the names of all objects. Copies of a global action may share a
+// name; no other two objects of a kind may.
 func (g *infoGen) collect() {
 	for _, s := range g.view.globals {
 		g.collectExtern(s)
@@ -167,7 +167,7 @@ func (g *infoGen) collect() {
 			case *tableSite:
 				g.unique(tableKind, o.name, o.decl)
 				g.ids.add(g, tableKind, o.name, o.decl.Annotations, o.decl)
-				// A table's properties make objects in place.
+				// A table's properties can construct objects in place.
 				for _, name := range []string{"implementation", "counters", "meters"} {
 					s := g.attached(o, name)
 					if s == nil || !slices.Contains(attachable[name], s.extern().Name) {
@@ -193,8 +193,8 @@ func (g *infoGen) collect() {
 	}
 }
 
-// isCopy reports whether an action is a control's copy of a global one, or is
-// written as the other is.
+// isCopy reports whether o and old are copies of one global action, or have the
+// same source text.
 func isCopy(old, o *types.Object) bool {
 	switch {
 	case old == nil:
@@ -205,7 +205,8 @@ func isCopy(old, o *types.Object) bool {
 	return syntax.String(old.Decl) == syntax.String(o.Decl)
 }
 
-// unique reports an object with a name that another object of its kind has.
+// unique reports an object whose name is already taken by another object of its
+// kind.
 func (g *infoGen) unique(kind symbolKind, name string, at syntax.Node) {
 	if g.ids.has(kind, name) {
 		what := strings.ToLower(strings.ReplaceAll(kind.String(), "_", " "))
@@ -217,8 +218,8 @@ func (s *setSite) name() string {
 	return names.Declared(s.site.name, s.decl.Annotations, s.decl.Name)
 }
 
-// preamble is what every object of P4Info starts with; the annotations in
-// skip have fields of their own.
+// preamble returns the fields common to all objects of P4Info. It omits the
+// annotations in skip, because they have fields of their own.
 func (g *infoGen) preamble(kind symbolKind, name string, as syntax.Annotations, skip ...string) *configv1.Preamble {
 	return &configv1.Preamble{
 		Id: g.ids.id(kind, name), Name: name, Alias: g.ids.alias(name),

@@ -16,14 +16,14 @@ type site struct {
 	name  string
 	notes syntax.Annotations
 	at    syntax.Node
-	// inline is set where an argument makes the instance.
+	// inline is set if the instance is constructed in an argument.
 	inline bool
-	args   []any // the constructor's: constants, sites, or nil where not known
+	args   []any // the constructor's arguments: constants, sites, or nil if unknown
 	scope  *scope
 
-	made     []*site // in the arguments of the constructor
+	made     []*site // sites constructed in the constructor's arguments
 	locals   map[*syntax.InstDecl]*site
-	direct   []*site // of types that are applied directly
+	direct   []*site // sites of types that are applied directly
 	byCall   map[*syntax.CallExpr]*site
 	reached  bool
 	tables   map[*syntax.TableDecl]bool
@@ -55,15 +55,16 @@ func (s *scope) subst(t types.Type) types.Type {
 	return types.Subst(t, s.tsub)
 }
 
-// maxSites bounds the instances of one program: a few lines of nested
-// declarations can ask for more than any machine holds.
+// maxSites bounds the instances of one program: a few lines of nested declarations
+// could exhaust the memory.
 const maxSites = 1 << 16
 
-// maxSteps bounds the statements that are walked, each call's again.
+// maxSteps bounds the statements visited. The body of a function counts once for
+// each call.
 const maxSteps = 1 << 20
 
-// newSite evaluates a constructor call and, for parsers and controls, the
-// instances declared inside.
+// newSite evaluates a constructor call. For parsers and controls, it also evaluates
+// the instances declared inside.
 func (v *view) newSite(call *types.Call, outer *scope, name string, at syntax.Node) *site {
 	s := &site{
 		typ: outer.subst(call.Result), sig: call.Type, name: name, at: at,
@@ -88,7 +89,7 @@ func (v *view) newSite(call *types.Call, outer *scope, name string, at syntax.No
 	return s
 }
 
-// enter makes the scope of a parser's or control's body and the instances in it.
+// enter creates the scope of a parser's or control's body and the instances in it.
 func (v *view) enter(s *site, call *types.Call, outer *scope) {
 	if s.name == "" {
 		s.name = v.prefix + names.Block(s.body)
@@ -122,7 +123,8 @@ func (v *view) enter(s *site, call *types.Call, outer *scope) {
 	}
 }
 
-// argExpr is the k-th argument or the parameter's default, nil without either.
+// argExpr returns the k-th argument, or the parameter's default, or nil if there is
+// neither.
 func argExpr(call *types.Call, k int) syntax.Expr {
 	if x := call.Args[k]; x != nil || call.Type == nil || k >= len(call.Type.Params) {
 		return x
@@ -130,7 +132,8 @@ func argExpr(call *types.Call, k int) syntax.Expr {
 	return call.Type.Params[k].Default
 }
 
-// argument evaluates a constructor argument; an object that it makes is called name.
+// argument evaluates a constructor argument. If the argument constructs an object,
+// name is the object's name.
 func (v *view) argument(x syntax.Expr, outer *scope, name string) any {
 	if x == nil {
 		return nil
@@ -150,7 +153,7 @@ func (s *site) extern() *types.Extern {
 	return x
 }
 
-// arg gives the constructor argument for the parameter called name.
+// arg returns the constructor argument for the parameter called name.
 func (s *site) arg(name string) any {
 	if s.sig == nil {
 		return nil
@@ -163,8 +166,8 @@ func (s *site) arg(name string) any {
 	return nil
 }
 
-// fold evaluates an expression after all constructors have run, to a constant, an
-// instance, or nil.
+// fold evaluates an expression whose constructors have all run. It returns a
+// constant, an instance, or nil.
 func (v *view) fold(x syntax.Expr, s *scope) any {
 	x = syntax.Unparen(x)
 	if val := v.info.Types[x].Value; val != nil {

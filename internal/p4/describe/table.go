@@ -15,12 +15,12 @@ import (
 type tableRef struct {
 	obj   *types.Object
 	notes syntax.Annotations
-	// implicit is the NoAction of a table without a default action.
+	// implicit is set for the NoAction of a table without a default action.
 	implicit bool
 }
 
-// actionRefs lists the actions of a table; one without default_action can do
-// NoAction as well, as its default only.
+// actionRefs lists the actions of a table. A table without default_action also has
+// NoAction, which can be its default only.
 func (v *view) actionRefs(t *tableSite) []tableRef {
 	var refs []tableRef
 	hasNoAction := false
@@ -42,7 +42,7 @@ func (v *view) actionRefs(t *tableSite) []tableRef {
 
 const noAction = "NoAction"
 
-// noAction finds what NoAction means in a control.
+// noAction returns the action that the name NoAction denotes in a control.
 func (v *view) noAction(s *site) *types.Object {
 	if s.noAction == nil {
 		s.noAction = v.info.Top[noAction]
@@ -58,8 +58,8 @@ func (v *view) noAction(s *site) *types.Object {
 
 func hidden(as syntax.Annotations) bool { return as.Get("hidden") != nil }
 
-// addAction adds an action. p4c makes a copy of an action for each of its
-// users; the first speaks for all.
+// addAction adds an action. p4c copies an action for each of its users; only the
+// first copy is described.
 func (g *infoGen) addAction(a *actionSite) {
 	id := g.ids.id(actionKind, a.name)
 	if hidden(a.decl.Annotations) || g.seen[id] {
@@ -121,7 +121,8 @@ func (g *infoGen) addTable(t *tableSite) {
 	if e := t.decl.Entries; e != nil {
 		out.IsConstTable, out.HasInitialEntries = e.Const, len(e.List) > 0
 	}
-	// The table's action profile is named, and added if it is made in place.
+	// Register the table's action profile, and add it if it is constructed in
+	// place.
 	s := g.attached(t, "implementation")
 	if s != nil && externKinds[s.extern().Name] == profileKind {
 		out.ImplementationId = g.ids.id(profileKind, s.name)
@@ -129,7 +130,7 @@ func (g *infoGen) addTable(t *tableSite) {
 			g.addProfile(s)
 		}
 	}
-	// A table's entries have counters and meters of their own.
+	// Direct counters and meters belong to the table's entries.
 	if s := g.attached(t, "counters"); s != nil && externKinds[s.extern().Name] == directCounterKind {
 		c := &configv1.DirectCounter{Preamble: g.preamble(directCounterKind, s.name, s.notes), Spec: counterSpec(s), DirectTableId: out.Preamble.Id}
 		g.out.DirectCounters = append(g.out.DirectCounters, c)
@@ -140,7 +141,7 @@ func (g *infoGen) addTable(t *tableSite) {
 		g.out.DirectMeters = append(g.out.DirectMeters, m)
 		out.DirectResourceIds = append(out.DirectResourceIds, m.Preamble.Id)
 	}
-	for _, name := range []string{"support_timeout", "idle_timeout"} { // the latter in TNA
+	for _, name := range []string{"support_timeout", "idle_timeout"} { // TNA calls it idle_timeout
 		if p := t.decl.Property(name); p != nil {
 			if v, ok := g.view.fold(p.Value, t.site.scope).(bool); ok && v {
 				out.IdleTimeoutBehavior = configv1.Table_NOTIFY_CONTROL
@@ -149,7 +150,7 @@ func (g *infoGen) addTable(t *tableSite) {
 	}
 }
 
-// defaultSize is the size of tables without a size.
+// defaultSize is the size of a table that declares none.
 const defaultSize = 1024
 
 func (g *infoGen) tableSize(t *tableSite) int64 {
@@ -161,8 +162,8 @@ func (g *infoGen) tableSize(t *tableSite) int64 {
 	return defaultSize
 }
 
-// matchFields describes the key. The control plane does not see selectors and
-// keys of type bit<0>, but they have ids.
+// matchFields describes the key. Selector fields and keys of type bit<0> are hidden
+// from the control plane, but use up an id.
 func (g *infoGen) matchFields(t *tableSite) []*configv1.MatchField {
 	if t.decl.Key == nil {
 		return nil
@@ -229,7 +230,7 @@ func (g *infoGen) actionRefs(t *tableSite) []*configv1.ActionRef {
 	return out
 }
 
-// actionID is the id of an action that a table names.
+// actionID returns the id of an action that a table names.
 func (g *infoGen) actionID(t *tableSite, o *types.Object) uint32 {
 	d, ok := o.Decl.(*syntax.ActionDecl)
 	if !ok {
@@ -264,7 +265,7 @@ func (g *infoGen) defaultAction(t *tableSite, out *configv1.Table) {
 	}
 }
 
-// arguments evaluates the control plane's part of an action call.
+// arguments evaluates the arguments of an action that the control plane would set.
 func (g *infoGen) arguments(call *types.Call, s *scope) []Param {
 	d, ok := call.Callee.Decl.(*syntax.ActionDecl)
 	if !ok {
@@ -294,8 +295,8 @@ func (g *infoGen) arguments(call *types.Call, s *scope) []Param {
 	return out
 }
 
-// bytes returns a constant in P4Runtime's form. ok is false for values without one:
-// strings, and members of enums without representation.
+// bytes returns a constant in P4Runtime's form. ok is false for values without such
+// a form: strings, and members of enums without representation.
 func (g *infoGen) bytes(v any, t types.Type) (b []byte, ok bool) {
 	if b, ok := v.(bool); ok {
 		if b {
@@ -310,9 +311,9 @@ func (g *infoGen) bytes(v any, t types.Type) (b []byte, ok bool) {
 	return bytesValue(n, w), true
 }
 
-// bytesValue is v in the bytes that width bits take, negative numbers as their
-// two's complement. P4Runtime calls the shortest form canonical but p4c and its
-// users take the padded one.
+// bytesValue returns v as the bytes of a number of that width, in two's complement.
+// P4Runtime's canonical form is the shortest one, but p4c writes the padded one and
+// its users expect it.
 func bytesValue(v *big.Int, width int) []byte {
 	return types.Wrap(v, &types.Bits{Width: width}).FillBytes(make([]byte, (width+7)/8))
 }

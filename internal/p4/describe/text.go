@@ -10,10 +10,10 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// Text writes a message as p4c writes its .txtpb files: two comment lines that
-// name the schema, then protobuf's text format with fields in the order of
-// their numbers and map entries in the order of their keys. The same message
-// gives the same bytes on every run, which package prototext does not promise.
+// Text writes a message as p4c writes its .txtpb files: two comment lines that name
+// the schema, then protobuf's text format with fields in the order of their numbers
+// and map entries in the order of their keys. The output is deterministic; package
+// prototext deliberately is not.
 func Text(m proto.Message) []byte {
 	var p textPrinter
 	d := m.ProtoReflect().Descriptor()
@@ -23,13 +23,13 @@ func Text(m proto.Message) []byte {
 	return p.out.Bytes()
 }
 
-// A textPrinter holds the text so far and how deep the message at hand is nested.
+// A textPrinter holds the text so far and the current nesting depth.
 type textPrinter struct {
 	out   bytes.Buffer
 	depth int
 }
 
-// anyName is the message that carries other messages.
+// anyName is the name of the message type that wraps other messages.
 const anyName protoreflect.FullName = "google.protobuf.Any"
 
 func (p *textPrinter) message(m protoreflect.Message) {
@@ -95,7 +95,7 @@ func (p *textPrinter) value(name protoreflect.Name, f protoreflect.FieldDescript
 	}
 }
 
-// expandedAny shows the message inside of an Any, if its type is known.
+// expandedAny prints the message inside an Any, if its type is known.
 func (p *textPrinter) expandedAny(m protoreflect.Message) bool {
 	fields := m.Descriptor().Fields()
 	url := m.Get(fields.ByName("type_url")).String()
@@ -136,8 +136,8 @@ func (p *textPrinter) indent() {
 	}
 }
 
-// quoted is a string or bytes literal of the text format: everything that is
-// not printable ASCII as an octal escape.
+// quoted returns a string or bytes literal of the text format, with octal escapes
+// for everything that is not printable ASCII.
 func quoted(b []byte) string {
 	var out bytes.Buffer
 	out.WriteByte('"')

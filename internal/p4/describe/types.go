@@ -72,8 +72,8 @@ func bitstring(t types.Type) *configv1.P4BitstringLikeTypeSpec {
 	return bitstring(&types.Bits{Width: w})
 }
 
-// typeLabelOf is the control plane's name of a named type; p4c names instances
-// of generic types after their arguments.
+// typeLabelOf returns the control plane's name of a named type. As in p4c, the name
+// of an instance of a generic type includes the type arguments.
 func typeLabelOf(t types.Type) string {
 	switch t := t.(type) {
 	case *types.Struct:
@@ -133,7 +133,7 @@ func record[V any](m *map[string]V, name string, v V) {
 	(*m)[name] = v
 }
 
-// fieldLabel is the control plane's name of a field.
+// fieldLabel returns the control plane's name of a field.
 func fieldLabel(f types.Field) string {
 	if f.Decl == nil {
 		return f.Name
@@ -150,8 +150,8 @@ func plain(t types.Type) types.Type {
 	return t
 }
 
-// scalarWidth returns the width of a type that is sent as one number, 0 if the width
-// varies. ok is false for types that have parts.
+// scalarWidth returns the width of a type that is sent as one number, or 0 if the
+// width varies. ok is false for types with parts.
 func scalarWidth(t types.Type) (width int, ok bool) {
 	switch t := plain(t).(type) {
 	case *types.Bits:
@@ -172,15 +172,15 @@ func scalarWidth(t types.Type) (width int, ok bool) {
 	return 0, false
 }
 
-// A flatField is a field of a header without structs inside.
+// A flatField is a field of a header after structs have been flattened.
 type flatField struct {
 	name  string
 	typ   types.Type
 	notes syntax.Annotations
 }
 
-// flatHeader flattens structs in a header. With a struct anywhere in it the
-// names are the declared paths and @name does not count, as in p4c.
+// flatHeader flattens the structs in a header. If there is one, all names are the
+// declared paths and @name has no effect, as in p4c.
 func flatHeader(t *types.Struct) []flatField {
 	var out []flatField
 	if flat := flatten(t, "", nil, &out); flat {
@@ -192,9 +192,8 @@ func flatHeader(t *types.Struct) []flatField {
 	return out
 }
 
-// flatten appends the fields below t; it reports whether a struct was among
-// them. A field has the annotations of the structs around it as well, inner
-// ones first.
+// flatten appends the fields of t and reports whether it found a struct. A field
+// also has the annotations of the structs that contain it, inner ones first.
 func flatten(t *types.Struct, prefix string, outer []syntax.Annotations, out *[]flatField) bool {
 	found := false
 	for _, f := range t.Fields {
@@ -212,7 +211,7 @@ func flatten(t *types.Struct, prefix string, outer []syntax.Annotations, out *[]
 	return found
 }
 
-// mergeNotes keeps the first annotation of each name.
+// mergeNotes returns the first annotation of each name.
 func mergeNotes(lists []syntax.Annotations) syntax.Annotations {
 	var out syntax.Annotations
 	for _, as := range lists {
@@ -247,8 +246,8 @@ func (g *infoGen) enumSpec(t *types.Enum) *configv1.P4DataTypeSpec {
 	return &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_SerializableEnum{SerializableEnum: named(name)}}
 }
 
-// recordNew describes a type declared by "type", by its underlying type or, with
-// @p4runtime_translation, by the controller's type.
+// recordNew describes a type declared by "type": by its underlying type, or by the
+// controller's type if it has @p4runtime_translation.
 func (g *infoGen) recordNew(t *types.New) {
 	name := typeLabelOf(t)
 	m := &g.typeInfo().NewTypes
@@ -273,8 +272,8 @@ func (g *infoGen) recordNew(t *types.New) {
 	record(m, name, spec)
 }
 
-// translation reads @p4runtime_translation("uri", string), (…, bit<W>) or (…, W);
-// ok is false where it is written otherwise.
+// translation parses @p4runtime_translation("uri", string), (…, bit<W>) or (…, W).
+// ok is false for any other form.
 func translation(a *syntax.Annotation) (t *configv1.P4NewTypeTranslation, ok bool) {
 	t = &configv1.P4NewTypeTranslation{}
 	words := a.Tokens
@@ -295,7 +294,8 @@ func translation(a *syntax.Annotation) (t *configv1.P4NewTypeTranslation, ok boo
 	return t, err == nil
 }
 
-// newTypeName is the name of a type of its own, nil for all others.
+// newTypeName returns the name of a type that is declared by "type", or nil for
+// other types.
 func newTypeName(t types.Type) *configv1.P4NamedType {
 	if n, ok := t.(*types.New); ok {
 		return named(n.Decl.Name.Value)
@@ -303,14 +303,14 @@ func newTypeName(t types.Type) *configv1.P4NamedType {
 	return nil
 }
 
-// noBits reports whether t is bit<0>, of which the control plane sends nothing.
+// noBits reports whether t is bit<0>, which is not sent to the control plane.
 func noBits(t types.Type) bool {
 	b, ok := types.Underlying(t).(*types.Bits)
 	return ok && b.Width == 0
 }
 
-// bitwidth is the width of t for the controller, 0 where that is a string or
-// has none.
+// bitwidth returns the width of t for the controller, or 0 if the controller sees a
+// string or a value without width.
 func bitwidth(t types.Type) int {
 	if n, ok := t.(*types.New); ok {
 		if a := n.Decl.Annotations.Get("p4runtime_translation"); a != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// Ids are hashes of names, aliases depend on all names together, and tools compare
-// the messages byte for byte. So the set of live objects, their names and their
-// order must agree with p4c. The view computes these from the tree of instances
-// alone.
+// P4Info ids are hashes of names, aliases depend on all names together, and tools
+// compare the messages byte for byte. So the set of live objects, their names and
+// their order must agree with p4c. The view computes these from the tree of
+// instances alone.
 
 // A view is the program as the control plane sees it.
 type view struct {
@@ -21,8 +21,8 @@ type view struct {
 	units []*unit
 	// globals are the extern objects declared at top level.
 	globals []*site
-	sites   int                    // how many there are
-	steps   int                    // how many statements were walked
+	sites   int                    // number of sites so far
+	steps   int                    // number of statements visited
 	busy    map[*types.Object]bool // functions and actions being walked
 	// pipes maps the construction of each TNA pipe to its name, if their programs
 	// differ. prefix is the name, with a dot, of the current pipe.
@@ -30,17 +30,17 @@ type view struct {
 	prefix string
 }
 
-// A unit is a parser or control that the architecture runs, with all that is
+// A unit is a parser or control of the architecture, with everything that is
 // inlined into it.
 type unit struct {
 	root    *site
 	objects []any // *tableSite, *site of an extern object, *setSite
 	actions []*actionSite
-	calls   []*externCall // from the body, in order of execution
+	calls   []*externCall // in the body, in order of execution
 	called  []calledAction
 }
 
-// A calledAction is an action that a control's body calls itself.
+// A calledAction is an action that a control's body calls directly.
 type calledAction struct {
 	obj  *types.Object
 	site *site
@@ -59,15 +59,15 @@ type setSite struct {
 	decl *syntax.ValueSetDecl
 }
 
-// An actionSite is an action of one control instance; global actions have one
+// An actionSite is an action of one control instance; a global action has one site
 // in each unit.
 type actionSite struct {
 	obj   *types.Object
 	decl  *syntax.ActionDecl
 	name  string
 	scope *scope
-	// listed is set where a table can run the action; one that is only called
-	// gets its arguments from the call and shows no parameters.
+	// listed is set if a table can run the action. An action that is only called
+	// directly gets its arguments from the call and has no parameters here.
 	listed bool
 	calls  []*externCall
 }
@@ -104,7 +104,8 @@ func newView(file *syntax.File, info *types.Info) *view {
 		}
 	}
 	if main != nil {
-		// The blocks stand in the order of their declarations; main uses some of them.
+		// Visit the blocks in the order of their declarations; main may use only
+		// some of them.
 		used := main.blocks(false)
 		for _, s := range blocks {
 			if !slices.Contains(used, s) {
@@ -142,8 +143,8 @@ func pipeNames(info *types.Info) map[syntax.Node]string {
 	return made
 }
 
-// blocks lists the parsers and controls of a package and of the packages in it. With
-// inline it lists only the blocks that the package's arguments construct.
+// blocks lists the parsers and controls of a package and of nested packages. With
+// inline, it lists only the blocks that are constructed in the package's arguments.
 func (s *site) blocks(inline bool) []*site {
 	var list []*site
 	for _, a := range s.args {
@@ -159,8 +160,8 @@ func (s *site) blocks(inline bool) []*site {
 	return list
 }
 
-// flatten lists what s declares in p4c's order: each inlined instance brings
-// its own declarations to where it stands.
+// flatten lists the declarations of s in p4c's order: the declarations of an
+// inlined instance take the instance's place.
 func (v *view) flatten(s *site, u *unit) {
 	for _, m := range s.made {
 		v.flattenInstance(m, u)
@@ -197,8 +198,8 @@ func (v *view) flattenInstance(i *site, u *unit) {
 	}
 }
 
-// collectActions keeps the actions of u that something uses: copies of the
-// global ones first, in the order of their first use.
+// collectActions keeps the actions of u that are used. Copies of global actions
+// come first, in the order of first use.
 func (v *view) collectActions(u *unit) {
 	used := map[*scope]map[*types.Object]*actionSite{nil: {}}
 	for _, a := range u.actions {

@@ -7,19 +7,19 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// A walker visits the code that can run, and records the objects that it uses.
+// A walker visits the reachable code and records the objects that it uses.
 type walker struct {
 	view     *view
 	unit     *unit
 	scope    *scope
-	calls    *[]*externCall // where calls of extern functions are noted
-	inAction bool           // actions called from here are inlined
-	// returns is set in a body that has a return. Only then does p4c remove the dead
-	// code behind returns and exits.
+	calls    *[]*externCall // receives the calls of extern functions
+	inAction bool           // actions called from an action are inlined
+	// returns is set in a body that contains a return. Only then does p4c remove
+	// the dead code after returns and exits.
 	returns bool
 }
 
-// reach walks the code of a parser or control once, at its first application.
+// reach visits the code of a parser or control once, at its first application.
 func (v *view) reach(s *site, u *unit) {
 	if s.reached || s.scope == nil {
 		return
@@ -37,7 +37,7 @@ func (v *view) reach(s *site, u *unit) {
 	}
 }
 
-// states visits the states that can be reached from start.
+// states visits the states that are reachable from start.
 func (w *walker) states(d *syntax.ParserDecl) {
 	byName := map[string]*syntax.StateDecl{}
 	for _, s := range d.States {
@@ -103,8 +103,8 @@ func hasReturn(s syntax.Stmt) bool {
 	return false
 }
 
-// stmts reports whether the statements never reach their end; those after a
-// return or exit are dead.
+// stmts visits statements and reports whether control never reaches the end of the
+// list. The statements after a return or exit are dead.
 func (w *walker) stmts(list []syntax.Stmt) bool {
 	return slices.ContainsFunc(list, w.stmt)
 }
@@ -173,11 +173,11 @@ func (w *walker) exprs(list []syntax.Expr) {
 	}
 }
 
-// expr visits what evaluating x runs.
+// expr visits the code that evaluating x runs.
 func (w *walker) expr(x syntax.Expr) {
 	switch x := x.(type) {
 	case *syntax.Name:
-		// A value set is used here.
+		// The expression uses a value set.
 		if o := w.view.info.Uses[x]; o != nil && o.Kind == types.ValueSetObj && w.scope.site != nil {
 			if d, ok := o.Decl.(*syntax.ValueSetDecl); ok {
 				w.scope.site.sets[d] = true
@@ -211,8 +211,8 @@ func (w *walker) expr(x syntax.Expr) {
 	}
 }
 
-// binary visits the operands and returns the value of a constant && or ||. It does
-// not visit a right operand that a constant left operand cuts off.
+// binary visits the operands and returns the value of a constant && or ||. It skips
+// a right operand that is never evaluated because the left one is constant.
 func (w *walker) binary(x *syntax.BinaryExpr) any {
 	if x.Op != syntax.AndAnd && x.Op != syntax.OrOr {
 		w.expr(x.X)
@@ -221,7 +221,7 @@ func (w *walker) binary(x *syntax.BinaryExpr) any {
 	}
 	var left any
 	if b, ok := syntax.Unparen(x.X).(*syntax.BinaryExpr); ok && (b.Op == syntax.AndAnd || b.Op == syntax.OrOr) {
-		left = w.binary(b) // a long chain is folded once, not once for each operator
+		left = w.binary(b) // fold a long chain once, not once per operator
 	} else if left = w.view.fold(x.X, w.scope); left == nil {
 		w.expr(x.X)
 	}
@@ -248,7 +248,7 @@ func (w *walker) call(x *syntax.CallExpr) {
 			w.inline(call.Callee, d.Body)
 		}
 	case types.ExternCall:
-		if call.Callee.Name != "static_assert" { // gone with its answer
+		if call.Callee.Name != "static_assert" { // p4c removes it after evaluating it
 			*w.calls = append(*w.calls, &externCall{call: call, at: x, scope: w.scope})
 		}
 	case types.MethodCall, types.BuiltinCall:
@@ -287,8 +287,8 @@ func (w *walker) call(x *syntax.CallExpr) {
 	}
 }
 
-// inline visits the body of a function or action; the language has no
-// recursion, but the tree may hold one that was reported as an error.
+// inline visits the body of a function or action. It stops at recursion, which the
+// language forbids but an erroneous tree may contain.
 func (w *walker) inline(o *types.Object, body *syntax.BlockStmt) {
 	if w.view.busy[o] {
 		return
@@ -298,8 +298,8 @@ func (w *walker) inline(o *types.Object, body *syntax.BlockStmt) {
 	delete(w.view.busy, o)
 }
 
-// applied is the instance before .apply; a type stands for one of its own,
-// which is called like the type.
+// applied returns the instance to which .apply belongs. A type name before .apply
+// creates an instance with the type's name.
 func (w *walker) applied(x *syntax.CallExpr, call *types.Call) *site {
 	recv := syntax.Unparen(call.Recv)
 	if !w.view.info.Types[recv].IsType {
@@ -320,7 +320,7 @@ func (w *walker) applied(x *syntax.CallExpr, call *types.Call) *site {
 	return s
 }
 
-// typeWord is the name in a type expression.
+// typeWord returns the name in a type expression.
 func typeWord(x syntax.Expr) string {
 	switch x := x.(type) {
 	case *syntax.Name:

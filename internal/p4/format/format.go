@@ -11,15 +11,15 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// Format formats a program and changes nothing but white space: it keeps comments,
-// directives and macros in their places, and line breaks and single blank lines that
-// group the text. It sets indentation and spaces.
+// Format formats a program. It changes white space only: comments, directives and
+// macros stay in place, and so do line breaks and the single blank lines that group
+// the text. It sets indentation and spaces.
 //
-// It works on tokens, because text before preprocessing need not parse, and
-// distinguishes types from comparisons by the tokens around them. If that goes
-// wrong, spaces look odd. As a last check it scans and formats the result again: it
-// must have the same tokens, comments and directives, and formatting must not change
-// it any more. Otherwise Format returns an error.
+// Format works on tokens, because text before preprocessing need not parse. It
+// tells types from comparisons by the tokens around them; a wrong guess costs only
+// odd spaces. As a last check it scans and formats the result again. The result
+// must have the same tokens, comments and directives and must not change any more.
+// Otherwise Format returns an error.
 func Format(src []byte, name string) ([]byte, error) {
 	elems, err := cut(name, string(src))
 	if err != nil {
@@ -52,25 +52,25 @@ func Format(src []byte, name string) ([]byte, error) {
 	return nil, fmt.Errorf("formatting %s does not end; the file is unchanged", name)
 }
 
-// maxLayouts bounds the passes until a text no longer changes. A program needs two;
-// a text that does not parse may need more.
+// maxLayouts bounds the passes until the text no longer changes. A program needs
+// two; text that does not parse may need more.
 const maxLayouts = 8
 
-// maxDepth is how many brackets may be open: the compiler takes no more, and each
-// line is indented by them.
+// maxDepth bounds the open brackets. The compiler has the same limit, and each
+// bracket indents its lines.
 const maxDepth = 1000
 
-// An elem is what Format moves around.
+// An elem is an element of the text: a token, comment or directive.
 type elem struct {
 	syntax.Element
 	role   role
-	match  int  // the other bracket, or the if of an else; -1 where there is none
-	indent int  // of the statement that it is written in
+	match  int  // the matching bracket, or the if of an else; -1 if there is none
+	indent int  // indentation of the statement that contains it
 	pragma bool // on the line of an @pragma, which ends with the line
-	free   bool // in the body of an annotation, which has spaces of its own
+	free   bool // in the body of an annotation, where the original spaces are kept
 }
 
-// A role is the function of a token, if its kind leaves that open.
+// A role is the function of a token whose kind alone does not determine it.
 type role uint8
 
 const (
@@ -85,7 +85,7 @@ const (
 	fieldName       // of a struct
 )
 
-// cut takes a text apart.
+// cut splits a text into elements.
 func cut(name, text string) ([]elem, error) {
 	list, errs := syntax.Elements(name, text)
 	if err := errs.Err(); err != nil {
@@ -95,7 +95,8 @@ func cut(name, text string) ([]elem, error) {
 	return elems, nil
 }
 
-// differ is the first elem in which two texts differ by more than layout, or -1.
+// differ returns the index of the first elem in which two texts differ by more than
+// layout, or -1.
 func differ(a, b []elem) int {
 	for i := range a {
 		if i >= len(b) || a[i].Class != b[i].Class || a[i].Kind != b[i].Kind || !sameText(&a[i], &b[i]) {
@@ -111,11 +112,12 @@ func differ(a, b []elem) int {
 	return -1
 }
 
-// ended is a directive that ends a text: it goes on behind a backslash only where
-// there is another line, which Format would give it.
+// ended returns a directive without a backslash at its end. At the end of a file,
+// the backslash continues no line; if Format appended a line end, it would.
 func ended(directive string) string { return strings.TrimRight(directive, "\\ \t\r\n") }
 
-// sameText compares texts, of block comments without their indentation.
+// sameText compares the texts of two elems. It ignores the indentation in block
+// comments.
 func sameText(a, b *elem) bool {
 	if a.Class == syntax.Directive {
 		return ended(a.Text) == ended(b.Text)
@@ -128,15 +130,15 @@ func sameText(a, b *elem) bool {
 	})
 }
 
-// A formatter holds one text on its way through Format.
+// A formatter holds the state of formatting one text.
 type formatter struct {
 	elems  []elem
-	toks   []int // the elems that are tokens
+	toks   []int // indices of the elems that are tokens
 	types  map[string]bool
-	angles []angleList // for each token that is a <
-	ended  []int       // for each elem, how many lines end before it
-	before []int       // for each elem, the token before it; -1 behind a directive
-	deep   int         // the first line that nests too deeply
+	angles []angleList // for each < token
+	ended  []int       // for each elem, the number of lines that end before it
+	before []int       // for each elem, the token before it; -1 after a directive
+	deep   int         // the first line that is nested too deeply
 	out    bytes.Buffer
 
 	stack  []bracket
@@ -148,19 +150,18 @@ type formatter struct {
 	indent int // indentation of the line being written
 }
 
-// An alignPoint is a place in the text written so far that lines up with its
-// like on the lines above and below: the name of a field, or a comment behind
-// the code of its line.
+// An alignPoint is a position in the output that is aligned with the lines above
+// and below: the name of a field, or a comment after code.
 type alignPoint struct {
 	line, col int
-	offset    int // in the text
+	offset    int // in the output
 	comment   bool
 }
 
-// maxAlign bounds how far a point moves to line up with its neighbours.
+// maxAlign bounds how far a point moves to be aligned with its neighbours.
 const maxAlign = 32
 
-// align inserts the spaces that make the noted points line up.
+// align inserts the spaces that align the recorded points.
 func (f *formatter) align() []byte {
 	pads := make([]int, len(f.points))
 	for _, comment := range []bool{false, true} {
@@ -178,8 +179,8 @@ func (f *formatter) align() []byte {
 	return []byte(out.String())
 }
 
-// alignGroups pads the points of one sort. Points on lines in a row are a
-// group, as long as their columns do not differ too much.
+// alignGroups pads the points of one sort. Points on consecutive lines form a group
+// if their columns do not differ too much.
 func (f *formatter) alignGroups(comment bool, pads []int) {
 	var group []int
 	lo, hi := 0, 0

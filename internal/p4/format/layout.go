@@ -10,13 +10,13 @@ import (
 
 const (
 	indentWidth = 4
-	maxIndent   = 240 // however deep the text nests
+	maxIndent   = 240 // limit of the indentation, at any nesting depth
 )
 
-// A bracket is an open bracket of the text being written.
+// A bracket is a bracket that is open at the current position of the output.
 type bracket struct {
 	elem   int
-	base   int // the indentation of the statement it stands in
+	base   int // the indentation of the statement that contains it
 	inside int // the indentation of lines inside it
 }
 
@@ -88,7 +88,7 @@ func (f *formatter) newline() {
 func (f *formatter) separate(i int) {
 	e, prev := &f.elems[i], &f.elems[i-1]
 	if !f.breakBefore(i) {
-		// The next text on this line is aligned with the lines around it.
+		// The next text on this line is aligned with the neighbouring lines.
 		if e.role == fieldName || e.Class == syntax.LineComment {
 			p := alignPoint{f.line, f.col, f.out.Len(), e.Class == syntax.LineComment}
 			f.points = append(f.points, p)
@@ -114,8 +114,8 @@ func opensBlock(e *elem) bool  { return e.Kind == token.Lbrace && e.role == bloc
 func closesBlock(e *elem) bool { return e.Kind == token.Rbrace && e.role == blockBrace }
 
 // breakBefore decides whether a line ends before elem i. It follows the source with
-// two exceptions: statements do not share a line unless a block on one line holds
-// them, and { and else stand on the line of their statement.
+// two exceptions: only statements in a one-line block share a line, and { and else
+// stay on the line of their statement.
 func (f *formatter) breakBefore(i int) bool {
 	e, prev := &f.elems[i], &f.elems[i-1]
 	switch {
@@ -141,7 +141,7 @@ func (f *formatter) breakBefore(i int) bool {
 	return e.Breaks > 0
 }
 
-// joinsBrace reports whether a { behind e continues e's line.
+// joinsBrace reports whether a { after e stays on e's line.
 func joinsBrace(e *elem) bool {
 	switch e.Kind {
 	case token.Rparen, token.Assign, token.Gtr, token.Else, token.Apply, token.Colon, token.Rbrack, token.Error, token.MatchKind:
@@ -150,7 +150,7 @@ func joinsBrace(e *elem) bool {
 	return e.Kind.IsName()
 }
 
-// broken reports whether the block with a brace at elem i takes several lines.
+// broken reports whether the block with a brace at elem i spans several lines.
 func (f *formatter) broken(i int) bool {
 	j := f.elems[i].match
 	if j < 0 {
@@ -164,13 +164,13 @@ func (f *formatter) inParens() bool {
 	return n > 0 && f.elems[f.stack[n-1].elem].Kind != token.Lbrace
 }
 
-// blockBroken reports whether the innermost block takes several lines.
+// blockBroken reports whether the innermost block spans several lines.
 func (f *formatter) blockBroken() bool {
 	n := len(f.stack)
 	return n == 0 || f.broken(f.stack[n-1].elem)
 }
 
-// lineIndent is the indentation of the line that elem i begins.
+// lineIndent returns the indentation of the line that starts with elem i.
 func (f *formatter) lineIndent(i int) int {
 	e := &f.elems[i]
 	n := len(f.stack)
@@ -197,8 +197,8 @@ func (f *formatter) lineIndent(i int) int {
 	return inside
 }
 
-// headOf is the if, else or for right before the statement that elem i
-// begins, or nil if there is none.
+// headOf returns the if, else or for directly before the statement that starts with
+// elem i, or nil if there is none.
 func (f *formatter) headOf(i int) *elem {
 	prev := f.tokenBefore(i)
 	switch {
@@ -216,8 +216,8 @@ func (f *formatter) headOf(i int) *elem {
 	return before
 }
 
-// tokenBefore is the last token before elem i, or nil if there is none or a
-// directive comes in between.
+// tokenBefore returns the last token before elem i. It returns nil if there is none
+// or if a directive lies in between.
 func (f *formatter) tokenBefore(i int) *elem {
 	if i = f.before[i]; i < 0 {
 		return nil
@@ -225,7 +225,7 @@ func (f *formatter) tokenBefore(i int) *elem {
 	return &f.elems[i]
 }
 
-// continues reports whether the line that elem i begins continues with the
+// continues reports whether the line that starts with elem i continues the
 // statement of the line before.
 func (f *formatter) continues(i int) bool {
 	e, prev := &f.elems[i], f.tokenBefore(i)
@@ -243,7 +243,7 @@ func (f *formatter) continues(i int) bool {
 	return prev.Kind >= token.Not && prev.Kind <= token.OrOr || prev.Kind.IsAssign() || prev.Kind == token.Question || prev.role == ternary
 }
 
-// open notes that elem i opens a bracket.
+// open records that elem i opens a bracket.
 func (f *formatter) open(i int) {
 	e := &f.elems[i]
 	switch e.Kind {
@@ -253,15 +253,15 @@ func (f *formatter) open(i int) {
 	}
 	b := bracket{elem: i, base: f.base, inside: f.base + indentWidth}
 	if e.role != blockBrace && i+1 < len(f.elems) && !f.breakBefore(i+1) {
-		b.inside = f.col + 1 // align with the text that follows on this line
+		b.inside = f.col + 1 // align with the text after the bracket on this line
 	}
 	if f.stack = append(f.stack, b); len(f.stack) > maxDepth && f.deep == 0 {
 		f.deep = e.Line
 	}
 }
 
-// close records that elem i closes a bracket: the text behind it on its line belongs
-// to the statement around the bracket.
+// close records that elem i closes a bracket. The rest of its line belongs to the
+// statement around the bracket.
 func (f *formatter) close(i int) {
 	n := len(f.stack) - 1
 	switch e := &f.elems[i]; e.Kind {
@@ -273,8 +273,8 @@ func (f *formatter) close(i int) {
 	}
 }
 
-// writeComment writes a block comment and moves its later lines with the first.
-// Lines that begin with a star are aligned below the first one.
+// writeComment writes a block comment and shifts its later lines together with the
+// first. Lines that begin with a star are aligned below the first one.
 func (f *formatter) writeComment(e *elem) {
 	lines := strings.Split(e.Text, "\n")
 	start := f.col
@@ -313,7 +313,7 @@ func (f *formatter) spaceBefore(i int) bool {
 	return wantsSpace(l, r) || token.RunTogether(l.Text, r.Text) && !(l.Kind == token.Gtr && r.Kind == token.Gtr)
 }
 
-// wantsSpace is the house style between two tokens.
+// wantsSpace reports whether the style has a space between two tokens.
 func wantsSpace(l, r *elem) bool {
 	switch { // no space on one side
 	case l.Kind == token.Illegal || r.Kind == token.Illegal || l.Kind == token.Hash || r.Kind == token.Hash || l.Kind == token.Backslash || r.Kind == token.Backslash:
@@ -344,7 +344,7 @@ func wantsSpace(l, r *elem) bool {
 	return true
 }
 
-// callsOrDeclares reports whether a ( behind e holds arguments or parameters.
+// callsOrDeclares reports whether a ( after e holds arguments or parameters.
 func callsOrDeclares(e *elem) bool {
 	switch e.Kind {
 	case token.Rparen, token.Rbrack, token.Select:

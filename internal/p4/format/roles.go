@@ -8,7 +8,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/token"
 )
 
-// resolve finds out what tokens do where their kind leaves it open.
+// resolve determines the roles of tokens.
 func (f *formatter) resolve() {
 	for i := range f.elems {
 		if f.elems[i].Class == syntax.TokenElement {
@@ -42,7 +42,7 @@ func (f *formatter) resolve() {
 
 var noElem = elem{Element: syntax.Element{Kind: token.EOF}, match: -1}
 
-// tok is the i-th token; outside the text there is an end of file.
+// tok returns the i-th token, or an end of file if i is out of range.
 func (f *formatter) tok(i int) *elem {
 	if i < 0 || i >= len(f.toks) {
 		return &noElem
@@ -50,7 +50,7 @@ func (f *formatter) tok(i int) *elem {
 	return &f.elems[f.toks[i]]
 }
 
-// noteType notes the names that declarations make types.
+// noteType records names that are declared as types.
 func (f *formatter) noteType(i int) {
 	switch f.tok(i).Kind {
 	case token.Struct, token.Header, token.HeaderUnion, token.Extern, token.Control, token.Parser, token.Package, token.Enum:
@@ -67,8 +67,8 @@ func (f *formatter) noteType(i int) {
 	}
 }
 
-// typish reports whether a word looks like a type: it is declared as one or
-// named as types are by custom.
+// typish reports whether a word looks like a type: it is declared as one, or its
+// spelling is the usual one for types.
 func (f *formatter) typish(e *elem) bool {
 	if e.Kind != token.Name {
 		return e.Kind.BeginsType()
@@ -78,7 +78,7 @@ func (f *formatter) typish(e *elem) bool {
 }
 
 // matchBrackets pairs brackets. Each branch of an #if starts with the brackets that
-// were open in front of it.
+// were open before the #if.
 func (f *formatter) matchBrackets() {
 	var open []int
 	var saved branches[int]
@@ -103,12 +103,12 @@ func (f *formatter) matchBrackets() {
 	}
 }
 
-// branches are the brackets that were open at each #if. All branches of the #if
-// start with them.
+// A branches is a stack with the brackets that were open at each enclosing #if. All
+// branches of the #if start with them.
 type branches[T any] [][]T
 
-// at returns the brackets that are open behind a directive, given the brackets in
-// front of it.
+// at returns the brackets that are open after a directive, given the brackets
+// before it.
 func (b *branches[T]) at(directive string, open []T) []T {
 	last := len(*b) - 1
 	switch directiveWord(directive) {
@@ -124,16 +124,16 @@ func (b *branches[T]) at(directive string, open []T) []T {
 	return open
 }
 
-// matchElse notes for each else which if it belongs to.
+// matchElse finds the if of each else.
 func (f *formatter) matchElse() {
 	const block = -1
-	var pending []int // the ifs that an else may follow, under the open blocks
+	var pending []int // the ifs that an else may still follow, below the open blocks
 	for i := 0; i < len(f.toks); i++ {
 		e := f.tok(i)
 		switch e.Kind {
 		case token.Lparen:
 			if n := f.tokenOf(e.match); n > i {
-				i = n // the semicolons of a for end nothing
+				i = n // the semicolons of a for header end no statement
 			}
 		case token.If:
 			pending = append(pending, f.toks[i])
@@ -164,7 +164,7 @@ func (f *formatter) matchElse() {
 // closes reports whether end is the bracket that closes open.
 func closes(open, end token.Kind) bool { return end.Opening() == open }
 
-// directiveWord is the word behind the # of a directive.
+// directiveWord returns the word after the # of a directive.
 func directiveWord(text string) string {
 	text = strings.TrimLeft(text[1:], " \t")
 	n := 0
@@ -174,7 +174,7 @@ func directiveWord(text string) string {
 	return text[:n]
 }
 
-// markPragmas marks the tokens behind an @pragma on its line.
+// markPragmas marks the tokens after an @pragma on its line.
 func (f *formatter) markPragmas() {
 	on := false
 	for i := range f.elems {
@@ -187,8 +187,8 @@ func (f *formatter) markPragmas() {
 	}
 }
 
-// resolveAngle decides whether the < at token i opens type arguments, and
-// marks it and its > where it does.
+// resolveAngle decides whether the < at token i opens type arguments. If it does,
+// it marks the < and its >.
 func (f *formatter) resolveAngle(i int) {
 	end, commas := f.angleEnd(i)
 	if end < 0 {
@@ -230,16 +230,16 @@ func (f *formatter) markBodies() {
 	}
 }
 
-// An angleList is what angleEnd has found out about one <.
+// An angleList is the cached result of angleEnd for one <.
 type angleList struct {
 	known  bool
 	commas bool
 	end    int
 }
 
-// angleEnd returns the token that closes the < at token i, if only tokens of type
-// arguments lie between, and whether there are commas. It returns -1 if there is
-// none.
+// angleEnd returns the token that closes the < at token i, and reports whether
+// there are commas in between. It returns -1 if a token that cannot be part of type
+// arguments occurs first.
 func (f *formatter) angleEnd(i int) (end int, commas bool) {
 	a := &f.angles[i]
 	if !a.known {
@@ -250,7 +250,7 @@ func (f *formatter) angleEnd(i int) (end int, commas bool) {
 }
 
 func (f *formatter) scanAngle(i int) (end int, commas bool) {
-	sized := false // inside bit<…> there may be arithmetic
+	sized := false // bit<…> may contain arithmetic
 	switch f.tok(i - 1).Kind {
 	case token.Bit, token.IntWord, token.Varbit:
 		sized = true
@@ -278,7 +278,8 @@ func (f *formatter) scanAngle(i int) (end int, commas bool) {
 	}
 }
 
-// tokenOf is the index among the tokens of an elem, -1 for none.
+// tokenOf returns the index of an elem among the tokens, or -1 if it is not a
+// token.
 func (f *formatter) tokenOf(i int) int {
 	at, _ := slices.BinarySearch(f.toks, i)
 	if i < 0 || at == len(f.toks) {
@@ -312,8 +313,8 @@ func (f *formatter) resolveToken(i int) {
 	}
 }
 
-// endsOperand reports whether a value can end with e, so that + and - behind
-// it have two operands.
+// endsOperand reports whether a value can end with e, so that a + or - after it is
+// binary.
 func endsOperand(e *elem) bool {
 	switch e.Kind {
 	case token.Int, token.String, token.Rbrack, token.Rbrace, token.True, token.False, token.This, token.Underscore, token.Default, token.Invalid:
@@ -375,8 +376,8 @@ func (f *formatter) typeEndsAt(k, end int) bool {
 	return k == end
 }
 
-// braceRole distinguishes the braces of a list from the braces of a block: a list
-// stands where a value does and has no semicolons.
+// braceRole distinguishes the braces of a list from the braces of a block. A list
+// is used as a value and contains no semicolons.
 func (f *formatter) braceRole(i int) role {
 	switch prev := f.tok(i - 1); {
 	case prev.Kind == token.Lparen, prev.Kind == token.Lbrack, prev.Kind == token.Comma, prev.Kind == token.Return, prev.Kind.IsAssign(),
@@ -402,11 +403,11 @@ func (f *formatter) braceRole(i int) role {
 	return exprBrace
 }
 
-// markColons distinguishes the : of a ?: and of a slice from the : of a label.
+// markColons distinguishes the : of a ?: and of a slice from the : after a label.
 func (f *formatter) markColons() {
 	type level struct {
 		open    token.Kind
-		pending int // ? that wait for their :
+		pending int // the ? tokens without a : so far
 	}
 	levels := []level{{}}
 	for i := range f.toks {

@@ -9,23 +9,23 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// unknown are the operators that no ALU has.
+// unknown maps the operators that no ALU supports to their names.
 var unknown = map[syntax.Operator]string{
 	syntax.Mul: "multiplication", syntax.Div: "division", syntax.Mod: "modulo",
 }
 
-// expressions looks at all that the program computes, wherever it does: in
-// RegisterActions the stateful ALU is meant.
+// expressions checks all expressions of the program. Instances with a body are
+// checked in register.go.
 func (l *linter) expressions() {
 	for _, d := range l.file.Decls {
 		syntax.Inspect(d, func(n syntax.Node) bool {
 			switch n := n.(type) {
 			case *syntax.InstDecl:
-				return false // registers.go
+				return false // checked in register.go
 			case *syntax.BinaryExpr:
 				l.binary(n, "")
 			case *syntax.AssignStmt:
-				// There is no more than one operation in an assignment.
+				// An assignment may contain only one operation.
 				x, ok := syntax.Unparen(n.RHS).(*syntax.BinaryExpr)
 				if ok && arithmetic(x.Op) && !l.constant(x) {
 					for _, side := range []syntax.Expr{x.X, x.Y} {
@@ -58,7 +58,7 @@ func (l *linter) expressions() {
 	}
 }
 
-// binary wants an operator that the hardware has.
+// binary checks that the hardware supports the operator.
 func (l *linter) binary(x *syntax.BinaryExpr, where string) {
 	if l.constant(x) {
 		return
@@ -71,7 +71,7 @@ func (l *linter) binary(x *syntax.BinaryExpr, where string) {
 	}
 }
 
-// arithmetic are the operators that take a step each.
+// arithmetic reports whether an operator takes an ALU step of its own.
 func arithmetic(op syntax.Operator) bool {
 	switch op {
 	case syntax.Add, syntax.Sub, syntax.SatAdd, syntax.SatSub, syntax.And, syntax.Or, syntax.Xor, syntax.Shl, syntax.Shr:
@@ -80,7 +80,8 @@ func arithmetic(op syntax.Operator) bool {
 	return false
 }
 
-// chain wants the statements of an action to be independent: they run at once.
+// chain checks that the statements of an action are independent, because the
+// hardware executes them at once.
 func (l *linter) chain(a *syntax.ActionDecl) {
 	computed := map[string]bool{}
 	for _, s := range a.Body.Stmts {
@@ -101,10 +102,12 @@ func (l *linter) chain(a *syntax.ActionDecl) {
 	}
 }
 
-// maxImmediate bounds the bits of hashes, random numbers and meters in a table.
+// maxImmediate bounds the bits that a table gets from hashes, random numbers and
+// meters.
 const maxImmediate = 32
 
-// immediates bounds the bits that an action gets from hash and random units.
+// immediates checks the number of bits that an action gets from hash and random
+// units.
 func (l *linter) immediates(a *syntax.ActionDecl) {
 	sum := 0
 	for call := range syntax.Each[*syntax.CallExpr](a.Body) {
@@ -114,9 +117,9 @@ func (l *linter) immediates(a *syntax.ActionDecl) {
 			continue
 		}
 		if w := l.width(call); w > maxImmediate {
-			continue // the declaration has the width
+			continue // the declaration determines the width
 		} else if t.Name == "Hash" && l.knownData(call) {
-			continue // p4c computes it
+			continue // p4c computes the hash of constants
 		} else if sum += w; sum > maxImmediate {
 			l.errorf(call, "an action that takes %d bits of hashes and random numbers, at most %d", sum, maxImmediate)
 		}
@@ -137,18 +140,18 @@ func (l *linter) knownData(c *syntax.CallExpr) bool {
 	return true
 }
 
-// maxRange is the widest key that is matched by range.
+// maxRange is the widest key that supports range matches.
 const maxRange = 20
 
-// The inputs of a condition: 4 bytes to compare for equality, and 12 more bits, the
-// only ones that can be compared for order.
+// The inputs of a gateway: 4 bytes that can be compared for equality, and 12 more
+// bits. Only these 12 can be compared for order.
 const (
 	maxCondition = 44
 	maxOrdered   = 12
 )
 
-// condition checks that a gateway can decide a condition. The compiler decides the
-// operands of || one after the other.
+// condition checks that a gateway can evaluate a condition. The compiler evaluates
+// the operands of || one after the other.
 func (l *linter) condition(cond syntax.Expr) {
 	if x, ok := syntax.Unparen(cond).(*syntax.BinaryExpr); ok && x.Op == syntax.OrOr && !l.constant(x) {
 		l.condition(x.X)
@@ -186,7 +189,7 @@ func (l *linter) condition(cond syntax.Expr) {
 	}
 }
 
-// applied wants a table that a condition applies to be all that it asks for.
+// applied checks that a table's apply() is not an operand of && or ||.
 func (l *linter) applied(cond syntax.Expr) {
 	x, ok := syntax.Unparen(cond).(*syntax.BinaryExpr)
 	if !ok || x.Op != syntax.AndAnd && x.Op != syntax.OrOr {
@@ -199,8 +202,8 @@ func (l *linter) applied(cond syntax.Expr) {
 	}
 }
 
-// constants checks that the data that a deparser sends beside the packet come from
-// fields, and so does the session of a mirror with a header.
+// constants checks that the data of Mirror, Resubmit and Digest come from fields. A
+// mirror session must also come from a field if the mirror has a header.
 func (l *linter) constants(c *syntax.CallExpr) {
 	d, _ := l.method(c)
 	t := l.externOf(d)
@@ -220,8 +223,8 @@ func (l *linter) constants(c *syntax.CallExpr) {
 	}
 }
 
-// compared returns the operand of a comparison as text, and its bits. Of an operand
-// under a mask it counts the bits in the mask.
+// compared returns the operand of a comparison as text, and its width. For a masked
+// operand, it counts only the bits in the mask.
 func (l *linter) compared(x *syntax.BinaryExpr) (string, int) {
 	side := x.X
 	if l.constant(side) {
@@ -242,9 +245,9 @@ func (l *linter) compared(x *syntax.BinaryExpr) (string, int) {
 	return syntax.String(side), n
 }
 
-// masked reports whether the bits above a power of two, or the sign, decide a
-// comparison with a constant: that is one for equality then. So it is taken to
-// be where the constant depends on an instance.
+// masked reports whether a comparison for order tests only the sign or the bits
+// above a power of two. The compiler turns such a comparison into one for equality.
+// If the constant depends on an instance, masked assumes that it does.
 func (l *linter) masked(x *syntax.BinaryExpr) bool {
 	field, op, bound := x.X, x.Op, x.Y
 	if l.constant(field) {
@@ -257,7 +260,7 @@ func (l *linter) masked(x *syntax.BinaryExpr) bool {
 	if n == nil {
 		return true
 	}
-	if op == syntax.Leq || op == syntax.Gtr { // below the next number, or not
+	if op == syntax.Leq || op == syntax.Gtr { // rewrite x <= n as x < n+1
 		n = new(big.Int).Add(n, big.NewInt(1))
 	}
 	if signed(l.info.Types[field].Type) {
@@ -266,7 +269,7 @@ func (l *linter) masked(x *syntax.BinaryExpr) bool {
 	return n.Sign() >= 0 && n.BitLen() <= int(n.TrailingZeroBits())+1
 }
 
-// plain wants fields and constants on both sides.
+// plain checks that both sides of a comparison are fields or constants.
 func (l *linter) plain(x *syntax.BinaryExpr) {
 	for _, side := range []syntax.Expr{x.X, x.Y} {
 		if b, ok := syntax.Unparen(side).(*syntax.BinaryExpr); ok && !l.constant(b) && b.Op != syntax.And {

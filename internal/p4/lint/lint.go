@@ -1,6 +1,6 @@
-// Package lint reports the parts of a checked program that Tofino's hardware
-// cannot run. Without it, these rules show up in the compiler's back end only, as
-// errors about its own intermediate form:
+// Package lint reports the parts of a checked program that Tofino's hardware cannot
+// run. Otherwise the user learns about these rules only from the compiler's back
+// end, whose errors refer to its intermediate form:
 //
 //	expressions  no multiplication, division, modulo or shift by a field, no sum
 //	             of three, no result used in the action that computes it
@@ -11,12 +11,12 @@
 //	stateful ALU two comparisons (Tofino 2: four), two fields of the packet;
 //	             only signed differences wrap
 //	tables       applied once, ranges of 20 bits, 32 bits of hashes and randomness
-//	depth        no longer chain of dependent steps than there are stages
+//	depth        no chain of dependent steps that is longer than the pipeline
 //
-// A program that passes may still be too large; the compiler has the last word.
-// So the depth is a warning: the compiler may do several steps at once. Another
-// warning is about unsigned differences that would wrap: the compiler accepts
-// them with another meaning.
+// A program that passes may still be too large for the chip. The depth is a warning
+// only, because the compiler may combine several steps. A comparison of an unsigned
+// difference is a warning too: the compiler accepts it, but the difference does not
+// wrap.
 package lint
 
 import (
@@ -27,12 +27,12 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// A Target is a switch.
+// A Target is a chip.
 type Target struct {
 	Name        string
 	Stages      int
-	Comparisons int // of a stateful ALU
-	CellBits    int // of a register
+	Comparisons int // of one stateful ALU
+	CellBits    int // the widest cell of a register
 }
 
 // The targets.
@@ -50,8 +50,8 @@ type linter struct {
 	said   map[syntax.Pos]bool
 }
 
-// Check looks at the pipelines that the program's main is made of, and at the
-// declarations that they use. The errors come in source order.
+// Check checks the pipelines in the program's main and the declarations that they
+// use. The errors come in source order.
 func Check(file *syntax.File, info *types.Info, target Target) syntax.Errors {
 	l := &linter{file: file, info: info, target: target, said: map[syntax.Pos]bool{}}
 	l.expressions()
@@ -66,10 +66,10 @@ func Check(file *syntax.File, info *types.Info, target Target) syntax.Errors {
 	return l.errs
 }
 
-// errorf reports an error; a place is named once.
+// errorf reports an error, at most one for each position.
 func (l *linter) errorf(n syntax.Node, format string, args ...any) { l.report(n, false, format, args) }
 
-// warnf reports code that the compiler accepts, or may accept.
+// warnf reports code that the compiler accepts or may accept.
 func (l *linter) warnf(n syntax.Node, format string, args ...any) { l.report(n, true, format, args) }
 
 func (l *linter) report(n syntax.Node, warning bool, format string, args []any) {
@@ -99,7 +99,8 @@ func (l *linter) controls() []*syntax.ControlDecl {
 	return list
 }
 
-// externOf is the extern object type of an instance, nil for others.
+// externOf returns the extern type of an instance, or nil if the instance is not an
+// extern object.
 func (l *linter) externOf(d *syntax.InstDecl) *types.Extern {
 	call := l.info.Insts[d]
 	if call == nil {
@@ -109,7 +110,7 @@ func (l *linter) externOf(d *syntax.InstDecl) *types.Extern {
 	return t
 }
 
-// instance is the declaration that an expression names.
+// instance returns the declaration of the instance that an expression names.
 func (l *linter) instance(x syntax.Expr) *syntax.InstDecl {
 	name, ok := syntax.Unparen(x).(*syntax.Name)
 	if !ok || l.info.Uses[name] == nil {
@@ -120,7 +121,7 @@ func (l *linter) instance(x syntax.Expr) *syntax.InstDecl {
 }
 
 // method returns the declaration of the object of a method call and the method's
-// name. The declaration is nil if the call is no method call.
+// name. The declaration is nil if c is not a method call.
 func (l *linter) method(c *syntax.CallExpr) (object *syntax.InstDecl, name string) {
 	fun, ok := c.Fun.(*syntax.SelectorExpr)
 	if !ok {
@@ -129,7 +130,7 @@ func (l *linter) method(c *syntax.CallExpr) (object *syntax.InstDecl, name strin
 	return l.instance(fun.X), fun.Sel.Value
 }
 
-// width is the number of bits of an expression, 0 where that means nothing.
+// width returns the number of bits of an expression, or 0 if it has no width.
 func (l *linter) width(x syntax.Expr) int {
 	if t := l.info.Types[x].Type; t != nil {
 		if bits, ok := types.WidthOf(t); ok {

@@ -9,26 +9,25 @@ import (
 )
 
 // The linter follows a packet through a control statement by statement and records
-// the tables and registers that it has met. The branches of a condition are followed
-// separately; behind the condition, the records of all branches are joined. The
-// results are the objects accessed or applied twice, and the number of steps that
-// depend on each other.
+// the tables and registers that it uses. It follows the branches of a condition
+// separately and joins their records after the condition. It reports objects that
+// are used twice and chains of dependent steps that are too long.
 
 // A state is the record of the path so far.
 type state struct {
 	before  *state          // the state at the beginning of the branch; the other fields hold the changes since
-	touched map[string]bool // registers and tables
-	written map[string]int  // fields: the stage that wrote them last
-	gate    int             // stage of the conditions around
+	touched map[string]bool // registers and tables used so far
+	written map[string]int  // field → the last stage that wrote it
+	gate    int             // stage of the enclosing conditions
 }
 
-// fork begins a branch. The state before it must not change until the branch is
+// fork starts a branch. The state before it must not change until the branch is
 // joined.
 func (s *state) fork() *state {
 	return &state{before: s, touched: map[string]bool{}, written: map[string]int{}, gate: s.gate}
 }
 
-// join takes over what happened on a branch.
+// join merges the changes of the branches.
 func (s *state) join(branches ...*state) {
 	for _, b := range branches {
 		maps.Copy(s.touched, b.touched)
@@ -39,7 +38,7 @@ func (s *state) join(branches ...*state) {
 	}
 }
 
-// writtenAt is the stage that wrote a field last.
+// writtenAt returns the last stage that wrote a field.
 func (s *state) writtenAt(field string) (stage int, ok bool) {
 	for ; s != nil && !ok; s = s.before {
 		stage, ok = s.written[field]
@@ -47,7 +46,7 @@ func (s *state) writtenAt(field string) (stage int, ok bool) {
 	return stage, ok
 }
 
-// hasTouched reports whether a register or table was touched.
+// hasTouched reports whether a register or table was used.
 func (s *state) hasTouched(key string) (touched bool) {
 	for ; s != nil && !touched; s = s.before {
 		touched = s.touched[key]
@@ -58,9 +57,9 @@ func (s *state) hasTouched(key string) (touched bool) {
 // A walk follows one control.
 type walk struct {
 	l      *linter
-	prefix string            // of instances
-	names  map[string]string // parameters of nested controls with their arguments
-	deep   *bool             // too many steps: said once
+	prefix string            // prefix of instance names
+	names  map[string]string // parameter of a nested control → its argument
+	deep   *bool             // the warning about too many steps was given
 }
 
 func (w *walk) stmt(s syntax.Stmt, st *state) {
@@ -102,7 +101,7 @@ func (w *walk) stmt(s syntax.Stmt, st *state) {
 	}
 }
 
-// after is the first stage that can read fields.
+// after returns the first stage that can read all of fields.
 func (s *state) after(fields []string) int {
 	stage := s.gate
 	for _, f := range fields {
@@ -113,7 +112,8 @@ func (s *state) after(fields []string) int {
 	return stage
 }
 
-// write notes a step that reads and writes fields, and counts the stages.
+// write records a step that reads and writes fields, and checks the number of
+// stages.
 func (w *walk) write(at syntax.Node, st *state, reads, writes []string) {
 	stage := max(st.after(reads), st.after(writes))
 	for _, f := range writes {
@@ -125,13 +125,14 @@ func (w *walk) write(at syntax.Node, st *state, reads, writes []string) {
 	}
 }
 
-// step follows one statement of a control's body: an action of its own.
+// step follows one statement of a control's body, which becomes an action of its
+// own.
 func (w *walk) step(s syntax.Stmt, st *state) {
 	switch s := s.(type) {
 	case *syntax.AssignStmt:
 		w.calls(s.RHS, st)
 		if w.copied(s) {
-			// The field is ready when the assigned field is, not earlier.
+			// The copy is ready as soon as the original is.
 			to, from := w.field(s.LHS), w.field(s.RHS)
 			if at, ok := st.writtenAt(from); ok && !w.l.constant(s.RHS) {
 				st.written[to] = max(at, st.gate)
@@ -146,8 +147,8 @@ func (w *walk) step(s syntax.Stmt, st *state) {
 	}
 }
 
-// copied reports whether a statement copies a field or constant: the compiler
-// may read the original instead.
+// copied reports whether a statement copies a field or constant. The compiler may
+// read the original instead of the copy.
 func (w *walk) copied(s *syntax.AssignStmt) bool {
 	switch x := syntax.Unparen(s.RHS).(type) {
 	case *syntax.Name, *syntax.SelectorExpr:
@@ -157,7 +158,7 @@ func (w *walk) copied(s *syntax.AssignStmt) bool {
 	}
 }
 
-// calls follows the calls within an expression.
+// calls follows the calls in an expression.
 func (w *walk) calls(x syntax.Expr, st *state) {
 	syntax.Inspect(x, func(n syntax.Node) bool {
 		c, ok := n.(*syntax.CallExpr)
@@ -207,8 +208,8 @@ func (w *walk) access(c *syntax.CallExpr, st *state) {
 	st.touched[key] = true
 }
 
-// instanceName distinguishes the registers of nested controls; those at top level
-// are one for all.
+// instanceName returns a name that distinguishes the registers of nested controls.
+// Registers at top level exist once.
 func (w *walk) instanceName(name *syntax.Name) string {
 	if o := w.l.info.Uses[name]; o != nil && o.Parent == nil {
 		return name.Value
@@ -216,7 +217,8 @@ func (w *walk) instanceName(name *syntax.Name) string {
 	return w.prefix + name.Value
 }
 
-// action follows the body of an action as one step, for a table after its keys.
+// action follows the body of an action as one step. In a table, the step comes
+// after the table's keys.
 func (w *walk) action(a *syntax.ActionDecl, at syntax.Node, st *state, keys []string) {
 	reads, writes := keys, []string(nil)
 	for _, s := range a.Body.Stmts {
@@ -235,7 +237,7 @@ func (w *walk) action(a *syntax.ActionDecl, at syntax.Node, st *state, keys []st
 // table follows the actions of a table as branches.
 func (w *walk) table(t *syntax.TableDecl, at syntax.Node, st *state) {
 	key := w.prefix + "table " + t.Name.Value
-	if st.hasTouched(key) && t.Key != nil { // without a key it is an action
+	if st.hasTouched(key) && t.Key != nil { // a table without a key is a plain action
 		w.l.errorf(at, "table %s is applied a second time on the way of one packet", t.Name.Value)
 	}
 	st.touched[key] = true
@@ -263,8 +265,8 @@ func (w *walk) table(t *syntax.TableDecl, at syntax.Node, st *state) {
 	st.join(branches...)
 }
 
-// nested follows the control of an instance, its parameters standing for what
-// they are given.
+// nested follows the control of an instance, with its parameters bound to the
+// arguments.
 func (w *walk) nested(c *syntax.CallExpr, call *types.Call, st *state) {
 	fun, ok := c.Fun.(*syntax.SelectorExpr)
 	if !ok {
@@ -283,7 +285,7 @@ func (w *walk) nested(c *syntax.CallExpr, call *types.Call, st *state) {
 	in.stmt(t.Decl.Body, st)
 }
 
-// reads lists the fields that an expression looks at.
+// reads lists the fields that an expression reads.
 func (w *walk) reads(x syntax.Expr) []string {
 	var list []string
 	syntax.Inspect(x, func(n syntax.Node) bool {
@@ -308,7 +310,7 @@ func (w *walk) reads(x syntax.Expr) []string {
 	return list
 }
 
-// operands are the fields that the RegisterAction of a call looks at.
+// operands lists the fields that the RegisterAction of a call reads.
 func (w *walk) operands(c *syntax.CallExpr) []string {
 	d, _ := w.l.method(c)
 	if d == nil {
@@ -327,7 +329,7 @@ func (w *walk) operands(c *syntax.CallExpr) []string {
 	return list
 }
 
-// field names a place; parts of a field are the field.
+// field returns the name of a field; a slice of a field has the field's name.
 func (w *walk) field(x syntax.Expr) string {
 	switch x := syntax.Unparen(x).(type) {
 	case *syntax.SliceExpr:

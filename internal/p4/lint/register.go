@@ -8,7 +8,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// registers checks the declarations: cells, and the bodies of actions on them.
+// registers checks the declarations of registers and the bodies of RegisterActions.
 func (l *linter) registers() {
 	for _, d := range l.file.Decls {
 		for inst := range syntax.Each[*syntax.InstDecl](d) {
@@ -21,7 +21,7 @@ func (l *linter) registers() {
 					l.errorf(inst, "a random number of %d bits, at most %d", w, maxImmediate)
 				}
 			case isRegisterAction(t.Name):
-				// The ALU bounds the body of a RegisterAction.
+				// The body of a RegisterAction must fit the ALU.
 				for _, member := range inst.Body {
 					f, ok := member.(*syntax.FuncDecl)
 					if !ok || f.Body == nil {
@@ -38,12 +38,13 @@ func (l *linter) registers() {
 	}
 }
 
-// isRegisterAction knows RegisterAction and its kin of Tofino 2.
+// isRegisterAction reports whether name is RegisterAction or one of the variants in
+// Tofino 2.
 func isRegisterAction(name string) bool {
 	return strings.HasPrefix(name, "RegisterAction") || strings.HasPrefix(name, "DirectRegisterAction")
 }
 
-// cell wants a width that a stateful ALU has.
+// cell checks that a stateful ALU supports the width of a register's cells.
 func (l *linter) cell(d *syntax.InstDecl, t types.Type) {
 	halves, signs := []int{}, map[bool]bool{}
 	if s, ok := t.(*types.Struct); ok {
@@ -72,22 +73,22 @@ func (l *linter) cell(d *syntax.InstDecl, t types.Type) {
 	}
 }
 
-// signed reports whether numbers of the type may be below 0.
+// signed reports whether t is a signed type.
 func signed(t types.Type) bool {
 	bits, ok := t.(*types.Bits)
 	return ok && bits.Signed
 }
 
-// maxOperands are the fields of the packet that a stateful ALU reads.
+// maxOperands is the number of packet fields that a stateful ALU can read.
 const maxOperands = 2
 
-// An alu is the body of one RegisterAction as far as it has been read.
+// An alu collects what one RegisterAction uses.
 type alu struct {
 	l           *linter
 	own         map[string]bool // parameters and variables of the body
 	comparisons []string
 	operands    []string
-	ordered     []string // pairs of which the conditions around tell the greater
+	ordered     []string // pairs of operands that an enclosing condition compares by size
 }
 
 func (a *alu) block(b *syntax.BlockStmt) {
@@ -122,7 +123,7 @@ func (a *alu) stmt(s syntax.Stmt) {
 	}
 }
 
-// compares counts the different comparisons of the body.
+// compares counts the distinct comparisons in the body.
 func (a *alu) compares(cond syntax.Expr, at syntax.Node) {
 	a.computes(cond)
 	for x := range syntax.Each[*syntax.BinaryExpr](cond) {
@@ -132,7 +133,7 @@ func (a *alu) compares(cond syntax.Expr, at syntax.Node) {
 		for _, side := range []syntax.Expr{x.X, x.Y} {
 			a.wraps(side, x)
 		}
-		// a < b and a >= b are one.
+		// a < b and a >= b count as one.
 		op := map[syntax.Operator]string{
 			syntax.Lss: "<", syntax.Geq: "<", syntax.Gtr: ">", syntax.Leq: ">", syntax.Eql: "=", syntax.Neq: "=",
 		}[x.Op]
@@ -145,15 +146,15 @@ func (a *alu) compares(cond syntax.Expr, at syntax.Node) {
 	}
 }
 
-// wraps wants differences that are compared by size to be signed: the ALU
-// computes with more bits than unsigned ones have, so that they do not wrap.
+// wraps reports unsigned differences that are compared by size. The ALU computes
+// with more bits than the operands have, so an unsigned difference does not wrap.
 func (a *alu) wraps(side syntax.Expr, compared *syntax.BinaryExpr) {
 	x, ok := syntax.Unparen(side).(*syntax.BinaryExpr)
 	if !ok || x.Op != syntax.Sub || compared.Op == syntax.Eql || compared.Op == syntax.Neq || signed(a.l.info.Types[x].Type) {
 		return
 	}
 	if slices.Contains(a.ordered, syntax.String(x.X)+" "+syntax.String(x.Y)) {
-		return // it is known to be positive
+		return // an enclosing condition has compared the two
 	}
 	a.l.warnf(x, "comparison of an unsigned difference, which does not wrap in the stateful ALU: compare (int<%d>)(%s)", a.l.width(x), syntax.String(x))
 }
@@ -165,7 +166,7 @@ func (a *alu) computes(x syntax.Expr) {
 	}
 }
 
-// reads counts the different fields of the packet that the body looks at.
+// reads counts the distinct packet fields that the body reads.
 func (a *alu) reads(x syntax.Expr, at syntax.Node) {
 	syntax.Inspect(x, func(n syntax.Node) bool {
 		var text string

@@ -42,7 +42,8 @@ func (l *lowerer) action(o *types.Object, call *types.Call, e *env) *bmv2.Action
 	return a
 }
 
-// actionBody lowers the body with parameters without direction as action data.
+// actionBody lowers the body of an action. Parameters without direction become
+// action data.
 func (l *lowerer) actionBody(a *bmv2.Action, o *types.Object, d *syntax.ActionDecl, call *types.Call, e *env) {
 	callee := l.actionEnv(o, e)
 	callee.ret = &label{}
@@ -67,8 +68,8 @@ func (l *lowerer) actionBody(a *bmv2.Action, o *types.Object, d *syntax.ActionDe
 	l.copyBack(bs)
 }
 
-// runtimeParam adds one parameter of action data. An action in which it is
-// assigned to gets a variable in its place.
+// runtimeParam adds one parameter of action data. If the action assigns to the
+// parameter, a variable takes its place.
 func (l *lowerer) runtimeParam(a *bmv2.Action, p *types.Object, assigned bool, callee *env) {
 	if isNothing(callee.subst(p.Type)) {
 		callee.bind(p, nothing{})
@@ -93,7 +94,7 @@ func (l *lowerer) runtimeParam(a *bmv2.Action, p *types.Object, assigned bool, c
 	callee.bind(p, v)
 }
 
-// assigned lists the variables and parameters that body writes to.
+// assigned returns the variables and parameters to which body assigns.
 func (l *lowerer) assigned(body syntax.Node) map[*types.Object]bool {
 	roots := map[*types.Object]bool{}
 	syntax.Inspect(body, func(n syntax.Node) bool {
@@ -116,7 +117,8 @@ func (l *lowerer) assigned(body syntax.Node) map[*types.Object]bool {
 	return roots
 }
 
-// primitives turns code into an action's list, labels into jump offsets.
+// primitives converts code to an action's list of primitives, with labels as jump
+// offsets.
 func (l *lowerer) primitives(c *code) []*bmv2.Primitive {
 	list := l.prune(c.list)
 	offset, n := map[*label]int{}, 0
@@ -164,8 +166,8 @@ func (l *lowerer) primitive(i *instr) *bmv2.Primitive {
 	return p
 }
 
-// prune drops unused labels, jumps to the next instruction and code behind a
-// jump that nothing reaches.
+// prune removes unused labels, jumps to the next instruction, and unreachable code
+// after a jump.
 func (l *lowerer) prune(list []*instr) []*instr {
 	for {
 		l.spend(len(list))
@@ -198,7 +200,7 @@ func (l *lowerer) prune(list []*instr) []*instr {
 	}
 }
 
-// targets lists the labels that i may continue at.
+// targets lists the labels at which execution may continue after i.
 func (i *instr) targets() []*label {
 	switch i.kind {
 	case iJump, iBranch:
@@ -221,7 +223,7 @@ func (i *instr) targets() []*label {
 	return nil
 }
 
-// leadsTo reports whether nothing but labels stands between here and target.
+// leadsTo reports whether only labels lie between here and target.
 func leadsTo(rest []*instr, target *label) bool {
 	for _, i := range rest {
 		if i.kind != iLabel {

@@ -7,7 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// assign copies src into the place dst.
+// assign copies src to the place dst.
 func (l *lowerer) assign(dst, src value) {
 	switch d := dst.(type) {
 	case nil, nothing:
@@ -41,7 +41,7 @@ func (l *lowerer) assignHeader(d *header, src value) {
 			l.prim("remove_header", d)
 			return
 		}
-		// Values that the assignments before theirs change are saved first.
+		// First save values that an earlier assignment of this list would change.
 		vals := make([]*ex, len(s.fields))
 		written := validity(d)
 		for j, v := range s.fields {
@@ -66,8 +66,8 @@ func (l *lowerer) assignHeader(d *header, src value) {
 	}
 }
 
-// validity is the footprint of making h valid. The other members of a union become
-// invalid, so that code about a member counts as writing everything.
+// validity returns the footprint of making h valid. If h is in a union, the other
+// members become invalid, so the footprint covers everything.
 func validity(h *header) footprint {
 	return footprint{places: map[value]bool{h: true}, all: h.member}
 }
@@ -111,8 +111,8 @@ func (l *lowerer) assignStack(d *stack, src value) {
 	}
 }
 
-// assignAggregate copies part by part. A part that an earlier assignment overwrites
-// is saved first.
+// assignAggregate copies part by part. It first saves the parts that an earlier
+// assignment would overwrite.
 func (l *lowerer) assignAggregate(d *aggregate, src value) {
 	s, ok := src.(*aggregate)
 	if !ok || len(s.elems) != len(d.elems) {
@@ -134,7 +134,7 @@ func (l *lowerer) assignAggregate(d *aggregate, src value) {
 	}
 }
 
-// saved copies v to a temporary.
+// saved copies v to a temporary and returns it.
 func (l *lowerer) saved(v value) value {
 	switch v := v.(type) {
 	case *ex:
@@ -206,7 +206,8 @@ func (l *lowerer) equalParts(a, b value, at syntax.Node) *ex {
 	return r
 }
 
-// equalHeaders: both invalid, or both valid with equal fields.
+// equalHeaders builds a == b for headers: both invalid, or both valid with equal
+// fields.
 func (l *lowerer) equalHeaders(a, b value, at syntax.Node) *ex {
 	if e, ok := b.(*element); ok {
 		b = l.materialize(e)
@@ -235,7 +236,7 @@ func headerParts(v value) (valid *ex, fields []*ex) {
 	return nil, nil
 }
 
-// isHeader reports whether the selected thing is a whole header or union.
+// isHeader reports whether the element is a whole header or union.
 func (d *element) isHeader() bool {
 	switch d.at(0).(type) {
 	case *header, *union:
@@ -244,7 +245,7 @@ func (d *element) isHeader() bool {
 	return false
 }
 
-// inner is part k of the selected thing; a struct is taken apart.
+// inner returns part k of the element.
 func (d *element) inner(k int) value {
 	sel := &element{elems: d.elems, index: d.index, last: d.last, sel: append(slices.Clone(d.sel), k)}
 	a, ok := sel.at(0).(*aggregate)
@@ -258,8 +259,9 @@ func (d *element) inner(k int) value {
 	return c
 }
 
-// readElement reads a scalar of stack[index]: of stack.last directly, of
-// others as a chain of choices, since an index out of range must do no harm.
+// readElement reads a scalar of stack[index]. BMv2 reads stack.last directly. Other
+// indices become a chain of choices, because an index out of range must have no
+// effect.
 func (l *lowerer) readElement(d *element) *ex {
 	if d.isHeader() {
 		l.unsupported(l.at, "a header where a number is wanted")
@@ -284,8 +286,8 @@ func (l *lowerer) readElement(d *element) *ex {
 
 func fits(i int, st scalar) bool { return st.width == 0 || st.width > 30 || i < 1<<st.width }
 
-// eachElement runs f on the element that the index chooses, on none if it is
-// out of range.
+// eachElement runs f on the element that the index selects, or on none if the index
+// is out of range.
 func (l *lowerer) eachElement(d *element, f func(v value)) {
 	index := l.settled(d.index)
 	end := &label{}
@@ -323,7 +325,7 @@ func (l *lowerer) assignElement(d *element, src value) {
 	}
 }
 
-// materialize copies the chosen element to a variable.
+// materialize copies the selected element to a variable.
 func (l *lowerer) materialize(d *element) value {
 	if !d.isHeader() {
 		return l.settled(l.readElement(d))
@@ -340,7 +342,7 @@ func (l *lowerer) materialize(d *element) value {
 	return t
 }
 
-// invalidate resets the headers of a variable that comes into life.
+// invalidate resets the headers of a variable at its declaration.
 func (l *lowerer) invalidate(v value) {
 	switch v := v.(type) {
 	case *header:
@@ -352,8 +354,8 @@ func (l *lowerer) invalidate(v value) {
 	}
 }
 
-// assignBits writes a slice: it reads the whole field as it is now, and writes it
-// with the bits of the slice replaced.
+// assignBits writes a slice: it reads the whole field, replaces the bits, and
+// writes the field.
 func (l *lowerer) assignBits(b *bits, src value) {
 	whole := l.toEx(b.of, l.at)
 	l.assign(b.of, insertBits(whole, cast(l.toEx(src, l.at), scalar{width: b.width}), b.lo, b.width))

@@ -8,14 +8,13 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// callApply inlines a parser or control that is applied by another.
+// callApply inlines a parser or control that another one applies.
 func (l *lowerer) callApply(x *syntax.CallExpr, call *types.Call, e *env) value {
 	inst := l.appliedInstance(x, call, e)
 	switch t := inst.typ.(type) {
 	case *types.Control:
 		bs := l.bindArgs(l.paramObjects(t.Decl.Params), call, e, never)
-		// Parts of parameters that differ from one application to another get places of
-		// their own.
+		// Parts of parameters that differ between applications are copied.
 		for i := range bs {
 			b := &bs[i]
 			own := l.ownPlace(inst, inst.name+"."+b.param.Name, b.value, inst.env.subst(b.param.Type), b.param.Dir)
@@ -51,8 +50,8 @@ func (l *lowerer) callApply(x *syntax.CallExpr, call *types.Call, e *env) value 
 	return nil
 }
 
-// appliedInstance returns the instance in front of .apply; a type name there makes
-// an instance.
+// appliedInstance returns the instance to which .apply belongs. A type name before
+// .apply creates an instance.
 func (l *lowerer) appliedInstance(x *syntax.CallExpr, call *types.Call, e *env) *instance {
 	if !l.info.Types[syntax.Unparen(call.Recv)].IsType {
 		if inst, ok := l.eval(call.Recv, e).(*instance); ok {
@@ -69,10 +68,10 @@ func (l *lowerer) appliedInstance(x *syntax.CallExpr, call *types.Call, e *env) 
 	return inst
 }
 
-// sameArguments requires that the parameters of inst are in the same places as in
-// its first application: BMv2 has each table once, with one set of key fields and
-// one body for each action. If they differ, it records the differing parts in
-// l.copied and starts another attempt, in which they are copied.
+// sameArguments checks that the parameters of inst denote the same places as in its
+// first application. BMv2 has each table only once, with one set of key fields and
+// one body for each action. If the places differ, sameArguments records the
+// differing parts in l.copied and restarts the lowering, which then copies them.
 func (l *lowerer) sameArguments(x *syntax.CallExpr, inst *instance, bs []binding) {
 	var parts []string
 	for i, b := range bs {
@@ -90,7 +89,8 @@ func (l *lowerer) sameArguments(x *syntax.CallExpr, inst *instance, bs []binding
 	panic(bail{})
 }
 
-// differing adds the parts of path that are not the same place in a and b.
+// differing appends to list the parts of path that denote different places in a and
+// b.
 func differing(list []string, path string, a, b value) []string {
 	if a == b {
 		return list
@@ -110,9 +110,8 @@ func differing(list []string, path string, a, b value) []string {
 	return list
 }
 
-// ownPlace returns the place of the argument v inside inst: v itself, or a copy for
-// the parts in l.copied (parameters that get different arguments in different
-// applications).
+// ownPlace returns the place of the argument v inside inst: v itself, with copies
+// for the parts in l.copied.
 func (l *lowerer) ownPlace(inst *instance, path string, v value, t types.Type, dir syntax.Direction) value {
 	if _, ok := v.(*instance); ok || v == nil {
 		return v
@@ -147,7 +146,7 @@ func (l *lowerer) ownPlace(inst *instance, path string, v value, t types.Type, d
 	return whole
 }
 
-// hasTables reports whether the control or one inside of it has tables.
+// hasTables reports whether the control or a nested one has tables.
 func (l *lowerer) hasTables(c *syntax.ControlDecl) bool {
 	for _, d := range c.Locals {
 		switch d := d.(type) {
@@ -162,8 +161,8 @@ func (l *lowerer) hasTables(c *syntax.ControlDecl) bool {
 	return false
 }
 
-// lowerDeparser lowers a deparser: the order of emits, which is without
-// conditions, and primitives that run before.
+// lowerDeparser lowers a deparser to an order of emits without conditions, and
+// primitives that run before them.
 func (l *lowerer) lowerDeparser(name string, inst *instance, args ...value) *bmv2.Deparser {
 	l.block = deparserBlock
 	out := &bmv2.Deparser{Name: name, ID: l.nextID("deparsers"), SourceInfo: l.controlSource(inst), Order: []string{}}
@@ -182,9 +181,9 @@ func (l *lowerer) lowerDeparser(name string, inst *instance, args ...value) *bmv
 	return out
 }
 
-// emits takes the emits out of the code, into the order.
+// emits moves the emits from the code to the deparser's order.
 func (l *lowerer) emits(out *bmv2.Deparser, list []*instr) (rest []*instr) {
-	ahead := map[*label]bool{} // targets of jumps over the instructions that follow
+	ahead := map[*label]bool{} // jump targets after the current instruction
 	for _, i := range list {
 		delete(ahead, i.label)
 		if i.kind == iPrim && i.prim == emitPrimitive {
@@ -202,7 +201,7 @@ func (l *lowerer) emits(out *bmv2.Deparser, list []*instr) (rest []*instr) {
 	return rest
 }
 
-// emitPrimitive is an emit while the deparser is linear code.
+// emitPrimitive represents an emit while the deparser is linear code.
 const emitPrimitive = "emit"
 
 // emitHeader adds the headers of v to the order.
@@ -227,7 +226,7 @@ func (l *lowerer) emitHeader(v value, at syntax.Node) {
 }
 
 // lowerChecksums lowers the verify or update control: calls of the checksum
-// functions, also under conditions, which become the checksums' own.
+// functions. A condition around a call becomes the checksum's condition.
 func (l *lowerer) lowerChecksums(inst *instance, verify bool, meta value) {
 	c, ok := inst.typ.(*types.Control)
 	if !ok || len(c.Decl.Params) != 2 {

@@ -11,17 +11,17 @@ import (
 // maxDepth bounds nested inlining; the checker has excluded recursion.
 const maxDepth = 200
 
-// Calls follow section 6.8 of the P4_16 specification. The arguments are
-// evaluated from left to right: an in argument to a value, an out argument to a
-// emitLabel, an inout argument to both. The body runs on copies of them. On return
-// the out and inout copies are written back to their places, from left to right.
+// Calls follow section 6.8 of the P4_16 specification. The arguments are evaluated
+// from left to right: an in argument to a value, an out argument to a place, an
+// inout argument to both. The body runs on copies of them. On return the out and
+// inout copies are written back to their places, from left to right.
 //
-// bindArgs first evaluates all arguments. A value that the evaluation of a later
-// argument changes is saved in a temporary at the point where it was read
-// (keepBefore). Then bindArgs decides which parameters need a copy: a parameter
-// stands for the argument's own place if the body cannot tell the difference.
+// bindArgs first evaluates all arguments. If evaluating a later argument changes an
+// earlier value, the earlier one is saved in a temporary (keepBefore). Then
+// bindArgs decides which parameters need a copy: a parameter shares the argument's
+// place if the body cannot observe the difference.
 
-// bindArgs evaluates the arguments for params; a nil parameter is skipped. The
+// bindArgs evaluates the arguments for params; it skips nil parameters. The
 // function visible reports whether the callee can name the variable in which an
 // argument is stored.
 func (l *lowerer) bindArgs(params []*types.Object, call *types.Call, e *env, visible func(syntax.Expr) bool) []binding {
@@ -76,7 +76,7 @@ func (l *lowerer) evalArg(p *types.Object, k int, call *types.Call, e *env) bind
 	return b
 }
 
-// keepBefore saves the values in bs that the code since mark m changes.
+// keepBefore saves the values in bs that code emitted since mark m changes.
 func (l *lowerer) keepBefore(bs []binding, m int) {
 	if l.mark() == m {
 		return
@@ -89,16 +89,16 @@ func (l *lowerer) keepBefore(bs []binding, m int) {
 	}
 }
 
-// byReference reports whether the place of an out or inout argument can stand
-// for the parameter: it is a fixed place that still holds the value of the
-// argument, and the callee does not name it itself.
+// byReference reports whether the parameter can share the place of an out or inout
+// argument. The place must be fixed and still hold the argument's value, and the
+// callee must not access it by another name.
 func (b *binding) byReference(visible func(syntax.Expr) bool) bool {
 	unchanged := b.param.Dir == syntax.Out || b.value == b.place
 	return b.place != nil && unchanged && isPlace(b.place) && !visible(b.arg)
 }
 
-// overlapsBefore reports whether one of the out and inout arguments bs shares
-// bits with the place v.
+// overlapsBefore reports whether the place v shares bits with an earlier out or
+// inout argument in bs.
 func (l *lowerer) overlapsBefore(bs []binding, v value) bool {
 	return slices.ContainsFunc(bs, func(b binding) bool {
 		_, isObject := b.place.(*instance)
@@ -106,8 +106,8 @@ func (l *lowerer) overlapsBefore(bs []binding, v value) bool {
 	})
 }
 
-// pass gives the i-th parameter its place, and copies the argument in unless the
-// parameter stands for the argument's own place.
+// pass gives the i-th parameter its place. It copies the argument to it unless the
+// parameter shares the argument's place.
 func (l *lowerer) pass(bs []binding, i int, visible func(syntax.Expr) bool) {
 	b := &bs[i]
 	if b.param.Dir < syntax.Out {
@@ -133,8 +133,8 @@ func (l *lowerer) pass(bs []binding, i int, visible func(syntax.Expr) bool) {
 	b.value, b.back = tmp, b.place
 }
 
-// passIn returns the value of the i-th parameter, an in parameter: the argument's
-// own, or a copy if the body could change it through another parameter or by name.
+// passIn returns the value of the i-th parameter, an in parameter. It is a copy if
+// the body could change the argument through another parameter or by name.
 func (l *lowerer) passIn(bs []binding, i int, visible func(syntax.Expr) bool) value {
 	b := &bs[i]
 	switch v := b.value.(type) {
@@ -156,7 +156,8 @@ func (l *lowerer) passIn(bs []binding, i int, visible func(syntax.Expr) bool) va
 	return tmp
 }
 
-// copyWritten copies the parts of v that an argument passed by reference can change.
+// copyWritten copies the parts of v that the body can change through an argument
+// passed by reference.
 func (l *lowerer) copyWritten(bs []binding, v value) value {
 	var written footprint
 	for _, b := range bs {
@@ -170,7 +171,7 @@ func (l *lowerer) copyWritten(bs []binding, v value) value {
 	return l.savedIn(v, &written)
 }
 
-// savedIn copies the parts of v that are written.
+// savedIn copies the parts of v that written covers.
 func (l *lowerer) savedIn(v value, written *footprint) value {
 	if !l.touches(written, v) {
 		return v
@@ -196,8 +197,8 @@ func (l *lowerer) copyBack(bs []binding) {
 	}
 }
 
-// onExit returns a function that copies out of this call and of the calls around
-// it: section 12.5 lets exit copy out too.
+// onExit returns a function that copies the out arguments of this call and of the
+// enclosing calls back. By section 12.5, exit copies them back too.
 func (l *lowerer) onExit(bs []binding, e *env) func() {
 	return func() {
 		l.copyBack(bs)
@@ -207,7 +208,7 @@ func (l *lowerer) onExit(bs []binding, e *env) func() {
 	}
 }
 
-// enter guards the depth of inlining.
+// enter runs f one level deeper and reports too deep an inlining.
 func (l *lowerer) enter(at syntax.Node, f func()) {
 	l.spend(costCall)
 	if l.depth++; l.depth > maxDepth {
@@ -219,7 +220,7 @@ func (l *lowerer) enter(at syntax.Node, f func()) {
 
 func never(syntax.Expr) bool { return false }
 
-// inline runs body in callee with the parameters bound.
+// inline lowers body in callee, with the parameters bound to the arguments.
 func (l *lowerer) inline(x syntax.Node, params []*syntax.Param, body *syntax.BlockStmt, call *types.Call, e, callee *env, visible func(syntax.Expr) bool) (result value) {
 	sig, _ := call.Callee.Type.(*types.Func)
 	if sig != nil {
@@ -246,8 +247,8 @@ func (l *lowerer) inline(x syntax.Node, params []*syntax.Param, body *syntax.Blo
 	return l.stableValue(result, m)
 }
 
-// soleReturn evaluates a body that is one return statement without a detour
-// through a variable.
+// soleReturn evaluates a body that is a single return statement without a variable
+// for the result.
 func (l *lowerer) soleReturn(body *syntax.BlockStmt, callee *env) (value, bool) {
 	if len(body.Stmts) != 1 || callee.result == nil {
 		return nil, false
@@ -266,7 +267,7 @@ func (l *lowerer) paramObjects(params []*syntax.Param) []*types.Object {
 	return lists.Map(params, func(p *syntax.Param) *types.Object { return l.info.Defs[p] })
 }
 
-// actionEnv is the environment in which an action's body sees its control.
+// actionEnv returns the environment in which an action's body sees its control.
 func (l *lowerer) actionEnv(o *types.Object, e *env) *env {
 	scope := e
 	for scope != nil && scope.action {
@@ -280,7 +281,8 @@ func (l *lowerer) actionEnv(o *types.Object, e *env) *env {
 	return c
 }
 
-// rootObject is the variable or parameter that a place expression starts with.
+// rootObject returns the variable or parameter with which a place expression
+// starts.
 func (l *lowerer) rootObject(x syntax.Expr) *types.Object {
 	for {
 		switch n := syntax.Unparen(x).(type) {
@@ -298,7 +300,7 @@ func (l *lowerer) rootObject(x syntax.Expr) *types.Object {
 	}
 }
 
-// mentions returns the objects that an action's body names, itself or in the
+// mentions returns the objects that an action's body names, directly or through the
 // actions and methods that it calls.
 func (l *lowerer) mentions(d *syntax.ActionDecl) map[*types.Object]bool {
 	seen := map[*types.Object]bool{}
@@ -313,7 +315,7 @@ func (l *lowerer) mentions(d *syntax.ActionDecl) map[*types.Object]bool {
 			switch d := o.Decl.(type) {
 			case *syntax.ActionDecl:
 				visit(d.Body)
-			case *syntax.InstDecl: // the methods that it implements
+			case *syntax.InstDecl: // the methods in its body
 				for _, m := range d.Body {
 					visit(m)
 				}
@@ -324,7 +326,7 @@ func (l *lowerer) mentions(d *syntax.ActionDecl) map[*types.Object]bool {
 	return seen
 }
 
-// callBuiltin: methods of headers, unions and stacks.
+// callBuiltin lowers the built-in methods of headers, unions and stacks.
 func (l *lowerer) callBuiltin(x *syntax.CallExpr, call *types.Call, e *env) value {
 	recv := l.eval(call.Recv, e)
 	switch call.Builtin {

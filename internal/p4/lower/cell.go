@@ -7,8 +7,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A cell of a register holds the numbers of a value one after the other, the first
-// in the highest bits.
+// A cell of a register holds the numbers of a value side by side, the first in the
+// highest bits.
 
 // readCell reads a cell as a value of type t.
 func (l *lowerer) readCell(reg *instance, index *ex, t types.Type) value {
@@ -39,7 +39,7 @@ func (l *lowerer) scalarsOf(v value, t types.Type) []*ex {
 	return l.flat(v, t)
 }
 
-// joined puts numbers one after the other, the first in the highest bits.
+// joined concatenates numbers, the first in the highest bits.
 func (l *lowerer) joined(list []*ex) *ex {
 	var all *ex
 	for _, x := range list {

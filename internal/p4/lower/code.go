@@ -4,14 +4,14 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
-// Code is what all bodies become first: a flat list of instructions with
-// labels. Actions keep it as jumps, pipelines cut it into nodes of a graph,
-// parsers into states.
+// A code is a flat list of instructions with labels, the first form of every body.
+// Actions keep it as jumps, pipelines cut it into nodes of a graph, and parsers
+// into states.
 type code struct {
 	list []*instr
 }
 
-// A label is a place in the code.
+// A label is a position in the code.
 type label struct {
 	name string // a parser state's name, empty for others
 	used bool
@@ -25,7 +25,7 @@ const (
 	iLabel                   // label:
 	iJump                    // goto label
 	iBranch                  // if !cond goto label
-	iApply                   // apply table, continue at the label of the outcome
+	iApply                   // apply table, then go to the label of the outcome
 	iExit                    // leave the pipeline
 	iSelect                  // parser: choose the next state
 	iAccept                  // parser: end
@@ -35,13 +35,13 @@ const (
 type instr struct {
 	kind  instrKind
 	prim  string
-	args  []any // *ex, places, or reference values of emit.go
+	args  []any // *ex, places, or the reference types in emit.go
 	cond  *ex
 	label *label
 	table *table
-	hit   *label // of iApply, where the outcome matters
+	hit   *label // for iApply, if the outcome matters
 	miss  *label
-	runs  map[string]*label // by action; hit is the default then
+	runs  map[string]*label // labels by action; hit is then the default
 	cases []selectCase
 	keys  []*ex
 	at    syntax.Node
@@ -50,8 +50,8 @@ type instr struct {
 // A selectCase is one transition of a parser state.
 type selectCase struct {
 	vset  string    // a value set's name
-	bytes []byteKey // nil: default
-	next  *label    // nil accepts
+	bytes []byteKey // nil for default
+	next  *label    // nil means accept
 }
 
 // A byteKey is the value and mask of one key of a transition.
@@ -70,7 +70,8 @@ func (l *lowerer) add(i *instr) *instr {
 	return i
 }
 
-// operands counts the operators that the instruction's document will have.
+// operands returns the number of operators that the instruction has in the
+// document.
 func (i *instr) operands() int {
 	n := len(i.keys) + len(i.cases)
 	if i.cond != nil {
@@ -94,7 +95,7 @@ func (l *lowerer) jump(to *label) {
 	l.add(&instr{kind: iJump, label: to})
 }
 
-// branch continues at els unless c holds.
+// branch jumps to els unless c holds.
 func (l *lowerer) branch(c *ex, els *label) {
 	els.used = true
 	l.add(&instr{kind: iBranch, cond: c, label: els})
@@ -117,10 +118,10 @@ func (l *lowerer) set(f *field, e *ex) {
 	}
 }
 
-// mark is a place in the code to return to.
+// mark returns the current end of the code.
 func (l *lowerer) mark() int { return len(l.code.list) }
 
-// insert puts what f emits at mark m instead of at the end.
+// insert moves the code that f emits to mark m.
 func (l *lowerer) insert(m int, f func()) {
 	tail := append([]*instr(nil), l.code.list[m:]...)
 	l.spend(len(tail))
@@ -129,8 +130,8 @@ func (l *lowerer) insert(m int, f func()) {
 	l.code.list = append(l.code.list, tail...)
 }
 
-// sub runs f, removes the instructions that f emitted from the code, and returns
-// them.
+// sub runs f and returns the instructions that f emitted, which it removes from the
+// code.
 func (l *lowerer) sub(f func()) []*instr {
 	m := l.mark()
 	f()
@@ -140,7 +141,7 @@ func (l *lowerer) sub(f func()) []*instr {
 	return got
 }
 
-// inCode runs f with a fresh code buffer and returns it.
+// inCode runs f with an empty code buffer and returns the buffer.
 func (l *lowerer) inCode(f func()) *code {
 	saved := l.code
 	l.code = &code{}
@@ -150,7 +151,7 @@ func (l *lowerer) inCode(f func()) *code {
 }
 
 // soleTarget returns the field that a primitive writes, if it writes one field and
-// nothing else.
+// has no other effect.
 func soleTarget(i *instr) (*field, bool) {
 	switch i.prim {
 	case "assign", "register_read", "modify_field_with_hash_based_offset", "modify_field_rng_uniform", "register_entry", "filter_execute", "wred_execute":

@@ -7,14 +7,15 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
-// BMv2 computes with integers of any size; a field keeps its low bits when it
-// is written. So each operation that can leave its type's range is cut back to
-// it, except where the value goes straight into a field of that very width.
+// BMv2 computes with integers of any size; a field keeps its low bits when it is
+// written. So the result of each operation that can leave its type's range must be
+// truncated. Truncation is not needed if the value is written directly to a field
+// of the same width.
 
-// A loose value is an expression for a destination that cuts off the excess bits.
+// A loose value is an expression whose destination truncates it.
 type loose struct{ x *ex }
 
-// exactFor relaxes x where dst is a field as wide as x.
+// exactFor marks x as loose if dst is a field as wide as x.
 func exactFor(x *ex, dst any) any {
 	if f, ok := dst.(*field); ok && !f.st.bool && !x.st.bool && f.st.width == x.st.width {
 		return loose{x}
@@ -55,7 +56,7 @@ func param(x *ex) *bmv2.Expr {
 	return wrapped(data(x, false))
 }
 
-// wrapped adds the outer object that the format asks for around operations.
+// wrapped adds the outer object that the format requires around operations.
 func wrapped(e *bmv2.Expr) *bmv2.Expr {
 	switch e.Type {
 	case bmv2.TypeExpression, bmv2.TypeStackField, bmv2.TypeUnionStackField:
@@ -66,7 +67,7 @@ func wrapped(e *bmv2.Expr) *bmv2.Expr {
 	return e
 }
 
-// data emits x as a number; loose leaves out the outermost cut.
+// data emits x as a number. With loose, it omits the outermost truncation.
 func data(x *ex, loose bool) *bmv2.Expr {
 	if x.st.bool && x.op != opField && x.op != opConst && x.op != opParam && x.op != opLast {
 		return bmv2.Op1("b2d", condition(x))
@@ -75,13 +76,13 @@ func data(x *ex, loose bool) *bmv2.Expr {
 	case opConst:
 		return bmv2.Hex(x.v, bytesOf(x.st.width))
 	case opField:
-		// BMv2 does not keep the sign of int<1>.
+		// BMv2 does not extend the sign of int<1>.
 		e := bmv2.FieldOf(x.f.header, x.f.name)
 		if x.st.signed && x.st.width == 1 {
 			return cut(e, 1, true, false)
 		}
 		return e
-	case opParam: // action data are bits; the sign is ours to see
+	case opParam: // BMv2 has no signed action data: interpret the sign here
 		return cut(bmv2.Local(x.n), x.st.width, x.st.signed, !x.st.signed)
 	case opString:
 		return &bmv2.Expr{Type: bmv2.TypeString, Name: x.str}
@@ -119,12 +120,12 @@ func data(x *ex, loose bool) *bmv2.Expr {
 	return dataBinary(x, loose)
 }
 
-// cut brings e into the range of st.
+// cut truncates e to the range of st.
 func cut(e *bmv2.Expr, width int, signed, loose bool) *bmv2.Expr {
 	switch {
 	case loose && !signed || width == 0:
 		return e
-	case signed: // BMv2 keeps 128 in an int<8> as it is
+	case signed: // BMv2 does not wrap 128 in an int<8>
 		return bmv2.Op2("two_comp_mod", e, bmv2.HexInt(int64(width), 0))
 	}
 	return bmv2.Op2("&", e, bmv2.Hex(maskOf(width), bytesOf(width)))

@@ -7,7 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// eval evaluates x, emitting code for its side effects.
+// eval evaluates x and emits code for its side effects.
 func (l *lowerer) eval(x syntax.Expr, e *env) value {
 	l.spend(1)
 	v := l.evaluate(x, e)
@@ -25,7 +25,7 @@ func (l *lowerer) scalar(x syntax.Expr, e *env) *ex {
 	return l.toEx(l.eval(x, e), x)
 }
 
-// shape is the scalar shape of x's type.
+// shape returns the scalar shape of x's type.
 func (l *lowerer) shape(x syntax.Expr, e *env) scalar {
 	st, ok := scalarOf(e.typeOf(x))
 	if !ok {
@@ -104,7 +104,7 @@ func (l *lowerer) evalSelector(x *syntax.SelectorExpr, e *env) value {
 	return v
 }
 
-// selectPart is base.name.
+// selectPart evaluates base.name.
 func (l *lowerer) selectPart(base value, name string, at syntax.Node) value {
 	switch b := base.(type) {
 	case *header:
@@ -234,9 +234,10 @@ func (l *lowerer) evalBinary(x *syntax.BinaryExpr, e *env) value {
 	return binary(x.Op, xa, xb, l.shape(x, e))
 }
 
-// shiftAmount returns the amount by for a shift of x in at most 32 bits. BMv2 uses
-// the low 32 bits of a wider amount. By the specification, and in an architecture
-// with wideShifts, amounts from the width of x on leave 0 or copies of the sign.
+// shiftAmount returns the shift amount by with at most 32 bits, because BMv2
+// ignores higher bits. With wideShifts, it limits a wider amount to x's width,
+// which gives 0 or copies of the sign as the specification requires. Otherwise it
+// warns.
 func (l *lowerer) shiftAmount(at syntax.Node, op syntax.Operator, x, by *ex) *ex {
 	if by.isConst() {
 		if width := int64(x.st.width); width > 0 && by.v.Cmp(big.NewInt(width)) > 0 {
@@ -256,7 +257,8 @@ func (l *lowerer) shiftAmount(at syntax.Node, op syntax.Operator, x, by *ex) *ex
 	return cond(binary(syntax.Geq, by, cast(width, by.st), boolean), width, cast(by, code32))
 }
 
-// checkDivision: BMv2 dies of a division by zero, so the divisor must be known.
+// checkDivision refuses a divisor that may be 0 at run time, because BMv2 crashes
+// on division by zero. Architectures that define the result (divides) allow it.
 func (l *lowerer) checkDivision(at syntax.Node, a, b *ex) {
 	if a.isConst() && (b.isConst() || a.v.Sign() == 0) {
 		return
@@ -269,7 +271,8 @@ func (l *lowerer) checkDivision(at syntax.Node, a, b *ex) {
 	}
 }
 
-// shortCircuit evaluates && and ||; the right side's code runs only if needed.
+// shortCircuit evaluates && and ||. The code of the right operand runs only if the
+// left one does not decide.
 func (l *lowerer) shortCircuit(x *syntax.BinaryExpr, e *env) value {
 	a := l.scalar(x.X, e)
 	and := x.Op == syntax.AndAnd
@@ -322,8 +325,8 @@ func (l *lowerer) evalCond(x *syntax.CondExpr, e *env) value {
 	return t
 }
 
-// bounded refuses an expression that has grown too large, and lets a variable
-// hold one that nests too deep.
+// bounded reports an expression that has grown too large. It moves an expression
+// that is nested too deeply to a variable.
 func (l *lowerer) bounded(x *ex, at syntax.Node) *ex {
 	if x.size > maxOperators {
 		l.unsupported(at, "an expression that has more than %d operators once its calls are inlined (docs/limits.md)", maxOperators)

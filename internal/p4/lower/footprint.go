@@ -2,9 +2,9 @@ package lower
 
 import "slices"
 
-// Values are read late: a field stands for its content until some code uses it. A
-// footprint is the set of places that some code writes. A value that must outlive
-// such code is saved in a temporary in front of it.
+// A value that is a field is read only when some code uses it. If code in between
+// writes the field, the value must be saved in a temporary before that code. A
+// footprint is the set of places that some code writes.
 
 // overlaps reports whether writing the place p may change the value v.
 func (l *lowerer) overlaps(p, v value) bool {
@@ -47,7 +47,7 @@ func (l *lowerer) cover(w *footprint, p value) {
 	w.places[p] = true
 }
 
-// touches reports whether code with the footprint w may change the value v.
+// touches reports whether code with footprint w may change the value v.
 func (l *lowerer) touches(w *footprint, v value) bool {
 	if len(w.places) == 0 && !w.all {
 		return false
@@ -78,7 +78,7 @@ func (l *lowerer) touches(w *footprint, v value) bool {
 	return w.places[v] || slices.ContainsFunc(elementsOf(v), func(el value) bool { return l.touches(w, el) })
 }
 
-// changes reports whether the places in w decide the value of the operand n.
+// changes reports whether the operand n reads a place in w.
 func (w *footprint) changes(n *ex) bool {
 	switch n.op {
 	case opField:
@@ -87,14 +87,14 @@ func (w *footprint) changes(n *ex) bool {
 		return w.places[n.h]
 	case opUnion:
 		return w.places[n.u] || slices.ContainsFunc(n.u.members, func(h *header) bool { return w.places[h] })
-	case opLast, opLastIndex: // which element they read is known only at run time
+	case opLast, opLastIndex: // the element that they read is known only at run time
 		return true
 	}
 	return false
 }
 
-// stable returns x as it is at mark m. If the code since m may change what x
-// reads, x is saved in a temporary in front of that code.
+// stable returns x as it was at mark m. If the code since m may change x, it saves
+// x in a temporary at m.
 func (l *lowerer) stable(x *ex, m int) *ex { return l.stableValue(x, m).(*ex) }
 
 // writtenSince returns the places that the code since mark m writes. Primitives
@@ -125,8 +125,8 @@ func (l *lowerer) writtenSince(m int) *footprint {
 	return w
 }
 
-// wholeHeader returns the header that a primitive writes, fields and validity. A
-// member of a union is excluded, because another member may become invalid too.
+// wholeHeader returns the header that a primitive writes, fields and validity. It
+// excludes members of a union, because another member may become invalid too.
 func wholeHeader(i *instr) (*header, bool) {
 	switch i.prim {
 	case "add_header", "add_header_fast", "remove_header", "assign_header":
@@ -136,11 +136,11 @@ func wholeHeader(i *instr) (*header, bool) {
 	return nil, false
 }
 
-// effectOnly lists primitives that write no place of the program.
+// effectOnly lists primitives that change no field or header.
 var effectOnly = map[string]bool{"register_write": true, "count": true, "generate_digest": true, "log_msg": true, "assert": true, "assume": true, "truncate": true}
 
 // stableValue is stable for values of any form. It returns v itself if the code
-// since mark m leaves v as it is.
+// since mark m does not change v.
 func (l *lowerer) stableValue(v value, m int) value {
 	if l.mark() == m {
 		return v
@@ -148,8 +148,8 @@ func (l *lowerer) stableValue(v value, m int) value {
 	return l.stableParts(v, l.writtenSince(m), &m)
 }
 
-// stableParts saves the parts of v that w touches, at mark *m, which it moves
-// behind them.
+// stableParts saves the parts of v that w touches at mark *m, and moves *m after
+// the code that saves them.
 func (l *lowerer) stableParts(v value, w *footprint, m *int) value {
 	if !l.touches(w, v) {
 		return v

@@ -31,7 +31,7 @@ func (l *lowerer) controlSource(inst *instance) *bmv2.SourceInfo {
 	return nil
 }
 
-// applyBlock applies a block of the architecture to its arguments.
+// applyBlock lowers a block of the architecture with its arguments.
 func (l *lowerer) applyBlock(inst *instance, args ...value) {
 	c, ok := inst.typ.(*types.Control)
 	if !ok || len(c.Decl.Params) != len(args) {
@@ -59,7 +59,7 @@ func (l *lowerer) controlBody(inst *instance, c *types.Control, e *env) {
 	l.emitLabel(e.ret)
 }
 
-// instanceLocals makes the instances of a body, once for all its applications.
+// instanceLocals creates the instances of a body, once for all its applications.
 func (l *lowerer) instanceLocals(inst *instance, locals []syntax.Decl) {
 	if inst.ready {
 		return
@@ -72,18 +72,18 @@ func (l *lowerer) instanceLocals(inst *instance, locals []syntax.Decl) {
 	}
 }
 
-// A graph cuts code into nodes: hidden tables for runs of primitives,
-// conditionals, and the program's tables.
+// A graph cuts code into nodes: the program's tables, conditionals, and a hidden
+// table for each run of primitives.
 type graph struct {
 	l      *lowerer
 	list   []*instr
-	at     map[int]string // name of the node that starts at a position
+	at     map[int]string // position → name of the node that starts there
 	pos    map[*label]int
 	tables map[*table]bool
-	next   map[int]int // the node that labels and jumps at a position lead to
+	next   map[int]int // position of labels and jumps → the node to which they lead
 }
 
-// node emits the node at position i and returns its name, "" for the end.
+// node emits the node at position i and returns its name, or "" at the end.
 func (g *graph) node(i int) string {
 	var passed []int
 	for i < len(g.list) && (g.list[i].kind == iLabel || g.list[i].kind == iJump) {
@@ -136,7 +136,7 @@ func (g *graph) label(lb *label, otherwise int) string {
 	return g.node(g.pos[lb])
 }
 
-// action gathers the primitives from i on into one action of a hidden table.
+// action collects the primitives from i on in one action of a hidden table.
 func (g *graph) action(i int) string {
 	l := g.l
 	end := i
@@ -161,7 +161,7 @@ func (g *graph) action(i int) string {
 	return t.Name
 }
 
-// hiddenName names an action after the file and line that it comes from.
+// hiddenName returns a name for an action, from the file and line of its source.
 func hiddenName(at syntax.Node) string {
 	if at == nil || !at.Pos().IsKnown() {
 		return "act"
@@ -171,8 +171,8 @@ func hiddenName(at syntax.Node) string {
 	return fmt.Sprintf("%s%d", base, at.Pos().Line())
 }
 
-// apply emits a table with its successors. A second application continues where
-// the first does (sites.go).
+// apply emits a table with its successors. If a table is applied twice, sites.go
+// has made both applications continue at the same node.
 func (g *graph) apply(i int, in *instr) string {
 	l, t := g.l, in.table
 	g.at[i] = t.name
@@ -197,7 +197,7 @@ func (g *graph) apply(i int, in *instr) string {
 	return t.name
 }
 
-// profile emits the table's action profile, once a pipeline.
+// profile emits the table's action profile, once for each pipeline.
 func (l *lowerer) profile(t *table) {
 	if t.impl == nil || l.profiles[t.impl.profile()] != nil {
 		return
@@ -212,8 +212,8 @@ func (l *lowerer) profile(t *table) {
 		}
 		size = sizeOf[inst.extern().Name]
 		if t.impl.extern().Name == "ActionSelector" {
-			// How many members a group may have is, of an ActionSelector's last two
-			// arguments, the first, before the number of groups.
+			// An ActionSelector's last two arguments are the size of a group and
+			// the number of groups.
 			p.Selector.MaxGroupSize = 0
 			if x, ok := t.impl.arg(len(t.impl.args) - 2).(*ex); ok && x.isConst() {
 				p.Selector.MaxGroupSize = int(x.v.Int64())
@@ -231,11 +231,11 @@ func (l *lowerer) profile(t *table) {
 // The default is 0.
 var sizeOf = map[string]int{"action_selector": 1}
 
-// BMv2 has one node for a table, so a table that is applied in several places
-// can lead on to only one. Where the places continue differently, each notes
-// its number in a variable, and the code behind the table asks for it.
+// BMv2 has one node for each table, which can have only one successor. If a table
+// is applied in several places that continue differently, each place stores its
+// number in a variable. The code after the table branches on that number.
 
-// mergeSites rewrites the code so that each table is applied in one place.
+// mergeSites rewrites the code so that each table is applied only once.
 func (l *lowerer) mergeSites(list []*instr) []*instr {
 	sites := map[*table][]int{}
 	var order []*table
@@ -256,7 +256,7 @@ func (l *lowerer) mergeSites(list []*instr) []*instr {
 	return list
 }
 
-// positions maps each label to its index in the code.
+// positions returns the index of each label in the code.
 func positions(list []*instr) map[*label]int {
 	pos := map[*label]int{}
 	for i, in := range list {
@@ -268,7 +268,7 @@ func positions(list []*instr) map[*label]int {
 }
 
 // continuations returns a function that reports whether all applications of a table
-// continue at the same instructions, for each outcome.
+// continue at the same instructions for each outcome.
 func continuations(list []*instr) func(t *table, sites []int) bool {
 	pos := positions(list)
 	land := func(i int) int {
@@ -309,8 +309,8 @@ func continuations(list []*instr) func(t *table, sites []int) bool {
 	}
 }
 
-// after returns the label behind the action, or the label of a hit if the action has
-// none.
+// after returns the label for an action's outcome, or the label of a hit if the
+// action has none.
 func (i *instr) after(action string) *label {
 	if lb := i.runs[action]; lb != nil {
 		return lb
@@ -318,7 +318,7 @@ func (i *instr) after(action string) *label {
 	return i.hit
 }
 
-// mergeTable gathers the applications of t into one behind the rest.
+// mergeTable replaces the applications of t by one at the end of the code.
 func (l *lowerer) mergeTable(t *table, list []*instr) []*instr {
 	l.spend(len(list))
 	width := 8
@@ -351,7 +351,7 @@ func (l *lowerer) mergeTable(t *table, list []*instr) []*instr {
 	return c.list
 }
 
-// dispatch applies t once and continues where the noted place would.
+// dispatch applies t once, then continues where the recorded application would.
 func (l *lowerer) dispatch(t *table, which *field, applies []*instr, after []*label) {
 	l.at = applies[0].at
 	one := &instr{kind: iApply, table: t, at: applies[0].at}
@@ -390,8 +390,8 @@ func (l *lowerer) dispatch(t *table, which *field, applies []*instr, after []*la
 	}
 }
 
-// labelsOf returns the actions for which the applications have labels, and reports
-// whether they distinguish hit and miss.
+// labelsOf returns the actions that have labels in the applications, and reports
+// whether any application distinguishes hit and miss.
 func labelsOf(applies []*instr, l *lowerer) (actions []string, outcomes bool) {
 	seen := map[string]bool{}
 	for _, in := range applies {

@@ -12,7 +12,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// alloc makes a variable of type t from fields of the scalars, header instances and
+// alloc creates a variable of type t from scalar fields, header instances and
 // stacks. Their names start with name.
 func (l *lowerer) alloc(name string, t types.Type, temp bool) value {
 	l.spend(costVariable)
@@ -41,7 +41,8 @@ func (l *lowerer) alloc(name string, t types.Type, temp bool) value {
 	return a
 }
 
-// allocHeader makes a header, a union or a stack of these, or nil if t is none.
+// allocHeader creates a header, a union, or a stack of either. It returns nil if t
+// is none of these.
 func (l *lowerer) allocHeader(name string, t types.Type, local bool) value {
 	switch t := t.(type) {
 	case *types.Struct:
@@ -59,7 +60,7 @@ func (l *lowerer) allocHeader(name string, t types.Type, local bool) value {
 	return nil
 }
 
-// unique makes name differ from all names given before.
+// unique returns name, changed if it was given out before.
 func (l *lowerer) unique(name string) string {
 	n := l.names[name]
 	l.names[name] = n + 1
@@ -69,7 +70,7 @@ func (l *lowerer) unique(name string) string {
 	return l.unique(fmt.Sprintf("%s_%d", name, n))
 }
 
-// temp makes a variable for an intermediate value.
+// temp creates a variable for an intermediate value.
 func (l *lowerer) temp(st scalar) *field {
 	if st.width == 0 {
 		st = scalar{width: 32, signed: true}
@@ -91,7 +92,7 @@ func (s *scalars) add(name string, st scalar, temp bool) *field {
 	return f
 }
 
-// headerType returns the BMv2 layout of a header, made on first use.
+// headerType returns the BMv2 layout of a header, which it creates on first use.
 func (l *lowerer) headerType(t *types.Struct) *bmv2.HeaderType {
 	name := l.headerTypeName(t)
 	if ht := l.headerTypes[name]; ht != nil {
@@ -115,7 +116,7 @@ func (l *lowerer) headerType(t *types.Struct) *bmv2.HeaderType {
 		ht.MaxLength = bytesOf(bits)
 	}
 	if bits%8 != 0 {
-		// A header that is parsed must fill whole bytes; one that only serves as a
+		// A parsed header must fill whole bytes, so a header that serves only as a
 		// variable is padded.
 		ht.Fields = pad(ht.Fields, bits)
 		if !flexible(t) {
@@ -131,8 +132,8 @@ func layoutField(name string, st scalar) bmv2.HeaderField {
 	return bmv2.HeaderField{Name: name, Width: st.width, Signed: st.signed && st.width > 1}
 }
 
-// flexible reports whether the program leaves the layout of the header to the
-// compiler, as TNA has it.
+// flexible reports whether the compiler may choose the layout of the header, as
+// TNA's annotation allows.
 func flexible(t *types.Struct) bool {
 	return t.Decl.Annotations.Get("flexible") != nil || slices.ContainsFunc(t.Fields, func(f types.Field) bool { return f.Decl != nil && f.Decl.Annotations.Get("flexible") != nil })
 }
@@ -145,7 +146,7 @@ func (l *lowerer) headerTypeName(t *types.Struct) string {
 	return name
 }
 
-// headerParts makes the places of a header's declared fields.
+// headerParts creates the places of a header's declared fields.
 func (l *lowerer) headerParts(t *types.Struct, header, prefix string) []value {
 	var parts []value
 	l.spend(len(t.Fields))
@@ -167,7 +168,7 @@ func (l *lowerer) headerParts(t *types.Struct, header, prefix string) []value {
 	return parts
 }
 
-// innerParts makes the places of a struct or array inside a header.
+// innerParts creates the places of a struct or array inside a header.
 func (l *lowerer) innerParts(t types.Type, header, name string, at syntax.Node) value {
 	if isNothing(t) {
 		return nothing{}
@@ -190,7 +191,7 @@ func (l *lowerer) innerParts(t types.Type, header, name string, at syntax.Node) 
 	return a
 }
 
-// newHeader makes a header instance.
+// newHeader creates a header instance.
 func (l *lowerer) newHeader(name string, t *types.Struct, local bool) *header {
 	ht := l.headerType(t)
 	h := &header{name: name, typ: t, local: local, parts: l.headerParts(t, name, "")}
@@ -262,7 +263,7 @@ func (l *lowerer) newStack(name string, t *types.Stack, local bool) *stack {
 	return s
 }
 
-// allocVarbit: a varbit variable is a header of one field.
+// allocVarbit creates a varbit variable, which is a header with one field.
 func (l *lowerer) allocVarbit(name string, st scalar) *field {
 	typ := fmt.Sprintf("varbit_%d", st.width)
 	ht := l.headerTypes[typ]
@@ -278,16 +279,16 @@ func (l *lowerer) allocVarbit(name string, st scalar) *field {
 	return &field{header: name, name: "field", st: st}
 }
 
-// reserveScalars reserves the first header type and instance for the scalars,
-// which are complete only when everything is lowered.
+// reserveScalars reserves the first header type and instance for the scalars. They
+// are complete only at the end of lowering.
 func (l *lowerer) reserveScalars() {
 	l.cfg.HeaderTypes = append(l.cfg.HeaderTypes, &bmv2.HeaderType{Name: "scalars_0", ID: l.nextID("header_types")})
 	l.cfg.Headers = append(l.cfg.Headers, &bmv2.Header{Name: scalarsName, ID: l.nextID("headers"), HeaderType: "scalars_0", Metadata: true, PIOmit: true})
 	l.names[scalarsName], l.names[standardName] = 1, 1
 }
 
-// archHeaders makes the instances for the struct of headers, with names that start
-// with prefix.
+// archHeaders creates the instances for the struct of headers, with names that
+// start with prefix.
 func (l *lowerer) archHeaders(prefix string, t types.Type, at syntax.Node) value {
 	s, ok := t.(*types.Struct)
 	if !ok {
@@ -319,8 +320,8 @@ func (l *lowerer) archHeader(name string, t types.Type, at syntax.Node) value {
 	return a
 }
 
-// userMetadata makes variables for the user's metadata, with names that start with
-// prefix, and the lists of @field_list.
+// userMetadata creates variables for the user's metadata, with names that start
+// with prefix, and the field lists of @field_list.
 func (l *lowerer) userMetadata(prefix string, t types.Type, at syntax.Node) value {
 	s, ok := t.(*types.Struct)
 	if !ok || s.Kind != syntax.StructKindStruct {
@@ -379,7 +380,7 @@ func (l *lowerer) annotationNumber(x syntax.Expr) *big.Int {
 	return nil
 }
 
-// fieldList finds or makes the list that @field_list(index) names.
+// fieldList returns the list of @field_list(index), which it creates on first use.
 func (l *lowerer) fieldList(index int) *bmv2.FieldList {
 	if id, ok := l.fieldLists[index]; ok {
 		return l.cfg.FieldLists[id-1]
@@ -390,8 +391,8 @@ func (l *lowerer) fieldList(index int) *bmv2.FieldList {
 	return list
 }
 
-// metadataHeader makes the header of a struct of the architecture, with its
-// aliases.
+// metadataHeader creates the header for a metadata struct of the architecture, with
+// its aliases.
 func (l *lowerer) metadataHeader(name, typ string, t types.Type) *aggregate {
 	s, ok := t.(*types.Struct)
 	if !ok {
@@ -424,7 +425,7 @@ func pad(fs []bmv2.HeaderField, bits int) []bmv2.HeaderField {
 	return fs
 }
 
-// finishHeaders writes the objects that lowering collected: variables, errors and
+// finishHeaders writes the objects collected during lowering: variables, errors and
 // enums.
 func (l *lowerer) finishHeaders() {
 	ht, bits := l.cfg.HeaderTypes[0], 0

@@ -20,7 +20,8 @@ func (l *lowerer) globals() {
 	}
 }
 
-// topInstance returns the instance of a top-level instantiation, made on first use.
+// topInstance returns the instance of a top-level instantiation, which it creates
+// on first use.
 func (l *lowerer) topInstance(d *syntax.InstDecl, root *env) *instance {
 	if i := l.instances[d]; i != nil {
 		return i
@@ -54,10 +55,10 @@ func (l *lowerer) instantiate(d *syntax.InstDecl, call *types.Call, e *env, name
 			l.claim(i.extern().Name, i.name, i.at)
 		}
 		if !l.arch.declare(i) {
-			// An extern outside v1model: a BMv2 that is built or started with it
-			// implements it.
+			// An extern that v1model does not define. It must be built into the
+			// BMv2 or loaded at its start.
 			out := &bmv2.ExternInstance{Name: i.name, ID: l.nextID("extern_instances"), SourceInfo: l.source(i.at), Type: i.extern().Name}
-			// The attributes are named after the parameters of the constructor.
+			// Attributes have the names of the constructor's parameters.
 			var names []string
 			for _, m := range i.extern().Methods {
 				if m.IsCtor && len(m.Type.Params) == len(i.args) {
@@ -78,7 +79,7 @@ func (l *lowerer) instantiate(d *syntax.InstDecl, call *types.Call, e *env, name
 	return i
 }
 
-// bodyEnv is the environment of a parser's or control's declarations.
+// bodyEnv returns the environment for the declarations of a parser or control.
 func (l *lowerer) bodyEnv(i *instance, ctor *types.Func, call *types.Call, e *env) *env {
 	b, _ := types.BodyOf(i.typ)
 	body := &env{l: l, inst: i}
@@ -122,7 +123,7 @@ func (l *lowerer) declareCounter(i *instance) {
 	})
 }
 
-// trueEgress reports whether a counter counts packets as they leave.
+// trueEgress reports whether a counter counts packets when they leave the switch.
 func (l *lowerer) trueEgress(i *instance, arg int) bool {
 	x, ok := i.arg(arg).(*ex)
 	return ok && x.isTrue()
@@ -134,7 +135,8 @@ func (l *lowerer) declareMeter(i *instance) {
 	})
 }
 
-// claim notes the control plane's name of an object: one of a kind has it.
+// claim reports an object whose control-plane name is taken by another object of
+// its kind.
 func (l *lowerer) claim(kind, name string, at syntax.Node) {
 	key := kind + " " + name
 	if l.claimed[key] {
@@ -144,7 +146,7 @@ func (l *lowerer) claim(kind, name string, at syntax.Node) {
 	l.claimed[key] = true
 }
 
-// foreign emits a call of an extern that is not v1model's own.
+// foreign emits a call of an extern that v1model does not define.
 func (l *lowerer) foreign(x *syntax.CallExpr, op string, self []any, call *types.Call, e *env) value {
 	if call.Result != nil && call.Result != types.Void {
 		l.unsupported(x, "the result of %s: BMv2 calls externs for their effects", syntax.String(x.Fun))
@@ -184,8 +186,8 @@ func (l *lowerer) declareRegister(i *instance) {
 }
 
 // cells returns the size of an array of size cells, of the given number of 64-bit
-// words each. It refuses arrays that no switch would load, because here the
-// program's line is known.
+// words each. It refuses an array that no switch would load. The check is made here
+// because the position in the source is known.
 func (l *lowerer) cells(i *instance, size, words int) int {
 	if size < 0 || size > bmv2.MaxCells {
 		l.unsupported(i.at, "%s of %d cells: want 0 to %d (docs/limits.md)", i.extern().Name, size, bmv2.MaxCells)
@@ -196,7 +198,7 @@ func (l *lowerer) cells(i *instance, size, words int) int {
 	return size
 }
 
-// constArg is a constructor argument that must be a constant.
+// constArg returns constructor argument k, which must be a constant.
 func (l *lowerer) constArg(i *instance, k int) int {
 	if k < len(i.args) {
 		if v, ok := i.args[k].(*ex); ok && v.isConst() && v.v.IsInt64() {
@@ -214,9 +216,9 @@ func (l *lowerer) meterType(i *instance, k int) string {
 	return "packets"
 }
 
-// finishDirect emits direct counters and meters. Their tables are known once
-// everything is lowered. A table that no packet reaches is not in the document, and
-// so its counter and meter are not either.
+// finishDirect emits direct counters and meters after all tables are known. It
+// omits the counters and meters of unreachable tables, because the document does
+// not contain these tables.
 func (l *lowerer) finishDirect() {
 	for _, i := range l.externs {
 		switch i.extern().Name {
@@ -267,16 +269,16 @@ func (l *lowerer) finishDirectMeter(i *instance) {
 	i.table.out.MeterActions = i.table.executing(i)
 }
 
-// uses notes that the action that is being lowered executes a direct counter or
-// meter.
+// uses records that the current action executes a direct counter or meter.
 func (l *lowerer) uses(i *instance) {
 	if l.inAction != nil {
 		i.users[l.inAction] = true
 	}
 }
 
-// executing are the ids of a table's actions that execute its direct counter or
-// meter, none where all or none of them do: BMv2 then counts for all.
+// executing returns the ids of a table's actions that execute its direct counter or
+// meter. It returns none if all or none of them do: BMv2 then counts for every
+// action.
 func (t *table) executing(i *instance) []int {
 	var ids []int
 	for _, a := range t.actions {
@@ -296,7 +298,7 @@ func (l *lowerer) hashAlgorithm(v value, at syntax.Node) string {
 	return l.algorithm(v, at, "HashAlgorithm", hashAlgorithms)
 }
 
-// algorithm is the member of an enum of hash algorithms that a constant is.
+// algorithm returns the hash algorithm that a constant of the enum denotes.
 func (l *lowerer) algorithm(v value, at syntax.Node, enum string, members []string) string {
 	x, ok := v.(*ex)
 	if !ok || !x.isConst() || !x.v.IsInt64() || x.v.Int64() >= int64(len(members)) {
@@ -305,17 +307,17 @@ func (l *lowerer) algorithm(v value, at syntax.Node, enum string, members []stri
 	return members[x.v.Int64()]
 }
 
-// A destination is a field that a primitive writes. The function back copies the
-// field to the argument's place if a primitive cannot write there: a slice, an
-// element chosen at run time, a boolean, or a signed field, because BMv2 ignores the
-// sign of the bits that arrive.
+// A destination is the field to which a primitive writes a result. A primitive
+// cannot write a slice, an element selected at run time, a boolean, or a signed
+// field, whose sign BMv2 ignores. For these, the field is a temporary, and the
+// function back copies it to the argument's place.
 type destination struct {
 	f    *field
 	back func()
 }
 
-// destination returns the field for an out argument of type t with the place p,
-// which is nil if the call omits the argument.
+// destination returns the field for an out argument of type t with the place p, or
+// nil if the call omits the argument.
 func (l *lowerer) destination(p value, t types.Type, at syntax.Node) destination {
 	none := func() {}
 	st, ok := scalarOf(t)
@@ -350,8 +352,8 @@ func (l *lowerer) operands(call *types.Call, e *env) []value {
 	})
 }
 
-// inputs flattens the data of a hash or digest into fields and constants; what
-// BMv2 cannot take as an input goes through a variable.
+// inputs flattens the data of a hash or digest into fields and constants. It copies
+// inputs that BMv2 does not accept to variables.
 func (l *lowerer) inputs(v value, at syntax.Node) []*bmv2.Expr {
 	var out []*bmv2.Expr
 	switch v := v.(type) {
@@ -374,9 +376,9 @@ func (l *lowerer) inputs(v value, at syntax.Node) []*bmv2.Expr {
 	return out
 }
 
-// hashInput returns the inputs of the hash function. Its arguments are values, but
-// BMv2 leaves the fields of invalid headers out of a calculation. So fields of
-// headers are copied first, as p4c does.
+// hashInput returns the inputs of the hash function. BMv2 leaves the fields of
+// invalid headers out of a calculation, but P4 passes their values. So hashInput
+// copies fields of headers first, as p4c does.
 func (l *lowerer) hashInput(v value, at syntax.Node) []*bmv2.Expr {
 	list := l.inputs(v, at)
 	for i, x := range list {
@@ -408,7 +410,7 @@ func (l *lowerer) input(x *ex) *bmv2.Expr {
 	return bmv2.FieldOf(t.header, t.name)
 }
 
-// calculation declares a hash over input.
+// calculation declares a hash over input and returns the reference to it.
 func (l *lowerer) calculation(algo string, input []*bmv2.Expr, payload bool) *bmv2.Expr {
 	name := l.calculationName(algo, input, payload)
 	return bmv2.Ref(bmv2.TypeCalculation, name)
@@ -430,11 +432,11 @@ func (l *lowerer) calculationName(algo string, input []*bmv2.Expr, payload bool)
 	return c.Name
 }
 
-// learnList declares the fields that a digest sends.
+// learnList declares the list of fields that a digest sends.
 func (l *lowerer) learnList(name string, v value, x *syntax.CallExpr, at syntax.Node) *ex {
 	elems := l.inputs(v, at)
 	for i, x := range elems {
-		if x.Type == bmv2.TypeHexstr { // a learn list has fields alone
+		if x.Type == bmv2.TypeHexstr { // a learn list may contain fields only
 			v, _ := bmv2.ParseHex(x.Hex)
 			t := l.temp(scalar{width: x.Bitwidth})
 			l.set(t, constEx(v, t.st))

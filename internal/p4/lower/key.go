@@ -11,12 +11,12 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// declareKey decides how BMv2 reads an element of the key: in place, if inPlace is
-// set and the element is a field, or from a variable that is set in front of the
-// table. inPlace is false if an element of the key calls a function: all elements
-// are evaluated before the lookup, in order. p4c decides in the same way
-// (KeySideEffect), so that a mask beside a call is part of the value and not of the
-// lookup in both.
+// declareKey decides how BMv2 reads an element of the key. If inPlace is set and
+// the element is a field, BMv2 reads the field. Otherwise, it reads a variable that
+// is set before the table. inPlace is false if any element of the key calls a
+// function, because all elements are then evaluated in order before the lookup. p4c
+// decides in the same way (KeySideEffect). As a result, a mask in a key with a call
+// applies to the value and not to the lookup, in both compilers.
 func (l *lowerer) declareKey(t *table, k *syntax.KeyElem, inPlace bool) *tableKey {
 	key := &tableKey{elem: k, kind: k.Match.Value, name: names.Key(l.info, k), typ: t.env.typeOf(k.X)}
 	st, ok := scalarOf(key.typ)
@@ -30,7 +30,7 @@ func (l *lowerer) declareKey(t *table, k *syntax.KeyElem, inPlace bool) *tableKe
 	}
 	switch key.kind {
 	case "exact", "lpm", "ternary", "range", "optional", "selector":
-	case "atcam_partition_index", "dleft_hash": // how the hardware finds it
+	case "atcam_partition_index", "dleft_hash": // they concern only how the hardware searches
 		key.kind = "exact"
 	default:
 		l.unsupported(k, "the match kind %s", key.kind)
@@ -42,8 +42,8 @@ func (l *lowerer) declareKey(t *table, k *syntax.KeyElem, inPlace bool) *tableKe
 	return key
 }
 
-// directKey recognises keys that BMv2 can read in place: fields, validity bits
-// and fields under a constant mask.
+// directKey recognises keys that BMv2 can read directly: fields, validity bits, and
+// fields under a constant mask.
 func (l *lowerer) directKey(key *tableKey, e *env) bool {
 	x := syntax.Unparen(key.elem.X)
 	if c, ok := x.(*syntax.CallExpr); ok {
@@ -82,7 +82,7 @@ func (l *lowerer) directKey(key *tableKey, e *env) bool {
 	return false
 }
 
-// calls reports whether x contains a call but isValid and constants such as
+// calls reports whether x contains a call other than isValid and constants such as
 // minSizeInBits.
 func (l *lowerer) calls(x syntax.Expr) bool {
 	found := false
@@ -103,7 +103,7 @@ func (l *lowerer) number(x syntax.Expr) *big.Int {
 	return n
 }
 
-// pure evaluates x. It returns nil if that needs code.
+// pure evaluates x, or returns nil if that needs code.
 func (l *lowerer) pure(x syntax.Expr, e *env) (v value) {
 	code := l.sub(func() { v = l.eval(x, e) })
 	if len(code) > 0 {
@@ -123,8 +123,8 @@ func (k *tableKey) emit() *bmv2.TableKey {
 	return out
 }
 
-// actionData are the constant arguments of the control plane's parameters:
-// the last n of the call.
+// actionData returns the constant arguments for the control plane's parameters: the
+// last n arguments of the call.
 func (l *lowerer) actionData(call *types.Call, e *env, n int) []string {
 	data := []string{}
 	for k, p := range call.Type.Params {
@@ -151,13 +151,13 @@ func (l *lowerer) actionData(call *types.Call, e *env, n int) []string {
 	return data
 }
 
-// entries fills in the program's own entries, best priority first.
+// entries adds the program's own entries, in order of priority.
 func (l *lowerer) entries(t *table) {
 	if t.decl.Entries == nil {
 		return
 	}
 	t.out.Entries = []*bmv2.Entry{}
-	seen := map[string]bool{} // where no priority tells two entries apart
+	seen := map[string]bool{} // keys so far, if entries are not ordered by priority
 	for i, en := range l.byPriority(t) {
 		l.at = en
 		call := l.info.ActionRefs[en.Action]
@@ -202,8 +202,9 @@ func (l *lowerer) entries(t *table) {
 	l.at = t.decl
 }
 
-// byPriority orders entries: as written, or by their priorities, of which the
-// largest wins unless largest_priority_wins is false.
+// byPriority returns the entries in the order in which they match. Without
+// priorities, this is the written order. With priorities, the largest matches
+// first, unless largest_priority_wins is false.
 func (l *lowerer) byPriority(t *table) []*syntax.Entry {
 	list := append([]*syntax.Entry(nil), t.decl.Entries.List...)
 	largest, delta := true, int64(1)
@@ -239,8 +240,8 @@ func (l *lowerer) byPriority(t *table) []*syntax.Entry {
 	return list
 }
 
-// matchKey lowers one keyset of an entry. It also returns a text that is equal for
-// keysets that match the same packets of an exact or lpm key.
+// matchKey lowers one keyset of an entry. It also returns a text that identifies
+// the packets matched by an exact or lpm key: equal texts match the same packets.
 func (l *lowerer) matchKey(k *tableKey, x syntax.Expr, e *env) (*bmv2.MatchKey, string) {
 	x = syntax.Unparen(x)
 	value, mask, last := l.keyset(x, k.st, e)
@@ -278,9 +279,9 @@ func (l *lowerer) matchKey(k *tableKey, x syntax.Expr, e *env) (*bmv2.MatchKey, 
 	return out, fmt.Sprintf("%s/%d;", hex(compared), out.PrefixLength)
 }
 
-// underMask returns the bits of an entry's value that the switch compares. Under a
-// masked key (key = { h.a & 0x0F: exact; }) it ignores the others, though by the
-// specification no value of the key has them, and the entry would never match.
+// underMask returns the bits of an entry's value that the switch compares. For a
+// masked key (key = { h.a & 0x0F: exact; }), the switch ignores the other bits of
+// the value. By the specification, such an entry would never match.
 func (l *lowerer) underMask(k *tableKey, value, mask *big.Int, x syntax.Expr) *big.Int {
 	if k.mask == nil || k.kind == "range" {
 		return value
@@ -298,7 +299,7 @@ func (l *lowerer) underMask(k *tableKey, value, mask *big.Int, x syntax.Expr) *b
 	return compared
 }
 
-// keyset reads a constant keyset: a value, a value under a mask, or a range that
+// keyset evaluates a constant keyset: a value, a value with a mask, or a range that
 // ends at last.
 func (l *lowerer) keyset(x syntax.Expr, st scalar, e *env) (value, mask, last *big.Int) {
 	number := func(x syntax.Expr) *big.Int {
@@ -319,7 +320,8 @@ func (l *lowerer) keyset(x syntax.Expr, st scalar, e *env) (value, mask, last *b
 	return number(x), nil, nil
 }
 
-// prefixLength reads a mask as a prefix of width bits; nil is the full one.
+// prefixLength returns the length of the prefix of width bits that mask describes;
+// a nil mask is the full one.
 func prefixLength(mask *big.Int, width int) (int, bool) {
 	if mask == nil {
 		return width, true

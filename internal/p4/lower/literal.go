@@ -7,7 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// constant makes a value from a folded one.
+// constant returns a folded constant as a value of type t.
 func (l *lowerer) constant(v types.Value, t types.Type) value {
 	t = types.Underlying(t)
 	st, scalar := scalarOf(t)
@@ -53,7 +53,7 @@ func partType(t types.Type, parts []types.Type, i int) types.Type {
 	return types.Invalid
 }
 
-// convert reads a list as the struct, header or tuple t.
+// convert returns a list as a value of the struct, header or tuple type t.
 func convert(v value, t types.Type) value {
 	a, ok := v.(*aggregate)
 	if !ok {
@@ -78,7 +78,7 @@ func (l *lowerer) evalList(x *syntax.ListExpr, e *env) value {
 	return l.headerLiteral(a)
 }
 
-// evalNext evaluates x and saves the values before it that the code of x changes.
+// evalNext evaluates x. It saves values in before that the code of x would change.
 func (l *lowerer) evalNext(before []value, x syntax.Expr, e *env) value {
 	m := l.mark()
 	v := l.eval(x, e)
@@ -105,7 +105,7 @@ func (l *lowerer) headerLiteral(a *aggregate) value {
 	return lit
 }
 
-// flat lists the scalars of v, which is of type t.
+// flat lists the scalars of v, a value of type t.
 func (l *lowerer) flat(v value, t types.Type) []*ex {
 	if isNothing(t) {
 		return nil
@@ -125,7 +125,7 @@ func (l *lowerer) flat(v value, t types.Type) []*ex {
 	return out
 }
 
-// literalPart is field i of a header literal.
+// literalPart returns field i of a header literal.
 func (l *lowerer) literalPart(b *literal, i int) value {
 	if b.invalid {
 		return l.defaultOf(b.typ.Fields[i].Type)
@@ -137,7 +137,7 @@ func (l *lowerer) literalPart(b *literal, i int) value {
 	return l.gather(b.fields, b.typ.Fields[i].Type, &at)
 }
 
-// gather builds a value of type t from the scalars at *at.
+// gather builds a value of type t from the scalars at *at, and advances *at.
 func (l *lowerer) gather(fs []*ex, t types.Type, at *int) value {
 	if isNothing(t) {
 		return nothing{}
@@ -193,7 +193,7 @@ func (l *lowerer) evalRecord(x *syntax.RecordExpr, e *env) value {
 	return l.headerLiteral(a)
 }
 
-// defaultOf is the value that "..." stands for.
+// defaultOf returns the value that "..." denotes.
 func (l *lowerer) defaultOf(t types.Type) value {
 	t = types.Underlying(t)
 	if isNothing(t) {

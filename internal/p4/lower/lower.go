@@ -1,17 +1,17 @@
-// Package lower turns a checked program into BMv2 JSON. A program for Tofino (TNA,
-// T2NA) becomes a document of pipes (tofino.go) in the same terms, which package
-// dataplane runs and simple_switch does not. The interface architecture (state.go)
-// hides the differences between architectures.
+// Package lower translates a checked program to BMv2 JSON. A program for Tofino
+// (TNA, T2NA) becomes a document with the same objects, one set for each pipe
+// (tofino.go). Package dataplane runs it; simple_switch does not. The interface
+// architecture (state.go) hides the differences between architectures.
 //
 // The package is a partial evaluator. It starts from the package main, instantiates
 // parsers and controls, and walks their bodies with an environment that binds each
 // name to a value: a constant, an instance, or a place (a BMv2 field, header or
-// stack). It computes all that is known at compile time. The rest becomes linear
-// code (code.go) in which calls of functions, sub-parsers and sub-controls are
-// inlined. Out and inout arguments are passed by reference if nothing else can name
-// the same place, and by copy otherwise (call.go). Each block's code is then cut at
-// its labels into BMv2's objects: parse states, tables with conditionals between
-// them, or an action with jumps.
+// stack). It evaluates everything that is known at compile time. The rest becomes
+// linear code (code.go) in which calls of functions, sub-parsers and sub-controls
+// are inlined. Out and inout arguments are passed by reference if the callee cannot
+// name the same place otherwise, and by copy if it can (call.go). Each block's code
+// is then cut at its labels into BMv2's objects: parse states, tables with
+// conditionals between them, or an action with jumps.
 package lower
 
 import (
@@ -22,10 +22,10 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// Lower translates the checked program into BMv2 JSON. The configuration is
-// nil iff one of the errors is not a warning. A control that turns out to be
-// applied to different arguments (blocks.go) asks for another attempt, in which
-// its parameters have places of their own.
+// Lower translates the checked program into BMv2 JSON. The configuration is nil if
+// and only if one of the errors is not a warning. If a control turns out to be
+// applied to different arguments, Lower starts again and copies the parameters of
+// that control (blocks.go).
 func Lower(file *syntax.File, info *types.Info, opts Options) (*bmv2.Config, syntax.Errors) {
 	copied := map[string]bool{}
 	for {
@@ -41,7 +41,7 @@ func Lower(file *syntax.File, info *types.Info, opts Options) (*bmv2.Config, syn
 	}
 }
 
-// v1modelName is what Options call the architecture.
+// v1modelName is the name of the architecture in Options.
 const v1modelName = "v1model"
 
 func newLowerer(file *syntax.File, info *types.Info, opts Options, copied map[string]bool) *lowerer {
@@ -77,7 +77,7 @@ func newLowerer(file *syntax.File, info *types.Info, opts Options, copied map[st
 	return l
 }
 
-// attempt lowers the program as far as it goes.
+// attempt lowers the program once.
 func (l *lowerer) attempt() {
 	defer func() {
 		if r := recover(); r != nil {
@@ -88,7 +88,7 @@ func (l *lowerer) attempt() {
 	}()
 	main := l.info.Top["main"]
 	if main == nil {
-		return // a library: checked, nothing to emit
+		return // a library: nothing to emit
 	}
 	decl, _ := main.Decl.(*syntax.InstDecl)
 	call := l.info.Insts[decl]
@@ -101,7 +101,7 @@ func (l *lowerer) attempt() {
 	l.finishHeaders()
 }
 
-// evaluate finds what lowers an expression.
+// evaluate calls the method that lowers expressions of x's kind.
 func (l *lowerer) evaluate(x syntax.Expr, e *env) value {
 	x = syntax.Unparen(x)
 	tv := l.info.Types[x]
@@ -206,7 +206,7 @@ func (l *lowerer) call(x *syntax.CallExpr, e *env) value {
 	return nil
 }
 
-// callMethod: methods of extern objects.
+// callMethod lowers a call of an extern object's method.
 func (l *lowerer) callMethod(x *syntax.CallExpr, call *types.Call, e *env) value {
 	inst, ok := l.eval(call.Recv, e).(*instance)
 	if !ok || inst.extern() == nil {

@@ -58,8 +58,8 @@ func (l *lowerer) packet(p *syntax.Param) *instance {
 	return &instance{typ: t, name: p.Name.Value, at: p}
 }
 
-// parserBody lowers the locals and states; accept continues at done, or ends
-// the parser where done is nil.
+// parserBody lowers the locals and states. Accept continues at done, or ends the
+// parser if done is nil.
 func (l *lowerer) parserBody(inst *instance, p *types.Parser, e *env, done *label) {
 	l.instanceLocals(inst, p.Decl.Locals)
 	for _, d := range p.Decl.Locals {
@@ -106,8 +106,8 @@ func (l *lowerer) state(s *syntax.StateDecl, e *env, done *label) {
 	case *syntax.Name:
 		l.goTo(l.info.Uses[t], t, e, done)
 	case *syntax.SelectExpr:
-		// BMv2 keys are fields, so other keys go through variables, and the keyset is
-		// one string of bytes.
+		// BMv2 selects on fields only, so other keys are copied to variables. The
+		// keyset is one string of bytes.
 		var vals []value
 		for _, a := range t.Args {
 			vals = append(vals, l.evalNext(vals, a, body))
@@ -136,7 +136,8 @@ func (l *lowerer) goTo(o *types.Object, at *syntax.Name, e *env, done *label) {
 	l.jump(lb)
 }
 
-// stateLabel is where a transition to o leads; nil ends the parser.
+// stateLabel returns the label of the state o, or nil if the transition ends the
+// parser.
 func (l *lowerer) stateLabel(o *types.Object, e *env, done *label) *label {
 	if o == nil {
 		return nil
@@ -169,7 +170,7 @@ func (l *lowerer) selectKeys(v value, at syntax.Expr) []*ex {
 	return []*ex{fieldEx(t)}
 }
 
-// selectCases lowers one case; a range becomes as many masks as it needs.
+// selectCases lowers one case. It splits a range into masks.
 func (l *lowerer) selectCases(c *syntax.SelectCase, keys []*ex, e *env, done *label) []selectCase {
 	next := l.stateLabel(l.info.Uses[c.Next], e, done)
 	x := syntax.Unparen(c.Key)
@@ -209,7 +210,7 @@ func isDefault(x syntax.Expr) bool {
 	return false
 }
 
-// keysetParts lists the keyset of each key; values of structs are taken apart.
+// keysetParts lists the keyset of each key, with structs flattened.
 func (l *lowerer) keysetParts(x syntax.Expr, keys []*ex, e *env) []any {
 	var parts []any
 	var add func(x syntax.Expr)
@@ -243,7 +244,7 @@ func (l *lowerer) constantOf(x syntax.Expr, e *env) value {
 	return nil
 }
 
-// alternatives returns the pairs of value and mask that match one keyset.
+// alternatives returns the pairs of value and mask that together match one keyset.
 func (l *lowerer) alternatives(part any, st scalar, e *env) []byteKey {
 	full := constEx(maskOf(st.width), scalar{width: st.width})
 	key := func(v, m *big.Int) byteKey {
@@ -269,7 +270,7 @@ func (l *lowerer) alternatives(part any, st scalar, e *env) []byteKey {
 	return lists.Map(prefixes(value, last, st.width), func(p [2]*big.Int) byteKey { return key(p[0], p[1]) })
 }
 
-// prefixes covers lo..hi with the fewest value/mask pairs.
+// prefixes returns the fewest value/mask pairs that cover lo..hi.
 func prefixes(lo, hi *big.Int, width int) [][2]*big.Int {
 	var out [][2]*big.Int
 	one := big.NewInt(1)
@@ -309,7 +310,7 @@ func (l *lowerer) valueSet(d *syntax.ValueSetDecl, inst *instance, e *env) {
 	e.bind(o, name)
 }
 
-// widthOf is the number of bits of all scalars in t.
+// widthOf returns the number of bits of all scalars in t.
 func (l *lowerer) widthOf(t types.Type) int {
 	if st, ok := scalarOf(t); ok {
 		return st.width
@@ -324,7 +325,7 @@ func (l *lowerer) widthOf(t types.Type) int {
 
 func (l *lowerer) extract(x *syntax.CallExpr, call *types.Call, e *env) {
 	if call.Args[0] == nil {
-		// Without a destination, as many bytes are skipped as the header takes.
+		// Without a destination, skip as many bytes as the header has.
 		t := e.subst(call.Type.Params[0].Type)
 		s, ok := types.Underlying(t).(*types.Struct)
 		if !ok {
@@ -335,7 +336,7 @@ func (l *lowerer) extract(x *syntax.CallExpr, call *types.Call, e *env) {
 	}
 	dst := l.eval(call.Args[0], e)
 	if el, ok := dst.(*element); ok && el.isHeader() {
-		// The stack's element has a run-time index.
+		// The index of the stack's element is known only at run time.
 		var length *ex
 		if len(call.Args) > 1 {
 			length = l.settled(l.scalar(call.Args[1], e))
@@ -374,7 +375,8 @@ func (l *lowerer) extractTarget(dst value, x *syntax.CallExpr) *bmv2.Expr {
 	return nil
 }
 
-// lookahead reads ahead without moving; a struct is cut out of one number.
+// lookahead reads ahead without advancing. It reads a struct as one number and
+// takes the fields out of it.
 func (l *lowerer) lookahead(x *syntax.CallExpr, t types.Type) value {
 	width := l.widthOf(t)
 	if s, ok := types.Underlying(t).(*types.Struct); ok && width == 0 {
@@ -389,7 +391,7 @@ func (l *lowerer) lookahead(x *syntax.CallExpr, t types.Type) value {
 	return l.cutOut(fieldEx(tmp), t, &at)
 }
 
-// cutOut takes the parts of t out of the bits below *at.
+// cutOut takes the parts of t from the bits of x below *at, and decreases *at.
 func (l *lowerer) cutOut(x *ex, t types.Type, at *int) value {
 	if isNothing(t) {
 		return nothing{}

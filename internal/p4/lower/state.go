@@ -22,8 +22,8 @@ type lowerer struct {
 	// at is the statement being lowered, for messages and source_info.
 	at syntax.Node
 
-	names       map[string]int  // how often each variable name was given out
-	claimed     map[string]bool // kinds and names that the control plane knows
+	names       map[string]int  // how often unique returned each name
+	claimed     map[string]bool // the names known to the control plane, with their kinds
 	scalars     *scalars
 	headerTypes map[string]*bmv2.HeaderType
 	headerIDs   map[string]int
@@ -31,32 +31,32 @@ type lowerer struct {
 	fieldLists  map[int]int // index of @field_list → id
 	ids         map[string]int
 	arch        architecture
-	hdrs        value // the headers of the block that is being lowered
+	hdrs        value // the headers of the current block
 
 	code      *code
 	acts      map[actionKey]*bmv2.Action
 	profiles  map[*instance]*bmv2.ActionProfile
 	tables    map[tableID]*table
-	instances map[*syntax.InstDecl]*instance // those at top level
+	instances map[*syntax.InstDecl]*instance // instances at top level
 	externs   []*instance                    // in order of evaluation
 	depth     int
 	steps     int
 	work      int
-	words     int // of 64 bits that the cells of all arrays take
-	// sourceInfo describes sourceOf, the node that source was last asked for: the
-	// instructions of a statement share it.
+	words     int // 64-bit words of all arrays' cells so far
+	// sourceInfo is the cached position of the node sourceOf: the instructions of a
+	// statement share it.
 	sourceOf   syntax.Node
 	sourceInfo *bmv2.SourceInfo
 
 	pipeline *bmv2.Pipeline
-	inTable  *table                         // the table of the action that is being lowered
-	inAction *bmv2.Action                   // which is being lowered
-	direct   map[*syntax.CallExpr]*instance // of types applied directly
-	narrowed map[*syntax.CallExpr][2]int    // the lowest and the highest bit that a slice takes
-	copied   map[string]bool                // parts of controls' parameters that have places of their own
+	inTable  *table                         // the table whose action is being lowered
+	inAction *bmv2.Action                   // the action that is being lowered
+	direct   map[*syntax.CallExpr]*instance // instances of types that are applied directly
+	narrowed map[*syntax.CallExpr][2]int    // the lowest and the highest bit of a sliced call
+	copied   map[string]bool                // the parts of controls' parameters that are copied
 }
 
-// A block is the place in the architecture that code is generated for.
+// A block is the block of the architecture for which code is generated.
 type block uint8
 
 const (
@@ -71,29 +71,29 @@ const (
 
 // Options tune the lowering; the zero value is what p4lb compile uses.
 type Options struct {
-	// Program is the name recorded in the document, the file's by default.
+	// Program is the program's name in the document; the default is the file's
+	// name.
 	Program string
-	// Compiler is what __meta__ names as the compiler.
+	// Compiler is the compiler's name in __meta__.
 	Compiler string
-	// Arch is the program's architecture: v1model, which is the default, tna or
-	// t2na.
+	// Arch is the program's architecture: v1model (the default), tna or t2na.
 	Arch string
 }
 
-// An env binds the names of one activation: of a block, an inlined call, an
-// action. Declarations are unique, so a map from object to value is enough.
+// An env binds the names of one activation of a block, an inlined call or an
+// action. A map from object to value is enough because objects are unique.
 type env struct {
 	l      *lowerer
 	parent *env
 	vals   map[*types.Object]value
 	tsub   map[*types.TypeParam]types.Type
-	inst   *instance // the parser or control that the code belongs to
+	inst   *instance // the parser or control that contains the code
 	ret    *label    // where return goes
-	result value     // where return leaves its value
-	exit   func()    // copies out if the program exits here
+	result value     // the place for the returned value
+	exit   func()    // copies the out arguments back if the program exits here
 	brk    *label
 	cont   *label
-	loops  int // number of open loops; variables declared in them are reset
+	loops  int // number of enclosing loops; a loop resets the variables declared in it
 	action bool
 }
 
@@ -125,7 +125,7 @@ func (e *env) lookup(o *types.Object) (value, bool) {
 	return nil, false
 }
 
-// bindTypes makes params stand for args, which are read in the caller's env.
+// bindTypes binds params to args, which are evaluated in the caller's env.
 func (e *env) bindTypes(params []*types.TypeParam, args []types.Type, caller *env) {
 	if len(params) == 0 {
 		return
@@ -147,32 +147,34 @@ func (e *env) subst(t types.Type) types.Type {
 	return types.Subst(t, e.tsub)
 }
 
-// typeOf is the type of an expression in this activation.
+// typeOf returns the type of an expression in this activation.
 func (e *env) typeOf(x syntax.Expr) types.Type { return e.subst(e.l.info.Types[x].Type) }
 
-// An instance is an extern object, parser, control or package made at compile time.
+// An instance is an extern object, parser, control or package, created at compile
+// time.
 type instance struct {
 	typ   types.Type
-	decl  *syntax.InstDecl // nil where it is made in an argument
+	decl  *syntax.InstDecl // nil if the instance is created in an argument
 	name  string           // the control plane's name
 	args  []value          // constructor arguments
-	env   *env             // of a parser's or control's body: constructor parameters and locals
-	outer *env             // where the instantiation stands
+	env   *env             // environment of a parser's or control's body: constructor parameters and locals
+	outer *env             // environment of the instantiation
 	at    syntax.Node
 
 	applied []binding             // the arguments of the first application
-	active  *env                  // its latest application
+	active  *env                  // the environment of its latest application
 	vars    map[variable]value    // its local variables
-	params  map[string]value      // where parts of its parameters are copied to
-	table   *table                // of direct counters and meters
+	params  map[string]value      // the copies of parts of its parameters
+	table   *table                // the table of a direct counter or meter
 	users   map[*bmv2.Action]bool // the actions that execute a direct counter or meter
-	target  value                 // where a direct meter leaves its result
-	inputs  []*ex                 // of an action selector
-	ready   bool                  // its locals are made
+	target  value                 // receives the result of a direct meter
+	inputs  []*ex                 // the inputs of an action selector
+	ready   bool                  // its locals have been created
 	block   block
 }
 
-// A variable is a declared one; in generic code, for one set of type arguments.
+// A variable identifies a declared variable; in generic code, one for each list of
+// type arguments.
 type variable struct {
 	obj *types.Object
 	typ string
@@ -183,8 +185,8 @@ func (i *instance) extern() *types.Extern {
 	return x
 }
 
-// typeLabel is the name of the parser's or control's declaration; a @name on
-// it does not count.
+// typeLabel returns the name of the parser's or control's declaration, without
+// regard to @name.
 func (i *instance) typeLabel() string {
 	if b, ok := types.BodyOf(i.typ); ok {
 		return b.Name.Value
@@ -195,27 +197,28 @@ func (i *instance) typeLabel() string {
 // A binding connects one argument of a call to its parameter.
 type binding struct {
 	param *types.Object
-	typ   types.Type  // the parameter's, with type arguments filled in
+	typ   types.Type  // the parameter's type, with type arguments substituted
 	arg   syntax.Expr // nil if the call omits it
 	place value       // the place of an out or inout argument
-	value value       // the argument's value; once passed, the parameter's place or value
-	ref   bool        // the parameter stands for place itself
-	back  value       // where the parameter is copied to on return, nil for none
+	value value       // the argument's value; after the call of pass, the parameter's place or value
+	ref   bool        // the parameter shares the argument's place
+	back  value       // the place to which the parameter is copied on return, or nil
 }
 
-// An architecture lowers the parts of a program that depend on the switch: a package
-// and its blocks, extern objects and functions.
+// An architecture lowers the parts of a program that depend on the architecture:
+// the package and its blocks, extern objects and functions.
 type architecture interface {
 	traits() traits
-	// program lowers the blocks that call, the instantiation of main, names.
+	// program lowers the blocks that are arguments of call, the instantiation of
+	// main.
 	program(decl *syntax.InstDecl, call *types.Call)
-	// declare emits an extern object at its instantiation, and reports whether
-	// it is one of the architecture.
+	// declare emits an extern object when it is instantiated, and reports whether
+	// the architecture defines this extern.
 	declare(i *instance) bool
 	// finish emits the parts of an extern object that depend on tables. It runs after
 	// all tables are lowered.
 	finish(i *instance)
-	// selectorAlgorithm is the hash of an action selector.
+	// selectorAlgorithm returns the hash algorithm of an action selector.
 	selectorAlgorithm(inst *instance) string
 	// method and function lower a call of an extern object and of an extern
 	// function.
@@ -223,26 +226,25 @@ type architecture interface {
 	function(x *syntax.CallExpr, call *types.Call, e *env) value
 }
 
-// Traits are the differences between the switches of the architectures.
+// Traits describe the differences between the architectures' switches.
 type traits struct {
-	// runner is the switch that runs the document, as messages call it.
+	// runner is the switch that runs the document, for messages.
 	runner string
-	// target is the switch for which the architecture is made, as messages call it.
+	// target is the switch that the architecture describes, for messages.
 	target string
-	// wideShifts is set where an amount of more than 32 bits counts in full.
+	// wideShifts is set if all bits of a shift amount count, not only the low 32.
 	wideShifts bool
 	// pkg is the name of the package that main must be an instance of.
 	pkg string
-	// branches is set where deparsers may have conditions.
+	// branches is set if deparsers may contain conditions.
 	branches bool
-	// addHeader is the primitive of setValid. BMv2's sets the fields to 0, Tofino's
-	// leaves them alone.
+	// addHeader is the primitive for setValid. BMv2's primitive sets the fields to
+	// 0, Tofino's leaves them unchanged.
 	addHeader string
-	// defaults is set where a table with an action profile keeps its default
-	// action.
+	// defaults is set if a table with an action profile can have a default action.
 	defaults bool
-	// divides is set where a divisor may be known only at run time: division by
-	// zero gives zero.
+	// divides is set if a divisor may be known only at run time: division by zero
+	// gives zero.
 	divides bool
 }
 
@@ -254,15 +256,16 @@ type table struct {
 	name     string
 	keys     []*tableKey
 	actions  []*tableAction
-	byObject map[*types.Object]*tableAction // the first of each
+	byObject map[*types.Object]*tableAction // the first action of each object
 	applies  []*instr
 	impl     *instance // action profile or selector
 	out      *bmv2.Table
-	reached  bool // the pipeline has it
+	reached  bool // the pipeline applies it
 	block    block
 }
 
-// A tableAction is one action of a table with the arguments bound in its list.
+// A tableAction is one action of a table, with the arguments bound in the table's
+// list.
 type tableAction struct {
 	ref  *syntax.ActionRef
 	obj  *types.Object
@@ -279,19 +282,19 @@ type tableKey struct {
 	st     scalar
 	target bmv2.FieldRef
 	mask   *big.Int
-	absent bool   // of type bit<0>: equal for all packets, so BMv2's table goes without
-	temp   *field // set in front of each application, nil where the key is a field
+	absent bool   // of type bit<0>: equal for all packets, so BMv2's table omits it
+	temp   *field // variable that is set before each application, or nil if the key is a field
 	value  *ex
 }
 
-// A tableID distinguishes tables: one for each of each control instance.
+// A tableID identifies a table of a control instance.
 type tableID struct {
 	decl *syntax.TableDecl
 	inst *instance
 }
 
-// An actionKey distinguishes BMv2 actions: one for each action of each control
-// instance and list of bound arguments.
+// An actionKey identifies a BMv2 action: one for each action of each control
+// instance and each list of bound arguments.
 type actionKey struct {
 	decl  *syntax.ActionDecl
 	inst  *instance
@@ -299,21 +302,21 @@ type actionKey struct {
 	block block
 }
 
-// Scalars is the metadata header that holds the user's metadata and all
+// A scalars is the metadata header that holds the user's metadata and all
 // variables.
 type scalars struct {
 	l      *lowerer
 	fields []*field
 }
 
-// nextID counts the objects of each kind from 0.
+// nextID returns the next id of a kind of object, starting at 0.
 func (l *lowerer) nextID(kind string) int {
 	id := l.ids[kind]
 	l.ids[kind] = id + 1
 	return id
 }
 
-// arg is a constructor argument, or nil if there is none.
+// arg returns a constructor argument, or nil if there is none.
 func (i *instance) arg(k int) value {
 	if k < len(i.args) {
 		return i.args[k]
@@ -321,7 +324,8 @@ func (i *instance) arg(k int) value {
 	return nil
 }
 
-// bail unwinds to Lower after an error that leaves nothing sensible to do.
+// bail is the panic value that returns to Lower after an error that stops the
+// lowering.
 type bail struct{}
 
 // errorf reports an error at n.
@@ -337,14 +341,15 @@ func (l *lowerer) report(n syntax.Node, warning bool, format string, args ...any
 	l.errs = append(l.errs, &syntax.Error{Pos: pos, Msg: fmt.Sprintf(format, args...), Warning: warning})
 }
 
-// unsupported reports valid P4 that the document cannot express and stops.
+// unsupported reports valid P4 that the document cannot express, and stops the
+// lowering.
 func (l *lowerer) unsupported(n syntax.Node, format string, args ...any) {
 	l.errorf(n, "not supported: "+format, args...)
 	l.errs[len(l.errs)-1].Class = syntax.Unsupported
 	panic(bail{})
 }
 
-// source describes n in the program's own text.
+// source returns the source_info of n.
 func (l *lowerer) source(n syntax.Node) *bmv2.SourceInfo {
 	if n == nil || !n.Pos().IsKnown() {
 		return nil
@@ -361,11 +366,11 @@ func (l *lowerer) source(n syntax.Node) *bmv2.SourceInfo {
 	return l.sourceInfo
 }
 
-// maxFragment is the longest text of a source_info: each primitive of a
-// statement has it.
+// maxFragment bounds the text of a source_info, because every primitive of a
+// statement repeats it.
 const maxFragment = 400
 
-// head is n on one line, cut short where that is long.
+// head returns the text of n on one line, shortened if it is long.
 func head(n syntax.Node) string {
 	s := syntax.Head(n, maxFragment)
 	if len(s) > maxFragment {
@@ -374,7 +379,7 @@ func head(n syntax.Node) string {
 	return s
 }
 
-// fragment is the text that source_info shows for n: its head, on one line.
+// fragment returns the text that source_info shows for n.
 func fragment(n syntax.Node) string {
 	switch n := n.(type) {
 	case *syntax.IfStmt:
@@ -401,32 +406,32 @@ func typeName(t types.Type) string {
 }
 
 // The limits of one program. Inlining makes programs grow: a few lines of nested
-// calls can produce more code than any machine holds. A program that exceeds a limit
-// is refused at the statement that exceeds it; docs/limits.md lists the limits.
+// calls can produce more code than fits into memory. The error for an exceeded
+// limit points at the statement; docs/limits.md lists the limits.
 const (
 	// maxSteps bounds the statements after inlining.
 	maxSteps = 1 << 20
-	// maxWork bounds the work of lowering, in steps of about one expression evaluated
-	// or one operand emitted. It ends lowering that no other limit ends within about
-	// a second.
+	// maxWork bounds the work of lowering. A step is about one evaluated expression
+	// or one emitted operand. It stops programs that stay within the other limits
+	// after about a second.
 	maxWork = 1 << 23
 	// maxOperators bounds one expression after inlining.
 	maxOperators = 1 << 16
-	// maxNesting bounds how deep an expression of the document nests; deeper
-	// ones are computed in pieces, through variables. simple_switch's parser
-	// of JSON ends at 1000 levels, of which an operator takes two.
+	// maxNesting bounds the nesting of an expression in the document. Deeper
+	// expressions are computed in pieces, through variables. simple_switch's JSON
+	// parser stops at 1000 levels, and each operator takes two.
 	maxNesting = 128
-	// maxKeysets bounds the values and masks that the ranges of one case of a select
-	// become.
+	// maxKeysets bounds the number of value/mask pairs that the ranges in one case
+	// of a select expand to.
 	maxKeysets = 1 << 16
 )
 
-// What some things cost, in the steps of maxWork.
+// Costs in steps of maxWork.
 const (
-	costCall     = 32 // of anything that is inlined
+	costCall     = 32 // anything that is inlined
 	costVariable = 8
 	costStmt     = 4
-	costOperand  = 16 // of a document takes 2 KB
+	costOperand  = 16 // an operand takes 2 KB in a document
 )
 
 // spend counts n steps of work.

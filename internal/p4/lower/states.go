@@ -7,7 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 )
 
-// States cuts code into parse states.
+// A states cuts code into parse states.
 type states struct {
 	l     *lowerer
 	out   *bmv2.Parser
@@ -34,7 +34,8 @@ func (s *states) open(name string) {
 	s.out.ParseStates = append(s.out.ParseStates, s.cur)
 }
 
-// close ends the current state; nil transitions mean accept.
+// close ends the current state with the transitions ts; a transition without a
+// target means accept.
 func (s *states) close(ts []bmv2.Transition) {
 	if s.cur == nil {
 		return
@@ -84,7 +85,7 @@ func (s *states) add(i *instr) {
 		for _, c := range i.cases {
 			ts = append(ts, s.transition(c))
 			if ts[len(ts)-1].Type == "default" {
-				break // BMv2 would look at a later default
+				break // BMv2 would also try a later default
 			}
 		}
 		if len(ts) == 0 {

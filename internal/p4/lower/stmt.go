@@ -62,7 +62,7 @@ func (l *lowerer) stmt(s syntax.Stmt, e *env) {
 	}
 }
 
-// localDecl lowers a declaration among statements or in front of a body.
+// localDecl lowers a declaration in a statement list or before a body.
 func (l *lowerer) localDecl(d syntax.Decl, e *env) {
 	o := l.info.Defs[d]
 	switch d := d.(type) {
@@ -82,9 +82,10 @@ func (l *lowerer) localDecl(d syntax.Decl, e *env) {
 	}
 }
 
-// declareVar returns the place of a variable. Each time the code of its instance
-// runs again, the place is the same: nothing is recursive, and the tables of a
-// control that is applied twice read the variable in one place.
+// declareVar returns the place of a variable. It returns the same place each time
+// the code of the instance is lowered. That is correct because there is no
+// recursion, and necessary because a table that is applied twice reads the variable
+// in one place.
 func (l *lowerer) declareVar(o *types.Object, e *env) (v value, again bool) {
 	key := variable{obj: o}
 	if len(e.tsub) > 0 {
@@ -120,8 +121,8 @@ func (l *lowerer) assignStmt(s *syntax.AssignStmt, e *env) {
 	l.assign(dst, src)
 }
 
-// intoDestination lets the code that has just computed src into a temporary
-// write dst itself: x = f(y) needs no copy of f's result.
+// intoDestination redirects the code that has just computed src to write dst
+// instead of a temporary. With it, x = f(y) needs no copy of f's result.
 func (l *lowerer) intoDestination(dst, src value, m int) bool {
 	f, ok := src.(*field)
 	if x, isEx := src.(*ex); isEx && x.op == opField {
@@ -143,8 +144,8 @@ func (l *lowerer) intoDestination(dst, src value, m int) bool {
 	return true
 }
 
-// renamed lets the code since m write d wherever it writes the temporary f, if
-// that code does nothing else with either.
+// renamed replaces the temporary f by d in the code since mark m. It does so, and
+// reports true, only if that code writes f and does not use f or d otherwise.
 func (l *lowerer) renamed(f, d *field, m int) bool {
 	var writes []*instr
 	for _, i := range l.code.list[m:] {
@@ -170,22 +171,21 @@ func (l *lowerer) renamed(f, d *field, m int) bool {
 	return true
 }
 
-// mentions reports whether an argument of a primitive is, or may have to do
-// with, f.
+// mentions reports whether an argument of a primitive is f or may contain f.
 func mentions(a any, f *field) bool {
 	switch a := a.(type) {
 	case *ex:
 		return a.readsField(f)
 	case *field:
 		return a == f
-	case *bmv2.Expr: // by name: anything but an array may contain f
+	case *bmv2.Expr: // given by name: anything except an array may contain f
 		return a.Type != bmv2.TypeRegisterArray
 	}
 	return true
 }
 
-// lvalue evaluates x to the place that it names. Indices are evaluated now, so
-// that the place stays the same when the variables in them change.
+// lvalue evaluates x to the place that it names. It evaluates indices now, so the
+// place stays the same if variables in the index change later.
 func (l *lowerer) lvalue(x syntax.Expr, e *env) value {
 	if sl, ok := syntax.Unparen(x).(*syntax.SliceExpr); ok {
 		return l.sliceOf(sl, e)
@@ -234,8 +234,8 @@ func (l *lowerer) ifStmt(s *syntax.IfStmt, e *env) {
 	l.emitLabel(end)
 }
 
-// branchOnApply lowers if (t.apply().hit) and its variants without a variable
-// in between.
+// branchOnApply lowers if (t.apply().hit) and its variants to a branch without a
+// variable.
 func (l *lowerer) branchOnApply(c syntax.Expr, els *label, negated bool, e *env) bool {
 	if u, ok := c.(*syntax.UnaryExpr); ok && u.Op == syntax.Not && !negated {
 		return l.branchOnApply(syntax.Unparen(u.X), els, true, e)
@@ -301,7 +301,8 @@ func (l *lowerer) switchValue(s *syntax.SwitchStmt, e *env) {
 	l.switchBodies(s, bodies, end, e)
 }
 
-// switchBodies places the bodies; a case without one falls into the next.
+// switchBodies emits the bodies. A case without a body falls through to the next
+// one.
 func (l *lowerer) switchBodies(s *syntax.SwitchStmt, bodies []*label, end *label, e *env) {
 	for i, c := range s.Cases {
 		l.emitLabel(bodies[i])
@@ -338,7 +339,7 @@ func (l *lowerer) switchActionRun(s *syntax.SwitchStmt, x *syntax.CallExpr, call
 	l.switchBodies(s, bodies, end, e)
 }
 
-// actionLabel is the action that a switch label names.
+// actionLabel returns the action that a switch label names.
 func (l *lowerer) actionLabel(x syntax.Expr) *types.Object {
 	switch x := syntax.Unparen(x).(type) {
 	case *syntax.Name:
@@ -349,7 +350,8 @@ func (l *lowerer) actionLabel(x syntax.Expr) *types.Object {
 	return nil
 }
 
-// forStmt keeps the loop as a loop: BMv2's jumps and graph edges may lead back.
+// forStmt emits a loop as a loop: in BMv2, jumps and edges of the graph may lead
+// back.
 func (l *lowerer) forStmt(s *syntax.ForStmt, e *env) {
 	e = e.child()
 	e.loops++
@@ -400,8 +402,8 @@ func (l *lowerer) forInStmt(s *syntax.ForInStmt, e *env) {
 	l.emitLabel(e.brk)
 }
 
-// forRange lowers for (T i in lo .. hi), hi included; the counter itself may
-// wrap at the type's end, so the test comes before the increment.
+// forRange lowers for (T i in lo .. hi), including hi. It tests before it
+// increments, because the counter may wrap at the end of its type.
 func (l *lowerer) forRange(s *syntax.ForInStmt, r *syntax.RangeExpr, o *types.Object, e *env) {
 	lo := l.scalar(r.Lo, e)
 	m := l.mark()
@@ -413,7 +415,7 @@ func (l *lowerer) forRange(s *syntax.ForInStmt, r *syntax.RangeExpr, o *types.Ob
 		l.unsupported(s, "a loop variable of this type")
 	}
 	hi = l.settled(cast(hi, v.st))
-	count := l.temp(v.st) // the body may change the variable
+	count := l.temp(v.st) // the body may change the loop variable
 	l.set(count, cast(lo, v.st))
 	top := &label{used: true}
 	e.cont, e.brk = &label{}, &label{}

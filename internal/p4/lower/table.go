@@ -33,7 +33,8 @@ func (l *lowerer) applyTable(x *syntax.CallExpr, call *types.Call, e *env) *inst
 	return i
 }
 
-// tableOf finds or makes the table of this control instance.
+// tableOf returns the table o of this control instance, which it creates on first
+// use.
 func (l *lowerer) tableOf(o *types.Object, e *env) *table {
 	d := o.Decl.(*syntax.TableDecl)
 	key := tableID{d, e.inst}
@@ -56,7 +57,7 @@ func (l *lowerer) tableOf(o *types.Object, e *env) *table {
 	return t
 }
 
-// emitTable makes the BMv2 table but for its successors.
+// emitTable emits the BMv2 table without its successors.
 func (l *lowerer) emitTable(t *table) {
 	rank := map[string]int{"exact": 0, "selector": 0, "lpm": 1, "ternary": 2, "optional": 2, "range": 3}
 	kinds := []string{bmv2.MatchExact, bmv2.MatchLPM, bmv2.MatchTernary, bmv2.MatchRange}
@@ -92,11 +93,11 @@ func (l *lowerer) emitTable(t *table) {
 	}
 	l.defaultAction(t)
 	l.entries(t)
-	out.MaxSize = max(out.MaxSize, len(out.Entries)) // p4c makes room for them too
+	out.MaxSize = max(out.MaxSize, len(out.Entries)) // p4c increases the size in the same way
 }
 
-// tableSize returns the size property. The default is 1024, or the number of the
-// program's entries if that is greater.
+// tableSize returns the size property. The default is 1024, or the number of
+// declared entries if there are more.
 func (l *lowerer) tableSize(t *table) int {
 	size := 1024
 	if t.decl.Entries != nil {
@@ -126,7 +127,7 @@ func (l *lowerer) implementation(t *table) {
 	}
 	inst, ok := l.eval(p.Value, t.env).(*instance)
 	if ok && inst.extern() != nil && slices.Contains(lookups, inst.extern().Name) {
-		return // it does not change which packets match
+		return // such a property does not change which packets match
 	}
 	if !ok || inst.extern() == nil || !slices.Contains(profiles, inst.extern().Name) {
 		l.errorf(p, "the implementation of table %s must be an action_profile or action_selector", t.name)
@@ -148,7 +149,7 @@ func (l *lowerer) implementation(t *table) {
 	t.out.ActionProfile = profile.name
 }
 
-// profiles are the externs that hold actions which several entries of a table share.
+// profiles are the externs that store actions for several entries of a table.
 var profiles = []string{"action_profile", "action_selector", "ActionProfile", "ActionSelector"}
 
 // lookups are the externs that choose the lookup algorithm of a TNA table.
@@ -159,8 +160,8 @@ func (i *instance) selects() bool {
 	return i.extern().Name == "action_selector" || i.extern().Name == "ActionSelector"
 }
 
-// profile is the action profile of a selector that was given one (profileOf
-// does the same for P4Info).
+// profile returns the action profile that was passed to a selector, or i itself
+// (profileOf does the same for P4Info).
 func (i *instance) profile() *instance {
 	if len(i.args) > 0 {
 		if p, ok := i.args[0].(*instance); ok {
@@ -170,7 +171,8 @@ func (i *instance) profile() *instance {
 	return i
 }
 
-// selectorInputs: all tables of one selector must hash the same fields.
+// selectorInputs sets the fields that a selector hashes. They must be the same for
+// all its tables.
 func (l *lowerer) selectorInputs(t *table, inst *instance, p *syntax.Property) {
 	var inputs []*ex
 	for _, k := range t.keys {
@@ -222,8 +224,8 @@ func (l *lowerer) tableExterns(t *table) {
 	}
 }
 
-// timeout reads the property that gives a table's entries a time to live: a
-// boolean, or T2NA's object IdleTimeout.
+// timeout evaluates the property that makes a table's entries expire: a boolean, or
+// T2NA's object IdleTimeout.
 func (l *lowerer) timeout(p *syntax.Property, t *table) bool {
 	v := l.eval(p.Value, t.env)
 	if inst, ok := v.(*instance); ok && inst.extern() != nil && inst.extern().Name == "IdleTimeout" {
@@ -236,11 +238,11 @@ func (l *lowerer) timeout(p *syntax.Property, t *table) bool {
 	return x.isTrue()
 }
 
-// arrays are the externs of TNA that a table may name without effect: calls choose
-// their cells.
+// arrays are the externs of TNA that a table may name without effect, because calls
+// select their cells.
 var arrays = []string{"Counter", "Meter", "Register", "Lpf", "Wred"}
 
-// attached is the object of a table's entries that one of its properties names.
+// attached returns the direct object that a property of the table names.
 func (l *lowerer) attached(t *table, p *syntax.Property, kinds ...string) *instance {
 	inst, ok := l.eval(p.Value, t.env).(*instance)
 	if ok && inst.extern() != nil && slices.Contains(arrays, inst.extern().Name) {
@@ -264,7 +266,7 @@ func (l *lowerer) attached(t *table, p *syntax.Property, kinds ...string) *insta
 	return inst
 }
 
-// addAction adds an action that the table names, as it is bound there.
+// addAction adds an action of the table's list, with the arguments bound there.
 func (l *lowerer) addAction(t *table, r *syntax.ActionRef, call *types.Call) *tableAction {
 	a := &tableAction{ref: r, obj: call.Callee}
 	l.inTable = t
@@ -281,12 +283,12 @@ func (l *lowerer) addAction(t *table, r *syntax.ActionRef, call *types.Call) *ta
 	return a
 }
 
-// find returns the table's action for o.
+// find returns the table's entry for the action o.
 func (t *table) find(o *types.Object) *tableAction {
 	return t.byObject[o]
 }
 
-// defaultAction fills default_entry; a table without one does NoAction.
+// defaultAction sets default_entry; the default is NoAction.
 func (l *lowerer) defaultAction(t *table) {
 	p := t.decl.Property("default_action")
 	if p == nil {
@@ -299,7 +301,7 @@ func (l *lowerer) defaultAction(t *table) {
 	}
 	a := t.find(call.Callee)
 	if a == nil {
-		return // the checker has reported it
+		return // the checker has reported the error
 	}
 	if t.impl != nil && !l.arch.traits().defaults {
 		l.report(p, true, "BMv2 ignores the default action of table %s, which has an action profile", t.name)

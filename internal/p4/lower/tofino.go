@@ -11,48 +11,52 @@ import (
 )
 
 // tofino lowers programs for TNA and T2NA to a document of one pipe: a parser, a
-// pipeline and a deparser of ingress, and the same of egress. The two share only
-// registers and other extern objects. If pipes have different programs, the names of
-// the others begin with pipe1 and so on; the names in the program begin with the
-// name of its pipe.
+// pipeline and a deparser for ingress, and the same for egress. Ingress and egress
+// share only registers and other extern objects. If the pipes have different
+// programs, the document contains all of them, the names of the second pipe's
+// objects in the document begin with pipe1, and so on. Names for the control plane
+// begin with the pipe's name.
 //
-// A parser receives the metadata of Tofino as bytes in front of the packet, which
-// the program extracts. The controls read and write the other metadata in headers of
-// fixed names, with the fields of tofino.p4. When a parser begins, all state of its
-// gress is 0 and its headers are invalid.
+// A parser receives Tofino's metadata as bytes before the packet, and the program
+// extracts them. Controls read and write other metadata in headers with fixed names
+// and the fields of tofino.p4. When a parser starts, all state of its gress is 0
+// and its headers are invalid.
 type tofino struct {
 	*lowerer
-	gress *gress // that is being lowered
-	// pipe is the prefix of the names in the document of the current pipe.
+	gress *gress // the gress that is being lowered
+	// pipe is the prefix for names in the document of the current pipe.
 	pipe string
-	// shared are the places of the architecture's metadata, by instance.
+	// shared maps an instance name to the place of the architecture's metadata.
 	shared map[string]value
-	// message is the metadata of the ghost thread, nil without such a thread.
+	// message is the metadata of the ghost thread, or nil if there is no ghost
+	// thread.
 	message value
-	// logs are the registers that count the cells of logs.
+	// logs maps a register to the register that counts its log entries.
 	logs map[*instance]*bmv2.Expr
-	// queues are the registers that hold the indices of queues and stacks.
+	// queues maps a register to the register with the indices of its queue or
+	// stack.
 	queues map[*instance]*bmv2.Expr
-	// counters are the values under the tops of parser counters.
+	// counters are the values below the top of each parser counter.
 	counters map[*instance][]coveredCounter
-	// deposits are the checksum residuals to write when the gress's parser ends.
+	// deposits are the checksum residuals to write when the parser of the gress
+	// ends.
 	deposits []*instr
-	// prefixes are the headers that Mirror and Resubmit objects put before packets.
+	// prefixes are the headers that Mirror and Resubmit objects add before packets.
 	prefixes map[*instance]*header
 }
 
-// A gress is one half of a pipe: the state that its parser, control and deparser
-// share.
+// A gress is the ingress or the egress of a pipe: the state that its parser,
+// control and deparser share.
 type gress struct {
 	name string // ingress or egress
-	// own are the program's headers and metadata.
+	// headers and metadata of the program
 	hdrs, meta value
-	// given are the places of the architecture's parameters, by their types.
+	// given maps a type of the architecture to the place of the parameter.
 	given map[string]value
 }
 
-// intrinsics lists the types of the architecture's parameters with the names of
-// their instances.
+// intrinsics maps a gress to the types of the architecture's parameters and the
+// names of their instances.
 var intrinsics = map[string][]struct{ typ, name string }{
 	"ingress": {
 		{"ingress_intrinsic_metadata_t", "ig_intr_md"},
@@ -78,7 +82,7 @@ func (l *tofino) traits() traits {
 	return traits{runner: "p4lb", target: "Tofino", wideShifts: true, pkg: "Switch", addHeader: "add_header_fast", branches: true, defaults: true, divides: true}
 }
 
-// program lowers the pipes of Switch: one, if all have the same program.
+// program lowers the pipes of Switch, or one pipe if all have the same program.
 func (l *tofino) program(decl *syntax.InstDecl, call *types.Call) {
 	if l.opts.Arch == bmv2.TNA && names.Tofino2(l.info) {
 		l.cfg.Meta.Chip = bmv2.T2NA
@@ -132,8 +136,8 @@ func (l *tofino) lowerPipe(blocks []*instance) {
 	}
 }
 
-// construction is the call that makes a package, in place or where its name is
-// declared.
+// construction returns the call that constructs a package, either in x itself or in
+// the declaration that x names.
 func construction(info *types.Info, x syntax.Expr) *types.Call {
 	switch n := syntax.Unparen(x).(type) {
 	case *syntax.Name:
@@ -148,8 +152,8 @@ func construction(info *types.Info, x syntax.Expr) *types.Call {
 	return nil
 }
 
-// pipeBlocks evaluates the blocks of a Pipeline, which is made in place or has a
-// name: six, and the ghost thread's.
+// pipeBlocks evaluates the blocks of a Pipeline: six, and the ghost thread's
+// control if there is one.
 func (l *tofino) pipeBlocks(x syntax.Expr) []*instance {
 	call := construction(l.info, x)
 	if call == nil || typeName(call.Result) != pipelinePackage && typeName(call.Result) != multiPipelinePackage {
@@ -165,8 +169,9 @@ func (l *tofino) pipeBlocks(x syntax.Expr) []*instance {
 	return blocks
 }
 
-// firstParser returns the first of several parsers; the hardware assigns one to each
-// port. It returns arg itself if arg is no IngressParsers or EgressParsers.
+// firstParser returns the first of several parsers; the hardware assigns one to
+// each port. It returns arg itself if arg is neither IngressParsers nor
+// EgressParsers.
 func (l *tofino) firstParser(arg syntax.Expr) syntax.Expr {
 	call := construction(l.info, arg)
 	if call == nil {
@@ -195,7 +200,7 @@ func (l *tofino) lowerGress(name string, blocks []*instance) {
 		l.before(p, "advance", intEx(int64(l.widthOf(l.topType("egress_intrinsic_metadata_t"))), code32))
 	}
 	if h, ok := l.gress.meta.(*header); ok {
-		l.before(p, "add_header_fast", h) // metadata have their fields, whatever the type
+		l.before(p, "add_header_fast", h) // metadata headers keep their fields, whatever their type
 	}
 	l.block = ingressBlock
 	if name == "egress" {
@@ -212,7 +217,7 @@ func (l *tofino) lowerGress(name string, blocks []*instance) {
 	l.lowerDeparser(l.pipe+name+"_deparser", deparser, l.args(deparser)...)
 }
 
-// extracts reports whether the parser reads the header of that name.
+// extracts reports whether the parser reads the header called name.
 func extracts(p *bmv2.Parser, name string) bool {
 	for _, st := range p.ParseStates {
 		for _, op := range st.ParserOps {
@@ -224,8 +229,8 @@ func extracts(p *bmv2.Parser, name string) bool {
 	return false
 }
 
-// before puts an operation before all that the parser does: the program's first
-// state may be entered again.
+// before inserts an operation before everything else in the parser. It adds a new
+// start state, because the program's first state may be entered again.
 func (l *tofino) before(p *bmv2.Parser, op string, args ...any) {
 	first := &bmv2.ParseState{
 		Name: "$before_" + p.InitState, ID: l.nextID("parse_states"),
@@ -239,8 +244,8 @@ func (l *tofino) before(p *bmv2.Parser, op string, args ...any) {
 	p.InitState = first.Name
 }
 
-// after adds a state with the operations ops and enters it from every transition
-// that ends the parser.
+// after adds a state with the operations ops, and redirects every transition that
+// ends the parser to it.
 func (l *tofino) after(p *bmv2.Parser, ops []*bmv2.ParserOp) {
 	last := &bmv2.ParseState{
 		Name: "$after_" + p.Name, ID: l.nextID("parse_states"),
@@ -256,7 +261,7 @@ func (l *tofino) after(p *bmv2.Parser, ops []*bmv2.ParserOp) {
 	p.ParseStates = append(p.ParseStates, last)
 }
 
-// newGress makes the places that the blocks of a gress share.
+// newGress creates the places that the blocks of a gress share.
 func (l *tofino) newGress(name string, parser *instance) *gress {
 	g := &gress{name: name, given: map[string]value{}}
 	for _, in := range intrinsics[name] {
@@ -269,9 +274,10 @@ func (l *tofino) newGress(name string, parser *instance) *gress {
 	if l.message != nil && name == "ingress" {
 		g.given[messageType] = l.message
 	}
-	// written records whether the program wrote a field that selects an object of the
-	// deparser (resubmit_type and the like), if 0 selects one. A packet without such
-	// a write selects none. A program may read the record with is_validated.
+	// written records whether the program wrote a field that selects an object of
+	// the deparser (resubmit_type and the like). It is needed if 0 is the number of
+	// an object: a packet without such a write selects none. A program may read the
+	// record with is_validated.
 	for _, w := range []struct{ extern, field string }{{"Resubmit", "resubmit_type"}, {"Digest", "digest_type"}, {"", "mirror_type"}} {
 		if f := g.intrinsic("for_deparser", w.field); f != nil && f.written == nil && (w.extern != "" && l.hasZeroType(w.extern) || l.calls("is_validated")) {
 			f.written = l.scalars.add(l.unique(f.header+"."+f.name), scalar{width: 1}, false)
@@ -298,7 +304,8 @@ func (l *tofino) newGress(name string, parser *instance) *gress {
 	return g
 }
 
-// intrinsic is the place of the architecture's metadata, the same for all pipes.
+// intrinsic returns the place of the architecture's metadata, which all pipes
+// share.
 func (l *tofino) intrinsic(name string, t *types.Struct) value {
 	v, ok := l.shared[name]
 	switch {
@@ -315,7 +322,7 @@ func (l *tofino) intrinsic(name string, t *types.Struct) value {
 	return v
 }
 
-// calls reports whether the program calls the extern function of that name.
+// calls reports whether the program calls the extern function called name.
 func (l *tofino) calls(name string) bool {
 	for _, c := range l.info.Calls {
 		if c.Kind == types.ExternCall && c.Callee != nil && c.Callee.Name == name {
@@ -325,8 +332,8 @@ func (l *tofino) calls(name string) bool {
 	return false
 }
 
-// hasZeroType reports whether the program has an object of the extern with the type
-// 0 or with an unknown one.
+// hasZeroType reports whether an object of the extern has the type 0, or a type
+// that is not constant.
 func (l *tofino) hasZeroType(extern string) bool {
 	for _, call := range l.info.Insts {
 		if x, ok := call.Result.(*types.Extern); !ok || x.Name != extern {
@@ -363,7 +370,7 @@ func (l *tofino) paramType(inst *instance, p *syntax.Param) types.Type {
 	return types.Underlying(inst.env.subst(l.info.Defs[p].Type))
 }
 
-// of is the place of a parameter of the architecture's type t.
+// of returns the place of the parameter with the architecture's type t.
 func (g *gress) of(t types.Type) value {
 	if s, ok := t.(*types.Struct); ok {
 		return g.given[s.Name]
@@ -372,7 +379,7 @@ func (g *gress) of(t types.Type) value {
 }
 
 // args returns the arguments of a block. Most parameters of the architecture are
-// optional, so they are recognised by their types and not by their positions.
+// optional, so args finds them by type and not by position.
 func (l *tofino) args(inst *instance) []value {
 	b, _ := types.BodyOf(inst.typ)
 	own := []value{l.gress.hdrs, l.gress.meta}
@@ -396,8 +403,8 @@ func (l *tofino) args(inst *instance) []value {
 	return args
 }
 
-// intrinsic is a field of the architecture's metadata, nil where the gress has
-// no such field.
+// intrinsic returns a field of the architecture's metadata, or nil if the gress
+// does not have this field.
 func (g *gress) intrinsic(typ, name string) *field {
 	return lists.First(leaves(g.given[g.name+"_intrinsic_metadata_"+typ+"_t"]), func(f *field) bool { return f.name == name })
 }
@@ -407,7 +414,7 @@ func (g *gress) intrinsic(typ, name string) *field {
 type coveredCounter struct{ value, follows *field }
 
 // The ghost thread of Tofino 2 is a control without packets. The traffic manager
-// gives it metadata of a fixed name, which ingress may read too.
+// gives it metadata under a fixed name. Ingress may read this metadata too.
 const (
 	ghostThread = "ghost"
 	messageType = "ghost_intrinsic_metadata_t"

@@ -9,13 +9,14 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// counterDepth is the number of values in a parser counter of Tofino 2: the counting
+// counterDepth is the number of values in a parser counter of Tofino 2: the active
 // one and the values below it.
 const counterDepth = 4
 
-// parserCounterCall: the counter of a parser is a variable of eight bits. One that
-// the program pushes is a stack of them: what changes the top changes those under
-// it too, down to the first that was covered without update_with_top.
+// parserCounterCall lowers a method of a parser counter, a variable of eight bits.
+// If the program pushes it, the counter is a stack of variables. A change of the
+// top value also changes the values below it, down to the first that was pushed
+// without update_with_top.
 func (l *tofino) parserCounterCall(c *methodCall) value {
 	n := l.state(c.inst, c.inst.name, scalar{width: 8})
 	u8 := n.st
@@ -72,7 +73,8 @@ func (l *tofino) parserCounterCall(c *methodCall) value {
 	return nil
 }
 
-// covered are the values under a counter's top, none if the program pushes nothing.
+// covered returns the values below a counter's top, or none if the program never
+// pushes it.
 func (l *tofino) covered(inst *instance) []coveredCounter {
 	if list, ok := l.counters[inst]; ok {
 		return list
@@ -94,8 +96,8 @@ func (l *tofino) covered(inst *instance) []coveredCounter {
 	return list
 }
 
-// parserCounterValue returns the argument of set and push: a value, or a value
-// computed from a field.
+// parserCounterValue returns the argument of set and push: a value, or an
+// expression on a field.
 func (l *tofino) parserCounterValue(c *methodCall, u8 scalar) *ex {
 	if c.arg("field") == nil {
 		return cast(l.scalar(c.arg("value"), c.e), u8)
@@ -103,8 +105,8 @@ func (l *tofino) parserCounterValue(c *methodCall, u8 scalar) *ex {
 	return l.parserCounterField(c, u8)
 }
 
-// byteWith is the byte that a header's field is part of, and of a value that is
-// no such field its last byte.
+// byteWith returns the byte that contains the argument if it is a header field. For
+// other values, it returns the last byte.
 func (l *tofino) byteWith(c *methodCall, u8 scalar) *ex {
 	if f, ok := l.eval(c.arg("field"), c.e).(*field); ok && f.st.width < 8 {
 		if parts := l.fieldsOfByte(f); parts != nil {
@@ -114,8 +116,8 @@ func (l *tofino) byteWith(c *methodCall, u8 scalar) *ex {
 	return cast(l.scalar(c.arg("field"), c.e), u8)
 }
 
-// fieldsOfByte lists the parts of the byte that has all of a header's field f;
-// nil if there is none.
+// fieldsOfByte lists the parts of the byte that contains the header field f, or nil
+// if no single byte contains it.
 func (l *tofino) fieldsOfByte(f *field) []*ex {
 	i := slices.IndexFunc(l.cfg.Headers, func(h *bmv2.Header) bool { return h.Name == f.header })
 	if i < 0 || l.cfg.Headers[i].Metadata {
@@ -144,8 +146,8 @@ func (l *tofino) fieldsOfByte(f *field) []*ex {
 }
 
 // parserCounterField returns the value that set computes from the byte of a field:
-// the byte rotated to the right, under a mask, plus a constant. Tofino 1 gives the
-// mask by its highest bit. The largest value that the program allows is not checked.
+// (the byte, rotated right, & mask) + a constant. Tofino 1 specifies the mask by
+// its highest bit. The largest value that the program allows is not checked.
 func (l *tofino) parserCounterField(c *methodCall, u8 scalar) *ex {
 	v := l.byteWith(c, u8)
 	number := func(name string) int64 {
@@ -166,12 +168,12 @@ func (l *tofino) parserCounterField(c *methodCall, u8 scalar) *ex {
 	return binary(syntax.Add, v, constEx(big.NewInt(add), u8), u8)
 }
 
-// A register of Tofino 2 may be a queue or a stack. In the document, a register of
-// two cells next to it holds the index of the first element and the number of
+// On Tofino 2, a register may be a queue or a stack. The document has an extra
+// register of two cells for it: the index of the first element and the number of
 // elements.
 
-// queueCall: enqueue, dequeue, push and pop run apply on the cell that is next,
-// and if there is none overflow or underflow.
+// queueCall lowers enqueue, dequeue, push and pop. They run apply on the next cell,
+// or overflow or underflow if there is none.
 func (l *tofino) queueCall(c *methodCall) value {
 	reg, apply := l.registerAction(c)
 	takes := c.method == "dequeue" || c.method == "pop"
@@ -229,8 +231,8 @@ func (l *tofino) queueCall(c *methodCall) value {
 	return l.handOut(c, out, results)
 }
 
-// A queue is the variables of a queue or stack: the index of its first element
-// and how many it has.
+// A queue holds the variables of a queue or stack: the index of its first element
+// and the number of elements.
 type queue struct {
 	array       *bmv2.Expr
 	head, count *field
@@ -259,7 +261,7 @@ func (q *queue) next(method string, size *ex) *ex {
 	return binary(syntax.Sub, fieldEx(q.count), intEx(1, code32), code32)
 }
 
-// change counts the element that has come or gone.
+// change updates the number of elements after a method has added or removed one.
 func (q *queue) change(l *tofino, method string, size *ex) {
 	one := intEx(1, code32)
 	op := syntax.Add

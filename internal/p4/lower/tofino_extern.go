@@ -8,8 +8,8 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// declare emits an extern object of TNA or T2NA. finishDirect emits the objects that
-// belong to the entries of a table, when all tables are known.
+// declare emits an extern object of TNA or T2NA. finishDirect later emits the
+// objects that belong to the entries of a table.
 func (l *tofino) declare(i *instance) bool {
 	switch i.extern().Name {
 	case "Counter":
@@ -39,8 +39,8 @@ func (l *tofino) declare(i *instance) bool {
 	return true
 }
 
-// declareArray emits a register: one array of cells that hold the fields of a
-// struct one after the other, the first in the highest bits.
+// declareArray emits a register: one array whose cells hold the fields of a struct
+// side by side, the first in the highest bits.
 func (l *tofino) declareArray(i *instance, size int, initial value) {
 	t := i.extern().Args[0]
 	width := l.widthOf(t)
@@ -62,7 +62,7 @@ func (l *tofino) declareArray(i *instance, size int, initial value) {
 	l.cfg.RegisterArrays = append(l.cfg.RegisterArrays, out)
 }
 
-// isPair reports whether t is a struct of two numbers of one width.
+// isPair reports whether t is a struct of two numbers of the same width.
 func isPair(t types.Type) bool {
 	if _, scalar := scalarOf(t); scalar {
 		return false
@@ -106,7 +106,8 @@ type methodCall struct {
 	e      *env
 }
 
-// arg is the argument for the parameter called name, nil where it is left out.
+// arg returns the argument for the parameter called name, or nil if the call omits
+// it.
 func (c *methodCall) arg(name string) syntax.Expr {
 	for k, p := range c.call.Type.Params {
 		if p.Name == name && k < len(c.call.Args) {
@@ -125,12 +126,12 @@ func (l *tofino) resultShape(c *methodCall) scalar {
 	return st
 }
 
-// slot returns the index of a call. The direct variant, array, uses the entry of the
-// table that runs the calling action; without a table that has entries it has one
-// cell.
+// slot returns the index of the cell that a call uses. A direct array uses the
+// entry of the table that runs the calling action. If that table has no entries,
+// the array has one cell.
 func (l *tofino) slot(c *methodCall, array *instance) *ex {
 	if index := c.arg("index"); index != nil {
-		// An index that is used twice must be cheap.
+		// An index that is used twice must be cheap to evaluate.
 		x := l.scalar(index, c.e)
 		if !x.reads() || x.op == opField || x.op == opCast && x.x.op == opField {
 			return x
@@ -154,8 +155,8 @@ func (l *tofino) slot(c *methodCall, array *instance) *ex {
 	return fieldEx(f)
 }
 
-// logIndex is the next cell of a register that is written like a log: in the
-// document a register of its own counts them, from the last cell on to the first.
+// logIndex returns the next cell of a register that is written like a log. An extra
+// register in the document counts down from the last cell to the first.
 func (l *tofino) logIndex(reg *instance) *ex {
 	size := intEx(int64(l.constArg(reg, 0)), code32)
 	array := l.sideRegister(l.logs, reg, ".log", 1)
@@ -166,8 +167,8 @@ func (l *tofino) logIndex(reg *instance) *ex {
 	return fieldEx(now)
 }
 
-// sideRegister returns the array of the document that holds data about a register,
-// of size numbers of 32 bits.
+// sideRegister returns an extra array of the document that holds data about a
+// register: size numbers of 32 bits.
 func (l *tofino) sideRegister(known map[*instance]*bmv2.Expr, reg *instance, what string, size int) *bmv2.Expr {
 	if known[reg] == nil {
 		name := l.unique(reg.name + what)
@@ -177,7 +178,7 @@ func (l *tofino) sideRegister(known map[*instance]*bmv2.Expr, reg *instance, wha
 	return known[reg]
 }
 
-// as reads the bits of f as a number of shape st.
+// as returns the bits of f as a number of shape st.
 func (l *tofino) as(f *field, st scalar) value {
 	if f.st == st {
 		return f
@@ -185,7 +186,8 @@ func (l *tofino) as(f *field, st scalar) value {
 	return cast(fieldEx(f), st)
 }
 
-// state returns the variable of an extern object. It is 0 when the gress begins.
+// state returns the variable of an extern object. It is 0 at the start of the
+// gress.
 func (l *tofino) state(inst *instance, name string, st scalar) *field {
 	if f, ok := inst.target.(*field); ok {
 		return f
@@ -195,8 +197,8 @@ func (l *tofino) state(inst *instance, name string, st scalar) *field {
 	return f
 }
 
-// countCall: BMv2 counts the hits of a table whatever the action does, so that
-// a direct counter's count asks for nothing more.
+// countCall lowers the count of a counter. A direct counter needs no code, because
+// BMv2 counts the hits of a table for every action.
 func (l *tofino) countCall(c *methodCall) value {
 	l.plainBytes(c)
 	l.uses(c.inst)
@@ -222,8 +224,8 @@ func (l *tofino) meterCall(c *methodCall) value {
 	return l.colour(c.inst, fieldEx(f), 2)
 }
 
-// directMeterCall reads the colour that the lookup has left. The packet's own,
-// which was not known then, can only make it worse.
+// directMeterCall reads the colour that the lookup stored. The packet's previous
+// colour was not known at that time; it can only make the colour worse.
 func (l *tofino) directMeterCall(c *methodCall) value {
 	l.plainBytes(c)
 	l.uses(c.inst)
@@ -236,8 +238,8 @@ func (l *tofino) directMeterCall(c *methodCall) value {
 	return l.colour(c.inst, got, 1)
 }
 
-// priorColour is the packet's colour before the meter, as the meter's 0, 1 or 2; nil
-// if there is none, or green.
+// priorColour returns the packet's colour before the meter as the meter's 0, 1 or
+// 2. It returns nil if there is none or if it is green.
 func (l *tofino) priorColour(c *methodCall) *ex {
 	x := c.arg("color")
 	if x == nil {
@@ -252,7 +254,8 @@ func (l *tofino) priorColour(c *methodCall) *ex {
 	return cond(is(3), intEx(2, two), cond(is(0), intEx(0, two), intEx(1, two)))
 }
 
-// plainBytes: counters and meters take the packet's bytes as they are.
+// plainBytes refuses an adjusted byte count: counters and meters count the packet's
+// bytes as they are.
 func (l *tofino) plainBytes(c *methodCall) {
 	if x := c.arg("adjust_byte_count"); x != nil {
 		if v := l.scalar(x, c.e); v.isConst() && v.v.Sign() == 0 {
@@ -262,7 +265,7 @@ func (l *tofino) plainBytes(c *methodCall) {
 	}
 }
 
-// colour turns BMv2's colours 0, 1, 2 into the program's: the constructor's
+// colour converts BMv2's colours 0, 1, 2 to the program's values: the constructor's
 // arguments red, yellow and green from the k-th on, by default the members of
 // MeterColor_t.
 func (l *tofino) colour(inst *instance, c *ex, k int) *ex {
@@ -284,8 +287,8 @@ func (l *tofino) filter(op string, c *methodCall, f *field) {
 	l.prim(op, f, bmv2.Ref(bmv2.TypeFilterArray, c.inst.name), l.stable(v, m), index)
 }
 
-// wredCall returns the second to last argument of the constructor for a packet that
-// is to be dropped, and the last one for others.
+// wredCall returns the second to last constructor argument for a packet to be
+// dropped, and the last one for others.
 func (l *tofino) wredCall(c *methodCall) value {
 	f := l.temp(scalar{width: 1})
 	l.filter("wred_execute", c, f)

@@ -7,7 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// function: the extern functions of tofino.p4.
+// function lowers the extern functions of tofino.p4.
 func (l *tofino) function(x *syntax.CallExpr, call *types.Call, e *env) value {
 	switch name := call.Callee.Name; name {
 	case "max", "min":
@@ -19,7 +19,8 @@ func (l *tofino) function(x *syntax.CallExpr, call *types.Call, e *env) value {
 		}
 		return cond(binary(op, a, b, boolean), a, b)
 	case "funnel_shift_right":
-		// The result is the low half of the two numbers side by side, shifted right.
+		// The result is the low half of the two numbers, concatenated and shifted
+		// right.
 		args := l.operands(call, e)
 		hi, lo, by := l.toEx(args[1], x), l.toEx(args[2], x), l.toEx(args[3], x)
 		if !by.isConst() || by.v.Sign() < 0 || by.v.Cmp(big.NewInt(int64(lo.st.width))) > 0 {
@@ -46,8 +47,8 @@ func (l *tofino) function(x *syntax.CallExpr, call *types.Call, e *env) value {
 	case "sizeInBytes":
 		return intEx(int64(bytesOf(l.widthOf(e.typeOf(call.Args[0])))), code32)
 	case "port_metadata_unpack":
-		// The control plane's data about the ingress port is at the parser's position.
-		// The call moves behind it.
+		// The port metadata begins at the parser's position. The call moves past
+		// it.
 		size := types.Number(l.info.Top["PORT_METADATA_SIZE"].Value)
 		if l.block != parserBlock || size == nil {
 			l.unsupported(x, "port_metadata_unpack here")
@@ -60,7 +61,8 @@ func (l *tofino) function(x *syntax.CallExpr, call *types.Call, e *env) value {
 	return nil
 }
 
-// invalidateCall: a field that is not valid is 0, but no port is not port 0.
+// invalidateCall lowers invalidate. An invalid field is 0, except for a port,
+// because 0 is a valid port.
 func (l *tofino) invalidateCall(v value, x *syntax.CallExpr) {
 	switch v := v.(type) {
 	case *field:
@@ -79,7 +81,7 @@ func (l *tofino) invalidateCall(v value, x *syntax.CallExpr) {
 	}
 }
 
-// method: the methods of extern objects of TNA and T2NA.
+// method lowers the methods of TNA's and T2NA's extern objects.
 func (l *tofino) method(inst *instance, method string, x *syntax.CallExpr, call *types.Call, e *env) value {
 	c := &methodCall{inst: inst, method: method, x: x, call: call, e: e}
 	switch kind := inst.extern().Name; kind {
@@ -124,7 +126,7 @@ func (l *tofino) method(inst *instance, method string, x *syntax.CallExpr, call 
 	case "ParserCounter":
 		return l.parserCounterCall(c)
 	case "ParserPriority":
-		return nil // which packet the buffer drops first: none
+		return nil // it concerns which packets the buffer drops first: no effect here
 	case "Mirror":
 		return l.mirrorCall(c)
 	case "Resubmit":
@@ -139,12 +141,12 @@ func (l *tofino) method(inst *instance, method string, x *syntax.CallExpr, call 
 	return nil
 }
 
-// Mirror, Resubmit and Digest are for deparsers. Each has a value of the field
-// of the same name that must hold for it to do anything, if its constructor got
-// one.
+// Mirror, Resubmit and Digest are used in deparsers. Their constructors may get a
+// value. A call then has an effect only if the field mirror_type, resubmit_type or
+// digest_type has this value.
 
-// whenSelected lowers f under the condition that the field of that name, at which
-// the architecture looks, has the value that the object was made with.
+// whenSelected lowers f under the condition that the architecture's field of that
+// name has the value that was passed to the object's constructor.
 func (l *tofino) whenSelected(c *methodCall, name string, f func()) {
 	if l.block != deparserBlock {
 		l.unsupported(c.x, "the method %s of %s outside of a deparser", c.method, c.inst.extern().Name)
@@ -170,7 +172,8 @@ func (l *tofino) whenSelected(c *methodCall, name string, f func()) {
 	l.emitLabel(end)
 }
 
-// justCompared reports whether the program has compared f with want right here.
+// justCompared reports whether an enclosing condition of the program has already
+// compared f with want.
 func (l *tofino) justCompared(f *field, want *ex) bool {
 	if l.mark() == 0 {
 		return false
@@ -181,7 +184,7 @@ func (l *tofino) justCompared(f *field, want *ex) bool {
 		want.isConst() && c.y.isConst() && c.y.v.Cmp(want.v) == 0
 }
 
-// mirrorCall: a copy of the packet goes to a session, with a header before it.
+// mirrorCall sends a copy of the packet to a session, with a header before it.
 func (l *tofino) mirrorCall(c *methodCall) value {
 	l.whenSelected(c, "mirror_type", func() {
 		session := l.scalar(c.arg("session_id"), c.e)
@@ -197,8 +200,8 @@ func (l *tofino) mirrorCall(c *methodCall) value {
 	return nil
 }
 
-// resubmitCall: the packet goes through ingress again, with a header in place
-// of the port metadata.
+// resubmitCall sends the packet through ingress again, with a header instead of the
+// port metadata.
 func (l *tofino) resubmitCall(c *methodCall) value {
 	l.whenSelected(c, "resubmit_type", func() {
 		if h := l.prefix(c); h != nil {
@@ -210,8 +213,8 @@ func (l *tofino) resubmitCall(c *methodCall) value {
 	return nil
 }
 
-// prefix puts the header that goes before the packet into a variable. Its fields are
-// used whether or not the argument is valid.
+// prefix copies the header that is added before the packet to a variable. Its
+// fields are used even if the argument is an invalid header.
 func (l *tofino) prefix(c *methodCall) *header {
 	x := c.arg("hdr")
 	if x == nil {
@@ -237,7 +240,7 @@ func (l *tofino) prefix(c *methodCall) *header {
 	return h
 }
 
-// digestCall sends a message, named after the object.
+// digestCall sends a digest message with the object's name.
 func (l *tofino) digestCall(c *methodCall) value {
 	l.whenSelected(c, "digest_type", func() {
 		arg := c.arg("data")

@@ -15,18 +15,18 @@ import (
 // hashNames are the members of HashAlgorithm_t.
 var hashNames = []string{"IDENTITY", "RANDOM", "XOR8", "XOR16", "XOR32", "CRC8", "CRC16", "CRC32", "CRC64", "CUSTOM"}
 
-// A hashFunction is an algorithm in the document's terms.
+// A hashFunction describes an algorithm in the document's terms.
 type hashFunction struct {
 	algo string
 	crc  *bmv2.CRC
-	// width is how many bits the algorithm has, extends whether it begins again
-	// where more are wanted; otherwise the bits above are 0.
+	// width is the number of bits of the algorithm. If a call wants more bits, the
+	// value is repeated if extends is set; otherwise the higher bits are 0.
 	width   int
 	extends bool
 }
 
-// hashFunctions are the algorithms but for IDENTITY, which is none, and CUSTOM.
-// RANDOM is a matrix that the compiler draws; any good hash does.
+// hashFunctions describes the algorithms except IDENTITY, which does not hash, and
+// CUSTOM. For RANDOM, p4c draws a matrix; any good hash can replace it.
 var hashFunctions = map[string]hashFunction{
 	"RANDOM": {width: 64, extends: true, algo: bmv2.AlgoCRC, crc: &bmv2.CRC{Width: 64, Poly: "0xad93d23594c935a9", Init: "0xffffffffffffffff", Xor: "0x00", Reversed: true}},
 	"XOR8":   {width: 8, algo: "xor8"},
@@ -38,7 +38,7 @@ var hashFunctions = map[string]hashFunction{
 	"CRC64":  {width: 64, extends: true, algo: bmv2.AlgoCRC, crc: &bmv2.CRC{Width: 64, Poly: "0x42f0e1eba9ea3693", Init: "0x00", Xor: "0x00"}},
 }
 
-// hashName is the algorithm of a Hash.
+// hashName returns the algorithm of a Hash.
 func (l *tofino) hashName(inst *instance) string {
 	return l.algorithm(inst.arg(0), inst.at, "HashAlgorithm_t", hashNames)
 }
@@ -46,7 +46,7 @@ func (l *tofino) hashName(inst *instance) string {
 func (l *tofino) hashFunction(inst *instance) hashFunction {
 	name := l.hashName(inst)
 	if name == "CUSTOM" {
-		// A Hash may have a CRCPolynomial of its own.
+		// A Hash may have its own CRCPolynomial.
 		p, ok := inst.arg(1).(*instance)
 		if !ok || p.extern().Name != "CRCPolynomial" || len(p.args) != 6 {
 			l.unsupported(inst.at, "a custom hash without a CRCPolynomial")
@@ -77,7 +77,7 @@ func (l *tofino) hashFunction(inst *instance) hashFunction {
 	return f
 }
 
-// hashCall: IDENTITY is the data themselves, one after the other.
+// hashCall lowers Hash.get. For IDENTITY, the result is the concatenated data.
 func (l *tofino) hashCall(c *methodCall) value {
 	st := l.resultShape(c)
 	arg := c.arg("data")
@@ -112,8 +112,9 @@ func (l *tofino) hashCall(c *methodCall) value {
 	return cast(cast(all, scalar{width: st.width}), st)
 }
 
-// hashUse describes the hash of x to the control plane, which can replace its
-// algorithm. It returns nil if it cannot, because p4c joins the fields of the input.
+// hashUse describes the hash of x for the control plane, which can replace the
+// algorithm. It returns nil if the control plane cannot, because p4c merges the
+// input fields.
 func (l *tofino) hashUse(c *methodCall, x syntax.Expr, width int, extends bool) *bmv2.Hash {
 	_, isList := syntax.Unparen(x).(*syntax.ListExpr)
 	if !isList || width > 64 || c.inst.decl == nil ||
@@ -127,8 +128,9 @@ func (l *tofino) hashUse(c *methodCall, x syntax.Expr, width int, extends bool) 
 	return h
 }
 
-// symmetric combines the fields that @symmetric pairs in the data v, which x lists,
-// as p4c does: the later one becomes their exclusive or, the earlier one 0.
+// symmetric combines the fields that @symmetric pairs, as p4c does: the later field
+// becomes the exclusive or of both, and the earlier one 0. v is the data, and x the
+// expression that lists them.
 func (l *tofino) symmetric(c *methodCall, x syntax.Expr, v value) value {
 	list, ok := syntax.Unparen(x).(*syntax.ListExpr)
 	a, isList := v.(*aggregate)
@@ -160,7 +162,7 @@ func (l *tofino) symmetric(c *methodCall, x syntax.Expr, v value) value {
 	return out
 }
 
-// numbers lists the numbers that a value consists of.
+// numbers lists the numbers in a value.
 func (l *tofino) numbers(v value, at syntax.Node) []*ex {
 	var list []*ex
 	switch v := v.(type) {
@@ -178,8 +180,8 @@ func (l *tofino) numbers(v value, at syntax.Node) []*ex {
 	return list
 }
 
-// checksumObjectCall lowers a method of a Checksum. A parser keeps the ones'
-// complement sum of the object in a variable that starts at 0. In a deparser,
+// checksumObjectCall lowers a method of a Checksum. In a parser, the object is a
+// variable that starts at 0 and holds the ones' complement sum. In a deparser,
 // update computes the checksum of its arguments.
 func (l *tofino) checksumObjectCall(c *methodCall) value {
 	if c.method == "update" {
@@ -199,7 +201,7 @@ func (l *tofino) checksumObjectCall(c *methodCall) value {
 	case "get":
 		return l.settled(fieldEx(sum))
 	case "verify":
-		// The sum over data and their checksum is all ones; it is 0 over zeros.
+		// The sum over data and their checksum is all ones, or 0 if all data are 0.
 		isNot := func(n int64) *ex { return not(equal(fieldEx(sum), intEx(n, u16))) }
 		t := l.temp(boolean)
 		l.set(t, andAlso(isNot(0xffff), isNot(0)))
@@ -212,9 +214,9 @@ func (l *tofino) checksumObjectCall(c *methodCall) value {
 	return nil
 }
 
-// deposit lowers subtract_all_and_deposit (TNA 7.5). The call marks the position of
-// the parser. The residual gets its value when the parser ends: the sum, less the
-// headers that the parser extracts after the mark. The payload stays in the sum,
+// deposit lowers subtract_all_and_deposit (TNA 7.5). The call records the position
+// of the parser. The residual is computed when the parser ends: the sum minus the
+// headers that were extracted after this position. The payload stays in the sum,
 // because the checksum that the program subtracts covers it (RFC 1624).
 func (l *tofino) deposit(sum *field, residual syntax.Expr, e *env) {
 	dst, ok := l.lvalue(residual, e).(*field)
@@ -226,7 +228,7 @@ func (l *tofino) deposit(sum *field, residual syntax.Expr, e *env) {
 	l.deposits = append(l.deposits, &instr{kind: iPrim, prim: "csum_deposit", args: []any{dst, sum, mark}, at: residual})
 }
 
-// updateChecksum leaves the fields of headers that are not valid out, as the
+// updateChecksum computes a checksum. It omits fields of invalid headers, as the
 // hardware does.
 func (l *tofino) updateChecksum(c *methodCall) value {
 	arg := c.arg("data")
@@ -242,8 +244,8 @@ func (l *tofino) updateChecksum(c *methodCall) value {
 	return cond(andAlso(ones, equal(fieldEx(f), intEx(0, u16))), intEx(0xffff, u16), fieldEx(f))
 }
 
-// selectorAlgorithm is the algorithm of the Hash that the selector was given,
-// where BMv2 has it.
+// selectorAlgorithm returns the algorithm of the Hash that was passed to the
+// selector, if BMv2 supports it.
 func (l *tofino) selectorAlgorithm(inst *instance) string {
 	h, ok := inst.arg(1).(*instance)
 	if !ok {
@@ -253,18 +255,19 @@ func (l *tofino) selectorAlgorithm(inst *instance) string {
 	case "CRC16", "CRC32", "XOR16", "XOR32", "IDENTITY":
 		return strings.ToLower(name)
 	}
-	return "crc32" // which member it is does not matter, as long as it is spread
+	return "crc32" // any algorithm that distributes flows evenly is good enough
 }
 
-// A mathUnit holds the constructor's arguments of a MathUnit: dataplane/mathunit.go
-// has the formula.
+// A mathUnit holds the constructor's arguments of a MathUnit; dataplane/mathunit.go
+// documents the formula.
 type mathUnit struct {
 	shift, scale int64
 	invert       bool
-	table        [16]byte // by the mantissa
+	table        [16]byte // indexed by the mantissa
 }
 
-// A mathOp is a member of MathOp_t: y = x^shift for 1, x² for 2 and so on.
+// A mathOp is a member of MathOp_t; for shift 1, y = x, for shift 2, y = x², and so
+// on.
 type mathOp struct {
 	shift  int64
 	invert bool
@@ -281,9 +284,9 @@ var mathOps = []mathOp{
 	{-1, true, func(x float64) float64 { return 1 / math.Sqrt(x) }},
 }
 
-// unit returns the math unit of factor times the function. Its scale is the largest
-// with which the table keeps 8 bits. p4c does the same, but its table for RSQR
-// differs from 1/x².
+// unit returns the math unit of factor times the function. It uses the largest
+// scale with which the table entries fit into 8 bits. p4c does the same, but its
+// table for RSQR differs from 1/x².
 func (op mathOp) unit(factor float64) mathUnit {
 	u := mathUnit{shift: op.shift, invert: op.invert}
 	first, greatest := 8, 0.0
@@ -304,8 +307,8 @@ func (op mathOp) unit(factor float64) mathUnit {
 	return u
 }
 
-// mathUnitOf reads the arguments of a MathUnit: the unit itself, or a function
-// with a factor or a fraction before it.
+// mathUnitOf evaluates the constructor arguments of a MathUnit: either the unit
+// itself, or an optional factor or fraction and a function.
 func (l *tofino) mathUnitOf(i *instance) mathUnit {
 	if len(i.args) < 4 {
 		op := l.constArg(i, 0)
@@ -336,7 +339,7 @@ func (l *tofino) mathUnitOf(i *instance) mathUnit {
 	return u
 }
 
-// mathUnitCall computes with 32 bits, of whatever width the numbers are.
+// mathUnitCall computes with 32 bits, whatever the width of the numbers.
 func (l *tofino) mathUnitCall(c *methodCall) value {
 	u := l.mathUnitOf(c.inst)
 	st := l.resultShape(c)

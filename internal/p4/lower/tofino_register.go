@@ -9,11 +9,11 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// Packets go through the switch one at a time. So a RegisterAction, which is
-// one step for the hardware, may be three here: the cell is read, the body of
-// apply works on a variable, and the cell is written.
+// Packets pass through the switch one at a time. So a RegisterAction, which the
+// hardware executes in one step, may take three steps here: read the cell, run the
+// body of apply on a variable, and write the cell.
 
-// registerCall: the methods of registers themselves.
+// registerCall lowers the methods of registers.
 func (l *tofino) registerCall(c *methodCall) value {
 	t := c.inst.extern().Args[0]
 	switch c.method {
@@ -50,8 +50,8 @@ func (l *tofino) execute(c *methodCall) value {
 	return l.handOut(c, out, results)
 }
 
-// onCell runs a method's body on the cell at index. It calls bind, which makes the
-// places of the results, behind the code that reads the cell.
+// onCell lowers a method's body on the cell at index. After the code that reads the
+// cell, it calls bind, which creates the places of the results.
 func (l *tofino) onCell(c *methodCall, f *syntax.FuncDecl, body *env, reg *instance, index *ex, bind func()) {
 	params := l.paramObjects(f.Params)
 	t := body.subst(params[0].Type)
@@ -75,7 +75,7 @@ func (l *tofino) onCell(c *methodCall, f *syntax.FuncDecl, body *env, reg *insta
 		}
 		l.assign(held, l.joined(parts))
 	case use.read:
-		// The cell is read without a detour where that is possible.
+		// Use the cell directly instead of a variable if possible.
 		m := l.mark()
 		cell := l.readCellAs(reg, index, t)
 		if !l.intoDestination(held, cell, m) {
@@ -99,8 +99,8 @@ func (l *tofino) onCell(c *methodCall, f *syntax.FuncDecl, body *env, reg *insta
 			l.prim("register_write", bmv2.Ref(bmv2.TypeRegisterArray, reg.name), cellAt(index, cells, k), part)
 		}
 	case l.narrower(t, reg):
-		// The stateful ALU works at the width of the register: a narrower operand is
-		// extended with zeros.
+		// The stateful ALU works at the width of the register and zero-extends a
+		// narrower operand.
 		cell, _ := scalarOf(reg.extern().Args[0])
 		l.writeCell(reg, index, cast(cast(l.toEx(held, reg.at), scalar{width: l.widthOf(t)}), cell), reg.extern().Args[0])
 	default:
@@ -108,15 +108,16 @@ func (l *tofino) onCell(c *methodCall, f *syntax.FuncDecl, body *env, reg *insta
 	}
 }
 
-// narrower reports whether t is a number with fewer bits than the cells of reg,
-// which are numbers too.
+// narrower reports whether t has fewer bits than the cells of reg; both are
+// numbers.
 func (l *tofino) narrower(t types.Type, reg *instance) bool {
 	cell, ok1 := scalarOf(reg.extern().Args[0])
 	st, ok2 := scalarOf(t)
 	return ok1 && ok2 && st.width < cell.width
 }
 
-// readCellAs reads a cell as a value of type t: if t is narrower, its low bits.
+// readCellAs reads a cell as a value of type t. If t is narrower, it returns the
+// low bits.
 func (l *tofino) readCellAs(reg *instance, index *ex, t types.Type) value {
 	if !l.narrower(t, reg) {
 		return l.readCell(reg, index, t)
@@ -125,14 +126,14 @@ func (l *tofino) readCellAs(reg *instance, index *ex, t types.Type) value {
 	return cast(cast(l.toEx(l.readCell(reg, index, reg.extern().Args[0]), l.at), scalar{width: st.width}), st)
 }
 
-// cellAt is the index of the k-th of n cells that one action of the stateful ALU
-// looks at: the last is on top.
+// cellAt returns the index of the k-th of n cells that one action of the stateful
+// ALU accesses; the last cell has the highest bits.
 func cellAt(index *ex, n, k int) *ex {
 	first := binary(syntax.Mul, cast(index, code32), intEx(int64(n), code32), code32)
 	return binary(syntax.Add, first, intEx(int64(k), code32), code32)
 }
 
-// registerAction is the register of a RegisterAction and its method apply.
+// registerAction returns the register of a RegisterAction and its method apply.
 func (l *tofino) registerAction(c *methodCall) (reg *instance, apply *syntax.FuncDecl) {
 	reg, ok := c.inst.arg(0).(*instance)
 	apply = c.inst.implementation("apply")
@@ -142,7 +143,7 @@ func (l *tofino) registerAction(c *methodCall) (reg *instance, apply *syntax.Fun
 	return reg, apply
 }
 
-// implementation returns the method of that name in the instance's body.
+// implementation returns the method called name in the instance's body.
 func (i *instance) implementation(name string) *syntax.FuncDecl {
 	if i.decl == nil {
 		return nil
@@ -155,8 +156,8 @@ func (i *instance) implementation(name string) *syntax.FuncDecl {
 	return nil
 }
 
-// methodEnv returns the environment of a method that an instance implements: the
-// environment of its control as it was last applied.
+// methodEnv returns the environment of a method in an instance's body: the
+// environment in which its control was last applied.
 func (l *tofino) methodEnv(c *methodCall) *env {
 	scope := c.inst.outer
 	if owner := scope.inst; owner != nil && owner.active != nil {
@@ -168,8 +169,8 @@ func (l *tofino) methodEnv(c *methodCall) *env {
 	return body
 }
 
-// results makes variables for what execute returns. What apply does not assign
-// is 0.
+// results creates variables for the results of execute. A result that apply does
+// not assign is 0.
 func (l *tofino) results(apply *syntax.BlockStmt, params []*types.Object, body *env) []value {
 	var list []value
 	for _, p := range params {
@@ -200,7 +201,8 @@ func (l *tofino) outArgs(c *methodCall) []value {
 	return places
 }
 
-// handOut returns the first result and assigns the others to the places in out.
+// handOut assigns all results but the first to the places in out, and returns the
+// first.
 func (l *tofino) handOut(c *methodCall, out, results []value) value {
 	m := l.mark()
 	for k, p := range out {
@@ -218,11 +220,11 @@ func (l *tofino) handOut(c *methodCall, out, results []value) value {
 	return l.stableValue(results[0], m)
 }
 
-// A cellUse describes how a method uses its value.
+// A cellUse describes how a method uses the cell.
 type cellUse struct{ read, written bool }
 
-// cellUse finds out whether the body reads o, the cell, before it writes it,
-// and whether it writes it at all.
+// cellUse finds out whether the body reads o, the cell, before writing it, and
+// whether it writes o.
 func (l *tofino) cellUse(body *syntax.BlockStmt, o *types.Object) cellUse {
 	use := cellUse{read: true, written: l.assigned(body)[o]}
 	if len(body.Stmts) == 0 {
@@ -247,7 +249,7 @@ func (l *tofino) mentionsObject(x syntax.Node, o *types.Object) bool {
 	return false
 }
 
-// mayReturn reports whether a way through s leaves the method.
+// mayReturn reports whether some path through s leaves the method.
 func mayReturn(s syntax.Stmt) bool {
 	for range syntax.Each[*syntax.ReturnStmt](s) {
 		return true
@@ -255,7 +257,7 @@ func mayReturn(s syntax.Stmt) bool {
 	return false
 }
 
-// alwaysAssigns reports whether every way through s assigns to o as a whole.
+// alwaysAssigns reports whether every path through s assigns all of o.
 func (l *tofino) alwaysAssigns(s syntax.Stmt, o *types.Object) bool {
 	switch s := s.(type) {
 	case *syntax.BlockStmt:
@@ -276,11 +278,11 @@ func (l *tofino) alwaysAssigns(s syntax.Stmt, o *types.Object) bool {
 	return false
 }
 
-// The functions of the stateful ALU that the body of a RegisterAction calls as
+// The body of a RegisterAction calls these functions of the stateful ALU as
 // this.NAME(...).
 
-// predicateCall returns a number with one bit set. The conditions form the index of
-// the bit, the first condition its lowest bit.
+// predicateCall returns a number with a single 1 bit. The conditions form the index
+// of that bit, the first condition in the lowest position.
 func (l *tofino) predicateCall(c *methodCall) value {
 	st := l.resultShape(c)
 	var conds []*ex
@@ -301,9 +303,9 @@ func (l *tofino) predicateCall(c *methodCall) value {
 	return bit(0, 0)
 }
 
-// reduceCall is the least or the greatest of the bytes, or halves, of a value
-// that a mask selects, and where it is: of several that are equal the highest.
-// Without any it is 0. A MinMaxAction may add to it afterwards, within bounds.
+// reduceCall returns the least or greatest of a value's bytes (or halves) that the
+// mask selects, and its index; of several equal ones, the highest index. The result
+// is 0 if the mask selects none. A MinMaxAction may then add to that element.
 func (l *tofino) reduceCall(c *methodCall) value {
 	width := 8
 	if strings.HasSuffix(c.method, "16") {
@@ -345,8 +347,8 @@ func (l *tofino) reduceCall(c *methodCall) value {
 	return fieldEx(best)
 }
 
-// postmod adds to the element of the cell that has been chosen, without going
-// round at 0 or all ones.
+// postmod adds x to the selected element of the cell. The sum saturates at 0 and at
+// all ones.
 func (l *tofino) postmod(c *methodCall, best, index, found *field, x syntax.Expr) {
 	cell, ok := l.lvalue(c.arg("val"), c.e).(*field)
 	if !ok {
@@ -367,7 +369,7 @@ func (l *tofino) postmod(c *methodCall, best, index, found *field, x syntax.Expr
 	}
 }
 
-// postmods reports whether the body changes its cell by a reduction.
+// postmods reports whether a reduction in the body also changes the cell.
 func (l *tofino) postmods(body *syntax.BlockStmt) bool {
 	for x := range syntax.Each[*syntax.CallExpr](body) {
 		c := &methodCall{call: l.info.Calls[x]}

@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// v1model lowers what programs for BMv2's simple_switch have of their own.
+// v1model lowers the constructs that are specific to BMv2's simple_switch.
 type v1model struct{ *lowerer }
 
 // v1switch is the package of v1model.p4.
@@ -53,8 +53,8 @@ func (l v1model) program(decl *syntax.InstDecl, call *types.Call) {
 	l.lowerChecksums(verify, true, meta)
 }
 
-// places makes the places of V1Switch's parameters: the headers, the user's
-// metadata and the standard metadata.
+// places creates the places of V1Switch's parameters: headers, user metadata and
+// standard metadata.
 func (l v1model) places(parser *instance, t *types.Parser) (meta, std value) {
 	paramType := func(i int) types.Type {
 		return types.Underlying(parser.env.subst(l.info.Defs[t.Decl.Params[i]].Type))
@@ -65,7 +65,7 @@ func (l v1model) places(parser *instance, t *types.Parser) (meta, std value) {
 	return l.userMetadata("userMetadata.", paramType(2), t.Decl.Params[2]), std
 }
 
-// finish: v1model has nothing more.
+// finish does nothing: no extern of v1model depends on tables.
 func (l v1model) finish(*instance) {}
 
 func (l v1model) selectorAlgorithm(inst *instance) string {
@@ -100,8 +100,8 @@ func (l v1model) method(inst *instance, method string, x *syntax.CallExpr, call 
 		return nil
 	case "direct_meter.read":
 		l.uses(inst)
-		// BMv2 runs a direct meter with the lookup and leaves the colour in the field
-		// that the meter names, so there is one such field.
+		// BMv2 runs a direct meter during the lookup and stores the colour in one
+		// fixed field, which the meter names.
 		p := l.lvalue(call.Args[0], e)
 		f, ok := p.(*field)
 		if !ok {
@@ -156,7 +156,7 @@ func (l v1model) function(x *syntax.CallExpr, call *types.Call, e *env) value {
 		args := l.operands(call, e)
 		d := l.destination(args[0], call.Type.Params[0].Type, x)
 		lo, hi := l.toEx(args[1], x), l.toEx(args[2], x)
-		for _, bound := range []*ex{lo, hi} { // BMv2 dies of a negative one
+		for _, bound := range []*ex{lo, hi} { // BMv2 crashes on a negative bound
 			if bound.st.signed && (!bound.isConst() || bound.v.Sign() < 0) {
 				l.unsupported(x, "random numbers between bounds that may be negative")
 			}
@@ -193,7 +193,7 @@ func (l v1model) function(x *syntax.CallExpr, call *types.Call, e *env) value {
 	return nil
 }
 
-// digest sends a learn list; it is named after the struct that it carries.
+// digest sends a learn list that has the name of the struct.
 func (l v1model) digest(x *syntax.CallExpr, call *types.Call, e *env) {
 	args := l.operands(call, e)
 	name := ""
@@ -209,7 +209,8 @@ func (l v1model) digest(x *syntax.CallExpr, call *types.Call, e *env) {
 	l.prim("generate_digest", l.toEx(args[0], x), id)
 }
 
-// clone: type, session and, in the forms that keep metadata, a field list.
+// clone lowers the calls that clone a packet: type, session and, if metadata are
+// preserved, a field list.
 func (l v1model) clone(x *syntax.CallExpr, call *types.Call, e *env) {
 	args := l.operands(call, e)
 	kind := l.toEx(args[0], x)
@@ -239,8 +240,8 @@ func blockName(b block) string {
 	return "egress"
 }
 
-// preserved is the field list that a call names by number, or (in the old
-// forms) by the data themselves.
+// preserved returns the field list that a call names by number or, in the
+// deprecated forms, by the data.
 func (l v1model) preserved(inline bool, arg value, x syntax.Expr) *bmv2.FieldList {
 	if inline {
 		return l.anonymousList(l.inputs(arg, x))
@@ -288,9 +289,9 @@ func (l v1model) logMsg(x *syntax.CallExpr, call *types.Call, e *env) {
 	l.prim("log_msg", &bmv2.Expr{Type: bmv2.TypeString, Name: format}, bmv2.Vector(list...))
 }
 
-// logValues returns the numbers that a message shows. One place of the format stands
-// for one value of the list. A place for a header or a struct becomes
-// (field:{},field:{}), as simple_switch prints it.
+// logValues expands a log message's format, and returns the format with the numbers
+// that fill its placeholders. Each {} takes one value. For a header or struct, the
+// {} becomes (field:{},field:{}), as simple_switch prints it.
 func (l v1model) logValues(format string, v value, x *syntax.CallExpr) (string, []*bmv2.Expr) {
 	elems := []value{v}
 	if a, ok := v.(*aggregate); ok {
@@ -310,7 +311,7 @@ func (l v1model) logValues(format string, v value, x *syntax.CallExpr) (string, 
 	return shown + rest, list
 }
 
-// cutPlace cuts a format at its first {…}; the place is "" where it has none.
+// cutPlace splits a format at its first {…}; place is "" if there is none.
 func cutPlace(s string) (before, place, after string) {
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && i+1 < len(s) {
@@ -324,7 +325,7 @@ func cutPlace(s string) (before, place, after string) {
 	return s, "", ""
 }
 
-// logValue is how one value is shown, and the numbers for that.
+// logValue returns the placeholder text for one value, and its numbers.
 func (l v1model) logValue(v value, x *syntax.CallExpr) (string, []*bmv2.Expr) {
 	var names []string
 	var parts []value

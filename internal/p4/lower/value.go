@@ -20,27 +20,27 @@ type field struct {
 	header  string
 	name    string
 	st      scalar
-	temp    bool // made by the compiler; its value dies with its last use
-	named   bool // the program names it
-	dropped bool // a variable that nothing mentions after all
-	result  bool // a temporary that a whole body may write: see renamed
-	// written is a variable that is 1 once the program has written the field. Fields of
-	// the architecture in which 0 has a meaning have one; it is nil for others.
+	temp    bool // created by the compiler; its value is not used after its last read
+	named   bool // the program can name it
+	dropped bool // a variable that no code uses after all
+	result  bool // a temporary for the result of a whole body; see renamed
+	// written is a variable that is 1 after the program has written the field. It
+	// exists only for fields of the architecture in which 0 has a meaning.
 	written *field
 }
 
-// A header is one BMv2 header instance. Parts mirror the declared fields, of
-// which a struct is an aggregate; fields are the scalars below in order.
+// A header is one BMv2 header instance. Parts corresponds to the declared fields,
+// with an aggregate for each struct; fields lists the scalars in order.
 type header struct {
 	name   string
 	typ    *types.Struct
 	parts  []value
 	fields []*field
-	local  bool // a variable: not parsed, not deparsed
-	member bool // of a union
+	local  bool // a variable: neither parsed nor deparsed
+	member bool // member of a union
 }
 
-// A union is one BMv2 header union; its members are headers of their own.
+// A union is one BMv2 header union; its members are headers.
 type union struct {
 	name    string
 	typ     *types.Struct
@@ -55,13 +55,14 @@ type stack struct {
 	union bool
 }
 
-// An aggregate is a struct or tuple: its parts are values, places where it is a place.
+// An aggregate is a struct or tuple. Its parts are places if the aggregate is a
+// place, and values otherwise.
 type aggregate struct {
 	typ   types.Type
 	elems []value
 }
 
-// A literal is a header given by its scalars in order, or the invalid header.
+// A literal is a header value given by its scalars in order, or an invalid header.
 type literal struct {
 	typ     *types.Struct
 	fields  []*ex
@@ -74,7 +75,7 @@ type element struct {
 	elems []value
 	index *ex
 	sel   []int
-	last  *stack // of stack.last, which BMv2's parser reads directly
+	last  *stack // set for stack.last, which BMv2's parser reads directly
 }
 
 // A bits is a slice of a place: width bits of the field, or of the field that an
@@ -86,7 +87,7 @@ type bits struct {
 }
 
 // A nothing is a value or a place of type bit<0>. It has no field in the document,
-// reads as 0, and discards writes.
+// reads as 0, and ignores writes.
 type nothing struct{}
 
 // isNothing reports whether t is bit<0>.
@@ -95,14 +96,14 @@ func isNothing(t types.Type) bool {
 	return ok && b.Width == 0
 }
 
-// A next is stack.next, or a member of such a union.
+// A next is stack.next, or a member of the next union of a stack.
 type next struct {
 	stack  *stack
-	member int // of a union stack's element, -1 for the element itself
+	member int // member of a union, -1 for the element itself
 }
 
-// components lists the parts of a struct, tuple or array; ok is false for the
-// types that BMv2 has objects for: headers, unions and stacks of these.
+// components lists the parts of a struct, tuple or array. ok is false for types
+// that are objects in BMv2: headers, unions and stacks of these.
 func components(t types.Type) (names []string, parts []types.Type, ok bool) {
 	switch t := types.Underlying(t).(type) {
 	case *types.Struct:
@@ -143,7 +144,7 @@ func partIndex(t types.Type, name string) int {
 	return -1
 }
 
-// leaves lists the scalar places in p in order, with the fields of headers.
+// leaves lists the scalar places in p in order, including the fields of headers.
 func leaves(p value) []*field {
 	switch p := p.(type) {
 	case *field:
@@ -175,7 +176,7 @@ func isPlace(v value) bool {
 
 // A scalar is the shape of a value that fits one BMv2 field.
 type scalar struct {
-	width  int // 0 for int, the arbitrary-precision type of constants
+	width  int // 0 for int, the type of constants with arbitrary precision
 	signed bool
 	bool   bool
 	varbit bool
@@ -185,10 +186,10 @@ type scalar struct {
 var (
 	boolean = scalar{width: 1, bool: true}
 	integer = scalar{signed: true}
-	code32  = scalar{width: 32} // enums and errors travel as 32-bit numbers
+	code32  = scalar{width: 32} // enums and errors are 32-bit numbers
 )
 
-// scalarOf returns the shape of t, and false if t is not a scalar.
+// scalarOf returns the shape of t; ok is false if t is not a scalar.
 func scalarOf(t types.Type) (scalar, bool) {
 	switch t := t.(type) {
 	case *types.Bits:
@@ -232,7 +233,7 @@ type opcode uint8
 const (
 	opConst     opcode = iota // v
 	opField                   // f
-	opParam                   // action data number n
+	opParam                   // action parameter n
 	opValid                   // h.isValid()
 	opUnion                   // u.isValid()
 	opLookahead               // n bits from the packet, starting k bits ahead
@@ -261,14 +262,14 @@ type ex struct {
 	str     string
 	member  string // of opLast on a stack of unions
 
-	size, depth int // of an operation: the size and depth of its expression in the document
+	size, depth int // size and depth of an operation's expression in the document
 }
 
-// operation counts the operators below an operation.
+// operation sets the size and depth of an operation from its operands.
 func operation(e *ex) *ex {
 	e.size, e.depth = 1, 1
 	if e.op == opBinary || e.op == opCast {
-		e.depth = 2 // the result is cut back to its width
+		e.depth = 2 // truncation adds two levels
 	}
 	deepest := 0
 	for _, x := range []*ex{e.x, e.y, e.z} {
@@ -278,7 +279,7 @@ func operation(e *ex) *ex {
 		}
 	}
 	if e.op == opCond && e.st.bool {
-		e.size += e.z.size // written twice: see condition
+		e.size += e.z.size // the document repeats this operand: see condition
 		e.depth = 3
 	}
 	e.depth += deepest
@@ -300,12 +301,12 @@ func (e *ex) isConst() bool { return e.op == opConst }
 func (e *ex) isTrue() bool  { return e.op == opConst && e.st.bool && e.v.Sign() != 0 }
 func (e *ex) isFalse() bool { return e.op == opConst && e.st.bool && e.v.Sign() == 0 }
 
-// any reports whether is holds for e or anything below it.
+// any reports whether is returns true for e or any of its operands.
 func (e *ex) any(is func(*ex) bool) bool {
 	return e != nil && (is(e) || e.x.any(is) || e.y.any(is) || e.z.any(is))
 }
 
-// reads reports whether e depends on anything that can change: it is false for
+// reads reports whether e depends on anything that can change, that is, not only on
 // constants and action data.
 func (e *ex) reads() bool {
 	return e.any(func(n *ex) bool {
@@ -317,13 +318,12 @@ func (e *ex) reads() bool {
 	})
 }
 
-// readsField reports whether e reads f, or an element that a stack chooses at run
-// time.
+// readsField reports whether e reads f, or a stack element selected at run time.
 func (e *ex) readsField(f *field) bool {
 	return e.any(func(n *ex) bool { return n.op == opField && n.f == f || n.op == opLast })
 }
 
-// wrap brings v into the range of st.
+// wrap truncates v to the range of st.
 func wrap(v *big.Int, st scalar) *big.Int { return types.Wrap(v, st.number()) }
 
 func maskOf(width int) *big.Int {
@@ -331,7 +331,7 @@ func maskOf(width int) *big.Int {
 	return m.Sub(m, big.NewInt(1))
 }
 
-// unary builds op x, folded where x is known.
+// unary builds op x, folded if x is constant.
 func unary(op syntax.Operator, x *ex, st scalar) *ex {
 	if x.isConst() {
 		switch op {
@@ -353,7 +353,7 @@ func unary(op syntax.Operator, x *ex, st scalar) *ex {
 // not builds !x.
 func not(x *ex) *ex { return unary(syntax.Not, x, boolean) }
 
-// binary builds x op y of shape st, folded where both are known.
+// binary builds x op y of shape st, folded if both are constant.
 func binary(op syntax.Operator, x, y *ex, st scalar) *ex {
 	switch op {
 	case syntax.AndAnd:
@@ -414,7 +414,7 @@ func orElse(x, y *ex) *ex {
 	return operation(&ex{op: opBinary, tok: syntax.OrOr, x: x, y: y, st: boolean})
 }
 
-// number is the shape as a type of numbers.
+// number returns the type of numbers with shape st.
 func (st scalar) number() types.Type {
 	if st.width == 0 {
 		return types.Int
@@ -507,7 +507,7 @@ func elementsOf(v value) []value {
 	return nil
 }
 
-// at is the selected part of the i-th element.
+// at returns the selected part of the i-th element.
 func (d *element) at(i int) value {
 	v := d.elems[i]
 	for _, k := range d.sel {

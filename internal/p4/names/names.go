@@ -1,5 +1,5 @@
-// Package names returns the control plane's names of the parts of a checked program.
-// The document and the descriptions of the program name the same tables, fields and
+// Package names returns the control plane's names of the parts of a checked
+// program. BMv2 documents and P4Info must use the same names for tables, fields and
 // pipes, so both use this package. The names are p4c's.
 package names
 
@@ -12,8 +12,8 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/types"
 )
 
-// Declared is the name of a declaration: it joins prefix and its word or
-// its @name; one that starts with a dot is absolute.
+// Declared returns the full name of a declaration: prefix, followed by the @name or
+// else the declared name. A @name that starts with a dot is absolute.
 func Declared(prefix string, as syntax.Annotations, name *syntax.Name) string {
 	n := name.Value
 	if s, ok := as.Text("name"); ok {
@@ -29,7 +29,7 @@ func Declared(prefix string, as syntax.Annotations, name *syntax.Name) string {
 }
 
 // Block returns the prefix of the names in a block of the architecture: the name of
-// its declaration, or of the copy that p4c makes of it for its arguments.
+// its declaration, or of the copy that p4c creates for its type arguments.
 func Block(b types.Body) string {
 	if len(b.TypeArgs) > 0 || len(b.CtorParams) > 0 {
 		return b.Name.Value + "_0"
@@ -45,7 +45,7 @@ func Key(info *types.Info, k *syntax.KeyElem) string {
 	return Path(info, k.X)
 }
 
-// Path writes the place x as the control plane sees it, or "" if it is none.
+// Path returns the control plane's name of the place x, or "" if x is not a place.
 func Path(info *types.Info, x syntax.Expr) string {
 	switch x := x.(type) {
 	case *syntax.Name:
@@ -98,8 +98,8 @@ func member(info *types.Info, x *syntax.SelectorExpr) string {
 	return ""
 }
 
-// literal is a number without width, underscores and leading zeros, in the
-// base that it is written in.
+// literal returns a number in its original base, without width, underscores and
+// leading zeros.
 func literal(x *syntax.IntLit) string {
 	text := strings.ToLower(x.Text)
 	for prefix, base := range map[string]int{"0x": 16, "0b": 2, "0o": 8} {
@@ -110,8 +110,8 @@ func literal(x *syntax.IntLit) string {
 	return x.Value.String()
 }
 
-// Pipes lists the programs of a chip's pipes: the arguments of TNA's package
-// Switch that differ, and which of them each pipe runs. Other packages have none.
+// Pipes lists the distinct programs in the arguments of TNA's package Switch, and
+// the index of the program of each pipe. For other packages, both are empty.
 func Pipes(info *types.Info, call *types.Call) (pipes []syntax.Expr, of []int) {
 	if pkg, ok := call.Result.(*types.Package); !ok || pkg.Name != "Switch" && pkg.Name != "MultiParserSwitch" {
 		return nil, nil
@@ -134,7 +134,7 @@ func Pipes(info *types.Info, call *types.Call) (pipes []syntax.Expr, of []int) {
 	return pipes, of
 }
 
-// Pipe is the name of the k-th of several pipes.
+// Pipe returns the name of the k-th of several pipes.
 func Pipe(pipe syntax.Expr, k int) string {
 	if n, ok := syntax.Unparen(pipe).(*syntax.Name); ok {
 		return n.Value

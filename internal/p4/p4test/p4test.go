@@ -11,7 +11,8 @@ import (
 	"github.com/p4lb/p4lb/p4src"
 )
 
-// Check reads a program, called program.p4, that must be without errors.
+// Check parses and checks a program called program.p4. It fails the test if there
+// are errors.
 func Check(t testing.TB, program []byte) (*syntax.File, *types.Info) {
 	t.Helper()
 	fsys := fstest.MapFS{"program.p4": {Data: program}}
@@ -26,7 +27,8 @@ func Check(t testing.TB, program []byte) (*syntax.File, *types.Info) {
 	return file, info
 }
 
-// FirstDifference shows where two texts part, with the lines before.
+// FirstDifference shows the first line in which two texts differ, with the lines
+// before.
 func FirstDifference(got, want []byte) string {
 	g, w := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
 	i := 0

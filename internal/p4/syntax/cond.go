@@ -8,12 +8,12 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/token"
 )
 
-// A cond is an #if that waits for its #endif.
+// A cond is an open #if.
 type cond struct {
 	name  string // if, ifdef or ifndef
 	pos   Pos
-	taken bool // one of its groups was or is being read
-	last  bool // #else has been seen
+	taken bool // one of its groups was included or is being read
+	last  bool // after #else
 }
 
 // condition reads the operand of #if, #elif and their kin; kind is "", "def" or "ndef".
@@ -68,14 +68,14 @@ func (p *preproc) innermost(t Token) *cond {
 	return &p.file.conds[n-1]
 }
 
-// skipGroups skips the groups of the innermost #if up to one that is to be
-// read, or past its #endif.
+// skipGroups skips the groups of the innermost #if up to the next group to read, or
+// past its #endif.
 func (p *preproc) skipGroups() {
 	c := &p.file.conds[len(p.file.conds)-1]
 	for depth := 0; ; {
 		t, ok := p.file.nextDirective()
 		if !ok {
-			return // pop reports the #if
+			return // pop reports the open #if
 		}
 		switch t.Text {
 		case "if", "ifdef", "ifndef":
@@ -103,8 +103,8 @@ func (p *preproc) skipGroups() {
 	}
 }
 
-// nextDirective skips lines up to the next directive, and returns the word
-// behind its #; the scanner is left inside that directive.
+// nextDirective skips lines up to the next directive. It returns the word after the
+// #, and leaves the scanner in the directive.
 func (s *scanner) nextDirective() (t Token, ok bool) {
 	for {
 		s.skipLine()
@@ -143,8 +143,8 @@ func (p *preproc) resolveDefined(toks []Token) []Token {
 	return out
 }
 
-// definedOperand is the name in defined X or defined(X), and how many tokens
-// it takes; 1 if there is none.
+// definedOperand returns the name in defined X or defined(X), and the number of
+// tokens, or 1 if there is no name.
 func definedOperand(toks []Token) (string, int) {
 	switch {
 	case len(toks) > 1 && toks[1].IsName():
@@ -187,9 +187,8 @@ func (e *condExpr) got(k token.Kind) bool {
 	return true
 }
 
-// conditional = binary [ "?" conditional ":" conditional ] .
-// Operands are evaluated where live is set: a division by zero that && guards
-// is no error.
+// conditional = binary [ "?" conditional ":" conditional ] . live is false for an
+// operand that is not evaluated: a division by zero in it is not an error.
 func (e *condExpr) conditional(live bool) int64 {
 	if e.depth++; e.depth > maxNested {
 		e.fail(e.peek(), "condition of #if nests more than %d deep", maxNested)
@@ -257,8 +256,8 @@ func (e *condExpr) binary(prec int, live bool) int64 {
 	}
 }
 
-// binaryAt is the binary operator that toks start with and its precedence;
-// 0 if there is none. Two > side by side are one operator.
+// binaryAt returns the binary operator at the start of toks and its precedence, or
+// 0 if there is none. Two adjacent > are one operator.
 func binaryAt(toks []Token) (Operator, int) {
 	if len(toks) == 0 {
 		return NoOp, 0
@@ -331,7 +330,7 @@ func (e *condExpr) primary(live bool) int64 {
 			e.fail(t, "%s is not an integer that #if can compute with", t.describe())
 		}
 		return v
-	case t.IsName(): // not a macro
+	case t.IsName(): // an undefined name
 		e.toks = e.toks[1:]
 		return 0
 	case e.got(token.Lparen):
@@ -345,8 +344,8 @@ func (e *condExpr) primary(live bool) int64 {
 	return 0
 }
 
-// condInt is the value of an integer in an #if: as in C, a leading 0 is
-// octal and a suffix such as UL is ignored; P4's own forms are good too.
+// condInt returns the value of an integer in an #if. It accepts C's forms (leading
+// 0 for octal, suffixes such as UL) and P4's.
 func condInt(text string) (int64, bool) {
 	if t := strings.TrimRight(text, "uUlL"); len(t) > 1 && t[0] == '0' && strings.Trim(t, "01234567") == "" {
 		v, ok := new(big.Int).SetString(t, 8)

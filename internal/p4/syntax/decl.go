@@ -6,7 +6,7 @@ import "github.com/p4lb/p4lb/internal/p4/token"
 //
 //	| controlDecl | typeDecl | instantiation | errorDecl | matchKindDecl | function ) .
 //
-// The position of a declaration is behind its annotations.
+// The position of a declaration is the position after its annotations.
 func (p *parser) declaration() Decl {
 	as := p.annotations()
 	if p.atP414() {
@@ -46,7 +46,7 @@ func (p *parser) declaration() Decl {
 	return p.functionOrInstance(as)
 }
 
-// p414 are the words that only declarations of P4_14 begin with. In P4_16 they are
+// p414 lists words that begin a declaration in P4_14. In P4_16 they are ordinary
 // names.
 var p414 = map[string]bool{
 	"header_type": true, "field_list": true, "field_list_calculation": true, "calculated_field": true,
@@ -90,7 +90,8 @@ func (p *parser) functionOrInstance(as Annotations) Decl {
 	return f
 }
 
-// functionRest = [ typeParams ] "(" params ")" ; the scope of its names stays open.
+// functionRest = [ typeParams ] "(" params ")" ; the caller closes the scope of its
+// names.
 func (p *parser) functionRest(f *FuncDecl) {
 	kind := symOther
 	if p.tok.Kind == token.Lss {
@@ -104,8 +105,8 @@ func (p *parser) functionRest(f *FuncDecl) {
 	p.declareParams(f.Params)
 }
 
-// instance = args declarator [ "=" "{" { function | instantiation } "}" ] behind a
-// type, without its semicolon.
+// instance = args declarator [ "=" "{" { function | instantiation } "}" ] after a
+// type, without the semicolon.
 func (p *parser) instance(as Annotations, t Expr, pos Pos) Decl {
 	d := &InstDecl{Annotations: as, decl: declAt(pos)}
 	d.Args = p.args()
@@ -191,7 +192,8 @@ func (p *parser) externDecl(as Annotations) Decl {
 	return f
 }
 
-// externObjectAhead tells extern T { and extern T<A> { from extern T f().
+// externObjectAhead distinguishes the objects extern T { and extern T<A> { from the
+// function extern T f().
 func (p *parser) externObjectAhead() bool {
 	if !p.tok.Kind.IsName() {
 		return false
@@ -223,7 +225,8 @@ func (p *parser) externObject(as Annotations, pos Pos) Decl {
 
 // method = annotations ( [ "abstract" ] prototype | name "(" params ")" ) ";" .
 //
-// The one without a type is the constructor and has the name of the extern.
+// The method without a result type is the constructor; it has the name of the
+// extern.
 func (p *parser) method(extern *Name) *FuncDecl {
 	f := &FuncDecl{Annotations: p.annotations(), decl: declAt(p.pos())}
 	f.Abstract = p.got(token.Abstract)
@@ -280,8 +283,8 @@ func (p *parser) parserDecl(as Annotations) Decl {
 	return d
 }
 
-// container = name [ typeParams ] "(" params ")" of a parser, control or
-// package; the scope of its names stays open.
+// container = name [ typeParams ] "(" params ")" of a parser, control or package;
+// the caller closes the scope of its names.
 func (p *parser) container() (name *Name, typeParams []*Name, params []*Param) {
 	name = p.name()
 	p.declare(name, symType)
@@ -294,7 +297,7 @@ func (p *parser) container() (name *Name, typeParams []*Name, params []*Param) {
 }
 
 // blockHead parses the head of a parser or control up to the brace, or of a parser
-// or control type with its semicolon.
+// or control type up to its semicolon.
 func (p *parser) blockHead(as Annotations) Block {
 	b := Block{Annotations: as}
 	b.Name, b.TypeParams, b.Params = p.container()
@@ -425,7 +428,7 @@ func (p *parser) controlElement(d *ControlDecl) {
 	}
 	if p.tok.Kind == token.Apply && p.peek(1).Kind != token.Dot {
 		p.next()
-		d.Body = &BlockStmt{} // whatever goes wrong in it, it is there
+		d.Body = &BlockStmt{} // never nil, even if the body has errors
 		d.Body = p.block(p.annotations())
 		return
 	}

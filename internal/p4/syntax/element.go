@@ -12,10 +12,10 @@ type Element struct {
 	Class  ElementClass
 	Kind   token.Kind
 	Text   string
-	Breaks int  // line breaks before it
-	Space  bool // white space before it
+	Breaks int  // line breaks before the element
+	Space  bool // white space before the element
 	Line   int
-	Col    int // bytes before it on its line
+	Col    int // bytes before the element on its line
 }
 
 // An ElementClass is the class of an element.
@@ -24,13 +24,14 @@ type ElementClass uint8
 // The classes of elements.
 const (
 	TokenElement ElementClass = iota
-	LineComment               // also the line behind a quotation mark that ends nowhere in its conditional group
+	LineComment               // also a line with a quotation mark that is not closed within its conditional group
 	BlockComment
 	Directive
 )
 
-// Elements cuts text into elements: together with white space they are all of it.
-// They are to be used only where the errors are no more than warnings.
+// Elements cuts text into elements. The elements and the white space between them
+// are the whole text. Use the result only if there are no errors other than
+// warnings.
 func Elements(name, text string) ([]Element, Errors) {
 	var errs Errors
 	l := &elementScanner{scanner: newScanner(newSource(name, text, Pos{}), errs.add)}
@@ -39,18 +40,18 @@ func Elements(name, text string) ([]Element, Errors) {
 	return l.list, errs
 }
 
-// An elementScanner collects elements. It reads the text that the scanner skips
-// again, to find the comments.
+// An elementScanner collects elements. The scanner skips comments, so the
+// elementScanner reads the skipped text again to find them.
 type elementScanner struct {
 	*scanner
 	list []Element
-	at   int // up to where the text has been collected
+	at   int // end of the text collected so far
 	line int
-	bol  int // where that line begins
-	open int // conditional groups around it
+	bol  int // start of the line that contains at
+	open int // number of enclosing conditional groups
 }
 
-// one collects one token with the comments before it.
+// one collects one token and the comments before it.
 func (l *elementScanner) one() bool {
 	var t Token
 	l.next(&t)
@@ -74,8 +75,8 @@ func (l *elementScanner) one() bool {
 	return true
 }
 
-// group counts the conditional groups that a directive opens or ends. Text in groups
-// that are left out need not be valid.
+// group counts the conditional groups that a directive opens or closes. Text in
+// skipped groups need not be valid.
 func (l *elementScanner) group(directive string) {
 	name := strings.TrimLeft(directive, "# \t")
 	switch {
@@ -87,7 +88,7 @@ func (l *elementScanner) group(directive string) {
 	l.inGroup = l.open > 0
 }
 
-// add appends e, which takes the text from start to end.
+// add appends e, which covers the text from start to end.
 func (l *elementScanner) add(e Element, start, end int) {
 	e.Line, e.Col = l.line+1, start-l.bol
 	l.list = append(l.list, e)
@@ -102,8 +103,8 @@ func (l *elementScanner) advance(start, end int) {
 	l.at = end
 }
 
-// trimmed is a comment or directive without the blanks at its end, but for one behind a
-// backslash, which would have the next line belong to it.
+// trimmed removes the blanks at the end of a comment or directive. It keeps one
+// blank after a backslash, which would otherwise continue the line.
 func trimmed(text string) string {
 	bare := strings.TrimRight(text, " \t\r")
 	if len(bare) < len(text) && strings.HasSuffix(bare, `\`) {
@@ -112,8 +113,8 @@ func trimmed(text string) string {
 	return bare
 }
 
-// gap collects the comments between the last element and offset end, and returns
-// the line breaks behind the last of them.
+// gap collects the comments between the last element and offset end. It returns the
+// number of line breaks after the last comment.
 func (l *elementScanner) gap(end int) (breaks int, space bool) {
 	for l.at < end {
 		rest := l.text[l.at:end]
@@ -142,8 +143,8 @@ func (l *elementScanner) gap(end int) (breaks int, space bool) {
 	return breaks, space
 }
 
-// lineCommentLen is the length of the comment that text starts with, over
-// lines that end in a backslash.
+// lineCommentLen returns the length of the comment at the start of text, including
+// lines continued by a backslash.
 func lineCommentLen(text string) int {
 	end := 0
 	for {

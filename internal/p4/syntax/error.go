@@ -15,17 +15,17 @@ type Error struct {
 	Warning bool
 	Class   Class
 
-	more int // how many warnings this one stands for, which were left out
+	more int // how many omitted warnings this one stands for
 }
 
 // A Class classifies errors for programs that handle them.
 type Class string
 
-// The classes. The zero value is a program that is wrong.
+// The classes. The zero value is an error in the program.
 const (
 	Wrong       Class = ""
-	Unsupported Class = "unsupported" // valid P4_16 that cannot be expressed or is out of bounds
-	NoMain      Class = "no-main"     // a library: checked, and nothing to run
+	Unsupported Class = "unsupported" // valid P4_16 that cannot be expressed or exceeds a limit
+	NoMain      Class = "no-main"     // a library: correct, but without a main
 )
 
 func (e *Error) Error() string {
@@ -40,16 +40,16 @@ func (e *Error) Error() string {
 }
 
 const (
-	// maxErrors bounds the errors of one list: later errors are rarely about another
-	// mistake.
+	// maxErrors bounds the errors of one list. Later errors are often consequences
+	// of earlier ones.
 	maxErrors = 20
 	// maxWarnings bounds the warnings of one list.
 	maxWarnings = 200
-	// maxMessage is how much of a message it keeps: a program may put its text in.
+	// maxMessage bounds a message, which may contain text of the program.
 	maxMessage = 4000
 )
 
-// Errors are the diagnostics of a run.
+// Errors is the list of a run's diagnostics.
 type Errors []*Error
 
 // add appends an error.
@@ -62,9 +62,9 @@ func (es *Errors) warn(pos Pos, format string, args ...any) {
 	*es = append(*es, &Error{Pos: pos, Msg: fmt.Sprintf(format, args...), Warning: true})
 }
 
-// Clean returns the list for a reader: in the order of the text, at most one error
-// for a line (the first one reported), no warning on a line with an error, and at
-// most maxErrors errors and maxWarnings warnings with texts of at most maxMessage
+// Clean returns the list as shown to users. It sorts by position, keeps the first
+// error of each line, and drops warnings on lines with an error. It keeps at most
+// maxErrors errors and maxWarnings warnings, and shortens messages to maxMessage
 // bytes.
 func (es Errors) Clean() Errors {
 	sorted := slices.Clone(es)
@@ -102,12 +102,12 @@ func (es Errors) Clean() Errors {
 	return clean
 }
 
-// NewError returns a diagnostic with at most maxMessage bytes of the message.
+// NewError returns a diagnostic. It shortens the message to maxMessage bytes.
 func NewError(pos Pos, warning bool, message string) *Error {
 	return (&Error{Pos: pos, Msg: message, Warning: warning}).brief()
 }
 
-// brief returns e with at most maxMessage bytes of its message.
+// brief returns e with its message shortened to maxMessage bytes.
 func (e *Error) brief() *Error {
 	if len(e.Msg) <= maxMessage {
 		return e
@@ -117,7 +117,7 @@ func (e *Error) brief() *Error {
 	return &short
 }
 
-// follows reports whether e adds nothing to prev, which stands before it.
+// follows reports whether e adds nothing to prev, the diagnostic before it.
 func follows(prev, e *Error) bool {
 	if !sameLine(prev.Pos, e.Pos) || !prev.Pos.IsKnown() {
 		return prev.Msg == e.Msg && prev.Pos == e.Pos
@@ -127,7 +127,7 @@ func follows(prev, e *Error) bool {
 
 func sameLine(p, q Pos) bool { return p.src == q.src && p.line == q.line }
 
-// Err is the list as an error, nil where it holds nothing but warnings.
+// Err returns the list as an error, or nil if it contains only warnings.
 func (es Errors) Err() error {
 	for _, e := range es {
 		if !e.Warning {
@@ -137,7 +137,7 @@ func (es Errors) Err() error {
 	return nil
 }
 
-// Error is one line for each diagnostic.
+// Error returns one line for each diagnostic.
 func (es Errors) Error() string {
 	var b strings.Builder
 	for i, e := range es {
@@ -149,7 +149,7 @@ func (es Errors) Error() string {
 	return b.String()
 }
 
-// Print writes each diagnostic with its line of source and a caret below.
+// Print writes each diagnostic with its source line and a caret under the position.
 func (es Errors) Print(w io.Writer) error {
 	var b strings.Builder
 	for _, e := range es {
@@ -168,7 +168,7 @@ func (es Errors) Print(w io.Writer) error {
 				switch c := line[i]; {
 				case c == '\t':
 					b.WriteByte('\t')
-				case c&0xc0 != 0x80: // a caret below "é" stands one column on, not two
+				case c&0xc0 != 0x80: // a caret under "é" must move one column, not two
 					b.WriteByte(' ')
 				}
 			}
@@ -182,5 +182,5 @@ func (es Errors) Print(w io.Writer) error {
 	return err
 }
 
-// maxShown bounds the part of a line that is shown around a position.
+// maxShown bounds how much of a line is shown around a position.
 const maxShown = 160

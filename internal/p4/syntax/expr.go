@@ -7,21 +7,21 @@ func (p *parser) expr() Expr {
 	return p.condRest(p.binaryExpr(1))
 }
 
-// exprNoGtr is an expression that a > ends.
+// exprNoGtr parses an expression that ends at a >.
 func (p *parser) exprNoGtr() Expr {
 	defer func(old bool) { p.noGtr = old }(p.noGtr)
 	p.noGtr = true
 	return p.expr()
 }
 
-// innerExpr is an expression between brackets that shield a >.
+// innerExpr parses an expression between brackets, in which > is an operator.
 func (p *parser) innerExpr() Expr {
 	defer func(old bool) { p.noGtr = old }(p.noGtr)
 	p.noGtr = false
 	return p.expr()
 }
 
-// condRest parses the rest of a conditional behind its condition x. As in p4c, and
+// condRest parses the rest of a conditional after its condition x. As in p4c, but
 // unlike C, a ? b : c ? d : e is (a ? b : c) ? d : e.
 func (p *parser) condRest(x Expr) Expr {
 	for n := 0; p.tok.Kind == token.Question && !p.panicking; n++ {
@@ -71,8 +71,8 @@ func (p *parser) binaryRest(x Expr, prec int) Expr {
 	return x
 }
 
-// operator is the binary operator at the current token and its precedence, 0
-// if there is none.
+// operator returns the binary operator at the current token and its precedence, or
+// 0 if there is none.
 func (p *parser) operator() (Operator, int) {
 	b := binaryOps[p.tok.Kind]
 	if p.tok.Kind == token.Gtr {
@@ -127,8 +127,8 @@ func (p *parser) parenOrCast() Expr {
 	return c
 }
 
-// castAhead reports whether the parenthesis here opens a cast. A name that is
-// not declared casts where an operand follows that could not follow a value.
+// castAhead reports whether the current parenthesis opens a cast. An undeclared
+// name is a cast if the next token can start an operand but cannot follow a value.
 func (p *parser) castAhead() bool {
 	if p.typeAt(1) {
 		n := p.behindType(1)
@@ -145,7 +145,8 @@ func (p *parser) castAhead() bool {
 	}
 }
 
-// parenRest closes the parenthesis opened at open around x.
+// parenRest parses the closing parenthesis after x; open is the position of the
+// opening one.
 func (p *parser) parenRest(x Expr, open Pos) Expr {
 	paren := &ParenExpr{X: x, expr: exprAt(open)}
 	p.wantClose(token.Rparen, open)
@@ -194,8 +195,8 @@ func (p *parser) operand() Expr {
 	return p.prefixedName()
 }
 
-// typeOperand is a type in an expression, used as one can be: a named type for
-// a member or as a constructor.
+// typeOperand parses a type in an expression: a named type before a member or as a
+// constructor.
 func (p *parser) typeOperand() Expr {
 	if p.typesToo {
 		return p.typeRef()
@@ -234,7 +235,7 @@ func (p *parser) dontCare() Expr {
 	return x
 }
 
-// postfix = { "." name | "[" index "]" | [ typeArgs ] "(" args ")" } behind x.
+// postfix = { "." name | "[" index "]" | [ typeArgs ] "(" args ")" } after x.
 func (p *parser) postfix(x Expr) Expr {
 	for n := 0; !p.panicking; n++ {
 		if n > maxChain {
@@ -257,7 +258,7 @@ func (p *parser) postfix(x Expr) Expr {
 	return x
 }
 
-// member = "." name | "[" index "]" behind x.
+// member = "." name | "[" index "]" after x.
 func (p *parser) member(x Expr) Expr {
 	if !p.got(token.Dot) {
 		return p.indexOrSlice(x)
@@ -265,7 +266,7 @@ func (p *parser) member(x Expr) Expr {
 	return &SelectorExpr{X: x, Sel: p.name(), expr: exprAt(x.Pos())}
 }
 
-// typeArgsAhead reports whether the < behind x opens type arguments.
+// typeArgsAhead reports whether the < after x opens type arguments.
 func (p *parser) typeArgsAhead(x Expr) bool {
 	if p.peek(1).Kind == token.Underscore {
 		return true
@@ -304,7 +305,7 @@ func (p *parser) indexOrSlice(x Expr) Expr {
 	return r
 }
 
-// call = "(" args ")" behind the function and its type arguments.
+// call = "(" args ")" after the function and its type arguments.
 func (p *parser) call(fun Expr, typeArgs []Expr) Expr {
 	return &CallExpr{Fun: fun, TypeArgs: typeArgs, Args: p.args(), expr: exprAt(fun.Pos())}
 }
@@ -335,7 +336,7 @@ func (p *parser) arg() *Arg {
 	return a
 }
 
-// exprList = [ expr { "," expr } ] , up to the token end.
+// exprList = [ expr { "," expr } ] , before the token end.
 func (p *parser) exprList(end token.Kind, trailing bool) []Expr {
 	var list []Expr
 	p.list(end, trailing, func() { list = append(list, p.expr()) })
@@ -379,7 +380,7 @@ func (p *parser) braceExpr() Expr {
 
 // keyset = simpleKeyset | "(" simpleKeyset { "," simpleKeyset } ")" .
 //
-// One expression in parentheses is no tuple but the start of an expression.
+// A single expression in parentheses is the start of an expression, not a tuple.
 func (p *parser) keyset() Expr {
 	if p.tok.Kind != token.Lparen || p.castAhead() {
 		return p.simpleKeyset()

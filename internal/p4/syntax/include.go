@@ -10,7 +10,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/token"
 )
 
-// include runs #include "name", #include <name> or #include MACRO; pos is the
+// include executes #include "name", #include <name> or #include MACRO; pos is the
 // position of the word include.
 func (p *preproc) include(pos Pos) {
 	name, quoted, ok := p.includeName(pos)
@@ -39,8 +39,8 @@ func (p *preproc) include(pos Pos) {
 	p.push(file, from, text, pos)
 }
 
-// cycle describes the cycle of files that include each other, as far as the stack
-// shows it.
+// cycle describes the cycle of files that include each other, as far as the include
+// stack shows it.
 func (p *preproc) cycle() string {
 	var names []string
 	for i := len(p.files) - 1; i >= 0; i-- {
@@ -55,7 +55,7 @@ func (p *preproc) cycle() string {
 	return ""
 }
 
-// includeName reads the operand of #include.
+// includeName parses the operand of #include.
 func (p *preproc) includeName(pos Pos) (name string, quoted, ok bool) {
 	s := p.file.scanner
 	s.skipSpace()
@@ -83,8 +83,8 @@ func (p *preproc) includeName(pos Pos) (name string, quoted, ok bool) {
 	return "", false, false
 }
 
-// find looks a file up: beside the including file where its name is quoted,
-// then in the include directories, then among Options.Includes.
+// find searches for a file: next to the including file if the name is quoted, then
+// in the include directories, then in Options.Includes.
 func (p *preproc) find(name string, quoted bool) (file string, from fs.FS, text string, err error) {
 	if name == "" {
 		return "", nil, "", errors.New("its name is empty")
@@ -110,7 +110,7 @@ func (p *preproc) find(name string, quoted bool) (file string, from fs.FS, text 
 	return "", nil, "", errors.New("no such file" + p.searched(quoted))
 }
 
-// searched lists the folders in which a missing file was searched.
+// searched lists the folders in which find searched for a missing file.
 func (p *preproc) searched(quoted bool) string {
 	var dirs []string
 	if quoted {
@@ -123,7 +123,8 @@ func (p *preproc) searched(quoted bool) string {
 	return " in " + strings.Join(dirs, ", ")
 }
 
-// readFile is fs.ReadFile where a name that no fs.FS can hold does not exist.
+// readFile is fs.ReadFile, except that names that are invalid for fs.FS do not
+// exist.
 func readFile(fsys fs.FS, name string) (string, error) {
 	if !fs.ValidPath(name) {
 		return "", fs.ErrNotExist

@@ -7,12 +7,12 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/token"
 )
 
-// maxDigits bounds an integer literal, so that no input can make the
-// arithmetic slow; 2,048 binary digits is the widest bit type.
+// maxDigits bounds an integer literal, so that no input can make the arithmetic
+// slow. It exceeds the 2,048 bits of p4c's widest type.
 const maxDigits = 4096
 
-// maxWidth bounds the width prefix of a literal far above every type, so that
-// it fits an int; the checker has the real limit.
+// maxWidth bounds the width prefix of a literal, so that it fits an int. It is far
+// above the checker's limit.
 const maxWidth = 1 << 20
 
 // An intValue is the value of an integer literal.
@@ -22,8 +22,8 @@ type intValue struct {
 	signed bool
 }
 
-// parseInt reads an integer literal: [width (w|s)] [0x|0d|0o|0b] digits. The string
-// describes the error, and is empty if there is none.
+// parseInt parses an integer literal: [width (w|s)] [0x|0d|0o|0b] digits. The
+// string wrong describes the error; it is empty if there is none.
 func parseInt(text string) (lit intValue, wrong string) {
 	digits := text
 	lit.value = new(big.Int)
@@ -65,7 +65,7 @@ func parseInt(text string) (lit intValue, wrong string) {
 			return lit, "malformed integer"
 		}
 	}
-	if len(digits) < 16 { // fits whatever the base
+	if len(digits) < 16 { // fits into 64 bits in any base
 		n := int64(0)
 		for i := range len(digits) {
 			n = n*int64(base) + int64(digitValue(digits[i]))
@@ -87,8 +87,8 @@ func digitValue(c byte) int {
 	return 99
 }
 
-// unquote returns the value of a string literal. Only \" and \\ are escapes; the
-// language leaves all others to the reader of the string.
+// unquote returns the value of a string literal. It resolves only the escapes \"
+// and \\; the language leaves others to the reader of the string.
 func unquote(lit string) string {
 	s := lit[1 : len(lit)-1]
 	if !strings.Contains(s, `\`) {
@@ -104,8 +104,8 @@ func unquote(lit string) string {
 	return b.String()
 }
 
-// quote is a string literal of value s; a backslash is doubled only where it
-// would otherwise be read as an escape, or as one that continues the line.
+// quote returns a string literal with value s. It doubles a backslash only if the
+// backslash would be read as an escape or as a line continuation.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -12,22 +12,23 @@ import (
 type macro struct {
 	name     string
 	funcLike bool
-	variadic bool // the last parameter takes the rest of the arguments
+	variadic bool // the last parameter takes all remaining arguments
 	builtin  bool // __FILE__ or __LINE__
-	busy     bool // being expanded: a context holds its body
+	busy     bool // being expanded: a context contains its body
 	params   []string
-	places   map[string]int // of the parameters
+	places   map[string]int // indices of the parameters
 	body     []macroToken
 }
 
 // A macroToken is one token of a macro's body.
 type macroToken struct {
 	Token
-	param int // the index of the parameter that it names, or -1
+	param int // the index of the parameter with this name, or -1
 	op    macroOp
 }
 
-// A macroOp is what # and ## do to a token of a macro's body.
+// A macroOp is the set of # and ## operators that apply to a token of a macro's
+// body.
 type macroOp uint8
 
 const (
@@ -36,7 +37,7 @@ const (
 	pasted                        // ## between it and the one before
 )
 
-// define runs #define.
+// define executes #define.
 func (p *preproc) define() {
 	var t Token
 	if p.file.next(&t); !t.IsName() {
@@ -67,7 +68,7 @@ func (p *preproc) define() {
 	p.macros[m.name] = m
 }
 
-// macroParams reads (a, b, ...) at the start of toks and returns the rest.
+// macroParams parses (a, b, ...) at the start of toks and returns the rest.
 func (p *preproc) macroParams(m *macro, toks []Token) (rest []Token, ok bool) {
 	lparen := toks[0].Pos
 	m.places = map[string]int{}
@@ -136,7 +137,7 @@ func (p *preproc) macroBody(m *macro, toks []Token) bool {
 	return true
 }
 
-// undef runs #undef.
+// undef executes #undef.
 func (p *preproc) undef() {
 	var t Token
 	if p.file.next(&t); !t.IsName() {
@@ -147,8 +148,8 @@ func (p *preproc) undef() {
 	p.end("undef")
 }
 
-// expand starts the expansion of m at its use t; false means that t stands
-// for itself: a function-like macro without arguments.
+// expand starts the expansion of m at its use t. It returns false if t is not
+// replaced: a function-like macro without arguments.
 func (p *preproc) expand(m *macro, t Token) bool {
 	var args [][]Token
 	switch {
@@ -193,7 +194,7 @@ func builtinValue(name string, t Token) Token {
 	return t
 }
 
-// macroArgs collects the arguments of a use of m behind its parenthesis.
+// macroArgs collects the arguments of a use of m after its opening parenthesis.
 func (p *preproc) macroArgs(m *macro, use Token) (args [][]Token, ok bool) {
 	defer func(old bool) { p.inArgs = old }(p.inArgs)
 	p.inArgs = true
@@ -228,7 +229,7 @@ func (p *preproc) macroArgs(m *macro, use Token) (args [][]Token, ok bool) {
 	}
 }
 
-// checkArgs makes the number of arguments agree with the parameters.
+// checkArgs checks the number of arguments and adjusts it where C allows that.
 func (p *preproc) checkArgs(m *macro, args [][]Token, use Token) ([][]Token, bool) {
 	want := len(m.params)
 	if want == 0 && len(args) == 1 && len(args[0]) == 0 {
@@ -251,11 +252,11 @@ func plural(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// substitute is the body of m with its parameters replaced. Text of the body
-// stands at the macro's use; arguments stay where they were written.
+// substitute returns the body of m with its parameters replaced. Tokens of the body
+// get the position of the macro's use; arguments keep theirs.
 func (p *preproc) substitute(m *macro, args [][]Token, use Token) []Token {
 	out := make([]Token, 0, len(m.body))
-	empty := false // nothing stands before the ## that follows
+	empty := false // the operand before the next ## is empty
 	for i := range m.body {
 		b := &m.body[i]
 		start := len(out)
@@ -265,7 +266,7 @@ func (p *preproc) substitute(m *macro, args [][]Token, use Token) []Token {
 		case b.op&pasted == 0:
 			empty = none
 		case m.variadic && b.param == len(m.params)-1 && start > 0 && out[start-1].Kind == token.Comma:
-			// A comma before an empty rest of the arguments goes, as GNU C has it.
+			// As in GNU C, the comma before an empty variadic argument is removed.
 			if none {
 				out = out[:start-1]
 			}
@@ -286,7 +287,7 @@ func (p *preproc) substitute(m *macro, args [][]Token, use Token) []Token {
 	return out
 }
 
-// appendOperand appends the tokens that one token of a body stands for.
+// appendOperand appends the tokens that replace one token of a body.
 func (p *preproc) appendOperand(out []Token, b *macroToken, args [][]Token, use Token) []Token {
 	space := b.flag & spaced
 	switch {
@@ -308,7 +309,7 @@ func (p *preproc) appendOperand(out []Token, b *macroToken, args [][]Token, use 
 	return out
 }
 
-// pasteAt joins the token before out[at] with it, where the two spell one token.
+// pasteAt joins the token before out[at] with out[at] if the two form one token.
 func pasteAt(out []Token, at int) []Token {
 	l, r := out[at-1], out[at]
 	text := l.Text + r.Text
@@ -323,9 +324,9 @@ func pasteAt(out []Token, at int) []Token {
 	return slices.Delete(out, at, at+1)
 }
 
-// stringized is the spelling of an argument as a string literal. A backslash at its
-// end would escape the closing quote: of an odd number of them the last is left out,
-// as by the preprocessor of C.
+// stringized returns an argument as a string literal. A backslash at its end would
+// escape the closing quote. As in C, of an odd number of such backslashes the last
+// one is omitted.
 func stringized(arg []Token) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -335,7 +336,7 @@ func stringized(arg []Token) string {
 		}
 		if t.Kind == token.String {
 			if endsInEscape(b.String()) {
-				b.WriteByte('\\') // or it would escape the quote
+				b.WriteByte('\\') // otherwise the backslash would escape the quote
 			}
 			b.WriteString(escaper.Replace(t.Text))
 		} else {
@@ -349,15 +350,16 @@ func stringized(arg []Token) string {
 	return text + `"`
 }
 
-// endsInEscape reports whether a text's last backslash escapes what will follow.
+// endsInEscape reports whether the last backslash of a text would escape the next
+// character.
 func endsInEscape(text string) bool {
 	return (len(text)-len(strings.TrimRight(text, `\`)))%2 == 1
 }
 
 var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// spell is the text of tokens, with one space where there was white space and
-// where two would otherwise run together.
+// spell returns the text of tokens. It writes one space where the source had white
+// space, and where two tokens would otherwise merge.
 func spell(toks []Token) string {
 	var b strings.Builder
 	for i, t := range toks {
@@ -369,7 +371,7 @@ func spell(toks []Token) string {
 	return b.String()
 }
 
-// expandList expands the macros in a list of tokens on its own.
+// expandList expands the macros in a separate list of tokens.
 func (p *preproc) expandList(toks []Token) []Token {
 	if !slices.ContainsFunc(toks, func(t Token) bool { return t.IsName() && p.macros[t.Text] != nil }) {
 		return toks

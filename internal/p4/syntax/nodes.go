@@ -6,23 +6,23 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Node is any part of the syntax tree. The tree is immutable once parsed:
-// facts about it live in side tables keyed by the node's pointer.
+// A Node is any part of the syntax tree. The tree does not change after parsing.
+// Facts about it are stored in side tables keyed by node pointers.
 type Node interface {
-	// Pos is where the node starts in the source that the user wrote; for text
-	// that came out of a macro it is the place of the macro's use.
+	// Pos returns the start of the node in the user's source. For text from a
+	// macro, it is the position of the macro's use.
 	Pos() Pos
 	aNode()
 }
 
-// node carries a position and makes its owner a Node.
+// node holds a position; embedding it makes a type a Node.
 type node struct{ pos Pos }
 
 func (n *node) Pos() Pos { return n.pos }
 func (*node) aNode()     {}
 
-// An Expr is an expression or a type: P4 lets types stand in expressions
-// (E.member, hdr_t.minSizeInBits(), T(args)), so one interface serves both.
+// An Expr is an expression or a type. One interface serves both, because types
+// occur in expressions (E.member, hdr_t.minSizeInBits(), T(args)).
 type Expr interface {
 	Node
 	aExpr()
@@ -34,11 +34,12 @@ func (*expr) aExpr() {}
 
 func exprAt(pos Pos) expr { return expr{node{pos}} }
 
-// A Decl is a declaration, at top level, in a parser, control, extern or statement list.
-// Its position is behind its annotations, which have their own.
+// A Decl is a declaration at top level, in a parser, control or extern, or in a
+// statement list. Its position is after its annotations.
 type Decl interface {
 	Node
-	// DeclName is the declared name, nil for an error or match_kind declaration.
+	// DeclName returns the declared name, or nil for an error or match_kind
+	// declaration.
 	DeclName() *Name
 	aDecl()
 }
@@ -70,13 +71,14 @@ type File struct {
 // An Annotation is @name, @name(tokens) (Unstructured) or @name[...] (Structured).
 type Annotation struct {
 	Name *Name
-	// Kind decides which of the fields below are set.
+	// Kind determines which of the fields below are set.
 	Kind AnnotationKind
-	// Tokens are the raw tokens between the parentheses (balanced); a string
-	// literal keeps its quotes in Text.
+	// Tokens are the tokens between the parentheses (balanced). The Text of a
+	// string literal includes the quotes.
 	Tokens []Token
-	// Exprs is the body of Unstructured annotations that read as an expression
-	// list (nil where they do not) and of the list form of structured ones.
+	// Exprs is the body of the list form of structured annotations. It is also the
+	// body of an unstructured annotation that parses as an expression list, or nil
+	// if it does not.
 	Exprs []Expr
 	// Fields is the body of a structured key-value annotation.
 	Fields []*NamedExpr
@@ -94,7 +96,7 @@ const (
 	AnnotationKeyValues                       // @name[k=v, k=v]
 )
 
-// Annotations is the list in front of (or, for keys and entries, behind) a declaration.
+// Annotations is the list before a declaration (after a key or entry).
 type Annotations []*Annotation
 
 // Get returns the first annotation called name, or nil.
@@ -102,8 +104,8 @@ func (as Annotations) Get(name string) *Annotation {
 	return lists.First(as, func(a *Annotation) bool { return a.Name.Value == name })
 }
 
-// Text is the string of the first annotation called name; ok is false where there
-// is none, or it holds anything else.
+// Text returns the string of the first annotation called name. ok is false if there
+// is none or if its body is not a string.
 func (as Annotations) Text(name string) (text string, ok bool) {
 	if a := as.Get(name); a != nil {
 		return a.Text()
@@ -111,8 +113,8 @@ func (as Annotations) Text(name string) (text string, ok bool) {
 	return "", false
 }
 
-// Text is the one string of an annotation such as @name("x"); ok is false where
-// it holds anything else.
+// Text returns the string of an annotation such as @name("x"). ok is false if its
+// body is anything else.
 func (a *Annotation) Text() (text string, ok bool) {
 	if len(a.Exprs) != 1 {
 		return "", false
@@ -126,14 +128,15 @@ func (a *Annotation) Text() (text string, ok bool) {
 
 // Expressions and types.
 type (
-	// Name is an identifier in use or in declaration; Global marks a leading dot.
+	// Name is the use or the declaration of an identifier. Global is set if it
+	// starts with a dot.
 	Name struct {
 		Value  string
 		Global bool
 		expr
 	}
 
-	// IntLit is 10, 0xff, 8w10, 4s-less 7; Width is 0 for a literal without width.
+	// IntLit is 10, 0xff, 8w10 or 4s7; Width is 0 for a literal without a width.
 	IntLit struct {
 		Value  *big.Int
 		Width  int
@@ -154,7 +157,7 @@ type (
 		expr
 	}
 
-	// DefaultExpr is the keyword default in a select case or switch label.
+	// DefaultExpr is the keyword default as a select case or switch label.
 	DefaultExpr struct{ expr }
 
 	// DontCare is _ as a keyset, an argument or a type argument.
@@ -169,7 +172,7 @@ type (
 	// ThisExpr is the keyword this.
 	ThisExpr struct{ expr }
 
-	// ParenExpr is (X). Consumers look through it with Unparen.
+	// ParenExpr is (X). Unparen removes it.
 	ParenExpr struct {
 		X Expr
 		expr
@@ -182,7 +185,7 @@ type (
 		expr
 	}
 
-	// BinaryExpr is X Op Y, all binary operators but range and mask.
+	// BinaryExpr is X Op Y for all binary operators except range and mask.
 	BinaryExpr struct {
 		Op   Operator
 		X, Y Expr
@@ -236,8 +239,8 @@ type (
 	}
 
 	// CallExpr is Fun<TypeArgs>(Args): a call of a function, method, action or
-	// table, or a constructor where Fun names a type. A constructor's type
-	// arguments stand in Fun, which then is a SpecializedType.
+	// table. If Fun names a type, it is a constructor. The type arguments of a
+	// constructor are in Fun, which is then a SpecializedType.
 	CallExpr struct {
 		Fun      Expr
 		TypeArgs []Expr
@@ -247,12 +250,12 @@ type (
 
 	// ListExpr is {a, b} and, in a keyset, (a, b). Keyset is set for the latter.
 	ListExpr struct {
-		Elems  []Expr // the last may be Dots
+		Elems  []Expr // the last element may be a Dots
 		Keyset bool
 		expr
 	}
 
-	// RecordExpr is {f = a, g = b}; Dots is set where it ends in "...".
+	// RecordExpr is {f = a, g = b}; Dots is set if it ends in "...".
 	RecordExpr struct {
 		Fields []*NamedExpr
 		Dots   *Dots
@@ -332,7 +335,7 @@ type NamedExpr struct {
 
 // A SelectCase is one keyset : state of a select expression.
 type SelectCase struct {
-	Key  Expr // ListExpr with Keyset for (a, b); may be DefaultExpr or DontCare
+	Key  Expr // ListExpr with Keyset for (a, b); may be a DefaultExpr or DontCare
 	Next *Name
 	node
 }
@@ -379,20 +382,20 @@ type (
 	}
 
 	// InstDecl is Type(Args) Name [= { Body }]; Body implements abstract methods.
-	// Type is a StackType where Name[Size] declares several instances.
+	// Type is a StackType if Name[Size] declares several instances.
 	InstDecl struct {
 		Annotations Annotations
 		Type        Expr
 		Args        []*Arg
 		Name        *Name
-		Body        []Decl // FuncDecl and InstDecl
+		Body        []Decl // for FuncDecl and InstDecl
 		HasBody     bool
 		decl
 	}
 
-	// TypedefDecl is typedef Type Name, or type Type Name where New is set.
-	// Inline is the struct-like or enum declaration of typedef struct S {…} T;
-	// Type is then its Name.
+	// TypedefDecl is typedef Type Name, or type Type Name if New is set. Inline is
+	// the declaration in typedef struct S {…} T (also for enums); Type is then its
+	// Name.
 	TypedefDecl struct {
 		Annotations Annotations
 		New         bool
@@ -433,7 +436,7 @@ type (
 		decl
 	}
 
-	// ExternDecl is an extern object type. Opaque marks extern Name;
+	// ExternDecl is an extern object type. Opaque is set for extern Name;
 	ExternDecl struct {
 		Annotations Annotations
 		Name        *Name
@@ -466,7 +469,7 @@ type (
 		decl
 	}
 
-	// Block is what parsers and controls have in common; TypeOnly marks the
+	// Block is the common part of parsers and controls. TypeOnly is set for the
 	// declaration of a type.
 	Block struct {
 		Annotations Annotations
@@ -510,8 +513,8 @@ type (
 		decl
 	}
 
-	// StateDecl is a parser state. Transition is a *Name, a *SelectExpr, or nil
-	// where the state has none (an implicit reject).
+	// StateDecl is a parser state. Transition is a *Name, a *SelectExpr, or nil if
+	// there is no transition (an implicit reject).
 	StateDecl struct {
 		Annotations Annotations
 		Name        *Name
@@ -520,19 +523,19 @@ type (
 		decl
 	}
 
-	// TableDecl is a table; the fields are nil or empty where a property is missing.
+	// TableDecl is a table. The fields of missing properties are nil or empty.
 	TableDecl struct {
 		Annotations Annotations
 		Name        *Name
 		Key         *TableKey
 		Actions     *TableActions
 		Entries     *TableEntries
-		Props       []*Property // all others: default_action, size, implementation, …, in order
+		Props       []*Property // all other properties in order: default_action, size, implementation, …
 		decl
 	}
 )
 
-// Property is the property of that name, nil where the table has none.
+// Property returns the property called name, or nil if the table does not have it.
 func (d *TableDecl) Property(name string) *Property {
 	return lists.First(d.Props, func(p *Property) bool { return p.Name.Value == name })
 }
@@ -582,7 +585,7 @@ type TableActions struct {
 	node
 }
 
-// An ActionRef names an action, with arguments in parentheses where HasArgs is set.
+// An ActionRef names an action, with arguments in parentheses if HasArgs is set.
 type ActionRef struct {
 	Annotations Annotations
 	Name        *Name
@@ -630,7 +633,7 @@ type (
 		stmt
 	}
 
-	// AssignStmt is LHS = RHS, or LHS Op= RHS where Op is not NoOp.
+	// AssignStmt is LHS = RHS, or LHS Op= RHS if Op is not NoOp.
 	AssignStmt struct {
 		Op       Operator
 		LHS, RHS Expr
@@ -690,7 +693,7 @@ type (
 		stmt
 	}
 
-	// ExitStmt is exit, BreakStmt break, ContinueStmt continue.
+	// ExitStmt is exit.
 	ExitStmt struct{ stmt }
 
 	// BreakStmt is break.
@@ -700,7 +703,7 @@ type (
 	ContinueStmt struct{ stmt }
 )
 
-// A SwitchCase is Label : Body; Body is nil where the case falls through to the next.
+// A SwitchCase is Label : Body; Body is nil if the case falls through to the next.
 type SwitchCase struct {
 	Label Expr // DefaultExpr for default
 	Body  *BlockStmt
@@ -714,8 +717,8 @@ func (d *InstDecl) DeclName() *Name      { return d.Name } // DeclName returns t
 func (d *TypedefDecl) DeclName() *Name   { return d.Name } // DeclName returns the declared name.
 func (d *StructDecl) DeclName() *Name    { return d.Name } // DeclName returns the declared name.
 func (d *EnumDecl) DeclName() *Name      { return d.Name } // DeclName returns the declared name.
-func (d *ErrorDecl) DeclName() *Name     { return nil }    // DeclName is nil: the members are the names.
-func (d *MatchKindDecl) DeclName() *Name { return nil }    // DeclName is nil: the members are the names.
+func (d *ErrorDecl) DeclName() *Name     { return nil }    // DeclName returns nil: the declaration has no name of its own.
+func (d *MatchKindDecl) DeclName() *Name { return nil }    // DeclName returns nil: the declaration has no name of its own.
 func (d *ExternDecl) DeclName() *Name    { return d.Name } // DeclName returns the declared name.
 func (d *FuncDecl) DeclName() *Name      { return d.Name } // DeclName returns the declared name.
 func (d *ActionDecl) DeclName() *Name    { return d.Name } // DeclName returns the declared name.

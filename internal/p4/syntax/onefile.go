@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-// OneFile is a file system of one file, for a program that is a text in memory.
+// OneFile returns a file system with one file, for a program in memory.
 func OneFile(name string, text []byte) fs.FS { return oneFile{name, text} }
 
 type oneFile struct {
@@ -13,7 +13,7 @@ type oneFile struct {
 	text []byte
 }
 
-// ReadFile is the file's text.
+// ReadFile returns the file's text.
 func (f oneFile) ReadFile(name string) ([]byte, error) {
 	if name != f.name {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -21,7 +21,7 @@ func (f oneFile) ReadFile(name string) ([]byte, error) {
 	return f.text, nil
 }
 
-// Open is there to make it an fs.FS: fs.ReadFile prefers ReadFile.
+// Open makes oneFile an fs.FS. fs.ReadFile calls ReadFile instead.
 func (f oneFile) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: errors.ErrUnsupported}
 }

@@ -8,32 +8,32 @@ import (
 )
 
 const (
-	// maxDepth bounds the nesting of a program, so that neither the parser nor a
-	// walker of the tree runs out of stack.
+	// maxDepth bounds the nesting of a program, so that the stack suffices for the
+	// parser and for functions that walk the tree.
 	maxDepth = 1000
-	// maxChain bounds a + b + c + … and else if …, which nest in the tree only.
+	// maxChain bounds a + b + c + … and else if …, whose nesting is in the tree
+	// only.
 	maxChain = 10000
 )
 
 // A parser turns the tokens of a preprocessed program into a tree.
 //
-// It is a recursive descent with got and want. The first error puts it into
-// panic mode: productions return without consuming or reporting anything more
-// until a list of declarations, statements or members has skipped to where
-// its next item can begin.
+// It is a recursive-descent parser. After an error it is in panic mode: productions
+// return without consuming tokens or reporting errors. Panic mode ends when a list
+// of declarations, statements or members has skipped to the start of its next item.
 type parser struct {
 	scope
 	toks  []Token
 	i     int    // index of tok
-	tok   *Token // the token to be read
+	tok   *Token // the current token
 	errs  *Errors
 	depth int
 
-	reported  int  // how many errors
-	panicking bool // an error was reported and not yet skipped
-	trial     bool // report nothing: the caller checks whether this parses
-	noGtr     bool // > closes something, it is no operator
-	typesToo  bool // a type may stand where an expression does
+	reported  int  // number of errors
+	panicking bool // in panic mode: an error was reported and its text not yet skipped
+	trial     bool // report no errors: the caller only tests whether the text parses
+	noGtr     bool // > is a closing bracket, not an operator
+	typesToo  bool // a type may occur in place of an expression
 }
 
 func (p *parser) next() {
@@ -48,7 +48,7 @@ func (p *parser) seek(i int) {
 	p.tok = &p.toks[i]
 }
 
-// peek is the token n places after the current one.
+// peek returns the token n places after the current one.
 func (p *parser) peek(n int) *Token { return &p.toks[max(0, min(p.i+n, len(p.toks)-1))] }
 
 func (p *parser) pos() Pos { return p.tok.Pos }
@@ -62,21 +62,23 @@ func (p *parser) got(k token.Kind) bool {
 	return false
 }
 
-// want consumes a token of kind k or reports its absence.
+// want consumes a token of kind k or reports that it is missing.
 func (p *parser) want(k token.Kind) {
 	if !p.got(k) {
 		p.unexpected(k.String())
 	}
 }
 
-// opening is want for the bracket k, and where it stands, for wantClose.
+// opening is want for the opening bracket k. It returns the bracket's position,
+// which wantClose needs.
 func (p *parser) opening(k token.Kind) Pos {
 	open := p.pos()
 	p.want(k)
 	return open
 }
 
-// wantClose is want for the bracket that closes the one at open.
+// wantClose is want for the closing bracket k; open is the position of the opening
+// one.
 func (p *parser) wantClose(k token.Kind, open Pos) {
 	if p.got(k) {
 		return
@@ -88,12 +90,12 @@ func (p *parser) wantClose(k token.Kind, open Pos) {
 	p.unexpected(what)
 }
 
-// unexpected reports the current token and the text that the grammar expects.
+// unexpected reports the current token and the expected text.
 func (p *parser) unexpected(what string) {
 	p.errorf("unexpected %s, expected %s", p.tok.describe(), what)
 }
 
-// errorf reports an error at the current token and begins panic mode.
+// errorf reports an error at the current token and starts panic mode.
 func (p *parser) errorf(format string, args ...any) { p.errorAt(p.tok, format, args...) }
 
 func (p *parser) errorAt(t *Token, format string, args ...any) {
@@ -104,16 +106,17 @@ func (p *parser) errorAt(t *Token, format string, args ...any) {
 	p.complain(t, format, args...)
 }
 
-// complain reports an error after which the parser can continue as if nothing had been.
+// complain reports an error that does not disturb the parsing of the following
+// text.
 func (p *parser) complain(t *Token, format string, args ...any) {
 	if p.trial {
-		p.panicking = true // the trial has failed
+		p.panicking = true // the trial parse has failed
 		return
 	}
 	pos := t.Pos
 	if t.Kind == token.EOF {
 		if p.errs.Err() != nil {
-			return // the end is missing because of an earlier error, most likely
+			return // most likely the missing end is a consequence of an earlier error
 		}
 		if last := p.peek(-1); p.i > 0 && last.flag&fromMacro == 0 {
 			pos = last.Pos
@@ -121,7 +124,7 @@ func (p *parser) complain(t *Token, format string, args ...any) {
 		}
 	}
 	if p.reported++; p.reported > 10*maxErrors {
-		p.seek(len(p.toks) - 1) // no reader wants more
+		p.seek(len(p.toks) - 1) // enough errors: skip the rest of the text
 		return
 	}
 	msg := fmt.Sprintf(format, args...)
@@ -131,7 +134,8 @@ func (p *parser) complain(t *Token, format string, args ...any) {
 	p.errs.add(pos, "%s", msg)
 }
 
-// wordAt is the word at a position: where text of a macro stands, the macro's name.
+// wordAt returns the word at a position. For text from a macro, it is the macro's
+// name.
 func wordAt(pos Pos) string {
 	line, i := pos.sourceLine(), pos.Col()-1
 	end := i
@@ -144,8 +148,8 @@ func wordAt(pos Pos) string {
 	return line[i:end]
 }
 
-// enter counts a level of nesting and reports whether there is room for it;
-// where there is, leave must follow.
+// enter adds a level of nesting and reports whether the limit allows it. If it
+// returns true, the caller must call leave.
 func (p *parser) enter() bool {
 	if p.depth < maxDepth {
 		p.depth++
@@ -157,7 +161,7 @@ func (p *parser) enter() bool {
 
 func (p *parser) leave() { p.depth-- }
 
-// giveUp reports an error and leaves the rest of the program unread.
+// giveUp reports an error and skips the rest of the program.
 func (p *parser) giveUp(format string, args ...any) {
 	p.errorf(format, args...)
 	if !p.trial {
@@ -165,10 +169,10 @@ func (p *parser) giveUp(format string, args ...any) {
 	}
 }
 
-// skipDeclaration ends panic mode at top level: it skips to behind the
+// skipDeclaration ends panic mode at top level. It skips the rest of the
 // declaration that started at token start.
 func (p *parser) skipDeclaration(start int) {
-	// Scopes that the unfinished productions left open are closed.
+	// Close the scopes that unfinished productions left open.
 	for len(p.open) > 0 {
 		p.closeScope()
 	}
@@ -197,8 +201,8 @@ func (p *parser) skipDeclaration(start int) {
 	p.panicking = false
 }
 
-// atTopLevel reports whether the token begins a line with a word that only a
-// top-level declaration begins with.
+// atTopLevel reports whether the token is the first on its line and a word that
+// only begins top-level declarations.
 func (p *parser) atTopLevel() bool {
 	if p.tok.flag&bol == 0 {
 		return false
@@ -210,10 +214,10 @@ func (p *parser) atTopLevel() bool {
 	return false
 }
 
-// skipItem ends panic mode in a list between braces: it skips to behind the
-// item that started at token start, or to the brace that closes the list. At
-// the end of the file and before a top-level declaration the panic continues,
-// so that the enclosing lists end as well.
+// skipItem ends panic mode in a list between braces. It skips the rest of the item
+// that started at token start, or stops at the closing brace of the list. At the
+// end of the file and before a top-level declaration, panic mode continues, so that
+// the enclosing lists end as well.
 func (p *parser) skipItem(start int) {
 	if p.i == start && !p.atTopLevel() && p.tok.Kind != token.Rbrace {
 		p.skipOne()
@@ -244,7 +248,7 @@ func (p *parser) skipItem(start int) {
 	}
 }
 
-// skipOne skips one token, or all that is between braces.
+// skipOne skips one token, or a whole pair of braces with its contents.
 func (p *parser) skipOne() {
 	depth := 0
 	for {
@@ -263,7 +267,8 @@ func (p *parser) skipOne() {
 	}
 }
 
-// beginsItem reports whether a keyword that begins a line begins an item of a list.
+// beginsItem reports whether a keyword at the start of a line begins an item of a
+// list.
 func beginsItem(k token.Kind) bool {
 	switch k {
 	case token.Action, token.Table, token.State, token.Transition, token.Apply, token.If, token.Switch, token.For, token.Return, token.Exit, token.Const,
@@ -273,10 +278,11 @@ func beginsItem(k token.Kind) bool {
 	return false
 }
 
-// items parses items between braces, recovering from errors between them.
+// items parses items between braces. After an error it continues with the next
+// item.
 func (p *parser) items(item func()) { p.itemsIn(p.opening(token.Lbrace), item) }
 
-// itemsIn is items behind the brace at open.
+// itemsIn is items after the opening brace at position open.
 func (p *parser) itemsIn(open Pos, item func()) {
 	for p.tok.Kind != token.Rbrace && p.tok.Kind != token.EOF && !p.atTopLevel() && !p.panicking {
 		start, depth, opened := p.i, p.depth, len(p.open)
@@ -292,8 +298,8 @@ func (p *parser) itemsIn(open Pos, item func()) {
 	p.wantClose(token.Rbrace, open)
 }
 
-// list parses items between commas up to (not including) the token end; a
-// comma may precede it where trailing is set.
+// list parses items separated by commas, up to (not including) the token end. With
+// trailing, a comma may come before end.
 func (p *parser) list(end token.Kind, trailing bool, item func()) {
 	if p.tok.Kind == end {
 		return
@@ -372,7 +378,7 @@ func (p *parser) annotation() *Annotation {
 	return a
 }
 
-// skipParens skips from a parenthesis to behind the one that closes it.
+// skipParens skips a pair of parentheses with its contents.
 func (p *parser) skipParens() bool {
 	open := p.tok
 	for depth := 0; p.tok.Kind != token.EOF; {
@@ -391,8 +397,8 @@ func (p *parser) skipParens() bool {
 	return false
 }
 
-// annotationBody records the tokens of a body, and its expressions if it parses as a
-// list of expressions.
+// annotationBody records the tokens of a body. If they parse as a list of
+// expressions, it also records the expressions.
 func (p *parser) annotationBody(a *Annotation, start, end int) {
 	a.Tokens = slices.Clone(p.toks[start:end])
 	if start == end {

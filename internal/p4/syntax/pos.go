@@ -7,18 +7,18 @@ import (
 	"sync"
 )
 
-// A Source is one text that positions point into: a file, an include, or a
-// file renamed by #line.
+// A Source is a text to which positions refer: a file, an included file, or a file
+// renamed by #line.
 type Source struct {
 	Name string
 
 	text string
-	from Pos     // the #include that brought the text in
-	root *Source // the source as it was before #line renamed it; itself otherwise
-	base uint32  // what #line adds (modulo 2^32) to a line of text to give the line shown
+	from Pos     // the position of the #include of this text
+	root *Source // the source before #line renamed it; otherwise the source itself
+	base uint32  // the number (modulo 2^32) that #line adds to line numbers
 
 	once   sync.Once
-	starts []int32 // of the lines of the root's text, once one has been asked for
+	starts []int32 // offsets of the lines in the root's text, computed on first use
 }
 
 func newSource(name, text string, from Pos) *Source {
@@ -27,7 +27,8 @@ func newSource(name, text string, from Pos) *Source {
 	return s
 }
 
-// renamed is the same text under the name and line numbers of a #line.
+// renamed returns the same text under the name and line number of a #line
+// directive.
 func (s *Source) renamed(name string, base uint32) *Source {
 	return &Source{Name: name, text: s.text, from: s.from, root: s.root, base: base}
 }
@@ -47,7 +48,7 @@ func (s *Source) line(n uint32) string {
 	return strings.TrimRight(text[:lineLen(text)], "\r\n")
 }
 
-// lineLen is the length of the first line of text with its newline.
+// lineLen returns the length of the first line of text, including its newline.
 func lineLen(text string) int {
 	if i := strings.IndexByte(text, '\n'); i >= 0 {
 		return i + 1
@@ -55,16 +56,16 @@ func lineLen(text string) int {
 	return len(text)
 }
 
-// A Pos is a place in a Source; the zero Pos is unknown.
+// A Pos is a position in a Source; the zero Pos is unknown.
 type Pos struct {
 	src       *Source
 	line, col uint32
 }
 
-// IsKnown reports whether the position points anywhere.
+// IsKnown reports whether the position is known.
 func (p Pos) IsKnown() bool { return p.src != nil }
 
-// File is the name of the source, Line and Col count from 1.
+// File returns the name of the source.
 func (p Pos) File() string {
 	if p.src == nil {
 		return ""
@@ -72,10 +73,10 @@ func (p Pos) File() string {
 	return p.src.Name
 }
 
-// Line is the line, counted from 1.
+// Line returns the line, counted from 1.
 func (p Pos) Line() int { return int(p.line) }
 
-// Col is the column in bytes, counted from 1.
+// Col returns the column in bytes, counted from 1.
 func (p Pos) Col() int { return int(p.col) }
 
 func (p Pos) String() string {
@@ -85,7 +86,7 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.src.Name, p.line, p.col)
 }
 
-// sourceLine is the line of text that the position points into.
+// sourceLine returns the line of text that contains the position.
 func (p Pos) sourceLine() string {
 	if p.src == nil {
 		return ""
@@ -95,8 +96,8 @@ func (p Pos) sourceLine() string {
 
 func (p Pos) physical() uint32 { return p.line - p.src.base }
 
-// includedFrom is the #include that brought the position's file in; it is
-// unknown in the main file.
+// includedFrom returns the position of the #include of this file. It is unknown in
+// the main file.
 func (p Pos) includedFrom() Pos {
 	if p.src == nil {
 		return Pos{}
@@ -112,8 +113,8 @@ func (p Pos) depth() int {
 	return n
 }
 
-// compare orders positions as the preprocessed text has them: an included
-// file stands where its #include does. Unknown positions come first.
+// compare orders positions as in the preprocessed text: an included file comes at
+// its #include. Unknown positions come first.
 func (p Pos) compare(q Pos) int {
 	if p.src == nil || q.src == nil {
 		return btoi(p.src != nil) - btoi(q.src != nil)
@@ -130,7 +131,7 @@ func (p Pos) compare(q Pos) int {
 		p, q = p.src.from, q.src.from
 	}
 	if p.src.root != q.src.root {
-		return tie // one is the command line
+		return tie // one of the two is a command-line option
 	}
 	return cmp.Or(cmp.Compare(p.physical(), q.physical()), cmp.Compare(p.col, q.col), tie)
 }

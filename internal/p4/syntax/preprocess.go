@@ -9,22 +9,22 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/token"
 )
 
-// The preprocessor works on tokens: files are scanned once, macros are lists of
-// tokens, and the parser receives one slice. Two stacks hold the sources of tokens:
-// files (the includes) and, above the innermost file, contexts (the macros being
-// expanded). A macro is disabled while a context holds its body; its own name inside
-// it is marked and never expanded again.
+// The preprocessor works on tokens: it scans files once, stores macros as lists of
+// tokens, and passes one slice to the parser. Two stacks hold the sources of
+// tokens: files (the includes) and, above the innermost file, contexts (the macros
+// being expanded). A macro is disabled while a context holds its body. The macro's
+// own name in the body is marked and never expanded again.
 
 const (
-	maxTokens    = 1 << 21 // how many tokens the files have, includes counted each time
-	maxInclude   = 100     // how deep includes nest
-	maxFiles     = 10000   // how many there are
-	maxExpansion = 1 << 20 // how many tokens the uses of macros may take and produce in all
-	maxContext   = 1000    // how deep macros nest
-	maxNested    = 200     // how deep uses of macros nest in arguments
+	maxTokens    = 1 << 21 // limit of tokens in all files; a file counts once per include
+	maxInclude   = 100     // limit of nested includes
+	maxFiles     = 10000   // limit of included files
+	maxExpansion = 1 << 20 // limit of tokens that all uses of macros may read and produce
+	maxContext   = 1000    // limit of nested macros
+	maxNested    = 200     // limit of nested uses of macros in arguments
 )
 
-// A preproc runs the directives and expands the macros of one translation unit.
+// A preproc executes the directives and expands the macros of one translation unit.
 type preproc struct {
 	opts    *Options
 	fsys    fs.FS
@@ -32,29 +32,30 @@ type preproc struct {
 	macros  map[string]*macro
 	once    map[string]bool
 	files   []*inputFile
-	file    *inputFile // the innermost
+	file    *inputFile // the innermost file
 	ctxs    []context
-	unread  Token // handed out next where hasUnread is set
-	spent   int   // tokens that uses of macros have taken and produced
-	nested  int   // lists being expanded
-	opened  int   // files
-	scanned int   // tokens of the files
+	unread  Token // the next token, if hasUnread is set
+	spent   int   // number of tokens that uses of macros have read and produced
+	nested  int   // number of nested expansions of token lists
+	opened  int   // number of opened files
+	scanned int   // number of tokens read from files
 
 	hasUnread bool
-	isolated  bool // read contexts only, never the file
+	isolated  bool // read only from contexts, never from the file
 	inArgs    bool // collecting the arguments of a macro
-	stopped   bool // a limit was hit: no more tokens
+	stopped   bool // a limit was exceeded: return no more tokens
 }
 
 // An inputFile is a file being read.
 type inputFile struct {
 	*scanner
-	name  string // in its file system
+	name  string // name in its file system
 	from  fs.FS
 	conds []cond
 }
 
-// A context is a list of tokens waiting to be read, of macro where that is set.
+// A context is a list of tokens to be read. macro is the macro whose body it is, or
+// nil.
 type context struct {
 	toks  []Token
 	macro *macro
@@ -81,7 +82,7 @@ func newPreproc(fsys fs.FS, opts *Options, errs *Errors) *preproc {
 
 func (p *preproc) errorf(pos Pos, format string, args ...any) { p.errs.add(pos, format, args...) }
 
-// stop reports that a limit was exceeded; nothing useful can follow.
+// stop reports that a limit was exceeded, and ends the preprocessing.
 func (p *preproc) stop(pos Pos, format string, args ...any) {
 	if !p.stopped {
 		p.errorf(pos, format, args...)
@@ -112,7 +113,7 @@ func (p *preproc) push(name string, from fs.FS, text string, at Pos) {
 	p.files = append(p.files, p.file)
 }
 
-// pop leaves the innermost file for the one that includes it.
+// pop returns from the innermost file to the file that includes it.
 func (p *preproc) pop() {
 	for i := len(p.file.conds) - 1; i >= 0; i-- {
 		c := p.file.conds[i]
@@ -125,7 +126,7 @@ func (p *preproc) pop() {
 	}
 }
 
-// next is the next token with all macros expanded.
+// next returns the next token after macro expansion.
 func (p *preproc) next() Token {
 	for {
 		t := p.lex()
@@ -191,7 +192,7 @@ func (p *preproc) lex() Token {
 	return p.lex()
 }
 
-// read scans one token of the innermost file, of which a program has so many.
+// read scans one token of the innermost file and checks the limit.
 func (p *preproc) read(t *Token) {
 	p.file.next(t)
 	if p.scanned++; p.scanned > maxTokens {
@@ -199,7 +200,7 @@ func (p *preproc) read(t *Token) {
 	}
 }
 
-// directive runs the directive with its # at pos.
+// directive executes the directive whose # is at pos.
 func (p *preproc) directive(pos Pos) {
 	file := p.file
 	file.inDirective = true
@@ -221,7 +222,7 @@ func (p *preproc) directive(pos Pos) {
 			p.skipGroups()
 		}
 	case "elif", "elifdef", "elifndef", "else":
-		// The rest of the current group is skipped.
+		// Skip the rest of the current group.
 		if c := p.innermost(t); c != nil {
 			p.checkElse(c, t)
 			p.skipGroups()
@@ -238,7 +239,7 @@ func (p *preproc) directive(pos Pos) {
 		p.pragma()
 	default:
 		switch {
-		case t.Kind == token.Int && isDecimal(t.Text): // # 12 "file", as cpp writes it
+		case t.Kind == token.Int && isDecimal(t.Text): // # 12 "file", as the C preprocessor writes it
 			p.lineDirective(append([]Token{t}, p.line()...))
 		case t.IsName():
 			p.errs.warn(t.Pos, "unknown directive #%s ignored", clip(t.Text))
@@ -251,14 +252,14 @@ func (p *preproc) directive(pos Pos) {
 	file.skipLine()
 }
 
-// noDirective leaves out a line that begins with # and is no directive, such as
-// a comment of another language: so does p4c.
+// noDirective skips a line that begins with # but is not a directive, such as a
+// comment of another language. p4c does the same.
 func (p *preproc) noDirective(pos Pos) {
 	p.errs.warn(pos, "this line begins with # and is no directive: ignored")
 	p.file.skipLine()
 }
 
-// skipLine leaves the rest of a directive's line.
+// skipLine skips the rest of a directive's line.
 func (s *scanner) skipLine() {
 	s.inDirective = true
 	for {
@@ -274,7 +275,7 @@ func (s *scanner) skipLine() {
 	}
 }
 
-// line is the rest of the directive's line, unexpanded.
+// line returns the rest of the directive's line, unexpanded.
 func (p *preproc) line() []Token {
 	var toks []Token
 	for {
@@ -290,17 +291,18 @@ func (p *preproc) line() []Token {
 	}
 }
 
-// expandedLine is the rest of the directive's line with its macros expanded.
+// expandedLine returns the rest of the directive's line after macro expansion.
 func (p *preproc) expandedLine() []Token { return p.expandList(p.line()) }
 
-// restOfLine is the text behind #error and #warning; skipLine passes over it.
+// restOfLine returns the text after #error or #warning, without reading it; the
+// caller calls skipLine.
 func (p *preproc) restOfLine() string {
 	s := p.file.scanner
 	text := s.text[s.off:]
 	return strings.TrimSpace(text[:lineLen(text)])
 }
 
-// end checks that nothing but a comment follows a directive's operands.
+// end checks that only a comment follows a directive's operands.
 func (p *preproc) end(directive string) {
 	var t Token
 	if p.file.next(&t); t.Kind != token.EOL {
@@ -320,7 +322,7 @@ func (p *preproc) pragma() {
 	p.once[p.file.name] = true
 }
 
-// lineDirective runs #line N "file": the next line is line N of that file.
+// lineDirective executes #line N "file": the next line is line N of that file.
 func (p *preproc) lineDirective(toks []Token) {
 	s := p.file.scanner
 	if len(toks) == 0 || !isDecimal(toks[0].Text) {

@@ -2,7 +2,7 @@ package syntax
 
 import "github.com/p4lb/p4lb/internal/text/lists"
 
-// oneLine reports whether a declaration takes a single line.
+// oneLine reports whether a declaration fits on a single line.
 func oneLine(d Decl) bool {
 	switch d := d.(type) {
 	case *ConstDecl, *VarDecl, *PackageDecl, *ValueSetDecl:
@@ -24,7 +24,7 @@ func oneLine(d Decl) bool {
 }
 
 func (p *printer) decl(d Decl) {
-	if _, ok := d.(*VarDecl); !ok { // which has them on its line
+	if _, ok := d.(*VarDecl); !ok { // a variable has its annotations on the same line
 		p.annotations(AnnotationsOf(d), "\n")
 	}
 	switch d := d.(type) {
@@ -89,7 +89,7 @@ func memberList[N Node](p *printer, members []N) {
 	})
 }
 
-// varDecl writes a variable without its semicolon.
+// varDecl writes a variable without the semicolon.
 func (p *printer) varDecl(d *VarDecl) {
 	p.annotations(d.Annotations, " ")
 	p.print(d.Type, " ", d.Name)
@@ -102,7 +102,7 @@ func (p *printer) typedefDecl(d *TypedefDecl) {
 	p.print([]string{"typedef ", "type "}[btoi(d.New)])
 	if d.Inline != nil {
 		p.decl(d.Inline)
-		// Brackets of the declarator made Type a stack of the inline type.
+		// The brackets after the name turned the inline type into a stack type.
 		p.print(" ", d.Name)
 		p.stackSizes(d.Type)
 		p.print(";")
@@ -118,7 +118,7 @@ func (p *printer) stackSizes(t Expr) {
 	}
 }
 
-// callable writes the declarations that have parameters.
+// callable writes declarations with parameters.
 func (p *printer) callable(d Decl) {
 	switch d := d.(type) {
 	case *ExternDecl:
@@ -148,7 +148,8 @@ func (p *printer) callable(d Decl) {
 	}
 }
 
-// block prints a parser or control. In its braces, n parts follow the declarations.
+// block prints a parser or control. In its braces, n parts come after the
+// declarations; the function part prints them.
 func (p *printer) block(word string, b *Block, n int, part func(i int)) {
 	p.print(word, b.Name)
 	p.typeParams(b.TypeParams)
@@ -342,7 +343,7 @@ func (p *printer) simpleList(list []Stmt) {
 	}
 }
 
-// simpleStmt writes an assignment, a call or a variable without semicolon.
+// simpleStmt writes an assignment, a call or a variable without the semicolon.
 func (p *printer) simpleStmt(s Stmt) {
 	switch s := s.(type) {
 	case *AssignStmt:

@@ -9,9 +9,9 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/token"
 )
 
-// Print writes the program in canonical form: without comments, preprocessor
-// directives and the layout of the source, and with macros and includes expanded.
-// The output parses to the same tree.
+// Print writes the program in canonical form: macros and includes are expanded;
+// comments, directives and the layout of the source are lost. The output parses to
+// the same tree.
 func Print(w io.Writer, f *File) error {
 	p := &printer{}
 	for i, d := range f.Decls {
@@ -25,7 +25,7 @@ func Print(w io.Writer, f *File) error {
 	return err
 }
 
-// String is the canonical text of a node in one line.
+// String returns the canonical text of a node on one line.
 func String(n Node) string {
 	if isNil(n) {
 		return ""
@@ -35,8 +35,8 @@ func String(n Node) string {
 	return p.b.String()
 }
 
-// Head is the canonical text of a node in one line, of which it makes no more
-// than the first limit bytes or so where there are more.
+// Head returns the canonical text of a node on one line, cut off after about limit
+// bytes.
 func Head(n Node, limit int) string {
 	if isNil(n) {
 		return ""
@@ -55,18 +55,18 @@ func (p *printer) upTo(n Node) {
 	p.node(n)
 }
 
-// errLong ends a printer that has written enough.
+// errLong stops a printer at its limit.
 var errLong = errors.New("the text is longer than wanted")
 
 // A printer builds canonical text.
 type printer struct {
 	b      strings.Builder
 	indent int
-	flat   bool // all in one line
-	limit  int  // where not 0, no node begins behind so many bytes
+	flat   bool // print everything on one line
+	limit  int  // if not 0, print no node after this many bytes
 }
 
-// print writes strings as they are and nodes in canonical form.
+// print writes strings unchanged and nodes in canonical form.
 func (p *printer) print(args ...any) {
 	for _, a := range args {
 		switch a := a.(type) {
@@ -78,7 +78,7 @@ func (p *printer) print(args ...any) {
 	}
 }
 
-// line begins a new line, or writes a space where all stays in one.
+// line starts a new line. In flat mode, it writes a space instead.
 func (p *printer) line() {
 	if p.flat {
 		p.b.WriteByte(' ')
@@ -90,7 +90,7 @@ func (p *printer) line() {
 	}
 }
 
-// braces writes n lines between braces.
+// braces writes n lines between braces, each with the function line.
 func (p *printer) braces(n int, line func(i int)) {
 	p.print("{")
 	p.indent++
@@ -118,7 +118,7 @@ func (p *printer) node(n Node) {
 	case Decl:
 		p.decl(n)
 	case *Annotation:
-		if !balanced(n.Tokens) { // only a pragma can have them
+		if !balanced(n.Tokens) { // only an @pragma can have unbalanced tokens
 			p.print("@pragma ", n.Name, " ", spell(n.Tokens))
 			p.line()
 			return
@@ -169,7 +169,7 @@ func (p *printer) node(n Node) {
 	}
 }
 
-// commaList writes nodes between commas.
+// commaList writes nodes separated by commas.
 func commaList[N Node](p *printer, nodes []N) {
 	for i, n := range nodes {
 		if i > 0 {
@@ -179,11 +179,10 @@ func commaList[N Node](p *printer, nodes []N) {
 	}
 }
 
-// condPrec is the precedence of ?:, lower than the precedence of all binary
-// operators.
+// condPrec is the precedence of ?:, lower than every binary operator's.
 const condPrec = 0
 
-// expr writes x, in parentheses where its precedence is below prec.
+// expr writes x, in parentheses if its precedence is below prec.
 func (p *printer) expr(x Expr, prec int) {
 	if precedence(x) < prec {
 		p.print("(", x, ")")
@@ -216,7 +215,7 @@ func (p *printer) expr(x Expr, prec int) {
 	case *UnaryExpr:
 		p.print(x.Op.String())
 		if inner, ok := x.X.(*UnaryExpr); ok && inner.Op == Plus && x.Op == Plus {
-			p.print(" ") // ++ is another operator
+			p.print(" ") // without the space, ++ would be another operator
 		}
 		p.expr(x.X, unaryPrec)
 	case *CastExpr:
@@ -242,7 +241,7 @@ func (p *printer) expr(x Expr, prec int) {
 	}
 }
 
-// precedence is how tightly the parts of an expression hold together.
+// precedence returns the precedence of the operator of x.
 func precedence(x Expr) int {
 	switch x := x.(type) {
 	case *RangeExpr, *MaskExpr:
@@ -269,12 +268,12 @@ func (op Operator) precedence() int {
 	return unaryPrec
 }
 
-// spelling is the literal as written, or as its value has it.
+// spelling returns the literal as it was written, or a text for its value.
 func (x *IntLit) spelling() string {
 	if x.Text != "" || x.Value == nil {
 		return x.Text
 	}
-	// The value has no spelling of its own.
+	// The literal was created without a spelling.
 	text := x.Value.String()
 	if x.Width == 0 {
 		return text
@@ -286,7 +285,7 @@ func (x *IntLit) spelling() string {
 	return strconv.Itoa(x.Width) + letter + text
 }
 
-// binary writes x without recursion on its left side, where chains are long.
+// binary writes x without recursion into its left operand, where long chains nest.
 func (p *printer) binary(x *BinaryExpr) {
 	chain := []*BinaryExpr{x}
 	for {
@@ -305,7 +304,8 @@ func (p *printer) binary(x *BinaryExpr) {
 	}
 }
 
-// postfix writes what binds most tightly: members, calls, lists and types.
+// postfix writes operands that need no parentheses: members, calls, lists and
+// types.
 func (p *printer) postfix(x Expr) {
 	switch x := x.(type) {
 	case *IndexExpr:
@@ -364,7 +364,7 @@ var baseWords = [...]string{
 	StringKind: "string", MatchKindKind: "match_kind", VoidKind: "void",
 }
 
-// String is the word of the type.
+// String returns the keyword of the type.
 func (k BaseKind) String() string { return baseWords[k] }
 
 func (p *printer) typeExpr(x Expr) {
@@ -389,8 +389,8 @@ func (p *printer) typeExpr(x Expr) {
 	}
 }
 
-// sizePrec is the precedence that puts x in parentheses where one of its
-// operators is a >, which would close the type.
+// sizePrec returns the precedence that puts x in parentheses if it contains the
+// operator >, which would close the type.
 func sizePrec(x Expr) int {
 	for {
 		b, ok := x.(*BinaryExpr)
@@ -407,7 +407,7 @@ func sizePrec(x Expr) int {
 	}
 }
 
-// annotations writes each annotation with sep behind it.
+// annotations writes each annotation, followed by sep.
 func (p *printer) annotations(as Annotations, sep string) {
 	for _, a := range as {
 		p.print(a)
@@ -419,7 +419,7 @@ func (p *printer) annotations(as Annotations, sep string) {
 	}
 }
 
-// balanced reports whether each parenthesis has its partner.
+// balanced reports whether all parentheses are paired.
 func balanced(toks []Token) bool {
 	depth := 0
 	for _, t := range toks {
@@ -435,7 +435,7 @@ func balanced(toks []Token) bool {
 	return depth == 0
 }
 
-// annotationsBehind writes annotations behind a key or an entry.
+// annotationsBehind writes the annotations that come after a key or an entry.
 func (p *printer) annotationsBehind(as Annotations) {
 	for _, a := range as {
 		p.print(" ", a)

@@ -12,15 +12,15 @@ import (
 type scanner struct {
 	src  *Source
 	text string
-	off  int    // of the next byte
-	from int    // offset where the last token begins
-	bol  int    // offset where the current line begins
-	line uint32 // the current line as shown
+	off  int    // offset of the next byte
+	from int    // offset of the start of the last token
+	bol  int    // offset of the start of the current line
+	line uint32 // the number of the current line, for messages
 
-	// inDirective makes the end of the line a token.
+	// inDirective makes the scanner return the end of the line as a token.
 	inDirective bool
-	// inGroup is set for text that a conditional may leave out. A quotation mark may
-	// stand alone there; apart is set if the last string was one.
+	// inGroup is set in text that a conditional may skip. Such text may contain an
+	// unpaired quotation mark; apart is set if the last string was one.
 	inGroup, apart bool
 	errorf         func(pos Pos, format string, args ...any)
 }
@@ -56,8 +56,8 @@ func (s *scanner) next(t *Token) {
 		t.Kind = token.Word(t.Text)
 		return
 	case token.IsDigit(c):
-		// Letters that follow belong to the literal, as in a C pp-number, so
-		// that 8w ## N pastes and 12abc is one mistake.
+		// Letters after the digits belong to the literal, as in a C pp-number. So
+		// 8w ## N can be pasted, and 12abc is a single error.
 		t.Kind, t.Text = token.Int, s.word(i)
 		return
 	case c == '"':
@@ -83,11 +83,11 @@ func (s *scanner) next(t *Token) {
 	s.off = i
 }
 
-// word scans the letters, digits and underscores from offset i on and returns
-// them. Line continuations inside them are left out.
+// word scans the letters, digits and underscores from offset i on and returns them.
+// It removes line continuations inside the word.
 func (s *scanner) word(i int) string {
 	text, start := s.text, i
-	var joined strings.Builder // the parts in front of start
+	var joined strings.Builder // the parts before start
 	for {
 		for i < len(text) && token.IsWord(text[i]) {
 			i++
@@ -111,8 +111,8 @@ func (s *scanner) word(i int) string {
 	}
 }
 
-// splicedOperator extends the operator in t, which ends at offset i, by its
-// characters behind a line continuation. It reports whether there are any.
+// splicedOperator completes the operator in t, which ends at offset i, with
+// characters after a line continuation. It reports whether there are any.
 func (s *scanner) splicedOperator(t *Token, i int) bool {
 	n := continuation(s.text[i:])
 	if n == 0 {
@@ -176,8 +176,8 @@ func (s *scanner) newline() {
 	s.bol = s.off
 }
 
-// continuation is the length of a backslash and the end of line behind it, or 0.
-// Blanks between the two do not count, as in the preprocessor that p4c uses.
+// continuation returns the length of a backslash and the end of line after it, or
+// 0. Blanks between the two are allowed, as in the preprocessor that p4c uses.
 func continuation(text string) int {
 	rest := strings.TrimLeft(text[1:], " \t\r")
 	if text[0] != '\\' || !strings.HasPrefix(rest, "\n") {
@@ -209,8 +209,8 @@ func (s *scanner) comment() bool {
 	return true
 }
 
-// lineComment skips to the end of the line, and on to the next one behind a
-// backslash, as in C.
+// lineComment skips to the end of the line. As in C, a backslash at the end
+// continues the comment on the next line.
 func (s *scanner) lineComment() {
 	rest := s.text[s.off:]
 	n := lineCommentLen(rest)
@@ -221,7 +221,7 @@ func (s *scanner) lineComment() {
 	s.off += n
 }
 
-// skipLines counts the lines that end in part, which starts at offset off.
+// skipLines counts the line ends in part, which starts at offset off.
 func (s *scanner) skipLines(part string, off int) {
 	if n := strings.Count(part, "\n"); n > 0 {
 		s.line += uint32(n)
@@ -229,8 +229,8 @@ func (s *scanner) skipLines(part string, off int) {
 	}
 }
 
-// string scans a string literal. It may run over several lines, but not in a
-// directive without a continuation; escapes stay as they are.
+// string scans a string literal and keeps its escapes. It may span several lines,
+// but in a directive only with line continuations.
 func (s *scanner) string(t *Token) {
 	start := s.off
 	n := stringLen(s.text[start:], s.inDirective)
@@ -248,8 +248,8 @@ func (s *scanner) string(t *Token) {
 	s.skipLines(t.Text, start)
 	s.off = start + n
 	if strings.Contains(t.Text, "\n") {
-		// Line continuations are taken out. A backslash behind another one is an escape's
-		// and continues nothing.
+		// Remove line continuations. A backslash after another one belongs to an
+		// escape and continues no line.
 		var b strings.Builder
 		for i := 0; i < len(t.Text); i++ {
 			if t.Text[i] == '\\' {
@@ -271,7 +271,7 @@ func (s *scanner) string(t *Token) {
 	}
 }
 
-// hasDirective reports whether a line of text after the first is a directive.
+// hasDirective reports whether a line of text other than the first is a directive.
 func hasDirective(text string) bool {
 	for {
 		_, rest, ok := strings.Cut(text, "\n")
@@ -284,8 +284,8 @@ func hasDirective(text string) bool {
 	}
 }
 
-// stringLen is the length of the string literal that text starts with, or 0
-// where it does not end.
+// stringLen returns the length of the string literal at the start of text, or 0 if
+// it is not closed.
 func stringLen(text string, oneLine bool) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {

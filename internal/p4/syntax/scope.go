@@ -1,11 +1,11 @@
 package syntax
 
-// P4 cannot be parsed without knowing which names are types: (a) - b casts if a is a
-// type and subtracts if it is not, and a < b begins a list of type arguments or a
-// comparison. The parser records which of the names declared so far are types, and
-// leaves the rest to the checker.
+// P4 cannot be parsed without knowing which names are types. For example, (a) - b
+// is a cast if a is a type, and a subtraction if it is not; the < in a < b starts
+// type arguments or is a comparison. The parser records which of the declared names
+// are types, and leaves everything else to the checker.
 
-// A symKind is the parser's classification of a name.
+// A symKind is the parser's class of a name.
 type symKind uint8
 
 const (
@@ -15,15 +15,15 @@ const (
 	symType
 )
 
-// A scope is the table of the visible names. Leaving a block removes the names that
-// it declared.
+// A scope is the set of visible names. Leaving a block removes the names declared
+// in it.
 type scope struct {
 	kinds map[string]symKind
 	undo  []symbol
 	open  []int // for each open block, the length of undo at its start
 }
 
-// A symbol is a name with its kind before a declaration hid it.
+// A symbol is a name and its kind before an inner declaration hid it.
 type symbol struct {
 	name string
 	kind symKind

@@ -2,7 +2,8 @@ package syntax
 
 import "github.com/p4lb/p4lb/internal/p4/token"
 
-// block = annotations "{" { statementOrDecl } "}" ; the annotations have been read.
+// block = annotations "{" { statementOrDecl } "}" ; the caller has parsed the
+// annotations.
 func (p *parser) block(as Annotations) *BlockStmt {
 	return p.blockOf(as, p.statementOrDecl)
 }
@@ -67,9 +68,10 @@ func (p *parser) declStmt(as Annotations) Stmt {
 	return s
 }
 
-// beginsDecl reports whether a declaration of a variable or an instance begins here,
-// rather than an assignment or a call. Text that can only be a declaration is one
-// even if the type is unknown: the checker has the better message.
+// beginsDecl reports whether a declaration of a variable or an instance begins
+// here, rather than an assignment or a call. Text that can only be a declaration is
+// treated as one even if the type is unknown, because the checker has the better
+// message.
 func (p *parser) beginsDecl() bool {
 	if p.typeAt(0) {
 		if p.tok.Kind.BeginsType() || p.tok.Kind == token.List {
@@ -95,7 +97,8 @@ func (p *parser) beginsDecl() bool {
 	return n > 0 && p.peek(n).Kind.IsName()
 }
 
-// varOrInstance = typeRef ( declarator [ "=" expr ] | instanceRest ) , without its semicolon.
+// varOrInstance = typeRef ( declarator [ "=" expr ] | instanceRest ) , without the
+// semicolon.
 func (p *parser) varOrInstance(as Annotations) Decl {
 	pos := p.pos()
 	t := p.typeRef()
@@ -186,8 +189,8 @@ func (p *parser) simpleStmt() Stmt {
 	return &CallStmt{Call: call, stmt: stmtAt(pos)}
 }
 
-// lvalue parses the beginning of a statement: an expression without operators, in
-// which a < can only open type arguments. A call can only be its end.
+// lvalue parses the start of a statement: an expression without operators, in which
+// < can only open type arguments. A call must be the end of it.
 func (p *parser) lvalue() Expr {
 	if !p.enter() {
 		return &Name{}
@@ -252,7 +255,7 @@ func (p *parser) ifStmt() Stmt {
 	}
 }
 
-// parenthesized = "(" expr ")" behind if and switch.
+// parenthesized = "(" expr ")" after if and switch.
 func (p *parser) parenthesized() Expr {
 	open := p.opening(token.Lparen)
 	x := p.innerExpr()
@@ -260,7 +263,8 @@ func (p *parser) parenthesized() Expr {
 	return x
 }
 
-// branch is a statement that depends on a condition, where nothing can be declared.
+// branch parses a statement that depends on a condition. It cannot be a
+// declaration.
 func (p *parser) branch() Stmt {
 	if !p.panicking && (p.tok.Kind == token.Const || p.beginsDecl()) {
 		p.errorf("unexpected declaration: put it between { and }")
@@ -330,7 +334,8 @@ func (p *parser) forStmt(as Annotations) Stmt {
 	return s
 }
 
-// loopVar is the variable of a for that may turn out to be a for … in.
+// loopVar returns the variable in the header of a for that may be a for … in, or
+// nil.
 func loopVar(init []Stmt) *VarDecl {
 	if len(init) != 1 {
 		return nil

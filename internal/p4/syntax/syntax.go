@@ -1,8 +1,8 @@
-// Package syntax reads P4_16: it preprocesses, scans and parses a program into
-// a tree, and prints trees.
+// Package syntax preprocesses, scans and parses P4_16 programs into trees, and
+// prints trees.
 //
-// [Parse] is the way in. The grammar stands in grammar.txt; the methods of the
-// parser are named after its productions.
+// The main function is [Parse]. The grammar is in grammar.txt; the parser's methods
+// have the names of its productions.
 package syntax
 
 import (
@@ -16,18 +16,18 @@ import (
 // Options control how a program is read. The zero value reads a program without
 // includes.
 type Options struct {
-	// IncludeDirs are searched for included files, in order; they are
-	// folders of the file system that the program comes from.
+	// IncludeDirs are folders in the program's file system. They are searched for
+	// included files in order.
 	IncludeDirs []string
 	// Includes holds files that every program may include; it is searched last.
 	Includes fs.FS
 	// Absent returns why a file that does not exist cannot be included, or "" if
-	// it is unknown; nil is the same as a function that always returns that.
+	// the reason is unknown. nil is the same as a function that returns "".
 	Absent func(name string) string
-	// Defines are macros: NAME, which is 1, or NAME=VALUE.
+	// Defines are macros, written NAME (which defines it as 1) or NAME=VALUE.
 	Defines []string
-	// Show turns a name in the file system into the one that messages and
-	// __FILE__ show; nil leaves names alone.
+	// Show maps a name in the file system to the name that messages and __FILE__
+	// show; nil keeps the names.
 	Show func(name string) string
 }
 
@@ -38,8 +38,8 @@ func (o *Options) shown(name string) string {
 	return o.Show(name)
 }
 
-// Parse reads the program in the named file. The file is nil if and only if
-// the errors hold more than warnings.
+// Parse reads the program in the named file. The file is nil if and only if one of
+// the errors is not a warning.
 func Parse(fsys fs.FS, name string, opts Options) (*File, Errors) {
 	buffer := buffers.Get().(*[]Token)
 	toks, errs := scan(fsys, name, opts, (*buffer)[:0])
@@ -73,15 +73,14 @@ func Parse(fsys fs.FS, name string, opts Options) (*File, Errors) {
 	return file, errs.Clean()
 }
 
-// buffers have room for the tokens of a program, of which its tree keeps none: the next
-// one has it.
+// buffers recycles token buffers. Trees keep no reference to them.
 var buffers = sync.Pool{New: func() any { return new([]Token) }}
 
 const maxBuffer = 1 << 16
 
-// Scan reads the tokens of the program in the named file as the parser sees
-// them: behind the preprocessor, ended by one of no text. They are nil if and
-// only if the errors hold more than warnings.
+// Scan returns the tokens of the program in the named file after preprocessing. The
+// last token has no text. The result is nil if and only if one of the errors is not
+// a warning.
 func Scan(fsys fs.FS, name string, opts Options) ([]Token, Errors) {
 	toks, errs := scan(fsys, name, opts, nil)
 	if errs.Err() != nil {
@@ -90,8 +89,7 @@ func Scan(fsys fs.FS, name string, opts Options) ([]Token, Errors) {
 	return toks, errs.Clean()
 }
 
-// scan appends the tokens to some. It gives nil where the preprocessor found nothing to
-// continue with.
+// scan appends the tokens to toks. It returns nil if the preprocessor had to stop.
 func scan(fsys fs.FS, name string, opts Options, toks []Token) ([]Token, Errors) {
 	var errs Errors
 	text, err := readFile(fsys, name)

@@ -53,7 +53,7 @@ func (p *parser) property(t *TableDecl) {
 	}
 }
 
-// once reports a second key, actions or entries of a table.
+// once reports a second key, actions or entries property of a table.
 func (p *parser) once(already bool) {
 	if already {
 		p.complain(p.tok, "table has %s twice", p.tok.Text)
@@ -105,7 +105,7 @@ func (p *parser) actionRef() *ActionRef {
 	return a
 }
 
-// tableEntries = "entries" "=" "{" { entry } "}" ; const has been read.
+// tableEntries = "entries" "=" "{" { entry } "}" ; the caller has parsed const.
 func (p *parser) tableEntries(as Annotations, isConst bool, pos Pos) *TableEntries {
 	e := &TableEntries{Annotations: as, Const: isConst, node: node{pos}}
 	p.braced(func() { e.List = append(e.List, p.entry()) })

@@ -2,7 +2,7 @@ package syntax
 
 import "github.com/p4lb/p4lb/internal/p4/token"
 
-// A Token is one lexical element; Text is its spelling.
+// A Token is a lexical token; Text is its spelling.
 type Token struct {
 	Text string
 	Pos  Pos
@@ -16,7 +16,8 @@ func (t Token) IsName() bool { return t.Kind == token.Name || t.Kind >= token.Ab
 // IsInt reports whether the token is an integer literal.
 func (t Token) IsInt() bool { return t.Kind == token.Int }
 
-// IsString reports whether the token is a string literal; its Text keeps the quotes.
+// IsString reports whether the token is a string literal; its Text includes the
+// quotes.
 func (t Token) IsString() bool { return t.Kind == token.String }
 
 // A tokenFlag describes the surroundings of a token in the text.
@@ -25,11 +26,11 @@ type tokenFlag uint8
 const (
 	bol       tokenFlag = 1 << iota // first on its line
 	spaced                          // white space or a comment before it
-	fromMacro                       // text of a macro; Pos is the macro's use
+	fromMacro                       // token of a macro's body; Pos is the position of the macro's use
 	painted                         // a macro's own name inside its expansion: never expanded again
 )
 
-// describe names a token for a message.
+// describe returns a description of a token for messages.
 func (t *Token) describe() string {
 	switch k := t.Kind; {
 	case k == token.Name:
@@ -44,7 +45,7 @@ func (t *Token) describe() string {
 	return t.Kind.String()
 }
 
-// clip shortens a spelling that would swamp its message.
+// clip shortens a spelling that is too long for a message.
 func clip(s string) string {
 	if len(s) > 40 {
 		return s[:37] + "..."
@@ -52,7 +53,8 @@ func clip(s string) string {
 	return s
 }
 
-// binaryOps gives the binary operators their meaning and precedence; 0 is no operator.
+// binaryOps maps tokens to binary operators and their precedences; precedence 0
+// means no operator.
 var binaryOps = [token.Count]struct {
 	op   Operator
 	prec uint8
@@ -83,5 +85,5 @@ var operatorText = [...]string{
 	AndAnd: "&&", OrOr: "||",
 }
 
-// String is the operator's spelling.
+// String returns the operator's spelling.
 func (op Operator) String() string { return operatorText[op] }

@@ -122,7 +122,7 @@ func (p *parser) typedefDecl(as Annotations) Decl {
 	return d
 }
 
-// declarator = name { "[" expr "]" } behind the type, which the brackets make a stack.
+// declarator = name { "[" expr "]" } after the type. Brackets make it a stack type.
 func (p *parser) declarator(t Expr) (*Name, Expr) {
 	name := p.name()
 	return name, p.stackTypes(t)

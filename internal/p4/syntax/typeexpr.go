@@ -10,8 +10,8 @@ func (p *parser) kindOf(n int) symKind {
 	return symNone
 }
 
-// typeAt reports whether a type stands at the n-th token from here: a type
-// word, a declared type or list<. A type's name before a dot is one as well.
+// typeAt reports whether a type begins at the n-th token from here: a type keyword,
+// a declared type, or list<. A type name before a dot counts too.
 func (p *parser) typeAt(n int) bool {
 	switch t := p.peek(n); {
 	case t.Kind.BeginsType():
@@ -42,7 +42,7 @@ func (p *parser) typeRef() Expr {
 	return p.stackTypes(p.plainType())
 }
 
-// stackTypes = { "[" expr "]" } behind the type of the elements.
+// stackTypes = { "[" expr "]" } after the type of the elements.
 func (p *parser) stackTypes(t Expr) Expr {
 	for n := 0; p.tok.Kind == token.Lbrack && !p.panicking; n++ {
 		if n > maxDepth {
@@ -54,7 +54,7 @@ func (p *parser) stackTypes(t Expr) Expr {
 	return t
 }
 
-// stackType = "[" expr "]" behind the type of the elements.
+// stackType = "[" expr "]" after the type of the elements.
 func (p *parser) stackType(elem Expr) Expr {
 	t := &StackType{Elem: elem, expr: exprAt(elem.Pos())}
 	open := p.opening(token.Lbrack)
@@ -92,7 +92,7 @@ func (p *parser) plainType() Expr {
 	return p.namedType()
 }
 
-// baseType = word [ "<" expr "> " ] ; the size is not optional for varbit.
+// baseType = word [ "<" expr "> " ] ; varbit requires the size.
 func (p *parser) baseType(kind BaseKind, sized bool) Expr {
 	t := &BaseType{Kind: kind, expr: exprAt(p.pos())}
 	p.next()
@@ -165,8 +165,8 @@ func (p *parser) typeParams() []*Name {
 	return names
 }
 
-// behindType is the offset behind the type that typeAt saw at offset n, as
-// far as brackets tell, or 0 where they do not pair.
+// behindType returns the offset after the type that typeAt found at offset n. It
+// only matches brackets, and returns 0 if they are not paired.
 func (p *parser) behindType(n int) int {
 	if p.peek(n).Kind == token.Dot {
 		n++
@@ -185,8 +185,8 @@ func (p *parser) behindType(n int) int {
 	return n
 }
 
-// behindAngles is the offset behind the > that closes the < at offset n, or 0
-// where none does.
+// behindAngles returns the offset after the > that closes the < at offset n, or 0
+// if there is none.
 func (p *parser) behindAngles(n int) int {
 	for depth := 0; ; n++ {
 		switch p.peek(n).Kind {
@@ -206,8 +206,8 @@ func (p *parser) behindAngles(n int) int {
 	}
 }
 
-// behindBracket is the offset behind the token that closes the parenthesis or
-// bracket at offset n, or 0 where none does.
+// behindBracket returns the offset after the token that closes the parenthesis or
+// bracket at offset n, or 0 if there is none.
 func (p *parser) behindBracket(n int) int {
 	for depth := 0; ; n++ {
 		switch p.peek(n).Kind {

@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// Inspect calls f for root and, where f returns true, for all that is below
-// it, in the order of the source; only the parts of a table come by their kind.
+// Inspect calls f for root. If f returns true, it does the same for the nodes
+// below, in the order of the source. The parts of a table come grouped by kind.
 func Inspect(root Node, f func(Node) bool) {
 	if isNil(root) || !f(root) {
 		return
@@ -14,7 +14,7 @@ func Inspect(root Node, f func(Node) bool) {
 	Children(root, func(n Node) { Inspect(n, f) })
 }
 
-// Each gives root and all nodes below it that are an N, in Inspect's order.
+// Each returns root and the nodes below it that have type N, in Inspect's order.
 func Each[N Node](root Node) iter.Seq[N] {
 	return func(yield func(N) bool) {
 		more := true
@@ -30,9 +30,9 @@ func Each[N Node](root Node) iter.Seq[N] {
 // isNil reports whether n is nil or holds a nil pointer.
 func isNil(n Node) bool { return n == nil || reflect.ValueOf(n).IsNil() }
 
-// Children calls visit for each node right below n, in Inspect's order; what
-// is absent is left out. The nodes below one are its fields and the elements of
-// its fields, so that a struct in nodes.go has them in the order of the source.
+// Children calls visit for each child of n, in Inspect's order, except for nil
+// ones. The children are the node's fields and the elements of slices, so the
+// structs in nodes.go must list fields in the order of the source.
 func Children(n Node, visit func(Node)) { visitFields(reflect.ValueOf(n).Elem(), visit) }
 
 func visitFields(v reflect.Value, visit func(Node)) {
@@ -50,7 +50,7 @@ func visitFields(v reflect.Value, visit func(Node)) {
 	}
 }
 
-// AnnotationsOf is the annotations of a node, nil where it takes none.
+// AnnotationsOf returns the annotations of a node, or nil if its type has none.
 func AnnotationsOf(n Node) Annotations {
 	if f := reflect.ValueOf(n).Elem().FieldByName("Annotations"); f.IsValid() {
 		return f.Interface().(Annotations)

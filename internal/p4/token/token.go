@@ -1,5 +1,5 @@
-// Package token has the tokens of P4_16: their kinds, how they are spelled and
-// where they can stand.
+// Package token defines the tokens of P4_16: their kinds, their spelling, and where
+// they can occur.
 package token
 
 import (
@@ -53,7 +53,7 @@ const (
 	Shl
 	Lss
 	Leq
-	Gtr // >> is two of them side by side, as in bit<bit<8>>
+	Gtr // >> is two of these, as in bit<bit<8>>
 	Geq
 	Eql
 	Neq
@@ -163,8 +163,8 @@ var kindText = [Count]string{
 // spellings.
 func (k Kind) String() string { return kindText[k] }
 
-// IsName reports whether the token can be a name: identifiers and the words that
-// are keywords in their own place only.
+// IsName reports whether the token can be a name: an identifier or a contextual
+// keyword.
 func (k Kind) IsName() bool {
 	switch k {
 	case Name, Actions, Apply, Entries, Key, List, Priority, State, Type:
@@ -173,10 +173,10 @@ func (k Kind) IsName() bool {
 	return false
 }
 
-// IsAssign reports whether the token assigns.
+// IsAssign reports whether the token is an assignment operator.
 func (k Kind) IsAssign() bool { return k >= Assign && k <= OrAssign }
 
-// BeginsType reports whether the token is a word that only a type begins with.
+// BeginsType reports whether the token is a keyword that only begins a type.
 func (k Kind) BeginsType() bool {
 	switch k {
 	case Bit, Bool, Error, IntWord, MatchKind, StringWord, Tuple, Varbit, Void:
@@ -185,7 +185,8 @@ func (k Kind) BeginsType() bool {
 	return false
 }
 
-// Opening is the bracket that the bracket k closes, EOF where k closes none.
+// Opening returns the opening bracket for the closing bracket k, or EOF if k is not
+// one.
 func (k Kind) Opening() Kind {
 	switch k {
 	case Rparen:
@@ -200,8 +201,8 @@ func (k Kind) Opening() Kind {
 	return EOF
 }
 
-// keywords is a perfect hash of the keywords, sized and salted so that no two
-// of them collide; a test holds it to that.
+// keywords is a perfect hash table of the keywords: a test checks that its size and
+// salt avoid all collisions.
 var keywords = makeKeywords()
 
 func hashWord(s string) uint8 {
@@ -216,7 +217,7 @@ func makeKeywords() (table [256]Kind) {
 	return table
 }
 
-// Word is the keyword that s spells, or Name.
+// Word returns the kind of the keyword s, or Name if s is not a keyword.
 func Word(s string) Kind {
 	if k := keywords[hashWord(s)]; k != 0 && kindText[k] == s {
 		return k
@@ -247,8 +248,8 @@ func makeOperators() (table [256][]Kind) {
 	return table
 }
 
-// Operator is the longest operator or delimiter that text starts with, and
-// its length; it is Illegal if there is none.
+// Operator returns the longest operator or delimiter at the start of text and its
+// length. The kind is Illegal if there is none.
 func Operator(text string) (Kind, int) {
 	for _, k := range operators[text[0]] {
 		if n := len(kindText[k]); n == 1 || strings.HasPrefix(text, kindText[k]) {
@@ -258,8 +259,8 @@ func Operator(text string) (Kind, int) {
 	return Illegal, 1
 }
 
-// RunTogether reports whether l and r, written side by side, would not read
-// as these two tokens.
+// RunTogether reports whether l and r, written without a space, would not be
+// scanned as these two tokens.
 func RunTogether(l, r string) bool {
 	last, first := l[len(l)-1], r[0]
 	switch {

@@ -1,6 +1,6 @@
 // Package types resolves the names of a P4_16 program, checks its types and folds
-// its constants. It leaves the syntax tree alone and records its results in the side
-// tables of an Info.
+// its constants. It does not change the syntax tree. The results are in the tables
+// of an Info.
 package types
 
 import (
@@ -19,10 +19,10 @@ type Type interface {
 // The types. Bits, the basic ones and New are compared by content; Struct,
 // Enum, Extern, Parser, Control and Package by declaration and type arguments.
 type (
-	// Basic is a type without parts: see the variables Bool … Invalid.
+	// Basic is a type without parts; the variables Bool … Invalid list them.
 	Basic struct{ name string }
 
-	// Bits is bit<Width> or, Signed, int<Width>.
+	// Bits is bit<Width>, or int<Width> if Signed is set.
 	Bits struct {
 		Width  int
 		Signed bool
@@ -31,8 +31,8 @@ type (
 	// Varbit is varbit<Max>.
 	Varbit struct{ Max int }
 
-	// Named is the common part of the types that can have type parameters. Args
-	// replace these.
+	// Named is the common part of types that can have type parameters. Args are the
+	// type arguments.
 	Named struct {
 		Name string
 		Args []Type
@@ -47,21 +47,21 @@ type (
 		Decl   *syntax.StructDecl
 		Fields []Field
 
-		index map[string]int // of the fields by name
+		index map[string]int // indices of the fields, by name
 	}
 
-	// Enum is an enum; Repr is its representation, nil for a plain one.
+	// Enum is an enum. Repr is its representation, or nil if it has none.
 	Enum struct {
 		Name    string
 		Decl    *syntax.EnumDecl
 		Repr    *Bits
 		Members []EnumMember
 
-		index map[string]int // of the members by name
+		index map[string]int // indices of the members, by name
 	}
 
-	// Stack is Elem[Size] of headers or unions; arrays of other types too
-	// where the language allows them.
+	// Stack is Elem[Size]: a stack of headers or unions, or an array of another
+	// type.
 	Stack struct {
 		Elem Type
 		Size int
@@ -83,18 +83,18 @@ type (
 		base Type // see Underlying
 	}
 
-	// TypeParam is a type parameter inside the generic declaration.
+	// TypeParam is a type parameter in a generic declaration.
 	TypeParam struct {
 		Name string
 		Decl *syntax.Name
 	}
 
-	// Func is the signature of anything called: function, extern function or
-	// method, action, constructor, and the apply method of parsers and controls.
+	// Func is the signature of a function, extern function, method, action or
+	// constructor, or of the apply method of a parser or control.
 	Func struct {
 		TypeParams []*TypeParam
 		Params     []*Object // kind ParamObj, in order
-		Result     Type      // Void where there is none
+		Result     Type      // Void if there is no result
 	}
 
 	// Extern is an extern object type.
@@ -102,15 +102,15 @@ type (
 		Named
 		Decl    *syntax.ExternDecl
 		Params  []*TypeParam // as declared
-		Methods []*Method    // constructors included, signatures already substituted
+		Methods []*Method    // includes constructors; type arguments are already substituted
 
-		index map[string][]*Method // of the methods by name, where they are many
+		index map[string][]*Method // methods by name, if there are many
 	}
 
-	// Block is what parsers and controls have in common.
+	// Block is the common part of parsers and controls.
 	Block struct {
 		Named
-		Apply *Func // TypeParams of the block itself; Params of apply
+		Apply *Func // TypeParams are the block's type parameters, Params the parameters of apply
 		Ctor  *Func
 	}
 
@@ -136,7 +136,7 @@ type (
 	// Table is the type of a table's name.
 	Table struct{ Decl *syntax.TableDecl }
 
-	// ApplyResult is what table.apply() gives: hit, miss, action_run.
+	// ApplyResult is the type of table.apply(), with hit, miss and action_run.
 	ApplyResult struct{ Table *syntax.TableDecl }
 
 	// ActionRun is the type of apply().action_run. Its values are the table's
@@ -154,7 +154,8 @@ type Field struct {
 	Decl *syntax.Field
 }
 
-// An EnumMember is a member of an Enum; Value is set where the enum has a representation.
+// An EnumMember is a member of an Enum; Value is set if the enum has a
+// representation.
 type EnumMember struct {
 	Name  string
 	Value *big.Int
@@ -173,15 +174,16 @@ type Method struct {
 // *ErrorValue, *AggregateValue.
 type Value any
 
-// An EnumValue is a member of an enum (of one with a representation too: its
-// number is Type.Members[Index].Value). A number cast to an enum that has no
-// member for it is a *big.Int.
+// An EnumValue is a member of an enum, with or without a representation. Its number
+// is Type.Members[Index].Value. A number that is cast to an enum without a member
+// for it is a *big.Int instead.
 type EnumValue struct {
 	Type  *Enum
 	Index int
 }
 
-// An ErrorValue is a member of error; Index counts all declared errors in order.
+// An ErrorValue is a member of error; Index is its position among all declared
+// errors.
 type ErrorValue struct {
 	Name  string
 	Index int
@@ -213,43 +215,43 @@ const (
 	MatchKindObj                       // a member of match_kind
 )
 
-// An Object is one declared thing.
+// An Object is a declared entity.
 type Object struct {
 	Kind  ObjectKind
 	Name  string
 	Decl  syntax.Node // the declaration: a syntax.Decl, *syntax.Param, *syntax.StateDecl or *syntax.Name
 	Type  Type        // for TypeObj the type itself; for FuncObj and ActionObj a *Func
-	Value Value       // of constants and errors
+	Value Value       // for constants and errors
 
-	Dir      syntax.Direction // of parameters
+	Dir      syntax.Direction // of a parameter
 	Ctor     bool             // a constructor parameter
 	Default  syntax.Expr      // the default argument of a parameter
 	Optional bool             // a parameter with @optional
 
-	// Parent is the parser, control, action, function, table or extern method
-	// that the object is declared in, nil at top level.
+	// Parent is the parser, control, action, function, table or extern method that
+	// contains the declaration, or nil at top level.
 	Parent *Object
 
-	next *Object // the function of the same name declared before this one
+	next *Object // the previously declared function with the same name
 	used bool
 
-	flow    *flow // of a variable that begins without a value
+	flow    *flow // for a variable without an initial value
 	inState bool  // a variable of a parser state
 	action  bool  // a parameter of an action
 	named   bool  // an action or table with @name
 }
 
-// TypeAndValue is the type of an expression and, if it is a constant, its value. If
-// the context converts an int literal (or another expression of type int), the
-// converted type and value are recorded.
+// TypeAndValue is the type of an expression and, if it is a constant, its value.
+// For an int expression that the context converts, they are the converted type and
+// value.
 type TypeAndValue struct {
 	Type   Type
-	Value  Value // nil where the expression is not a compile-time constant
+	Value  Value // nil if the expression is not a compile-time constant
 	IsType bool  // the expression names a type
 	LValue bool
 
-	// known is set where the expression is known at compile time; it has no
-	// Value still where it depends on a constructor parameter.
+	// known is set if the expression is known at compile time. Its Value is nil if
+	// it depends on a constructor parameter.
 	known bool
 }
 
@@ -271,41 +273,41 @@ const (
 // A Call is a resolved call or instantiation.
 type Call struct {
 	Kind     CallKind
-	Recv     syntax.Expr // the expression in front of the dot
-	Callee   *Object     // FuncCall, ExternCall, ActionCall, TableApply; the instance for MethodCall and ApplyCall where it is a name
+	Recv     syntax.Expr // the expression before the dot
+	Callee   *Object     // FuncCall, ExternCall, ActionCall, TableApply; for MethodCall and ApplyCall, the instance if a name denotes it
 	Method   *Method     // MethodCall; the constructor for externs
 	Builtin  string      // isValid setValid setInvalid push_front pop_front minSizeInBits minSizeInBytes maxSizeInBits maxSizeInBytes
 	Type     *Func       // the signature with type arguments substituted
 	TypeArgs []Type      // explicit or inferred, in the order of the declaration's type parameters
 	Result   Type        // the type of the result; the constructed type for constructors
-	// Args holds the argument of each parameter of Type in order: nil where
-	// the argument is left out (default or optional) or is _.
+	// Args holds the argument of each parameter of Type in order. It is nil if the
+	// argument is omitted (default or optional) or is _.
 	Args []syntax.Expr
 }
 
-// An Info holds what Check found out.
+// An Info holds the results of Check.
 type Info struct {
-	// Types has every expression, type expressions included.
+	// Types contains every expression, including type expressions.
 	Types map[syntax.Expr]TypeAndValue
-	// Uses maps every use of a name that stands for an object to it: variables,
-	// types, actions in a table's list, states in transitions, match kinds.
-	// Fields, methods, enum members and error members after a dot are not here.
+	// Uses maps every use of an object's name to the object: variables, types,
+	// actions in a table's list, states in transitions, match kinds. Fields,
+	// methods, enum members and error members after a dot are not here.
 	Uses map[*syntax.Name]*Object
 	// Defs maps each declaration (Decl, Param, StateDecl) to its object.
 	Defs map[syntax.Node]*Object
-	// Calls maps each call.
+	// Calls contains each call.
 	Calls map[*syntax.CallExpr]*Call
 	// Insts maps each instantiation to its constructor call.
 	Insts map[*syntax.InstDecl]*Call
-	// ActionRefs maps what acts as a call of an action in a table: each
-	// *syntax.ActionRef of actions and entries, and the value of
-	// default_action, which may be a plain name. Arguments that the control
-	// plane supplies are nil.
+	// ActionRefs maps the parts of a table that call an action to the calls. These
+	// are each *syntax.ActionRef of actions and entries, and the value of
+	// default_action, which may be a plain name. Arguments that the control plane
+	// supplies are nil.
 	ActionRefs map[syntax.Node]*Call
-	// Errors lists the declared errors in order, MatchKinds the match kinds.
+	// Errors lists the declared errors, MatchKinds the match kinds, in order.
 	Errors     []string
 	MatchKinds []string
-	// Top maps the top-level names to their objects (not overloaded functions).
+	// Top maps the top-level names to their objects (except overloaded functions).
 	Top map[string]*Object
 }
 
@@ -317,34 +319,33 @@ var (
 	Void      = &Basic{"void"}
 	Error     = &Basic{"error"}
 	MatchKind = &Basic{"match_kind"}
-	Invalid   = &Basic{"invalid type"} // after an error: fits every context and causes no message
+	Invalid   = &Basic{"invalid type"} // the type after an error: compatible with every context, and never reported
 	DontCare  = &Basic{"_"}
 )
 
-// A flow follows a variable or out parameter through a body. It speaks up only
-// where no path has written the variable before it is read: a write in one
-// branch silences the reads after it, so there are no false alarms.
+// A flow follows a variable or out parameter through a body to warn about reads
+// before any write. A write in one branch suppresses warnings about all later
+// reads, so there are no false alarms.
 type flow struct {
 	written bool
-	loops   int            // the loops around the declaration
-	reads   []*syntax.Name // while nothing was written
-	late    bool           // read in code that runs in another order than the text
+	loops   int            // number of loops around the declaration
+	reads   []*syntax.Name // reads so far, until the first write
+	late    bool           // read by code that does not run in the order of the text
 }
 
-// What some things cost, in the steps of maxWork.
+// Costs in steps of maxWork.
 const (
-	costField  = 4  // of an instance
-	costParam  = 8  // of a method of a generic extern, or of a call of a generic function
-	costMethod = 16 // of an instance
+	costField  = 4  // field of an instance
+	costParam  = 8  // parameter of a generic extern's method, or of a generic function
+	costMethod = 16 // method of an instance
 )
 
-// A generic makes the instances of one declaration with type parameters, once for
-// each list of arguments. Inside the declaration itself, the arguments of an
-// instance are the type parameters.
+// A generic creates the instances of a generic declaration, once for each list of
+// type arguments. Inside the declaration, the type parameters are the arguments.
 type generic struct {
 	params []*TypeParam
-	self   Type // the declaration's own type: arguments = parameters
+	self   Type // the instance whose arguments are the type parameters
 	insts  []Type
 	spend  func(steps int)   // see maxWork
-	found  map[uint64][]Type // the same, by the likeness of their arguments, where they are many
+	found  map[uint64][]Type // instances by the likeness of their arguments, if there are many
 }

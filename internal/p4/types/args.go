@@ -55,7 +55,7 @@ func isDontCare(e syntax.Expr) bool {
 	return ok
 }
 
-// typeArgs gives the type arguments of a call, explicit or inferred.
+// typeArgs returns the type arguments of a call, explicit or inferred.
 func (c *checker) typeArgs(pos syntax.Pos, name string, k candidate, bound []*syntax.Arg, tvs []TypeAndValue, explicit []syntax.Expr) ([]Type, bool) {
 	in := newInference(k.vars)
 	given := lists.Map(explicit, c.typeArg)
@@ -76,8 +76,8 @@ func (c *checker) typeArgs(pos syntax.Pos, name string, k candidate, bound []*sy
 	return c.solve(pos, name, k, in, bound, tvs)
 }
 
-// solve ends an inference. What stayed open is _ where only left-out
-// parameters mention it, an error elsewhere.
+// solve ends an inference. A type argument that is still unknown becomes _ if only
+// omitted parameters mention it; otherwise it is an error.
 func (c *checker) solve(pos syntax.Pos, name string, k candidate, in *inference, bound []*syntax.Arg, tvs []TypeAndValue) ([]Type, bool) {
 	known := in.substitution()
 	for i, t := range in.bound {
@@ -105,7 +105,7 @@ func (c *checker) solve(pos syntax.Pos, name string, k candidate, in *inference,
 	return in.bound, true
 }
 
-// onlyLeftOut reports whether v occurs in parameters without argument alone.
+// onlyLeftOut reports whether v occurs only in parameters without arguments.
 func onlyLeftOut(k candidate, v *TypeParam, bound []*syntax.Arg) bool {
 	m := map[*TypeParam]Type{v: DontCare}
 	found := false
@@ -120,8 +120,8 @@ func onlyLeftOut(k candidate, v *TypeParam, bound []*syntax.Arg) bool {
 	return found
 }
 
-// weakAllowed checks a type argument that is int or a structure without a type. int
-// is allowed for parameters without direction; the rest is an error.
+// weakAllowed checks a type argument that is int or an untyped structure. int is
+// allowed for parameters without direction; everything else is an error.
 func (c *checker) weakAllowed(pos syntax.Pos, name string, k candidate, v *TypeParam, t Type) bool {
 	if t == Int && !directed(k, v) {
 		return true
@@ -144,7 +144,8 @@ func (c *checker) weakAllowed(pos syntax.Pos, name string, k candidate, v *TypeP
 	return false
 }
 
-// directed reports whether a parameter with a direction or the result mentions v.
+// directed reports whether v occurs in the result or in a parameter with a
+// direction.
 func directed(k candidate, v *TypeParam) bool {
 	m := map[*TypeParam]Type{v: DontCare}
 	if k.sig.Result != nil && k.typ == nil && mentions(k.sig.Result, m) {
@@ -153,8 +154,8 @@ func directed(k candidate, v *TypeParam) bool {
 	return slices.ContainsFunc(k.sig.Params, func(p *Object) bool { return p.Dir != syntax.NoDir && mentions(p.Type, m) })
 }
 
-// checkArg checks one argument. It is false where Call.Args gets none: after
-// an error and for _.
+// checkArg checks one argument. It returns false if Call.Args gets no value: after
+// an error, and for _.
 func (c *checker) checkArg(name string, a *syntax.Arg, tv TypeAndValue, p *Object) bool {
 	e := a.Value
 	if isDontCare(e) {
@@ -176,7 +177,7 @@ func (c *checker) checkArg(name string, a *syntax.Arg, tv TypeAndValue, p *Objec
 		return false
 	}
 	if p.Dir == syntax.Out || p.Dir == syntax.InOut {
-		// A place that can be written, of the very type.
+		// The argument must be a writable place of exactly this type.
 		if !tv.LValue {
 			c.errorf(e.Pos(), "%s cannot be written, but parameter %s of %s is %s%s", show(e), p.Name, name, dirString(p.Dir), c.whyReadOnly(e))
 			return false
@@ -204,9 +205,8 @@ func (c *checker) checkArg(name string, a *syntax.Arg, tv TypeAndValue, p *Objec
 	return true
 }
 
-// knownWithData reports whether e is known at compile time but for the
-// parameters that the control plane gives to an action: externs take these in
-// parameters without direction.
+// knownWithData reports whether e is known at compile time if action data count as
+// known. Externs accept action data for parameters without direction.
 func (c *checker) knownWithData(e syntax.Expr) bool {
 	if c.info.Types[e].known {
 		return true
@@ -232,8 +232,8 @@ func (c *checker) knownWithData(e syntax.Expr) bool {
 }
 
 // openIndex returns p with a type for an index that the register's declaration
-// leaves open, as in Register<T, _>. Intel's compiler takes the type of the
-// argument; p4c refuses the program.
+// leaves open, as in Register<T, _>. Like Intel's compiler, it takes the type of
+// the argument. p4c refuses the program.
 func (c *checker) openIndex(name string, e syntax.Expr, tv TypeAndValue, p *Object) *Object {
 	if p.Type != DontCare || p.Ctor || p.Dir != syntax.In || !isInteger(tv.Type) {
 		return p
@@ -278,14 +278,14 @@ func notPassable(t Type) string {
 	return ""
 }
 
-// A candidate is one of the things that a call may mean.
+// A candidate is one possible meaning of a call.
 type candidate struct {
 	sig    *Func
-	vars   []*TypeParam // to be inferred
+	vars   []*TypeParam // type parameters to infer
 	obj    *Object
 	method *Method
-	typ    Type // of a constructor's result
-	open   bool // type arguments that are not found are _, no error
+	typ    Type // type of a constructor's result
+	open   bool // unknown type arguments become _ without an error
 }
 
 func isExternType(t Type) bool {
@@ -298,15 +298,16 @@ func (c *checker) allKnown(call *Call) bool {
 	return !slices.ContainsFunc(call.Args, func(a syntax.Expr) bool { return a != nil && !c.info.Types[a].known })
 }
 
-// args reports the errors in arguments that belong to no parameter.
+// args checks the arguments of a call that cannot be resolved, to report their
+// errors.
 func (c *checker) args(as []*syntax.Arg) {
 	for _, a := range as {
 		c.expr(a.Value)
 	}
 }
 
-// choose picks the candidate that the arguments fit, checks them and gives the
-// call without kind; nil after an error.
+// choose finds the candidate that the arguments fit, and checks them. It returns
+// the call without its kind, or nil after an error.
 func (c *checker) choose(pos syntax.Pos, name string, cands []candidate, args []*syntax.Arg, typeArgs []syntax.Expr) (candidate, *Call) {
 	if !c.checkArgNames(args) {
 		c.args(args)
@@ -343,7 +344,7 @@ func (c *checker) noFit(pos syntax.Pos, name string, cands []candidate, args []*
 	c.errorf(pos, "no %s takes these %d arguments; there are %s", name, len(args), signatures(name, cands))
 }
 
-// badCall reports arguments that do not fit the one signature.
+// badCall reports arguments that do not fit the only signature.
 func (c *checker) badCall(pos syntax.Pos, name string, bad *badBinding, sig *Func) {
 	if bad.arg != nil {
 		pos = bad.arg.Pos()
@@ -357,7 +358,8 @@ func signatures(name string, cands []candidate) string {
 	return strings.Join(sigs, ", ")
 }
 
-// checkArgNames wants all arguments or none to be named, and no name twice.
+// checkArgNames checks that either all or no arguments are named, and that no name
+// occurs twice.
 func (c *checker) checkArgNames(args []*syntax.Arg) bool {
 	seen := map[string]bool{}
 	for _, a := range args {
@@ -378,18 +380,18 @@ func (c *checker) checkArgNames(args []*syntax.Arg) bool {
 
 // A badBinding describes why arguments do not fit the parameters.
 type badBinding struct {
-	arg *syntax.Arg // the culprit, nil where one is missing
+	arg *syntax.Arg // the wrong argument, or nil if one is missing
 	why string
 }
 
-// leftOut is how many parameters more than arguments there are.
+// leftOut returns the number of parameters without arguments.
 func leftOut(sig *Func, args []*syntax.Arg) int { return max(0, len(sig.Params)-len(args)) }
 
 func paramNames(sig *Func) func() []string {
 	return func() []string { return lists.Map(sig.Params, func(p *Object) string { return p.Name }) }
 }
 
-// bind gives the argument of each parameter, nil where it is left out.
+// bind returns the argument of each parameter, or nil if it is omitted.
 func (c *checker) bind(pos syntax.Pos, sig *Func, args []*syntax.Arg) ([]*syntax.Arg, *badBinding) {
 	c.spend(pos, leftOut(sig, args))
 	out := make([]*syntax.Arg, len(sig.Params))

@@ -71,13 +71,13 @@ func (c *checker) binary(e *syntax.BinaryExpr) TypeAndValue {
 	return c.arith(e, x, y)
 }
 
-// opnd is one side of a binary operator.
+// An opnd is one operand of a binary operator.
 type opnd struct {
 	e  syntax.Expr
 	tv *TypeAndValue
 }
 
-// arith checks the operators that take two numbers of one type.
+// arith checks the operators on two numbers of the same type.
 func (c *checker) arith(e *syntax.BinaryExpr, x, y TypeAndValue) TypeAndValue {
 	if e.Op == syntax.Add && x.Type == String && y.Type == String {
 		c.errorf(e.Pos(), "strings are joined with ++")
@@ -129,7 +129,7 @@ func (c *checker) arith(e *syntax.BinaryExpr, x, y TypeAndValue) TypeAndValue {
 	return tv
 }
 
-// newHint explains the type declarations that have no operators.
+// newHint explains that types declared with "type" have no operators.
 func newHint(t Type) string {
 	if n, ok := t.(*New); ok {
 		return "; cast it to " + n.Underlying.String() + " first"
@@ -137,7 +137,7 @@ func newHint(t Type) string {
 	return ""
 }
 
-// sameSize gives an int operand the type of the other one.
+// sameSize converts an int operand to the type of the other operand.
 func (c *checker) sameSize(e *syntax.BinaryExpr, x, y TypeAndValue) (TypeAndValue, TypeAndValue, bool) {
 	switch {
 	case x.Type == Int && y.Type != Int:
@@ -157,8 +157,8 @@ func negative(tv TypeAndValue) bool {
 	return n != nil && n.Sign() < 0
 }
 
-// checkDiv wants / and % to have operands that are known and not signed; no
-// target divides packets' fields.
+// checkDiv requires constant operands that are not signed for / and %: no target
+// divides fields of packets.
 func (c *checker) checkDiv(e *syntax.BinaryExpr, x, y TypeAndValue) bool {
 	op := e.Op
 	if b, ok := x.Type.(*Bits); ok && b.Signed {
@@ -254,7 +254,8 @@ func (c *checker) concat(e *syntax.BinaryExpr, x, y TypeAndValue) TypeAndValue {
 	return tv
 }
 
-// equality checks == and !=: on two values of one type that has an equality.
+// equality checks == and !=, whose operands must have the same type, and a type
+// with equality.
 func (c *checker) equality(e *syntax.BinaryExpr, x, y TypeAndValue) TypeAndValue {
 	if !identical(x.Type, y.Type) {
 		x, y = c.plainBits(e.X, x), c.plainBits(e.Y, y)
@@ -292,7 +293,7 @@ func isLiteralList(e syntax.Expr) bool {
 	return ok
 }
 
-// notComparable returns the reason why t has no ==, "" where it has.
+// notComparable returns the reason why t has no ==, or "" if it has.
 func notComparable(t Type) string {
 	switch t := t.(type) {
 	case *Extern:

@@ -4,7 +4,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
-// funcDecl checks a function or the prototype of an extern one.
+// funcDecl checks a function or the prototype of an extern function.
 func (c *checker) funcDecl(d *syntax.FuncDecl) {
 	c.annotations(d.Annotations)
 	f := &Func{Result: Void}
@@ -77,8 +77,8 @@ func (c *checker) parserDecl(d *syntax.ParserDecl) {
 	c.blockDecl(d, &Parser{Decl: d}, env{parser: true}, func() { c.states(d) })
 }
 
-// blockDecl checks a parser or control of type t; code checks its body behind the
-// declarations.
+// blockDecl checks a parser or control of type t. The function code checks its body
+// after the declarations.
 func (c *checker) blockDecl(d syntax.Decl, t Type, e env, code func()) {
 	b := blockOf(t)
 	b.Name = d.DeclName().Value
@@ -104,8 +104,8 @@ func (c *checker) blockDecl(d syntax.Decl, t Type, e env, code func()) {
 	c.declare(o, d, body.Name)
 }
 
-// signatures makes the signatures of apply and of the constructor. Their parameters
-// share one scope.
+// signatures creates the signatures of apply and of the constructor. Their
+// parameters share one scope.
 func (c *checker) signatures(ps []*TypeParam, apply, ctor []*syntax.Param, t Type) (a, k *Func) {
 	a = &Func{TypeParams: ps, Params: c.params(apply, false), Result: Void}
 	c.forbid(a.Params, false)
@@ -163,8 +163,7 @@ func (c *checker) instBody(d *syntax.InstDecl, o *Object, call *Call) {
 	}
 }
 
-// implement checks the methods of an instance's body and strikes them off
-// missing.
+// implement checks the methods in an instance's body and removes them from missing.
 func (c *checker) implement(d *syntax.InstDecl, o *Object, x *Extern, missing map[string]*Method) {
 	env := c.env
 	env.this = o.Type

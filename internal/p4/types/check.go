@@ -6,12 +6,12 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
-// Check resolves and checks a program. The Info is never nil; it is partial
-// where there are errors. Errors and warnings come in source order.
+// Check resolves the names of a program and checks its types. The Info is never
+// nil; after errors it is incomplete. Errors and warnings come in source order.
 //
-// One pass over the declarations in order does it all: P4 wants a name declared
-// before its use everywhere but among the states of a parser, so a single walk
-// sees everything with its type known.
+// One pass over the declarations is enough. P4 requires that names are declared
+// before they are used, except for the states of a parser, so types are always
+// known.
 func Check(file *syntax.File) (*Info, syntax.Errors) {
 	c := &checker{
 		info: &Info{
@@ -34,7 +34,7 @@ func Check(file *syntax.File) (*Info, syntax.Errors) {
 	return c.info, c.errs.Clean()
 }
 
-// file checks the declarations, as many as there is patience for.
+// file checks the declarations, up to the limit of errors.
 func (c *checker) file(file *syntax.File) {
 	defer func() {
 		if r := recover(); r != nil && r != (enough{}) {
@@ -46,7 +46,7 @@ func (c *checker) file(file *syntax.File) {
 	}
 }
 
-// decl checks one declaration, at top level, in a block or among statements.
+// decl checks one declaration at top level, in a block or in a statement list.
 func (c *checker) decl(d syntax.Decl) {
 	switch d := d.(type) {
 	case *syntax.ConstDecl:
@@ -198,7 +198,8 @@ func (c *checker) varDecl(d *syntax.VarDecl) {
 	}
 }
 
-// varType resolves the type of a variable: data that the program may change.
+// varType resolves the type of a variable, which must hold data that the program
+// can change.
 func (c *checker) varType(e syntax.Expr, name *syntax.Name) Type {
 	t := c.typ(e)
 	switch t.(type) {
@@ -265,7 +266,7 @@ func (c *checker) enumDecl(d *syntax.EnumDecl) {
 }
 
 func (c *checker) enumMembers(d *syntax.EnumDecl, en *Enum) {
-	c.push() // a member may be used in the values of those after it
+	c.push() // later members may use this one in their values
 	defer c.pop()
 	for _, m := range d.Members {
 		name := m.Name.Value
@@ -284,7 +285,7 @@ func (c *checker) enumMembers(d *syntax.EnumDecl, en *Enum) {
 	}
 }
 
-// enumMember evaluates the number of a member.
+// enumMember evaluates a member's number.
 func (c *checker) enumMember(m *syntax.EnumMember, en *Enum) *big.Int {
 	tv := c.value(m.Value)
 	if tv.Type == Invalid || en.Repr == nil {
@@ -360,7 +361,8 @@ func (c *checker) instDecl(d *syntax.InstDecl) {
 	c.instBody(d, o, call)
 }
 
-// instType resolves the type of an instance; array is set for Type[N] name.
+// instType resolves the type of an instance. array is the type of Type[N] name, and
+// nil for a single instance.
 func (c *checker) instType(d *syntax.InstDecl) (array *Stack, t Type) {
 	if st, ok := d.Type.(*syntax.StackType); ok {
 		n, ok := c.constInt(st.Size, "the size of an array")
@@ -389,7 +391,7 @@ func (c *checker) instType(d *syntax.InstDecl) (array *Stack, t Type) {
 	return nil, Invalid
 }
 
-// checkInstPlace reports an instantiation in a place where t cannot be instantiated.
+// checkInstPlace reports an instance of t that is declared where none is allowed.
 func (c *checker) checkInstPlace(d *syntax.InstDecl, t Type) {
 	name := d.Name.Value
 	if c.env.place != nowhere {

@@ -10,16 +10,16 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// Folding works on *big.Int throughout: int has no width, and the wrapping of
-// bit<W> and int<W> is applied at the end of each operation (section 8.5 to 8.7
-// of the language).
+// Constants are folded as *big.Int. int has no width; for bit<W> and int<W>, the
+// result of each operation is wrapped at the end (sections 8.5 to 8.7 of the
+// language).
 
 var (
 	one  = big.NewInt(1)
 	zero = new(big.Int)
 )
 
-// Errors of folding that the caller reports at the operator.
+// Folding errors. The caller reports them at the operator.
 var (
 	errDivZero   = errors.New("division by zero")
 	errModZero   = errors.New("modulo by zero")
@@ -29,14 +29,14 @@ var (
 	errHuge      = errors.New("the number becomes too large")
 )
 
-// maxBits bounds the numbers of type int, so that a few constants cannot fill
-// the memory; the shift of one makes a number of that many bits.
+// maxBits bounds numbers of type int, so that a few constants cannot exhaust the
+// memory. The shift of a 1 alone could create a number of any size.
 const maxBits = 1 << 16
 
-// pow2 is 2**n.
+// pow2 returns 2**n.
 func pow2(n int) *big.Int { return new(big.Int).Lsh(one, uint(n)) }
 
-// wrap brings v into the range of t by dropping bits.
+// wrap truncates v to the range of t.
 func wrap(v *big.Int, t *Bits) *big.Int {
 	if t.Width == 0 {
 		return new(big.Int)
@@ -49,7 +49,7 @@ func wrap(v *big.Int, t *Bits) *big.Int {
 	return v
 }
 
-// limits gives the least and the greatest value of t.
+// limits returns the least and the greatest value of t.
 func limits(t *Bits) (lo, hi *big.Int) {
 	if t.Width == 0 {
 		return zero, zero
@@ -67,7 +67,7 @@ func fits(v *big.Int, t *Bits) bool {
 	return v.Cmp(lo) >= 0 && v.Cmp(hi) <= 0
 }
 
-// clamp is the saturation of |+| and |-|.
+// clamp saturates v to the range of t, as |+| and |-| do.
 func clamp(v *big.Int, t *Bits) *big.Int {
 	lo, hi := limits(t)
 	switch {
@@ -79,7 +79,7 @@ func clamp(v *big.Int, t *Bits) *big.Int {
 	return v
 }
 
-// foldUnary folds op v, with t *Bits or Int.
+// foldUnary folds op v, where t is *Bits or Int.
 func foldUnary(op syntax.Operator, v *big.Int, t Type) *big.Int {
 	r := new(big.Int)
 	switch op {
@@ -141,9 +141,9 @@ func foldBinary(op syntax.Operator, x, y *big.Int, t Type) (*big.Int, error) {
 	return wrap(r, b), nil
 }
 
-// Fold computes x op y for numbers, with x of type xt and y of type yt: a bool
-// for comparisons, a *big.Int for the arithmetic, bit, shift and concatenation
-// operators, and nil where the result is not defined.
+// Fold computes x op y for numbers, with x of type xt and y of type yt. The result
+// is a bool for comparisons, and a *big.Int for arithmetic, bit, shift and
+// concatenation operators. It is nil if the result is undefined.
 func Fold(op syntax.Operator, x, y *big.Int, xt, yt Type) Value {
 	xt, yt = number(xt), number(yt)
 	var r *big.Int
@@ -176,8 +176,8 @@ func Fold(op syntax.Operator, x, y *big.Int, xt, yt Type) Value {
 // FoldUnary computes op x for a number of type t.
 func FoldUnary(op syntax.Operator, x *big.Int, t Type) *big.Int { return foldUnary(op, x, number(t)) }
 
-// Wrap brings a number into the range of t by dropping bits; a type that has no
-// range leaves it as it is.
+// Wrap truncates a number to the range of t. If t has no range, it returns v
+// unchanged.
 func Wrap(v *big.Int, t Type) *big.Int {
 	if b, ok := number(t).(*Bits); ok {
 		return wrap(v, b)
@@ -185,7 +185,8 @@ func Wrap(v *big.Int, t Type) *big.Int {
 	return v
 }
 
-// number is the type that values of t are computed in: Bits for types made of it.
+// number returns the type in which values of t are computed: Bits for types derived
+// from it.
 func number(t Type) Type {
 	t = Underlying(t)
 	if e, ok := t.(*Enum); ok && e.Repr != nil {
@@ -251,8 +252,8 @@ func foldCompare(op syntax.Operator, x, y *big.Int) bool {
 	return d >= 0
 }
 
-// Number gives the number that v stands for: a *big.Int itself, a member of an
-// enum with a representation its number; nil for anything else.
+// Number returns the number that v denotes: v itself if it is a *big.Int, or the
+// number of an enum member with a representation. It returns nil for other values.
 func Number(v Value) *big.Int {
 	switch v := v.(type) {
 	case *big.Int:
@@ -284,8 +285,8 @@ func EqualValues(x, y Value) bool {
 	return a != nil && b != nil && a.Cmp(b) == 0
 }
 
-// valueKey is the same text for labels of one type that are written alike: members of
-// an enum with the same number differ.
+// valueKey returns a text that identifies a label among labels of one type. Enum
+// members with the same number have different texts.
 func valueKey(v Value) string {
 	switch v := v.(type) {
 	case *ErrorValue:
@@ -305,8 +306,9 @@ func equalAggregates(x, y *AggregateValue) bool {
 	return slices.EqualFunc(x.Elems, y.Elems, EqualValues)
 }
 
-// defaultValue is what ... stands for in an initializer of type t: zero, false,
-// the first member, an invalid header (section 8.26); nil where t has none.
+// defaultValue returns the value that ... denotes in an initializer of type t:
+// zero, false, the first member, or an invalid header (section 8.26). It returns
+// nil if t has no default.
 func defaultValue(t Type) Value {
 	switch t := t.(type) {
 	case *Basic:
@@ -344,7 +346,7 @@ func defaultValue(t Type) Value {
 }
 
 // enumValue returns the member of t with the number v. If there is none, it returns
-// the number alone, which P4 allows for enums with a representation.
+// v, because enums with a representation allow other numbers.
 func enumValue(t *Enum, v *big.Int) Value {
 	for i, m := range t.Members {
 		if m.Value != nil && m.Value.Cmp(v) == 0 {

@@ -35,16 +35,16 @@ func isAbstract(x *Extern) bool {
 	return slices.ContainsFunc(x.Methods, func(m *Method) bool { return m.Decl.Abstract })
 }
 
-// instantiate checks the arguments of a constructor and infers the type
-// arguments of t where it came without them.
+// instantiate checks the arguments of a constructor. If t has no type arguments, it
+// infers them.
 func (c *checker) instantiate(pos syntax.Pos, t Type, args []*syntax.Arg) *Call {
 	cands, ok := c.constructors(pos, t)
 	if !ok {
 		c.args(args)
 		return nil
 	}
-	// An argument _ is inferred: the generic type's constructor is called then,
-	// with the other arguments given.
+	// Infer an argument _: call the constructor of the generic type with the other
+	// arguments given.
 	if g := genericOf(t); g != nil && g.self != t && hasDontCare(argsOf(t)) {
 		return c.instantiatePartly(pos, t, args)
 	}
@@ -58,8 +58,7 @@ func (c *checker) instantiate(pos syntax.Pos, t Type, args []*syntax.Arg) *Call 
 	return constructed(call, cand.typ)
 }
 
-// constructed completes the call of a constructor of t with the type that it
-// makes.
+// constructed completes a call of t's constructor with the type of the result.
 func constructed(call *Call, t Type) *Call {
 	call.Kind = Constructor
 	call.Result = t
@@ -68,14 +67,15 @@ func constructed(call *Call, t Type) *Call {
 	}
 	call.Type = &Func{Params: call.Type.Params, Result: call.Result}
 	if x, ok := call.Result.(*Extern); ok {
-		// The constructor of the instance, which was made from the generic one.
+		// The constructor of the instance, which was substituted from the generic
+		// constructor.
 		ctor := call.Method.Decl
 		call.Method = lists.First(x.Methods, func(m *Method) bool { return m.Decl == ctor })
 	}
 	return call
 }
 
-// instantiatePartly infers those type arguments that are written _.
+// instantiatePartly infers the type arguments that are written _.
 func (c *checker) instantiatePartly(pos syntax.Pos, t Type, args []*syntax.Arg) *Call {
 	g := genericOf(t)
 	m := map[*TypeParam]Type{}
@@ -106,7 +106,7 @@ func (c *checker) instantiatePartly(pos syntax.Pos, t Type, args []*syntax.Arg) 
 	return constructed(call, g.self)
 }
 
-// constructors gives the constructors of t, or the reason why it has none.
+// constructors returns the constructors of t, or reports why it has none.
 func (c *checker) constructors(pos syntax.Pos, t Type) ([]candidate, bool) {
 	switch t := t.(type) {
 	case *Extern:
@@ -139,7 +139,7 @@ func (c *checker) constructors(pos syntax.Pos, t Type) ([]candidate, bool) {
 	return nil, false
 }
 
-// openParams gives the type parameters of t that have no arguments.
+// openParams returns the type parameters of t for which there are no arguments.
 func openParams(t Type) []*TypeParam {
 	if unspecialized(t) {
 		return genericOf(t).params
@@ -147,9 +147,9 @@ func openParams(t Type) []*TypeParam {
 	return nil
 }
 
-// blockConstructors returns the constructors of the parsers, controls or packages of
-// one name. Packages must have all type arguments. The type arguments of parsers and
-// controls may follow from the use of the instance.
+// blockConstructors returns the constructors of the parsers, controls or packages
+// with one name. Packages must have all type arguments. For parsers and controls,
+// they may be inferred from the use of the instance.
 func (c *checker) blockConstructors(t Type, decl syntax.Node) []candidate {
 	_, pkg := t.(*Package)
 	cands := []candidate{{sig: ctorOf(t), vars: openParams(t), typ: t, open: !pkg}}
@@ -170,8 +170,8 @@ func (c *checker) blockConstructors(t Type, decl syntax.Node) []candidate {
 	return cands
 }
 
-// refine adds the type arguments that the place of an argument requires to an
-// instance of a generic parser or control that has none.
+// refine infers the type arguments of a generic parser or control instance from the
+// type that its context requires.
 func (c *checker) refine(e syntax.Expr, tv TypeAndValue, want Type) TypeAndValue {
 	g := genericOf(tv.Type)
 	x, ok := syntax.Unparen(e).(*syntax.CallExpr)

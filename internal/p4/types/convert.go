@@ -9,13 +9,14 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A mismatch explains where and why an expression does not fit its context.
+// A mismatch describes where and why an expression does not fit its context.
 type mismatch struct {
 	pos syntax.Pos
 	why string
 }
 
-// assign checks e and converts it to want; to names the context: "x".
+// assign checks e and converts it to want. to describes the context in messages:
+// "x".
 func (c *checker) assign(e syntax.Expr, want Type, to string) TypeAndValue {
 	return c.assignValue(e, c.value(e), want, to)
 }
@@ -37,8 +38,8 @@ func (c *checker) assignValue(e syntax.Expr, tv TypeAndValue, want Type, to stri
 	return TypeAndValue{Type: Invalid}
 }
 
-// convert applies the implicit conversions of section 8.11.2 and files the
-// type and value that e then has, down into lists and records.
+// convert applies the implicit conversions of section 8.11.2. It records the new
+// type and value of e, and of the elements of lists and records.
 func (c *checker) convert(e syntax.Expr, tv TypeAndValue, want Type) (TypeAndValue, *mismatch) {
 	if want == Invalid || want == DontCare {
 		return tv, nil
@@ -76,7 +77,7 @@ func (c *checker) convertExpr(e syntax.Expr, tv TypeAndValue, want Type) (TypeAn
 	return c.convertScalar(e, tv, want)
 }
 
-// weak reports whether the context of an expression decides its type.
+// weak reports whether the type of such an expression depends on its context.
 func weak(t Type) bool {
 	switch t := t.(type) {
 	case *Basic:
@@ -108,7 +109,8 @@ func (c *checker) convertScalar(e syntax.Expr, tv TypeAndValue, want Type) (Type
 		}
 		return tv, &mismatch{e.Pos(), castHint(from, want)}
 	case *New:
-		// A plain number has no type that a new one should be kept apart from.
+		// A plain number can become a "type" directly; only typed values need a
+		// cast.
 		if b, ok := Underlying(w).(*Bits); ok && from == Int {
 			tv = c.sizeInt(e, tv, b)
 			tv.Type = w
@@ -126,8 +128,8 @@ func (c *checker) convertScalar(e syntax.Expr, tv TypeAndValue, want Type) (Type
 	return tv, &mismatch{e.Pos(), castHint(from, want)}
 }
 
-// toInt converts a sized number to int. A number that is not known keeps its type:
-// only a parameter without direction, or of an extern, takes it.
+// toInt converts a sized number to int. A number that is not constant keeps its
+// type; only extern parameters and parameters without direction accept it.
 func (c *checker) toInt(e syntax.Expr, tv TypeAndValue) (TypeAndValue, *mismatch) {
 	if _, ok := tv.Type.(*Bits); !ok {
 		return tv, &mismatch{e.Pos(), castHint(tv.Type, Int)}
@@ -138,7 +140,7 @@ func (c *checker) toInt(e syntax.Expr, tv TypeAndValue) (TypeAndValue, *mismatch
 	return tv, nil
 }
 
-// numberOrNil is Number with a nil that compares equal to nil.
+// numberOrNil is Number, but returns an untyped nil.
 func numberOrNil(v Value) Value {
 	if n := Number(v); n != nil {
 		return n
@@ -146,7 +148,7 @@ func numberOrNil(v Value) Value {
 	return nil
 }
 
-// castHint returns a hint if an explicit cast would make the conversion legal.
+// castHint returns a hint if an explicit cast would be allowed.
 func castHint(from, to Type) string {
 	if !castable(to, from) || from == Int && to == Bool {
 		return ""
@@ -154,8 +156,8 @@ func castHint(from, to Type) string {
 	return fmt.Sprintf("; cast it: (%s)", to)
 }
 
-// sizeInt gives an int expression the type b. A constant that does not fit
-// loses its high bits, which is worth a warning.
+// sizeInt gives an int expression the type b. It warns if a constant loses its high
+// bits.
 func (c *checker) sizeInt(e syntax.Expr, tv TypeAndValue, b *Bits) TypeAndValue {
 	v, ok := tv.Value.(*big.Int)
 	tv.Type, tv.LValue = b, false
@@ -182,7 +184,7 @@ func (c *checker) convertCond(x *syntax.CondExpr, tv TypeAndValue, want Type) (T
 	return tv, nil
 }
 
-// chosen returns the value of a conditional with a constant condition.
+// chosen returns the value of a conditional expression with a constant condition.
 func (c *checker) chosen(x *syntax.CondExpr) Value {
 	cond, ok := c.info.Types[x.Cond].Value.(bool)
 	switch {
@@ -194,7 +196,7 @@ func (c *checker) chosen(x *syntax.CondExpr) Value {
 	return c.info.Types[x.Else].Value
 }
 
-// convertList gives {a, b} the type of a struct, header, tuple, array or list.
+// convertList converts {a, b} to a struct, header, tuple, array or list.
 func (c *checker) convertList(x *syntax.ListExpr, tv TypeAndValue, want Type) (TypeAndValue, *mismatch) {
 	switch w := want.(type) {
 	case *Struct:
@@ -247,7 +249,7 @@ func (c *checker) convertElems(x *syntax.ListExpr, want []Type, whole Type, what
 	return out, nil
 }
 
-// hasDefault reports whether ... can stand for a value of type t.
+// hasDefault reports whether ... can denote a value of type t.
 func hasDefault(t Type) bool { return t == Invalid || hasTypeParam(t) || defaultValue(t) != nil }
 
 func isDots(e syntax.Expr) bool {
@@ -255,7 +257,7 @@ func isDots(e syntax.Expr) bool {
 	return ok
 }
 
-// complete is agg as a Value, nil where an element is not known.
+// complete returns agg as a Value, or nil if an element is not constant.
 func complete(agg *AggregateValue) Value {
 	if slices.Contains(agg.Elems, nil) {
 		return nil
@@ -270,7 +272,7 @@ func elemName(t Type, i int) string {
 	return fmt.Sprintf("element %d", i)
 }
 
-// fieldMismatch turns the mismatch of an element into one that names it.
+// fieldMismatch returns the mismatch of an element with the element's name.
 func (c *checker) fieldMismatch(e syntax.Expr, bad *mismatch, name string, want Type) *mismatch {
 	if bad.pos != e.Pos() {
 		return bad
@@ -278,7 +280,7 @@ func (c *checker) fieldMismatch(e syntax.Expr, bad *mismatch, name string, want 
 	return &mismatch{bad.pos, fmt.Sprintf("; %s needs %s, %s has type %s%s", name, want, show(e), c.info.Types[e].Type, bad.why)}
 }
 
-// convertRecord gives {f = a} the type of a struct or header.
+// convertRecord converts {f = a} to a struct or header.
 func (c *checker) convertRecord(x *syntax.RecordExpr, tv TypeAndValue, want Type) (TypeAndValue, *mismatch) {
 	s, ok := want.(*Struct)
 	if !ok || s.isUnion() {
@@ -323,7 +325,7 @@ func fieldNames(fs []Field) func() []string {
 	return func() []string { return lists.Map(fs, func(f Field) string { return f.Name }) }
 }
 
-// matches is Identical that lets _ stand for any type.
+// matches is like Identical, but _ matches any type.
 func matches(a, b Type) bool {
 	if a == DontCare || b == DontCare || a == Invalid || b == Invalid {
 		return true
@@ -353,8 +355,8 @@ func matches(a, b Type) bool {
 
 func allMatch(a, b []Type) bool { return slices.EqualFunc(a, b, matches) }
 
-// fitsBlock reports whether a parser, control, package or extern of type got
-// can stand where want is asked for, and why not.
+// fitsBlock reports whether a parser, control, package or extern of type got can be
+// passed as want. If it cannot, why gives the reason.
 func fitsBlock(want, got Type) (why string, ok bool) {
 	switch w := want.(type) {
 	case *Parser:
@@ -369,8 +371,8 @@ func fitsBlock(want, got Type) (why string, ok bool) {
 	return "", matches(want, got)
 }
 
-// fitsApply compares the parameters of apply. @optional parameters at the end
-// may be missing on either side.
+// fitsApply compares the parameters of apply. Either side may lack @optional
+// parameters at the end.
 func fitsApply(want, got *Func) (why string, ok bool) {
 	for i := range max(len(want.Params), len(got.Params)) {
 		switch {

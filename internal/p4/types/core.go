@@ -7,7 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
-// count writes a number with its noun.
+// count formats a number with its noun.
 func count(n int, noun string) string {
 	switch n {
 	case 0:
@@ -71,8 +71,8 @@ func (c *checker) checkExtract(e *syntax.CallExpr, call *Call) {
 	}
 }
 
-// secondVarbit reports a second varbit field of a header that is extracted:
-// extract is given one size, and takes it for the first.
+// secondVarbit reports a second varbit field in a header that is extracted: extract
+// takes only one size, for the first.
 func (c *checker) secondVarbit(e *syntax.CallExpr, s *Struct) bool {
 	var first *Field
 	for i := range s.Fields {
@@ -142,7 +142,7 @@ func (c *checker) whyReadOnly(e syntax.Expr) string {
 	return ": it is no variable"
 }
 
-// sameExpr reports whether two expressions are written alike.
+// sameExpr reports whether two expressions have the same text.
 func sameExpr(a, b syntax.Expr) bool {
 	x, ok1 := syntax.Unparen(a).(*syntax.RecordExpr)
 	y, ok2 := syntax.Unparen(b).(*syntax.RecordExpr)
@@ -161,9 +161,9 @@ func sameExpr(a, b syntax.Expr) bool {
 	return syntax.String(syntax.Unparen(a)) == syntax.String(syntax.Unparen(b))
 }
 
-// annotations checks the annotations that the language gives a meaning.
+// annotations checks the annotations that the language defines.
 func (c *checker) annotations(as syntax.Annotations) {
-	before := map[string]bool{} // names, and whether one of that name is structured
+	before := map[string]bool{} // annotation names, and whether the first of that name is structured
 	for _, a := range as {
 		name := a.Name.Value
 		structured := a.Kind == syntax.AnnotationExprs || a.Kind == syntax.AnnotationKeyValues
@@ -208,7 +208,7 @@ func (c *checker) annotations(as syntax.Annotations) {
 	}
 }
 
-// stringAnnotation checks that @name and its like have one string.
+// stringAnnotation checks that @name and similar annotations have one string.
 func (c *checker) stringAnnotation(a *syntax.Annotation) {
 	if a.Kind != syntax.AnnotationBody {
 		return
@@ -234,10 +234,10 @@ func (c *checker) matchAnnotation(a *syntax.Annotation) {
 	}
 }
 
-// controlPlaneName wants the actions of a program to have different names for
-// the control plane, unless they are written alike: the path of declarations, or
-// what @name says, from the root where it begins with a dot. Of tables only those
-// that are applied count, which lowering knows.
+// controlPlaneName checks that actions have different names for the control plane,
+// unless they have the same text. The name is the path of declarations, or the
+// @name, which is absolute if it begins with a dot. Tables are checked during
+// lowering, because only applied tables count.
 func (c *checker) controlPlaneName(o *Object, as syntax.Annotations) {
 	name, _ := as.Text("name")
 	named := name != ""

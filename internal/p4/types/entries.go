@@ -7,7 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
-// entries checks the entries that a table is declared with.
+// entries checks the entries in a table's declaration.
 func (t *table) entries() {
 	es := t.decl.Entries
 	if es == nil {
@@ -75,7 +75,7 @@ func (t *table) entryKeys(e *syntax.Entry) {
 	}
 }
 
-// wantAny checks that _ stands only where the match kind has it.
+// wantAny checks that _ occurs only in match kinds that allow it.
 func (t *table) wantAny(e syntax.Expr, keys []keyType) {
 	for _, k := range keys {
 		if k.match == "exact" {
@@ -85,7 +85,7 @@ func (t *table) wantAny(e syntax.Expr, keys []keyType) {
 	}
 }
 
-// matchKind checks the form of an entry's key against the match kind.
+// matchKind checks that the form of an entry's key fits the match kind.
 func (t *table) matchKind(e syntax.Expr, k keyType) {
 	c := t.c
 	switch x := syntax.Unparen(e).(type) {
@@ -98,7 +98,7 @@ func (t *table) matchKind(e syntax.Expr, k keyType) {
 		case "exact", "range", "optional":
 			c.warnf(e.Pos(), "the mask in %s cannot be matched %s; a ternary or lpm key takes it", show(e), byKind(k.match))
 		case "lpm":
-			// The ones of an lpm mask stand before its zeros.
+			// An lpm mask is a series of ones followed by zeros.
 			mask := Number(t.c.info.Types[x.Mask].Value)
 			b, ok := Underlying(k.typ).(*Bits)
 			if ok && mask != nil && mask.Sign() >= 0 {
@@ -140,8 +140,9 @@ func (t *table) priority(es *syntax.TableEntries, e *syntax.Entry) {
 // maxPriority is the greatest priority that P4Runtime can express.
 var maxPriority = new(big.Int).Sub(pow2(31), one)
 
-// priorities checks the priorities of entries that are not const: where one
-// entry has a priority, the first one has too, and the others count on from it.
+// priorities checks the priorities of entries that are not const. If any entry has
+// a priority, the first one must have one, and entries without one continue from
+// the previous one.
 func (t *table) priorities(es *syntax.TableEntries) {
 	var first *syntax.Entry
 	for _, e := range es.List {
@@ -153,7 +154,7 @@ func (t *table) priorities(es *syntax.TableEntries) {
 	if first == nil || es.Const {
 		return
 	}
-	// Where all keys are exact or lpm, no two entries are in each other's way.
+	// If all keys are exact or lpm, entries never overlap.
 	if !slices.ContainsFunc(t.keys, func(k keyType) bool { return k.match != "exact" && k.match != "lpm" }) {
 		t.c.errorf(t.decl.Key.Pos(), "the keys of table %s need no priorities, but entries have some", t.decl.Name.Value)
 		return
@@ -189,7 +190,7 @@ func (t *table) priorities(es *syntax.TableEntries) {
 	}
 }
 
-// priorityRule reads the properties largest_priority_wins and priority_delta.
+// priorityRule evaluates the properties largest_priority_wins and priority_delta.
 func (t *table) priorityRule() (largest bool, delta *big.Int) {
 	largest, delta = true, one
 	for _, p := range t.decl.Props {
@@ -207,7 +208,7 @@ func (t *table) priorityRule() (largest bool, delta *big.Int) {
 	return largest, delta
 }
 
-// duplicates warns about entries with the same keys, the later of which never
+// duplicates warns about entries with the same keys, because the later one never
 // matches.
 func (t *table) duplicates(es *syntax.TableEntries) {
 	seen := map[string]*syntax.Entry{}

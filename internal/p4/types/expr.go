@@ -11,12 +11,12 @@ var (
 	dontCare = TypeAndValue{Type: DontCare, known: true}
 )
 
-// expr checks an expression from the inside out and records its type and value.
+// expr checks an expression bottom-up and records its type and value.
 func (c *checker) expr(e syntax.Expr) TypeAndValue {
 	return c.record(e, c.exprNode(e))
 }
 
-// value is expr for where a value is wanted: no type, function or table.
+// value is expr where a value is required, and not a type, function or table.
 func (c *checker) value(e syntax.Expr) TypeAndValue {
 	tv := c.expr(e)
 	if tv.IsType {
@@ -45,7 +45,7 @@ func (c *checker) value(e syntax.Expr) TypeAndValue {
 func (c *checker) intLit(e *syntax.IntLit) TypeAndValue {
 	tv := TypeAndValue{Type: Int, Value: e.Value, known: true}
 	if e.Width == 0 && !strings.ContainsAny(e.Text, "ws") {
-		return tv // 0w0 has a width, none of bits
+		return tv // 0w0 has a width of zero
 	}
 	if e.Width > maxWidth {
 		c.errorf(e.Pos(), "a width of %d is more than the %d bits supported (docs/limits.md)", e.Width, maxWidth)
@@ -135,8 +135,8 @@ func (c *checker) recordExpr(e *syntax.RecordExpr) TypeAndValue {
 	return TypeAndValue{Type: r, known: known}
 }
 
-// setOf checks lo .. hi and x &&& mask. The elements of the set have the type of
-// the side that has one, where the other is a plain number.
+// setOf checks lo .. hi and x &&& mask. If one side is a plain number, it gets the
+// type of the other side.
 func (c *checker) setOf(e, x, y syntax.Expr, op string) TypeAndValue {
 	a, b := c.value(x), c.value(y)
 	if a.Type == Invalid || b.Type == Invalid {
@@ -163,7 +163,7 @@ func (c *checker) setOf(e, x, y syntax.Expr, op string) TypeAndValue {
 	return TypeAndValue{Type: &Set{Elem: t}, known: a.known && b.known}
 }
 
-// plainBits turns a member of an enum with a representation into its number.
+// plainBits converts a member of an enum with a representation to its number.
 func (c *checker) plainBits(e syntax.Expr, tv TypeAndValue) TypeAndValue {
 	if en, ok := tv.Type.(*Enum); ok && en.Repr != nil {
 		tv, _ = c.convert(e, tv, en.Repr)
@@ -200,8 +200,8 @@ func (c *checker) cond(e *syntax.CondExpr) TypeAndValue {
 	return TypeAndValue{Type: x.Type, Value: c.chosen(e), known: cond.known && x.known && y.known}
 }
 
-// castable reports whether an explicit cast leads from one scalar type to
-// another (section 8.11.1).
+// castable reports whether an explicit cast from one scalar type to another is
+// allowed (section 8.11.1).
 func castable(to, from Type) bool {
 	if identical(to, from) {
 		return true
@@ -282,7 +282,7 @@ func (c *checker) cast(e *syntax.CastExpr) TypeAndValue {
 	return TypeAndValue{Type: to, Value: c.castValue(e, tv, to), known: tv.known}
 }
 
-// weakAggregate reports whether e is a literal that takes its type from the context.
+// weakAggregate reports whether e is a literal whose type depends on the context.
 func weakAggregate(e syntax.Expr) bool {
 	switch syntax.Unparen(e).(type) {
 	case *syntax.ListExpr, *syntax.RecordExpr, *syntax.InvalidExpr, *syntax.Dots:
@@ -299,7 +299,8 @@ func aggregate(t Type) bool {
 	return false
 }
 
-// twoSteps hints at the usual mistake of changing width and sign at once.
+// twoSteps returns a hint about the common mistake of changing width and sign in
+// one cast.
 func twoSteps(to, from Type) string {
 	t, ok1 := to.(*Bits)
 	f, ok2 := from.(*Bits)

@@ -3,19 +3,19 @@ package types
 import "slices"
 
 // An inference finds the type arguments of one call from its arguments. The
-// unification is lenient: it binds as much as it can and reports no errors, because
-// the conversion of the arguments has better messages.
+// unification binds as much as it can and reports no errors, because the later
+// conversion of the arguments gives better messages.
 type inference struct {
 	vars  []*TypeParam
 	bound []Type
-	given []bool // by the program: not to be changed
+	given []bool // set by the program: must not change
 }
 
 func newInference(vars []*TypeParam) *inference {
 	return &inference{vars: vars, bound: make([]Type, len(vars)), given: make([]bool, len(vars))}
 }
 
-// substitution gives the bindings found so far.
+// substitution returns the bindings found so far.
 func (in *inference) substitution() map[*TypeParam]Type {
 	m := make(map[*TypeParam]Type, len(in.vars))
 	for i, v := range in.vars {
@@ -26,7 +26,7 @@ func (in *inference) substitution() map[*TypeParam]Type {
 	return m
 }
 
-// unify walks the type of a parameter and the type of its argument in parallel.
+// unify walks the types of a parameter and of its argument in parallel.
 func (in *inference) unify(param, arg Type) {
 	if arg == Invalid || arg == DontCare {
 		return
@@ -34,7 +34,7 @@ func (in *inference) unify(param, arg Type) {
 	switch p := param.(type) {
 	case *TypeParam:
 		if i := slices.Index(in.vars, p); i >= 0 && !in.given[i] && arg != Type(p) {
-			// A type that still waits for its context gives way to one that does not.
+			// A type that depends on its context is replaced by one that does not.
 			old := in.bound[i]
 			if old == nil || old == DontCare || old == Invalid || weak(old) && !weak(arg) {
 				in.bound[i] = arg
@@ -100,8 +100,8 @@ func (in *inference) unifyStruct(p *Struct, arg Type) {
 	}
 }
 
-// unifyBlock unifies parsers, controls and packages: it matches a parser type with a
-// parser by the parameters of apply.
+// unifyBlock unifies parsers, controls and packages. It matches a parser with a
+// parser type by the parameters of apply.
 func (in *inference) unifyBlock(param, arg Type) {
 	switch p := param.(type) {
 	case *Extern:

@@ -92,7 +92,7 @@ func (c *checker) callFunc(e *syntax.CallExpr, n *syntax.Name, o *Object) (*Call
 	if d != nil && d.Body == nil {
 		call.Kind = ExternCall
 	}
-	// The functions of core.p4 want more than their types say.
+	// The functions of core.p4 have rules beyond their signatures.
 	if call.Kind != FuncCall && d != nil {
 		switch d.Name.Value {
 		case "static_assert":
@@ -158,7 +158,8 @@ func (c *checker) callMember(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeA
 	return nil, invalid
 }
 
-// selectorOf is selector after its X has been checked, for the words it finds.
+// selectorOf reports the error for a member that cannot be called, after X has been
+// checked. It returns the type of a field or stack member.
 func (c *checker) selectorOf(f *syntax.SelectorExpr, x TypeAndValue) TypeAndValue {
 	name := f.Sel.Value
 	switch t := x.Type.(type) {
@@ -208,7 +209,8 @@ func (t *Extern) methodNames() (names []string) {
 	return names
 }
 
-// instanceOf gives the object that a receiver names, nil where it is no name.
+// instanceOf returns the object that a receiver names, or nil if the receiver is
+// not a name.
 func (c *checker) instanceOf(e syntax.Expr) *Object {
 	if n, ok := syntax.Unparen(e).(*syntax.Name); ok {
 		return c.info.Uses[n]
@@ -216,14 +218,15 @@ func (c *checker) instanceOf(e syntax.Expr) *Object {
 	return nil
 }
 
-// callApply checks the application of a parser or control, or of its type.
+// callApply checks the application of an instance of a parser or control, or of its
+// type.
 func (c *checker) callApply(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeAndValue, sig *Func, typeOnly bool) (*Call, TypeAndValue) {
 	if x.IsType && !c.checkDirect(e, f, x.Type, typeOnly) {
 		c.args(e.Args)
 		return nil, invalid
 	}
 	_, call := c.choose(e.Pos(), show(f), []candidate{{sig: sig}}, e.Args, e.TypeArgs)
-	// Parsers are applied in parsers, and controls in controls.
+	// Only parsers apply parsers, and only controls apply controls.
 	what, ok := "a control", c.env.place == inApply
 	if _, parser := x.Type.(*Parser); parser {
 		what, ok = "a parser", c.env.place == inState
@@ -246,7 +249,7 @@ func (c *checker) callApply(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeAn
 	return call, TypeAndValue{Type: Void}
 }
 
-// checkDirect checks that Type.apply() can do without an instance.
+// checkDirect checks that Type.apply() is possible without an instance.
 func (c *checker) checkDirect(e *syntax.CallExpr, f *syntax.SelectorExpr, t Type, typeOnly bool) bool {
 	if typeOnly {
 		c.errorf(f.Pos(), "%s is a %s: it has no body to apply", show(f.X), typeKind(t))
@@ -278,8 +281,7 @@ func (c *checker) callAction(e *syntax.CallExpr, o *Object) (*Call, TypeAndValue
 	case c.env.place == nowhere && !c.env.table:
 		c.errorf(e.Pos(), "the action %s cannot be called here", o.Name)
 	}
-	// In a direct call, parameters that the control plane would set are in
-	// parameters.
+	// In a direct call, the control plane's parameters become in parameters.
 	out := &Func{Result: Void, Params: make([]*Object, len(sig.Params))}
 	for i, p := range sig.Params {
 		q := *p
@@ -327,7 +329,7 @@ func (c *checker) callHeader(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeA
 	return call, tv, true
 }
 
-// builtin is the call of a built-in method without parameters.
+// builtin returns the call of a built-in method without parameters.
 func (c *checker) builtin(e *syntax.CallExpr, name string, result Type) *Call {
 	for _, a := range e.Args {
 		c.expr(a.Value)
@@ -371,7 +373,7 @@ func (c *checker) callStack(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeAn
 	return &Call{Kind: BuiltinCall, Builtin: name, Type: sig, Result: Void, Args: []syntax.Expr{arg}}, TypeAndValue{Type: Void}, true
 }
 
-// callSize checks the size methods, which values and types have.
+// callSize checks the size methods of values and types.
 func (c *checker) callSize(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeAndValue) (*Call, TypeAndValue, bool) {
 	name := f.Sel.Value
 	switch name {
@@ -400,7 +402,8 @@ func (c *checker) callSize(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeAnd
 	return call, tv, true
 }
 
-// checkMethodCall checks what packet_in and packet_out want beyond the types.
+// checkMethodCall checks the rules of packet_in and packet_out beyond their
+// signatures.
 func (c *checker) checkMethodCall(e *syntax.CallExpr, f *syntax.SelectorExpr, x *Extern, k candidate, call *Call) {
 	switch x.Name + "." + k.method.Name {
 	case "packet_in.extract":

@@ -14,31 +14,31 @@ import (
 type checker struct {
 	info   *Info
 	errs   syntax.Errors
-	said   map[said]bool // where errs has something
+	said   map[said]bool // positions with a diagnostic in errs
 	top    *scope
 	scope  *scope
 	env    env
-	errors map[string]*Object                      // the members of error
-	tables map[*syntax.TableDecl]map[*Object]*Call // the listed actions
-	paths  map[string]*Object                      // control-plane names of actions
+	errors map[string]*Object                      // the members of error, by name
+	tables map[*syntax.TableDecl]map[*Object]*Call // the actions in each table's list
+	paths  map[string]*Object                      // actions by their control-plane names
 
-	done     bool // set after the checks: the lowering bounds the instances that it makes
-	work     int  // in the steps of maxWork
-	compared int  // names that wrong ones have been compared with
-	wrong    int  // errors so far
+	done     bool // set after the checks, because lowering has its own limit for instances
+	work     int  // steps of maxWork so far
+	compared int  // number of names compared to find suggestions
+	wrong    int  // number of errors so far
 }
 
 // The limits of one program; docs/limits.md lists them.
 const (
-	// maxWork bounds the work that a short program can cause: parameters that calls
-	// omit, members of instances of generic types, signatures in messages.
+	// maxWork bounds the work that a short program can cause with omitted
+	// parameters, members of generic instances, and signatures in messages.
 	maxWork = 1 << 23
-	// maxErrors bounds the errors: a text of the program may be in each, and only the
-	// first are shown.
+	// maxErrors bounds the errors: each may contain text of the program, and only
+	// the first ones are shown.
 	maxErrors = 1000
 )
 
-// enough ends the checking of a program that has an error.
+// enough is the panic value that ends the checking of a program with an error.
 type enough struct{}
 
 // spend counts n steps of work.
@@ -49,28 +49,28 @@ func (c *checker) spend(pos syntax.Pos, n int) {
 	}
 }
 
-// said is a place that has a diagnostic of its kind.
+// A said is a position with a diagnostic, and the diagnostic's kind.
 type said struct {
 	pos     syntax.Pos
 	warning bool
 }
 
-// An env is where the checker stands: what surrounds a statement or expression.
+// An env is the context of a statement or expression.
 type env struct {
 	owner    *Object // the innermost parser, control, action, function, table or method
 	place    place
-	result   Type // what return gives; nil outside functions
+	result   Type // the type of return's value; nil outside functions
 	loops    int
-	this     Type         // the extern that an abstract method is implemented for
+	this     Type         // the extern whose abstract method is being implemented
 	apply    *syntax.Name // the name being declared, for a hint about recursion
-	parser   bool         // somewhere in a parser
-	control  bool         // somewhere in a control
-	table    bool         // in a table
-	head     syntax.Expr  // the head of a switch, without parentheses
+	parser   bool         // inside a parser
+	control  bool         // inside a control
+	table    bool         // inside a table
+	head     syntax.Expr  // the expression of a switch, without parentheses
 	inSelect bool         // a keyset of a select
 }
 
-// A place is the innermost body that holds statements.
+// A place is the kind of the innermost body with statements.
 type place uint8
 
 const (
@@ -102,8 +102,8 @@ func (c *checker) block(f func()) {
 	c.pop()
 }
 
-// A scope holds the names of one block, in the block around it. Most blocks
-// declare nothing or little, so the names are a list until there are many.
+// A scope holds the names of one block. Most blocks declare few names, so the names
+// are in a list until there are many.
 type scope struct {
 	parent *scope
 	names  map[string]*Object
@@ -116,8 +116,7 @@ func (c *checker) push() *scope {
 }
 
 func (c *checker) pop() {
-	// The checker warns of names that nothing uses in their scope, and of variables
-	// that are read and never written.
+	// Warn about unused names, and about variables that are read but never written.
 	for _, o := range c.scope.names {
 		c.warnUnused(o)
 		f := o.flow
@@ -137,7 +136,7 @@ func (c *checker) pop() {
 	c.scope = c.scope.parent
 }
 
-// lookup finds the innermost object called name that want accepts.
+// lookup finds the innermost object called name for which want returns true.
 func (s *scope) lookup(name string, want func(*Object) bool) *Object {
 	for ; s != nil; s = s.parent {
 		if o := s.names[name]; o != nil && (want == nil || want(o)) {
@@ -147,8 +146,8 @@ func (s *scope) lookup(name string, want func(*Object) bool) *Object {
 	return nil
 }
 
-// declare adds o to the current scope and files it under its declaration.
-// Functions may share a name if a call can distinguish them.
+// declare adds o to the current scope and records it for its declaration. Functions
+// may share a name if a call can distinguish them.
 func (c *checker) declare(o *Object, decl syntax.Node, name *syntax.Name) *Object {
 	o.Decl = decl
 	o.Name = name.Value
@@ -180,7 +179,7 @@ func (c *checker) insert(o *Object, pos syntax.Pos) {
 	}
 }
 
-// defineTop keeps Info.Top: the names that stand for one thing.
+// defineTop updates Info.Top, which contains only names of a single object.
 func (c *checker) defineTop(o *Object) {
 	if o.next != nil {
 		delete(c.info.Top, o.Name)
@@ -192,8 +191,8 @@ func (c *checker) defineTop(o *Object) {
 	}
 }
 
-// sameBlocks reports whether two objects are parsers with bodies, controls with
-// bodies or packages, which may share a name as functions do.
+// sameBlocks reports whether two objects may share a name as functions do: parsers
+// with bodies, controls with bodies, or packages.
 func sameBlocks(o, old *Object) bool {
 	switch kind := typeKind(o.Type); kind {
 	case "parser", "control", "package":
@@ -202,8 +201,8 @@ func sameBlocks(o, old *Object) bool {
 	return false
 }
 
-// callable is the signature by which a call tells o from its namesakes: that
-// of a function, or of the constructor of a block.
+// callable returns the signature that distinguishes o from other objects with its
+// name: a function's signature, or the constructor's signature of a block.
 func callable(o *Object) *Func {
 	if f, ok := o.Type.(*Func); ok {
 		return f
@@ -211,8 +210,8 @@ func callable(o *Object) *Func {
 	return ctorOf(o.Type)
 }
 
-// checkOverload reports a function that differs from the others of its name neither
-// in the number nor in the names of its parameters.
+// checkOverload reports a function whose parameters differ neither in number nor in
+// name from another function with its name.
 func (c *checker) checkOverload(o *Object, pos syntax.Pos) {
 	f := callable(o)
 	n := 1
@@ -234,12 +233,12 @@ func (c *checker) checkOverload(o *Object, pos syntax.Pos) {
 	}
 }
 
-// maxOverloads bounds the functions of one name, because a call examines
-// each of them.
+// maxOverloads bounds the functions with one name, because each call examines all
+// of them.
 const maxOverloads = 256
 
-// sameParamNames reports whether no call could distinguish f and g: overloads
-// are chosen by the number and the names of the arguments.
+// sameParamNames reports whether calls cannot distinguish f and g: the number and
+// names of the arguments select the overload.
 func sameParamNames(f, g *Func) bool {
 	if len(f.Params) != len(g.Params) {
 		return false
@@ -255,8 +254,8 @@ func sameParamNames(f, g *Func) bool {
 
 func (c *checker) posOf(o *Object) string { return o.Decl.Pos().String() }
 
-// find resolves a name to an object that want accepts, and files the use. It
-// reports names that stand for nothing and returns nil for them.
+// find resolves a name to an object for which want returns true, and records the
+// use. It reports an undeclared name and returns nil for it.
 func (c *checker) find(n *syntax.Name, what string, want func(*Object) bool) *Object {
 	s := c.scope
 	if n.Global {
@@ -293,7 +292,8 @@ func (c *checker) undeclared(n *syntax.Name, s *scope, what string, want func(*O
 	c.errorf(n.Pos(), "%s is not declared%s", n.Value, hint)
 }
 
-// nearest finds the declared name that is closest to name, "" if none is close.
+// nearest returns the declared name that is closest to name, or "" if none is
+// close.
 func (c *checker) nearest(name string, s *scope, want func(*Object) bool) string {
 	var all []string
 	for ; s != nil && c.mayCompare(len(s.names)); s = s.parent {
@@ -307,22 +307,23 @@ func (c *checker) nearest(name string, s *scope, want func(*Object) bool) string
 	return plain.Nearest(name, all)
 }
 
-// maxCompared bounds the names that wrong ones are compared with: a long program may be
-// wrong in each line, and only the first errors are shown.
+// maxCompared bounds the names compared to find suggestions. A long program may
+// have an error in each line, and only the first errors are shown.
 const maxCompared = 1 << 20
 
-// mayCompare counts names that a wrong one is compared with.
+// mayCompare counts the compared names and reports whether the limit allows more.
 func (c *checker) mayCompare(names int) bool {
 	c.compared += names
 	return c.compared <= maxCompared
 }
 
-// words are names to suggest that are there as a list.
+// words returns a function that lists names, for suggest.
 func words(names ...string) func() []string { return func() []string { return names } }
 
-// suggest is "; did you mean …?" for the closest of names, or lists them.
+// suggest returns "; did you mean …?" with the closest of names, or a list of the
+// names.
 func (c *checker) suggest(name string, listed func() []string) string {
-	if c.compared > maxCompared { // nor are they listed
+	if c.compared > maxCompared { // too many to list either
 		return ""
 	}
 	names := listed()
@@ -344,7 +345,7 @@ func (c *checker) suggest(name string, listed func() []string) string {
 
 func isTypeObj(o *Object) bool { return o.Kind == TypeObj }
 
-// describe names an object for a message: "the table ipv4".
+// describe returns an object's description for messages: "the table ipv4".
 func describe(o *Object) string {
 	k := describeKind(o)
 	if k[0] == 'a' || k[0] == 'i' || k[0] == 'e' {
@@ -394,8 +395,8 @@ func (c *checker) warnf(pos syntax.Pos, format string, args ...any) {
 	c.report(pos, true, format, args)
 }
 
-// report adds a diagnostic. It drops a second one at the same place, and one that
-// mentions an invalid type: both follow from an earlier error.
+// report adds a diagnostic. It drops a second one at the same position, and one
+// that mentions an invalid type, because both follow from an earlier error.
 func (c *checker) report(pos syntax.Pos, warning bool, format string, args []any) {
 	for _, a := range args {
 		if a == Type(Invalid) {
@@ -415,10 +416,10 @@ func (c *checker) report(pos syntax.Pos, warning bool, format string, args []any
 	}
 }
 
-// maxShow bounds the text of an expression in a message.
+// maxShow bounds the text of an expression in messages.
 const maxShow = 60
 
-// show writes an expression for a message, short.
+// show returns the text of an expression for messages, shortened if necessary.
 func show(e syntax.Expr) string {
 	s := syntax.Head(e, maxShow)
 	if i := strings.IndexByte(s, '\n'); i >= 0 {

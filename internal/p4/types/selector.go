@@ -6,7 +6,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
-// selector checks X.Sel where it is no call.
+// selector checks X.Sel outside of calls.
 func (c *checker) selector(e *syntax.SelectorExpr) TypeAndValue {
 	x := c.expr(e.X)
 	if x.Type == Invalid {
@@ -59,7 +59,7 @@ func (c *checker) field(e *syntax.SelectorExpr, x TypeAndValue, t *Struct) TypeA
 	return tv
 }
 
-// typeMember checks Type.member: of enums and of error.
+// typeMember checks Type.member for enums and error.
 func (c *checker) typeMember(e *syntax.SelectorExpr, t Type) TypeAndValue {
 	name := e.Sel.Value
 	if en, ok := t.(*Enum); ok {
@@ -107,7 +107,7 @@ func (c *checker) stackMember(e *syntax.SelectorExpr, x TypeAndValue, t *Stack) 
 	return invalid
 }
 
-// index checks X[Index] of arrays, tuples and lists.
+// index checks X[Index] for arrays, tuples and lists.
 func (c *checker) index(e *syntax.IndexExpr) TypeAndValue {
 	x, i := c.value(e.X), c.value(e.Index)
 	if x.Type == Invalid || i.Type == Invalid {
@@ -134,7 +134,8 @@ func (c *checker) index(e *syntax.IndexExpr) TypeAndValue {
 	return invalid
 }
 
-// element checks X[Index] with size elements; elem returns their types.
+// element checks X[Index] for a list of size elements; elem returns the type of an
+// element.
 func (c *checker) element(e *syntax.IndexExpr, x, i TypeAndValue, size int, elem func(int) Type, what string) TypeAndValue {
 	n := Number(i.Value)
 	if n == nil {
@@ -186,7 +187,7 @@ func sliceOf(x TypeAndValue, hi, lo int) TypeAndValue {
 	return tv
 }
 
-// sliced checks that bits can be taken from x and gives its width.
+// sliced checks that x can be sliced, and returns its width.
 func (c *checker) sliced(e *syntax.SliceExpr, x *TypeAndValue) (int, bool) {
 	lvalue := x.LValue
 	*x = c.plainBits(e.X, *x)

@@ -8,8 +8,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// states checks the states of a parser. They alone may be used before they are
-// declared, so all are declared first.
+// states checks the states of a parser. States may be used before their
+// declaration, so it declares all of them first.
 func (c *checker) states(d *syntax.ParserDecl) {
 	c.push()
 	defer c.pop()
@@ -48,7 +48,7 @@ func (c *checker) states(d *syntax.ParserDecl) {
 	c.reachable(d)
 }
 
-// next resolves the state that a transition leads to.
+// next resolves the target state of a transition.
 func (c *checker) next(n *syntax.Name) {
 	o := c.find(n, "a state", func(o *Object) bool { return o.Kind == StateObj })
 	if o == nil {
@@ -106,7 +106,7 @@ func selectable(t Type) bool {
 	return t == Bool || t == Invalid || t == Error || t == Int
 }
 
-// keyset checks the key of a select case against the types of the arguments.
+// keyset checks the key of a select case against the types of select's arguments.
 func (c *checker) keyset(k syntax.Expr, args []Type) {
 	if isDefault(k) {
 		c.record(k, dontCare)
@@ -125,7 +125,7 @@ func (c *checker) keyset(k syntax.Expr, args []Type) {
 		args = t.Elems
 	}
 	tv := c.value(k)
-	// The key covers all arguments at once: a value set or a constant tuple.
+	// One key can match all arguments: a value set or a constant tuple.
 	t := tv.Type
 	if s, ok := t.(*Set); ok {
 		t = s.Elem
@@ -171,7 +171,7 @@ func keyFits(want, got Type) bool {
 	return ok && en.Repr != nil && identical(en.Repr, got)
 }
 
-// flatten gives the scalar parts of a struct or tuple.
+// flatten returns the scalar parts of a struct or tuple.
 func flatten(t Type) []Type {
 	switch t := t.(type) {
 	case *Struct:
@@ -182,7 +182,7 @@ func flatten(t Type) []Type {
 	return []Type{t}
 }
 
-// keyElem checks one element of a keyset against the value it is matched with.
+// keyElem checks one element of a keyset against the type that it is matched with.
 func (c *checker) keyElem(e syntax.Expr, want Type, to string) TypeAndValue {
 	e2 := syntax.Unparen(e)
 	if isDefault(e2) {
@@ -210,8 +210,8 @@ func (c *checker) keyElem(e syntax.Expr, want Type, to string) TypeAndValue {
 		return c.keyPair(e, x.Lo, x.Hi, elem, to)
 	case *syntax.MaskExpr:
 		out := c.keyPair(e, x.X, x.Mask, elem, to)
-		// A value with bits outside of its mask can never be matched with the reference
-		// implementation's reading of &&&.
+		// In the reference implementation, a value with bits outside of its mask
+		// never matches.
 		v, mask := Number(c.info.Types[x.X].Value), Number(c.info.Types[x.Mask].Value)
 		if v != nil && mask != nil && v.Sign() >= 0 && mask.Sign() >= 0 && new(big.Int).AndNot(v, mask).Sign() != 0 {
 			c.warnf(x.Pos(), "%s has bits set that the mask %s leaves out", show(x.X), show(x.Mask))
@@ -257,8 +257,7 @@ func (c *checker) keyPair(e, x, y syntax.Expr, elem Type, to string) TypeAndValu
 	return c.record(e, TypeAndValue{Type: &Set{Elem: elem}, known: a.known && b.known})
 }
 
-// sideEffects finds the first call in the keyset of a select that is not a test of a
-// header.
+// sideEffects returns the first call in a keyset other than isValid, or nil.
 func (c *checker) sideEffects(e syntax.Expr) (bad *syntax.CallExpr) {
 	if !c.env.inSelect {
 		return nil
@@ -274,8 +273,8 @@ func (c *checker) sideEffects(e syntax.Expr) (bad *syntax.CallExpr) {
 	return bad
 }
 
-// reachable warns about states that no way leads to and wants a way from start
-// to accept or reject.
+// reachable warns about unreachable states, and reports a parser without a path
+// from start to accept or reject.
 func (c *checker) reachable(d *syntax.ParserDecl) {
 	byObj := map[*Object]*syntax.StateDecl{}
 	var start *syntax.StateDecl
@@ -319,7 +318,7 @@ func (c *checker) reachable(d *syntax.ParserDecl) {
 	}
 }
 
-// isSelect reports whether s selects: it rejects then where no case matches.
+// isSelect reports whether s ends in a select, which rejects if no case matches.
 func isSelect(s *syntax.StateDecl) bool {
 	e, ok := s.Transition.(*syntax.SelectExpr)
 	return ok && !(len(e.Cases) > 0 && isDefault(e.Cases[len(e.Cases)-1].Key))

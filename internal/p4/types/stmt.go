@@ -111,8 +111,8 @@ func (c *checker) opAssign(s *syntax.AssignStmt, lhs TypeAndValue) {
 	default:
 		c.arith(e, lhs, y)
 	}
-	// The operator has no node of its own: diagnostics without a position belong to
-	// the statement.
+	// The operator has no node of its own, so diagnostics without a position get
+	// the statement's.
 	for _, err := range c.errs[before:] {
 		if !err.Pos.IsKnown() {
 			err.Pos = s.Pos()
@@ -150,7 +150,7 @@ func (c *checker) loop(body syntax.Stmt) {
 	c.env.loops--
 }
 
-// collection checks what for (x in …) runs through.
+// collection checks the collection of for (x in …).
 func (c *checker) collection(s *syntax.ForInStmt, t Type) {
 	name := s.Var.Name.Value
 	if r, ok := syntax.Unparen(s.Coll).(*syntax.RangeExpr); ok {
@@ -201,7 +201,7 @@ func (c *checker) switchStmt(s *syntax.SwitchStmt) {
 	}
 }
 
-// switchLabels checks the labels: their types, that none comes twice and that
+// switchLabels checks the labels: their types, that no label occurs twice, and that
 // default is the last.
 func (c *checker) switchLabels(s *syntax.SwitchStmt, x TypeAndValue) {
 	if !switchable(x.Type) {
@@ -230,7 +230,7 @@ func (c *checker) switchLabels(s *syntax.SwitchStmt, x TypeAndValue) {
 	}
 }
 
-// switchable reports whether a switch can choose by a value of type t.
+// switchable reports whether a switch can branch on a value of type t.
 func switchable(t Type) bool {
 	switch t.(type) {
 	case *ActionRun, *Bits, *Enum:
@@ -239,10 +239,10 @@ func switchable(t Type) bool {
 	return t == Int || t == Error || t == Invalid || t == Bool
 }
 
-// labels are the labels of a switch seen so far.
+// A labels holds the labels of a switch seen so far.
 type labels struct {
 	actions map[*Object]bool
-	values  map[string]bool // by valueKey
+	values  map[string]bool // keys are from valueKey
 }
 
 func (c *checker) actionLabel(k *syntax.SwitchCase, run *ActionRun, seen labels) {
@@ -304,7 +304,7 @@ func (c *checker) valueLabel(k *syntax.SwitchCase, e syntax.Expr, x TypeAndValue
 	seen.values[v] = true
 }
 
-// terminates reports whether no path leads past the end of s.
+// terminates reports whether control never reaches the end of s.
 func terminates(s syntax.Stmt) bool {
 	switch s := s.(type) {
 	case *syntax.ReturnStmt, *syntax.ExitStmt:

@@ -18,8 +18,8 @@ func (c *checker) typeParams(names []*syntax.Name) []*TypeParam {
 	return ps
 }
 
-// generics declares the type parameters of self. In its own declaration they are its
-// arguments.
+// generics declares the type parameters of self. Inside the declaration, they are
+// also its arguments.
 func (c *checker) generics(n *Named, self Type, names []*syntax.Name) []*TypeParam {
 	ps := c.typeParams(names)
 	n.Args = lists.Map(ps, func(p *TypeParam) Type { return p })
@@ -59,7 +59,7 @@ func (c *checker) structDecl(d *syntax.StructDecl) {
 	c.declare(o, d, d.Name)
 }
 
-// badField returns the reason why t cannot be the type of a field, "" where it can.
+// badField returns the reason why t cannot be the type of a field, or "" if it can.
 func badField(kind syntax.StructKind, t Type) string {
 	t = Underlying(t)
 	switch kind {
@@ -85,7 +85,7 @@ func badField(kind syntax.StructKind, t Type) string {
 	return "a struct holds data"
 }
 
-// onlyBits reports whether a header can hold t.
+// onlyBits reports whether a header can contain t.
 func onlyBits(t Type) bool {
 	switch t := t.(type) {
 	case *Bits, *TypeParam:
@@ -105,11 +105,11 @@ func onlyBits(t Type) bool {
 	return t == Bool || t == Invalid
 }
 
-// checkInstance checks the fields of an instance of a generic struct: its type
-// arguments may break rules that the declaration keeps.
+// checkInstance checks the fields of a generic struct's instance, because type
+// arguments may break rules that the declaration itself obeys.
 func (c *checker) checkInstance(pos syntax.Pos, t Type) {
 	if x, ok := t.(*Extern); ok {
-		// The parameters of methods are held to the same rules.
+		// The same rules apply to the parameters of methods.
 		for _, m := range x.Methods {
 			for _, p := range m.Type.Params {
 				if p.Dir != syntax.NoDir && (p.Type == String || p.Type == Int || isExternType(p.Type)) {
@@ -130,7 +130,7 @@ func (c *checker) checkInstance(pos syntax.Pos, t Type) {
 	}
 }
 
-// params declares parameters and gives their objects.
+// params declares parameters and returns their objects.
 func (c *checker) params(ds []*syntax.Param, ctor bool) []*Object {
 	var out []*Object
 	for _, d := range ds {
@@ -176,8 +176,8 @@ func (c *checker) paramType(d *syntax.Param, ctor bool) Type {
 	return t
 }
 
-// openType is the type of a parameter seen from its default value, which fixes
-// the type parameters that the type mentions.
+// openType returns the type of a parameter as its default value sees it: the
+// default fixes the type parameters in it.
 func (c *checker) openType(t, dflt Type) Type {
 	var vars []*TypeParam
 	for _, o := range c.scope.names {
@@ -216,8 +216,8 @@ func (c *checker) packageDecl(d *syntax.PackageDecl) {
 	c.declare(&Object{Kind: TypeObj, Type: p}, d, d.Name)
 }
 
-// checkConcrete wants the types of parsers and controls for parameters, not
-// certain parsers and controls.
+// checkConcrete checks that parameters have parser and control types, not the types
+// of particular parsers and controls.
 func (c *checker) checkConcrete(ps []*Object) {
 	for _, p := range ps {
 		if b, ok := BodyOf(p.Type); ok && !b.TypeOnly {
@@ -238,7 +238,7 @@ func (c *checker) externDecl(d *syntax.ExternDecl) {
 			x.Methods = append(x.Methods, c.method(x, m))
 		}
 	})
-	// A call must be able to choose between overloaded methods.
+	// A call must be able to distinguish overloaded methods.
 	for _, m := range x.Methods {
 		same := x.called(m.Name)
 		if len(same) > maxOverloads {

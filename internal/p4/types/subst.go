@@ -8,8 +8,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// Subst returns t with the type parameters of m replaced. If nothing changes, it
-// returns t itself.
+// Subst returns t with the type parameters in m replaced. It returns t itself if
+// nothing changes.
 func Subst(t Type, m map[*TypeParam]Type) Type {
 	if len(m) == 0 || !mentions(t, m) {
 		return t
@@ -30,8 +30,8 @@ func Subst(t Type, m map[*TypeParam]Type) Type {
 	return n.generic.instance(substAll(n.Args, m))
 }
 
-// mentions reports whether t contains a key of m. For a named type it looks at the
-// type arguments only.
+// mentions reports whether t contains a key of m. For a named type, it examines
+// only the type arguments.
 func mentions(t Type, m map[*TypeParam]Type) bool {
 	switch t := t.(type) {
 	case *TypeParam:
@@ -54,7 +54,7 @@ func anyMentions(ts []Type, m map[*TypeParam]Type) bool {
 	return slices.ContainsFunc(ts, func(t Type) bool { return mentions(t, m) })
 }
 
-// argsOf gives the type arguments of a named type.
+// argsOf returns the type arguments of a named type.
 func argsOf(t Type) []Type {
 	if n := namedOf(t); n != nil {
 		return n.Args
@@ -75,8 +75,8 @@ func substFields(fs []Field, m map[*TypeParam]Type) []Field {
 	return out
 }
 
-// substFunc replaces in the parameters and the result; the signature's own
-// type parameters vanish where m has them.
+// substFunc substitutes in the parameters and the result. Type parameters of the
+// signature that m replaces are removed.
 func substFunc(f *Func, m map[*TypeParam]Type) *Func {
 	if f == nil || len(m) == 0 {
 		return f
@@ -99,8 +99,8 @@ func substFunc(f *Func, m map[*TypeParam]Type) *Func {
 	return out
 }
 
-// instance returns the instance for args, one for each parameter. A declaration cannot
-// name itself, so instances do not nest without end.
+// instance returns the instance for args, which has one element for each parameter.
+// A declaration cannot name itself, so instances cannot nest endlessly.
 func (g *generic) instance(args []Type) Type {
 	candidates := g.insts
 	if len(candidates) > maxLinear {
@@ -127,8 +127,8 @@ func (g *generic) instance(args []Type) Type {
 	return t
 }
 
-// likeness is the same number for lists of identical types, so that these are found by
-// it. Others may have the same number, too: it does not look deep.
+// likeness returns a hash of a list of types: identical lists have the same hash.
+// It examines only a few levels.
 func likeness(ts []Type) uint64 { return likenessTo(3, ts) }
 
 func likenessTo(deep int, ts []Type) (n uint64) {
@@ -162,7 +162,7 @@ func likenessTo(deep int, ts []Type) (n uint64) {
 
 var likenessSeed = maphash.MakeSeed()
 
-// shell makes an instance without contents, so that the contents may mention it.
+// shell creates an instance without contents, so that the contents can refer to it.
 func (g *generic) shell(args []Type) Type {
 	n := Named{Name: namedOf(g.self).Name, Args: args, generic: g}
 	switch t := g.self.(type) {
@@ -206,7 +206,7 @@ func (g *generic) fill(inst Type) {
 	}
 }
 
-// genericOf returns the generic of a named type, nil if the type has no type
+// genericOf returns the generic of a named type, or nil if the type has no type
 // parameters.
 func genericOf(t Type) *generic {
 	if n := namedOf(t); n != nil {

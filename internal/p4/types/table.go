@@ -7,7 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
-// A table is the state that the checks of one table's parts share.
+// A table holds the state that the checks of a table's parts share.
 type table struct {
 	c       *checker
 	decl    *syntax.TableDecl
@@ -114,7 +114,8 @@ func keyable(t Type) bool {
 	return false
 }
 
-// unnamed finds what in a key expression gives no name for the control plane.
+// unnamed returns the part of a key expression that has no name for the control
+// plane, or nil.
 func (c *checker) unnamed(e syntax.Expr) syntax.Expr {
 	all := func(es ...syntax.Expr) syntax.Expr {
 		for _, e := range es {
@@ -192,8 +193,8 @@ func (c *checker) findAction(n *syntax.Name) *Object {
 	return o
 }
 
-// listed checks an action in the list of a table: its parameters with a
-// direction are bound here, the others by the control plane.
+// listed checks an action in a table's list. Parameters with a direction must be
+// bound here; the control plane sets the others.
 func (t *table) listed(r *syntax.ActionRef, o *Object) *Call {
 	c := t.c
 	sig := o.Type.(*Func)
@@ -216,7 +217,8 @@ func (t *table) listed(r *syntax.ActionRef, o *Object) *Call {
 			if c.checkArg(o.Name, a, c.value(a.Value), p) {
 				call.Args[k] = a.Value
 			}
-			// A table cannot be applied while the arguments of its actions are evaluated.
+			// A table must not be applied while the arguments of its own actions
+			// are evaluated.
 			for call := range syntax.Each[*syntax.CallExpr](a.Value) {
 				if k := c.info.Calls[call]; k != nil && k.Kind == TableApply {
 					c.errorf(call.Pos(), "a table cannot be applied in the argument of an action")
@@ -235,7 +237,7 @@ func (t *table) listed(r *syntax.ActionRef, o *Object) *Call {
 	return call
 }
 
-// paramOf gives the parameter of the i-th argument.
+// paramOf returns the parameter of the i-th argument.
 func paramOf(sig *Func, a *syntax.Arg, i int) *Object {
 	if a.Name != nil {
 		p, _ := sig.param(a.Name.Value)
@@ -247,9 +249,8 @@ func paramOf(sig *Func, a *syntax.Arg, i int) *Object {
 	return nil
 }
 
-// chosen checks an action in default_action or an entry: it must be in the list,
-// bound to the same arguments, and the arguments of the control plane must be
-// constants.
+// chosen checks an action in default_action or an entry. It must be in the list and
+// bound to the same arguments; the control plane's arguments must be constants.
 func (t *table) chosen(pos syntax.Pos, n *syntax.Name, args []*syntax.Arg, what string) *Call {
 	c := t.c
 	o := c.findAction(n)
@@ -324,7 +325,7 @@ func actionNames(actions map[*Object]*Call) func() []string {
 	}
 }
 
-// noAction finds the action that tables without default_action fall back on.
+// noAction returns the action that is the default of tables without default_action.
 func (c *checker) noAction() *Object {
 	o := c.top.names["NoAction"]
 	if o == nil {
@@ -341,11 +342,11 @@ func (c *checker) noAction() *Object {
 	return o
 }
 
-// maxSize bounds the size of tables and the like: targets and their interfaces
-// count in 32 bits.
+// maxSize bounds the sizes of tables and similar objects, because targets and their
+// interfaces use 32 bits.
 const maxSize = 1<<31 - 1
 
-// checkSize refuses a size that nothing can have. 0 leaves it to the target.
+// checkSize refuses an impossible size. With 0, the target chooses the size.
 func (c *checker) checkSize(at syntax.Expr, what string, tv TypeAndValue) {
 	if n := Number(tv.Value); n != nil && (n.Sign() < 0 || n.Cmp(big.NewInt(maxSize)) > 0) {
 		c.errorf(at.Pos(), "the size of %s must be from 0 to %d, %s is not", what, maxSize, show(at))
@@ -377,7 +378,7 @@ func (t *table) defaultAction(p *syntax.Property) {
 	}
 }
 
-// actionCall takes the value of default_action apart.
+// actionCall splits the value of default_action into a name and arguments.
 func actionCall(e syntax.Expr) (*syntax.Name, []*syntax.Arg) {
 	switch x := syntax.Unparen(e).(type) {
 	case *syntax.Name:

@@ -30,11 +30,10 @@ func (*ActionRun) aType()   {}
 func (*Set) aType()         {}
 func (*record) aType()      {}
 
-// A record is the type of {f = a, g = b} before the context decides which struct it
-// is.
+// A record is the type of {f = a, g = b} before the context determines the struct.
 type record struct{ fields []Field }
 
-// Types of expressions that only a context gives a type to, and of states.
+// Types of states, and of expressions whose type depends on the context.
 var (
 	dotsType   = &Basic{"..."}
 	nullHeader = &Basic{"{#}"}
@@ -137,7 +136,7 @@ func (t *Struct) add(f Field) {
 	t.Fields = append(t.Fields, f)
 }
 
-// isHeader reports whether t is a header; a header_union is none.
+// isHeader reports whether t is a header, not a header_union.
 func (t *Struct) isHeader() bool { return t.Kind == syntax.StructKindHeader }
 
 // isUnion reports whether t is a header_union.
@@ -160,7 +159,7 @@ func (t *Extern) method(name string) *Method {
 	return lists.First(t.called(name), func(m *Method) bool { return !m.IsCtor })
 }
 
-// called are the methods and constructors with a name, once all are there.
+// called returns the methods and constructors called name.
 func (t *Extern) called(name string) []*Method {
 	if len(t.Methods) <= maxLinear {
 		return lists.Filter(t.Methods, func(m *Method) bool { return m.Name == name })
@@ -254,8 +253,7 @@ func identical(a, b Type) bool {
 
 func allIdentical(a, b []Type) bool { return slices.EqualFunc(a, b, identical) }
 
-// identicalFuncs compares two signatures; type parameters stand for each other
-// by position.
+// identicalFuncs compares two signatures. Type parameters correspond by position.
 func identicalFuncs(a, b *Func) bool {
 	if len(a.Params) != len(b.Params) || len(a.TypeParams) != len(b.TypeParams) {
 		return false
@@ -276,8 +274,7 @@ func identicalFuncs(a, b *Func) bool {
 	return identical(a.Result, b.Result)
 }
 
-// Underlying returns the type from which a chain of "type" declarations makes t, and
-// t itself for every other type.
+// Underlying returns the type below any chain of "type" declarations.
 func Underlying(t Type) Type {
 	if n, ok := t.(*New); ok {
 		return n.base
@@ -285,13 +282,13 @@ func Underlying(t Type) Type {
 	return t
 }
 
-// A Body is the declaration of a parser or control, with its type arguments.
+// A Body is the declaration of a parser or control with its type arguments.
 type Body struct {
 	syntax.Block
 	TypeArgs []Type
 }
 
-// BodyOf gives the body of a parser or control; ok is false for other types.
+// BodyOf returns the body of a parser or control. ok is false for other types.
 func BodyOf(t Type) (b Body, ok bool) {
 	switch t := t.(type) {
 	case *Control:
@@ -311,8 +308,7 @@ func isHeaderType(t Type) bool {
 func (t *Named) named() *Named { return t }
 func (t *Block) block() *Block { return t }
 
-// namedOf gives what t has as a type that can have type parameters, nil where it
-// is none.
+// namedOf returns the Named part of t, or nil if t cannot have type parameters.
 func namedOf(t Type) *Named {
 	if n, ok := t.(interface{ named() *Named }); ok {
 		return n.named()
@@ -320,7 +316,7 @@ func namedOf(t Type) *Named {
 	return nil
 }
 
-// blockOf gives what t has as a parser or control, or nil if it is none.
+// blockOf returns the Block part of t, or nil if t is not a parser or control.
 func blockOf(t Type) *Block {
 	if b, ok := t.(interface{ block() *Block }); ok {
 		return b.block()

@@ -24,13 +24,13 @@ func (c *checker) typ(e syntax.Expr) Type {
 	return t
 }
 
-// unspecialized reports whether a name that stands for t lacks type arguments.
+// unspecialized reports whether a use of type t lacks type arguments.
 func unspecialized(t Type) bool {
 	g := genericOf(t)
 	return g != nil && g.self == t
 }
 
-// paramsOf gives the type parameters of a generic type.
+// paramsOf returns the type parameters of a generic type.
 func paramsOf(t Type) []*TypeParam {
 	if g := genericOf(t); g != nil {
 		return g.params
@@ -43,8 +43,8 @@ func (c *checker) recordType(e syntax.Expr, t Type) Type {
 	return t
 }
 
-// typeOrGeneric resolves a type expression, which may be the bare name of a
-// generic type where the arguments can be inferred.
+// typeOrGeneric resolves a type expression. It may be the bare name of a generic
+// type if the arguments can be inferred.
 func (c *checker) typeOrGeneric(e syntax.Expr) Type {
 	return c.recordType(e, c.resolveType(e))
 }
@@ -126,7 +126,8 @@ func (c *checker) baseType(e *syntax.BaseType) Type {
 	return &Bits{Width: w}
 }
 
-// width evaluates the size in bit<…>, at least lo; plain bit is bit<1>.
+// width evaluates the size in bit<…>, which must be at least lo. Plain bit is
+// bit<1>.
 func (c *checker) width(e *syntax.BaseType, lo int64) (int, bool) {
 	if e.Size == nil {
 		return 1, true
@@ -175,7 +176,7 @@ func isInteger(t Type) bool {
 	return sized || t == Int
 }
 
-// specialize gives the instance of a generic type.
+// specialize returns the instance of a generic type for args.
 func (c *checker) specialize(pos syntax.Pos, name string, base Type, args []Type) Type {
 	var params []*TypeParam
 	if unspecialized(base) {
@@ -202,8 +203,7 @@ func (c *checker) specialize(pos syntax.Pos, name string, base Type, args []Type
 	return t
 }
 
-// containsDecl reports whether t mentions the declaration that base is an
-// instance of.
+// containsDecl reports whether t mentions the declaration of base.
 func containsDecl(t, base Type) bool {
 	if genericOf(t) == genericOf(base) && genericOf(t) != nil {
 		return true
@@ -211,7 +211,7 @@ func containsDecl(t, base Type) bool {
 	return slices.ContainsFunc(argsOf(t), func(a Type) bool { return containsDecl(a, base) })
 }
 
-// typeArg resolves a type argument: a type of values.
+// typeArg resolves a type argument, which must be a type of values.
 func (c *checker) typeArg(e syntax.Expr) Type {
 	t := c.typ(e)
 	switch t.(type) {
@@ -222,7 +222,7 @@ func (c *checker) typeArg(e syntax.Expr) Type {
 	return t
 }
 
-// elemType resolves the type of a tuple's or list's elements, which hold data.
+// elemType resolves the type of a tuple's or list's elements.
 func (c *checker) elemType(e syntax.Expr, in string) Type {
 	t := c.typ(e)
 	switch t.(type) {

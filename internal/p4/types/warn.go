@@ -7,14 +7,15 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
-// follow begins to follow o where its value is undefined at first.
+// follow starts to follow o if its initial value is undefined.
 func (c *checker) follow(o *Object) {
 	if undefined(o.Type) {
 		o.flow = &flow{loops: c.env.loops}
 	}
 }
 
-// followOut begins to follow the out parameters of something with a body.
+// followOut starts to follow the out parameters of a function, action or block with
+// a body.
 func (c *checker) followOut(f *Func) {
 	for _, p := range f.Params {
 		if p.Dir == syntax.Out {
@@ -23,8 +24,8 @@ func (c *checker) followOut(f *Func) {
 	}
 }
 
-// undefined reports whether a variable of type t has no value at first.
-// Headers have one: they are invalid.
+// undefined reports whether a variable of type t has an undefined initial value.
+// Headers do not: they start invalid.
 func undefined(t Type) bool {
 	switch t := Underlying(t).(type) {
 	case *Bits, *Enum:
@@ -40,20 +41,20 @@ func undefined(t Type) bool {
 	return false
 }
 
-// reads notes that n, which stands for o, is read; writes takes that back where
-// the name turns out to be written.
+// reads records that n, a use of o, is read. If n turns out to be written, writes
+// removes the record.
 func (c *checker) reads(n *syntax.Name, o *Object) {
 	f := o.flow
 	if f == nil || f.written || c.env.loops > f.loops {
 		return
 	}
-	// A use is late if it runs in another order than the text, seen from the
+	// A use is late if it does not run in the order of the text, seen from the
 	// declaration of o: in a state, an action or a table.
 	f.late = f.late || (c.env.owner != o.Parent || c.env.place == nowhere || c.env.place == inState && !o.inState)
 	f.reads = append(f.reads, n)
 }
 
-// writes notes that e is written, at least in part.
+// writes records that e is written, at least in part.
 func (c *checker) writes(e syntax.Expr) {
 	n := root(e)
 	if n == nil {
@@ -67,7 +68,7 @@ func (c *checker) writes(e syntax.Expr) {
 	o.flow.reads = slices.DeleteFunc(o.flow.reads, func(r *syntax.Name) bool { return r == n })
 }
 
-// root is the variable that an l-value is part of.
+// root returns the variable that contains the l-value e.
 func root(e syntax.Expr) *syntax.Name {
 	switch x := syntax.Unparen(e).(type) {
 	case *syntax.Name:
@@ -82,7 +83,7 @@ func root(e syntax.Expr) *syntax.Name {
 	return nil
 }
 
-// warnUnused warns about a local thing that nothing mentions.
+// warnUnused warns about a local declaration that is never used.
 func (c *checker) warnUnused(o *Object) {
 	if o.used {
 		return
@@ -101,7 +102,7 @@ func (c *checker) warnUnused(o *Object) {
 	}
 }
 
-// quiet reports whether @noWarn("what") or plain @noWarn is among as.
+// quiet reports whether as contains @noWarn("what") or plain @noWarn.
 func quiet(as syntax.Annotations, what string) bool {
 	return slices.ContainsFunc(as, func(a *syntax.Annotation) bool {
 		s, _ := a.Text()
@@ -109,7 +110,7 @@ func quiet(as syntax.Annotations, what string) bool {
 	})
 }
 
-// warnShadow warns about a local that hides another one, or a parameter.
+// warnShadow warns about a local declaration or parameter that hides another one.
 func (c *checker) warnShadow(o *Object, pos syntax.Pos) {
 	if o.Kind != VarObj && o.Kind != ConstObj && o.Kind != InstObj || c.scope.parent == nil {
 		return
@@ -127,10 +128,10 @@ func (c *checker) warnShadow(o *Object, pos syntax.Pos) {
 	}
 }
 
-// maxWhy bounds the part of a deprecation's text that each warning repeats.
+// maxWhy bounds the part of a deprecation message that each warning repeats.
 const maxWhy = 400
 
-// warnDeprecated reports the message of @deprecated when its object is used.
+// warnDeprecated reports the message of @deprecated when the object is used.
 func (c *checker) warnDeprecated(pos syntax.Pos, o *Object) {
 	switch o.Decl.(type) {
 	case *syntax.FuncDecl, *syntax.ExternDecl, *syntax.ActionDecl, *syntax.ControlDecl, *syntax.ParserDecl, *syntax.PackageDecl,
@@ -155,7 +156,7 @@ func (c *checker) warnDeprecated(pos syntax.Pos, o *Object) {
 	c.warnf(pos, "%s is deprecated%s", o.Name, why)
 }
 
-// changes notes that e is read and then written.
+// changes records that e is read and then written.
 func (c *checker) changes(e syntax.Expr) {
 	if n := root(e); n != nil {
 		if o := c.info.Uses[n]; o != nil && o.flow != nil {
@@ -164,7 +165,7 @@ func (c *checker) changes(e syntax.Expr) {
 	}
 }
 
-// declPos is where the name of o stands in its declaration.
+// declPos returns the position of o's name in its declaration.
 func declPos(o *Object) syntax.Pos {
 	if d, ok := o.Decl.(syntax.Decl); ok && d.DeclName() != nil {
 		return d.DeclName().Pos()

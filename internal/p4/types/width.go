@@ -9,8 +9,8 @@ import (
 // p4c's is 2,048.
 const maxWidth = 1 << 16
 
-// WidthOf returns the number of bits of a value of type t in a packet; ok is
-// false where that is not fixed (varbit, unions) or means nothing.
+// WidthOf returns the number of bits that a value of type t takes in a packet. ok
+// is false if that varies (varbit, unions) or if t cannot be in a packet.
 func WidthOf(t Type) (bits int, ok bool) {
 	lo, hi, ok := sizeRange(t)
 	if !ok || lo != hi {
@@ -19,8 +19,8 @@ func WidthOf(t Type) (bits int, ok bool) {
 	return lo, true
 }
 
-// sizeRange gives the least and the greatest number of bits that a value of
-// type t takes in a packet, with headers counted as valid.
+// sizeRange returns the least and the greatest number of bits that a value of type
+// t takes in a packet, if headers are valid.
 func sizeRange(t Type) (lo, hi int, ok bool) {
 	switch t := t.(type) {
 	case *Basic:
@@ -77,7 +77,7 @@ func unionRange(ts []Type) (lo, hi int, ok bool) {
 }
 
 // maxParts bounds the parts of a type: fields, elements, and type arguments in its
-// name. A few lines can nest types to sizes that no machine can hold.
+// name. A few lines can nest types to sizes that exceed any memory.
 const maxParts = 1 << 16
 
 // bounded reports a type that has too many parts.
@@ -90,7 +90,7 @@ func (c *checker) bounded(pos syntax.Pos, t Type) bool {
 	return true
 }
 
-// parts takes the number of parts of t off left; it is false where they are
+// parts subtracts the number of parts of t from left. It returns false if there are
 // too many.
 func parts(t Type, left *int) bool {
 	*left--

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// Write writes the page with its engine into a folder, for servers of static files. It
-// builds the engine from the checkout in root.
+// Write writes the page and its engine to a folder that any static file server can
+// serve. It builds the engine from the checkout in root.
 func Write(dir, root string) error {
 	if err := WriteFiles(dir); err != nil {
 		return err
@@ -65,15 +65,15 @@ func goRoot(root string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// maxMemory bounds the memory of the engine in bytes. Beyond it the engine ends, and the
-// page starts another one.
+// maxMemory bounds the engine's memory in bytes. If the engine exceeds it, it ends,
+// and the page starts another one.
 const maxMemory = 500 << 20
 
-// bounded sets the largest size of the memory that a module declares.
+// bounded returns a WebAssembly module whose declared maximum memory is most bytes.
 func bounded(wasm []byte, most uint64) ([]byte, error) {
 	const (
 		header   = 8 // magic number and version
-		memories = 5 // the section
+		memories = 5 // number of the memory section
 		pageSize = 64 << 10
 	)
 	for at := header; at < len(wasm); {

@@ -1,5 +1,5 @@
-// Package page has the files of the playground's page: HTML, CSS and JavaScript
-// without external resources.
+// Package page embeds the playground's page: HTML, CSS and JavaScript without
+// external resources.
 package page
 
 import (
@@ -12,11 +12,11 @@ import (
 //go:embed *.html *.css *.js
 var Files embed.FS
 
-// engineMark is the element of index.html that names the engine.
+// engineMark is the element of index.html that specifies where the engine runs.
 const engineMark = `<meta name="engine" content="worker">`
 
-// Served returns index.html for a server with an engine behind it: requests go to
-// api/NAME in place of a web worker.
+// Served returns index.html for a server that runs the engine: the page sends
+// requests to api/NAME instead of a web worker.
 func Served() ([]byte, error) {
 	text, err := Files.ReadFile("index.html")
 	if err != nil {

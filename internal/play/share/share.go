@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 )
 
-// A State is what a link opens. Fields that are empty are as in a new page.
+// A State is what a link opens. Empty fields have the values of a new page.
 type State struct {
 	View    string `json:"view"` // write, packets, network or learn
 	Name    string `json:"name,omitempty"`
@@ -20,11 +20,11 @@ type State struct {
 // Local is the address of the page that p4lb play serves by default.
 const Local = "http://127.0.0.1:9465/"
 
-// maxLink limits the encoded state. The page refuses longer ones.
+// maxLink bounds the encoded state. The page rejects longer ones.
 const maxLink = 60000
 
-// Link returns the address of a state on the page at base, "" if the state is too large
-// for an address.
+// Link returns the address of a state on the page at base, or "" if the state is
+// too large for an address.
 func Link(base string, s State) string {
 	text, err := json.Marshal(struct {
 		V int `json:"v"`
@@ -36,7 +36,7 @@ func Link(base string, s State) string {
 	var b bytes.Buffer
 	z, _ := flate.NewWriter(&b, flate.BestCompression) // a valid level
 	z.Write(text)
-	z.Close() // a Buffer accepts everything
+	z.Close() // a bytes.Buffer never fails
 	code := base64.RawURLEncoding.EncodeToString(b.Bytes())
 	if len(code) > maxLink {
 		return ""

@@ -1,8 +1,9 @@
 //go:build js
 
-// Command worker is the engine of the playground in a browser, as WebAssembly in a web
-// worker. It sets the function p4lbCall(name, request, progress, done) in the worker's scope,
-// which answers a request of package play, and then calls p4lbReady.
+// Command worker is the playground's engine for browsers, compiled to WebAssembly
+// and run in a web worker. It defines the function p4lbCall(name, request,
+// progress, done) in the worker's scope, which answers a request of package play,
+// and then calls p4lbReady.
 package main
 
 import (
@@ -14,11 +15,12 @@ import (
 	"github.com/p4lb/p4lb/internal/play"
 )
 
-// memoryLimit is the size of the heap from which the collector works harder.
+// memoryLimit is the soft limit of the heap, above which Go collects garbage more
+// often.
 const memoryLimit = 400 << 20
 
-// gcPercent lets the heap grow between collections, which share the only thread with
-// the work.
+// gcPercent lets the heap grow between collections, because they block the only
+// thread.
 const gcPercent = 600
 
 func main() {

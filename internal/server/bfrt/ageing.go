@@ -31,7 +31,7 @@ func (a *ageing) configure(t *matchTable, c *wire.IdleTable) error {
 		return invalidf("the least time to live, %d ms, is above the greatest, %d ms", c.GetMinTtl(), c.GetMaxTtl())
 	}
 	if c.GetIdleTableMode() == wire.IdleTable_IDLE_TABLE_POLL_MODE {
-		c = &wire.IdleTable{Enable: c.GetEnable(), IdleTableMode: c.GetIdleTableMode()} // the other fields belong to the other mode
+		c = &wire.IdleTable{Enable: c.GetEnable(), IdleTableMode: c.GetIdleTableMode()} // the other fields are for the other mode
 	}
 	every := time.Duration(0)
 	if c.GetEnable() {
@@ -66,7 +66,7 @@ func (a *ageing) update(t *matchTable) {
 	a.polled = now
 }
 
-// arrived records a new entry without hits.
+// arrived records that a new entry has no hits yet.
 func (a *ageing) arrived(t *matchTable, pipe int, h dataplane.Handle) {
 	if a.ttl != nil {
 		a.came[entryAt{pipe, h}] = t.s.dev.Elapsed()
@@ -82,7 +82,7 @@ func (a *ageing) set(pipe int, h dataplane.Handle, state string) {
 	}
 }
 
-// tell adds the time to live and the hit state to the data of an entry.
+// tell adds the time to live and the hit state to an entry's data.
 func (a *ageing) tell(t *matchTable, out *wire.TableData, at *place, x *dataplane.Entry, r *request, want *filter) {
 	if a.ttl == nil {
 		return
@@ -151,7 +151,7 @@ func (t *matchTable) reportIdle(part []int) {
 			delete(a.idle, at)
 			continue
 		}
-		// A late check must still report a hit, however old it is.
+		// Report a hit even if it is old, because this check may be late.
 		if last(at.handle) > told {
 			delete(a.idle, at)
 			t.tellIdle(part, &x, wire.IdleTimeoutNotification_ENTRY_ACTIVE, (*wire.Subscribe_Notifications).GetEnableEntryActiveNotifications)

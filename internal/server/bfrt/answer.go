@@ -27,8 +27,8 @@ type answer struct {
 	stream  wire.ReadServer
 	program *program
 	locked  bool
-	pages   []*wire.ReadResponse // not sent yet
-	ended   error                // the error that ended it
+	pages   []*wire.ReadResponse // not yet sent
+	ended   error                // the error that ended the read
 }
 
 // enter locks the tables for reading.
@@ -85,7 +85,7 @@ func (a *answer) send(n int) error {
 }
 
 // isFull reports whether the next entity needs a new response: this one is full, or
-// holds encoded entities, which must stay behind it.
+// contains encoded entities, which must come last.
 func isFull(m *wire.ReadResponse) bool {
 	return len(m.Entities) >= pageSize || len(m.ProtoReflect().GetUnknown()) > 0
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/p4lb/p4lb/internal/server/gate"
 )
 
-// wishes are the options in the metadata of a call.
+// wishes holds the options in the metadata of a call.
 type wishes struct {
 	ignoreNotFound bool // deleting a missing entry is no error
-	inResponse     bool // outcomes go into the response
+	inResponse     bool // put the outcomes into the response
 	until          time.Time
 	stop           <-chan struct{} // closed when the server stops
 }
@@ -55,7 +55,8 @@ func (w *wishes) late() error {
 	return nil
 }
 
-// generatorTables are the numbers of the packet generator's tables but for the last byte.
+// generatorTables is the number of the packet generator's tables without the last
+// byte.
 const generatorTables = 0xff030000
 
 // table returns the table with a number.
@@ -185,7 +186,7 @@ func (b *batch) request(general, own *wire.TargetDevice, flags *wire.TableFlags)
 	return r, nil
 }
 
-// about finds the table of an update or an entity and calls do with it.
+// about finds the table of an update or entity and calls do with it.
 func (b *batch) about(id uint32, general, own *wire.TargetDevice, flags *wire.TableFlags, do func(r *request, o object) error) error {
 	o, err := b.s.table(b.p, id)
 	if err != nil {
@@ -228,7 +229,7 @@ func (b *batch) update(target *wire.TargetDevice, u *wire.Update) error {
 	return failf(codes.Unimplemented, "an entity of this kind is not written")
 }
 
-// possible returns the error of an update that is wrong for any table.
+// possible reports an update that is invalid for every table.
 func possible(kind wire.Update_Type, e *wire.TableEntry) error {
 	switch {
 	case kind < wire.Update_INSERT || kind > wire.Update_RESET:

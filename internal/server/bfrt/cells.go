@@ -221,7 +221,7 @@ func (t *table) keyAt(n uint64) *wire.TableKey {
 	return &wire.TableKey{Fields: []*wire.KeyField{t.keys[0].value(n)}}
 }
 
-// number returns the number in an entry's key or handle. Both are the same.
+// number returns the number in an entry's key or handle, which are equal.
 func (t *table) number(e *wire.TableEntry) (uint32, error) {
 	if h, ok := e.GetValue().(*wire.TableEntry_HandleId); ok {
 		return h.HandleId, nil

@@ -41,13 +41,13 @@ type filter struct {
 
 func (f *filter) has(id uint32) bool { return f == nil || len(f.fields) == 0 || f.fields[id] }
 
-// asked returns the pipes and the data that a read selects.
+// asked returns the pipes and the data that a read requests.
 func (t *table) asked(r *request, e *wire.TableEntry) (pipes []int, want *filter, err error) {
 	pipes, err = r.pipesOf(t.program)
 	return pipes, t.wanted(e.GetData()), err
 }
 
-// wanted returns the fields that a read selects.
+// wanted returns the fields that a read requests.
 func (t *table) wanted(d *wire.TableData) *filter {
 	if d.GetActionId() == 0 && len(d.GetFields()) == 0 {
 		return nil
@@ -62,7 +62,7 @@ func (t *table) wanted(d *wire.TableData) *filter {
 // entryData is the data in an update of a match table or an action profile.
 type entryData struct {
 	action *entryAction
-	params [][]byte // of action; nil elements are missing
+	params [][]byte // parameters of action; missing ones are nil
 	member *uint32
 	group  *uint32
 	ttl    *uint32
@@ -70,7 +70,7 @@ type entryData struct {
 	rest   []*wire.DataField // counts, rates and registers of the entry
 }
 
-// leads reports whether the data contains an action, a member or a group.
+// leads reports whether the data contain an action, a member or a group.
 func (d *entryData) leads() bool { return d.action != nil || d.member != nil || d.group != nil }
 
 // complete sets missing parameters of the action to 0, as the SDE does.

@@ -27,7 +27,8 @@ func (f *failure) Error() string { return f.msg }
 // GRPCStatus makes the code visible to package status.
 func (f *failure) GRPCStatus() *status.Status { return status.New(f.code, f.msg) }
 
-// The SDE's texts for the codes, which start its messages and ours.
+// words are the SDE's texts for the codes. Messages of the SDE and of this server
+// begin with them.
 var words = map[codes.Code]string{
 	codes.InvalidArgument:   "Invalid arguments",
 	codes.NotFound:          "Object not found",
@@ -48,7 +49,7 @@ func failf(code codes.Code, format string, args ...any) error {
 	return &failure{code, msg}
 }
 
-// invalidf returns an error of a wrong request, the most frequent failure.
+// invalidf returns an error for an invalid request.
 func invalidf(format string, args ...any) error {
 	return failf(codes.InvalidArgument, format, args...)
 }
@@ -88,7 +89,7 @@ func failureOf(err error) *failure {
 	return &failure{code, words[code] + ": " + err.Error()}
 }
 
-// outcome returns the result of an update in the form that clients read.
+// outcome returns the result of an update as a message for clients.
 func outcome(err error) *wire.Error {
 	if err == nil {
 		return &wire.Error{}
@@ -110,8 +111,8 @@ const (
 )
 
 // refused returns the status of a batch with failures. The details have an outcome
-// for every update. They have no messages if these do not fit into a header, and are
-// absent if not even the codes fit.
+// for every update. If the messages do not fit into a header, it leaves them out;
+// if the codes do not fit either, there are no details.
 func refused(list []*wire.Error) error {
 	s := &spb.Status{Code: int32(codes.Unknown), Message: "Error(s) in the batch"}
 	size := detailSize * len(list)

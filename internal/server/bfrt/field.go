@@ -275,7 +275,7 @@ func known(keys []keyField, k *wire.TableKey) error {
 	return nil
 }
 
-// indexOf returns the index in a key of one field.
+// indexOf returns the index in a key that has one field.
 func indexOf(keys []keyField, k *wire.TableKey, size int) (int, error) {
 	if err := known(keys, k); err != nil {
 		return 0, err

@@ -28,7 +28,7 @@ func (s *Server) manager() manager {
 // perPort returns the number of queues per port.
 func (m manager) perPort() uint32 { return m.queues / m.group }
 
-// A pipe has usable ports, of which the first front have connectors.
+// usable is the number of ports of a pipe; the first front of them have connectors.
 const usable, front = 72, 64
 
 func newFixed(s *Server) *fixed {
@@ -224,7 +224,7 @@ func (c *fixed) managers(named map[string]*recordTable) {
 				return err
 			}
 			if kind == "TmQueueBuffer" && after != nil {
-				// The last queue that the switch has stands for all further ones.
+				// The queues beyond the last one of the switch share its settings.
 				cells := after.number(t.table, "guaranteed_cells") + poolCells(t, after)
 				if cells > 0 {
 					r.moving(func() { s.dev.SetQueueDepth(int(p), q, int(cells)) })

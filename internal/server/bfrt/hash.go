@@ -18,7 +18,7 @@ import (
 // of the schema.
 type hashTable struct {
 	*recordTable
-	tell func(row *record) // fills in values that no client has set
+	tell func(row *record) // fills in the values that no client has set
 }
 
 // hash returns a table of a hash.

@@ -153,7 +153,7 @@ func (t *matchTable) insert(r *request, at *place, e *wire.TableEntry) (err erro
 		}
 	}
 	r.done(func() {
-		for _, pipe := range at.pipes { // by key: the handle may have changed since
+		for _, pipe := range at.pipes { // use the key: the handle may have changed since
 			if h, err := t.sw(pipe).TableFind(t.name, at.match, at.priority); err == nil {
 				t.sw(pipe).TableDelete(t.name, h)
 				t.attach.forget(pipe, h)
@@ -337,7 +337,7 @@ func (t *matchTable) read(r *request, e *wire.TableEntry) error {
 	want := t.wanted(e.GetData())
 	h, byHandle := e.GetValue().(*wire.TableEntry_HandleId)
 	if e.GetIsDefaultEntry() || byHandle && h.HandleId == defaultHandle {
-		return t.readDefault(r, pipes, byHandle, want) // a read by its handle is an ordinary read
+		return t.readDefault(r, pipes, byHandle, want) // the handle of the default entry
 	}
 	if e.GetValue() != nil {
 		at, err := t.find(pipes, e)
@@ -371,7 +371,7 @@ func (t *matchTable) read(r *request, e *wire.TableEntry) error {
 	return nil
 }
 
-// walk returns the entries of a pipe that no earlier pipe has.
+// walk returns the entries of a pipe that no earlier pipe contains.
 func (t *matchTable) walk(r *request, pipes []int, i int, want *filter) error {
 	for next := 0; next >= 0; {
 		list, to, err := t.sw(pipes[i]).TableWalk(t.name, next, walkSize)
@@ -381,7 +381,7 @@ func (t *matchTable) walk(r *request, pipes []int, i int, want *filter) error {
 		for j := range list {
 			x := &list[j]
 			if a := t.byName[x.Target.Action.Name]; want != nil && want.action != 0 && (a == nil || a.id != want.action) {
-				continue // the client selects entries with another action
+				continue // the client requested entries with another action
 			}
 			at := &place{pipes: pipes, match: x.Match, priority: x.Priority, handles: make([]int64, len(pipes))}
 			before := false
@@ -413,9 +413,9 @@ func (t *matchTable) walk(r *request, pipes []int, i int, want *filter) error {
 	return nil
 }
 
-// reaches returns an error unless a read of one entry finds it under its target. The
-// driver keeps an entry under the target of its write: all pipes, or the first pipe
-// of a part. The chip has it in each pipe of the part.
+// reaches returns an error if a read of one entry uses another target than its
+// write. The driver stores an entry under the target of the write: all pipes, or
+// the first pipe of a part. The chip has the entry in each pipe of the part.
 func (t *matchTable) reaches(r *request, e *wire.TableEntry) error {
 	_, byHandle := e.GetValue().(*wire.TableEntry_HandleId)
 	whole := len(t.scope.parts) == 1

@@ -19,7 +19,7 @@ type portTables struct {
 	stat     *recordTable
 	notify   bool
 	interval uint32
-	up       map[uint32]bool // as it was told last
+	up       map[uint32]bool // the states of the last notification
 	seen     map[uint32]bool // ports that have been put into the table
 	held     map[uint32]p4rt.PortState
 }
@@ -108,7 +108,7 @@ func newPortTables(s *Server, named map[string]*recordTable) *portTables {
 	return p
 }
 
-// named are the tables that find a port by another name.
+// named sets up the tables that find a port by another name.
 func (p *portTables) named(byName, byHandle *recordTable) {
 	byName.constant, byHandle.constant = true, true
 	numbers := map[string]uint64{}
@@ -159,8 +159,8 @@ func (p *portTables) hold(f func()) {
 	p.held = nil
 }
 
-// start puts ports that have come into the table. One that a client takes away
-// does not come back.
+// start adds new ports to the table. A port that a client has removed is not added
+// again.
 func (p *portTables) start() {
 	t := p.config
 	for port, state := range p.states() {

@@ -94,8 +94,8 @@ func (t *actionProfile) add(pipe int, id uint32, c dataplane.ActionCall) error {
 	return err
 }
 
-// copy is the n-th of a member's like in the data plane, where a group has each of
-// its members once. The first is the member itself.
+// copy returns the n-th copy of a member; copy 0 is the member itself. A weight
+// needs copies, because a group in the data plane contains each member only once.
 func (t *actionProfile) copy(pipe int, id uint32, n int) (dataplane.Handle, error) {
 	if n == 0 {
 		return t.handles[pipe][id], nil
@@ -110,7 +110,7 @@ func (t *actionProfile) copy(pipe int, id uint32, n int) (dataplane.Handle, erro
 	return t.copies[pipe][id][n-1], nil
 }
 
-// put gives a member and its like another action.
+// put replaces the action of a member and of its copies.
 func (t *actionProfile) put(pipe int, id uint32, c dataplane.ActionCall) error {
 	for _, h := range append([]dataplane.Handle{t.handles[pipe][id]}, t.copies[pipe][id]...) {
 		if err := t.sw(pipe).MemberModify(t.name, h, c); err != nil {

@@ -23,8 +23,8 @@ type (
 	}
 )
 
-// newProgram links a program and makes its tables. switches has a place for each
-// pipe.
+// newProgram links a program and creates its tables. It stores the switch of each
+// pipe in switches.
 func (s *Server) newProgram(x Program, switches []*dataplane.Switch) (*program, error) {
 	p := &program{s: s, name: x.Name, info: x.Schema, binary: x.Binary, pipes: x.Pipes, tables: map[uint32]object{}, learners: map[string]*learner{}, hashes: map[string]*hashing{}}
 	if p.name == "" {
@@ -74,8 +74,8 @@ func (s *Server) newProgram(x Program, switches []*dataplane.Switch) (*program, 
 	return p, nil
 }
 
-// short is a name as the data plane has it: without the pipe, unless there are
-// several programs of pipes.
+// short returns the name that the data plane uses: without the pipe's name, unless
+// the chip runs several programs.
 func (p *program) short(name string) string {
 	if p.config.Programs() > 1 {
 		return name
@@ -86,7 +86,7 @@ func (p *program) short(name string) string {
 	return name
 }
 
-// prefix is the name of the pipe in the schema, with its dot.
+// prefix returns the pipe's name in the schema, followed by a dot.
 func (p *program) prefix() string {
 	for _, t := range p.schema.Tables {
 		if i := strings.IndexByte(t.Name, '.'); i > 0 && strings.Count(t.Name, ".") > 1 {
@@ -105,8 +105,8 @@ func (p *program) directMeter(table string) string {
 	return ""
 }
 
-// directFilter is the array of filters that the actions of a table execute at the
-// entry's index.
+// directFilter returns the name of the filter array that the table's actions index
+// with the entry, or "" if there is none.
 func (p *program) directFilter(table string, wred bool) string {
 	t := p.matchTable(table)
 	if t == nil {
@@ -120,7 +120,7 @@ func (p *program) directFilter(table string, wred bool) string {
 			if x.Op != ifElse(wred, "wred_execute", "filter_execute") || len(x.Parameters) < 4 {
 				continue
 			}
-			if x.Parameters[3].Type == bmv2.TypeField { // an entry's index, not a parameter
+			if x.Parameters[3].Type == bmv2.TypeField { // indexed by the entry, not by a parameter
 				return x.Parameters[1].Name
 			}
 		}
@@ -137,18 +137,19 @@ func (p *program) matchTable(name string) *bmv2.Table {
 	return nil
 }
 
-// tablesAt is where a table of the schema stands while others are not made yet.
+// makers holds the tables created so far while the tables of a schema are being
+// created.
 type makers struct {
 	s        *Server
 	p        *program
 	switches []*dataplane.Switch
 }
 
-// makeTables makes the tables of the schema. Tables that others stand on come
-// first: profiles, then groups.
+// makeTables creates the tables of the schema. It creates tables on which others
+// depend first: profiles, then groups.
 func (s *Server) makeTables(p *program, switches []*dataplane.Switch) error {
 	before := s.pipes
-	s.pipes = switches // what the tables ask
+	s.pipes = switches // the table constructors use them
 	defer func() { s.pipes = before }()
 	m := &makers{s, p, switches}
 	rank := func(t *bfrt.Table) int {
@@ -251,7 +252,7 @@ func (m *makers) make(t *bfrt.Table) (object, error) {
 
 func (m *makers) anySwitch() *dataplane.Switch { return m.switches[m.p.pipes[0]] }
 
-// filters returns the table of an array of filters. As in the SDE, a read leaves out
+// filters returns the table of an array of filters. As in the SDE, a read omits
 // filters that were never set.
 func (m *makers) filters(base *table, spec *filterSpec) *recordTable {
 	return ratesTable(base, spec.apply, func(sw *dataplane.Switch, i int) error {
@@ -262,10 +263,12 @@ func (m *makers) filters(base *table, spec *filterSpec) *recordTable {
 	})
 }
 
-// actionsOf maps the actions of a table of the schema to the data plane's names.
+// actionsOf calls use with each action of a schema table and its name in the data
+// plane.
 func (m *makers) actionsOf(t *bfrt.Table, use func(*bfrt.ActionSpec, string)) error {
 	for _, spec := range t.Actions() {
-		// In the data plane of several programs the pipe's name stands before it.
+		// With several programs, names in the data plane begin with the pipe's
+		// name.
 		pipe, _, _ := strings.Cut(t.Name, ".")
 		names := []string{spec.Name, m.p.short(spec.Name), pipe + "." + spec.Name}
 		i := slices.IndexFunc(names, func(name string) bool {
@@ -375,7 +378,8 @@ func (m *makers) selector(base *table) (object, error) {
 	return t, nil
 }
 
-// registerParam is a parameter of a register's actions: a register of one cell.
+// registerParam creates the table of a register parameter, which is a register of
+// one cell.
 func (m *makers) registerParam(base *table, name string) (object, error) {
 	cell := registerCell{name: name, parts: base.order}
 	if err := cell.measure(m.p); err != nil {

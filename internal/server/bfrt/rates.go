@@ -10,7 +10,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
-// newMeterSpec finds the fields of a meter; nil if it has not all of them.
+// newMeterSpec finds the fields of a meter. It returns nil if one of them is
+// missing.
 func newMeterSpec(t *table) *meterSpec {
 	m := &meterSpec{cir: t.field("$METER_SPEC_CIR_KBPS"), pir: t.field("$METER_SPEC_PIR_KBPS"), cbs: t.field("$METER_SPEC_CBS_KBITS"), pbs: t.field("$METER_SPEC_PBS_KBITS")}
 	if m.cir == nil {
@@ -28,16 +29,16 @@ func newMeterSpec(t *table) *meterSpec {
 	return m
 }
 
-// mostBurst is the greatest burst of a meter, in kilobits.
+// mostBurst is the largest burst of a meter, in kilobits.
 const mostBurst = 4380866642
 
 func (m *meterSpec) has(f *datum) bool { return f == m.cir || f == m.pir || f == m.cbs || f == m.pbs }
 
-// unlimited is a rate that nothing exceeds.
+// unlimited is a rate that is never exceeded.
 const unlimited = 1 << 40
 
-// rates turns a specification into the rates of the data plane: per microsecond,
-// the smaller first.
+// rates converts a specification to the data plane's rates per microsecond, the
+// smaller one first.
 func (m *meterSpec) rates(s spec) ([]dataplane.MeterRate, error) {
 	get := func(d *datum) float64 {
 		v := cmp.Or(s[d.id], d.preset)
@@ -67,8 +68,8 @@ func (m *meterSpec) apply(sw *dataplane.Switch, index int, s spec) error {
 	return sw.MeterSet(m.name, index, rates)
 }
 
-// newFilterSpec finds the fields of a low-pass filter or an early detection; nil if
-// it has not all of them.
+// newFilterSpec finds the fields of a low-pass filter or of early detection (WRED).
+// It returns nil if one of them is missing.
 func newFilterSpec(t *table, prefix string, wred bool) *filterSpec {
 	f := &filterSpec{wred: wred}
 	if wred {

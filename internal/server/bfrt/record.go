@@ -18,7 +18,7 @@ type recordTable struct {
 	next    uint32
 
 	// constant is true if the rows always exist. They can be changed but not added.
-	// Their keys come from all, or without it are 0 to size-1.
+	// Function all returns their keys; if it is nil, the keys are 0 to size-1.
 	constant bool
 	// lenient allows the deletion of missing rows.
 	lenient bool

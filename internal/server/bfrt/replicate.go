@@ -18,8 +18,8 @@ type replicator struct {
 	slots                  map[string]*slots // by set of nodes
 }
 
-// slots hold the nodes of a set at the places that hashes select, as the node's
-// number plus 1; 0 is an empty place.
+// slots hold the nodes of a set at the positions that hash values select. An
+// element is the node's number plus 1, or 0 if the position is empty.
 type slots [32]uint64
 
 // hold puts new nodes into the first free places. The other nodes keep theirs.

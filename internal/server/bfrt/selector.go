@@ -144,7 +144,7 @@ func (t *selector) insert(r *request, pipes []int, id uint32, d *groupData) erro
 	return nil
 }
 
-// sound returns an error unless all members exist and fit into the group.
+// sound reports members that do not exist or do not fit into the group.
 func (t *selector) sound(pipes []int, g *selectGroup) error {
 	if !slices.Contains(g.active, true) && g.there {
 		for _, pipe := range pipes {

@@ -1,5 +1,5 @@
 // Package server serves BfRt, the runtime interface of Intel's SDE for Tofino, over
-// gRPC for an embedded switch. To the SDE's clients the switch is a chip.
+// gRPC for an embedded switch. To the SDE's clients, the switch looks like a chip.
 //
 // Everything is a table of a schema (package bfrt): the program's tables, and the
 // tables of every chip for ports, mirror sessions, the replication engine and the

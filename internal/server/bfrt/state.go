@@ -43,7 +43,8 @@ type Server struct {
 	opts Options
 	gate *gate.Gate
 	grpc *grpc.Server
-	// turn holds one token while a read has the tables. reads is the number of reads.
+	// turn holds one token while a read uses the tables. reads is the number of
+	// reads.
 	turn  chan struct{}
 	reads atomic.Int64
 
@@ -103,7 +104,7 @@ type table struct {
 	program *program // nil: a table of every chip
 	schema  *bfrt.Table
 	keys    []keyField
-	fields  map[uint32]*datum // of the data, without parameters of actions
+	fields  map[uint32]*datum // the fields of the data, without parameters of actions
 	order   []*datum
 	// adjusted is the number of bytes that meters add to a packet, by pipe.
 	adjusted [maxPipes]int32
@@ -144,7 +145,8 @@ type entryAction struct {
 	hit    bool // not for the default entry
 }
 
-// A place locates an entry by its handle in each pipe, -1 if a pipe lacks it.
+// A place locates an entry: its handle in each pipe, or -1 if the pipe does not
+// contain it.
 type place struct {
 	pipes    []int
 	handles  []int64
@@ -166,7 +168,7 @@ type actionProfile struct {
 	byName  map[string]*entryAction
 	// handles are the members' handles in the data plane, by pipe and number.
 	handles []map[uint32]dataplane.Handle
-	copies  []map[uint32][]dataplane.Handle // further handles of members that a group has more than once
+	copies  []map[uint32][]dataplane.Handle // additional handles for members that a group contains more than once
 	calls   []map[uint32]dataplane.ActionCall
 }
 
@@ -177,7 +179,7 @@ type selector struct {
 	groups  []map[uint32]*selectGroup // by pipe and number
 
 	members, status, size, offset *datum
-	most                          int // members of a group; 0: no limit in the program
+	most                          int // the limit of a group's members; 0 if the program has no limit
 	notify                        bool
 }
 

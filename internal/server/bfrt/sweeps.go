@@ -10,15 +10,15 @@ import (
 // interval starts a new step. Without an interval the clock stands still.
 type sweeps struct{ list []interval }
 
-// An interval is the time between sweeps from a moment on.
+// An interval is a time between sweeps, and the moment from which it applies.
 type interval struct {
 	from  time.Duration
 	every time.Duration // 0: no sweeps
-	sum   time.Duration // of the earlier steps
+	sum   time.Duration // sum of the earlier steps
 }
 
-// mostIntervals bounds the remembered intervals. A hit before the first of them
-// counts as a hit at its start.
+// mostIntervals bounds the number of remembered intervals. A hit before the first
+// one counts as a hit at its start.
 const mostIntervals = 64
 
 // change starts a new interval.

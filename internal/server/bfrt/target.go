@@ -34,7 +34,7 @@ func (r *request) moving(f func()) {
 	f()
 }
 
-// settle runs f after the last update of the batch.
+// settle runs f once, after the last update of the batch.
 func (r *request) settle(f func()) { r.last["replication"] = f }
 
 // all reports whether the target is all pipes.

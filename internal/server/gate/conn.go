@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// counting wraps transport credentials. Its connections count the decrypted
+// counting wraps transport credentials with connections that count the decrypted
 // bytes.
 type counting struct {
 	credentials.TransportCredentials
@@ -18,8 +18,8 @@ type counting struct {
 }
 
 // ServerHandshake waits for the first bytes of a connection before it begins: a
-// silent connection costs no more than its goroutine. They usually are the whole
-// hello of TLS.
+// silent connection costs only its goroutine. The first bytes are usually the whole
+// TLS hello.
 func (h *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	first := make([]byte, 2<<10)
 	n, err := raw.Read(first)
@@ -45,7 +45,7 @@ func (h *counting) Clone() credentials.TransportCredentials {
 	return &clone
 }
 
-// An unreadConn returns bytes that have been read already once more.
+// An unreadConn is a connection that first returns bytes that were already read.
 type unreadConn struct {
 	net.Conn
 	bytes []byte
@@ -68,7 +68,7 @@ type conn struct {
 	received, sent frames
 	slot           *Slot // nil: the listener is not bounded
 	meter          meter
-	returned       time.Time     // when Read returned last
+	returned       time.Time     // when Read last returned
 	reads          chan struct{} // see ConnSemaphore
 	once           sync.Once
 	closed         chan struct{}
@@ -95,7 +95,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	}
 	began := time.Now()
 	n, err := c.Conn.Read(b)
-	// A read that fills its buffer has not waited.
+	// A read that fills its buffer did not have to wait.
 	if n < len(b) {
 		c.meter.waited(time.Since(began))
 	}

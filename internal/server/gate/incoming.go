@@ -90,13 +90,13 @@ func (in *incoming) add(s *stream, n int) {
 	}
 }
 
-// begin begins the next message of a stream, with n bytes, of which has bytes
-// have been counted. It blocks until there is room for a large one. gRPC
-// rejects messages larger than the limit, so they reserve nothing.
+// begin starts the next message of a stream. The message has n bytes; has of them
+// are already counted. For a large message, begin blocks until there is room. gRPC
+// rejects messages above the limit, so they reserve nothing.
 func (in *incoming) begin(s *stream, n, has int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if s.large { // the server has read the message before: it did not fit into the window
+	if s.large { // the server has read the previous message, because it did not fit into the window
 		s.large, s.cost = false, has+pieceSize
 		in.give(s)
 	}
@@ -106,8 +106,8 @@ func (in *incoming) begin(s *stream, n, has int) {
 	}
 }
 
-// read records that the server has read the received data of a stream. For a
-// large message it only means that the server has asked for all of it.
+// read records that the server has read the received data of a stream. For a large
+// message, this only means that the server has requested all of it.
 func (in *incoming) read(s *stream) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Limits are the limits on the clients of a server. Zero stands for the
-// default, given in parentheses.
+// Limits are the limits on the clients of a server. A zero field means the default
+// in parentheses.
 type Limits struct {
 	// MaxConnections is the number of open connections (1024). At the limit, a
 	// new connection replaces one that has made no call, or one without calls

@@ -14,12 +14,12 @@ import (
 )
 
 // A boundedListener limits the number of open connections. At the limit, a new
-// connection replaces one without calls in progress. Connections that have made
-// no call are replaced first, unless connections with calls hold more than half
-// of the limit. Among them, the address with the most connections loses the one
-// that has been idle longest, or, if all wait for the server's part of a TLS
-// handshake, the one that has waited longest. If every connection has a call in
-// progress, the listener closes the new one.
+// connection replaces one without calls in progress. Connections that have made no
+// call are replaced first, unless connections with calls hold more than half of the
+// limit. Among these, the address with the most connections loses the connection
+// that has been idle longest. If all of them wait for the server's part of a TLS
+// handshake, it loses the one that has waited longest. If every connection has a
+// call in progress, the listener closes the new one.
 //
 // If the process runs out of file descriptors, the listener closes a connection
 // that has made no call.
@@ -208,7 +208,7 @@ type Slot struct {
 	peers    *int // open connections of this address
 	calls    int  // calls in progress
 	called   bool
-	begun    bool   // it has had a turn; only its reader uses this
+	begun    bool   // it has had a turn; only the goroutine that reads uses this
 	working  bool   // the client has done its part of the handshake, and the server has not
 	since    uint64 // when it last became idle, or working, by the listener's count
 
@@ -350,12 +350,12 @@ func (t *turns) give() {
 	t.order = append(t.order, from)
 }
 
-// Every accepted connection costs the server something. While packets wait for
-// a processor, the listener pauses in proportion to that work: a flood of new
+// Every accepted connection costs the server something. While packets wait for a
+// processor, the listener pauses in proportion to that work: a flood of new
 // connections uses a fraction of one processor. Other newcomers wait in the
-// kernel's queue, and established connections are not delayed. A closed
-// connection adds its unpaid work; otherwise a client could escape its pauses
-// by reconnecting. TLS handshakes count too, and cost more than all the rest: the
+// kernel's queue, and established connections are not delayed. A closed connection
+// adds the work for which it has not yet paused; otherwise a client could escape
+// its pauses by reconnecting. TLS handshakes count too. They cost the most, so the
 // listener pauses for them even if no packets wait.
 
 const (
@@ -370,8 +370,9 @@ const (
 	maxCharge = time.Millisecond
 )
 
-// Paced returns a listener that accepts connections slowly while packetsWaiting
-// returns true, or handshakes take long, and more of them arrive than a few at once.
+// Paced returns a listener that limits the rate of accepted connections. It does so
+// if packetsWaiting returns true or handshakes take long, and more than a few
+// connections arrive at once.
 func Paced(l net.Listener, packetsWaiting func() bool) net.Listener {
 	return &pacedListener{Listener: l, packetsWaiting: packetsWaiting, closed: make(chan struct{})}
 }
@@ -380,7 +381,7 @@ type pacedListener struct {
 	net.Listener
 	packetsWaiting func() bool
 	debt           atomic.Int64 // work since the last pause
-	handshakes     atomic.Int64 // of it, handshakes, which it also pauses for without packets
+	handshakes     atomic.Int64 // the part of debt for handshakes
 	end            sync.Once
 	closed         chan struct{}
 }

@@ -10,15 +10,14 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// Frames cost the client nothing and the server something, and no option of
-// gRPC bounds how many arrive: settings, priorities, calls that are reset at
-// once. A connection is therefore charged for the work that it causes, and
-// pauses.
+// Frames such as settings, priorities and calls that are reset at once cost the
+// server work but the client almost none. No gRPC option limits them. So each
+// connection is charged for the work that it causes, and pauses.
 //
-// A connection is busy if its work since the server last had to wait for it
-// exceeds busyFrom. The more connections are busy, the longer each of them
-// pauses, so together they use a fraction of the processors. A client with an
-// occasional call finds the rest free.
+// A connection is busy if its work since the server last had to wait for it exceeds
+// busyFrom. The more connections are busy, the longer each of them pauses, so
+// together they use a fraction of the processors. The remaining capacity serves
+// clients with occasional calls.
 //
 // Wasted work is limited further while packets wait for a processor: frames
 // outside of calls, calls that get no response or that the client cancels, and

@@ -14,10 +14,10 @@ import (
 )
 
 // A panic while the server handles one request must not end the switch with its
-// packets and the state of its other clients. The client gets INTERNAL, and the
-// log gets the stack. A panic outside of requests, for example in the
-// processing of packets, still ends the process: no client would learn of it,
-// and the state may be inconsistent.
+// packets and the state of its other clients. The client gets INTERNAL, and the log
+// gets the stack. A panic outside of requests, for example in the processing of
+// packets, still ends the process: no client would be notified, and the state may
+// be inconsistent.
 
 // recoverCall, deferred, turns a panic into the error of a call.
 func recoverCall(log *slog.Logger, what string, err *error) {

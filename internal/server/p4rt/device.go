@@ -165,7 +165,7 @@ func (d *Device) CPU() *uint32 {
 func (d *Device) Link(program []byte, digest func(dataplane.Digest)) (*dataplane.Switch, error) {
 	dropped := func(port uint32, why bmv2.DropReason) { d.countsOf(port).Drops[why]++ }
 	if d.opts.Simulator != nil {
-		dropped = func(uint32, bmv2.DropReason) {} // the simulator counts
+		dropped = func(uint32, bmv2.DropReason) {} // the simulator counts drops
 	}
 	return d.opts.Load(program, dataplane.Options{
 		CPU:      d.CPU(),
@@ -196,7 +196,7 @@ func (d *Device) install(e *dataplane.Engine, program []byte, packetIn func([]by
 	d.program, d.packetIn, d.engine, d.loaded, d.finishing = program, packetIn, e, nil, nil
 	d.engine.Queues(func(q *dataplane.Queues) {
 		for _, s := range d.queueing {
-			s.apply(q) // was checked before
+			s.apply(q) // SetQueueRate and SetQueueDepth have checked it
 		}
 		for port, bits := range d.bitRates {
 			q.SetBitRate(port, bits)

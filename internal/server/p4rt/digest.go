@@ -184,7 +184,7 @@ func (d *digester) current() *p4v1.DigestEntry_Config {
 	return d.config
 }
 
-// onDigest takes a record from the data plane to its digest.
+// onDigest passes a record from the data plane to its digest.
 func (p *pipeline) onDigest(r dataplane.Digest) {
 	if d := p.digestByName[r.List]; d != nil {
 		d.learn(r.Data)

@@ -20,7 +20,7 @@ func NewIdleWatch() IdleWatch { return IdleWatch{make(chan struct{}, 1)} }
 func (w IdleWatch) Wake() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // it is about to start
+	default: // Run is already about to start
 	}
 }
 

@@ -42,8 +42,8 @@ type Target interface {
 	// by number.
 	PortCounts() []bmv2.PortCounts
 
-	// Switch returns the running program in the data plane, or nil. It has the
-	// multicast groups.
+	// Switch returns the running program in the data plane, or nil. The multicast
+	// groups belong to it.
 	Switch() *dataplane.Switch
 	// Control returns the program that calls refer to: the loaded one until the
 	// swap, else the running one.
@@ -66,7 +66,7 @@ type Swapper interface {
 // An exception is the code of an error that a call declares.
 type exception int32
 
-// The codes of exceptions, equal for registers and counters.
+// Codes of exceptions for registers and counters.
 const (
 	badName     exception = 1
 	badIndex    exception = 2
@@ -133,7 +133,7 @@ func joined(parts ...map[string]call) map[string]call {
 	return all
 }
 
-// ownService has calls that BMv2 does not have.
+// ownService is the name of the service with calls that BMv2 does not have.
 const ownService = "p4lb"
 
 // saturate limits a number to the signed 64 bits of the protocol.
@@ -160,7 +160,7 @@ func someCells(in record, _ int) (from, to int) { return int(in.int32At(3)), int
 
 func allCells(_ record, size int) (from, to int) { return 0, size }
 
-// A cellCall is a call on existing cells.
+// A cellCall is the part of a call that accesses existing cells.
 type cellCall func(t Target, in record, name string, from, to int) (any, exception)
 
 // ofCells turns f into a call that checks the name and the cells first.

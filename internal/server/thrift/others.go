@@ -65,7 +65,7 @@ func otherCalls() map[string]call {
 
 		"bm_set_crc16_custom_parameters": setCRC16,
 		"bm_set_crc32_custom_parameters": setCRC32,
-		"bm_set_toeplitz_hash_key":       setToeplitzKey, // no algorithm of v1model
+		"bm_set_toeplitz_hash_key":       setToeplitzKey, // v1model has no such algorithm
 
 		"bm_learning_ack":             learnList(0),
 		"bm_learning_ack_buffer":      learnList(0),

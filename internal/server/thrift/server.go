@@ -222,7 +222,7 @@ func (s *Server) Close() error {
 	return err
 }
 
-// answer handles one call and calls there when the call has been received
+// answer handles one call. It calls there when the call has been received
 // completely. An error ends the connection.
 func (s *Server) answer(ctx context.Context, client string, in, out wire.TProtocol, there func()) error {
 	name, typ, seq, err := in.ReadMessageBegin(ctx)

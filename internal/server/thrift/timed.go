@@ -11,7 +11,8 @@ const (
 	// callTime is the maximum time for receiving a call, and for sending a
 	// reply. For the first call it starts with the connection.
 	callTime = 10 * time.Second
-	// idleTime is the maximum time between calls, which people may type.
+	// idleTime is the maximum time between calls. It is long, because people may
+	// type the calls.
 	idleTime = 10 * time.Minute
 	// busyTime is the idle time after which a connection can be replaced.
 	// Programs call more often.
@@ -24,8 +25,8 @@ type timedConn struct {
 	net.Conn
 	wait  time.Duration // for the next call
 	until time.Time     // deadline for the incoming call; zero before it begins
-	since time.Time     // when it was opened
-	spoke atomic.Bool   // there has been a call
+	since time.Time     // when the connection was opened
+	spoke atomic.Bool   // the client has made a call
 	rests atomic.Int64  // when the last call was answered, in nanoseconds since 1970; 0 during a call
 	came  int           // bytes received since the last call
 	most  int           // maximum size of a call

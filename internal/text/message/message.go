@@ -1,7 +1,7 @@
-// Package message helps to decode protocol buffers in blocks. The decoder of package proto
-// allocates each nested message alone and by reflection, which takes most of the time of
-// tables with many entries. Messages with other fields than a decoder knows are left to
-// package proto.
+// Package message decodes protocol buffers and allocates their messages in blocks.
+// Package proto allocates each nested message separately and uses reflection, which
+// dominated the time for tables with many entries. Decoders pass messages with
+// unknown fields to package proto.
 package message
 
 import "google.golang.org/protobuf/encoding/protowire"
@@ -22,7 +22,7 @@ func (s *Slab[T]) Next() *T {
 	return p
 }
 
-// Append appends to a list. The first elements of a list, as many as usual, are in a slab.
+// Append appends v to list. A new list gets its first usual elements from a slab.
 func Append[T any](s *Slab[*T], usual int, list []*T, v *T) []*T {
 	if list == nil {
 		if len(*s) < usual {
@@ -33,9 +33,9 @@ func Append[T any](s *Slab[*T], usual int, list []*T, v *T) []*T {
 	return append(list, v)
 }
 
-// Fields calls f for each field of a message, with its number as varint or bytes. It
-// reports whether the text is well formed, f accepts all fields, and only repeated fields
-// occur twice. The bits of repeated are the numbers of those fields.
+// Fields calls f for each field of a message, with its number as varint or bytes.
+// It reports whether the text is well formed, f accepts all fields, and only
+// repeated fields occur twice. Bit n of repeated is set if field n may be repeated.
 func Fields(b []byte, repeated uint64, f func(num protowire.Number, v uint64, text []byte) bool) bool {
 	var seen uint64
 	for len(b) > 0 {

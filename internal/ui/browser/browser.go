@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package browser drives a headless chromium in tests of pages. Tests skip where there
-// is none.
+// Package browser drives a headless chromium in tests of pages. Tests skip if there
+// is no chromium.
 package browser
 
 import (
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for something.
+// patience is how long a test waits for a condition.
 const patience = 3 * time.Minute
 
 // A Browser is a headless chromium, controlled by its debugging protocol over
@@ -30,7 +30,7 @@ type Browser struct {
 	in      *bufio.Reader
 	last    int
 	session string
-	// Complaints are script errors and failed requests.
+	// Complaints are the script errors and failed requests so far.
 	Complaints []string
 }
 
@@ -46,7 +46,7 @@ func Path(t testing.TB) string {
 	return ""
 }
 
-// New starts chromium with more flags, or skips the test.
+// New starts chromium with additional flags, or skips the test.
 func New(t testing.TB, flags ...string) *Browser {
 	t.Helper()
 	path := Path(t)
@@ -91,8 +91,8 @@ func New(t testing.TB, flags ...string) *Browser {
 	return b
 }
 
-// Call makes a call and returns its result. It collects the Complaints among
-// events that arrive before.
+// Call makes a call and returns its result. It also records Complaints from events
+// that arrive before the result.
 func (b *Browser) Call(method string, params map[string]any) json.RawMessage {
 	b.t.Helper()
 	b.last++
@@ -133,7 +133,7 @@ func (b *Browser) Call(method string, params map[string]any) json.RawMessage {
 	}
 }
 
-// attach attaches to the page that the browser has opened.
+// attach attaches to the browser's open page.
 func (b *Browser) attach() {
 	var target struct{ TargetID string }
 	b.result(b.Call("Target.createTarget", map[string]any{"url": "about:blank"}), &target)
@@ -166,7 +166,7 @@ func (b *Browser) Eval(expression string) any {
 	return r.Result.Value
 }
 
-// Until waits until an expression is true.
+// Until waits until an expression in the page is true.
 func (b *Browser) Until(expression string) {
 	b.t.Helper()
 	wait := fmt.Sprintf(`new Promise(done => { const end = Date.now() + %d, look = () => { if (%s) done(true); else if (Date.now() > end) done(false); else setTimeout(look, 20); }; look(); })`,
@@ -176,7 +176,7 @@ func (b *Browser) Until(expression string) {
 	}
 }
 
-// keyCodes are the codes of keys without a character.
+// keyCodes are the codes of keys that have no character.
 var keyCodes = map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 
 // Press presses keys one after the other: Tab, Enter, ArrowRight and so on, or a
@@ -209,7 +209,8 @@ func (b *Browser) Press(keys ...string) {
 	}
 }
 
-// Show opens a page in a window of the given width, light or dark.
+// Show opens a page in a window of the given width, with the colour scheme light or
+// dark.
 func (b *Browser) Show(url string, width int, scheme string) {
 	b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
 	b.Call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}})

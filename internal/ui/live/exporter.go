@@ -10,9 +10,9 @@ import (
 	"sync"
 )
 
-// An Exporter serves the latest frame as metrics that Prometheus scrapes. What
-// a scrape costs does not depend on switches: they are read when a frame is
-// made, and the text is written once for each frame that is scraped at all.
+// An Exporter serves the latest frame as metrics for Prometheus. A scrape does not
+// read switches: reading them is part of producing a frame. The text of a frame is
+// generated at its first scrape.
 type Exporter struct {
 	mu       sync.Mutex
 	frame    *Frame
@@ -27,7 +27,7 @@ func (e *Exporter) ready() bool {
 	return e.frame != nil
 }
 
-// Show makes f the served frame.
+// Show makes f the frame to serve.
 func (e *Exporter) Show(f *Frame) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -44,7 +44,7 @@ func (e *Exporter) Show(f *Frame) {
 	}
 }
 
-// Serve answers at l until ctx ends: /metrics, and a page that leads there.
+// Serve serves /metrics at l until ctx ends, and a page with a link to it.
 func (e *Exporter) Serve(ctx context.Context, l net.Listener) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", e)
@@ -58,14 +58,14 @@ func (e *Exporter) Serve(ctx context.Context, l net.Listener) error {
 	return Serve(ctx, l, nil, mux)
 }
 
-// ServeHTTP answers a scrape, in Prometheus' text format, version 0.0.4.
+// ServeHTTP answers a scrape in Prometheus' text format, version 0.0.4.
 func (e *Exporter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	w.Write(e.metrics())
 }
 
-// metrics is the text of the latest frame, empty before the first. It is never
-// changed once it is written.
+// metrics returns the text of the latest frame, or no text before the first frame.
+// The text must not be changed.
 func (e *Exporter) metrics() []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -76,7 +76,7 @@ func (e *Exporter) metrics() []byte {
 			p.family(m)
 			lines := p.Len()
 			if m.write(&p, m.name, e); p.Len() == lines {
-				p.Truncate(before) // no switch has any of it
+				p.Truncate(before) // no switch has a value for this metric
 			}
 		}
 		e.text = p.Bytes()
@@ -84,7 +84,7 @@ func (e *Exporter) metrics() []byte {
 	return e.text
 }
 
-// A metric is a family of them.
+// A metric is a metric family of Prometheus.
 type metric struct {
 	name, kind, help string
 	write            func(p *page, name string, e *Exporter)
@@ -120,7 +120,7 @@ func (e *Exporter) writeCounts(p *page, name string, counts map[string]int) {
 	}
 }
 
-// A page is the text that a scrape gets.
+// A page is the text of a response to a scrape.
 type page struct {
 	bytes.Buffer
 	number []byte
@@ -130,7 +130,7 @@ func (p *page) family(m metric) {
 	fmt.Fprintf(p, "# HELP %s %s\n# TYPE %s %s\n", m.name, m.help, m.name, m.kind)
 }
 
-// labels writes pairs of names and values aside, for several lines.
+// labels formats pairs of names and values, for use in several lines.
 func (p *page) labels(pairs ...string) string {
 	var aside page
 	for i := 0; i < len(pairs); i += 2 {
@@ -139,14 +139,15 @@ func (p *page) labels(pairs ...string) string {
 	return aside.String()
 }
 
-// begin starts a line with labels that are written already.
+// begin starts a line with labels that are already formatted.
 func (p *page) begin(name, labels string) {
 	p.WriteString(name)
 	p.WriteByte('{')
 	p.WriteString(labels)
 }
 
-// label adds one. A label without a value is the same as none.
+// label adds a label. For Prometheus, a label without a value is the same as no
+// label.
 func (p *page) label(name, value string) {
 	if value == "" {
 		return
@@ -170,7 +171,7 @@ func (p *page) label(name, value string) {
 	p.WriteByte('"')
 }
 
-// place writes the position of a cell as numbers, or as words if it has none.
+// place writes the position of a cell as numbers, or as words if it has no numbers.
 func (p *page) place(v *Value) {
 	if v.Port == 0 && v.Group == 0 && v.Path == 0 {
 		p.label("index", v.Index)

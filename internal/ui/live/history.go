@@ -1,6 +1,6 @@
 package live
 
-// span is how many frames a history reaches back.
+// span is the number of frames in a history.
 const span = 40
 
 // A cell identifies a series: a cell of a register, or the register as a whole.
@@ -17,20 +17,19 @@ func wholeOf(sw string, v Value) cell {
 	return cell{sw: sw, register: v.Register, whole: true}
 }
 
-// A history is the last values of a cell, the latest last.
+// A history holds the last values of a cell, the latest last.
 type history struct {
 	points []float64
-	frame  int // in which it was last written
+	frame  int // the frame of the latest value
 }
 
-// A memory has the histories of a fabric.
+// A memory holds the histories of all cells.
 type memory struct {
 	cells map[cell]*history
 	frame int
 }
 
-// add adds a frame and drops series that have been missing for the length of a
-// history.
+// add adds a frame. It drops histories without a value for span frames.
 func (m *memory) add(f *Frame) {
 	if m.cells == nil {
 		m.cells = map[cell]*history{}
@@ -76,8 +75,8 @@ func (m *memory) of(c cell) []float64 {
 
 var sparks = []rune("▁▂▃▄▅▆▇█")
 
-// sparkline draws the last points in at most width columns, from the least to
-// the greatest of them. What never changed is a low line.
+// sparkline draws the last points in at most width columns, scaled between the
+// least and the greatest. Constant values give a line at the bottom.
 func sparkline(points []float64, width int) string {
 	if len(points) > width {
 		points = points[len(points)-width:]

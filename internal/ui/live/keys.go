@@ -7,8 +7,7 @@ import (
 // A binding describes a key for the help.
 type binding struct{ key, does string }
 
-// bindings are in the order in which a narrow help line loses them from the
-// end.
+// bindings lists the keys. A narrow help line omits keys from the end.
 var bindings = []binding{
 	{"q", "quit"},
 	{"?", "help"},
@@ -22,7 +21,7 @@ var bindings = []binding{
 	{"esc", "back"},
 }
 
-// helpText is the screen that ? shows.
+// helpText is the help screen of the key ?.
 var helpText = []string{
 	"q, ctrl+c        quit",
 	"←→ h l tab       the view before and the next: the fabric, then each switch",
@@ -88,7 +87,7 @@ func (s *screen) navigate(key string) {
 	}
 }
 
-// choose changes which rows there are and their order.
+// choose changes the selection and the order of rows.
 func (s *screen) choose(key string) {
 	switch key {
 	case "s":
@@ -105,7 +104,7 @@ func (s *screen) choose(key string) {
 	s.arrange()
 }
 
-// nextSort is the next column to sort by, -1 after the last.
+// nextSort returns the next column to sort by, or -1 after the last.
 func (s *screen) nextSort() int {
 	for i := s.sort + 1; i < len(s.columns); i++ {
 		if s.columns[i].order != nil {
@@ -115,7 +114,7 @@ func (s *screen) nextSort() int {
 	return -1
 }
 
-// turn goes n views on, round the end.
+// turn moves on by n views, and continues at the other end.
 func (s *screen) turn(n int) {
 	if s.frame == nil {
 		return
@@ -129,10 +128,10 @@ func (s *screen) turn(n int) {
 	}
 }
 
-// show changes the view, which begins at its top.
+// show changes the view and scrolls to its top.
 func (s *screen) show(view string) {
 	if (view == "") != (s.view == "") {
-		s.sort = -1 // other columns
+		s.sort = -1 // the new view may have other columns
 	}
 	s.view, s.cursor, s.top = view, 0, 0
 	s.rows = nil

@@ -7,16 +7,16 @@ import "strings"
 // counters. Port values and values that several schemes measure have their own
 // metrics. Other registers share one metric per unit, with the register as a label.
 
-// A series is where a value goes: the metric, a factor to its unit, and a label
-// of its own.
+// A series is the destination of a value: the metric, the factor for the unit, and
+// possibly a label.
 type series struct {
 	metric string
 	factor float64
-	label  string // name, if there is one
-	value  string // of it
+	label  string // name of the additional label, or ""
+	value  string // value of the label
 }
 
-// A quantity is what values go by one name in all schemes.
+// A quantity is a register whose values have the same meaning in all schemes.
 type quantity struct{ register, unit string }
 
 // known lists the quantities with their own metrics. Rates are omitted, because
@@ -57,7 +57,8 @@ var units = map[string]series{
 	"bytes/s":            {"p4lb_register_bytes_per_second", 1, "", ""},
 }
 
-// seriesOf is where a value goes; the metric is empty for one that is left out.
+// seriesOf returns the series of a value. Its metric is empty if the value is not
+// exported.
 func seriesOf(v *Value) series {
 	if s, ok := known[quantity{v.Register, v.Unit}]; ok {
 		return s
@@ -72,7 +73,7 @@ func seriesOf(v *Value) series {
 	return series{"p4lb_register", 1, "register", v.Register}
 }
 
-// metrics are all that there are; docs/grafana.json counts on them.
+// metrics lists all metrics. docs/grafana.json relies on their names.
 var metrics = []metric{
 	{"p4lb_port_bytes_total", "counter", "Bytes that a port has received or sent since the switch came up.", writeValues},
 	{"p4lb_port_packets_total", "counter", "Packets that a port has received or sent since the switch came up.", writeValues},
@@ -101,7 +102,7 @@ var metrics = []metric{
 	{"p4lb_read_failures_total", "counter", "How often the switch could not be read.", writeFailures},
 }
 
-// writeValues writes the values that go to a metric.
+// writeValues writes the values of a metric.
 func writeValues(p *page, name string, e *Exporter) {
 	for i := range e.frame.Switches {
 		sw := &e.frame.Switches[i]

@@ -1,7 +1,7 @@
 package live
 
-// Quantities of ports that a switch counts by itself, whatever it runs. Others
-// may have more, which are shown as they are.
+// Port values that every switch measures, whatever its program. A switch may have
+// others, which are shown under their own names.
 const (
 	PortInPackets  = "rx packets"
 	PortOutPackets = "tx packets"
@@ -10,10 +10,10 @@ const (
 	PortInRate     = "rx rate"    // in bit/s
 	PortOutRate    = "tx rate"    // in bit/s
 	PortLoad       = "load"       // send rate as a share of the link rate
-	PortQueue      = "queued"     // packets that wait
-	PortFill       = "queue fill" // as a share of the room for them
+	PortQueue      = "queued"     // packets in the queue
+	PortFill       = "queue fill" // as a share of the queue's capacity
 	PortDrops      = "drops"
 	PortCopies     = "copies ended"
-	PortDown       = "link down" // 1 where it is
-	PathCarried    = "carried"   // share of a path in the traffic of its group
+	PortDown       = "link down" // 1 if the link is down
+	PathCarried    = "carried"   // share of the group's traffic that the path carries
 )

@@ -13,10 +13,10 @@ import (
 // ProgressOptions configure a Progress.
 type ProgressOptions struct {
 	Out      io.Writer
-	Terminal bool   // Out is one: a bar that moves, rather than a line now and then
-	What     string // is being done, such as deploy
-	Unit     string // of the work, in the plural: switches
-	Total    int    // of Unit; 0 where it is not known yet
+	Terminal bool   // Out is a terminal: draw a moving bar instead of printing lines
+	What     string // the activity, such as deploy
+	Unit     string // unit of the work in the plural, such as switches
+	Total    int    // amount of work in Unit; 0 if still unknown
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 }
@@ -36,15 +36,15 @@ type Progress struct {
 	o     ProgressOptions
 	mu    sync.Mutex
 	start time.Time
-	last  time.Time // the time of the last output
+	last  time.Time // time of the last output
 	done  int
-	had   int // of done, before it began
+	had   int // amount of work that existed before the start
 	note  string
-	drawn bool // there is a bar on the line
+	drawn bool // a bar is on the current line
 	held  bool
 }
 
-// NewProgress begins a piece of work.
+// NewProgress starts to show the progress of a task.
 func NewProgress(o ProgressOptions) *Progress {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -76,7 +76,7 @@ func (p *Progress) Tick() {
 	p.tick()
 }
 
-// Hold leaves the terminal to something else, or takes it back.
+// Hold stops drawing, so that other output can use the terminal, or resumes it.
 func (p *Progress) Hold(held bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +95,7 @@ func (p *Progress) tick() {
 	}
 }
 
-// End takes the bar off the terminal, so that results follow.
+// End removes the bar from the terminal.
 func (p *Progress) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

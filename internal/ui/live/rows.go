@@ -7,29 +7,29 @@ import (
 	"strings"
 )
 
-// A row is a line of the table: a cell, or all cells of a register of one
-// switch, where value is the greatest of them.
+// A row is a line of the table. It is a cell, or it summarises a register of one
+// switch; then value is the greatest cell.
 type row struct {
 	sw      string
 	value   Value
 	history []float64
 
-	used, cells int     // cells that are not zero, and all
+	used, cells int     // number of non-zero cells, and of all cells
 	mean        float64 // of all cells
 
-	err string // instead of all that
+	err string // error of the switch, shown instead of the values
 }
 
-// A column is one of the table's.
+// A column is a column of the table.
 type column struct {
 	head  string
 	right bool
-	keep  int // where the screen is narrow, the column with the least goes first
+	keep  int // priority: on a narrow screen, the columns with the least are dropped
 	text  func(r *row) string
-	order func(a, b *row) int // nil: nothing to sort by
+	order func(a, b *row) int // nil if the column cannot be sorted
 }
 
-// historyHead is the head of the column that takes the room that is left.
+// historyHead is the head of the column that fills the remaining width.
 const historyHead = "HISTORY"
 
 var (
@@ -72,7 +72,7 @@ func byUse(a, b *row) int {
 
 func size(x float64) float64 { return max(x, -x) }
 
-// cells makes a row of each value of a switch.
+// cells returns one row for each value of a switch.
 func cells(sw *Switch, m *memory) []row {
 	rows := make([]row, len(sw.Values))
 	for i, v := range sw.Values {
@@ -81,7 +81,7 @@ func cells(sw *Switch, m *memory) []row {
 	return rows
 }
 
-// summaries makes a row of each register of a switch, in their order.
+// summaries returns one row for each register of a switch, in their order.
 func summaries(sw *Switch) []row {
 	if sw.Err != "" {
 		return []row{{sw: sw.Name, err: sw.Err}}
@@ -103,7 +103,7 @@ func summaries(sw *Switch) []row {
 	return rows
 }
 
-// add counts a cell of the register; mean is the sum until all are in.
+// add adds a cell to the summary. mean holds the sum until all cells are added.
 func (r *row) add(v Value) {
 	r.cells++
 	r.mean += v.Number
@@ -115,7 +115,7 @@ func (r *row) add(v Value) {
 	}
 }
 
-// idle reports whether there is nothing to see: zero, now and before.
+// idle reports whether the row is zero now and was zero before.
 func (r *row) idle() bool {
 	if r.err != "" || r.value.Number != 0 || r.used > 0 {
 		return false

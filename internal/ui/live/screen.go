@@ -16,7 +16,7 @@ type Options struct {
 	In      io.Reader // the keyboard; nil: standard input
 	Out     io.Writer // the terminal; nil: standard output
 	NoColor bool
-	Switch  string // the view to begin with; "" is that of the whole fabric
+	Switch  string // the initial view; "" is the whole fabric
 	Filter  string
 }
 
@@ -31,11 +31,11 @@ func Watch(ctx context.Context, source Source, o Options) error {
 		options = append(options, tea.WithOutput(o.Out))
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends a Next that is under way
+	defer cancel() // ends a call of Next that is still in progress
 	s := newScreen(ctx, source, o)
 	program := tea.NewProgram(s, options...)
-	// Quit, unlike the end of a context that the program knows, has it wait for
-	// its reader before the terminal is given back.
+	// Quit makes Run wait until its input reader has stopped before the terminal is
+	// restored. Cancelling the program's context would not.
 	stop := context.AfterFunc(ctx, program.Quit)
 	defer stop()
 	_, err := program.Run()
@@ -55,24 +55,24 @@ type screen struct {
 
 	frame   *Frame
 	memory  memory
-	waiting bool   // a Next is under way
-	pending *Frame // came in while paused
+	waiting bool   // a call of Next is in progress
+	pending *Frame // a frame that arrived while paused
 	paused  bool
 	ended   bool  // there are no more frames
-	err     error // that ended the source
+	err     error // the error that ended the source
 
 	view     string // a switch, or "" for the whole fabric
-	sort     int    // place in columns; -1: the order of the frame
+	sort     int    // index in columns, or -1 for the order of the frame
 	reverse  bool
 	filter   string
 	typing   bool // the filter is being typed
 	noIdle   bool
 	help     bool
-	cursor   int // place in rows
-	top      int // the first row that is seen
+	cursor   int // index in rows
+	top      int // the first visible row
 	columns  []column
 	rows     []row // sorted and filtered
-	of       int   // rows before filtering
+	of       int   // number of rows before filtering
 	complain string
 }
 
@@ -86,16 +86,16 @@ func newScreen(ctx context.Context, source Source, o Options) *screen {
 	return s
 }
 
-// A frameMsg is what Next returned.
+// A frameMsg is the result of Next.
 type frameMsg struct {
 	frame *Frame
 	err   error
 }
 
-// Init asks for the first frame.
+// Init requests the first frame.
 func (s *screen) Init() tea.Cmd { return s.next() }
 
-// next asks for a frame, unless that is under way or not wanted.
+// next requests a frame, unless a request is in progress or the screen is paused.
 func (s *screen) next() tea.Cmd {
 	if s.waiting || s.paused || s.ended {
 		return nil
@@ -107,7 +107,7 @@ func (s *screen) next() tea.Cmd {
 	}
 }
 
-// Update takes a message in.
+// Update handles a message.
 func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -153,7 +153,7 @@ func (s *screen) take(f *Frame) {
 	s.arrange()
 }
 
-// at is the place of a switch in the frame, -1 if it is not there.
+// at returns the index of a switch in the frame, or -1 if it is missing.
 func (s *screen) at(name string) int {
 	if s.frame == nil {
 		return -1
@@ -173,7 +173,7 @@ func (s *screen) arrange() {
 	s.rows = slices.DeleteFunc(rows, func(r row) bool {
 		return !r.matches(words) || s.noIdle && r.idle()
 	})
-	// Rows alike keep the order of the frame.
+	// Rows with equal values keep the order of the frame.
 	if s.sort >= 0 {
 		by := s.columns[s.sort].order
 		slices.SortStableFunc(s.rows, func(a, b row) int { return by(&a, &b) })
@@ -220,7 +220,7 @@ func (s *screen) move(n int) {
 	s.top = max(s.top, s.cursor-room+1)
 }
 
-// typed takes a key of the filter's line in.
+// typed handles a key press in the filter's line.
 func (s *screen) typed(msg tea.KeyMsg) tea.Cmd {
 	switch msg.Type {
 	case tea.KeyCtrlC:

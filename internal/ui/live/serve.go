@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// maxConnections is how many connections of clients there may be.
+	// maxConnections is the maximum number of client connections.
 	maxConnections = 512
-	// answerTime is how long an answer may take to be accepted, unless the handler
-	// says otherwise.
+	// answerTime is how long a client may take to receive a response, unless the
+	// handler sets another limit.
 	answerTime = 10 * time.Second
 )
 
-// Serve has h answer requests at l until ctx ends, with TLS where there is a secret.
-// None has anything but a head: there is nothing to change.
+// Serve serves requests at l with h until ctx ends, with TLS if secret is not nil.
+// It rejects request bodies, because no handler changes anything.
 func Serve(ctx context.Context, l net.Listener, secret *tls.Config, h http.Handler) error {
 	at := l.Addr()
 	l = gate.Bound(l, maxConnections, secret != nil, slog.New(slog.DiscardHandler))
@@ -38,7 +38,7 @@ func Serve(ctx context.Context, l net.Listener, secret *tls.Config, h http.Handl
 			return context.WithValue(ctx, placeKey{}, gate.SlotOf(c))
 		},
 		ConnState: func(c net.Conn, s http.ConnState) {
-			if s != http.StateNew { // the handshake is over
+			if s != http.StateNew { // after the handshake
 				gate.SlotOf(c).EndHandshake()
 			}
 		},
@@ -54,8 +54,8 @@ func Serve(ctx context.Context, l net.Listener, secret *tls.Config, h http.Handl
 	return fmt.Errorf("serving at %v: %w", at, err)
 }
 
-// faults logs panics of handlers, but no failed handshakes, which any client can
-// cause.
+// faults logs panics of handlers. It does not log failed handshakes, because any
+// client can cause them.
 type faults struct{}
 
 func (faults) Write(b []byte) (int, error) {
@@ -67,15 +67,15 @@ func (faults) Write(b []byte) (int, error) {
 
 type placeKey struct{}
 
-// guard records active requests, so that their connections keep their places, and does
-// not wait for request bodies.
+// guard records active requests, so that their connections are not replaced. It
+// does not wait for request bodies.
 func guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
 			w.Header().Set("Connection", "close")
 			http.Error(w, "a request has nothing but a head here", http.StatusRequestEntityTooLarge)
-			// Otherwise the server would read the rest of the body before it
-			// closes the connection.
+			// Otherwise the server would read the rest of the body before closing
+			// the connection.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 			return
 		}

@@ -11,11 +11,11 @@ import (
 const (
 	gap        = 2  // columns between two columns of the table
 	minHistory = 8  // shorter sparklines are not useful
-	margin     = 2  // for the cursor
-	maxText    = 40 // a longer text is cut
+	margin     = 2  // width of the cursor
+	maxText    = 40 // longer texts are truncated
 )
 
-// table draws the heads and the rows that are seen, or the help.
+// table draws the column heads and the visible rows, or the help.
 func (s *screen) table() []string {
 	if s.help {
 		lines := lists.Map(helpText, func(l string) string { return cut(l, s.width) })
@@ -33,8 +33,8 @@ func (s *screen) table() []string {
 	return lines
 }
 
-// fit chooses the columns that the screen has room for, and their widths. All
-// rows count, not only those seen, so that nothing jumps while one scrolls.
+// fit chooses the columns that fit on the screen, and their widths. All rows count,
+// not only visible ones, so that widths do not change while scrolling.
 func (s *screen) fit() ([]column, []int) {
 	columns := slices.Clone(s.columns)
 	widths := make([]int, len(columns))
@@ -86,8 +86,8 @@ func (s *screen) heads(columns []column, widths []int) string {
 	return s.styles.head(cut(line, s.width))
 }
 
-// line draws a row. Only the sparkline has a colour of its own: a style cannot
-// be cut to a width.
+// line draws a row. Only the sparkline is coloured, because truncating a styled
+// text would break the style.
 func (s *screen) line(r *row, cursor bool, columns []column, widths []int) string {
 	mark, style := "  ", func(s string) string { return s }
 	if cursor {
@@ -119,7 +119,7 @@ func align(text string, width int, right bool) string {
 	return text + pad
 }
 
-// cut shortens a text to the width, with an ellipsis where something is gone.
+// cut truncates a text to the width, and ends it with an ellipsis if it was longer.
 func cut(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text

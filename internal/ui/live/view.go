@@ -10,13 +10,13 @@ import (
 	"github.com/charmbracelet/lipgloss"
 )
 
-// styles are how parts of the screen look.
+// A styles defines the appearance of the parts of the screen.
 type styles struct {
 	title, tab, head, cursor, alarm, faint, spark func(string) string
 }
 
-// newStyles makes styles for the terminal that o has, plain ones if there are
-// to be no colours.
+// newStyles returns the styles for the terminal of o, without colours if o disables
+// them.
 func newStyles(o Options) styles {
 	plain := func(s string) string { return s }
 	if o.NoColor {
@@ -44,11 +44,12 @@ func newStyles(o Options) styles {
 	}
 }
 
-// Lines beside the table: title, views, heads, state, help.
+// otherLines is the number of lines around the table: title, views, heads, state,
+// help.
 const otherLines = 5
 
-// tableHeight is the number of rows that fit; on a screen of a few lines what
-// stands around the table gives way.
+// tableHeight returns the number of rows that fit. On a very small screen, the
+// other lines are dropped.
 func (s *screen) tableHeight() int {
 	if s.height > otherLines+1 {
 		return s.height - otherLines
@@ -72,8 +73,8 @@ func (s *screen) View() string {
 	return strings.Join(append(lines, s.stateLine(), s.helpLine()), "\n")
 }
 
-// titleLine returns the name of the network and the time. It shows the facts that fit,
-// the state of the display first.
+// titleLine returns the name of the network and the time. It adds as many facts as
+// fit, starting with the state of the display.
 func (s *screen) titleLine() string {
 	facts := []string{"p4lb"}
 	if s.ended {
@@ -116,7 +117,8 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// viewsLine names the views, the present one marked, as many around it as fit.
+// viewsLine lists the names of the views. It marks the current view and shows as
+// many others around it as fit.
 func (s *screen) viewsLine() string {
 	names := []string{"fabric"}
 	if s.frame != nil {
@@ -141,8 +143,8 @@ func (s *screen) viewsLine() string {
 	return b.String()
 }
 
-// around is the widest range of names that has place i and fits, each name
-// taking three columns more than its length.
+// around returns the widest range of names that includes name i and fits; each name
+// takes three columns more than its length.
 func around(names []string, i, width int) (from, to int) {
 	room := func(k int) int { return utf8.RuneCountInString(names[k]) + 3 }
 	from, to = i, i+1
@@ -195,7 +197,7 @@ func (s *screen) stateLine() string {
 	return s.styles.faint(cut(strings.Join(facts, ", "), s.width))
 }
 
-// helpLine names the keys, as many as fit.
+// helpLine lists as many keys as fit.
 func (s *screen) helpLine() string {
 	var line string
 	for _, b := range bindings {

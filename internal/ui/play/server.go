@@ -1,6 +1,6 @@
-// Package play serves the playground from the command, with the native engine behind
-// it. The page has no secrets and needs no token. Requests to the engine need the
-// token, and must come from the page itself.
+// Package play is the server of p4lb play: it serves the page of the playground and
+// runs the native engine. The page has no secrets and needs no token. Requests to
+// the engine need the token and must come from the page itself.
 package play
 
 import (
@@ -26,7 +26,7 @@ import (
 type Server struct {
 	token string
 	index []byte
-	slots chan struct{} // requests at work
+	slots chan struct{} // one token for each request in progress
 }
 
 const (
@@ -38,7 +38,7 @@ const (
 	maxConnections = 64
 )
 
-// New returns a server whose engine needs a token.
+// New returns a server. Requests to its engine need the token.
 func New(token string) (*Server, error) {
 	index, err := page.Served()
 	if err != nil {
@@ -116,8 +116,8 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 	w.Write(text)
 }
 
-// call answers a request to the engine with lines of JSON: messages about the progress,
-// and then the answer.
+// call answers a request to the engine with lines of JSON: messages about the
+// progress, then the answer.
 func (s *Server) call(w http.ResponseWriter, r *http.Request, name string) {
 	c, err := r.Cookie(cookie)
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -155,11 +155,12 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, name string) {
 			_ = flush.Flush() // a lost connection ends the context
 		}
 	})
-	_ = out.Encode(map[string]json.RawMessage{"answer": answer}) // the same
+	_ = out.Encode(map[string]json.RawMessage{"answer": answer}) // a lost connection ends the context
 }
 
-// isHere reports whether a host name or address refers to this machine, so that pages
-// elsewhere cannot reach the server by a name of theirs (DNS rebinding).
+// isHere reports whether a host name or address refers to this machine. Without
+// this check, pages of other sites could reach the server under their own host name
+// (DNS rebinding).
 func isHere(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

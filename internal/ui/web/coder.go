@@ -40,7 +40,8 @@ type coder struct {
 	known   []known
 }
 
-// known contains the series of a switch. They remain while it does not answer.
+// known contains the series of a switch. They are kept while the switch does not
+// answer.
 type known struct {
 	name, role string
 	series     []series
@@ -105,7 +106,7 @@ func appendValue(b []byte, v *live.Value) []byte {
 		return append(b, "null"...)
 	}
 	reasons := v.Register == live.PortDrops && v.Number > 0
-	words := v.Unit == "trend" || v.Unit == "slot" // numbers without a meaning of their own
+	words := v.Unit == "trend" || v.Unit == "slot" // these numbers are shown as words
 	if !reasons && !words && (v.Unit != "" || v.Text == "" || isNumber(v.Text)) {
 		return strconv.AppendFloat(b, v.Number, 'g', 7, 64)
 	}
@@ -132,7 +133,7 @@ func printable(s string) string {
 	return string(clean)
 }
 
-// same reports whether a frame has the series sent last.
+// same reports whether the series of a frame are the ones sent last.
 func (c *coder) same(f *live.Frame) bool {
 	if c.version == 0 || len(f.Switches) != len(c.known) || f.Scheme != c.scheme {
 		return false

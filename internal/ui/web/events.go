@@ -15,7 +15,7 @@ type position struct {
 	drawn  int // number of the last figures sent
 }
 
-// A letter is a group of messages for a reader.
+// A letter is a group of messages to one reader.
 type letter struct {
 	parts [][]byte
 	ended bool

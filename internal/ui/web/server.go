@@ -178,8 +178,8 @@ func (s *Server) Tell(e Event) {
 	s.wake()
 }
 
-// Draw publishes the figures of the run, with a line about its progress, in place of
-// the figures before.
+// Draw publishes the figures of the run, with a line about its progress. They
+// replace the previous figures.
 func (s *Server) Draw(text string, figures []Figure) {
 	m := message("figures", map[string]any{"text": text, "figures": figures})
 	s.mu.Lock()
@@ -254,8 +254,8 @@ func (s *Server) ready() bool {
 	return s.isReady
 }
 
-// SetReady makes /readyz report ready before the first frame. A page with readings
-// on demand has no frames until a reader comes.
+// SetReady makes /readyz report ready before the first frame. A page whose readings
+// start on demand has no frames before its first reader.
 func (s *Server) SetReady() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

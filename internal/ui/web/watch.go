@@ -9,8 +9,8 @@ import (
 	"github.com/p4lb/p4lb/internal/ui/live"
 )
 
-// An Event is a change that readers should notice even if they did not watch at
-// that moment.
+// An Event is a change that readers should see even if they were not connected when
+// it happened.
 type Event struct {
 	At     int64  `json:"t"`           // time of the frame in us
 	Wall   int64  `json:"w,omitempty"` // Unix time in ms; 0 in virtual time
@@ -48,7 +48,7 @@ const sustained = 4
 // quietTime is the time without drops after which an event reports their end.
 const quietTime = 3 * time.Second
 
-// most bounds the number of events per frame. More of them add no information.
+// most bounds the number of events per frame.
 const most = 20
 
 // A watcher finds events in frames.
