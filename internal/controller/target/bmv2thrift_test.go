@@ -1,4 +1,4 @@
-package controller_test
+package target_test
 
 import (
 	"context"
