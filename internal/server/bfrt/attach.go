@@ -61,6 +61,11 @@ func (a *attachments) renew(t *matchTable, pipe int, h dataplane.Handle) {
 	for _, c := range a.registers {
 		c.reset(t.sw(pipe), h.Slot())
 	}
+	for _, k := range []*filterSpec{a.lpf, a.wred} {
+		if k != nil {
+			k.reset(t.sw(pipe), h.Slot())
+		}
+	}
 	a.forget(pipe, h)
 }
 
@@ -210,16 +215,23 @@ func (a *attachments) restore(t *matchTable, pipe int, h dataplane.Handle, x *sa
 	}
 	a.forget(pipe, h)
 	a.known[entryAt{pipe, h}] = x.known
-	if x.spec == nil {
-		return
+	if x.spec != nil {
+		a.specs[entryAt{pipe, h}] = x.spec
 	}
-	a.specs[entryAt{pipe, h}] = x.spec
 	if a.meter != nil {
-		a.meter.apply(sw, int(h), x.spec)
+		if a.meter.given(x.spec) {
+			a.meter.apply(sw, int(h), x.spec)
+		} else {
+			sw.MeterReset(a.meter.name, int(h))
+		}
 	}
 	for _, k := range []*filterSpec{a.lpf, a.wred} {
-		if k != nil {
+		switch {
+		case k == nil || h == dataplane.DefaultEntry:
+		case k.given(x.spec):
 			k.apply(sw, h.Slot(), x.spec)
+		default:
+			k.reset(sw, h.Slot())
 		}
 	}
 }

@@ -52,7 +52,6 @@ func (f *keyField) match1(k *wire.TableKey, m *dataplane.Match) error {
 			m.Value, m.Mask = make([]byte, n), make([]byte, n)
 		case "Range":
 			m.Value, m.High = make([]byte, n), num.Most(f.width).Bytes()
-		case "Optional":
 		default:
 			return invalidf("the key lacks %s", f.name)
 		}
@@ -88,14 +87,6 @@ func (f *keyField) match1(k *wire.TableKey, m *dataplane.Match) error {
 			}
 			return checkBytes(f.name, m.Value, f.width)
 		}
-	case *wire.KeyField_Optional_:
-		if f.match == "Optional" {
-			if y.Optional.GetIsValid() {
-				m.Value = y.Optional.GetValue()
-				return checkBytes(f.name, m.Value, f.width)
-			}
-			return nil
-		}
 	}
 	return invalidf("key field %s wants a match of kind %s", f.name, f.match)
 }
@@ -115,8 +106,6 @@ func (t *matchTable) keyOf(e *dataplane.Entry) *wire.TableKey {
 			x.MatchType = &wire.KeyField_Ternary_{Ternary: &wire.KeyField_Ternary{Value: v, Mask: full(m.Mask, f.width)}}
 		case "Range":
 			x.MatchType = &wire.KeyField_Range_{Range: &wire.KeyField_Range{Low: v, High: full(m.High, f.width)}}
-		case "Optional":
-			x.MatchType = &wire.KeyField_Optional_{Optional: &wire.KeyField_Optional{Value: v, IsValid: m.Value != nil}}
 		default:
 			x.MatchType = &wire.KeyField_Exact_{Exact: &wire.KeyField_Exact{Value: v}}
 		}

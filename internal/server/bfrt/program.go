@@ -221,7 +221,7 @@ func (m *makers) make(t *bfrt.Table) (object, error) {
 			if _, _, err := m.anySwitch().FilterInfo(name); err != nil {
 				return nil, err
 			}
-			return m.filters(base, spec), nil
+			return ratesTable(base, spec.apply, spec.reset), nil // as in the SDE, a read omits filters that were never set
 		}
 	case "ParserValueSet":
 		o := &valueSet{table: base, name: name, scope: wholeScope(p), rows: make([]map[string]*wire.TableKey, len(m.switches))}
@@ -251,17 +251,6 @@ func (m *makers) make(t *bfrt.Table) (object, error) {
 }
 
 func (m *makers) anySwitch() *dataplane.Switch { return m.switches[m.p.pipes[0]] }
-
-// filters returns the table of an array of filters. As in the SDE, a read omits
-// filters that were never set.
-func (m *makers) filters(base *table, spec *filterSpec) *recordTable {
-	return ratesTable(base, spec.apply, func(sw *dataplane.Switch, i int) error {
-		if spec.wred {
-			return sw.WredReset(spec.name, i)
-		}
-		return sw.FilterReset(spec.name, i)
-	})
-}
 
 // actionsOf calls use with each action of a schema table and its name in the data
 // plane.

@@ -34,6 +34,11 @@ const mostBurst = 4380866642
 
 func (m *meterSpec) has(f *datum) bool { return f == m.cir || f == m.pir || f == m.cbs || f == m.pbs }
 
+// given reports whether a specification has a field of the meter.
+func (m *meterSpec) given(s spec) bool {
+	return s[m.cir.id] != nil || s[m.pir.id] != nil || s[m.cbs.id] != nil || s[m.pbs.id] != nil
+}
+
 // unlimited is a rate that is never exceeded.
 const unlimited = 1 << 40
 
@@ -106,6 +111,19 @@ func (f *filterSpec) apply(sw *dataplane.Switch, index int, s spec) error {
 	return sw.FilterSet(f.name, index, dataplane.FilterSpec{
 		Rate: get(f.kind).GetStrVal() == "RATE", Gain: ns(f.gain), Decay: ns(f.decay), Shift: int(uintOf(get(f.scale).GetStream())),
 	})
+}
+
+// given reports whether a specification has a field of the filter.
+func (f *filterSpec) given(s spec) bool {
+	return slices.ContainsFunc([]*datum{f.kind, f.gain, f.decay, f.scale, f.constant, f.least, f.most, f.chances}, func(d *datum) bool { return d != nil && s[d.id] != nil })
+}
+
+// reset removes the specification of a filter.
+func (f *filterSpec) reset(sw *dataplane.Switch, index int) error {
+	if f.wred {
+		return sw.WredReset(f.name, index)
+	}
+	return sw.FilterReset(f.name, index)
 }
 
 // ratesTable returns a table of an array of meters, filters or WREDs. The rows keep

@@ -31,27 +31,43 @@ import (
 // patience is how long a test waits for something that must come.
 const patience = 3 * time.Minute
 
-// chipProgram is testdata/chip.p4, compiled once.
-var chipProgram = sync.OnceValues(func() (Program, error) {
-	p, err := p4.Compile(os.DirFS("testdata"), "chip.p4", p4.Options{Arch: "tna"})
-	if err != nil {
-		return Program{}, err
-	}
-	if err := p.DescribeBfRt(); err != nil {
-		return Program{}, err
-	}
-	return Program{Name: "chip", Schema: p.Schema.JSON(), Binary: p.JSON()}, nil
-})
+// A testProgram is a program of testdata, compiled once. Its binary is decoded once too,
+// because decoding would dominate the tests.
+type testProgram struct {
+	program func() (Program, error)
+	config  func() (*bmv2.Config, error)
+}
 
-// chipConfig is the program's binary, decoded once because decoding would dominate
-// the tests.
-var chipConfig = sync.OnceValues(func() (*bmv2.Config, error) {
-	p, err := chipProgram()
-	if err != nil {
-		return nil, err
-	}
-	return bmv2.Load(p.Binary)
-})
+func newTestProgram(name string) *testProgram {
+	p := &testProgram{}
+	p.program = sync.OnceValues(func() (Program, error) {
+		c, err := p4.Compile(os.DirFS("testdata"), name+".p4", p4.Options{Arch: "tna"})
+		if err != nil {
+			return Program{}, err
+		}
+		if err := c.DescribeBfRt(); err != nil {
+			return Program{}, err
+		}
+		return Program{Name: name, Schema: c.Schema.JSON(), Binary: c.JSON()}, nil
+	})
+	p.config = sync.OnceValues(func() (*bmv2.Config, error) {
+		c, err := p.program()
+		if err != nil {
+			return nil, err
+		}
+		return bmv2.Load(c.Binary)
+	})
+	return p
+}
+
+// The programs of testdata: with each kind of table, and with each kind of match key and of
+// state that belongs to entries.
+var (
+	chip    = newTestProgram("chip")
+	entries = newTestProgram("entries")
+)
+
+func chipProgram() (Program, error) { return chip.program() }
 
 // A rig is a switch with ports 1, 2 and, in another pipe, 130, and a client that
 // is bound to its program.
@@ -116,15 +132,17 @@ func (p *testPort) Close() error  { close(p.closed); return nil }
 
 func newRig(t testing.TB) *rig { return newLimitedRig(t, gate.Limits{}) }
 
-func newLimitedRig(t testing.TB, limits gate.Limits) *rig {
+func newLimitedRig(t testing.TB, limits gate.Limits) *rig { return newProgramRig(t, chip, limits) }
+
+func newProgramRig(t testing.TB, p *testProgram, limits gate.Limits) *rig {
 	t.Helper()
-	program, err := chipProgram()
+	program, err := p.program()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &rig{t: t, ports: map[uint32]*testPort{}, client: 1, faults: &faults{t: t}}
 	r.dev, err = p4rt.NewDevice(p4rt.DeviceOptions{Depth: 1 << 12, CPUPort: 64, CPUIsPort: true, Load: func(b []byte, o dataplane.Options) (*dataplane.Switch, error) {
-		c, err := chipConfig()
+		c, err := p.config()
 		if !bytes.Equal(b, program.Binary) {
 			c, err = bmv2.Load(b)
 		}
@@ -159,7 +177,7 @@ func newLimitedRig(t testing.TB, limits gate.Limits) *rig {
 		EnableLearnNotifications: true, EnableIdletimeoutNotifications: true, EnableEntryActiveNotifications: true, EnablePortStatusChangeNotifications: true,
 		EnableSelectorUpdateChangeNotifications: true,
 	})
-	r.must(r.bind(1, "chip"))
+	r.must(r.bind(1, program.Name))
 	return r
 }
 
