@@ -361,7 +361,7 @@ func TestStreamLost(t *testing.T) {
 	}
 }
 
-// What a server says when it opens no stream, and what the controller reports.
+// The reasons of a server that opens no stream, and what the controller reports.
 func TestNoStream(t *testing.T) {
 	for name, test := range map[string]struct {
 		err        error

@@ -25,7 +25,7 @@ func planOf(t *testing.T, s1, s2 string) *plan.Plan {
 	return &plan.Plan{Topology: top}
 }
 
-// Running servers are found at the topology's addresses, or at those of the options.
+// Running servers are found at the topology's addresses, or at the options' addresses.
 func TestServers(t *testing.T) {
 	secure := &tls.Config{}
 	for name, test := range map[string]struct {

@@ -195,7 +195,7 @@ func src(b []byte, bits int) uint64 {
 	return v & (1<<bits - 1)
 }
 
-// Each entry of a table with a meter has its own rates: those of its last update, or none.
+// Each entry of a table with a meter has its own rates: the rates of its last update, or none.
 func TestEntryMeters(t *testing.T) {
 	r := newProgramRig(t, entries, gate.Limits{})
 	const green, red = 0, 3
@@ -235,9 +235,9 @@ func TestEntryMeters(t *testing.T) {
 	// A new entry has none of the rates of an entry that was deleted.
 	r.set(del, "In.metered", r.key("In.metered", 7), nil)
 	r.set(ins, "In.metered", r.key("In.metered", 9), r.data("In.metered", "colour", "port", 2))
-	colour("in the place of another", 9, green)
+	colour("after another was deleted", 9, green)
 	if got := rates(9); slices.Contains(got, 0) {
-		t.Errorf("an entry in the place of another has rates %d", got)
+		t.Errorf("a new entry has rates %d", got)
 	}
 }
 
@@ -281,8 +281,8 @@ func TestEntryRegisters(t *testing.T) {
 	cells("beyond the width", 1, all(0, 0xfffe), all(500, 500))
 	r.set(del, "In.counted", r.key("In.counted", 1), nil)
 	r.set(ins, "In.counted", r.key("In.counted", 9), r.data("In.counted", "tally", "port", 2, "second", 3))
-	cells("in the place of another", 9, all(7, 7), all(3, 3))
-	counts("in the place of another", 9, 8)
+	cells("after another was deleted", 9, all(7, 7), all(3, 3))
+	counts("after another was deleted", 9, 8)
 	// A batch that fails leaves the cells as they were.
 	undone := func(u *wire.Update) {
 		t.Helper()
@@ -356,10 +356,10 @@ func TestEntryFilters(t *testing.T) {
 	drops("after a change", 1, 300, 0)
 	r.set(del, "In.detected", r.key("In.detected", 1), nil)
 	r.set(ins, "In.detected", r.key("In.detected", 3), r.data("In.detected", "detect", "port", 2))
-	drops("in the place of another", 3, 100000, 0)
+	drops("after another was deleted", 3, 100000, 0)
 	got := r.values("In.detected", r.get(everywhere, "In.detected", r.key("In.detected", 3)), "$WRED_SPEC_MAX_THRESH_CELLS")
 	if !slices.Equal(got, []uint64{0xff000000}) {
-		t.Errorf("an entry in the place of another has the threshold %d", got)
+		t.Errorf("a new entry has the threshold %d", got)
 	}
 }
 
@@ -452,7 +452,7 @@ func TestPortMetadata(t *testing.T) {
 }
 
 // A table whose pipes have their own entries returns each entry once, whichever pipes have
-// it, and those of one action if the client asks for them.
+// it, and the entries of one action if the client asks for them.
 func TestEntriesOfPipes(t *testing.T) {
 	r := newRig(t)
 	r.must(r.write(everywhere, &wire.Update{Type: ins, Entity: &wire.Entity{Entity: &wire.Entity_TableAttribute{TableAttribute: &wire.TableAttribute{
