@@ -34,6 +34,10 @@ type commons struct {
 	byPipeline map[*plan.Pipeline]*common
 }
 
+// shares reports whether an entry is one of those that all switches share. The id of a
+// member may differ between switches, so an entry that refers to one is not.
+func shares(x *p4info.Index, e plan.Entry) bool { return e.Common && !x.ByName[e.Table].Members() }
+
 // of returns the shared entries of a switch, or nil.
 func (s *commons) of(sw *plan.Switch, x *p4info.Index) *common {
 	s.mu.Lock()
@@ -44,7 +48,7 @@ func (s *commons) of(sw *plan.Switch, x *p4info.Index) *common {
 	var c *common
 	parts := pool{map[part]*p4v1.FieldMatch{}, map[part]*p4v1.Action_Param{}}
 	for _, e := range sw.Entries {
-		if !e.Common {
+		if !shares(x, e) {
 			continue
 		}
 		if c == nil {

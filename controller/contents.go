@@ -19,10 +19,11 @@ import (
 // Contents are the current or planned state of a switch: objects by key, in a
 // canonical form for comparison.
 type contents struct {
-	objects map[string]object // entries, sessions, groups
-	common  *common           // shared entries, wanted in addition
-	held    []bool            // which entries of common the switch has as planned
-	cells   []plan.Cells      // cells of registers, one by one
+	objects map[string]object                  // entries, sessions, groups
+	members map[uint32]map[uint32]*p4v1.Action // members of profiles without a selector, by profile and id
+	common  *common                            // shared entries, wanted in addition
+	held    []bool                             // which entries of common the switch has as planned
+	cells   []plan.Cells                       // cells of registers, one by one
 	queues  []plan.Queue
 	filters []plan.Filter
 }
@@ -33,12 +34,14 @@ type object struct {
 	value  string // the part that a modification changes
 	rank   int    // position in the order of writing: see apply.go
 	preset bool   // cannot be inserted or deleted: a default action
+	alias  bool   // an entry that refers to one of several members with the same action
 }
 
 // The ranks in which objects are written: an object comes after the objects that it refers to.
 // Objects are deleted in reverse order.
 const (
 	rankReplication = iota
+	rankMember
 	rankEntry
 	rankRoute // leads packets to other entries
 	ranks
@@ -52,7 +55,7 @@ func desired(s *plan.Switch, shared *commons) (*contents, error) {
 	}
 	c := &contents{objects: map[string]object{}, common: shared.of(s, x), queues: s.Queues, filters: s.Filters}
 	for _, e := range s.Entries {
-		if !e.Common {
+		if !shares(x, e) {
 			c.addEntry(encodeEntry(x, e, pool{}), x)
 		}
 	}
@@ -154,7 +157,9 @@ func replicas(ports []int) []*p4v1.Replica {
 }
 
 // encodeEntry encodes an entry of a plan, which has been checked. The parts of
-// many may come from a pool.
+// many may come from a pool. The entry of a table with an action selector gets a set of
+// actions. The entry of a table with any other profile gets its action, in whose place
+// diff puts the id of a member.
 func encodeEntry(x *p4info.Index, e plan.Entry, parts pool) *p4v1.TableEntry {
 	t := x.ByName[e.Table]
 	out := &p4v1.TableEntry{TableId: t.ID, IsDefaultAction: e.Match == nil, Priority: int32(e.Priority)}
@@ -164,16 +169,24 @@ func encodeEntry(x *p4info.Index, e plan.Entry, parts pool) *p4v1.TableEntry {
 			out.Match = append(out.Match, f)
 		}
 	}
-	if len(e.OneOf) == 0 {
-		out.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: encodeCall(t, plan.Call{Action: e.Action, Args: e.Args}, parts)}}
+	calls := e.OneOf
+	if len(calls) == 0 {
+		calls = []plan.Call{{Action: e.Action, Args: e.Args}}
+	}
+	if e.Match == nil || t.Profile == nil || t.Members() {
+		out.Action = directAction(encodeCall(t, calls[0], parts))
 		return out
 	}
 	set := &p4v1.ActionProfileActionSet{}
-	for _, c := range e.OneOf {
+	for _, c := range calls {
 		set.ActionProfileActions = append(set.ActionProfileActions, &p4v1.ActionProfileAction{Action: encodeCall(t, c, parts), Weight: 1})
 	}
 	out.Action = &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileActionSet{ActionProfileActionSet: set}}
 	return out
+}
+
+func directAction(a *p4v1.Action) *p4v1.TableAction {
+	return &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: a}}
 }
 
 // initialAction returns the default action of the program as P4Runtime describes it.

@@ -13,6 +13,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/controller/report"
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // A step is a change with how it is made: by an update, by writing a cell, or
@@ -30,15 +31,17 @@ type step struct {
 // cells, queues and filters are in neither.
 func (x *exchange) diff(have, want *contents) []step {
 	list := x.commonSteps(have, want.common)
+	changes, ids := x.memberSteps(have, want)
+	list = append(list, changes...)
 	for _, key := range slices.Sorted(maps.Keys(want.objects)) {
 		w := want.objects[key]
 		h, there := have.objects[key]
 		switch {
 		case w.preset && h.value == w.value:
-		case w.preset || there && h.value != w.value:
-			list = append(list, newStep(x.index, report.Modify, w, h.value))
+		case w.preset || there && (h.value != w.value || h.alias):
+			list = append(list, newStep(x.index, report.Modify, ids.refer(x.index, w), h.value))
 		case !there:
-			list = append(list, newStep(x.index, report.Insert, w, ""))
+			list = append(list, newStep(x.index, report.Insert, ids.refer(x.index, w), ""))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(have.objects)) {
@@ -121,6 +124,10 @@ func describe(x *p4info.Index, e *p4v1.Entity) string {
 		}
 		return fmt.Sprintf("clone session %d", r.GetCloneSessionEntry().GetSessionId())
 	}
+	if m := e.GetActionProfileMember(); m != nil {
+		p := lists.First(x.Profiles, func(p *p4info.Profile) bool { return p.ID == m.GetActionProfileId() })
+		return fmt.Sprintf("%s member %d", p.Name, m.GetMemberId())
+	}
 	entry := e.GetTableEntry()
 	t := x.ByID[entry.GetTableId()]
 	if t == nil {
@@ -162,7 +169,7 @@ func numberOf(b []byte) uint64 {
 
 // describeValue describes the value of an object, which is in the form of contents.
 func describeValue(x *p4info.Index, e *p4v1.Entity, value string) string {
-	if e.GetTableEntry() == nil {
+	if e.GetPacketReplicationEngineEntry() != nil {
 		return "ports " + value
 	}
 	if value == noAction {
@@ -171,6 +178,9 @@ func describeValue(x *p4info.Index, e *p4v1.Entity, value string) string {
 	id, params, _ := strings.Cut(value, " ")
 	n, err := strconv.ParseUint(id, 10, 32)
 	t := x.ByID[e.GetTableEntry().GetTableId()]
+	if m := e.GetActionProfileMember(); m != nil {
+		t = lists.First(x.Tables, func(t *p4info.Table) bool { return t.Profile != nil && t.Profile.ID == m.GetActionProfileId() })
+	}
 	if err != nil || t == nil || t.ByAction[uint32(n)] == nil {
 		return value
 	}

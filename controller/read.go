@@ -23,16 +23,25 @@ func (x *exchange) live(ctx context.Context, want *contents) (*contents, error) 
 			entities = append(entities, tableEntity(&p4v1.TableEntry{TableId: t.ID, IsDefaultAction: true}))
 		}
 	}
+	if x.memberful() {
+		entities = append(entities, memberEntity(&p4v1.ActionProfileMember{}))
+	}
 	list, err := x.read(ctx, "the tables", entities...)
 	if err != nil {
 		return nil, err
 	}
+	c.members = x.liveMembers(list)
+	ids := c.canonical()
 	for _, e := range list {
 		if t := e.GetTableEntry(); t != nil && !t.GetIsConst() && !x.fixed(t) {
 			if !c.holds(t, want.common) {
-				c.addEntry(&p4v1.TableEntry{
-					TableId: t.GetTableId(), Match: t.GetMatch(), Action: t.GetAction(), Priority: t.GetPriority(), IsDefaultAction: t.GetIsDefaultAction(),
-				}, x.index)
+				action, alias := c.actionOf(x.index, ids, t)
+				e := &p4v1.TableEntry{
+					TableId: t.GetTableId(), Match: t.GetMatch(), Action: action, Priority: t.GetPriority(), IsDefaultAction: t.GetIsDefaultAction(),
+				}
+				o := entryObject(e, x.index)
+				o.alias = alias
+				c.objects[entryKey(e)] = o
 			}
 		}
 	}

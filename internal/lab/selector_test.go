@@ -41,7 +41,7 @@ func selector(t *testing.T, more string) *spec.Experiment {
 }
 
 // TestSelector: entries of action profiles and selectors spread packets over both
-// uplinks, with the same results over BfRt and by calls to the data plane.
+// uplinks, with the same results over BfRt, over P4Runtime, and by calls to the data plane.
 func TestSelector(t *testing.T) {
 	direct := run(t, &Runner{}, selector(t, "")).Rows[0].Runs[0]
 	if len(direct.Plots.Shares) != 2 {
@@ -52,20 +52,22 @@ func TestSelector(t *testing.T) {
 			t.Errorf("%s carries %g of the bytes of its leaf", direct.Plots.Names[i], share)
 		}
 	}
-	r, pages, _ := serving(&Serve{Every: 10 * time.Millisecond, Wait: 1, Timeout: time.Minute, BfRt: true})
-	var work sync.WaitGroup
-	work.Go(func() {
-		if text, code := get(t, <-pages+"/done"); code != http.StatusOK {
-			t.Error(text)
+	for _, bfrt := range []bool{true, false} {
+		r, pages, _ := serving(&Serve{Every: 10 * time.Millisecond, Wait: 1, Timeout: time.Minute, BfRt: bfrt})
+		var work sync.WaitGroup
+		work.Go(func() {
+			if text, code := get(t, <-pages+"/done"); code != http.StatusOK {
+				t.Error(text)
+			}
+		})
+		c, err := r.Run(context.Background(), selector(t, ""))
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
-	c, err := r.Run(context.Background(), selector(t, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	work.Wait()
-	if got := c.Rows[0].Runs[0]; got.Hops != direct.Hops || !maps.Equal(got.Metrics, direct.Metrics) {
-		t.Errorf("over BfRt %d hops and %v, directly %d and %v", got.Hops, got.Metrics, direct.Hops, direct.Metrics)
+		work.Wait()
+		if got := c.Rows[0].Runs[0]; got.Hops != direct.Hops || !maps.Equal(got.Metrics, direct.Metrics) {
+			t.Errorf("bfrt %v: %d hops and %v, directly %d and %v", bfrt, got.Hops, got.Metrics, direct.Hops, direct.Metrics)
+		}
 	}
 }
 

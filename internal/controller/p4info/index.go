@@ -21,6 +21,7 @@ type Index struct {
 	ByName    map[string]*Table
 	ByID      map[uint32]*Table
 	Registers map[string]*Register
+	Profiles  []*Profile
 }
 
 type Table struct {
@@ -31,14 +32,27 @@ type Table struct {
 	ByAction map[uint32]*Action
 	Initial  *configv1.TableActionCall // default action of the program
 	Size     int64
-	Fixed    bool // the entries are fixed by the program
-	Begun    bool // the program contains some entries
-	locked   bool // the default action is constant, or comes from an action profile
-	Routes   bool // its entries refer to entries of other tables
+	Fixed    bool     // the entries are fixed by the program
+	Begun    bool     // the program contains some entries
+	locked   bool     // the default action is constant, or comes from an action profile
+	Routes   bool     // its entries refer to entries of other tables
+	Profile  *Profile // contains the actions of its entries; nil: the entries do
 }
 
 // Presets reports whether the table's default action can be set.
 func (t *Table) Presets() bool { return !t.Fixed && !t.locked }
+
+// A Profile is an action profile or, with a selector, an action selector.
+type Profile struct {
+	ID       uint32
+	Name     string
+	Size     int64 // number of members; 0: any
+	Selector bool
+}
+
+// Members reports whether the entries of the table refer to members of an action profile
+// that has no selector.
+func (t *Table) Members() bool { return t.Profile != nil && !t.Profile.Selector }
 
 type Field struct {
 	ID    uint32
@@ -72,6 +86,9 @@ func (x *Index) Holds() int {
 	for _, r := range x.Registers {
 		n += int64(max(r.Size, 0))
 	}
+	for _, p := range x.Profiles {
+		n += max(p.Size, 1024)
+	}
 	return int(min(n, 1<<30))
 }
 
@@ -96,8 +113,13 @@ func New(info *configv1.P4Info, config []byte) (*Index, error) {
 		}
 		actions[info.ID] = info
 	}
+	profiles := map[uint32]*Profile{}
+	for _, p := range info.GetActionProfiles() {
+		made := &Profile{ID: p.GetPreamble().GetId(), Name: p.GetPreamble().GetName(), Size: p.GetSize(), Selector: p.GetWithSelector()}
+		x.Profiles, profiles[made.ID] = append(x.Profiles, made), made
+	}
 	for _, t := range info.GetTables() {
-		x.addTable(t, actions)
+		x.addTable(t, actions, profiles)
 	}
 	for _, r := range info.GetRegisters() {
 		s := info.GetTypeInfo().GetStructs()[r.GetTypeSpec().GetStruct().GetName()]
@@ -110,11 +132,11 @@ func New(info *configv1.P4Info, config []byte) (*Index, error) {
 	return x, nil
 }
 
-func (x *Index) addTable(t *configv1.Table, actions map[uint32]*Action) {
+func (x *Index) addTable(t *configv1.Table, actions map[uint32]*Action, profiles map[uint32]*Profile) {
 	info := &Table{
 		ID: t.GetPreamble().GetId(), Name: t.GetPreamble().GetName(), Size: t.GetSize(), Fixed: t.GetIsConstTable(), Begun: t.GetHasInitialEntries(),
 		locked:  t.GetConstDefaultActionId() != 0,
-		Initial: t.GetInitialDefaultAction(),
+		Initial: t.GetInitialDefaultAction(), Profile: profiles[t.GetImplementationId()],
 		Actions: map[string]*Action{}, ByAction: map[uint32]*Action{},
 	}
 	for _, f := range t.GetMatchFields() {

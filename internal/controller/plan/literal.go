@@ -58,6 +58,9 @@ func (p *place) entry(info *p4info.Table, e *manifest.Entry) (*Entry, error) {
 	if a == nil {
 		return nil, fmt.Errorf("there is no action %s", e.Action)
 	}
+	if e.OneOf != "" && (info.Profile == nil || !info.Profile.Selector) {
+		return nil, errors.New("one_of needs a table with an action selector: this entry can have one action")
+	}
 	out := &Entry{Table: info.Name, Action: a.Name}
 	if !e.Default {
 		out.Match = []Match{}

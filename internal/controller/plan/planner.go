@@ -253,6 +253,24 @@ func (b *planner) addTables() {
 			b.fail("the network is too large for the program", "table %s would have %d entries, and has room for %d: %s", t.Name, total, info.Size, strings.Join(asked, ", "))
 		}
 	}
+	b.checkProfiles()
+}
+
+// checkProfiles checks that the action profiles without a selector have room for the
+// different actions of their tables' entries.
+func (b *planner) checkProfiles() {
+	for _, p := range b.x.Profiles {
+		calls := map[string]bool{}
+		for i := range b.out.Entries {
+			e := &b.out.Entries[i]
+			if b.x.ByName[e.Table].Profile == p && e.Match != nil {
+				calls[e.call()] = true
+			}
+		}
+		if n := int64(len(calls)); !p.Selector && p.Size > 0 && n > p.Size {
+			b.fail("the network is too large for the program", "action profile %s would have %d members, and has room for %d", p.Name, n, p.Size)
+		}
+	}
 }
 
 func (b *planner) addSessions() {

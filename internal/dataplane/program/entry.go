@@ -128,7 +128,7 @@ const (
 	ErrBadMatch      entryError = "the match does not fit the table's key"
 	ErrBadAction     entryError = "the action is not one of the table's"
 	ErrBadParams     entryError = "the arguments do not fit the action"
-	ErrBadTarget     entryError = "the table does not take this kind of target"
+	ErrBadTarget     entryError = "the table takes another form of action: with an action profile a member or a group, without one an action"
 	ErrStillUsed     entryError = "the member or group is still in use"
 	ErrEmptyGroup    entryError = "the group is empty"
 	ErrMemberInGroup entryError = "the member is in the group already"

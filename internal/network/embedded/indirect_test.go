@@ -1,6 +1,10 @@
 package embedded_test
 
 import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/p4lb/p4lb/controller"
@@ -76,7 +80,8 @@ tables:
   - {each: port, match: {ig.ingress_port: $port}, action: mark, args: {x: "$neighbour ? 2 : 1"}}
 `
 
-func indirectPlan(t *testing.T, topology *fabric.Topology) *plan.Plan {
+// indirectPlan plans the program for BfRt or for P4Runtime.
+func indirectPlan(t *testing.T, topology *fabric.Topology, bfrt bool) *plan.Plan {
 	t.Helper()
 	c, err := p4.CompileText("x.p4", []byte(indirectProgram), p4.Options{})
 	if err != nil {
@@ -90,12 +95,14 @@ func indirectPlan(t *testing.T, topology *fabric.Topology) *plan.Plan {
 		t.Fatal(err)
 	}
 	p := &plan.Pipeline{Manifest: *m, P4Info: c.P4Info, Config: c.JSON(), Schema: func() ([]byte, error) { return c.Schema.JSON(), nil }}
-	a, err := tofino.Embedded(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p.Config, err = a.Encode(); err != nil {
-		t.Fatal(err)
+	if bfrt {
+		a, err := tofino.Embedded(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Config, err = a.Encode(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	made, err := plan.New(topology, map[fabric.Role]*plan.Pipeline{fabric.Leaf: p, fabric.Spine: p}, plan.Options{})
 	if err != nil {
@@ -104,29 +111,101 @@ func indirectPlan(t *testing.T, topology *fabric.Topology) *plan.Plan {
 	return made
 }
 
-// TestBfRtIndirect deploys entries whose actions are members and groups of action
-// profiles over BfRt. Packets pass before and after a link fails. What the controller
-// reads back is what it wrote. Deployments leave no members behind: eight of them
-// would overflow the profiles.
-func TestBfRtIndirect(t *testing.T) {
+// TestIndirect deploys entries whose actions are members and groups of action
+// profiles over BfRt and P4Runtime. Packets pass before and after a link fails. What the
+// controller reads back is what it wrote. Deployments leave no members behind: eight of
+// them would overflow the profiles.
+func TestIndirect(t *testing.T) {
 	topology := writtenFabric(t)
 	links, err := topology.FindLinks("l1-s1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
-	for i := range 8 {
-		top := topology
-		if i%2 == 1 {
-			top = topology.Fail(links...)
+	for _, bfrt := range []bool{true, false} {
+		target := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: bfrt})
+		for i := range 8 {
+			top := topology
+			if i%2 == 1 {
+				top = topology.Fail(links...)
+			}
+			p := indirectPlan(t, top, bfrt)
+			if r := deploy(t, p, target, controller.DeployOptions{}); r.Written() == 0 {
+				t.Fatalf("bfrt %v: deployment %d has written nothing", bfrt, i)
+			}
+			if r := deploy(t, p, target, controller.DeployOptions{}); r.Written() != 0 {
+				t.Errorf("bfrt %v: deployment %d is not read back as written: %+v", bfrt, i, r.Switches[0].Changes)
+			}
+			newNetwork(t, top, target).ping(t, 12)
 		}
-		p := indirectPlan(t, top)
-		if r := deploy(t, p, target, controller.DeployOptions{}); r.Written() == 0 {
-			t.Fatalf("deployment %d has written nothing", i)
+	}
+}
+
+// membersPlan plans a program that keeps its next hops in an action profile with room for
+// the given number of members.
+func membersPlan(t *testing.T, topology *fabric.Topology, room, args string) (*plan.Plan, error) {
+	t.Helper()
+	program := "action_profile(" + room + ") hops;" + `
+    table routes { key = { h.ip.dst: lpm; } actions = { to; NoAction; } implementation = hops; }
+    apply { routes.apply(); }`
+	return foreignPlanOf(t, program, topology, `
+version: 2
+scheme: x
+arch: v1model
+tables:
+- name: I.routes
+  entries:
+  - {each: host, match: {h.ip.dst: $host-address/32}, action: to, args: `+args+`}
+`)
+}
+
+// TestMembers: over P4Runtime, entries with the same action share a member of an action
+// profile without a selector. Leaf l1 has a host at port 1, a host at port 2, and two
+// hosts that it reaches through port 3: three actions. A profile with room for three members
+// suffices for every change.
+func TestMembers(t *testing.T) {
+	topology := writtenFabric(t)
+	target := newTarget(t, embedded.Options{Memory: true, Still: true})
+	const own, nine = `{port: "$home && !$here ? 3 : $port", mac: "$home && !$here ? 0x60000030001 : $next-mac"}`, `{port: "$home && !$here ? 3 : $port", mac: 9}`
+	for _, c := range []struct {
+		args string
+		want []string // port and MAC address of each member
+	}{
+		{own, []string{"1 2000a000101", "2 2000a000102", "3 60000030001"}},
+		{nine, []string{"1 9", "2 9", "3 9"}},
+		{"{port: 2, mac: 9}", []string{"2 9"}},
+		{own, []string{"1 2000a000101", "2 2000a000102", "3 60000030001"}},
+	} {
+		p, err := membersPlan(t, topology, "3", c.args)
+		if err != nil {
+			t.Fatal(err)
 		}
+		deploy(t, p, target, controller.DeployOptions{})
 		if r := deploy(t, p, target, controller.DeployOptions{}); r.Written() != 0 {
-			t.Errorf("deployment %d is not read back as written: %+v", i, r.Switches[0].Changes)
+			t.Errorf("%s is not read back as written: %+v", c.args, r.Switches[0].Changes)
 		}
-		newNetwork(t, top, target).ping(t, 12)
+		members, err := target.Switch("l1").Members("I.hops")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range members {
+			got = append(got, fmt.Sprintf("%d %x", new(big.Int).SetBytes(m.Action.Params[0]), new(big.Int).SetBytes(m.Action.Params[1])))
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: the members of l1 are %q, want %q", c.args, got, c.want)
+		}
+	}
+	list, err := newNetwork(t, topology, target).send("h1", tcpFrame(topology.Host("h1"), topology.Host("h4"), 1))
+	if err != nil || len(list) != 1 || list[0].host != "h4" || fmt.Sprint(list[0].via) != "[l1 s1 l2]" {
+		t.Errorf("a packet from h1 to h4: %v, %v", list, err)
+	}
+	_, err = membersPlan(t, topology, "2", own)
+	if want := "action profile I.hops would have 3 members, and has room for 2"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+	_, err = membersPlan(t, topology, "3", nine+", one_of: path")
+	if want := "one_of needs a table with an action selector"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v\nwant %s", err, want)
 	}
 }

@@ -48,7 +48,7 @@ func TestBfRtVersions(t *testing.T) {
 		}
 	}
 	indirect := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
-	if _, err := controller.Deploy(testContext(t), indirectPlan(t, writtenFabric(t)), &watched{indirect, sent}, controller.DeployOptions{}); err != nil {
+	if _, err := controller.Deploy(testContext(t), indirectPlan(t, writtenFabric(t), true), &watched{indirect, sent}, controller.DeployOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"WriteRequest.p4_name", "TableEntry.table_flags", "TableFlags.from_hw", "KeyField.lpm", "Update.Type=MODIFY", "DataField.bool_arr_val"} {

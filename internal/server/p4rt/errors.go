@@ -8,6 +8,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/protoadapt"
 )
 
@@ -25,6 +26,16 @@ func (f *failure) GRPCStatus() *status.Status { return status.New(f.code, f.msg)
 
 func failf(code codes.Code, format string, args ...any) error {
 	return &failure{code, fmt.Sprintf(format, args...)}
+}
+
+// variant names the field that is set in the first oneof of a message, as the protocol
+// does, or "nothing".
+func variant(m proto.Message) string {
+	r := m.ProtoReflect()
+	if f := r.WhichOneof(r.Descriptor().Oneofs().Get(0)); f != nil {
+		return string(f.Name())
+	}
+	return "nothing"
 }
 
 // codeOf returns the code of an error of this package. Other errors are

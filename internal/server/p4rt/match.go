@@ -3,6 +3,7 @@ package p4rt
 import (
 	"encoding/binary"
 	"slices"
+	"strings"
 	"sync"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -147,7 +148,7 @@ func parseMatch(f *fieldInfo, kind dataplane.MatchKind, m *p4v1.FieldMatch) (dat
 	case nil:
 		return none, failf(codes.InvalidArgument, "the field match is empty")
 	}
-	return none, failf(codes.InvalidArgument, "the field is matched as %v, not with %T", f.match, m.GetFieldMatchType())
+	return none, failf(codes.InvalidArgument, "the field has a match of kind %s: want %s", variant(m), strings.ToLower(f.match.String()))
 }
 
 func parseExact(f *fieldInfo, value *[]byte) (dataplane.Match, error) {

@@ -21,6 +21,11 @@ type dataType struct {
 
 type dataForm byte
 
+// String names the field of a message that a value of the form needs.
+func (f dataForm) String() string {
+	return [...]string{"bitstring", "bitstring", "bool", "enum_value", "bitstring", "struct", "header", "tuple"}[f]
+}
+
 const (
 	bitForm dataForm = iota
 	intForm
@@ -72,7 +77,7 @@ func (r *typeResolver) resolve(spec *configv1.P4DataTypeSpec) (*dataType, error)
 	case *configv1.P4DataTypeSpec_Tuple:
 		return r.membersOf(tupleForm, s.Tuple.GetMembers())
 	}
-	return nil, fmt.Errorf("values of type %T are not supported", spec.GetTypeSpec())
+	return nil, fmt.Errorf("values of type %s are not supported", variant(spec))
 }
 
 func bitstringType(s *configv1.P4BitstringLikeTypeSpec) (*dataType, error) {
@@ -82,7 +87,7 @@ func bitstringType(s *configv1.P4BitstringLikeTypeSpec) (*dataType, error) {
 	case *configv1.P4BitstringLikeTypeSpec_Int:
 		return scalarType(intForm, b.Int.GetBitwidth())
 	}
-	return nil, fmt.Errorf("values of type %T are not supported", s.GetTypeSpec())
+	return nil, fmt.Errorf("values of type %s are not supported", variant(s))
 }
 
 func scalarType(form dataForm, width int32) (*dataType, error) {
@@ -226,7 +231,7 @@ func (t *dataType) parse(d *p4v1.P4Data) ([]uint64, error) {
 			return num.OfBytes(b, n), err
 		}
 	}
-	return nil, failf(codes.InvalidArgument, "the data is %T: it does not have the type of the object", d.GetData())
+	return nil, failf(codes.InvalidArgument, "the data is %s: want %s", variant(d), t.form)
 }
 
 // signedWords converts a two's complement byte string to the low width bits of

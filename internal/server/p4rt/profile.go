@@ -1,6 +1,7 @@
 package p4rt
 
 import (
+	"fmt"
 	"slices"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -43,7 +44,18 @@ func (p *pipeline) newTarget(t *tableState, a *p4v1.TableAction, before *group) 
 			return p.oneShotTarget(t, profile, x.ActionProfileActionSet, before)
 		}
 	}
-	return target{}, t.failf(codes.InvalidArgument, "its entries cannot have an action of type %T", a.GetType())
+	return target{}, t.failf(codes.InvalidArgument, "the entry has %s: want %s", variant(a), t.wants(profile))
+}
+
+// wants describes the forms of an action that the entries of a table can have.
+func (t *tableState) wants(profile *profileState) string {
+	switch {
+	case profile == nil:
+		return "action, because the table has no action profile"
+	case profile.info.GetWithSelector():
+		return fmt.Sprintf("action_profile_action_set, or the id of a member or group of action selector %s", profile.info.name)
+	}
+	return fmt.Sprintf("action_profile_member_id, the id of a member of action profile %s", profile.info.name)
 }
 
 func (p *pipeline) profileOf(t *tableState) *profileState {

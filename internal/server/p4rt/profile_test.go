@@ -1,6 +1,7 @@
 package p4rt
 
 import (
+	"strings"
 	"testing"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -86,6 +87,35 @@ func TestMembersAndGroups(t *testing.T) {
 		s.wantWrite(codes.OK, update(ins, memberEntity(t, "AllIngress.plain", i, "\x01")))
 	}
 	s.wantWrite(codes.ResourceExhausted, update(ins, memberEntity(t, "AllIngress.plain", 17, "\x01")))
+}
+
+// TestActionForms: an entry whose action has another form than its table needs is
+// INVALID_ARGUMENT (sections 9.1.2 and 9.2). The message names the table, the form in the
+// words of the protocol, and the right form.
+func TestActionForms(t *testing.T) {
+	s := configured(t)
+	forward := action(t, "AllIngress.forward", "\x01")
+	set := actionSet(t, &p4v1.ActionProfileAction{Action: forward, Weight: 1})
+	profile := ": want action_profile_member_id, the id of a member of action profile AllIngress.plain"
+	for _, c := range []struct {
+		table string
+		a     *p4v1.TableAction
+		want  string
+	}{
+		{"members", tableAction(forward), "the entry has action" + profile},
+		{"members", groupAction(1), "the entry has action_profile_group_id" + profile},
+		{"members", set, "the entry has action_profile_action_set" + profile},
+		{"members", &p4v1.TableAction{}, "the entry has nothing" + profile},
+		{"groups", tableAction(forward), "the entry has action: want action_profile_action_set, or the id of a member or group of action selector AllIngress.choice"},
+		{"sources", memberAction(1), "the entry has action_profile_member_id: want action, because the table has no action profile"},
+	} {
+		e := exactEntry(t, "AllIngress."+c.table, "", nil, "\x01")
+		e.Action = c.a
+		s.wantWrite(codes.InvalidArgument, insert(t, e))
+		if got, want := describe(s.write(insert(t, e))), "table AllIngress."+c.table+": "+c.want; !strings.Contains(got, want) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
 }
 
 // TestEmptyGroups: an entry may refer to a group without members.

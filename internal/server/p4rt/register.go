@@ -180,7 +180,7 @@ func (t *dataType) each(d *p4v1.P4Data, f func(leaf *dataType, part *p4v1.P4Data
 		parts = v.Tuple.GetMembers()
 	}
 	if len(parts) != len(t.members) {
-		return failf(codes.InvalidArgument, "the data is %T with %d members, want a struct with %d", d.GetData(), len(parts), len(t.members))
+		return failf(codes.InvalidArgument, "the data is %s with %d members: want %s with %d", variant(d), len(parts), t.form, len(t.members))
 	}
 	for i, m := range t.members {
 		if err := m.each(parts[i], f); err != nil {

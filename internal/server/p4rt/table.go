@@ -204,7 +204,7 @@ func (p *pipeline) setDefaultAction(t *tableState, m *p4v1.TableEntry) error {
 	}
 	a, ok := m.GetAction().GetType().(*p4v1.TableAction_Action)
 	if !ok {
-		return t.failf(codes.InvalidArgument, "the default entry needs an action, not %T", m.GetAction().GetType())
+		return t.failf(codes.InvalidArgument, "the default entry has %s: want an action", variant(m.GetAction()))
 	}
 	call, err := p.entryAction(t.info, a.Action, true)
 	if err != nil {

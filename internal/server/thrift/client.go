@@ -202,7 +202,7 @@ func resultOf[T any](method string, reply record) (T, error) {
 	v, err := result0(method, reply)
 	x, ok := v.(T)
 	if err == nil && !ok {
-		err = fmt.Errorf("%s: unexpected type %T in the reply", method, v)
+		err = fmt.Errorf("%s: the result in the reply has another type than the method returns", method)
 	}
 	return x, err
 }
