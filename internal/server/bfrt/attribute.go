@@ -70,6 +70,7 @@ func (s *Server) setAttribute(r *request, o object, a *wire.TableAttribute) erro
 		if err := has("port_status_notif_cb"); err != nil {
 			return err
 		}
+		s.chip.ports.tell() // earlier changes are not reported
 		s.chip.ports.notify = x.PortStatusNotify.GetEnable()
 		return nil
 	case *wire.TableAttribute_IntvlMs:

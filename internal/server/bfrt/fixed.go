@@ -203,11 +203,11 @@ func (c *fixed) managers(named map[string]*recordTable) {
 		t := named[kind]
 		t.constant, t.all = true, all(t)
 		t.accept = func(row *record) error { _, err := port(t, row); return err }
-		t.apply = func(r *request, _, after *record) error {
+		t.apply = func(r *request, before, after *record) error {
 			if err := s.fixed(); err != nil {
 				return err
 			}
-			r.moving(func() { c.shapePort(named, after) })
+			r.moving(func() { c.shapePort(named, cmp.Or(after, before)) })
 			return nil
 		}
 	}
@@ -250,9 +250,6 @@ func poolCells(t *recordTable, row *record) uint64 {
 
 // shapePort sets the rate of a port from the two tables that define it.
 func (c *fixed) shapePort(named map[string]*recordTable, row *record) {
-	if row == nil {
-		return
-	}
 	cfg, shape := named["TmPortSchedCfg"], named["TmPortSchedShaping"]
 	id, err := cfg.key(row.key)
 	if err != nil {

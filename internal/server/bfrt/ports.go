@@ -163,7 +163,7 @@ func (p *portTables) hold(f func()) {
 // again.
 func (p *portTables) start() {
 	t := p.config
-	for port, state := range p.states() {
+	for port := range p.states() {
 		key := t.keyAt(uint64(port))
 		id, err := t.key(key)
 		if err != nil || p.seen[port] {
@@ -179,7 +179,7 @@ func (p *portTables) start() {
 		t.next++
 		row.handle = t.next
 		t.rows[id], t.handles[row.handle] = row, id
-		p.up[port] = state.Up
+		p.up[port] = true // tell reports a port that is down
 		p.s.dev.SetPort(port, true)
 	}
 }

@@ -219,6 +219,26 @@ func (t *recordTable) write(r *request, kind wire.Update_Type, e *wire.TableEntr
 	return nil
 }
 
+// change applies a change of a row and stores it. Functions that apply passes to moving
+// see the new row.
+func (t *recordTable) change(r *request, before, after *record, store func()) error {
+	var moving []func()
+	inner := *r
+	if inner.later == nil {
+		inner.later = &moving
+	}
+	if t.apply != nil {
+		if err := t.apply(&inner, before, after); err != nil {
+			return err
+		}
+	}
+	store()
+	for _, f := range moving {
+		f()
+	}
+	return nil
+}
+
 // put replaces a row.
 func (t *recordTable) put(r *request, id string, next *record) error {
 	if t.accept != nil {
@@ -227,27 +247,26 @@ func (t *recordTable) put(r *request, id string, next *record) error {
 		}
 	}
 	before := t.rows[id]
-	if t.apply != nil {
-		if err := t.apply(r, before, next); err != nil {
-			return err
-		}
-	}
-	if before == nil {
-		t.next++
-		next.handle = t.next
-		t.handles[next.handle] = id
-	}
-	t.rows[id] = next
-	r.done(func() {
-		if t.apply != nil {
-			t.apply(r, next, before)
-		}
+	err := t.change(r, before, next, func() {
 		if before == nil {
-			delete(t.rows, id)
-			delete(t.handles, next.handle)
-			return
+			t.next++
+			next.handle = t.next
+			t.handles[next.handle] = id
 		}
-		t.rows[id] = before
+		t.rows[id] = next
+	})
+	if err != nil {
+		return err
+	}
+	r.done(func() {
+		t.change(r, next, before, func() {
+			if before == nil {
+				delete(t.rows, id)
+				delete(t.handles, next.handle)
+				return
+			}
+			t.rows[id] = before
+		})
 	})
 	return nil
 }
@@ -311,19 +330,18 @@ func (t *recordTable) remove(r *request, id string, row *record) error {
 		}
 		return failf(notFound, "there is no such entry")
 	}
-	if t.apply != nil {
-		if err := t.apply(r, before, nil); err != nil {
-			return err
-		}
+	err := t.change(r, before, nil, func() {
+		delete(t.rows, id)
+		delete(t.handles, before.handle)
+	})
+	if err != nil {
+		return err
 	}
-	delete(t.rows, id)
-	delete(t.handles, before.handle)
 	r.done(func() {
-		if t.apply != nil {
-			t.apply(r, nil, before)
-		}
-		t.rows[id] = before
-		t.handles[before.handle] = id
+		t.change(r, nil, before, func() {
+			t.rows[id] = before
+			t.handles[before.handle] = id
+		})
 	})
 	return nil
 }

@@ -221,17 +221,25 @@ func (d *Device) AddPort(number uint32, p Port, failed func(error)) error {
 // connects none. It connects all ports before it receives a packet, which may
 // be for the last one.
 func (d *Device) AddPorts(list ...NewPort) error {
+	changed, err := d.addPorts(list)
+	if err == nil && changed != nil {
+		changed()
+	}
+	return err
+}
+
+func (d *Device) addPorts(list []NewPort) (changed func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	given := map[uint32]bool{}
 	for _, p := range list {
 		switch {
 		case p.Number > maxPort:
-			return fmt.Errorf("port %d is above %d", p.Number, maxPort)
+			return nil, fmt.Errorf("port %d is above %d", p.Number, maxPort)
 		case d.ports[p.Number] != nil || given[p.Number]:
-			return fmt.Errorf("port %d exists already", p.Number)
+			return nil, fmt.Errorf("port %d exists already", p.Number)
 		case d.hasCPU() && p.Number == d.opts.CPUPort && !d.opts.CPUIsPort:
-			return fmt.Errorf("port %d is the CPU port", p.Number)
+			return nil, fmt.Errorf("port %d is the CPU port", p.Number)
 		}
 		given[p.Number] = true
 	}
@@ -252,7 +260,7 @@ func (d *Device) AddPorts(list ...NewPort) error {
 			}
 		})
 	}
-	return nil
+	return d.changed, nil
 }
 
 // RemovePort disconnects a port.

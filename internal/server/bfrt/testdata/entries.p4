@@ -112,8 +112,48 @@ control In(inout headers hdr, inout metadata md, in ingress_intrinsic_metadata_t
         size = 64;
     }
 
+    action copy(bit<16> group, bit<16> xid, bit<9> prune, bit<16> rid, bit<13> hash) {
+        tm.mcast_grp_a = group;
+        tm.level1_exclusion_id = xid;
+        tm.level2_exclusion_id = prune;
+        tm.rid = rid;
+        tm.level1_mcast_hash = hash;
+        tm.level2_mcast_hash = hash;
+    }
+    table copied {
+        key = { hdr.ethernet.dst: exact; }
+        actions = { copy; }
+        size = 64;
+    }
+
+    RegisterParam<bit<16>>(100) step;
+    Register<bit<16>, bit<1>>(1) total;
+    RegisterAction<bit<16>, bit<1>, bit<16>>(total) grow = {
+        void apply(inout bit<16> value, out bit<16> result) {
+            value = value + step.read();
+            result = value;
+        }
+    };
+
+    action only_hit() {
+        tm.ucast_egress_port = 2;
+    }
+    action only_miss() {
+        tm.ucast_egress_port = 130;
+    }
+    table scoped {
+        key = { hdr.ethernet.dst: exact; }
+        actions = { @tableonly only_hit; @defaultonly only_miss; }
+        default_action = only_miss();
+        size = 64;
+    }
+
     apply {
-        tm.ucast_egress_port = 1;
+        if (hdr.ethernet.kind == 7) {
+            copied.apply();
+        } else {
+            tm.ucast_egress_port = 1;
+        }
         if (hdr.ethernet.kind == 1) {
             routes.apply();
         } else if (hdr.ethernet.kind == 2) {
@@ -127,7 +167,11 @@ control In(inout headers hdr, inout metadata md, in ingress_intrinsic_metadata_t
         } else if (hdr.ethernet.kind == 6) {
             hdr.ethernet.src[7:0] = md.ports.class;
             hdr.ethernet.src[24:16] = md.ports.rank;
-        } else {
+        } else if (hdr.ethernet.kind == 8) {
+            hdr.ethernet.src[15:0] = grow.execute(0);
+        } else if (hdr.ethernet.kind == 10) {
+            scoped.apply();
+        } else if (hdr.ethernet.kind != 7) {
             rules.apply();
         }
     }
