@@ -6,8 +6,8 @@ import (
 )
 
 // ChipSchema returns the schema of the tables that every chip has, whatever its
-// program: the device, ports, mirror sessions, the replication engine and the traffic
-// manager. The SDE keeps them in files of its own. second selects Tofino 2.
+// program: the device, ports, mirror sessions, the replication engine, the packet
+// generator and the traffic manager. The SDE keeps them in files of its own. second selects Tofino 2.
 func ChipSchema(second bool) *Schema {
 	s := &Schema{Version: "1.0.0"}
 	family := "tf1"
@@ -18,6 +18,7 @@ func ChipSchema(second bool) *Schema {
 	s.Tables = append(s.Tables, portTables(second)...)
 	s.Tables = append(s.Tables, mirrorTable(second))
 	s.Tables = append(s.Tables, replicationTables(second)...)
+	s.Tables = append(s.Tables, generatorTables(family, second)...)
 	s.Tables = append(s.Tables, managerTables(family, second)...)
 	return s
 }
@@ -71,8 +72,9 @@ func plainType(s string) *Type {
 	if strings.Contains(s, "|") {
 		t = OneOf(strings.Split(s, "|")...)
 	}
-	if s == "bytes128" {
-		t = Bytes(128)
+	if width, ok := strings.CutPrefix(s, "bytes"); ok {
+		n, _ := strconv.Atoi(width) // it is written below
+		t = Bytes(n)
 	}
 	if has {
 		switch {
@@ -191,6 +193,50 @@ func replicationTables(second bool) []*Table {
 		chipTable("$pre.lag", 0xff020004, "PreLag", lags, 1, []string{"$MULTICAST_LAG_ID uint8"}, "$DEV_PORT uint32*", "$MULTICAST_LAG_REMOTE_MSB_COUNT uint32=0", "$MULTICAST_LAG_REMOTE_LSB_COUNT uint32=0"),
 		chipTable("$pre.prune", 0xff020005, "PrePrune", 288, 1, []string{"$MULTICAST_L2_XID uint16"}, "!$DEV_PORT uint32*"),
 		chipTable("$pre.port", 0xff020006, "PrePort", 288, 1, []string{"$DEV_PORT uint32"}, "$MULTICAST_BACKUP_PORT uint32", "$MULTICAST_FORWARD_STATE bool", "$MULTICAST_CLEAR_FAST_FAILOVER bool", "$COPY_TO_CPU_PORT_ENABLE bool"),
+	}
+}
+
+// generatorTables returns the tables of the packet generator. Tofino 2 has two more, for
+// the ports that trigger an application, which the switch does not have.
+func generatorTables(family string, second bool) []*Table {
+	name := func(n string) string { return family + ".pktgen." + n }
+	apps, short := int64(8), "uint16"
+	if second {
+		apps, short = 16, "bytes16"
+	}
+	data := []string{"app_enable bool", "pkt_len " + short, "pkt_buffer_offset " + short, "pipe_local_source_port uint32", "increment_source_port bool",
+		"batch_count_cfg " + short, "packets_per_batch_cfg " + short, "ibg uint32", "ibg_jitter uint32", "ipg uint32", "ipg_jitter uint32",
+		"batch_counter uint64", "pkt_counter uint64", "trigger_counter uint64"}
+	timer := Param(1, "timer_nanosec", false, Plain("uint32"))
+	pattern := func(t *Type) []*Field {
+		return []*Field{Param(4, "pattern_value", false, t), Param(5, "pattern_mask", false, t)}
+	}
+	down, recirculated := []*Field{}, pattern(Plain("uint32"))
+	if second {
+		data = append(data, "offset_len_from_recir_pkt_enable bool", "source_port_wrap_max bytes8", "assigned_chnl_id bytes8")
+		down, recirculated = []*Field{Param(3, "port_mask_sel", false, Plain("uint32"))}, pattern(Bytes(128))
+	}
+	app := chipTable(name("app_cfg"), 0xff030002, "PktgenAppCfg", apps, 12, []string{"app_id uint32"}, data...)
+	actions := []*ActionSpec{
+		{ID: 1, Name: "trigger_timer_one_shot", Data: []*Field{timer}},
+		{ID: 2, Name: "trigger_timer_periodic", Data: []*Field{timer}},
+		{ID: 3, Name: "trigger_port_down", Data: down},
+		{ID: 4, Name: "trigger_recirc_pattern", Data: recirculated},
+	}
+	if second {
+		actions = append(actions, &ActionSpec{ID: 5, Name: "trigger_dprsr", Data: pattern(Bytes(128))}, &ActionSpec{ID: 6, Name: "trigger_pfc", Data: []*Field{
+			Param(8, "pfc_header", false, Bytes(128)), Param(9, "timer_enable", false, Plain("bool")), Param(10, "timer", false, Bytes(16)), Param(11, "max_pfc_events", false, Bytes(10)),
+		}})
+	}
+	for _, a := range actions {
+		a.Annotations = []Annotation{}
+	}
+	app.ActionSpecs = &actions
+	return []*Table{
+		chipTable(name("port_cfg"), 0xff030001, "PktgenPortCfg", 256, 1, []string{"dev_port uint32"},
+			"recirculation_enable bool", "pktgen_enable bool", "pattern_matching_enable bool", "clear_port_down_enable bool"),
+		app,
+		chipTable(name("pkt_buffer"), 0xff030003, "PktgenPktBufferCfg", 1024, 1, []string{"pkt_buffer_offset uint32", "pkt_buffer_size uint32"}, "buffer bytes8*"),
 	}
 }
 

@@ -121,14 +121,14 @@ func (e *Engine) Process(port uint32, data []byte, now time.Duration) []Out {
 	return e.run(now)
 }
 
-// generate does the same as Process with a packet of the packet generator; see
-// Switch.Generate.
-func (e *Engine) generate(app, batch, number int, data []byte, now time.Duration) []Out {
+// Generate does the same as Process with a packet of the packet generator.
+func (e *Engine) Generate(g Generated, now time.Duration) []Out {
 	e.lock()
 	defer e.unlock()
 	e.reclaim()
-	e.out = e.sw.runIngress(e.sw.generate(app, batch, number, data, now), now, e.out[:0])
-	e.settle(e.sw, now)
+	s := e.at(g.Port)
+	e.out = s.runIngress(s.generate(g, now), now, e.out[:0])
+	e.settle(s, now)
 	return e.run(now)
 }
 

@@ -201,7 +201,7 @@ func busy(t testing.TB, doc []byte, o Options) *Engine {
 		must(t, s.SetMirror(uint32(session), MirrorSession{Port: uint32(session) % 502, HasPort: true, Group: uint32(session) % 4}))
 	}
 	for _, session := range []uint32{1, 2, 3} { // of Tofino
-		must(t, s.SetMirror(session, MirrorSession{Port: s.generatorPort(), HasPort: true, Length: 64}))
+		must(t, s.SetMirror(session, MirrorSession{Port: s.GeneratorPort(), HasPort: true, Length: 64}))
 	}
 	for name, f := range s.prog.Filters {
 		for i := range f.Cells {

@@ -26,11 +26,3 @@ func (s *Switch) receiveHead(port uint32, head []byte, extra int, now time.Durat
 	defer s.mu.Unlock()
 	return s.receive(port, head, extra, now)
 }
-
-// generatorPort returns the port of the packets of Generate.
-func (s *Switch) generatorPort() uint32 {
-	if s.tofino == nil {
-		return 0
-	}
-	return s.tofino.chip.generator
-}

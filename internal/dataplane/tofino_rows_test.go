@@ -84,7 +84,7 @@ func pipeLeaf(t testing.TB, arch, row string) *Engine {
 		}
 	}
 	for _, session := range []uint32{1, 2} {
-		must(t, s.SetMirror(session, MirrorSession{Port: s.generatorPort(), HasPort: true, Length: 64}))
+		must(t, s.SetMirror(session, MirrorSession{Port: s.GeneratorPort(), HasPort: true, Length: 64}))
 	}
 	for name := range s.prog.Filters {
 		for i := range s.prog.Filters[name].Cells {

@@ -165,7 +165,7 @@ func TestGenerate(t *testing.T) {
 		p := pipeProgram{arch: arch, ingress: prims(set(toPort3, 3), set("ig_h.c", "ig_intr.ingress_port"))}
 		e := NewEngine(p.start(t, Options{}))
 		var got []string
-		for _, o := range e.generate(0xd, 0x7777, 0x10, []byte{0xcc}, time.Second) {
+		for _, o := range e.Generate(Generated{Port: e.sw.GeneratorPort(), App: 0xd, Batch: 0x7777, Number: 0x10, Data: []byte{0xcc}}, time.Second) {
 			got = append(got, fmt.Sprintf("%d:%x", o.Port, o.Data))
 		}
 		if strings.Join(got, " ") != want {
@@ -173,7 +173,7 @@ func TestGenerate(t *testing.T) {
 		}
 		p.ingress = prims(set(toPort3, 3))
 		e = NewEngine(p.start(t, Options{}))
-		if out := e.generate(1, 0x7777, 0x10, nil, time.Second); len(out) != 1 || !bytes.Equal(out[0].Data[2:], []byte{0x77, 0x77, 0, 0x10}) {
+		if out := e.Generate(Generated{Port: e.sw.GeneratorPort(), App: 1, Batch: 0x7777, Number: 0x10}, time.Second); len(out) != 1 || !bytes.Equal(out[0].Data[2:], []byte{0x77, 0x77, 0, 0x10}) {
 			t.Errorf("%s: %v", arch, out)
 		}
 	}

@@ -95,6 +95,9 @@ type servedNode struct {
 	sw     *sim.Switch
 	chance *chance
 	up     atomic.Int64 // age of the switch at virtual time 0
+
+	due   func(now time.Duration) ([]dataplane.Generated, time.Duration, bool) // of the packet generator; nil: none
+	polls int                                                                  // of the generator: only the event of the last one counts
 }
 
 // A servedCall is a call in progress.
@@ -185,6 +188,34 @@ func (n *servedNode) AtMoments(f func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.notices = append(n.notices, f)
+}
+
+// Generator registers the packet generator.
+func (n *servedNode) Generator(due func(now time.Duration) ([]dataplane.Generated, time.Duration, bool)) {
+	n.due = due
+}
+
+// poll sends the packets of the packet generator that are due, and schedules the next one.
+func (n *servedNode) poll() {
+	n.polls++
+	for {
+		list, next, more := n.due(n.sw.Clock())
+		for _, g := range list {
+			n.sw.GeneratePacket(g)
+		}
+		if more && next <= n.sw.Clock() {
+			continue
+		}
+		if more {
+			poll := n.polls
+			n.r.net.At(n.r.net.Now()+next-n.sw.Clock(), func() {
+				if n.polls == poll {
+					n.poll()
+				}
+			})
+		}
+		return
+	}
 }
 
 // Run starts a program on the simulated switch while virtual time is stopped.

@@ -53,6 +53,11 @@ func (d *served) moment(ctx context.Context, now time.Duration) error {
 	for _, f := range frames {
 		f.sw.PacketOut(f.frame)
 	}
+	for _, s := range d.at {
+		if n := d.nodes[s.Name]; n.due != nil {
+			n.poll()
+		}
+	}
 	return err
 }
 

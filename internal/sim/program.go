@@ -321,12 +321,21 @@ func (s *Switch) Generate(bytes []byte) {
 		s.PacketOut(bytes)
 		return
 	}
+	s.GeneratePacket(dataplane.Generated{Port: e.sw.GeneratorPort(), App: generatorApp, Number: s.generated, Data: bytes})
+	s.generated++
+}
+
+// GeneratePacket sends a packet of an application of the packet generator of a Tofino.
+func (s *Switch) GeneratePacket(g dataplane.Generated) {
+	e, ok := s.engine.(*program)
+	if !ok {
+		return
+	}
 	p := s.net.newPacket()
 	p.Kind = Control
 	s.net.releaseSwitches()
-	p.dp = e.sw.Generate(generatorApp, 0, s.generated, bytes, s.Clock())
+	p.dp = e.sw.Generate(g, s.Clock())
 	p.Size = p.dp.Len()
-	s.generated++
 	s.net.begin(p)
 	p.from = s.cpu
 	s.engine.ingress(p)

@@ -134,7 +134,7 @@ func (l *tofino) method(inst *instance, method string, x *syntax.CallExpr, call 
 	case "Digest":
 		return l.digestCall(c)
 	case "Pktgen":
-		l.report(x, true, "this makes no packet: p4lb has no packet generator; send its packets to the switch")
+		l.report(x, true, "this makes no packet: the deparser does not trigger the packet generator; send its packets to the switch")
 		return nil
 	}
 	l.unsupported(x, "the method %s of %s", method, inst.extern().Name)

@@ -231,7 +231,7 @@ func (s *Server) idInTable(p *program, x *wire.ObjectId_TableObject) (uint32, er
 		}
 	}
 	if t == nil && strings.Contains(x.GetTableName(), "pktgen.") {
-		return 0, failf(unimplemented, "table %s is not served: BfRt does not reach the packet generator", x.GetTableName())
+		return 0, failf(unimplemented, "table %s is not served: the packet generator has port_cfg, app_cfg and pkt_buffer", x.GetTableName())
 	}
 	if t == nil {
 		return 0, failf(notFound, "there is no table %q", x.GetTableName())

@@ -55,10 +55,6 @@ func (w *wishes) late() error {
 	return nil
 }
 
-// generatorTables is the number of the packet generator's tables without the last
-// byte.
-const generatorTables = 0xff030000
-
 // table returns the table with a number.
 func (s *Server) table(p *program, id uint32) (object, error) {
 	if o := s.chip.tables[id]; o != nil {
@@ -67,8 +63,8 @@ func (s *Server) table(p *program, id uint32) (object, error) {
 	if o := p.tables[id]; o != nil {
 		return o, nil
 	}
-	if id&0xffffff00 == generatorTables {
-		return nil, failf(unimplemented, "table %#x is not served: BfRt does not reach the packet generator (pktgen)", id)
+	if id == portMaskTable || id == replayTable {
+		return nil, failf(unimplemented, "table %#x is not served: the packet generator (pktgen) has no port masks and no replay", id)
 	}
 	return nil, failf(notFound, "there is no table %#x", id)
 }

@@ -91,6 +91,7 @@ func (n *chipState) keepScopes(before []*program) {
 
 // adopt makes requests refer to new programs.
 func (s *Server) adopt(n *chipState) {
+	s.chip.generator.clear()
 	s.programs, s.pipes, s.chip, s.config = n.programs, n.pipes, n.chip, nil
 }
 

@@ -28,9 +28,6 @@ func (s *Server) manager() manager {
 // perPort returns the number of queues per port.
 func (m manager) perPort() uint32 { return m.queues / m.group }
 
-// usable is the number of ports of a pipe; the first front of them have connectors.
-const usable, front = 72, 64
-
 func newFixed(s *Server) *fixed {
 	schema := bfrt.ChipSchema(s.second())
 	c := &fixed{s: s, info: schema.JSON(), tables: map[uint32]object{}}
@@ -44,6 +41,7 @@ func newFixed(s *Server) *fixed {
 	c.pre = newReplicator(s, named)
 	c.mirrors(named["MirrorCfg"])
 	c.managers(named)
+	c.generator = newGenerator(s, named, c.tables)
 	return c
 }
 

@@ -47,6 +47,9 @@ func newPortTables(s *Server, named map[string]*recordTable) *portTables {
 			return err
 		}
 		r.moving(func() { s.dev.SetPort(port, on) })
+		if before != nil && before.flag(t.table, "$PORT_ENABLE") && !on {
+			r.moving(func() { s.chip.generator.portDown(port) })
+		}
 		return nil
 	}
 	t.refresh = func(_ *request, row *record) {
@@ -192,6 +195,9 @@ func (p *portTables) tell() {
 			continue
 		}
 		p.up[port] = state.Up
+		if !state.Up {
+			p.s.chip.generator.portDown(port)
+		}
 		if !p.notify {
 			continue
 		}

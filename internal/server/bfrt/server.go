@@ -16,6 +16,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 	"github.com/p4lb/p4lb/internal/bmv2"
+	"github.com/p4lb/p4lb/internal/dataplane"
 	"github.com/p4lb/p4lb/internal/server/gate"
 	"github.com/p4lb/p4lb/internal/server/p4rt"
 )
@@ -61,8 +63,10 @@ func New(d *p4rt.Device, o Options) (*Server, error) {
 	if sim != nil {
 		opts = append(opts, simCalls.Options(sim)...)
 		sim.AtMoments(s.notify)
+		sim.Generator(s.generated)
 	} else {
 		s.work.Go(func() { s.idle.Run(s.stop, s.reportIdle) })
+		s.work.Go(s.generate)
 		d.OnPorts(s.portsChanged)
 	}
 	s.grpc = grpc.NewServer(opts...)
@@ -80,6 +84,43 @@ func (s *Server) notify() {
 	for _, p := range s.programs {
 		for _, list := range slices.Sorted(maps.Keys(p.learners)) {
 			p.tellLearned(p.learners[list])
+		}
+	}
+}
+
+// generated is the generator's due for a simulator.
+func (s *Server) generated(now time.Duration) ([]dataplane.Generated, time.Duration, bool) {
+	s.mu.RLock()
+	g := s.chip.generator
+	s.mu.RUnlock()
+	return g.due(now)
+}
+
+// generate sends the packets of the generator in real time until the server stops. After
+// each turn it pauses as long as the packets take at the largest rate.
+func (s *Server) generate() {
+	for {
+		list, next, more := s.generated(s.dev.Elapsed())
+		if len(list) > 0 {
+			s.dev.Generate(list)
+		}
+		s.mu.RLock()
+		wake := s.chip.generator.wake
+		s.mu.RUnlock()
+		pause := time.NewTimer(max(time.Duration(len(list))*generatorGap, next-s.dev.Elapsed()))
+		if !more {
+			pause.Stop()
+		}
+		select {
+		case <-s.stop:
+			pause.Stop()
+			return
+		case <-wake:
+			pause.Stop()
+			if n := len(list); n > 0 { // a client that changes applications gets no more packets
+				time.Sleep(time.Duration(n) * generatorGap)
+			}
+		case <-pause.C:
 		}
 	}
 }

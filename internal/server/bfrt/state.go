@@ -67,6 +67,9 @@ type Server struct {
 	begun    []*wire.ForwardingPipelineConfig
 }
 
+// usable is the number of ports of a pipe; the first front of them have connectors.
+const usable, front = 72, 64
+
 // An object is a table of the schema with its state.
 type object interface {
 	head() *table
@@ -278,8 +281,9 @@ type fixed struct {
 	info   []byte // their schema
 	tables map[uint32]object
 
-	ports *portTables
-	pre   *replicator
+	ports     *portTables
+	pre       *replicator
+	generator *generator
 }
 
 // A request is the context of one update or entity: the call's, and its own.

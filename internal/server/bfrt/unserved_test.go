@@ -32,7 +32,7 @@ func TestUnserved(t *testing.T) {
 	refused("a configuration", r.write(pipe(0), update(ins, r.entry("snapshot.cfg", r.key("snapshot.cfg", 0, 1), thread))), "snapshots are not served")
 
 	stream, err := r.c.Read(context.Background(), &wire.ReadRequest{Target: everywhere, ClientId: r.client, Entities: []*wire.Entity{{Entity: &wire.Entity_ObjectId{ObjectId: &wire.ObjectId{
-		Object: &wire.ObjectId_TableObject_{TableObject: &wire.ObjectId_TableObject{TableName: "tf1.pktgen.app_cfg"}},
+		Object: &wire.ObjectId_TableObject_{TableObject: &wire.ObjectId_TableObject{TableName: "tf2.pktgen.port_mask"}},
 	}}}}})
 	r.must(err)
 	_, err = stream.Recv()
@@ -40,9 +40,9 @@ func TestUnserved(t *testing.T) {
 	for _, d := range status.Convert(err).Details() {
 		text += d.(*wire.Error).GetMessage()
 	}
-	if !strings.Contains(text, "table tf1.pktgen.app_cfg is not served") {
+	if !strings.Contains(text, "table tf2.pktgen.port_mask is not served") {
 		t.Errorf("the packet generator: %v", err)
 	}
-	app := &wire.Update{Type: ins, Entity: &wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: &wire.TableEntry{TableId: 0xff030002}}}}
-	refused("an application of the packet generator", r.write(everywhere, app), "table 0xff030002 is not served: BfRt does not reach the packet generator (pktgen)")
+	mask := &wire.Update{Type: ins, Entity: &wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: &wire.TableEntry{TableId: 0xff030004}}}}
+	refused("a port mask of the packet generator", r.write(everywhere, mask), "table 0xff030004 is not served: the packet generator (pktgen) has no port masks and no replay")
 }

@@ -20,6 +20,19 @@ func (d *Device) RunPipes(pipes []*dataplane.Switch, program []byte) {
 	}
 }
 
+// Generate processes packets of the packet generator.
+func (d *Device) Generate(list []dataplane.Generated) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.engine == nil {
+		return
+	}
+	for _, g := range list {
+		d.emit(d.engine.Generate(g, d.now()))
+	}
+	d.settle()
+}
+
 // Exclusively calls f while no packet is processed.
 func (d *Device) Exclusively(f func()) {
 	d.mu.Lock()

@@ -33,6 +33,10 @@ type Simulator interface {
 	// AtMoments registers a function to be called each time that the clock stops,
 	// before the server processes calls.
 	AtMoments(f func())
+	// Generator registers the packet generator: due returns the packets to send by now, and
+	// the time of the next one, if there is one. The simulator calls due at that time and
+	// each time that the clock continues.
+	Generator(due func(now time.Duration) (list []dataplane.Generated, next time.Duration, more bool))
 	// PacketOut makes a frame arrive at the CPU port.
 	PacketOut(frame []byte)
 	// Turn blocks until the server may process a call, and returns the function that
