@@ -43,11 +43,11 @@ func New(t *fabric.Topology, pipelines map[fabric.Role]*Pipeline, o Options) (*P
 			p.byName[s.Name] = s
 		}
 	}
-	if err := p.checkIPv6(); err != nil {
-		errs = append(errs, err)
-	}
 	if len(errs) > 0 {
 		return nil, errs
+	}
+	if err := p.checkIPv6(); err != nil {
+		return nil, Errors{err}
 	}
 	return p, nil
 }
