@@ -150,7 +150,7 @@ links:
 	}
 }
 
-// The round-trip time of a path is that of its link and of the way behind it, both ways, in the
+// The round-trip time of a path adds up its link and the way behind it, in both directions, in the
 // unit of the register.
 func TestRoundTrips(t *testing.T) {
 	for _, test := range []struct {
