@@ -21,8 +21,8 @@ func servicesOf(topo *fabric.Topology, flows []*outcome, engine string) (list []
 		return nil, fmt.Errorf("service %s: models forward to hosts alone: want engine p4, not %s", flows[i].To(topo), spec.EngineNative)
 	}
 	for _, s := range topo.Services {
-		ip := s.Address.As4()
-		list = append(list, &sim.Service{Name: s.Name, IP: binary.BigEndian.Uint32(ip[:]), Port: uint16(s.Port), Servers: s.Servers, Direct: s.Direct})
+		ip := s.Address.As16()
+		list = append(list, &sim.Service{Name: s.Name, IP: binary.BigEndian.Uint32(ip[12:]), Port: uint16(s.Port), Servers: s.Servers, Direct: s.Direct})
 	}
 	return list, nil
 }

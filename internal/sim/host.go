@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/binary"
 	"slices"
 )
 
@@ -105,20 +104,18 @@ func (h *Host) receive(p *Packet) {
 // packet selects the server. It also determines the headers of the answers, as the program may
 // have changed the addresses and ports of the packet.
 func (f *Flow) serves(h *Host, p *Packet) bool {
-	at := ipv4At(p.head)
-	if at == 0 || !slices.Contains(f.Service.Servers, h.Name) {
+	e, ok := h.net.endsOf(p.head)
+	if !ok || !slices.Contains(f.Service.Servers, h.Name) {
 		return false
 	}
-	ip := p.head[at:]
-	if to := binary.BigEndian.Uint32(ip[16:]); to == f.Service.IP && !f.Service.Direct {
+	if e.dst == f.Service.IP && !f.Service.Direct {
 		f.Unchanged++
 		return false
 	}
 	if !f.served {
-		client := &Host{IP: binary.BigEndian.Uint32(ip[12:]), mac: f.Src.mac}
-		server := &Host{IP: binary.BigEndian.Uint32(ip[16:]), mac: h.mac, gateway: h.gateway, net: h.net}
-		sport, dport := binary.BigEndian.Uint16(ip[ipv4Len:]), binary.BigEndian.Uint16(ip[ipv4Len+2:])
-		f.back = newHeaders(server, client, f.Transport.protocol(), dport, sport)
+		client := &Host{IP: e.src, mac: f.Src.mac}
+		server := &Host{IP: e.dst, mac: h.mac, gateway: h.gateway, net: h.net}
+		f.back = newHeaders(server, client, f.Transport.protocol(), e.dport, e.sport)
 		f.Dst, f.served = h, true
 	}
 	if f.Dst != h {
@@ -130,13 +127,11 @@ func (f *Flow) serves(h *Host, p *Packet) bool {
 // answered reports whether an answer has the service's address as its source and has arrived at
 // the client. Hosts ignore other answers.
 func (f *Flow) answered(h *Host, p *Packet) bool {
-	at := ipv4At(p.head)
-	if at == 0 || f.Src != h {
+	e, ok := h.net.endsOf(p.head)
+	if !ok || f.Src != h {
 		return false
 	}
-	ip := p.head[at:]
-	from, port := binary.BigEndian.Uint32(ip[12:]), binary.BigEndian.Uint16(ip[ipv4Len:])
-	if from != f.Service.IP || port != f.Dport {
+	if e.src != f.Service.IP || e.sport != f.Dport {
 		f.Strays++
 		return false
 	}

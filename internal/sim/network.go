@@ -187,7 +187,7 @@ type FlowSpec struct {
 // packet.
 type Service struct {
 	Name    string
-	IP      uint32
+	IP      uint32   // for IPv6 the last 32 bits; hosts have the same upper bits
 	Port    uint16   // 0: any port
 	Servers []string // names of hosts
 	Direct  bool     // the hosts themselves have the address

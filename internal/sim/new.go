@@ -73,9 +73,6 @@ func commonUpper(t *fabric.Topology) (common *[12]byte, err error) {
 	if !t.HasIPv6() {
 		return nil, nil
 	}
-	if len(t.Services) > 0 {
-		return nil, fmt.Errorf("service %s: the simulator sends IPv4 to services: want hosts with IPv4 addresses", t.Services[0].Name)
-	}
 	for i := range t.Hosts {
 		h := &t.Hosts[i]
 		if !h.IP.Addr().Is6() {
@@ -88,6 +85,11 @@ func commonUpper(t *fabric.Topology) (common *[12]byte, err error) {
 		}
 		if upper != *common || h.IP.Bits() < 96 {
 			return nil, fmt.Errorf("host %s has the address %v: the simulator wants IPv6 addresses of one subnet of 96 bits, as ipv6: true makes them of IPv4 addresses", h.Name, h.IP)
+		}
+	}
+	for _, s := range t.Services {
+		if b := s.Address.As16(); [12]byte(b[:12]) != *common {
+			return nil, fmt.Errorf("service %s has the address %v: the simulator wants it in the subnet of 96 bits of the hosts, such as %v", s.Name, s.Address, t.Hosts[0].IP.Masked())
 		}
 	}
 	return common, nil

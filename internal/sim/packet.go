@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"encoding/binary"
 	"time"
 	"unsafe"
@@ -378,6 +379,32 @@ var (
 	ipv4Form = ipForm{typeIPv4, ipv4Len, 0xFF, 0x45, 9}
 	ipv6Form = ipForm{typeIPv6, ipv6Len, 0xF0, 0x60, 6}
 )
+
+// ends are the addresses and ports of a packet. An address of IPv6 is its last 32 bits.
+type ends struct {
+	src, dst     uint32
+	sport, dport uint16
+}
+
+// endsOf returns the addresses and ports of a packet of the network's version of IP. It
+// returns false for other packets, and for IPv6 addresses of another subnet.
+func (n *Network) endsOf(b []byte) (e ends, ok bool) {
+	addresses, size, at := 12, 4, ipv4At(b)
+	if n.upper != nil {
+		addresses, size, at = 8, 16, ipv6At(b)
+	}
+	if at == 0 || len(b) < at+n.ipLen()+4 {
+		return e, false
+	}
+	ip := b[at:]
+	src, dst, l4 := ip[addresses:addresses+size], ip[addresses+size:addresses+2*size], ip[n.ipLen():]
+	if n.upper != nil && (!bytes.HasPrefix(src, n.upper[:]) || !bytes.HasPrefix(dst, n.upper[:])) {
+		return e, false
+	}
+	e.src, e.dst = binary.BigEndian.Uint32(src[size-4:]), binary.BigEndian.Uint32(dst[size-4:])
+	e.sport, e.dport = binary.BigEndian.Uint16(l4), binary.BigEndian.Uint16(l4[2:])
+	return e, true
+}
 
 func ipv4At(b []byte) int { return ipv4Form.at(b) }
 func ipv6At(b []byte) int { return ipv6Form.at(b) }
