@@ -20,8 +20,9 @@ func newPipeline(c *p4v1.ForwardingPipelineConfig, dev *Device, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
+	program := share(c.GetP4DeviceConfig())
 	p := &pipeline{
-		config: c, info: in, dev: dev, log: log,
+		config: program.config(c), program: program, info: in, dev: dev, log: log,
 		tables: map[uint32]*tableState{}, profiles: map[uint32]*profileState{},
 		meters: map[uint32]*versioned[*p4v1.MeterConfig]{}, valueSets: map[uint32][]*p4v1.ValueSetMember{},
 		digests: map[uint32]*digester{}, digestByName: map[string]*digester{}, actionByName: map[string]*actionInfo{},

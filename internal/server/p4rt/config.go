@@ -76,7 +76,7 @@ func (s *Server) runs(c *p4v1.ForwardingPipelineConfig) bool {
 	if p == nil || p != s.current || !bytes.Equal(p.config.GetP4DeviceConfig(), c.GetP4DeviceConfig()) || !proto.Equal(p.config.GetP4Info(), c.GetP4Info()) {
 		return false
 	}
-	p.config = c
+	p.config = p.program.config(c)
 	return true
 }
 

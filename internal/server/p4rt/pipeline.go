@@ -19,11 +19,12 @@ import (
 // It can be filled before packets use it, so a saved configuration can be
 // prepared before it is committed.
 type pipeline struct {
-	config *p4v1.ForwardingPipelineConfig
-	info   *info
-	sw     *dataplane.Switch
-	dev    *Device
-	log    *slog.Logger
+	config  *p4v1.ForwardingPipelineConfig
+	program *sharedProgram // the device config of config
+	info    *info
+	sw      *dataplane.Switch
+	dev     *Device
+	log     *slog.Logger
 
 	keys *Keys // cache of the batch being written
 
