@@ -44,7 +44,7 @@ func TestLinearAgainstIndex(t *testing.T) {
 				}
 				want := lookup.None
 				if table.Count > 0 {
-					table.Key.Build(p, table.Scratch)
+					table.Key.Build(p.W, table.Scratch)
 					want = table.Lookup(table.Scratch)
 				}
 				if got := table.Find(p); got != want {

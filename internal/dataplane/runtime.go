@@ -82,7 +82,7 @@ func (s *Switch) TableModify(name string, h Handle, target Target) error {
 			t.Profile.Refer(&c, 1)
 			t.Profile.Refer(&e.Call, -1)
 		}
-		e.Call = c
+		t.SetCall(e, h, c)
 		return nil
 	})
 }

@@ -23,6 +23,7 @@ type Switch struct {
 	tofino *tofino
 
 	headroom int
+	words    int  // of the vector of a packet
 	passive  bool // egress depends only on the headers
 
 	fieldLists [][]listItem
@@ -32,8 +33,8 @@ type Switch struct {
 	mirrors mirrors
 
 	made   []byte // the last generated packet
-	free   []*Packet
-	spare  []storage
+	own    Pool
+	pool   *Pool         // own, or the pool of Hold
 	now    time.Duration // time of the last packet
 	nextID uint64
 	ended  uint64 // number of packets that ran out of rounds
@@ -59,6 +60,7 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 		return nil, err
 	}
 	s := &Switch{opts: o, prog: prog}
+	s.pool = &s.own
 	s.arch = simple{s}
 	if err := s.lists(c); err != nil {
 		return nil, err
@@ -68,7 +70,7 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 		s.arch = s.tofino
 		return s, nil
 	}
-	s.headroom = prog.Deparser.Room() + 64
+	s.headroom, s.words = prog.Deparser.Room()+64, prog.Layout.Words
 	s.passive = prog.Passive()
 	return s, nil
 }

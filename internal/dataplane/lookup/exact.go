@@ -8,13 +8,13 @@ import "slices"
 
 // An Exact is a hash table from keys of a fixed number of words to small
 // numbers. It uses open addressing with linear probing and is at most half
-// full, so a lookup touches one or two cache lines and does not allocate.
+// full. A key lies beside its number, so a lookup touches one or two cache lines
+// and does not allocate.
 type Exact struct {
 	words int
-	keys  []uint64
-	vals  []int32 // -1: free
+	shift uint     // shift from hash to slot
+	slots []uint64 // for each slot: the number plus one, or 0 if the slot is free; the key
 	used  int
-	shift uint // shift from hash to slot
 }
 
 // None means no number.
@@ -29,14 +29,23 @@ func NewExact(words int) *Exact {
 
 func (x *Exact) resize(log uint) {
 	old := *x
-	x.keys, x.vals = make([]uint64, x.words<<log), slices.Repeat([]int32{None}, 1<<log)
+	x.slots = make([]uint64, (x.words+1)<<log)
 	x.shift, x.used = 64-log, 0
-	for i, v := range old.vals {
-		if v != None {
-			x.Insert(old.keys[i*x.words:][:x.words], v)
+	for slot := range slices.Chunk(old.slots, x.words+1) {
+		if slot[0] != 0 {
+			x.Insert(slot[1:], number(slot))
 		}
 	}
 }
+
+// slot returns slot i: its number plus one, and its key.
+func (x *Exact) slot(i uint64) []uint64 { return x.slots[int(i)*(x.words+1):][:x.words+1] }
+
+// number returns the number of a slot, or None if the slot is free.
+func number(slot []uint64) int32 { return int32(slot[0]) - 1 }
+
+// mask returns the largest number of a slot.
+func (x *Exact) mask() uint64 { return 1<<(64-x.shift) - 1 }
 
 func (x *Exact) hash(key []uint64) uint64 {
 	h := uint64(0x9e3779b97f4a7c15)
@@ -53,69 +62,73 @@ func (x *Exact) hash1(key uint64) uint64 {
 	return h * 0x94d049bb133111eb
 }
 
-// Find returns the value of a key, or None.
+// Find returns the number of a key, or None.
 func (x *Exact) Find(key []uint64) int32 {
 	if x.words == 1 {
-		return x.find1(key[0])
+		return x.FindWord(key[0])
 	}
-	for i := x.hash(key) >> x.shift; ; i = (i + 1) & uint64(len(x.vals)-1) {
-		v := x.vals[i]
-		if v == None || slices.Equal(x.keys[int(i)*x.words:][:x.words], key) {
-			return v
+	return number(x.find(key))
+}
+
+// find returns the slot of a key, or the free slot where it would be.
+func (x *Exact) find(key []uint64) []uint64 {
+	for i := x.hash(key) >> x.shift; ; i = (i + 1) & x.mask() {
+		slot := x.slot(i)
+		if slot[0] == 0 || slices.Equal(slot[1:], key) {
+			return slot
 		}
 	}
 }
 
-func (x *Exact) find1(key uint64) int32 {
-	for i := x.hash1(key) >> x.shift; ; i = (i + 1) & uint64(len(x.vals)-1) {
-		v := x.vals[i]
-		if v == None || x.keys[i] == key {
-			return v
+// FindWord is Find for keys of one word.
+func (x *Exact) FindWord(key uint64) int32 {
+	for i := x.hash1(key) >> x.shift; ; i = (i + 1) & x.mask() {
+		slot := x.slots[2*i:]
+		if slot[0] == 0 || slot[1] == key {
+			return number(slot)
 		}
 	}
 }
 
 // Insert adds or replaces a key.
 func (x *Exact) Insert(key []uint64, val int32) {
-	if 2*(x.used+1) > len(x.vals) {
+	if uint64(2*(x.used+1)) > x.mask()+1 {
 		x.resize(64 - x.shift + 1)
 	}
-	i := x.hash(key) >> x.shift
-	for x.vals[i] != None && !slices.Equal(x.keys[int(i)*x.words:][:x.words], key) {
-		i = (i + 1) & uint64(len(x.vals)-1)
-	}
-	if x.vals[i] == None {
+	slot := x.find(key)
+	if slot[0] == 0 {
 		x.used++
 	}
-	x.vals[i] = val
-	copy(x.keys[int(i)*x.words:], key)
+	slot[0] = uint64(val) + 1
+	copy(slot[1:], key)
 }
 
 // Remove deletes a key and moves up the keys after it, so that each can still
 // be found.
 func (x *Exact) Remove(key []uint64) {
-	m := uint64(len(x.vals) - 1)
+	m := x.mask()
 	i := x.hash(key) >> x.shift
 	for ; ; i = (i + 1) & m {
-		if x.vals[i] == None {
+		slot := x.slot(i)
+		if slot[0] == 0 {
 			return
 		}
-		if slices.Equal(x.keys[int(i)*x.words:][:x.words], key) {
+		if slices.Equal(slot[1:], key) {
 			break
 		}
 	}
 	x.used--
 	for j := i; ; {
 		j = (j + 1) & m
-		if x.vals[j] == None {
+		slot := x.slot(j)
+		if slot[0] == 0 {
 			break
 		}
-		home := x.hash(x.keys[int(j)*x.words:][:x.words]) >> x.shift
+		home := x.hash(slot[1:]) >> x.shift
 		if (j-home)&m >= (j-i)&m {
-			x.vals[i] = x.vals[j]
-			copy(x.keys[int(i)*x.words:][:x.words], x.keys[int(j)*x.words:][:x.words])
+			copy(x.slot(i), slot)
 			i = j
 		}
 	}
-	x.vals[i] = None
+	x.slot(i)[0] = 0
 }

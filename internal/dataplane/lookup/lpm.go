@@ -15,27 +15,30 @@ import (
 // Keys are left-aligned, the first bits in the first word. A table with exact
 // fields besides the prefix has one tree for each of their values.
 type LPM struct {
-	trees []*trieNode
-	roots *Exact // exact part to tree; nil if there is none
-	exact int    // words of the exact part
-	width int    // bits of the prefix field
-
 	// With one tree for keys of at most 64 bits, all prefixes begin with the
 	// skipped bits of common, and lookups start at start: the networks of one
 	// site share their first bits.
 	start   *trieNode
 	skipped uint
 	common  uint64
+
+	width int // bits of the prefix field
+	exact int // words of the exact part
+	trees []*trieNode
+	roots *Exact // exact part to tree; nil if there is none
 }
 
 const stride = 6
 
+// A trieNode has the size of a cache line, so that each node of a row of kids lies
+// in one.
 type trieNode struct {
 	ends     uint64 // bit 2^len-1+prefix: a prefix ends here
 	branches uint64
-	first    int32 // the first result, usually the only one, in the same cache line
 	kids     []trieNode
-	others   []int32
+	others   *[]int32 // the results but the first; nil if there are none
+	first    int32    // the first result, usually the only one
+	_        [8]byte
 }
 
 // prefixesOf[c] holds the bits of all prefixes of the six bits c. The highest
@@ -78,11 +81,7 @@ func (x *LPM) tree(key []uint64) *trieNode {
 // the prefix part of key, which is in value order.
 func (x *LPM) Find(key []uint64) int32 {
 	if x.start != nil {
-		k := key[0] << uint(64-x.width)
-		if k>>(64-x.skipped) != x.common {
-			return None
-		}
-		return x.start.find64(k << x.skipped)
+		return x.FindWord(key[0])
 	}
 	n := x.tree(key)
 	if n == nil {
@@ -95,6 +94,18 @@ func (x *LPM) Find(key []uint64) int32 {
 	t := append(room[:0], key[x.exact:]...)
 	alignLeft(t, key[x.exact:], x.width)
 	return n.find(t)
+}
+
+// FindWord is Find for keys of one word.
+func (x *LPM) FindWord(key uint64) int32 {
+	if x.start == nil { // there is no prefix yet
+		return None
+	}
+	k := key << uint(64-x.width)
+	if k>>(64-x.skipped) != x.common {
+		return None
+	}
+	return x.start.find64(k << x.skipped)
 }
 
 // alignLeft reverses a number of width bits: its first bits become the highest
@@ -128,7 +139,7 @@ func (n *trieNode) result(bit uint64) int32 {
 	if i == 0 {
 		return n.first
 	}
-	return n.others[i-1]
+	return (*n.others)[i-1]
 }
 
 func (n *trieNode) find64(key uint64) int32 {
@@ -211,16 +222,24 @@ func (n *trieNode) insert(key []uint64, at, length int, val int32) {
 	i := bits.OnesCount64(n.ends & (bit - 1))
 	switch fresh := n.ends&bit == 0; {
 	case i == 0 && fresh && n.ends != 0:
-		n.others = slices.Insert(n.others, 0, n.first)
+		n.insertOther(0, n.first)
 		n.first = val
 	case i == 0:
 		n.first = val
 	case fresh:
-		n.others = slices.Insert(n.others, i-1, val)
+		n.insertOther(i-1, val)
 	default:
-		n.others[i-1] = val
+		(*n.others)[i-1] = val
 	}
 	n.ends |= bit
+}
+
+// insertOther inserts a result before the others from i on.
+func (n *trieNode) insertOther(i int, val int32) {
+	if n.others == nil {
+		n.others = new([]int32)
+	}
+	*n.others = slices.Insert(*n.others, i, val)
 }
 
 // endBit returns the bit of a prefix in its last node.
@@ -253,10 +272,10 @@ func (n *trieNode) remove(key []uint64, at, length int) bool {
 		n.ends &^= bit
 		switch {
 		case i > 0:
-			n.others = slices.Delete(n.others, i-1, i)
+			*n.others = slices.Delete(*n.others, i-1, i)
 		case n.ends != 0:
-			n.first = n.others[0]
-			n.others = slices.Delete(n.others, 0, 1)
+			n.first = (*n.others)[0]
+			*n.others = slices.Delete(*n.others, 0, 1)
 		}
 	}
 	return n.ends == 0 && n.branches == 0

@@ -6,6 +6,7 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/dataplane/asm"
 	"github.com/p4lb/p4lb/internal/dataplane/code"
+	"github.com/p4lb/p4lb/internal/dataplane/lookup"
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
@@ -109,7 +110,13 @@ func (o *callout) run(c *compiled, p *vector.State) uintptr {
 // apply looks p up in a table and returns the address of the action, which
 // continues at State.Next.
 func (c *compiled) apply(t *Table, p *vector.State) uintptr {
-	k, next := t.choose(c.prog, p)
+	slot := t.Find(p)
+	if t.runsOnly && slot != lookup.None {
+		r := &t.runs[slot]
+		p.Entry, p.Next, p.Args = slot, r.next, r.args
+		return r.action
+	}
+	k, next := t.chosen(slot, c.prog, p)
 	p.Next = c.end
 	if next != nil {
 		p.Next = next.entry

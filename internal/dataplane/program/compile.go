@@ -41,6 +41,9 @@ func (s *Program) compile(l *Linker, c *bmv2.Config) {
 	}
 	k.result.Code = code
 	s.Compiled = k.result
+	for _, t := range s.Tables {
+		t.compiled(k.result.end)
+	}
 }
 
 // maxReach is the distance that jumps reach on every processor.

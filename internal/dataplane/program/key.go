@@ -6,18 +6,16 @@ import (
 
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/dataplane/num"
-	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
 // A KeyField is one field of a table's key, with its place in the lookup key.
 type KeyField struct {
-	Name   string
-	Kind   MatchKind
-	Width  int
-	Off    int // its word in the vector
-	header *vector.Header
-	always bool     // also read if the header is invalid
-	Mask   []uint64 // static, nil if all ones
+	Name  string
+	Kind  MatchKind
+	Width int
+	Off   int      // its word in the vector
+	valid int      // the word that is 0 if its header is invalid; negative: read in any case
+	Mask  []uint64 // static, nil if all ones
 
 	Word  int // its first word in the lookup key
 	Words int
@@ -31,7 +29,22 @@ type tableKey struct {
 	Fields []KeyField
 	order  []int // fields in the order of the key
 	Words  int
-	simple bool // the key is a word of the vector
+	parts  []fieldPart
+}
+
+// A fieldPart is a word of a field in a lookup key.
+type fieldPart struct {
+	off, valid  int32 // as in KeyField
+	mask        uint64
+	word, shift int32 // its place in the lookup key
+}
+
+// of returns the bits of the part in a vector. A field of an invalid header is zero.
+func (k *fieldPart) of(w []uint64) uint64 {
+	if k.valid >= 0 && w[k.valid] == 0 {
+		return 0
+	}
+	return w[k.off] & k.mask << uint(k.shift&63)
 }
 
 func (l *Linker) tableKey(t *bmv2.Table) (*tableKey, error) {
@@ -68,8 +81,10 @@ func (l *Linker) keyField(src *bmv2.TableKey) (KeyField, error) {
 	if !ok || f.VarLen {
 		return KeyField{}, fmt.Errorf("field %v cannot be matched", ref)
 	}
-	k := KeyField{Name: name, Kind: kind, Width: f.Width, Off: f.Off, header: h, Words: f.Words()}
-	k.always = h.Metadata || ref.Field == "$valid$"
+	k := KeyField{Name: name, Kind: kind, Width: f.Width, Off: f.Off, valid: h.Base, Words: f.Words()}
+	if h.Metadata || ref.Field == "$valid$" {
+		k.valid = -1
+	}
 	if src.Mask != "" {
 		m, err := bmv2.ParseHex(src.Mask)
 		if err != nil {
@@ -106,42 +121,22 @@ func (k *tableKey) place(match string) {
 		f.Word, f.Shift = k.Words-1, used
 		used += f.Width
 	}
-	k.simple = len(k.Fields) == 1 && k.Words == 1 && k.Fields[0].Mask == nil
+	for _, f := range k.Fields {
+		for j := range f.Words {
+			m := num.Mask64(min(64, f.Width-64*j))
+			if f.Mask != nil {
+				m &= f.Mask[j]
+			}
+			k.parts = append(k.parts, fieldPart{int32(f.Off + j), int32(f.valid), m, int32(f.Word + j), int32(f.Shift)})
+		}
+	}
 }
 
-// Build writes the lookup key of p to dst, which has k.Words words. A field of
-// an invalid header is zero.
-func (k *tableKey) Build(p *vector.State, dst []uint64) {
-	if k.simple {
-		f := &k.Fields[0]
-		dst[0] = 0
-		if f.always || f.header.IsValid(p) {
-			dst[0] = p.W[f.Off] & num.Mask64(f.Width)
-		}
-		return
-	}
+// Build writes the lookup key of a vector to dst, which has k.Words words.
+func (k *tableKey) Build(w, dst []uint64) {
 	clear(dst)
-	for i := range k.Fields {
-		f := &k.Fields[i]
-		if !f.always && !f.header.IsValid(p) {
-			continue
-		}
-		if f.Words == 1 {
-			v := p.W[f.Off] & num.Mask64(f.Width)
-			if f.Mask != nil {
-				v &= f.Mask[0]
-			}
-			dst[f.Word] |= v << uint(f.Shift)
-			continue
-		}
-		for j := range f.Words {
-			v := p.W[f.Off+j]
-			if f.Mask != nil {
-				v &= f.Mask[j]
-			}
-			dst[f.Word+j] = v
-		}
-		num.Mask(dst[f.Word:f.Word+f.Words], f.Width)
+	for i := range k.parts {
+		dst[k.parts[i].word] |= k.parts[i].of(w)
 	}
 }
 

@@ -17,19 +17,27 @@ import (
 // A Table is a match-action table. One of three indices finds its entries; a
 // handle identifies them.
 type Table struct {
-	name    string
-	Key     *tableKey
-	match   string // exact, lpm, ternary or range
-	exact   *lookup.Exact
-	lpm     *lookup.LPM
-	ternary *lookup.Ternary
-	Scratch []uint64 // key of the current lookup
-	Linear  []linearEntry
+	// The fields that a lookup reads come first, in few cache lines: with many
+	// switches, most of the time of a lookup is the time to load them.
+	Count    int
+	oneWord  bool // the exact or lpm index has keys of one word, of these parts
+	runsOnly bool // an entry only runs an action; runs holds the actions
+	parts    []fieldPart
+	exact    *lookup.Exact
+	lpm      *lookup.LPM
+	runs     []run // parallel to Entries
+	Linear   []linearEntry
+	ternary  *lookup.Ternary
+	Key      *tableKey
+	Scratch  []uint64 // key of the current lookup
+	end      uintptr  // the end of the machine code; 0 without code
+
+	name  string
+	match string // exact, lpm, ternary or range
 
 	size    int
 	Entries []TableEntry
 	handles Handles
-	Count   int
 	// byMatch maps match and priority to the entries of a ternary or range
 	// table, for the control plane.
 	byMatch map[string]int32
@@ -84,6 +92,7 @@ func (l *Linker) table(t *bmv2.Table) (*Table, error) {
 		return nil, err
 	}
 	tb.Scratch = make([]uint64, tb.Key.Words)
+	tb.parts, tb.oneWord = tb.Key.parts, tb.Key.Words == 1 && tb.ternary == nil
 	if err := l.tableActions(tb, t); err != nil {
 		return nil, err
 	}
@@ -191,8 +200,17 @@ func (t *Table) Find(p *vector.State) int32 {
 		return lookup.None
 	case t.Linear != nil:
 		return t.findLinear(p)
+	case t.oneWord:
+		var key uint64
+		for i := range t.parts {
+			key |= t.parts[i].of(p.W)
+		}
+		if t.exact != nil {
+			return t.exact.FindWord(key)
+		}
+		return t.lpm.FindWord(key)
 	}
-	t.Key.Build(p, t.Scratch)
+	t.Key.Build(p.W, t.Scratch)
 	return t.Lookup(t.Scratch)
 }
 
@@ -211,8 +229,10 @@ func (t *Table) Lookup(key []uint64) int32 {
 
 // choose looks p up. It returns the call to run, nil if there is none, and the
 // next node.
-func (t *Table) choose(s *Program, p *vector.State) (*Call, *node) {
-	slot := t.Find(p)
+func (t *Table) choose(s *Program, p *vector.State) (*Call, *node) { return t.chosen(t.Find(p), s, p) }
+
+// chosen does the same for the slot of the entry that p matches.
+func (t *Table) chosen(slot int32, s *Program, p *vector.State) (*Call, *node) {
 	if slot == lookup.None {
 		return t.chooseMiss(s, p)
 	}
@@ -404,7 +424,7 @@ func (t *Table) updateLinear() {
 // plain reports whether all fields are single words of headers or metadata that
 // are always valid.
 func (k *tableKey) plain() bool {
-	return !slices.ContainsFunc(k.Fields, func(f KeyField) bool { return !f.always || f.Words > 1 || f.Mask != nil })
+	return !slices.ContainsFunc(k.Fields, func(f KeyField) bool { return f.valid >= 0 || f.Words > 1 || f.Mask != nil })
 }
 
 // findLinear returns the slot of the entry that p matches, or lookup.None.
@@ -442,6 +462,58 @@ type Call struct {
 	Args   []uint64
 	next   *node
 	index  Handle
+}
+
+// A run is the part of an entry that machine code needs, in one cache line.
+type run struct {
+	action, next uintptr  // addresses in the code
+	args         []uint64 // in own, if they fit
+	own          [3]uint64
+}
+
+// bind writes the run of an entry. The entries may have moved.
+func (t *Table) bind(slot int) {
+	if !t.runsOnly {
+		return
+	}
+	if slot >= cap(t.runs) {
+		t.runs = make([]run, len(t.Entries), cap(t.Entries))
+		for i := range t.Entries {
+			if t.Entries[i].Used && i != slot {
+				t.bind(i)
+			}
+		}
+	}
+	t.runs = t.runs[:len(t.Entries)]
+	c, r := &t.Entries[slot].Call, &t.runs[slot]
+	*r = run{next: t.end, args: c.Args}
+	if c.next != nil {
+		r.next = c.next.entry
+	}
+	r.action = r.next
+	if c.Action != nil {
+		r.action = c.Action.entry
+	}
+	if len(c.Args) <= len(r.own) {
+		r.args = r.own[:copy(r.own[:], c.Args)]
+	}
+}
+
+// compiled notes that the program has machine code, which ends at end.
+func (t *Table) compiled(end uintptr) {
+	t.end = end
+	t.runsOnly = t.Profile == nil && !t.late && !t.Counters && !t.Ageing && t.meters == nil
+	for slot := range t.Entries {
+		if t.Entries[slot].Used {
+			t.bind(slot)
+		}
+	}
+}
+
+// SetCall changes the call of an entry.
+func (t *Table) SetCall(e *TableEntry, h Handle, c Call) {
+	e.Call = c
+	t.bind(h.Slot())
 }
 
 // A TableEntry is an entry with its state.

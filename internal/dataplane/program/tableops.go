@@ -28,6 +28,7 @@ func (t *Table) Add(e TableEntry) (Handle, error) {
 	}
 	e.Used, e.version = true, t.Entries[slot].version
 	t.Entries[slot] = e
+	t.bind(slot)
 	t.Count++
 	switch {
 	case t.exact != nil:
@@ -105,6 +106,9 @@ func (t *Table) Delete(slot int) {
 		t.Profile.Refer(&e.Call, -1)
 	}
 	*e = TableEntry{version: e.version + 1}
+	if slot < len(t.runs) {
+		t.runs[slot] = run{}
+	}
 	t.handles.Release(Handle(slot))
 	t.Count--
 	t.updateLinear()
@@ -133,7 +137,7 @@ func (t *Table) Clear(withDefault bool) {
 			t.Delete(slot)
 		}
 	}
-	t.Entries, t.handles = nil, Handles{}
+	t.Entries, t.runs, t.handles = nil, nil, Handles{}
 	if withDefault {
 		t.ResetDefault()
 	}
